@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+// A micro-benchmark compares variants of one thing, the first being the limit that the others are
+// measured against. All ranks run every variant together, in turn, round after round, so that drift
+// of the machine hits all alike.
+
+#include <mobius/mobius.h>
+
+#include <chrono>
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace micro {
+
+struct Variant {
+  std::string name;
+  // Runs in every rank, between two barriers. Rank 0's result counts: nanoseconds of one operation.
+  std::function<double()> run;
+};
+
+struct Benchmark {
+  std::string name;
+  std::string what;
+  std::vector<Variant> variants;  // the first is the limit
+};
+
+// Each makes its benchmarks; collective, because they allocate.
+std::vector<Benchmark> value_benchmarks();
+std::vector<Benchmark> copy_benchmarks();
+std::vector<Benchmark> one_way_benchmarks();
+std::vector<Benchmark> barrier_benchmarks();
+
+// Ends the job when a call that cannot fail here does. Inlined, so that a checked call in a
+// measured loop costs what it costs a program.
+[[noreturn]] void give_up(mob_status_t status, const char* what);
+inline void require(mob_status_t status, const char* what) {
+  if (status != MOB_OK) [[unlikely]] {
+    give_up(status, what);
+  }
+}
+
+// `bytes` of shared memory in every rank, for the life of the process, and its address in `rank`.
+void* shared_memory(size_t bytes, mob_rank_t rank);
+
+// Binds the calling thread to the processor that is `index`th of those the process may use.
+void bind_to_processor(int index);
+
+inline double now_ns() {
+  return std::chrono::duration<double, std::nano>(
+             std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
+
+}  // namespace micro

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef PROBE_OUTPUT_H
+#define PROBE_OUTPUT_H
+
+/**
+ * @file
+ * The JSON lines of a launch, written by rank 0. Each line is flushed, so that what was measured
+ * outlives a crash. Every function does nothing with a null `file` (the other rank).
+ */
+
+#include <stdio.h>
+
+#include "adapter.h"
+#include "pattern.h"
+#include "timer.h"
+
+void probe_write_environment(FILE* file, const probe_rank_t* rank, const probe_timer_t* timer,
+                             const int* cpus);
+void probe_write_start(FILE* file, const probe_cell_t* cell);
+void probe_write_samples(FILE* file, const probe_cell_t* cell, size_t bytes, uint64_t batch,
+                         const double* samples_ns, uint64_t count);
+void probe_write_wrong(FILE* file, const probe_cell_t* cell, size_t bytes,
+                       const probe_fault_t* fault);
+void probe_write_refused(FILE* file, const probe_cell_t* cell, const char* reason);
+void probe_write_end(FILE* file, const probe_cell_t* cell);
+void probe_write_done(FILE* file);
+
+#endif

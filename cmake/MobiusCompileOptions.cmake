@@ -1,0 +1,19 @@
+# Warnings, sanitizers and definitions shared by everything we compile.
+add_library(mobius_compile_options INTERFACE)
+target_compile_options(mobius_compile_options INTERFACE
+  -Wall -Wextra -Wpedantic -Wshadow -Wcast-align -Wformat=2 -Wundef -Wvla
+  $<$<COMPILE_LANGUAGE:CXX>:-Wnon-virtual-dtor -Woverloaded-virtual -Wold-style-cast>
+  $<$<COMPILE_LANGUAGE:C>:-Wstrict-prototypes>)
+target_compile_definitions(mobius_compile_options INTERFACE
+  _GNU_SOURCE
+  $<$<NOT:$<BOOL:${MOBIUS_CHECKS}>>:MOB_NO_CHECKS>)
+if(MOBIUS_WERROR)
+  target_compile_options(mobius_compile_options INTERFACE -Werror)
+endif()
+if(MOBIUS_SANITIZE)
+  target_compile_options(mobius_compile_options INTERFACE
+    -fsanitize=${MOBIUS_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
+  target_link_options(mobius_compile_options INTERFACE -fsanitize=${MOBIUS_SANITIZE})
+endif()
+find_package(Threads REQUIRED)
+target_link_libraries(mobius_compile_options INTERFACE Threads::Threads)

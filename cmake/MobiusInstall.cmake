@@ -1,0 +1,63 @@
+# What `cmake --install` copies. The layout is fixed (lib, not lib64 or a multiarch folder) and every
+# file finds the others from its own place, so that the installed folder works when it is moved.
+
+set(MOBIUS_LIBDIR lib)
+
+# Debug information and __FILE__ name sources relative to the checkout: nothing installed may tell
+# where it was built. Debug builds keep full paths, for debuggers started anywhere.
+target_compile_options(mobius_compile_options INTERFACE
+  $<$<NOT:$<CONFIG:Debug>>:-ffile-prefix-map=${PROJECT_SOURCE_DIR}/=>)
+
+install(TARGETS mobius mobius_static
+  LIBRARY DESTINATION ${MOBIUS_LIBDIR}
+  ARCHIVE DESTINATION ${MOBIUS_LIBDIR})
+install(DIRECTORY include/mobius DESTINATION include)
+
+# pkg-config and CMake package. The targets are written by hand: what a program must link is less
+# than what our own targets know.
+configure_file(cmake/mobius.pc.in ${PROJECT_BINARY_DIR}/package/mobius.pc @ONLY)
+configure_file(cmake/mobius-config.cmake.in
+  ${PROJECT_BINARY_DIR}/package/mobius-config.cmake @ONLY)
+include(CMakePackageConfigHelpers)
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/package/mobius-config-version.cmake
+  VERSION ${PROJECT_VERSION} COMPATIBILITY SameMinorVersion)
+install(FILES ${PROJECT_BINARY_DIR}/package/mobius.pc
+  DESTINATION ${MOBIUS_LIBDIR}/pkgconfig)
+install(FILES
+    ${PROJECT_BINARY_DIR}/package/mobius-config.cmake
+    ${PROJECT_BINARY_DIR}/package/mobius-config-version.cmake
+  DESTINATION ${MOBIUS_LIBDIR}/cmake/mobius)
+
+# One script under two names.
+install(PROGRAMS tools/wrappers/mobcc DESTINATION bin)
+install(PROGRAMS tools/wrappers/mobcc DESTINATION bin RENAME mobc++)
+
+if(MOBIUS_TOOLS)
+  set_target_properties(mobius_command PROPERTIES INSTALL_RPATH "$ORIGIN/../${MOBIUS_LIBDIR}")
+  install(TARGETS mobius_command RUNTIME DESTINATION bin)
+  # The instrument looks for all native programs in one folder.
+  install(CODE [[
+    set(folder "$ENV{DESTDIR}${CMAKE_INSTALL_PREFIX}/libexec/mobius")
+    file(MAKE_DIRECTORY "${folder}")
+    file(CREATE_LINK ../../bin/mobius "${folder}/mobius" SYMBOLIC)
+  ]])
+endif()
+
+if(MOBIUS_BENCH)
+  set_target_properties(probe_mobius probe_limits PROPERTIES
+    INSTALL_RPATH "$ORIGIN/../../${MOBIUS_LIBDIR}")
+  install(TARGETS probe_mobius probe_limits RUNTIME DESTINATION libexec/mobius)
+  install(DIRECTORY bench/probe DESTINATION share/mobius
+    FILES_MATCHING PATTERN "*.c" PATTERN "*.h")
+  install(PROGRAMS tools/wrappers/instrument DESTINATION libexec/mobius)
+  install(FILES tools/wrappers/start.py DESTINATION share/mobius/instrument)
+  install(DIRECTORY tools/instrument/mobius_instrument DESTINATION share/mobius/instrument
+    PATTERN __pycache__ EXCLUDE)
+endif()
+
+install(FILES LICENSE DESTINATION share/mobius/doc)
+install(DIRECTORY docs/ DESTINATION share/mobius/doc)
+install(DIRECTORY examples DESTINATION share/mobius)
+foreach(page README.md ARCHITECTURE.md CHANGELOG.md)
+  install(FILES ${page} DESTINATION share/mobius/doc OPTIONAL)
+endforeach()

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef MOBIUS_DETAIL_INLINE_H
+#define MOBIUS_DETAIL_INLINE_H
+
+/*
+ * The inlined paths of rma.h. Not an interface: nothing here is called by programs.
+ *
+ * Each target rank has one entry that describes the part of it that was used last. One subtraction
+ * and one unsigned comparison decide everything at once: that the library is initialised, that the
+ * rank is the entry's, that the address lies in the part and that the whole value does. The rank is
+ * folded into the address above bit 47, where no user address reaches. Everything else (another
+ * part, another host, no common address, an error) is the out-of-line call's business, which also
+ * moves the entry to the part it found.
+ *
+ * Entries change under a concurrent reader when another thread moves them. The reader may then
+ * combine the origin of one part with the limit of another; both are parts of the same rank, so a
+ * valid access is at worst sent out of line. It is only an access that was wrong anyway whose error
+ * may go unnoticed.
+ */
+
+#include <mobius/memory.h>
+
+enum {
+  MOB_RANK_INDEX_BITS_ = 15, /* the low bits of a rank choose its entry … */
+  MOB_RANK_SHIFT_ = 47       /* … and the other 17 are the tag above the address */
+};
+
+typedef struct mob_target_ {
+  uint64_t origin;   /* first address of the part, plus the rank's tag */
+  uint64_t limit[4]; /* offsets below limit[k] have room for 1 << k bytes; 0 in an unused entry */
+  uint64_t unused[3];
+} __attribute__((aligned(64))) mob_target_t_;
+
+extern MOB_API mob_target_t_* const mob_targets_; /* 1 << MOB_RANK_INDEX_BITS_ entries */
+extern MOB_API int32_t mob_size_; /* processes in the job, 0 outside init … finalize */
+
+MOB_API mob_status_t mob_put_value_(mob_rank_t rank, void* remote, uint64_t value, unsigned log2_bytes);
+MOB_API mob_status_t mob_get_value_(mob_rank_t rank, const void* remote, void* value, unsigned log2_bytes);
+MOB_API mob_status_t mob_flush_error_(mob_rank_t rank);
+
+#ifdef __SANITIZE_THREAD__ /* the race described above, in words that ThreadSanitizer accepts */
+#define MOB_ENTRY_LOAD_(field) __atomic_load_n(&(field), __ATOMIC_RELAXED)
+#else
+#define MOB_ENTRY_LOAD_(field) (field)
+#endif
+
+/* 1 if `1 << log2_bytes` bytes at `remote` may be accessed here and now. */
+static inline __attribute__((always_inline, unused)) int mob_is_direct_(mob_rank_t rank,
+                                                                       const void* remote,
+                                                                       unsigned log2_bytes) {
+  const mob_target_t_* entry = &mob_targets_[(uint32_t)rank & ((1u << MOB_RANK_INDEX_BITS_) - 1)];
+  uint64_t tag = (uint64_t)((uint32_t)rank >> MOB_RANK_INDEX_BITS_) << MOB_RANK_SHIFT_;
+  uint64_t tagged = (uint64_t)(uintptr_t)remote + tag;
+  /* Keep `entry` and `tagged` as computed: GCC otherwise forms both anew at each use, which
+   * lengthens a loop of puts by half. */
+  __asm__("" : "+r"(entry));
+  __asm__("" : "+r"(tagged));
+  return MOB_LIKELY(tagged - MOB_ENTRY_LOAD_(entry->origin) <
+                    MOB_ENTRY_LOAD_(entry->limit[log2_bytes]));
+}
+
+#define MOB_DEFINE_VALUE_TRANSFER_(suffix, type, log2_bytes)                                      \
+  typedef type __attribute__((may_alias)) mob_value##suffix##_t_;                                 \
+  MOB_INLINE mob_status_t mob_put##suffix(mob_rank_t rank, void* remote, type value) {            \
+    if (mob_is_direct_(rank, remote, log2_bytes)) {                                               \
+      __atomic_store_n((mob_value##suffix##_t_*)remote, value, __ATOMIC_RELAXED);                 \
+      return MOB_OK;                                                                              \
+    }                                                                                             \
+    return mob_put_value_(rank, remote, value, log2_bytes);                                       \
+  }                                                                                               \
+  MOB_INLINE mob_status_t mob_get##suffix(mob_rank_t rank, const void* remote, type* value) {     \
+    if (mob_is_direct_(rank, remote, log2_bytes)) {                                               \
+      *value = __atomic_load_n((const mob_value##suffix##_t_*)remote, __ATOMIC_ACQUIRE);          \
+      return MOB_OK;                                                                              \
+    }                                                                                             \
+    return mob_get_value_(rank, remote, value, log2_bytes);                                       \
+  }
+
+MOB_DEFINE_VALUE_TRANSFER_(8, uint64_t, 3)
+MOB_DEFINE_VALUE_TRANSFER_(4, uint32_t, 2)
+MOB_DEFINE_VALUE_TRANSFER_(2, uint16_t, 1)
+MOB_DEFINE_VALUE_TRANSFER_(1, uint8_t, 0)
+
+#undef MOB_DEFINE_VALUE_TRANSFER_
+
+MOB_INLINE mob_status_t mob_flush(mob_rank_t rank) {
+  if (MOB_UNLIKELY((uint32_t)rank >= (uint32_t)mob_size_)) return mob_flush_error_(rank);
+  __atomic_thread_fence(__ATOMIC_SEQ_CST);
+  return MOB_OK;
+}
+
+MOB_INLINE mob_status_t mob_flush_all(void) { return mob_flush(0); }
+
+MOB_INLINE mob_status_t mob_fence(void) {
+  if (MOB_UNLIKELY(mob_size_ == 0)) return mob_flush_error_(0);
+  __atomic_thread_fence(__ATOMIC_RELEASE);
+  return MOB_OK;
+}
+
+#endif

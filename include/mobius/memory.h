@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef MOBIUS_MEMORY_H
+#define MOBIUS_MEMORY_H
+
+/**
+ * @file
+ * Memory that other processes can read and write.
+ *
+ * An allocation gives every process of the job a part of its own. A part is named by the address it
+ * has in the process that owns it: that address, with the owner's rank, is what put and get take.
+ * Where the window could be had at one address in all host-mates (the normal case, see `mobius
+ * info`), a host-mate's address is also valid in the caller; portable programs ask mob_ptr().
+ */
+
+#include <mobius/job.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** One collective allocation. Owned by the library from mob_mem_alloc() to mob_mem_free(). */
+typedef struct mob_mem* mob_mem_t;
+
+/**
+ * Allocates remotely accessible memory, zero-filled.
+ *
+ * Collective over the job, blocks until every process called it. The memory is reserved, not only
+ * promised: using it cannot fail later for lack of memory. Nothing is created in any file system.
+ *
+ * @param bytes  size of the caller's own part in bytes; may differ between ranks and may be 0
+ * @param mem    out: the allocation; the same order of allocations gives the same allocation in
+ *               every process
+ * @return MOB_OK;
+ *         MOB_ERR_STATE     outside init … finalize;
+ *         MOB_ERR_ARGUMENT  `mem` null;
+ *         MOB_ERR_RANGE     `bytes` so large that offsets in the window would overflow;
+ *         MOB_ERR_MEMORY    the host lacks memory for all parts, or the window is full;
+ *         MOB_ERR_PEER      another process got one of these errors.
+ *         If one process fails, all fail, and nothing stays allocated.
+ *
+ * Alignment: parts start on a 2 MiB boundary of the address space (one page at least).
+ * Thread safety: single per job: all processes make their collective calls in the same order.
+ */
+MOB_API mob_status_t mob_mem_alloc(size_t bytes, mob_mem_t* mem);
+
+/**
+ * Frees an allocation in every process.
+ *
+ * Collective over the job. Waits until every process called it, so that no operation started before
+ * can hit memory that is gone; operations that other threads still run on it are an error of the
+ * caller.
+ *
+ * @param mem  the allocation; null is allowed and does nothing if every process passes null
+ * @return MOB_OK, MOB_ERR_STATE, MOB_ERR_HANDLE (not live: freed before or never allocated; the
+ * call returns at once, without waiting for the others)
+ *
+ * Thread safety: single per job, as mob_mem_alloc().
+ */
+MOB_API mob_status_t mob_mem_free(mob_mem_t mem);
+
+/**
+ * Address of a part, or of a place in it, in the address space of its owner.
+ *
+ * @param mem     a live allocation
+ * @param rank    the owner
+ * @param offset  bytes from the start of the part, at most the size of the part
+ * @param address out: the address to give to put and get together with `rank`
+ * @return MOB_OK, MOB_ERR_STATE, MOB_ERR_HANDLE, MOB_ERR_RANK, MOB_ERR_RANGE, MOB_ERR_ARGUMENT
+ *
+ * Local, does not block. Thread safety: any.
+ */
+MOB_API mob_status_t mob_mem_address(mob_mem_t mem, mob_rank_t rank, size_t offset, void** address);
+
+/**
+ * Size of a part.
+ *
+ * @param mem   a live allocation
+ * @param rank  the owner
+ * @param bytes out: the size it gave to mob_mem_alloc()
+ * @return MOB_OK, MOB_ERR_STATE, MOB_ERR_HANDLE, MOB_ERR_RANK, MOB_ERR_ARGUMENT
+ *
+ * Local, does not block. Thread safety: any.
+ */
+MOB_API mob_status_t mob_mem_bytes(mob_mem_t mem, mob_rank_t rank, size_t* bytes);
+
+/**
+ * The calling process' own part.
+ *
+ * @param mem  a live allocation
+ * @return its address; null (with mob_last_error()) if `mem` is not live, or the part is empty
+ *
+ * Local, does not block. Thread safety: any.
+ */
+MOB_API void* mob_mem_local(mob_mem_t mem);
+
+/**
+ * A pointer through which the caller can load and store a host-mate's memory directly.
+ *
+ * @param rank     the owner of the memory
+ * @param address  an address in the owner's part of a live allocation
+ * @param pointer  out: valid in the calling process until the allocation is freed
+ * @return MOB_OK, MOB_ERR_STATE, MOB_ERR_RANK (not a rank, or not a host-mate),
+ *         MOB_ERR_RANGE (not in an allocation of that rank), MOB_ERR_ARGUMENT
+ *
+ * Local, does not block. Thread safety: any. Compare OpenSHMEM 1.5 §9.4 shmem_ptr and MPI-4
+ * MPI_Win_shared_query.
+ */
+MOB_API mob_status_t mob_ptr(mob_rank_t rank, const void* address, void** pointer);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef MOBIUS_MOBIUS_H
+#define MOBIUS_MOBIUS_H
+
+/**
+ * @file
+ * The whole public interface of Möbius for C99 and C++20.
+ *
+ * @code
+ * #include <mobius/mobius.h>
+ * @endcode
+ */
+
+#include <mobius/job.h>
+#include <mobius/memory.h>
+#include <mobius/rma.h>
+#include <mobius/status.h>
+
+#endif

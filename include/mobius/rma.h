@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef MOBIUS_RMA_H
+#define MOBIUS_RMA_H
+
+/**
+ * @file
+ * Put, get and their completion.
+ *
+ * The target takes no part in any of them. Remote addresses are addresses in the target's own
+ * address space (mob_mem_address()), inside one allocation.
+ *
+ * - **Local completion.** Every call here blocks until the caller's buffer may be reused (put) or
+ *   holds the data (get). Nothing else is kept of it.
+ * - **Remote completion.** A put is complete at the target, visible to every process, when a later
+ *   mob_flush() of that target or mob_flush_all() returns.
+ * - **Ordering.** Two puts may become visible in any order unless a mob_fence() or a flush stands
+ *   between them. A mob_get8() … mob_get1() that reads a value put after a fence sees, and so do
+ * the caller's later reads, everything its origin put before that fence.
+ * - **Atomicity.** An aligned mob_put8() … mob_get1() is single-copy atomic: a concurrent reader
+ *   sees the old or the new value, never a mixture. Larger or unaligned transfers are not.
+ *
+ * Compare LAPI_Put, LAPI_Get, LAPI_Fence (paper 1, §2) and MPI_Put, MPI_Get, MPI_Win_flush.
+ */
+
+#include <mobius/memory.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/**
+ * Copies bytes of the caller into a target's memory.
+ *
+ * @param rank    the target
+ * @param remote  first byte to write, an address in the target
+ * @param local   first byte to read, any memory of the caller; must not overlap the destination
+ * @param bytes   how many; 0 does nothing and allows any non-negative rank of the job
+ * @return MOB_OK, MOB_ERR_STATE, MOB_ERR_RANK, MOB_ERR_RANGE (outside one allocation of the target,
+ *         or `remote + bytes` overflows), MOB_ERR_ARGUMENT (null with bytes > 0).
+ *         After an error nothing was written.
+ *
+ * Thread safety: any.
+ */
+MOB_API mob_status_t mob_put(mob_rank_t rank, void* remote, const void* local, size_t bytes);
+
+/**
+ * Copies bytes of a target's memory to the caller.
+ *
+ * @param rank    the target
+ * @param remote  first byte to read, an address in the target
+ * @param local   first byte to write, any memory of the caller; must not overlap the source
+ * @param bytes   how many; 0 does nothing
+ * @return as mob_put()
+ *
+ * Thread safety: any.
+ */
+MOB_API mob_status_t mob_get(mob_rank_t rank, const void* remote, void* local, size_t bytes);
+
+/**
+ * Waits until every earlier put of the calling thread to one target is complete there.
+ *
+ * @param rank  the target
+ * @return MOB_OK, MOB_ERR_STATE, MOB_ERR_RANK
+ *
+ * A full memory fence between host-mates. Thread safety: any; covers the calling thread's puts.
+ */
+MOB_INLINE mob_status_t mob_flush(mob_rank_t rank);
+
+/** As mob_flush(), for every target. @return MOB_OK, MOB_ERR_STATE */
+MOB_INLINE mob_status_t mob_flush_all(void);
+
+/**
+ * Orders: puts of the calling thread before the fence become visible at each target before puts
+ * after it. Does not wait for completion; between host-mates it costs no instruction on x86-64.
+ *
+ * @return MOB_OK, MOB_ERR_STATE
+ *
+ * Thread safety: any.
+ */
+MOB_INLINE mob_status_t mob_fence(void);
+
+/**
+ * Puts one value, inlined into the caller: one predicted branch and the store when the target is a
+ * host-mate (docs/performance.md).
+ *
+ * @param rank    the target
+ * @param remote  where, an address in the target; aligned to the value's size for atomicity
+ *                (unaligned works, slower and not atomic)
+ * @param value   the value
+ * @return as mob_put()
+ *
+ * Completion as mob_put(). Thread safety: any.
+ */
+MOB_INLINE mob_status_t mob_put8(mob_rank_t rank, void* remote, uint64_t value);
+/** As mob_put8(), 4 bytes. */
+MOB_INLINE mob_status_t mob_put4(mob_rank_t rank, void* remote, uint32_t value);
+/** As mob_put8(), 2 bytes. */
+MOB_INLINE mob_status_t mob_put2(mob_rank_t rank, void* remote, uint16_t value);
+/** As mob_put8(), 1 byte. */
+MOB_INLINE mob_status_t mob_put1(mob_rank_t rank, void* remote, uint8_t value);
+
+/**
+ * Gets one value, inlined into the caller. An acquire load: see *Ordering* above. Reading the own
+ * rank is how a program polls for a put: `do mob_get8(me, flag, &v); while (v != expected);`.
+ *
+ * @param rank    the target
+ * @param remote  where, an address in the target; aligned to the value's size for atomicity
+ * @param value   out: the value
+ * @return as mob_get()
+ *
+ * Thread safety: any.
+ */
+MOB_INLINE mob_status_t mob_get8(mob_rank_t rank, const void* remote, uint64_t* value);
+/** As mob_get8(), 4 bytes. */
+MOB_INLINE mob_status_t mob_get4(mob_rank_t rank, const void* remote, uint32_t* value);
+/** As mob_get8(), 2 bytes. */
+MOB_INLINE mob_status_t mob_get2(mob_rank_t rank, const void* remote, uint16_t* value);
+/** As mob_get8(), 1 byte. */
+MOB_INLINE mob_status_t mob_get1(mob_rank_t rank, const void* remote, uint8_t* value);
+
+/**
+ * Waits until every process of the job called it.
+ *
+ * Collective over the job. Also a mob_flush_all(): puts before the barrier are visible to every
+ * process after it. Spins briefly, yields, then sleeps (settings MOBIUS_SPIN_NS, MOBIUS_YIELDS).
+ *
+ * @return MOB_OK, MOB_ERR_STATE
+ *
+ * Thread safety: single per job: all processes make their collective calls in the same order.
+ */
+MOB_API mob_status_t mob_barrier(void);
+
+#include <mobius/detail/inline.h>
+
+#ifdef __cplusplus
+}
+#endif
+#endif

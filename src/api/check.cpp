@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "api/check.h"
+
+namespace mobius::api {
+
+using base::fail;
+
+mob_status_t state_error(const char* call) {
+  if (engine::state() == engine::State::kBefore) {
+    return fail(MOB_ERR_STATE, "%s: called before mob_init()", call);
+  }
+  return fail(MOB_ERR_STATE, "%s: called after mob_finalize()", call);
+}
+
+mob_status_t rank_error(const char* call, mob_rank_t rank) {
+  if (mob_size_ == 0) return state_error(call);
+  return fail(MOB_ERR_RANK, "%s: rank %d is not in this job, whose ranks are 0 to %d", call, rank,
+              mob_size_ - 1);
+}
+
+mob_status_t check_handle(const char* call, mob_mem_t mem, engine::Slab** slab) {
+  *slab = reinterpret_cast<engine::Slab*>(mem);
+  if (kChecks && !engine::engine().slabs().is_live(*slab)) {
+    return fail(MOB_ERR_HANDLE,
+                "%s: %p is not a live allocation (freed before, or never allocated)", call,
+                static_cast<void*>(mem));
+  }
+  return MOB_OK;
+}
+
+}  // namespace mobius::api

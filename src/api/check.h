@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+// Checks at the entry of public calls. MOB_NO_CHECKS compiles them away for those who measured.
+
+#include <mobius/job.h>
+#include <mobius/rma.h>
+
+#include "base/status.h"
+#include "engine/engine.h"
+
+namespace mobius::api {
+
+#ifdef MOB_NO_CHECKS
+inline constexpr bool kChecks = false;
+#else
+inline constexpr bool kChecks = true;
+#endif
+
+[[gnu::cold]] mob_status_t state_error(const char* call);
+[[gnu::cold]] mob_status_t rank_error(const char* call, mob_rank_t rank);
+
+inline mob_status_t check_live(const char* call) {
+  if (kChecks && mob_size_ == 0) [[unlikely]] {
+    return state_error(call);
+  }
+  return MOB_OK;
+}
+
+inline mob_status_t check_rank(const char* call, mob_rank_t rank) {
+  if (kChecks && static_cast<uint32_t>(rank) >= static_cast<uint32_t>(mob_size_)) [[unlikely]] {
+    return rank_error(call, rank);
+  }
+  return MOB_OK;
+}
+
+inline mob_status_t check_not_null(const char* call, const void* pointer, const char* what) {
+  if (kChecks && pointer == nullptr) [[unlikely]] {
+    return base::fail(MOB_ERR_ARGUMENT, "%s: %s is null", call, what);
+  }
+  return MOB_OK;
+}
+
+// The slab behind a handle.
+mob_status_t check_handle(const char* call, mob_mem_t mem, engine::Slab** slab);
+
+}  // namespace mobius::api

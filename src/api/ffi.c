@@ -1,0 +1,5 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/* The inlined functions as symbols, from the same text, for callers that cannot inline. */
+#define MOB_EMIT_SYMBOLS
+#include <mobius/mobius.h>

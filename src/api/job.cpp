@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <mobius/job.h>
+
+#include <unistd.h>
+
+#include "api/check.h"
+#include "api/version.h"
+#include "base/log.h"
+
+using namespace mobius;  // NOLINT(google-build-using-namespace): this file is the C face of it
+using api::check_live;
+using api::check_not_null;
+using api::check_rank;
+using base::fail;
+using engine::engine_start;
+using engine::engine_stop;
+
+mob_status_t mob_init() {
+  if (engine::state() == engine::State::kLive) {
+    return fail(MOB_ERR_STATE, "mob_init: called twice");
+  }
+  if (engine::state() == engine::State::kAfter) {
+    return fail(MOB_ERR_STATE,
+                "mob_init: called after mob_finalize(); a process joins a job only once");
+  }
+  return engine_start();
+}
+
+mob_status_t mob_finalize() {
+  if (const mob_status_t status = check_live("mob_finalize")) return status;
+  engine_stop();
+  return MOB_OK;
+}
+
+int mob_initialized() { return engine::state() == engine::State::kLive ? 1 : 0; }
+
+mob_rank_t mob_rank() {
+  if (const mob_status_t status = check_live("mob_rank")) return status;
+  return engine::engine().rank();
+}
+
+mob_rank_t mob_size() {
+  if (const mob_status_t status = check_live("mob_size")) return status;
+  return mob_size_;
+}
+
+mob_rank_t mob_host_size() {
+  if (const mob_status_t status = check_live("mob_host_size")) return status;
+  return engine::engine().host().size();
+}
+
+mob_rank_t mob_host_rank() {
+  if (const mob_status_t status = check_live("mob_host_rank")) return status;
+  return engine::engine().host().index();
+}
+
+int mob_is_host_mate(mob_rank_t rank) {
+  if (const mob_status_t status = check_rank("mob_is_host_mate", rank)) return status;
+  return 1;
+}
+
+mob_status_t mob_host_mate(mob_rank_t host_rank, mob_rank_t* rank) {
+  if (const mob_status_t status = check_rank("mob_host_mate", host_rank)) return status;
+  if (const mob_status_t status = check_not_null("mob_host_mate", rank, "the result"))
+    return status;
+  *rank = host_rank;
+  return MOB_OK;
+}
+
+void mob_abort(int exit_code, const char* reason) {
+  const int code = exit_code >= 1 && exit_code <= 255 ? exit_code : 1;
+  base::log(base::LogLevel::kError, "mob_abort(%d): %s", code,
+            reason != nullptr ? reason : "no reason given");
+  _exit(code);
+}
+
+const char* mob_version() { return api::kVersion; }

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <mobius/rma.h>
+
+#include <cstring>
+
+#include "api/check.h"
+#include "engine/targets.h"
+
+using namespace mobius;  // NOLINT(google-build-using-namespace): this file is the C face of it
+using api::check_live;
+using api::check_not_null;
+using api::check_rank;
+
+namespace {
+
+// Out of line: what the inlined check does not know. A part other than the one used last, no common
+// address, or an error; null for the last.
+void* reach(mob_rank_t rank, const void* remote, size_t bytes) {
+  if (static_cast<uint32_t>(rank) >= static_cast<uint32_t>(mob_size_)) return nullptr;
+  return engine::engine().reach(rank, remote, bytes);
+}
+
+// The reason for which a transfer of `bytes` > 0 bytes cannot be done.
+[[gnu::cold]] mob_status_t explain(const char* call, mob_rank_t rank, const void* remote,
+                                   const void* local, size_t bytes) {
+  if (const mob_status_t status = check_rank(call, rank)) return status;
+  if (const mob_status_t status = check_not_null(call, remote, "the remote address")) return status;
+  if (const mob_status_t status = check_not_null(call, local, "the local buffer")) return status;
+  return engine::engine().explain_unreachable(call, rank, remote, bytes);
+}
+
+// Aligned values stay single-copy atomic, whatever path they take.
+template <typename T>
+mob_status_t put_value(const char* call, mob_rank_t rank, void* remote, T value) {
+  void* target = reach(rank, remote, sizeof value);
+  if (target == nullptr) [[unlikely]] {
+    return explain(call, rank, remote, &value, sizeof value);
+  }
+  if (reinterpret_cast<uintptr_t>(target) % sizeof value == 0) [[likely]] {
+    __atomic_store_n(static_cast<T*>(target), value, __ATOMIC_RELAXED);
+  } else {
+    std::memcpy(target, &value, sizeof value);
+  }
+  return MOB_OK;
+}
+
+template <typename T>
+mob_status_t get_value(const char* call, mob_rank_t rank, const void* remote, void* result) {
+  const void* target = reach(rank, remote, sizeof(T));
+  if (target == nullptr || result == nullptr) [[unlikely]] {
+    return explain(call, rank, remote, result, sizeof(T));
+  }
+  T value;
+  if (reinterpret_cast<uintptr_t>(target) % sizeof value == 0) [[likely]] {
+    value = __atomic_load_n(static_cast<const T*>(target), __ATOMIC_ACQUIRE);
+  } else {
+    std::memcpy(&value, target, sizeof value);
+    std::atomic_thread_fence(std::memory_order_acquire);
+  }
+  std::memcpy(result, &value, sizeof value);
+  return MOB_OK;
+}
+
+}  // namespace
+
+mob_status_t mob_put(mob_rank_t rank, void* remote, const void* local, size_t bytes) {
+  void* target = remote;
+  if (!engine::target_covers(rank, remote, bytes)) {
+    if (bytes == 0) return check_rank("mob_put", rank);
+    target = reach(rank, remote, bytes);
+  }
+  if (target == nullptr || local == nullptr) [[unlikely]] {
+    return bytes == 0 ? MOB_OK : explain("mob_put", rank, remote, local, bytes);
+  }
+  std::memcpy(target, local, bytes);
+  return MOB_OK;
+}
+
+mob_status_t mob_get(mob_rank_t rank, const void* remote, void* local, size_t bytes) {
+  const void* target = remote;
+  if (!engine::target_covers(rank, remote, bytes)) {
+    if (bytes == 0) return check_rank("mob_get", rank);
+    target = reach(rank, remote, bytes);
+  }
+  if (target == nullptr || local == nullptr) [[unlikely]] {
+    return bytes == 0 ? MOB_OK : explain("mob_get", rank, remote, local, bytes);
+  }
+  std::memcpy(local, target, bytes);
+  return MOB_OK;
+}
+
+mob_status_t mob_put_value_(mob_rank_t rank, void* remote, uint64_t value, unsigned log2_bytes) {
+  switch (log2_bytes) {
+    case 0:
+      return put_value("mob_put1", rank, remote, static_cast<uint8_t>(value));
+    case 1:
+      return put_value("mob_put2", rank, remote, static_cast<uint16_t>(value));
+    case 2:
+      return put_value("mob_put4", rank, remote, static_cast<uint32_t>(value));
+    default:
+      return put_value("mob_put8", rank, remote, value);
+  }
+}
+
+mob_status_t mob_get_value_(mob_rank_t rank, const void* remote, void* value, unsigned log2_bytes) {
+  switch (log2_bytes) {
+    case 0:
+      return get_value<uint8_t>("mob_get1", rank, remote, value);
+    case 1:
+      return get_value<uint16_t>("mob_get2", rank, remote, value);
+    case 2:
+      return get_value<uint32_t>("mob_get4", rank, remote, value);
+    default:
+      return get_value<uint64_t>("mob_get8", rank, remote, value);
+  }
+}
+
+mob_status_t mob_flush_error_(mob_rank_t rank) { return api::rank_error("mob_flush", rank); }
+
+mob_status_t mob_barrier() {
+  if (const mob_status_t status = check_live("mob_barrier")) return status;
+  engine::engine().host().barrier();
+  return MOB_OK;
+}

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "base/log.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdarg>
+#include <cstdio>
+
+namespace mobius::base {
+namespace {
+
+LogLevel threshold = LogLevel::kWarn;
+int own_rank = -1;
+
+}  // namespace
+
+void set_log(LogLevel level, int rank) {
+  threshold = level;
+  own_rank = rank;
+}
+
+void log(LogLevel level, const char* format, ...) {
+  if (level > threshold) return;
+  static constexpr const char* kWords[] = {"error", "warning", "info", "debug"};
+  char line[1024];
+  const int limit = static_cast<int>(sizeof line) - 1;  // room for the newline
+  int length = own_rank >= 0 ? std::snprintf(line, sizeof line, "mobius: rank %d: %s: ", own_rank,
+                                             kWords[static_cast<int>(level)])
+                             : std::snprintf(line, sizeof line,
+                                             "mobius: %s: ", kWords[static_cast<int>(level)]);
+  va_list arguments;
+  va_start(arguments, format);
+  length += std::vsnprintf(line + length, static_cast<size_t>(limit - length), format, arguments);
+  va_end(arguments);
+  length = std::min(length, limit - 1);
+  line[length] = '\n';
+  // Nobody could be told that standard error is gone.
+  [[maybe_unused]] const ssize_t written =
+      write(STDERR_FILENO, line, static_cast<size_t>(length) + 1);
+}
+
+}  // namespace mobius::base

@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "base/settings.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cstring>
+#include <vector>
+
+#include "base/status.h"
+
+namespace mobius::base {
+namespace {
+
+constexpr uint64_t kMiB = uint64_t{1} << 20;
+constexpr uint64_t kTiB = uint64_t{1} << 40;
+
+// In the order of SettingId.
+constexpr SettingInfo kTable[] = {
+    {"MOBIUS_ADDRESS_MODE", SettingType::kChoice, "", "auto", 0, 0, "auto|same|table",
+     SettingRole::kUser,
+     "How addresses of host-mates are translated: 'same' needs the memory window at one address in "
+     "all of them and fails otherwise, 'table' keeps one base per process, 'auto' tries the first "
+     "and falls back to the second."},
+    {"MOBIUS_LOG", SettingType::kChoice, "", "warn", 0, 0, "error|warn|info|debug",
+     SettingRole::kUser, "The least severe messages written to standard error."},
+    {"MOBIUS_SPIN_NS", SettingType::kTime, "ns", "auto", 0, 1'000'000'000, nullptr,
+     SettingRole::kUser,
+     "How long a waiting call spins before it yields. 'auto': 20000 while the host-mates fit on "
+     "the "
+     "processors they may use, 0 with more processes than processors."},
+    {"MOBIUS_WINDOW_BYTES", SettingType::kBytes, "bytes", "8T", 64 * kMiB, 64 * kTiB, nullptr,
+     SettingRole::kUser,
+     "Address space reserved for shared memory in each process. Costs no memory; halved until it "
+     "fits where address space is limited (ulimit -v)."},
+    {"MOBIUS_YIELDS", SettingType::kCount, "", "16", 0, 1'000'000, nullptr, SettingRole::kUser,
+     "How often a waiting call gives its processor away, after spinning, before it sleeps."},
+    {"MOBIUS_JOB", SettingType::kText, "", "", 0, 0, nullptr, SettingRole::kInternal,
+     "Key of the job, set by `mobius run` for the processes it starts."},
+    {"MOBIUS_RANK", SettingType::kText, "", "", 0, 0, nullptr, SettingRole::kInternal,
+     "Rank in the job, set by `mobius run` for the processes it starts."},
+    {"MOBIUS_CC", SettingType::kText, "", "cc", 0, 0, nullptr, SettingRole::kUser,
+     "C compiler that mobcc calls."},
+    {"MOBIUS_CXX", SettingType::kText, "", "c++", 0, 0, nullptr, SettingRole::kUser,
+     "C++ compiler that mobc++ calls."},
+    {"MOBIUS_HOME_BIN", SettingType::kText, "", "", 0, 0, nullptr, SettingRole::kInternal,
+     "Folder of the native programs, for the instrument."},
+    {"MOBIUS_PROBE_SOURCES", SettingType::kText, "", "", 0, 0, nullptr, SettingRole::kInternal,
+     "Folder of the probes' sources, for the instrument."},
+    {"MOBIUS_PYTHON", SettingType::kText, "", "python3", 0, 0, nullptr, SettingRole::kUser,
+     "Python interpreter that the instrument runs with."},
+};
+static_assert(std::size(kTable) == static_cast<size_t>(SettingId::kCount));
+
+std::vector<std::string_view> split_choices(const char* choices) {
+  std::vector<std::string_view> words;
+  std::string_view rest = choices;
+  while (true) {
+    const size_t bar = rest.find('|');
+    words.push_back(rest.substr(0, bar));
+    if (bar == std::string_view::npos) return words;
+    rest.remove_prefix(bar + 1);
+  }
+}
+
+std::string allowed_values(const SettingInfo& info) {
+  switch (info.type) {
+    case SettingType::kCount:
+      return "a whole number from " + std::to_string(info.minimum) + " to " +
+             std::to_string(info.maximum);
+    case SettingType::kTime:
+      return "'auto' or a whole number of nanoseconds from " + std::to_string(info.minimum) +
+             " to " + std::to_string(info.maximum);
+    case SettingType::kBytes:
+      return "a number of bytes with an optional suffix K, M, G or T, from " +
+             std::to_string(info.minimum / kMiB) + "M to " + std::to_string(info.maximum / kTiB) +
+             "T";
+    case SettingType::kChoice: {
+      std::string words;
+      for (std::string_view word : split_choices(info.choices)) {
+        if (!words.empty()) words += ", ";
+        words += word;
+      }
+      return "one of " + words;
+    }
+    case SettingType::kText:
+      break;
+  }
+  return "any text";
+}
+
+// Parses a decimal number that fills `text` up to its `suffix_length` last characters.
+bool parse_decimal(std::string_view text, uint64_t* number) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), *number);
+  return error == std::errc() && end == text.data() + text.size() && !text.empty();
+}
+
+bool parse_bytes(std::string_view text, uint64_t* number) {
+  static constexpr char kSuffixes[] = "KMGT";
+  unsigned shift = 0;
+  if (!text.empty()) {
+    const char last = static_cast<char>(text.back() & ~0x20);
+    const char* suffix = last != '\0' ? std::strchr(kSuffixes, last) : nullptr;
+    if (suffix != nullptr) {
+      shift = 10 * static_cast<unsigned>(suffix - kSuffixes + 1);
+      text.remove_suffix(1);
+    }
+  }
+  uint64_t value = 0;
+  if (!parse_decimal(text, &value) || value > (UINT64_MAX >> shift)) return false;
+  *number = value << shift;
+  return true;
+}
+
+// Levenshtein distance, to suggest the name that was meant.
+size_t distance(std::string_view a, std::string_view b) {
+  std::vector<size_t> row(b.size() + 1);
+  for (size_t j = 0; j <= b.size(); ++j) row[j] = j;
+  for (size_t i = 1; i <= a.size(); ++i) {
+    size_t diagonal = row[0];
+    row[0] = i;
+    for (size_t j = 1; j <= b.size(); ++j) {
+      const size_t substituted = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
+      diagonal = row[j];
+      row[j] = std::min({row[j] + 1, row[j - 1] + 1, substituted});
+    }
+  }
+  return row[b.size()];
+}
+
+std::string unknown_warning(std::string_view name) {
+  const SettingInfo* nearest = nullptr;
+  size_t least = 4;  // further away than this is another word, not a slip
+  for (const SettingInfo& info : kTable) {
+    const size_t d = distance(name, info.name);
+    if (info.role == SettingRole::kUser && d < least) {
+      least = d;
+      nearest = &info;
+    }
+  }
+  std::string text = "unknown setting " + std::string(name) + " ignored; ";
+  if (nearest != nullptr) return text + "did you mean " + nearest->name + "?";
+  return text + "`mobius info` lists the settings";
+}
+
+}  // namespace
+
+std::span<const SettingInfo> setting_table() { return kTable; }
+
+mob_status_t parse_setting(const SettingInfo& info, std::string_view text, uint64_t* number) {
+  bool ok = false;
+  uint64_t value = 0;
+  switch (info.type) {
+    case SettingType::kCount:
+      ok = parse_decimal(text, &value);
+      break;
+    case SettingType::kTime:
+      if (text == "auto") {
+        *number = kAutomatic;
+        return MOB_OK;
+      }
+      ok = parse_decimal(text, &value);
+      break;
+    case SettingType::kBytes:
+      ok = parse_bytes(text, &value);
+      break;
+    case SettingType::kChoice: {
+      const auto words = split_choices(info.choices);
+      const auto found = std::find(words.begin(), words.end(), text);
+      if (found != words.end()) {
+        *number = static_cast<uint64_t>(found - words.begin());
+        return MOB_OK;
+      }
+      break;
+    }
+    case SettingType::kText:
+      *number = 0;
+      return MOB_OK;
+  }
+  if (!ok || value < info.minimum || value > info.maximum) {
+    return fail(MOB_ERR_SETTING, "%s='%.*s' is not allowed; it takes %s (default %s)", info.name,
+                static_cast<int>(std::min<size_t>(text.size(), 100)), text.data(),
+                allowed_values(info).c_str(), info.default_text);
+  }
+  *number = value;
+  return MOB_OK;
+}
+
+mob_status_t Settings::load(const char* const* environment) {
+  for (size_t i = 0; i < std::size(kTable); ++i) {
+    values_[i].text = kTable[i].default_text;
+    values_[i].from_environment = false;
+    if (const mob_status_t status =
+            parse_setting(kTable[i], kTable[i].default_text, &values_[i].number)) {
+      return status;
+    }
+  }
+  unknown_count_ = 0;
+  for (const char* const* entry = environment; entry != nullptr && *entry != nullptr; ++entry) {
+    const std::string_view pair = *entry;
+    const size_t equals = pair.find('=');
+    if (!pair.starts_with("MOBIUS_") || equals == std::string_view::npos) continue;
+    const std::string_view name = pair.substr(0, equals);
+    const std::string_view text = pair.substr(equals + 1);
+    const auto* found = std::find_if(std::begin(kTable), std::end(kTable),
+                                     [&](const SettingInfo& info) { return name == info.name; });
+    if (found == std::end(kTable)) {
+      if (unknown_count_ < std::size(unknown_)) unknown_[unknown_count_++] = unknown_warning(name);
+      continue;
+    }
+    Value& value = values_[found - std::begin(kTable)];
+    if (const mob_status_t status = parse_setting(*found, text, &value.number)) return status;
+    value.text = text;
+    value.from_environment = true;
+  }
+  return MOB_OK;
+}
+
+std::span<const std::string> Settings::unknown() const { return {unknown_, unknown_count_}; }
+
+}  // namespace mobius::base

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+// The one table of MOBIUS_* settings: every name, type, unit, default, range and help text. It
+// feeds the parser, `mobius info` and the check for unknown names; nothing else reads the
+// environment.
+
+#include <mobius/status.h>
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace mobius::base {
+
+enum class SettingId : unsigned {
+  kAddressMode,
+  kLog,
+  kSpin,
+  kWindowBytes,
+  kYields,
+  kJob,
+  kRank,
+  kCc,
+  kCxx,
+  kHomeBin,
+  kProbeSources,
+  kPython,
+  kCount
+};
+
+enum class SettingType {
+  kCount,   // a decimal number
+  kTime,    // a decimal number of nanoseconds, or "auto"
+  kBytes,   // a decimal number with an optional suffix K, M, G or T (powers of 1024)
+  kChoice,  // one word of a list
+  kText     // anything; for names that the tools use and the engine does not interpret
+};
+
+// Who sets it: a user, or one part of Möbius for another.
+enum class SettingRole { kUser, kInternal };
+
+struct SettingInfo {
+  const char* name;
+  SettingType type;
+  const char* unit;
+  const char* default_text;
+  uint64_t minimum;
+  uint64_t maximum;
+  const char* choices;  // words separated by '|', for kChoice
+  SettingRole role;
+  const char* help;
+};
+
+inline constexpr uint64_t kAutomatic = UINT64_MAX;  // value of a setting left at "auto"
+
+enum class AddressMode : uint64_t { kAuto, kSame, kTable };  // order of the table's choices
+
+std::span<const SettingInfo> setting_table();
+
+// The values of one process. Filled once, then only read.
+class Settings {
+ public:
+  // Parses one environment (environ in a process). Malformed values fail with MOB_ERR_SETTING and
+  // name the variable, its value, what is allowed and the default. Unknown MOBIUS_* names are
+  // collected, not fatal: unknown() has one warning text for each.
+  mob_status_t load(const char* const* environment);
+
+  uint64_t number(SettingId id) const { return values_[index(id)].number; }
+  const std::string& text(SettingId id) const { return values_[index(id)].text; }
+  bool is_set(SettingId id) const { return values_[index(id)].from_environment; }
+  AddressMode address_mode() const {
+    return static_cast<AddressMode>(number(SettingId::kAddressMode));
+  }
+  std::span<const std::string> unknown() const;
+
+ private:
+  struct Value {
+    uint64_t number = 0;
+    std::string text;
+    bool from_environment = false;
+  };
+  static constexpr size_t index(SettingId id) { return static_cast<size_t>(id); }
+
+  Value values_[static_cast<size_t>(SettingId::kCount)];
+  std::string unknown_[8];  // more than these are not worth a user's screen
+  size_t unknown_count_ = 0;
+};
+
+// Parses `text` as a value of `info`'s type and range.
+mob_status_t parse_setting(const SettingInfo& info, std::string_view text, uint64_t* number);
+
+}  // namespace mobius::base

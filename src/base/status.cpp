@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "base/status.h"
+
+#include <cstdarg>
+#include <cstdio>
+#include <cstring>
+
+namespace mobius::base {
+namespace {
+
+thread_local char last_error[512];
+
+}  // namespace
+
+mob_status_t fail(mob_status_t status, const char* format, ...) {
+  va_list arguments;
+  va_start(arguments, format);
+  std::vsnprintf(last_error, sizeof last_error, format, arguments);
+  va_end(arguments);
+  return status;
+}
+
+mob_status_t fail_errno(mob_status_t status, int error_number, const char* format, ...) {
+  va_list arguments;
+  va_start(arguments, format);
+  const int length = std::vsnprintf(last_error, sizeof last_error, format, arguments);
+  va_end(arguments);
+  if (length >= 0 && static_cast<size_t>(length) < sizeof last_error) {
+    char buffer[128];
+    std::snprintf(last_error + length, sizeof last_error - static_cast<size_t>(length), ": %s",
+                  strerror_r(error_number, buffer, sizeof buffer));
+  }
+  return status;
+}
+
+}  // namespace mobius::base
+
+const char* mob_last_error() { return mobius::base::last_error; }
+
+const char* mob_status_name(mob_status_t status) {
+  switch (status) {
+    case MOB_OK:
+      return "MOB_OK";
+    case MOB_ERR_STATE:
+      return "MOB_ERR_STATE";
+    case MOB_ERR_ARGUMENT:
+      return "MOB_ERR_ARGUMENT";
+    case MOB_ERR_RANK:
+      return "MOB_ERR_RANK";
+    case MOB_ERR_RANGE:
+      return "MOB_ERR_RANGE";
+    case MOB_ERR_HANDLE:
+      return "MOB_ERR_HANDLE";
+    case MOB_ERR_MEMORY:
+      return "MOB_ERR_MEMORY";
+    case MOB_ERR_SETTING:
+      return "MOB_ERR_SETTING";
+    case MOB_ERR_SYSTEM:
+      return "MOB_ERR_SYSTEM";
+    case MOB_ERR_PEER:
+      return "MOB_ERR_PEER";
+  }
+  return "MOB_ERR_UNKNOWN";
+}

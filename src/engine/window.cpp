@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "engine/window.h"
+
+#include <algorithm>
+
+#include "base/log.h"
+#include "base/status.h"
+
+namespace mobius::engine {
+namespace {
+
+using base::fail;
+
+constexpr size_t kMinimumBytes = size_t{64} << 20;
+
+// Places that programs, heaps, libraries and stacks leave alone on x86-64 and (the lower ones) on
+// 47-bit and smaller address spaces elsewhere. Sanitizers occupy some of them.
+constexpr uintptr_t kCandidates[] = {0x600000000000, 0x500000000000, 0x300000000000,
+                                     0x200000000000, 0x100000000000, 0x004000000000};
+
+}  // namespace
+
+mob_status_t Window::open(job::HostGroup& group, const base::Settings& settings) {
+  const size_t wanted =
+      settings.number(base::SettingId::kWindowBytes) & ~(uint64_t{kChunkBytes} - 1);
+  size_t size = 0;
+  if (const mob_status_t status = agree_on_size(group, wanted, &size)) return status;
+
+  const base::AddressMode mode = settings.address_mode();
+  // One process that was told otherwise decides for all.
+  const auto modes = group.exchange(mode);
+  const bool want_table = std::ranges::count(modes, base::AddressMode::kTable) > 0;
+  const bool insist = std::ranges::count(modes, base::AddressMode::kSame) > 0;
+  if (insist && want_table) {
+    return fail(MOB_ERR_SETTING,
+                "MOBIUS_ADDRESS_MODE is 'same' in one process of the job and 'table' in another; "
+                "give all the same value");
+  }
+  same_address_ = !want_table && try_same_address(group, size);
+  if (!same_address_ && insist) {
+    return fail(MOB_ERR_MEMORY,
+                "MOBIUS_ADDRESS_MODE=same, but no %zu bytes of address space are free at one place "
+                "in every process; use 'auto', or a smaller MOBIUS_WINDOW_BYTES",
+                size);
+  }
+  mob_status_t status = MOB_OK;
+  if (!same_address_ && !memory_.reserve_anywhere(size, kChunkBytes)) {
+    status = fail(MOB_ERR_MEMORY, "%zu bytes of address space could not be reserved again", size);
+  }
+  if ((status = group.agree(status, "mob_init"))) return status;
+  bases_ = group.exchange(memory_.base());
+  base::log(base::LogLevel::kDebug, "window of %zu bytes at 0x%zx (%s addresses)", size,
+            static_cast<size_t>(memory_.base()), same_address_ ? "same" : "table of");
+  return MOB_OK;
+}
+
+void Window::close() {
+  memory_.release();
+  bases_.clear();
+}
+
+// The largest size that every process can reserve: halve until it fits, then take the least.
+mob_status_t Window::agree_on_size(job::HostGroup& group, size_t wanted, size_t* agreed) {
+  size_t size = wanted;
+  while (size >= kMinimumBytes && !memory_.reserve_anywhere(size, kChunkBytes)) size /= 2;
+  memory_.release();
+  const auto sizes = group.exchange(size);
+  *agreed = std::ranges::min(sizes);
+  if (*agreed >= kMinimumBytes) return MOB_OK;
+  return fail(MOB_ERR_MEMORY,
+              "no %zu bytes of address space can be reserved for shared memory; raise the limit "
+              "(ulimit -v) of every process of the job",
+              kMinimumBytes);
+}
+
+bool Window::try_same_address(job::HostGroup& group, size_t size) {
+  for (const uintptr_t candidate : kCandidates) {
+    const int here = memory_.reserve_at(candidate, size) ? 1 : 0;
+    const auto everywhere = group.exchange(here);
+    if (std::ranges::count(everywhere, 0) == 0) return true;
+    memory_.release();
+  }
+  return false;
+}
+
+}  // namespace mobius::engine

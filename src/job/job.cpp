@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "job/job.h"
+
+#include <unistd.h>
+
+#include <charconv>
+#include <string>
+
+#include "base/status.h"
+#include "job/local_protocol.h"
+#include "os/topology.h"
+
+namespace mobius::job {
+namespace {
+
+using base::fail;
+using base::SettingId;
+using base::Settings;
+
+// Long enough that a waiter on another processor sees a change before it yields, short enough that
+// it does not matter when it never comes.
+constexpr uint64_t kDefaultSpinNs = 20'000;
+
+os::WaitPolicy wait_policy(const Settings& settings, mob_rank_t processes) {
+  os::WaitPolicy policy;
+  policy.spin_ns = settings.number(SettingId::kSpin);
+  policy.yields = settings.number(SettingId::kYields);
+  if (policy.spin_ns == base::kAutomatic) {
+    policy.spin_ns = processes <= os::processors_allowed() ? kDefaultSpinNs : 0;
+  }
+  return policy;
+}
+
+bool is_key(const std::string& text) {
+  return text.size() == kKeyDigits &&
+         text.find_first_not_of("0123456789abcdef") == std::string::npos;
+}
+
+bool parse_rank(const std::string& text, mob_rank_t* rank) {
+  const char* end = text.data() + text.size();
+  const auto [rest, error] = std::from_chars(text.data(), end, *rank);
+  return error == std::errc() && rest == end && *rank >= 0;
+}
+
+}  // namespace
+
+mob_status_t Job::join(const Settings& settings) {
+  const bool has_key = settings.is_set(SettingId::kJob);
+  const bool has_rank = settings.is_set(SettingId::kRank);
+  if (!has_key && !has_rank) return join_alone(settings);
+  mob_rank_t rank = -1;
+  if (!has_key || !has_rank || !is_key(settings.text(SettingId::kJob)) ||
+      !parse_rank(settings.text(SettingId::kRank), &rank)) {
+    return fail(MOB_ERR_SETTING,
+                "%s and %s are set by `mobius run` together and are not meant to be set by hand; "
+                "unset both to start a job of one",
+                kJobVariable, kRankVariable);
+  }
+  return join_launcher(settings, rank);
+}
+
+mob_status_t Job::join_alone(const Settings& settings) {
+  int descriptor = -1;
+  if (const mob_status_t status = control_create(1, &descriptor)) return status;
+  ControlBlock* block = nullptr;
+  const mob_status_t status = control_map(descriptor, &block);
+  close(descriptor);
+  if (status != MOB_OK) return status;
+  rank_ = 0;
+  size_ = 1;
+  return host_.open(block, 0, "", wait_policy(settings, 1));
+}
+
+mob_status_t Job::join_launcher(const Settings& settings, mob_rank_t rank) {
+  const std::string& key = settings.text(SettingId::kJob);
+  sockaddr_un address{};
+  const socklen_t length = socket_address(key, -1, &address);
+  if (launcher_.connect(address, length) != MOB_OK) {
+    const std::string reason = mob_last_error();
+    return fail(MOB_ERR_SYSTEM,
+                "the launcher of this job cannot be reached (%s); if it has ended, unset %s and %s "
+                "to start a job of one",
+                reason.c_str(), kJobVariable, kRankVariable);
+  }
+  Message hello;
+  hello.type = MessageType::kHello;
+  hello.rank = rank;
+  hello.pid = getpid();
+  Message answer;
+  int descriptor = -1;
+  mob_status_t status = launcher_.send(&hello, sizeof hello);
+  if (status == MOB_OK) status = launcher_.receive(&answer, sizeof answer, &descriptor);
+  if (status == MOB_OK) {
+    answer.reason[sizeof answer.reason - 1] = '\0';
+    if (answer.magic != kProtocolMagic || answer.version != kProtocolVersion) {
+      status = fail(MOB_ERR_SYSTEM,
+                    "the launcher speaks another version of the protocol; use the `mobius` command "
+                    "that came with this library");
+    } else if (answer.type != MessageType::kWelcome || descriptor < 0) {
+      status = fail(MOB_ERR_SYSTEM, "the launcher refused rank %d: %s", rank, answer.reason);
+    }
+  }
+  ControlBlock* block = nullptr;
+  if (status == MOB_OK) status = control_map(descriptor, &block);
+  if (descriptor >= 0) close(descriptor);
+  if (status == MOB_OK) status = host_.open(block, rank, key, wait_policy(settings, answer.size));
+  if (status != MOB_OK) {
+    launcher_.close();
+    return status;
+  }
+  rank_ = rank;
+  size_ = answer.size;
+  host_.barrier();  // nobody sends to a socket that is not bound yet
+  return MOB_OK;
+}
+
+void Job::leave() {
+  if (launcher_.is_open()) {
+    Message goodbye;
+    goodbye.type = MessageType::kGoodbye;
+    goodbye.rank = rank_;
+    goodbye.pid = getpid();
+    // A launcher that is gone has ended the job already.
+    static_cast<void>(launcher_.send(&goodbye, sizeof goodbye));
+    launcher_.close();
+  }
+  host_.close();
+}
+
+}  // namespace mobius::job

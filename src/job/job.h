@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+// Joining a job: under `mobius run` through its launcher, otherwise as a job of one.
+
+#include <mobius/job.h>
+
+#include "base/settings.h"
+#include "job/host_group.h"
+#include "os/unix_socket.h"
+
+namespace mobius::job {
+
+class Job {
+ public:
+  // Finds out how this process was started and joins. Blocks until all processes of the host did.
+  mob_status_t join(const base::Settings& settings);
+
+  // Tells the launcher that this process ends in order. Call after the last collective step.
+  void leave();
+
+  mob_rank_t rank() const { return rank_; }
+  mob_rank_t size() const { return size_; }
+  HostGroup& host() { return host_; }
+
+ private:
+  mob_status_t join_alone(const base::Settings& settings);
+  mob_status_t join_launcher(const base::Settings& settings, mob_rank_t rank);
+
+  mob_rank_t rank_ = 0;
+  mob_rank_t size_ = 1;
+  os::UnixSocket launcher_;  // open while we are part of a launched job
+  HostGroup host_;
+};
+
+}  // namespace mobius::job

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+// How many processes this host lets us start, found out before the first is started.
+
+#include <sys/resource.h>
+
+#include <cstdint>
+#include <string>
+
+namespace mobius::launch {
+
+struct Limit {
+  uint64_t processes;
+  std::string reason;  // what sets the limit and how to raise it
+};
+
+// The tightest limit on the processes of a job of `wanted`.
+Limit process_limit(uint64_t wanted);
+
+// Makes room for a job's descriptors in this process; returns the limit that was in force, which
+// is the one for the ranks: programs that use select() depend on it.
+rlimit raise_descriptor_limit(uint64_t processes);
+
+}  // namespace mobius::launch

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+// What `mobius run` was asked to do, and what its exit codes mean.
+
+#include <mobius/job.h>
+
+#include <string>
+#include <vector>
+
+namespace mobius::launch {
+
+enum class Binding { kNone, kCore };
+
+struct RunOptions {
+  mob_rank_t processes = 1;
+  Binding binding = Binding::kNone;
+  bool tag = false;
+  std::vector<std::string> environment;  // NAME=VALUE; of two with one name the later wins
+  std::vector<std::string> command;      // program and its arguments
+};
+
+// Besides 0 and the exit code of the first rank that failed. The last three are those of shells.
+inline constexpr int kExitFailed = 1;
+inline constexpr int kExitUsage = 2;
+inline constexpr int kExitNotExecutable = 126;
+inline constexpr int kExitNotFound = 127;
+inline constexpr int kExitSignal = 128;  // plus the signal's number
+
+}  // namespace mobius::launch

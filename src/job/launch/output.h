@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+// Standard output and standard error of the ranks: pipes in, whole lines out.
+//
+// Memory is bounded: a rank whose reader is slow is not read, so that its own write() waits, as it
+// would without a launcher.
+
+#include <mobius/job.h>
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "job/launch/poller.h"
+#include "job/launch/sink.h"
+
+namespace mobius::launch {
+
+class Output {
+ public:
+  enum class Channel : uint32_t { kOut, kErr };
+
+  // `poller` outlives this object and gives its events back through the two functions below.
+  Output(Poller& poller, mob_rank_t ranks, bool tag);
+  ~Output();
+  Output(const Output&) = delete;
+  Output& operator=(const Output&) = delete;
+
+  // Takes over the reading end of a rank's pipe, which must be non-blocking.
+  void add(mob_rank_t rank, Channel channel, int descriptor);
+
+  void on_streams(uint32_t sink);  // Source::kStreams
+  void on_room(uint32_t sink);     // Source::kSink
+
+  // Takes what a rank that ended has left in its pipes, so that what is said about it comes after.
+  void drain(mob_rank_t rank);
+  // One line of the launcher itself on standard error.
+  void say(std::string_view line);
+
+  // Writes what may be written and decides which ranks are read next. Call once per turn.
+  void flush();
+
+  // Everything that was read is written.
+  bool empty() const;
+  // Nothing is left to read now, or ever when all writers have ended.
+  bool exhausted();
+  // Queues the unfinished lines of pipes that somebody outside the job holds open.
+  void finish();
+  // errno of standard output, or else of standard error; 0 while both work.
+  int error() const;
+  bool standard_output_failed() const { return sinks_[0]->sink.error() != 0; }
+  // Drops, then and later, what a reader does not take now.
+  void abandon_blocked();
+
+ private:
+  struct Stream {
+    int descriptor = -1;
+    std::string line;  // the beginning of a line whose end has not been read
+  };
+  struct Route {
+    explicit Route(int descriptor) : sink(descriptor) {}
+    Sink sink;
+    Poller streams;  // those that go to the sink; paused as a whole
+    bool reading = false;
+    bool waiting_for_room = false;
+  };
+
+  uint32_t route_of(uint32_t stream) const { return (stream & 1) < routes_ ? (stream & 1) : 0; }
+  bool read_once(uint32_t stream);
+  void forward(uint32_t stream, std::string_view text);
+  void put(uint32_t stream, std::string_view text);
+  void end(uint32_t stream);
+
+  Poller& poller_;
+  const mob_rank_t ranks_;
+  const bool tag_;
+  uint32_t routes_;  // 1 when standard output and standard error are the same file
+  std::array<std::unique_ptr<Route>, 2> sinks_;
+  std::vector<Stream> streams_;  // 2 * rank + channel
+  std::vector<char> chunk_;
+};
+
+}  // namespace mobius::launch

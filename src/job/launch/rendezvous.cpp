@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "job/launch/rendezvous.h"
+
+#include <fmt/format.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "base/status.h"
+#include "job/control.h"
+
+namespace mobius::launch {
+namespace {
+
+using job::Message;
+using job::MessageType;
+
+mob_status_t make_key(std::string* key) {
+  unsigned char bits[job::kKeyDigits / 2];
+  if (getrandom(bits, sizeof bits, 0) != static_cast<ssize_t>(sizeof bits)) {
+    return base::fail_errno(MOB_ERR_SYSTEM, errno, "no random number for the job's key");
+  }
+  for (const unsigned char byte : bits) *key += fmt::format("{:02x}", byte);
+  return MOB_OK;
+}
+
+// Sends one message, with a descriptor when `descriptor` >= 0. The socket's buffer is empty at
+// this point of the protocol, so it never waits.
+bool send_message(int connection, const Message& message, int descriptor) {
+  iovec part{const_cast<Message*>(&message), sizeof message};
+  alignas(cmsghdr) char control[CMSG_SPACE(sizeof descriptor)]{};
+  msghdr header{};
+  header.msg_iov = &part;
+  header.msg_iovlen = 1;
+  if (descriptor >= 0) {
+    header.msg_control = control;
+    header.msg_controllen = sizeof control;
+    cmsghdr* rights = CMSG_FIRSTHDR(&header);
+    rights->cmsg_level = SOL_SOCKET;
+    rights->cmsg_type = SCM_RIGHTS;
+    rights->cmsg_len = CMSG_LEN(sizeof descriptor);
+    std::memcpy(CMSG_DATA(rights), &descriptor, sizeof descriptor);
+  }
+  return sendmsg(connection, &header, MSG_NOSIGNAL) == static_cast<ssize_t>(sizeof message);
+}
+
+}  // namespace
+
+Rendezvous::~Rendezvous() {
+  for (Connection& connection : connections_) close_connection(connection);
+  if (listener_ >= 0) close(listener_);
+  if (control_ >= 0) close(control_);
+}
+
+mob_status_t Rendezvous::open(mob_rank_t size) {
+  members_.resize(static_cast<size_t>(size));
+  if (const mob_status_t status = make_key(&key_)) return status;
+  if (const mob_status_t status = job::control_create(size, &control_)) return status;
+  listener_ = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  sockaddr_un address;
+  const socklen_t length = job::socket_address(key_, -1, &address);
+  if (listener_ < 0 || bind(listener_, reinterpret_cast<const sockaddr*>(&address), length) != 0 ||
+      listen(listener_, SOMAXCONN) != 0) {
+    return base::fail_errno(MOB_ERR_SYSTEM, errno, "cannot make the socket that ranks join at");
+  }
+  poller_.add(listener_, EPOLLIN, {Source::kListener});
+  return MOB_OK;
+}
+
+void Rendezvous::on_listener() {
+  while (true) {
+    const int descriptor = accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    if (descriptor < 0 && (errno == EMFILE || errno == ENFILE) && drop_silent()) continue;
+    if (descriptor < 0) return;
+    ucred peer{};
+    socklen_t length = sizeof peer;
+    if (getsockopt(descriptor, SOL_SOCKET, SO_PEERCRED, &peer, &length) != 0 ||
+        peer.uid != getuid()) {
+      close(descriptor);
+      continue;
+    }
+    auto slot = std::find_if(connections_.begin(), connections_.end(),
+                             [](const Connection& c) { return c.descriptor < 0; });
+    if (slot == connections_.end()) slot = connections_.insert(slot, Connection{});
+    *slot = {descriptor, peer.pid, -1, ++accepted_};
+    poller_.add(descriptor, EPOLLIN,
+                {Source::kConnection, static_cast<uint32_t>(slot - connections_.begin())});
+  }
+}
+
+// Those who never say who they are must not keep ranks out.
+bool Rendezvous::drop_silent() {
+  Connection* oldest = nullptr;
+  for (uint32_t slot = 0; slot < connections_.size(); ++slot) {
+    if (connections_[slot].rank < 0) on_connection(slot);
+    Connection& connection = connections_[slot];
+    if (connection.descriptor < 0 || connection.rank >= 0) continue;
+    if (oldest == nullptr || connection.number < oldest->number) oldest = &connection;
+  }
+  if (oldest == nullptr) return false;
+  close_connection(*oldest);
+  return true;
+}
+
+void Rendezvous::on_connection(uint32_t slot) {
+  Connection& connection = connections_[slot];
+  while (connection.descriptor >= 0) {
+    if (!receive(connection)) return;
+  }
+}
+
+void Rendezvous::catch_up(const std::vector<mob_rank_t>& ended) {
+  on_listener();
+  for (uint32_t slot = 0; slot < connections_.size(); ++slot) {
+    if (connections_[slot].rank < 0) on_connection(slot);
+  }
+  for (const mob_rank_t rank : ended) {
+    const Member& member = members_[static_cast<size_t>(rank)];
+    if (member.state == State::kJoined) on_connection(member.slot);
+  }
+}
+
+// False when there is nothing more to receive now.
+bool Rendezvous::receive(Connection& connection) {
+  // A longer message than ours is recognised by MSG_TRUNC; descriptors that a stranger attaches
+  // are not accepted because no room is given for them.
+  Message message{};
+  const ssize_t got =
+      recv(connection.descriptor, &message, sizeof message, MSG_TRUNC | MSG_DONTWAIT);
+  if (got < 0 && errno == EINTR) return true;
+  if (got < 0 && errno == EAGAIN) return false;
+  const bool whole =
+      got == static_cast<ssize_t>(sizeof message) && message.magic == job::kProtocolMagic;
+  const mob_rank_t rank = connection.rank;
+  if (rank < 0) {
+    const bool joined =
+        whole && message.type == MessageType::kHello && welcome(connection, message);
+    if (!joined) close_connection(connection);
+    return joined;
+  }
+  if (got > 0 && !(whole && message.type == MessageType::kGoodbye)) return true;  // not for us
+  const State state = got > 0 ? State::kLeft : State::kLost;
+  members_[static_cast<size_t>(rank)].state = state;
+  if (state == State::kLost) ++lost_;
+  changes_.push_back({rank, state});
+  close_connection(connection);
+  return false;
+}
+
+bool Rendezvous::welcome(Connection& connection, const Message& hello) {
+  const auto size = static_cast<mob_rank_t>(members_.size());
+  if (hello.version != job::kProtocolVersion) {
+    return refuse(connection, fmt::format("the launcher speaks protocol {}, this libmobius {}; use "
+                                          "the mobius command that came with it",
+                                          job::kProtocolVersion, hello.version));
+  }
+  if (hello.rank < 0 || hello.rank >= size) {
+    return refuse(connection,
+                  fmt::format("rank {} is not in 0 ... {}; leave {} as mobius run sets it",
+                              hello.rank, size - 1, job::kRankVariable));
+  }
+  Member& member = members_[static_cast<size_t>(hello.rank)];
+  if (member.state == State::kJoined) {
+    return refuse(connection,
+                  fmt::format("rank {} is already taken by process {}; a program that is "
+                              "a job of its own needs {} unset",
+                              hello.rank, member.pid, job::kJobVariable));
+  }
+  if (member.state != State::kAbsent) {
+    return refuse(connection,
+                  fmt::format("rank {} has left the job (process {}); a rank joins once "
+                              "per mobius run",
+                              hello.rank, member.pid));
+  }
+  Message answer;
+  answer.type = MessageType::kWelcome;
+  answer.rank = hello.rank;
+  answer.size = size;
+  if (!send_message(connection.descriptor, answer, control_)) return false;
+  connection.rank = hello.rank;
+  member = {State::kJoined, connection.pid,
+            static_cast<uint32_t>(&connection - connections_.data())};
+  ++joined_;
+  changes_.push_back({hello.rank, State::kJoined});
+  return true;
+}
+
+bool Rendezvous::refuse(const Connection& connection, const std::string& reason) {
+  Message answer;
+  answer.type = MessageType::kRefused;
+  reason.copy(answer.reason, sizeof answer.reason - 1);
+  send_message(connection.descriptor, answer, -1);
+  return false;
+}
+
+void Rendezvous::close_connection(Connection& connection) {
+  if (connection.descriptor >= 0) close(connection.descriptor);
+  connection = {};
+}
+
+}  // namespace mobius::launch

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+// The launcher's side of job/local_protocol.h: who joined, who left, who was lost.
+
+#include <mobius/job.h>
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "job/launch/poller.h"
+#include "job/local_protocol.h"
+
+namespace mobius::launch {
+
+class Rendezvous {
+ public:
+  enum class State { kAbsent, kJoined, kLeft, kLost };  // lost: gone without Goodbye
+  struct Member {
+    State state = State::kAbsent;
+    pid_t pid = 0;      // of the process that joined; with a wrapper not the one that we started
+    uint32_t slot = 0;  // its connection, while joined
+  };
+  struct Change {
+    mob_rank_t rank;
+    State state;
+  };
+
+  explicit Rendezvous(Poller& poller) : poller_(poller) {}
+  ~Rendezvous();
+  Rendezvous(const Rendezvous&) = delete;
+  Rendezvous& operator=(const Rendezvous&) = delete;
+
+  // Makes the job's key, control block and socket.
+  mob_status_t open(mob_rank_t size);
+
+  const std::string& key() const { return key_; }
+  const Member& member(mob_rank_t rank) const { return members_[static_cast<size_t>(rank)]; }
+  mob_rank_t joined() const { return joined_; }  // ever
+  mob_rank_t lost() const { return lost_; }      // ever
+
+  void on_listener();                 // Source::kListener
+  void on_connection(uint32_t slot);  // Source::kConnection
+  // Handles what is waiting now, so that what these ranks said before they ended is known when
+  // their end is judged.
+  void catch_up(const std::vector<mob_rank_t>& ended);
+
+  // What happened since the last call, in order.
+  std::vector<Change> take_changes() { return std::exchange(changes_, {}); }
+
+ private:
+  struct Connection {
+    int descriptor = -1;
+    pid_t pid = 0;
+    mob_rank_t rank = -1;  // before Hello
+    uint64_t number = 0;   // in the order of arrival
+  };
+
+  bool drop_silent();
+  bool receive(Connection& connection);
+  bool welcome(Connection& connection, const job::Message& hello);
+  bool refuse(const Connection& connection, const std::string& reason);
+  void close_connection(Connection& connection);
+
+  Poller& poller_;
+  std::string key_;
+  int listener_ = -1;
+  int control_ = -1;
+  std::vector<Member> members_;
+  std::vector<Connection> connections_;
+  std::vector<Change> changes_;
+  uint64_t accepted_ = 0;
+  mob_rank_t joined_ = 0;
+  mob_rank_t lost_ = 0;
+};
+
+}  // namespace mobius::launch

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "job/launch/run.h"
+
+#include <fcntl.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <exception>
+
+#include "base/settings.h"
+#include "job/launch/descendants.h"
+#include "job/launch/limits.h"
+#include "job/launch/program.h"
+#include "job/launch/say.h"
+#include "job/launch/supervisor.h"
+#include "job/local_protocol.h"
+
+namespace mobius::launch {
+namespace {
+
+constexpr int kPassedOn[] = {SIGHUP,  SIGINT,  SIGQUIT,  SIGTERM, SIGUSR1,
+                             SIGUSR2, SIGTSTP, SIGWINCH, SIGCONT};
+
+// Descriptors 0 to 2 exist and no others, so that none of ours becomes a rank's standard output
+// and none that we inherited reaches the ranks or stays open because of us.
+void tidy_descriptors() {
+  int descriptor = 0;
+  do {
+    descriptor = open("/dev/null", O_RDWR);
+  } while (descriptor >= 0 && descriptor <= STDERR_FILENO);
+  if (descriptor > STDERR_FILENO) close(descriptor);
+#ifdef SYS_close_range
+  if (syscall(SYS_close_range, 3U, ~0U, 0U) == 0) return;
+#endif
+  const long most = sysconf(_SC_OPEN_MAX);
+  for (int other = 3; other < most; ++other) close(other);
+}
+
+// Those of kPassedOn that were not ignored when we were started; nohup ignores SIGHUP for us.
+sigset_t signals_to_take() {
+  sigset_t taken;
+  sigemptyset(&taken);
+  for (const int signal : kPassedOn) {
+    struct sigaction action{};
+    if (sigaction(signal, nullptr, &action) == 0 && action.sa_handler != SIG_IGN) {
+      sigaddset(&taken, signal);
+    }
+  }
+  return taken;
+}
+
+int check(const RunOptions& options, const Environment& environment, Program* program) {
+  base::Settings settings;
+  if (settings.load(environment.common()) != MOB_OK) {
+    say("{}", mob_last_error());
+    return kExitUsage;
+  }
+  for (const std::string& warning : settings.unknown()) say("warning: {}", warning);
+  *program = find_program(options.command[0], environment.get("PATH"));
+  if (program->exit_code != 0) {
+    say("{}", program->problem);
+    return program->exit_code;
+  }
+  const auto wanted = static_cast<uint64_t>(options.processes);
+  const Limit limit = process_limit(wanted);
+  if (wanted > limit.processes) {
+    say("-n {} is more than the {} processes that this host allows now: {}", wanted,
+        limit.processes, limit.reason);
+    return kExitUsage;
+  }
+  return 0;
+}
+
+[[noreturn]] void work(const Plan& plan, int front) {
+  prctl(PR_SET_NAME, "mobius-worker", 0, 0, 0);
+  become_subreaper();
+  int exit_code = kExitFailed;
+  try {
+    exit_code = Supervisor(plan, front).run();
+  } catch (const std::exception& problem) {
+    say("{}; the ranks were ended", problem.what());
+    end_descendants();
+  }
+  _exit(exit_code);
+}
+
+// Passes signals on until the worker has ended; returns its exit code.
+int wait_for(pid_t worker, int to_worker, const sigset_t& taken) {
+  sigset_t awaited = taken;
+  sigaddset(&awaited, SIGCHLD);
+  int urgent = 0;
+  while (true) {
+    int status = 0;
+    if (waitpid(worker, &status, WNOHANG) == worker) {
+      if (WIFEXITED(status)) return WEXITSTATUS(status);
+      const int signal = WTERMSIG(status);
+      say("the launcher's worker (process {}) was killed by signal {} ({}); all ranks were ended",
+          worker, signal, strsignal(signal));
+      return kExitSignal + signal;
+    }
+    const int signal = sigwaitinfo(&awaited, nullptr);
+    if (signal <= 0 || signal == SIGCHLD) continue;
+    // The worker kills the ranks at the second; if it cannot even do that, something is wrong with
+    // the worker.
+    if ((signal == SIGINT || signal == SIGTERM) && ++urgent == 4) kill(worker, SIGKILL);
+    const auto byte = static_cast<unsigned char>(signal);
+    [[maybe_unused]] const ssize_t wrote = write(to_worker, &byte, 1);
+    if (signal == SIGTSTP) kill(getpid(), SIGSTOP);  // what the shell waits for
+  }
+}
+
+}  // namespace
+
+int run(const RunOptions& options) {
+  tidy_descriptors();
+  signal(SIGCHLD, SIG_DFL);  // ignored, it would take the exit codes from us
+  Environment environment(environ, options.environment);
+  Program program;
+  if (const int exit_code = check(options, environment, &program)) return exit_code;
+
+  Plan plan{options, program.path, environment, {}};
+  const sigset_t taken = signals_to_take();
+  sigset_t all;
+  sigfillset(&all);
+  sigprocmask(SIG_BLOCK, &all, &plan.signal_mask);
+  become_subreaper();
+  int ends[2];
+  pid_t worker = -1;
+  if (pipe2(ends, O_CLOEXEC) == 0) worker = fork();
+  if (worker < 0) {
+    say("cannot start the launcher's worker: {}", std::strerror(errno));
+    return kExitFailed;
+  }
+  if (worker == 0) {
+    close(ends[1]);
+    work(plan, ends[0]);
+  }
+  close(ends[0]);
+  fcntl(ends[1], F_SETFL, O_NONBLOCK);  // a worker that was stopped must not stop us
+  // The worker needs all signals blocked; we, only those that we wait for.
+  sigset_t blocked = taken;
+  sigaddset(&blocked, SIGCHLD);
+  sigaddset(&blocked, SIGPIPE);
+  sigprocmask(SIG_SETMASK, &blocked, nullptr);
+
+  const int exit_code = wait_for(worker, ends[1], taken);
+  for (const pid_t pid : end_descendants()) say("process {} could not be ended", pid);
+  return exit_code;
+}
+
+}  // namespace mobius::launch

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+// Starting one process.
+
+#include <sched.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/types.h>
+
+#include <cstddef>
+
+namespace mobius::launch {
+
+// What a rank gets besides its program; all of it in the state that the launcher found.
+struct SpawnRequest {
+  const char* path;
+  char* const* arguments;
+  char* const* environment;
+  int input;
+  int output;
+  int error_output;
+  const cpu_set_t* processors;  // null: as the launcher's
+  size_t processors_bytes;
+  const sigset_t* signal_mask;
+  const rlimit* descriptor_limit;
+};
+
+struct Spawned {
+  pid_t pid = -1;
+  int error = 0;               // errno; 0 when the program was started
+  const char* step = nullptr;  // what failed
+};
+
+// Starts the program in a process group of its own that ends with the calling process. Nothing
+// else runs in the caller until the program has been executed or could not be.
+Spawned spawn(const SpawnRequest& request);
+
+}  // namespace mobius::launch

@@ -1,0 +1,394 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "job/launch/supervisor.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sched.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <system_error>
+
+#include "job/launch/descendants.h"
+#include "job/launch/limits.h"
+#include "job/launch/processors.h"
+#include "job/launch/spawn.h"
+
+namespace mobius::launch {
+namespace {
+
+using std::chrono::milliseconds;
+
+// Between asking ranks to end (SIGTERM) and ending them (SIGKILL), when another has failed.
+constexpr milliseconds kGraceAfterFailure{250};
+// The same, when a user asked by SIGINT or SIGTERM: programs may save their work first.
+constexpr milliseconds kGraceAfterInterrupt{5000};
+// A lost connection mostly means that its process is ending; how it ended says more.
+constexpr milliseconds kGraceAfterLoss{100};
+// Between two looks at signals and failures while ranks are started.
+constexpr int kStartsPerTurn = 16;
+
+std::string signal_text(int signal) {
+  return fmt::format("signal {} ({})", signal, strsignal(signal));
+}
+
+[[noreturn]] void throw_errno(const char* what) {
+  throw std::system_error(errno, std::generic_category(), what);
+}
+
+}  // namespace
+
+Supervisor::Supervisor(const Plan& plan, int front)
+    : plan_(plan),
+      front_(front),
+      output_(poller_, plan.options.processes, plan.options.tag),
+      terminal_(poller_),
+      rendezvous_(poller_),
+      ranks_(static_cast<size_t>(plan.options.processes)) {}
+
+void Supervisor::open() {
+  sigset_t child_ended;
+  sigemptyset(&child_ended);
+  sigaddset(&child_ended, SIGCHLD);
+  children_ = signalfd(-1, &child_ended, SFD_CLOEXEC | SFD_NONBLOCK);
+  if (children_ < 0) throw_errno("signalfd");
+  poller_.add(children_, EPOLLIN, {Source::kChildren});
+  poller_.add(front_, EPOLLIN, {Source::kFront});
+  descriptor_limit_ = raise_descriptor_limit(static_cast<uint64_t>(plan_.options.processes));
+  if (plan_.options.binding == Binding::kCore) processors_ = allowed_processors();
+  if (plan_.options.processes > 1) {
+    null_input_ = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
+    if (null_input_ < 0) throw_errno("/dev/null");
+  }
+}
+
+int Supervisor::run() {
+  open();
+  if (rendezvous_.open(plan_.options.processes) != MOB_OK) {
+    output_.say(mob_last_error());
+    return kExitFailed;
+  }
+  while (!all_started() || running_ > 0) {
+    start_some();
+    settle_output();
+    wait_and_handle();
+  }
+  terminal_.end();
+  for (const pid_t pid : end_descendants()) {
+    output_.say(fmt::format("process {}, started by a rank, could not be ended", pid));
+  }
+  // All who could write have ended, so what is in the pipes now is all there will be.
+  while (!output_.exhausted()) {
+    settle_output();
+    wait_and_handle();
+  }
+  output_.finish();
+  for (settle_output(); !output_.empty(); settle_output()) wait_and_handle();
+  return exit_code_;
+}
+
+void Supervisor::wait_and_handle() {
+  std::array<epoll_event, 64> events;
+  const size_t count = poller_.wait(events, timeout_ms());
+  bool children = false;
+  for (size_t i = 0; i < count; ++i) {
+    const Tag tag = Poller::tag(events[i]);
+    switch (tag.source) {
+      case Source::kFront:
+        on_front();
+        break;
+      case Source::kChildren:
+        children = true;
+        break;
+      case Source::kListener:
+        rendezvous_.on_listener();
+        break;
+      case Source::kConnection:
+        rendezvous_.on_connection(tag.index);
+        break;
+      case Source::kStreams:
+        output_.on_streams(tag.index);
+        break;
+      case Source::kSink:
+        output_.on_room(tag.index);
+        break;
+      case Source::kTerminal:
+        terminal_.on_terminal();
+        break;
+      case Source::kTerminalPipe:
+        terminal_.on_room();
+        break;
+    }
+  }
+  on_changes();
+  if (children) on_children();
+  check_deadlines();
+}
+
+int Supervisor::timeout_ms() const {
+  if (!all_started()) return 0;
+  Clock::time_point next = std::min(kill_at_, terminal_.retry());
+  if (rendezvous_.lost() > 0) {
+    for (const Rank& rank : ranks_) next = std::min(next, rank.lost_at);
+  }
+  if (next == kNever) return -1;
+  const auto left = std::chrono::ceil<milliseconds>(next - Clock::now());
+  return static_cast<int>(std::max<long>(left.count(), 0));
+}
+
+void Supervisor::start_some() {
+  for (int i = 0; i < kStartsPerTurn && !all_started(); ++i) {
+    if (!start(next_)) return;
+    ++next_;
+  }
+}
+
+bool Supervisor::start(mob_rank_t rank) {
+  int out[2] = {-1, -1};
+  int err[2] = {-1, -1};
+  Spawned spawned;
+  const bool terminal = rank == 0 && isatty(STDIN_FILENO) != 0;
+  const int input = terminal ? terminal_.open() : rank == 0 ? STDIN_FILENO : null_input_;
+  if (input < 0 || pipe2(out, O_CLOEXEC) != 0 || pipe2(err, O_CLOEXEC) != 0) {
+    spawned.error = errno;
+    spawned.step = "pipe";
+  } else {
+    // Only our ends: programs do not expect non-blocking output.
+    fcntl(out[0], F_SETFL, O_NONBLOCK);
+    fcntl(err[0], F_SETFL, O_NONBLOCK);
+    std::vector<char*> arguments;
+    for (const std::string& argument : plan_.options.command) {
+      arguments.push_back(const_cast<char*>(argument.c_str()));
+    }
+    arguments.push_back(nullptr);
+    ProcessorSet processor;
+    if (!processors_.empty()) {
+      processor.set_only(processors_[static_cast<size_t>(rank) % processors_.size()]);
+    }
+    spawned = spawn({plan_.program.c_str(), arguments.data(),
+                     plan_.environment.of_rank(rendezvous_.key(), rank), input, out[1], err[1],
+                     processor.get(), processor.bytes(), &plan_.signal_mask, &descriptor_limit_});
+  }
+  if (terminal && input >= 0) close(input);
+  if (out[1] >= 0) close(out[1]);
+  if (err[1] >= 0) close(err[1]);
+  if (spawned.pid > 0) {
+    output_.add(rank, Output::Channel::kOut, out[0]);
+    output_.add(rank, Output::Channel::kErr, err[0]);
+    ranks_[static_cast<size_t>(rank)] = {spawned.pid, spawned.pid, kNever};
+    rank_of_[spawned.pid] = rank;
+    ++running_;
+    return true;
+  }
+
+  if (out[0] >= 0) close(out[0]);
+  if (err[0] >= 0) close(err[0]);
+  const bool interpreter = spawned.error == ENOENT;  // the file itself was there a moment ago
+  output_.say(fmt::format("rank {} of {} could not be started: {} ({}, {}){}", rank,
+                          plan_.options.processes, std::strerror(spawned.error), spawned.step,
+                          plan_.program,
+                          interpreter ? "; is the interpreter that it names installed?" : ""));
+  exit_code_ = std::strcmp(spawned.step, "execve") != 0 ? kExitFailed
+               : interpreter                            ? kExitNotFound
+                                                        : kExitNotExecutable;
+  end_ranks();
+  return false;
+}
+
+void Supervisor::on_front() {
+  unsigned char signals[64];
+  const ssize_t got = read(front_, signals, sizeof signals);
+  if (got == 0) {
+    // The front process is gone, so nobody waits for us: everything ends now.
+    end_descendants();
+    _exit(kExitFailed);
+  }
+  for (ssize_t i = 0; i < got; ++i) on_signal(signals[i]);
+}
+
+void Supervisor::on_signal(int signal) {
+  if (signal == SIGTSTP) {
+    signal_ranks(SIGSTOP);  // programs may ignore SIGTSTP, and then the job would go on alone
+    terminal_.pause();
+    return;
+  }
+  if (signal == SIGCONT) terminal_.resume();
+  signal_ranks(signal);
+  if (signal != SIGINT && signal != SIGTERM) return;
+  if (interrupt_ != 0 || phase_ != Phase::kRunning) {
+    if (exit_code_ == 0) exit_code_ = kExitSignal + interrupt_;
+    kill_ranks();
+    output_.abandon_blocked();  // perhaps it is the reader that the user is tired of
+    return;
+  }
+  interrupt_ = signal;
+  kill_at_ = Clock::now() + kGraceAfterInterrupt;
+  if (!all_started()) {
+    exit_code_ = kExitSignal + signal;
+    end_ranks();
+  }
+}
+
+void Supervisor::on_children() {
+  std::array<signalfd_siginfo, 8> information;
+  while (read(children_, information.data(), sizeof information) > 0) {
+  }
+  struct Ended {
+    mob_rank_t rank;
+    int status;
+  };
+  std::vector<Ended> ended;
+  std::vector<mob_rank_t> ended_ranks;
+  int status = 0;
+  for (pid_t pid = 0; (pid = waitpid(-1, &status, WNOHANG | __WALL)) > 0;) {
+    // Descendants that lost their own parent are reaped here, too, and are no ranks.
+    const auto found = rank_of_.find(pid);
+    if (found == rank_of_.end()) continue;
+    ended.push_back({found->second, status});
+    ended_ranks.push_back(found->second);
+    ranks_[static_cast<size_t>(found->second)].pid = 0;
+    rank_of_.erase(found);
+    --running_;
+  }
+  rendezvous_.catch_up(ended_ranks);
+  for (const Ended& end : ended) on_rank_end(end.rank, end.status);
+  on_changes();
+}
+
+void Supervisor::on_rank_end(mob_rank_t rank, int status) {
+  ranks_[static_cast<size_t>(rank)].lost_at = kNever;
+  if (phase_ != Phase::kRunning) return;
+  const int signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+  const int code = WIFEXITED(status) ? WEXITSTATUS(status) : 0;
+  if (interrupt_ != 0) {
+    // The user ended the job and need not be told; but what the ranks made of it counts.
+    if (signal == interrupt_) {
+      exit_code_ = kExitSignal + signal;
+    } else if (signal != 0) {
+      fail(rank, "was killed by " + signal_text(signal), kExitSignal + signal);
+    } else if (exit_code_ == 0) {
+      exit_code_ = code;
+    }
+    return;
+  }
+  using State = Rendezvous::State;
+  const State state = rendezvous_.member(rank).state;
+  if (signal != 0) {
+    fail(rank, "was killed by " + signal_text(signal) + (WCOREDUMP(status) ? ", core dumped" : ""),
+         kExitSignal + signal);
+  } else if (code != 0) {
+    fail(rank, fmt::format("exited with code {}", code), code);
+  } else if (state == State::kJoined || state == State::kLost) {
+    fail(rank, "exited without mob_finalize()", kExitFailed);
+  } else if (state == State::kAbsent) {
+    if (rendezvous_.joined() > 0) {
+      fail(rank, "exited without mob_init(), which another rank has called", kExitFailed);
+    } else if (absent_ < 0) {
+      absent_ = rank;
+    }
+  }
+}
+
+void Supervisor::on_changes() {
+  for (const Rendezvous::Change& change : rendezvous_.take_changes()) {
+    Rank& rank = ranks_[static_cast<size_t>(change.rank)];
+    if (change.state == Rendezvous::State::kJoined && absent_ >= 0) {
+      fail(absent_, "exited without mob_init(), which another rank has called", kExitFailed);
+    }
+    if (change.state == Rendezvous::State::kLost && rank.pid != 0) {
+      rank.lost_at = Clock::now() + kGraceAfterLoss;
+    }
+  }
+}
+
+void Supervisor::check_deadlines() {
+  const Clock::time_point now = Clock::now();
+  if (terminal_.retry() <= now) terminal_.resume();
+  if (kill_at_ <= now) {
+    if (phase_ == Phase::kRunning) {
+      if (running_ > 0) {
+        output_.say(fmt::format("{} of {} ranks did not end within {} s of {} and were killed",
+                                running_, plan_.options.processes,
+                                kGraceAfterInterrupt.count() / 1000, signal_text(interrupt_)));
+      }
+      exit_code_ = kExitSignal + interrupt_;
+      output_.abandon_blocked();
+    }
+    kill_ranks();
+  }
+  if (rendezvous_.lost() == 0 || phase_ != Phase::kRunning || interrupt_ != 0) return;
+  for (size_t i = 0; i < ranks_.size(); ++i) {
+    if (ranks_[i].lost_at > now) continue;
+    ranks_[i].lost_at = kNever;
+    fail(static_cast<mob_rank_t>(i), "left the job without mob_finalize()", kExitFailed);
+  }
+}
+
+void Supervisor::settle_output() {
+  output_.flush();
+  const int error = output_.error();
+  if (error == 0 || phase_ != Phase::kRunning) return;
+  if (error == EPIPE) {
+    // As a program that writes to a pipe without reader: quietly.
+    exit_code_ = kExitSignal + SIGPIPE;
+  } else {
+    exit_code_ = kExitFailed;
+    output_.say(fmt::format("writing standard {} failed: {}; the ranks were ended",
+                            output_.standard_output_failed() ? "output" : "error",
+                            std::strerror(error)));
+  }
+  end_ranks();
+}
+
+void Supervisor::fail(mob_rank_t rank, std::string_view what, int exit_code) {
+  if (phase_ != Phase::kRunning) return;
+  exit_code_ = exit_code;
+  output_.drain(rank);
+  output_.say(fmt::format("{} {}{}", describe(rank), what, fate_of_others()));
+  end_ranks();
+}
+
+std::string Supervisor::describe(mob_rank_t rank) const {
+  const pid_t joined = rendezvous_.member(rank).pid;
+  const pid_t pid = ranks_[static_cast<size_t>(rank)].started;
+  return fmt::format("rank {} (process {}, {})", rank, joined != 0 ? joined : pid,
+                     plan_.options.command[0]);
+}
+
+std::string Supervisor::fate_of_others() const {
+  const mob_rank_t others = plan_.options.processes - 1;
+  if (running_ == 0) return "";
+  if (running_ < others) {
+    if (running_ == 1) return "; the one rank still running was ended";
+    return fmt::format("; the {} ranks still running were ended", running_);
+  }
+  if (others == 1) return "; the other rank was ended";
+  return fmt::format("; the other {} ranks were ended", others);
+}
+
+void Supervisor::end_ranks() {
+  phase_ = Phase::kEnding;
+  kill_at_ = Clock::now() + kGraceAfterFailure;
+  signal_ranks(SIGTERM);
+  signal_ranks(SIGCONT);  // a stopped process would not see the other
+}
+
+void Supervisor::kill_ranks() {
+  phase_ = Phase::kKilled;
+  kill_at_ = kNever;
+  signal_ranks(SIGKILL);
+}
+
+void Supervisor::signal_ranks(int signal) {
+  for (const Rank& rank : ranks_) {
+    if (rank.pid != 0) kill(-rank.pid, signal);
+  }
+}
+
+}  // namespace mobius::launch

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+// The worker process of `mobius run`: starts the ranks, watches them, and ends them all when one
+// fails. One thread, one event loop, no step that waits for a single rank.
+
+#include <mobius/job.h>
+
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/types.h>
+
+#include <chrono>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "job/launch/environment.h"
+#include "job/launch/options.h"
+#include "job/launch/output.h"
+#include "job/launch/poller.h"
+#include "job/launch/rendezvous.h"
+#include "job/launch/terminal_input.h"
+
+namespace mobius::launch {
+
+// What the front process has checked and found.
+struct Plan {
+  const RunOptions& options;
+  std::string program;  // path to execute
+  Environment& environment;
+  sigset_t signal_mask;  // of the ranks
+};
+
+class Supervisor {
+ public:
+  // `front` delivers one byte for each signal to pass on, and ends when the front process does.
+  Supervisor(const Plan& plan, int front);
+
+  // Returns the exit code of the job.
+  int run();
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  static constexpr auto kNever = Clock::time_point::max();
+
+  enum class Phase {
+    kRunning,
+    kEnding,  // told to end, killed at kill_at_
+    kKilled
+  };
+  struct Rank {
+    pid_t started = 0;
+    pid_t pid = 0;  // as started, until its end is known
+    Clock::time_point lost_at = kNever;
+  };
+
+  void open();
+  void start_some();
+  bool start(mob_rank_t rank);
+  void wait_and_handle();
+  int timeout_ms() const;
+  void on_front();
+  void on_children();
+  void on_signal(int signal);
+  void on_rank_end(mob_rank_t rank, int status);
+  void on_changes();
+  void check_deadlines();
+  void settle_output();
+
+  // The first failure decides the exit code and is the only one told.
+  void fail(mob_rank_t rank, std::string_view what, int exit_code);
+  void end_ranks();
+  void kill_ranks();
+  void signal_ranks(int signal);
+  std::string describe(mob_rank_t rank) const;
+  std::string fate_of_others() const;
+  bool all_started() const { return next_ == plan_.options.processes || phase_ != Phase::kRunning; }
+
+  const Plan& plan_;
+  const int front_;
+  Poller poller_;
+  Output output_;
+  TerminalInput terminal_;
+  Rendezvous rendezvous_;
+  std::vector<Rank> ranks_;
+  std::unordered_map<pid_t, mob_rank_t> rank_of_;  // of those still running
+  std::vector<int> processors_;                    // for Binding::kCore
+  rlimit descriptor_limit_{};
+  int children_ = -1;    // signalfd
+  int null_input_ = -1;  // standard input of ranks above 0
+  mob_rank_t next_ = 0;  // to start
+  mob_rank_t running_ = 0;
+  mob_rank_t absent_ = -1;  // a rank that ended well without joining
+  Phase phase_ = Phase::kRunning;
+  Clock::time_point kill_at_ = kNever;
+  int interrupt_ = 0;  // the SIGINT or SIGTERM that asked the job to end
+  int exit_code_ = 0;
+};
+
+}  // namespace mobius::launch

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "job/local_protocol.h"
+
+#include <cstddef>
+#include <cstring>
+#include <string>
+
+namespace mobius::job {
+
+socklen_t socket_address(std::string_view key, int rank, sockaddr_un* address) {
+  std::string name = "mobius-";
+  name += key;
+  if (rank >= 0) name += "-" + std::to_string(rank);
+  *address = {};
+  address->sun_family = AF_UNIX;
+  std::memcpy(address->sun_path + 1, name.data(), name.size());  // leading 0: abstract
+  return static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
+}
+
+}  // namespace mobius::job

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+// What `mobius run` and the processes it starts say to each other.
+//
+// The launcher gives each process MOBIUS_JOB (the job's key, 32 hexadecimal digits) and
+// MOBIUS_RANK. mob_init() connects to the launcher's socket, an abstract Unix address made from the
+// key (so nothing exists in a file system), and sends Hello; the launcher answers Welcome, with the
+// descriptor of the job's control block attached (SCM_RIGHTS). The connection stays open until
+// mob_finalize() sends Goodbye: a process that ends between the two has died. Both sides check that
+// the other is the same user (SO_PEERCRED).
+//
+// Environment and sockets are used instead of inherited descriptors because wrappers between
+// launcher and program (shells, Python's subprocess) may close those.
+
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#include <cstdint>
+#include <string_view>
+
+namespace mobius::job {
+
+inline constexpr uint32_t kProtocolMagic = 0x314d424f;  // "OBM1"
+inline constexpr uint32_t kProtocolVersion = 1;
+inline constexpr size_t kKeyDigits = 32;
+inline constexpr const char* kJobVariable = "MOBIUS_JOB";
+inline constexpr const char* kRankVariable = "MOBIUS_RANK";
+
+enum class MessageType : uint32_t { kHello = 1, kWelcome, kRefused, kGoodbye };
+
+// One SOCK_SEQPACKET message. Fixed size, host byte order: both ends are on one host.
+struct Message {
+  uint32_t magic = kProtocolMagic;
+  uint32_t version = kProtocolVersion;
+  MessageType type{};
+  int32_t rank = -1;
+  int32_t size = 0;    // of the job, in kWelcome
+  int32_t pid = 0;     // of the sender, in kHello
+  char reason[104]{};  // in kRefused: one line, zero-terminated
+};
+static_assert(sizeof(Message) == 128);
+
+// Abstract Unix address "mobius-KEY" (launcher) or "mobius-KEY-RANK" (a process; rank >= 0).
+socklen_t socket_address(std::string_view key, int rank, sockaddr_un* address);
+
+}  // namespace mobius::job

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "os/address_window.h"
+
+#include <sys/mman.h>
+
+#include <cerrno>
+
+#include "base/status.h"
+
+namespace mobius::os {
+namespace {
+
+constexpr int kReserve = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+
+void* pointer(uintptr_t address) { return reinterpret_cast<void*>(address); }
+
+}  // namespace
+
+bool AddressWindow::reserve_at(uintptr_t base, size_t bytes) {
+  release();
+  void* got = mmap(pointer(base), bytes, PROT_NONE, kReserve | MAP_FIXED_NOREPLACE, -1, 0);
+  if (got == MAP_FAILED) return false;
+  if (got != pointer(base)) {  // kernels before 4.17 take the address as a mere hint
+    munmap(got, bytes);
+    return false;
+  }
+  madvise(got, bytes, MADV_DONTDUMP);
+  base_ = base;
+  bytes_ = bytes;
+  return true;
+}
+
+bool AddressWindow::reserve_anywhere(size_t bytes, size_t alignment) {
+  release();
+  void* got = mmap(nullptr, bytes + alignment, PROT_NONE, kReserve, -1, 0);
+  if (got == MAP_FAILED) return false;
+  const uintptr_t start = reinterpret_cast<uintptr_t>(got);
+  const uintptr_t aligned = (start + alignment - 1) & ~(alignment - 1);
+  if (aligned > start) munmap(got, aligned - start);
+  if (aligned < start + alignment) munmap(pointer(aligned + bytes), start + alignment - aligned);
+  madvise(pointer(aligned), bytes, MADV_DONTDUMP);
+  base_ = aligned;
+  bytes_ = bytes;
+  return true;
+}
+
+void AddressWindow::release() {
+  if (bytes_ != 0) munmap(pointer(base_), bytes_);
+  base_ = 0;
+  bytes_ = 0;
+}
+
+mob_status_t AddressWindow::map(size_t offset, size_t bytes, int descriptor) {
+  void* got = mmap(pointer(base_ + offset), bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED,
+                   descriptor, 0);
+  if (got != MAP_FAILED) return MOB_OK;
+  return base::fail_errno(MOB_ERR_MEMORY, errno,
+                          "mapping %zu bytes of shared memory failed (see vm.max_map_count)",
+                          bytes);
+}
+
+void AddressWindow::unmap(size_t offset, size_t bytes) {
+  mmap(pointer(base_ + offset), bytes, PROT_NONE, kReserve | MAP_FIXED, -1, 0);
+}
+
+}  // namespace mobius::os

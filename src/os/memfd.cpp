@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "os/memfd.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <string>
+
+#include "base/status.h"
+
+namespace mobius::os {
+namespace {
+
+using base::fail;
+using base::fail_errno;
+
+// Reads one small file of /proc or /sys; empty when it does not exist.
+std::string read_file(const std::string& path) {
+  std::string text;
+  if (std::FILE* file = std::fopen(path.c_str(), "re")) {
+    char buffer[4096];
+    size_t got = 0;
+    while ((got = std::fread(buffer, 1, sizeof buffer, file)) > 0) text.append(buffer, got);
+    std::fclose(file);
+  }
+  return text;
+}
+
+uint64_t number_after(const std::string& text, const char* key) {
+  const size_t at = text.find(key);
+  return at == std::string::npos ? 0
+                                 : std::strtoull(text.c_str() + at + std::strlen(key), nullptr, 10);
+}
+
+// What the version 2 control groups from ours up to the root still allow.
+uint64_t control_group_room() {
+  const std::string membership = read_file("/proc/self/cgroup");
+  const size_t at = membership.find("0::");
+  if (at == std::string::npos) return UINT64_MAX;
+  std::string group = membership.substr(at + 3);
+  group.resize(std::min(group.find('\n'), group.size()));
+  uint64_t room = UINT64_MAX;
+  while (!group.empty() && group != "/") {
+    const std::string folder = "/sys/fs/cgroup" + group;
+    const std::string limit = read_file(folder + "/memory.max");
+    if (!limit.empty() && limit[0] != 'm') {  // "max": no limit
+      const uint64_t most = std::strtoull(limit.c_str(), nullptr, 10);
+      const uint64_t used =
+          std::strtoull(read_file(folder + "/memory.current").c_str(), nullptr, 10);
+      // Page cache counts as used but can be dropped.
+      const uint64_t cache = number_after(read_file(folder + "/memory.stat"), "\nfile ");
+      room = std::min(room, most - std::min(most, used - std::min(used, cache)));
+    }
+    group.resize(group.rfind('/'));
+  }
+  return room;
+}
+
+}  // namespace
+
+mob_status_t memfd_create_sized(const char* name, size_t bytes, int* descriptor) {
+  const int fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
+  if (fd < 0) {
+    return fail_errno(MOB_ERR_SYSTEM, errno, "memfd_create failed; shared memory is not available");
+  }
+  mob_status_t status = MOB_OK;
+  if (ftruncate(fd, static_cast<off_t>(bytes)) != 0) {
+    status = fail_errno(MOB_ERR_MEMORY, errno, "cannot make shared memory of %zu bytes", bytes);
+  } else if (fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0) {
+    status = fail_errno(MOB_ERR_SYSTEM, errno, "sealing shared memory failed");
+  }
+  if (status != MOB_OK) {
+    close(fd);
+    return status;
+  }
+  *descriptor = fd;
+  return MOB_OK;
+}
+
+mob_status_t memfd_reserve(int descriptor, uint64_t offset, size_t bytes) {
+  if (bytes == 0) return MOB_OK;
+  int result = 0;
+  do {
+    result = fallocate(descriptor, 0, static_cast<off_t>(offset), static_cast<off_t>(bytes)) == 0
+                 ? 0
+                 : errno;
+  } while (result == EINTR);
+  if (result == 0) return MOB_OK;
+  return fail_errno(MOB_ERR_MEMORY, result, "cannot reserve %zu bytes of shared memory", bytes);
+}
+
+uint64_t available_memory() {
+  const std::string host = read_file("/proc/meminfo");
+  const uint64_t free_bytes =
+      (number_after(host, "MemAvailable:") + number_after(host, "SwapFree:")) * 1024;
+  return std::min(free_bytes, control_group_room());
+}
+
+}  // namespace mobius::os

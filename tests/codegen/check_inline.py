@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Checks the machine code of the inlined operations.
+
+The path taken when the check holds runs from the function's start to its first `ret` without a call
+and with exactly one conditional branch, the check itself.
+"""
+
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+SKIP = 77
+OPERATIONS = {
+    # name: (conditional branches, most instructions) up to the first ret
+    "put8": (1, 16),
+    "put4": (1, 16),
+    "put2": (1, 16),
+    "put1": (1, 16),
+    "get8": (1, 16),
+    "get4": (1, 16),
+    "get2": (1, 16),
+    "get1": (1, 16),
+    "flush": (1, 7),
+    "fence": (1, 6),
+}
+LOOP_INSTRUCTIONS = 9  # per put in a loop, the loop's own three included
+
+
+def disassemble(compiler: str, include: str, source: str) -> dict[str, list[tuple[int, str, str]]]:
+    """Functions of the compiled source: (address, mnemonic, operands) of each instruction."""
+    with tempfile.TemporaryDirectory() as folder:
+        binary = Path(folder) / "inlined.o"
+        subprocess.run(
+            [compiler, "-std=c99", "-O2", f"-I{include}", "-c", source, "-o", str(binary)], check=True
+        )
+        text = subprocess.run(
+            ["objdump", "-d", "--no-show-raw-insn", str(binary)],
+            check=True,
+            capture_output=True,
+            text=True,
+        ).stdout
+    functions: dict[str, list[tuple[int, str, str]]] = {}
+    current: list[tuple[int, str, str]] = []
+    for line in text.splitlines():
+        if header := re.match(r"[0-9a-f]+ <check_(\w+)>:", line):
+            current = functions.setdefault(header[1], [])
+        elif instruction := re.match(r"\s+([0-9a-f]+):\s+(\S+)\s*(.*)", line):
+            current.append((int(instruction[1], 16), instruction[2], instruction[3]))
+    return functions
+
+
+def is_conditional(mnemonic: str) -> bool:
+    """Whether a mnemonic is a conditional jump."""
+    return mnemonic.startswith("j") and mnemonic != "jmp"
+
+
+def hot_path(code: list[tuple[int, str, str]]) -> list[str]:
+    """Mnemonics from the start to the first return, in memory order: the predicted path."""
+    path: list[str] = []
+    for _, mnemonic, _ in code:
+        path.append(mnemonic)
+        if mnemonic in ("ret", "retq", "jmp"):
+            break
+    return path
+
+
+def loop_body(code: list[tuple[int, str, str]]) -> list[str]:
+    """Mnemonics of the innermost loop: the shortest stretch that a backward jump repeats."""
+    best: list[str] = []
+    for index, (address, mnemonic, operands) in enumerate(code):
+        target = re.match(r"([0-9a-f]+)", operands) if mnemonic.startswith("j") else None
+        if target is None or int(target[1], 16) >= address:
+            continue
+        start = next(i for i, line in enumerate(code) if line[0] == int(target[1], 16))
+        body = [line[1] for line in code[start : index + 1]]
+        if "call" not in body and (not best or len(body) < len(best)):
+            best = body
+    return [mnemonic for mnemonic in best if not mnemonic.startswith("nop")]
+
+
+def main() -> int:
+    """Prints what was counted; 0 when everything is as promised."""
+    compiler, include, source = sys.argv[1:4]
+    if shutil.which(compiler) is None:
+        print(f"skipped: {compiler} is not installed")
+        return SKIP
+    if shutil.which("objdump") is None:
+        print("skipped: objdump is not installed (package binutils)")
+        return SKIP
+    functions = disassemble(compiler, include, source)
+    failures = 0
+    for name, (branches, most) in OPERATIONS.items():
+        path = hot_path(functions[name])
+        conditional = sum(is_conditional(mnemonic) for mnemonic in path)
+        calls = sum(mnemonic.startswith("call") for mnemonic in path)
+        ok = path[-1].startswith("ret") and not calls and conditional == branches
+        ok = ok and len(path) <= most
+        failures += not ok
+        print(
+            f"{'ok    ' if ok else 'FAILED'} {name}: {len(path)} instructions, {conditional} conditional, "
+            f"{calls} calls{'' if ok else ': ' + ' '.join(path)}"
+        )
+    body = loop_body(functions["loop8"])
+    ok = 0 < len(body) <= LOOP_INSTRUCTIONS
+    failures += not ok
+    print(f"{'ok    ' if ok else 'FAILED'} loop of put8: {len(body)} instructions: {' '.join(body)}")
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

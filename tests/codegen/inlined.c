@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/* One function per inlined operation, for check_inline.py to look at. */
+
+#include <mobius/mobius.h>
+
+mob_status_t check_put8(mob_rank_t rank, void* remote, uint64_t value) {
+  return mob_put8(rank, remote, value);
+}
+mob_status_t check_put4(mob_rank_t rank, void* remote, uint32_t value) {
+  return mob_put4(rank, remote, value);
+}
+mob_status_t check_put2(mob_rank_t rank, void* remote, uint16_t value) {
+  return mob_put2(rank, remote, value);
+}
+mob_status_t check_put1(mob_rank_t rank, void* remote, uint8_t value) {
+  return mob_put1(rank, remote, value);
+}
+mob_status_t check_get8(mob_rank_t rank, const void* remote, uint64_t* value) {
+  return mob_get8(rank, remote, value);
+}
+mob_status_t check_get4(mob_rank_t rank, const void* remote, uint32_t* value) {
+  return mob_get4(rank, remote, value);
+}
+mob_status_t check_get2(mob_rank_t rank, const void* remote, uint16_t* value) {
+  return mob_get2(rank, remote, value);
+}
+mob_status_t check_get1(mob_rank_t rank, const void* remote, uint8_t* value) {
+  return mob_get1(rank, remote, value);
+}
+mob_status_t check_flush(mob_rank_t rank) { return mob_flush(rank); }
+mob_status_t check_fence(void) { return mob_fence(); }
+
+/* The loop that docs/performance.md counts. */
+void check_loop8(mob_rank_t rank, uint64_t* remote, uint64_t count) {
+  for (uint64_t i = 0; i < count; ++i) (void)mob_put8(rank, remote + i, i);
+}

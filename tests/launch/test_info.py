@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""`mobius info`: complete, readable, and honest about what it finds."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import resource
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+from launch_tools import ROOT, command
+
+
+def info(*words: str, settings: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
+    inherited = {k: v for k, v in os.environ.items() if not k.startswith("MOBIUS_")}
+    return subprocess.run(
+        [command(), "info", *words],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**inherited, **(settings or {})},
+    )
+
+
+def facts(**settings: str) -> dict[str, Any]:
+    done = info("--json", settings=settings)
+    assert done.stderr == ""
+    return dict(json.loads(done.stdout))
+
+
+def setting(name: str, **settings: str) -> dict[str, Any]:
+    found = [entry for entry in facts(**settings)["settings"] if entry["name"] == name]
+    assert len(found) == 1
+    return dict(found[0])
+
+
+def test_text_fits_a_terminal() -> None:
+    done = info()
+    assert (done.returncode, done.stderr) == (0, "")
+    assert max(len(line) for line in done.stdout.splitlines()) <= 80
+    for title in ("Host", "Tried out here", "Beyond this host", "Settings"):
+        assert title in done.stdout.splitlines()
+
+
+def test_json_has_every_section() -> None:
+    sections = {"build", "host", "probes", "network", "settings", "warnings"}
+    assert set(facts()) == sections
+
+
+def test_every_setting_is_listed() -> None:
+    table = (ROOT / "src/base/settings.cpp").read_text()
+    names = set(re.findall(r'\{"(MOBIUS_[A-Z_]+)"', table))
+    assert len(names) > 5
+    text = info().stdout
+    entries = facts()["settings"]
+    assert {entry["name"] for entry in entries} == names
+    for entry in entries:
+        assert entry["name"] in text
+        assert entry["help"]
+        assert entry["source"] == "default"
+        assert entry["value"] == entry["default"]
+
+
+def test_setting_from_the_environment() -> None:
+    entry = setting("MOBIUS_YIELDS", MOBIUS_YIELDS="99")
+    assert (entry["value"], entry["source"], entry["default"]) == ("99", "environment", "16")
+
+
+def test_malformed_setting_is_shown() -> None:
+    done = info(settings={"MOBIUS_YIELDS": "many", "MOBIUS_YELDS": "1"})
+    assert done.returncode == 1
+    assert "MALFORMED" in done.stdout
+    assert "MOBIUS_YIELDS='many'" in done.stdout
+    assert "did you mean MOBIUS_YIELDS?" in done.stdout
+    assert "MOBIUS_YIELDS='many'" in setting("MOBIUS_YIELDS", MOBIUS_YIELDS="many")["problem"]
+
+
+def test_unknown_setting_is_shown() -> None:
+    assert any("MOBIUS_YELDS" in text for text in facts(MOBIUS_YELDS="1")["warnings"])
+
+
+def test_host_is_this_one() -> None:
+    host = facts()["host"]
+    assert host["name"] == os.uname().nodename
+    assert os.uname().release in host["kernel"]
+    assert host["processors"]["allowed"] == sorted(os.sched_getaffinity(0))
+    total = re.search(r"MemTotal:\s+(\d+) kB", Path("/proc/meminfo").read_text())
+    assert total
+    assert host["memory"]["total_bytes"] == int(total[1]) * 1024
+    assert host["memory"]["available_bytes"] > 0
+    assert host["largest_job"]["processes"] > 0
+
+
+def test_probes_tell_what_was_found() -> None:
+    probes = facts()["probes"]
+    assert set(probes) == {*["memfd", "window", "cross_memory_attach", "pidfd", "abstract_sockets"]}
+    for probe in probes.values():
+        assert isinstance(probe["works"], bool)
+        assert probe["detail"]
+    assert probes["window"]["wanted_bytes"] == 8 << 40
+
+
+def test_window_follows_its_setting() -> None:
+    window = facts(MOBIUS_WINDOW_BYTES="128M")["probes"]["window"]
+    assert window["bytes"] == window["wanted_bytes"] == 128 << 20
+
+
+def test_window_under_a_limit_on_address_space() -> None:
+    if facts()["build"]["sanitizers"]:
+        pytest.skip("a sanitizer needs more address space than the limit of this test")
+
+    def limit() -> None:
+        resource.setrlimit(resource.RLIMIT_AS, (1 << 30, 1 << 30))
+
+    done = subprocess.run(
+        [command(), "info", "--json"], capture_output=True, check=True, preexec_fn=limit
+    )
+    window = json.loads(done.stdout)["probes"]["window"]
+    assert window["works"]
+    assert window["bytes"] < 1 << 30
+    assert "ulimit -v" in window["detail"]
+
+
+def test_wrong_argument() -> None:
+    done = info("--xml")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.count("\n") == 1
+
+
+def test_batch_variables_are_seen() -> None:
+    names = facts(SLURM_JOB_ID="1", PMIX_RANK="0")["network"]["batch_environment"]
+    assert {"SLURM_JOB_ID", "PMIX_RANK"} <= set(names)

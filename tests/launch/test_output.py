@@ -1,0 +1,215 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Output: whole lines, nothing lost, nothing invented, no memory without bound."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from launch_tools import Launcher, python, state_of, wait_until
+
+WRITER = python(
+    "import os, random",
+    "rank = os.environ['MOBIUS_RANK']",
+    "random.seed(rank)",
+    "text = ''.join(f'<{rank}:{i}:{rank * random.randint(0, 300)}>\\n' for i in range(1500))",
+    "data = text.encode()",
+    "while data:",
+    "    n = random.randint(1, 3000)",
+    "    os.write(1, data[:n])",
+    "    data = data[n:]",
+)
+
+
+@pytest.mark.parametrize("tag", [False, True])
+def test_lines_of_ranks_are_not_mixed(launcher: Launcher, tag: bool) -> None:
+    options = ["--tag"] if tag else []
+    done = launcher.run("-n", "6", *options, *WRITER)
+    assert done.returncode == 0
+    following = Counter[str]()
+    for line in done.stdout.decode().splitlines():
+        pattern = r"\[(\d)\] <(\d):(\d+):(\d*)>" if tag else r"()<(\d):(\d+):(\d*)>"
+        match = re.fullmatch(pattern, line)
+        assert match, line[:200]
+        label, rank, number, filling = match.groups()
+        assert label in ("", rank)
+        assert set(filling) <= {rank}
+        assert int(number) == following[rank]
+        following[rank] += 1
+    assert following == {str(rank): 1500 for rank in range(6)}
+
+
+def test_streams_stay_apart(launcher: Launcher) -> None:
+    script = "echo out$MOBIUS_RANK; echo err$MOBIUS_RANK >&2"
+    done = launcher.run("-n", "3", "--tag", "sh", "-c", script)
+    assert sorted(done.stdout.splitlines()) == [f"[{r}] out{r}".encode() for r in range(3)]
+    assert sorted(done.stderr.splitlines()) == [f"[{r}] err{r}".encode() for r in range(3)]
+
+
+def test_both_streams_to_one_file(launcher: Launcher) -> None:
+    script = "i=0; while [ $i -lt 300 ]; do echo out; echo err >&2; i=$((i+1)); done"
+    path = launcher.folder / "both"
+    with path.open("wb") as file:
+        process = launcher.start("-n", "4", "sh", "-c", script, stdout=file, stderr=file)
+        assert launcher.finish(process)[0] == 0
+    assert Counter(path.read_bytes().splitlines()) == {b"out": 1200, b"err": 1200}
+
+
+def test_last_line_without_newline(launcher: Launcher) -> None:
+    assert launcher.run("printf", "no newline").stdout == b"no newline"
+    done = launcher.run("-n", "3", "printf", "end")
+    assert done.stdout == b"end\nend\nend"
+    done = launcher.run("-n", "2", "--tag", "sh", "-c", "printf $MOBIUS_RANK")
+    assert done.stdout in (b"[0] 0\n[1] 1", b"[1] 1\n[0] 0")
+
+
+def test_empty_output(launcher: Launcher) -> None:
+    done = launcher.run("-n", "4", "--tag", "true")
+    assert (done.stdout, done.stderr) == (b"", b"")
+
+
+def test_empty_lines_are_tagged(launcher: Launcher) -> None:
+    done = launcher.run("-n", "1", "--tag", "printf", "\\n\\nx\\n\\n")
+    assert done.stdout == b"[0] \n[0] \n[0] x\n[0] \n"
+
+
+def test_any_byte_passes(launcher: Launcher) -> None:
+    data = bytes(range(256)) * 2000
+    assert launcher.run("cat", data=data).stdout == data
+    assert launcher.run("-n", "2", "cat", data=data).stdout == data
+
+
+def test_very_long_lines(launcher: Launcher) -> None:
+    length = 5_000_000
+    program = python(
+        "import os, sys",
+        "rank = os.environ['MOBIUS_RANK']",
+        f"sys.stdout.write(rank * {length} + '\\n')",
+    )
+    assert launcher.run(*program).stdout == b"0" * length + b"\n"
+    done = launcher.run("-n", "2", *program)
+    pieces = done.stdout.splitlines()
+    assert Counter(done.stdout)[ord("0")] == length
+    assert Counter(done.stdout)[ord("1")] == length
+    assert all(len(set(piece)) == 1 for piece in pieces), "a piece holds bytes of both ranks"
+    # Pieces are a mebibyte or more, so there cannot be many.
+    assert len(pieces) <= 2 * (length // 2**20 + 1)
+
+
+def test_prompt_of_a_single_rank_is_seen_at_once(launcher: Launcher) -> None:
+    process = launcher.start(
+        "sh", "-c", "printf 'name? '; read name; echo hello $name", stdin=subprocess.PIPE
+    )
+    assert process.stdout is not None
+    assert process.stdin is not None
+    assert os.read(process.stdout.fileno(), 100) == b"name? "
+    process.stdin.write(b"you\n")
+    assert launcher.finish(process)[:2] == (0, b"hello you\n")
+
+
+def test_what_a_rank_said_comes_before_its_failure(launcher: Launcher) -> None:
+    script = 'if [ $MOBIUS_RANK = 1 ]; then echo "my own words" >&2; exit 5; fi; sleep 1000'
+    done = launcher.run("-n", "2", "sh", "-c", script)
+    assert done.returncode == 5
+    first, second = done.stderr.decode().splitlines()
+    assert first == "my own words"
+    assert "exited with code 5" in second
+
+
+def cpu_ticks(pid: int) -> int:
+    fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+    return int(fields[11]) + int(fields[12])
+
+
+def resident_kib(pid: int) -> int:
+    text = Path(f"/proc/{pid}/status").read_text()
+    match = re.search(r"VmRSS:\s+(\d+) kB", text)
+    assert match
+    return int(match[1])
+
+
+@pytest.mark.parametrize("stream", ["stdout", "stderr"])
+def test_slow_reader_holds_the_ranks_back(launcher: Launcher, stream: str) -> None:
+    size = 60_000_000
+    redirect = ">&2" if stream == "stderr" else ""
+    script = f"yes 0123456 | head -c {size} {redirect}; echo > $D/done.$MOBIUS_RANK"
+    process = launcher.start("-n", "2", "sh", "-c", script)
+    worker = launcher.worker(process)
+
+    def blocked() -> bool:
+        writers = launcher.named("head")
+        return len(writers) == 2 and all(
+            "pipe" in Path(f"/proc/{pid}/wchan").read_text() for pid in writers
+        )
+
+    # Blocked at every one of many looks: nothing moves any more.
+    calm = 0
+
+    def settled() -> bool:
+        nonlocal calm
+        calm = calm + 1 if blocked() and state_of(worker) == "S" else 0
+        return calm == 50
+
+    wait_until(settled, "the ranks wait for the reader")
+    # Far less than what the ranks want to write; a sanitizer alone takes 30 MB.
+    assert resident_kib(worker) < size // 1000
+    before = cpu_ticks(worker)
+    calm = 0
+    wait_until(settled, "the ranks still wait")
+    assert cpu_ticks(worker) == before, "the launcher is busy while nothing happens"
+    assert not (launcher.folder / "done.0").exists()
+
+    code, out, err = launcher.finish(process)
+    assert code == 0
+    text = out if stream == "stdout" else err.encode()
+    assert len(text) == 2 * size
+    assert set(text.splitlines()) == {b"0123456"}
+
+
+def test_reader_that_goes_away_ends_the_job_quietly(launcher: Launcher) -> None:
+    process = launcher.start("-n", "3", "sh", "-c", "yes; sleep 1000")
+    assert process.stdout is not None
+    os.read(process.stdout.fileno(), 4096)
+    process.stdout.close()
+    assert process.stderr is not None
+    assert process.stderr.read() == b""
+    assert process.wait() == 128 + signal.SIGPIPE
+
+
+def test_full_device(launcher: Launcher) -> None:
+    with Path("/dev/full").open("wb") as full:
+        process = launcher.start("-n", "2", "sh", "-c", "echo x; sleep 1000", stdout=full)
+        code, _, err = launcher.finish(process)
+    assert code == 1
+    assert err.count("\n") == 1
+    assert "writing standard output failed: No space left on device" in err
+
+
+def test_closed_standard_descriptors(launcher: Launcher) -> None:
+    # Descriptors 0 to 2 must not become the launcher's own sockets and pipes.
+    process = launcher.start(
+        *["-n", "2", "sh", "-c", "cat; echo out; echo err >&2; echo > $D/ran.$MOBIUS_RANK"],
+        prefix=["sh", "-c", 'exec "$@" <&- >&- 2>&-', "sh"],
+    )
+    assert launcher.finish(process) == (0, b"", "")
+    assert (launcher.folder / "ran.0").exists()
+    assert (launcher.folder / "ran.1").exists()
+
+
+def test_ranks_inherit_nothing_but_the_standard_descriptors(launcher: Launcher) -> None:
+    ends = os.pipe()
+    done = launcher.run("-n", "2", "ls", "-m", "/proc/self/fd", pass_fds=ends)
+    for end in ends:
+        os.close(end)
+    # Standard input, output, error, and the folder that `ls` reads.
+    assert done.stdout.splitlines() == [b"0, 1, 2, 3"] * 2
+
+
+def test_output_that_a_descendant_holds_open_does_not_hold_the_job(launcher: Launcher) -> None:
+    done = launcher.run("-n", "2", "sh", "-c", "(setsid sleep 1000 &); echo said")
+    assert (done.returncode, done.stdout) == (0, b"said\nsaid\n")

@@ -1,0 +1,231 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Signals, with and without a terminal."""
+
+from __future__ import annotations
+
+import os
+import pty
+import re
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+
+import pytest
+from launch_tools import HANG_SECONDS, Launcher, command, python, state_of, wait_until
+
+# Counts signals; SIGUSR2 ends it. Says when it is ready, and each time it counted.
+COUNTER = python(
+    "import os, signal, sys",
+    "folder, rank = os.environ['D'], os.environ['MOBIUS_RANK']",
+    "counts = {}",
+    "def say(name, text):",
+    "    with open(f'{folder}/new.{rank}', 'w') as file:",
+    "        file.write(text + '\\n')",
+    "    os.rename(f'{folder}/new.{rank}', f'{folder}/{name}.{rank}')",
+    "def count(number, frame):",
+    "    counts[number] = counts.get(number, 0) + 1",
+    "    say('counts', ' '.join(f'{n}:{c}' for n, c in sorted(counts.items())))",
+    "for name in 'HUP INT QUIT TERM USR1 WINCH'.split():",
+    "    signal.signal(getattr(signal, 'SIG' + name), count)",
+    "signal.signal(signal.SIGUSR2, lambda n, f: sys.exit(0))",
+    "say('ready', str(os.getpid()))",
+    "while True:",
+    "    signal.pause()",
+)
+SLEEP = 'echo $$ > "$D/new.$MOBIUS_RANK"; mv "$D/new.$MOBIUS_RANK" "$D/pid.$MOBIUS_RANK"; '
+
+
+def has_counted(launcher: Launcher, rank: int, text: str) -> bool:
+    path = launcher.folder / f"counts.{rank}"
+    return path.exists() and path.read_text() == text + "\n"
+
+
+def counted(launcher: Launcher, ranks: int, text: str) -> None:
+    for rank in range(ranks):
+        wait_until(partial(has_counted, launcher, rank, text), f"rank {rank} counts {text}")
+
+
+@pytest.mark.parametrize("name", ["HUP", "INT", "QUIT", "TERM", "USR1", "WINCH"])
+def test_signals_reach_every_rank_once(launcher: Launcher, name: str) -> None:
+    process = launcher.start("-n", "3", *COUNTER)
+    for rank in range(3):
+        launcher.file(f"ready.{rank}")
+    number = signal.Signals[f"SIG{name}"]
+    process.send_signal(number)
+    counted(launcher, 3, f"{number.value}:1")
+    process.send_signal(signal.SIGUSR2)
+    assert launcher.finish(process) == (0, b"", "")
+    counted(launcher, 3, f"{number.value}:1")
+
+
+def test_signals_reach_descendants_in_the_ranks_group(launcher: Launcher) -> None:
+    script = SLEEP + "sleep 1000 & wait"
+    process = launcher.start("-n", "2", "sh", "-c", script)
+    launcher.ranks(2)
+    wait_until(lambda: len(launcher.named("sleep")) == 2, "the descendants run")
+    process.send_signal(signal.SIGTERM)
+    assert launcher.finish(process)[0] == 143
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_exit_code_after_an_interrupt(launcher: Launcher, number: signal.Signals) -> None:
+    process = launcher.start("-n", "3", "sh", "-c", SLEEP + "exec sleep 1000")
+    launcher.ranks(3)
+    process.send_signal(number)
+    assert launcher.finish(process) == (128 + number, b"", "")
+
+
+def test_exit_code_that_a_handler_chose(launcher: Launcher) -> None:
+    script = "trap 'exit 41' TERM; " + SLEEP + "while :; do sleep 0.01; done"
+    process = launcher.start("-n", "2", "sh", "-c", script)
+    launcher.ranks(2)
+    process.send_signal(signal.SIGTERM)
+    code, _, err = launcher.finish(process)
+    assert code == 41
+    assert "mobius run" not in err  # the shell itself may tell that its `sleep` was terminated
+
+
+def test_second_interrupt_kills(launcher: Launcher) -> None:
+    process = launcher.start("-n", "3", *COUNTER)
+    for rank in range(3):
+        launcher.file(f"ready.{rank}")
+    process.send_signal(signal.SIGINT)
+    counted(launcher, 3, "2:1")
+    process.send_signal(signal.SIGINT)
+    assert launcher.finish(process) == (130, b"", "")
+
+
+def test_ranks_that_ignore_the_first_interrupt_are_killed_after_a_while(
+    launcher: Launcher,
+) -> None:
+    process = launcher.start("-n", "2", *COUNTER)
+    for rank in range(2):
+        launcher.file(f"ready.{rank}")
+    process.send_signal(signal.SIGTERM)
+    code, _, err = launcher.finish(process)
+    assert code == 143
+    assert re.fullmatch(
+        r"mobius run: 2 of 2 ranks did not end within \d+ s of signal 15 \(Terminated\) "
+        r"and were killed\n",
+        err,
+    )
+
+
+def test_hangup_that_was_ignored_stays_ignored(launcher: Launcher) -> None:
+    process = launcher.start("-n", "2", "sh", "-c", SLEEP + "exec sleep 1000", prefix=["nohup"])
+    pids = launcher.ranks(2)
+    process.send_signal(signal.SIGHUP)
+    for pid in pids:
+        os.kill(pid, signal.SIGHUP)  # not blocked by us: the disposition arrived there
+    process.send_signal(signal.SIGTERM)
+    code, _, err = launcher.finish(process)
+    assert code == 143
+    assert "signal 1" not in err
+
+
+def test_ranks_get_the_callers_signal_state(launcher: Launcher) -> None:
+    def state() -> None:
+        signal.signal(signal.SIGUSR1, signal.SIG_IGN)
+        signal.pthread_sigmask(signal.SIG_SETMASK, {signal.SIGUSR2})
+
+    words = ["grep", "-E", "^Sig(Blk|Ign)", "/proc/self/status"]
+    done = launcher.run("-n", "2", *words, preexec_fn=state)
+    masks = [line.split() for line in done.stdout.decode().splitlines()]
+    usr1, usr2 = 1 << (signal.SIGUSR1 - 1), 1 << (signal.SIGUSR2 - 1)
+    assert [int(mask, 16) for name, mask in masks if name == "SigBlk:"] == [usr2, usr2]
+    # Python leaves other signals ignored or not as it likes.
+    assert [int(mask, 16) & usr1 for name, mask in masks if name == "SigIgn:"] == [usr1, usr1]
+
+
+def test_stop_and_continue(launcher: Launcher) -> None:
+    process = launcher.start("-n", "2", "sh", "-c", SLEEP + "exec sleep 1000")
+    pids = launcher.ranks(2)
+    process.send_signal(signal.SIGTSTP)
+    wait_until(lambda: all(state_of(p) == "T" for p in [*pids, process.pid]), "all are stopped")
+    process.send_signal(signal.SIGCONT)
+    wait_until(lambda: all(state_of(p) == "S" for p in [*pids, process.pid]), "all continue")
+    process.send_signal(signal.SIGTERM)
+    assert launcher.finish(process)[0] == 143
+
+
+class Terminal:
+    """The side of a terminal where a person sits."""
+
+    def __init__(self, pid: int, master: int) -> None:
+        self.pid = pid
+        self.master = master
+        self.seen = b""
+
+    def type(self, text: bytes) -> None:
+        os.write(self.master, text)
+
+    def read_until(self, text: bytes) -> None:
+        while text not in self.seen:
+            self.seen += os.read(self.master, 4096)
+
+    def exit_code(self) -> int:
+        while True:
+            try:
+                more = os.read(self.master, 4096)
+            except OSError:  # EIO: the other side is closed
+                break
+            if not more:
+                break
+            self.seen += more
+        return os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
+
+
+@contextmanager
+def at_terminal(launcher: Launcher, *words: str) -> Iterator[Terminal]:
+    pid, master = pty.fork()
+    if pid == 0:
+        signal.alarm(HANG_SECONDS)
+        os.execve(command(), [command(), "run", *words], launcher.environment())
+    try:
+        yield Terminal(pid, master)
+    finally:
+        os.close(master)
+
+
+def test_control_c_reaches_each_rank_once(launcher: Launcher) -> None:
+    with at_terminal(launcher, "-n", "3", *COUNTER) as terminal:
+        for rank in range(3):
+            launcher.file(f"ready.{rank}")
+        terminal.type(b"\x03")
+        counted(launcher, 3, "2:1")
+        os.kill(terminal.pid, signal.SIGUSR2)
+        assert terminal.exit_code() == 0
+        counted(launcher, 3, "2:1")
+
+
+def test_control_c_ends_a_job_quietly(launcher: Launcher) -> None:
+    with at_terminal(launcher, "-n", "2", "sh", "-c", SLEEP + "exec sleep 1000") as terminal:
+        launcher.ranks(2)
+        terminal.type(b"\x03")
+        assert terminal.exit_code() == 130
+        assert b"mobius run" not in terminal.seen
+
+
+def test_what_is_typed_goes_to_rank_0(launcher: Launcher) -> None:
+    script = 'read word; echo "<$MOBIUS_RANK got $word>"'
+    with at_terminal(launcher, "-n", "2", "sh", "-c", script) as terminal:
+        terminal.type(b"hello\n")
+        terminal.read_until(b"<0 got hello>")
+        terminal.read_until(b"<1 got >")
+        assert terminal.exit_code() == 0
+
+
+def test_end_of_typing(launcher: Launcher) -> None:
+    with at_terminal(launcher, "-n", "1", "sh", "-c", "echo ready; wc -l") as terminal:
+        terminal.read_until(b"ready")
+        terminal.type(b"a\nb\n\x04")
+        terminal.read_until(b"2\r\n")
+        assert terminal.exit_code() == 0
+
+
+def test_terminal_that_disappears_ends_the_job(launcher: Launcher) -> None:
+    with at_terminal(launcher, "-n", "2", "sh", "-c", SLEEP + "exec sleep 1000") as terminal:
+        launcher.ranks(2)
+    wait_until(lambda: launcher.marked() == [], "the job has ended")
+    os.waitpid(terminal.pid, 0)

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <climits>
+#include <string>
+
+#include "fixture.h"
+
+using mobius_test::barrier;
+using mobius_test::Shared;
+
+namespace {
+
+// The error must say which call, and contain `detail`.
+void expect_error(mob_status_t got, mob_status_t expected, const std::string& call,
+                  const std::string& detail) {
+  EXPECT_EQ(got, expected) << mob_status_name(got) << ": " << mob_last_error();
+  const std::string text = mob_last_error();
+  EXPECT_EQ(text.rfind(call + ":", 0), 0u) << text;
+  EXPECT_NE(text.find(detail), std::string::npos) << text;
+}
+
+}  // namespace
+
+TEST(BadInput, RanksOutsideTheJob) {
+  const Shared memory(64);
+  const std::string ranks = "0 to " + std::to_string(mob_size() - 1);
+  uint64_t value = 5;
+  char byte = 0;
+  for (const mob_rank_t rank :
+       {-1, mob_size(), INT_MAX, INT_MIN, 1 << 15, 1 << 17, 1 << 27, 1 << 30}) {
+    expect_error(mob_put8(rank, memory.at(0), 1), MOB_ERR_RANK, "mob_put8", ranks);
+    expect_error(mob_get8(rank, memory.at(0), &value), MOB_ERR_RANK, "mob_get8", ranks);
+    expect_error(mob_put(rank, memory.at(0), &byte, 1), MOB_ERR_RANK, "mob_put", ranks);
+    expect_error(mob_put(rank, memory.at(0), &byte, 0), MOB_ERR_RANK, "mob_put", ranks);
+    expect_error(mob_get(rank, memory.at(0), &byte, 1), MOB_ERR_RANK, "mob_get", ranks);
+    expect_error(mob_flush(rank), MOB_ERR_RANK, "mob_flush", ranks);
+    void* pointer = nullptr;
+    expect_error(mob_mem_address(memory.handle(), rank, 0, &pointer), MOB_ERR_RANK,
+                 "mob_mem_address", ranks);
+    expect_error(mob_ptr(rank, memory.at(0), &pointer), MOB_ERR_RANK, "mob_ptr", ranks);
+    EXPECT_EQ(mob_is_host_mate(rank), MOB_ERR_RANK);
+  }
+  EXPECT_EQ(value, 5u);
+  barrier();
+  EXPECT_EQ(memory.local()[0], 0);
+}
+
+TEST(BadInput, RangesOutsideTheAllocation) {
+  constexpr size_t kBytes = 100;
+  const Shared memory(kBytes);
+  const mob_rank_t target = mobius_test::right_of(mob_rank());
+  unsigned char* start = memory.at(target);
+  std::vector<unsigned char> buffer(4096);
+  struct Case {
+    ptrdiff_t offset;
+    size_t bytes;
+  };
+  for (const Case& c : {Case{0, kBytes + 1}, Case{kBytes, 1}, Case{kBytes - 1, 2}, Case{-1, 1},
+                        Case{-1, 2}, Case{ptrdiff_t{1} << 40, 1}, Case{1, kBytes},
+                        Case{50, SIZE_MAX}, Case{50, SIZE_MAX - 49}, Case{0, SIZE_MAX / 2}}) {
+    unsigned char* remote = start + c.offset;
+    EXPECT_EQ(mob_put(target, remote, buffer.data(), c.bytes), MOB_ERR_RANGE)
+        << c.offset << " " << c.bytes;
+    EXPECT_EQ(mob_get(target, remote, buffer.data(), c.bytes), MOB_ERR_RANGE)
+        << c.offset << " " << c.bytes;
+  }
+  for (size_t at = kBytes - 7; at < kBytes + 16; ++at) {
+    expect_error(mob_put8(target, start + at, 1), MOB_ERR_RANGE, "mob_put8", "rank");
+  }
+  expect_error(mob_put4(target, start + kBytes - 3, 1), MOB_ERR_RANGE, "mob_put4", "offset 97");
+  expect_error(mob_put2(target, start + kBytes - 1, 1), MOB_ERR_RANGE, "mob_put2", "offset 99");
+  expect_error(mob_put1(target, start + kBytes, 1), MOB_ERR_RANGE, "mob_put1", "offset 100");
+  // Memory that is not shared at all, and another rank's part.
+  uint64_t own = 0;
+  expect_error(mob_put8(target, &own, 1), MOB_ERR_RANGE, "mob_put8", "not in any allocation");
+  if (mob_size() > 1) {
+    const mob_rank_t other = mob_rank() == 0 ? 1 : 0;
+    uint64_t value = 0;
+    void* pointer = nullptr;
+    EXPECT_EQ(mob_put8(target, memory.at(target), 0), MOB_OK);
+    // In table mode two ranks' parts may have one address; the same offset is then legal.
+    EXPECT_EQ(mob_ptr(other, memory.at(other), &pointer), MOB_OK);
+    if (pointer == memory.at(other)) {
+      for (mob_rank_t r = 0; r < mob_size(); ++r) {
+        if (r == other) continue;
+        EXPECT_EQ(mob_get8(r, memory.at(other), &value), MOB_ERR_RANGE);
+      }
+    }
+  }
+  barrier();
+  size_t touched = 0;
+  for (size_t i = 0; i < kBytes; ++i) touched += memory.local()[i] != 0;
+  EXPECT_EQ(touched, 0u) << "a refused put wrote";
+}
+
+TEST(BadInput, NullPointers) {
+  const Shared memory(64);
+  const mob_rank_t me = mob_rank();
+  expect_error(mob_put(me, nullptr, &me, 4), MOB_ERR_ARGUMENT, "mob_put", "remote address");
+  expect_error(mob_put(me, memory.at(me), nullptr, 4), MOB_ERR_ARGUMENT, "mob_put", "local buffer");
+  expect_error(mob_get(me, memory.at(me), nullptr, 4), MOB_ERR_ARGUMENT, "mob_get", "local buffer");
+  expect_error(mob_put8(me, nullptr, 4), MOB_ERR_ARGUMENT, "mob_put8", "remote address");
+  EXPECT_EQ(mob_put(me, memory.at(me), nullptr, 0), MOB_OK);
+  EXPECT_EQ(mob_get(me, nullptr, nullptr, 0), MOB_OK);
+  expect_error(mob_mem_address(memory.handle(), me, 0, nullptr), MOB_ERR_ARGUMENT,
+               "mob_mem_address", "null");
+  expect_error(mob_mem_bytes(memory.handle(), me, nullptr), MOB_ERR_ARGUMENT, "mob_mem_bytes",
+               "null");
+  expect_error(mob_ptr(me, memory.at(me), nullptr), MOB_ERR_ARGUMENT, "mob_ptr", "null");
+  expect_error(mob_host_mate(0, nullptr), MOB_ERR_ARGUMENT, "mob_host_mate", "null");
+}
+
+TEST(BadInput, HandlesThatAreNotLive) {
+  mob_mem_t freed = nullptr;
+  EXPECT_EQ(mob_mem_alloc(64, &freed), MOB_OK);
+  void* address = nullptr;
+  EXPECT_EQ(mob_mem_address(freed, mob_rank(), 0, &address), MOB_OK);
+  EXPECT_EQ(mob_put8(mob_rank(), address, 1), MOB_OK);  // now inlined
+  EXPECT_EQ(mob_mem_free(freed), MOB_OK);
+  expect_error(mob_mem_free(freed), MOB_ERR_HANDLE, "mob_mem_free", "not a live allocation");
+  int elsewhere = 0;
+  expect_error(mob_mem_free(reinterpret_cast<mob_mem_t>(&elsewhere)), MOB_ERR_HANDLE,
+               "mob_mem_free", "not a live allocation");
+  expect_error(mob_put8(mob_rank(), address, 1), MOB_ERR_RANGE, "mob_put8",
+               "not in any allocation");
+  EXPECT_EQ(mob_mem_local(freed), nullptr);
+  size_t bytes = 0;
+  EXPECT_EQ(mob_mem_bytes(freed, 0, &bytes), MOB_ERR_HANDLE);
+  EXPECT_EQ(mob_mem_free(nullptr), MOB_OK);
+}
+
+TEST(BadInput, AllocationsLargerThanMemoryFailEverywhereAndLeaveRoom) {
+  mob_mem_t mem = nullptr;
+  for (const size_t bytes : {SIZE_MAX, SIZE_MAX / 2, size_t{1} << 63, size_t{1} << 47}) {
+    expect_error(mob_mem_alloc(bytes, &mem), MOB_ERR_RANGE, "mob_mem_alloc", "window");
+    EXPECT_EQ(mem, nullptr);
+  }
+  // More than any host of today has, less than the window.
+  const mob_status_t status = mob_mem_alloc(size_t{1} << 42, &mem);
+  EXPECT_TRUE(status == MOB_ERR_MEMORY || status == MOB_ERR_RANGE) << mob_last_error();
+  // One process alone asks for too much: everyone is told.
+  const size_t bytes = mob_rank() == mob_size() - 1 ? size_t{1} << 42 : 64;
+  const mob_status_t one = mob_mem_alloc(bytes, &mem);
+  EXPECT_TRUE(one == MOB_ERR_MEMORY || one == MOB_ERR_RANGE) << mob_last_error();
+  EXPECT_EQ(mem, nullptr);
+  const Shared still_works(64);
+  EXPECT_EQ(mob_put8(mob_rank(), still_works.at(mob_rank()), 1), MOB_OK);
+}
+
+TEST(BadInput, NullResultOfOneRankFailsEverywhere) {
+  mob_mem_t mem = nullptr;
+  const bool wrong = mob_rank() == mob_size() - 1;
+  expect_error(mob_mem_alloc(64, wrong ? nullptr : &mem), wrong ? MOB_ERR_ARGUMENT : MOB_ERR_PEER,
+               "mob_mem_alloc", "rank " + std::to_string(mob_size() - 1));
+  EXPECT_EQ(mem, nullptr);
+}

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <mobius/mobius.h>
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <vector>
+
+namespace mobius_test {
+
+inline mob_rank_t right_of(mob_rank_t rank) { return (rank + 1) % mob_size(); }
+inline mob_rank_t left_of(mob_rank_t rank) { return (rank + mob_size() - 1) % mob_size(); }
+
+// Bytes that differ by place, writer and round.
+inline unsigned char pattern(size_t at, int writer, int round) {
+  return static_cast<unsigned char>((at * 131) ^ (at >> 8) ^ static_cast<size_t>(writer * 17) ^
+                                    static_cast<size_t>(round * 71));
+}
+
+// `bytes` bytes of pattern(), starting at place `from`. Compare with memcmp(): sanitized builds
+// count bytes one by one too slowly.
+inline std::vector<unsigned char> patterned(size_t bytes, int writer, int round, size_t from = 0) {
+  std::vector<unsigned char> result(bytes);
+  for (size_t i = 0; i < bytes; ++i) result[i] = pattern(from + i, writer, round);
+  return result;
+}
+
+inline bool holds(const unsigned char* memory, const std::vector<unsigned char>& expected,
+                  size_t bytes) {
+  return bytes == 0 || std::memcmp(memory, expected.data(), bytes) == 0;
+}
+
+// Whether `bytes` (> 0) bytes all have one value.
+inline bool all_are(const unsigned char* memory, size_t bytes, unsigned char value) {
+  return memory[0] == value && std::memcmp(memory, memory + 1, bytes - 1) == 0;
+}
+
+// An allocation of the same size everywhere, freed at the end of the test.
+class Shared {
+ public:
+  explicit Shared(size_t bytes) {
+    EXPECT_EQ(mob_mem_alloc(bytes, &mem_), MOB_OK) << mob_last_error();
+  }
+  ~Shared() { EXPECT_EQ(mob_mem_free(mem_), MOB_OK) << mob_last_error(); }
+  Shared(const Shared&) = delete;
+  Shared& operator=(const Shared&) = delete;
+
+  mob_mem_t handle() const { return mem_; }
+  unsigned char* local() const { return static_cast<unsigned char*>(mob_mem_local(mem_)); }
+  unsigned char* at(mob_rank_t rank, size_t offset = 0) const {
+    void* address = nullptr;
+    EXPECT_EQ(mob_mem_address(mem_, rank, offset, &address), MOB_OK) << mob_last_error();
+    return static_cast<unsigned char*>(address);
+  }
+
+ private:
+  mob_mem_t mem_ = nullptr;
+};
+
+inline void barrier() { EXPECT_EQ(mob_barrier(), MOB_OK) << mob_last_error(); }
+
+}  // namespace mobius_test

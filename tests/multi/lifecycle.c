@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/* Calls in the wrong order and jobs that cannot be joined, one case a process. */
+
+#include <mobius/mobius.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int failures;
+
+static void check(int ok, const char* what, int line) {
+  if (ok) return;
+  fprintf(stderr, "line %d: %s (last error: %s)\n", line, what, mob_last_error());
+  ++failures;
+}
+#define CHECK(condition) check((condition), #condition, __LINE__)
+
+/* Every call answers with MOB_ERR_STATE, and the text names the call and contains `when`. */
+static void expect_state_errors(const char* when) {
+  uint64_t word = 0;
+  void* pointer = NULL;
+  size_t bytes = 0;
+  mob_mem_t mem = NULL;
+  mob_rank_t rank = 0;
+  CHECK(mob_initialized() == 0);
+  CHECK(mob_rank() == MOB_ERR_STATE);
+  CHECK(mob_size() == MOB_ERR_STATE);
+  CHECK(mob_host_size() == MOB_ERR_STATE);
+  CHECK(mob_host_rank() == MOB_ERR_STATE);
+  CHECK(mob_is_host_mate(0) == MOB_ERR_STATE);
+  CHECK(mob_host_mate(0, &rank) == MOB_ERR_STATE);
+  CHECK(mob_mem_alloc(8, &mem) == MOB_ERR_STATE);
+  CHECK(mob_mem_free(NULL) == MOB_ERR_STATE);
+  CHECK(mob_mem_address(NULL, 0, 0, &pointer) == MOB_ERR_STATE);
+  CHECK(mob_mem_bytes(NULL, 0, &bytes) == MOB_ERR_STATE);
+  CHECK(mob_mem_local(NULL) == NULL);
+  CHECK(mob_ptr(0, &word, &pointer) == MOB_ERR_STATE);
+  CHECK(mob_put(0, &word, &bytes, 8) == MOB_ERR_STATE);
+  CHECK(mob_get(0, &word, &bytes, 8) == MOB_ERR_STATE);
+  CHECK(mob_put8(0, &word, 1) == MOB_ERR_STATE);
+  CHECK(mob_put4(0, &word, 1) == MOB_ERR_STATE);
+  CHECK(mob_put2(0, &word, 1) == MOB_ERR_STATE);
+  CHECK(mob_put1(0, &word, 1) == MOB_ERR_STATE);
+  CHECK(mob_get8(0, &word, &word) == MOB_ERR_STATE);
+  CHECK(mob_flush(0) == MOB_ERR_STATE);
+  CHECK(mob_flush_all() == MOB_ERR_STATE);
+  CHECK(mob_fence() == MOB_ERR_STATE);
+  CHECK(mob_finalize() == MOB_ERR_STATE);
+  CHECK(mob_barrier() == MOB_ERR_STATE);
+  CHECK(strstr(mob_last_error(), "mob_barrier: called ") != NULL);
+  CHECK(strstr(mob_last_error(), when) != NULL);
+  CHECK(word == 0);
+}
+
+static int init_fails_with(mob_status_t expected, const char* detail) {
+  const mob_status_t status = mob_init();
+  CHECK(status == expected);
+  CHECK(strstr(mob_last_error(), detail) != NULL);
+  expect_state_errors("before mob_init()");
+  return failures != 0;
+}
+
+int main(int argc, char** argv) {
+  const char* test = argc > 1 ? argv[1] : "";
+  if (strcmp(test, "unused") == 0) {
+    expect_state_errors("before mob_init()");
+    CHECK(mob_version()[0] != '\0');
+  } else if (strcmp(test, "twice") == 0) {
+    CHECK(mob_init() == MOB_OK);
+    CHECK(mob_init() == MOB_ERR_STATE);
+    CHECK(strstr(mob_last_error(), "twice") != NULL);
+    CHECK(mob_rank() == 0);
+    CHECK(mob_finalize() == MOB_OK);
+  } else if (strcmp(test, "after_finalize") == 0) {
+    mob_mem_t mem = NULL;
+    CHECK(mob_init() == MOB_OK);
+    CHECK(mob_mem_alloc(64, &mem) == MOB_OK); /* left for mob_finalize() to free */
+    CHECK(mob_put8(0, mob_mem_local(mem), 1) == MOB_OK);
+    CHECK(mob_finalize() == MOB_OK);
+    expect_state_errors("after mob_finalize()");
+    CHECK(mob_init() == MOB_ERR_STATE);
+  } else if (strcmp(test, "malformed_setting") == 0) {
+    setenv("MOBIUS_SPIN_NS", "fast", 1);
+    return init_fails_with(MOB_ERR_SETTING, "MOBIUS_SPIN_NS='fast'");
+  } else if (strcmp(test, "window_too_small") == 0) {
+    setenv("MOBIUS_WINDOW_BYTES", "1M", 1);
+    return init_fails_with(MOB_ERR_SETTING, "MOBIUS_WINDOW_BYTES='1M'");
+  } else if (strcmp(test, "launcher_gone") == 0) {
+    setenv("MOBIUS_JOB", "00000000000000000000000000000000", 1);
+    setenv("MOBIUS_RANK", "0", 1);
+    return init_fails_with(MOB_ERR_SYSTEM, "cannot be reached");
+  } else if (strcmp(test, "half_a_job") == 0) {
+    unsetenv("MOBIUS_JOB");
+    setenv("MOBIUS_RANK", "0", 1);
+    return init_fails_with(MOB_ERR_SETTING, "MOBIUS_JOB and MOBIUS_RANK");
+  } else {
+    fprintf(stderr, "usage: lifecycle CASE\n");
+    return 2;
+  }
+  return failures != 0;
+}

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: BSD-3-Clause
+
+// Runs the same tests in the same order in every process of the job. Checks are EXPECT_…, never
+// ASSERT_… before a collective call: a process that left a test early would let the others wait.
+
+#include <mobius/mobius.h>
+
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <memory>
+
+namespace {
+
+// Prints nothing of what went well; failures of any rank are printed by that rank.
+class QuietPrinter : public testing::EmptyTestEventListener {
+  void OnTestPartResult(const testing::TestPartResult& result) override {
+    if (!result.failed()) return;
+    const auto* test = testing::UnitTest::GetInstance()->current_test_info();
+    std::fprintf(stderr, "rank %d: %s.%s: %s:%d: %s\n", mob_rank(),
+                 test != nullptr ? test->test_suite_name() : "",
+                 test != nullptr ? test->name() : "", result.file_name(), result.line_number(),
+                 result.message());
+  }
+};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  testing::InitGoogleTest(&argc, argv);
+  if (mob_init() != MOB_OK) {
+    std::fprintf(stderr, "mob_init: %s\n", mob_last_error());
+    return 1;
+  }
+  if (mob_rank() != 0) {
+    auto& listeners = testing::UnitTest::GetInstance()->listeners();
+    delete listeners.Release(listeners.default_result_printer());
+    listeners.Append(new QuietPrinter);
+  }
+  int result = RUN_ALL_TESTS();
+  if (testing::UnitTest::GetInstance()->test_to_run_count() == 0) result = 1;
+  if (mob_finalize() != MOB_OK) {
+    std::fprintf(stderr, "mob_finalize: %s\n", mob_last_error());
+    result = 1;
+  }
+  return result;
+}

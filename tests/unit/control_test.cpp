@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "job/control.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "job/host_group.h"
+#include "os/memfd.h"
+
+namespace mobius::job {
+namespace {
+
+TEST(Control, MapsWhatWasCreated) {
+  int fd = -1;
+  ASSERT_EQ(control_create(3, &fd), MOB_OK);
+  ControlBlock* block = nullptr;
+  ASSERT_EQ(control_map(fd, &block), MOB_OK);
+  EXPECT_EQ(block->header.size, 3);
+  EXPECT_EQ(reinterpret_cast<uintptr_t>(&block->slot(2)) % 64, 0u);
+  control_unmap(block);
+  close(fd);
+}
+
+TEST(Control, RefusesOtherVersionsAndShortFiles) {
+  int fd = -1;
+  ASSERT_EQ(control_create(1, &fd), MOB_OK);
+  const uint32_t version = kControlVersion + 1;
+  ASSERT_EQ(pwrite(fd, &version, sizeof version, offsetof(ControlHeader, version)), 4);
+  ControlBlock* block = nullptr;
+  EXPECT_EQ(control_map(fd, &block), MOB_ERR_SYSTEM);
+  EXPECT_NE(std::string(mob_last_error()).find("another version"), std::string::npos);
+  close(fd);
+  ASSERT_EQ(os::memfd_create_sized("short", 16, &fd), MOB_OK);
+  EXPECT_EQ(control_map(fd, &block), MOB_ERR_SYSTEM);
+  close(fd);
+  EXPECT_EQ(block, nullptr);
+}
+
+TEST(Control, RefusesASizeThatDoesNotFit) {
+  int fd = -1;
+  ASSERT_EQ(control_create(1, &fd), MOB_OK);
+  const int32_t size = 1'000'000;
+  ASSERT_EQ(pwrite(fd, &size, sizeof size, offsetof(ControlHeader, size)), 4);
+  ControlBlock* block = nullptr;
+  EXPECT_EQ(control_map(fd, &block), MOB_ERR_SYSTEM);
+  close(fd);
+}
+
+// A group whose processes are threads of this one, each with a mapping of its own.
+class ThreadedGroup : public testing::TestWithParam<int> {
+ protected:
+  template <typename Body>
+  void run(Body body) {
+    const int size = GetParam();
+    int fd = -1;
+    ASSERT_EQ(control_create(size, &fd), MOB_OK);
+    std::string key = "0123456789abcdef";
+    key += std::to_string(1'000'000'000'000'000 + getpid());
+    std::vector<std::thread> threads;
+    for (int i = 0; i < size; ++i) {
+      threads.emplace_back([&, i] {
+        ControlBlock* block = nullptr;
+        ASSERT_EQ(control_map(fd, &block), MOB_OK);
+        HostGroup group;
+        ASSERT_EQ(group.open(block, i, key, {.spin_ns = 1000, .yields = 2}), MOB_OK)
+            << mob_last_error();
+        group.barrier();
+        body(group);
+        group.barrier();
+      });
+    }
+    for (auto& thread : threads) thread.join();
+    close(fd);
+  }
+};
+
+TEST_P(ThreadedGroup, BarrierSeparatesPhases) {
+  constexpr int kPhases = 300;
+  std::vector<int> phase(static_cast<size_t>(GetParam()), 0);  // each written by its own thread
+  run([&](HostGroup& group) {
+    const auto me = static_cast<size_t>(group.index());
+    for (int p = 1; p <= kPhases; ++p) {
+      phase[me] = p;
+      group.barrier();
+      for (const int other : phase) ASSERT_EQ(other, p);
+      group.barrier();
+    }
+  });
+}
+
+TEST_P(ThreadedGroup, ExchangeGivesEveryValueToEveryone) {
+  run([&](HostGroup& group) {
+    for (int round = 0; round < 100; ++round) {
+      const auto all = group.exchange(group.index() * 1000 + round);
+      ASSERT_EQ(all.size(), static_cast<size_t>(group.size()));
+      for (int i = 0; i < group.size(); ++i) {
+        ASSERT_EQ(all[static_cast<size_t>(i)], i * 1000 + round);
+      }
+    }
+  });
+}
+
+TEST_P(ThreadedGroup, AgreeFailsEverywhereWhenOneFails) {
+  run([&](HostGroup& group) {
+    EXPECT_EQ(group.agree(MOB_OK, "step"), MOB_OK);
+    const bool failing = group.index() == group.size() - 1;
+    const mob_status_t status = group.agree(failing ? MOB_ERR_MEMORY : MOB_OK, "step");
+    EXPECT_EQ(status, failing ? MOB_ERR_MEMORY : MOB_ERR_PEER);
+    if (!failing) {
+      EXPECT_NE(std::string(mob_last_error()).find("MOB_ERR_MEMORY"), std::string::npos);
+    }
+  });
+}
+
+TEST_P(ThreadedGroup, DescriptorsReachEveryone) {
+  run([&](HostGroup& group) {
+    for (int round = 0; round < 20; ++round) {
+      int fd = -1;
+      if (group.index() == 0) {
+        ASSERT_EQ(os::memfd_create_sized("shared", 4096, &fd), MOB_OK);
+        ASSERT_EQ(pwrite(fd, &round, sizeof round, 0), 4);
+      }
+      ASSERT_EQ(group.share_descriptor(fd, &fd), MOB_OK) << mob_last_error();
+      int got = -1;
+      EXPECT_EQ(pread(fd, &got, sizeof got, 0), 4);
+      EXPECT_EQ(got, round);
+      close(fd);
+      group.barrier();
+    }
+  });
+}
+
+INSTANTIATE_TEST_SUITE_P(Sizes, ThreadedGroup, testing::Values(1, 2, 3, 8));
+
+}  // namespace
+}  // namespace mobius::job

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <gtest/gtest.h>
+
+#include "engine/slab.h"
+#include "engine/targets.h"
+
+namespace mobius::engine {
+namespace {
+
+TEST(PartMap, FindsThePartOfEveryChunkAndNothingElse) {
+  PartMap map;
+  ASSERT_EQ(map.open(64 * kChunkBytes), MOB_OK);
+  const Part part(3 * kChunkBytes, 2 * kChunkBytes + 1, 4);  // reaches into a third chunk
+  map.set(part, &part);
+  EXPECT_EQ(map.find(3 * kChunkBytes - 1), nullptr);
+  EXPECT_EQ(map.find(3 * kChunkBytes), &part);
+  EXPECT_EQ(map.find(5 * kChunkBytes), &part);
+  EXPECT_EQ(map.find(6 * kChunkBytes), nullptr);
+  EXPECT_EQ(map.find(64 * kChunkBytes), nullptr);
+  EXPECT_EQ(map.find(~uint64_t{0}), nullptr);
+  map.set(part, nullptr);
+  EXPECT_EQ(map.find(3 * kChunkBytes), nullptr);
+}
+
+TEST(PartMap, EmptyPartsHaveNoChunks) {
+  PartMap map;
+  ASSERT_EQ(map.open(4 * kChunkBytes), MOB_OK);
+  const Part part(kChunkBytes, 0, 0);
+  map.set(part, &part);
+  EXPECT_EQ(map.find(kChunkBytes), nullptr);
+}
+
+// The inlined check, exhaustively at the edges of a part and for ranks that could be confused.
+class TargetTable : public testing::Test {
+ protected:
+  static constexpr uint64_t kStart = 0x600000200000;
+  void TearDown() override {
+    for (mob_rank_t rank : {0, 5, 40000}) target_forget(rank);
+  }
+  static bool direct(mob_rank_t rank, uint64_t address, unsigned log2_bytes) {
+    return mob_is_direct_(rank, reinterpret_cast<const void*>(address), log2_bytes) != 0;
+  }
+};
+
+TEST_F(TargetTable, ExactAtBothEndsForEverySize) {
+  for (const uint64_t bytes : {1, 2, 3, 4, 7, 8, 9, 15, 16, 4096}) {
+    target_remember(5, kStart, target_limits(bytes));
+    for (unsigned k = 0; k < 4; ++k) {
+      const uint64_t width = uint64_t{1} << k;
+      for (uint64_t at = kStart - 20; at < kStart + bytes + 20; ++at) {
+        const bool inside = at >= kStart && at + width <= kStart + bytes;
+        ASSERT_EQ(direct(5, at, k), inside)
+            << width << " bytes at offset " << static_cast<int64_t>(at - kStart) << " of " << bytes;
+        ASSERT_EQ(target_covers(5, reinterpret_cast<const void*>(at), width), inside);
+      }
+    }
+  }
+}
+
+TEST_F(TargetTable, NoOtherRankIsMistakenForTheRememberedOne) {
+  target_remember(5, kStart, target_limits(4096));
+  target_remember(40000, kStart, target_limits(4096));
+  for (int bit = 0; bit < 32; ++bit) {
+    const auto flipped = static_cast<mob_rank_t>(uint32_t{5} ^ (uint32_t{1} << bit));
+    EXPECT_FALSE(direct(flipped, kStart, 3)) << "bit " << bit;
+  }
+  EXPECT_FALSE(direct(-1, kStart, 3));
+  EXPECT_FALSE(direct(40000 - (1 << MOB_RANK_INDEX_BITS_), kStart, 3));
+  EXPECT_TRUE(direct(40000, kStart, 3));
+}
+
+TEST_F(TargetTable, ForgettingIsPerPart) {
+  target_remember(0, kStart, target_limits(64));
+  target_forget(0, kStart + 64);
+  EXPECT_TRUE(direct(0, kStart, 3));
+  target_forget(0, kStart);
+  EXPECT_FALSE(direct(0, kStart, 3));
+}
+
+}  // namespace
+}  // namespace mobius::engine

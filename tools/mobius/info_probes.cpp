@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <string>
+#include <string_view>
+
+#include "base/settings.h"
+#include "info.h"
+#include "job/local_protocol.h"
+#include "os/address_window.h"
+#include "os/memfd.h"
+
+namespace mobius::command {
+namespace {
+
+Fact verdict(std::string key, std::string label, bool works, std::string why,
+             const Json& more = {}) {
+  Json value{{"works", works}, {"detail", why}};
+  if (!more.is_null()) value.update(more);
+  return {std::move(key), std::move(label), (works ? "works; " : "does not work: ") + why,
+          std::move(value)};
+}
+
+Fact probe_memfd() {
+  constexpr size_t kBytes = 1 << 16;
+  int descriptor = -1;
+  if (os::memfd_create_sized("mobius-info", kBytes, &descriptor) != MOB_OK) {
+    return verdict("memfd", "shared memory", false, mob_last_error());
+  }
+  std::string problem;
+  if (os::memfd_reserve(descriptor, 0, kBytes) != MOB_OK) problem = mob_last_error();
+  if (problem.empty() && ftruncate(descriptor, 0) == 0) {
+    problem = "a sealed memfd could be made smaller, which would crash those who map it";
+  }
+  void* mapped = mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
+  if (problem.empty() && mapped == MAP_FAILED) problem = std::strerror(errno);
+  if (mapped != MAP_FAILED) munmap(mapped, kBytes);
+  close(descriptor);
+  if (!problem.empty()) return verdict("memfd", "shared memory", false, problem);
+  return verdict("memfd", "shared memory", true,
+                 "anonymous memfd, reserved before use, sealed against shrinking");
+}
+
+// Alone; whether all processes of a job get the same place shows when the job starts.
+Fact probe_window() {
+  constexpr uintptr_t kFirstChoice = 0x600000000000;
+  constexpr size_t kLeast = size_t{64} << 20;
+  constexpr size_t kAlignment = size_t{2} << 20;
+  base::Settings settings;
+  // A malformed setting is told with the settings; here the default does.
+  if (settings.load(environ) != MOB_OK) settings.load(nullptr);
+  const uint64_t wanted = settings.number(base::SettingId::kWindowBytes);
+  os::AddressWindow window;
+  size_t bytes = wanted;
+  bool first_choice = false;
+  while (true) {
+    first_choice = window.reserve_at(kFirstChoice, bytes);
+    if (first_choice || window.reserve_anywhere(bytes, kAlignment) || bytes / 2 < kLeast) break;
+    bytes /= 2;
+  }
+  if (window.bytes() == 0) {
+    return verdict("window", "address window", false,
+                   fmt::format("not even {} of address space can be reserved; see ulimit -v",
+                               bytes_text(kLeast)));
+  }
+  const Json more{{"address", fmt::format("{:#x}", window.base())},
+                  {"bytes", window.bytes()},
+                  {"wanted_bytes", wanted}};
+  std::string why = fmt::format("{} at {:#x}", bytes_text(window.bytes()), window.base());
+  if (window.bytes() < wanted) {
+    why += fmt::format(", less than the {} wanted (ulimit -v?)", bytes_text(wanted));
+  }
+  if (!first_choice) {
+    why += fmt::format(
+        "; the first choice, {:#x}, is taken, so a job tries others and, where no "
+        "address is free in all its processes, translates with a table",
+        kFirstChoice);
+  }
+  return verdict("window", "address window", true, why, more);
+}
+
+// One child reads the memory of another, as two ranks would. 0, or errno of the attempt.
+int attach_between_siblings(bool allowed_by_target) {
+  static volatile int word = 0;
+  word = 0;
+  int ready[2];
+  if (pipe2(ready, O_CLOEXEC) != 0) return errno;
+  const pid_t target = fork();
+  if (target == 0) {
+    prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+    word = 0x5eed;
+    if (allowed_by_target) prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
+    const ssize_t told = write(ready[1], "", 1);
+    for (bool waiting = told == 1; waiting; waiting = pause() == -1) {
+    }
+    _exit(1);
+  }
+  char byte = 0;
+  int result = target < 0 || read(ready[0], &byte, 1) != 1 ? EAGAIN : 0;
+  const pid_t origin = result == 0 ? fork() : -1;
+  if (origin == 0) {
+    int got = 0;
+    const iovec here{&got, sizeof got};
+    const iovec there{const_cast<int*>(&word), sizeof word};
+    const ssize_t bytes = process_vm_readv(target, &here, 1, &there, 1, 0);
+    _exit(bytes < 0 ? errno : got == 0x5eed ? 0 : EIO);
+  }
+  int status = 0;
+  if (origin > 0 && waitpid(origin, &status, 0) == origin) {
+    result = WIFEXITED(status) ? WEXITSTATUS(status) : EIO;
+  }
+  if (target > 0) {
+    kill(target, SIGKILL);
+    waitpid(target, nullptr, 0);
+  }
+  close(ready[0]);
+  close(ready[1]);
+  return result;
+}
+
+Fact probe_attach() {
+  const char* key = "cross_memory_attach";
+  const char* label = "memory attach";
+  const int plain = attach_between_siblings(false);
+  if (plain == 0) {
+    return verdict(key, label, true,
+                   "process_vm_readv between two processes; not used by this version");
+  }
+  const std::string scope = first_line("/proc/sys/kernel/yama/ptrace_scope");
+  if (attach_between_siblings(true) == 0) {
+    return verdict(key, label, true,
+                   fmt::format("process_vm_readv, once the target allows it (PR_SET_PTRACER; "
+                               "kernel.yama.ptrace_scope is {}); not used by this version",
+                               scope));
+  }
+  std::string why = fmt::format("process_vm_readv gives \"{}\"", std::strerror(plain));
+  if (plain == EPERM && !scope.empty() && scope != "0") {
+    why +=
+        fmt::format("; kernel.yama.ptrace_scope is {} (sysctl kernel.yama.ptrace_scope=0)", scope);
+  } else if (plain == EPERM || plain == ENOSYS) {
+    why += "; in a container, its seccomp profile may forbid it (--cap-add SYS_PTRACE)";
+  }
+  return verdict(key, label, false, why);
+}
+
+Fact probe_pidfd() {
+#ifdef SYS_pidfd_open
+  const long descriptor = syscall(SYS_pidfd_open, getpid(), 0U);
+  if (descriptor >= 0) {
+    close(static_cast<int>(descriptor));
+    return verdict("pidfd", "pidfd", true, "processes can be waited for without races");
+  }
+  return verdict(
+      "pidfd", "pidfd", false,
+      fmt::format("pidfd_open gives \"{}\" (kernels from 5.3 have it)", std::strerror(errno)));
+#else
+  return verdict("pidfd", "pidfd", false, "not known where this was built");
+#endif
+}
+
+std::string random_key() {
+  unsigned char bits[job::kKeyDigits / 2] = {};
+  std::string key;
+  if (getrandom(bits, sizeof bits, 0) < 0) bits[0] = static_cast<unsigned char>(getpid());
+  for (const unsigned char byte : bits) key += fmt::format("{:02x}", byte);
+  return key;
+}
+
+Fact probe_sockets() {
+  const char* key = "abstract_sockets";
+  const char* label = "abstract sockets";
+  sockaddr_un address;
+  const socklen_t length = job::socket_address(random_key(), -1, &address);
+  const auto* generic = reinterpret_cast<const sockaddr*>(&address);
+  const int server = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+  const int client = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+  std::string problem;
+  ucred peer{};
+  socklen_t peer_bytes = sizeof peer;
+  if (server < 0 || client < 0 || bind(server, generic, length) != 0 || listen(server, 1) != 0 ||
+      connect(client, generic, length) != 0 ||
+      getsockopt(client, SOL_SOCKET, SO_PEERCRED, &peer, &peer_bytes) != 0) {
+    problem = std::strerror(errno);
+  } else if (peer.uid != getuid()) {
+    problem = fmt::format("SO_PEERCRED names user {} instead of {}", peer.uid, getuid());
+  }
+  if (server >= 0) close(server);
+  if (client >= 0) close(client);
+  if (!problem.empty()) return verdict(key, label, false, problem);
+  return verdict(key, label, true,
+                 "message sockets without a file; the kernel names the peer's user");
+}
+
+#ifdef MOBIUS_NETWORK
+Fact library(const char* key, const char* label, const char* file, const char* function,
+             std::string (*version)(void*)) {
+  void* handle = dlopen(file, RTLD_LAZY | RTLD_LOCAL);
+  if (handle == nullptr) {
+    const char* error = dlerror();
+    const bool missing = error == nullptr || std::strstr(error, "No such file") != nullptr;
+    return {key, label, missing ? fmt::format("{} was not found", file) : std::string(error),
+            Json{{"found", false}, {"detail", missing ? "not found" : error}}};
+  }
+  void* symbol = dlsym(handle, function);
+  const std::string text = symbol != nullptr ? version(symbol) : "of unknown version";
+  // Not closed: what such libraries start when loaded need not survive being unloaded.
+  return {key, label, fmt::format("{} found; not used by this version: jobs run on one host", text),
+          Json{{"found", true}, {"version", text}}};
+}
+
+Fact libfabric() {
+  return library("libfabric", "libfabric", "libfabric.so.1", "fi_version", [](void* symbol) {
+    const uint32_t version = reinterpret_cast<uint32_t (*)()>(symbol)();
+    return fmt::format("{}.{}", version >> 16, version & 0xffff);
+  });
+}
+
+Fact pmix() {
+  return library("pmix", "PMIx", "libpmix.so.2", "PMIx_Get_version", [](void* symbol) {
+    const std::string text = reinterpret_cast<const char* (*)()>(symbol)();
+    // "OpenPMIx 4.2.2 (PMIx Standard: 4.2, Stable ABI: ...)"
+    return text.substr(0, std::min(text.find(" ("), text.find(',')));
+  });
+}
+#else
+Fact not_built(const char* key, const char* label) {
+  return {key, label, "not looked for: built without network (MOBIUS_NETWORK=OFF)",
+          Json{{"found", nullptr}, {"detail", "built without network"}}};
+}
+Fact libfabric() { return not_built("libfabric", "libfabric"); }
+Fact pmix() { return not_built("pmix", "PMIx"); }
+#endif
+
+// Names of the variables that a batch system or PMIx launcher gives its processes.
+Fact batch_environment() {
+  std::vector<std::string> names;
+  for (char* const* entry = environ; *entry != nullptr; ++entry) {
+    const std::string_view variable = *entry;
+    for (const std::string_view prefix : {"PMIX_", "SLURM_", "PMI_", "PBS_", "LSB_"}) {
+      if (variable.starts_with(prefix)) names.emplace_back(variable.substr(0, variable.find('=')));
+    }
+  }
+  std::sort(names.begin(), names.end());
+  constexpr size_t kShown = 6;
+  std::string text;
+  for (size_t i = 0; i < std::min(names.size(), kShown); ++i) {
+    text += (text.empty() ? "" : ", ") + names[i];
+  }
+  if (names.size() > kShown) text += fmt::format(" and {} more", names.size() - kShown);
+  return {"batch_environment", "batch system",
+          names.empty() ? "no variables of PMIx, Slurm, PBS or LSF are set"
+                        : text + " set; not used by this version",
+          names};
+}
+
+}  // namespace
+
+Section probe_facts() {
+  return {"probes",
+          "Tried out here",
+          {probe_memfd(), probe_window(), probe_attach(), probe_pidfd(), probe_sockets()}};
+}
+
+Section network_facts() {
+  return {"network", "Beyond this host", {libfabric(), pmix(), batch_environment()}};
+}
+
+}  // namespace mobius::command

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// The native command `mobius`. Only what a subcommand needs is done: starting a job is measured in
+// milliseconds.
+
+#include <cstdio>
+#include <exception>
+#include <span>
+#include <string_view>
+
+#include "commands.h"
+
+namespace {
+
+constexpr const char* kHelp = R"(mobius - one-sided communication
+
+Usage: mobius COMMAND [ARGUMENTS]
+
+  run       start a program as a job of several processes on this host
+  info      what this host offers, and every setting with its value
+  bench     measure what one-sided communication costs here
+  report    measure and write the HTML report
+  compare   compare two results
+  help      this text, or that of a command: mobius help run
+
+mobius --version prints the version. Each command explains itself with --help.
+)";
+
+constexpr int kUsage = 2;
+
+int dispatch(std::span<char*> arguments) {
+  if (arguments.empty()) {
+    std::fputs(kHelp, stderr);
+    return kUsage;
+  }
+  const std::string_view name = arguments[0];
+  std::span<char*> rest = arguments.subspan(1);
+  if (name == "run") return mobius::command::run_command(rest);
+  if (name == "info") return mobius::command::info_command(rest);
+  for (const char* subcommand : {"bench", "report", "compare"}) {
+    if (name == subcommand) return mobius::command::instrument_command(subcommand, rest);
+  }
+  if (name == "--version" || name == "version") {
+    std::printf("mobius %s\n", MOBIUS_COMMAND_VERSION);
+    return 0;
+  }
+  if (name == "help" || name == "--help" || name == "-h") {
+    if (rest.empty()) {
+      std::fputs(kHelp, stdout);
+      return 0;
+    }
+    static char help[] = "--help";
+    char* of_command[] = {rest[0], help};
+    return dispatch(of_command);
+  }
+  std::fprintf(stderr, "mobius: there is no command '%s'; see mobius help\n", arguments[0]);
+  return kUsage;
+}
+
+}  // namespace
+
+int main(int count, char** arguments) {
+  try {
+    return dispatch(std::span(arguments, static_cast<size_t>(count)).subspan(count > 0 ? 1 : 0));
+  } catch (const std::exception& problem) {
+    std::fprintf(stderr, "mobius: %s\n", problem.what());
+    return 1;
+  }
+}

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cctype>
+#include <charconv>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "commands.h"
+#include "job/launch/run.h"
+#include "job/launch/say.h"
+#include "job/local_protocol.h"
+
+namespace mobius::command {
+namespace {
+
+using launch::Binding;
+using launch::kExitUsage;
+using launch::RunOptions;
+using launch::say;
+
+constexpr const char* kHelp = R"(Starts N processes of a program on this host as one job.
+
+Usage: mobius run [-n N] [--bind core|none] [--tag] [--env NAME=VALUE]...
+                  PROG [ARGS...]
+
+  -n, --processes N      how many processes to start (default 1)
+      --bind core|none   core: rank i stays on the i-th of the processors that
+                         the launcher may use, from the first again when there
+                         are more ranks; none: left to the system (default)
+      --tag              start each line of output with "[RANK] "
+      --env NAME=VALUE   set a variable for the ranks; may be repeated
+  -h, --help             this text
+      --                 ends the options; all after PROG belongs to it anyway
+
+Output of the ranks is passed on by whole lines; standard input goes to rank 0.
+SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGWINCH, stop and continue
+reach every rank. A second SIGINT or SIGTERM kills them, and
+so does the first when they have not ended 5 seconds later.
+
+Examples:
+  mobius run -n 4 ./program --size 100   four processes; --size belongs to them
+  mobius run -n 2 --bind core ./program  rank i on the i-th processor allowed
+  mobius run -n 8 --tag hostname         output lines start with "[RANK] "
+  mobius run -n 2 --env MOBIUS_LOG=info python3 program.py
+
+Exit codes:
+  0      every rank exited with 0
+  N      the first rank that failed exited with N; the others are then ended
+  128+S  the first rank that failed was killed by signal S
+  1      a rank left without mob_finalize(), or could not be started
+  2      the command line, a MOBIUS_* setting or the number of processes is not
+         possible; nothing was started
+  126    the program may not be executed
+  127    the program was not found
+)";
+
+// Says what is wrong with the options, in one line.
+int usage_error(std::string_view problem) {
+  say("{}; see mobius run --help", problem);
+  return kExitUsage;
+}
+
+bool parse_processes(const std::string& text, mob_rank_t* processes) {
+  int64_t value = 0;
+  const char* end = text.data() + text.size();
+  const auto [rest, error] = std::from_chars(text.data(), end, value);
+  const bool too_large = error == std::errc::result_out_of_range && text[0] != '-';
+  const bool number = rest == end && (too_large || (error == std::errc() && value >= 1));
+  if (!number) {
+    usage_error(fmt::format("-n '{}': the number of processes is a whole number from 1", text));
+    return false;
+  }
+  // What is too large for the type is far too large for the host, which says how many it allows.
+  *processes = too_large ? INT32_MAX : static_cast<mob_rank_t>(std::min<int64_t>(value, INT32_MAX));
+  return true;
+}
+
+bool check_environment(const std::vector<std::string>& entries) {
+  for (const std::string& entry : entries) {
+    const size_t equals = entry.find('=');
+    if (equals == 0 || equals == std::string::npos) {
+      usage_error(fmt::format("--env '{}': write NAME=VALUE", entry));
+      return false;
+    }
+    const std::string_view name = std::string_view(entry).substr(0, equals);
+    if (name == job::kJobVariable || name == job::kRankVariable) {
+      usage_error(fmt::format("--env {}: set by mobius run itself", name));
+      return false;
+    }
+  }
+  return true;
+}
+
+}  // namespace
+
+int run_command(std::span<char*> arguments) {
+  RunOptions options;
+  std::string processes = "1";
+  std::string binding = "none";
+  CLI::App app("", "mobius run");
+  app.prefix_command();  // the first word that is no option of ours is the program
+  app.add_option("-n,--processes", processes);
+  app.add_option("--bind", binding);
+  app.add_flag("--tag", options.tag)->disable_flag_override();
+  app.add_option("--env", options.environment)->allow_extra_args(false);
+
+  // CLI11 takes the arguments last first.
+  std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());
+  try {
+    app.parse(reversed);
+  } catch (const CLI::CallForHelp&) {
+    fmt::print("{}", kHelp);
+    return 0;
+  } catch (const CLI::ArgumentMismatch& error) {
+    const std::string problem = error.what();  // "--name: 1 required ..." but for flags
+    if (!problem.starts_with("--")) return usage_error("--tag takes no value");
+    return usage_error(problem.substr(0, problem.find(':')) + " needs a value");
+  } catch (const CLI::ParseError& error) {
+    std::string problem = error.what();
+    problem.resize(std::min(problem.find('\n'), problem.size()));
+    return usage_error(problem);
+  }
+
+  options.command = app.remaining();
+  if (!options.command.empty() && options.command[0] == "--") {
+    options.command.erase(options.command.begin());
+  } else if (!options.command.empty() && options.command[0].starts_with('-')) {
+    return usage_error(fmt::format("unknown option {}", options.command[0]));
+  }
+  if (options.command.empty()) return usage_error("no program given");
+  if (binding == "core") {
+    options.binding = Binding::kCore;
+  } else if (binding != "none") {
+    return usage_error(fmt::format("--bind '{}': one of core, none", binding));
+  }
+  if (!parse_processes(processes, &options.processes) || !check_environment(options.environment)) {
+    return kExitUsage;
+  }
+  return launch::run(options);
+}
+
+}  // namespace mobius::command
