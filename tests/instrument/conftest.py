@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Makes instrument_tools importable; a fake MPI has a folder of its own and leaves no process."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from instrument_tools import HERE, FakeInstrument, SyntheticRun, processes_of
+
+
+@pytest.fixture
+def recorded() -> Path:
+    """A trimmed results file of a real run on two CPUs of a virtual machine."""
+    return HERE / "data" / "recorded.jsonl"
+
+
+@pytest.fixture
+def instrument(tmp_path: Path) -> Iterator[FakeInstrument]:
+    sources = tmp_path / "sources"
+    sources.mkdir()
+    for name in ("main.c", "adapter_mpi.c", "adapter_other.c"):
+        (sources / name).write_text("int unused;\n")
+    yield FakeInstrument(tmp_path)
+    assert processes_of(tmp_path) == []
+
+
+@pytest.fixture
+def synthetic(tmp_path: Path) -> Callable[[str], SyntheticRun]:
+    return lambda name: SyntheticRun(tmp_path / name / "results.jsonl")

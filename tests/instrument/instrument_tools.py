@@ -1,0 +1,167 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The command line with a fake MPI, and synthetic results."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+HERE = Path(__file__).resolve().parent
+PACKAGES = HERE.parents[1] / "tools" / "instrument"
+
+Times = Callable[[int, int], float]
+
+
+@dataclass
+class FakeInstrument:
+    """The command line with a fake MPI as its only library, in folders of its own."""
+
+    folder: Path
+    environment: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def out(self) -> Path:
+        return self.folder / "report"
+
+    @property
+    def log(self) -> Path:
+        return self.folder / "launches.log"
+
+    def launches(self) -> list[list[str]]:
+        return [line.split(",") for line in self.log.read_text().splitlines()]
+
+    def behave(self, behaviour: dict[str, str]) -> None:
+        self.environment["FAKE_PROBE"] = json.dumps(behaviour)
+
+    def command(self, *arguments: str) -> list[str]:
+        return [sys.executable, "-m", "mobius_instrument", *arguments]
+
+    def bench_arguments(self) -> list[str]:
+        return [
+            "bench", "--no-peers", "--libs", "mpicc1", "--mpicc", str(HERE / "fake" / "mpicc"),
+            "--sizes", "1,2,1k", "--out", str(self.out), "--timeout", "3",
+        ]  # fmt: skip
+
+    def full_environment(self) -> dict[str, str]:
+        return {
+            **os.environ,
+            "PYTHONPATH": str(PACKAGES),
+            "MOBIUS_HOME_BIN": str(self.folder / "bin"),
+            "MOBIUS_PROBE_SOURCES": str(self.folder / "sources"),
+            "MOBIUS_HOME_CACHE": str(self.folder / "cache"),
+            "FAKE_LOG": str(self.log),
+            **self.environment,
+        }
+
+    def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            self.command(*arguments),
+            env=self.full_environment(),
+            cwd=self.folder,
+            capture_output=True,
+            text=True,
+            stdin=subprocess.DEVNULL,
+        )
+
+    def bench(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        return self.run(*self.bench_arguments(), *arguments)
+
+    def records(self, kind: str) -> list[dict[str, Any]]:
+        lines = (self.out / "results.jsonl").read_text(encoding="utf-8").splitlines()
+        return [record for line in lines if (record := json.loads(line))["type"] == kind]
+
+    def outcomes(self) -> dict[str, list[tuple[str, int]]]:
+        """Status and repeat of every outcome, per cell."""
+        found: dict[str, list[tuple[str, int]]] = {}
+        for record in self.records("outcome"):
+            found.setdefault(record["cell"], []).append((record["status"], record["repeat"]))
+        return found
+
+
+def processes_of(folder: Path) -> list[str]:
+    """Command lines of processes that inherited this test's environment."""
+    needle = f"FAKE_LOG={folder / 'launches.log'}".encode()
+    found = []
+    for entry in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            if needle in (entry / "environ").read_bytes().split(b"\0"):
+                found.append((entry / "cmdline").read_text().replace("\0", " "))
+    return found
+
+
+@dataclass
+class SyntheticRun:
+    """Synthetic results: times are a function of size and repeat, with a little noise."""
+
+    path: Path
+    seed: int = 1
+    libraries: list[dict[str, Any]] = field(default_factory=list)
+    lines: list[dict[str, Any]] = field(default_factory=list)
+    cells: dict[str, list[str]] = field(default_factory=dict)
+
+    def library(self, name: str, label: str, kind: str = "mpi", **more: str) -> None:
+        record = {
+            "type": "library", "library": name, "label": label, "version": "1", "kind": kind,
+            "status": "ready", **more,
+        }  # fmt: skip
+        self.libraries.append(record)
+
+    def series(
+        self,
+        library: str,
+        cell: str,
+        times: Times,
+        *,
+        sizes: tuple[int, ...] = (4, 8, 65536, 1048576),
+        launches: int = 3,
+        noise: float = 0.01,
+    ) -> None:
+        """`times(bytes, repeat)` is the one-way time in nanoseconds."""
+        rng = np.random.default_rng(len(self.lines) + self.seed)
+        self.cells.setdefault(library, []).append(cell)
+        parts = 2 if cell.startswith("pingpong") else 1
+        for repeat in range(launches):
+            for size in sizes:
+                middle = times(size, repeat) * parts
+                samples = middle * (1 + noise * rng.standard_normal(40))
+                self.lines.append(
+                    {
+                        "type": "samples", "library": library, "repeat": repeat, "cell": cell,
+                        "bytes": size, "batch": 1, "samples_ns": samples.round(3).tolist(),
+                        "verified": True,
+                    }
+                )  # fmt: skip
+
+    def outcome(self, library: str, cell: str, status: str, detail: str) -> None:
+        self.cells.setdefault(library, []).append(cell)
+        self.lines.append(
+            {
+                "type": "outcome", "library": library, "cell": cell, "repeat": 0, "bytes": None,
+                "status": status, "detail": detail,
+            }
+        )  # fmt: skip
+
+    def write(self) -> Path:
+        run = {
+            "type": "run", "schema": 1, "mobius_version": "0.1.0",
+            "started": "2030-01-02T03:04:05+00:00", "plan_hash": "synthetic",
+            "host": {"hostname": "synthetic", "cpu": "a CPU", "cores": 2, "kernel": "6.1"},
+            "plan": {
+                "experiments": ["pingpong", "completion"], "sizes": [4, 8, 65536, 1048576],
+                "repeats": 3, "seed": self.seed, "cells": self.cells,
+                "libraries": [library["library"] for library in self.libraries],
+            },
+        }  # fmt: skip
+        text = "".join(json.dumps(line) + "\n" for line in [run, *self.libraries, *self.lines])
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        self.path.write_text(text, encoding="utf-8")
+        return self.path

@@ -1,0 +1,264 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Whole runs with a fake MPI that does what libraries do wrong."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+from pathlib import Path
+
+import pytest
+from instrument_tools import FakeInstrument, processes_of
+from mobius_instrument.libraries.mpi import MPI_CELLS, describe_version, launcher_for, probe_sources
+
+CELLS = [str(cell) for cell in MPI_CELLS]
+FIRST, SECOND, THIRD = CELLS[:3]
+
+
+def test_everything_is_measured_in_every_repeat(instrument: FakeInstrument) -> None:
+    done = instrument.bench("--repeats", "2")
+    assert done.returncode == 0, done.stderr
+    assert instrument.launches() == [CELLS, CELLS]
+    launches = instrument.records("launch")
+    assert [launch["status"] for launch in launches] == ["ok", "ok"]
+    assert len(instrument.records("samples")) == 2 * 3 * len(CELLS)
+    (library,) = instrument.records("library")
+    assert library["status"] == "ready"
+    assert "9.9.9" in library["label"]
+    (run,) = instrument.records("run")
+    assert run["schema"] == 1
+    assert run["plan"]["sizes"] == [4, 8, 4096]
+
+
+@pytest.mark.parametrize(
+    ("behaviour", "status", "detail"),
+    [
+        ("hang", "hung", "at 4 KB"),
+        ("crash", "crashed", "SIGSEGV"),
+        ("abort", "crashed", "internal error in progress engine"),
+    ],
+)
+def test_a_cell_that_fails_stops_nobody_else(
+    instrument: FakeInstrument, behaviour: str, status: str, detail: str
+) -> None:
+    instrument.behave({SECOND: behaviour})
+    done = instrument.bench("--repeats", "2")
+    assert done.returncode == 0, done.stderr
+    assert instrument.outcomes() == {SECOND: [(status, 0)]}
+    assert detail in instrument.records("outcome")[0]["detail"]
+    # The rest of the launch again without it, and the next repeat without it.
+    rest = [cell for cell in CELLS if cell != SECOND]
+    assert instrument.launches() == [CELLS, CELLS[2:], rest]
+    measured = {
+        (record["cell"], record["repeat"], record["bytes"])
+        for record in instrument.records("samples")
+    }
+    assert measured >= {(cell, repeat, 4096) for cell in rest for repeat in (0, 1)}
+    assert (SECOND, 0, 8) in measured
+    assert (SECOND, 0, 4096) not in measured
+    assert processes_of(instrument.folder) == []
+
+
+def test_refused_and_wrong(instrument: FakeInstrument) -> None:
+    instrument.behave({FIRST: "refuse", THIRD: "wrong"})
+    done = instrument.bench("--repeats", "2")
+    assert done.returncode == 0, done.stderr
+    assert instrument.outcomes() == {
+        FIRST: [("refused", 0)],
+        THIRD: [("wrong", 0), ("wrong", 1)],
+    }
+    wrong = instrument.records("outcome")[1]
+    assert wrong["bytes"] == 4096
+    assert "byte 17 is 250, expected 3" in wrong["detail"]
+    assert instrument.launches() == [CELLS, CELLS[1:]]
+
+
+def test_a_library_that_does_not_start_is_given_up(instrument: FakeInstrument) -> None:
+    instrument.behave({"start": "fail"})
+    done = instrument.bench("--repeats", "3")
+    assert done.returncode == 0, done.stderr
+    assert len(instrument.launches()) == 1
+    assert instrument.outcomes() == {cell: [("crashed", 0)] for cell in CELLS}
+    assert "no such transport" in instrument.records("outcome")[0]["detail"]
+
+
+def test_a_library_that_always_crashes_is_given_up(instrument: FakeInstrument) -> None:
+    instrument.behave({"*": "crash"})
+    done = instrument.bench("--repeats", "1")
+    assert done.returncode == 0, done.stderr
+    assert len(instrument.launches()) == 4
+    assert set(instrument.outcomes()) == set(CELLS)
+    assert "not tried" in instrument.records("outcome")[-1]["detail"]
+
+
+def test_processes_left_behind_are_ended_and_named(instrument: FakeInstrument) -> None:
+    instrument.behave({"finish": "leave"})
+    done = instrument.bench("--repeats", "1")
+    assert done.returncode == 0, done.stderr
+    assert "sleep" in instrument.records("launch")[0]["detail"]
+    assert processes_of(instrument.folder) == []
+
+
+def test_probe_that_does_not_build(instrument: FakeInstrument) -> None:
+    instrument.environment["FAKE_MPICC"] = "fail"
+    done = instrument.bench()
+    assert done.returncode == 2
+    error = done.stderr.strip().splitlines()
+    assert len(error) == 1
+    assert "unknown type name 'MPI_Win'" in error[0]
+
+
+def test_interrupted_run_is_resumed(instrument: FakeInstrument) -> None:
+    """Ctrl-C in the third cell: exit 130, nothing left, and only what is missing afterwards."""
+    pipe = instrument.folder / "reached"
+    os.mkfifo(pipe)
+    instrument.behave({THIRD: f"wait:{pipe}"})
+    process = subprocess.Popen(
+        instrument.command(*instrument.bench_arguments(), "--repeats", "2", "--timeout", "500"),
+        env=instrument.full_environment(),
+        cwd=instrument.folder,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    probe = int(pipe.read_text())
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate()
+    assert process.returncode == 130
+    assert "interrupted" in errors
+    assert "go on with: mobius bench" in errors
+    assert not Path(f"/proc/{probe}").exists()
+    assert processes_of(instrument.folder) == []
+    (launch,) = instrument.records("launch")
+    assert (launch["status"], launch["ended"]) == ("interrupted", [FIRST, SECOND])
+    before = (instrument.out / "results.jsonl").read_bytes()
+
+    instrument.behave({})
+    instrument.log.unlink()
+    done = instrument.bench("--repeats", "2")
+    assert done.returncode == 0, done.stderr
+    assert instrument.launches() == [CELLS[2:], CELLS]
+    assert (instrument.out / "results.jsonl").read_bytes().startswith(before)
+    assert [run["resumed"] for run in instrument.records("run")] == [False, True]
+
+    instrument.log.unlink()
+    done = instrument.bench("--repeats", "2")
+    assert "everything is already measured" in done.stdout
+    assert not instrument.log.exists()
+
+
+def test_run_that_was_killed_is_resumed_after_a_half_line(instrument: FakeInstrument) -> None:
+    assert instrument.bench("--repeats", "1").returncode == 0
+    path = instrument.out / "results.jsonl"
+    lines = path.read_bytes().splitlines(keepends=True)
+    launch = next(i for i, line in enumerate(lines) if json.loads(line)["type"] == "launch")
+    path.write_bytes(b"".join(lines[:launch]) + lines[launch][:25])
+    instrument.log.unlink()
+    done = instrument.bench("--repeats", "1")
+    assert done.returncode == 0, done.stderr
+    assert "damaged line" in done.stdout
+    assert instrument.launches() == [CELLS]
+
+
+def test_another_plan_keeps_the_old_file(instrument: FakeInstrument) -> None:
+    assert instrument.bench("--repeats", "1").returncode == 0
+    first = (instrument.out / "results.jsonl").read_bytes()
+    done = instrument.bench("--repeats", "1", "--seed", "5")
+    assert "is now results.1.jsonl" in done.stdout
+    assert (instrument.out / "results.1.jsonl").read_bytes() == first
+    done = instrument.bench("--repeats", "1", "--seed", "5", "--fresh")
+    assert "is now results.2.jsonl" in done.stdout
+
+
+def test_full_report_with_the_fake(instrument: FakeInstrument) -> None:
+    arguments = [*instrument.bench_arguments()[1:], "--repeats", "1"]
+    done = instrument.run("report", *arguments)
+    assert done.returncode == 0, done.stderr
+    assert f"report: {instrument.out.resolve() / 'index.html'}" in done.stdout
+    for name in ("index.html", "results.csv", "plots/pingpong-put-time.png"):
+        assert (instrument.out / name).stat().st_size > 0
+
+
+def test_list_starts_nothing(instrument: FakeInstrument) -> None:
+    done = instrument.run("bench", "--list", "--mpicc", instrument.bench_arguments()[5])
+    assert done.returncode == 0, done.stderr
+    for word in ("pingpong", "completion", "mobius", "mpich", "openmpi", "mpicc1"):
+        assert word in done.stdout
+    assert not instrument.out.exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error"),
+    [
+        (["bench", "--libs", "nonsense"], "no library 'nonsense'"),
+        (["bench", "latency"], "no experiment 'latency'"),
+        (["bench", "--repeats", "0"], "'--repeats'"),
+        (["bench", "--sizes", "many"], "'many' is not a number"),
+        (["bench", "--mpicc", "/nowhere/mpicc"], "/nowhere/mpicc"),
+        (["bench", "--no-such-option"], "--no-such-option"),
+        (["bench", "--no-peers", "--libs", "limits"], "probe_limits is not in"),
+        (["report", "--from", "/nowhere/results.jsonl"], "no results at /nowhere/results.jsonl"),
+        (["nonsense"], "nonsense"),
+    ],
+)
+def test_bad_arguments_are_one_line(
+    instrument: FakeInstrument, arguments: list[str], error: str
+) -> None:
+    done = instrument.run(*arguments)
+    assert done.returncode == 2
+    (line,) = done.stderr.splitlines()
+    assert line.startswith("mobius: error: ")
+    assert error in line
+
+
+def test_folder_that_cannot_be_written(instrument: FakeInstrument) -> None:
+    """Below a file, which holds for root too."""
+    (instrument.folder / "file").write_text("")
+    place = str(instrument.folder / "file" / "report")
+    for command in ("bench", "report"):
+        done = instrument.run(command, *instrument.bench_arguments()[1:], "--out", place)
+        assert done.returncode == 2
+        (line,) = done.stderr.splitlines()
+        assert f"cannot write to {place}" in line
+    assert not instrument.log.exists()
+
+
+def test_full_disk(instrument: FakeInstrument) -> None:
+    """/dev/full takes the place of the results file and answers every write as a full disk does."""
+    instrument.out.mkdir()
+    (instrument.out / "results.jsonl").symlink_to("/dev/full")
+    done = instrument.bench()
+    assert done.returncode == 2
+    assert done.stderr.splitlines()[-1].startswith("mobius: error: cannot write")
+    assert "No space left" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Open MPI v5.0.11, package: Open MPI x, ident", ("openmpi", "Open MPI", "5.0.11")),
+        ("MPICH Version:      5.0.2\nMPICH ABI: 1", ("mpich", "MPICH", "5.0.2")),
+        ("Intel(R) MPI Library 2021.17 for Linux* OS\n", ("intel", "Intel MPI", "2021.17")),
+        ("MVAPICH2 Version      :\t2.3.7", ("mpich", "MVAPICH", "2.3.7")),
+        ("Some MPI 1", ("other", "Some MPI 1", "")),
+    ],
+)
+def test_library_versions(text: str, expected: tuple[str, str, str]) -> None:
+    assert describe_version(text) == expected
+
+
+def test_launcher_of_the_same_installation(tmp_path: Path) -> None:
+    for name in ("mpicc.mpich", "mpiexec.mpich", "mpiexec", "mpicc"):
+        (tmp_path / name).write_text("")
+        (tmp_path / name).chmod(0o755)
+    assert launcher_for(tmp_path / "mpicc.mpich") == tmp_path / "mpiexec.mpich"
+    assert launcher_for(tmp_path / "mpicc") == tmp_path / "mpiexec"
+    assert launcher_for(tmp_path / "none" / "mpicc") is None
+
+
+def test_sources_of_the_mpi_probe(instrument: FakeInstrument) -> None:
+    sources = probe_sources(instrument.folder / "sources")
+    assert [path.name for path in sources] == ["adapter_mpi.c", "main.c"]

@@ -1,0 +1,15 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The instrument: measures one-sided communication in Möbius and in every MPI found.
+
+`docs/instrument.md` is the contract between this package and the probes. Below, modules only use
+those further left:
+
+    errors, cells, stats → results, host, locations, processes, shared_memory → libraries → plan
+    → launch, progress → session → compare, presentation, export → cli
+
+Nothing here measures: times come from the probes alone.
+"""
+
+from __future__ import annotations
+
+SCHEMA_VERSION = 1

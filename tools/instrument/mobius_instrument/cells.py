@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What is measured: experiments, cells and sizes, and how they are written in words."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from mobius_instrument.errors import InstrumentError
+
+EXPERIMENTS: Final = {
+    "pingpong": "paper 1, §4: put (get) there and back; half the round trip is reported",
+    "completion": "one put (get) and the wait for its completion; the partner does nothing",
+}
+
+INTEGER_BYTES: Final = 4
+
+# Both ends of paper 1's range, 1 and 2 integers (4 and 8 bytes) for the latency table, and steps of
+# about four between them.
+DEFAULT_INTEGERS: Final = (
+    1, 2, 4, 16, 64, 256, 1_024, 4_096, 16_384, 65_536, 131_072, 262_144, 1_000_000,
+)  # fmt: skip
+FULL_INTEGERS: Final = (
+    1, 2, 3, 4, 8, 10, 16, 32, 64, 100, 128, 256, 512, 1_000, 1_024, 2_048, 4_096, 8_192, 10_000,
+    16_384, 25_000, 32_768, 65_536, 100_000, 131_072, 262_144, 500_000, 524_288, 1_000_000,
+)  # fmt: skip
+
+_OPERATIONS: Final = {
+    "put": "put",
+    "get": "get",
+    "sendrecv": "send/receive",
+    "copy": "memcpy",
+    "line": "cache line",
+}
+_MEMORIES: Final = {"allocate": "allocated memory", "create": "malloc memory", "local": ""}
+
+
+@dataclass(frozen=True, order=True)
+class Cell:
+    """One `experiment:operation:sync:memory` of the contract."""
+
+    experiment: str
+    operation: str
+    sync: str
+    memory: str
+
+    @classmethod
+    def parse(cls, text: str) -> Cell:
+        """Read `experiment:operation:sync:memory`; InstrumentError for anything else."""
+        parts = text.split(":")
+        if len(parts) != 4 or not all(parts):
+            raise InstrumentError(
+                f"malformed cell '{text}': expected experiment:operation:sync:memory"
+            )
+        return cls(*parts)
+
+    def __str__(self) -> str:
+        return f"{self.experiment}:{self.operation}:{self.sync}:{self.memory}"
+
+    @property
+    def style(self) -> str:
+        """Synchronisation and memory in words: "flush, allocated memory"."""
+        words = [] if self.sync == "none" else [self.sync]
+        memory = _MEMORIES.get(self.memory, self.memory)
+        if memory:
+            words.append(memory)
+        if self.operation in ("copy", "line", "sendrecv"):
+            words.insert(0, _OPERATIONS[self.operation])
+        return ", ".join(words)
+
+    @property
+    def operation_words(self) -> str:
+        """The operation as texts name it."""
+        return _OPERATIONS.get(self.operation, self.operation)
+
+    @property
+    def repetition_parts(self) -> int:
+        """How many one-way transfers one repetition holds."""
+        return 2 if self.experiment == "pingpong" else 1
+
+    def one_way_ns(self, sample_ns: float) -> float:
+        """One-way time of a sample of a whole repetition."""
+        return sample_ns / self.repetition_parts
+
+
+def bandwidth_mb_s(size_bytes: int, one_way_ns: float) -> float:
+    """10^6 bytes per second, as in paper 1."""
+    return size_bytes * 1000.0 / one_way_ns if one_way_ns > 0 else float("nan")
+
+
+_SUFFIXES: Final = {"k": 1_024, "m": 1_024 * 1_024}
+
+
+def parse_integers(text: str) -> list[int]:
+    """`--sizes`: numbers of four-byte integers with optional suffix k or m (1,024 and its square),
+    or bytes with suffix b."""
+    sizes: set[int] = set()
+    for word in (part.strip().lower() for part in text.split(",")):
+        number, in_bytes = (word[:-1], True) if word.endswith("b") else (word, False)
+        factor = 1
+        if number and number[-1] in _SUFFIXES:
+            factor = _SUFFIXES[number[-1]]
+            number = number[:-1]
+        if not number.isascii() or not number.isdigit():
+            raise InstrumentError(
+                f"--sizes: '{word}' is not a number of integers; write for example 1,2,4k,1m or 64b"
+            )
+        size_bytes = int(number) * factor * (1 if in_bytes else INTEGER_BYTES)
+        if not INTEGER_BYTES <= size_bytes <= 1 << 30:
+            raise InstrumentError(
+                f"--sizes: '{word}' is {size_bytes} bytes; sizes go from 4 bytes to 1 GiB"
+            )
+        if size_bytes % INTEGER_BYTES:
+            raise InstrumentError(f"--sizes: '{word}' is not a multiple of 4 bytes")
+        sizes.add(size_bytes)
+    return sorted(sizes)
+
+
+def format_bytes(size_bytes: float) -> str:
+    """4 B, 64 KB, 4 MB: multiples of 1,024 where exact, else three digits in powers of ten."""
+    if size_bytes < 1_000:
+        return f"{size_bytes:.0f} B"
+    for unit, binary, decimal in (("MB", 1 << 20, 10**6), ("KB", 1 << 10, 10**3)):
+        if size_bytes >= binary and size_bytes % binary == 0:
+            return f"{int(size_bytes) // binary} {unit}"
+        if size_bytes >= decimal:
+            return f"{size_bytes / decimal:.3g} {unit}"
+    return f"{size_bytes:.0f} B"
+
+
+def format_ns(time_ns: float) -> str:
+    """Three significant digits in the unit that suits: "73.1 ns", "1.24 µs", "2.5 ms"."""
+    for unit, factor in (("s", 1e9), ("ms", 1e6), ("µs", 1e3)):
+        if time_ns >= factor:
+            return f"{_three_digits(time_ns / factor)} {unit}"
+    return f"{_three_digits(time_ns)} ns"
+
+
+def _three_digits(value: float) -> str:
+    if value >= 100:
+        return f"{value:,.0f}"
+    return f"{value:.1f}" if value >= 10 else f"{value:.2f}"
+
+
+def format_mb_s(value: float) -> str:
+    """Bandwidth in MB/s, 10^6 bytes per second."""
+    return f"{value:,.0f} MB/s" if value >= 100 else f"{value:.3g} MB/s"
+
+
+def format_ratio(value: float) -> str:
+    """Two or three digits."""
+    return (
+        f"{value:.0f}" if value >= 99.5 else (f"{value:.1f}" if value >= 1.995 else f"{value:.2f}")
+    )

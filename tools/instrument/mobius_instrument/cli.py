@@ -1,0 +1,284 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The command line: `bench`, `report`, `compare`."""
+
+from __future__ import annotations
+
+import json
+import signal
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import FrameType
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
+
+import click
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.table import Table
+
+from mobius_instrument.cells import EXPERIMENTS, format_bytes, format_ns, parse_integers
+from mobius_instrument.errors import InstrumentError
+from mobius_instrument.libraries.mpi import check_mpicc
+from mobius_instrument.locations import locate
+from mobius_instrument.results import find_results, read_results
+from mobius_instrument.session import (
+    DEFAULT_STALL_S,
+    Request,
+    check_writable,
+    find_candidates,
+    run_bench,
+    say,
+)
+
+if TYPE_CHECKING:
+    from mobius_instrument.compare import Comparison
+
+EXIT_USAGE = 2
+EXIT_INTERRUPTED = 130
+EXIT_TERMINATED = 143
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+class _Terminated(BaseException):
+    """SIGTERM or SIGHUP: tidy up as after Ctrl-C."""
+
+
+def _names(_context: click.Context, parameter: click.Parameter, value: str) -> tuple[str, ...]:
+    names = tuple(name.strip() for name in value.split(",") if name.strip())
+    if value and not names:
+        raise click.BadParameter("expected names separated by commas", param=parameter)
+    return names
+
+
+def _experiments(
+    _context: click.Context, parameter: click.Parameter, value: tuple[str, ...]
+) -> tuple[str, ...]:
+    for name in value:
+        if name not in EXPERIMENTS:
+            raise click.BadParameter(
+                f"no experiment '{name}'; there are {', '.join(EXPERIMENTS)}", param=parameter
+            )
+    return tuple(name for name in EXPERIMENTS if name in value) or tuple(EXPERIMENTS)
+
+
+_MEASURING_OPTIONS = (
+    click.argument("experiments", nargs=-1, callback=_experiments, metavar="[EXPERIMENT]..."),
+    click.option("--libs", default="", callback=_names, help="Measure only these, as a,b."),
+    click.option("--skip", default="", callback=_names, help="Leave these out, as a,b."),
+    click.option(
+        "--mpicc", multiple=True, type=click.Path(path_type=Path),
+        help="Also the MPI with this compiler (repeatable).",
+    ),
+    click.option("--intel", is_flag=True, help="Also Intel MPI from PyPI."),
+    click.option("--no-peers", is_flag=True, help="Install nothing; use what is already here."),
+    click.option(
+        "--sizes", default="",
+        help="Numbers of four-byte integers, as 1,2,4k,1m (k, m: 1,024 and its square), or bytes"
+        " with suffix b.",
+    ),
+    click.option(
+        "--repeats", type=click.IntRange(1, 1000), help="Launches of each library (default 3)."
+    ),
+    click.option("--full", is_flag=True, help="More sizes, launches and samples."),
+    click.option(
+        "--out", default="report", type=click.Path(path_type=Path), show_default=True,
+        help="Folder for the results.",
+    ),
+    click.option("--fresh", is_flag=True, help="Measure everything again; keeps the old results."),
+    click.option(
+        "--timeout", type=click.FloatRange(min=1), default=DEFAULT_STALL_S, show_default=True,
+        help="A launch that measures nothing for so many seconds hangs and is ended.",
+    ),
+    click.option(
+        "--seed", type=click.IntRange(0, 2**31 - 1), default=1, show_default=True,
+        help="Decides data, order of libraries and resampling.",
+    ),
+)  # fmt: skip
+
+
+def _measuring(command: Command) -> Command:
+    for option in reversed(_MEASURING_OPTIONS):
+        command = option(command)
+    return command
+
+
+def _request(options: dict[str, Any]) -> Request:
+    return Request(
+        out=options["out"],
+        experiments=options["experiments"],
+        wanted=options["libs"],
+        skipped=options["skip"],
+        mpiccs=tuple(check_mpicc(path) for path in options["mpicc"]),
+        install=not options["no_peers"],
+        intel=options["intel"],
+        sizes=tuple(parse_integers(options["sizes"])) if options["sizes"] else (),
+        repeats=options["repeats"],
+        full=options["full"],
+        fresh=options["fresh"],
+        stall_s=options["timeout"],
+        seed=options["seed"],
+    )
+
+
+def _console() -> Console:
+    # Where no terminal says how wide it is, wide enough for the tables.
+    return Console(highlight=False, width=None if sys.stdout.isatty() else 120)
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+def cli() -> None:
+    """Measures one-sided communication on this machine, in Möbius and every MPI found."""
+
+
+@cli.command()
+@_measuring
+@click.option("--list", "listed", is_flag=True, help="List experiments and libraries, and end.")
+def bench(listed: bool, **options: Any) -> None:  # noqa: ANN401
+    """Measure, and keep every sample in DIR/results.jsonl.
+
+    A run that was interrupted goes on where it stopped when the same command is given again.
+    """
+    console = _console()
+    request = _request(options)
+    if listed:
+        _list(request, console)
+        return
+    path = run_bench(request, console)
+    say(console, f"results: {path}; show them with: mobius report --from {path}")
+
+
+def _list(request: Request, console: Console) -> None:
+    say(console, "experiments")
+    for name, meaning in EXPERIMENTS.items():
+        say(console, f"  {name:<16} {meaning}")
+    say(console, "libraries")
+    for candidate in find_candidates(request, locate()):
+        state = "" if candidate.present else " (not installed or built yet)"
+        say(console, f"  {candidate.name:<16} {candidate.description}{state}")
+
+
+@cli.command()
+@_measuring
+@click.option(
+    "--from", "source", type=click.Path(path_type=Path),
+    help="Only show the results in this file or folder.",
+)  # fmt: skip
+def report(source: Path | None, **options: Any) -> None:  # noqa: ANN401
+    """Measure as bench does, then write DIR/index.html, results.csv and plots."""
+    from mobius_instrument.presentation import write_report
+
+    console = _console()
+    request = _request(options)
+    results_path = run_bench(request, console) if source is None else find_results(source)
+    check_writable(request.out)
+    results = read_results(results_path)
+    for warning in results.warnings:
+        say(console, f"warning: {warning}")
+    say(console, "writing the report …")
+    written = write_report(results, request.out)
+    for sentence in written.sentences[:3]:
+        say(console, f"  {sentence}")
+    say(console, f"report: {written.path.resolve()}")
+
+
+@cli.command(name="compare")
+@click.argument("a", type=click.Path(path_type=Path))
+@click.argument("b", type=click.Path(path_type=Path))
+@click.option("--all", "everything", is_flag=True, help="Show also what is unchanged.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+def compare_command(a: Path, b: Path, everything: bool, as_json: bool) -> None:
+    """Which differences between two results files (or report folders) are real.
+
+    A difference is real when the 95 % interval of the ratio of medians excludes 1, the ratio is
+    more than 3 % away from 1 and, with four launches or more in both, a rank test of the
+    launches agrees.
+    """
+    from mobius_instrument.compare import compare
+
+    console = _console()
+    read = [read_results(find_results(place)) for place in (a, b)]
+    for results in read:
+        for warning in results.warnings:
+            print(f"mobius: warning: {warning}", file=sys.stderr)
+    comparison = compare(*read)
+    if not comparison.differences:
+        raise InstrumentError(f"{a} and {b} have no series at the same size in common")
+    if as_json:
+        print(json.dumps(comparison.to_json(), ensure_ascii=False, indent=1))
+    else:
+        _show(comparison, everything, console)
+
+
+def _show(comparison: Comparison, everything: bool, console: Console) -> None:
+    from mobius_instrument.compare import THRESHOLD
+
+    shown = [one for one in comparison.differences if one.real or everything]
+    if shown:
+        say(console, "time in B beside A; below 1, B is faster")
+    colours = {"faster": "green", "slower": "red", "same": "dim"}
+    for label in dict.fromkeys(one.label for one in shown):
+        # A table per library keeps the columns narrow enough for a terminal.
+        table = Table(title=label, title_justify="left", box=SIMPLE_HEAD, pad_edge=False)
+        table.add_column("cell", overflow="fold")
+        for name in ("size", "A", "B", "B / A", "95 % interval"):
+            table.add_column(name, justify="right", no_wrap=True)
+        table.add_column("B is", no_wrap=True)
+        for one in (one for one in shown if one.label == label):
+            table.add_row(
+                one.cell, format_bytes(one.bytes), format_ns(one.a_ns), format_ns(one.b_ns),
+                f"{one.ratio:.3f}", f"{one.low:.3f} … {one.high:.3f}",
+                f"[{colours[one.verdict]}]{one.verdict}[/]",
+            )  # fmt: skip
+        console.print(table)
+    for title, names in (("only in A", comparison.only_a), ("only in B", comparison.only_b)):
+        if names:
+            say(console, f"{title}: {', '.join(names)}")
+    verdicts = [one.verdict for one in comparison.differences]
+    say(
+        console,
+        f"{len(verdicts)} times compared: {verdicts.count('faster')} faster,"
+        f" {verdicts.count('slower')} slower, {verdicts.count('same')} without a real difference"
+        f" (more than {THRESHOLD:.0%} and outside the interval)",
+    )
+
+
+def _terminate(_number: int, _frame: FrameType | None) -> NoReturn:
+    raise _Terminated
+
+
+def main() -> None:
+    """Runs the command; every error a user can cause is one line and exit code 2."""
+    # A shell that starts us in the background leaves SIGINT ignored.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, _terminate)
+    try:
+        cli(prog_name="mobius", standalone_mode=False)
+        sys.stdout.flush()
+    except InstrumentError as error:
+        _fail(str(error))
+    except click.ClickException as error:
+        _fail(error.format_message().replace("\n", " "))
+    except (KeyboardInterrupt, click.Abort):
+        _interrupted(EXIT_INTERRUPTED)
+    except _Terminated:
+        _interrupted(EXIT_TERMINATED)
+    except BrokenPipeError:
+        # The reader of our output has gone (`… | head`); what was measured is kept.
+        sys.stderr.close()
+        sys.exit(EXIT_USAGE)
+
+
+def _fail(text: str) -> NoReturn:
+    print(f"mobius: error: {text}", file=sys.stderr)
+    sys.exit(EXIT_USAGE)
+
+
+def _interrupted(exit_code: int) -> NoReturn:
+    arguments = " ".join(argument for argument in sys.argv[1:] if argument != "--fresh")
+    print(
+        f"\nmobius: interrupted; what was measured is kept, go on with: mobius {arguments}",
+        file=sys.stderr,
+    )
+    sys.exit(exit_code)

@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Which differences between two results files are real."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any, Final
+
+import numpy as np
+from scipy.stats import mannwhitneyu
+
+from mobius_instrument.cells import Cell
+from mobius_instrument.results import Results, SeriesKey
+from mobius_instrument.stats import Floats, ratio_of_medians
+
+THRESHOLD: Final = 0.03
+_SIGNIFICANCE: Final = 0.05
+# With fewer, no order of the medians is improbable enough: 4 + 4 can reach 0.03, 3 + 3 only 0.1.
+_LAUNCHES_FOR_RANKS: Final = 4
+
+
+@dataclass(frozen=True)
+class Difference:
+    """One series at one size in both files; times are one-way (pingpong) or whole (completion).
+
+    `rank_p` is null where there are too few launches for the rank test; the interval decides alone.
+    """
+
+    library: str
+    label: str
+    cell: str
+    bytes: int
+    a_ns: float
+    b_ns: float
+    ratio: float
+    low: float
+    high: float
+    rank_p: float | None
+    real: bool
+
+    @property
+    def verdict(self) -> str:
+        """What B is beside A: same, slower or faster."""
+        if not self.real:
+            return "same"
+        return "slower" if self.ratio > 1 else "faster"
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """`only_a`, `only_b`: series (library, cell) that the other file has not, in words."""
+
+    differences: list[Difference]
+    only_a: list[str]
+    only_b: list[str]
+
+    def to_json(self) -> dict[str, Any]:
+        """What `compare --json` prints."""
+        return {
+            "differences": [{**asdict(one), "verdict": one.verdict} for one in self.differences],
+            "only_a": self.only_a,
+            "only_b": self.only_b,
+        }
+
+
+def _rank_p(first: list[Floats], second: list[Floats]) -> float | None:
+    if min(len(first), len(second)) < _LAUNCHES_FOR_RANKS:
+        return None
+    medians = [[float(np.median(launch)) for launch in launches] for launches in (first, second)]
+    return float(mannwhitneyu(*medians, alternative="two-sided").pvalue)
+
+
+def _points(results: Results) -> set[tuple[SeriesKey, int]]:
+    return {(key, size) for key, sizes in results.samples.items() for size in sizes}
+
+
+def _difference(a: Results, b: Results, key: SeriesKey, size_bytes: int) -> Difference:
+    first, second = a.one_way(key, size_bytes), b.one_way(key, size_bytes)
+    ratio = ratio_of_medians(second, first, a.seed)
+    rank_p = _rank_p(first, second)
+    return Difference(
+        library=key[0],
+        label=b.label(key[0]),
+        cell=str(key[1]),
+        bytes=size_bytes,
+        a_ns=float(np.median(np.concatenate(first))),
+        b_ns=float(np.median(np.concatenate(second))),
+        ratio=ratio.value,
+        low=ratio.low,
+        high=ratio.high,
+        rank_p=rank_p,
+        real=ratio.is_real(THRESHOLD) and (rank_p is None or rank_p < _SIGNIFICANCE),
+    )
+
+
+def compare(a: Results, b: Results) -> Comparison:
+    """B against A, in the order of libraries and cells."""
+    points_a, points_b = _points(a), _points(b)
+    order = {name: number for number, name in enumerate([*b.libraries, *a.libraries])}
+
+    def place(point: tuple[SeriesKey, int]) -> tuple[int, str, Cell, int]:
+        (library, cell), size_bytes = point
+        return order.get(library, len(order)), library, cell, size_bytes
+
+    def alone(mine: Results, others: Results) -> list[str]:
+        return [
+            f"{mine.label(library)} {cell}"
+            for library, cell in sorted(set(mine.samples) - set(others.samples))
+        ]
+
+    return Comparison(
+        differences=[
+            _difference(a, b, key, size) for key, size in sorted(points_a & points_b, key=place)
+        ],
+        only_a=alone(a, b),
+        only_b=alone(b, a),
+    )

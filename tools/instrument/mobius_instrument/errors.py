@@ -1,0 +1,13 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The error of everything a user can cause: one line that says what, where and how to fix it."""
+
+from __future__ import annotations
+
+
+class InstrumentError(Exception):
+    """Printed as `mobius: error: TEXT`; the command ends with exit code 2."""
+
+
+def system_reason(error: OSError) -> str:
+    """The system's own words for an error, without the path that callers name themselves."""
+    return error.strerror or str(error)

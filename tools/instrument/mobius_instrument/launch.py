@@ -1,0 +1,261 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""One launch of a probe: its lines as they come, and whose fault it was when they stop."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from mobius_instrument import shared_memory
+from mobius_instrument.cells import Cell, format_bytes
+from mobius_instrument.errors import system_reason
+from mobius_instrument.libraries.base import Library
+from mobius_instrument.plan import Plan
+from mobius_instrument.processes import Ended, clean_environment, run_watched
+from mobius_instrument.results import Outcome, Record
+
+_MOST_OUTPUT_BYTES: Final = 1 << 30
+_DETAIL_CHARACTERS: Final = 300
+
+
+@dataclass
+class LaunchReport:
+    """What one launch gave. `records` end with the launch's own."""
+
+    records: list[Record] = field(default_factory=list)
+    ended: list[str] = field(default_factory=list)
+    outcomes: list[Outcome] = field(default_factory=list)
+    status: str = "ok"
+    detail: str = ""
+
+
+class _ProbeFile:
+    """Reads the lines that the probe has finished, keeping a half line for later."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._offset = 0
+        self._half = b""
+
+    def new_lines(self) -> list[bytes]:
+        try:
+            with self._path.open("rb") as file:
+                file.seek(self._offset)
+                data = file.read(_MOST_OUTPUT_BYTES - self._offset)
+        except OSError:
+            return []
+        self._offset += len(data)
+        *lines, self._half = (self._half + data).split(b"\n")
+        return lines
+
+    @property
+    def full(self) -> bool:
+        return self._offset >= _MOST_OUTPUT_BYTES
+
+
+class Launch:
+    """Runs cells of one library once.
+
+    `keep` receives the records of each cell as soon as it ended, so that an
+    interrupted run has them. `tick` is called while waiting, and with the cell that has just
+    ended, if one has.
+    """
+
+    def __init__(
+        self,
+        library: Library,
+        plan: Plan,
+        pins: Sequence[int],
+        stall_s: float,
+        keep: Callable[[Sequence[Record]], None],
+        tick: Callable[[str | None], None],
+    ) -> None:
+        self._library = library
+        self._plan = plan
+        self._pins = pins
+        self._stall_s = stall_s
+        self._keep = keep
+        self._tick = tick
+
+    def run(self, cells: Sequence[str], repeat: int, index: int) -> LaunchReport:
+        """Launch the probe and return when nothing of it is left."""
+        self._repeat = repeat
+        self._asked = set(cells)
+        self._report = LaunchReport()
+        self._environment: dict[str, Any] = {}
+        self._begun: str | None = None
+        self._measured: list[int] = []
+        self._pending: list[Record] = []
+        self._done = False
+        self._stray = 0
+        head = {"library": self._library.name, "repeat": repeat, "index": index}
+        ended: Ended | None = None
+        try:
+            with tempfile.TemporaryDirectory(prefix="mob-", ignore_cleanup_errors=True) as folder:
+                ended = self._launch(cells, Path(folder))
+        except BaseException as error:
+            # What was measured is kept; the cell begun is not, it will be measured again.
+            if not isinstance(error, OSError):
+                self._finish(head, cells, "interrupted", "interrupted", None)
+                raise
+            self._finish(head, cells, "failed", f"cannot start: {system_reason(error)}", None)
+            return self._report
+        status, detail = self._judge(ended)
+        self._finish(head, cells, status, detail, ended)
+        return self._report
+
+    def _launch(self, cells: Sequence[str], folder: Path) -> Ended:
+        out = folder / "out.jsonl"
+        self._lines = _ProbeFile(out)
+        arguments = self._plan.probe_arguments(cells, str(out), self._pins)
+        # Launchers leave session files where TMPDIR says, which goes when the launch has ended.
+        environment = {**self._library.environment, "TMPDIR": str(folder), "LC_ALL": "C"}
+        segments = shared_memory.segments()
+        try:
+            return run_watched(
+                [*self._library.command, *arguments],
+                environment=clean_environment(environment),
+                folder=folder,
+                stall_s=self._stall_s,
+                progress=self._progress,
+            )
+        except BaseException as error:
+            if not isinstance(error, Exception):  # Interrupted: what the probe wrote is still good.
+                self._progress()
+            raise
+        finally:
+            shared_memory.remove_new(segments)
+
+    def _progress(self) -> bool:
+        lines = self._lines.new_lines()
+        for line in lines:
+            self._take(line)
+        if not lines:
+            self._tick(None)
+        return bool(lines) and not self._lines.full
+
+    def _take(self, line: bytes) -> None:
+        try:
+            record = json.loads(line)
+            kind, cell = record["type"], record.get("cell")
+            if cell is not None and cell not in self._asked:
+                raise ValueError(cell)
+            self._take_record(kind, cell, record)
+        except (ValueError, KeyError, TypeError, AttributeError):
+            self._stray += 1
+
+    def _take_record(self, kind: str, cell: str, record: dict[str, Any]) -> None:
+        if kind == "environment":
+            self._environment = {name: value for name, value in record.items() if name != "type"}
+        elif kind == "start":
+            self._begun, self._measured, self._pending = cell, [], []
+        elif kind == "samples":
+            self._measured.append(int(record["bytes"]))
+            self._pending.append({**record, "library": self._library.name, "repeat": self._repeat})
+        elif kind == "wrong":
+            self._outcome(cell, int(record["bytes"]), "wrong", _wrong_detail(record))
+        elif kind == "refused":
+            # Some sizes may have been measured before the library returned an error.
+            size = self._next_size() if self._measured else None
+            self._outcome(cell, size, "refused", str(record["reason"]))
+            self._end(cell)
+        elif kind == "end":
+            self._end(cell)
+        elif kind == "done":
+            self._done = True
+
+    def _end(self, cell: str) -> None:
+        self._keep(self._pending)
+        self._pending, self._begun = [], None
+        self._report.ended.append(cell)
+        self._tick(cell)
+
+    def _outcome(self, cell: str, size_bytes: int | None, status: str, detail: str) -> None:
+        outcome = Outcome(
+            self._library.name,
+            Cell.parse(cell),
+            self._repeat,
+            size_bytes,
+            status,
+            detail[:_DETAIL_CHARACTERS],
+        )
+        self._report.outcomes.append(outcome)
+        self._pending.append(outcome.to_record())
+
+    def _judge(self, ended: Ended) -> tuple[str, str]:
+        """Status of the launch, and the outcome of the cell that was begun and did not end."""
+        wrong = sum(outcome.status == "wrong" for outcome in self._report.outcomes)
+        if ended.hung:
+            status, how = "hung", f"wrote nothing for {self._stall_s:g} s and was ended"
+        elif ended.signal_name:
+            status, how = "crashed", f"ended by {ended.signal_name}"
+        elif wrong and ended.exit_code == 1 and self._asked.issubset(self._report.ended):
+            return "failed", "; ".join([f"wrong data ({wrong} sizes)", *self._remarks(ended)])
+        elif ended.exit_code != 0 or not self._done:
+            status, how = "failed", f"exit code {ended.exit_code}"
+            if ended.exit_code == 0:
+                how = "ended without having measured everything"
+        else:
+            return "ok", "; ".join(self._remarks(ended))
+        # What a launch said before it hung was hardly about that.
+        said = "" if ended.hung else _last_words(ended.output)
+        detail = how + (f": {said}" if said else "")
+        if self._begun is not None:
+            size = self._next_size()
+            at = f"at {format_bytes(size)}, " if size else ""
+            outcome = "hung" if ended.hung else "crashed"
+            self._outcome(self._begun, size, outcome, at + detail)
+        return status, "; ".join([detail, *self._remarks(ended)])
+
+    def _remarks(self, ended: Ended) -> list[str]:
+        remarks = []
+        if ended.leftovers:
+            remarks.append(f"left behind and ended: {', '.join(ended.leftovers)}")
+        if self._stray:
+            remarks.append(f"{self._stray} lines of the probe were not understood")
+        return remarks
+
+    def _next_size(self) -> int | None:
+        """The size being measured: sizes are measured in the order of the plan."""
+        return next((size for size in self._plan.sizes if size not in self._measured), None)
+
+    def _finish(
+        self, head: Record, cells: Sequence[str], status: str, detail: str, ended: Ended | None
+    ) -> None:
+        if status == "interrupted":
+            self._pending = []
+        self._report.status = status
+        self._report.detail = detail
+        launch = {
+            "type": "launch",
+            **head,
+            "cells": list(cells),
+            "ended": self._report.ended,
+            "status": status,
+            "seconds": round(ended.seconds, 3) if ended else None,
+            "detail": detail[: 2 * _DETAIL_CHARACTERS],
+            "environment": self._environment,
+        }
+        self._keep([*self._pending, launch])
+
+
+def _wrong_detail(record: dict[str, Any]) -> str:
+    return (
+        f"{format_bytes(int(record['bytes']))}: byte {record['first_wrong_byte']} is"
+        f" {record['got']}, expected {record['expected']} ({record.get('where', 'data')})"
+    )
+
+
+def _last_words(output: str) -> str:
+    """The line of a launcher's output that says most about the end."""
+    lines = [line.strip(" =|*-\t") for line in output.splitlines()]
+    lines = [line for line in lines if line]
+    for word in ("signal", "abort", "assert", "fault", "error"):
+        for line in reversed(lines):
+            if word in line.lower():
+                return line[:_DETAIL_CHARACTERS]
+    return lines[-1][:_DETAIL_CHARACTERS] if lines else ""

@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What every library gives to the orchestration."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from mobius_instrument.cells import Cell
+from mobius_instrument.locations import Locations
+from mobius_instrument.results import LibraryRecord
+
+PROCESSES: Final = 2
+
+
+@dataclass(frozen=True)
+class Library:
+    """A library made ready, or why it could not be.
+
+    `command` starts the probe when the probe's arguments are appended. `fingerprint` changes when
+    the measured code does, so that old results are not taken for those of new code.
+    """
+
+    record: LibraryRecord
+    cells: tuple[Cell, ...] = ()
+    command: tuple[str, ...] = ()
+    environment: Mapping[str, str] = field(default_factory=dict)
+    fingerprint: str = ""
+
+    @property
+    def name(self) -> str:
+        """Short name, as `--libs` takes it."""
+        return self.record.library
+
+    @property
+    def ready(self) -> bool:
+        """Whether it can be launched."""
+        return self.record.status == "ready"
+
+
+@dataclass(frozen=True)
+class Context:
+    """What preparing a library may use. `announce` prints a line about what takes long."""
+
+    locations: Locations
+    announce: Callable[[str], None]
+    cpus: int
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A library that may be measured; `prepare` installs and builds what it needs."""
+
+    name: str
+    description: str
+    present: bool
+    prepare: Callable[[Context], Library]
+
+
+def missing(name: str, label: str, kind: str, detail: str) -> Library:
+    """A library that is not here, and why."""
+    return Library(LibraryRecord(name, label, "", kind, "missing", detail))
+
+
+def cells(
+    experiment: str, operations: Sequence[str], syncs: Sequence[str], memories: Sequence[str]
+) -> tuple[Cell, ...]:
+    """All combinations."""
+    return tuple(
+        Cell(experiment, operation, sync, memory)
+        for operation in operations
+        for sync in syncs
+        for memory in memories
+    )
+
+
+def hash_files(*paths: Path) -> str:
+    """One hash over names and contents; a file that cannot be read counts by its name."""
+    digest = hashlib.sha256()
+    for path in paths:
+        digest.update(path.name.encode() + b"\0")
+        try:
+            digest.update(path.read_bytes())
+        except OSError:
+            digest.update(b"unreadable")
+    return digest.hexdigest()[:16]

@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""All libraries of this machine, and the choice among them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from mobius_instrument.errors import InstrumentError
+from mobius_instrument.libraries import mobius, mpi, wheels
+from mobius_instrument.libraries.base import Candidate
+from mobius_instrument.locations import Locations
+
+
+def discover(
+    locations: Locations, mpiccs: tuple[Path, ...], install: bool, intel: bool
+) -> list[Candidate]:
+    """In the order in which reports show them."""
+    return [
+        *mobius.candidates(locations),
+        *wheels.candidates(locations, install, intel),
+        *mpi.system_candidates(mpiccs),
+    ]
+
+
+def choose(candidates: list[Candidate], wanted: list[str], skipped: list[str]) -> list[Candidate]:
+    """`--libs` and `--skip`; libraries named by `--mpicc` are always wanted."""
+    names = [candidate.name for candidate in candidates]
+    for option, given in (("--libs", wanted), ("--skip", skipped)):
+        for name in given:
+            if name not in names:
+                raise InstrumentError(
+                    f"{option}: no library '{name}' here; there are {', '.join(names)}"
+                )
+    chosen = [
+        candidate
+        for candidate in candidates
+        if candidate.name not in skipped
+        and (not wanted or candidate.name in wanted or candidate.name.startswith("mpicc"))
+    ]
+    if not chosen:
+        raise InstrumentError("--libs and --skip leave no library to measure")
+    return chosen

@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Möbius itself and the limits: probes that the project's own build has made."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+from typing import Final
+
+from mobius_instrument.libraries.base import (
+    PROCESSES,
+    Candidate,
+    Context,
+    Library,
+    cells,
+    hash_files,
+    missing,
+)
+from mobius_instrument.locations import Locations
+from mobius_instrument.processes import clean_environment
+from mobius_instrument.results import LibraryRecord
+
+MOBIUS_CELLS: Final = (
+    *cells("pingpong", ("put", "get"), ("flush",), ("allocate", "create")),
+    *cells("completion", ("put", "get"), ("flush",), ("allocate", "create")),
+)
+LIMIT_CELLS: Final = (
+    *cells("pingpong", ("line",), ("none",), ("local",)),
+    *cells("completion", ("copy",), ("none",), ("local",)),
+)
+
+
+def candidates(locations: Locations) -> list[Candidate]:
+    """Möbius and the limits, built or not."""
+    return [
+        Candidate(
+            name="mobius",
+            description="this Möbius",
+            present=bool(locations.program("mobius") and locations.program("probe_mobius")),
+            prepare=_prepare_mobius,
+        ),
+        Candidate(
+            name="limits",
+            description="the limits: two threads exchanging a cache line, memcpy",
+            present=bool(locations.program("probe_limits")),
+            prepare=_prepare_limits,
+        ),
+    ]
+
+
+def _absent(name: str, label: str, kind: str, program: str, locations: Locations) -> Library:
+    return missing(
+        name, label, kind, f"{program} is not in {locations.searched}; run `mobius build`"
+    )
+
+
+def _prepare_mobius(context: Context) -> Library:
+    locations = context.locations
+    programs = {}
+    for name in ("mobius", "probe_mobius"):
+        program = locations.program(name)
+        if program is None:
+            return _absent("mobius", "Möbius", "mobius", name, locations)
+        programs[name] = program
+    version = _version(programs["mobius"])
+    # BUILD/bin and BUILD/lib, or PREFIX/libexec/mobius and PREFIX/lib[/ARCHITECTURE].
+    roots = programs["probe_mobius"].parents[1:3]
+    shared = sorted(
+        path
+        for root in roots
+        for pattern in ("lib*/libmobius.so*", "lib*/*/libmobius.so*")
+        for path in root.glob(pattern)
+    )
+    launcher = (str(programs["mobius"]), "run", "-n", str(PROCESSES), "--bind", "none")
+    return Library(
+        record=LibraryRecord(
+            library="mobius",
+            label=f"Möbius {version}".strip(),
+            version=version,
+            kind="mobius",
+            status="ready",
+            launcher=" ".join(("mobius", *launcher[1:])),
+        ),
+        cells=MOBIUS_CELLS,
+        command=(*launcher, str(programs["probe_mobius"])),
+        fingerprint=hash_files(*programs.values(), *shared),
+    )
+
+
+def _version(program: Path) -> str:
+    """What `mobius --version` says, without the name; empty when it says nothing usable."""
+    try:
+        done = subprocess.run(
+            [str(program), "--version"],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=20,
+            check=False,
+            env=clean_environment({}),
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    words = done.stdout.split() if done.returncode == 0 else []
+    return next((word.lstrip("v") for word in words if word.lstrip("v")[:1].isdigit()), "")
+
+
+def _prepare_limits(context: Context) -> Library:
+    program = context.locations.program("probe_limits")
+    if program is None:
+        return _absent("limits", "limit", "limit", "probe_limits", context.locations)
+    return Library(
+        record=LibraryRecord(
+            library="limits",
+            label="limit (threads, memcpy)",
+            version="",
+            kind="limit",
+            status="ready",
+        ),
+        cells=LIMIT_CELLS,
+        command=(str(program),),
+        fingerprint=hash_files(program),
+    )

@@ -1,0 +1,275 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Any MPI, given its compiler: which one it is, its probe, and how to call its launcher."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import shutil
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final
+
+from mobius_instrument.errors import InstrumentError, system_reason
+from mobius_instrument.libraries.base import (
+    PROCESSES,
+    Candidate,
+    Context,
+    Library,
+    cells,
+    missing,
+)
+from mobius_instrument.processes import Ended, clean_environment, run_watched
+from mobius_instrument.results import LibraryRecord
+
+_SYNCS: Final = ("flush", "fence", "pscw", "lock")
+_MEMORIES: Final = ("allocate", "create")
+MPI_CELLS: Final = (
+    *cells("pingpong", ("put", "get"), _SYNCS, _MEMORIES),
+    *cells("pingpong", ("sendrecv",), ("none",), ("local",)),
+    # Active synchronisation needs the partner, which has no part in this experiment.
+    *cells("completion", ("put", "get"), ("flush", "lock"), _MEMORIES),
+)
+
+_COMPILE_FLAGS: Final = ("-std=gnu99", "-O3")
+_COMPILE_LIMIT_S: Final = 180.0
+_IDENTIFY_LIMIT_S: Final = 60.0
+
+# MPI_Get_library_version may be called before MPI_Init, so this needs no launcher.
+_IDENTIFY_SOURCE: Final = """\
+#include <mpi.h>
+#include <stdio.h>
+int main(void) {
+  char text[MPI_MAX_LIBRARY_VERSION_STRING];
+  int length = 0;
+  if (MPI_Get_library_version(text, &length) != MPI_SUCCESS) return 1;
+  printf("%s\\n", text);
+  return 0;
+}
+"""
+
+_FAMILIES: Final = (
+    # family, name in reports, how its version text begins
+    ("openmpi", "Open MPI", r"Open MPI v?([0-9][\w.]*)"),
+    ("intel", "Intel MPI", r"Intel\(R\) MPI Library ([0-9][\w. ]*?)(?= for|\s*$|\n)"),
+    ("mpich", "MVAPICH", r"MVAPICH2? Version\s*:\s*(\S+)"),
+    ("mpich", "MPICH", r"MPICH Version:\s*(\S+)"),
+)
+
+
+@dataclass(frozen=True)
+class MpiPlace:
+    """Where an MPI is: its compiler, its launcher, and what both need in the environment."""
+
+    name: str
+    mpicc: Path
+    launcher: Path | None
+    origin: str
+    environment: Mapping[str, str]
+
+
+def describe_version(text: str) -> tuple[str, str, str]:
+    """Family, name and version of what MPI_Get_library_version said."""
+    for family, name, pattern in _FAMILIES:
+        if found := re.search(pattern, text):
+            return family, name, found.group(1).rstrip(",. ")
+    first = text.strip().splitlines()[0][:40] if text.strip() else "unknown MPI"
+    return "other", first, ""
+
+
+def launcher_for(mpicc: Path) -> Path | None:
+    """The launcher of the same installation: `mpiexec.mpich` beside `mpicc.mpich`."""
+    suffix = mpicc.name.partition(".")[2]
+    endings = [f".{suffix}", ""] if suffix else [""]
+    for ending in endings:
+        for stem in ("mpiexec", "mpirun"):
+            path = mpicc.parent / f"{stem}{ending}"
+            if os.access(path, os.X_OK):
+                return path
+    return None
+
+
+def system_candidates(extra: tuple[Path, ...]) -> list[Candidate]:
+    """Debian's MPIs, the `mpicc` in PATH unless it is one of them, and those named by `--mpicc`."""
+    found: list[Candidate] = []
+    seen: set[str] = set()
+
+    def add(name: str, mpicc: Path, origin: str) -> None:
+        found.append(
+            Candidate(
+                name=name,
+                description=f"{mpicc}",
+                present=True,
+                prepare=lambda context: prepare_mpi(
+                    MpiPlace(name, mpicc, launcher_for(mpicc), origin, {}), context
+                ),
+            )
+        )
+
+    for family in ("openmpi", "mpich"):
+        if path := shutil.which(f"mpicc.{family}"):
+            add(f"debian-{family}", Path(path), "Debian")
+            seen.add(_identity(Path(path)))
+    if (path := shutil.which("mpicc")) and _identity(Path(path)) not in seen:
+        add("path", Path(path), "PATH")
+        seen.add(_identity(Path(path)))
+    for number, mpicc in enumerate(extra, start=1):
+        add(f"mpicc{number}", mpicc, str(mpicc.parent.parent))
+    return found
+
+
+def _identity(mpicc: Path) -> str:
+    """The same for all names of one installation: compilers of Open MPI are links to a wrapper that
+    looks at its name, so the place counts, not the file."""
+    alternatives = mpicc
+    while alternatives.is_symlink() and not alternatives.name.startswith("mpicc."):
+        alternatives = alternatives.parent / alternatives.readlink()
+    return os.path.normpath(alternatives)
+
+
+def check_mpicc(path: Path) -> Path:
+    """An `--mpicc` argument: a path, or a name to find in PATH."""
+    found = shutil.which(str(path))
+    if found is None:
+        raise InstrumentError(f"--mpicc: {path} is not a program that can be run")
+    return Path(found).absolute()
+
+
+def prepare_mpi(place: MpiPlace, context: Context) -> Library:
+    """Identifies the MPI, builds its probe when the cache has none, and says how to launch it."""
+    name = place.name
+    record = LibraryRecord(
+        library=name,
+        label=f"{name} ({place.origin})",
+        version="",
+        kind="mpi",
+        status="build-failed",
+        mpicc=str(place.mpicc),
+        launcher=str(place.launcher or ""),
+        flags=" ".join(_COMPILE_FLAGS),
+    )
+    sources = context.locations.probe_sources
+    if sources is None:
+        return missing(
+            name, record.label, "mpi",
+            "the sources of the probe are missing; set MOBIUS_PROBE_SOURCES to bench/probe",
+        )  # fmt: skip
+    if place.launcher is None:
+        return Library(replace(record, status="missing", detail=f"no mpiexec beside {place.mpicc}"))
+    version_text, failure = _identify(place)
+    if failure:
+        return Library(replace(record, detail=failure))
+    family, family_name, version = describe_version(version_text)
+    label = " ".join(part for part in (family_name, version, f"({place.origin})") if part)
+    record = replace(record, label=label, version=version)
+
+    probe, key, failure = _build_probe(place, version_text, sources, context, label)
+    if failure:
+        return Library(replace(record, detail=failure))
+    launch, environment = _launch_rules(family, place.launcher, context.cpus)
+    return Library(
+        record=replace(record, status="ready", launcher=" ".join(launch)),
+        cells=MPI_CELLS,
+        command=(*launch, str(probe)),
+        environment={**place.environment, **environment},
+        fingerprint=key,
+    )
+
+
+def _launch_rules(family: str, launcher: Path, cpus: int) -> tuple[tuple[str, ...], dict[str, str]]:
+    """The probe pins itself, so launchers must not."""
+    start = (str(launcher), "-n", str(PROCESSES))
+    if family == "openmpi":
+        as_root = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+        crowd = ("--oversubscribe",) if cpus < PROCESSES else ()
+        return (*start, "--bind-to", "none", *crowd), as_root if os.geteuid() == 0 else {}
+    if family == "mpich":
+        return (*start, "-bind-to", "none"), {}
+    if family == "intel":
+        # On one host; its default looks for a fabric that a laptop does not have.
+        return start, {"I_MPI_PIN": "0", "I_MPI_FABRICS": "shm"}
+    return start, {}
+
+
+def _run_tool(command: list[str], place: MpiPlace, folder: Path, limit_s: float) -> Ended:
+    return run_watched(
+        command,
+        environment=clean_environment({**place.environment, "LC_ALL": "C"}),
+        folder=folder,
+        stall_s=limit_s,
+        progress=lambda: False,
+    )
+
+
+def _failure(what: str, ended: Ended, limit_s: float) -> str:
+    if ended.hung:
+        return f"{what} did not end within {limit_s:.0f} s"
+    if ended.exit_code == 0:
+        return ""
+    lines = [line.strip() for line in ended.output.splitlines() if line.strip()]
+    telling = [line for line in lines if re.search(r"error|undefined|not found|cannot", line, re.I)]
+    reason = (telling or lines or ["no message"])[0]
+    return f"{what} failed (exit code {ended.exit_code}): {reason[:300]}"
+
+
+def _identify(place: MpiPlace) -> tuple[str, str]:
+    """What the library says of itself, or why it says nothing."""
+    with tempfile.TemporaryDirectory(prefix="mob-", ignore_cleanup_errors=True) as temporary:
+        folder = Path(temporary)
+        (folder / "identify.c").write_text(_IDENTIFY_SOURCE, encoding="utf-8")
+        try:
+            compiled = _run_tool(
+                [str(place.mpicc), "-o", "identify", "identify.c"], place, folder, _COMPILE_LIMIT_S
+            )
+            if failure := _failure(f"{place.mpicc.name}", compiled, _COMPILE_LIMIT_S):
+                return "", failure
+            said = _run_tool([str(folder / "identify")], place, folder, _IDENTIFY_LIMIT_S)
+        except OSError as error:
+            return "", f"{place.mpicc} cannot be run: {system_reason(error)}"
+        failure = _failure("MPI_Get_library_version", said, _IDENTIFY_LIMIT_S)
+        return said.output.strip(), failure
+
+
+def probe_sources(folder: Path) -> list[Path]:
+    """The sources of an MPI probe: everything but the other libraries' adapters."""
+    return [
+        path
+        for path in sorted(folder.glob("*.c"))
+        if not path.name.startswith("adapter_") or path.name == "adapter_mpi.c"
+    ]
+
+
+def _build_probe(
+    place: MpiPlace, version_text: str, sources: Path, context: Context, label: str
+) -> tuple[Path, str, str]:
+    """The probe, its key, and why it could not be built ("" when it was)."""
+    files = probe_sources(sources)
+    if not any(path.name == "adapter_mpi.c" for path in files):
+        return Path(), "", f"adapter_mpi.c is not in {sources}"
+    digest = hashlib.sha256()
+    for path in (*files, *sorted(sources.glob("*.h"))):
+        digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
+    parts = (str(place.mpicc), version_text, *_COMPILE_FLAGS)
+    digest.update("\0".join(parts).encode())
+    if place.mpicc.is_file():
+        digest.update(place.mpicc.read_bytes())
+    key = digest.hexdigest()[:16]
+    probe = context.locations.cache / "probes" / key / "probe_mpi"
+    if probe.is_file():
+        return probe, key, ""
+    context.announce(f"building the probe with {label} …")
+    try:
+        probe.parent.mkdir(parents=True, exist_ok=True)
+        partial = probe.with_name(f"probe_mpi.{os.getpid()}")
+        command = [str(place.mpicc), *_COMPILE_FLAGS, "-I", str(sources), "-o", str(partial)]
+        command += [*map(str, files), "-lm", "-pthread"]
+        ended = _run_tool(command, place, probe.parent, _COMPILE_LIMIT_S)
+        failure = _failure(f"{place.mpicc.name}", ended, _COMPILE_LIMIT_S)
+        if not failure:
+            partial.replace(probe)
+        return probe, key, failure
+    except OSError as error:
+        return probe, key, f"cannot build in {probe.parent}: {system_reason(error)}"

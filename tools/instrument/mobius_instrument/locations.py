@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Where Möbius, the probes and the caches are, in a checkout and in an installed tree.
+
+checkout   ROOT/tools/instrument/mobius_instrument, ROOT/build/release/bin, ROOT/bench/probe
+installed  PREFIX/…/mobius_instrument, PREFIX/bin, PREFIX/libexec/mobius,
+           PREFIX/share/mobius/probe
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+_PACKAGE = Path(__file__).resolve().parent
+
+
+@dataclass(frozen=True)
+class Locations:
+    """Folders as found; a program that is in none of `programs` is reported as missing."""
+
+    programs: tuple[Path, ...]
+    probe_sources: Path | None
+    cache: Path
+
+    def program(self, name: str) -> Path | None:
+        """Path of one of our own programs, if it is there."""
+        for folder in self.programs:
+            path = folder / name
+            if path.is_file() and os.access(path, os.X_OK):
+                return path
+        return None
+
+    @property
+    def searched(self) -> str:
+        """The folders that `program` looks into, for messages."""
+        return ", ".join(str(folder) for folder in self.programs) or "no folder"
+
+
+def checkout_root() -> Path | None:
+    """Root of the source tree that this package lies in, if it does."""
+    for parent in _PACKAGE.parents:
+        if (parent / "CMakeLists.txt").is_file() and (parent / "bench" / "probe").is_dir():
+            return parent
+    return None
+
+
+def locate() -> Locations:
+    """MOBIUS_HOME_BIN and MOBIUS_PROBE_SOURCES first, then the checkout, then the prefix.
+
+    MOBIUS_HOME_CACHE names the folder of installed libraries and built probes.
+    """
+    programs: list[Path] = []
+    sources: list[Path] = []
+    if home := os.environ.get("MOBIUS_HOME_BIN"):
+        programs.append(Path(home))
+    if given := os.environ.get("MOBIUS_PROBE_SOURCES"):
+        sources.append(Path(given))
+    root = checkout_root()
+    if root:
+        programs.append(root / "build" / "release" / "bin")
+        sources.append(root / "bench" / "probe")
+    else:
+        for prefix in _PACKAGE.parents:
+            if (prefix / "libexec" / "mobius").is_dir() or (
+                prefix / "share" / "mobius" / "probe"
+            ).is_dir():
+                # The native command first: PREFIX/bin/mobius may be the script that called us.
+                programs += [prefix / "libexec" / "mobius", prefix / "bin"]
+                sources.append(prefix / "share" / "mobius" / "probe")
+                break
+    if given := os.environ.get("MOBIUS_HOME_CACHE"):
+        cache = Path(given)
+    elif root:
+        cache = root / ".mobius"
+    else:
+        cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "mobius"
+    found = next((folder for folder in sources if (folder / "main.c").is_file()), None)
+    return Locations(tuple(dict.fromkeys(programs)), found, cache)

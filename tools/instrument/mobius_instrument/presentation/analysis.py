@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Statistics of every series of a results file, and the choices that texts and plots share."""
+
+from __future__ import annotations
+
+import math
+import zlib
+from dataclasses import dataclass
+
+from mobius_instrument.cells import Cell
+from mobius_instrument.errors import InstrumentError
+from mobius_instrument.results import Outcome, Results, SeriesKey
+from mobius_instrument.stats import Ratio, Summary, ratio_of_medians, summarise
+
+
+@dataclass(frozen=True)
+class Series:
+    """One cell of one library over its sizes, in one-way (pingpong) or whole (completion) times."""
+
+    library: str
+    cell: Cell
+    summaries: dict[int, Summary]
+
+    @property
+    def key(self) -> SeriesKey:
+        """Where the results keep its samples."""
+        return self.library, self.cell
+
+    def geometric_mean(self, sizes: set[int]) -> float:
+        """Of the medians at these sizes."""
+        logs = [math.log(max(self.summaries[size].median, 1e-3)) for size in sizes]
+        return math.exp(sum(logs) / len(logs)) if logs else math.inf
+
+
+class Analysis:
+    """All series of a results file."""
+
+    def __init__(self, results: Results) -> None:
+        self.results = results
+        self.series: list[Series] = [
+            Series(
+                key[0],
+                key[1],
+                {
+                    size: summarise(results.one_way(key, size), _seed(results, key, size))
+                    for size in sorted(results.samples[key])
+                },
+            )
+            for key in sorted(results.samples, key=self._place)
+        ]
+        if not self.series:
+            raise InstrumentError(
+                f"{results.path} has no samples yet; run `mobius bench --out"
+                f" {results.path.parent}` to measure some"
+            )
+
+    def _place(self, key: SeriesKey) -> tuple[int, Cell]:
+        names = list(self.results.libraries)
+        return (names.index(key[0]) if key[0] in names else len(names)), key[1]
+
+    @property
+    def libraries(self) -> list[str]:
+        """Those with samples, in the order of the run."""
+        return list(dict.fromkeys(series.library for series in self.series))
+
+    @property
+    def sizes(self) -> list[int]:
+        """All sizes of any series."""
+        return sorted({size for series in self.series for size in series.summaries})
+
+    def of(
+        self, experiment: str, operation: str | None = None, library: str | None = None
+    ) -> list[Series]:
+        """Series of an experiment, narrowed down by what is given."""
+        return [
+            series
+            for series in self.series
+            if series.cell.experiment == experiment
+            and operation in (None, series.cell.operation)
+            and library in (None, series.library)
+        ]
+
+    def best(self, experiment: str, operation: str, library: str) -> Series | None:
+        """The synchronisation and memory with the smallest geometric mean of the medians, over the
+        sizes that the most complete series have in common."""
+        found = self.of(experiment, operation, library)
+        if not found:
+            return None
+        most = max(len(series.summaries) for series in found)
+        complete = [series for series in found if len(series.summaries) == most]
+        common = set.intersection(*(set(series.summaries) for series in complete))
+        return min(complete, key=lambda series: series.geometric_mean(common))
+
+    def ratio(self, numerator: Series, denominator: Series, size: int) -> Ratio:
+        """Ratio of two medians at one size."""
+        results = self.results
+        return ratio_of_medians(
+            results.one_way(numerator.key, size),
+            results.one_way(denominator.key, size),
+            _seed(results, numerator.key, size),
+        )
+
+    def outcomes(self) -> dict[tuple[str, Cell], list[Outcome]]:
+        """What went wrong, per library and cell."""
+        found: dict[tuple[str, Cell], list[Outcome]] = {}
+        for outcome in self.results.outcomes:
+            found.setdefault((outcome.library, outcome.cell), []).append(outcome)
+        return found
+
+
+def _seed(results: Results, key: SeriesKey, size: int) -> int:
+    """Different per series, the same in every rendering."""
+    return zlib.crc32(f"{results.seed}|{key[0]}|{key[1]}|{size}".encode())

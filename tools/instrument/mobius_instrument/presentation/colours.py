@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""One colour per library in all plots and tables, told apart with any colour vision (after Okabe
+and Ito), in a tone for light and one for dark paper."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+
+@dataclass(frozen=True)
+class Paint:
+    """`role` names the CSS variable, `light` and `dark` are its values."""
+
+    role: str
+    light: str
+    dark: str
+
+
+FOREGROUND: Final = Paint("ink", "#1b1f27", "#e8ebf0")
+MUTED: Final = Paint("ink-2", "#5b6470", "#a3acb9")
+GRID: Final = Paint("grid", "#dde1e7", "#323842")
+LIMIT: Final = Paint("limit", "#767f8c", "#8d97a5")
+
+_BLUE: Final = Paint("blue", "#0068a8", "#4db2f2")
+_ORANGE: Final = Paint("orange", "#d98a00", "#f3b23c")
+_GREEN: Final = Paint("green", "#00855f", "#2fc795")
+_RED: Final = Paint("red", "#cb5200", "#ff8b4f")
+_PINK: Final = Paint("pink", "#b8629a", "#e79bcb")
+_SKY: Final = Paint("sky", "#3f9fd0", "#8fd4fb")
+_OLIVE: Final = Paint("olive", "#8a7d00", "#d9cc3c")
+
+ALL: Final = (
+    FOREGROUND, MUTED, GRID, LIMIT, _BLUE, _ORANGE, _GREEN, _RED, _PINK, _SKY, _OLIVE,
+)  # fmt: skip
+
+_FIXED: Final = {
+    "mobius": _BLUE,
+    "mpich": _ORANGE,
+    "openmpi": _GREEN,
+    "intel": _PINK,
+    "debian-mpich": _RED,
+    "debian-openmpi": _SKY,
+}
+_OTHERS: Final = (_OLIVE, _PINK, _RED, _SKY)
+_MARKERS: Final = ("o", "s", "^", "D", "v", "P", "X", "*")
+
+SYNC_PAINTS: Final = {
+    "flush": _BLUE,
+    "fence": _ORANGE,
+    "pscw": _GREEN,
+    "lock": _PINK,
+    "none": LIMIT,
+}
+
+
+@dataclass(frozen=True)
+class Look:
+    """Colour and marker of a library."""
+
+    paint: Paint
+    marker: str
+
+
+def looks(libraries: dict[str, str]) -> dict[str, Look]:
+    """Look of each library, given their kinds; the same library always has the same colour."""
+    chosen: dict[str, Look] = {}
+    others = iter(_OTHERS * len(libraries))
+    for number, (name, kind) in enumerate(libraries.items()):
+        paint = LIMIT if kind == "limit" else _FIXED.get(name) or next(others)
+        chosen[name] = Look(paint, _MARKERS[number % len(_MARKERS)])
+    return chosen

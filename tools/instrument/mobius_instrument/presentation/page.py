@@ -1,0 +1,340 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The page: one self-contained HTML file, and the CSV and plots beside it."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from html import escape
+from pathlib import Path
+from string import Template
+from typing import Any, Final
+
+from mobius_instrument.cells import EXPERIMENTS, format_bytes
+from mobius_instrument.errors import InstrumentError, system_reason
+from mobius_instrument.export import CSV_NAME, write_csv
+from mobius_instrument.host import host_warnings
+from mobius_instrument.presentation import colours, plots, tables
+from mobius_instrument.presentation.analysis import Analysis
+from mobius_instrument.presentation.colours import Look
+from mobius_instrument.presentation.findings import (
+    Finding,
+    find,
+    limit_sentences,
+    most_important,
+    trouble_sentence,
+)
+from mobius_instrument.presentation.plots import Plot, Quantity
+from mobius_instrument.results import Results
+
+PAGE_NAME: Final = "index.html"
+_HERE: Final = Path(__file__).resolve().parent
+_QUANTITIES: Final[tuple[Quantity, ...]] = ("time", "bandwidth")
+_PAIRS: Final = (
+    ("pingpong", "put"), ("pingpong", "get"), ("completion", "put"), ("completion", "get"),
+)  # fmt: skip
+# Launch medians this far apart are named as noise.
+_NOISY_SPREAD: Final = 1.25
+_MOST_BANDWIDTH_SIZES: Final = 6
+_LARGE_BYTES: Final = 1_024
+
+
+@dataclass(frozen=True)
+class Written:
+    """Where the report is, and its findings, the most important first."""
+
+    path: Path
+    sentences: list[str]
+
+
+def write_report(results: Results, folder: Path) -> Written:
+    """Writes index.html, results.csv and plots/ into an existing folder."""
+    analysis = Analysis(results)
+    findings = find(analysis)
+    looks = plots.library_looks(analysis)
+    best = _best_plots(analysis)
+    styles = _style_plots(analysis)
+    drawn = [plot for group in (*best.values(), *styles.values()) for plot in group]
+    plots.save(drawn, folder / "plots")
+    write_csv(analysis, folder / CSV_NAME)
+    page = _page(analysis, findings, looks, best, styles, folder)
+    path = folder / PAGE_NAME
+    try:
+        path.write_text(page, encoding="utf-8")
+    except OSError as error:
+        raise InstrumentError(f"cannot write {path}: {system_reason(error)}") from error
+    sentences = [*most_important(findings), *limit_sentences(analysis)]
+    trouble = trouble_sentence(analysis)
+    return Written(path, [*sentences, trouble] if trouble else sentences)
+
+
+def _best_plots(analysis: Analysis) -> dict[tuple[str, str], list[Plot]]:
+    found = {}
+    for experiment, operation in _PAIRS:
+        lines = plots.best_lines(analysis, experiment, operation)
+        if lines:
+            found[experiment, operation] = [
+                plots.draw(
+                    f"{experiment}-{operation}-{quantity}",
+                    f"{tables.words(experiment, operation)}: {quantity}",
+                    lines,
+                    quantity,
+                )
+                for quantity in _QUANTITIES
+            ]
+    return found
+
+
+def _style_plots(analysis: Analysis) -> dict[str, list[Plot]]:
+    found: dict[str, list[Plot]] = {}
+    for library in analysis.libraries:
+        if analysis.results.kind(library) == "limit":
+            continue
+        drawn = []
+        for experiment, operation in _PAIRS:
+            lines = plots.style_lines(analysis, library, experiment, operation)
+            if lines:
+                title = f"{analysis.results.label(library)}: {tables.words(experiment, operation)}"
+                name = f"{library}-{experiment}-{operation}-time"
+                drawn.append(plots.draw(name, title, lines, "time"))
+        found[library] = drawn
+    return found
+
+
+def _figures(drawn: list[Plot]) -> str:
+    parts = [
+        f"<figure>{plot.svg}<figcaption><a href='plots/{plot.name}.svg'>SVG</a>"
+        f" <a href='plots/{plot.name}.png'>PNG</a></figcaption></figure>"
+        for plot in drawn
+    ]
+    return f'<div class="figures">{"".join(parts)}</div>'
+
+
+def _page(
+    analysis: Analysis,
+    findings: list[Finding],
+    looks: dict[str, Look],
+    best: dict[tuple[str, str], list[Plot]],
+    styles: dict[str, list[Plot]],
+    folder: Path,
+) -> str:
+    results = analysis.results
+    lead = [*most_important(findings), *limit_sentences(analysis)]
+    if not findings:
+        lead.append("Only one library was measured, so there is nothing to stand it against.")
+    template = Template((_HERE / "template.html").read_text(encoding="utf-8"))
+    return template.substitute(
+        style=_style(),
+        script=(_HERE / "sort.js").read_text(encoding="utf-8"),
+        when=escape(str(results.run.get("started", ""))[:16].replace("T", " ")),
+        host=escape(str(results.host.get("hostname", ""))),
+        cpu=escape(str(results.host.get("cpu", "unknown CPU"))),
+        mobius_version=escape(str(results.run.get("mobius_version") or "")),
+        lead=escape(" ".join(lead)),
+        trouble=_paragraph(trouble_sentence(analysis), "trouble"),
+        lead_table=tables.lead_table(findings, analysis),
+        sentences="".join(f"<li>{escape(finding.sentence)}</li>" for finding in findings),
+        best_plots=_best_section(analysis, best, looks),
+        style_plots=_style_section(analysis, styles, looks),
+        latency=_latency_section(analysis, looks),
+        bandwidth=_bandwidth_section(analysis, looks),
+        matrix=tables.outcome_matrix(analysis),
+        libraries=tables.library_table(analysis, looks),
+        host_facts=_host_facts(analysis),
+        warnings=_warnings(analysis),
+        paper=tables.paper_table(analysis, _latency_sizes(analysis)[0]),
+        reproduce=escape(_command(results)),
+        plan_hash=escape(str(results.run.get("plan_hash", ""))),
+        seed=results.seed,
+        downloads=_downloads(results, folder),
+    )
+
+
+def _style() -> str:
+    def variables(pick: str) -> str:
+        return "".join(f"--{paint.role}:{getattr(paint, pick)};" for paint in colours.ALL)
+
+    sheet = Template((_HERE / "style.css").read_text(encoding="utf-8"))
+    return sheet.substitute(light=variables("light"), dark=variables("dark"))
+
+
+def _paragraph(text: str, kind: str) -> str:
+    return f'<p class="{kind}">{escape(text)}</p>' if text else ""
+
+
+def _best_section(
+    analysis: Analysis, best: dict[tuple[str, str], list[Plot]], looks: dict[str, Look]
+) -> str:
+    parts: list[str] = []
+    for (experiment, operation), drawn in best.items():
+        chosen = []
+        for name in analysis.libraries:
+            series = analysis.best(experiment, operation, name)
+            if series:
+                text = escape(f"{analysis.results.label(name)}: {series.cell.style}")
+                chosen.append(f"<span>{tables.dot(looks.get(name))}{text}</span>")
+        parts.append(
+            f"<h3>{escape(tables.words(experiment, operation))}</h3>"
+            f'<p class="legend">{"".join(chosen)}</p>{_figures(drawn)}'
+        )
+    return "".join(parts)
+
+
+def _style_section(
+    analysis: Analysis, styles: dict[str, list[Plot]], looks: dict[str, Look]
+) -> str:
+    return "".join(
+        f"<details><summary>{tables.dot(looks.get(name))}{escape(analysis.results.label(name))}"
+        f"</summary>{_figures(drawn)}</details>"
+        for name, drawn in styles.items()
+        if drawn
+    )
+
+
+def _latency_sizes(analysis: Analysis) -> list[int]:
+    """One integer and two, as measured; else the smallest size."""
+    return [size for size in (4, 8) if size in analysis.sizes] or analysis.sizes[:1]
+
+
+def _latency_section(analysis: Analysis, looks: dict[str, Look]) -> str:
+    parts: list[str] = []
+    for experiment, operation in _PAIRS:
+        limit = "line" if experiment == "pingpong" else "copy"
+        series = [
+            one
+            for one in analysis.of(experiment)
+            if one.cell.operation in (operation, "sendrecv", limit)
+        ]
+        if not any(one.cell.operation == operation for one in series):
+            continue
+        for size in reversed(_latency_sizes(analysis)):
+            opened = " open" if not parts else ""
+            title = f"{tables.words(experiment, operation)}, {format_bytes(size)}"
+            table = tables.latency_table(series, size, analysis, looks)
+            parts.append(f"<details{opened}><summary>{escape(title)}</summary>{table}</details>")
+    return "".join(parts)
+
+
+def _bandwidth_section(analysis: Analysis, looks: dict[str, Look]) -> str:
+    sizes = [size for size in analysis.sizes if size >= _LARGE_BYTES][-_MOST_BANDWIDTH_SIZES:]
+    if not sizes:
+        return ""
+    parts: list[str] = []
+    for experiment, operation in _PAIRS:
+        series = [
+            one
+            for name in analysis.libraries
+            if (one := analysis.best(experiment, operation, name)) is not None
+        ]
+        limit = "line" if experiment == "pingpong" else "copy"
+        if series:
+            series += analysis.of(experiment, limit)
+            title = escape(tables.words(experiment, operation))
+            table = tables.bandwidth_table(series, sizes, analysis, looks)
+            opened = " open" if not parts else ""
+            parts.append(f"<details{opened}><summary>{title}</summary>{table}</details>")
+    return "".join(parts)
+
+
+def _host_facts(analysis: Analysis) -> str:
+    host, plan = analysis.results.host, analysis.results.plan
+    memory = host.get("memory_bytes")
+    environments = [
+        launch["environment"] for launch in analysis.results.launches if launch.get("environment")
+    ]
+    facts: list[tuple[str, Any]] = [
+        ("CPU", f"{host.get('cpu', '')}, {host.get('cores', '?')} CPUs allowed"),
+        ("Memory", f"{memory / 2**30:.1f} GiB" if isinstance(memory, int) else ""),
+        ("System", f"{host.get('os', '')}, Linux {host.get('kernel', '')}"),
+        ("Frequency governor", host.get("governor") or "not told by the system"),
+        ("C compiler", host.get("compiler")),
+        ("Pinning", _pinning(environments)),
+        ("Timer", _timer(environments)),
+        ("Sizes", ", ".join(format_bytes(size) for size in plan.get("sizes", []))),
+        (
+            "Launches",
+            f"{plan.get('repeats', '?')} of each library, interleaved; each at least"
+            f" {plan.get('min_samples', '?')} samples per cell and size",
+        ),
+    ]
+    facts += [
+        ("Experiment " + name, EXPERIMENTS.get(name, "")) for name in plan.get("experiments", [])
+    ]
+    rows = "".join(
+        f"<dt>{escape(name)}</dt><dd>{escape(str(value))}</dd>" for name, value in facts if value
+    )
+    return f"<dl>{rows}</dl>"
+
+
+def _pinning(environments: list[dict[str, Any]]) -> str:
+    cpus = {tuple(one["cpus"]) for one in environments if isinstance(one.get("cpus"), list)}
+    words = []
+    for pair in sorted(cpus):
+        unpinned = any(cpu == -1 for cpu in pair)
+        words.append(
+            "not pinned" if unpinned else f"the two ranks on CPUs {pair[0]} and {pair[-1]}"
+        )
+    return "; ".join(words)
+
+
+def _timer(environments: list[dict[str, Any]]) -> str:
+    timers = [one["timer"] for one in environments if isinstance(one.get("timer"), dict)]
+    costs = [timer["overhead_ns"] for timer in timers if "overhead_ns" in timer]
+    if not costs:
+        return ""
+    spread = (
+        f"{min(costs):.0f}" if min(costs) == max(costs) else f"{min(costs):.0f} to {max(costs):.0f}"
+    )
+    return (
+        f"{timers[0].get('name', '')}, one read costs {spread} ns; batches are long enough that"
+        " it is below 2 % of a sample"
+    )
+
+
+def _warnings(analysis: Analysis) -> str:
+    warnings = [*analysis.results.warnings, *host_warnings(analysis.results.host)]
+    noisy = [
+        (series, size, summary.spread)
+        for series in analysis.series
+        for size, summary in series.summaries.items()
+        if summary.spread > _NOISY_SPREAD
+    ]
+    total = sum(len(series.summaries) for series in analysis.series)
+    if noisy:
+        series, size, spread = max(noisy, key=lambda one: one[2])
+        warnings.append(
+            f"{len(noisy)} of {total} medians differ by more than a quarter between launches; most"
+            f" {analysis.results.label(series.library)}, {series.cell}, {format_bytes(size)}:"
+            f" {spread:.1f} times."
+        )
+    few = {summary.launches for series in analysis.series for summary in series.summaries.values()}
+    if few and min(few) < 3:
+        warnings.append(
+            "Some series have fewer than three launches, so their intervals cannot show how much"
+            " launches differ."
+        )
+    for launch in analysis.results.launches:
+        if launch["status"] == "ok" and launch.get("detail"):
+            label = analysis.results.label(launch["library"])
+            warnings.append(f"{label}, launch {launch['repeat'] + 1}: {launch['detail']}")
+    items = "".join(f"<li>{escape(text)}</li>" for text in warnings)
+    return f'<ul class="warnings">{items}</ul>' if items else ""
+
+
+def _command(results: Results) -> str:
+    """The command that measures the same again."""
+    plan = results.plan
+    parts = ["./mobius report", *plan.get("experiments", [])]
+    if plan.get("libraries"):
+        parts.append(f"--libs {','.join(plan['libraries'])}")
+    if plan.get("sizes"):
+        parts.append(f"--sizes {','.join(f'{size}b' for size in plan['sizes'])}")
+    return " ".join([*parts, f"--repeats {plan.get('repeats', 3)} --seed {results.seed}"])
+
+
+def _downloads(results: Results, folder: Path) -> str:
+    source = os.path.relpath(results.path, folder)
+    return (
+        f'<a href="{escape(source, quote=True)}">results.jsonl</a> (every sample),'
+        f' <a href="{CSV_NAME}">{CSV_NAME}</a> (statistics)'
+    )

@@ -1,0 +1,255 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The report's tables as HTML."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+from typing import Final
+
+from mobius_instrument.cells import (
+    Cell,
+    bandwidth_mb_s,
+    format_bytes,
+    format_mb_s,
+    format_ns,
+    format_ratio,
+)
+from mobius_instrument.presentation.analysis import Analysis, Series
+from mobius_instrument.presentation.colours import Look
+from mobius_instrument.presentation.findings import SIZE_CLASSES, Finding, short_label
+from mobius_instrument.results import LibraryRecord, Outcome
+
+_EXPERIMENT_WORDS: Final = {
+    ("pingpong", "put"): "Ping-pong put, one way",
+    ("pingpong", "get"): "Ping-pong get, one way",
+    ("completion", "put"): "Put and its completion",
+    ("completion", "get"): "Get and its completion",
+}
+
+# Paper 1: Single Sided Communication on HPCx, 2003. One-way times; peak bandwidths of put.
+_PAPER_ROWS: Final = (
+    ("LAPI, within a partition", "14 µs", "22.4 µs", "2,000 MB/s"),
+    ("LAPI, between partitions", "54 µs", "97.9 µs", "230 MB/s"),
+    ("MPI-2, within a partition", "390 µs", "390 µs", "1,200 MB/s"),
+    ("MPI-2, between partitions", "400 µs", "400 µs", "300 MB/s"),
+)
+
+# Order of severity: a cell shows the worst that happened to it.
+_STATUSES: Final = ("wrong", "crashed", "hung", "refused")
+
+
+def words(experiment: str, operation: str) -> str:
+    """An experiment and operation as headings name them."""
+    return _EXPERIMENT_WORDS.get((experiment, operation), f"{experiment}, {operation}")
+
+
+def _table(
+    head: Sequence[str], rows: Sequence[Sequence[str]], numeric_from: int, sortable: bool = False
+) -> str:
+    """Cells are HTML. Those from `numeric_from` on are aligned as numbers."""
+
+    def row(cells: Sequence[str], tag: str) -> str:
+        parts = []
+        for number, cell in enumerate(cells):
+            kind = ' class="n"' if number >= numeric_from else ""
+            content = cell if cell.startswith(f"<{tag}") else f"<{tag}{kind}>{cell}</{tag}>"
+            parts.append(content)
+        return f"<tr>{''.join(parts)}</tr>"
+
+    kind = ' class="sortable"' if sortable else ""
+    body = "".join(row(cells, "td") for cells in rows)
+    return (
+        f'<div class="scroll"><table{kind}><thead>{row(head, "th")}</thead>'
+        f"<tbody>{body}</tbody></table></div>"
+    )
+
+
+def _number(shown: str, value: float, more: str = "") -> str:
+    return f'<td class="n{more}" data-v="{value:.6g}">{shown}</td>'
+
+
+def dot(look: Look | None) -> str:
+    """A spot of the library's colour."""
+    return f'<i style="background:var(--{look.paint.role})"></i>' if look else ""
+
+
+def lead_table(findings: list[Finding], analysis: Analysis) -> str:
+    """How many times faster the subject is than the best other, per experiment and size class."""
+    rows = []
+    for experiment, operation in dict.fromkeys((f.experiment, f.operation) for f in findings):
+        cells = [escape(words(experiment, operation))]
+        for size_class in SIZE_CLASSES:
+            finding = next(
+                (
+                    f
+                    for f in findings
+                    if (f.experiment, f.operation, f.size_class)
+                    == (experiment, operation, size_class)
+                ),
+                None,
+            )
+            if finding is None:
+                cells.append('<td class="n">–</td>')
+                continue
+            rival = max(finding.points, key=lambda p: -p.ratio.value).rival
+            verdict = {"same": "no certain difference"}.get(finding.verdict, finding.verdict)
+            cells.append(
+                f'<td class="n {finding.verdict}"><b>{finding.range_words}</b>'
+                f"<small>{verdict}; nearest {escape(short_label(analysis, rival.library))}</small>"
+                "</td>"
+            )
+        rows.append(cells)
+    if not rows:
+        return ""
+    subject = short_label(analysis, findings[0].subject)
+    head = [f"time of the best other ÷ time of {escape(subject)}"]
+    head += [
+        escape(size_class.words[0].lower() + size_class.words[1:]) for size_class in SIZE_CLASSES
+    ]
+    return _table(head, rows, 1)
+
+
+def latency_table(
+    series: list[Series], size: int, analysis: Analysis, looks: dict[str, Look]
+) -> str:
+    """Statistics at one size, fastest first."""
+    there = sorted(
+        (one for one in series if size in one.summaries),
+        key=lambda one: one.summaries[size].median,
+    )
+    if not there:
+        return ""
+    best = there[0].summaries[size].median
+    rows = []
+    for one in there:
+        s = one.summaries[size]
+        rows.append(
+            [
+                dot(looks.get(one.library)) + escape(analysis.results.label(one.library)),
+                escape(one.cell.style),
+                _number(format_ns(s.median), s.median, " strong"),
+                _number(format_ratio(s.median / best), s.median / best),
+                _number(f"{format_ns(s.low)} … {format_ns(s.high)}", s.low),
+                _number(format_ns(s.minimum), s.minimum),
+                _number(format_ns(s.average), s.average),
+                _number(format_ns(s.maximum), s.maximum),
+                _number(format_ns(s.deviation), s.deviation),
+                _number(f"{s.launches} × {s.samples // s.launches}", s.samples),
+            ]
+        )
+    head = (
+        "library", "synchronisation, memory", "median", "÷ fastest", "95 % interval of the median",
+        "minimum", "average", "maximum", "std. deviation", "launches × samples",
+    )  # fmt: skip
+    return _table(head, rows, 2, sortable=True)
+
+
+def bandwidth_table(
+    series: list[Series], sizes: list[int], analysis: Analysis, looks: dict[str, Look]
+) -> str:
+    """Median bandwidth of the given series at large sizes, fastest first at the largest."""
+
+    def at(one: Series, size: int) -> float:
+        return bandwidth_mb_s(size, one.summaries[size].median) if size in one.summaries else 0.0
+
+    def row(one: Series) -> list[str]:
+        library = dot(looks.get(one.library)) + escape(analysis.results.label(one.library))
+        values = [at(one, size) for size in sizes]
+        numbers = [_number(format_mb_s(value) if value else "–", value) for value in values]
+        return [library, escape(one.cell.style), *numbers]
+
+    rows = [row(one) for one in sorted(series, key=lambda one: -at(one, sizes[-1]))]
+    head = ["library", "synchronisation, memory", *(format_bytes(size) for size in sizes)]
+    return _table(head, rows, 2, sortable=True) if rows else ""
+
+
+def outcome_matrix(analysis: Analysis) -> str:
+    """Every cell of every library that was launched: measured, or exactly what else."""
+    plan = analysis.results.plan.get("cells")
+    planned: dict[str, list[str]] = plan if isinstance(plan, dict) else {}
+    libraries = [name for name in analysis.results.libraries if planned.get(name)]
+    if not libraries:
+        return ""
+    outcomes = analysis.outcomes()
+    sizes = {series.key: series.summaries for series in analysis.series}
+    rows = []
+    for text in dict.fromkeys(cell for name in libraries for cell in planned[name]):
+        cell = Cell.parse(text)
+        row = [f"<code>{escape(text)}</code>"]
+        for name in libraries:
+            if text not in planned[name]:
+                row.append('<td class="none">–</td>')
+            else:
+                row.append(
+                    _outcome_cell(outcomes.get((name, cell), []), len(sizes.get((name, cell), {})))
+                )
+        rows.append(row)
+    return _table(
+        ["cell", *(escape(analysis.results.label(name)) for name in libraries)], rows, len(rows) + 9
+    )
+
+
+def _outcome_cell(outcomes: list[Outcome], measured: int) -> str:
+    count = f"{measured} sizes" if measured != 1 else "1 size"
+    if not outcomes:
+        shown = f"✓ {count}" if measured else "not measured"
+        return f'<td class="{"ok" if measured else "none"}">{shown}</td>'
+    worst = min(outcomes, key=lambda one: _rank(one.status))
+    details = dict.fromkeys(one.detail for one in outcomes if one.status == worst.status)
+    more = f" (launch {worst.repeat + 1})" if worst.status in ("crashed", "hung") else ""
+    kept = f"; {count} measured" if measured else ""
+    text = escape("; ".join(list(details)[:3]))
+    return (
+        f'<td class="{escape(worst.status)}"><b>{escape(worst.status)}</b>{more}{kept}'
+        f"<small>{text}</small></td>"
+    )
+
+
+def _rank(status: str) -> int:
+    return _STATUSES.index(status) if status in _STATUSES else len(_STATUSES)
+
+
+def library_table(analysis: Analysis, looks: dict[str, Look]) -> str:
+    """What was found, how it was built and started."""
+
+    def state(record: LibraryRecord) -> str:
+        if record.status == "ready":
+            return "<td>measured</td>"
+        shown = record.status.replace("-", " ")
+        return (
+            f'<td class="crashed"><b>{escape(shown)}</b><small>{escape(record.detail)}</small></td>'
+        )
+
+    rows = [
+        [
+            dot(looks.get(record.library)) + escape(record.label),
+            state(record),
+            f"<code>{escape(record.mpicc or '–')}</code>",
+            f"<code>{escape(record.flags or '–')}</code>",
+            f"<code>{escape(record.launcher or '–')}</code>",
+        ]
+        for record in analysis.results.libraries.values()
+    ]
+    return _table(("library", "state", "compiler", "flags of the probe", "launcher"), rows, 9)
+
+
+def paper_table(analysis: Analysis, size: int) -> str:
+    """The figures of paper 1, and the best of each kind here, for orientation."""
+    rows = [[escape(cell) for cell in row] for row in _PAPER_ROWS]
+    for name in analysis.libraries:
+        if analysis.results.kind(name) == "limit":
+            continue
+        put, get = (analysis.best("pingpong", operation, name) for operation in ("put", "get"))
+        if put is None and get is None:
+            continue
+        peak = "–"
+        if put:
+            fastest = max(bandwidth_mb_s(n, s.median) for n, s in put.summaries.items())
+            peak = format_mb_s(fastest)
+        times = [
+            format_ns(one.summaries[size].median) if one and size in one.summaries else "–"
+            for one in (put, get)
+        ]
+        rows.append([f"here: {escape(analysis.results.label(name))}", *times, peak])
+    return _table(("", "put latency", "get latency", "peak bandwidth of put"), rows, 1)

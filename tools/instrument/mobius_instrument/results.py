@@ -1,0 +1,342 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""`results.jsonl`: writing it so that nothing measured is lost, reading it with what is damaged
+left out and named."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from mobius_instrument import SCHEMA_VERSION
+from mobius_instrument.cells import Cell
+from mobius_instrument.errors import InstrumentError, system_reason
+from mobius_instrument.stats import Floats
+
+RESULTS_NAME: Final = "results.jsonl"
+
+Record = dict[str, Any]
+
+_NAMED_DAMAGE: Final = 3
+# What reading a line that is not as it was written can raise.
+_DAMAGE: Final = (ValueError, KeyError, TypeError, AttributeError)
+
+
+@dataclass(frozen=True)
+class LibraryRecord:
+    """One column of the report."""
+
+    library: str
+    label: str
+    version: str
+    kind: str
+    status: str
+    detail: str = ""
+    mpicc: str = ""
+    launcher: str = ""
+    flags: str = ""
+
+    def to_record(self) -> Record:
+        """As a line of the file."""
+        return {"type": "library", **self.__dict__}
+
+    @classmethod
+    def from_record(cls, record: Record) -> LibraryRecord:
+        """From a line of the file; KeyError or TypeError when it is damaged."""
+        names = ("library", "label", "version", "kind", "status")
+        optional = ("detail", "mpicc", "launcher", "flags")
+        return cls(
+            **{name: _text(record[name]) for name in names},
+            **{name: _text(record.get(name) or "") for name in optional},
+        )
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A cell that has no (or not all) times, and why."""
+
+    library: str
+    cell: Cell
+    repeat: int
+    size_bytes: int | None
+    status: str
+    detail: str
+
+    def to_record(self) -> Record:
+        """As a line of the file."""
+        return {
+            "type": "outcome",
+            "library": self.library,
+            "cell": str(self.cell),
+            "repeat": self.repeat,
+            "bytes": self.size_bytes,
+            "status": self.status,
+            "detail": self.detail,
+        }
+
+    @classmethod
+    def from_record(cls, record: Record) -> Outcome:
+        """From a line of the file; KeyError, TypeError or ValueError when it is damaged."""
+        size = record.get("bytes")
+        return cls(
+            library=_text(record["library"]),
+            cell=_cell(record["cell"]),
+            repeat=int(record["repeat"]),
+            size_bytes=None if size is None else int(size),
+            status=_text(record["status"]),
+            detail=_text(record.get("detail") or ""),
+        )
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"expected text, found {type(value).__name__}")
+    return value
+
+
+SeriesKey = tuple[str, Cell]
+
+
+@dataclass
+class Results:
+    """The content of one results file.
+
+    `samples[(library, cell)][bytes][repeat]` are raw times of a whole repetition in nanoseconds. A
+    cell that a later launch of the same repeat measured again replaces the earlier one.
+    """
+
+    path: Path
+    run: Record
+    libraries: dict[str, LibraryRecord] = field(default_factory=dict)
+    launches: list[Record] = field(default_factory=list)
+    samples: dict[SeriesKey, dict[int, dict[int, Floats]]] = field(default_factory=dict)
+    outcomes: list[Outcome] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+
+    @property
+    def plan(self) -> Record:
+        """The plan of the run; empty if the file has none."""
+        plan = self.run.get("plan")
+        return plan if isinstance(plan, dict) else {}
+
+    @property
+    def host(self) -> Record:
+        """What the run was measured on; empty if the file has it not."""
+        host = self.run.get("host")
+        return host if isinstance(host, dict) else {}
+
+    @property
+    def seed(self) -> int:
+        """The plan's seed."""
+        seed = self.plan.get("seed", 1)
+        return seed if isinstance(seed, int) else 1
+
+    def label(self, library: str) -> str:
+        """Name of a library in reports."""
+        known = self.libraries.get(library)
+        return known.label if known else library
+
+    def kind(self, library: str) -> str:
+        """`mobius`, `mpi` or `limit`."""
+        known = self.libraries.get(library)
+        return known.kind if known else "mpi"
+
+    def one_way(self, key: SeriesKey, size_bytes: int) -> list[Floats]:
+        """Samples of each launch as one-way (pingpong) or whole (completion) times."""
+        parts = key[1].repetition_parts
+        return [launch / parts for _, launch in sorted(self.samples[key][size_bytes].items())]
+
+    def ended_cells(self, library: str, repeat: int) -> set[str]:
+        """Cells that need no further launch in this repeat."""
+        ended: set[str] = set()
+        for launch in self.launches:
+            if launch["library"] == library and launch["repeat"] == repeat:
+                ended.update(launch.get("ended", ()))
+        return ended
+
+    def given_up(self, library: str) -> set[str]:
+        """Cells that are not launched again in later repeats."""
+        return {
+            str(outcome.cell)
+            for outcome in self.outcomes
+            if outcome.library == library and outcome.status in ("crashed", "hung", "refused")
+        }
+
+
+def find_results(place: Path) -> Path:
+    """A results file, or the one in a report folder."""
+    path = place / RESULTS_NAME if place.is_dir() else place
+    if not path.exists():
+        raise InstrumentError(
+            f"no results at {path}; run `mobius bench --out {path.parent}` to measure some"
+        )
+    return path
+
+
+def read_results(path: Path) -> Results:
+    """Reads a results file.
+
+    Damaged lines, as a full disk or a killed process leaves them, are skipped with a
+    warning; a file without any run or of another schema is an InstrumentError.
+    """
+    try:
+        text = path.read_bytes().decode("utf-8", errors="replace")
+    except OSError as error:
+        raise InstrumentError(f"cannot read {path}: {system_reason(error)}") from error
+    reader = _Reader(path)
+    for number, line in enumerate(text.split("\n"), start=1):
+        if line.strip():
+            reader.take(number, line)
+    return reader.finish()
+
+
+class _Reader:
+    """Takes the lines of a results file one by one."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._results: Results | None = None
+        self._samples: dict[SeriesKey, dict[int, dict[int, Floats]]] = {}
+        self._damaged: list[int] = []
+        self._orphans = 0
+
+    def take(self, number: int, line: str) -> None:
+        try:
+            record = json.loads(line)
+            kind = record["type"]
+            if kind == "run":
+                _check_schema(self._path, record)
+                self._results = self._results or Results(path=self._path, run=record)
+            elif self._results is None:
+                self._orphans += 1
+            else:
+                self._take_record(kind, record, self._results)
+        except _DAMAGE:
+            self._damaged.append(number)
+
+    def _take_record(self, kind: str, record: Record, results: Results) -> None:
+        if kind == "library":
+            library = LibraryRecord.from_record(record)
+            results.libraries[library.library] = library
+        elif kind == "launch":
+            results.launches.append(_checked_launch(record))
+        elif kind == "outcome":
+            results.outcomes.append(Outcome.from_record(record))
+        elif kind == "samples":
+            key = (_text(record["library"]), _cell(record["cell"]))
+            values = np.asarray(record["samples_ns"], dtype=np.float64)
+            size_bytes, repeat = int(record["bytes"]), int(record["repeat"])
+            usable = values.ndim == 1 and values.size and np.all(np.isfinite(values))
+            if not usable or values.min() < 0 or size_bytes <= 0:
+                raise ValueError("samples")
+            self._samples.setdefault(key, {}).setdefault(size_bytes, {})[repeat] = values
+
+    def finish(self) -> Results:
+        results = self._results
+        if results is None:
+            raise InstrumentError(
+                f"{self._path} is not a results file of the instrument: it has no 'run' line"
+                " (see docs/instrument.md)"
+            )
+        results.samples = self._samples
+        name, damaged = self._path.name, self._damaged
+        if damaged:
+            shown = ", ".join(str(number) for number in damaged[:_NAMED_DAMAGE])
+            rest = len(damaged) - _NAMED_DAMAGE
+            more = f" and {rest} more" if rest > 0 else ""
+            plural = "s" if len(damaged) > 1 else ""
+            results.warnings.append(f"{name}: damaged line{plural} {shown}{more} left out")
+        if self._orphans:
+            results.warnings.append(f"{name}: {self._orphans} lines before the 'run' line left out")
+        return results
+
+
+def _cell(value: object) -> Cell:
+    try:
+        return Cell.parse(_text(value))
+    except InstrumentError as error:
+        raise ValueError(str(error)) from error
+
+
+def _check_schema(path: Path, record: Record) -> None:
+    schema = record.get("schema")
+    if schema != SCHEMA_VERSION:
+        raise InstrumentError(
+            f"{path} has results of schema {schema}, this instrument reads schema"
+            f" {SCHEMA_VERSION}; use the version of Möbius that wrote it"
+            f" ({record.get('mobius_version', 'unknown')}), or measure again"
+        )
+
+
+def _checked_launch(record: Record) -> Record:
+    _text(record["library"])
+    _text(record["status"])
+    int(record["repeat"])
+    if not isinstance(record.get("ended", []), list):
+        raise TypeError("ended")
+    return record
+
+
+class ResultsWriter:
+    """Appends records; one process at a time per file, which a lock on it guarantees."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self._descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o644)
+        except OSError as error:
+            raise InstrumentError(
+                f"cannot write {path}: {system_reason(error)}; choose another folder with --out"
+            ) from error
+        try:
+            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            os.close(self._descriptor)
+            raise InstrumentError(
+                f"{path} is being written by another mobius bench or report; wait for it, or"
+                " choose another folder with --out"
+            ) from error
+        size = os.fstat(self._descriptor).st_size
+        if size and os.pread(self._descriptor, 1, size - 1) != b"\n":
+            self._write(b"\n")
+
+    def append(self, *records: Record) -> None:
+        """Write records at once; InstrumentError when the system refuses."""
+        lines = (
+            json.dumps(record, ensure_ascii=False, separators=(",", ":")) for record in records
+        )
+        self._write("".join(line + "\n" for line in lines).encode())
+
+    def _write(self, data: bytes) -> None:
+        try:
+            rest = memoryview(data)
+            while rest:
+                rest = rest[os.write(self._descriptor, rest) :]
+        except OSError as error:
+            raise InstrumentError(
+                f"cannot write {self.path}: {system_reason(error)}; what was measured is kept"
+            ) from error
+
+    def close(self) -> None:
+        """Release the file and its lock."""
+        os.close(self._descriptor)
+
+
+def set_aside(path: Path) -> Path:
+    """Renames an older results file, so that a new plan starts in an empty one."""
+    number = 1
+    while (target := path.with_name(f"{path.stem}.{number}{path.suffix}")).exists():
+        number += 1
+    try:
+        path.rename(target)
+    except OSError as error:
+        raise InstrumentError(
+            f"cannot rename {path}: {system_reason(error)}; choose another folder with --out"
+        ) from error
+    return target
