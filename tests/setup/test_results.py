@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The summing up of ./mobius test: nothing that went wrong may count as passed."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+from mobius_setup import run_tests
+from mobius_setup.results import Case, UnreadableResultsError, Verdict, read_junit
+from mobius_setup.suites import Outcome, Suite, run_suite
+
+DATA = Path(__file__).parent / "data"
+
+
+def verdicts(cases: list[Case]) -> dict[str, str]:
+    return {case.name: case.verdict.value for case in cases}
+
+
+def test_ctest_results() -> None:
+    """Recorded from ctest 3.25: one case of each way to end."""
+    cases = read_junit(DATA / "ctest.xml")
+    assert verdicts(cases) == {
+        "ok": "passed",
+        "bad": "failed",
+        "skip": "skipped",
+        "gskip": "skipped",
+        "missing": "failed",
+        "hang": "failed",
+        "off": "skipped",
+        "crash": "failed",
+        "needsfix": "failed",
+    }
+    details = {case.name: case.detail for case in cases}
+    assert details["bad"] == "broken"
+    assert details["skip"] == "SKIP: no libfabric here"
+    assert details["gskip"] == "needs 4 cores"
+    assert "Unable to find executable" in details["missing"]
+    assert "signal" in details["crash"]
+
+
+def test_pytest_results(tmp_path: Path) -> None:
+    cases = tmp_path / "test_cases.py"
+    cases.write_text(
+        "import pytest\n"
+        "def test_good(): pass\n"
+        "def test_bad(): assert 1 == 2\n"
+        "def test_skipped(): pytest.skip('no such thing here')\n"
+        "@pytest.fixture\n"
+        "def broken(): raise OSError('gone')\n"
+        "def test_error(broken): pass\n",
+        encoding="utf-8",
+    )
+    junit = tmp_path / "results.xml"
+    command = [sys.executable, "-m", "pytest", "-q", str(cases), "--junit-xml", str(junit)]
+    suite = Suite("inner", [*command, "-c", "/dev/null"], tmp_path / "log", junit)
+    found = {case.name.split("::")[-1]: case for case in run_suite(suite, tmp_path).cases}
+    assert verdicts(list(found.values())).values()
+    assert found["test_good"].verdict is Verdict.PASSED
+    assert found["test_bad"].verdict is Verdict.FAILED
+    assert "assert 1 == 2" in found["test_bad"].detail
+    assert found["test_error"].verdict is Verdict.FAILED
+    assert found["test_skipped"].verdict is Verdict.SKIPPED
+    assert found["test_skipped"].detail == "no such thing here"
+
+
+@pytest.mark.parametrize("content", [None, "", "<testsuite><testcase name='a'"])
+def test_unreadable_results(tmp_path: Path, content: str | None) -> None:
+    path = tmp_path / "results.xml"
+    if content is not None:
+        path.write_text(content, encoding="utf-8")
+    with pytest.raises(UnreadableResultsError, match="no readable results"):
+        read_junit(path)
+
+
+def test_a_suite_that_dies_without_results_is_one_failure(tmp_path: Path) -> None:
+    command = ["sh", "-c", "echo last words; kill -9 $$"]
+    outcome = run_suite(Suite("dies", command, tmp_path / "log", tmp_path / "none.xml"), tmp_path)
+    assert [case.verdict for case in outcome.cases] == [Verdict.FAILED]
+    assert "last words" in outcome.cases[0].detail
+
+
+def test_a_suite_that_fails_with_good_results_is_a_failure(tmp_path: Path) -> None:
+    junit = tmp_path / "results.xml"
+    junit.write_text("<testsuite><testcase name='a'/></testsuite>", encoding="utf-8")
+    outcome = run_suite(Suite("odd", ["false"], tmp_path / "log", junit), tmp_path)
+    assert outcome.count(Verdict.PASSED) == 1
+    assert outcome.count(Verdict.FAILED) == 1
+
+
+def test_a_program_that_does_not_exist(tmp_path: Path) -> None:
+    outcome = run_suite(Suite("none", ["/nonexistent/x"], tmp_path / "log"), tmp_path)
+    assert "cannot be started" in outcome.cases[0].detail
+
+
+def test_a_hanging_suite_is_ended_with_all_it_started(tmp_path: Path) -> None:
+    fifo = tmp_path / "fifo"
+    command = ["sh", "-c", f"mkfifo '{fifo}'; sh -c \"exec cat '{fifo}'\" & wait"]
+    suite = Suite("hangs", command, tmp_path / "log", limit_s=0.5)
+    outcome = run_suite(suite, tmp_path)
+    assert "still running" in outcome.cases[0].detail
+
+
+def make(verdict: Verdict) -> Outcome:
+    suite = Suite("some", ["true"], Path("some.log"))
+    return Outcome(suite, [Case("case", verdict, "the detail")], 0.1)
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "line", "code"),
+    [
+        ([], "0 passed, 0 failed, 0 skipped", 1),
+        ([make(Verdict.PASSED)], "1 passed, 0 failed, 0 skipped", 0),
+        ([make(Verdict.SKIPPED)], "0 passed, 0 failed, 1 skipped", 1),
+        ([make(Verdict.PASSED), make(Verdict.SKIPPED)], "1 passed, 0 failed, 1 skipped", 0),
+        ([make(Verdict.PASSED), make(Verdict.FAILED)], "1 passed, 1 failed, 0 skipped", 1),
+    ],
+)
+def test_last_line_and_exit_code(
+    outcomes: list[Outcome], line: str, code: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run_tests._summarise(outcomes) == code
+    printed = capsys.readouterr().out
+    assert printed.splitlines()[-1] == line
+    assert ("the detail" in printed) == any(o.count(Verdict.PASSED) == 0 for o in outcomes)

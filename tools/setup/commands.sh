@@ -1,0 +1,162 @@
+# shellcheck shell=sh
+# shellcheck disable=SC2154 # root, state, venv: set by ./mobius
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# One function per subcommand; print_help in main.sh has already answered --help.
+
+# value OPTION COUNT: fails when an option that takes a value is the last argument.
+value() {
+  [ "$2" -ge 2 ] || die "$1 needs a value; see ./mobius $subcommand --help"
+}
+
+unexpected() {
+  die "unexpected argument '$1'; see ./mobius $subcommand --help"
+}
+
+command_help() {
+  print_help "$@"
+}
+
+command_setup() {
+  [ $# -eq 0 ] || unexpected "$1"
+  locked set_up build python test lint -- release || exit
+  say "ready; ./mobius --help lists the subcommands"
+}
+
+command_build() {
+  presets=
+  jobs=
+  while [ $# -gt 0 ]; do
+    case $1 in
+      --preset)
+        value "$1" $#
+        check_preset "$2"
+        presets="$presets $2"
+        shift 2
+        ;;
+      -j)
+        value "$1" $#
+        jobs=$2
+        shift 2
+        ;;
+      *) unexpected "$1" ;;
+    esac
+  done
+  case $jobs in *[!0-9]* | 0) die "-j wants a number of jobs, at least 1, not '$jobs'" ;; esac
+  [ -z "$jobs" ] || export CMAKE_BUILD_PARALLEL_LEVEL="$jobs"
+  # shellcheck disable=SC2086 # a list
+  locked set_up build -- ${presets:-release} || exit
+  for preset in ${presets:-release}; do say "build/$preset is up to date"; done
+}
+
+# Only reached when nothing is built yet, or the last build did not end well.
+command_run() {
+  locked set_up build -- release || exit
+  exec "$root/build/release/bin/mobius" "$subcommand" "$@"
+}
+
+command_info() {
+  command_run "$@"
+}
+
+command_bench() {
+  locked set_up build python -- release || exit
+  instrument "$subcommand" "$@"
+}
+
+command_report() {
+  command_bench "$@"
+}
+
+command_compare() {
+  locked set_up python -- || exit
+  instrument "$subcommand" "$@"
+}
+
+# python_part MODULE ARGS…: runs a module of tools/setup/mobius_setup.
+python_part() {
+  python_module=$1
+  shift
+  unset PYTHONHOME
+  PYTHONPATH=$root/tools/setup PYTHONNOUSERSITE=1 \
+    "$venv/bin/python" -m "mobius_setup.$python_module" "$@"
+}
+
+# The test runner builds the presets itself: one that does not build is a failure among others.
+command_test() {
+  if ! locked set_up build python test -- || ! use_cmake; then
+    echo "0 passed, 1 failed, 0 skipped"
+    exit 1
+  fi
+  python_part run_tests --root "$root" "$@"
+}
+
+# Every file that git knows or would add, so that new files are checked before they are committed.
+command_lint() {
+  fix=
+  while [ $# -gt 0 ]; do
+    case $1 in
+      --fix) fix=yes ;;
+      *) unexpected "$1" ;;
+    esac
+    shift
+  done
+  locked set_up build python lint -- || exit
+  locked prepare_lint || exit
+  cd -- "$root" || exit
+  git rev-parse --git-dir >/dev/null ||
+    die "lint goes over the files that git knows; '$root' is not a git work tree that git accepts"
+  export PRE_COMMIT_HOME="$state/cache/pre-commit" PATH="$venv/bin:$PATH"
+  [ -z "$fix" ] || python_part format --root "$root" || exit
+  git ls-files -coz --exclude-standard | xargs -0 pre-commit run --color=auto --files
+}
+
+# clang-tidy reads the commands of a configured build; it need not be built.
+prepare_lint() {
+  use_cmake && configure_preset release
+}
+
+command_install() {
+  prefix=
+  while [ $# -gt 0 ]; do
+    case $1 in
+      --prefix)
+        value "$1" $#
+        prefix=$2
+        shift 2
+        ;;
+      --prefix=*)
+        prefix=${1#--prefix=}
+        shift
+        ;;
+      *) unexpected "$1" ;;
+    esac
+  done
+  [ -n "$prefix" ] || die "install needs a folder: ./mobius install --prefix DIR"
+  case $prefix in
+    /*) ;;
+    *) prefix=$PWD/$prefix ;;
+  esac
+  check_prefix "$prefix"
+  locked set_up build python -- release || exit
+  locked install_tree || exit
+  say "installed in '$prefix': the folder may be moved; start with '$prefix/bin/mobius' --help"
+}
+
+# check_prefix DIR: tried before minutes of building, not after.
+check_prefix() {
+  reason=$(mkdir -p -- "$1" 2>&1) || die "cannot install in '$1': ${reason#mkdir: }" \
+    "choose another --prefix, or install as a user who may write there"
+  [ -w "$1" ] || die "cannot install in '$1': not writable for $(id -un 2>/dev/null || id -u)" \
+    "choose another --prefix, or install as a user who may write there"
+}
+
+install_tree() {
+  use_cmake || return
+  step install "copying Möbius to '$prefix'" "nothing else was changed; call again when corrected" \
+    in_root cmake --install "$root/build/release" --prefix "$prefix" || return 2
+  step install-python "copying the instrument's Python libraries" \
+    "nothing else was changed; call again when corrected" \
+    python_part vendor --requirements "$root/tools/setup/requirements-instrument.txt" \
+    --target "$prefix/lib/mobius/python" || return 2
+}

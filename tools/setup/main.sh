@@ -1,0 +1,83 @@
+# shellcheck shell=sh
+# shellcheck disable=SC2154 # root, state, venv: set by ./mobius
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# What ./mobius does when a subcommand cannot be exec'ed at once. Read by ./mobius, which sets
+# root, state and venv. The parts:
+#
+#   common.sh       messages, logged steps, the lock
+#   packages.sh     what the system must have, and apt
+#   environment.sh  the private Python environment
+#   build.sh        configure and build a preset
+#   commands.sh     one function per subcommand
+#   help.txt        the text of --help
+#   mobius_setup/   the parts that are Python: test runner, own checks, copying of dependencies
+
+set -u
+
+for part in common packages environment build commands; do
+  # shellcheck disable=SC1090 # each part is checked on its own
+  . "$root/tools/setup/$part.sh"
+done
+
+# print_help [SUBCOMMAND]: one section of help.txt; sections start with "@name".
+print_help() {
+  awk -v wanted="@${1:-mobius}" '/^@/ { shown = $0 == wanted; next } shown' \
+    "$root/tools/setup/help.txt"
+}
+
+version() {
+  sed -n 's/^project(mobius VERSION \([0-9.]*\).*/\1/p' "$root/CMakeLists.txt"
+}
+
+# unknown_subcommand NAME: says which subcommands are spelt most like NAME.
+unknown_subcommand() {
+  # shellcheck disable=SC2086 # one argument per name
+  near=$(printf '%s\n' $subcommands | awk -v word="$1" -f "$root/tools/setup/nearest.awk")
+  say "unknown subcommand '$1'${near:+; did you mean $near?}"
+  say "./mobius --help lists all subcommands"
+  exit 2
+}
+
+subcommands="build test run bench report compare info install lint setup help"
+
+case ${1-} in
+  '')
+    print_help >&2
+    exit 2
+    ;;
+  -h | --help)
+    print_help
+    exit 0
+    ;;
+  --version)
+    echo "mobius $(version)"
+    exit 0
+    ;;
+  help)
+    [ $# -ge 2 ] || { print_help && exit 0; }
+    shift
+    set -- "$1" --help
+    ;;
+esac
+
+case " $subcommands " in
+  *" $1 "*) ;;
+  *) unknown_subcommand "$1" ;;
+esac
+
+# Asking for help never starts a set-up.
+case ${2-} in
+  -h | --help)
+    case $1 in
+      bench | report | compare) built release && venv_ready && instrument "$1" --help ;;
+      run | info) built release && exec "$root/build/release/bin/mobius" "$1" --help ;;
+    esac
+    print_help "$1"
+    exit 0
+    ;;
+esac
+
+subcommand=$1
+shift
+"command_$subcommand" "$@"

@@ -1,0 +1,165 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""`./mobius test`: builds, runs every suite, sums up.
+
+A suite that fails, does not build or hangs stops none of the others. The last line is
+"N passed, N failed, N skipped".
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import signal
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from types import FrameType
+
+from mobius_setup.results import Verdict
+from mobius_setup.suites import Outcome, Suite, run_suite
+
+# What a sanitizer build adds: the compiled tests that run our code, not those that look at it.
+SANITIZER = "asan-ubsan"
+SANITIZER_LABELS = "^(unit|multi)$"
+PYTHON_SUITES = ("instrument", "launch", "setup")
+# A hung test's end; ctest uses it where tests/CMakeLists.txt says nothing.
+CASE_LIMIT_S = 300
+SHOWN_LINES = 60
+
+
+@dataclass(frozen=True)
+class Selection:
+    """What the command line asked for."""
+
+    root: Path
+    quick: bool
+    presets: list[str]
+    pattern: str | None
+
+
+def main(arguments: list[str]) -> int:
+    """Runs the tests that `arguments` select; the exit code."""
+    selection = _parse(arguments)
+    for number in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, _stop)
+    with tempfile.TemporaryDirectory(prefix="test-", dir=selection.root / ".mobius") as scratch:
+        outcomes = _run_all(selection, Path(scratch))
+    return _summarise(outcomes)
+
+
+def _stop(number: int, _: FrameType | None) -> None:
+    """Leaves through every `finally`, which ends the suite that runs with all its processes."""
+    print(f"\nended by {signal.Signals(number).name} before all tests ran", flush=True)
+    sys.exit(128 + number)
+
+
+def _parse(arguments: list[str]) -> Selection:
+    parser = argparse.ArgumentParser(prog="./mobius test", allow_abbrev=False)
+    parser.add_argument("--root", type=Path, required=True, help=argparse.SUPPRESS)
+    parser.add_argument("--quick", action="store_true", help="no sanitizer build, no slow tests")
+    parser.add_argument("--preset", action="append", default=[], help="compiled tests of these")
+    parser.add_argument("-k", dest="pattern", help="only tests whose name matches")
+    parsed = parser.parse_args(arguments)
+    return Selection(parsed.root, parsed.quick, parsed.preset, parsed.pattern)
+
+
+def _run_all(selection: Selection, scratch: Path) -> list[Outcome]:
+    outcomes: list[Outcome] = []
+
+    def run(suite: Suite) -> bool:
+        print(f"{suite.name:<28} ", end="", flush=True)
+        outcome = run_suite(suite, selection.root)
+        outcomes.append(outcome)
+        _print_outcome(outcome)
+        return outcome.count(Verdict.FAILED) == 0
+
+    presets = selection.presets or (["release"] if selection.quick else ["release", SANITIZER])
+    for preset in presets:
+        if run(_build(selection, preset)):
+            run(_ctest(selection, preset, scratch))
+    if not selection.presets:
+        for name in PYTHON_SUITES:
+            if any((selection.root / "tests" / name).glob("test_*.py")):
+                run(_pytest(selection, name, scratch))
+    return outcomes
+
+
+def _log(selection: Selection, name: str) -> Path:
+    return selection.root / ".mobius" / "logs" / f"test-{name}.log"
+
+
+def _build(selection: Selection, preset: str) -> Suite:
+    return Suite(
+        name=f"build {preset}",
+        command=[str(selection.root / "mobius"), "build", "--preset", preset],
+        log=_log(selection, f"build-{preset}"),
+    )
+
+
+def _ctest(selection: Selection, preset: str, scratch: Path) -> Suite:
+    junit = scratch / f"ctest-{preset}.xml"
+    command = ["ctest", "--test-dir", str(selection.root / "build" / preset)]
+    command += ["--output-on-failure", "--output-junit", str(junit)]
+    command += [f"--no-tests={'ignore' if selection.pattern else 'error'}"]
+    command += ["--timeout", str(CASE_LIMIT_S)]
+    # Most tests are several processes: half as many tests as cores keeps the machine busy.
+    command += ["--parallel", str(max(1, (os.cpu_count() or 1) // 2))]
+    if preset == SANITIZER and not selection.presets:
+        command += ["--label-regex", SANITIZER_LABELS]
+    if selection.quick:
+        command += ["--label-exclude", "^slow$"]
+    if selection.pattern:
+        command += ["--tests-regex", selection.pattern]
+    return Suite(f"ctest {preset}", command, _log(selection, f"ctest-{preset}"), junit)
+
+
+def _pytest(selection: Selection, name: str, scratch: Path) -> Suite:
+    junit = scratch / f"pytest-{name}.xml"
+    command = [sys.executable, "-m", "pytest", f"tests/{name}", "--junit-xml", str(junit)]
+    if selection.quick:
+        command += ["-m", "not slow"]
+    if selection.pattern:
+        command += ["-k", selection.pattern]
+    return Suite(
+        name=f"pytest {name}",
+        command=command,
+        log=_log(selection, f"pytest-{name}"),
+        junit=junit,
+        empty_codes=frozenset({5}) if selection.pattern or selection.quick else frozenset(),
+    )
+
+
+def _print_outcome(outcome: Outcome) -> None:
+    counts = [(outcome.count(verdict), verdict.value) for verdict in Verdict]
+    text = ", ".join(f"{count} {word}" for count, word in counts if count)
+    if not text:
+        text = "no test selected" if outcome.suite.junit else "done"
+    print(f"{text} ({outcome.seconds:.1f} s)", flush=True)
+
+
+def _summarise(outcomes: list[Outcome]) -> int:
+    cases = [(outcome.suite, case) for outcome in outcomes for case in outcome.cases]
+    skipped = [(suite, case) for suite, case in cases if case.verdict is Verdict.SKIPPED]
+    failed = [(suite, case) for suite, case in cases if case.verdict is Verdict.FAILED]
+    if skipped:
+        print("\nSkipped:")
+    for suite, case in skipped:
+        print(f"  {suite.name}: {case.name}: {case.detail}")
+    for suite, case in failed:
+        print(f"\nFailed: {suite.name}: {case.name} (all output: '{suite.log}')")
+        lines = case.detail.splitlines()
+        if len(lines) > SHOWN_LINES:
+            print(f"  … {len(lines) - SHOWN_LINES} lines before these")
+        for line in lines[-SHOWN_LINES:]:
+            print(f"  {line}")
+    if not cases or len(cases) == len(skipped):
+        print("\nNo test ran.")
+    print()
+    passed = len(cases) - len(failed) - len(skipped)
+    print(f"{passed} passed, {len(failed)} failed, {len(skipped)} skipped", flush=True)
+    return 1 if failed or passed == 0 else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Checks of our own on source files: length and licence line."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+MOST_LINES = 800
+LICENCE = "SPDX-License-Identifier: BSD-3-Clause"
+# A licence line may follow a #! line and a note to a checker.
+LICENCE_WITHIN = 5
+
+
+def problems(path: Path) -> list[str]:
+    """What is wrong with one source file."""
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except UnicodeDecodeError as error:
+        return [f"{path}: not UTF-8: {error}"]
+    found = []
+    if len(lines) > MOST_LINES:
+        found.append(
+            f"{path}: {len(lines)} lines; past {MOST_LINES} a file holds two ideas: split it"
+        )
+    if lines and not any(LICENCE in line for line in lines[:LICENCE_WITHIN]):
+        found.append(f"{path}: no '{LICENCE}' in its first {LICENCE_WITHIN} lines: add it")
+    return found
+
+
+def main(paths: list[str]) -> int:
+    """Prints every problem of the files; the exit code."""
+    found = [problem for path in paths for problem in problems(Path(path))]
+    for problem in found:
+        print(problem)
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
