@@ -26,7 +26,9 @@ OPERATIONS = {
     "flush": (1, 7),
     "fence": (1, 6),
 }
-LOOP_INSTRUCTIONS = 9  # per put in a loop, the loop's own three included
+# Per put in a loop, the loop's own three included. Clang adds two: it keeps the tagged address as a
+# second induction variable, and leaves the loop's condition at its top.
+LOOP_INSTRUCTIONS = {"gcc": 9, "clang": 11}
 
 
 def disassemble(compiler: str, include: str, source: str) -> dict[str, list[tuple[int, str, str]]]:
@@ -104,7 +106,9 @@ def main() -> int:
             f"{calls} calls{'' if ok else ': ' + ' '.join(path)}"
         )
     body = loop_body(functions["loop8"])
-    ok = 0 < len(body) <= LOOP_INSTRUCTIONS
+    version = subprocess.run([compiler, "--version"], check=True, capture_output=True, text=True)
+    family = "clang" if "clang" in version.stdout else "gcc"
+    ok = 0 < len(body) <= LOOP_INSTRUCTIONS[family]
     failures += not ok
     print(f"{'ok    ' if ok else 'FAILED'} loop of put8: {len(body)} instructions: {' '.join(body)}")
     return 1 if failures else 0
