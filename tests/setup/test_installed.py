@@ -102,7 +102,9 @@ def test_cmake_package(installed: Installed, sources: Path) -> None:
     project = CMAKE_PROJECT.format(version=version)
     (sources / "CMakeLists.txt").write_text(project, encoding="utf-8")
     prefix = f"-DCMAKE_PREFIX_PATH={installed.prefix}"
-    configured = installed.run("cmake", "-S", ".", "-B", "build", prefix, cwd=sources)
+    configured = installed.run(
+        "cmake", "-G", "Ninja", "-S", ".", "-B", "build", prefix, cwd=sources
+    )
     assert configured.returncode == 0, configured.stderr
     made = installed.run("cmake", "--build", "build", cwd=sources)
     assert made.returncode == 0, made.stdout + made.stderr
@@ -114,7 +116,7 @@ def test_cmake_package_refuses_another_version(installed: Installed, sources: Pa
     project = CMAKE_PROJECT.format(version="99.0")
     (sources / "CMakeLists.txt").write_text(project, encoding="utf-8")
     prefix = f"-DCMAKE_PREFIX_PATH={installed.prefix}"
-    done = installed.run("cmake", "-S", ".", "-B", "build", prefix, cwd=sources)
+    done = installed.run("cmake", "-G", "Ninja", "-S", ".", "-B", "build", prefix, cwd=sources)
     assert done.returncode != 0
     assert "99.0" in done.stderr
 
