@@ -16,7 +16,6 @@
 namespace mobius::os {
 namespace {
 
-using base::fail;
 using base::fail_errno;
 
 // Reads one small file of /proc or /sys; empty when it does not exist.

@@ -26,7 +26,9 @@ def declared(include: Path) -> set[str]:
     for header in sorted(include.rglob("*.h")):
         text = re.sub(r"/\*.*?\*/", "", header.read_text(encoding="utf-8"), flags=re.DOTALL)
         names.update(re.findall(r"^MOB_(?:API|INLINE)\b[^;{]*?\b(mob_\w+)\(", text, re.MULTILINE))
-        names.update(re.findall(r"^extern MOB_API [^;]*?\b(mob_\w+)(?:\[[^;]*)?;", text, re.MULTILINE))
+        names.update(
+            re.findall(r"^extern MOB_API [^;]*?\b(mob_\w+)(?:\[[^;]*)?;", text, re.MULTILINE)
+        )
     return names
 
 

@@ -36,7 +36,8 @@ def disassemble(compiler: str, include: str, source: str) -> dict[str, list[tupl
     with tempfile.TemporaryDirectory() as folder:
         binary = Path(folder) / "inlined.o"
         subprocess.run(
-            [compiler, "-std=c99", "-O2", f"-I{include}", "-c", source, "-o", str(binary)], check=True
+            [compiler, "-std=c99", "-O2", f"-I{include}", "-c", source, "-o", str(binary)],
+            check=True,
         )
         text = subprocess.run(
             ["objdump", "-d", "--no-show-raw-insn", str(binary)],
@@ -102,15 +103,17 @@ def main() -> int:
         ok = ok and len(path) <= most
         failures += not ok
         print(
-            f"{'ok    ' if ok else 'FAILED'} {name}: {len(path)} instructions, {conditional} conditional, "
-            f"{calls} calls{'' if ok else ': ' + ' '.join(path)}"
+            f"{'ok    ' if ok else 'FAILED'} {name}: {len(path)} instructions, "
+            f"{conditional} conditional, {calls} calls{'' if ok else ': ' + ' '.join(path)}"
         )
     body = loop_body(functions["loop8"])
     version = subprocess.run([compiler, "--version"], check=True, capture_output=True, text=True)
     family = "clang" if "clang" in version.stdout else "gcc"
     ok = 0 < len(body) <= LOOP_INSTRUCTIONS[family]
     failures += not ok
-    print(f"{'ok    ' if ok else 'FAILED'} loop of put8: {len(body)} instructions: {' '.join(body)}")
+    print(
+        f"{'ok    ' if ok else 'FAILED'} loop of put8: {len(body)} instructions: {' '.join(body)}"
+    )
     return 1 if failures else 0
 
 

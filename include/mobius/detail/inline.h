@@ -34,8 +34,10 @@ typedef struct mob_target_ {
 extern MOB_API mob_target_t_* const mob_targets_; /* 1 << MOB_RANK_INDEX_BITS_ entries */
 extern MOB_API int32_t mob_size_; /* processes in the job, 0 outside init … finalize */
 
-MOB_API mob_status_t mob_put_value_(mob_rank_t rank, void* remote, uint64_t value, unsigned log2_bytes);
-MOB_API mob_status_t mob_get_value_(mob_rank_t rank, const void* remote, void* value, unsigned log2_bytes);
+MOB_API mob_status_t mob_put_value_(mob_rank_t rank, void* remote, uint64_t value,
+                                    unsigned log2_bytes);
+MOB_API mob_status_t mob_get_value_(mob_rank_t rank, const void* remote, void* value,
+                                    unsigned log2_bytes);
 MOB_API mob_status_t mob_flush_error_(mob_rank_t rank);
 
 #ifdef __SANITIZE_THREAD__ /* the race described above, in words that ThreadSanitizer accepts */
@@ -46,8 +48,8 @@ MOB_API mob_status_t mob_flush_error_(mob_rank_t rank);
 
 /* 1 if `1 << log2_bytes` bytes at `remote` may be accessed here and now. */
 static inline __attribute__((always_inline, unused)) int mob_is_direct_(mob_rank_t rank,
-                                                                       const void* remote,
-                                                                       unsigned log2_bytes) {
+                                                                        const void* remote,
+                                                                        unsigned log2_bytes) {
   const mob_target_t_* entry = &mob_targets_[(uint32_t)rank & ((1u << MOB_RANK_INDEX_BITS_) - 1)];
   uint64_t tag = (uint64_t)((uint32_t)rank >> MOB_RANK_INDEX_BITS_) << MOB_RANK_SHIFT_;
   uint64_t tagged = (uint64_t)(uintptr_t)remote + tag;
@@ -59,21 +61,21 @@ static inline __attribute__((always_inline, unused)) int mob_is_direct_(mob_rank
                     MOB_ENTRY_LOAD_(entry->limit[log2_bytes]));
 }
 
-#define MOB_DEFINE_VALUE_TRANSFER_(suffix, type, log2_bytes)                                      \
-  typedef type __attribute__((may_alias)) mob_value##suffix##_t_;                                 \
-  MOB_INLINE mob_status_t mob_put##suffix(mob_rank_t rank, void* remote, type value) {            \
-    if (mob_is_direct_(rank, remote, log2_bytes)) {                                               \
-      __atomic_store_n((mob_value##suffix##_t_*)remote, value, __ATOMIC_RELAXED);                 \
-      return MOB_OK;                                                                              \
-    }                                                                                             \
-    return mob_put_value_(rank, remote, value, log2_bytes);                                       \
-  }                                                                                               \
-  MOB_INLINE mob_status_t mob_get##suffix(mob_rank_t rank, const void* remote, type* value) {     \
-    if (mob_is_direct_(rank, remote, log2_bytes)) {                                               \
-      *value = __atomic_load_n((const mob_value##suffix##_t_*)remote, __ATOMIC_ACQUIRE);          \
-      return MOB_OK;                                                                              \
-    }                                                                                             \
-    return mob_get_value_(rank, remote, value, log2_bytes);                                       \
+#define MOB_DEFINE_VALUE_TRANSFER_(suffix, type, log2_bytes)                                  \
+  typedef type __attribute__((may_alias)) mob_value##suffix##_t_;                             \
+  MOB_INLINE mob_status_t mob_put##suffix(mob_rank_t rank, void* remote, type value) {        \
+    if (mob_is_direct_(rank, remote, log2_bytes)) {                                           \
+      __atomic_store_n((mob_value##suffix##_t_*)remote, value, __ATOMIC_RELAXED);             \
+      return MOB_OK;                                                                          \
+    }                                                                                         \
+    return mob_put_value_(rank, remote, value, log2_bytes);                                   \
+  }                                                                                           \
+  MOB_INLINE mob_status_t mob_get##suffix(mob_rank_t rank, const void* remote, type* value) { \
+    if (mob_is_direct_(rank, remote, log2_bytes)) {                                           \
+      *value = __atomic_load_n((const mob_value##suffix##_t_*)remote, __ATOMIC_ACQUIRE);      \
+      return MOB_OK;                                                                          \
+    }                                                                                         \
+    return mob_get_value_(rank, remote, value, log2_bytes);                                   \
   }
 
 MOB_DEFINE_VALUE_TRANSFER_(8, uint64_t, 3)

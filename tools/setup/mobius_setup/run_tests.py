@@ -103,8 +103,7 @@ def _ctest(selection: Selection, preset: str, scratch: Path) -> Suite:
     command += ["--output-on-failure", "--output-junit", str(junit)]
     command += [f"--no-tests={'ignore' if selection.pattern else 'error'}"]
     command += ["--timeout", str(CASE_LIMIT_S)]
-    # Most tests are several processes: half as many tests as cores keeps the machine busy.
-    command += ["--parallel", str(max(1, (os.cpu_count() or 1) // 2))]
+    command += ["--parallel", str(os.cpu_count() or 1)]
     if preset == SANITIZER and not selection.presets:
         command += ["--label-regex", SANITIZER_LABELS]
     if selection.quick:
