@@ -44,9 +44,9 @@ if(MOBIUS_TOOLS)
 endif()
 
 if(MOBIUS_BENCH)
-  set_target_properties(probe_mobius probe_limits PROPERTIES
+  set_target_properties(micro probe_mobius probe_limits PROPERTIES
     INSTALL_RPATH "$ORIGIN/../../${MOBIUS_LIBDIR}")
-  install(TARGETS probe_mobius probe_limits RUNTIME DESTINATION libexec/mobius)
+  install(TARGETS micro probe_mobius probe_limits RUNTIME DESTINATION libexec/mobius)
   install(DIRECTORY bench/probe DESTINATION share/mobius
     FILES_MATCHING PATTERN "*.c" PATTERN "*.h")
   install(PROGRAMS tools/wrappers/instrument DESTINATION libexec/mobius)

@@ -54,6 +54,7 @@ struct Options {
   int rounds = 15;
   bool json = false;
   bool list = false;
+  bool nothing = false;
 };
 
 // Nanoseconds of every variant in every round, measured in turn.
@@ -124,11 +125,12 @@ int main(int argc, char** argv) {
       ->capture_default_str();
   app.add_flag("--json", options.json, "one JSON object per variant and line");
   app.add_flag("--list", options.list, "list the benchmarks");
+  app.add_flag("--nothing", options.nothing, "only start and end, for who times that");
   CLI11_PARSE(app, argc, argv);
   if (mob_init() != MOB_OK) {
     fmt::print(stderr, "micro: {}\n", mob_last_error());
     return 1;
   }
-  micro::run(options);
+  if (!options.nothing) micro::run(options);
   return mob_finalize() == MOB_OK ? 0 : 1;
 }

@@ -28,7 +28,7 @@ Program refuse(int exit_code, std::string problem) { return {{}, exit_code, std:
 
 Program not_executable(const std::string& path, int error) {
   if (error == EISDIR) return refuse(kExitNotExecutable, fmt::format("{} is a folder", path));
-  if (error == EACCES) {
+  if (error == EACCES && access(path.c_str(), F_OK) == 0) {
     return refuse(
         kExitNotExecutable,
         fmt::format("{} may not be executed; is it a program (chmod +x {})?", path, path));

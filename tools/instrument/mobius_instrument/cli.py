@@ -20,6 +20,7 @@ from mobius_instrument.cells import EXPERIMENTS, format_bytes, format_ns, parse_
 from mobius_instrument.errors import InstrumentError
 from mobius_instrument.libraries.mpi import check_mpicc
 from mobius_instrument.locations import locate
+from mobius_instrument.micro import run_micro
 from mobius_instrument.results import find_results, read_results
 from mobius_instrument.session import (
     DEFAULT_STALL_S,
@@ -138,6 +139,9 @@ def bench(listed: bool, **options: Any) -> None:  # noqa: ANN401
     """Measure, and keep every sample in DIR/results.jsonl.
 
     A run that was interrupted goes on where it stopped when the same command is given again.
+
+    `bench micro [NAME]...` is another thing: it sets Möbius against the bare machine, prints
+    ratios, and keeps nothing; see `bench micro --help`.
     """
     console = _console()
     request = _request(options)
@@ -254,6 +258,8 @@ def main() -> None:
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, _terminate)
     try:
+        if sys.argv[1:3] == ["bench", "micro"]:  # a program of its own, with its own options
+            sys.exit(run_micro(sys.argv[3:], locate()))
         cli(prog_name="mobius", standalone_mode=False)
         sys.stdout.flush()
     except InstrumentError as error:
