@@ -46,16 +46,12 @@ def checkout_root() -> Path | None:
 
 
 def locate() -> Locations:
-    """MOBIUS_HOME_BIN and MOBIUS_PROBE_SOURCES first, then the checkout, then the prefix.
+    """MOBIUS_HOME_BIN and MOBIUS_PROBE_SOURCES if set; otherwise the checkout or the prefix.
 
     MOBIUS_HOME_CACHE names the folder of installed libraries and built probes.
     """
     programs: list[Path] = []
     sources: list[Path] = []
-    if home := os.environ.get("MOBIUS_HOME_BIN"):
-        programs.append(Path(home))
-    if given := os.environ.get("MOBIUS_PROBE_SOURCES"):
-        sources.append(Path(given))
     root = checkout_root()
     if root:
         programs.append(root / "build" / "release" / "bin")
@@ -69,6 +65,10 @@ def locate() -> Locations:
                 programs += [prefix / "libexec" / "mobius", prefix / "bin"]
                 sources.append(prefix / "share" / "mobius" / "probe")
                 break
+    if home := os.environ.get("MOBIUS_HOME_BIN"):
+        programs = [Path(home)]
+    if given := os.environ.get("MOBIUS_PROBE_SOURCES"):
+        sources = [Path(given)]
     if given := os.environ.get("MOBIUS_HOME_CACHE"):
         cache = Path(given)
     elif root:
