@@ -79,7 +79,7 @@ _MEASURING_OPTIONS = (
         " with suffix b.",
     ),
     click.option(
-        "--repeats", type=click.IntRange(1, 1000), help="Launches of each library (default 3)."
+        "--repeats", type=click.IntRange(1, 1000), help="Launches of each library (default 5)."
     ),
     click.option("--full", is_flag=True, help="More sizes, launches and samples."),
     click.option(

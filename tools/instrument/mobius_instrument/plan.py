@@ -19,10 +19,10 @@ from mobius_instrument.libraries.base import Library
 
 # For the estimate only: what a repetition costs in a slow library on a slow host.
 _TYPICAL_LATENCY_NS: Final = 3_000.0
-_TYPICAL_MB_S: Final = 3_000.0
+_TYPICAL_MB_S: Final = 8_000.0
 # Starting both processes, warming up and verifying.
 _LAUNCH_S: Final = 1.5
-_SIZE_OVERHEAD: Final = 1.25
+_SIZE_OVERHEAD: Final = 0.9
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Effort:
     max_seconds: float
 
 
-DEFAULT_EFFORT: Final = Effort(repeats=3, min_samples=40, max_seconds=0.02)
+DEFAULT_EFFORT: Final = Effort(repeats=5, min_samples=100, max_seconds=0.02)
 FULL_EFFORT: Final = Effort(repeats=7, min_samples=100, max_seconds=0.1)
 
 

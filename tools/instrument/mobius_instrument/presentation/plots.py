@@ -133,7 +133,7 @@ def draw(name: str, title: str, lines: list[Line], quantity: Quantity) -> Plot:
     }
     with mpl.rc_context(settings):  # type: ignore[arg-type,unused-ignore]
         figure = Figure(figsize=(_WIDTH_IN, _HEIGHT_IN))
-        axes = figure.add_axes((0.095, 0.115, 0.665, 0.795))
+        axes = figure.add_axes((0.095, 0.115, 0.635, 0.795))
         _draw_lines(axes, lines, quantity)
         _dress(axes, lines, quantity)
         # Not a title of the axes: placing that measures every tick label again.
