@@ -6,6 +6,8 @@
 #include <mobius/job.h>
 #include <mobius/rma.h>
 
+#include <new>
+
 #include "base/status.h"
 #include "engine/engine.h"
 
@@ -39,6 +41,16 @@ inline mob_status_t check_not_null(const char* call, const void* pointer, const 
     return base::fail(MOB_ERR_ARGUMENT, "%s: %s is null", call, what);
   }
   return MOB_OK;
+}
+
+// Runs a collective or starting call, which may allocate: no exception crosses the C ABI.
+template <typename Call>
+mob_status_t without_exceptions(const char* name, Call call) {
+  try {
+    return call();
+  } catch (const std::bad_alloc&) {
+    return base::fail(MOB_ERR_MEMORY, "%s: this process has no memory left", name);
+  }
 }
 
 // The slab behind a handle.

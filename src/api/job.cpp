@@ -23,13 +23,15 @@ mob_status_t mob_init() {
     return fail(MOB_ERR_STATE,
                 "mob_init: called after mob_finalize(); a process joins a job only once");
   }
-  return engine_start();
+  return api::without_exceptions("mob_init", engine_start);
 }
 
 mob_status_t mob_finalize() {
   if (const mob_status_t status = check_live("mob_finalize")) return status;
-  engine_stop();
-  return MOB_OK;
+  return api::without_exceptions("mob_finalize", [] {
+    engine_stop();
+    return MOB_OK;
+  });
 }
 
 int mob_initialized() { return engine::state() == engine::State::kLive ? 1 : 0; }

@@ -23,9 +23,9 @@ mob_status_t mob_mem_alloc(size_t bytes, mob_mem_t* mem) {
   if (const mob_status_t status = check_live("mob_mem_alloc")) return status;
   // Even a wrong call takes part: the others are waiting for it.
   Slab* slab = nullptr;
-  if (const mob_status_t status = engine::engine().allocate(bytes, mem != nullptr, &slab)) {
-    return status;
-  }
+  const mob_status_t status = api::without_exceptions(
+      "mob_mem_alloc", [&] { return engine::engine().allocate(bytes, mem != nullptr, &slab); });
+  if (status != MOB_OK) return status;
   *mem = reinterpret_cast<mob_mem_t>(slab);
   return MOB_OK;
 }
@@ -38,7 +38,7 @@ mob_status_t mob_mem_free(mob_mem_t mem) {
   }
   Slab* slab = nullptr;
   if (const mob_status_t status = check_handle("mob_mem_free", mem, &slab)) return status;
-  return engine::engine().release(slab);
+  return api::without_exceptions("mob_mem_free", [&] { return engine::engine().release(slab); });
 }
 
 mob_status_t mob_mem_address(mob_mem_t mem, mob_rank_t rank, size_t offset, void** address) {

@@ -37,7 +37,7 @@ mob_status_t Engine::start(const char* const* environment) {
   if (status == MOB_OK) status = slabs_.open(host(), window_);
   if (status != MOB_OK) {
     window_.close();
-    job_.leave();
+    job_.abandon();
     return status;
   }
   return MOB_OK;

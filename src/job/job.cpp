@@ -122,8 +122,12 @@ void Job::leave() {
     goodbye.pid = getpid();
     // A launcher that is gone has ended the job already.
     static_cast<void>(launcher_.send(&goodbye, sizeof goodbye));
-    launcher_.close();
   }
+  abandon();
+}
+
+void Job::abandon() {
+  launcher_.close();
   host_.close();
 }
 

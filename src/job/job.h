@@ -19,6 +19,10 @@ class Job {
   // Tells the launcher that this process ends in order. Call after the last collective step.
   void leave();
 
+  // Leaves without a goodbye, after a failure: the launcher ends the job, because the others may be
+  // waiting for this process.
+  void abandon();
+
   mob_rank_t rank() const { return rank_; }
   mob_rank_t size() const { return size_; }
   HostGroup& host() { return host_; }
