@@ -48,7 +48,7 @@ class FakeInstrument:
     def bench_arguments(self) -> list[str]:
         return [
             "bench", "--no-peers", "--libs", "mpicc1", "--mpicc", str(HERE / "fake" / "mpicc"),
-            "--sizes", "1,2,1k", "--out", str(self.out), "--timeout", "3",
+            "--sizes", "1,2,1k", "--out", str(self.out), "--timeout", "60",
         ]  # fmt: skip
 
     def full_environment(self) -> dict[str, str]:

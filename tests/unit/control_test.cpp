@@ -82,7 +82,8 @@ class ThreadedGroup : public testing::TestWithParam<int> {
 
 TEST_P(ThreadedGroup, BarrierSeparatesPhases) {
   constexpr int kPhases = 300;
-  // Atomic only for ThreadSanitizer, which cannot see that two mappings of the block are one memory.
+  // Atomic only for ThreadSanitizer, which cannot see that two mappings of the block are one
+  // memory.
   std::vector<std::atomic<int>> phase(static_cast<size_t>(GetParam()));
   run([&](HostGroup& group) {
     const auto me = static_cast<size_t>(group.index());
