@@ -13,9 +13,10 @@ using api::check_rank;
 
 namespace {
 
-// Out of line: what the inlined check does not know. A part other than the one used last, no common
-// address, or an error; null for the last.
+// Out of line: what the inlined check does not know. The part used before, any other part, no
+// common address, or an error; null for the last.
 void* reach(mob_rank_t rank, const void* remote, size_t bytes) {
+  if (engine::target_recall(rank, remote, bytes)) return const_cast<void*>(remote);
   if (static_cast<uint32_t>(rank) >= static_cast<uint32_t>(mob_size_)) return nullptr;
   return engine::engine().reach(rank, remote, bytes);
 }

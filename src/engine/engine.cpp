@@ -45,7 +45,7 @@ mob_status_t Engine::start(const char* const* environment) {
 
 void Engine::stop() {
   host().barrier();  // nobody may still be using what goes away now
-  for (mob_rank_t r = 0; r < size(); ++r) target_forget(r);
+  slabs_.for_each([this](const Slab& slab) { forget(slab); });
   slabs_.close();
   window_.close();
   job_.leave();
@@ -56,8 +56,12 @@ mob_status_t Engine::allocate(size_t bytes, bool valid_call, Slab** slab) {
 }
 
 mob_status_t Engine::release(Slab* slab) {
-  for (const Part& part : slab->parts) target_forget(part.host_index, owner_address(part));
+  forget(*slab);
   return slabs_.release(slab);
+}
+
+void Engine::forget(const Slab& slab) const {
+  for (const Part& part : slab.parts) target_forget(part.host_index, owner_address(part));
 }
 
 mob_status_t Engine::explain_unreachable(const char* call, mob_rank_t rank, const void* remote,

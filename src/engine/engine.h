@@ -55,6 +55,9 @@ class Engine {
                                                  const void* remote, size_t bytes) const;
 
  private:
+  // No inlined operation reaches the slab any more.
+  void forget(const Slab& slab) const;
+
   job::Job job_;
   Window window_;
   Slabs slabs_;

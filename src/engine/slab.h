@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <shared_mutex>
 #include <vector>
 
@@ -74,6 +75,12 @@ class Slabs {
   // Whether `slab` is live: handles come from callers and may be anything.
   bool is_live(const Slab* slab) const;
   const Part* find(uint64_t offset) const { return map_.find(offset); }
+
+  template <typename Visit>
+  void for_each(Visit visit) const {
+    const std::shared_lock lock(mutex_);
+    for (const auto& slab : live_) visit(*slab);
+  }
 
  private:
   mob_status_t check_room(const std::vector<size_t>& sizes, size_t available, size_t* total) const;

@@ -33,33 +33,65 @@ inline uint64_t target_tagged(mob_rank_t rank, uint64_t address) {
          (uint64_t{static_cast<uint32_t>(rank) >> MOB_RANK_INDEX_BITS_} << MOB_RANK_SHIFT_);
 }
 
-// Lets inlined operations on `rank` reach the part at `address` directly. Any thread.
+// Entries are only hints, so nobody waits to change one: a thread that finds another at it leaves.
+// Acquire and release pair with each other: changes of one entry do not mix. Readers take no lock;
+// all accesses are relaxed, and inline.h says what a reader may combine.
+inline bool target_try_lock(mob_target_t_& entry) {
+  return __atomic_exchange_n(&entry.busy, 1u, __ATOMIC_ACQUIRE) == 0;
+}
+
+inline void target_unlock(mob_target_t_& entry) {
+  __atomic_store_n(&entry.busy, 0u, __ATOMIC_RELEASE);
+}
+
+// Lets inlined operations on `rank` reach the part at `address` directly, and keeps the part that
+// they could reach until now for target_recall(). Any thread.
 inline void target_remember(mob_rank_t rank, uint64_t address, const TargetLimits& limits) {
   mob_target_t_& entry = target_entry(rank);
   const uint64_t origin = target_tagged(rank, address);
-  // Threads that use one part must not write its entry again and again.
-  if (__atomic_load_n(&entry.origin, __ATOMIC_RELAXED) == origin &&
-      __atomic_load_n(&entry.limit[0], __ATOMIC_RELAXED) == limits[0]) {
-    return;
+  if (!target_try_lock(entry)) return;
+  const uint64_t old_origin = __atomic_load_n(&entry.origin, __ATOMIC_RELAXED);
+  if (old_origin != origin) {
+    __atomic_store_n(&entry.other_origin, old_origin, __ATOMIC_RELAXED);
+    __atomic_store_n(&entry.other_bytes, __atomic_load_n(&entry.limit[0], __ATOMIC_RELAXED),
+                     __ATOMIC_RELAXED);
+    __atomic_store_n(&entry.origin, origin, __ATOMIC_RELAXED);
   }
-  // Relaxed: inline.h says what a concurrent reader may combine.
-  __atomic_store_n(&entry.origin, origin, __ATOMIC_RELAXED);
   for (unsigned k = 0; k < limits.size(); ++k) {
     __atomic_store_n(&entry.limit[k], limits[k], __ATOMIC_RELAXED);
   }
+  target_unlock(entry);
 }
 
-// Forgets whatever is remembered of `rank`.
-inline void target_forget(mob_rank_t rank) {
-  for (uint64_t& limit : target_entry(rank).limit) __atomic_store_n(&limit, 0, __ATOMIC_RELAXED);
+// Whether `bytes` bytes at `remote` lie in the part that was remembered before this one. A program
+// that alternates between two parts finds one inlined and the other here; one that has moved on for
+// good must not stay here, so now and then the two change places. Any thread.
+inline bool target_recall(mob_rank_t rank, const void* remote, size_t bytes) {
+  constexpr uint32_t kRecallsPerChange = 32;
+  mob_target_t_& entry = target_entry(rank);
+  const uint64_t origin = __atomic_load_n(&entry.other_origin, __ATOMIC_RELAXED);
+  const uint64_t limit = __atomic_load_n(&entry.other_bytes, __ATOMIC_RELAXED);
+  const uint64_t offset = target_tagged(rank, reinterpret_cast<uintptr_t>(remote)) - origin;
+  if (offset >= limit || bytes > limit - offset) return false;
+  const uint32_t recalls = __atomic_load_n(&entry.recalls, __ATOMIC_RELAXED) + 1;
+  __atomic_store_n(&entry.recalls, recalls, __ATOMIC_RELAXED);
+  // A caller that misses out on this finds the part by translation, which remembers it.
+  return recalls % kRecallsPerChange != 0;
 }
 
-// Forgets the part of `rank` if it starts at `address`.
+// Forgets what is remembered of `rank` at `address`; waits for a thread that changes the entry.
 inline void target_forget(mob_rank_t rank, uint64_t address) {
-  if (__atomic_load_n(&target_entry(rank).origin, __ATOMIC_RELAXED) ==
-      target_tagged(rank, address)) {
-    target_forget(rank);
+  mob_target_t_& entry = target_entry(rank);
+  while (!target_try_lock(entry)) {
   }
+  const uint64_t origin = target_tagged(rank, address);
+  if (__atomic_load_n(&entry.origin, __ATOMIC_RELAXED) == origin) {
+    for (uint64_t& limit : entry.limit) __atomic_store_n(&limit, 0, __ATOMIC_RELAXED);
+  }
+  if (__atomic_load_n(&entry.other_origin, __ATOMIC_RELAXED) == origin) {
+    __atomic_store_n(&entry.other_bytes, 0, __ATOMIC_RELAXED);
+  }
+  target_unlock(entry);
 }
 
 // Whether `bytes` bytes at `remote` lie in the part remembered for `rank`. For sizes of any length;

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <gtest/gtest.h>
 
+#include <thread>
+#include <vector>
+
 #include "engine/slab.h"
 #include "engine/targets.h"
 
@@ -34,8 +37,12 @@ TEST(PartMap, EmptyPartsHaveNoChunks) {
 class TargetTable : public testing::Test {
  protected:
   static constexpr uint64_t kStart = 0x600000200000;
+  static constexpr uint64_t kOther = 0x600000600000;
   void TearDown() override {
-    for (mob_rank_t rank : {0, 5, 40000}) target_forget(rank);
+    for (mob_rank_t rank : {0, 5, 40000}) {
+      target_forget(rank, kStart);
+      target_forget(rank, kOther);
+    }
   }
   static bool direct(mob_rank_t rank, uint64_t address, unsigned log2_bytes) {
     return mob_is_direct_(rank, reinterpret_cast<const void*>(address), log2_bytes) != 0;
@@ -67,6 +74,51 @@ TEST_F(TargetTable, NoOtherRankIsMistakenForTheRememberedOne) {
   EXPECT_FALSE(direct(-1, kStart, 3));
   EXPECT_FALSE(direct(40000 - (1 << MOB_RANK_INDEX_BITS_), kStart, 3));
   EXPECT_TRUE(direct(40000, kStart, 3));
+}
+
+TEST_F(TargetTable, ThePartBeforeIsRecalledExactlyAndNowAndThenNot) {
+  const auto recall = [](uint64_t address, size_t bytes) {
+    return target_recall(5, reinterpret_cast<const void*>(address), bytes);
+  };
+  target_remember(5, kStart, target_limits(100));
+  EXPECT_FALSE(recall(kStart, 8));  // nothing was before it
+  target_remember(5, kOther, target_limits(4096));
+  EXPECT_TRUE(direct(5, kOther, 3));
+  EXPECT_FALSE(direct(5, kStart, 3));
+  EXPECT_TRUE(recall(kStart, 100));
+  EXPECT_TRUE(recall(kStart + 99, 1));
+  EXPECT_FALSE(recall(kStart + 99, 2));
+  EXPECT_FALSE(recall(kStart - 1, 2));
+  EXPECT_FALSE(recall(kOther, 8));
+  int refused = 0;
+  for (int i = 0; i < 320; ++i) refused += recall(kStart, 8) ? 0 : 1;
+  EXPECT_EQ(refused, 10);  // these make the caller look again, which changes the two
+  target_forget(5, kStart);
+  EXPECT_FALSE(recall(kStart, 8));
+  EXPECT_TRUE(direct(5, kOther, 3));
+}
+
+// Threads that move one entry at once leave it describing one part, not a mixture of two.
+TEST_F(TargetTable, ChangesOfSeveralThreadsDoNotMix) {
+  for (int repeat = 0; repeat < 20; ++repeat) {
+    std::vector<std::thread> threads;
+    for (int t = 0; t < 4; ++t) {
+      threads.emplace_back([t] {
+        for (int i = t; i < 2000; ++i) {
+          const bool first = i % 2 == 0;
+          target_remember(5, first ? kStart : kOther, target_limits(first ? 100 : 4096));
+          target_recall(5, reinterpret_cast<const void*>(kStart), 8);
+          direct(5, kOther, 3);
+        }
+      });
+    }
+    for (auto& thread : threads) thread.join();
+    const bool first = direct(5, kStart, 3);
+    const uint64_t last = first ? kStart + 92 : kOther + 4088;
+    EXPECT_TRUE(direct(5, last, 3));
+    EXPECT_FALSE(direct(5, last + 1, 3));
+    EXPECT_NE(first, direct(5, kOther, 3));
+  }
 }
 
 TEST_F(TargetTable, ForgettingIsPerPart) {

@@ -10,9 +10,9 @@
  * rank is the entry's, that the address lies in the part and that the whole value does. The rank is
  * folded into the address above bit 47, where no user address reaches. Everything else (another
  * part, another host, no common address, an error) is the out-of-line call's business, which also
- * moves the entry to the part it found.
+ * moves the entry to the part it found (src/engine/targets.h).
  *
- * Entries change under a concurrent reader when another thread moves them. The reader may then
+ * One thread at a time changes an entry, but others read it meanwhile. The reader may then
  * combine the origin of one part with the limit of another; both are parts of the same rank, so a
  * valid access is at worst sent out of line. It is only an access that was wrong anyway whose error
  * may go unnoticed.
@@ -28,7 +28,11 @@ enum {
 typedef struct mob_target_ {
   uint64_t origin;   /* first address of the part, plus the rank's tag */
   uint64_t limit[4]; /* offsets below limit[k] have room for 1 << k bytes; 0 in an unused entry */
-  uint64_t unused[3];
+  /* The part used before it, for the out-of-line calls alone. */
+  uint64_t other_origin;
+  uint64_t other_bytes;
+  uint32_t recalls; /* times it was found there */
+  uint32_t busy;    /* 1 while a thread changes the entry */
 } __attribute__((aligned(64))) mob_target_t_;
 
 extern MOB_API mob_target_t_* const mob_targets_; /* 1 << MOB_RANK_INDEX_BITS_ entries */
