@@ -172,8 +172,9 @@ def find_results(place: Path) -> Path:
     """A results file, or the one in a report folder."""
     path = place / RESULTS_NAME if place.is_dir() else place
     if not path.exists():
+        folder = path.parent if path.suffix else path  # `place` may be a folder yet to be made
         raise InstrumentError(
-            f"no results at {path}; run `mobius bench --out {path.parent}` to measure some"
+            f"no results at {path}; run `mobius bench --out {folder}` to measure some"
         )
     return path
 
