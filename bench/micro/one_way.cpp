@@ -2,6 +2,10 @@
 
 // A put seen by a peer that polls, against two threads that exchange two cache lines (one in each
 // direction): half a round trip of each.
+//
+// How far a line travels depends on where its physical address has its home in the processor's
+// mesh, by up to a factor of two. Each round of both variants uses other lines, so that neither is
+// judged by the luck of one.
 
 #include <atomic>
 #include <memory>
@@ -16,9 +20,12 @@ constexpr uint64_t kTurns = 20'000;
 constexpr mob_rank_t kLeft = 0;
 constexpr mob_rank_t kRight = 1;
 
+constexpr size_t kPlaces = 512;
+constexpr size_t kPlaceBytes = 128;  // two lines: neighbours are fetched in pairs
+
 struct Lines {
-  alignas(128) std::atomic<uint64_t> to_right{0};
-  alignas(128) std::atomic<uint64_t> to_left{0};
+  alignas(kPlaceBytes) std::atomic<uint64_t> to_right{0};
+  alignas(kPlaceBytes) std::atomic<uint64_t> to_left{0};
 };
 
 void wait_for(const std::atomic<uint64_t>& line, uint64_t value) {
@@ -29,7 +36,11 @@ void wait_for(const std::atomic<uint64_t>& line, uint64_t value) {
 // The other rank sleeps in the barrier meanwhile, so its processor is free for the second thread.
 double threads() {
   if (mob_rank() != kLeft) return 0;
-  const auto lines = std::make_unique<Lines>();
+  static const auto places = std::make_unique<Lines[]>(kPlaces);
+  static size_t round = 0;
+  Lines* lines = &places[round++ % kPlaces];
+  lines->to_right = 0;
+  lines->to_left = 0;
   std::thread right([&] {
     bind_to_processor(1);
     for (uint64_t turn = 1; turn <= kTurns; ++turn) {
@@ -51,7 +62,11 @@ double threads() {
 
 double processes(unsigned char* memory_of_left, unsigned char* memory_of_right) {
   static uint64_t last_turn = 0;  // flags keep their values from round to round
+  static size_t round = 0;
   if (mob_rank() > kRight) return 0;
+  const size_t place = round++ % kPlaces * kPlaceBytes;
+  memory_of_left += place;
+  memory_of_right += place;
   bind_to_processor(mob_rank());
   const mob_rank_t peer = mob_rank() == kLeft ? kRight : kLeft;
   unsigned char* own = mob_rank() == kLeft ? memory_of_left : memory_of_right;
@@ -75,8 +90,9 @@ double processes(unsigned char* memory_of_left, unsigned char* memory_of_right) 
 
 std::vector<Benchmark> one_way_benchmarks() {
   if (mob_size() < 2) return {};
-  auto* right = static_cast<unsigned char*>(shared_memory(4096, kRight));
-  auto* left = static_cast<unsigned char*>(shared_memory(4096, kLeft));
+  constexpr size_t kBytes = kPlaces * kPlaceBytes;
+  auto* right = static_cast<unsigned char*>(shared_memory(kBytes, kRight));
+  auto* left = static_cast<unsigned char*>(shared_memory(kBytes, kLeft));
   return {{"one_way",
            "an 8-byte put until a polling peer on another processor sees it",
            {{"two threads, two cache lines", threads},
