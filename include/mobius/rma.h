@@ -105,7 +105,7 @@ MOB_INLINE mob_status_t mob_put1(mob_rank_t rank, void* remote, uint8_t value);
  *
  * @param rank    the target
  * @param remote  where, an address in the target; aligned to the value's size for atomicity
- * @param value   out: the value
+ * @param value   out: the value; must not be null, which the inlined path does not check
  * @return as mob_get()
  *
  * Thread safety: any.

@@ -44,6 +44,8 @@ constexpr SettingInfo kTable[] = {
      "C++ compiler that mobc++ calls."},
     {"MOBIUS_HOME_BIN", SettingType::kText, "", "", 0, 0, nullptr, SettingRole::kInternal,
      "Folder of the native programs, for the instrument."},
+    {"MOBIUS_HOME_CACHE", SettingType::kText, "", "", 0, 0, nullptr, SettingRole::kUser,
+     "Folder where the instrument keeps the MPI libraries it installed and the probes it built."},
     {"MOBIUS_PROBE_SOURCES", SettingType::kText, "", "", 0, 0, nullptr, SettingRole::kInternal,
      "Folder of the probes' sources, for the instrument."},
     {"MOBIUS_PYTHON", SettingType::kText, "", "python3", 0, 0, nullptr, SettingRole::kUser,

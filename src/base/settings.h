@@ -25,6 +25,7 @@ enum class SettingId : unsigned {
   kCc,
   kCxx,
   kHomeBin,
+  kHomeCache,
   kProbeSources,
   kPython,
   kCount

@@ -18,8 +18,8 @@
 
 namespace mobius::job {
 
-// All members but send_descriptor/receive_descriptor pairs are collective over the group and must
-// be called in the same order by every process; not thread-safe.
+// All members but the accessors are collective over the group and must be called in the same order
+// by every process; not thread-safe.
 class HostGroup {
  public:
   HostGroup() = default;
