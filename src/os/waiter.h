@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-// Waiting for another process: spin briefly, yield, then sleep on a futex. With more processes than
-// processors a spinning waiter keeps the one it waits for from running, so every wait ends asleep.
+// Waiting for another thread or process: spin briefly, yield, then sleep on a futex. With more
+// processes than processors a spinning waiter keeps the one it waits for from running, so every
+// wait ends asleep. A wait can be watched, and given up when what it waits for cannot come any
+// more.
+
+#include <mobius/status.h>
 
 #include <atomic>
 #include <cstdint>
@@ -14,13 +18,136 @@ struct WaitPolicy {
   uint64_t yields = 0;
 };
 
-// Returns once `word` no longer holds `value` (acquire). `word` and `sleepers` lie in memory shared
-// with the process that calls wake_all() after changing the word. Any thread.
-void wait_while_equal(const std::atomic<uint32_t>& word, uint32_t value,
-                      std::atomic<uint32_t>& sleepers, const WaitPolicy& policy);
+// A word to sleep on and how many sleep there; valid as zeros. A sleeper that was killed stays
+// counted: that costs needless wake-up calls and nothing else.
+struct WaitWord {
+  std::atomic<uint32_t> value;
+  std::atomic<uint32_t> sleepers;
+};
+
+// Says whether a wait still makes sense. Owned by who waits; looked at by the waiting thread only.
+class Watch {
+ public:
+  virtual ~Watch() = default;
+
+  // Called about every 100 ms of a wait. Anything but MOB_OK ends the wait with that status, whose
+  // text this function has recorded (base::fail()).
+  virtual mob_status_t look() = 0;
+};
+
+// How long a waiter has been at it and what it should do next. One per wait, used by one thread.
+class Patience {
+ public:
+  enum class Step { kAgain, kSleep, kGiveUp };
+
+  Patience(const WaitPolicy& policy, Watch* watch) : policy_(policy), watch_(watch) {}
+
+  // After the condition was found not to hold: pauses or yields and says kAgain, or that it is time
+  // to sleep or to give up with status(). `busy` says that the waiter found other work to do, so
+  // that it has not waited for nothing: it starts over.
+  Step next(bool busy = false) {
+    // A pause takes up to 50 ns, half of what a cache line needs between two cores: poll without
+    // it first, and look at the clock seldom.
+    if (!busy && policy_.spin_ns != 0 && polls_ < kEagerPolls) {
+      ++polls_;
+      return Step::kAgain;
+    }
+    return next_patient(busy);
+  }
+
+  // Sleeps while `word` holds `value`, at most until the watch has to look again.
+  void sleep(const std::atomic<uint32_t>& word, uint32_t value);
+
+  mob_status_t status() const { return status_; }
+
+ private:
+  static constexpr uint32_t kEagerPolls = 256;
+
+  Step next_patient(bool busy);
+  bool watch_ends();
+
+  const WaitPolicy& policy_;
+  Watch* watch_;
+  mob_status_t status_ = MOB_OK;
+  uint32_t polls_ = 0;
+  uint64_t yields_ = 0;
+  uint32_t busy_ = 0;
+  bool spun_ = false;       // the time for spinning is over
+  uint64_t spin_end_ = 0;   // 0: not spinning with pauses yet
+  uint64_t next_look_ = 0;  // 0: the clock was not read yet
+};
+
+// Counts the calling thread as a sleeper, also when the wait is given up.
+class SleeperScope {
+ public:
+  explicit SleeperScope(std::atomic<uint32_t>& sleepers) : sleepers_(sleepers) {
+    // Pairs with the fence in wake_all() and ring(): either they see this sleeper, or what the
+    // sleeper reads from here on includes their change.
+    sleepers_.fetch_add(1, std::memory_order_seq_cst);
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+  }
+  ~SleeperScope() { sleepers_.fetch_sub(1, std::memory_order_relaxed); }
+  SleeperScope(const SleeperScope&) = delete;
+  SleeperScope& operator=(const SleeperScope&) = delete;
+
+ private:
+  std::atomic<uint32_t>& sleepers_;
+};
+
+// Returns MOB_OK once `word` no longer holds `value` (acquire), or what `watch` ended the wait
+// with. `word` and `sleepers` lie in memory shared with who calls wake_all() after changing the
+// word. Any thread.
+mob_status_t wait_while_equal(const std::atomic<uint32_t>& word, uint32_t value,
+                              std::atomic<uint32_t>& sleepers, const WaitPolicy& policy,
+                              Watch* watch = nullptr);
 
 // Wakes every sleeper of `word`; costs a fence and a load when nobody sleeps. Call after the word
 // was changed.
 void wake_all(const std::atomic<uint32_t>& word, std::atomic<uint32_t>& sleepers);
+
+void ring_sleepers(std::atomic<uint32_t>& bell);
+
+// Call after changing a condition that wait_until() waits for on `bell`. Costs a full fence and a
+// load when nobody sleeps. Who waits for what the bell announces looks again, whoever it is.
+inline void ring(std::atomic<uint32_t>& bell, std::atomic<uint32_t>& sleepers) {
+  std::atomic_thread_fence(std::memory_order_seq_cst);  // pairs with SleeperScope
+  if (sleepers.load(std::memory_order_relaxed) != 0) [[unlikely]] {
+    ring_sleepers(bell);
+  }
+}
+
+struct NothingToPoll {
+  bool operator()() const { return false; }
+};
+
+// Returns MOB_OK once `done()` holds, or what `watch` ended the wait with. `done` reads what it
+// tests with acquire. Whoever makes it hold calls ring(bell, sleepers) afterwards. Any thread.
+//
+// `poll` does other work meanwhile and says whether there was any; whoever makes work for it rings
+// the same bell. Neither is called while the waiter sleeps.
+//
+// No wake-up is lost: a sleeper counts itself, reads the bell, and only then tests the condition,
+// while the other side changes the condition, then reads the count. If it misses the sleeper, the
+// sleeper sees the change (SleeperScope); if it sees it, it changes the bell, and a futex does not
+// sleep on a bell that changed since it was read.
+template <typename Predicate, typename Poll = NothingToPoll>
+mob_status_t wait_until(Predicate done, std::atomic<uint32_t>& bell,
+                        std::atomic<uint32_t>& sleepers, const WaitPolicy& policy,
+                        Watch* watch = nullptr, Poll poll = {}) {
+  if (done()) return MOB_OK;
+  Patience patience(policy, watch);
+  do {
+    const Patience::Step step = patience.next(poll());
+    if (step == Patience::Step::kGiveUp) return patience.status();
+    if (step == Patience::Step::kSleep) {
+      const SleeperScope scope(sleepers);
+      // Acquire pairs with the release in ring_sleepers(): who sees the new bell sees the change.
+      const uint32_t seen = bell.load(std::memory_order_acquire);
+      if (done()) return MOB_OK;
+      if (!poll()) patience.sleep(bell, seen);
+    }
+  } while (!done());
+  return MOB_OK;
+}
 
 }  // namespace mobius::os
