@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+// A queue of records of any length in shared memory, from one producer to one consumer, either in
+// its own process. A message of up to 48 bytes travels in one cache line: the line that the
+// consumer polls is the line that holds it.
+//
+// Every record starts on a line of its own with a header whose tag is the record's position,
+// counted in bytes from the ring's first use and never repeated. A header is there when its tag is
+// right, so the consumer reads no index of the producer. What earlier laps left in the ring cannot
+// look like the header that is expected: an earlier header has another tag, and where an earlier
+// payload happens to hold the very tag, the producer clears it before the consumer gets to look
+// there.
+//
+// The consumer never writes to records. It publishes how far it got seldom, so that the producer
+// rarely misses on that line.
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+namespace mobius::os {
+
+inline constexpr size_t kRingLine = 64;
+inline constexpr size_t kRingPayloadAlignment = 16;
+inline constexpr size_t kMinRingBytes = 1024;
+
+// The ring lies in ring_footprint(capacity) bytes of memory aligned to a line; valid, and empty, as
+// zeros. `capacity` is a power of two, at least kMinRingBytes.
+constexpr size_t ring_footprint(size_t capacity) { return kRingLine + capacity; }
+
+// Largest payload.
+constexpr size_t ring_max_payload(size_t capacity) { return capacity / 4; }
+
+namespace ring_detail {
+
+struct Header {
+  std::atomic<uint64_t> tag;
+  uint32_t bytes;
+  uint32_t kind;
+};
+static_assert(sizeof(Header) == kRingPayloadAlignment);
+
+// A kind no record has: the rest of the lap is empty because the next record did not fit.
+inline constexpr uint32_t kSkip = UINT32_MAX;
+
+// Never 0, which fresh memory holds.
+constexpr uint64_t tag_of(uint64_t position) { return position | 1; }
+
+constexpr size_t record_bytes(size_t payload) {
+  return (sizeof(Header) + payload + kRingLine - 1) & ~(kRingLine - 1);
+}
+
+}  // namespace ring_detail
+
+inline constexpr uint32_t kMaxRecordKind = ring_detail::kSkip - 1;
+
+// What both views know of a ring.
+class RingView {
+ protected:
+  RingView(void* memory, size_t capacity)
+      : released_(static_cast<std::atomic<uint64_t>*>(memory)),
+        records_(static_cast<unsigned char*>(memory) + kRingLine),
+        capacity_(capacity) {}
+
+  ring_detail::Header* header(uint64_t position) const {
+    return reinterpret_cast<ring_detail::Header*>(records_ + (position & (capacity_ - 1)));
+  }
+
+  std::atomic<uint64_t>* released_;  // shared: up to here the producer may write anew
+  unsigned char* records_;
+  size_t capacity_;
+};
+
+// The producer's side, in its own memory. One at a time may exist for a ring, made when the ring
+// holds zeros and used until nobody needs the ring any more: what it knows is nowhere else. The
+// memory must outlive it. Calls must not overlap; any thread.
+class RingWriter : RingView {
+ public:
+  RingWriter(void* memory, size_t capacity) : RingView(memory, capacity) {}
+
+  // Where to write the payload of the next record, aligned to kRingPayloadAlignment, or null while
+  // the ring is full (and always if `bytes` exceeds ring_max_payload()). Valid until commit().
+  // Reserving again without commit() forgets the reservation.
+  void* reserve(size_t bytes, uint32_t kind = 0) {
+    using namespace ring_detail;
+    const size_t needed = record_bytes(bytes);
+    const size_t offset = position_ & (capacity_ - 1);
+    // One line more than needed: see clear().
+    if (bytes > ring_max_payload(capacity_) || offset + needed > capacity_ ||
+        position_ + needed + kRingLine > limit_) [[unlikely]] {
+      if (!make_room(bytes)) return nullptr;
+    }
+    Header* record = header(position_);
+    end_ = position_ + needed;
+    clear(end_);
+    record->bytes = static_cast<uint32_t>(bytes);
+    record->kind = kind;
+    return record + 1;
+  }
+
+  // Lets the consumer see the record reserved last.
+  void commit() {
+    using namespace ring_detail;
+    // Release pairs with the acquire in RingReader::peek().
+    header(position_)->tag.store(tag_of(position_), std::memory_order_release);
+    position_ = end_;
+  }
+
+ private:
+  bool make_room(size_t bytes);
+  bool has_room(size_t bytes);
+
+  // Before the record in front of `position` is seen, what is there must not look like a header.
+  // Almost never it does, and then this only reads a line that is still in the producer's cache.
+  void clear(uint64_t position) {
+    std::atomic<uint64_t>& tag = header(position)->tag;
+    if (tag.load(std::memory_order_relaxed) == ring_detail::tag_of(position)) [[unlikely]] {
+      tag.store(0, std::memory_order_relaxed);
+    }
+  }
+
+  uint64_t position_ = 0;       // of the next record
+  uint64_t end_ = 0;            // of the record reserved
+  uint64_t limit_ = capacity_;  // what the consumer had released when last looked at, a lap later
+};
+
+struct RingRecord {
+  const unsigned char* data = nullptr;
+  uint32_t bytes = 0;
+  uint32_t kind = 0;
+
+  explicit operator bool() const { return data != nullptr; }
+  std::span<const unsigned char> payload() const { return {data, bytes}; }
+};
+
+// The consumer's side, as RingWriter.
+class RingReader : RingView {
+ public:
+  RingReader(void* memory, size_t capacity) : RingView(memory, capacity) {}
+
+  // The oldest record that was not released, or one without data if there is none. It stays where
+  // it is, and the same, until release().
+  RingRecord peek() {
+    using namespace ring_detail;
+    const Header* record = header(position_);
+    // Acquire pairs with the release in RingWriter::commit().
+    if (record->tag.load(std::memory_order_acquire) != tag_of(position_)) return {};
+    if (record->kind == kSkip) [[unlikely]] {
+      position_ = (position_ | (capacity_ - 1)) + 1;
+      return peek();
+    }
+    next_ = position_ + record_bytes(record->bytes);
+    return {reinterpret_cast<const unsigned char*>(record + 1), record->bytes, record->kind};
+  }
+
+  // Gives up the record peeked last. True if the producer was told, which happens every quarter of
+  // the ring: a producer that sleeps until there is room has to be woken now.
+  bool release() {
+    position_ = next_;
+    return position_ - published_ >= capacity_ / 4 && publish();
+  }
+
+  // Tells the producer of everything released so far. False if it knows.
+  //
+  // Never needed for progress: the producer is held up only by what is published less than a
+  // quarter late, and no record needs more than three quarters of the ring, the end of the lap that
+  // it skips included.
+  bool publish() {
+    if (published_ == position_) return false;
+    published_ = position_;
+    // Release pairs with the acquire in RingWriter::has_room(): we are done reading there.
+    released_->store(position_, std::memory_order_release);
+    return true;
+  }
+
+ private:
+  uint64_t position_ = 0;  // of the next record
+  uint64_t next_ = 0;      // of the one after the record peeked
+  uint64_t published_ = 0;
+};
+
+}  // namespace mobius::os

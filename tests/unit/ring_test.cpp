@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "os/ring.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstring>
+#include <random>
+#include <thread>
+
+#include "shared_processes.h"
+
+namespace mobius::os {
+namespace {
+
+using mobius_test::Children;
+using mobius_test::SharedZeros;
+
+constexpr size_t kCapacity = 4096;
+
+template <size_t kBytes>
+struct Memory {
+  alignas(kRingLine) unsigned char bytes[ring_footprint(kBytes)];
+};
+
+// Sizes from nothing to the largest, small ones mostly; what a record holds depends on its number.
+class Sequence {
+ public:
+  size_t next_size(size_t capacity) {
+    const size_t most = random_() % 8 == 0 ? ring_max_payload(capacity) : 100;
+    return random_() % (most + 1);
+  }
+  static unsigned char byte_of(uint64_t number, size_t i) {
+    return static_cast<unsigned char>(number * 31 + i * 7);
+  }
+
+ private:
+  std::minstd_rand random_{42};
+};
+
+void produce(void* memory, size_t capacity, uint64_t records) {
+  RingWriter writer(memory, capacity);
+  Sequence sequence;
+  for (uint64_t number = 0; number < records; ++number) {
+    const size_t bytes = sequence.next_size(capacity);
+    void* place = nullptr;
+    while ((place = writer.reserve(bytes, static_cast<uint32_t>(number))) == nullptr) {
+      std::this_thread::yield();
+    }
+    auto* payload = static_cast<unsigned char*>(place);
+    for (size_t i = 0; i < bytes; ++i) payload[i] = Sequence::byte_of(number, i);
+    writer.commit();
+  }
+}
+
+// The number of records that arrived as they were sent.
+uint64_t consume(void* memory, size_t capacity, uint64_t records) {
+  RingReader reader(memory, capacity);
+  Sequence sequence;
+  for (uint64_t number = 0; number < records; ++number) {
+    RingRecord record;
+    while (!(record = reader.peek())) std::this_thread::yield();
+    if (record.bytes != sequence.next_size(capacity)) return number;
+    if (record.kind != static_cast<uint32_t>(number)) return number;
+    if (reinterpret_cast<uintptr_t>(record.data) % kRingPayloadAlignment != 0) return number;
+    for (size_t i = 0; i < record.bytes; ++i) {
+      if (record.data[i] != Sequence::byte_of(number, i)) return number;
+    }
+    reader.release();
+  }
+  return records;
+}
+
+TEST(Ring, CarriesRecordsOfAllSizesBetweenThreads) {
+  constexpr uint64_t kRecords = 100'000;
+  SharedZeros<Memory<kCapacity>> memory;
+  std::thread producer([&] { produce(memory->bytes, kCapacity, kRecords); });
+  EXPECT_EQ(consume(memory->bytes, kCapacity, kRecords), kRecords);
+  producer.join();
+}
+
+TEST(Ring, CarriesRecordsOfAllSizesBetweenProcesses) {
+  constexpr uint64_t kRecords = 100'000;
+  SharedZeros<Memory<kCapacity>> memory;
+  Children children;
+  children.start([&] {
+    produce(memory->bytes, kCapacity, kRecords);
+    return true;
+  });
+  EXPECT_EQ(consume(memory->bytes, kCapacity, kRecords), kRecords);
+  children.expect_success();
+}
+
+TEST(Ring, TheSmallestRingCarriesItsLargestRecords) {
+  constexpr uint64_t kRecords = 20'000;
+  SharedZeros<Memory<kMinRingBytes>> memory;
+  Children children;
+  children.start([&] {
+    produce(memory->bytes, kMinRingBytes, kRecords);
+    return true;
+  });
+  EXPECT_EQ(consume(memory->bytes, kMinRingBytes, kRecords), kRecords);
+  children.expect_success();
+}
+
+TEST(Ring, IsEmptyAsZerosAndAfterEveryRecord) {
+  SharedZeros<Memory<kCapacity>> memory;
+  RingWriter writer(memory->bytes, kCapacity);
+  RingReader reader(memory->bytes, kCapacity);
+  EXPECT_FALSE(reader.peek());
+  for (uint32_t i = 0; i < 1'000; ++i) {
+    ASSERT_NE(writer.reserve(i % 200, i), nullptr);
+    EXPECT_FALSE(reader.peek());
+    writer.commit();
+    const RingRecord record = reader.peek();
+    ASSERT_TRUE(record);
+    EXPECT_EQ(record.kind, i);
+    EXPECT_EQ(record.payload().size(), i % 200);
+    EXPECT_EQ(reader.peek().data, record.data);  // peeking changes nothing
+    reader.release();
+    EXPECT_FALSE(reader.peek());
+  }
+}
+
+TEST(Ring, IsFullUntilTheConsumerPublishes) {
+  SharedZeros<Memory<kCapacity>> memory;
+  RingWriter writer(memory->bytes, kCapacity);
+  RingReader reader(memory->bytes, kCapacity);
+  EXPECT_EQ(writer.reserve(ring_max_payload(kCapacity) + 1), nullptr);
+  EXPECT_EQ(writer.reserve(SIZE_MAX), nullptr);
+  size_t sent = 0;
+  while (writer.reserve(48) != nullptr) {
+    writer.commit();
+    ++sent;
+  }
+  EXPECT_EQ(sent, kCapacity / kRingLine - 1);
+  ASSERT_TRUE(reader.peek());
+  EXPECT_FALSE(reader.release());
+  EXPECT_EQ(writer.reserve(48), nullptr);
+  EXPECT_TRUE(reader.publish());
+  EXPECT_FALSE(reader.publish());
+  EXPECT_NE(writer.reserve(48), nullptr);
+}
+
+TEST(Ring, ARecordCanBeReservedAnew) {
+  SharedZeros<Memory<kCapacity>> memory;
+  RingWriter writer(memory->bytes, kCapacity);
+  RingReader reader(memory->bytes, kCapacity);
+  ASSERT_NE(writer.reserve(500, 1), nullptr);
+  ASSERT_NE(writer.reserve(8, 2), nullptr);
+  writer.commit();
+  EXPECT_EQ(reader.peek().kind, 2u);
+  reader.release();
+  EXPECT_FALSE(reader.peek());
+}
+
+// Payloads full of the very headers that the consumer will look for one lap later, at every line.
+TEST(Ring, OldPayloadsDoNotPassForRecords) {
+  SharedZeros<Memory<kCapacity>> memory;
+  RingWriter writer(memory->bytes, kCapacity);
+  RingReader reader(memory->bytes, kCapacity);
+  uint64_t position = 0;
+  for (int lap = 0; lap < 50; ++lap) {
+    // A lap of large records, all forged.
+    for (int i = 0; i < 4; ++i) {
+      const size_t bytes = kCapacity / 4 - sizeof(ring_detail::Header);
+      auto* payload = static_cast<unsigned char*>(writer.reserve(bytes));
+      ASSERT_NE(payload, nullptr);
+      for (size_t line = kRingLine; line < kCapacity / 4; line += kRingLine) {
+        const uint64_t forged[2] = {ring_detail::tag_of(position + line + kCapacity), 8};
+        std::memcpy(payload - sizeof(ring_detail::Header) + line, forged, sizeof forged);
+      }
+      writer.commit();
+      ASSERT_TRUE(reader.peek());
+      reader.release();
+      position += kCapacity / 4;
+      ASSERT_FALSE(reader.peek());
+    }
+    // A lap of small ones over them.
+    for (size_t line = 0; line < kCapacity; line += kRingLine) {
+      ASSERT_NE(writer.reserve(8, 7), nullptr);
+      writer.commit();
+      ASSERT_EQ(reader.peek().kind, 7u);
+      reader.release();
+      ASSERT_FALSE(reader.peek()) << "line " << line << " of lap " << lap;
+    }
+    position += kCapacity;
+  }
+}
+
+}  // namespace
+}  // namespace mobius::os
