@@ -15,5 +15,7 @@
 #include <mobius/memory.h>
 #include <mobius/rma.h>
 #include <mobius/status.h>
+#include <mobius/team.h>
+#include <mobius/threads.h>
 
 #endif

@@ -18,12 +18,23 @@ mob_status_t rank_error(const char* call, mob_rank_t rank) {
               mob_size_ - 1);
 }
 
-mob_status_t check_handle(const char* call, mob_mem_t mem, engine::Slab** slab) {
-  *slab = reinterpret_cast<engine::Slab*>(mem);
-  if (kChecks && !engine::engine().slabs().is_live(*slab)) {
+mob_status_t check_handle(const char* call, mob_mem_t mem, const engine::Allocation** allocation) {
+  *allocation = engine::engine().memory().find(reinterpret_cast<uintptr_t>(mem));
+  if (*allocation == nullptr) {
     return fail(MOB_ERR_HANDLE,
                 "%s: %p is not a live allocation (freed before, or never allocated)", call,
                 static_cast<void*>(mem));
+  }
+  return MOB_OK;
+}
+
+mob_status_t check_team(const char* call, mob_team_t team, engine::Team** result) {
+  if (const mob_status_t status = check_live(call)) return status;
+  engine::Teams& teams = engine::engine().teams();
+  *result = team == MOB_TEAM_WORLD ? &teams.world() : teams.find(team_number(team));
+  if (*result == nullptr) {
+    return fail(MOB_ERR_HANDLE, "%s: %p is not a live team (freed before, or never made)", call,
+                static_cast<void*>(team));
   }
   return MOB_OK;
 }

@@ -5,6 +5,7 @@
 
 #include <mobius/job.h>
 #include <mobius/rma.h>
+#include <mobius/team.h>
 
 #include <new>
 
@@ -53,7 +54,15 @@ mob_status_t without_exceptions(const char* name, Call call) {
   }
 }
 
-// The slab behind a handle.
-mob_status_t check_handle(const char* call, mob_mem_t mem, engine::Slab** slab);
+// The allocation behind a handle.
+mob_status_t check_handle(const char* call, mob_mem_t mem, const engine::Allocation** allocation);
+
+// The team behind a handle; also checks that the library is live.
+mob_status_t check_team(const char* call, mob_team_t team, engine::Team** result);
+
+// A handle is the number of its object, in the clothes of a pointer. The world has the number that
+// no other team ever gets: registries give out numbers with a generation above the index.
+inline uint64_t team_number(mob_team_t team) { return reinterpret_cast<uintptr_t>(team); }
+inline mob_team_t team_handle(uint64_t number) { return reinterpret_cast<mob_team_t>(number); }
 
 }  // namespace mobius::api

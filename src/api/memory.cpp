@@ -9,36 +9,47 @@ using api::check_live;
 using api::check_not_null;
 using api::check_rank;
 using base::fail;
-using engine::Slab;
+using engine::Allocation;
+using engine::Engine;
 
 namespace {
 
-const engine::Part& part_of(const Slab& slab, mob_rank_t rank) {
-  return slab.parts[static_cast<size_t>(engine::engine().host_index(rank))];
+// The part of a member of an allocation's team.
+mob_status_t find_part(const char* call, mob_mem_t mem, mob_rank_t rank, engine::Part* part) {
+  const Allocation* allocation = nullptr;
+  if (const mob_status_t status = check_handle(call, mem, &allocation)) return status;
+  const mob_rank_t member = allocation->team->map().rank_of(rank);
+  if (member < 0) {
+    return fail(MOB_ERR_RANK, "%s: rank %d is not in the team that made this allocation", call,
+                rank);
+  }
+  engine::engine().chunks().find(allocation->part_offset(member), part);
+  return MOB_OK;
 }
 
 }  // namespace
 
 mob_status_t mob_mem_alloc(size_t bytes, mob_mem_t* mem) {
   if (const mob_status_t status = check_live("mob_mem_alloc")) return status;
+  Engine& engine = engine::engine();
   // Even a wrong call takes part: the others are waiting for it.
-  Slab* slab = nullptr;
-  const mob_status_t status = api::without_exceptions(
-      "mob_mem_alloc", [&] { return engine::engine().allocate(bytes, mem != nullptr, &slab); });
+  uint64_t handle = 0;
+  const mob_status_t status = api::without_exceptions("mob_mem_alloc", [&] {
+    return engine.memory().allocate(engine.world(), bytes, mem != nullptr, &handle);
+  });
   if (status != MOB_OK) return status;
-  *mem = reinterpret_cast<mob_mem_t>(slab);
+  *mem = reinterpret_cast<mob_mem_t>(handle);
   return MOB_OK;
 }
 
 mob_status_t mob_mem_free(mob_mem_t mem) {
   if (const mob_status_t status = check_live("mob_mem_free")) return status;
-  if (mem == nullptr) {
-    engine::engine().host().barrier();
-    return MOB_OK;
-  }
-  Slab* slab = nullptr;
-  if (const mob_status_t status = check_handle("mob_mem_free", mem, &slab)) return status;
-  return api::without_exceptions("mob_mem_free", [&] { return engine::engine().release(slab); });
+  if (mem == nullptr) return engine::engine().world().barrier();
+  const Allocation* allocation = nullptr;
+  if (const mob_status_t status = check_handle("mob_mem_free", mem, &allocation)) return status;
+  return api::without_exceptions("mob_mem_free", [&] {
+    return engine::engine().memory().release(reinterpret_cast<uintptr_t>(mem));
+  });
 }
 
 mob_status_t mob_mem_address(mob_mem_t mem, mob_rank_t rank, size_t offset, void** address) {
@@ -46,14 +57,13 @@ mob_status_t mob_mem_address(mob_mem_t mem, mob_rank_t rank, size_t offset, void
   if (const mob_status_t status = check_not_null("mob_mem_address", address, "the result")) {
     return status;
   }
-  Slab* slab = nullptr;
-  if (const mob_status_t status = check_handle("mob_mem_address", mem, &slab)) return status;
-  const engine::Part& part = part_of(*slab, rank);
+  engine::Part part{};
+  if (const mob_status_t status = find_part("mob_mem_address", mem, rank, &part)) return status;
   if (offset > part.bytes) {
     return fail(MOB_ERR_RANGE, "mob_mem_address: offset %zu is beyond the %zu bytes of rank %d",
                 offset, static_cast<size_t>(part.bytes), rank);
   }
-  *address = reinterpret_cast<void*>(engine::engine().owner_address(part) + offset);
+  *address = reinterpret_cast<void*>(engine::engine().address_in(part.owner, part.offset) + offset);
   return MOB_OK;
 }
 
@@ -62,24 +72,23 @@ mob_status_t mob_mem_bytes(mob_mem_t mem, mob_rank_t rank, size_t* bytes) {
   if (const mob_status_t status = check_not_null("mob_mem_bytes", bytes, "the result")) {
     return status;
   }
-  Slab* slab = nullptr;
-  if (const mob_status_t status = check_handle("mob_mem_bytes", mem, &slab)) return status;
-  *bytes = part_of(*slab, rank).bytes;
+  engine::Part part{};
+  if (const mob_status_t status = find_part("mob_mem_bytes", mem, rank, &part)) return status;
+  *bytes = part.bytes;
   return MOB_OK;
 }
 
 void* mob_mem_local(mob_mem_t mem) {
-  Slab* slab = nullptr;
+  engine::Part part{};
   if (check_live("mob_mem_local") != MOB_OK ||
-      check_handle("mob_mem_local", mem, &slab) != MOB_OK) {
+      find_part("mob_mem_local", mem, engine::engine().rank(), &part) != MOB_OK) {
     return nullptr;
   }
-  const engine::Part& part = part_of(*slab, engine::engine().rank());
   if (part.bytes == 0) {
     fail(MOB_ERR_RANGE, "mob_mem_local: the own part of this allocation is empty");
     return nullptr;
   }
-  return reinterpret_cast<void*>(engine::engine().owner_address(part));
+  return engine::engine().local_address(part.offset);
 }
 
 mob_status_t mob_ptr(mob_rank_t rank, const void* address, void** pointer) {

@@ -120,6 +120,5 @@ mob_status_t mob_flush_error_(mob_rank_t rank) { return api::rank_error("mob_flu
 
 mob_status_t mob_barrier() {
   if (const mob_status_t status = check_live("mob_barrier")) return status;
-  engine::engine().host().barrier();
-  return MOB_OK;
+  return engine::engine().world().barrier();
 }

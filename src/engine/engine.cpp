@@ -3,11 +3,14 @@
 
 #include <unistd.h>
 
+#include <mutex>
 #include <optional>
+#include <utility>
+#include <vector>
 
 #include "base/log.h"
 #include "base/status.h"
-#include "engine/targets.h"
+#include "os/memfd.h"
 
 int32_t mob_size_ = 0;
 
@@ -16,90 +19,235 @@ namespace {
 
 using base::fail;
 
-std::optional<Engine> instance;
-std::atomic<State> current_state = State::kBefore;
+// The rank that this process is, or, in a thread that took a seat, the rank that the thread is.
+std::optional<Engine> process_engine;
+std::atomic<State> process_state = State::kBefore;
+
+struct ThreadRank {
+  const ThreadSeat* seat = nullptr;
+  std::optional<Engine> engine;
+  State state = State::kBefore;
+};
+thread_local ThreadRank thread_rank;
+// Apart from the above, because every call looks at it.
+[[gnu::tls_model("initial-exec")]] thread_local Engine* current = nullptr;
+
+// Ranks of this process that are live, and the lock that guards mob_size_'s changes.
+std::mutex live_mutex;
+int live_ranks = 0;
+
+// Small numbers for threads, used again when a thread ends.
+class ThreadNumber {
+ public:
+  ThreadNumber() {
+    const std::lock_guard lock(mutex());
+    if (free_numbers().empty()) {
+      value_ = next()++;
+    } else {
+      value_ = free_numbers().back();
+      free_numbers().pop_back();
+    }
+  }
+  ~ThreadNumber() {
+    const std::lock_guard lock(mutex());
+    free_numbers().push_back(value_);
+  }
+  ThreadNumber(const ThreadNumber&) = delete;
+  ThreadNumber& operator=(const ThreadNumber&) = delete;
+
+  uint32_t value() const { return value_; }
+
+ private:
+  // Never destroyed: threads may end after the process' static objects.
+  static std::mutex& mutex() {
+    static auto* const instance = new std::mutex;
+    return *instance;
+  }
+  static std::vector<uint32_t>& free_numbers() {
+    static auto* const instance = new std::vector<uint32_t>;
+    return *instance;
+  }
+  static uint32_t& next() {
+    static uint32_t instance = 0;
+    return instance;
+  }
+
+  uint32_t value_;
+};
 
 }  // namespace
 
-mob_status_t Engine::start(const char* const* environment) {
-  base::Settings settings;
-  if (const mob_status_t status = settings.load(environment)) return status;
-  base::set_log(static_cast<base::LogLevel>(settings.number(base::SettingId::kLog)), -1);
+uint32_t Engine::lock_id() const {
+  thread_local const ThreadNumber number;
+  const auto index = static_cast<uint32_t>(job_.rank());
+  return (index + 1) << kThreadBits | (number.value() & ((1u << kThreadBits) - 1));
+}
+
+mob_status_t Engine::start(const char* const* environment, const ThreadSeat* seat) {
+  if (const mob_status_t status = settings_.load(environment)) return status;
+  base::set_log(static_cast<base::LogLevel>(settings_.number(base::SettingId::kLog)), -1);
   // Under a launcher the launcher has warned, once for all.
-  if (!settings.is_set(base::SettingId::kJob)) {
-    for (const std::string& text : settings.unknown()) {
+  if (!settings_.is_set(base::SettingId::kJob) && (seat == nullptr || seat->rank == 0)) {
+    for (const std::string& text : settings_.unknown()) {
       base::log(base::LogLevel::kWarn, "%s", text.c_str());
     }
   }
-  if (const mob_status_t status = job_.join(settings)) return status;
-  base::set_log(static_cast<base::LogLevel>(settings.number(base::SettingId::kLog)), rank());
-  mob_status_t status = window_.open(host(), settings);
-  if (status == MOB_OK) status = slabs_.open(host(), window_);
-  if (status != MOB_OK) {
-    window_.close();
-    job_.abandon();
-    return status;
+  mob_status_t status = seat == nullptr
+                            ? job_.join(settings_)
+                            : job_.join_threads(settings_, seat->segment, seat->rank, seat->size);
+  if (status != MOB_OK) return status;
+  if (seat == nullptr) {
+    base::set_log(static_cast<base::LogLevel>(settings_.number(base::SettingId::kLog)), rank());
   }
+  liveness_.open(host());
+  status = open_memory(seat);
+  if (status == MOB_OK) status = teams_.open_world();
+  if (status != MOB_OK) {
+    close();
+    job_.abandon();
+  }
+  return status;
+}
+
+mob_status_t Engine::open_memory(const ThreadSeat* seat) {
+  mob_status_t status = MOB_OK;
+  if (seat == nullptr) {
+    window_ = std::make_shared<Window>();
+    status = window_->open(host(), settings_);
+  } else {
+    if (seat->rank == 0) {
+      *seat->window = std::make_shared<Window>();
+      status = (*seat->window)->open_for_threads(host(), settings_);
+    }
+    status = host().agree(status, "mob_init");
+    window_ = *seat->window;
+  }
+  if (status != MOB_OK) return status;
+  const size_t chunks = window_->bytes() >> kChunkShift;
+  status = host_memory_.open(host().segment(), host().index(), chunks);
+  if ((status = host().agree(status, "mob_init"))) return status;
+  own_ = &host_memory_.process(host().index());
+  chunks_.open(host_memory_, host().segment(), chunks, *this);
   return MOB_OK;
 }
 
+mob_status_t Engine::make_team_area(mob_rank_t size, uint64_t* offset) {
+  const uint64_t chunks = chunks_of(Team::area_bytes(size));
+  uint64_t first = 0;
+  if (const mob_status_t status = chunks_.claim(chunks, &first)) return status;
+  *offset = first << kChunkShift;
+  const mob_status_t status = reserve_memory(*offset, Team::area_bytes(size));
+  if (status != MOB_OK) chunks_.release(first, chunks);
+  return status;
+}
+
+mob_status_t Engine::adopt_team(TeamMap map, mob_rank_t team_rank, uint64_t area_offset,
+                                std::unique_ptr<Team>* team) {
+  const uint64_t chunks = chunks_of(Team::area_bytes(map.size()));
+  if (const mob_status_t status = window_->allow(area_offset, chunks)) return status;
+  *team = std::make_unique<Team>(*this, std::move(map), team_rank, local_address(area_offset),
+                                 area_offset);
+  return MOB_OK;
+}
+
+void Engine::release_team_area(uint64_t offset, mob_rank_t size) {
+  const uint64_t chunks = chunks_of(Team::area_bytes(size));
+  release_memory(offset, chunks << kChunkShift);
+  chunks_.release(offset >> kChunkShift, chunks);
+}
+
 void Engine::stop() {
-  host().barrier();  // nobody may still be using what goes away now
-  slabs_.for_each([this](const Slab& slab) { forget(slab); });
-  slabs_.close();
-  window_.close();
+  // Nobody may still be using what goes away now. With a dead member there is nobody to wait for.
+  static_cast<void>(world().barrier());
+  close();
   job_.leave();
 }
 
-mob_status_t Engine::allocate(size_t bytes, bool valid_call, Slab** slab) {
-  return slabs_.allocate(bytes, valid_call, slab);
+void Engine::close() {
+  teams_.close();
+  host_memory_.close();
+  window_.reset();
+  liveness_.close();
 }
 
-mob_status_t Engine::release(Slab* slab) {
-  forget(*slab);
-  return slabs_.release(slab);
+bool Engine::open_part(const Part& part) {
+  return window_->allow(part.offset, chunks_of(part.bytes)) == MOB_OK;
 }
 
-void Engine::forget(const Slab& slab) const {
-  for (const Part& part : slab.parts) target_forget(part.host_index, owner_address(part));
+mob_status_t Engine::reserve_memory(uint64_t offset, size_t bytes) {
+  return os::memfd_reserve(host().segment(), job::kWindowOffset + offset, bytes);
+}
+
+void Engine::release_memory(uint64_t offset, size_t bytes) {
+  os::memfd_release(host().segment(), job::kWindowOffset + offset, bytes);
 }
 
 mob_status_t Engine::explain_unreachable(const char* call, mob_rank_t rank, const void* remote,
                                          size_t bytes) const {
   const mob_rank_t index = host_index(rank);
-  const uint64_t offset = reinterpret_cast<uintptr_t>(remote) - window_.base_of(index);
-  const Part* part = slabs_.find(offset);
-  if (part == nullptr || part->host_index != index) {
+  const uint64_t offset = reinterpret_cast<uintptr_t>(remote) - window_->base_of(index);
+  Part part{};
+  if (!chunks_.find(offset, &part) || part.owner != index) {
     return fail(MOB_ERR_RANGE, "%s: %zu bytes at %p are not in any allocation of rank %d", call,
                 bytes, remote, rank);
   }
   return fail(MOB_ERR_RANGE,
               "%s: %zu bytes at offset %zu do not fit into the %zu bytes that rank %d allocated "
               "there",
-              call, bytes, static_cast<size_t>(offset - part->offset),
-              static_cast<size_t>(part->bytes), rank);
+              call, bytes, static_cast<size_t>(offset - part.offset),
+              static_cast<size_t>(part.bytes), rank);
 }
 
-State state() { return current_state.load(std::memory_order_relaxed); }
+State state() {
+  return thread_rank.seat != nullptr ? thread_rank.state
+                                     : process_state.load(std::memory_order_relaxed);
+}
 
-Engine& engine() { return *instance; }
+Engine& engine() { return current != nullptr ? *current : *process_engine; }
+
+void take_seat(const ThreadSeat* seat) {
+  thread_rank.seat = seat;
+  thread_rank.state = State::kBefore;
+}
+
+void enter(Engine* engine) { current = engine; }
 
 mob_status_t engine_start() {
-  instance.emplace();
-  if (const mob_status_t status = instance->start(environ)) {
-    instance.reset();
+  std::optional<Engine>& place = thread_rank.seat != nullptr ? thread_rank.engine : process_engine;
+  place.emplace();
+  if (const mob_status_t status = place->start(environ, thread_rank.seat)) {
+    place.reset();
     return status;
   }
-  mob_size_ = instance->size();
-  current_state.store(State::kLive, std::memory_order_relaxed);
+  {
+    const std::lock_guard lock(live_mutex);
+    ++live_ranks;
+    __atomic_store_n(&mob_size_, place->size(), __ATOMIC_RELAXED);
+  }
+  if (thread_rank.seat != nullptr) {
+    current = &*place;
+    thread_rank.state = State::kLive;
+  } else {
+    process_state.store(State::kLive, std::memory_order_relaxed);
+  }
   return MOB_OK;
 }
 
 void engine_stop() {
-  mob_size_ = 0;
-  current_state.store(State::kAfter, std::memory_order_relaxed);
-  instance->stop();
-  instance.reset();
+  Engine& stopping = engine();
+  {
+    const std::lock_guard lock(live_mutex);
+    if (--live_ranks == 0) __atomic_store_n(&mob_size_, 0, __ATOMIC_RELAXED);
+  }
+  stopping.stop();
+  current = nullptr;
+  if (thread_rank.seat != nullptr) {
+    thread_rank.engine.reset();
+    thread_rank.state = State::kAfter;
+  } else {
+    process_engine.reset();
+    process_state.store(State::kAfter, std::memory_order_relaxed);
+  }
 }
 
 }  // namespace mobius::engine

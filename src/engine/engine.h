@@ -9,66 +9,159 @@
 #include <cstddef>
 #include <memory>
 
-#include "engine/slab.h"
+#include "engine/chunk_table.h"
+#include "engine/host_memory.h"
+#include "engine/memory.h"
+#include "engine/targets.h"
+#include "engine/team.h"
+#include "engine/teams.h"
 #include "engine/window.h"
 #include "job/job.h"
+#include "job/liveness.h"
+#include "os/hybrid_lock.h"
+#include "os/waiter.h"
 
 namespace mobius::engine {
 
+// For a rank that is a thread: what it shares with the others of its process.
+struct ThreadSeat {
+  int segment;
+  mob_rank_t rank;
+  mob_rank_t size;
+  std::shared_ptr<Window>* window;  // the first rank makes it
+};
+
 class Engine {
  public:
-  // Collective over the job. After an error the object is as before.
-  mob_status_t start(const char* const* environment);
+  Engine() : teams_(*this), memory_(*this) {}
+
+  // Collective over the job. After an error the object is as before. `seat` is null in a rank that
+  // is a process.
+  mob_status_t start(const char* const* environment, const ThreadSeat* seat);
   void stop();
 
   mob_rank_t rank() const { return job_.rank(); }
   mob_rank_t size() const { return job_.size(); }
   job::HostGroup& host() { return job_.host(); }
-  Slabs& slabs() { return slabs_; }
+  job::Liveness& liveness() { return liveness_; }
+  const base::Settings& settings() const { return settings_; }
+  Window& window() { return *window_; }
+  ChunkTable& chunks() { return chunks_; }
+  Memory& memory() { return memory_; }
+  Teams& teams() { return teams_; }
+  Team& world() { return teams_.world(); }
+  ProcessBlock& process(mob_rank_t host_index) { return host_memory_.process(host_index); }
 
   // All processes of a job are on one host, in rank order.
   static mob_rank_t host_index(mob_rank_t rank) { return rank; }
 
-  mob_status_t allocate(size_t bytes, bool valid_call, Slab** slab);
-  mob_status_t release(Slab* slab);
-
-  // The address of `part` in its owner.
-  uintptr_t owner_address(const Part& part) const {
-    return window_.base_of(part.host_index) + part.offset;
+  // The address of an offset of the window in a process of this host.
+  uintptr_t address_in(mob_rank_t host_index, uint64_t offset) const {
+    return window_->base_of(host_index) + offset;
+  }
+  void* local_address(uint64_t offset) const {
+    return reinterpret_cast<void*>(window_->base() + offset);
   }
 
   // A pointer here to `bytes` bytes at `remote` in `rank` (0 <= rank < size()); null if they do not
   // lie in one part of it. Also readies the inlined path for that part. Any thread.
   void* reach(mob_rank_t rank, const void* remote, size_t bytes) {
     const mob_rank_t index = host_index(rank);
-    const uint64_t offset = reinterpret_cast<uintptr_t>(remote) - window_.base_of(index);
-    const Part* part = slabs_.find(offset);
-    if (part == nullptr || part->host_index != index) return nullptr;
-    const uint64_t within = offset - part->offset;
-    if (within > part->bytes || bytes > part->bytes - within) return nullptr;
-    if (window_.same_address()) target_remember(rank, window_.base() + part->offset, part->limits);
-    return reinterpret_cast<void*>(window_.base() + offset);
+    const uint64_t offset = reinterpret_cast<uintptr_t>(remote) - window_->base_of(index);
+    Part part{};
+    if (!chunks_.find(offset, &part) || part.owner != index) return nullptr;
+    const uint64_t within = offset - part.offset;
+    if (within > part.bytes || bytes > part.bytes - within) return nullptr;
+    if (!window_->is_accessible(part.offset) && !open_part(part)) [[unlikely]] {
+      return nullptr;
+    }
+    if (window_->same_address()) {
+      target_remember(rank, window_->base() + part.offset, target_limits(part.bytes));
+    }
+    return reinterpret_cast<void*>(window_->base() + offset);
   }
 
   // The error for what reach() refused. `call` names the public function in the text.
   [[gnu::cold]] mob_status_t explain_unreachable(const char* call, mob_rank_t rank,
                                                  const void* remote, size_t bytes) const;
 
- private:
-  // No inlined operation reaches the slab any more.
-  void forget(const Slab& slab) const;
+  // Reserves, or gives back, pages of the window.
+  mob_status_t reserve_memory(uint64_t offset, size_t bytes);
+  void release_memory(uint64_t offset, size_t bytes);
 
+  // What a team of `size` members shares, for teams.h: reserved by one, adopted by each.
+  mob_status_t make_team_area(mob_rank_t size, uint64_t* offset);
+  mob_status_t adopt_team(TeamMap map, mob_rank_t team_rank, uint64_t area_offset,
+                          std::unique_ptr<Team>* team);
+  void release_team_area(uint64_t offset, mob_rank_t size);
+
+  // No inlined operation on `rank` reaches the part at an offset any more.
+  void forget(mob_rank_t rank, uint64_t part_offset) {
+    target_forget(rank, address_in(host_index(rank), part_offset));
+  }
+
+  // Waits until `done()`; another process that makes it so rings this one. Makes progress. What
+  // `watch` (may be null) finds ends the wait.
+  template <typename Done>
+  mob_status_t wait_until(Done done, os::Watch* watch) {
+    ProcessBlock::Doorbell& own = own_->doorbell;
+    return os::wait_until(done, own.bell, own.sleepers, job_.host().policy(), watch,
+                          [this] { return poll(); });
+  }
+
+  // Wakes threads of a process that wait for what was changed; the second form after a full fence
+  // or a sequentially consistent read-modify-write by this thread.
+  void ring(mob_rank_t rank) {
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+    ring_after_fence(rank);
+  }
+  void ring_after_fence(mob_rank_t rank) {
+    ProcessBlock::Doorbell& target = process(host_index(rank)).doorbell;
+    if (target.sleepers.load(std::memory_order_relaxed) != 0) [[unlikely]] {
+      os::ring_sleepers(target.bell);
+    }
+  }
+
+  // Does what others asked this process to do; whether there was anything. Any thread.
+  bool poll() { return false; }
+
+  // Identifies the calling thread in locks that lie in shared memory.
+  uint32_t lock_id() const;
+  // The host index of the process of a lock_id().
+  static mob_rank_t lock_owner(uint32_t id) {
+    return static_cast<mob_rank_t>(id >> kThreadBits) - 1;
+  }
+
+ private:
+  static constexpr unsigned kThreadBits = 18;
+
+  mob_status_t open_memory(const ThreadSeat* seat);
+  void close();
+  [[gnu::cold]] bool open_part(const Part& part);
+
+  base::Settings settings_;
   job::Job job_;
-  Window window_;
-  Slabs slabs_;
+  job::Liveness liveness_;
+  std::shared_ptr<Window> window_;
+  HostMemory host_memory_;
+  ProcessBlock* own_ = nullptr;
+  ChunkTable chunks_;
+  Teams teams_;
+  Memory memory_;
 };
 
 enum class State : int { kBefore, kLive, kAfter };
 
-// The state of this process, and its engine while kLive.
+// The state of this rank, and its engine while kLive. A rank is a process, or a thread that took a
+// seat and what it started by way of enter().
 State state();
 Engine& engine();
 mob_status_t engine_start();
 void engine_stop();
+
+// Makes the calling thread a rank of its own; before engine_start().
+void take_seat(const ThreadSeat* seat);
+// Lets the calling thread, which some rank's engine started, act for that rank.
+void enter(Engine* engine);
 
 }  // namespace mobius::engine

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "engine/window.h"
 
+#include <sys/mman.h>
+
 #include <algorithm>
+#include <cerrno>
 
 #include "base/log.h"
 #include "base/status.h"
@@ -47,16 +50,63 @@ mob_status_t Window::open(job::HostGroup& group, const base::Settings& settings)
   if (!same_address_ && !memory_.reserve_anywhere(size, kChunkBytes)) {
     status = fail(MOB_ERR_MEMORY, "%zu bytes of address space could not be reserved again", size);
   }
-  if ((status = group.agree(status, "mob_init"))) return status;
-  bases_ = group.exchange(memory_.base());
+  if (status == MOB_OK) status = attach(group.segment());
+  if ((status = group.agree(status, "mob_init"))) {
+    close();
+    return status;
+  }
+  if (!same_address_) bases_ = group.exchange(memory_.base());
   base::log(base::LogLevel::kDebug, "window of %zu bytes at 0x%zx (%s addresses)", size,
             static_cast<size_t>(memory_.base()), same_address_ ? "same" : "table of");
   return MOB_OK;
 }
 
+mob_status_t Window::open_for_threads(const job::HostGroup& group, const base::Settings& settings) {
+  size_t size = settings.number(base::SettingId::kWindowBytes) & ~(uint64_t{kChunkBytes} - 1);
+  while (size >= kMinimumBytes && !memory_.reserve_anywhere(size, kChunkBytes)) size /= 2;
+  if (size < kMinimumBytes) {
+    return fail(MOB_ERR_MEMORY, "no %zu bytes of address space can be reserved", kMinimumBytes);
+  }
+  same_address_ = true;  // there is one address space
+  const mob_status_t status = attach(group.segment());
+  if (status != MOB_OK) close();
+  return status;
+}
+
+mob_status_t Window::attach(int segment) {
+  const size_t flags = bytes() >> kChunkShift;
+  void* memory = mmap(nullptr, flags * sizeof *accessible_, PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (memory == MAP_FAILED) {
+    return base::fail_errno(MOB_ERR_MEMORY, errno, "no address space for a table of %zu bytes",
+                            flags);
+  }
+  accessible_ = static_cast<std::atomic<bool>*>(memory);  // zeros: nothing is
+  return memory_.attach(segment, job::kWindowOffset);
+}
+
 void Window::close() {
+  if (accessible_ != nullptr) munmap(accessible_, (bytes() >> kChunkShift) * sizeof *accessible_);
+  accessible_ = nullptr;
   memory_.release();
   bases_.clear();
+}
+
+mob_status_t Window::allow(uint64_t offset, uint64_t chunks) {
+  const std::lock_guard lock(mutex_);
+  if (const mob_status_t status = memory_.allow(offset, chunks << kChunkShift)) return status;
+  for (uint64_t i = 0; i < chunks; ++i) {
+    accessible_[(offset >> kChunkShift) + i].store(true, std::memory_order_relaxed);
+  }
+  return MOB_OK;
+}
+
+void Window::deny(uint64_t offset, uint64_t chunks) {
+  const std::lock_guard lock(mutex_);
+  for (uint64_t i = 0; i < chunks; ++i) {
+    accessible_[(offset >> kChunkShift) + i].store(false, std::memory_order_relaxed);
+  }
+  memory_.deny(offset, chunks << kChunkShift);
 }
 
 // The largest size that every process can reserve: halve until it fits, then take the least.

@@ -1,46 +1,67 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-// The window: the address range in which every process of a host maps the job's slabs.
+// The window: the address range in which every process of a host has the memory that users share.
 //
-// Offsets in the window are the same in all of them. Where the window also starts at one address
+// It is one mapping of the host's segment. A process opens (makes accessible) a part when it first
+// uses it; what nobody allocated stays inaccessible, so a stray pointer still faults. Offsets in
+// the window are the same in all processes. Where the window also starts at one address
 // everywhere, a host-mate's address is an address here ("same"); otherwise the difference of the
 // two bases translates it ("table"). Both modes differ in base_of() alone.
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <mutex>
 #include <vector>
 
 #include "base/settings.h"
+#include "engine/chunk_table.h"
 #include "job/host_group.h"
 #include "os/address_window.h"
 
 namespace mobius::engine {
 
-// Parts of slabs start on multiples of this: one entry of the part map, one huge page.
-inline constexpr unsigned kChunkShift = 21;
-inline constexpr size_t kChunkBytes = size_t{1} << kChunkShift;
-
 class Window {
  public:
-  // Reserves a window of one size in every process of the group, at one address if it can be had.
+  Window() = default;
+  Window(const Window&) = delete;
+  Window& operator=(const Window&) = delete;
+  ~Window() { close(); }
+
+  // Maps a window of one size in every process of the group, at one address if it can be had.
   // Collective.
   mob_status_t open(job::HostGroup& group, const base::Settings& settings);
+  // As open(), for ranks that are threads of one process and use one Window: only the first calls
+  // it.
+  mob_status_t open_for_threads(const job::HostGroup& group, const base::Settings& settings);
   void close();
 
   bool same_address() const { return same_address_; }
   uintptr_t base() const { return memory_.base(); }
   size_t bytes() const { return memory_.bytes(); }
-  uintptr_t base_of(mob_rank_t host_index) const { return bases_[static_cast<size_t>(host_index)]; }
-  os::AddressWindow& memory() { return memory_; }
+  uintptr_t base_of(mob_rank_t host_index) const {
+    return same_address_ ? memory_.base() : bases_[static_cast<size_t>(host_index)];
+  }
+
+  // Whether this process may touch the part that starts at an offset.
+  bool is_accessible(uint64_t part_offset) const {
+    return accessible_[part_offset >> kChunkShift].load(std::memory_order_relaxed);
+  }
+  // Opens or closes whole chunks to this process. Any thread.
+  mob_status_t allow(uint64_t offset, uint64_t chunks);
+  void deny(uint64_t offset, uint64_t chunks);
 
  private:
   mob_status_t agree_on_size(job::HostGroup& group, size_t wanted, size_t* agreed);
   bool try_same_address(job::HostGroup& group, size_t size);
+  mob_status_t attach(int segment);
 
   os::AddressWindow memory_;
-  std::vector<uintptr_t> bases_;
+  std::vector<uintptr_t> bases_;  // empty in "same" mode
   bool same_address_ = false;
+  std::mutex mutex_;                         // guards changes of access
+  std::atomic<bool>* accessible_ = nullptr;  // one per chunk; address space until used
 };
 
 }  // namespace mobius::engine

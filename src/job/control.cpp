@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -17,11 +18,22 @@ using base::fail;
 using base::fail_errno;
 
 mob_status_t control_create(mob_rank_t size, int* descriptor) {
-  const size_t bytes = control_bytes(size);
+  if (size > kMostHostMates) {
+    return fail(MOB_ERR_ARGUMENT, "a host can have %d processes of a job at most", kMostHostMates);
+  }
+  rlimit most{};
+  if (getrlimit(RLIMIT_FSIZE, &most) == 0 && most.rlim_cur < kSegmentBytes) {
+    return fail(
+        MOB_ERR_MEMORY,
+        "the limit on the size of files (ulimit -f) also holds for shared memory and is too "
+        "low: %llu bytes; set it to unlimited",
+        static_cast<unsigned long long>(most.rlim_cur));
+  }
   int fd = -1;
-  if (const mob_status_t status = os::memfd_create_sized("mobius-control", bytes, &fd))
+  if (const mob_status_t status = os::memfd_create_sized("mobius", kSegmentBytes, &fd)) {
     return status;
-  mob_status_t status = os::memfd_reserve(fd, 0, bytes);
+  }
+  mob_status_t status = os::memfd_reserve(fd, 0, control_bytes(size));
   if (status == MOB_OK) {
     const ControlHeader header{kControlMagic, kControlVersion, size};
     if (pwrite(fd, &header, sizeof header, 0) != static_cast<ssize_t>(sizeof header)) {
@@ -39,21 +51,21 @@ mob_status_t control_create(mob_rank_t size, int* descriptor) {
 mob_status_t control_map(int descriptor, ControlBlock** block) {
   struct stat information{};
   if (fstat(descriptor, &information) != 0) {
-    return fail_errno(MOB_ERR_SYSTEM, errno, "looking at the job's control block failed");
+    return fail_errno(MOB_ERR_SYSTEM, errno, "looking at the job's shared memory failed");
   }
-  const size_t bytes = static_cast<size_t>(information.st_size);
-  if (bytes < sizeof(ControlBlock)) {
-    return fail(MOB_ERR_SYSTEM, "the job's control block has only %zu bytes", bytes);
+  if (static_cast<size_t>(information.st_size) < kWindowOffset) {
+    return fail(MOB_ERR_SYSTEM, "the job's shared memory has only %zu bytes",
+                static_cast<size_t>(information.st_size));
   }
-  void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
+  void* memory = mmap(nullptr, kEngineOffset, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
   if (memory == MAP_FAILED) {
     return fail_errno(MOB_ERR_MEMORY, errno, "mapping the job's control block failed");
   }
   auto* mapped = static_cast<ControlBlock*>(memory);
   const ControlHeader& header = mapped->header;
   if (header.magic != kControlMagic || header.version != kControlVersion || header.size < 1 ||
-      control_bytes(header.size) > bytes) {
-    munmap(memory, bytes);
+      header.size > kMostHostMates) {
+    munmap(memory, kEngineOffset);
     return fail(MOB_ERR_SYSTEM,
                 "the launcher's control block is of another version; use the `mobius` command that "
                 "came with this library");
@@ -62,6 +74,6 @@ mob_status_t control_map(int descriptor, ControlBlock** block) {
   return MOB_OK;
 }
 
-void control_unmap(ControlBlock* block) { munmap(block, control_bytes(block->header.size)); }
+void control_unmap(ControlBlock* block) { munmap(block, kEngineOffset); }
 
 }  // namespace mobius::job

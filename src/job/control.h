@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-// The control block: the memory that the processes of one host share before there is any other.
-// Made by the launcher (or by a job of one for itself) in an anonymous memfd, mapped by every
-// process. Everything in it is valid as zeros except the header.
+// The segment: the one anonymous memfd in which the processes of a host share memory, and its first
+// bytes, the control block. Made by the launcher (or by a job of one for itself); every process
+// maps it. It is larger than any host's memory and almost all of it a hole: pages exist where they
+// were reserved. Everything in it is valid as zeros except the header.
+//
+//   0            control block: header, barrier, one slot per process
+//   kEngineOffset  what the engine shares beside the window (engine/host_memory.h)
+//   kWindowOffset  the window: memory of the user (engine/window.h)
 
 #include <mobius/job.h>
 
@@ -14,7 +19,12 @@
 namespace mobius::job {
 
 inline constexpr uint64_t kControlMagic = 0x6c6f72746e6f634d;  // "Mcontrol"
-inline constexpr uint32_t kControlVersion = 1;
+inline constexpr uint32_t kControlVersion = 2;
+
+inline constexpr size_t kEngineOffset = size_t{2} << 20;
+inline constexpr size_t kWindowOffset = size_t{1} << 30;
+// Holds the largest window that MOBIUS_WINDOW_BYTES allows.
+inline constexpr size_t kSegmentBytes = kWindowOffset + (size_t{64} << 40);
 
 // Largest block that HostGroup::exchange() carries per process, in bytes.
 inline constexpr size_t kExchangeBytes = 48;
@@ -26,12 +36,20 @@ struct BarrierBlock {
   std::atomic<uint32_t> sleepers;
 };
 
+// What the others know about a process.
+enum class ProcessState : uint32_t { kAbsent, kLive, kLeft, kDead };
+
 struct alignas(64) ProcessSlot {
   std::atomic<int32_t> pid;
-  uint32_t unused[3];
+  std::atomic<ProcessState> state;
+  std::atomic<uint64_t> start_time;  // of the process, so that a reused pid is told apart
   unsigned char exchange[kExchangeBytes];
 };
 static_assert(sizeof(ProcessSlot) == 64);
+
+// Processes that a host group can ever have, also after it has grown: what fits before the engine's
+// part of the segment.
+inline constexpr mob_rank_t kMostHostMates = 4096;
 
 struct ControlHeader {
   uint64_t magic;
@@ -52,11 +70,13 @@ constexpr size_t control_bytes(mob_rank_t size) {
   return sizeof(ControlBlock) + static_cast<size_t>(size) * sizeof(ProcessSlot);
 }
 
-// Makes a control block for `size` processes in a new memfd with its memory reserved.
+static_assert(control_bytes(kMostHostMates) <= kEngineOffset);
+
+// Makes a segment with the control block of `size` processes, whose memory is reserved.
 // `*descriptor` is owned by the caller.
 mob_status_t control_create(mob_rank_t size, int* descriptor);
 
-// Maps and checks a control block; `*block` stays valid until control_unmap().
+// Maps and checks the control block of a segment; `*block` stays valid until control_unmap().
 mob_status_t control_map(int descriptor, ControlBlock** block);
 void control_unmap(ControlBlock* block);
 

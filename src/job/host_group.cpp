@@ -4,47 +4,33 @@
 #include <unistd.h>
 
 #include <atomic>
-#include <string_view>
 
 #include "base/status.h"
-#include "job/local_protocol.h"
+#include "os/process.h"
 
 namespace mobius::job {
-namespace {
-
 using base::fail;
 
-// The datagram that accompanies a descriptor. The key keeps a process of another job of the same
-// user from passing one to us by mistake.
-struct DescriptorMessage {
-  uint32_t magic = kProtocolMagic;
-  char key[kKeyDigits] = {};
-};
-
-}  // namespace
-
-mob_status_t HostGroup::open(ControlBlock* block, mob_rank_t index, const std::string& key,
-                             const os::WaitPolicy& policy) {
-  block_ = block;
+mob_status_t HostGroup::open(int segment, mob_rank_t index) {
+  segment_ = segment;
   index_ = index;
-  key_ = key;
-  policy_ = policy;
-  if (size() > 1) {
-    sockaddr_un address{};
-    const socklen_t length = socket_address(key_, index_, &address);
-    if (const mob_status_t status = socket_.bind_datagram(address, length)) {
-      close();
-      return status;
-    }
+  if (const mob_status_t status = control_map(segment, &block_)) {
+    close();
+    return status;
   }
-  block_->slot(index_).pid.store(getpid(), std::memory_order_relaxed);
+  ProcessSlot& mine = block_->slot(index_);
+  mine.pid.store(getpid(), std::memory_order_relaxed);
+  mine.start_time.store(os::process_start_time(getpid()), std::memory_order_relaxed);
+  // Release: who sees the state sees the two above.
+  mine.state.store(ProcessState::kLive, std::memory_order_release);
   return MOB_OK;
 }
 
 void HostGroup::close() {
-  socket_.close();
   if (block_ != nullptr) control_unmap(block_);
   block_ = nullptr;
+  if (segment_ >= 0) ::close(segment_);
+  segment_ = -1;
 }
 
 void HostGroup::barrier() {
@@ -76,32 +62,6 @@ mob_status_t HostGroup::agree(mob_status_t mine, const char* what) {
     }
   }
   return MOB_OK;
-}
-
-mob_status_t HostGroup::share_descriptor(int mine, int* received) {
-  DescriptorMessage message;
-  key_.copy(message.key, kKeyDigits);
-  if (index_ == 0) {
-    for (mob_rank_t i = 1; i < size(); ++i) {
-      sockaddr_un address{};
-      const socklen_t length = socket_address(key_, i, &address);
-      const mob_status_t status = socket_.send_to(address, length, &message, sizeof message, mine);
-      if (status != MOB_OK) return status;
-    }
-    return MOB_OK;
-  }
-  while (true) {
-    DescriptorMessage got;
-    int descriptor = -1;
-    if (const mob_status_t status = socket_.receive(&got, sizeof got, &descriptor)) return status;
-    const bool ours = got.magic == message.magic && std::string_view(got.key, kKeyDigits) ==
-                                                        std::string_view(message.key, kKeyDigits);
-    if (ours && descriptor >= 0) {
-      *received = descriptor;
-      return MOB_OK;
-    }
-    if (descriptor >= 0) ::close(descriptor);
-  }
 }
 
 }  // namespace mobius::job

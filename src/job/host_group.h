@@ -1,19 +1,17 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-// The processes of one host that share a control block: what they need from each other before and
-// beside shared memory.
+// The processes of one host that share a segment: what they need from each other before they have
+// teams.
 
 #include <mobius/job.h>
 
 #include <cstring>
 #include <span>
-#include <string>
 #include <type_traits>
 #include <vector>
 
 #include "job/control.h"
-#include "os/unix_socket.h"
 #include "os/waiter.h"
 
 namespace mobius::job {
@@ -27,13 +25,16 @@ class HostGroup {
   HostGroup& operator=(const HostGroup&) = delete;
   ~HostGroup() { close(); }
 
-  // Takes over `block`. `key` names the group's sockets; a group of one needs none.
-  mob_status_t open(ControlBlock* block, mob_rank_t index, const std::string& key,
-                    const os::WaitPolicy& policy);
+  // Maps the control block of `segment`, whose descriptor it takes over also on failure.
+  mob_status_t open(int segment, mob_rank_t index);
   void close();
 
   mob_rank_t index() const { return index_; }
   mob_rank_t size() const { return block_->header.size; }
+  int segment() const { return segment_; }
+  const os::WaitPolicy& policy() const { return policy_; }
+  void set_policy(const os::WaitPolicy& policy) { policy_ = policy; }
+  ProcessSlot& slot(mob_rank_t index) const { return block_->slot(index); }
 
   // Returns when every process called it; what they wrote before is visible after (full fence).
   void barrier();
@@ -57,14 +58,10 @@ class HostGroup {
   // the own error where there is one and MOB_ERR_PEER elsewhere. `what` names the call.
   mob_status_t agree(mob_status_t mine, const char* what);
 
-  // Process 0 passes `mine`; everyone else gets its own duplicate in `*received` (owned by it).
-  mob_status_t share_descriptor(int mine, int* received);
-
  private:
   ControlBlock* block_ = nullptr;
   mob_rank_t index_ = 0;
-  std::string key_;
-  os::UnixSocket socket_;
+  int segment_ = -1;
   os::WaitPolicy policy_;
 };
 

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "job/job.h"
 
+#include <fcntl.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <charconv>
 #include <string>
 
@@ -60,21 +62,33 @@ mob_status_t Job::join(const Settings& settings) {
 }
 
 mob_status_t Job::join_alone(const Settings& settings) {
-  int descriptor = -1;
-  if (const mob_status_t status = control_create(1, &descriptor)) return status;
-  ControlBlock* block = nullptr;
-  const mob_status_t status = control_map(descriptor, &block);
-  close(descriptor);
-  if (status != MOB_OK) return status;
-  rank_ = 0;
-  size_ = 1;
-  return host_.open(block, 0, "", wait_policy(settings, 1));
+  int segment = -1;
+  if (const mob_status_t status = control_create(1, &segment)) return status;
+  return enter(settings, segment, 0, 1);
+}
+
+mob_status_t Job::join_threads(const Settings& settings, int segment, mob_rank_t rank,
+                               mob_rank_t size) {
+  const int own = fcntl(segment, F_DUPFD_CLOEXEC, 0);
+  if (own < 0) {
+    return base::fail_errno(MOB_ERR_SYSTEM, errno, "no descriptor for shared memory");
+  }
+  return enter(settings, own, rank, size);
+}
+
+// The last step of joining, in whatever way; takes over `segment`.
+mob_status_t Job::enter(const Settings& settings, int segment, mob_rank_t rank, mob_rank_t size) {
+  if (const mob_status_t status = host_.open(segment, rank)) return status;
+  host_.set_policy(wait_policy(settings, size));
+  rank_ = rank;
+  size_ = size;
+  return MOB_OK;
 }
 
 mob_status_t Job::join_launcher(const Settings& settings, mob_rank_t rank) {
   const std::string& key = settings.text(SettingId::kJob);
   sockaddr_un address{};
-  const socklen_t length = socket_address(key, -1, &address);
+  const socklen_t length = socket_address(key, &address);
   if (launcher_.connect(address, length) != MOB_OK) {
     const std::string reason = mob_last_error();
     return fail(MOB_ERR_SYSTEM,
@@ -100,21 +114,17 @@ mob_status_t Job::join_launcher(const Settings& settings, mob_rank_t rank) {
       status = fail(MOB_ERR_SYSTEM, "the launcher refused rank %d: %s", rank, answer.reason);
     }
   }
-  ControlBlock* block = nullptr;
-  if (status == MOB_OK) status = control_map(descriptor, &block);
-  if (descriptor >= 0) close(descriptor);
-  if (status == MOB_OK) status = host_.open(block, rank, key, wait_policy(settings, answer.size));
-  if (status != MOB_OK) {
-    launcher_.close();
-    return status;
+  if (status == MOB_OK) {
+    status = enter(settings, descriptor, rank, answer.size);
+  } else if (descriptor >= 0) {
+    close(descriptor);
   }
-  rank_ = rank;
-  size_ = answer.size;
-  host_.barrier();  // nobody sends to a socket that is not bound yet
-  return MOB_OK;
+  if (status != MOB_OK) launcher_.close();
+  return status;
 }
 
 void Job::leave() {
+  host_.slot(rank_).state.store(ProcessState::kLeft, std::memory_order_release);
   if (launcher_.is_open()) {
     Message goodbye;
     goodbye.type = MessageType::kGoodbye;

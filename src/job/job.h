@@ -16,6 +16,10 @@ class Job {
   // Finds out how this process was started and joins. Blocks until all processes of the host did.
   mob_status_t join(const base::Settings& settings);
 
+  // Joins as one of `size` threads of this process that share `segment`, which stays the caller's.
+  mob_status_t join_threads(const base::Settings& settings, int segment, mob_rank_t rank,
+                            mob_rank_t size);
+
   // Tells the launcher that this process ends in order. Call after the last collective step.
   void leave();
 
@@ -30,6 +34,7 @@ class Job {
  private:
   mob_status_t join_alone(const base::Settings& settings);
   mob_status_t join_launcher(const base::Settings& settings, mob_rank_t rank);
+  mob_status_t enter(const base::Settings& settings, int segment, mob_rank_t rank, mob_rank_t size);
 
   mob_rank_t rank_ = 0;
   mob_rank_t size_ = 1;

@@ -7,10 +7,9 @@
 
 namespace mobius::job {
 
-socklen_t socket_address(std::string_view key, int rank, sockaddr_un* address) {
+socklen_t socket_address(std::string_view key, sockaddr_un* address) {
   std::string name = "mobius-";
   name += key;
-  if (rank >= 0) name += "-" + std::to_string(rank);
   *address = {};
   address->sun_family = AF_UNIX;
   std::memcpy(address->sun_path + 1, name.data(), name.size());  // leading 0: abstract

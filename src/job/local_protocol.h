@@ -6,7 +6,7 @@
 // The launcher gives each process MOBIUS_JOB (the job's key, 32 hexadecimal digits) and
 // MOBIUS_RANK. mob_init() connects to the launcher's socket, an abstract Unix address made from the
 // key (so nothing exists in a file system), and sends Hello; the launcher answers Welcome, with the
-// descriptor of the job's control block attached (SCM_RIGHTS). The connection stays open until
+// descriptor of the job's segment attached (SCM_RIGHTS). The connection stays open until
 // mob_finalize() sends Goodbye: a process that ends between the two has died. Both sides check that
 // the other is the same user (SO_PEERCRED).
 //
@@ -41,7 +41,7 @@ struct Message {
 };
 static_assert(sizeof(Message) == 128);
 
-// Abstract Unix address "mobius-KEY" (launcher) or "mobius-KEY-RANK" (a process; rank >= 0).
-socklen_t socket_address(std::string_view key, int rank, sockaddr_un* address);
+// The launcher's abstract Unix address, "mobius-KEY".
+socklen_t socket_address(std::string_view key, sockaddr_un* address);
 
 }  // namespace mobius::job

@@ -50,17 +50,26 @@ void AddressWindow::release() {
   bytes_ = 0;
 }
 
-mob_status_t AddressWindow::map(size_t offset, size_t bytes, int descriptor) {
-  void* got = mmap(pointer(base_ + offset), bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED,
-                   descriptor, 0);
-  if (got != MAP_FAILED) return MOB_OK;
+mob_status_t AddressWindow::attach(int descriptor, size_t file_offset) {
+  void* got = mmap(pointer(base_), bytes_, PROT_NONE, MAP_SHARED | MAP_NORESERVE | MAP_FIXED,
+                   descriptor, static_cast<off_t>(file_offset));
+  if (got == MAP_FAILED) {
+    return base::fail_errno(MOB_ERR_MEMORY, errno,
+                            "mapping a window of %zu bytes on shared memory failed", bytes_);
+  }
+  madvise(got, bytes_, MADV_DONTDUMP);
+  return MOB_OK;
+}
+
+mob_status_t AddressWindow::allow(size_t offset, size_t bytes) {
+  if (mprotect(pointer(base_ + offset), bytes, PROT_READ | PROT_WRITE) == 0) return MOB_OK;
   return base::fail_errno(MOB_ERR_MEMORY, errno,
-                          "mapping %zu bytes of shared memory failed (see vm.max_map_count)",
+                          "opening %zu bytes of shared memory failed (see vm.max_map_count)",
                           bytes);
 }
 
-void AddressWindow::unmap(size_t offset, size_t bytes) {
-  mmap(pointer(base_ + offset), bytes, PROT_NONE, kReserve | MAP_FIXED, -1, 0);
+void AddressWindow::deny(size_t offset, size_t bytes) {
+  mprotect(pointer(base_ + offset), bytes, PROT_NONE);
 }
 
 }  // namespace mobius::os

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-// A range of address space kept free for shared memory, so that every process of a host can map a
-// slab at the same place. Reserved without access and without memory.
+// A range of address space for shared memory, so that every process of a host can have it at the
+// same place. Reserved without access and without memory.
 
 #include <mobius/status.h>
 
@@ -26,11 +26,14 @@ class AddressWindow {
 
   void release();
 
-  // Maps `descriptor` whole (`bytes` bytes) readable and writable at `offset` in the window.
-  mob_status_t map(size_t offset, size_t bytes, int descriptor);
+  // Puts `descriptor` from `file_offset` on in the place of the whole reservation, still without
+  // access.
+  mob_status_t attach(int descriptor, size_t file_offset);
 
-  // Takes the mapping away and reserves its place again.
-  void unmap(size_t offset, size_t bytes);
+  // Allows, or takes away, access to part of what is attached. Pages that nobody reserved must not
+  // be allowed: touching them would make them.
+  mob_status_t allow(size_t offset, size_t bytes);
+  void deny(size_t offset, size_t bytes);
 
   uintptr_t base() const { return base_; }
   size_t bytes() const { return bytes_; }

@@ -93,6 +93,14 @@ mob_status_t memfd_reserve(int descriptor, uint64_t offset, size_t bytes) {
   return fail_errno(MOB_ERR_MEMORY, result, "cannot reserve %zu bytes of shared memory", bytes);
 }
 
+void memfd_release(int descriptor, uint64_t offset, size_t bytes) {
+  if (bytes == 0) return;
+  while (fallocate(descriptor, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+                   static_cast<off_t>(offset), static_cast<off_t>(bytes)) != 0 &&
+         errno == EINTR) {
+  }
+}
+
 uint64_t available_memory() {
   const std::string host = read_file("/proc/meminfo");
   const uint64_t free_bytes =

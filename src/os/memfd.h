@@ -19,6 +19,9 @@ mob_status_t memfd_create_sized(const char* name, size_t bytes, int* descriptor)
 // first: the kernel may rather wake the out-of-memory killer than refuse.
 mob_status_t memfd_reserve(int descriptor, uint64_t offset, size_t bytes);
 
+// Gives the pages of [offset, offset + bytes) back to the system; they read as zeros again.
+void memfd_release(int descriptor, uint64_t offset, size_t bytes);
+
 // Bytes that this process could still allocate: the least of the host's available memory and what
 // its control groups leave.
 uint64_t available_memory();

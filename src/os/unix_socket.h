@@ -26,18 +26,10 @@ class UnixSocket {
   // reason alone: the caller says who should have been there.
   mob_status_t connect(const sockaddr_un& address, socklen_t length);
 
-  // Binds a SOCK_DGRAM socket that receives the sender's credentials.
-  mob_status_t bind_datagram(const sockaddr_un& address, socklen_t length);
-
   // Sends one message on a connected socket; blocks.
   mob_status_t send(const void* message, size_t bytes);
 
-  // Sends one datagram to `address` with a descriptor (duplicated by the kernel; -1: none); blocks.
-  mob_status_t send_to(const sockaddr_un& address, socklen_t length, const void* message,
-                       size_t bytes, int descriptor);
-
-  // Receives one message of exactly `bytes` bytes from a process of the same user; blocks. Messages
-  // of other users or sizes are dropped on a datagram socket, an error on a connected one.
+  // Receives one message of exactly `bytes` bytes; blocks. Another size is an error.
   // `*descriptor` is the descriptor that came with it, owned by the caller, or -1.
   mob_status_t receive(void* message, size_t bytes, int* descriptor);
 
@@ -46,7 +38,6 @@ class UnixSocket {
 
  private:
   int descriptor_ = -1;
-  bool datagram_ = false;
 };
 
 }  // namespace mobius::os

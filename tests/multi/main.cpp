@@ -14,14 +14,16 @@ namespace {
 
 // Prints nothing of what went well; failures of any rank are printed by that rank.
 class QuietPrinter : public testing::EmptyTestEventListener {
+  void OnTestStart(const testing::TestInfo& test) override { test_ = &test; }
   void OnTestPartResult(const testing::TestPartResult& result) override {
     if (!result.failed()) return;
-    const auto* test = testing::UnitTest::GetInstance()->current_test_info();
     std::fprintf(stderr, "rank %d: %s.%s: %s:%d: %s\n", mob_rank(),
-                 test != nullptr ? test->test_suite_name() : "",
-                 test != nullptr ? test->name() : "", result.file_name(), result.line_number(),
+                 test_ != nullptr ? test_->test_suite_name() : "",
+                 test_ != nullptr ? test_->name() : "", result.file_name(), result.line_number(),
                  result.message());
   }
+
+  const testing::TestInfo* test_ = nullptr;  // gtest cannot be asked inside OnTestPartResult()
 };
 
 }  // namespace

@@ -45,7 +45,7 @@ TEST(Control, RefusesOtherVersionsAndShortFiles) {
 TEST(Control, RefusesASizeThatDoesNotFit) {
   int fd = -1;
   ASSERT_EQ(control_create(1, &fd), MOB_OK);
-  const int32_t size = 1'000'000;
+  const int32_t size = kMostHostMates + 1;
   ASSERT_EQ(pwrite(fd, &size, sizeof size, offsetof(ControlHeader, size)), 4);
   ControlBlock* block = nullptr;
   EXPECT_EQ(control_map(fd, &block), MOB_ERR_SYSTEM);
@@ -60,16 +60,12 @@ class ThreadedGroup : public testing::TestWithParam<int> {
     const int size = GetParam();
     int fd = -1;
     ASSERT_EQ(control_create(size, &fd), MOB_OK);
-    std::string key = "0123456789abcdef";
-    key += std::to_string(1'000'000'000'000'000 + getpid());
     std::vector<std::thread> threads;
     for (int i = 0; i < size; ++i) {
       threads.emplace_back([&, i] {
-        ControlBlock* block = nullptr;
-        ASSERT_EQ(control_map(fd, &block), MOB_OK);
         HostGroup group;
-        ASSERT_EQ(group.open(block, i, key, {.spin_ns = 1000, .yields = 2}), MOB_OK)
-            << mob_last_error();
+        ASSERT_EQ(group.open(dup(fd), i), MOB_OK) << mob_last_error();
+        group.set_policy({.spin_ns = 1000, .yields = 2});
         group.barrier();
         body(group);
         group.barrier();
@@ -116,24 +112,6 @@ TEST_P(ThreadedGroup, AgreeFailsEverywhereWhenOneFails) {
     EXPECT_EQ(status, failing ? MOB_ERR_MEMORY : MOB_ERR_PEER);
     if (!failing) {
       EXPECT_NE(std::string(mob_last_error()).find("MOB_ERR_MEMORY"), std::string::npos);
-    }
-  });
-}
-
-TEST_P(ThreadedGroup, DescriptorsReachEveryone) {
-  run([&](HostGroup& group) {
-    for (int round = 0; round < 20; ++round) {
-      int fd = -1;
-      if (group.index() == 0) {
-        ASSERT_EQ(os::memfd_create_sized("shared", 4096, &fd), MOB_OK);
-        ASSERT_EQ(pwrite(fd, &round, sizeof round, 0), 4);
-      }
-      ASSERT_EQ(group.share_descriptor(fd, &fd), MOB_OK) << mob_last_error();
-      int got = -1;
-      EXPECT_EQ(pread(fd, &got, sizeof got, 0), 4);
-      EXPECT_EQ(got, round);
-      close(fd);
-      group.barrier();
     }
   });
 }

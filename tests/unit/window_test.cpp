@@ -24,21 +24,27 @@ TEST(AddressWindow, DoesNotTakeWhatIsTaken) {
   EXPECT_TRUE(second.reserve_at(base, 64 * kMiB));
 }
 
-TEST(AddressWindow, MapsSharedMemoryAndTakesItAway) {
+TEST(AddressWindow, AllowsAndDeniesPartsOfSharedMemory) {
   AddressWindow window;
   ASSERT_TRUE(window.reserve_anywhere(64 * kMiB, 2 * kMiB));
   int fd = -1;
-  ASSERT_EQ(memfd_create_sized("window", 4 * kMiB, &fd), MOB_OK);
-  ASSERT_EQ(window.map(2 * kMiB, 4 * kMiB, fd), MOB_OK);
+  ASSERT_EQ(memfd_create_sized("window", 80 * kMiB, &fd), MOB_OK);
+  ASSERT_EQ(window.attach(fd, 16 * kMiB), MOB_OK);
+  ASSERT_EQ(window.allow(2 * kMiB, 4 * kMiB), MOB_OK);
   auto* word = reinterpret_cast<volatile int*>(window.base() + 2 * kMiB);
   *word = 42;
   int got = 0;
-  EXPECT_EQ(pread(fd, &got, sizeof got, 0), 4);
+  EXPECT_EQ(pread(fd, &got, sizeof got, static_cast<off_t>(18 * kMiB)), 4);
   EXPECT_EQ(got, 42);
-  window.unmap(2 * kMiB, 4 * kMiB);
+  EXPECT_DEATH(*reinterpret_cast<volatile int*>(window.base()) = 1, "");
+  window.deny(2 * kMiB, 4 * kMiB);
+  EXPECT_DEATH(*word = 1, "");
   // Still reserved: nobody else gets the place.
   AddressWindow other;
   EXPECT_FALSE(other.reserve_at(window.base() + 2 * kMiB, 4 * kMiB));
+  memfd_release(fd, 18 * kMiB, 2 * kMiB);
+  EXPECT_EQ(pread(fd, &got, sizeof got, static_cast<off_t>(18 * kMiB)), 4);
+  EXPECT_EQ(got, 0);
   close(fd);
 }
 

@@ -184,7 +184,7 @@ Fact probe_sockets() {
   const char* key = "abstract_sockets";
   const char* label = "abstract sockets";
   sockaddr_un address;
-  const socklen_t length = job::socket_address(random_key(), -1, &address);
+  const socklen_t length = job::socket_address(random_key(), &address);
   const auto* generic = reinterpret_cast<const sockaddr*>(&address);
   const int server = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
   const int client = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);

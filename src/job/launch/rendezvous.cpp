@@ -62,7 +62,7 @@ mob_status_t Rendezvous::open(mob_rank_t size) {
   if (const mob_status_t status = job::control_create(size, &control_)) return status;
   listener_ = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   sockaddr_un address;
-  const socklen_t length = job::socket_address(key_, -1, &address);
+  const socklen_t length = job::socket_address(key_, &address);
   if (listener_ < 0 || bind(listener_, reinterpret_cast<const sockaddr*>(&address), length) != 0 ||
       listen(listener_, SOMAXCONN) != 0) {
     return base::fail_errno(MOB_ERR_SYSTEM, errno, "cannot make the socket that ranks join at");

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef MOBIUS_THREADS_H
+#define MOBIUS_THREADS_H
+
+/**
+ * @file
+ * Ranks as threads of one process, for debuggers and tools that look at one process at a time
+ * (ThreadSanitizer, valgrind) and for tests without a launcher.
+ */
+
+#include <mobius/job.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/**
+ * Runs a function in several new threads, each of them a rank of one job.
+ *
+ * In each, `run` calls mob_init() and mob_finalize() as the main function of a process would; every
+ * other call acts for the thread's rank. Global variables are shared, as between any threads: a
+ * program that keeps its state in them is not fit for this. A thread that `run` starts belongs to
+ * no rank.
+ *
+ * @param size      number of ranks, 1 … 4096
+ * @param run       called once per rank
+ * @param argument  passed to each call; the caller's
+ * @return MOB_OK when all have returned; MOB_ERR_STATE (called inside init … finalize, or by a rank
+ *         that is a thread); MOB_ERR_ARGUMENT; MOB_ERR_MEMORY; MOB_ERR_SYSTEM
+ *
+ * Blocks until all ranks have returned. Thread safety: single.
+ */
+MOB_API mob_status_t mob_threads_run(mob_rank_t size, void (*run)(void* argument), void* argument);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

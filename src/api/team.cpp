@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <mobius/team.h>
+
+#include <algorithm>
+#include <span>
+#include <vector>
+
+#include "api/check.h"
+
+using namespace mobius;  // NOLINT(google-build-using-namespace): this file is the C face of it
+using api::check_not_null;
+using api::check_team;
+using base::fail;
+using engine::Team;
+
+namespace {
+
+mob_status_t check_member(const char* call, const Team& team, mob_rank_t rank) {
+  if (rank >= 0 && rank < team.size()) return MOB_OK;
+  return fail(MOB_ERR_RANK, "%s: rank %d is not in the team, whose ranks are 0 to %d", call, rank,
+              team.size() - 1);
+}
+
+mob_status_t select(const char* call, Team& parent, std::span<const mob_rank_t> ranks,
+                    mob_team_t* team) {
+  uint64_t handle = 0;
+  const mob_status_t status = api::without_exceptions(
+      call, [&] { return engine::engine().teams().select(parent, ranks, &handle); });
+  if (status == MOB_OK) *team = api::team_handle(handle);
+  return status;
+}
+
+}  // namespace
+
+mob_status_t mob_team_split(mob_team_t parent, int colour, int key, mob_team_t* team) {
+  Team* from = nullptr;
+  if (const mob_status_t status = check_team("mob_team_split", parent, &from)) return status;
+  uint64_t handle = 0;
+  // Even a wrong call takes part: the others are waiting for it.
+  const mob_status_t status = api::without_exceptions("mob_team_split", [&] {
+    return engine::engine().teams().split(*from, colour, key, team != nullptr, &handle);
+  });
+  if (status == MOB_OK) *team = api::team_handle(handle);
+  return status;
+}
+
+mob_status_t mob_team_split_strided(mob_team_t parent, mob_rank_t start, mob_rank_t stride,
+                                    mob_rank_t size, mob_team_t* team) {
+  constexpr const char* kCall = "mob_team_split_strided";
+  Team* from = nullptr;
+  if (const mob_status_t status = check_team(kCall, parent, &from)) return status;
+  if (const mob_status_t status = check_not_null(kCall, team, "the result")) return status;
+  if (stride == 0 || size < 1) {
+    return fail(MOB_ERR_ARGUMENT,
+                "%s: stride %d and size %d; the stride must not be 0 and the size "
+                "at least 1",
+                kCall, stride, size);
+  }
+  if (const mob_status_t status = check_member(kCall, *from, start)) return status;
+  const int64_t last = start + int64_t{stride} * (size - 1);
+  if (last < 0 || last >= from->size()) {
+    return fail(MOB_ERR_RANK,
+                "%s: %d ranks from %d in steps of %d leave the team, whose ranks are 0 "
+                "to %d",
+                kCall, size, start, stride, from->size() - 1);
+  }
+  std::vector<mob_rank_t> ranks(static_cast<size_t>(size));
+  for (mob_rank_t i = 0; i < size; ++i) ranks[static_cast<size_t>(i)] = start + i * stride;
+  return select(kCall, *from, ranks, team);
+}
+
+mob_status_t mob_team_split_list(mob_team_t parent, const mob_rank_t* ranks, mob_rank_t count,
+                                 mob_team_t* team) {
+  constexpr const char* kCall = "mob_team_split_list";
+  Team* from = nullptr;
+  if (const mob_status_t status = check_team(kCall, parent, &from)) return status;
+  if (const mob_status_t status = check_not_null(kCall, team, "the result")) return status;
+  if (const mob_status_t status = check_not_null(kCall, ranks, "the list of ranks")) return status;
+  if (count < 1) {
+    return fail(MOB_ERR_ARGUMENT, "%s: a team of %d ranks; it needs at least 1", kCall, count);
+  }
+  const std::span<const mob_rank_t> list(ranks, static_cast<size_t>(count));
+  for (const mob_rank_t rank : list) {
+    if (const mob_status_t status = check_member(kCall, *from, rank)) return status;
+  }
+  std::vector<mob_rank_t> sorted(list.begin(), list.end());
+  std::ranges::sort(sorted);
+  const auto twice = std::ranges::adjacent_find(sorted);
+  if (twice != sorted.end()) {
+    return fail(MOB_ERR_ARGUMENT, "%s: rank %d is listed twice", kCall, *twice);
+  }
+  return select(kCall, *from, list, team);
+}
+
+mob_status_t mob_team_free(mob_team_t team) {
+  if (const mob_status_t status = api::check_live("mob_team_free")) return status;
+  if (team == MOB_TEAM_NONE) return MOB_OK;
+  if (team == MOB_TEAM_WORLD) {
+    return fail(MOB_ERR_ARGUMENT, "mob_team_free: the world cannot be freed; mob_finalize() does");
+  }
+  Team* found = nullptr;
+  if (const mob_status_t status = check_team("mob_team_free", team, &found)) return status;
+  return api::without_exceptions(
+      "mob_team_free", [&] { return engine::engine().teams().release(api::team_number(team)); });
+}
+
+mob_rank_t mob_team_rank(mob_team_t team) {
+  Team* found = nullptr;
+  if (const mob_status_t status = check_team("mob_team_rank", team, &found)) return status;
+  return found->rank();
+}
+
+mob_rank_t mob_team_size(mob_team_t team) {
+  Team* found = nullptr;
+  if (const mob_status_t status = check_team("mob_team_size", team, &found)) return status;
+  return found->size();
+}
+
+mob_status_t mob_team_translate(mob_team_t from, mob_rank_t rank, mob_team_t to,
+                                mob_rank_t* result) {
+  constexpr const char* kCall = "mob_team_translate";
+  Team* source = nullptr;
+  Team* target = nullptr;
+  if (const mob_status_t status = check_team(kCall, from, &source)) return status;
+  if (const mob_status_t status = check_team(kCall, to, &target)) return status;
+  if (const mob_status_t status = check_not_null(kCall, result, "the result")) return status;
+  if (const mob_status_t status = check_member(kCall, *source, rank)) return status;
+  *result = target->map().rank_of(source->map().world_rank(rank));
+  return MOB_OK;
+}

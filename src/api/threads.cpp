@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <mobius/threads.h>
+
+#include <unistd.h>
+
+#include <system_error>
+#include <thread>
+#include <vector>
+
+#include "api/check.h"
+#include "job/control.h"
+
+using namespace mobius;  // NOLINT(google-build-using-namespace): this file is the C face of it
+using base::fail;
+
+namespace {
+
+void run_seat(const engine::ThreadSeat& seat, void (*run)(void*), void* argument) {
+  engine::take_seat(&seat);
+  run(argument);
+  engine::take_seat(nullptr);
+}
+
+mob_status_t run_seats(int segment, mob_rank_t size, void (*run)(void*), void* argument) {
+  std::shared_ptr<engine::Window> window;
+  std::vector<engine::ThreadSeat> seats(static_cast<size_t>(size));
+  std::vector<std::thread> threads;
+  threads.reserve(seats.size());
+  try {
+    for (mob_rank_t rank = 0; rank < size; ++rank) {
+      engine::ThreadSeat& seat = seats[static_cast<size_t>(rank)];
+      seat = {segment, rank, size, &window};
+      threads.emplace_back(run_seat, std::cref(seat), run, argument);
+    }
+  } catch (const std::system_error& error) {
+    // Those that run wait for the rest for ever: there is no job to return from.
+    mob_abort(1, error.what());
+  }
+  for (std::thread& thread : threads) thread.join();
+  return MOB_OK;
+}
+
+}  // namespace
+
+mob_status_t mob_threads_run(mob_rank_t size, void (*run)(void*), void* argument) {
+  constexpr const char* kCall = "mob_threads_run";
+  if (const mob_status_t status =
+          api::check_not_null(kCall, reinterpret_cast<void*>(run), "the function to run")) {
+    return status;
+  }
+  if (mob_size_ != 0) {
+    return fail(MOB_ERR_STATE, "%s: called while this process takes part in a job", kCall);
+  }
+  if (size < 1 || size > job::kMostHostMates) {
+    return fail(MOB_ERR_ARGUMENT, "%s: %d ranks; there can be 1 to %d", kCall, size,
+                job::kMostHostMates);
+  }
+  int segment = -1;
+  if (const mob_status_t status = job::control_create(size, &segment)) return status;
+  const mob_status_t status =
+      api::without_exceptions(kCall, [&] { return run_seats(segment, size, run, argument); });
+  close(segment);
+  return status;
+}

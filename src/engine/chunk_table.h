@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+// Who owns which chunk of the window: one table for all processes of a host. Finding a part takes
+// no lock; claiming and releasing chunks do, and any process may at any time.
+
+#include <cstddef>
+#include <cstdint>
+
+#include "engine/host_memory.h"
+#include "os/waiter.h"
+
+namespace mobius::engine {
+
+// A process' share of an allocation, as bytes of the window.
+struct Part {
+  uint64_t offset;
+  uint64_t bytes;    // as asked for, not rounded
+  mob_rank_t owner;  // host index
+};
+
+constexpr uint64_t chunks_of(uint64_t bytes) {
+  return bytes == 0 ? 1 : (bytes + kChunkBytes - 1) >> kChunkShift;
+}
+
+class Engine;
+
+class ChunkTable {
+ public:
+  void open(HostMemory& memory, int segment, size_t chunks, Engine& engine);
+
+  // Takes `count` chunks in a row that nobody uses; MOB_ERR_MEMORY when the window has no such
+  // room. They belong to no part yet.
+  mob_status_t claim(uint64_t count, uint64_t* first);
+
+  // Makes a part of claimed chunks.
+  void set_part(uint64_t first, const Part& part);
+
+  // Makes a part's chunks claimed ones again: nobody finds it any more.
+  void clear_part(const Part& part);
+
+  // Gives chunks back, parts or not.
+  void release(uint64_t first, uint64_t count);
+
+  // The part that holds an offset of the window (of any process, also with 0 bytes in it); false if
+  // none does. Lock-free.
+  bool find(uint64_t offset, Part* part) const {
+    const uint64_t chunk = offset >> kChunkShift;
+    if (chunk >= count_) return false;
+    // Pairs with the release in set_part().
+    const uint32_t first = entries_[chunk].first.load(std::memory_order_acquire);
+    if (first == 0 || first == kClaimed) return false;
+    const ChunkEntry& head = entries_[first - 1];
+    part->offset = uint64_t{first - 1} << kChunkShift;
+    part->bytes = head.bytes.load(std::memory_order_relaxed);
+    part->owner = head.owner.load(std::memory_order_relaxed);
+    return true;
+  }
+
+ private:
+  static constexpr uint32_t kClaimed = UINT32_MAX;
+
+  mob_status_t reserve_entries(uint64_t end);
+
+  HostMemory* memory_ = nullptr;
+  ChunkEntry* entries_ = nullptr;
+  size_t count_ = 0;
+  int segment_ = -1;
+  Engine* engine_ = nullptr;  // for its locks
+};
+
+}  // namespace mobius::engine

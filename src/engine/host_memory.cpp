@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "engine/host_memory.h"
+
+#include <sys/mman.h>
+
+#include <cerrno>
+
+#include "base/status.h"
+#include "os/memfd.h"
+
+namespace mobius::engine {
+
+mob_status_t HostMemory::open(int segment, mob_rank_t index, size_t chunks) {
+  const size_t bytes = kChunkTableOffset - job::kEngineOffset + chunks * sizeof(ChunkEntry);
+  void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, segment,
+                      static_cast<off_t>(job::kEngineOffset));
+  if (memory == MAP_FAILED) {
+    return base::fail_errno(MOB_ERR_MEMORY, errno, "mapping %zu bytes shared on this host failed",
+                            bytes);
+  }
+  madvise(memory, bytes, MADV_DONTDUMP);
+  memory_ = static_cast<unsigned char*>(memory);
+  bytes_ = bytes;
+  mob_status_t status = os::memfd_reserve(segment, job::kEngineOffset, sizeof(ChunkTableHeader));
+  if (status == MOB_OK) {
+    status = os::memfd_reserve(
+        segment, kProcessBlocksOffset + static_cast<size_t>(index) * kProcessBlockBytes,
+        kProcessBlockBytes);
+  }
+  if (status != MOB_OK) close();
+  return status;
+}
+
+void HostMemory::close() {
+  if (memory_ != nullptr) munmap(memory_, bytes_);
+  memory_ = nullptr;
+  bytes_ = 0;
+}
+
+}  // namespace mobius::engine

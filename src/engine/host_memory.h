@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+// The part of a host's segment (job/control.h) that the engines of its processes share beside the
+// user's memory: one block per process and the table of chunks. Valid as zeros.
+
+#include <mobius/job.h>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "job/control.h"
+#include "os/hybrid_lock.h"
+
+namespace mobius::engine {
+
+// Parts of the window start on multiples of this: one entry of the chunk table, one huge page.
+inline constexpr unsigned kChunkShift = 21;
+inline constexpr size_t kChunkBytes = size_t{1} << kChunkShift;
+
+inline constexpr unsigned kAccumulateStripes = 64;
+
+// What others write or read of one process.
+struct ProcessBlock {
+  // Rung when something happened that a thread of this process may sleep for.
+  struct alignas(64) Doorbell {
+    std::atomic<uint32_t> bell;
+    std::atomic<uint32_t> sleepers;
+  } doorbell;
+  // Exclude accumulates without an atomic instruction; indexed by target address.
+  struct alignas(64) Stripe {
+    os::HybridLockWord lock;
+  } stripes[kAccumulateStripes];
+};
+inline constexpr size_t kProcessBlockBytes = 8192;
+static_assert(sizeof(ProcessBlock) <= kProcessBlockBytes);
+
+// One chunk of the window. A part is a run of chunks that one process owns; its first chunk says
+// how many bytes it has, the others point to the first.
+struct ChunkEntry {
+  std::atomic<uint64_t> bytes;  // of the part, in the entry of its first chunk
+  std::atomic<uint32_t> first;  // index of the part's first chunk, plus 1; 0: not part of any
+  std::atomic<int32_t> owner;   // host index
+};
+
+struct ChunkTableHeader {
+  alignas(64) os::HybridLockWord lock;  // for those who claim and release
+  std::atomic<uint64_t> high_water;     // chunks from here on were never used
+  std::atomic<uint64_t> lowest_free;    // chunks below are all used
+};
+
+// Offsets in the segment.
+inline constexpr size_t kProcessBlocksOffset = job::kEngineOffset + (size_t{1} << 20);
+inline constexpr size_t kChunkTableOffset = size_t{64} << 20;
+static_assert(kProcessBlocksOffset + job::kMostHostMates * kProcessBlockBytes <= kChunkTableOffset);
+
+class HostMemory {
+ public:
+  HostMemory() = default;
+  HostMemory(const HostMemory&) = delete;
+  HostMemory& operator=(const HostMemory&) = delete;
+  ~HostMemory() { close(); }
+
+  // Maps the region of a window with `chunks` chunks and reserves what process `index` needs.
+  mob_status_t open(int segment, mob_rank_t index, size_t chunks);
+  void close();
+
+  ChunkTableHeader& chunk_table() const { return *at<ChunkTableHeader>(job::kEngineOffset); }
+  ChunkEntry* chunks() const { return at<ChunkEntry>(kChunkTableOffset); }
+  ProcessBlock& process(mob_rank_t index) const {
+    return *at<ProcessBlock>(kProcessBlocksOffset +
+                             static_cast<size_t>(index) * kProcessBlockBytes);
+  }
+
+ private:
+  template <typename T>
+  T* at(size_t segment_offset) const {
+    return reinterpret_cast<T*>(memory_ + (segment_offset - job::kEngineOffset));
+  }
+
+  unsigned char* memory_ = nullptr;
+  size_t bytes_ = 0;
+};
+
+}  // namespace mobius::engine

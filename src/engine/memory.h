@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+// Collective allocations: a run of chunks of the window, one part per member of a team, all parts
+// equally far apart.
+
+#include <mobius/memory.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "engine/chunk_table.h"
+#include "engine/registry.h"
+#include "engine/team.h"
+
+namespace mobius::engine {
+
+struct Allocation {
+  Team* team;
+  uint64_t offset;  // of the first part, in the window
+  uint64_t stride;  // from part to part
+
+  uint64_t part_offset(mob_rank_t team_rank) const {
+    return offset + static_cast<uint64_t>(team_rank) * stride;
+  }
+};
+
+// The live allocations of a process. allocate() and release() are collective over a team; the rest
+// is safe from any thread at any time.
+class Memory {
+ public:
+  explicit Memory(Engine& engine) : engine_(engine) {}
+
+  // `valid_call` false: the arguments were wrong here, so that it fails everywhere.
+  mob_status_t allocate(Team& team, size_t bytes, bool valid_call, uint64_t* handle);
+  mob_status_t release(uint64_t handle);
+
+  // The allocation of a handle, which may be anything; null if it is not live.
+  const Allocation* find(uint64_t handle) const { return live_.find(handle); }
+
+ private:
+  struct Request;
+  mob_status_t check(const Team& team, const std::vector<Request>& requests, bool valid_call,
+                     uint64_t* stride) const;
+  mob_status_t make_own_part(const Allocation& allocation, mob_rank_t team_rank, size_t bytes);
+  void forget(const Allocation& allocation);
+
+  Engine& engine_;
+  Registry<Allocation> live_;
+};
+
+}  // namespace mobius::engine

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "engine/teams.h"
+
+#include <algorithm>
+#include <memory>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "base/status.h"
+#include "engine/engine.h"
+
+namespace mobius::engine {
+
+using base::fail;
+
+mob_status_t Teams::open_world() {
+  job::HostGroup& host = engine_.host();
+  uint64_t offset = 0;
+  mob_status_t status =
+      engine_.rank() == 0 ? engine_.make_team_area(engine_.size(), &offset) : MOB_OK;
+  if ((status = host.agree(status, "mob_init"))) return status;
+  offset = host.exchange(offset)[0];
+  status =
+      engine_.adopt_team(TeamMap::strided(0, 1, engine_.size()), engine_.rank(), offset, &world_);
+  return host.agree(status, "mob_init");
+}
+
+mob_status_t Teams::split(Team& parent, int colour, int key, bool valid_call, uint64_t* handle) {
+  struct Choice {
+    int colour;
+    int key;
+    mob_rank_t world_rank;
+    bool valid_call;
+  };
+  std::vector<Choice> choices;
+  const mob_rank_t self = engine_.rank();
+  mob_status_t status = parent.exchange(Choice{colour, key, self, valid_call}, &choices);
+  if (status != MOB_OK) return status;
+  for (const Choice& choice : choices) {
+    if (choice.valid_call) continue;
+    return fail(valid_call ? MOB_ERR_PEER : MOB_ERR_ARGUMENT,
+                "mob_team_split: rank %d passed a null result pointer", choice.world_rank);
+  }
+  std::erase_if(choices, [&](const Choice& choice) { return choice.colour != colour; });
+  // Ranks of the parent are in order already and equal keys keep it.
+  std::ranges::stable_sort(choices, {}, &Choice::key);
+  std::vector<mob_rank_t> members(choices.size());
+  std::ranges::transform(choices, members.begin(), &Choice::world_rank);
+  if (colour < 0) return make(parent, nullptr, -1, handle);
+  const TeamMap map = TeamMap::of(members);
+  return make(parent, &map, map.rank_of(self), handle);
+}
+
+mob_status_t Teams::select(Team& parent, std::span<const mob_rank_t> ranks, uint64_t* handle) {
+  std::vector<mob_rank_t> members(ranks.size());
+  std::ranges::transform(ranks, members.begin(),
+                         [&](mob_rank_t rank) { return parent.map().world_rank(rank); });
+  const TeamMap map = TeamMap::of(members);
+  const mob_rank_t rank = map.rank_of(engine_.rank());
+  return make(parent, rank >= 0 ? &map : nullptr, rank, handle);
+}
+
+// What is common to all: the first member of each new team makes its area, everyone hears of it
+// through the parent.
+mob_status_t Teams::make(Team& parent, const TeamMap* map, mob_rank_t rank, uint64_t* handle) {
+  struct Area {
+    mob_status_t status;
+    uint64_t offset;
+  };
+  Area area{MOB_OK, 0};
+  if (rank == 0) area.status = engine_.make_team_area(map->size(), &area.offset);
+  std::vector<Area> areas;
+  mob_status_t status = parent.exchange(area, &areas);
+  if (status != MOB_OK) return status;
+  std::unique_ptr<Team> team;
+  status = area.status;
+  if (map != nullptr) {
+    const Area& own = areas[static_cast<size_t>(parent.map().rank_of(map->world_rank(0)))];
+    if (own.status == MOB_OK) status = engine_.adopt_team(*map, rank, own.offset, &team);
+  }
+  // One that fails anywhere fails everywhere: a team that some members lack hangs the others.
+  if ((status = parent.agree(status, "making a team"))) {
+    if (rank == 0 && area.status == MOB_OK) engine_.release_team_area(area.offset, map->size());
+    return status;
+  }
+  *handle = team != nullptr ? live_.add(std::move(team)) : 0;
+  return MOB_OK;
+}
+
+mob_status_t Teams::release(uint64_t handle) {
+  const std::unique_ptr<Team> team = live_.remove(handle);
+  const mob_status_t status = team->barrier();
+  // The last to leave takes the area away: a member may still be looking at it in the barrier.
+  if (team->depart()) engine_.release_team_area(team->area_offset(), team->size());
+  return status;
+}
+
+void Teams::close() { world_.reset(); }
+
+}  // namespace mobius::engine

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+// Making and freeing teams.
+
+#include <cstdint>
+#include <span>
+
+#include "engine/registry.h"
+#include "engine/team.h"
+
+namespace mobius::engine {
+
+class Teams {
+ public:
+  explicit Teams(Engine& engine) : engine_(engine) {}
+
+  // Makes the job's first team, whose members met by other means. Collective over the job.
+  mob_status_t open_world();
+
+  // The members of `parent` with one `colour` become a team, ordered by `key`, then by their rank
+  // in `parent`. A negative colour takes part without becoming a member: `*handle` is 0. Collective
+  // over `parent`.
+  mob_status_t split(Team& parent, int colour, int key, bool valid_call, uint64_t* handle);
+
+  // As split() with the listed ranks of `parent`, in that order, as the one new team. Every member
+  // of `parent` passes the same list, which is valid.
+  mob_status_t select(Team& parent, std::span<const mob_rank_t> ranks, uint64_t* handle);
+
+  // Collective over the team, which is not the world.
+  mob_status_t release(uint64_t handle);
+
+  // The team of a handle, which may be anything; null if it is not live.
+  Team* find(uint64_t handle) const { return live_.find(handle); }
+  Team& world() const { return *world_; }
+
+  void close();
+
+ private:
+  mob_status_t make(Team& parent, const TeamMap* map, mob_rank_t rank, uint64_t* handle);
+
+  Engine& engine_;
+  Registry<Team> live_;
+  std::unique_ptr<Team> world_;
+};
+
+}  // namespace mobius::engine
