@@ -17,5 +17,6 @@
 #include <mobius/status.h>
 #include <mobius/team.h>
 #include <mobius/threads.h>
+#include <mobius/types.h>
 
 #endif

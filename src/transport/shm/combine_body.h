@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Part of kernels_body.h: loops that combine elements, not atomically.
+#pragma once
+
+#include <mobius/types.h>
+
+#include <cstddef>
+#include <cstdint>
+
+#include "transport/shm/element_ops.h"
+#include "transport/shm/kernels.h"
+
+// No element depends on one before it: where origin and target overlap they are the same.
+#ifdef __clang__
+#define MOB_INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
+#else
+#define MOB_INDEPENDENT _Pragma("GCC ivdep")
+#endif
+
+namespace mobius::transport {
+namespace {
+
+template <mob_op_t kOp, typename T>
+void combine_each(Loose<T>* target, const Loose<T>* origin, size_t count) {
+  MOB_INDEPENDENT
+  for (size_t i = 0; i < count; ++i) {
+    target[i].value = apply<kOp>(target[i].value, origin[i].value);
+  }
+}
+
+template <typename T>
+void add_scaled(Loose<T>* target, const Loose<T>* origin, size_t count, T scale) {
+  MOB_INDEPENDENT
+  for (size_t i = 0; i < count; ++i) {
+    target[i].value = sum(target[i].value, product(scale, origin[i].value));
+  }
+}
+
+// The type whose loop does the work: signs matter to MIN and MAX only.
+template <mob_op_t kOp, typename T>
+struct WorkOf {
+  using Type = T;
+};
+template <mob_op_t kOp, typename T>
+  requires(kOp != MOB_MIN && kOp != MOB_MAX && !kIsReal<T> && !kIsComplex<T>)
+struct WorkOf<kOp, T> {
+  using Type = typename UnsignedOf<sizeof(T)>::Type;
+};
+
+template <mob_op_t kOp, typename T>
+[[gnu::always_inline]] inline void combine_run(char* target, const char* origin, size_t count,
+                                               const void* scale) {
+  if constexpr (kOp == MOB_REPLACE) {
+    if (target != origin) __builtin_memcpy(target, origin, count * sizeof(T));
+  } else if constexpr (kOp != MOB_NO_OP) {
+    auto* to = reinterpret_cast<Loose<T>*>(target);
+    const auto* from = reinterpret_cast<const Loose<T>*>(origin);
+    if constexpr (kOp == MOB_SUM) {
+      if (scale != nullptr) {
+        return add_scaled<T>(to, from, count, static_cast<const Loose<T>*>(scale)->value);
+      }
+    }
+    combine_each<kOp, T>(to, from, count);
+  }
+}
+
+template <mob_op_t kOp, typename T>
+void combine(void* target, const void* origin, size_t count, const void* scale, void* fetched) {
+  auto* to = static_cast<char*>(target);
+  const auto* from = static_cast<const char*>(origin);
+  if (fetched == nullptr) return combine_run<kOp, T>(to, from, count, scale);
+
+  // Old values are taken in blocks that are still in the nearest cache when they are combined.
+  constexpr size_t kBlock = 4096 / sizeof(T);
+  auto* old = static_cast<char*>(fetched);
+  while (count != 0) {
+    const size_t part = count < kBlock ? count : kBlock;
+    __builtin_memcpy(old, to, part * sizeof(T));
+    combine_run<kOp, T>(to, from, part, scale);
+    to += part * sizeof(T);
+    if constexpr (kOp != MOB_NO_OP) from += part * sizeof(T);
+    old += part * sizeof(T);
+    count -= part;
+  }
+}
+
+using CombineTable = Combine[MOB_OP_COUNT][MOB_TYPE_COUNT];
+
+template <typename T, mob_op_t... kOps>
+constexpr void fill_type(CombineTable& table, mob_type_t type) {
+  ((table[kOps][type] = &combine<kOps, typename WorkOf<kOps, T>::Type>), ...);
+}
+
+template <typename T>
+constexpr void fill_integer(CombineTable& table, mob_type_t type) {
+  fill_type<T, MOB_SUM, MOB_PROD, MOB_MIN, MOB_MAX, MOB_LAND, MOB_LOR, MOB_LXOR, MOB_BAND, MOB_BOR,
+            MOB_BXOR, MOB_REPLACE, MOB_NO_OP>(table, type);
+}
+
+template <typename T>
+constexpr void fill_real(CombineTable& table, mob_type_t type) {
+  fill_type<T, MOB_SUM, MOB_PROD, MOB_MIN, MOB_MAX, MOB_REPLACE, MOB_NO_OP>(table, type);
+}
+
+template <typename T>
+constexpr void fill_complex(CombineTable& table, mob_type_t type) {
+  fill_type<Complex<T>, MOB_SUM, MOB_PROD, MOB_REPLACE, MOB_NO_OP>(table, type);
+}
+
+constexpr void fill_combine(CombineTable& table) {
+  fill_integer<int8_t>(table, MOB_INT8);
+  fill_integer<int16_t>(table, MOB_INT16);
+  fill_integer<int32_t>(table, MOB_INT32);
+  fill_integer<int64_t>(table, MOB_INT64);
+  fill_integer<uint8_t>(table, MOB_UINT8);
+  fill_integer<uint16_t>(table, MOB_UINT16);
+  fill_integer<uint32_t>(table, MOB_UINT32);
+  fill_integer<uint64_t>(table, MOB_UINT64);
+  fill_real<float>(table, MOB_FLOAT);
+  fill_real<double>(table, MOB_DOUBLE);
+  fill_complex<float>(table, MOB_COMPLEX_FLOAT);
+  fill_complex<double>(table, MOB_COMPLEX_DOUBLE);
+}
+
+#undef MOB_INDEPENDENT
+
+}  // namespace
+}  // namespace mobius::transport

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+// The fastest copy between two places of this host's memory, for every size.
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+namespace mobius::transport {
+
+// From which sizes on memcpy is not the best there is. A size of SIZE_MAX: never.
+struct CopyTuning {
+  size_t rep_movsb_from_bytes;  // x86: one string instruction
+  size_t stream_from_bytes;     // stores past the caches, several pages at a time
+};
+
+// What is in use: defaults from the sizes of the caches, until set_copy_tuning().
+CopyTuning copy_tuning();
+
+// Not while another thread copies: call it before the job's transfers begin.
+void set_copy_tuning(const CopyTuning& tuning);
+
+// Measures what suits this machine, in less than 150 ms and with 32 MiB of memory. Gives what is in
+// use if that memory cannot be had.
+CopyTuning measure_copy_tuning();
+
+namespace detail {
+extern size_t memcpy_below_bytes;  // the smaller of the two thresholds
+void copy_large(void* to, const void* from, size_t bytes);
+
+// Two moves of N bytes that overlap copy N to 2 N bytes. Both are loaded before one is stored.
+template <size_t N>
+[[gnu::always_inline]] inline void copy_ends(char* to, const char* from, size_t bytes) {
+  struct Block {
+    char data[N];
+  };
+  Block head;
+  Block tail;
+  std::memcpy(&head, from, N);
+  std::memcpy(&tail, from + bytes - N, N);
+  std::memcpy(to, &head, N);
+  std::memcpy(to + bytes - N, &tail, N);
+}
+}  // namespace detail
+
+// Copies `bytes` bytes; the ranges must not overlap. Aligned 1, 2, 4 and 8 bytes are copied whole:
+// nobody sees half of them. What streaming stores wrote is ordered before all later stores.
+[[gnu::always_inline]] inline void copy(void* to, const void* from, size_t bytes) {
+  auto* target = static_cast<char*>(to);
+  const auto* source = static_cast<const char*>(from);
+  if (bytes >= 16) {
+    if (bytes <= 32) {
+      detail::copy_ends<16>(target, source, bytes);
+    } else if (bytes < detail::memcpy_below_bytes) [[likely]] {
+      std::memcpy(to, from, bytes);
+    } else {
+      detail::copy_large(to, from, bytes);
+    }
+  } else if (bytes >= 8) {
+    detail::copy_ends<8>(target, source, bytes);
+  } else if (bytes >= 4) {
+    detail::copy_ends<4>(target, source, bytes);
+  } else if (bytes >= 2) {
+    detail::copy_ends<2>(target, source, bytes);
+  } else if (bytes == 1) {
+    *target = *source;
+  }
+}
+
+}  // namespace mobius::transport

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "transport/shm/element.h"
+
+#include <cstdint>
+
+#include "transport/shm/element_ops.h"
+
+namespace mobius::transport {
+namespace {
+
+struct TypeInfo {
+  uint8_t bytes;
+  uint8_t alignment;
+};
+
+constexpr TypeInfo kTypes[MOB_TYPE_COUNT] = {
+    {1, 1}, {2, 2},  {4, 4}, {8, 8},  // int8 … int64
+    {1, 1}, {2, 2},  {4, 4}, {8, 8},  // uint8 … uint64
+    {4, 4}, {8, 8},                   // float, double
+    {8, 4}, {16, 8},                  // complex of both
+};
+
+bool is_type(mob_type_t type) { return static_cast<unsigned>(type) < unsigned{MOB_TYPE_COUNT}; }
+bool is_op(mob_op_t op) { return static_cast<unsigned>(op) < unsigned{MOB_OP_COUNT}; }
+
+// One element, atomically; gives the old value if `kFetches`. Only what is fetched is ordered: it
+// pairs with the fence or flush that the origin of the old value made before it was stored.
+template <mob_op_t kOp, bool kFetches, typename T>
+[[gnu::always_inline]] inline T update(T* target, T value) {
+  constexpr int kOrder = kFetches ? __ATOMIC_ACQUIRE : __ATOMIC_RELAXED;
+  if constexpr (kOp == MOB_NO_OP) {
+    return __atomic_load_n(target, kOrder);
+  } else if constexpr (kOp == MOB_REPLACE) {
+    if constexpr (kFetches) return __atomic_exchange_n(target, value, kOrder);
+    __atomic_store_n(target, value, kOrder);
+    return value;
+  } else if constexpr (kOp == MOB_SUM) {
+    return __atomic_fetch_add(target, value, kOrder);
+  } else if constexpr (kOp == MOB_BAND) {
+    return __atomic_fetch_and(target, value, kOrder);
+  } else if constexpr (kOp == MOB_BOR) {
+    return __atomic_fetch_or(target, value, kOrder);
+  } else if constexpr (kOp == MOB_BXOR) {
+    return __atomic_fetch_xor(target, value, kOrder);
+  } else {
+    T old = __atomic_load_n(target, __ATOMIC_RELAXED);
+    while (!__atomic_compare_exchange_n(target, &old, apply<kOp>(old, value), true, kOrder,
+                                        __ATOMIC_RELAXED)) {
+    }
+    return old;
+  }
+}
+
+template <mob_op_t kOp, bool kFetches, typename T>
+void update_each(void* target, const void* origin, size_t count, T scale, void* fetched) {
+  auto* to = static_cast<T*>(target);
+  const auto* from = static_cast<const Loose<T>*>(origin);
+  auto* old = static_cast<Loose<T>*>(fetched);
+  for (size_t i = 0; i < count; ++i) {
+    T value = 0;
+    if constexpr (kOp != MOB_NO_OP) value = from[i].value;
+    if constexpr (kOp == MOB_SUM) value = product(scale, value);
+    const T before = update<kOp, kFetches>(to + i, value);
+    if constexpr (kFetches) old[i].value = before;
+  }
+}
+
+template <mob_op_t kOp, typename T>
+void combine_atomically(void* target, const void* origin, size_t count, const void* scale,
+                        void* fetched) {
+  const T factor = scale == nullptr ? T{1} : static_cast<const Loose<T>*>(scale)->value;
+  if (fetched != nullptr) {
+    update_each<kOp, true, T>(target, origin, count, factor, fetched);
+  } else if constexpr (kOp != MOB_NO_OP) {
+    update_each<kOp, false, T>(target, origin, count, factor, nullptr);
+  }
+}
+
+template <typename T>
+constexpr Combine atomic_of(mob_op_t op) {
+  using Word = typename UnsignedOf<sizeof(T)>::Type;  // where the sign does not matter
+  switch (op) {
+    case MOB_SUM:
+      return &combine_atomically<MOB_SUM, Word>;
+    case MOB_PROD:
+      return &combine_atomically<MOB_PROD, Word>;
+    case MOB_MIN:
+      return &combine_atomically<MOB_MIN, T>;
+    case MOB_MAX:
+      return &combine_atomically<MOB_MAX, T>;
+    case MOB_LAND:
+      return &combine_atomically<MOB_LAND, Word>;
+    case MOB_LOR:
+      return &combine_atomically<MOB_LOR, Word>;
+    case MOB_LXOR:
+      return &combine_atomically<MOB_LXOR, Word>;
+    case MOB_BAND:
+      return &combine_atomically<MOB_BAND, Word>;
+    case MOB_BOR:
+      return &combine_atomically<MOB_BOR, Word>;
+    case MOB_BXOR:
+      return &combine_atomically<MOB_BXOR, Word>;
+    case MOB_REPLACE:
+      return &combine_atomically<MOB_REPLACE, Word>;
+    case MOB_NO_OP:
+      return &combine_atomically<MOB_NO_OP, Word>;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+size_t element_bytes(mob_type_t type) { return is_type(type) ? kTypes[type].bytes : 0; }
+
+size_t element_alignment(mob_type_t type) { return is_type(type) ? kTypes[type].alignment : 0; }
+
+bool op_is_defined(mob_op_t op, mob_type_t type) { return plain_kernel(op, type) != nullptr; }
+
+Combine plain_kernel(mob_op_t op, mob_type_t type) {
+  return is_op(op) && is_type(type) ? kernels().combine[op][type] : nullptr;
+}
+
+Combine atomic_kernel(mob_op_t op, mob_type_t type) {
+  switch (type) {
+    case MOB_INT8:
+      return atomic_of<int8_t>(op);
+    case MOB_INT16:
+      return atomic_of<int16_t>(op);
+    case MOB_INT32:
+      return atomic_of<int32_t>(op);
+    case MOB_INT64:
+      return atomic_of<int64_t>(op);
+    case MOB_UINT8:
+      return atomic_of<uint8_t>(op);
+    case MOB_UINT16:
+      return atomic_of<uint16_t>(op);
+    case MOB_UINT32:
+      return atomic_of<uint32_t>(op);
+    case MOB_UINT64:
+      return atomic_of<uint64_t>(op);
+    default:
+      return nullptr;
+  }
+}
+
+}  // namespace mobius::transport

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+// Elements: their types, and the loops that combine them.
+
+#include <mobius/types.h>
+
+#include <cstddef>
+
+#include "transport/shm/kernels.h"
+
+namespace mobius::transport {
+
+// 0 for what is not a type.
+size_t element_bytes(mob_type_t type);
+size_t element_alignment(mob_type_t type);
+
+bool op_is_defined(mob_op_t op, mob_type_t type);
+
+// Both kinds of kernel: void (*)(void* target, const void* origin, size_t count, const void* scale,
+// void* fetched).
+//
+// target[i] := target[i] op (scale × origin[i]). `scale` is one element or null for 1, and given
+// only with MOB_SUM. Old values go to `fetched`, packed, unless it is null. `target` is aligned to
+// the type, the others need not be; `origin` may be `target` itself, `fetched` overlaps neither.
+// MOB_NO_OP does not read `origin`.
+
+// Not atomic: for memory that is private, or whose lock is held. Null where not defined.
+Combine plain_kernel(mob_op_t op, mob_type_t type);
+
+// Each element is combined by one atomic operation of the hardware. Null where the type needs a
+// lock (float, double, complex). Old values are acquired: what happened before the target's element
+// was stored with release, or before a fence in front of that, is visible.
+Combine atomic_kernel(mob_op_t op, mob_type_t type);
+
+}  // namespace mobius::transport

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "transport/shm/kernels.h"
+
+namespace mobius::transport {
+namespace {
+
+// Valid before any constructor ran: whoever is earlier computes with the base set.
+constinit const Kernels* chosen = &kBaseKernels;
+
+#ifdef __x86_64__
+[[gnu::constructor]] void choose() {
+  __builtin_cpu_init();
+  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+      __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl")) {
+    chosen = &kAvx512Kernels;
+  } else if (__builtin_cpu_supports("avx2")) {
+    chosen = &kAvx2Kernels;
+  }
+}
+#endif
+
+}  // namespace
+
+const Kernels& kernels() { return *chosen; }
+
+}  // namespace mobius::transport

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+// Loops that gain from wide registers, compiled once per instruction set from the same text
+// (kernels_body.h) and chosen when the library is loaded. Not by ifunc: sanitizers and static
+// libraries disagree with it.
+
+#include <mobius/types.h>
+
+#include <cstddef>
+
+namespace mobius::transport {
+
+// target[i] := target[i] op origin[i] for `count` elements; see element.h.
+using Combine = void (*)(void* target, const void* origin, size_t count, const void* scale,
+                         void* fetched);
+
+// `count` runs of equal length, at equal distances on either side.
+struct Rows {
+  char* to;
+  const char* from;
+  ptrdiff_t to_stride;
+  ptrdiff_t from_stride;
+  size_t count;
+};
+
+struct Kernels {
+  const char* name;  // of the instruction set
+
+  // Moves rows of `bytes` bytes, 1 ≤ bytes ≤ kRowBytesMax.
+  void (*move_rows)(const Rows& rows, size_t bytes);
+
+  // Copies with stores that bypass the caches where the processor has them, and orders them before
+  // all later stores. Any size, any alignment; worth it for many pages.
+  void (*stream)(void* to, const void* from, size_t bytes);
+
+  Combine combine[MOB_OP_COUNT][MOB_TYPE_COUNT];  // null where the operation is not defined
+};
+
+inline constexpr size_t kRowBytesMax = 4096;
+
+extern const Kernels kBaseKernels;
+extern const Kernels kAvx2Kernels;    // x86-64 only
+extern const Kernels kAvx512Kernels;  // x86-64 only
+
+// The best set that this processor has.
+const Kernels& kernels();
+
+}  // namespace mobius::transport

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// No include guard: kernels_*.cpp include this once each, with MOB_KERNELS and MOB_KERNELS_NAME
+// set.
+//
+// Everything here and in the two files below has internal linkage or is inlined, and nothing from
+// the C++ library is used: the linker merges functions of one name, and would run what was compiled
+// for one instruction set on processors that lack it.
+
+#include "transport/shm/combine_body.h"
+#include "transport/shm/move_body.h"
+
+namespace mobius::transport {
+
+// NOLINTNEXTLINE(misc-definitions-in-headers): one name per including file
+constinit const Kernels MOB_KERNELS = [] {
+  Kernels kernels = {};
+  kernels.name = MOB_KERNELS_NAME;
+  kernels.move_rows = &move_rows;
+  kernels.stream = &stream;
+  fill_combine(kernels.combine);
+  return kernels;
+}();
+
+}  // namespace mobius::transport

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "transport/shm/overlap.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdlib>
+#include <numeric>
+
+namespace mobius::transport {
+namespace {
+
+constexpr int kDimensionsMax = 7;
+
+// A box with its strides made positive, which mirrors it but keeps what overlaps, in descending
+// order. `gcd[d]` and `reach[d]` are of the dimensions from d on: any sum of steps along them is a
+// multiple of the one and at most the other.
+struct Box {
+  int64_t run_bytes = 0;
+  int dimensions = 0;
+  int64_t steps[kDimensionsMax] = {};  // counts less one
+  int64_t strides[kDimensionsMax] = {};
+  int64_t gcd[kDimensionsMax + 1] = {};
+  int64_t reach[kDimensionsMax + 1] = {};
+};
+
+Box make_box(size_t run_bytes, int dimensions, const size_t* counts, const ptrdiff_t* strides) {
+  Box box;
+  box.run_bytes = static_cast<int64_t>(run_bytes);
+  box.dimensions = dimensions;
+  for (int d = 0; d < dimensions; ++d) {
+    const int64_t stride = std::abs(int64_t{strides[d]});
+    const auto steps = static_cast<int64_t>(counts[d] - 1);
+    int place = d;
+    for (; place > 0 && box.strides[place - 1] < stride; --place) {
+      box.strides[place] = box.strides[place - 1];
+      box.steps[place] = box.steps[place - 1];
+    }
+    box.strides[place] = stride;
+    box.steps[place] = steps;
+  }
+  for (int d = dimensions - 1; d >= 0; --d) {
+    box.gcd[d] = std::gcd(box.gcd[d + 1], box.strides[d]);
+    box.reach[d] = box.reach[d + 1] + box.steps[d] * box.strides[d];
+  }
+  return box;
+}
+
+int64_t floor_divide(int64_t a, int64_t b) { return a / b - (a % b < 0 ? 1 : 0); }
+
+// Looks for a difference between two runs, other than none, that is shorter than a run.
+class Search {
+ public:
+  explicit Search(const Box& box) : box_(box) {}
+
+  // `offset` is what the dimensions before `d` contribute; `zero`: nothing, by steps of none.
+  bool finds(int d, int64_t offset, bool zero) {
+    if (--steps_left_ < 0) return false;
+    if (d == box_.dimensions) return !zero && std::abs(offset) < box_.run_bytes;
+    const int64_t gcd = box_.gcd[d];
+    const int64_t slack = box_.run_bytes - 1;
+    // The rest adds a multiple of gcd: is there one between -slack - offset and slack - offset?
+    if (floor_divide(slack - offset, gcd) * gcd < -slack - offset) return false;
+
+    const int64_t stride = box_.strides[d];
+    const int64_t margin = slack + box_.reach[d + 1];
+    const int64_t most = std::min(box_.steps[d], floor_divide(margin - offset, stride));
+    // A difference and its opposite are one pair of runs: the first step that is not 0 is positive.
+    const int64_t least =
+        zero ? 0 : std::max(-box_.steps[d], -floor_divide(margin + offset, stride));
+    for (int64_t step = least; step <= most && steps_left_ >= 0; ++step) {
+      if (finds(d + 1, offset + step * stride, zero && step == 0)) return true;
+    }
+    return false;
+  }
+
+ private:
+  const Box& box_;
+  int steps_left_ = 10000;
+};
+
+}  // namespace
+
+bool runs_overlap(size_t run_bytes, int dimensions, const size_t* counts,
+                  const ptrdiff_t* strides) {
+  if (dimensions == 0) return false;
+  const Box box = make_box(run_bytes, dimensions, counts, strides);
+  if (box.strides[dimensions - 1] == 0) return true;
+
+  // Nested, as in a part of a larger array: each stride steps over all that is inside of it.
+  int64_t extent = box.run_bytes;
+  int64_t total = box.run_bytes;
+  bool nested = true;
+  for (int d = dimensions - 1; d >= 0; --d) {
+    nested = nested && box.strides[d] >= extent;
+    extent += box.steps[d] * box.strides[d];
+    total *= box.steps[d] + 1;
+  }
+  if (nested) return false;
+  if (total > extent) return true;  // more bytes than places
+  return Search(box).finds(0, 0, true);
+}
+
+}  // namespace mobius::transport
