@@ -108,7 +108,7 @@ typedef struct mob_transfer_args {
 
 /** A transfer that was started. MOB_HANDLE_DONE is one that needs no completion. */
 typedef uint64_t mob_handle_t;
-#define MOB_HANDLE_DONE ((mob_handle_t)0)
+#define MOB_HANDLE_DONE UINT64_C(0)
 
 /**
  * Runs a transfer; blocks until its local completion.
