@@ -136,15 +136,19 @@ mob_status_t wait_until(Predicate done, std::atomic<uint32_t>& bell,
                         Watch* watch = nullptr, Poll poll = {}) {
   if (done()) return MOB_OK;
   Patience patience(policy, watch);
+  bool busy = false;  // found work when about to sleep
   do {
-    const Patience::Step step = patience.next(poll());
+    busy = poll() || busy;
+    const Patience::Step step = patience.next(busy);
+    busy = false;
     if (step == Patience::Step::kGiveUp) return patience.status();
     if (step == Patience::Step::kSleep) {
       const SleeperScope scope(sleepers);
       // Acquire pairs with the release in ring_sleepers(): who sees the new bell sees the change.
       const uint32_t seen = bell.load(std::memory_order_acquire);
       if (done()) return MOB_OK;
-      if (!poll()) patience.sleep(bell, seen);
+      busy = poll();
+      if (!busy) patience.sleep(bell, seen);
     }
   } while (!done());
   return MOB_OK;
