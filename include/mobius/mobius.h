@@ -11,12 +11,17 @@
  * @endcode
  */
 
+#include <mobius/atomic.h>
+#include <mobius/context.h>
+#include <mobius/counter.h>
 #include <mobius/job.h>
 #include <mobius/memory.h>
 #include <mobius/rma.h>
 #include <mobius/status.h>
+#include <mobius/strided.h>
 #include <mobius/team.h>
 #include <mobius/threads.h>
+#include <mobius/transfer.h>
 #include <mobius/types.h>
 
 #endif

@@ -9,8 +9,8 @@
  * The target takes no part in any of them. Remote addresses are addresses in the target's own
  * address space (mob_mem_address()), inside one allocation.
  *
- * - **Local completion.** Every call here blocks until the caller's buffer may be reused (put) or
- *   holds the data (get). Nothing else is kept of it.
+ * - **Local completion.** Every call without "nb" in its name blocks until the caller's buffer may
+ * be reused (put) or holds the data (get). Nothing else is kept of it.
  * - **Remote completion.** A put is complete at the target, visible to every process, when a later
  *   mob_flush() of that target or mob_flush_all() returns.
  * - **Ordering.** Two puts may become visible in any order unless a mob_fence() or a flush stands
@@ -23,6 +23,7 @@
  */
 
 #include <mobius/memory.h>
+#include <mobius/transfer.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -57,17 +58,67 @@ MOB_API mob_status_t mob_put(mob_rank_t rank, void* remote, const void* local, s
 MOB_API mob_status_t mob_get(mob_rank_t rank, const void* remote, void* local, size_t bytes);
 
 /**
- * Waits until every earlier put of the calling thread to one target is complete there.
+ * Starts a put; as mob_put() otherwise.
+ *
+ * @param handle  out: for mob_wait() and its kin (transfer.h); local completion: the buffer may be
+ *                reused
+ * @return as mob_put(); MOB_ERR_ARGUMENT also if `handle` is null
+ *
+ * Does not block, except for flow control. Thread safety: any.
+ */
+MOB_API mob_status_t mob_put_nb(mob_rank_t rank, void* remote, const void* local, size_t bytes,
+                                mob_handle_t* handle);
+/** Starts a get; as mob_put_nb(). Local completion: the buffer holds the data. */
+MOB_API mob_status_t mob_get_nb(mob_rank_t rank, const void* remote, void* local, size_t bytes,
+                                mob_handle_t* handle);
+/** Starts a put that the next flush of the calling thread's context completes; as mob_put_nb(). */
+MOB_API mob_status_t mob_put_nbi(mob_rank_t rank, void* remote, const void* local, size_t bytes);
+/** Starts a get that the next flush of the calling thread's context completes; as mob_get_nb(). */
+MOB_API mob_status_t mob_get_nbi(mob_rank_t rank, const void* remote, void* local, size_t bytes);
+
+/**
+ * Puts bytes, then changes a word of the target that tells it so: who sees the new word sees the
+ * bytes. Wakes who waits for the word there.
+ *
+ * @param rank    the target
+ * @param remote  first byte to write, an address in the target
+ * @param local   first byte to read
+ * @param bytes   how many; 0 only signals
+ * @param signal  the word, an address in the target aligned to 8 bytes, not in what is written
+ * @param value   what it becomes, or what is added to it (atomic)
+ * @param op      which of the two
+ * @return as mob_put()
+ *
+ * Local completion at return. Thread safety: any. Compare OpenSHMEM 1.5 §9.9.
+ */
+MOB_API mob_status_t mob_put_signal(mob_rank_t rank, void* remote, const void* local, size_t bytes,
+                                    uint64_t* signal, uint64_t value, mob_signal_op_t op);
+/** Gets bytes, then changes a word of the target that tells it that they have been read; as
+ *  mob_put_signal(). */
+MOB_API mob_status_t mob_get_signal(mob_rank_t rank, const void* remote, void* local, size_t bytes,
+                                    uint64_t* signal, uint64_t value, mob_signal_op_t op);
+
+/**
+ * Waits until everything that was started earlier in the calling thread's context (context.h) is
+ * complete at one target.
  *
  * @param rank  the target
- * @return MOB_OK, MOB_ERR_STATE, MOB_ERR_RANK
+ * @return MOB_OK, MOB_ERR_STATE, MOB_ERR_RANK, or the first error of an operation without a handle
+ *         that was started in the context since the last flush (MOB_ERR_PEER: its target died)
  *
- * A full memory fence between host-mates. Thread safety: any; covers the calling thread's puts.
+ * A full memory fence between host-mates; may also wait for other targets. Thread safety: any;
+ * covers puts of other threads that happened before.
  */
 MOB_INLINE mob_status_t mob_flush(mob_rank_t rank);
 
-/** As mob_flush(), for every target. @return MOB_OK, MOB_ERR_STATE */
+/** As mob_flush(), for every target. @return as mob_flush() */
 MOB_INLINE mob_status_t mob_flush_all(void);
+
+/** As mob_flush(), for local completion only: buffers may be reused, gets have arrived. */
+MOB_INLINE mob_status_t mob_flush_local(mob_rank_t rank);
+
+/** As mob_flush_local(), for every target. @return as mob_flush() */
+MOB_INLINE mob_status_t mob_flush_local_all(void);
 
 /**
  * Orders: puts of the calling thread before the fence become visible at each target before puts

@@ -4,12 +4,16 @@
 #include <cstring>
 
 #include "api/check.h"
+#include "api/transfer.h"
 #include "engine/targets.h"
+#include "transport/shm/copy.h"
 
 using namespace mobius;  // NOLINT(google-build-using-namespace): this file is the C face of it
 using api::check_live;
 using api::check_not_null;
 using api::check_rank;
+using api::run_transfer;
+using Mode = engine::Transfers::Mode;
 
 namespace {
 
@@ -21,13 +25,15 @@ void* reach(mob_rank_t rank, const void* remote, size_t bytes) {
   return engine::engine().reach(rank, remote, bytes);
 }
 
-// The reason for which a transfer of `bytes` > 0 bytes cannot be done.
-[[gnu::cold]] mob_status_t explain(const char* call, mob_rank_t rank, const void* remote,
-                                   const void* local, size_t bytes) {
-  if (const mob_status_t status = check_rank(call, rank)) return status;
-  if (const mob_status_t status = check_not_null(call, remote, "the remote address")) return status;
-  if (const mob_status_t status = check_not_null(call, local, "the local buffer")) return status;
-  return engine::engine().explain_unreachable(call, rank, remote, bytes);
+mob_transfer_t contiguous(mob_kind_t kind, mob_rank_t rank, const void* remote, const void* local,
+                          size_t bytes) {
+  mob_transfer_t transfer{};
+  transfer.kind = kind;
+  transfer.rank = rank;
+  transfer.remote = const_cast<void*>(remote);
+  transfer.local = const_cast<void*>(local);
+  transfer.bytes = bytes;
+  return transfer;
 }
 
 // Aligned values stay single-copy atomic, whatever path they take.
@@ -35,7 +41,7 @@ template <typename T>
 mob_status_t put_value(const char* call, mob_rank_t rank, void* remote, T value) {
   void* target = reach(rank, remote, sizeof value);
   if (target == nullptr) [[unlikely]] {
-    return explain(call, rank, remote, &value, sizeof value);
+    return run_transfer(call, contiguous(MOB_PUT, rank, remote, &value, sizeof value));
   }
   if (reinterpret_cast<uintptr_t>(target) % sizeof value == 0) [[likely]] {
     __atomic_store_n(static_cast<T*>(target), value, __ATOMIC_RELAXED);
@@ -49,7 +55,7 @@ template <typename T>
 mob_status_t get_value(const char* call, mob_rank_t rank, const void* remote, void* result) {
   const void* target = reach(rank, remote, sizeof(T));
   if (target == nullptr || result == nullptr) [[unlikely]] {
-    return explain(call, rank, remote, result, sizeof(T));
+    return run_transfer(call, contiguous(MOB_GET, rank, remote, result, sizeof(T)));
   }
   T value;
   if (reinterpret_cast<uintptr_t>(target) % sizeof value == 0) [[likely]] {
@@ -71,9 +77,9 @@ mob_status_t mob_put(mob_rank_t rank, void* remote, const void* local, size_t by
     target = reach(rank, remote, bytes);
   }
   if (target == nullptr || local == nullptr) [[unlikely]] {
-    return bytes == 0 ? MOB_OK : explain("mob_put", rank, remote, local, bytes);
+    return run_transfer("mob_put", contiguous(MOB_PUT, rank, remote, local, bytes));
   }
-  std::memcpy(target, local, bytes);
+  transport::copy(target, local, bytes);
   return MOB_OK;
 }
 
@@ -84,10 +90,58 @@ mob_status_t mob_get(mob_rank_t rank, const void* remote, void* local, size_t by
     target = reach(rank, remote, bytes);
   }
   if (target == nullptr || local == nullptr) [[unlikely]] {
-    return bytes == 0 ? MOB_OK : explain("mob_get", rank, remote, local, bytes);
+    return run_transfer("mob_get", contiguous(MOB_GET, rank, remote, local, bytes));
   }
-  std::memcpy(local, target, bytes);
+  transport::copy(local, target, bytes);
   return MOB_OK;
+}
+
+mob_status_t mob_put_nb(mob_rank_t rank, void* remote, const void* local, size_t bytes,
+                        mob_handle_t* handle) {
+  if (const mob_status_t status = check_not_null("mob_put_nb", handle, "the handle")) return status;
+  return run_transfer("mob_put_nb", contiguous(MOB_PUT, rank, remote, local, bytes), Mode::kHandle,
+                      handle);
+}
+
+mob_status_t mob_get_nb(mob_rank_t rank, const void* remote, void* local, size_t bytes,
+                        mob_handle_t* handle) {
+  if (const mob_status_t status = check_not_null("mob_get_nb", handle, "the handle")) return status;
+  return run_transfer("mob_get_nb", contiguous(MOB_GET, rank, remote, local, bytes), Mode::kHandle,
+                      handle);
+}
+
+mob_status_t mob_put_nbi(mob_rank_t rank, void* remote, const void* local, size_t bytes) {
+  return run_transfer("mob_put_nbi", contiguous(MOB_PUT, rank, remote, local, bytes),
+                      Mode::kImplicit);
+}
+
+mob_status_t mob_get_nbi(mob_rank_t rank, const void* remote, void* local, size_t bytes) {
+  return run_transfer("mob_get_nbi", contiguous(MOB_GET, rank, remote, local, bytes),
+                      Mode::kImplicit);
+}
+
+mob_status_t mob_put_signal(mob_rank_t rank, void* remote, const void* local, size_t bytes,
+                            uint64_t* signal, uint64_t value, mob_signal_op_t op) {
+  if (const mob_status_t status = check_not_null("mob_put_signal", signal, "the signal word")) {
+    return status;
+  }
+  mob_transfer_t transfer = contiguous(MOB_PUT, rank, remote, local, bytes);
+  transfer.signal = signal;
+  transfer.signal_value = value;
+  transfer.signal_op = op;
+  return run_transfer("mob_put_signal", transfer);
+}
+
+mob_status_t mob_get_signal(mob_rank_t rank, const void* remote, void* local, size_t bytes,
+                            uint64_t* signal, uint64_t value, mob_signal_op_t op) {
+  if (const mob_status_t status = check_not_null("mob_get_signal", signal, "the signal word")) {
+    return status;
+  }
+  mob_transfer_t transfer = contiguous(MOB_GET, rank, remote, local, bytes);
+  transfer.signal = signal;
+  transfer.signal_value = value;
+  transfer.signal_op = op;
+  return run_transfer("mob_get_signal", transfer);
 }
 
 mob_status_t mob_put_value_(mob_rank_t rank, void* remote, uint64_t value, unsigned log2_bytes) {
@@ -116,7 +170,14 @@ mob_status_t mob_get_value_(mob_rank_t rank, const void* remote, void* value, un
   }
 }
 
-mob_status_t mob_flush_error_(mob_rank_t rank) { return api::rank_error("mob_flush", rank); }
+mob_status_t mob_flush_out_of_line_(mob_rank_t rank, int remote) {
+  const char* call = remote != 0 ? "mob_flush" : "mob_flush_local";
+  if (const mob_status_t status = check_rank(call, rank)) return status;
+  return api::without_exceptions(
+      call, [&] { return engine::engine().completion().flush(call, remote != 0); });
+}
+
+mob_status_t mob_fence_error_() { return api::state_error("mob_fence"); }
 
 mob_status_t mob_barrier() {
   if (const mob_status_t status = check_live("mob_barrier")) return status;

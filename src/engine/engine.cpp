@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <mutex>
-#include <optional>
 #include <utility>
 #include <vector>
 
@@ -13,6 +12,7 @@
 #include "os/memfd.h"
 
 int32_t mob_size_ = 0;
+int32_t mob_idle_size_ = 0;
 
 namespace mobius::engine {
 namespace {
@@ -20,12 +20,12 @@ namespace {
 using base::fail;
 
 // The rank that this process is, or, in a thread that took a seat, the rank that the thread is.
-std::optional<Engine> process_engine;
+std::unique_ptr<Engine> process_engine;
 std::atomic<State> process_state = State::kBefore;
 
 struct ThreadRank {
   const ThreadSeat* seat = nullptr;
-  std::optional<Engine> engine;
+  std::unique_ptr<Engine> engine;
   State state = State::kBefore;
 };
 thread_local ThreadRank thread_rank;
@@ -35,6 +35,11 @@ thread_local ThreadRank thread_rank;
 // Ranks of this process that are live, and the lock that guards mob_size_'s changes.
 std::mutex live_mutex;
 int live_ranks = 0;
+
+void set_size(mob_rank_t size) {
+  __atomic_store_n(&mob_size_, size, __ATOMIC_RELAXED);
+  __atomic_store_n(&mob_idle_size_, size, __ATOMIC_RELAXED);
+}
 
 // Small numbers for threads, used again when a thread ends.
 class ThreadNumber {
@@ -213,8 +218,9 @@ void take_seat(const ThreadSeat* seat) {
 void enter(Engine* engine) { current = engine; }
 
 mob_status_t engine_start() {
-  std::optional<Engine>& place = thread_rank.seat != nullptr ? thread_rank.engine : process_engine;
-  place.emplace();
+  std::unique_ptr<Engine>& place =
+      thread_rank.seat != nullptr ? thread_rank.engine : process_engine;
+  place = std::make_unique<Engine>();
   if (const mob_status_t status = place->start(environ, thread_rank.seat)) {
     place.reset();
     return status;
@@ -222,10 +228,10 @@ mob_status_t engine_start() {
   {
     const std::lock_guard lock(live_mutex);
     ++live_ranks;
-    __atomic_store_n(&mob_size_, place->size(), __ATOMIC_RELAXED);
+    set_size(place->size());
   }
   if (thread_rank.seat != nullptr) {
-    current = &*place;
+    current = place.get();
     thread_rank.state = State::kLive;
   } else {
     process_state.store(State::kLive, std::memory_order_relaxed);
@@ -237,7 +243,7 @@ void engine_stop() {
   Engine& stopping = engine();
   {
     const std::lock_guard lock(live_mutex);
-    if (--live_ranks == 0) __atomic_store_n(&mob_size_, 0, __ATOMIC_RELAXED);
+    if (--live_ranks == 0) set_size(0);
   }
   stopping.stop();
   current = nullptr;

@@ -10,11 +10,14 @@
 #include <memory>
 
 #include "engine/chunk_table.h"
+#include "engine/completion.h"
+#include "engine/counters.h"
 #include "engine/host_memory.h"
 #include "engine/memory.h"
 #include "engine/targets.h"
 #include "engine/team.h"
 #include "engine/teams.h"
+#include "engine/transfers.h"
 #include "engine/window.h"
 #include "job/job.h"
 #include "job/liveness.h"
@@ -33,7 +36,8 @@ struct ThreadSeat {
 
 class Engine {
  public:
-  Engine() : teams_(*this), memory_(*this) {}
+  Engine()
+      : teams_(*this), memory_(*this), counters_(*this), completion_(*this), transfers_(*this) {}
 
   // Collective over the job. After an error the object is as before. `seat` is null in a rank that
   // is a process.
@@ -48,6 +52,9 @@ class Engine {
   Window& window() { return *window_; }
   ChunkTable& chunks() { return chunks_; }
   Memory& memory() { return memory_; }
+  Counters& counters() { return counters_; }
+  Completion& completion() { return completion_; }
+  Transfers& transfers() { return transfers_; }
   Teams& teams() { return teams_; }
   Team& world() { return teams_.world(); }
   ProcessBlock& process(mob_rank_t host_index) { return host_memory_.process(host_index); }
@@ -148,6 +155,9 @@ class Engine {
   ChunkTable chunks_;
   Teams teams_;
   Memory memory_;
+  Counters counters_;
+  Completion completion_;
+  Transfers transfers_;
 };
 
 enum class State : int { kBefore, kLive, kAfter };

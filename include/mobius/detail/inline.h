@@ -36,13 +36,15 @@ typedef struct mob_target_ {
 } __attribute__((aligned(64))) mob_target_t_;
 
 extern MOB_API mob_target_t_* const mob_targets_; /* 1 << MOB_RANK_INDEX_BITS_ entries */
-extern MOB_API int32_t mob_size_; /* processes in the job, 0 outside init … finalize */
+extern MOB_API int32_t mob_size_;      /* processes in the job, 0 outside init … finalize */
+extern MOB_API int32_t mob_idle_size_; /* the same while no transfer is under way, else 0 */
 
 MOB_API mob_status_t mob_put_value_(mob_rank_t rank, void* remote, uint64_t value,
                                     unsigned log2_bytes);
 MOB_API mob_status_t mob_get_value_(mob_rank_t rank, const void* remote, void* value,
                                     unsigned log2_bytes);
-MOB_API mob_status_t mob_flush_error_(mob_rank_t rank);
+MOB_API mob_status_t mob_flush_out_of_line_(mob_rank_t rank, int remote);
+MOB_API mob_status_t mob_fence_error_(void);
 
 #ifdef __SANITIZE_THREAD__ /* the race described above, in words that ThreadSanitizer accepts */
 #define MOB_ENTRY_LOAD_(field) __atomic_load_n(&(field), __ATOMIC_RELAXED)
@@ -90,15 +92,26 @@ MOB_DEFINE_VALUE_TRANSFER_(1, uint8_t, 0)
 #undef MOB_DEFINE_VALUE_TRANSFER_
 
 MOB_INLINE mob_status_t mob_flush(mob_rank_t rank) {
-  if (MOB_UNLIKELY((uint32_t)rank >= (uint32_t)mob_size_)) return mob_flush_error_(rank);
+  if (MOB_UNLIKELY((uint32_t)rank >= (uint32_t)MOB_ENTRY_LOAD_(mob_idle_size_))) {
+    return mob_flush_out_of_line_(rank, 1);
+  }
   __atomic_thread_fence(__ATOMIC_SEQ_CST);
   return MOB_OK;
 }
 
 MOB_INLINE mob_status_t mob_flush_all(void) { return mob_flush(0); }
 
+MOB_INLINE mob_status_t mob_flush_local(mob_rank_t rank) {
+  if (MOB_UNLIKELY((uint32_t)rank >= (uint32_t)MOB_ENTRY_LOAD_(mob_idle_size_))) {
+    return mob_flush_out_of_line_(rank, 0);
+  }
+  return MOB_OK;
+}
+
+MOB_INLINE mob_status_t mob_flush_local_all(void) { return mob_flush_local(0); }
+
 MOB_INLINE mob_status_t mob_fence(void) {
-  if (MOB_UNLIKELY(mob_size_ == 0)) return mob_flush_error_(0);
+  if (MOB_UNLIKELY(mob_size_ == 0)) return mob_fence_error_();
   __atomic_thread_fence(__ATOMIC_RELEASE);
   return MOB_OK;
 }

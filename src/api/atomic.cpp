@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <mobius/atomic.h>
+
+#include <cstring>
+
+#include "api/check.h"
+#include "api/transfer.h"
+
+using namespace mobius;  // NOLINT(google-build-using-namespace): this file is the C face of it
+using api::run_transfer;
+using base::fail;
+
+namespace {
+
+mob_transfer_t array(mob_kind_t kind, mob_rank_t rank, void* remote, const void* local,
+                     size_t count, mob_type_t type, mob_op_t op) {
+  mob_transfer_t transfer{};
+  transfer.kind = kind;
+  transfer.rank = rank;
+  transfer.remote = remote;
+  transfer.local = const_cast<void*>(local);
+  // Overflow: more than any target has, which is what the error says.
+  if (__builtin_mul_overflow(count, mob_type_bytes(type), &transfer.bytes)) {
+    transfer.bytes = SIZE_MAX - SIZE_MAX % 16;
+  }
+  transfer.type = type;
+  transfer.op = op;
+  return transfer;
+}
+
+struct RmwNames {
+  const char* of8;
+  const char* of4;
+};
+
+constexpr RmwNames kNames[] = {
+    {"mob_fetch_add8", "mob_fetch_add4"}, {"mob_fetch_and8", "mob_fetch_and4"},
+    {"mob_fetch_or8", "mob_fetch_or4"},   {"mob_fetch_xor8", "mob_fetch_xor4"},
+    {"mob_swap8", "mob_swap4"},           {"mob_compare_swap8", "mob_compare_swap4"}};
+
+template <typename T>
+T apply(mob_rmw_t_ what, T* word, T value, T expected) {
+  switch (what) {
+    case MOB_RMW_ADD_:
+      return __atomic_fetch_add(word, value, __ATOMIC_SEQ_CST);
+    case MOB_RMW_AND_:
+      return __atomic_fetch_and(word, value, __ATOMIC_SEQ_CST);
+    case MOB_RMW_OR_:
+      return __atomic_fetch_or(word, value, __ATOMIC_SEQ_CST);
+    case MOB_RMW_XOR_:
+      return __atomic_fetch_xor(word, value, __ATOMIC_SEQ_CST);
+    case MOB_RMW_SWAP_:
+      return __atomic_exchange_n(word, value, __ATOMIC_SEQ_CST);
+    case MOB_RMW_COMPARE_SWAP_:
+      break;
+  }
+  __atomic_compare_exchange_n(word, &expected, value, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+  return expected;
+}
+
+template <typename T>
+mob_status_t rmw(const char* call, mob_rmw_t_ what, mob_rank_t rank, void* remote, uint64_t value,
+                 uint64_t expected, void* old) {
+  if (const mob_status_t status = api::check_rank(call, rank)) return status;
+  if (const mob_status_t status = api::check_not_null(call, old, "the result")) return status;
+  if (reinterpret_cast<uintptr_t>(remote) % sizeof(T) != 0) {
+    return fail(MOB_ERR_ARGUMENT, "%s: the word at %p is not aligned to its %zu bytes", call,
+                remote, sizeof(T));
+  }
+  void* word = engine::engine().reach(rank, remote, sizeof(T));
+  if (word == nullptr) return engine::engine().explain_unreachable(call, rank, remote, sizeof(T));
+  const T held =
+      apply(what, static_cast<T*>(word), static_cast<T>(value), static_cast<T>(expected));
+  std::memcpy(old, &held, sizeof held);
+  return MOB_OK;
+}
+
+}  // namespace
+
+mob_status_t mob_rmw_out_of_line_(mob_rmw_t_ what, mob_rank_t rank, void* remote, uint64_t value,
+                                  uint64_t expected, void* old, unsigned log2_bytes) {
+  const RmwNames& names = kNames[what];
+  return log2_bytes == 3 ? rmw<uint64_t>(names.of8, what, rank, remote, value, expected, old)
+                         : rmw<uint32_t>(names.of4, what, rank, remote, value, expected, old);
+}
+
+mob_status_t mob_fetch_op(mob_rank_t rank, void* remote, mob_type_t type, mob_op_t op,
+                          const void* operand, void* old) {
+  // An address that is never read, where the operation has no operand.
+  const void* local = op == MOB_NO_OP && operand == nullptr ? old : operand;
+  mob_transfer_t transfer = array(MOB_FETCH_ACCUMULATE, rank, remote, local, 1, type, op);
+  transfer.fetched = old;
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  const mob_status_t status = run_transfer("mob_fetch_op", transfer);
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  return status;
+}
+
+mob_status_t mob_accumulate(mob_rank_t rank, void* remote, const void* local, size_t count,
+                            mob_type_t type, mob_op_t op) {
+  return run_transfer("mob_accumulate",
+                      array(MOB_ACCUMULATE, rank, remote, local, count, type, op));
+}
+
+mob_status_t mob_accumulate_scaled(mob_rank_t rank, void* remote, const void* local, size_t count,
+                                   mob_type_t type, const void* scale) {
+  if (const mob_status_t status =
+          api::check_not_null("mob_accumulate_scaled", scale, "the scale")) {
+    return status;
+  }
+  mob_transfer_t transfer = array(MOB_ACCUMULATE, rank, remote, local, count, type, MOB_SUM);
+  transfer.scale = scale;
+  return run_transfer("mob_accumulate_scaled", transfer);
+}
+
+mob_status_t mob_fetch_accumulate(mob_rank_t rank, void* remote, const void* local, void* old,
+                                  size_t count, mob_type_t type, mob_op_t op) {
+  mob_transfer_t transfer = array(MOB_FETCH_ACCUMULATE, rank, remote, local, count, type, op);
+  transfer.fetched = old;
+  return run_transfer("mob_fetch_accumulate", transfer);
+}

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "engine/completion.h"
+
+#include <mobius/rma.h>
+
+#include <cstring>
+
+#include "base/status.h"
+#include "engine/engine.h"
+#include "engine/host_watch.h"
+
+namespace mobius::engine {
+namespace {
+
+using base::fail;
+
+thread_local uint64_t context_in_use = 0;
+
+// What keeps flushes of this process from being a fence alone: transfers under way, and errors that
+// nobody has taken yet.
+std::mutex unfinished_mutex;
+uint32_t unfinished = 0;
+
+void add_unfinished(int change) {
+  const std::lock_guard lock(unfinished_mutex);
+  unfinished += static_cast<uint32_t>(change);
+  __atomic_store_n(&mob_idle_size_, unfinished == 0 ? mob_size_ : 0, __ATOMIC_RELAXED);
+}
+
+}  // namespace
+
+bool KeptError::keep(mob_status_t status) {
+  const std::lock_guard lock(mutex_);
+  if (status == MOB_OK || status_ != MOB_OK) return false;
+  status_ = status;
+  std::strncpy(text_, mob_last_error(), sizeof text_ - 1);
+  return true;
+}
+
+mob_status_t KeptError::take() {
+  const std::lock_guard lock(mutex_);
+  if (status_ == MOB_OK) return MOB_OK;
+  const mob_status_t status = fail(status_, "%s", text_);
+  status_ = MOB_OK;
+  return status;
+}
+
+uint64_t Completion::current_context() { return context_in_use; }
+
+// A context that another thread freed is the default.
+std::shared_ptr<Context> Completion::context_of(uint64_t handle) const {
+  if (handle == 0) return default_context_;
+  const std::shared_ptr<Context>* found = contexts_.find(handle);
+  return found != nullptr ? *found : default_context_;
+}
+
+mob_status_t Completion::create_context(uint64_t* handle) {
+  *handle = contexts_.add(std::make_unique<std::shared_ptr<Context>>(std::make_shared<Context>()));
+  if (*handle != 0) return MOB_OK;
+  return fail(MOB_ERR_MEMORY, "mob_context_create: there are too many contexts");
+}
+
+mob_status_t Completion::free_context(uint64_t handle) {
+  const std::unique_ptr<std::shared_ptr<Context>> context = contexts_.remove(handle);
+  if (context == nullptr) {
+    return fail(MOB_ERR_HANDLE,
+                "mob_context_free: not a live context (freed before, or never "
+                "made)");
+  }
+  if (context_in_use == handle) context_in_use = 0;
+  return flush_context("mob_context_free", **context, true);
+}
+
+mob_status_t Completion::use_context(uint64_t handle) {
+  if (handle != 0 && contexts_.find(handle) == nullptr) {
+    return fail(MOB_ERR_HANDLE,
+                "mob_context_use: not a live context (freed before, or never "
+                "made)");
+  }
+  context_in_use = handle;
+  return MOB_OK;
+}
+
+Pending* Completion::start(const mob_transfer_t& transfer, uint64_t* handle) {
+  auto pending = std::make_unique<Pending>();
+  pending->target = transfer.rank;
+  pending->context = context_of(context_in_use);
+  pending->origin_counter = transfer.origin_counter;
+  pending->completion_counter = transfer.completion_counter;
+  pending->has_handle = handle != nullptr;
+  if (handle != nullptr) {
+    pending->users.store(2, std::memory_order_relaxed);
+    *handle = handles_.add(std::make_unique<Handle>(pending.get()));
+    if (*handle == 0) {
+      fail(MOB_ERR_MEMORY, "too many transfers were started and not waited for");
+      return nullptr;
+    }
+  }
+  pending->context->local_pending.fetch_add(1, std::memory_order_relaxed);
+  pending->context->remote_pending.fetch_add(1, std::memory_order_relaxed);
+  add_unfinished(1);
+  return pending.release();
+}
+
+void Completion::fail_pending(Pending& pending, mob_status_t status) {
+  if (pending.has_handle) {
+    pending.error.keep(status);
+  } else if (pending.context->error.keep(status)) {
+    add_unfinished(1);  // until a flush has come to take it
+  }
+}
+
+void Completion::complete_locally(Pending& pending, mob_status_t status) {
+  fail_pending(pending, status);
+  // Release, here and below, pairs with the acquire of who waits: data and error come before.
+  pending.locally_complete.store(true, std::memory_order_release);
+  pending.context->local_pending.fetch_sub(1, std::memory_order_release);
+  if (status == MOB_OK && pending.origin_counter != nullptr) {
+    engine_.counters().count(engine_.rank(), *pending.origin_counter);
+  }
+  engine_.ring(engine_.rank());
+}
+
+void Completion::complete_remotely(Pending& pending, mob_status_t status) {
+  fail_pending(pending, status);
+  pending.context->remote_pending.fetch_sub(1, std::memory_order_release);
+  add_unfinished(-1);
+  if (status == MOB_OK && pending.completion_counter != nullptr) {
+    engine_.counters().count(engine_.rank(), *pending.completion_counter);
+  }
+  release(pending);
+  engine_.ring(engine_.rank());
+}
+
+void Completion::release(Pending& pending) {
+  if (pending.users.fetch_sub(1, std::memory_order_acq_rel) == 1) delete &pending;
+}
+
+mob_status_t Completion::collect(uint64_t handle, Pending& pending) {
+  handles_.remove(handle);
+  const mob_status_t status = pending.error.take();
+  release(pending);
+  return status;
+}
+
+mob_status_t Completion::test(const char* call, uint64_t handle, bool* done) {
+  const Handle* found = handles_.find(handle);
+  if (found == nullptr) {
+    return fail(MOB_ERR_HANDLE, "%s: not a transfer that was started, or it was completed before",
+                call);
+  }
+  Pending& pending = **found;
+  *done = pending.locally_complete.load(std::memory_order_acquire);
+  return *done ? collect(handle, pending) : MOB_OK;
+}
+
+mob_status_t Completion::wait(const char* call, uint64_t handle) {
+  const Handle* found = handles_.find(handle);
+  if (found == nullptr) {
+    return fail(MOB_ERR_HANDLE, "%s: not a transfer that was started, or it was completed before",
+                call);
+  }
+  Pending& pending = **found;
+  PeerWatch watch(engine_, call, pending.target);
+  const mob_status_t status = engine_.wait_until(
+      [&] { return pending.locally_complete.load(std::memory_order_acquire); }, &watch);
+  return status != MOB_OK ? status : collect(handle, pending);
+}
+
+mob_status_t Completion::flush(const char* call, bool remote) {
+  const std::shared_ptr<Context> context = context_of(context_in_use);
+  return flush_context(call, *context, remote);
+}
+
+mob_status_t Completion::flush_context(const char* call, Context& context, bool remote) {
+  const std::atomic<uint64_t>& pending = remote ? context.remote_pending : context.local_pending;
+  HostWatch watch(engine_, call);
+  const mob_status_t status =
+      engine_.wait_until([&] { return pending.load(std::memory_order_acquire) == 0; }, &watch);
+  std::atomic_thread_fence(std::memory_order_seq_cst);  // as every flush
+  if (status != MOB_OK) return status;
+  const mob_status_t failed = context.error.take();
+  if (failed != MOB_OK) add_unfinished(-1);
+  return failed;
+}
+
+}  // namespace mobius::engine

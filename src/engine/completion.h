@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+// Transfers that are not complete when the call that started them returns: their handles, and the
+// contexts that collect them. Between processes that share memory most transfers complete at once
+// and nothing here is touched.
+
+#include <mobius/transfer.h>
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+
+#include "engine/registry.h"
+
+namespace mobius::engine {
+
+class Engine;
+
+// The first error of something asynchronous, kept until somebody asks.
+class KeptError {
+ public:
+  // Keeps mob_last_error() of the calling thread if `status` is an error and the first; whether it
+  // did.
+  bool keep(mob_status_t status);
+  // Gives it to the calling thread, as if it had failed there, and forgets it.
+  mob_status_t take();
+
+ private:
+  std::mutex mutex_;
+  mob_status_t status_ = MOB_OK;
+  char text_[512] = {};
+};
+
+// What a flush waits for.
+struct Context {
+  std::atomic<uint64_t> local_pending = 0;   // transfers that are not locally complete
+  std::atomic<uint64_t> remote_pending = 0;  // … and not complete at the target
+  KeptError error;                           // of transfers without a handle
+};
+
+// One transfer that is under way. Lives until both its carrier and its handle are done with it.
+struct Pending {
+  mob_rank_t target = 0;
+  std::shared_ptr<Context> context;
+  mob_counter_t origin_counter = nullptr;
+  mob_counter_t completion_counter = nullptr;
+  bool has_handle = false;
+  KeptError error;  // if it has a handle
+  std::atomic<bool> locally_complete = false;
+  std::atomic<int> users = 1;
+};
+
+class Completion {
+ public:
+  explicit Completion(Engine& engine) : engine_(engine) {}
+
+  mob_status_t create_context(uint64_t* handle);
+  mob_status_t free_context(uint64_t handle);
+  mob_status_t use_context(uint64_t handle);  // 0: the default
+  static uint64_t current_context();
+
+  // A transfer that the calling thread starts and somebody else will complete. With `handle` not
+  // null, the caller gets one. The carrier reports each of the two completions once, local first;
+  // the object may be gone after the second. `status` is MOB_OK or an error whose text is
+  // mob_last_error() of the reporting thread; after an error both are still reported.
+  Pending* start(const mob_transfer_t& transfer, uint64_t* handle);
+  void complete_locally(Pending& pending, mob_status_t status);
+  void complete_remotely(Pending& pending, mob_status_t status);
+
+  // For a live handle or not: MOB_ERR_HANDLE. `*done` handles are freed.
+  mob_status_t test(const char* call, uint64_t handle, bool* done);
+  mob_status_t wait(const char* call, uint64_t handle);
+
+  // Waits for everything pending in the calling thread's context, up to local or remote completion,
+  // and returns what went wrong with it.
+  mob_status_t flush(const char* call, bool remote);
+
+ private:
+  using Handle = Pending*;
+
+  std::shared_ptr<Context> context_of(uint64_t handle) const;
+  static void fail_pending(Pending& pending, mob_status_t status);
+  void release(Pending& pending);
+  mob_status_t flush_context(const char* call, Context& context, bool remote);
+  mob_status_t collect(uint64_t handle, Pending& pending);
+
+  Engine& engine_;
+  std::shared_ptr<Context> default_context_ = std::make_shared<Context>();
+  Registry<std::shared_ptr<Context>> contexts_;
+  Registry<Handle> handles_;
+};
+
+}  // namespace mobius::engine

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "engine/counters.h"
+
+#include "base/status.h"
+#include "engine/engine.h"
+#include "engine/host_watch.h"
+
+namespace mobius::engine {
+
+using base::fail;
+
+// Counters come in pages; memory that was once made for them is kept for the next ones.
+mob_status_t Counters::grow() {
+  constexpr size_t kBytes = 4096;
+  uint64_t first = 0;
+  if (const mob_status_t status = engine_.chunks().claim(1, &first)) return status;
+  const uint64_t offset = first << kChunkShift;
+  mob_status_t status = engine_.reserve_memory(offset, kBytes);
+  if (status == MOB_OK) status = engine_.window().allow(offset, 1);
+  if (status != MOB_OK) {
+    engine_.chunks().release(first, 1);
+    return status;
+  }
+  engine_.chunks().set_part(first, {offset, kBytes, engine_.host().index()});
+  auto* counters = static_cast<mob_counter*>(engine_.local_address(offset));
+  for (size_t i = kBytes / sizeof(mob_counter); i-- > 0;) free_.push_back(&counters[i]);
+  return MOB_OK;
+}
+
+mob_status_t Counters::create(mob_counter_t* counter) {
+  const std::lock_guard lock(mutex_);
+  if (free_.empty()) {
+    if (const mob_status_t status = grow()) return status;
+  }
+  mob_counter* made = free_.back();
+  free_.pop_back();
+  made->value.store(0, std::memory_order_relaxed);
+  // Release: who finds it live finds it 0.
+  made->live.store(kLive, std::memory_order_release);
+  *counter = made;
+  return MOB_OK;
+}
+
+mob_status_t Counters::free(const char* call, mob_counter_t counter) {
+  mob_counter* found = find(call, engine_.rank(), counter);
+  if (found == nullptr) return MOB_ERR_HANDLE;
+  uint64_t live = kLive;
+  if (!found->live.compare_exchange_strong(live, 0, std::memory_order_relaxed)) {
+    return fail(MOB_ERR_HANDLE, "%s: the counter at %p was freed before", call,
+                static_cast<void*>(counter));
+  }
+  const std::lock_guard lock(mutex_);
+  free_.push_back(found);
+  return MOB_OK;
+}
+
+mob_counter* Counters::find(const char* call, mob_rank_t owner, mob_counter_t counter) {
+  const bool aligned = reinterpret_cast<uintptr_t>(counter) % alignof(mob_counter) == 0;
+  void* place = aligned ? engine_.reach(owner, counter, sizeof(mob_counter)) : nullptr;
+  auto* found = static_cast<mob_counter*>(place);
+  if (found != nullptr && found->live.load(std::memory_order_acquire) == kLive) return found;
+  fail(MOB_ERR_HANDLE, "%s: %p is not a live counter of rank %d", call, static_cast<void*>(counter),
+       owner);
+  return nullptr;
+}
+
+void Counters::count(mob_rank_t owner, mob_counter& counter, uint64_t amount) {
+  // Pairs with the acquire in wait() and mob_counter_get(). Sequentially consistent: also the fence
+  // in front of the look at sleepers.
+  counter.value.fetch_add(amount, std::memory_order_seq_cst);
+  engine_.ring_after_fence(owner);
+}
+
+mob_status_t Counters::wait(mob_counter& counter, uint64_t value, uint64_t* left) {
+  uint64_t held = 0;
+  const auto take = [&] {
+    held = counter.value.load(std::memory_order_acquire);
+    while (held >= value) {
+      if (counter.value.compare_exchange_weak(held, held - value, std::memory_order_acquire,
+                                              std::memory_order_acquire)) {
+        return true;
+      }
+    }
+    return false;
+  };
+  if (!take()) {
+    HostWatch watch(engine_, "mob_counter_wait");
+    if (const mob_status_t status = engine_.wait_until(take, &watch)) return status;
+  }
+  if (left != nullptr) *left = held - value;
+  return MOB_OK;
+}
+
+}  // namespace mobius::engine

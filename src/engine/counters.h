@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+// Completion counters (include/mobius/counter.h): words in memory of their owner that host-mates
+// reach. A counter is named by its address in its owner.
+
+#include <mobius/counter.h>
+
+#include <atomic>
+#include <cstdint>
+#include <mutex>
+#include <vector>
+
+struct alignas(64) mob_counter {
+  std::atomic<uint64_t> value;
+  std::atomic<uint64_t> live;  // kLive while it is one
+};
+
+namespace mobius::engine {
+
+class Engine;
+
+class Counters {
+ public:
+  explicit Counters(Engine& engine) : engine_(engine) {}
+
+  // Made and freed by their owner. Any thread.
+  mob_status_t create(mob_counter_t* counter);
+  mob_status_t free(const char* call, mob_counter_t counter);
+
+  // The counter of a process by its address there, reachable here; null (with the error recorded
+  // for `call`) if it is not one.
+  mob_counter* find(const char* call, mob_rank_t owner, mob_counter_t counter);
+
+  // Counts: what this thread wrote before is visible to who sees the count. Wakes who waits.
+  void count(mob_rank_t owner, mob_counter& counter, uint64_t amount = 1);
+
+  // Waits for `value` and takes it off; `*left` is the rest.
+  mob_status_t wait(mob_counter& counter, uint64_t value, uint64_t* left);
+
+ private:
+  static constexpr uint64_t kLive = 0x7265746e756f434d;  // "MCounter"
+
+  mob_status_t grow();
+
+  Engine& engine_;
+  std::mutex mutex_;  // guards free_
+  std::vector<mob_counter*> free_;
+};
+
+}  // namespace mobius::engine

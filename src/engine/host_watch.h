@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include "base/status.h"
+#include "engine/engine.h"
+#include "os/waiter.h"
+
+namespace mobius::engine {
+
+// Ends a wait for nobody in particular when any host-mate has died: it may have been the one.
+class HostWatch final : public os::Watch {
+ public:
+  HostWatch(Engine& engine, const char* call) : engine_(engine), call_(call) {}
+
+  mob_status_t look() override {
+    for (mob_rank_t rank = 0; rank < engine_.size(); ++rank) {
+      if (engine_.liveness().is_dead(Engine::host_index(rank))) {
+        return base::fail(MOB_ERR_PEER, "%s: rank %d died; what is waited for may never come",
+                          call_, rank);
+      }
+    }
+    return MOB_OK;
+  }
+
+ private:
+  Engine& engine_;
+  const char* call_;
+};
+
+// Ends a wait for one process when that one has died.
+class PeerWatch final : public os::Watch {
+ public:
+  PeerWatch(Engine& engine, const char* call, mob_rank_t rank)
+      : engine_(engine), call_(call), rank_(rank) {}
+
+  mob_status_t look() override {
+    if (!engine_.liveness().is_dead(Engine::host_index(rank_))) return MOB_OK;
+    return base::fail(MOB_ERR_PEER, "%s: rank %d died", call_, rank_);
+  }
+
+ private:
+  Engine& engine_;
+  const char* call_;
+  const mob_rank_t rank_;
+};
+
+}  // namespace mobius::engine
