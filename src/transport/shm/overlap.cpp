@@ -12,19 +12,16 @@ namespace {
 constexpr int kDimensionsMax = 7;
 
 // A box with its strides made positive, which mirrors it but keeps what overlaps, in descending
-// order. `gcd[d]` and `reach[d]` are of the dimensions from d on: any sum of steps along them is a
-// multiple of the one and at most the other.
+// order.
 struct Box {
-  int64_t run_bytes = 0;
-  int dimensions = 0;
-  int64_t steps[kDimensionsMax] = {};  // counts less one
-  int64_t strides[kDimensionsMax] = {};
-  int64_t gcd[kDimensionsMax + 1] = {};
-  int64_t reach[kDimensionsMax + 1] = {};
+  int64_t run_bytes;
+  int dimensions;
+  int64_t steps[kDimensionsMax];  // counts less one
+  int64_t strides[kDimensionsMax];
 };
 
 Box make_box(size_t run_bytes, int dimensions, const size_t* counts, const ptrdiff_t* strides) {
-  Box box;
+  Box box;  // NOLINT: as many dimensions are filled as there are
   box.run_bytes = static_cast<int64_t>(run_bytes);
   box.dimensions = dimensions;
   for (int d = 0; d < dimensions; ++d) {
@@ -38,10 +35,6 @@ Box make_box(size_t run_bytes, int dimensions, const size_t* counts, const ptrdi
     box.strides[place] = stride;
     box.steps[place] = steps;
   }
-  for (int d = dimensions - 1; d >= 0; --d) {
-    box.gcd[d] = std::gcd(box.gcd[d + 1], box.strides[d]);
-    box.reach[d] = box.reach[d + 1] + box.steps[d] * box.strides[d];
-  }
   return box;
 }
 
@@ -50,19 +43,24 @@ int64_t floor_divide(int64_t a, int64_t b) { return a / b - (a % b < 0 ? 1 : 0);
 // Looks for a difference between two runs, other than none, that is shorter than a run.
 class Search {
  public:
-  explicit Search(const Box& box) : box_(box) {}
+  explicit Search(const Box& box) : box_(box) {
+    for (int d = box.dimensions - 1; d >= 0; --d) {
+      gcd_[d] = std::gcd(gcd_[d + 1], box.strides[d]);
+      reach_[d] = reach_[d + 1] + box.steps[d] * box.strides[d];
+    }
+  }
 
   // `offset` is what the dimensions before `d` contribute; `zero`: nothing, by steps of none.
   bool finds(int d, int64_t offset, bool zero) {
     if (--steps_left_ < 0) return false;
     if (d == box_.dimensions) return !zero && std::abs(offset) < box_.run_bytes;
-    const int64_t gcd = box_.gcd[d];
+    const int64_t gcd = gcd_[d];
     const int64_t slack = box_.run_bytes - 1;
     // The rest adds a multiple of gcd: is there one between -slack - offset and slack - offset?
     if (floor_divide(slack - offset, gcd) * gcd < -slack - offset) return false;
 
     const int64_t stride = box_.strides[d];
-    const int64_t margin = slack + box_.reach[d + 1];
+    const int64_t margin = slack + reach_[d + 1];
     const int64_t most = std::min(box_.steps[d], floor_divide(margin - offset, stride));
     // A difference and its opposite are one pair of runs: the first step that is not 0 is positive.
     const int64_t least =
@@ -75,6 +73,10 @@ class Search {
 
  private:
   const Box& box_;
+  // Of the dimensions from d on: any sum of steps along them is a multiple of the one and at most
+  // the other.
+  int64_t gcd_[kDimensionsMax + 1] = {};
+  int64_t reach_[kDimensionsMax + 1] = {};
   int steps_left_ = 10000;
 };
 

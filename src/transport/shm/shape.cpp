@@ -319,17 +319,16 @@ mob_status_t normalise_any(const char* call, const mob_transfer_t& transfer, Sha
 
 mob_status_t normalise(const char* call, const mob_transfer_t& transfer, Shape* shape) {
   if (const mob_status_t status = check_kind(call, transfer)) return status;
-  Shape checked;
+  *shape = Shape();
   const bool reads_local = !is_accumulate(transfer) || transfer.op != MOB_NO_OP;
   if (const mob_status_t status =
-          normalise_any(call, reads_local ? transfer : with_remote_for_local(transfer), &checked)) {
+          normalise_any(call, reads_local ? transfer : with_remote_for_local(transfer), shape)) {
     return status;
   }
-  if (transfer.kind == MOB_FETCH_ACCUMULATE && checked.total_bytes != 0 &&
+  if (transfer.kind == MOB_FETCH_ACCUMULATE && shape->total_bytes != 0 &&
       transfer.fetched == nullptr) {
     return fail(MOB_ERR_ARGUMENT, "%s: the buffer for what is fetched is null", call);
   }
-  *shape = checked;
   return MOB_OK;
 }
 

@@ -26,11 +26,12 @@ struct Shape {
   char* local = nullptr;
   size_t run_bytes = 0;
 
-  // Strided: 1 … dimensions, the first turns fastest. Every count is at least 2.
+  // Strided: at least one dimension, of which the first turns fastest. Every count is at least 2;
+  // what lies beyond `dimensions` is not set.
   int dimensions = 0;
-  size_t counts[MOB_MAX_DIMENSIONS - 1] = {};
-  ptrdiff_t remote_strides[MOB_MAX_DIMENSIONS - 1] = {};
-  ptrdiff_t local_strides[MOB_MAX_DIMENSIONS - 1] = {};
+  size_t counts[MOB_MAX_DIMENSIONS - 1];
+  ptrdiff_t remote_strides[MOB_MAX_DIMENSIONS - 1];
+  ptrdiff_t local_strides[MOB_MAX_DIMENSIONS - 1];
 
   // Pieces.
   size_t piece_count = 0;
@@ -48,7 +49,8 @@ struct Shape {
 // rank, and not whether the target has the bytes), and fills `shape`. Dimensions of one repetition
 // are dropped, those that continue each other on both sides are merged; the order of bytes stays.
 //
-// MOB_ERR_ARGUMENT, MOB_ERR_RANGE: as mob_transfer() says; `call` begins the text.
+// MOB_ERR_ARGUMENT, MOB_ERR_RANGE: as mob_transfer() says; `call` begins the text, and `shape` is
+// of no use.
 mob_status_t normalise(const char* call, const mob_transfer_t& transfer, Shape* shape);
 
 // Calls row(remote, local) with the first run of every innermost dimension of a strided shape, in

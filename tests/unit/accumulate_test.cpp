@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "transport/shm/accumulate.h"
+
+#include <gtest/gtest.h>
+
+#include <complex>
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+namespace mobius::transport {
+namespace {
+
+// Mutexes that count how they are used.
+class Locks {
+ public:
+  LockTable table() { return {this, &lock, &unlock}; }
+  int taken() const { return taken_; }
+  bool one_at_a_time() const { return one_at_a_time_; }
+  int held() const { return held_; }
+
+ private:
+  static void lock(void* context, unsigned stripe) {
+    auto* self = static_cast<Locks*>(context);
+    ASSERT_LT(stripe, kLockStripes);
+    self->mutexes_[stripe].lock();
+    self->taken_ += 1;
+    self->held_ += 1;
+    self->one_at_a_time_ = self->one_at_a_time_ && self->held_ == 1;
+  }
+  static void unlock(void* context, unsigned stripe) {
+    auto* self = static_cast<Locks*>(context);
+    self->held_ -= 1;
+    self->mutexes_[stripe].unlock();
+  }
+
+  std::mutex mutexes_[kLockStripes];
+  int taken_ = 0;
+  int held_ = 0;
+  bool one_at_a_time_ = true;
+};
+
+Shape rows_of(void* remote, void* local, size_t bytes, size_t count, ptrdiff_t remote_stride,
+              ptrdiff_t local_stride, mob_type_t type) {
+  mob_transfer_t transfer = {};
+  transfer.kind = MOB_ACCUMULATE;
+  transfer.shape = MOB_STRIDED;
+  transfer.remote = remote;
+  transfer.local = local;
+  transfer.bytes = bytes;
+  transfer.dimensions = 1;
+  transfer.counts = &count;
+  transfer.remote_strides = &remote_stride;
+  transfer.local_strides = &local_stride;
+  transfer.type = type;
+  Shape shape;
+  EXPECT_EQ(normalise("test", transfer, &shape), MOB_OK) << mob_last_error();
+  return shape;
+}
+
+TEST(Accumulate, RowsOfDoublesWithScaleAndFetch) {
+  std::vector<double> target(1000, 1);
+  std::vector<double> origin(1000);
+  for (size_t i = 0; i < origin.size(); ++i) origin[i] = static_cast<double>(i);
+  std::vector<double> fetched(30, -1);
+  const double scale = 3;
+  Locks locks;
+  // Ten rows of three; the target's rows go backwards.
+  const Shape shape = rows_of(&target[900], origin.data(), 24, 10, -160, 24, MOB_DOUBLE);
+  accumulate(shape, 0, {MOB_DOUBLE, MOB_SUM, &scale, fetched.data()}, locks.table());
+  for (size_t row = 0; row < 10; ++row) {
+    for (size_t i = 0; i < 3; ++i) {
+      EXPECT_EQ(target[900 - 20 * row + i], 1 + 3 * origin[3 * row + i]);
+      target[900 - 20 * row + i] = 1;
+    }
+  }
+  EXPECT_EQ(target, std::vector<double>(1000, 1));
+  EXPECT_EQ(fetched, std::vector<double>(30, 1));
+  EXPECT_EQ(locks.held(), 0);
+  EXPECT_TRUE(locks.one_at_a_time());
+  EXPECT_LE(locks.taken(), 2);  // rows of one block share one lock
+}
+
+TEST(Accumulate, FetchedElementsComeInTheOrderOfTheDescription) {
+  int32_t target[24];
+  int32_t origin[24] = {};
+  int32_t fetched[12] = {};
+  for (int i = 0; i < 24; ++i) target[i] = i;
+  const size_t counts[2] = {3, 4};
+  const ptrdiff_t remote_strides[2] = {32, 8};  // the first dimension turns fastest
+  const ptrdiff_t local_strides[2] = {4, 12};
+  mob_transfer_t transfer = {};
+  transfer.kind = MOB_FETCH_ACCUMULATE;
+  transfer.shape = MOB_STRIDED;
+  transfer.remote = target;
+  transfer.local = origin;
+  transfer.bytes = 4;
+  transfer.dimensions = 2;
+  transfer.counts = counts;
+  transfer.remote_strides = remote_strides;
+  transfer.local_strides = local_strides;
+  transfer.type = MOB_INT32;
+  transfer.op = MOB_SUM;
+  transfer.fetched = fetched;
+  Shape shape;
+  ASSERT_EQ(normalise("test", transfer, &shape), MOB_OK) << mob_last_error();
+  Locks locks;
+  accumulate(shape, 0, {MOB_INT32, MOB_SUM, nullptr, fetched}, locks.table());
+  const int32_t expected[12] = {0, 8, 16, 2, 10, 18, 4, 12, 20, 6, 14, 22};
+  for (int i = 0; i < 12; ++i) EXPECT_EQ(fetched[i], expected[i]) << i;
+  EXPECT_EQ(locks.taken(), 0);  // integers need none
+}
+
+// A run through several blocks, of elements that reach over the borders between them.
+TEST(Accumulate, ALongRunOfComplexesIsCutAtBlocks) {
+  using Element = std::complex<double>;
+  constexpr size_t kCount = 3 * kLockBlockBytes / sizeof(Element);
+  std::vector<double> storage(2 * kCount + 3, 1);
+  auto* target = storage.data();
+  while (reinterpret_cast<uintptr_t>(target) % sizeof(Element) != 8) ++target;
+  std::vector<Element> origin(kCount, Element{1, 2});
+  Locks locks;
+  const Shape shape =
+      rows_of(target, origin.data(), kCount * sizeof(Element), 1, 0, 0, MOB_COMPLEX_DOUBLE);
+  accumulate(shape, 0, {MOB_COMPLEX_DOUBLE, MOB_SUM, nullptr, nullptr}, locks.table());
+  for (size_t i = 0; i < 2 * kCount; ++i) {
+    ASSERT_EQ(target[i], i % 2 == 0 ? 2 : 3) << i;
+  }
+  EXPECT_GE(locks.taken(), 3);
+  EXPECT_TRUE(locks.one_at_a_time());
+  EXPECT_EQ(locks.held(), 0);
+}
+
+// Where this process sees the target elsewhere than the target itself, the target's address decides
+// which lock it is.
+TEST(Accumulate, TheTargetsAddressChoosesTheLock) {
+  constexpr size_t kAway = 5 * kLockBlockBytes;
+  constexpr ptrdiff_t kDelta = kAway;
+  std::vector<double> memory(kAway / sizeof(double) + 1, 1);
+  double& value = memory.back();
+  double one = 1;
+  double* seen_by_target = memory.data();
+  static unsigned last_stripe;
+  const LockTable table = {nullptr, [](void*, unsigned stripe) { last_stripe = stripe; },
+                           [](void*, unsigned) {}};
+  const Shape shape = rows_of(seen_by_target, &one, sizeof one, 1, 0, 0, MOB_DOUBLE);
+  accumulate(shape, kDelta, {MOB_DOUBLE, MOB_SUM, nullptr, nullptr}, table);
+  EXPECT_EQ(value, 2);
+  EXPECT_EQ(last_stripe, lock_stripe(reinterpret_cast<uintptr_t>(seen_by_target)));
+}
+
+TEST(Accumulate, AFetchWithoutOperationNeedsNoOrigin) {
+  double target[4] = {1, 2, 3, 4};
+  double fetched[4] = {};
+  Locks locks;
+  const Shape shape = rows_of(target, target, sizeof target, 1, 0, 0, MOB_DOUBLE);
+  accumulate(shape, 0, {MOB_DOUBLE, MOB_NO_OP, nullptr, fetched}, locks.table());
+  EXPECT_EQ(fetched[3], 4);
+  accumulate(shape, 0, {MOB_DOUBLE, MOB_NO_OP, nullptr, nullptr}, locks.table());
+  EXPECT_EQ(target[3], 4);
+}
+
+TEST(Accumulate, ConcurrentSumsOfDoublesLoseNothing) {
+  constexpr size_t kColumns = 50;
+  constexpr size_t kRows = 40;
+  constexpr int kRounds = 200;
+  constexpr int kThreads = 4;
+  constexpr ptrdiff_t kStride = 4096;
+  std::vector<double> target(kRows * kStride / sizeof(double), 0);
+  std::vector<double> origin(kColumns, 1);
+  std::mutex mutexes[kLockStripes];
+  const LockTable table = {
+      mutexes,
+      [](void* context, unsigned stripe) { static_cast<std::mutex*>(context)[stripe].lock(); },
+      [](void* context, unsigned stripe) { static_cast<std::mutex*>(context)[stripe].unlock(); }};
+  std::vector<std::thread> threads;
+  for (int thread = 0; thread < kThreads; ++thread) {
+    threads.emplace_back([&] {
+      const Shape shape = rows_of(target.data(), origin.data(), kColumns * sizeof(double), kRows,
+                                  kStride, 0, MOB_DOUBLE);
+      for (int round = 0; round < kRounds; ++round) {
+        accumulate(shape, 0, {MOB_DOUBLE, MOB_SUM, nullptr, nullptr}, table);
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (size_t row = 0; row < kRows; ++row) {
+    for (size_t i = 0; i < kColumns; ++i) {
+      ASSERT_EQ(target[row * kStride / sizeof(double) + i], kRounds * kThreads);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace mobius::transport

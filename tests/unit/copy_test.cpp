@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "transport/shm/copy.h"
+
+#include <gtest/gtest.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <vector>
+
+#include "transport/shm/kernels.h"
+
+namespace mobius::transport {
+namespace {
+
+constexpr unsigned char kGuard = 0xEE;
+constexpr size_t kGuardBytes = 128;
+
+unsigned char pattern(size_t i) { return static_cast<unsigned char>(i * 167 + (i >> 8) * 13 + 1); }
+
+// Copies at one size and pair of alignments, and looks at every byte of the target and around it.
+class Field {
+ public:
+  explicit Field(size_t most) : source_(most + 2 * kGuardBytes), target_(most + 2 * kGuardBytes) {
+    for (size_t i = 0; i < source_.size(); ++i) source_[i] = pattern(i);
+  }
+
+  template <typename Copy>
+  bool copies(Copy call, size_t bytes, size_t to, size_t from) {
+    unsigned char* target = align(target_.data()) + to;
+    const unsigned char* source = align(source_.data()) + from;
+    std::memset(target_.data(), kGuard, target_.size());
+    call(target, source, bytes);
+    if (std::memcmp(target, source, bytes) != 0) return false;
+    for (const unsigned char* p = target_.data(); p < target; ++p) {
+      if (*p != kGuard) return false;
+    }
+    const unsigned char* end = target_.data() + target_.size();
+    for (const unsigned char* p = target + bytes; p < end; ++p) {
+      if (*p != kGuard) return false;
+    }
+    return true;
+  }
+
+ private:
+  static unsigned char* align(unsigned char* p) {
+    return p + (-reinterpret_cast<uintptr_t>(p) & 63);
+  }
+
+  std::vector<unsigned char> source_;
+  std::vector<unsigned char> target_;
+};
+
+class Tuning : public testing::Test {
+ protected:
+  ~Tuning() override { set_copy_tuning(before_); }
+  const CopyTuning before_ = copy_tuning();
+};
+
+using Copy = Tuning;
+
+TEST_F(Copy, EverySmallSizeAtEveryAlignment) {
+  Field field(1024);
+  for (size_t bytes = 0; bytes <= 1024; ++bytes) {
+    for (size_t offset = 0; offset < 64; ++offset) {
+      const size_t other = (offset * 7 + bytes) % 64;
+      ASSERT_TRUE(field.copies(copy, bytes, offset, other))
+          << bytes << " bytes to " << offset << " from " << other;
+    }
+  }
+}
+
+TEST_F(Copy, AroundTheThresholds) {
+  set_copy_tuning({.rep_movsb_from_bytes = 20000, .stream_from_bytes = 70000});
+  Field field(80000);
+  for (const size_t bytes : {size_t{19999}, size_t{20000}, size_t{20001}, size_t{69999},
+                             size_t{70000}, size_t{70001}, size_t{80000}}) {
+    for (size_t offset = 0; offset < 64; offset += 3) {
+      const size_t other = (offset * 5 + 11) % 64;
+      ASSERT_TRUE(field.copies(copy, bytes, offset, other))
+          << bytes << " bytes to " << offset << " from " << other;
+    }
+  }
+}
+
+// Every set of kernels that this processor can run, not only the one it chose.
+std::vector<const Kernels*> all_kernels() {
+  std::vector<const Kernels*> sets = {&kBaseKernels};
+#ifdef __x86_64__
+  if (__builtin_cpu_supports("avx2")) sets.push_back(&kAvx2Kernels);
+  if (&kernels() == &kAvx512Kernels) sets.push_back(&kAvx512Kernels);
+#endif
+  return sets;
+}
+
+TEST(Stream, EverySizeAroundItsBlocks) {
+  Field field(70000);
+  for (const Kernels* set : all_kernels()) {
+    for (const size_t bytes :
+         {size_t{0}, size_t{1}, size_t{63}, size_t{16383}, size_t{16384}, size_t{16385},
+          size_t{16447}, size_t{16448}, size_t{32768}, size_t{65536 + 64}, size_t{69999}}) {
+      for (size_t offset = 0; offset < 64; ++offset) {
+        ASSERT_TRUE(field.copies(set->stream, bytes, offset, (offset * 9 + 5) % 64))
+            << set->name << ": " << bytes << " bytes to " << offset;
+      }
+    }
+  }
+}
+
+TEST(MoveRows, EveryRunLengthAndGap) {
+  std::vector<unsigned char> source(1 << 16);
+  for (size_t i = 0; i < source.size(); ++i) source[i] = pattern(i);
+  for (const Kernels* set : all_kernels()) {
+    for (size_t bytes = 1; bytes <= 700; ++bytes) {
+      const size_t gap = bytes % 5 == 0 ? (2048 - bytes % 2048) : bytes % 67;
+      const size_t stride = bytes + gap;
+      const size_t from_stride = bytes % 3 == 0 ? bytes : bytes + 13;
+      const size_t start = 1 + bytes % 64;
+      constexpr size_t kRows = 5;
+      std::vector<unsigned char> target(start + kRows * stride + 1, kGuard);
+      std::vector<unsigned char> expected = target;
+      for (size_t row = 0; row < kRows; ++row) {
+        std::memcpy(expected.data() + start + row * stride, source.data() + 3 + row * from_stride,
+                    bytes);
+      }
+      set->move_rows({.to = reinterpret_cast<char*>(target.data() + start),
+                      .from = reinterpret_cast<const char*>(source.data() + 3),
+                      .to_stride = static_cast<ptrdiff_t>(stride),
+                      .from_stride = static_cast<ptrdiff_t>(from_stride),
+                      .count = kRows},
+                     bytes);
+      ASSERT_EQ(target, expected) << set->name << ": rows of " << bytes;
+    }
+  }
+}
+
+TEST_F(Tuning, MeasuredThresholdsAreUsable) {
+  const CopyTuning measured = measure_copy_tuning();
+  EXPECT_GE(measured.stream_from_bytes, size_t{256} << 10);
+  set_copy_tuning(measured);
+  EXPECT_EQ(copy_tuning().stream_from_bytes, measured.stream_from_bytes);
+  EXPECT_EQ(copy_tuning().rep_movsb_from_bytes, measured.rep_movsb_from_bytes);
+}
+
+}  // namespace
+}  // namespace mobius::transport
