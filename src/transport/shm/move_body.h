@@ -12,22 +12,37 @@
 namespace mobius::transport {
 namespace {
 
-// N bytes at any address, in as few registers as the instruction set needs.
+// The widest register.
+#if defined(__AVX512F__)
+constexpr size_t kWidest = 64;
+#elif defined(__AVX2__)
+constexpr size_t kWidest = 32;
+#else
+constexpr size_t kWidest = 16;
+#endif
+
+// N bytes at any address, in one register.
 template <size_t N>
-struct BytesOf {
+struct PartOf {
   typedef char Type __attribute__((vector_size(N), aligned(1), may_alias));
 };
-template <size_t N>
-using Bytes = typename BytesOf<N>::Type;
 
+// N bytes in as few registers as it takes. Compilers split longer vectors too, by way of the stack.
 template <size_t N>
-[[gnu::always_inline]] inline const Bytes<N>* bytes_at(const char* address) {
-  return reinterpret_cast<const Bytes<N>*>(address);
-}
-template <size_t N>
-[[gnu::always_inline]] inline Bytes<N>* bytes_at(char* address) {
-  return reinterpret_cast<Bytes<N>*>(address);
-}
+struct Block {
+  static constexpr size_t kPartBytes = N < kWidest ? N : kWidest;
+  static constexpr size_t kParts = N / kPartBytes;
+  using Part = typename PartOf<kPartBytes>::Type;
+
+  Part parts[kParts];
+
+  [[gnu::always_inline]] explicit Block(const char* from) {
+    for (size_t i = 0; i < kParts; ++i) parts[i] = reinterpret_cast<const Part*>(from)[i];
+  }
+  [[gnu::always_inline]] void store(char* to) const {
+    for (size_t i = 0; i < kParts; ++i) reinterpret_cast<Part*>(to)[i] = parts[i];
+  }
+};
 
 // Runs of exactly N bytes.
 template <size_t N>
@@ -35,7 +50,7 @@ void rows_of(const Rows& rows) {
   const char* from = rows.from;
   char* to = rows.to;
   for (size_t i = 0; i < rows.count; ++i) {
-    *bytes_at<N>(to) = *bytes_at<N>(from);
+    Block<N>(from).store(to);
     from += rows.from_stride;
     to += rows.to_stride;
   }
@@ -48,10 +63,10 @@ void rows_between(const Rows& rows, size_t bytes) {
   const char* from = rows.from;
   char* to = rows.to;
   for (size_t i = 0; i < rows.count; ++i) {
-    const Bytes<N> first = *bytes_at<N>(from);
-    const Bytes<M> last = *bytes_at<M>(from + tail);
-    *bytes_at<N>(to) = first;
-    *bytes_at<M>(to + tail) = last;
+    const Block<N> first(from);
+    const Block<M> last(from + tail);
+    first.store(to);
+    last.store(to + tail);
     from += rows.from_stride;
     to += rows.to_stride;
   }
@@ -68,27 +83,27 @@ void rows_long(const Rows& rows, size_t bytes) {
   for (size_t left = rows.count; left != 0; --left) {
     // Nothing is asked for beyond the last run: those lines may be another process's.
     const char* next = left == 1 ? to : to + rows.to_stride;
-    const Bytes<kLine> head = *bytes_at<kLine>(from);
-    const Bytes<kLine> tail = *bytes_at<kLine>(from + bytes - kLine);
+    const Block<kLine> head(from);
+    const Block<kLine> tail(from + bytes - kLine);
     if (kAsk) __builtin_prefetch(next, 1);
-    *bytes_at<kLine>(to) = head;
+    head.store(to);
     size_t at = kLine - (reinterpret_cast<uintptr_t>(to) & (kLine - 1));
     for (; at + 2 * kLine < bytes; at += 2 * kLine) {
       if (kAsk) {
         __builtin_prefetch(next + at, 1);
         __builtin_prefetch(next + at + kLine, 1);
       }
-      const Bytes<kLine> first = *bytes_at<kLine>(from + at);
-      const Bytes<kLine> second = *bytes_at<kLine>(from + at + kLine);
-      *bytes_at<kLine>(to + at) = first;
-      *bytes_at<kLine>(to + at + kLine) = second;
+      const Block<kLine> first(from + at);
+      const Block<kLine> second(from + at + kLine);
+      first.store(to + at);
+      second.store(to + at + kLine);
     }
     if (at + kLine < bytes) {
       if (kAsk) __builtin_prefetch(next + at, 1);
-      *bytes_at<kLine>(to + at) = *bytes_at<kLine>(from + at);
+      Block<kLine>(from + at).store(to + at);
     }
     if (kAsk) __builtin_prefetch(next + bytes - 1, 1);
-    *bytes_at<kLine>(to + bytes - kLine) = tail;
+    tail.store(to + bytes - kLine);
     from += rows.from_stride;
     to += rows.to_stride;
   }

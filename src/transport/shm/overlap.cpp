@@ -85,6 +85,7 @@ class Search {
 bool runs_overlap(size_t run_bytes, int dimensions, const size_t* counts,
                   const ptrdiff_t* strides) {
   if (dimensions == 0) return false;
+  if (dimensions == 1) return std::abs(strides[0]) < static_cast<ptrdiff_t>(run_bytes);
   const Box box = make_box(run_bytes, dimensions, counts, strides);
   if (box.strides[dimensions - 1] == 0) return true;
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "transport/shm/shape.h"
 
+#include <new>
+
 #include "transport/shm/element.h"
 #include "transport/shm/overlap.h"
 
@@ -98,7 +100,9 @@ bool hull(const char* base, const Shape& box, const ptrdiff_t* strides, uintptr_
   if (__builtin_add_overflow(high, box.run_bytes, &high)) return false;
   for (int d = 0; d < box.dimensions; ++d) {
     ptrdiff_t length;
-    if (__builtin_mul_overflow(box.counts[d] - 1, strides[d], &length)) return false;
+    if (__builtin_mul_overflow(static_cast<ptrdiff_t>(box.counts[d] - 1), strides[d], &length)) {
+      return false;
+    }
     if (length < 0 ? __builtin_sub_overflow(low, -static_cast<uintptr_t>(length), &low)
                    : __builtin_add_overflow(high, static_cast<uintptr_t>(length), &high)) {
       return false;
@@ -319,7 +323,7 @@ mob_status_t normalise_any(const char* call, const mob_transfer_t& transfer, Sha
 
 mob_status_t normalise(const char* call, const mob_transfer_t& transfer, Shape* shape) {
   if (const mob_status_t status = check_kind(call, transfer)) return status;
-  *shape = Shape();
+  new (shape) Shape;  // not Shape(), which would clear the lists as well
   const bool reads_local = !is_accumulate(transfer) || transfer.op != MOB_NO_OP;
   if (const mob_status_t status =
           normalise_any(call, reads_local ? transfer : with_remote_for_local(transfer), shape)) {
