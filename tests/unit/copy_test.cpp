@@ -96,11 +96,19 @@ std::vector<const Kernels*> all_kernels() {
 TEST(Stream, EverySizeAroundItsBlocks) {
   Field field(70000);
   for (const Kernels* set : all_kernels()) {
-    for (const size_t bytes :
-         {size_t{0}, size_t{1}, size_t{63}, size_t{16383}, size_t{16384}, size_t{16385},
-          size_t{16447}, size_t{16448}, size_t{32768}, size_t{65536 + 64}, size_t{69999}}) {
+    for (const size_t bytes : {size_t{64}, size_t{65}, size_t{127}, size_t{128}, size_t{16383},
+                               size_t{16384}, size_t{16385}, size_t{16447}, size_t{16448},
+                               size_t{32768}, size_t{65536 + 64}, size_t{69999}}) {
       for (size_t offset = 0; offset < 64; ++offset) {
-        ASSERT_TRUE(field.copies(set->stream, bytes, offset, (offset * 9 + 5) % 64))
+        const auto stream = [set](void* to, const void* from, size_t n) {
+          set->stream({.to = static_cast<char*>(to),
+                       .from = static_cast<const char*>(from),
+                       .to_stride = 0,
+                       .from_stride = 0,
+                       .count = 1},
+                      n);
+        };
+        ASSERT_TRUE(field.copies(stream, bytes, offset, (offset * 9 + 5) % 64))
             << set->name << ": " << bytes << " bytes to " << offset;
       }
     }

@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "transport/shm/copy.h"
 #include "transport/shm/move.h"
 
 namespace mobius::transport {
@@ -287,8 +288,8 @@ size_t reach(size_t run, const std::vector<size_t>& counts, const std::vector<pt
 }
 
 // Random boxes, moved by us and byte by byte; what is not part of the box must stay.
-TEST(Move, RandomBoxesAgreeWithAModel) {
-  std::mt19937 random(11);
+void check_random_boxes(unsigned seed) {
+  std::mt19937 random(seed);
   int moved = 0;
   for (int round = 0; round < 6000; ++round) {
     const bool puts = round % 2 == 0;
@@ -340,6 +341,15 @@ TEST(Move, RandomBoxesAgreeWithAModel) {
     ASSERT_TRUE(remote == remote_model && local == local_model) << "round " << round;
   }
   EXPECT_GT(moved, 2000);
+}
+
+TEST(Move, RandomBoxesAgreeWithAModel) { check_random_boxes(11); }
+
+TEST(Move, RandomBoxesThatStreamAgreeWithAModel) {
+  const CopyTuning before = copy_tuning();
+  set_copy_tuning({.rep_movsb_from_bytes = SIZE_MAX, .stream_from_bytes = 600});
+  check_random_boxes(12);
+  set_copy_tuning(before);
 }
 
 TEST(Move, PiecesAndSpans) {

@@ -35,9 +35,18 @@ void rep_movsb(void* to, const void* from, size_t bytes) {
   std::memcpy(to, from, bytes);
 }
 
+void stream(void* to, const void* from, size_t bytes) {
+  kernels().stream({.to = static_cast<char*>(to),
+                    .from = static_cast<const char*>(from),
+                    .to_stride = 0,
+                    .from_stride = 0,
+                    .count = 1},
+                   bytes);
+}
+
 void copy_large(void* to, const void* from, size_t bytes) {
-  if (bytes >= tuning.stream_from_bytes) {
-    kernels().stream(to, from, bytes);
+  if (bytes >= tuning.stream_from_bytes && bytes >= kStreamBytesMin) {
+    stream(to, from, bytes);
   } else {
     rep_movsb(to, from, bytes);
   }

@@ -29,6 +29,7 @@ namespace detail {
 extern size_t memcpy_below_bytes;  // the smaller of the two thresholds
 void copy_large(void* to, const void* from, size_t bytes);
 void rep_movsb(void* to, const void* from, size_t bytes);  // memcpy where there is no such thing
+void stream(void* to, const void* from, size_t bytes);     // 64 bytes or more
 
 // Two moves of N bytes that overlap copy N to 2 N bytes. Both are loaded before one is stored.
 template <size_t N>
@@ -53,6 +54,8 @@ template <size_t N>
   if (bytes >= 16) {
     if (bytes <= 32) {
       detail::copy_ends<16>(target, source, bytes);
+    } else if (bytes <= 64) {
+      detail::copy_ends<32>(target, source, bytes);
     } else if (bytes < detail::memcpy_below_bytes) [[likely]] {
       std::memcpy(to, from, bytes);
     } else {

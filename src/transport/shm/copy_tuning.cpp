@@ -6,7 +6,6 @@
 #include <iterator>
 
 #include "transport/shm/copy.h"
-#include "transport/shm/kernels.h"
 
 namespace mobius::transport {
 namespace {
@@ -64,7 +63,7 @@ struct Times {
   double of[kMethodCount];
 
   Times(const Buffers& buffers, size_t bytes) {
-    const CopyFunction functions[kMethodCount] = {&plain, &detail::rep_movsb, kernels().stream};
+    const CopyFunction functions[kMethodCount] = {&plain, &detail::rep_movsb, &detail::stream};
     std::fill(std::begin(of), std::end(of), 0.0);
     for (const size_t offset : {size_t{0}, kUnaligned}) {
       double best[kMethodCount] = {1e9, 1e9, 1e9};

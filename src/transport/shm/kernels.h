@@ -30,14 +30,15 @@ struct Kernels {
   // Moves rows of `bytes` bytes, 1 ≤ bytes ≤ kRowBytesMax.
   void (*move_rows)(const Rows& rows, size_t bytes);
 
-  // Copies with stores that bypass the caches where the processor has them, and orders them before
-  // all later stores. Any size, any alignment; worth it for many pages.
-  void (*stream)(void* to, const void* from, size_t bytes);
+  // Moves rows of `bytes` ≥ kStreamBytesMin bytes with stores that bypass the caches, where the
+  // processor has them, and orders these before all later stores. For what is larger than caches.
+  void (*stream)(const Rows& rows, size_t bytes);
 
   Combine combine[MOB_OP_COUNT][MOB_TYPE_COUNT];  // null where the operation is not defined
 };
 
 inline constexpr size_t kRowBytesMax = 4096;
+inline constexpr size_t kStreamBytesMin = 64;
 
 extern const Kernels kBaseKernels;
 extern const Kernels kAvx2Kernels;    // x86-64 only

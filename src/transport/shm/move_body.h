@@ -146,55 +146,110 @@ void move_rows(const Rows& rows, size_t bytes) {
 
 #ifdef __x86_64__
 
-constexpr size_t kPage = 4096;
-constexpr size_t kPagesAtOnce = 4;  // memory has several pages open; one stream waits for one
-
-// Copies four pages side by side, two cache lines of each in turn. `to` starts a cache line.
-void stream_pages(char* to, const char* from) {
-  for (size_t line = 0; line < kPage; line += 128) {
-    for (size_t page = 0; page < kPagesAtOnce; ++page) {
-      char* target = to + page * kPage + line;
-      const char* source = from + page * kPage + line;
+// One cache line that bypasses the caches. `to` starts a line.
+[[gnu::always_inline]] inline void stream_line(char* to, const char* from) {
 #ifdef __AVX512F__
-      const __m512i first = _mm512_loadu_si512(source);
-      const __m512i second = _mm512_loadu_si512(source + 64);
-      _mm512_stream_si512(reinterpret_cast<__m512i*>(target), first);
-      _mm512_stream_si512(reinterpret_cast<__m512i*>(target + 64), second);
+  _mm512_stream_si512(reinterpret_cast<__m512i*>(to), _mm512_loadu_si512(from));
 #else
-      __m128i parts[8];
-      for (size_t i = 0; i < 8; ++i) {
-        parts[i] = _mm_loadu_si128(reinterpret_cast<const __m128i*>(source) + i);
-      }
-      for (size_t i = 0; i < 8; ++i) {
-        _mm_stream_si128(reinterpret_cast<__m128i*>(target) + i, parts[i]);
-      }
+  const auto load = [from](int i) {
+    return _mm_loadu_si128(reinterpret_cast<const __m128i*>(from) + i);
+  };
+  const __m128i parts[4] = {load(0), load(1), load(2), load(3)};
+  for (int i = 0; i < 4; ++i) _mm_stream_si128(reinterpret_cast<__m128i*>(to) + i, parts[i]);
 #endif
+}
+
+// Memory has several pages open, and one sequence of lines waits for one at a time.
+constexpr size_t kTogether = 4;
+
+// Streams several sequences of lines side by side, two lines of each in turn. All of `to` start
+// lines.
+void stream_together(char* const (&to)[kTogether], const char* const (&from)[kTogether],
+                     size_t bytes) {
+  for (size_t at = 0; at + 128 <= bytes; at += 128) {
+    for (size_t i = 0; i < kTogether; ++i) {
+      stream_line(to[i] + at, from[i] + at);
+      stream_line(to[i] + at + 64, from[i] + at + 64);
     }
   }
 }
 
-void stream(void* to, const void* from, size_t bytes) {
-  auto* target = static_cast<char*>(to);
-  const auto* source = static_cast<const char*>(from);
-  constexpr size_t kAtOnce = kPagesAtOnce * kPage;
-  const size_t head = -reinterpret_cast<uintptr_t>(target) & 63;
-  if (bytes >= kAtOnce + head) {
-    __builtin_memcpy(target, source, head);
-    size_t done = head;
-    for (; done + kAtOnce <= bytes; done += kAtOnce) stream_pages(target + done, source + done);
-    // Streaming stores are not ordered as others are: pairs with whoever learns of the data by a
-    // later store.
-    _mm_sfence();
-    target += done;
-    source += done;
-    bytes -= done;
+// The part of one run that is left, from where a line starts.
+void stream_rest(char* to, const char* from, size_t bytes) {
+  size_t at = 0;
+  for (; at + 64 <= bytes; at += 64) stream_line(to + at, from + at);
+  __builtin_memcpy(to + at, from + at, bytes - at);
+}
+
+// Stores what is in front of the first whole line and gives its length. Neither here nor behind the
+// last whole line may anything overlap: a line that is both stored and streamed goes to memory and
+// back in between.
+size_t store_head(char* to, const char* from) {
+  const size_t head = -reinterpret_cast<uintptr_t>(to) & 63;
+  __builtin_memcpy(to, from, head);
+  return head;
+}
+
+// One long run: as four that follow each other, page by page.
+void stream_run(char* to, const char* from, size_t bytes) {
+  constexpr size_t kPage = 4096;
+  size_t at = store_head(to, from);
+  for (; at + kTogether * kPage <= bytes; at += kTogether * kPage) {
+    char* const tos[kTogether] = {to + at, to + at + kPage, to + at + 2 * kPage,
+                                  to + at + 3 * kPage};
+    const char* const froms[kTogether] = {from + at, from + at + kPage, from + at + 2 * kPage,
+                                          from + at + 3 * kPage};
+    stream_together(tos, froms, kPage);
   }
-  __builtin_memcpy(target, source, bytes);
+  stream_rest(to + at, from + at, bytes - at);
+}
+
+// Four short runs.
+void stream_rows(const Rows& rows, size_t first, size_t bytes) {
+  char* tos[kTogether];
+  const char* froms[kTogether];
+  size_t heads[kTogether];
+  for (size_t i = 0; i < kTogether; ++i) {
+    const auto row = static_cast<ptrdiff_t>(first + i);
+    char* to = rows.to + row * rows.to_stride;
+    const char* from = rows.from + row * rows.from_stride;
+    heads[i] = store_head(to, from);
+    tos[i] = to + heads[i];
+    froms[i] = from + heads[i];
+  }
+  const size_t common = (bytes - 63) / 128 * 128;  // what all have, wherever their lines start
+  stream_together(tos, froms, common);
+  for (size_t i = 0; i < kTogether; ++i) {
+    stream_rest(tos[i] + common, froms[i] + common, bytes - heads[i] - common);
+  }
+}
+
+void stream(const Rows& rows, size_t bytes) {
+  constexpr size_t kLongRun = 32768;
+  size_t row = 0;
+  if (bytes < kLongRun) {
+    for (; row + kTogether <= rows.count; row += kTogether) stream_rows(rows, row, bytes);
+  }
+  for (; row < rows.count; ++row) {
+    const auto step = static_cast<ptrdiff_t>(row);
+    stream_run(rows.to + step * rows.to_stride, rows.from + step * rows.from_stride, bytes);
+  }
+  // Streaming stores are not ordered as others are: pairs with whoever learns of the data by a
+  // later store.
+  _mm_sfence();
 }
 
 #else
 
-void stream(void* to, const void* from, size_t bytes) { __builtin_memcpy(to, from, bytes); }
+void stream(const Rows& rows, size_t bytes) {
+  const char* from = rows.from;
+  char* to = rows.to;
+  for (size_t i = 0; i < rows.count; ++i) {
+    __builtin_memcpy(to, from, bytes);
+    from += rows.from_stride;
+    to += rows.to_stride;
+  }
+}
 
 #endif
 
