@@ -31,9 +31,12 @@ template <mob_op_t kOp, bool kFetches, typename T>
   if constexpr (kOp == MOB_NO_OP) {
     return __atomic_load_n(target, kOrder);
   } else if constexpr (kOp == MOB_REPLACE) {
-    if constexpr (kFetches) return __atomic_exchange_n(target, value, kOrder);
-    __atomic_store_n(target, value, kOrder);
-    return value;
+    if constexpr (kFetches) {
+      return __atomic_exchange_n(target, value, kOrder);
+    } else {
+      __atomic_store_n(target, value, __ATOMIC_RELAXED);
+      return value;
+    }
   } else if constexpr (kOp == MOB_SUM) {
     return __atomic_fetch_add(target, value, kOrder);
   } else if constexpr (kOp == MOB_BAND) {

@@ -94,13 +94,13 @@ template <typename T>
 // Of a NaN and a number, MIN and MAX take the number.
 template <typename T>
 [[gnu::always_inline]] inline T minimum(T a, T b) {
-  if constexpr (kIsReal<T>) return (b < a) | (a != a) ? b : a;
+  if constexpr (kIsReal<T>) return ((b < a) | (a != a)) != 0 ? b : a;
   return b < a ? b : a;
 }
 
 template <typename T>
 [[gnu::always_inline]] inline T maximum(T a, T b) {
-  if constexpr (kIsReal<T>) return (b > a) | (a != a) ? b : a;
+  if constexpr (kIsReal<T>) return ((b > a) | (a != a)) != 0 ? b : a;
   return b > a ? b : a;
 }
 
