@@ -3,8 +3,11 @@
 
 #include "transport/shm/element.h"
 
-size_t mob_type_bytes(mob_type_t type) { return mobius::transport::element_bytes(type); }
+// Any value may come in from C.
+[[gnu::no_sanitize("enum")]] size_t mob_type_bytes(mob_type_t type) {
+  return mobius::transport::element_bytes(type);
+}
 
-int mob_op_is_defined(mob_op_t op, mob_type_t type) {
+[[gnu::no_sanitize("enum")]] int mob_op_is_defined(mob_op_t op, mob_type_t type) {
   return mobius::transport::op_is_defined(op, type) ? 1 : 0;
 }

@@ -20,8 +20,13 @@ constexpr TypeInfo kTypes[MOB_TYPE_COUNT] = {
     {8, 4}, {16, 8},                  // complex of both
 };
 
-bool is_type(mob_type_t type) { return static_cast<unsigned>(type) < unsigned{MOB_TYPE_COUNT}; }
-bool is_op(mob_op_t op) { return static_cast<unsigned>(op) < unsigned{MOB_OP_COUNT}; }
+// Any value may come in from C.
+[[gnu::no_sanitize("enum")]] bool is_type(mob_type_t type) {
+  return static_cast<unsigned>(type) < unsigned{MOB_TYPE_COUNT};
+}
+[[gnu::no_sanitize("enum")]] bool is_op(mob_op_t op) {
+  return static_cast<unsigned>(op) < unsigned{MOB_OP_COUNT};
+}
 
 // One element, atomically; gives the old value if `kFetches`. Only what is fetched is ordered: it
 // pairs with the fence or flush that the origin of the old value made before it was stored.
@@ -113,17 +118,23 @@ constexpr Combine atomic_of(mob_op_t op) {
 
 }  // namespace
 
-size_t element_bytes(mob_type_t type) { return is_type(type) ? kTypes[type].bytes : 0; }
+[[gnu::no_sanitize("enum")]] size_t element_bytes(mob_type_t type) {
+  return is_type(type) ? kTypes[type].bytes : 0;
+}
 
-size_t element_alignment(mob_type_t type) { return is_type(type) ? kTypes[type].alignment : 0; }
+[[gnu::no_sanitize("enum")]] size_t element_alignment(mob_type_t type) {
+  return is_type(type) ? kTypes[type].alignment : 0;
+}
 
-bool op_is_defined(mob_op_t op, mob_type_t type) { return plain_kernel(op, type) != nullptr; }
+[[gnu::no_sanitize("enum")]] bool op_is_defined(mob_op_t op, mob_type_t type) {
+  return plain_kernel(op, type) != nullptr;
+}
 
-Combine plain_kernel(mob_op_t op, mob_type_t type) {
+[[gnu::no_sanitize("enum")]] Combine plain_kernel(mob_op_t op, mob_type_t type) {
   return is_op(op) && is_type(type) ? kernels().combine[op][type] : nullptr;
 }
 
-Combine atomic_kernel(mob_op_t op, mob_type_t type) {
+[[gnu::no_sanitize("enum")]] Combine atomic_kernel(mob_op_t op, mob_type_t type) {
   switch (type) {
     case MOB_INT8:
       return atomic_of<int8_t>(op);

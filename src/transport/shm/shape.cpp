@@ -15,7 +15,9 @@ bool is_accumulate(const mob_transfer_t& transfer) {
   return transfer.kind == MOB_ACCUMULATE || transfer.kind == MOB_FETCH_ACCUMULATE;
 }
 
-mob_status_t check_kind(const char* call, const mob_transfer_t& transfer) {
+// Here and where else no_sanitize stands, any value may come in from C.
+[[gnu::no_sanitize("enum")]] mob_status_t check_kind(const char* call,
+                                                     const mob_transfer_t& transfer) {
   switch (transfer.kind) {
     case MOB_PUT:
     case MOB_GET:
@@ -304,7 +306,9 @@ mob_transfer_t with_remote_for_local(const mob_transfer_t& transfer) {
   return result;
 }
 
-mob_status_t normalise_any(const char* call, const mob_transfer_t& transfer, Shape* shape) {
+[[gnu::no_sanitize("enum")]] mob_status_t normalise_any(const char* call,
+                                                        const mob_transfer_t& transfer,
+                                                        Shape* shape) {
   shape->kind = transfer.shape;
   switch (transfer.shape) {
     case MOB_CONTIGUOUS:
