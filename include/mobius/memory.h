@@ -94,6 +94,53 @@ MOB_API mob_status_t mob_mem_bytes(mob_mem_t mem, mob_rank_t rank, size_t* bytes
 MOB_API void* mob_mem_local(mob_mem_t mem);
 
 /**
+ * Allocates memory that host-mates can read and write, for this process alone: malloc() for memory
+ * that is a target. Not collective: pass the address to whom it concerns.
+ *
+ * @param bytes      size, from 1 byte; 0 counts as 1. A block is rounded up to 16 bytes, and an
+ *                   access beyond its end is noticed only where it leaves the memory that Möbius
+ *                   holds for such blocks
+ * @param alignment  of the block: a power of two up to 2 MiB; 0 for the 16 bytes that every block
+ *                   has at least
+ * @param pointer    out: the block, contents undefined; owned by the caller until mob_local_free()
+ * @return MOB_OK, MOB_ERR_STATE, MOB_ERR_ARGUMENT (`pointer` null, wrong alignment),
+ *         MOB_ERR_MEMORY (the host lacks memory, or the window is full). The memory is reserved:
+ *         using it cannot fail later.
+ *
+ * Blocks of a megabyte or more have memory of their own, which goes back to the system when they
+ * are freed. mob_finalize() frees what is left.
+ *
+ * Local, does not block. Thread safety: any. Compare ARMCI_Malloc_local and LAPI's use of malloc().
+ */
+MOB_API mob_status_t mob_local_alloc(size_t bytes, size_t alignment, void** pointer);
+
+/**
+ * Makes a block longer or shorter, and moves it where it must.
+ *
+ * @param pointer  from mob_local_alloc() or mob_local_realloc(); null allocates
+ * @param bytes    new size; 0 counts as 1
+ * @param result   out: the block, whose contents are those of the old one as far as both reach;
+ *                 aligned to 16 bytes where it moved. May be the address of the variable that holds
+ *                 `pointer`
+ * @return MOB_OK; MOB_ERR_STATE, MOB_ERR_ARGUMENT (`result` null), MOB_ERR_HANDLE (`pointer` is no
+ *         live block of this process), MOB_ERR_MEMORY; after an error the block is as before
+ *
+ * Nobody may access the block meanwhile. Local, does not block. Thread safety: any.
+ */
+MOB_API mob_status_t mob_local_realloc(void* pointer, size_t bytes, void** result);
+
+/**
+ * Frees a block. Operations of others on it must be complete, and none may come: one that does may
+ * be refused, be lost, or hit what lies there then.
+ *
+ * @param pointer  from mob_local_alloc() or mob_local_realloc(); null does nothing
+ * @return MOB_OK, MOB_ERR_STATE, MOB_ERR_HANDLE (freed before, or not such a block of this process)
+ *
+ * Local, does not block. Thread safety: any.
+ */
+MOB_API mob_status_t mob_local_free(void* pointer);
+
+/**
  * A pointer through which the caller can load and store a host-mate's memory directly.
  *
  * @param rank     the owner of the memory

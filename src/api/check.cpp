@@ -18,6 +18,12 @@ mob_status_t rank_error(const char* call, mob_rank_t rank) {
               mob_size_ - 1);
 }
 
+mob_status_t check_alignment(const char* call, size_t alignment) {
+  if ((alignment & (alignment - 1)) == 0 && alignment <= engine::kChunkBytes) return MOB_OK;
+  return fail(MOB_ERR_ARGUMENT, "%s: an alignment of %zu; it must be a power of two up to 2 MiB",
+              call, alignment);
+}
+
 mob_status_t check_handle(const char* call, mob_mem_t mem, const engine::Allocation** allocation) {
   *allocation = engine::engine().memory().find(reinterpret_cast<uintptr_t>(mem));
   if (*allocation == nullptr) {

@@ -54,6 +54,9 @@ mob_status_t without_exceptions(const char* name, Call call) {
   }
 }
 
+// Of memory: 0 (the default), or a power of two up to 2 MiB.
+mob_status_t check_alignment(const char* call, size_t alignment);
+
 // The allocation behind a handle.
 mob_status_t check_handle(const char* call, mob_mem_t mem, const engine::Allocation** allocation);
 

@@ -61,7 +61,12 @@ mob_status_t ChunkTable::claim(uint64_t count, uint64_t* first) {
 
 void ChunkTable::set_part(uint64_t first, const Part& part) {
   entries_[first].bytes.store(part.bytes, std::memory_order_relaxed);
-  entries_[first].owner.store(part.owner, std::memory_order_relaxed);
+  auto& tag = entries_[first].owner_and_generation;
+  constexpr uint32_t kLast = UINT32_MAX >> kOwnerBits;
+  const uint32_t before = tag.load(std::memory_order_relaxed) >> kOwnerBits;
+  const uint32_t generation = before == kLast ? 1 : before + 1;
+  tag.store(generation << kOwnerBits | static_cast<uint32_t>(part.owner),
+            std::memory_order_relaxed);
   const uint64_t end = first + chunks_of(part.bytes);
   for (uint64_t chunk = first; chunk < end; ++chunk) {
     // Pairs with find(): who sees the chunk's part sees the part.

@@ -17,6 +17,8 @@ struct Part {
   uint64_t offset;
   uint64_t bytes;    // as asked for, not rounded
   mob_rank_t owner;  // host index
+  // Differs from that of the part that was here before, or of this one before it grew; never 0.
+  uint32_t generation = 0;
 };
 
 constexpr uint64_t chunks_of(uint64_t bytes) {
@@ -33,7 +35,8 @@ class ChunkTable {
   // room. They belong to no part yet.
   mob_status_t claim(uint64_t count, uint64_t* first);
 
-  // Makes a part of claimed chunks.
+  // Makes a part of claimed chunks, or a longer one of a part and claimed chunks after it. Fills in
+  // the generation by itself.
   void set_part(uint64_t first, const Part& part);
 
   // Makes a part's chunks claimed ones again: nobody finds it any more.
@@ -53,7 +56,9 @@ class ChunkTable {
     const ChunkEntry& head = entries_[first - 1];
     part->offset = uint64_t{first - 1} << kChunkShift;
     part->bytes = head.bytes.load(std::memory_order_relaxed);
-    part->owner = head.owner.load(std::memory_order_relaxed);
+    const uint32_t tag = head.owner_and_generation.load(std::memory_order_relaxed);
+    part->owner = static_cast<mob_rank_t>(tag & ((1u << kOwnerBits) - 1));
+    part->generation = tag >> kOwnerBits;
     return true;
   }
 

@@ -175,8 +175,13 @@ void Engine::close() {
   liveness_.close();
 }
 
-bool Engine::open_part(const Part& part) {
-  return window_->allow(part.offset, chunks_of(part.bytes)) == MOB_OK;
+void Engine::close_chunks(uint64_t offset, uint64_t chunks) {
+  if (window_->same_address()) {
+    for (mob_rank_t rank = 0; rank < size(); ++rank) {
+      target_forget(rank, window_->base() + offset, chunks << kChunkShift);
+    }
+  }
+  window_->deny(offset, chunks);
 }
 
 mob_status_t Engine::reserve_memory(uint64_t offset, size_t bytes) {

@@ -13,6 +13,7 @@
 #include "engine/completion.h"
 #include "engine/counters.h"
 #include "engine/host_memory.h"
+#include "engine/local_heap.h"
 #include "engine/memory.h"
 #include "engine/targets.h"
 #include "engine/team.h"
@@ -37,7 +38,12 @@ struct ThreadSeat {
 class Engine {
  public:
   Engine()
-      : teams_(*this), memory_(*this), counters_(*this), completion_(*this), transfers_(*this) {}
+      : teams_(*this),
+        memory_(*this),
+        local_heap_(*this),
+        counters_(*this),
+        completion_(*this),
+        transfers_(*this) {}
 
   // Collective over the job. After an error the object is as before. `seat` is null in a rank that
   // is a process.
@@ -52,6 +58,7 @@ class Engine {
   Window& window() { return *window_; }
   ChunkTable& chunks() { return chunks_; }
   Memory& memory() { return memory_; }
+  LocalHeap& local_heap() { return local_heap_; }
   Counters& counters() { return counters_; }
   Completion& completion() { return completion_; }
   Transfers& transfers() { return transfers_; }
@@ -69,6 +76,10 @@ class Engine {
   void* local_address(uint64_t offset) const {
     return reinterpret_cast<void*>(window_->base() + offset);
   }
+  // The offset in the window of an address in this process.
+  uint64_t offset_of(const void* address) const {
+    return reinterpret_cast<uintptr_t>(address) - window_->base();
+  }
 
   // A pointer here to `bytes` bytes at `remote` in `rank` (0 <= rank < size()); null if they do not
   // lie in one part of it. Also readies the inlined path for that part. Any thread.
@@ -79,7 +90,7 @@ class Engine {
     if (!chunks_.find(offset, &part) || part.owner != index) return nullptr;
     const uint64_t within = offset - part.offset;
     if (within > part.bytes || bytes > part.bytes - within) return nullptr;
-    if (!window_->is_accessible(part.offset) && !open_part(part)) [[unlikely]] {
+    if (!window_->is_open(part) && window_->open_part(part) != MOB_OK) [[unlikely]] {
       return nullptr;
     }
     if (window_->same_address()) {
@@ -102,10 +113,9 @@ class Engine {
                           std::unique_ptr<Team>* team);
   void release_team_area(uint64_t offset, mob_rank_t size);
 
-  // No inlined operation on `rank` reaches the part at an offset any more.
-  void forget(mob_rank_t rank, uint64_t part_offset) {
-    target_forget(rank, address_in(host_index(rank), part_offset));
-  }
+  // Closes chunks of the window to this process. What the inlined path remembers of them, of any
+  // rank that ever had them, goes too: it would hit closed memory when they are used again.
+  void close_chunks(uint64_t offset, uint64_t chunks);
 
   // Waits until `done()`; another process that makes it so rings this one. Makes progress. What
   // `watch` (may be null) finds ends the wait.
@@ -144,7 +154,6 @@ class Engine {
 
   mob_status_t open_memory(const ThreadSeat* seat);
   void close();
-  [[gnu::cold]] bool open_part(const Part& part);
 
   base::Settings settings_;
   job::Job job_;
@@ -155,6 +164,7 @@ class Engine {
   ChunkTable chunks_;
   Teams teams_;
   Memory memory_;
+  LocalHeap local_heap_;
   Counters counters_;
   Completion completion_;
   Transfers transfers_;

@@ -41,8 +41,12 @@ static_assert(sizeof(ProcessBlock) <= kProcessBlockBytes);
 struct ChunkEntry {
   std::atomic<uint64_t> bytes;  // of the part, in the entry of its first chunk
   std::atomic<uint32_t> first;  // index of the part's first chunk, plus 1; 0: not part of any
-  std::atomic<int32_t> owner;   // host index
+  // Of the part, in the entry of its first chunk: host index of its owner below kOwnerBits, above
+  // how often a part was made here, so that who opened an earlier one notices.
+  std::atomic<uint32_t> owner_and_generation;
 };
+inline constexpr unsigned kOwnerBits = 12;
+static_assert(job::kMostHostMates <= 1 << kOwnerBits);
 
 struct ChunkTableHeader {
   alignas(64) os::HybridLockWord lock;  // for those who claim and release

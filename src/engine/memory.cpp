@@ -81,7 +81,7 @@ mob_status_t Memory::allocate(Team& team, size_t bytes, bool valid_call, uint64_
   if (status == MOB_OK) status = engine_.window().allow(allocation->offset, chunks);
   if ((status = team.agree(status, "mob_mem_alloc"))) {
     engine_.release_memory(allocation->part_offset(team.rank()), bytes);
-    engine_.window().deny(allocation->offset, chunks);
+    engine_.close_chunks(allocation->offset, chunks);
     // Nobody may still hold what the leader gives away. Its outcome changes nothing.
     static_cast<void>(team.barrier());
     if (leader) engine_.chunks().release(places[0].first, chunks);
@@ -111,19 +111,11 @@ mob_status_t Memory::release(uint64_t handle) {
   if (engine_.chunks().find(allocation->part_offset(team.rank()), &own)) {
     engine_.chunks().clear_part(own);
   }
-  forget(*allocation);
-  engine_.window().deny(allocation->offset, chunks);
+  engine_.close_chunks(allocation->offset, chunks);
   engine_.release_memory(allocation->part_offset(team.rank()), allocation->stride);
   if (status == MOB_OK) status = team.barrier();
   if (team.rank() == 0) engine_.chunks().release(allocation->offset >> kChunkShift, chunks);
   return status;
-}
-
-// No inlined operation reaches it any more.
-void Memory::forget(const Allocation& allocation) {
-  for (mob_rank_t i = 0; i < allocation.team->size(); ++i) {
-    engine_.forget(allocation.team->map().world_rank(i), allocation.part_offset(i));
-  }
 }
 
 }  // namespace mobius::engine

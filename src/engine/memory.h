@@ -44,7 +44,6 @@ class Memory {
   mob_status_t check(const Team& team, const std::vector<Request>& requests, bool valid_call,
                      uint64_t* stride) const;
   mob_status_t make_own_part(const Allocation& allocation, mob_rank_t team_rank, size_t bytes);
-  void forget(const Allocation& allocation);
 
   Engine& engine_;
   Registry<Allocation> live_;

@@ -79,16 +79,22 @@ inline bool target_recall(mob_rank_t rank, const void* remote, size_t bytes) {
   return recalls % kRecallsPerChange != 0;
 }
 
-// Forgets what is remembered of `rank` at `address`; waits for a thread that changes the entry.
-inline void target_forget(mob_rank_t rank, uint64_t address) {
+// Forgets what is remembered of `rank` that overlaps `bytes` bytes at `address`; waits for a thread
+// that changes the entry.
+inline void target_forget(mob_rank_t rank, uint64_t address, uint64_t bytes) {
   mob_target_t_& entry = target_entry(rank);
   while (!target_try_lock(entry)) {
   }
-  const uint64_t origin = target_tagged(rank, address);
-  if (__atomic_load_n(&entry.origin, __ATOMIC_RELAXED) == origin) {
+  const uint64_t start = target_tagged(rank, address);
+  const auto overlaps = [&](uint64_t origin, uint64_t limit) {
+    return origin - start < bytes || start - origin < limit;
+  };
+  if (overlaps(__atomic_load_n(&entry.origin, __ATOMIC_RELAXED),
+               __atomic_load_n(&entry.limit[0], __ATOMIC_RELAXED))) {
     for (uint64_t& limit : entry.limit) __atomic_store_n(&limit, 0, __ATOMIC_RELAXED);
   }
-  if (__atomic_load_n(&entry.other_origin, __ATOMIC_RELAXED) == origin) {
+  if (overlaps(__atomic_load_n(&entry.other_origin, __ATOMIC_RELAXED),
+               __atomic_load_n(&entry.other_bytes, __ATOMIC_RELAXED))) {
     __atomic_store_n(&entry.other_bytes, 0, __ATOMIC_RELAXED);
   }
   target_unlock(entry);

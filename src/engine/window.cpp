@@ -74,37 +74,41 @@ mob_status_t Window::open_for_threads(const job::HostGroup& group, const base::S
 }
 
 mob_status_t Window::attach(int segment) {
-  const size_t flags = bytes() >> kChunkShift;
-  void* memory = mmap(nullptr, flags * sizeof *accessible_, PROT_READ | PROT_WRITE,
+  const size_t table_bytes = (bytes() >> kChunkShift) * sizeof *opened_;
+  void* memory = mmap(nullptr, table_bytes, PROT_READ | PROT_WRITE,
                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (memory == MAP_FAILED) {
     return base::fail_errno(MOB_ERR_MEMORY, errno, "no address space for a table of %zu bytes",
-                            flags);
+                            table_bytes);
   }
-  accessible_ = static_cast<std::atomic<bool>*>(memory);  // zeros: nothing is
+  opened_ = static_cast<std::atomic<uint32_t>*>(memory);  // zeros: nothing is
   return memory_.attach(segment, job::kWindowOffset);
 }
 
 void Window::close() {
-  if (accessible_ != nullptr) munmap(accessible_, (bytes() >> kChunkShift) * sizeof *accessible_);
-  accessible_ = nullptr;
+  if (opened_ != nullptr) munmap(opened_, (bytes() >> kChunkShift) * sizeof *opened_);
+  opened_ = nullptr;
   memory_.release();
   bases_.clear();
 }
 
 mob_status_t Window::allow(uint64_t offset, uint64_t chunks) {
   const std::lock_guard lock(mutex_);
-  if (const mob_status_t status = memory_.allow(offset, chunks << kChunkShift)) return status;
-  for (uint64_t i = 0; i < chunks; ++i) {
-    accessible_[(offset >> kChunkShift) + i].store(true, std::memory_order_relaxed);
-  }
+  return memory_.allow(offset, chunks << kChunkShift);
+}
+
+mob_status_t Window::open_part(const Part& part) {
+  const std::lock_guard lock(mutex_);
+  const uint64_t bytes = chunks_of(part.bytes) << kChunkShift;
+  if (const mob_status_t status = memory_.allow(part.offset, bytes)) return status;
+  opened_[part.offset >> kChunkShift].store(part.generation, std::memory_order_relaxed);
   return MOB_OK;
 }
 
 void Window::deny(uint64_t offset, uint64_t chunks) {
   const std::lock_guard lock(mutex_);
   for (uint64_t i = 0; i < chunks; ++i) {
-    accessible_[(offset >> kChunkShift) + i].store(false, std::memory_order_relaxed);
+    opened_[(offset >> kChunkShift) + i].store(0, std::memory_order_relaxed);
   }
   memory_.deny(offset, chunks << kChunkShift);
 }

@@ -44,10 +44,13 @@ class Window {
     return same_address_ ? memory_.base() : bases_[static_cast<size_t>(host_index)];
   }
 
-  // Whether this process may touch the part that starts at an offset.
-  bool is_accessible(uint64_t part_offset) const {
-    return accessible_[part_offset >> kChunkShift].load(std::memory_order_relaxed);
+  // Whether open() has seen this part, as long as it is now.
+  bool is_open(const Part& part) const {
+    return opened_[part.offset >> kChunkShift].load(std::memory_order_relaxed) == part.generation;
   }
+  // Lets this process touch a part, whoever used its chunks before. Any thread.
+  mob_status_t open_part(const Part& part);
+
   // Opens or closes whole chunks to this process. Any thread.
   mob_status_t allow(uint64_t offset, uint64_t chunks);
   void deny(uint64_t offset, uint64_t chunks);
@@ -60,8 +63,10 @@ class Window {
   os::AddressWindow memory_;
   std::vector<uintptr_t> bases_;  // empty in "same" mode
   bool same_address_ = false;
-  std::mutex mutex_;                         // guards changes of access
-  std::atomic<bool>* accessible_ = nullptr;  // one per chunk; address space until used
+  std::mutex mutex_;  // guards changes of access
+  // One per chunk: the generation of the part that starts there and was opened. Address space until
+  // used.
+  std::atomic<uint32_t>* opened_ = nullptr;
 };
 
 }  // namespace mobius::engine

@@ -2,23 +2,12 @@
 #include <climits>
 #include <string>
 
+#include "errors.h"
 #include "fixture.h"
 
 using mobius_test::barrier;
+using mobius_test::expect_error;
 using mobius_test::Shared;
-
-namespace {
-
-// The error must say which call, and contain `detail`.
-void expect_error(mob_status_t got, mob_status_t expected, const std::string& call,
-                  const std::string& detail) {
-  EXPECT_EQ(got, expected) << mob_status_name(got) << ": " << mob_last_error();
-  const std::string text = mob_last_error();
-  EXPECT_EQ(text.rfind(call + ":", 0), 0u) << text;
-  EXPECT_NE(text.find(detail), std::string::npos) << text;
-}
-
-}  // namespace
 
 TEST(BadInput, RanksOutsideTheJob) {
   const Shared memory(64);

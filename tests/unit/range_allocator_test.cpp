@@ -9,26 +9,63 @@
 namespace mobius::engine {
 namespace {
 
-TEST(RangeAllocator, FirstFitAndExhaustion) {
+TEST(RangeAllocator, FitAndExhaustion) {
   RangeAllocator ranges(100);
   size_t a = 1;
   size_t b = 1;
   size_t c = 1;
-  ASSERT_TRUE(ranges.allocate(60, &a));
-  ASSERT_TRUE(ranges.allocate(40, &b));
+  ASSERT_TRUE(ranges.allocate(60, 1, &a));
+  ASSERT_TRUE(ranges.allocate(40, 1, &b));
   EXPECT_EQ(a, 0u);
   EXPECT_EQ(b, 60u);
-  EXPECT_FALSE(ranges.allocate(1, &c));
+  EXPECT_FALSE(ranges.allocate(1, 1, &c));
   EXPECT_EQ(c, 1u);
   ranges.release(a, 60);
-  ASSERT_TRUE(ranges.allocate(10, &c));
+  ASSERT_TRUE(ranges.allocate(10, 1, &c));
   EXPECT_EQ(c, 0u);
+}
+
+TEST(RangeAllocator, TakesTheShortestPieceThatFits) {
+  RangeAllocator ranges(100);
+  size_t offset = 0;
+  for (const size_t bytes : {30u, 5u, 10u, 5u, 50u})
+    ASSERT_TRUE(ranges.allocate(bytes, 1, &offset));
+  ranges.release(0, 30);
+  ranges.release(35, 10);
+  ASSERT_TRUE(ranges.allocate(9, 1, &offset));
+  EXPECT_EQ(offset, 35u);
+}
+
+TEST(RangeAllocator, AlignmentSkipsAndKeepsWhatItSkipped) {
+  RangeAllocator ranges(100);
+  size_t offset = 0;
+  ASSERT_TRUE(ranges.allocate(3, 1, &offset));
+  ASSERT_TRUE(ranges.allocate(16, 32, &offset));
+  EXPECT_EQ(offset, 32u);
+  ASSERT_TRUE(ranges.allocate(29, 1, &offset));
+  EXPECT_EQ(offset, 3u);
+  EXPECT_FALSE(ranges.allocate(40, 64, &offset));
+  ASSERT_TRUE(ranges.allocate(36, 64, &offset));
+  EXPECT_EQ(offset, 64u);
+}
+
+TEST(RangeAllocator, RangesCanBeAddedAndTakenOut) {
+  RangeAllocator ranges;
+  ranges.release(1000, 10);
+  size_t offset = 0;
+  ASSERT_TRUE(ranges.allocate(4, 1, &offset));
+  EXPECT_EQ(offset, 1000u);
+  const Range piece = ranges.release(1000, 4);
+  EXPECT_EQ(piece.offset, 1000u);
+  EXPECT_EQ(piece.bytes, 10u);
+  ranges.remove(piece);
+  EXPECT_FALSE(ranges.allocate(1, 1, &offset));
 }
 
 TEST(RangeAllocator, EmptyHasNothingToGive) {
   RangeAllocator ranges;
   size_t offset = 0;
-  EXPECT_FALSE(ranges.allocate(1, &offset));
+  EXPECT_FALSE(ranges.allocate(1, 1, &offset));
 }
 
 // Random sequences against a model: pieces never overlap, and freeing everything leaves one piece.
@@ -43,7 +80,7 @@ TEST(RangeAllocator, RandomSequencesKeepPiecesApartAndMerge) {
       if (model.empty() || random() % 2 == 0) {
         const size_t bytes = 1 + random() % 90;
         size_t offset = 0;
-        if (!ranges.allocate(bytes, &offset)) {
+        if (!ranges.allocate(bytes, 1, &offset)) {
           EXPECT_GT(used + bytes * (model.size() + 1), kBytes)
               << "refused with room, seed " << seed;
           continue;
@@ -66,7 +103,7 @@ TEST(RangeAllocator, RandomSequencesKeepPiecesApartAndMerge) {
     for (const auto& [offset, bytes] : model) ranges.release(offset, bytes);
     EXPECT_EQ(ranges.free_pieces(), 1u) << "seed " << seed;
     size_t offset = 1;
-    EXPECT_TRUE(ranges.allocate(kBytes, &offset));
+    EXPECT_TRUE(ranges.allocate(kBytes, 1, &offset));
   }
 }
 

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "engine/local_heap.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/status.h"
+#include "engine/engine.h"
+#include "engine/parts.h"
+
+namespace mobius::engine {
+namespace {
+
+using base::fail;
+
+constexpr uint64_t kLeastExtent = uint64_t{4} << 20;
+constexpr uint64_t kMostExtent = uint64_t{64} << 20;
+// From here on a block is worth a part of its own: its memory goes back to the system when freed.
+constexpr uint64_t kLarge = uint64_t{1} << 20;
+// At the end of an extent, in no block: keeps free pieces of two extents from becoming one.
+constexpr uint64_t kFence = LocalHeap::kGrain;
+
+constexpr uint64_t rounded(uint64_t bytes) {
+  return (bytes + LocalHeap::kGrain - 1) & ~(LocalHeap::kGrain - 1);
+}
+
+}  // namespace
+
+mob_status_t LocalHeap::check_size(size_t bytes) const {
+  const size_t window = engine_.window().bytes();
+  if (bytes <= window) return MOB_OK;
+  return fail(MOB_ERR_MEMORY,
+              "a block of %zu bytes is larger than the window of %zu bytes; see "
+              "MOBIUS_WINDOW_BYTES",
+              bytes, window);
+}
+
+mob_status_t LocalHeap::allocate(size_t bytes, size_t alignment, void** block) {
+  if (const mob_status_t status = check_size(bytes)) return status;
+  const std::lock_guard lock(mutex_);
+  uint64_t offset = 0;
+  const mob_status_t status = allocate_locked(rounded(bytes), std::max(alignment, kGrain), &offset);
+  if (status == MOB_OK) *block = engine_.local_address(offset);
+  return status;
+}
+
+mob_status_t LocalHeap::allocate_locked(size_t bytes, size_t alignment, uint64_t* offset) {
+  if (bytes >= kLarge || alignment >= kLarge) {
+    Part part{};
+    if (const mob_status_t status = make_part(engine_, bytes, &part)) return status;
+    large_.emplace(part.offset, part);
+    *offset = part.offset;
+  } else if (!free_.allocate(bytes, alignment, offset)) {
+    // More each time, so that there are few; a new one is empty and holds any small block.
+    const mob_status_t status =
+        add_extent(std::clamp(extent_bytes_ / 2, kLeastExtent, kMostExtent));
+    if (status != MOB_OK) return status;
+    free_.allocate(bytes, alignment, offset);
+  }
+  blocks_.emplace(*offset, bytes);
+  return MOB_OK;
+}
+
+mob_status_t LocalHeap::add_extent(size_t bytes) {
+  Part part{};
+  if (const mob_status_t status = make_part(engine_, bytes, &part)) return status;
+  extents_.emplace(part.offset, part);
+  extent_bytes_ += bytes;
+  free_.release(part.offset, bytes - kFence);
+  return MOB_OK;
+}
+
+mob_status_t LocalHeap::find(const char* call, const void* block, Blocks::iterator* found) {
+  *found = blocks_.find(engine_.offset_of(block));
+  if (*found != blocks_.end()) return MOB_OK;
+  return fail(MOB_ERR_HANDLE,
+              "%s: %p is not a live block of this process' local memory (freed before, or never "
+              "allocated)",
+              call, block);
+}
+
+mob_status_t LocalHeap::release(const char* call, void* block) {
+  const std::lock_guard lock(mutex_);
+  Blocks::iterator found;
+  if (const mob_status_t status = find(call, block, &found)) return status;
+  release_locked(found);
+  return MOB_OK;
+}
+
+void LocalHeap::release_locked(Blocks::iterator block) {
+  const auto [offset, bytes] = *block;
+  blocks_.erase(block);
+  if (const auto large = large_.find(offset); large != large_.end()) {
+    drop_part(engine_, large->second);
+    large_.erase(large);
+    return;
+  }
+  const Range piece = free_.release(offset, bytes);
+  const auto extent = extents_.find(piece.offset);
+  // The last one stays: a program that allocates and frees one block all the time keeps it.
+  if (extent != extents_.end() && piece.bytes == extent->second.bytes - kFence &&
+      extents_.size() > 1) {
+    free_.remove(piece);
+    extent_bytes_ -= extent->second.bytes;
+    drop_part(engine_, extent->second);
+    extents_.erase(extent);
+  }
+}
+
+mob_status_t LocalHeap::resize(const char* call, void** block, size_t bytes) {
+  if (const mob_status_t status = check_size(bytes)) return status;
+  const std::lock_guard lock(mutex_);
+  Blocks::iterator found;
+  if (const mob_status_t status = find(call, *block, &found)) return status;
+  const auto [old_offset, old_bytes] = *found;
+  const uint64_t new_bytes = rounded(bytes);
+  if (new_bytes == old_bytes) return MOB_OK;
+  if (new_bytes < old_bytes && !large_.contains(old_offset)) {
+    found->second = new_bytes;
+    free_.release(old_offset + new_bytes, old_bytes - new_bytes);
+    return MOB_OK;
+  }
+  uint64_t offset = 0;
+  if (const mob_status_t status = allocate_locked(new_bytes, kGrain, &offset)) return status;
+  void* moved = engine_.local_address(offset);
+  std::memcpy(moved, *block, std::min(old_bytes, new_bytes));
+  release_locked(found);
+  *block = moved;
+  return MOB_OK;
+}
+
+}  // namespace mobius::engine

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+// Memory that one process allocates by itself, of any size, and that its host-mates reach at once:
+// what malloc() is to a process alone. The engine keeps there what others count, lock or read.
+
+#include <mobius/job.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <mutex>
+
+#include "engine/chunk_table.h"
+#include "engine/range_allocator.h"
+
+namespace mobius::engine {
+
+class Engine;
+
+// Small blocks are cut from extents of some megabytes, large ones are parts of their own. Which
+// block is where is kept in private memory: a wild write into a block breaks no books. Safe from
+// any thread.
+class LocalHeap {
+ public:
+  explicit LocalHeap(Engine& engine) : engine_(engine) {}
+  LocalHeap(const LocalHeap&) = delete;
+  LocalHeap& operator=(const LocalHeap&) = delete;
+
+  // What blocks are aligned to at least.
+  static constexpr size_t kGrain = 16;
+
+  // `bytes` > 0; `alignment` a power of two up to kChunkBytes. The contents are undefined.
+  // Engine::offset_of() gives the block's place in the window.
+  mob_status_t allocate(size_t bytes, size_t alignment, void** block);
+
+  // MOB_ERR_HANDLE if `block` is not what allocate() or resize() gave, or was released. `call`
+  // names the public function in the text.
+  mob_status_t release(const char* call, void* block);
+
+  // Makes a block longer or shorter; `*block` moves where it must, with its contents.
+  mob_status_t resize(const char* call, void** block, size_t bytes);
+
+ private:
+  using Blocks = std::map<uint64_t, uint64_t>;
+
+  mob_status_t check_size(size_t bytes) const;
+  mob_status_t add_extent(size_t bytes);
+  mob_status_t allocate_locked(size_t bytes, size_t alignment, uint64_t* offset);
+  void release_locked(Blocks::iterator block);
+  mob_status_t find(const char* call, const void* block, Blocks::iterator* found);
+
+  Engine& engine_;
+  std::mutex mutex_;                  // guards all below
+  RangeAllocator free_;               // in the extents, by offset in the window
+  std::map<uint64_t, Part> extents_;  // by offset
+  std::map<uint64_t, Part> large_;    // by offset
+  Blocks blocks_;                     // offset → bytes, of both kinds
+  uint64_t extent_bytes_ = 0;         // of all
+};
+
+}  // namespace mobius::engine

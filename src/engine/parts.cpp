@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "engine/parts.h"
+
+#include "base/status.h"
+#include "engine/engine.h"
+#include "os/memfd.h"
+
+namespace mobius::engine {
+
+mob_status_t check_available(uint64_t bytes) {
+  const uint64_t available = os::available_memory();
+  if (bytes <= available) return MOB_OK;
+  return base::fail(MOB_ERR_MEMORY, "%zu bytes of shared memory are needed, %zu are available",
+                    static_cast<size_t>(bytes), static_cast<size_t>(available));
+}
+
+mob_status_t make_part(Engine& engine, uint64_t bytes, Part* part) {
+  if (const mob_status_t status = check_available(bytes)) return status;
+  uint64_t first = 0;
+  if (const mob_status_t status = engine.chunks().claim(chunks_of(bytes), &first)) return status;
+  const Part made{first << kChunkShift, bytes, engine.host().index()};
+  mob_status_t status = engine.reserve_memory(made.offset, bytes);
+  if (status == MOB_OK) {
+    status = engine.window().allow(made.offset, chunks_of(bytes));
+    if (status != MOB_OK) engine.release_memory(made.offset, bytes);
+  }
+  if (status != MOB_OK) {
+    engine.chunks().release(first, chunks_of(bytes));
+    return status;
+  }
+  engine.chunks().set_part(first, made);
+  *part = made;
+  return MOB_OK;
+}
+
+void drop_part(Engine& engine, const Part& part) {
+  const uint64_t chunks = chunks_of(part.bytes);
+  engine.chunks().clear_part(part);
+  engine.close_chunks(part.offset, chunks);
+  // Whole chunks: somebody may have touched what is beyond the last byte.
+  engine.release_memory(part.offset, chunks << kChunkShift);
+  engine.chunks().release(part.offset >> kChunkShift, chunks);
+}
+
+}  // namespace mobius::engine
