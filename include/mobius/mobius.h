@@ -16,6 +16,7 @@
 #include <mobius/counter.h>
 #include <mobius/job.h>
 #include <mobius/memory.h>
+#include <mobius/message.h>
 #include <mobius/rma.h>
 #include <mobius/status.h>
 #include <mobius/strided.h>

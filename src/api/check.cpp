@@ -12,6 +12,10 @@ mob_status_t state_error(const char* call) {
   return fail(MOB_ERR_STATE, "%s: called after mob_finalize()", call);
 }
 
+mob_status_t handler_error(const char* call) {
+  return fail(MOB_ERR_STATE, "%s: called in the handler of a message, which must not wait", call);
+}
+
 mob_status_t rank_error(const char* call, mob_rank_t rank) {
   if (mob_size_ == 0) return state_error(call);
   return fail(MOB_ERR_RANK, "%s: rank %d is not in this job, whose ranks are 0 to %d", call, rank,

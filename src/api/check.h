@@ -21,6 +21,7 @@ inline constexpr bool kChecks = true;
 #endif
 
 [[gnu::cold]] mob_status_t state_error(const char* call);
+[[gnu::cold]] mob_status_t handler_error(const char* call);
 [[gnu::cold]] mob_status_t rank_error(const char* call, mob_rank_t rank);
 
 inline mob_status_t check_live(const char* call) {
@@ -35,6 +36,11 @@ inline mob_status_t check_rank(const char* call, mob_rank_t rank) {
     return rank_error(call, rank);
   }
   return MOB_OK;
+}
+
+// For calls that wait for others to make the same call.
+inline mob_status_t check_may_wait(const char* call) {
+  return engine::in_handler ? handler_error(call) : MOB_OK;
 }
 
 inline mob_status_t check_not_null(const char* call, const void* pointer, const char* what) {

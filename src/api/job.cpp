@@ -28,6 +28,7 @@ mob_status_t mob_init() {
 
 mob_status_t mob_finalize() {
   if (const mob_status_t status = check_live("mob_finalize")) return status;
+  if (const mob_status_t status = api::check_may_wait("mob_finalize")) return status;
   return api::without_exceptions("mob_finalize", [] {
     engine_stop();
     return MOB_OK;

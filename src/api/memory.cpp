@@ -31,6 +31,7 @@ mob_status_t find_part(const char* call, mob_mem_t mem, mob_rank_t rank, engine:
 
 mob_status_t mob_mem_alloc(size_t bytes, mob_mem_t* mem) {
   if (const mob_status_t status = check_live("mob_mem_alloc")) return status;
+  if (const mob_status_t status = api::check_may_wait("mob_mem_alloc")) return status;
   Engine& engine = engine::engine();
   // Even a wrong call takes part: the others are waiting for it.
   uint64_t handle = 0;
@@ -44,6 +45,7 @@ mob_status_t mob_mem_alloc(size_t bytes, mob_mem_t* mem) {
 
 mob_status_t mob_mem_free(mob_mem_t mem) {
   if (const mob_status_t status = check_live("mob_mem_free")) return status;
+  if (const mob_status_t status = api::check_may_wait("mob_mem_free")) return status;
   if (mem == nullptr) return engine::engine().world().barrier();
   const Allocation* allocation = nullptr;
   if (const mob_status_t status = check_handle("mob_mem_free", mem, &allocation)) return status;

@@ -181,5 +181,6 @@ mob_status_t mob_fence_error_() { return api::state_error("mob_fence"); }
 
 mob_status_t mob_barrier() {
   if (const mob_status_t status = check_live("mob_barrier")) return status;
+  if (const mob_status_t status = api::check_may_wait("mob_barrier")) return status;
   return engine::engine().world().barrier();
 }

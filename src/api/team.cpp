@@ -35,6 +35,7 @@ mob_status_t select(const char* call, Team& parent, std::span<const mob_rank_t> 
 mob_status_t mob_team_split(mob_team_t parent, int colour, int key, mob_team_t* team) {
   Team* from = nullptr;
   if (const mob_status_t status = check_team("mob_team_split", parent, &from)) return status;
+  if (const mob_status_t status = api::check_may_wait("mob_team_split")) return status;
   uint64_t handle = 0;
   // Even a wrong call takes part: the others are waiting for it.
   const mob_status_t status = api::without_exceptions("mob_team_split", [&] {
@@ -49,6 +50,7 @@ mob_status_t mob_team_split_strided(mob_team_t parent, mob_rank_t start, mob_ran
   constexpr const char* kCall = "mob_team_split_strided";
   Team* from = nullptr;
   if (const mob_status_t status = check_team(kCall, parent, &from)) return status;
+  if (const mob_status_t status = api::check_may_wait(kCall)) return status;
   if (const mob_status_t status = check_not_null(kCall, team, "the result")) return status;
   if (stride == 0 || size < 1) {
     return fail(MOB_ERR_ARGUMENT,
@@ -74,6 +76,7 @@ mob_status_t mob_team_split_list(mob_team_t parent, const mob_rank_t* ranks, mob
   constexpr const char* kCall = "mob_team_split_list";
   Team* from = nullptr;
   if (const mob_status_t status = check_team(kCall, parent, &from)) return status;
+  if (const mob_status_t status = api::check_may_wait(kCall)) return status;
   if (const mob_status_t status = check_not_null(kCall, team, "the result")) return status;
   if (const mob_status_t status = check_not_null(kCall, ranks, "the list of ranks")) return status;
   if (count < 1) {
@@ -94,6 +97,7 @@ mob_status_t mob_team_split_list(mob_team_t parent, const mob_rank_t* ranks, mob
 
 mob_status_t mob_team_free(mob_team_t team) {
   if (const mob_status_t status = api::check_live("mob_team_free")) return status;
+  if (const mob_status_t status = api::check_may_wait("mob_team_free")) return status;
   if (team == MOB_TEAM_NONE) return MOB_OK;
   if (team == MOB_TEAM_WORLD) {
     return fail(MOB_ERR_ARGUMENT, "mob_team_free: the world cannot be freed; mob_finalize() does");

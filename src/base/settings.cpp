@@ -23,6 +23,9 @@ constexpr SettingInfo kTable[] = {
      "and falls back to the second."},
     {"MOBIUS_LOG", SettingType::kChoice, "", "warn", 0, 0, "error|warn|info|debug",
      SettingRole::kUser, "The least severe messages written to standard error."},
+    {"MOBIUS_PROGRESS", SettingType::kChoice, "", "thread", 0, 0, "thread|poll", SettingRole::kUser,
+     "Who runs the handlers of messages that arrive: 'thread' also a thread of the library that "
+     "sleeps until they do, 'poll' only threads that wait in the library or call mob_poll()."},
     {"MOBIUS_SPIN_NS", SettingType::kTime, "ns", "auto", 0, 1'000'000'000, nullptr,
      SettingRole::kUser,
      "How long a waiting call spins before it yields. 'auto': 20000 while the host-mates fit on "

@@ -17,6 +17,7 @@ namespace mobius::base {
 enum class SettingId : unsigned {
   kAddressMode,
   kLog,
+  kProgress,
   kSpin,
   kWindowBytes,
   kYields,
@@ -56,6 +57,7 @@ struct SettingInfo {
 
 inline constexpr uint64_t kAutomatic = UINT64_MAX;  // value of a setting left at "auto"
 
+enum class ProgressMode : uint64_t { kThread, kPoll };       // order of the table's choices
 enum class AddressMode : uint64_t { kAuto, kSame, kTable };  // order of the table's choices
 
 std::span<const SettingInfo> setting_table();
@@ -73,6 +75,9 @@ class Settings {
   bool is_set(SettingId id) const { return values_[index(id)].from_environment; }
   AddressMode address_mode() const {
     return static_cast<AddressMode>(number(SettingId::kAddressMode));
+  }
+  ProgressMode progress_mode() const {
+    return static_cast<ProgressMode>(number(SettingId::kProgress));
   }
   std::span<const std::string> unknown() const;
 

@@ -132,6 +132,8 @@ mob_status_t Engine::open_memory(const ThreadSeat* seat) {
   status = host_memory_.open(host().segment(), host().index(), chunks);
   if ((status = host().agree(status, "mob_init"))) return status;
   own_ = &host_memory_.process(host().index());
+  progress_.open(own_->doorbell);
+  messages_.open(*own_);
   chunks_.open(host_memory_, host().segment(), chunks, *this);
   return MOB_OK;
 }
@@ -161,9 +163,17 @@ void Engine::release_team_area(uint64_t offset, mob_rank_t size) {
   chunks_.release(offset >> kChunkShift, chunks);
 }
 
+mob_status_t Engine::refuse_to_wait() {
+  return fail(MOB_ERR_STATE,
+              "a handler must not wait, and this call would have to; send a message and go on in "
+              "the handler of the reply");
+}
+
 void Engine::stop() {
+  progress_.stop();
   // Nobody may still be using what goes away now. With a dead member there is nobody to wait for.
   static_cast<void>(world().barrier());
+  messages_.close();
   close();
   job_.leave();
 }
@@ -246,6 +256,8 @@ mob_status_t engine_start() {
 
 void engine_stop() {
   Engine& stopping = engine();
+  // Handlers may call everything, so this comes before the library is not live any more.
+  stopping.messages().quiesce();
   {
     const std::lock_guard lock(live_mutex);
     if (--live_ranks == 0) set_size(0);

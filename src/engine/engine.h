@@ -15,6 +15,8 @@
 #include "engine/host_memory.h"
 #include "engine/local_heap.h"
 #include "engine/memory.h"
+#include "engine/message.h"
+#include "engine/progress.h"
 #include "engine/targets.h"
 #include "engine/team.h"
 #include "engine/teams.h"
@@ -43,7 +45,9 @@ class Engine {
         local_heap_(*this),
         counters_(*this),
         completion_(*this),
-        transfers_(*this) {}
+        transfers_(*this),
+        messages_(*this),
+        progress_(*this) {}
 
   // Collective over the job. After an error the object is as before. `seat` is null in a rank that
   // is a process.
@@ -62,6 +66,8 @@ class Engine {
   Counters& counters() { return counters_; }
   Completion& completion() { return completion_; }
   Transfers& transfers() { return transfers_; }
+  Messages& messages() { return messages_; }
+  Progress& progress() { return progress_; }
   Teams& teams() { return teams_; }
   Team& world() { return teams_.world(); }
   ProcessBlock& process(mob_rank_t host_index) { return host_memory_.process(host_index); }
@@ -118,9 +124,14 @@ class Engine {
   void close_chunks(uint64_t offset, uint64_t chunks);
 
   // Waits until `done()`; another process that makes it so rings this one. Makes progress. What
-  // `watch` (may be null) finds ends the wait.
+  // `watch` (may be null) finds ends the wait. MOB_ERR_STATE in a handler, which may not wait.
   template <typename Done>
   mob_status_t wait_until(Done done, os::Watch* watch) {
+    if (done()) return MOB_OK;
+    if (in_handler) [[unlikely]] {
+      return refuse_to_wait();
+    }
+    const PollingScope scope(*this);
     ProcessBlock::Doorbell& own = own_->doorbell;
     return os::wait_until(done, own.bell, own.sleepers, job_.host().policy(), watch,
                           [this] { return poll(); });
@@ -140,7 +151,7 @@ class Engine {
   }
 
   // Does what others asked this process to do; whether there was anything. Any thread.
-  bool poll() { return false; }
+  bool poll() { return messages_.in_use() && messages_.serve(); }
 
   // Identifies the calling thread in locks that lie in shared memory.
   uint32_t lock_id() const;
@@ -151,6 +162,27 @@ class Engine {
 
  private:
   static constexpr unsigned kThreadBits = 18;
+
+  // While a thread waits, it is the one that polls (progress.h).
+  class PollingScope {
+   public:
+    explicit PollingScope(Engine& engine) : engine_(engine), counted_(engine.messages_.in_use()) {
+      if (counted_) engine_.progress_.join();
+    }
+    ~PollingScope() {
+      if (counted_) engine_.progress_.leave();
+      // What may remain after one more poll is not for this thread to do.
+      if (engine_.poll()) Progress::wake(engine_.own_->doorbell);
+    }
+    PollingScope(const PollingScope&) = delete;
+    PollingScope& operator=(const PollingScope&) = delete;
+
+   private:
+    Engine& engine_;
+    const bool counted_;
+  };
+
+  [[gnu::cold]] static mob_status_t refuse_to_wait();
 
   mob_status_t open_memory(const ThreadSeat* seat);
   void close();
@@ -168,6 +200,8 @@ class Engine {
   Counters counters_;
   Completion completion_;
   Transfers transfers_;
+  Messages messages_;
+  Progress progress_;
 };
 
 enum class State : int { kBefore, kLive, kAfter };

@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "engine/message_wire.h"
 #include "job/control.h"
 #include "os/hybrid_lock.h"
 
@@ -27,11 +28,16 @@ struct ProcessBlock {
   struct alignas(64) Doorbell {
     std::atomic<uint32_t> bell;
     std::atomic<uint32_t> sleepers;
+    // Of the progress thread: who need not wake it because they poll, and whether it sleeps
+    // (engine/progress.h); and what it sleeps on.
+    std::atomic<uint32_t> attention;
+    std::atomic<uint32_t> thread_bell;
   } doorbell;
   // Exclude accumulates without an atomic instruction; indexed by target address.
   struct alignas(64) Stripe {
     os::HybridLockWord lock;
   } stripes[kAccumulateStripes];
+  Inbox inbox;
 };
 inline constexpr size_t kProcessBlockBytes = 8192;
 static_assert(sizeof(ProcessBlock) <= kProcessBlockBytes);

@@ -86,7 +86,8 @@ class SleeperScope {
     sleepers_.fetch_add(1, std::memory_order_seq_cst);
     std::atomic_thread_fence(std::memory_order_seq_cst);
   }
-  ~SleeperScope() { sleepers_.fetch_sub(1, std::memory_order_relaxed); }
+  // Ordered before what the thread looks at next: who rang this sleeper need not ring another.
+  ~SleeperScope() { sleepers_.fetch_sub(1, std::memory_order_seq_cst); }
   SleeperScope(const SleeperScope&) = delete;
   SleeperScope& operator=(const SleeperScope&) = delete;
 

@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef MOBIUS_MESSAGE_H
+#define MOBIUS_MESSAGE_H
+
+/**
+ * @file
+ * Active messages: a message names a function of its target, which says where the payload goes.
+ *
+ * A message has an identifier, a small header and a payload of any size. When it arrives, the
+ * target runs the *header handler* registered for the identifier. It sees the header and answers
+ * with a mob_delivery_t: where the payload goes, and which *completion handler* to run when it is
+ * there.
+ *
+ * - **Who runs handlers.** With MOBIUS_PROGRESS=thread (the default) a thread of the library, which
+ *   sleeps until messages come and is started by the first mob_handler_register(), so that a target
+ *   that computes is served; also any thread that waits in a call of the library or calls
+ *   mob_poll(), and while one does, the thread sleeps on. With MOBIUS_PROGRESS=poll only the
+ * latter.
+ * - **What handlers may do.** The handlers of one rank run one at a time, on any thread. They may
+ *   put, get, use atomics, counters and locks of their own that are held briefly, send and reply
+ *   (which do not block there), register handlers, and change memory of the program. They must not
+ *   wait: a collective call, or a call that would have to wait, returns MOB_ERR_STATE.
+ * - **Ordering.** Header handlers of messages that one thread sends to one target start in the
+ * order of the sends, and each message is complete before the next one starts. What the sender
+ * wrote or put before is visible to the handler. Nothing is said of messages to different targets.
+ * - **Completion.** Local: the header and the payload may be reused. Remote: the completion handler
+ *   has returned; mob_message_flush() waits for it, the completion counter tells of it.
+ * - **Waking.** After handlers ran, calls of the target that wait for local memory look again.
+ *
+ * Compare LAPI_Amsend, LAPI_Addr_set (paper 1, §2), and GASNet-EX, AM.
+ */
+
+#include <mobius/counter.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum {
+  MOB_MAX_HANDLERS = 1024,    /**< identifiers are 0 … MOB_MAX_HANDLERS - 1 */
+  MOB_MAX_HEADER_BYTES = 1024 /**< largest header of a message */
+};
+
+/** Names the message that a handler runs for, for mob_message_reply(). Valid until mob_finalize().
+ */
+typedef uint64_t mob_token_t;
+
+/** A message as its header handler sees it. Everything is valid until the handler returns. */
+typedef struct mob_message {
+  mob_rank_t source;  /**< who sent it */
+  const void* header; /**< aligned to 16 bytes */
+  size_t header_bytes;
+  size_t payload_bytes;
+  const void* payload; /**< the whole payload, aligned to 16 bytes, if it is here already; else
+                            null. Short payloads are (up to a few thousand bytes). */
+  mob_token_t token;   /**< for mob_message_reply() */
+} mob_message_t;
+
+/**
+ * Runs when the payload is in its place.
+ *
+ * @param token     of the message
+ * @param argument  as the header handler said
+ */
+typedef void (*mob_completion_handler_t)(mob_token_t token, void* argument);
+
+/** A header handler's answer; zeros when the handler is called. */
+typedef struct mob_delivery {
+  void* payload; /**< where the payload goes, any memory of the target with room for it that nobody
+                      else uses until completion; null: it is dropped */
+  mob_completion_handler_t handler; /**< to run then; may be null */
+  void* argument;                   /**< passed to it */
+  mob_counter_t counter; /**< of this process: + 1 after the completion handler; may be null */
+} mob_delivery_t;
+
+/**
+ * Runs when a message arrives.
+ *
+ * @param message   the message
+ * @param argument  as registered
+ * @param delivery  out: what to do with the payload
+ */
+typedef void (*mob_header_handler_t)(const mob_message_t* message, void* argument,
+                                     mob_delivery_t* delivery);
+
+/** Who is told of a message. Each may be null. */
+typedef struct mob_notify {
+  mob_counter_t origin_counter;     /**< the sender's: + 1 at local completion */
+  mob_counter_t target_counter;     /**< the target's: + 1 after the completion handler */
+  mob_counter_t completion_counter; /**< the sender's: + 1 after the completion handler */
+} mob_notify_t;
+
+/**
+ * Says which function messages with an identifier run in this process. Registering again replaces
+ * the handler; messages that have started keep theirs.
+ *
+ * @param id        0 … MOB_MAX_HANDLERS - 1
+ * @param handler   the function; stays registered until mob_finalize()
+ * @param argument  passed to it; the caller's
+ * @return MOB_OK, MOB_ERR_STATE, MOB_ERR_ARGUMENT (`id` out of bounds, `handler` null),
+ *         MOB_ERR_MEMORY, MOB_ERR_SYSTEM (the progress thread cannot be started)
+ *
+ * Local, does not block. Others may send from when it has returned: let them know, for example with
+ * a barrier. Thread safety: any.
+ */
+MOB_API mob_status_t mob_handler_register(unsigned id, mob_header_handler_t handler,
+                                          void* argument);
+
+/**
+ * Sends a message.
+ *
+ * @param rank           the target; may be the caller
+ * @param id             a handler that the target has registered
+ * @param header         may be null if `header_bytes` is 0
+ * @param header_bytes   0 … MOB_MAX_HEADER_BYTES
+ * @param payload        may be null if `payload_bytes` is 0
+ * @param payload_bytes  any size
+ * @param notify         who is told; null for nobody; read during the call only
+ * @return MOB_OK; MOB_ERR_STATE; MOB_ERR_RANK;
+ *         MOB_ERR_ARGUMENT  null with bytes, an identifier or header size out of bounds;
+ *         MOB_ERR_HANDLE    the target has not registered `id`;
+ *         MOB_ERR_MEMORY    no memory for the queue between the two;
+ *         MOB_ERR_PEER      the target died, or has left the job.
+ *         After an error the message was not delivered, except that a target that died may have got
+ *         it.
+ *
+ * Blocks until local completion: with a short payload as long as the queue to the target is full,
+ * with a large one until the target has taken it; makes progress meanwhile. Does not block in a
+ * handler, where what the queue does not take at once is copied. Thread safety: any.
+ */
+MOB_API mob_status_t mob_message_send(mob_rank_t rank, unsigned id, const void* header,
+                                      size_t header_bytes, const void* payload,
+                                      size_t payload_bytes, const mob_notify_t* notify);
+
+/**
+ * Sends a message to who sent one, usually from its handler. As mob_message_send(), but never
+ * blocks: what the queue does not take at once is copied and sent later.
+ *
+ * @param token  of the message that is answered
+ * @return as mob_message_send(); MOB_ERR_HANDLE also if `token` is not one
+ *
+ * Thread safety: any.
+ */
+MOB_API mob_status_t mob_message_reply(mob_token_t token, unsigned id, const void* header,
+                                       size_t header_bytes, const void* payload,
+                                       size_t payload_bytes, const mob_notify_t* notify);
+
+/**
+ * Waits until every message that this process has sent to a target is complete: its completion
+ * handler has returned.
+ *
+ * @param rank  the target
+ * @return MOB_OK, MOB_ERR_STATE (also in a handler), MOB_ERR_RANK, MOB_ERR_PEER (the target died)
+ *
+ * A full memory fence: what the handlers wrote is visible. Makes progress. Thread safety: any.
+ */
+MOB_API mob_status_t mob_message_flush(mob_rank_t rank);
+
+/**
+ * Runs the handlers of messages that have arrived, and whatever else others asked this process to
+ * do. Returns at once if there is nothing, or if another thread is doing it.
+ *
+ * @return MOB_OK, MOB_ERR_STATE
+ *
+ * Does not block. Thread safety: any. Does nothing in a handler.
+ */
+MOB_API mob_status_t mob_poll(void);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "engine/message.h"
+
+#include <mobius/message.h>
+
+#include "api/check.h"
+
+using namespace mobius;  // NOLINT(google-build-using-namespace): this file is the C face of it
+using api::check_live;
+using api::check_rank;
+using base::fail;
+
+namespace {
+
+mob_status_t check_id(const char* call, unsigned id) {
+  if (id < MOB_MAX_HANDLERS) return MOB_OK;
+  return fail(MOB_ERR_ARGUMENT, "%s: handler %u is out of bounds; identifiers are 0 to %d", call,
+              id, MOB_MAX_HANDLERS - 1);
+}
+
+mob_status_t check_content(const char* call, const engine::Outgoing& message) {
+  if (!api::kChecks) return MOB_OK;
+  if (const mob_status_t status = check_id(call, message.id)) return status;
+  if (message.header_bytes > MOB_MAX_HEADER_BYTES) {
+    return fail(MOB_ERR_ARGUMENT,
+                "%s: a header of %zu bytes; there may be %d, the rest goes into "
+                "the payload",
+                call, message.header_bytes, MOB_MAX_HEADER_BYTES);
+  }
+  if (message.header == nullptr && message.header_bytes != 0) {
+    return fail(MOB_ERR_ARGUMENT, "%s: the header is null, but has %zu bytes", call,
+                message.header_bytes);
+  }
+  if (message.payload == nullptr && message.payload_bytes != 0) {
+    return fail(MOB_ERR_ARGUMENT, "%s: the payload is null, but has %zu bytes", call,
+                message.payload_bytes);
+  }
+  return MOB_OK;
+}
+
+engine::Outgoing outgoing(unsigned id, const void* header, size_t header_bytes, const void* payload,
+                          size_t payload_bytes, const mob_notify_t* notify) {
+  return {id,      header,        header_bytes,
+          payload, payload_bytes, notify != nullptr ? *notify : mob_notify_t{}};
+}
+
+}  // namespace
+
+mob_status_t mob_handler_register(unsigned id, mob_header_handler_t handler, void* argument) {
+  constexpr const char* kCall = "mob_handler_register";
+  if (const mob_status_t status = check_live(kCall)) return status;
+  if (const mob_status_t status = check_id(kCall, id)) return status;
+  if (const mob_status_t status =
+          api::check_not_null(kCall, reinterpret_cast<const void*>(handler), "the handler")) {
+    return status;
+  }
+  return api::without_exceptions(kCall, [&] {
+    engine::Engine& engine = engine::engine();
+    if (const mob_status_t status = engine.progress().require()) return status;
+    engine.messages().register_handler(id, handler, argument);
+    return MOB_OK;
+  });
+}
+
+mob_status_t mob_message_send(mob_rank_t rank, unsigned id, const void* header, size_t header_bytes,
+                              const void* payload, size_t payload_bytes,
+                              const mob_notify_t* notify) {
+  constexpr const char* kCall = "mob_message_send";
+  if (const mob_status_t status = check_rank(kCall, rank)) return status;
+  const engine::Outgoing message =
+      outgoing(id, header, header_bytes, payload, payload_bytes, notify);
+  if (const mob_status_t status = check_content(kCall, message)) return status;
+  return api::without_exceptions(
+      kCall, [&] { return engine::engine().messages().send(kCall, rank, message); });
+}
+
+mob_status_t mob_message_reply(mob_token_t token, unsigned id, const void* header,
+                               size_t header_bytes, const void* payload, size_t payload_bytes,
+                               const mob_notify_t* notify) {
+  constexpr const char* kCall = "mob_message_reply";
+  if (const mob_status_t status = check_live(kCall)) return status;
+  const mob_rank_t rank = engine::token_source(token);
+  if (rank < 0 || rank >= mob_size_) {
+    return fail(MOB_ERR_HANDLE, "%s: %llx is not the token of a message", kCall,
+                static_cast<unsigned long long>(token));
+  }
+  const engine::Outgoing message =
+      outgoing(id, header, header_bytes, payload, payload_bytes, notify);
+  if (const mob_status_t status = check_content(kCall, message)) return status;
+  return api::without_exceptions(
+      kCall, [&] { return engine::engine().messages().post(kCall, rank, message); });
+}
+
+mob_status_t mob_message_flush(mob_rank_t rank) {
+  if (const mob_status_t status = check_rank("mob_message_flush", rank)) return status;
+  return engine::engine().messages().flush(rank);
+}
+
+mob_status_t mob_poll() {
+  if (const mob_status_t status = check_live("mob_poll")) return status;
+  engine::Engine& engine = engine::engine();
+  if (engine.messages().in_use()) {
+    engine.progress().note_poll();
+    engine.poll();
+  }
+  return MOB_OK;
+}

@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "engine/message.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "base/status.h"
+#include "engine/engine.h"
+#include "engine/locks.h"
+
+namespace mobius::engine {
+
+using base::fail;
+
+void HandlerTable::set(unsigned id, Handler handler) {
+  const std::lock_guard lock(mutex_);
+  kept_.push_back(std::make_unique<const Handler>(handler));
+  // Release pairs with the acquire in find().
+  handlers_[id].store(kept_.back().get(), std::memory_order_release);
+}
+
+void Messages::open(ProcessBlock& own) {
+  inbox_ = &own.inbox;
+  by_rank_ = std::make_unique<std::atomic<Outbox*>[]>(static_cast<size_t>(engine_.size()));
+}
+
+void Messages::close() {
+  if (inbox_ == nullptr) return;
+  readers_.clear();
+  outboxes_.clear();
+  const uint32_t rings = inbox_->rings.exchange(0, std::memory_order_relaxed);
+  for (uint32_t index = 0; index < rings; index += Inbox::kRingsPerChunk) {
+    const uint32_t chunk = inbox_->chunks[index / Inbox::kRingsPerChunk].load() - 1;
+    engine_.release_memory(uint64_t{chunk} << kChunkShift, kChunkBytes);
+    engine_.chunks().release(chunk, 1);
+  }
+}
+
+void Messages::register_handler(unsigned id, mob_header_handler_t handler, void* argument) {
+  handlers_.set(id, {handler, argument});
+  // Release pairs with the acquire in send(): who sees the bit sends to a handler that is there.
+  inbox_->handlers[id / 64].fetch_or(uint64_t{1} << (id % 64), std::memory_order_release);
+}
+
+MessageRing* Messages::ring_at(const Inbox& inbox, uint32_t index) const {
+  const uint32_t chunk = inbox.chunks[index / Inbox::kRingsPerChunk].load() - 1;
+  const uint64_t offset =
+      (uint64_t{chunk} << kChunkShift) + index % Inbox::kRingsPerChunk * kMessageRingBytes;
+  return static_cast<MessageRing*>(engine_.local_address(offset));
+}
+
+// Makes the ring at `index` of an inbox whose lock is held.
+mob_status_t Messages::add_ring(Inbox& inbox, uint32_t index, MessageRing** ring) {
+  std::atomic<uint32_t>& chunk = inbox.chunks[index / Inbox::kRingsPerChunk];
+  if (chunk.load() == 0) {
+    uint64_t first = 0;
+    if (const mob_status_t status = engine_.chunks().claim(1, &first)) return status;
+    chunk.store(static_cast<uint32_t>(first + 1));
+  }
+  const uint64_t offset = uint64_t{chunk.load() - 1} << kChunkShift;
+  mob_status_t status = engine_.reserve_memory(
+      offset + index % Inbox::kRingsPerChunk * kMessageRingBytes, kMessageRingBytes);
+  if (status == MOB_OK) status = engine_.window().allow(offset, 1);
+  if (status != MOB_OK) return status;
+  *ring = ring_at(inbox, index);
+  (*ring)->sender = engine_.rank();
+  // Release pairs with the acquire in attach(): the ring is there.
+  inbox.rings.store(index + 1, std::memory_order_release);
+  return MOB_OK;
+}
+
+mob_status_t Messages::connect(mob_rank_t rank) {
+  const std::lock_guard lock(connect_mutex_);
+  if (by_rank_[static_cast<size_t>(rank)].load(std::memory_order_relaxed) != nullptr) return MOB_OK;
+  Inbox& inbox = engine_.process(Engine::host_index(rank)).inbox;
+  MessageRing* ring = nullptr;
+  uint32_t index = 0;
+  {
+    const LockGuard inbox_lock(engine_, inbox.lock);
+    index = inbox.rings.load(std::memory_order_relaxed);
+    if (const mob_status_t status = add_ring(inbox, index, &ring)) return status;
+  }
+  outboxes_.push_back(std::make_unique<Outbox>(engine_, rank, *ring, index, boxes_with_queue_));
+  by_rank_[static_cast<size_t>(rank)].store(outboxes_.back().get(), std::memory_order_release);
+  return MOB_OK;
+}
+
+// The way to a rank that has registered `id`.
+mob_status_t Messages::outbox(const char* call, mob_rank_t rank, unsigned id, Outbox** box) {
+  const Inbox& inbox = engine_.process(Engine::host_index(rank)).inbox;
+  // Acquire pairs with the release in register_handler().
+  if ((inbox.handlers[id / 64].load(std::memory_order_acquire) >> (id % 64) & 1) == 0) {
+    return fail(MOB_ERR_HANDLE,
+                "%s: rank %d has no handler %u; register it there before anybody sends to it "
+                "(mob_handler_register, then for example mob_barrier)",
+                call, rank, id);
+  }
+  std::atomic<Outbox*>& known = by_rank_[static_cast<size_t>(rank)];
+  if (known.load(std::memory_order_acquire) == nullptr) [[unlikely]] {
+    if (const mob_status_t status = connect(rank)) return status;
+  }
+  *box = known.load(std::memory_order_acquire);
+  return MOB_OK;
+}
+
+mob_status_t Messages::send(const char* call, mob_rank_t rank, const Outgoing& message) {
+  if (in_handler) return post(call, rank, message);
+  Outbox* box = nullptr;
+  if (const mob_status_t status = outbox(call, rank, message.id, &box)) return status;
+  const mob_status_t status = box->send(message);
+  sent_.fetch_add(1, std::memory_order_release);
+  return status;
+}
+
+mob_status_t Messages::post(const char* call, mob_rank_t rank, const Outgoing& message) {
+  Outbox* box = nullptr;
+  if (const mob_status_t status = outbox(call, rank, message.id, &box)) return status;
+  const mob_status_t status = box->post(message);
+  sent_.fetch_add(1, std::memory_order_release);  // afterwards: see quiesce()
+  return status;
+}
+
+mob_status_t Messages::flush(mob_rank_t rank) {
+  Outbox* box = by_rank_[static_cast<size_t>(rank)].load(std::memory_order_acquire);
+  if (box != nullptr) return box->flush();
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  return MOB_OK;
+}
+
+// Messages that handlers send make this a matter of rounds. In each, everybody completes what it
+// sent, and when all have, says how many messages that is so far. If nobody has sent any since the
+// round before, nothing is under way: a handler that still ran would have been started by a message
+// that was sent after its sender began to complete what it had sent, but before it counted.
+void Messages::quiesce() {
+  std::vector<uint64_t> before(static_cast<size_t>(engine_.size()));
+  std::vector<uint64_t> now;
+  while (true) {
+    for (mob_rank_t rank = 0; rank < engine_.size(); ++rank) static_cast<void>(flush(rank));
+    if (engine_.world().barrier() != MOB_OK) return;
+    const uint64_t sent = sent_.load(std::memory_order_acquire);
+    if (engine_.world().exchange(sent, &now) != MOB_OK || now == before) return;
+    before.swap(now);
+  }
+}
+
+bool Messages::serve() {
+  if (in_handler) return false;
+  uint32_t serving = kNobody;
+  // Acquire pairs with the release below: what the one before did to the readers is visible.
+  while (!serving_.compare_exchange_weak(serving, kOne, std::memory_order_acquire)) {
+    if (serving == kNobody) continue;
+    uint32_t one = kOne;
+    if (serving == kOneAndAnotherAsked ||
+        serving_.compare_exchange_strong(one, kOneAndAnotherAsked, std::memory_order_relaxed)) {
+      return false;
+    }
+    serving = kNobody;
+  }
+  const bool found = serve_once();
+  const uint32_t asked = serving_.exchange(kNobody, std::memory_order_seq_cst);
+  // Who asked may sleep by now, and have come too late for what we looked at first. And who waits
+  // for what handlers did looks again.
+  if (asked == kOneAndAnotherAsked) {
+    Progress::wake_after_fence(engine_.process(engine_.host().index()).doorbell);
+  } else if (found) {
+    engine_.ring_after_fence(engine_.rank());
+  }
+  return found;
+}
+
+bool Messages::serve_once() {
+  bool found = false;
+  const uint32_t rings = inbox_->rings.load(std::memory_order_acquire);
+  if (rings > readers_.size()) [[unlikely]] {
+    attach(rings);
+  }
+  bool more = false;
+  const size_t polled = std::min<size_t>(readers_.size(), kPolledRings);
+  for (size_t i = 0; i < polled; ++i) found |= readers_[i]->drain(&more);
+  if (readers_.size() > kPolledRings) found |= serve_written();
+  if (boxes_with_queue_.load(std::memory_order_relaxed) != 0) {
+    const std::lock_guard lock(connect_mutex_);
+    for (const auto& box : outboxes_) found |= box->pump();
+  }
+  return found;
+}
+
+// The rings that said that something was written to them.
+bool Messages::serve_written() {
+  bool found = false;
+  for (size_t base = 0; base < readers_.size(); base += 64) {
+    std::atomic<uint64_t>& word = inbox_->written[base / 64];
+    if (word.load(std::memory_order_relaxed) == 0) continue;
+    // A full fence: pairs with the one in Outbox::commit(). What was written before the bit was set
+    // is found below.
+    for (uint64_t bits = word.exchange(0, std::memory_order_seq_cst); bits != 0; bits &= bits - 1) {
+      const auto bit = static_cast<size_t>(std::countr_zero(bits));
+      bool more = false;
+      if (base + bit < readers_.size()) found |= readers_[base + bit]->drain(&more);
+      if (more || base + bit >= readers_.size()) {
+        word.fetch_or(uint64_t{1} << bit, std::memory_order_relaxed);
+      }
+    }
+  }
+  return found;
+}
+
+void Messages::attach(uint32_t rings) {
+  for (auto index = static_cast<uint32_t>(readers_.size()); index < rings; ++index) {
+    const uint32_t chunk = inbox_->chunks[index / Inbox::kRingsPerChunk].load() - 1;
+    // Without the memory nothing can be read now; it is tried again.
+    if (engine_.window().allow(uint64_t{chunk} << kChunkShift, 1) != MOB_OK) return;
+    readers_.push_back(
+        std::make_unique<MessageReader>(engine_, handlers_, *ring_at(*inbox_, index)));
+  }
+}
+
+}  // namespace mobius::engine

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+// Active messages (include/mobius/message.h), for the engine and the API.
+//
+// A part of the engine that has work done by another process registers a handler of its own in
+// every process, with an identifier of InternalHandler, before its messages can come:
+//
+//   engine.messages().register_internal(InternalHandler::kName, handle, this);
+//
+// Where such messages can come at any time it also sees to it that they are served:
+//
+//   engine.progress().require();
+//
+// It sends with send(), which blocks until local completion and must not be called where one may
+// not wait, or with post(), which never blocks and copies what it cannot send at once. Both may be
+// called in handlers, by any thread. flush() waits until handlers have run. Handlers see the same
+// mob_message_t, answer with the same mob_delivery_t, run in the same order and under the same
+// rules as those of programs.
+
+#include <mobius/message.h>
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "engine/message_outbox.h"
+#include "engine/message_reader.h"
+#include "engine/message_wire.h"
+
+namespace mobius::engine {
+
+class Engine;
+struct ProcessBlock;
+
+enum class InternalHandler : unsigned {
+  kFirst = kPublicHandlers,  // and up to kHandlers - 1
+};
+
+struct Handler {
+  mob_header_handler_t function;
+  void* argument;
+};
+
+// The functions of one process. Finding takes no lock.
+class HandlerTable {
+ public:
+  void set(unsigned id, Handler handler);
+  const Handler* find(unsigned id) const {
+    // Acquire pairs with the release in set().
+    return id < kHandlers ? handlers_[id].load(std::memory_order_acquire) : nullptr;
+  }
+
+ private:
+  std::array<std::atomic<const Handler*>, kHandlers> handlers_{};
+  std::mutex mutex_;                                  // guards kept_
+  std::vector<std::unique_ptr<const Handler>> kept_;  // also replaced ones: they may be running
+};
+
+// A token names the rank to reply to.
+inline constexpr uint64_t kTokenMark = uint64_t{0x4d54} << 48;
+constexpr mob_token_t token_of(mob_rank_t source) {
+  return kTokenMark | static_cast<uint32_t>(source);
+}
+
+// The rank of a token; negative if it is not one.
+constexpr mob_rank_t token_source(mob_token_t token) {
+  return token >> 32 == kTokenMark >> 32 ? static_cast<mob_rank_t>(token & UINT32_MAX) : -1;
+}
+
+class Messages {
+ public:
+  explicit Messages(Engine& engine) : engine_(engine) {}
+
+  void open(ProcessBlock& own);
+  // Completes every message of every process, including those that handlers send. Collective over
+  // the job; an error (a dead process) ends it early.
+  void quiesce();
+  // Gives the inbox back. Nobody sends any more.
+  void close();
+
+  // Any thread; `id` is valid.
+  void register_handler(unsigned id, mob_header_handler_t handler, void* argument);
+  void register_internal(InternalHandler id, mob_header_handler_t handler, void* argument) {
+    register_handler(static_cast<unsigned>(id), handler, argument);
+  }
+
+  // To a rank of the job, with valid arguments. `call` names the public function in error texts.
+  mob_status_t send(const char* call, mob_rank_t rank, const Outgoing& message);
+  mob_status_t post(const char* call, mob_rank_t rank, const Outgoing& message);
+  mob_status_t flush(mob_rank_t rank);
+
+  // Whether serve() may find anything; false for ever where messages are not used.
+  bool in_use() const {
+    return inbox_->rings.load(std::memory_order_seq_cst) != 0 ||
+           boxes_with_queue_.load(std::memory_order_relaxed) != 0;
+  }
+
+  // Runs handlers of messages that have come, and sends what is queued; whether there was anything.
+  // Any thread; of several one does it.
+  bool serve();
+
+ private:
+  enum Serving : uint32_t { kNobody, kOne, kOneAndAnotherAsked };
+
+  mob_status_t outbox(const char* call, mob_rank_t rank, unsigned id, Outbox** box);
+  mob_status_t connect(mob_rank_t rank);
+  mob_status_t add_ring(Inbox& inbox, uint32_t index, MessageRing** ring);
+  MessageRing* ring_at(const Inbox& inbox, uint32_t index) const;
+  bool serve_once();
+  bool serve_written();
+  void attach(uint32_t rings);
+
+  Engine& engine_;
+  Inbox* inbox_ = nullptr;
+  HandlerTable handlers_;
+
+  // Sending.
+  std::mutex connect_mutex_;  // guards making outboxes
+  std::unique_ptr<std::atomic<Outbox*>[]> by_rank_;
+  std::vector<std::unique_ptr<Outbox>> outboxes_;
+  std::atomic<uint32_t> boxes_with_queue_ = 0;
+  std::atomic<uint64_t> sent_ = 0;  // messages ever, also queued ones
+
+  // Receiving.
+  std::atomic<uint32_t> serving_ = kNobody;  // guards what follows
+  std::vector<std::unique_ptr<MessageReader>> readers_;
+};
+
+}  // namespace mobius::engine

@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "engine/message_outbox.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/status.h"
+#include "engine/engine.h"
+
+namespace mobius::engine {
+namespace {
+
+using base::fail;
+
+// Payload of a record that continues a message: with its header a power of two, so that records
+// fill a lap of the ring.
+constexpr size_t kMoreBytes = (size_t{8} << 10) - os::kRingPayloadAlignment;
+static_assert(kMoreBytes <= os::ring_max_payload(kRingCapacity));
+
+// Payloads from here on that lie in memory which the target reaches are taken from there. Costs the
+// sender a wait for the target, and saves one of two copies.
+constexpr size_t kInPlaceFromBytes = size_t{16} << 10;
+
+bool has_notify(const Outgoing& message) {
+  return message.notify.target_counter != nullptr || message.notify.completion_counter != nullptr;
+}
+
+}  // namespace
+
+// Ends waits for the target when it cannot answer any more.
+class Outbox::TargetWatch final : public os::Watch {
+ public:
+  explicit TargetWatch(const Outbox& box) : box_(box) {}
+
+  mob_status_t look() override {
+    job::Liveness& liveness = box_.engine_.liveness();
+    const mob_rank_t index = Engine::host_index(box_.target_);
+    return liveness.is_dead(index) || liveness.has_left(index) ? box_.broken() : MOB_OK;
+  }
+
+ private:
+  const Outbox& box_;
+};
+
+Outbox::Outbox(Engine& engine, mob_rank_t target, MessageRing& ring, uint32_t index,
+               std::atomic<uint32_t>& boxes_with_queue)
+    : engine_(engine),
+      target_(target),
+      ring_(ring),
+      index_(index),
+      boxes_with_queue_(boxes_with_queue),
+      writer_(ring.memory, kRingCapacity) {}
+
+Outbox::Turn::Turn(Outbox& box) : box_(box), id_(box.engine_.lock_id()) {}
+
+void Outbox::Turn::take() {
+  os::lock(box_.turn_, id_, box_.engine_.host().policy());
+  has_ = true;
+}
+
+bool Outbox::Turn::try_take() { return has_ = os::try_lock(box_.turn_, id_); }
+
+void Outbox::Turn::give_up() {
+  os::unlock(box_.turn_, id_);
+  has_ = false;
+}
+
+mob_status_t Outbox::broken() const {
+  const bool left = engine_.liveness().has_left(Engine::host_index(target_));
+  return fail(MOB_ERR_PEER, "a message to rank %d cannot be delivered: it %s", target_,
+              left ? "has left the job (mob_finalize)" : "died");
+}
+
+// Where the next record goes, or null while there is no room. Whoever makes room afterwards wakes
+// this process.
+void* Outbox::reserve(size_t bytes, RecordKind kind) {
+  if (void* record = writer_.reserve(bytes, kind)) [[likely]] {
+    return record;
+  }
+  ring_.starved.store(1, std::memory_order_relaxed);
+  // Pairs with the fence in MessageReader::drain(): it sees that we starve, or we see the room.
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  return writer_.reserve(bytes, kind);
+}
+
+// Lets the target see the record, and wakes it if it would not look.
+void Outbox::commit() {
+  writer_.commit();
+  ProcessBlock& target = engine_.process(Engine::host_index(target_));
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  if (index_ >= kPolledRings) {
+    // Pairs with Messages::serve_written(), which clears the bit before it reads the ring.
+    std::atomic<uint64_t>& word = target.inbox.written[index_ / 64];
+    const uint64_t bit = uint64_t{1} << (index_ % 64);
+    if ((word.load(std::memory_order_relaxed) & bit) == 0) {
+      word.fetch_or(bit, std::memory_order_seq_cst);
+    }
+  }
+  Progress::wake_after_fence(target.doorbell);
+}
+
+bool Outbox::write_first(const Outgoing& message, Cursor& cursor, bool in_place) {
+  const bool notify = has_notify(message);
+  size_t bytes = sizeof(WireMessage) + (notify ? sizeof(WireNotify) : 0) + message.header_bytes;
+  size_t part = 0;
+  if (in_place) {
+    bytes = padded(bytes) + sizeof message.payload;
+  } else if (message.payload_bytes != 0) {
+    bytes = padded(bytes);
+    part = std::min(message.payload_bytes, kMoreBytes - bytes);
+    bytes += part;
+  }
+  auto* record = static_cast<unsigned char*>(reserve(bytes, kFirst));
+  if (record == nullptr) return false;
+  const WireMessage wire{message.payload_bytes, static_cast<uint16_t>(message.id),
+                         static_cast<uint16_t>(message.header_bytes),
+                         (notify ? kHasNotify : 0) | (in_place ? kInPlace : 0)};
+  std::memcpy(record, &wire, sizeof wire);
+  unsigned char* next = record + sizeof wire;
+  if (notify) {
+    const WireNotify counters{message.notify.target_counter, message.notify.completion_counter};
+    std::memcpy(next, &counters, sizeof counters);
+    next += sizeof counters;
+  }
+  if (message.header_bytes != 0) std::memcpy(next, message.header, message.header_bytes);
+  next += padded(message.header_bytes);
+  if (in_place) {
+    std::memcpy(next, &message.payload, sizeof message.payload);
+    part = message.payload_bytes;
+  } else if (part != 0) {
+    std::memcpy(next, message.payload, part);
+  }
+  commit();
+  cursor = {true, part};
+  return true;
+}
+
+// Writes as much of the message as there is room for; whether that was all. Needs the turn.
+bool Outbox::write(const Outgoing& message, Cursor& cursor, bool in_place) {
+  if (!cursor.started && !write_first(message, cursor, in_place)) return false;
+  while (cursor.sent < message.payload_bytes) {
+    const size_t part = std::min(message.payload_bytes - cursor.sent, kMoreBytes);
+    void* record = reserve(part, kMore);
+    if (record == nullptr) return false;
+    std::memcpy(record, static_cast<const unsigned char*>(message.payload) + cursor.sent, part);
+    commit();
+    cursor.sent += part;
+  }
+  // Release: who waits for completion() of this many has written them.
+  written_.store(written_.load(std::memory_order_relaxed) + 1, std::memory_order_release);
+  return true;
+}
+
+mob_status_t Outbox::send(const Outgoing& message) {
+  const bool in_place =
+      message.payload_bytes >= kInPlaceFromBytes &&
+      engine_.reach(engine_.rank(), message.payload, message.payload_bytes) != nullptr;
+  TargetWatch watch(*this);
+  Turn turn(*this);
+  turn.take();
+  if (broken_.load(std::memory_order_relaxed)) return broken();
+  Cursor cursor;
+  const auto written = [&] { return write_queue() && write(message, cursor, in_place); };
+  if (!written()) {
+    if (const mob_status_t status = engine_.wait_until(written, &watch)) {
+      broken_.store(true, std::memory_order_relaxed);
+      return status;
+    }
+  }
+  const uint64_t number = written_.load(std::memory_order_relaxed);
+  write_queue_and_give_up(turn);
+  if (!in_place) return MOB_OK;
+  // Acquire pairs with the release in MessageReader: the target is done reading.
+  return engine_.wait_until([&] { return ring_.taken.load(std::memory_order_acquire) >= number; },
+                            &watch);
+}
+
+mob_status_t Outbox::post(const Outgoing& message) {
+  if (broken_.load(std::memory_order_relaxed)) return broken();
+  Turn turn(*this);
+  turn.try_take();
+  Cursor cursor;
+  if (turn.has() && write_queue() && write(message, cursor, false)) {
+    write_queue_and_give_up(turn);
+    return MOB_OK;
+  }
+  enqueue(message, cursor);
+  // Who has the turn looks at the queue after giving it up, and so do we.
+  if (turn.has()) {
+    write_queue_and_give_up(turn);
+  } else {
+    pump();
+  }
+  return MOB_OK;
+}
+
+void Outbox::enqueue(const Outgoing& message, Cursor cursor) {
+  Parcel parcel{message, cursor, nullptr};
+  parcel.bytes =
+      std::make_unique_for_overwrite<unsigned char[]>(message.header_bytes + message.payload_bytes);
+  unsigned char* payload = parcel.bytes.get() + message.header_bytes;
+  if (message.header_bytes != 0) {
+    std::memcpy(parcel.bytes.get(), message.header, message.header_bytes);
+  }
+  if (message.payload_bytes != 0) std::memcpy(payload, message.payload, message.payload_bytes);
+  parcel.message.header = parcel.bytes.get();
+  parcel.message.payload = payload;
+  const std::lock_guard lock(queue_mutex_);
+  if (queue_.empty()) boxes_with_queue_.fetch_add(1, std::memory_order_relaxed);
+  // One that was begun is the next to go on, and it is our turn.
+  if (cursor.started) {
+    queue_.push_front(std::move(parcel));
+  } else {
+    queue_.push_back(std::move(parcel));
+  }
+  // Sequentially consistent, as the load in write_queue_and_give_up(): who gives up the turn
+  // sees it, or we get the turn in pump().
+  queued_.fetch_add(1, std::memory_order_seq_cst);
+}
+
+Outbox::Parcel* Outbox::front() {
+  const std::lock_guard lock(queue_mutex_);
+  return queue_.empty() ? nullptr : &queue_.front();
+}
+
+void Outbox::pop() {
+  const std::lock_guard lock(queue_mutex_);
+  queue_.pop_front();
+  if (queue_.empty()) boxes_with_queue_.fetch_sub(1, std::memory_order_relaxed);
+  unqueued_.fetch_add(1, std::memory_order_release);
+}
+
+// Writes what is queued, in order; whether that was all. Needs the turn.
+bool Outbox::write_queue() {
+  while (queued_.load(std::memory_order_seq_cst) != unqueued_.load(std::memory_order_relaxed)) {
+    Parcel* parcel = front();
+    if (!write(parcel->message, parcel->cursor, false)) return false;
+    pop();
+  }
+  return true;
+}
+
+// After the turn was given up, nothing may be in the queue that nobody knows of: what came
+// meanwhile is written here, or by who has the turn then.
+void Outbox::write_queue_and_give_up(Turn& turn) {
+  bool all = true;
+  do {
+    all = write_queue();
+    turn.give_up();
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+  } while (all &&
+           queued_.load(std::memory_order_seq_cst) != unqueued_.load(std::memory_order_relaxed) &&
+           turn.try_take());
+}
+
+bool Outbox::pump() {
+  const uint64_t unqueued = unqueued_.load(std::memory_order_relaxed);
+  if (queued_.load(std::memory_order_seq_cst) == unqueued) return false;
+  Turn turn(*this);
+  turn.try_take();
+  if (!turn.has() || broken_.load(std::memory_order_relaxed)) return false;
+  write_queue_and_give_up(turn);
+  return unqueued_.load(std::memory_order_relaxed) != unqueued;
+}
+
+mob_status_t Outbox::flush() {
+  if (broken_.load(std::memory_order_relaxed)) return broken();
+  TargetWatch watch(*this);
+  const uint64_t queued = queued_.load(std::memory_order_seq_cst);
+  mob_status_t status = engine_.wait_until(
+      [&] { return unqueued_.load(std::memory_order_acquire) >= queued; }, &watch);
+  if (status == MOB_OK) {
+    const uint64_t written = written_.load(std::memory_order_acquire);
+    // Acquire pairs with the release in MessageReader::finish(): what handlers wrote is visible.
+    status = engine_.wait_until(
+        [&] { return ring_.completed.load(std::memory_order_acquire) >= written; }, &watch);
+  }
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  return status;
+}
+
+}  // namespace mobius::engine

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "engine/message_reader.h"
+
+#include <cstring>
+
+#include "base/log.h"
+#include "engine/engine.h"
+#include "engine/message.h"
+#include "transport/shm/copy.h"
+
+namespace mobius::engine {
+
+constinit thread_local bool in_handler = false;
+
+namespace {
+
+constexpr int kRecordsPerTurn = 64;
+
+class HandlerScope {
+ public:
+  HandlerScope() { in_handler = true; }
+  ~HandlerScope() { in_handler = false; }
+  HandlerScope(const HandlerScope&) = delete;
+  HandlerScope& operator=(const HandlerScope&) = delete;
+};
+
+}  // namespace
+
+bool MessageReader::drain(bool* more) {
+  int records = 0;
+  for (; records < kRecordsPerTurn; ++records) {
+    const os::RingRecord record = reader_.peek();
+    if (!record) break;
+    if (record.kind == kFirst) {
+      begin(record);
+    } else {
+      go_on(record);
+    }
+    if (!reader_.release()) continue;
+    // Pairs with the fence in Outbox::reserve(): the sender sees the room, or we that it starves.
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+    if (ring_.starved.load(std::memory_order_relaxed) != 0) {
+      ring_.starved.store(0, std::memory_order_relaxed);
+      Progress::wake_after_fence(engine_.process(Engine::host_index(source_)).doorbell);
+    }
+  }
+  if (records == 0) return false;
+  *more |= records == kRecordsPerTurn;
+  engine_.ring(source_);  // it may wait for completion
+  return true;
+}
+
+void MessageReader::begin(const os::RingRecord& record) {
+  WireMessage wire;
+  std::memcpy(&wire, record.data, sizeof wire);
+  const unsigned char* next = record.data + sizeof wire;
+  notify_ = {};
+  if ((wire.flags & kHasNotify) != 0) {
+    std::memcpy(&notify_, next, sizeof notify_);
+    next += sizeof notify_;
+  }
+  const unsigned char* header = next;
+  const unsigned char* payload = header + padded(wire.header_bytes);
+  const bool in_place = (wire.flags & kInPlace) != 0;
+  const size_t part =
+      in_place || wire.payload_bytes == 0 ? 0 : record.bytes - (payload - record.data);
+
+  ++messages_;
+  payload_bytes_ = wire.payload_bytes;
+  stored_ = 0;
+  delivery_ = {};
+  const mob_message_t message{source_,
+                              header,
+                              wire.header_bytes,
+                              wire.payload_bytes,
+                              part == wire.payload_bytes ? payload : nullptr,
+                              token_of(source_)};
+  if (const Handler* handler = handlers_.find(wire.id)) [[likely]] {
+    const HandlerScope scope;
+    handler->function(&message, handler->argument, &delivery_);
+  } else {
+    base::log(base::LogLevel::kError, "a message of rank %d names handler %u, which is not there",
+              source_, static_cast<unsigned>(wire.id));
+  }
+  if (in_place) {
+    uintptr_t address = 0;
+    std::memcpy(&address, payload, sizeof address);
+    take_in_place(address);
+  } else {
+    store(payload, part);
+  }
+}
+
+void MessageReader::go_on(const os::RingRecord& record) { store(record.data, record.bytes); }
+
+void MessageReader::store(const unsigned char* part, size_t bytes) {
+  if (delivery_.payload != nullptr && bytes != 0) {
+    std::memcpy(static_cast<unsigned char*>(delivery_.payload) + stored_, part, bytes);
+  }
+  stored_ += bytes;
+  if (stored_ == payload_bytes_) finish();
+}
+
+void MessageReader::take_in_place(uintptr_t address) {
+  if (delivery_.payload != nullptr) {
+    const void* from =
+        engine_.reach(source_, reinterpret_cast<const void*>(address), payload_bytes_);
+    // The sender has looked; it may not free the memory before we say that it was taken.
+    if (from != nullptr) transport::copy(delivery_.payload, from, payload_bytes_);
+  }
+  // Release pairs with the acquire in Outbox::send(): we are done reading.
+  ring_.taken.store(messages_, std::memory_order_release);
+  engine_.ring(source_);
+  finish();
+}
+
+void MessageReader::finish() {
+  if (delivery_.handler != nullptr) {
+    const HandlerScope scope;
+    delivery_.handler(token_of(source_), delivery_.argument);
+  }
+  if (delivery_.counter != nullptr) count(engine_.rank(), delivery_.counter);
+  if (notify_.target_counter != nullptr) count(engine_.rank(), notify_.target_counter);
+  // Release pairs with the acquire in Outbox::flush(): what the handlers wrote comes before.
+  ring_.completed.store(messages_, std::memory_order_release);
+  if (notify_.completion_counter != nullptr) count(source_, notify_.completion_counter);
+}
+
+void MessageReader::count(mob_rank_t owner, mob_counter_t counter) {
+  void* word = engine_.reach(owner, counter, sizeof(uint64_t));
+  if (word == nullptr) return;
+  // Sequentially consistent: also the fence that ring_after_fence() asks for.
+  __atomic_fetch_add(static_cast<uint64_t*>(word), 1, __ATOMIC_SEQ_CST);
+  engine_.ring_after_fence(owner);
+}
+
+}  // namespace mobius::engine

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+// The receiving side of the ring between two processes: runs handlers, moves payloads.
+
+#include <mobius/message.h>
+
+#include <cstddef>
+#include <cstdint>
+
+#include "engine/message_wire.h"
+#include "os/ring.h"
+
+namespace mobius::engine {
+
+class Engine;
+class HandlerTable;
+
+// True on a thread that is running a handler.
+extern constinit thread_local bool in_handler [[gnu::tls_model("initial-exec")]];
+
+// Used by one thread at a time.
+class MessageReader {
+ public:
+  MessageReader(Engine& engine, const HandlerTable& handlers, MessageRing& ring)
+      : engine_(engine),
+        handlers_(handlers),
+        ring_(ring),
+        source_(ring.sender),
+        reader_(ring.memory, kRingCapacity) {}
+
+  // Handles what is there, up to a limit that gives other rings a chance. `*more` becomes true if
+  // it was reached. Whether there was anything.
+  bool drain(bool* more);
+
+ private:
+  void begin(const os::RingRecord& record);
+  void go_on(const os::RingRecord& record);
+  void take_in_place(uintptr_t address);
+  void store(const unsigned char* part, size_t bytes);
+  void finish();
+  void count(mob_rank_t owner, mob_counter_t counter);
+
+  Engine& engine_;
+  const HandlerTable& handlers_;
+  MessageRing& ring_;
+  const mob_rank_t source_;
+  os::RingReader reader_;
+  uint64_t messages_ = 0;  // begun
+
+  // The message under way.
+  mob_delivery_t delivery_ = {};
+  WireNotify notify_ = {};
+  size_t payload_bytes_ = 0;
+  size_t stored_ = 0;
+};
+
+}  // namespace mobius::engine

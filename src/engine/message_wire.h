@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+// What lies in shared memory for messages: per process an inbox, per pair of processes that use it
+// one ring in the receiver's inbox. All of it is valid as zeros.
+
+#include <mobius/message.h>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "os/hybrid_lock.h"
+#include "os/ring.h"
+
+namespace mobius::engine {
+
+// Identifiers that programs use, and those behind them that the engine keeps for itself.
+inline constexpr unsigned kPublicHandlers = MOB_MAX_HANDLERS;
+inline constexpr unsigned kHandlers = kPublicHandlers + 64;
+
+inline constexpr mob_rank_t kMostSenders = 4096;
+
+// Rings of the first senders are looked at one by one; later ones say in a bitmap that there is
+// something to look at.
+inline constexpr uint32_t kPolledRings = 16;
+
+// Bytes of a ring: four records of the largest size, so that a long payload is written and read at
+// the same time, and little enough to stay in a second-level cache.
+inline constexpr size_t kRingCapacity = size_t{64} << 10;
+
+// Where the chunks that hold a process' rings are, and who may be sent what.
+struct Inbox {
+  alignas(64) os::HybridLockWord lock;  // for senders that add a ring
+  std::atomic<uint32_t> rings;          // up to here they are there for the receiver to use
+  static constexpr size_t kRingsPerChunk = 30;
+  std::atomic<uint32_t> chunks[(kMostSenders + kRingsPerChunk - 1) / kRingsPerChunk];
+  // One bit per handler that is registered.
+  alignas(64) std::atomic<uint64_t> handlers[kHandlers / 64];
+  // One bit per ring from kPolledRings on: something was written since the receiver looked.
+  alignas(64) std::atomic<uint64_t> written[kMostSenders / 64];
+};
+
+// One ring and what its two ends tell each other beside it.
+struct MessageRing {
+  mob_rank_t sender;
+  std::atomic<uint32_t> starved;  // the sender waits for room
+  // Messages from here whose payload was taken, and whose completion handler has returned.
+  alignas(64) std::atomic<uint64_t> taken;
+  std::atomic<uint64_t> completed;
+  alignas(64) unsigned char memory[os::ring_footprint(kRingCapacity)];
+};
+inline constexpr size_t kMessageRingBytes = size_t{68} << 10;  // whole pages
+static_assert(sizeof(MessageRing) <= kMessageRingBytes);
+
+// A message is one record of kind kFirst and as many kMore as its payload needs.
+enum RecordKind : uint32_t {
+  kFirst,
+  kMore,
+};
+
+// Starts the record kFirst. After it: a WireNotify if kHasNotify, the user's header padded to a
+// multiple of kRingPayloadAlignment, and as much of the payload as the record holds; or, if
+// kInPlace, the payload's address in its sender, from whose memory the receiver takes it.
+struct WireMessage {
+  uint64_t payload_bytes;
+  uint16_t id;
+  uint16_t header_bytes;
+  uint32_t flags;
+};
+inline constexpr uint32_t kHasNotify = 1;
+inline constexpr uint32_t kInPlace = 2;
+
+struct WireNotify {
+  mob_counter_t target_counter;
+  mob_counter_t completion_counter;
+};
+
+constexpr size_t padded(size_t bytes) {
+  return (bytes + os::kRingPayloadAlignment - 1) & ~(os::kRingPayloadAlignment - 1);
+}
+static_assert(sizeof(WireMessage) == os::kRingPayloadAlignment);
+static_assert(sizeof(WireNotify) == os::kRingPayloadAlignment);
+
+}  // namespace mobius::engine

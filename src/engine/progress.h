@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+// Who serves the requests of others, and who wakes them.
+//
+// Requests lie in shared memory; a process finds them with Engine::poll(). That is called by
+// threads that wait in the library, by programs (mob_poll()), and by a thread of the library that
+// sleeps otherwise. Who made a request calls wake(), which costs a system call only if nobody would
+// look.
+//
+// No request is left lying. All pairings are of the form "write, full fence, read" on both sides,
+// so that at least one of the two sees the other's write:
+//
+// - *Progress thread.* It sets kArmed, then polls, then sleeps. The requester writes the request,
+//   then reads the word. Either the thread finds the request or the requester finds kArmed.
+// - *Waiting threads.* One that waits counts itself in the same word while it does; kArmed has no
+//   effect then, because it polls. Before it sleeps it counts itself a sleeper of the doorbell,
+//   then polls (Engine::wait_until()); the requester, which reads both words, rings. When it
+//   leaves, it takes itself off the count, then polls once more.
+// - *Two at once.* Only one thread serves. Another one that wanted to leaves a mark, and who serves
+//   calls wake() for its own process after it stopped, as if it had made a request.
+// - *mob_poll().* A program that polls all the time clears kArmed and sends the thread into naps
+//   that end by themselves. When nobody has polled during a nap, the thread sets kArmed again.
+
+#include <mobius/status.h>
+
+#include <atomic>
+#include <cstdint>
+#include <mutex>
+#include <thread>
+
+#include "engine/host_memory.h"
+
+namespace mobius::engine {
+
+class Engine;
+
+class Progress {
+ public:
+  explicit Progress(Engine& engine) : engine_(engine) {}
+
+  void open(ProcessBlock::Doorbell& own) { own_ = &own; }
+
+  // Starts the progress thread unless it runs or the job does without (MOBIUS_PROGRESS). Called by
+  // who makes something that others can make requests of. Any thread.
+  mob_status_t require();
+  // Ends the thread. Nobody makes requests any more.
+  void stop();
+
+  // Sees to it that somebody serves the process whose doorbell this is; the calling thread has
+  // written the request, and passed a full fence since.
+  static void wake_after_fence(ProcessBlock::Doorbell& target) {
+    // Both in one line, which their owner has written seldom.
+    if (target.sleepers.load(std::memory_order_relaxed) != 0 ||
+        target.attention.load(std::memory_order_relaxed) == kArmed) [[unlikely]] {
+      wake_now(target);
+    }
+  }
+  static void wake(ProcessBlock::Doorbell& target) {
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+    wake_after_fence(target);
+  }
+
+  // A thread that will poll from now on until it calls leave(), and then once more.
+  void join() { own_->attention.fetch_add(1, std::memory_order_relaxed); }
+  void leave() { own_->attention.fetch_sub(1, std::memory_order_seq_cst); }
+
+  // The program polls: if it goes on like this, nobody needs to wake the thread.
+  void note_poll() {
+    // Counts of two threads may fall into one; that changes nothing.
+    polls_.store(polls_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+    if ((own_->attention.load(std::memory_order_relaxed) & kArmed) != 0) note_armed_poll();
+  }
+
+ private:
+  static constexpr uint32_t kArmed = uint32_t{1} << 31;
+
+  static void wake_now(ProcessBlock::Doorbell& target);
+  static void wake_thread(ProcessBlock::Doorbell& target);
+  void note_armed_poll();
+  void run();
+  void nap_or_sleep();
+
+  Engine& engine_;
+  ProcessBlock::Doorbell* own_ = nullptr;
+  std::mutex mutex_;  // guards starting the thread
+  std::thread thread_;
+  std::atomic<bool> running_ = false;
+  std::atomic<bool> stop_ = false;
+  std::atomic<uint32_t> polls_ = 0;        // by the program
+  std::atomic<uint32_t> armed_polls_ = 0;  // … that found the thread armed, since it last was
+  uint32_t polls_seen_ = 0;                // by the thread
+};
+
+}  // namespace mobius::engine

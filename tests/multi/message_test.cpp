@@ -1,0 +1,416 @@
+// SPDX-License-Identifier: BSD-3-Clause
+
+// Active messages. Handlers may run on any thread of the process, so what they touch is atomic.
+
+#include <sched.h>
+
+#include <atomic>
+#include <climits>
+#include <cstdlib>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <thread>
+
+#include "fixture.h"
+
+using mobius_test::barrier;
+using mobius_test::Shared;
+
+namespace {
+
+// Every test has its own identifiers, so that a handler never changes between tests.
+enum Id : unsigned {
+  kStore,
+  kStoreReplying,
+  kStoreReply,
+  kOrdered,
+  kFlood,
+  kFloodReply,
+  kForbidden,
+  kCount,
+  kDiscard,
+  kNever = MOB_MAX_HANDLERS - 2,
+  kReplaced = MOB_MAX_HANDLERS - 1,
+};
+
+bool has_progress_thread() {
+  const char* mode = std::getenv("MOBIUS_PROGRESS");
+  return mode == nullptr || std::string_view(mode) != "poll";
+}
+
+template <typename Condition>
+void poll_until(Condition condition) {
+  while (!condition()) {
+    EXPECT_EQ(mob_poll(), MOB_OK);
+    sched_yield();
+  }
+}
+
+void register_handler(unsigned id, mob_header_handler_t handler, void* argument = nullptr) {
+  EXPECT_EQ(mob_handler_register(id, handler, argument), MOB_OK) << mob_last_error();
+}
+
+void send(mob_rank_t rank, unsigned id, const void* header = nullptr, size_t header_bytes = 0,
+          const void* payload = nullptr, size_t payload_bytes = 0) {
+  EXPECT_EQ(mob_message_send(rank, id, header, header_bytes, payload, payload_bytes, nullptr),
+            MOB_OK)
+      << mob_last_error();
+}
+
+void flush_all() {
+  for (mob_rank_t rank = 0; rank < mob_size(); ++rank) {
+    EXPECT_EQ(mob_message_flush(rank), MOB_OK) << mob_last_error();
+  }
+}
+
+// Stores payloads into memory of its own and looks at them when they are there.
+std::atomic<uint64_t> stored{0};
+std::atomic<uint64_t> wrong{0};
+
+struct Label {
+  uint64_t bytes;
+  int32_t source;
+  int32_t round;
+};
+
+struct Storage {
+  Label label;
+  std::vector<unsigned char> bytes;
+};
+
+void check_stored(mob_token_t /*token*/, void* argument) {
+  const std::unique_ptr<Storage> storage(static_cast<Storage*>(argument));
+  const Label& label = storage->label;
+  const auto expected = mobius_test::patterned(label.bytes, label.source, label.round);
+  if (!mobius_test::holds(storage->bytes.data(), expected, label.bytes)) ++wrong;
+  ++stored;
+}
+
+void store(const mob_message_t* message, void* /*argument*/, mob_delivery_t* delivery) {
+  auto storage = std::make_unique<Storage>();
+  if (message->header_bytes != sizeof(Label)) ++wrong;
+  std::memcpy(&storage->label, message->header, sizeof(Label));
+  if (storage->label.bytes != message->payload_bytes) ++wrong;
+  if (storage->label.source != message->source) ++wrong;
+  if (reinterpret_cast<uintptr_t>(message->header) % 16 != 0) ++wrong;
+  storage->bytes.resize(message->payload_bytes);
+  delivery->payload = storage->bytes.data();
+  delivery->handler = check_stored;
+  delivery->argument = storage.release();
+}
+
+const std::vector<size_t> kSizes = {0,     1,     8,     16,     17,      32,
+                                    33,    4096,  8100,  8176,   8177,    16383,
+                                    16384, 16385, 65536, 100000, 1 << 20, (4 << 20) + 3};
+
+}  // namespace
+
+TEST(Message, PayloadsOfAllSizesBetweenAllPairs) {
+  register_handler(kStore, store);
+  stored = 0;
+  wrong = 0;
+  barrier();
+  const mob_rank_t me = mob_rank();
+  int round = 0;
+  for (const size_t bytes : kSizes) {
+    const std::vector<unsigned char> payload = mobius_test::patterned(bytes, me, round);
+    const Label label{bytes, me, round};
+    for (mob_rank_t target = 0; target < mob_size(); ++target) {
+      send(target, kStore, &label, sizeof label, payload.data(), bytes);
+    }
+    ++round;
+  }
+  flush_all();
+  barrier();
+  EXPECT_EQ(stored.load(), kSizes.size() * static_cast<size_t>(mob_size()));
+  EXPECT_EQ(wrong.load(), 0u);
+  barrier();
+}
+
+TEST(Message, PayloadsInSharedMemory) {
+  const size_t largest = kSizes.back();
+  const Shared memory(largest);
+  register_handler(kStore, store);
+  stored = 0;
+  wrong = 0;
+  barrier();
+  const mob_rank_t me = mob_rank();
+  int round = 0;
+  for (const size_t bytes : kSizes) {
+    const auto payload = mobius_test::patterned(bytes, me, round);
+    if (bytes != 0) std::memcpy(memory.local(), payload.data(), bytes);
+    const Label label{bytes, me, round};
+    send(mobius_test::right_of(me), kStore, &label, sizeof label, memory.local(), bytes);
+    // The payload may be reused.
+    std::memset(memory.local(), 0xee, largest);
+    ++round;
+  }
+  flush_all();
+  barrier();
+  EXPECT_EQ(stored.load(), kSizes.size());
+  EXPECT_EQ(wrong.load(), 0u);
+  barrier();
+}
+
+// Headers of every size, with and without a payload.
+TEST(Message, HeadersOfAllSizes) {
+  static std::atomic<uint64_t> good;
+  good = 0;
+  register_handler(kDiscard, [](const mob_message_t* message, void*, mob_delivery_t*) {
+    const auto expected = mobius_test::patterned(message->header_bytes, message->source, 5);
+    bool same = mobius_test::holds(static_cast<const unsigned char*>(message->header), expected,
+                                   expected.size());
+    if (message->payload_bytes != 0) {
+      same = same && message->payload != nullptr &&
+             reinterpret_cast<uintptr_t>(message->payload) % 16 == 0 &&
+             *static_cast<const unsigned char*>(message->payload) == 77;
+    }
+    if (same) ++good;
+  });
+  barrier();
+  const auto header = mobius_test::patterned(MOB_MAX_HEADER_BYTES, mob_rank(), 5);
+  const unsigned char byte = 77;
+  uint64_t sent = 0;
+  for (size_t bytes = 0; bytes <= MOB_MAX_HEADER_BYTES; bytes += bytes < 40 ? 1 : 41) {
+    send(mobius_test::right_of(mob_rank()), kDiscard, header.data(), bytes);
+    send(mobius_test::right_of(mob_rank()), kDiscard, header.data(), bytes, &byte, 1);
+    sent += 2;
+  }
+  flush_all();
+  barrier();
+  EXPECT_EQ(good.load(), sent);
+  barrier();
+}
+
+namespace {
+
+constexpr size_t kSenders = 3;  // threads
+std::atomic<uint64_t> last_number[64][kSenders];
+std::atomic<uint64_t> out_of_order{0};
+std::atomic<uint64_t> in_handlers{0};
+
+}  // namespace
+
+TEST(Message, OneThreadsMessagesStartInOrderAndHandlersOneAtATime) {
+  struct Number {
+    uint64_t thread;
+    uint64_t value;
+  };
+  for (auto& numbers : last_number) {
+    for (auto& number : numbers) number = 0;
+  }
+  out_of_order = 0;
+  register_handler(kOrdered, [](const mob_message_t* message, void*, mob_delivery_t*) {
+    if (in_handlers.fetch_add(1) != 0) ++out_of_order;
+    Number number;
+    std::memcpy(&number, message->header, sizeof number);
+    auto& last = last_number[message->source % 64][number.thread];
+    if (last.load() + 1 != number.value) ++out_of_order;
+    last = number.value;
+    --in_handlers;
+  });
+  barrier();
+  constexpr uint64_t kMessages = 500;
+  const std::vector<unsigned char> payload(20000);
+  std::vector<std::thread> threads;
+  for (size_t t = 0; t < kSenders; ++t) {
+    threads.emplace_back([&, t] {
+      for (uint64_t i = 1; i <= kMessages; ++i) {
+        const Number number{t, i};
+        for (mob_rank_t target = 0; target < mob_size(); ++target) {
+          send(target, kOrdered, &number, sizeof number, payload.data(),
+               i % 50 == 0 ? payload.size() : i % 100);
+        }
+      }
+    });
+  }
+  for (auto& thread : threads) thread.join();
+  flush_all();
+  barrier();
+  EXPECT_EQ(out_of_order.load(), 0u);
+  for (mob_rank_t rank = 0; rank < mob_size(); ++rank) {
+    for (auto& number : last_number[rank]) EXPECT_EQ(number.load(), kMessages);
+  }
+  barrier();
+}
+
+namespace {
+
+std::atomic<uint64_t> replies{0};
+std::atomic<uint64_t> refused{0};
+
+}  // namespace
+
+// Everybody sends to everybody, and every message is answered by two, one of them larger than what
+// the queues hold.
+TEST(Message, FloodsWithRepliesDoNotDeadlock) {
+  replies = 0;
+  refused = 0;
+  register_handler(kFlood, [](const mob_message_t* message, void*, mob_delivery_t* delivery) {
+    static const std::vector<unsigned char> large(30000);
+    if (mob_message_reply(message->token, kFloodReply, nullptr, 0, nullptr, 0, nullptr) != MOB_OK) {
+      ++refused;
+    }
+    const size_t bytes = message->payload_bytes > 5000 ? large.size() : 100;
+    if (mob_message_reply(message->token, kFloodReply, &bytes, sizeof bytes, large.data(), bytes,
+                          nullptr) != MOB_OK) {
+      ++refused;
+    }
+    delivery->payload = nullptr;
+  });
+  register_handler(kFloodReply, [](const mob_message_t*, void*, mob_delivery_t*) { ++replies; });
+  barrier();
+  const uint64_t rounds = mob_size() > 8 ? 60 : 300;
+  const std::vector<unsigned char> payload(70000);
+  for (uint64_t i = 0; i < rounds; ++i) {
+    for (mob_rank_t target = 0; target < mob_size(); ++target) {
+      send(target, kFlood, &i, sizeof i, payload.data(), i % 10 == 0 ? payload.size() : i * 7);
+    }
+  }
+  const uint64_t expected = 2 * rounds * static_cast<uint64_t>(mob_size());
+  poll_until([&] { return replies.load() >= expected; });
+  EXPECT_EQ(replies.load(), expected);
+  EXPECT_EQ(refused.load(), 0u);
+  barrier();
+}
+
+namespace {
+
+std::atomic<int> barrier_status{0};
+std::atomic<int> flush_status{0};
+std::atomic<int> allocation_status{0};
+std::atomic<int> put_status{0};
+
+}  // namespace
+
+TEST(Message, HandlersMustNotWait) {
+  static uint64_t word;
+  static mob_rank_t target;
+  const Shared memory(64);
+  const mob_rank_t me = mob_rank();
+  target = mobius_test::right_of(me);
+  static unsigned char* remote;
+  remote = memory.at(target);
+  barrier_status = flush_status = allocation_status = put_status = 1;
+  register_handler(kForbidden, [](const mob_message_t*, void*, mob_delivery_t* delivery) {
+    delivery->handler = [](mob_token_t token, void*) {
+      barrier_status = mob_barrier();
+      mob_mem_t mem = nullptr;
+      allocation_status = mob_mem_alloc(64, &mem);
+      put_status = mob_put8(target, remote, 4711);
+      mob_message_send(target, kCount, nullptr, 0, nullptr, 0, nullptr);
+      flush_status = mob_message_flush(target);
+      if (mob_message_reply(token, kCount, nullptr, 0, nullptr, 0, nullptr) != MOB_OK) word = 1;
+    };
+  });
+  static std::atomic<int> counted;
+  counted = 0;
+  register_handler(kCount, [](const mob_message_t*, void*, mob_delivery_t*) { ++counted; });
+  barrier();
+  send(target, kForbidden);
+  poll_until([] { return counted.load() == 2; });
+  flush_all();
+  barrier();
+  EXPECT_EQ(barrier_status.load(), MOB_ERR_STATE);
+  EXPECT_EQ(allocation_status.load(), MOB_ERR_STATE);
+  EXPECT_EQ(put_status.load(), MOB_OK);
+  EXPECT_TRUE(flush_status.load() == MOB_ERR_STATE || flush_status.load() == MOB_OK);
+  EXPECT_EQ(word, 0u);
+  uint64_t value = 0;
+  EXPECT_EQ(mob_get8(me, memory.local(), &value), MOB_OK);
+  EXPECT_EQ(value, 4711u);
+  barrier();
+}
+
+TEST(Message, TargetThatComputesIsServed) {
+  if (!has_progress_thread()) GTEST_SKIP() << "MOBIUS_PROGRESS=poll";
+  static std::atomic<int> arrived;
+  arrived = 0;
+  register_handler(kCount, [](const mob_message_t*, void*, mob_delivery_t*) { ++arrived; });
+  barrier();
+  const int messages = 50;
+  const mob_rank_t target = mobius_test::right_of(mob_rank());
+  // Each waits for its own messages without the library, so nobody polls.
+  for (int i = 1; i <= messages; ++i) {
+    send(target, kCount);
+    while (arrived.load() < i) sched_yield();
+  }
+  EXPECT_EQ(arrived.load(), messages);
+  barrier();
+  // The last one that polls stops doing so: the thread has to notice.
+  if (mob_rank() == 0) {
+    for (int i = 0; i < 100'000; ++i) EXPECT_EQ(mob_poll(), MOB_OK);
+  }
+  barrier();
+  for (int i = 1; i <= messages; ++i) {
+    send(target, kCount);
+    while (arrived.load() < messages + i) sched_yield();
+  }
+  barrier();
+}
+
+TEST(Message, HandlersCanBeReplaced) {
+  static std::atomic<int> value;
+  value = 0;
+  const auto set = [](const mob_message_t*, void* argument, mob_delivery_t*) {
+    value += *static_cast<int*>(argument);
+  };
+  static int one = 1;
+  static int hundred = 100;
+  const mob_rank_t me = mob_rank();
+  register_handler(kReplaced, set, &one);
+  barrier();
+  send(mobius_test::right_of(me), kReplaced);
+  flush_all();
+  barrier();
+  EXPECT_EQ(value.load(), 1);
+  register_handler(kReplaced, set, &hundred);
+  barrier();
+  send(mobius_test::right_of(me), kReplaced);
+  flush_all();
+  barrier();
+  EXPECT_EQ(value.load(), 101);
+  barrier();
+}
+
+TEST(MessageBadInput, EveryArgument) {
+  const auto nothing = [](const mob_message_t*, void*, mob_delivery_t*) {};
+  register_handler(kCount, nothing);
+  barrier();
+  const auto expect = [](mob_status_t got, mob_status_t expected, const std::string& detail) {
+    EXPECT_EQ(got, expected) << mob_status_name(got) << ": " << mob_last_error();
+    EXPECT_NE(std::string(mob_last_error()).find(detail), std::string::npos) << mob_last_error();
+  };
+  const mob_rank_t me = mob_rank();
+  char byte = 0;
+  expect(mob_handler_register(MOB_MAX_HANDLERS, nothing, nullptr), MOB_ERR_ARGUMENT,
+         "mob_handler_register: handler 1024");
+  expect(mob_handler_register(UINT_MAX, nothing, nullptr), MOB_ERR_ARGUMENT, "out of bounds");
+  expect(mob_handler_register(0, nullptr, nullptr), MOB_ERR_ARGUMENT, "handler is null");
+  for (const mob_rank_t rank : {-1, mob_size(), INT_MAX, INT_MIN}) {
+    expect(mob_message_send(rank, kCount, nullptr, 0, nullptr, 0, nullptr), MOB_ERR_RANK, "rank");
+    expect(mob_message_flush(rank), MOB_ERR_RANK, "mob_message_flush");
+  }
+  expect(mob_message_send(me, MOB_MAX_HANDLERS, nullptr, 0, nullptr, 0, nullptr), MOB_ERR_ARGUMENT,
+         "out of bounds");
+  expect(mob_message_send(me, MOB_MAX_HANDLERS + 1, nullptr, 0, nullptr, 0, nullptr),
+         MOB_ERR_ARGUMENT, "out of bounds");
+  expect(mob_message_send(mobius_test::right_of(me), kNever, nullptr, 0, nullptr, 0, nullptr),
+         MOB_ERR_HANDLE,
+         "rank " + std::to_string(mobius_test::right_of(me)) + " has no handler " +
+             std::to_string(kNever));
+  expect(mob_message_send(me, kCount, nullptr, 1, nullptr, 0, nullptr), MOB_ERR_ARGUMENT,
+         "header is null");
+  expect(mob_message_send(me, kCount, &byte, MOB_MAX_HEADER_BYTES + 1, nullptr, 0, nullptr),
+         MOB_ERR_ARGUMENT, "1025");
+  expect(mob_message_send(me, kCount, &byte, SIZE_MAX, nullptr, 0, nullptr), MOB_ERR_ARGUMENT,
+         "header");
+  expect(mob_message_send(me, kCount, nullptr, 0, nullptr, 1, nullptr), MOB_ERR_ARGUMENT,
+         "payload is null");
+  for (const mob_token_t token : {mob_token_t{0}, mob_token_t{1}, UINT64_MAX}) {
+    expect(mob_message_reply(token, kCount, nullptr, 0, nullptr, 0, nullptr), MOB_ERR_HANDLE,
+           "token");
+  }
+  barrier();
+}
