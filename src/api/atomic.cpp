@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <mobius/atomic.h>
 
-#include <cstring>
-
 #include "api/check.h"
 #include "api/transfer.h"
 
@@ -38,50 +36,26 @@ constexpr RmwNames kNames[] = {
     {"mob_fetch_or8", "mob_fetch_or4"},   {"mob_fetch_xor8", "mob_fetch_xor4"},
     {"mob_swap8", "mob_swap4"},           {"mob_compare_swap8", "mob_compare_swap4"}};
 
-template <typename T>
-T apply(mob_rmw_t_ what, T* word, T value, T expected) {
-  switch (what) {
-    case MOB_RMW_ADD_:
-      return __atomic_fetch_add(word, value, __ATOMIC_SEQ_CST);
-    case MOB_RMW_AND_:
-      return __atomic_fetch_and(word, value, __ATOMIC_SEQ_CST);
-    case MOB_RMW_OR_:
-      return __atomic_fetch_or(word, value, __ATOMIC_SEQ_CST);
-    case MOB_RMW_XOR_:
-      return __atomic_fetch_xor(word, value, __ATOMIC_SEQ_CST);
-    case MOB_RMW_SWAP_:
-      return __atomic_exchange_n(word, value, __ATOMIC_SEQ_CST);
-    case MOB_RMW_COMPARE_SWAP_:
-      break;
-  }
-  __atomic_compare_exchange_n(word, &expected, value, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
-  return expected;
-}
-
-template <typename T>
-mob_status_t rmw(const char* call, mob_rmw_t_ what, mob_rank_t rank, void* remote, uint64_t value,
-                 uint64_t expected, void* old) {
+mob_status_t rmw(mob_rmw_t_ what, mob_rank_t rank, void* remote, uint64_t value, uint64_t expected,
+                 void* old, unsigned bytes) {
+  const char* call = bytes == 8 ? kNames[what].of8 : kNames[what].of4;
   if (const mob_status_t status = api::check_rank(call, rank)) return status;
   if (const mob_status_t status = api::check_not_null(call, old, "the result")) return status;
-  if (reinterpret_cast<uintptr_t>(remote) % sizeof(T) != 0) {
-    return fail(MOB_ERR_ARGUMENT, "%s: the word at %p is not aligned to its %zu bytes", call,
-                remote, sizeof(T));
+  if (reinterpret_cast<uintptr_t>(remote) % bytes != 0) {
+    return fail(MOB_ERR_ARGUMENT, "%s: the word at %p is not aligned to its %u bytes", call, remote,
+                bytes);
   }
-  void* word = engine::engine().reach(rank, remote, sizeof(T));
-  if (word == nullptr) return engine::engine().explain_unreachable(call, rank, remote, sizeof(T));
-  const T held =
-      apply(what, static_cast<T*>(word), static_cast<T>(value), static_cast<T>(expected));
-  std::memcpy(old, &held, sizeof held);
-  return MOB_OK;
+  engine::Engine& engine = engine::engine();
+  void* word = engine.reach(rank, remote, bytes);
+  if (word == nullptr) return engine.explain_unreachable(call, rank, remote, bytes);
+  return engine.transfers().run({call, rank, what, remote, word, value, expected, old, bytes});
 }
 
 }  // namespace
 
 mob_status_t mob_rmw_out_of_line_(mob_rmw_t_ what, mob_rank_t rank, void* remote, uint64_t value,
                                   uint64_t expected, void* old, unsigned log2_bytes) {
-  const RmwNames& names = kNames[what];
-  return log2_bytes == 3 ? rmw<uint64_t>(names.of8, what, rank, remote, value, expected, old)
-                         : rmw<uint32_t>(names.of4, what, rank, remote, value, expected, old);
+  return rmw(what, rank, remote, value, expected, old, 1u << log2_bytes);
 }
 
 mob_status_t mob_fetch_op(mob_rank_t rank, void* remote, mob_type_t type, mob_op_t op,

@@ -13,7 +13,7 @@ using api::check_live;
 using api::check_not_null;
 using api::check_rank;
 using api::run_transfer;
-using Mode = engine::Transfers::Mode;
+using engine::Mode;
 
 namespace {
 

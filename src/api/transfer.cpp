@@ -14,10 +14,10 @@ using api::check_live;
 using api::check_not_null;
 using api::check_rank;
 using engine::Completion;
-using engine::Transfers;
+using engine::Mode;
 
-mob_status_t api::run_transfer(const char* call, const mob_transfer_t& transfer,
-                               Transfers::Mode mode, mob_handle_t* handle) {
+mob_status_t api::run_transfer(const char* call, const mob_transfer_t& transfer, Mode mode,
+                               mob_handle_t* handle) {
   if (const mob_status_t status = check_rank(call, transfer.rank)) return status;
   return without_exceptions(
       call, [&] { return engine::engine().transfers().run(call, transfer, mode, handle); });
@@ -25,7 +25,7 @@ mob_status_t api::run_transfer(const char* call, const mob_transfer_t& transfer,
 
 namespace {
 
-mob_status_t run(const char* call, const mob_transfer_t* transfer, Transfers::Mode mode,
+mob_status_t run(const char* call, const mob_transfer_t* transfer, Mode mode,
                  mob_handle_t* handle) {
   if (const mob_status_t status = check_live(call)) return status;
   if (const mob_status_t status = check_not_null(call, transfer, "the description")) return status;
@@ -78,18 +78,18 @@ mob_status_t wait_each(const char* call, std::span<mob_handle_t> handles, size_t
 }  // namespace
 
 mob_status_t mob_transfer(const mob_transfer_t* transfer) {
-  return run("mob_transfer", transfer, Transfers::Mode::kBlocking, nullptr);
+  return run("mob_transfer", transfer, Mode::kBlocking, nullptr);
 }
 
 mob_status_t mob_transfer_nb(const mob_transfer_t* transfer, mob_handle_t* handle) {
   if (const mob_status_t status = check_not_null("mob_transfer_nb", handle, "the handle")) {
     return status;
   }
-  return run("mob_transfer_nb", transfer, Transfers::Mode::kHandle, handle);
+  return run("mob_transfer_nb", transfer, Mode::kHandle, handle);
 }
 
 mob_status_t mob_transfer_nbi(const mob_transfer_t* transfer) {
-  return run("mob_transfer_nbi", transfer, Transfers::Mode::kImplicit, nullptr);
+  return run("mob_transfer_nbi", transfer, Mode::kImplicit, nullptr);
 }
 
 mob_status_t mob_wait(mob_handle_t* handle) {

@@ -151,7 +151,10 @@ class Engine {
   }
 
   // Does what others asked this process to do; whether there was anything. Any thread.
-  bool poll() { return messages_.in_use() && messages_.serve(); }
+  bool poll() {
+    const bool carried = transfers_.poll();
+    return (messages_.in_use() && messages_.serve()) || carried;
+  }
 
   // Identifies the calling thread in locks that lie in shared memory.
   uint32_t lock_id() const;

@@ -2,6 +2,7 @@
 #include "engine/transfers.h"
 
 #include <atomic>
+#include <cstring>
 
 #include "base/status.h"
 #include "engine/engine.h"
@@ -13,23 +14,75 @@ namespace mobius::engine {
 using base::fail;
 using transport::Shape;
 
+namespace {
+
+template <typename T>
+T changed(const WordUpdate& update, T* word) {
+  const auto value = static_cast<T>(update.value);
+  switch (update.what) {
+    case MOB_RMW_ADD_:
+      return __atomic_fetch_add(word, value, __ATOMIC_SEQ_CST);
+    case MOB_RMW_AND_:
+      return __atomic_fetch_and(word, value, __ATOMIC_SEQ_CST);
+    case MOB_RMW_OR_:
+      return __atomic_fetch_or(word, value, __ATOMIC_SEQ_CST);
+    case MOB_RMW_XOR_:
+      return __atomic_fetch_xor(word, value, __ATOMIC_SEQ_CST);
+    case MOB_RMW_SWAP_:
+      return __atomic_exchange_n(word, value, __ATOMIC_SEQ_CST);
+    case MOB_RMW_COMPARE_SWAP_:
+      break;
+  }
+  auto held = static_cast<T>(update.expected);
+  __atomic_compare_exchange_n(word, &held, value, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+  return held;
+}
+
+template <typename T>
+void apply(const WordUpdate& update) {
+  const T old = changed(update, static_cast<T*>(update.word));
+  std::memcpy(update.old, &old, sizeof old);
+}
+
+}  // namespace
+
 mob_status_t Transfers::run(const char* call, const mob_transfer_t& transfer, Mode mode,
                             uint64_t* handle) {
-  Shape shape;
-  if (const mob_status_t status = transport::normalise(call, transfer, &shape)) return status;
-  Notice notice;
-  if (const mob_status_t status = resolve_notice(call, transfer, &notice)) return status;
-  ptrdiff_t delta = 0;
-  if (!reach_all(transfer.rank, shape, &delta)) return explain(call, transfer.rank, shape);
+  Operation operation;
+  operation.call = call;
+  operation.transfer = &transfer;
+  operation.mode = mode;
+  operation.handle = handle;
+  if (const mob_status_t status = transport::normalise(call, transfer, &operation.shape)) {
+    return status;
+  }
+  if (const mob_status_t status = resolve_notice(call, transfer, &operation.notice)) return status;
+  if (!reach_all(transfer.rank, operation.shape, &operation.route.delta)) {
+    return explain(call, transfer.rank, operation.shape);
+  }
   if (mode == Mode::kHandle) *handle = MOB_HANDLE_DONE;
+  return first_->carry(operation);
+}
+
+mob_status_t Transfers::carry(const Operation& operation) {
+  const mob_transfer_t& transfer = *operation.transfer;
   if (transfer.kind == MOB_PUT || transfer.kind == MOB_GET) {
-    transport::move(shape, delta, transfer.kind == MOB_PUT);
+    transport::move(operation.shape, operation.route.delta, transfer.kind == MOB_PUT);
   } else {
-    accumulate(transfer.rank, shape, delta,
+    accumulate(transfer.rank, operation.shape, operation.route.delta,
                {transfer.type, transfer.op, transfer.scale,
                 transfer.kind == MOB_FETCH_ACCUMULATE ? transfer.fetched : nullptr});
   }
-  announce(transfer, notice);
+  announce(transfer, operation.notice);
+  return MOB_OK;
+}
+
+mob_status_t Transfers::update(const WordUpdate& update) {
+  if (update.bytes == 8) {
+    apply<uint64_t>(update);
+  } else {
+    apply<uint32_t>(update);
+  }
   return MOB_OK;
 }
 
