@@ -4,6 +4,7 @@
 // What a process has while it takes part in a job, and the translation of remote addresses.
 
 #include <mobius/memory.h>
+#include <mobius/rma.h>
 
 #include <atomic>
 #include <cstddef>
@@ -126,19 +127,20 @@ class Engine {
   // Waits until `done()`; another process that makes it so rings this one. Makes progress. What
   // `watch` (may be null) finds ends the wait. MOB_ERR_STATE in a handler, which may not wait.
   template <typename Done>
-  mob_status_t wait_until(Done done, os::Watch* watch) {
+  mob_status_t wait_until(Done done, os::Watch* watch, os::Wakeup wakeup = os::Wakeup::kRung) {
     if (done()) return MOB_OK;
     if (in_handler) [[unlikely]] {
       return refuse_to_wait();
     }
     const PollingScope scope(*this);
     ProcessBlock::Doorbell& own = own_->doorbell;
-    return os::wait_until(done, own.bell, own.sleepers, job_.host().policy(), watch,
-                          [this] { return poll(); });
+    return os::wait_until(
+        done, own.bell, own.sleepers, job_.host().policy(), watch, [this] { return poll(); },
+        wakeup);
   }
 
   // Wakes threads of a process that wait for what was changed; the second form after a full fence
-  // or a sequentially consistent read-modify-write by this thread.
+  // or a sequentially consistent read-modify-write by this thread, or for os::Wakeup::kUnfenced.
   void ring(mob_rank_t rank) {
     std::atomic_thread_fence(std::memory_order_seq_cst);
     ring_after_fence(rank);

@@ -3,6 +3,7 @@
 
 #include <sched.h>
 
+#include <algorithm>
 #include <climits>
 
 #include "os/futex.h"
@@ -62,7 +63,15 @@ void Patience::sleep(const std::atomic<uint32_t>& word, uint32_t value) {
     const uint64_t now = now_ns();
     timeout = next_look_ > now ? next_look_ - now : 0;
   }
+  if (wakeup_ == Wakeup::kMaybe) {
+    timeout = std::min(timeout, nap_ns_);
+    nap_ns_ = std::min(nap_ns_ + nap_ns_ / 8, kLongestNapNs);
+  }
   futex_wait(&word, value, timeout);
+}
+
+void Patience::nap(const std::atomic<uint32_t>& word, uint32_t value) {
+  futex_wait(&word, value, kShortestNapNs);
 }
 
 mob_status_t wait_while_equal(const std::atomic<uint32_t>& word, uint32_t value,

@@ -35,12 +35,20 @@ class Watch {
   virtual mob_status_t look() = 0;
 };
 
+// How a sleeper learns that what it waits for may have come about.
+enum class Wakeup {
+  kRung,      // who changes it looks for sleepers, and rings, after a full fence
+  kUnfenced,  // who changes it does so without a fence, so as not to wait for its own stores
+  kMaybe,     // who changes it may not ring at all
+};
+
 // How long a waiter has been at it and what it should do next. One per wait, used by one thread.
 class Patience {
  public:
   enum class Step { kAgain, kSleep, kGiveUp };
 
-  Patience(const WaitPolicy& policy, Watch* watch) : policy_(policy), watch_(watch) {}
+  Patience(const WaitPolicy& policy, Watch* watch, Wakeup wakeup = Wakeup::kRung)
+      : policy_(policy), watch_(watch), wakeup_(wakeup) {}
 
   // After the condition was found not to hold: pauses or yields and says kAgain, or that it is time
   // to sleep or to give up with status(). `busy` says that the waiter found other work to do, so
@@ -55,20 +63,31 @@ class Patience {
     return next_patient(busy);
   }
 
-  // Sleeps while `word` holds `value`, at most until the watch has to look again.
+  // Sleeps while `word` holds `value`, at most until the watch has to look again, or, if nobody may
+  // ring, until it is time to look at the condition again.
   void sleep(const std::atomic<uint32_t>& word, uint32_t value);
+
+  // Before a sleep: for a change that nobody may ring for, because its look at the sleepers came
+  // before this one was counted while the change itself was not visible yet. A store is visible to
+  // all long before this nap ends, and from then on every look finds the sleeper.
+  bool naps_first() const { return wakeup_ == Wakeup::kUnfenced; }
+  void nap(const std::atomic<uint32_t>& word, uint32_t value);
 
   mob_status_t status() const { return status_; }
 
  private:
   static constexpr uint32_t kEagerPolls = 256;
+  static constexpr uint64_t kShortestNapNs = 50'000;
+  static constexpr uint64_t kLongestNapNs = 1'000'000;
 
   Step next_patient(bool busy);
   bool watch_ends();
 
   const WaitPolicy& policy_;
   Watch* watch_;
+  const Wakeup wakeup_;
   mob_status_t status_ = MOB_OK;
+  uint64_t nap_ns_ = kShortestNapNs;
   uint32_t polls_ = 0;
   uint64_t yields_ = 0;
   uint32_t busy_ = 0;
@@ -122,7 +141,8 @@ struct NothingToPoll {
 };
 
 // Returns MOB_OK once `done()` holds, or what `watch` ended the wait with. `done` reads what it
-// tests with acquire. Whoever makes it hold calls ring(bell, sleepers) afterwards. Any thread.
+// tests with acquire. Whoever makes it hold calls ring(bell, sleepers) afterwards, or does what
+// `wakeup` says instead. Any thread.
 //
 // `poll` does other work meanwhile and says whether there was any; whoever makes work for it rings
 // the same bell. Neither is called while the waiter sleeps.
@@ -134,9 +154,9 @@ struct NothingToPoll {
 template <typename Predicate, typename Poll = NothingToPoll>
 mob_status_t wait_until(Predicate done, std::atomic<uint32_t>& bell,
                         std::atomic<uint32_t>& sleepers, const WaitPolicy& policy,
-                        Watch* watch = nullptr, Poll poll = {}) {
+                        Watch* watch = nullptr, Poll poll = {}, Wakeup wakeup = Wakeup::kRung) {
   if (done()) return MOB_OK;
-  Patience patience(policy, watch);
+  Patience patience(policy, watch, wakeup);
   bool busy = false;  // found work when about to sleep
   do {
     busy = poll() || busy;
@@ -149,7 +169,12 @@ mob_status_t wait_until(Predicate done, std::atomic<uint32_t>& bell,
       const uint32_t seen = bell.load(std::memory_order_acquire);
       if (done()) return MOB_OK;
       busy = poll();
-      if (!busy) patience.sleep(bell, seen);
+      if (busy) continue;
+      if (patience.naps_first()) {
+        patience.nap(bell, seen);
+        if (done()) return MOB_OK;
+      }
+      patience.sleep(bell, seen);
     }
   } while (!done());
   return MOB_OK;

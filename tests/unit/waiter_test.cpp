@@ -102,6 +102,45 @@ struct Work {
 };
 
 // Each piece of work is given only after the one before was done, by a waiter that may be asleep.
+// A turn for each side; nobody fences between a change and the look at sleepers.
+TEST_P(Waiter, NoWakeUpIsLostWithoutAFence) {
+  constexpr uint32_t kTurns = 2'000;
+  struct Side {
+    alignas(64) std::atomic<uint32_t> turn{0};
+    std::atomic<uint32_t> bell{0};
+    std::atomic<uint32_t> sleepers{0};
+  } sides[2];
+  const auto play = [&](Side& own, Side& other, bool first) {
+    for (uint32_t turn = 1; turn <= kTurns; ++turn) {
+      if (first) other.turn.store(turn, std::memory_order_release);
+      if (first && other.sleepers.load(std::memory_order_relaxed) != 0) ring_sleepers(other.bell);
+      wait_until([&] { return own.turn.load(std::memory_order_acquire) == turn; }, own.bell,
+                 own.sleepers, GetParam(), nullptr, NothingToPoll{}, Wakeup::kUnfenced);
+      if (!first) other.turn.store(turn, std::memory_order_release);
+      if (!first && other.sleepers.load(std::memory_order_relaxed) != 0) ring_sleepers(other.bell);
+    }
+  };
+  std::thread other([&] { play(sides[1], sides[0], false); });
+  play(sides[0], sides[1], true);
+  other.join();
+  EXPECT_EQ(sides[0].turn.load(), kTurns);
+}
+
+TEST_P(Waiter, AChangeThatNobodyRingsForIsNoticed) {
+  std::atomic<uint32_t> word{0};
+  std::atomic<uint32_t> bell{0};
+  std::atomic<uint32_t> sleepers{0};
+  std::thread other([&] {
+    while (sleepers.load() == 0) std::this_thread::yield();
+    word.store(1, std::memory_order_release);
+  });
+  EXPECT_EQ(wait_until([&] { return word.load(std::memory_order_acquire) == 1; }, bell, sleepers,
+                       GetParam(), nullptr, NothingToPoll{}, Wakeup::kMaybe),
+            MOB_OK);
+  other.join();
+  EXPECT_EQ(bell.load(), 0u);
+}
+
 TEST_P(Waiter, PollsWhileItWaitsAndIsWokenForWork) {
   constexpr uint32_t kPieces = 2'000;
   Work work{};
