@@ -31,6 +31,8 @@ constexpr uint32_t kHeirBits = 2;
 uint32_t owner_of(uint64_t state) { return static_cast<uint32_t>(state) & kMaxLockUser; }
 uint32_t heir_of(uint64_t state) { return static_cast<uint32_t>(state >> 32); }
 
+constexpr WaitPolicy kNoWait;
+
 // One wait for a lock.
 class Contender {
  public:
@@ -38,12 +40,12 @@ class Contender {
       : state_(lock.state), self_(self), policy_(policy), start_(now_ns()) {}
 
   LockResult run(OwnerProbe* probe, Watch* watch);
+  bool recover(OwnerProbe& probe);
 
  private:
   bool acquire();
   bool poll();
   bool prepare_to_sleep(uint64_t now, uint64_t* state);
-  bool recover(OwnerProbe& probe);
   bool withdraw();
 
   std::atomic<uint64_t>& state_;
@@ -159,6 +161,12 @@ namespace lock_detail {
 LockResult lock_contended(HybridLockWord& lock, uint32_t self, const WaitPolicy& policy,
                           OwnerProbe* probe, Watch* watch) {
   return Contender(lock, self, policy).run(probe, watch);
+}
+
+LockResult recover(HybridLockWord& lock, uint32_t self, OwnerProbe& probe) {
+  if (lock_owner(lock) == self) return LockResult::kHeldBySelf;
+  return Contender(lock, self, kNoWait).recover(probe) ? LockResult::kRecovered
+                                                       : LockResult::kGaveUp;
 }
 
 mob_status_t unlock_contended(HybridLockWord& lock, uint32_t self) {

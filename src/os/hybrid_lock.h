@@ -51,6 +51,7 @@ enum class LockResult {
 namespace lock_detail {
 LockResult lock_contended(HybridLockWord& lock, uint32_t self, const WaitPolicy& policy,
                           OwnerProbe* probe, Watch* watch);
+LockResult recover(HybridLockWord& lock, uint32_t self, OwnerProbe& probe);
 mob_status_t unlock_contended(HybridLockWord& lock, uint32_t self);
 }  // namespace lock_detail
 
@@ -60,6 +61,11 @@ inline bool try_lock(HybridLockWord& lock, uint32_t self) {
   // Acquire pairs with the release in unlock().
   return lock.state.compare_exchange_strong(free, self, std::memory_order_acquire,
                                             std::memory_order_relaxed);
+}
+
+// Acquires the lock if it is free or its owner is dead. Never blocks; kGaveUp if it is held.
+inline LockResult try_lock(HybridLockWord& lock, uint32_t self, OwnerProbe& probe) {
+  return try_lock(lock, self) ? LockResult::kAcquired : lock_detail::recover(lock, self, probe);
 }
 
 // Acquires the lock, waiting for as long as it takes. Not reentrant. Throughput comes first: who

@@ -223,6 +223,18 @@ TEST(HybridLockBadInput, TheOwnerCannotLockAgain) {
   EXPECT_EQ(word.state.load(), 0u);
 }
 
+TEST(HybridLockBadInput, TryLockTakesTheLockOfADeadOwner) {
+  constexpr uint32_t kGone = 7;
+  HybridLockWord word{};
+  Dead probe(kGone);
+  ASSERT_TRUE(try_lock(word, kGone));
+  EXPECT_EQ(try_lock(word, kGone, probe), LockResult::kHeldBySelf);
+  EXPECT_EQ(try_lock(word, 8, probe), LockResult::kRecovered);
+  EXPECT_EQ(try_lock(word, 9, probe), LockResult::kGaveUp);
+  EXPECT_EQ(unlock(word, 8), MOB_OK);
+  EXPECT_EQ(try_lock(word, 9, probe), LockResult::kAcquired);
+}
+
 TEST(HybridLockBadInput, TryLockTakesOnlyAFreeLock) {
   HybridLockWord word{};
   EXPECT_TRUE(try_lock(word, 1));
