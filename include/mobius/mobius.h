@@ -24,5 +24,6 @@
 #include <mobius/threads.h>
 #include <mobius/transfer.h>
 #include <mobius/types.h>
+#include <mobius/wait.h>
 
 #endif

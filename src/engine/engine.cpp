@@ -135,6 +135,7 @@ mob_status_t Engine::open_memory(const ThreadSeat* seat) {
   progress_.open(own_->doorbell);
   messages_.open(*own_);
   chunks_.open(host_memory_, host().segment(), chunks, *this);
+  notifications_.open(*this);
   return MOB_OK;
 }
 
@@ -180,6 +181,7 @@ void Engine::stop() {
 
 void Engine::close() {
   teams_.close();
+  notifications_.close();
   host_memory_.close();
   window_.reset();
   liveness_.close();

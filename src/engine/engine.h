@@ -17,6 +17,7 @@
 #include "engine/local_heap.h"
 #include "engine/memory.h"
 #include "engine/message.h"
+#include "engine/notifications.h"
 #include "engine/progress.h"
 #include "engine/targets.h"
 #include "engine/team.h"
@@ -70,6 +71,7 @@ class Engine {
   Messages& messages() { return messages_; }
   Progress& progress() { return progress_; }
   Teams& teams() { return teams_; }
+  Notifications& notifications() { return notifications_; }
   Team& world() { return teams_.world(); }
   ProcessBlock& process(mob_rank_t host_index) { return host_memory_.process(host_index); }
 
@@ -152,6 +154,15 @@ class Engine {
     }
   }
 
+  // Completes the transfers of the calling thread's context at their targets, as a flush does, but
+  // without a fence when none is under way.
+  mob_status_t complete_transfers(const char* call) {
+    if (__atomic_load_n(&mob_idle_size_, __ATOMIC_RELAXED) != 0) [[likely]] {
+      return MOB_OK;
+    }
+    return completion_.flush(call, true);
+  }
+
   // Does what others asked this process to do; whether there was anything. Any thread.
   bool poll() {
     const bool carried = transfers_.poll();
@@ -207,6 +218,7 @@ class Engine {
   Transfers transfers_;
   Messages messages_;
   Progress progress_;
+  Notifications notifications_;
 };
 
 enum class State : int { kBefore, kLive, kAfter };

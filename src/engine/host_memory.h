@@ -63,6 +63,7 @@ struct ChunkTableHeader {
 // Offsets in the segment.
 inline constexpr size_t kProcessBlocksOffset = job::kEngineOffset + (size_t{1} << 20);
 inline constexpr size_t kChunkTableOffset = size_t{64} << 20;
+inline constexpr size_t kNotificationsOffset = size_t{768} << 20;  // notifications.h
 static_assert(kProcessBlocksOffset + job::kMostHostMates * kProcessBlockBytes <= kChunkTableOffset);
 
 class HostMemory {

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "engine/notifications.h"
+
+#include <sys/mman.h>
+
+#include <cerrno>
+
+#include "base/status.h"
+#include "engine/engine.h"
+#include "os/memfd.h"
+
+namespace mobius::engine {
+namespace {
+
+using base::fail;
+
+// Ends a wait for a notification that cannot come any more.
+class SenderWatch final : public os::Watch {
+ public:
+  SenderWatch(Engine& engine, const char* call, mob_rank_t from)
+      : engine_(engine), call_(call), from_(from) {}
+
+  mob_status_t look() override {
+    const mob_rank_t index = Engine::host_index(from_);
+    if (!engine_.liveness().is_dead(index) && !engine_.liveness().has_left(index)) return MOB_OK;
+    return fail(MOB_ERR_PEER, "%s: rank %d died or left the job", call_, from_);
+  }
+
+ private:
+  Engine& engine_;
+  const char* call_;
+  mob_rank_t from_;
+};
+
+}  // namespace
+
+void Notifications::close() {
+  unsigned char* memory = memory_.exchange(nullptr, std::memory_order_relaxed);
+  if (memory != nullptr) munmap(memory, kPages * kPageBytes);
+}
+
+mob_status_t Notifications::prepare(size_t page) {
+  const std::lock_guard lock(mutex_);
+  const int segment = engine_->host().segment();
+  if (memory_.load(std::memory_order_relaxed) == nullptr) {
+    void* memory =
+        mmap(nullptr, kPages * kPageBytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE,
+             segment, static_cast<off_t>(kNotificationsOffset));
+    if (memory == MAP_FAILED) {
+      return base::fail_errno(MOB_ERR_MEMORY, errno, "mapping the words of notifications failed");
+    }
+    madvise(memory, kPages * kPageBytes, MADV_DONTDUMP);
+    memory_.store(static_cast<unsigned char*>(memory), std::memory_order_relaxed);
+  }
+  // Both processes of a pair do this: it changes nothing where there is memory already.
+  const mob_status_t status =
+      os::memfd_reserve(segment, kNotificationsOffset + page * kPageBytes, kPageBytes);
+  if (status != MOB_OK) return status;
+  // Release pairs with the acquire in find().
+  ready_[page / 64].fetch_or(uint64_t{1} << page % 64, std::memory_order_release);
+  return MOB_OK;
+}
+
+// Pairs with one receiver lie together.
+mob_status_t Notifications::find(mob_rank_t from, mob_rank_t to, Pair** pair) {
+  const size_t index = static_cast<size_t>(Engine::host_index(to)) * job::kMostHostMates +
+                       static_cast<size_t>(Engine::host_index(from));
+  const size_t page = index * sizeof(Pair) / kPageBytes;
+  if ((ready_[page / 64].load(std::memory_order_acquire) >> page % 64 & 1) == 0) {
+    if (const mob_status_t status = prepare(page)) return status;
+  }
+  *pair = reinterpret_cast<Pair*>(memory_.load(std::memory_order_relaxed)) + index;
+  return MOB_OK;
+}
+
+mob_status_t Notifications::notify(mob_rank_t to) {
+  Pair* pair = nullptr;
+  if (const mob_status_t status = find(engine_->rank(), to, &pair)) return status;
+  if (const mob_status_t status = engine_->complete_transfers("mob_notify")) return status;
+  // Release pairs with the acquire in wait(): the caller's puts come first. Sequentially
+  // consistent: also the fence before the look at sleepers.
+  pair->sent.fetch_add(1, std::memory_order_seq_cst);
+  engine_->ring_after_fence(to);
+  return MOB_OK;
+}
+
+mob_status_t Notifications::wait(const char* call, mob_rank_t from, uint32_t* count) {
+  Pair* pair = nullptr;
+  if (const mob_status_t status = find(from, engine_->rank(), &pair)) return status;
+  uint32_t taken = pair->taken.load(std::memory_order_relaxed);
+  // Threads that wait for one sender take one notification each.
+  const auto take = [&] {
+    while (pair->sent.load(std::memory_order_acquire) != taken) {
+      if (pair->taken.compare_exchange_weak(taken, taken + 1, std::memory_order_relaxed)) {
+        return true;
+      }
+    }
+    return false;
+  };
+  if (!take()) {
+    SenderWatch watch(*engine_, call, from);
+    if (const mob_status_t status = engine_->wait_until(take, &watch)) return status;
+  }
+  *count = taken + 1;
+  return MOB_OK;
+}
+
+}  // namespace mobius::engine

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+// Conditions on words of the own memory that others change, and waiting for them.
+
+#include <mobius/wait.h>
+
+#include <cstddef>
+
+#include "engine/engine.h"
+
+namespace mobius::engine {
+
+template <typename T>
+bool compares(T seen, mob_compare_t compare, T value) {
+  switch (compare) {
+    case MOB_EQ:
+      return seen == value;
+    case MOB_NE:
+      return seen != value;
+    case MOB_GT:
+      return seen > value;
+    case MOB_GE:
+      return seen >= value;
+    case MOB_LT:
+      return seen < value;
+    case MOB_LE:
+      return seen <= value;
+  }
+  return false;
+}
+
+// Whether `word` fulfils its condition. Acquire pairs with the ordering that its writer asked for.
+template <typename T>
+bool holds(const T* word, mob_compare_t compare, T value) {
+  return compares(__atomic_load_n(word, __ATOMIC_ACQUIRE), compare, value);
+}
+
+// Calls `use` with a value of the word type that a checked `type` names.
+template <typename Use>
+decltype(auto) with_word_type(mob_type_t type, Use use) {
+  switch (type) {
+    case MOB_INT32:
+      return use(int32_t{});
+    case MOB_UINT32:
+      return use(uint32_t{});
+    case MOB_INT64:
+      return use(int64_t{});
+    default:
+      return use(uint64_t{});
+  }
+}
+
+// Ends a wait when any host-mate has died.
+class AnyDeathWatch final : public os::Watch {
+ public:
+  AnyDeathWatch(Engine& engine, const char* call) : engine_(engine), call_(call) {}
+  mob_status_t look() override;
+
+ private:
+  Engine& engine_;
+  const char* call_;
+};
+
+// Waits until `done()`, which words decide that may be changed by plain puts. Ends with
+// MOB_ERR_PEER when a host-mate has died.
+mob_status_t wait_for_words(Engine& engine, const char* call, auto done) {
+  AnyDeathWatch watch(engine, call);
+  return engine.wait_until(done, &watch, os::Wakeup::kMaybe);
+}
+
+}  // namespace mobius::engine
