@@ -15,6 +15,7 @@
 #include <mobius/context.h>
 #include <mobius/counter.h>
 #include <mobius/job.h>
+#include <mobius/lock.h>
 #include <mobius/memory.h>
 #include <mobius/message.h>
 #include <mobius/rma.h>

@@ -49,4 +49,12 @@ mob_status_t check_team(const char* call, mob_team_t team, engine::Team** result
   return MOB_OK;
 }
 
+mob_status_t check_team_rank(const char* call, const engine::Team& team, mob_rank_t rank,
+                             mob_rank_t* member) {
+  if (const mob_status_t status = check_rank(call, rank)) return status;
+  *member = team.map().rank_of(rank);
+  if (*member >= 0) return MOB_OK;
+  return fail(MOB_ERR_RANK, "%s: rank %d is not in the team that this was made on", call, rank);
+}
+
 }  // namespace mobius::api

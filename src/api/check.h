@@ -69,6 +69,10 @@ mob_status_t check_handle(const char* call, mob_mem_t mem, const engine::Allocat
 // The team behind a handle; also checks that the library is live.
 mob_status_t check_team(const char* call, mob_team_t team, engine::Team** result);
 
+// The rank in a team of a rank of the world.
+mob_status_t check_team_rank(const char* call, const engine::Team& team, mob_rank_t rank,
+                             mob_rank_t* member);
+
 // A handle is the number of its object, in the clothes of a pointer. The world has the number that
 // no other team ever gets: registries give out numbers with a generation above the index.
 inline uint64_t team_number(mob_team_t team) { return reinterpret_cast<uintptr_t>(team); }

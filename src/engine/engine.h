@@ -17,6 +17,7 @@
 #include "engine/local_heap.h"
 #include "engine/memory.h"
 #include "engine/message.h"
+#include "engine/mutexes.h"
 #include "engine/notifications.h"
 #include "engine/progress.h"
 #include "engine/targets.h"
@@ -71,6 +72,7 @@ class Engine {
   Messages& messages() { return messages_; }
   Progress& progress() { return progress_; }
   Teams& teams() { return teams_; }
+  Registry<Mutexes>& mutexes() { return mutexes_; }
   Notifications& notifications() { return notifications_; }
   Team& world() { return teams_.world(); }
   ProcessBlock& process(mob_rank_t host_index) { return host_memory_.process(host_index); }
@@ -218,6 +220,7 @@ class Engine {
   Transfers transfers_;
   Messages messages_;
   Progress progress_;
+  Registry<Mutexes> mutexes_;
   Notifications notifications_;
 };
 

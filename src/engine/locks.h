@@ -12,8 +12,11 @@ namespace mobius::engine {
 class LivenessProbe final : public os::OwnerProbe {
  public:
   explicit LivenessProbe(Engine& engine) : engine_(engine) {}
-  bool is_dead(uint32_t owner) override {
-    return engine_.liveness().is_dead(Engine::lock_owner(owner));
+  bool is_dead(uint32_t owner) override { return has_gone(Engine::lock_owner(owner)); }
+
+  // Whether a process died or left the job.
+  bool has_gone(mob_rank_t index) {
+    return engine_.liveness().is_dead(index) || engine_.liveness().has_left(index);
   }
 
  private:
@@ -36,5 +39,17 @@ class LockGuard {
   os::HybridLockWord& word_;
   const uint32_t id_;
 };
+
+// Locks that callers hold for as long as they like; `call` names the public function in errors. Of
+// the results, `recovered` may be null.
+mob_status_t acquire_lock(Engine& engine, const char* call, os::HybridLockWord& word,
+                          int* recovered);
+mob_status_t try_acquire_lock(Engine& engine, const char* call, os::HybridLockWord& word,
+                              int* acquired, int* recovered);
+// After the calling thread's transfers; their error is returned, with the lock released.
+mob_status_t release_lock(Engine& engine, const char* call, os::HybridLockWord& word);
+
+// Whether a thread holds the lock that can still release it.
+bool is_held(Engine& engine, const os::HybridLockWord& word);
 
 }  // namespace mobius::engine
