@@ -14,6 +14,7 @@
 #include <mobius/atomic.h>
 #include <mobius/context.h>
 #include <mobius/counter.h>
+#include <mobius/epoch.h>
 #include <mobius/job.h>
 #include <mobius/lock.h>
 #include <mobius/memory.h>

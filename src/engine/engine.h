@@ -13,6 +13,7 @@
 #include "engine/chunk_table.h"
 #include "engine/completion.h"
 #include "engine/counters.h"
+#include "engine/epochs.h"
 #include "engine/host_memory.h"
 #include "engine/local_heap.h"
 #include "engine/memory.h"
@@ -74,6 +75,7 @@ class Engine {
   Teams& teams() { return teams_; }
   Registry<Mutexes>& mutexes() { return mutexes_; }
   Notifications& notifications() { return notifications_; }
+  Registry<Epochs>& epochs() { return epochs_; }
   Team& world() { return teams_.world(); }
   ProcessBlock& process(mob_rank_t host_index) { return host_memory_.process(host_index); }
 
@@ -222,6 +224,7 @@ class Engine {
   Progress progress_;
   Registry<Mutexes> mutexes_;
   Notifications notifications_;
+  Registry<Epochs> epochs_;
 };
 
 enum class State : int { kBefore, kLive, kAfter };

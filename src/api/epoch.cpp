@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <mobius/epoch.h>
+
+#include <span>
+
+#include "api/check.h"
+#include "engine/epochs.h"
+
+using namespace mobius;  // NOLINT(google-build-using-namespace): this file is the C face of it
+using api::check_live;
+using api::check_not_null;
+using base::fail;
+using engine::Epochs;
+
+namespace {
+
+mob_status_t find(const char* call, mob_epoch_t handle, Epochs** epochs) {
+  if (const mob_status_t status = check_live(call)) return status;
+  *epochs = engine::engine().epochs().find(reinterpret_cast<uintptr_t>(handle));
+  if (*epochs != nullptr) [[likely]] {
+    return MOB_OK;
+  }
+  return fail(MOB_ERR_HANDLE, "%s: %p is not a live epoch object (freed before, or never made)",
+              call, static_cast<void*>(handle));
+}
+
+mob_status_t check_group(const char* call, const mob_rank_t* ranks, mob_rank_t count) {
+  if (count < 0) return fail(MOB_ERR_ARGUMENT, "%s: a group of %d ranks", call, count);
+  return count == 0 ? MOB_OK : check_not_null(call, ranks, "the list of ranks");
+}
+
+// Calls begin(object, group) with a checked group.
+template <typename Begin>
+mob_status_t begin_epoch(const char* call, mob_epoch_t epoch, const mob_rank_t* ranks,
+                         mob_rank_t count, Begin begin) {
+  Epochs* found = nullptr;
+  if (const mob_status_t status = find(call, epoch, &found)) return status;
+  if (const mob_status_t status = check_group(call, ranks, count)) return status;
+  return api::without_exceptions(
+      call, [&] { return begin(*found, std::span(ranks, static_cast<size_t>(count))); });
+}
+
+}  // namespace
+
+mob_status_t mob_epoch_create(mob_team_t team, mob_epoch_t* epoch) {
+  constexpr const char* kCall = "mob_epoch_create";
+  engine::Team* members = nullptr;
+  if (const mob_status_t status = api::check_team(kCall, team, &members)) return status;
+  // Even a wrong call takes part: the others are waiting for it.
+  const mob_status_t mine = check_not_null(kCall, epoch, "the result");
+  return api::without_exceptions(kCall, [&] {
+    std::unique_ptr<Epochs> made;
+    const mob_status_t status = Epochs::make(*members, mine, &made);
+    if (status != MOB_OK) return status;
+    *epoch = reinterpret_cast<mob_epoch_t>(engine::engine().epochs().add(std::move(made)));
+    return MOB_OK;
+  });
+}
+
+mob_status_t mob_epoch_free(mob_epoch_t epoch) {
+  constexpr const char* kCall = "mob_epoch_free";
+  if (const mob_status_t status = check_live(kCall)) return status;
+  if (epoch == nullptr) return MOB_OK;
+  Epochs* found = nullptr;
+  if (const mob_status_t status = find(kCall, epoch, &found)) return status;
+  return api::without_exceptions(kCall, [&] {
+    const mob_status_t status = found->release();
+    if (status == MOB_OK) engine::engine().epochs().remove(reinterpret_cast<uintptr_t>(epoch));
+    return status;
+  });
+}
+
+mob_status_t mob_epoch_post(mob_epoch_t epoch, const mob_rank_t* origins, mob_rank_t count) {
+  return begin_epoch("mob_epoch_post", epoch, origins, count,
+                     [](Epochs& epochs, auto group) { return epochs.post(group); });
+}
+
+mob_status_t mob_epoch_start(mob_epoch_t epoch, const mob_rank_t* targets, mob_rank_t count) {
+  return begin_epoch("mob_epoch_start", epoch, targets, count,
+                     [](Epochs& epochs, auto group) { return epochs.start(group); });
+}
+
+mob_status_t mob_epoch_complete(mob_epoch_t epoch) {
+  Epochs* found = nullptr;
+  if (const mob_status_t status = find("mob_epoch_complete", epoch, &found)) return status;
+  return found->complete();
+}
+
+mob_status_t mob_epoch_wait(mob_epoch_t epoch) {
+  Epochs* found = nullptr;
+  if (const mob_status_t status = find("mob_epoch_wait", epoch, &found)) return status;
+  return found->wait();
+}
+
+mob_status_t mob_epoch_test(mob_epoch_t epoch, int* done) {
+  Epochs* found = nullptr;
+  if (const mob_status_t status = find("mob_epoch_test", epoch, &found)) return status;
+  if (const mob_status_t status = check_not_null("mob_epoch_test", done, "the result")) {
+    return status;
+  }
+  return found->test(done);
+}
+
+mob_status_t mob_epoch_fence(mob_epoch_t epoch) {
+  Epochs* found = nullptr;
+  if (const mob_status_t status = find("mob_epoch_fence", epoch, &found)) return status;
+  return found->fence();
+}

@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "engine/epochs.h"
+
+#include "base/status.h"
+#include "engine/engine.h"
+
+namespace mobius::engine {
+namespace {
+
+using base::fail;
+
+// Up to here every pair of members has a cache line to itself.
+constexpr mob_rank_t kMostLines = 64;
+
+// Whether a word that counts up, and wraps, is beyond `taken`. Acquire pairs with the release in
+// Epochs::tell().
+bool is_beyond(const std::atomic<uint32_t>& word, uint32_t taken) {
+  return static_cast<int32_t>(word.load(std::memory_order_acquire) - taken) > 0;
+}
+
+}  // namespace
+
+// Ends a wait for a group when one of its members cannot answer any more.
+class Epochs::GroupWatch final : public os::Watch {
+ public:
+  GroupWatch(const Team& team, const char* call, const std::vector<mob_rank_t>& group)
+      : team_(team), call_(call), group_(group) {}
+
+  mob_status_t look() override {
+    job::Liveness& liveness = team_.engine().liveness();
+    for (const mob_rank_t member : group_) {
+      const mob_rank_t rank = team_.map().world_rank(member);
+      const mob_rank_t index = Engine::host_index(rank);
+      if (liveness.is_dead(index) || liveness.has_left(index)) {
+        return fail(MOB_ERR_PEER, "%s: rank %d, which is in the epoch, died or left the job", call_,
+                    rank);
+      }
+    }
+    return MOB_OK;
+  }
+
+ private:
+  const Team& team_;
+  const char* call_;
+  const std::vector<mob_rank_t>& group_;
+};
+
+mob_status_t Epochs::make(Team& team, mob_status_t mine, std::unique_ptr<Epochs>* epochs) {
+  auto made = std::make_unique<Epochs>();
+  const auto members = static_cast<size_t>(team.size());
+  made->team_ = &team;
+  made->stride_ = team.size() <= kMostLines ? 64 : sizeof(Words);
+  made->peers_.resize(members);
+  const mob_status_t status =
+      made->area_.make(team, members * members * made->stride_, mine, "mob_epoch_create");
+  if (status == MOB_OK) *epochs = std::move(made);
+  return status;
+}
+
+mob_status_t Epochs::release() {
+  constexpr const char* kCall = "mob_epoch_free";
+  mob_status_t status = MOB_OK;
+  if (access_.open) {
+    status = fail(MOB_ERR_STATE, "%s: inside an access epoch; mob_epoch_complete() ends it", kCall);
+  } else if (exposure_.open) {
+    status = fail(MOB_ERR_STATE, "%s: inside an exposure epoch; mob_epoch_wait() ends it", kCall);
+  }
+  if ((status = team_->agree(status, kCall))) return status;
+  return area_.release();
+}
+
+// Those that one member reads lie together.
+Epochs::Words& Epochs::words(mob_rank_t writer, mob_rank_t reader) const {
+  const size_t index = static_cast<size_t>(reader) * peers_.size() + static_cast<size_t>(writer);
+  return *reinterpret_cast<Words*>(static_cast<unsigned char*>(area_.memory()) + index * stride_);
+}
+
+void Epochs::tell(mob_rank_t member, std::atomic<uint32_t>& word, uint32_t value) {
+  // Release pairs with the acquire in is_beyond().
+  word.store(value, std::memory_order_release);
+  team_->engine().ring_after_fence(team_->map().world_rank(member));
+}
+
+// Enters `ranks` as the group of a side and marks each by `named`; nothing is changed on error.
+mob_status_t Epochs::open(const char* call, const char* kind, Side& side, bool Peer::* named,
+                          std::span<const mob_rank_t> ranks) {
+  if (side.open) return fail(MOB_ERR_STATE, "%s: inside %s already; end it first", call, kind);
+  mob_status_t status = MOB_OK;
+  for (const mob_rank_t rank : ranks) {
+    const mob_rank_t member = rank < 0 ? -1 : team_->map().rank_of(rank);
+    if (member < 0) {
+      status = fail(MOB_ERR_RANK, "%s: rank %d is not in the team of this epoch", call, rank);
+    } else if (peer(member).*named) {
+      status = fail(MOB_ERR_ARGUMENT, "%s: rank %d is named twice", call, rank);
+    }
+    if (status != MOB_OK) {
+      close(side, named);
+      return status;
+    }
+    side.group.push_back(member);
+    peer(member).*named = true;
+  }
+  side.open = true;
+  return MOB_OK;
+}
+
+void Epochs::close(Side& side, bool Peer::* named) {
+  for (const mob_rank_t member : side.group) peer(member).*named = false;
+  side.group.clear();
+  side.open = false;
+}
+
+mob_status_t Epochs::post(std::span<const mob_rank_t> origins) {
+  if (const mob_status_t status =
+          open("mob_epoch_post", "an exposure epoch (mob_epoch_post() without mob_epoch_wait())",
+               exposure_, &Peer::is_origin, origins)) {
+    return status;
+  }
+  for (const mob_rank_t member : exposure_.group) {
+    tell(member, words(team_->rank(), member).posted, ++peer(member).posts_sent);
+  }
+  return MOB_OK;
+}
+
+mob_status_t Epochs::start(std::span<const mob_rank_t> targets) {
+  constexpr const char* kCall = "mob_epoch_start";
+  if (const mob_status_t status =
+          open(kCall, "an access epoch (mob_epoch_start() without mob_epoch_complete())", access_,
+               &Peer::is_target, targets)) {
+    return status;
+  }
+  size_t next = 0;  // targets before it are known to have posted
+  const auto all_posted = [&] {
+    for (; next < access_.group.size(); ++next) {
+      const mob_rank_t member = access_.group[next];
+      if (!is_beyond(words(member, team_->rank()).posted, peer(member).posts_taken)) return false;
+    }
+    return true;
+  };
+  if (!all_posted()) [[unlikely]] {
+    GroupWatch watch(*team_, kCall, access_.group);
+    if (const mob_status_t status =
+            team_->engine().wait_until(all_posted, &watch, os::Wakeup::kUnfenced)) {
+      close(access_, &Peer::is_target);
+      return status;
+    }
+  }
+  for (const mob_rank_t member : access_.group) ++peer(member).posts_taken;
+  return MOB_OK;
+}
+
+mob_status_t Epochs::complete() {
+  constexpr const char* kCall = "mob_epoch_complete";
+  if (!access_.open) {
+    return fail(MOB_ERR_STATE, "%s: no access epoch is open; mob_epoch_start() opens one", kCall);
+  }
+  const mob_status_t status = team_->engine().complete_transfers(kCall);
+  for (const mob_rank_t member : access_.group) {
+    tell(member, words(team_->rank(), member).completed, ++peer(member).completes_sent);
+  }
+  close(access_, &Peer::is_target);
+  return status;
+}
+
+// Whether all origins of the exposure completed; those before `*next` are known to have.
+bool Epochs::all_completed(size_t* next) {
+  for (; *next < exposure_.group.size(); ++*next) {
+    const mob_rank_t member = exposure_.group[*next];
+    if (!is_beyond(words(member, team_->rank()).completed, peer(member).completes_taken)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+void Epochs::end_exposure() {
+  for (const mob_rank_t member : exposure_.group) ++peer(member).completes_taken;
+  close(exposure_, &Peer::is_origin);
+}
+
+mob_status_t Epochs::wait() {
+  constexpr const char* kCall = "mob_epoch_wait";
+  if (!exposure_.open) {
+    return fail(MOB_ERR_STATE, "%s: no exposure epoch is open; mob_epoch_post() opens one", kCall);
+  }
+  size_t next = 0;
+  mob_status_t status = MOB_OK;
+  if (!all_completed(&next)) {
+    GroupWatch watch(*team_, kCall, exposure_.group);
+    status = team_->engine().wait_until([&] { return all_completed(&next); }, &watch,
+                                        os::Wakeup::kUnfenced);
+  }
+  // In a handler, which may not wait, nothing has changed.
+  if (status != MOB_ERR_STATE) end_exposure();
+  return status;
+}
+
+mob_status_t Epochs::test(int* done) {
+  if (!exposure_.open) {
+    return fail(MOB_ERR_STATE,
+                "mob_epoch_test: no exposure epoch is open; mob_epoch_post() opens one");
+  }
+  size_t next = 0;
+  *done = all_completed(&next) || (team_->engine().poll() && all_completed(&next)) ? 1 : 0;
+  if (*done != 0) end_exposure();
+  return MOB_OK;
+}
+
+mob_status_t Epochs::fence() {
+  constexpr const char* kCall = "mob_epoch_fence";
+  const bool inside = access_.open || exposure_.open;
+  const mob_status_t transferred = team_->engine().complete_transfers(kCall);
+  // Also out of place: the others are waiting.
+  const mob_status_t status = team_->barrier();
+  if (!inside) return status != MOB_OK ? status : transferred;
+  return fail(MOB_ERR_STATE, "%s: inside %s; %s ends it", kCall,
+              access_.open ? "an access epoch" : "an exposure epoch",
+              access_.open ? "mob_epoch_complete()" : "mob_epoch_wait()");
+}
+
+}  // namespace mobius::engine

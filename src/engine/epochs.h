@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+// Access and exposure epochs between the members of a team, by flags in shared memory.
+//
+// There is one pair of words for each ordered pair of members: one member alone writes it, the
+// other alone reads it. They count, so that nobody has to reset them. What a process has to say to
+// another, that it completed its access and that it posted again, lies in one cache line, which
+// mostly travels once for both.
+//
+// Flags are set by plain stores, without waiting for them to arrive as a fence would: a process
+// that goes on to its next epoch does not pay for the last one's cache misses. A waiter about to
+// sleep makes up for it (os::Wakeup::kUnfenced).
+
+#include <atomic>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "engine/team_area.h"
+
+namespace mobius::engine {
+
+class Epochs {
+ public:
+  // Collective over the team. `mine` as in TeamArea::make().
+  static mob_status_t make(Team& team, mob_status_t mine, std::unique_ptr<Epochs>* epochs);
+  // Collective. Inside an epoch, fails everywhere and frees nothing.
+  mob_status_t release();
+
+  mob_status_t post(std::span<const mob_rank_t> origins);
+  mob_status_t start(std::span<const mob_rank_t> targets);
+  mob_status_t complete();
+  mob_status_t wait();
+  mob_status_t test(int* done);
+  mob_status_t fence();
+
+  // What one member tells another; the place of the area a pair of members has.
+  struct Words {
+    std::atomic<uint32_t> posted;     // exposures that the writer posted to the reader
+    std::atomic<uint32_t> completed;  // accesses to the reader that the writer completed
+  };
+
+ private:
+  // What the caller knows of another member.
+  struct Peer {
+    uint32_t posts_sent = 0;
+    uint32_t posts_taken = 0;
+    uint32_t completes_sent = 0;
+    uint32_t completes_taken = 0;
+    bool is_origin = false;
+    bool is_target = false;
+  };
+  // One side of epochs: the group of the one that is open.
+  struct Side {
+    std::vector<mob_rank_t> group;  // members
+    bool open = false;
+  };
+  class GroupWatch;
+
+  Words& words(mob_rank_t writer, mob_rank_t reader) const;
+  Peer& peer(mob_rank_t member) { return peers_[static_cast<size_t>(member)]; }
+  void tell(mob_rank_t member, std::atomic<uint32_t>& word, uint32_t value);
+  mob_status_t open(const char* call, const char* kind, Side& side, bool Peer::* named,
+                    std::span<const mob_rank_t> ranks);
+  void close(Side& side, bool Peer::* named);
+  bool all_completed(size_t* next);
+  void end_exposure();
+
+  TeamArea area_;
+  Team* team_ = nullptr;
+  size_t stride_ = 0;  // bytes from pair to pair
+  std::vector<Peer> peers_;
+  Side access_;
+  Side exposure_;
+};
+
+}  // namespace mobius::engine
