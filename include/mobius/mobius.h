@@ -11,6 +11,7 @@
  * @endcode
  */
 
+#include <mobius/access.h>
 #include <mobius/atomic.h>
 #include <mobius/context.h>
 #include <mobius/counter.h>

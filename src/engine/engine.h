@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <memory>
 
+#include "engine/access.h"
 #include "engine/chunk_table.h"
 #include "engine/completion.h"
 #include "engine/counters.h"
@@ -73,6 +74,7 @@ class Engine {
   Messages& messages() { return messages_; }
   Progress& progress() { return progress_; }
   Teams& teams() { return teams_; }
+  Registry<Access>& accesses() { return accesses_; }
   Registry<Mutexes>& mutexes() { return mutexes_; }
   Notifications& notifications() { return notifications_; }
   Registry<Epochs>& epochs() { return epochs_; }
@@ -222,6 +224,7 @@ class Engine {
   Transfers transfers_;
   Messages messages_;
   Progress progress_;
+  Registry<Access> accesses_;
   Registry<Mutexes> mutexes_;
   Notifications notifications_;
   Registry<Epochs> epochs_;

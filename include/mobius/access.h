@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef MOBIUS_ACCESS_H
+#define MOBIUS_ACCESS_H
+
+/**
+ * @file
+ * Passive target epochs: shared or exclusive access to the memory of one member of a team, or of
+ * all, without its taking part.
+ *
+ * Shared access to a member excludes exclusive access to it and nothing else. Nothing stops a
+ * transfer outside an epoch. Who waits for exclusive access holds up those who ask for shared
+ * access after it, so that neither kind starves.
+ *
+ * Exclusive access belongs to the calling thread; shared access is counted per process, and a
+ * thread of the same process may give it back. A process that has shared access to a member and
+ * asks for exclusive access to it waits for itself.
+ *
+ * **Recovery.** The access of a process that died, or left the job, is taken back when somebody
+ * waits for it, within about 100 ms. If it was exclusive, the next to gain access is told by
+ * `recovered`.
+ *
+ * Ranks are those of the world. Compare MPI-4 §12.5.3 (MPI_Win_lock, MPI_Win_lock_all).
+ */
+
+#include <mobius/team.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** Access to the members of a team. Owned by the library until mob_access_free(). */
+typedef struct mob_access* mob_access_t;
+
+/** Kind of access. */
+typedef enum mob_access_mode { MOB_SHARED, MOB_EXCLUSIVE } mob_access_mode_t;
+
+/**
+ * Makes an object for access to the members of a team, to which nobody has access yet.
+ *
+ * Collective over the team, blocks until every member called it. Takes 4 bytes for each pair of
+ * members.
+ *
+ * @param team    a live team, not to be freed before the object
+ * @param access  out: the object
+ * @return MOB_OK, MOB_ERR_STATE, MOB_ERR_HANDLE (`team`), MOB_ERR_ARGUMENT (`access` null),
+ *         MOB_ERR_MEMORY, MOB_ERR_PEER (it failed at, or died in, another member). If one process
+ *         fails, all fail, and nothing is made.
+ *
+ * Thread safety: per team.
+ */
+MOB_API mob_status_t mob_access_create(mob_team_t team, mob_access_t* access);
+
+/**
+ * Frees an object for access. Collective over its team, blocks until every member called it.
+ *
+ * @param access  live, and nobody has access by it; null does nothing
+ * @return MOB_OK; MOB_ERR_STATE (also if a member has access: every member fails then, and nothing
+ *         is freed); MOB_ERR_HANDLE; MOB_ERR_PEER (another member failed)
+ *
+ * Thread safety: per team.
+ */
+MOB_API mob_status_t mob_access_free(mob_access_t access);
+
+/**
+ * Gains access to a member; waits for as long as that takes.
+ *
+ * @param access     a live object
+ * @param rank       whose memory
+ * @param mode       which kind; shared access may be gained several times, and is to be given back
+ *                   as often
+ * @param recovered  out: 1 if a process died while it had exclusive access, else 0; may be null
+ * @return MOB_OK; MOB_ERR_STATE (also if the calling thread has exclusive access already);
+ *         MOB_ERR_HANDLE; MOB_ERR_RANK (not in the team); MOB_ERR_ARGUMENT (`mode`)
+ *
+ * What others did in epochs that excluded this one is visible after. Blocks, makes progress when it
+ * waits for shared access to end. Thread safety: any.
+ */
+MOB_API mob_status_t mob_access_lock(mob_access_t access, mob_rank_t rank, mob_access_mode_t mode,
+                                     int* recovered);
+
+/** As mob_access_lock() if it need not wait, otherwise `*acquired` becomes 0. MOB_ERR_ARGUMENT if
+ *  `acquired` is null. Does not block. Thread safety: any. */
+MOB_API mob_status_t mob_access_trylock(mob_access_t access, mob_rank_t rank,
+                                        mob_access_mode_t mode, int* acquired, int* recovered);
+
+/**
+ * Gives access to a member back: exclusive access if the calling thread has it, else one shared
+ * access of the calling process. Transfers of the calling thread to it are complete there before
+ * (their errors are those of mob_flush_all(), and are returned with the access given back).
+ *
+ * @return MOB_OK; MOB_ERR_STATE (also without access); MOB_ERR_HANDLE; MOB_ERR_RANK
+ *
+ * Does not wait for others. Thread safety: any.
+ */
+MOB_API mob_status_t mob_access_unlock(mob_access_t access, mob_rank_t rank);
+
+/**
+ * Gains shared access to every member.
+ *
+ * @param access     a live object
+ * @param recovered  as mob_access_lock()
+ * @return MOB_OK; MOB_ERR_STATE (also if the calling thread has exclusive access to a member; no
+ *         access was gained then); MOB_ERR_HANDLE
+ *
+ * As mob_access_lock().
+ */
+MOB_API mob_status_t mob_access_lock_all(mob_access_t access, int* recovered);
+
+/**
+ * Gives shared access to every member back.
+ *
+ * @return MOB_OK; MOB_ERR_STATE (also if the calling process lacks shared access to a member; none
+ *         was given back then); MOB_ERR_HANDLE
+ *
+ * As mob_access_unlock(), for every target. Thread safety: any, but no other thread gives access by
+ * the same object back meanwhile.
+ */
+MOB_API mob_status_t mob_access_unlock_all(mob_access_t access);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

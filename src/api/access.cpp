@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "engine/access.h"
+
+#include <mobius/access.h>
+
+#include "api/check.h"
+
+using namespace mobius;  // NOLINT(google-build-using-namespace): this file is the C face of it
+using api::check_live;
+using api::check_not_null;
+using base::fail;
+using engine::Access;
+
+namespace {
+
+mob_status_t find(const char* call, mob_access_t handle, Access** access) {
+  if (const mob_status_t status = check_live(call)) return status;
+  *access = engine::engine().accesses().find(reinterpret_cast<uintptr_t>(handle));
+  if (*access != nullptr) [[likely]] {
+    return MOB_OK;
+  }
+  return fail(MOB_ERR_HANDLE, "%s: %p is not a live access object (freed before, or never made)",
+              call, static_cast<void*>(handle));
+}
+
+mob_status_t find_target(const char* call, mob_access_t handle, mob_rank_t rank, Access** access,
+                         mob_rank_t* member) {
+  if (const mob_status_t status = find(call, handle, access)) return status;
+  return api::check_team_rank(call, (*access)->team(), rank, member);
+}
+
+mob_status_t check_mode(const char* call, mob_access_mode_t mode) {
+  if (mode == MOB_SHARED || mode == MOB_EXCLUSIVE) return MOB_OK;
+  return fail(MOB_ERR_ARGUMENT, "%s: mode %d is neither MOB_SHARED nor MOB_EXCLUSIVE", call,
+              static_cast<int>(mode));
+}
+
+}  // namespace
+
+mob_status_t mob_access_create(mob_team_t team, mob_access_t* access) {
+  constexpr const char* kCall = "mob_access_create";
+  engine::Team* members = nullptr;
+  if (const mob_status_t status = api::check_team(kCall, team, &members)) return status;
+  // Even a wrong call takes part: the others are waiting for it.
+  const mob_status_t mine = check_not_null(kCall, access, "the result");
+  return api::without_exceptions(kCall, [&] {
+    std::unique_ptr<Access> made;
+    const mob_status_t status = Access::make(*members, mine, &made);
+    if (status != MOB_OK) return status;
+    *access = reinterpret_cast<mob_access_t>(engine::engine().accesses().add(std::move(made)));
+    return MOB_OK;
+  });
+}
+
+mob_status_t mob_access_free(mob_access_t access) {
+  constexpr const char* kCall = "mob_access_free";
+  if (const mob_status_t status = check_live(kCall)) return status;
+  if (access == nullptr) return MOB_OK;
+  Access* found = nullptr;
+  if (const mob_status_t status = find(kCall, access, &found)) return status;
+  return api::without_exceptions(kCall, [&] {
+    const mob_status_t status = found->release();
+    if (status == MOB_OK) engine::engine().accesses().remove(reinterpret_cast<uintptr_t>(access));
+    return status;
+  });
+}
+
+mob_status_t mob_access_lock(mob_access_t access, mob_rank_t rank, mob_access_mode_t mode,
+                             int* recovered) {
+  constexpr const char* kCall = "mob_access_lock";
+  Access* found = nullptr;
+  mob_rank_t member = 0;
+  if (const mob_status_t status = find_target(kCall, access, rank, &found, &member)) return status;
+  if (const mob_status_t status = check_mode(kCall, mode)) return status;
+  return mode == MOB_SHARED ? found->lock_shared(kCall, member, recovered)
+                            : found->lock_exclusive(kCall, member, recovered);
+}
+
+mob_status_t mob_access_trylock(mob_access_t access, mob_rank_t rank, mob_access_mode_t mode,
+                                int* acquired, int* recovered) {
+  constexpr const char* kCall = "mob_access_trylock";
+  Access* found = nullptr;
+  mob_rank_t member = 0;
+  if (const mob_status_t status = find_target(kCall, access, rank, &found, &member)) return status;
+  if (const mob_status_t status = check_mode(kCall, mode)) return status;
+  if (const mob_status_t status = check_not_null(kCall, acquired, "the result")) return status;
+  return mode == MOB_SHARED ? found->try_shared(kCall, member, acquired, recovered)
+                            : found->try_exclusive(kCall, member, acquired, recovered);
+}
+
+mob_status_t mob_access_unlock(mob_access_t access, mob_rank_t rank) {
+  constexpr const char* kCall = "mob_access_unlock";
+  Access* found = nullptr;
+  mob_rank_t member = 0;
+  if (const mob_status_t status = find_target(kCall, access, rank, &found, &member)) return status;
+  return found->unlock(kCall, member);
+}
+
+mob_status_t mob_access_lock_all(mob_access_t access, int* recovered) {
+  constexpr const char* kCall = "mob_access_lock_all";
+  Access* found = nullptr;
+  if (const mob_status_t status = find(kCall, access, &found)) return status;
+  return found->lock_all(kCall, recovered);
+}
+
+mob_status_t mob_access_unlock_all(mob_access_t access) {
+  constexpr const char* kCall = "mob_access_unlock_all";
+  Access* found = nullptr;
+  if (const mob_status_t status = find(kCall, access, &found)) return status;
+  return found->unlock_all(kCall);
+}
