@@ -95,7 +95,8 @@ void print(const Benchmark& benchmark, const std::vector<std::vector<double>>& t
 
 void run(const Options& options) {
   std::vector<Benchmark> all;
-  for (auto make : {value_benchmarks, copy_benchmarks, one_way_benchmarks, barrier_benchmarks}) {
+  for (auto make : {value_benchmarks, copy_benchmarks, one_way_benchmarks, barrier_benchmarks,
+                    sync_benchmarks, lock_benchmarks}) {
     for (Benchmark& benchmark : make()) all.push_back(std::move(benchmark));
   }
   bind_to_processor(mob_rank());

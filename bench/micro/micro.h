@@ -31,6 +31,8 @@ std::vector<Benchmark> value_benchmarks();
 std::vector<Benchmark> copy_benchmarks();
 std::vector<Benchmark> one_way_benchmarks();
 std::vector<Benchmark> barrier_benchmarks();
+std::vector<Benchmark> sync_benchmarks();
+std::vector<Benchmark> lock_benchmarks();
 
 // Ends the job when a call that cannot fail here does. Inlined, so that a checked call in a
 // measured loop costs what it costs a program.
