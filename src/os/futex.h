@@ -30,4 +30,15 @@ inline void relax() {
 #endif
 }
 
+// Fetches a cache line, which will be written, without waiting for it.
+inline void prefetch_to_write(const void* line) {
+#if defined(__x86_64__)
+  // The builtin fetches to read unless the compiler may assume newer processors; on those that do
+  // not know this instruction it does nothing.
+  __asm__ volatile("prefetchw %0" ::"m"(*static_cast<const char*>(line)));
+#else
+  __builtin_prefetch(line, 1);
+#endif
+}
+
 }  // namespace mobius::os

@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "engine/rounds.h"
+
+#include "base/status.h"
+#include "engine/engine.h"
+#include "os/topology.h"
+
+namespace mobius::engine {
+namespace {
+
+using base::fail;
+
+// Up to here everyone looks at everyone's flag: one trip of a cache line and no line that all
+// change. Beyond, and where members share processors, one counter costs less work.
+constexpr mob_rank_t kMostFlags = 16;
+
+// Rounds ahead for which the own line is fetched: further than any other member can be.
+constexpr uint32_t kFetchAhead = 3;
+
+// Ends a wait for members of a team when one of them cannot come any more.
+class MembersWatch final : public os::Watch {
+ public:
+  MembersWatch(Engine& engine, const TeamMap& map) : engine_(engine), map_(map) {}
+
+  mob_status_t look() override {
+    job::Liveness& liveness = engine_.liveness();
+    for (mob_rank_t i = 0; i < map_.size(); ++i) {
+      const mob_rank_t rank = map_.world_rank(i);
+      if (liveness.is_dead(Engine::host_index(rank))) {
+        return fail(MOB_ERR_PEER, "rank %d died; this collective call cannot complete", rank);
+      }
+      if (liveness.has_left(Engine::host_index(rank))) {
+        return fail(MOB_ERR_PEER,
+                    "rank %d has left the job (mob_finalize) while others are in a collective call",
+                    rank);
+      }
+    }
+    return MOB_OK;
+  }
+
+ private:
+  Engine& engine_;
+  const TeamMap& map_;
+};
+
+}  // namespace
+
+Rounds::Rounds(Engine& engine, const TeamMap& map, mob_rank_t rank, void* area)
+    : engine_(engine),
+      map_(map),
+      rank_(rank),
+      by_flags_(map.size() <= kMostFlags && map.size() <= os::processors_allowed()),
+      area_(area),
+      members_(reinterpret_cast<TeamMember*>(static_cast<char*>(area) + sizeof(TeamHeader) +
+                                             kHeaderPadding)) {}
+
+mob_status_t Rounds::begin(Role role, Bulk bulk) {
+  ++round_;
+  posted_ = false;
+  uint32_t before = round_ - kRoundLines;  // the round that used this line
+  if (bulk == Bulk::kNext) {
+    half_ ^= 1;
+    if (static_cast<int32_t>(last_use_[half_] - before) > 0) before = last_use_[half_];
+  }
+  if (bulk != Bulk::kNone) last_use_[half_] = round_;
+  return role == Role::kWrites ? await_done(before) : MOB_OK;
+}
+
+void Rounds::post() {
+  // Release pairs with the acquire in has_posted().
+  line_of(rank_).round.store(round_, std::memory_order_release);
+  posted_ = true;
+}
+
+void Rounds::ring_all_after_fence() {
+  for (mob_rank_t i = 0; i < map_.size(); ++i) {
+    if (i != rank_) engine_.ring_after_fence(map_.world_rank(i));
+  }
+}
+
+void Rounds::tell_done_waiters_after_fence() {
+  if (header().done_waiters.load(std::memory_order_relaxed) != 0) [[unlikely]] {
+    ring_all_after_fence();
+  }
+}
+
+void Rounds::post_to(mob_rank_t reader) {
+  post();
+  std::atomic_thread_fence(std::memory_order_seq_cst);  // between changes and looks for sleepers
+  engine_.ring_after_fence(map_.world_rank(reader));
+  tell_done_waiters_after_fence();
+}
+
+void Rounds::post_to_all() {
+  post();
+  std::atomic_thread_fence(std::memory_order_seq_cst);  // between changes and looks for sleepers
+  ring_all_after_fence();
+}
+
+mob_status_t Rounds::meet() {
+  const mob_status_t status = by_flags_ ? meet_by_flags() : meet_by_count();
+  // Who came to this round had ended the one before.
+  if (status == MOB_OK) all_done_ = round_ - 1;
+  return status;
+}
+
+mob_status_t Rounds::meet_by_flags() {
+  post();
+  mob_rank_t next = 0;  // those before it are known to have come
+  const auto all_came = [&] {
+    for (; next < map_.size(); ++next) {
+      if (next != rank_ && !has_posted(next)) return false;
+    }
+    return true;
+  };
+  // Look before the fence waits for the own line to be written: both lines travel at once.
+  const bool came = all_came();
+  std::atomic_thread_fence(std::memory_order_seq_cst);  // between changes and looks for sleepers
+  ring_all_after_fence();
+  // No other member looks at that line yet; when its turn comes, it is here and ready to be
+  // written.
+  os::prefetch_to_write(&member(rank_).lines[(round_ + kFetchAhead) % kRoundLines]);
+  if (came) return MOB_OK;
+  MembersWatch watch(engine_, map_);
+  return engine_.wait_until(all_came, &watch);
+}
+
+mob_status_t Rounds::meet_by_count() {
+  posted_ = true;
+  TeamHeader& shared = header();
+  const uint32_t generation = shared.generation.load(std::memory_order_relaxed);
+  const uint32_t before = shared.arrived.fetch_add(1, std::memory_order_seq_cst);
+  if (before + 1 == static_cast<uint32_t>(map_.size())) {
+    shared.arrived.store(0, std::memory_order_relaxed);
+    // Release pairs with the acquire below: the reset above and everything that any member wrote
+    // before it came is visible to those who go on. Sequentially consistent: also the fence
+    // between changes and looks for sleepers.
+    shared.generation.exchange(generation + 1, std::memory_order_seq_cst);
+    ring_all_after_fence();
+    return MOB_OK;
+  }
+  tell_done_waiters_after_fence();
+  MembersWatch watch(engine_, map_);
+  return engine_.wait_until(
+      [&] { return shared.generation.load(std::memory_order_acquire) != generation; }, &watch);
+}
+
+mob_status_t Rounds::await(mob_rank_t rank) {
+  if (has_posted(rank)) return MOB_OK;
+  MembersWatch watch(engine_, map_);
+  return engine_.wait_until([&] { return has_posted(rank); }, &watch);
+}
+
+mob_status_t Rounds::await_all() {
+  for (mob_rank_t i = 0; i < map_.size(); ++i) {
+    if (i == rank_) continue;
+    if (const mob_status_t status = await(i)) return status;
+  }
+  return MOB_OK;
+}
+
+void Rounds::end() {
+  // Release pairs with the acquire in await_done_slowly(): what this member read may be
+  // overwritten.
+  if (posted_) {
+    // Who waits for this waits in a later round, and there this member posts, or passes below.
+    member(rank_).done.store(round_, std::memory_order_release);
+  } else {
+    member(rank_).done.exchange(round_, std::memory_order_seq_cst);
+    tell_done_waiters_after_fence();
+  }
+}
+
+mob_status_t Rounds::await_done_slowly(uint32_t round) {
+  mob_rank_t next = 0;  // those before it are known to be done
+  uint32_t least = round_;
+  const auto all_done = [&] {
+    for (; next < map_.size(); ++next) {
+      if (next == rank_) continue;
+      const uint32_t theirs = member(next).done.load(std::memory_order_acquire);
+      if (static_cast<int32_t>(theirs - round) < 0) return false;
+      if (static_cast<int32_t>(theirs - least) < 0) least = theirs;
+    }
+    return true;
+  };
+  if (!all_done()) {
+    // Pairs with the fence before each look at it: who is done later rings.
+    header().done_waiters.fetch_add(1, std::memory_order_seq_cst);
+    MembersWatch watch(engine_, map_);
+    const mob_status_t status = engine_.wait_until(all_done, &watch);
+    header().done_waiters.fetch_sub(1, std::memory_order_relaxed);
+    if (status != MOB_OK) return status;
+  }
+  all_done_ = least;
+  return MOB_OK;
+}
+
+}  // namespace mobius::engine

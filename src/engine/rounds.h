@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+// How the members of a team hand each other data: in rounds, through memory they share.
+//
+// Every collective call is a sequence of rounds that follows from its arguments alone, so all
+// members count the same rounds. In a round a member may write its own line (a flag with a little
+// data beside it) and its own bulk memory, post them, read those of others who posted, and end the
+// round. Nothing in a round is answered: a member that only writes goes on at once, and looks at
+// what the others have read no sooner than it comes to use the same memory again, several rounds
+// later.
+//
+// Who may write into whose bulk memory other than the own is agreed on by the call that uses it.
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "engine/team_map.h"
+#include "os/futex.h"
+
+namespace mobius::engine {
+
+class Engine;
+
+// Data that fits beside the flag.
+inline constexpr size_t kInlineBytes = 120;
+// Data of one round otherwise.
+inline constexpr size_t kBulkBytes = size_t{30} << 10;
+
+inline constexpr unsigned kRoundLines = 8;
+
+// What the members of a team share: a header and one block per member. Valid as zeros.
+struct TeamHeader {
+  alignas(64) std::atomic<uint32_t> arrived;  // in the meeting that is under way
+  alignas(64) std::atomic<uint32_t> generation;
+  alignas(64) std::atomic<uint32_t> done_waiters;  // members that wait for others' TeamMember::done
+  std::atomic<uint32_t> departed;                  // members that will not look at the area again
+};
+
+struct TeamMember {
+  struct Line {
+    alignas(128) std::atomic<uint32_t> round;  // the last one posted here
+    alignas(8) unsigned char data[kInlineBytes];
+  } lines[kRoundLines];  // used in turn
+  alignas(128) std::atomic<uint32_t> done;  // rounds that this member is through with
+  alignas(4096) unsigned char bulk[2][kBulkBytes];
+};
+static_assert(sizeof(TeamMember) == size_t{64} << 10);
+
+class Rounds {
+ public:
+  enum class Role { kReads, kWrites };
+  // Bulk memory of a round: none, the half that was not used last, or that of the round before,
+  // which stays readable.
+  enum class Bulk { kNone, kNext, kSame };
+
+  // `area` is shared memory of area_bytes(map.size()), zero before the first member comes. The map
+  // outlives this.
+  Rounds(Engine& engine, const TeamMap& map, mob_rank_t rank, void* area);
+
+  static size_t area_bytes(mob_rank_t size) {
+    return sizeof(TeamHeader) + kHeaderPadding + static_cast<size_t>(size) * sizeof(TeamMember);
+  }
+
+  // Starts a round. Who kWrites may write when it returns: all others are through with what was
+  // there before. Waiting calls return MOB_ERR_PEER when a member died; the team is of no use then.
+  mob_status_t begin(Role role, Bulk bulk);
+
+  // Own data is complete. At most one of the three per round, by a member that kWrites.
+  void post_to(mob_rank_t reader);
+  void post_to_all();
+  // Everyone posts to everyone, and returns when all have: what any member wrote before, here or
+  // elsewhere, is visible to all after it.
+  mob_status_t meet();
+
+  // Waits until another member has posted, or all others have.
+  mob_status_t await(mob_rank_t rank);
+  mob_status_t await_all();
+
+  // This member reads nothing of the round any more.
+  void end();
+  // Waits until all others have ended the round, too; after end().
+  mob_status_t await_ended() { return await_done(round_); }
+
+  // Data of a member in this round; the own one's to be written.
+  unsigned char* line(mob_rank_t rank) const { return line_of(rank).data; }
+  unsigned char* bulk(mob_rank_t rank) const { return member(rank).bulk[half_]; }
+
+  // A round without data.
+  mob_status_t barrier() {
+    mob_status_t status = begin(Role::kWrites, Bulk::kNone);
+    if (status == MOB_OK) status = meet();
+    end();
+    return status;
+  }
+
+  // Says, not collectively, that this member is done with the area; whether all are.
+  bool depart() {
+    // Both: who is last has seen the others' last use of the area.
+    return header().departed.fetch_add(1, std::memory_order_acq_rel) + 1 ==
+           static_cast<uint32_t>(map_.size());
+  }
+
+ private:
+  // Members start on a page.
+  static constexpr size_t kHeaderPadding = 4096 - sizeof(TeamHeader);
+
+  TeamHeader& header() const { return *static_cast<TeamHeader*>(area_); }
+  TeamMember& member(mob_rank_t rank) const { return members_[rank]; }
+  TeamMember::Line& line_of(mob_rank_t rank) const {
+    return member(rank).lines[round_ % kRoundLines];
+  }
+  bool has_posted(mob_rank_t rank) const {
+    // Pairs with the release in post().
+    return line_of(rank).round.load(std::memory_order_acquire) == round_;
+  }
+  void post();
+  void ring_all_after_fence();
+  void tell_done_waiters_after_fence();
+  mob_status_t meet_by_flags();
+  mob_status_t meet_by_count();
+  // Waits until all others are done with a round.
+  mob_status_t await_done(uint32_t round) {
+    return static_cast<int32_t>(all_done_ - round) >= 0 ? MOB_OK : await_done_slowly(round);
+  }
+  mob_status_t await_done_slowly(uint32_t round);
+
+  Engine& engine_;
+  const TeamMap& map_;
+  const mob_rank_t rank_;
+  const bool by_flags_;
+  bool posted_ = false;  // in this round
+  void* const area_;
+  TeamMember* const members_;
+  // Numbers of rounds wrap; those compared are close to each other.
+  uint32_t round_ = 0;
+  uint32_t all_done_ = 0;  // everyone is known to be through with this one
+  unsigned half_ = 0;
+  uint32_t last_use_[2] = {0, 0};  // the last round in which a half was read
+};
+
+}  // namespace mobius::engine

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <mobius/job.h>
+
+#include <cstddef>
+#include <span>
+#include <vector>
+
+namespace mobius::engine {
+
+// Which process is which member of a team: a stride through the world where that is so, else a
+// list.
+class TeamMap {
+ public:
+  static TeamMap strided(mob_rank_t start, mob_rank_t stride, mob_rank_t size);
+  // Recognises strides.
+  static TeamMap of(std::span<const mob_rank_t> world_ranks);
+
+  mob_rank_t size() const { return size_; }
+  mob_rank_t world_rank(mob_rank_t rank) const {
+    return list_.empty() ? start_ + rank * stride_ : list_[static_cast<size_t>(rank)];
+  }
+  // Rank in the team of a process of the world; -1 if it is not a member.
+  mob_rank_t rank_of(mob_rank_t world_rank) const;
+
+ private:
+  mob_rank_t start_ = 0;
+  mob_rank_t stride_ = 1;
+  mob_rank_t size_ = 0;
+  std::vector<mob_rank_t> list_;  // empty: the pattern says it all
+};
+
+}  // namespace mobius::engine
