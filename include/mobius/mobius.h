@@ -13,6 +13,7 @@
 
 #include <mobius/access.h>
 #include <mobius/atomic.h>
+#include <mobius/collective.h>
 #include <mobius/context.h>
 #include <mobius/counter.h>
 #include <mobius/epoch.h>

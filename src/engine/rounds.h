@@ -42,7 +42,7 @@ struct TeamMember {
   struct Line {
     alignas(128) std::atomic<uint32_t> round;  // the last one posted here
     alignas(8) unsigned char data[kInlineBytes];
-  } lines[kRoundLines];  // used in turn
+  } lines[kRoundLines];                     // used in turn
   alignas(128) std::atomic<uint32_t> done;  // rounds that this member is through with
   alignas(4096) unsigned char bulk[2][kBulkBytes];
 };
@@ -108,8 +108,11 @@ class Rounds {
 
   TeamHeader& header() const { return *static_cast<TeamHeader*>(area_); }
   TeamMember& member(mob_rank_t rank) const { return members_[rank]; }
+  // Not in ascending order: a processor that sees one would fetch the next line of a member that is
+  // about to write it.
+  static uint32_t line_index(uint32_t round) { return round * 3 % kRoundLines; }
   TeamMember::Line& line_of(mob_rank_t rank) const {
-    return member(rank).lines[round_ % kRoundLines];
+    return member(rank).lines[line_index(round_)];
   }
   bool has_posted(mob_rank_t rank) const {
     // Pairs with the release in post().

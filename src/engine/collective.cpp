@@ -1,0 +1,353 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "engine/collective.h"
+
+#include <algorithm>
+#include <cstring>
+#include <vector>
+
+#include "base/status.h"
+#include "engine/engine.h"
+#include "engine/pieces.h"
+#include "transport/shm/copy.h"
+
+namespace mobius::engine {
+namespace {
+
+using Bulk = Rounds::Bulk;
+using Role = Rounds::Role;
+
+// From here on, memory that the others can reach is read where it is, not through bulk memory.
+// Below, the additional round costs more than the copy.
+constexpr size_t kDirectBytes = size_t{16} << 10;
+
+const unsigned char* bytes_of(const void* memory) {
+  return static_cast<const unsigned char*>(memory);
+}
+unsigned char* bytes_of(void* memory) { return static_cast<unsigned char*>(memory); }
+
+// A block that stays in this process; often it is in place already.
+void copy_own(void* to, const void* from, size_t bytes) {
+  if (to != from && bytes != 0) std::memcpy(to, from, bytes);
+}
+
+// The bytes of a piece at `offset` that a block of `bytes` bytes has.
+size_t part_of(size_t bytes, size_t offset, size_t piece) {
+  return offset < bytes ? std::min(piece, bytes - offset) : 0;
+}
+
+// In a line: where a member's memory lies, if others can read it there.
+struct Offer {
+  uint64_t offset_plus_1;  // in the window; 0: they cannot
+};
+
+Offer offer_of(Engine& engine, const void* memory, size_t bytes) {
+  const uint64_t offset = reinterpret_cast<uintptr_t>(memory) - engine.window().base();
+  if (offset >= engine.window().bytes()) return {0};
+  return {engine.reach(engine.rank(), memory, bytes) != nullptr ? offset + 1 : 0};
+}
+
+Offer read_offer(const Rounds& rounds, mob_rank_t rank) {
+  Offer offer;
+  std::memcpy(&offer, rounds.line(rank), sizeof offer);
+  return offer;
+}
+
+// A pointer here to what another member offered.
+const unsigned char* reach_offer(Team& team, mob_rank_t rank, Offer offer, size_t bytes) {
+  Engine& engine = team.engine();
+  const mob_rank_t owner = team.map().world_rank(rank);
+  const uintptr_t there = engine.address_in(Engine::host_index(owner), offer.offset_plus_1 - 1);
+  return bytes_of(engine.reach(owner, reinterpret_cast<const void*>(there), bytes));
+}
+
+mob_status_t cannot_open(Team& team, mob_rank_t rank) {
+  return base::fail(MOB_ERR_MEMORY,
+                    "a collective call cannot map the memory of rank %d, which this process needs",
+                    team.map().world_rank(rank));
+}
+
+// Every member offers `in`; whether all can be read where they are. Others may read then until
+// the next meeting.
+mob_status_t exchange_offers(Team& team, const void* in, size_t bytes, bool willing,
+                             std::vector<Offer>* offers) {
+  Offer mine{0};
+  if (willing) {
+    // What has no bytes is never read, wherever it lies.
+    mine = bytes == 0 ? Offer{1} : offer_of(team.engine(), in, bytes);
+  }
+  if (const mob_status_t status = team.exchange(mine, offers)) return status;
+  const bool all = std::ranges::all_of(*offers, [](Offer o) { return o.offset_plus_1 != 0; });
+  if (!all) offers->clear();
+  return MOB_OK;
+}
+
+// Reads the root's memory where it is; `*done` false if it cannot be read there.
+mob_status_t broadcast_directly(Team& team, mob_rank_t root, void* buffer, size_t bytes,
+                                bool* done) {
+  Rounds& rounds = team.rounds();
+  const bool is_root = team.rank() == root;
+  mob_status_t status = rounds.begin(is_root ? Role::kWrites : Role::kReads, Bulk::kNone);
+  if (status != MOB_OK) return status;
+  if (is_root) {
+    const Offer offer = offer_of(team.engine(), buffer, bytes);
+    std::memcpy(rounds.line(root), &offer, sizeof offer);
+    rounds.post_to_all();
+    rounds.end();
+    *done = offer.offset_plus_1 != 0;
+    return *done ? rounds.await_ended() : MOB_OK;
+  }
+  if ((status = rounds.await(root))) return status;
+  const Offer offer = read_offer(rounds, root);
+  *done = offer.offset_plus_1 != 0;
+  if (*done) {
+    const unsigned char* source = reach_offer(team, root, offer, bytes);
+    if (source != nullptr) {
+      transport::copy(buffer, source, bytes);
+    } else {
+      status = cannot_open(team, root);
+    }
+  }
+  rounds.end();
+  return status;
+}
+
+}  // namespace
+
+size_t Blocks::largest(mob_rank_t members) const {
+  return by_lists ? *std::max_element(counts, counts + members) : bytes;
+}
+
+mob_status_t broadcast(Team& team, mob_rank_t root, void* buffer, size_t bytes) {
+  if (bytes == 0 || team.size() == 1) return MOB_OK;
+  mob_status_t status = MOB_OK;
+  if (bytes >= kDirectBytes) {
+    bool done = false;
+    status = broadcast_directly(team, root, buffer, bytes, &done);
+    if (status != MOB_OK || done) return status;
+  }
+  Rounds& rounds = team.rounds();
+  const bool is_root = team.rank() == root;
+  const bool small = bytes <= kInlineBytes;
+  const Pieces pieces(bytes, 1, kBulkBytes);
+  for (size_t offset = 0; offset < bytes; offset += pieces.bytes()) {
+    const size_t now = std::min(pieces.bytes(), bytes - offset);
+    status =
+        rounds.begin(is_root ? Role::kWrites : Role::kReads, small ? Bulk::kNone : Bulk::kNext);
+    if (status != MOB_OK) return status;
+    unsigned char* shared = small ? rounds.line(root) : rounds.bulk(root);
+    if (is_root) {
+      transport::copy(shared, bytes_of(buffer) + offset, now);
+      rounds.post_to_all();
+    } else {
+      if ((status = rounds.await(root))) return status;
+      transport::copy(bytes_of(buffer) + offset, shared, now);
+    }
+    rounds.end();
+  }
+  return MOB_OK;
+}
+
+mob_status_t gather(Team& team, mob_rank_t root, const void* in, size_t mine, void* out,
+                    const Blocks& blocks) {
+  const bool is_root = team.rank() == root;
+  size_t largest = mine;
+  std::vector<size_t> sizes;
+  if (blocks.by_lists) {
+    // Only the members know how much each has.
+    if (const mob_status_t status = team.exchange(mine, &sizes)) return status;
+    largest = *std::ranges::max_element(sizes);
+  }
+  Rounds& rounds = team.rounds();
+  const bool small = largest <= kInlineBytes;
+  const Pieces pieces(largest, 1, kBulkBytes);
+  mob_status_t mismatch = MOB_OK;
+  for (mob_rank_t r = 0; is_root && blocks.by_lists && r < team.size(); ++r) {
+    const size_t sent = sizes[static_cast<size_t>(r)];
+    if (sent == blocks.size(r) || mismatch != MOB_OK) continue;
+    mismatch = base::fail(MOB_ERR_ARGUMENT,
+                          "mob_gatherv: member %d passes %zu bytes but the root expects %zu", r,
+                          sent, blocks.size(r));
+  }
+  if (is_root && mismatch == MOB_OK) copy_own(bytes_of(out) + blocks.at(root), in, mine);
+  for (size_t offset = 0; offset < largest; offset += pieces.bytes()) {
+    mob_status_t status =
+        rounds.begin(is_root ? Role::kReads : Role::kWrites, small ? Bulk::kNone : Bulk::kNext);
+    if (status != MOB_OK) return status;
+    if (!is_root) {
+      const size_t now = part_of(mine, offset, pieces.bytes());
+      unsigned char* shared = small ? rounds.line(team.rank()) : rounds.bulk(team.rank());
+      if (now != 0) transport::copy(shared, bytes_of(in) + offset, now);
+      rounds.post_to(root);
+    }
+    for (mob_rank_t r = 0; is_root && r < team.size(); ++r) {
+      if (r == root) continue;
+      if ((status = rounds.await(r))) return status;
+      const size_t now = part_of(blocks.size(r), offset, pieces.bytes());
+      if (now == 0 || mismatch != MOB_OK) continue;
+      transport::copy(bytes_of(out) + blocks.at(r) + offset,
+                      small ? rounds.line(r) : rounds.bulk(r), now);
+    }
+    rounds.end();
+  }
+  return mismatch;
+}
+
+mob_status_t allgather(Team& team, const void* in, void* out, const Blocks& blocks) {
+  const mob_rank_t me = team.rank();
+  const size_t mine = blocks.size(me);
+  const size_t largest = blocks.largest(team.size());
+  copy_own(bytes_of(out) + blocks.at(me), in, mine);
+  if (largest == 0 || team.size() == 1) return MOB_OK;
+  mob_status_t status = MOB_OK;
+  if (largest >= kDirectBytes) {
+    std::vector<Offer> offers;
+    status = exchange_offers(team, in, mine, true, &offers);
+    if (status != MOB_OK) return status;
+    if (!offers.empty()) {
+      for (mob_rank_t i = 1; i < team.size(); ++i) {
+        // Everyone starts with another member.
+        const mob_rank_t r = (me + i) % team.size();
+        if (blocks.size(r) == 0) continue;
+        const unsigned char* source =
+            reach_offer(team, r, offers[static_cast<size_t>(r)], blocks.size(r));
+        if (source == nullptr) {
+          status = cannot_open(team, r);
+        } else {
+          transport::copy(bytes_of(out) + blocks.at(r), source, blocks.size(r));
+        }
+      }
+      const mob_status_t met = team.barrier();
+      return status != MOB_OK ? status : met;
+    }
+  }
+  Rounds& rounds = team.rounds();
+  const bool small = largest <= kInlineBytes;
+  const Pieces pieces(largest, 1, kBulkBytes);
+  for (size_t offset = 0; offset < largest; offset += pieces.bytes()) {
+    status = rounds.begin(Role::kWrites, small ? Bulk::kNone : Bulk::kNext);
+    if (status != MOB_OK) return status;
+    const size_t own = part_of(mine, offset, pieces.bytes());
+    if (own != 0) {
+      transport::copy(small ? rounds.line(me) : rounds.bulk(me),
+                      bytes_of(out) + blocks.at(me) + offset, own);
+    }
+    if ((status = rounds.meet())) return status;
+    for (mob_rank_t i = 1; i < team.size(); ++i) {
+      const mob_rank_t r = (me + i) % team.size();
+      const size_t now = part_of(blocks.size(r), offset, pieces.bytes());
+      if (now == 0) continue;
+      transport::copy(bytes_of(out) + blocks.at(r) + offset,
+                      small ? rounds.line(r) : rounds.bulk(r), now);
+    }
+    rounds.end();
+  }
+  return MOB_OK;
+}
+
+mob_status_t scatter(Team& team, mob_rank_t root, const void* in, void* out, size_t bytes) {
+  const Blocks blocks = Blocks::packed(bytes);
+  const mob_rank_t me = team.rank();
+  const bool is_root = me == root;
+  if (is_root) copy_own(out, bytes_of(in) + blocks.at(me), bytes);
+  if (bytes == 0 || team.size() == 1) return MOB_OK;
+  Rounds& rounds = team.rounds();
+  const auto members = static_cast<size_t>(team.size());
+  const bool small = bytes <= kInlineBytes / members;
+  const Pieces pieces(bytes, 1, kBulkBytes / members);
+  for (size_t offset = 0; offset < bytes; offset += pieces.bytes()) {
+    const size_t now = std::min(pieces.bytes(), bytes - offset);
+    mob_status_t status =
+        rounds.begin(is_root ? Role::kWrites : Role::kReads, small ? Bulk::kNone : Bulk::kNext);
+    if (status != MOB_OK) return status;
+    unsigned char* shared = small ? rounds.line(root) : rounds.bulk(root);
+    if (is_root) {
+      for (mob_rank_t r = 0; r < team.size(); ++r) {
+        if (r == root) continue;
+        transport::copy(shared + static_cast<size_t>(r) * now, bytes_of(in) + blocks.at(r) + offset,
+                        now);
+      }
+      rounds.post_to_all();
+    } else {
+      if ((status = rounds.await(root))) return status;
+      transport::copy(bytes_of(out) + offset, shared + static_cast<size_t>(me) * now, now);
+    }
+    rounds.end();
+  }
+  return MOB_OK;
+}
+
+namespace {
+
+// Every member reads its block where each other member has it.
+mob_status_t alltoall_directly(Team& team, const std::vector<Offer>& offers, void* out,
+                               const Blocks& blocks) {
+  const mob_rank_t me = team.rank();
+  mob_status_t status = MOB_OK;
+  for (mob_rank_t i = 1; i < team.size(); ++i) {
+    const mob_rank_t r = (me + i) % team.size();
+    const unsigned char* source = reach_offer(team, r, offers[static_cast<size_t>(r)],
+                                              static_cast<size_t>(team.size()) * blocks.bytes);
+    if (source == nullptr) {
+      status = cannot_open(team, r);
+    } else {
+      transport::copy(bytes_of(out) + blocks.at(r), source + blocks.at(me), blocks.bytes);
+    }
+  }
+  const mob_status_t met = team.barrier();
+  return status != MOB_OK ? status : met;
+}
+
+}  // namespace
+
+mob_status_t alltoall(Team& team, const void* in, const Blocks& in_blocks, void* out,
+                      const Blocks& out_blocks) {
+  const mob_rank_t me = team.rank();
+  const auto members = static_cast<size_t>(team.size());
+  size_t largest = std::max(in_blocks.largest(team.size()), out_blocks.largest(team.size()));
+  mob_status_t status = MOB_OK;
+  if (in_blocks.by_lists) {
+    std::vector<size_t> all;
+    if ((status = team.exchange(largest, &all))) return status;
+    largest = *std::ranges::max_element(all);
+  } else if (largest >= kDirectBytes) {
+    std::vector<Offer> offers;
+    // In place, the blocks to be read would be overwritten.
+    status = exchange_offers(team, in, members * in_blocks.bytes, in != out, &offers);
+    if (status != MOB_OK) return status;
+    if (!offers.empty()) {
+      copy_own(bytes_of(out) + out_blocks.at(me), bytes_of(in) + in_blocks.at(me), in_blocks.bytes);
+      return alltoall_directly(team, offers, out, out_blocks);
+    }
+  }
+  copy_own(bytes_of(out) + out_blocks.at(me), bytes_of(in) + in_blocks.at(me), in_blocks.size(me));
+  if (team.size() == 1) return MOB_OK;
+  Rounds& rounds = team.rounds();
+  const bool small = largest <= kInlineBytes / members;
+  const Pieces pieces(largest, 1, kBulkBytes / members);
+  for (size_t offset = 0; offset < largest; offset += pieces.bytes()) {
+    status = rounds.begin(Role::kWrites, small ? Bulk::kNone : Bulk::kNext);
+    if (status != MOB_OK) return status;
+    // In place this works, too: a piece is out of the way before the others' come in.
+    unsigned char* own = small ? rounds.line(me) : rounds.bulk(me);
+    for (mob_rank_t r = 0; r < team.size(); ++r) {
+      const size_t now = part_of(in_blocks.size(r), offset, pieces.bytes());
+      if (r == me || now == 0) continue;
+      transport::copy(own + static_cast<size_t>(r) * pieces.bytes(),
+                      bytes_of(in) + in_blocks.at(r) + offset, now);
+    }
+    if ((status = rounds.meet())) return status;
+    for (mob_rank_t i = 1; i < team.size(); ++i) {
+      const mob_rank_t r = (me + i) % team.size();
+      const size_t now = part_of(out_blocks.size(r), offset, pieces.bytes());
+      if (now == 0) continue;
+      transport::copy(
+          bytes_of(out) + out_blocks.at(r) + offset,
+          (small ? rounds.line(r) : rounds.bulk(r)) + static_cast<size_t>(me) * pieces.bytes(),
+          now);
+    }
+    rounds.end();
+  }
+  return MOB_OK;
+}
+
+}  // namespace mobius::engine

@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: BSD-3-Clause
+
+// Wrong arguments of collective calls. Each is wrong everywhere, fails at once, and does no harm.
+
+#include <climits>
+
+#include "errors.h"
+#include "team_fixture.h"
+
+using mobius_test::expect_error;
+
+namespace {
+
+void keep(void*, const void*, size_t, void*) {}
+constexpr mob_user_op_t kKeep = {&keep, nullptr, 8, 0};
+
+}  // namespace
+
+TEST(CollectiveInput, RootsOutsideTheTeam) {
+  uint64_t in = 1;
+  std::vector<uint64_t> out(static_cast<size_t>(mob_size()));
+  const size_t list[1] = {8};
+  const std::string ranks = "0 to " + std::to_string(mob_size() - 1);
+  for (const mob_rank_t root : {-1, mob_size(), INT_MAX, INT_MIN}) {
+    expect_error(mob_broadcast(MOB_TEAM_WORLD, root, &in, 8), MOB_ERR_RANK, "mob_broadcast", ranks);
+    expect_error(mob_reduce(MOB_TEAM_WORLD, root, MOB_SUM, MOB_UINT64, &in, out.data(), 1),
+                 MOB_ERR_RANK, "mob_reduce", ranks);
+    expect_error(mob_reduce_user(MOB_TEAM_WORLD, root, &kKeep, &in, out.data(), 1), MOB_ERR_RANK,
+                 "mob_reduce_user", ranks);
+    expect_error(mob_gather(MOB_TEAM_WORLD, root, &in, out.data(), 8), MOB_ERR_RANK, "mob_gather",
+                 ranks);
+    expect_error(mob_gatherv(MOB_TEAM_WORLD, root, &in, 8, out.data(), list, list), MOB_ERR_RANK,
+                 "mob_gatherv", ranks);
+    expect_error(mob_scatter(MOB_TEAM_WORLD, root, out.data(), &in, 8), MOB_ERR_RANK, "mob_scatter",
+                 ranks);
+  }
+  mobius_test::barrier();
+}
+
+TEST(CollectiveInput, NullPointers) {
+  const auto members = static_cast<size_t>(mob_size());
+  std::vector<uint64_t> buffer(members);
+  const std::vector<size_t> sizes(members, 8);
+  std::vector<size_t> places(members);
+  for (size_t i = 0; i < members; ++i) places[i] = 8 * i;
+  uint64_t one = 1;
+  void* all = buffer.data();
+  const mob_rank_t me = mob_rank();
+  const mob_team_t world = MOB_TEAM_WORLD;
+  const auto expect_null = [](mob_status_t status, const char* call) {
+    expect_error(status, MOB_ERR_ARGUMENT, call, "null");
+  };
+  expect_null(mob_broadcast(world, 0, nullptr, 1), "mob_broadcast");
+  expect_null(mob_reduce(world, me, MOB_SUM, MOB_INT8, nullptr, all, 1), "mob_reduce");
+  expect_null(mob_reduce(world, me, MOB_SUM, MOB_INT8, all, nullptr, 1), "mob_reduce");
+  expect_null(mob_allreduce(world, MOB_SUM, MOB_INT8, nullptr, all, 1), "mob_allreduce");
+  expect_null(mob_allreduce(world, MOB_SUM, MOB_INT8, all, nullptr, 1), "mob_allreduce");
+  expect_null(mob_scan(world, MOB_SUM, MOB_INT8, all, nullptr, 1), "mob_scan");
+  expect_null(mob_exscan(world, MOB_SUM, MOB_INT8, nullptr, all, 1), "mob_exscan");
+  expect_null(mob_reduce_user(world, me, nullptr, all, all, 1), "mob_reduce_user");
+  expect_null(mob_allreduce_user(world, &kKeep, all, nullptr, 1), "mob_allreduce_user");
+  expect_null(mob_scan_user(world, &kKeep, nullptr, all, 1), "mob_scan_user");
+  expect_null(mob_exscan_user(world, nullptr, all, all, 1), "mob_exscan_user");
+  expect_null(mob_gather(world, me, nullptr, all, 8), "mob_gather");
+  expect_null(mob_gather(world, me, &one, nullptr, 8), "mob_gather");
+  expect_null(mob_gatherv(world, me, nullptr, 8, all, sizes.data(), places.data()), "mob_gatherv");
+  expect_null(mob_gatherv(world, me, &one, 8, nullptr, sizes.data(), places.data()), "mob_gatherv");
+  expect_null(mob_gatherv(world, me, &one, 8, all, nullptr, places.data()), "mob_gatherv");
+  expect_null(mob_gatherv(world, me, &one, 8, all, sizes.data(), nullptr), "mob_gatherv");
+  expect_null(mob_allgather(world, nullptr, all, 8), "mob_allgather");
+  expect_null(mob_allgather(world, &one, nullptr, 8), "mob_allgather");
+  expect_null(mob_allgatherv(world, nullptr, all, sizes.data(), places.data()), "mob_allgatherv");
+  expect_null(mob_allgatherv(world, &one, all, nullptr, places.data()), "mob_allgatherv");
+  expect_null(mob_scatter(world, me, nullptr, &one, 8), "mob_scatter");
+  expect_null(mob_scatter(world, me, all, nullptr, 8), "mob_scatter");
+  expect_null(mob_alltoall(world, nullptr, all, 8), "mob_alltoall");
+  expect_null(mob_alltoall(world, all, nullptr, 8), "mob_alltoall");
+  expect_null(
+      mob_alltoallv(world, nullptr, sizes.data(), places.data(), all, sizes.data(), places.data()),
+      "mob_alltoallv");
+  expect_null(mob_alltoallv(world, all, sizes.data(), places.data(), all, sizes.data(), nullptr),
+              "mob_alltoallv");
+  // Buffers of no bytes may be null.
+  EXPECT_EQ(mob_broadcast(world, 0, nullptr, 0), MOB_OK);
+  EXPECT_EQ(mob_allreduce(world, MOB_SUM, MOB_INT8, nullptr, nullptr, 0), MOB_OK);
+  EXPECT_EQ(mob_allgather(world, nullptr, nullptr, 0), MOB_OK);
+  EXPECT_EQ(mob_alltoall(world, nullptr, nullptr, 0), MOB_OK);
+  mobius_test::barrier();
+}
+
+TEST(CollectiveInput, OperationsThatAreNotDefined) {
+  double in[2] = {1, 2};
+  double out[2] = {5, 5};
+  const mob_team_t world = MOB_TEAM_WORLD;
+  for (const int op : {-1, int{MOB_OP_COUNT}, INT_MAX}) {
+    expect_error(mob_allreduce(world, static_cast<mob_op_t>(op), MOB_DOUBLE, in, out, 1),
+                 MOB_ERR_ARGUMENT, "mob_allreduce", "not defined");
+  }
+  for (const int type : {-1, int{MOB_TYPE_COUNT}, INT_MIN}) {
+    expect_error(mob_scan(world, MOB_SUM, static_cast<mob_type_t>(type), in, out, 1),
+                 MOB_ERR_ARGUMENT, "mob_scan", "not a type");
+  }
+  expect_error(mob_reduce(world, 0, MOB_BXOR, MOB_DOUBLE, in, out, 1), MOB_ERR_ARGUMENT,
+               "mob_reduce", "not defined");
+  expect_error(mob_exscan(world, MOB_MAX, MOB_COMPLEX_FLOAT, in, out, 1), MOB_ERR_ARGUMENT,
+               "mob_exscan", "not defined");
+  const mob_user_op_t no_function = {nullptr, nullptr, 8, 0};
+  expect_error(mob_allreduce_user(world, &no_function, in, out, 1), MOB_ERR_ARGUMENT,
+               "mob_allreduce_user", "no function");
+  const mob_user_op_t no_bytes = {&keep, nullptr, 0, 0};
+  expect_error(mob_scan_user(world, &no_bytes, in, out, 1), MOB_ERR_ARGUMENT, "mob_scan_user",
+               "no bytes");
+  EXPECT_EQ(out[0], 5);
+  mobius_test::barrier();
+}
+
+TEST(CollectiveInput, SizesThatOverflow) {
+  double in = 1;
+  double out = 5;
+  const mob_team_t world = MOB_TEAM_WORLD;
+  for (const size_t count : {SIZE_MAX, SIZE_MAX / 8 + 1, size_t{1} << 61}) {
+    expect_error(mob_allreduce(world, MOB_SUM, MOB_DOUBLE, &in, &out, count), MOB_ERR_RANGE,
+                 "mob_allreduce", "times");
+    expect_error(mob_reduce_user(world, 0, &kKeep, &in, &out, count), MOB_ERR_RANGE,
+                 "mob_reduce_user", "times");
+  }
+  EXPECT_EQ(mob_broadcast(world, 0, &in, SIZE_MAX), MOB_ERR_RANGE);
+  EXPECT_EQ(mob_gather(world, 0, &in, &out, SIZE_MAX), MOB_ERR_RANGE);
+  EXPECT_EQ(mob_allgather(world, &in, &out, SIZE_MAX), MOB_ERR_RANGE);
+  EXPECT_EQ(mob_scatter(world, 0, &in, &out, SIZE_MAX), MOB_ERR_RANGE);
+  EXPECT_EQ(mob_alltoall(world, &in, &out, SIZE_MAX), MOB_ERR_RANGE);
+  const std::vector<size_t> huge(static_cast<size_t>(mob_size()), SIZE_MAX - 8);
+  EXPECT_EQ(mob_gatherv(world, mob_rank(), &in, 8, &out, huge.data(), huge.data()), MOB_ERR_RANGE);
+  EXPECT_EQ(mob_allgatherv(world, &in, &out, huge.data(), huge.data()), MOB_ERR_RANGE);
+  EXPECT_EQ(mob_alltoallv(world, &in, huge.data(), huge.data(), &out, huge.data(), huge.data()),
+            MOB_ERR_RANGE);
+  EXPECT_EQ(out, 5);
+  mobius_test::barrier();
+}
+
+TEST(CollectiveInput, SizesThatDoNotMatch) {
+  const auto members = static_cast<size_t>(mob_size());
+  std::vector<uint64_t> buffer(2 * members);
+  std::vector<size_t> sizes(members, 8);
+  std::vector<size_t> places(members);
+  for (size_t i = 0; i < members; ++i) places[i] = 16 * i;
+  std::vector<size_t> others = sizes;
+  others[static_cast<size_t>(mob_rank())] = 4;
+  expect_error(mob_alltoallv(MOB_TEAM_WORLD, buffer.data(), sizes.data(), places.data(),
+                             buffer.data(), others.data(), places.data()),
+               MOB_ERR_ARGUMENT, "mob_alltoallv", "must match");
+  // The root finds out, and the team goes on.
+  sizes.back() = 16;
+  const mob_status_t status =
+      mob_gatherv(MOB_TEAM_WORLD, 0, places.data(), 8, buffer.data(), sizes.data(), places.data());
+  if (mob_rank() == 0) {
+    expect_error(status, MOB_ERR_ARGUMENT, "mob_gatherv", "expects 16");
+  } else {
+    EXPECT_EQ(status, MOB_OK);
+  }
+  mobius_test::barrier();
+}
+
+TEST(CollectiveInput, TeamsThatAreNotLive) {
+  mob_team_t freed = MOB_TEAM_NONE;
+  EXPECT_EQ(mob_team_split(MOB_TEAM_WORLD, 0, 0, &freed), MOB_OK);
+  EXPECT_EQ(mob_team_free(freed), MOB_OK);
+  uint64_t a = 1;
+  uint64_t b = 2;
+  size_t list = 8;
+  for (mob_team_t team : {freed, mob_team_t{MOB_TEAM_NONE}, reinterpret_cast<mob_team_t>(&a)}) {
+    EXPECT_EQ(mob_team_barrier(team), MOB_ERR_HANDLE);
+    EXPECT_EQ(mob_broadcast(team, 0, &a, 8), MOB_ERR_HANDLE);
+    EXPECT_EQ(mob_reduce(team, 0, MOB_SUM, MOB_INT8, &a, &b, 1), MOB_ERR_HANDLE);
+    EXPECT_EQ(mob_allreduce(team, MOB_SUM, MOB_INT8, &a, &b, 1), MOB_ERR_HANDLE);
+    EXPECT_EQ(mob_scan(team, MOB_SUM, MOB_INT8, &a, &b, 1), MOB_ERR_HANDLE);
+    EXPECT_EQ(mob_exscan(team, MOB_SUM, MOB_INT8, &a, &b, 1), MOB_ERR_HANDLE);
+    EXPECT_EQ(mob_reduce_user(team, 0, &kKeep, &a, &b, 1), MOB_ERR_HANDLE);
+    EXPECT_EQ(mob_allreduce_user(team, &kKeep, &a, &b, 1), MOB_ERR_HANDLE);
+    EXPECT_EQ(mob_scan_user(team, &kKeep, &a, &b, 1), MOB_ERR_HANDLE);
+    EXPECT_EQ(mob_exscan_user(team, &kKeep, &a, &b, 1), MOB_ERR_HANDLE);
+    EXPECT_EQ(mob_gather(team, 0, &a, &b, 8), MOB_ERR_HANDLE);
+    EXPECT_EQ(mob_gatherv(team, 0, &a, 8, &b, &list, &list), MOB_ERR_HANDLE);
+    EXPECT_EQ(mob_allgather(team, &a, &b, 8), MOB_ERR_HANDLE);
+    EXPECT_EQ(mob_allgatherv(team, &a, &b, &list, &list), MOB_ERR_HANDLE);
+    EXPECT_EQ(mob_scatter(team, 0, &a, &b, 8), MOB_ERR_HANDLE);
+    EXPECT_EQ(mob_alltoall(team, &a, &b, 8), MOB_ERR_HANDLE);
+    EXPECT_EQ(mob_alltoallv(team, &a, &list, &list, &b, &list, &list), MOB_ERR_HANDLE);
+  }
+  EXPECT_EQ(b, 2u);
+  mobius_test::barrier();
+}

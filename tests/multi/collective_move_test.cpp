@@ -1,0 +1,319 @@
+// SPDX-License-Identifier: BSD-3-Clause
+
+// Collective calls that move data: every size that takes another way, private and shared buffers,
+// every root, several teams.
+
+#include <algorithm>
+#include <thread>
+
+#include "team_fixture.h"
+
+using mobius_test::Shared;
+using mobius_test::Teams;
+using mobius_test::TestTeam;
+
+namespace {
+
+constexpr size_t kSizes[] = {0, 1, 7, 64, 120, 121, 4096, 20'000, 100'000, (1 << 20) + 3};
+constexpr size_t kMostBytes = (size_t{2} << 20) + 64;  // in one buffer
+
+// Two buffers, for input and output, in private memory or where others can read them.
+class Buffers {
+ public:
+  explicit Buffers(bool shared) : shared_(shared ? 2 * kMostBytes : 0) {
+    if (!shared) private_.resize(2 * kMostBytes);
+    in = shared ? shared_.local() : private_.data();
+    out = in + kMostBytes;
+  }
+
+  unsigned char* in = nullptr;
+  unsigned char* out = nullptr;
+
+ private:
+  Shared shared_;
+  std::vector<unsigned char> private_;
+};
+
+// Which block: from whom to whom, in a call that is told apart from others by a number.
+int block_id(mob_rank_t from, mob_rank_t to) { return from * 31 + to * 7; }
+
+void fill(unsigned char* at, size_t bytes, int writer, int round) {
+  const auto data = mobius_test::patterned(bytes, writer, round);
+  if (bytes != 0) std::memcpy(at, data.data(), bytes);
+}
+bool holds(const unsigned char* at, size_t bytes, int writer, int round) {
+  return mobius_test::holds(at, mobius_test::patterned(bytes, writer, round), bytes);
+}
+
+// Calls visit(team, buffers, bytes, round) for all that fits into the buffers with `blocks` blocks
+// per member.
+template <typename Visit>
+void for_each_case(bool many_blocks, Visit visit) {
+  for (const bool shared : {false, true}) {
+    Buffers buffers(shared);
+    const Teams teams;
+    for (const TestTeam& team : teams) {
+      int round = team.kind * 40 + (shared ? 20 : 0);
+      for (const size_t bytes : kSizes) {
+        ++round;
+        const size_t blocks = many_blocks ? static_cast<size_t>(team.size) : 1;
+        if (bytes * blocks > kMostBytes) continue;
+        SCOPED_TRACE(team.name + (shared ? ", shared, " : ", private, ") + std::to_string(bytes));
+        visit(team, buffers, bytes, round);
+      }
+    }
+    mobius_test::barrier();
+  }
+}
+
+}  // namespace
+
+TEST(Collective, BroadcastFromEveryRoot) {
+  for_each_case(false, [](const TestTeam& team, Buffers& buffers, size_t bytes, int round) {
+    for (mob_rank_t root = 0; root < team.size; ++root) {
+      if (team.rank == root) fill(buffers.in, bytes, root, round);
+      EXPECT_EQ(mob_broadcast(team.handle, root, buffers.in, bytes), MOB_OK) << mob_last_error();
+      EXPECT_TRUE(holds(buffers.in, bytes, root, round)) << "root " << root;
+    }
+  });
+}
+
+TEST(Collective, GatherAtEveryRoot) {
+  for_each_case(true, [](const TestTeam& team, Buffers& buffers, size_t bytes, int round) {
+    const auto members = static_cast<size_t>(team.size);
+    for (mob_rank_t root = 0; root < team.size; ++root) {
+      const bool is_root = team.rank == root;
+      const bool in_place = is_root && round % 2 == 0;
+      unsigned char* in = in_place ? buffers.out + static_cast<size_t>(root) * bytes : buffers.in;
+      fill(in, bytes, block_id(team.rank, root), round);
+      EXPECT_EQ(mob_gather(team.handle, root, in, is_root ? buffers.out : nullptr, bytes), MOB_OK);
+      for (size_t r = 0; is_root && r < members; ++r) {
+        EXPECT_TRUE(holds(buffers.out + r * bytes, bytes,
+                          block_id(static_cast<mob_rank_t>(r), root), round))
+            << "root " << root << " member " << r;
+      }
+    }
+  });
+}
+
+TEST(Collective, AllgatherAlsoInPlace) {
+  for_each_case(true, [](const TestTeam& team, Buffers& buffers, size_t bytes, int round) {
+    for (const bool in_place : {false, true}) {
+      unsigned char* in =
+          in_place ? buffers.out + static_cast<size_t>(team.rank) * bytes : buffers.in;
+      fill(in, bytes, team.rank, round + in_place);
+      EXPECT_EQ(mob_allgather(team.handle, in, buffers.out, bytes), MOB_OK) << mob_last_error();
+      for (mob_rank_t r = 0; r < team.size; ++r) {
+        EXPECT_TRUE(holds(buffers.out + static_cast<size_t>(r) * bytes, bytes, r, round + in_place))
+            << "member " << r;
+      }
+    }
+  });
+}
+
+TEST(Collective, ScatterFromEveryRoot) {
+  for_each_case(true, [](const TestTeam& team, Buffers& buffers, size_t bytes, int round) {
+    for (mob_rank_t root = 0; root < team.size; ++root) {
+      const bool is_root = team.rank == root;
+      for (mob_rank_t r = 0; is_root && r < team.size; ++r) {
+        fill(buffers.in + static_cast<size_t>(r) * bytes, bytes, block_id(root, r), round);
+      }
+      const bool in_place = is_root && round % 2 == 0;
+      unsigned char* out = in_place ? buffers.in + static_cast<size_t>(root) * bytes : buffers.out;
+      EXPECT_EQ(mob_scatter(team.handle, root, is_root ? buffers.in : nullptr, out, bytes), MOB_OK);
+      EXPECT_TRUE(holds(out, bytes, block_id(root, team.rank), round)) << "root " << root;
+    }
+  });
+}
+
+TEST(Collective, AlltoallAlsoInPlace) {
+  for_each_case(true, [](const TestTeam& team, Buffers& buffers, size_t bytes, int round) {
+    for (const bool in_place : {false, true}) {
+      unsigned char* in = in_place ? buffers.out : buffers.in;
+      for (mob_rank_t r = 0; r < team.size; ++r) {
+        fill(in + static_cast<size_t>(r) * bytes, bytes, block_id(team.rank, r), round + in_place);
+      }
+      EXPECT_EQ(mob_alltoall(team.handle, in, buffers.out, bytes), MOB_OK) << mob_last_error();
+      for (mob_rank_t r = 0; r < team.size; ++r) {
+        EXPECT_TRUE(holds(buffers.out + static_cast<size_t>(r) * bytes, bytes,
+                          block_id(r, team.rank), round + in_place))
+            << "member " << r;
+      }
+    }
+  });
+}
+
+namespace {
+
+// Sizes that differ by pair, some of them 0, and places with gaps in reverse order.
+size_t uneven(size_t bytes, mob_rank_t from, mob_rank_t to) {
+  return (from + to) % 3 == 1 ? 0 : bytes * static_cast<size_t>(1 + (from * 2 + to) % 4) / 4;
+}
+
+struct Lists {
+  std::vector<size_t> counts;
+  std::vector<size_t> displacements;
+};
+
+template <typename Size>
+Lists lists_of(mob_rank_t members, Size size) {
+  Lists lists{std::vector<size_t>(static_cast<size_t>(members)),
+              std::vector<size_t>(static_cast<size_t>(members))};
+  size_t at = 0;
+  for (mob_rank_t r = members - 1; r >= 0; --r) {
+    const auto i = static_cast<size_t>(r);
+    lists.counts[i] = size(r);
+    lists.displacements[i] = at;
+    at += lists.counts[i] + 1;
+  }
+  return lists;
+}
+
+}  // namespace
+
+TEST(Collective, GathersOfDifferentSizes) {
+  for_each_case(true, [](const TestTeam& team, Buffers& buffers, size_t bytes, int round) {
+    const mob_rank_t root = static_cast<mob_rank_t>(round) % team.size;
+    const Lists lists = lists_of(team.size, [&](mob_rank_t r) { return uneven(bytes, r, r * 5); });
+    const size_t mine = lists.counts[static_cast<size_t>(team.rank)];
+    const auto holds_all = [&](int call) {
+      for (mob_rank_t r = 0; r < team.size; ++r) {
+        const auto i = static_cast<size_t>(r);
+        EXPECT_TRUE(holds(buffers.out + lists.displacements[i], lists.counts[i], r, call))
+            << "member " << r;
+      }
+    };
+    fill(buffers.in, mine, team.rank, round);
+    const bool is_root = team.rank == root;
+    EXPECT_EQ(mob_gatherv(team.handle, root, buffers.in, mine, is_root ? buffers.out : nullptr,
+                          is_root ? lists.counts.data() : nullptr,
+                          is_root ? lists.displacements.data() : nullptr),
+              MOB_OK)
+        << mob_last_error();
+    if (is_root) holds_all(round);
+    fill(buffers.in, mine, team.rank, round + 1);
+    EXPECT_EQ(mob_allgatherv(team.handle, buffers.in, buffers.out, lists.counts.data(),
+                             lists.displacements.data()),
+              MOB_OK)
+        << mob_last_error();
+    holds_all(round + 1);
+  });
+}
+
+TEST(Collective, AlltoallOfDifferentSizes) {
+  for_each_case(true, [](const TestTeam& team, Buffers& buffers, size_t bytes, int round) {
+    const Lists in = lists_of(team.size, [&](mob_rank_t r) { return uneven(bytes, team.rank, r); });
+    const Lists out =
+        lists_of(team.size, [&](mob_rank_t r) { return uneven(bytes, r, team.rank); });
+    for (mob_rank_t r = 0; r < team.size; ++r) {
+      const auto i = static_cast<size_t>(r);
+      fill(buffers.in + in.displacements[i], in.counts[i], block_id(team.rank, r), round);
+    }
+    EXPECT_EQ(mob_alltoallv(team.handle, buffers.in, in.counts.data(), in.displacements.data(),
+                            buffers.out, out.counts.data(), out.displacements.data()),
+              MOB_OK)
+        << mob_last_error();
+    for (mob_rank_t r = 0; r < team.size; ++r) {
+      const auto i = static_cast<size_t>(r);
+      EXPECT_TRUE(
+          holds(buffers.out + out.displacements[i], out.counts[i], block_id(r, team.rank), round))
+          << "member " << r;
+    }
+  });
+}
+
+// Buffers of a call must not be written by the next before everyone has read them.
+TEST(Collective, BackToBackCallsWithChangingRoots) {
+  constexpr size_t kChanging[] = {8, 500, 12'000, 40'000, 100};
+  const mob_rank_t me = mob_rank();
+  std::vector<unsigned char> in(40'000);
+  std::vector<unsigned char> out(40'000 * static_cast<size_t>(mob_size()));
+  int wrong = 0;
+  for (int i = 0; i < 1000; ++i) {
+    const size_t bytes = kChanging[i % 5];
+    const auto root = static_cast<mob_rank_t>(i * 7 / 3) % mob_size();
+    const auto mark = [i](mob_rank_t rank) { return static_cast<unsigned char>(i * 13 + rank); };
+    std::memset(in.data(), mark(me), bytes);
+    switch (i % 4) {
+      case 0:
+      case 1:
+        wrong += mob_broadcast(MOB_TEAM_WORLD, root, in.data(), bytes) != MOB_OK;
+        wrong += !mobius_test::all_are(in.data(), bytes, mark(root));
+        break;
+      case 2:
+        wrong += mob_gather(MOB_TEAM_WORLD, root, in.data(), out.data(), bytes) != MOB_OK;
+        for (mob_rank_t r = 0; me == root && r < mob_size(); ++r) {
+          wrong +=
+              !mobius_test::all_are(out.data() + static_cast<size_t>(r) * bytes, bytes, mark(r));
+        }
+        break;
+      default:
+        wrong += mob_reduce(MOB_TEAM_WORLD, root, MOB_SUM, MOB_UINT8, in.data(), out.data(),
+                            bytes) != MOB_OK;
+        if (me == root) {
+          unsigned char sum = 0;
+          for (mob_rank_t r = 0; r < mob_size(); ++r)
+            sum = static_cast<unsigned char>(sum + mark(r));
+          wrong += !mobius_test::all_are(out.data(), bytes, sum);
+        }
+    }
+  }
+  EXPECT_EQ(wrong, 0);
+  mobius_test::barrier();
+}
+
+TEST(Collective, TwoTeamsInTwoThreadsAtOnce) {
+  mob_team_t teams[2] = {MOB_TEAM_NONE, MOB_TEAM_NONE};
+  EXPECT_EQ(mob_team_split(MOB_TEAM_WORLD, 0, 0, &teams[0]), MOB_OK);
+  EXPECT_EQ(mob_team_split(MOB_TEAM_WORLD, 0, -mob_rank(), &teams[1]), MOB_OK);
+  int wrong[2] = {0, 0};
+  std::thread threads[2];
+  for (size_t t = 0; t < 2; ++t) {
+    threads[t] = std::thread([team = teams[t], &bad = wrong[t]] {
+      std::vector<uint64_t> values(3000);
+      for (uint64_t i = 0; i < 300; ++i) {
+        const size_t count = i % 3 == 0 ? 3000 : 1 + i % 30;
+        const auto me = static_cast<uint64_t>(mob_team_rank(team));
+        const auto size = static_cast<uint64_t>(mob_team_size(team));
+        std::fill_n(values.begin(), count, i + me);
+        bad +=
+            mob_allreduce(team, MOB_SUM, MOB_UINT64, values.data(), values.data(), count) != MOB_OK;
+        const uint64_t sum = i * size + size * (size - 1) / 2;
+        bad += std::count(values.begin(), values.begin() + static_cast<ptrdiff_t>(count), sum) !=
+               static_cast<ptrdiff_t>(count);
+        const auto root = static_cast<mob_rank_t>(i % size);
+        bad += mob_broadcast(team, root, values.data(), count * sizeof(uint64_t)) != MOB_OK;
+        bad += mob_team_barrier(team) != MOB_OK;
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(wrong[0], 0);
+  EXPECT_EQ(wrong[1], 0);
+  for (mob_team_t team : teams) EXPECT_EQ(mob_team_free(team), MOB_OK);
+}
+
+TEST(Collective, TeamBarrierSeparatesPhases) {
+  // Words for each member in a place of each team's own: a process may be ahead in another team.
+  const size_t bytes = sizeof(uint64_t) * static_cast<size_t>(mob_size());
+  const Teams teams;
+  const Shared phases(bytes * Teams::kKinds);
+  for (const TestTeam& team : teams) {
+    const size_t place = bytes * static_cast<size_t>(team.kind - 1);
+    int wrong = 0;
+    for (uint64_t phase = 1; phase <= 100; ++phase) {
+      for (mob_rank_t r = 0; r < team.size; ++r) {
+        mob_rank_t world = -1;
+        wrong += mob_team_translate(team.handle, r, MOB_TEAM_WORLD, &world) != MOB_OK;
+        void* there = phases.at(world, place + sizeof(uint64_t) * static_cast<size_t>(team.rank));
+        wrong += mob_put8(world, there, phase) != MOB_OK;
+      }
+      wrong += mob_team_barrier(team.handle) != MOB_OK;
+      const auto* seen = reinterpret_cast<const uint64_t*>(phases.local() + place);
+      for (mob_rank_t r = 0; r < team.size; ++r) wrong += seen[r] != phase;
+      wrong += mob_team_barrier(team.handle) != MOB_OK;
+    }
+    EXPECT_EQ(wrong, 0) << team.name;
+  }
+  mobius_test::barrier();
+}
