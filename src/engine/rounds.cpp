@@ -119,7 +119,7 @@ mob_status_t Rounds::meet_by_flags() {
   ring_all_after_fence();
   // No other member looks at that line yet; when its turn comes, it is here and ready to be
   // written.
-  os::prefetch_to_write(&member(rank_).lines[line_index(round_ + kFetchAhead)]);
+  os::prefetch_to_write(&member(rank_).lines[(round_ + kFetchAhead) % kRoundLines]);
   if (came) return MOB_OK;
   MembersWatch watch(engine_, map_);
   return engine_.wait_until(all_came, &watch);

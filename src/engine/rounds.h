@@ -108,11 +108,8 @@ class Rounds {
 
   TeamHeader& header() const { return *static_cast<TeamHeader*>(area_); }
   TeamMember& member(mob_rank_t rank) const { return members_[rank]; }
-  // Not in ascending order: a processor that sees one would fetch the next line of a member that is
-  // about to write it.
-  static uint32_t line_index(uint32_t round) { return round * 3 % kRoundLines; }
   TeamMember::Line& line_of(mob_rank_t rank) const {
-    return member(rank).lines[line_index(round_)];
+    return member(rank).lines[round_ % kRoundLines];
   }
   bool has_posted(mob_rank_t rank) const {
     // Pairs with the release in post().
