@@ -29,7 +29,8 @@ typedef int32_t mob_rank_t;
  *         MOB_ERR_STATE    called twice, or after mob_finalize() (a process joins once);
  *         MOB_ERR_SETTING  a MOBIUS_* variable is malformed (unknown ones only warn);
  *         MOB_ERR_SYSTEM   the launcher cannot be reached, or the host refuses memfd or sockets;
- *         MOB_ERR_MEMORY   no address space could be reserved.
+ *         MOB_ERR_MEMORY   no address space could be reserved;
+ *         MOB_ERR_PEER     it failed in another process, or a process died before all had joined.
  *         After an error the process is as before the call.
  *
  * Thread safety: single; no other call may run at the same time.
@@ -39,8 +40,8 @@ MOB_API mob_status_t mob_init(void);
 /**
  * Leaves the job: completes everything this process started, then frees what is still allocated.
  *
- * Collective over the job, blocks until every process called it. A process that ends without it
- * counts as failed: the launcher says so and ends the job.
+ * Collective over the job, blocks until every process that is alive called it. A process that ends
+ * without it, with whatever exit code, has died: see failure.h for what becomes of the job.
  *
  * @return MOB_OK; MOB_ERR_STATE before mob_init() or after a first mob_finalize()
  *
@@ -89,7 +90,8 @@ MOB_API mob_status_t mob_host_mate(mob_rank_t host_rank, mob_rank_t* rank);
 
 /**
  * Ends the whole job at once: prints one line with the calling rank and `reason` to standard error
- * and exits with `exit_code`; the launcher then ends every other process.
+ * and exits with `exit_code`; the launcher then ends every other process, whatever MOBIUS_ON_DEATH
+ * says.
  *
  * @param exit_code  exit status of the job, 1 … 255 (others become 1)
  * @param reason     text or null

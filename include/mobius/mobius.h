@@ -17,6 +17,7 @@
 #include <mobius/context.h>
 #include <mobius/counter.h>
 #include <mobius/epoch.h>
+#include <mobius/failure.h>
 #include <mobius/job.h>
 #include <mobius/lock.h>
 #include <mobius/memory.h>

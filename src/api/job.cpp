@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+#include "job/job.h"
+
 #include <mobius/job.h>
 
 #include <unistd.h>
@@ -74,6 +76,7 @@ void mob_abort(int exit_code, const char* reason) {
   const int code = exit_code >= 1 && exit_code <= 255 ? exit_code : 1;
   base::log(base::LogLevel::kError, "mob_abort(%d): %s", code,
             reason != nullptr ? reason : "no reason given");
+  job::request_abort(environ);
   _exit(code);
 }
 

@@ -23,6 +23,9 @@ constexpr SettingInfo kTable[] = {
      "and falls back to the second."},
     {"MOBIUS_LOG", SettingType::kChoice, "", "warn", 0, 0, "error|warn|info|debug",
      SettingRole::kUser, "The least severe messages written to standard error."},
+    {"MOBIUS_ON_DEATH", SettingType::kChoice, "", "end", 0, 0, "end|error", SettingRole::kUser,
+     "What `mobius run` does when a rank dies: 'end' ends the job, 'error' lets the others go on, "
+     "whose calls that need the dead rank fail with MOB_ERR_PEER."},
     {"MOBIUS_PROGRESS", SettingType::kChoice, "", "thread", 0, 0, "thread|poll", SettingRole::kUser,
      "Who runs the handlers of messages that arrive: 'thread' also a thread of the library that "
      "sleeps until they do, 'poll' only threads that wait in the library or call mob_poll()."},

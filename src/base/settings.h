@@ -17,6 +17,7 @@ namespace mobius::base {
 enum class SettingId : unsigned {
   kAddressMode,
   kLog,
+  kOnDeath,
   kProgress,
   kSpin,
   kWindowBytes,
@@ -57,8 +58,10 @@ struct SettingInfo {
 
 inline constexpr uint64_t kAutomatic = UINT64_MAX;  // value of a setting left at "auto"
 
-enum class ProgressMode : uint64_t { kThread, kPoll };       // order of the table's choices
-enum class AddressMode : uint64_t { kAuto, kSame, kTable };  // order of the table's choices
+// In the order of the table's choices.
+enum class AddressMode : uint64_t { kAuto, kSame, kTable };
+enum class OnDeath : uint64_t { kEnd, kError };
+enum class ProgressMode : uint64_t { kThread, kPoll };
 
 std::span<const SettingInfo> setting_table();
 
@@ -76,6 +79,7 @@ class Settings {
   AddressMode address_mode() const {
     return static_cast<AddressMode>(number(SettingId::kAddressMode));
   }
+  OnDeath on_death() const { return static_cast<OnDeath>(number(SettingId::kOnDeath)); }
   ProgressMode progress_mode() const {
     return static_cast<ProgressMode>(number(SettingId::kProgress));
   }

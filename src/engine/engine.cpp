@@ -104,7 +104,6 @@ mob_status_t Engine::start(const char* const* environment, const ThreadSeat* sea
   if (seat == nullptr) {
     base::set_log(static_cast<base::LogLevel>(settings_.number(base::SettingId::kLog)), rank());
   }
-  liveness_.open(host());
   status = open_memory(seat);
   if (status == MOB_OK) status = teams_.open_world();
   if (status != MOB_OK) {
@@ -172,11 +171,42 @@ mob_status_t Engine::refuse_to_wait() {
 
 void Engine::stop() {
   progress_.stop();
-  // Nobody may still be using what goes away now. With a dead member there is nobody to wait for.
-  static_cast<void>(world().barrier());
+  // Nobody may still be using what goes away now.
+  await_others();
   messages_.close();
   close();
   job_.leave();
+}
+
+// Waits until every process of the job that is alive has come to its end.
+void Engine::await_others() {
+  job_.start_leaving();
+  std::atomic_thread_fence(std::memory_order_seq_cst);  // between the change and looks for sleepers
+  for (mob_rank_t other = 0; other < size(); ++other) {
+    if (other != rank()) ring_after_fence(other);
+  }
+  mob_rank_t next = 0;  // those before it are known not to come, or to have come
+  const auto all_came = [&] {
+    for (; next < size(); ++next) {
+      if (next == rank()) continue;
+      const job::ProcessState state =
+          host().slot(host_index(next)).state.load(std::memory_order_acquire);
+      if (state == job::ProcessState::kLive || state == job::ProcessState::kAbsent) return false;
+    }
+    return true;
+  };
+  // Finds who died; never gives up.
+  struct Finder final : os::Watch {
+    explicit Finder(Engine& owner) : engine(owner) {}
+    mob_status_t look() override {
+      for (mob_rank_t each = 0; each < engine.size(); ++each) {
+        static_cast<void>(engine.liveness().is_dead(host_index(each)));
+      }
+      return MOB_OK;
+    }
+    Engine& engine;
+  } finder(*this);
+  static_cast<void>(wait_until(all_came, &finder));
 }
 
 void Engine::close() {
@@ -184,7 +214,6 @@ void Engine::close() {
   notifications_.close();
   host_memory_.close();
   window_.reset();
-  liveness_.close();
 }
 
 void Engine::close_chunks(uint64_t offset, uint64_t chunks) {

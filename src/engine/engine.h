@@ -62,7 +62,7 @@ class Engine {
   mob_rank_t rank() const { return job_.rank(); }
   mob_rank_t size() const { return job_.size(); }
   job::HostGroup& host() { return job_.host(); }
-  job::Liveness& liveness() { return liveness_; }
+  job::Liveness& liveness() { return job_.host().liveness(); }
   const base::Settings& settings() const { return settings_; }
   Window& window() { return *window_; }
   ChunkTable& chunks() { return chunks_; }
@@ -207,11 +207,11 @@ class Engine {
   [[gnu::cold]] static mob_status_t refuse_to_wait();
 
   mob_status_t open_memory(const ThreadSeat* seat);
+  void await_others();
   void close();
 
   base::Settings settings_;
   job::Job job_;
-  job::Liveness liveness_;
   std::shared_ptr<Window> window_;
   HostMemory host_memory_;
   ProcessBlock* own_ = nullptr;

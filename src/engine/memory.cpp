@@ -80,11 +80,12 @@ mob_status_t Memory::allocate(Team& team, size_t bytes, bool valid_call, uint64_
   status = make_own_part(*allocation, team.rank(), bytes);
   if (status == MOB_OK) status = engine_.window().allow(allocation->offset, chunks);
   if ((status = team.agree(status, "mob_mem_alloc"))) {
+    // With a dead member, others may have succeeded and use it.
+    if (team.is_broken()) return status;
     engine_.release_memory(allocation->part_offset(team.rank()), bytes);
     engine_.close_chunks(allocation->offset, chunks);
-    // Nobody may still hold what the leader gives away. Its outcome changes nothing.
-    static_cast<void>(team.barrier());
-    if (leader) engine_.chunks().release(places[0].first, chunks);
+    // Nobody may still hold what the leader gives away.
+    if (team.barrier() == MOB_OK && leader) engine_.chunks().release(places[0].first, chunks);
     return status;
   }
   *handle = live_.add(std::move(allocation));
@@ -105,16 +106,18 @@ mob_status_t Memory::release(uint64_t handle) {
   Team& team = *allocation->team;
   const uint64_t chunks = (allocation->stride >> kChunkShift) * static_cast<uint64_t>(team.size());
   // Everybody has stopped using the memory before anybody takes it away, and everybody has let go
-  // of it before it may be given to others.
+  // of it before it may be given to others. Where a death keeps that from being certain it stays.
   mob_status_t status = team.barrier();
+  if (status != MOB_OK) return status;
   Part own{};
   if (engine_.chunks().find(allocation->part_offset(team.rank()), &own)) {
     engine_.chunks().clear_part(own);
   }
   engine_.close_chunks(allocation->offset, chunks);
   engine_.release_memory(allocation->part_offset(team.rank()), allocation->stride);
-  if (status == MOB_OK) status = team.barrier();
-  if (team.rank() == 0) engine_.chunks().release(allocation->offset >> kChunkShift, chunks);
+  status = team.barrier();
+  if (status == MOB_OK && team.rank() == 0)
+    engine_.chunks().release(allocation->offset >> kChunkShift, chunks);
   return status;
 }
 

@@ -17,7 +17,7 @@ constexpr mob_rank_t kMostFlags = 16;
 // Rounds ahead for which the own line is fetched: further than any other member can be.
 constexpr uint32_t kFetchAhead = 3;
 
-// Ends a wait for members of a team when one of them cannot come any more.
+// Ends a wait for all members of a team when one of them cannot come any more.
 class MembersWatch final : public os::Watch {
  public:
   MembersWatch(Engine& engine, const TeamMap& map) : engine_(engine), map_(map) {}
@@ -29,9 +29,10 @@ class MembersWatch final : public os::Watch {
       if (liveness.is_dead(Engine::host_index(rank))) {
         return fail(MOB_ERR_PEER, "rank %d died; this collective call cannot complete", rank);
       }
-      if (liveness.has_left(Engine::host_index(rank))) {
+      // Whoever is waited for by all leaves no sooner than all have come.
+      if (liveness.is_leaving(Engine::host_index(rank))) {
         return fail(MOB_ERR_PEER,
-                    "rank %d has left the job (mob_finalize) while others are in a collective call",
+                    "rank %d leaves the job (mob_finalize) while others are in a collective call",
                     rank);
       }
     }
@@ -54,7 +55,20 @@ Rounds::Rounds(Engine& engine, const TeamMap& map, mob_rank_t rank, void* area)
       members_(reinterpret_cast<TeamMember*>(static_cast<char*>(area) + sizeof(TeamHeader) +
                                              kHeaderPadding)) {}
 
+// Members give up at different points: what one left behind must not complete the next call of
+// another.
+template <typename Done>
+mob_status_t Rounds::wait_until(Done done) {
+  MembersWatch watch(engine_, map_);
+  const mob_status_t status = engine_.wait_until(done, &watch);
+  if (status != MOB_OK) broken_ = true;
+  return status;
+}
+
 mob_status_t Rounds::begin(Role role, Bulk bulk) {
+  if (broken_) [[unlikely]] {
+    return fail(MOB_ERR_PEER, "this team lost a member in an earlier call and is of no use");
+  }
   ++round_;
   posted_ = false;
   uint32_t before = round_ - kRoundLines;  // the round that used this line
@@ -121,8 +135,7 @@ mob_status_t Rounds::meet_by_flags() {
   // written.
   os::prefetch_to_write(&member(rank_).lines[(round_ + kFetchAhead) % kRoundLines]);
   if (came) return MOB_OK;
-  MembersWatch watch(engine_, map_);
-  return engine_.wait_until(all_came, &watch);
+  return wait_until(all_came);
 }
 
 mob_status_t Rounds::meet_by_count() {
@@ -140,15 +153,13 @@ mob_status_t Rounds::meet_by_count() {
     return MOB_OK;
   }
   tell_done_waiters_after_fence();
-  MembersWatch watch(engine_, map_);
-  return engine_.wait_until(
-      [&] { return shared.generation.load(std::memory_order_acquire) != generation; }, &watch);
+  return wait_until(
+      [&] { return shared.generation.load(std::memory_order_acquire) != generation; });
 }
 
 mob_status_t Rounds::await(mob_rank_t rank) {
   if (has_posted(rank)) return MOB_OK;
-  MembersWatch watch(engine_, map_);
-  return engine_.wait_until([&] { return has_posted(rank); }, &watch);
+  return wait_until([&] { return has_posted(rank); });
 }
 
 mob_status_t Rounds::await_all() {
@@ -186,8 +197,7 @@ mob_status_t Rounds::await_done_slowly(uint32_t round) {
   if (!all_done()) {
     // Pairs with the fence before each look at it: who is done later rings.
     header().done_waiters.fetch_add(1, std::memory_order_seq_cst);
-    MembersWatch watch(engine_, map_);
-    const mob_status_t status = engine_.wait_until(all_done, &watch);
+    const mob_status_t status = wait_until(all_done);
     header().done_waiters.fetch_sub(1, std::memory_order_relaxed);
     if (status != MOB_OK) return status;
   }

@@ -95,6 +95,9 @@ class Rounds {
     return status;
   }
 
+  // Whether a round was given up because a member died or left.
+  bool is_broken() const { return broken_; }
+
   // Says, not collectively, that this member is done with the area; whether all are.
   bool depart() {
     // Both: who is last has seen the others' last use of the area.
@@ -115,6 +118,8 @@ class Rounds {
     // Pairs with the release in post().
     return line_of(rank).round.load(std::memory_order_acquire) == round_;
   }
+  template <typename Done>
+  mob_status_t wait_until(Done done);
   void post();
   void ring_all_after_fence();
   void tell_done_waiters_after_fence();
@@ -131,6 +136,7 @@ class Rounds {
   const mob_rank_t rank_;
   const bool by_flags_;
   bool posted_ = false;  // in this round
+  bool broken_ = false;
   void* const area_;
   TeamMember* const members_;
   // Numbers of rounds wrap; those compared are close to each other.

@@ -67,6 +67,10 @@ class Team {
   // the own error where there is one and MOB_ERR_PEER elsewhere. `what` names the call.
   mob_status_t agree(mob_status_t mine, const char* what);
 
+  // Whether a collective call was given up because a member died or left. What it was about may be
+  // in use by members for whom it succeeded.
+  bool is_broken() const { return rounds_.is_broken(); }
+
   // Says, not collectively, that this member is done with the team's area; whether all are.
   bool depart() { return rounds_.depart(); }
 

@@ -20,9 +20,10 @@ mob_status_t Teams::open_world() {
   mob_status_t status =
       engine_.rank() == 0 ? engine_.make_team_area(engine_.size(), &offset) : MOB_OK;
   if ((status = host.agree(status, "mob_init"))) return status;
-  offset = host.exchange(offset)[0];
-  status =
-      engine_.adopt_team(TeamMap::strided(0, 1, engine_.size()), engine_.rank(), offset, &world_);
+  std::vector<uint64_t> offsets;
+  if ((status = host.exchange(offset, &offsets))) return status;
+  status = engine_.adopt_team(TeamMap::strided(0, 1, engine_.size()), engine_.rank(), offsets[0],
+                              &world_);
   return host.agree(status, "mob_init");
 }
 
@@ -81,7 +82,9 @@ mob_status_t Teams::make(Team& parent, const TeamMap* map, mob_rank_t rank, uint
   }
   // One that fails anywhere fails everywhere: a team that some members lack hangs the others.
   if ((status = parent.agree(status, "making a team"))) {
-    if (rank == 0 && area.status == MOB_OK) engine_.release_team_area(area.offset, map->size());
+    if (rank == 0 && area.status == MOB_OK && !parent.is_broken()) {
+      engine_.release_team_area(area.offset, map->size());
+    }
     return status;
   }
   *handle = team != nullptr ? live_.add(std::move(team)) : 0;

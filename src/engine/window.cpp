@@ -31,7 +31,8 @@ mob_status_t Window::open(job::HostGroup& group, const base::Settings& settings)
 
   const base::AddressMode mode = settings.address_mode();
   // One process that was told otherwise decides for all.
-  const auto modes = group.exchange(mode);
+  std::vector<base::AddressMode> modes;
+  if (const mob_status_t status = group.exchange(mode, &modes)) return status;
   const bool want_table = std::ranges::count(modes, base::AddressMode::kTable) > 0;
   const bool insist = std::ranges::count(modes, base::AddressMode::kSame) > 0;
   if (insist && want_table) {
@@ -39,7 +40,10 @@ mob_status_t Window::open(job::HostGroup& group, const base::Settings& settings)
                 "MOBIUS_ADDRESS_MODE is 'same' in one process of the job and 'table' in another; "
                 "give all the same value");
   }
-  same_address_ = !want_table && try_same_address(group, size);
+  same_address_ = false;
+  if (!want_table) {
+    if (const mob_status_t status = try_same_address(group, size)) return status;
+  }
   if (!same_address_ && insist) {
     return fail(MOB_ERR_MEMORY,
                 "MOBIUS_ADDRESS_MODE=same, but no %zu bytes of address space are free at one place "
@@ -55,10 +59,10 @@ mob_status_t Window::open(job::HostGroup& group, const base::Settings& settings)
     close();
     return status;
   }
-  if (!same_address_) bases_ = group.exchange(memory_.base());
+  if (!same_address_) status = group.exchange(memory_.base(), &bases_);
   base::log(base::LogLevel::kDebug, "window of %zu bytes at 0x%zx (%s addresses)", size,
             static_cast<size_t>(memory_.base()), same_address_ ? "same" : "table of");
-  return MOB_OK;
+  return status;
 }
 
 mob_status_t Window::open_for_threads(const job::HostGroup& group, const base::Settings& settings) {
@@ -118,7 +122,8 @@ mob_status_t Window::agree_on_size(job::HostGroup& group, size_t wanted, size_t*
   size_t size = wanted;
   while (size >= kMinimumBytes && !memory_.reserve_anywhere(size, kChunkBytes)) size /= 2;
   memory_.release();
-  const auto sizes = group.exchange(size);
+  std::vector<size_t> sizes;
+  if (const mob_status_t status = group.exchange(size, &sizes)) return status;
   *agreed = std::ranges::min(sizes);
   if (*agreed >= kMinimumBytes) return MOB_OK;
   return fail(MOB_ERR_MEMORY,
@@ -127,14 +132,17 @@ mob_status_t Window::agree_on_size(job::HostGroup& group, size_t wanted, size_t*
               kMinimumBytes);
 }
 
-bool Window::try_same_address(job::HostGroup& group, size_t size) {
+// Sets same_address_ if there is a place that is free in every process.
+mob_status_t Window::try_same_address(job::HostGroup& group, size_t size) {
   for (const uintptr_t candidate : kCandidates) {
     const int here = memory_.reserve_at(candidate, size) ? 1 : 0;
-    const auto everywhere = group.exchange(here);
-    if (std::ranges::count(everywhere, 0) == 0) return true;
+    std::vector<int> everywhere;
+    if (const mob_status_t status = group.exchange(here, &everywhere)) return status;
+    same_address_ = std::ranges::count(everywhere, 0) == 0;
+    if (same_address_) return MOB_OK;
     memory_.release();
   }
-  return false;
+  return MOB_OK;
 }
 
 }  // namespace mobius::engine

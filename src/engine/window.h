@@ -57,7 +57,7 @@ class Window {
 
  private:
   mob_status_t agree_on_size(job::HostGroup& group, size_t wanted, size_t* agreed);
-  bool try_same_address(job::HostGroup& group, size_t size);
+  mob_status_t try_same_address(job::HostGroup& group, size_t size);
   mob_status_t attach(int segment);
 
   os::AddressWindow memory_;

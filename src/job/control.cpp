@@ -74,6 +74,17 @@ mob_status_t control_map(int descriptor, ControlBlock** block) {
   return MOB_OK;
 }
 
+bool declare_dead(ProcessSlot& slot) {
+  ProcessState seen = slot.state.load(std::memory_order_acquire);
+  while (seen != ProcessState::kLeft && seen != ProcessState::kDead) {
+    // Release pairs with the acquire of whoever looks: what was found out before is known then.
+    if (slot.state.compare_exchange_weak(seen, ProcessState::kDead, std::memory_order_acq_rel)) {
+      return true;
+    }
+  }
+  return seen == ProcessState::kDead;
+}
+
 void control_unmap(ControlBlock* block) { munmap(block, kEngineOffset); }
 
 }  // namespace mobius::job

@@ -37,15 +37,25 @@ struct BarrierBlock {
 };
 
 // What the others know about a process.
-enum class ProcessState : uint32_t { kAbsent, kLive, kLeft, kDead };
+enum class ProcessState : uint32_t {
+  kAbsent,
+  kLive,
+  kLeaving,  // waits in mob_finalize() for the others
+  kLeft,
+  kDead
+};
 
 struct alignas(64) ProcessSlot {
   std::atomic<int32_t> pid;
   std::atomic<ProcessState> state;
-  std::atomic<uint64_t> start_time;  // of the process, so that a reused pid is told apart
+  // Of the process, so that a reused pid is told apart; 0 when the others cannot look it up.
+  std::atomic<uint64_t> start_time;
   unsigned char exchange[kExchangeBytes];
 };
 static_assert(sizeof(ProcessSlot) == 64);
+
+// Makes it known to all that a process, which has ended, did not leave in order; false if it did.
+bool declare_dead(ProcessSlot& slot);
 
 // Processes that a host group can ever have, also after it has grown: what fits before the engine's
 // part of the segment.

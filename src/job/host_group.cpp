@@ -9,9 +9,32 @@
 #include "os/process.h"
 
 namespace mobius::job {
+namespace {
+
 using base::fail;
 
-mob_status_t HostGroup::open(int segment, mob_rank_t index) {
+// Ends a wait for the group when one of it died.
+class GroupWatch final : public os::Watch {
+ public:
+  GroupWatch(Liveness& liveness, mob_rank_t size) : liveness_(liveness), size_(size) {}
+
+  mob_status_t look() override {
+    for (mob_rank_t i = 0; i < size_; ++i) {
+      if (liveness_.is_dead(i)) {
+        return fail(MOB_ERR_PEER, "mob_init: rank %d died before all had joined", i);
+      }
+    }
+    return MOB_OK;
+  }
+
+ private:
+  Liveness& liveness_;
+  const mob_rank_t size_;
+};
+
+}  // namespace
+
+mob_status_t HostGroup::open(int segment, mob_rank_t index, bool pid_is_shared) {
   segment_ = segment;
   index_ = index;
   if (const mob_status_t status = control_map(segment, &block_)) {
@@ -20,23 +43,26 @@ mob_status_t HostGroup::open(int segment, mob_rank_t index) {
   }
   ProcessSlot& mine = block_->slot(index_);
   mine.pid.store(getpid(), std::memory_order_relaxed);
-  mine.start_time.store(os::process_start_time(getpid()), std::memory_order_relaxed);
+  mine.start_time.store(pid_is_shared ? os::process_start_time(getpid()) : 0,
+                        std::memory_order_relaxed);
   // Release: who sees the state sees the two above.
   mine.state.store(ProcessState::kLive, std::memory_order_release);
+  liveness_.open(*block_, index_);
   return MOB_OK;
 }
 
 void HostGroup::close() {
+  liveness_.close();
   if (block_ != nullptr) control_unmap(block_);
   block_ = nullptr;
   if (segment_ >= 0) ::close(segment_);
   segment_ = -1;
 }
 
-void HostGroup::barrier() {
+mob_status_t HostGroup::barrier() {
   if (size() == 1) {
     std::atomic_thread_fence(std::memory_order_seq_cst);
-    return;
+    return MOB_OK;
   }
   BarrierBlock& shared = block_->barrier;
   const uint32_t generation = shared.generation.load(std::memory_order_relaxed);
@@ -47,14 +73,17 @@ void HostGroup::barrier() {
     // process wrote before arriving is visible to those who leave.
     shared.generation.store(generation + 1, std::memory_order_release);
     os::wake_all(shared.generation, shared.sleepers);
-  } else {
-    os::wait_while_equal(shared.generation, generation, shared.sleepers, policy_);
+    return MOB_OK;
   }
+  GroupWatch watch(liveness_, size());
+  return os::wait_while_equal(shared.generation, generation, shared.sleepers, policy_, &watch);
 }
 
 mob_status_t HostGroup::agree(mob_status_t mine, const char* what) {
-  const std::vector<mob_status_t> all = exchange(mine);
+  std::vector<mob_status_t> all;
+  const mob_status_t status = exchange(mine, &all);
   if (mine != MOB_OK) return mine;
+  if (status != MOB_OK) return status;
   for (size_t i = 0; i < all.size(); ++i) {
     if (all[i] != MOB_OK) {
       return fail(MOB_ERR_PEER, "%s failed here because it failed at host-mate %zu with %s", what,

@@ -12,12 +12,14 @@
 #include <vector>
 
 #include "job/control.h"
+#include "job/liveness.h"
 #include "os/waiter.h"
 
 namespace mobius::job {
 
 // All members but the accessors are collective over the group and must be called in the same order
-// by every process; not thread-safe.
+// by every process; not thread-safe. They return MOB_ERR_PEER when a process of the group died; the
+// group is of no use then.
 class HostGroup {
  public:
   HostGroup() = default;
@@ -26,7 +28,8 @@ class HostGroup {
   ~HostGroup() { close(); }
 
   // Maps the control block of `segment`, whose descriptor it takes over also on failure.
-  mob_status_t open(int segment, mob_rank_t index);
+  // `pid_is_shared`: the others know this process by the id that it knows itself by.
+  mob_status_t open(int segment, mob_rank_t index, bool pid_is_shared = true);
   void close();
 
   mob_rank_t index() const { return index_; }
@@ -35,23 +38,23 @@ class HostGroup {
   const os::WaitPolicy& policy() const { return policy_; }
   void set_policy(const os::WaitPolicy& policy) { policy_ = policy; }
   ProcessSlot& slot(mob_rank_t index) const { return block_->slot(index); }
+  Liveness& liveness() { return liveness_; }
 
   // Returns when every process called it; what they wrote before is visible after (full fence).
-  void barrier();
+  mob_status_t barrier();
 
   // Gives every process the value of every process, by index. Ends like a barrier.
   template <typename T>
-  std::vector<T> exchange(const T& mine) {
+  mob_status_t exchange(const T& mine, std::vector<T>* all) {
     static_assert(std::is_trivially_copyable_v<T> && sizeof(T) <= kExchangeBytes);
     static_assert(!std::is_same_v<T, bool>, "std::vector<bool> has no elements to copy to");
-    std::vector<T> all(static_cast<size_t>(size()));
     std::memcpy(block_->slot(index_).exchange, &mine, sizeof(T));
-    barrier();
+    if (const mob_status_t status = barrier()) return status;
+    all->resize(static_cast<size_t>(size()));
     for (mob_rank_t i = 0; i < size(); ++i) {
-      std::memcpy(&all[static_cast<size_t>(i)], block_->slot(i).exchange, sizeof(T));
+      std::memcpy(&(*all)[static_cast<size_t>(i)], block_->slot(i).exchange, sizeof(T));
     }
-    barrier();  // nobody may overwrite a slot that another still reads
-    return all;
+    return barrier();  // nobody may overwrite a slot that another still reads
   }
 
   // Agrees on the outcome of a collective step: MOB_OK everywhere if all passed MOB_OK, otherwise
@@ -63,6 +66,7 @@ class HostGroup {
   mob_rank_t index_ = 0;
   int segment_ = -1;
   os::WaitPolicy policy_;
+  Liveness liveness_;
 };
 
 }  // namespace mobius::job

@@ -64,7 +64,7 @@ mob_status_t Job::join(const Settings& settings) {
 mob_status_t Job::join_alone(const Settings& settings) {
   int segment = -1;
   if (const mob_status_t status = control_create(1, &segment)) return status;
-  return enter(settings, segment, 0, 1);
+  return enter(settings, segment, 0, 1, true);
 }
 
 mob_status_t Job::join_threads(const Settings& settings, int segment, mob_rank_t rank,
@@ -73,12 +73,13 @@ mob_status_t Job::join_threads(const Settings& settings, int segment, mob_rank_t
   if (own < 0) {
     return base::fail_errno(MOB_ERR_SYSTEM, errno, "no descriptor for shared memory");
   }
-  return enter(settings, own, rank, size);
+  return enter(settings, own, rank, size, true);
 }
 
 // The last step of joining, in whatever way; takes over `segment`.
-mob_status_t Job::enter(const Settings& settings, int segment, mob_rank_t rank, mob_rank_t size) {
-  if (const mob_status_t status = host_.open(segment, rank)) return status;
+mob_status_t Job::enter(const Settings& settings, int segment, mob_rank_t rank, mob_rank_t size,
+                        bool pid_is_shared) {
+  if (const mob_status_t status = host_.open(segment, rank, pid_is_shared)) return status;
   host_.set_policy(wait_policy(settings, size));
   rank_ = rank;
   size_ = size;
@@ -115,7 +116,8 @@ mob_status_t Job::join_launcher(const Settings& settings, mob_rank_t rank) {
     }
   }
   if (status == MOB_OK) {
-    status = enter(settings, descriptor, rank, answer.size);
+    // Behind a wrapper that made a namespace of process ids, ids mean nothing to the others.
+    status = enter(settings, descriptor, rank, answer.size, answer.pid == getpid());
   } else if (descriptor >= 0) {
     close(descriptor);
   }
@@ -123,8 +125,13 @@ mob_status_t Job::join_launcher(const Settings& settings, mob_rank_t rank) {
   return status;
 }
 
+void Job::start_leaving() {
+  // Release pairs with Liveness: who sees this sees all that this process did before.
+  host_.slot(host_.index()).state.store(ProcessState::kLeaving, std::memory_order_release);
+}
+
 void Job::leave() {
-  host_.slot(rank_).state.store(ProcessState::kLeft, std::memory_order_release);
+  host_.slot(host_.index()).state.store(ProcessState::kLeft, std::memory_order_release);
   if (launcher_.is_open()) {
     Message goodbye;
     goodbye.type = MessageType::kGoodbye;
@@ -139,6 +146,24 @@ void Job::leave() {
 void Job::abandon() {
   launcher_.close();
   host_.close();
+}
+
+void request_abort(const char* const* environment) {
+  Settings settings;
+  Message abort;
+  abort.type = MessageType::kAbort;
+  abort.pid = getpid();
+  if (settings.load(environment) != MOB_OK || !is_key(settings.text(SettingId::kJob)) ||
+      !parse_rank(settings.text(SettingId::kRank), &abort.rank)) {
+    return;
+  }
+  sockaddr_un address{};
+  const socklen_t length = socket_address(settings.text(SettingId::kJob), &address);
+  os::UnixSocket launcher;
+  // A launcher that is gone has ended the job already.
+  if (launcher.connect(address, length) == MOB_OK) {
+    static_cast<void>(launcher.send(&abort, sizeof abort));
+  }
 }
 
 }  // namespace mobius::job

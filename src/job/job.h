@@ -23,6 +23,9 @@ class Job {
   // Tells the launcher that this process ends in order. Call after the last collective step.
   void leave();
 
+  // Tells the others that this process starts nothing any more. Before leave().
+  void start_leaving();
+
   // Leaves without a goodbye, after a failure: the launcher ends the job, because the others may be
   // waiting for this process.
   void abandon();
@@ -34,12 +37,16 @@ class Job {
  private:
   mob_status_t join_alone(const base::Settings& settings);
   mob_status_t join_launcher(const base::Settings& settings, mob_rank_t rank);
-  mob_status_t enter(const base::Settings& settings, int segment, mob_rank_t rank, mob_rank_t size);
+  mob_status_t enter(const base::Settings& settings, int segment, mob_rank_t rank, mob_rank_t size,
+                     bool pid_is_shared);
 
   mob_rank_t rank_ = 0;
   mob_rank_t size_ = 1;
   os::UnixSocket launcher_;  // open while we are part of a launched job
   HostGroup host_;
 };
+
+// Tells the launcher, if there is one, that the job has to end. Any thread, at any time.
+void request_abort(const char* const* environment);
 
 }  // namespace mobius::job

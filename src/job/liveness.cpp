@@ -1,23 +1,49 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "job/liveness.h"
 
+#include <unistd.h>
+
+#include "os/futex.h"
+
 namespace mobius::job {
+namespace {
+
+// Between two questions to the kernel about one process.
+constexpr uint64_t kLookIntervalNs = 2'000'000;
+
+}  // namespace
+
+void Liveness::open(ControlBlock& block, mob_rank_t self) {
+  block_ = &block;
+  self_ = self;
+  can_look_ = block.slot(self).start_time.load(std::memory_order_relaxed) != 0;
+}
+
+void Liveness::close() {
+  const std::lock_guard lock(mutex_);
+  peers_.clear();
+}
 
 bool Liveness::is_dead(mob_rank_t index) {
-  ProcessSlot& slot = group_->slot(index);
-  const ProcessState state = slot.state.load(std::memory_order_acquire);
-  if (state != ProcessState::kLive) return state == ProcessState::kDead;
-  if (index == group_->index()) return false;
-  const std::lock_guard lock(mutex_);
-  if (!watches_[index].has_ended(slot.pid.load(std::memory_order_relaxed),
-                                 slot.start_time.load(std::memory_order_relaxed))) {
-    return false;
+  const ProcessState state = state_of(index);
+  if (state != ProcessState::kLive && state != ProcessState::kLeaving) {
+    return state == ProcessState::kDead;
   }
-  // It may have left between the two looks.
-  ProcessState expected = ProcessState::kLive;
-  const bool died =
-      slot.state.compare_exchange_strong(expected, ProcessState::kDead, std::memory_order_acq_rel);
-  return died || expected == ProcessState::kDead;
+  ProcessSlot& slot = block_->slot(index);
+  const pid_t pid = slot.pid.load(std::memory_order_relaxed);
+  const uint64_t start_time = slot.start_time.load(std::memory_order_relaxed);
+  // Also another rank that is a thread of this process. Whom we cannot look up the launcher
+  // declares dead.
+  if (index == self_ || !can_look_ || start_time == 0 || pid == getpid()) return false;
+  {
+    const std::lock_guard lock(mutex_);
+    Peer& peer = peers_[index];
+    const uint64_t now = os::now_ns();
+    if (now < peer.next_look_ns) return false;
+    peer.next_look_ns = now + kLookIntervalNs;
+    if (!peer.watch.has_ended(pid, start_time)) return false;
+  }
+  return declare_dead(slot);  // unless it left between the two looks
 }
 
 }  // namespace mobius::job

@@ -7,8 +7,9 @@
 // MOBIUS_RANK. mob_init() connects to the launcher's socket, an abstract Unix address made from the
 // key (so nothing exists in a file system), and sends Hello; the launcher answers Welcome, with the
 // descriptor of the job's segment attached (SCM_RIGHTS). The connection stays open until
-// mob_finalize() sends Goodbye: a process that ends between the two has died. Both sides check that
-// the other is the same user (SO_PEERCRED).
+// mob_finalize() sends Goodbye: a process that ends between the two has died. mob_abort(), which
+// may be called at any time, sends Abort over a connection of its own. Both sides check that the
+// other is the same user (SO_PEERCRED).
 //
 // Environment and sockets are used instead of inherited descriptors because wrappers between
 // launcher and program (shells, Python's subprocess) may close those.
@@ -27,7 +28,7 @@ inline constexpr size_t kKeyDigits = 32;
 inline constexpr const char* kJobVariable = "MOBIUS_JOB";
 inline constexpr const char* kRankVariable = "MOBIUS_RANK";
 
-enum class MessageType : uint32_t { kHello = 1, kWelcome, kRefused, kGoodbye };
+enum class MessageType : uint32_t { kHello = 1, kWelcome, kRefused, kGoodbye, kAbort };
 
 // One SOCK_SEQPACKET message. Fixed size, host byte order: both ends are on one host.
 struct Message {
@@ -36,7 +37,7 @@ struct Message {
   MessageType type{};
   int32_t rank = -1;
   int32_t size = 0;    // of the job, in kWelcome
-  int32_t pid = 0;     // of the sender, in kHello
+  int32_t pid = 0;     // of the sender, in kHello; in kWelcome as the launcher knows it
   char reason[104]{};  // in kRefused: one line, zero-terminated
 };
 static_assert(sizeof(Message) == 128);

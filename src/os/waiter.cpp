@@ -81,7 +81,10 @@ mob_status_t wait_while_equal(const std::atomic<uint32_t>& word, uint32_t value,
   Patience patience(policy, watch);
   do {
     const Patience::Step step = patience.next();
-    if (step == Patience::Step::kGiveUp) return patience.status();
+    // What the watch found may have come after all that was waited for.
+    if (step == Patience::Step::kGiveUp) {
+      return word.load(std::memory_order_acquire) != value ? MOB_OK : patience.status();
+    }
     if (step == Patience::Step::kSleep) {
       const SleeperScope scope(sleepers);
       if (word.load(std::memory_order_acquire) != value) return MOB_OK;

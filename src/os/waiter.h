@@ -162,7 +162,8 @@ mob_status_t wait_until(Predicate done, std::atomic<uint32_t>& bell,
     busy = poll() || busy;
     const Patience::Step step = patience.next(busy);
     busy = false;
-    if (step == Patience::Step::kGiveUp) return patience.status();
+    // What the watch found may have come after all that was waited for.
+    if (step == Patience::Step::kGiveUp) return done() ? MOB_OK : patience.status();
     if (step == Patience::Step::kSleep) {
       const SleeperScope scope(sleepers);
       // Acquire pairs with the release in ring_sleepers(): who sees the new bell sees the change.

@@ -26,13 +26,17 @@ using launch::say;
 
 constexpr const char* kHelp = R"(Starts N processes of a program on this host as one job.
 
-Usage: mobius run [-n N] [--bind core|none] [--tag] [--env NAME=VALUE]...
-                  PROG [ARGS...]
+Usage: mobius run [-n N] [--bind core|none] [--on-death end|error] [--tag]
+                  [--env NAME=VALUE]... PROG [ARGS...]
 
   -n, --processes N      how many processes to start (default 1)
       --bind core|none   core: rank i stays on the i-th of the processors that
                          the launcher may use, from the first again when there
                          are more ranks; none: left to the system (default)
+      --on-death end|error
+                         when a rank dies, end the job (default) or let the
+                         others go on, whose calls that need it then fail; the
+                         setting MOBIUS_ON_DEATH
       --tag              start each line of output with "[RANK] "
       --env NAME=VALUE   set a variable for the ranks; may be repeated
   -h, --help             this text
@@ -51,7 +55,8 @@ Examples:
 
 Exit codes:
   0      every rank exited with 0
-  N      the first rank that failed exited with N; the others are then ended
+  N      the first rank that failed exited with N; the others were then ended,
+         or went on (--on-death error)
   128+S  the first rank that failed was killed by signal S
   1      a rank left without mob_finalize(), or could not be started
   2      the command line, a MOBIUS_* setting or the number of processes is not
@@ -103,10 +108,12 @@ int run_command(std::span<char*> arguments) {
   RunOptions options;
   std::string processes = "1";
   std::string binding = "none";
+  std::string on_death;
   CLI::App app("", "mobius run");
   app.prefix_command();  // the first word that is no option of ours is the program
   app.add_option("-n,--processes", processes);
   app.add_option("--bind", binding);
+  app.add_option("--on-death", on_death);
   app.add_flag("--tag", options.tag)->disable_flag_override();
   app.add_option("--env", options.environment)->allow_extra_args(false);
 
@@ -138,6 +145,12 @@ int run_command(std::span<char*> arguments) {
     options.binding = Binding::kCore;
   } else if (binding != "none") {
     return usage_error(fmt::format("--bind '{}': one of core, none", binding));
+  }
+  if (!on_death.empty()) {
+    if (on_death != "end" && on_death != "error") {
+      return usage_error(fmt::format("--on-death '{}': one of end, error", on_death));
+    }
+    options.environment.push_back("MOBIUS_ON_DEATH=" + on_death);
   }
   if (!parse_processes(processes, &options.processes) || !check_environment(options.environment)) {
     return kExitUsage;

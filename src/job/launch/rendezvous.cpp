@@ -53,6 +53,7 @@ bool send_message(int connection, const Message& message, int descriptor) {
 Rendezvous::~Rendezvous() {
   for (Connection& connection : connections_) close_connection(connection);
   if (listener_ >= 0) close(listener_);
+  if (block_ != nullptr) job::control_unmap(block_);
   if (control_ >= 0) close(control_);
 }
 
@@ -60,6 +61,7 @@ mob_status_t Rendezvous::open(mob_rank_t size) {
   members_.resize(static_cast<size_t>(size));
   if (const mob_status_t status = make_key(&key_)) return status;
   if (const mob_status_t status = job::control_create(size, &control_)) return status;
+  if (const mob_status_t status = job::control_map(control_, &block_)) return status;
   listener_ = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   sockaddr_un address;
   const socklen_t length = job::socket_address(key_, &address);
@@ -137,6 +139,7 @@ bool Rendezvous::receive(Connection& connection) {
       got == static_cast<ssize_t>(sizeof message) && message.magic == job::kProtocolMagic;
   const mob_rank_t rank = connection.rank;
   if (rank < 0) {
+    if (whole && message.type == MessageType::kAbort) on_abort(message);
     const bool joined =
         whole && message.type == MessageType::kHello && welcome(connection, message);
     if (!joined) close_connection(connection);
@@ -149,6 +152,18 @@ bool Rendezvous::receive(Connection& connection) {
   changes_.push_back({rank, state});
   close_connection(connection);
   return false;
+}
+
+void Rendezvous::on_abort(const Message& message) {
+  if (message.version != job::kProtocolVersion || message.rank < 0 ||
+      message.rank >= static_cast<mob_rank_t>(members_.size())) {
+    return;
+  }
+  members_[static_cast<size_t>(message.rank)].aborted = true;
+}
+
+void Rendezvous::declare_dead(mob_rank_t rank) {
+  if (block_ != nullptr) job::declare_dead(block_->slot(rank));
 }
 
 bool Rendezvous::welcome(Connection& connection, const Message& hello) {
@@ -180,10 +195,12 @@ bool Rendezvous::welcome(Connection& connection, const Message& hello) {
   answer.type = MessageType::kWelcome;
   answer.rank = hello.rank;
   answer.size = size;
+  answer.pid = connection.pid;
   if (!send_message(connection.descriptor, answer, control_)) return false;
   connection.rank = hello.rank;
-  member = {State::kJoined, connection.pid,
-            static_cast<uint32_t>(&connection - connections_.data())};
+  member.state = State::kJoined;
+  member.pid = connection.pid;
+  member.slot = static_cast<uint32_t>(&connection - connections_.data());
   ++joined_;
   changes_.push_back({hello.rank, State::kJoined});
   return true;

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "job/control.h"
 #include "job/launch/poller.h"
 #include "job/local_protocol.h"
 
@@ -22,8 +23,9 @@ class Rendezvous {
   enum class State { kAbsent, kJoined, kLeft, kLost };  // lost: gone without Goodbye
   struct Member {
     State state = State::kAbsent;
-    pid_t pid = 0;      // of the process that joined; with a wrapper not the one that we started
-    uint32_t slot = 0;  // its connection, while joined
+    pid_t pid = 0;         // of the process that joined; with a wrapper not the one that we started
+    uint32_t slot = 0;     // its connection, while joined
+    bool aborted = false;  // asked for the end of the job
   };
   struct Change {
     mob_rank_t rank;
@@ -49,6 +51,9 @@ class Rendezvous {
   // their end is judged.
   void catch_up(const std::vector<mob_rank_t>& ended);
 
+  // Lets the ranks that joined know that one, which has ended, is gone for good.
+  void declare_dead(mob_rank_t rank);
+
   // What happened since the last call, in order.
   std::vector<Change> take_changes() { return std::exchange(changes_, {}); }
 
@@ -62,6 +67,7 @@ class Rendezvous {
 
   bool drop_silent();
   bool receive(Connection& connection);
+  void on_abort(const job::Message& message);
   bool welcome(Connection& connection, const job::Message& hello);
   bool refuse(const Connection& connection, const std::string& reason);
   void close_connection(Connection& connection);
@@ -70,6 +76,7 @@ class Rendezvous {
   std::string key_;
   int listener_ = -1;
   int control_ = -1;
+  job::ControlBlock* block_ = nullptr;
   std::vector<Member> members_;
   std::vector<Connection> connections_;
   std::vector<Change> changes_;

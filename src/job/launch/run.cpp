@@ -53,13 +53,15 @@ sigset_t signals_to_take() {
   return taken;
 }
 
-int check(const RunOptions& options, const Environment& environment, Program* program) {
+int check(const RunOptions& options, const Environment& environment, Program* program,
+          base::OnDeath* on_death) {
   base::Settings settings;
   if (settings.load(environment.common()) != MOB_OK) {
     say("{}", mob_last_error());
     return kExitUsage;
   }
   for (const std::string& warning : settings.unknown()) say("warning: {}", warning);
+  *on_death = settings.on_death();
   *program = find_program(options.command[0], environment.get("PATH"));
   if (program->exit_code != 0) {
     say("{}", program->problem);
@@ -120,9 +122,10 @@ int run(const RunOptions& options) {
   signal(SIGCHLD, SIG_DFL);  // ignored, it would take the exit codes from us
   Environment environment(environ, options.environment);
   Program program;
-  if (const int exit_code = check(options, environment, &program)) return exit_code;
+  base::OnDeath on_death{};
+  if (const int exit_code = check(options, environment, &program, &on_death)) return exit_code;
 
-  Plan plan{options, program.path, environment, {}};
+  Plan plan{options, program.path, environment, {}, on_death};
   const sigset_t taken = signals_to_take();
   sigset_t all;
   sigfillset(&all);

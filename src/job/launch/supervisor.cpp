@@ -14,6 +14,7 @@
 #include <cerrno>
 #include <cstring>
 #include <system_error>
+#include <utility>
 
 #include "job/launch/descendants.h"
 #include "job/launch/limits.h"
@@ -181,7 +182,7 @@ bool Supervisor::start(mob_rank_t rank) {
   if (spawned.pid > 0) {
     output_.add(rank, Output::Channel::kOut, out[0]);
     output_.add(rank, Output::Channel::kErr, err[0]);
-    ranks_[static_cast<size_t>(rank)] = {spawned.pid, spawned.pid, kNever};
+    ranks_[static_cast<size_t>(rank)] = {spawned.pid, spawned.pid, kNever, false};
     rank_of_[spawned.pid] = rank;
     ++running_;
     return true;
@@ -348,10 +349,31 @@ void Supervisor::settle_output() {
 
 void Supervisor::fail(mob_rank_t rank, std::string_view what, int exit_code) {
   if (phase_ != Phase::kRunning) return;
-  exit_code_ = exit_code;
+  const bool ends_job =
+      plan_.on_death == base::OnDeath::kEnd || interrupt_ != 0 || rendezvous_.member(rank).aborted;
+  if (exit_code_ == 0 || ends_job) exit_code_ = exit_code;
+  if (!ends_job) {
+    go_on_without(rank, what);
+    return;
+  }
   output_.drain(rank);
   output_.say(fmt::format("{} {}{}", describe(rank), what, fate_of_others()));
   end_ranks();
+}
+
+void Supervisor::go_on_without(mob_rank_t rank, std::string_view what) {
+  Rank& gone = ranks_[static_cast<size_t>(rank)];
+  const Rendezvous::Member& member = rendezvous_.member(rank);
+  // Who the others count as dead, and whose locks they take over, must not come back: a program
+  // that closed its connection, or that outlived a wrapper between us and it.
+  if (gone.pid != 0) kill(-gone.pid, SIGKILL);
+  if (member.state == Rendezvous::State::kJoined) kill(member.pid, SIGKILL);
+  rendezvous_.declare_dead(rank);
+  if (std::exchange(gone.failed, true)) return;
+  output_.drain(rank);
+  const mob_rank_t others = running_ - (gone.pid != 0 ? 1 : 0);
+  output_.say(fmt::format("{} {}{}", describe(rank), what,
+                          others > 0 ? "; the others go on (MOBIUS_ON_DEATH=error)" : ""));
 }
 
 std::string Supervisor::describe(mob_rank_t rank) const {

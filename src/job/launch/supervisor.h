@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-// The worker process of `mobius run`: starts the ranks, watches them, and ends them all when one
-// fails. One thread, one event loop, no step that waits for a single rank.
+// The worker process of `mobius run`: starts the ranks, watches them, and, when one fails, ends
+// them all or tells the others, as the job is set. One thread, one event loop, no step that waits
+// for a single rank.
 
 #include <mobius/job.h>
 
@@ -16,6 +17,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/settings.h"
 #include "job/launch/environment.h"
 #include "job/launch/options.h"
 #include "job/launch/output.h"
@@ -31,6 +33,7 @@ struct Plan {
   std::string program;  // path to execute
   Environment& environment;
   sigset_t signal_mask;  // of the ranks
+  base::OnDeath on_death = base::OnDeath::kEnd;
 };
 
 class Supervisor {
@@ -54,6 +57,7 @@ class Supervisor {
     pid_t started = 0;
     pid_t pid = 0;  // as started, until its end is known
     Clock::time_point lost_at = kNever;
+    bool failed = false;  // and the others went on
   };
 
   void open();
@@ -69,8 +73,9 @@ class Supervisor {
   void check_deadlines();
   void settle_output();
 
-  // The first failure decides the exit code and is the only one told.
+  // The first failure decides the exit code, and is the only one told if it ends the job.
   void fail(mob_rank_t rank, std::string_view what, int exit_code);
+  void go_on_without(mob_rank_t rank, std::string_view what);
   void end_ranks();
   void kill_ranks();
   void signal_ranks(int signal);

@@ -1,0 +1,424 @@
+// SPDX-License-Identifier: BSD-3-Clause
+
+// One job in which one rank dies, stops or misbehaves: fault_driver SCENARIO SEED. The seed chooses
+// the rank and the moment. The others check what failure.h promises. Each of them that found
+// everything in order prints one line to standard output, and nothing to standard error.
+
+#include <mobius/mobius.h>
+
+#include <signal.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cstdarg>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <random>
+#include <vector>
+
+namespace {
+
+constexpr size_t kDoubles = 2048;
+constexpr size_t kSlotBytes = 4096;  // of each writer, in the memory of each rank
+constexpr mob_rank_t kMostRanks = 16;
+constexpr uint64_t kMostDelayNs = 15'000'000;
+
+bool failed = false;
+
+[[gnu::format(printf, 1, 2)]] void complain(const char* format, ...) {
+  char text[600];
+  va_list arguments;
+  va_start(arguments, format);
+  std::vsnprintf(text, sizeof text, format, arguments);
+  va_end(arguments);
+  std::fprintf(stderr, "rank %d: %s\n", mob_rank(), text);
+  failed = true;
+}
+
+void expect(mob_status_t status, mob_status_t wanted, const char* what) {
+  if (status == wanted) return;
+  complain("%s gave %s, not %s: %s", what, mob_status_name(status), mob_status_name(wanted),
+           mob_last_error());
+}
+
+// What each rank shares with the others.
+struct Block {
+  uint64_t started;  // accumulates or additions begun, and those completed
+  uint64_t finished;
+  uint64_t sum;  // target of fetch-and-add
+  mob_counter_t counter;
+  double doubles[kDoubles];
+  unsigned char slots[kMostRanks][kSlotBytes];
+};
+
+class Job {
+ public:
+  explicit Job(uint64_t seed) : random_(seed), seed_(seed) {}
+
+  // Kills the calling process at a moment that the seed chooses, whatever it is doing then.
+  void arm() {
+    sigevent event{};
+    event.sigev_notify = SIGEV_SIGNAL;
+    event.sigev_signo = SIGKILL;
+    timer_t timer{};
+    itimerspec at{};
+    at.it_value.tv_nsec = static_cast<long>(1 + random_() % kMostDelayNs);
+    if (timer_create(CLOCK_MONOTONIC, &event, &timer) != 0 ||
+        timer_settime(timer, 0, &at, nullptr) != 0) {
+      complain("no timer");
+    }
+  }
+
+  void choose(mob_rank_t size) { victim_ = static_cast<mob_rank_t>(seed_ % size); }
+
+  // Joins, with memory and a team of those who will survive.
+  void start(bool kills) {
+    expect(mob_init(), MOB_OK, "mob_init");
+    rank_ = mob_rank();
+    size_ = mob_size();
+    choose(size_);
+    expect(mob_mem_alloc(sizeof(Block), &mem_), MOB_OK, "mob_mem_alloc");
+    expect(mob_team_split(MOB_TEAM_WORLD, is_victim() ? 1 : 0, rank_, &survivors_), MOB_OK,
+           "mob_team_split");
+    expect(mob_counter_create(&here().counter), MOB_OK, "mob_counter_create");
+    expect(mob_barrier(), MOB_OK, "mob_barrier");
+    if (kills && is_victim()) arm();
+  }
+
+  // The survivors' end: they still have each other.
+  void finish() {
+    if (mob_rank_alive(victim_) != 0) complain("rank %d counts as alive", victim_);
+    for (mob_rank_t each = 0; each < size_; ++each) {
+      if (each != victim_ && mob_rank_alive(each) != 1) complain("rank %d counts as dead", each);
+    }
+    expect(mob_team_barrier(survivors_), MOB_OK, "mob_team_barrier of the survivors");
+  }
+
+  mob_rank_t rank() const { return rank_; }
+  mob_rank_t size() const { return size_; }
+  mob_rank_t victim() const { return victim_; }
+  bool is_victim() const { return rank_ == victim_; }
+  mob_rank_t neighbour() const { return (victim_ + 1) % size_; }
+  mob_team_t survivors() const { return survivors_; }
+  Block& here() const { return *static_cast<Block*>(mob_mem_local(mem_)); }
+  // In the address space of `rank`.
+  Block& block(mob_rank_t rank) const {
+    void* address = nullptr;
+    expect(mob_mem_address(mem_, rank, 0, &address), MOB_OK, "mob_mem_address");
+    return *static_cast<Block*>(address);
+  }
+  uint64_t remote_word(mob_rank_t rank, const uint64_t& word) const {
+    uint64_t value = 0;
+    expect(mob_get(rank, &word, &value, sizeof value), MOB_OK, "mob_get of a word");
+    return value;
+  }
+
+  // Repeats what never needs the victim's help until the victim is dead, and once more. The victim
+  // does so until it dies.
+  template <typename Step>
+  void until_death(Step step) {
+    while (is_victim() || mob_rank_alive(victim_) == 1) step();
+    step();
+  }
+
+  // Repeats a call that needs the victim until it fails; from then on it fails for good.
+  template <typename Call>
+  void until_failure(const char* what, Call call) {
+    mob_status_t status = MOB_OK;
+    while (status == MOB_OK) status = call();
+    expect(status, MOB_ERR_PEER, what);
+    if (is_victim()) complain("%s failed in the one who had not died yet", what);
+    if (mob_rank_alive(victim_) != 0) complain("%s failed while all were alive", what);
+    expect(call(), MOB_ERR_PEER, what);
+  }
+
+ private:
+  std::mt19937_64 random_;
+  const uint64_t seed_;
+  mob_rank_t rank_ = -1;
+  mob_rank_t size_ = 0;
+  mob_rank_t victim_ = -1;
+  mob_mem_t mem_ = nullptr;
+  mob_team_t survivors_ = MOB_TEAM_NONE;
+};
+
+unsigned char pattern(mob_rank_t writer, size_t at, unsigned round) {
+  return static_cast<unsigned char>(at * 7 + static_cast<size_t>(writer) * 31 + round * 13);
+}
+
+// Every rank writes its own slot in everybody's memory, and reads back what it wrote.
+void transfers(Job& job, bool strided) {
+  constexpr size_t kRun = 48;
+  constexpr size_t kRuns = kSlotBytes / 64;
+  constexpr ptrdiff_t kStride[] = {64};
+  constexpr size_t kCount[] = {kRuns};
+  const auto slot = static_cast<size_t>(job.rank());
+  const size_t bytes = strided ? kRun * kRuns : kSlotBytes;
+  const ptrdiff_t packed[] = {kRun};
+  unsigned round = 0;
+  std::vector<unsigned char> mine(bytes);
+  std::vector<unsigned char> back(bytes);
+  const auto step = [&] {
+    ++round;
+    for (size_t i = 0; i < bytes; ++i) mine[i] = pattern(job.rank(), i, round);
+    for (mob_rank_t target = 0; target < job.size(); ++target) {
+      unsigned char* there = job.block(target).slots[slot];
+      if (strided) {
+        expect(mob_put_strided(target, there, kStride, mine.data(), packed, kRun, kCount, 1),
+               MOB_OK, "mob_put_strided");
+        expect(mob_get_strided(target, there, kStride, back.data(), packed, kRun, kCount, 1),
+               MOB_OK, "mob_get_strided");
+      } else {
+        expect(mob_put_nbi(target, there, mine.data(), bytes), MOB_OK, "mob_put_nbi");
+        expect(mob_flush(target), MOB_OK, "mob_flush");
+        expect(mob_get(target, there, back.data(), bytes), MOB_OK, "mob_get");
+      }
+      if (mine != back) complain("what was put at rank %d is not there", target);
+    }
+  };
+  job.until_death(step);
+  job.finish();
+  // What the survivors wrote here is whole: all of one round.
+  for (mob_rank_t writer = 0; writer < job.size(); ++writer) {
+    if (writer == job.victim()) continue;
+    const unsigned char* written = job.here().slots[writer];
+    const auto first = static_cast<unsigned char>(written[0] - pattern(writer, 0, 0));
+    for (size_t i = 0; i < bytes; ++i) {
+      const size_t at = strided ? i / kRun * 64 + i % kRun : i;
+      if (written[at] != static_cast<unsigned char>(pattern(writer, i, 0) + first)) {
+        complain("byte %zu of what rank %d wrote is wrong", i, writer);
+        break;
+      }
+    }
+  }
+}
+
+void contiguous(Job& job) { transfers(job, false); }
+void strided(Job& job) { transfers(job, true); }
+
+// What all have begun and what all have completed bound what is there.
+void check_bounds(Job& job, const char* what, uint64_t value) {
+  uint64_t least = 0;
+  uint64_t most = 0;
+  for (mob_rank_t each = 0; each < job.size(); ++each) {
+    const Block& block = job.block(each);
+    least += job.remote_word(each, block.finished);
+    most += job.remote_word(each, block.started);
+  }
+  if (value < least || value > most) {
+    complain("%s: %lu, but between %lu and %lu were added", what, static_cast<unsigned long>(value),
+             static_cast<unsigned long>(least), static_cast<unsigned long>(most));
+  }
+}
+
+// Long accumulates, so that the victim mostly dies while it holds a lock, at two targets: one that
+// lives and the victim itself.
+void accumulate(Job& job) {
+  const std::vector<double> ones(kDoubles, 1.0);
+  Block& mine = job.here();
+  const mob_rank_t targets[] = {job.neighbour(), job.victim()};
+  job.until_death([&] {
+    __atomic_store_n(&mine.started, mine.started + 1, __ATOMIC_SEQ_CST);
+    for (const mob_rank_t target : targets) {
+      expect(mob_accumulate(target, job.block(target).doubles, ones.data(), kDoubles, MOB_DOUBLE,
+                            MOB_SUM),
+             MOB_OK, "mob_accumulate");
+    }
+    __atomic_store_n(&mine.finished, mine.finished + 1, __ATOMIC_SEQ_CST);
+  });
+  job.finish();
+  std::vector<double> sums(kDoubles);
+  for (const mob_rank_t target : targets) {
+    expect(mob_get(target, job.block(target).doubles, sums.data(), kDoubles * sizeof(double)),
+           MOB_OK, "mob_get");
+    for (const double sum : sums) check_bounds(job, "accumulate", static_cast<uint64_t>(sum));
+  }
+}
+
+void fetch_add(Job& job) {
+  Block& mine = job.here();
+  const mob_rank_t target = job.neighbour();
+  job.until_death([&] {
+    __atomic_store_n(&mine.started, mine.started + 1, __ATOMIC_SEQ_CST);
+    uint64_t old = 0;
+    expect(mob_fetch_add8(target, &job.block(target).sum, 1, &old), MOB_OK, "mob_fetch_add8");
+    __atomic_store_n(&mine.finished, mine.finished + 1, __ATOMIC_SEQ_CST);
+  });
+  job.finish();
+  check_bounds(job, "fetch and add", job.remote_word(target, job.block(target).sum));
+}
+
+void barrier(Job& job) {
+  job.until_failure("mob_barrier", mob_barrier);
+  job.finish();
+}
+
+void allocation(Job& job) {
+  job.until_failure("mob_mem_alloc and mob_mem_free", [&] {
+    mob_mem_t mem = nullptr;
+    const mob_status_t status = mob_mem_alloc(1 << 16, &mem);
+    if (status != MOB_OK) return status;
+    std::memset(mob_mem_local(mem), 0x55, 1 << 16);
+    return mob_mem_free(mem);
+  });
+  job.finish();
+}
+
+// Each allocates by itself, which takes a lock that all share.
+void local_allocation(Job& job) {
+  job.until_death([&] {
+    void* memory = nullptr;
+    expect(mob_local_alloc(size_t{3} << 20, 64, &memory), MOB_OK, "mob_local_alloc");
+    expect(mob_local_free(memory), MOB_OK, "mob_local_free");
+  });
+  job.finish();
+}
+
+void split(Job& job) {
+  job.until_failure("mob_team_split and mob_team_free", [&] {
+    mob_team_t team = MOB_TEAM_NONE;
+    const mob_status_t status = mob_team_split(MOB_TEAM_WORLD, 0, -job.rank(), &team);
+    return status != MOB_OK ? status : mob_team_free(team);
+  });
+  // A team that the survivors make of themselves.
+  mob_team_t team = MOB_TEAM_NONE;
+  expect(mob_team_split(job.survivors(), 0, 0, &team), MOB_OK, "a split of the survivors");
+  expect(mob_team_barrier(team), MOB_OK, "a barrier of the new team");
+  job.finish();
+}
+
+// Everybody counts everybody's counter, and waits until all have counted the own one.
+void counters(Job& job) {
+  const auto slot = static_cast<size_t>(job.rank());
+  job.until_failure("mob_counter_wait", [&] {
+    for (mob_rank_t target = 0; target < job.size(); ++target) {
+      Block& there = job.block(target);
+      mob_transfer_t put{};
+      put.kind = MOB_PUT;
+      put.shape = MOB_CONTIGUOUS;
+      put.rank = target;
+      put.remote = there.slots[slot];
+      put.local = job.here().slots[slot];
+      put.bytes = 64;
+      expect(mob_get(target, &there.counter, &put.target_counter, sizeof there.counter), MOB_OK,
+             "mob_get");
+      expect(mob_transfer(&put), MOB_OK, "mob_transfer");
+    }
+    return mob_counter_wait(job.here().counter, static_cast<uint64_t>(job.size()), nullptr);
+  });
+  job.finish();
+}
+
+// The survivors wait in mob_finalize() while the victim is still at work.
+void finalize(Job& job) {
+  while (job.is_victim()) expect(mob_flush_all(), MOB_OK, "mob_flush_all");
+}
+
+// Ends without a word, and with a code that claims success.
+void leave_early(Job& job) {
+  if (job.is_victim()) _exit(0);
+  job.until_failure("mob_barrier", mob_barrier);
+  job.finish();
+}
+
+void abort_job(Job& job) {
+  if (job.is_victim()) mob_abort(42, "because");
+  while (true) {
+    mob_barrier();
+    mob_rank_alive(job.victim());
+  }
+}
+
+// The victim stops; what others do to its memory completes, and what needs it waits.
+void stop(Job& job) {
+  Block& there = job.block(job.victim());
+  const auto slot = static_cast<size_t>(job.rank());
+  const std::vector<unsigned char> mine(kSlotBytes, static_cast<unsigned char>(job.rank() + 1));
+  const std::vector<double> ones(kDoubles, 1.0);
+  if (job.is_victim()) raise(SIGSTOP);
+  uint64_t old = 0;
+  expect(mob_put(job.victim(), there.slots[slot], mine.data(), kSlotBytes), MOB_OK, "mob_put");
+  expect(mob_fetch_add8(job.victim(), &there.sum, 1, &old), MOB_OK, "mob_fetch_add8");
+  expect(mob_accumulate(job.victim(), there.doubles, ones.data(), kDoubles, MOB_DOUBLE, MOB_SUM),
+         MOB_OK, "mob_accumulate");
+  expect(mob_flush(job.victim()), MOB_OK, "mob_flush");
+  if (mob_rank_alive(job.victim()) != 1) complain("a stopped rank counts as dead");
+  std::printf("rank %d done\n", job.rank());
+  std::fflush(stdout);
+  expect(mob_barrier(), MOB_OK, "mob_barrier with a rank that was stopped");
+  if (!job.is_victim()) return;
+  const Block& own = job.here();
+  if (own.sum != static_cast<uint64_t>(job.size())) complain("additions are missing");
+  if (own.doubles[kDoubles - 1] != job.size()) complain("accumulates are missing");
+  for (mob_rank_t each = 0; each < job.size(); ++each) {
+    if (own.slots[each][kSlotBytes - 1] != each + 1) complain("what rank %d put is missing", each);
+  }
+}
+
+// More memory than there is: an error, and everything works as before.
+void memory(Job&) {
+  mob_mem_t mem = nullptr;
+  expect(mob_mem_alloc(size_t{1} << 42, &mem), MOB_ERR_MEMORY, "an allocation of 4 TiB");
+  expect(mob_mem_alloc(size_t{8} << 20, &mem), MOB_OK, "an allocation of 8 MiB");
+  std::memset(mob_mem_local(mem), 1, size_t{8} << 20);
+  expect(mob_mem_free(mem), MOB_OK, "mob_mem_free");
+}
+
+struct Scenario {
+  const char* name;
+  void (*run)(Job& job);
+  bool kills;
+};
+
+constexpr Scenario kScenarios[] = {{"contiguous", contiguous, true},
+                                   {"strided", strided, true},
+                                   {"accumulate", accumulate, true},
+                                   {"fetch_add", fetch_add, true},
+                                   {"barrier", barrier, true},
+                                   {"allocation", allocation, true},
+                                   {"local_allocation", local_allocation, true},
+                                   {"split", split, true},
+                                   {"counters", counters, true},
+                                   {"finalize", finalize, true},
+                                   {"leave_early", leave_early, false},
+                                   {"abort", abort_job, false},
+                                   {"stop", stop, false},
+                                   {"memory", memory, false}};
+
+// Killed at any point of joining: the others join, or hear of it.
+int joining(Job& job, mob_rank_t rank, mob_rank_t size) {
+  job.choose(size);
+  if (rank == job.victim()) job.arm();
+  const mob_status_t status = mob_init();
+  while (rank == job.victim()) mob_rank();
+  if (status == MOB_OK) {
+    expect(mob_finalize(), MOB_OK, "mob_finalize");
+  } else {
+    expect(status, MOB_ERR_PEER, "mob_init");
+  }
+  if (!failed) std::printf("rank %d survived\n", rank);
+  return status == MOB_OK ? 0 : 3;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc < 3) return 2;
+  Job job(std::strtoull(argv[2], nullptr, 10));
+  if (std::strcmp(argv[1], "joining") == 0 && argc == 4) {
+    return joining(job, std::atoi(std::getenv("MOBIUS_RANK")), std::atoi(argv[3]));
+  }
+  for (const Scenario& scenario : kScenarios) {
+    if (std::strcmp(scenario.name, argv[1]) != 0) continue;
+    job.start(scenario.kills);
+    scenario.run(job);
+    const mob_rank_t rank = job.rank();
+    expect(mob_finalize(), MOB_OK, "mob_finalize");
+    if (!failed) std::printf("rank %d survived\n", rank);
+    return failed ? 99 : 0;
+  }
+  std::fprintf(stderr, "no scenario %s\n", argv[1]);
+  return 2;
+}
