@@ -6,13 +6,16 @@
  * @file
  * Memory that other processes can read and write.
  *
- * An allocation gives every process of the job a part of its own. A part is named by the address it
- * has in the process that owns it: that address, with the owner's rank, is what put and get take.
- * Where the window could be had at one address in all host-mates (the normal case, see `mobius
- * info`), a host-mate's address is also valid in the caller; portable programs ask mob_ptr().
+ * An allocation gives every process of the job, or of a team, a part of its own. A part is named by
+ * the address it has in the process that owns it: that address, with the owner's rank, is what put
+ * and get take. Where the window could be had at one address in all host-mates (the normal case,
+ * see `mobius info`), a host-mate's address is also valid in the caller: for the parts of an
+ * allocation made together from when it is made, for any other memory from when mob_ptr(), a put or
+ * a get reached it. Portable programs ask mob_ptr().
  */
 
 #include <mobius/job.h>
+#include <mobius/team.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -44,13 +47,48 @@ typedef struct mob_mem* mob_mem_t;
 MOB_API mob_status_t mob_mem_alloc(size_t bytes, mob_mem_t* mem);
 
 /**
- * Frees an allocation in every process.
+ * Allocates remotely accessible memory, zero-filled, in the members of a team.
  *
- * Collective over the job. Waits until every process called it, so that no operation started before
- * can hit memory that is gone; operations that other threads still run on it are an error of the
- * caller.
+ * Collective over the team, blocks until every member called it; else as mob_mem_alloc(), which is
+ * this for the world. Parts are named by the ranks of the job. Processes that are not members reach
+ * them too, given rank and address.
  *
- * @param mem  the allocation; null is allowed and does nothing if every process passes null
+ * @param team       the team; it cannot be freed before its allocations
+ * @param bytes      size of the caller's own part in bytes; may differ between ranks and may be 0
+ * @param alignment  of each part: a power of two up to 2 MiB, or 0. Parts start on 2 MiB boundaries
+ *                   whatever is asked for; programs that depend on an alignment say so here
+ * @param mem        out: the allocation
+ * @return as mob_mem_alloc(), also MOB_ERR_HANDLE (`team` is not live; the call returns at once)
+ *         and MOB_ERR_ARGUMENT for a wrong alignment
+ *
+ * Thread safety: single per team.
+ */
+MOB_API mob_status_t mob_team_alloc(mob_team_t team, size_t bytes, size_t alignment,
+                                    mob_mem_t* mem);
+
+/**
+ * Tells every member of a team one address of each member (compare LAPI_Address_init, paper 1 §2).
+ *
+ * Collective over the team, blocks until every member called it; a barrier of the team.
+ *
+ * @param team  the team
+ * @param mine  any address, or null; it is passed on as it is
+ * @param all   out: array of as many addresses as the team has members, by rank in the team
+ * @return MOB_OK, MOB_ERR_STATE, MOB_ERR_HANDLE (`team`), MOB_ERR_ARGUMENT (`all` null at a rank;
+ *         MOB_ERR_PEER at the others), MOB_ERR_PEER (a member died)
+ *
+ * Thread safety: single per team.
+ */
+MOB_API mob_status_t mob_publish(mob_team_t team, const void* mine, void** all);
+
+/**
+ * Frees an allocation in every member of the team that made it.
+ *
+ * Collective over that team. Waits until every member called it, so that no operation started
+ * before can hit memory that is gone; operations that other threads still run on it are an error of
+ * the caller.
+ *
+ * @param mem  the allocation; null does nothing if every process of the job passes null
  * @return MOB_OK, MOB_ERR_STATE, MOB_ERR_HANDLE (not live: freed before or never allocated; the
  * call returns at once, without waiting for the others)
  *

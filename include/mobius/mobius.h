@@ -18,6 +18,7 @@
 #include <mobius/counter.h>
 #include <mobius/epoch.h>
 #include <mobius/failure.h>
+#include <mobius/heap.h>
 #include <mobius/job.h>
 #include <mobius/lock.h>
 #include <mobius/memory.h>

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <mobius/memory.h>
 
+#include <algorithm>
+#include <vector>
+
 #include "api/check.h"
 
 using namespace mobius;  // NOLINT(google-build-using-namespace): this file is the C face of it
@@ -8,9 +11,9 @@ using api::check_handle;
 using api::check_live;
 using api::check_not_null;
 using api::check_rank;
+using api::check_team;
 using base::fail;
 using engine::Allocation;
-using engine::Engine;
 
 namespace {
 
@@ -27,20 +30,53 @@ mob_status_t find_part(const char* call, mob_mem_t mem, mob_rank_t rank, engine:
   return MOB_OK;
 }
 
+// Even a wrong call takes part: the others are waiting for it.
+mob_status_t allocate(const char* call, engine::Team& team, size_t bytes, size_t alignment,
+                      mob_mem_t* mem) {
+  if (const mob_status_t status = api::check_may_wait(call)) return status;
+  const bool valid = mem != nullptr && api::check_alignment(call, alignment) == MOB_OK;
+  uint64_t handle = 0;
+  const mob_status_t status = api::without_exceptions(call, [&] {
+    return engine::engine().memory().allocate(call, team, bytes, 0, valid, &handle);
+  });
+  if (status == MOB_OK) *mem = reinterpret_cast<mob_mem_t>(handle);
+  return status;
+}
+
 }  // namespace
 
 mob_status_t mob_mem_alloc(size_t bytes, mob_mem_t* mem) {
   if (const mob_status_t status = check_live("mob_mem_alloc")) return status;
-  if (const mob_status_t status = api::check_may_wait("mob_mem_alloc")) return status;
-  Engine& engine = engine::engine();
-  // Even a wrong call takes part: the others are waiting for it.
-  uint64_t handle = 0;
-  const mob_status_t status = api::without_exceptions("mob_mem_alloc", [&] {
-    return engine.memory().allocate(engine.world(), bytes, mem != nullptr, &handle);
+  return allocate("mob_mem_alloc", engine::engine().world(), bytes, 0, mem);
+}
+
+mob_status_t mob_team_alloc(mob_team_t team, size_t bytes, size_t alignment, mob_mem_t* mem) {
+  engine::Team* found = nullptr;
+  if (const mob_status_t status = check_team("mob_team_alloc", team, &found)) return status;
+  return allocate("mob_team_alloc", *found, bytes, alignment, mem);
+}
+
+mob_status_t mob_publish(mob_team_t team, const void* mine, void** all) {
+  engine::Team* found = nullptr;
+  if (const mob_status_t status = check_team("mob_publish", team, &found)) return status;
+  if (const mob_status_t status = api::check_may_wait("mob_publish")) return status;
+  return api::without_exceptions("mob_publish", [&] {
+    struct Entry {
+      const void* address;
+      bool valid_call;
+    };
+    std::vector<Entry> entries;
+    const mob_status_t status = found->exchange(Entry{mine, all != nullptr}, &entries);
+    if (status != MOB_OK) return status;
+    for (size_t i = 0; i < entries.size(); ++i) {
+      if (entries[i].valid_call) continue;
+      return fail(all == nullptr ? MOB_ERR_ARGUMENT : MOB_ERR_PEER,
+                  "mob_publish: rank %d of the team passed a null result", static_cast<int>(i));
+    }
+    std::ranges::transform(entries, all,
+                           [](const Entry& entry) { return const_cast<void*>(entry.address); });
+    return MOB_OK;
   });
-  if (status != MOB_OK) return status;
-  *mem = reinterpret_cast<mob_mem_t>(handle);
-  return MOB_OK;
 }
 
 mob_status_t mob_mem_free(mob_mem_t mem) {

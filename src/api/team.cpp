@@ -104,6 +104,11 @@ mob_status_t mob_team_free(mob_team_t team) {
   }
   Team* found = nullptr;
   if (const mob_status_t status = check_team("mob_team_free", team, &found)) return status;
+  if (found->users() != 0) {
+    return fail(MOB_ERR_STATE,
+                "mob_team_free: %d allocations or heaps of this team are live; free them first",
+                found->users());
+  }
   return api::without_exceptions(
       "mob_team_free", [&] { return engine::engine().teams().release(api::team_number(team)); });
 }

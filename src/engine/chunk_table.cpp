@@ -65,11 +65,12 @@ void ChunkTable::set_part(uint64_t first, const Part& part) {
   constexpr uint32_t kLast = UINT32_MAX >> kOwnerBits;
   const uint32_t before = tag.load(std::memory_order_relaxed) >> kOwnerBits;
   const uint32_t generation = before == kLast ? 1 : before + 1;
+  // Both pair with find(): who sees the tag sees the bytes, who sees the chunk's part sees the
+  // part.
   tag.store(generation << kOwnerBits | static_cast<uint32_t>(part.owner),
-            std::memory_order_relaxed);
+            std::memory_order_release);
   const uint64_t end = first + chunks_of(part.bytes);
   for (uint64_t chunk = first; chunk < end; ++chunk) {
-    // Pairs with find(): who sees the chunk's part sees the part.
     entries_[chunk].first.store(static_cast<uint32_t>(first + 1), std::memory_order_release);
   }
 }

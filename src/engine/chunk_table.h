@@ -55,8 +55,9 @@ class ChunkTable {
     if (first == 0 || first == kClaimed) return false;
     const ChunkEntry& head = entries_[first - 1];
     part->offset = uint64_t{first - 1} << kChunkShift;
+    // Pairs with the release in set_part(): who sees that a part grew sees how long it is.
+    const uint32_t tag = head.owner_and_generation.load(std::memory_order_acquire);
     part->bytes = head.bytes.load(std::memory_order_relaxed);
-    const uint32_t tag = head.owner_and_generation.load(std::memory_order_relaxed);
     part->owner = static_cast<mob_rank_t>(tag & ((1u << kOwnerBits) - 1));
     part->generation = tag >> kOwnerBits;
     return true;

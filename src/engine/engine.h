@@ -15,6 +15,7 @@
 #include "engine/completion.h"
 #include "engine/counters.h"
 #include "engine/epochs.h"
+#include "engine/heap.h"
 #include "engine/host_memory.h"
 #include "engine/local_heap.h"
 #include "engine/memory.h"
@@ -22,6 +23,7 @@
 #include "engine/mutexes.h"
 #include "engine/notifications.h"
 #include "engine/progress.h"
+#include "engine/registry.h"
 #include "engine/targets.h"
 #include "engine/team.h"
 #include "engine/teams.h"
@@ -67,6 +69,7 @@ class Engine {
   Window& window() { return *window_; }
   ChunkTable& chunks() { return chunks_; }
   Memory& memory() { return memory_; }
+  Registry<Heap>& heaps() { return heaps_; }
   LocalHeap& local_heap() { return local_heap_; }
   Counters& counters() { return counters_; }
   Completion& completion() { return completion_; }
@@ -218,6 +221,7 @@ class Engine {
   ChunkTable chunks_;
   Teams teams_;
   Memory memory_;
+  Registry<Heap> heaps_;
   LocalHeap local_heap_;
   Counters counters_;
   Completion completion_;

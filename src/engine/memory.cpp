@@ -6,6 +6,7 @@
 
 #include "base/status.h"
 #include "engine/engine.h"
+#include "engine/parts.h"
 #include "os/memfd.h"
 
 namespace mobius::engine {
@@ -18,38 +19,38 @@ struct Memory::Request {
   bool valid_call;
 };
 
-mob_status_t Memory::check(const Team& team, const std::vector<Request>& requests, bool valid_call,
-                           uint64_t* stride) const {
+mob_status_t Memory::check(const char* call, const Team& team, const std::vector<Request>& requests,
+                           bool valid_call, size_t* largest) const {
   const size_t window = engine_.window().bytes();
   size_t total = 0;
-  size_t largest = 0;
+  *largest = 0;
   for (size_t i = 0; i < requests.size(); ++i) {
     const mob_rank_t rank = team.map().world_rank(static_cast<mob_rank_t>(i));
     if (!requests[i].valid_call) {
       return fail(valid_call ? MOB_ERR_PEER : MOB_ERR_ARGUMENT,
-                  "mob_mem_alloc: rank %d passed a wrong argument (a null result pointer, or an "
+                  "%s: rank %d passed a wrong argument (a null result pointer, or an "
                   "alignment that is not a power of two up to 2 MiB)",
-                  rank);
+                  call, rank);
     }
     if (requests[i].bytes > window || __builtin_add_overflow(total, requests[i].bytes, &total)) {
       return fail(MOB_ERR_RANGE,
-                  "mob_mem_alloc: %zu bytes at rank %d are more than the window of %zu bytes; see "
+                  "%s: %zu bytes at rank %d are more than the window of %zu bytes; see "
                   "MOBIUS_WINDOW_BYTES",
-                  requests[i].bytes, rank, window);
+                  call, requests[i].bytes, rank, window);
     }
-    largest = std::max(largest, requests[i].bytes);
+    *largest = std::max(*largest, requests[i].bytes);
   }
   if (total > requests[0].available) {
     return fail(MOB_ERR_MEMORY,
-                "mob_mem_alloc: the processes of this host ask for %zu bytes together, but only "
+                "%s: the processes of this host ask for %zu bytes together, but only "
                 "%zu bytes of memory are available",
-                total, requests[0].available);
+                call, total, requests[0].available);
   }
-  *stride = chunks_of(largest) << kChunkShift;
   return MOB_OK;
 }
 
-mob_status_t Memory::allocate(Team& team, size_t bytes, bool valid_call, uint64_t* handle) {
+mob_status_t Memory::allocate(const char* call, Team& team, size_t bytes, size_t room,
+                              bool valid_call, uint64_t* handle) {
   const bool leader = team.rank() == 0;
   std::vector<Request> requests;
   mob_status_t status =
@@ -57,7 +58,9 @@ mob_status_t Memory::allocate(Team& team, size_t bytes, bool valid_call, uint64_
   if (status != MOB_OK) return status;
   auto allocation = std::make_unique<Allocation>();
   allocation->team = &team;
-  if ((status = check(team, requests, valid_call, &allocation->stride))) return status;
+  size_t largest = 0;
+  if ((status = check(call, team, requests, valid_call, &largest))) return status;
+  allocation->stride = chunks_of(std::max(largest, room)) << kChunkShift;
   const uint64_t chunks = (allocation->stride >> kChunkShift) * static_cast<uint64_t>(team.size());
 
   struct Place {
@@ -71,15 +74,19 @@ mob_status_t Memory::allocate(Team& team, size_t bytes, bool valid_call, uint64_
   if (places[0].status != MOB_OK) {
     if (leader) return place.status;
     return fail(places[0].status,
-                "mob_mem_alloc: %d parts of up to %zu bytes do not fit into what is left of the "
+                "%s: %d parts of up to %zu bytes do not fit into what is left of the "
                 "window of %zu bytes; free allocations or raise MOBIUS_WINDOW_BYTES",
-                team.size(), static_cast<size_t>(allocation->stride), engine_.window().bytes());
+                call, team.size(), static_cast<size_t>(allocation->stride),
+                engine_.window().bytes());
   }
   allocation->offset = places[0].first << kChunkShift;
 
   status = make_own_part(*allocation, team.rank(), bytes);
-  if (status == MOB_OK) status = engine_.window().allow(allocation->offset, chunks);
-  if ((status = team.agree(status, "mob_mem_alloc"))) {
+  for (mob_rank_t i = 0; status == MOB_OK && i < team.size(); ++i) {
+    status = engine_.window().allow(allocation->part_offset(i),
+                                    chunks_of(requests[static_cast<size_t>(i)].bytes));
+  }
+  if ((status = team.agree(status, call))) {
     // With a dead member, others may have succeeded and use it.
     if (team.is_broken()) return status;
     engine_.release_memory(allocation->part_offset(team.rank()), bytes);
@@ -88,8 +95,32 @@ mob_status_t Memory::allocate(Team& team, size_t bytes, bool valid_call, uint64_
     if (team.barrier() == MOB_OK && leader) engine_.chunks().release(places[0].first, chunks);
     return status;
   }
+  team.add_user();
   *handle = live_.add(std::move(allocation));
   return MOB_OK;
+}
+
+mob_status_t Memory::grow(const char* call, const Allocation& allocation, size_t bytes,
+                          size_t new_bytes) {
+  Team& team = *allocation.team;
+  const uint64_t own = allocation.part_offset(team.rank());
+  const uint64_t had = chunks_of(bytes);
+  const uint64_t more = chunks_of(new_bytes) - had;
+  mob_status_t status = check_available(new_bytes - bytes);
+  if (status == MOB_OK) status = engine_.reserve_memory(own + bytes, new_bytes - bytes);
+  for (mob_rank_t i = 0; status == MOB_OK && more > 0 && i < team.size(); ++i) {
+    status = engine_.window().allow(allocation.part_offset(i) + (had << kChunkShift), more);
+  }
+  if ((status = team.agree(status, call))) {
+    engine_.release_memory(own + bytes, new_bytes - bytes);
+    for (mob_rank_t i = 0; more > 0 && i < team.size(); ++i) {
+      engine_.close_chunks(allocation.part_offset(i) + (had << kChunkShift), more);
+    }
+    return status;
+  }
+  engine_.chunks().set_part(own >> kChunkShift, {own, new_bytes, engine_.host().index()});
+  // Nobody uses the new bytes of a member before they are found.
+  return team.barrier();
 }
 
 // Each member reserves the pages of its own part, which also puts them on its NUMA node.
@@ -116,8 +147,10 @@ mob_status_t Memory::release(uint64_t handle) {
   engine_.close_chunks(allocation->offset, chunks);
   engine_.release_memory(allocation->part_offset(team.rank()), allocation->stride);
   status = team.barrier();
-  if (status == MOB_OK && team.rank() == 0)
+  team.remove_user();
+  if (status == MOB_OK && team.rank() == 0) {
     engine_.chunks().release(allocation->offset >> kChunkShift, chunks);
+  }
   return status;
 }
 

@@ -32,17 +32,23 @@ class Memory {
  public:
   explicit Memory(Engine& engine) : engine_(engine) {}
 
-  // `valid_call` false: the arguments were wrong here, so that it fails everywhere.
-  mob_status_t allocate(Team& team, size_t bytes, bool valid_call, uint64_t* handle);
+  // `valid_call` false: the arguments were wrong here, so that it fails everywhere. `room` (the
+  // same everywhere, 0 for none): what parts of `bytes` bytes may grow to. `call` names the public
+  // function in texts.
+  mob_status_t allocate(const char* call, Team& team, size_t bytes, size_t room, bool valid_call,
+                        uint64_t* handle);
   mob_status_t release(uint64_t handle);
+
+  // Makes the parts of an allocation with room, all of `bytes` bytes, longer. Collective.
+  mob_status_t grow(const char* call, const Allocation& allocation, size_t bytes, size_t new_bytes);
 
   // The allocation of a handle, which may be anything; null if it is not live.
   const Allocation* find(uint64_t handle) const { return live_.find(handle); }
 
  private:
   struct Request;
-  mob_status_t check(const Team& team, const std::vector<Request>& requests, bool valid_call,
-                     uint64_t* stride) const;
+  mob_status_t check(const char* call, const Team& team, const std::vector<Request>& requests,
+                     bool valid_call, size_t* largest) const;
   mob_status_t make_own_part(const Allocation& allocation, mob_rank_t team_rank, size_t bytes);
 
   Engine& engine_;

@@ -36,6 +36,11 @@ class Team {
   Engine& engine() const { return engine_; }
   Rounds& rounds() { return rounds_; }
 
+  // What this process has made on the team and not freed; a team with such things is kept.
+  void add_user() { users_.fetch_add(1, std::memory_order_relaxed); }
+  void remove_user() { users_.fetch_sub(1, std::memory_order_relaxed); }
+  int users() const { return users_.load(std::memory_order_relaxed); }
+
   // Collective, as are all below; one at a time per team.
   //
   // Returns when every member called it; what they wrote before is visible after (full fence).
@@ -80,6 +85,7 @@ class Team {
   const mob_rank_t rank_;
   const uint64_t offset_;
   Rounds rounds_;
+  std::atomic<int> users_ = 0;
 };
 
 }  // namespace mobius::engine

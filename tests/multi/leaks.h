@@ -3,6 +3,8 @@
 
 // What a process holds of the machine, to compare before and after.
 
+#include <mobius/mobius.h>
+
 #include <sys/stat.h>
 
 #include <cstddef>
@@ -24,6 +26,9 @@ inline size_t descriptors() {
   using Folder = std::filesystem::directory_iterator;
   return static_cast<size_t>(std::distance(Folder("/proc/self/fd"), Folder()));
 }
+
+// Descriptors that may be added by waiting: one who waits long watches the others, each once.
+inline size_t watch_descriptors() { return static_cast<size_t>(mob_size()); }
 
 // Memory that the job shares: the pages of its segment, which every process maps.
 inline size_t shared_bytes() {

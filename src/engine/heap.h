@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+// Symmetric heaps (include/mobius/heap.h): an allocation whose parts grow, and one book of blocks
+// that every member keeps alike because all make the same calls.
+
+#include <mobius/heap.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+
+#include "engine/memory.h"
+#include "engine/range_allocator.h"
+
+namespace mobius::engine {
+
+// All but the accessors are collective over the team. `call` names the public function in texts.
+class Heap {
+ public:
+  static constexpr size_t kGrain = 16;  // what blocks are aligned to at least
+
+  static mob_status_t make(Engine& engine, const char* call, Team& team, size_t initial,
+                           size_t maximum, bool valid_call, std::unique_ptr<Heap>* heap);
+  Heap(Engine& engine, uint64_t memory, size_t bytes, size_t maximum);
+  Heap(const Heap&) = delete;
+  Heap& operator=(const Heap&) = delete;
+
+  // `argument` is the error that the caller found in its own arguments, or MOB_OK. `*block` is null
+  // for 0 bytes.
+  mob_status_t allocate(const char* call, mob_status_t argument, size_t bytes, size_t alignment,
+                        void** block);
+  // As allocate(), and the block is zero everywhere.
+  mob_status_t allocate_zeros(const char* call, mob_status_t argument, size_t bytes, void** block);
+  mob_status_t resize(const char* call, mob_status_t argument, void* block, size_t bytes,
+                      void** result);
+  mob_status_t release(const char* call, void* block);
+  // The object is of no use after.
+  mob_status_t destroy();
+
+  Team& team() const { return *allocation_.team; }
+  uint64_t stride() const { return allocation_.stride; }
+  size_t maximum() const { return maximum_; }
+  size_t bytes() const { return bytes_; }
+  size_t used() const { return used_; }
+
+  // The own part's offset in the window, and that of a member of the team.
+  uint64_t own_offset() const { return allocation_.part_offset(team().rank()); }
+  uint64_t offset_in(mob_rank_t team_rank) const { return allocation_.part_offset(team_rank); }
+
+ private:
+  struct Request;
+
+  mob_status_t agree_on(const char* call, mob_status_t mine, const Request& request);
+  mob_status_t take(const char* call, size_t bytes, size_t alignment, size_t* offset);
+  mob_status_t grow(const char* call, size_t bytes);
+  void* address(size_t offset) const;
+  mob_status_t find(const char* call, const void* block, size_t* offset) const;
+  void give_back(size_t offset);
+
+  Engine& engine_;
+  const uint64_t memory_;         // the allocation's handle
+  const Allocation& allocation_;  // lives until destroy()
+  const size_t maximum_;
+  size_t bytes_;
+  size_t used_ = 0;
+  RangeAllocator free_;              // by offset in the part
+  std::map<size_t, size_t> blocks_;  // offset → bytes
+};
+
+}  // namespace mobius::engine
