@@ -92,7 +92,7 @@ MOB_INLINE mob_status_t mob_compare_swap4(mob_rank_t rank, void* remote, uint32_
  * @param type     its type
  * @param op       the operation, defined on that type; MOB_REPLACE swaps, MOB_NO_OP only fetches
  * @param operand  the origin's element, any alignment; may be null with MOB_NO_OP
- * @param old      out: the target's element before, any alignment
+ * @param old      out: the target's element before, any alignment; must not overlap `operand`
  * @return as mob_fetch_add8(); MOB_ERR_ARGUMENT also for an unknown or undefined type or operation
  *
  * Thread safety: any.
