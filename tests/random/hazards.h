@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+// What one actor has under way, and which completion its next step needs first.
+
+#include <algorithm>
+#include <vector>
+
+#include "random/program.h"
+
+namespace random_program {
+
+struct Access {
+  mob_rank_t rank = -1;  // -1: the actor's own memory
+  Range range;
+  bool writes = false;
+  bool puts = false;  // may be ordered by a fence
+};
+
+class Hazards {
+ public:
+  enum class Need { kNothing, kFence, kLocal, kRemote };
+
+  Need need_before(const std::vector<Access>& accesses) const {
+    Need need = Need::kNothing;
+    for (const Access& access : accesses) {
+      for (const Open& open : open_) {
+        if (open.access.rank != access.rank || !open.access.range.overlaps(access.range)) continue;
+        if (!open.access.writes && !access.writes) continue;
+        if (access.rank < 0) {
+          need = std::max(need, Need::kLocal);
+        } else if (!open.access.puts || !access.puts) {
+          need = Need::kRemote;
+        } else if (!open.fenced) {
+          need = std::max(need, Need::kFence);
+        }
+      }
+    }
+    return need;
+  }
+
+  void add(const Access& access) { open_.push_back({access, false}); }
+  void fence() {
+    for (Open& open : open_) open.fenced = true;
+  }
+  void complete_locally() {
+    std::erase_if(open_, [](const Open& open) { return open.access.rank < 0; });
+  }
+  void complete(mob_rank_t rank) {
+    std::erase_if(open_, [rank](const Open& open) { return open.access.rank == rank; });
+  }
+  void complete() { open_.clear(); }
+
+ private:
+  struct Open {
+    Access access;
+    bool fenced;
+  };
+  std::vector<Open> open_;
+};
+
+}  // namespace random_program

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: BSD-3-Clause
+
+// Runs random programs in the ranks of a job: `mobius run -n 4 random_programs --programs 1000`.
+
+#include <mobius/mobius.h>
+
+#include <cstdio>
+
+#include "random/rank.h"
+
+int main(int argc, char** argv) {
+  random_program::Options options;
+  if (!random_program::parse(argc, argv, &options)) return 2;
+  if (mob_init() != MOB_OK) {
+    std::fprintf(stderr, "mob_init: %s\n", mob_last_error());
+    return 1;
+  }
+  random_program::RankRunner(options).run();
+  const mob_rank_t rank = mob_rank();
+  random_program::check(mob_finalize(), "mob_finalize");
+  if (rank == 0) {
+    std::printf("%llu programs from seed %llu agree with the model\n",
+                static_cast<unsigned long long>(options.programs),
+                static_cast<unsigned long long>(options.seed));
+  }
+  return 0;
+}

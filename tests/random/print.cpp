@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: BSD-3-Clause
+
+// Programs in words.
+
+#include <cstdio>
+
+#include "model/elements.h"
+#include "random/program.h"
+
+namespace random_program {
+
+namespace {
+
+std::string text_of(const Range& range) {
+  return "[" + std::to_string(range.start) + ", " + std::to_string(range.end()) + ")";
+}
+
+std::string place_of(const Step& step) {
+  return std::to_string(step.width) + " bytes at " + std::to_string(step.remote) + " of rank " +
+         std::to_string(step.rank);
+}
+
+std::string text_of_transfer(const Step& step) {
+  constexpr const char* kModes[] = {"", ", with handle", ", implicit"};
+  std::string text = step.plan.text() + kModes[static_cast<int>(step.mode)];
+  if (step.by_name) text += ", by name";
+  if (step.has_signal) {
+    text += ", signal at " + std::to_string(step.signal) +
+            (step.signal_op == MOB_SIGNAL_SET ? " := " : " += ") +
+            std::to_string(step.signal_value);
+  }
+  if (step.told >= 0) text += ", tells actor " + std::to_string(step.told);
+  if (step.counts_origin) text += ", origin counter";
+  if (step.counts_completion) text += ", completion counter";
+  return text;
+}
+
+}  // namespace
+
+std::string text_of(const Segment& segment) {
+  constexpr const char* kUses[] = {"untouched", "read only",  "private", "elements",    "shared",
+                                   "sum chain", "swap chain", "message", "read message"};
+  std::string text = std::string(kUses[static_cast<int>(segment.use)]) + " " +
+                     text_of(segment.range) + " of rank " + std::to_string(segment.rank);
+  if (segment.use == Use::kPrivate || segment.use == Use::kElements) {
+    text += " of actor " + std::to_string(segment.owner);
+  }
+  if (segment.use == Use::kMessage || segment.use == Use::kReadMessage) {
+    text += " from actor " + std::to_string(segment.owner) + " to " + std::to_string(segment.told) +
+            ", word at " + std::to_string(segment.word);
+  }
+  if (!segment.initial.empty()) text += std::string(", ") + mobius_test::name_of(segment.type);
+  if (segment.use == Use::kShared) text += std::string(" ") + mobius_test::name_of(segment.op);
+  return text;
+}
+
+std::string text_of(const Step& step) {
+  constexpr const char* kUpdates[] = {
+      "add", "and", "or", "xor", "swap", "compare-swap", "compare-swap loop", "fetch-op"};
+  constexpr const char* kCompletions[] = {"each", "each, backwards", "all", "any", "some", "test",
+                                          "all"};
+  const char* update = kUpdates[static_cast<int>(step.update)];
+  switch (step.what) {
+    case What::kTransfer:
+      return text_of_transfer(step);
+    case What::kPutValue:
+      return "put " + place_of(step);
+    case What::kGetValue:
+      return "get " + place_of(step) + " to " + std::to_string(step.local);
+    case What::kUpdate:
+      return std::string(update) + " " +
+             (step.update == Update::kFetchOp ? step.plan.text() : place_of(step)) + " to " +
+             std::to_string(step.local);
+    case What::kChain:
+      return std::string(update) + " " + std::to_string(step.value) + " in the chain of " +
+             place_of(step);
+    case What::kComplete:
+      return std::string("wait: ") + kCompletions[static_cast<int>(step.completion)] +
+             ", origin counter " + std::to_string(step.count);
+    case What::kFlush:
+      return step.rank < 0 ? "flush all" : "flush " + std::to_string(step.rank);
+    case What::kFlushLocal:
+      return "flush local";
+    case What::kFence:
+      return "fence";
+    case What::kAwaitCompletion:
+      return "wait for completion counter " + std::to_string(step.count);
+    case What::kAwait:
+      return "wait to be told: counter " + std::to_string(step.count) + ", " +
+             std::to_string(step.words.size()) + " words";
+  }
+  return "";
+}
+
+void print(const Program& program) {
+  std::printf("seed %llu: %d ranks of %d threads, parts of %zu bytes\n",
+              static_cast<unsigned long long>(program.seed), program.shape.ranks,
+              program.shape.threads, program.shape.part_bytes);
+  constexpr const char* kSyncs[] = {"barrier", "signals", "counters"};
+  for (const Round& round : program.rounds) {
+    std::printf("round, by %s\n", kSyncs[static_cast<int>(round.sync)]);
+    for (const Segment& segment : round.segments) std::printf("  %s\n", text_of(segment).c_str());
+    for (size_t a = 0; a < round.actors.size(); ++a) {
+      std::printf("  actor %zu\n", a);
+      for (const Step& step : round.actors[a].before)
+        std::printf("    %s\n", text_of(step).c_str());
+      for (const Step& step : round.actors[a].after) std::printf("    %s\n", text_of(step).c_str());
+    }
+  }
+  std::fflush(stdout);
+}
+
+}  // namespace random_program

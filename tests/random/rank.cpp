@@ -1,0 +1,311 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "random/rank.h"
+
+#include <sched.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <thread>
+
+#include "model/elements.h"
+
+namespace random_program {
+
+namespace {
+
+constexpr size_t kMostPartBytes = 6144;
+constexpr size_t kLocalBytes = 4096;
+constexpr int kMostThreads = 4;
+constexpr uint64_t kProgramsPerAllocation = 50;
+
+}  // namespace
+
+struct RankRunner::Board {
+  mob_counter_t counters[kMostThreads];
+  mob_counter_t sync_counter;
+  alignas(8) uint64_t signals;
+  uint64_t logs[kMostThreads][kLogWords];
+};
+
+bool parse(int argc, char** argv, Options* options) {
+  for (int i = 1; i < argc; ++i) {
+    const std::string name = argv[i];
+    if (name == "--verbose") {
+      options->verbose = true;
+      continue;
+    }
+    const char* value = i + 1 < argc ? argv[++i] : "";
+    const uint64_t number = std::strtoull(value, nullptr, 0);
+    if (name == "--seed") {
+      options->seed = number;
+    } else if (name == "--programs") {
+      options->programs = number;
+    } else if (name == "--threads" && number >= 1 && number <= kMostThreads) {
+      options->threads = static_cast<int>(number);
+    } else {
+      std::fprintf(
+          stderr,
+          "%s %s: not an option; they are --seed S, --programs N, --threads 1 to %d, --verbose\n",
+          name.c_str(), value, kMostThreads);
+      return false;
+    }
+  }
+  options->command = std::string(argv[0]) + " --threads " + std::to_string(options->threads) +
+                     " --programs 1 --verbose --seed ";
+  return true;
+}
+
+RankRunner::RankRunner(const Options& options)
+    : options_(options),
+      rank_(mob_rank()),
+      shape_{mob_size(), options.threads, kMostPartBytes, kLocalBytes},
+      threads_(options.threads) {
+  announce("(before the first program)");
+  check(mob_mem_alloc(sizeof(Board), &board_), "mob_mem_alloc");
+  check(mob_counter_create(&sync_counter_), "mob_counter_create");
+  places_.parts.resize(static_cast<size_t>(shape_.ranks));
+  places_.counters.resize(static_cast<size_t>(shape_.actors()));
+  for (mob_rank_t r = 0; r < shape_.ranks; ++r) {
+    void* address = nullptr;
+    check(mob_mem_address(board_, r, 0, &address), "mob_mem_address");
+    boards_.push_back(static_cast<Board*>(address));
+  }
+}
+
+RankRunner::~RankRunner() {
+  check(mob_barrier(), "mob_barrier");
+  check(mob_mem_free(memory_), "mob_mem_free");
+  check(mob_counter_free(sync_counter_), "mob_counter_free");
+  check(mob_mem_free(board_), "mob_mem_free");
+}
+
+RankRunner::Board& RankRunner::own_board() const { return *boards_[static_cast<size_t>(rank_)]; }
+
+void RankRunner::run() {
+  std::vector<std::jthread> others;
+  for (int t = 1; t < shape_.threads; ++t) {
+    others.emplace_back([this, t] { run_actor(t); });
+  }
+  run_actor(0);
+}
+
+// Thread 0 does what is done once per rank, while the others wait.
+void RankRunner::run_actor(int thread) {
+  ActorRunner actor(shape_, rank_ * shape_.threads + thread, places_);
+  own_board().counters[thread] = actor.told();
+  threads_.arrive_and_wait();
+  if (thread == 0) gather();
+  for (uint64_t number = 0; number < options_.programs; ++number) {
+    if (thread == 0) prepare(number);
+    threads_.arrive_and_wait();
+    actor.start(program_);
+    for (const Round& round : program_.rounds) run_round(thread, actor, round);
+    actor.finish();
+    threads_.arrive_and_wait();
+  }
+  if (thread == 0) check(mob_barrier(), "mob_barrier");  // nobody counts any more
+  threads_.arrive_and_wait();
+}
+
+void RankRunner::run_round(int thread, ActorRunner& actor, const Round& round) {
+  if (thread == 0) {
+    write_initial(round);
+    model_.run(round);
+    synchronise(round.sync);
+  }
+  threads_.arrive_and_wait();
+  actor.run(round, model_);
+  std::memcpy(own_board().logs[thread], actor.log().data(), kLogWords * sizeof(uint64_t));
+  threads_.arrive_and_wait();
+  if (thread == 0) synchronise(round.sync);
+  threads_.arrive_and_wait();
+  actor.check_local(model_);
+  threads_.arrive_and_wait();
+  if (thread == 0) {
+    check_part(round);
+    check_chains(round);
+    model_.clear_swaps(round);
+    std::memcpy(own_part(), model_.part(rank_).data(), shape_.part_bytes);
+  }
+}
+
+// Learns the counters of all actors.
+void RankRunner::gather() {
+  own_board().sync_counter = sync_counter_;
+  check(mob_barrier(), "mob_barrier");
+  for (mob_rank_t r = 0; r < shape_.ranks; ++r) {
+    const auto rank = static_cast<size_t>(r);
+    const auto threads = static_cast<size_t>(shape_.threads);
+    Board board;
+    check(mob_get(r, boards_[rank], &board, sizeof board), "mob_get");
+    sync_counters_.push_back(board.sync_counter);
+    for (size_t t = 0; t < threads; ++t) places_.counters[rank * threads + t] = board.counters[t];
+  }
+  check(mob_barrier(), "mob_barrier");
+}
+
+void RankRunner::announce(const std::string& seed) const {
+  if (!options_.ranks_are_threads) {
+    const std::string launch =
+        shape_.ranks > 1 ? "mobius run -n " + std::to_string(shape_.ranks) + " " : "";
+    set_replay(launch + options_.command + seed);
+  } else if (rank_ == 0) {
+    set_replay(options_.command + seed);
+  }
+}
+
+void RankRunner::prepare(uint64_t number) {
+  const uint64_t seed = options_.seed + number;
+  announce(std::to_string(seed));
+  if (number % kProgramsPerAllocation == 0) allocate();
+  shape_.part_bytes = 64 + mobius_test::Random(seed).below(kMostPartBytes / 16 - 3) * 16;
+  // The end of the program's part is the end of the allocation.
+  for (mob_rank_t r = 0; r < shape_.ranks; ++r) {
+    void* address = nullptr;
+    check(mob_mem_address(memory_, r, kMostPartBytes - shape_.part_bytes, &address),
+          "mob_mem_address");
+    places_.parts[static_cast<size_t>(r)] = static_cast<unsigned char*>(address);
+  }
+  program_ = generate(seed, shape_);
+  if (options_.verbose && rank_ == 0) print(program_);
+  model_.start(program_);
+  fill_part(program_, rank_, own_part());
+}
+
+void RankRunner::allocate() {
+  check(mob_mem_free(memory_), "mob_mem_free");
+  check(mob_mem_alloc(kMostPartBytes, &memory_), "mob_mem_alloc");
+}
+
+void RankRunner::synchronise(Sync sync) {
+  switch (sync) {
+    case Sync::kBarrier:
+      return check(mob_barrier(), "mob_barrier");
+    case Sync::kSignals:
+      return synchronise_by_signals();
+    case Sync::kCounters:
+      return synchronise_by_counters();
+  }
+}
+
+void RankRunner::synchronise_by_signals() {
+  for (mob_rank_t r = 0; r < shape_.ranks; ++r) {
+    uint64_t* signals = &boards_[static_cast<size_t>(r)]->signals;
+    check(mob_put_signal(r, nullptr, nullptr, 0, signals, 1, MOB_SIGNAL_ADD), "mob_put_signal");
+  }
+  signalled_ += static_cast<uint64_t>(shape_.ranks);
+  for (;;) {
+    uint64_t seen = 0;
+    check(mob_get8(rank_, &own_board().signals, &seen), "mob_get8");
+    if (seen >= signalled_) return;
+    sched_yield();
+  }
+}
+
+void RankRunner::synchronise_by_counters() {
+  for (mob_rank_t r = 0; r < shape_.ranks; ++r) {
+    mob_transfer_t nothing{};
+    nothing.rank = r;
+    nothing.target_counter = sync_counters_[static_cast<size_t>(r)];
+    check(mob_transfer(&nothing), "mob_transfer");
+  }
+  check(mob_counter_wait(sync_counter_, static_cast<uint64_t>(shape_.ranks), nullptr),
+        "mob_counter_wait");
+}
+
+void RankRunner::write_initial(const Round& round) {
+  for (const Segment& segment : round.segments) {
+    if (segment.rank != rank_ || segment.initial.empty()) continue;
+    std::memcpy(own_part() + segment.range.start, segment.initial.data(), segment.initial.size());
+  }
+}
+
+void RankRunner::check_part(const Round& round) {
+  const Bytes& expected = model_.part(rank_);
+  Bytes seen(own_part(), own_part() + shape_.part_bytes);
+  for (const Segment& segment : round.segments) {
+    if (segment.rank != rank_ || segment.range.bytes == 0) continue;
+    unsigned char* start = &seen[segment.range.start];
+    const unsigned char* wanted = &expected[segment.range.start];
+    const bool elements = segment.use == Use::kElements || segment.use == Use::kShared;
+    const bool same =
+        elements && mobius_test::equal(segment.type, start, wanted, segment.range.bytes);
+    if (!same && segment.use != Use::kSwapChain) continue;
+    std::memcpy(start, wanted, segment.range.bytes);
+  }
+  for (size_t at = 0; at < seen.size(); ++at) {
+    if (seen[at] == expected[at]) continue;
+    std::string text = "its memory differs at " + std::to_string(at) + " of " +
+                       std::to_string(seen.size()) + ": " + std::to_string(seen[at]) +
+                       " instead of " + std::to_string(expected[at]);
+    for (const Segment& segment : round.segments) {
+      if (segment.rank != rank_ || at < segment.range.start || at >= segment.range.end()) continue;
+      text += ", in " + text_of(segment);
+    }
+    report(text);
+  }
+}
+
+// Every value that was produced in a chain was fetched by exactly one, or is there at the end.
+void RankRunner::check_chains(const Round& round) {
+  std::vector<std::vector<uint64_t>> logs;
+  for (const Segment& segment : round.segments) {
+    const bool chain = segment.use == Use::kSumChain || segment.use == Use::kSwapChain;
+    if (!chain || segment.rank != rank_) continue;
+    for (Actor a = 0; logs.size() < static_cast<size_t>(shape_.actors()); ++a) {
+      std::vector<uint64_t>& log = logs.emplace_back(kLogWords);
+      const mob_rank_t rank = shape_.rank_of(a);
+      const auto& board = *boards_[static_cast<size_t>(rank)];
+      check(mob_get(rank, board.logs[a % shape_.threads], log.data(), kLogWords * 8), "mob_get");
+    }
+    const size_t width = mobius_test::bytes_of(segment.type);
+    for (size_t word = segment.range.start; word < segment.range.end(); word += width) {
+      check_word(round, segment, word, logs);
+    }
+  }
+}
+
+void RankRunner::check_word(const Round& round, const Segment& segment, size_t word,
+                            const std::vector<std::vector<uint64_t>>& logs) {
+  struct Link {
+    uint64_t fetched;
+    uint64_t produced;
+  };
+  std::vector<Link> links;
+  for (size_t a = 0; a < round.actors.size(); ++a) {
+    for (const auto* steps : {&round.actors[a].before, &round.actors[a].after}) {
+      for (const Step& step : *steps) {
+        if (step.what != What::kChain || step.rank != rank_ || step.remote != word) continue;
+        const uint64_t fetched = logs[a][step.log];
+        const bool sums = segment.use == Use::kSumChain;
+        links.push_back({fetched, sums ? fetched + step.value : step.value});
+      }
+    }
+  }
+  uint64_t value = 0;
+  while (!links.empty()) {
+    const auto next =
+        std::find_if(links.begin(), links.end(), [&](const Link& l) { return l.fetched == value; });
+    if (next == links.end()) {
+      report("nobody fetched " + std::to_string(value) + " from the word at " +
+             std::to_string(word) + " in " + text_of(segment));
+    }
+    value = next->produced;
+    links.erase(next);
+  }
+  uint64_t held = 0;
+  std::memcpy(&held, own_part() + word, mobius_test::bytes_of(segment.type));
+  if (segment.type == MOB_DOUBLE) {
+    double number = 0;
+    std::memcpy(&number, &held, sizeof number);
+    held = static_cast<uint64_t>(number);
+  }
+  if (held == value) return;
+  report("the word at " + std::to_string(word) + " holds " + std::to_string(held) + ", not " +
+         std::to_string(value) + ", in " + text_of(segment));
+}
+
+}  // namespace random_program

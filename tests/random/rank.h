@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+// Runs random programs in one rank, between mob_init() and mob_finalize().
+
+#include <barrier>
+#include <string>
+#include <vector>
+
+#include "random/actor.h"
+#include "random/model.h"
+#include "random/program.h"
+
+namespace random_program {
+
+struct Options {
+  uint64_t seed = 1;  // of the first program; the others follow
+  uint64_t programs = 1;
+  int threads = 1;
+  bool verbose = false;
+  bool ranks_are_threads = false;
+  std::string command;  // that runs one program again, without its seed
+};
+
+// Reads --seed, --programs, --threads, --verbose; what is left is the caller's business. False,
+// with a message, if an argument is none of them.
+bool parse(int argc, char** argv, Options* options);
+
+class RankRunner {
+ public:
+  explicit RankRunner(const Options& options);
+  ~RankRunner();
+  RankRunner(const RankRunner&) = delete;
+  RankRunner& operator=(const RankRunner&) = delete;
+
+  // Runs all programs with the calling thread and those it needs beside it.
+  void run();
+
+ private:
+  struct Board;  // what a rank shows to the others
+
+  void run_actor(int thread);
+  void run_round(int thread, ActorRunner& actor, const Round& round);
+  void prepare(uint64_t number);
+  void announce(const std::string& seed) const;
+  void allocate();
+  void gather();
+  void synchronise(Sync sync);
+  void synchronise_by_signals();
+  void synchronise_by_counters();
+  void write_initial(const Round& round);
+  void check_part(const Round& round);
+  void check_chains(const Round& round);
+  void check_word(const Round& round, const Segment& segment, size_t word,
+                  const std::vector<std::vector<uint64_t>>& logs);
+  Board& own_board() const;
+  unsigned char* own_part() const { return places_.parts[static_cast<size_t>(rank_)]; }
+
+  const Options& options_;
+  const mob_rank_t rank_;
+  Shape shape_;
+  Program program_;
+  Model model_;
+  Places places_;
+  std::barrier<> threads_;
+  mob_mem_t memory_ = nullptr;
+  mob_mem_t board_ = nullptr;
+  mob_counter_t sync_counter_ = nullptr;
+  std::vector<Board*> boards_;  // addresses in their owners
+  std::vector<mob_counter_t> sync_counters_;
+  uint64_t signalled_ = 0;
+};
+
+}  // namespace random_program
