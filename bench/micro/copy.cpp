@@ -2,21 +2,12 @@
 
 // Large contiguous transfers against memcpy between two private buffers.
 
-#include <sys/mman.h>
-
 #include <cstring>
 
 #include "micro.h"
 
 namespace micro {
 namespace {
-
-void* private_memory(size_t bytes) {
-  void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (memory == MAP_FAILED) mob_abort(1, "no memory for a benchmark's buffer");
-  std::memset(memory, 1, bytes);  // pages are there before they are measured
-  return memory;
-}
 
 template <typename Copy>
 Variant variant(std::string name, size_t bytes, Copy copy) {

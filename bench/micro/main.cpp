@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <fmt/format.h>
 #include <sched.h>
+#include <sys/mman.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cstring>
 #include <nlohmann/json.hpp>
 
 #include "micro.h"
@@ -20,6 +22,13 @@ void* shared_memory(size_t bytes, mob_rank_t rank) {
   require(mob_mem_alloc(bytes, &mem), "mob_mem_alloc");
   require(mob_mem_address(mem, rank, 0, &address), "mob_mem_address");
   return address;
+}
+
+void* private_memory(size_t bytes) {
+  void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) mob_abort(1, "no memory for a benchmark's buffer");
+  std::memset(memory, 1, bytes);  // pages are there before they are measured
+  return memory;
 }
 
 void bind_to_processor(int index) {
@@ -93,10 +102,15 @@ void print(const Benchmark& benchmark, const std::vector<std::vector<double>>& t
   std::fflush(stdout);
 }
 
+constexpr std::vector<Benchmark> (*kMakers[])() = {
+    value_benchmarks,   copy_benchmarks,      strided_benchmarks, atomic_benchmarks,
+    exposed_benchmarks, neighbour_benchmarks, one_way_benchmarks, barrier_benchmarks,
+    sync_benchmarks,    lock_benchmarks,
+};
+
 void run(const Options& options) {
   std::vector<Benchmark> all;
-  for (auto make : {value_benchmarks, copy_benchmarks, one_way_benchmarks, barrier_benchmarks,
-                    sync_benchmarks, lock_benchmarks}) {
+  for (auto make : kMakers) {
     for (Benchmark& benchmark : make()) all.push_back(std::move(benchmark));
   }
   bind_to_processor(mob_rank());

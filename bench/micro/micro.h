@@ -29,6 +29,10 @@ struct Benchmark {
 // Each makes its benchmarks; collective, because they allocate.
 std::vector<Benchmark> value_benchmarks();
 std::vector<Benchmark> copy_benchmarks();
+std::vector<Benchmark> strided_benchmarks();
+std::vector<Benchmark> atomic_benchmarks();
+std::vector<Benchmark> exposed_benchmarks();
+std::vector<Benchmark> neighbour_benchmarks();
 std::vector<Benchmark> one_way_benchmarks();
 std::vector<Benchmark> barrier_benchmarks();
 std::vector<Benchmark> sync_benchmarks();
@@ -45,6 +49,9 @@ inline void require(mob_status_t status, const char* what) {
 
 // `bytes` of shared memory in every rank, for the life of the process, and its address in `rank`.
 void* shared_memory(size_t bytes, mob_rank_t rank);
+
+// `bytes` of memory of this process alone, for its life, every page touched.
+void* private_memory(size_t bytes);
 
 // Binds the calling thread to the processor that is `index`th of those the process may use.
 void bind_to_processor(int index);

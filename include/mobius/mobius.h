@@ -19,6 +19,7 @@
 #include <mobius/epoch.h>
 #include <mobius/failure.h>
 #include <mobius/heap.h>
+#include <mobius/expose.h>
 #include <mobius/job.h>
 #include <mobius/lock.h>
 #include <mobius/memory.h>

@@ -47,7 +47,12 @@ mob_status_t rmw(mob_rmw_t_ what, mob_rank_t rank, void* remote, uint64_t value,
   }
   engine::Engine& engine = engine::engine();
   void* word = engine.reach(rank, remote, bytes);
-  if (word == nullptr) return engine.explain_unreachable(call, rank, remote, bytes);
+  if (word == nullptr) {
+    if (!engine.exposures().covers(rank, reinterpret_cast<uintptr_t>(remote), bytes)) {
+      return engine.explain_unreachable(call, rank, remote, bytes);
+    }
+    if (engine.is_same_process(rank)) word = remote;
+  }
   return engine.transfers().run({call, rank, what, remote, word, value, expected, old, bytes});
 }
 

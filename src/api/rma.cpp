@@ -25,6 +25,11 @@ void* reach(mob_rank_t rank, const void* remote, size_t bytes) {
   return engine::engine().reach(rank, remote, bytes);
 }
 
+bool copy_exposed(mob_rank_t rank, const void* remote, const void* local, size_t bytes, bool put) {
+  return mob_size_ != 0 &&
+         engine::engine().transfers().copy_exposed(rank, remote, local, bytes, put);
+}
+
 mob_transfer_t contiguous(mob_kind_t kind, mob_rank_t rank, const void* remote, const void* local,
                           size_t bytes) {
   mob_transfer_t transfer{};
@@ -77,6 +82,7 @@ mob_status_t mob_put(mob_rank_t rank, void* remote, const void* local, size_t by
     target = reach(rank, remote, bytes);
   }
   if (target == nullptr || local == nullptr) [[unlikely]] {
+    if (copy_exposed(rank, remote, local, bytes, true)) return MOB_OK;
     return run_transfer("mob_put", contiguous(MOB_PUT, rank, remote, local, bytes));
   }
   transport::copy(target, local, bytes);
@@ -90,6 +96,7 @@ mob_status_t mob_get(mob_rank_t rank, const void* remote, void* local, size_t by
     target = reach(rank, remote, bytes);
   }
   if (target == nullptr || local == nullptr) [[unlikely]] {
+    if (copy_exposed(rank, remote, local, bytes, false)) return MOB_OK;
     return run_transfer("mob_get", contiguous(MOB_GET, rank, remote, local, bytes));
   }
   transport::copy(local, target, bytes);

@@ -21,6 +21,9 @@ constexpr SettingInfo kTable[] = {
      "How addresses of host-mates are translated: 'same' needs the memory window at one address in "
      "all of them and fails otherwise, 'table' keeps one base per process, 'auto' tries the first "
      "and falls back to the second."},
+    {"MOBIUS_CMA", SettingType::kChoice, "", "auto", 0, 0, "auto|off", SettingRole::kUser,
+     "Whether the kernel copies to and from exposed memory of host-mates (cross-memory attach): "
+     "'auto' until it refuses, 'off' leaves all of it to the owner's progress thread."},
     {"MOBIUS_LOG", SettingType::kChoice, "", "warn", 0, 0, "error|warn|info|debug",
      SettingRole::kUser, "The least severe messages written to standard error."},
     {"MOBIUS_ON_DEATH", SettingType::kChoice, "", "end", 0, 0, "end|error", SettingRole::kUser,

@@ -16,6 +16,7 @@ namespace mobius::base {
 
 enum class SettingId : unsigned {
   kAddressMode,
+  kCma,
   kLog,
   kOnDeath,
   kProgress,
@@ -76,6 +77,7 @@ class Settings {
   uint64_t number(SettingId id) const { return values_[index(id)].number; }
   const std::string& text(SettingId id) const { return values_[index(id)].text; }
   bool is_set(SettingId id) const { return values_[index(id)].from_environment; }
+  bool cma_allowed() const { return number(SettingId::kCma) == 0; }
   AddressMode address_mode() const {
     return static_cast<AddressMode>(number(SettingId::kAddressMode));
   }

@@ -102,16 +102,16 @@ Pending* Completion::start(const mob_transfer_t& transfer, uint64_t* handle) {
   return pending.release();
 }
 
-void Completion::fail_pending(Pending& pending, mob_status_t status) {
-  if (pending.has_handle) {
-    pending.error.keep(status);
-  } else if (pending.context->error.keep(status)) {
-    add_unfinished(1);  // until a flush has come to take it
-  }
+void Completion::keep_for_flush(Context& context, mob_status_t status) {
+  if (context.error.keep(status)) add_unfinished(1);  // until a flush has come to take it
 }
 
 void Completion::complete_locally(Pending& pending, mob_status_t status) {
-  fail_pending(pending, status);
+  if (pending.has_handle) {
+    pending.error.keep(status);
+  } else {
+    keep_for_flush(*pending.context, status);
+  }
   // Release, here and below, pairs with the acquire of who waits: data and error come before.
   pending.locally_complete.store(true, std::memory_order_release);
   pending.context->local_pending.fetch_sub(1, std::memory_order_release);
@@ -122,7 +122,7 @@ void Completion::complete_locally(Pending& pending, mob_status_t status) {
 }
 
 void Completion::complete_remotely(Pending& pending, mob_status_t status) {
-  fail_pending(pending, status);
+  keep_for_flush(*pending.context, status);
   pending.context->remote_pending.fetch_sub(1, std::memory_order_release);
   add_unfinished(-1);
   if (status == MOB_OK && pending.completion_counter != nullptr) {

@@ -64,7 +64,8 @@ class Completion {
   // A transfer that the calling thread starts and somebody else will complete. With `handle` not
   // null, the caller gets one. The carrier reports each of the two completions once, local first;
   // the object may be gone after the second. `status` is MOB_OK or an error whose text is
-  // mob_last_error() of the reporting thread; after an error both are still reported.
+  // mob_last_error() of the reporting thread; after an error both are still reported. One that is
+  // found after local completion is the flush's.
   Pending* start(const mob_transfer_t& transfer, uint64_t* handle);
   void complete_locally(Pending& pending, mob_status_t status);
   void complete_remotely(Pending& pending, mob_status_t status);
@@ -81,7 +82,7 @@ class Completion {
   using Handle = Pending*;
 
   std::shared_ptr<Context> context_of(uint64_t handle) const;
-  static void fail_pending(Pending& pending, mob_status_t status);
+  static void keep_for_flush(Context& context, mob_status_t status);
   void release(Pending& pending);
   mob_status_t flush_context(const char* call, Context& context, bool remote);
   mob_status_t collect(uint64_t handle, Pending& pending);

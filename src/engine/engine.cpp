@@ -131,6 +131,7 @@ mob_status_t Engine::open_memory(const ThreadSeat* seat) {
   status = host_memory_.open(host().segment(), host().index(), chunks);
   if ((status = host().agree(status, "mob_init"))) return status;
   own_ = &host_memory_.process(host().index());
+  transfers_.open();
   progress_.open(own_->doorbell);
   messages_.open(*own_);
   chunks_.open(host_memory_, host().segment(), chunks, *this);

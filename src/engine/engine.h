@@ -15,6 +15,7 @@
 #include "engine/completion.h"
 #include "engine/counters.h"
 #include "engine/epochs.h"
+#include "engine/exposures.h"
 #include "engine/heap.h"
 #include "engine/host_memory.h"
 #include "engine/local_heap.h"
@@ -24,6 +25,7 @@
 #include "engine/notifications.h"
 #include "engine/progress.h"
 #include "engine/registry.h"
+#include "engine/served.h"
 #include "engine/targets.h"
 #include "engine/team.h"
 #include "engine/teams.h"
@@ -53,6 +55,8 @@ class Engine {
         counters_(*this),
         completion_(*this),
         transfers_(*this),
+        exposures_(*this),
+        served_(*this),
         messages_(*this),
         progress_(*this) {}
 
@@ -64,6 +68,7 @@ class Engine {
   mob_rank_t rank() const { return job_.rank(); }
   mob_rank_t size() const { return job_.size(); }
   job::HostGroup& host() { return job_.host(); }
+  const job::HostGroup& host() const { return job_.host(); }
   job::Liveness& liveness() { return job_.host().liveness(); }
   const base::Settings& settings() const { return settings_; }
   Window& window() { return *window_; }
@@ -74,6 +79,8 @@ class Engine {
   Counters& counters() { return counters_; }
   Completion& completion() { return completion_; }
   Transfers& transfers() { return transfers_; }
+  Exposures& exposures() { return exposures_; }
+  Served& served() { return served_; }
   Messages& messages() { return messages_; }
   Progress& progress() { return progress_; }
   Teams& teams() { return teams_; }
@@ -102,20 +109,25 @@ class Engine {
   // A pointer here to `bytes` bytes at `remote` in `rank` (0 <= rank < size()); null if they do not
   // lie in one part of it. Also readies the inlined path for that part. Any thread.
   void* reach(mob_rank_t rank, const void* remote, size_t bytes) {
-    const mob_rank_t index = host_index(rank);
-    const uint64_t offset = reinterpret_cast<uintptr_t>(remote) - window_->base_of(index);
     Part part{};
-    if (!chunks_.find(offset, &part) || part.owner != index) return nullptr;
-    const uint64_t within = offset - part.offset;
-    if (within > part.bytes || bytes > part.bytes - within) return nullptr;
-    if (!window_->is_open(part) && window_->open_part(part) != MOB_OK) [[unlikely]] {
-      return nullptr;
-    }
-    if (window_->same_address()) {
+    void* here = find_here(rank, reinterpret_cast<uintptr_t>(remote), bytes, &part);
+    if (here != nullptr && window_->same_address()) {
       target_remember(rank, window_->base() + part.offset, target_limits(part.bytes));
     }
-    return reinterpret_cast<void*>(window_->base() + offset);
+    return here;
   }
+
+  // As reach(), for what programs do not reach by inlined operations.
+  void* find_here(mob_rank_t rank, uintptr_t remote, size_t bytes) {
+    Part part{};
+    return find_here(rank, remote, bytes, &part);
+  }
+
+  pid_t pid_of(mob_rank_t rank) const {
+    return host().slot(host_index(rank)).pid.load(std::memory_order_relaxed);
+  }
+  // Whether a rank is a thread of this process, or this process.
+  bool is_same_process(mob_rank_t rank) const { return pid_of(rank) == pid_of(this->rank()); }
 
   // The error for what reach() refused. `call` names the public function in the text.
   [[gnu::cold]] mob_status_t explain_unreachable(const char* call, mob_rank_t rank,
@@ -207,6 +219,18 @@ class Engine {
     const bool counted_;
   };
 
+  void* find_here(mob_rank_t rank, uintptr_t remote, size_t bytes, Part* part) {
+    const mob_rank_t index = host_index(rank);
+    const uint64_t offset = remote - window_->base_of(index);
+    if (!chunks_.find(offset, part) || part->owner != index) return nullptr;
+    const uint64_t within = offset - part->offset;
+    if (within > part->bytes || bytes > part->bytes - within) return nullptr;
+    if (!window_->is_open(*part) && window_->open_part(*part) != MOB_OK) [[unlikely]] {
+      return nullptr;
+    }
+    return reinterpret_cast<void*>(window_->base() + offset);
+  }
+
   [[gnu::cold]] static mob_status_t refuse_to_wait();
 
   mob_status_t open_memory(const ThreadSeat* seat);
@@ -226,6 +250,8 @@ class Engine {
   Counters counters_;
   Completion completion_;
   Transfers transfers_;
+  Exposures exposures_;
+  Served served_;
   Messages messages_;
   Progress progress_;
   Registry<Access> accesses_;

@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "engine/exposures.h"
 #include "engine/message_wire.h"
 #include "job/control.h"
 #include "os/hybrid_lock.h"
@@ -38,6 +39,7 @@ struct ProcessBlock {
     os::HybridLockWord lock;
   } stripes[kAccumulateStripes];
   Inbox inbox;
+  ExposureTable exposures;
 };
 inline constexpr size_t kProcessBlockBytes = 8192;
 static_assert(sizeof(ProcessBlock) <= kProcessBlockBytes);

@@ -37,7 +37,8 @@ class Engine;
 struct ProcessBlock;
 
 enum class InternalHandler : unsigned {
-  kFirst = kPublicHandlers,  // and up to kHandlers - 1
+  kServe = kPublicHandlers,  // up to kHandlers - 1
+  kServed,
 };
 
 struct Handler {

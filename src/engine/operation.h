@@ -13,12 +13,14 @@
 
 namespace mobius::engine {
 
-// Who is told of a transfer, as pointers here; null for nobody.
+// Who is told of a transfer, as pointers here; null for nobody, or for somebody whom only the
+// target can tell.
 struct Notice {
   mob_counter* origin = nullptr;
   mob_counter* target = nullptr;
   mob_counter* completion = nullptr;
   uint64_t* signal = nullptr;
+  bool by_target = false;  // the signal lies in memory that is not mapped here
 };
 
 // Up to where a call waits: local completion, or a start with a handle, or a start that only the
@@ -27,12 +29,15 @@ enum class Mode { kBlocking, kHandle, kImplicit };
 
 // The way to the target's bytes.
 enum class Path {
-  kDirect  // loads and stores: they are mapped here
+  kDirect,  // loads and stores: they are mapped here
+  kCma,     // the kernel copies (cross-memory attach)
+  kMessage  // the target does it (served.h)
 };
 
 struct Route {
   Path path = Path::kDirect;
-  ptrdiff_t delta = 0;  // direct: what is added to an address of the target to reach it here
+  ptrdiff_t delta = 0;         // direct: what is added to an address of the target to reach it here
+  bool may_read_gaps = false;  // cma: all between the first and the last byte is exposed
 };
 
 // A transfer. Valid during the call only, as is all that it points to but the data.
@@ -52,7 +57,7 @@ struct WordUpdate {
   mob_rank_t rank = 0;
   mob_rmw_t_ what = MOB_RMW_ADD_;
   void* remote = nullptr;  // in the target
-  void* word = nullptr;    // the same, reached from here
+  void* word = nullptr;    // the same, reached from here; null: only the target can
   uint64_t value = 0;
   uint64_t expected = 0;
   void* old = nullptr;  // out: as wide as the word

@@ -2,11 +2,13 @@
 #include "engine/transfers.h"
 
 #include <atomic>
+#include <cerrno>
 #include <cstring>
 
 #include "base/status.h"
 #include "engine/engine.h"
 #include "engine/locks.h"
+#include "transport/cma/cma.h"
 #include "transport/shm/move.h"
 
 namespace mobius::engine {
@@ -44,6 +46,29 @@ void apply(const WordUpdate& update) {
   std::memcpy(update.old, &old, sizeof old);
 }
 
+// Calls visit(address, bytes) for what must lie in one piece of the target's memory: a box with its
+// gaps, each piece, each span. Stops, with false, when visit() says so.
+template <typename Visit>
+bool for_each_part(const Shape& shape, Visit visit) {
+  switch (shape.kind) {
+    case MOB_CONTIGUOUS:
+    case MOB_STRIDED:
+      return visit(reinterpret_cast<const void*>(shape.lowest), shape.highest - shape.lowest);
+    case MOB_PIECES:
+      for (size_t i = 0; i < shape.piece_count; ++i) {
+        if (!visit(shape.remotes[i], shape.run_bytes)) return false;
+      }
+      return true;
+    case MOB_SPANS:
+      for (size_t i = 0; i < shape.remote_span_count; ++i) {
+        const mob_span_t& span = shape.remote_spans[i];
+        if (span.bytes != 0 && !visit(span.address, span.bytes)) return false;
+      }
+      return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 mob_status_t Transfers::run(const char* call, const mob_transfer_t& transfer, Mode mode,
@@ -57,27 +82,161 @@ mob_status_t Transfers::run(const char* call, const mob_transfer_t& transfer, Mo
     return status;
   }
   if (const mob_status_t status = resolve_notice(call, transfer, &operation.notice)) return status;
-  if (!reach_all(transfer.rank, operation.shape, &operation.route.delta)) {
-    return explain(call, transfer.rank, operation.shape);
+  if (operation.notice.by_target ||
+      !reach_all(transfer.rank, operation.shape, &operation.route.delta)) {
+    if (!is_exposed(transfer.rank, operation.shape)) {
+      return explain(call, transfer.rank, operation.shape);
+    }
+    find_route(transfer, operation.shape, operation.notice, &operation.route);
   }
   if (mode == Mode::kHandle) *handle = MOB_HANDLE_DONE;
   return first_->carry(operation);
 }
 
-mob_status_t Transfers::carry(const Operation& operation) {
-  const mob_transfer_t& transfer = *operation.transfer;
+void Transfers::open() {
+  uses_cma_.store(engine_.settings().cma_allowed(), std::memory_order_relaxed);
+}
+
+void Transfers::perform(const mob_transfer_t& transfer, const Shape& shape, ptrdiff_t delta) {
   if (transfer.kind == MOB_PUT || transfer.kind == MOB_GET) {
-    transport::move(operation.shape, operation.route.delta, transfer.kind == MOB_PUT);
+    transport::move(shape, delta, transfer.kind == MOB_PUT);
   } else {
-    accumulate(transfer.rank, operation.shape, operation.route.delta,
+    accumulate(transfer.rank, shape, delta,
                {transfer.type, transfer.op, transfer.scale,
                 transfer.kind == MOB_FETCH_ACCUMULATE ? transfer.fetched : nullptr});
   }
-  announce(transfer, operation.notice);
+}
+
+// The way to memory of a target that this process has not mapped, or not all of it.
+void Transfers::find_route(const mob_transfer_t& transfer, const Shape& shape, const Notice& notice,
+                           Route* route) {
+  if (engine_.is_same_process(transfer.rank)) {
+    route->delta = 0;
+    return;
+  }
+  const bool is_box = shape.kind == MOB_CONTIGUOUS || shape.kind == MOB_STRIDED;
+  route->may_read_gaps = is_box && engine_.exposures().covers(transfer.rank, shape.lowest,
+                                                              shape.highest - shape.lowest);
+  const bool by_cma =
+      !notice.by_target && uses_cma() && pays_by_cma(transfer, shape, route->may_read_gaps);
+  route->path = by_cma ? Path::kCma : Path::kMessage;
+}
+
+mob_status_t Transfers::carry(const Operation& operation) {
+  switch (operation.route.path) {
+    case Path::kDirect:
+      perform(*operation.transfer, operation.shape, operation.route.delta);
+      announce(*operation.transfer, operation.notice);
+      return MOB_OK;
+    case Path::kCma:
+      return carry_by_cma(operation);
+    case Path::kMessage:
+      break;
+  }
+  return engine_.served().run(operation.call, *operation.transfer, operation.shape, operation.mode,
+                              operation.handle);
+}
+
+bool Transfers::copy_covered(mob_rank_t rank, uintptr_t remote, const void* local, size_t bytes,
+                             bool put) {
+  if (static_cast<uint32_t>(rank) >= static_cast<uint32_t>(mob_size_) ||
+      !engine_.exposures().covers(rank, remote, bytes) || engine_.is_same_process(rank)) {
+    return false;
+  }
+  return transport::cma_copy(engine_.pid_of(rank), remote, local, bytes, put);
+}
+
+// Whether the kernel's way is the shorter one. Waking the target's progress and being answered
+// costs about as much as 60 pieces, and the way over a stage copies everything twice.
+bool Transfers::pays_by_cma(const mob_transfer_t& transfer, const Shape& shape,
+                            bool may_read_gaps) const {
+  constexpr size_t kPieceNs = 150;
+  constexpr size_t kServiceNs = 10'000;
+  constexpr size_t kStageBytesPerNs = 10;
+  size_t pieces = 0;
+  if (transfer.kind == MOB_PUT) {
+    pieces = transport::cma_put_pieces(shape);
+  } else if (transfer.kind == MOB_GET) {
+    pieces = transport::cma_get_pieces(shape, may_read_gaps);
+  } else {
+    return false;
+  }
+  return pieces * kPieceNs <= kServiceNs + shape.total_bytes / kStageBytesPerNs;
+}
+
+mob_status_t Transfers::carry_by_cma(const Operation& operation) {
+  const mob_transfer_t& transfer = *operation.transfer;
+  const pid_t pid = engine_.pid_of(transfer.rank);
+  const int error = transfer.kind == MOB_PUT
+                        ? transport::cma_put(pid, operation.shape)
+                        : transport::cma_get(pid, operation.shape, operation.route.may_read_gaps);
+  switch (error) {
+    case 0:
+      announce(transfer, operation.notice);
+      return MOB_OK;
+    case EPERM:
+    case ENOSYS:
+      uses_cma_.store(false, std::memory_order_relaxed);
+      return engine_.served().run(operation.call, transfer, operation.shape, operation.mode,
+                                  operation.handle);
+    case ESRCH:
+      return fail(MOB_ERR_PEER, "%s: rank %d died", operation.call, transfer.rank);
+    case EFAULT:
+      return fail(MOB_ERR_RANGE,
+                  "%s: rank %d exposed memory there, but it is not mapped, or may not be %s",
+                  operation.call, transfer.rank, transfer.kind == MOB_PUT ? "written" : "read");
+    default:
+      return base::fail_errno(MOB_ERR_SYSTEM, error,
+                              "%s: the kernel did not copy from or to rank %d", operation.call,
+                              transfer.rank);
+  }
+}
+
+bool Transfers::is_exposed(mob_rank_t rank, const Shape& shape) {
+  const auto covered = [&](const void* remote, size_t bytes) {
+    return engine_.exposures().covers(rank, reinterpret_cast<uintptr_t>(remote), bytes) ||
+           engine_.reach(rank, remote, bytes) != nullptr;
+  };
+  if (shape.total_bytes == 0) return true;
+  return for_each_part(shape, covered);
+}
+
+mob_status_t Transfers::run_on_own_memory(const mob_transfer_t& transfer, const Shape& shape) {
+  Notice notice;
+  const mob_status_t status = resolve_notice("a served transfer", transfer, &notice);
+  if (status != MOB_OK) return status;
+  if (notice.by_target) notice.signal = transfer.signal;
+  perform(transfer, shape, 0);
+  announce(transfer, notice);
   return MOB_OK;
 }
 
+// A word that only the target's process has mapped.
+mob_status_t Transfers::update_by_target(const WordUpdate& update) {
+  if (update.what == MOB_RMW_COMPARE_SWAP_) {
+    uint64_t held = 0;
+    const mob_status_t status =
+        engine_.served().compare_swap(update.call, update.rank, update.remote, update.bytes,
+                                      update.expected, update.value, &held);
+    if (status == MOB_OK) std::memcpy(update.old, &held, update.bytes);
+    return status;
+  }
+  constexpr mob_op_t kOps[] = {MOB_SUM, MOB_BAND, MOB_BOR, MOB_BXOR, MOB_REPLACE};
+  uint64_t operand = update.value;  // its low bytes come first
+  mob_transfer_t transfer{};
+  transfer.kind = MOB_FETCH_ACCUMULATE;
+  transfer.rank = update.rank;
+  transfer.remote = update.remote;
+  transfer.local = &operand;
+  transfer.bytes = update.bytes;
+  transfer.type = update.bytes == 8 ? MOB_UINT64 : MOB_UINT32;
+  transfer.op = kOps[update.what];
+  transfer.fetched = update.old;
+  return run(update.call, transfer, Mode::kBlocking, nullptr);
+}
+
 mob_status_t Transfers::update(const WordUpdate& update) {
+  if (update.word == nullptr) return update_by_target(update);
   if (update.bytes == 8) {
     apply<uint64_t>(update);
   } else {
@@ -112,56 +271,39 @@ mob_status_t Transfers::resolve_notice(const char* call, const mob_transfer_t& t
   notice->signal =
       static_cast<uint64_t*>(engine_.reach(transfer.rank, transfer.signal, sizeof(uint64_t)));
   if (notice->signal != nullptr) return MOB_OK;
+  notice->by_target = engine_.exposures().covers(
+      transfer.rank, reinterpret_cast<uintptr_t>(transfer.signal), sizeof(uint64_t));
+  if (notice->by_target && engine_.is_same_process(transfer.rank)) {
+    notice->by_target = false;
+    notice->signal = transfer.signal;
+  }
+  if (notice->by_target || notice->signal != nullptr) return MOB_OK;
   return engine_.explain_unreachable(call, transfer.rank, transfer.signal, sizeof(uint64_t));
 }
 
 // Whether all of the target's bytes are memory that this process has mapped, and by how much their
 // addresses differ here.
 bool Transfers::reach_all(mob_rank_t rank, const Shape& shape, ptrdiff_t* delta) {
-  const auto reach = [&](const void* remote, size_t bytes) {
+  if (shape.total_bytes == 0) return true;
+  return for_each_part(shape, [&](const void* remote, size_t bytes) {
     auto* here = static_cast<char*>(engine_.reach(rank, remote, bytes));
     if (here == nullptr) return false;
     *delta = here - static_cast<const char*>(remote);
     return true;
-  };
-  if (shape.total_bytes == 0) return true;
-  switch (shape.kind) {
-    case MOB_CONTIGUOUS:
-    case MOB_STRIDED:
-      return reach(reinterpret_cast<void*>(shape.lowest), shape.highest - shape.lowest);
-    case MOB_PIECES:
-      for (size_t i = 0; i < shape.piece_count; ++i) {
-        if (!reach(shape.remotes[i], shape.run_bytes)) return false;
-      }
-      return true;
-    case MOB_SPANS:
-      for (size_t i = 0; i < shape.remote_span_count; ++i) {
-        const mob_span_t& span = shape.remote_spans[i];
-        if (span.bytes != 0 && !reach(span.address, span.bytes)) return false;
-      }
-      return true;
-  }
-  return false;
+  });
 }
 
 mob_status_t Transfers::explain(const char* call, mob_rank_t rank, const Shape& shape) {
-  const auto explain_one = [&](const void* remote, size_t bytes) {
-    return engine_.reach(rank, remote, bytes) != nullptr
-               ? MOB_OK
-               : engine_.explain_unreachable(call, rank, remote, bytes);
-  };
-  if (shape.kind == MOB_PIECES) {
-    for (size_t i = 0; i < shape.piece_count; ++i) {
-      if (const mob_status_t status = explain_one(shape.remotes[i], shape.run_bytes)) return status;
+  mob_status_t status = MOB_OK;
+  for_each_part(shape, [&](const void* remote, size_t bytes) {
+    if (engine_.reach(rank, remote, bytes) != nullptr ||
+        engine_.exposures().covers(rank, reinterpret_cast<uintptr_t>(remote), bytes)) {
+      return true;
     }
-  } else if (shape.kind == MOB_SPANS) {
-    for (size_t i = 0; i < shape.remote_span_count; ++i) {
-      const mob_span_t& span = shape.remote_spans[i];
-      if (const mob_status_t status = explain_one(span.address, span.bytes)) return status;
-    }
-  }
-  return engine_.explain_unreachable(call, rank, reinterpret_cast<void*>(shape.lowest),
-                                     shape.highest - shape.lowest);
+    status = engine_.explain_unreachable(call, rank, remote, bytes);
+    return false;
+  });
+  return status;
 }
 
 void Transfers::accumulate(mob_rank_t rank, const Shape& shape, ptrdiff_t remote_delta,

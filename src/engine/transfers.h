@@ -5,6 +5,7 @@
 
 #include <mobius/transfer.h>
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 
@@ -24,8 +25,25 @@ class Transfers final : private Carrier {
   // Runs one transfer. `*handle` is written in mode kHandle only.
   mob_status_t run(const char* call, const mob_transfer_t& transfer, Mode mode, uint64_t* handle);
 
-  // Runs one update, whose word is reached already.
+  // Runs one update of a word that is the target's, on the way that its members say.
   mob_status_t run(const WordUpdate& update) { return first_->update(update); }
+
+  // Puts or gets one stretch of exposed memory on the shortest way, without a description. False if
+  // that is not how it goes; run() knows why.
+  bool copy_exposed(mob_rank_t rank, const void* remote, const void* local, size_t bytes,
+                    bool put) {
+    const auto start = reinterpret_cast<uintptr_t>(remote);
+    return uses_cma() && !hooked() && local != nullptr &&
+           copy_covered(rank, start, local, bytes, put);
+  }
+
+  // Carries out what another process asked for, on exposed or allocated memory of this one, and
+  // tells who is to be told here.
+  mob_status_t run_on_own_memory(const mob_transfer_t& transfer, const transport::Shape& shape);
+
+  // Whether the kernel copies between this process and its host-mates; false once it has refused.
+  bool uses_cma() const { return uses_cma_.load(std::memory_order_relaxed); }
+  void open();
 
   // mob_fence() where it is not a fence of this processor alone.
   mob_status_t fence() { return first_->order(); }
@@ -48,12 +66,22 @@ class Transfers final : private Carrier {
   bool progress() override { return false; }
 
   mob_status_t resolve_notice(const char* call, const mob_transfer_t& transfer, Notice* notice);
+  void find_route(const mob_transfer_t& transfer, const transport::Shape& shape,
+                  const Notice& notice, Route* route);
+  bool is_exposed(mob_rank_t rank, const transport::Shape& shape);
+  bool pays_by_cma(const mob_transfer_t& transfer, const transport::Shape& shape,
+                   bool may_read_gaps) const;
+  void perform(const mob_transfer_t& transfer, const transport::Shape& shape, ptrdiff_t delta);
+  mob_status_t carry_by_cma(const Operation& operation);
+  bool copy_covered(mob_rank_t rank, uintptr_t remote, const void* local, size_t bytes, bool put);
+  mob_status_t update_by_target(const WordUpdate& update);
   bool reach_all(mob_rank_t rank, const transport::Shape& shape, ptrdiff_t* delta);
   mob_status_t explain(const char* call, mob_rank_t rank, const transport::Shape& shape);
   void announce(const mob_transfer_t& transfer, const Notice& notice);
 
   Engine& engine_;
   Carrier* first_ = this;
+  std::atomic<bool> uses_cma_ = false;
 };
 
 }  // namespace mobius::engine

@@ -33,6 +33,7 @@ class Job {
   mob_rank_t rank() const { return rank_; }
   mob_rank_t size() const { return size_; }
   HostGroup& host() { return host_; }
+  const HostGroup& host() const { return host_; }
 
  private:
   mob_status_t join_alone(const base::Settings& settings);

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: BSD-3-Clause
+
+// Read-modify-write and accumulate against the bare instructions and the plain loop.
+
+#include <cstring>
+
+#include "micro.h"
+
+namespace micro {
+namespace {
+
+constexpr int kUpdates = 100'000;
+
+template <typename Update>
+Variant updates(std::string name, Update update) {
+  return {std::move(name), [=] {
+            if (mob_rank() != 0) return 0.0;
+            for (int i = 0; i < kUpdates / 10; ++i) update();
+            const double start = now_ns();
+            for (int i = 0; i < kUpdates; ++i) update();
+            return (now_ns() - start) / kUpdates;
+          }};
+}
+
+Benchmark fetch_add(mob_rank_t target, uint64_t* word) {
+  return {
+      "fetch_add8",
+      "fetch-and-add of 8 bytes, all on one line",
+      {updates("bare atomic instruction", [=] { __atomic_fetch_add(word, 1, __ATOMIC_SEQ_CST); }),
+       updates("mob_fetch_add8",
+               [=] {
+                 uint64_t old = 0;
+                 require(mob_fetch_add8(target, word, 1, &old), "mob_fetch_add8");
+               }),
+       updates("mob_compare_swap8",
+               [=] {
+                 uint64_t old = 0;
+                 require(mob_compare_swap8(target, word, 0, 0, &old), "mob_compare_swap8");
+               }),
+       updates("mob_fetch_op, double", [=] {
+         const double one = 1;
+         double old = 0;
+         require(mob_fetch_op(target, word, MOB_DOUBLE, MOB_SUM, &one, &old), "mob_fetch_op");
+       })}};
+}
+
+constexpr size_t kRows = 128;
+constexpr size_t kRowDoubles = 64;
+constexpr size_t kPitchDoubles = 128;
+constexpr size_t kAreaBytes = kRows * kPitchDoubles * sizeof(double);
+
+// What a good compiler makes of the loop.
+[[gnu::noinline, gnu::optimize("O3")]] void add_row(double* to, const double* from) {
+  for (size_t i = 0; i < kRowDoubles; ++i) to[i] += from[i];
+}
+
+Benchmark accumulate_rows(mob_rank_t target, double* remote, double* local) {
+  return {"accumulate_rows",
+          "128 rows of 512 bytes of doubles added to every other 512 bytes of a host-mate",
+          {updates("plain loops",
+                   [=] {
+                     for (size_t row = 0; row < kRows; ++row) {
+                       add_row(remote + row * kPitchDoubles, local + row * kPitchDoubles);
+                     }
+                   }),
+           updates("mob_accumulate_strided", [=] {
+             const ptrdiff_t stride = kPitchDoubles * sizeof(double);
+             const size_t rows = kRows;
+             require(mob_accumulate_strided(target, remote, &stride, local, &stride,
+                                            kRowDoubles * sizeof(double), &rows, 1, MOB_DOUBLE,
+                                            MOB_SUM, nullptr),
+                     "mob_accumulate_strided");
+           })}};
+}
+
+}  // namespace
+
+std::vector<Benchmark> atomic_benchmarks() {
+  const mob_rank_t target = mob_size() - 1;
+  auto* word = static_cast<uint64_t*>(shared_memory(sizeof(uint64_t), target));
+  auto* remote = static_cast<double*>(shared_memory(kAreaBytes, target));
+  auto* local = static_cast<double*>(private_memory(kAreaBytes));
+  if (mob_rank() == target) std::memset(remote, 0, kAreaBytes);
+  return {fetch_add(target, word), accumulate_rows(target, remote, local)};
+}
+
+}  // namespace micro

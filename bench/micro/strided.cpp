@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: BSD-3-Clause
+
+// Boxes against the loop of memcpy calls that a program would write, and a sweep that looks for
+// sizes, alignments and strides that cost more than their neighbours.
+
+#include <algorithm>
+#include <cstring>
+
+#include "micro.h"
+
+namespace micro {
+namespace {
+
+constexpr size_t kAreaBytes = size_t{4} << 20;
+
+// What a program writes whose run length is not known to the compiler.
+[[gnu::noinline]] void copy_rows(char* to, ptrdiff_t to_stride, const char* from,
+                                 ptrdiff_t from_stride, size_t run, size_t rows) {
+  for (size_t row = 0; row < rows; ++row) {
+    const auto step = static_cast<ptrdiff_t>(row);
+    std::memcpy(to + step * to_stride, from + step * from_stride, run);
+  }
+}
+
+struct Box {
+  size_t run;
+  size_t rows;
+  ptrdiff_t stride;
+};
+
+template <typename Body>
+Variant repeated(std::string name, size_t bytes, Body body) {
+  return {std::move(name), [=] {
+            if (mob_rank() != 0) return 0.0;
+            const int turns = static_cast<int>(std::max<size_t>(16, (size_t{32} << 20) / bytes));
+            body();
+            const double start = now_ns();
+            for (int i = 0; i < turns; ++i) body();
+            return (now_ns() - start) / turns;
+          }};
+}
+
+Benchmark box_benchmark(std::string name, const Box& box, mob_rank_t target, char* remote,
+                        char* local) {
+  const size_t bytes = box.run * box.rows;
+  return {std::move(name),
+          std::to_string(box.rows) + " × " + std::to_string(box.run) + " bytes, stride " +
+              std::to_string(box.stride),
+          {repeated("loop of memcpy", bytes,
+                    [=] { copy_rows(remote, box.stride, local, box.stride, box.run, box.rows); }),
+           repeated("mob_put_strided", bytes,
+                    [=] {
+                      require(mob_put_strided(target, remote, &box.stride, local, &box.stride,
+                                              box.run, &box.rows, 1),
+                              "mob_put_strided");
+                    }),
+           repeated("mob_get_strided", bytes, [=] {
+             require(mob_get_strided(target, remote, &box.stride, local, &box.stride, box.run,
+                                     &box.rows, 1),
+                     "mob_get_strided");
+           })}};
+}
+
+}  // namespace
+
+std::vector<Benchmark> strided_benchmarks() {
+  const mob_rank_t target = mob_size() - 1;
+  auto* remote = static_cast<char*>(shared_memory(kAreaBytes, target));
+  auto* local = static_cast<char*>(private_memory(kAreaBytes));
+  if (mob_rank() == target) std::memset(remote, 2, kAreaBytes);
+  std::vector<Benchmark> result;
+  for (const Box box : {Box{8, 1024, 16}, Box{64, 512, 128}, Box{512, 128, 1024},
+                        Box{512, 128, 4096}, Box{4096, 64, 8192}}) {
+    result.push_back(
+        box_benchmark("strided_" + std::to_string(box.run) + "_" + std::to_string(box.stride), box,
+                      target, remote, local));
+  }
+  return result;
+}
+
+// One variant per size: the limit is the size before it, per byte.
+std::vector<Benchmark> neighbour_benchmarks() {
+  const mob_rank_t target = mob_size() - 1;
+  auto* remote = static_cast<char*>(shared_memory(kAreaBytes, target));
+  auto* local = static_cast<char*>(private_memory(kAreaBytes));
+  if (mob_rank() == target) std::memset(remote, 2, kAreaBytes);
+  std::vector<Variant> variants;
+  for (size_t bytes = 16; bytes <= kAreaBytes; bytes += std::max<size_t>(bytes / 4, 8)) {
+    variants.push_back({std::to_string(bytes) + " bytes, per byte", [=] {
+                          if (mob_rank() != 0) return 0.0;
+                          const size_t turns =
+                              std::max<size_t>(8, std::min<size_t>(20'000, (4 << 20) / bytes));
+                          for (size_t i = 0; i < turns / 8 + 1; ++i) {
+                            require(mob_put(target, remote, local, bytes), "mob_put");
+                          }
+                          const double start = now_ns();
+                          for (size_t i = 0; i < turns; ++i) {
+                            require(mob_put(target, remote, local, bytes), "mob_put");
+                          }
+                          return (now_ns() - start) / static_cast<double>(turns * bytes);
+                        }});
+  }
+  return {{"neighbours", "sizes of mob_put, one after the other: no step may double the cost",
+           std::move(variants)}};
+}
+
+}  // namespace micro

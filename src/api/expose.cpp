@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <mobius/expose.h>
+
+#include "api/check.h"
+
+using namespace mobius;  // NOLINT(google-build-using-namespace): this file is the C face of it
+using api::check_live;
+using api::check_not_null;
+using base::fail;
+
+namespace {
+
+// No user address reaches further.
+constexpr uint64_t kAddressSpace = uint64_t{1} << 47;
+
+mob_status_t expose(const char* call, uintptr_t address, uint64_t bytes, mob_exposed_t* exposed) {
+  uint64_t handle = 0;
+  const mob_status_t status = api::without_exceptions(
+      call, [&] { return engine::engine().exposures().add(address, bytes, &handle); });
+  if (status == MOB_OK) *exposed = reinterpret_cast<mob_exposed_t>(handle);
+  return status;
+}
+
+}  // namespace
+
+mob_status_t mob_expose(void* address, size_t bytes, unsigned flags, mob_exposed_t* exposed) {
+  if (const mob_status_t status = check_live("mob_expose")) return status;
+  if (const mob_status_t status = check_not_null("mob_expose", address, "the address")) {
+    return status;
+  }
+  if (const mob_status_t status = check_not_null("mob_expose", exposed, "the result"))
+    return status;
+  if (flags != 0 || bytes == 0) {
+    return fail(MOB_ERR_ARGUMENT, "mob_expose: %s",
+                bytes == 0 ? "0 bytes; there is nothing to expose" : "unknown flags; pass 0");
+  }
+  const auto start = reinterpret_cast<uintptr_t>(address);
+  if (start >= kAddressSpace || bytes > kAddressSpace - start) {
+    return fail(MOB_ERR_RANGE, "mob_expose: %zu bytes at %p leave the address space", bytes,
+                address);
+  }
+  return expose("mob_expose", start, bytes, exposed);
+}
+
+mob_status_t mob_expose_all(mob_exposed_t* exposed) {
+  if (const mob_status_t status = check_live("mob_expose_all")) return status;
+  if (const mob_status_t status = check_not_null("mob_expose_all", exposed, "the result")) {
+    return status;
+  }
+  return expose("mob_expose_all", 0, kAddressSpace, exposed);
+}
+
+mob_status_t mob_withdraw(mob_exposed_t exposed) {
+  if (const mob_status_t status = check_live("mob_withdraw")) return status;
+  if (exposed == nullptr) return MOB_OK;
+  return api::without_exceptions("mob_withdraw", [&] {
+    return engine::engine().exposures().remove(reinterpret_cast<uintptr_t>(exposed));
+  });
+}
