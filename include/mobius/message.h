@@ -84,7 +84,7 @@ typedef void (*mob_header_handler_t)(const mob_message_t* message, void* argumen
                                      mob_delivery_t* delivery);
 
 /** Who is told of a message. Each may be null. */
-typedef struct mob_notify {
+typedef struct mob_notify_args {
   mob_counter_t origin_counter;     /**< the sender's: + 1 at local completion */
   mob_counter_t target_counter;     /**< the target's: + 1 after the completion handler */
   mob_counter_t completion_counter; /**< the sender's: + 1 after the completion handler */

@@ -53,7 +53,9 @@ mob_status_t rmw(mob_rmw_t_ what, mob_rank_t rank, void* remote, uint64_t value,
     }
     if (engine.is_same_process(rank)) word = remote;
   }
-  return engine.transfers().run({call, rank, what, remote, word, value, expected, old, bytes});
+  return api::without_exceptions(call, [&] {
+    return engine.transfers().run({call, rank, what, remote, word, value, expected, old, bytes});
+  });
 }
 
 }  // namespace
