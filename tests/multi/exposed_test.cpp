@@ -1,0 +1,329 @@
+// SPDX-License-Identifier: BSD-3-Clause
+
+// Ordinary memory as a target: every kind of transfer on heap, stack and static variables of the
+// right neighbour.
+
+#include <atomic>
+#include <cstdlib>
+#include <memory>
+#include <string_view>
+
+#include "fixture.h"
+
+namespace mobius_test {
+namespace {
+
+constexpr size_t kBytes = 3 << 20;
+
+unsigned char static_area[4096];
+
+// Tells the left neighbour where something of mine is, and learns where the right one's is.
+void* exchange_address(void* mine) {
+  const Shared mail(sizeof(uint64_t));
+  EXPECT_EQ(mob_put8(left_of(mob_rank()), mail.at(left_of(mob_rank())),
+                     reinterpret_cast<uintptr_t>(mine)),
+            MOB_OK);
+  barrier();
+  uint64_t value = 0;
+  std::memcpy(&value, mail.local(), sizeof value);
+  barrier();
+  return reinterpret_cast<void*>(value);
+}
+
+// Memory of this process that is exposed while the object lives.
+class Exposed {
+ public:
+  Exposed(void* address, size_t bytes) {
+    EXPECT_EQ(mob_expose(address, bytes, 0, &handle_), MOB_OK) << mob_last_error();
+    theirs_ = static_cast<unsigned char*>(exchange_address(address));
+  }
+  ~Exposed() {
+    barrier();
+    EXPECT_EQ(mob_withdraw(handle_), MOB_OK) << mob_last_error();
+  }
+  Exposed(const Exposed&) = delete;
+  Exposed& operator=(const Exposed&) = delete;
+
+  unsigned char* theirs() const { return theirs_; }
+
+ private:
+  mob_exposed_t handle_ = nullptr;
+  unsigned char* theirs_ = nullptr;
+};
+
+std::unique_ptr<unsigned char[]> zeros(size_t bytes) {
+  return std::make_unique<unsigned char[]>(bytes);
+}
+
+void flush() { EXPECT_EQ(mob_flush_all(), MOB_OK) << mob_last_error(); }
+
+TEST(Exposed, HeapStackAndStaticMemory) {
+  const mob_rank_t me = mob_rank();
+  const mob_rank_t right = right_of(me);
+  unsigned char stack[4096] = {};
+  const auto heap = zeros(4096);
+  std::memset(static_area, 0, sizeof static_area);
+  for (unsigned char* mine : {stack, heap.get(), static_area}) {
+    const Exposed exposed(mine, 4096);
+    for (const size_t bytes : {1, 2, 4, 8, 100, 4095}) {
+      const auto data = patterned(bytes, me, 1);
+      EXPECT_EQ(mob_put(right, exposed.theirs() + 1, data.data(), bytes), MOB_OK)
+          << mob_last_error();
+      flush();
+      barrier();
+      EXPECT_TRUE(holds(mine + 1, patterned(bytes, left_of(me), 1), bytes)) << bytes;
+      std::vector<unsigned char> back(bytes);
+      EXPECT_EQ(mob_get(right, exposed.theirs() + 1, back.data(), bytes), MOB_OK);
+      EXPECT_EQ(back, data);
+      barrier();
+    }
+    EXPECT_EQ(mob_put8(right, exposed.theirs(), 77), MOB_OK);
+    uint64_t value = 0;
+    EXPECT_EQ(mob_get8(right, exposed.theirs(), &value), MOB_OK);
+    EXPECT_EQ(value, 77u);
+  }
+}
+
+TEST(Exposed, LargeTransfersOfEveryKind) {
+  const mob_rank_t me = mob_rank();
+  const mob_rank_t right = right_of(me);
+  const auto mine = zeros(kBytes);
+  const Exposed exposed(mine.get(), kBytes);
+  const auto data = patterned(kBytes, me, 2);
+  EXPECT_EQ(mob_put(right, exposed.theirs(), data.data(), kBytes), MOB_OK) << mob_last_error();
+  flush();
+  barrier();
+  EXPECT_TRUE(holds(mine.get(), patterned(kBytes, left_of(me), 2), kBytes));
+  std::vector<unsigned char> back(kBytes);
+  mob_handle_t handle = MOB_HANDLE_DONE;
+  EXPECT_EQ(mob_get_nb(right, exposed.theirs(), back.data(), kBytes, &handle), MOB_OK);
+  EXPECT_EQ(mob_wait(&handle), MOB_OK) << mob_last_error();
+  EXPECT_TRUE(back == data);
+  barrier();
+  // Bytes of the pattern, as integers: two sums show in every element.
+  constexpr size_t kCount = kBytes / sizeof(uint32_t);
+  EXPECT_EQ(mob_accumulate(right, exposed.theirs(), data.data(), kCount, MOB_UINT32, MOB_SUM),
+            MOB_OK)
+      << mob_last_error();
+  flush();
+  barrier();
+  const auto left = patterned(kBytes, left_of(me), 2);
+  size_t wrong = 0;
+  for (size_t i = 0; i < kCount; ++i) {
+    uint32_t put = 0;
+    uint32_t now = 0;
+    std::memcpy(&put, &left[i * sizeof put], sizeof put);
+    std::memcpy(&now, &mine[i * sizeof now], sizeof now);
+    wrong += now != 2 * put;
+  }
+  EXPECT_EQ(wrong, 0u);
+}
+
+TEST(Exposed, BoxesDenseAndSparse) {
+  const mob_rank_t me = mob_rank();
+  const mob_rank_t right = right_of(me);
+  const auto mine = zeros(kBytes);
+  const Exposed exposed(mine.get(), kBytes);
+  struct Box {
+    size_t run;
+    size_t rows;
+    ptrdiff_t stride;
+  };
+  for (const Box box : {Box{512, 128, 1024}, Box{8, 2000, 24}, Box{3, 40, 70'000},
+                        Box{100'000, 20, 150'000}, Box{1, 5, 2}}) {
+    const auto packed = static_cast<ptrdiff_t>(box.run);
+    const auto data = patterned(box.run * box.rows, me, 3);
+    std::memset(mine.get(), 0xaa, kBytes);
+    barrier();
+    EXPECT_EQ(mob_put_strided(right, exposed.theirs(), &box.stride, data.data(), &packed, box.run,
+                              &box.rows, 1),
+              MOB_OK)
+        << mob_last_error();
+    flush();
+    barrier();
+    const auto expected = patterned(box.run * box.rows, left_of(me), 3);
+    for (size_t row = 0; row < box.rows; ++row) {
+      const unsigned char* at = mine.get() + static_cast<ptrdiff_t>(row) * box.stride;
+      EXPECT_EQ(std::memcmp(at, &expected[row * box.run], box.run), 0) << box.run << " " << row;
+      EXPECT_EQ(at[box.run], 0xaa) << box.run << " " << row;
+    }
+    std::vector<unsigned char> back(data.size());
+    EXPECT_EQ(mob_get_strided(right, exposed.theirs(), &box.stride, back.data(), &packed, box.run,
+                              &box.rows, 1),
+              MOB_OK)
+        << mob_last_error();
+    EXPECT_TRUE(back == data) << box.run;
+    barrier();
+  }
+}
+
+TEST(Exposed, PiecesSpansAndFetches) {
+  const mob_rank_t me = mob_rank();
+  const mob_rank_t right = right_of(me);
+  const auto mine = zeros(64 << 10);
+  const Exposed exposed(mine.get(), 64 << 10);
+  constexpr size_t kPieces = 500;
+  const auto data = patterned(kPieces * 16, me, 4);
+  std::vector<void*> remotes;
+  std::vector<void*> locals;
+  for (size_t i = 0; i < kPieces; ++i) {
+    remotes.push_back(exposed.theirs() + i * 48);
+    locals.push_back(const_cast<unsigned char*>(&data[(kPieces - 1 - i) * 16]));
+  }
+  EXPECT_EQ(mob_put_pieces(right, remotes.data(), locals.data(), kPieces, 16), MOB_OK)
+      << mob_last_error();
+  flush();
+  barrier();
+  const auto expected = patterned(kPieces * 16, left_of(me), 4);
+  for (size_t i = 0; i < kPieces; ++i) {
+    EXPECT_EQ(std::memcmp(&mine[i * 48], &expected[(kPieces - 1 - i) * 16], 16), 0) << i;
+  }
+  barrier();
+  const uint64_t ones[] = {1, 1, 1, 1};
+  uint64_t old[4] = {};
+  mob_transfer_t transfer{};
+  transfer.kind = MOB_FETCH_ACCUMULATE;
+  transfer.shape = MOB_SPANS;
+  transfer.rank = right;
+  const mob_span_t remote[] = {{exposed.theirs(), 8}, {exposed.theirs() + 48, 24}};
+  const mob_span_t local[] = {{const_cast<uint64_t*>(ones), 32}};
+  transfer.remote_spans = remote;
+  transfer.remote_span_count = 2;
+  transfer.local_spans = local;
+  transfer.local_span_count = 1;
+  transfer.type = MOB_UINT64;
+  transfer.op = MOB_SUM;
+  transfer.fetched = old;
+  EXPECT_EQ(mob_transfer(&transfer), MOB_OK) << mob_last_error();
+  uint64_t was = 0;
+  std::memcpy(&was, &data[(kPieces - 1) * 16], sizeof was);
+  EXPECT_EQ(old[0], was);
+  barrier();
+  std::memcpy(&was, &expected[(kPieces - 1) * 16], sizeof was);
+  uint64_t now = 0;
+  std::memcpy(&now, mine.get(), sizeof now);
+  EXPECT_EQ(now, was + 1);
+}
+
+TEST(Exposed, AtomicsWhileTheTargetComputes) {
+  const mob_rank_t me = mob_rank();
+  alignas(16) std::atomic<uint64_t> words[4] = {};
+  mob_exposed_t exposed = nullptr;
+  EXPECT_EQ(mob_expose(words, sizeof words, 0, &exposed), MOB_OK) << mob_last_error();
+  const Shared mail(sizeof(uint64_t));
+  uint64_t address = reinterpret_cast<uintptr_t>(words);
+  std::memcpy(mail.local(), &address, sizeof address);
+  barrier();
+  EXPECT_EQ(mob_get8(0, mail.at(0), &address), MOB_OK);
+  auto* counter = reinterpret_cast<uint64_t*>(address);
+  constexpr uint64_t kTurns = 50;
+  if (me == 0 && mob_size() > 1) {
+    // Makes no call meanwhile: somebody else serves.
+    const uint64_t all = kTurns * static_cast<uint64_t>(mob_size() - 1);
+    const bool polls = std::getenv("MOBIUS_PROGRESS") != nullptr &&
+                       std::string_view(std::getenv("MOBIUS_PROGRESS")) == "poll";
+    while (words[0].load() < all || words[2].load() < all) {
+      if (polls) {
+        EXPECT_EQ(mob_poll(), MOB_OK);
+      }
+    }
+  } else if (me > 0) {
+    for (uint64_t turn = 0; turn < kTurns; ++turn) {
+      uint64_t old = 0;
+      EXPECT_EQ(mob_fetch_add8(0, counter, 1, &old), MOB_OK) << mob_last_error();
+      EXPECT_LT(old, kTurns * static_cast<uint64_t>(mob_size()));
+      double value = 0;
+      const double half = 0.5;
+      EXPECT_EQ(mob_fetch_op(0, counter + 1, MOB_DOUBLE, MOB_SUM, &half, &value), MOB_OK);
+      uint64_t seen = 0;
+      uint64_t expected = 0;
+      do {
+        expected = seen;
+        EXPECT_EQ(mob_compare_swap8(0, counter + 2, expected, expected + 1, &seen), MOB_OK);
+      } while (seen != expected);
+    }
+  }
+  barrier();
+  if (me == 0) {
+    const auto others = static_cast<uint64_t>(mob_size() - 1);
+    EXPECT_EQ(words[0].load(), kTurns * others);
+    EXPECT_EQ(words[2].load(), kTurns * others);
+    double sum = 0;
+    std::memcpy(&sum, &words[1], sizeof sum);
+    EXPECT_EQ(sum, 0.5 * static_cast<double>(kTurns * others));
+  }
+  EXPECT_EQ(mob_withdraw(exposed), MOB_OK);
+}
+
+TEST(Exposed, CountersAndSignals) {
+  const mob_rank_t me = mob_rank();
+  const mob_rank_t right = right_of(me);
+  struct Area {
+    uint64_t data[8];
+    uint64_t signal;
+  };
+  auto mine = std::make_unique<Area>();
+  const Exposed exposed(mine.get(), sizeof(Area));
+  auto* theirs = reinterpret_cast<Area*>(exposed.theirs());
+  mob_counter_t completion = nullptr;
+  EXPECT_EQ(mob_counter_create(&completion), MOB_OK);
+  const uint64_t data[8] = {1, 2, 3, 4, 5, 6, 7, static_cast<uint64_t>(me)};
+  mob_transfer_t transfer{};
+  transfer.kind = MOB_PUT;
+  transfer.rank = right;
+  transfer.remote = theirs->data;
+  transfer.local = const_cast<uint64_t*>(data);
+  transfer.bytes = sizeof data;
+  transfer.completion_counter = completion;
+  transfer.signal = &theirs->signal;
+  transfer.signal_value = 5;
+  EXPECT_EQ(mob_transfer_nbi(&transfer), MOB_OK) << mob_last_error();
+  EXPECT_EQ(mob_counter_wait(completion, 1, nullptr), MOB_OK);
+  while (__atomic_load_n(&mine->signal, __ATOMIC_ACQUIRE) != 5) EXPECT_EQ(mob_poll(), MOB_OK);
+  EXPECT_EQ(mine->data[7], static_cast<uint64_t>(left_of(me)));
+  flush();
+  barrier();
+  EXPECT_EQ(mob_counter_free(completion), MOB_OK);
+}
+
+TEST(Exposed, WhatIsNotExposedIsRefused) {
+  const mob_rank_t right = right_of(mob_rank());
+  const auto mine = zeros(8192);
+  uint64_t value = 0;
+  void* theirs = nullptr;
+  {
+    const Exposed exposed(mine.get() + 100, 1000);
+    theirs = exposed.theirs();
+    auto* first = exposed.theirs();
+    EXPECT_EQ(mob_put(right, first - 1, &value, 2), MOB_ERR_RANGE);
+    EXPECT_EQ(mob_put(right, first + 999, &value, 2), MOB_ERR_RANGE);
+    EXPECT_EQ(mob_get(right, first + 1000, &value, 1), MOB_ERR_RANGE);
+    EXPECT_EQ(mob_put(right, first + 992, &value, 8), MOB_OK) << mob_last_error();
+    barrier();
+    // A second exposure that overlaps joins with the first.
+    mob_exposed_t more = nullptr;
+    EXPECT_EQ(mob_expose(mine.get() + 1000, 1000, 0, &more), MOB_OK);
+    barrier();
+    EXPECT_EQ(mob_put(right, first + 999, &value, 2), MOB_OK) << mob_last_error();
+    flush();
+    barrier();
+    EXPECT_EQ(mob_withdraw(more), MOB_OK);
+    EXPECT_EQ(mob_withdraw(more), MOB_ERR_HANDLE);
+    barrier();
+    EXPECT_EQ(mob_put(right, first + 999, &value, 2), MOB_ERR_RANGE);
+  }
+  barrier();
+  EXPECT_EQ(mob_put(right, theirs, &value, 8), MOB_ERR_RANGE);
+  mob_exposed_t exposed = nullptr;
+  EXPECT_EQ(mob_expose(nullptr, 8, 0, &exposed), MOB_ERR_ARGUMENT);
+  EXPECT_EQ(mob_expose(mine.get(), 0, 0, &exposed), MOB_ERR_ARGUMENT);
+  EXPECT_EQ(mob_expose(mine.get(), 8, 8, &exposed), MOB_ERR_ARGUMENT);
+  EXPECT_EQ(mob_expose(mine.get(), 8, 0, nullptr), MOB_ERR_ARGUMENT);
+  EXPECT_EQ(mob_expose(mine.get(), SIZE_MAX, 0, &exposed), MOB_ERR_RANGE);
+  EXPECT_EQ(mob_expose_all(nullptr), MOB_ERR_ARGUMENT);
+  EXPECT_EQ(mob_withdraw(nullptr), MOB_OK);
+  barrier();
+}
+
+}  // namespace
+}  // namespace mobius_test
