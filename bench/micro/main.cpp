@@ -104,8 +104,8 @@ void print(const Benchmark& benchmark, const std::vector<std::vector<double>>& t
 
 constexpr std::vector<Benchmark> (*kMakers[])() = {
     value_benchmarks,   copy_benchmarks,      strided_benchmarks, atomic_benchmarks,
-    exposed_benchmarks, neighbour_benchmarks, one_way_benchmarks, barrier_benchmarks,
-    sync_benchmarks,    lock_benchmarks,
+    exposed_benchmarks, neighbour_benchmarks, one_way_benchmarks, message_benchmarks,
+    barrier_benchmarks, sync_benchmarks,      lock_benchmarks,
 };
 
 void run(const Options& options) {

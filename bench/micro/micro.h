@@ -34,9 +34,14 @@ std::vector<Benchmark> atomic_benchmarks();
 std::vector<Benchmark> exposed_benchmarks();
 std::vector<Benchmark> neighbour_benchmarks();
 std::vector<Benchmark> one_way_benchmarks();
+std::vector<Benchmark> message_benchmarks();
 std::vector<Benchmark> barrier_benchmarks();
 std::vector<Benchmark> sync_benchmarks();
 std::vector<Benchmark> lock_benchmarks();
+
+// Half a round trip of two threads of rank 0 that exchange two cache lines: the least that telling
+// another processor something takes.
+double two_cache_lines();
 
 // Ends the job when a call that cannot fail here does. Inlined, so that a checked call in a
 // measured loop costs what it costs a program.

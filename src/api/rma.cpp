@@ -180,8 +180,13 @@ mob_status_t mob_get_value_(mob_rank_t rank, const void* remote, void* value, un
 mob_status_t mob_flush_out_of_line_(mob_rank_t rank, int remote) {
   const char* call = remote != 0 ? "mob_flush" : "mob_flush_local";
   if (const mob_status_t status = check_rank(call, rank)) return status;
-  return api::without_exceptions(
-      call, [&] { return engine::engine().completion().flush(call, remote != 0); });
+  return api::without_exceptions(call, [&] {
+    const mob_status_t status = engine::engine().completion().flush(call, remote != 0);
+    engine::Messages& messages = engine::engine().messages();
+    if (remote == 0 || !messages.sent_by_program()) return status;
+    const mob_status_t sent = messages.flush_all();
+    return status != MOB_OK ? status : sent;
+  });
 }
 
 mob_status_t mob_fence_error_() { return api::state_error("mob_fence"); }

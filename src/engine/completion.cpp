@@ -29,6 +29,8 @@ void add_unfinished(int change) {
 
 }  // namespace
 
+void Completion::require_flushes(bool required) { add_unfinished(required ? 1 : -1); }
+
 bool KeptError::keep(mob_status_t status) {
   const std::lock_guard lock(mutex_);
   if (status == MOB_OK || status_ != MOB_OK) return false;

@@ -78,6 +78,9 @@ class Completion {
   // and returns what went wrong with it.
   mob_status_t flush(const char* call, bool remote);
 
+  // While something of this process needs it, flushes of all its threads take the long way.
+  static void require_flushes(bool required);
+
  private:
   using Handle = Pending*;
 

@@ -27,6 +27,7 @@ void Messages::open(ProcessBlock& own) {
 void Messages::close() {
   if (inbox_ == nullptr) return;
   readers_.clear();
+  if (sent_by_program_.load(std::memory_order_relaxed)) Completion::require_flushes(false);
   outboxes_.clear();
   const uint32_t rings = inbox_->rings.exchange(0, std::memory_order_relaxed);
   for (uint32_t index = 0; index < rings; index += Inbox::kRingsPerChunk) {
@@ -103,20 +104,39 @@ mob_status_t Messages::outbox(const char* call, mob_rank_t rank, unsigned id, Ou
   return MOB_OK;
 }
 
+mob_status_t Messages::check_counters(const char* call, mob_rank_t rank,
+                                      const mob_notify_t& notify) {
+  const auto is_live = [&](mob_rank_t owner, mob_counter_t counter) {
+    return counter == nullptr || engine_.counters().find(call, owner, counter) != nullptr;
+  };
+  const bool live = is_live(engine_.rank(), notify.origin_counter) &&
+                    is_live(rank, notify.target_counter) &&
+                    is_live(engine_.rank(), notify.completion_counter);
+  return live ? MOB_OK : MOB_ERR_HANDLE;
+}
+
 mob_status_t Messages::send(const char* call, mob_rank_t rank, const Outgoing& message) {
-  if (in_handler) return post(call, rank, message);
-  Outbox* box = nullptr;
-  if (const mob_status_t status = outbox(call, rank, message.id, &box)) return status;
-  const mob_status_t status = box->send(message);
-  sent_.fetch_add(1, std::memory_order_release);
-  return status;
+  return deliver(call, rank, message, in_handler ? &Outbox::post : &Outbox::send);
 }
 
 mob_status_t Messages::post(const char* call, mob_rank_t rank, const Outgoing& message) {
+  return deliver(call, rank, message, &Outbox::post);
+}
+
+mob_status_t Messages::deliver(const char* call, mob_rank_t rank, const Outgoing& message,
+                               mob_status_t (Outbox::*how)(const Outgoing&)) {
+  if (const mob_status_t status = check_counters(call, rank, message.notify)) return status;
   Outbox* box = nullptr;
   if (const mob_status_t status = outbox(call, rank, message.id, &box)) return status;
-  const mob_status_t status = box->post(message);
+  if (message.id < kPublicHandlers && !sent_by_program() &&
+      !sent_by_program_.exchange(true, std::memory_order_relaxed)) {
+    Completion::require_flushes(true);
+  }
+  const mob_status_t status = (box->*how)(message);
   sent_.fetch_add(1, std::memory_order_release);  // afterwards: see quiesce()
+  if (status == MOB_OK && message.notify.origin_counter != nullptr) {
+    engine_.counters().count(engine_.rank(), *message.notify.origin_counter);
+  }
   return status;
 }
 
@@ -127,6 +147,15 @@ mob_status_t Messages::flush(mob_rank_t rank) {
   return MOB_OK;
 }
 
+mob_status_t Messages::flush_all() {
+  mob_status_t first = MOB_OK;
+  for (mob_rank_t rank = 0; rank < engine_.size(); ++rank) {
+    const mob_status_t status = flush(rank);
+    if (first == MOB_OK) first = status;
+  }
+  return first;
+}
+
 // Messages that handlers send make this a matter of rounds. In each, everybody completes what it
 // sent, and when all have, says how many messages that is so far. If nobody has sent any since the
 // round before, nothing is under way: a handler that still ran would have been started by a message
@@ -135,7 +164,7 @@ void Messages::quiesce() {
   std::vector<uint64_t> before(static_cast<size_t>(engine_.size()));
   std::vector<uint64_t> now;
   while (true) {
-    for (mob_rank_t rank = 0; rank < engine_.size(); ++rank) static_cast<void>(flush(rank));
+    static_cast<void>(flush_all());
     if (engine_.world().barrier() != MOB_OK) return;
     const uint64_t sent = sent_.load(std::memory_order_acquire);
     if (engine_.world().exchange(sent, &now) != MOB_OK || now == before) return;

@@ -93,6 +93,12 @@ class Messages {
   mob_status_t send(const char* call, mob_rank_t rank, const Outgoing& message);
   mob_status_t post(const char* call, mob_rank_t rank, const Outgoing& message);
   mob_status_t flush(mob_rank_t rank);
+  // Returns the first error, after having waited for all.
+  mob_status_t flush_all();
+
+  // Whether the program itself has sent messages, so that its flushes wait for them. Those of the
+  // engine are completed by who sent them.
+  bool sent_by_program() const { return sent_by_program_.load(std::memory_order_relaxed); }
 
   // Whether serve() may find anything; false for ever where messages are not used.
   bool in_use() const {
@@ -107,7 +113,10 @@ class Messages {
  private:
   enum Serving : uint32_t { kNobody, kOne, kOneAndAnotherAsked };
 
+  mob_status_t check_counters(const char* call, mob_rank_t rank, const mob_notify_t& notify);
   mob_status_t outbox(const char* call, mob_rank_t rank, unsigned id, Outbox** box);
+  mob_status_t deliver(const char* call, mob_rank_t rank, const Outgoing& message,
+                       mob_status_t (Outbox::*how)(const Outgoing&));
   mob_status_t connect(mob_rank_t rank);
   mob_status_t add_ring(Inbox& inbox, uint32_t index, MessageRing** ring);
   MessageRing* ring_at(const Inbox& inbox, uint32_t index) const;
@@ -124,6 +133,7 @@ class Messages {
   std::unique_ptr<std::atomic<Outbox*>[]> by_rank_;
   std::vector<std::unique_ptr<Outbox>> outboxes_;
   std::atomic<uint32_t> boxes_with_queue_ = 0;
+  std::atomic<bool> sent_by_program_ = false;
   std::atomic<uint64_t> sent_ = 0;  // messages ever, also queued ones
 
   // Receiving.

@@ -17,6 +17,22 @@ static void check(int ok, const char* what, int line) {
 }
 #define CHECK(condition) check((condition), #condition, __LINE__)
 
+enum { MESSAGES = 300, HOPS = 20 };
+
+static int hops_ended;
+
+/* Passes the message on until it has made all its hops. */
+static void hop(const mob_message_t* message, void* argument, mob_delivery_t* delivery) {
+  int left = *(const int*)message->header - 1;
+  (void)delivery;
+  if (left == 0) {
+    __atomic_fetch_add((int*)argument, 1, __ATOMIC_RELAXED);
+  } else if (mob_message_send((mob_rank() + 1) % mob_size(), 0, &left, sizeof left, NULL, 0,
+                              NULL) != MOB_OK) {
+    mob_abort(1, mob_last_error());
+  }
+}
+
 /* Every call answers with MOB_ERR_STATE, and the text names the call and contains `when`. */
 static void expect_state_errors(const char* when) {
   uint64_t word = 0;
@@ -47,6 +63,11 @@ static void expect_state_errors(const char* when) {
   CHECK(mob_flush(0) == MOB_ERR_STATE);
   CHECK(mob_flush_all() == MOB_ERR_STATE);
   CHECK(mob_fence() == MOB_ERR_STATE);
+  CHECK(mob_handler_register(0, hop, NULL) == MOB_ERR_STATE);
+  CHECK(mob_message_send(0, 0, NULL, 0, NULL, 0, NULL) == MOB_ERR_STATE);
+  CHECK(mob_message_reply(0, 0, NULL, 0, NULL, 0, NULL) == MOB_ERR_STATE);
+  CHECK(mob_message_flush(0) == MOB_ERR_STATE);
+  CHECK(mob_poll() == MOB_ERR_STATE);
   CHECK(mob_finalize() == MOB_ERR_STATE);
   CHECK(mob_barrier() == MOB_ERR_STATE);
   CHECK(strstr(mob_last_error(), "mob_barrier: called ") != NULL);
@@ -60,6 +81,22 @@ static int init_fails_with(mob_status_t expected, const char* detail) {
   CHECK(strstr(mob_last_error(), detail) != NULL);
   expect_state_errors("before mob_init()");
   return failures != 0;
+}
+
+/* mob_finalize() completes what was sent, and what handlers send because of it. */
+static void messages_at_the_end(void) {
+  const int hops = HOPS;
+  int size = 0;
+  CHECK(mob_init() == MOB_OK);
+  CHECK(mob_handler_register(0, hop, &hops_ended) == MOB_OK);
+  CHECK(mob_barrier() == MOB_OK);
+  size = mob_size();
+  for (int i = 0; i < MESSAGES; ++i) {
+    CHECK(mob_message_send(i % size, 0, &hops, sizeof hops, NULL, 0, NULL) == MOB_OK);
+  }
+  CHECK(mob_finalize() == MOB_OK);
+  /* Each process sends as many to each target as any other, and all go equally far. */
+  CHECK(hops_ended == MESSAGES);
 }
 
 int main(int argc, char** argv) {
@@ -95,6 +132,8 @@ int main(int argc, char** argv) {
     unsetenv("MOBIUS_JOB");
     setenv("MOBIUS_RANK", "0", 1);
     return init_fails_with(MOB_ERR_SETTING, "MOBIUS_JOB and MOBIUS_RANK");
+  } else if (strcmp(test, "messages_at_the_end") == 0) {
+    messages_at_the_end();
   } else {
     fprintf(stderr, "usage: lifecycle CASE\n");
     return 2;

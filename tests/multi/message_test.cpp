@@ -30,6 +30,7 @@ enum Id : unsigned {
   kForbidden,
   kCount,
   kDiscard,
+  kCounted,
   kNever = MOB_MAX_HANDLERS - 2,
   kReplaced = MOB_MAX_HANDLERS - 1,
 };
@@ -348,6 +349,60 @@ TEST(Message, TargetThatComputesIsServed) {
     while (arrived.load() < messages + i) sched_yield();
   }
   barrier();
+}
+
+TEST(Message, CountersOfAllKinds) {
+  static mob_counter_t arrived;
+  mob_counter_t local = nullptr;
+  mob_counter_t origin = nullptr;
+  mob_counter_t completion = nullptr;
+  for (mob_counter_t* counter : {&arrived, &local, &origin, &completion}) {
+    EXPECT_EQ(mob_counter_create(counter), MOB_OK) << mob_last_error();
+  }
+  register_handler(kCounted, [](const mob_message_t*, void*, mob_delivery_t* delivery) {
+    delivery->counter = arrived;
+  });
+  const Shared counters(sizeof(mob_counter_t));
+  std::memcpy(counters.local(), &local, sizeof local);
+  barrier();
+  const mob_rank_t target = mobius_test::right_of(mob_rank());
+  mob_notify_t notify = {origin, nullptr, completion};
+  EXPECT_EQ(mob_get(target, counters.at(target), &notify.target_counter, sizeof(mob_counter_t)),
+            MOB_OK);
+  const uint64_t messages = 20;
+  const std::vector<unsigned char> payload(100'000);
+  for (uint64_t i = 0; i < messages; ++i) {
+    EXPECT_EQ(mob_message_send(target, kCounted, nullptr, 0, payload.data(), i * 5000, &notify),
+              MOB_OK)
+        << mob_last_error();
+  }
+  for (mob_counter_t counter : {origin, completion, local, arrived}) {
+    uint64_t left = 1;
+    EXPECT_EQ(mob_counter_wait(counter, messages, &left), MOB_OK) << mob_last_error();
+    EXPECT_EQ(left, 0u);
+  }
+  mob_notify_t wrong_one = {};
+  wrong_one.origin_counter = reinterpret_cast<mob_counter_t>(&wrong_one);
+  EXPECT_EQ(mob_message_send(target, kCounted, nullptr, 0, nullptr, 0, &wrong_one), MOB_ERR_HANDLE);
+  EXPECT_NE(std::string(mob_last_error()).find("mob_message_send"), std::string::npos);
+  barrier();
+  for (mob_counter_t counter : {arrived, local, origin, completion}) {
+    EXPECT_EQ(mob_counter_free(counter), MOB_OK);
+  }
+}
+
+TEST(Message, FlushesCoverMessages) {
+  static std::atomic<int> handled;
+  handled = 0;
+  register_handler(kCount, [](const mob_message_t*, void*, mob_delivery_t*) { ++handled; });
+  barrier();
+  for (int i = 0; i < 100; ++i) {
+    send(mobius_test::right_of(mob_rank()), kCount);
+    EXPECT_EQ(mob_flush(mobius_test::right_of(mob_rank())), MOB_OK) << mob_last_error();
+    barrier();
+    EXPECT_EQ(handled.load(), i + 1);
+    barrier();
+  }
 }
 
 TEST(Message, HandlersCanBeReplaced) {
