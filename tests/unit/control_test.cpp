@@ -66,9 +66,9 @@ class ThreadedGroup : public testing::TestWithParam<int> {
         HostGroup group;
         ASSERT_EQ(group.open(dup(fd), i), MOB_OK) << mob_last_error();
         group.set_policy({.spin_ns = 1000, .yields = 2});
-        group.barrier();
+        ASSERT_EQ(group.barrier(), MOB_OK);
         body(group);
-        group.barrier();
+        ASSERT_EQ(group.barrier(), MOB_OK);
       });
     }
     for (auto& thread : threads) thread.join();
@@ -85,9 +85,9 @@ TEST_P(ThreadedGroup, BarrierSeparatesPhases) {
     const auto me = static_cast<size_t>(group.index());
     for (int p = 1; p <= kPhases; ++p) {
       phase[me].store(p, std::memory_order_relaxed);
-      group.barrier();
+      ASSERT_EQ(group.barrier(), MOB_OK);
       for (const auto& other : phase) ASSERT_EQ(other.load(std::memory_order_relaxed), p);
-      group.barrier();
+      ASSERT_EQ(group.barrier(), MOB_OK);
     }
   });
 }
@@ -95,7 +95,8 @@ TEST_P(ThreadedGroup, BarrierSeparatesPhases) {
 TEST_P(ThreadedGroup, ExchangeGivesEveryValueToEveryone) {
   run([&](HostGroup& group) {
     for (int round = 0; round < 100; ++round) {
-      const auto all = group.exchange(group.index() * 1000 + round);
+      std::vector<int> all;
+      ASSERT_EQ(group.exchange(group.index() * 1000 + round, &all), MOB_OK);
       ASSERT_EQ(all.size(), static_cast<size_t>(group.size()));
       for (int i = 0; i < group.size(); ++i) {
         ASSERT_EQ(all[static_cast<size_t>(i)], i * 1000 + round);
