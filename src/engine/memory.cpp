@@ -112,6 +112,7 @@ mob_status_t Memory::grow(const char* call, const Allocation& allocation, size_t
     status = engine_.window().allow(allocation.part_offset(i) + (had << kChunkShift), more);
   }
   if ((status = team.agree(status, call))) {
+    if (team.is_broken()) return status;  // others may have succeeded, and use theirs
     engine_.release_memory(own + bytes, new_bytes - bytes);
     for (mob_rank_t i = 0; more > 0 && i < team.size(); ++i) {
       engine_.close_chunks(allocation.part_offset(i) + (had << kChunkShift), more);

@@ -17,10 +17,13 @@ constexpr mob_rank_t kMostFlags = 16;
 // Rounds ahead for which the own line is fetched: further than any other member can be.
 constexpr uint32_t kFetchAhead = 3;
 
-// Ends a wait for all members of a team when one of them cannot come any more.
+// Ends a wait for members of a team when one of them cannot come any more. Any member's death
+// does: who is awaited may be waiting for it. That a member leaves says something about itself
+// alone, because it leaves when its part is done: look only whether those awaited do.
 class MembersWatch final : public os::Watch {
  public:
-  MembersWatch(Engine& engine, const TeamMap& map) : engine_(engine), map_(map) {}
+  MembersWatch(Engine& engine, const TeamMap& map, mob_rank_t first, mob_rank_t last)
+      : engine_(engine), map_(map), first_(first), last_(last) {}
 
   mob_status_t look() override {
     job::Liveness& liveness = engine_.liveness();
@@ -29,8 +32,7 @@ class MembersWatch final : public os::Watch {
       if (liveness.is_dead(Engine::host_index(rank))) {
         return fail(MOB_ERR_PEER, "rank %d died; this collective call cannot complete", rank);
       }
-      // Whoever is waited for by all leaves no sooner than all have come.
-      if (liveness.is_leaving(Engine::host_index(rank))) {
+      if (i >= first_ && i <= last_ && liveness.is_leaving(Engine::host_index(rank))) {
         return fail(MOB_ERR_PEER,
                     "rank %d leaves the job (mob_finalize) while others are in a collective call",
                     rank);
@@ -42,6 +44,8 @@ class MembersWatch final : public os::Watch {
  private:
   Engine& engine_;
   const TeamMap& map_;
+  const mob_rank_t first_;  // of those awaited, as ranks of the team
+  const mob_rank_t last_;
 };
 
 }  // namespace
@@ -58,8 +62,8 @@ Rounds::Rounds(Engine& engine, const TeamMap& map, mob_rank_t rank, void* area)
 // Members give up at different points: what one left behind must not complete the next call of
 // another.
 template <typename Done>
-mob_status_t Rounds::wait_until(Done done) {
-  MembersWatch watch(engine_, map_);
+mob_status_t Rounds::wait_until(Done done, mob_rank_t first, mob_rank_t last) {
+  MembersWatch watch(engine_, map_, first, last);
   const mob_status_t status = engine_.wait_until(done, &watch);
   if (status != MOB_OK) broken_ = true;
   return status;
@@ -135,7 +139,7 @@ mob_status_t Rounds::meet_by_flags() {
   // written.
   os::prefetch_to_write(&member(rank_).lines[(round_ + kFetchAhead) % kRoundLines]);
   if (came) return MOB_OK;
-  return wait_until(all_came);
+  return wait_for_all(all_came);
 }
 
 mob_status_t Rounds::meet_by_count() {
@@ -153,13 +157,13 @@ mob_status_t Rounds::meet_by_count() {
     return MOB_OK;
   }
   tell_done_waiters_after_fence();
-  return wait_until(
+  return wait_for_all(
       [&] { return shared.generation.load(std::memory_order_acquire) != generation; });
 }
 
 mob_status_t Rounds::await(mob_rank_t rank) {
   if (has_posted(rank)) return MOB_OK;
-  return wait_until([&] { return has_posted(rank); });
+  return wait_until([&] { return has_posted(rank); }, rank, rank);
 }
 
 mob_status_t Rounds::await_all() {
@@ -197,7 +201,8 @@ mob_status_t Rounds::await_done_slowly(uint32_t round) {
   if (!all_done()) {
     // Pairs with the fence before each look at it: who is done later rings.
     header().done_waiters.fetch_add(1, std::memory_order_seq_cst);
-    const mob_status_t status = wait_until(all_done);
+    // Who leaves has ended its rounds.
+    const mob_status_t status = wait_until(all_done, 0, -1);
     header().done_waiters.fetch_sub(1, std::memory_order_relaxed);
     if (status != MOB_OK) return status;
   }

@@ -119,7 +119,12 @@ class Rounds {
     return line_of(rank).round.load(std::memory_order_acquire) == round_;
   }
   template <typename Done>
-  mob_status_t wait_until(Done done);
+  mob_status_t wait_until(Done done, mob_rank_t first, mob_rank_t last);
+  // Nobody leaves before `done`, unless it made it impossible.
+  template <typename Done>
+  mob_status_t wait_for_all(Done done) {
+    return wait_until(done, 0, map_.size() - 1);
+  }
   void post();
   void ring_all_after_fence();
   void tell_done_waiters_after_fence();
