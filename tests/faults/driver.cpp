@@ -47,11 +47,19 @@ void expect(mob_status_t status, mob_status_t wanted, const char* what) {
 struct Block {
   uint64_t started;  // accumulates or additions begun, and those completed
   uint64_t finished;
-  uint64_t sum;  // target of fetch-and-add
+  uint64_t sum;      // target of fetch-and-add
+  uint64_t pair[2];  // equal whenever a lock is free that protects them
   mob_counter_t counter;
   double doubles[kDoubles];
   unsigned char slots[kMostRanks][kSlotBytes];
 };
+
+constexpr unsigned kHandler = 7;
+
+// Payloads go to the slot of their sender.
+void take_message(const mob_message_t* message, void* argument, mob_delivery_t* delivery) {
+  delivery->payload = static_cast<unsigned char (*)[kSlotBytes]>(argument)[message->source];
+}
 
 class Job {
  public:
@@ -82,6 +90,11 @@ class Job {
     expect(mob_mem_alloc(sizeof(Block), &mem_), MOB_OK, "mob_mem_alloc");
     expect(mob_team_split(MOB_TEAM_WORLD, is_victim() ? 1 : 0, rank_, &survivors_), MOB_OK,
            "mob_team_split");
+    expect(mob_mutexes_create(MOB_TEAM_WORLD, 1, &mutexes_), MOB_OK, "mob_mutexes_create");
+    expect(mob_access_create(MOB_TEAM_WORLD, &access_), MOB_OK, "mob_access_create");
+    expect(mob_epoch_create(MOB_TEAM_WORLD, &epoch_), MOB_OK, "mob_epoch_create");
+    expect(mob_handler_register(kHandler, take_message, here().slots), MOB_OK,
+           "mob_handler_register");
     expect(mob_counter_create(&here().counter), MOB_OK, "mob_counter_create");
     expect(mob_barrier(), MOB_OK, "mob_barrier");
     if (kills && is_victim()) arm();
@@ -102,6 +115,9 @@ class Job {
   bool is_victim() const { return rank_ == victim_; }
   mob_rank_t neighbour() const { return (victim_ + 1) % size_; }
   mob_team_t survivors() const { return survivors_; }
+  mob_mutexes_t mutexes() const { return mutexes_; }
+  mob_access_t access() const { return access_; }
+  mob_epoch_t epoch() const { return epoch_; }
   Block& here() const { return *static_cast<Block*>(mob_mem_local(mem_)); }
   // In the address space of `rank`.
   Block& block(mob_rank_t rank) const {
@@ -123,15 +139,16 @@ class Job {
     step();
   }
 
-  // Repeats a call that needs the victim until it fails; from then on it fails for good.
+  // Repeats a call that needs the victim until it fails; from then on it fails for good, unless
+  // the failure left it half done.
   template <typename Call>
-  void until_failure(const char* what, Call call) {
+  void until_failure(const char* what, Call call, bool can_be_repeated = true) {
     mob_status_t status = MOB_OK;
     while (status == MOB_OK) status = call();
     expect(status, MOB_ERR_PEER, what);
     if (is_victim()) complain("%s failed in the one who had not died yet", what);
     if (mob_rank_alive(victim_) != 0) complain("%s failed while all were alive", what);
-    expect(call(), MOB_ERR_PEER, what);
+    if (can_be_repeated) expect(call(), MOB_ERR_PEER, what);
   }
 
  private:
@@ -142,6 +159,9 @@ class Job {
   mob_rank_t victim_ = -1;
   mob_mem_t mem_ = nullptr;
   mob_team_t survivors_ = MOB_TEAM_NONE;
+  mob_mutexes_t mutexes_ = nullptr;
+  mob_access_t access_ = nullptr;
+  mob_epoch_t epoch_ = nullptr;
 };
 
 unsigned char pattern(mob_rank_t writer, size_t at, unsigned round) {
@@ -255,6 +275,13 @@ void barrier(Job& job) {
   job.finish();
 }
 
+// As barrier(), for a death that comes from outside.
+void patient(Job& job) {
+  std::printf("rank %d ready\n", job.rank());
+  std::fflush(stdout);
+  barrier(job);
+}
+
 void allocation(Job& job) {
   job.until_failure("mob_mem_alloc and mob_mem_free", [&] {
     mob_mem_t mem = nullptr;
@@ -307,6 +334,109 @@ void counters(Job& job) {
       expect(mob_transfer(&put), MOB_OK, "mob_transfer");
     }
     return mob_counter_wait(job.here().counter, static_cast<uint64_t>(job.size()), nullptr);
+  });
+  job.finish();
+}
+
+// Changes two words one after the other, under a lock that says when its owner died in between.
+template <typename Lock, typename Unlock>
+void exclude(Job& job, Lock lock, Unlock unlock) {
+  const mob_rank_t target = job.neighbour();
+  Block& mine = job.here();
+  Block& there = job.block(target);
+  job.until_death([&] {
+    int recovered = 0;
+    uint64_t pair[2] = {0, 0};
+    __atomic_store_n(&mine.started, mine.started + 1, __ATOMIC_SEQ_CST);
+    expect(lock(target, &recovered), MOB_OK, "locking");
+    expect(mob_get(target, there.pair, pair, sizeof pair), MOB_OK, "mob_get");
+    if (pair[0] != pair[1] && recovered == 0) complain("two were in a lock at a time");
+    ++pair[0];
+    expect(mob_put(target, &there.pair[0], &pair[0], sizeof pair[0]), MOB_OK, "mob_put");
+    expect(mob_put(target, &there.pair[1], &pair[0], sizeof pair[0]), MOB_OK, "mob_put");
+    expect(unlock(target), MOB_OK, "unlocking");
+    __atomic_store_n(&mine.finished, mine.finished + 1, __ATOMIC_SEQ_CST);
+  });
+  job.finish();
+  check_bounds(job, "locked", job.remote_word(target, there.pair[0]));
+}
+
+void mutex(Job& job) {
+  exclude(
+      job,
+      [&](mob_rank_t rank, int* recovered) {
+        return mob_mutex_lock(job.mutexes(), 0, rank, recovered);
+      },
+      [&](mob_rank_t rank) { return mob_mutex_unlock(job.mutexes(), 0, rank); });
+}
+
+// Shared access in between, which the victim may die with, too.
+void access_lock(Job& job) {
+  exclude(
+      job,
+      [&](mob_rank_t rank, int* recovered) {
+        expect(mob_access_lock(job.access(), job.victim(), MOB_SHARED, nullptr), MOB_OK,
+               "mob_access_lock for shared access");
+        expect(mob_access_unlock(job.access(), job.victim()), MOB_OK, "mob_access_unlock");
+        return mob_access_lock(job.access(), rank, MOB_EXCLUSIVE, recovered);
+      },
+      [&](mob_rank_t rank) { return mob_access_unlock(job.access(), rank); });
+}
+
+void messages(Job& job) {
+  const std::vector<unsigned char> payload(kSlotBytes, 1);
+  job.until_failure("a message", [&] {
+    mob_status_t to_victim = MOB_OK;
+    for (mob_rank_t target = 0; target < job.size(); ++target) {
+      mob_status_t status =
+          mob_message_send(target, kHandler, nullptr, 0, payload.data(), payload.size(), nullptr);
+      if (status == MOB_OK) status = mob_message_flush(target);
+      if (target == job.victim()) {
+        to_victim = status;
+      } else {
+        expect(status, MOB_OK, "a message to one who is alive");
+      }
+    }
+    return to_victim;
+  });
+  job.finish();
+}
+
+void epochs(Job& job) {
+  std::vector<mob_rank_t> others;
+  for (mob_rank_t each = 0; each < job.size(); ++each) {
+    if (each != job.rank()) others.push_back(each);
+  }
+  const auto count = static_cast<mob_rank_t>(others.size());
+  job.until_failure(
+      "an epoch",
+      [&] {
+        mob_status_t status = mob_epoch_post(job.epoch(), others.data(), count);
+        if (status == MOB_OK) status = mob_epoch_start(job.epoch(), others.data(), count);
+        if (status == MOB_OK) status = mob_epoch_complete(job.epoch());
+        if (status == MOB_OK) status = mob_epoch_wait(job.epoch());
+        return status;
+      },
+      false);
+  job.finish();
+}
+
+void fence(Job& job) {
+  job.until_failure("mob_epoch_fence", [&] { return mob_epoch_fence(job.epoch()); });
+  job.finish();
+}
+
+// Vectors of many rounds.
+void allreduce(Job& job) {
+  const std::vector<double> ones(5 * kDoubles, 1.0);
+  std::vector<double> sums(ones.size());
+  job.until_failure("mob_allreduce", [&] {
+    const mob_status_t status =
+        mob_allreduce(MOB_TEAM_WORLD, MOB_SUM, MOB_DOUBLE, ones.data(), sums.data(), ones.size());
+    for (const double sum : sums) {
+      if (status == MOB_OK && sum != job.size()) complain("mob_allreduce gave a wrong sum");
+    }
+    return status;
   });
   job.finish();
 }
@@ -381,9 +511,16 @@ constexpr Scenario kScenarios[] = {{"contiguous", contiguous, true},
                                    {"local_allocation", local_allocation, true},
                                    {"split", split, true},
                                    {"counters", counters, true},
+                                   {"mutex", mutex, true},
+                                   {"access", access_lock, true},
+                                   {"messages", messages, true},
+                                   {"epochs", epochs, true},
+                                   {"fence", fence, true},
+                                   {"allreduce", allreduce, true},
                                    {"finalize", finalize, true},
                                    {"leave_early", leave_early, false},
                                    {"abort", abort_job, false},
+                                   {"patient", patient, false},
                                    {"stop", stop, false},
                                    {"memory", memory, false}};
 

@@ -22,7 +22,7 @@ from mobius_setup.suites import Outcome, Suite, run_suite
 # What a sanitizer build adds: the compiled tests that run our code, not those that look at it.
 SANITIZER = "asan-ubsan"
 SANITIZER_LABELS = "^(unit|multi)$"
-PYTHON_SUITES = ("instrument", "launch", "setup")
+PYTHON_SUITES = ("faults", "instrument", "launch", "setup")
 # A hung test's end; ctest uses it where tests/CMakeLists.txt says nothing.
 CASE_LIMIT_S = 300
 SHOWN_LINES = 60

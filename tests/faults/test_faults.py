@@ -1,0 +1,192 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Ranks that die, stop, or ask for too much: what the others see, and what is left behind.
+
+driver.cpp is the program. A seed chooses which rank dies and when; FAULT_SEED changes all of them.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import resource
+import signal
+import subprocess
+from pathlib import Path
+
+import pytest
+from launch_tools import Launcher, command, state_of, variables_of, wait_until
+
+SEED = int(os.environ.get("FAULT_SEED", "1"))
+KILLED = [
+    "contiguous",
+    "strided",
+    "accumulate",
+    "fetch_add",
+    "barrier",
+    "allocation",
+    "local_allocation",
+    "split",
+    "counters",
+    "mutex",
+    "access",
+    "messages",
+    "epochs",
+    "fence",
+    "allreduce",
+    "finalize",
+]
+
+
+def driver() -> str:
+    return str(Path(command()).parent / "fault_driver")
+
+
+def survivors(out: bytes) -> list[int]:
+    return sorted(int(match) for match in re.findall(rb"^rank (\d+) survived$", out, re.MULTILINE))
+
+
+def expect_others(done: subprocess.CompletedProcess[bytes], ranks: int, seed: int) -> None:
+    victim = seed % ranks
+    assert survivors(done.stdout) == [r for r in range(ranks) if r != victim], done
+
+
+@pytest.mark.parametrize("round_", range(3))
+@pytest.mark.parametrize("scenario", KILLED)
+def test_others_go_on(launcher: Launcher, scenario: str, round_: int) -> None:
+    ranks = (2, 4, 3)[round_]
+    seed = SEED * 1000 + KILLED.index(scenario) * 10 + round_
+    print(f"seed {seed}")
+    words = ["-n", str(ranks), "--on-death", "error", driver(), scenario, str(seed)]
+    mode = "table" if round_ == 1 else "same"
+    done = launcher.run(*words, env={"MOBIUS_ADDRESS_MODE": mode})
+    victim = seed % ranks
+    assert re.fullmatch(
+        rf"mobius run: rank {victim} \(process \d+, \S+\) was killed by signal 9 \(Killed\); "
+        r"the others go on \(MOBIUS_ON_DEATH=error\)\n",
+        done.stderr.decode(),
+    ), done.stderr.decode()
+    expect_others(done, ranks, seed)
+    assert done.returncode == 128 + signal.SIGKILL
+
+
+@pytest.mark.parametrize("scenario", ["contiguous", "barrier", "counters", "finalize"])
+def test_job_ends(launcher: Launcher, scenario: str) -> None:
+    seed = SEED * 1000 + 500 + KILLED.index(scenario)
+    print(f"seed {seed}")
+    done = launcher.run("-n", "3", driver(), scenario, str(seed))
+    assert re.fullmatch(
+        rf"mobius run: rank {seed % 3} \(process \d+, \S+\) was killed by signal 9 \(Killed\); "
+        r"the other 2 ranks were ended\n",
+        done.stderr.decode(),
+    ), done.stderr.decode()
+    assert done.returncode == 128 + signal.SIGKILL
+
+
+@pytest.mark.parametrize("round_", range(4))
+def test_death_while_joining(launcher: Launcher, round_: int) -> None:
+    seed = SEED * 1000 + 600 + round_
+    print(f"seed {seed}")
+    words = ["-n", "3", "--on-death", "error", driver(), "joining", str(seed), "3"]
+    done = launcher.run(*words)
+    expect_others(done, 3, seed)
+    lines = done.stderr.decode().splitlines()
+    told = [line for line in lines if "was killed by signal 9 (Killed)" in line]
+    assert len(told) == 1, lines
+    assert all(line.startswith("mobius run: rank ") for line in lines), lines
+    assert done.returncode in (128 + signal.SIGKILL, 3)
+
+
+def test_exit_without_finalize(launcher: Launcher) -> None:
+    done = launcher.run("-n", "3", "--on-death", "error", driver(), "leave_early", "1")
+    expect_others(done, 3, 1)
+    assert re.fullmatch(
+        r"mobius run: rank 1 \(process \d+, \S+\) exited without mob_finalize\(\); "
+        r"the others go on \(MOBIUS_ON_DEATH=error\)\n",
+        done.stderr.decode(),
+    ), done.stderr.decode()
+    assert done.returncode == 1
+
+
+@pytest.mark.parametrize("on_death", ["end", "error"])
+def test_abort_ends_everything(launcher: Launcher, on_death: str) -> None:
+    done = launcher.run("-n", "3", "--on-death", on_death, driver(), "abort", "2")
+    said, told = done.stderr.decode().splitlines()
+    assert "mob_abort(42): because" in said
+    assert told.endswith("exited with code 42; the other 2 ranks were ended")
+    assert done.returncode == 42
+
+
+def test_wrapper_killed(launcher: Launcher) -> None:
+    """The process behind a wrapper ends with it: the others take over what it holds."""
+    script = '"$0" patient 1; true'
+    process = launcher.start("-n", "3", "--on-death", "error", "sh", "-c", script, driver())
+    assert process.stdout is not None
+    ready = sorted(process.stdout.readline() for _ in range(3))
+    assert ready == [f"rank {rank} ready\n".encode() for rank in range(3)]
+    wrapper = next(pid for pid in launcher.named("sh") if b"MOBIUS_RANK=1" in variables_of(pid))
+    os.kill(wrapper, signal.SIGKILL)
+    code, out, err = launcher.finish(process)
+    assert re.fullmatch(
+        r"mobius run: rank 1 \(process \d+, sh\) was killed by signal 9 \(Killed\); "
+        r"the others go on \(MOBIUS_ON_DEATH=error\)\n",
+        err,
+    ), err
+    assert survivors(out) == [0, 2]
+    assert code == 128 + signal.SIGKILL
+
+
+def voluntary_switches(pid: int) -> int:
+    text = Path(f"/proc/{pid}/status").read_text()
+    match = re.search(r"^voluntary_ctxt_switches:\s+(\d+)", text, re.MULTILINE)
+    assert match
+    return int(match[1])
+
+
+def test_stopped_rank_is_waited_for(launcher: Launcher) -> None:
+    process = launcher.start("-n", "3", "--on-death", "error", driver(), "stop", "1")
+    stopped = wait_until(
+        lambda: [p for p in launcher.named("fault_driver") if state_of(p) == "T"], "a rank stops"
+    )
+    assert process.stdout is not None
+    assert sorted(process.stdout.readline() for _ in range(2)) == [
+        b"rank 0 done\n",
+        b"rank 2 done\n",
+    ]
+    # The others look after the stopped one about every 100 ms of their wait.
+    others = [pid for pid in launcher.named("fault_driver") if pid not in stopped]
+    before = {pid: voluntary_switches(pid) for pid in others}
+    wait_until(
+        lambda: all(voluntary_switches(pid) > before[pid] + 3 for pid in others), "looks were made"
+    )
+    assert len(launcher.named("fault_driver")) == 3
+    os.kill(stopped[0], signal.SIGCONT)
+    code, out, err = launcher.finish(process)
+    assert (code, err) == (0, "")
+    assert survivors(out) == [0, 1, 2]
+
+
+def test_more_memory_than_there_is(launcher: Launcher) -> None:
+    done = launcher.run("-n", "2", driver(), "memory", "0")
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
+def test_limit_on_the_size_of_files(launcher: Launcher) -> None:
+    def limit() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 30, 1 << 30))
+
+    done = launcher.run("-n", "2", driver(), "memory", "0", preexec_fn=limit)
+    assert done.returncode == 1
+    assert re.fullmatch(
+        r"mobius run: the limit on the size of files \(ulimit -f\).*\n", done.stderr.decode()
+    )
+
+
+def test_tiny_dev_shm(launcher: Launcher) -> None:
+    """Shared memory does not come from /dev/shm: it may be as small as it likes."""
+    script = 'mount -t tmpfs -o size=1m tmpfs /dev/shm && exec "$@"'
+    words = ["unshare", "--mount", "sh", "-c", script, "sh"]
+    if subprocess.run([*words, "true"], capture_output=True, check=False).returncode != 0:
+        pytest.skip("no right to mount file systems here")
+    process = launcher.start("-n", "2", driver(), "memory", "0", prefix=words)
+    code, out, err = launcher.finish(process)
+    assert (code, err, survivors(out)) == (0, "", [0, 1])
