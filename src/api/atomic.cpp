@@ -71,6 +71,8 @@ mob_status_t mob_fetch_op(mob_rank_t rank, void* remote, mob_type_t type, mob_op
   const void* local = op == MOB_NO_OP && operand == nullptr ? old : operand;
   mob_transfer_t transfer = array(MOB_FETCH_ACCUMULATE, rank, remote, local, 1, type, op);
   transfer.fetched = old;
+  // Orders like the calls on words. A failing fence is one before mob_init(), which follows again.
+  static_cast<void>(mob_fence());
   std::atomic_thread_fence(std::memory_order_seq_cst);
   const mob_status_t status = run_transfer("mob_fetch_op", transfer);
   std::atomic_thread_fence(std::memory_order_seq_cst);

@@ -82,11 +82,15 @@ mob_status_t mob_publish(mob_team_t team, const void* mine, void** all) {
 mob_status_t mob_mem_free(mob_mem_t mem) {
   if (const mob_status_t status = check_live("mob_mem_free")) return status;
   if (const mob_status_t status = api::check_may_wait("mob_mem_free")) return status;
-  if (mem == nullptr) return engine::engine().world().barrier();
+  engine::Engine& engine = engine::engine();
+  if (mem == nullptr) return engine.world().barrier();
   const Allocation* allocation = nullptr;
   if (const mob_status_t status = check_handle("mob_mem_free", mem, &allocation)) return status;
   return api::without_exceptions("mob_mem_free", [&] {
-    return engine::engine().memory().release(reinterpret_cast<uintptr_t>(mem));
+    // Before the memory goes; the others wait, also after an error of a transfer.
+    const mob_status_t completed = engine.complete_transfers("mob_mem_free");
+    const mob_status_t released = engine.memory().release(reinterpret_cast<uintptr_t>(mem));
+    return released != MOB_OK ? released : completed;
   });
 }
 

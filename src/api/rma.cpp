@@ -18,11 +18,12 @@ using engine::Mode;
 namespace {
 
 // Out of line: what the inlined check does not know. The part used before, any other part, no
-// common address, or an error; null for the last.
+// common address, or an error; null for the last, and where a hook has to see the operation.
 void* reach(mob_rank_t rank, const void* remote, size_t bytes) {
   if (engine::target_recall(rank, remote, bytes)) return const_cast<void*>(remote);
   if (static_cast<uint32_t>(rank) >= static_cast<uint32_t>(mob_size_)) return nullptr;
-  return engine::engine().reach(rank, remote, bytes);
+  engine::Engine& engine = engine::engine();
+  return engine.transfers().hooked() ? nullptr : engine.reach(rank, remote, bytes);
 }
 
 bool copy_exposed(mob_rank_t rank, const void* remote, const void* local, size_t bytes, bool put) {
@@ -60,7 +61,10 @@ template <typename T>
 mob_status_t get_value(const char* call, mob_rank_t rank, const void* remote, void* result) {
   const void* target = reach(rank, remote, sizeof(T));
   if (target == nullptr || result == nullptr) [[unlikely]] {
-    return run_transfer(call, contiguous(MOB_GET, rank, remote, result, sizeof(T)));
+    const mob_status_t status =
+        run_transfer(call, contiguous(MOB_GET, rank, remote, result, sizeof(T)));
+    std::atomic_thread_fence(std::memory_order_acquire);
+    return status;
   }
   T value;
   if (reinterpret_cast<uintptr_t>(target) % sizeof value == 0) [[likely]] {
@@ -181,18 +185,32 @@ mob_status_t mob_flush_out_of_line_(mob_rank_t rank, int remote) {
   const char* call = remote != 0 ? "mob_flush" : "mob_flush_local";
   if (const mob_status_t status = check_rank(call, rank)) return status;
   return api::without_exceptions(call, [&] {
-    const mob_status_t status = engine::engine().completion().flush(call, remote != 0);
-    engine::Messages& messages = engine::engine().messages();
+    engine::Engine& engine = engine::engine();
+    const engine::TraceScope trace(engine.transfers().timeline(), call);
+    const mob_status_t status = engine.completion().flush(call, remote != 0);
+    engine::Messages& messages = engine.messages();
     if (remote == 0 || !messages.sent_by_program()) return status;
     const mob_status_t sent = messages.flush_all();
     return status != MOB_OK ? status : sent;
   });
 }
 
-mob_status_t mob_fence_error_() { return api::state_error("mob_fence"); }
+mob_status_t mob_fence_out_of_line_() {
+  if (const mob_status_t status = check_live("mob_fence")) return status;
+  return api::without_exceptions("mob_fence", [] {
+    const mob_status_t status = engine::engine().transfers().fence();
+    std::atomic_thread_fence(std::memory_order_release);  // as inlined
+    return status;
+  });
+}
 
 mob_status_t mob_barrier() {
   if (const mob_status_t status = check_live("mob_barrier")) return status;
   if (const mob_status_t status = api::check_may_wait("mob_barrier")) return status;
-  return engine::engine().world().barrier();
+  engine::Engine& engine = engine::engine();
+  const engine::TraceScope trace(engine.transfers().timeline(), "mob_barrier");
+  // The others wait, also after an error of a transfer.
+  const mob_status_t completed = engine.complete_transfers("mob_barrier");
+  const mob_status_t met = engine.world().barrier();
+  return met != MOB_OK ? met : completed;
 }

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <vector>
 
+#include "base/hook_list.h"
 #include "base/status.h"
 
 namespace mobius::base {
@@ -24,6 +25,19 @@ constexpr SettingInfo kTable[] = {
     {"MOBIUS_CMA", SettingType::kChoice, "", "auto", 0, 0, "auto|off", SettingRole::kUser,
      "Whether the kernel copies to and from exposed memory of host-mates (cross-memory attach): "
      "'auto' until it refuses, 'off' leaves all of it to the owner's progress thread."},
+    {"MOBIUS_COPY_REP_BYTES", SettingType::kBytes, "bytes", "auto", 0, 64 * kTiB, nullptr,
+     SettingRole::kUser,
+     "From which size on copies use one string instruction (rep movsb); `mobius tune` measures a "
+     "good value. 'auto': never."},
+    {"MOBIUS_COPY_STREAM_BYTES", SettingType::kBytes, "bytes", "auto", 0, 64 * kTiB, nullptr,
+     SettingRole::kUser,
+     "From which size on copies write past the caches; `mobius tune` measures a good value. "
+     "'auto': the default of this processor, which `mobius info` shows."},
+    {"MOBIUS_HOOKS", SettingType::kHooks, "", "", 0, 0, nullptr, SettingRole::kUser,
+     "What stands between calls and transfers, outermost first: trace and stats watch "
+     "(MOBIUS_TRACE, MOBIUS_STATS), delay:max_us=50:seed=1 makes operations late, reorder:seed=1 "
+     "carries out in random order what was only started, fault:every=100:seed=1 lets operations "
+     "fail. While there is a hook, no operation is inlined."},
     {"MOBIUS_LOG", SettingType::kChoice, "", "warn", 0, 0, "error|warn|info|debug",
      SettingRole::kUser, "The least severe messages written to standard error."},
     {"MOBIUS_ON_DEATH", SettingType::kChoice, "", "end", 0, 0, "end|error", SettingRole::kUser,
@@ -37,6 +51,14 @@ constexpr SettingInfo kTable[] = {
      "How long a waiting call spins before it yields. 'auto': 20000 while the host-mates fit on "
      "the "
      "processors they may use, 0 with more processes than processors."},
+    {"MOBIUS_STATS", SettingType::kChoice, "", "0", 0, 0, "0|1", SettingRole::kUser,
+     "1: each rank prints at its end, per target, operations, bytes and paths. Counts are exact "
+     "because nothing is inlined meanwhile, which makes small operations slower."},
+    {"MOBIUS_TRACE", SettingType::kText, "", "", 0, 0, nullptr, SettingRole::kUser,
+     "File for a timeline that Perfetto and Chrome open, one per rank: %r in its name becomes the "
+     "rank, otherwise the rank stands before the extension. Nothing is inlined meanwhile."},
+    {"MOBIUS_TRACE_BYTES", SettingType::kBytes, "bytes", "256M", kMiB, 64 * kTiB, nullptr,
+     SettingRole::kUser, "Where the timeline of each rank ends."},
     {"MOBIUS_WINDOW_BYTES", SettingType::kBytes, "bytes", "8T", 64 * kMiB, 64 * kTiB, nullptr,
      SettingRole::kUser,
      "Address space reserved for shared memory in each process. Costs no memory; halved until it "
@@ -73,6 +95,10 @@ std::vector<std::string_view> split_choices(const char* choices) {
   }
 }
 
+bool takes_auto(const SettingInfo& info) {
+  return info.type == SettingType::kTime || std::string_view(info.default_text) == "auto";
+}
+
 std::string allowed_values(const SettingInfo& info) {
   switch (info.type) {
     case SettingType::kCount:
@@ -82,9 +108,9 @@ std::string allowed_values(const SettingInfo& info) {
       return "'auto' or a whole number of nanoseconds from " + std::to_string(info.minimum) +
              " to " + std::to_string(info.maximum);
     case SettingType::kBytes:
-      return "a number of bytes with an optional suffix K, M, G or T, from " +
-             std::to_string(info.minimum / kMiB) + "M to " + std::to_string(info.maximum / kTiB) +
-             "T";
+      return (takes_auto(info) ? "'auto' or a" : "a") +
+             std::string(" number of bytes with an optional suffix K, M, G or T, from ") +
+             setting_bytes_text(info.minimum) + " to " + setting_bytes_text(info.maximum);
     case SettingType::kChoice: {
       std::string words;
       for (std::string_view word : split_choices(info.choices)) {
@@ -93,6 +119,9 @@ std::string allowed_values(const SettingInfo& info) {
       }
       return "one of " + words;
     }
+    case SettingType::kHooks:
+      return "a list of trace, stats, delay[:max_us=N][:seed=N], reorder[:seed=N] and "
+             "fault[:every=N][:seed=N]";
     case SettingType::kText:
       break;
   }
@@ -155,20 +184,31 @@ std::string unknown_warning(std::string_view name) {
 
 }  // namespace
 
+std::string setting_bytes_text(uint64_t bytes) {
+  static constexpr const char* kSuffixes[] = {"", "K", "M", "G", "T"};
+  size_t unit = 0;
+  while (bytes != 0 && bytes % 1024 == 0 && unit + 1 < std::size(kSuffixes)) {
+    bytes /= 1024;
+    ++unit;
+  }
+  return std::to_string(bytes) + kSuffixes[unit];
+}
+
 std::span<const SettingInfo> setting_table() { return kTable; }
 
 mob_status_t parse_setting(const SettingInfo& info, std::string_view text, uint64_t* number) {
   bool ok = false;
   uint64_t value = 0;
+  const bool measured = info.type == SettingType::kTime || info.type == SettingType::kBytes;
+  if (measured && takes_auto(info) && text == "auto") {
+    *number = kAutomatic;
+    return MOB_OK;
+  }
   switch (info.type) {
     case SettingType::kCount:
       ok = parse_decimal(text, &value);
       break;
     case SettingType::kTime:
-      if (text == "auto") {
-        *number = kAutomatic;
-        return MOB_OK;
-      }
       ok = parse_decimal(text, &value);
       break;
     case SettingType::kBytes:
@@ -182,6 +222,15 @@ mob_status_t parse_setting(const SettingInfo& info, std::string_view text, uint6
         return MOB_OK;
       }
       break;
+    }
+    case SettingType::kHooks: {
+      std::vector<HookSpec> hooks;
+      std::string problem;
+      *number = 0;
+      if (parse_hooks(text, &hooks, &problem)) return MOB_OK;
+      return fail(MOB_ERR_SETTING, "%s='%.*s' is not allowed: %s; it takes %s (default none)",
+                  info.name, static_cast<int>(std::min<size_t>(text.size(), 100)), text.data(),
+                  problem.c_str(), allowed_values(info).c_str());
     }
     case SettingType::kText:
       *number = 0;

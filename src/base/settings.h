@@ -17,10 +17,16 @@ namespace mobius::base {
 enum class SettingId : unsigned {
   kAddressMode,
   kCma,
+  kCopyRepBytes,
+  kCopyStreamBytes,
+  kHooks,
   kLog,
   kOnDeath,
   kProgress,
   kSpin,
+  kStats,
+  kTrace,
+  kTraceBytes,
   kWindowBytes,
   kYields,
   kJob,
@@ -37,8 +43,10 @@ enum class SettingId : unsigned {
 enum class SettingType {
   kCount,   // a decimal number
   kTime,    // a decimal number of nanoseconds, or "auto"
-  kBytes,   // a decimal number with an optional suffix K, M, G or T (powers of 1024)
+  kBytes,   // a decimal number with an optional suffix K, M, G or T (powers of 1024), or "auto"
+            // where that is the default
   kChoice,  // one word of a list
+  kHooks,   // a list of hooks (hook_list.h)
   kText     // anything; for names that the tools use and the engine does not interpret
 };
 
@@ -99,6 +107,9 @@ class Settings {
   std::string unknown_[8];  // more than these are not worth a user's screen
   size_t unknown_count_ = 0;
 };
+
+// "64M": as settings of type kBytes are written.
+std::string setting_bytes_text(uint64_t bytes);
 
 // Parses `text` as a value of `info`'s type and range.
 mob_status_t parse_setting(const SettingInfo& info, std::string_view text, uint64_t* number);

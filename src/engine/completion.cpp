@@ -4,6 +4,7 @@
 #include <mobius/rma.h>
 
 #include <cstring>
+#include <utility>
 
 #include "base/status.h"
 #include "engine/engine.h"
@@ -16,8 +17,8 @@ using base::fail;
 
 thread_local uint64_t context_in_use = 0;
 
-// What keeps flushes of this process from being a fence alone: transfers under way, and errors that
-// nobody has taken yet.
+// What keeps flushes of this process from being a fence alone: transfers under way, errors that
+// nobody has taken yet, and hooks.
 std::mutex unfinished_mutex;
 uint32_t unfinished = 0;
 
@@ -27,9 +28,20 @@ void add_unfinished(int change) {
   __atomic_store_n(&mob_idle_size_, unfinished == 0 ? mob_size_ : 0, __ATOMIC_RELAXED);
 }
 
+thread_local const std::shared_ptr<Context>* acting_for = nullptr;
+
 }  // namespace
 
-void Completion::require_flushes(bool required) { add_unfinished(required ? 1 : -1); }
+ActingFor::ActingFor(std::shared_ptr<Context> context)
+    : context_(std::move(context)), before_(acting_for) {
+  acting_for = &context_;
+}
+
+ActingFor::~ActingFor() { acting_for = before_; }
+
+void Completion::stay_out_of_line(bool stay) { add_unfinished(stay ? 1 : -1); }
+
+void Completion::publish_idle() { add_unfinished(0); }
 
 bool KeptError::keep(mob_status_t status) {
   const std::lock_guard lock(mutex_);
@@ -86,7 +98,7 @@ mob_status_t Completion::use_context(uint64_t handle) {
 Pending* Completion::start(const mob_transfer_t& transfer, uint64_t* handle) {
   auto pending = std::make_unique<Pending>();
   pending->target = transfer.rank;
-  pending->context = context_of(context_in_use);
+  pending->context = acting_for != nullptr ? *acting_for : context_of(context_in_use);
   pending->origin_counter = transfer.origin_counter;
   pending->completion_counter = transfer.completion_counter;
   pending->has_handle = handle != nullptr;

@@ -40,6 +40,19 @@ struct Context {
   KeptError error;                           // of transfers without a handle
 };
 
+// While it lives, what the calling thread starts belongs to a context, whichever it uses.
+class ActingFor {
+ public:
+  explicit ActingFor(std::shared_ptr<Context> context);
+  ~ActingFor();
+  ActingFor(const ActingFor&) = delete;
+  ActingFor& operator=(const ActingFor&) = delete;
+
+ private:
+  const std::shared_ptr<Context> context_;
+  const std::shared_ptr<Context>* const before_;
+};
+
 // One transfer that is under way. Lives until both its carrier and its handle are done with it.
 struct Pending {
   mob_rank_t target = 0;
@@ -61,6 +74,11 @@ class Completion {
   mob_status_t use_context(uint64_t handle);  // 0: the default
   static uint64_t current_context();
 
+  // Has the inlined flushes and fences of this process go out of line, or not any more.
+  static void stay_out_of_line(bool stay);
+  // Sets mob_idle_size_; after mob_size_ changed.
+  static void publish_idle();
+
   // A transfer that the calling thread starts and somebody else will complete. With `handle` not
   // null, the caller gets one. The carrier reports each of the two completions once, local first;
   // the object may be gone after the second. `status` is MOB_OK or an error whose text is
@@ -77,9 +95,6 @@ class Completion {
   // Waits for everything pending in the calling thread's context, up to local or remote completion,
   // and returns what went wrong with it.
   mob_status_t flush(const char* call, bool remote);
-
-  // While something of this process needs it, flushes of all its threads take the long way.
-  static void require_flushes(bool required);
 
  private:
   using Handle = Pending*;

@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "base/status.h"
 #include "os/memfd.h"
+#include "transport/shm/copy.h"
 
 int32_t mob_size_ = 0;
 int32_t mob_idle_size_ = 0;
@@ -38,7 +39,7 @@ int live_ranks = 0;
 
 void set_size(mob_rank_t size) {
   __atomic_store_n(&mob_size_, size, __ATOMIC_RELAXED);
-  __atomic_store_n(&mob_idle_size_, size, __ATOMIC_RELAXED);
+  Completion::publish_idle();
 }
 
 // Small numbers for threads, used again when a thread ends.
@@ -88,8 +89,21 @@ uint32_t Engine::lock_id() const {
   return (index + 1) << kThreadBits | (number.value() & ((1u << kThreadBits) - 1));
 }
 
+void Engine::apply_copy_settings() const {
+  using base::SettingId;
+  transport::CopyTuning tuning = transport::copy_tuning();
+  const uint64_t stream = settings_.number(SettingId::kCopyStreamBytes);
+  const uint64_t rep = settings_.number(SettingId::kCopyRepBytes);
+  if (stream != base::kAutomatic) tuning.stream_from_bytes = stream;
+  if (rep != base::kAutomatic) tuning.rep_movsb_from_bytes = rep;
+  if (stream != base::kAutomatic || rep != base::kAutomatic) transport::set_copy_tuning(tuning);
+}
+
 mob_status_t Engine::start(const char* const* environment, const ThreadSeat* seat) {
   if (const mob_status_t status = settings_.load(environment)) return status;
+  // Ranks that are threads share the tuning and the settings: the first sets it for all, before the
+  // others can have joined.
+  if (seat == nullptr || seat->rank == 0) apply_copy_settings();
   base::set_log(static_cast<base::LogLevel>(settings_.number(base::SettingId::kLog)), -1);
   // Under a launcher the launcher has warned, once for all.
   if (!settings_.is_set(base::SettingId::kJob) && (seat == nullptr || seat->rank == 0)) {
@@ -129,9 +143,9 @@ mob_status_t Engine::open_memory(const ThreadSeat* seat) {
   if (status != MOB_OK) return status;
   const size_t chunks = window_->bytes() >> kChunkShift;
   status = host_memory_.open(host().segment(), host().index(), chunks);
+  if (status == MOB_OK) status = transfers_.open();
   if ((status = host().agree(status, "mob_init"))) return status;
   own_ = &host_memory_.process(host().index());
-  transfers_.open();
   progress_.open(own_->doorbell);
   messages_.open(*own_);
   chunks_.open(host_memory_, host().segment(), chunks, *this);
@@ -175,6 +189,7 @@ void Engine::stop() {
   // Nobody may still be using what goes away now.
   await_others();
   messages_.close();
+  transfers_.close(true);
   close();
   job_.leave();
 }
@@ -211,6 +226,7 @@ void Engine::await_others() {
 }
 
 void Engine::close() {
+  transfers_.close(false);
   teams_.close();
   notifications_.close();
   host_memory_.close();
@@ -288,6 +304,7 @@ mob_status_t engine_start() {
 
 void engine_stop() {
   Engine& stopping = engine();
+  static_cast<void>(stopping.transfers().fence());  // what is held back is still to be carried
   // Handlers may call everything, so this comes before the library is not live any more.
   stopping.messages().quiesce();
   {

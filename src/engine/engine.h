@@ -111,7 +111,8 @@ class Engine {
   void* reach(mob_rank_t rank, const void* remote, size_t bytes) {
     Part part{};
     void* here = find_here(rank, reinterpret_cast<uintptr_t>(remote), bytes, &part);
-    if (here != nullptr && window_->same_address()) {
+    // A hook must see every operation, so that none may be inlined.
+    if (here != nullptr && window_->same_address() && !transfers_.hooked()) {
       target_remember(rank, window_->base() + part.offset, target_limits(part.bytes));
     }
     return here;
@@ -156,6 +157,7 @@ class Engine {
       return refuse_to_wait();
     }
     const PollingScope scope(*this);
+    const TraceScope trace(transfers_.timeline(), "waiting");
     ProcessBlock::Doorbell& own = own_->doorbell;
     return os::wait_until(
         done, own.bell, own.sleepers, job_.host().policy(), watch, [this] { return poll(); },
@@ -233,6 +235,7 @@ class Engine {
 
   [[gnu::cold]] static mob_status_t refuse_to_wait();
 
+  void apply_copy_settings() const;
   mob_status_t open_memory(const ThreadSeat* seat);
   void await_others();
   void close();

@@ -27,7 +27,7 @@ void Messages::open(ProcessBlock& own) {
 void Messages::close() {
   if (inbox_ == nullptr) return;
   readers_.clear();
-  if (sent_by_program_.load(std::memory_order_relaxed)) Completion::require_flushes(false);
+  if (sent_by_program_.load(std::memory_order_relaxed)) Completion::stay_out_of_line(false);
   outboxes_.clear();
   const uint32_t rings = inbox_->rings.exchange(0, std::memory_order_relaxed);
   for (uint32_t index = 0; index < rings; index += Inbox::kRingsPerChunk) {
@@ -130,7 +130,7 @@ mob_status_t Messages::deliver(const char* call, mob_rank_t rank, const Outgoing
   if (const mob_status_t status = outbox(call, rank, message.id, &box)) return status;
   if (message.id < kPublicHandlers && !sent_by_program() &&
       !sent_by_program_.exchange(true, std::memory_order_relaxed)) {
-    Completion::require_flushes(true);
+    Completion::stay_out_of_line(true);
   }
   const mob_status_t status = (box->*how)(message);
   sent_.fetch_add(1, std::memory_order_release);  // afterwards: see quiesce()

@@ -77,6 +77,7 @@ void MessageReader::begin(const os::RingRecord& record) {
                               token_of(source_)};
   if (const Handler* handler = handlers_.find(wire.id)) [[likely]] {
     const HandlerScope scope;
+    const TraceScope trace(engine_.transfers().timeline(), "header handler");
     handler->function(&message, handler->argument, &delivery_);
   } else {
     base::log(base::LogLevel::kError, "a message of rank %d names handler %u, which is not there",
@@ -117,6 +118,7 @@ void MessageReader::take_in_place(uintptr_t address) {
 void MessageReader::finish() {
   if (delivery_.handler != nullptr) {
     const HandlerScope scope;
+    const TraceScope trace(engine_.transfers().timeline(), "completion handler");
     delivery_.handler(token_of(source_), delivery_.argument);
   }
   if (delivery_.counter != nullptr) count(engine_.rank(), delivery_.counter);

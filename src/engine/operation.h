@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 
 #include "transport/shm/shape.h"
 
@@ -33,6 +34,9 @@ enum class Path {
   kCma,     // the kernel copies (cross-memory attach)
   kMessage  // the target does it (served.h)
 };
+// For those who report; in the order of Path.
+inline constexpr const char* kPathNames[] = {"direct", "cma", "message"};
+inline constexpr size_t kPathCount = std::size(kPathNames);
 
 struct Route {
   Path path = Path::kDirect;

@@ -71,6 +71,22 @@ bool for_each_part(const Shape& shape, Visit visit) {
 
 }  // namespace
 
+mob_status_t Transfers::open() {
+  uses_cma_.store(engine_.settings().cma_allowed(), std::memory_order_relaxed);
+  if (const mob_status_t status = hooks_.open(engine_, *this)) return status;
+  if (hooks_.empty()) return MOB_OK;
+  first_ = &hooks_.first();
+  Completion::stay_out_of_line(true);
+  return MOB_OK;
+}
+
+void Transfers::close(bool report) {
+  if (!hooked()) return;
+  first_ = this;
+  Completion::stay_out_of_line(false);
+  hooks_.close(report);
+}
+
 mob_status_t Transfers::run(const char* call, const mob_transfer_t& transfer, Mode mode,
                             uint64_t* handle) {
   Operation operation;
@@ -91,10 +107,6 @@ mob_status_t Transfers::run(const char* call, const mob_transfer_t& transfer, Mo
   }
   if (mode == Mode::kHandle) *handle = MOB_HANDLE_DONE;
   return first_->carry(operation);
-}
-
-void Transfers::open() {
-  uses_cma_.store(engine_.settings().cma_allowed(), std::memory_order_relaxed);
 }
 
 void Transfers::perform(const mob_transfer_t& transfer, const Shape& shape, ptrdiff_t delta) {

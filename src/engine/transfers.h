@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "engine/hooks/chain.h"
 #include "engine/operation.h"
 #include "transport/shm/accumulate.h"
 #include "transport/shm/shape.h"
@@ -21,6 +22,14 @@ class Engine;
 class Transfers final : private Carrier {
  public:
   explicit Transfers(Engine& engine) : engine_(engine) {}
+
+  // Puts the hooks of the settings in front; before anything is carried. close() lets them report
+  // if there was a job at all; nothing is carried any more.
+  mob_status_t open();
+  void close(bool report);
+
+  // Where waits and handlers are drawn; null unless MOBIUS_TRACE asks for it.
+  Timeline* timeline() const { return hooks_.timeline(); }
 
   // Runs one transfer. `*handle` is written in mode kHandle only.
   mob_status_t run(const char* call, const mob_transfer_t& transfer, Mode mode, uint64_t* handle);
@@ -43,7 +52,6 @@ class Transfers final : private Carrier {
 
   // Whether the kernel copies between this process and its host-mates; false once it has refused.
   bool uses_cma() const { return uses_cma_.load(std::memory_order_relaxed); }
-  void open();
 
   // mob_fence() where it is not a fence of this processor alone.
   mob_status_t fence() { return first_->order(); }
@@ -80,6 +88,7 @@ class Transfers final : private Carrier {
   void announce(const mob_transfer_t& transfer, const Notice& notice);
 
   Engine& engine_;
+  HookChain hooks_;
   Carrier* first_ = this;
   std::atomic<bool> uses_cma_ = false;
 };

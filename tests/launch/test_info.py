@@ -42,12 +42,12 @@ def test_text_fits_a_terminal() -> None:
     done = info()
     assert (done.returncode, done.stderr) == (0, "")
     assert max(len(line) for line in done.stdout.splitlines()) <= 80
-    for title in ("Host", "Tried out here", "Beyond this host", "Settings"):
+    for title in ("Host", "Tried out here", "Beyond this host", "Thresholds", "Settings"):
         assert title in done.stdout.splitlines()
 
 
 def test_json_has_every_section() -> None:
-    sections = {"build", "host", "probes", "network", "settings", "warnings"}
+    sections = {"build", "host", "probes", "network", "thresholds", "settings", "warnings"}
     assert set(facts()) == sections
 
 
@@ -134,3 +134,22 @@ def test_wrong_argument() -> None:
 def test_batch_variables_are_seen() -> None:
     names = facts(SLURM_JOB_ID="1", PMIX_RANK="0")["network"]["batch_environment"]
     assert {"SLURM_JOB_ID", "PMIX_RANK"} <= set(names)
+
+
+def test_thresholds_follow_their_settings() -> None:
+    assert facts()["thresholds"]["copy_stream_bytes"]["source"] == "default"
+    chosen = facts(MOBIUS_COPY_STREAM_BYTES="3M")["thresholds"]["copy_stream_bytes"]
+    assert chosen == {"bytes": 3 << 20, "source": "environment"}
+
+
+def test_tune_prints_settings_that_are_accepted() -> None:
+    done = subprocess.run([command(), "tune"], capture_output=True, text=True, check=True)
+    found = dict(re.findall(r"^export (MOBIUS_COPY_[A-Z]+_BYTES)=(\w+)$", done.stdout, re.M))
+    assert set(found) == {"MOBIUS_COPY_STREAM_BYTES", "MOBIUS_COPY_REP_BYTES"}
+    assert len(done.stdout.splitlines()) == 2
+    assert info(settings=found).returncode == 0
+
+
+def test_tune_takes_no_arguments() -> None:
+    done = subprocess.run([command(), "tune", "now"], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (2, "")

@@ -30,6 +30,8 @@ Section host_facts();
 // Tries out what a job would use, and undoes it.
 Section probe_facts();
 Section network_facts();
+// From which sizes on things are done in another way, and why.
+Section threshold_facts();
 
 struct SettingFact {
   std::string name, value, standard, source, unit, range, help, problem;

@@ -64,7 +64,7 @@ void print_settings(const SettingFacts& facts, bool internal) {
   for (const SettingFact& fact : facts.settings) {
     if (fact.internal != internal) continue;
     const auto shown = [](const std::string& text) { return text.empty() ? "-" : text; };
-    if (fact.value.size() <= 8) {
+    if (fact.value.size() <= 8 && fact.name.size() <= 20) {
       fmt::print(kRow, fact.name, shown(fact.value), shown(fact.standard), fact.source, fact.unit,
                  fact.range);
     } else {
@@ -110,7 +110,8 @@ int info_command(std::span<char*> arguments) {
     return 2;
   }
 
-  const Section sections[] = {build_facts(), host_facts(), probe_facts(), network_facts()};
+  const Section sections[] = {build_facts(), host_facts(), probe_facts(), network_facts(),
+                              threshold_facts()};
   const SettingFacts settings = setting_facts();
   if (json) {
     Json all;

@@ -16,16 +16,6 @@ namespace {
 using base::SettingInfo;
 using base::SettingType;
 
-std::string short_bytes(uint64_t bytes) {
-  static constexpr const char* kSuffixes[] = {"", "K", "M", "G", "T"};
-  size_t unit = 0;
-  while (bytes != 0 && bytes % 1024 == 0 && unit + 1 < std::size(kSuffixes)) {
-    bytes /= 1024;
-    ++unit;
-  }
-  return fmt::format("{}{}", bytes, kSuffixes[unit]);
-}
-
 std::string range_text(const SettingInfo& info) {
   switch (info.type) {
     case SettingType::kCount:
@@ -33,9 +23,13 @@ std::string range_text(const SettingInfo& info) {
     case SettingType::kTime:
       return fmt::format("auto, {} to {}", info.minimum, info.maximum);
     case SettingType::kBytes:
-      return fmt::format("{} to {}", short_bytes(info.minimum), short_bytes(info.maximum));
+      return fmt::format(
+          "{}{} to {}", std::string_view(info.default_text) == "auto" ? "auto, " : "",
+          base::setting_bytes_text(info.minimum), base::setting_bytes_text(info.maximum));
     case SettingType::kChoice:
       return info.choices;
+    case SettingType::kHooks:
+      return "list of hooks";
     case SettingType::kText:
       break;
   }

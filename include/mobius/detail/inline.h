@@ -37,14 +37,14 @@ typedef struct mob_target_ {
 
 extern MOB_API mob_target_t_* const mob_targets_; /* 1 << MOB_RANK_INDEX_BITS_ entries */
 extern MOB_API int32_t mob_size_;      /* processes in the job, 0 outside init … finalize */
-extern MOB_API int32_t mob_idle_size_; /* the same while no transfer is under way, else 0 */
+extern MOB_API int32_t mob_idle_size_; /* the same, or 0 while a fence alone is not enough */
 
 MOB_API mob_status_t mob_put_value_(mob_rank_t rank, void* remote, uint64_t value,
                                     unsigned log2_bytes);
 MOB_API mob_status_t mob_get_value_(mob_rank_t rank, const void* remote, void* value,
                                     unsigned log2_bytes);
 MOB_API mob_status_t mob_flush_out_of_line_(mob_rank_t rank, int remote);
-MOB_API mob_status_t mob_fence_error_(void);
+MOB_API mob_status_t mob_fence_out_of_line_(void);
 
 #ifdef __SANITIZE_THREAD__ /* the race described above, in words that ThreadSanitizer accepts */
 #define MOB_ENTRY_LOAD_(field) __atomic_load_n(&(field), __ATOMIC_RELAXED)
@@ -111,7 +111,7 @@ MOB_INLINE mob_status_t mob_flush_local(mob_rank_t rank) {
 MOB_INLINE mob_status_t mob_flush_local_all(void) { return mob_flush_local(0); }
 
 MOB_INLINE mob_status_t mob_fence(void) {
-  if (MOB_UNLIKELY(mob_size_ == 0)) return mob_fence_error_();
+  if (MOB_UNLIKELY(MOB_ENTRY_LOAD_(mob_idle_size_) == 0)) return mob_fence_out_of_line_();
   __atomic_thread_fence(__ATOMIC_RELEASE);
   return MOB_OK;
 }

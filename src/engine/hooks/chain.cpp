@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "engine/hooks/chain.h"
+
+#include <algorithm>
+
+#include "base/hook_list.h"
+#include "base/status.h"
+#include "engine/engine.h"
+#include "engine/hooks/disturb.h"
+#include "engine/hooks/reorder.h"
+#include "engine/hooks/watch.h"
+
+namespace mobius::engine {
+namespace {
+
+using base::HookKind;
+using base::HookSpec;
+using base::SettingId;
+
+// MOBIUS_STATS and MOBIUS_TRACE stand for hooks in front of all others.
+std::vector<HookSpec> wanted_hooks(const base::Settings& settings) {
+  std::vector<HookSpec> specs;
+  std::string problem;
+  base::parse_hooks(settings.text(SettingId::kHooks), &specs, &problem);  // checked when loaded
+  const auto add_first = [&](HookKind kind) {
+    const auto same = [&](const HookSpec& spec) { return spec.kind == kind; };
+    if (std::ranges::none_of(specs, same)) specs.insert(specs.begin(), HookSpec{.kind = kind});
+  };
+  if (settings.number(SettingId::kStats) != 0) add_first(HookKind::kStats);
+  if (!settings.text(SettingId::kTrace).empty()) add_first(HookKind::kTrace);
+  return specs;
+}
+
+}  // namespace
+
+mob_status_t HookChain::open(Engine& engine, Carrier& end) {
+  const base::Settings& settings = engine.settings();
+  const mob_rank_t rank = engine.rank();
+  const std::vector<HookSpec> specs = wanted_hooks(settings);
+  for (auto spec = specs.rbegin(); spec != specs.rend(); ++spec) {
+    Carrier& next = hooks_.empty() ? end : *hooks_.back();
+    switch (spec->kind) {
+      case HookKind::kTrace: {
+        const std::string& name = settings.text(SettingId::kTrace);
+        if (const mob_status_t status =
+                Timeline::open(name.empty() ? "mobius-trace.json" : name, rank,
+                               settings.number(SettingId::kTraceBytes), &timeline_)) {
+          hooks_.clear();
+          return status;
+        }
+        hooks_.push_back(std::make_unique<TraceHook>(next, *timeline_));
+        break;
+      }
+      case HookKind::kStats:
+        hooks_.push_back(std::make_unique<StatsHook>(next, rank));
+        break;
+      case HookKind::kDelay:
+        hooks_.push_back(std::make_unique<DelayHook>(next, spec->max_us, spec->seed, rank));
+        break;
+      case HookKind::kReorder:
+        hooks_.push_back(
+            std::make_unique<ReorderHook>(next, engine.completion(), spec->seed, rank));
+        break;
+      case HookKind::kFault:
+        hooks_.push_back(std::make_unique<FaultHook>(next, spec->every, spec->seed, rank));
+        break;
+    }
+  }
+  return MOB_OK;
+}
+
+void HookChain::close(bool report) {
+  if (report) {
+    for (const auto& hook : hooks_) hook->finish();
+  }
+  hooks_.clear();
+  timeline_.reset();
+}
+
+}  // namespace mobius::engine

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+// The hooks that the settings ask for, one in front of the other.
+
+#include <memory>
+#include <vector>
+
+#include "engine/hooks/hook.h"
+#include "engine/timeline.h"
+
+namespace mobius::engine {
+
+class Engine;
+
+class HookChain {
+ public:
+  // Makes the hooks in front of `end`. MOB_ERR_SETTING: no timeline can be written.
+  mob_status_t open(Engine& engine, Carrier& end);
+  // Ends the hooks, which report first if that is wanted. Nothing is carried any more.
+  void close(bool report);
+
+  bool empty() const { return hooks_.empty(); }
+  Carrier& first() const { return *hooks_.back(); }
+  Timeline* timeline() const { return timeline_.get(); }
+
+ private:
+  std::unique_ptr<Timeline> timeline_;
+  std::vector<std::unique_ptr<Hook>> hooks_;  // the last is the first that an operation meets
+};
+
+}  // namespace mobius::engine

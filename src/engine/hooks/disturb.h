@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+// Hooks that test programs: what is late, and what fails.
+
+#include <atomic>
+
+#include "engine/hooks/hook.h"
+#include "engine/hooks/random.h"
+
+namespace mobius::engine {
+
+// Makes every operation wait a random time before and after it is carried out.
+class DelayHook final : public Hook {
+ public:
+  DelayHook(Carrier& next, uint64_t max_us, uint64_t seed, mob_rank_t rank)
+      : Hook(next), max_us_(max_us), random_(seed, rank) {}
+
+  mob_status_t carry(const Operation& operation) override;
+  mob_status_t update(const WordUpdate& update) override;
+  mob_status_t order() override;
+
+ private:
+  void delay();
+
+  const uint64_t max_us_;
+  Random random_;
+};
+
+// Fails one operation of every `every`, before anything is transferred. The seed chooses where the
+// count begins.
+class FaultHook final : public Hook {
+ public:
+  FaultHook(Carrier& next, uint64_t every, uint64_t seed, mob_rank_t rank)
+      : Hook(next), every_(every), count_(Random(seed, rank).below(every)) {}
+
+  mob_status_t carry(const Operation& operation) override;
+  mob_status_t update(const WordUpdate& update) override;
+
+ private:
+  mob_status_t inject(const char* call, mob_rank_t rank);
+
+  const uint64_t every_;
+  std::atomic<uint64_t> count_;
+};
+
+}  // namespace mobius::engine

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <utility>
+#include <vector>
+
+#include "engine/hooks/random.h"
+
+namespace mobius::engine {
+
+// What is held back, and which of it comes next: any, as nothing stands between two operations that
+// are held at the same time. A fence takes everything before it adds more. Callers exclude each
+// other.
+template <typename T>
+class ReorderPlan {
+ public:
+  ReorderPlan(uint64_t seed, mob_rank_t rank) : random_(seed, rank) {}
+
+  bool empty() const { return held_.empty(); }
+  size_t size() const { return held_.size(); }
+  void add(T item) { held_.push_back(std::move(item)); }
+
+  // Not empty.
+  T take() {
+    std::swap(held_[random_.below(held_.size())], held_.back());
+    T item = std::move(held_.back());
+    held_.pop_back();
+    return item;
+  }
+
+ private:
+  std::vector<T> held_;
+  Random random_;
+};
+
+}  // namespace mobius::engine

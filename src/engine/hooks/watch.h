@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+// Hooks that watch: what is counted, and what is drawn.
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <string>
+
+#include "engine/hooks/hook.h"
+#include "engine/timeline.h"
+
+namespace mobius::engine {
+
+// What went to one target.
+struct TargetCounts {
+  std::array<uint64_t, 4> operations{};  // by mob_kind_t
+  std::array<uint64_t, 4> bytes{};
+  uint64_t updates = 0;  // of words
+  uint64_t failures = 0;
+  std::array<uint64_t, kPathCount> paths{};
+};
+
+// The counts of one rank as a table for people, "\n" at the end of each line.
+std::string stats_table(mob_rank_t rank, const std::map<mob_rank_t, TargetCounts>& targets);
+
+// Counts what is carried; prints the table to standard error at the end of the job.
+class StatsHook final : public Hook {
+ public:
+  StatsHook(Carrier& next, mob_rank_t rank) : Hook(next), rank_(rank) {}
+
+  mob_status_t carry(const Operation& operation) override;
+  mob_status_t update(const WordUpdate& update) override;
+  void finish() override;
+
+ private:
+  const mob_rank_t rank_;
+  std::mutex mutex_;  // guards targets_
+  std::map<mob_rank_t, TargetCounts> targets_;
+};
+
+// Draws what is carried on a timeline.
+class TraceHook final : public Hook {
+ public:
+  TraceHook(Carrier& next, Timeline& timeline) : Hook(next), timeline_(timeline) {}
+
+  mob_status_t carry(const Operation& operation) override;
+  mob_status_t update(const WordUpdate& update) override;
+  mob_status_t order() override;
+
+ private:
+  Timeline& timeline_;
+};
+
+}  // namespace mobius::engine

@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What a job shows of itself: MOBIUS_STATS, MOBIUS_TRACE and MOBIUS_HOOKS."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+from launch_tools import Launcher, command, python
+
+LIBRARY = Path(command()).parents[1] / "lib" / "libmobius.so"
+
+# Each rank puts 3 times 8 and once 100 bytes to rank 0, adds to a word of it, and meets the others.
+PROGRAM = [
+    "import ctypes, os, signal, sys",
+    f"m = ctypes.CDLL({str(LIBRARY)!r})",
+    "m.mob_last_error.restype = ctypes.c_char_p",
+    "m.mob_mem_local.restype = ctypes.c_void_p",
+    "def check(status):",
+    "    if status != 0: sys.exit(f'{status}: {m.mob_last_error().decode()}')",
+    "check(m.mob_init())",
+    "mem, at = ctypes.c_void_p(), ctypes.c_void_p()",
+    "check(m.mob_mem_alloc(ctypes.c_size_t(4096), ctypes.byref(mem)))",
+    "check(m.mob_mem_address(mem, 0, ctypes.c_size_t(0), ctypes.byref(at)))",
+    "data, old = ctypes.create_string_buffer(100), ctypes.c_uint64()",
+    "for i in range(3): check(m.mob_put8(0, at, ctypes.c_uint64(i)))",
+    "check(m.mob_put(0, at, data, ctypes.c_size_t(100)))",
+    "check(m.mob_fetch_add8(0, at, ctypes.c_uint64(1), ctypes.byref(old)))",
+    "check(m.mob_barrier())",
+    "if os.environ.get('DIE'):",
+    "    for i in range(2000): check(m.mob_put8(0, at, ctypes.c_uint64(i)))",
+    "    os.kill(os.getpid(), signal.SIGKILL)",
+    "check(m.mob_finalize())",
+]
+
+
+@pytest.fixture(autouse=True)
+def _loadable() -> None:
+    done = subprocess.run([command(), "info", "--json"], capture_output=True, check=False)
+    if json.loads(done.stdout)["build"]["sanitizers"]:
+        pytest.skip("Python cannot load a sanitized library")
+
+
+def events_of(text: str) -> list[dict[str, Any]]:
+    """Events of a timeline, whether or not it was closed."""
+    closed = text if text.rstrip().endswith("]") else text + "]"
+    return list(json.loads(closed))
+
+
+def test_stats_count_operations_bytes_and_paths(launcher: Launcher) -> None:
+    done = launcher.run("-n", "2", *python(*PROGRAM), env={"MOBIUS_STATS": "1"})
+    assert done.returncode == 0, done.stderr
+    text = done.stderr.decode()
+    for rank in range(2):
+        table = re.search(rf"rank {rank}: operations by target\n((?: .*\n)+)", text)
+        assert table, text
+        lines = table[1].splitlines()
+        assert len({len(line) for line in lines}) == 1  # columns are aligned
+        titles = re.split(r"\s{2,}", lines[0].strip())
+        row = dict(zip(titles, lines[1].split(), strict=True))
+        assert row["target"] == "0"
+        assert (row["puts"], row["put bytes"]) == ("4", "124")
+        assert (row["words"], row["failed"], row["direct"]) == ("1", "0", "5")
+        assert lines[-1].split()[0] == "all"
+
+
+def test_nothing_is_printed_without_being_asked_for(launcher: Launcher) -> None:
+    done = launcher.run("-n", "2", *python(*PROGRAM))
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
+def test_timeline_has_what_perfetto_needs(launcher: Launcher) -> None:
+    name = launcher.folder / "trace.json"
+    done = launcher.run("-n", "2", *python(*PROGRAM), env={"MOBIUS_TRACE": str(name)})
+    assert done.returncode == 0, done.stderr
+    for rank in range(2):
+        events = json.loads((launcher.folder / f"trace.{rank}.json").read_text())
+        assert events[0]["ph"] == "M"
+        assert events[0]["args"] == {"name": f"rank {rank}"}
+        for event in events[1:]:
+            assert event["ph"] == "X"
+            assert event["pid"] == rank
+            assert event["tid"] > 0
+            assert event["ts"] > 0
+            assert event["dur"] >= 0
+        puts = [event for event in events if event["name"] == "mob_put8"]
+        assert len(puts) == 3
+        assert puts[0]["args"] == {
+            "target": 0,
+            "bytes": 8,
+            "kind": "put",
+            "path": "direct",
+            "status": 0,
+        }
+        assert any(event["name"] == "mob_barrier" for event in events)
+
+
+def test_timeline_of_a_killed_rank_is_readable(launcher: Launcher) -> None:
+    settings = {"MOBIUS_TRACE": str(launcher.folder / "%r.trace"), "DIE": "1"}
+    done = launcher.run("-n", "1", *python(*PROGRAM), env=settings)
+    assert done.returncode == 128 + signal.SIGKILL
+    text = (launcher.folder / "0.trace").read_text()
+    assert not text.rstrip().endswith("]")
+    assert len(events_of(text)) > 100
+
+
+def test_timeline_ends_at_its_limit(launcher: Launcher) -> None:
+    program = [*PROGRAM[:-1], "for i in range(20000): m.mob_put8(0, at, 0)", PROGRAM[-1]]
+    settings = {"MOBIUS_TRACE": str(launcher.folder / "t.json"), "MOBIUS_TRACE_BYTES": "1M"}
+    done = launcher.run("-n", "1", *python(*program), env=settings)
+    assert done.returncode == 0
+    assert b"MOBIUS_TRACE_BYTES" in done.stderr
+    file = launcher.folder / "t.0.json"
+    assert file.stat().st_size <= (1 << 20) + 8
+    assert len(json.loads(file.read_text())) > 1000
+
+
+def test_timeline_that_cannot_be_written_is_an_error(launcher: Launcher) -> None:
+    done = launcher.run("-n", "2", *python(*PROGRAM), env={"MOBIUS_TRACE": "/nowhere/t.json"})
+    assert done.returncode != 0
+    assert b"MOBIUS_TRACE" in done.stderr
+    assert os.strerror(2).encode() in done.stderr
+
+
+def test_fault_hook_fails_operations(launcher: Launcher) -> None:
+    done = launcher.run("-n", "1", *python(*PROGRAM), env={"MOBIUS_HOOKS": "fault:every=2"})
+    assert done.returncode != 0
+    assert b"injected" in done.stderr
+
+
+def test_malformed_hooks_are_refused(launcher: Launcher) -> None:
+    done = launcher.run("-n", "1", *python(*PROGRAM), env={"MOBIUS_HOOKS": "fault:every=0"})
+    assert done.returncode != 0
+    assert b"MOBIUS_HOOKS='fault:every=0'" in done.stderr

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <fmt/format.h>
+
+#include <cstdint>
+#include <cstdlib>
+#include <string>
+
+#include "base/settings.h"
+#include "info.h"
+#include "transport/shm/copy.h"
+
+namespace mobius::command {
+namespace {
+
+// The size from which on copies work in some way: that of the setting, or the default.
+Fact threshold(const char* key, const char* label, base::SettingId setting, uint64_t standard,
+               const char* gain) {
+  const base::SettingInfo& info = base::setting_table()[static_cast<size_t>(setting)];
+  const char* given = std::getenv(info.name);
+  uint64_t bytes = base::kAutomatic;
+  // A malformed value is shown among the settings.
+  const bool usable = given != nullptr && base::parse_setting(info, given, &bytes) == MOB_OK;
+  const bool chosen = usable && bytes != base::kAutomatic;
+  if (!chosen) bytes = standard;
+  constexpr uint64_t kNever = uint64_t{64} << 40;
+  const std::string size = bytes >= kNever ? "never" : "from " + bytes_text(bytes) + " on";
+  return {key,
+          label,
+          fmt::format("{}: {} ({}; `mobius tune` measures)", size, gain,
+                      chosen ? std::string("set by ") + info.name : "default"),
+          {{"bytes", bytes >= kNever ? Json(nullptr) : Json(bytes)},
+           {"source", chosen ? "environment" : "default"}}};
+}
+
+}  // namespace
+
+Section threshold_facts() {
+  const transport::CopyTuning standard = transport::copy_tuning();
+  return {"thresholds",
+          "Thresholds",
+          {threshold("copy_stream_bytes", "streaming copies", base::SettingId::kCopyStreamBytes,
+                     standard.stream_from_bytes,
+                     "stores past the caches, because a copy that does not fit into them would "
+                     "read every line it writes"),
+           threshold("copy_rep_bytes", "string copies", base::SettingId::kCopyRepBytes,
+                     standard.rep_movsb_from_bytes,
+                     "one string instruction (rep movsb), which some processors do faster than "
+                     "vector stores")}};
+}
+
+}  // namespace mobius::command
