@@ -70,7 +70,7 @@ class Transfers final : private Carrier {
  private:
   mob_status_t carry(const Operation& operation) override;
   mob_status_t update(const WordUpdate& update) override;
-  mob_status_t order() override { return MOB_OK; }
+  mob_status_t order() override;
   bool progress() override { return false; }
 
   mob_status_t resolve_notice(const char* call, const mob_transfer_t& transfer, Notice* notice);
