@@ -319,22 +319,25 @@ void split(Job& job) {
 // Everybody counts everybody's counter, and waits until all have counted the own one.
 void counters(Job& job) {
   const auto slot = static_cast<size_t>(job.rank());
-  job.until_failure("mob_counter_wait", [&] {
-    for (mob_rank_t target = 0; target < job.size(); ++target) {
-      Block& there = job.block(target);
-      mob_transfer_t put{};
-      put.kind = MOB_PUT;
-      put.shape = MOB_CONTIGUOUS;
-      put.rank = target;
-      put.remote = there.slots[slot];
-      put.local = job.here().slots[slot];
-      put.bytes = 64;
-      expect(mob_get(target, &there.counter, &put.target_counter, sizeof there.counter), MOB_OK,
-             "mob_get");
-      expect(mob_transfer(&put), MOB_OK, "mob_transfer");
-    }
-    return mob_counter_wait(job.here().counter, static_cast<uint64_t>(job.size()), nullptr);
-  });
+  job.until_failure(
+      "mob_counter_wait",
+      [&] {
+        for (mob_rank_t target = 0; target < job.size(); ++target) {
+          Block& there = job.block(target);
+          mob_transfer_t put{};
+          put.kind = MOB_PUT;
+          put.shape = MOB_CONTIGUOUS;
+          put.rank = target;
+          put.remote = there.slots[slot];
+          put.local = job.here().slots[slot];
+          put.bytes = 64;
+          expect(mob_get(target, &there.counter, &put.target_counter, sizeof there.counter), MOB_OK,
+                 "mob_get");
+          expect(mob_transfer(&put), MOB_OK, "mob_transfer");
+        }
+        return mob_counter_wait(job.here().counter, static_cast<uint64_t>(job.size()), nullptr);
+      },
+      false);
   job.finish();
 }
 
