@@ -15,6 +15,10 @@ if(MOBIUS_SANITIZE)
     -fsanitize=${MOBIUS_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
   target_link_options(mobius_compile_options INTERFACE -fsanitize=${MOBIUS_SANITIZE})
 endif()
+# What comes in from C as an enumeration may be any number, and is checked by us.
+if(MOBIUS_SANITIZE MATCHES "undefined")
+  target_compile_options(mobius_compile_options INTERFACE -fno-sanitize=enum)
+endif()
 # ThreadSanitizer does not model fences and GCC says so at each; what a fence orders here is also
 # ordered by the atomics beside it, as far as threads of one process are concerned.
 if(MOBIUS_SANITIZE MATCHES "thread" AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")

@@ -4,10 +4,10 @@
 #include "transport/shm/element.h"
 
 // Any value may come in from C.
-[[gnu::no_sanitize("enum")]] size_t mob_type_bytes(mob_type_t type) {
+size_t mob_type_bytes(mob_type_t type) {
   return mobius::transport::element_bytes(type);
 }
 
-[[gnu::no_sanitize("enum")]] int mob_op_is_defined(mob_op_t op, mob_type_t type) {
+int mob_op_is_defined(mob_op_t op, mob_type_t type) {
   return mobius::transport::op_is_defined(op, type) ? 1 : 0;
 }

@@ -21,10 +21,10 @@ constexpr TypeInfo kTypes[MOB_TYPE_COUNT] = {
 };
 
 // Any value may come in from C.
-[[gnu::no_sanitize("enum")]] bool is_type(mob_type_t type) {
+bool is_type(mob_type_t type) {
   return static_cast<unsigned>(type) < unsigned{MOB_TYPE_COUNT};
 }
-[[gnu::no_sanitize("enum")]] bool is_op(mob_op_t op) {
+bool is_op(mob_op_t op) {
   return static_cast<unsigned>(op) < unsigned{MOB_OP_COUNT};
 }
 
@@ -118,23 +118,23 @@ constexpr Combine atomic_of(mob_op_t op) {
 
 }  // namespace
 
-[[gnu::no_sanitize("enum")]] size_t element_bytes(mob_type_t type) {
+size_t element_bytes(mob_type_t type) {
   return is_type(type) ? kTypes[type].bytes : 0;
 }
 
-[[gnu::no_sanitize("enum")]] size_t element_alignment(mob_type_t type) {
+size_t element_alignment(mob_type_t type) {
   return is_type(type) ? kTypes[type].alignment : 0;
 }
 
-[[gnu::no_sanitize("enum")]] bool op_is_defined(mob_op_t op, mob_type_t type) {
+bool op_is_defined(mob_op_t op, mob_type_t type) {
   return plain_kernel(op, type) != nullptr;
 }
 
-[[gnu::no_sanitize("enum")]] Combine plain_kernel(mob_op_t op, mob_type_t type) {
+Combine plain_kernel(mob_op_t op, mob_type_t type) {
   return is_op(op) && is_type(type) ? kernels().combine[op][type] : nullptr;
 }
 
-[[gnu::no_sanitize("enum")]] Combine atomic_kernel(mob_op_t op, mob_type_t type) {
+Combine atomic_kernel(mob_op_t op, mob_type_t type) {
   switch (type) {
     case MOB_INT8:
       return atomic_of<int8_t>(op);

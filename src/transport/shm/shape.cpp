@@ -16,7 +16,7 @@ bool is_accumulate(const mob_transfer_t& transfer) {
 }
 
 // Here and where else no_sanitize stands, any value may come in from C.
-[[gnu::no_sanitize("enum")]] mob_status_t check_kind(const char* call,
+mob_status_t check_kind(const char* call,
                                                      const mob_transfer_t& transfer) {
   switch (transfer.kind) {
     case MOB_PUT:
@@ -306,7 +306,7 @@ mob_transfer_t with_remote_for_local(const mob_transfer_t& transfer) {
   return result;
 }
 
-[[gnu::no_sanitize("enum")]] mob_status_t normalise_any(const char* call,
+mob_status_t normalise_any(const char* call,
                                                         const mob_transfer_t& transfer,
                                                         Shape* shape) {
   shape->kind = transfer.shape;
