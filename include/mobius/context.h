@@ -23,7 +23,11 @@ extern "C" {
 typedef struct mob_context* mob_context_t;
 
 /** The context that threads use at first. */
-#define MOB_CONTEXT_DEFAULT NULL
+#ifdef __cplusplus
+#define MOB_CONTEXT_DEFAULT (static_cast<mob_context_t>(nullptr))
+#else
+#define MOB_CONTEXT_DEFAULT ((mob_context_t)0)
+#endif
 
 /**
  * Makes a context.

@@ -30,7 +30,11 @@ typedef struct mob_team* mob_team_t;
 #define MOB_TEAM_WORLD ((mob_team_t)1)
 #endif
 /** No team: what a split gives to those who are in none of the new teams. */
-#define MOB_TEAM_NONE NULL
+#ifdef __cplusplus
+#define MOB_TEAM_NONE (static_cast<mob_team_t>(nullptr))
+#else
+#define MOB_TEAM_NONE ((mob_team_t)0)
+#endif
 
 /**
  * Makes a team of the members of `parent` that pass the same colour.
