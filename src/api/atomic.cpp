@@ -41,6 +41,9 @@ mob_status_t rmw(mob_rmw_t_ what, mob_rank_t rank, void* remote, uint64_t value,
   const char* call = bytes == 8 ? kNames[what].of8 : kNames[what].of4;
   if (const mob_status_t status = api::check_rank(call, rank)) return status;
   if (const mob_status_t status = api::check_not_null(call, old, "the result")) return status;
+  if (const mob_status_t status = api::check_not_null(call, remote, "the remote address")) {
+    return status;
+  }
   if (reinterpret_cast<uintptr_t>(remote) % bytes != 0) {
     return fail(MOB_ERR_ARGUMENT, "%s: the word at %p is not aligned to its %u bytes", call, remote,
                 bytes);

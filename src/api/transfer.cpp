@@ -39,6 +39,15 @@ mob_status_t check_list(const char* call, const mob_handle_t* handles, size_t co
   return count == 0 ? MOB_OK : check_not_null(call, handles, "the list of handles");
 }
 
+mob_status_t wait_one(const char* call, mob_handle_t* handle) {
+  if (*handle == MOB_HANDLE_DONE) return MOB_OK;
+  return api::without_exceptions(call, [&] {
+    const mob_status_t status = completion().wait(call, *handle);
+    if (status != MOB_ERR_HANDLE) *handle = MOB_HANDLE_DONE;
+    return status;
+  });
+}
+
 // Tests each; `indices` gets those that became complete.
 mob_status_t test_each(const char* call, std::span<mob_handle_t> handles, size_t most,
                        size_t* indices, size_t* completed) {
@@ -95,12 +104,7 @@ mob_status_t mob_transfer_nbi(const mob_transfer_t* transfer) {
 mob_status_t mob_wait(mob_handle_t* handle) {
   if (const mob_status_t status = check_live("mob_wait")) return status;
   if (const mob_status_t status = check_not_null("mob_wait", handle, "the handle")) return status;
-  if (*handle == MOB_HANDLE_DONE) return MOB_OK;
-  return api::without_exceptions("mob_wait", [&] {
-    const mob_status_t status = completion().wait("mob_wait", *handle);
-    if (status != MOB_ERR_HANDLE) *handle = MOB_HANDLE_DONE;
-    return status;
-  });
+  return wait_one("mob_wait", handle);
 }
 
 mob_status_t mob_test(mob_handle_t* handle, int* done) {
@@ -122,7 +126,7 @@ mob_status_t mob_wait_all(mob_handle_t* handles, size_t count) {
   if (const mob_status_t status = check_list("mob_wait_all", handles, count)) return status;
   mob_status_t first_error = MOB_OK;
   for (size_t i = 0; i < count; ++i) {
-    const mob_status_t status = mob_wait(&handles[i]);
+    const mob_status_t status = wait_one("mob_wait_all", &handles[i]);
     if (first_error == MOB_OK) first_error = status;
   }
   return first_error;
