@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "random/actor.h"
 
-#include <sched.h>
-
 #include <algorithm>
 #include <cstring>
 
@@ -259,13 +257,8 @@ void ActorRunner::await(const Step& step, const Model& model) {
   const Awaited& awaited = model.awaited(self_);
   if (step.count > 0) await_counter(told_, step.count, "target");
   for (size_t i = 0; i < step.words.size(); ++i) {
-    const void* word = at(rank_, step.words[i]);
-    uint64_t value = 0;
-    for (;;) {
-      check(mob_get8(rank_, word, &value), "mob_get8");
-      if (value == awaited.words[i]) break;
-      sched_yield();
-    }
+    const auto* word = reinterpret_cast<const uint64_t*>(at(rank_, step.words[i]));
+    check(mob_wait_until_u8(word, MOB_EQ, awaited.words[i]), "mob_wait_until_u8");
   }
   for (size_t i = 0; i < step.regions.size(); ++i) {
     const Range& region = step.regions[i];

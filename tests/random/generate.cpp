@@ -13,7 +13,7 @@ Program generate(uint64_t seed, const Shape& shape) {
   for (Actor a = 0; a < shape.actors(); ++a) program.own_context.push_back(random.chance(40));
   program.rounds.resize(random.between(1, 3));
   for (Round& round : program.rounds) {
-    round.sync = static_cast<Sync>(random.below(3));
+    round.sync = static_cast<Sync>(random.below(kSyncs));
     round.segments = cut_memory(random, shape);
     round.actors.resize(static_cast<size_t>(shape.actors()));
     std::vector<uint64_t> told(round.actors.size());

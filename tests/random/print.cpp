@@ -96,9 +96,9 @@ void print(const Program& program) {
   std::printf("seed %llu: %d ranks of %d threads, parts of %zu bytes\n",
               static_cast<unsigned long long>(program.seed), program.shape.ranks,
               program.shape.threads, program.shape.part_bytes);
-  constexpr const char* kSyncs[] = {"barrier", "signals", "counters"};
+  constexpr const char* kNames[] = {"barrier", "signals", "counters", "notifications", "reduction"};
   for (const Round& round : program.rounds) {
-    std::printf("round, by %s\n", kSyncs[static_cast<int>(round.sync)]);
+    std::printf("round, by %s\n", kNames[static_cast<int>(round.sync)]);
     for (const Segment& segment : round.segments) std::printf("  %s\n", text_of(segment).c_str());
     for (size_t a = 0; a < round.actors.size(); ++a) {
       std::printf("  actor %zu\n", a);

@@ -99,7 +99,8 @@ struct Step {
   std::vector<Range> regions;  // of the own rank, which then hold what the model says
 };
 
-enum class Sync { kBarrier, kSignals, kCounters };
+enum class Sync { kBarrier, kSignals, kCounters, kNotifications, kReduction };
+inline constexpr size_t kSyncs = 5;
 
 struct ActorSteps {
   std::vector<Step> before;  // … anybody is told of anything

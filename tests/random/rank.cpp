@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "random/rank.h"
 
-#include <sched.h>
-
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -26,6 +24,7 @@ constexpr uint64_t kProgramsPerAllocation = 50;
 struct RankRunner::Board {
   mob_counter_t counters[kMostThreads];
   mob_counter_t sync_counter;
+  unsigned char* memory;
   alignas(8) uint64_t signals;
   uint64_t logs[kMostThreads][kLogWords];
 };
@@ -33,8 +32,8 @@ struct RankRunner::Board {
 bool parse(int argc, char** argv, Options* options) {
   for (int i = 1; i < argc; ++i) {
     const std::string name = argv[i];
-    if (name == "--verbose") {
-      options->verbose = true;
+    if (name == "--verbose" || name == "--exposed") {
+      (name == "--verbose" ? options->verbose : options->exposed) = true;
       continue;
     }
     const char* value = i + 1 < argc ? argv[++i] : "";
@@ -46,15 +45,15 @@ bool parse(int argc, char** argv, Options* options) {
     } else if (name == "--threads" && number >= 1 && number <= kMostThreads) {
       options->threads = static_cast<int>(number);
     } else {
-      std::fprintf(
-          stderr,
-          "%s %s: not an option; they are --seed S, --programs N, --threads 1 to %d, --verbose\n",
-          name.c_str(), value, kMostThreads);
+      std::fprintf(stderr,
+                   "%s %s: not an option; they are --seed S, --programs N, --threads 1 to %d, "
+                   "--exposed, --verbose\n",
+                   name.c_str(), value, kMostThreads);
       return false;
     }
   }
   options->command = std::string(argv[0]) + " --threads " + std::to_string(options->threads) +
-                     " --programs 1 --verbose --seed ";
+                     (options->exposed ? " --exposed" : "") + " --programs 1 --verbose --seed ";
   return true;
 }
 
@@ -77,7 +76,7 @@ RankRunner::RankRunner(const Options& options)
 
 RankRunner::~RankRunner() {
   check(mob_barrier(), "mob_barrier");
-  check(mob_mem_free(memory_), "mob_mem_free");
+  free_memory();
   check(mob_counter_free(sync_counter_), "mob_counter_free");
   check(mob_mem_free(board_), "mob_mem_free");
 }
@@ -160,14 +159,12 @@ void RankRunner::announce(const std::string& seed) const {
 void RankRunner::prepare(uint64_t number) {
   const uint64_t seed = options_.seed + number;
   announce(std::to_string(seed));
-  if (number % kProgramsPerAllocation == 0) allocate();
+  if (number % kProgramsPerAllocation == 0) make_memory();
   shape_.part_bytes = 64 + mobius_test::Random(seed).below(kMostPartBytes / 16 - 3) * 16;
-  // The end of the program's part is the end of the allocation.
+  // The end of the program's part is the end of what is a target.
   for (mob_rank_t r = 0; r < shape_.ranks; ++r) {
-    void* address = nullptr;
-    check(mob_mem_address(memory_, r, kMostPartBytes - shape_.part_bytes, &address),
-          "mob_mem_address");
-    places_.parts[static_cast<size_t>(r)] = static_cast<unsigned char*>(address);
+    const auto rank = static_cast<size_t>(r);
+    places_.parts[rank] = memories_[rank] + kMostPartBytes - shape_.part_bytes;
   }
   program_ = generate(seed, shape_);
   if (options_.verbose && rank_ == 0) print(program_);
@@ -175,9 +172,32 @@ void RankRunner::prepare(uint64_t number) {
   fill_part(program_, rank_, own_part());
 }
 
-void RankRunner::allocate() {
-  check(mob_mem_free(memory_), "mob_mem_free");
-  check(mob_mem_alloc(kMostPartBytes, &memory_), "mob_mem_alloc");
+void RankRunner::make_memory() {
+  free_memory();
+  unsigned char* own = nullptr;
+  if (options_.exposed) {
+    constexpr size_t kAlignment = 64;
+    heap_.resize(kMostPartBytes + kAlignment);
+    own = heap_.data() + kAlignment - reinterpret_cast<uintptr_t>(heap_.data()) % kAlignment;
+    check(mob_expose(own, kMostPartBytes, 0, &exposed_), "mob_expose");
+  } else {
+    check(mob_mem_alloc(kMostPartBytes, &memory_), "mob_mem_alloc");
+    own = static_cast<unsigned char*>(mob_mem_local(memory_));
+  }
+  own_board().memory = own;
+  check(mob_barrier(), "mob_barrier");
+  memories_.resize(boards_.size());
+  for (mob_rank_t r = 0; r < shape_.ranks; ++r) {
+    const auto rank = static_cast<size_t>(r);
+    check(mob_get(r, &boards_[rank]->memory, &memories_[rank], sizeof own), "mob_get");
+  }
+}
+
+void RankRunner::free_memory() {
+  check(mob_mem_free(memory_), "mob_mem_free");  // waits for all, also if there is none
+  check(mob_withdraw(exposed_), "mob_withdraw");
+  memory_ = nullptr;
+  exposed_ = nullptr;
 }
 
 void RankRunner::synchronise(Sync sync) {
@@ -188,6 +208,10 @@ void RankRunner::synchronise(Sync sync) {
       return synchronise_by_signals();
     case Sync::kCounters:
       return synchronise_by_counters();
+    case Sync::kNotifications:
+      return synchronise_by_notifications();
+    case Sync::kReduction:
+      return synchronise_by_reduction();
   }
 }
 
@@ -197,12 +221,21 @@ void RankRunner::synchronise_by_signals() {
     check(mob_put_signal(r, nullptr, nullptr, 0, signals, 1, MOB_SIGNAL_ADD), "mob_put_signal");
   }
   signalled_ += static_cast<uint64_t>(shape_.ranks);
-  for (;;) {
-    uint64_t seen = 0;
-    check(mob_get8(rank_, &own_board().signals, &seen), "mob_get8");
-    if (seen >= signalled_) return;
-    sched_yield();
+  check(mob_wait_until_u8(&own_board().signals, MOB_GE, signalled_), "mob_wait_until_u8");
+}
+
+void RankRunner::synchronise_by_notifications() {
+  for (mob_rank_t r = 0; r < shape_.ranks; ++r) check(mob_notify(r), "mob_notify");
+  for (mob_rank_t r = 0; r < shape_.ranks; ++r) {
+    check(mob_notify_wait(r, nullptr), "mob_notify_wait");
   }
+}
+
+void RankRunner::synchronise_by_reduction() {
+  int32_t sum = -1;
+  const int32_t own = rank_ + 1;
+  check(mob_allreduce(MOB_TEAM_WORLD, MOB_SUM, MOB_INT32, &own, &sum, 1), "mob_allreduce");
+  if (sum != shape_.ranks * (shape_.ranks + 1) / 2) report("a reduction gave a wrong sum");
 }
 
 void RankRunner::synchronise_by_counters() {

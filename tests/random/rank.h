@@ -18,12 +18,12 @@ struct Options {
   uint64_t programs = 1;
   int threads = 1;
   bool verbose = false;
+  bool exposed = false;  // targets are memory of the heap, not allocations
   bool ranks_are_threads = false;
   std::string command;  // that runs one program again, without its seed
 };
 
-// Reads --seed, --programs, --threads, --verbose; what is left is the caller's business. False,
-// with a message, if an argument is none of them.
+// Reads the options of a command. False, with a message, if an argument is none.
 bool parse(int argc, char** argv, Options* options);
 
 class RankRunner {
@@ -43,11 +43,14 @@ class RankRunner {
   void run_round(int thread, ActorRunner& actor, const Round& round);
   void prepare(uint64_t number);
   void announce(const std::string& seed) const;
-  void allocate();
+  void make_memory();
+  void free_memory();
   void gather();
   void synchronise(Sync sync);
   void synchronise_by_signals();
   void synchronise_by_counters();
+  void synchronise_by_notifications();
+  void synchronise_by_reduction();
   void write_initial(const Round& round);
   void check_part(const Round& round);
   void check_chains(const Round& round);
@@ -64,6 +67,9 @@ class RankRunner {
   Places places_;
   std::barrier<> threads_;
   mob_mem_t memory_ = nullptr;
+  std::vector<unsigned char> heap_;
+  mob_exposed_t exposed_ = nullptr;
+  std::vector<unsigned char*> memories_;  // start of each rank's memory, in that rank
   mob_mem_t board_ = nullptr;
   mob_counter_t sync_counter_ = nullptr;
   std::vector<Board*> boards_;  // addresses in their owners
