@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: BSD-3-Clause
+
+// Atomic updates by all ranks and several threads at once: what they give together.
+
+#include <algorithm>
+#include <thread>
+
+#include "fixture.h"
+#include "model/elements.h"
+
+using mobius_test::barrier;
+using mobius_test::Shared;
+
+namespace {
+
+constexpr int kThreads = 3;
+constexpr uint64_t kRounds = 300;
+
+template <typename Run>
+void in_threads(Run run) {
+  std::vector<std::jthread> threads;
+  for (int t = 0; t < kThreads; ++t) threads.emplace_back(run, t);
+}
+
+uint64_t total() { return static_cast<uint64_t>(mob_size()) * kThreads * kRounds; }
+
+template <typename T>
+T word_at(const Shared& memory, size_t offset) {
+  T value;
+  std::memcpy(&value, memory.local() + offset, sizeof value);
+  return value;
+}
+
+}  // namespace
+
+TEST(Atomics, AdditionsOfAllAreCounted) {
+  const Shared memory(128);
+  in_threads([&](int) {
+    for (uint64_t i = 0; i < kRounds; ++i) {
+      uint64_t old8 = 0;
+      uint32_t old4 = 0;
+      EXPECT_EQ(mob_fetch_add8(0, memory.at(0), 3, &old8), MOB_OK);
+      EXPECT_EQ(mob_fetch_add4(0, memory.at(0, 8), 5, &old4), MOB_OK);
+    }
+  });
+  barrier();
+  if (mob_rank() == 0) {
+    EXPECT_EQ(word_at<uint64_t>(memory, 0), 3 * total());
+    EXPECT_EQ(word_at<uint32_t>(memory, 8), 5 * total());
+  }
+  barrier();
+}
+
+// Every call that adds to a word of a type, on one word.
+TEST(Atomics, FetchesAndAccumulatesOfOneTypeCountTogether) {
+  const Shared memory(256);
+  const mob_rank_t target = mob_size() - 1;
+  for (int t = 0; t < MOB_TYPE_COUNT; ++t) {
+    const auto type = static_cast<mob_type_t>(t);
+    const size_t element = mobius_test::bytes_of(type);
+    unsigned char* word = memory.at(target, static_cast<size_t>(t) * 16);
+    alignas(16) unsigned char one[16] = {};
+    if (type == MOB_FLOAT || type == MOB_COMPLEX_FLOAT) {
+      const float value = 1;
+      std::memcpy(one, &value, sizeof value);
+    } else if (mobius_test::is_real_or_complex(type)) {
+      const double value = 1;
+      std::memcpy(one, &value, sizeof value);
+    } else {
+      one[0] = 1;
+    }
+    in_threads([&](int) {
+      for (uint64_t i = 0; i < kRounds / 3; ++i) {
+        unsigned char old[16];
+        EXPECT_EQ(mob_accumulate(target, word, one, 1, type, MOB_SUM), MOB_OK);
+        EXPECT_EQ(mob_fetch_op(target, word, type, MOB_SUM, one, old), MOB_OK);
+        EXPECT_EQ(mob_fetch_accumulate(target, word, one, old, 1, type, MOB_SUM), MOB_OK);
+      }
+    });
+    barrier();
+    if (mob_rank() == target) {
+      unsigned char expected[16] = {};
+      for (uint64_t i = 0; i < total(); ++i) {
+        mobius_test::combine(type, MOB_SUM, expected, one, nullptr);
+      }
+      EXPECT_EQ(std::memcmp(memory.local() + t * 16, expected, element), 0)
+          << mobius_test::name_of(type);
+    }
+    barrier();
+  }
+}
+
+TEST(Atomics, CompareSwapMakesALock) {
+  const Shared memory(64);
+  uint64_t* lock = reinterpret_cast<uint64_t*>(memory.at(0));
+  unsigned char* guarded = memory.at(0, 8);
+  in_threads([&](int) {
+    for (uint64_t i = 0; i < kRounds / 10; ++i) {
+      uint64_t old = 1;
+      while (old != 0) {
+        EXPECT_EQ(mob_compare_swap8(0, lock, 0, 1, &old), MOB_OK);
+        if (old != 0) std::this_thread::yield();
+      }
+      uint64_t value = 0;
+      EXPECT_EQ(mob_get(0, guarded, &value, sizeof value), MOB_OK);
+      ++value;
+      EXPECT_EQ(mob_put(0, guarded, &value, sizeof value), MOB_OK);
+      EXPECT_EQ(mob_flush(0), MOB_OK);
+      EXPECT_EQ(mob_swap8(0, lock, 0, &old), MOB_OK);
+      EXPECT_EQ(old, 1u);
+    }
+  });
+  barrier();
+  if (mob_rank() == 0) {
+    EXPECT_EQ(word_at<uint64_t>(memory, 8), total() / 10);
+  }
+  barrier();
+}
+
+// Everyone puts in a value of its own and takes out somebody's: none is lost, none is there twice.
+TEST(Atomics, SwapsFormAChain) {
+  const Shared memory(8);
+  const Shared taken(kThreads * kRounds * sizeof(uint32_t));
+  in_threads([&](int thread) {
+    auto* out = reinterpret_cast<uint32_t*>(taken.local()) + static_cast<size_t>(thread) * kRounds;
+    for (uint64_t i = 0; i < kRounds; ++i) {
+      const auto value = static_cast<uint32_t>(
+          (static_cast<uint64_t>(mob_rank()) * kThreads + static_cast<uint64_t>(thread)) * kRounds +
+          i + 1);
+      EXPECT_EQ(mob_swap4(0, memory.at(0), value, &out[i]), MOB_OK);
+    }
+  });
+  barrier();
+  if (mob_rank() == 0) {
+    std::vector<uint32_t> all{word_at<uint32_t>(memory, 0)};
+    for (mob_rank_t r = 0; r < mob_size(); ++r) {
+      const size_t start = all.size();
+      all.resize(start + kThreads * kRounds);
+      EXPECT_EQ(mob_get(r, taken.at(r), &all[start], kThreads * kRounds * sizeof(uint32_t)),
+                MOB_OK);
+    }
+    std::ranges::sort(all);
+    size_t wrong = 0;
+    for (size_t i = 0; i < all.size(); ++i) wrong += all[i] != i;
+    EXPECT_EQ(all.size(), total() + 1);
+    EXPECT_EQ(wrong, 0u);
+  }
+  barrier();
+}
+
+TEST(Atomics, BitwiseUpdatesFetchWhatWasThere) {
+  const Shared memory(16);
+  const mob_rank_t target = mobius_test::right_of(mob_rank());
+  for (int repeat = 0; repeat < 2; ++repeat) {  // out of line, then inlined
+    void* word = memory.at(target);
+    uint64_t old = 0;
+    EXPECT_EQ(mob_swap8(target, word, 0xF0F0, &old), MOB_OK);
+    EXPECT_EQ(mob_fetch_or8(target, word, 0x000F, &old), MOB_OK);
+    EXPECT_EQ(old, 0xF0F0u);
+    EXPECT_EQ(mob_fetch_and8(target, word, 0x00FF, &old), MOB_OK);
+    EXPECT_EQ(old, 0xF0FFu);
+    EXPECT_EQ(mob_fetch_xor8(target, word, 0xFF00, &old), MOB_OK);
+    EXPECT_EQ(old, 0x00FFu);
+    EXPECT_EQ(mob_compare_swap8(target, word, 1, 2, &old), MOB_OK);
+    EXPECT_EQ(old, 0xFFFFu);
+    EXPECT_EQ(mob_compare_swap8(target, word, 0xFFFF, UINT64_MAX, &old), MOB_OK);
+    EXPECT_EQ(old, 0xFFFFu);
+    EXPECT_EQ(mob_fetch_add8(target, word, 2, &old), MOB_OK);
+    EXPECT_EQ(old, UINT64_MAX);
+    uint32_t half = 0;
+    void* second = memory.at(target, 12);
+    EXPECT_EQ(mob_swap4(target, second, 0xF0, &half), MOB_OK);
+    EXPECT_EQ(mob_fetch_or4(target, second, 0x0F, &half), MOB_OK);
+    EXPECT_EQ(half, 0xF0u);
+    EXPECT_EQ(mob_fetch_and4(target, second, 0x3C, &half), MOB_OK);
+    EXPECT_EQ(half, 0xFFu);
+    EXPECT_EQ(mob_fetch_xor4(target, second, 0xFF, &half), MOB_OK);
+    EXPECT_EQ(half, 0x3Cu);
+    EXPECT_EQ(mob_compare_swap4(target, second, 0xC3, UINT32_MAX, &half), MOB_OK);
+    EXPECT_EQ(half, 0xC3u);
+    EXPECT_EQ(mob_fetch_add4(target, second, 1, &half), MOB_OK);
+    EXPECT_EQ(half, UINT32_MAX);
+    EXPECT_EQ(mob_get8(target, word, &old), MOB_OK);
+    EXPECT_EQ(old, 1u);
+  }
+  barrier();
+}

@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: BSD-3-Clause
+
+// Transfers of every kind, shape and way of completion against the model of tests/model.
+
+#include <algorithm>
+#include <string>
+
+#include "fixture.h"
+#include "model/elements.h"
+#include "model/plan.h"
+
+using mobius_test::barrier;
+using mobius_test::Description;
+using mobius_test::Plan;
+using mobius_test::Random;
+using mobius_test::Shared;
+
+namespace {
+
+using Bytes = std::vector<unsigned char>;
+
+constexpr size_t kBytes = 6000;
+
+enum class How { kBlocking, kWait, kTest, kAll, kAny, kSome, kImplicitLocal, kImplicit };
+constexpr How kEveryHow[] = {How::kBlocking, How::kWait, How::kTest,          How::kAll,
+                             How::kAny,      How::kSome, How::kImplicitLocal, How::kImplicit};
+
+mob_status_t complete(How how, mob_rank_t target, mob_handle_t* handle) {
+  int done = 0;
+  size_t index = 7;
+  size_t completed = 0;
+  mob_status_t status = MOB_OK;
+  switch (how) {
+    case How::kBlocking:
+      return MOB_OK;
+    case How::kWait:
+      return mob_wait(handle);
+    case How::kTest:
+      while (status == MOB_OK && done == 0) status = mob_test(handle, &done);
+      return status;
+    case How::kAll:
+      return mob_wait_all(handle, 1);
+    case How::kAny:
+      return mob_wait_any(handle, 1, &index);
+    case How::kSome:
+      return mob_wait_some(handle, 1, &index, &completed);
+    case How::kImplicitLocal:
+      return mob_flush_local(target);
+    case How::kImplicit:
+      return mob_flush_all();
+  }
+  return status;
+}
+
+// Runs a transfer up to local completion.
+mob_status_t run(How how, const mob_transfer_t& transfer) {
+  mob_handle_t handle = MOB_HANDLE_DONE;
+  const mob_status_t status = how == How::kBlocking ? mob_transfer(&transfer)
+                              : how == How::kImplicitLocal || how == How::kImplicit
+                                  ? mob_transfer_nbi(&transfer)
+                                  : mob_transfer_nb(&transfer, &handle);
+  if (status != MOB_OK) return status;
+  const mob_status_t completed = complete(how, transfer.rank, &handle);
+  return handle == MOB_HANDLE_DONE ? completed : MOB_ERR_HANDLE;
+}
+
+// One origin's view of a target that only it writes: what must be there, and what must be here.
+class Mirror {
+ public:
+  Mirror(const Shared& memory, mob_rank_t target, Bytes remote, Bytes local)
+      : memory_(memory),
+        target_(target),
+        remote_(std::move(remote)),
+        local_(std::move(local)),
+        fetched_(kBytes),
+        real_local_(local_),
+        real_fetched_(kBytes) {}
+
+  void check(How how, const Plan& plan) {
+    const Description expected(plan, remote_.data(), local_.data(), fetched_.data());
+    mobius_test::carry_out(expected.transfer);
+    const Description real(plan, memory_.at(target_), real_local_.data(), real_fetched_.data());
+    EXPECT_EQ(run(how, real.transfer), MOB_OK) << mob_last_error() << " " << plan.text();
+    EXPECT_EQ(mob_flush(target_), MOB_OK);
+    Bytes seen(remote_.size());
+    EXPECT_EQ(mob_get(target_, memory_.at(target_), seen.data(), seen.size()), MOB_OK);
+    const auto same = [&](const Bytes& a, const Bytes& b) {
+      if (a == b) return true;
+      return plan.accumulates() && mobius_test::equal(plan.type, a.data(), b.data(), a.size());
+    };
+    EXPECT_TRUE(same(seen, remote_)) << plan.text();
+    EXPECT_TRUE(same(real_local_, local_)) << plan.text();
+    EXPECT_TRUE(same(real_fetched_, fetched_)) << plan.text();
+  }
+
+ private:
+  const Shared& memory_;
+  const mob_rank_t target_;
+  Bytes remote_;
+  Bytes local_;
+  Bytes fetched_;
+  Bytes real_local_;
+  Bytes real_fetched_;
+};
+
+Bytes random_bytes(uint64_t seed) {
+  Bytes result(kBytes);
+  Random random(seed);
+  random.fill(result.data(), result.size());
+  return result;
+}
+
+Bytes exact_elements(uint64_t seed, mob_type_t type) {
+  Bytes result(kBytes);
+  Random random(seed);
+  const size_t element = mobius_test::bytes_of(type);
+  for (size_t at = 0; at + element <= kBytes; at += element) {
+    mobius_test::write_exact(random, type, &result[at]);
+  }
+  return result;
+}
+
+// Every rank fills its own part and is the only one to write its right neighbour's.
+template <typename Fill, typename Check>
+void with_mirror(Fill fill, Check check) {
+  const Shared memory(kBytes);
+  const auto me = static_cast<uint64_t>(mob_rank());
+  const mob_rank_t target = mobius_test::right_of(mob_rank());
+  std::memcpy(memory.local(), fill(me).data(), kBytes);
+  barrier();
+  Mirror mirror(memory, target, fill(static_cast<uint64_t>(target)), fill(1000 + me));
+  check(mirror, target);
+  barrier();
+}
+
+class Shapes : public testing::TestWithParam<std::tuple<int, int>> {};
+
+}  // namespace
+
+TEST_P(Shapes, MovesWhatTheModelMoves) {
+  const auto [kind, shape] = GetParam();
+  with_mirror(random_bytes, [&](Mirror& mirror, mob_rank_t target) {
+    Random random(static_cast<uint64_t>(mob_rank() * 100 + kind * 10 + shape));
+    for (int round = 0; round < 10; ++round) {
+      for (const How how : kEveryHow) {
+        Plan plan;
+        plan.kind = static_cast<mob_kind_t>(kind);
+        plan.rank = target;
+        if (!mobius_test::shape_plan(random, static_cast<mob_shape_t>(shape), {0, kBytes},
+                                     {0, kBytes}, &plan)) {
+          continue;
+        }
+        mirror.check(how, plan);
+      }
+    }
+  });
+}
+
+INSTANTIATE_TEST_SUITE_P(PutAndGet, Shapes,
+                         testing::Combine(testing::Values(int{MOB_PUT}, int{MOB_GET}),
+                                          testing::Range(0, MOB_SPANS + 1)));
+
+class Accumulates : public testing::TestWithParam<int> {};
+
+TEST_P(Accumulates, EveryOperationInEveryShape) {
+  const auto type = static_cast<mob_type_t>(GetParam());
+  for (int o = 0; o < MOB_OP_COUNT; ++o) {
+    const auto op = static_cast<mob_op_t>(o);
+    EXPECT_EQ(mob_op_is_defined(op, type), mobius_test::is_defined(op, type) ? 1 : 0);
+    if (!mobius_test::is_defined(op, type)) continue;
+    const auto fill = [type](uint64_t seed) { return exact_elements(seed, type); };
+    with_mirror(fill, [&](Mirror& mirror, mob_rank_t target) {
+      Random random(static_cast<uint64_t>(mob_rank() * 1000 + type * 100 + o));
+      for (int round = 0; round < 3; ++round) {
+        for (int shape = 0; shape <= MOB_SPANS; ++shape) {
+          for (const mob_kind_t kind : {MOB_ACCUMULATE, MOB_FETCH_ACCUMULATE}) {
+            Plan plan;
+            plan.kind = kind;
+            plan.rank = target;
+            plan.type = type;
+            plan.op = op;
+            if (op == MOB_SUM && round > 0) {
+              plan.scale.resize(mobius_test::bytes_of(type));
+              mobius_test::write_exact(random, type, plan.scale.data());
+            }
+            if (!mobius_test::shape_plan(random, static_cast<mob_shape_t>(shape), {0, kBytes},
+                                         {0, kBytes}, &plan)) {
+              continue;
+            }
+            mirror.check(kEveryHow[random.below(std::size(kEveryHow))], plan);
+          }
+        }
+      }
+    });
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Types, Accumulates, testing::Range(0, int{MOB_TYPE_COUNT}));
+
+// The first and the last byte of a part, from the first to the last rank.
+TEST(Borders, EveryShapeReachesTheEnds) {
+  constexpr size_t kSmall = 96;
+  const Shared memory(kSmall);
+  for (mob_rank_t target = 0; target < mob_size(); ++target) {
+    barrier();
+    std::memset(memory.local(), 0, kSmall);
+    barrier();
+    if (target == mobius_test::right_of(mob_rank())) {
+      unsigned char* start = memory.at(target);
+      unsigned char bytes[kSmall];
+      std::memset(bytes, 0xA5, sizeof bytes);
+      const ptrdiff_t apart = kSmall - 1;
+      const ptrdiff_t next = 1;
+      const ptrdiff_t back = -apart;
+      const size_t two = 2;
+      EXPECT_EQ(mob_put_strided(target, start, &apart, bytes, &next, 1, &two, 1), MOB_OK);
+      EXPECT_EQ(mob_put_strided(target, start + apart, &back, bytes, &next, 1, &two, 1), MOB_OK);
+      void* remotes[] = {start + kSmall - 2, start + 1};
+      void* locals[] = {bytes, bytes};
+      EXPECT_EQ(mob_put_pieces(target, remotes, locals, 2, 1), MOB_OK);
+      // One byte more is refused, at either end, and nothing of it is written.
+      remotes[0] = start + kSmall;
+      EXPECT_EQ(mob_put_pieces(target, remotes, locals, 2, 1), MOB_ERR_RANGE);
+      const ptrdiff_t too_far = kSmall;
+      EXPECT_EQ(mob_put_strided(target, start + 2, &too_far, bytes, &next, 1, &two, 1),
+                MOB_ERR_RANGE);
+      const ptrdiff_t before = -3;
+      EXPECT_EQ(mob_put_strided(target, start + 2, &before, bytes, &next, 1, &two, 1),
+                MOB_ERR_RANGE);
+    }
+    barrier();
+    if (mob_rank() == target) {
+      for (size_t at = 0; at < kSmall; ++at) {
+        const bool written = at < 2 || at >= kSmall - 2;
+        EXPECT_EQ(memory.local()[at], written ? 0xA5 : 0) << at;
+      }
+    }
+  }
+  barrier();
+}
+
+// Complex elements need the alignment of one part only.
+TEST(Accumulate, ComplexElementsAlignedToOnePart) {
+  const Shared memory(64);
+  const mob_rank_t target = mobius_test::right_of(mob_rank());
+  const float values[] = {1, 2, 3, 4};
+  EXPECT_EQ(mob_accumulate(target, memory.at(target, 4), values, 2, MOB_COMPLEX_FLOAT, MOB_SUM),
+            MOB_OK)
+      << mob_last_error();
+  const double numbers[] = {5, 6};
+  EXPECT_EQ(mob_accumulate(target, memory.at(target, 24), numbers, 1, MOB_COMPLEX_DOUBLE, MOB_SUM),
+            MOB_OK)
+      << mob_last_error();
+  barrier();
+  EXPECT_EQ(std::memcmp(memory.local() + 4, values, sizeof values), 0);
+  EXPECT_EQ(std::memcmp(memory.local() + 24, numbers, sizeof numbers), 0);
+  barrier();
+}

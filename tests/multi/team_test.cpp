@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: BSD-3-Clause
+
+// Who is in a team, under which rank.
+
+#include <algorithm>
+#include <numeric>
+
+#include "fixture.h"
+
+using mobius_test::barrier;
+
+namespace {
+
+// The members must be these ranks of the world, in this order.
+void expect_members(mob_team_t team, const std::vector<mob_rank_t>& members) {
+  const auto own = std::ranges::find(members, mob_rank());
+  if (own == members.end()) {
+    EXPECT_EQ(team, MOB_TEAM_NONE);
+    return;
+  }
+  EXPECT_EQ(mob_team_size(team), static_cast<mob_rank_t>(members.size()));
+  EXPECT_EQ(mob_team_rank(team), static_cast<mob_rank_t>(own - members.begin()));
+  for (mob_rank_t r = 0; r < static_cast<mob_rank_t>(members.size()); ++r) {
+    mob_rank_t world = -1;
+    EXPECT_EQ(mob_team_translate(team, r, MOB_TEAM_WORLD, &world), MOB_OK) << mob_last_error();
+    EXPECT_EQ(world, members[static_cast<size_t>(r)]);
+  }
+  for (mob_rank_t world = 0; world < mob_size(); ++world) {
+    const auto place = std::ranges::find(members, world);
+    mob_rank_t rank = -2;
+    EXPECT_EQ(mob_team_translate(MOB_TEAM_WORLD, world, team, &rank), MOB_OK);
+    EXPECT_EQ(rank, place == members.end() ? -1 : static_cast<mob_rank_t>(place - members.begin()));
+  }
+}
+
+}  // namespace
+
+TEST(Teams, TheWorldHasEveryRank) {
+  EXPECT_EQ(mob_team_rank(MOB_TEAM_WORLD), mob_rank());
+  EXPECT_EQ(mob_team_size(MOB_TEAM_WORLD), mob_size());
+  std::vector<mob_rank_t> all(static_cast<size_t>(mob_size()));
+  std::iota(all.begin(), all.end(), 0);
+  expect_members(MOB_TEAM_WORLD, all);
+}
+
+TEST(Teams, SplitByColourOrdersByKeyThenRank) {
+  for (const int colours : {1, 2, 3}) {
+    for (const bool backwards : {false, true}) {
+      const int colour = mob_rank() % colours;
+      std::vector<mob_rank_t> members;
+      for (mob_rank_t r = colour; r < mob_size(); r += colours) members.push_back(r);
+      if (backwards) std::ranges::reverse(members);
+      mob_team_t team = MOB_TEAM_NONE;
+      EXPECT_EQ(mob_team_split(MOB_TEAM_WORLD, colour, backwards ? -mob_rank() : 5, &team), MOB_OK)
+          << mob_last_error();
+      expect_members(team, members);
+      EXPECT_EQ(mob_team_free(team), MOB_OK);
+    }
+  }
+  barrier();
+}
+
+TEST(Teams, NegativeColoursAreInNone) {
+  const bool in = mob_rank() == 0;
+  mob_team_t team = MOB_TEAM_WORLD;
+  EXPECT_EQ(mob_team_split(MOB_TEAM_WORLD, in ? 3 : -1, 0, &team), MOB_OK) << mob_last_error();
+  expect_members(team, {0});
+  EXPECT_EQ(mob_team_free(team), MOB_OK);
+  barrier();
+}
+
+TEST(Teams, StridesGoBothWays) {
+  const mob_rank_t size = mob_size();
+  for (mob_rank_t stride = 1; stride <= std::min(size, 3); ++stride) {
+    std::vector<mob_rank_t> members;
+    for (mob_rank_t r = 0; r < size; r += stride) members.push_back(r);
+    const auto count = static_cast<mob_rank_t>(members.size());
+    mob_team_t team = MOB_TEAM_NONE;
+    EXPECT_EQ(mob_team_split_strided(MOB_TEAM_WORLD, 0, stride, count, &team), MOB_OK);
+    expect_members(team, members);
+    EXPECT_EQ(mob_team_free(team), MOB_OK);
+    team = MOB_TEAM_NONE;
+    EXPECT_EQ(mob_team_split_strided(MOB_TEAM_WORLD, members.back(), -stride, count, &team),
+              MOB_OK);
+    std::ranges::reverse(members);
+    expect_members(team, members);
+    EXPECT_EQ(mob_team_free(team), MOB_OK);
+  }
+  barrier();
+}
+
+// Lists, and teams of teams: ranks are those of the parent.
+TEST(Teams, ListsNameRanksOfTheParent) {
+  std::vector<mob_rank_t> odd_first;
+  for (mob_rank_t r = 1; r < mob_size(); r += 2) odd_first.push_back(r);
+  for (mob_rank_t r = 0; r < mob_size(); r += 2) odd_first.push_back(r);
+  const auto count = static_cast<mob_rank_t>(odd_first.size());
+  mob_team_t team = MOB_TEAM_NONE;
+  EXPECT_EQ(mob_team_split_list(MOB_TEAM_WORLD, odd_first.data(), count, &team), MOB_OK);
+  expect_members(team, odd_first);
+  const mob_rank_t last_and_first[] = {count - 1, 0};
+  const mob_rank_t taken = std::min<mob_rank_t>(count, 2);
+  mob_team_t pair = MOB_TEAM_NONE;
+  EXPECT_EQ(mob_team_split_list(team, last_and_first, taken, &pair), MOB_OK) << mob_last_error();
+  std::vector<mob_rank_t> members{odd_first.back()};
+  if (taken == 2) members.push_back(odd_first.front());
+  expect_members(pair, members);
+  mob_rank_t found = -2;
+  if (pair != MOB_TEAM_NONE) {
+    EXPECT_EQ(mob_team_translate(pair, 0, team, &found), MOB_OK);
+    EXPECT_EQ(found, count - 1);
+  }
+  EXPECT_EQ(mob_team_free(pair), MOB_OK);
+  EXPECT_EQ(mob_team_free(team), MOB_OK);
+  barrier();
+}
