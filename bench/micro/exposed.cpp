@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 
 // Memory from malloc() that a host-mate exposed: against the bare system call, and while the target
-// computes and makes no call.
+// computes and makes no call. Where its pages were moved: against allocated memory.
 
 #include <sys/uio.h>
 #include <unistd.h>
@@ -23,20 +23,26 @@ struct Target {
   mob_rank_t rank;
   pid_t pid;
   char* memory;
-  uint64_t* stop;  // in shared memory of the target: 1 ends its computing
+  char* moved;      // exposed, its pages in shared memory
+  char* allocated;  // as large
+  uint64_t* stop;   // in shared memory of the target: 1 ends its computing
 };
 
 // The target exposes `kAreaBytes` of ordinary memory and tells everyone where they are.
 Target make_target() {
-  Target target{mob_size() - 1, 0, nullptr, nullptr};
+  Target target{mob_size() - 1, 0, nullptr, nullptr, nullptr, nullptr};
   target.stop = static_cast<uint64_t*>(shared_memory(sizeof(uint64_t), target.rank));
-  auto* mail = static_cast<uint64_t*>(shared_memory(2 * sizeof(uint64_t), target.rank));
+  target.allocated = static_cast<char*>(shared_memory(kAreaBytes, target.rank));
+  auto* mail = static_cast<uint64_t*>(shared_memory(3 * sizeof(uint64_t), target.rank));
   if (mob_rank() == target.rank) {
     static mob_exposed_t exposed = nullptr;
     auto* memory = private_memory(kAreaBytes);
     require(mob_expose(memory, kAreaBytes, 0, &exposed), "mob_expose");
     require(mob_put8(target.rank, mail, reinterpret_cast<uintptr_t>(memory)), "mob_put8");
     require(mob_put8(target.rank, mail + 1, static_cast<uint64_t>(getpid())), "mob_put8");
+    auto* moved = private_memory(kAreaBytes);
+    require(mob_expose(moved, kAreaBytes, MOB_EXPOSE_REMAP, &exposed), "mob_expose");
+    require(mob_put8(target.rank, mail + 2, reinterpret_cast<uintptr_t>(moved)), "mob_put8");
   }
   require(mob_barrier(), "mob_barrier");
   uint64_t value = 0;
@@ -44,6 +50,8 @@ Target make_target() {
   target.memory = reinterpret_cast<char*>(value);
   require(mob_get8(target.rank, mail + 1, &value), "mob_get8");
   target.pid = static_cast<pid_t>(value);
+  require(mob_get8(target.rank, mail + 2, &value), "mob_get8");
+  target.moved = reinterpret_cast<char*>(value);
   return target;
 }
 
@@ -134,13 +142,63 @@ Benchmark atomics(const Target& target) {
            measured("target computes", target, true, 500, add)}};
 }
 
+Benchmark moved_put8(const Target& target, char* local) {
+  const auto put_to = [=](char* remote) {
+    return [=] { require(mob_put(target.rank, remote, local, 8), "mob_put"); };
+  };
+  const auto value_to = [=](char* remote) {
+    return [=] { require(mob_put8(target.rank, remote, 1), "mob_put8"); };
+  };
+  constexpr int kTurns = 100'000;
+  return {"moved_put8",
+          "8 bytes to memory from malloc() whose pages were moved",
+          {measured("mob_put, allocated", target, false, kTurns, put_to(target.allocated)),
+           measured("mob_put, moved", target, false, kTurns, put_to(target.moved)),
+           measured("mob_put8, allocated", target, false, kTurns, value_to(target.allocated)),
+           measured("mob_put8, moved", target, false, kTurns, value_to(target.moved)),
+           measured("mob_put, exposed", target, false, kTurns / 20, put_to(target.memory))}};
+}
+
+Benchmark moved_boxes(const Target& target, char* local) {
+  const auto put_to = [=](char* remote) {
+    return [=] {
+      const size_t rows = kRows;
+      const ptrdiff_t remote_stride = kStride;
+      const ptrdiff_t local_stride = kRun;
+      require(mob_put_strided(target.rank, remote, &remote_stride, local, &local_stride, kRun,
+                              &rows, 1),
+              "mob_put_strided");
+      require(mob_flush(target.rank), "mob_flush");
+    };
+  };
+  return {"moved_strided",
+          "128 × 512 bytes, stride 1024, of memory whose pages were moved",
+          {measured("allocated", target, false, 2000, put_to(target.allocated)),
+           measured("moved", target, false, 2000, put_to(target.moved)),
+           measured("exposed", target, false, 500, put_to(target.memory))}};
+}
+
+Benchmark moved_atomics(const Target& target) {
+  const auto add_to = [=](char* remote) {
+    return [=] {
+      uint64_t old = 0;
+      require(mob_fetch_add8(target.rank, remote, 1, &old), "mob_fetch_add8");
+    };
+  };
+  return {"moved_fetch_add8",
+          "fetch-and-add on memory whose pages were moved",
+          {measured("allocated", target, false, 20'000, add_to(target.allocated)),
+           measured("moved", target, false, 20'000, add_to(target.moved))}};
+}
+
 }  // namespace
 
 std::vector<Benchmark> exposed_benchmarks() {
   if (mob_size() < 2) return {};
   const Target target = make_target();
   auto* local = static_cast<char*>(private_memory(kAreaBytes));
-  return {put8(target, local), boxes(target, local), atomics(target)};
+  return {put8(target, local),       boxes(target, local),       atomics(target),
+          moved_put8(target, local), moved_boxes(target, local), moved_atomics(target)};
 }
 
 }  // namespace micro

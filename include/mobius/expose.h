@@ -19,6 +19,26 @@
  * aligned, and not against atomic.h. A put that fails because exposed memory is not mapped may have
  * been done in part.
  *
+ * **Moved pages.** With MOB_EXPOSE_REMAP the pages that hold the memory become shared memory, at
+ * their own address and with their contents. Its owner uses it as before; host-mates reach it
+ * without the kernel and without the owner, like an allocation: also with mob_ptr(), with atomic
+ * instructions, and with the atomicity of an allocation. Only the inlined calls do not know it, as
+ * its address means something else, or nothing, in the process that calls: mob_put8() takes some
+ * nanoseconds more. What follows from moving pages:
+ *
+ * - Whole pages move, with what else is on them; only the bytes that were asked for are targets.
+ *   Pages move once: what shares one with memory that was moved before is refused until that is
+ *   withdrawn. Memory of its own pages (aligned_alloc(), mmap()) raises none of these questions.
+ * - While mob_expose() and mob_withdraw() run, no other thread may write to these pages, nor sleep
+ *   on a word of them. If they are of the heap, a call of Möbius in another thread may do either;
+ *   the library's own thread is held.
+ * - It is for private memory that can be read and written: heap, static variables, mmap(). Not for
+ *   stacks, nor for what is shared already or mapped for execution.
+ * - A child of fork() shares the pages with its parent instead of getting a copy.
+ * - free(), realloc() and munmap() of the memory before it is withdrawn are errors, as without the
+ *   flag; mob_withdraw() would then move pages over what lies there.
+ * - mob_withdraw() and mob_finalize() make the pages private again, with what they hold then.
+ *
  * Compare LAPI (any address is a target, paper 1, §2) and MPI_Win_create.
  */
 
@@ -28,6 +48,9 @@
 extern "C" {
 #endif
 
+/** Flag of mob_expose(): moves the pages of the memory into shared memory. */
+#define MOB_EXPOSE_REMAP 1u
+
 /** Some exposed memory. Owned by the library from mob_expose() to mob_withdraw(). */
 typedef struct mob_exposed* mob_exposed_t;
 
@@ -36,14 +59,17 @@ typedef struct mob_exposed* mob_exposed_t;
  *
  * @param address  first byte: heap, stack, static, or anything else that is mapped
  * @param bytes    how many, at least 1
- * @param flags    0
+ * @param flags    0 or MOB_EXPOSE_REMAP
  * @param exposed  out: for mob_withdraw()
- * @return MOB_OK, MOB_ERR_STATE, MOB_ERR_ARGUMENT (null, 0 bytes, unknown flags),
- *         MOB_ERR_RANGE (`address + bytes` leaves the address space), MOB_ERR_MEMORY
+ * @return MOB_OK, MOB_ERR_STATE (with MOB_EXPOSE_REMAP also: in a message handler, or some of the
+ *         pages were moved before), MOB_ERR_ARGUMENT (null, 0 bytes, unknown flags; pages that
+ *         cannot be moved), MOB_ERR_RANGE (`address + bytes` leaves the address space),
+ *         MOB_ERR_MEMORY.
+ *         After an error everything is as before.
  *
- * Local, does not block. The memory stays the caller's, who keeps it mapped until it is withdrawn.
- * Others may use it once they know its address (mob_put8() it to them, or an exchange). Thread
- * safety: any.
+ * Local. Does not block; with MOB_EXPOSE_REMAP it waits for message handlers that run. The memory
+ * stays the caller's, who keeps it mapped until it is withdrawn. Others may use it once they know
+ * its address (mob_put8() it to them, or an exchange). Thread safety: any.
  */
 MOB_API mob_status_t mob_expose(void* address, size_t bytes, unsigned flags,
                                 mob_exposed_t* exposed);
@@ -55,10 +81,12 @@ MOB_API mob_status_t mob_expose_all(mob_exposed_t* exposed);
  * Ends what mob_expose() began. Bytes that are exposed a second time stay so.
  *
  * @param exposed  live; null does nothing
- * @return MOB_OK, MOB_ERR_STATE, MOB_ERR_HANDLE (withdrawn before, or never exposed)
+ * @return MOB_OK, MOB_ERR_STATE (also: moved pages, in a message handler), MOB_ERR_HANDLE
+ *         (withdrawn before, or never exposed), MOB_ERR_MEMORY (no private memory is left
+ *         for moved pages; they are exposed still)
  *
- * Local, does not block. Transfers that others started before may still be under way: synchronise
- * with them first. Thread safety: any.
+ * Local. Does not block, but for moved pages waits for message handlers that run. Transfers that
+ * others started before may still be under way: synchronise with them first. Thread safety: any.
  */
 MOB_API mob_status_t mob_withdraw(mob_exposed_t exposed);
 

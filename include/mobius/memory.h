@@ -182,10 +182,12 @@ MOB_API mob_status_t mob_local_free(void* pointer);
  * A pointer through which the caller can load and store a host-mate's memory directly.
  *
  * @param rank     the owner of the memory
- * @param address  an address in the owner's part of a live allocation
- * @param pointer  out: valid in the calling process until the allocation is freed
+ * @param address  an address in the owner's part of a live allocation, or in memory that it exposed
+ *                 with MOB_EXPOSE_REMAP
+ * @param pointer  out: valid in the calling process until the allocation is freed, or the memory is
+ *                 withdrawn
  * @return MOB_OK, MOB_ERR_STATE, MOB_ERR_RANK (not a rank, or not a host-mate),
- *         MOB_ERR_RANGE (not in an allocation of that rank), MOB_ERR_ARGUMENT
+ *         MOB_ERR_RANGE (in neither of that rank), MOB_ERR_ARGUMENT
  *
  * Local, does not block. Thread safety: any. Compare OpenSHMEM 1.5 §9.4 shmem_ptr and MPI-4
  * MPI_Win_shared_query.

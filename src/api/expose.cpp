@@ -13,10 +13,11 @@ namespace {
 // No user address reaches further.
 constexpr uint64_t kAddressSpace = uint64_t{1} << 47;
 
-mob_status_t expose(const char* call, uintptr_t address, uint64_t bytes, mob_exposed_t* exposed) {
+mob_status_t expose(const char* call, uintptr_t address, uint64_t bytes, bool remap,
+                    mob_exposed_t* exposed) {
   uint64_t handle = 0;
   const mob_status_t status = api::without_exceptions(
-      call, [&] { return engine::engine().exposures().add(address, bytes, &handle); });
+      call, [&] { return engine::engine().exposures().add(address, bytes, remap, &handle); });
   if (status == MOB_OK) *exposed = reinterpret_cast<mob_exposed_t>(handle);
   return status;
 }
@@ -30,16 +31,17 @@ mob_status_t mob_expose(void* address, size_t bytes, unsigned flags, mob_exposed
   }
   if (const mob_status_t status = check_not_null("mob_expose", exposed, "the result"))
     return status;
-  if (flags != 0 || bytes == 0) {
+  if ((flags & ~MOB_EXPOSE_REMAP) != 0 || bytes == 0) {
     return fail(MOB_ERR_ARGUMENT, "mob_expose: %s",
-                bytes == 0 ? "0 bytes; there is nothing to expose" : "unknown flags; pass 0");
+                bytes == 0 ? "0 bytes; there is nothing to expose"
+                           : "unknown flags; pass 0 or MOB_EXPOSE_REMAP");
   }
   const auto start = reinterpret_cast<uintptr_t>(address);
   if (start >= kAddressSpace || bytes > kAddressSpace - start) {
     return fail(MOB_ERR_RANGE, "mob_expose: %zu bytes at %p leave the address space", bytes,
                 address);
   }
-  return expose("mob_expose", start, bytes, exposed);
+  return expose("mob_expose", start, bytes, (flags & MOB_EXPOSE_REMAP) != 0, exposed);
 }
 
 mob_status_t mob_expose_all(mob_exposed_t* exposed) {
@@ -47,7 +49,7 @@ mob_status_t mob_expose_all(mob_exposed_t* exposed) {
   if (const mob_status_t status = check_not_null("mob_expose_all", exposed, "the result")) {
     return status;
   }
-  return expose("mob_expose_all", 0, kAddressSpace, exposed);
+  return expose("mob_expose_all", 0, kAddressSpace, false, exposed);
 }
 
 mob_status_t mob_withdraw(mob_exposed_t exposed) {

@@ -148,6 +148,8 @@ mob_status_t Engine::open_memory(const ThreadSeat* seat) {
   own_ = &host_memory_.process(host().index());
   progress_.open(own_->doorbell);
   messages_.open(*own_);
+  exposures_.open();
+  remaps_.open();
   chunks_.open(host_memory_, host().segment(), chunks, *this);
   notifications_.open(*this);
   return MOB_OK;
@@ -190,6 +192,7 @@ void Engine::stop() {
   await_others();
   messages_.close();
   transfers_.close(true);
+  remaps_.take_back();
   close();
   job_.leave();
 }

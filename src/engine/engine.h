@@ -25,6 +25,7 @@
 #include "engine/notifications.h"
 #include "engine/progress.h"
 #include "engine/registry.h"
+#include "engine/remaps.h"
 #include "engine/served.h"
 #include "engine/targets.h"
 #include "engine/team.h"
@@ -56,6 +57,7 @@ class Engine {
         completion_(*this),
         transfers_(*this),
         exposures_(*this),
+        remaps_(*this),
         served_(*this),
         messages_(*this),
         progress_(*this) {}
@@ -80,6 +82,7 @@ class Engine {
   Completion& completion() { return completion_; }
   Transfers& transfers() { return transfers_; }
   Exposures& exposures() { return exposures_; }
+  Remaps& remaps() { return remaps_; }
   Served& served() { return served_; }
   Messages& messages() { return messages_; }
   Progress& progress() { return progress_; }
@@ -107,18 +110,23 @@ class Engine {
   }
 
   // A pointer here to `bytes` bytes at `remote` in `rank` (0 <= rank < size()); null if they do not
-  // lie in one part of it. Also readies the inlined path for that part. Any thread.
+  // lie in one part of it, or in one piece of memory that it moved there. Also readies the inlined
+  // path for that part. Any thread.
   void* reach(mob_rank_t rank, const void* remote, size_t bytes) {
     Part part{};
     void* here = find_here(rank, reinterpret_cast<uintptr_t>(remote), bytes, &part);
+    if (here == nullptr) [[unlikely]] {
+      return remaps_.find(rank, reinterpret_cast<uintptr_t>(remote), bytes);
+    }
     // A hook must see every operation, so that none may be inlined.
-    if (here != nullptr && window_->same_address() && !transfers_.hooked()) {
+    if (window_->same_address() && !transfers_.hooked()) {
       target_remember(rank, window_->base() + part.offset, target_limits(part.bytes));
     }
     return here;
   }
 
-  // As reach(), for what programs do not reach by inlined operations.
+  // As reach(), for what lies in a part of the window and programs do not reach by inlined
+  // operations.
   void* find_here(mob_rank_t rank, uintptr_t remote, size_t bytes) {
     Part part{};
     return find_here(rank, remote, bytes, &part);
@@ -254,6 +262,7 @@ class Engine {
   Completion completion_;
   Transfers transfers_;
   Exposures exposures_;
+  Remaps remaps_;
   Served served_;
   Messages messages_;
   Progress progress_;

@@ -5,112 +5,132 @@
 
 #include <algorithm>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "base/status.h"
 #include "engine/engine.h"
+#include "engine/message_reader.h"
 
 namespace mobius::engine {
 
 using base::fail;
 
-mob_status_t Exposures::add(uintptr_t address, uint64_t bytes, uint64_t* handle) {
+namespace {
+
+mob_status_t check_may_move(const char* call) {
+  if (!in_handler) return MOB_OK;
+  return fail(MOB_ERR_STATE, "%s: a message handler must not move memory", call);
+}
+
+// What the progress thread works with may lie on the pages that move: it ends, and begins again.
+class ProgressPause {
+ public:
+  explicit ProgressPause(Progress& progress) : progress_(progress), ran_(progress.pause()) {}
+  ~ProgressPause() { static_cast<void>(end()); }
+  ProgressPause(const ProgressPause&) = delete;
+  ProgressPause& operator=(const ProgressPause&) = delete;
+
+  mob_status_t end() { return std::exchange(ran_, false) ? progress_.require() : MOB_OK; }
+
+ private:
+  Progress& progress_;
+  bool ran_;
+};
+
+}  // namespace
+
+void Exposures::open() { list_.open(engine_.process(engine_.host().index()).exposures); }
+
+mob_status_t Exposures::add(uintptr_t address, uint64_t bytes, bool remap, uint64_t* handle) {
   // Whoever finds the range in the table may ask for what only this process can do.
   if (const mob_status_t status = engine_.served().require()) return status;
   allow_attach();
-  const std::lock_guard lock(mutex_);
-  const uint64_t added = live_.add(std::make_unique<Range>(Range{address, address + bytes}));
-  if (added == 0) return fail(MOB_ERR_MEMORY, "mob_expose: too much is exposed already");
-  if (const mob_status_t status = publish()) {
-    live_.remove(added);
-    return status;
+  if (!remap) {
+    const std::lock_guard lock(mutex_);
+    return add_locked({address, address + bytes, false}, handle);
   }
+  if (const mob_status_t status = check_may_move("mob_expose")) return status;
+  // Before the lock: the thread ends only after the handler that it runs, which may need the lock.
+  ProgressPause pause(engine_.progress());
+  const std::lock_guard lock(mutex_);
+  if (const mob_status_t status = add_remapped(address, bytes, handle)) return status;
+  const mob_status_t status = pause.end();
+  if (status != MOB_OK) static_cast<void>(remove_locked(*handle));
+  return status;
+}
+
+mob_status_t Exposures::add_remapped(uintptr_t address, uint64_t bytes, uint64_t* handle) {
+  if (const mob_status_t status = engine_.remaps().add(address, bytes)) return status;
+  const mob_status_t status = add_locked({address, address + bytes, true}, handle);
+  if (status != MOB_OK) static_cast<void>(engine_.remaps().remove(address));
+  return status;
+}
+
+mob_status_t Exposures::add_locked(const Exposed& exposed, uint64_t* handle) {
+  // As many ranges as there are exposures at most; fewer need no more room, so that removing one
+  // cannot fail.
+  if (const mob_status_t status = list_.reserve(count_ + 1)) return status;
+  const uint64_t added = live_.add(std::make_unique<Exposed>(exposed));
+  if (added == 0) return fail(MOB_ERR_MEMORY, "mob_expose: too much is exposed already");
+  ++count_;
+  publish();
   *handle = added;
   return MOB_OK;
 }
 
 mob_status_t Exposures::remove(uint64_t handle) {
+  const Exposed* exposed = live_.find(handle);
+  if (exposed == nullptr || !exposed->is_remapped) {
+    const std::lock_guard lock(mutex_);
+    return remove_locked(handle);
+  }
+  if (const mob_status_t status = check_may_move("mob_withdraw")) return status;
+  ProgressPause pause(engine_.progress());
   const std::lock_guard lock(mutex_);
-  if (live_.remove(handle) == nullptr) {
+  const mob_status_t status = remove_locked(handle);
+  return status != MOB_OK ? status : pause.end();
+}
+
+mob_status_t Exposures::remove_locked(uint64_t handle) {
+  const Exposed* exposed = live_.find(handle);
+  if (exposed == nullptr) {
     return fail(MOB_ERR_HANDLE, "mob_withdraw: not exposed (withdrawn before, or never exposed)");
   }
-  return publish();
+  if (exposed->is_remapped) {
+    if (const mob_status_t status = engine_.remaps().remove(exposed->start)) return status;
+  }
+  live_.remove(handle);
+  --count_;
+  publish();
+  return MOB_OK;
 }
 
 // Where only ancestors may attach (Yama), a process can allow others.
 void Exposures::allow_attach() { prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0); }
 
-mob_status_t Exposures::publish() {
-  std::vector<Range> ranges;
-  live_.for_each([&](const Range& range) { ranges.push_back(range); });
-  std::ranges::sort(ranges, {}, &Range::start);
+void Exposures::publish() {
+  std::vector<ListedRange> ranges;
+  live_.for_each([&](const Exposed& each) { ranges.push_back({each.start, each.end, 0}); });
+  std::ranges::sort(ranges, {}, &ListedRange::start);
   size_t merged = 0;
-  for (const Range& range : ranges) {
+  for (const ListedRange& range : ranges) {
     if (merged > 0 && range.start <= ranges[merged - 1].end) {
       ranges[merged - 1].end = std::max(ranges[merged - 1].end, range.end);
     } else {
       ranges[merged++] = range;
     }
   }
-  void* block = nullptr;
-  if (merged > 0) {
-    const mob_status_t status =
-        engine_.local_heap().allocate(merged * sizeof(Range), alignof(Range), &block);
-    if (status != MOB_OK) return status;
-    auto* to = static_cast<Range*>(block);
-    for (size_t i = 0; i < merged; ++i) {
-      __atomic_store_n(&to[i].start, ranges[i].start, __ATOMIC_RELAXED);
-      __atomic_store_n(&to[i].end, ranges[i].end, __ATOMIC_RELAXED);
-    }
-  }
-  ExposureTable& table = engine_.process(engine_.host().index()).exposures;
-  const uint64_t version = table.version.load(std::memory_order_relaxed);
-  table.version.store(version + 1, std::memory_order_relaxed);
-  // Pairs with the acquire fence in covers(): who read anything of what follows, or of a block that
-  // is used again, sees that the version has moved on.
-  std::atomic_thread_fence(std::memory_order_release);
-  table.offset.store(block != nullptr ? engine_.offset_of(block) : 0, std::memory_order_relaxed);
-  table.count.store(merged, std::memory_order_relaxed);
-  // Pairs with the acquire in covers().
-  table.version.store(version + 2, std::memory_order_release);
-  std::swap(table_, block);
-  if (block == nullptr) return MOB_OK;
-  return engine_.local_heap().release("mob_expose", block);
+  ranges.resize(merged);
+  list_.publish(ranges);
 }
 
 bool Exposures::covers(mob_rank_t rank, uintptr_t address, size_t bytes) {
-  const mob_rank_t index = Engine::host_index(rank);
-  const ExposureTable& table = engine_.process(index).exposures;
-  while (true) {
-    // Acquire pairs with the release of the even version in publish().
-    const uint64_t version = table.version.load(std::memory_order_acquire);
-    if (version == 0) return false;
-    const uint64_t offset = table.offset.load(std::memory_order_relaxed);
-    const uint64_t count = table.count.load(std::memory_order_relaxed);
-    bool found = false;
-    if (version % 2 == 0 && count > 0) {
-      const auto* ranges = static_cast<const Range*>(
-          engine_.find_here(rank, engine_.address_in(index, offset), count * sizeof(Range)));
-      uint64_t low = 0;
-      for (uint64_t high = ranges != nullptr ? count : 0; low < high;) {
-        const uint64_t middle = (low + high) / 2;
-        if (__atomic_load_n(&ranges[middle].start, __ATOMIC_RELAXED) <= address) {
-          low = middle + 1;
-        } else {
-          high = middle;
-        }
-      }
-      if (low > 0) {
-        const uint64_t end = __atomic_load_n(&ranges[low - 1].end, __ATOMIC_RELAXED);
-        found = address <= end && bytes <= end - address;
-      }
-    }
-    std::atomic_thread_fence(std::memory_order_acquire);  // pairs with publish()
-    if (table.version.load(std::memory_order_relaxed) == version) {
-      if (version % 2 == 0) return found;
-      if (engine_.liveness().is_dead(index)) return false;  // in the middle of a change
-    }
-  }
+  const RangeTable& table = engine_.process(Engine::host_index(rank)).exposures;
+  ListedRange found{};
+  uint64_t version = 0;
+  return find_range(engine_, rank, table, address, &found, &version) &&
+         bytes <= found.end - address;
 }
 
 }  // namespace mobius::engine

@@ -7,50 +7,48 @@
 
 #include <mobius/job.h>
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <mutex>
 
+#include "engine/range_table.h"
 #include "engine/registry.h"
 
 namespace mobius::engine {
 
 class Engine;
 
-// In the process' block: where its table is. Changed by its owner alone; `version` is odd
-// meanwhile.
-struct ExposureTable {
-  alignas(64) std::atomic<uint64_t> version;
-  std::atomic<uint64_t> offset;  // in the window
-  std::atomic<uint64_t> count;   // of ranges
-};
-
 class Exposures {
  public:
-  explicit Exposures(Engine& engine) : engine_(engine) {}
+  explicit Exposures(Engine& engine) : engine_(engine), list_(engine) {}
 
-  // `bytes` > 0 that do not leave the address space.
-  mob_status_t add(uintptr_t address, uint64_t bytes, uint64_t* handle);
+  void open();
+
+  // `bytes` > 0 that do not leave the address space. `remap` moves their pages (remaps.h).
+  mob_status_t add(uintptr_t address, uint64_t bytes, bool remap, uint64_t* handle);
   mob_status_t remove(uint64_t handle);
 
   // Whether all of some bytes of a process are exposed. Lock-free; any thread.
   bool covers(mob_rank_t rank, uintptr_t address, size_t bytes);
 
  private:
-  // Ranges in shared memory are sorted and disjoint, so that one look finds the one that matters.
-  struct Range {
+  struct Exposed {
     uint64_t start;
     uint64_t end;
+    bool is_remapped;
   };
 
-  mob_status_t publish();
+  mob_status_t add_locked(const Exposed& exposed, uint64_t* handle);
+  mob_status_t add_remapped(uintptr_t address, uint64_t bytes, uint64_t* handle);
+  mob_status_t remove_locked(uint64_t handle);
+  void publish();
   void allow_attach();
 
   Engine& engine_;
   std::mutex mutex_;  // guards changes
-  Registry<Range> live_;
-  void* table_ = nullptr;  // the block that is published
+  Registry<Exposed> live_;
+  size_t count_ = 0;  // of those that are live
+  RangeList list_;    // shown to others: sorted and disjoint, so one look finds what matters
 };
 
 }  // namespace mobius::engine

@@ -10,8 +10,8 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "engine/exposures.h"
 #include "engine/message_wire.h"
+#include "engine/range_table.h"
 #include "job/control.h"
 #include "os/hybrid_lock.h"
 
@@ -39,7 +39,8 @@ struct ProcessBlock {
     os::HybridLockWord lock;
   } stripes[kAccumulateStripes];
   Inbox inbox;
-  ExposureTable exposures;
+  RangeTable exposures;  // exposures.h
+  RangeTable remaps;     // remaps.h
 };
 inline constexpr size_t kProcessBlockBytes = 8192;
 static_assert(sizeof(ProcessBlock) <= kProcessBlockBytes);

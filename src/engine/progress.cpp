@@ -57,7 +57,19 @@ mob_status_t Progress::require() {
 }
 
 void Progress::stop() {
-  if (!thread_.joinable()) return;
+  if (thread_.joinable()) end_thread();
+}
+
+bool Progress::pause() {
+  const std::lock_guard lock(mutex_);
+  if (!thread_.joinable()) return false;
+  end_thread();
+  stop_.store(false, std::memory_order_relaxed);
+  running_.store(false, std::memory_order_release);  // pairs with the acquire in require()
+  return true;
+}
+
+void Progress::end_thread() {
   stop_.store(true, std::memory_order_relaxed);
   wake_thread(*own_);
   thread_.join();

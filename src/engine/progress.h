@@ -47,6 +47,10 @@ class Progress {
   // Ends the thread. Nobody makes requests any more.
   void stop();
 
+  // Ends the thread for a while; whether there was one. Requests wait until the next require(). Not
+  // called in handlers, which the thread may be running.
+  bool pause();
+
   // Sees to it that somebody serves the process whose doorbell this is; the calling thread has
   // written the request, and passed a full fence since.
   static void wake_after_fence(ProcessBlock::Doorbell& target) {
@@ -78,6 +82,7 @@ class Progress {
   static void wake_now(ProcessBlock::Doorbell& target);
   static void wake_thread(ProcessBlock::Doorbell& target);
   void note_armed_poll();
+  void end_thread();
   void run();
   void nap_or_sleep();
 

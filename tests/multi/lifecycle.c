@@ -4,6 +4,7 @@
 
 #include <mobius/mobius.h>
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -75,6 +76,41 @@ static void expect_state_errors(const char* when) {
   CHECK(word == 0);
 }
 
+/* Whether the page of an address is shared memory; -1 if it is not mapped. */
+static int is_shared(const void* address) {
+  FILE* maps = fopen("/proc/self/maps", "r");
+  char line[512];
+  int result = -1;
+  while (maps != NULL && result < 0 && fgets(line, sizeof line, maps) != NULL) {
+    uintptr_t start = 0;
+    uintptr_t end = 0;
+    char access[5] = "";
+    if (sscanf(line, "%" SCNxPTR "-%" SCNxPTR " %4s", &start, &end, access) == 3 &&
+        start <= (uintptr_t)address && (uintptr_t)address < end) {
+      result = access[3] == 's';
+    }
+  }
+  if (maps != NULL) fclose(maps);
+  return result;
+}
+
+/* Memory that was moved and never withdrawn is the program's own again, with its contents. */
+static void keep_moved_memory(void) {
+  const size_t bytes = 50000;
+  mob_exposed_t exposed = NULL;
+  CHECK(mob_init() == MOB_OK);
+  unsigned char* memory = malloc(bytes);
+  CHECK(memory != NULL);
+  memset(memory, 7, bytes);
+  CHECK(mob_expose(memory, bytes, MOB_EXPOSE_REMAP, &exposed) == MOB_OK);
+  CHECK(is_shared(memory) == (mob_size() > 1));
+  memory[bytes - 1] = 8;
+  CHECK(mob_finalize() == MOB_OK);
+  CHECK(is_shared(memory) == 0);
+  CHECK(memory[0] == 7 && memory[bytes - 2] == 7 && memory[bytes - 1] == 8);
+  free(memory);
+}
+
 static int init_fails_with(mob_status_t expected, const char* detail) {
   const mob_status_t status = mob_init();
   CHECK(status == expected);
@@ -118,6 +154,8 @@ int main(int argc, char** argv) {
     CHECK(mob_finalize() == MOB_OK);
     expect_state_errors("after mob_finalize()");
     CHECK(mob_init() == MOB_ERR_STATE);
+  } else if (strcmp(test, "moved_memory") == 0) {
+    keep_moved_memory();
   } else if (strcmp(test, "malformed_setting") == 0) {
     setenv("MOBIUS_SPIN_NS", "fast", 1);
     return init_fails_with(MOB_ERR_SETTING, "MOBIUS_SPIN_NS='fast'");

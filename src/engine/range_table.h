@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+// A list of address ranges that a process keeps in shared memory and that its host-mates look up
+// without a lock, while it may change. Which ranges, and what they stand for, is said by who owns
+// the list (exposures.h, remaps.h).
+
+#include <mobius/job.h>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace mobius::engine {
+
+class Engine;
+
+// In the process' block: where the list is. Changed by its owner alone; `version` is odd meanwhile,
+// and 0 if there never was a list. Valid as zeros.
+struct RangeTable {
+  alignas(64) std::atomic<uint64_t> version;
+  std::atomic<uint64_t> offset;  // of the list, in the window
+  std::atomic<uint64_t> count;   // of ranges
+};
+
+struct ListedRange {
+  uint64_t start;
+  uint64_t end;
+  uint64_t place;  // where the bytes are, if not there alone: an offset in the window
+};
+
+// The owner's side. One thread at a time.
+class RangeList {
+ public:
+  explicit RangeList(Engine& engine) : engine_(engine) {}
+
+  void open(RangeTable& table) { table_ = &table; }
+
+  // Makes room for so many ranges; publish() of no more cannot fail then.
+  mob_status_t reserve(size_t count);
+  // Shows the others these ranges, sorted and disjoint.
+  void publish(const std::vector<ListedRange>& ranges);
+
+ private:
+  Engine& engine_;
+  RangeTable* table_ = nullptr;
+  ListedRange* ranges_ = nullptr;  // in shared memory
+  size_t capacity_ = 0;
+};
+
+// The last range that starts at or before an address and reaches it; false if there is none.
+// `version` is that of the table in which it was found, or not. Any thread.
+bool find_range(Engine& engine, mob_rank_t rank, const RangeTable& table, uintptr_t address,
+                ListedRange* found, uint64_t* version);
+
+}  // namespace mobius::engine

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "engine/remaps.h"
+
+#include <vector>
+
+#include "base/status.h"
+#include "engine/engine.h"
+#include "engine/parts.h"
+#include "os/pages.h"
+
+namespace mobius::engine {
+namespace {
+
+using base::fail;
+
+void* pointer(uintptr_t address) { return reinterpret_cast<void*>(address); }
+
+}  // namespace
+
+void Remaps::open() { list_.open(engine_.process(engine_.host().index()).remaps); }
+
+mob_status_t Remaps::add(uintptr_t address, uint64_t bytes) {
+  const uintptr_t first = os::page_start(address);
+  const uint64_t page_bytes = os::page_start(address + bytes - 1) - first + os::page_bytes();
+  for (const auto& [other, moved] : moved_) {
+    if (first < moved.first_page + moved.page_bytes && moved.first_page < first + page_bytes) {
+      return fail(
+          MOB_ERR_STATE,
+          "mob_expose: pages of the %zu bytes at %p were moved already, for what is exposed "
+          "at %p; withdraw that first, or expose both at once",
+          static_cast<size_t>(bytes), pointer(address), pointer(other));
+    }
+  }
+  if (const char* reason = os::why_not_shareable(first, page_bytes)) {
+    return fail(MOB_ERR_ARGUMENT,
+                "mob_expose: the %zu bytes at %p cannot be moved into shared memory: %s; expose "
+                "them without MOB_EXPOSE_REMAP",
+                static_cast<size_t>(bytes), pointer(address), reason);
+  }
+  if (const mob_status_t status = list_.reserve(moved_.size() + 1)) return status;
+  const auto added =
+      moved_.emplace(address, Moved{address + bytes, first, page_bytes, Part{}}).first;
+  if (others_need_them()) {
+    if (const mob_status_t status = move(&added->second)) {
+      moved_.erase(added);
+      return status;
+    }
+  }
+  publish();
+  return MOB_OK;
+}
+
+mob_status_t Remaps::remove(uintptr_t address) {
+  const auto found = moved_.find(address);
+  const Part part = found->second.part;
+  if (part.bytes != 0) {
+    if (const mob_status_t status =
+            os::make_private(found->second.first_page, found->second.page_bytes)) {
+      return status;
+    }
+  }
+  moved_.erase(found);
+  publish();
+  if (part.bytes != 0) drop_part(engine_, part);
+  return MOB_OK;
+}
+
+void Remaps::take_back() {
+  for (const auto& [address, moved] : moved_) {
+    // What cannot be moved keeps its contents also where it is, as the last mapping of the segment.
+    if (moved.part.bytes != 0) {
+      static_cast<void>(os::make_private(moved.first_page, moved.page_bytes));
+    }
+  }
+  moved_.clear();
+}
+
+// Ranks that are threads of one process have all memory in common.
+bool Remaps::others_need_them() const {
+  for (mob_rank_t rank = 0; rank < engine_.size(); ++rank) {
+    if (!engine_.is_same_process(rank)) return true;
+  }
+  return false;
+}
+
+mob_status_t Remaps::move(Moved* moved) {
+  if (const mob_status_t status = make_part(engine_, moved->page_bytes, &moved->part)) {
+    return status;
+  }
+  const mob_status_t status = os::make_shared(
+      moved->first_page, moved->page_bytes, engine_.host().segment(),
+      job::kWindowOffset + moved->part.offset, engine_.local_address(moved->part.offset));
+  if (status != MOB_OK) drop_part(engine_, moved->part);
+  return status;
+}
+
+void Remaps::publish() {
+  std::vector<ListedRange> ranges;
+  for (const auto& [address, moved] : moved_) {
+    ranges.push_back({address, moved.end, moved.part.offset + (address - moved.first_page)});
+  }
+  list_.publish(ranges);
+}
+
+void* Remaps::find(mob_rank_t rank, uintptr_t remote, size_t bytes) {
+  // Acquire pairs with the release at the end of the owner's change: what was found before it does
+  // not count any more.
+  const uint64_t version =
+      engine_.process(Engine::host_index(rank)).remaps.version.load(std::memory_order_acquire);
+  if (version == 0) return nullptr;
+  Hit& hit = hits_[static_cast<size_t>(rank) % kHits];
+  // Acquire pairs with the release in remember(): the fields are those of this sequence or later.
+  const uint64_t sequence = hit.sequence.load(std::memory_order_acquire);
+  const uint64_t start = hit.start.load(std::memory_order_relaxed);
+  const uint64_t end = hit.end.load(std::memory_order_relaxed);
+  const uint64_t delta = hit.delta.load(std::memory_order_relaxed);
+  const bool is_current = sequence % 2 == 0 && hit.rank.load(std::memory_order_relaxed) == rank &&
+                          hit.version.load(std::memory_order_relaxed) == version;
+  std::atomic_thread_fence(std::memory_order_acquire);  // pairs with the release in remember()
+  if (is_current && remote >= start && remote <= end && bytes <= end - remote &&
+      hit.sequence.load(std::memory_order_relaxed) == sequence) [[likely]] {
+    return pointer(remote + delta);
+  }
+  return look_up(rank, remote, bytes, hit);
+}
+
+void* Remaps::look_up(mob_rank_t rank, uintptr_t remote, size_t bytes, Hit& hit) {
+  const mob_rank_t index = Engine::host_index(rank);
+  ListedRange range{};
+  uint64_t version = 0;
+  if (!find_range(engine_, rank, engine_.process(index).remaps, remote, &range, &version) ||
+      bytes > range.end - remote) {
+    return nullptr;
+  }
+  uint64_t delta = 0;  // in its own process it is where it always was
+  if (!engine_.is_same_process(rank)) {
+    const void* here =
+        engine_.find_here(rank, engine_.address_in(index, range.place), range.end - range.start);
+    if (here == nullptr) return nullptr;
+    delta = reinterpret_cast<uintptr_t>(here) - range.start;
+  }
+  remember(hit, rank, version, range, delta);
+  return pointer(remote + delta);
+}
+
+// Who finds another thread at it leaves: it is only a hint.
+void Remaps::remember(Hit& hit, mob_rank_t rank, uint64_t version, const ListedRange& range,
+                      uint64_t delta) {
+  uint64_t sequence = hit.sequence.load(std::memory_order_relaxed);
+  // Acquire keeps what follows behind it, and pairs with the release of the last change.
+  if (sequence % 2 != 0 ||
+      !hit.sequence.compare_exchange_strong(sequence, sequence + 1, std::memory_order_acquire,
+                                            std::memory_order_relaxed)) {
+    return;
+  }
+  std::atomic_thread_fence(std::memory_order_release);  // pairs with the acquire fence in find()
+  hit.rank.store(rank, std::memory_order_relaxed);
+  hit.version.store(version, std::memory_order_relaxed);
+  hit.start.store(range.start, std::memory_order_relaxed);
+  hit.end.store(range.end, std::memory_order_relaxed);
+  hit.delta.store(delta, std::memory_order_relaxed);
+  hit.sequence.store(sequence + 2, std::memory_order_release);  // pairs with the acquire in find()
+}
+
+}  // namespace mobius::engine

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+// Exposed memory whose pages were moved into shared memory at their own address (MOB_EXPOSE_REMAP):
+// its owner uses it as before, its host-mates find it in the window.
+
+#include <mobius/job.h>
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+
+#include "engine/chunk_table.h"
+#include "engine/range_table.h"
+
+namespace mobius::engine {
+
+class Engine;
+
+class Remaps {
+ public:
+  explicit Remaps(Engine& engine) : engine_(engine), list_(engine) {}
+  Remaps(const Remaps&) = delete;
+  Remaps& operator=(const Remaps&) = delete;
+
+  void open();
+
+  // Moves the pages of `bytes` (> 0) bytes and lets the others know. After an error all is as
+  // before. One thread at a time, here and in remove(); no other thread of the library runs,
+  // because what it writes to may lie on these pages.
+  mob_status_t add(uintptr_t address, uint64_t bytes);
+  // Takes back what add() did for this address. After an error it still stands.
+  mob_status_t remove(uintptr_t address);
+  // At the end of the job, when no other process touches them any more: the program keeps its
+  // memory.
+  void take_back();
+
+  // A pointer here to bytes of a rank's moved memory; null if they do not lie in one piece of it.
+  // Any thread.
+  void* find(mob_rank_t rank, uintptr_t remote, size_t bytes);
+
+ private:
+  struct Moved {
+    uint64_t end;  // of what was asked for
+    uintptr_t first_page;
+    uint64_t page_bytes;  // of all pages
+    Part part;            // that holds them; no bytes where nobody else needs it
+  };
+
+  // What find() found last for a rank. `sequence` is odd while it is changed; everything else is
+  // relaxed. Valid as zeros.
+  struct alignas(64) Hit {
+    std::atomic<uint64_t> sequence;
+    std::atomic<mob_rank_t> rank;
+    std::atomic<uint64_t> version;  // of the owner's table; 0: nothing was found
+    std::atomic<uint64_t> start;
+    std::atomic<uint64_t> end;
+    std::atomic<uint64_t> delta;  // what to add to an address
+  };
+  static constexpr size_t kHits = 64;
+
+  bool others_need_them() const;
+  mob_status_t move(Moved* moved);
+  void publish();
+  void* look_up(mob_rank_t rank, uintptr_t remote, size_t bytes, Hit& hit);
+  static void remember(Hit& hit, mob_rank_t rank, uint64_t version, const ListedRange& range,
+                       uint64_t delta);
+
+  Engine& engine_;
+  RangeList list_;
+  std::map<uintptr_t, Moved> moved_;  // by the address that was asked for; pages are disjoint
+  std::array<Hit, kHits> hits_{};
+};
+
+}  // namespace mobius::engine

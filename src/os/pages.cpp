@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "os/pages.h"
+
+#include <pthread.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cinttypes>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+
+#include "base/status.h"
+
+namespace mobius::os {
+namespace {
+
+using base::fail_errno;
+
+void* pointer(uintptr_t address) { return reinterpret_cast<void*>(address); }
+
+// Whether any of these bytes is the stack of the calling thread.
+bool is_own_stack(uintptr_t start, size_t bytes) {
+  pthread_attr_t attributes;
+  if (pthread_getattr_np(pthread_self(), &attributes) != 0) return false;
+  void* lowest = nullptr;
+  size_t size = 0;
+  const bool known = pthread_attr_getstack(&attributes, &lowest, &size) == 0;
+  pthread_attr_destroy(&attributes);
+  const auto stack = reinterpret_cast<uintptr_t>(lowest);
+  return known && start < stack + size && stack < start + bytes;
+}
+
+struct FileCloser {
+  void operator()(std::FILE* file) const { std::fclose(file); }
+};
+
+}  // namespace
+
+uintptr_t page_bytes() {
+  static const auto bytes = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
+  return bytes;
+}
+
+uintptr_t page_start(uintptr_t address) { return address & ~(page_bytes() - 1); }
+
+const char* why_not_shareable(uintptr_t start, size_t bytes) {
+  constexpr const char* kStack = "it is a stack";
+  if (is_own_stack(start, bytes)) return kStack;
+  const std::unique_ptr<std::FILE, FileCloser> maps(std::fopen("/proc/self/maps", "re"));
+  if (maps == nullptr) return "/proc/self/maps, which tells what it is, cannot be read";
+  char* line = nullptr;
+  size_t room = 0;
+  const char* reason = nullptr;
+  uintptr_t checked = start;  // up to here all is well
+  while (reason == nullptr && checked < start + bytes && getline(&line, &room, maps.get()) > 0) {
+    uintptr_t first = 0;
+    uintptr_t end = 0;
+    char access[5] = {};
+    if (std::sscanf(line, "%" SCNxPTR "-%" SCNxPTR " %4s", &first, &end, access) != 3) continue;
+    if (end <= checked) continue;
+    if (first > checked) break;  // a hole
+    if (access[3] != 'p') {
+      reason = "it is shared memory already";
+    } else if (access[0] != 'r' || access[1] != 'w' || access[2] != '-') {
+      reason = "it is not memory that can be read and written, and no more";
+    } else if (std::strstr(line, "[stack") != nullptr) {
+      reason = kStack;
+    }
+    checked = end;
+  }
+  std::free(line);
+  if (reason == nullptr && checked < start + bytes) reason = "not all of it is mapped";
+  return reason;
+}
+
+mob_status_t make_shared(uintptr_t start, size_t bytes, int descriptor, uint64_t file_offset,
+                         void* copy) {
+  std::memcpy(copy, pointer(start), bytes);
+  const void* got = mmap(pointer(start), bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED,
+                         descriptor, static_cast<off_t>(file_offset));
+  if (got != MAP_FAILED) return MOB_OK;
+  return fail_errno(MOB_ERR_MEMORY, errno, "mapping %zu bytes of shared memory at %p failed", bytes,
+                    pointer(start));
+}
+
+mob_status_t make_private(uintptr_t start, size_t bytes) {
+  void* copy = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (copy == MAP_FAILED) {
+    return fail_errno(MOB_ERR_MEMORY, errno, "no %zu bytes of private memory", bytes);
+  }
+  std::memcpy(copy, pointer(start), bytes);
+  // Takes the place of the shared pages in one step: at no time is there anything else.
+  if (mremap(copy, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, pointer(start)) != MAP_FAILED) {
+    return MOB_OK;
+  }
+  const int error = errno;
+  munmap(copy, bytes);
+  return fail_errno(MOB_ERR_MEMORY, error, "moving %zu bytes of private memory to %p failed", bytes,
+                    pointer(start));
+}
+
+}  // namespace mobius::os

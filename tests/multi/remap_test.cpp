@@ -1,0 +1,333 @@
+// SPDX-License-Identifier: BSD-3-Clause
+
+// Exposed memory whose pages move into shared memory: the program's own view of it stays, and
+// host-mates reach it like an allocation.
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <fstream>
+#include <memory>
+#include <string>
+
+#include "fixture.h"
+#include "leaks.h"
+
+namespace mobius_test {
+namespace {
+
+constexpr size_t kPage = 4096;
+
+alignas(kPage) unsigned char static_area[3 * kPage];
+unsigned char small_static_area[24];
+
+struct Free {
+  void operator()(void* memory) const { std::free(memory); }
+};
+using Heap = std::unique_ptr<unsigned char[], Free>;
+
+// malloc() itself is what is tested.
+Heap heap(size_t bytes) {
+  return Heap(static_cast<unsigned char*>(std::malloc(bytes)));  // NOLINT
+}
+
+void* exchange_address(void* mine) {
+  const Shared mail(sizeof(uint64_t));
+  EXPECT_EQ(mob_put8(left_of(mob_rank()), mail.at(left_of(mob_rank())),
+                     reinterpret_cast<uintptr_t>(mine)),
+            MOB_OK);
+  barrier();
+  uint64_t value = 0;
+  std::memcpy(&value, mail.local(), sizeof value);
+  barrier();
+  return reinterpret_cast<void*>(value);
+}
+
+// How the page of an address is mapped: "rw-p", "rw-s".
+std::string access_of(const void* address) {
+  std::ifstream file("/proc/self/maps");
+  for (std::string line; std::getline(file, line);) {
+    uintptr_t start = 0;
+    uintptr_t end = 0;
+    char access[5] = {};
+    if (std::sscanf(line.c_str(), "%zx-%zx %4s", &start, &end, access) != 3) continue;
+    const auto wanted = reinterpret_cast<uintptr_t>(address);
+    if (start <= wanted && wanted < end) return access;
+  }
+  return "none";
+}
+
+// Alone, nobody else needs the pages, and they stay where they are.
+const char* moved_access() { return mob_size() > 1 ? "rw-s" : "rw-p"; }
+
+// Memory of this process that is moved while the object lives.
+class Moved {
+ public:
+  Moved(void* address, size_t bytes) {
+    EXPECT_EQ(mob_expose(address, bytes, MOB_EXPOSE_REMAP, &handle_), MOB_OK) << mob_last_error();
+    theirs_ = static_cast<unsigned char*>(exchange_address(address));
+  }
+  ~Moved() {
+    barrier();
+    EXPECT_EQ(mob_withdraw(handle_), MOB_OK) << mob_last_error();
+    barrier();
+  }
+  Moved(const Moved&) = delete;
+  Moved& operator=(const Moved&) = delete;
+
+  unsigned char* theirs() const { return theirs_; }
+
+ private:
+  mob_exposed_t handle_ = nullptr;
+  unsigned char* theirs_ = nullptr;
+};
+
+void put_and_get(unsigned char* mine, size_t bytes) {
+  const mob_rank_t me = mob_rank();
+  const mob_rank_t right = right_of(me);
+  const auto before = patterned(bytes, me, 1);
+  std::memcpy(mine, before.data(), bytes);
+  {
+    const Moved moved(mine, bytes);
+    EXPECT_EQ(access_of(mine), moved_access());
+    EXPECT_EQ(access_of(mine + bytes - 1), moved_access());
+    EXPECT_TRUE(holds(mine, before, bytes)) << bytes;
+    std::vector<unsigned char> got(bytes);
+    EXPECT_EQ(mob_get(right, moved.theirs(), got.data(), bytes), MOB_OK) << mob_last_error();
+    EXPECT_TRUE(holds(got.data(), patterned(bytes, right, 1), bytes)) << bytes;
+    barrier();
+    const auto data = patterned(bytes, me, 2);
+    EXPECT_EQ(mob_put(right, moved.theirs(), data.data(), bytes), MOB_OK) << mob_last_error();
+    EXPECT_EQ(mob_flush_all(), MOB_OK);
+    barrier();
+    EXPECT_TRUE(holds(mine, patterned(bytes, left_of(me), 2), bytes)) << bytes;
+    void* direct = nullptr;
+    EXPECT_EQ(mob_ptr(right, moved.theirs(), &direct), MOB_OK) << mob_last_error();
+    if (direct != nullptr) EXPECT_TRUE(holds(static_cast<unsigned char*>(direct), data, bytes));
+    // The first byte after the end is nobody's, although it is on the same page.
+    unsigned char byte = 0;
+    EXPECT_EQ(mob_get(right, moved.theirs() + bytes, &byte, 1), MOB_ERR_RANGE);
+    EXPECT_EQ(mob_get(right, moved.theirs() - 1, &byte, 1), MOB_ERR_RANGE);
+  }
+  EXPECT_TRUE(holds(mine, patterned(bytes, left_of(me), 2), bytes)) << bytes;
+  EXPECT_EQ(access_of(mine), "rw-p");
+}
+
+TEST(Remap, HeapBlocksOfManySizes) {
+  for (const size_t bytes : {size_t{1}, size_t{24}, size_t{1000}, kPage, size_t{40'000},
+                             size_t{300'000}, (size_t{5} << 20) + 17}) {
+    const Heap mine = heap(bytes);
+    put_and_get(mine.get(), bytes);
+  }
+}
+
+TEST(Remap, StaticMemory) {
+  put_and_get(static_area, sizeof static_area);
+  put_and_get(small_static_area, sizeof small_static_area);
+}
+
+TEST(Remap, NeighboursOnThePagesStay) {
+  std::vector<Heap> blocks;
+  for (int i = 0; i < 200; ++i) {
+    blocks.push_back(heap(100));
+    std::memset(blocks.back().get(), i, 100);
+  }
+  const mob_rank_t right = right_of(mob_rank());
+  {
+    const Moved moved(blocks[100].get(), 100);
+    // What lies next to it goes on being used, and the heap with it.
+    for (int i = 0; i < 200; ++i)
+      EXPECT_TRUE(
+          all_are(blocks[static_cast<size_t>(i)].get(), 100, static_cast<unsigned char>(i)));
+    blocks[99] = heap(100);
+    std::memset(blocks[99].get(), 1, 100);
+    blocks[101].reset();
+    const auto data = patterned(100, mob_rank(), 5);
+    barrier();
+    EXPECT_EQ(mob_put(right, moved.theirs(), data.data(), 100), MOB_OK) << mob_last_error();
+  }
+  EXPECT_TRUE(holds(blocks[100].get(), patterned(100, left_of(mob_rank()), 5), 100));
+  EXPECT_TRUE(all_are(blocks[99].get(), 100, 1));
+  EXPECT_TRUE(all_are(blocks[102].get(), 100, 102));
+}
+
+TEST(Remap, ValuesAtomicsAndAccumulates) {
+  const mob_rank_t me = mob_rank();
+  alignas(kPage) static std::atomic<uint64_t> words[kPage / 8];
+  for (auto& word : words) word.store(0);
+  const Moved moved(words, sizeof words);
+  const Shared mail(sizeof(uint64_t));
+  const auto address = reinterpret_cast<uintptr_t>(words);
+  std::memcpy(mail.local(), &address, sizeof address);
+  barrier();
+  uint64_t first = 0;
+  EXPECT_EQ(mob_get8(0, mail.at(0), &first), MOB_OK);
+  auto* of_zero = reinterpret_cast<uint64_t*>(first);
+  constexpr uint64_t kTurns = 2000;
+  for (uint64_t turn = 0; turn < kTurns; ++turn) {
+    uint64_t old = 0;
+    EXPECT_EQ(mob_fetch_add8(0, of_zero, 1, &old), MOB_OK) << mob_last_error();
+    // The owner's own instructions and those of its host-mates exclude each other.
+    if (me == 0) words[0].fetch_add(1);
+    uint32_t old4 = 0;
+    EXPECT_EQ(mob_fetch_add4(0, of_zero + 1, 1, &old4), MOB_OK);
+    const double half = 0.5;
+    EXPECT_EQ(mob_accumulate(0, of_zero + 2, &half, 1, MOB_DOUBLE, MOB_SUM), MOB_OK);
+    uint64_t seen = 0;
+    uint64_t expected = 0;
+    do {
+      expected = seen;
+      EXPECT_EQ(mob_compare_swap8(0, of_zero + 3, expected, expected + 1, &seen), MOB_OK);
+    } while (seen != expected);
+  }
+  EXPECT_EQ(mob_flush_all(), MOB_OK);
+  barrier();
+  if (me == 0) {
+    const uint64_t all = kTurns * static_cast<uint64_t>(mob_size());
+    EXPECT_EQ(words[0].load(), all + kTurns);
+    EXPECT_EQ(words[1].load(), all);
+    double sum = 0;
+    std::memcpy(&sum, &words[2], sizeof sum);
+    EXPECT_EQ(sum, 0.5 * static_cast<double>(all));
+    EXPECT_EQ(words[3].load(), all);
+  }
+  barrier();
+  auto* theirs = reinterpret_cast<uint64_t*>(moved.theirs());
+  const mob_rank_t right = right_of(me);
+  EXPECT_EQ(mob_put8(right, theirs + 10, 77), MOB_OK);
+  EXPECT_EQ(mob_put1(right, reinterpret_cast<uint8_t*>(theirs + 11), 5), MOB_OK);
+  const uint64_t data = 3;
+  EXPECT_EQ(mob_put_signal(right, theirs + 12, &data, sizeof data, theirs + 13, 9, MOB_SIGNAL_SET),
+            MOB_OK)
+      << mob_last_error();
+  uint64_t value = 0;
+  EXPECT_EQ(mob_get8(right, theirs + 10, &value), MOB_OK);
+  EXPECT_EQ(value, 77u);
+  while (words[13].load() != 9) EXPECT_EQ(mob_poll(), MOB_OK);
+  EXPECT_EQ(words[12].load(), 3u);
+}
+
+TEST(Remap, Strided) {
+  const mob_rank_t me = mob_rank();
+  const mob_rank_t right = right_of(me);
+  constexpr size_t kBytes = 1 << 20;
+  constexpr size_t kRun = 24;
+  const size_t rows = 1000;
+  const ptrdiff_t stride = 1000;
+  const ptrdiff_t packed = kRun;
+  const Heap mine = heap(kBytes);
+  std::memset(mine.get(), 0xaa, kBytes);
+  const Moved moved(mine.get(), kBytes);
+  const auto data = patterned(kRun * rows, me, 3);
+  EXPECT_EQ(mob_put_strided(right, moved.theirs(), &stride, data.data(), &packed, kRun, &rows, 1),
+            MOB_OK)
+      << mob_last_error();
+  EXPECT_EQ(mob_flush_all(), MOB_OK);
+  barrier();
+  const auto expected = patterned(kRun * rows, left_of(me), 3);
+  size_t wrong = 0;
+  for (size_t row = 0; row < rows; ++row) {
+    const unsigned char* at = mine.get() + row * static_cast<size_t>(stride);
+    wrong += std::memcmp(at, &expected[row * kRun], kRun) != 0 || at[kRun] != 0xaa;
+  }
+  EXPECT_EQ(wrong, 0u);
+  std::vector<unsigned char> back(data.size());
+  EXPECT_EQ(mob_get_strided(right, moved.theirs(), &stride, back.data(), &packed, kRun, &rows, 1),
+            MOB_OK);
+  EXPECT_TRUE(back == data);
+  // What reaches beyond the moved pages goes the way of all exposed memory.
+  barrier();
+}
+
+mob_status_t try_to_move(void* address, size_t bytes) {
+  mob_exposed_t handle = nullptr;
+  const mob_status_t status = mob_expose(address, bytes, MOB_EXPOSE_REMAP, &handle);
+  EXPECT_EQ(handle == nullptr, status != MOB_OK);
+  return status;
+}
+
+TEST(Remap, WhatCannotBeMovedIsRefused) {
+  unsigned char stack[100] = {7};
+  EXPECT_EQ(try_to_move(stack, sizeof stack), MOB_ERR_ARGUMENT);
+  EXPECT_NE(std::string(mob_last_error()).find("stack"), std::string::npos) << mob_last_error();
+  EXPECT_EQ(stack[0], 7);
+  const int anonymous = MAP_PRIVATE | MAP_ANONYMOUS;
+  auto* area = static_cast<unsigned char*>(
+      mmap(nullptr, 4 * kPage, PROT_READ | PROT_WRITE, anonymous, -1, 0));
+  EXPECT_EQ(mprotect(area + kPage, kPage, PROT_READ), 0);
+  EXPECT_EQ(try_to_move(area + kPage, 8), MOB_ERR_ARGUMENT);
+  EXPECT_EQ(try_to_move(area + kPage - 1, 2), MOB_ERR_ARGUMENT);
+  EXPECT_EQ(munmap(area + 3 * kPage, kPage), 0);
+  EXPECT_EQ(try_to_move(area + 2 * kPage, kPage + 1), MOB_ERR_ARGUMENT);
+  EXPECT_EQ(munmap(area, 3 * kPage), 0);
+  void* shared = mmap(nullptr, kPage, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  EXPECT_EQ(try_to_move(shared, kPage), MOB_ERR_ARGUMENT);
+  EXPECT_EQ(munmap(shared, kPage), 0);
+  const Shared allocated(kPage);
+  EXPECT_EQ(try_to_move(allocated.local(), kPage), MOB_ERR_ARGUMENT);
+  // Twice, and what only shares a page with it.
+  mob_exposed_t moved = nullptr;
+  EXPECT_EQ(mob_expose(static_area + kPage, 8, MOB_EXPOSE_REMAP, &moved), MOB_OK);
+  EXPECT_EQ(try_to_move(static_area + kPage, 8), MOB_ERR_STATE);
+  EXPECT_EQ(try_to_move(static_area + 2 * kPage - 1, 2), MOB_ERR_STATE);
+  mob_exposed_t plain = nullptr;
+  EXPECT_EQ(mob_expose(static_area + kPage, 16, 0, &plain), MOB_OK);
+  EXPECT_EQ(mob_withdraw(plain), MOB_OK);
+  EXPECT_EQ(mob_withdraw(moved), MOB_OK) << mob_last_error();
+  EXPECT_EQ(mob_withdraw(moved), MOB_ERR_HANDLE);
+  mob_exposed_t unknown = nullptr;
+  EXPECT_EQ(mob_expose(static_area, 8, MOB_EXPOSE_REMAP << 1, &unknown), MOB_ERR_ARGUMENT);
+  barrier();
+}
+
+// Bytes of one transfer in moved and in merely exposed memory.
+TEST(Remap, NextToMemoryThatIsMerelyExposed) {
+  const mob_rank_t right = right_of(mob_rank());
+  std::memset(static_area, 0, sizeof static_area);
+  mob_exposed_t plain = nullptr;
+  EXPECT_EQ(mob_expose(static_area, sizeof static_area, 0, &plain), MOB_OK);
+  {
+    const Moved moved(static_area + kPage, kPage);
+    const auto data = patterned(sizeof static_area, mob_rank(), 6);
+    EXPECT_EQ(mob_put(right, moved.theirs() - kPage, data.data(), data.size()), MOB_OK)
+        << mob_last_error();
+    EXPECT_EQ(mob_flush_all(), MOB_OK);
+  }
+  EXPECT_TRUE(holds(static_area, patterned(sizeof static_area, left_of(mob_rank()), 6),
+                    sizeof static_area));
+  EXPECT_EQ(mob_withdraw(plain), MOB_OK);
+  barrier();
+}
+
+TEST(Remap, NothingIsLeftOver) {
+  constexpr size_t kBytes = 100'000;
+  const Heap mine = heap(kBytes);
+  std::memset(mine.get(), 5, kBytes);
+  const auto cycle = [&] {
+    mob_exposed_t handle = nullptr;
+    EXPECT_EQ(mob_expose(mine.get(), kBytes, MOB_EXPOSE_REMAP, &handle), MOB_OK)
+        << mob_last_error();
+    mine[0] = static_cast<unsigned char>(mine[0] + 1);
+    EXPECT_EQ(mob_withdraw(handle), MOB_OK) << mob_last_error();
+  };
+  // The first ones make what stays: memory for the lists, pieces of the heap that are mapped apart.
+  for (int i = 0; i < 10; ++i) cycle();
+  barrier();
+  const size_t mappings_before = mappings();
+  const size_t descriptors_before = descriptors();
+  const size_t bytes_before = shared_bytes();
+  barrier();
+  for (int i = 0; i < 300; ++i) cycle();
+  barrier();
+  EXPECT_LE(mappings(), mappings_before + 2);
+  EXPECT_LE(descriptors(), descriptors_before + watch_descriptors());
+  EXPECT_EQ(shared_bytes(), bytes_before);
+  EXPECT_EQ(mine[0], static_cast<unsigned char>(5 + 310));
+  EXPECT_TRUE(all_are(mine.get() + 1, kBytes - 1, 5));
+  barrier();
+}
+
+}  // namespace
+}  // namespace mobius_test
