@@ -6,6 +6,7 @@
 #include <cerrno>
 
 #include "base/status.h"
+#include "os/memfd.h"
 
 namespace mobius::os {
 namespace {
@@ -58,6 +59,8 @@ mob_status_t AddressWindow::attach(int descriptor, size_t file_offset) {
                             "mapping a window of %zu bytes on shared memory failed", bytes_);
   }
   madvise(got, bytes_, MADV_DONTDUMP);
+  // All of it or nothing: parts that are advised apart would be mappings of their own for good.
+  if (shared_huge_pages() == "advise") madvise(got, bytes_, MADV_HUGEPAGE);
   return MOB_OK;
 }
 

@@ -101,6 +101,15 @@ void memfd_release(int descriptor, uint64_t offset, size_t bytes) {
   }
 }
 
+std::string shared_huge_pages() {
+  // "always within_size [advise] never deny force"
+  const std::string choices = read_file("/sys/kernel/mm/transparent_hugepage/shmem_enabled");
+  const size_t open = choices.find('[');
+  const size_t close = choices.find(']');
+  if (open == std::string::npos || close == std::string::npos || close < open) return "";
+  return choices.substr(open + 1, close - open - 1);
+}
+
 uint64_t available_memory() {
   const std::string host = read_file("/proc/meminfo");
   const uint64_t free_bytes =

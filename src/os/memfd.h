@@ -7,6 +7,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 
 namespace mobius::os {
 
@@ -21,6 +22,10 @@ mob_status_t memfd_reserve(int descriptor, uint64_t offset, size_t bytes);
 
 // Gives the pages of [offset, offset + bytes) back to the system; they read as zeros again.
 void memfd_release(int descriptor, uint64_t offset, size_t bytes);
+
+// When the kernel uses huge pages for shared memory: "always", "within_size", "advise", "never",
+// "deny" or "force"; empty where it has none.
+std::string shared_huge_pages();
 
 // Bytes that this process could still allocate: the least of the host's available memory and what
 // its control groups leave.

@@ -97,11 +97,37 @@ def test_host_is_this_one() -> None:
 
 def test_probes_tell_what_was_found() -> None:
     probes = facts()["probes"]
-    assert set(probes) == {*["memfd", "window", "cross_memory_attach", "pidfd", "abstract_sockets"]}
+    assert set(probes) == {
+        "memfd",
+        "shared_huge_pages",
+        "window",
+        "cross_memory_attach",
+        "pidfd",
+        "abstract_sockets",
+    }
     for probe in probes.values():
         assert isinstance(probe["works"], bool)
         assert probe["detail"]
     assert probes["window"]["wanted_bytes"] == 8 << 40
+
+
+def test_shared_huge_pages_are_what_the_kernel_says() -> None:
+    found = facts()
+    probe = found["probes"]["shared_huge_pages"]
+    choices = Path("/sys/kernel/mm/transparent_hugepage/shmem_enabled")
+    chosen = re.search(r"\[(\w+)\]", choices.read_text()) if choices.exists() else None
+    assert probe["mode"] == (chosen[1] if chosen else "")
+    assert 0 <= probe["huge_bytes"] <= probe["bytes"] == 4 << 20
+    assert probe["works"] == (probe["huge_bytes"] > 0)
+    if probe["mode"] in ("never", "deny", ""):
+        assert probe["huge_bytes"] == 0
+
+
+def test_memory_nodes_are_counted() -> None:
+    nodes = facts()["host"]["memory_nodes"]
+    folders = list(Path("/sys/devices/system/node").glob("node[0-9]*"))
+    assert nodes["count"] <= len(folders)
+    assert (nodes["count"] > 0) == bool(nodes["list"])
 
 
 def test_window_follows_its_setting() -> None:

@@ -133,7 +133,7 @@ std::string chosen(const std::string& choices) {
 Fact huge_pages() {
   const std::string folder = "/sys/kernel/mm/transparent_hugepage/";
   const std::string own = chosen(first_line(folder + "enabled"));
-  const std::string shared = chosen(first_line(folder + "shmem_enabled"));
+  const std::string shared = os::shared_huge_pages();
   if (own.empty()) {
     return {"huge_pages", "huge pages", "none: the kernel has no transparent huge pages", nullptr};
   }
@@ -143,6 +143,36 @@ Fact huge_pages() {
                       "(/sys/kernel/mm/transparent_hugepage/shmem_enabled)",
                       own, shared.empty() ? "none" : shared),
           {{"private", own}, {"shared", shared}}};
+}
+
+// Numbers in a list as the kernel writes it: "0-3,8" has 5.
+size_t count_of(const std::string& list) {
+  size_t count = 0;
+  for (size_t at = 0; at < list.size();) {
+    const size_t end = std::min(list.find(',', at), list.size());
+    const std::string piece = list.substr(at, end - at);
+    const std::optional<uint64_t> first = number(piece);
+    const size_t dash = piece.find('-');
+    const std::optional<uint64_t> last =
+        dash == std::string::npos ? first : number(piece.substr(dash + 1));
+    if (first && last && *last >= *first) count += *last - *first + 1;
+    at = end + 1;
+  }
+  return count;
+}
+
+Fact memory_nodes() {
+  const std::string list = first_line("/sys/devices/system/node/has_memory");
+  const size_t nodes = count_of(list);
+  std::string text = "unknown: the kernel does not show them in /sys/devices/system/node";
+  if (nodes == 1) text = "1: all memory is equally near";
+  if (nodes > 1) {
+    text = fmt::format(
+        "{} ({}); each rank reserves its own memory, which the kernel takes from the node where "
+        "the rank runs",
+        nodes, list);
+  }
+  return {"memory_nodes", "NUMA nodes", text, {{"count", nodes}, {"list", list}}};
 }
 
 // Of the group itself; version 2 in one hierarchy, version 1 in that of the controller.
@@ -231,7 +261,7 @@ Section host_facts() {
   return {"host",
           "Host",
           {plain("name", "name", name), kernel(), processor_model(), processors(), caches(),
-           memory(), memory_group(), overcommit(), huge_pages(), largest_job()}};
+           memory(), memory_nodes(), memory_group(), overcommit(), huge_pages(), largest_job()}};
 }
 
 }  // namespace mobius::command

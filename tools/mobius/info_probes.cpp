@@ -13,8 +13,11 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cinttypes>
 #include <csignal>
+#include <cstdio>
 #include <cstring>
+#include <fstream>
 #include <string>
 #include <string_view>
 
@@ -53,6 +56,66 @@ Fact probe_memfd() {
   if (!problem.empty()) return verdict("memfd", "shared memory", false, problem);
   return verdict("memfd", "shared memory", true,
                  "anonymous memfd, reserved before use, sealed against shrinking");
+}
+
+// Of the mapping that holds an address, in bytes: what /proc/self/smaps says after "key:".
+uint64_t bytes_in_smaps(const void* address, std::string_view key) {
+  std::ifstream file("/proc/self/smaps");
+  bool inside = false;
+  for (std::string line; std::getline(file, line);) {
+    uintptr_t start = 0;
+    uintptr_t end = 0;
+    uint64_t kib = 0;
+    const auto wanted = reinterpret_cast<uintptr_t>(address);
+    if (std::sscanf(line.c_str(), "%" SCNxPTR "-%" SCNxPTR " ", &start, &end) == 2) {
+      inside = start <= wanted && wanted < end;
+    } else if (inside && line.starts_with(key) &&
+               std::sscanf(line.c_str() + key.size(), ": %" SCNu64, &kib) == 1) {
+      return kib * 1024;
+    }
+  }
+  return 0;
+}
+
+// Reserves and maps shared memory as a job does, and looks at what the kernel made of it.
+Fact probe_huge_pages() {
+  constexpr size_t kHuge = size_t{2} << 20;
+  constexpr size_t kBytes = 2 * kHuge;
+  const char* key = "shared_huge_pages";
+  const char* label = "huge pages";
+  const std::string mode = os::shared_huge_pages();
+  int descriptor = -1;
+  os::AddressWindow window;
+  if (os::memfd_create_sized("mobius-info", kBytes, &descriptor) != MOB_OK) {
+    return verdict(key, label, false, mob_last_error());
+  }
+  std::string problem;
+  uint64_t huge = 0;
+  if (!window.reserve_anywhere(kBytes, kHuge)) {
+    problem = "no address space";
+  } else if (window.attach(descriptor, 0) != MOB_OK || window.allow(0, kBytes) != MOB_OK ||
+             os::memfd_reserve(descriptor, 0, kBytes) != MOB_OK) {
+    problem = mob_last_error();
+  } else {
+    auto* memory = reinterpret_cast<unsigned char*>(window.base());
+    std::memset(memory, 1, kBytes);
+    huge = bytes_in_smaps(memory, "ShmemPmdMapped");
+  }
+  window.release();
+  close(descriptor);
+  const Json more{{"mode", mode}, {"bytes", kBytes}, {"huge_bytes", huge}};
+  if (!problem.empty()) return verdict(key, label, false, problem, more);
+  std::string why = fmt::format("{} of {} of shared memory are in huge pages", bytes_text(huge),
+                                bytes_text(kBytes));
+  if (mode == "advise") {
+    why += "; the kernel makes them of the pages of a job in the background (khugepaged)";
+  } else if (huge == 0) {
+    why += fmt::format(
+        "; shmem_enabled is {}: with within_size or advise in "
+        "/sys/kernel/mm/transparent_hugepage/shmem_enabled a job uses them",
+        mode.empty() ? "missing" : "'" + mode + "'");
+  }
+  return verdict(key, label, huge != 0, why, more);
 }
 
 // Alone; whether all processes of a job get the same place shows when the job starts.
@@ -272,7 +335,8 @@ Fact batch_environment() {
 Section probe_facts() {
   return {"probes",
           "Tried out here",
-          {probe_memfd(), probe_window(), probe_attach(), probe_pidfd(), probe_sockets()}};
+          {probe_memfd(), probe_huge_pages(), probe_window(), probe_attach(), probe_pidfd(),
+           probe_sockets()}};
 }
 
 Section network_facts() {
