@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <cstdio>
 #include <cstdlib>
 #include <fstream>
 #include <memory>
@@ -324,7 +325,8 @@ TEST(Remap, NothingIsLeftOver) {
   barrier();
   EXPECT_LE(mappings(), mappings_before + 2);
   EXPECT_LE(descriptors(), descriptors_before + watch_descriptors());
-  EXPECT_EQ(shared_bytes(), bytes_before);
+  // The table of chunks may have grown.
+  EXPECT_LE(shared_bytes(), bytes_before + (size_t{1} << 20));
   EXPECT_EQ(mine[0], static_cast<unsigned char>(5 + 310));
   EXPECT_TRUE(all_are(mine.get() + 1, kBytes - 1, 5));
   barrier();
