@@ -94,13 +94,6 @@ double served_by_thread(Meanwhile meanwhile) {
   return times[kTurns / 2];
 }
 
-void* private_memory(size_t bytes) {
-  void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (memory == MAP_FAILED) mob_abort(1, "no memory for a benchmark's buffer");
-  std::memset(memory, 1, bytes);
-  return memory;
-}
-
 // Many payloads of one size to a target that polls.
 double stream(const void* payload, size_t bytes) {
   if (mob_rank() > kRight) return 0;

@@ -21,12 +21,8 @@ constexpr TypeInfo kTypes[MOB_TYPE_COUNT] = {
 };
 
 // Any value may come in from C.
-bool is_type(mob_type_t type) {
-  return static_cast<unsigned>(type) < unsigned{MOB_TYPE_COUNT};
-}
-bool is_op(mob_op_t op) {
-  return static_cast<unsigned>(op) < unsigned{MOB_OP_COUNT};
-}
+bool is_type(mob_type_t type) { return static_cast<unsigned>(type) < unsigned{MOB_TYPE_COUNT}; }
+bool is_op(mob_op_t op) { return static_cast<unsigned>(op) < unsigned{MOB_OP_COUNT}; }
 
 // One element, atomically; gives the old value if `kFetches`. Only what is fetched is ordered: it
 // pairs with the fence or flush that the origin of the old value made before it was stored.
@@ -118,17 +114,11 @@ constexpr Combine atomic_of(mob_op_t op) {
 
 }  // namespace
 
-size_t element_bytes(mob_type_t type) {
-  return is_type(type) ? kTypes[type].bytes : 0;
-}
+size_t element_bytes(mob_type_t type) { return is_type(type) ? kTypes[type].bytes : 0; }
 
-size_t element_alignment(mob_type_t type) {
-  return is_type(type) ? kTypes[type].alignment : 0;
-}
+size_t element_alignment(mob_type_t type) { return is_type(type) ? kTypes[type].alignment : 0; }
 
-bool op_is_defined(mob_op_t op, mob_type_t type) {
-  return plain_kernel(op, type) != nullptr;
-}
+bool op_is_defined(mob_op_t op, mob_type_t type) { return plain_kernel(op, type) != nullptr; }
 
 Combine plain_kernel(mob_op_t op, mob_type_t type) {
   return is_op(op) && is_type(type) ? kernels().combine[op][type] : nullptr;

@@ -15,9 +15,7 @@ bool is_accumulate(const mob_transfer_t& transfer) {
   return transfer.kind == MOB_ACCUMULATE || transfer.kind == MOB_FETCH_ACCUMULATE;
 }
 
-// Here and where else no_sanitize stands, any value may come in from C.
-mob_status_t check_kind(const char* call,
-                                                     const mob_transfer_t& transfer) {
+mob_status_t check_kind(const char* call, const mob_transfer_t& transfer) {
   switch (transfer.kind) {
     case MOB_PUT:
     case MOB_GET:
@@ -306,9 +304,7 @@ mob_transfer_t with_remote_for_local(const mob_transfer_t& transfer) {
   return result;
 }
 
-mob_status_t normalise_any(const char* call,
-                                                        const mob_transfer_t& transfer,
-                                                        Shape* shape) {
+mob_status_t normalise_any(const char* call, const mob_transfer_t& transfer, Shape* shape) {
   shape->kind = transfer.shape;
   switch (transfer.shape) {
     case MOB_CONTIGUOUS:
