@@ -23,25 +23,29 @@ Variant updates(std::string name, Update update) {
 }
 
 Benchmark fetch_add(mob_rank_t target, uint64_t* word) {
-  return {
-      "fetch_add8",
-      "fetch-and-add of 8 bytes, all on one line",
-      {updates("bare atomic instruction", [=] { __atomic_fetch_add(word, 1, __ATOMIC_SEQ_CST); }),
-       updates("mob_fetch_add8",
-               [=] {
-                 uint64_t old = 0;
-                 require(mob_fetch_add8(target, word, 1, &old), "mob_fetch_add8");
-               }),
-       updates("mob_compare_swap8",
-               [=] {
-                 uint64_t old = 0;
-                 require(mob_compare_swap8(target, word, 0, 0, &old), "mob_compare_swap8");
-               }),
-       updates("mob_fetch_op, double", [=] {
-         const double one = 1;
-         double old = 0;
-         require(mob_fetch_op(target, word, MOB_DOUBLE, MOB_SUM, &one, &old), "mob_fetch_op");
-       })}};
+  return {"fetch_add8",
+          "fetch-and-add of 8 bytes, all on one line",
+          {updates("bare atomic instruction",
+                   [=] {
+                     const uint64_t old = __atomic_fetch_add(word, 1, __ATOMIC_SEQ_CST);
+                     __asm__ volatile("" : : "r"(old));
+                   }),
+           updates("mob_fetch_add8",
+                   [=] {
+                     uint64_t old = 0;
+                     require(mob_fetch_add8(target, word, 1, &old), "mob_fetch_add8");
+                     __asm__ volatile("" : : "r"(old));
+                   }),
+           updates("mob_compare_swap8",
+                   [=] {
+                     uint64_t old = 0;
+                     require(mob_compare_swap8(target, word, 0, 0, &old), "mob_compare_swap8");
+                   }),
+           updates("mob_fetch_op, double", [=] {
+             const double one = 1;
+             double old = 0;
+             require(mob_fetch_op(target, word, MOB_DOUBLE, MOB_SUM, &one, &old), "mob_fetch_op");
+           })}};
 }
 
 constexpr size_t kRows = 128;
@@ -50,7 +54,7 @@ constexpr size_t kPitchDoubles = 128;
 constexpr size_t kAreaBytes = kRows * kPitchDoubles * sizeof(double);
 
 // What a good compiler makes of the loop.
-[[gnu::noinline, gnu::optimize("O3")]] void add_row(double* to, const double* from) {
+[[gnu::noinline]] void add_row(double* __restrict to, const double* __restrict from) {
   for (size_t i = 0; i < kRowDoubles; ++i) to[i] += from[i];
 }
 

@@ -61,8 +61,8 @@ Variant copies(const char* name, const Buffers& buffers, size_t bytes, int turns
           }};
 }
 
-Variant broadcasts(const char* name, void* buffer, std::shared_ptr<double[]> owner, size_t bytes,
-                   int turns) {
+Variant broadcasts(const char* name, void* buffer, const std::shared_ptr<double[]>& owner,
+                   size_t bytes, int turns) {
   return {name, [=] {
             static_cast<void>(owner);
             return time_of(turns, "mob_broadcast",

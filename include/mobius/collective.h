@@ -107,12 +107,12 @@ MOB_API mob_status_t mob_exscan(mob_team_t team, mob_op_t op, mob_type_t type, c
 /** An operation of the user's. The structure is the caller's and not kept. */
 typedef struct mob_user_op {
   /**
-   * Computes inout[i] = inout[i] op in[i] for `count` elements; inout has the values of lower
-   * ranks. Associative. It is called in any member, on any part of the vectors, by the thread that
-   * makes the collective call; it makes no call to the library and does not throw. Both pointers
-   * are a multiple of element_bytes behind one that is aligned to 16 bytes.
+   * Computes accumulated[i] = accumulated[i] op in[i] for `count` elements; accumulated has the
+   * values of lower ranks. Associative. It is called in any member, on any part of the vectors, by
+   * the thread that makes the collective call; it makes no call to the library and does not throw.
+   * Both pointers are a multiple of element_bytes behind one that is aligned to 16 bytes.
    */
-  void (*combine)(void* inout, const void* in, size_t count, void* argument);
+  void (*combine)(void* accumulated, const void* in, size_t count, void* argument);
   void* argument;       /**< passed to combine; the operation's own */
   size_t element_bytes; /**< size of an element, more than 0 */
   /**

@@ -17,9 +17,9 @@
 #include <mobius/context.h>
 #include <mobius/counter.h>
 #include <mobius/epoch.h>
+#include <mobius/expose.h>
 #include <mobius/failure.h>
 #include <mobius/heap.h>
-#include <mobius/expose.h>
 #include <mobius/job.h>
 #include <mobius/lock.h>
 #include <mobius/memory.h>

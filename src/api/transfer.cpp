@@ -12,7 +12,6 @@
 using namespace mobius;  // NOLINT(google-build-using-namespace): this file is the C face of it
 using api::check_live;
 using api::check_not_null;
-using api::check_rank;
 using engine::Completion;
 using engine::Mode;
 

@@ -4,9 +4,7 @@
 #include "transport/shm/element.h"
 
 // Any value may come in from C.
-size_t mob_type_bytes(mob_type_t type) {
-  return mobius::transport::element_bytes(type);
-}
+size_t mob_type_bytes(mob_type_t type) { return mobius::transport::element_bytes(type); }
 
 int mob_op_is_defined(mob_op_t op, mob_type_t type) {
   return mobius::transport::op_is_defined(op, type) ? 1 : 0;

@@ -206,8 +206,6 @@ mob_status_t parse_setting(const SettingInfo& info, std::string_view text, uint6
   }
   switch (info.type) {
     case SettingType::kCount:
-      ok = parse_decimal(text, &value);
-      break;
     case SettingType::kTime:
       ok = parse_decimal(text, &value);
       break;

@@ -47,7 +47,7 @@ mob_status_t scatter(Team& team, mob_rank_t root, const void* in, void* out, siz
 mob_status_t alltoall(Team& team, const void* in, const Blocks& in_blocks, void* out,
                       const Blocks& out_blocks);
 
-// An operation on elements: inout[i] := inout[i] op in[i].
+// An operation on elements: accumulated[i] := accumulated[i] op in[i].
 class Combiner {
  public:
   Combiner(mob_op_t op, mob_type_t type)
@@ -57,17 +57,17 @@ class Combiner {
       : user_(user.combine), argument_(user.argument), element_bytes_(user.element_bytes) {}
 
   size_t element_bytes() const { return element_bytes_; }
-  void operator()(void* inout, const void* in, size_t count) const {
+  void operator()(void* accumulated, const void* in, size_t count) const {
     if (kernel_ != nullptr) {
-      kernel_(inout, in, count, nullptr, nullptr);
+      kernel_(accumulated, in, count, nullptr, nullptr);
     } else {
-      user_(inout, in, count, argument_);
+      user_(accumulated, in, count, argument_);
     }
   }
 
  private:
   transport::Combine kernel_ = nullptr;
-  void (*user_)(void* inout, const void* in, size_t count, void* argument) = nullptr;
+  void (*user_)(void* accumulated, const void* in, size_t count, void* argument) = nullptr;
   void* argument_ = nullptr;
   size_t element_bytes_;
 };

@@ -32,11 +32,13 @@ mob_status_t Teams::split(Team& parent, int colour, int key, bool valid_call, ui
     int colour;
     int key;
     mob_rank_t world_rank;
+    mob_rank_t parent_rank;
     bool valid_call;
   };
   std::vector<Choice> choices;
   const mob_rank_t self = engine_.rank();
-  mob_status_t status = parent.exchange(Choice{colour, key, self, valid_call}, &choices);
+  mob_status_t status =
+      parent.exchange(Choice{colour, key, self, parent.rank(), valid_call}, &choices);
   if (status != MOB_OK) return status;
   for (const Choice& choice : choices) {
     if (choice.valid_call) continue;
@@ -44,8 +46,8 @@ mob_status_t Teams::split(Team& parent, int colour, int key, bool valid_call, ui
                 "mob_team_split: rank %d passed a null result pointer", choice.world_rank);
   }
   std::erase_if(choices, [&](const Choice& choice) { return choice.colour != colour; });
-  // Ranks of the parent are in order already and equal keys keep it.
-  std::ranges::stable_sort(choices, {}, &Choice::key);
+  std::ranges::sort(choices, {},
+                    [](const Choice& choice) { return std::pair(choice.key, choice.parent_rank); });
   std::vector<mob_rank_t> members(choices.size());
   std::ranges::transform(choices, members.begin(), &Choice::world_rank);
   if (colour < 0) return make(parent, nullptr, -1, handle);

@@ -149,8 +149,8 @@ mob_status_t Transfers::carry(const Operation& operation) {
                               operation.handle);
 }
 
-// What is done on the spot is in order as it is. What a target was asked to do is waited for: a later
-// put on another way would overtake it.
+// What is done on the spot is in order as it is. What a target was asked to do is waited for: a
+// later put on another way would overtake it.
 mob_status_t Transfers::order() { return engine_.completion().flush("mob_fence", true); }
 
 bool Transfers::copy_covered(mob_rank_t rank, uintptr_t remote, const void* local, size_t bytes,

@@ -143,7 +143,9 @@ void write_exact(Random& random, mob_type_t type, void* element) {
 
 bool equal(mob_type_t type, const unsigned char* a, const unsigned char* b, size_t bytes) {
   return with_type(type, [&](auto element) {
-    for (size_t at = 0; at + sizeof element <= bytes; at += sizeof element) {
+    const size_t count = bytes / sizeof element;
+    for (size_t i = 0; i < count; ++i) {
+      const size_t at = i * sizeof element;
       if (load<decltype(element)>(a + at) != load<decltype(element)>(b + at)) return false;
     }
     return true;

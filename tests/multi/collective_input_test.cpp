@@ -46,7 +46,7 @@ TEST(CollectiveInput, NullPointers) {
   uint64_t one = 1;
   void* all = buffer.data();
   const mob_rank_t me = mob_rank();
-  const mob_team_t world = MOB_TEAM_WORLD;
+  auto* const world = MOB_TEAM_WORLD;
   const auto expect_null = [](mob_status_t status, const char* call) {
     expect_error(status, MOB_ERR_ARGUMENT, call, "null");
   };
@@ -91,7 +91,7 @@ TEST(CollectiveInput, NullPointers) {
 TEST(CollectiveInput, OperationsThatAreNotDefined) {
   double in[2] = {1, 2};
   double out[2] = {5, 5};
-  const mob_team_t world = MOB_TEAM_WORLD;
+  auto* const world = MOB_TEAM_WORLD;
   for (const int op : {-1, int{MOB_OP_COUNT}, INT_MAX}) {
     expect_error(mob_allreduce(world, static_cast<mob_op_t>(op), MOB_DOUBLE, in, out, 1),
                  MOB_ERR_ARGUMENT, "mob_allreduce", "not defined");
@@ -117,7 +117,7 @@ TEST(CollectiveInput, OperationsThatAreNotDefined) {
 TEST(CollectiveInput, SizesThatOverflow) {
   double in = 1;
   double out = 5;
-  const mob_team_t world = MOB_TEAM_WORLD;
+  auto* const world = MOB_TEAM_WORLD;
   for (const size_t count : {SIZE_MAX, SIZE_MAX / 8 + 1, size_t{1} << 61}) {
     expect_error(mob_allreduce(world, MOB_SUM, MOB_DOUBLE, &in, &out, count), MOB_ERR_RANGE,
                  "mob_allreduce", "times");

@@ -135,8 +135,8 @@ Matrix product(const Matrix& a, const Matrix& b) {
            a.at[2] * b.at[0] + a.at[3] * b.at[2], a.at[2] * b.at[1] + a.at[3] * b.at[3]}};
 }
 
-void multiply(void* inout, const void* in, size_t count, void* calls) {
-  auto* left = static_cast<Matrix*>(inout);
+void multiply(void* accumulated, const void* in, size_t count, void* calls) {
+  auto* left = static_cast<Matrix*>(accumulated);
   const auto* right = static_cast<const Matrix*>(in);
   for (size_t i = 0; i < count; ++i) left[i] = product(left[i], right[i]);
   ++*static_cast<int*>(calls);
@@ -159,8 +159,8 @@ std::vector<Matrix> matrices_up_to(mob_rank_t last, size_t count) {
 
 // Elements too large for any buffer: the last writer's mark and the sum of all.
 constexpr size_t kLargeElement = 40'000;
-void add_large(void* inout, const void* in, size_t count, void*) {
-  auto* sum = static_cast<unsigned char*>(inout);
+void add_large(void* accumulated, const void* in, size_t count, void*) {
+  auto* sum = static_cast<unsigned char*>(accumulated);
   const auto* next = static_cast<const unsigned char*>(in);
   for (size_t i = 0; i < count * kLargeElement; ++i) {
     sum[i] = static_cast<unsigned char>(sum[i] * 3 + next[i]);

@@ -10,7 +10,6 @@
 
 #include "fixture.h"
 
-using mobius_test::barrier;
 using mobius_test::left_of;
 using mobius_test::right_of;
 using mobius_test::Shared;

@@ -4,6 +4,7 @@
 
 #include <sched.h>
 
+#include <array>
 #include <atomic>
 #include <climits>
 #include <cstdlib>
@@ -101,9 +102,9 @@ void store(const mob_message_t* message, void* /*argument*/, mob_delivery_t* del
   delivery->argument = storage.release();
 }
 
-const std::vector<size_t> kSizes = {0,     1,     8,     16,     17,      32,
-                                    33,    4096,  8100,  8176,   8177,    16383,
-                                    16384, 16385, 65536, 100000, 1 << 20, (4 << 20) + 3};
+constexpr auto kSizes =
+    std::to_array<size_t>({0, 1, 8, 16, 17, 32, 33, 4096, 8100, 8176, 8177, 16383, 16384, 16385,
+                           65536, 100000, 1 << 20, (4 << 20) + 3});
 
 }  // namespace
 

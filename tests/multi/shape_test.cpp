@@ -252,7 +252,11 @@ TEST(Accumulate, ComplexElementsAlignedToOnePart) {
             MOB_OK)
       << mob_last_error();
   barrier();
-  EXPECT_EQ(std::memcmp(memory.local() + 4, values, sizeof values), 0);
-  EXPECT_EQ(std::memcmp(memory.local() + 24, numbers, sizeof numbers), 0);
+  float got_values[2];
+  double got_numbers[2];
+  std::memcpy(got_values, memory.local() + 4, sizeof got_values);
+  std::memcpy(got_numbers, memory.local() + 24, sizeof got_numbers);
+  EXPECT_TRUE(std::ranges::equal(got_values, values));
+  EXPECT_TRUE(std::ranges::equal(got_numbers, numbers));
   barrier();
 }

@@ -135,16 +135,16 @@ void ActorRunner::update(const Step& step) {
                  "mob_fetch_op");
   }
   void* word = at(step.rank, step.remote);
-  const auto run = [&](auto value, auto expected, auto add, auto and_, auto or_, auto xor_,
+  const auto run = [&](auto value, auto expected, auto add, auto conjoin, auto join, auto differ,
                        auto swap, auto compare_swap) {
     decltype(value) held = 0;
-    const mob_status_t status = step.update == Update::kAdd   ? add(step.rank, word, value, &held)
-                                : step.update == Update::kAnd ? and_(step.rank, word, value, &held)
-                                : step.update == Update::kOr  ? or_(step.rank, word, value, &held)
-                                : step.update == Update::kXor ? xor_(step.rank, word, value, &held)
-                                : step.update == Update::kSwap
-                                    ? swap(step.rank, word, value, &held)
-                                    : compare_swap(step.rank, word, expected, value, &held);
+    const mob_status_t status =
+        step.update == Update::kAdd    ? add(step.rank, word, value, &held)
+        : step.update == Update::kAnd  ? conjoin(step.rank, word, value, &held)
+        : step.update == Update::kOr   ? join(step.rank, word, value, &held)
+        : step.update == Update::kXor  ? differ(step.rank, word, value, &held)
+        : step.update == Update::kSwap ? swap(step.rank, word, value, &held)
+                                       : compare_swap(step.rank, word, expected, value, &held);
     std::memcpy(old, &held, sizeof held);
     check(status, "an atomic update");
   };

@@ -55,7 +55,6 @@ class ActorBuilder {
   std::vector<Step>* steps_ = nullptr;
   Hazards hazards_;
   bool may_tell_ = false;
-  bool told_already_ = false;
   bool all_counted_ = true;  // every open transfer counts the completion counter
   uint64_t origin_count_ = 0;
   uint64_t completion_count_ = 0;

@@ -197,9 +197,9 @@ void stream_run(char* to, const char* from, size_t bytes) {
   for (; at + kTogether * kPage <= bytes; at += kTogether * kPage) {
     char* const tos[kTogether] = {to + at, to + at + kPage, to + at + 2 * kPage,
                                   to + at + 3 * kPage};
-    const char* const froms[kTogether] = {from + at, from + at + kPage, from + at + 2 * kPage,
-                                          from + at + 3 * kPage};
-    stream_together(tos, froms, kPage);
+    const char* const sources[kTogether] = {from + at, from + at + kPage, from + at + 2 * kPage,
+                                            from + at + 3 * kPage};
+    stream_together(tos, sources, kPage);
   }
   stream_rest(to + at, from + at, bytes - at);
 }
@@ -207,7 +207,7 @@ void stream_run(char* to, const char* from, size_t bytes) {
 // Four short runs.
 void stream_rows(const Rows& rows, size_t first, size_t bytes) {
   char* tos[kTogether];
-  const char* froms[kTogether];
+  const char* sources[kTogether];
   size_t heads[kTogether];
   for (size_t i = 0; i < kTogether; ++i) {
     const auto row = static_cast<ptrdiff_t>(first + i);
@@ -215,12 +215,12 @@ void stream_rows(const Rows& rows, size_t first, size_t bytes) {
     const char* from = rows.from + row * rows.from_stride;
     heads[i] = store_head(to, from);
     tos[i] = to + heads[i];
-    froms[i] = from + heads[i];
+    sources[i] = from + heads[i];
   }
   const size_t common = (bytes - 63) / 128 * 128;  // what all have, wherever their lines start
-  stream_together(tos, froms, common);
+  stream_together(tos, sources, common);
   for (size_t i = 0; i < kTogether; ++i) {
-    stream_rest(tos[i] + common, froms[i] + common, bytes - heads[i] - common);
+    stream_rest(tos[i] + common, sources[i] + common, bytes - heads[i] - common);
   }
 }
 
