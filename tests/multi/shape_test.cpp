@@ -252,7 +252,7 @@ TEST(Accumulate, ComplexElementsAlignedToOnePart) {
             MOB_OK)
       << mob_last_error();
   barrier();
-  float got_values[2];
+  float got_values[4];
   double got_numbers[2];
   std::memcpy(got_values, memory.local() + 4, sizeof got_values);
   std::memcpy(got_numbers, memory.local() + 24, sizeof got_numbers);
