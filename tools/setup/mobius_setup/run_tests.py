@@ -34,6 +34,7 @@ class Selection:
 
     root: Path
     quick: bool
+    sanitize: bool
     presets: list[str]
     pattern: str | None
 
@@ -57,11 +58,12 @@ def _stop(number: int, _: FrameType | None) -> None:
 def _parse(arguments: list[str]) -> Selection:
     parser = argparse.ArgumentParser(prog="./mobius test", allow_abbrev=False)
     parser.add_argument("--root", type=Path, required=True, help=argparse.SUPPRESS)
-    parser.add_argument("--quick", action="store_true", help="no sanitizer build, no slow tests")
+    parser.add_argument("--quick", action="store_true", help="no slow tests")
+    parser.add_argument("--sanitize", action="store_true", help="also the sanitizer build's tests")
     parser.add_argument("--preset", action="append", default=[], help="compiled tests of these")
     parser.add_argument("-k", dest="pattern", help="only tests whose name matches")
     parsed = parser.parse_args(arguments)
-    return Selection(parsed.root, parsed.quick, parsed.preset, parsed.pattern)
+    return Selection(parsed.root, parsed.quick, parsed.sanitize, parsed.preset, parsed.pattern)
 
 
 def _run_all(selection: Selection, scratch: Path) -> list[Outcome]:
@@ -74,7 +76,8 @@ def _run_all(selection: Selection, scratch: Path) -> list[Outcome]:
         _print_outcome(outcome)
         return outcome.count(Verdict.FAILED) == 0
 
-    presets = selection.presets or (["release"] if selection.quick else ["release", SANITIZER])
+    # The sanitizer build takes as long as all the rest: it is asked for.
+    presets = selection.presets or ["release", *([SANITIZER] if selection.sanitize else [])]
     for preset in presets:
         if run(_build(selection, preset)):
             run(_ctest(selection, preset, scratch))
