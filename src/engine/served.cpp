@@ -33,6 +33,11 @@ void pack_strides(const Shape& shape, ptrdiff_t* strides) {
   }
 }
 
+// Whether the transfer has a local side to read: MOB_NO_OP has none (transport::normalise()).
+bool reads_local(const mob_transfer_t& transfer) {
+  return transfer.kind == MOB_PUT || (transfer.kind != MOB_GET && transfer.op != MOB_NO_OP);
+}
+
 mob_status_t refuse_in_handler(const char* call) {
   return fail(MOB_ERR_STATE,
               "%s: this needs its target's help, for which a message handler cannot wait; start it "
@@ -220,7 +225,7 @@ mob_status_t Served::send_box(const char* call, const mob_transfer_t& transfer, 
   part->box = shape;
   part->box.remote = part->data;
   pack_strides(shape, part->box.remote_strides);
-  if (transfer.kind != MOB_GET && !(fetches && transfer.op == MOB_NO_OP)) {
+  if (reads_local(transfer)) {
     transport::move(part->box, 0, true);
   }
   Request request{};
@@ -251,7 +256,7 @@ mob_status_t Served::send_runs(const char* call, const mob_transfer_t& transfer,
     return status;
   }
   std::memcpy(part->stage, remote.data(), list_bytes);
-  if (transfer.kind != MOB_GET && !(fetches && transfer.op == MOB_NO_OP)) {
+  if (reads_local(transfer)) {
     char* to = part->data;
     for (const mob_span_t& span : local) {
       transport::copy(to, span.address, span.bytes);

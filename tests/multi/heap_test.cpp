@@ -193,7 +193,7 @@ TEST(Heap, ManyLeaveNothingBehind) {
     heap.malloc(static_cast<size_t>(i) * 20'000);
   }
   barrier();
-  EXPECT_LE(mobius_test::mappings(), mappings + 2);
+  EXPECT_LE(mobius_test::mappings(), mappings + mobius_test::kMappingsOfOthers);
   EXPECT_LE(mobius_test::descriptors(), descriptors + mobius_test::watch_descriptors());
   EXPECT_LE(mobius_test::shared_bytes(), shared + kMiB);
   barrier();
@@ -311,7 +311,7 @@ TEST(TeamMemory, TenThousandLeaveNothingBehind) {
     EXPECT_EQ(mob_mem_free(mem), MOB_OK);
   }
   barrier();
-  EXPECT_LE(mobius_test::mappings(), mappings + 2);
+  EXPECT_LE(mobius_test::mappings(), mappings + mobius_test::kMappingsOfOthers);
   EXPECT_LE(mobius_test::descriptors(), descriptors + mobius_test::watch_descriptors());
   EXPECT_LE(mobius_test::shared_bytes(), shared + kMiB);
   barrier();

@@ -15,6 +15,10 @@
 
 namespace mobius_test {
 
+// What a first look at others' memory, and threads that come and go, may add for good; far less
+// than one for each repetition of a test of leaks.
+inline constexpr size_t kMappingsOfOthers = 40;
+
 // AddressSanitizer keeps what was freed, and maps more for it: nothing to learn there.
 inline size_t mappings() {
 #ifdef __SANITIZE_ADDRESS__

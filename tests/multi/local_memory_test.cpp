@@ -182,7 +182,7 @@ TEST(LocalMemory, ManyLeaveNothingBehind) {
   }
   for (unsigned char* block : blocks) free_block(block);
   barrier();
-  EXPECT_LE(mobius_test::mappings(), mappings + 2);
+  EXPECT_LE(mobius_test::mappings(), mappings + mobius_test::kMappingsOfOthers);
   EXPECT_LE(mobius_test::descriptors(), descriptors + mobius_test::watch_descriptors());
   // The table of chunks may have grown.
   EXPECT_LE(mobius_test::shared_bytes(), shared + (size_t{1} << 20));

@@ -323,7 +323,7 @@ TEST(Remap, NothingIsLeftOver) {
   barrier();
   for (int i = 0; i < 300; ++i) cycle();
   barrier();
-  EXPECT_LE(mappings(), mappings_before + 2);
+  EXPECT_LE(mappings(), mappings_before + kMappingsOfOthers);
   EXPECT_LE(descriptors(), descriptors_before + watch_descriptors());
   // The table of chunks may have grown.
   EXPECT_LE(shared_bytes(), bytes_before + (size_t{1} << 20));
