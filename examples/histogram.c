@@ -80,10 +80,13 @@ int main(void) {
   free(counts);         /* accumulates are locally complete when they return */
   check(mob_barrier()); /* and complete at their targets after a barrier, or a flush */
 
+  int right = 1;
   if (rank == 0) {
+    right = is_right(mem, (uint64_t*)mob_mem_local(mem) + kBinsPerRank);
     printf("histogram: %d samples in %d bins: %s\n", (int)size * kSamples, (int)bins,
-           is_right(mem, (uint64_t*)mob_mem_local(mem) + kBinsPerRank) ? "right" : "WRONG");
+           right ? "right" : "WRONG");
   }
   check(mob_mem_free(mem));
-  return mob_finalize();
+  check(mob_finalize());
+  return !right;
 }

@@ -84,5 +84,6 @@ int main(void) {
            all_wrong == 0 ? "right" : "WRONG");
   }
   check(mob_mem_free(mem)); /* waits for all: nobody signals any more */
-  return mob_finalize();
+  check(mob_finalize());
+  return all_wrong != 0;
 }

@@ -54,13 +54,15 @@ int main(void) {
   uint64_t all_done = 0;
   check(mob_reduce(MOB_TEAM_WORLD, host, MOB_SUM, MOB_UINT64, &done, &all_done, 1));
   check(mob_barrier());
+  int wrong = 0;
   if (is_host) {
     const queue_t* own = mob_mem_local(mem);
-    int wrong = all_done != kTasks;
+    wrong = all_done != kTasks;
     for (uint64_t i = 0; i < kTasks; ++i) wrong += own->results[i] != run_task(i);
     printf("workqueue: %d tasks by %d ranks, each done once: %s\n", kTasks, (int)mob_size(),
            wrong == 0 ? "right" : "WRONG");
   }
   check(mob_mem_free(mem));
-  return mob_finalize();
+  check(mob_finalize());
+  return wrong != 0;
 }

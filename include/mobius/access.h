@@ -19,6 +19,10 @@
  * waits for it, within about 100 ms. If it was exclusive, the next to gain access is told by
  * `recovered`.
  *
+ * Access to a rank on another host is gained by a message to it, which needs no help of its program
+ * (MOBIUS_PROGRESS=poll: it polls or waits in the library), and given back without waiting for an
+ * answer.
+ *
  * Ranks are those of the world. Compare MPI-4 §12.5.3 (MPI_Win_lock, MPI_Win_lock_all).
  */
 
@@ -69,8 +73,9 @@ MOB_API mob_status_t mob_access_free(mob_access_t access);
  * @param mode       which kind; shared access may be gained several times, and is to be given back
  *                   as often
  * @param recovered  out: 1 if a process died while it had exclusive access, else 0; may be null
- * @return MOB_OK; MOB_ERR_STATE (also if the calling thread has exclusive access already);
- *         MOB_ERR_HANDLE; MOB_ERR_RANK (not in the team); MOB_ERR_ARGUMENT (`mode`)
+ * @return MOB_OK; MOB_ERR_STATE (also if the calling thread has exclusive access already, or in a
+ *         handler, if `rank` is on another host); MOB_ERR_HANDLE; MOB_ERR_RANK (not in the team);
+ *         MOB_ERR_ARGUMENT (`mode`); MOB_ERR_PEER (`rank`, on another host, died)
  *
  * What others did in epochs that excluded this one is visible after. Blocks, makes progress when it
  * waits for shared access to end. Thread safety: any.
@@ -79,7 +84,9 @@ MOB_API mob_status_t mob_access_lock(mob_access_t access, mob_rank_t rank, mob_a
                                      int* recovered);
 
 /** As mob_access_lock() if it need not wait, otherwise `*acquired` becomes 0. MOB_ERR_ARGUMENT if
- *  `acquired` is null. Does not block. Thread safety: any. */
+ *  `acquired` is null. Does not block but for the answer of a rank on another host. What another
+ *  process gave back can be gained after a barrier in between, or a message from it to `rank`.
+ *  Thread safety: any. */
 MOB_API mob_status_t mob_access_trylock(mob_access_t access, mob_rank_t rank,
                                         mob_access_mode_t mode, int* acquired, int* recovered);
 

@@ -156,7 +156,7 @@ MOB_API mob_status_t mob_heap_address(mob_heap_t heap, mob_rank_t rank, const vo
  *
  * @param heap          a live heap
  * @param stride_bytes  out: the distance; 0 where windows lie at different addresses in host-mates,
- *                      so that only mob_heap_address() knows
+ *                      or members on several hosts, so that only mob_heap_address() knows
  * @return MOB_OK, MOB_ERR_STATE, MOB_ERR_HANDLE, MOB_ERR_ARGUMENT (null)
  *
  * Local, does not block. Thread safety: any.

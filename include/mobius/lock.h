@@ -12,6 +12,11 @@
  * errors are returned too, with the lock released). Who waits spins, then yields, then sleeps;
  * throughput comes first, but nobody who waits is passed over for more than some 10 ms.
  *
+ * Locks in shared memory are for host-mates. A mutex of a rank on another host is acquired by a
+ * message to that rank, which needs no help of its program (MOBIUS_PROGRESS=poll: it polls or waits
+ * in the library), and is released without waiting for an answer. Of a rank on another host that
+ * died nothing can be acquired any more (MOB_ERR_PEER).
+ *
  * **Recovery.** When a process dies, or leaves the job, while it holds one of them, the next who
  * wants it gets it, within about 100 ms, and is told so by `recovered`: what the lock protects may
  * have been changed halfway. A thread that ends while its process goes on must have released all.
@@ -109,8 +114,9 @@ MOB_API mob_status_t mob_mutexes_free(mob_mutexes_t mutexes);
  * @param index      which of those that `rank` hosts, from 0 on
  * @param rank       the host's rank in the world
  * @param recovered  out: as mob_lock(); may be null
- * @return MOB_OK; MOB_ERR_STATE (also if the calling thread holds it already); MOB_ERR_HANDLE;
- *         MOB_ERR_RANK (not in the team); MOB_ERR_RANGE (`rank` hosts no such mutex)
+ * @return MOB_OK; MOB_ERR_STATE (also if the calling thread holds it already, or in a handler, if
+ *         `rank` is on another host); MOB_ERR_HANDLE; MOB_ERR_RANK (not in the team); MOB_ERR_RANGE
+ *         (`rank` hosts no such mutex); MOB_ERR_PEER (`rank`, on another host, died)
  *
  * As mob_lock(). Thread safety: any.
  */
@@ -118,7 +124,9 @@ MOB_API mob_status_t mob_mutex_lock(mob_mutexes_t mutexes, size_t index, mob_ran
                                     int* recovered);
 
 /** As mob_mutex_lock() if it need not wait, otherwise `*acquired` becomes 0. MOB_ERR_ARGUMENT if
- *  `acquired` is null. Does not block. Thread safety: any. */
+ *  `acquired` is null. Does not block but for the answer of a rank on another host. What another
+ *  process released can be acquired after a barrier in between, or a message from it to `rank`.
+ *  Thread safety: any. */
 MOB_API mob_status_t mob_mutex_trylock(mob_mutexes_t mutexes, size_t index, mob_rank_t rank,
                                        int* acquired, int* recovered);
 

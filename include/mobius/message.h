@@ -31,6 +31,7 @@
  */
 
 #include <mobius/counter.h>
+#include <mobius/transfer.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -133,6 +134,38 @@ MOB_API mob_status_t mob_message_send(mob_rank_t rank, unsigned id, const void* 
                                       size_t payload_bytes, const mob_notify_t* notify);
 
 /**
+ * Starts to send a message, as mob_message_send(), without waiting for local completion.
+ *
+ * @param payload  not to be changed or freed before local completion; the header may be reused when
+ *                 the call returns
+ * @param handle   out: to be completed with mob_wait(), mob_test() or their kin (transfer.h), which
+ *                 is local completion; MOB_HANDLE_DONE if the payload may be reused already
+ * @return as mob_message_send(); MOB_ERR_ARGUMENT also if `handle` is null. An error found later is
+ *         returned by the call that completes the handle.
+ *
+ * Does not block, also not in a handler. What the queue does not take at once is sent by the
+ * progress thread, or by calls that make progress; messages that the thread sends to the target
+ * later come after it. Thread safety: any.
+ */
+MOB_API mob_status_t mob_message_send_nb(mob_rank_t rank, unsigned id, const void* header,
+                                         size_t header_bytes, const void* payload,
+                                         size_t payload_bytes, const mob_notify_t* notify,
+                                         mob_handle_t* handle);
+
+/**
+ * As mob_message_send_nb(), completed locally by the next mob_flush_local(), mob_flush() or
+ * mob_flush_all() of the calling thread's context (context.h), which also returns an error found
+ * later.
+ *
+ * @return as mob_message_send()
+ *
+ * Does not block. Thread safety: any.
+ */
+MOB_API mob_status_t mob_message_send_nbi(mob_rank_t rank, unsigned id, const void* header,
+                                          size_t header_bytes, const void* payload,
+                                          size_t payload_bytes, const mob_notify_t* notify);
+
+/**
  * Sends a message to who sent one, usually from its handler. As mob_message_send(), but never
  * blocks: what the queue does not take at once is copied and sent later.
  *
@@ -155,6 +188,29 @@ MOB_API mob_status_t mob_message_reply(mob_token_t token, unsigned id, const voi
  * A full memory fence: what the handlers wrote is visible. Makes progress. Thread safety: any.
  */
 MOB_API mob_status_t mob_message_flush(mob_rank_t rank);
+
+/** Who runs handlers, and does what others ask for, while no thread of the program is in the
+ *  library. */
+typedef enum mob_progress {
+  MOB_PROGRESS_THREAD, /**< the library's thread, at once */
+  MOB_PROGRESS_POLL    /**< nobody: it waits until a thread waits in the library or polls */
+} mob_progress_t;
+
+/**
+ * Changes what the setting MOBIUS_PROGRESS says, for the calling process from now on.
+ *
+ * After a change to MOB_PROGRESS_POLL has returned, no handler runs but in calls of the program's
+ * threads. What came meanwhile is done when it is changed back.
+ *
+ * @param progress  one of the two
+ * @param before    out: what it was; may be null
+ * @return MOB_OK, MOB_ERR_STATE (also in a handler), MOB_ERR_ARGUMENT, MOB_ERR_SYSTEM (the thread
+ *         cannot be started; everything is as before)
+ *
+ * Local. Waits for the handler that the library's thread runs, if any. Thread safety: any. Compare
+ * LAPI_Senv(INTERRUPT_SET).
+ */
+MOB_API mob_status_t mob_progress_set(mob_progress_t progress, mob_progress_t* before);
 
 /**
  * Runs the handlers of messages that have arrived, and whatever else others asked this process to

@@ -19,12 +19,21 @@
 
 /**
  * A function defined in a header: inlined into its caller. The library compiles the same text once
- * into a symbol of the same name for callers that cannot inline (other languages, dlsym).
+ * into a symbol of the same name for callers that cannot inline (other languages, dlsym, whoever
+ * takes the address): the definition here makes none (gnu_inline).
  */
 #ifdef MOB_EMIT_SYMBOLS
 #define MOB_INLINE MOB_API
 #else
-#define MOB_INLINE static inline __attribute__((always_inline, unused))
+#define MOB_INLINE \
+  extern inline __attribute__((visibility("default"), always_inline, gnu_inline, unused))
+#endif
+
+/** A part of such functions; it has no symbol, and nobody takes its address. */
+#ifdef MOB_EMIT_SYMBOLS
+#define MOB_INLINE_PART_ static inline __attribute__((always_inline, unused))
+#else
+#define MOB_INLINE_PART_ extern inline __attribute__((always_inline, gnu_inline, unused))
 #endif
 
 #define MOB_LIKELY(condition) (__builtin_expect(!!(condition), 1) != 0)

@@ -99,6 +99,35 @@ MOB_API mob_status_t mob_get_signal(mob_rank_t rank, const void* remote, void* l
                                     uint64_t* signal, uint64_t value, mob_signal_op_t op);
 
 /**
+ * Starts a put that counts up to three words, each by 1, as it comes along. Who waits for one of
+ * them in mob_wait_until_u8() and its kin is woken at once.
+ *
+ * @param rank             the target
+ * @param remote           first byte to write, an address in the target
+ * @param local            first byte to read; the caller's and unchanged until local completion
+ * @param bytes            how many; 0 only counts
+ * @param target_word      a word of the target, its address there, aligned to 8 bytes: counted when
+ *                         the data is there; may be null
+ * @param origin_word      an aligned word of the caller, any memory of it: counted at local
+ *                         completion, before the call returns if that has come; may be null
+ * @param completion_word  the same, at remote completion: the target's word has been counted
+ * @return as mob_put(); MOB_ERR_ARGUMENT also for a word that is not aligned. After an error
+ *         nothing was written or counted. An error found later is returned by the flush.
+ *
+ * Does not block, except for flow control; also covered by the next mob_flush() and
+ * mob_flush_local() of the calling thread's context. Words that others count must not be changed by
+ * plain stores meanwhile. Thread safety: any. Compare LAPI_Put (paper 1, §2).
+ */
+MOB_API mob_status_t mob_put_counted(mob_rank_t rank, void* remote, const void* local, size_t bytes,
+                                     uint64_t* target_word, uint64_t* origin_word,
+                                     uint64_t* completion_word);
+/** Starts a get that counts words; as mob_put_counted(). The target's is counted when the data has
+ *  been read, the caller's when it has arrived. */
+MOB_API mob_status_t mob_get_counted(mob_rank_t rank, const void* remote, void* local, size_t bytes,
+                                     uint64_t* target_word, uint64_t* origin_word,
+                                     uint64_t* completion_word);
+
+/**
  * Waits until everything that was started earlier in the calling thread's context (context.h) is
  * complete at one target.
  *

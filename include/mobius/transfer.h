@@ -104,6 +104,9 @@ typedef struct mob_transfer_args {
                                          there (or has left), for mob_wait_until() */
   uint64_t signal_value;
   mob_signal_op_t signal_op;
+  uint64_t* origin_word;     /**< an aligned word of the caller, any memory of it: + 1 (atomic) at
+                                  local completion, as a counter that need not be made */
+  uint64_t* completion_word; /**< the same, at remote completion */
 } mob_transfer_t;
 
 /** A transfer that was started. MOB_HANDLE_DONE is one that needs no completion. */

@@ -20,6 +20,13 @@ using Kind = engine::FoldResult::Kind;
 
 namespace {
 
+// What every call here begins with.
+mob_status_t enter(const char* call, mob_team_t team, Team** found) {
+  if (const mob_status_t status = check_team(call, team, found)) return status;
+  (*found)->engine().transfers().count_call(call);
+  return MOB_OK;
+}
+
 mob_status_t check_root(const char* call, const Team& team, mob_rank_t root) {
   if (!kChecks || (root >= 0 && root < team.size())) [[likely]] {
     return MOB_OK;
@@ -80,7 +87,7 @@ mob_status_t check_fold(const char* call, const Team& team, FoldResult result, s
 mob_status_t fold(const char* call, mob_team_t team, FoldResult result, mob_op_t op,
                   mob_type_t type, const void* in, void* out, size_t count) {
   Team* found = nullptr;
-  if (const mob_status_t status = check_team(call, team, &found)) return status;
+  if (const mob_status_t status = enter(call, team, &found)) return status;
   if (kChecks && !transport::op_is_defined(op, type)) [[unlikely]] {
     return transport::element_bytes(type) == 0
                ? fail(MOB_ERR_ARGUMENT, "%s: %d is not a type", call, static_cast<int>(type))
@@ -97,7 +104,7 @@ mob_status_t fold(const char* call, mob_team_t team, FoldResult result, mob_op_t
 mob_status_t fold_user(const char* call, mob_team_t team, FoldResult result,
                        const mob_user_op_t* op, const void* in, void* out, size_t count) {
   Team* found = nullptr;
-  if (const mob_status_t status = check_team(call, team, &found)) return status;
+  if (const mob_status_t status = enter(call, team, &found)) return status;
   if (const mob_status_t status = check_not_null(call, op, "the operation")) return status;
   if (kChecks && (op->combine == nullptr || op->element_bytes == 0)) [[unlikely]] {
     return fail(MOB_ERR_ARGUMENT, "%s: the operation has %s", call,
@@ -114,7 +121,7 @@ mob_status_t fold_user(const char* call, mob_team_t team, FoldResult result,
 
 mob_status_t mob_team_barrier(mob_team_t team) {
   Team* found = nullptr;
-  if (const mob_status_t status = check_team("mob_team_barrier", team, &found)) return status;
+  if (const mob_status_t status = enter("mob_team_barrier", team, &found)) return status;
   // The others wait, also after an error of a transfer.
   const mob_status_t completed = found->engine().complete_transfers("mob_team_barrier");
   const mob_status_t met = found->barrier();
@@ -124,7 +131,7 @@ mob_status_t mob_team_barrier(mob_team_t team) {
 mob_status_t mob_broadcast(mob_team_t team, mob_rank_t root, void* buffer, size_t bytes) {
   constexpr const char* kCall = "mob_broadcast";
   Team* found = nullptr;
-  if (const mob_status_t status = check_team(kCall, team, &found)) return status;
+  if (const mob_status_t status = enter(kCall, team, &found)) return status;
   if (const mob_status_t status = check_root(kCall, *found, root)) return status;
   if (const mob_status_t status = check_product(kCall, 1, bytes)) return status;
   if (const mob_status_t status = check_buffer(kCall, buffer, bytes, "the buffer")) return status;
@@ -175,7 +182,7 @@ mob_status_t mob_exscan_user(mob_team_t team, const mob_user_op_t* op, const voi
 mob_status_t mob_gather(mob_team_t team, mob_rank_t root, const void* in, void* out, size_t bytes) {
   constexpr const char* kCall = "mob_gather";
   Team* found = nullptr;
-  if (const mob_status_t status = check_team(kCall, team, &found)) return status;
+  if (const mob_status_t status = enter(kCall, team, &found)) return status;
   if (const mob_status_t status = check_root(kCall, *found, root)) return status;
   if (const mob_status_t status = check_packed(kCall, *found, bytes)) return status;
   if (const mob_status_t status = check_buffer(kCall, in, bytes, "the input")) return status;
@@ -190,7 +197,7 @@ mob_status_t mob_gatherv(mob_team_t team, mob_rank_t root, const void* in, size_
                          const size_t* counts, const size_t* displacements) {
   constexpr const char* kCall = "mob_gatherv";
   Team* found = nullptr;
-  if (const mob_status_t status = check_team(kCall, team, &found)) return status;
+  if (const mob_status_t status = enter(kCall, team, &found)) return status;
   if (const mob_status_t status = check_root(kCall, *found, root)) return status;
   if (const mob_status_t status = check_product(kCall, 1, bytes)) return status;
   if (const mob_status_t status = check_buffer(kCall, in, bytes, "the input")) return status;
@@ -207,7 +214,7 @@ mob_status_t mob_gatherv(mob_team_t team, mob_rank_t root, const void* in, size_
 mob_status_t mob_allgather(mob_team_t team, const void* in, void* out, size_t bytes) {
   constexpr const char* kCall = "mob_allgather";
   Team* found = nullptr;
-  if (const mob_status_t status = check_team(kCall, team, &found)) return status;
+  if (const mob_status_t status = enter(kCall, team, &found)) return status;
   if (const mob_status_t status = check_packed(kCall, *found, bytes)) return status;
   if (const mob_status_t status = check_buffer(kCall, in, bytes, "the input")) return status;
   if (const mob_status_t status = check_buffer(kCall, out, bytes, "the output")) return status;
@@ -219,7 +226,7 @@ mob_status_t mob_allgatherv(mob_team_t team, const void* in, void* out, const si
                             const size_t* displacements) {
   constexpr const char* kCall = "mob_allgatherv";
   Team* found = nullptr;
-  if (const mob_status_t status = check_team(kCall, team, &found)) return status;
+  if (const mob_status_t status = enter(kCall, team, &found)) return status;
   mob_status_t status = check_listed(kCall, *found, out, counts, displacements, "the output");
   if (status != MOB_OK) return status;
   status = check_buffer(kCall, in, counts[found->rank()], "the input");
@@ -233,7 +240,7 @@ mob_status_t mob_scatter(mob_team_t team, mob_rank_t root, const void* in, void*
                          size_t bytes) {
   constexpr const char* kCall = "mob_scatter";
   Team* found = nullptr;
-  if (const mob_status_t status = check_team(kCall, team, &found)) return status;
+  if (const mob_status_t status = enter(kCall, team, &found)) return status;
   if (const mob_status_t status = check_root(kCall, *found, root)) return status;
   if (const mob_status_t status = check_packed(kCall, *found, bytes)) return status;
   if (found->rank() == root) {
@@ -247,7 +254,7 @@ mob_status_t mob_scatter(mob_team_t team, mob_rank_t root, const void* in, void*
 mob_status_t mob_alltoall(mob_team_t team, const void* in, void* out, size_t bytes) {
   constexpr const char* kCall = "mob_alltoall";
   Team* found = nullptr;
-  if (const mob_status_t status = check_team(kCall, team, &found)) return status;
+  if (const mob_status_t status = enter(kCall, team, &found)) return status;
   if (const mob_status_t status = check_packed(kCall, *found, bytes)) return status;
   if (const mob_status_t status = check_buffer(kCall, in, bytes, "the input")) return status;
   if (const mob_status_t status = check_buffer(kCall, out, bytes, "the output")) return status;
@@ -261,7 +268,7 @@ mob_status_t mob_alltoallv(mob_team_t team, const void* in, const size_t* in_cou
                            const size_t* out_displacements) {
   constexpr const char* kCall = "mob_alltoallv";
   Team* found = nullptr;
-  if (const mob_status_t status = check_team(kCall, team, &found)) return status;
+  if (const mob_status_t status = enter(kCall, team, &found)) return status;
   mob_status_t status = check_listed(kCall, *found, in, in_counts, in_displacements, "the input");
   if (status != MOB_OK) return status;
   status = check_listed(kCall, *found, out, out_counts, out_displacements, "the output");

@@ -121,8 +121,7 @@ mob_status_t mob_heap_address(mob_heap_t heap, mob_rank_t rank, const void* poin
   if (within >= found->maximum()) {
     return fail(MOB_ERR_RANGE, "%s: %p is not in the caller's part of this heap", kCall, pointer);
   }
-  *remote = reinterpret_cast<void*>(
-      engine.address_in(Engine::host_index(rank), found->offset_in(member) + within));
+  *remote = reinterpret_cast<void*>(found->address_in(member) + within);
   return MOB_OK;
 }
 
@@ -131,7 +130,8 @@ mob_status_t mob_heap_stride(mob_heap_t heap, size_t* stride_bytes) {
   Heap* found = nullptr;
   if (const mob_status_t status = check_heap(kCall, heap, &found)) return status;
   if (const mob_status_t status = check_not_null(kCall, stride_bytes, "the result")) return status;
-  *stride_bytes = engine::engine().window().same_address() ? found->stride() : 0;
+  const bool equal = engine::engine().window().same_address() && found->has_stride();
+  *stride_bytes = equal ? found->stride() : 0;
   return MOB_OK;
 }
 

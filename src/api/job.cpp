@@ -61,14 +61,19 @@ mob_rank_t mob_host_rank() {
 
 int mob_is_host_mate(mob_rank_t rank) {
   if (const mob_status_t status = check_rank("mob_is_host_mate", rank)) return status;
-  return 1;
+  return engine::engine().is_here(rank) ? 1 : 0;
 }
 
 mob_status_t mob_host_mate(mob_rank_t host_rank, mob_rank_t* rank) {
-  if (const mob_status_t status = check_rank("mob_host_mate", host_rank)) return status;
-  if (const mob_status_t status = check_not_null("mob_host_mate", rank, "the result"))
-    return status;
-  *rank = host_rank;
+  constexpr const char* kCall = "mob_host_mate";
+  if (const mob_status_t status = check_live(kCall)) return status;
+  const mob_rank_t mates = engine::engine().host().size();
+  if (host_rank < 0 || host_rank >= mates) {
+    return base::fail(MOB_ERR_RANK, "%s: position %d; this host has processes 0 to %d", kCall,
+                      host_rank, mates - 1);
+  }
+  if (const mob_status_t status = check_not_null(kCall, rank, "the result")) return status;
+  *rank = engine::engine().job().rank_at(host_rank);
   return MOB_OK;
 }
 
@@ -76,7 +81,7 @@ void mob_abort(int exit_code, const char* reason) {
   const int code = exit_code >= 1 && exit_code <= 255 ? exit_code : 1;
   base::log(base::LogLevel::kError, "mob_abort(%d): %s", code,
             reason != nullptr ? reason : "no reason given");
-  job::request_abort(environ);
+  job::request_abort(environ, code, reason != nullptr ? reason : "mob_abort()");
   _exit(code);
 }
 

@@ -47,19 +47,17 @@ mob_status_t find_mutexes(const char* call, mob_mutexes_t handle, Mutexes** mute
               static_cast<void*>(handle));
 }
 
+// A mutex of a member, checked.
 mob_status_t find_mutex(const char* call, mob_mutexes_t handle, size_t index, mob_rank_t rank,
-                        HybridLockWord** word) {
-  Mutexes* mutexes = nullptr;
-  if (const mob_status_t status = find_mutexes(call, handle, &mutexes)) return status;
-  mob_rank_t member = 0;
-  if (const mob_status_t status = api::check_team_rank(call, mutexes->team(), rank, &member)) {
+                        Mutexes** mutexes, mob_rank_t* member) {
+  if (const mob_status_t status = find_mutexes(call, handle, mutexes)) return status;
+  if (const mob_status_t status = api::check_team_rank(call, (*mutexes)->team(), rank, member)) {
     return status;
   }
-  if (index >= mutexes->count(member)) {
+  if (index >= (*mutexes)->count(*member)) {
     return fail(MOB_ERR_RANGE, "%s: mutex %zu of rank %d, which hosts %zu", call, index, rank,
-                mutexes->count(member));
+                (*mutexes)->count(*member));
   }
-  *word = &mutexes->mutex(member, index);
   return MOB_OK;
 }
 
@@ -121,23 +119,32 @@ mob_status_t mob_mutexes_free(mob_mutexes_t mutexes) {
 
 mob_status_t mob_mutex_lock(mob_mutexes_t mutexes, size_t index, mob_rank_t rank, int* recovered) {
   constexpr const char* kCall = "mob_mutex_lock";
-  HybridLockWord* word = nullptr;
-  if (const mob_status_t status = find_mutex(kCall, mutexes, index, rank, &word)) return status;
-  return engine::acquire_lock(engine::engine(), kCall, *word, recovered);
+  Mutexes* found = nullptr;
+  mob_rank_t member = 0;
+  if (const mob_status_t status = find_mutex(kCall, mutexes, index, rank, &found, &member)) {
+    return status;
+  }
+  return found->lock(kCall, member, index, recovered);
 }
 
 mob_status_t mob_mutex_trylock(mob_mutexes_t mutexes, size_t index, mob_rank_t rank, int* acquired,
                                int* recovered) {
   constexpr const char* kCall = "mob_mutex_trylock";
-  HybridLockWord* word = nullptr;
-  if (const mob_status_t status = find_mutex(kCall, mutexes, index, rank, &word)) return status;
+  Mutexes* found = nullptr;
+  mob_rank_t member = 0;
+  if (const mob_status_t status = find_mutex(kCall, mutexes, index, rank, &found, &member)) {
+    return status;
+  }
   if (const mob_status_t status = check_not_null(kCall, acquired, "the result")) return status;
-  return engine::try_acquire_lock(engine::engine(), kCall, *word, acquired, recovered);
+  return found->try_lock(kCall, member, index, acquired, recovered);
 }
 
 mob_status_t mob_mutex_unlock(mob_mutexes_t mutexes, size_t index, mob_rank_t rank) {
   constexpr const char* kCall = "mob_mutex_unlock";
-  HybridLockWord* word = nullptr;
-  if (const mob_status_t status = find_mutex(kCall, mutexes, index, rank, &word)) return status;
-  return engine::release_lock(engine::engine(), kCall, *word);
+  Mutexes* found = nullptr;
+  mob_rank_t member = 0;
+  if (const mob_status_t status = find_mutex(kCall, mutexes, index, rank, &found, &member)) {
+    return status;
+  }
+  return found->unlock(kCall, member, index);
 }

@@ -17,16 +17,25 @@ using engine::Allocation;
 
 namespace {
 
-// The part of a member of an allocation's team.
-mob_status_t find_part(const char* call, mob_mem_t mem, mob_rank_t rank, engine::Part* part) {
+// The part of a member of an allocation's team, as its owner sees it.
+mob_status_t find_part(const char* call, mob_mem_t mem, mob_rank_t rank,
+                       Allocation::Member* member) {
   const Allocation* allocation = nullptr;
   if (const mob_status_t status = check_handle(call, mem, &allocation)) return status;
-  const mob_rank_t member = allocation->team->map().rank_of(rank);
-  if (member < 0) {
+  engine::Team& team = *allocation->team;
+  const mob_rank_t index = team.map().rank_of(rank);
+  if (index < 0) {
     return fail(MOB_ERR_RANK, "%s: rank %d is not in the team that made this allocation", call,
                 rank);
   }
-  engine::engine().chunks().find(allocation->part_offset(member), part);
+  const engine::Engine& engine = engine::engine();
+  if (!allocation->members.empty()) {
+    *member = allocation->members[static_cast<size_t>(index)];
+    return MOB_OK;
+  }
+  engine::Part part{};
+  engine.chunks().find(allocation->part_offset(index), &part);
+  *member = {engine.address_in(part.owner, part.offset), part.bytes};
   return MOB_OK;
 }
 
@@ -99,13 +108,13 @@ mob_status_t mob_mem_address(mob_mem_t mem, mob_rank_t rank, size_t offset, void
   if (const mob_status_t status = check_not_null("mob_mem_address", address, "the result")) {
     return status;
   }
-  engine::Part part{};
+  Allocation::Member part{};
   if (const mob_status_t status = find_part("mob_mem_address", mem, rank, &part)) return status;
   if (offset > part.bytes) {
     return fail(MOB_ERR_RANGE, "mob_mem_address: offset %zu is beyond the %zu bytes of rank %d",
                 offset, static_cast<size_t>(part.bytes), rank);
   }
-  *address = reinterpret_cast<void*>(engine::engine().address_in(part.owner, part.offset) + offset);
+  *address = reinterpret_cast<void*>(part.address + offset);
   return MOB_OK;
 }
 
@@ -114,14 +123,14 @@ mob_status_t mob_mem_bytes(mob_mem_t mem, mob_rank_t rank, size_t* bytes) {
   if (const mob_status_t status = check_not_null("mob_mem_bytes", bytes, "the result")) {
     return status;
   }
-  engine::Part part{};
+  Allocation::Member part{};
   if (const mob_status_t status = find_part("mob_mem_bytes", mem, rank, &part)) return status;
   *bytes = part.bytes;
   return MOB_OK;
 }
 
 void* mob_mem_local(mob_mem_t mem) {
-  engine::Part part{};
+  Allocation::Member part{};
   if (check_live("mob_mem_local") != MOB_OK ||
       find_part("mob_mem_local", mem, engine::engine().rank(), &part) != MOB_OK) {
     return nullptr;
@@ -130,7 +139,7 @@ void* mob_mem_local(mob_mem_t mem) {
     fail(MOB_ERR_RANGE, "mob_mem_local: the own part of this allocation is empty");
     return nullptr;
   }
-  return engine::engine().local_address(part.offset);
+  return reinterpret_cast<void*>(part.address);
 }
 
 mob_status_t mob_ptr(mob_rank_t rank, const void* address, void** pointer) {

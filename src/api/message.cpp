@@ -44,6 +44,13 @@ engine::Outgoing outgoing(unsigned id, const void* header, size_t header_bytes, 
           payload, payload_bytes, notify != nullptr ? *notify : mob_notify_t{}};
 }
 
+mob_status_t start(const char* call, mob_rank_t rank, const engine::Outgoing& message,
+                   mob_handle_t* handle) {
+  if (const mob_status_t status = check_content(call, message)) return status;
+  return api::without_exceptions(
+      call, [&] { return engine::engine().messages().start(call, rank, message, handle); });
+}
+
 }  // namespace
 
 mob_status_t mob_handler_register(unsigned id, mob_header_handler_t handler, void* argument) {
@@ -72,6 +79,25 @@ mob_status_t mob_message_send(mob_rank_t rank, unsigned id, const void* header, 
   if (const mob_status_t status = check_content(kCall, message)) return status;
   return api::without_exceptions(
       kCall, [&] { return engine::engine().messages().send(kCall, rank, message); });
+}
+
+mob_status_t mob_message_send_nb(mob_rank_t rank, unsigned id, const void* header,
+                                 size_t header_bytes, const void* payload, size_t payload_bytes,
+                                 const mob_notify_t* notify, mob_handle_t* handle) {
+  constexpr const char* kCall = "mob_message_send_nb";
+  if (const mob_status_t status = check_rank(kCall, rank)) return status;
+  if (const mob_status_t status = api::check_not_null(kCall, handle, "the handle")) return status;
+  return start(kCall, rank, outgoing(id, header, header_bytes, payload, payload_bytes, notify),
+               handle);
+}
+
+mob_status_t mob_message_send_nbi(mob_rank_t rank, unsigned id, const void* header,
+                                  size_t header_bytes, const void* payload, size_t payload_bytes,
+                                  const mob_notify_t* notify) {
+  constexpr const char* kCall = "mob_message_send_nbi";
+  if (const mob_status_t status = check_rank(kCall, rank)) return status;
+  return start(kCall, rank, outgoing(id, header, header_bytes, payload, payload_bytes, notify),
+               nullptr);
 }
 
 mob_status_t mob_message_reply(mob_token_t token, unsigned id, const void* header,
@@ -104,4 +130,23 @@ mob_status_t mob_poll() {
     engine.poll();
   }
   return MOB_OK;
+}
+
+mob_status_t mob_progress_set(mob_progress_t progress, mob_progress_t* before) {
+  constexpr const char* kCall = "mob_progress_set";
+  if (const mob_status_t status = check_live(kCall)) return status;
+  if (const mob_status_t status = api::check_may_wait(kCall)) return status;
+  if (progress != MOB_PROGRESS_THREAD && progress != MOB_PROGRESS_POLL) {
+    return fail(MOB_ERR_ARGUMENT, "%s: %d is neither MOB_PROGRESS_THREAD nor MOB_PROGRESS_POLL",
+                kCall, static_cast<int>(progress));
+  }
+  using base::ProgressMode;
+  const auto wanted = progress == MOB_PROGRESS_POLL ? ProgressMode::kPoll : ProgressMode::kThread;
+  auto old = ProgressMode::kThread;
+  const mob_status_t status = api::without_exceptions(
+      kCall, [&] { return engine::engine().progress().set_mode(wanted, &old); });
+  if (status == MOB_OK && before != nullptr) {
+    *before = old == ProgressMode::kPoll ? MOB_PROGRESS_POLL : MOB_PROGRESS_THREAD;
+  }
+  return status;
 }

@@ -50,7 +50,7 @@ mob_status_t put_value(const char* call, mob_rank_t rank, void* remote, T value)
     return run_transfer(call, contiguous(MOB_PUT, rank, remote, &value, sizeof value));
   }
   if (reinterpret_cast<uintptr_t>(target) % sizeof value == 0) [[likely]] {
-    __atomic_store_n(static_cast<T*>(target), value, __ATOMIC_RELAXED);
+    __atomic_store_n(static_cast<T*>(target), value, MOB_PUT_ORDER_);
   } else {
     std::memcpy(target, &value, sizeof value);
   }
@@ -131,6 +131,28 @@ mob_status_t mob_get_nbi(mob_rank_t rank, const void* remote, void* local, size_
                       Mode::kImplicit);
 }
 
+namespace {
+
+bool is_signal_op(mob_signal_op_t op) { return op == MOB_SIGNAL_SET || op == MOB_SIGNAL_ADD; }
+
+mob_status_t run_telling(const char* call, const mob_transfer_t& transfer, Mode mode) {
+  if (mob_size_ != 0 && engine::engine().transfers().copy_and_tell(transfer)) [[likely]] {
+    return MOB_OK;
+  }
+  return run_transfer(call, transfer, mode);
+}
+
+void tell_words(uint64_t* target, uint64_t* origin, uint64_t* completion,
+                mob_transfer_t* transfer) {
+  transfer->signal = target;
+  transfer->signal_value = 1;
+  transfer->signal_op = MOB_SIGNAL_ADD;
+  transfer->origin_word = origin;
+  transfer->completion_word = completion;
+}
+
+}  // namespace
+
 mob_status_t mob_put_signal(mob_rank_t rank, void* remote, const void* local, size_t bytes,
                             uint64_t* signal, uint64_t value, mob_signal_op_t op) {
   if (const mob_status_t status = check_not_null("mob_put_signal", signal, "the signal word")) {
@@ -140,7 +162,8 @@ mob_status_t mob_put_signal(mob_rank_t rank, void* remote, const void* local, si
   transfer.signal = signal;
   transfer.signal_value = value;
   transfer.signal_op = op;
-  return run_transfer("mob_put_signal", transfer);
+  if (!is_signal_op(op)) return run_transfer("mob_put_signal", transfer);
+  return run_telling("mob_put_signal", transfer, Mode::kBlocking);
 }
 
 mob_status_t mob_get_signal(mob_rank_t rank, const void* remote, void* local, size_t bytes,
@@ -152,7 +175,24 @@ mob_status_t mob_get_signal(mob_rank_t rank, const void* remote, void* local, si
   transfer.signal = signal;
   transfer.signal_value = value;
   transfer.signal_op = op;
-  return run_transfer("mob_get_signal", transfer);
+  if (!is_signal_op(op)) return run_transfer("mob_get_signal", transfer);
+  return run_telling("mob_get_signal", transfer, Mode::kBlocking);
+}
+
+mob_status_t mob_put_counted(mob_rank_t rank, void* remote, const void* local, size_t bytes,
+                             uint64_t* target_word, uint64_t* origin_word,
+                             uint64_t* completion_word) {
+  mob_transfer_t transfer = contiguous(MOB_PUT, rank, remote, local, bytes);
+  tell_words(target_word, origin_word, completion_word, &transfer);
+  return run_telling("mob_put_counted", transfer, Mode::kImplicit);
+}
+
+mob_status_t mob_get_counted(mob_rank_t rank, const void* remote, void* local, size_t bytes,
+                             uint64_t* target_word, uint64_t* origin_word,
+                             uint64_t* completion_word) {
+  mob_transfer_t transfer = contiguous(MOB_GET, rank, remote, local, bytes);
+  tell_words(target_word, origin_word, completion_word, &transfer);
+  return run_telling("mob_get_counted", transfer, Mode::kImplicit);
 }
 
 mob_status_t mob_put_value_(mob_rank_t rank, void* remote, uint64_t value, unsigned log2_bytes) {
@@ -209,6 +249,7 @@ mob_status_t mob_barrier() {
   if (const mob_status_t status = api::check_may_wait("mob_barrier")) return status;
   engine::Engine& engine = engine::engine();
   const engine::TraceScope trace(engine.transfers().timeline(), "mob_barrier");
+  engine.transfers().count_call("mob_barrier");
   // The others wait, also after an error of a transfer.
   const mob_status_t completed = engine.complete_transfers("mob_barrier");
   const mob_status_t met = engine.world().barrier();

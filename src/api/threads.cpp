@@ -21,15 +21,16 @@ void run_seat(const engine::ThreadSeat& seat, void (*run)(void*), void* argument
   engine::take_seat(nullptr);
 }
 
-mob_status_t run_seats(int segment, mob_rank_t size, void (*run)(void*), void* argument) {
-  std::shared_ptr<engine::Window> window;
+mob_status_t run_seats(int segment, job::ControlBlock& control, mob_rank_t size, void (*run)(void*),
+                       void* argument) {
+  engine::Mappings mappings;
   std::vector<engine::ThreadSeat> seats(static_cast<size_t>(size));
   std::vector<std::thread> threads;
   threads.reserve(seats.size());
   try {
     for (mob_rank_t rank = 0; rank < size; ++rank) {
       engine::ThreadSeat& seat = seats[static_cast<size_t>(rank)];
-      seat = {segment, rank, size, &window};
+      seat = {segment, &control, rank, size, &mappings};
       threads.emplace_back(run_seat, std::cref(seat), run, argument);
     }
   } catch (const std::system_error& error) {
@@ -57,8 +58,13 @@ mob_status_t mob_threads_run(mob_rank_t size, void (*run)(void*), void* argument
   }
   int segment = -1;
   if (const mob_status_t status = job::control_create(size, &segment)) return status;
-  const mob_status_t status =
-      api::without_exceptions(kCall, [&] { return run_seats(segment, size, run, argument); });
+  job::ControlBlock* control = nullptr;
+  mob_status_t status = job::control_map(segment, &control);
+  if (status == MOB_OK) {
+    status = api::without_exceptions(
+        kCall, [&] { return run_seats(segment, *control, size, run, argument); });
+    job::control_unmap(control);
+  }
   close(segment);
   return status;
 }

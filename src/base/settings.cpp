@@ -38,14 +38,32 @@ constexpr SettingInfo kTable[] = {
      "(MOBIUS_TRACE, MOBIUS_STATS), delay:max_us=50:seed=1 makes operations late, reorder:seed=1 "
      "carries out in random order what was only started, fault:every=100:seed=1 lets operations "
      "fail. While there is a hook, no operation is inlined."},
+    {"MOBIUS_INTERFACE", SettingType::kText, "", "", 0, 0, nullptr, SettingRole::kUser,
+     "Network between hosts: interface or domain (eth0, mlx5_0), address of this host, or subnet "
+     "(10.0.0.0/24), which is the same on all hosts. Unset: the fastest that is not a loopback."},
+    {"MOBIUS_JOIN_SECONDS", SettingType::kCount, "s", "300", 1, 1'000'000, nullptr,
+     SettingRole::kUser,
+     "How long mob_init() waits for the other processes of a job that a PMIx launcher started."},
+    {"MOBIUS_LAUNCHER", SettingType::kChoice, "", "auto", 0, 0, "auto|none", SettingRole::kUser,
+     "Whether a program that another launcher than `mobius run` started joins the others that it "
+     "started: 'auto' it does, on any number of hosts where the launcher speaks PMIx (mpirun, "
+     "prterun, srun --mpi=pmix), otherwise on this host; 'none' makes each process a job of one. "
+     "Under `mobius run` it is that job that counts."},
     {"MOBIUS_LOG", SettingType::kChoice, "", "warn", 0, 0, "error|warn|info|debug",
      SettingRole::kUser, "The least severe messages written to standard error."},
     {"MOBIUS_ON_DEATH", SettingType::kChoice, "", "end", 0, 0, "end|error", SettingRole::kUser,
      "What `mobius run` does when a rank dies: 'end' ends the job, 'error' lets the others go on, "
      "whose calls that need the dead rank fail with MOB_ERR_PEER."},
+    {"MOBIUS_PEER_TIMEOUT_MS", SettingType::kCount, "ms", "20000", 0, 86'400'000, nullptr,
+     SettingRole::kUser,
+     "How long a process of another host that is waited for may be silent before calls that need "
+     "it fail with MOB_ERR_PEER. 0: for ever."},
     {"MOBIUS_PROGRESS", SettingType::kChoice, "", "thread", 0, 0, "thread|poll", SettingRole::kUser,
      "Who runs the handlers of messages that arrive: 'thread' also a thread of the library that "
      "sleeps until they do, 'poll' only threads that wait in the library or call mob_poll()."},
+    {"MOBIUS_PROVIDER", SettingType::kText, "", "", 0, 0, nullptr, SettingRole::kUser,
+     "Provider of libfabric between hosts, as `fi_info -l` names it (tcp;ofi_rxm, net, "
+     "verbs;ofi_rxm, efa, cxi, psm3, opx). Unset: the best that is found here."},
     {"MOBIUS_SPIN_NS", SettingType::kTime, "ns", "auto", 0, 1'000'000'000, nullptr,
      SettingRole::kUser,
      "How long a waiting call spins before it yields. 'auto': 20000 while the host-mates fit on "

@@ -20,9 +20,14 @@ enum class SettingId : unsigned {
   kCopyRepBytes,
   kCopyStreamBytes,
   kHooks,
+  kInterface,
+  kJoinSeconds,
+  kLauncher,
   kLog,
   kOnDeath,
+  kPeerTimeout,
   kProgress,
+  kProvider,
   kSpin,
   kStats,
   kTrace,
@@ -69,6 +74,7 @@ inline constexpr uint64_t kAutomatic = UINT64_MAX;  // value of a setting left a
 
 // In the order of the table's choices.
 enum class AddressMode : uint64_t { kAuto, kSame, kTable };
+enum class LauncherMode : uint64_t { kAuto, kNone };
 enum class OnDeath : uint64_t { kEnd, kError };
 enum class ProgressMode : uint64_t { kThread, kPoll };
 
@@ -89,6 +95,7 @@ class Settings {
   AddressMode address_mode() const {
     return static_cast<AddressMode>(number(SettingId::kAddressMode));
   }
+  LauncherMode launcher() const { return static_cast<LauncherMode>(number(SettingId::kLauncher)); }
   OnDeath on_death() const { return static_cast<OnDeath>(number(SettingId::kOnDeath)); }
   ProgressMode progress_mode() const {
     return static_cast<ProgressMode>(number(SettingId::kProgress));

@@ -3,6 +3,7 @@
 
 #include "base/status.h"
 #include "engine/engine.h"
+#include "engine/host_watch.h"
 #include "engine/locks.h"
 
 namespace mobius::engine {
@@ -11,8 +12,21 @@ namespace {
 using base::fail;
 
 // Readers' rows start on cache lines of their own.
-size_t row_bytes(mob_rank_t members) {
-  return (static_cast<size_t>(members) * sizeof(std::atomic<uint32_t>) + 63) / 64 * 64;
+size_t row_bytes(mob_rank_t targets) {
+  return (static_cast<size_t>(targets) * sizeof(std::atomic<uint32_t>) + 63) / 64 * 64;
+}
+
+// Takes one off; false if there is none.
+bool take_one(std::atomic<uint32_t>& count) {
+  uint32_t seen = count.load(std::memory_order_relaxed);
+  do {
+    if (seen == 0) return false;
+    // Sequentially consistent, as the look at the gate in leave_shared(): either that finds who
+    // waits for the count, or who waits finds the new count. Release pairs with the acquire in
+    // is_read().
+  } while (!count.compare_exchange_weak(seen, seen - 1, std::memory_order_seq_cst,
+                                        std::memory_order_relaxed));
+  return true;
 }
 
 }  // namespace
@@ -34,8 +48,13 @@ class Access::ReadersWatch final : public os::Watch {
 mob_status_t Access::make(Team& team, mob_status_t mine, std::unique_ptr<Access>* access) {
   auto made = std::make_unique<Access>();
   const auto members = static_cast<size_t>(team.size());
-  const size_t bytes = members * (sizeof(os::PaddedHybridLockWord) + row_bytes(team.size()));
-  const mob_status_t status = made->area_.make(team, bytes, mine, "mob_access_create");
+  const mob_rank_t mates = team.mates().size();
+  const size_t bytes =
+      static_cast<size_t>(mates) * sizeof(os::PaddedHybridLockWord) + members * row_bytes(mates);
+  if (team.spans_hosts()) {
+    made->shared_elsewhere_ = std::make_unique<std::atomic<uint32_t>[]>(members);
+  }
+  const mob_status_t status = made->area_.make(team, bytes, mine, "mob_access_create", *made);
   if (status == MOB_OK) *access = std::move(made);
   return status;
 }
@@ -50,7 +69,7 @@ mob_status_t Access::release() {
     status = fail(MOB_ERR_STATE, "%s: a process has exclusive access to rank %d", kCall, own_rank);
   }
   for (mob_rank_t target = 0; target < team().size() && status == MOB_OK; ++target) {
-    if (shared(self, target).load(std::memory_order_relaxed) == 0) continue;
+    if (own_shared(target).load(std::memory_order_relaxed) == 0) continue;
     status = fail(MOB_ERR_STATE, "%s: rank %d has shared access to rank %d; unlock it first", kCall,
                   own_rank, team().map().world_rank(target));
   }
@@ -59,12 +78,17 @@ mob_status_t Access::release() {
 }
 
 std::atomic<uint32_t>& Access::shared(mob_rank_t reader, mob_rank_t target) const {
-  auto* rows = reinterpret_cast<unsigned char*>(&gate(team().size()));
-  return reinterpret_cast<std::atomic<uint32_t>*>(rows + static_cast<size_t>(reader) *
-                                                             row_bytes(team().size()))[target];
+  const mob_rank_t mates = team().mates().size();
+  auto* gates = static_cast<os::PaddedHybridLockWord*>(area_.memory());
+  auto* row = reinterpret_cast<unsigned char*>(gates + mates) +
+              static_cast<size_t>(reader) * row_bytes(mates);
+  return reinterpret_cast<std::atomic<uint32_t>*>(row)[team().place_here(target)];
 }
 
 bool Access::has_exclusive(mob_rank_t target) const {
+  if (!is_here(target)) [[unlikely]] {
+    return team().engine().remote().claims().holds(remote(target));
+  }
   return os::lock_owner(gate(target)) == team().engine().lock_id();
 }
 
@@ -78,46 +102,54 @@ bool Access::is_read(mob_rank_t target, mob_rank_t* next) const {
 }
 
 void Access::forget_dead_readers(mob_rank_t target) {
-  LivenessProbe probe(team().engine());
   for (mob_rank_t reader = 0; reader < team().size(); ++reader) {
     std::atomic<uint32_t>& word = shared(reader, target);
     if (word.load(std::memory_order_relaxed) != 0 &&
-        probe.has_gone(Engine::host_index(team().map().world_rank(reader)))) {
+        is_lost(team().engine(), team().map().world_rank(reader))) {
       word.store(0, std::memory_order_release);
     }
   }
 }
 
-// Counts the caller as a reader unless somebody is at the gate.
-bool Access::enter_shared(mob_rank_t target) {
+// Counts a reader unless somebody is at the gate.
+bool Access::enter_shared(mob_rank_t reader, mob_rank_t target) {
   // Sequentially consistent: counted before the look at the gate, as the gate is locked before the
   // look at the counts (the fence in lock_exclusive()). The look also pairs, as an acquire, with
   // the release of the gate by who had exclusive access.
-  shared(team().rank(), target).fetch_add(1, std::memory_order_seq_cst);
+  shared(reader, target).fetch_add(1, std::memory_order_seq_cst);
   if (gate(target).state.load(std::memory_order_seq_cst) == 0) return true;
-  leave_shared(target);
+  leave_shared(reader, target);
   return false;
 }
 
-// False if the calling process has no shared access.
-bool Access::leave_shared(mob_rank_t target) {
-  std::atomic<uint32_t>& word = shared(team().rank(), target);
-  uint32_t count = word.load(std::memory_order_relaxed);
-  do {
-    if (count == 0) return false;
-    // Sequentially consistent, as the look at the gate: either that finds who waits for the count,
-    // or who waits finds the new count. Release pairs with the acquire in is_read().
-  } while (!word.compare_exchange_weak(count, count - 1, std::memory_order_seq_cst,
-                                       std::memory_order_relaxed));
+// False if the reader has no shared access.
+bool Access::leave_shared(mob_rank_t reader, mob_rank_t target) {
+  if (!take_one(shared(reader, target))) return false;
   if (gate(target).state.load(std::memory_order_seq_cst) != 0) [[unlikely]] {
+    Engine& engine = team().engine();
     const uint32_t waiting = os::lock_owner(gate(target));
-    if (waiting != 0) team().engine().ring(Engine::lock_owner(waiting));
+    if (waiting != 0) engine.ring(Engine::lock_owner(waiting));
+    if (engine.network().is_open()) Claims::released(engine, team().map().world_rank(target));
   }
   return true;
 }
 
+// Of the calling process, wherever the target is.
+mob_status_t Access::leave_own_shared(mob_rank_t target, bool* had) {
+  if (is_here(target)) [[likely]] {
+    *had = leave_shared(team().rank(), target);
+    return MOB_OK;
+  }
+  *had = take_one(own_shared(target));
+  if (!*had) return MOB_OK;
+  return team().engine().remote().claims().give_back(remote(target), ClaimMode::kShared);
+}
+
 mob_status_t Access::lock_exclusive(const char* call, mob_rank_t target, int* recovered) {
   Engine& engine = team().engine();
+  if (!is_here(target)) [[unlikely]] {
+    return engine.remote().claims().acquire(call, remote(target), ClaimMode::kExclusive, recovered);
+  }
   if (const mob_status_t status = acquire_lock(engine, call, gate(target), recovered)) {
     return status;
   }
@@ -126,12 +158,21 @@ mob_status_t Access::lock_exclusive(const char* call, mob_rank_t target, int* re
   if (!is_read(target, &next)) return MOB_OK;
   ReadersWatch watch(*this, target);
   const mob_status_t status = engine.wait_until([&] { return !is_read(target, &next); }, &watch);
-  if (status != MOB_OK) static_cast<void>(os::unlock(gate(target), engine.lock_id()));
+  if (status != MOB_OK) {
+    static_cast<void>(os::unlock(gate(target), engine.lock_id()));
+    if (engine.network().is_open()) Claims::released(engine, team().map().world_rank(target));
+  }
   return status;
 }
 
 mob_status_t Access::lock_shared(const char* call, mob_rank_t target, int* recovered) {
-  if (enter_shared(target)) [[likely]] {
+  if (!is_here(target)) [[unlikely]] {
+    const mob_status_t status = team().engine().remote().claims().acquire(
+        call, remote(target), ClaimMode::kShared, recovered);
+    if (status == MOB_OK) own_shared(target).fetch_add(1, std::memory_order_relaxed);
+    return status;
+  }
+  if (enter_shared(team().rank(), target)) [[likely]] {
     if (recovered != nullptr) *recovered = 0;
     return MOB_OK;
   }
@@ -140,12 +181,16 @@ mob_status_t Access::lock_shared(const char* call, mob_rank_t target, int* recov
     return status;
   }
   shared(team().rank(), target).fetch_add(1, std::memory_order_relaxed);
-  return release_lock(team().engine(), call, word);
+  return release_lock(team().engine(), call, word, team().map().world_rank(target));
 }
 
 mob_status_t Access::try_exclusive(const char* call, mob_rank_t target, int* acquired,
                                    int* recovered) {
   Engine& engine = team().engine();
+  if (!is_here(target)) [[unlikely]] {
+    return engine.remote().claims().try_acquire(call, remote(target), ClaimMode::kExclusive,
+                                                acquired, recovered);
+  }
   int at_gate = 0;
   if (const mob_status_t status =
           try_acquire_lock(engine, call, gate(target), &at_gate, recovered)) {
@@ -156,14 +201,24 @@ mob_status_t Access::try_exclusive(const char* call, mob_rank_t target, int* acq
   std::atomic_thread_fence(std::memory_order_seq_cst);  // pairs with enter_shared()
   mob_rank_t next = 0;
   if (is_read(target, &next)) forget_dead_readers(target);
-  if (is_read(target, &next)) return release_lock(engine, call, gate(target));
+  if (is_read(target, &next)) {
+    return release_lock(engine, call, gate(target), team().map().world_rank(target));
+  }
   *acquired = 1;
   return MOB_OK;
 }
 
 mob_status_t Access::try_shared(const char* call, mob_rank_t target, int* acquired,
                                 int* recovered) {
-  if (enter_shared(target)) {
+  if (!is_here(target)) [[unlikely]] {
+    const mob_status_t status = team().engine().remote().claims().try_acquire(
+        call, remote(target), ClaimMode::kShared, acquired, recovered);
+    if (status == MOB_OK && *acquired != 0) {
+      own_shared(target).fetch_add(1, std::memory_order_relaxed);
+    }
+    return status;
+  }
+  if (enter_shared(team().rank(), target)) {
     *acquired = 1;
     if (recovered != nullptr) *recovered = 0;
     return MOB_OK;
@@ -178,17 +233,29 @@ mob_status_t Access::try_shared(const char* call, mob_rank_t target, int* acquir
   *acquired = at_gate;
   if (at_gate == 0) return MOB_OK;
   shared(team().rank(), target).fetch_add(1, std::memory_order_relaxed);
-  return release_lock(team().engine(), call, word);
+  return release_lock(team().engine(), call, word, team().map().world_rank(target));
 }
 
 mob_status_t Access::unlock(const char* call, mob_rank_t target) {
-  if (has_exclusive(target)) return release_lock(team().engine(), call, gate(target));
-  if (shared(team().rank(), target).load(std::memory_order_relaxed) != 0) {
-    const mob_status_t status = team().engine().complete_transfers(call);
-    if (leave_shared(target)) return status;
+  Engine& engine = team().engine();
+  const mob_rank_t rank = team().map().world_rank(target);
+  if (has_exclusive(target)) {
+    if (is_here(target)) [[likely]] {
+      return release_lock(engine, call, gate(target), rank);
+    }
+    const mob_status_t status = engine.complete_transfers(call);
+    const mob_status_t asked =
+        engine.remote().claims().give_back(remote(target), ClaimMode::kExclusive);
+    return status != MOB_OK ? status : asked;
+  }
+  if (own_shared(target).load(std::memory_order_relaxed) != 0) {
+    const mob_status_t status = engine.complete_transfers(call);
+    bool had = false;
+    const mob_status_t left = leave_own_shared(target, &had);
+    if (had) return status != MOB_OK ? status : left;
   }
   return fail(MOB_ERR_STATE, "%s: no access to rank %d to give back; mob_access_lock() gains it",
-              call, team().map().world_rank(target));
+              call, rank);
 }
 
 mob_status_t Access::lock_all(const char* call, int* recovered) {
@@ -209,13 +276,58 @@ mob_status_t Access::lock_all(const char* call, int* recovered) {
 
 mob_status_t Access::unlock_all(const char* call) {
   for (mob_rank_t target = 0; target < team().size(); ++target) {
-    if (shared(team().rank(), target).load(std::memory_order_relaxed) != 0) continue;
+    if (own_shared(target).load(std::memory_order_relaxed) != 0) continue;
     return fail(MOB_ERR_STATE, "%s: no shared access to rank %d to give back", call,
                 team().map().world_rank(target));
   }
-  const mob_status_t status = team().engine().complete_transfers(call);
-  for (mob_rank_t target = 0; target < team().size(); ++target) leave_shared(target);
+  mob_status_t status = team().engine().complete_transfers(call);
+  for (mob_rank_t target = 0; target < team().size(); ++target) {
+    bool had = false;
+    const mob_status_t left = leave_own_shared(target, &had);
+    if (status == MOB_OK) status = left;
+  }
   return status;
+}
+
+// The member in whose name a claim on the caller is; -1 if it is not sound.
+mob_rank_t Access::claiming_member(const Claim& claim) const {
+  const bool sound = claim.index == static_cast<uint64_t>(team().rank());
+  return sound ? team().map().rank_of(claim.rank) : -1;
+}
+
+bool Access::attempt(Claim& claim, os::OwnerProbe* probe) {
+  const mob_rank_t target = team().rank();
+  const mob_rank_t claimant = claiming_member(claim);
+  if (claimant < 0) return false;
+  if (claim.mode == ClaimMode::kShared) {
+    // Once it queues at the gate, that is how it gets in.
+    if (!claim.queued && enter_shared(claimant, target)) return true;
+    if (!attempt_lock(gate(target), claim, probe)) return false;
+    shared(claimant, target).fetch_add(1, std::memory_order_relaxed);
+    static_cast<void>(os::unlock(gate(target), claim.id));
+    return true;
+  }
+  if (!claim.at_gate) {
+    if (!attempt_lock(gate(target), claim, probe)) return false;
+    claim.at_gate = true;
+    std::atomic_thread_fence(std::memory_order_seq_cst);  // pairs with enter_shared()
+  }
+  if (probe != nullptr) forget_dead_readers(target);
+  return !is_read(target, &claim.next);
+}
+
+void Access::abandon(Claim& claim) {
+  if (claim.at_gate) static_cast<void>(os::unlock(gate(team().rank()), claim.id));
+}
+
+void Access::give_back(const Claim& claim) {
+  const mob_rank_t claimant = claiming_member(claim);
+  if (claimant < 0) return;
+  if (claim.mode == ClaimMode::kShared) {
+    leave_shared(claimant, team().rank());
+  } else {
+    static_cast<void>(os::unlock(gate(team().rank()), claim.id));
+  }
 }
 
 }  // namespace mobius::engine

@@ -11,16 +11,20 @@
 // fair.
 //
 // Every word says whose it is, so that what a dead process left can be taken back.
+//
+// A member of another host has its process do all this for it (claims.h), to words that are in the
+// name of the thread and of the process that claims.
 
 #include <atomic>
 #include <memory>
 
+#include "engine/remote.h"
 #include "engine/team_area.h"
 #include "os/hybrid_lock.h"
 
 namespace mobius::engine {
 
-class Access {
+class Access final : public RemoteObject {
  public:
   // Collective over the team. `mine` as in TeamArea::make().
   static mob_status_t make(Team& team, mob_status_t mine, std::unique_ptr<Access>* access);
@@ -40,22 +44,41 @@ class Access {
   mob_status_t lock_all(const char* call, int* recovered);
   mob_status_t unlock_all(const char* call);
 
+  bool attempt(Claim& claim, os::OwnerProbe* probe) override;
+  void abandon(Claim& claim) override;
+  void give_back(const Claim& claim) override;
+
  private:
   class ReadersWatch;
 
+  bool is_here(mob_rank_t target) const { return team().place_here(target) >= 0; }
+  RemoteLock remote(mob_rank_t target) const {
+    return {team().map().world_rank(target), area_.name(), static_cast<uint64_t>(target)};
+  }
+
+  // Of targets on this host.
   os::HybridLockWord& gate(mob_rank_t target) const {
-    return static_cast<os::PaddedHybridLockWord*>(area_.memory())[target];
+    return static_cast<os::PaddedHybridLockWord*>(area_.memory())[team().place_here(target)];
   }
   // Shared accesses to `target` that `reader` has. One reader's words lie together: it is their
-  // only writer while it lives.
+  // only writer while it lives, or, of a reader on another host, the target is.
   std::atomic<uint32_t>& shared(mob_rank_t reader, mob_rank_t target) const;
+  // Those of the calling process, to any target.
+  std::atomic<uint32_t>& own_shared(mob_rank_t target) const {
+    return is_here(target) ? shared(team().rank(), target)
+                           : shared_elsewhere_[static_cast<size_t>(target)];
+  }
   bool has_exclusive(mob_rank_t target) const;
   bool is_read(mob_rank_t target, mob_rank_t* next) const;
-  bool enter_shared(mob_rank_t target);
-  bool leave_shared(mob_rank_t target);
+  bool enter_shared(mob_rank_t reader, mob_rank_t target);
+  bool leave_shared(mob_rank_t reader, mob_rank_t target);
+  mob_status_t leave_own_shared(mob_rank_t target, bool* had);
   void forget_dead_readers(mob_rank_t target);
+  mob_rank_t claiming_member(const Claim& claim) const;
 
   TeamArea area_;
+  // By target, in a team on several hosts; those on this host are not used.
+  std::unique_ptr<std::atomic<uint32_t>[]> shared_elsewhere_;
 };
 
 }  // namespace mobius::engine

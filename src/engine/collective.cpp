@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "engine/across.h"
 #include "engine/engine.h"
 #include "engine/pieces.h"
 #include "transport/shm/copy.h"
@@ -56,7 +57,7 @@ Offer read_offer(const Rounds& rounds, mob_rank_t rank) {
 const unsigned char* reach_offer(Team& team, mob_rank_t rank, Offer offer, size_t bytes) {
   Engine& engine = team.engine();
   const mob_rank_t owner = team.map().world_rank(rank);
-  const uintptr_t there = engine.address_in(Engine::host_index(owner), offer.offset_plus_1 - 1);
+  const uintptr_t there = engine.address_in(engine.host_index(owner), offer.offset_plus_1 - 1);
   return bytes_of(engine.reach(owner, reinterpret_cast<const void*>(there), bytes));
 }
 
@@ -118,6 +119,7 @@ size_t Blocks::largest(mob_rank_t members) const {
 }
 
 mob_status_t broadcast(Team& team, mob_rank_t root, void* buffer, size_t bytes) {
+  if (team.across() != nullptr) return team.across()->broadcast(root, buffer, bytes);
   if (bytes == 0 || team.size() == 1) return MOB_OK;
   mob_status_t status = MOB_OK;
   if (bytes >= kDirectBytes) {
@@ -149,6 +151,7 @@ mob_status_t broadcast(Team& team, mob_rank_t root, void* buffer, size_t bytes) 
 
 mob_status_t gather(Team& team, mob_rank_t root, const void* in, size_t mine, void* out,
                     const Blocks& blocks) {
+  if (team.across() != nullptr) return team.across()->gather(root, in, mine, out, blocks);
   const bool is_root = team.rank() == root;
   size_t largest = mine;
   std::vector<size_t> sizes;
@@ -193,6 +196,7 @@ mob_status_t gather(Team& team, mob_rank_t root, const void* in, size_t mine, vo
 }
 
 mob_status_t allgather(Team& team, const void* in, void* out, const Blocks& blocks) {
+  if (team.across() != nullptr) return team.across()->allgather(in, out, blocks);
   const mob_rank_t me = team.rank();
   const size_t mine = blocks.size(me);
   const size_t largest = blocks.largest(team.size());
@@ -245,6 +249,7 @@ mob_status_t allgather(Team& team, const void* in, void* out, const Blocks& bloc
 }
 
 mob_status_t scatter(Team& team, mob_rank_t root, const void* in, void* out, size_t bytes) {
+  if (team.across() != nullptr) return team.across()->scatter(root, in, out, bytes);
   const Blocks blocks = Blocks::packed(bytes);
   const mob_rank_t me = team.rank();
   const bool is_root = me == root;
@@ -301,6 +306,7 @@ mob_status_t alltoall_directly(Team& team, const std::vector<Offer>& offers, voi
 
 mob_status_t alltoall(Team& team, const void* in, const Blocks& in_blocks, void* out,
                       const Blocks& out_blocks) {
+  if (team.across() != nullptr) return team.across()->alltoall(in, in_blocks, out, out_blocks);
   const mob_rank_t me = team.rank();
   const auto members = static_cast<size_t>(team.size());
   size_t largest = std::max(in_blocks.largest(team.size()), out_blocks.largest(team.size()));

@@ -52,11 +52,14 @@ class Combiner {
  public:
   Combiner(mob_op_t op, mob_type_t type)
       : kernel_(transport::plain_kernel(op, type)),
-        element_bytes_(transport::element_bytes(type)) {}
+        element_bytes_(transport::element_bytes(type)),
+        is_exact_(transport::is_integer(type) && op != MOB_REPLACE && op != MOB_NO_OP) {}
   explicit Combiner(const mob_user_op_t& user)
       : user_(user.combine), argument_(user.argument), element_bytes_(user.element_bytes) {}
 
   size_t element_bytes() const { return element_bytes_; }
+  // Whether the result does not depend on how operands are grouped.
+  bool is_exact() const { return is_exact_; }
   void operator()(void* accumulated, const void* in, size_t count) const {
     if (kernel_ != nullptr) {
       kernel_(accumulated, in, count, nullptr, nullptr);
@@ -70,6 +73,7 @@ class Combiner {
   void (*user_)(void* accumulated, const void* in, size_t count, void* argument) = nullptr;
   void* argument_ = nullptr;
   size_t element_bytes_;
+  bool is_exact_ = false;
 };
 
 // Who gets which of the combined values.

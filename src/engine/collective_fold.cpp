@@ -7,6 +7,7 @@
 #include <cstring>
 #include <vector>
 
+#include "engine/across.h"
 #include "engine/collective.h"
 #include "engine/pieces.h"
 #include "transport/shm/copy.h"
@@ -190,6 +191,7 @@ class Fold {
 
 mob_status_t fold(Team& team, FoldResult result, const Combiner& combine, const void* in, void* out,
                   size_t count) {
+  if (team.across() != nullptr) return team.across()->fold(result, combine, in, out, count);
   return Fold(team, result, combine, in, out, count).run();
 }
 

@@ -30,6 +30,30 @@ void add_unfinished(int change) {
 
 thread_local const std::shared_ptr<Context>* acting_for = nullptr;
 
+// Ends what is under way to ranks that died, so that a wait for it ends by itself, with the error
+// of what failed. The wait for others goes on; but it ends too if the dead keep something open.
+class PendingWatch final : public os::Watch {
+ public:
+  PendingWatch(Engine& engine, const char* call) : engine_(engine), call_(call) {}
+
+  mob_status_t look() override {
+    constexpr int kMostLooks = 10;
+    bool any = false;
+    for (mob_rank_t rank = 0; rank < engine_.size(); ++rank) {
+      if (!engine_.is_dead(rank)) continue;
+      engine_.served().give_up(rank);
+      engine_.messages().give_up(rank);
+      any = true;
+    }
+    return any && ++looks_ > kMostLooks ? HostWatch(engine_, call_).look() : MOB_OK;
+  }
+
+ private:
+  Engine& engine_;
+  const char* call_;
+  int looks_ = 0;
+};
+
 }  // namespace
 
 ActingFor::ActingFor(std::shared_ptr<Context> context)
@@ -101,7 +125,10 @@ Pending* Completion::start(const mob_transfer_t& transfer, uint64_t* handle) {
   pending->context = acting_for != nullptr ? *acting_for : context_of(context_in_use);
   pending->origin_counter = transfer.origin_counter;
   pending->completion_counter = transfer.completion_counter;
+  pending->origin_word = transfer.origin_word;
+  pending->completion_word = transfer.completion_word;
   pending->has_handle = handle != nullptr;
+  pending->is_ordered = !engine_.is_here(transfer.rank);
   if (handle != nullptr) {
     pending->users.store(2, std::memory_order_relaxed);
     *handle = handles_.add(std::make_unique<Handle>(pending.get()));
@@ -112,6 +139,7 @@ Pending* Completion::start(const mob_transfer_t& transfer, uint64_t* handle) {
   }
   pending->context->local_pending.fetch_add(1, std::memory_order_relaxed);
   pending->context->remote_pending.fetch_add(1, std::memory_order_relaxed);
+  if (!pending->is_ordered) pending->context->unordered.fetch_add(1, std::memory_order_relaxed);
   add_unfinished(1);
   return pending.release();
 }
@@ -132,16 +160,19 @@ void Completion::complete_locally(Pending& pending, mob_status_t status) {
   if (status == MOB_OK && pending.origin_counter != nullptr) {
     engine_.counters().count(engine_.rank(), *pending.origin_counter);
   }
+  if (status == MOB_OK) Counters::count_word(pending.origin_word);
   engine_.ring(engine_.rank());
 }
 
 void Completion::complete_remotely(Pending& pending, mob_status_t status) {
   keep_for_flush(*pending.context, status);
+  if (!pending.is_ordered) pending.context->unordered.fetch_sub(1, std::memory_order_release);
   pending.context->remote_pending.fetch_sub(1, std::memory_order_release);
   add_unfinished(-1);
   if (status == MOB_OK && pending.completion_counter != nullptr) {
     engine_.counters().count(engine_.rank(), *pending.completion_counter);
   }
+  if (status == MOB_OK) Counters::count_word(pending.completion_word);
   release(pending);
   engine_.ring(engine_.rank());
 }
@@ -175,7 +206,7 @@ mob_status_t Completion::wait(const char* call, uint64_t handle) {
                 call);
   }
   Pending& pending = **found;
-  PeerWatch watch(engine_, call, pending.target);
+  PendingWatch watch(engine_, call);
   const mob_status_t status = engine_.wait_until(
       [&] { return pending.locally_complete.load(std::memory_order_acquire); }, &watch);
   return status != MOB_OK ? status : collect(handle, pending);
@@ -186,9 +217,18 @@ mob_status_t Completion::flush(const char* call, bool remote) {
   return flush_context(call, *context, remote);
 }
 
+mob_status_t Completion::order(const char* call) {
+  const std::shared_ptr<Context> context = context_of(context_in_use);
+  return wait_for(call, *context, context->unordered);
+}
+
 mob_status_t Completion::flush_context(const char* call, Context& context, bool remote) {
-  const std::atomic<uint64_t>& pending = remote ? context.remote_pending : context.local_pending;
-  HostWatch watch(engine_, call);
+  return wait_for(call, context, remote ? context.remote_pending : context.local_pending);
+}
+
+mob_status_t Completion::wait_for(const char* call, Context& context,
+                                  const std::atomic<uint64_t>& pending) {
+  PendingWatch watch(engine_, call);
   const mob_status_t status =
       engine_.wait_until([&] { return pending.load(std::memory_order_acquire) == 0; }, &watch);
   std::atomic_thread_fence(std::memory_order_seq_cst);  // as every flush

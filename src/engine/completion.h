@@ -37,6 +37,7 @@ class KeptError {
 struct Context {
   std::atomic<uint64_t> local_pending = 0;   // transfers that are not locally complete
   std::atomic<uint64_t> remote_pending = 0;  // … and not complete at the target
+  std::atomic<uint64_t> unordered = 0;       // … that later ones on another way could overtake
   KeptError error;                           // of transfers without a handle
 };
 
@@ -59,8 +60,11 @@ struct Pending {
   std::shared_ptr<Context> context;
   mob_counter_t origin_counter = nullptr;
   mob_counter_t completion_counter = nullptr;
+  uint64_t* origin_word = nullptr;
+  uint64_t* completion_word = nullptr;
   bool has_handle = false;
-  KeptError error;  // if it has a handle
+  bool is_ordered = false;  // by the stream to another host, which later ones follow, too
+  KeptError error;          // if it has a handle
   std::atomic<bool> locally_complete = false;
   std::atomic<int> users = 1;
 };
@@ -96,6 +100,9 @@ class Completion {
   // and returns what went wrong with it.
   mob_status_t flush(const char* call, bool remote);
 
+  // The same for those that a fence has to wait for.
+  mob_status_t order(const char* call);
+
  private:
   using Handle = Pending*;
 
@@ -103,6 +110,7 @@ class Completion {
   static void keep_for_flush(Context& context, mob_status_t status);
   void release(Pending& pending);
   mob_status_t flush_context(const char* call, Context& context, bool remote);
+  mob_status_t wait_for(const char* call, Context& context, const std::atomic<uint64_t>& pending);
   mob_status_t collect(uint64_t handle, Pending& pending);
 
   Engine& engine_;

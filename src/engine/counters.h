@@ -35,6 +35,13 @@ class Counters {
   // Counts: what this thread wrote before is visible to who sees the count. Wakes who waits.
   void count(mob_rank_t owner, mob_counter& counter, uint64_t amount = 1);
 
+  // Counts a word of this process, or none. The caller rings this process afterwards.
+  static void count_word(uint64_t* word) {
+    // Sequentially consistent: also the fence in front of the look at sleepers. Pairs with the
+    // acquire of who waits for the word.
+    if (word != nullptr) __atomic_fetch_add(word, 1, __ATOMIC_SEQ_CST);
+  }
+
   // Waits for `value` and takes it off; `*left` is the rest.
   mob_status_t wait(mob_counter& counter, uint64_t value, uint64_t* left);
 

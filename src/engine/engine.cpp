@@ -9,6 +9,7 @@
 
 #include "base/log.h"
 #include "base/status.h"
+#include "engine/across.h"
 #include "os/memfd.h"
 #include "transport/shm/copy.h"
 
@@ -21,7 +22,8 @@ namespace {
 using base::fail;
 
 // The rank that this process is, or, in a thread that took a seat, the rank that the thread is.
-std::unique_ptr<Engine> process_engine;
+// Never destroyed: a process that ends without mob_finalize() has threads that use it.
+std::unique_ptr<Engine>& process_engine = *new std::unique_ptr<Engine>;  // NOLINT
 std::atomic<State> process_state = State::kBefore;
 
 struct ThreadRank {
@@ -32,6 +34,8 @@ struct ThreadRank {
 thread_local ThreadRank thread_rank;
 // Apart from the above, because every call looks at it.
 [[gnu::tls_model("initial-exec")]] thread_local Engine* current = nullptr;
+// The number of the thread, plus 1; 0: none yet. Every lock looks at it.
+[[gnu::tls_model("initial-exec")]] constinit thread_local uint32_t thread_number = 0;
 
 // Ranks of this process that are live, and the lock that guards mob_size_'s changes.
 std::mutex live_mutex;
@@ -84,9 +88,12 @@ class ThreadNumber {
 }  // namespace
 
 uint32_t Engine::lock_id() const {
-  thread_local const ThreadNumber number;
-  const auto index = static_cast<uint32_t>(job_.rank());
-  return (index + 1) << kThreadBits | (number.value() & ((1u << kThreadBits) - 1));
+  if (thread_number == 0) [[unlikely]] {
+    thread_local const ThreadNumber number;  // until the thread ends
+    thread_number = number.value() + 1;
+  }
+  const auto rank = static_cast<uint32_t>(job_.rank());
+  return (rank + 1) << kThreadBits | ((thread_number - 1) & ((1u << kThreadBits) - 1));
 }
 
 void Engine::apply_copy_settings() const {
@@ -111,16 +118,18 @@ mob_status_t Engine::start(const char* const* environment, const ThreadSeat* sea
       base::log(base::LogLevel::kWarn, "%s", text.c_str());
     }
   }
-  mob_status_t status = seat == nullptr
-                            ? job_.join(settings_)
-                            : job_.join_threads(settings_, seat->segment, seat->rank, seat->size);
+  mob_status_t status =
+      seat == nullptr ? job_.join(settings_)
+                      : job_.join_threads(settings_, seat->segment, *seat->control, seat->rank);
   if (status != MOB_OK) return status;
   if (seat == nullptr) {
     base::set_log(static_cast<base::LogLevel>(settings_.number(base::SettingId::kLog)), rank());
   }
   status = open_memory(seat);
+  if (status == MOB_OK) status = open_network();
   if (status == MOB_OK) status = teams_.open_world();
   if (status != MOB_OK) {
+    progress_.stop();
     close();
     job_.abandon();
   }
@@ -128,21 +137,29 @@ mob_status_t Engine::start(const char* const* environment, const ThreadSeat* sea
 }
 
 mob_status_t Engine::open_memory(const ThreadSeat* seat) {
+  Mappings own;
+  Mappings& mappings = seat == nullptr ? own : *seat->mappings;
   mob_status_t status = MOB_OK;
-  if (seat == nullptr) {
-    window_ = std::make_shared<Window>();
-    status = window_->open(host(), settings_);
-  } else {
-    if (seat->rank == 0) {
-      *seat->window = std::make_shared<Window>();
-      status = (*seat->window)->open_for_threads(host(), settings_);
+  if (seat == nullptr || seat->rank == 0) {
+    mappings.window = std::make_shared<Window>();
+    mappings.notifications = std::make_shared<NotificationMemory>();
+    Window& window = *mappings.window;
+    if (seat != nullptr) {
+      status = window.open_for_threads(host(), settings_);
+    } else if ((status = window.open(host(), settings_))) {
+      return status;  // everywhere
     }
-    status = host().agree(status, "mob_init");
-    window_ = *seat->window;
+    if (status == MOB_OK) {
+      status = mappings.host_memory.map(host().segment(), window.bytes() >> kChunkShift);
+    }
   }
-  if (status != MOB_OK) return status;
-  const size_t chunks = window_->bytes() >> kChunkShift;
-  status = host_memory_.open(host().segment(), host().index(), chunks);
+  if (seat != nullptr) {
+    status = host().agree(status, "mob_init");
+    if (status != MOB_OK) return status;
+  }
+  window_ = mappings.window;
+  host_memory_ = mappings.host_memory;
+  if (status == MOB_OK) status = HostMemory::reserve(host().segment(), host().index());
   if (status == MOB_OK) status = transfers_.open();
   if ((status = host().agree(status, "mob_init"))) return status;
   own_ = &host_memory_.process(host().index());
@@ -150,9 +167,19 @@ mob_status_t Engine::open_memory(const ThreadSeat* seat) {
   messages_.open(*own_);
   exposures_.open();
   remaps_.open();
-  chunks_.open(host_memory_, host().segment(), chunks, *this);
-  notifications_.open(*this);
+  chunks_.open(host_memory_, host().segment(), window_->bytes() >> kChunkShift, *this);
+  notifications_.open(*this, mappings.notifications);
   return MOB_OK;
+}
+
+// Before the others can ask for anything, everything is there to answer.
+mob_status_t Engine::open_network() {
+  if (job_.hosts() == 1) return MOB_OK;
+  remote_.open();
+  team_mail_.open();
+  if (const mob_status_t status = served_.require()) return status;
+  if (const mob_status_t status = network_.open(messages_.handlers())) return status;
+  return network_.start();
 }
 
 mob_status_t Engine::make_team_area(mob_rank_t size, uint64_t* offset) {
@@ -165,10 +192,21 @@ mob_status_t Engine::make_team_area(mob_rank_t size, uint64_t* offset) {
   return status;
 }
 
+// The area is that of the members of this host.
 mob_status_t Engine::adopt_team(TeamMap map, mob_rank_t team_rank, uint64_t area_offset,
-                                std::unique_ptr<Team>* team) {
-  const uint64_t chunks = chunks_of(Team::area_bytes(map.size()));
+                                uint64_t id, std::unique_ptr<Team>* team) {
+  std::vector<mob_rank_t> mates;
+  const bool all_here = Across::find_mates(*this, map, &mates);
+  const uint64_t chunks = chunks_of(Team::area_bytes(static_cast<mob_rank_t>(mates.size())));
   if (const mob_status_t status = window_->allow(area_offset, chunks)) return status;
+  if (!all_here) {
+    TeamMap here = TeamMap::of(mates);
+    const mob_rank_t place = here.rank_of(rank());
+    auto local = std::make_unique<Team>(*this, std::move(here), place, local_address(area_offset),
+                                        area_offset);
+    *team = std::make_unique<Team>(*this, std::move(map), team_rank, id, std::move(local));
+    return MOB_OK;
+  }
   *team = std::make_unique<Team>(*this, std::move(map), team_rank, local_address(area_offset),
                                  area_offset);
   return MOB_OK;
@@ -190,6 +228,9 @@ void Engine::stop() {
   progress_.stop();
   // Nobody may still be using what goes away now.
   await_others();
+  // Who is lost does not come; and who it is lost for has to end all the same.
+  if (job_.hosts() > 1 && !network_.has_lost_any()) static_cast<void>(job_.directory()->fence());
+  network_.close();
   messages_.close();
   transfers_.close(true);
   remaps_.take_back();
@@ -197,19 +238,19 @@ void Engine::stop() {
   job_.leave();
 }
 
-// Waits until every process of the job that is alive has come to its end.
+// Waits until every process of the host that is alive has come to its end.
 void Engine::await_others() {
   job_.start_leaving();
   std::atomic_thread_fence(std::memory_order_seq_cst);  // between the change and looks for sleepers
-  for (mob_rank_t other = 0; other < size(); ++other) {
-    if (other != rank()) ring_after_fence(other);
+  const mob_rank_t mates = host().size();
+  for (mob_rank_t index = 0; index < mates; ++index) {
+    if (index != host().index()) ring_after_fence(job_.rank_at(index));
   }
   mob_rank_t next = 0;  // those before it are known not to come, or to have come
   const auto all_came = [&] {
-    for (; next < size(); ++next) {
-      if (next == rank()) continue;
-      const job::ProcessState state =
-          host().slot(host_index(next)).state.load(std::memory_order_acquire);
+    for (; next < mates; ++next) {
+      if (next == host().index()) continue;
+      const job::ProcessState state = host().slot(next).state.load(std::memory_order_acquire);
       if (state == job::ProcessState::kLive || state == job::ProcessState::kAbsent) return false;
     }
     return true;
@@ -218,8 +259,8 @@ void Engine::await_others() {
   struct Finder final : os::Watch {
     explicit Finder(Engine& owner) : engine(owner) {}
     mob_status_t look() override {
-      for (mob_rank_t each = 0; each < engine.size(); ++each) {
-        static_cast<void>(engine.liveness().is_dead(host_index(each)));
+      for (mob_rank_t index = 0; index < engine.host().size(); ++index) {
+        static_cast<void>(engine.liveness().is_dead(index));
       }
       return MOB_OK;
     }
@@ -228,7 +269,24 @@ void Engine::await_others() {
   static_cast<void>(wait_until(all_came, &finder));
 }
 
+bool Engine::is_dead(mob_rank_t rank) {
+  const mob_rank_t index = host_index(rank);
+  if (index >= 0) return liveness().is_dead(index);
+  return network_.is_dead(rank) || job_.directory()->is_dead(rank);
+}
+
+bool Engine::is_leaving(mob_rank_t rank) {
+  const mob_rank_t index = host_index(rank);
+  return index >= 0 ? liveness().is_leaving(index) : job_.directory()->has_left(rank);
+}
+
+bool Engine::has_left(mob_rank_t rank) {
+  const mob_rank_t index = host_index(rank);
+  return index >= 0 ? liveness().has_left(index) : job_.directory()->has_left(rank);
+}
+
 void Engine::close() {
+  network_.close();
   transfers_.close(false);
   teams_.close();
   notifications_.close();
@@ -256,6 +314,11 @@ void Engine::release_memory(uint64_t offset, size_t bytes) {
 mob_status_t Engine::explain_unreachable(const char* call, mob_rank_t rank, const void* remote,
                                          size_t bytes) const {
   const mob_rank_t index = host_index(rank);
+  if (index < 0) {
+    return fail(MOB_ERR_RANK,
+                "%s: rank %d is on another host; its memory cannot be reached by a pointer", call,
+                rank);
+  }
   const uint64_t offset = reinterpret_cast<uintptr_t>(remote) - window_->base_of(index);
   Part part{};
   if (!chunks_.find(offset, &part) || part.owner != index) {
@@ -293,8 +356,8 @@ mob_status_t engine_start() {
   }
   {
     const std::lock_guard lock(live_mutex);
-    ++live_ranks;
-    set_size(place->size());
+    // Only once: others that are threads read it without a lock by then.
+    if (live_ranks++ == 0) set_size(place->size());
   }
   if (thread_rank.seat != nullptr) {
     current = place.get();

@@ -22,13 +22,16 @@
 #include "engine/memory.h"
 #include "engine/message.h"
 #include "engine/mutexes.h"
+#include "engine/network.h"
 #include "engine/notifications.h"
 #include "engine/progress.h"
 #include "engine/registry.h"
 #include "engine/remaps.h"
+#include "engine/remote.h"
 #include "engine/served.h"
 #include "engine/targets.h"
 #include "engine/team.h"
+#include "engine/team_mail.h"
 #include "engine/teams.h"
 #include "engine/transfers.h"
 #include "engine/window.h"
@@ -39,12 +42,21 @@
 
 namespace mobius::engine {
 
+// What the ranks of a process have mapped of the host's segment, once for all of them: what they
+// synchronise by has one address then, also for tools that look at one process.
+struct Mappings {
+  std::shared_ptr<Window> window;
+  HostMemory host_memory;
+  std::shared_ptr<NotificationMemory> notifications;
+};
+
 // For a rank that is a thread: what it shares with the others of its process.
 struct ThreadSeat {
   int segment;
+  job::ControlBlock* control;
   mob_rank_t rank;
   mob_rank_t size;
-  std::shared_ptr<Window>* window;  // the first rank makes it
+  Mappings* mappings;  // the first rank makes them
 };
 
 class Engine {
@@ -60,7 +72,10 @@ class Engine {
         remaps_(*this),
         served_(*this),
         messages_(*this),
-        progress_(*this) {}
+        progress_(*this),
+        network_(*this),
+        remote_(*this),
+        team_mail_(*this) {}
 
   // Collective over the job. After an error the object is as before. `seat` is null in a rank that
   // is a process.
@@ -75,6 +90,7 @@ class Engine {
   const base::Settings& settings() const { return settings_; }
   Window& window() { return *window_; }
   ChunkTable& chunks() { return chunks_; }
+  const ChunkTable& chunks() const { return chunks_; }
   Memory& memory() { return memory_; }
   Registry<Heap>& heaps() { return heaps_; }
   LocalHeap& local_heap() { return local_heap_; }
@@ -86,6 +102,9 @@ class Engine {
   Served& served() { return served_; }
   Messages& messages() { return messages_; }
   Progress& progress() { return progress_; }
+  Network& network() { return network_; }
+  Remote& remote() { return remote_; }
+  TeamMail& team_mail() { return team_mail_; }
   Teams& teams() { return teams_; }
   Registry<Access>& accesses() { return accesses_; }
   Registry<Mutexes>& mutexes() { return mutexes_; }
@@ -94,8 +113,17 @@ class Engine {
   Team& world() { return teams_.world(); }
   ProcessBlock& process(mob_rank_t host_index) { return host_memory_.process(host_index); }
 
-  // All processes of a job are on one host, in rank order.
-  static mob_rank_t host_index(mob_rank_t rank) { return rank; }
+  // A rank's number among the processes of this host; -1 if it is on another one.
+  mob_rank_t host_index(mob_rank_t rank) const { return job_.index_here(rank); }
+  bool is_here(mob_rank_t rank) const { return host_index(rank) >= 0; }
+  const job::Job& job() const { return job_; }
+
+  // What is known of a process, on whatever host: it ended without leaving; it has come to
+  // mob_finalize(), or is through with it; it is through with it; it died or is through.
+  bool is_dead(mob_rank_t rank);
+  bool is_leaving(mob_rank_t rank);
+  bool has_left(mob_rank_t rank);
+  bool has_gone(mob_rank_t rank) { return is_dead(rank) || has_left(rank); }
 
   // The address of an offset of the window in a process of this host.
   uintptr_t address_in(mob_rank_t host_index, uint64_t offset) const {
@@ -109,9 +137,9 @@ class Engine {
     return reinterpret_cast<uintptr_t>(address) - window_->base();
   }
 
-  // A pointer here to `bytes` bytes at `remote` in `rank` (0 <= rank < size()); null if they do not
-  // lie in one part of it, or in one piece of memory that it moved there. Also readies the inlined
-  // path for that part. Any thread.
+  // A pointer here to `bytes` bytes at `remote` in `rank` (0 <= rank < size()); null if that is on
+  // another host, or if they do not lie in one part of it, or in one piece of memory that it moved
+  // there. Also readies the inlined path for that part. Any thread.
   void* reach(mob_rank_t rank, const void* remote, size_t bytes) {
     Part part{};
     void* here = find_here(rank, reinterpret_cast<uintptr_t>(remote), bytes, &part);
@@ -136,7 +164,9 @@ class Engine {
     return host().slot(host_index(rank)).pid.load(std::memory_order_relaxed);
   }
   // Whether a rank is a thread of this process, or this process.
-  bool is_same_process(mob_rank_t rank) const { return pid_of(rank) == pid_of(this->rank()); }
+  bool is_same_process(mob_rank_t rank) const {
+    return is_here(rank) && pid_of(rank) == pid_of(this->rank());
+  }
 
   // The error for what reach() refused. `call` names the public function in the text.
   [[gnu::cold]] mob_status_t explain_unreachable(const char* call, mob_rank_t rank,
@@ -148,7 +178,7 @@ class Engine {
 
   // What a team of `size` members shares, for teams.h: reserved by one, adopted by each.
   mob_status_t make_team_area(mob_rank_t size, uint64_t* offset);
-  mob_status_t adopt_team(TeamMap map, mob_rank_t team_rank, uint64_t area_offset,
+  mob_status_t adopt_team(TeamMap map, mob_rank_t team_rank, uint64_t area_offset, uint64_t id,
                           std::unique_ptr<Team>* team);
   void release_team_area(uint64_t offset, mob_rank_t size);
 
@@ -168,7 +198,14 @@ class Engine {
     const TraceScope trace(transfers_.timeline(), "waiting");
     ProcessBlock::Doorbell& own = own_->doorbell;
     return os::wait_until(
-        done, own.bell, own.sleepers, job_.host().policy(), watch, [this] { return poll(); },
+        done, own.bell, own.sleepers, job_.host().policy(), watch,
+        [this, &own] {
+          // Before it sleeps, a thread that has polled the network wakes the one that did not.
+          if (network_.is_open() && own.sleepers.load(std::memory_order_relaxed) != 0) {
+            network_.unpark();
+          }
+          return poll();
+        },
         wakeup);
   }
 
@@ -179,6 +216,7 @@ class Engine {
     ring_after_fence(rank);
   }
   void ring_after_fence(mob_rank_t rank) {
+    if (!is_here(rank)) return;
     ProcessBlock::Doorbell& target = process(host_index(rank)).doorbell;
     if (target.sleepers.load(std::memory_order_relaxed) != 0) [[unlikely]] {
       os::ring_sleepers(target.bell);
@@ -196,13 +234,23 @@ class Engine {
 
   // Does what others asked this process to do; whether there was anything. Any thread.
   bool poll() {
-    const bool carried = transfers_.poll();
-    return (messages_.in_use() && messages_.serve()) || carried;
+    bool found = transfers_.poll();
+    if (messages_.in_use() && messages_.serve()) found = true;
+    // After the messages, which may have brought what claims wait for.
+    if (own_->doorbell.claims.load(std::memory_order_relaxed) != 0) [[unlikely]] {
+      if (remote_.claims().look()) found = true;
+    }
+    return found;
+  }
+
+  // Whether what other hosts ask for is served by nobody but threads that wait or poll.
+  bool must_poll_for_others() const {
+    return network_.is_open() && settings_.progress_mode() == base::ProgressMode::kPoll;
   }
 
   // Identifies the calling thread in locks that lie in shared memory.
   uint32_t lock_id() const;
-  // The host index of the process of a lock_id().
+  // The rank of the process of a lock_id().
   static mob_rank_t lock_owner(uint32_t id) {
     return static_cast<mob_rank_t>(id >> kThreadBits) - 1;
   }
@@ -231,6 +279,7 @@ class Engine {
 
   void* find_here(mob_rank_t rank, uintptr_t remote, size_t bytes, Part* part) {
     const mob_rank_t index = host_index(rank);
+    if (index < 0) return nullptr;
     const uint64_t offset = remote - window_->base_of(index);
     if (!chunks_.find(offset, part) || part->owner != index) return nullptr;
     const uint64_t within = offset - part->offset;
@@ -245,6 +294,7 @@ class Engine {
 
   void apply_copy_settings() const;
   mob_status_t open_memory(const ThreadSeat* seat);
+  mob_status_t open_network();
   void await_others();
   void close();
 
@@ -266,6 +316,9 @@ class Engine {
   Served served_;
   Messages messages_;
   Progress progress_;
+  Network network_;
+  Remote remote_;
+  TeamMail team_mail_;
   Registry<Access> accesses_;
   Registry<Mutexes> mutexes_;
   Notifications notifications_;

@@ -3,6 +3,7 @@
 
 #include "base/status.h"
 #include "engine/engine.h"
+#include "engine/host_watch.h"
 
 namespace mobius::engine {
 namespace {
@@ -11,6 +12,10 @@ using base::fail;
 
 // Up to here every pair of members has a cache line to itself.
 constexpr mob_rank_t kMostLines = 64;
+
+// Which of its words a member of another host sets.
+constexpr uint64_t kPosted = 0;
+constexpr uint64_t kCompleted = 1;
 
 // Whether a word that counts up, and wraps, is beyond `taken`. Acquire pairs with the release in
 // Epochs::tell().
@@ -27,11 +32,9 @@ class Epochs::GroupWatch final : public os::Watch {
       : team_(team), call_(call), group_(group) {}
 
   mob_status_t look() override {
-    job::Liveness& liveness = team_.engine().liveness();
     for (const mob_rank_t member : group_) {
       const mob_rank_t rank = team_.map().world_rank(member);
-      const mob_rank_t index = Engine::host_index(rank);
-      if (liveness.is_dead(index) || liveness.has_left(index)) {
+      if (is_lost(team_.engine(), rank)) {
         return fail(MOB_ERR_PEER, "%s: rank %d, which is in the epoch, died or left the job", call_,
                     rank);
       }
@@ -51,8 +54,9 @@ mob_status_t Epochs::make(Team& team, mob_status_t mine, std::unique_ptr<Epochs>
   made->team_ = &team;
   made->stride_ = team.size() <= kMostLines ? 64 : sizeof(Words);
   made->peers_.resize(members);
+  const auto readers = static_cast<size_t>(team.mates().size());
   const mob_status_t status =
-      made->area_.make(team, members * members * made->stride_, mine, "mob_epoch_create");
+      made->area_.make(team, readers * members * made->stride_, mine, "mob_epoch_create", *made);
   if (status == MOB_OK) *epochs = std::move(made);
   return status;
 }
@@ -69,16 +73,29 @@ mob_status_t Epochs::release() {
   return area_.release();
 }
 
-// Those that one member reads lie together.
+// Those that one member, of this host, reads lie together.
 Epochs::Words& Epochs::words(mob_rank_t writer, mob_rank_t reader) const {
-  const size_t index = static_cast<size_t>(reader) * peers_.size() + static_cast<size_t>(writer);
+  const size_t index =
+      static_cast<size_t>(team_->place_here(reader)) * peers_.size() + static_cast<size_t>(writer);
   return *reinterpret_cast<Words*>(static_cast<unsigned char*>(area_.memory()) + index * stride_);
 }
 
-void Epochs::tell(mob_rank_t member, std::atomic<uint32_t>& word, uint32_t value) {
+mob_status_t Epochs::tell(mob_rank_t member, std::atomic<uint32_t> Words::* word, uint32_t value) {
+  const mob_rank_t rank = team_->map().world_rank(member);
+  if (team_->place_here(member) < 0) [[unlikely]] {
+    return team_->engine().remote().tell(rank, area_.name(), team_->rank(),
+                                         word == &Words::posted ? kPosted : kCompleted, value);
+  }
   // Release pairs with the acquire in is_beyond().
-  word.store(value, std::memory_order_release);
-  team_->engine().ring_after_fence(team_->map().world_rank(member));
+  (words(team_->rank(), member).*word).store(value, std::memory_order_release);
+  team_->engine().ring_after_fence(rank);
+  return MOB_OK;
+}
+
+void Epochs::told(mob_rank_t rank, mob_rank_t member, uint64_t index, uint32_t value) {
+  if (member < 0 || member >= team_->size() || team_->map().world_rank(member) != rank) return;
+  Words& said = words(member, team_->rank());
+  (index == kPosted ? said.posted : said.completed).store(value, std::memory_order_release);
 }
 
 // Enters `ranks` as the group of a side and marks each by `named`; nothing is changed on error.
@@ -116,10 +133,13 @@ mob_status_t Epochs::post(std::span<const mob_rank_t> origins) {
                exposure_, &Peer::is_origin, origins)) {
     return status;
   }
+  mob_status_t status = MOB_OK;
   for (const mob_rank_t member : exposure_.group) {
-    tell(member, words(team_->rank(), member).posted, ++peer(member).posts_sent);
+    const mob_status_t told = tell(member, &Words::posted, ++peer(member).posts_sent);
+    if (status == MOB_OK) status = told;
   }
-  return MOB_OK;
+  if (status != MOB_OK) close(exposure_, &Peer::is_origin);
+  return status;
 }
 
 mob_status_t Epochs::start(std::span<const mob_rank_t> targets) {
@@ -154,9 +174,10 @@ mob_status_t Epochs::complete() {
   if (!access_.open) {
     return fail(MOB_ERR_STATE, "%s: no access epoch is open; mob_epoch_start() opens one", kCall);
   }
-  const mob_status_t status = team_->engine().complete_transfers(kCall);
+  mob_status_t status = team_->engine().complete_transfers(kCall);
   for (const mob_rank_t member : access_.group) {
-    tell(member, words(team_->rank(), member).completed, ++peer(member).completes_sent);
+    const mob_status_t told = tell(member, &Words::completed, ++peer(member).completes_sent);
+    if (status == MOB_OK) status = told;
   }
   close(access_, &Peer::is_target);
   return status;

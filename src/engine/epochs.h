@@ -11,17 +11,21 @@
 // Flags are set by plain stores, without waiting for them to arrive as a fence would: a process
 // that goes on to its next epoch does not pay for the last one's cache misses. A waiter about to
 // sleep makes up for it (os::Wakeup::kUnfenced).
+//
+// The words lie on the host of who reads them. A writer on another host has the reader's process
+// set them: what it says comes in the order in which it said it.
 
 #include <atomic>
 #include <memory>
 #include <span>
 #include <vector>
 
+#include "engine/remote.h"
 #include "engine/team_area.h"
 
 namespace mobius::engine {
 
-class Epochs {
+class Epochs final : public RemoteObject {
  public:
   // Collective over the team. `mine` as in TeamArea::make().
   static mob_status_t make(Team& team, mob_status_t mine, std::unique_ptr<Epochs>* epochs);
@@ -34,6 +38,8 @@ class Epochs {
   mob_status_t wait();
   mob_status_t test(int* done);
   mob_status_t fence();
+
+  void told(mob_rank_t rank, mob_rank_t member, uint64_t index, uint32_t value) override;
 
   // What one member tells another; the place of the area a pair of members has.
   struct Words {
@@ -60,7 +66,7 @@ class Epochs {
 
   Words& words(mob_rank_t writer, mob_rank_t reader) const;
   Peer& peer(mob_rank_t member) { return peers_[static_cast<size_t>(member)]; }
-  void tell(mob_rank_t member, std::atomic<uint32_t>& word, uint32_t value);
+  mob_status_t tell(mob_rank_t member, std::atomic<uint32_t> Words::* word, uint32_t value);
   mob_status_t open(const char* call, const char* kind, Side& side, bool Peer::* named,
                     std::span<const mob_rank_t> ranks);
   void close(Side& side, bool Peer::* named);

@@ -126,7 +126,8 @@ void Exposures::publish() {
 }
 
 bool Exposures::covers(mob_rank_t rank, uintptr_t address, size_t bytes) {
-  const RangeTable& table = engine_.process(Engine::host_index(rank)).exposures;
+  if (!engine_.is_here(rank)) return false;
+  const RangeTable& table = engine_.process(engine_.host_index(rank)).exposures;
   ListedRange found{};
   uint64_t version = 0;
   return find_range(engine_, rank, table, address, &found, &version) &&

@@ -31,6 +31,9 @@ class Exposures {
   // Whether all of some bytes of a process are exposed. Lock-free; any thread.
   bool covers(mob_rank_t rank, uintptr_t address, size_t bytes);
 
+  // Lets host-mates attach to this process where the kernel would not let them by itself.
+  static void allow_attach();
+
  private:
   struct Exposed {
     uint64_t start;
@@ -42,7 +45,6 @@ class Exposures {
   mob_status_t add_remapped(uintptr_t address, uint64_t bytes, uint64_t* handle);
   mob_status_t remove_locked(uint64_t handle);
   void publish();
-  void allow_attach();
 
   Engine& engine_;
   std::mutex mutex_;  // guards changes

@@ -73,6 +73,14 @@ Heap::Heap(Engine& engine, uint64_t memory, size_t bytes, size_t maximum)
 
 mob_status_t Heap::destroy() { return engine_.memory().release(memory_); }
 
+uintptr_t Heap::address_in(mob_rank_t team_rank) const {
+  if (!allocation_.members.empty()) {
+    return allocation_.members[static_cast<size_t>(team_rank)].address;
+  }
+  const mob_rank_t rank = team().map().world_rank(team_rank);
+  return engine_.address_in(engine_.host_index(rank), allocation_.part_offset(team_rank));
+}
+
 void* Heap::address(size_t offset) const { return engine_.local_address(own_offset() + offset); }
 
 mob_status_t Heap::find(const char* call, const void* block, size_t* offset) const {

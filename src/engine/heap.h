@@ -45,9 +45,11 @@ class Heap {
   size_t bytes() const { return bytes_; }
   size_t used() const { return used_; }
 
-  // The own part's offset in the window, and that of a member of the team.
-  uint64_t own_offset() const { return allocation_.part_offset(team().rank()); }
-  uint64_t offset_in(mob_rank_t team_rank) const { return allocation_.part_offset(team_rank); }
+  // The own part's offset in the window, and the address of a member's part there.
+  uint64_t own_offset() const { return allocation_.part_offset(team().mates().rank()); }
+  uintptr_t address_in(mob_rank_t team_rank) const;
+  // Whether all parts are equally far apart.
+  bool has_stride() const { return allocation_.members.empty(); }
 
  private:
   struct Request;

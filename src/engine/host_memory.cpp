@@ -10,7 +10,7 @@
 
 namespace mobius::engine {
 
-mob_status_t HostMemory::open(int segment, mob_rank_t index, size_t chunks) {
+mob_status_t HostMemory::map(int segment, size_t chunks) {
   const size_t bytes = kChunkTableOffset - job::kEngineOffset + chunks * sizeof(ChunkEntry);
   void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, segment,
                       static_cast<off_t>(job::kEngineOffset));
@@ -19,22 +19,23 @@ mob_status_t HostMemory::open(int segment, mob_rank_t index, size_t chunks) {
                             bytes);
   }
   madvise(memory, bytes, MADV_DONTDUMP);
+  mapping_ = std::shared_ptr<void>(memory, [bytes](void* mapped) { munmap(mapped, bytes); });
   memory_ = static_cast<unsigned char*>(memory);
-  bytes_ = bytes;
-  mob_status_t status = os::memfd_reserve(segment, job::kEngineOffset, sizeof(ChunkTableHeader));
-  if (status == MOB_OK) {
-    status = os::memfd_reserve(
-        segment, kProcessBlocksOffset + static_cast<size_t>(index) * kProcessBlockBytes,
-        kProcessBlockBytes);
-  }
-  if (status != MOB_OK) close();
-  return status;
+  return MOB_OK;
+}
+
+mob_status_t HostMemory::reserve(int segment, mob_rank_t index) {
+  const mob_status_t status =
+      os::memfd_reserve(segment, job::kEngineOffset, sizeof(ChunkTableHeader));
+  if (status != MOB_OK) return status;
+  return os::memfd_reserve(segment,
+                           kProcessBlocksOffset + static_cast<size_t>(index) * kProcessBlockBytes,
+                           kProcessBlockBytes);
 }
 
 void HostMemory::close() {
-  if (memory_ != nullptr) munmap(memory_, bytes_);
   memory_ = nullptr;
-  bytes_ = 0;
+  mapping_.reset();
 }
 
 }  // namespace mobius::engine

@@ -9,6 +9,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 
 #include "engine/message_wire.h"
 #include "engine/range_table.h"
@@ -33,6 +34,9 @@ struct ProcessBlock {
     // (engine/progress.h); and what it sleeps on.
     std::atomic<uint32_t> attention;
     std::atomic<uint32_t> thread_bell;
+    // Claims of other hosts on locks that the process hosts, and that it waits for on their behalf
+    // (claims.h): who releases such a lock wakes it.
+    std::atomic<uint32_t> claims;
   } doorbell;
   // Exclude accumulates without an atomic instruction; indexed by target address.
   struct alignas(64) Stripe {
@@ -69,15 +73,13 @@ inline constexpr size_t kChunkTableOffset = size_t{64} << 20;
 inline constexpr size_t kNotificationsOffset = size_t{768} << 20;  // notifications.h
 static_assert(kProcessBlocksOffset + job::kMostHostMates * kProcessBlockBytes <= kChunkTableOffset);
 
+// Copies share one mapping, which lasts as long as any of them.
 class HostMemory {
  public:
-  HostMemory() = default;
-  HostMemory(const HostMemory&) = delete;
-  HostMemory& operator=(const HostMemory&) = delete;
-  ~HostMemory() { close(); }
-
-  // Maps the region of a window with `chunks` chunks and reserves what process `index` needs.
-  mob_status_t open(int segment, mob_rank_t index, size_t chunks);
+  // Maps the region of a window with `chunks` chunks.
+  mob_status_t map(int segment, size_t chunks);
+  // Reserves what process `index` needs of it.
+  static mob_status_t reserve(int segment, mob_rank_t index);
   void close();
 
   ChunkTableHeader& chunk_table() const { return *at<ChunkTableHeader>(job::kEngineOffset); }
@@ -94,7 +96,7 @@ class HostMemory {
   }
 
   unsigned char* memory_ = nullptr;
-  size_t bytes_ = 0;
+  std::shared_ptr<void> mapping_;
 };
 
 }  // namespace mobius::engine

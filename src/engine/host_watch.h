@@ -7,16 +7,26 @@
 
 namespace mobius::engine {
 
-// Ends a wait for nobody in particular when any host-mate has died: it may have been the one.
+// Whether a process that is waited for, and named, has died or left. One of another host that this
+// process never talked to is talked to from now on: otherwise its silence is not noticed.
+inline bool is_lost(Engine& engine, mob_rank_t rank) {
+  Link* link = nullptr;
+  if (!engine.is_here(rank)) static_cast<void>(engine.network().link(rank, &link));
+  return engine.has_gone(rank);
+}
+
+// Ends a wait for nobody in particular when any process has died: it may have been the one.
 class HostWatch final : public os::Watch {
  public:
   HostWatch(Engine& engine, const char* call) : engine_(engine), call_(call) {}
 
   mob_status_t look() override {
     for (mob_rank_t rank = 0; rank < engine_.size(); ++rank) {
-      if (engine_.liveness().is_dead(Engine::host_index(rank))) {
-        return base::fail(MOB_ERR_PEER, "%s: rank %d died; what is waited for may never come",
-                          call_, rank);
+      if (engine_.is_dead(rank)) {
+        return base::fail(
+            MOB_ERR_PEER,
+            "%s: rank %d died; if others are to change what is waited for, wait again", call_,
+            rank);
       }
     }
     return MOB_OK;
@@ -34,7 +44,7 @@ class PeerWatch final : public os::Watch {
       : engine_(engine), call_(call), rank_(rank) {}
 
   mob_status_t look() override {
-    if (!engine_.liveness().is_dead(Engine::host_index(rank_))) return MOB_OK;
+    if (!engine_.is_dead(rank_)) return MOB_OK;
     return base::fail(MOB_ERR_PEER, "%s: rank %d died", call_, rank_);
   }
 

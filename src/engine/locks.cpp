@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "engine/locks.h"
 
+#include <utility>
+
 #include "base/status.h"
+#include "engine/host_watch.h"
 
 namespace mobius::engine {
 namespace {
@@ -9,22 +12,67 @@ namespace {
 using base::fail;
 using os::LockResult;
 
-mob_status_t held_by_self(const char* call) {
-  return fail(MOB_ERR_STATE,
-              "%s: the calling thread holds it already, and would wait for itself for ever", call);
-}
-
 void say_recovered(LockResult result, int* recovered) {
   if (recovered != nullptr) *recovered = result == LockResult::kRecovered ? 1 : 0;
 }
 
+// Looks for a dead owner while a lock is waited for.
+class RecoveryWatch final : public os::Watch {
+ public:
+  explicit RecoveryWatch(bool* probing) : probing_(probing) {}
+  mob_status_t look() override {
+    *probing_ = true;
+    return MOB_OK;
+  }
+
+ private:
+  bool* probing_;
+};
+
+// Where no thread of the library makes progress, who waits has to: for the message of another host
+// that releases the lock.
+LockResult lock_polling(Engine& engine, os::HybridLockWord& word) {
+  LivenessProbe probe(engine);
+  const uint32_t self = engine.lock_id();
+  if (os::lock_owner(word) == self) return LockResult::kHeldBySelf;
+  bool probing = false;
+  LockResult result = LockResult::kGaveUp;
+  RecoveryWatch watch(&probing);
+  static_cast<void>(engine.wait_until(
+      [&] {
+        if (os::try_lock(word, self)) {
+          result = LockResult::kAcquired;
+        } else if (std::exchange(probing, false)) {
+          result = os::try_lock(word, self, probe);
+        }
+        return result != LockResult::kGaveUp;
+      },
+      &watch, os::Wakeup::kMaybe));
+  return result;
+}
+
 }  // namespace
+
+bool LivenessProbe::is_dead(uint32_t owner) {
+  const mob_rank_t rank = Engine::lock_owner(owner);
+  return rank >= 0 && rank < engine_.size() && is_lost(engine_, rank);
+}
+
+mob_status_t held_already(const char* call) {
+  return fail(MOB_ERR_STATE,
+              "%s: the calling thread holds it already, and would wait for itself for ever", call);
+}
 
 mob_status_t acquire_lock(Engine& engine, const char* call, os::HybridLockWord& word,
                           int* recovered) {
   LivenessProbe probe(engine);
-  const LockResult result = os::lock(word, engine.lock_id(), engine.host().policy(), &probe);
-  if (result == LockResult::kHeldBySelf) return held_by_self(call);
+  LockResult result{};
+  if (engine.must_poll_for_others() && !in_handler) [[unlikely]] {
+    result = lock_polling(engine, word);
+  } else {
+    result = os::lock(word, engine.lock_id(), engine.host().policy(), &probe);
+  }
+  if (result == LockResult::kHeldBySelf) return held_already(call);
   say_recovered(result, recovered);
   return MOB_OK;
 }
@@ -33,23 +81,41 @@ mob_status_t try_acquire_lock(Engine& engine, const char* call, os::HybridLockWo
                               int* acquired, int* recovered) {
   LivenessProbe probe(engine);
   const LockResult result = os::try_lock(word, engine.lock_id(), probe);
-  if (result == LockResult::kHeldBySelf) return held_by_self(call);
+  if (result == LockResult::kHeldBySelf) return held_already(call);
   *acquired = result == LockResult::kGaveUp ? 0 : 1;
   say_recovered(result, recovered);
   return MOB_OK;
 }
 
-mob_status_t release_lock(Engine& engine, const char* call, os::HybridLockWord& word) {
+mob_status_t release_lock(Engine& engine, const char* call, os::HybridLockWord& word,
+                          mob_rank_t host) {
   const uint32_t self = engine.lock_id();
   const uint32_t owner = os::lock_owner(word);
   if (owner == self) {
     const mob_status_t status = engine.complete_transfers(call);
     static_cast<void>(os::unlock(word, self));  // cannot fail: the owner calls
+    if (host >= 0 && engine.network().is_open()) [[unlikely]] {
+      Claims::released(engine, host);
+    }
     return status;
   }
   if (owner == 0) return fail(MOB_ERR_STATE, "%s: nobody holds it; acquire it first", call);
   return fail(MOB_ERR_STATE, "%s: the calling thread does not hold it; a thread of rank %d does",
               call, Engine::lock_owner(owner));
+}
+
+bool attempt_lock(os::HybridLockWord& word, Claim& claim, os::OwnerProbe* probe) {
+  LockResult result = LockResult::kGaveUp;
+  if (claim.waits) {
+    result = os::inherit(word, claim.id);
+  } else if (os::try_lock(word, claim.id)) {
+    result = LockResult::kAcquired;
+  }
+  if (result == LockResult::kGaveUp && probe != nullptr) {
+    result = os::try_lock(word, claim.id, *probe);
+  }
+  claim.recovered |= result == LockResult::kRecovered;
+  return result == LockResult::kAcquired || result == LockResult::kRecovered;
 }
 
 bool is_held(Engine& engine, const os::HybridLockWord& word) {

@@ -12,12 +12,7 @@ namespace mobius::engine {
 class LivenessProbe final : public os::OwnerProbe {
  public:
   explicit LivenessProbe(Engine& engine) : engine_(engine) {}
-  bool is_dead(uint32_t owner) override { return has_gone(Engine::lock_owner(owner)); }
-
-  // Whether a process died or left the job.
-  bool has_gone(mob_rank_t index) {
-    return engine_.liveness().is_dead(index) || engine_.liveness().has_left(index);
-  }
+  bool is_dead(uint32_t owner) override;
 
  private:
   Engine& engine_;
@@ -46,8 +41,16 @@ mob_status_t acquire_lock(Engine& engine, const char* call, os::HybridLockWord& 
                           int* recovered);
 mob_status_t try_acquire_lock(Engine& engine, const char* call, os::HybridLockWord& word,
                               int* acquired, int* recovered);
-// After the calling thread's transfers; their error is returned, with the lock released.
-mob_status_t release_lock(Engine& engine, const char* call, os::HybridLockWord& word);
+// After the calling thread's transfers; their error is returned, with the lock released. `host` is
+// the rank, on this host, that hosts a lock which processes of other hosts may claim.
+mob_status_t release_lock(Engine& engine, const char* call, os::HybridLockWord& word,
+                          mob_rank_t host = -1);
+
+// The error for who would wait for itself.
+mob_status_t held_already(const char* call);
+
+// As RemoteObject::attempt(), for a lock.
+bool attempt_lock(os::HybridLockWord& word, Claim& claim, os::OwnerProbe* probe);
 
 // Whether a thread holds the lock that can still release it.
 bool is_held(Engine& engine, const os::HybridLockWord& word);

@@ -15,7 +15,7 @@ using base::fail;
 
 struct Memory::Request {
   size_t bytes;
-  size_t available;  // of the host; asked of the kernel by one process for all
+  size_t available;  // of the host; asked of the kernel by one of its processes for all
   bool valid_call;
 };
 
@@ -23,6 +23,7 @@ mob_status_t Memory::check(const char* call, const Team& team, const std::vector
                            bool valid_call, size_t* largest) const {
   const size_t window = engine_.window().bytes();
   size_t total = 0;
+  size_t available = 0;
   *largest = 0;
   for (size_t i = 0; i < requests.size(); ++i) {
     const mob_rank_t rank = team.map().world_rank(static_cast<mob_rank_t>(i));
@@ -32,7 +33,9 @@ mob_status_t Memory::check(const char* call, const Team& team, const std::vector
                   "alignment that is not a power of two up to 2 MiB)",
                   call, rank);
     }
-    if (requests[i].bytes > window || __builtin_add_overflow(total, requests[i].bytes, &total)) {
+    if (requests[i].available != 0 && engine_.is_here(rank)) available = requests[i].available;
+    const size_t here = engine_.is_here(rank) ? requests[i].bytes : 0;
+    if (requests[i].bytes > window || __builtin_add_overflow(total, here, &total)) {
       return fail(MOB_ERR_RANGE,
                   "%s: %zu bytes at rank %d are more than the window of %zu bytes; see "
                   "MOBIUS_WINDOW_BYTES",
@@ -40,18 +43,19 @@ mob_status_t Memory::check(const char* call, const Team& team, const std::vector
     }
     *largest = std::max(*largest, requests[i].bytes);
   }
-  if (total > requests[0].available) {
+  if (total > available) {
     return fail(MOB_ERR_MEMORY,
                 "%s: the processes of this host ask for %zu bytes together, but only "
                 "%zu bytes of memory are available",
-                call, total, requests[0].available);
+                call, total, available);
   }
   return MOB_OK;
 }
 
 mob_status_t Memory::allocate(const char* call, Team& team, size_t bytes, size_t room,
                               bool valid_call, uint64_t* handle) {
-  const bool leader = team.rank() == 0;
+  Team& mates = team.mates();
+  const bool leader = mates.rank() == 0;
   std::vector<Request> requests;
   mob_status_t status =
       team.exchange(Request{bytes, leader ? os::available_memory() : 0, valid_call}, &requests);
@@ -59,62 +63,85 @@ mob_status_t Memory::allocate(const char* call, Team& team, size_t bytes, size_t
   auto allocation = std::make_unique<Allocation>();
   allocation->team = &team;
   size_t largest = 0;
-  if ((status = check(call, team, requests, valid_call, &largest))) return status;
-  allocation->stride = chunks_of(std::max(largest, room)) << kChunkShift;
-  const uint64_t chunks = (allocation->stride >> kChunkShift) * static_cast<uint64_t>(team.size());
-
-  struct Place {
-    mob_status_t status;
-    uint64_t first;
-  };
-  Place place{MOB_OK, 0};
-  if (leader) place.status = engine_.chunks().claim(chunks, &place.first);
-  std::vector<Place> places;
-  if ((status = team.exchange(place, &places))) return status;
-  if (places[0].status != MOB_OK) {
-    if (leader) return place.status;
-    return fail(places[0].status,
-                "%s: %d parts of up to %zu bytes do not fit into what is left of the "
-                "window of %zu bytes; free allocations or raise MOBIUS_WINDOW_BYTES",
-                call, team.size(), static_cast<size_t>(allocation->stride),
-                engine_.window().bytes());
+  status = check(call, team, requests, valid_call, &largest);
+  // On one host all find the same.
+  if (status != MOB_OK && team.across() == nullptr) return status;
+  const uint64_t stride = chunks_of(std::max(largest, room)) << kChunkShift;
+  const uint64_t chunks = (stride >> kChunkShift) * static_cast<uint64_t>(mates.size());
+  allocation->stride = stride;
+  const bool checked = status == MOB_OK;
+  bool claimed = false;
+  if (checked) {
+    status = claim(call, mates, stride, allocation.get());
+    claimed = status == MOB_OK;
   }
-  allocation->offset = places[0].first << kChunkShift;
+  if (status != MOB_OK && team.across() == nullptr) return status;
 
-  status = make_own_part(*allocation, team.rank(), bytes);
-  for (mob_rank_t i = 0; status == MOB_OK && i < team.size(); ++i) {
+  if (status == MOB_OK) status = make_own_part(*allocation, bytes);
+  for (mob_rank_t i = 0; status == MOB_OK && i < mates.size(); ++i) {
+    const mob_rank_t member = team.map().rank_of(mates.map().world_rank(i));
     status = engine_.window().allow(allocation->part_offset(i),
-                                    chunks_of(requests[static_cast<size_t>(i)].bytes));
+                                    chunks_of(requests[static_cast<size_t>(member)].bytes));
   }
   if ((status = team.agree(status, call))) {
     // With a dead member, others may have succeeded and use it.
-    if (team.is_broken()) return status;
-    engine_.release_memory(allocation->part_offset(team.rank()), bytes);
+    if (team.is_broken() || !claimed) return status;
+    engine_.release_memory(allocation->part_offset(mates.rank()), bytes);
     engine_.close_chunks(allocation->offset, chunks);
     // Nobody may still hold what the leader gives away.
-    if (team.barrier() == MOB_OK && leader) engine_.chunks().release(places[0].first, chunks);
+    if (mates.barrier() == MOB_OK && leader) {
+      engine_.chunks().release(allocation->offset >> kChunkShift, chunks);
+    }
     return status;
+  }
+  if (team.across() != nullptr) {
+    const uint64_t own =
+        engine_.address_in(engine_.host().index(), allocation->part_offset(mates.rank()));
+    if ((status = team.exchange(Allocation::Member{own, bytes}, &allocation->members))) {
+      return status;
+    }
   }
   team.add_user();
   *handle = live_.add(std::move(allocation));
   return MOB_OK;
 }
 
+// A place for the parts of one host's members, found by one of them.
+mob_status_t Memory::claim(const char* call, Team& mates, uint64_t stride, Allocation* allocation) {
+  struct Place {
+    mob_status_t status;
+    uint64_t first;
+  };
+  Place place{MOB_OK, 0};
+  const bool leader = mates.rank() == 0;
+  const uint64_t chunks = (stride >> kChunkShift) * static_cast<uint64_t>(mates.size());
+  if (leader) place.status = engine_.chunks().claim(chunks, &place.first);
+  std::vector<Place> places;
+  if (const mob_status_t status = mates.exchange(place, &places)) return status;
+  allocation->offset = places[0].first << kChunkShift;
+  if (places[0].status == MOB_OK || leader) return places[0].status;
+  return fail(places[0].status,
+              "%s: %d parts of up to %zu bytes do not fit into what is left of the "
+              "window of %zu bytes; free allocations or raise MOBIUS_WINDOW_BYTES",
+              call, mates.size(), static_cast<size_t>(stride), engine_.window().bytes());
+}
+
 mob_status_t Memory::grow(const char* call, const Allocation& allocation, size_t bytes,
                           size_t new_bytes) {
   Team& team = *allocation.team;
-  const uint64_t own = allocation.part_offset(team.rank());
+  Team& mates = team.mates();
+  const uint64_t own = allocation.part_offset(mates.rank());
   const uint64_t had = chunks_of(bytes);
   const uint64_t more = chunks_of(new_bytes) - had;
   mob_status_t status = check_available(new_bytes - bytes);
   if (status == MOB_OK) status = engine_.reserve_memory(own + bytes, new_bytes - bytes);
-  for (mob_rank_t i = 0; status == MOB_OK && more > 0 && i < team.size(); ++i) {
+  for (mob_rank_t i = 0; status == MOB_OK && more > 0 && i < mates.size(); ++i) {
     status = engine_.window().allow(allocation.part_offset(i) + (had << kChunkShift), more);
   }
   if ((status = team.agree(status, call))) {
     if (team.is_broken()) return status;  // others may have succeeded, and use theirs
     engine_.release_memory(own + bytes, new_bytes - bytes);
-    for (mob_rank_t i = 0; more > 0 && i < team.size(); ++i) {
+    for (mob_rank_t i = 0; more > 0 && i < mates.size(); ++i) {
       engine_.close_chunks(allocation.part_offset(i) + (had << kChunkShift), more);
     }
     return status;
@@ -125,9 +152,8 @@ mob_status_t Memory::grow(const char* call, const Allocation& allocation, size_t
 }
 
 // Each member reserves the pages of its own part, which also puts them on its NUMA node.
-mob_status_t Memory::make_own_part(const Allocation& allocation, mob_rank_t team_rank,
-                                   size_t bytes) {
-  const uint64_t offset = allocation.part_offset(team_rank);
+mob_status_t Memory::make_own_part(const Allocation& allocation, size_t bytes) {
+  const uint64_t offset = allocation.part_offset(allocation.team->mates().rank());
   if (const mob_status_t status = engine_.reserve_memory(offset, bytes)) return status;
   engine_.chunks().set_part(offset >> kChunkShift, {offset, bytes, engine_.host().index()});
   return MOB_OK;
@@ -136,20 +162,21 @@ mob_status_t Memory::make_own_part(const Allocation& allocation, mob_rank_t team
 mob_status_t Memory::release(uint64_t handle) {
   const std::unique_ptr<Allocation> allocation = live_.remove(handle);
   Team& team = *allocation->team;
-  const uint64_t chunks = (allocation->stride >> kChunkShift) * static_cast<uint64_t>(team.size());
+  Team& mates = team.mates();
+  const uint64_t chunks = (allocation->stride >> kChunkShift) * static_cast<uint64_t>(mates.size());
   // Everybody has stopped using the memory before anybody takes it away, and everybody has let go
   // of it before it may be given to others. Where a death keeps that from being certain it stays.
   mob_status_t status = team.barrier();
   if (status != MOB_OK) return status;
   Part own{};
-  if (engine_.chunks().find(allocation->part_offset(team.rank()), &own)) {
+  if (engine_.chunks().find(allocation->part_offset(mates.rank()), &own)) {
     engine_.chunks().clear_part(own);
   }
   engine_.close_chunks(allocation->offset, chunks);
-  engine_.release_memory(allocation->part_offset(team.rank()), allocation->stride);
+  engine_.release_memory(allocation->part_offset(mates.rank()), allocation->stride);
   status = team.barrier();
   team.remove_user();
-  if (status == MOB_OK && team.rank() == 0) {
+  if (status == MOB_OK && mates.rank() == 0) {
     engine_.chunks().release(allocation->offset >> kChunkShift, chunks);
   }
   return status;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-// Collective allocations: a run of chunks of the window, one part per member of a team, all parts
-// equally far apart.
+// Collective allocations: on each host a run of chunks of the window, one part per member of the
+// team there, all parts equally far apart.
 
 #include <mobius/memory.h>
 
@@ -17,12 +17,20 @@
 namespace mobius::engine {
 
 struct Allocation {
-  Team* team;
-  uint64_t offset;  // of the first part, in the window
-  uint64_t stride;  // from part to part
+  // A part as its owner sees it.
+  struct Member {
+    uint64_t address;
+    uint64_t bytes;
+  };
 
-  uint64_t part_offset(mob_rank_t team_rank) const {
-    return offset + static_cast<uint64_t>(team_rank) * stride;
+  Team* team;
+  uint64_t offset;              // of the first part on this host, in the window
+  uint64_t stride;              // from part to part
+  std::vector<Member> members;  // by rank in the team; empty where all are on this host
+
+  // Of one of the members on this host, by its rank among them (Team::mates()).
+  uint64_t part_offset(mob_rank_t mate) const {
+    return offset + static_cast<uint64_t>(mate) * stride;
   }
 };
 
@@ -49,7 +57,8 @@ class Memory {
   struct Request;
   mob_status_t check(const char* call, const Team& team, const std::vector<Request>& requests,
                      bool valid_call, size_t* largest) const;
-  mob_status_t make_own_part(const Allocation& allocation, mob_rank_t team_rank, size_t bytes);
+  mob_status_t make_own_part(const Allocation& allocation, size_t bytes);
+  mob_status_t claim(const char* call, Team& mates, uint64_t stride, Allocation* allocation);
 
   Engine& engine_;
   Registry<Allocation> live_;

@@ -21,6 +21,7 @@ void HandlerTable::set(unsigned id, Handler handler) {
 
 void Messages::open(ProcessBlock& own) {
   inbox_ = &own.inbox;
+  spans_hosts_ = engine_.job().hosts() > 1;
   by_rank_ = std::make_unique<std::atomic<Outbox*>[]>(static_cast<size_t>(engine_.size()));
 }
 
@@ -73,7 +74,14 @@ mob_status_t Messages::add_ring(Inbox& inbox, uint32_t index, MessageRing** ring
 mob_status_t Messages::connect(mob_rank_t rank) {
   const std::lock_guard lock(connect_mutex_);
   if (by_rank_[static_cast<size_t>(rank)].load(std::memory_order_relaxed) != nullptr) return MOB_OK;
-  Inbox& inbox = engine_.process(Engine::host_index(rank)).inbox;
+  if (!engine_.is_here(rank)) {
+    Link* link = nullptr;
+    if (const mob_status_t status = engine_.network().link(rank, &link)) return status;
+    outboxes_.push_back(std::make_unique<Outbox>(engine_, rank, *link, boxes_with_queue_));
+    by_rank_[static_cast<size_t>(rank)].store(outboxes_.back().get(), std::memory_order_release);
+    return MOB_OK;
+  }
+  Inbox& inbox = engine_.process(engine_.host_index(rank)).inbox;
   MessageRing* ring = nullptr;
   uint32_t index = 0;
   {
@@ -88,9 +96,11 @@ mob_status_t Messages::connect(mob_rank_t rank) {
 
 // The way to a rank that has registered `id`.
 mob_status_t Messages::outbox(const char* call, mob_rank_t rank, unsigned id, Outbox** box) {
-  const Inbox& inbox = engine_.process(Engine::host_index(rank)).inbox;
+  const bool here = engine_.is_here(rank);
+  // On another host, the target says if it has no such handler.
+  const Inbox& inbox = here ? engine_.process(engine_.host_index(rank)).inbox : *inbox_;
   // Acquire pairs with the release in register_handler().
-  if ((inbox.handlers[id / 64].load(std::memory_order_acquire) >> (id % 64) & 1) == 0) {
+  if (here && (inbox.handlers[id / 64].load(std::memory_order_acquire) >> (id % 64) & 1) == 0) {
     return fail(MOB_ERR_HANDLE,
                 "%s: rank %d has no handler %u; register it there before anybody sends to it "
                 "(mob_handler_register, then for example mob_barrier)",
@@ -107,7 +117,8 @@ mob_status_t Messages::outbox(const char* call, mob_rank_t rank, unsigned id, Ou
 mob_status_t Messages::check_counters(const char* call, mob_rank_t rank,
                                       const mob_notify_t& notify) {
   const auto is_live = [&](mob_rank_t owner, mob_counter_t counter) {
-    return counter == nullptr || engine_.counters().find(call, owner, counter) != nullptr;
+    return counter == nullptr || !engine_.is_here(owner) ||
+           engine_.counters().find(call, owner, counter) != nullptr;
   };
   const bool live = is_live(engine_.rank(), notify.origin_counter) &&
                     is_live(rank, notify.target_counter) &&
@@ -123,21 +134,68 @@ mob_status_t Messages::post(const char* call, mob_rank_t rank, const Outgoing& m
   return deliver(call, rank, message, &Outbox::post);
 }
 
-mob_status_t Messages::deliver(const char* call, mob_rank_t rank, const Outgoing& message,
-                               mob_status_t (Outbox::*how)(const Outgoing&)) {
+mob_status_t Messages::prepare(const char* call, mob_rank_t rank, const Outgoing& message,
+                               Outbox** box) {
   if (const mob_status_t status = check_counters(call, rank, message.notify)) return status;
-  Outbox* box = nullptr;
-  if (const mob_status_t status = outbox(call, rank, message.id, &box)) return status;
+  if (const mob_status_t status = outbox(call, rank, message.id, box)) return status;
   if (message.id < kPublicHandlers && !sent_by_program() &&
       !sent_by_program_.exchange(true, std::memory_order_relaxed)) {
     Completion::stay_out_of_line(true);
   }
+  return MOB_OK;
+}
+
+mob_status_t Messages::start(const char* call, mob_rank_t rank, const Outgoing& message,
+                             uint64_t* handle) {
+  Outbox* box = nullptr;
+  if (const mob_status_t status = prepare(call, rank, message, &box)) return status;
+  if (box->send_now(message)) {
+    count(rank, message, MOB_OK);
+    sent_.fetch_add(1, std::memory_order_release);  // afterwards: see quiesce()
+    if (message.notify.origin_counter != nullptr) {
+      engine_.counters().count(engine_.rank(), *message.notify.origin_counter);
+    }
+    if (handle != nullptr) *handle = MOB_HANDLE_DONE;
+    return MOB_OK;
+  }
+  // Somebody has to go on with what is queued.
+  if (const mob_status_t status = engine_.progress().require()) return status;
+  mob_transfer_t transfer{};
+  transfer.rank = rank;
+  transfer.origin_counter = message.notify.origin_counter;
+  Pending* pending = engine_.completion().start(transfer, handle);
+  if (pending == nullptr) return MOB_ERR_MEMORY;
+  count(rank, message, MOB_OK);
+  box->start(message, *pending);
+  sent_.fetch_add(1, std::memory_order_release);
+  return MOB_OK;
+}
+
+mob_status_t Messages::deliver(const char* call, mob_rank_t rank, const Outgoing& message,
+                               mob_status_t (Outbox::*how)(const Outgoing&)) {
+  Outbox* box = nullptr;
+  if (const mob_status_t status = prepare(call, rank, message, &box)) return status;
   const mob_status_t status = (box->*how)(message);
-  sent_.fetch_add(1, std::memory_order_release);  // afterwards: see quiesce()
+  count(rank, message, status);
+  // Afterwards: see quiesce(), whose own letters between hosts start nothing.
+  if (message.id != static_cast<unsigned>(InternalHandler::kTeam)) {
+    sent_.fetch_add(1, std::memory_order_release);
+  }
   if (status == MOB_OK && message.notify.origin_counter != nullptr) {
     engine_.counters().count(engine_.rank(), *message.notify.origin_counter);
   }
   return status;
+}
+
+void Messages::count(mob_rank_t rank, const Outgoing& message, mob_status_t status) {
+  if (message.id < kPublicHandlers) {
+    engine_.transfers().count_message(rank, message.payload_bytes, status);
+  }
+}
+
+void Messages::give_up(mob_rank_t rank) {
+  Outbox* box = by_rank_[static_cast<size_t>(rank)].load(std::memory_order_acquire);
+  if (box != nullptr) box->give_up();
 }
 
 mob_status_t Messages::flush(mob_rank_t rank) {
@@ -203,6 +261,7 @@ bool Messages::serve_once() {
   if (rings > readers_.size()) [[unlikely]] {
     attach(rings);
   }
+  if (engine_.network().is_open()) found |= engine_.network().poll();
   bool more = false;
   const size_t polled = std::min<size_t>(readers_.size(), kPolledRings);
   for (size_t i = 0; i < polled; ++i) found |= readers_[i]->drain(&more);

@@ -39,6 +39,8 @@ struct ProcessBlock;
 enum class InternalHandler : unsigned {
   kServe = kPublicHandlers,  // up to kHandlers - 1
   kServed,
+  kRemote,  // remote.h
+  kTeam,    // team_link.h
 };
 
 struct Handler {
@@ -92,9 +94,17 @@ class Messages {
   // To a rank of the job, with valid arguments. `call` names the public function in error texts.
   mob_status_t send(const char* call, mob_rank_t rank, const Outgoing& message);
   mob_status_t post(const char* call, mob_rank_t rank, const Outgoing& message);
+  // Never blocks; the payload is the caller's until local completion. `*handle` (null: the context
+  // remembers) becomes MOB_HANDLE_DONE if that is now. After MOB_OK errors are told by the handle,
+  // or the flush.
+  mob_status_t start(const char* call, mob_rank_t rank, const Outgoing& message, uint64_t* handle);
+  // Ends what is queued for a rank that died.
+  void give_up(mob_rank_t rank);
   mob_status_t flush(mob_rank_t rank);
   // Returns the first error, after having waited for all.
   mob_status_t flush_all();
+
+  const HandlerTable& handlers() const { return handlers_; }
 
   // Whether the program itself has sent messages, so that its flushes wait for them. Those of the
   // engine are completed by who sent them.
@@ -102,7 +112,7 @@ class Messages {
 
   // Whether serve() may find anything; false for ever where messages are not used.
   bool in_use() const {
-    return inbox_->rings.load(std::memory_order_seq_cst) != 0 ||
+    return spans_hosts_ || inbox_->rings.load(std::memory_order_seq_cst) != 0 ||
            boxes_with_queue_.load(std::memory_order_relaxed) != 0;
   }
 
@@ -114,9 +124,11 @@ class Messages {
   enum Serving : uint32_t { kNobody, kOne, kOneAndAnotherAsked };
 
   mob_status_t check_counters(const char* call, mob_rank_t rank, const mob_notify_t& notify);
+  mob_status_t prepare(const char* call, mob_rank_t rank, const Outgoing& message, Outbox** box);
   mob_status_t outbox(const char* call, mob_rank_t rank, unsigned id, Outbox** box);
   mob_status_t deliver(const char* call, mob_rank_t rank, const Outgoing& message,
                        mob_status_t (Outbox::*how)(const Outgoing&));
+  void count(mob_rank_t rank, const Outgoing& message, mob_status_t status);
   mob_status_t connect(mob_rank_t rank);
   mob_status_t add_ring(Inbox& inbox, uint32_t index, MessageRing** ring);
   MessageRing* ring_at(const Inbox& inbox, uint32_t index) const;
@@ -126,6 +138,7 @@ class Messages {
 
   Engine& engine_;
   Inbox* inbox_ = nullptr;
+  bool spans_hosts_ = false;
   HandlerTable handlers_;
 
   // Sending.

@@ -3,9 +3,12 @@
 
 #include <algorithm>
 #include <cstring>
+#include <new>
+#include <utility>
 
 #include "base/status.h"
 #include "engine/engine.h"
+#include "engine/network_link.h"
 
 namespace mobius::engine {
 namespace {
@@ -16,10 +19,17 @@ using base::fail;
 // fill a lap of the ring.
 constexpr size_t kMoreBytes = (size_t{8} << 10) - os::kRingPayloadAlignment;
 static_assert(kMoreBytes <= os::ring_max_payload(kRingCapacity));
+// What a record may hold in front of the payload.
+constexpr size_t kMostBesidePayload =
+    sizeof(WireMessage) + sizeof(WireNotify) + padded(MOB_MAX_HEADER_BYTES);
 
 // Payloads from here on that lie in memory which the target reaches are taken from there. Costs the
 // sender a wait for the target, and saves one of two copies.
 constexpr size_t kInPlaceFromBytes = size_t{16} << 10;
+
+// The same for other memory, which the kernel copies from, of messages that their sender does not
+// wait for: it costs the target a system call and a look at each page, and the sender nothing.
+constexpr size_t kAttachFromBytes = size_t{128} << 10;
 
 bool has_notify(const Outgoing& message) {
   return message.notify.target_counter != nullptr || message.notify.completion_counter != nullptr;
@@ -33,9 +43,7 @@ class Outbox::TargetWatch final : public os::Watch {
   explicit TargetWatch(const Outbox& box) : box_(box) {}
 
   mob_status_t look() override {
-    job::Liveness& liveness = box_.engine_.liveness();
-    const mob_rank_t index = Engine::host_index(box_.target_);
-    return liveness.is_dead(index) || liveness.has_left(index) ? box_.broken() : MOB_OK;
+    return box_.engine_.has_gone(box_.target_) ? box_.broken() : MOB_OK;
   }
 
  private:
@@ -46,10 +54,19 @@ Outbox::Outbox(Engine& engine, mob_rank_t target, MessageRing& ring, uint32_t in
                std::atomic<uint32_t>& boxes_with_queue)
     : engine_(engine),
       target_(target),
-      ring_(ring),
+      head_(ring),
       index_(index),
       boxes_with_queue_(boxes_with_queue),
       writer_(ring.memory, kRingCapacity) {}
+
+Outbox::Outbox(Engine& engine, mob_rank_t target, Link& link,
+               std::atomic<uint32_t>& boxes_with_queue)
+    : engine_(engine),
+      target_(target),
+      head_(link.outgoing_head()),
+      link_(&link),
+      boxes_with_queue_(boxes_with_queue),
+      writer_(nullptr, kRingCapacity) {}
 
 Outbox::Turn::Turn(Outbox& box) : box_(box), id_(box.engine_.lock_id()) {}
 
@@ -66,7 +83,7 @@ void Outbox::Turn::give_up() {
 }
 
 mob_status_t Outbox::broken() const {
-  const bool left = engine_.liveness().has_left(Engine::host_index(target_));
+  const bool left = engine_.has_left(target_);
   return fail(MOB_ERR_PEER, "a message to rank %d cannot be delivered: it %s", target_,
               left ? "has left the job (mob_finalize)" : "died");
 }
@@ -74,10 +91,11 @@ mob_status_t Outbox::broken() const {
 // Where the next record goes, or null while there is no room. Whoever makes room afterwards wakes
 // this process.
 void* Outbox::reserve(size_t bytes, RecordKind kind) {
+  if (link_ != nullptr) return link_->reserve(bytes, kind);
   if (void* record = writer_.reserve(bytes, kind)) [[likely]] {
     return record;
   }
-  ring_.starved.store(1, std::memory_order_relaxed);
+  head_.starved.store(1, std::memory_order_relaxed);
   // Pairs with the fence in MessageReader::drain(): it sees that we starve, or we see the room.
   std::atomic_thread_fence(std::memory_order_seq_cst);
   return writer_.reserve(bytes, kind);
@@ -85,8 +103,9 @@ void* Outbox::reserve(size_t bytes, RecordKind kind) {
 
 // Lets the target see the record, and wakes it if it would not look.
 void Outbox::commit() {
+  if (link_ != nullptr) return link_->commit();
   writer_.commit();
-  ProcessBlock& target = engine_.process(Engine::host_index(target_));
+  ProcessBlock& target = engine_.process(engine_.host_index(target_));
   std::atomic_thread_fence(std::memory_order_seq_cst);
   if (index_ >= kPolledRings) {
     // Pairs with Messages::serve_written(), which clears the bit before it reads the ring.
@@ -107,7 +126,8 @@ bool Outbox::write_first(const Outgoing& message, Cursor& cursor, bool in_place)
     bytes = padded(bytes) + sizeof message.payload;
   } else if (message.payload_bytes != 0) {
     bytes = padded(bytes);
-    part = std::min(message.payload_bytes, kMoreBytes - bytes);
+    part = std::min(message.payload_bytes,
+                    (link_ != nullptr ? link_->record_bytes() : kMoreBytes) - bytes);
     bytes += part;
   }
   auto* record = static_cast<unsigned char*>(reserve(bytes, kFirst));
@@ -131,19 +151,61 @@ bool Outbox::write_first(const Outgoing& message, Cursor& cursor, bool in_place)
     std::memcpy(next, message.payload, part);
   }
   commit();
-  cursor = {true, part};
+  cursor = {true, in_place, part};
+  return true;
+}
+
+bool Outbox::is_taken_in_place(const Outgoing& message) {
+  if (link_ != nullptr || message.payload_bytes < std::min(kInPlaceFromBytes, kAttachFromBytes))
+    return false;
+  if (message.payload_bytes >= kInPlaceFromBytes &&
+      engine_.reach(engine_.rank(), message.payload, message.payload_bytes) != nullptr) {
+    return true;
+  }
+  if (message.payload_bytes < kAttachFromBytes || !attaches_.load(std::memory_order_relaxed)) {
+    return false;
+  }
+  if (engine_.is_same_process(target_)) return true;
+  if (!engine_.transfers().uses_cma()) return false;
+  std::call_once(attach_allowed_, Exposures::allow_attach);
+  return true;
+}
+
+// Whether the target has taken the payload, or refused to.
+bool Outbox::is_answered(Cursor& cursor, size_t payload_bytes) {
+  // Nothing was begun since: the answer is to this message, the one after those written.
+  const uint64_t number = written_.load(std::memory_order_relaxed) + 1;
+  // Acquire, here and below, pairs with the release in MessageReader: it is done reading.
+  if (head_.taken.load(std::memory_order_acquire) == number) {
+    cursor.sent = payload_bytes;
+  } else if (head_.refused.load(std::memory_order_acquire) == number) {
+    attaches_.store(false, std::memory_order_relaxed);
+    cursor.sent = 0;
+  } else {
+    return false;
+  }
+  cursor.asked = false;
+  return true;
+}
+
+bool Outbox::write_more(const unsigned char* part, size_t bytes) {
+  if (link_ != nullptr) return link_->send_more(part, bytes);
+  void* record = reserve(bytes, kMore);
+  if (record == nullptr) return false;
+  std::memcpy(record, part, bytes);
+  commit();
   return true;
 }
 
 // Writes as much of the message as there is room for; whether that was all. Needs the turn.
 bool Outbox::write(const Outgoing& message, Cursor& cursor, bool in_place) {
   if (!cursor.started && !write_first(message, cursor, in_place)) return false;
+  if (cursor.asked && !is_answered(cursor, message.payload_bytes)) return false;
   while (cursor.sent < message.payload_bytes) {
-    const size_t part = std::min(message.payload_bytes - cursor.sent, kMoreBytes);
-    void* record = reserve(part, kMore);
-    if (record == nullptr) return false;
-    std::memcpy(record, static_cast<const unsigned char*>(message.payload) + cursor.sent, part);
-    commit();
+    const size_t most = link_ != nullptr ? link_->record_bytes() : kMoreBytes;
+    const size_t part = std::min(message.payload_bytes - cursor.sent, most);
+    const auto* from = static_cast<const unsigned char*>(message.payload) + cursor.sent;
+    if (!write_more(from, part)) return false;
     cursor.sent += part;
   }
   // Release: who waits for completion() of this many has written them.
@@ -152,27 +214,29 @@ bool Outbox::write(const Outgoing& message, Cursor& cursor, bool in_place) {
 }
 
 mob_status_t Outbox::send(const Outgoing& message) {
+  // Not by attaching: two processors that copy through the ring, as both would only wait otherwise,
+  // are the quicker ones.
   const bool in_place =
-      message.payload_bytes >= kInPlaceFromBytes &&
-      engine_.reach(engine_.rank(), message.payload, message.payload_bytes) != nullptr;
+      link_ == nullptr && message.payload_bytes >= kInPlaceFromBytes &&
+      (engine_.is_same_process(target_) ||
+       engine_.reach(engine_.rank(), message.payload, message.payload_bytes) != nullptr);
   TargetWatch watch(*this);
   Turn turn(*this);
   turn.take();
   if (broken_.load(std::memory_order_relaxed)) return broken();
   Cursor cursor;
-  const auto written = [&] { return write_queue() && write(message, cursor, in_place); };
+  // Handlers that run meanwhile add to the queue; nothing comes between the records of a message.
+  const auto written = [&] {
+    return (cursor.started || write_queue()) && write(message, cursor, in_place);
+  };
   if (!written()) {
     if (const mob_status_t status = engine_.wait_until(written, &watch)) {
       broken_.store(true, std::memory_order_relaxed);
       return status;
     }
   }
-  const uint64_t number = written_.load(std::memory_order_relaxed);
   write_queue_and_give_up(turn);
-  if (!in_place) return MOB_OK;
-  // Acquire pairs with the release in MessageReader: the target is done reading.
-  return engine_.wait_until([&] { return ring_.taken.load(std::memory_order_acquire) >= number; },
-                            &watch);
+  return MOB_OK;
 }
 
 mob_status_t Outbox::post(const Outgoing& message) {
@@ -184,7 +248,13 @@ mob_status_t Outbox::post(const Outgoing& message) {
     write_queue_and_give_up(turn);
     return MOB_OK;
   }
-  enqueue(message, cursor);
+  Parcel parcel{message, cursor,
+                std::make_unique_for_overwrite<unsigned char[]>(message.header_bytes +
+                                                                message.payload_bytes)};
+  unsigned char* payload = parcel.bytes.get() + message.header_bytes;
+  if (message.payload_bytes != 0) std::memcpy(payload, message.payload, message.payload_bytes);
+  parcel.message.payload = payload;
+  enqueue(std::move(parcel));
   // Who has the turn looks at the queue after giving it up, and so do we.
   if (turn.has()) {
     write_queue_and_give_up(turn);
@@ -194,25 +264,59 @@ mob_status_t Outbox::post(const Outgoing& message) {
   return MOB_OK;
 }
 
-void Outbox::enqueue(const Outgoing& message, Cursor cursor) {
-  Parcel parcel{message, cursor, nullptr};
-  parcel.bytes =
-      std::make_unique_for_overwrite<unsigned char[]>(message.header_bytes + message.payload_bytes);
-  unsigned char* payload = parcel.bytes.get() + message.header_bytes;
+bool Outbox::send_now(const Outgoing& message) {
+  // What one record takes is written as a whole or not at all.
+  if (message.payload_bytes > kMoreBytes - kMostBesidePayload ||
+      broken_.load(std::memory_order_relaxed)) {
+    return false;
+  }
+  Turn turn(*this);
+  if (!turn.try_take()) return false;
+  Cursor cursor;
+  const bool written = write_queue() && write(message, cursor, false);
+  write_queue_and_give_up(turn);
+  return written;
+}
+
+void Outbox::start(const Outgoing& message, Pending& pending) noexcept {
+  try {
+    start_or_queue(message, pending);
+  } catch (const std::bad_alloc&) {
+    // Nothing was begun: memory is asked for first.
+    end(pending,
+        fail(MOB_ERR_MEMORY, "a message to rank %d: this process has no memory left", target_));
+  }
+}
+
+void Outbox::start_or_queue(const Outgoing& message, Pending& pending) {
+  if (broken_.load(std::memory_order_relaxed)) return end(pending, broken());
+  Parcel parcel{message,
+                {},
+                std::make_unique_for_overwrite<unsigned char[]>(message.header_bytes),
+                &pending,
+                is_taken_in_place(message)};
+  // Behind what is queued already; written at once if it can be.
+  enqueue(std::move(parcel));
+  pump();
+}
+
+// Takes over the payload as it is, the header as a copy into `bytes`.
+void Outbox::enqueue(Parcel parcel) {
+  Outgoing& message = parcel.message;
   if (message.header_bytes != 0) {
     std::memcpy(parcel.bytes.get(), message.header, message.header_bytes);
   }
-  if (message.payload_bytes != 0) std::memcpy(payload, message.payload, message.payload_bytes);
-  parcel.message.header = parcel.bytes.get();
-  parcel.message.payload = payload;
+  message.header = parcel.bytes.get();
+  const bool started = parcel.cursor.started;
   const std::lock_guard lock(queue_mutex_);
-  if (queue_.empty()) boxes_with_queue_.fetch_add(1, std::memory_order_relaxed);
+  const bool was_empty = queue_.empty();
   // One that was begun is the next to go on, and it is our turn.
-  if (cursor.started) {
+  if (started) {
     queue_.push_front(std::move(parcel));
   } else {
     queue_.push_back(std::move(parcel));
   }
+  if (was_empty) boxes_with_queue_.fetch_add(1, std::memory_order_relaxed);
   // Sequentially consistent, as the load in write_queue_and_give_up(): who gives up the turn
   // sees it, or we get the turn in pump().
   queued_.fetch_add(1, std::memory_order_seq_cst);
@@ -223,19 +327,46 @@ Outbox::Parcel* Outbox::front() {
   return queue_.empty() ? nullptr : &queue_.front();
 }
 
-void Outbox::pop() {
-  const std::lock_guard lock(queue_mutex_);
-  queue_.pop_front();
-  if (queue_.empty()) boxes_with_queue_.fetch_sub(1, std::memory_order_relaxed);
-  unqueued_.fetch_add(1, std::memory_order_release);
+// Removes the first one, which was written, or else never will be.
+void Outbox::pop(mob_status_t status) {
+  Pending* pending = nullptr;
+  {
+    const std::lock_guard lock(queue_mutex_);
+    pending = queue_.front().pending;
+    queue_.pop_front();
+    if (queue_.empty()) boxes_with_queue_.fetch_sub(1, std::memory_order_relaxed);
+    unqueued_.fetch_add(1, std::memory_order_release);
+  }
+  if (pending != nullptr) end(*pending, status);
+}
+
+// To the caller of a message that was started its handing over is all; flushes look at the ring for
+// the rest.
+void Outbox::end(Pending& pending, mob_status_t status) {
+  engine_.completion().complete_locally(pending, status);
+  engine_.completion().complete_remotely(pending, MOB_OK);
+}
+
+void Outbox::give_queue_up() {
+  while (front() != nullptr) pop(broken());
+}
+
+// Whether the target has answered by now; else it will wake this process.
+bool Outbox::await_answer(Parcel& parcel) {
+  head_.starved.store(1, std::memory_order_relaxed);
+  // Pairs with the fence in MessageReader::take_in_place(): it sees the mark, or we the answer.
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  return is_answered(parcel.cursor, parcel.message.payload_bytes);
 }
 
 // Writes what is queued, in order; whether that was all. Needs the turn.
 bool Outbox::write_queue() {
   while (queued_.load(std::memory_order_seq_cst) != unqueued_.load(std::memory_order_relaxed)) {
     Parcel* parcel = front();
-    if (!write(parcel->message, parcel->cursor, false)) return false;
-    pop();
+    while (!write(parcel->message, parcel->cursor, parcel->in_place)) {
+      if (!parcel->cursor.asked || !await_answer(*parcel)) return false;
+    }
+    pop(MOB_OK);
   }
   return true;
 }
@@ -257,8 +388,11 @@ bool Outbox::pump() {
   const uint64_t unqueued = unqueued_.load(std::memory_order_relaxed);
   if (queued_.load(std::memory_order_seq_cst) == unqueued) return false;
   Turn turn(*this);
-  turn.try_take();
-  if (!turn.has() || broken_.load(std::memory_order_relaxed)) return false;
+  if (!turn.try_take()) return false;
+  if (broken_.load(std::memory_order_relaxed)) {
+    give_queue_up();
+    return true;
+  }
   write_queue_and_give_up(turn);
   return unqueued_.load(std::memory_order_relaxed) != unqueued;
 }
@@ -271,10 +405,14 @@ mob_status_t Outbox::flush() {
       [&] { return unqueued_.load(std::memory_order_acquire) >= queued; }, &watch);
   if (status == MOB_OK) {
     const uint64_t written = written_.load(std::memory_order_acquire);
+    if (link_ != nullptr && head_.completed.load(std::memory_order_acquire) < written) {
+      link_->probe();
+    }
     // Acquire pairs with the release in MessageReader::finish(): what handlers wrote is visible.
     status = engine_.wait_until(
-        [&] { return ring_.completed.load(std::memory_order_acquire) >= written; }, &watch);
+        [&] { return head_.completed.load(std::memory_order_acquire) >= written; }, &watch);
   }
+  if (status == MOB_ERR_PEER) give_up();
   std::atomic_thread_fence(std::memory_order_seq_cst);
   return status;
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-// The sending side of the ring between two processes.
+// The sending side of the stream of records from one process to another: a ring in shared memory,
+// or a link of the network.
 
 #include <mobius/message.h>
 
@@ -18,6 +19,8 @@
 namespace mobius::engine {
 
 class Engine;
+class Link;
+struct Pending;
 
 // A message to be sent; what it points to is the caller's.
 struct Outgoing {
@@ -35,6 +38,11 @@ class Outbox {
   // is a queue here.
   Outbox(Engine& engine, mob_rank_t target, MessageRing& ring, uint32_t index,
          std::atomic<uint32_t>& boxes_with_queue);
+  // To a process of another host.
+  Outbox(Engine& engine, mob_rank_t target, Link& link, std::atomic<uint32_t>& boxes_with_queue);
+  ~Outbox() { give_queue_up(); }
+  Outbox(const Outbox&) = delete;
+  Outbox& operator=(const Outbox&) = delete;
 
   // Blocks until local completion. Not in a handler.
   mob_status_t send(const Outgoing& message);
@@ -42,8 +50,20 @@ class Outbox {
   // Never blocks. What the ring does not take now is copied.
   mob_status_t post(const Outgoing& message);
 
+  // Whether the message could be sent at once, as a whole and without being waited for.
+  bool send_now(const Outgoing& message);
+  // Never blocks. The payload is the caller's until `pending` is told of its local completion; both
+  // completions are reported then. Throws nothing; an error is reported, too.
+  void start(const Outgoing& message, Pending& pending) noexcept;
+
   // Writes what was queued as far as there is room; whether anything was written.
   bool pump();
+
+  // The target has died: tells those who wait for what is queued.
+  void give_up() {
+    broken_.store(true, std::memory_order_relaxed);
+    pump();
+  }
 
   // Waits until everything sent and posted so far is complete.
   mob_status_t flush();
@@ -52,13 +72,16 @@ class Outbox {
   // How far the writing of a message has come.
   struct Cursor {
     bool started = false;
+    bool asked = false;  // the target to take the payload itself; it has not answered yet
     size_t sent = 0;
   };
-  // A message of the queue, with all it points to.
+  // A message of the queue, with all it points to but the payload of one that was started.
   struct Parcel {
     Outgoing message;
     Cursor cursor;
     std::unique_ptr<unsigned char[]> bytes;
+    Pending* pending = nullptr;  // told when it is written
+    bool in_place = false;
   };
   class TargetWatch;
 
@@ -83,26 +106,37 @@ class Outbox {
     bool has_ = false;
   };
 
+  bool is_taken_in_place(const Outgoing& message);
+  bool is_answered(Cursor& cursor, size_t payload_bytes);
   bool write(const Outgoing& message, Cursor& cursor, bool in_place);
   bool write_first(const Outgoing& message, Cursor& cursor, bool in_place);
+  bool write_more(const unsigned char* part, size_t bytes);
   void* reserve(size_t bytes, RecordKind kind);
   void commit();
   bool write_queue();
+  bool await_answer(Parcel& parcel);
+  void start_or_queue(const Outgoing& message, Pending& pending);
+  void give_queue_up();
   void write_queue_and_give_up(Turn& turn);
   Parcel* front();
-  void enqueue(const Outgoing& message, Cursor cursor);
-  void pop();
+  void enqueue(Parcel parcel);
+  void pop(mob_status_t status);
+  void end(Pending& pending, mob_status_t status);
   mob_status_t broken() const;
 
   Engine& engine_;
   const mob_rank_t target_;
-  MessageRing& ring_;
-  const uint32_t index_;
+  StreamHead& head_;
+  const uint32_t index_ = 0;
+  Link* const link_ = nullptr;
   std::atomic<uint32_t>& boxes_with_queue_;
 
   os::HybridLockWord turn_{};  // taken for the whole of a message
   os::RingWriter writer_;
-  std::atomic<bool> broken_ = false;   // a message was given up halfway: the target is gone
+  std::atomic<bool> broken_ = false;  // a message was given up halfway: the target is gone
+  std::once_flag attach_allowed_;
+  std::atomic<bool> attaches_ =
+      true;  // the target takes payloads from memory that it has not mapped
   std::atomic<uint64_t> written_ = 0;  // messages, wholly
 
   // Those who may not wait for their turn add to the queue; only who has it takes from there.

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "engine/message_reader.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "base/log.h"
 #include "engine/engine.h"
 #include "engine/message.h"
+#include "engine/remote.h"
+#include "transport/cma/cma.h"
 #include "transport/shm/copy.h"
 
 namespace mobius::engine {
@@ -31,17 +34,13 @@ bool MessageReader::drain(bool* more) {
   for (; records < kRecordsPerTurn; ++records) {
     const os::RingRecord record = reader_.peek();
     if (!record) break;
-    if (record.kind == kFirst) {
-      begin(record);
-    } else {
-      go_on(record);
-    }
+    accept(record);
     if (!reader_.release()) continue;
     // Pairs with the fence in Outbox::reserve(): the sender sees the room, or we that it starves.
     std::atomic_thread_fence(std::memory_order_seq_cst);
-    if (ring_.starved.load(std::memory_order_relaxed) != 0) {
-      ring_.starved.store(0, std::memory_order_relaxed);
-      Progress::wake_after_fence(engine_.process(Engine::host_index(source_)).doorbell);
+    if (head_.starved.load(std::memory_order_relaxed) != 0) {
+      head_.starved.store(0, std::memory_order_relaxed);
+      Progress::wake_after_fence(engine_.process(engine_.host_index(source_)).doorbell);
     }
   }
   if (records == 0) return false;
@@ -102,17 +101,41 @@ void MessageReader::store(const unsigned char* part, size_t bytes) {
   if (stored_ == payload_bytes_) finish();
 }
 
-void MessageReader::take_in_place(uintptr_t address) {
-  if (delivery_.payload != nullptr) {
-    const void* from =
-        engine_.reach(source_, reinterpret_cast<const void*>(address), payload_bytes_);
-    // The sender has looked; it may not free the memory before we say that it was taken.
-    if (from != nullptr) transport::copy(delivery_.payload, from, payload_bytes_);
+// From the sender, which may not free or change the memory before we have answered.
+bool MessageReader::copy_in_place(uintptr_t address) {
+  auto* to = static_cast<unsigned char*>(delivery_.payload);
+  if (to == nullptr) return true;
+  const void* from = reinterpret_cast<const void*>(address);
+  if (!engine_.is_same_process(source_)) from = engine_.reach(source_, from, payload_bytes_);
+  if (from != nullptr) {
+    transport::copy(to, from, payload_bytes_);
+    return true;
   }
-  // Release pairs with the acquire in Outbox::send(): we are done reading.
-  ring_.taken.store(messages_, std::memory_order_release);
-  engine_.ring(source_);
-  finish();
+  if (!engine_.transfers().uses_cma()) return false;
+  // The kernel stops silently at 2 GiB less a page.
+  constexpr size_t kMost = size_t{1} << 30;
+  for (size_t done = 0; done < payload_bytes_; done += kMost) {
+    const size_t part = std::min(kMost, payload_bytes_ - done);
+    if (!transport::cma_copy(engine_.pid_of(source_), address + done, to + done, part, false)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+void MessageReader::take_in_place(uintptr_t address) {
+  const bool taken = copy_in_place(address);
+  // Release pairs with the acquire in Outbox::is_answered(): we are done reading.
+  (taken ? head_.taken : head_.refused).store(messages_, std::memory_order_release);
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  // Pairs with the fence in Outbox::await_answer().
+  if (head_.starved.load(std::memory_order_relaxed) != 0) {
+    head_.starved.store(0, std::memory_order_relaxed);
+    Progress::wake_after_fence(engine_.process(engine_.host_index(source_)).doorbell);
+  } else {
+    engine_.ring_after_fence(source_);
+  }
+  if (taken) finish();
 }
 
 void MessageReader::finish() {
@@ -124,11 +147,16 @@ void MessageReader::finish() {
   if (delivery_.counter != nullptr) count(engine_.rank(), delivery_.counter);
   if (notify_.target_counter != nullptr) count(engine_.rank(), notify_.target_counter);
   // Release pairs with the acquire in Outbox::flush(): what the handlers wrote comes before.
-  ring_.completed.store(messages_, std::memory_order_release);
+  head_.completed.store(messages_, std::memory_order_release);
   if (notify_.completion_counter != nullptr) count(source_, notify_.completion_counter);
 }
 
 void MessageReader::count(mob_rank_t owner, mob_counter_t counter) {
+  if (!engine_.is_here(owner)) {
+    // Nobody is left to tell if it is gone.
+    static_cast<void>(engine_.remote().count(owner, counter));
+    return;
+  }
   // Senders' counters were looked at when they sent; one that was freed since is counted nowhere.
   mob_counter* found = engine_.counters().find("a message", owner, counter);
   if (found != nullptr) engine_.counters().count(owner, *found);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-// The receiving side of the ring between two processes: runs handlers, moves payloads.
+// The receiving side of a stream of records: runs handlers, moves payloads.
 
 #include <mobius/message.h>
 
@@ -25,9 +25,28 @@ class MessageReader {
   MessageReader(Engine& engine, const HandlerTable& handlers, MessageRing& ring)
       : engine_(engine),
         handlers_(handlers),
-        ring_(ring),
+        head_(ring),
         source_(ring.sender),
         reader_(ring.memory, kRingCapacity) {}
+  // Of what comes through the network, record by record.
+  MessageReader(Engine& engine, const HandlerTable& handlers, StreamHead& head)
+      : engine_(engine),
+        handlers_(handlers),
+        head_(head),
+        source_(head.sender),
+        reader_(nullptr, kRingCapacity) {}
+
+  // A record of a message; the next one of its sender.
+  void accept(const os::RingRecord& record) {
+    if (record.kind == kFirst) {
+      begin(record);
+    } else {
+      go_on(record);
+    }
+  }
+  // Whether a message is under way, so that kMore is what may come.
+  bool is_within() const { return stored_ != payload_bytes_; }
+  size_t bytes_left() const { return payload_bytes_ - stored_; }
 
   // Handles what is there, up to a limit that gives other rings a chance. `*more` becomes true if
   // it was reached. Whether there was anything.
@@ -37,13 +56,14 @@ class MessageReader {
   void begin(const os::RingRecord& record);
   void go_on(const os::RingRecord& record);
   void take_in_place(uintptr_t address);
+  bool copy_in_place(uintptr_t address);
   void store(const unsigned char* part, size_t bytes);
   void finish();
   void count(mob_rank_t owner, mob_counter_t counter);
 
   Engine& engine_;
   const HandlerTable& handlers_;
-  MessageRing& ring_;
+  StreamHead& head_;
   const mob_rank_t source_;
   os::RingReader reader_;
   uint64_t messages_ = 0;  // begun

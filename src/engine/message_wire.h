@@ -41,13 +41,19 @@ struct Inbox {
   alignas(64) std::atomic<uint64_t> written[kMostSenders / 64];
 };
 
-// One ring and what its two ends tell each other beside it.
-struct MessageRing {
+// What the two ends of a stream of records tell each other beside it.
+struct StreamHead {
   mob_rank_t sender;
   std::atomic<uint32_t> starved;  // the sender waits for room
-  // Messages from here whose payload was taken, and whose completion handler has returned.
+  // By their number in the ring, the last message whose payload was taken from its sender's memory,
+  // the last one for which that did not work, and the last one whose completion handler has
+  // returned.
   alignas(64) std::atomic<uint64_t> taken;
+  std::atomic<uint64_t> refused;
   std::atomic<uint64_t> completed;
+};
+
+struct MessageRing : StreamHead {
   alignas(64) unsigned char memory[os::ring_footprint(kRingCapacity)];
 };
 inline constexpr size_t kMessageRingBytes = size_t{68} << 10;  // whole pages
@@ -61,7 +67,9 @@ enum RecordKind : uint32_t {
 
 // Starts the record kFirst. After it: a WireNotify if kHasNotify, the user's header padded to a
 // multiple of kRingPayloadAlignment, and as much of the payload as the record holds; or, if
-// kInPlace, the payload's address in its sender, from whose memory the receiver takes it.
+// kInPlace, the payload's address in its sender, from whose memory the receiver takes it. Where it
+// cannot, it refuses, and the payload comes in records kMore; the sender begins no other message
+// before the receiver has answered.
 struct WireMessage {
   uint64_t payload_bytes;
   uint16_t id;

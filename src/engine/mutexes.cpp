@@ -16,14 +16,19 @@ mob_status_t Mutexes::make(Team& team, size_t count, mob_status_t mine,
   auto made = std::make_unique<Mutexes>();
   made->equal_count_ = counts[0];
   size_t total = 0;
+  size_t total_here = 0;
   const bool equal = std::ranges::all_of(counts, [&](size_t c) { return c == counts[0]; });
   if (!equal) made->firsts_.push_back(0);
-  for (const size_t c : counts) {
-    total += c;
+  for (mob_rank_t member = 0; member < team.size(); ++member) {
+    const size_t hosted = counts[static_cast<size_t>(member)];
+    total += hosted;
     if (!equal) made->firsts_.push_back(total);
+    if (team.place_here(member) < 0) continue;
+    if (!equal) made->firsts_here_.push_back(total_here);
+    total_here += hosted;
   }
-  if (const mob_status_t status = made->area_.make(team, total * sizeof(os::PaddedHybridLockWord),
-                                                   mine, "mob_mutexes_create")) {
+  if (const mob_status_t status = made->area_.make(
+          team, total_here * sizeof(os::PaddedHybridLockWord), mine, "mob_mutexes_create", *made)) {
     return status;
   }
   *mutexes = std::move(made);
@@ -42,6 +47,57 @@ mob_status_t Mutexes::release() {
   }
   if ((status = team().agree(status, kCall))) return status;
   return area_.release();
+}
+
+mob_status_t Mutexes::lock(const char* call, mob_rank_t member, size_t index, int* recovered) {
+  if (is_here(member)) [[likely]] {
+    return acquire_lock(team().engine(), call, mutex(member, index), recovered);
+  }
+  return team().engine().remote().claims().acquire(call, remote(member, index),
+                                                   ClaimMode::kExclusive, recovered);
+}
+
+mob_status_t Mutexes::try_lock(const char* call, mob_rank_t member, size_t index, int* acquired,
+                               int* recovered) {
+  if (is_here(member)) [[likely]] {
+    return try_acquire_lock(team().engine(), call, mutex(member, index), acquired, recovered);
+  }
+  return team().engine().remote().claims().try_acquire(call, remote(member, index),
+                                                       ClaimMode::kExclusive, acquired, recovered);
+}
+
+mob_status_t Mutexes::unlock(const char* call, mob_rank_t member, size_t index) {
+  Engine& engine = team().engine();
+  const mob_rank_t rank = team().map().world_rank(member);
+  if (is_here(member)) [[likely]] {
+    return release_lock(engine, call, mutex(member, index), rank);
+  }
+  const RemoteLock lock = remote(member, index);
+  Claims& claims = engine.remote().claims();
+  if (!claims.holds(lock)) {
+    return base::fail(MOB_ERR_STATE, "%s: the calling thread does not hold it; acquire it first",
+                      call);
+  }
+  const mob_status_t status = engine.complete_transfers(call);
+  const mob_status_t asked = claims.give_back(lock, ClaimMode::kExclusive);
+  return status != MOB_OK ? status : asked;
+}
+
+// What another host's member means, if it is sound.
+os::HybridLockWord* Mutexes::claimed(const Claim& claim) const {
+  const mob_rank_t self = team().rank();
+  const bool sound = claim.mode == ClaimMode::kExclusive && claim.index < count(self);
+  return sound ? &mutex(self, claim.index) : nullptr;
+}
+
+bool Mutexes::attempt(Claim& claim, os::OwnerProbe* probe) {
+  os::HybridLockWord* word = claimed(claim);
+  return word != nullptr && attempt_lock(*word, claim, probe);
+}
+
+void Mutexes::give_back(const Claim& claim) {
+  os::HybridLockWord* word = claimed(claim);
+  if (word != nullptr) static_cast<void>(os::unlock(*word, claim.id));
 }
 
 }  // namespace mobius::engine

@@ -7,6 +7,7 @@
 
 #include "base/status.h"
 #include "engine/engine.h"
+#include "engine/host_watch.h"
 #include "os/memfd.h"
 
 namespace mobius::engine {
@@ -21,8 +22,7 @@ class SenderWatch final : public os::Watch {
       : engine_(engine), call_(call), from_(from) {}
 
   mob_status_t look() override {
-    const mob_rank_t index = Engine::host_index(from_);
-    if (!engine_.liveness().is_dead(index) && !engine_.liveness().has_left(index)) return MOB_OK;
+    if (!is_lost(engine_, from_)) return MOB_OK;
     return fail(MOB_ERR_PEER, "%s: rank %d died or left the job", call_, from_);
   }
 
@@ -34,27 +34,39 @@ class SenderWatch final : public os::Watch {
 
 }  // namespace
 
+NotificationMemory::~NotificationMemory() {
+  if (memory_ != nullptr) munmap(memory_, Notifications::kPages * Notifications::kPageBytes);
+}
+
+mob_status_t NotificationMemory::map(int segment, unsigned char** memory) {
+  const std::lock_guard lock(mutex_);
+  if (memory_ == nullptr) {
+    constexpr size_t kBytes = Notifications::kPages * Notifications::kPageBytes;
+    void* mapped = mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE,
+                        segment, static_cast<off_t>(kNotificationsOffset));
+    if (mapped == MAP_FAILED) {
+      return base::fail_errno(MOB_ERR_MEMORY, errno, "mapping the words of notifications failed");
+    }
+    madvise(mapped, kBytes, MADV_DONTDUMP);
+    memory_ = static_cast<unsigned char*>(mapped);
+  }
+  *memory = memory_;
+  return MOB_OK;
+}
+
 void Notifications::close() {
-  unsigned char* memory = memory_.exchange(nullptr, std::memory_order_relaxed);
-  if (memory != nullptr) munmap(memory, kPages * kPageBytes);
+  memory_.store(nullptr, std::memory_order_relaxed);
+  shared_.reset();
 }
 
 mob_status_t Notifications::prepare(size_t page) {
-  const std::lock_guard lock(mutex_);
   const int segment = engine_->host().segment();
-  if (memory_.load(std::memory_order_relaxed) == nullptr) {
-    void* memory =
-        mmap(nullptr, kPages * kPageBytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE,
-             segment, static_cast<off_t>(kNotificationsOffset));
-    if (memory == MAP_FAILED) {
-      return base::fail_errno(MOB_ERR_MEMORY, errno, "mapping the words of notifications failed");
-    }
-    madvise(memory, kPages * kPageBytes, MADV_DONTDUMP);
-    memory_.store(static_cast<unsigned char*>(memory), std::memory_order_relaxed);
-  }
+  unsigned char* memory = nullptr;
+  mob_status_t status = shared_->map(segment, &memory);
+  if (status != MOB_OK) return status;
+  memory_.store(memory, std::memory_order_relaxed);
   // Both processes of a pair do this: it changes nothing where there is memory already.
-  const mob_status_t status =
-      os::memfd_reserve(segment, kNotificationsOffset + page * kPageBytes, kPageBytes);
+  status = os::memfd_reserve(segment, kNotificationsOffset + page * kPageBytes, kPageBytes);
   if (status != MOB_OK) return status;
   // Release pairs with the acquire in find().
   ready_[page / 64].fetch_or(uint64_t{1} << page % 64, std::memory_order_release);
@@ -63,8 +75,8 @@ mob_status_t Notifications::prepare(size_t page) {
 
 // Pairs with one receiver lie together.
 mob_status_t Notifications::find(mob_rank_t from, mob_rank_t to, Pair** pair) {
-  const size_t index = static_cast<size_t>(Engine::host_index(to)) * job::kMostHostMates +
-                       static_cast<size_t>(Engine::host_index(from));
+  const size_t index = static_cast<size_t>(engine_->host_index(to)) * job::kMostHostMates +
+                       static_cast<size_t>(engine_->host_index(from));
   const size_t page = index * sizeof(Pair) / kPageBytes;
   if ((ready_[page / 64].load(std::memory_order_acquire) >> page % 64 & 1) == 0) {
     if (const mob_status_t status = prepare(page)) return status;
@@ -73,7 +85,21 @@ mob_status_t Notifications::find(mob_rank_t from, mob_rank_t to, Pair** pair) {
   return MOB_OK;
 }
 
+Notifications::Pair& Notifications::from_elsewhere(mob_rank_t from) {
+  const std::lock_guard lock(elsewhere_mutex_);
+  return elsewhere_[from];
+}
+
+// Who serves messages wakes who waits.
+void Notifications::notified(mob_rank_t from) {
+  from_elsewhere(from).sent.fetch_add(1, std::memory_order_release);
+}
+
 mob_status_t Notifications::notify(mob_rank_t to) {
+  if (!engine_->is_here(to)) [[unlikely]] {
+    const mob_status_t status = engine_->complete_transfers("mob_notify");
+    return status != MOB_OK ? status : engine_->remote().notify(to);
+  }
   Pair* pair = nullptr;
   if (const mob_status_t status = find(engine_->rank(), to, &pair)) return status;
   if (const mob_status_t status = engine_->complete_transfers("mob_notify")) return status;
@@ -86,7 +112,11 @@ mob_status_t Notifications::notify(mob_rank_t to) {
 
 mob_status_t Notifications::wait(const char* call, mob_rank_t from, uint32_t* count) {
   Pair* pair = nullptr;
-  if (const mob_status_t status = find(from, engine_->rank(), &pair)) return status;
+  if (!engine_->is_here(from)) [[unlikely]] {
+    pair = &from_elsewhere(from);
+  } else if (const mob_status_t status = find(from, engine_->rank(), &pair)) {
+    return status;
+  }
   uint32_t taken = pair->taken.load(std::memory_order_relaxed);
   // Threads that wait for one sender take one notification each.
   const auto take = [&] {

@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-// Counted notifications between pairs of processes of a host, in words of the segment that exist
-// for every possible pair but have memory only where a pair has used them.
+// Counted notifications between pairs of processes: of a host in words of the segment that exist
+// for every possible pair but have memory only where a pair has used them; from another host in
+// words of the receiver, which its process sets when it is told.
 
 #include <mobius/job.h>
 
 #include <array>
 #include <atomic>
 #include <cstddef>
+#include <map>
+#include <memory>
 #include <mutex>
 
 #include "engine/host_memory.h"
@@ -18,20 +21,39 @@ namespace mobius::engine {
 
 class Engine;
 
+// Where the words are in this process; for all its ranks. Nothing is mapped before the first use.
+class NotificationMemory {
+ public:
+  NotificationMemory() = default;
+  NotificationMemory(const NotificationMemory&) = delete;
+  NotificationMemory& operator=(const NotificationMemory&) = delete;
+  ~NotificationMemory();
+
+  mob_status_t map(int segment, unsigned char** memory);
+
+ private:
+  std::mutex mutex_;  // guards memory_
+  unsigned char* memory_ = nullptr;
+};
+
 class Notifications {
  public:
   Notifications() = default;
   Notifications(const Notifications&) = delete;
   Notifications& operator=(const Notifications&) = delete;
-  ~Notifications() { close(); }
 
-  // Nothing is mapped before the first use.
-  void open(Engine& engine) { engine_ = &engine; }
+  void open(Engine& engine, std::shared_ptr<NotificationMemory> shared) {
+    engine_ = &engine;
+    shared_ = std::move(shared);
+  }
   void close();
 
   // By ranks. Any thread.
   mob_status_t notify(mob_rank_t to);
   mob_status_t wait(const char* call, mob_rank_t from, uint32_t* count);
+
+  // One has come from a process of another host.
+  void notified(mob_rank_t from);
 
  private:
   // Written by one process and by its peer; valid as zeros.
@@ -46,13 +68,19 @@ class Notifications {
   static_assert(kNotificationsOffset + kPages * kPageBytes <= job::kWindowOffset);
 
   mob_status_t find(mob_rank_t from, mob_rank_t to, Pair** pair);
+  Pair& from_elsewhere(mob_rank_t from);
   mob_status_t prepare(size_t page);
 
+  friend class NotificationMemory;
+
   Engine* engine_ = nullptr;
-  std::mutex mutex_;  // guards mapping and reserving
+  std::shared_ptr<NotificationMemory> shared_;
   std::atomic<unsigned char*> memory_ = nullptr;
   // A bit for each page that this process knows to have memory.
   std::array<std::atomic<uint64_t>, kPages / 64> ready_{};
+
+  std::mutex elsewhere_mutex_;            // guards elsewhere_; its elements stay where they are
+  std::map<mob_rank_t, Pair> elsewhere_;  // by sender
 };
 
 }  // namespace mobius::engine

@@ -21,7 +21,7 @@ struct Notice {
   mob_counter* target = nullptr;
   mob_counter* completion = nullptr;
   uint64_t* signal = nullptr;
-  bool by_target = false;  // the signal lies in memory that is not mapped here
+  bool by_target = false;  // the target gives the signal: it lies in memory not mapped here
 };
 
 // Up to where a call waits: local completion, or a start with a handle, or a start that only the
@@ -30,12 +30,13 @@ enum class Mode { kBlocking, kHandle, kImplicit };
 
 // The way to the target's bytes.
 enum class Path {
-  kDirect,  // loads and stores: they are mapped here
-  kCma,     // the kernel copies (cross-memory attach)
-  kMessage  // the target does it (served.h)
+  kDirect,   // loads and stores: they are mapped here
+  kCma,      // the kernel copies (cross-memory attach)
+  kMessage,  // the target does it (served.h)
+  kNetwork   // the same, on another host
 };
 // For those who report; in the order of Path.
-inline constexpr const char* kPathNames[] = {"direct", "cma", "message"};
+inline constexpr const char* kPathNames[] = {"direct", "cma", "message", "network"};
 inline constexpr size_t kPathCount = std::size(kPathNames);
 
 struct Route {

@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "engine/progress.h"
 
-#include <pthread.h>
-#include <signal.h>
-
 #include <system_error>
 
 #include "base/status.h"
 #include "engine/engine.h"
 #include "os/futex.h"
+#include "os/signals.h"
 
 namespace mobius::engine {
 namespace {
@@ -18,33 +16,25 @@ constexpr uint32_t kPollsToDisarm = 64;
 // How long such a program may not poll before the thread takes over again.
 constexpr uint64_t kNapNs = 1'000'000;
 
-// No signal of the program is handled by a thread that it does not know of.
-class SignalsBlocked {
- public:
-  SignalsBlocked() {
-    sigset_t all;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before_);
-  }
-  ~SignalsBlocked() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-  SignalsBlocked(const SignalsBlocked&) = delete;
-  SignalsBlocked& operator=(const SignalsBlocked&) = delete;
-
- private:
-  sigset_t before_;
-};
-
 }  // namespace
 
+void Progress::open(ProcessBlock::Doorbell& own) {
+  own_ = &own;
+  resting_.store(engine_.settings().progress_mode() == base::ProgressMode::kPoll,
+                 std::memory_order_relaxed);
+}
+
 mob_status_t Progress::require() {
-  if (running_.load(std::memory_order_acquire) ||
-      engine_.settings().progress_mode() == base::ProgressMode::kPoll) {
-    return MOB_OK;
-  }
+  if (running_.load(std::memory_order_acquire)) return MOB_OK;
   const std::lock_guard lock(mutex_);
+  wanted_ = true;
+  return resting_.load(std::memory_order_relaxed) ? MOB_OK : start_thread();
+}
+
+mob_status_t Progress::start_thread() {
   if (running_.load(std::memory_order_relaxed)) return MOB_OK;
   try {
-    const SignalsBlocked blocked;
+    const os::SignalsBlocked blocked;
     thread_ = std::thread([this] { run(); });
   } catch (const std::system_error& error) {
     return base::fail(
@@ -53,6 +43,31 @@ mob_status_t Progress::require() {
         error.what());
   }
   running_.store(true, std::memory_order_release);
+  return MOB_OK;
+}
+
+mob_status_t Progress::set_mode(base::ProgressMode mode, base::ProgressMode* before) {
+  const std::lock_guard lock(mutex_);
+  const bool rested = resting_.load(std::memory_order_relaxed);
+  const bool rests = mode == base::ProgressMode::kPoll;
+  if (rests && !rested) {
+    // Both of resting_ and serving_ are written, then the other is read: one of the two sees it.
+    resting_.store(true, std::memory_order_seq_cst);
+    while (serving_.load(std::memory_order_seq_cst) || engine_.network().is_serving()) {
+      std::this_thread::yield();
+    }
+    own_->attention.fetch_and(~kArmed, std::memory_order_relaxed);
+  } else if (!rests && rested) {
+    resting_.store(false, std::memory_order_seq_cst);
+    const mob_status_t status = wanted_ ? start_thread() : MOB_OK;
+    if (status != MOB_OK) {
+      resting_.store(true, std::memory_order_relaxed);
+      return status;
+    }
+    wake_thread(*own_);  // they look for what has come meanwhile
+    engine_.network().wake();
+  }
+  *before = rested ? base::ProgressMode::kPoll : base::ProgressMode::kThread;
   return MOB_OK;
 }
 
@@ -89,7 +104,7 @@ void Progress::wake_now(ProcessBlock::Doorbell& target) {
 }
 
 void Progress::wake_thread(ProcessBlock::Doorbell& target) {
-  // Release pairs with the acquire in nap_or_sleep().
+  // Release pairs with the acquire in run().
   target.thread_bell.fetch_add(1, std::memory_order_release);
   os::futex_wake(&target.thread_bell, 1);
 }
@@ -103,29 +118,37 @@ void Progress::note_armed_poll() {
 void Progress::run() {
   enter(&engine_);
   while (!stop_.load(std::memory_order_relaxed)) {
-    if (!engine_.poll()) nap_or_sleep();
+    // Who rings after this does not let the thread sleep below.
+    const uint32_t bell = own_->thread_bell.load(std::memory_order_acquire);
+    uint64_t sleep_ns = os::kNoTimeout;
+    serving_.store(true, std::memory_order_seq_cst);
+    const bool rests = resting_.load(std::memory_order_seq_cst);
+    const bool found = !rests && serve(&sleep_ns);
+    serving_.store(false, std::memory_order_release);
+    // end_thread() rings after it said so: either that is seen here, or the bell has changed.
+    if (found || stop_.load(std::memory_order_relaxed)) continue;
+    os::futex_wait(&own_->thread_bell, bell, sleep_ns);
   }
 }
 
-void Progress::nap_or_sleep() {
-  const uint32_t bell = own_->thread_bell.load(std::memory_order_acquire);
+// Does what is asked for. If there is nothing, returns false, and how long the thread may sleep
+// unless somebody rings.
+bool Progress::serve(uint64_t* sleep_ns) {
+  if (engine_.poll()) return true;
   const uint32_t polls = polls_.load(std::memory_order_relaxed);
   if (polls != polls_seen_) {
     polls_seen_ = polls;
-    if (!stop_.load(std::memory_order_relaxed)) {
-      os::futex_wait(&own_->thread_bell, bell, kNapNs);
-    }
-    return;
+    *sleep_ns = kNapNs;
+    return false;
   }
   armed_polls_.store(0, std::memory_order_relaxed);
   own_->attention.fetch_or(kArmed, std::memory_order_seq_cst);
   std::atomic_thread_fence(std::memory_order_seq_cst);
-  // stop() rings after it said so: either that is seen here, or the bell has changed.
   if (engine_.poll() || stop_.load(std::memory_order_relaxed)) {
     own_->attention.fetch_and(~kArmed, std::memory_order_relaxed);
-    return;
+    return true;
   }
-  os::futex_wait(&own_->thread_bell, bell, os::kNoTimeout);
+  return false;
 }
 
 }  // namespace mobius::engine

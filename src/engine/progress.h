@@ -29,6 +29,7 @@
 #include <mutex>
 #include <thread>
 
+#include "base/settings.h"
 #include "engine/host_memory.h"
 
 namespace mobius::engine {
@@ -39,7 +40,7 @@ class Progress {
  public:
   explicit Progress(Engine& engine) : engine_(engine) {}
 
-  void open(ProcessBlock::Doorbell& own) { own_ = &own; }
+  void open(ProcessBlock::Doorbell& own);
 
   // Starts the progress thread unless it runs or the job does without (MOBIUS_PROGRESS). Called by
   // who makes something that others can make requests of. Any thread.
@@ -65,9 +66,25 @@ class Progress {
     wake_after_fence(target);
   }
 
+  // Who serves from now on, whatever the settings say. Waits for what the thread is doing; not
+  // called in handlers.
+  mob_status_t set_mode(base::ProgressMode mode, base::ProgressMode* before);
+
   // A thread that will poll from now on until it calls leave(), and then once more.
   void join() { own_->attention.fetch_add(1, std::memory_order_relaxed); }
   void leave() { own_->attention.fetch_sub(1, std::memory_order_seq_cst); }
+
+  // Whether threads of the library leave everything to those of the program (set_mode()).
+  bool rests() const { return resting_.load(std::memory_order_seq_cst); }
+
+  // Threads of the program that wait asleep, and would poll if they were rung.
+  bool has_sleepers() const { return own_->sleepers.load(std::memory_order_seq_cst) != 0; }
+  void ring_sleepers() { os::ring_sleepers(own_->bell); }
+
+  // Whether a thread polls now, and is awake.
+  bool is_polled() const {
+    return (own_->attention.load(std::memory_order_seq_cst) & ~kArmed) != 0 && !has_sleepers();
+  }
 
   // The program polls: if it goes on like this, nobody needs to wake the thread.
   void note_poll() {
@@ -83,8 +100,9 @@ class Progress {
   static void wake_thread(ProcessBlock::Doorbell& target);
   void note_armed_poll();
   void end_thread();
+  mob_status_t start_thread();
   void run();
-  void nap_or_sleep();
+  bool serve(uint64_t* sleep_ns);
 
   Engine& engine_;
   ProcessBlock::Doorbell* own_ = nullptr;
@@ -92,6 +110,9 @@ class Progress {
   std::thread thread_;
   std::atomic<bool> running_ = false;
   std::atomic<bool> stop_ = false;
+  bool wanted_ = false;                    // there is something to serve
+  std::atomic<bool> resting_ = false;      // the thread leaves requests alone
+  std::atomic<bool> serving_ = false;      // the thread looks for requests, or is about to
   std::atomic<uint32_t> polls_ = 0;        // by the program
   std::atomic<uint32_t> armed_polls_ = 0;  // … that found the thread armed, since it last was
   uint32_t polls_seen_ = 0;                // by the thread

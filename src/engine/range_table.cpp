@@ -80,7 +80,7 @@ void RangeList::publish(const std::vector<ListedRange>& ranges) {
 
 bool find_range(Engine& engine, mob_rank_t rank, const RangeTable& table, uintptr_t address,
                 ListedRange* found, uint64_t* version) {
-  const mob_rank_t index = Engine::host_index(rank);
+  const mob_rank_t index = engine.host_index(rank);
   while (true) {
     // Acquire pairs with the release of the even version at the end of a change.
     *version = table.version.load(std::memory_order_acquire);

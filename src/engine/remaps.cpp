@@ -77,8 +77,8 @@ void Remaps::take_back() {
 
 // Ranks that are threads of one process have all memory in common.
 bool Remaps::others_need_them() const {
-  for (mob_rank_t rank = 0; rank < engine_.size(); ++rank) {
-    if (!engine_.is_same_process(rank)) return true;
+  for (mob_rank_t index = 0; index < engine_.host().size(); ++index) {
+    if (!engine_.is_same_process(engine_.job().rank_at(index))) return true;
   }
   return false;
 }
@@ -103,10 +103,11 @@ void Remaps::publish() {
 }
 
 void* Remaps::find(mob_rank_t rank, uintptr_t remote, size_t bytes) {
+  if (!engine_.is_here(rank)) return nullptr;
   // Acquire pairs with the release at the end of the owner's change: what was found before it does
   // not count any more.
   const uint64_t version =
-      engine_.process(Engine::host_index(rank)).remaps.version.load(std::memory_order_acquire);
+      engine_.process(engine_.host_index(rank)).remaps.version.load(std::memory_order_acquire);
   if (version == 0) return nullptr;
   Hit& hit = hits_[static_cast<size_t>(rank) % kHits];
   // Acquire pairs with the release in remember(): the fields are those of this sequence or later.
@@ -125,7 +126,7 @@ void* Remaps::find(mob_rank_t rank, uintptr_t remote, size_t bytes) {
 }
 
 void* Remaps::look_up(mob_rank_t rank, uintptr_t remote, size_t bytes, Hit& hit) {
-  const mob_rank_t index = Engine::host_index(rank);
+  const mob_rank_t index = engine_.host_index(rank);
   ListedRange range{};
   uint64_t version = 0;
   if (!find_range(engine_, rank, engine_.process(index).remaps, remote, &range, &version) ||

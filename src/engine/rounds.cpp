@@ -22,17 +22,20 @@ constexpr uint32_t kFetchAhead = 3;
 // alone, because it leaves when its part is done: look only whether those awaited do.
 class MembersWatch final : public os::Watch {
  public:
-  MembersWatch(Engine& engine, const TeamMap& map, mob_rank_t first, mob_rank_t last)
-      : engine_(engine), map_(map), first_(first), last_(last) {}
+  MembersWatch(Engine& engine, const TeamMap& map, const TeamHeader& header, mob_rank_t first,
+               mob_rank_t last)
+      : engine_(engine), map_(map), header_(header), first_(first), last_(last) {}
 
   mob_status_t look() override {
-    job::Liveness& liveness = engine_.liveness();
+    if (header_.given_up.load(std::memory_order_relaxed) != 0) {
+      return fail(MOB_ERR_PEER, "a member of another host died or cannot be reached");
+    }
     for (mob_rank_t i = 0; i < map_.size(); ++i) {
       const mob_rank_t rank = map_.world_rank(i);
-      if (liveness.is_dead(Engine::host_index(rank))) {
+      if (engine_.is_dead(rank)) {
         return fail(MOB_ERR_PEER, "rank %d died; this collective call cannot complete", rank);
       }
-      if (i >= first_ && i <= last_ && liveness.is_leaving(Engine::host_index(rank))) {
+      if (i >= first_ && i <= last_ && engine_.is_leaving(rank)) {
         return fail(MOB_ERR_PEER,
                     "rank %d leaves the job (mob_finalize) while others are in a collective call",
                     rank);
@@ -44,6 +47,7 @@ class MembersWatch final : public os::Watch {
  private:
   Engine& engine_;
   const TeamMap& map_;
+  const TeamHeader& header_;
   const mob_rank_t first_;  // of those awaited, as ranks of the team
   const mob_rank_t last_;
 };
@@ -63,7 +67,7 @@ Rounds::Rounds(Engine& engine, const TeamMap& map, mob_rank_t rank, void* area)
 // another.
 template <typename Done>
 mob_status_t Rounds::wait_until(Done done, mob_rank_t first, mob_rank_t last) {
-  MembersWatch watch(engine_, map_, first, last);
+  MembersWatch watch(engine_, map_, header(), first, last);
   const mob_status_t status = engine_.wait_until(done, &watch);
   if (status != MOB_OK) broken_ = true;
   return status;
@@ -82,6 +86,12 @@ mob_status_t Rounds::begin(Role role, Bulk bulk) {
   }
   if (bulk != Bulk::kNone) last_use_[half_] = round_;
   return role == Role::kWrites ? await_done(before) : MOB_OK;
+}
+
+void Rounds::give_up() {
+  broken_ = true;
+  header().given_up.store(1, std::memory_order_seq_cst);
+  ring_all_after_fence();
 }
 
 void Rounds::post() {

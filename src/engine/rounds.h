@@ -36,6 +36,7 @@ struct TeamHeader {
   alignas(64) std::atomic<uint32_t> generation;
   alignas(64) std::atomic<uint32_t> done_waiters;  // members that wait for others' TeamMember::done
   std::atomic<uint32_t> departed;                  // members that will not look at the area again
+  std::atomic<uint32_t> given_up;                  // a member knows that calls cannot complete
 };
 
 struct TeamMember {
@@ -97,6 +98,9 @@ class Rounds {
 
   // Whether a round was given up because a member died or left.
   bool is_broken() const { return broken_; }
+
+  // Has the calls of all members fail from now on, those in which they are, too. Any member.
+  void give_up();
 
   // Says, not collectively, that this member is done with the area; whether all are.
   bool depart() {

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <memory>
 #include <mutex>
+#include <new>
 #include <utility>
 
 #include "base/status.h"
@@ -22,6 +23,9 @@ using transport::Shape;
 // Stages are not larger than this: a long transfer is packed and carried out at the same time.
 constexpr size_t kStageBytes = size_t{1} << 20;
 
+// In Request::stage.
+constexpr uint64_t kInPayload = UINT64_MAX;
+
 constexpr size_t kCounted = MOB_MAX_DIMENSIONS - 1;
 
 // The strides of a box whose runs lie one after the other.
@@ -36,6 +40,12 @@ void pack_strides(const Shape& shape, ptrdiff_t* strides) {
 // Whether the transfer has a local side to read: MOB_NO_OP has none (transport::normalise()).
 bool reads_local(const mob_transfer_t& transfer) {
   return transfer.kind == MOB_PUT || (transfer.kind != MOB_GET && transfer.op != MOB_NO_OP);
+}
+
+mob_status_t not_own(const void* address, size_t bytes, mob_rank_t self) {
+  return fail(MOB_ERR_RANGE,
+              "%zu bytes at %p of rank %d are not in one of its allocations, or exposed", bytes,
+              address, self);
 }
 
 mob_status_t refuse_in_handler(const char* call) {
@@ -69,7 +79,7 @@ void describe(const mob_transfer_t& transfer, bool last, Request* request) {
 // shape, then the data, then room for what is fetched.
 struct Served::Request {
   uint64_t part;   // of the origin, for the reply
-  uint64_t stage;  // place in the window
+  uint64_t stage;  // place in the window; kInPayload: there is none
   uint64_t list_bytes;
   uint64_t data_bytes;
   mob_kind_t kind;
@@ -83,13 +93,29 @@ struct Served::Request {
   int32_t dimensions;
   char* remote;
   uint64_t run_bytes;
-  uint64_t counts[kCounted];
-  int64_t remote_strides[kCounted];
   // Who is told there, by the last part.
   mob_counter_t target_counter;
   uint64_t* signal;
   uint64_t signal_value;
   mob_signal_op_t signal_op;
+  // Of a box, as many as it has dimensions; the rest does not travel.
+  struct Dimension {
+    uint64_t count;
+    int64_t remote_stride;
+  } box[kCounted];
+
+  size_t bytes() const {
+    return offsetof(Request, box) + static_cast<size_t>(dimensions) * sizeof(Dimension);
+  }
+};
+
+// A request whose payload comes in several records.
+struct Served::Arrival {
+  Served* self;
+  mob_rank_t origin;
+  Request request;
+  bool is_direct;  // into the memory of the user
+  std::unique_ptr<char[]> payload;
 };
 
 struct Served::Reply {
@@ -111,24 +137,28 @@ struct Served::Whole {
 // One request under way.
 struct Served::Part {
   Whole* whole = nullptr;
+  Served* self = nullptr;  // once the answer is coming in several records
   void* stage = nullptr;
-  char* data = nullptr;     // in the stage
-  char* fetched = nullptr;  // in the stage
+  std::unique_ptr<char[]> buffer;  // between hosts, instead of the stage
+  char* data = nullptr;            // in the stage
+  char* fetched = nullptr;         // in the stage
   mob_kind_t kind = MOB_PUT;
   // Where a get puts its data: a box whose "remote" side is the stage, or spans.
   Shape box;
   std::vector<mob_span_t> spans;
   void* fetched_to = nullptr;
   size_t fetched_bytes = 0;
+  mob_rank_t target = 0;
 };
 
 mob_status_t Served::require() {
   std::call_once(registered_, [this] {
-    const auto serve_it = [](const mob_message_t* message, void* self, mob_delivery_t*) {
-      static_cast<Served*>(self)->serve(*message);
+    const auto serve_it = [](const mob_message_t* message, void* self, mob_delivery_t* delivery) {
+      static_cast<Served*>(self)->serve(*message, delivery);
     };
-    const auto take_answer = [](const mob_message_t* message, void* self, mob_delivery_t*) {
-      static_cast<Served*>(self)->answered(*message);
+    const auto take_answer = [](const mob_message_t* message, void* self,
+                                mob_delivery_t* delivery) {
+      static_cast<Served*>(self)->answered(*message, delivery);
     };
     engine_.messages().register_internal(InternalHandler::kServe, serve_it, this);
     engine_.messages().register_internal(InternalHandler::kServed, take_answer, this);
@@ -138,9 +168,9 @@ mob_status_t Served::require() {
 
 mob_status_t Served::run(const char* call, const mob_transfer_t& transfer, const Shape& shape,
                          Mode mode, uint64_t* handle) {
-  if (mode == Mode::kBlocking && in_handler) {
-    return refuse_in_handler(call);
-  }
+  // What is locally complete as soon as it is packed, or queued, waits for nothing.
+  const bool completes_early = transfer.kind == MOB_PUT || transfer.kind == MOB_ACCUMULATE;
+  if (mode == Mode::kBlocking && in_handler && !completes_early) return refuse_in_handler(call);
   if (const mob_status_t status = require()) return status;
   auto whole = std::make_unique<Whole>();
   uint64_t own_handle = 0;
@@ -149,9 +179,15 @@ mob_status_t Served::run(const char* call, const mob_transfer_t& transfer, const
                                              : &own_handle;
   whole->pending = engine_.completion().start(transfer, wanted);
   if (whole->pending == nullptr) return MOB_ERR_MEMORY;
-  whole->completes_early = transfer.kind == MOB_PUT || transfer.kind == MOB_ACCUMULATE;
+  whole->completes_early = completes_early;
   Whole& started = *whole.release();  // finish_part() deletes it
-  const mob_status_t status = send_parts(call, transfer, shape, started);
+  // From here on others count on an end that is reported, also without memory to begin with.
+  mob_status_t status = MOB_OK;
+  try {
+    status = send_parts(call, transfer, shape, started);
+  } catch (const std::bad_alloc&) {
+    status = fail(MOB_ERR_MEMORY, "%s: this process has no memory left", call);
+  }
   if (started.completes_early) {
     engine_.completion().complete_locally(*started.pending, status);
     finish_part(started, MOB_OK);  // the error has been told
@@ -211,6 +247,16 @@ mob_status_t Served::make_stage(Part& part, size_t list_bytes, size_t data_bytes
   return MOB_OK;
 }
 
+// What travels as payload; from malloc(), so that it is aligned for every element.
+mob_status_t Served::make_buffer(Part& part, size_t list_bytes, size_t data_bytes) {
+  part.buffer.reset(new (std::nothrow) char[std::max<size_t>(list_bytes + data_bytes, 1)]);
+  if (part.buffer == nullptr) {
+    return fail(MOB_ERR_MEMORY, "no memory for %zu bytes of a transfer", list_bytes + data_bytes);
+  }
+  part.data = part.buffer.get() + list_bytes;
+  return MOB_OK;
+}
+
 mob_status_t Served::send_box(const char* call, const mob_transfer_t& transfer, const Shape& shape,
                               Whole& whole, bool last) {
   auto part = std::make_unique<Part>();
@@ -218,26 +264,35 @@ mob_status_t Served::send_box(const char* call, const mob_transfer_t& transfer, 
   part->kind = transfer.kind;
   const bool fetches = transfer.kind == MOB_FETCH_ACCUMULATE;
   part->fetched_to = transfer.fetched;
-  if (const mob_status_t status =
-          make_stage(*part, 0, shape.total_bytes, fetches ? shape.total_bytes : 0)) {
-    return status;
-  }
+  part->fetched_bytes = fetches ? shape.total_bytes : 0;
   part->box = shape;
-  part->box.remote = part->data;
-  pack_strides(shape, part->box.remote_strides);
-  if (reads_local(transfer)) {
-    transport::move(part->box, 0, true);
-  }
   Request request{};
   describe(transfer, last, &request);
-  request.stage = engine_.offset_of(part->stage);
   request.data_bytes = shape.total_bytes;
   request.dimensions = shape.dimensions;
   request.remote = shape.remote;
   request.run_bytes = shape.run_bytes;
-  std::copy_n(shape.counts, kCounted, request.counts);
-  std::copy_n(shape.remote_strides, kCounted, request.remote_strides);
-  return send(call, transfer.rank, std::move(part), request);
+  for (int i = 0; i < shape.dimensions; ++i) {
+    request.box[i] = {shape.counts[i], shape.remote_strides[i]};
+  }
+  pack_strides(shape, part->box.remote_strides);
+  const bool remote = !engine_.is_here(transfer.rank);
+  const void* payload = nullptr;
+  mob_status_t status = MOB_OK;
+  if (remote && shape.dimensions == 0) {
+    payload = shape.local;  // sent from, or received to, where it is
+  } else if (remote && reads_local(transfer)) {
+    status = make_buffer(*part, 0, shape.total_bytes);
+    payload = part->data;
+  } else if (!remote) {
+    status = make_stage(*part, 0, shape.total_bytes, part->fetched_bytes);
+  }
+  if (status != MOB_OK) return status;
+  part->box.remote = part->data;
+  if (reads_local(transfer) && payload != shape.local) transport::move(part->box, 0, true);
+  request.stage = remote ? kInPayload : engine_.offset_of(part->stage);
+  return send(call, transfer.rank, std::move(part), request, payload,
+              remote && reads_local(transfer) ? shape.total_bytes : 0);
 }
 
 mob_status_t Served::send_runs(const char* call, const mob_transfer_t& transfer,
@@ -250,12 +305,14 @@ mob_status_t Served::send_runs(const char* call, const mob_transfer_t& transfer,
   part->fetched_to = transfer.fetched;
   size_t bytes = 0;
   for (const mob_span_t& span : local) bytes += span.bytes;
-  const bool fetches = transfer.kind == MOB_FETCH_ACCUMULATE;
+  part->fetched_bytes = transfer.kind == MOB_FETCH_ACCUMULATE ? bytes : 0;
   const size_t list_bytes = remote.size() * sizeof(mob_span_t);
-  if (const mob_status_t status = make_stage(*part, list_bytes, bytes, fetches ? bytes : 0)) {
-    return status;
-  }
-  std::memcpy(part->stage, remote.data(), list_bytes);
+  const bool is_remote = !engine_.is_here(transfer.rank);
+  const size_t sent_bytes = reads_local(transfer) ? bytes : 0;
+  const mob_status_t status = is_remote ? make_buffer(*part, list_bytes, sent_bytes)
+                                        : make_stage(*part, list_bytes, bytes, part->fetched_bytes);
+  if (status != MOB_OK) return status;
+  std::memcpy(part->data - list_bytes, remote.data(), list_bytes);
   if (reads_local(transfer)) {
     char* to = part->data;
     for (const mob_span_t& span : local) {
@@ -266,10 +323,12 @@ mob_status_t Served::send_runs(const char* call, const mob_transfer_t& transfer,
   Request request{};
   describe(transfer, last, &request);
   request.is_spans = 1;
-  request.stage = engine_.offset_of(part->stage);
+  request.stage = is_remote ? kInPayload : engine_.offset_of(part->stage);
   request.list_bytes = list_bytes;
   request.data_bytes = bytes;
-  return send(call, transfer.rank, std::move(part), request);
+  const void* payload = part->buffer.get();
+  return send(call, transfer.rank, std::move(part), request, payload,
+              is_remote ? list_bytes + sent_bytes : 0);
 }
 
 mob_status_t Served::compare_swap(const char* call, mob_rank_t rank, void* remote, size_t bytes,
@@ -289,17 +348,19 @@ mob_status_t Served::compare_swap(const char* call, mob_rank_t rank, void* remot
   part->whole = &whole;
   part->kind = MOB_FETCH_ACCUMULATE;
   part->fetched_to = old;
-  mob_status_t status = make_stage(*part, 0, 0, bytes);
+  part->fetched_bytes = bytes;
+  const bool remote_target = !engine_.is_here(rank);
+  mob_status_t status = remote_target ? MOB_OK : make_stage(*part, 0, 0, bytes);
   if (status == MOB_OK) {
     Request request{};
     request.kind = MOB_FETCH_ACCUMULATE;
     request.compare_bytes = static_cast<int32_t>(bytes);
     request.scale[0] = expected;
     request.scale[1] = desired;
-    request.stage = engine_.offset_of(part->stage);
+    request.stage = remote_target ? kInPayload : engine_.offset_of(part->stage);
     request.remote = static_cast<char*>(remote);
     request.run_bytes = bytes;
-    status = send(call, rank, std::move(part), request);
+    status = send(call, rank, std::move(part), request, nullptr, 0);
   }
   finish_part(whole, status);
   return engine_.completion().wait(call, handle);
@@ -307,26 +368,61 @@ mob_status_t Served::compare_swap(const char* call, mob_rank_t rank, void* remot
 
 // Sends what was staged. The part belongs to its answer from here on.
 mob_status_t Served::send(const char* call, mob_rank_t rank, std::unique_ptr<Part> part,
-                          Request& request) {
+                          Request& request, const void* payload, size_t payload_bytes) {
   Whole& whole = *part->whole;
-  request.part = reinterpret_cast<uintptr_t>(part.get());
+  part->target = rank;
   whole.parts.fetch_add(1, std::memory_order_relaxed);
+  {
+    const std::lock_guard lock(mutex_);
+    request.part = ++last_id_;
+    unanswered_.emplace(request.part, part.get());
+    part.release();
+  }
   Outgoing message;
   message.id = static_cast<unsigned>(InternalHandler::kServe);
   message.header = &request;
-  message.header_bytes = sizeof request;
+  message.header_bytes = request.bytes();
+  message.payload = payload;
+  message.payload_bytes = payload_bytes;
   const mob_status_t status = in_handler ? engine_.messages().post(call, rank, message)
                                          : engine_.messages().send(call, rank, message);
-  if (status == MOB_OK) {
-    part.release();
-    return MOB_OK;
-  }
+  if (status == MOB_OK) return MOB_OK;
+  part = take_unanswered(request.part);
+  if (part == nullptr) return MOB_OK;  // its end has been told
   whole.parts.fetch_sub(1, std::memory_order_relaxed);
   release_stage(*part);
   return status;
 }
 
+// Takes out what was asked; null if that has come to its end.
+std::unique_ptr<Served::Part> Served::take_unanswered(uint64_t id) {
+  const std::lock_guard lock(mutex_);
+  const auto found = unanswered_.find(id);
+  if (found == unanswered_.end()) return nullptr;
+  std::unique_ptr<Part> part(found->second);
+  unanswered_.erase(found);
+  return part;
+}
+
+void Served::give_up(mob_rank_t rank) {
+  std::vector<uint64_t> ids;
+  {
+    const std::lock_guard lock(mutex_);
+    for (const auto& [id, part] : unanswered_) {
+      if (part->target == rank) ids.push_back(id);
+    }
+  }
+  for (const uint64_t id : ids) {
+    const std::unique_ptr<Part> part = take_unanswered(id);
+    if (part == nullptr) continue;
+    const mob_status_t status = fail(MOB_ERR_PEER, "rank %d died before it answered", rank);
+    release_stage(*part);
+    finish_part(*part->whole, status);
+  }
+}
+
 void Served::release_stage(const Part& part) {
+  if (part.stage == nullptr) return;
   // It is a block of this heap: this cannot fail.
   static_cast<void>(engine_.local_heap().release("the end of a transfer", part.stage));
 }
@@ -348,19 +444,152 @@ void Served::compare_swap_here(const Request& request, void* old) {
 }
 
 // At the target: does it and answers. Runs in a message handler, so it never waits.
-void Served::serve(const mob_message_t& message) {
-  Request request;
-  std::memcpy(&request, message.header, sizeof request);
+void Served::serve(const mob_message_t& message, mob_delivery_t* delivery) {
+  Request request{};
+  if (message.header_bytes < offsetof(Request, box) || message.header_bytes > sizeof request) {
+    return;
+  }
+  std::memcpy(&request, message.header, message.header_bytes);
+  if (request.stage == kInPayload) {
+    serve_payload(message, request, delivery);
+  } else if (engine_.is_here(message.source)) {
+    serve_staged(message.source, request);
+  }
+}
+
+void Served::serve_staged(mob_rank_t origin, const Request& request) {
+  const mob_rank_t index = engine_.host_index(origin);
+  auto* stage =
+      static_cast<char*>(engine_.find_here(origin, engine_.address_in(index, request.stage), 1));
+  mob_status_t status = MOB_OK;
+  if (stage == nullptr) {
+    status = fail(MOB_ERR_SYSTEM, "the origin's stage cannot be reached");
+  } else {
+    char* data = stage + request.list_bytes;
+    status = carry_out(request, stage, data, data + request.data_bytes);
+  }
+  answer(origin, request, status, nullptr, 0);
+}
+
+void Served::serve_payload(const mob_message_t& message, const Request& request,
+                           mob_delivery_t* delivery) {
+  const bool sends_data =
+      request.kind == MOB_PUT || (request.kind != MOB_GET && request.op != MOB_NO_OP);
+  const size_t expected =
+      request.compare_bytes != 0 ? 0 : request.list_bytes + (sends_data ? request.data_bytes : 0);
+  if (message.payload_bytes != expected || request.data_bytes > kStageBytes ||
+      request.list_bytes % sizeof(mob_span_t) != 0 || request.dimensions < 0 ||
+      request.dimensions > static_cast<int32_t>(kCounted) ||
+      message.header_bytes != request.bytes() ||
+      (request.compare_bytes != 0 && request.compare_bytes != 4 && request.compare_bytes != 8)) {
+    answer(message.source, request, fail(MOB_ERR_SYSTEM, "a request for a transfer makes no sense"),
+           nullptr, 0);
+    return;
+  }
+  auto arrival = std::make_unique<Arrival>(Arrival{this, message.source, request, false, nullptr});
+  if (expected == 0 || message.payload != nullptr) {
+    // Handlers may change what they are shown, which nobody else looks at.
+    arrival->payload.reset(const_cast<char*>(static_cast<const char*>(message.payload)));
+    serve_arrival(*arrival);
+    arrival->payload.release();
+    return;
+  }
+  const bool contiguous = request.is_spans == 0 && request.dimensions == 0;
+  arrival->is_direct =
+      request.kind == MOB_PUT && contiguous && is_own_memory(request.remote, request.data_bytes);
+  if (arrival->is_direct) {
+    delivery->payload = request.remote;
+  } else {
+    arrival->payload.reset(new (std::nothrow) char[expected]);
+    delivery->payload = arrival->payload.get();
+    if (arrival->payload == nullptr) {
+      answer(message.source, request,
+             fail(MOB_ERR_MEMORY, "rank %d has no memory left", engine_.rank()), nullptr, 0);
+      return;
+    }
+  }
+  delivery->handler = [](mob_token_t, void* argument) {
+    const std::unique_ptr<Arrival> whole(static_cast<Arrival*>(argument));
+    whole->self->serve_arrival(*whole);
+  };
+  delivery->argument = arrival.release();
+}
+
+// All of a request of another host is here.
+void Served::serve_arrival(Arrival& arrival) {
+  const Request& request = arrival.request;
+  if (arrival.is_direct) {
+    answer(arrival.origin, request, tell(request), nullptr, 0);
+    return;
+  }
+  const void* out = nullptr;
+  // Not where somebody is told that the data may be changed.
+  if (request.kind == MOB_GET && request.is_spans == 0 && request.dimensions == 0 &&
+      request.target_counter == nullptr && request.signal == nullptr) {
+    const mob_status_t status = get_directly(request, &out);
+    answer(arrival.origin, request, status, out, request.data_bytes);
+    return;
+  }
+  char* list = arrival.payload.get();
+  char* data = list + request.list_bytes;
+  std::unique_ptr<char[]> result;
+  size_t result_bytes = 0;
+  if (request.compare_bytes != 0) {
+    result_bytes = static_cast<size_t>(request.compare_bytes);
+  } else if (request.kind == MOB_GET || request.kind == MOB_FETCH_ACCUMULATE) {
+    result_bytes = request.data_bytes;
+  }
+  if (result_bytes != 0) {
+    result.reset(new (std::nothrow) char[result_bytes]);
+    if (result == nullptr) {
+      answer(arrival.origin, request,
+             fail(MOB_ERR_MEMORY, "rank %d has no memory left", engine_.rank()), nullptr, 0);
+      return;
+    }
+  }
+  if (request.kind == MOB_GET) data = result.get();
+  const mob_status_t status = carry_out(request, list, data, result.get());
+  answer(arrival.origin, request, status, result.get(), result_bytes);
+}
+
+// A get that needs no packing: its answer is sent from where the data are.
+mob_status_t Served::get_directly(const Request& request, const void** data) {
+  if (!is_own_memory(request.remote, request.data_bytes)) {
+    return not_own(request.remote, request.data_bytes, engine_.rank());
+  }
+  *data = request.remote;
+  return MOB_OK;
+}
+
+// Tells those that a transfer names at the target, when its data are in place.
+mob_status_t Served::tell(const Request& request) {
+  if (request.target_counter == nullptr && request.signal == nullptr) return MOB_OK;
+  mob_transfer_t nothing{};
+  nothing.kind = MOB_PUT;
+  nothing.rank = engine_.rank();
+  nothing.target_counter = request.target_counter;
+  nothing.signal = request.signal;
+  nothing.signal_value = request.signal_value;
+  nothing.signal_op = request.signal_op;
+  return engine_.transfers().run_on_own_memory(nothing, Shape{});
+}
+
+void Served::answer(mob_rank_t origin, const Request& request, mob_status_t status,
+                    const void* payload, size_t payload_bytes) {
   Reply reply{};
   reply.part = request.part;
-  reply.status = carry_out(message.source, request);
-  if (reply.status != MOB_OK) std::strncpy(reply.text, mob_last_error(), sizeof reply.text - 1);
-  Outgoing answer;
-  answer.id = static_cast<unsigned>(InternalHandler::kServed);
-  answer.header = &reply;
-  answer.header_bytes = reply.status == MOB_OK ? offsetof(Reply, text) : sizeof reply;
+  reply.status = status;
+  if (status != MOB_OK) std::strncpy(reply.text, mob_last_error(), sizeof reply.text - 1);
+  Outgoing message;
+  message.id = static_cast<unsigned>(InternalHandler::kServed);
+  message.header = &reply;
+  message.header_bytes = status == MOB_OK ? offsetof(Reply, text) : sizeof reply;
+  if (status == MOB_OK) {
+    message.payload = payload;
+    message.payload_bytes = payload_bytes;
+  }
   // If the origin is gone, nobody is left to tell.
-  static_cast<void>(engine_.messages().post("an answer", message.source, answer));
+  static_cast<void>(engine_.messages().post("an answer", origin, message));
 }
 
 bool Served::is_own_memory(const void* address, size_t bytes) const {
@@ -371,11 +600,11 @@ bool Served::is_own_memory(const void* address, size_t bytes) const {
 }
 
 mob_status_t Served::check_remote(const Request& request, const Shape& shape) const {
+  if (shape.total_bytes == 0) return MOB_OK;  // it only tells somebody, and names no memory
   const mob_rank_t self = engine_.rank();
   const auto check_one = [&](const void* address, size_t bytes) {
     if (is_own_memory(address, bytes)) return MOB_OK;
-    return fail(MOB_ERR_RANGE, "%zu bytes at %p of rank %d are not exposed any more", bytes,
-                address, self);
+    return not_own(address, bytes, self);
   };
   if (request.is_spans == 0) {
     return check_one(reinterpret_cast<void*>(shape.lowest), shape.highest - shape.lowest);
@@ -387,13 +616,7 @@ mob_status_t Served::check_remote(const Request& request, const Shape& shape) co
   return MOB_OK;
 }
 
-mob_status_t Served::carry_out(mob_rank_t origin, const Request& request) {
-  const mob_rank_t index = Engine::host_index(origin);
-  auto* stage =
-      static_cast<char*>(engine_.find_here(origin, engine_.address_in(index, request.stage), 1));
-  if (stage == nullptr) return fail(MOB_ERR_SYSTEM, "the origin's stage cannot be reached");
-  char* data = stage + request.list_bytes;
-  char* fetched = data + request.data_bytes;
+mob_status_t Served::carry_out(const Request& request, char* list, char* data, char* fetched) {
   mob_transfer_t transfer{};
   transfer.kind = request.kind;
   transfer.type = request.type;
@@ -405,8 +628,7 @@ mob_status_t Served::carry_out(mob_rank_t origin, const Request& request) {
   ptrdiff_t local_strides[kCounted];
   if (request.compare_bytes != 0) {
     if (!is_own_memory(request.remote, request.run_bytes)) {
-      return fail(MOB_ERR_RANGE, "the word at %p of rank %d is not exposed any more",
-                  static_cast<void*>(request.remote), engine_.rank());
+      return not_own(request.remote, request.run_bytes, engine_.rank());
     }
     compare_swap_here(request, fetched);
     return MOB_OK;
@@ -415,7 +637,7 @@ mob_status_t Served::carry_out(mob_rank_t origin, const Request& request) {
   ptrdiff_t remote_strides[kCounted];
   if (request.is_spans != 0) {
     transfer.shape = MOB_SPANS;
-    transfer.remote_spans = reinterpret_cast<const mob_span_t*>(stage);
+    transfer.remote_spans = reinterpret_cast<const mob_span_t*>(list);
     transfer.remote_span_count = request.list_bytes / sizeof(mob_span_t);
     transfer.local_spans = &packed;
     transfer.local_span_count = 1;
@@ -427,8 +649,8 @@ mob_status_t Served::carry_out(mob_rank_t origin, const Request& request) {
     transfer.dimensions = request.dimensions;
     auto stride = static_cast<ptrdiff_t>(request.run_bytes);
     for (int i = 0; i < request.dimensions; ++i) {
-      counts[i] = request.counts[i];
-      remote_strides[i] = request.remote_strides[i];
+      counts[i] = request.box[i].count;
+      remote_strides[i] = request.box[i].remote_stride;
       local_strides[i] = stride;
       stride *= static_cast<ptrdiff_t>(counts[i]);
     }
@@ -444,31 +666,67 @@ mob_status_t Served::carry_out(mob_rank_t origin, const Request& request) {
   if (const mob_status_t status = transport::normalise("a served transfer", transfer, &shape)) {
     return status;
   }
+  if (shape.total_bytes != request.data_bytes) {
+    return fail(MOB_ERR_SYSTEM, "a request for a transfer makes no sense");
+  }
   if (const mob_status_t status = check_remote(request, shape)) return status;
   return engine_.transfers().run_on_own_memory(transfer, shape);
 }
 
 // At the origin: what came back goes where it belongs.
-void Served::answered(const mob_message_t& message) {
+void Served::answered(const mob_message_t& message, mob_delivery_t* delivery) {
   Reply reply{};
   std::memcpy(&reply, message.header, std::min(message.header_bytes, sizeof reply));
-  const std::unique_ptr<Part> part(reinterpret_cast<Part*>(reply.part));
-  mob_status_t status = reply.status;
-  if (status != MOB_OK) {
-    fail(status, "rank %d: %s", message.source, reply.text);
-  } else if (part->kind == MOB_GET && part->spans.empty()) {
+  std::unique_ptr<Part> part = take_unanswered(reply.part);
+  if (part == nullptr) return;  // it was given up
+  if (reply.status != MOB_OK) {
+    fail(reply.status, "rank %d: %s", message.source, reply.text);
+    release_stage(*part);
+    finish_part(*part->whole, reply.status);
+    return;
+  }
+  const bool remote = !engine_.is_here(message.source);
+  if (!remote || message.payload_bytes == 0 || message.payload != nullptr) {
+    const char* data = remote ? static_cast<const char*>(message.payload) : part->data;
+    take_answer(std::move(part), data);
+    return;
+  }
+  const bool contiguous = part->spans.empty() && part->box.dimensions == 0;
+  if (part->kind == MOB_FETCH_ACCUMULATE) {
+    delivery->payload = part->fetched_to;
+  } else if (contiguous) {
+    delivery->payload = part->box.local;
+  } else {
+    part->buffer = std::make_unique_for_overwrite<char[]>(message.payload_bytes);
+    delivery->payload = part->buffer.get();
+  }
+  part->self = this;
+  delivery->handler = [](mob_token_t, void* argument) {
+    std::unique_ptr<Part> whole(static_cast<Part*>(argument));
+    const char* data = whole->buffer.get();
+    whole->self->take_answer(std::move(whole), data);
+  };
+  delivery->argument = part.release();
+}
+
+// `data` is what came, unless it came to its place.
+void Served::take_answer(std::unique_ptr<Part> part, const char* data) {
+  const bool is_in_place = part->self != nullptr && data == nullptr;
+  if (part->kind == MOB_GET && !is_in_place && part->spans.empty()) {
+    part->box.remote = const_cast<char*>(data);
     transport::move(part->box, 0, false);
-  } else if (part->kind == MOB_GET) {
-    const char* from = part->data;
+  } else if (part->kind == MOB_GET && !is_in_place) {
+    const char* from = data;
     for (const mob_span_t& span : part->spans) {
       transport::copy(span.address, from, span.bytes);
       from += span.bytes;
     }
-  } else if (part->kind == MOB_FETCH_ACCUMULATE) {
-    transport::copy(part->fetched_to, part->fetched, part->fetched_bytes);
+  } else if (part->kind == MOB_FETCH_ACCUMULATE && part->self == nullptr) {
+    transport::copy(part->fetched_to, part->stage != nullptr ? part->fetched : data,
+                    part->fetched_bytes);
   }
   release_stage(*part);
-  finish_part(*part->whole, status);
+  finish_part(*part->whole, MOB_OK);
 }
 
 // The last of a transfer's parts to come to its end completes it. After a first error the others

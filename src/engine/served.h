@@ -5,15 +5,19 @@
 // cross-memory attach is refused, has no such operation (accumulates, read-modify-write), or would
 // be slower.
 //
-// The origin packs what the target needs into a block of its own shared memory, the stage, and
-// sends a short message; the target's progress works straight from and to the stage and answers. No
-// data passes through the rings.
+// Between host-mates the origin packs what the target needs into a block of its own shared memory,
+// the stage, and sends a short message; the target's progress works straight from and to the stage
+// and answers. No data passes through the rings.
+//
+// Between hosts the data are the payload of the request and of its answer, and go from and to the
+// user's memory without being packed where they are contiguous there.
 
 #include <mobius/message.h>
 #include <mobius/transfer.h>
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <vector>
@@ -42,11 +46,15 @@ class Served {
   mob_status_t compare_swap(const char* call, mob_rank_t rank, void* remote, size_t bytes,
                             uint64_t expected, uint64_t desired, uint64_t* old);
 
+  // Ends what was asked of a rank that died, with MOB_ERR_PEER. Any thread.
+  void give_up(mob_rank_t rank);
+
  private:
   struct Request;
   struct Reply;
   struct Whole;
   struct Part;
+  struct Arrival;
 
   mob_status_t send_parts(const char* call, const mob_transfer_t& transfer,
                           const transport::Shape& shape, Whole& whole);
@@ -56,23 +64,37 @@ class Served {
                          const std::vector<mob_span_t>& remote,
                          const std::vector<mob_span_t>& local, Whole& whole, bool last);
   mob_status_t make_stage(Part& part, size_t list_bytes, size_t data_bytes, size_t fetched_bytes);
+  mob_status_t make_buffer(Part& part, size_t list_bytes, size_t data_bytes);
   void release_stage(const Part& part);
   bool is_own_memory(const void* address, size_t bytes) const;
-  mob_status_t send(const char* call, mob_rank_t rank, std::unique_ptr<Part> part,
-                    Request& request);
+  mob_status_t send(const char* call, mob_rank_t rank, std::unique_ptr<Part> part, Request& request,
+                    const void* payload, size_t payload_bytes);
   void finish_part(Whole& whole, mob_status_t status);
+  std::unique_ptr<Part> take_unanswered(uint64_t id);
 
   // At the target.
-  void serve(const mob_message_t& message);
-  mob_status_t carry_out(mob_rank_t origin, const Request& request);
+  void serve(const mob_message_t& message, mob_delivery_t* delivery);
+  void serve_staged(mob_rank_t origin, const Request& request);
+  void serve_payload(const mob_message_t& message, const Request& request,
+                     mob_delivery_t* delivery);
+  void serve_arrival(Arrival& arrival);
+  mob_status_t get_directly(const Request& request, const void** data);
+  mob_status_t carry_out(const Request& request, char* list, char* data, char* fetched);
   mob_status_t check_remote(const Request& request, const transport::Shape& shape) const;
+  mob_status_t tell(const Request& request);
+  void answer(mob_rank_t origin, const Request& request, mob_status_t status, const void* payload,
+              size_t payload_bytes);
   static void compare_swap_here(const Request& request, void* old);
 
   // At the origin.
-  void answered(const mob_message_t& message);
+  void answered(const mob_message_t& message, mob_delivery_t* delivery);
+  void take_answer(std::unique_ptr<Part> part, const char* data);
 
   Engine& engine_;
   std::once_flag registered_;
+  std::mutex mutex_;  // guards what follows
+  uint64_t last_id_ = 0;
+  std::map<uint64_t, Part*> unanswered_;  // owned, by what the requests call them
 };
 
 }  // namespace mobius::engine

@@ -4,6 +4,8 @@
 #include <utility>
 
 #include "base/status.h"
+#include "engine/across.h"
+#include "engine/engine.h"
 
 namespace mobius::engine {
 
@@ -15,6 +17,35 @@ Team::Team(Engine& engine, TeamMap map, mob_rank_t rank, void* area, uint64_t of
       rank_(rank),
       offset_(offset),
       rounds_(engine, map_, rank, area) {}
+
+Team::Team(Engine& engine, TeamMap map, mob_rank_t rank, uint64_t id, std::unique_ptr<Team> mates)
+    : engine_(engine),
+      map_(std::move(map)),
+      rank_(rank),
+      offset_(mates->area_offset()),
+      rounds_(engine, map_, rank, nullptr),
+      across_(std::make_unique<Across>(engine, map_, rank, id, std::move(mates))) {}
+
+Team::~Team() = default;
+
+Team& Team::mates() { return across_ != nullptr ? across_->mates() : *this; }
+
+mob_rank_t Team::place_across(mob_rank_t member) const { return across_->place_here(member); }
+
+mob_status_t Team::barrier_across() {
+  engine_.remote().claims().settle();
+  return across_->barrier();
+}
+
+mob_status_t Team::exchange_across(const void* mine, size_t bytes, void* all) {
+  return across_->allgather(mine, all, Blocks::packed(bytes));
+}
+
+bool Team::is_broken() const {
+  return across_ != nullptr ? across_->is_broken() : rounds_.is_broken();
+}
+
+bool Team::depart() { return across_ != nullptr ? across_->mates().depart() : rounds_.depart(); }
 
 mob_status_t Team::agree(mob_status_t mine, const char* what) {
   std::vector<mob_status_t> all;

@@ -8,6 +8,7 @@
 
 #include <atomic>
 #include <cstring>
+#include <memory>
 #include <type_traits>
 #include <vector>
 
@@ -16,6 +17,7 @@
 
 namespace mobius::engine {
 
+class Across;
 class Engine;
 
 // Bytes that Team::exchange() carries per member.
@@ -26,6 +28,9 @@ class Team {
   // `area` is shared memory of area_bytes(map.size()), zero before the first member comes.
   // `offset` is its place in the window, for who frees it.
   Team(Engine& engine, TeamMap map, mob_rank_t rank, void* area, uint64_t offset);
+  // On several hosts; the area is the mates'. `id` as for Across.
+  Team(Engine& engine, TeamMap map, mob_rank_t rank, uint64_t id, std::unique_ptr<Team> mates);
+  ~Team();
 
   static size_t area_bytes(mob_rank_t size) { return Rounds::area_bytes(size); }
 
@@ -33,6 +38,15 @@ class Team {
   mob_rank_t size() const { return map_.size(); }
   const TeamMap& map() const { return map_; }
   uint64_t area_offset() const { return offset_; }
+  // Null where all members are on this host.
+  Across* across() { return across_.get(); }
+  bool spans_hosts() const { return across_ != nullptr; }
+  // The members of this host, and how many they are.
+  Team& mates();
+  // A member's number among those of its host, if that is this one; else -1.
+  mob_rank_t place_here(mob_rank_t member) const {
+    return across_ == nullptr ? member : place_across(member);
+  }
   Engine& engine() const { return engine_; }
   Rounds& rounds() { return rounds_; }
 
@@ -46,6 +60,9 @@ class Team {
   // Returns when every member called it; what they wrote before is visible after (full fence).
   // MOB_ERR_PEER when a member died; the team is of no use then.
   mob_status_t barrier() {
+    if (across_ != nullptr) [[unlikely]] {
+      return barrier_across();
+    }
     if (size() > 1) return rounds_.barrier();
     std::atomic_thread_fence(std::memory_order_seq_cst);
     return MOB_OK;
@@ -56,6 +73,10 @@ class Team {
   mob_status_t exchange(const T& mine, std::vector<T>* all) {
     static_assert(std::is_trivially_copyable_v<T> && sizeof(T) <= kTeamExchangeBytes);
     static_assert(!std::is_same_v<T, bool>, "std::vector<bool> has no elements to copy to");
+    if (across_ != nullptr) {
+      all->resize(static_cast<size_t>(size()));
+      return exchange_across(&mine, sizeof(T), all->data());
+    }
     mob_status_t status = rounds_.begin(Rounds::Role::kWrites, Rounds::Bulk::kNone);
     if (status != MOB_OK) return status;
     std::memcpy(rounds_.line(rank_), &mine, sizeof(T));
@@ -74,17 +95,23 @@ class Team {
 
   // Whether a collective call was given up because a member died or left. What it was about may be
   // in use by members for whom it succeeded.
-  bool is_broken() const { return rounds_.is_broken(); }
+  bool is_broken() const;
 
-  // Says, not collectively, that this member is done with the team's area; whether all are.
-  bool depart() { return rounds_.depart(); }
+  // Says, not collectively, that this member is done with the team's area; whether all who use it
+  // are.
+  bool depart();
 
  private:
+  mob_rank_t place_across(mob_rank_t member) const;
+  mob_status_t barrier_across();
+  mob_status_t exchange_across(const void* mine, size_t bytes, void* all);
+
   Engine& engine_;
   const TeamMap map_;
   const mob_rank_t rank_;
   const uint64_t offset_;
   Rounds rounds_;
+  std::unique_ptr<Across> across_;
   std::atomic<int> users_ = 0;
 };
 

@@ -23,38 +23,51 @@ void TeamArea::give_back() {
   engine.chunks().release(offset_ >> kChunkShift, chunks_of(bytes_));
 }
 
-mob_status_t TeamArea::make(Team& team, size_t bytes, mob_status_t mine, const char* call) {
+mob_status_t TeamArea::make(Team& team, size_t bytes, mob_status_t mine, const char* call,
+                            RemoteObject& object) {
   struct Place {
     mob_status_t status;
     uint64_t offset;
+    uint64_t name;
   };
   team_ = &team;
   bytes_ = sizeof(Header) + bytes;
-  const bool leader = team.rank() == 0;
-  Place place{mine, 0};
+  // Who makes the memory of this host.
+  const Team& mates = team.mates();
+  const mob_rank_t first = mates.map().world_rank(0);
+  const bool leader = mates.rank() == 0;
+  Remote& remote = team.engine().remote();
+  Place place{mine, 0, 0};
   if (leader && mine == MOB_OK) place.status = claim(&place.offset);
+  if (team.rank() == 0) place.name = remote.new_name();
   std::vector<Place> places;
   mob_status_t status = team.exchange(place, &places);
   if (status != MOB_OK) return status;
-  const bool claimed = places[0].status == MOB_OK;
-  offset_ = places[0].offset;
+  const Place& made = places[static_cast<size_t>(team.map().rank_of(first))];
+  const bool claimed = made.status == MOB_OK;
+  offset_ = made.offset;
   status = place.status;
   if (status == MOB_OK && claimed) {
     status = team.engine().window().allow(offset_, chunks_of(bytes_));
   }
-  if ((status = team.agree(status, call))) {
-    if (leader && claimed) give_back();
-    return status;
-  }
   header_ = static_cast<Header*>(team.engine().local_address(offset_));
-  return MOB_OK;
+  if (status == MOB_OK && claimed && team.spans_hosts()) {
+    name_ = places[0].name;
+    remote.add(name_, object);
+  }
+  if ((status = team.agree(status, call))) {
+    if (name_ != 0) remote.remove(name_);
+    if (leader && claimed) give_back();
+  }
+  return status;
 }
 
 mob_status_t TeamArea::release() {
   const mob_status_t status = team_->barrier();
+  if (name_ != 0) team_->engine().remote().remove(name_);
   // Both: who is last has seen the others' last use of the area.
   const uint32_t before = header_->departed.fetch_add(1, std::memory_order_acq_rel);
-  if (before + 1 == static_cast<uint32_t>(team_->size())) give_back();
+  if (before + 1 == static_cast<uint32_t>(team_->mates().size())) give_back();
   return status;
 }
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "engine/across.h"
 #include "engine/engine.h"
 
 namespace mobius::engine {
@@ -17,12 +18,11 @@ using base::fail;
 mob_status_t Teams::open_world() {
   job::HostGroup& host = engine_.host();
   uint64_t offset = 0;
-  mob_status_t status =
-      engine_.rank() == 0 ? engine_.make_team_area(engine_.size(), &offset) : MOB_OK;
+  mob_status_t status = host.index() == 0 ? engine_.make_team_area(host.size(), &offset) : MOB_OK;
   if ((status = host.agree(status, "mob_init"))) return status;
   std::vector<uint64_t> offsets;
   if ((status = host.exchange(offset, &offsets))) return status;
-  status = engine_.adopt_team(TeamMap::strided(0, 1, engine_.size()), engine_.rank(), offsets[0],
+  status = engine_.adopt_team(TeamMap::strided(0, 1, engine_.size()), engine_.rank(), offsets[0], 0,
                               &world_);
   return host.agree(status, "mob_init");
 }
@@ -64,28 +64,38 @@ mob_status_t Teams::select(Team& parent, std::span<const mob_rank_t> ranks, uint
   return make(parent, rank >= 0 ? &map : nullptr, rank, handle);
 }
 
-// What is common to all: the first member of each new team makes its area, everyone hears of it
-// through the parent.
+// What is common to all: on each host the first member of each new team makes the area of its
+// mates, everyone hears of it through the parent.
 mob_status_t Teams::make(Team& parent, const TeamMap* map, mob_rank_t rank, uint64_t* handle) {
   struct Area {
     mob_status_t status;
     uint64_t offset;
+    uint64_t id;  // of the new team that this process is the first member of
   };
-  Area area{MOB_OK, 0};
-  if (rank == 0) area.status = engine_.make_team_area(map->size(), &area.offset);
+  Area area{MOB_OK, 0, 0};
+  std::vector<mob_rank_t> mates;
+  if (map != nullptr) Across::find_mates(engine_, *map, &mates);
+  const bool leads = !mates.empty() && mates.front() == engine_.rank();
+  const auto members = static_cast<mob_rank_t>(mates.size());
+  if (leads) area.status = engine_.make_team_area(members, &area.offset);
+  if (rank == 0) area.id = static_cast<uint64_t>(engine_.rank() + 1) << 32 | ++made_;
   std::vector<Area> areas;
   mob_status_t status = parent.exchange(area, &areas);
   if (status != MOB_OK) return status;
   std::unique_ptr<Team> team;
   status = area.status;
   if (map != nullptr) {
-    const Area& own = areas[static_cast<size_t>(parent.map().rank_of(map->world_rank(0)))];
-    if (own.status == MOB_OK) status = engine_.adopt_team(*map, rank, own.offset, &team);
+    const auto told_by = [&](mob_rank_t world_rank) {
+      return areas[static_cast<size_t>(parent.map().rank_of(world_rank))];
+    };
+    const Area own = told_by(mates.front());
+    const uint64_t id = told_by(map->world_rank(0)).id;
+    if (own.status == MOB_OK) status = engine_.adopt_team(*map, rank, own.offset, id, &team);
   }
   // One that fails anywhere fails everywhere: a team that some members lack hangs the others.
   if ((status = parent.agree(status, "making a team"))) {
-    if (rank == 0 && area.status == MOB_OK && !parent.is_broken()) {
-      engine_.release_team_area(area.offset, map->size());
+    if (leads && area.status == MOB_OK && !parent.is_broken()) {
+      engine_.release_team_area(area.offset, members);
     }
     return status;
   }
@@ -97,7 +107,7 @@ mob_status_t Teams::release(uint64_t handle) {
   const std::unique_ptr<Team> team = live_.remove(handle);
   const mob_status_t status = team->barrier();
   // The last to leave takes the area away: a member may still be looking at it in the barrier.
-  if (team->depart()) engine_.release_team_area(team->area_offset(), team->size());
+  if (team->depart()) engine_.release_team_area(team->area_offset(), team->mates().size());
   return status;
 }
 

@@ -41,6 +41,7 @@ class Teams {
 
   Engine& engine_;
   Registry<Team> live_;
+  uint32_t made_ = 0;  // teams that this process is the first member of
   std::unique_ptr<Team> world_;
 };
 

@@ -7,8 +7,10 @@
 
 #include "base/status.h"
 #include "engine/engine.h"
+#include "engine/hooks/watch.h"
 #include "engine/locks.h"
 #include "transport/cma/cma.h"
+#include "transport/shm/copy.h"
 #include "transport/shm/move.h"
 
 namespace mobius::engine {
@@ -87,6 +89,12 @@ void Transfers::close(bool report) {
   hooks_.close(report);
 }
 
+void Transfers::note_call(const char* call) { hooks_.stats()->count_call(call); }
+
+void Transfers::note_message(mob_rank_t target, size_t bytes, mob_status_t status) {
+  hooks_.stats()->count_message(target, bytes, status);
+}
+
 mob_status_t Transfers::run(const char* call, const mob_transfer_t& transfer, Mode mode,
                             uint64_t* handle) {
   Operation operation;
@@ -98,8 +106,10 @@ mob_status_t Transfers::run(const char* call, const mob_transfer_t& transfer, Mo
     return status;
   }
   if (const mob_status_t status = resolve_notice(call, transfer, &operation.notice)) return status;
-  if (operation.notice.by_target ||
-      !reach_all(transfer.rank, operation.shape, &operation.route.delta)) {
+  if (!engine_.is_here(transfer.rank)) {
+    operation.route.path = Path::kNetwork;  // what is wrong with the target's side it finds out
+  } else if (operation.notice.by_target ||
+             !reach_all(transfer.rank, operation.shape, &operation.route.delta)) {
     if (!is_exposed(transfer.rank, operation.shape)) {
       return explain(call, transfer.rank, operation.shape);
     }
@@ -107,6 +117,34 @@ mob_status_t Transfers::run(const char* call, const mob_transfer_t& transfer, Mo
   }
   if (mode == Mode::kHandle) *handle = MOB_HANDLE_DONE;
   return first_->carry(operation);
+}
+
+bool Transfers::copy_and_tell(const mob_transfer_t& transfer) {
+  const mob_rank_t rank = transfer.rank;
+  if (static_cast<uint32_t>(rank) >= static_cast<uint32_t>(mob_size_) || hooked()) return false;
+  const uintptr_t misaligned = reinterpret_cast<uintptr_t>(transfer.signal) |
+                               reinterpret_cast<uintptr_t>(transfer.origin_word) |
+                               reinterpret_cast<uintptr_t>(transfer.completion_word);
+  if (misaligned % sizeof(uint64_t) != 0) return false;
+  const auto find = [&](void* remote, size_t bytes) {
+    return target_covers(rank, remote, bytes) ? remote : engine_.reach(rank, remote, bytes);
+  };
+  Notice notice;
+  if (transfer.signal != nullptr) {
+    notice.signal = static_cast<uint64_t*>(find(transfer.signal, sizeof(uint64_t)));
+    if (notice.signal == nullptr) return false;
+  }
+  if (transfer.bytes != 0) {
+    void* here = find(transfer.remote, transfer.bytes);
+    if (here == nullptr || transfer.local == nullptr) return false;
+    if (transfer.kind == MOB_PUT) {
+      transport::copy(here, transfer.local, transfer.bytes);
+    } else {
+      transport::copy(transfer.local, here, transfer.bytes);
+    }
+  }
+  announce(transfer, notice);
+  return true;
 }
 
 void Transfers::perform(const mob_transfer_t& transfer, const Shape& shape, ptrdiff_t delta) {
@@ -143,15 +181,17 @@ mob_status_t Transfers::carry(const Operation& operation) {
     case Path::kCma:
       return carry_by_cma(operation);
     case Path::kMessage:
+    case Path::kNetwork:
       break;
   }
   return engine_.served().run(operation.call, *operation.transfer, operation.shape, operation.mode,
                               operation.handle);
 }
 
-// What is done on the spot is in order as it is. What a target was asked to do is waited for: a
-// later put on another way would overtake it.
-mob_status_t Transfers::order() { return engine_.completion().flush("mob_fence", true); }
+// What is done on the spot is in order as it is, and so is what goes to other hosts, all of it in
+// one stream. What a host-mate was asked to do is waited for: a later put on another way would
+// overtake it.
+mob_status_t Transfers::order() { return engine_.completion().order("mob_fence"); }
 
 bool Transfers::copy_covered(mob_rank_t rank, uintptr_t remote, const void* local, size_t bytes,
                              bool put) {
@@ -272,9 +312,14 @@ mob_status_t Transfers::resolve_notice(const char* call, const mob_transfer_t& t
                 {transfer.rank, transfer.target_counter, &notice->target},
                 {self, transfer.completion_counter, &notice->completion}};
   for (const auto& each : wanted) {
-    if (each.counter == nullptr) continue;
+    if (each.counter == nullptr || !engine_.is_here(each.owner)) continue;
     *each.found = engine_.counters().find(call, each.owner, each.counter);
     if (*each.found == nullptr) return MOB_ERR_HANDLE;
+  }
+  for (const uint64_t* word : {transfer.origin_word, transfer.completion_word}) {
+    if (reinterpret_cast<uintptr_t>(word) % sizeof(uint64_t) == 0) continue;
+    return fail(MOB_ERR_ARGUMENT, "%s: the word to count at %p is not aligned to 8 bytes", call,
+                static_cast<const void*>(word));
   }
   if (transfer.signal == nullptr) return MOB_OK;
   if (reinterpret_cast<uintptr_t>(transfer.signal) % sizeof(uint64_t) != 0) {
@@ -283,6 +328,10 @@ mob_status_t Transfers::resolve_notice(const char* call, const mob_transfer_t& t
   }
   if (transfer.signal_op != MOB_SIGNAL_SET && transfer.signal_op != MOB_SIGNAL_ADD) {
     return fail(MOB_ERR_ARGUMENT, "%s: %d is not a signal operation", call, transfer.signal_op);
+  }
+  if (!engine_.is_here(transfer.rank)) {
+    notice->by_target = true;
+    return MOB_OK;
   }
   notice->signal =
       static_cast<uint64_t*>(engine_.reach(transfer.rank, transfer.signal, sizeof(uint64_t)));
@@ -328,7 +377,7 @@ void Transfers::accumulate(mob_rank_t rank, const Shape& shape, ptrdiff_t remote
     Engine* engine;
     ProcessBlock* process;
     uint32_t id;
-  } stripes{&engine_, &engine_.process(Engine::host_index(rank)), engine_.lock_id()};
+  } stripes{&engine_, &engine_.process(engine_.host_index(rank)), engine_.lock_id()};
   const transport::LockTable table{&stripes,
                                    [](void* context, unsigned stripe) {
                                      const auto& self = *static_cast<Stripes*>(context);
@@ -358,6 +407,11 @@ void Transfers::announce(const mob_transfer_t& transfer, const Notice& notice) {
   if (notice.target != nullptr) engine_.counters().count(transfer.rank, *notice.target);
   if (notice.origin != nullptr) engine_.counters().count(self, *notice.origin);
   if (notice.completion != nullptr) engine_.counters().count(self, *notice.completion);
+  if (transfer.origin_word != nullptr || transfer.completion_word != nullptr) {
+    Counters::count_word(transfer.origin_word);
+    Counters::count_word(transfer.completion_word);
+    engine_.ring_after_fence(self);
+  }
 }
 
 }  // namespace mobius::engine

@@ -31,6 +31,18 @@ class Transfers final : private Carrier {
   // Where waits and handlers are drawn; null unless MOBIUS_TRACE asks for it.
   Timeline* timeline() const { return hooks_.timeline(); }
 
+  // Counts what does not come through here, where MOBIUS_STATS asks for it.
+  void count_call(const char* call) {
+    if (hooks_.stats() != nullptr) [[unlikely]] {
+      note_call(call);
+    }
+  }
+  void count_message(mob_rank_t target, size_t bytes, mob_status_t status) {
+    if (hooks_.stats() != nullptr) [[unlikely]] {
+      note_message(target, bytes, status);
+    }
+  }
+
   // Runs one transfer. `*handle` is written in mode kHandle only.
   mob_status_t run(const char* call, const mob_transfer_t& transfer, Mode mode, uint64_t* handle);
 
@@ -45,6 +57,10 @@ class Transfers final : private Carrier {
     return uses_cma() && !hooked() && local != nullptr &&
            copy_covered(rank, start, local, bytes, put);
   }
+
+  // Puts or gets one stretch that is mapped here, and tells who is to be told: words, no counters.
+  // All of it or nothing; false if that is not how it goes, and run() knows why.
+  bool copy_and_tell(const mob_transfer_t& transfer);
 
   // Carries out what another process asked for, on exposed or allocated memory of this one, and
   // tells who is to be told here.
@@ -73,6 +89,8 @@ class Transfers final : private Carrier {
   mob_status_t order() override;
   bool progress() override { return false; }
 
+  void note_call(const char* call);
+  void note_message(mob_rank_t target, size_t bytes, mob_status_t status);
   mob_status_t resolve_notice(const char* call, const mob_transfer_t& transfer, Notice* notice);
   void find_route(const mob_transfer_t& transfer, const transport::Shape& shape,
                   const Notice& notice, Route* route);

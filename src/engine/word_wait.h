@@ -7,7 +7,7 @@
 
 #include <cstddef>
 
-#include "engine/engine.h"
+#include "engine/host_watch.h"
 
 namespace mobius::engine {
 
@@ -51,21 +51,10 @@ decltype(auto) with_word_type(mob_type_t type, Use use) {
   }
 }
 
-// Ends a wait when any host-mate has died.
-class AnyDeathWatch final : public os::Watch {
- public:
-  AnyDeathWatch(Engine& engine, const char* call) : engine_(engine), call_(call) {}
-  mob_status_t look() override;
-
- private:
-  Engine& engine_;
-  const char* call_;
-};
-
 // Waits until `done()`, which words decide that may be changed by plain puts. Ends with
 // MOB_ERR_PEER when a host-mate has died.
 mob_status_t wait_for_words(Engine& engine, const char* call, auto done) {
-  AnyDeathWatch watch(engine, call);
+  HostWatch watch(engine, call);
   return engine.wait_until(done, &watch, os::Wakeup::kMaybe);
 }
 

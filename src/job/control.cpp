@@ -17,7 +17,17 @@ namespace mobius::job {
 using base::fail;
 using base::fail_errno;
 
-mob_status_t control_create(mob_rank_t size, int* descriptor) {
+namespace {
+
+mob_status_t write_at(int descriptor, const void* bytes, size_t count, size_t offset) {
+  if (pwrite(descriptor, bytes, count, static_cast<off_t>(offset)) == static_cast<ssize_t>(count)) {
+    return MOB_OK;
+  }
+  return fail_errno(MOB_ERR_SYSTEM, errno, "writing the job's control block failed");
+}
+
+mob_status_t create(const ControlHeader& header, const Layout* layout, int* descriptor) {
+  const mob_rank_t size = header.size;
   if (size > kMostHostMates) {
     return fail(MOB_ERR_ARGUMENT, "a host can have %d processes of a job at most", kMostHostMates);
   }
@@ -35,10 +45,13 @@ mob_status_t control_create(mob_rank_t size, int* descriptor) {
   }
   mob_status_t status = os::memfd_reserve(fd, 0, control_bytes(size));
   if (status == MOB_OK) {
-    const ControlHeader header{kControlMagic, kControlVersion, size};
-    if (pwrite(fd, &header, sizeof header, 0) != static_cast<ssize_t>(sizeof header)) {
-      status = fail_errno(MOB_ERR_SYSTEM, errno, "writing the job's control block failed");
-    }
+    status = write_at(fd, &header, sizeof header, 0);
+  }
+  if (status == MOB_OK && layout != nullptr) {
+    const std::vector<uint32_t> words = layout->encoded();
+    const size_t bytes = words.size() * sizeof(uint32_t);
+    status = os::memfd_reserve(fd, kPlacesOffset, bytes);
+    if (status == MOB_OK) status = write_at(fd, words.data(), bytes, kPlacesOffset);
   }
   if (status != MOB_OK) {
     close(fd);
@@ -46,6 +59,18 @@ mob_status_t control_create(mob_rank_t size, int* descriptor) {
   }
   *descriptor = fd;
   return MOB_OK;
+}
+
+}  // namespace
+
+mob_status_t control_create(mob_rank_t size, int* descriptor) {
+  return create({kControlMagic, kControlVersion, size, size, 1, 0, 0}, nullptr, descriptor);
+}
+
+mob_status_t control_create(const Layout& layout, int host, int* descriptor) {
+  return create({kControlMagic, kControlVersion, layout.mates_of(host), layout.size(),
+                 layout.hosts(), host, 0},
+                &layout, descriptor);
 }
 
 mob_status_t control_map(int descriptor, ControlBlock** block) {
@@ -64,7 +89,9 @@ mob_status_t control_map(int descriptor, ControlBlock** block) {
   auto* mapped = static_cast<ControlBlock*>(memory);
   const ControlHeader& header = mapped->header;
   if (header.magic != kControlMagic || header.version != kControlVersion || header.size < 1 ||
-      header.size > kMostHostMates) {
+      header.size > kMostHostMates || header.job_size < header.size || header.hosts < 1 ||
+      header.hosts > header.job_size || header.host < 0 || header.host >= header.hosts ||
+      header.job_size > kMostRanks) {
     munmap(memory, kEngineOffset);
     return fail(MOB_ERR_SYSTEM,
                 "the launcher's control block is of another version; use the `mobius` command that "

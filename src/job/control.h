@@ -7,6 +7,7 @@
 // were reserved. Everything in it is valid as zeros except the header.
 //
 //   0            control block: header, barrier, one slot per process
+//   kPlacesOffset  where each rank of the job is, if it is on several hosts
 //   kEngineOffset  what the engine shares beside the window (engine/host_memory.h)
 //   kWindowOffset  the window: memory of the user (engine/window.h)
 
@@ -16,11 +17,14 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "job/layout.h"
+
 namespace mobius::job {
 
 inline constexpr uint64_t kControlMagic = 0x6c6f72746e6f634d;  // "Mcontrol"
-inline constexpr uint32_t kControlVersion = 2;
+inline constexpr uint32_t kControlVersion = 3;
 
+inline constexpr size_t kPlacesOffset = size_t{1} << 20;
 inline constexpr size_t kEngineOffset = size_t{2} << 20;
 inline constexpr size_t kWindowOffset = size_t{1} << 30;
 // Holds the largest window that MOBIUS_WINDOW_BYTES allows.
@@ -65,12 +69,20 @@ struct ControlHeader {
   uint64_t magic;
   uint32_t version;
   int32_t size;  // processes of the host group
+  int32_t job_size;
+  int32_t hosts;
+  int32_t host;  // which of them this is
+  int32_t reserved;
 };
 
 struct ControlBlock {
   ControlHeader header;
   BarrierBlock barrier;
 
+  // One word per rank of a job of several hosts.
+  const uint32_t* places() const {
+    return reinterpret_cast<const uint32_t*>(reinterpret_cast<const char*>(this) + kPlacesOffset);
+  }
   // One slot per host-mate follows the block.
   ProcessSlot& slot(mob_rank_t index) { return reinterpret_cast<ProcessSlot*>(this + 1)[index]; }
 };
@@ -80,11 +92,14 @@ constexpr size_t control_bytes(mob_rank_t size) {
   return sizeof(ControlBlock) + static_cast<size_t>(size) * sizeof(ProcessSlot);
 }
 
-static_assert(control_bytes(kMostHostMates) <= kEngineOffset);
+static_assert(control_bytes(kMostHostMates) <= kPlacesOffset);
+static_assert(kPlacesOffset + size_t{kMostRanks} * sizeof(uint32_t) <= kEngineOffset);
 
-// Makes a segment with the control block of `size` processes, whose memory is reserved.
-// `*descriptor` is owned by the caller.
+// Makes a segment with the control block of `size` processes, the whole job, whose memory is
+// reserved. `*descriptor` is owned by the caller.
 mob_status_t control_create(mob_rank_t size, int* descriptor);
+// The same for one host of a job.
+mob_status_t control_create(const Layout& layout, int host, int* descriptor);
 
 // Maps and checks the control block of a segment; `*block` stays valid until control_unmap().
 mob_status_t control_map(int descriptor, ControlBlock** block);

@@ -34,13 +34,24 @@ class GroupWatch final : public os::Watch {
 
 }  // namespace
 
-mob_status_t HostGroup::open(int segment, mob_rank_t index, bool pid_is_shared) {
+mob_status_t HostGroup::open(int segment, mob_rank_t index, bool pid_is_shared,
+                             ControlBlock* block) {
+  const auto known = [index](const ControlBlock&, mob_rank_t* result) {
+    *result = index;
+    return MOB_OK;
+  };
+  return open(segment, known, pid_is_shared, block);
+}
+
+mob_status_t HostGroup::map(int segment, ControlBlock* block) {
   segment_ = segment;
+  block_ = block;
+  mapped_block_ = block == nullptr;
+  return mapped_block_ ? control_map(segment, &block_) : MOB_OK;
+}
+
+void HostGroup::enter(mob_rank_t index, bool pid_is_shared) {
   index_ = index;
-  if (const mob_status_t status = control_map(segment, &block_)) {
-    close();
-    return status;
-  }
   ProcessSlot& mine = block_->slot(index_);
   mine.pid.store(getpid(), std::memory_order_relaxed);
   mine.start_time.store(pid_is_shared ? os::process_start_time(getpid()) : 0,
@@ -48,12 +59,11 @@ mob_status_t HostGroup::open(int segment, mob_rank_t index, bool pid_is_shared) 
   // Release: who sees the state sees the two above.
   mine.state.store(ProcessState::kLive, std::memory_order_release);
   liveness_.open(*block_, index_);
-  return MOB_OK;
 }
 
 void HostGroup::close() {
   liveness_.close();
-  if (block_ != nullptr) control_unmap(block_);
+  if (block_ != nullptr && mapped_block_) control_unmap(block_);
   block_ = nullptr;
   if (segment_ >= 0) ::close(segment_);
   segment_ = -1;

@@ -6,9 +6,11 @@
 
 #include <mobius/job.h>
 
+#include <concepts>
 #include <cstring>
 #include <span>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "job/control.h"
@@ -28,8 +30,24 @@ class HostGroup {
   ~HostGroup() { close(); }
 
   // Maps the control block of `segment`, whose descriptor it takes over also on failure.
-  // `pid_is_shared`: the others know this process by the id that it knows itself by.
-  mob_status_t open(int segment, mob_rank_t index, bool pid_is_shared = true);
+  // `pid_is_shared`: the others know this process by the id that it knows itself by. `block`: the
+  // segment's control block, which the caller has mapped and unmaps after close(); null: not yet.
+  // The second form asks find(block, &index) which slot is this process'.
+  mob_status_t open(int segment, mob_rank_t index, bool pid_is_shared = true,
+                    ControlBlock* block = nullptr);
+  template <typename Find>
+    requires std::invocable<Find, const ControlBlock&, mob_rank_t*>
+  mob_status_t open(int segment, Find find, bool pid_is_shared, ControlBlock* block) {
+    mob_status_t status = map(segment, block);
+    mob_rank_t index = 0;
+    if (status == MOB_OK) status = find(std::as_const(*block_), &index);
+    if (status == MOB_OK) {
+      enter(index, pid_is_shared);
+    } else {
+      close();
+    }
+    return status;
+  }
   void close();
 
   mob_rank_t index() const { return index_; }
@@ -62,7 +80,11 @@ class HostGroup {
   mob_status_t agree(mob_status_t mine, const char* what);
 
  private:
+  mob_status_t map(int segment, ControlBlock* block);
+  void enter(mob_rank_t index, bool pid_is_shared);
+
   ControlBlock* block_ = nullptr;
+  bool mapped_block_ = false;  // here, and not by the caller
   mob_rank_t index_ = 0;
   int segment_ = -1;
   os::WaitPolicy policy_;

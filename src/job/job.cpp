@@ -6,10 +6,17 @@
 
 #include <cerrno>
 #include <charconv>
+#include <numeric>
 #include <string>
+#include <utility>
 
 #include "base/status.h"
+#include "job/board.h"
+#include "job/gathering.h"
 #include "job/local_protocol.h"
+#include "job/meeting.h"
+#include "job/mpi_directory.h"
+#include "job/pmix.h"
 #include "os/topology.h"
 
 namespace mobius::job {
@@ -49,7 +56,10 @@ bool parse_rank(const std::string& text, mob_rank_t* rank) {
 mob_status_t Job::join(const Settings& settings) {
   const bool has_key = settings.is_set(SettingId::kJob);
   const bool has_rank = settings.is_set(SettingId::kRank);
-  if (!has_key && !has_rank) return join_alone(settings);
+  if (!has_key && !has_rank) {
+    const bool look = settings.launcher() == base::LauncherMode::kAuto;
+    return look ? join_foreign(settings) : join_alone(settings);
+  }
   mob_rank_t rank = -1;
   if (!has_key || !has_rank || !is_key(settings.text(SettingId::kJob)) ||
       !parse_rank(settings.text(SettingId::kRank), &rank)) {
@@ -64,26 +74,129 @@ mob_status_t Job::join(const Settings& settings) {
 mob_status_t Job::join_alone(const Settings& settings) {
   int segment = -1;
   if (const mob_status_t status = control_create(1, &segment)) return status;
-  return enter(settings, segment, 0, 1, true);
+  return enter(settings, segment, 0, true);
 }
 
-mob_status_t Job::join_threads(const Settings& settings, int segment, mob_rank_t rank,
-                               mob_rank_t size) {
+mob_status_t Job::join_mpi_launch(const Settings& settings, const MpiLaunch& launch) {
+  int segment = -1;
+  bool pid_is_shared = false;
+  if (const mob_status_t status =
+          gather(launch.key, launch.rank, launch.size, &segment, &pid_is_shared)) {
+    return status;
+  }
+  return enter(settings, segment, launch.rank, pid_is_shared);
+}
+
+// Whoever started this process; nobody may have.
+mob_status_t Job::join_foreign(const Settings& settings) {
+  const bool by_pmix = pmix::started_us(environ);
+  if (by_pmix && pmix::is_usable()) return join_pmix(settings);
+  // Some tell in other ways, too, what is enough on one host.
+  std::string missing = by_pmix ? mob_last_error() : "";
+  MpiLaunch launch;
+  bool found = false;
+  if (find_mpi_launch(environ, &launch, &found) != MOB_OK) {
+    if (!by_pmix) missing = mob_last_error();
+    found = false;
+  }
+  if (found) return launch.size > 1 ? join_mpi_launch(settings, launch) : join_alone(settings);
+  if (mpi::is_up()) return join_mpi(settings);
+  return missing.empty() ? join_alone(settings) : fail(MOB_ERR_SYSTEM, "%s", missing.c_str());
+}
+
+mob_status_t Job::join_pmix(const Settings& settings) {
+  const auto limit_s = static_cast<unsigned>(settings.number(SettingId::kJoinSeconds));
+  const bool survive = settings.on_death() == base::OnDeath::kError;
+  pmix::Whereabouts where;
+  const mob_status_t status = pmix::connect(limit_s, survive, &where, &directory_);
+  return status != MOB_OK ? status
+                          : meet_others(settings, where.rank, where.size, where.neighbours);
+}
+
+// The MPI that runs in this process knows the others; which are near, trying will tell.
+mob_status_t Job::join_mpi(const Settings& settings) {
+  mob_rank_t rank = 0;
+  mob_rank_t size = 0;
+  if (const mob_status_t status = mpi::connect(&rank, &size, &directory_)) return status;
+  std::vector<mob_rank_t> everybody(static_cast<size_t>(size));
+  std::iota(everybody.begin(), everybody.end(), 0);
+  return meet_others(settings, rank, size, everybody);
+}
+
+mob_status_t Job::meet_others(const Settings& settings, mob_rank_t rank, mob_rank_t size,
+                              std::span<const mob_rank_t> neighbours) {
+  const auto limit_s = static_cast<unsigned>(settings.number(SettingId::kJoinSeconds));
+  Membership membership;
+  mob_status_t status = meet(*directory_, {rank, size, neighbours, limit_s}, &membership);
+  if (status == MOB_OK) {
+    secret_ = membership.secret;
+    status = enter(settings, membership.segment, rank, membership.pid_is_shared);
+  }
+  if (status != MOB_OK) abandon();
+  return status;
+}
+
+mob_status_t Job::join_threads(const Settings& settings, int segment, ControlBlock& block,
+                               mob_rank_t rank) {
   const int own = fcntl(segment, F_DUPFD_CLOEXEC, 0);
   if (own < 0) {
     return base::fail_errno(MOB_ERR_SYSTEM, errno, "no descriptor for shared memory");
   }
-  return enter(settings, own, rank, size, true);
+  return enter(settings, own, rank, true, &block);
 }
 
 // The last step of joining, in whatever way; takes over `segment`.
-mob_status_t Job::enter(const Settings& settings, int segment, mob_rank_t rank, mob_rank_t size,
-                        bool pid_is_shared) {
-  if (const mob_status_t status = host_.open(segment, rank, pid_is_shared)) return status;
-  host_.set_policy(wait_policy(settings, size));
+mob_status_t Job::enter(const Settings& settings, int segment, mob_rank_t rank, bool pid_is_shared,
+                        ControlBlock* block) {
+  const auto find = [&](const ControlBlock& mapped, mob_rank_t* index) {
+    return find_place(mapped, rank, index);
+  };
+  if (const mob_status_t status = host_.open(segment, find, pid_is_shared, block)) return status;
+  host_.set_policy(wait_policy(settings, host_.size()));
   rank_ = rank;
-  size_ = size;
   return MOB_OK;
+}
+
+// Where this process is in a job; the block stays mapped while the job lives.
+mob_status_t Job::find_place(const ControlBlock& block, mob_rank_t rank, mob_rank_t* index) {
+  const ControlHeader& header = block.header;
+  if (rank < 0 || rank >= header.job_size) {
+    return fail(MOB_ERR_SYSTEM, "rank %d is not in a job of %d", rank, header.job_size);
+  }
+  size_ = header.job_size;
+  hosts_ = header.hosts;
+  own_host_ = header.host;
+  *index = rank;
+  if (hosts_ == 1) return MOB_OK;
+  places_ = block.places();
+  leaders_.assign(static_cast<size_t>(hosts_), -1);
+  for (mob_rank_t each = 0; each < size_; ++each) {
+    const Place place = decode(places_[each]);
+    if (place.index == 0) leaders_[static_cast<size_t>(place.host)] = each;
+    if (place.host == own_host_) mates_.push_back(each);
+  }
+  *index = place_of(rank).index;
+  return MOB_OK;
+}
+
+// On virtual hosts, what the launcher sends after the segment.
+mob_status_t Job::receive_board(const Settings& settings, bool pid_is_shared) {
+  Message message;
+  int descriptor = -1;
+  mob_status_t status = launcher_.receive(&message, sizeof message, &descriptor);
+  if (status != MOB_OK) return status;
+  if (message.type != MessageType::kBoard || descriptor < 0) {
+    return fail(MOB_ERR_SYSTEM, "the launcher did not send the directory of the job");
+  }
+  auto board = std::make_unique<Board>();
+  status = board->open(descriptor, rank_, wait_policy(settings, size_), pid_is_shared);
+  directory_ = std::move(board);
+  is_virtual_ = true;
+  const std::string& key = settings.text(SettingId::kJob);
+  for (size_t i = 0; i < secret_.size(); ++i) {
+    std::from_chars(key.data() + 2 * i, key.data() + 2 * i + 2, secret_[i], 16);
+  }
+  return status;
 }
 
 mob_status_t Job::join_launcher(const Settings& settings, mob_rank_t rank) {
@@ -117,7 +230,9 @@ mob_status_t Job::join_launcher(const Settings& settings, mob_rank_t rank) {
   }
   if (status == MOB_OK) {
     // Behind a wrapper that made a namespace of process ids, ids mean nothing to the others.
-    status = enter(settings, descriptor, rank, answer.size, answer.pid == getpid());
+    const bool pid_is_shared = answer.pid == getpid();
+    status = enter(settings, descriptor, rank, pid_is_shared);
+    if (status == MOB_OK && answer.hosts > 1) status = receive_board(settings, pid_is_shared);
   } else if (descriptor >= 0) {
     close(descriptor);
   }
@@ -132,6 +247,7 @@ void Job::start_leaving() {
 
 void Job::leave() {
   host_.slot(host_.index()).state.store(ProcessState::kLeft, std::memory_order_release);
+  if (directory_ != nullptr) directory_->leave();
   if (launcher_.is_open()) {
     Message goodbye;
     goodbye.type = MessageType::kGoodbye;
@@ -145,10 +261,12 @@ void Job::leave() {
 
 void Job::abandon() {
   launcher_.close();
+  directory_.reset();
   host_.close();
 }
 
-void request_abort(const char* const* environment) {
+void request_abort(const char* const* environment, int exit_code, const char* reason) {
+  pmix::abort(exit_code, reason);
   Settings settings;
   Message abort;
   abort.type = MessageType::kAbort;

@@ -1,12 +1,22 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-// Joining a job: under `mobius run` through its launcher, otherwise as a job of one.
+// Joining a job: under `mobius run` through its launcher, under a PMIx launcher through that, under
+// another launcher of an MPI library by meeting the others that it started on this host, otherwise
+// as a job of one.
 
 #include <mobius/job.h>
 
+#include <array>
+#include <memory>
+#include <span>
+#include <vector>
+
 #include "base/settings.h"
+#include "job/directory.h"
 #include "job/host_group.h"
+#include "job/layout.h"
+#include "job/mpi_launcher.h"
 #include "os/unix_socket.h"
 
 namespace mobius::job {
@@ -16,9 +26,10 @@ class Job {
   // Finds out how this process was started and joins. Blocks until all processes of the host did.
   mob_status_t join(const base::Settings& settings);
 
-  // Joins as one of `size` threads of this process that share `segment`, which stays the caller's.
-  mob_status_t join_threads(const base::Settings& settings, int segment, mob_rank_t rank,
-                            mob_rank_t size);
+  // Joins as one of `size` threads of this process that share `segment` and its control block,
+  // which stay the caller's.
+  mob_status_t join_threads(const base::Settings& settings, int segment, ControlBlock& block,
+                            mob_rank_t rank);
 
   // Tells the launcher that this process ends in order. Call after the last collective step.
   void leave();
@@ -32,22 +43,67 @@ class Job {
 
   mob_rank_t rank() const { return rank_; }
   mob_rank_t size() const { return size_; }
+
+  // The hosts of the job, numbered from 0, and the own one.
+  int32_t hosts() const { return hosts_; }
+  int32_t own_host() const { return own_host_; }
+  Place place_of(mob_rank_t rank) const {
+    return hosts_ == 1 ? Place{0, rank} : decode(places_[rank]);
+  }
+  // The rank's number among the processes of this host; -1 if it is on another one.
+  mob_rank_t index_here(mob_rank_t rank) const {
+    if (hosts_ == 1) [[likely]] {
+      return rank;
+    }
+    const Place place = decode(places_[rank]);
+    return place.host == own_host_ ? place.index : -1;
+  }
+  // Of a process of this host.
+  mob_rank_t rank_at(mob_rank_t index) const {
+    return hosts_ == 1 ? index : mates_[static_cast<size_t>(index)];
+  }
+  // The lowest rank of a host.
+  mob_rank_t leader_of(int32_t host) const { return leaders_[static_cast<size_t>(host)]; }
+
+  // Never null in a job of several hosts.
+  Directory* directory() const { return directory_.get(); }
+  // What only processes of the job know; zeros in a job of one host.
+  const std::array<unsigned char, 16>& secret() const { return secret_; }
+  // The hosts are parts of this machine.
+  bool is_virtual() const { return is_virtual_; }
   HostGroup& host() { return host_; }
   const HostGroup& host() const { return host_; }
 
  private:
   mob_status_t join_alone(const base::Settings& settings);
   mob_status_t join_launcher(const base::Settings& settings, mob_rank_t rank);
-  mob_status_t enter(const base::Settings& settings, int segment, mob_rank_t rank, mob_rank_t size,
-                     bool pid_is_shared);
+  mob_status_t join_foreign(const base::Settings& settings);
+  mob_status_t join_pmix(const base::Settings& settings);
+  mob_status_t join_mpi(const base::Settings& settings);
+  mob_status_t meet_others(const base::Settings& settings, mob_rank_t rank, mob_rank_t size,
+                           std::span<const mob_rank_t> neighbours);
+  mob_status_t join_mpi_launch(const base::Settings& settings, const MpiLaunch& launch);
+  mob_status_t enter(const base::Settings& settings, int segment, mob_rank_t rank,
+                     bool pid_is_shared, ControlBlock* block = nullptr);
+  mob_status_t find_place(const ControlBlock& block, mob_rank_t rank, mob_rank_t* index);
+  mob_status_t receive_board(const base::Settings& settings, bool pid_is_shared);
 
   mob_rank_t rank_ = 0;
   mob_rank_t size_ = 1;
   os::UnixSocket launcher_;  // open while we are part of a launched job
   HostGroup host_;
+
+  int32_t hosts_ = 1;
+  int32_t own_host_ = 0;
+  const uint32_t* places_ = nullptr;      // in the segment; several hosts only, as all below
+  std::vector<mob_rank_t> mates_;         // ranks of this host
+  std::vector<mob_rank_t> leaders_;       // by host
+  std::unique_ptr<Directory> directory_;  // under PMIx also of a job of one host
+  std::array<unsigned char, 16> secret_{};
+  bool is_virtual_ = false;
 };
 
 // Tells the launcher, if there is one, that the job has to end. Any thread, at any time.
-void request_abort(const char* const* environment);
+void request_abort(const char* const* environment, int exit_code, const char* reason);
 
 }  // namespace mobius::job

@@ -156,6 +156,19 @@ LockResult Contender::run(OwnerProbe* probe, Watch* watch) {
 
 }  // namespace
 
+LockResult inherit(HybridLockWord& lock, uint32_t self) {
+  // Acquire, everywhere: pairs with the release of who had the lock.
+  uint64_t seen = lock.state.load(std::memory_order_acquire);
+  while (true) {
+    if (owner_of(seen) == self) return LockResult::kAcquired;
+    if (heir_of(seen) != 0) return LockResult::kGaveUp;
+    const uint64_t next = seen == 0 ? self : seen | uint64_t{self} << 32;
+    if (lock.state.compare_exchange_weak(seen, next, std::memory_order_acquire)) {
+      return seen == 0 ? LockResult::kAcquired : LockResult::kGaveUp;
+    }
+  }
+}
+
 namespace lock_detail {
 
 LockResult lock_contended(HybridLockWord& lock, uint32_t self, const WaitPolicy& policy,

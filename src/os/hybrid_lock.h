@@ -79,6 +79,12 @@ inline LockResult lock(HybridLockWord& lock, uint32_t self, const WaitPolicy& po
   return lock_detail::lock_contended(lock, self, policy, probe, watch);
 }
 
+// For one who cannot sleep here: acquires the lock if it is free, or was handed over since the last
+// call; otherwise sees to it that it is handed over when it is released, unless another waiter is
+// to have it first. kGaveUp while it is held: to be called again after every unlock. Never blocks;
+// does not recover.
+LockResult inherit(HybridLockWord& lock, uint32_t self);
+
 // Releases the lock. MOB_ERR_STATE, with nothing changed, if `self` does not hold it.
 inline mob_status_t unlock(HybridLockWord& lock, uint32_t self) {
   uint64_t held = self;

@@ -11,26 +11,42 @@
 
 namespace mobius::os {
 
-uint64_t process_start_time(pid_t pid) {
-  char path[32];
-  std::snprintf(path, sizeof path, "/proc/%d/stat", pid);
+namespace {
+
+// All of a file of /proc/PID, or nothing.
+std::string read_file(pid_t pid, const char* name) {
+  char path[48];
+  std::snprintf(path, sizeof path, "/proc/%d/%s", pid, name);
   std::FILE* file = std::fopen(path, "re");
-  if (file == nullptr) return 0;
-  char text[1024];
-  const size_t got = std::fread(text, 1, sizeof text - 1, file);
+  std::string text;
+  if (file == nullptr) return text;
+  char piece[4096];
+  while (const size_t got = std::fread(piece, 1, sizeof piece, file)) text.append(piece, got);
   std::fclose(file);
-  text[got] = '\0';
-  // The second field is the program's name in parentheses and may hold anything; the start time is
-  // the 22nd.
-  const char* rest = std::strrchr(text, ')');
+  return text;
+}
+
+// A numeric field of /proc/PID/stat, by its number in proc(5), from 4 on; 0 if there is none.
+uint64_t read_stat(pid_t pid, int field) {
+  const std::string text = read_file(pid, "stat");
+  // The second field is the program's name in parentheses and may hold anything.
+  const char* rest = std::strrchr(text.c_str(), ')');
   if (rest == nullptr) return 0;
   ++rest;
-  for (int field = 3; field < 22; ++field) {
+  for (int at = 3; at < field; ++at) {
     rest = std::strchr(rest + 1, ' ');
     if (rest == nullptr) return 0;
   }
   return std::strtoull(rest, nullptr, 10);
 }
+
+}  // namespace
+
+uint64_t process_start_time(pid_t pid) { return read_stat(pid, 22); }
+
+pid_t process_parent(pid_t pid) { return static_cast<pid_t>(read_stat(pid, 4)); }
+
+std::string process_environment(pid_t pid) { return read_file(pid, "environ"); }
 
 bool ProcessWatch::has_ended(pid_t pid, uint64_t start_time) {
   if (descriptor_ < 0) {

@@ -4,12 +4,20 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <string>
 
 namespace mobius::os {
 
 // When a process started, in clock ticks since the host did; 0 if there is no such process (any
 // more). Together with the pid it names a process for good.
 uint64_t process_start_time(pid_t pid);
+
+// The process that a process is a child of; 0 if there is none, or none that we can see.
+pid_t process_parent(pid_t pid);
+
+// The environment that a process was started with: "NAME=value", each with a 0 behind it. Empty if
+// it is another user's, or gone.
+std::string process_environment(pid_t pid);
 
 // A process that may end at any time, watched through a pidfd: a pid that is used again is not
 // taken for it.

@@ -27,18 +27,51 @@ auto retry(Call call) {
   }
 }
 
-// The descriptor that came with a message, or -1.
-int received_descriptor(msghdr& header) {
-  int descriptor = -1;
-  for (cmsghdr* part = CMSG_FIRSTHDR(&header); part != nullptr; part = CMSG_NXTHDR(&header, part)) {
-    if (part->cmsg_level == SOL_SOCKET && part->cmsg_type == SCM_RIGHTS) {
-      std::memcpy(&descriptor, CMSG_DATA(part), sizeof descriptor);
-    }
-  }
-  return descriptor;
+}  // namespace
+
+bool is_same_user(int connection, ucred* peer) {
+  socklen_t bytes = sizeof *peer;
+  return getsockopt(connection, SOL_SOCKET, SO_PEERCRED, peer, &bytes) == 0 &&
+         peer->uid == geteuid();
 }
 
-}  // namespace
+ssize_t send_message(int connection, const void* message, size_t bytes, int descriptor) {
+  iovec piece{const_cast<void*>(message), bytes};
+  alignas(cmsghdr) char control[CMSG_SPACE(sizeof descriptor)]{};
+  msghdr header{};
+  header.msg_iov = &piece;
+  header.msg_iovlen = 1;
+  if (descriptor >= 0) {
+    header.msg_control = control;
+    header.msg_controllen = sizeof control;
+    cmsghdr* rights = CMSG_FIRSTHDR(&header);
+    rights->cmsg_level = SOL_SOCKET;
+    rights->cmsg_type = SCM_RIGHTS;
+    rights->cmsg_len = CMSG_LEN(sizeof descriptor);
+    std::memcpy(CMSG_DATA(rights), &descriptor, sizeof descriptor);
+  }
+  return retry([&] { return sendmsg(connection, &header, MSG_NOSIGNAL); });
+}
+
+ssize_t receive_message(int connection, void* message, size_t bytes, int* descriptor) {
+  iovec piece{message, bytes};
+  alignas(cmsghdr) char control[CMSG_SPACE(sizeof *descriptor)];
+  msghdr header{};
+  header.msg_iov = &piece;
+  header.msg_iovlen = 1;
+  header.msg_control = control;
+  header.msg_controllen = sizeof control;
+  *descriptor = -1;
+  const ssize_t got =
+      retry([&] { return recvmsg(connection, &header, MSG_CMSG_CLOEXEC | MSG_TRUNC); });
+  if (got < 0) return got;
+  for (cmsghdr* part = CMSG_FIRSTHDR(&header); part != nullptr; part = CMSG_NXTHDR(&header, part)) {
+    if (part->cmsg_level == SOL_SOCKET && part->cmsg_type == SCM_RIGHTS) {
+      std::memcpy(descriptor, CMSG_DATA(part), sizeof *descriptor);
+    }
+  }
+  return got;
+}
 
 UnixSocket& UnixSocket::operator=(UnixSocket&& other) noexcept {
   std::swap(descriptor_, other.descriptor_);
@@ -50,49 +83,77 @@ void UnixSocket::close() {
   descriptor_ = -1;
 }
 
-mob_status_t UnixSocket::connect(const sockaddr_un& address, socklen_t length) {
+mob_status_t UnixSocket::connect(const sockaddr_un& address, socklen_t length, bool* absent) {
   close();
+  if (absent != nullptr) *absent = false;
   descriptor_ = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
   if (descriptor_ < 0) return fail_errno(MOB_ERR_SYSTEM, errno, "making a Unix socket failed");
   if (retry([&] { return ::connect(descriptor_, generic(address), length); }) != 0) {
     const int error = errno;
     close();
+    if (absent != nullptr) *absent = error == ECONNREFUSED;
     return fail_errno(MOB_ERR_SYSTEM, error, "connecting failed");
   }
   ucred credentials{};
-  socklen_t bytes = sizeof credentials;
-  if (getsockopt(descriptor_, SOL_SOCKET, SO_PEERCRED, &credentials, &bytes) != 0 ||
-      credentials.uid != geteuid()) {
+  if (!is_same_user(descriptor_, &credentials)) {
     close();
     return fail(MOB_ERR_SYSTEM, "connecting failed: the other side belongs to another user");
   }
   return MOB_OK;
 }
 
-mob_status_t UnixSocket::send(const void* message, size_t bytes) {
-  const ssize_t sent = retry([&] { return ::send(descriptor_, message, bytes, MSG_NOSIGNAL); });
+mob_status_t UnixSocket::send(const void* message, size_t bytes, int descriptor) {
+  const ssize_t sent = send_message(descriptor_, message, bytes, descriptor);
   if (sent == static_cast<ssize_t>(bytes)) return MOB_OK;
   return fail_errno(MOB_ERR_SYSTEM, sent < 0 ? errno : EMSGSIZE, "sending failed");
 }
 
 mob_status_t UnixSocket::receive(void* message, size_t bytes, int* descriptor) {
-  iovec piece{message, bytes};
-  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))];
-  msghdr header{};
-  header.msg_iov = &piece;
-  header.msg_iovlen = 1;
-  header.msg_control = control;
-  header.msg_controllen = sizeof control;
-  const ssize_t got = retry([&] { return recvmsg(descriptor_, &header, MSG_CMSG_CLOEXEC); });
+  int received = -1;
+  const ssize_t got = receive_message(descriptor_, message, bytes, &received);
   if (got < 0) return fail_errno(MOB_ERR_SYSTEM, errno, "receiving failed");
-  const int received = received_descriptor(header);
-  if (got == static_cast<ssize_t>(bytes) && (header.msg_flags & MSG_TRUNC) == 0) {
+  if (got == static_cast<ssize_t>(bytes)) {
     *descriptor = received;
     return MOB_OK;
   }
   if (received >= 0) ::close(received);
   return fail(MOB_ERR_SYSTEM, got == 0 ? "receiving failed: the other side closed the connection"
                                        : "receiving failed: a message of the wrong size came");
+}
+
+mob_status_t UnixListener::listen(const sockaddr_un& address, socklen_t length, bool* taken) {
+  close();
+  *taken = false;
+  descriptor_ = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+  if (descriptor_ < 0) return fail_errno(MOB_ERR_SYSTEM, errno, "making a Unix socket failed");
+  if (bind(descriptor_, generic(address), length) == 0 && ::listen(descriptor_, SOMAXCONN) == 0) {
+    return MOB_OK;
+  }
+  const int error = errno;
+  close();
+  *taken = error == EADDRINUSE;
+  return *taken ? MOB_OK : fail_errno(MOB_ERR_SYSTEM, error, "taking a Unix address failed");
+}
+
+mob_status_t UnixListener::accept(UnixSocket* connection, pid_t* pid) {
+  while (true) {
+    UnixSocket accepted;
+    accepted.descriptor_ =
+        retry([&] { return accept4(descriptor_, nullptr, nullptr, SOCK_CLOEXEC); });
+    if (accepted.descriptor_ < 0) {
+      return fail_errno(MOB_ERR_SYSTEM, errno, "waiting for a connection failed");
+    }
+    ucred credentials{};
+    if (!is_same_user(accepted.descriptor_, &credentials)) continue;
+    *pid = credentials.pid;
+    *connection = std::move(accepted);
+    return MOB_OK;
+  }
+}
+
+void UnixListener::close() {
+  if (descriptor_ >= 0) ::close(descriptor_);
+  descriptor_ = -1;
 }
 
 }  // namespace mobius::os

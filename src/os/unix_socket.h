@@ -7,11 +7,21 @@
 #include <mobius/status.h>
 
 #include <sys/socket.h>
+#include <sys/types.h>
 #include <sys/un.h>
 
 #include <cstddef>
 
 namespace mobius::os {
+
+// Whose the other end of a connected socket is, as the kernel knows; whether that is our user.
+bool is_same_user(int connection, ucred* peer);
+
+// As sendmsg() and recvmsg() of one message, done again when a signal interrupts them. A descriptor
+// >= 0 goes along as a copy; `*descriptor` is the one that came along, the caller's, or -1. Of a
+// longer message the whole length is returned.
+ssize_t send_message(int connection, const void* message, size_t bytes, int descriptor);
+ssize_t receive_message(int connection, void* message, size_t bytes, int* descriptor);
 
 class UnixSocket {
  public:
@@ -23,11 +33,11 @@ class UnixSocket {
   ~UnixSocket() { close(); }
 
   // Connects a SOCK_SEQPACKET socket; refuses a peer of another user. The error text ends in the
-  // reason alone: the caller says who should have been there.
-  mob_status_t connect(const sockaddr_un& address, socklen_t length);
+  // reason alone: the caller says who should have been there. `*absent`: nobody listens there.
+  mob_status_t connect(const sockaddr_un& address, socklen_t length, bool* absent = nullptr);
 
-  // Sends one message on a connected socket; blocks.
-  mob_status_t send(const void* message, size_t bytes);
+  // Sends one message on a connected socket; blocks. A descriptor (>= 0) goes along as a copy.
+  mob_status_t send(const void* message, size_t bytes, int descriptor = -1);
 
   // Receives one message of exactly `bytes` bytes; blocks. Another size is an error.
   // `*descriptor` is the descriptor that came with it, owned by the caller, or -1.
@@ -35,6 +45,29 @@ class UnixSocket {
 
   void close();
   bool is_open() const { return descriptor_ >= 0; }
+
+ private:
+  friend class UnixListener;
+
+  int descriptor_ = -1;
+};
+
+// Where others connect to.
+class UnixListener {
+ public:
+  UnixListener() = default;
+  UnixListener(const UnixListener&) = delete;
+  UnixListener& operator=(const UnixListener&) = delete;
+  ~UnixListener() { close(); }
+
+  // Takes an address. `*taken` says that somebody has it already, which is no error.
+  mob_status_t listen(const sockaddr_un& address, socklen_t length, bool* taken);
+
+  // Waits for a process of the same user to connect; others are turned away. `*pid` is its id as
+  // this process knows it.
+  mob_status_t accept(UnixSocket* connection, pid_t* pid);
+
+  void close();
 
  private:
   int descriptor_ = -1;

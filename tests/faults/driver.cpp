@@ -50,6 +50,8 @@ struct Block {
   uint64_t sum;      // target of fetch-and-add
   uint64_t pair[2];  // equal whenever a lock is free that protects them
   mob_counter_t counter;
+  double* exposed;  // kDoubles in the private memory of the rank
+  uint64_t round;   // what its left neighbour has come to
   double doubles[kDoubles];
   unsigned char slots[kMostRanks][kSlotBytes];
 };
@@ -96,6 +98,9 @@ class Job {
     expect(mob_handler_register(kHandler, take_message, here().slots), MOB_OK,
            "mob_handler_register");
     expect(mob_counter_create(&here().counter), MOB_OK, "mob_counter_create");
+    here().exposed = private_.data();
+    expect(mob_expose(private_.data(), kDoubles * sizeof(double), 0, &exposed_), MOB_OK,
+           "mob_expose");
     expect(mob_barrier(), MOB_OK, "mob_barrier");
     if (kills && is_victim()) arm();
   }
@@ -162,6 +167,8 @@ class Job {
   mob_mutexes_t mutexes_ = nullptr;
   mob_access_t access_ = nullptr;
   mob_epoch_t epoch_ = nullptr;
+  mob_exposed_t exposed_ = nullptr;
+  std::vector<double> private_ = std::vector<double>(kDoubles);
 };
 
 unsigned char pattern(mob_rank_t writer, size_t at, unsigned round) {
@@ -405,6 +412,91 @@ void messages(Job& job) {
   job.finish();
 }
 
+// By the kernel and by the targets themselves.
+void exposed(Job& job) {
+  const std::vector<double> ones(kDoubles, 1.0);
+  std::vector<double> back(kDoubles);
+  const auto step = [&] {
+    mob_status_t to_victim = MOB_OK;
+    for (mob_rank_t target = 0; target < job.size(); ++target) {
+      double* there = nullptr;
+      expect(mob_get(target, &job.block(target).exposed, &there, sizeof there), MOB_OK, "mob_get");
+      mob_status_t status =
+          mob_accumulate(target, there, ones.data(), kDoubles / 2, MOB_DOUBLE, MOB_SUM);
+      if (status == MOB_OK) status = mob_flush(target);
+      if (status == MOB_OK) {
+        status = mob_put(target, there + kDoubles / 2, ones.data(), kDoubles / 2 * sizeof(double));
+      }
+      if (status == MOB_OK) status = mob_get(target, there, back.data(), kDoubles * sizeof(double));
+      if (status == MOB_OK && (back[0] < 1.0 || back[kDoubles - 1] != 1.0)) {
+        complain("what was done to exposed memory of rank %d is not there", target);
+      }
+      if (target == job.victim()) {
+        to_victim = status;
+      } else {
+        expect(status, MOB_OK, "operations on exposed memory of one who is alive");
+      }
+    }
+    return to_victim;
+  };
+  mob_status_t status = MOB_OK;
+  while (status == MOB_OK) status = step();
+  expect(status, MOB_ERR_PEER, "operations on exposed memory");
+  // Its memory goes a little before it counts as dead.
+  while (mob_rank_alive(job.victim()) == 1) {
+  }
+  expect(step(), MOB_ERR_PEER, "operations on exposed memory of a dead rank");
+  job.finish();
+}
+
+void heap(Job& job) {
+  job.until_failure("a heap", [&] {
+    mob_heap_t made = nullptr;
+    void* block = nullptr;
+    mob_status_t status = mob_heap_create(MOB_TEAM_WORLD, 1 << 16, 8 << 20, &made);
+    if (status == MOB_OK) status = mob_heap_malloc(made, 1000, &block);
+    if (status == MOB_OK) status = mob_heap_realloc(made, block, 1 << 20, &block);
+    if (status == MOB_OK) status = mob_heap_free(made, block);
+    if (status == MOB_OK) status = mob_heap_destroy(made);
+    return status;
+  });
+  job.finish();
+}
+
+// Everybody notifies everybody. The victim is the first that all wait for: what ends somebody's
+// rounds ends everybody's.
+void notify(Job& job) {
+  job.until_failure(
+      "mob_notify_wait",
+      [&] {
+        for (mob_rank_t target = 0; target < job.size(); ++target) {
+          expect(mob_notify(target), MOB_OK, "mob_notify");
+        }
+        mob_status_t status = MOB_OK;
+        for (mob_rank_t i = 0; i < job.size() && status == MOB_OK; ++i) {
+          status = mob_notify_wait((job.victim() + i) % job.size(), nullptr);
+        }
+        return status;
+      },
+      false);
+  job.finish();
+}
+
+// Rounds in which each tells the next one how far it is, and waits for the one before.
+void wait_until(Job& job) {
+  uint64_t round = 0;
+  const mob_rank_t right = (job.rank() + 1) % job.size();
+  job.until_failure(
+      "mob_wait_until_u8",
+      [&] {
+        ++round;
+        expect(mob_put8(right, &job.block(right).round, round), MOB_OK, "mob_put8");
+        return mob_wait_until_u8(&job.here().round, MOB_GE, round);
+      },
+      false);
+  job.finish();
+}
+
 void epochs(Job& job) {
   std::vector<mob_rank_t> others;
   for (mob_rank_t each = 0; each < job.size(); ++each) {
@@ -517,6 +609,10 @@ constexpr Scenario kScenarios[] = {{"contiguous", contiguous, true},
                                    {"mutex", mutex, true},
                                    {"access", access_lock, true},
                                    {"messages", messages, true},
+                                   {"exposed", exposed, true},
+                                   {"heap", heap, true},
+                                   {"notify", notify, true},
+                                   {"wait_until", wait_until, true},
                                    {"epochs", epochs, true},
                                    {"fence", fence, true},
                                    {"allreduce", allreduce, true},

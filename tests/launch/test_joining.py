@@ -14,7 +14,7 @@ import pytest
 from launch_tools import Launcher, python, wait_until
 
 # src/job/local_protocol.h
-LAYOUT = "=III3i104s"
+LAYOUT = "=III4i100s"
 MAGIC = 0x314D424F
 HELLO, WELCOME, REFUSED, GOODBYE = 1, 2, 3, 4
 
@@ -23,8 +23,8 @@ RANK = (
     "import array, os, signal, socket, struct, sys, time",
     f"LAYOUT, MAGIC = {LAYOUT!r}, {MAGIC}",
     "folder, rank = os.environ['D'], int(os.environ['MOBIUS_RANK'])",
-    "def message(type, rank=rank, version=1, magic=MAGIC):",
-    "    return struct.pack(LAYOUT, magic, version, type, rank, 0, os.getpid(), b'')",
+    "def message(type, rank=rank, version=2, magic=MAGIC):",
+    "    return struct.pack(LAYOUT, magic, version, type, rank, 0, os.getpid(), 1, b'')",
     "def connect():",
     "    s = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)",
     "    s.connect('\\0mobius-' + os.environ['MOBIUS_JOB'])",
@@ -44,7 +44,7 @@ RANK = (
     "    os.rename(f'{folder}/new.{os.getpid()}', f'{folder}/{name}')",
     "def until(name):",
     "    while not os.path.exists(f'{folder}/{name}'): time.sleep(0.002)",
-    "def text(reply): return reply[6].split(b'\\0')[0].decode()",
+    "def text(reply): return reply[7].split(b'\\0')[0].decode()",
 )
 
 
@@ -65,7 +65,7 @@ def test_welcome_brings_the_control_block(launcher: Launcher) -> None:
     )
     assert done.returncode == 0
     assert sorted(done.stdout.decode().splitlines()) == [
-        f"({MAGIC}, 1, {WELCOME}, {rank}, 3) 1 b'Mcontrol' 2 3 True" for rank in range(3)
+        f"({MAGIC}, 2, {WELCOME}, {rank}, 3) 1 b'Mcontrol' 3 3 True" for rank in range(3)
     ]
 
 
@@ -108,7 +108,7 @@ REFUSALS = {
     ),
     "another version": (
         "s, reply, fds = join(version=9)\nprint(text(reply))",
-        "the launcher speaks protocol 1, this libmobius 9; use the mobius command that came with "
+        "the launcher speaks protocol 2, this libmobius 9; use the mobius command that came with "
         "it",
     ),
 }

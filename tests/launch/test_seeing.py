@@ -67,7 +67,9 @@ def test_stats_count_operations_bytes_and_paths(launcher: Launcher) -> None:
         assert row["target"] == "0"
         assert (row["puts"], row["put bytes"]) == ("4", "124")
         assert (row["words"], row["failed"], row["direct"]) == ("1", "0", "5")
+        assert (row["messages"], row["msg bytes"]) == ("0", "0")
         assert lines[-1].split()[0] == "all"
+        assert f"rank {rank}: collective calls: mob_barrier 1\n" in text
 
 
 def test_nothing_is_printed_without_being_asked_for(launcher: Launcher) -> None:

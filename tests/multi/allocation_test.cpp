@@ -39,7 +39,8 @@ TEST(Allocation, PartsMayBeEmpty) {
   void* address = nullptr;
   EXPECT_EQ(mob_mem_address(mem, mob_size() - 1, 0, &address), MOB_OK);
   if (mob_size() > 1) {
-    EXPECT_EQ(mob_put8(mob_size() - 1, address, 1), MOB_ERR_RANGE);
+    EXPECT_EQ(mobius_test::outcome(mob_size() - 1, mob_put8(mob_size() - 1, address, 1)),
+              MOB_ERR_RANGE);
     EXPECT_EQ(mob_put(mob_size() - 1, address, &mem, 0), MOB_OK);
   }
   EXPECT_EQ(mob_mem_free(mem), MOB_OK);
@@ -63,13 +64,25 @@ TEST(Allocation, PartsLargerThanAChunk) {
 
 TEST(Allocation, PointerOfAHostMateIsItsMemory) {
   const Shared memory(4096);
-  const mob_rank_t target = mobius_test::right_of(mob_rank());
+  const mob_rank_t target = mobius_test::host_mate(mob_host_rank() + 1);
   void* pointer = nullptr;
   EXPECT_EQ(mob_ptr(target, memory.at(target, 8), &pointer), MOB_OK) << mob_last_error();
   *static_cast<volatile int*>(pointer) = 1000 + mob_rank();
   barrier();
   EXPECT_EQ(*reinterpret_cast<volatile int*>(memory.local() + 8),
-            1000 + mobius_test::left_of(mob_rank()));
+            1000 + mobius_test::host_mate(mob_host_rank() - 1));
+  barrier();
+}
+
+TEST(Allocation, NoPointerToAnotherHost) {
+  const Shared memory(64);
+  for (mob_rank_t target = 0; target < mob_size(); ++target) {
+    if (mobius_test::same_host(target)) continue;
+    void* pointer = &pointer;
+    EXPECT_EQ(mob_ptr(target, memory.at(target), &pointer), MOB_ERR_RANK);
+    EXPECT_EQ(pointer, &pointer);
+    EXPECT_NE(std::string(mob_last_error()).find("another host"), std::string::npos);
+  }
   barrier();
 }
 

@@ -236,3 +236,114 @@ TEST(Signals, GetSignalComesAfterTheDataHasLeft) {
   }
   barrier();
 }
+
+namespace {
+
+uint64_t load(const uint64_t& word) { return __atomic_load_n(&word, __ATOMIC_ACQUIRE); }
+
+// Puts and gets that count words, at a target's address that may be reached in any way.
+void count_words_at(unsigned char* remote, uint64_t* remote_word) {
+  const mob_rank_t target = mobius_test::right_of(mob_rank());
+  uint64_t origin = 0;
+  uint64_t completion = 0;
+  constexpr uint64_t kTimes = 50;
+  for (uint64_t i = 0; i < kTimes; ++i) {
+    const uint64_t data = 1000 * static_cast<uint64_t>(mob_rank()) + i;
+    EXPECT_EQ(
+        mob_put_counted(target, remote, &data, sizeof data, remote_word, &origin, &completion),
+        MOB_OK)
+        << mob_last_error();
+    EXPECT_EQ(mob_wait_until_u8(&origin, MOB_EQ, 2 * i + 1), MOB_OK);
+    EXPECT_EQ(mob_wait_until_u8(&completion, MOB_EQ, 2 * i + 1), MOB_OK);
+    uint64_t back = 0;
+    EXPECT_EQ(
+        mob_get_counted(target, remote, &back, sizeof back, remote_word, &origin, &completion),
+        MOB_OK)
+        << mob_last_error();
+    EXPECT_EQ(mob_wait_until_u8(&origin, MOB_EQ, 2 * i + 2), MOB_OK);
+    EXPECT_EQ(back, data);
+    EXPECT_EQ(mob_wait_until_u8(&completion, MOB_EQ, 2 * i + 2), MOB_OK);
+  }
+  // Nothing but counting.
+  EXPECT_EQ(mob_put_counted(target, nullptr, nullptr, 0, remote_word, &origin, nullptr), MOB_OK);
+  EXPECT_EQ(mob_flush_all(), MOB_OK);
+  EXPECT_EQ(load(origin), 2 * kTimes + 1);
+}
+
+}  // namespace
+
+TEST(CountedWords, OfAllocatedMemory) {
+  const Shared memory(64);
+  const mob_rank_t target = mobius_test::right_of(mob_rank());
+  count_words_at(memory.at(target), reinterpret_cast<uint64_t*>(memory.at(target, 32)));
+  const auto* word = reinterpret_cast<const uint64_t*>(memory.local() + 32);
+  EXPECT_EQ(mob_wait_until_u8(word, MOB_EQ, 101), MOB_OK);
+  barrier();
+}
+
+TEST(CountedWords, OfExposedMemory) {
+  struct {
+    unsigned char data[32];
+    uint64_t word;
+  } stack = {};
+  mob_exposed_t exposed = nullptr;
+  EXPECT_EQ(mob_expose(&stack, sizeof stack, 0, &exposed), MOB_OK);
+  std::vector<void*> all(static_cast<size_t>(mob_size()));
+  EXPECT_EQ(mob_publish(MOB_TEAM_WORLD, &stack, all.data()), MOB_OK);
+  auto* theirs =
+      static_cast<unsigned char*>(all[static_cast<size_t>(mobius_test::right_of(mob_rank()))]);
+  count_words_at(theirs, reinterpret_cast<uint64_t*>(theirs + 32));
+  EXPECT_EQ(mob_wait_until_u8(&stack.word, MOB_EQ, 101), MOB_OK);
+  barrier();
+  EXPECT_EQ(mob_withdraw(exposed), MOB_OK);
+}
+
+TEST(CountedWords, OfADescribedTransfer) {
+  const Shared memory(64);
+  uint64_t origin = 0;
+  uint64_t completion = 0;
+  const int64_t local[4] = {1, 2, 3, 4};
+  mob_transfer_t transfer{};
+  transfer.kind = MOB_ACCUMULATE;
+  transfer.rank = mobius_test::right_of(mob_rank());
+  transfer.remote = memory.at(transfer.rank);
+  transfer.local = const_cast<int64_t*>(local);
+  transfer.bytes = sizeof local;
+  transfer.type = MOB_INT64;
+  transfer.op = MOB_SUM;
+  transfer.origin_word = &origin;
+  transfer.completion_word = &completion;
+  EXPECT_EQ(mob_transfer_nbi(&transfer), MOB_OK) << mob_last_error();
+  EXPECT_EQ(mob_wait_until_u8(&origin, MOB_EQ, 1), MOB_OK);
+  EXPECT_EQ(mob_wait_until_u8(&completion, MOB_EQ, 1), MOB_OK);
+  barrier();
+  EXPECT_EQ(std::memcmp(memory.local(), local, sizeof local), 0);
+  barrier();
+}
+
+TEST(CountedWords, BadInputCountsNothing) {
+  const Shared memory(64);
+  const mob_rank_t target = mobius_test::right_of(mob_rank());
+  unsigned char* remote = memory.at(target);
+  auto* word = reinterpret_cast<uint64_t*>(memory.at(target, 32));
+  alignas(8) unsigned char local[24] = {};
+  uint64_t origin = 0;
+  auto* misaligned = reinterpret_cast<uint64_t*>(local + 1);
+  const auto put = [&](mob_rank_t rank, void* to, const void* from, uint64_t* at, uint64_t* own) {
+    return mob_put_counted(rank, to, from, 8, at, own, nullptr);
+  };
+  EXPECT_EQ(put(mob_size(), remote, local, word, &origin), MOB_ERR_RANK);
+  EXPECT_EQ(put(-1, remote, local, word, &origin), MOB_ERR_RANK);
+  EXPECT_EQ(put(target, remote, nullptr, word, &origin), MOB_ERR_ARGUMENT);
+  EXPECT_EQ(put(target, nullptr, local, word, &origin), MOB_ERR_ARGUMENT);
+  EXPECT_EQ(put(target, remote, local, word, misaligned), MOB_ERR_ARGUMENT);
+  EXPECT_EQ(put(target, remote, local, reinterpret_cast<uint64_t*>(remote + 33), &origin),
+            MOB_ERR_ARGUMENT);
+  EXPECT_EQ(put(target, remote + (1 << 30), local, word, &origin), MOB_ERR_RANGE);
+  EXPECT_EQ(put(target, remote, local, reinterpret_cast<uint64_t*>(remote + (1 << 30)), &origin),
+            MOB_ERR_RANGE);
+  EXPECT_EQ(load(origin), 0u);
+  barrier();
+  EXPECT_TRUE(mobius_test::all_are(memory.local(), 64, 0));
+  barrier();
+}

@@ -17,19 +17,6 @@ constexpr size_t kBytes = 3 << 20;
 
 unsigned char static_area[4096];
 
-// Tells the left neighbour where something of mine is, and learns where the right one's is.
-void* exchange_address(void* mine) {
-  const Shared mail(sizeof(uint64_t));
-  EXPECT_EQ(mob_put8(left_of(mob_rank()), mail.at(left_of(mob_rank())),
-                     reinterpret_cast<uintptr_t>(mine)),
-            MOB_OK);
-  barrier();
-  uint64_t value = 0;
-  std::memcpy(&value, mail.local(), sizeof value);
-  barrier();
-  return reinterpret_cast<void*>(value);
-}
-
 // Memory of this process that is exposed while the object lives.
 class Exposed {
  public:

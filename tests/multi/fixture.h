@@ -13,6 +13,25 @@ namespace mobius_test {
 inline mob_rank_t right_of(mob_rank_t rank) { return (rank + 1) % mob_size(); }
 inline mob_rank_t left_of(mob_rank_t rank) { return (rank + mob_size() - 1) % mob_size(); }
 
+// Whether a rank shares memory with the caller, so that mob_ptr() and locks in memory reach it.
+inline bool same_host(mob_rank_t rank) { return mob_is_host_mate(rank) == 1; }
+// Whether all ranks do.
+inline bool one_host() { return mob_host_size() == mob_size(); }
+// The rank at a place of the caller's host, counted round.
+inline mob_rank_t host_mate(mob_rank_t place) {
+  mob_rank_t rank = -1;
+  EXPECT_EQ(mob_host_mate((place + mob_host_size()) % mob_host_size(), &rank), MOB_OK)
+      << mob_last_error();
+  return rank;
+}
+inline mob_rank_t first_of_host() { return host_mate(0); }
+
+// What became of a transfer to `target` that was given `status` when it was started: on another
+// host it is the target that finds out what is wrong with it, and the next flush that tells.
+inline mob_status_t outcome(mob_rank_t target, mob_status_t status) {
+  return status != MOB_OK || same_host(target) ? status : mob_flush(target);
+}
+
 // Bytes that differ by place, writer and round.
 inline unsigned char pattern(size_t at, int writer, int round) {
   return static_cast<unsigned char>((at * 131) ^ (at >> 8) ^ static_cast<size_t>(writer * 17) ^
@@ -60,5 +79,18 @@ class Shared {
 };
 
 inline void barrier() { EXPECT_EQ(mob_barrier(), MOB_OK) << mob_last_error(); }
+
+// Tells the left neighbour where something of mine is, and learns where the right one's is.
+inline void* exchange_address(void* mine) {
+  const Shared mail(sizeof(uint64_t));
+  EXPECT_EQ(mob_put8(left_of(mob_rank()), mail.at(left_of(mob_rank())),
+                     reinterpret_cast<uintptr_t>(mine)),
+            MOB_OK);
+  barrier();
+  uint64_t value = 0;
+  std::memcpy(&value, mail.local(), sizeof value);
+  barrier();
+  return reinterpret_cast<void*>(value);
+}
 
 }  // namespace mobius_test

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
+#include <signal.h>
+
 #include <cstdlib>
 #include <string>
 
@@ -6,20 +8,35 @@
 
 using mobius_test::Shared;
 
+// Libraries that are loaded for a job on several hosts would like to handle crashes.
+TEST(Job, SignalsBelongToTheProgram) {
+  for (const int signal : {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGINT, SIGTERM, SIGUSR1}) {
+    struct sigaction action{};
+    ASSERT_EQ(sigaction(signal, nullptr, &action), 0);
+    EXPECT_EQ(action.sa_handler, SIG_DFL) << signal;
+  }
+}
+
 TEST(Job, RanksAndHostMatesAreConsistent) {
   EXPECT_EQ(mob_initialized(), 1);
   ASSERT_GT(mob_size(), 0);
   EXPECT_GE(mob_rank(), 0);
   EXPECT_LT(mob_rank(), mob_size());
-  EXPECT_EQ(mob_host_size(), mob_size());
+  EXPECT_LE(mob_host_size(), mob_size());
+  mob_rank_t mates = 0;
+  for (mob_rank_t rank = 0; rank < mob_size(); ++rank) mates += mob_is_host_mate(rank);
+  EXPECT_EQ(mates, mob_host_size());
+  mob_rank_t before = -1;
   for (mob_rank_t i = 0; i < mob_host_size(); ++i) {
     mob_rank_t rank = -1;
     EXPECT_EQ(mob_host_mate(i, &rank), MOB_OK);
     EXPECT_EQ(mob_is_host_mate(rank), 1);
-    if (rank == mob_rank()) {
-      EXPECT_EQ(i, mob_host_rank());
-    }
+    EXPECT_EQ(i == mob_host_rank(), rank == mob_rank());
+    EXPECT_GT(rank, before);
+    before = rank;
   }
+  EXPECT_EQ(mob_host_mate(mob_host_size(), &before), MOB_ERR_RANK);
+  EXPECT_EQ(mob_host_mate(-1, &before), MOB_ERR_RANK);
 }
 
 TEST(Job, EveryRankIsThereOnce) {
@@ -31,5 +48,6 @@ TEST(Job, EveryRankIsThereOnce) {
 
 TEST(Job, RankAgreesWithTheLauncher) {
   const char* rank = std::getenv("MOBIUS_RANK");
+  if (rank == nullptr) rank = std::getenv("PMIX_RANK");
   EXPECT_EQ(std::to_string(mob_rank()), rank != nullptr ? rank : "0");
 }

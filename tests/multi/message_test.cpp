@@ -23,6 +23,7 @@ namespace {
 // Every test has its own identifiers, so that a handler never changes between tests.
 enum Id : unsigned {
   kStore,
+  kStarted,
   kStoreReplying,
   kStoreReply,
   kOrdered,
@@ -32,6 +33,9 @@ enum Id : unsigned {
   kCount,
   kDiscard,
   kCounted,
+  kWhere,
+  kWhole,
+  kWholeReply,
   kNever = MOB_MAX_HANDLERS - 2,
   kReplaced = MOB_MAX_HANDLERS - 1,
 };
@@ -152,6 +156,189 @@ TEST(Message, PayloadsInSharedMemory) {
   barrier();
   EXPECT_EQ(stored.load(), kSizes.size());
   EXPECT_EQ(wrong.load(), 0u);
+  barrier();
+}
+
+// Started with handles, started without, and sent: in one order, and reusable when they say so.
+TEST(Message, StartedOnesOfAllSizes) {
+  register_handler(kStore, store);
+  stored = 0;
+  wrong = 0;
+  barrier();
+  const mob_rank_t me = mob_rank();
+  uint64_t sent = 0;
+  int round = 0;
+  std::vector<std::vector<unsigned char>> payloads;
+  std::vector<mob_handle_t> handles;
+  for (const size_t bytes : kSizes) {
+    for (mob_rank_t target = 0; target < mob_size(); ++target) {
+      Label label{bytes, me, round};
+      payloads.push_back(mobius_test::patterned(bytes, me, round++));
+      handles.push_back(MOB_HANDLE_DONE);
+      EXPECT_EQ(mob_message_send_nb(target, kStore, &label, sizeof label, payloads.back().data(),
+                                    bytes, nullptr, &handles.back()),
+                MOB_OK)
+          << mob_last_error();
+      label.round = round;
+      payloads.push_back(mobius_test::patterned(bytes, me, round++));
+      EXPECT_EQ(mob_message_send_nbi(target, kStore, &label, sizeof label, payloads.back().data(),
+                                     bytes, nullptr),
+                MOB_OK)
+          << mob_last_error();
+      label = {8, me, round};
+      const auto small = mobius_test::patterned(8, me, round++);
+      send(target, kStore, &label, sizeof label, small.data(), small.size());
+      label = {};  // the headers may be reused at once
+      sent += 3;
+    }
+  }
+  EXPECT_EQ(mob_wait_all(handles.data(), handles.size()), MOB_OK) << mob_last_error();
+  EXPECT_EQ(mob_flush_local(mobius_test::right_of(me)), MOB_OK) << mob_last_error();
+  for (auto& payload : payloads) std::fill(payload.begin(), payload.end(), 0xee);
+  flush_all();
+  barrier();
+  EXPECT_EQ(stored.load(), sent);
+  EXPECT_EQ(wrong.load(), 0u);
+  barrier();
+}
+
+TEST(Message, StartedOnesKeepTheirOrder) {
+  static std::atomic<uint64_t> next[64];
+  static std::atomic<uint64_t> disorder;
+  for (auto& each : next) each = 0;
+  disorder = 0;
+  register_handler(kStarted, [](const mob_message_t* message, void*, mob_delivery_t*) {
+    uint64_t number = 0;
+    std::memcpy(&number, message->header, sizeof number);
+    if (next[message->source % 64].fetch_add(1) != number) ++disorder;
+  });
+  barrier();
+  constexpr uint64_t kMessages = 300;
+  const std::vector<unsigned char> payload(300'000);
+  const mob_rank_t target = mobius_test::right_of(mob_rank());
+  constexpr auto kBytes = std::to_array<size_t>({0, 100, 8000, 20'000, 140'000, 300'000});
+  for (uint64_t i = 0; i < kMessages; ++i) {
+    const size_t bytes = kBytes[i * 7 % kBytes.size()];
+    if (i % 3 == 0) {
+      send(target, kStarted, &i, sizeof i, payload.data(), bytes);
+    } else {
+      EXPECT_EQ(
+          mob_message_send_nbi(target, kStarted, &i, sizeof i, payload.data(), bytes, nullptr),
+          MOB_OK)
+          << mob_last_error();
+    }
+  }
+  EXPECT_EQ(mob_flush_all(), MOB_OK) << mob_last_error();
+  barrier();
+  EXPECT_EQ(disorder.load(), 0u);
+  EXPECT_EQ(next[mobius_test::left_of(mob_rank()) % 64].load(), kMessages);
+  barrier();
+}
+
+// Without a call that waits: the progress thread, or polling, goes on with what was started.
+TEST(Message, StartedOnesAreTestedAndCounted) {
+  static std::atomic<uint64_t> arrived;
+  arrived = 0;
+  mob_counter_t origin = nullptr;
+  EXPECT_EQ(mob_counter_create(&origin), MOB_OK);
+  register_handler(kStarted, [](const mob_message_t*, void*, mob_delivery_t* delivery) {
+    delivery->handler = [](mob_token_t, void*) { ++arrived; };
+  });
+  barrier();
+  const mob_notify_t notify = {origin, nullptr, nullptr};
+  const std::vector<unsigned char> payload(500'000, 1);
+  constexpr size_t kMessages = 10;
+  std::array<mob_handle_t, kMessages> handles{};
+  for (mob_handle_t& handle : handles) {
+    EXPECT_EQ(mob_message_send_nb(mobius_test::right_of(mob_rank()), kStarted, nullptr, 0,
+                                  payload.data(), payload.size(), &notify, &handle),
+              MOB_OK);
+  }
+  for (mob_handle_t& handle : handles) {
+    int done = 0;
+    while (done == 0) {
+      if (mob_test(&handle, &done) != MOB_OK) {
+        ADD_FAILURE() << mob_last_error();
+        break;
+      }
+      sched_yield();
+    }
+  }
+  uint64_t left = 1;
+  EXPECT_EQ(mob_counter_wait(origin, kMessages, &left), MOB_OK);
+  EXPECT_EQ(left, 0u);
+  poll_until([] { return arrived.load() == kMessages; });
+  EXPECT_EQ(mob_counter_free(origin), MOB_OK);
+  barrier();
+}
+
+// Handlers answer while their process is in the middle of sending something large to the same one.
+TEST(Message, LargeOnesStayWholeWhileHandlersReply) {
+  static std::atomic<uint64_t> answered;
+  answered = 0;
+  stored = 0;
+  wrong = 0;
+  register_handler(kStoreReply, [](const mob_message_t*, void*, mob_delivery_t*) { ++answered; });
+  register_handler(
+      kStoreReplying, [](const mob_message_t* message, void* argument, mob_delivery_t* delivery) {
+        store(message, argument, delivery);
+        for (int i = 0; i < 3; ++i) {
+          if (mob_message_reply(message->token, kStoreReply, nullptr, 0, nullptr, 0, nullptr) !=
+              MOB_OK) {
+            ++wrong;
+          }
+        }
+      });
+  barrier();
+  constexpr int kRounds = 40;
+  const mob_rank_t me = mob_rank();
+  for (int round = 0; round < kRounds; ++round) {
+    const size_t bytes = 70'000 + static_cast<size_t>(round) * 1000;
+    const auto payload = mobius_test::patterned(bytes, me, round);
+    const Label label{bytes, me, round};
+    for (mob_rank_t target = 0; target < mob_size(); ++target) {
+      send(target, kStoreReplying, &label, sizeof label, payload.data(), bytes);
+    }
+  }
+  const uint64_t expected = static_cast<uint64_t>(mob_size()) * kRounds;
+  poll_until([&] { return stored.load() >= expected && answered.load() >= 3 * expected; });
+  EXPECT_EQ(answered.load(), 3 * expected);
+  EXPECT_EQ(stored.load(), expected);
+  EXPECT_EQ(wrong.load(), 0u);
+  barrier();
+}
+
+TEST(Message, HandlersStartLargeOnes) {
+  static const std::vector<unsigned char> large(400'000, 7);
+  static std::atomic<uint64_t> answers;
+  static std::atomic<uint64_t> bad;
+  answers = bad = 0;
+  register_handler(kStoreReplying, [](const mob_message_t* message, void*, mob_delivery_t*) {
+    if (mob_message_send_nbi(message->source, kStoreReply, nullptr, 0, large.data(), large.size(),
+                             nullptr) != MOB_OK) {
+      ++bad;
+    }
+  });
+  register_handler(kStoreReply, [](const mob_message_t* message, void*, mob_delivery_t* delivery) {
+    auto memory = std::make_unique<std::vector<unsigned char>>(message->payload_bytes);
+    delivery->payload = memory->data();
+    delivery->argument = memory.release();
+    delivery->handler = [](mob_token_t, void* argument) {
+      const std::unique_ptr<std::vector<unsigned char>> taken(
+          static_cast<std::vector<unsigned char>*>(argument));
+      if (*taken != large) ++bad;
+      ++answers;
+    };
+  });
+  barrier();
+  for (int i = 0; i < 20; ++i) {
+    for (mob_rank_t target = 0; target < mob_size(); ++target) send(target, kStoreReplying);
+  }
+  const uint64_t expected = 20 * static_cast<uint64_t>(mob_size());
+  poll_until([&] { return answers.load() >= expected; });
+  EXPECT_EQ(answers.load(), expected);
+  EXPECT_EQ(bad.load(), 0u);
+  EXPECT_EQ(mob_flush_all(), MOB_OK) << mob_last_error();
   barrier();
 }
 
@@ -285,6 +472,45 @@ std::atomic<int> allocation_status{0};
 std::atomic<int> put_status{0};
 
 }  // namespace
+
+// A thread that waits for room in the middle of a payload runs handlers, and what they send to the
+// same target comes after that payload, not into it.
+TEST(Message, RepliesDoNotTearPayloadsThatAreHalfWritten) {
+  constexpr int kRounds = 20;
+  constexpr std::array<size_t, 2> kLong = {100'000, size_t{1} << 20};
+  static std::atomic<uint64_t> replies;
+  stored = wrong = replies = 0;
+  register_handler(
+      kWhole, [](const mob_message_t* message, void* argument, mob_delivery_t* delivery) {
+        store(message, argument, delivery);
+        for (int i = 0; i < 3; ++i) {
+          if (mob_message_reply(message->token, kWholeReply, &i, sizeof i, nullptr, 0, nullptr) !=
+              MOB_OK) {
+            ++wrong;
+          }
+        }
+      });
+  register_handler(kWholeReply, [](const mob_message_t* message, void*, mob_delivery_t*) {
+    int place = 0;
+    if (message->header_bytes == sizeof place) std::memcpy(&place, message->header, sizeof place);
+    if (place != static_cast<int>(replies.fetch_add(1) % 3) || message->payload_bytes != 0) ++wrong;
+  });
+  // In pairs, one of three with itself if it has to be, so that both send at once.
+  const mob_rank_t me = mob_rank();
+  const mob_rank_t partner = (me ^ 1) < mob_size() ? me ^ 1 : me;
+  barrier();
+  for (int round = 0; round < kRounds; ++round) {
+    for (const size_t bytes : kLong) {
+      const auto payload = mobius_test::patterned(bytes, me, round);
+      const Label label{bytes, me, round};
+      send(partner, kWhole, &label, sizeof label, payload.data(), bytes);
+    }
+  }
+  constexpr uint64_t kExpected = kRounds * kLong.size();
+  poll_until([] { return stored.load() == kExpected && replies.load() == 3 * kExpected; });
+  EXPECT_EQ(wrong.load(), 0u);
+  barrier();
+}
 
 TEST(Message, HandlersMustNotWait) {
   static uint64_t word;
@@ -430,6 +656,60 @@ TEST(Message, HandlersCanBeReplaced) {
   barrier();
 }
 
+// Handlers run where the program says, and what came while nobody served is not lost.
+TEST(Message, ProgressCanBeChanged) {
+  static std::atomic<std::thread::id> ran_on;
+  const auto note = [](const mob_message_t*, void*, mob_delivery_t*) {
+    ran_on = std::this_thread::get_id();
+  };
+  register_handler(kWhere, note);
+  const Shared flags(2 * sizeof(uint64_t));  // of the target: sent; of rank 0: the target is ready
+  const mob_rank_t me = mob_rank();
+  const mob_rank_t target = mob_size() - 1;
+  const auto await = [&](size_t flag, uint64_t round) {
+    const auto* word = reinterpret_cast<const uint64_t*>(flags.local()) + flag;
+    while (__atomic_load_n(word, __ATOMIC_ACQUIRE) != round) sched_yield();
+  };
+  // The target sees that the message was sent without a call of the library since it came.
+  const auto send_and_see = [&](uint64_t round) {
+    barrier();
+    if (me == target) {
+      EXPECT_EQ(mob_put8(0, flags.at(0, 8), round), MOB_OK);
+    }
+    if (me == 0) {
+      await(1, round);
+      send(target, kWhere);
+      EXPECT_EQ(mob_put8(target, flags.at(target), round), MOB_OK);
+    }
+    if (me == target) await(0, round);
+  };
+  mob_progress_t before = MOB_PROGRESS_POLL;
+  EXPECT_EQ(mob_progress_set(MOB_PROGRESS_POLL, &before), MOB_OK) << mob_last_error();
+  EXPECT_EQ(before, has_progress_thread() ? MOB_PROGRESS_THREAD : MOB_PROGRESS_POLL);
+  for (uint64_t round = 1; round <= 20; ++round) {
+    ran_on = std::thread::id();
+    send_and_see(round);
+    if (me != target) continue;
+    EXPECT_EQ(ran_on.load(), std::thread::id());
+    poll_until([] { return ran_on.load() != std::thread::id(); });
+    EXPECT_EQ(ran_on.load(), std::this_thread::get_id());
+  }
+  ran_on = std::thread::id();
+  send_and_see(21);
+  EXPECT_EQ(mob_progress_set(MOB_PROGRESS_THREAD, &before), MOB_OK) << mob_last_error();
+  EXPECT_EQ(before, MOB_PROGRESS_POLL);
+  if (me == target) {
+    while (ran_on.load() == std::thread::id()) sched_yield();
+    EXPECT_NE(ran_on.load(), std::this_thread::get_id());
+  }
+  barrier();
+  const bool had_thread = has_progress_thread();
+  EXPECT_EQ(mob_progress_set(had_thread ? MOB_PROGRESS_THREAD : MOB_PROGRESS_POLL, nullptr),
+            MOB_OK);
+  EXPECT_EQ(mob_progress_set(static_cast<mob_progress_t>(7), &before), MOB_ERR_ARGUMENT);
+  barrier();
+}
+
 TEST(MessageBadInput, EveryArgument) {
   const auto nothing = [](const mob_message_t*, void*, mob_delivery_t*) {};
   register_handler(kCount, nothing);
@@ -440,12 +720,24 @@ TEST(MessageBadInput, EveryArgument) {
   };
   const mob_rank_t me = mob_rank();
   char byte = 0;
+  mob_handle_t handle = 4711;
+  expect(mob_message_send_nb(me, kCount, nullptr, 0, nullptr, 0, nullptr, nullptr),
+         MOB_ERR_ARGUMENT, "handle is null");
+  expect(mob_message_send_nb(me, kNever, nullptr, 0, nullptr, 0, nullptr, &handle), MOB_ERR_HANDLE,
+         "mob_message_send_nb");
+  expect(mob_message_send_nbi(me, kCount, nullptr, 0, nullptr, 1, nullptr), MOB_ERR_ARGUMENT,
+         "payload is null");
+  EXPECT_EQ(handle, 4711u);
   expect(mob_handler_register(MOB_MAX_HANDLERS, nothing, nullptr), MOB_ERR_ARGUMENT,
          "mob_handler_register: handler 1024");
   expect(mob_handler_register(UINT_MAX, nothing, nullptr), MOB_ERR_ARGUMENT, "out of bounds");
   expect(mob_handler_register(0, nullptr, nullptr), MOB_ERR_ARGUMENT, "handler is null");
   for (const mob_rank_t rank : {-1, mob_size(), INT_MAX, INT_MIN}) {
     expect(mob_message_send(rank, kCount, nullptr, 0, nullptr, 0, nullptr), MOB_ERR_RANK, "rank");
+    expect(mob_message_send_nb(rank, kCount, nullptr, 0, nullptr, 0, nullptr, &handle),
+           MOB_ERR_RANK, "rank");
+    expect(mob_message_send_nbi(rank, kCount, nullptr, 0, nullptr, 0, nullptr), MOB_ERR_RANK,
+           "rank");
     expect(mob_message_flush(rank), MOB_ERR_RANK, "mob_message_flush");
   }
   expect(mob_message_send(me, MOB_MAX_HANDLERS, nullptr, 0, nullptr, 0, nullptr), MOB_ERR_ARGUMENT,

@@ -34,18 +34,6 @@ Heap heap(size_t bytes) {
   return Heap(static_cast<unsigned char*>(std::malloc(bytes)));  // NOLINT
 }
 
-void* exchange_address(void* mine) {
-  const Shared mail(sizeof(uint64_t));
-  EXPECT_EQ(mob_put8(left_of(mob_rank()), mail.at(left_of(mob_rank())),
-                     reinterpret_cast<uintptr_t>(mine)),
-            MOB_OK);
-  barrier();
-  uint64_t value = 0;
-  std::memcpy(&value, mail.local(), sizeof value);
-  barrier();
-  return reinterpret_cast<void*>(value);
-}
-
 // How the page of an address is mapped: "rw-p", "rw-s".
 std::string access_of(const void* address) {
   std::ifstream file("/proc/self/maps");
@@ -105,7 +93,9 @@ void put_and_get(unsigned char* mine, size_t bytes) {
     barrier();
     EXPECT_TRUE(holds(mine, patterned(bytes, left_of(me), 2), bytes)) << bytes;
     void* direct = nullptr;
-    EXPECT_EQ(mob_ptr(right, moved.theirs(), &direct), MOB_OK) << mob_last_error();
+    if (mobius_test::same_host(right)) {
+      EXPECT_EQ(mob_ptr(right, moved.theirs(), &direct), MOB_OK) << mob_last_error();
+    }
     if (direct != nullptr) {
       EXPECT_TRUE(holds(static_cast<unsigned char*>(direct), data, bytes));
     }

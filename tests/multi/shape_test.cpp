@@ -11,6 +11,7 @@
 
 using mobius_test::barrier;
 using mobius_test::Description;
+using mobius_test::outcome;
 using mobius_test::Plan;
 using mobius_test::Random;
 using mobius_test::Shared;
@@ -220,13 +221,15 @@ TEST(Borders, EveryShapeReachesTheEnds) {
       EXPECT_EQ(mob_put_pieces(target, remotes, locals, 2, 1), MOB_OK);
       // One byte more is refused, at either end, and nothing of it is written.
       remotes[0] = start + kSmall;
-      EXPECT_EQ(mob_put_pieces(target, remotes, locals, 2, 1), MOB_ERR_RANGE);
+      EXPECT_EQ(outcome(target, mob_put_pieces(target, remotes, locals, 2, 1)), MOB_ERR_RANGE);
       const ptrdiff_t too_far = kSmall;
-      EXPECT_EQ(mob_put_strided(target, start + 2, &too_far, bytes, &next, 1, &two, 1),
-                MOB_ERR_RANGE);
+      EXPECT_EQ(
+          outcome(target, mob_put_strided(target, start + 2, &too_far, bytes, &next, 1, &two, 1)),
+          MOB_ERR_RANGE);
       const ptrdiff_t before = -3;
-      EXPECT_EQ(mob_put_strided(target, start + 2, &before, bytes, &next, 1, &two, 1),
-                MOB_ERR_RANGE);
+      EXPECT_EQ(
+          outcome(target, mob_put_strided(target, start + 2, &before, bytes, &next, 1, &two, 1)),
+          MOB_ERR_RANGE);
     }
     barrier();
     if (mob_rank() == target) {

@@ -9,6 +9,10 @@
 
 namespace random_program {
 
+void place_payload(const mob_message_t* message, void* /*argument*/, mob_delivery_t* delivery) {
+  std::memcpy(&delivery->payload, message->header, sizeof delivery->payload);
+}
+
 ActorRunner::ActorRunner(const Shape& shape, Actor self, const Places& places)
     : shape_(shape), self_(self), rank_(shape.rank_of(self)), places_(places) {
   check(mob_counter_create(&told_), "mob_counter_create");
@@ -118,13 +122,34 @@ void ActorRunner::transfer(const Step& step) {
 void ActorRunner::start_transfer(const Step& step, const mob_transfer_t& transfer) {
   mob_handle_t handle = MOB_HANDLE_DONE;
   mob_status_t status = MOB_OK;
-  if (!step.by_name || !call_by_name(transfer, step.mode, &handle, &status)) {
+  if (step.by_message) {
+    status = send(step, transfer, &handle);
+  } else if (!step.by_name || !call_by_name(transfer, step.mode, &handle, &status)) {
     status = step.mode == Mode::kBlocking ? mob_transfer(&transfer)
              : step.mode == Mode::kHandle ? mob_transfer_nb(&transfer, &handle)
                                           : mob_transfer_nbi(&transfer);
   }
   check(status, "a transfer");
   if (step.mode == Mode::kHandle) handles_.push_back(handle);
+}
+
+mob_status_t ActorRunner::send(const Step& step, const mob_transfer_t& transfer,
+                               mob_handle_t* handle) {
+  const mob_notify_t notify = {transfer.origin_counter, transfer.target_counter,
+                               transfer.completion_counter};
+  void* const header = transfer.remote;
+  switch (step.mode) {
+    case Mode::kBlocking:
+      return mob_message_send(transfer.rank, kPlace, &header, sizeof header, transfer.local,
+                              transfer.bytes, &notify);
+    case Mode::kHandle:
+      return mob_message_send_nb(transfer.rank, kPlace, &header, sizeof header, transfer.local,
+                                 transfer.bytes, &notify, handle);
+    case Mode::kImplicit:
+      return mob_message_send_nbi(transfer.rank, kPlace, &header, sizeof header, transfer.local,
+                                  transfer.bytes, &notify);
+  }
+  return MOB_ERR_ARGUMENT;
 }
 
 void ActorRunner::update(const Step& step) {
@@ -174,6 +199,32 @@ uint64_t ActorRunner::chain_of_compare_swaps(const Step& step) {
                          : loop(uint32_t{0}, mob_compare_swap4);
 }
 
+// Reads, adds and writes while nobody else may.
+uint64_t ActorRunner::locked_update(const Step& step) {
+  int recovered = 0;
+  check(step.by_access ? mob_access_lock(places_.access, step.rank, MOB_EXCLUSIVE, &recovered)
+                       : mob_mutex_lock(places_.mutexes, 0, step.rank, &recovered),
+        "locking");
+  if (recovered != 0) report("a lock was recovered from somebody who is alive");
+  void* word = at(step.rank, step.remote);
+  uint64_t old = 0;
+  check(mob_get(step.rank, word, &old, step.width), "mob_get");
+  uint64_t value = old + step.value;
+  if (step.plan.type == MOB_DOUBLE) {
+    double number = 0;
+    std::memcpy(&number, &old, sizeof number);
+    old = static_cast<uint64_t>(number);
+    number += static_cast<double>(step.value);
+    std::memcpy(&value, &number, sizeof value);
+  }
+  check(mob_put(step.rank, word, &value, step.width), "mob_put");
+  check(mob_flush(step.rank), "mob_flush");
+  check(step.by_access ? mob_access_unlock(places_.access, step.rank)
+                       : mob_mutex_unlock(places_.mutexes, 0, step.rank),
+        "unlocking");
+  return old;
+}
+
 void ActorRunner::chain(const Step& step) {
   void* word = at(step.rank, step.remote);
   uint64_t old = 0;
@@ -181,6 +232,9 @@ void ActorRunner::chain(const Step& step) {
   const auto value4 = static_cast<uint32_t>(step.value);
   mob_status_t status = MOB_OK;
   switch (step.update) {
+    case Update::kLocked:
+      old = locked_update(step);
+      break;
     case Update::kCompareSwapLoop:
       old = chain_of_compare_swaps(step);
       break;

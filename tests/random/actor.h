@@ -15,9 +15,18 @@ namespace random_program {
 
 // Where things are in every rank; the same for all actors of a rank.
 struct Places {
+  mob_mutexes_t mutexes = nullptr;      // one of each rank
+  mob_access_t access = nullptr;        // to all ranks
   std::vector<unsigned char*> parts;    // address of each rank's part, in that rank
   std::vector<mob_counter_t> counters;  // of every actor: what it is told by
 };
+
+// Handlers that every rank registers before it runs programs.
+enum Handler : unsigned {
+  kPlace,   // the header is the payload's address
+  kArrive,  // synchronisation
+};
+void place_payload(const mob_message_t* message, void* argument, mob_delivery_t* delivery);
 
 class ActorRunner {
  public:
@@ -38,8 +47,10 @@ class ActorRunner {
   void run(const Step& step, const Model& model);
   void transfer(const Step& step);
   void start_transfer(const Step& step, const mob_transfer_t& transfer);
+  mob_status_t send(const Step& step, const mob_transfer_t& transfer, mob_handle_t* handle);
   void update(const Step& step);
   void chain(const Step& step);
+  uint64_t locked_update(const Step& step);
   uint64_t chain_of_compare_swaps(const Step& step);
   void complete(const Step& step);
   void await(const Step& step, const Model& model);

@@ -25,6 +25,7 @@ bool ActorBuilder::may_use(const Segment& segment, bool after) const {
     case Use::kShared:
     case Use::kSumChain:
     case Use::kSwapChain:
+    case Use::kLockedChain:
       return true;
     case Use::kPrivate:
     case Use::kElements:
@@ -73,6 +74,7 @@ void ActorBuilder::add_random(bool after) {
       return add_elements(segment, true);
     case Use::kSumChain:
     case Use::kSwapChain:
+    case Use::kLockedChain:
       return add_chain(segment);
     default:
       return add_private(segment);
@@ -105,8 +107,11 @@ void ActorBuilder::add_transfer(Step step) {
   step.what = What::kTransfer;
   choose_mode(&step);
   const Plan& plan = step.plan;
+  step.by_message =
+      step.by_message && plan.kind == MOB_PUT && plan.shape == MOB_CONTIGUOUS && !step.has_signal;
   // A blocking get is over when it returns; other blocking ones are so locally.
-  Accesses accesses{{plan.rank, plan.remote_hull, plan.writes_remote(), plan.kind == MOB_PUT}};
+  Accesses accesses{{plan.rank, plan.remote_hull, plan.writes_remote(),
+                     plan.kind == MOB_PUT && !step.by_message}};
   const bool uses_local = step.operand.empty() && !(plan.accumulates() && plan.op == MOB_NO_OP);
   if (uses_local) accesses.push_back({-1, plan.local_hull, plan.kind == MOB_GET, false});
   if (plan.fetches() && !step.fetches_anything) {
@@ -199,6 +204,7 @@ void ActorBuilder::add_private(const Segment& segment) {
   if (die < 4) return add_update(segment);
   if (die < 6) return add_get(segment);
   Step step;
+  step.by_message = random_.chance(30);
   if (shape_in(segment, &step.plan)) add_transfer(std::move(step));
 }
 
@@ -303,9 +309,10 @@ void ActorBuilder::add_chain(const Segment& segment) {
   step.width = static_cast<unsigned>(width);
   step.remote = segment.range.start + random_.below(segment.range.bytes / width) * width;
   step.plan.type = segment.type;
-  step.plan.op = segment.use == Use::kSumChain ? MOB_SUM : MOB_REPLACE;
+  const bool sums = segment.use != Use::kSwapChain;
+  step.plan.op = sums ? MOB_SUM : MOB_REPLACE;
   step.log = next_log();
-  if (segment.use == Use::kSumChain) {
+  if (sums) {
     step.value = random_.between(1, 1000);
   } else {
     // Unique, and never the 0 that the word has at first.
@@ -314,7 +321,11 @@ void ActorBuilder::add_chain(const Segment& segment) {
   const size_t die = segment.type == MOB_DOUBLE ? 0 : random_.below(3);
   step.update = die == 0   ? Update::kFetchOp
                 : die == 1 ? Update::kCompareSwapLoop
-                           : (segment.use == Use::kSumChain ? Update::kAdd : Update::kSwap);
+                           : (sums ? Update::kAdd : Update::kSwap);
+  if (segment.use == Use::kLockedChain) {
+    step.update = Update::kLocked;
+    step.by_access = segment.by_access;
+  }
   push(step, {});
 }
 
@@ -333,6 +344,7 @@ void ActorBuilder::add_message(const Segment& segment) {
     if (!shape_in(segment, &step.plan)) continue;
     if (how == kCounter) {
       step.told = segment.told;
+      step.by_message = random_.chance(30);
     } else if (how != kFlag) {
       step.has_signal = true;
       step.signal = segment.word;

@@ -32,7 +32,9 @@ void fill_with_elements(Random& random, Segment* segment) {
 }
 
 void make_chain(Random& random, Segment* segment) {
-  segment->use = random.chance(60) ? Use::kSumChain : Use::kSwapChain;
+  const size_t die = random.below(100);
+  segment->use = die < 45 ? Use::kSumChain : die < 75 ? Use::kSwapChain : Use::kLockedChain;
+  segment->by_access = random.chance(50);
   if (segment->use == Use::kSwapChain || random.chance(50)) {
     segment->type = random.chance(50) ? MOB_UINT64 : MOB_UINT32;
   } else {

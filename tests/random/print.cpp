@@ -23,7 +23,11 @@ std::string place_of(const Step& step) {
 std::string text_of_transfer(const Step& step) {
   constexpr const char* kModes[] = {"", ", with handle", ", implicit"};
   std::string text = step.plan.text() + kModes[static_cast<int>(step.mode)];
-  if (step.by_name) text += ", by name";
+  if (step.by_message) {
+    text += ", by message";
+  } else if (step.by_name) {
+    text += ", by name";
+  }
   if (step.has_signal) {
     text += ", signal at " + std::to_string(step.signal) +
             (step.signal_op == MOB_SIGNAL_SET ? " := " : " += ") +
@@ -38,8 +42,9 @@ std::string text_of_transfer(const Step& step) {
 }  // namespace
 
 std::string text_of(const Segment& segment) {
-  constexpr const char* kUses[] = {"untouched", "read only",  "private", "elements",    "shared",
-                                   "sum chain", "swap chain", "message", "read message"};
+  constexpr const char* kUses[] = {"untouched", "read only",   "private",    "elements",
+                                   "shared",    "sum chain",   "swap chain", "locked chain",
+                                   "message",   "read message"};
   std::string text = std::string(kUses[static_cast<int>(segment.use)]) + " " +
                      text_of(segment.range) + " of rank " + std::to_string(segment.rank);
   if (segment.use == Use::kPrivate || segment.use == Use::kElements) {
@@ -56,7 +61,8 @@ std::string text_of(const Segment& segment) {
 
 std::string text_of(const Step& step) {
   constexpr const char* kUpdates[] = {
-      "add", "and", "or", "xor", "swap", "compare-swap", "compare-swap loop", "fetch-op"};
+      "add",      "and",       "or", "xor", "swap", "compare-swap", "compare-swap loop",
+      "fetch-op", "locked add"};
   constexpr const char* kCompletions[] = {"each", "each, backwards", "all", "any", "some", "test",
                                           "all"};
   const char* update = kUpdates[static_cast<int>(step.update)];
@@ -96,7 +102,8 @@ void print(const Program& program) {
   std::printf("seed %llu: %d ranks of %d threads, parts of %zu bytes\n",
               static_cast<unsigned long long>(program.seed), program.shape.ranks,
               program.shape.threads, program.shape.part_bytes);
-  constexpr const char* kNames[] = {"barrier", "signals", "counters", "notifications", "reduction"};
+  constexpr const char* kNames[] = {"barrier",   "signals",  "counters",    "notifications",
+                                    "reduction", "messages", "epoch fence", "exposure"};
   for (const Round& round : program.rounds) {
     std::printf("round, by %s\n", kNames[static_cast<int>(round.sync)]);
     for (const Segment& segment : round.segments) std::printf("  %s\n", text_of(segment).c_str());

@@ -24,23 +24,25 @@ using Actor = int;
 
 enum class Use {
   kUntouched,
-  kReadOnly,    // anyone gets
-  kPrivate,     // one actor does what it likes, with bytes
-  kElements,    // one actor accumulates elements of one type, by any operation
-  kShared,      // everyone accumulates by one operation, in any order
-  kSumChain,    // everyone adds to words and fetches: who fetched what is a chain
-  kSwapChain,   // everyone swaps unique values into words
-  kMessage,     // one actor sends to a thread of the owner, which may use it after it was told
-  kReadMessage  // one actor gets, and tells a thread of the owner, which may change it then
+  kReadOnly,     // anyone gets
+  kPrivate,      // one actor does what it likes, with bytes
+  kElements,     // one actor accumulates elements of one type, by any operation
+  kShared,       // everyone accumulates by one operation, in any order
+  kSumChain,     // everyone adds to words and fetches: who fetched what is a chain
+  kSwapChain,    // everyone swaps unique values into words
+  kLockedChain,  // everyone adds to words by getting and putting, under a lock
+  kMessage,      // one actor sends to a thread of the owner, which may use it after it was told
+  kReadMessage   // one actor gets, and tells a thread of the owner, which may change it then
 };
 
 struct Segment {
   Use use = Use::kUntouched;
   mob_rank_t rank = 0;
-  Range range;      // without the word
-  size_t word = 0;  // of messages: the signal word
-  Actor owner = 0;  // private: who; messages: who sends
-  Actor told = 0;   // messages: who is told
+  Range range;             // without the word
+  size_t word = 0;         // of messages: the signal word
+  Actor owner = 0;         // private: who; messages: who sends
+  Actor told = 0;          // messages: who is told
+  bool by_access = false;  // locked chains: under the rank's access lock, not its mutex
   mob_type_t type = MOB_INT64;
   mob_op_t op = MOB_SUM;
   std::vector<unsigned char> initial;  // written by its rank before the round; may be empty
@@ -61,7 +63,17 @@ enum class What {
 };
 
 enum class Mode { kBlocking, kHandle, kImplicit };
-enum class Update { kAdd, kAnd, kOr, kXor, kSwap, kCompareSwap, kCompareSwapLoop, kFetchOp };
+enum class Update {
+  kAdd,
+  kAnd,
+  kOr,
+  kXor,
+  kSwap,
+  kCompareSwap,
+  kCompareSwapLoop,
+  kFetchOp,
+  kLocked
+};
 enum class Completion { kEach, kReverse, kAll, kAny, kSome, kTest, kOriginCounter };
 
 struct Step {
@@ -71,6 +83,7 @@ struct Step {
   Plan plan;
   Mode mode = Mode::kBlocking;
   bool by_name = true;                 // through the call of that name, if there is one
+  bool by_message = false;             // as the payload of a message, which its handler places
   std::vector<unsigned char> operand;  // the local side, instead of the actor's own memory …
   size_t skew = 0;                     // … from this byte on
   bool fetches_anything = false;       // what it fetches depends on the order
@@ -90,7 +103,8 @@ struct Step {
   uint64_t value = 0;
   uint64_t expected = 0;
   Update update = Update::kAdd;
-  size_t log = 0;  // of chains: where the actor notes what it fetched
+  bool by_access = false;  // locked updates: which lock
+  size_t log = 0;          // of chains: where the actor notes what it fetched
 
   // Completion, and waiting.
   Completion completion = Completion::kAll;
@@ -99,8 +113,17 @@ struct Step {
   std::vector<Range> regions;  // of the own rank, which then hold what the model says
 };
 
-enum class Sync { kBarrier, kSignals, kCounters, kNotifications, kReduction };
-inline constexpr size_t kSyncs = 5;
+enum class Sync {
+  kBarrier,
+  kSignals,
+  kCounters,
+  kNotifications,
+  kReduction,
+  kMessages,
+  kEpochFence,
+  kExposure
+};
+inline constexpr size_t kSyncs = 8;
 
 struct ActorSteps {
   std::vector<Step> before;  // … anybody is told of anything

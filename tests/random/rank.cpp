@@ -32,8 +32,10 @@ struct RankRunner::Board {
 bool parse(int argc, char** argv, Options* options) {
   for (int i = 1; i < argc; ++i) {
     const std::string name = argv[i];
-    if (name == "--verbose" || name == "--exposed") {
-      (name == "--verbose" ? options->verbose : options->exposed) = true;
+    if (name == "--verbose" || name == "--exposed" || name == "--heap") {
+      (name == "--verbose" ? options->verbose
+       : name == "--heap"  ? options->heap
+                           : options->exposed) = true;
       continue;
     }
     const char* value = i + 1 < argc ? argv[++i] : "";
@@ -47,13 +49,14 @@ bool parse(int argc, char** argv, Options* options) {
     } else {
       std::fprintf(stderr,
                    "%s %s: not an option; they are --seed S, --programs N, --threads 1 to %d, "
-                   "--exposed, --verbose\n",
+                   "--exposed, --heap, --verbose\n",
                    name.c_str(), value, kMostThreads);
       return false;
     }
   }
   options->command = std::string(argv[0]) + " --threads " + std::to_string(options->threads) +
-                     (options->exposed ? " --exposed" : "") + " --programs 1 --verbose --seed ";
+                     (options->exposed ? " --exposed" : "") + (options->heap ? " --heap" : "") +
+                     " --programs 1 --verbose --seed ";
   return true;
 }
 
@@ -65,6 +68,15 @@ RankRunner::RankRunner(const Options& options)
   announce("(before the first program)");
   check(mob_mem_alloc(sizeof(Board), &board_), "mob_mem_alloc");
   check(mob_counter_create(&sync_counter_), "mob_counter_create");
+  check(mob_mutexes_create(MOB_TEAM_WORLD, 1, &places_.mutexes), "mob_mutexes_create");
+  check(mob_access_create(MOB_TEAM_WORLD, &places_.access), "mob_access_create");
+  check(mob_epoch_create(MOB_TEAM_WORLD, &epoch_), "mob_epoch_create");
+  check(mob_handler_register(kPlace, place_payload, nullptr), "mob_handler_register");
+  const auto arrive = [](const mob_message_t*, void* count, mob_delivery_t*) {
+    static_cast<std::atomic<uint64_t>*>(count)->fetch_add(1);
+  };
+  check(mob_handler_register(kArrive, arrive, &arrived_), "mob_handler_register");
+  for (mob_rank_t r = 0; r < shape_.ranks; ++r) all_ranks_.push_back(r);
   places_.parts.resize(static_cast<size_t>(shape_.ranks));
   places_.counters.resize(static_cast<size_t>(shape_.actors()));
   for (mob_rank_t r = 0; r < shape_.ranks; ++r) {
@@ -77,6 +89,9 @@ RankRunner::RankRunner(const Options& options)
 RankRunner::~RankRunner() {
   check(mob_barrier(), "mob_barrier");
   free_memory();
+  check(mob_epoch_free(epoch_), "mob_epoch_free");
+  check(mob_access_free(places_.access), "mob_access_free");
+  check(mob_mutexes_free(places_.mutexes), "mob_mutexes_free");
   check(mob_counter_free(sync_counter_), "mob_counter_free");
   check(mob_mem_free(board_), "mob_mem_free");
 }
@@ -177,9 +192,16 @@ void RankRunner::make_memory() {
   unsigned char* own = nullptr;
   if (options_.exposed) {
     constexpr size_t kAlignment = 64;
-    heap_.resize(kMostPartBytes + kAlignment);
-    own = heap_.data() + kAlignment - reinterpret_cast<uintptr_t>(heap_.data()) % kAlignment;
+    private_.resize(kMostPartBytes + kAlignment);
+    own = private_.data() + kAlignment - reinterpret_cast<uintptr_t>(private_.data()) % kAlignment;
     check(mob_expose(own, kMostPartBytes, 0, &exposed_), "mob_expose");
+  } else if (options_.heap) {
+    check(mob_heap_create(MOB_TEAM_WORLD, kMostPartBytes, 4 * kMostPartBytes, &heap_),
+          "mob_heap_create");
+    void* block = nullptr;
+    check(mob_heap_malloc(heap_, 100, &block), "mob_heap_malloc");
+    check(mob_heap_realloc(heap_, block, kMostPartBytes, &block), "mob_heap_realloc");
+    own = static_cast<unsigned char*>(block);
   } else {
     check(mob_mem_alloc(kMostPartBytes, &memory_), "mob_mem_alloc");
     own = static_cast<unsigned char*>(mob_mem_local(memory_));
@@ -196,6 +218,8 @@ void RankRunner::make_memory() {
 void RankRunner::free_memory() {
   check(mob_mem_free(memory_), "mob_mem_free");  // waits for all, also if there is none
   check(mob_withdraw(exposed_), "mob_withdraw");
+  if (heap_ != nullptr) check(mob_heap_destroy(heap_), "mob_heap_destroy");
+  heap_ = nullptr;
   memory_ = nullptr;
   exposed_ = nullptr;
 }
@@ -212,6 +236,12 @@ void RankRunner::synchronise(Sync sync) {
       return synchronise_by_notifications();
     case Sync::kReduction:
       return synchronise_by_reduction();
+    case Sync::kMessages:
+      return synchronise_by_messages();
+    case Sync::kEpochFence:
+      return check(mob_epoch_fence(epoch_), "mob_epoch_fence");
+    case Sync::kExposure:
+      return synchronise_by_exposure();
   }
 }
 
@@ -236,6 +266,24 @@ void RankRunner::synchronise_by_reduction() {
   const int32_t own = rank_ + 1;
   check(mob_allreduce(MOB_TEAM_WORLD, MOB_SUM, MOB_INT32, &own, &sum, 1), "mob_allreduce");
   if (sum != shape_.ranks * (shape_.ranks + 1) / 2) report("a reduction gave a wrong sum");
+}
+
+void RankRunner::synchronise_by_messages() {
+  for (const mob_rank_t r : all_ranks_) {
+    check(mob_message_send(r, kArrive, nullptr, 0, nullptr, 0, nullptr), "mob_message_send");
+  }
+  awaited_ += all_ranks_.size();
+  while (arrived_.load() < awaited_) {
+    check(mob_poll(), "mob_poll");
+    std::this_thread::yield();
+  }
+}
+
+void RankRunner::synchronise_by_exposure() {
+  check(mob_epoch_post(epoch_, all_ranks_.data(), shape_.ranks), "mob_epoch_post");
+  check(mob_epoch_start(epoch_, all_ranks_.data(), shape_.ranks), "mob_epoch_start");
+  check(mob_epoch_complete(epoch_), "mob_epoch_complete");
+  check(mob_epoch_wait(epoch_), "mob_epoch_wait");
 }
 
 void RankRunner::synchronise_by_counters() {
@@ -286,7 +334,8 @@ void RankRunner::check_part(const Round& round) {
 void RankRunner::check_chains(const Round& round) {
   std::vector<std::vector<uint64_t>> logs;
   for (const Segment& segment : round.segments) {
-    const bool chain = segment.use == Use::kSumChain || segment.use == Use::kSwapChain;
+    const bool chain = segment.use == Use::kSumChain || segment.use == Use::kSwapChain ||
+                       segment.use == Use::kLockedChain;
     if (!chain || segment.rank != rank_) continue;
     for (Actor a = 0; logs.size() < static_cast<size_t>(shape_.actors()); ++a) {
       std::vector<uint64_t>& log = logs.emplace_back(kLogWords);
@@ -313,7 +362,7 @@ void RankRunner::check_word(const Round& round, const Segment& segment, size_t w
       for (const Step& step : *steps) {
         if (step.what != What::kChain || step.rank != rank_ || step.remote != word) continue;
         const uint64_t fetched = logs[a][step.log];
-        const bool sums = segment.use == Use::kSumChain;
+        const bool sums = segment.use != Use::kSwapChain;
         links.push_back({fetched, sums ? fetched + step.value : step.value});
       }
     }

@@ -3,6 +3,7 @@
 
 // Runs random programs in one rank, between mob_init() and mob_finalize().
 
+#include <atomic>
 #include <barrier>
 #include <string>
 #include <vector>
@@ -18,7 +19,8 @@ struct Options {
   uint64_t programs = 1;
   int threads = 1;
   bool verbose = false;
-  bool exposed = false;  // targets are memory of the heap, not allocations
+  bool exposed = false;  // targets are private memory that is exposed, not allocations
+  bool heap = false;     // … or blocks of a symmetric heap
   bool ranks_are_threads = false;
   std::string command;  // that runs one program again, without its seed
 };
@@ -51,6 +53,8 @@ class RankRunner {
   void synchronise_by_counters();
   void synchronise_by_notifications();
   void synchronise_by_reduction();
+  void synchronise_by_messages();
+  void synchronise_by_exposure();
   void write_initial(const Round& round);
   void check_part(const Round& round);
   void check_chains(const Round& round);
@@ -67,7 +71,8 @@ class RankRunner {
   Places places_;
   std::barrier<> threads_;
   mob_mem_t memory_ = nullptr;
-  std::vector<unsigned char> heap_;
+  mob_heap_t heap_ = nullptr;
+  std::vector<unsigned char> private_;
   mob_exposed_t exposed_ = nullptr;
   std::vector<unsigned char*> memories_;  // start of each rank's memory, in that rank
   mob_mem_t board_ = nullptr;
@@ -75,6 +80,10 @@ class RankRunner {
   std::vector<Board*> boards_;  // addresses in their owners
   std::vector<mob_counter_t> sync_counters_;
   uint64_t signalled_ = 0;
+  mob_epoch_t epoch_ = nullptr;
+  std::vector<mob_rank_t> all_ranks_;
+  std::atomic<uint64_t> arrived_ = 0;  // messages
+  uint64_t awaited_ = 0;
 };
 
 }  // namespace random_program

@@ -28,6 +28,9 @@ FAKES = {
     "cc": "",
     "objdump": "",
     "pkg-config": "",
+    "ip": "",
+    "tc": "",
+    "mpirun.openmpi": "",
     "git": "",
     "cmake": """
 case $1 in

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from setup_trees import Checkout
 
-LIBRARY_PACKAGES = "libcli11-dev libfmt-dev libgtest-dev nlohmann-json3-dev"
+LIBRARY_PACKAGES = "libcli11-dev libfabric-dev libfmt-dev libgtest-dev nlohmann-json3-dev"
 ALL_HEADERS_MISSING = "printf '%s\\n' " + LIBRARY_PACKAGES
 
 

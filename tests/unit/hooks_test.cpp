@@ -102,6 +102,18 @@ TEST(Stats, TableIsAlignedAndAddsUp) {
   EXPECT_EQ(lengths.size(), 1u) << table;
 }
 
+TEST(Stats, MessagesAndCollectiveCallsAreCounted) {
+  std::map<mob_rank_t, TargetCounts> targets;
+  targets[1].messages = 7;
+  targets[1].message_bytes = 123'456;
+  const std::string table = stats_table(0, targets);
+  EXPECT_NE(table.find("msg bytes"), std::string::npos);
+  EXPECT_NE(table.find("123456"), std::string::npos) << table;
+  EXPECT_EQ(mobius::engine::calls_line(2, {{"mob_allreduce", 3}, {"mob_barrier", 12}}),
+            "mobius: rank 2: collective calls: mob_allreduce 3, mob_barrier 12\n");
+  EXPECT_EQ(mobius::engine::calls_line(2, {}), "");
+}
+
 TEST(Timeline, FileNamesHaveTheRank) {
   EXPECT_EQ(Timeline::file_name("t.json", 3), "t.3.json");
   EXPECT_EQ(Timeline::file_name("a.b/t", 3), "a.b/t.3");

@@ -21,13 +21,16 @@ TEST(Settings, DefaultsWithoutEnvironment) {
   EXPECT_EQ(settings.number(SettingId::kSpin), kAutomatic);
   EXPECT_EQ(settings.number(SettingId::kWindowBytes), uint64_t{8} << 40);
   EXPECT_FALSE(settings.is_set(SettingId::kSpin));
+  EXPECT_EQ(settings.text(SettingId::kProvider), "");
+  EXPECT_EQ(settings.text(SettingId::kInterface), "");
   EXPECT_TRUE(settings.unknown().empty());
 }
 
 TEST(Settings, ValuesOfEveryType) {
   Settings settings;
   ASSERT_EQ(load(settings, {"MOBIUS_ADDRESS_MODE=table", "MOBIUS_SPIN_NS=0", "MOBIUS_YIELDS=3",
-                            "MOBIUS_WINDOW_BYTES=64m", "MOBIUS_RANK=5"}),
+                            "MOBIUS_WINDOW_BYTES=64m", "MOBIUS_RANK=5",
+                            "MOBIUS_PROVIDER=tcp;ofi_rxm", "MOBIUS_INTERFACE=10.0.0.0/24"}),
             MOB_OK);
   EXPECT_EQ(settings.address_mode(), AddressMode::kTable);
   EXPECT_EQ(settings.number(SettingId::kSpin), 0u);
@@ -35,6 +38,8 @@ TEST(Settings, ValuesOfEveryType) {
   EXPECT_EQ(settings.number(SettingId::kWindowBytes), uint64_t{64} << 20);
   EXPECT_EQ(settings.text(SettingId::kRank), "5");
   EXPECT_TRUE(settings.is_set(SettingId::kRank));
+  EXPECT_EQ(settings.text(SettingId::kProvider), "tcp;ofi_rxm");
+  EXPECT_EQ(settings.text(SettingId::kInterface), "10.0.0.0/24");
 }
 
 TEST(Settings, MalformedValuesFailAndNameTheSettingTheValueAndWhatIsAllowed) {

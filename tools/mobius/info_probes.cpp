@@ -16,6 +16,7 @@
 #include <cinttypes>
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <string>
@@ -23,6 +24,7 @@
 
 #include "base/settings.h"
 #include "info.h"
+#include "job/launch/hosts.h"
 #include "job/local_protocol.h"
 #include "os/address_window.h"
 #include "os/memfd.h"
@@ -281,7 +283,7 @@ Fact library(const char* key, const char* label, const char* file, const char* f
   void* symbol = dlsym(handle, function);
   const std::string text = symbol != nullptr ? version(symbol) : "of unknown version";
   // Not closed: what such libraries start when loaded need not survive being unloaded.
-  return {key, label, fmt::format("{} found; not used by this version: jobs run on one host", text),
+  return {key, label, fmt::format("{} found; loaded when a job needs it", text),
           Json{{"found", true}, {"version", text}}};
 }
 
@@ -325,9 +327,16 @@ Fact batch_environment() {
   }
   if (names.size() > kShown) text += fmt::format(" and {} more", names.size() - kShown);
   return {"batch_environment", "batch system",
-          names.empty() ? "no variables of PMIx, Slurm, PBS or LSF are set"
-                        : text + " set; not used by this version",
-          names};
+          names.empty() ? "no variables of PMIx, Slurm, PBS or LSF are set" : text + " set", names};
+}
+
+// What `mobius run --hosts` would use.
+Fact host_launcher() {
+  const launch::HostLauncher found = launch::find_host_launcher(std::getenv("PATH"));
+  const bool is_there = found.kind != launch::HostLauncher::Kind::kNone;
+  return {"host_launcher", "launcher",
+          is_there ? found.path + ", for mobius run --hosts" : found.problem,
+          Json{{"found", is_there}, {"detail", is_there ? found.path : found.problem}}};
 }
 
 }  // namespace
@@ -340,7 +349,8 @@ Section probe_facts() {
 }
 
 Section network_facts() {
-  return {"network", "Beyond this host", {libfabric(), pmix(), batch_environment()}};
+  return {
+      "network", "Beyond this host", {libfabric(), pmix(), host_launcher(), batch_environment()}};
 }
 
 }  // namespace mobius::command

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "commands.h"
+#include "job/launch/hosts.h"
 #include "job/launch/run.h"
 #include "job/launch/say.h"
 #include "job/local_protocol.h"
@@ -24,9 +25,10 @@ using launch::kExitUsage;
 using launch::RunOptions;
 using launch::say;
 
-constexpr const char* kHelp = R"(Starts N processes of a program on this host as one job.
+constexpr const char* kHelp = R"(Starts N processes of a program as one job.
 
 Usage: mobius run [-n N] [--bind core|none] [--on-death end|error] [--tag]
+                  [--hosts HOST[:N],... | --virtual-hosts K]
                   [--env NAME=VALUE]... PROG [ARGS...]
 
   -n, --processes N      how many processes to start (default 1)
@@ -37,6 +39,14 @@ Usage: mobius run [-n N] [--bind core|none] [--on-death end|error] [--tag]
                          when a rank dies, end the job (default) or let the
                          others go on, whose calls that need it then fail; the
                          setting MOBIUS_ON_DEATH
+      --hosts HOST[:N],...
+                         where to start, N processes on each or as evenly as can
+                         be (default: all on this host); by prterun or by Open
+                         MPI's mpirun, one of which must be installed: output,
+                         signals and exit codes are theirs
+      --virtual-hosts K  the ranks, in K blocks, share no memory with those of
+                         other blocks and reach them through the network, as if
+                         they were on K hosts: to try and test programs
       --tag              start each line of output with "[RANK] "
       --env NAME=VALUE   set a variable for the ranks; may be repeated
   -h, --help             this text
@@ -51,6 +61,7 @@ Examples:
   mobius run -n 4 ./program --size 100   four processes; --size belongs to them
   mobius run -n 2 --bind core ./program  rank i on the i-th processor allowed
   mobius run -n 8 --tag hostname         output lines start with "[RANK] "
+  mobius run -n 8 --hosts a,b ./program  four processes on each of two hosts
   mobius run -n 2 --env MOBIUS_LOG=info python3 program.py
 
 Exit codes:
@@ -86,6 +97,20 @@ bool parse_processes(const std::string& text, mob_rank_t* processes) {
   return true;
 }
 
+bool parse_hosts(const std::string& text, RunOptions* options) {
+  const char* end = text.data() + text.size();
+  const auto [rest, error] = std::from_chars(text.data(), end, options->virtual_hosts);
+  if (error == std::errc() && rest == end && options->virtual_hosts >= 1 &&
+      options->virtual_hosts <= options->processes) {
+    return true;
+  }
+  usage_error(
+      fmt::format("--virtual-hosts '{}': a whole number from 1 to the number of processes, "
+                  "{}",
+                  text, options->processes));
+  return false;
+}
+
 bool check_environment(const std::vector<std::string>& entries) {
   for (const std::string& entry : entries) {
     const size_t equals = entry.find('=');
@@ -109,11 +134,14 @@ int run_command(std::span<char*> arguments) {
   std::string processes = "1";
   std::string binding = "none";
   std::string on_death;
+  std::string virtual_hosts = "1";
   CLI::App app("", "mobius run");
   app.prefix_command();  // the first word that is no option of ours is the program
   app.add_option("-n,--processes", processes);
   app.add_option("--bind", binding);
   app.add_option("--on-death", on_death);
+  app.add_option("--virtual-hosts", virtual_hosts);
+  CLI::Option* hosts = app.add_option("--hosts", options.hosts);
   app.add_flag("--tag", options.tag)->disable_flag_override();
   app.add_option("--env", options.environment)->allow_extra_args(false);
 
@@ -152,10 +180,14 @@ int run_command(std::span<char*> arguments) {
     }
     options.environment.push_back("MOBIUS_ON_DEATH=" + on_death);
   }
-  if (!parse_processes(processes, &options.processes) || !check_environment(options.environment)) {
+  if (!parse_processes(processes, &options.processes) || !check_environment(options.environment) ||
+      !parse_hosts(virtual_hosts, &options)) {
     return kExitUsage;
   }
-  return launch::run(options);
+  if (hosts->count() == 0) return launch::run(options);
+  if (options.virtual_hosts != 1)
+    return usage_error("--hosts and --virtual-hosts exclude each other");
+  return launch::run_on_hosts(options);
 }
 
 }  // namespace mobius::command

@@ -20,6 +20,7 @@ command_help() {
 command_setup() {
   [ $# -eq 0 ] || unexpected "$1"
   locked set_up build python test lint -- release || exit
+  locked want_packages
   say "ready; ./mobius --help lists the subcommands"
 }
 

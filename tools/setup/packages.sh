@@ -8,7 +8,7 @@
 
 # Packages without which nothing builds, and the header by which each is recognised.
 header_packages="libcli11-dev:CLI/CLI.hpp libfmt-dev:fmt/format.h
-  nlohmann-json3-dev:nlohmann/json.hpp libgtest-dev:gtest/gtest.h"
+  nlohmann-json3-dev:nlohmann/json.hpp libgtest-dev:gtest/gtest.h libfabric-dev:rdma/fabric.h"
 
 has() {
   command -v "$1" >/dev/null 2>&1
@@ -33,6 +33,14 @@ missing_headers() {
   done | if [ -n "$compiler" ]; then "$compiler" -E -P -x c++ - | sed '/^$/d'; else cat; fi
 }
 
+# has_pmix: whether there are its headers, which Debian keeps out of the usual folders.
+has_pmix() {
+  for header in /usr/include/pmix.h /usr/local/include/pmix.h /usr/lib/*/pmix2/include/pmix.h; do
+    [ -e "$header" ] && return 0
+  done
+  has pkg-config && pkg-config --exists pmix
+}
+
 # missing_packages GROUP…: sets missing to the packages to install for these uses.
 missing_packages() {
   missing=
@@ -45,12 +53,16 @@ missing_packages() {
         # The build runs small scripts.
         find_python || missing="$missing python3-venv"
         missing="$missing $(missing_headers)"
+        has_pmix || missing="$missing libpmix-dev"
         ;;
       python)
         find_python || missing="$missing python3-venv"
         ;;
       test)
         has pkg-config || missing="$missing pkg-config"
+        # What makes several hosts of one, and what starts jobs across them.
+        { has ip && has tc; } || missing="$missing iproute2"
+        has mpirun.openmpi || missing="$missing openmpi-bin"
         ;;
       lint)
         has git || missing="$missing git"
@@ -59,6 +71,32 @@ missing_packages() {
   done
   missing=$(printf '%s\n' "$missing" | tr -s ' \n' '\n' | sed '/^$/d' | sort -u | tr '\n' ' ')
   missing=${missing% }
+}
+
+# Packages that some tests take as they find them and skip without: Global Arrays, which runs over
+# our ARMCI, and what it is linked with. Named by a file each, under any of the library folders.
+optional_packages="libglobalarrays-dev:libga-mpich.a libscalapack-mpich-dev:libscalapack-mpich.so
+  liblapack-dev:liblapack.so libblas-dev:libblas.so mpich:../../bin/mpiexec.mpich
+  libmpich-dev:../../bin/mpicc.mpich gfortran:../../bin/gfortran"
+
+missing_optional() {
+  for pair in $optional_packages; do
+    for folder in /usr/lib/*-linux-gnu* /usr/lib64 /usr/local/lib; do
+      [ -e "$folder/${pair#*:}" ] && continue 2
+    done
+    printf '%s ' "${pair%%:*}"
+  done
+}
+
+# want_packages: installs the optional packages where that asks nobody, and goes on without them
+# where it does not work. Tried once.
+want_packages() {
+  wanted=$(missing_optional)
+  [ -n "$wanted" ] && [ ! -e "$state/optional-packages.stamp" ] && may_install || return 0
+  : >"$state/optional-packages.stamp"
+  # shellcheck disable=SC2086 # a list
+  apt_install_updating $wanted >"$state/logs/apt-optional.log" 2>&1 ||
+    say "tests of Global Arrays are skipped: apt-get could not install $wanted"
 }
 
 # may_install: whether apt-get may be used without asking anybody; sets as_root to its prefix.

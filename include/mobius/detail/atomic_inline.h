@@ -23,15 +23,20 @@ MOB_API mob_status_t mob_rmw_out_of_line_(mob_rmw_t_ what, mob_rank_t rank, void
                                           uint64_t value, uint64_t expected, void* old,
                                           unsigned log2_bytes);
 
-#define MOB_DEFINE_FETCH_(name, suffix, type, log2_bytes, builtin, what)                \
-  MOB_INLINE mob_status_t mob_##name##suffix(mob_rank_t rank, void* remote, type value, \
-                                             type* old) {                               \
-    if (MOB_LIKELY(((uintptr_t)remote & (sizeof(type) - 1)) == 0) &&                    \
-        mob_is_direct_(rank, remote, log2_bytes)) {                                     \
-      *old = builtin((mob_value##suffix##_t_*)remote, value, __ATOMIC_SEQ_CST);         \
-      return MOB_OK;                                                                    \
-    }                                                                                   \
-    return mob_rmw_out_of_line_(what, rank, remote, value, 0, old, log2_bytes);         \
+#define MOB_DEFINE_FETCH_(name, suffix, type, log2_bytes, builtin, what)                     \
+  MOB_INLINE mob_status_t mob_##name##suffix(mob_rank_t rank, void* remote, type value,      \
+                                             type* old) {                                    \
+    if (MOB_LIKELY(((uintptr_t)remote & (sizeof(type) - 1)) == 0) &&                         \
+        mob_is_direct_(rank, remote, log2_bytes)) {                                          \
+      *old = builtin((mob_value##suffix##_t_*)remote, value, __ATOMIC_SEQ_CST);              \
+      return MOB_OK;                                                                         \
+    }                                                                                        \
+    /* Not `old` itself, which would then lie in memory, and be written there every time. */ \
+    type found = 0;                                                                          \
+    mob_status_t status =                                                                    \
+        mob_rmw_out_of_line_(what, rank, remote, value, 0, old ? &found : 0, log2_bytes);    \
+    if (status == MOB_OK) *old = found;                                                      \
+    return status;                                                                           \
   }
 
 #define MOB_DEFINE_RMW_(suffix, type, log2_bytes)                                                \
@@ -50,8 +55,11 @@ MOB_API mob_status_t mob_rmw_out_of_line_(mob_rmw_t_ what, mob_rank_t rank, void
       *old = held;                                                                               \
       return MOB_OK;                                                                             \
     }                                                                                            \
-    return mob_rmw_out_of_line_(MOB_RMW_COMPARE_SWAP_, rank, remote, desired, expected, old,     \
-                                log2_bytes);                                                     \
+    type found = 0;                                                                              \
+    mob_status_t status = mob_rmw_out_of_line_(MOB_RMW_COMPARE_SWAP_, rank, remote, desired,     \
+                                               expected, old ? &found : 0, log2_bytes);          \
+    if (status == MOB_OK) *old = found;                                                          \
+    return status;                                                                               \
   }
 
 MOB_DEFINE_RMW_(8, uint64_t, 3)

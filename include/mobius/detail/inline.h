@@ -48,14 +48,14 @@ MOB_API mob_status_t mob_fence_out_of_line_(void);
 
 #ifdef __SANITIZE_THREAD__ /* the race described above, in words that ThreadSanitizer accepts */
 #define MOB_ENTRY_LOAD_(field) __atomic_load_n(&(field), __ATOMIC_RELAXED)
+#define MOB_PUT_ORDER_ __ATOMIC_RELEASE /* it does not know the fence of mob_fence() */
 #else
 #define MOB_ENTRY_LOAD_(field) (field)
+#define MOB_PUT_ORDER_ __ATOMIC_RELAXED
 #endif
 
 /* 1 if `1 << log2_bytes` bytes at `remote` may be accessed here and now. */
-static inline __attribute__((always_inline, unused)) int mob_is_direct_(mob_rank_t rank,
-                                                                        const void* remote,
-                                                                        unsigned log2_bytes) {
+MOB_INLINE_PART_ int mob_is_direct_(mob_rank_t rank, const void* remote, unsigned log2_bytes) {
   const mob_target_t_* entry = &mob_targets_[(uint32_t)rank & ((1u << MOB_RANK_INDEX_BITS_) - 1)];
   uint64_t tag = (uint64_t)((uint32_t)rank >> MOB_RANK_INDEX_BITS_) << MOB_RANK_SHIFT_;
   uint64_t tagged = (uint64_t)(uintptr_t)remote + tag;
@@ -71,7 +71,7 @@ static inline __attribute__((always_inline, unused)) int mob_is_direct_(mob_rank
   typedef type __attribute__((may_alias)) mob_value##suffix##_t_;                             \
   MOB_INLINE mob_status_t mob_put##suffix(mob_rank_t rank, void* remote, type value) {        \
     if (mob_is_direct_(rank, remote, log2_bytes)) {                                           \
-      __atomic_store_n((mob_value##suffix##_t_*)remote, value, __ATOMIC_RELAXED);             \
+      __atomic_store_n((mob_value##suffix##_t_*)remote, value, MOB_PUT_ORDER_);               \
       return MOB_OK;                                                                          \
     }                                                                                         \
     return mob_put_value_(rank, remote, value, log2_bytes);                                   \

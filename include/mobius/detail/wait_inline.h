@@ -19,8 +19,8 @@ MOB_API mob_status_t mob_test_word_(const void* word, mob_type_t type, mob_compa
 
 #define MOB_DEFINE_WORD_WAIT_(suffix, ctype, type)                                              \
   typedef ctype __attribute__((may_alias)) mob_word_##suffix##_t_;                              \
-  static inline __attribute__((always_inline, unused)) int mob_holds_##suffix##_(               \
-      const ctype* word, mob_compare_t compare, ctype value) {                                  \
+  MOB_INLINE_PART_ int mob_holds_##suffix##_(const ctype* word, mob_compare_t compare,          \
+                                             ctype value) {                                     \
     ctype seen;                                                                                 \
     if (MOB_UNLIKELY(mob_size_ == 0 || word == NULL || (uintptr_t)word % sizeof(ctype) != 0)) { \
       return 0;                                                                                 \

@@ -45,15 +45,18 @@ mob_status_t HookChain::open(Engine& engine, Carrier& end) {
         if (const mob_status_t status =
                 Timeline::open(name.empty() ? "mobius-trace.json" : name, rank,
                                settings.number(SettingId::kTraceBytes), &timeline_)) {
-          hooks_.clear();
+          close(false);
           return status;
         }
         hooks_.push_back(std::make_unique<TraceHook>(next, *timeline_));
         break;
       }
-      case HookKind::kStats:
-        hooks_.push_back(std::make_unique<StatsHook>(next, rank));
+      case HookKind::kStats: {
+        auto stats = std::make_unique<StatsHook>(next, rank);
+        stats_ = stats.get();
+        hooks_.push_back(std::move(stats));
         break;
+      }
       case HookKind::kDelay:
         hooks_.push_back(std::make_unique<DelayHook>(next, spec->max_us, spec->seed, rank));
         break;
@@ -73,6 +76,7 @@ void HookChain::close(bool report) {
   if (report) {
     for (const auto& hook : hooks_) hook->finish();
   }
+  stats_ = nullptr;
   hooks_.clear();
   timeline_.reset();
 }

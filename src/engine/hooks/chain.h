@@ -12,6 +12,7 @@
 namespace mobius::engine {
 
 class Engine;
+class StatsHook;
 
 class HookChain {
  public:
@@ -23,9 +24,11 @@ class HookChain {
   bool empty() const { return hooks_.empty(); }
   Carrier& first() const { return *hooks_.back(); }
   Timeline* timeline() const { return timeline_.get(); }
+  StatsHook* stats() const { return stats_; }
 
  private:
   std::unique_ptr<Timeline> timeline_;
+  StatsHook* stats_ = nullptr;
   std::vector<std::unique_ptr<Hook>> hooks_;  // the last is the first that an operation meets
 };
 

@@ -50,6 +50,8 @@ mob_status_t ReorderHook::carry(const Operation& operation) {
   mob_transfer_t silent = *operation.transfer;
   silent.origin_counter = nullptr;
   silent.completion_counter = nullptr;
+  silent.origin_word = nullptr;
+  silent.completion_word = nullptr;
   held->pending =
       completion_.start(silent, operation.mode == Mode::kHandle ? operation.handle : nullptr);
   if (held->pending == nullptr) return MOB_ERR_MEMORY;

@@ -19,8 +19,8 @@ Path path_of(const WordUpdate& update) {
 using Row = std::vector<std::string>;
 
 Row header() {
-  Row row = {"target",      "puts",      "put bytes", "gets",  "get bytes",
-             "accumulates", "acc bytes", "words",     "failed"};
+  Row row = {"target",    "puts",  "put bytes", "gets",      "get bytes", "accumulates",
+             "acc bytes", "words", "messages",  "msg bytes", "failed"};
   for (const char* path : kPathNames) row.emplace_back(path);
   return row;
 }
@@ -35,6 +35,8 @@ Row row_of(const std::string& title, const TargetCounts& counts) {
   add(counts.operations[MOB_ACCUMULATE] + counts.operations[MOB_FETCH_ACCUMULATE]);
   add(counts.bytes[MOB_ACCUMULATE] + counts.bytes[MOB_FETCH_ACCUMULATE]);
   add(counts.updates);
+  add(counts.messages);
+  add(counts.message_bytes);
   add(counts.failures);
   for (const uint64_t operations : counts.paths) add(operations);
   return row;
@@ -48,6 +50,8 @@ void add_up(const TargetCounts& counts, TargetCounts* sum) {
   for (size_t i = 0; i < counts.paths.size(); ++i) sum->paths[i] += counts.paths[i];
   sum->updates += counts.updates;
   sum->failures += counts.failures;
+  sum->messages += counts.messages;
+  sum->message_bytes += counts.message_bytes;
 }
 
 }  // namespace
@@ -74,6 +78,17 @@ std::string stats_table(mob_rank_t rank, const std::map<mob_rank_t, TargetCounts
     text += '\n';
   }
   return text;
+}
+
+std::string calls_line(mob_rank_t rank, const std::map<std::string, uint64_t>& calls) {
+  if (calls.empty()) return {};
+  std::string text = "mobius: rank " + std::to_string(rank) + ": collective calls:";
+  const char* separator = " ";
+  for (const auto& [call, times] : calls) {
+    text += separator + call + " " + std::to_string(times);
+    separator = ", ";
+  }
+  return text + '\n';
 }
 
 mob_status_t StatsHook::carry(const Operation& operation) {
@@ -103,9 +118,25 @@ mob_status_t StatsHook::update(const WordUpdate& update) {
   return status;
 }
 
+void StatsHook::count_message(mob_rank_t target, size_t bytes, mob_status_t status) {
+  const std::lock_guard lock(mutex_);
+  TargetCounts& counts = targets_[target];
+  if (status != MOB_OK) {
+    ++counts.failures;
+    return;
+  }
+  ++counts.messages;
+  counts.message_bytes += bytes;
+}
+
+void StatsHook::count_call(const char* call) {
+  const std::lock_guard lock(mutex_);
+  ++calls_[call];
+}
+
 // One write, so that the tables of several ranks do not mix.
 void StatsHook::finish() {
-  const std::string text = stats_table(rank_, targets_);
+  const std::string text = stats_table(rank_, targets_) + calls_line(rank_, calls_);
   // Nobody could be told that standard error is gone.
   [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, text.data(), text.size());
 }

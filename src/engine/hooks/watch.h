@@ -20,11 +20,15 @@ struct TargetCounts {
   std::array<uint64_t, 4> bytes{};
   uint64_t updates = 0;  // of words
   uint64_t failures = 0;
+  uint64_t messages = 0;  // of the program
+  uint64_t message_bytes = 0;
   std::array<uint64_t, kPathCount> paths{};
 };
 
 // The counts of one rank as a table for people, "\n" at the end of each line.
 std::string stats_table(mob_rank_t rank, const std::map<mob_rank_t, TargetCounts>& targets);
+// How often barriers and other collective calls were made, as one line.
+std::string calls_line(mob_rank_t rank, const std::map<std::string, uint64_t>& calls);
 
 // Counts what is carried; prints the table to standard error at the end of the job.
 class StatsHook final : public Hook {
@@ -35,10 +39,15 @@ class StatsHook final : public Hook {
   mob_status_t update(const WordUpdate& update) override;
   void finish() override;
 
+  // What is not carried.
+  void count_message(mob_rank_t target, size_t bytes, mob_status_t status);
+  void count_call(const char* call);
+
  private:
   const mob_rank_t rank_;
-  std::mutex mutex_;  // guards targets_
+  std::mutex mutex_;  // guards what follows
   std::map<mob_rank_t, TargetCounts> targets_;
+  std::map<std::string, uint64_t> calls_;
 };
 
 // Draws what is carried on a timeline.

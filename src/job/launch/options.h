@@ -16,6 +16,8 @@ struct RunOptions {
   mob_rank_t processes = 1;
   Binding binding = Binding::kNone;
   bool tag = false;
+  int32_t virtual_hosts = 1;
+  std::string hosts;                     // where to start, by names; empty: on this host
   std::vector<std::string> environment;  // NAME=VALUE; of two with one name the later wins
   std::vector<std::string> command;      // program and its arguments
 };

@@ -8,10 +8,11 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
 
 #include "base/status.h"
+#include "job/board.h"
 #include "job/control.h"
+#include "os/unix_socket.h"
 
 namespace mobius::launch {
 namespace {
@@ -28,24 +29,10 @@ mob_status_t make_key(std::string* key) {
   return MOB_OK;
 }
 
-// Sends one message, with a descriptor when `descriptor` >= 0. The socket's buffer is empty at
-// this point of the protocol, so it never waits.
+// The socket's buffer is empty at this point of the protocol, so it never waits.
 bool send_message(int connection, const Message& message, int descriptor) {
-  iovec part{const_cast<Message*>(&message), sizeof message};
-  alignas(cmsghdr) char control[CMSG_SPACE(sizeof descriptor)]{};
-  msghdr header{};
-  header.msg_iov = &part;
-  header.msg_iovlen = 1;
-  if (descriptor >= 0) {
-    header.msg_control = control;
-    header.msg_controllen = sizeof control;
-    cmsghdr* rights = CMSG_FIRSTHDR(&header);
-    rights->cmsg_level = SOL_SOCKET;
-    rights->cmsg_type = SCM_RIGHTS;
-    rights->cmsg_len = CMSG_LEN(sizeof descriptor);
-    std::memcpy(CMSG_DATA(rights), &descriptor, sizeof descriptor);
-  }
-  return sendmsg(connection, &header, MSG_NOSIGNAL) == static_cast<ssize_t>(sizeof message);
+  return os::send_message(connection, &message, sizeof message, descriptor) ==
+         static_cast<ssize_t>(sizeof message);
 }
 
 }  // namespace
@@ -53,15 +40,31 @@ bool send_message(int connection, const Message& message, int descriptor) {
 Rendezvous::~Rendezvous() {
   for (Connection& connection : connections_) close_connection(connection);
   if (listener_ >= 0) close(listener_);
-  if (block_ != nullptr) job::control_unmap(block_);
-  if (control_ >= 0) close(control_);
+  segments_.push_back(board_);
+  for (const Segment& segment : segments_) {
+    if (segment.block != nullptr) job::control_unmap(segment.block);
+    if (segment.descriptor >= 0) close(segment.descriptor);
+  }
 }
 
-mob_status_t Rendezvous::open(mob_rank_t size) {
+mob_status_t Rendezvous::make_segments(mob_rank_t size, int32_t hosts) {
+  layout_ = job::Layout::blocks(size, hosts);
+  for (int32_t host = 0; host < hosts; ++host) {
+    Segment& segment = segments_.emplace_back();
+    mob_status_t status = hosts == 1 ? job::control_create(size, &segment.descriptor)
+                                     : job::control_create(layout_, host, &segment.descriptor);
+    if (status == MOB_OK) status = job::control_map(segment.descriptor, &segment.block);
+    if (status != MOB_OK) return status;
+  }
+  if (hosts == 1) return MOB_OK;
+  const mob_status_t status = job::Board::create(size, &board_.descriptor);
+  return status != MOB_OK ? status : job::control_map(board_.descriptor, &board_.block);
+}
+
+mob_status_t Rendezvous::open(mob_rank_t size, int32_t hosts) {
   members_.resize(static_cast<size_t>(size));
   if (const mob_status_t status = make_key(&key_)) return status;
-  if (const mob_status_t status = job::control_create(size, &control_)) return status;
-  if (const mob_status_t status = job::control_map(control_, &block_)) return status;
+  if (const mob_status_t status = make_segments(size, hosts)) return status;
   listener_ = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   sockaddr_un address;
   const socklen_t length = job::socket_address(key_, &address);
@@ -79,9 +82,7 @@ void Rendezvous::on_listener() {
     if (descriptor < 0 && (errno == EMFILE || errno == ENFILE) && drop_silent()) continue;
     if (descriptor < 0) return;
     ucred peer{};
-    socklen_t length = sizeof peer;
-    if (getsockopt(descriptor, SOL_SOCKET, SO_PEERCRED, &peer, &length) != 0 ||
-        peer.uid != getuid()) {
+    if (!os::is_same_user(descriptor, &peer)) {
       close(descriptor);
       continue;
     }
@@ -163,7 +164,10 @@ void Rendezvous::on_abort(const Message& message) {
 }
 
 void Rendezvous::declare_dead(mob_rank_t rank) {
-  if (block_ != nullptr) job::declare_dead(block_->slot(rank));
+  if (segments_.empty()) return;
+  const job::Place place = layout_.place_of(rank);
+  job::declare_dead(segments_[static_cast<size_t>(place.host)].block->slot(place.index));
+  if (board_.block != nullptr) job::declare_dead(board_.block->slot(rank));
 }
 
 bool Rendezvous::welcome(Connection& connection, const Message& hello) {
@@ -196,7 +200,14 @@ bool Rendezvous::welcome(Connection& connection, const Message& hello) {
   answer.rank = hello.rank;
   answer.size = size;
   answer.pid = connection.pid;
-  if (!send_message(connection.descriptor, answer, control_)) return false;
+  answer.hosts = layout_.hosts();
+  const job::Place place = layout_.place_of(hello.rank);
+  const Segment& segment = segments_[static_cast<size_t>(place.host)];
+  if (!send_message(connection.descriptor, answer, segment.descriptor)) return false;
+  if (board_.block != nullptr) {
+    answer.type = MessageType::kBoard;
+    if (!send_message(connection.descriptor, answer, board_.descriptor)) return false;
+  }
   connection.rank = hello.rank;
   member.state = State::kJoined;
   member.pid = connection.pid;

@@ -37,8 +37,9 @@ class Rendezvous {
   Rendezvous(const Rendezvous&) = delete;
   Rendezvous& operator=(const Rendezvous&) = delete;
 
-  // Makes the job's key, control block and socket.
-  mob_status_t open(mob_rank_t size);
+  // Makes the job's key, its segments and the socket. With several `hosts`, virtual ones, each has
+  // a segment of its own.
+  mob_status_t open(mob_rank_t size, int32_t hosts);
 
   const std::string& key() const { return key_; }
   const Member& member(mob_rank_t rank) const { return members_[static_cast<size_t>(rank)]; }
@@ -65,6 +66,13 @@ class Rendezvous {
     uint64_t number = 0;   // in the order of arrival
   };
 
+  // A segment, and its control block here.
+  struct Segment {
+    int descriptor = -1;
+    job::ControlBlock* block = nullptr;
+  };
+
+  mob_status_t make_segments(mob_rank_t size, int32_t hosts);
   bool drop_silent();
   bool receive(Connection& connection);
   void on_abort(const job::Message& message);
@@ -75,8 +83,9 @@ class Rendezvous {
   Poller& poller_;
   std::string key_;
   int listener_ = -1;
-  int control_ = -1;
-  job::ControlBlock* block_ = nullptr;
+  job::Layout layout_{std::span<const int32_t>()};
+  std::vector<Segment> segments_;  // by host
+  Segment board_;                  // if there are several hosts
   std::vector<Member> members_;
   std::vector<Connection> connections_;
   std::vector<Change> changes_;

@@ -71,7 +71,7 @@ void Supervisor::open() {
 
 int Supervisor::run() {
   open();
-  if (rendezvous_.open(plan_.options.processes) != MOB_OK) {
+  if (rendezvous_.open(plan_.options.processes, plan_.options.virtual_hosts) != MOB_OK) {
     output_.say(mob_last_error());
     return kExitFailed;
   }

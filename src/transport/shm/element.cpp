@@ -118,6 +118,8 @@ size_t element_bytes(mob_type_t type) { return is_type(type) ? kTypes[type].byte
 
 size_t element_alignment(mob_type_t type) { return is_type(type) ? kTypes[type].alignment : 0; }
 
+bool is_integer(mob_type_t type) { return type >= MOB_INT8 && type <= MOB_UINT64; }
+
 bool op_is_defined(mob_op_t op, mob_type_t type) { return plain_kernel(op, type) != nullptr; }
 
 Combine plain_kernel(mob_op_t op, mob_type_t type) {

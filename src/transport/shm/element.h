@@ -14,6 +14,7 @@ namespace mobius::transport {
 // 0 for what is not a type.
 size_t element_bytes(mob_type_t type);
 size_t element_alignment(mob_type_t type);
+bool is_integer(mob_type_t type);
 
 bool op_is_defined(mob_op_t op, mob_type_t type);
 

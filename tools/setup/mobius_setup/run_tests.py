@@ -19,10 +19,10 @@ from types import FrameType
 from mobius_setup.results import Verdict
 from mobius_setup.suites import Outcome, Suite, run_suite
 
-# What a sanitizer build adds: the compiled tests that run our code, not those that look at it.
-SANITIZER = "asan-ubsan"
-SANITIZER_LABELS = "^(unit|multi)$"
-PYTHON_SUITES = ("faults", "instrument", "launch", "setup")
+# What sanitizer builds add: with the first the compiled tests that run our code, not those that
+# look at it; with the second those in which one process has several threads.
+SANITIZERS = {"asan-ubsan": "^(unit|multi)$", "tsan": "^(threads|unit)$"}
+PYTHON_SUITES = ("faults", "hosts", "instrument", "launch", "setup")
 # A hung test's end; ctest uses it where tests/CMakeLists.txt says nothing.
 CASE_LIMIT_S = 300
 SHOWN_LINES = 60
@@ -59,7 +59,7 @@ def _parse(arguments: list[str]) -> Selection:
     parser = argparse.ArgumentParser(prog="./mobius test", allow_abbrev=False)
     parser.add_argument("--root", type=Path, required=True, help=argparse.SUPPRESS)
     parser.add_argument("--quick", action="store_true", help="no slow tests")
-    parser.add_argument("--sanitize", action="store_true", help="also the sanitizer build's tests")
+    parser.add_argument("--sanitize", action="store_true", help="also the sanitizer builds' tests")
     parser.add_argument("--preset", action="append", default=[], help="compiled tests of these")
     parser.add_argument("-k", dest="pattern", help="only tests whose name matches")
     parsed = parser.parse_args(arguments)
@@ -76,8 +76,8 @@ def _run_all(selection: Selection, scratch: Path) -> list[Outcome]:
         _print_outcome(outcome)
         return outcome.count(Verdict.FAILED) == 0
 
-    # The sanitizer build takes as long as all the rest: it is asked for.
-    presets = selection.presets or ["release", *([SANITIZER] if selection.sanitize else [])]
+    # The sanitizer builds take longer than all the rest: they are asked for.
+    presets = selection.presets or ["release", *(SANITIZERS if selection.sanitize else [])]
     for preset in presets:
         if run(_build(selection, preset)):
             run(_ctest(selection, preset, scratch))
@@ -107,8 +107,8 @@ def _ctest(selection: Selection, preset: str, scratch: Path) -> Suite:
     command += [f"--no-tests={'ignore' if selection.pattern else 'error'}"]
     command += ["--timeout", str(CASE_LIMIT_S)]
     command += ["--parallel", str(os.cpu_count() or 1)]
-    if preset == SANITIZER and not selection.presets:
-        command += ["--label-regex", SANITIZER_LABELS]
+    if preset in SANITIZERS and not selection.presets:
+        command += ["--label-regex", SANITIZERS[preset]]
     if selection.quick:
         command += ["--label-exclude", "^slow$"]
     if selection.pattern:

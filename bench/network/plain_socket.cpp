@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: BSD-3-Clause
+
+// What TCP does by itself: no header, no completion queue, one socket whose buffers are the
+// kernel's choice. The limit that the transport is measured against.
+
+#include <arpa/inet.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+#include <vector>
+
+#include "network.h"
+
+namespace network {
+namespace {
+
+class PlainSocket : public Way {
+ public:
+  explicit PlainSocket(const Setup& setup) : left_(setup.left), large_(kLargeBytes, 1) {
+    const int listener = left_ ? -1 : socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    sockaddr_in address = {};
+    address.sin_family = AF_INET;
+    if (inet_pton(AF_INET, setup.address.c_str(), &address.sin_addr) != 1) {
+      give_up("not an IPv4 address: " + setup.address);
+    }
+    socklen_t size = sizeof address;
+    auto* generic = reinterpret_cast<sockaddr*>(&address);
+    if (left_) {
+      setup.link->get(&address, sizeof address);
+      socket_ = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+      if (connect(socket_, generic, size) != 0) give_up("connect");
+    } else {
+      if (bind(listener, generic, size) != 0 || listen(listener, 1) != 0 ||
+          getsockname(listener, generic, &size) != 0) {
+        give_up("cannot listen on " + setup.address);
+      }
+      setup.link->put(&address, sizeof address);
+      socket_ = accept(listener, nullptr, nullptr);
+      if (socket_ < 0) give_up("accept");
+      ::close(listener);
+    }
+    const int on = 1;
+    setsockopt(socket_, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+  }
+  ~PlainSocket() override { ::close(socket_); }
+
+  double ping_pong(int turns, bool sleeping) override {
+    uint64_t word = 1;
+    const int flags = sleeping ? 0 : MSG_DONTWAIT;
+    return time_turns(turns,
+                      [&](int) {
+                        if (left_) send_all(&word, sizeof word);
+                        receive_all(&word, sizeof word, flags);
+                        if (!left_) send_all(&word, sizeof word);
+                      }) /
+           2;
+  }
+
+  // What a put or a get of 8 bytes would be with plain sockets: there and back.
+  double small_write(int turns) override { return 2 * ping_pong(turns, false); }
+  double small_read(int turns) override { return 2 * ping_pong(turns, false); }
+
+  double large_write(int turns, int window) override { return stream(turns, window, left_); }
+  double large_read(int turns, int window) override { return stream(turns, window, !left_); }
+
+ private:
+  // A byte back for each large piece; `window` pieces are sent before the first is waited for.
+  // The side that measures is the left one, in either direction.
+  double stream(int turns, int window, bool sends) {
+    char byte = 1;
+    return time_turns(turns,
+                      [&](int) {
+                        if (left_ && !sends) {
+                          const std::vector<char> requests(static_cast<size_t>(window), 1);
+                          send_all(requests.data(), requests.size());
+                        }
+                        for (int i = 0; i < window; ++i) {
+                          if (sends) {
+                            if (!left_) receive_all(&byte, 1, MSG_DONTWAIT);
+                            send_all(large_.data(), large_.size());
+                          } else {
+                            receive_all(large_.data(), large_.size(), MSG_DONTWAIT);
+                            if (!left_) send_all(&byte, 1);
+                          }
+                        }
+                        if (left_ && sends) {
+                          for (int i = 0; i < window; ++i) receive_all(&byte, 1, MSG_DONTWAIT);
+                        }
+                      }) /
+           window;
+  }
+
+  void send_all(const void* bytes, size_t count) {
+    const auto* at = static_cast<const char*>(bytes);
+    while (count > 0) {
+      const ssize_t sent = ::send(socket_, at, count, MSG_NOSIGNAL);
+      if (sent < 0) give_up("send");
+      at += sent;
+      count -= static_cast<size_t>(sent);
+    }
+  }
+
+  void receive_all(void* bytes, size_t count, int flags) {
+    auto* at = static_cast<char*>(bytes);
+    while (count > 0) {
+      const ssize_t got = recv(socket_, at, count, flags);
+      if (got < 0 && errno == EAGAIN) continue;
+      if (got <= 0) give_up("recv");
+      at += got;
+      count -= static_cast<size_t>(got);
+    }
+  }
+
+  bool left_;
+  int socket_ = -1;
+  std::vector<char> large_;
+};
+
+}  // namespace
+
+std::unique_ptr<Way> plain_socket(const Setup& setup) {
+  return std::make_unique<PlainSocket>(setup);
+}
+
+}  // namespace network

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+// A team whose members are on several hosts: on each host a team of the members there, the mates,
+// who meet in shared memory; between hosts letters (team_mail.h), in most calls one from each
+// host's first member, its leader, to each other leader.
+
+#include <mobius/job.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "engine/collective.h"
+#include "engine/team_map.h"
+
+namespace mobius::engine {
+
+class Engine;
+class Team;
+
+// Members are named by their ranks in the whole team.
+class Across {
+ public:
+  // `map` outlives this. `id` names the team on all hosts. `mates` is the team of the members of
+  // this host, by increasing rank.
+  Across(Engine& engine, const TeamMap& map, mob_rank_t rank, uint64_t id,
+         std::unique_ptr<Team> mates);
+  ~Across();
+  Across(const Across&) = delete;
+  Across& operator=(const Across&) = delete;
+
+  // The members of a team that are on this host; whether all are.
+  static bool find_mates(const Engine& engine, const TeamMap& map, std::vector<mob_rank_t>* mates);
+
+  Team& mates() { return *mates_; }
+  uint64_t id() const { return id_; }
+  // The rank of a member among the mates; -1 if it is none of them.
+  mob_rank_t place_here(mob_rank_t member) const {
+    return is_mate(member) ? mate_rank(member) : -1;
+  }
+  // A collective call was given up: the team is of no use.
+  bool is_broken() const;
+
+  // Collective over the team, as in team.h and collective.h.
+  mob_status_t barrier();
+  mob_status_t broadcast(mob_rank_t root, void* buffer, size_t bytes);
+  mob_status_t gather(mob_rank_t root, const void* in, size_t mine, void* out,
+                      const Blocks& blocks);
+  mob_status_t allgather(const void* in, void* out, const Blocks& blocks);
+  mob_status_t scatter(mob_rank_t root, const void* in, void* out, size_t bytes);
+  mob_status_t alltoall(const void* in, const Blocks& in_blocks, void* out,
+                        const Blocks& out_blocks);
+  mob_status_t fold(FoldResult result, const Combiner& combine, const void* in, void* out,
+                    size_t count);
+
+ private:
+  class MembersWatch;
+
+  // The members of one host; the first leads.
+  using Group = std::vector<mob_rank_t>;
+
+  mob_rank_t leader(size_t group) const { return groups_[group].front(); }
+  bool leads() const { return leader(own_) == rank_; }
+  size_t group_of(mob_rank_t member) const { return group_of_[static_cast<size_t>(member)]; }
+  bool is_mate(mob_rank_t member) const { return group_of(member) == own_; }
+  mob_rank_t mate_rank(mob_rank_t member) const;
+  mob_status_t send(mob_rank_t member, const void* bytes, size_t count);
+  mob_status_t receive(const char* call, mob_rank_t member, void* bytes, size_t count);
+  mob_status_t exchange_leaders(std::vector<char>& packed, const std::vector<size_t>& starts);
+  mob_status_t meet_leaders();
+  mob_status_t fold_by_hosts(FoldResult result, const Combiner& combine, const void* in, void* out,
+                             size_t count);
+  mob_status_t fold_in_order(FoldResult result, const Combiner& combine, const char* in, char* out,
+                             size_t count);
+  mob_status_t note_one_way(mob_status_t status);
+  mob_status_t ended(mob_status_t status);
+
+  Engine& engine_;
+  const TeamMap& map_;
+  const mob_rank_t rank_;
+  const uint64_t id_;
+  const std::unique_ptr<Team> mates_;
+  std::vector<Group> groups_;  // in the order of their leaders
+  std::vector<uint32_t> group_of_;
+  size_t own_ = 0;
+  uint32_t one_way_ = 0;  // calls since all have last met
+};
+
+}  // namespace mobius::engine

@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "engine/claims.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "base/status.h"
+#include "engine/engine.h"
+#include "engine/host_watch.h"
+#include "engine/locks.h"
+
+namespace mobius::engine {
+
+using base::fail;
+
+// Ends a wait when the hosting process cannot answer any more, and has it look for owners that
+// cannot release any more.
+class Claims::HostingWatch final : public os::Watch {
+ public:
+  HostingWatch(Engine& engine, const char* call, mob_rank_t rank)
+      : engine_(engine), call_(call), rank_(rank) {}
+
+  mob_status_t look() override {
+    if (is_lost(engine_, rank_)) {
+      return fail(MOB_ERR_PEER, "%s: rank %d, on another host, died or left the job", call_, rank_);
+    }
+    return engine_.remote().ask(rank_, {.what = Remote::What::kLookAgain});
+  }
+
+ private:
+  Engine& engine_;
+  const char* call_;
+  const mob_rank_t rank_;
+};
+
+Claims::Held Claims::held_by_self(const RemoteLock& lock) const {
+  return {lock.object, lock.rank, lock.index, engine_.lock_id()};
+}
+
+bool Claims::holds(const RemoteLock& lock) {
+  const std::lock_guard guard(mutex_);
+  return held_.contains(held_by_self(lock));
+}
+
+mob_status_t Claims::claim(const char* call, const RemoteLock& lock, ClaimMode mode, bool waits,
+                           Answer* answer) {
+  if (in_handler) {
+    return fail(MOB_ERR_STATE,
+                "%s: rank %d is on another host, and a handler must not wait for its answer", call,
+                lock.rank);
+  }
+  if (mode == ClaimMode::kExclusive && holds(lock)) return held_already(call);
+  Ticket ticket;
+  uint64_t number = 0;
+  {
+    const std::lock_guard guard(mutex_);
+    number = ++next_ticket_;
+    tickets_.emplace(number, &ticket);
+  }
+  mob_status_t status = engine_.remote().ask(
+      lock.rank, {.what = waits ? Remote::What::kClaim : Remote::What::kTryClaim,
+                  .number = engine_.lock_id(),
+                  .mode = mode,
+                  .object = lock.object,
+                  .index = lock.index,
+                  .value = number});
+  if (status == MOB_OK) {
+    HostingWatch watch(engine_, call, lock.rank);
+    // Acquire pairs with the release in answered().
+    status = engine_.wait_until(
+        [&] { return ticket.answer.load(std::memory_order_acquire) != Answer::kNone; }, &watch);
+  }
+  const std::lock_guard guard(mutex_);
+  tickets_.erase(number);
+  if (status != MOB_OK) return status;
+  *answer = ticket.answer.load(std::memory_order_acquire);
+  if (*answer == Answer::kUnknown) {
+    return fail(MOB_ERR_HANDLE, "%s: rank %d has freed it", call, lock.rank);
+  }
+  if (*answer != Answer::kHeld && mode == ClaimMode::kExclusive) held_.insert(held_by_self(lock));
+  return MOB_OK;
+}
+
+mob_status_t Claims::acquire(const char* call, const RemoteLock& lock, ClaimMode mode,
+                             int* recovered) {
+  Answer answer{};
+  if (const mob_status_t status = claim(call, lock, mode, true, &answer)) return status;
+  if (recovered != nullptr) *recovered = answer == Answer::kRecovered ? 1 : 0;
+  return MOB_OK;
+}
+
+mob_status_t Claims::try_acquire(const char* call, const RemoteLock& lock, ClaimMode mode,
+                                 int* acquired, int* recovered) {
+  Answer answer{};
+  if (const mob_status_t status = claim(call, lock, mode, false, &answer)) return status;
+  *acquired = answer == Answer::kHeld ? 0 : 1;
+  if (recovered != nullptr) *recovered = answer == Answer::kRecovered ? 1 : 0;
+  return MOB_OK;
+}
+
+mob_status_t Claims::give_back(const RemoteLock& lock, ClaimMode mode) {
+  {
+    const std::lock_guard guard(mutex_);
+    if (mode == ClaimMode::kExclusive) held_.erase(held_by_self(lock));
+    unsettled_.insert(lock.rank);
+    is_unsettled_.store(true, std::memory_order_relaxed);
+  }
+  return engine_.remote().ask(lock.rank, {.what = Remote::What::kGiveBack,
+                                          .number = engine_.lock_id(),
+                                          .mode = mode,
+                                          .object = lock.object,
+                                          .index = lock.index});
+}
+
+// Of one that died nobody will claim anything.
+void Claims::settle_now() {
+  std::set<mob_rank_t> ranks;
+  {
+    const std::lock_guard guard(mutex_);
+    ranks.swap(unsettled_);
+    is_unsettled_.store(false, std::memory_order_relaxed);
+  }
+  for (const mob_rank_t rank : ranks) static_cast<void>(engine_.messages().flush(rank));
+}
+
+// Who waits is woken by who serves messages.
+void Claims::answered(uint64_t ticket, Answer answer) {
+  const std::lock_guard guard(mutex_);
+  const auto found = tickets_.find(ticket);
+  if (found != tickets_.end()) found->second->answer.store(answer, std::memory_order_release);
+}
+
+void Claims::answer(const Claim& claim, Answer answer) {
+  // Nobody is left to be told if it is gone.
+  static_cast<void>(engine_.remote().ask(claim.rank, {.what = Remote::What::kAnswer,
+                                                      .number = static_cast<uint32_t>(answer),
+                                                      .value = claim.ticket}));
+}
+
+void Claims::serve(Claim claim) {
+  RemoteObject* object = engine_.remote().find(claim.object);
+  if (object == nullptr || Engine::lock_owner(claim.id) != claim.rank) {
+    return answer(claim, Answer::kUnknown);
+  }
+  if (claim.waits) {
+    waiting_.push_back(claim);
+    // Sequentially consistent, and before the attempt: pairs with the fence in released().
+    engine_.process(engine_.host().index()).doorbell.claims.fetch_add(1, std::memory_order_seq_cst);
+    look_at_all(nullptr);
+    return;
+  }
+  const bool others = std::ranges::any_of(waiting_, [&](const Claim& waiting) {
+    return waiting.object == claim.object && waiting.index == claim.index;
+  });
+  LivenessProbe probe(engine_);
+  if (!others && object->attempt(claim, &probe)) {
+    return answer(claim, claim.recovered ? Answer::kRecovered : Answer::kAcquired);
+  }
+  object->abandon(claim);
+  answer(claim, Answer::kHeld);
+}
+
+bool Claims::look() {
+  const std::lock_guard guard(engine_.remote().mutex_);
+  return look_at_all(nullptr);
+}
+
+bool Claims::look_at_all(os::OwnerProbe* probe) {
+  // One that waits holds up those that came after it.
+  std::vector<std::pair<uint64_t, uint64_t>> held_up;
+  bool satisfied = false;
+  for (auto claim = waiting_.begin(); claim != waiting_.end();) {
+    const std::pair place(claim->object, claim->index);
+    RemoteObject* object = engine_.remote().find(claim->object);
+    const bool gone = probe != nullptr && probe->is_dead(claim->id);
+    if (object != nullptr && !gone) {
+      const bool is_next = std::ranges::find(held_up, place) == held_up.end();
+      if (!is_next || !object->attempt(*claim, probe)) {
+        claim->queued = true;
+        if (is_next) held_up.push_back(place);
+        ++claim;
+        continue;
+      }
+      answer(*claim, claim->recovered ? Answer::kRecovered : Answer::kAcquired);
+      satisfied = true;
+    } else if (object != nullptr) {
+      object->abandon(*claim);
+    } else {
+      answer(*claim, Answer::kUnknown);
+    }
+    claim = waiting_.erase(claim);
+    engine_.process(engine_.host().index()).doorbell.claims.fetch_sub(1, std::memory_order_relaxed);
+  }
+  return satisfied;
+}
+
+void Claims::released(Engine& engine, mob_rank_t host) {
+  ProcessBlock::Doorbell& hosting = engine.process(engine.host_index(host)).doorbell;
+  // The release comes before the look: pairs with the count in serve().
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  if (hosting.claims.load(std::memory_order_relaxed) != 0) Progress::wake_after_fence(hosting);
+}
+
+}  // namespace mobius::engine

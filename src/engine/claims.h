@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+// Locks of processes of other hosts. A thread claims one of the process that hosts it, which tries
+// on the thread's behalf, under the thread's name (Engine::lock_id()), and keeps what cannot be
+// given yet in a queue. A claim at the head of the queue becomes the lock's heir (os::inherit()),
+// so that it is handed over by whoever releases it, also by a host-mate in shared memory; who does
+// so wakes the hosting process, whose progress sends the answer. Nobody polls, and claims of one
+// lock are served in the order in which they came.
+//
+// Owners that died are looked for when somebody waits for long: the waiting process asks the
+// hosting one to look again, about every 100 ms, and finds out itself if that one is gone.
+
+#include <mobius/job.h>
+
+#include <atomic>
+#include <cstdint>
+#include <list>
+#include <map>
+#include <mutex>
+#include <set>
+#include <tuple>
+
+#include "os/hybrid_lock.h"
+
+namespace mobius::engine {
+
+class Engine;
+
+enum class ClaimMode : uint32_t { kExclusive, kShared };
+
+// A lock of a member on another host: the one at `index` of what the object of that name has in
+// `rank`, which says what the number means.
+struct RemoteLock {
+  mob_rank_t rank;
+  uint64_t object;
+  uint64_t index;
+};
+
+// What the hosting process knows of a claim.
+struct Claim {
+  mob_rank_t rank;  // whose thread
+  uint32_t id;      // the thread's name in locks
+  ClaimMode mode;
+  bool waits;  // otherwise it is tried once
+  uint64_t object;
+  uint64_t index;
+  uint64_t ticket;  // for the answer
+  // The object's:
+  bool queued = false;     // it has been tried before
+  bool at_gate = false;    // it has a part of what it needs
+  bool recovered = false;  // from a dead owner
+  mob_rank_t next = 0;
+};
+
+class Claims {
+ public:
+  explicit Claims(Engine& engine) : engine_(engine) {}
+
+  // Those of the calling thread. `call` names the public function in errors; of the results,
+  // `recovered` may be null. MOB_ERR_PEER if the hosting process died; MOB_ERR_STATE in a handler.
+  mob_status_t acquire(const char* call, const RemoteLock& lock, ClaimMode mode, int* recovered);
+  mob_status_t try_acquire(const char* call, const RemoteLock& lock, ClaimMode mode, int* acquired,
+                           int* recovered);
+  // What the calling thread has; does not wait for the hosting process to do so.
+  mob_status_t give_back(const RemoteLock& lock, ClaimMode mode);
+  // Waits for the hosting processes to have taken back what this process has given back: what comes
+  // between the two in a barrier need not come in that order otherwise.
+  void settle() {
+    if (is_unsettled_.load(std::memory_order_relaxed)) [[unlikely]] {
+      settle_now();
+    }
+  }
+  // Whether the calling thread has exclusive access.
+  bool holds(const RemoteLock& lock);
+
+  // Looks at the claims that wait here; whether one was satisfied. Any thread.
+  bool look();
+
+  // After the release, or the change that may satisfy a claim, of something that `host`, a rank of
+  // this host, hosts: wakes it if it waits on others' behalf.
+  static void released(Engine& engine, mob_rank_t host);
+
+ private:
+  friend class Remote;
+
+  enum class Answer : uint32_t { kNone, kAcquired, kRecovered, kHeld, kUnknown };
+  struct Ticket {
+    std::atomic<Answer> answer = Answer::kNone;
+  };
+  class HostingWatch;
+  using Held = std::tuple<uint64_t, mob_rank_t, uint64_t, uint32_t>;
+
+  Held held_by_self(const RemoteLock& lock) const;
+  mob_status_t claim(const char* call, const RemoteLock& lock, ClaimMode mode, bool waits,
+                     Answer* answer);
+  void answered(uint64_t ticket, Answer answer);
+  void settle_now();
+
+  // For others; these need Remote::mutex_.
+  void serve(Claim claim);
+  bool look_at_all(os::OwnerProbe* probe);
+  void answer(const Claim& claim, Answer answer);
+
+  Engine& engine_;
+  std::mutex mutex_;  // guards what follows, up to waiting_
+  uint64_t next_ticket_ = 0;
+  std::map<uint64_t, Ticket*> tickets_;
+  std::set<Held> held_;
+  std::set<mob_rank_t> unsettled_;  // who was given something back
+  std::atomic<bool> is_unsettled_ = false;
+
+  std::list<Claim> waiting_;  // in the order in which they came
+};
+
+}  // namespace mobius::engine

@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "engine/network.h"
+
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <system_error>
+#include <utility>
+
+#include "base/log.h"
+#include "base/status.h"
+#include "engine/engine.h"
+#include "os/futex.h"
+#include "os/signals.h"
+
+namespace mobius::engine {
+namespace {
+
+using base::SettingId;
+using transport::ofi::PeerId;
+
+constexpr std::string_view kAddressKey = "mobius-ofi";
+
+// How long the thread lets others poll before it looks whether they still do.
+constexpr uint64_t kNapNs = 200'000;
+
+}  // namespace
+
+mob_status_t Network::open(const HandlerTable& handlers) {
+  if (engine_.job().hosts() == 1) return MOB_OK;
+  const base::Settings& settings = engine_.settings();
+  handlers_ = &handlers;
+  timeout_ns_ = settings.number(SettingId::kPeerTimeout) * 1'000'000;
+  transport::ofi::Options options;
+  options.provider = settings.text(SettingId::kProvider);
+  options.interface = settings.text(SettingId::kInterface);
+  options.allow_loopback = engine_.job().is_virtual();
+  std::memcpy(options.key, engine_.job().secret().data(), sizeof options.key);
+  transport::ofi::Callbacks callbacks;
+  callbacks.context = this;
+  callbacks.received = [](void* self, const unsigned char* message, size_t bytes) {
+    static_cast<Network*>(self)->received(message, bytes);
+  };
+  callbacks.ended = [](void*, uint64_t, mob_status_t, const char*) {};
+  callbacks.peer_failed = [](void* self, PeerId id, const char* why) {
+    static_cast<Network*>(self)->lost(id, why);
+  };
+  mob_status_t status = endpoint_.open(options, callbacks);
+  job::Directory& directory = *engine_.job().directory();
+  if (status == MOB_OK) status = directory.publish(kAddressKey, endpoint_.address());
+  if (status != MOB_OK) return status;
+  by_rank_ = std::make_unique<std::atomic<Link*>[]>(static_cast<size_t>(engine_.size()));
+  links_.resize(static_cast<size_t>(engine_.size()));
+  open_ = true;
+  return directory.fence();
+}
+
+mob_status_t Network::start() {
+  if (!open_) return MOB_OK;
+  event_ = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+  if (event_ < 0) {
+    return base::fail_errno(MOB_ERR_SYSTEM, errno, "no descriptor for the network's thread");
+  }
+  try {
+    const os::SignalsBlocked blocked;
+    thread_ = std::thread([this] { run(); });
+  } catch (const std::system_error& error) {
+    return base::fail(MOB_ERR_SYSTEM, "the network's thread cannot be started: %s", error.what());
+  }
+  return MOB_OK;
+}
+
+void Network::stop() {
+  if (!thread_.joinable()) return;
+  stop_.store(true, std::memory_order_seq_cst);
+  wake();
+  thread_.join();
+}
+
+void Network::close() {
+  stop();
+  endpoint_.close();
+  open_ = false;
+  links_.clear();
+  if (event_ >= 0) ::close(event_);
+  event_ = -1;
+}
+
+mob_status_t Network::link(mob_rank_t rank, Link** link) {
+  *link = find(rank);
+  if (*link != nullptr) return MOB_OK;
+  const std::lock_guard lock(mutex_);
+  if (find(rank) == nullptr) {
+    if (const mob_status_t status = connect(rank)) return status;
+  }
+  *link = find(rank);
+  return MOB_OK;
+}
+
+// Needs mutex_. Peers are numbered as links are: in the order in which they were made.
+mob_status_t Network::connect(mob_rank_t rank) {
+  std::vector<unsigned char> address;
+  mob_status_t status = engine_.job().directory()->fetch(rank, kAddressKey, &address);
+  PeerId id = 0;
+  if (status == MOB_OK) status = endpoint_.add_peer(address, &id);
+  if (status != MOB_OK) return status;
+  const size_t count = link_count_.load(std::memory_order_relaxed);
+  links_[count] = std::make_unique<Link>(engine_, endpoint_, *handlers_, rank, id);
+  // Release, both: who finds it finds it whole.
+  by_rank_[static_cast<size_t>(rank)].store(links_[count].get(), std::memory_order_release);
+  link_count_.store(count + 1, std::memory_order_release);
+  return MOB_OK;
+}
+
+void Network::received(const unsigned char* message, size_t bytes) {
+  FrameHeader header;
+  if (bytes < sizeof header) return;
+  std::memcpy(&header, message, sizeof header);
+  const mob_rank_t rank = header.source;
+  if (rank < 0 || rank >= engine_.size() || engine_.is_here(rank)) {
+    base::log(base::LogLevel::kWarn, "a message that no rank can have sent was dropped");
+    return;
+  }
+  Link* from = nullptr;
+  if (link(rank, &from) != MOB_OK) {
+    base::log(base::LogLevel::kError, "a message of rank %d cannot be taken: %s", rank,
+              mob_last_error());
+    return;
+  }
+  if (!from->accept(header, message + sizeof header, bytes - sizeof header)) {
+    base::log(base::LogLevel::kError, "a message of rank %d makes no sense and was dropped", rank);
+  }
+  note_unsettled();
+}
+
+void Network::lost(PeerId id, const char* why) {
+  const size_t count = link_count_.load(std::memory_order_acquire);
+  for (size_t i = 0; i < count; ++i) {
+    if (links_[i]->peer_id() == id) links_[i]->fail(why);
+  }
+}
+
+bool Network::poll() {
+  bool found = endpoint_.poll();
+  if (unsettled_.load(std::memory_order_relaxed) &&
+      unsettled_.exchange(false, std::memory_order_seq_cst)) {
+    const size_t count = link_count_.load(std::memory_order_acquire);
+    bool again = false;
+    for (size_t i = 0; i < count; ++i) again |= links_[i]->settle();
+    if (again) note_unsettled();
+    found |= again;
+  }
+  return found;
+}
+
+bool Network::is_dead(mob_rank_t rank) {
+  Link* known = find(rank);
+  if (known == nullptr) return false;
+  if (!known->has_failed() && timeout_ns_ != 0 && known->is_silent(timeout_ns_)) {
+    const std::string why =
+        "it has not answered for " + std::to_string(timeout_ns_ / 1'000'000) +
+        " ms (MOBIUS_PEER_TIMEOUT_MS); its process or host has stopped, or the network between";
+    known->fail(why.c_str());
+    endpoint_.fail_peer(known->peer_id(), why.c_str());
+  }
+  return known->has_failed();
+}
+
+bool Network::has_lost_any() const {
+  const size_t count = link_count_.load(std::memory_order_acquire);
+  for (size_t i = 0; i < count; ++i) {
+    if (links_[i]->has_failed()) return true;
+  }
+  return false;
+}
+
+void Network::run() {
+  enter(&engine_);
+  Progress& progress = engine_.progress();
+  while (!stop_.load(std::memory_order_relaxed)) {
+    serving_.store(true, std::memory_order_seq_cst);
+    const bool rests = progress.rests();
+    const bool found = !rests && engine_.poll();
+    serving_.store(false, std::memory_order_release);
+    if (found) continue;
+    if (rests) {
+      wake_sleepers();
+    } else if (progress.is_polled()) {
+      park([&] { return progress.is_polled(); }, kNapNs);
+    } else {
+      sleep();
+    }
+  }
+}
+
+// The thread serves nobody, but those of the program that sleep do not hear of the network
+// otherwise.
+void Network::wake_sleepers() {
+  Progress& progress = engine_.progress();
+  park([&] { return progress.rests() && !progress.has_sleepers(); }, os::kNoTimeout);
+  if (!progress.rests() || !progress.has_sleepers()) return;
+  sleep();
+  progress.ring_sleepers();
+  park([&] { return progress.rests(); }, kNapNs);  // while they take what there is
+}
+
+// Sleeps while the condition holds, until somebody calls wake(). Who makes it false does so before
+// it calls that: either it sees that we are parked, or we see what it did.
+template <typename Condition>
+void Network::park(Condition condition, uint64_t timeout_ns) {
+  parked_.store(1, std::memory_order_seq_cst);
+  if (condition() && !stop_.load(std::memory_order_seq_cst)) {
+    os::futex_wait(&parked_, 1, timeout_ns);
+  }
+  parked_.store(0, std::memory_order_relaxed);
+}
+
+void Network::sleep() {
+  // Pairs with note_stuck(): either that finds us asleep, or we find its mark.
+  asleep_.store(true, std::memory_order_seq_cst);
+  if (!unsettled_.load(std::memory_order_seq_cst) && endpoint_.ready_to_sleep() &&
+      !stop_.load(std::memory_order_seq_cst)) {
+    pollfd wanted[2] = {{event_, POLLIN, 0}, {endpoint_.descriptor(), POLLIN, 0}};
+    ::poll(wanted, 2, wanted[1].fd < 0 ? 1 : -1);
+    uint64_t count = 0;
+    if (wanted[0].revents != 0) {
+      [[maybe_unused]] const ssize_t got = ::read(event_, &count, sizeof count);
+    }
+  }
+  asleep_.store(false, std::memory_order_seq_cst);
+}
+
+void Network::note_stuck() {
+  unsettled_.store(true, std::memory_order_seq_cst);
+  if (asleep_.load(std::memory_order_seq_cst)) wake();
+}
+
+void Network::wake() {
+  parked_.store(0, std::memory_order_seq_cst);
+  os::futex_wake(&parked_, 1);
+  if (asleep_.load(std::memory_order_seq_cst)) {
+    const uint64_t one = 1;
+    [[maybe_unused]] const ssize_t sent = ::write(event_, &one, sizeof one);
+  }
+}
+
+}  // namespace mobius::engine

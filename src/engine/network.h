@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+// The processes of other hosts: one endpoint of the transport, and a link for each of them that
+// this process has to do with, made at first use.
+//
+// The network makes progress in poll(), which threads that wait in the library call. A thread of
+// its own does when nobody else would: it sleeps until the transport has something. While others
+// poll it naps on a word of its own, so as not to be woken by everything that they take care of;
+// who stops polling to sleep wakes it (unpark()), and who just stops is replaced at the end of the
+// nap.
+
+#include <mobius/job.h>
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "engine/network_link.h"
+#include "transport/ofi/endpoint.h"
+
+namespace mobius::engine {
+
+class Engine;
+
+class Network {
+ public:
+  explicit Network(Engine& engine) : engine_(engine) {}
+
+  // Makes the endpoint and lets all others know of it. Collective over the job; nothing to do on
+  // one host.
+  mob_status_t open(const HandlerTable& handlers);
+  // Starts the thread. After everything that may be asked for through the network is ready.
+  mob_status_t start();
+  // Nobody sends any more, and what was sent has arrived.
+  void stop();
+  void close();
+
+  bool is_open() const { return open_; }
+
+  // The link to a process of another host. Any thread.
+  mob_status_t link(mob_rank_t rank, Link** link);
+  // … if there is one already.
+  Link* find(mob_rank_t rank) const {
+    return by_rank_ == nullptr
+               ? nullptr
+               : by_rank_[static_cast<size_t>(rank)].load(std::memory_order_acquire);
+  }
+
+  // Receives, and pushes on what could not be sent; whether there was anything. One thread at a
+  // time.
+  bool poll();
+
+  // A link has something to send that it could not send at once.
+  void note_unsettled() { unsettled_.store(true, std::memory_order_relaxed); }
+
+  // The same where nothing will come from the peer that has somebody poll.
+  void note_stuck();
+
+  // Has the thread look around. Whether it does so now: as in Progress, it says so before it looks
+  // whether it is to rest.
+  void wake();
+  bool is_serving() const { return serving_.load(std::memory_order_seq_cst); }
+
+  // A thread that has polled is about to sleep.
+  void unpark() {
+    if (parked_.load(std::memory_order_relaxed) != 0) wake();
+  }
+
+  // Asked by those who wait for a process of another host: whether it has failed, or is silent.
+  bool is_dead(mob_rank_t rank);
+
+  // Whether that has been found of any.
+  bool has_lost_any() const;
+
+ private:
+  void received(const unsigned char* message, size_t bytes);
+  void lost(transport::ofi::PeerId id, const char* why);
+  mob_status_t connect(mob_rank_t rank);
+  void run();
+  void sleep();
+  void wake_sleepers();
+  template <typename Condition>
+  void park(Condition condition, uint64_t timeout_ns);
+
+  Engine& engine_;
+  const HandlerTable* handlers_ = nullptr;
+  bool open_ = false;
+  uint64_t timeout_ns_ = 0;
+  transport::ofi::Endpoint endpoint_;
+
+  std::mutex mutex_;  // guards making links
+  std::unique_ptr<std::atomic<Link*>[]> by_rank_;
+  std::vector<std::unique_ptr<Link>> links_;  // reserved: their places do not change
+  std::atomic<size_t> link_count_ = 0;
+  std::atomic<bool> unsettled_ = false;
+
+  std::thread thread_;
+  std::atomic<bool> stop_ = false;
+  std::atomic<bool> serving_ = false;
+  std::atomic<uint32_t> parked_ = 0;  // while the thread naps; it sleeps on this word
+  std::atomic<bool> asleep_ = false;  // … or sleeps until the transport has something
+  int event_ = -1;                    // ends that
+};
+
+}  // namespace mobius::engine

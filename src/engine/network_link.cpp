@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "engine/network_link.h"
+
+#include <array>
+#include <cstring>
+
+#include "base/log.h"
+#include "engine/engine.h"
+#include "os/futex.h"
+
+namespace mobius::engine {
+
+using transport::ofi::Piece;
+using transport::ofi::Posted;
+
+Link::Link(Engine& engine, transport::ofi::Endpoint& endpoint, const HandlerTable& handlers,
+           mob_rank_t peer, transport::ofi::PeerId id)
+    : engine_(engine),
+      endpoint_(endpoint),
+      peer_(peer),
+      id_(id),
+      record_bytes_((endpoint.message_bytes() - sizeof(FrameHeader) - sizeof(FrameRecord)) &
+                    ~(os::kRingPayloadAlignment - 1)),
+      stage_(std::make_unique_for_overwrite<unsigned char[]>(record_bytes_ + sizeof(FrameRecord))),
+      incoming_{peer, 0, 0, 0, 0},
+      reader_(engine, handlers, incoming_) {}
+
+// Needs mutex_. A frame of what is staged, of one record, or of nothing: each tells the peer how
+// far it was read. False if there is no room in the transport.
+bool Link::send_frame(const FrameRecord* record, const void* bytes, size_t count) {
+  // In this order, as accept() in the other: a wish that comes later is met by a later frame.
+  const bool reports = report_wanted_.exchange(false, std::memory_order_seq_cst);
+  const uint32_t read = read_.load(std::memory_order_seq_cst);
+  // What is collected while this is under way goes when the peer reports: so it has to.
+  const bool has_records = count != 0;
+  const bool probe = probe_wanted_.exchange(false, std::memory_order_seq_cst);
+  const FrameHeader header{engine_.rank(),
+                           read,
+                           incoming_.completed.load(std::memory_order_acquire),
+                           has_records || probe ? 1u : 0u,
+                           {}};
+  const std::array<Piece, 3> pieces{
+      Piece{&header, sizeof header},
+      record != nullptr ? Piece{record, sizeof *record} : Piece{bytes, count}, Piece{bytes, count}};
+  const size_t used = count == 0 ? 1 : record == nullptr ? 2 : 3;
+  const Posted posted = endpoint_.send(id_, std::span(pieces).first(used));
+  if (posted == Posted::kAgain) {
+    if (probe) probe_wanted_.store(true, std::memory_order_seq_cst);
+    if (reports) report_wanted_.store(true, std::memory_order_seq_cst);
+    engine_.network().note_stuck();
+    return false;
+  }
+  if (posted == Posted::kFailed) fail(mob_last_error());
+  if (count != 0) sent_.fetch_add(1, std::memory_order_relaxed);
+  return true;
+}
+
+// Needs mutex_. Whether nothing is staged any more.
+bool Link::send_staged() {
+  if (staged_bytes_ == 0) return true;
+  if (!has_room() || !send_frame(nullptr, stage_.get(), staged_bytes_)) return false;
+  staged_bytes_ = 0;
+  return true;
+}
+
+void* Link::reserve(size_t bytes, RecordKind kind) {
+  if (bytes > record_bytes_ || !has_room()) return nullptr;
+  std::unique_lock lock(mutex_);
+  const size_t needed = sizeof(FrameRecord) + padded(bytes);
+  if (staged_bytes_ + needed > record_bytes_ + sizeof(FrameRecord) && !send_staged()) {
+    return nullptr;
+  }
+  const FrameRecord record{kind, static_cast<uint32_t>(bytes), 0};
+  unsigned char* to = stage_.get() + staged_bytes_;
+  std::memcpy(to, &record, sizeof record);
+  reserved_bytes_ = needed;
+  lock.release();  // commit() gives it back
+  return to + sizeof record;
+}
+
+void Link::commit() {
+  const std::unique_lock lock(mutex_, std::adopt_lock);
+  staged_bytes_ += reserved_bytes_;
+  if (under_way() == 0) {
+    send_staged();
+  } else {
+    engine_.network().note_unsettled();
+  }
+}
+
+bool Link::send_more(const unsigned char* part, size_t bytes) {
+  if (!has_room()) return false;
+  const std::lock_guard lock(mutex_);
+  if (!send_staged() || !has_room()) return false;
+  const FrameRecord record{kMore, static_cast<uint32_t>(bytes), 0};
+  return send_frame(&record, part, bytes);
+}
+
+void Link::probe() {
+  probe_wanted_.store(true, std::memory_order_seq_cst);
+  engine_.network().note_unsettled();
+  settle();
+}
+
+bool Link::settle() {
+  const std::unique_lock lock(mutex_, std::try_to_lock);
+  if (!lock.owns_lock()) return true;  // who has it may leave something
+  const size_t staged = staged_bytes_;
+  if (!send_staged()) {
+    // With the window full, it is the peer's report that we wait for.
+    if (!has_room()) {
+      engine_.network().note_unsettled();
+      return false;
+    }
+    return true;
+  }
+  // A probe comes after what it is about.
+  if (report_wanted_.load(std::memory_order_relaxed) ||
+      probe_wanted_.load(std::memory_order_seq_cst)) {
+    if (!send_frame(nullptr, nullptr, 0)) return true;
+  }
+  return staged != 0;
+}
+
+// The transport vouches for the sender; this keeps a sender that is not sound from doing harm here.
+bool Link::is_valid(const FrameRecord& record, const unsigned char* bytes) const {
+  if (record.kind == kMore) {
+    return reader_.is_within() && record.bytes != 0 && record.bytes <= reader_.bytes_left();
+  }
+  if (record.kind != kFirst || reader_.is_within() || record.bytes < sizeof(WireMessage)) {
+    return false;
+  }
+  WireMessage wire;
+  std::memcpy(&wire, bytes, sizeof wire);
+  size_t before =
+      sizeof wire + ((wire.flags & kHasNotify) != 0 ? sizeof(WireNotify) : 0) + wire.header_bytes;
+  if (wire.payload_bytes != 0) before = padded(before);
+  return (wire.flags & kInPlace) == 0 && wire.header_bytes <= MOB_MAX_HEADER_BYTES &&
+         before <= record.bytes && record.bytes - before <= wire.payload_bytes;
+}
+
+bool Link::accept(const FrameHeader& header, const unsigned char* records, size_t bytes) {
+  heard_.fetch_add(1, std::memory_order_relaxed);
+  // Release pairs with the acquire in under_way() and, of the second, in Outbox::flush().
+  reported_.store(header.read, std::memory_order_release);
+  outgoing_.completed.store(header.completed, std::memory_order_release);
+  // What handlers send goes with the news that this one was read.
+  if (bytes != 0) read_.store(read_.load(std::memory_order_relaxed) + 1, std::memory_order_seq_cst);
+  if (header.wants_report != 0) report_wanted_.store(true, std::memory_order_seq_cst);
+  if (bytes == 0) return true;
+  for (size_t at = 0; at < bytes;) {
+    FrameRecord record;
+    if (bytes - at < sizeof record) return false;
+    std::memcpy(&record, records + at, sizeof record);
+    at += sizeof record;
+    if (record.bytes > bytes - at || !is_valid(record, records + at)) return false;
+    reader_.accept({records + at, record.bytes, record.kind});
+    at += padded(record.bytes);
+  }
+  return true;
+}
+
+void Link::fail(const char* why) {
+  if (failed_.exchange(true, std::memory_order_acq_rel)) return;
+  base::log(base::LogLevel::kWarn, "rank %d is lost: %s", peer_, why);
+}
+
+bool Link::is_silent(uint64_t timeout_ns) {
+  const std::lock_guard lock(silence_mutex_);
+  const uint64_t heard = heard_.load(std::memory_order_relaxed);
+  const uint64_t now = os::now_ns();
+  if (asked_ns_ == 0 || heard != heard_when_asked_) {
+    heard_when_asked_ = heard;
+    asked_ns_ = now;
+    probe();
+    return false;
+  }
+  return now - asked_ns_ > timeout_ns;
+}
+
+}  // namespace mobius::engine

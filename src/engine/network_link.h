@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+// The stream of records between this process and one of another host, in both directions: what a
+// pair of rings is between host-mates.
+//
+// Records travel in frames, which are messages of the transport: that has proved by then that they
+// come from the job, whole and in order. A frame's header says who sent it and how far the sender
+// has read the other direction.
+//
+// A record goes at once when no frame is under way to the peer. Otherwise it is collected with
+// others into one, until that is full, or somebody polls, at the latest when the peer reports on
+// what is under way: who waits for a record polls, so that only those are held back that nobody
+// waits for yet.
+//
+// A sender has at most kWindow frames under way that the receiver has not reported as read, which
+// bounds the memory that they take wherever they are. Reports ride on what goes the other way
+// anyway, else on a frame of their own for all that was there to be read at once.
+
+#include <mobius/job.h>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+
+#include "engine/message_reader.h"
+#include "engine/message_wire.h"
+#include "transport/ofi/endpoint.h"
+
+namespace mobius::engine {
+
+class Engine;
+
+struct FrameHeader {
+  int32_t source;
+  uint32_t read;       // frames of the other direction that the source has read; wraps
+  uint64_t completed;  // messages of the other direction that the source has completed
+  uint32_t wants_report;
+  uint32_t reserved[3];
+};
+static_assert(sizeof(FrameHeader) % os::kRingPayloadAlignment == 0);
+
+// In front of each record of a frame; records start at multiples of kRingPayloadAlignment.
+struct FrameRecord {
+  uint32_t kind;  // RecordKind
+  uint32_t bytes;
+  uint64_t reserved;
+};
+static_assert(sizeof(FrameRecord) == os::kRingPayloadAlignment);
+
+class Link {
+ public:
+  Link(Engine& engine, transport::ofi::Endpoint& endpoint, const HandlerTable& handlers,
+       mob_rank_t peer, transport::ofi::PeerId id);
+
+  mob_rank_t peer() const { return peer_; }
+  transport::ofi::PeerId peer_id() const { return id_; }
+
+  // Sending records; by who has the turn of the outbox.
+  StreamHead& outgoing_head() { return outgoing_; }
+  size_t record_bytes() const { return record_bytes_; }
+  // Where the next record goes, up to record_bytes(); null while there is no room. If not, commit()
+  // follows soon: what others want to send waits for it.
+  void* reserve(size_t bytes, RecordKind kind);
+  void commit();
+  // One record kMore, not copied twice; false while there is no room.
+  bool send_more(const unsigned char* part, size_t bytes);
+
+  // Asks the peer to report. Any thread.
+  void probe();
+
+  // The next frame of the peer, by the one thread that polls; false if it has something that may
+  // not come, and what follows it was dropped.
+  bool accept(const FrameHeader& header, const unsigned char* records, size_t bytes);
+  // Sends what could not be sent before, and reports if it is time; whether it did, or has to try
+  // again.
+  bool settle();
+
+  // The peer is gone, as the transport or its silence says. Any thread.
+  void fail(const char* why);
+  bool has_failed() const { return failed_.load(std::memory_order_acquire); }
+
+  // Asked by those who wait for the peer, again and again: whether it has not been heard of for
+  // `timeout_ns` although it was asked to report.
+  bool is_silent(uint64_t timeout_ns);
+
+ private:
+  static constexpr uint32_t kWindow = 64;
+
+  uint32_t under_way() const {
+    // Acquire pairs with the release in accept().
+    return sent_.load(std::memory_order_relaxed) - reported_.load(std::memory_order_acquire);
+  }
+  bool has_room() const { return under_way() < kWindow; }
+  bool send_frame(const FrameRecord* record, const void* bytes, size_t count);
+  bool send_staged();
+  void send_report();
+  bool is_valid(const FrameRecord& record, const unsigned char* bytes) const;
+
+  Engine& engine_;
+  transport::ofi::Endpoint& endpoint_;
+  const mob_rank_t peer_;
+  const transport::ofi::PeerId id_;
+  const size_t record_bytes_;
+  std::atomic<bool> failed_ = false;
+
+  // Sending.
+  StreamHead outgoing_{};
+  std::mutex mutex_;                    // guards the order of what is sent, and the stage
+  std::atomic<uint32_t> sent_ = 0;      // frames with records, ever
+  std::atomic<uint32_t> reported_ = 0;  // … that the peer has read
+  std::unique_ptr<unsigned char[]> stage_;
+  size_t staged_bytes_ = 0;    // records that are collected
+  size_t reserved_bytes_ = 0;  // … and of the one that is being written
+  std::atomic<bool> probe_wanted_ = false;
+
+  // Receiving.
+  StreamHead incoming_{};
+  MessageReader reader_;
+  std::atomic<uint32_t> read_ = 0;  // frames with records, ever
+  std::atomic<bool> report_wanted_ = false;
+  std::atomic<uint64_t> heard_ = 0;  // frames, ever
+  uint64_t heard_when_asked_ = 0;    // as all below, guarded by silence_mutex_
+  uint64_t asked_ns_ = 0;
+  std::mutex silence_mutex_;
+};
+
+}  // namespace mobius::engine

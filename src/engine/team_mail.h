@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+// What members of teams on different hosts send each other: for each team and sender a queue, in
+// the order of sending. Letters may come before their receiver asks for them, or has made the
+// team.
+
+#include <mobius/message.h>
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <utility>
+
+namespace mobius::engine {
+
+class Engine;
+
+struct Letter {
+  std::unique_ptr<char[]> bytes;
+  size_t count = 0;
+};
+
+class TeamMail {
+ public:
+  explicit TeamMail(Engine& engine) : engine_(engine) {}
+
+  // Readies this process to receive.
+  void open();
+
+  // To a rank of another host. Returns when the bytes are the caller's again.
+  mob_status_t send(uint64_t team, mob_rank_t rank, const void* bytes, size_t count);
+
+  // The next letter of a sender, if it is here. Any thread.
+  bool take(uint64_t team, mob_rank_t rank, Letter* letter);
+
+  // A team is no more.
+  void forget(uint64_t team);
+
+ private:
+  using Key = std::pair<uint64_t, mob_rank_t>;
+  struct Arrival;
+
+  void receive(const mob_message_t& message, mob_delivery_t* delivery);
+  void keep(uint64_t team, mob_rank_t rank, Letter letter);
+
+  Engine& engine_;
+  std::mutex mutex_;  // guards queues_
+  std::map<Key, std::deque<Letter>> queues_;
+};
+
+}  // namespace mobius::engine

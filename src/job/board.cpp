@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "job/board.h"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "base/status.h"
+#include "os/memfd.h"
+
+namespace mobius::job {
+
+using base::fail;
+
+// Entries one after the other: lengths, key, value. Written before a fence, read after it.
+struct Board::Page {
+  uint32_t used;
+  unsigned char entries[4092];
+};
+
+namespace {
+
+struct Entry {
+  uint16_t key_bytes;
+  uint16_t value_bytes;
+};
+
+}  // namespace
+
+Board::Page& Board::page(mob_rank_t rank) const {
+  return reinterpret_cast<Page*>(pages_)[static_cast<size_t>(rank)];
+}
+
+mob_status_t Board::create(mob_rank_t size, int* descriptor) {
+  if (const mob_status_t status = control_create(size, descriptor)) return status;
+  const mob_status_t status =
+      os::memfd_reserve(*descriptor, kEngineOffset, static_cast<size_t>(size) * sizeof(Page));
+  if (status != MOB_OK) ::close(*descriptor);
+  return status;
+}
+
+mob_status_t Board::open(int segment, mob_rank_t rank, const os::WaitPolicy& policy,
+                         bool pid_is_shared) {
+  if (const mob_status_t status = group_.open(segment, rank, pid_is_shared)) return status;
+  group_.set_policy(policy);
+  bytes_ = static_cast<size_t>(group_.size()) * sizeof(Page);
+  void* memory = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED, segment,
+                      static_cast<off_t>(kEngineOffset));
+  if (memory == MAP_FAILED) {
+    return base::fail_errno(MOB_ERR_MEMORY, errno, "mapping the job's directory failed");
+  }
+  pages_ = static_cast<unsigned char*>(memory);
+  return MOB_OK;
+}
+
+void Board::close() {
+  if (pages_ != nullptr) munmap(pages_, bytes_);
+  pages_ = nullptr;
+  group_.close();
+}
+
+mob_status_t Board::publish(std::string_view key, std::span<const unsigned char> value) {
+  Page& own = page(group_.index());
+  const size_t bytes = sizeof(Entry) + key.size() + value.size();
+  if (value.size() > kDirectoryValueBytes || own.used + bytes > kDirectoryBytes) {
+    return fail(MOB_ERR_RANGE, "%zu bytes are too many for the job's directory", value.size());
+  }
+  const Entry entry{static_cast<uint16_t>(key.size()), static_cast<uint16_t>(value.size())};
+  unsigned char* to = own.entries + own.used;
+  std::memcpy(to, &entry, sizeof entry);
+  std::memcpy(to + sizeof entry, key.data(), key.size());
+  if (!value.empty()) std::memcpy(to + sizeof entry + key.size(), value.data(), value.size());
+  own.used += static_cast<uint32_t>(bytes);
+  return MOB_OK;
+}
+
+mob_status_t Board::fetch(mob_rank_t rank, std::string_view key,
+                          std::vector<unsigned char>* value) {
+  const Page& theirs = page(rank);
+  for (size_t offset = 0; offset < theirs.used;) {
+    Entry entry;
+    std::memcpy(&entry, theirs.entries + offset, sizeof entry);
+    const unsigned char* found = theirs.entries + offset + sizeof entry;
+    if (std::string_view(reinterpret_cast<const char*>(found), entry.key_bytes) == key) {
+      value->assign(found + entry.key_bytes, found + entry.key_bytes + entry.value_bytes);
+      return MOB_OK;
+    }
+    offset += sizeof entry + entry.key_bytes + entry.value_bytes;
+  }
+  return fail(MOB_ERR_PEER, "rank %d has not published its %.*s", rank,
+              static_cast<int>(key.size()), key.data());
+}
+
+void Board::leave() {
+  group_.slot(group_.index()).state.store(ProcessState::kLeft, std::memory_order_release);
+}
+
+}  // namespace mobius::job

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+// Which rank of a job is on which host.
+
+#include <mobius/job.h>
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace mobius::job {
+
+// Where a rank is: the number of its host, and its number among the processes of that host, which
+// are in the order of their ranks.
+struct Place {
+  int32_t host;
+  mob_rank_t index;
+};
+
+// Ranks that a job can have.
+inline constexpr mob_rank_t kMostRanks = 16'000;
+
+// A place as one word.
+inline constexpr unsigned kPlaceIndexBits = 12;
+constexpr uint32_t encode(Place place) {
+  return static_cast<uint32_t>(place.host) << kPlaceIndexBits | static_cast<uint32_t>(place.index);
+}
+constexpr Place decode(uint32_t word) {
+  return {static_cast<int32_t>(word >> kPlaceIndexBits),
+          static_cast<mob_rank_t>(word & ((1u << kPlaceIndexBits) - 1))};
+}
+
+class Layout {
+ public:
+  // `host_of_rank[r]` is the host of rank r; hosts are numbered from 0 without gaps.
+  explicit Layout(std::span<const int32_t> host_of_rank);
+  // Ranks in blocks that are as equal as they can be.
+  static Layout blocks(mob_rank_t size, int32_t hosts);
+
+  mob_rank_t size() const { return static_cast<mob_rank_t>(places_.size()); }
+  int32_t hosts() const { return static_cast<int32_t>(mates_.size()); }
+  Place place_of(mob_rank_t rank) const { return places_[static_cast<size_t>(rank)]; }
+  mob_rank_t mates_of(int32_t host) const { return mates_[static_cast<size_t>(host)]; }
+
+  // One word per rank.
+  std::vector<uint32_t> encoded() const;
+
+ private:
+  std::vector<Place> places_;
+  std::vector<mob_rank_t> mates_;  // by host
+};
+
+}  // namespace mobius::job

@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "job/mpi_directory.h"
+
+#include <dlfcn.h>
+#include <link.h>
+
+#include <cstdint>
+#include <cstring>
+#include <map>
+#include <mutex>
+#include <string>
+#include <utility>
+
+#include "base/status.h"
+
+namespace mobius::job::mpi {
+namespace {
+
+using base::fail;
+
+// A handle of MPI as an argument: Open MPI's are pointers, MPICH's and its descendants' (which have
+// one ABI) numbers of 32 bits; both fit.
+using Handle = void*;
+
+Handle number(uint32_t value) {
+  return reinterpret_cast<Handle>(static_cast<uintptr_t>(value));  // NOLINT: not a pointer
+}
+
+// The functions and handles of the MPI that is loaded.
+struct Mpi {
+  int (*initialized)(int*);
+  int (*finalized)(int*);
+  int (*comm_rank)(Handle, int*);
+  int (*comm_size)(Handle, int*);
+  int (*comm_dup)(Handle, Handle*);
+  int (*comm_free)(Handle*);
+  int (*allgather)(const void*, int, Handle, void*, int, Handle, Handle);
+  int (*allgatherv)(const void*, int, Handle, void*, const int*, const int*, Handle, Handle);
+  int (*abort)(Handle, int);
+  Handle world;
+  Handle byte;
+
+  bool find_all(void* library);
+};
+
+template <typename Function>
+bool find(void* library, const char* name, Function* function) {
+  *function = reinterpret_cast<Function>(dlsym(library, name));
+  return *function != nullptr;
+}
+
+bool Mpi::find_all(void* library) {
+  const bool found =
+      find(library, "MPI_Initialized", &initialized) &&
+      find(library, "MPI_Finalized", &finalized) && find(library, "MPI_Comm_rank", &comm_rank) &&
+      find(library, "MPI_Comm_size", &comm_size) && find(library, "MPI_Comm_dup", &comm_dup) &&
+      find(library, "MPI_Comm_free", &comm_free) && find(library, "MPI_Allgather", &allgather) &&
+      find(library, "MPI_Allgatherv", &allgatherv) && find(library, "MPI_Abort", &abort);
+  if (!found) return false;
+  world = dlsym(library, "ompi_mpi_comm_world");
+  byte = dlsym(library, "ompi_mpi_byte");
+  if (world != nullptr && byte != nullptr) return true;
+  // Only MPICH's family has this one and these numbers.
+  world = number(0x44000000);
+  byte = number(0x4c00010d);
+  return dlsym(library, "MPIR_Err_create_code") != nullptr ||
+         dlsym(library, "MPIX_Comm_agree") != nullptr || dlsym(library, "MPID_Abort") != nullptr;
+}
+
+// The first library that is called as an MPI is. Not by dlsym(RTLD_DEFAULT): Python's modules are
+// loaded apart.
+void* loaded_mpi() {
+  std::string path;
+  const auto look = [](dl_phdr_info* library, size_t /*bytes*/, void* data) {
+    const std::string_view name = library->dlpi_name;
+    if (!name.substr(name.rfind('/') + 1).starts_with("libmpi")) return 0;
+    *static_cast<std::string*>(data) = name;
+    return 1;
+  };
+  if (dl_iterate_phdr(look, &path) == 0) return nullptr;
+  return dlopen(path.c_str(), RTLD_NOW | RTLD_NOLOAD);
+}
+
+bool is_running(const Mpi& mpi) {
+  int has_started = 0;
+  int has_ended = 1;
+  mpi.initialized(&has_started);
+  mpi.finalized(&has_ended);
+  return has_started != 0 && has_ended == 0;
+}
+
+// False where there is none that runs.
+bool find_mpi(Mpi* mpi) {
+  void* library = loaded_mpi();
+  return library != nullptr && mpi->find_all(library) && is_running(*mpi);
+}
+
+// Entries one after the other in what is exchanged: lengths, key, value.
+struct Entry {
+  uint32_t key_bytes;
+  uint32_t value_bytes;
+};
+
+using Bytes = std::vector<unsigned char>;
+
+class MpiDirectory final : public Directory {
+ public:
+  explicit MpiDirectory(const Mpi& mpi) : mpi_(mpi) {}
+  ~MpiDirectory() override {
+    if (!left_ && is_running(mpi_)) mpi_.abort(own_, 1);
+  }
+
+  mob_status_t open(mob_rank_t* rank, mob_rank_t* size);
+
+  mob_status_t publish(std::string_view key, std::span<const unsigned char> value) override;
+  mob_status_t fence() override;
+  mob_status_t fetch(mob_rank_t rank, std::string_view key, Bytes* value) override;
+  bool is_dead(mob_rank_t /*rank*/) override { return false; }
+  bool has_left(mob_rank_t /*rank*/) override { return false; }
+  void leave() override;
+
+ private:
+  mob_status_t take(mob_rank_t rank, std::span<const unsigned char> entries);
+
+  const Mpi mpi_;
+  Handle own_{};
+  mob_rank_t size_ = 0;
+  Bytes unsent_;
+  bool left_ = false;
+  std::mutex mutex_;  // guards known_
+  std::map<std::pair<mob_rank_t, std::string>, Bytes> known_;
+};
+
+mob_status_t MpiDirectory::open(mob_rank_t* rank, mob_rank_t* size) {
+  if (mpi_.comm_dup(mpi_.world, &own_) != 0 || mpi_.comm_rank(own_, rank) != 0 ||
+      mpi_.comm_size(own_, size) != 0) {
+    return fail(MOB_ERR_SYSTEM, "mob_init: MPI could not make a communicator");
+  }
+  size_ = *size;
+  return MOB_OK;
+}
+
+mob_status_t MpiDirectory::publish(std::string_view key, std::span<const unsigned char> value) {
+  if (value.size() > kDirectoryValueBytes) {
+    return fail(MOB_ERR_RANGE, "%zu bytes are too many for the job's directory", value.size());
+  }
+  const Entry entry{static_cast<uint32_t>(key.size()), static_cast<uint32_t>(value.size())};
+  const size_t at = unsent_.size();
+  unsent_.resize(at + sizeof entry + key.size() + value.size());
+  unsigned char* to = unsent_.data() + at;
+  std::memcpy(to, &entry, sizeof entry);
+  std::memcpy(to + sizeof entry, key.data(), key.size());
+  if (!value.empty()) std::memcpy(to + sizeof entry + key.size(), value.data(), value.size());
+  return MOB_OK;
+}
+
+mob_status_t MpiDirectory::fence() {
+  if (!is_running(mpi_)) {
+    return fail(MOB_ERR_STATE,
+                "MPI has ended, which this job of Möbius needs: call mob_finalize() "
+                "before MPI_Finalize()");
+  }
+  const auto ranks = static_cast<size_t>(size_);
+  const int own_bytes = static_cast<int>(unsent_.size());
+  constexpr int kWord = sizeof own_bytes;
+  std::vector<int> bytes(ranks);
+  std::vector<int> offsets(ranks);
+  if (mpi_.allgather(&own_bytes, kWord, mpi_.byte, bytes.data(), kWord, mpi_.byte, own_) != 0) {
+    return fail(MOB_ERR_PEER, "MPI could not exchange what the processes of the job publish");
+  }
+  int64_t all = 0;
+  for (size_t rank = 0; rank < ranks; ++rank) {
+    offsets[rank] = static_cast<int>(all);
+    all += bytes[rank];
+  }
+  if (all > INT32_MAX) return fail(MOB_ERR_RANGE, "the job's directory is full");
+  Bytes everything(static_cast<size_t>(all));
+  if (mpi_.allgatherv(unsent_.data(), own_bytes, mpi_.byte, everything.data(), bytes.data(),
+                      offsets.data(), mpi_.byte, own_) != 0) {
+    return fail(MOB_ERR_PEER, "MPI could not exchange what the processes of the job publish");
+  }
+  unsent_.clear();
+  const std::lock_guard lock(mutex_);
+  for (size_t rank = 0; rank < ranks; ++rank) {
+    const std::span<const unsigned char> entries(everything.data() + offsets[rank],
+                                                 static_cast<size_t>(bytes[rank]));
+    if (const mob_status_t status = take(static_cast<mob_rank_t>(rank), entries)) return status;
+  }
+  return MOB_OK;
+}
+
+mob_status_t MpiDirectory::take(mob_rank_t rank, std::span<const unsigned char> entries) {
+  while (!entries.empty()) {
+    Entry entry{};
+    if (entries.size() >= sizeof entry) std::memcpy(&entry, entries.data(), sizeof entry);
+    const size_t bytes = sizeof entry + size_t{entry.key_bytes} + entry.value_bytes;
+    if (entry.key_bytes == 0 || bytes > entries.size()) {
+      return fail(MOB_ERR_SYSTEM,
+                  "rank %d publishes in another format; do all processes use the same libmobius?",
+                  rank);
+    }
+    const auto* key = reinterpret_cast<const char*>(entries.data() + sizeof entry);
+    const std::span value = entries.subspan(sizeof entry + entry.key_bytes, entry.value_bytes);
+    known_[{rank, std::string(key, entry.key_bytes)}] = Bytes(value.begin(), value.end());
+    entries = entries.subspan(bytes);
+  }
+  return MOB_OK;
+}
+
+mob_status_t MpiDirectory::fetch(mob_rank_t rank, std::string_view key, Bytes* value) {
+  const std::lock_guard lock(mutex_);
+  const auto found = known_.find({rank, std::string(key)});
+  if (found == known_.end()) {
+    return fail(MOB_ERR_PEER, "rank %d has not published its %.*s", rank,
+                static_cast<int>(key.size()), key.data());
+  }
+  *value = found->second;
+  return MOB_OK;
+}
+
+void MpiDirectory::leave() {
+  left_ = true;
+  if (is_running(mpi_)) mpi_.comm_free(&own_);
+}
+
+}  // namespace
+
+bool is_up() {
+  Mpi mpi{};
+  return find_mpi(&mpi);
+}
+
+mob_status_t connect(mob_rank_t* rank, mob_rank_t* size, std::unique_ptr<Directory>* directory) {
+  Mpi mpi{};
+  if (!find_mpi(&mpi)) return fail(MOB_ERR_STATE, "mob_init: no MPI runs in this process");
+  auto made = std::make_unique<MpiDirectory>(mpi);
+  if (const mob_status_t status = made->open(rank, size)) return status;
+  *directory = std::move(made);
+  return MOB_OK;
+}
+
+}  // namespace mobius::job::mpi

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+// What the launcher of an MPI library (Open MPI's and PRRTE's mpirun, the mpiexec of MPICH and its
+// descendants) tells a process that it started. Only the environment is read, so it does not matter
+// which MPI that is, and whether the program uses MPI at all.
+
+#include <mobius/job.h>
+
+#include <string>
+
+namespace mobius::job {
+
+struct MpiLaunch {
+  mob_rank_t rank = 0;
+  mob_rank_t size = 0;
+  // Key of the job for socket_address(), the same in all processes of this launch on this host and
+  // in no other: made from the launcher's process.
+  std::string key;
+};
+
+// Looks for such a launcher. `*found` becomes false where there is none. Fails if what it says
+// makes no sense, or if it started processes on other hosts too.
+mob_status_t find_mpi_launch(const char* const* environment, MpiLaunch* launch, bool* found);
+
+}  // namespace mobius::job

@@ -1,0 +1,403 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "job/pmix.h"
+
+#include <link.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <charconv>
+#include <chrono>
+#include <condition_variable>
+#include <cstdlib>
+#include <cstring>
+#include <mutex>
+#include <string>
+#include <utility>
+
+#include "base/log.h"
+#include "base/status.h"
+#include "job/pmix_library.h"
+
+namespace mobius::job::pmix {
+namespace {
+
+using base::fail;
+
+// What PMIx tells its users by calling a function, of which it does not know for whom. Never
+// destroyed: its thread runs on.
+struct News {
+  std::mutex mutex;
+  std::condition_variable changed;
+  bool listening = false;  // connected, and not leaving
+  bool survive = false;
+  bool server_is_gone = false;
+  std::vector<mob_rank_t> dead;
+  pmix_nspace_t job{};
+};
+
+News& news() {
+  static auto* const instance = new News;
+  return *instance;
+}
+
+// Set while this process is connected.
+std::atomic<const Library*> connected{nullptr};
+
+bool is_death(pmix_status_t event) {
+  return event == PMIX_ERR_PROC_ABORTED || event == PMIX_ERR_PROC_TERM_WO_SYNC ||
+         event == PMIX_ERR_PROC_ABORTED_BY_SIG || event == PMIX_ERR_PROC_KILLED_BY_CMD;
+}
+
+// The process that an event is about; by default the one that it came from.
+const pmix_proc_t* affected(const pmix_proc_t* source, const pmix_info_t* info, size_t count) {
+  for (size_t i = 0; i < count; ++i) {
+    if (std::strncmp(info[i].key, PMIX_EVENT_AFFECTED_PROC, PMIX_MAX_KEYLEN) == 0 &&
+        info[i].value.type == PMIX_PROC) {
+      return info[i].value.data.proc;
+    }
+  }
+  return source;
+}
+
+void on_event(size_t /*handler*/, pmix_status_t event, const pmix_proc_t* source, pmix_info_t* info,
+              size_t info_count, pmix_info_t* /*results*/, size_t /*result_count*/,
+              pmix_event_notification_cbfunc_fn_t done, void* data) {
+  {
+    News& known = news();
+    const std::lock_guard lock(known.mutex);
+    if (known.listening && event == PMIX_ERR_LOST_CONNECTION) {
+      known.server_is_gone = true;
+      if (!known.survive) {
+        base::log(base::LogLevel::kError,
+                  "the launcher that started this process is gone (its PMIx server closed the "
+                  "connection): the process ends");
+        _exit(1);
+      }
+    }
+    const pmix_proc_t* who = affected(source, info, info_count);
+    if (known.listening && is_death(event) && who != nullptr &&
+        std::strncmp(who->nspace, known.job, PMIX_MAX_NSLEN) == 0 && who->rank <= INT32_MAX) {
+      known.dead.push_back(static_cast<mob_rank_t>(who->rank));
+    }
+    known.changed.notify_all();
+  }
+  // Others in this process may want to know, too.
+  if (done != nullptr) done(PMIX_SUCCESS, nullptr, 0, nullptr, nullptr, data);
+}
+
+pmix_value_t value_of(bool truth) {
+  pmix_value_t value{};
+  value.type = PMIX_BOOL;
+  value.data.flag = truth;
+  return value;
+}
+
+pmix_info_t instruction(const char* key, const pmix_value_t& value) {
+  pmix_info_t info{};
+  std::strncpy(info.key, key, PMIX_MAX_KEYLEN);
+  info.value = value;
+  return info;
+}
+
+class Value {
+ public:
+  Value() = default;
+  Value(const Value&) = delete;
+  Value& operator=(const Value&) = delete;
+  // Of the types that we ask for, those that own something.
+  ~Value() {
+    if (value_ == nullptr) return;
+    if (value_->type == PMIX_STRING) std::free(value_->data.string);
+    if (value_->type == PMIX_BYTE_OBJECT) std::free(value_->data.bo.bytes);
+    std::free(value_);
+  }
+
+  pmix_value_t** out() { return &value_; }
+  const pmix_value_t* operator->() const { return value_; }
+  bool is(pmix_data_type_t type) const { return value_ != nullptr && value_->type == type; }
+
+ private:
+  pmix_value_t* value_ = nullptr;
+};
+
+// One fence; lives until both who waits and PMIx are through with it.
+struct Fence {
+  std::mutex mutex;
+  std::condition_variable changed;
+  bool ended = false;
+  pmix_status_t status = PMIX_SUCCESS;
+};
+
+void on_fence(pmix_status_t status, void* data) {
+  const std::unique_ptr<std::shared_ptr<Fence>> fence(static_cast<std::shared_ptr<Fence>*>(data));
+  const std::lock_guard lock((*fence)->mutex);
+  (*fence)->ended = true;
+  (*fence)->status = status;
+  (*fence)->changed.notify_all();
+}
+
+// How often a wait looks whether somebody died.
+constexpr std::chrono::milliseconds kLook{50};
+
+class PmixDirectory final : public Directory {
+ public:
+  PmixDirectory(const Library& library, const pmix_proc_t& self, unsigned limit_s)
+      : library_(library), self_(self), limit_s_(limit_s) {}
+  ~PmixDirectory() override {
+    if (!left_) abandon();
+    finalize();
+  }
+
+  void listen(bool survive);
+  mob_status_t find_out(Whereabouts* whereabouts);
+
+  mob_status_t publish(std::string_view key, std::span<const unsigned char> value) override;
+  mob_status_t fence() override;
+  mob_status_t fetch(mob_rank_t rank, std::string_view key,
+                     std::vector<unsigned char>* value) override;
+  bool is_dead(mob_rank_t rank) override;
+  bool has_left(mob_rank_t /*rank*/) override { return false; }
+  void leave() override;
+
+ private:
+  mob_status_t fail_pmix(const char* what, pmix_status_t status) const;
+  mob_status_t wait_for(Fence& fence);
+  static mob_status_t look_for_news();
+  mob_status_t job_size(mob_rank_t* size) const;
+  mob_status_t neighbours(std::vector<mob_rank_t>* ranks) const;
+  pmix_proc_t all() const;
+  static void abandon();
+  void finalize();
+
+  const Library& library_;
+  const pmix_proc_t self_;
+  const unsigned limit_s_;
+  pmix_status_t handler_ = -1;
+  bool left_ = false;
+};
+
+mob_status_t PmixDirectory::fail_pmix(const char* what, pmix_status_t status) const {
+  return fail(MOB_ERR_SYSTEM, "mob_init: PMIx %s failed: %s (%d)", what,
+              library_.error_string(status), status);
+}
+
+pmix_proc_t PmixDirectory::all() const {
+  pmix_proc_t everybody = self_;
+  everybody.rank = PMIX_RANK_WILDCARD;
+  return everybody;
+}
+
+void PmixDirectory::listen(bool survive) {
+  {
+    News& known = news();
+    const std::lock_guard lock(known.mutex);
+    std::memcpy(known.job, self_.nspace, sizeof known.job);
+    known.survive = survive;
+    known.server_is_gone = false;
+    known.dead.clear();
+    known.listening = true;
+  }
+  pmix_status_t events[] = {PMIX_ERR_LOST_CONNECTION, PMIX_ERR_PROC_ABORTED,
+                            PMIX_ERR_PROC_TERM_WO_SYNC, PMIX_ERR_PROC_ABORTED_BY_SIG,
+                            PMIX_ERR_PROC_KILLED_BY_CMD};
+  // Not to be told is no error: the launcher may end the job by itself.
+  handler_ = library_.register_event_handler(events, std::size(events), nullptr, 0, on_event,
+                                             nullptr, nullptr);
+  connected.store(&library_, std::memory_order_release);
+}
+
+mob_status_t PmixDirectory::find_out(Whereabouts* whereabouts) {
+  whereabouts->rank = static_cast<mob_rank_t>(self_.rank);
+  if (const mob_status_t status = job_size(&whereabouts->size)) return status;
+  return neighbours(&whereabouts->neighbours);
+}
+
+mob_status_t PmixDirectory::job_size(mob_rank_t* size) const {
+  const pmix_proc_t job = all();
+  Value value;
+  const pmix_status_t status = library_.get(&job, PMIX_JOB_SIZE, nullptr, 0, value.out());
+  if (status != PMIX_SUCCESS) return fail_pmix("lookup of the job's size", status);
+  if (!value.is(PMIX_UINT32) || value->data.uint32 <= self_.rank ||
+      value->data.uint32 > INT32_MAX) {
+    return fail(MOB_ERR_SYSTEM, "mob_init: PMIx gave no sensible size of the job");
+  }
+  *size = static_cast<mob_rank_t>(value->data.uint32);
+  return MOB_OK;
+}
+
+// "0,1,5"
+mob_status_t PmixDirectory::neighbours(std::vector<mob_rank_t>* ranks) const {
+  const pmix_proc_t job = all();
+  Value value;
+  const pmix_status_t status = library_.get(&job, PMIX_LOCAL_PEERS, nullptr, 0, value.out());
+  if (status != PMIX_SUCCESS || !value.is(PMIX_STRING)) {
+    return fail_pmix("lookup of the node's processes", status);
+  }
+  const char* text = value->data.string;
+  const char* const end = text + std::strlen(text);
+  while (text < end) {
+    mob_rank_t rank = -1;
+    const auto [rest, error] = std::from_chars(text, end, rank);
+    if (error != std::errc() || rank < 0) {
+      return fail(MOB_ERR_SYSTEM,
+                  "mob_init: PMIx gave no sensible list of the node's processes: "
+                  "'%s'",
+                  value->data.string);
+    }
+    ranks->push_back(rank);
+    text = rest < end ? rest + 1 : end;
+  }
+  std::ranges::sort(*ranks);
+  return MOB_OK;
+}
+
+std::string full_key(std::string_view key) { return "mobius." + std::string(key); }
+
+mob_status_t PmixDirectory::publish(std::string_view key, std::span<const unsigned char> value) {
+  if (value.size() > kDirectoryValueBytes) {
+    return fail(MOB_ERR_RANGE, "%zu bytes are too many for the job's directory", value.size());
+  }
+  pmix_value_t bytes{};
+  bytes.type = PMIX_BYTE_OBJECT;
+  // PMIx copies it; its interface knows no const here.
+  bytes.data.bo.bytes = const_cast<char*>(reinterpret_cast<const char*>(value.data()));
+  bytes.data.bo.size = value.size();
+  const pmix_status_t status = library_.put(PMIX_GLOBAL, full_key(key).c_str(), &bytes);
+  return status == PMIX_SUCCESS ? MOB_OK : fail_pmix("publishing", status);
+}
+
+mob_status_t PmixDirectory::fence() {
+  pmix_status_t status = library_.commit();
+  if (status != PMIX_SUCCESS) return fail_pmix("publishing", status);
+  const pmix_proc_t everybody = all();
+  const pmix_info_t collect = instruction(PMIX_COLLECT_DATA, value_of(true));
+  const auto fence = std::make_shared<Fence>();
+  auto for_pmix = std::make_unique<std::shared_ptr<Fence>>(fence);
+  status = library_.fence_nb(&everybody, 1, &collect, 1, on_fence, for_pmix.get());
+  if (status == PMIX_OPERATION_SUCCEEDED) return MOB_OK;
+  if (status != PMIX_SUCCESS) return fail_pmix("fence", status);
+  static_cast<void>(for_pmix.release());
+  return wait_for(*fence);
+}
+
+mob_status_t PmixDirectory::wait_for(Fence& fence) {
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(limit_s_);
+  std::unique_lock lock(fence.mutex);
+  while (!fence.changed.wait_for(lock, kLook, [&] { return fence.ended; })) {
+    if (const mob_status_t status = look_for_news()) return status;
+    if (std::chrono::steady_clock::now() > end) {
+      return fail(MOB_ERR_PEER,
+                  "mob_init: not all processes of the job have called it within %u seconds "
+                  "(MOBIUS_JOIN_SECONDS): does each one call mob_init(), and is one stopped?",
+                  limit_s_);
+    }
+  }
+  if (fence.status == PMIX_SUCCESS) return MOB_OK;
+  if (const mob_status_t status = look_for_news()) return status;
+  return fail(MOB_ERR_PEER, "mob_init: waiting for all processes of the job failed: %s (%d)",
+              library_.error_string(fence.status), fence.status);
+}
+
+mob_status_t PmixDirectory::look_for_news() {
+  News& known = news();
+  const std::lock_guard lock(known.mutex);
+  if (known.server_is_gone) {
+    return fail(MOB_ERR_PEER, "mob_init: the launcher that started this process is gone");
+  }
+  if (!known.dead.empty()) {
+    return fail(MOB_ERR_PEER, "mob_init: rank %d died before all had joined", known.dead.front());
+  }
+  return MOB_OK;
+}
+
+mob_status_t PmixDirectory::fetch(mob_rank_t rank, std::string_view key,
+                                  std::vector<unsigned char>* value) {
+  pmix_proc_t who = self_;
+  who.rank = static_cast<pmix_rank_t>(rank);
+  // What was published before a fence is here; what was not would be waited for.
+  const pmix_info_t at_once = instruction(PMIX_IMMEDIATE, value_of(true));
+  Value found;
+  const pmix_status_t status = library_.get(&who, full_key(key).c_str(), &at_once, 1, found.out());
+  if (status != PMIX_SUCCESS || !found.is(PMIX_BYTE_OBJECT)) {
+    return fail(MOB_ERR_PEER, "rank %d has not published its %.*s: %s", rank,
+                static_cast<int>(key.size()), key.data(), library_.error_string(status));
+  }
+  const auto* bytes = reinterpret_cast<const unsigned char*>(found->data.bo.bytes);
+  value->assign(bytes, bytes + found->data.bo.size);
+  return MOB_OK;
+}
+
+bool PmixDirectory::is_dead(mob_rank_t rank) {
+  News& known = news();
+  const std::lock_guard lock(known.mutex);
+  return std::ranges::find(known.dead, rank) != known.dead.end();
+}
+
+void PmixDirectory::abandon() {
+  // The line comes before the end of this process, which may come before the caller says anything.
+  base::log(base::LogLevel::kError, "the job ends because mob_init() failed: %s", mob_last_error());
+  abort(1, nullptr);
+}
+
+void PmixDirectory::leave() { left_ = true; }
+
+// An MPI in this process that has not started yet could not use PMIx once it was finalised: then
+// our share in it is kept until the process ends.
+bool has_mpi() {
+  const auto look = [](dl_phdr_info* library, size_t /*bytes*/, void* /*data*/) {
+    const std::string_view path = library->dlpi_name;
+    return path.substr(path.rfind('/') + 1).starts_with("libmpi") ? 1 : 0;
+  };
+  return dl_iterate_phdr(look, nullptr) != 0;
+}
+
+// The last user of PMIx in this process disconnects from the server.
+void PmixDirectory::finalize() {
+  connected.store(nullptr, std::memory_order_release);
+  {
+    News& known = news();
+    const std::lock_guard lock(known.mutex);
+    known.listening = false;
+  }
+  if (handler_ >= 0) {
+    library_.deregister_event_handler(static_cast<size_t>(handler_), nullptr, nullptr);
+  }
+  static const Library* last = nullptr;
+  last = &library_;
+  const auto disconnect = [] { last->finalize(nullptr, 0); };
+  if (!has_mpi() || std::atexit(disconnect) != 0) disconnect();
+}
+
+}  // namespace
+
+bool is_usable() {
+  const Library* library = nullptr;
+  return load(&library) == MOB_OK;
+}
+
+mob_status_t connect(unsigned limit_s, bool survive, Whereabouts* whereabouts,
+                     std::unique_ptr<Directory>* directory) {
+  const Library* library = nullptr;
+  if (const mob_status_t status = load(&library)) return status;
+  pmix_proc_t self{};
+  const pmix_status_t status = library->init(&self, nullptr, 0);
+  if (status != PMIX_SUCCESS) {
+    return fail(MOB_ERR_SYSTEM,
+                "mob_init: the PMIx server that started this process cannot be reached: %s (%d), "
+                "%s; if the launcher has ended, MOBIUS_LAUNCHER=none starts a job of one",
+                library->error_string(status), status, library->get_version());
+  }
+  auto made = std::make_unique<PmixDirectory>(*library, self, limit_s);
+  made->listen(survive);
+  const mob_status_t found = made->find_out(whereabouts);
+  if (found == MOB_OK) *directory = std::move(made);
+  return found;
+}
+
+void abort(int exit_code, const char* reason) {
+  const Library* library = connected.load(std::memory_order_acquire);
+  if (library != nullptr) library->abort(exit_code, reason, nullptr, 0);
+}
+
+}  // namespace mobius::job::pmix

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+// The functions of libpmix, found when they are needed.
+
+#include <mobius/status.h>
+
+#include <pmix.h>
+
+namespace mobius::job::pmix {
+
+struct Library {
+  decltype(&PMIx_Init) init;
+  decltype(&PMIx_Finalize) finalize;
+  decltype(&PMIx_Abort) abort;
+  decltype(&PMIx_Put) put;
+  decltype(&PMIx_Commit) commit;
+  decltype(&PMIx_Fence_nb) fence_nb;
+  decltype(&PMIx_Get) get;
+  decltype(&PMIx_Register_event_handler) register_event_handler;
+  decltype(&PMIx_Deregister_event_handler) deregister_event_handler;
+  decltype(&PMIx_Error_string) error_string;
+  decltype(&PMIx_Get_version) get_version;
+};
+
+// Loads it, or finds what an MPI in this process has loaded. It stays loaded: its threads may run
+// on. `*library` is valid for good.
+mob_status_t load(const Library** library);
+
+}  // namespace mobius::job::pmix

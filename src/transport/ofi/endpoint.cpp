@@ -1,0 +1,424 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "transport/ofi/endpoint.h"
+
+#include <sys/mman.h>
+#include <sys/random.h>
+
+#include <algorithm>
+#include <cstring>
+#include <ctime>
+#include <string_view>
+
+#include "base/log.h"
+#include "base/status.h"
+#include "transport/ofi/state.h"
+
+namespace mobius::transport::ofi {
+namespace {
+
+using base::fail;
+
+// What address() is made of; then provider's name and libfabric's address. All hosts of a job have
+// one byte order and one version of Möbius, and `magic` differs if not.
+struct AddressHeader {
+  uint64_t magic = kMagic;
+  uint64_t name = 0;
+  uint32_t format = 0;
+  uint16_t provider_bytes = 0;
+  uint16_t address_bytes = 0;
+  static constexpr uint64_t kMagic = 0x31'6966'6f2e'626f'6d;  // "mob.ofi1" in memory
+};
+
+constexpr size_t kPageBytes = 4096;
+
+size_t round_up(size_t bytes, size_t unit) { return (bytes + unit - 1) / unit * unit; }
+
+uint64_t now_ns() {
+  timespec now = {};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(now.tv_nsec);
+}
+
+bool random_bytes(void* start, size_t bytes) {
+  return getrandom(start, bytes, 0) == static_cast<ssize_t>(bytes);
+}
+
+}  // namespace
+
+Endpoint::State::Arena::~Arena() {
+  if (start != nullptr) munmap(start, bytes);
+}
+
+Endpoint::State::~State() {
+  // In libfabric's order: what uses another object goes first.
+  endpoint.reset();
+  for (const Record& record : records) {
+    if (record.temporary != nullptr) fi_close(&record.temporary->fid);
+  }
+  for (fid_mr* registration : registrations) fi_close(&registration->fid);
+  arena_registration.reset();
+  completions.reset();
+  wait_set.reset();
+  addresses.reset();
+  domain.reset();
+  fabric.reset();
+}
+
+mob_status_t Endpoint::State::refused(const char* what, int64_t error) const {
+  return fail(MOB_ERR_SYSTEM,
+              "provider %s on %s refused %s: %s (MOBIUS_PROVIDER names another one)",
+              info->fabric_attr->prov_name, info->domain_attr->name, what,
+              library->text_of_error(static_cast<int>(error)).c_str());
+}
+
+mob_status_t Endpoint::State::open() {
+  if (const mob_status_t status = load_library(&library)) return status;
+  Choice choice;
+  if (const mob_status_t status = choose(*library, options, &choice)) return status;
+  info = std::move(choice.info);
+  if (!random_bytes(&name, sizeof name)) {
+    return base::fail_errno(MOB_ERR_SYSTEM, errno, "getrandom for an endpoint's name");
+  }
+  std::memcpy(key.words, options.key, sizeof key.words);
+  senders = std::make_unique<Senders>(key, name);
+
+  const int modes = info->domain_attr->mr_mode;
+  local_registration = (modes & FI_MR_LOCAL) != 0;
+  virtual_addresses = (modes & FI_MR_VIRT_ADDR) != 0;
+  bind_registrations = (modes & FI_MR_ENDPOINT) != 0;
+  choose_keys = (modes & FI_MR_PROV_KEY) == 0;
+  read_back = options.visibility == Visibility::kReadBack || !choice.delivery_complete;
+  largest_transfer = info->ep_attr->max_msg_size;
+  inject_bytes = info->tx_attr->inject_size;
+  const std::string_view provider = info->fabric_attr->prov_name;
+  over_tcp = provider.starts_with("tcp") || provider.starts_with("net") || provider == "sockets";
+  buffer_bytes = round_up(sizeof(MessageHeader) + options.message_bytes, 64);
+  if (buffer_bytes > largest_transfer) {
+    return fail(MOB_ERR_SYSTEM, "provider %s carries messages of %zu bytes at most, %zu are needed",
+                info->fabric_attr->prov_name, largest_transfer, buffer_bytes);
+  }
+
+  fid_fabric* new_fabric = nullptr;
+  if (const int error = library->fabric(info->fabric_attr, &new_fabric, nullptr)) {
+    return refused("its fabric", error);
+  }
+  fabric.reset(new_fabric);
+  fid_domain* new_domain = nullptr;
+  if (const int error = fi_domain(fabric.get(), info.get(), &new_domain, nullptr)) {
+    return refused("its domain", error);
+  }
+  domain.reset(new_domain);
+
+  fi_av_attr av = {};
+  av.type = FI_AV_UNSPEC;
+  if (info->domain_attr->av_type != FI_AV_UNSPEC) av.type = info->domain_attr->av_type;
+  fid_av* new_av = nullptr;
+  if (const int error = fi_av_open(domain.get(), &av, &new_av, nullptr)) {
+    return refused("an address vector", error);
+  }
+  addresses.reset(new_av);
+
+  if (const mob_status_t status = make_queue()) return status;
+
+  fid_ep* new_endpoint = nullptr;
+  int error = fi_endpoint(domain.get(), info.get(), &new_endpoint, nullptr);
+  if (error != 0) return refused("an endpoint", error);
+  endpoint.reset(new_endpoint);
+  error = fi_ep_bind(endpoint.get(), &addresses->fid, 0);
+  if (error == 0) error = fi_ep_bind(endpoint.get(), &completions->fid, FI_TRANSMIT | FI_RECV);
+  if (error == 0) error = fi_enable(endpoint.get());
+  if (error != 0) return refused("to enable its endpoint", error);
+
+  if (const mob_status_t status = make_buffers()) return status;
+
+  description.library = library->version_text();
+  description.provider = info->fabric_attr->prov_name;
+  description.interface = info->domain_attr->name;
+  description.memory = modes == 0 ? "" : library->text_of(&modes, FI_TYPE_MR_MODE);
+  description.pins_memory = (modes & FI_MR_ALLOCATED) != 0;
+  description.delivery_complete = !read_back;
+  description.sleeps = descriptor >= 0;
+  description.inject_bytes =
+      inject_bytes < sizeof(MessageHeader) ? 0 : inject_bytes - sizeof(MessageHeader);
+  return MOB_OK;
+}
+
+mob_status_t Endpoint::State::make_queue() {
+  fi_cq_attr attributes = {};
+  attributes.format = FI_CQ_FORMAT_MSG;
+  attributes.size =
+      options.send_buffers + options.receive_buffers + options.short_messages + options.operations;
+  attributes.wait_obj = FI_WAIT_FD;
+  // Before libfabric 1.20, fi_trywait() of these does nothing, and their descriptor stays readable
+  // after the first event. A wait set around the queue does it right.
+  const std::string_view provider = info->fabric_attr->prov_name;
+  if ((provider == "net" || provider == "tcp") &&
+      FI_VERSION_LT(library->version, FI_VERSION(1, 20))) {
+    fi_wait_attr wait = {};
+    wait.wait_obj = FI_WAIT_FD;
+    fid_wait* set = nullptr;
+    if (const int error = fi_wait_open(fabric.get(), &wait, &set)) {
+      return refused("a wait set", error);
+    }
+    wait_set.reset(set);
+    attributes.wait_obj = FI_WAIT_SET;
+    attributes.wait_set = set;
+  }
+  fid_cq* queue = nullptr;
+  int error = fi_cq_open(domain.get(), &attributes, &queue, nullptr);
+  if (error != 0) {
+    wait_set.reset();
+    attributes.wait_obj = FI_WAIT_NONE;
+    attributes.wait_set = nullptr;
+    error = fi_cq_open(domain.get(), &attributes, &queue, nullptr);
+  }
+  if (error != 0) return refused("a completion queue", error);
+  completions.reset(queue);
+  if (attributes.wait_obj == FI_WAIT_NONE) return MOB_OK;
+  fid* waits = wait_set != nullptr ? &wait_set->fid : &completions->fid;
+  if (fi_control(waits, FI_GETWAIT, &descriptor) != FI_SUCCESS) descriptor = -1;
+  return MOB_OK;
+}
+
+bool Endpoint::State::ready_to_sleep() {
+  if (descriptor < 0 || something_waits.load(std::memory_order_acquire)) return false;
+  if (wait_set != nullptr) return fi_wait(wait_set.get(), 0) == -FI_ETIMEDOUT;
+  fid* waits = &completions->fid;
+  return fi_trywait(fabric.get(), &waits, 1) == FI_SUCCESS;
+}
+
+mob_status_t Endpoint::State::make_buffers() {
+  const size_t count = options.send_buffers + options.receive_buffers;
+  arena.bytes = round_up(kPageBytes + count * buffer_bytes, kPageBytes);
+  void* start =
+      mmap(nullptr, arena.bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (start == MAP_FAILED) {
+    return base::fail_errno(MOB_ERR_MEMORY, errno, "%zu bytes for buffers of the network",
+                            arena.bytes);
+  }
+  arena.start = static_cast<unsigned char*>(start);
+  if (local_registration) {
+    fid_mr* registration = nullptr;
+    if (const mob_status_t status = register_range(
+            start, arena.bytes, FI_SEND | FI_RECV | FI_READ | FI_WRITE, &registration)) {
+      return status;
+    }
+    arena_registration.reset(registration);
+    arena_descriptor = fi_mr_desc(registration);
+  }
+  unsigned char* buffer = arena.start + kPageBytes;
+  for (size_t i = 0; i < options.send_buffers; ++i, buffer += buffer_bytes) {
+    free_buffers.push_back(buffer);
+  }
+  receive_records = std::vector<Record>(options.receive_buffers);
+  for (size_t i = 0; i < options.receive_buffers; ++i, buffer += buffer_bytes) {
+    Record& record = receive_records[i];
+    record.kind = Kind::kReceive;
+    record.buffer = buffer;
+    unposted.push(&record);
+  }
+  free_of[kBuffers] = options.send_buffers;
+  free_of[kShort] = options.short_messages;
+  free_of[kTransfers] = options.operations;
+  post_receives();
+  return MOB_OK;
+}
+
+bool Endpoint::State::check_peer(PeerId peer, const char* call) {
+  if (peer >= peers.size()) {
+    fail(MOB_ERR_ARGUMENT, "%s: there is no peer %u; %zu were added", call, peer, peers.size());
+    return false;
+  }
+  if (peers[peer].failed) {
+    fail(MOB_ERR_PEER, "%s: %s", call, peers[peer].text.c_str());
+    return false;
+  }
+  return true;
+}
+
+void Endpoint::State::fail_peer(PeerId peer, const std::string& reason) {
+  Peer& lost = peers[peer];
+  if (lost.failed) return;
+  lost.failed = true;
+  lost.text = "provider " + description.provider + " lost peer " + lost.where + ": " + reason;
+  failed.push_back(peer);
+  something_waits.store(true, std::memory_order_release);
+}
+
+// A peer may hold as much as is free for others: one that takes nothing gets half of all, the
+// second such peer half of the rest, and somebody new always finds room (Choudhury, Hahne 1998).
+Record* Endpoint::State::take_record(Kind kind, Scarce scarce, PeerId peer, uint64_t operation) {
+  size_t& held = peers[peer].held[scarce];
+  if (held >= free_of[scarce]) return nullptr;
+  Record* record = free_records.pop();
+  if (record == nullptr) record = &records.emplace_back();
+  ++held;
+  --free_of[scarce];
+  record->kind = kind;
+  record->scarce = scarce;
+  record->ended = false;
+  record->peer = peer;
+  record->operation = operation;
+  record->status = MOB_OK;
+  if (scarce == kBuffers) {
+    record->buffer = free_buffers.back();
+    free_buffers.pop_back();
+  }
+  return record;
+}
+
+void Endpoint::State::give_back(Record* record) {
+  ++free_of[record->scarce];
+  --peers[record->peer].held[record->scarce];
+  if (record->buffer != nullptr) {
+    free_buffers.push_back(record->buffer);
+    record->buffer = nullptr;
+  }
+  if (record->temporary != nullptr) {
+    fi_close(&record->temporary->fid);
+    record->temporary = nullptr;
+  }
+  record->ended = true;
+  free_records.push(record);
+}
+
+Posted Endpoint::State::posted(int64_t result, PeerId peer_id, const char* call) {
+  Peer& peer = peers[peer_id];
+  if (result == 0) {
+    peer.probe.accepted();
+    return Posted::kDone;
+  }
+  if (result == -FI_EAGAIN) {
+    if (!over_tcp) return Posted::kAgain;
+    const int error = peer.probe.refused(peer.ip, now_ns());
+    if (error == 0) return Posted::kAgain;
+    result = error;
+  }
+  fail_peer(peer_id, library->text_of_error(static_cast<int>(result)));
+  fail(MOB_ERR_PEER, "%s: %s", call, peer.text.c_str());
+  return Posted::kFailed;
+}
+
+Endpoint::Endpoint() = default;
+Endpoint::~Endpoint() { close(); }
+
+mob_status_t Endpoint::open(const Options& options, const Callbacks& callbacks) {
+  if (state_ != nullptr) return fail(MOB_ERR_STATE, "this endpoint is open already");
+  if (options.message_bytes == 0 || options.send_buffers == 0 || options.receive_buffers == 0 ||
+      options.short_messages == 0 || options.operations == 0) {
+    return fail(MOB_ERR_ARGUMENT,
+                "an endpoint needs messages, buffers and operations of some size");
+  }
+  auto state = std::make_unique<State>();
+  state->options = options;
+  state->callbacks = callbacks;
+  if (const mob_status_t status = state->open()) return status;
+  state_ = std::move(state);
+  const std::vector<unsigned char> own = address();
+  AddressHeader header;
+  std::memcpy(&header, own.data(), sizeof header);
+  state_->description.address =
+      address_text(*state_->library, header.format,
+                   own.data() + sizeof header + header.provider_bytes, header.address_bytes);
+  return MOB_OK;
+}
+
+void Endpoint::close() { state_.reset(); }
+
+std::vector<unsigned char> Endpoint::address() const {
+  unsigned char bytes[512];
+  size_t size = sizeof bytes;
+  AddressHeader header;
+  if (fi_getname(&state_->endpoint->fid, bytes, &size) != 0 || size > sizeof bytes) size = 0;
+  const std::string& provider = state_->description.provider;
+  header.name = state_->name;
+  header.format = state_->info->addr_format;
+  header.provider_bytes = static_cast<uint16_t>(provider.size());
+  header.address_bytes = static_cast<uint16_t>(size);
+  std::vector<unsigned char> address(sizeof header + provider.size() + size);
+  std::memcpy(address.data(), &header, sizeof header);
+  std::memcpy(address.data() + sizeof header, provider.data(), provider.size());
+  std::memcpy(address.data() + sizeof header + provider.size(), bytes, size);
+  return address;
+}
+
+mob_status_t Endpoint::add_peer(std::span<const unsigned char> address, PeerId* peer) {
+  AddressHeader header;
+  const bool whole = address.size() >= sizeof header;
+  if (whole) std::memcpy(&header, address.data(), sizeof header);
+  if (!whole || header.magic != AddressHeader::kMagic || header.address_bytes == 0 ||
+      address.size() != sizeof header + header.provider_bytes + header.address_bytes) {
+    return fail(MOB_ERR_ARGUMENT,
+                "%zu bytes are not the address of an endpoint of this version of Möbius; all hosts "
+                "of a job need the same version and byte order",
+                address.size());
+  }
+  State& state = *state_;
+  const std::string provider(reinterpret_cast<const char*>(address.data()) + sizeof header,
+                             header.provider_bytes);
+  if (provider != state.description.provider || header.format != state.info->addr_format) {
+    return fail(MOB_ERR_SETTING,
+                "this host uses provider %s, a peer uses %s: set MOBIUS_PROVIDER, and "
+                "MOBIUS_INTERFACE where hosts have several networks, the same on all hosts",
+                state.description.provider.c_str(), provider.c_str());
+  }
+  const unsigned char* bytes = address.data() + sizeof header + header.provider_bytes;
+  const std::lock_guard lock(state.issue);
+  Peer& added = state.peers.emplace_back();
+  const int count = fi_av_insert(state.addresses.get(), bytes, 1, &added.address, 0, nullptr);
+  if (count != 1) {
+    state.peers.pop_back();
+    return state.refused("the address of a peer", count < 0 ? count : -FI_EINVAL);
+  }
+  added.name = header.name;
+  added.where = address_text(*state.library, header.format, bytes, header.address_bytes);
+  if (state.over_tcp) {
+    std::memcpy(&added.ip, bytes, std::min<size_t>(header.address_bytes, sizeof added.ip));
+  }
+  *peer = static_cast<PeerId>(state.peers.size() - 1);
+  state.peers_by_name.emplace(added.name, *peer);
+  return MOB_OK;
+}
+
+std::string Endpoint::peer_name(PeerId peer) const {
+  const std::lock_guard lock(state_->issue);
+  const std::string where = peer < state_->peers.size() ? state_->peers[peer].where : "unknown";
+  return state_->description.provider + " peer " + where;
+}
+
+void Endpoint::fail_peer(PeerId peer, const char* reason) {
+  const std::lock_guard lock(state_->issue);
+  if (peer < state_->peers.size()) state_->fail_peer(peer, reason);
+}
+
+Posted Endpoint::send(PeerId peer, std::span<const Piece> pieces) {
+  return state_->send(peer, pieces, false, 0);
+}
+
+Posted Endpoint::send_in_place(PeerId peer, std::span<const Piece> pieces, uint64_t operation) {
+  return state_->send(peer, pieces, true, operation);
+}
+
+Posted Endpoint::write(PeerId peer, const void* local, size_t bytes, uint64_t remote, uint64_t key,
+                       uint64_t operation) {
+  // Only read from: libfabric's interface for both directions has no const.
+  auto* from = const_cast<unsigned char*>(static_cast<const unsigned char*>(local));
+  return state_->transfer(Kind::kWrite, peer, from, bytes, remote, key, operation);
+}
+
+Posted Endpoint::read(PeerId peer, void* local, size_t bytes, uint64_t remote, uint64_t key,
+                      uint64_t operation) {
+  return state_->transfer(Kind::kRead, peer, static_cast<unsigned char*>(local), bytes, remote, key,
+                          operation);
+}
+
+bool Endpoint::poll() { return state_->poll(); }
+
+int Endpoint::descriptor() const { return state_->descriptor; }
+
+bool Endpoint::ready_to_sleep() { return state_->ready_to_sleep(); }
+
+size_t Endpoint::message_bytes() const { return state_->options.message_bytes; }
+const Description& Endpoint::description() const { return state_->description; }
+
+}  // namespace mobius::transport::ofi

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "transport/ofi/interfaces.h"
+
+#include <arpa/inet.h>
+#include <ifaddrs.h>
+#include <net/if.h>
+#include <unistd.h>
+
+#include <charconv>
+#include <cstring>
+#include <fstream>
+#include <memory>
+#include <tuple>
+
+namespace mobius::transport::ofi {
+namespace {
+
+// The bytes of an address in network order: 4, 16, or none.
+std::string_view ip_bytes(const sockaddr_storage& address) {
+  const auto* start = reinterpret_cast<const char*>(&address);
+  if (address.ss_family == AF_INET) return {start + offsetof(sockaddr_in, sin_addr), 4};
+  if (address.ss_family == AF_INET6) return {start + offsetof(sockaddr_in6, sin6_addr), 16};
+  return {};
+}
+
+bool is_link_local(const sockaddr_storage& address) {
+  const std::string_view bytes = ip_bytes(address);
+  if (bytes.size() == 4) return bytes.starts_with("\xa9\xfe");
+  if (bytes.size() == 16) return bytes[0] == '\xfe' && (bytes[1] & '\xc0') == '\x80';
+  return false;
+}
+
+}  // namespace
+
+std::vector<Interface> host_interfaces() {
+  std::vector<Interface> interfaces;
+  ifaddrs* list = nullptr;
+  if (getifaddrs(&list) != 0) return interfaces;
+  const std::unique_ptr<ifaddrs, decltype(&freeifaddrs)> owner(list, freeifaddrs);
+  for (const ifaddrs* entry = list; entry != nullptr; entry = entry->ifa_next) {
+    if (entry->ifa_addr == nullptr || (entry->ifa_flags & IFF_UP) == 0) continue;
+    const int family = entry->ifa_addr->sa_family;
+    if (family != AF_INET && family != AF_INET6) continue;
+    Interface& interface = interfaces.emplace_back();
+    interface.name = entry->ifa_name;
+    std::memcpy(&interface.address, entry->ifa_addr,
+                family == AF_INET ? sizeof(sockaddr_in) : sizeof(sockaddr_in6));
+    interface.loopback = (entry->ifa_flags & IFF_LOOPBACK) != 0;
+    interface.running = (entry->ifa_flags & IFF_RUNNING) != 0;
+    interface.link_local = is_link_local(interface.address);
+    const std::string folder = "/sys/class/net/" + interface.name;
+    interface.bridge = access((folder + "/bridge").c_str(), F_OK) == 0;
+    std::ifstream(folder + "/speed") >> interface.speed;
+    if (interface.speed < 0) interface.speed = 0;
+  }
+  return interfaces;
+}
+
+std::string ip_text(const sockaddr_storage& address) {
+  char text[INET6_ADDRSTRLEN] = "";
+  inet_ntop(address.ss_family, ip_bytes(address).data(), text, sizeof text);
+  return text;
+}
+
+bool same_ip(const sockaddr_storage& a, const sockaddr_storage& b) {
+  return a.ss_family == b.ss_family && !ip_bytes(a).empty() && ip_bytes(a) == ip_bytes(b);
+}
+
+bool Subnet::contains(const sockaddr_storage& other) const {
+  const std::string_view mine = ip_bytes(address);
+  const std::string_view theirs = ip_bytes(other);
+  if (mine.empty() || mine.size() != theirs.size()) return false;
+  for (unsigned bit = 0; bit < bits; ++bit) {
+    if (((mine[bit / 8] ^ theirs[bit / 8]) & (0x80 >> bit % 8)) != 0) return false;
+  }
+  return true;
+}
+
+bool parse_subnet(std::string_view text, Subnet* subnet) {
+  const size_t slash = text.find('/');
+  const std::string ip(text.substr(0, slash));
+  Subnet parsed;
+  auto* v4 = reinterpret_cast<sockaddr_in*>(&parsed.address);
+  auto* v6 = reinterpret_cast<sockaddr_in6*>(&parsed.address);
+  if (inet_pton(AF_INET, ip.c_str(), &v4->sin_addr) == 1) {
+    parsed.address.ss_family = AF_INET;
+    parsed.bits = 32;
+  } else if (inet_pton(AF_INET6, ip.c_str(), &v6->sin6_addr) == 1) {
+    parsed.address.ss_family = AF_INET6;
+    parsed.bits = 128;
+  } else {
+    return false;
+  }
+  if (slash != std::string_view::npos) {
+    const std::string_view digits = text.substr(slash + 1);
+    const unsigned most = parsed.bits;
+    const auto [end, error] =
+        std::from_chars(digits.data(), digits.data() + digits.size(), parsed.bits);
+    if (error != std::errc() || end != digits.data() + digits.size() || parsed.bits > most) {
+      return false;
+    }
+  }
+  *subnet = parsed;
+  return true;
+}
+
+bool better(const Interface& a, const Interface& b) {
+  const auto rank = [](const Interface& interface) {
+    return std::make_tuple(interface.running, !interface.loopback, !interface.bridge,
+                           !interface.link_local, interface.speed,
+                           interface.address.ss_family == AF_INET);
+  };
+  return rank(a) > rank(b);
+}
+
+}  // namespace mobius::transport::ofi

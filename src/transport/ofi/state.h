@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+// What an open endpoint has. endpoint.cpp opens and closes it, sending.cpp and transfers.cpp start
+// operations, progress.cpp ends them.
+//
+// Two locks. `issue` guards everything that starts operations or is changed by their end: peers,
+// records, buffers, registrations. `polling` makes poll() one thread's at a time and guards the
+// completion queue and what is received. Callbacks run with `polling` alone; `issue` is taken
+// inside it, never the other way round.
+
+#include <rdma/fi_cm.h>
+#include <rdma/fi_domain.h>
+#include <rdma/fi_endpoint.h>
+#include <rdma/fi_rma.h>
+
+#include <atomic>
+#include <deque>
+#include <map>
+#include <mutex>
+#include <unordered_set>
+
+#include "transport/ofi/endpoint.h"
+#include "transport/ofi/library.h"
+#include "transport/ofi/probe.h"
+#include "transport/ofi/provider.h"
+#include "transport/ofi/wire.h"
+
+namespace mobius::transport::ofi {
+
+// Closes an object of libfabric.
+struct CloseFid {
+  template <typename Object>
+  void operator()(Object* object) const {
+    fi_close(&object->fid);
+  }
+};
+template <typename Object>
+using Fid = std::unique_ptr<Object, CloseFid>;
+
+enum class Kind : uint8_t { kReceive, kSend, kWrite, kRead, kReadBack };
+
+// What is scarce, each with a share of its own: buffers for sending, short messages that libfabric
+// has copied and still holds, transfers.
+enum Scarce : uint8_t { kBuffers, kShort, kTransfers, kScarce };
+
+// An operation, or a receive buffer. libfabric has its address while it is under way, and writes
+// into `context`.
+struct Record {
+  fi_context2 context = {};  // first: its address is the record's
+  Kind kind = Kind::kSend;
+  Scarce scarce = kBuffers;  // what it takes one of
+  bool ended = false;        // the caller has been told; only libfabric still holds the record
+  PeerId peer = 0;
+  uint64_t operation = 0;
+  unsigned char* buffer = nullptr;  // of the send or receive pool
+  // Transfers larger than the provider takes go piece after piece: this is the one under way.
+  unsigned char* local = nullptr;
+  uint64_t remote = 0;
+  uint64_t key = 0;
+  size_t piece = 0;
+  size_t left = 0;              // bytes after the piece
+  fid_mr* temporary = nullptr;  // registration of `local` for this operation alone
+  // Receive buffers: when libfabric got it, counted; and a message that waits for earlier ones.
+  uint64_t posting = 0;
+  bool posted = false;
+  Opened early;
+  mob_status_t status = MOB_OK;
+  std::string text;        // why it failed
+  Record* next = nullptr;  // in a list of free or waiting records
+};
+
+// Linked through Record::next; first in, first out.
+class RecordList {
+ public:
+  bool empty() const { return first_ == nullptr; }
+  void push(Record* record) {
+    record->next = nullptr;
+    (first_ == nullptr ? first_ : last_->next) = record;
+    last_ = record;
+  }
+  Record* pop() {
+    Record* record = first_;
+    if (record != nullptr) first_ = record->next;
+    return record;
+  }
+
+ private:
+  Record* first_ = nullptr;
+  Record* last_ = nullptr;
+};
+
+struct Peer {
+  fi_addr_t address = FI_ADDR_UNSPEC;
+  uint64_t name = 0;          // the random one of its endpoint
+  uint64_t sequence = 0;      // of the last message sent to it
+  size_t held[kScarce] = {};  // what operations to it take
+  std::string where;          // its address in words
+  sockaddr_storage ip = {};   // its address, if the provider is one over TCP
+  Probe probe;
+  bool failed = false;
+  bool reported = false;  // peer_failed() was called
+  std::string text;       // why
+};
+
+struct Endpoint::State {
+  const Library* library = nullptr;
+  Options options;
+  Callbacks callbacks;
+  Description description;
+  uint64_t name = 0;  // random: tells this endpoint from every other
+  SipKey key;
+
+  Info info;
+  Fid<fid_fabric> fabric;
+  Fid<fid_domain> domain;
+  Fid<fid_av> addresses;
+  // Of providers whose fi_trywait() does nothing; null for all others, whose queue waits by itself.
+  Fid<fid_wait> wait_set;
+  Fid<fid_cq> completions;
+  // Ends before what it uses; `arena` after all of them.
+  int descriptor = -1;
+  bool local_registration = false;  // FI_MR_LOCAL: whatever libfabric reads or writes is registered
+  bool virtual_addresses = false;   // FI_MR_VIRT_ADDR
+  bool bind_registrations = false;  // FI_MR_ENDPOINT
+  bool choose_keys = false;         // not FI_MR_PROV_KEY
+  bool read_back = false;
+  bool over_tcp = false;
+  size_t largest_transfer = 0;
+  size_t inject_bytes = 0;  // with the header
+
+  // Buffers of both pools, and a byte that reads back go to.
+  struct Arena {
+    unsigned char* start = nullptr;
+    size_t bytes = 0;
+    ~Arena();
+  };
+  Arena arena;
+  size_t buffer_bytes = 0;  // header and message
+  Fid<fid_mr> arena_registration;
+  void* arena_descriptor = nullptr;
+  Fid<fid_ep> endpoint;
+
+  std::mutex issue;
+  std::deque<Peer> peers;  // references stay valid
+  std::unordered_map<uint64_t, PeerId> peers_by_name;
+  std::deque<Record> records;  // all that were made for sending and transfers
+  RecordList free_records;
+  std::vector<unsigned char*> free_buffers;
+  size_t free_of[kScarce] = {};
+  RecordList waiting;                        // libfabric had no room for the next step of these
+  RecordList done;                           // ended without libfabric
+  std::vector<PeerId> failed;                // to be reported
+  std::atomic<bool> something_waits{false};  // one of the three above is not empty
+  std::unordered_set<fid_mr*> registrations;
+  std::map<const unsigned char*, std::pair<size_t, fid_mr*>> registered_ranges;  // FI_MR_LOCAL
+
+  std::mutex polling;
+  std::unique_ptr<Senders> senders;
+  std::vector<Record> receive_records;
+  RecordList unposted;  // receive buffers that libfabric had no room for
+  uint64_t postings = 0;
+  std::map<std::pair<uint64_t, uint64_t>, Record*> early;  // by sender and sequence
+  uint64_t dropped = 0;
+
+  ~State();
+
+  // endpoint.cpp
+  mob_status_t open();
+  mob_status_t make_queue();
+  mob_status_t make_buffers();
+  bool ready_to_sleep();
+  mob_status_t refused(const char* what, int64_t error) const;
+  bool check_peer(PeerId peer, const char* call);  // false: recorded why
+
+  // Ends everything under way to a peer with `text`; under `issue`.
+  void fail_peer(PeerId peer, const std::string& reason);
+
+  // A free record and what it takes, or null if the peer has its share; under `issue`.
+  Record* take_record(Kind kind, Scarce scarce, PeerId peer, uint64_t operation);
+  void give_back(Record* record);
+
+  // What a call of libfabric that started an operation says of it; under `issue`.
+  Posted posted(int64_t result, PeerId peer, const char* call);
+
+  // sending.cpp
+  Posted send(PeerId peer, std::span<const Piece> pieces, bool in_place, uint64_t operation);
+
+  // transfers.cpp
+  Posted transfer(Kind kind, PeerId peer, unsigned char* local, size_t bytes, uint64_t remote,
+                  uint64_t key, uint64_t operation);
+  int64_t post_piece(Record* record);  // 0 or an error of libfabric
+  int64_t post_read_back(Record* record);
+  int64_t post_next(Record* record);
+  void* local_descriptor(const unsigned char* start, size_t bytes);
+  mob_status_t register_range(void* start, size_t bytes, uint64_t access, fid_mr** registration);
+  void forget_registration(fid_mr* registration);
+
+  // progress.cpp
+  bool poll();
+  bool finish_waiting();
+  void post_receives();
+  void receive(Record* record, size_t bytes);
+  void deliver(const Opened& opened);
+  void deliver_early(uint64_t sender);
+  void give_up_gaps();
+  void completed(Record* record);
+  void end(Record* record, mob_status_t status, const char* text);
+  bool take_error();
+  void drop(const char* why);
+};
+
+}  // namespace mobius::transport::ofi

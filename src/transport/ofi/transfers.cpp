@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: BSD-3-Clause
+
+// Writing and reading memory of peers, and making one's own known to them.
+
+#include <sys/random.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/status.h"
+#include "transport/ofi/state.h"
+
+namespace mobius::transport::ofi {
+
+using base::fail;
+
+Posted Endpoint::State::transfer(Kind kind, PeerId peer_id, unsigned char* local, size_t bytes,
+                                 uint64_t remote, uint64_t remote_key, uint64_t operation) {
+  const char* call = kind == Kind::kWrite ? "write" : "read";
+  const std::lock_guard lock(issue);
+  if (!check_peer(peer_id, call)) return Posted::kFailed;
+  Record* record = take_record(kind, kTransfers, peer_id, operation);
+  if (record == nullptr) return Posted::kAgain;
+  if (bytes == 0) {
+    done.push(record);
+    something_waits.store(true, std::memory_order_release);
+    return Posted::kDone;
+  }
+  record->local = local;
+  record->remote = remote;
+  record->key = remote_key;
+  record->piece = std::min(bytes, largest_transfer);
+  record->left = bytes - record->piece;
+  if (local_registration && local_descriptor(local, bytes) == nullptr) {
+    const uint64_t access = kind == Kind::kWrite ? FI_WRITE : FI_READ;
+    if (register_range(local, bytes, access, &record->temporary) != MOB_OK) {
+      give_back(record);
+      return Posted::kFailed;
+    }
+  }
+  const int64_t result = post_piece(record);
+  if (result != 0) give_back(record);
+  return posted(result, peer_id, call);
+}
+
+void* Endpoint::State::local_descriptor(const unsigned char* start, size_t bytes) {
+  auto range = registered_ranges.upper_bound(start);
+  while (range != registered_ranges.begin()) {
+    --range;
+    if (start + bytes <= range->first + range->second.first)
+      return fi_mr_desc(range->second.second);
+  }
+  return nullptr;
+}
+
+int64_t Endpoint::State::post_piece(Record* record) {
+  void* descriptor_of_local = nullptr;
+  if (record->temporary != nullptr) {
+    descriptor_of_local = fi_mr_desc(record->temporary);
+  } else if (local_registration) {
+    descriptor_of_local = local_descriptor(record->local, record->piece);
+  }
+  const fi_addr_t address = peers[record->peer].address;
+  if (record->kind == Kind::kRead) {
+    return fi_read(endpoint.get(), record->local, record->piece, descriptor_of_local, address,
+                   record->remote, record->key, &record->context);
+  }
+  const iovec local = {record->local, record->piece};
+  const fi_rma_iov remote = {record->remote, record->piece, record->key};
+  fi_msg_rma message = {};
+  message.msg_iov = &local;
+  message.desc = &descriptor_of_local;
+  message.iov_count = 1;
+  message.addr = address;
+  message.rma_iov = &remote;
+  message.rma_iov_count = 1;
+  message.context = &record->context;
+  return fi_writemsg(endpoint.get(), &message,
+                     FI_COMPLETION | (read_back ? 0 : FI_DELIVERY_COMPLETE));
+}
+
+// Behind the write, whose end says that its bytes have left here for good: the answer of the read
+// passes where they were put, and cannot overtake them.
+int64_t Endpoint::State::post_read_back(Record* record) {
+  return fi_read(endpoint.get(), arena.start, 1, arena_descriptor, peers[record->peer].address,
+                 record->remote + record->piece - 1, record->key, &record->context);
+}
+
+int64_t Endpoint::State::post_next(Record* record) {
+  return record->kind == Kind::kReadBack ? post_read_back(record) : post_piece(record);
+}
+
+mob_status_t Endpoint::State::register_range(void* start, size_t bytes, uint64_t access,
+                                             fid_mr** registration) {
+  const size_t key_bytes = info->domain_attr->mr_key_size;
+  int error = 0;
+  // A key that is taken is met rarely where keys are long; providers with short ones may need more.
+  for (int attempt = 0; attempt < 64; ++attempt) {
+    uint64_t wanted = 0;
+    if (choose_keys && getrandom(&wanted, sizeof wanted, 0) != sizeof wanted) {
+      return base::fail_errno(MOB_ERR_SYSTEM, errno, "getrandom for the key of registered memory");
+    }
+    if (key_bytes < sizeof wanted) wanted &= (uint64_t{1} << (8 * key_bytes)) - 1;
+    fid_mr* made = nullptr;
+    error = fi_mr_reg(domain.get(), start, bytes, access, 0, wanted, 0, &made, nullptr);
+    if (error == -FI_ENOKEY && choose_keys) continue;
+    if (error != 0) break;
+    if (bind_registrations) {
+      error = fi_mr_bind(made, &endpoint->fid, 0);
+      if (error == 0) error = fi_mr_enable(made);
+      if (error != 0) {
+        fi_close(&made->fid);
+        break;
+      }
+    }
+    *registration = made;
+    return MOB_OK;
+  }
+  return fail(MOB_ERR_MEMORY,
+              "provider %s on %s cannot register %zu bytes at %p: %s (is there a limit on locked "
+              "memory? see `ulimit -l`)",
+              info->fabric_attr->prov_name, info->domain_attr->name, bytes, start,
+              library->text_of_error(error).c_str());
+}
+
+void Endpoint::State::forget_registration(fid_mr* registration) {
+  registrations.erase(registration);
+  std::erase_if(registered_ranges,
+                [&](const auto& range) { return range.second.second == registration; });
+  fi_close(&registration->fid);
+}
+
+mob_status_t Endpoint::register_memory(void* start, size_t bytes, Registration* registration) {
+  State& state = *state_;
+  if (start == nullptr || bytes == 0) {
+    return fail(MOB_ERR_ARGUMENT, "register_memory: no memory (%zu bytes at %p)", bytes, start);
+  }
+  const std::lock_guard lock(state.issue);
+  fid_mr* made = nullptr;
+  const uint64_t access = FI_REMOTE_READ | FI_REMOTE_WRITE |
+                          (state.local_registration ? FI_SEND | FI_RECV | FI_READ | FI_WRITE : 0);
+  if (const mob_status_t status = state.register_range(start, bytes, access, &made)) return status;
+  const uint64_t key = fi_mr_key(made);
+  if (key == FI_KEY_NOTAVAIL) {
+    fi_close(&made->fid);
+    return fail(MOB_ERR_SYSTEM,
+                "provider %s makes keys of more than 8 bytes, which Möbius has no use for",
+                state.description.provider.c_str());
+  }
+  state.registrations.insert(made);
+  if (state.local_registration) {
+    auto& range = state.registered_ranges[static_cast<unsigned char*>(start)];
+    if (range.first < bytes) range = {bytes, made};
+  }
+  *registration = {start, bytes, state.virtual_addresses ? reinterpret_cast<uint64_t>(start) : 0,
+                   key, made};
+  return MOB_OK;
+}
+
+void Endpoint::unregister(Registration& registration) {
+  if (registration.handle == nullptr) return;
+  const std::lock_guard lock(state_->issue);
+  state_->forget_registration(static_cast<fid_mr*>(registration.handle));
+  registration = {};
+}
+
+}  // namespace mobius::transport::ofi

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+// What an endpoint puts in front of each message, and the one reader of such bytes. Nothing that
+// arrives is believed before open_message() says so.
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <unordered_map>
+
+#include "transport/ofi/siphash.h"
+
+namespace mobius::transport::ofi {
+
+// Its size keeps the message behind it aligned. Both hosts have one byte order: the address names
+// it.
+struct MessageHeader {
+  uint64_t code;      // authenticates the other fields, and the receiver
+  uint64_t sender;    // random name of the sending endpoint
+  uint64_t sequence;  // counts the messages of this sender to this receiver, from 1
+  uint64_t bytes;     // of the message, without the header
+};
+static_assert(sizeof(MessageHeader) == 32);
+
+inline uint64_t message_code(const SipKey& key, const MessageHeader& header, uint64_t receiver) {
+  return siphash(key, {header.sender, header.sequence, header.bytes, receiver});
+}
+
+inline MessageHeader make_header(const SipKey& key, uint64_t sender, uint64_t receiver,
+                                 uint64_t sequence, uint64_t bytes) {
+  MessageHeader header{0, sender, sequence, bytes};
+  header.code = message_code(key, header, receiver);
+  return header;
+}
+
+enum class Verdict {
+  kGood,      // the next one of its sender
+  kEarly,     // good, but others of its sender come first: see due()
+  kStranger,  // malformed, or not made with the key of the job
+  kReplayed   // a copy of a message that came before
+};
+
+struct Opened {
+  uint64_t sender = 0;
+  uint64_t sequence = 0;
+  std::span<const unsigned char> message;
+};
+
+// The senders that an endpoint has heard of: only those that know the key are remembered.
+class Senders {
+ public:
+  Senders(const SipKey& key, uint64_t receiver) : key_(key), receiver_(receiver) {}
+
+  // Judges what arrived. `opened` is set if it is kGood or kEarly.
+  Verdict open_message(std::span<const unsigned char> arrived, Opened* opened);
+
+  // Whether a message that was early is the next one now. It counts as received if so.
+  bool due(const Opened& opened);
+
+ private:
+  SipKey key_;
+  uint64_t receiver_;
+  std::unordered_map<uint64_t, uint64_t> last_;  // sequence of the last message, by sender
+};
+
+}  // namespace mobius::transport::ofi

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/* A job that other people's launchers start; the first argument says what its processes do. An MPI
+ * is loaded at run time, so that any can be tried and none is needed to build this. */
+
+#include <mobius/mobius.h>
+
+#include <dlfcn.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static void need(int ok, const char* what) {
+  if (ok) return;
+  fprintf(stderr, "%s failed: %s\n", what, mob_last_error());
+  exit(3);
+}
+
+static void join(void) { need(mob_init() == MOB_OK, "mob_init"); }
+static void leave(void) { need(mob_finalize() == MOB_OK, "mob_finalize"); }
+
+/* One line in one write(), so that lines of several processes do not mix. */
+static void say(const char* line) {
+  char text[256];
+  const int length = snprintf(text, sizeof text, "%s\n", line);
+  need(write(STDOUT_FILENO, text, (size_t)length) == length, "writing");
+}
+
+/* Everybody puts its rank to everybody. */
+static void talk(void) {
+  const mob_rank_t size = mob_size();
+  mob_mem_t memory = NULL;
+  need(mob_mem_alloc((size_t)size * sizeof(uint64_t), &memory) == MOB_OK, "mob_mem_alloc");
+  for (mob_rank_t rank = 0; rank < size; ++rank) {
+    void* words = NULL;
+    need(mob_mem_address(memory, rank, 0, &words) == MOB_OK, "mob_mem_address");
+    const uint64_t value = 1 + (uint64_t)mob_rank();
+    need(mob_put8(rank, (uint64_t*)words + mob_rank(), value) == MOB_OK, "mob_put8");
+  }
+  need(mob_barrier() == MOB_OK, "mob_barrier");
+  const uint64_t* mine = mob_mem_local(memory);
+  for (mob_rank_t rank = 0; rank < size; ++rank) {
+    need(mine[rank] == 1 + (uint64_t)rank, "comparing what others put");
+  }
+  need(mob_mem_free(memory) == MOB_OK, "mob_mem_free");
+}
+
+static void who(void) {
+  char line[128];
+  snprintf(line, sizeof line, "rank %d of %d, %d of %d here", mob_rank(), mob_size(),
+           mob_host_rank(), mob_host_size());
+  say(line);
+}
+
+static void* library;
+
+static int (*mpi(const char* name))(void*, void*) {
+  void* found = dlsym(library, name);
+  if (found == NULL) {
+    fprintf(stderr, "no %s: %s\n", name, dlerror());
+    exit(3);
+  }
+  int (*function)(void*, void*);
+  memcpy(&function, &found, sizeof function);
+  return function;
+}
+
+static void mpi_start(void) { need(mpi("MPI_Init")(NULL, NULL) == 0, "MPI_Init"); }
+static void mpi_end(void) { need(mpi("MPI_Finalize")(NULL, NULL) == 0, "MPI_Finalize"); }
+
+/* Both in one process; `order` is a list of M (MPI) and m (Möbius), at first starts, then ends. */
+static void beside_mpi(const char* name, const char* order) {
+  int mpi_is_up = 0;
+  library = dlopen(name, RTLD_NOW | RTLD_GLOBAL);
+  if (library == NULL) {
+    printf("SKIP: %s\n", dlerror());
+    exit(77);
+  }
+  for (; *order != '\0'; ++order) {
+    if (*order == 'M') {
+      if (mpi_is_up) {
+        mpi_end();
+      } else {
+        mpi_start();
+      }
+      mpi_is_up = !mpi_is_up;
+    } else if (mob_initialized()) {
+      talk();
+      leave();
+    } else {
+      join();
+      who();
+    }
+  }
+}
+
+/* The rank that whoever started us gave to this process, before it has joined. */
+static int launched_rank(void) {
+  static const char* const names[] = {"PMIX_RANK", "PMI_RANK", "MOBIUS_RANK"};
+  for (size_t i = 0; i < sizeof names / sizeof *names; ++i) {
+    const char* text = getenv(names[i]);
+    if (text != NULL) return atoi(text);
+  }
+  return 0;
+}
+
+static void wait_for_the_end(void) {
+  while (1) pause();
+}
+
+int main(int count, char** words) {
+  const char* what = count > 1 ? words[1] : "";
+  if (strcmp(what, "who") == 0) {
+    join();
+    who();
+    talk();
+    leave();
+  } else if (strcmp(what, "where") == 0) {
+    join();
+    who();
+    leave();
+  } else if (strcmp(what, "beside_mpi") == 0 && count == 4) {
+    beside_mpi(words[2], words[3]);
+  } else if (strcmp(what, "exit") == 0 && count == 3) {
+    join();
+    const int rank = mob_rank();
+    leave();
+    return rank == 1 ? atoi(words[2]) : 0;
+  } else if (strcmp(what, "abort") == 0 && count == 3) {
+    join();
+    if (mob_rank() == 1) mob_abort(atoi(words[2]), "because the test wants it");
+    need(mob_barrier() == MOB_OK, "mob_barrier");
+    leave();
+  } else if (strcmp(what, "wait") == 0) {
+    join();
+    who();
+    wait_for_the_end();
+  } else if (strcmp(what, "stay_away") == 0) {
+    if (launched_rank() == 1) wait_for_the_end();
+    join();
+  } else if (strcmp(what, "die") == 0) {
+    if (launched_rank() == 1) kill(getpid(), SIGKILL);
+    join();
+    who();
+    wait_for_the_end();
+  } else {
+    fprintf(stderr, "unknown case '%s'\n", what);
+    return 2;
+  }
+  return 0;
+}

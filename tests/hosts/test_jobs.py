@@ -1,0 +1,174 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Jobs on several hosts, started by other people's launchers and by `mobius run --hosts`."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+
+import bed as beds
+import pytest
+from hosts_tools import Ended, launcher, mpiexec, mpirun, program, run
+
+DRIVER = program("hosts_driver")
+MOBIUS = program("mobius")
+SUITE = program("multi_tests")
+
+
+def job(bed: beds.Bed, hosts: str, *words: str, options: Sequence[str] = (), **env: str) -> Ended:
+    """Run the driver as a job of mpirun on hosts of a bed."""
+    export = [word for name in env for word in ("-x", name)]
+    return run(mpirun(bed, hosts, *options, *export, DRIVER, *words), env)
+
+
+def ours(bed: beds.Bed, *words: str, **env: str) -> Ended:
+    """Run `mobius run` on the first host of a bed."""
+    launcher("mpirun.openmpi")
+    return run(
+        bed.words([MOBIUS, "run", *words]), {"OMPI_MCA_plm_rsh_agent": str(bed.agent), **env}
+    )
+
+
+def expected(*places: int) -> list[str]:
+    """Lines of a job whose rank i is on host places[i]."""
+    lines = []
+    for rank, place in enumerate(places):
+        index = places[:rank].count(place)
+        lines.append(f"rank {rank} of {len(places)}, {index} of {places.count(place)} here")
+    return sorted(lines)
+
+
+def test_two_processes_on_each_of_two_hosts(bed: beds.Bed) -> None:
+    done = job(bed, "hosta:2,hostb:2", "who")
+    assert (done.code, done.err) == (0, "")
+    assert done.lines() == expected(0, 0, 1, 1)
+
+
+def test_ranks_dealt_out_to_hosts_in_turn(bed: beds.Bed) -> None:
+    done = job(bed, "hosta:3,hostb:2", "who", options=["--map-by", "node"])
+    assert (done.code, done.err) == (0, "")
+    assert done.lines() == expected(0, 1, 0, 1, 0)
+
+
+def test_one_process_on_each_of_three_hosts(bed_of_three: beds.Bed) -> None:
+    done = job(bed_of_three, "hosta,hostb,hostc", "who")
+    assert (done.code, done.err) == (0, "")
+    assert done.lines() == expected(0, 1, 2)
+
+
+def test_processes_that_share_nothing_are_on_two_hosts(bed: beds.Bed) -> None:
+    """Odd ranks in a user namespace of their own, as in a container: one machine, two hosts."""
+    if run(bed.words(["unshare", "--user", "--map-root-user", "true"])).code != 0:
+        pytest.skip("user namespaces are not allowed")
+    apart = 'exec unshare --user --map-root-user "$@"'
+    script = f'if [ $((PMIX_RANK % 2)) = 1 ]; then {apart}; fi; exec "$@"'
+    done = run(mpirun(bed, "hosta:2", "sh", "-c", script, "sh", DRIVER, "where"))
+    assert (done.code, done.err) == (0, "")
+    assert done.lines() == expected(0, 1)
+
+
+def test_abort_on_one_host_ends_all(bed: beds.Bed) -> None:
+    done = job(bed, "hosta:1,hostb:2", "abort", "7")
+    assert done.code == 7
+    assert "mob_abort(7): because the test wants it" in done.err
+
+
+def test_exit_codes_pass_through(bed: beds.Bed) -> None:
+    assert job(bed, "hosta:1,hostb:1", "exit", "9").code == 9
+
+
+@pytest.mark.parametrize(
+    ("words", "places"),
+    [
+        (["-n", "4", "--hosts", "hosta,hostb"], (0, 0, 1, 1)),
+        (["-n", "3", "--hosts", "hosta,hostb"], (0, 0, 1)),
+        (["-n", "3", "--hosts", "hosta:1,hostb:2"], (0, 1, 1)),
+        (["-n", "3", "--hosts", "hosta:1,hostb"], (0, 1, 1)),
+        (["-n", "2", "--hosts", "hostb"], (0, 0)),
+    ],
+)
+def test_our_launcher_on_hosts(bed: beds.Bed, words: list[str], places: tuple[int, ...]) -> None:
+    done = ours(bed, *words, DRIVER, "who")
+    assert (done.code, done.err) == (0, "")
+    assert done.lines() == expected(*places)
+
+
+def test_our_launcher_passes_settings_and_exit_codes(bed: beds.Bed) -> None:
+    script = 'echo "$MOBIUS_LOG $WORD"; exit 5'
+    words = ["-n", "2", "--hosts", "hosta,hostb", "--env", "WORD=there"]
+    done = ours(bed, *words, "sh", "-c", script, MOBIUS_LOG="error")
+    assert done.code == 5
+    assert "error there" in done.lines()
+
+
+def test_our_launcher_says_what_to_install(tmp_path: Path) -> None:
+    words = [MOBIUS, "run", "-n", "2", "--hosts", "a,b", "true"]
+    done = run(words, {"PATH": str(tmp_path)})
+    assert done.code == 2
+    assert "apt-get install openmpi-bin" in done.err
+    assert "srun --mpi=pmix" in done.err
+    # Another MPI's mpirun is not one of those that can.
+    (tmp_path / "mpirun").symlink_to(shutil.which("true") or "/bin/true")
+    assert run(words, {"PATH": str(tmp_path)}).err == done.err
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["-n", "1", "--hosts", "a,b"], "1 processes are too few for 2 hosts"),
+        (["-n", "4", "--hosts", "a:1,b:2"], "the hosts take 3 processes together, not 4"),
+        (["-n", "2", "--hosts", "a,,b"], "'' is no host"),
+        (["-n", "2", "--hosts", "a:x"], "'a:x' is no host"),
+        (["-n", "2", "--hosts", "a:0,b"], "'a:0' is no host"),
+        (["-n", "2", "--hosts", "--x"], "'--x' is no host"),
+        (["-n", "2", "--hosts", "a,b", "--virtual-hosts", "2"], "exclude each other"),
+    ],
+)
+def test_bad_lists_of_hosts(words: list[str], said: str) -> None:
+    done = run([MOBIUS, "run", *words, "true"])
+    assert done.code == 2
+    assert said in done.err
+    assert len(done.err.splitlines()) == 1
+
+
+def test_info_knows_the_launcher() -> None:
+    path = launcher("mpirun.openmpi")
+    assert f"{path}, for mobius run --hosts" in run([MOBIUS, "info"]).out
+
+
+# Of the conformance suite, with real launchers and links; all of it runs on virtual hosts.
+ON_TWO_HOSTS = (
+    "AccessBadInput Accumulate Allocation Atomics BadInput Barrier CollectiveInput Counters "
+    "EpochBadInput Handles"
+).split()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("part", ON_TWO_HOSTS)
+def test_conformance_on_two_hosts(bed: beds.Bed, part: str) -> None:
+    done = run(mpirun(bed, "hosta:2,hostb:2", SUITE, f"--gtest_filter={part}.*:*/{part}.*"))
+    failures = re.findall(r"^.*(?:Failure|FAILED).*$", done.out + done.err, re.MULTILINE)
+    assert done.code == 0, "\n".join(failures) or done.err
+    assert "PASSED" in done.out
+    assert " 0 tests" not in done.out
+
+
+@pytest.mark.parametrize(
+    ("hosts", "places"), [("hosta,hostb", (0, 1, 0, 1)), ("hostb", (0, 0, 0, 0))]
+)
+def test_through_an_mpi_whose_launcher_speaks_no_pmix(
+    bed: beds.Bed, hosts: str, places: tuple[int, ...]
+) -> None:
+    done = run(mpiexec(bed, hosts, 4, DRIVER, "beside_mpi", "libmpich.so.12", "MmmM"))
+    if done.out.startswith("SKIP"):
+        pytest.skip(done.out)
+    assert done.code == 0, done.err
+    assert [line for line in done.lines() if line] == expected(*places)
+
+
+def test_hydra_alone_is_not_enough_for_several_hosts(bed: beds.Bed) -> None:
+    done = run(mpiexec(bed, "hosta,hostb", 2, DRIVER, "who"))
+    assert done.code != 0
+    assert "here" not in done.out

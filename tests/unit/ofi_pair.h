@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+// Endpoints over the loopback interface, for tests, and what they were told.
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "transport/ofi/endpoint.h"
+
+namespace mobius_test {
+
+namespace ofi = mobius::transport::ofi;
+
+inline ofi::Options loopback(const char* provider) {
+  ofi::Options options;
+  options.provider = provider;
+  options.interface = "127.0.0.1";
+  options.allow_loopback = true;
+  std::memcpy(options.key, "a secret of tests", sizeof options.key);
+  return options;
+}
+
+// Why a provider cannot be tried here; "" if it can.
+inline std::string missing(const char* provider) {
+  ofi::Endpoint endpoint;
+  if (endpoint.open(loopback(provider), {}) == MOB_OK) return "";
+  return std::string("SKIP: ") + mob_last_error();
+}
+
+// Bytes that differ from place to place and from one seed to the next.
+inline std::vector<unsigned char> pattern(size_t bytes, uint64_t seed) {
+  std::vector<unsigned char> made(bytes);
+  uint64_t state = seed * 2654435761 + 1;
+  for (unsigned char& byte : made) {
+    state = state * 6364136223846793005 + 1442695040888963407;
+    byte = static_cast<unsigned char>(state >> 56);
+  }
+  return made;
+}
+
+// An endpoint that notes what its callbacks say.
+struct End {
+  struct Ended {
+    uint64_t operation;
+    mob_status_t status;
+    std::string text;
+  };
+
+  ofi::Endpoint endpoint;
+  std::vector<std::vector<unsigned char>> received;
+  std::vector<Ended> ended;
+  std::vector<std::pair<ofi::PeerId, std::string>> failed;
+  bool aligned = true;
+  std::function<void(const unsigned char*, size_t)> on_message;  // instead of keeping it
+
+  mob_status_t open(const ofi::Options& options) {
+    ofi::Callbacks callbacks;
+    callbacks.context = this;
+    callbacks.received = [](void* context, const unsigned char* message, size_t bytes) {
+      End& end = *static_cast<End*>(context);
+      end.aligned = end.aligned && reinterpret_cast<uintptr_t>(message) % 16 == 0;
+      if (end.on_message) {
+        end.on_message(message, bytes);
+      } else {
+        end.received.emplace_back(message, message + bytes);
+      }
+    };
+    callbacks.ended = [](void* context, uint64_t operation, mob_status_t status, const char* text) {
+      static_cast<End*>(context)->ended.push_back({operation, status, text != nullptr ? text : ""});
+    };
+    callbacks.peer_failed = [](void* context, ofi::PeerId lost, const char* text) {
+      static_cast<End*>(context)->failed.emplace_back(lost, text);
+    };
+    return endpoint.open(options, callbacks);
+  }
+
+  ofi::PeerId add(const End& other) {
+    ofi::PeerId added = 0;
+    EXPECT_EQ(endpoint.add_peer(other.endpoint.address(), &added), MOB_OK) << mob_last_error();
+    return added;
+  }
+
+  ofi::PeerId peer = 0;  // the other end of a pair
+};
+
+struct Pair {
+  End left, right;
+
+  explicit Pair(const char* provider) : Pair(loopback(provider)) {}
+  explicit Pair(const ofi::Options& options) {
+    EXPECT_EQ(left.open(options), MOB_OK) << mob_last_error();
+    EXPECT_EQ(right.open(options), MOB_OK) << mob_last_error();
+    left.peer = left.add(right);
+    right.peer = right.add(left);
+  }
+
+  void poll() {
+    left.endpoint.poll();
+    right.endpoint.poll();
+  }
+  void until(const std::function<bool()>& done) {
+    while (!done() && left.failed.empty() && right.failed.empty()) poll();
+    EXPECT_TRUE(done());
+    for (const End* end : {&left, &right}) {
+      for (const auto& [lost, text] : end->failed) ADD_FAILURE() << text;
+    }
+  }
+  // Polls both ends until the call has room.
+  template <typename Call>
+  ofi::Posted insist(Call call) {
+    while (true) {
+      const ofi::Posted posted = call();
+      if (posted != ofi::Posted::kAgain) {
+        EXPECT_EQ(posted, ofi::Posted::kDone) << mob_last_error();
+        return posted;
+      }
+      poll();
+    }
+  }
+  void send(End& from, std::vector<ofi::Piece> pieces) {
+    insist([&] { return from.endpoint.send(from.peer, pieces); });
+  }
+};
+
+}  // namespace mobius_test
