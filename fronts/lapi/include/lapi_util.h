@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef LAPI_UTIL_H
+#define LAPI_UTIL_H
+
+/**
+ * @file
+ * Commands of LAPI_Util(): data gather/scatter programs, and the lock of a handle. Included by
+ * lapi.h.
+ */
+
+#include <stddef.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum {
+  LAPI_REGISTER_DGSP,
+  LAPI_UNRESERVE_DGSP,
+  LAPI_RESERVE_DGSP,
+  LAPI_REG_DDM_FUNC,
+  LAPI_ADD_UDP_DEST_PORT,
+  LAPI_DGSP_PACK,
+  LAPI_DGSP_UNPACK,
+  LAPI_GET_THREAD_FUNC,
+  LAPI_LAST_UTIL
+} lapi_util_type_t;
+
+/**
+ * Operations of a data gather/scatter program, which is an array of long: the code of an operation,
+ * then its operands. Copies go on behind each other in the packed form.
+ */
+typedef enum {
+  LAPI_DGSM_COPY = 1, /**< bytes, offset: copies a block at the current position + offset */
+  LAPI_DGSM_MCOPY,    /**< count, then count × (bytes, offset) */
+  LAPI_DGSM_GOSUB,    /**< repetitions, stride, place: runs the code at `place`, up to its
+                           LAPI_DGSM_RETURN, moving the position by the stride each time */
+  LAPI_DGSM_RETURN,   /**< ends what LAPI_DGSM_GOSUB began */
+  LAPI_DGSM_ITERATE,  /**< place: moves the position by the extent and goes on at `place` */
+  LAPI_DGSM_CONTROL   /**< operands, then that many that are passed over */
+} lapi_dgsm_op_t;
+
+/** Describes how data lies in memory. Kept by nobody: registering copies it. */
+typedef struct {
+  long* code;
+  int code_size; /**< words of it */
+  int depth;     /**< most LAPI_DGSM_GOSUB inside each other, plus 1 */
+  int density;   /**< unused */
+  long size;     /**< bytes of one run through it */
+  long extent;   /**< from the start of one run to that of the next */
+  long lext;     /**< lowest offset */
+  long rext;     /**< one past the highest offset */
+  int atom_size; /**< blocks are cut at multiples of it only; 0: anywhere */
+} lapi_dgsp_descr_t;
+
+typedef struct {
+  lapi_util_type_t Util_type;
+  lapi_dgsp_descr_t* idgsp;
+  void* dgsp_handle; /**< out */
+  int status;        /**< out */
+} lapi_reg_dgsp_t;
+
+typedef struct {
+  lapi_util_type_t Util_type;
+  void* dgsp_handle;
+  int status;
+} lapi_dref_dgsp_t;
+
+typedef struct {
+  lapi_util_type_t Util_type;
+  void* dgsp_handle;
+  int status;
+} lapi_resv_dgsp_t;
+
+/** Moves `bytes` bytes that arrive, with the user's data; unused by this library but kept. */
+typedef long (*lapi_ddm_func_t)(void* in, void* inout, long bytes, int operation, int dtype);
+typedef struct {
+  lapi_util_type_t Util_type;
+  lapi_ddm_func_t ddm_func;
+  int status;
+} lapi_reg_ddm_t;
+
+typedef struct {
+  lapi_util_type_t Util_type;
+  unsigned int tgt;
+  void* udp_port;
+  unsigned int instance_no;
+} lapi_add_udp_port_t;
+
+typedef struct {
+  lapi_util_type_t Util_type;
+  void* dgsp_handle;
+  void* in_buf;
+  unsigned long bytes; /**< of the packed form to make */
+  void* out_buf;
+  unsigned long out_size;
+  unsigned long position; /**< in and out: where in out_buf */
+  int status;
+} lapi_pack_dgsp_t;
+
+typedef struct {
+  lapi_util_type_t Util_type;
+  void* buf; /**< packed */
+  unsigned long in_size;
+  unsigned long position; /**< in and out: where in buf */
+  void* out_buf;
+  unsigned long bytes; /**< of the packed form to take */
+  void* dgsp_handle;
+  int status;
+} lapi_unpack_dgsp_t;
+
+/** A condition of the lock of a handle. */
+typedef pthread_cond_t lapi_cond_t;
+
+/** The lock of a handle: while a thread holds it, no header handler runs but in its calls. */
+typedef struct {
+  lapi_util_type_t Util_type;
+  int (*mutex_lock)(lapi_handle_t hndl);
+  int (*mutex_unlock)(lapi_handle_t hndl);
+  int (*mutex_trylock)(lapi_handle_t hndl);
+  int (*mutex_getowner)(lapi_handle_t hndl, pthread_t* tid);
+  int (*cond_wait)(lapi_handle_t hndl, lapi_cond_t* cond);
+  int (*cond_timedwait)(lapi_handle_t hndl, lapi_cond_t* cond, struct timespec* timeout);
+  int (*cond_signal)(lapi_handle_t hndl, lapi_cond_t* cond);
+  int (*cond_init)(lapi_handle_t hndl, lapi_cond_t* cond);
+  int (*cond_destroy)(lapi_handle_t hndl, lapi_cond_t* cond);
+} lapi_thread_func_t;
+
+typedef union {
+  lapi_util_type_t Util_type;
+  lapi_reg_dgsp_t RegDgsp;
+  lapi_dref_dgsp_t DrefDgsp;
+  lapi_resv_dgsp_t ResvDgsp;
+  lapi_reg_ddm_t DdmFunc;
+  lapi_add_udp_port_t Udp;
+  lapi_pack_dgsp_t PackDgsp;
+  lapi_unpack_dgsp_t UnpackDgsp;
+  lapi_thread_func_t ThreadFunc;
+} lapi_util_t;
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "context.h"
+
+#include <cstdio>
+#include <cstring>
+#include <mutex>
+
+#include "counters.h"
+#include "messages.h"
+#include "program_memory.h"
+
+namespace lapi {
+
+std::array<Context, kMostHandles + 1> contexts;
+thread_local int handler_depth = 0;
+
+namespace {
+
+constexpr int kDefaultTimeout = 900;  // seconds
+
+std::mutex contexts_mutex;  // guards making and ending contexts
+unsigned live_contexts = 0;
+bool began_job = false;  // mob_init() was called here
+
+int check_info(const char* call, const lapi_handle_t* hndl, const lapi_info_t* info) {
+  if (hndl == nullptr)
+    return fail(call, LAPI_ERR_RET_PTR_NULL, "the pointer to the handle is null");
+  if (info == nullptr) return fail(call, LAPI_ERR_RET_PTR_NULL, "lapi_info is null");
+  if (info->info6 != 0 || info->instance_no > kMostHandles || info->num_compl_hndlr_thr < 0 ||
+      info->lib_vers > LAST_LIB) {
+    return fail(call, LAPI_ERR_INFO_NONZERO_INFO,
+                "info6 %d, instance_no %u, num_compl_hndlr_thr %d, lib_vers %d", info->info6,
+                info->instance_no, info->num_compl_hndlr_thr, static_cast<int>(info->lib_vers));
+  }
+  return LAPI_SUCCESS;
+}
+
+int join_job(const char* call) {
+  began_job = mob_initialized() == 0;
+  if (began_job && mob_init() != MOB_OK) {
+    return fail(call, LAPI_ERR_NO_ENVIRONMENT, "%s", mob_last_error());
+  }
+  // Every address of a task may be a target.
+  if (expose_program() != MOB_OK || register_messages() != MOB_OK) {
+    return fail(call, LAPI_ERR_NO_ENVIRONMENT, "%s", mob_last_error());
+  }
+  return LAPI_SUCCESS;
+}
+
+void begin(Context& context, const lapi_info_t& info) {
+  const auto tasks = static_cast<unsigned>(mob_size());
+  context.tasks = tasks;
+  context.task = static_cast<unsigned>(mob_rank());
+  context.version = info.lib_vers;
+  context.error_handler = info.err_hndlr;
+  context.timeout = kDefaultTimeout;
+  context.ack_threshold = 30;
+  context.interrupts = true;
+  context.checks = true;
+  context.any_purged = false;
+  context.purges = 0;
+  for (auto& address : context.addresses) address = nullptr;
+  context.purged = std::make_unique<std::atomic<bool>[]>(tasks);
+  for (Statistics* each : {&context.within_host, &context.to_itself, &context.over_network}) {
+    each->sent = each->received = each->bytes_sent = each->bytes_received = 0;
+  }
+  context.completions.open(info.num_compl_hndlr_thr, info.lapi_thread_attr);
+  context.live.store(true, std::memory_order_release);
+}
+
+// Everything that was asked of or by this task has been done; the others as far as they live.
+void settle(Context& context) {
+  static_cast<void>(mob_flush_all());
+  static_cast<void>(mob_barrier());
+  context.completions.drain();
+  static_cast<void>(mob_flush_all());
+  static_cast<void>(mob_barrier());
+}
+
+}  // namespace
+
+int refuse_target(const char* call, const Context& context, unsigned target) {
+  if (target >= context.tasks) {
+    return fail(call, LAPI_ERR_TGT, "target %u; tasks are 0 to %u", target, context.tasks - 1);
+  }
+  if (context.purged[target].load(std::memory_order_relaxed)) {
+    return fail(call, LAPI_ERR_TGT_PURGED,
+                "task %u was purged; LAPI_Resume_totask() allows it again", target);
+  }
+  return LAPI_SUCCESS;
+}
+
+int check_may_wait(const char* call) {
+  if (handler_depth == 0) return LAPI_SUCCESS;
+  return fail(call, LAPI_ERR_IN_HANDLER, "a header or inline completion handler must not wait");
+}
+
+bool a_task_ended(const Context& context, unsigned* task) {
+  for (unsigned i = 0; i < context.tasks; ++i) {
+    if (context.purged[i].load(std::memory_order_relaxed)) continue;
+    if (mob_rank_alive(static_cast<mob_rank_t>(i)) != 0) continue;
+    *task = i;
+    return true;
+  }
+  return false;
+}
+
+int fail_by_engine(const char* call, Context& context, unsigned target, mob_status_t status) {
+  const char* text = mob_last_error();
+  switch (status) {
+    case MOB_OK:
+      return LAPI_SUCCESS;
+    case MOB_ERR_RANK:
+      return fail(call, LAPI_ERR_TGT, "%s", text);
+    case MOB_ERR_RANGE:
+      return fail(call, LAPI_ERR_TGT_RANGE, "%s", text);
+    case MOB_ERR_MEMORY:
+      return fail(call, LAPI_ERR_MEMORY_EXHAUSTED, "%s", text);
+    case MOB_ERR_STATE:
+      return fail(call, LAPI_ERR_IN_HANDLER, "%s", text);
+    case MOB_ERR_HANDLE:
+      return fail(call, LAPI_ERR_TGT, "%s", text);
+    case MOB_ERR_SYSTEM:
+      return fail(call, LAPI_ERR_SYSTEM, "%s", text);
+    case MOB_ERR_PEER: {
+      const int code = fail(call, LAPI_ERR_TIMEOUT, "%s", text);
+      if (context.error_handler != nullptr) report(context, code, COM_ERR, target, text);
+      return code;
+    }
+    default:
+      return fail(call, LAPI_ERR_BAD_PARAMETER, "%s", text);
+  }
+}
+
+void report(Context& context, int code, lapi_err_t type, unsigned task, const char* text) {
+  if (context.error_handler == nullptr) {
+    char reason[LAPI_MAX_ERR_STRING];
+    std::snprintf(reason, sizeof reason,
+                  "%s: %s; LAPI_Init() was given no error handler that would take it",
+                  name_of(code), text);
+    mob_abort(1, reason);
+  }
+  lapi_handle_t handle = context.handle;
+  int error_code = fail("LAPI", code, "%s", text);
+  int task_id = static_cast<int>(context.task);
+  int source = static_cast<int>(task);
+  context.error_handler(&handle, &error_code, &type, &task_id, &source);
+}
+
+}  // namespace lapi
+
+using lapi::Context;
+using lapi::contexts;
+
+extern "C" int PLAPI_Init(lapi_handle_t* hndl, lapi_info_t* lapi_info) {
+  constexpr const char* kCall = "LAPI_Init";
+  if (const int error = lapi::check_info(kCall, hndl, lapi_info)) return error;
+  const std::lock_guard lock(lapi::contexts_mutex);
+  unsigned handle = lapi_info->instance_no;
+  if (handle == 0) {
+    for (handle = 1; handle <= lapi::kMostHandles && contexts[handle].live; ++handle) {
+    }
+  }
+  if (handle > lapi::kMostHandles || contexts[handle].live) {
+    return lapi::fail(kCall, LAPI_ERR_ALL_HNDL_IN_USE, "%s",
+                      handle > lapi::kMostHandles ? "there are 16" : "this instance_no is");
+  }
+  if (lapi::live_contexts == 0) {
+    if (const int error = lapi::join_job(kCall)) return error;
+  }
+  Context& context = contexts[handle];
+  context.handle = handle;
+  lapi::begin(context, *lapi_info);
+  ++lapi::live_contexts;
+  // From here on every task may send to it.
+  if (const mob_status_t status = mob_barrier()) {
+    return lapi::fail_by_engine(kCall, context, context.task, status);
+  }
+  lapi_info->protocol = MOBIUS_DEV;
+  *hndl = handle;
+  return LAPI_SUCCESS;
+}
+LAPI_TWIN(Init)
+
+extern "C" int PLAPI_Term(lapi_handle_t hndl) {
+  constexpr const char* kCall = "LAPI_Term";
+  if (const int error = lapi::check_may_wait(kCall)) return error;
+  Context* context = lapi::find_context(kCall, hndl);
+  if (context == nullptr) return LAPI_ERR_HNDL_INVALID;
+  const std::lock_guard lock(lapi::contexts_mutex);
+  lapi::settle(*context);
+  context->live.store(false, std::memory_order_release);
+  context->completions.close();
+  if (!context->interrupts.exchange(true)) static_cast<void>(lapi::allow_interrupts());
+  if (--lapi::live_contexts > 0) return LAPI_SUCCESS;
+  lapi::withdraw_program();
+  if (lapi::began_job && mob_finalize() != MOB_OK) {
+    return lapi::fail(kCall, LAPI_ERR_UNKNOWN, "%s", mob_last_error());
+  }
+  return LAPI_SUCCESS;
+}
+LAPI_TWIN(Term)

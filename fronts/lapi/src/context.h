@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+// A LAPI context: what one handle of LAPI_Init() stands for. The same number names it in each task.
+
+#include <mobius/mobius.h>
+
+#include <lapi.h>
+
+#include <array>
+#include <atomic>
+#include <memory>
+
+#include "completion_threads.h"
+#include "errors.h"
+#include "handle_lock.h"
+
+namespace lapi {
+
+inline constexpr unsigned kMostHandles = 16;
+inline constexpr int kAddressTable = 1024;
+
+// Of one way: over a network, within a host, or to oneself. Lost counts of threads that race are
+// borne, so that a put does not pay for them.
+struct Statistics {
+  std::atomic<uint64_t> sent = 0;
+  std::atomic<uint64_t> received = 0;
+  std::atomic<uint64_t> bytes_sent = 0;
+  std::atomic<uint64_t> bytes_received = 0;
+
+  static void add(std::atomic<uint64_t>& count, uint64_t amount) {
+    count.store(count.load(std::memory_order_relaxed) + amount, std::memory_order_relaxed);
+  }
+};
+
+struct Context {
+  lapi_handle_t handle = 0;
+  std::atomic<bool> live = false;
+  std::atomic<bool> checks = true;
+  std::atomic<bool> any_purged = false;
+  unsigned tasks = 0;
+  unsigned task = 0;
+  lapi_lib_t version = L1_LIB;
+  LAPI_err_hndlr* error_handler = nullptr;
+  std::atomic<int> timeout = 0;
+  std::atomic<int> ack_threshold = 0;
+  std::atomic<bool> interrupts = true;
+  std::array<std::atomic<void*>, kAddressTable> addresses{};
+  std::unique_ptr<std::atomic<bool>[]> purged;
+  std::atomic<unsigned> purges = 0;  // ever
+  CompletionThreads completions;
+  HandleLock lock;
+  Statistics within_host;
+  Statistics to_itself;
+  Statistics over_network;
+  std::atomic<uint64_t> sends_completed = 0;  // for LAPI_Msgpoll()
+  std::atomic<uint64_t> receives_completed = 0;
+
+  Statistics& statistics_of(unsigned other) {
+    if (other == task) return to_itself;
+    return mob_is_host_mate(static_cast<mob_rank_t>(other)) == 1 ? within_host : over_network;
+  }
+};
+
+extern std::array<Context, kMostHandles + 1> contexts;  // by handle; the first is never live
+
+// The context of a handle, or null with the error recorded.
+inline Context* find_context(const char* call, lapi_handle_t handle) {
+  if (handle <= kMostHandles) [[likely]] {
+    Context& found = contexts[handle];
+    if (found.live.load(std::memory_order_acquire)) [[likely]] {
+      return &found;
+    }
+  }
+  fail(call, LAPI_ERR_HNDL_INVALID,
+       "handle %u is not one that LAPI_Init() gave, or LAPI_Term() ended it", handle);
+  return nullptr;
+}
+
+// LAPI_SUCCESS, or why a task cannot be a target.
+[[gnu::cold]] int refuse_target(const char* call, const Context& context, unsigned target);
+inline int check_target(const char* call, const Context& context, unsigned target) {
+  if (target < context.tasks && !context.any_purged.load(std::memory_order_relaxed)) [[likely]] {
+    return LAPI_SUCCESS;
+  }
+  return refuse_target(call, context, target);
+}
+
+// Reports what the engine refused in a call that concerns a task.
+[[gnu::cold]] int fail_by_engine(const char* call, Context& context, unsigned target,
+                                 mob_status_t status);
+
+// An error that no call can return: the user's handler is told, or the job ends.
+[[gnu::cold]] void report(Context& context, int code, lapi_err_t type, unsigned task,
+                          const char* text);
+
+// Whether a task has ended that is not purged; which.
+bool a_task_ended(const Context& context, unsigned* task);
+
+// While a header or inline completion handler runs on this thread.
+extern thread_local int handler_depth;
+struct InHandler {
+  InHandler() { ++handler_depth; }
+  ~InHandler() { --handler_depth; }
+  InHandler(const InHandler&) = delete;
+  InHandler& operator=(const InHandler&) = delete;
+};
+int check_may_wait(const char* call);
+
+}  // namespace lapi
+
+// Defines LAPI_name as a weak twin of PLAPI_name, whose definition comes before.
+#define LAPI_TWIN(name) \
+  extern "C" decltype(PLAPI_##name) LAPI_##name __attribute__((weak, alias("PLAPI_" #name)));

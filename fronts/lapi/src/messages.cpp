@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: BSD-3-Clause
+
+// What arrives: header handlers and completion handlers.
+
+#include "messages.h"
+
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <new>
+#include <vector>
+
+#include "context.h"
+#include "counters.h"
+#include "programs.h"
+#include "vectors.h"
+
+namespace lapi {
+namespace {
+
+// A message whose header handler has run, or will when all of it is there.
+struct Arrival {
+  Context* context;
+  Wire wire;
+  mob_token_t token;
+  unsigned source;
+  compl_hndlr_t* handler = nullptr;
+  void* argument = nullptr;
+  lapi_ret_flags_t where = LAPI_NORMAL;
+  // Data that must be unpacked, and into what.
+  std::unique_ptr<char[]> staged;
+  unsigned long staged_bytes = 0;
+  void* buffer = nullptr;
+  void* program = nullptr;
+  unsigned long program_offset = 0;
+  std::unique_ptr<char[]> header;  // of a vector message
+};
+
+// Everything is there and no handler is left to run.
+void finish(const Arrival& arrival) {
+  Context& context = *arrival.context;
+  count(reinterpret_cast<lapi_cntr_t*>(arrival.wire.target_counter), arrival.source);
+  context.receives_completed.fetch_add(1, std::memory_order_relaxed);
+  if (arrival.wire.completion_counter == 0) return;
+  Wire answer{};
+  answer.handle = arrival.wire.handle;
+  answer.form = Form::kCompleted;
+  answer.completion_counter = arrival.wire.completion_counter;
+  // If the origin is gone, nobody is left to tell.
+  static_cast<void>(
+      mob_message_reply(arrival.token, kMessageId, &answer, sizeof answer, nullptr, 0, nullptr));
+}
+
+void run_handler(const Arrival& arrival) {
+  lapi_handle_t handle = arrival.context->handle;
+  if (arrival.handler != nullptr) arrival.handler(&handle, arrival.argument);
+  finish(arrival);
+}
+
+void run_in_thread(void* argument) {
+  const std::unique_ptr<Arrival> arrival(static_cast<Arrival*>(argument));
+  run_handler(*arrival);
+}
+
+// The data is in its place.
+void complete(std::unique_ptr<Arrival> arrival) {
+  if (arrival->handler == nullptr || arrival->where != LAPI_NORMAL) {
+    const InHandler inside;
+    run_handler(*arrival);
+    return;
+  }
+  CompletionThreads& threads = arrival->context->completions;
+  threads.add({run_in_thread, arrival.release()});
+}
+
+template <typename Function>
+Function* function_of(const Context& context, uint64_t handler) {
+  void* found = reinterpret_cast<void*>(handler);
+  if (handler < kAddressTable) found = context.addresses[handler].load(std::memory_order_acquire);
+  return reinterpret_cast<Function*>(found);
+}
+
+bool is_missing(Context& context, const void* function, const Wire& wire, unsigned source) {
+  if (function != nullptr) return false;
+  report(context, LAPI_ERR_HDR_HNDLR_NOTSET, INT_ERR, source,
+         "a message names a header handler that LAPI_Addr_set() did not set here");
+  static_cast<void>(wire);
+  return true;
+}
+
+// What the header handler of a plain message says goes into `info` and `arrival`.
+void* call_header_handler(hdr_hndlr_t* function, Arrival& arrival, const void* header,
+                          lapi_return_info_t* info) {
+  const InHandler inside;
+  lapi_handle_t handle = arrival.context->handle;
+  unsigned header_bytes = arrival.wire.header_bytes;
+  return function(&handle, header_bytes != 0 ? const_cast<void*>(header) : nullptr, &header_bytes,
+                  &info->msg_len, &arrival.handler, &arrival.argument);
+}
+
+void place_staged(Arrival& arrival, const char* data) {
+  if (arrival.program == nullptr) {
+    std::memcpy(arrival.buffer, data, arrival.staged_bytes);
+  } else {
+    scatter(arrival.program, data, arrival.staged_bytes, arrival.program_offset, arrival.buffer);
+  }
+}
+
+void plain_arrived(mob_token_t, void* argument) {
+  std::unique_ptr<Arrival> arrival(static_cast<Arrival*>(argument));
+  if (arrival->staged != nullptr) place_staged(*arrival, arrival->staged.get());
+  arrival->staged.reset();
+  complete(std::move(arrival));
+}
+
+void deliver_plain(const mob_message_t& message, const void* header, Arrival& arrival,
+                   mob_delivery_t* delivery) {
+  Context& context = *arrival.context;
+  auto* function = function_of<hdr_hndlr_t>(context, arrival.wire.handler);
+  if (is_missing(context, reinterpret_cast<void*>(function), arrival.wire, arrival.source)) return;
+  lapi_return_info_t info{};
+  info.msg_len = message.payload_bytes;
+  info.src = arrival.source;
+  info.udata_one_pkt_ptr =
+      message.payload_bytes != 0 ? const_cast<void*>(message.payload) : nullptr;
+  void* buffer = call_header_handler(function, arrival, header, &info);
+  arrival.where = info.ret_flags;
+  unsigned long bytes = message.payload_bytes;
+  if (info.ctl_flags != LAPI_CTL_NORMAL) {
+    bytes = 0;
+  } else if (bytes != 0 && buffer == nullptr) {
+    report(context, LAPI_ERR_HDR_HNDLR_NO_BUFFER, INT_ERR, arrival.source,
+           "the data of a message was thrown away");
+    bytes = 0;
+  }
+  const bool whole = info.dgsp_handle == nullptr && (info.bytes == 0 || info.bytes >= bytes);
+  arrival.buffer = buffer;
+  arrival.program = info.dgsp_handle;
+  arrival.program_offset = info.recv_offset_dgsp_bytes;
+  arrival.staged_bytes = info.bytes != 0 && info.bytes < bytes ? info.bytes : bytes;
+  if (bytes == 0 || message.payload != nullptr) {
+    if (bytes != 0) place_staged(arrival, static_cast<const char*>(message.payload));
+    if (arrival.handler == nullptr || arrival.where != LAPI_NORMAL) {
+      const InHandler inside;
+      run_handler(arrival);
+    } else {
+      complete(std::make_unique<Arrival>(std::move(arrival)));
+    }
+    return;
+  }
+  auto kept = std::make_unique<Arrival>(std::move(arrival));
+  if (whole) {
+    delivery->payload = buffer;
+  } else {
+    kept->staged = std::make_unique<char[]>(message.payload_bytes);
+    delivery->payload = kept->staged.get();
+  }
+  delivery->handler = plain_arrived;
+  delivery->argument = kept.release();
+}
+
+// All of a vector message is there: lengths, then data.
+void vector_arrived(std::unique_ptr<Arrival> arrival, const char* packed, const void* header) {
+  Context& context = *arrival->context;
+  auto* function = function_of<vhdr_hndlr_t>(context, arrival->wire.handler);
+  if (is_missing(context, reinterpret_cast<void*>(function), arrival->wire, arrival->source))
+    return;
+  std::vector<unsigned long> lengths(arrival->wire.vectors + 1);
+  std::memcpy(lengths.data(), packed, arrival->wire.vectors * sizeof lengths[0]);
+  unsigned long left = 0;
+  for (const unsigned long each : lengths) left += each;
+  lapi_vec_t* vector = nullptr;
+  {
+    const InHandler inside;
+    lapi_handle_t handle = context.handle;
+    unsigned header_bytes = arrival->wire.header_bytes;
+    unsigned long* list = lengths.data();
+    vector = function(&handle, header_bytes != 0 ? const_cast<void*>(header) : nullptr,
+                      &header_bytes, &list, &arrival->handler, &arrival->argument);
+  }
+  if (vector == nullptr && left != 0) {
+    report(context, LAPI_ERR_HDR_HNDLR_NO_BUFFER, INT_ERR, arrival->source,
+           "the vectors of a message were thrown away");
+  } else if (vector != nullptr) {
+    if (const int error = check_vector("LAPI_Amsendv", vector, Side::kTarget)) {
+      report(context, error, INT_ERR, arrival->source,
+             "the vector that a header handler gave is wrong");
+    } else {
+      const char* from = packed + arrival->wire.vectors * sizeof lengths[0];
+      for (const mob_span_t& span : spans_of(*vector)) {
+        const size_t now = span.bytes < left ? span.bytes : left;
+        std::memcpy(span.address, from, now);
+        from += now;
+        left -= now;
+      }
+    }
+  }
+  complete(std::move(arrival));
+}
+
+void staged_vector_arrived(mob_token_t, void* argument) {
+  std::unique_ptr<Arrival> arrival(static_cast<Arrival*>(argument));
+  const std::unique_ptr<char[]> packed = std::move(arrival->staged);
+  const std::unique_ptr<char[]> header = std::move(arrival->header);
+  vector_arrived(std::move(arrival), packed.get(), header.get());
+}
+
+void deliver_vector(const mob_message_t& message, const void* header, Arrival& arrival,
+                    mob_delivery_t* delivery) {
+  auto kept = std::make_unique<Arrival>(std::move(arrival));
+  if (message.payload != nullptr || message.payload_bytes == 0) {
+    vector_arrived(std::move(kept), static_cast<const char*>(message.payload), header);
+    return;
+  }
+  kept->header = std::make_unique<char[]>(kept->wire.header_bytes + 1);
+  std::memcpy(kept->header.get(), header, kept->wire.header_bytes);
+  kept->staged = std::make_unique<char[]>(message.payload_bytes);
+  delivery->payload = kept->staged.get();
+  delivery->handler = staged_vector_arrived;
+  delivery->argument = kept.release();
+}
+
+void message_arrived(const mob_message_t* message, void*, mob_delivery_t* delivery) {
+  Wire wire;
+  std::memcpy(&wire, message->header, sizeof wire);
+  const auto source = static_cast<unsigned>(message->source);
+  Context& context = contexts[wire.handle];
+  if (!context.live.load(std::memory_order_acquire)) return;  // it was terminated
+  if (wire.form == Form::kCompleted) {
+    context.sends_completed.fetch_add(1, std::memory_order_relaxed);
+    count(reinterpret_cast<lapi_cntr_t*>(wire.completion_counter), source);
+    return;
+  }
+  Statistics& statistics = context.statistics_of(source);
+  Statistics::add(statistics.received, 1);
+  Statistics::add(statistics.bytes_received, message->payload_bytes);
+  const void* header = static_cast<const char*>(message->header) + sizeof wire;
+  Arrival arrival{};
+  arrival.context = &context;
+  arrival.wire = wire;
+  arrival.token = message->token;
+  arrival.source = source;
+  try {
+    if (wire.form == Form::kPlain) {
+      deliver_plain(*message, header, arrival, delivery);
+    } else {
+      deliver_vector(*message, header, arrival, delivery);
+    }
+  } catch (const std::bad_alloc&) {
+    report(context, LAPI_ERR_MEMORY_EXHAUSTED, INT_ERR, source, "a message was thrown away");
+  }
+}
+
+}  // namespace
+
+mob_status_t register_messages() {
+  return mob_handler_register(kMessageId, message_arrived, nullptr);
+}
+
+}  // namespace lapi

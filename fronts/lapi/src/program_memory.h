@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+// What of a program's memory is a target, and how fast.
+
+#include <mobius/status.h>
+
+namespace lapi {
+
+// Makes all memory of the process a target. Its static variables move into shared memory, so that
+// host-mates reach them without the kernel, where that is safe: while the program has one thread.
+mob_status_t expose_program();
+void withdraw_program();
+
+}  // namespace lapi
