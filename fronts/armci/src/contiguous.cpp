@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: BSD-3-Clause
+
+// Put, get and accumulate of one piece, values, and words that change atomically.
+
+#include <complex>
+#include <cstring>
+
+#include "transfers.h"
+
+namespace mobius::armci {
+namespace {
+
+template <typename T>
+const void* unless_one(const void* scale) {
+  T value;
+  std::memcpy(&value, scale, sizeof value);
+  return value == T(1) ? nullptr : scale;
+}
+
+// Values of 1, 2, 4 and 8 bytes go inline.
+template <typename T>
+void put_one(const void* src, void* dst, int proc, mob_status_t (*put)(mob_rank_t, void*, T),
+             const char* function) {
+  T value;
+  std::memcpy(&value, src, sizeof value);
+  check(put(proc, dst, value), function, proc);
+}
+
+template <typename T>
+void get_one(const void* src, void* dst, int proc, mob_status_t (*get)(mob_rank_t, const void*, T*),
+             const char* function) {
+  T value;
+  check(get(proc, src, &value), function, proc);
+  std::memcpy(dst, &value, sizeof value);
+}
+
+void put(void* src, void* dst, int bytes, int proc, const char* function) {
+  check_not_negative(bytes, "the number of bytes", function, proc);
+  switch (src != nullptr ? bytes : 0) {
+    case 8:
+      return put_one<uint64_t>(src, dst, proc, mob_put8, function);
+    case 4:
+      return put_one<uint32_t>(src, dst, proc, mob_put4, function);
+    case 2:
+      return put_one<uint16_t>(src, dst, proc, mob_put2, function);
+    case 1:
+      return put_one<uint8_t>(src, dst, proc, mob_put1, function);
+    default:
+      check(mob_put(proc, dst, src, static_cast<size_t>(bytes)), function, proc);
+  }
+}
+
+void get(void* src, void* dst, int bytes, int proc, const char* function) {
+  check_not_negative(bytes, "the number of bytes", function, proc);
+  switch (dst != nullptr ? bytes : 0) {
+    case 8:
+      return get_one<uint64_t>(src, dst, proc, mob_get8, function);
+    case 4:
+      return get_one<uint32_t>(src, dst, proc, mob_get4, function);
+    case 2:
+      return get_one<uint16_t>(src, dst, proc, mob_get2, function);
+    case 1:
+      return get_one<uint8_t>(src, dst, proc, mob_get1, function);
+    default:
+      check(mob_get(proc, src, dst, static_cast<size_t>(bytes)), function, proc);
+  }
+}
+
+void accumulate(const Combination& combination, void* src, void* dst, int bytes, int proc,
+                const Ending& ending, const char* function) {
+  check_not_negative(bytes, "the number of bytes", function, proc);
+  mob_transfer_t transfer{};
+  transfer.kind = MOB_ACCUMULATE;
+  transfer.shape = MOB_CONTIGUOUS;
+  transfer.rank = proc;
+  transfer.remote = dst;
+  transfer.local = src;
+  transfer.bytes = static_cast<size_t>(bytes);
+  set_combination(&transfer, combination, function);
+  issue(transfer, ending, function);
+}
+
+void move(mob_kind_t kind, void* remote, void* local, int bytes, int proc, armci_hdl_t* handle,
+          const char* function) {
+  check_not_negative(bytes, "the number of bytes", function, proc);
+  mob_transfer_t transfer{};
+  transfer.kind = kind;
+  transfer.shape = MOB_CONTIGUOUS;
+  transfer.rank = proc;
+  transfer.remote = remote;
+  transfer.local = local;
+  transfer.bytes = static_cast<size_t>(bytes);
+  issue(transfer, Ending::nonblocking(handle), function);
+}
+
+// A value is taken over by the call itself, so that it is complete here when it returns.
+template <typename T>
+int put_value(T value, void* dst, int proc, const char* function) {
+  put(&value, dst, sizeof value, proc, function);
+  return 0;
+}
+
+template <typename T>
+int put_value_nb(T value, void* dst, int proc, armci_hdl_t* handle, const char* function) {
+  put(&value, dst, sizeof value, proc, function);
+  Ending::nonblocking(handle);
+  return 0;
+}
+
+template <typename T>
+T get_value(void* src, int proc, const char* function) {
+  T value;
+  get(src, &value, sizeof value, proc, function);
+  return value;
+}
+
+}  // namespace
+
+void set_combination(mob_transfer_t* transfer, const Combination& combination,
+                     const char* function) {
+  const void* scale = combination.scale;
+  check_not_null(scale, "the scale", function, transfer->rank);
+  transfer->op = MOB_SUM;
+  switch (combination.datatype) {
+    case ARMCI_ACC_INT:
+      transfer->type = MOB_INT32;
+      transfer->scale = unless_one<int32_t>(scale);
+      break;
+    case ARMCI_ACC_LNG:
+      transfer->type = MOB_INT64;
+      transfer->scale = unless_one<int64_t>(scale);
+      break;
+    case ARMCI_ACC_FLT:
+      transfer->type = MOB_FLOAT;
+      transfer->scale = unless_one<float>(scale);
+      break;
+    case ARMCI_ACC_DBL:
+      transfer->type = MOB_DOUBLE;
+      transfer->scale = unless_one<double>(scale);
+      break;
+    case ARMCI_ACC_CPL:
+      transfer->type = MOB_COMPLEX_FLOAT;
+      transfer->scale = unless_one<std::complex<float>>(scale);
+      break;
+    case ARMCI_ACC_DCP:
+      transfer->type = MOB_COMPLEX_DOUBLE;
+      transfer->scale = unless_one<std::complex<double>>(scale);
+      break;
+    default:
+      die(function, "process %d: %d is no type of elements; see ARMCI_ACC_INT and its kin",
+          transfer->rank, combination.datatype);
+  }
+}
+
+}  // namespace mobius::armci
+
+using namespace mobius::armci;  // NOLINT(google-build-using-namespace): this is the C face of it
+
+extern "C" {
+
+int PARMCI_Put(void* src, void* dst, int bytes, int proc) {
+  put(src, dst, bytes, proc, "ARMCI_Put");
+  return 0;
+}
+
+int PARMCI_Get(void* src, void* dst, int bytes, int proc) {
+  get(src, dst, bytes, proc, "ARMCI_Get");
+  return 0;
+}
+
+int PARMCI_Acc(int datatype, void* scale, void* src, void* dst, int bytes, int proc) {
+  accumulate({datatype, scale}, src, dst, bytes, proc, Ending::blocking(), "ARMCI_Acc");
+  return 0;
+}
+
+int PARMCI_NbPut(void* src, void* dst, int bytes, int proc, armci_hdl_t* handle) {
+  move(MOB_PUT, dst, src, bytes, proc, handle, "ARMCI_NbPut");
+  return 0;
+}
+
+int PARMCI_NbGet(void* src, void* dst, int bytes, int proc, armci_hdl_t* handle) {
+  move(MOB_GET, src, dst, bytes, proc, handle, "ARMCI_NbGet");
+  return 0;
+}
+
+int PARMCI_NbAcc(int datatype, void* scale, void* src, void* dst, int bytes, int proc,
+                 armci_hdl_t* handle) {
+  accumulate({datatype, scale}, src, dst, bytes, proc, Ending::nonblocking(handle), "ARMCI_NbAcc");
+  return 0;
+}
+
+int PARMCI_Put_flag(void* src, void* dst, int bytes, int* flag, int value, int proc) {
+  put(src, dst, bytes, proc, "ARMCI_Put_flag");
+  check(mob_fence(), "ARMCI_Put_flag", proc);
+  return put_value(value, flag, proc, "ARMCI_Put_flag");
+}
+
+int PARMCI_PutValueInt(int src, void* dst, int proc) {
+  return put_value(src, dst, proc, "ARMCI_PutValueInt");
+}
+int PARMCI_PutValueLong(long src, void* dst, int proc) {
+  return put_value(src, dst, proc, "ARMCI_PutValueLong");
+}
+int PARMCI_PutValueFloat(float src, void* dst, int proc) {
+  return put_value(src, dst, proc, "ARMCI_PutValueFloat");
+}
+int PARMCI_PutValueDouble(double src, void* dst, int proc) {
+  return put_value(src, dst, proc, "ARMCI_PutValueDouble");
+}
+int PARMCI_NbPutValueInt(int src, void* dst, int proc, armci_hdl_t* handle) {
+  return put_value_nb(src, dst, proc, handle, "ARMCI_NbPutValueInt");
+}
+int PARMCI_NbPutValueLong(long src, void* dst, int proc, armci_hdl_t* handle) {
+  return put_value_nb(src, dst, proc, handle, "ARMCI_NbPutValueLong");
+}
+int PARMCI_NbPutValueFloat(float src, void* dst, int proc, armci_hdl_t* handle) {
+  return put_value_nb(src, dst, proc, handle, "ARMCI_NbPutValueFloat");
+}
+int PARMCI_NbPutValueDouble(double src, void* dst, int proc, armci_hdl_t* handle) {
+  return put_value_nb(src, dst, proc, handle, "ARMCI_NbPutValueDouble");
+}
+int PARMCI_GetValueInt(void* src, int proc) {
+  return get_value<int>(src, proc, "ARMCI_GetValueInt");
+}
+long PARMCI_GetValueLong(void* src, int proc) {
+  return get_value<long>(src, proc, "ARMCI_GetValueLong");
+}
+float PARMCI_GetValueFloat(void* src, int proc) {
+  return get_value<float>(src, proc, "ARMCI_GetValueFloat");
+}
+double PARMCI_GetValueDouble(void* src, int proc) {
+  return get_value<double>(src, proc, "ARMCI_GetValueDouble");
+}
+
+int PARMCI_Rmw(int op, void* ploc, void* prem, int value, int proc) {
+  constexpr const char* kName = "ARMCI_Rmw";
+  check_not_null(ploc, "the place for the result", kName, proc);
+  uint32_t operand4 = 0;
+  uint64_t operand8 = 0;
+  uint32_t old4 = 0;
+  uint64_t old8 = 0;
+  switch (op) {
+    case ARMCI_FETCH_AND_ADD:
+      check(mob_fetch_add4(proc, prem, static_cast<uint32_t>(value), &old4), kName, proc);
+      std::memcpy(ploc, &old4, sizeof old4);
+      break;
+    case ARMCI_SWAP:
+      std::memcpy(&operand4, ploc, sizeof operand4);
+      check(mob_swap4(proc, prem, operand4, &old4), kName, proc);
+      std::memcpy(ploc, &old4, sizeof old4);
+      break;
+    case ARMCI_FETCH_AND_ADD_LONG:
+      check(mob_fetch_add8(proc, prem, static_cast<uint64_t>(int64_t{value}), &old8), kName, proc);
+      std::memcpy(ploc, &old8, sizeof old8);
+      break;
+    case ARMCI_SWAP_LONG:
+      std::memcpy(&operand8, ploc, sizeof operand8);
+      check(mob_swap8(proc, prem, operand8, &old8), kName, proc);
+      std::memcpy(ploc, &old8, sizeof old8);
+      break;
+    default:
+      die(kName, "process %d: %d is no operation; see ARMCI_FETCH_AND_ADD and its kin", proc, op);
+  }
+  return 0;
+}
+
+void PARMCI_Copy(void* src, void* dst, int bytes) {
+  check_not_negative(bytes, "the number of bytes", "ARMCI_Copy", mob_rank());
+  std::memmove(dst, src, static_cast<size_t>(bytes));
+}
+
+ARMCI_TWIN(Put);
+ARMCI_TWIN(Get);
+ARMCI_TWIN(Acc);
+ARMCI_TWIN(NbPut);
+ARMCI_TWIN(NbGet);
+ARMCI_TWIN(NbAcc);
+ARMCI_TWIN(Put_flag);
+ARMCI_TWIN(PutValueInt);
+ARMCI_TWIN(PutValueLong);
+ARMCI_TWIN(PutValueFloat);
+ARMCI_TWIN(PutValueDouble);
+ARMCI_TWIN(NbPutValueInt);
+ARMCI_TWIN(NbPutValueLong);
+ARMCI_TWIN(NbPutValueFloat);
+ARMCI_TWIN(NbPutValueDouble);
+ARMCI_TWIN(GetValueInt);
+ARMCI_TWIN(GetValueLong);
+ARMCI_TWIN(GetValueFloat);
+ARMCI_TWIN(GetValueDouble);
+ARMCI_TWIN(Rmw);
+ARMCI_TWIN(Copy);
+
+}  // extern "C"

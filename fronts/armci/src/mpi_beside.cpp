@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "mpi_beside.h"
+
+#include <dlfcn.h>
+
+#include <cstring>
+#include <initializer_list>
+
+namespace mobius::armci::mpi_beside {
+namespace {
+
+// MPI_COMM_WORLD of MPICH's ABI, which Intel MPI, MVAPICH and Cray MPICH share.
+constexpr Comm kMpichWorld = 0x44000000;
+
+template <typename Function>
+Function* find(const char* name) {
+  return reinterpret_cast<Function*>(dlsym(RTLD_DEFAULT, name));
+}
+
+bool answers_yes(const char* question) {
+  auto* ask = find<int(int*)>(question);
+  int answer = 0;
+  return ask != nullptr && ask(&answer) == 0 && answer != 0;
+}
+
+}  // namespace
+
+bool is_live() { return answers_yes("MPI_Initialized") && !answers_yes("MPI_Finalized"); }
+
+bool world(Comm* comm) {
+  if (void* open_mpi = dlsym(RTLD_DEFAULT, "ompi_mpi_comm_world")) {
+    *comm = reinterpret_cast<Comm>(open_mpi);
+    return true;
+  }
+  auto* version = find<int(char*, int*)>("MPI_Get_library_version");
+  char text[8192] = "";  // MPI_MAX_LIBRARY_VERSION_STRING
+  int length = 0;
+  if (version == nullptr || version(text, &length) != 0) return false;
+  for (const char* name : {"MPICH", "Intel(R) MPI", "MVAPICH"}) {
+    if (std::strstr(text, name) == nullptr) continue;
+    *comm = kMpichWorld;
+    return true;
+  }
+  return false;
+}
+
+bool place(Comm comm, int* rank, int* size) {
+  auto* ask_rank = find<int(Comm, int*)>("MPI_Comm_rank");
+  auto* ask_size = find<int(Comm, int*)>("MPI_Comm_size");
+  return ask_rank != nullptr && ask_size != nullptr && ask_rank(comm, rank) == 0 &&
+         ask_size(comm, size) == 0;
+}
+
+bool split(Comm parent, int colour, int key, Comm* comm) {
+  constexpr int kUndefined = -32766;  // MPI_UNDEFINED, the same in both ABIs
+  *comm = 0;                          // whoever has an int writes only half of it
+  auto* call = find<int(Comm, int, int, Comm*)>("MPI_Comm_split");
+  if (call == nullptr || call(parent, colour >= 0 ? colour : kUndefined, key, comm) != 0 ||
+      colour < 0) {
+    *comm = 0;
+  }
+  return *comm != 0;
+}
+
+void release(Comm comm) {
+  auto* call = find<int(Comm*)>("MPI_Comm_free");
+  if (call != nullptr && is_live()) call(&comm);
+}
+
+void abort(int code) {
+  Comm comm = 0;
+  auto* end = find<int(Comm, int)>("MPI_Abort");
+  if (end != nullptr && is_live() && world(&comm)) end(comm, code);
+}
+
+}  // namespace mobius::armci::mpi_beside

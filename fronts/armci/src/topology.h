@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+// Domains: the processes that can access each other's memory through the addresses that
+// ARMCI_Malloc() gave. Those are host-mates where the shared memory is at one address in all of
+// them, the normal case; otherwise (MOBIUS_ADDRESS_MODE=table) every process is its own domain, so
+// that programs do not follow pointers that mean something else here.
+
+#include <vector>
+
+namespace mobius::armci {
+
+class Topology {
+ public:
+  // Collective over the job.
+  void find(const char* function);
+
+  bool is_direct() const { return is_direct_; }
+  int domains() const { return static_cast<int>(members_.size()); }
+  // Ends the job if there is no such process or domain.
+  int domain_of(int proc, const char* function) const;
+  const std::vector<int>& members(int domain, const char* function) const;
+
+ private:
+  bool is_direct_ = false;
+  std::vector<int> domain_;                // by process
+  std::vector<std::vector<int>> members_;  // by domain, in ascending order
+};
+
+Topology& topology();
+
+}  // namespace mobius::armci
