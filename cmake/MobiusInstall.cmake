@@ -1,8 +1,6 @@
 # What `cmake --install` copies. The layout is fixed (lib, not lib64 or a multiarch folder) and every
 # file finds the others from its own place, so that the installed folder works when it is moved.
 
-set(MOBIUS_LIBDIR lib)
-
 # Debug information and __FILE__ name sources relative to the checkout: nothing installed may tell
 # where it was built. Debug builds keep full paths, for debuggers started anywhere.
 target_compile_options(mobius_compile_options INTERFACE
@@ -44,10 +42,10 @@ if(MOBIUS_TOOLS)
 endif()
 
 if(MOBIUS_BENCH)
-  set_target_properties(micro probe_mobius probe_limits PROPERTIES
+  set_target_properties(micro probe_mobius probe_limits suite_mobius PROPERTIES
     INSTALL_RPATH "$ORIGIN/../../${MOBIUS_LIBDIR}")
-  install(TARGETS micro probe_mobius probe_limits RUNTIME DESTINATION libexec/mobius)
-  install(DIRECTORY bench/probe DESTINATION share/mobius
+  install(TARGETS micro probe_mobius probe_limits suite_mobius RUNTIME DESTINATION libexec/mobius)
+  install(DIRECTORY bench/probe bench/suite DESTINATION share/mobius
     FILES_MATCHING PATTERN "*.c" PATTERN "*.h")
   install(PROGRAMS tools/wrappers/instrument DESTINATION libexec/mobius)
   install(FILES tools/wrappers/start.py DESTINATION share/mobius/instrument)

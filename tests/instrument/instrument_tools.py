@@ -36,6 +36,11 @@ class FakeInstrument:
     def log(self) -> Path:
         return self.folder / "launches.log"
 
+    def add_suite(self) -> None:
+        """Gives the fake MPI a test-suite, too."""
+        (self.folder / "suite").mkdir()
+        (self.folder / "suite" / "main.c").write_text("int unused;\n")
+
     def launches(self) -> list[list[str]]:
         return [line.split(",") for line in self.log.read_text().splitlines()]
 
@@ -140,6 +145,17 @@ class SyntheticRun:
                         "verified": True,
                     }
                 )  # fmt: skip
+
+    def fact(
+        self, library: str, cell: str, name: str, value: str, number: float, detail: str
+    ) -> None:
+        """What a cell found out."""
+        self.lines.append(
+            {
+                "type": "fact", "library": library, "repeat": 0, "cell": cell, "name": name,
+                "value": value, "number": number, "detail": detail,
+            }
+        )  # fmt: skip
 
     def outcome(self, library: str, cell: str, status: str, detail: str) -> None:
         self.cells.setdefault(library, []).append(cell)

@@ -4,7 +4,8 @@
 `docs/instrument.md` is the contract between this package and the probes. Below, modules only use
 those further left:
 
-    errors, cells, stats → results, host, locations, processes, shared_memory → libraries → plan
+    errors, cells, stats → results, host, locations, processes, shared_memory → libraries
+    → experiments → plan
     → launch, progress → session → compare, presentation, export → cli
 
 Nothing here measures: times come from the probes alone.

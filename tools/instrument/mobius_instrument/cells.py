@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from mobius_instrument.errors import InstrumentError
@@ -11,7 +11,26 @@ from mobius_instrument.errors import InstrumentError
 EXPERIMENTS: Final = {
     "pingpong": "paper 1, §4: put (get) there and back; half the round trip is reported",
     "completion": "one put (get) and the wait for its completion; the partner does nothing",
+    "sync-cost": "paper 3, Table 2: four bytes by every synchronisation and memory",
+    "bandwidth": "many transfers in a row, one way, both ways, many pairs",
+    "message-rate": "many transfers of 8 bytes in a row",
+    "datatypes": "strided, indexed and packed data beside data in a row; the worst cliff",
+    "multi-op": "paper 3, figure 11: one buffer in n transfers",
+    "overlap": "paper 3, figure 12: computing while data move, at the target and at the origin",
+    "progress": "does an operation complete while its target never calls the library",
+    "atomics": "all processes update one word, or one each",
+    "accumulate": "all processes add arrays to one of them",
+    "locks": "all processes read and write a word under a lock",
+    "scaling": "all processes put to the next one at once, 2 to N of them",
+    "apex": "paper 4: APEX-Map, reading a global array with more or less locality",
+    "spawn-cost": "paper 3, Table 1: what spawning 1 to 4 processes costs",
+    "dynamic-comm": "paper 3, figures 1 to 4: communicators made later beside the static one",
+    "matrix": "which operation, synchronisation and memory gives right data, and how fast",
+    "trust": "the instrument itself: its cost, the same twice, a known delay",
 }
+
+# Measured by the probes; all others by the test-suite.
+PROBE_EXPERIMENTS: Final = ("pingpong", "completion")
 
 INTEGER_BYTES: Final = 4
 
@@ -32,7 +51,17 @@ _OPERATIONS: Final = {
     "copy": "memcpy",
     "line": "cache line",
 }
-_MEMORIES: Final = {"allocate": "allocated memory", "create": "malloc memory", "local": ""}
+_MEMORIES: Final = {
+    "allocate": "allocated memory",
+    "create": "malloc memory",
+    "local": "",
+    "none": "",
+    "alloc_mem": "memory allocated alone",
+    "static": "static memory",
+    "shared": "shared memory",
+    "dynamic": "attached memory",
+    "remap": "remapped malloc memory",
+}
 
 
 @dataclass(frozen=True, order=True)
@@ -43,19 +72,38 @@ class Cell:
     operation: str
     sync: str
     memory: str
+    options: tuple[tuple[str, str], ...] = ()
 
     @classmethod
     def parse(cls, text: str) -> Cell:
-        """Read `experiment:operation:sync:memory`; InstrumentError for anything else."""
+        """Read `experiment:operation:sync:memory[:option=value]…`; InstrumentError for anything
+        else."""
         parts = text.split(":")
-        if len(parts) != 4 or not all(parts):
+        options = [(name, value) for name, _, value in (part.partition("=") for part in parts[4:])]
+        if len(parts) < 4 or not all(parts) or not all(name and value for name, value in options):
             raise InstrumentError(
-                f"malformed cell '{text}': expected experiment:operation:sync:memory"
+                f"malformed cell '{text}': expected experiment:operation:sync:memory, and perhaps"
+                " :option=value"
             )
-        return cls(*parts)
+        return cls(parts[0], parts[1], parts[2], parts[3], tuple(options))
 
     def __str__(self) -> str:
-        return f"{self.experiment}:{self.operation}:{self.sync}:{self.memory}"
+        options = "".join(f":{name}={value}" for name, value in self.options)
+        return f"{self.experiment}:{self.operation}:{self.sync}:{self.memory}{options}"
+
+    def option(self, name: str, fallback: str = "") -> str:
+        """Value of an option."""
+        return next((value for key, value in self.options if key == name), fallback)
+
+    def without(self, *names: str) -> Cell:
+        """The cell without some of its options."""
+        return replace(
+            self, options=tuple(option for option in self.options if option[0] not in names)
+        )
+
+    def part(self, name: str) -> Cell:
+        """The part of a cell that is measured in several."""
+        return replace(self, options=(*self.options, ("part", name)))
 
     @property
     def style(self) -> str:

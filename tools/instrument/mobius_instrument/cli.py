@@ -18,6 +18,7 @@ from rich.table import Table
 
 from mobius_instrument.cells import EXPERIMENTS, format_bytes, format_ns, parse_integers
 from mobius_instrument.errors import InstrumentError
+from mobius_instrument.libraries.described import read_description
 from mobius_instrument.libraries.mpi import check_mpicc
 from mobius_instrument.locations import locate
 from mobius_instrument.micro import run_micro
@@ -52,6 +53,40 @@ def _names(_context: click.Context, parameter: click.Parameter, value: str) -> t
     return names
 
 
+_UNITS_S = {"s": 1.0, "m": 60.0, "h": 3600.0}
+
+
+def _duration(_context: click.Context, parameter: click.Parameter, value: str) -> float | None:
+    if not value:
+        return None
+    unit = value[-1] if value[-1] in _UNITS_S else ""
+    try:
+        seconds = float(value.removesuffix(unit)) * _UNITS_S.get(unit, 1.0)
+    except ValueError:
+        seconds = 0.0
+    if not 0 < seconds < float("inf"):
+        raise click.BadParameter(f"'{value}' is no time; write 90s, 5m or 1h", param=parameter)
+    return seconds
+
+
+def _chosen_experiments(options: dict[str, Any]) -> tuple[str, ...]:
+    """Arguments, --only and --skip together; UsageError for what contradicts itself."""
+    named, only = options["experiments"], options["only"]
+    for name in only:
+        if name not in EXPERIMENTS:
+            raise InstrumentError(
+                f"--only: no experiment '{name}'; there are {', '.join(EXPERIMENTS)}"
+            )
+    wanted = [*named, *only] or list(EXPERIMENTS)
+    skipped = [name for name in options["skip"] if name in EXPERIMENTS]
+    contradictory = [name for name in skipped if name in (*named, *only)]
+    if contradictory:
+        raise InstrumentError(
+            f"{', '.join(contradictory)} is both asked for and skipped; leave one of the two out"
+        )
+    return tuple(name for name in EXPERIMENTS if name in wanted and name not in skipped)
+
+
 def _experiments(
     _context: click.Context, parameter: click.Parameter, value: tuple[str, ...]
 ) -> tuple[str, ...]:
@@ -60,16 +95,26 @@ def _experiments(
             raise click.BadParameter(
                 f"no experiment '{name}'; there are {', '.join(EXPERIMENTS)}", param=parameter
             )
-    return tuple(name for name in EXPERIMENTS if name in value) or tuple(EXPERIMENTS)
+    return tuple(name for name in EXPERIMENTS if name in value)
 
 
 _MEASURING_OPTIONS = (
     click.argument("experiments", nargs=-1, callback=_experiments, metavar="[EXPERIMENT]..."),
     click.option("--libs", default="", callback=_names, help="Measure only these, as a,b."),
-    click.option("--skip", default="", callback=_names, help="Leave these out, as a,b."),
+    click.option(
+        "--only", default="", callback=_names, help="Only these experiments, as a,b: as arguments."
+    ),
+    click.option(
+        "--skip", default="", callback=_names,
+        help="Leave these libraries or experiments out, as a,b.",
+    ),
     click.option(
         "--mpicc", multiple=True, type=click.Path(path_type=Path),
         help="Also the MPI with this compiler (repeatable).",
+    ),
+    click.option(
+        "--library", "descriptions", multiple=True, type=click.Path(path_type=Path), metavar="FILE",
+        help="Also the library, or variant of one, that this file describes (repeatable).",
     ),
     click.option("--intel", is_flag=True, help="Also Intel MPI from PyPI."),
     click.option("--no-peers", is_flag=True, help="Install nothing; use what is already here."),
@@ -85,6 +130,10 @@ _MEASURING_OPTIONS = (
     click.option(
         "--out", default="report", type=click.Path(path_type=Path), show_default=True,
         help="Folder for the results.",
+    ),
+    click.option(
+        "--time-budget", default="", callback=_duration, metavar="TIME",
+        help="Stop after so long, as 90s, 5m or 1h; the same command goes on later.",
     ),
     click.option("--fresh", is_flag=True, help="Measure everything again; keeps the old results."),
     click.option(
@@ -107,9 +156,9 @@ def _measuring(command: Command) -> Command:
 def _request(options: dict[str, Any]) -> Request:
     return Request(
         out=options["out"],
-        experiments=options["experiments"],
+        experiments=_chosen_experiments(options),
         wanted=options["libs"],
-        skipped=options["skip"],
+        skipped=tuple(name for name in options["skip"] if name not in EXPERIMENTS),
         mpiccs=tuple(check_mpicc(path) for path in options["mpicc"]),
         install=not options["no_peers"],
         intel=options["intel"],
@@ -119,6 +168,8 @@ def _request(options: dict[str, Any]) -> Request:
         fresh=options["fresh"],
         stall_s=options["timeout"],
         seed=options["seed"],
+        budget_s=options["time_budget"],
+        descriptions=tuple(read_description(path) for path in options["descriptions"]),
     )
 
 
@@ -168,19 +219,25 @@ def _list(request: Request, console: Console) -> None:
     "--from", "source", type=click.Path(path_type=Path),
     help="Only show the results in this file or folder.",
 )  # fmt: skip
-def report(source: Path | None, **options: Any) -> None:  # noqa: ANN401
+@click.option(
+    "--compare", "older", type=click.Path(path_type=Path), metavar="OLD",
+    help="Mark what changed since the results in this file or folder, beyond noise.",
+)  # fmt: skip
+def report(source: Path | None, older: Path | None, **options: Any) -> None:  # noqa: ANN401
     """Measure as bench does, then write DIR/index.html, results.csv and plots."""
     from mobius_instrument.presentation import write_report
 
     console = _console()
     request = _request(options)
+    # Better known before minutes of measuring.
+    earlier = read_results(find_results(older)) if older is not None else None
     results_path = run_bench(request, console) if source is None else find_results(source)
     check_writable(request.out)
     results = read_results(results_path)
     for warning in results.warnings:
         say(console, f"warning: {warning}")
     say(console, "writing the report …")
-    written = write_report(results, request.out)
+    written = write_report(results, request.out, earlier)
     for sentence in written.sentences[:3]:
         say(console, f"  {sentence}")
     say(console, f"report: {written.path.resolve()}")

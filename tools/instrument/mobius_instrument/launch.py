@@ -13,6 +13,7 @@ from typing import Any, Final
 from mobius_instrument import shared_memory
 from mobius_instrument.cells import Cell, format_bytes
 from mobius_instrument.errors import system_reason
+from mobius_instrument.experiments import Job
 from mobius_instrument.libraries.base import Library
 from mobius_instrument.plan import Plan
 from mobius_instrument.processes import Ended, clean_environment, run_watched
@@ -69,6 +70,7 @@ class Launch:
         self,
         library: Library,
         plan: Plan,
+        job: Job,
         pins: Sequence[int],
         stall_s: float,
         keep: Callable[[Sequence[Record]], None],
@@ -76,6 +78,7 @@ class Launch:
     ) -> None:
         self._library = library
         self._plan = plan
+        self._job = job
         self._pins = pins
         self._stall_s = stall_s
         self._keep = keep
@@ -111,13 +114,18 @@ class Launch:
     def _launch(self, cells: Sequence[str], folder: Path) -> Ended:
         out = folder / "out.jsonl"
         self._lines = _ProbeFile(out)
-        arguments = self._plan.probe_arguments(cells, str(out), self._pins)
+        arguments = self._plan.arguments(self._job, cells, str(out), self._pins)
         # Launchers leave session files where TMPDIR says, which goes when the launch has ended.
-        environment = {**self._library.environment, "TMPDIR": str(folder), "LC_ALL": "C"}
+        environment = {
+            **self._library.environment,
+            **self._job.environment,
+            "TMPDIR": str(folder),
+            "LC_ALL": "C",
+        }
         segments = shared_memory.segments()
         try:
             return run_watched(
-                [*self._library.command, *arguments],
+                [*self._command(), *arguments],
                 environment=clean_environment(environment),
                 folder=folder,
                 stall_s=self._stall_s,
@@ -129,6 +137,15 @@ class Launch:
             raise
         finally:
             shared_memory.remove_new(segments)
+
+    def _command(self) -> tuple[str, ...]:
+        job, library = self._job, self._library
+        if job.program == "suite" and library.suite is not None:
+            return library.suite(job.processes, job.together)
+        return library.command
+
+    def _is_asked(self, cell: str) -> bool:
+        return cell in self._asked or cell.partition(":part=")[0] in self._asked
 
     def _progress(self) -> bool:
         lines = self._lines.new_lines()
@@ -142,7 +159,7 @@ class Launch:
         try:
             record = json.loads(line)
             kind, cell = record["type"], record.get("cell")
-            if cell is not None and cell not in self._asked:
+            if cell is not None and not self._is_asked(cell):
                 raise ValueError(cell)
             self._take_record(kind, cell, record)
         except (ValueError, KeyError, TypeError, AttributeError):
@@ -150,12 +167,16 @@ class Launch:
 
     def _take_record(self, kind: str, cell: str, record: dict[str, Any]) -> None:
         if kind == "environment":
-            self._environment = {name: value for name, value in record.items() if name != "type"}
+            self._environment |= {name: value for name, value in record.items() if name != "type"}
         elif kind == "start":
             self._begun, self._measured, self._pending = cell, [], []
         elif kind == "samples":
             self._measured.append(int(record["bytes"]))
             self._pending.append({**record, "library": self._library.name, "repeat": self._repeat})
+        elif kind == "fact":
+            self._pending.append({**record, "library": self._library.name, "repeat": self._repeat})
+        elif kind == "library":
+            self._environment["version"] = record["version"]
         elif kind == "wrong":
             self._outcome(cell, int(record["bytes"]), "wrong", _wrong_detail(record))
         elif kind == "refused":
@@ -220,8 +241,8 @@ class Launch:
         return remarks
 
     def _next_size(self) -> int | None:
-        """The size being measured: sizes are measured in the order of the plan."""
-        return next((size for size in self._plan.sizes if size not in self._measured), None)
+        """The size being measured: sizes are measured in the order of the job."""
+        return next((size for size in self._job.sizes if size not in self._measured), None)
 
     def _finish(
         self, head: Record, cells: Sequence[str], status: str, detail: str, ended: Ended | None
@@ -235,6 +256,8 @@ class Launch:
             **head,
             "cells": list(cells),
             "ended": self._report.ended,
+            "experiment": self._job.experiment,
+            "processes": self._job.processes,
             "status": status,
             "seconds": round(ended.seconds, 3) if ended else None,
             "detail": detail[: 2 * _DETAIL_CHARACTERS],

@@ -3,7 +3,7 @@
 
 checkout   ROOT/tools/instrument/mobius_instrument, ROOT/build/release/bin, ROOT/bench/probe
 installed  PREFIX/…/mobius_instrument, PREFIX/bin, PREFIX/libexec/mobius,
-           PREFIX/share/mobius/probe
+           PREFIX/share/mobius/probe, PREFIX/share/mobius/suite
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ class Locations:
     programs: tuple[Path, ...]
     probe_sources: Path | None
     cache: Path
+    suite_sources: Path | None = None
 
     def program(self, name: str) -> Path | None:
         """Path of one of our own programs, if it is there."""
@@ -76,4 +77,8 @@ def locate() -> Locations:
     else:
         cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "mobius"
     found = next((folder for folder in sources if (folder / "main.c").is_file()), None)
-    return Locations(tuple(dict.fromkeys(programs)), found, cache)
+    # The suite lies beside the probe.
+    suite = found.parent / "suite" if found else None
+    if suite is None or not (suite / "main.c").is_file():
+        suite = None
+    return Locations(tuple(dict.fromkeys(programs)), found, cache, suite)

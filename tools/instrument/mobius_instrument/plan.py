@@ -15,7 +15,8 @@ from mobius_instrument.cells import (
     INTEGER_BYTES,
     Cell,
 )
-from mobius_instrument.libraries.base import Library
+from mobius_instrument.experiments import Effort, Job, Setting, jobs_of
+from mobius_instrument.libraries.base import PROCESSES, Library
 
 # For the estimate only: what a repetition costs in a slow library on a slow host.
 _TYPICAL_LATENCY_NS: Final = 3_000.0
@@ -25,17 +26,17 @@ _LAUNCH_S: Final = 1.5
 _SIZE_OVERHEAD: Final = 0.9
 
 
-@dataclass(frozen=True)
-class Effort:
-    """How long and how often: paper 1 takes 100 repetitions, which the launches reach together."""
-
-    repeats: int
-    min_samples: int
-    max_seconds: float
-
-
 DEFAULT_EFFORT: Final = Effort(repeats=5, min_samples=100, max_seconds=0.02)
 FULL_EFFORT: Final = Effort(repeats=7, min_samples=100, max_seconds=0.1)
+# Beside the probes' two, the experiments have many cells; paper 1's numbers of repetitions are kept
+# for those two.
+_SUITE_REPEATS: Final = 3
+_SUITE_FULL_REPEATS: Final = 5
+_SUITE_SAMPLES: Final = 40
+_SUITE_SECONDS: Final = 0.008
+_SUITE_FULL_SECONDS: Final = 0.05
+# Starting, opening and closing a cell, verifying a size.
+_CELL_S: Final = 0.012
 
 
 def default_sizes(full: bool) -> list[int]:
@@ -53,10 +54,39 @@ class Plan:
     seed: int
     libraries: tuple[Library, ...]
     host: dict[str, Any]
+    full: bool = False
+    # Sizes were asked for: they are those of the experiments that have sizes to choose.
+    sizes_given: bool = False
+    repeats_given: bool = False
+
+    def jobs(self, library: Library) -> list[Job]:
+        """What is measured of a library, launch by launch."""
+        cpus = self.host.get("cores")
+        setting = Setting(
+            library,
+            self.full,
+            cpus if isinstance(cpus, int) else PROCESSES,
+            self.sizes if self.sizes_given else (),
+        )
+        return jobs_of(setting, self.experiments, self.sizes)
 
     def cells(self, library: Library) -> tuple[Cell, ...]:
-        """What is measured of a library."""
-        return tuple(cell for cell in library.cells if cell.experiment in self.experiments)
+        """All cells of a library."""
+        return tuple(cell for job in self.jobs(library) for cell in job.cells)
+
+    def effort_of(self, job: Job) -> Effort:
+        """How long and how often a job is measured."""
+        effort = self.effort
+        if job.program == "probe":
+            return effort
+        repeats = min(job.most_repeats, effort.repeats)
+        if not self.repeats_given:
+            repeats = min(repeats, _SUITE_FULL_REPEATS if self.full else _SUITE_REPEATS)
+        seconds = _SUITE_FULL_SECONDS if self.full else _SUITE_SECONDS
+        samples = _SUITE_SAMPLES
+        if job.experiment == "matrix":
+            samples, seconds = 10, 0.0
+        return Effort(repeats, min(samples, effort.min_samples), min(seconds, effort.max_seconds))
 
     @property
     def hash(self) -> str:
@@ -64,6 +94,11 @@ class Plan:
         identity = {
             "plan": self.to_record(),
             "code": {library.name: library.fingerprint for library in self.libraries},
+            "jobs": [
+                [library.name, job.experiment, job.processes, *job.sizes]
+                for library in self.libraries
+                for job in self.jobs(library)
+            ],
             "host": [self.host.get(name) for name in ("hostname", "cpu", "cores", "kernel")],
         }
         text = json.dumps(identity, sort_keys=True)
@@ -91,19 +126,25 @@ class Plan:
         shift = (self.seed + repeat) % max(len(self.libraries), 1)
         return [*self.libraries[shift:], *self.libraries[:shift]]
 
-    def estimate_s(self, cells: int, launches: int) -> float:
-        """Time for so many cells, each with all sizes."""
+    def estimate_s(self, job: Job, cells: int, launches: int = 1) -> float:
+        """Time for so many cells of a job, each with all its sizes."""
+        effort = self.effort_of(job)
         per_cell = sum(
-            max(self.effort.max_seconds, self.effort.min_samples * _repetition_ns(size) / 1e9)
-            for size in self.sizes
+            job.seconds or max(effort.max_seconds, effort.min_samples * _repetition_ns(size) / 1e9)
+            for size in job.sizes
         )
+        if job.program == "suite":
+            # Some cells are measured in three parts; processes beyond the CPUs take turns.
+            parts = 3 if job.experiment == "overlap" else 1
+            per_cell = per_cell * parts + _CELL_S * (1 + len(job.sizes))
         return launches * _LAUNCH_S + cells * per_cell * _SIZE_OVERHEAD
 
-    def probe_arguments(self, cells: Sequence[str], out: str, pins: Sequence[int]) -> list[str]:
-        """The probe's command line, without the program."""
-        arguments = ["--cells", ",".join(cells), "--sizes", ",".join(map(str, self.sizes))]
-        arguments += ["--out", out, "--min-samples", str(self.effort.min_samples)]
-        arguments += ["--max-seconds", f"{self.effort.max_seconds:g}", "--seed", str(self.seed)]
+    def arguments(self, job: Job, cells: Sequence[str], out: str, pins: Sequence[int]) -> list[str]:
+        """The command line of a probe or of the suite, without the program."""
+        effort = self.effort_of(job)
+        arguments = ["--cells", ",".join(cells), "--sizes", ",".join(map(str, job.sizes))]
+        arguments += ["--out", out, "--min-samples", str(effort.min_samples)]
+        arguments += ["--max-seconds", f"{effort.max_seconds:g}", "--seed", str(self.seed)]
         if pins:
             arguments += ["--pin", ",".join(map(str, pins))]
         return arguments

@@ -93,6 +93,32 @@ class Outcome:
         )
 
 
+@dataclass(frozen=True)
+class Fact:
+    """What a cell found out besides times: a word, a number, or both."""
+
+    library: str
+    cell: Cell
+    repeat: int
+    name: str
+    value: str
+    number: float
+    detail: str
+
+    @classmethod
+    def from_record(cls, record: Record) -> Fact:
+        """From a line of the file; KeyError, TypeError or ValueError when it is damaged."""
+        return cls(
+            library=_text(record["library"]),
+            cell=_cell(record["cell"]),
+            repeat=int(record["repeat"]),
+            name=_text(record["name"]),
+            value=_text(record.get("value") or ""),
+            number=float(record.get("number") or 0.0),
+            detail=_text(record.get("detail") or ""),
+        )
+
+
 def _text(value: object) -> str:
     if not isinstance(value, str):
         raise TypeError(f"expected text, found {type(value).__name__}")
@@ -116,6 +142,7 @@ class Results:
     launches: list[Record] = field(default_factory=list)
     samples: dict[SeriesKey, dict[int, dict[int, Floats]]] = field(default_factory=dict)
     outcomes: list[Outcome] = field(default_factory=list)
+    facts: list[Fact] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
 
     @property
@@ -226,6 +253,8 @@ class _Reader:
             results.libraries[library.library] = library
         elif kind == "launch":
             results.launches.append(_checked_launch(record))
+        elif kind == "fact":
+            results.facts.append(Fact.from_record(record))
         elif kind == "outcome":
             results.outcomes.append(Outcome.from_record(record))
         elif kind == "samples":

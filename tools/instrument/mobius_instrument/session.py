@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
-from collections.abc import Sequence
+import time
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
@@ -13,14 +15,16 @@ from typing import Final
 from rich.console import Console
 
 from mobius_instrument import SCHEMA_VERSION
-from mobius_instrument.cells import EXPERIMENTS, Cell, format_bytes
+from mobius_instrument.cells import EXPERIMENTS, Cell
 from mobius_instrument.errors import InstrumentError, system_reason
+from mobius_instrument.experiments import Effort, Job
 from mobius_instrument.host import allowed_cpus, choose_pins, describe_host
 from mobius_instrument.launch import Launch, LaunchReport
 from mobius_instrument.libraries.base import Candidate, Context, Library
+from mobius_instrument.libraries.described import Description
 from mobius_instrument.libraries.discover import choose, discover
 from mobius_instrument.locations import Locations, locate
-from mobius_instrument.plan import DEFAULT_EFFORT, FULL_EFFORT, Effort, Plan, default_sizes
+from mobius_instrument.plan import DEFAULT_EFFORT, FULL_EFFORT, Plan, default_sizes
 from mobius_instrument.progress import RunProgress, format_duration
 from mobius_instrument.results import (
     RESULTS_NAME,
@@ -32,9 +36,9 @@ from mobius_instrument.results import (
     set_aside,
 )
 
-# A library of which so many launches in a row end no cell is not tried further.
-_MOST_BARREN_LAUNCHES: Final = 4
 DEFAULT_STALL_S: Final = 30.0
+# On a crowded machine limits are longer, by the load per CPU, up to so many times.
+_MOST_PATIENCE: Final = 6.0
 
 
 @dataclass(frozen=True)
@@ -54,6 +58,8 @@ class Request:
     fresh: bool = False
     stall_s: float = DEFAULT_STALL_S
     seed: int = 1
+    budget_s: float | None = None
+    descriptions: tuple[Description, ...] = ()
 
     @property
     def effort(self) -> Effort:
@@ -64,6 +70,10 @@ class Request:
         return Effort(self.repeats, effort.min_samples, effort.max_seconds)
 
 
+def _count(number: int, one: str, many: str) -> str:
+    return f"{number} {one if number == 1 else many}"
+
+
 def say(console: Console, text: str) -> None:
     """Print a line as it is, never wrapped or coloured."""
     console.print(text, soft_wrap=True, highlight=False, markup=False)
@@ -72,7 +82,7 @@ def say(console: Console, text: str) -> None:
 def find_candidates(request: Request, locations: Locations) -> list[Candidate]:
     """The libraries that the request may measure."""
     intel = request.intel or "intel" in request.wanted
-    return discover(locations, request.mpiccs, request.install, intel)
+    return discover(locations, request.mpiccs, request.install, intel, request.descriptions)
 
 
 def check_writable(folder: Path) -> None:
@@ -107,6 +117,9 @@ def run_bench(request: Request, console: Console) -> Path:
         seed=request.seed,
         libraries=ready,
         host=describe_host(),
+        full=request.full,
+        sizes_given=bool(request.sizes),
+        repeats_given=request.repeats is not None,
     )
     earlier = _earlier(path, plan, request.fresh, console)
     writer = ResultsWriter(path)
@@ -122,7 +135,8 @@ def run_bench(request: Request, console: Console) -> Path:
 def _prepare(request: Request, console: Console) -> list[Library]:
     locations = locate()
     candidates = find_candidates(request, locations)
-    chosen = choose(candidates, list(request.wanted), list(request.skipped))
+    given = tuple(one.name for one in request.descriptions)
+    chosen = choose(candidates, list(request.wanted), list(request.skipped), given)
     context = Context(locations, lambda text: say(console, text), len(allowed_cpus()))
     libraries = []
     for candidate in chosen:
@@ -181,6 +195,7 @@ class _Session:
         self._earlier = earlier
         self._console = console
         self._pins = choose_pins()
+        self._began = time.monotonic()
         self._given_up = {
             library.name: earlier.given_up(library.name) if earlier else set()
             for library in plan.libraries
@@ -188,10 +203,9 @@ class _Session:
 
     def run(self) -> None:
         plan = self._plan
-        repeats = range(plan.effort.repeats)
         work = [
-            (repeat, library) for repeat in repeats for library in plan.order(repeat)
-            if self._remaining(repeat, library)
+            (repeat, library, job) for repeat, library, job in self._order()
+            if self._remaining(repeat, library, job)
         ]  # fmt: skip
         cells = sum(len(self._remaining(*launch)) for launch in work)
         if not work:
@@ -200,38 +214,74 @@ class _Session:
                 f"everything is already measured in {self._writer.path}; --fresh measures it again",
             )
             return
-        estimate_s = plan.estimate_s(cells, len(work))
+        estimate_s = sum(
+            plan.estimate_s(job, len(self._remaining(repeat, library, job)))
+            for repeat, library, job in work
+        )
         resumed = " (the rest of an interrupted run)" if self._earlier else ""
         say(
             self._console,
-            f"measuring {len(plan.libraries)} libraries, {len(plan.sizes)} sizes from"
-            f" {format_bytes(plan.sizes[0])} to {format_bytes(plan.sizes[-1])},"
-            f" {plan.effort.repeats} launches each: {cells} cells,"
+            f"measuring {_count(len(plan.libraries), 'library', 'libraries')},"
+            f" {_count(len(plan.experiments), 'experiment', 'experiments')}:"
+            f" {_count(cells, 'cell', 'cells')} in {_count(len(work), 'launch', 'launches')},"
             f" about {format_duration(estimate_s)}{resumed}",
         )
         with RunProgress(self._console, cells, estimate_s) as self._progress:
-            for repeat, library in work:
-                self._measure(repeat, library)
+            for number, launch in enumerate(work):
+                if self._over_budget():
+                    left = sum(len(self._remaining(*later)) for later in work[number:])
+                    self._progress.note(
+                        f"the time budget is used up; {_count(left, 'cell', 'cells')} left: the"
+                        " same command goes on with them"
+                    )
+                    break
+                self._measure(*launch)
 
-    def _remaining(self, repeat: int, library: Library) -> list[str]:
+    def _order(self) -> Iterator[tuple[int, Library, Job]]:
+        """Repeats, in each of them experiments, in each of them libraries in turn: what the
+        machine does meanwhile meets all libraries alike."""
+        plan = self._plan
+        jobs = {library.name: plan.jobs(library) for library in plan.libraries}
+        names = dict.fromkeys(job.experiment for found in jobs.values() for job in found)
+        order = [name for name in EXPERIMENTS if name in names]
+        for repeat in range(plan.effort.repeats):
+            for name in order:
+                for library in plan.order(repeat):
+                    for job in jobs[library.name]:
+                        if job.experiment == name and repeat < plan.effort_of(job).repeats:
+                            yield repeat, library, job
+
+    def _over_budget(self) -> bool:
+        budget_s = self._request.budget_s
+        return budget_s is not None and time.monotonic() - self._began > budget_s
+
+    def _remaining(self, repeat: int, library: Library, job: Job) -> list[str]:
         done = self._given_up[library.name]
         if self._earlier:
             done = done | self._earlier.ended_cells(library.name, repeat)
-        return [str(cell) for cell in self._plan.cells(library) if str(cell) not in done]
+        return [str(cell) for cell in job.cells if str(cell) not in done]
 
-    def _measure(self, repeat: int, library: Library) -> None:
-        cells = self._remaining(repeat, library)
+    def _measure(self, repeat: int, library: Library, job: Job) -> None:
+        cells = self._remaining(repeat, library, job)
+        repeats = self._plan.effort_of(job).repeats
         index = 0
         barren = 0
+        stall_s = self._request.stall_s
+        if job.stall_s:
+            stall_s = min(stall_s, job.stall_s)
+        # On a crowded machine what waits by spinning is slow, and does not hang for that.
+        crowd = os.getloadavg()[0] / max(len(allowed_cpus()), 1)
+        stall_s *= min(max(crowd, 1.0), _MOST_PATIENCE)
         while cells:
             self._progress.begin_launch(
-                f"launch {repeat + 1} of {self._plan.effort.repeats}, {library.record.label}"
+                f"launch {repeat + 1} of {repeats}, {job.experiment}, {library.record.label}"
             )
             launch = Launch(
                 library,
                 self._plan,
+                job,
                 self._pins,
-                self._request.stall_s,
+                stall_s,
                 lambda records: self._writer.append(*records),
                 lambda cell: self._progress.advance(1) if cell else self._progress.tick(),
             )
@@ -239,8 +289,8 @@ class _Session:
             failed = self._note(library, report)
             remaining = [cell for cell in cells if cell not in report.ended and cell not in failed]
             barren = 0 if report.ended else barren + 1
-            if remaining and (len(remaining) == len(cells) or barren == _MOST_BARREN_LAUNCHES):
-                self._give_up(library, repeat, remaining, report, barren)
+            if remaining and (len(remaining) == len(cells) or barren == job.barren):
+                self._give_up(library, repeat, remaining, report, barren, job.barren)
                 remaining = []
             self._progress.advance(len(cells) - len(remaining) - len(report.ended))
             cells = remaining
@@ -266,11 +316,17 @@ class _Session:
         return failed
 
     def _give_up(
-        self, library: Library, repeat: int, cells: list[str], report: LaunchReport, barren: int
+        self,
+        library: Library,
+        repeat: int,
+        cells: list[str],
+        report: LaunchReport,
+        barren: int,
+        most: int,
     ) -> None:
         """The launch gave no cell to blame, or too many in a row: all that is left is marked."""
         status = "hung" if report.status == "hung" else "crashed"
-        if barren >= _MOST_BARREN_LAUNCHES:
+        if barren >= most:
             detail = f"not tried after {barren} launches in a row without a result"
         else:
             detail = f"no cell was begun: {report.detail or 'the probe measured nothing'}"
@@ -279,5 +335,5 @@ class _Session:
         ]
         self._writer.append(*(outcome.to_record() for outcome in outcomes))
         self._given_up[library.name].update(cells)
-        if barren >= _MOST_BARREN_LAUNCHES:
+        if barren >= most:
             self._progress.note(f"{library.record.label}: {len(cells)} cells {detail}")

@@ -29,6 +29,11 @@ class Library:
     command: tuple[str, ...] = ()
     environment: Mapping[str, str] = field(default_factory=dict)
     fingerprint: str = ""
+    # Starts the test-suite with so many processes, of which together so many are to run in the end;
+    # None when the library has none.
+    suite: Callable[[int, int], tuple[str, ...]] | None = None
+    # Which blocks the suite has: "mpi" or "mobius".
+    suite_kind: str = ""
 
     @property
     def name(self) -> str:

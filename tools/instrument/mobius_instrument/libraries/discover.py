@@ -6,27 +6,39 @@ from __future__ import annotations
 from pathlib import Path
 
 from mobius_instrument.errors import InstrumentError
-from mobius_instrument.libraries import mobius, mpi, wheels
+from mobius_instrument.libraries import lapi, mobius, mpi, wheels
 from mobius_instrument.libraries.base import Candidate
+from mobius_instrument.libraries.described import Description, described
 from mobius_instrument.locations import Locations
 
 
 def discover(
-    locations: Locations, mpiccs: tuple[Path, ...], install: bool, intel: bool
+    locations: Locations,
+    mpiccs: tuple[Path, ...],
+    install: bool,
+    intel: bool,
+    descriptions: tuple[Description, ...] = (),
 ) -> list[Candidate]:
     """In the order in which reports show them."""
-    return [
+    known = [
         *mobius.candidates(locations),
+        *lapi.candidates(locations),
         *wheels.candidates(locations, install, intel),
         *mpi.system_candidates(mpiccs),
     ]
+    return [*known, *described(descriptions, known)]
 
 
-def choose(candidates: list[Candidate], wanted: list[str], skipped: list[str]) -> list[Candidate]:
-    """`--libs` and `--skip`; libraries named by `--mpicc` are always wanted."""
+def choose(
+    candidates: list[Candidate],
+    wanted: list[str],
+    skipped: list[str],
+    given: tuple[str, ...] = (),
+) -> list[Candidate]:
+    """`--libs` and `--skip`; those named by `--mpicc`, and those `given`, are always wanted."""
     names = [candidate.name for candidate in candidates]
-    for option, given in (("--libs", wanted), ("--skip", skipped)):
-        for name in given:
+    for option, listed in (("--libs", wanted), ("--skip", skipped)):
+        for name in listed:
             if name not in names:
                 raise InstrumentError(
                     f"{option}: no library '{name}' here; there are {', '.join(names)}"
@@ -35,7 +47,9 @@ def choose(candidates: list[Candidate], wanted: list[str], skipped: list[str]) -
         candidate
         for candidate in candidates
         if candidate.name not in skipped
-        and (not wanted or candidate.name in wanted or candidate.name.startswith("mpicc"))
+        and (
+            not wanted or candidate.name in (*wanted, *given) or candidate.name.startswith("mpicc")
+        )
     ]
     if not chosen:
         raise InstrumentError("--libs and --skip leave no library to measure")

@@ -71,7 +71,13 @@ def _prepare_mobius(context: Context) -> Library:
         for pattern in ("lib*/libmobius.so*", "lib*/*/libmobius.so*")
         for path in root.glob(pattern)
     )
-    launcher = (str(programs["mobius"]), "run", "-n", str(PROCESSES), "--bind", "none")
+    mobius = str(programs["mobius"])
+    launcher = (mobius, "run", "-n", str(PROCESSES), "--bind", "none")
+    suite = locations.program("suite_mobius")
+
+    def start_suite(processes: int, _all: int) -> tuple[str, ...]:
+        return mobius, "run", "-n", str(processes), "--bind", "none", str(suite)
+
     return Library(
         record=LibraryRecord(
             library="mobius",
@@ -83,7 +89,9 @@ def _prepare_mobius(context: Context) -> Library:
         ),
         cells=MOBIUS_CELLS,
         command=(*launcher, str(programs["probe_mobius"])),
-        fingerprint=hash_files(*programs.values(), *shared),
+        fingerprint=hash_files(*programs.values(), *shared, *([suite] if suite else [])),
+        suite=start_suite if suite else None,
+        suite_kind="mobius",
     )
 
 

@@ -169,25 +169,38 @@ def prepare_mpi(place: MpiPlace, context: Context) -> Library:
     probe, key, failure = _build_probe(place, version_text, sources, context, label)
     if failure:
         return Library(replace(record, detail=failure))
-    launch, environment = _launch_rules(family, place.launcher, context.cpus)
+    launcher = place.launcher
+    launch, environment = _launch_rules(family, launcher, context.cpus, PROCESSES, PROCESSES)
+    suite, suite_key = _suite(place, version_text, context, label)
+
+    def start_suite(processes: int, together: int) -> tuple[str, ...]:
+        start, _ = _launch_rules(family, launcher, context.cpus, processes, together)
+        return *start, str(suite)
+
     return Library(
         record=replace(record, status="ready", launcher=" ".join(launch)),
         cells=MPI_CELLS,
         command=(*launch, str(probe)),
         environment={**place.environment, **environment},
-        fingerprint=key,
+        fingerprint=key + suite_key,
+        suite=start_suite if suite else None,
+        suite_kind="mpi",
     )
 
 
-def _launch_rules(family: str, launcher: Path, cpus: int) -> tuple[tuple[str, ...], dict[str, str]]:
-    """The probe pins itself, so launchers must not."""
-    start = (str(launcher), "-n", str(PROCESSES))
+def _launch_rules(
+    family: str, launcher: Path, cpus: int, processes: int, together: int
+) -> tuple[tuple[str, ...], dict[str, str]]:
+    """The probe pins itself, so launchers must not. `together` counts those that are spawned."""
+    start = (str(launcher), "-n", str(processes))
     if family == "openmpi":
         as_root = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
-        crowd = ("--oversubscribe",) if cpus < PROCESSES else ()
+        crowd = ("--oversubscribe",) if cpus < together else ()
         return (*start, "--bind-to", "none", *crowd), as_root if os.geteuid() == 0 else {}
     if family == "mpich":
-        return (*start, "-bind-to", "none"), {}
+        # Hydra of MPICH 5.0 loses the connection to what is spawned when it is told how to bind; it
+        # does not bind without being told.
+        return (*start, "-bind-to", "none") if together == processes else start, {}
     if family == "intel":
         # On one host; its default looks for a fabric that a laptop does not have.
         return start, {"I_MPI_PIN": "0", "I_MPI_FABRICS": "shm"}
@@ -242,6 +255,30 @@ def probe_sources(folder: Path) -> list[Path]:
     ]
 
 
+def suite_sources(folder: Path) -> list[Path]:
+    """The sources of the test-suite for MPI: everything but other libraries' blocks."""
+    places = (folder, folder / "blocks", folder / "experiments", folder / "mpi")
+    return [path for place in places for path in sorted(place.glob("*.c"))]
+
+
+def _suite(
+    place: MpiPlace, version_text: str, context: Context, label: str
+) -> tuple[Path | None, str]:
+    """The test-suite and its key; none when it is not here or cannot be built, which is said."""
+    folder = context.locations.suite_sources
+    if folder is None:
+        return None, ""
+    headers = [*sorted(folder.glob("*.h")), *sorted(folder.glob("mpi/*.h"))]
+    program, key, failure = _build(
+        place, version_text, context, label,
+        name="suite_mpi", files=suite_sources(folder), headers=headers, include=folder,
+    )  # fmt: skip
+    if failure:
+        context.announce(f"{label}: only ping-pong and completion are measured: {failure}")
+        return None, ""
+    return program, key
+
+
 def _build_probe(
     place: MpiPlace, version_text: str, sources: Path, context: Context, label: str
 ) -> tuple[Path, str, str]:
@@ -249,27 +286,45 @@ def _build_probe(
     files = probe_sources(sources)
     if not any(path.name == "adapter_mpi.c" for path in files):
         return Path(), "", f"adapter_mpi.c is not in {sources}"
+    return _build(
+        place, version_text, context, label,
+        name="probe_mpi", files=files, headers=sorted(sources.glob("*.h")), include=sources,
+    )  # fmt: skip
+
+
+def _build(
+    place: MpiPlace,
+    version_text: str,
+    context: Context,
+    label: str,
+    *,
+    name: str,
+    files: list[Path],
+    headers: list[Path],
+    include: Path,
+) -> tuple[Path, str, str]:
+    """A program of the cache, made when it is not there."""
     digest = hashlib.sha256()
-    for path in (*files, *sorted(sources.glob("*.h"))):
+    for path in (*files, *headers):
         digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
     parts = (str(place.mpicc), version_text, *_COMPILE_FLAGS)
     digest.update("\0".join(parts).encode())
     if place.mpicc.is_file():
         digest.update(place.mpicc.read_bytes())
     key = digest.hexdigest()[:16]
-    probe = context.locations.cache / "probes" / key / "probe_mpi"
-    if probe.is_file():
-        return probe, key, ""
-    context.announce(f"building the probe with {label} …")
+    program = context.locations.cache / "probes" / key / name
+    if program.is_file():
+        return program, key, ""
+    context.announce(f"building {name} with {label} …")
     try:
-        probe.parent.mkdir(parents=True, exist_ok=True)
-        partial = probe.with_name(f"probe_mpi.{os.getpid()}")
-        command = [str(place.mpicc), *_COMPILE_FLAGS, "-I", str(sources), "-o", str(partial)]
+        program.parent.mkdir(parents=True, exist_ok=True)
+        partial = program.with_name(f"{name}.{os.getpid()}")
+        command = [str(place.mpicc), *_COMPILE_FLAGS, "-I", str(include), "-o", str(partial)]
         command += [*map(str, files), "-lm", "-pthread"]
-        ended = _run_tool(command, place, probe.parent, _COMPILE_LIMIT_S)
+        ended = _run_tool(command, place, program.parent, _COMPILE_LIMIT_S)
         failure = _failure(f"{place.mpicc.name}", ended, _COMPILE_LIMIT_S)
         if not failure:
-            partial.replace(probe)
-        return probe, key, failure
+            partial.replace(program)
+        return program, key, failure
     except OSError as error:
-        return probe, key, f"cannot build in {probe.parent}: {system_reason(error)}"
+        return program, key, f"cannot build in {program.parent}: {system_reason(error)}"

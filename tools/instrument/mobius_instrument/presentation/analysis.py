@@ -7,7 +7,7 @@ import math
 import zlib
 from dataclasses import dataclass
 
-from mobius_instrument.cells import Cell
+from mobius_instrument.cells import PROBE_EXPERIMENTS, Cell
 from mobius_instrument.errors import InstrumentError
 from mobius_instrument.results import Outcome, Results, SeriesKey
 from mobius_instrument.stats import Ratio, Summary, ratio_of_medians, summarise
@@ -65,8 +65,15 @@ class Analysis:
 
     @property
     def sizes(self) -> list[int]:
-        """All sizes of any series."""
-        return sorted({size for series in self.series for size in series.summaries})
+        """All sizes of the probes' series."""
+        return sorted(
+            {
+                size
+                for series in self.series
+                if series.cell.experiment in PROBE_EXPERIMENTS
+                for size in series.summaries
+            }
+        )
 
     def of(
         self, experiment: str, operation: str | None = None, library: str | None = None

@@ -221,7 +221,9 @@ def _rival(analysis: Analysis, points: tuple[Point, ...]) -> str:
 
 def limit_sentences(analysis: Analysis) -> list[str]:
     """How near the machine's own limits the subject is, and what two-sided messages cost."""
-    sentences = []
+    sentences: list[str] = []
+    if not analysis.sizes:
+        return sentences
     mobius = next(
         (name for name in analysis.libraries if analysis.results.kind(name) == "mobius"), None
     )

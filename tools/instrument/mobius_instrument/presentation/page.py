@@ -10,12 +10,14 @@ from pathlib import Path
 from string import Template
 from typing import Any, Final
 
-from mobius_instrument.cells import EXPERIMENTS, format_bytes
+from mobius_instrument.cells import EXPERIMENTS, PROBE_EXPERIMENTS, format_bytes
 from mobius_instrument.errors import InstrumentError, system_reason
 from mobius_instrument.export import CSV_NAME, write_csv
 from mobius_instrument.host import host_warnings
 from mobius_instrument.presentation import colours, plots, tables
 from mobius_instrument.presentation.analysis import Analysis
+from mobius_instrument.presentation.chapters import Book, Chapter, write_chapters
+from mobius_instrument.presentation.charts import Charts
 from mobius_instrument.presentation.colours import Look
 from mobius_instrument.presentation.findings import (
     Finding,
@@ -37,6 +39,8 @@ _PAIRS: Final = (
 _NOISY_SPREAD: Final = 1.25
 _MOST_BANDWIDTH_SIZES: Final = 6
 _LARGE_BYTES: Final = 1_024
+# Of each chapter, on the first page.
+_MOST_SENTENCES: Final = 4
 
 
 @dataclass(frozen=True)
@@ -47,8 +51,9 @@ class Written:
     sentences: list[str]
 
 
-def write_report(results: Results, folder: Path) -> Written:
-    """Writes index.html, results.csv and plots/ into an existing folder."""
+def write_report(results: Results, folder: Path, earlier: Results | None = None) -> Written:
+    """Writes index.html, results.csv and plots/ into an existing folder; with an earlier run also
+    what changed since."""
     analysis = Analysis(results)
     findings = find(analysis)
     looks = plots.library_looks(analysis)
@@ -57,13 +62,17 @@ def write_report(results: Results, folder: Path) -> Written:
     drawn = [plot for group in (*best.values(), *styles.values()) for plot in group]
     plots.save(drawn, folder / "plots")
     write_csv(analysis, folder / CSV_NAME)
-    page = _page(analysis, findings, looks, best, styles, folder)
+    book = Book(analysis, looks, Charts(looks))
+    chapters = write_chapters(book, earlier)
+    book.charts.save(folder / "plots")
+    page = _page(analysis, findings, looks, best, styles, folder, chapters)
     path = folder / PAGE_NAME
     try:
         path.write_text(page, encoding="utf-8")
     except OSError as error:
         raise InstrumentError(f"cannot write {path}: {system_reason(error)}") from error
     sentences = [*most_important(findings), *limit_sentences(analysis)]
+    sentences += [chapter.sentences[0] for chapter in chapters if chapter.sentences]
     trouble = trouble_sentence(analysis)
     return Written(path, [*sentences, trouble] if trouble else sentences)
 
@@ -117,36 +126,117 @@ def _page(
     best: dict[tuple[str, str], list[Plot]],
     styles: dict[str, list[Plot]],
     folder: Path,
+    chapters: list[Chapter],
 ) -> str:
     results = analysis.results
     lead = [*most_important(findings), *limit_sentences(analysis)]
-    if not findings:
+    if not findings and len(analysis.libraries) < 2:
         lead.append("Only one library was measured, so there is nothing to stand it against.")
     template = Template((_HERE / "template.html").read_text(encoding="utf-8"))
+    probed = any(series.cell.experiment in PROBE_EXPERIMENTS for series in analysis.series)
+    links = [(chapter.identifier, chapter.title) for chapter in chapters]
+    if probed:
+        links += [("lead", "Ping-pong: who leads"), ("latency", "Latency"), ("paper", "Paper 1")]
     return template.substitute(
         style=_style(),
         script=(_HERE / "sort.js").read_text(encoding="utf-8"),
+        charts_script=(_HERE / "charts.js").read_text(encoding="utf-8"),
+        executive=_executive(chapters, analysis),
+        chapters="".join(
+            f'<section id="{chapter.identifier}"><h2>{escape(chapter.title)}</h2>{chapter.html}'
+            "</section>"
+            for chapter in chapters
+        ),
+        links="".join(f'<a href="#{where}">{escape(title)}</a>' for where, title in links),
+        choice=_choice(analysis, looks) if chapters else "",
+        pingpong=_pingpong(analysis, findings, looks, best, styles) if probed else "",
         when=escape(str(results.run.get("started", ""))[:16].replace("T", " ")),
         host=escape(str(results.host.get("hostname", ""))),
         cpu=escape(str(results.host.get("cpu", "unknown CPU"))),
         mobius_version=escape(str(results.run.get("mobius_version") or "")),
         lead=escape(" ".join(lead)),
         trouble=_paragraph(trouble_sentence(analysis), "trouble"),
+        matrix=tables.outcome_matrix(analysis),
+        libraries=tables.library_table(analysis, looks),
+        host_facts=_host_facts(analysis),
+        warnings=_warnings(analysis),
+        reproduce=escape(_command(results)),
+        plan_hash=escape(str(results.run.get("plan_hash", ""))),
+        seed=results.seed,
+        downloads=_downloads(results, folder),
+    )
+
+
+def _pingpong(
+    analysis: Analysis,
+    findings: list[Finding],
+    looks: dict[str, Look],
+    best: dict[tuple[str, str], list[Plot]],
+    styles: dict[str, list[Plot]],
+) -> str:
+    """The sections on the probes' two experiments."""
+    return Template((_HERE / "pingpong.html").read_text(encoding="utf-8")).substitute(
         lead_table=tables.lead_table(findings, analysis),
         sentences="".join(f"<li>{escape(finding.sentence)}</li>" for finding in findings),
         best_plots=_best_section(analysis, best, looks),
         style_plots=_style_section(analysis, styles, looks),
         latency=_latency_section(analysis, looks),
         bandwidth=_bandwidth_section(analysis, looks),
-        matrix=tables.outcome_matrix(analysis),
-        libraries=tables.library_table(analysis, looks),
-        host_facts=_host_facts(analysis),
-        warnings=_warnings(analysis),
         paper=tables.paper_table(analysis, _latency_sizes(analysis)[0]),
-        reproduce=escape(_command(results)),
-        plan_hash=escape(str(results.run.get("plan_hash", ""))),
-        seed=results.seed,
-        downloads=_downloads(results, folder),
+    )
+
+
+def _executive(chapters: list[Chapter], analysis: Analysis) -> str:
+    """What to use here and why: the chapters' first sentences, each with a way to its chapter; what
+    makes them doubtful comes first."""
+    doubts = [f'<li class="trouble">{escape(text)}</li>' for text in _doubts(analysis)]
+    items = [
+        f'<li>{escape(sentence)} <a href="#{chapter.identifier}">→</a></li>'
+        for chapter in chapters
+        for sentence in chapter.sentences[:_MOST_SENTENCES]
+    ]
+    if not items:
+        return ""
+    return (
+        '<section id="executive"><h2>What to use here, and why</h2>'
+        f"<ul>{''.join([*doubts, *items])}</ul></section>"
+    )
+
+
+def _doubts(analysis: Analysis) -> list[str]:
+    """Why differences of this run may be the machine's."""
+    load, cores = analysis.results.host.get("load"), analysis.results.host.get("cores")
+    found = []
+    if isinstance(load, int | float) and isinstance(cores, int) and load > cores / 2:
+        found.append(
+            f"Take what follows with care: other programs were running (load {load:g} on"
+            f" {cores} CPUs when the measurement began). Ratios of processes that take turns for a"
+            " CPU tell how a library waits, not how fast it is. Measure on a quiet machine."
+        )
+    spreads = [
+        summary.spread > _NOISY_SPREAD
+        for series in analysis.series
+        for summary in series.summaries.values()
+        if summary.launches > 1
+    ]
+    if spreads and sum(spreads) > len(spreads) / 4:
+        found.append(
+            f"{100 * sum(spreads) / len(spreads):.0f} % of the medians differ by more than a"
+            " quarter between launches."
+        )
+    return found
+
+
+def _choice(analysis: Analysis, looks: dict[str, Look]) -> str:
+    """Which libraries the plots of the chapters show."""
+    boxes = "".join(
+        f'<label><input type="checkbox" value="{escape(name, quote=True)}" checked>'
+        f"{tables.dot(looks.get(name))}{escape(analysis.results.label(name))}</label>"
+        for name in analysis.libraries
+    )
+    return (
+        f'<div id="choice">{boxes}<span>Drag in a plot to zoom, double-click to see all, select a'
+        " key to hide a line.</span></div>"
     )
 
 

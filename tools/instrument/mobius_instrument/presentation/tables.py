@@ -8,6 +8,7 @@ from html import escape
 from typing import Final
 
 from mobius_instrument.cells import (
+    PROBE_EXPERIMENTS,
     Cell,
     bandwidth_mb_s,
     format_bytes,
@@ -44,7 +45,7 @@ def words(experiment: str, operation: str) -> str:
     return _EXPERIMENT_WORDS.get((experiment, operation), f"{experiment}, {operation}")
 
 
-def _table(
+def table(
     head: Sequence[str], rows: Sequence[Sequence[str]], numeric_from: int, sortable: bool = False
 ) -> str:
     """Cells are HTML. Those from `numeric_from` on are aligned as numbers."""
@@ -65,7 +66,8 @@ def _table(
     )
 
 
-def _number(shown: str, value: float, more: str = "") -> str:
+def number(shown: str, value: float, more: str = "") -> str:
+    """A cell of a number: as shown, and as sorted by."""
     return f'<td class="n{more}" data-v="{value:.6g}">{shown}</td>'
 
 
@@ -107,7 +109,7 @@ def lead_table(findings: list[Finding], analysis: Analysis) -> str:
     head += [
         escape(size_class.words[0].lower() + size_class.words[1:]) for size_class in SIZE_CLASSES
     ]
-    return _table(head, rows, 1)
+    return table(head, rows, 1)
 
 
 def latency_table(
@@ -128,21 +130,21 @@ def latency_table(
             [
                 dot(looks.get(one.library)) + escape(analysis.results.label(one.library)),
                 escape(one.cell.style),
-                _number(format_ns(s.median), s.median, " strong"),
-                _number(format_ratio(s.median / best), s.median / best),
-                _number(f"{format_ns(s.low)} … {format_ns(s.high)}", s.low),
-                _number(format_ns(s.minimum), s.minimum),
-                _number(format_ns(s.average), s.average),
-                _number(format_ns(s.maximum), s.maximum),
-                _number(format_ns(s.deviation), s.deviation),
-                _number(f"{s.launches} × {s.samples // s.launches}", s.samples),
+                number(format_ns(s.median), s.median, " strong"),
+                number(format_ratio(s.median / best), s.median / best),
+                number(f"{format_ns(s.low)} … {format_ns(s.high)}", s.low),
+                number(format_ns(s.minimum), s.minimum),
+                number(format_ns(s.average), s.average),
+                number(format_ns(s.maximum), s.maximum),
+                number(format_ns(s.deviation), s.deviation),
+                number(f"{s.launches} × {s.samples // s.launches}", s.samples),
             ]
         )
     head = (
         "library", "synchronisation, memory", "median", "÷ fastest", "95 % interval of the median",
         "minimum", "average", "maximum", "std. deviation", "launches × samples",
     )  # fmt: skip
-    return _table(head, rows, 2, sortable=True)
+    return table(head, rows, 2, sortable=True)
 
 
 def bandwidth_table(
@@ -156,12 +158,12 @@ def bandwidth_table(
     def row(one: Series) -> list[str]:
         library = dot(looks.get(one.library)) + escape(analysis.results.label(one.library))
         values = [at(one, size) for size in sizes]
-        numbers = [_number(format_mb_s(value) if value else "–", value) for value in values]
+        numbers = [number(format_mb_s(value) if value else "–", value) for value in values]
         return [library, escape(one.cell.style), *numbers]
 
     rows = [row(one) for one in sorted(series, key=lambda one: -at(one, sizes[-1]))]
     head = ["library", "synchronisation, memory", *(format_bytes(size) for size in sizes)]
-    return _table(head, rows, 2, sortable=True) if rows else ""
+    return table(head, rows, 2, sortable=True) if rows else ""
 
 
 def outcome_matrix(analysis: Analysis) -> str:
@@ -176,6 +178,10 @@ def outcome_matrix(analysis: Analysis) -> str:
     rows = []
     for text in dict.fromkeys(cell for name in libraries for cell in planned[name]):
         cell = Cell.parse(text)
+        # Where there is a chapter, only what it may not show: cells without all their times.
+        has_chapter = cell.experiment not in PROBE_EXPERIMENTS
+        if has_chapter and not any((name, cell) in outcomes for name in libraries):
+            continue
         row = [f"<code>{escape(text)}</code>"]
         for name in libraries:
             if text not in planned[name]:
@@ -185,7 +191,7 @@ def outcome_matrix(analysis: Analysis) -> str:
                     _outcome_cell(outcomes.get((name, cell), []), len(sizes.get((name, cell), {})))
                 )
         rows.append(row)
-    return _table(
+    return table(
         ["cell", *(escape(analysis.results.label(name)) for name in libraries)], rows, len(rows) + 9
     )
 
@@ -231,7 +237,7 @@ def library_table(analysis: Analysis, looks: dict[str, Look]) -> str:
         ]
         for record in analysis.results.libraries.values()
     ]
-    return _table(("library", "state", "compiler", "flags of the probe", "launcher"), rows, 9)
+    return table(("library", "state", "compiler", "flags of the probe", "launcher"), rows, 9)
 
 
 def paper_table(analysis: Analysis, size: int) -> str:
@@ -252,4 +258,4 @@ def paper_table(analysis: Analysis, size: int) -> str:
             for one in (put, get)
         ]
         rows.append([f"here: {escape(analysis.results.label(name))}", *times, peak])
-    return _table(("", "put latency", "get latency", "peak bandwidth of put"), rows, 1)
+    return table(("", "put latency", "get latency", "peak bandwidth of put"), rows, 1)

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * overlap (paper 3, §4.6): the time of a transfer, that of a computation about as long, and that of
+ * both at once. side=target: the passive side computes inside its exposure (figure 12);
+ * side=origin: the active side computes between the start of the transfer and its completion.
+ */
+
+#include <string.h>
+
+#include "../session.h"
+
+typedef struct overlap {
+  suite_path_t path;
+  int at_origin;
+  uint64_t rounds; /* of the computation, per leg */
+} overlap_t;
+
+static volatile double sink;
+
+/* Touches no memory, so that it competes with transfers for nothing but time. */
+static void compute(uint64_t rounds) {
+  double a = 1.0, b = 1.000001;
+  for (uint64_t i = 0; i < rounds; i++) a = a * b + 1e-9;
+  sink = a;
+}
+
+static void between(void* context, int to, int from) {
+  const overlap_t* o = context;
+  if ((o->at_origin ? to : from) != SUITE_NOBODY) compute(o->rounds);
+}
+
+static int both(void* context, uint64_t repetitions) {
+  overlap_t* o = context;
+  int error = 0;
+  for (; repetitions > 0 && error == 0; repetitions--) error = suite_legs(&o->path);
+  return error;
+}
+
+/* One side computes in each leg, so that a repetition has as many computations as legs. */
+static int alone(void* context, uint64_t repetitions) {
+  const overlap_t* o = context;
+  for (; repetitions > 0; repetitions--) compute(2 * o->rounds);
+  return 0;
+}
+
+static double median(suite_times_t* times) {
+  for (uint64_t i = 1; i < times->count; i++) /* samples are few and nearly sorted */
+    for (uint64_t j = i; j > 0 && times->samples_ns[j - 1] > times->samples_ns[j]; j--) {
+      double swapped = times->samples_ns[j];
+      times->samples_ns[j] = times->samples_ns[j - 1];
+      times->samples_ns[j - 1] = swapped;
+    }
+  return times->count > 0 ? times->samples_ns[times->count / 2] : 0;
+}
+
+static void part(overlap_t* o, suite_repeat_t* repeat, const char* name, size_t bytes,
+                 double* middle) {
+  suite_path_t* path = &o->path;
+  suite_times_t times;
+  SUITE_CHECK(path, suite_time(path->session, &path->comm, repeat, o, &times));
+  suite_times_divide(&times, 2);
+  if (name != NULL) suite_record_samples(path->session, path->cell, name, bytes, &times);
+  *middle = times.samples_ns != NULL ? median(&times) : 0;
+  suite_times_free(&times);
+}
+
+static const char* measure_size(overlap_t* o, size_t bytes) {
+  suite_path_t* path = &o->path;
+  double transfer_ns = 0, compute_ns = 0, both_ns = 0;
+  const char* refused = suite_agree(path->session, &path->comm, suite_path_size(path, bytes));
+  if (refused != NULL) return refused;
+  path->between = NULL;
+  if (!suite_verify(path, 0, "before timing")) return NULL;
+  part(o, both, "transfer", bytes, &transfer_ns);
+  o->rounds = 1000;
+  part(o, alone, NULL, bytes, &compute_ns);
+  if (path->comm.rank == path->comm.leader)
+    o->rounds = (uint64_t)(1000 * transfer_ns / compute_ns) + 1;
+  SUITE_CHECK(path,
+              suite_library.share(&path->comm, path->comm.leader, &o->rounds, sizeof o->rounds));
+  part(o, alone, "compute", bytes, &compute_ns);
+  path->between = between;
+  path->between_context = o;
+  part(o, both, "both", bytes, &both_ns);
+  path->between = NULL;
+  SUITE_CHECK(path, suite_library.settle(&path->window));
+  if (suite_verify(path, 1, "after timing") && path->comm.rank == path->comm.leader) {
+    char detail[SUITE_TEXT_BYTES];
+    double shorter = transfer_ns < compute_ns ? transfer_ns : compute_ns;
+    double hidden = (transfer_ns + compute_ns - both_ns) / shorter;
+    snprintf(detail, sizeof detail,
+             "%zu bytes: transfer %.0f ns, computation %.0f ns, both %.0f ns", bytes, transfer_ns,
+             compute_ns, both_ns);
+    suite_record_fact(path->session, path->cell, "hidden", "", hidden, detail);
+  }
+  return NULL;
+}
+
+static const char* measure(suite_session_t* session, const suite_cell_t* cell) {
+  static char reason[SUITE_TEXT_BYTES];
+  overlap_t o;
+  memset(&o, 0, sizeof o);
+  o.at_origin = strcmp(suite_option(cell, "side", "target"), "origin") == 0;
+  const char* refused = suite_path_open(session, cell, suite_largest(session), &o.path);
+  if (refused != NULL) return refused;
+  int measured = 0;
+  if (o.path.comm.size != 2 || strcmp(o.path.partner->head.name, "pair") != 0)
+    refused = "overlap is of two ranks";
+  if (o.path.transfer->exchange != NULL || o.path.transfer->reach != NULL)
+    refused = "nothing can be done during this transfer";
+  for (int i = 0; refused == NULL && i < session->size_count; i++) {
+    const char* why = measure_size(&o, session->sizes[i]);
+    if (why == NULL)
+      measured++;
+    else
+      snprintf(reason, sizeof reason, "%zu bytes: %s", session->sizes[i], why);
+  }
+  suite_path_close(&o.path);
+  if (refused != NULL) return refused;
+  return measured > 0 ? NULL : reason;
+}
+
+static suite_experiment_block_t overlap = {
+    {SUITE_EXPERIMENT, "overlap", "transfer and computation at once (paper 3, figure 12)", NULL},
+    measure};
+SUITE_REGISTER(overlap)

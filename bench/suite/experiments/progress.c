@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * progress: does an operation complete while its target computes and never calls the library?
+ * The target computes for ms= milliseconds (1000), looking at its memory with plain loads; in the
+ * middle of the first tenth of that the origin operates and waits for completion. Facts:
+ *
+ *   completes  yes, on-return (only after the target came back into the library)
+ *   arrives    the same of the data, as the target's own loads see them; for puts and updates
+ */
+
+#include <string.h>
+
+#include "../session.h"
+
+typedef struct trial {
+  int64_t began, completed;  /* of the origin */
+  int64_t arrived, returned; /* of the target; 0: did not arrive */
+} trial_t;
+
+static volatile unsigned char* watched(suite_path_t* path) {
+  return path->window.base + path->area[!path->parity] + path->type.bytes - 1;
+}
+
+/* The target: plain loads and arithmetic for so long. */
+static void compute(suite_path_t* path, int64_t until, trial_t* trial) {
+  volatile unsigned char* last = watched(path);
+  unsigned char before = *last;
+  while (suite_now_ns() < until)
+    if (trial->arrived == 0 && *last != before) trial->arrived = suite_now_ns();
+  trial->returned = suite_now_ns();
+}
+
+static void wait_ns(int64_t ns) {
+  int64_t until = suite_now_ns() + ns;
+  while (suite_now_ns() < until) {
+  }
+}
+
+/* One operation, without a flag: the target would have to look for it. */
+static int operate(suite_path_t* path, trial_t* trial) {
+  suite_window_t* window = &path->window;
+  const suite_transfer_block_t* transfer = path->transfer;
+  int gets = transfer->effect == SUITE_GETS, error = 0;
+  size_t source = path->area[path->parity], target = path->area[!path->parity];
+  void* result = transfer->effect == SUITE_SWAPS ? (void*)&path->compare : path->result;
+  trial->began = suite_now_ns();
+  if (path->sync->enter != NULL) error = path->sync->enter(window, 1, SUITE_NOBODY);
+  if (error == 0)
+    error = transfer->start(window, &path->wire, 1, window->base + (gets ? target : source),
+                            gets ? source : target, result);
+  if (error == 0 && transfer->wait != NULL) error = transfer->wait(window);
+  if (error == 0 && path->sync->leave != NULL) error = path->sync->leave(window, 1, SUITE_NOBODY);
+  trial->completed = suite_now_ns();
+  return error;
+}
+
+static int try_once(suite_path_t* path, int64_t busy_ns, trial_t* mine) {
+  suite_window_t* window = &path->window;
+  int active = !path->sync->passive, error;
+  memset(mine, 0, sizeof *mine);
+  memset(window->base + path->area[0], path->comm.rank == 0 ? 0x55 : 0, path->type.bytes);
+  memset(window->base + path->area[1], path->comm.rank == 0 ? 0x55 : 0, path->type.bytes);
+  path->compare = 0;
+  path->parity = 0;
+  error = suite_library.settle(window);
+  if (error != 0) return error;
+  if (path->comm.rank == 0) {
+    wait_ns(busy_ns / 20);
+    return operate(path, mine);
+  }
+  if (active && path->sync->enter != NULL) error = path->sync->enter(window, SUITE_NOBODY, 0);
+  if (error == 0) compute(path, suite_now_ns() + busy_ns, mine);
+  if (error == 0 && active && path->sync->leave != NULL)
+    error = path->sync->leave(window, SUITE_NOBODY, 0);
+  return error;
+}
+
+static void judge(suite_path_t* path, const trial_t* trials, int count, int64_t busy_ns) {
+  int64_t slowest = 0, latest = 0, fastest = INT64_MAX;
+  int on_return = 0, not_arrived = 0;
+  for (int i = 0; i < count; i++) {
+    const trial_t *origin = &trials[2 * i], *target = &trials[2 * i + 1];
+    int64_t took = origin->completed - origin->began;
+    on_return += origin->completed >= target->returned;
+    if (took > slowest) slowest = took;
+    if (took < fastest) fastest = took;
+    not_arrived += target->arrived == 0;
+    if (target->arrived - origin->began > latest) latest = target->arrived - origin->began;
+  }
+  char detail[SUITE_TEXT_BYTES];
+  snprintf(detail, sizeof detail,
+           "%zu bytes, %d trials: completed after %.1f to %.1f us; the target computed for %.0f ms",
+           path->type.bytes, count, (double)fastest / 1e3, (double)slowest / 1e3,
+           (double)busy_ns / 1e6);
+  suite_record_fact(path->session, path->cell, "completes", on_return == 0 ? "yes" : "on-return",
+                    (double)slowest, detail);
+  if (path->transfer->effect == SUITE_GETS) return;
+  snprintf(detail, sizeof detail, "%zu bytes: in %d of %d trials the target saw the data",
+           path->type.bytes, count - not_arrived, count);
+  suite_record_fact(path->session, path->cell, "arrives", not_arrived == 0 ? "yes" : "on-return",
+                    (double)latest, detail);
+}
+
+static const char* measure(suite_session_t* session, const suite_cell_t* cell) {
+  enum { kTrials = 3 };
+  suite_path_t path;
+  trial_t all[2 * kTrials], mine;
+  const char* refused = suite_path_open(session, cell, suite_largest(session), &path);
+  if (refused != NULL) return refused;
+  int64_t busy_ns = (int64_t)suite_option_number(cell, "ms", 1000) * 1000000;
+  if (path.comm.size != 2) refused = "progress is of two ranks";
+  if (path.transfer->start == NULL) refused = "only one-sided transfers need no target";
+  for (int i = 0; refused == NULL && i < session->size_count; i++) {
+    refused = suite_agree(session, &path.comm, suite_path_size(&path, session->sizes[i]));
+    if (refused != NULL) break;
+    /* Once with the target's help: connections and registrations are made. */
+    SUITE_CHECK(&path, suite_library.settle(&path.window));
+    SUITE_CHECK(&path, suite_legs(&path));
+    for (int trial = 0; trial < kTrials; trial++) {
+      SUITE_CHECK(&path, try_once(&path, busy_ns, &mine));
+      SUITE_CHECK(&path, suite_library.settle(&path.window));
+      SUITE_CHECK(&path, suite_library.gather(&path.comm, &mine, &all[2 * trial], sizeof mine));
+    }
+    judge(&path, all, kTrials, busy_ns);
+  }
+  suite_path_close(&path);
+  return refused;
+}
+
+static suite_experiment_block_t progress = {
+    {SUITE_EXPERIMENT, "progress", "does an operation need its target to call the library", NULL},
+    measure};
+SUITE_REGISTER(progress)

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * self: what measuring costs. self:timer:none:none is a read of the clock; self:call:none:none the
+ * calls of a leg through pointers, with blocks that do nothing.
+ */
+
+#include <string.h>
+
+#include "../session.h"
+
+static int read_clock(void* context, uint64_t repetitions) {
+  for (; repetitions > 0; repetitions--) *(volatile int64_t*)context = suite_now_ns();
+  return 0;
+}
+
+static int nothing(suite_window_t* window, int to, int from) {
+  (void)window;
+  (void)to;
+  (void)from;
+  return 0;
+}
+
+static int start_nothing(suite_window_t* window, const suite_type_t* type, int to, void* local,
+                         size_t remote_offset, void* result) {
+  (void)window;
+  (void)type;
+  (void)to;
+  (void)local;
+  (void)remote_offset;
+  (void)result;
+  return 0;
+}
+
+/* Volatile, so that the compiler does not know what is called. */
+static const suite_sync_block_t* volatile sync_block;
+static const suite_transfer_block_t* volatile transfer_block;
+
+static int empty_legs(void* context, uint64_t repetitions) {
+  suite_path_t* path = context;
+  path->sync = sync_block;
+  path->transfer = transfer_block;
+  for (; repetitions > 0; repetitions--) {
+    int error = suite_leg(path, 1, SUITE_NOBODY);
+    if (error != 0) return error;
+  }
+  return 0;
+}
+
+static const char* measure(suite_session_t* session, const suite_cell_t* cell) {
+  static const suite_sync_block_t sync = {.enter = nothing, .leave = nothing};
+  static const suite_transfer_block_t transfer = {.start = start_nothing};
+  static suite_path_t path;
+  volatile int64_t now = 0;
+  suite_times_t times;
+  int calls = strcmp(cell->transfer, "call") == 0, error;
+  if (!calls && strcmp(cell->transfer, "timer") != 0) return "self measures timer and call";
+  memset(&path, 0, sizeof path);
+  path.pieces = 1;
+  sync_block = &sync;
+  transfer_block = &transfer;
+  error = suite_time(session, &session->world, calls ? empty_legs : read_clock,
+                     calls ? (void*)&path : (void*)(uintptr_t)&now, &times);
+  if (error != 0) suite_give_up(session, cell, error);
+  suite_record_samples(session, cell, NULL, 1, &times);
+  suite_times_free(&times);
+  return NULL;
+}
+
+static suite_experiment_block_t self = {{SUITE_EXPERIMENT, "self", "what measuring costs", NULL},
+                                        measure};
+SUITE_REGISTER(self)

@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/* A leg, and its verification: the same for every combination of blocks. */
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "session.h"
+
+#define TRY(call)                   \
+  do {                              \
+    int error_ = (call);            \
+    if (error_ != 0) return error_; \
+  } while (0)
+
+static void pack(const suite_path_t* path, unsigned char* to, const unsigned char* from) {
+  for (size_t piece = 0; piece < path->pieces; piece++)
+    for (size_t i = 0; i < path->type.run_count; i++) {
+      const suite_run_of_bytes_t* run = &path->type.runs[i];
+      memcpy(to, from + piece * path->piece_extent + run->offset, run->bytes);
+      to += run->bytes;
+    }
+}
+
+static void unpack(const suite_path_t* path, unsigned char* to, const unsigned char* from) {
+  for (size_t piece = 0; piece < path->pieces; piece++)
+    for (size_t i = 0; i < path->type.run_count; i++) {
+      const suite_run_of_bytes_t* run = &path->type.runs[i];
+      memcpy(to + piece * path->piece_extent + run->offset, from, run->bytes);
+      from += run->bytes;
+    }
+}
+
+int suite_leg(suite_path_t* path, int to, int from) {
+  suite_window_t* window = &path->window;
+  const suite_transfer_block_t* transfer = path->transfer;
+  size_t source = path->area[path->parity], target = path->area[!path->parity];
+  size_t extent = path->piece_extent;
+  if (path->by_hand) {
+    if (to != SUITE_NOBODY) pack(path, window->base + path->stage[0], window->base + source);
+    source = path->stage[0];
+    target = path->stage[1];
+    extent = path->type.bytes;
+  }
+  if (path->sync->enter != NULL) TRY(path->sync->enter(window, to, from));
+  if (transfer->post != NULL) {
+    for (size_t i = 0; i < path->pieces && (to >= 0 || from >= 0); i++)
+      TRY(transfer->post(window, &path->wire, to, from, window->base + source + i * extent,
+                         window->base + target + i * extent));
+    if (path->between != NULL) path->between(path->between_context, to, from);
+    TRY(transfer->wait(window));
+  } else if (transfer->exchange != NULL) {
+    for (size_t i = 0; i < path->pieces && (to >= 0 || from >= 0); i++)
+      TRY(transfer->exchange(window, &path->wire, to, from, window->base + source + i * extent,
+                             window->base + target + i * extent));
+  } else if (to != SUITE_NOBODY) {
+    int gets = transfer->effect == SUITE_GETS;
+    size_t near = gets ? target : source, far = gets ? source : target;
+    void* result = transfer->effect == SUITE_SWAPS ? (void*)&path->compare : path->result;
+    for (size_t i = 0; i < path->pieces; i++)
+      TRY(transfer->start(
+          window, &path->wire, to, window->base + near + i * extent, far + i * extent,
+          result == &path->compare ? result : (char*)result + i * path->type.bytes));
+    if (path->between != NULL) path->between(path->between_context, to, from);
+    if (transfer->wait != NULL) TRY(transfer->wait(window));
+  } else if (path->between != NULL && from != SUITE_NOBODY) {
+    path->between(path->between_context, to, from);
+  }
+  if (path->sync->leave != NULL) TRY(path->sync->leave(window, to, from));
+  if (path->sync->passive) {
+    if (to != SUITE_NOBODY) TRY(suite_library.tell(window, path->sync, to));
+    if (from != SUITE_NOBODY) TRY(suite_library.await(window, from));
+  }
+  if (path->by_hand && from != SUITE_NOBODY)
+    unpack(path, window->base + path->area[!path->parity], window->base + target);
+  path->parity = !path->parity;
+  return 0;
+}
+
+int suite_legs(suite_path_t* path) {
+  int legs = path->partner->legs(path->comm.size);
+  for (int leg = 0; leg < legs; leg++) {
+    int to = SUITE_NOBODY, from = SUITE_NOBODY;
+    path->partner->partners(path->comm.rank, path->comm.size, leg, &to, &from);
+    TRY(suite_leg(path, to, from));
+  }
+  return 0;
+}
+
+/* ---- verification ---- */
+
+/* Byte `i` of what rank `rank` sends in a round. Doubles are small whole numbers, so that sums are
+ * exact. */
+static unsigned char byte_of(const suite_path_t* path, uint64_t key, size_t i) {
+  if (path->type.is_double) {
+    double value = (double)(suite_mix(key, i / 8) % 1000);
+    unsigned char bytes[8];
+    memcpy(bytes, &value, sizeof value);
+    return bytes[i % 8];
+  }
+  return (unsigned char)(suite_mix(key, i / 8) >> (i % 8 * 8));
+}
+
+static uint64_t key_of(const suite_path_t* path, uint64_t round, int rank, int which) {
+  uint64_t key = suite_mix(path->session->seed, path->type.bytes * path->pieces);
+  return suite_mix(suite_mix(key, round), (uint64_t)rank * 4 + (uint64_t)which);
+}
+
+static size_t span_of(const suite_path_t* path) { return path->pieces * path->piece_extent; }
+
+/* Fills an area and its guards. `which`: 0 what is sent, 1 what is there before. */
+static void fill(suite_path_t* path, size_t area, uint64_t round, int which) {
+  uint64_t key = key_of(path, round, path->comm.rank, which);
+  unsigned char* data = path->window.base + area;
+  size_t span = span_of(path);
+  for (size_t i = 0; i < span; i++) data[i] = byte_of(path, key, i);
+  for (size_t i = 1; i <= SUITE_GUARD_BYTES; i++)
+    data[-(ptrdiff_t)i] = (unsigned char)(key >> i % 32);
+  for (size_t i = span; i < span + SUITE_GUARD_BYTES - 64; i++)
+    data[i] = (unsigned char)(key >> i % 32);
+}
+
+static void add(const suite_type_t* type, unsigned char* to, const unsigned char* from) {
+  if (type->is_double) {
+    double a, b;
+    memcpy(&a, to, 8);
+    memcpy(&b, from, 8);
+    a += b;
+    memcpy(to, &a, 8);
+    return;
+  }
+  uint64_t a = 0, b = 0;
+  memcpy(&a, to, type->element_bytes);
+  memcpy(&b, from, type->element_bytes);
+  a += b;
+  memcpy(to, &a, type->element_bytes);
+}
+
+/* What must be in the target area after a leg: what was there, and the runs that `sender` sent. */
+static void expect(suite_path_t* path, unsigned char* expected, uint64_t round, int sender) {
+  uint64_t before = key_of(path, round, path->comm.rank, 1);
+  size_t span = span_of(path);
+  for (size_t i = 0; i < span; i++) expected[i] = byte_of(path, before, i);
+  if (sender == SUITE_NOBODY) return;
+  uint64_t key = key_of(path, round, sender, 0);
+  int adds = path->transfer->effect == SUITE_ADDS || path->transfer->effect == SUITE_FETCH_ADDS;
+  size_t element = path->type.element_bytes;
+  for (size_t piece = 0; piece < path->pieces; piece++)
+    for (size_t r = 0; r < path->type.run_count; r++) {
+      size_t begin = piece * path->piece_extent + path->type.runs[r].offset;
+      for (size_t i = begin; i < begin + path->type.runs[r].bytes;) {
+        if (!adds) {
+          expected[i] = byte_of(path, key, i);
+          i++;
+          continue;
+        }
+        unsigned char sent[8];
+        for (size_t b = 0; b < element; b++) sent[b] = byte_of(path, key, i + b);
+        add(&path->type, expected + i, sent);
+        i += element;
+      }
+    }
+}
+
+/* Compares the target area and its guards. Returns the offset of the first wrong byte, or -1. */
+static int64_t compare(suite_path_t* path, const unsigned char* expected, uint64_t round, int* want,
+                       int* got, const char** where) {
+  const unsigned char* data = path->window.base + path->area[!path->parity];
+  uint64_t key = key_of(path, round, path->comm.rank, 1);
+  size_t span = span_of(path);
+  *where = "data";
+  for (size_t i = 0; i < span; i++)
+    if (data[i] != expected[i]) {
+      *want = expected[i];
+      *got = data[i];
+      return (int64_t)i;
+    }
+  *where = "guard below";
+  for (size_t i = 1; i <= SUITE_GUARD_BYTES; i++)
+    if (data[-(ptrdiff_t)i] != (unsigned char)(key >> i % 32)) {
+      *want = (unsigned char)(key >> i % 32);
+      *got = data[-(ptrdiff_t)i];
+      return (int64_t)i;
+    }
+  *where = "guard above";
+  for (size_t i = span; i < span + SUITE_GUARD_BYTES - 64; i++)
+    if (data[i] != (unsigned char)(key >> i % 32)) {
+      *want = (unsigned char)(key >> i % 32);
+      *got = data[i];
+      return (int64_t)i;
+    }
+  return -1;
+}
+
+/* What a fetch must have brought: what the target held before. */
+static int64_t compare_fetched(suite_path_t* path, uint64_t round, int target, int* want,
+                               int* got) {
+  uint64_t key = key_of(path, round, target, 1);
+  size_t at = 0;
+  for (size_t piece = 0; piece < path->pieces; piece++)
+    for (size_t r = 0; r < path->type.run_count; r++) {
+      size_t begin = piece * path->piece_extent + path->type.runs[r].offset;
+      for (size_t i = begin; i < begin + path->type.runs[r].bytes; i++, at++) {
+        *want = byte_of(path, key, i);
+        *got = path->result[at];
+        if (*want != *got) return (int64_t)at;
+      }
+    }
+  return -1;
+}
+
+static uint64_t first_word(suite_path_t* path, uint64_t round, int rank) {
+  uint64_t key = key_of(path, round, rank, 1), word;
+  unsigned char bytes[8];
+  for (size_t i = 0; i < 8; i++) bytes[i] = byte_of(path, key, i);
+  memcpy(&word, bytes, 8);
+  return word;
+}
+
+typedef struct finding {
+  int64_t wrong; /* not 0: something is */
+  int64_t byte, want, got;
+  char where[64];
+} finding_t;
+
+static int check_leg(suite_path_t* path, uint64_t round, int to, int from, const char* when) {
+  suite_effect_t effect = path->transfer->effect;
+  int sender = effect == SUITE_GETS ? to : from, want = 0, got = 0;
+  const char* where = "data";
+  unsigned char* expected = malloc(span_of(path) + 8);
+  if (expected == NULL) abort();
+  expect(path, expected, round, sender);
+  path->parity = !path->parity; /* as the leg had it */
+  int64_t byte = compare(path, expected, round, &want, &got, &where);
+  if (byte < 0 && effect == SUITE_FETCH_ADDS && to != SUITE_NOBODY) {
+    byte = compare_fetched(path, round, to, &want, &got);
+    where = "fetched data";
+  }
+  if (byte < 0 && effect == SUITE_SWAPS && to != SUITE_NOBODY &&
+      path->compare != first_word(path, round, to)) {
+    byte = 0;
+    where = "fetched data";
+  }
+  path->parity = !path->parity;
+  free(expected);
+
+  finding_t mine, *all = calloc((size_t)path->comm.size, sizeof *all);
+  if (all == NULL) abort();
+  memset(&mine, 0, sizeof mine);
+  if (byte >= 0) {
+    mine.wrong = 1;
+    mine.byte = byte;
+    mine.want = want;
+    mine.got = got;
+    snprintf(mine.where, sizeof mine.where, "rank %d: %s, %s", path->comm.rank, where, when);
+  }
+  SUITE_CHECK(path, suite_library.gather(&path->comm, &mine, all, sizeof mine));
+  int right = 1;
+  for (int rank = 0; rank < path->comm.size && right; rank++)
+    if (all[rank].wrong) {
+      right = 0;
+      suite_record_wrong(path->session, path->cell, path->type.bytes * path->pieces, all[rank].byte,
+                         (int)all[rank].want, (int)all[rank].got, all[rank].where);
+    }
+  free(all);
+  return right;
+}
+
+int suite_verify(suite_path_t* path, uint64_t round, const char* when) {
+  int legs = path->partner->legs(path->comm.size);
+  for (int leg = 0; leg < legs; leg++) {
+    int to = SUITE_NOBODY, from = SUITE_NOBODY;
+    uint64_t this_round = round * 64 + (uint64_t)leg;
+    path->partner->partners(path->comm.rank, path->comm.size, leg, &to, &from);
+    fill(path, path->area[path->parity], this_round, 0);
+    fill(path, path->area[!path->parity], this_round, 1);
+    memset(path->result, 0xa5, path->type.bytes * path->pieces);
+    path->compare = to != SUITE_NOBODY ? first_word(path, this_round, to) : 0;
+    SUITE_CHECK(path, suite_library.settle(&path->window));
+    SUITE_CHECK(path, suite_leg(path, to, from));
+    SUITE_CHECK(path, suite_library.settle(&path->window));
+    if (!check_leg(path, this_round, to, from, when)) return 0;
+  }
+  return 1;
+}

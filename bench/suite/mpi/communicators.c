@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/* Communicators: the static one, parts of it, and those of paper 3, §3, that come to be later. */
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "mpi_blocks.h"
+
+static int world_open(suite_job_t* job, const suite_cell_t* cell, suite_comm_t* comm) {
+  MPI_Comm made;
+  (void)cell;
+  TRY(MPI_Comm_dup(MPI_COMM_WORLD, &made));
+  return mpi_comm_wrap(job, made, comm);
+}
+
+static int split_by(suite_job_t* job, int key, suite_comm_t* comm) {
+  MPI_Comm made;
+  TRY(MPI_Comm_split(MPI_COMM_WORLD, 0, key, &made));
+  return mpi_comm_wrap(job, made, comm);
+}
+
+static int split_open(suite_job_t* job, const suite_cell_t* cell, suite_comm_t* comm) {
+  (void)cell;
+  return split_by(job, job->rank, comm);
+}
+
+static int reordered_open(suite_job_t* job, const suite_cell_t* cell, suite_comm_t* comm) {
+  (void)cell;
+  return split_by(job, -job->rank, comm);
+}
+
+/* Takes over an intercommunicator of two sides. `high` comes second. */
+static int join(suite_job_t* job, MPI_Comm inter, int high, int keep_inter, suite_comm_t* comm) {
+  MPI_Comm merged;
+  TRY(MPI_Comm_set_errhandler(inter, MPI_ERRORS_RETURN));
+  TRY(MPI_Intercomm_merge(inter, high, &merged));
+  TRY(mpi_comm_wrap(job, merged, comm));
+  mpi_comm_t* state = mpi_comm_of(comm);
+  if (comm->size != 2) return SUITE_MPI_NEEDS_TWO;
+  state->pair = inter;
+  state->pair_is_inter = keep_inter;
+  if (!keep_inter) state->pair = state->all;
+  return MPI_SUCCESS;
+}
+
+/* The child runs the same program with the same arguments, but only this cell. */
+static char** arguments_for(const suite_job_t* job, const suite_cell_t* cell) {
+  char** arguments = calloc((size_t)job->argc + 1, sizeof *arguments);
+  int count = 0;
+  if (arguments == NULL) return NULL;
+  for (int i = 1; i < job->argc; i++) {
+    if (strcmp(job->argv[i], "--out") == 0) {
+      i++;
+      continue;
+    }
+    arguments[count++] = job->argv[i];
+    if (strcmp(job->argv[i], "--cells") == 0 && i + 1 < job->argc) {
+      arguments[count++] = (char*)cell->name;
+      i++;
+    }
+  }
+  return arguments;
+}
+
+static int spawn(suite_job_t* job, const suite_cell_t* cell, int keep_inter, suite_comm_t* comm) {
+  MPI_Comm inter;
+  if (job->child) {
+    TRY(MPI_Comm_get_parent(&inter));
+    return join(job, inter, 1, keep_inter, comm);
+  }
+  if (job->size != 1) return SUITE_MPI_NEEDS_ONE;
+  char** arguments = arguments_for(job, cell);
+  if (arguments == NULL) return SUITE_MPI_NO_MEMORY;
+  int error = MPI_Comm_spawn(job->argv[0], arguments, 1, MPI_INFO_NULL, 0, MPI_COMM_SELF, &inter,
+                             MPI_ERRCODES_IGNORE);
+  free(arguments);
+  TRY(error);
+  return join(job, inter, 0, keep_inter, comm);
+}
+
+static int spawn_open(suite_job_t* job, const suite_cell_t* cell, suite_comm_t* comm) {
+  return spawn(job, cell, 0, comm);
+}
+
+static int spawn_inter_open(suite_job_t* job, const suite_cell_t* cell, suite_comm_t* comm) {
+  return spawn(job, cell, 1, comm);
+}
+
+/* Two processes that were started together meet as two applications would: by the name of a port.
+ */
+static int connect_open(suite_job_t* job, const suite_cell_t* cell, suite_comm_t* comm) {
+  char port[MPI_MAX_PORT_NAME] = "";
+  MPI_Comm inter;
+  (void)cell;
+  if (job->size != 2) return SUITE_MPI_NEEDS_TWO;
+  int error = job->rank == 0 ? MPI_Open_port(MPI_INFO_NULL, port) : MPI_SUCCESS;
+  TRY(MPI_Bcast(&error, 1, MPI_INT, 0, MPI_COMM_WORLD));
+  TRY(error);
+  TRY(MPI_Bcast(port, sizeof port, MPI_BYTE, 0, MPI_COMM_WORLD));
+  if (job->rank == 0) {
+    TRY(MPI_Comm_accept(port, MPI_INFO_NULL, 0, MPI_COMM_SELF, &inter));
+    TRY(MPI_Close_port(port));
+  } else {
+    TRY(MPI_Comm_connect(port, MPI_INFO_NULL, 0, MPI_COMM_SELF, &inter));
+  }
+  return join(job, inter, job->rank == 1, 1, comm);
+}
+
+static int dynamic_close(suite_comm_t* comm) {
+  mpi_comm_t* state = mpi_comm_of(comm);
+  MPI_Comm inter = state->pair;
+  int was_inter = state->pair_is_inter;
+  state->pair = state->all;
+  TRY(mpi_comm_unwrap(comm));
+  return was_inter ? MPI_Comm_disconnect(&inter) : MPI_SUCCESS;
+}
+
+#define COMMUNICATOR(identifier, name, summary, processes, open, close)   \
+  static suite_communicator_block_t identifier = {                        \
+      {SUITE_COMMUNICATOR, name, summary, NULL}, processes, open, close}; \
+  SUITE_REGISTER(identifier)
+COMMUNICATOR(world_block, "world", "MPI_COMM_WORLD", 0, world_open, mpi_comm_unwrap)
+COMMUNICATOR(split, "split", "MPI_Comm_split, ranks as they were", 0, split_open, mpi_comm_unwrap)
+COMMUNICATOR(reordered, "reordered", "MPI_Comm_split, ranks the other way round", 0, reordered_open,
+             mpi_comm_unwrap)
+COMMUNICATOR(spawn_block, "spawn", "MPI_Comm_spawn and MPI_Intercomm_merge", 1, spawn_open,
+             dynamic_close)
+COMMUNICATOR(spawn_inter, "spawn-inter", "MPI_Comm_spawn, messages on the intercommunicator", 1,
+             spawn_inter_open, dynamic_close)
+COMMUNICATOR(connect_block, "connect", "MPI_Comm_accept and MPI_Comm_connect", 2, connect_open,
+             dynamic_close)

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef SUITE_MPI_BLOCKS_H
+#define SUITE_MPI_BLOCKS_H
+
+/**
+ * @file
+ * What the blocks for MPI share.
+ */
+
+#include <mpi.h>
+
+#include "../suite.h"
+
+#define TRY(call)                             \
+  do {                                        \
+    int error_ = (call);                      \
+    if (error_ != MPI_SUCCESS) return error_; \
+  } while (0)
+
+/** State of a communicator. Point-to-point transfers use `pair`, which may be an
+ * intercommunicator; everything else uses `all`. */
+typedef struct mpi_comm {
+  MPI_Comm all;
+  MPI_Comm pair;
+  int pair_is_inter; /* ranks of `pair` are those of the other side: the only one, 0 */
+} mpi_comm_t;
+
+/** Kind of epochs of a window: in which MPI allows what. */
+typedef enum mpi_style { STYLE_NONE, STYLE_FENCE, STYLE_PAIRS, STYLE_LOCKS, STYLE_ALL } mpi_style_t;
+
+/** State of a window. */
+typedef struct mpi_window {
+  MPI_Win win; /* MPI_WIN_NULL: plain memory, for two-sided transfers */
+  int separate;
+  MPI_Request requests[256];
+  int request_count;
+  mpi_style_t style;
+  MPI_Group group;
+} mpi_window_t;
+
+static inline mpi_comm_t* mpi_comm_of(const suite_comm_t* comm) { return comm->state; }
+static inline mpi_window_t* mpi_window_of(const suite_window_t* window) { return window->state; }
+static inline MPI_Datatype mpi_type_of(const suite_type_t* type) {
+  return *(MPI_Datatype*)type->native;
+}
+
+/** Makes a suite communicator of an MPI one, which it takes over. */
+int mpi_comm_wrap(suite_job_t* job, MPI_Comm all, suite_comm_t* comm);
+int mpi_comm_unwrap(suite_comm_t* comm);
+
+/** What does not come from MPI gets a code of its own. */
+enum {
+  SUITE_MPI_OWN_ERRORS = -1000,
+  SUITE_MPI_NO_MEMORY = -1001,
+  SUITE_MPI_NEEDS_TWO = -1002,
+  SUITE_MPI_STATIC_FULL = -1003,
+  SUITE_MPI_NOT_ONE_HOST = -1004,
+  SUITE_MPI_NEEDS_ONE = -1005,
+  SUITE_MPI_NO_PROGRAM = -1006
+};
+
+#endif

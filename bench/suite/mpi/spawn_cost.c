@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * spawn-cost (paper 3, Table 1): one process spawns n= others. Parts: spawn, MPI_Comm_spawn alone;
+ * alive, until all children have answered; disconnect. "Bytes" is the number of children.
+ */
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "../session.h"
+#include "mpi_blocks.h"
+
+enum { kSpawns = 6, kMostChildren = 64 };
+
+static const char* child(void) {
+  MPI_Comm parent;
+  char byte = 0;
+  int error = MPI_Comm_get_parent(&parent);
+  if (error == MPI_SUCCESS) error = MPI_Bcast(&byte, 1, MPI_BYTE, 0, parent);
+  if (error == MPI_SUCCESS) error = MPI_Barrier(parent);
+  if (error == MPI_SUCCESS) error = MPI_Comm_disconnect(&parent);
+  return error == MPI_SUCCESS ? NULL : suite_library.explain(error);
+}
+
+static int spawn_once(suite_job_t* job, const suite_cell_t* cell, int children, double* times) {
+  char* arguments[] = {"--cells", (char*)cell->name, "--sizes", "1", NULL};
+  MPI_Comm inter;
+  char byte = 1;
+  int64_t begin = suite_now_ns();
+  TRY(MPI_Comm_spawn(job->argv[0], arguments, children, MPI_INFO_NULL, 0, MPI_COMM_SELF, &inter,
+                     MPI_ERRCODES_IGNORE));
+  int64_t spawned = suite_now_ns();
+  TRY(MPI_Comm_set_errhandler(inter, MPI_ERRORS_RETURN));
+  TRY(MPI_Bcast(&byte, 1, MPI_BYTE, MPI_ROOT, inter));
+  TRY(MPI_Barrier(inter));
+  int64_t alive = suite_now_ns();
+  TRY(MPI_Comm_disconnect(&inter));
+  times[0] = (double)(spawned - begin);
+  times[1] = (double)(alive - begin);
+  times[2] = (double)(suite_now_ns() - alive);
+  return MPI_SUCCESS;
+}
+
+static const char* measure(suite_session_t* session, const suite_cell_t* cell) {
+  static const char* const kParts[] = {"spawn", "alive", "disconnect"};
+  double times[3], samples[3][kSpawns];
+  if (session->job->child) return child();
+  uint64_t children = suite_option_number(cell, "n", 1);
+  if (session->job->size != 1) return "one process spawns: start it with -n 1";
+  if (children == 0 || children > kMostChildren) return "n is 1 to 64";
+  for (int i = 0; i < kSpawns; i++) {
+    suite_show_life(session);
+    int error = spawn_once(session->job, cell, (int)children, times);
+    if (error != MPI_SUCCESS) {
+      if (i == 0) return suite_library.explain(error);
+      suite_give_up(session, cell, error);
+    }
+    for (int part = 0; part < 3; part++) samples[part][i] = times[part];
+  }
+  for (int part = 0; part < 3; part++) {
+    /* The first one loads and connects what the others find. */
+    suite_times_t shown = {samples[part] + 1, kSpawns - 1, 1, kSpawns};
+    suite_record_samples(session, cell, kParts[part], (size_t)children, &shown);
+  }
+  return NULL;
+}
+
+static suite_experiment_block_t spawn_cost = {
+    {SUITE_EXPERIMENT, "spawn-cost", "MPI_Comm_spawn of n processes (paper 3, Table 1)", NULL},
+    measure};
+SUITE_REGISTER(spawn_cost)

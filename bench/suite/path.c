@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/* The blocks of a cell, opened one after the other and agreed upon by all ranks. */
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "session.h"
+
+static char agreed[SUITE_TEXT_BYTES];
+
+const char* suite_agree(suite_session_t* session, suite_comm_t* comm, const char* problem) {
+  char mine[SUITE_TEXT_BYTES] = "";
+  if (problem != NULL)
+    snprintf(mine, sizeof mine, "%s", problem[0] != '\0' ? problem : "no reason");
+  char* all = calloc((size_t)comm->size, sizeof mine);
+  if (all == NULL) abort();
+  int error = suite_library.gather(comm, mine, all, sizeof mine);
+  if (error != 0) {
+    fprintf(stderr, "suite_%s: %s\n", suite_library.name, suite_library.explain(error));
+    suite_library.abort(session->job, 1);
+  }
+  agreed[0] = '\0';
+  for (int rank = 0; rank < comm->size && agreed[0] == '\0'; rank++)
+    memcpy(agreed, all + (size_t)rank * sizeof mine, sizeof mine);
+  free(all);
+  return agreed[0] != '\0' ? agreed : NULL;
+}
+
+void suite_give_up(suite_session_t* session, const suite_cell_t* cell, int error) {
+  const char* text = suite_library.explain(error);
+  suite_record_text(session, "refused", cell, "reason", text);
+  fprintf(stderr, "suite_%s: rank %d: %s: %s\n", suite_library.name, session->job->rank, cell->name,
+          text);
+  suite_library.abort(session->job, 1);
+  _Exit(1);
+}
+
+size_t suite_area_bytes(const suite_cell_t* cell, size_t bytes) {
+  suite_type_t type;
+  const suite_type_block_t* block =
+      (const suite_type_block_t*)suite_find(SUITE_TYPE, suite_option(cell, "type", "byte"));
+  memset(&type, 0, sizeof type);
+  size_t extent = bytes;
+  if (block != NULL && block->lay_out(cell, bytes, &type) == NULL) extent = type.extent;
+  free(type.runs);
+  extent += 64 * suite_option_number(cell, "n", 1); /* room to round up each piece */
+  return (extent + 2 * SUITE_GUARD_BYTES + 4095) / 4096 * 4096;
+}
+
+static const char* find_blocks(suite_path_t* path, const suite_cell_t* cell, char* text) {
+  struct {
+    suite_kind_t kind;
+    const char *what, *name;
+    const void** block;
+  } wanted[] = {
+      {SUITE_COMMUNICATOR, "communicator", suite_option(cell, "comm", "world"),
+       (const void**)&path->communicator},
+      {SUITE_MEMORY, "memory", cell->memory, (const void**)&path->memory},
+      {SUITE_SYNC, "synchronisation", cell->sync, (const void**)&path->sync},
+      {SUITE_TRANSFER, "transfer", cell->transfer, (const void**)&path->transfer},
+      {SUITE_TYPE, "datatype", suite_option(cell, "type", "byte"), (const void**)&path->type_block},
+      {SUITE_PARTNER, "partner", suite_option(cell, "partner", "pair"),
+       (const void**)&path->partner},
+  };
+  for (size_t i = 0; i < sizeof wanted / sizeof wanted[0]; i++) {
+    *wanted[i].block = suite_find(wanted[i].kind, wanted[i].name);
+    if (*wanted[i].block != NULL) continue;
+    snprintf(text, SUITE_TEXT_BYTES, "%s has no %s '%s'", suite_library.name, wanted[i].what,
+             wanted[i].name);
+    return text;
+  }
+  int two_sided = suite_is_two_sided(path->transfer), none = strcmp(cell->sync, "none") == 0;
+  if (two_sided && !none) return "two-sided transfers synchronise by themselves: sync is none";
+  if (two_sided != (strcmp(cell->memory, "local") == 0))
+    return "memory is local for two-sided transfers, and for no other";
+  if (!two_sided && none && path->transfer->start != NULL)
+    return "one-sided transfers need a synchronisation";
+  return NULL;
+}
+
+static int open_window(suite_path_t* path, size_t largest) {
+  suite_window_t* window = &path->window;
+  size_t flags = ((size_t)path->comm.size * sizeof(uint64_t) + 4095) / 4096 * 4096;
+  size_t area = suite_area_bytes(path->cell, largest);
+  /* Two areas that data go between, and two for data that are packed by hand. */
+  window->comm = &path->comm;
+  window->bytes = flags + 4 * area;
+  window->bases = calloc((size_t)path->comm.size, 3 * sizeof(uint64_t));
+  if (window->bases == NULL) abort();
+  window->sent = window->bases + path->comm.size;
+  window->seen = window->sent + path->comm.size;
+  for (int i = 0; i < 2; i++) {
+    path->area[i] = flags + (size_t)i * area + SUITE_GUARD_BYTES;
+    path->stage[i] = flags + (size_t)(2 + i) * area + SUITE_GUARD_BYTES;
+  }
+  path->result = malloc(area);
+  if (path->result == NULL) abort();
+  memset(path->result, 0, area);
+  return path->memory->open(window);
+}
+
+static int find_leader(suite_path_t* path) {
+  int writes = path->session->out != NULL, *all = calloc((size_t)path->comm.size, sizeof *all);
+  if (all == NULL) abort();
+  int error = suite_library.gather(&path->comm, &writes, all, sizeof writes);
+  for (int rank = 0; rank < path->comm.size; rank++)
+    if (all[rank]) path->comm.leader = rank;
+  free(all);
+  return error;
+}
+
+const char* suite_path_open(suite_session_t* session, const suite_cell_t* cell, size_t largest,
+                            suite_path_t* path) {
+  static char text[SUITE_TEXT_BYTES];
+  memset(path, 0, sizeof *path);
+  path->session = session;
+  path->cell = cell;
+  const char* problem = find_blocks(path, cell, text);
+  if (problem != NULL) return problem; /* the same at every rank */
+  int error = path->communicator->open(session->job, cell, &path->comm);
+  if (error != 0) {
+    problem = suite_agree(session, &session->world, suite_library.explain(error));
+    return problem;
+  }
+  if (!session->job->child && suite_agree(session, &session->world, NULL) != NULL) return agreed;
+  path->has_comm = 1;
+  SUITE_CHECK(path, find_leader(path));
+  if (path->comm.size < path->partner->least) {
+    snprintf(text, sizeof text, "partner '%s' needs %d ranks, there are %d",
+             path->partner->head.name, path->partner->least, path->comm.size);
+    return suite_path_close(path), text;
+  }
+  error = open_window(path, largest);
+  problem = suite_agree(session, &path->comm, error != 0 ? suite_library.explain(error) : NULL);
+  /* Freeing is collective: where only others failed, what was opened here must stay. */
+  if (problem != NULL) return problem;
+  path->has_window = 1;
+  memset(path->window.base, 0, path->window.bytes);
+  if (path->sync->open != NULL) {
+    error = path->sync->open(&path->window);
+    problem = suite_agree(session, &path->comm, error != 0 ? suite_library.explain(error) : NULL);
+    if (problem != NULL) return problem;
+  }
+  path->has_sync = 1;
+  error = suite_library.settle(&path->window);
+  problem = suite_agree(session, &path->comm, error != 0 ? suite_library.explain(error) : NULL);
+  return problem;
+}
+
+static void free_type(suite_path_t* path) {
+  if (path->wire.native != NULL && suite_library.free_type != NULL)
+    suite_library.free_type(&path->wire);
+  free(path->type.runs);
+  memset(&path->wire, 0, sizeof path->wire);
+  memset(&path->type, 0, sizeof path->type);
+}
+
+const char* suite_path_close(suite_path_t* path) {
+  int error = 0;
+  free_type(path);
+  if (path->has_sync && path->sync->close != NULL) error = path->sync->close(&path->window);
+  if (error == 0 && path->has_window) error = path->memory->close(&path->window);
+  if (error == 0 && path->has_comm) error = path->communicator->close(&path->comm);
+  free(path->window.bases);
+  free(path->result);
+  memset(&path->window, 0, sizeof path->window);
+  path->result = NULL;
+  path->has_comm = path->has_window = path->has_sync = 0;
+  if (error != 0) suite_give_up(path->session, path->cell, error);
+  return NULL;
+}
+
+const char* suite_path_size(suite_path_t* path, size_t bytes) {
+  free_type(path);
+  const char* hand = suite_option(path->cell, "pack", "");
+  path->pieces = suite_option_number(path->cell, "n", 1);
+  path->by_hand = strcmp(hand, "hand") == 0;
+  if (path->pieces == 0 || bytes % path->pieces != 0) return "the size is no multiple of n";
+  const char* problem = path->type_block->lay_out(path->cell, bytes / path->pieces, &path->type);
+  if (problem != NULL) return problem;
+  path->type.name = path->type_block->head.name;
+  path->piece_extent = path->type.extent;
+  suite_effect_t effect = path->transfer->effect;
+  int adds = effect == SUITE_ADDS || effect == SUITE_FETCH_ADDS;
+  if (adds && path->type.element_bytes == 1)
+    path->type.element_bytes = path->type.bytes % 8 == 0 ? 8 : path->type.bytes % 4 == 0 ? 4 : 1;
+  if (path->transfer->one_word) {
+    int word = path->type.bytes == 8 || (path->type.bytes == 4 && effect != SUITE_SWAPS);
+    if (!word || path->type.run_count != 1) return "this transfer is of one word";
+    path->type.element_bytes = path->type.bytes;
+  }
+  if (path->by_hand && effect != SUITE_PUTS && effect != SUITE_MESSAGES)
+    return "packing by hand needs the target's part for this transfer";
+  path->wire = path->type;
+  if (path->by_hand) {
+    path->wire_run.offset = 0;
+    path->wire_run.bytes = path->type.bytes;
+    path->wire.runs = &path->wire_run;
+    path->wire.run_count = 1;
+    path->wire.name = "byte";
+  }
+  int error = suite_library.make_type != NULL ? suite_library.make_type(&path->wire) : 0;
+  return error != 0 ? suite_library.explain(error) : NULL;
+}

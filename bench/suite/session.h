@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef SUITE_SESSION_H
+#define SUITE_SESSION_H
+
+/**
+ * @file
+ * What experiments are made of: the opened blocks of a cell, a leg, verification, times, records.
+ */
+
+#include "suite.h"
+
+enum { SUITE_MAX_CELLS = 1024, SUITE_MAX_SIZES = 256, SUITE_MOST_BYTES = 1 << 28 };
+
+typedef struct suite_session {
+  suite_job_t* job;
+  suite_comm_t world;
+  FILE* out; /* of the one process that writes records, else null */
+  uint64_t min_samples;
+  double max_seconds;
+  uint64_t seed;
+  size_t sizes[SUITE_MAX_SIZES];
+  int size_count;
+  double timer_overhead_ns;
+  int wrong; /* some data were wrong */
+} suite_session_t;
+
+/** The opened blocks of a cell. */
+typedef struct suite_path {
+  suite_session_t* session;
+  const suite_cell_t* cell;
+  const suite_communicator_block_t* communicator;
+  const suite_memory_block_t* memory;
+  const suite_sync_block_t* sync; /* null: none */
+  const suite_transfer_block_t* transfer;
+  const suite_type_block_t* type_block;
+  const suite_partner_block_t* partner;
+  suite_comm_t comm;
+  suite_window_t window;
+  int has_comm, has_window, has_sync;
+
+  /* of the size that is measured */
+  suite_type_t type; /* how data lie */
+  suite_type_t wire; /* what travels: the same, or bytes in a row where data are packed by hand */
+  suite_run_of_bytes_t wire_run;
+  size_t pieces;       /* transfers that one leg is made of */
+  size_t piece_extent; /* from one to the next */
+  size_t area[2];      /* where data lie in the window: legs go from one to the other by turns */
+  size_t stage[2];     /* where data are packed by hand: own, and of the peer */
+  int by_hand;
+  int parity;
+  unsigned char* result; /* of fetching transfers: as large as the data */
+  uint64_t compare;      /* of swaps: what the word is thought to hold */
+  /* Called between the start of transfers and their completion, unless null. */
+  void (*between)(void* context, int to, int from);
+  void* between_context;
+} suite_path_t;
+
+/** Opens blocks of a cell for data of up to `largest` bytes. Collective.
+ *  @return null, or why not; nothing stays open then */
+const char* suite_path_open(suite_session_t* session, const suite_cell_t* cell, size_t largest,
+                            suite_path_t* path);
+const char* suite_path_close(suite_path_t* path);
+
+/** Lays out one size. @return null, or why it cannot be */
+const char* suite_path_size(suite_path_t* path, size_t bytes);
+
+/** Bytes of an area for data of `bytes`, guards included. */
+size_t suite_area_bytes(const suite_cell_t* cell, size_t bytes);
+
+/** One leg: from area[parity] into area[!parity], and the other way round next time. */
+int suite_leg(suite_path_t* path, int to, int from);
+
+/** One repetition: all legs of the partner block. */
+int suite_legs(suite_path_t* path);
+
+/** Runs each leg with known data and compares every byte. Collective.
+ *  @return 1 if right; else 0, and the record is written */
+int suite_verify(suite_path_t* path, uint64_t round, const char* when);
+
+/** Ends the job for an error in the middle of a cell: others may wait for what never comes. */
+__attribute__((noreturn)) void suite_give_up(suite_session_t* session, const suite_cell_t* cell,
+                                             int error);
+#define SUITE_CHECK(path, call)                                                        \
+  do {                                                                                 \
+    int suite_error_ = (call);                                                         \
+    if (suite_error_ != 0) suite_give_up((path)->session, (path)->cell, suite_error_); \
+  } while (0)
+
+/** Agrees on a problem: every rank of `comm` passes its own (or null); all get the first one.
+ *  The text lives until the next call. */
+const char* suite_agree(suite_session_t* session, suite_comm_t* comm, const char* problem);
+
+/** All ranks run so many repetitions. */
+typedef int suite_repeat_t(void* context, uint64_t repetitions);
+
+/** Times of repetitions, chosen by the leader of `comm` with batches long beside a timer read. */
+typedef struct suite_times {
+  double* samples_ns; /* the leader's; each the mean of a batch, per repetition */
+  uint64_t count, batch;
+  uint64_t repetitions; /* all that were run, untimed ones included: the same at every rank */
+} suite_times_t;
+
+/** Collective. @return 0 or an error of `repeat` or the library; suite_times_free() in any case */
+int suite_time(suite_session_t* session, suite_comm_t* comm, suite_repeat_t* repeat, void* context,
+               suite_times_t* times);
+/** Writes a record, at most every second: what is slow is not taken for what hangs. */
+void suite_show_life(suite_session_t* session);
+void suite_times_free(suite_times_t* times);
+/** Divides all samples: a repetition of so many parts. */
+void suite_times_divide(suite_times_t* times, double parts);
+
+int64_t suite_now_ns(void);
+
+/** The part of a latency experiment after a path was opened: all sizes. For experiments that only
+ * differ in what they open. */
+const char* suite_measure_legs(suite_session_t* session, const suite_cell_t* cell);
+
+/** Largest of the session's sizes. */
+size_t suite_largest(const suite_session_t* session);
+
+/* Records (docs/instrument.md). `part` is appended to the cell's name unless null. */
+void suite_record_samples(suite_session_t* session, const suite_cell_t* cell, const char* part,
+                          size_t bytes, const suite_times_t* times);
+void suite_record_fact(suite_session_t* session, const suite_cell_t* cell, const char* name,
+                       const char* value, double number, const char* detail);
+void suite_record_wrong(suite_session_t* session, const suite_cell_t* cell, size_t bytes,
+                        int64_t byte, int expected, int got, const char* where);
+void suite_record_text(suite_session_t* session, const char* type, const suite_cell_t* cell,
+                       const char* name, const char* text);
+
+/** A word that depends on everything given. */
+uint64_t suite_mix(uint64_t a, uint64_t b);
+
+#endif

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "session.h"
+
+enum {
+  kMostSamples = 4096,
+  kSamplesFactor = 4,    /* at most so many times the minimum of samples */
+  kMaxOverheadPart = 50, /* a timer read is at most one part in so many of a batch */
+  kWarmupNs = 500000,
+  kSlowNs = 50000000, /* so slow repetitions are timed one by one, and few of them */
+  kFewSamples = 3
+};
+
+/* What the leader tells the others to run; batch 0: nothing more. */
+typedef struct order {
+  uint64_t batch, count;
+} order_t;
+
+int64_t suite_now_ns(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+uint64_t suite_mix(uint64_t a, uint64_t b) { /* splitmix64 */
+  uint64_t value = (a ^ (b * 0xd6e8feb86659fd93u)) + 0x9e3779b97f4a7c15u;
+  value = (value ^ (value >> 30)) * 0xbf58476d1ce4e5b9u;
+  value = (value ^ (value >> 27)) * 0x94d049bb133111ebu;
+  return value ^ (value >> 31);
+}
+
+typedef struct timing {
+  suite_session_t* session;
+  suite_comm_t* comm;
+  suite_repeat_t* repeat;
+  void* context;
+  suite_times_t* times;
+} timing_t;
+
+void suite_show_life(suite_session_t* session) {
+  enum { kEveryNs = 1000000000 };
+  static int64_t shown;
+  int64_t now = suite_now_ns();
+  if (now - shown < kEveryNs) return;
+  if (shown != 0) suite_record_text(session, "alive", NULL, NULL, NULL);
+  shown = now;
+}
+
+/* One untimed batch, so that ranks find each other, then `count` timed ones. */
+static int run(timing_t* t, order_t order, double* samples_ns) {
+  int error = suite_library.share(t->comm, t->comm->leader, &order, sizeof order);
+  if (error != 0 || order.batch == 0) return error;
+  if (order.count > 1) {
+    error = t->repeat(t->context, order.batch);
+    t->times->repetitions += order.batch;
+  }
+  int64_t before = suite_now_ns();
+  for (uint64_t i = 0; i < order.count && error == 0; i++) {
+    error = t->repeat(t->context, order.batch);
+    int64_t now = suite_now_ns();
+    samples_ns[i] = (double)(now - before) / (double)order.batch;
+    before = now;
+  }
+  t->times->repetitions += order.batch * order.count;
+  suite_show_life(t->session);
+  return error;
+}
+
+/* The others: as the leader says, until it says no more. */
+static int follow(timing_t* t) {
+  for (;;) {
+    order_t order = {0, 0};
+    int error = suite_library.share(t->comm, t->comm->leader, &order, sizeof order);
+    if (error != 0 || order.batch == 0) return error;
+    uint64_t rounds = order.count + (order.count > 1);
+    for (uint64_t i = 0; i < rounds; i++) {
+      error = t->repeat(t->context, order.batch);
+      if (error != 0) return error;
+    }
+    t->times->repetitions += order.batch * rounds;
+  }
+}
+
+static int choose_batch(timing_t* t, uint64_t* batch, double* repetition_ns) {
+  const double needed_ns = 1.25 * kMaxOverheadPart * t->session->timer_overhead_ns;
+  double total_ns = 0, samples[5];
+  for (*batch = 1;;) {
+    order_t order = {*batch, 1};
+    int error = run(t, order, samples);
+    if (error != 0) return error;
+    total_ns += samples[0] * (double)*batch;
+    if (total_ns >= kWarmupNs || samples[0] * (double)*batch > kWarmupNs / 4) break;
+    *batch *= 2;
+  }
+  *repetition_ns = samples[0];
+  if (*batch == 1 && samples[0] > kSlowNs) return 0;
+  double wanted = needed_ns / (samples[0] > 0.1 ? samples[0] : 0.1);
+  *batch = wanted < 1 ? 1 : (uint64_t)wanted + 1;
+  for (;;) {
+    order_t order = {*batch, 5};
+    int error = run(t, order, samples);
+    if (error != 0) return error;
+    double least = samples[0];
+    for (int i = 1; i < 5; i++)
+      if (samples[i] < least) least = samples[i];
+    *repetition_ns = least;
+    if (least * (double)*batch >= needed_ns * 0.8) return 0;
+    *batch += *batch / 2 + 1;
+  }
+}
+
+static int lead(timing_t* t) {
+  const order_t stop = {0, 0};
+  uint64_t least = t->session->min_samples < kMostSamples ? t->session->min_samples : kMostSamples;
+  uint64_t most = kSamplesFactor * least < kMostSamples ? kSamplesFactor * least : kMostSamples;
+  const double allowed_ns = t->session->max_seconds * 1e9;
+  double repetition_ns = 0;
+  int error = choose_batch(t, &t->times->batch, &repetition_ns);
+  if (error != 0) return error;
+
+  /* What is slow is measured less often, down to eight times, so that one cell cannot take an
+   * evening. */
+  double wanted = 20 * allowed_ns / (repetition_ns * (double)t->times->batch + 1);
+  if (wanted < (double)least) least = wanted < 8 ? 8 : (uint64_t)wanted;
+  if (repetition_ns > kSlowNs && least > kFewSamples) least = kFewSamples;
+  int64_t begin = suite_now_ns();
+  for (uint64_t next = least; next > 0;) {
+    order_t order = {t->times->batch, next};
+    error = run(t, order, t->times->samples_ns + t->times->count);
+    if (error != 0) return error;
+    t->times->count += next;
+    double used_ns = (double)(suite_now_ns() - begin);
+    double more = (allowed_ns - used_ns) / (used_ns / (double)t->times->count);
+    next = most > t->times->count ? most - t->times->count : 0;
+    if (more < (double)next) next = more >= 1 ? (uint64_t)more : 0;
+  }
+  order_t last = stop;
+  return suite_library.share(t->comm, t->comm->leader, &last, sizeof last);
+}
+
+int suite_time(suite_session_t* session, suite_comm_t* comm, suite_repeat_t* repeat, void* context,
+               suite_times_t* times) {
+  timing_t t = {session, comm, repeat, context, times};
+  memset(times, 0, sizeof *times);
+  if (comm->rank != comm->leader) return follow(&t);
+  /* Written to at once, so that no page is first touched in a timed stretch. */
+  times->samples_ns = malloc((kMostSamples + 8) * sizeof(double));
+  if (times->samples_ns == NULL) abort();
+  memset(times->samples_ns, 0, (kMostSamples + 8) * sizeof(double));
+  return lead(&t);
+}
+
+void suite_times_free(suite_times_t* times) {
+  free(times->samples_ns);
+  times->samples_ns = NULL;
+}
+
+void suite_times_divide(suite_times_t* times, double parts) {
+  for (uint64_t i = 0; times->samples_ns != NULL && i < times->count; i++)
+    times->samples_ns[i] /= parts;
+}

@@ -1,0 +1,258 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The chapters on the test-suite's experiments, from synthetic results of two libraries."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+from instrument_tools import FakeInstrument, SyntheticRun
+from mobius_instrument.cells import EXPERIMENTS, Cell
+from mobius_instrument.experiments import KNOWN_DELAY_US, Job, Setting, jobs_of
+from mobius_instrument.libraries.base import Library
+from mobius_instrument.presentation import write_report
+from mobius_instrument.results import LibraryRecord, read_results
+
+Make = Callable[[str], SyntheticRun]
+SUITE = [name for name in EXPERIMENTS if name not in ("pingpong", "completion")]
+CHAPTERS = [
+    "sync-cost", "streams", "datatypes", "multi-op", "progress", "overlap", "atomics", "accumulate",
+    "locks", "scaling", "apex", "dynamic", "matrix", "trust",
+]  # fmt: skip
+HUNG = "matrix:accumulate:pscw:dynamic"
+WRONG = "matrix:get:lock:shared"
+CLIFF = "datatypes:put:flush:allocate:type=indexed:block=8"
+LATE = "progress:accumulate:flush:create:ms=100"
+
+
+def time_of(library: str, cell: Cell, size: int) -> float:
+    """Möbius 100 ns and a byte each 0.1 ns; the MPI three times that; what tests look for."""
+    value = (100.0 + size / 10) * (1 if library == "mobius" else 3)
+    if str(cell) == CLIFF:
+        value *= 25 if library == "mpi" else 1
+    if cell.option("run") == "delayed":
+        value += KNOWN_DELAY_US * 1000
+    if cell.option("comm") == "spawn":
+        value *= 4
+    if cell.experiment == "multi-op":
+        value *= int(cell.option("n"))
+    if cell.experiment == "sync-cost" and cell.operation == "sendrecv":
+        value = 200.0
+    return value
+
+
+def add(run: SyntheticRun, library: str, job: Job) -> None:
+    for cell in job.cells:
+        text = str(cell)
+        if library == "mpi" and text in (HUNG, WRONG):
+            detail = "at 8 B, wrote nothing" if text == HUNG else "8 B: byte 3 is 7, expected 9"
+            run.outcome("mpi", text, "hung" if text == HUNG else "wrong", detail)
+            continue
+        parts = [text]
+        if cell.experiment == "overlap":
+            parts = [f"{text}:part={part}" for part in ("transfer", "compute", "both")]
+            for size in job.sizes:
+                share = 0.95 if library == "mobius" else 0.1
+                run.fact(library, text, "hidden", "", share, f"{size} bytes: transfer")
+        elif cell.experiment == "spawn-cost":
+            parts = [f"{text}:part={part}" for part in ("spawn", "alive", "disconnect")]
+        elif cell.experiment == "progress":
+            late = library == "mpi" and text == LATE
+            run.fact(library, text, "completes", "on-return" if late else "yes", 1e8, "8 bytes")
+            parts = []
+        elif cell.experiment == "apex":
+            run.fact(library, text, "working", "", 0.5, "8: rank 0: 50.0 %, rank 1: 50.0 %")
+        for part in parts:
+            run.series(
+                library, part, lambda size, _, cell=cell: time_of(library, cell, size),  # type: ignore[misc]
+                sizes=job.sizes, launches=2,
+            )  # fmt: skip
+        if parts != [text]:
+            run.cells[library] = [one for one in run.cells.get(library, []) if one not in parts]
+            run.cells[library].append(text)
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[str]]:
+    folder = tmp_path_factory.mktemp("chapters")
+    run = SyntheticRun(folder / "results.jsonl")
+    run.library("mobius", "Möbius 0.1.0", "mobius")
+    run.library("mpi", "Some MPI 1.0 (PyPI)")
+    for kind in ("mobius", "mpi"):
+        record = LibraryRecord(kind, kind, "1", kind, "ready")
+        library = Library(record, suite=lambda *_: (), suite_kind=kind)
+        for job in jobs_of(Setting(library, False, 2), SUITE, (4,)):
+            add(run, kind, job)
+    written = write_report(read_results(run.write()), folder)
+    return folder, written.sentences
+
+
+class Structure(HTMLParser):
+    """Checks that elements close in order; gathers ids and the data of charts."""
+
+    _VOID = ("meta", "br", "input", "link", "line", "rect", "path", "use", "image")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.ids: list[str] = []
+        self.data: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.ids += [value for name, value in attrs if name == "id" and value]
+        if tag not in self._VOID:
+            self.open.append(tag)
+        if ("type", "application/json") in attrs:
+            self.data.append("")
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag not in self._VOID:
+            assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        if self.open and self.open[-1] == "script" and data.startswith("{"):
+            self.data[-1] += data
+
+
+def structure(folder: Path) -> Structure:
+    parser = Structure()
+    parser.feed((folder / "index.html").read_text(encoding="utf-8"))
+    assert parser.open == []
+    return parser
+
+
+def text_of(folder: Path) -> str:
+    page = (folder / "index.html").read_text(encoding="utf-8")
+    return re.sub(r"<[^>]+>", " ", re.sub(r"<script.*?</script>", "", page, flags=re.S))
+
+
+def test_every_chapter_is_there_once(report: tuple[Path, list[str]]) -> None:
+    ids = structure(report[0]).ids
+    assert [name for name in ids if name in CHAPTERS] == CHAPTERS
+    assert len(ids) == len(set(ids))
+
+
+def test_charts_have_data_columns_and_scripts(report: tuple[Path, list[str]]) -> None:
+    folder, _ = report
+    parsed = structure(folder)
+    assert len(parsed.data) > 20
+    for text in parsed.data:
+        chart = json.loads(text)
+        assert chart["series"]
+        assert all(series["points"] for series in chart["series"])
+    names = [name for name in parsed.ids if re.match(r"\d\d-", name)]
+    for name in names:
+        columns = (folder / "plots" / f"{name}.dat").read_text()
+        script = (folder / "plots" / f"{name}.gp").read_text()
+        rows = [line.split() for line in columns.splitlines() if line and line[0] != "#"]
+        assert rows
+        assert all(len(row) >= 2 and float(row[0]) > 0 for row in rows)
+        assert f"'{name}.dat' index 0" in script
+
+
+def test_the_page_needs_no_network(report: tuple[Path, list[str]]) -> None:
+    page = (report[0] / "index.html").read_text(encoding="utf-8")
+    assert not re.search(r'(src|href)="(https?:)?//', page)
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        r"For small transfers use Möbius with \w+ on \w+ memory: a put of four bytes that the target"  # noqa: E501
+        r" knows of takes 100 ns, in Some MPI 1\.0 at best 30\d ns \(3\.0 times",
+        r"In Some MPI 1\.0 a small put is 1\.5\d times slower than send/receive",
+        r"Some MPI 1\.0: worst is put of indexed, blocks of 8 B at .*: .*, 25\.\d times as long as the"  # noqa: E501
+        r" same bytes in a row",
+        r"Some MPI 1\.0 does not merge them: 256 B in 32 puts take 3[12]\.\d times as"
+        r" long as in one",
+        r"Every operation tried completes while its target computes in Möbius\.",
+        r"Some MPI 1\.0: 1 of \d+ kinds of operation wait until the target calls the library"
+        r" \(accumulate\)",
+        r"Möbius hides 95 to 95 % of transfers",
+        r"Some MPI 1\.0 hides 10 to 10 % of transfers",
+        r"APEX-Map: Möbius, get has 3\.0 times the bandwidth of Some MPI 1\.0, get \(geometric",
+        r"In Some MPI 1\.0 messages on a communicator made by spawn take up to 4\.0 times",
+        r"Do not rely on everything in Some MPI 1\.0: of \d+ combinations 1 wrong \(get with lock\);"  # noqa: E501
+        r" 1 hung \(accumulate with pscw\)\.",
+        r"Möbius: all \d+ combinations of operation, synchronisation and memory gave right data\.",
+        r"The self-check found no difference where there is none, and what there is\.",
+    ],
+)
+def test_sentences(report: tuple[Path, list[str]], sentence: str) -> None:
+    assert re.search(sentence, re.sub(r"\s+", " ", text_of(report[0])))
+
+
+def test_the_first_page_begins_with_what_to_use(report: tuple[Path, list[str]]) -> None:
+    folder, sentences = report
+    text = re.sub(r"\s+", " ", text_of(folder))
+    assert text.index("What to use here, and why") < text.index("What synchronisation costs")
+    assert sentences[0].startswith("For small transfers use Möbius")
+
+
+def test_a_report_of_one_experiment_only(synthetic: Make, tmp_path: Path) -> None:
+    run = synthetic("one")
+    run.library("mobius", "Möbius 0.1.0", "mobius")
+    run.series("mobius", "locks:put:mutex:allocate:procs=2", lambda *_: 90.0, sizes=(8,))
+    write_report(read_results(run.write()), tmp_path)
+    ids = structure(tmp_path).ids
+    assert "locks" in ids
+    assert not {"lead", "latency", "sync-cost"} & set(ids)
+
+
+def test_samples_far_from_the_truth_are_said(synthetic: Make, tmp_path: Path) -> None:
+    run = synthetic("noisy")
+    run.library("mobius", "Möbius 0.1.0", "mobius")
+    for name, time_ns in (("first", 100.0), ("second", 130.0), ("delayed", 190.0)):
+        cell = f"trust:put:pscw:allocate:run={name}"
+        run.series("mobius", cell, lambda _size, _repeat, time_ns=time_ns: time_ns, sizes=(8,))  # type: ignore[misc]
+    write_report(read_results(run.write()), tmp_path)
+    text = re.sub(r"\s+", " ", text_of(tmp_path))
+    assert "found a difference where there is none: Möbius, 8 B, 1.3" in text
+    assert f"injected {KNOWN_DELAY_US} µs and found 0.1 µs" in text
+
+
+def test_what_changed_since_an_earlier_run(synthetic: Make, tmp_path: Path) -> None:
+    runs = []
+    for name, factor in (("old", 1.0), ("new", 1.5)):
+        run = synthetic(name)
+        run.library("mobius", "Möbius 0.1.0", "mobius")
+        for cell, changes in (
+            ("locks:put:mutex:allocate", True),
+            ("locks:put:lockx:create", False),
+        ):
+            time_ns = 90.0 * (factor if changes else 1.0)
+            run.series("mobius", cell, lambda *_, time_ns=time_ns: time_ns, sizes=(8,), launches=5)
+        runs.append(read_results(run.write()))
+    old, new = runs
+    write_report(new, tmp_path, old)
+    text = re.sub(r"\s+", " ", text_of(tmp_path))
+    assert "2 times compared" in text
+    assert "0 faster, 1 slower, 1 without a certain difference" in text
+    assert re.search(r"most locks:put:mutex:allocate at 8 B in Möbius: 1\.(49|5)", text)
+    assert structure(tmp_path).ids.count("changes") == 1
+
+
+def test_comparing_with_what_is_not_there(instrument: FakeInstrument) -> None:
+    done = instrument.run("report", "--compare", "nowhere", "--out", str(instrument.out))
+    assert done.returncode == 2
+    assert "no results at nowhere" in done.stderr
+
+
+def test_a_crowded_machine_is_said_first(synthetic: Make, tmp_path: Path) -> None:
+    run = synthetic("crowded")
+    run.library("mobius", "Möbius 0.1.0", "mobius")
+    run.library("mpi", "Some MPI 1.0 (PyPI)")
+    for library, time_ns in (("mobius", 90.0), ("mpi", 190.0)):
+        cell = "locks:put:lockx:allocate:procs=2"
+        run.series(library, cell, lambda *_, time_ns=time_ns: time_ns, sizes=(8,))
+    results = read_results(run.write())
+    results.run["host"]["load"] = 12.5
+    write_report(results, tmp_path)
+    text = re.sub(r"\s+", " ", text_of(tmp_path))
+    begin = text.index("What to use here, and why")
+    assert text[begin:].startswith("What to use here, and why Take what follows with care")
+    assert "load 12.5 on 2 CPUs" in text

@@ -1,0 +1,167 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Which cells an experiment has, and runs of them with a fake MPI's test-suite."""
+
+from __future__ import annotations
+
+import pytest
+from instrument_tools import FakeInstrument
+from mobius_instrument.cells import EXPERIMENTS, Cell
+from mobius_instrument.errors import InstrumentError
+from mobius_instrument.experiments import Setting, jobs_of
+from mobius_instrument.libraries.base import Library
+from mobius_instrument.results import LibraryRecord, read_results
+
+SUITE = [name for name in EXPERIMENTS if name not in ("pingpong", "completion")]
+
+
+def library(kind: str) -> Library:
+    return Library(
+        LibraryRecord(kind, kind, "1", kind, "ready"),
+        suite=lambda processes, _together: ("start", str(processes)),
+        suite_kind=kind,
+    )
+
+
+@pytest.mark.parametrize("kind", ["mpi", "mobius"])
+@pytest.mark.parametrize("full", [False, True])
+@pytest.mark.parametrize("cpus", [1, 2, 64])
+def test_every_experiment_has_cells_of_its_own(kind: str, full: bool, cpus: int) -> None:
+    setting = Setting(library(kind), full, cpus)
+    jobs = jobs_of(setting, SUITE, (4, 8))
+    named = {job.experiment for job in jobs}
+    assert named == set(SUITE) - ({"spawn-cost"} if kind == "mobius" else set())
+    texts = [str(cell) for job in jobs for cell in job.cells]
+    # Results are kept by the name of a cell.
+    assert len(texts) == len(set(texts))
+    assert [str(Cell.parse(text)) for text in texts] == texts
+    for job in jobs:
+        assert job.sizes
+        assert job.program == "suite"
+        assert 1 <= job.processes <= job.together
+        assert all(0 < size <= 1 << 28 for size in job.sizes)
+        assert len(job.cells) <= 1024
+        for cell in job.cells:
+            assert len(str(cell)) < 192
+            assert cell.option("procs", str(job.processes)) == str(job.processes)
+            if job.program == "suite" and cell.option("n") and job.experiment == "multi-op":
+                assert all(size % int(cell.option("n")) == 0 for size in job.sizes)
+
+
+def test_full_measures_more_than_quick() -> None:
+    for kind in ("mpi", "mobius"):
+        quick, full = (
+            sum(len(job.cells) * len(job.sizes) for job in jobs_of(setting, SUITE, (4,)))
+            for setting in (Setting(library(kind), False, 2), Setting(library(kind), True, 2))
+        )
+        assert full > 2 * quick
+
+
+def test_sizes_that_are_asked_for() -> None:
+    setting = Setting(library("mpi"), False, 2, (64, 128))
+    (job, *_) = jobs_of(setting, ["datatypes"], (64, 128))
+    assert job.sizes == (64, 128)
+    # Table 2 is of four bytes whatever is asked for.
+    (job,) = jobs_of(setting, ["sync-cost"], (64, 128))
+    assert job.sizes == (4,)
+
+
+@pytest.mark.parametrize("text", ["a:b:c", "a:b:c:d:e", "a:b:c:d:=x", "a:b:c:d:x=", "a::c:d"])
+def test_malformed_cells(text: str) -> None:
+    with pytest.raises(InstrumentError, match="malformed cell"):
+        Cell.parse(text)
+
+
+def test_options_of_a_cell() -> None:
+    cell = Cell.parse("datatypes:put:flush:allocate:type=vector:block=8")
+    assert cell.option("block") == "8"
+    assert cell.option("stride", "16") == "16"
+    assert str(cell.without("type")) == "datatypes:put:flush:allocate:block=8"
+    assert str(cell.part("both")).endswith(":block=8:part=both")
+
+
+def test_experiments_of_the_suite_are_measured(instrument: FakeInstrument) -> None:
+    instrument.add_suite()
+    done = instrument.bench("sync-cost", "locks", "--repeats", "2")
+    assert done.returncode == 0, done.stderr
+    launches = instrument.records("launch")
+    assert {launch["experiment"] for launch in launches} == {"sync-cost", "locks"}
+    assert {launch["repeat"] for launch in launches} == {0, 1}
+    (run,) = instrument.records("run")
+    planned = run["plan"]["cells"]["mpicc1"]
+    assert sorted({record["cell"] for record in instrument.records("samples")}) == sorted(planned)
+    again = instrument.bench("sync-cost", "locks", "--repeats", "2")
+    assert "everything is already measured" in again.stdout
+
+
+def test_facts_and_parts_are_kept(instrument: FakeInstrument) -> None:
+    instrument.add_suite()
+    instrument.behave({"*": "fact"})
+    done = instrument.bench("overlap", "--repeats", "1")
+    assert done.returncode == 0, done.stderr
+    results = read_results(instrument.out / "results.jsonl")
+    assert results.warnings == []
+    planned = results.plan["cells"]["mpicc1"]
+    assert [str(fact.cell) for fact in results.facts] == planned
+    assert {fact.value for fact in results.facts} == {"on-return"}
+    parts = {str(cell) for _, cell in results.samples}
+    assert parts == {f"{cell}:part=both" for cell in planned}
+    assert all(launch["status"] == "ok" for launch in results.launches)
+
+
+def test_many_crashes_in_a_row_do_not_end_the_matrix(instrument: FakeInstrument) -> None:
+    """Elsewhere four launches without a result are enough; a matrix is there to find such cells."""
+    instrument.add_suite()
+    crashing = [
+        f"matrix:put:{sync}:{memory}" for sync in ("fence", "pscw")
+        for memory in ("allocate", "alloc_mem", "create", "static", "shared", "dynamic")
+    ]  # fmt: skip
+    instrument.behave(dict.fromkeys(crashing, "crash"))
+    done = instrument.bench("matrix", "--repeats", "1")
+    assert done.returncode == 0, done.stderr
+    outcomes = instrument.outcomes()
+    assert outcomes == {cell: [("crashed", 0)] for cell in crashing}
+    measured = {record["cell"] for record in instrument.records("samples")}
+    assert "matrix:put:flush:allocate" in measured
+
+
+def test_a_suite_that_does_not_build_leaves_the_probes(instrument: FakeInstrument) -> None:
+    instrument.add_suite()
+    instrument.environment["FAKE_MPICC"] = "fail-suite"
+    done = instrument.bench("pingpong", "locks", "--repeats", "1")
+    assert done.returncode == 0, done.stderr
+    assert "only ping-pong and completion are measured" in done.stdout
+    assert {launch["experiment"] for launch in instrument.records("launch")} == {"pingpong"}
+
+
+def test_only_and_skip(instrument: FakeInstrument) -> None:
+    instrument.add_suite()
+    done = instrument.bench("--only", "locks,atomics", "--skip", "atomics", "--repeats", "1")
+    assert done.returncode == 2
+    assert "both asked for and skipped" in done.stderr
+    done = instrument.bench("--only", "locks,nothing")
+    assert done.returncode == 2
+    assert "no experiment 'nothing'" in done.stderr
+    skipped = ",".join(name for name in EXPERIMENTS if name != "locks")
+    done = instrument.bench("--skip", skipped, "--repeats", "1")
+    assert done.returncode == 0, done.stderr
+    assert {launch["experiment"] for launch in instrument.records("launch")} == {"locks"}
+
+
+def test_a_time_budget_ends_a_run_that_goes_on_later(instrument: FakeInstrument) -> None:
+    instrument.add_suite()
+    wanted = ("locks", "sync-cost", "--repeats", "2")
+    done = instrument.bench(*wanted, "--time-budget", "0.000001s")
+    assert done.returncode == 0, done.stderr
+    assert "the time budget is used up" in done.stdout
+    assert instrument.records("samples") == []
+    done = instrument.bench(*wanted)
+    assert done.returncode == 0, done.stderr
+    assert instrument.records("samples") != []
+    assert [run["resumed"] for run in instrument.records("run")] == [False, True]
+
+
+@pytest.mark.parametrize("budget", ["soon", "-3s", "0", "5d", "nan"])
+def test_a_time_budget_that_is_no_time(instrument: FakeInstrument, budget: str) -> None:
+    done = instrument.bench("--time-budget", budget)
+    assert done.returncode == 2
+    assert "is no time" in done.stderr

@@ -1,0 +1,257 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The test-suite of blocks as a program: what it measures, verifies, refuses, and how it grows."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+SUITE = ROOT / "bench" / "suite"
+BIN = Path(os.environ.get("MOBIUS_HOME_BIN") or ROOT / "build" / "release" / "bin")
+Records = list[dict[str, Any]]
+
+
+def run(
+    tmp_path: Path,
+    *cells: str,
+    processes: int = 2,
+    sizes: str = "8,4096",
+    program: Path | None = None,
+    environment: dict[str, str] | None = None,
+) -> tuple[int, Records, str]:
+    """Exit code, records and messages of a launch."""
+    out = tmp_path / "out.jsonl"
+    done = subprocess.run(
+        [
+            str(BIN / "mobius"), "run", "-n", str(processes), "--bind", "none",
+            str(program or BIN / "suite_mobius"), "--cells", ",".join(cells), "--sizes", sizes,
+            "--out", str(out), "--min-samples", "5", "--max-seconds", "0",
+        ],
+        capture_output=True, text=True, stdin=subprocess.DEVNULL,
+        env={**os.environ, **(environment or {})},
+    )  # fmt: skip
+    lines = out.read_text().splitlines() if out.exists() else []
+    return done.returncode, [json.loads(line) for line in lines], done.stderr
+
+
+def of(records: Records, kind: str) -> Records:
+    return [record for record in records if record["type"] == kind]
+
+
+def measured(records: Records) -> dict[str, list[int]]:
+    """Sizes of each cell that has samples."""
+    found: dict[str, list[int]] = {}
+    for record in of(records, "samples"):
+        assert record["verified"] is True
+        assert len(record["samples_ns"]) >= 3
+        assert all(value >= 0 for value in record["samples_ns"])
+        found.setdefault(record["cell"], []).append(record["bytes"])
+    return found
+
+
+@pytest.mark.parametrize("sync", ["fence", "pscw", "lock", "lockx", "lock_all", "flush", "mutex"])
+def test_every_transfer_and_memory_with_each_synchronisation(tmp_path: Path, sync: str) -> None:
+    transfers = ("put", "get", "rput", "rget", "accumulate", "get_accumulate")
+    memories = ("allocate", "alloc_mem", "create", "remap", "static")
+    cells = [f"matrix:{transfer}:{sync}:{memory}" for transfer in transfers for memory in memories]
+    code, records, errors = run(tmp_path, *cells)
+    assert code == 0, errors
+    assert measured(records) == {cell: [8, 4096] for cell in cells}
+    assert records[-1] == {"type": "done"}
+
+
+def test_words_are_refused_in_other_sizes(tmp_path: Path) -> None:
+    code, records, errors = run(tmp_path, "matrix:fetch_op:flush:allocate", sizes="8")
+    assert code == 0, errors
+    assert measured(records) == {"matrix:fetch_op:flush:allocate": [8]}
+    code, records, errors = run(tmp_path, "matrix:compare_swap:flush:allocate", sizes="4096")
+    assert code == 0, errors
+    assert "one word" in of(records, "refused")[0]["reason"]
+
+
+@pytest.mark.parametrize("partner", ["pair", "ring", "pairs", "all"])
+@pytest.mark.parametrize("comm", ["world", "split", "reordered"])
+def test_partners_and_communicators(tmp_path: Path, partner: str, comm: str) -> None:
+    cells = [
+        f"latency:{transfer}:{sync}:allocate:partner={partner}:comm={comm}"
+        for transfer in ("put", "get") for sync in ("fence", "pscw", "flush")
+    ]  # fmt: skip
+    code, records, errors = run(tmp_path, *cells, processes=4, sizes="64")
+    assert code == 0, errors
+    assert measured(records) == {cell: [64] for cell in cells}
+
+
+def test_datatypes_keep_their_gaps(tmp_path: Path) -> None:
+    shapes = [
+        "byte", "int", "double", "contiguous", "vector:block=8", "vector:block=64:stride=72",
+        "indexed:block=4:stride=16", "struct:block=8", "subarray:block=16",
+        "vector:block=8:pack=hand",
+    ]  # fmt: skip
+    cells = [f"datatypes:put:flush:allocate:type={shape}" for shape in shapes]
+    cells += [f"datatypes:get:fence:create:type={shape}" for shape in shapes if "hand" not in shape]
+    cells += [f"datatypes:accumulate:lock:allocate:type={shape}" for shape in shapes[1:9]]
+    code, records, errors = run(tmp_path, *cells, sizes="64,4096")
+    assert code == 0, errors
+    assert measured(records) == {cell: [64, 4096] for cell in cells}
+
+
+def test_counts_of_contention(tmp_path: Path) -> None:
+    cells = [
+        "atomics:fetch_op:flush:allocate:word=one", "atomics:fetch_op:flush:allocate:word=own",
+        "atomics:compare_swap:flush:allocate", "accumulate:accumulate:lock:create",
+        "locks:put:lockx:allocate", "locks:put:mutex:create",
+    ]  # fmt: skip
+    code, records, errors = run(tmp_path, *cells, processes=3, sizes="8")
+    assert code == 0, errors
+    assert measured(records) == {cell: [8] for cell in cells}
+
+
+def test_a_lock_that_excludes_nobody_is_found(tmp_path: Path) -> None:
+    """Shared locks let all read and write at once: updates are lost, and that is seen."""
+    # A delay between get and put makes it certain that others come between.
+    slow = {"MOBIUS_HOOKS": "delay:max_us=30:seed=1"}
+    cell = "locks:put:lock:allocate"
+    code, records, _ = run(tmp_path, cell, processes=4, sizes="8", environment=slow)
+    wrong = of(records, "wrong")
+    assert code == 1
+    assert "updates" in wrong[0]["where"]
+    assert of(records, "samples") == []
+    assert of(records, "done") == []
+
+
+def test_streams(tmp_path: Path) -> None:
+    cells = [
+        f"bandwidth:{transfer}:{sync}:allocate:dir={way}{touch}"
+        for transfer in ("put", "get") for sync in ("flush", "fence", "pscw")
+        for way in ("one", "two") for touch in ("", ":touch=1")
+    ]  # fmt: skip
+    code, records, errors = run(tmp_path, *cells, sizes="8,65536")
+    assert code == 0, errors
+    assert measured(records) == {cell: [8, 65536] for cell in cells}
+
+
+def test_overlap_and_progress(tmp_path: Path) -> None:
+    overlap = "overlap:put:pscw:allocate:side=target"
+    progress = ["progress:put:flush:create:ms=20", "progress:get:pscw:allocate:ms=20"]
+    code, records, errors = run(tmp_path, overlap, *progress, sizes="4096")
+    assert code == 0, errors
+    parts = [f"{overlap}:part={part}" for part in ("transfer", "compute", "both")]
+    assert list(measured(records)) == parts
+    facts = {(fact["cell"], fact["name"]): fact["value"] for fact in of(records, "fact")}
+    assert (overlap, "hidden") in facts
+    for cell in progress:
+        assert facts[cell, "completes"] in ("yes", "on-return")
+    assert (progress[0], "arrives") in facts
+    assert (progress[1], "arrives") not in facts
+
+
+@pytest.mark.parametrize("transfer", ["get", "load"])
+def test_apex_sums_are_those_of_a_sequential_run(tmp_path: Path, transfer: str) -> None:
+    cells = [f"apex:{transfer}:flush:allocate:m=262144:k={k}" for k in ("0.001", "0.1", "1")]
+    code, records, errors = run(tmp_path, *cells, processes=3, sizes="8,1024,131072")
+    assert code == 0, errors
+    assert measured(records) == {cell: [8, 1024, 131072] for cell in cells}
+    assert len(of(records, "fact")) == 9
+
+
+def test_what_a_library_lacks_is_refused_and_the_rest_goes_on(tmp_path: Path) -> None:
+    cells = [
+        "nothing:put:flush:allocate", "matrix:put:flush:dynamic", "matrix:put:none:allocate",
+        "matrix:sendrecv:none:local", "matrix:put:flush:allocate:comm=spawn",
+        "matrix:put:flush:allocate:partner=nobody", "matrix:put:flush:allocate",
+    ]  # fmt: skip
+    code, records, errors = run(tmp_path, *cells)
+    assert code == 0, errors
+    refused = {record["cell"]: record["reason"] for record in of(records, "refused")}
+    assert list(refused) == cells[:-1]
+    assert "no memory 'dynamic'" in refused[cells[1]]
+    assert measured(records) == {cells[-1]: [8, 4096]}
+
+
+def test_an_error_in_the_middle_names_the_cell(tmp_path: Path) -> None:
+    code, records, _ = run(
+        tmp_path, "matrix:put:flush:allocate",
+        environment={"MOBIUS_HOOKS": "fault:every=7:seed=1"},
+    )  # fmt: skip
+    assert code != 0
+    assert of(records, "done") == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--cells", "a:b:c", "--sizes", "8"), "is no cell"),
+        (("--cells", "a:b:c:d:e", "--sizes", "8"), "is no cell"),
+        (("--cells", "matrix:put:flush:allocate", "--sizes", "0"), "--sizes"),
+        (("--cells", "matrix:put:flush:allocate"), "--sizes is missing"),
+        (("--sizes", "8"), "--cells is missing"),
+        (("--colour", "red"), "is no option"),
+    ],
+)
+def test_bad_arguments(arguments: tuple[str, ...], message: str) -> None:
+    done = subprocess.run(
+        [str(BIN / "suite_mobius"), *arguments], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 2
+    assert message in done.stderr
+
+
+def test_blocks_are_listed() -> None:
+    done = subprocess.run([str(BIN / "suite_mobius"), "--list"], capture_output=True, text=True)
+    assert done.returncode == 0
+    words = [line.split()[:2] for line in done.stdout.splitlines()]
+    for block in (["transfer", "put"], ["datatype", "vector"], ["experiment", "apex"]):
+        assert block in words
+
+
+BROKEN = """
+#include "mobius_blocks.h"
+/* Puts all but the last byte: a block in one short file, and what verification is for. */
+static int broken(suite_window_t* window, const suite_type_t* type, int to, void* local,
+                  size_t remote, void* result) {
+  (void)result;
+  return mob_put_nbi(mobius_rank_of(window, to), mobius_place(window, to, remote), local,
+                     type->bytes - 1);
+}
+static suite_transfer_block_t block = {
+    .head = {SUITE_TRANSFER, "broken", "put without its last byte", NULL},
+    .effect = SUITE_PUTS, .start = broken};
+SUITE_REGISTER(block)
+"""
+
+
+@pytest.mark.skipif(shutil.which("cc") is None, reason="there is no C compiler")
+def test_a_block_is_one_file_and_wrong_data_are_found(tmp_path: Path) -> None:
+    libraries = [folder for folder in (BIN.parent / "lib",) if (folder / "libmobius.so").exists()]
+    if not libraries:
+        pytest.skip("there is no libmobius.so beside the programs")
+    (tmp_path / "broken.c").write_text(BROKEN)
+    sources = [
+        *SUITE.glob("*.c"), *SUITE.glob("blocks/*.c"), *SUITE.glob("mobius/*.c"),
+        SUITE / "experiments" / "latency.c", tmp_path / "broken.c",
+    ]  # fmt: skip
+    program = tmp_path / "suite_broken"
+    includes = [ROOT / "include", BIN.parent / "include", SUITE, SUITE / "mobius"]
+    subprocess.run(
+        [
+            "cc", "-std=gnu99", "-O1", *(f"-I{folder}" for folder in includes), "-o", str(program),
+            *map(str, sources), f"-L{libraries[0]}", f"-Wl,-rpath,{libraries[0]}", "-lmobius",
+            "-lm",
+        ],
+        check=True,
+    )  # fmt: skip
+    cells = ("matrix:broken:flush:allocate", "matrix:put:flush:allocate")
+    code, records, _ = run(tmp_path, *cells, program=program)
+    assert code == 1
+    wrong = of(records, "wrong")
+    assert [(one["cell"], one["bytes"], one["first_wrong_byte"]) for one in wrong] == [
+        (cells[0], 8, 7), (cells[0], 4096, 4095),
+    ]  # fmt: skip
+    assert measured(records) == {cells[1]: [8, 4096]}

@@ -1,0 +1,355 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What each experiment measures of a library: its cells, sizes and processes, as jobs.
+
+`pingpong` and `completion` are measured by the probes (bench/probe), all others by the test-suite
+(bench/suite). A job is what one launch is asked to measure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from mobius_instrument.cells import EXPERIMENTS, PROBE_EXPERIMENTS, Cell
+from mobius_instrument.libraries.base import PROCESSES, Library
+
+_KB: Final = 1 << 10
+_MB: Final = 1 << 20
+
+# What the delayed run of `trust` is delayed by, on average: the hook waits up to this long before
+# and after each operation, half of it on average each time.
+KNOWN_DELAY_US: Final = 20
+# As often spawn-cost spawns, the first time included (bench/suite/mpi/spawn_cost.c).
+_SPAWNS: Final = 6
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How long and how often."""
+
+    repeats: int
+    min_samples: int
+    max_seconds: float
+
+
+@dataclass(frozen=True)
+class Job:
+    """Cells that one launch measures, all at the same sizes."""
+
+    experiment: str
+    program: str
+    cells: tuple[Cell, ...]
+    sizes: tuple[int, ...]
+    processes: int = PROCESSES
+    # Processes that run in the end, with those that are spawned.
+    together: int = PROCESSES
+    # Measured in the first repeats only: what a second look tells little more about.
+    most_repeats: int = 1_000
+    # Launches in a row that may end without having measured a cell.
+    barren: int = 4
+    # How long a launch may write nothing, at most; 0: as the command line says.
+    stall_s: float = 0
+    # A cell and size takes so long, for estimates; 0: as the effort says.
+    seconds: float = 0
+    environment: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What decides the jobs of a library: how much is asked for, and of what."""
+
+    library: Library
+    full: bool
+    cpus: int
+    sizes: tuple[int, ...] = ()
+
+    @property
+    def mobius(self) -> bool:
+        """Möbius' blocks, else MPI's."""
+        return self.library.suite_kind == "mobius"
+
+    @property
+    def many(self) -> tuple[int, ...]:
+        """Numbers of processes that compete: up to twice the CPUs, at least up to four."""
+        most = max(4, 2 * self.cpus) if self.full else max(4, min(self.cpus, 8))
+        counts = [2]
+        while counts[-1] < most:
+            counts.append(min(counts[-1] * 2, most))
+        return tuple(counts)
+
+    def pick(self, quick: Sequence[int], full: Sequence[int]) -> tuple[int, ...]:
+        """Sizes: those asked for, else those of the preset."""
+        return self.sizes or tuple(full if self.full else quick)
+
+
+def _cell(text: str) -> Cell:
+    return Cell.parse(text)
+
+
+def _cells(
+    experiment: str,
+    operations: Iterable[str],
+    syncs: Iterable[str],
+    memories: Iterable[str],
+    *suffixes: str,
+) -> list[Cell]:
+    return [
+        _cell(f"{experiment}:{operation}:{sync}:{memory}{suffix}")
+        for operation in operations
+        for sync in syncs
+        for memory in memories
+        for suffix in (suffixes or ("",))
+    ]
+
+
+def _messages(
+    setting: Setting, experiment: str, *suffixes: str, kind: str = "sendrecv"
+) -> list[Cell]:
+    return [] if setting.mobius else _cells(experiment, [kind], ["none"], ["local"], *suffixes)
+
+
+def _job(
+    experiment: str, cells: Iterable[Cell], sizes: Sequence[int], processes: int = PROCESSES
+) -> Job:
+    return Job(experiment, "suite", tuple(cells), tuple(sizes), processes, processes)
+
+
+_SYNCS: Final = ("fence", "pscw", "lock", "lockx", "lock_all", "flush")
+
+
+def _sync_cost(s: Setting) -> list[Job]:
+    cells = _cells("sync-cost", ("put", "get"), _SYNCS, ("allocate", "alloc_mem", "create"))
+    cells += _messages(s, "sync-cost") + _messages(s, "sync-cost", kind="isendrecv")
+    # Table 2 is of four bytes, whatever sizes others are asked for.
+    return [_job("sync-cost", cells, (4,))]
+
+
+def _bandwidth(s: Setting) -> list[Job]:
+    sizes = s.pick(
+        (_KB, 16 * _KB, 256 * _KB, 4 * _MB),
+        [256 << step for step in range(15)],
+    )
+    ways = (":dir=one:touch=1", ":dir=two:touch=1")
+    cells = _cells("bandwidth", ("put", "get"), ("flush",), ("allocate", "create"), *ways)
+    cells += _cells("bandwidth", ("put",), ("fence", "pscw"), ("allocate",), *ways)
+    cells += _messages(s, "bandwidth", *ways)
+    # As other programs have it: the same place again and again, which nobody reads.
+    cells += _cells("bandwidth", ("put", "get"), ("flush",), ("allocate",), ":dir=one")
+    cells += _messages(s, "bandwidth", ":dir=one")
+    jobs = [_job("bandwidth", cells, sizes)]
+    for processes in s.many[1:]:
+        pairs = f":partner=pairs:touch=1:procs={processes}"
+        cells = _cells("bandwidth", ("put", "get"), ("flush",), ("allocate",), pairs)
+        cells += _messages(s, "bandwidth", pairs)
+        jobs.append(_job("bandwidth", cells, sizes, processes))
+    return jobs
+
+
+def _message_rate(s: Setting) -> list[Job]:
+    jobs = []
+    for processes in s.many:
+        pairs = f":depth=64:partner=pairs:procs={processes}"
+        cells = _cells("message-rate", ("put", "get"), ("flush", "pscw"), ("allocate",), pairs)
+        if processes == PROCESSES:
+            cells += _cells("message-rate", ("put",), ("flush",), ("create",), pairs)
+        cells += _messages(s, "message-rate", pairs)
+        jobs.append(_job("message-rate", cells, (8,), processes))
+    return jobs
+
+
+def _datatypes(s: Setting) -> list[Job]:
+    sizes = s.pick((_KB, 16 * _KB, 256 * _KB), [_KB << step for step in range(11)])
+    shapes = [":type=byte"]
+    for block in (8, 64, 1024) if not s.full else (4, 8, 16, 64, 256, 1024):
+        shapes += [f":type=vector:block={block}", f":type=vector:block={block}:pack=hand"]
+    shapes += [f":type={name}:block=8" for name in ("indexed", "struct", "subarray")]
+    shapes += [":type=vector:block=8:stride=512"]
+    cells = _cells("datatypes", ("put",), ("flush",), ("allocate",), *shapes)
+    cells += _cells("datatypes", ("get",), ("flush",), ("allocate",), *[
+        shape for shape in shapes if "hand" not in shape
+    ])  # fmt: skip
+    cells += _messages(s, "datatypes", *shapes)
+    return [_job("datatypes", cells, sizes)]
+
+
+def _multi_op(s: Setting) -> list[Job]:
+    sizes = s.pick((256, 4 * _KB, 64 * _KB, _MB), [256 << step for step in range(15)])
+    parts = (1, 2, 8, 32) if not s.full else (1, 2, 4, 8, 16, 32, 64)
+    suffixes = [f":n={n}" for n in parts]
+    cells = _cells("multi-op", ("put", "get"), ("pscw",), ("allocate",), *suffixes)
+    cells += _cells("multi-op", ("put",), ("fence", "flush"), ("allocate",), *suffixes)
+    return [_job("multi-op", cells, sizes)]
+
+
+def _overlap(s: Setting) -> list[Job]:
+    sizes = s.pick((16 * _KB, 256 * _KB), [_KB << step for step in range(12)])
+    target, origin = ":side=target", ":side=origin"
+    cells = _cells("overlap", ("put", "get"), ("pscw", "flush"), ("allocate", "create"), target)
+    cells += _cells("overlap", ("put",), ("fence",), ("allocate",), target)
+    cells += _cells("overlap", ("put", "rput", "rget"), ("flush",), ("allocate",), origin)
+    cells += _messages(s, "overlap", target, origin, kind="isendrecv")
+    return [_job("overlap", cells, sizes)]
+
+
+def _progress(s: Setting) -> list[Job]:
+    ms = 1000 if s.full else 100
+    memories = ["allocate", "create", "static", *(() if s.mobius else ("dynamic",))]
+    operations = ("put", "get", "accumulate", "fetch_op")
+    suffix = f":ms={ms}"
+    passive = _cells("progress", operations, ("flush", "lock"), memories, suffix)
+    pairs = _cells("progress", ("put",), ("pscw",), ("allocate", "create"), suffix)
+    jobs = [_job("progress", passive + pairs, (8,))]
+    large = _cells("progress", operations[:3], ("flush",), memories, suffix + ":large=1")
+    jobs.append(_job("progress", large, (256 * _KB,)))
+    return [replace(job, most_repeats=1, seconds=3.2 * ms / 1e3) for job in jobs]
+
+
+def _contention(experiment: str, s: Setting) -> list[Job]:
+    jobs = []
+    for processes in s.many:
+        suffix = f":procs={processes}"
+        if experiment == "atomics":
+            words = (f":word=one{suffix}", f":word=own{suffix}")
+            operations = ("fetch_op", "compare_swap", "get_accumulate")
+            cells = _cells("atomics", operations, ("flush",), ("allocate",), *words)
+            cells += _cells("atomics", ("fetch_op",), ("flush",), ("create",), words[0])
+            sizes: Sequence[int] = (8,)
+        elif experiment == "accumulate":
+            cells = _cells(
+                "accumulate", ("accumulate",), ("flush",), ("allocate", "create"), suffix
+            )
+            sizes = s.pick((8, _KB, 64 * _KB), [8 << step for step in range(0, 18, 2)])
+        else:
+            syncs = ("lockx", "mutex") if s.mobius else ("lockx",)
+            cells = _cells("locks", ("put",), syncs, ("allocate", "create"), suffix)
+            sizes = (8,)
+        jobs.append(_job(experiment, cells, sizes, processes))
+    return jobs
+
+
+def _scaling(s: Setting) -> list[Job]:
+    most = max(s.many[-1], 8 if s.full else 4)
+    jobs = []
+    for processes in range(2, most + 1):
+        suffix = f":partner=ring:procs={processes}"
+        cells = _cells("scaling", ("put",), ("flush", "fence"), ("allocate",), suffix)
+        cells += _messages(s, "scaling", suffix)
+        jobs.append(
+            _job("scaling", cells, s.pick((8, 64 * _KB), (8, _KB, 64 * _KB, _MB)), processes)
+        )
+    return jobs
+
+
+def _apex(s: Setting) -> list[Job]:
+    places = (0.001, 0.01, 0.1, 1) if not s.full else (
+        0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1,
+    )  # fmt: skip
+    words = (1, 16, 256, 4096, 65536) if not s.full else [1 << step for step in range(17)]
+    suffixes = [f":k={k:g}" for k in places]
+    cells = _cells("apex", ("get",), ("flush",), ("allocate",), *suffixes)
+    if s.mobius:
+        cells += _cells("apex", ("load",), ("flush",), ("allocate",), *suffixes)
+    else:
+        cells += _cells("apex", ("load",), ("flush",), ("shared",), *suffixes)
+        cells += _messages(s, "apex", *suffixes, kind="isendrecv")
+    return [_job("apex", cells, [8 * count for count in words])]
+
+
+def _spawn_cost(s: Setting) -> list[Job]:
+    if s.mobius:
+        return []
+    # Open MPI's launcher gives places of processes that have ended to nobody else.
+    return [
+        replace(
+            _job("spawn-cost", [_cell(f"spawn-cost:spawn:none:local:n={n}")], (n,), 1),
+            together=1 + _SPAWNS * n, most_repeats=2, seconds=6.0,
+        )
+        for n in (1, 2, 3, 4)
+    ]  # fmt: skip
+
+
+def _dynamic_comm(s: Setting) -> list[Job]:
+    sizes = s.pick((8, _KB, 64 * _KB, _MB), [8 << step for step in range(18)])
+    windows = [("put", "fence", "create"), ("put", "flush", "allocate")]
+
+    def cells(*names: str) -> list[Cell]:
+        found = []
+        for name in names:
+            found += _messages(s, "dynamic-comm", f":comm={name}")
+            if name != "spawn-inter":
+                for operation, sync, memory in windows:
+                    found.append(_cell(f"dynamic-comm:{operation}:{sync}:{memory}:comm={name}"))
+        return found
+
+    jobs = [_job("dynamic-comm", cells("world", "split", "reordered"), sizes)]
+    if not s.mobius:
+        # Each by itself: a library that fails here often takes the rest of a launch with it.
+        # And one launch spawns once: Open MPI gives the place of a child that has ended to nobody.
+        for name, processes in (("connect", 2), ("spawn", 1), ("spawn-inter", 1)):
+            groups = [[cell] for cell in cells(name)] if processes == 1 else [cells(name)]
+            for group in groups:
+                job = _job("dynamic-comm", group, sizes, processes)
+                jobs.append(replace(job, together=2, stall_s=15))
+    return jobs
+
+
+def _matrix(s: Setting) -> list[Job]:
+    memories = ["allocate", "alloc_mem", "create", "static"]
+    memories += ["remap"] if s.mobius else ["shared", "dynamic"]
+    syncs = [*_SYNCS, *(["mutex"] if s.mobius else [])]
+    operations = ["put", "get", "rput", "rget", "accumulate", "get_accumulate"]
+    operations += [] if s.mobius else ["raccumulate"]
+    jobs = []
+    for operation in [*operations, "fetch_op", "compare_swap"]:
+        word = operation in ("fetch_op", "compare_swap")
+        # MPI-4 §12.3.5: request-based operations are for passive epochs only.
+        requests = not s.mobius and operation in ("rput", "rget", "raccumulate")
+        allowed = [sync for sync in syncs if not requests or sync not in ("fence", "pscw")]
+        cells = _cells("matrix", (operation,), allowed, memories)
+        job = _job("matrix", cells, (8,) if word else (8, 64 * _KB))
+        jobs.append(replace(job, most_repeats=1, barren=40, stall_s=8, seconds=0.004))
+    return jobs
+
+
+def _trust(s: Setting) -> list[Job]:
+    jobs = [_job("trust", [_cell("self:timer:none:none"), _cell("self:call:none:none")], (1,))]
+    runs: dict[str, dict[str, str]] = {"first": {}, "second": {}}
+    if s.mobius:
+        runs["delayed"] = {"MOBIUS_HOOKS": f"delay:max_us={KNOWN_DELAY_US}:seed=1"}
+    for run, environment in runs.items():
+        cells = [_cell(f"trust:put:pscw:allocate:run={run}")]
+        jobs.append(replace(_job("trust", cells, (8, 4 * _KB)), environment=environment))
+    return jobs
+
+
+_JOBS: Final[dict[str, Callable[[Setting], list[Job]]]] = {
+    "sync-cost": _sync_cost,
+    "bandwidth": _bandwidth,
+    "message-rate": _message_rate,
+    "datatypes": _datatypes,
+    "multi-op": _multi_op,
+    "overlap": _overlap,
+    "progress": _progress,
+    "atomics": lambda s: _contention("atomics", s),
+    "accumulate": lambda s: _contention("accumulate", s),
+    "locks": lambda s: _contention("locks", s),
+    "scaling": _scaling,
+    "apex": _apex,
+    "spawn-cost": _spawn_cost,
+    "dynamic-comm": _dynamic_comm,
+    "matrix": _matrix,
+    "trust": _trust,
+}
+
+
+def jobs_of(setting: Setting, experiments: Sequence[str], probe_sizes: Sequence[int]) -> list[Job]:
+    """All jobs of a library, in the order of experiments. Those of the probe are one job."""
+    library = setting.library
+    probed = [cell for cell in library.cells if cell.experiment in experiments]
+    jobs = [Job("pingpong", "probe", tuple(probed), tuple(probe_sizes))] if probed else []
+    if library.suite is not None:
+        for name in EXPERIMENTS:
+            if name in experiments and name not in PROBE_EXPERIMENTS:
+                jobs += [job for job in _JOBS[name](setting) if job.cells]
+    return jobs

@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""LAPI on Möbius: the front, measured as the programs of paper 1 used LAPI."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from mobius_instrument.libraries.base import (
+    PROCESSES,
+    Candidate,
+    Context,
+    Library,
+    cells,
+    hash_files,
+    missing,
+)
+from mobius_instrument.locations import Locations
+from mobius_instrument.results import LibraryRecord
+
+# A get tells its target too early for a ping-pong: paper 1 measured it from one side, too.
+LAPI_CELLS: Final = (
+    *cells("pingpong", ("put",), ("flush",), ("allocate", "create")),
+    *cells("completion", ("put", "get"), ("flush",), ("allocate", "create")),
+)
+
+
+def candidates(locations: Locations) -> list[Candidate]:
+    """The front, built or not."""
+    return [
+        Candidate(
+            name="lapi",
+            description="LAPI on this Möbius: counters, static memory and that of malloc()",
+            present=bool(locations.program("mobius") and locations.program("probe_lapi")),
+            prepare=_prepare,
+        )
+    ]
+
+
+def _prepare(context: Context) -> Library:
+    locations = context.locations
+    programs = {}
+    for name in ("mobius", "probe_lapi"):
+        program = locations.program(name)
+        if program is None:
+            return missing(
+                "lapi",
+                "LAPI on Möbius",
+                "front",
+                f"{name} is not in {locations.searched}; run `mobius build`",
+            )
+        programs[name] = program
+    roots = programs["probe_lapi"].parents[1:3]
+    shared = sorted(
+        path
+        for root in roots
+        for pattern in ("lib*/lib*.so*", "lib*/*/liblapi_r.so*")
+        for path in root.glob(pattern)
+    )
+    launcher = (str(programs["mobius"]), "run", "-n", str(PROCESSES), "--bind", "none")
+    return Library(
+        record=LibraryRecord(
+            library="lapi",
+            label="LAPI on Möbius",
+            version="",
+            kind="front",
+            status="ready",
+            launcher=" ".join(("mobius", *launcher[1:])),
+        ),
+        cells=LAPI_CELLS,
+        command=(*launcher, str(programs["probe_lapi"])),
+        fingerprint=hash_files(*programs.values(), *shared),
+    )

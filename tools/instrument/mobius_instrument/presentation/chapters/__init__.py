@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The chapters on the test-suite's experiments. Each module makes one or a few of a results file,
+and sentences for the first page; a chapter whose experiment was not measured is left out."""
+
+from __future__ import annotations
+
+from mobius_instrument.presentation.chapters import (
+    apex,
+    changes,
+    contention,
+    datatypes,
+    dynamic,
+    matrix,
+    progress,
+    streams,
+    sync_cost,
+    trust,
+)
+from mobius_instrument.presentation.chapters.base import Book, Chapter
+from mobius_instrument.results import Results
+
+
+def write_chapters(book: Book, earlier: Results | None = None) -> list[Chapter]:
+    """All chapters that there is something for, in the order of the page. With an earlier run, what
+    changed since comes first."""
+    made = [
+        changes.chapter(book, earlier) if earlier else None,
+        sync_cost.chapter(book),
+        streams.chapter(book),
+        datatypes.chapter(book),
+        datatypes.multi_op_chapter(book),
+        progress.chapter(book),
+        progress.overlap_chapter(book),
+        *contention.chapters(book),
+        apex.chapter(book),
+        dynamic.chapter(book),
+        matrix.chapter(book),
+        trust.chapter(book),
+    ]
+    return [chapter for chapter in made if chapter is not None]
+
+
+__all__ = ["Book", "Chapter", "write_chapters"]

@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Many processes at once: atomics, accumulate, locks, and all of them putting."""
+
+from __future__ import annotations
+
+from mobius_instrument.cells import format_bytes, format_ns, format_ratio
+from mobius_instrument.presentation import tables
+from mobius_instrument.presentation.analysis import Series
+from mobius_instrument.presentation.chapters.base import (
+    Book,
+    Chapter,
+    figures,
+    paragraph,
+    shape,
+    time_cell,
+)
+from mobius_instrument.presentation.charts import Axis, Curve
+
+_PROCESSES = Axis("processes", "number", log=False)
+
+
+def _by_processes(book: Book, chosen: list[Series], size: int, of_all: bool) -> list[Curve]:
+    """Curves over the number of processes: time of one, or rate of all."""
+    points: dict[tuple[str, str], list[tuple[float, float]]] = {}
+    for one in chosen:
+        summary = one.summaries.get(size)
+        if summary is None:
+            continue
+        processes = float(one.cell.option("procs", "2"))
+        value = 1e9 * processes / summary.median if of_all else summary.median
+        words = [one.cell.operation]
+        if one.cell.sync != "none":
+            words.append(one.cell.sync)
+        if one.cell.memory not in ("allocate", "local"):
+            words.append(one.cell.memory)
+        rest = shape(one.cell, "procs", "partner")
+        name = ", ".join([*words, *([rest] if rest else [])])
+        points.setdefault((one.library, name), []).append((processes, value))
+    styles: dict[str, int] = {}
+    return [
+        Curve(
+            f"{book.label(library)}: {name}", library, sorted(found),
+            styles.setdefault(name, len(styles)), book.is_mobius(library),
+        )
+        for (library, name), found in points.items()
+    ]  # fmt: skip
+
+
+def _table(book: Book, chosen: list[Series]) -> str:
+    sizes = sorted({size for one in chosen for size in one.summaries})
+    counts = sorted({int(one.cell.option("procs", "2")) for one in chosen})
+    groups: dict[tuple[str, str, str, str, str], dict[tuple[int, int], float]] = {}
+    for one in chosen:
+        cell = one.cell
+        key = one.library, cell.operation, cell.sync, cell.memory, shape(cell, "procs", "partner")
+        for size, summary in one.summaries.items():
+            groups.setdefault(key, {})[int(cell.option("procs", "2")), size] = summary.median
+    rows = []
+    for (library, operation, sync, memory, rest), times in groups.items():
+        row = [book.head(library), operation, f"{sync}, {memory}", rest]
+        row += [time_cell(times.get((count, size))) for size in sizes for count in counts]
+        rows.append(row)
+    head = ["library", "operation", "how", ""]
+    head += [f"{format_bytes(size)}, {count} processes" for size in sizes for count in counts]
+    return tables.table(head, rows, 4, sortable=True)
+
+
+def _best_sentence(book: Book, chosen: list[Series], what: str) -> list[str]:
+    """Fastest and slowest library with most processes on the smallest size."""
+    if not chosen:
+        return []
+    most = max(int(one.cell.option("procs", "2")) for one in chosen)
+    size = min(min(one.summaries) for one in chosen)
+    best: dict[str, float] = {}
+    for one in chosen:
+        if int(one.cell.option("procs", "2")) == most and size in one.summaries:
+            value = one.summaries[size].median
+            best[one.library] = min(value, best.get(one.library, value))
+    order = sorted(best.items(), key=lambda item: item[1])
+    if len(order) < 2:
+        return []
+    (first, fast), (second, slow) = order[0], order[1]
+    return [
+        f"{what} by {most} processes: {format_ns(fast)} each in {book.label(first)},"
+        f" {format_ns(slow)} in {book.label(second)} ({format_ratio(slow / fast)} times)."
+    ]
+
+
+_ABOUT = {
+    "atomics": (
+        "Atomic updates",
+        "An update of one word",
+        "All processes, rank 0 among them, update one word of rank 0, or each its own word there;"
+        " every update is complete before the next. What the words hold in the end is compared with"
+        " the number of updates.",
+    ),
+    "accumulate": (
+        "Accumulate",
+        "Adding to one array",
+        "All processes add arrays of 8-byte integers to the same array of rank 0. Its elements are"
+        " compared with the number of additions.",
+    ),
+    "locks": (
+        "Locks",
+        "Locking, reading, writing and unlocking a word",
+        "All processes lock rank 0, get a word, put it back increased by one, and unlock. The"
+        " word in"
+        " the end shows whether the lock excludes.",
+    ),
+    "scaling": (
+        "All processes at once",
+        "A put to the next process",
+        "Each process puts to the next one of a ring (sends, for messages), all at once. With more"
+        " processes than CPUs it counts how a library waits.",
+    ),
+}
+
+
+def chapters(book: Book) -> list[Chapter]:
+    """One for each experiment that was measured."""
+    found = []
+    for experiment, (title, what, text) in _ABOUT.items():
+        chosen = [one for one in book.of(experiment) if one.summaries]
+        if not chosen:
+            continue
+        sizes = sorted({size for one in chosen for size in one.summaries})
+        charts = [
+            book.charts.figure(
+                f"{title}: time of one, {format_bytes(size)}",
+                _PROCESSES, Axis("time", "ns"), _by_processes(book, chosen, size, False),
+            )
+            for size in (sizes if len(sizes) < 3 else [sizes[0], sizes[-1]])
+        ]  # fmt: skip
+        if experiment == "atomics":
+            charts.append(
+                book.charts.figure(
+                    "Updates per second of all processes", _PROCESSES, Axis("rate", "rate"),
+                    _by_processes(book, chosen, sizes[0], True),
+                )
+            )  # fmt: skip
+        html = paragraph(text) + figures(*charts) + _table(book, chosen)
+        sentences = tuple(_best_sentence(book, chosen, what)) if experiment != "scaling" else ()
+        found.append(Chapter(experiment, title, html, sentences))
+    return found

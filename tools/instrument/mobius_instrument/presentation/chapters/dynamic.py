@@ -1,0 +1,168 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Spawning (Table 1) and communicators that come to be later (figures 1 to 4)."""
+
+from __future__ import annotations
+
+from html import escape
+
+from mobius_instrument.cells import Cell, format_bytes, format_ns, format_ratio
+from mobius_instrument.presentation import tables
+from mobius_instrument.presentation.chapters.base import (
+    SIZE_AXIS,
+    TIME_AXIS,
+    Book,
+    Chapter,
+    curve,
+    figures,
+    note,
+    paragraph,
+    ratio_cell,
+    time_cell,
+)
+
+_COUNTS = (1, 2, 3, 4)
+_PAPER = (
+    ("SX-6, within a node", 4.1, 4.9, 5.9, 6.7),
+    ("SX-6, between nodes", 18.7, 19.9, 19.8, 19.9),
+    ("SR8000", 409.0, 419.0, 441.0, 461.0),
+    ("Sun Fire 6800", 36.3, 40.5, 43.7, 40.4),
+)
+
+
+def _failure(book: Book, library: str, cell: Cell) -> str:
+    outcomes = book.analysis.outcomes().get((library, cell), [])
+    if not outcomes:
+        return '<td class="none">–</td>'
+    one = outcomes[0]
+    return (
+        f'<td class="{escape(one.status)}"><b>{escape(one.status)}</b>'
+        f"<small>{escape(one.detail[:140])}</small></td>"
+    )
+
+
+def _planned(book: Book, experiment: str) -> dict[str, list[str]]:
+    plan = book.analysis.results.plan.get("cells")
+    cells = plan if isinstance(plan, dict) else {}
+    return {
+        library: [text for text in texts if text.startswith(experiment + ":")]
+        for library, texts in cells.items()
+        if any(text.startswith(experiment + ":") for text in texts)
+    }
+
+
+def _spawn_table(book: Book) -> tuple[str, list[str]]:
+    rows, sentences = [], []
+    for library in _planned(book, "spawn-cost"):
+        for part, words in (
+            ("spawn", "MPI_Comm_spawn"), ("alive", "until all have answered"),
+            ("disconnect", "MPI_Comm_disconnect"),
+        ):  # fmt: skip
+            row = [book.head(library), words]
+            values = []
+            for count in _COUNTS:
+                cell = Cell.parse(f"spawn-cost:spawn:none:local:n={count}")
+                summary = book.summary(library, cell.part(part), count)
+                values.append(summary.median if summary else None)
+                row.append(time_cell(summary.median) if summary else _failure(book, library, cell))
+            if part == "spawn" and values[0] is not None:
+                sentences.append(
+                    f"{book.label(library)} spawns a process in {format_ns(values[0])}."
+                )
+            elif part != "spawn" and all(value is None for value in values):
+                continue
+            rows.append(row)
+    rows += [
+        [f"paper 3: {name}", "MPI_Comm_spawn", *(time_cell(value * 1e6) for value in values)]
+        for name, *values in _PAPER
+    ]
+    head = ["library", "", *(f"{count} spawned" for count in _COUNTS)]
+    return tables.table(head, rows, 2), sentences
+
+
+def _comm_section(book: Book) -> tuple[str, list[str]]:
+    series = [one for one in book.of("dynamic-comm") if one.summaries]
+    charts, rows, sentences = [], [], []
+    sizes = sorted({size for one in series for size in one.summaries})
+    for library in _planned(book, "dynamic-comm"):
+        mine = [one for one in series if one.library == library]
+        for operation, sync in (("sendrecv", "none"), ("put", "fence")):
+            chosen = [
+                one for one in mine if (one.cell.operation, one.cell.sync) == (operation, sync)
+            ]
+            curves = [
+                curve(book, one, one.cell.option("comm"), number)
+                for number, one in enumerate(chosen)
+            ]
+            words = "send/receive" if operation == "sendrecv" else "put, fence"
+            title = f"{book.label(library)}: {words} by communicator"
+            charts.append(book.charts.figure(title, SIZE_AXIS, TIME_AXIS, curves))
+        for text in _planned(book, "dynamic-comm")[library]:
+            cell = Cell.parse(text)
+            if cell.option("comm") == "world":
+                continue
+            base_cell = Cell.parse(text.replace(f"comm={cell.option('comm')}", "comm=world"))
+            one = next((one for one in mine if one.cell == cell), None)
+            base = next((one for one in mine if one.cell == base_cell), None)
+            row = [
+                book.head(library),
+                cell.option("comm"),
+                cell.operation,
+                f"{cell.sync}, {cell.memory}",
+            ]
+            if one is None:
+                row.append(_failure(book, library, cell))
+                row += ['<td class="n none">–</td>'] * (len(sizes) - 1)
+            else:
+                ratios = [
+                    one.summaries[size].median / base.summaries[size].median
+                    if base and size in one.summaries and size in base.summaries
+                    else None
+                    for size in sizes
+                ]
+                row += [ratio_cell(ratio) for ratio in ratios]
+                known = [ratio for ratio in ratios if ratio is not None]
+                if known and cell.operation == "sendrecv" and max(known) > 1.5:
+                    sentences.append(
+                        f"In {book.label(library)} messages on a communicator made by"
+                        f" {cell.option('comm')} take up to {format_ratio(max(known))} times as"
+                        " long"
+                        " as on MPI_COMM_WORLD."
+                    )
+            rows.append(row)
+    head = ["library", "communicator", "transfer", "how", *(format_bytes(size) for size in sizes)]
+    table = tables.table(head, rows, 4, sortable=True)
+    return figures(*charts) + table + note(
+        "Time beside that of the static communicator."
+    ), sentences
+
+
+def chapter(book: Book) -> Chapter | None:
+    """The chapter, if one of both was planned."""
+    spawn, comm = _planned(book, "spawn-cost"), _planned(book, "dynamic-comm")
+    if not spawn and not comm:
+        return None
+    html, sentences = "", []
+    if spawn:
+        table, said = _spawn_table(book)
+        html += (
+            "<h3>What spawning costs</h3>"
+            + paragraph(
+                "One process spawns others of the same program; the first of six times is left out."
+                " Möbius cannot spawn yet."
+            )
+            + table
+        )
+        sentences += said
+    if comm:
+        section, said = _comm_section(book)
+        html += (
+            "<h3>Communicators beside the static one</h3>"
+            + paragraph(
+                "split and reordered: MPI_Comm_split. spawn: MPI_Comm_spawn and a merged"
+                " communicator; spawn-inter: messages on the intercommunicator. connect:"
+                " MPI_Comm_accept and MPI_Comm_connect of two processes that were started together."
+            )
+            + section
+        )
+        sentences += said
+    return Chapter("dynamic", "Processes and communicators that come later", html, tuple(sentences))

@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The instrument measures itself: its cost, the same twice, a known delay."""
+
+from __future__ import annotations
+
+from html import escape
+
+import numpy as np
+
+from mobius_instrument.cells import Cell, format_bytes, format_ns, format_ratio
+from mobius_instrument.compare import THRESHOLD
+from mobius_instrument.experiments import KNOWN_DELAY_US
+from mobius_instrument.presentation import tables
+from mobius_instrument.presentation.chapters.base import Book, Chapter, note, paragraph
+from mobius_instrument.stats import Floats, ratio_of_medians
+
+_CELL = "trust:put:pscw:allocate:run="
+
+
+def _samples(book: Book, library: str, run: str, size: int) -> list[Floats] | None:
+    key = (library, Cell.parse(_CELL + run))
+    results = book.analysis.results
+    return results.one_way(key, size) if size in results.samples.get(key, {}) else None
+
+
+def _median(launches: list[Floats]) -> float:
+    return float(np.median(np.concatenate(launches)))
+
+
+def chapter(book: Book) -> Chapter | None:
+    """The chapter, if the self-check was measured."""
+    libraries = book.libraries("trust")
+    costs = book.of("self")
+    if not libraries and not costs:
+        return None
+    rows, sentences, checks = [], [], []
+    for library in dict.fromkeys([*(one.library for one in costs), *libraries]):
+        timer = book.median(library, "self:timer:none:none", 1)
+        call = book.median(library, "self:call:none:none", 1)
+        rows.append([book.head(library), *(
+            tables.number(format_ns(value), value) if value else '<td class="n none">–</td>'
+            for value in (timer, call)
+        )])  # fmt: skip
+    for library in libraries:
+        for size in sorted(
+            book.analysis.results.samples.get((library, Cell.parse(_CELL + "first")), {})
+        ):
+            first, second = (_samples(book, library, run, size) for run in ("first", "second"))
+            if first and second:
+                ratio = ratio_of_medians(second, first, book.analysis.results.seed)
+                real = ratio.is_real(THRESHOLD)
+                kind = "slower" if real else "faster"
+                checks.append([
+                    book.head(library), "the same twice", format_bytes(size), "1.00",
+                    format_ratio(ratio.value),
+                    f"{format_ratio(ratio.low)} … {format_ratio(ratio.high)}",
+                    f'<td class="{kind}"><b>{"differs" if real else "no difference"}</b></td>',
+                ])  # fmt: skip
+                if real:
+                    sentences.append(
+                        f"The self-check found a difference where there is none:"
+                        f" {book.label(library)}, {format_bytes(size)}, {format_ratio(ratio.value)}"
+                        " times. The machine was not quiet: take differences of that size for"
+                        " noise."
+                    )
+            delayed = _samples(book, library, "delayed", size)
+            if first and delayed:
+                found_us = (_median(delayed) - _median(first)) / 1e3
+                right = 0.75 * KNOWN_DELAY_US <= found_us <= 1.5 * KNOWN_DELAY_US
+                checks.append([
+                    book.head(library), "a delay of its operations", format_bytes(size),
+                    f"{KNOWN_DELAY_US} µs", f"{found_us:.1f} µs", "",
+                    f'<td class="{"faster" if right else "slower"}"><b>'
+                    f'{"found" if right else "not as injected"}</b></td>',
+                ])  # fmt: skip
+                if not right:
+                    sentences.append(
+                        f"The self-check injected {KNOWN_DELAY_US} µs and found {found_us:.1f} µs."
+                    )
+    if not sentences and checks:
+        sentences.append(
+            "The self-check found no difference where there is none, and what there is."
+        )
+    html = (
+        paragraph(
+            "What a read of the clock costs, and a leg of the test-suite without any library in it:"
+            " calls through pointers, which every time of the test-suite holds."
+        )
+        + tables.table(("library", "read of the clock", "empty leg"), rows, 1)
+        + paragraph(
+            "The same library against itself must show no difference; a delay that Möbius' hook"
+            " adds"
+            f" to each operation (0 to {KNOWN_DELAY_US} µs before and after, {KNOWN_DELAY_US} µs on"
+            " average) must be found with its size."
+        )
+        + tables.table(
+            ("library", "check", "size", "true", "found", "95 % interval", "verdict"), checks, 9
+        )
+        + "<ul>" + "".join(f"<li>{escape(text)}</li>" for text in sentences) + "</ul>"
+        + note("Medians; the sum of two delays, each 0 to d, has the median d.")
+    )  # fmt: skip
+    return Chapter("trust", "Can these numbers be trusted", html, tuple(sentences))
