@@ -233,15 +233,10 @@ class Engine {
   }
 
   // Does what others asked this process to do; whether there was anything. Any thread.
-  bool poll() {
-    bool found = transfers_.poll();
-    if (messages_.in_use() && messages_.serve()) found = true;
-    // After the messages, which may have brought what claims wait for.
-    if (own_->doorbell.claims.load(std::memory_order_relaxed) != 0) [[unlikely]] {
-      if (remote_.claims().look()) found = true;
-    }
-    return found;
-  }
+  bool poll() { return poll(true); }
+  // The same but for what has arrived through the network, which the thread there sees without us,
+  // and which costs a system call to look at.
+  bool poll_at_leaving() { return poll(false); }
 
   // Whether what other hosts ask for is served by nobody but threads that wait or poll.
   bool must_poll_for_others() const {
@@ -258,6 +253,16 @@ class Engine {
  private:
   static constexpr unsigned kThreadBits = 18;
 
+  bool poll(bool network) {
+    bool found = transfers_.poll();
+    if (messages_.in_use() && messages_.serve(network)) found = true;
+    // After the messages, which may have brought what claims wait for.
+    if (own_->doorbell.claims.load(std::memory_order_relaxed) != 0) [[unlikely]] {
+      if (remote_.claims().look()) found = true;
+    }
+    return found;
+  }
+
   // While a thread waits, it is the one that polls (progress.h).
   class PollingScope {
    public:
@@ -267,7 +272,7 @@ class Engine {
     ~PollingScope() {
       if (counted_) engine_.progress_.leave();
       // What may remain after one more poll is not for this thread to do.
-      if (engine_.poll()) Progress::wake(engine_.own_->doorbell);
+      if (engine_.poll_at_leaving()) Progress::wake(engine_.own_->doorbell);
     }
     PollingScope(const PollingScope&) = delete;
     PollingScope& operator=(const PollingScope&) = delete;

@@ -230,7 +230,7 @@ void Messages::quiesce() {
   }
 }
 
-bool Messages::serve() {
+bool Messages::serve(bool network) {
   if (in_handler) return false;
   uint32_t serving = kNobody;
   // Acquire pairs with the release below: what the one before did to the readers is visible.
@@ -243,7 +243,7 @@ bool Messages::serve() {
     }
     serving = kNobody;
   }
-  const bool found = serve_once();
+  const bool found = serve_once(network);
   const uint32_t asked = serving_.exchange(kNobody, std::memory_order_seq_cst);
   // Who asked may sleep by now, and have come too late for what we looked at first. And who waits
   // for what handlers did looks again.
@@ -255,13 +255,15 @@ bool Messages::serve() {
   return found;
 }
 
-bool Messages::serve_once() {
+bool Messages::serve_once(bool network) {
   bool found = false;
   const uint32_t rings = inbox_->rings.load(std::memory_order_acquire);
   if (rings > readers_.size()) [[unlikely]] {
     attach(rings);
   }
-  if (engine_.network().is_open()) found |= engine_.network().poll();
+  if (engine_.network().is_open()) {
+    found |= network ? engine_.network().poll() : engine_.network().settle(false);
+  }
   bool more = false;
   const size_t polled = std::min<size_t>(readers_.size(), kPolledRings);
   for (size_t i = 0; i < polled; ++i) found |= readers_[i]->drain(&more);

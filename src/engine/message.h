@@ -118,7 +118,7 @@ class Messages {
 
   // Runs handlers of messages that have come, and sends what is queued; whether there was anything.
   // Any thread; of several one does it.
-  bool serve();
+  bool serve(bool network = true);
 
  private:
   enum Serving : uint32_t { kNobody, kOne, kOneAndAnotherAsked };
@@ -132,7 +132,7 @@ class Messages {
   mob_status_t connect(mob_rank_t rank);
   mob_status_t add_ring(Inbox& inbox, uint32_t index, MessageRing** ring);
   MessageRing* ring_at(const Inbox& inbox, uint32_t index) const;
-  bool serve_once();
+  bool serve_once(bool network);
   bool serve_written();
   void attach(uint32_t rings);
 

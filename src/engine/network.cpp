@@ -25,7 +25,47 @@ using transport::ofi::PeerId;
 constexpr std::string_view kAddressKey = "mobius-ofi";
 
 // How long the thread lets others poll before it looks whether they still do.
-constexpr uint64_t kNapNs = 200'000;
+constexpr uint64_t kNapNs = 250'000;
+// A program that has waited so often during a nap will again, and looks itself.
+constexpr uint32_t kManyWaits = 4;
+
+// So many polls without anything in a row, each a system call: nothing comes.
+constexpr uint32_t kEmptyPollsToIdle = 16;
+
+// How long the thread looks before it sleeps: what has come lately comes soon again, and it takes
+// longer to be woken than to be found awake. Not when somebody else wants this processor: the
+// kernel lets a thread that was asleep run at once, but not one that has spun.
+class Eagerness {
+ public:
+  explicit Eagerness(uint64_t spin_ns) : spin_ns_(spin_ns) {}
+
+  void note_found() { spin_end_ = 0; }
+
+  // After nothing was found: whether to look again at once.
+  bool looks_again() {
+    if (spin_ns_ == 0) return false;
+    const uint64_t now = os::now_ns();
+    if (now < asleep_end_) return false;
+    if (spin_end_ == 0) {
+      spin_end_ = now + spin_ns_;
+    } else if (now - last_look_ > kInterruptedNs) {
+      asleep_end_ = now + kBackOffNs;
+      return false;
+    }
+    last_look_ = now;
+    return now < spin_end_;
+  }
+
+ private:
+  // Between two looks, each well below a microsecond: another thread ran here.
+  static constexpr uint64_t kInterruptedNs = 200'000;
+  static constexpr uint64_t kBackOffNs = 50'000'000;
+
+  const uint64_t spin_ns_;
+  uint64_t spin_end_ = 0;  // 0: something was found since
+  uint64_t last_look_ = 0;
+  uint64_t asleep_end_ = 0;
+};
 
 }  // namespace
 
@@ -144,16 +184,21 @@ void Network::lost(PeerId id, const char* why) {
 }
 
 bool Network::poll() {
-  bool found = endpoint_.poll();
-  if (unsettled_.load(std::memory_order_relaxed) &&
-      unsettled_.exchange(false, std::memory_order_seq_cst)) {
-    const size_t count = link_count_.load(std::memory_order_acquire);
-    bool again = false;
-    for (size_t i = 0; i < count; ++i) again |= links_[i]->settle();
-    if (again) note_unsettled();
-    found |= again;
+  const bool found = endpoint_.poll();
+  empty_polls_ = found ? 0 : empty_polls_ + 1;
+  return settle(empty_polls_ >= kEmptyPollsToIdle) || found;
+}
+
+bool Network::settle(bool idle) {
+  if (!unsettled_.load(std::memory_order_relaxed) ||
+      !unsettled_.exchange(false, std::memory_order_seq_cst)) {
+    return false;
   }
-  return found;
+  const size_t count = link_count_.load(std::memory_order_acquire);
+  bool again = false;
+  for (size_t i = 0; i < count; ++i) again |= links_[i]->settle(idle);
+  if (again) note_unsettled();
+  return again;
 }
 
 bool Network::is_dead(mob_rank_t rank) {
@@ -180,19 +225,29 @@ bool Network::has_lost_any() const {
 void Network::run() {
   enter(&engine_);
   Progress& progress = engine_.progress();
+  Eagerness eagerness(engine_.job().host().policy().spin_ns);
+  uint32_t polls_seen = progress.polls();
+  uint32_t waits_seen = progress.waits();
   while (!stop_.load(std::memory_order_relaxed)) {
     serving_.store(true, std::memory_order_seq_cst);
     const bool rests = progress.rests();
     const bool found = !rests && engine_.poll();
     serving_.store(false, std::memory_order_release);
-    if (found) continue;
+    const uint32_t polls = progress.polls();
+    const uint32_t waits = progress.waits();
     if (rests) {
       wake_sleepers();
     } else if (progress.is_polled()) {
       park([&] { return progress.is_polled(); }, kNapNs);
-    } else {
-      sleep();
+    } else if (polls != polls_seen || waits - waits_seen >= kManyWaits) {
+      park([] { return true; }, kNapNs);
+    } else if (found) {
+      eagerness.note_found();
+    } else if (waits != waits_seen || !eagerness.looks_again()) {
+      sleep();  // without looking for long beside a program that waits now and then
     }
+    waits_seen = waits;
+    polls_seen = polls;
   }
 }
 
@@ -219,6 +274,8 @@ void Network::park(Condition condition, uint64_t timeout_ns) {
 }
 
 void Network::sleep() {
+  // Nobody reports what is read while the thread sleeps.
+  settle(true);
   // Pairs with note_stuck(): either that finds us asleep, or we find its mark.
   asleep_.store(true, std::memory_order_seq_cst);
   if (!unsettled_.load(std::memory_order_seq_cst) && endpoint_.ready_to_sleep() &&

@@ -53,12 +53,18 @@ class Network {
   // Receives, and pushes on what could not be sent; whether there was anything. One thread at a
   // time.
   bool poll();
+  // The second half of that: sends what could not be sent, and, if nothing comes (`idle`), reports
+  // on what was read. Any thread.
+  bool settle(bool idle);
 
   // A link has something to send that it could not send at once.
   void note_unsettled() { unsettled_.store(true, std::memory_order_relaxed); }
 
   // The same where nothing will come from the peer that has somebody poll.
   void note_stuck();
+
+  // A link has a report that can wait a little for something to ride on.
+  void note_report() { note_stuck(); }
 
   // Has the thread look around. Whether it does so now: as in Progress, it says so before it looks
   // whether it is to rest.
@@ -98,6 +104,7 @@ class Network {
   std::atomic<size_t> link_count_ = 0;
   std::atomic<bool> unsettled_ = false;
 
+  uint32_t empty_polls_ = 0;  // in a row; by who polls
   std::thread thread_;
   std::atomic<bool> stop_ = false;
   std::atomic<bool> serving_ = false;

@@ -52,6 +52,7 @@ bool Link::send_frame(const FrameRecord* record, const void* bytes, size_t count
   }
   if (posted == Posted::kFailed) fail(mob_last_error());
   if (count != 0) sent_.fetch_add(1, std::memory_order_relaxed);
+  reported_read_.store(read, std::memory_order_relaxed);
   return true;
 }
 
@@ -99,10 +100,10 @@ bool Link::send_more(const unsigned char* part, size_t bytes) {
 void Link::probe() {
   probe_wanted_.store(true, std::memory_order_seq_cst);
   engine_.network().note_unsettled();
-  settle();
+  settle(true);
 }
 
-bool Link::settle() {
+bool Link::settle(bool idle) {
   const std::unique_lock lock(mutex_, std::try_to_lock);
   if (!lock.owns_lock()) return true;  // who has it may leave something
   const size_t staged = staged_bytes_;
@@ -115,9 +116,16 @@ bool Link::settle() {
     return true;
   }
   // A probe comes after what it is about.
-  if (report_wanted_.load(std::memory_order_relaxed) ||
-      probe_wanted_.load(std::memory_order_seq_cst)) {
+  if (probe_wanted_.load(std::memory_order_seq_cst)) {
     if (!send_frame(nullptr, nullptr, 0)) return true;
+  } else if (report_wanted_.load(std::memory_order_relaxed)) {
+    const uint32_t unreported = read_.load(std::memory_order_relaxed) -
+                                reported_read_.load(std::memory_order_relaxed);
+    if (!idle && unreported < kWindow / 2) {
+      engine_.network().note_report();
+    } else if (!send_frame(nullptr, nullptr, 0)) {
+      return true;
+    }
   }
   return staged != 0;
 }

@@ -15,7 +15,8 @@
 //
 // A sender has at most kWindow frames under way that the receiver has not reported as read, which
 // bounds the memory that they take wherever they are. Reports ride on what goes the other way
-// anyway, else on a frame of their own for all that was there to be read at once.
+// anyway. One goes on a frame of its own when half of the window is not reported, or when nothing
+// else has come for a while: an answer that a thread waited for is so reported by its next request.
 
 #include <mobius/job.h>
 
@@ -74,9 +75,9 @@ class Link {
   // The next frame of the peer, by the one thread that polls; false if it has something that may
   // not come, and what follows it was dropped.
   bool accept(const FrameHeader& header, const unsigned char* records, size_t bytes);
-  // Sends what could not be sent before, and reports if it is time; whether it did, or has to try
-  // again.
-  bool settle();
+  // Sends what could not be sent before, and reports if it is time: when nothing comes (`idle`), or
+  // much has. Whether it did something that may have consequences here, or has to try again.
+  bool settle(bool idle);
 
   // The peer is gone, as the transport or its silence says. Any thread.
   void fail(const char* why);
@@ -96,7 +97,6 @@ class Link {
   bool has_room() const { return under_way() < kWindow; }
   bool send_frame(const FrameRecord* record, const void* bytes, size_t count);
   bool send_staged();
-  void send_report();
   bool is_valid(const FrameRecord& record, const unsigned char* bytes) const;
 
   Engine& engine_;
@@ -119,7 +119,8 @@ class Link {
   // Receiving.
   StreamHead incoming_{};
   MessageReader reader_;
-  std::atomic<uint32_t> read_ = 0;  // frames with records, ever
+  std::atomic<uint32_t> read_ = 0;      // frames with records, ever
+  std::atomic<uint32_t> reported_read_ = 0;  // … that the peer knows of
   std::atomic<bool> report_wanted_ = false;
   std::atomic<uint64_t> heard_ = 0;  // frames, ever
   uint64_t heard_when_asked_ = 0;    // as all below, guarded by silence_mutex_

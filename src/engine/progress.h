@@ -71,7 +71,11 @@ class Progress {
   mob_status_t set_mode(base::ProgressMode mode, base::ProgressMode* before);
 
   // A thread that will poll from now on until it calls leave(), and then once more.
-  void join() { own_->attention.fetch_add(1, std::memory_order_relaxed); }
+  void join() {
+    own_->attention.fetch_add(1, std::memory_order_relaxed);
+    // Counts of two threads may fall into one; that changes nothing.
+    waits_.store(waits_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  }
   void leave() { own_->attention.fetch_sub(1, std::memory_order_seq_cst); }
 
   // Whether threads of the library leave everything to those of the program (set_mode()).
@@ -85,6 +89,10 @@ class Progress {
   bool is_polled() const {
     return (own_->attention.load(std::memory_order_seq_cst) & ~kArmed) != 0 && !has_sleepers();
   }
+
+  // How often the program has polled, and waited; they wrap.
+  uint32_t polls() const { return polls_.load(std::memory_order_relaxed); }
+  uint32_t waits() const { return waits_.load(std::memory_order_relaxed); }
 
   // The program polls: if it goes on like this, nobody needs to wake the thread.
   void note_poll() {
@@ -114,6 +122,7 @@ class Progress {
   std::atomic<bool> resting_ = false;      // the thread leaves requests alone
   std::atomic<bool> serving_ = false;      // the thread looks for requests, or is about to
   std::atomic<uint32_t> polls_ = 0;        // by the program
+  std::atomic<uint32_t> waits_ = 0;        // by threads of it
   std::atomic<uint32_t> armed_polls_ = 0;  // … that found the thread armed, since it last was
   uint32_t polls_seen_ = 0;                // by the thread
 };

@@ -29,13 +29,17 @@ using base::Settings;
 // Long enough that a waiter on another processor sees a change before it yields, short enough that
 // it does not matter when it never comes.
 constexpr uint64_t kDefaultSpinNs = 20'000;
+// The same where an answer has to cross a network twice.
+constexpr uint64_t kNetworkSpinNs = 100'000;
 
-os::WaitPolicy wait_policy(const Settings& settings, mob_rank_t processes) {
+// Of one of `processes` that share the processors of this machine.
+os::WaitPolicy wait_policy(const Settings& settings, mob_rank_t processes, mob_rank_t hosts) {
   os::WaitPolicy policy;
   policy.spin_ns = settings.number(SettingId::kSpin);
   policy.yields = settings.number(SettingId::kYields);
   if (policy.spin_ns == base::kAutomatic) {
-    policy.spin_ns = processes <= os::processors_allowed() ? kDefaultSpinNs : 0;
+    const uint64_t spin_ns = hosts == 1 ? kDefaultSpinNs : kNetworkSpinNs;
+    policy.spin_ns = processes <= os::processors_allowed() ? spin_ns : 0;
   }
   return policy;
 }
@@ -152,7 +156,7 @@ mob_status_t Job::enter(const Settings& settings, int segment, mob_rank_t rank, 
     return find_place(mapped, rank, index);
   };
   if (const mob_status_t status = host_.open(segment, find, pid_is_shared, block)) return status;
-  host_.set_policy(wait_policy(settings, host_.size()));
+  host_.set_policy(wait_policy(settings, host_.size(), hosts_));
   rank_ = rank;
   return MOB_OK;
 }
@@ -189,7 +193,9 @@ mob_status_t Job::receive_board(const Settings& settings, bool pid_is_shared) {
     return fail(MOB_ERR_SYSTEM, "the launcher did not send the directory of the job");
   }
   auto board = std::make_unique<Board>();
-  status = board->open(descriptor, rank_, wait_policy(settings, size_), pid_is_shared);
+  const os::WaitPolicy policy = wait_policy(settings, size_, hosts_);
+  status = board->open(descriptor, rank_, policy, pid_is_shared);
+  host_.set_policy(policy);
   directory_ = std::move(board);
   is_virtual_ = true;
   const std::string& key = settings.text(SettingId::kJob);
