@@ -64,10 +64,15 @@ constexpr SettingInfo kTable[] = {
     {"MOBIUS_PROVIDER", SettingType::kText, "", "", 0, 0, nullptr, SettingRole::kUser,
      "Provider of libfabric between hosts, as `fi_info -l` names it (tcp;ofi_rxm, net, "
      "verbs;ofi_rxm, efa, cxi, psm3, opx). Unset: the best that is found here."},
+    {"MOBIUS_RMA_BYTES", SettingType::kBytes, "bytes", "128K", 0, 64 * kTiB, nullptr,
+     SettingRole::kUser,
+     "From which size on contiguous puts and gets between hosts go by remote memory access, from "
+     "user's memory to user's memory, instead of in messages."},
     {"MOBIUS_SPIN_NS", SettingType::kTime, "ns", "auto", 0, 1'000'000'000, nullptr,
      SettingRole::kUser,
      "How long a waiting call, and the network's thread, spins before it yields. 'auto': 20000, in "
-     "jobs of several hosts 100000, while the host-mates fit on the processors they may use; 0 with "
+     "jobs of several hosts 100000, while the host-mates fit on the processors they may use; 0 "
+     "with "
      "more processes than processors."},
     {"MOBIUS_STATS", SettingType::kChoice, "", "0", 0, 0, "0|1", SettingRole::kUser,
      "1: each rank prints at its end, per target, operations, bytes and paths. Counts are exact "

@@ -28,6 +28,7 @@ enum class SettingId : unsigned {
   kPeerTimeout,
   kProgress,
   kProvider,
+  kRma,
   kSpin,
   kStats,
   kTrace,

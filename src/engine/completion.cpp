@@ -119,7 +119,7 @@ mob_status_t Completion::use_context(uint64_t handle) {
   return MOB_OK;
 }
 
-Pending* Completion::start(const mob_transfer_t& transfer, uint64_t* handle) {
+Pending* Completion::start(const mob_transfer_t& transfer, uint64_t* handle, bool is_overtaken) {
   auto pending = std::make_unique<Pending>();
   pending->target = transfer.rank;
   pending->context = acting_for != nullptr ? *acting_for : context_of(context_in_use);
@@ -128,7 +128,7 @@ Pending* Completion::start(const mob_transfer_t& transfer, uint64_t* handle) {
   pending->origin_word = transfer.origin_word;
   pending->completion_word = transfer.completion_word;
   pending->has_handle = handle != nullptr;
-  pending->is_ordered = !engine_.is_here(transfer.rank);
+  pending->is_ordered = !engine_.is_here(transfer.rank) && !is_overtaken;
   if (handle != nullptr) {
     pending->users.store(2, std::memory_order_relaxed);
     *handle = handles_.add(std::make_unique<Handle>(pending.get()));

@@ -87,8 +87,9 @@ class Completion {
   // null, the caller gets one. The carrier reports each of the two completions once, local first;
   // the object may be gone after the second. `status` is MOB_OK or an error whose text is
   // mob_last_error() of the reporting thread; after an error both are still reported. One that is
-  // found after local completion is the flush's.
-  Pending* start(const mob_transfer_t& transfer, uint64_t* handle);
+  // found after local completion is the flush's. One to another host is ordered by the stream of
+  // requests unless it `is_overtaken`.
+  Pending* start(const mob_transfer_t& transfer, uint64_t* handle, bool is_overtaken = false);
   void complete_locally(Pending& pending, mob_status_t status);
   void complete_remotely(Pending& pending, mob_status_t status);
 

@@ -84,7 +84,9 @@ mob_status_t Network::open(const HandlerTable& handlers) {
   callbacks.received = [](void* self, const unsigned char* message, size_t bytes) {
     static_cast<Network*>(self)->received(message, bytes);
   };
-  callbacks.ended = [](void*, uint64_t, mob_status_t, const char*) {};
+  callbacks.ended = [](void* self, uint64_t operation, mob_status_t status, const char* text) {
+    static_cast<Network*>(self)->bulk_.ended(operation, status, text);
+  };
   callbacks.peer_failed = [](void* self, PeerId id, const char* why) {
     static_cast<Network*>(self)->lost(id, why);
   };
@@ -94,6 +96,7 @@ mob_status_t Network::open(const HandlerTable& handlers) {
   if (status != MOB_OK) return status;
   by_rank_ = std::make_unique<std::atomic<Link*>[]>(static_cast<size_t>(engine_.size()));
   links_.resize(static_cast<size_t>(engine_.size()));
+  bulk_.open(settings.number(SettingId::kRma));
   open_ = true;
   return directory.fence();
 }
@@ -184,7 +187,8 @@ void Network::lost(PeerId id, const char* why) {
 }
 
 bool Network::poll() {
-  const bool found = endpoint_.poll();
+  bool found = endpoint_.poll();
+  found |= bulk_.pump();
   empty_polls_ = found ? 0 : empty_polls_ + 1;
   return settle(empty_polls_ >= kEmptyPollsToIdle) || found;
 }
@@ -278,8 +282,8 @@ void Network::sleep() {
   settle(true);
   // Pairs with note_stuck(): either that finds us asleep, or we find its mark.
   asleep_.store(true, std::memory_order_seq_cst);
-  if (!unsettled_.load(std::memory_order_seq_cst) && endpoint_.ready_to_sleep() &&
-      !stop_.load(std::memory_order_seq_cst)) {
+  if (!unsettled_.load(std::memory_order_seq_cst) && !bulk_.has_waiting() &&
+      endpoint_.ready_to_sleep() && !stop_.load(std::memory_order_seq_cst)) {
     pollfd wanted[2] = {{event_, POLLIN, 0}, {endpoint_.descriptor(), POLLIN, 0}};
     ::poll(wanted, 2, wanted[1].fd < 0 ? 1 : -1);
     uint64_t count = 0;

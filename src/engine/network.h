@@ -19,6 +19,7 @@
 #include <thread>
 #include <vector>
 
+#include "engine/network_bulk.h"
 #include "engine/network_link.h"
 #include "transport/ofi/endpoint.h"
 
@@ -40,6 +41,8 @@ class Network {
   void close();
 
   bool is_open() const { return open_; }
+
+  BulkMoves& bulk() { return bulk_; }
 
   // The link to a process of another host. Any thread.
   mob_status_t link(mob_rank_t rank, Link** link);
@@ -97,6 +100,7 @@ class Network {
   bool open_ = false;
   uint64_t timeout_ns_ = 0;
   transport::ofi::Endpoint endpoint_;
+  BulkMoves bulk_{*this, endpoint_};
 
   std::mutex mutex_;  // guards making links
   std::unique_ptr<std::atomic<Link*>[]> by_rank_;

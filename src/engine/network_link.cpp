@@ -119,8 +119,8 @@ bool Link::settle(bool idle) {
   if (probe_wanted_.load(std::memory_order_seq_cst)) {
     if (!send_frame(nullptr, nullptr, 0)) return true;
   } else if (report_wanted_.load(std::memory_order_relaxed)) {
-    const uint32_t unreported = read_.load(std::memory_order_relaxed) -
-                                reported_read_.load(std::memory_order_relaxed);
+    const uint32_t unreported =
+        read_.load(std::memory_order_relaxed) - reported_read_.load(std::memory_order_relaxed);
     if (!idle && unreported < kWindow / 2) {
       engine_.network().note_report();
     } else if (!send_frame(nullptr, nullptr, 0)) {

@@ -119,7 +119,7 @@ class Link {
   // Receiving.
   StreamHead incoming_{};
   MessageReader reader_;
-  std::atomic<uint32_t> read_ = 0;      // frames with records, ever
+  std::atomic<uint32_t> read_ = 0;           // frames with records, ever
   std::atomic<uint32_t> reported_read_ = 0;  // … that the peer knows of
   std::atomic<bool> report_wanted_ = false;
   std::atomic<uint64_t> heard_ = 0;  // frames, ever

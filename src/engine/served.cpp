@@ -25,6 +25,7 @@ constexpr size_t kStageBytes = size_t{1} << 20;
 
 // In Request::stage.
 constexpr uint64_t kInPayload = UINT64_MAX;
+constexpr uint64_t kMovedByTarget = UINT64_MAX - 1;
 
 constexpr size_t kCounted = MOB_MAX_DIMENSIONS - 1;
 
@@ -79,7 +80,7 @@ void describe(const mob_transfer_t& transfer, bool last, Request* request) {
 // shape, then the data, then room for what is fetched.
 struct Served::Request {
   uint64_t part;   // of the origin, for the reply
-  uint64_t stage;  // place in the window; kInPayload: there is none
+  uint64_t stage;  // place in the window; kInPayload: there is none; kMovedByTarget: nor a payload
   uint64_t list_bytes;
   uint64_t data_bytes;
   mob_kind_t kind;
@@ -87,7 +88,7 @@ struct Served::Request {
   mob_op_t op;
   int32_t compare_bytes;  // not 0: a compare-swap, of scale[0] with scale[1]
   int32_t has_scale;
-  alignas(16) uint64_t scale[2];
+  alignas(16) uint64_t scale[2];  // kMovedByTarget: the base and key of a BulkMoves::Place
   // The shape: spans, or a box (a contiguous one has no dimensions).
   int32_t is_spans;
   int32_t dimensions;
@@ -148,6 +149,7 @@ struct Served::Part {
   std::vector<mob_span_t> spans;
   void* fetched_to = nullptr;
   size_t fetched_bytes = 0;
+  transport::ofi::Registration offered;  // what the target reads or writes itself
   mob_rank_t target = 0;
 };
 
@@ -169,7 +171,9 @@ mob_status_t Served::require() {
 mob_status_t Served::run(const char* call, const mob_transfer_t& transfer, const Shape& shape,
                          Mode mode, uint64_t* handle) {
   // What is locally complete as soon as it is packed, or queued, waits for nothing.
-  const bool completes_early = transfer.kind == MOB_PUT || transfer.kind == MOB_ACCUMULATE;
+  const bool goes_in_bulk = is_bulk(transfer, shape) && !(mode == Mode::kBlocking && in_handler);
+  const bool completes_early =
+      !goes_in_bulk && (transfer.kind == MOB_PUT || transfer.kind == MOB_ACCUMULATE);
   if (mode == Mode::kBlocking && in_handler && !completes_early) return refuse_in_handler(call);
   if (const mob_status_t status = require()) return status;
   auto whole = std::make_unique<Whole>();
@@ -177,14 +181,15 @@ mob_status_t Served::run(const char* call, const mob_transfer_t& transfer, const
   uint64_t* wanted = mode == Mode::kImplicit ? nullptr
                      : mode == Mode::kHandle ? handle
                                              : &own_handle;
-  whole->pending = engine_.completion().start(transfer, wanted);
+  whole->pending = engine_.completion().start(transfer, wanted, goes_in_bulk);
   if (whole->pending == nullptr) return MOB_ERR_MEMORY;
   whole->completes_early = completes_early;
   Whole& started = *whole.release();  // finish_part() deletes it
   // From here on others count on an end that is reported, also without memory to begin with.
   mob_status_t status = MOB_OK;
   try {
-    status = send_parts(call, transfer, shape, started);
+    status = goes_in_bulk ? send_bulk(call, transfer, shape, started)
+                          : send_parts(call, transfer, shape, started);
   } catch (const std::bad_alloc&) {
     status = fail(MOB_ERR_MEMORY, "%s: this process has no memory left", call);
   }
@@ -293,6 +298,34 @@ mob_status_t Served::send_box(const char* call, const mob_transfer_t& transfer, 
   request.stage = remote ? kInPayload : engine_.offset_of(part->stage);
   return send(call, transfer.rank, std::move(part), request, payload,
               remote && reads_local(transfer) ? shape.total_bytes : 0);
+}
+
+bool Served::is_bulk(const mob_transfer_t& transfer, const Shape& shape) const {
+  return !engine_.is_here(transfer.rank) && shape.kind == MOB_CONTIGUOUS &&
+         (transfer.kind == MOB_PUT || transfer.kind == MOB_GET) &&
+         engine_.network().bulk().is_worth(shape.total_bytes);
+}
+
+mob_status_t Served::send_bulk(const char* call, const mob_transfer_t& transfer, const Shape& shape,
+                               Whole& whole) {
+  auto part = std::make_unique<Part>();
+  part->whole = &whole;
+  part->kind = transfer.kind;
+  part->box = shape;
+  part->self = this;
+  BulkMoves& bulk = engine_.network().bulk();
+  if (const mob_status_t status = bulk.offer(shape.local, shape.total_bytes, &part->offered)) {
+    return status;
+  }
+  Request request{};
+  describe(transfer, true, &request);
+  request.stage = kMovedByTarget;
+  request.scale[0] = part->offered.base;
+  request.scale[1] = part->offered.key;
+  request.data_bytes = shape.total_bytes;
+  request.remote = shape.remote;
+  request.run_bytes = shape.total_bytes;
+  return send(call, transfer.rank, std::move(part), request, nullptr, 0);
 }
 
 mob_status_t Served::send_runs(const char* call, const mob_transfer_t& transfer,
@@ -421,7 +454,8 @@ void Served::give_up(mob_rank_t rank) {
   }
 }
 
-void Served::release_stage(const Part& part) {
+void Served::release_stage(Part& part) {
+  engine_.network().bulk().withdraw(part.offered);
   if (part.stage == nullptr) return;
   // It is a block of this heap: this cannot fail.
   static_cast<void>(engine_.local_heap().release("the end of a transfer", part.stage));
@@ -452,6 +486,8 @@ void Served::serve(const mob_message_t& message, mob_delivery_t* delivery) {
   std::memcpy(&request, message.header, message.header_bytes);
   if (request.stage == kInPayload) {
     serve_payload(message, request, delivery);
+  } else if (request.stage == kMovedByTarget) {
+    serve_bulk(message, request);
   } else if (engine_.is_here(message.source)) {
     serve_staged(message.source, request);
   }
@@ -513,6 +549,33 @@ void Served::serve_payload(const mob_message_t& message, const Request& request,
     whole->self->serve_arrival(*whole);
   };
   delivery->argument = arrival.release();
+}
+
+// Moves the bytes itself; whoever polls when they are all there answers.
+void Served::serve_bulk(const mob_message_t& message, const Request& request) {
+  const mob_rank_t origin = message.source;
+  mob_status_t status = MOB_OK;
+  if (engine_.is_here(origin) || message.payload_bytes != 0 || request.is_spans != 0 ||
+      request.dimensions != 0 || message.header_bytes != request.bytes() ||
+      (request.kind != MOB_PUT && request.kind != MOB_GET)) {
+    status = fail(MOB_ERR_SYSTEM, "a request for a transfer makes no sense");
+  } else if (!is_own_memory(request.remote, request.data_bytes)) {
+    status = not_own(request.remote, request.data_bytes, engine_.rank());
+  }
+  if (status != MOB_OK) {
+    answer(origin, request, status, nullptr, 0);
+    return;
+  }
+  const auto done = [this, origin, request](mob_status_t moved) {
+    answer(origin, request, moved == MOB_OK ? tell(request) : moved, nullptr, 0);
+  };
+  BulkMoves& bulk = engine_.network().bulk();
+  const BulkMoves::Place there{request.scale[0], request.scale[1]};
+  if (request.kind == MOB_PUT) {
+    bulk.read(origin, request.remote, request.data_bytes, there, done);
+  } else {
+    bulk.write(origin, request.remote, request.data_bytes, there, done);
+  }
 }
 
 // All of a request of another host is here.
@@ -687,7 +750,10 @@ void Served::answered(const mob_message_t& message, mob_delivery_t* delivery) {
   }
   const bool remote = !engine_.is_here(message.source);
   if (!remote || message.payload_bytes == 0 || message.payload != nullptr) {
-    const char* data = remote ? static_cast<const char*>(message.payload) : part->data;
+    const char* data = part->data;
+    if (remote) {
+      data = message.payload_bytes == 0 ? nullptr : static_cast<const char*>(message.payload);
+    }
     take_answer(std::move(part), data);
     return;
   }

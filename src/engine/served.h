@@ -10,7 +10,8 @@
 // and answers. No data passes through the rings.
 //
 // Between hosts the data are the payload of the request and of its answer, and go from and to the
-// user's memory without being packed where they are contiguous there.
+// user's memory without being packed where they are contiguous there. Large contiguous ones are
+// moved by remote memory access, also on behalf of the target (network_bulk.h).
 
 #include <mobius/message.h>
 #include <mobius/transfer.h>
@@ -60,12 +61,15 @@ class Served {
                           const transport::Shape& shape, Whole& whole);
   mob_status_t send_box(const char* call, const mob_transfer_t& transfer,
                         const transport::Shape& shape, Whole& whole, bool last);
+  bool is_bulk(const mob_transfer_t& transfer, const transport::Shape& shape) const;
+  mob_status_t send_bulk(const char* call, const mob_transfer_t& transfer,
+                         const transport::Shape& shape, Whole& whole);
   mob_status_t send_runs(const char* call, const mob_transfer_t& transfer,
                          const std::vector<mob_span_t>& remote,
                          const std::vector<mob_span_t>& local, Whole& whole, bool last);
   mob_status_t make_stage(Part& part, size_t list_bytes, size_t data_bytes, size_t fetched_bytes);
   mob_status_t make_buffer(Part& part, size_t list_bytes, size_t data_bytes);
-  void release_stage(const Part& part);
+  void release_stage(Part& part);
   bool is_own_memory(const void* address, size_t bytes) const;
   mob_status_t send(const char* call, mob_rank_t rank, std::unique_ptr<Part> part, Request& request,
                     const void* payload, size_t payload_bytes);
@@ -78,6 +82,7 @@ class Served {
   void serve_payload(const mob_message_t& message, const Request& request,
                      mob_delivery_t* delivery);
   void serve_arrival(Arrival& arrival);
+  void serve_bulk(const mob_message_t& message, const Request& request);
   mob_status_t get_directly(const Request& request, const void** data);
   mob_status_t carry_out(const Request& request, char* list, char* data, char* fetched);
   mob_status_t check_remote(const Request& request, const transport::Shape& shape) const;

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "engine/network_bulk.h"
+
+#include <utility>
+
+#include "base/status.h"
+#include "engine/network.h"
+
+namespace mobius::engine {
+
+using transport::ofi::Posted;
+
+void BulkMoves::read(mob_rank_t origin, void* here, size_t bytes, Place there, Done done) {
+  start({origin, true, here, bytes, there, std::move(done)});
+}
+
+void BulkMoves::write(mob_rank_t origin, const void* here, size_t bytes, Place there, Done done) {
+  start({origin, false, const_cast<void*>(here), bytes, there, std::move(done)});
+}
+
+void BulkMoves::start(Move move) {
+  {
+    const std::lock_guard lock(mutex_);
+    const uint64_t id = ++last_id_;
+    under_way_.emplace(id, std::move(move));
+    waiting_.push_back(id);
+    waiting_count_.store(waiting_.size(), std::memory_order_seq_cst);
+  }
+  pump();
+}
+
+Posted BulkMoves::post(uint64_t id, const Move& move) {
+  Link* link = nullptr;
+  if (network_.link(move.origin, &link) != MOB_OK) return Posted::kFailed;
+  const transport::ofi::PeerId peer = link->peer_id();
+  return move.reads
+             ? endpoint_.read(peer, move.here, move.bytes, move.there.base, move.there.key, id)
+             : endpoint_.write(peer, move.here, move.bytes, move.there.base, move.there.key, id);
+}
+
+bool BulkMoves::pump() {
+  if (!has_waiting()) return false;
+  bool any = false;
+  while (true) {
+    Done failed;
+    {
+      const std::lock_guard lock(mutex_);
+      if (waiting_.empty()) return any;
+      const auto found = under_way_.find(waiting_.front());
+      // Its end may be told as soon as it is posted: that waits for the lock.
+      const Posted posted = post(found->first, found->second);
+      if (posted == Posted::kAgain) return any;
+      any = true;
+      waiting_.pop_front();
+      waiting_count_.store(waiting_.size(), std::memory_order_seq_cst);
+      if (posted == Posted::kFailed) {
+        failed = std::move(found->second.done);
+        under_way_.erase(found);
+      }
+    }
+    if (failed) failed(MOB_ERR_PEER);
+  }
+}
+
+void BulkMoves::ended(uint64_t operation, mob_status_t status, const char* text) {
+  Done done;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto found = under_way_.find(operation);
+    if (found == under_way_.end()) return;
+    done = std::move(found->second.done);
+    under_way_.erase(found);
+  }
+  if (status != MOB_OK) base::fail(status, "%s", text);
+  done(status);
+}
+
+}  // namespace mobius::engine

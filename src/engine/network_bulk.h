@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+// Large contiguous transfers between hosts, by remote memory access: bytes go from one user's
+// memory to the other's without being packed into records.
+//
+// The origin lets the target read or write its side and names it in a request. The target, which
+// alone can tell whether its own side is memory of the job, reads a put and writes a get, and
+// answers. So nobody has to know keys of others' allocations, and all requests are checked in one
+// place. Such transfers may be overtaken by what is asked for later.
+
+#include <mobius/job.h>
+#include <mobius/status.h>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <mutex>
+
+#include "transport/ofi/endpoint.h"
+
+namespace mobius::engine {
+
+class Network;
+
+class BulkMoves {
+ public:
+  // What the origin lets a target reach; as it travels.
+  struct Place {
+    uint64_t base;
+    uint64_t key;
+  };
+
+  // Called once, with the error's text in mob_last_error(), by who polls.
+  using Done = std::function<void(mob_status_t)>;
+
+  BulkMoves(Network& network, transport::ofi::Endpoint& endpoint)
+      : network_(network), endpoint_(endpoint) {}
+
+  // Before any other call: from how many bytes on it is worth it.
+  void open(size_t least_bytes) { least_bytes_ = least_bytes; }
+
+  bool is_worth(size_t bytes) const { return bytes >= least_bytes_; }
+
+  // At the origin: until withdraw(), who is told the place may read and write the memory.
+  mob_status_t offer(void* memory, size_t bytes, transport::ofi::Registration* offered) {
+    return endpoint_.register_memory(memory, bytes, offered);
+  }
+  void withdraw(transport::ofi::Registration& offered) {
+    if (offered.handle != nullptr) endpoint_.unregister(offered);
+  }
+
+  // At the target: has bytes move between here and a place of the origin.
+  void read(mob_rank_t origin, void* here, size_t bytes, Place there, Done done);
+  void write(mob_rank_t origin, const void* here, size_t bytes, Place there, Done done);
+
+  // What the transport had no room for is tried again; whether there was any. Any thread.
+  bool pump();
+  bool has_waiting() const { return waiting_count_.load(std::memory_order_seq_cst) != 0; }
+
+  // The transport's callback.
+  void ended(uint64_t operation, mob_status_t status, const char* text);
+
+ private:
+  struct Move {
+    mob_rank_t origin;
+    bool reads;
+    void* here;
+    size_t bytes;
+    Place there;
+    Done done;
+  };
+
+  void start(Move move);
+  transport::ofi::Posted post(uint64_t id, const Move& move);
+
+  Network& network_;
+  transport::ofi::Endpoint& endpoint_;
+  size_t least_bytes_ = SIZE_MAX;
+
+  std::mutex mutex_;  // guards what follows; never held while something is done
+  uint64_t last_id_ = 0;
+  std::map<uint64_t, Move> under_way_;
+  std::deque<uint64_t> waiting_;  // of those, in their order
+  std::atomic<size_t> waiting_count_ = 0;
+};
+
+}  // namespace mobius::engine
