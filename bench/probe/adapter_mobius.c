@@ -20,7 +20,11 @@ typedef struct library {
   const probe_cell_t* cell;
   mob_rank_t me;
   mob_rank_t peer;
-  mob_mem_t region;
+  mob_mem_t region; /* where the cell is of memory that Möbius allocates */
+  void* own;        /* where it is of malloc(): exposed, and its base at each rank */
+  mob_exposed_t exposed;
+  unsigned char* bases[PROBE_RANKS];
+  int waits; /* the flag is awaited by the library: the peer is on another host, or `own` is set */
   mob_mem_t board; /* one probe_note_t per rank, where the peer leaves its notes */
 } library_t;
 
@@ -41,6 +45,7 @@ static PROBE_INLINE int await_flag(probe_rank_t* rank, probe_transfer_t* transfe
   library_t* library = rank->state;
   uint64_t expected = ++transfer->seen, value;
   int error;
+  if (library->waits) return mob_wait_until_u8((uint64_t*)transfer->flag, MOB_GE, expected);
   do error = mob_get8(library->me, transfer->flag, &value);
   while (value != expected && error == MOB_OK);
   return error;
@@ -110,8 +115,13 @@ probe_loop_t* probe_prepare(probe_rank_t* rank, probe_transfer_t* transfer) {
   library_t* library = rank->state;
   void *data = NULL, *flag = NULL;
   /* A place outside the region stays null here and is reported by the first put. */
-  mob_mem_address(library->region, library->peer, transfer->peer_data_offset, &data);
-  mob_mem_address(library->region, library->peer, transfer->peer_flag_offset, &flag);
+  if (library->own != NULL) {
+    data = library->bases[library->peer] + transfer->peer_data_offset;
+    flag = library->bases[library->peer] + transfer->peer_flag_offset;
+  } else {
+    mob_mem_address(library->region, library->peer, transfer->peer_data_offset, &data);
+    mob_mem_address(library->region, library->peer, transfer->peer_flag_offset, &flag);
+  }
   transfer->peer_data = data;
   transfer->peer_flag = flag;
 
@@ -142,9 +152,21 @@ const char* probe_open(probe_rank_t* rank, const probe_cell_t* cell, size_t byte
     return "Möbius offers put and get; this operation is not offered by this version";
   if (cell->sync != PROBE_FLUSH)
     return "Möbius synchronises by flush; this way is not offered by this version";
-  if (cell->memory != PROBE_ALLOCATE)
-    return "Möbius exposes memory it allocates; other memory is not offered by this version";
+  if (cell->memory != PROBE_ALLOCATE && cell->memory != PROBE_CREATE)
+    return "this memory is not offered by this version";
   library->cell = cell;
+  library->waits = !mob_is_host_mate(library->peer) || cell->memory == PROBE_CREATE;
+  if (cell->memory == PROBE_CREATE) {
+    if (posix_memalign(&library->own, 4096, (bytes + 4095) / 4096 * 4096) != 0) {
+      library->own = NULL;
+      return "no memory";
+    }
+    if (mob_expose(library->own, bytes, 0, &library->exposed) != MOB_OK ||
+        mob_publish(MOB_TEAM_WORLD, library->own, (void**)library->bases) != MOB_OK)
+      return mob_last_error();
+    *region = library->own;
+    return NULL;
+  }
   if (mob_mem_alloc(bytes, &library->region) != MOB_OK) return mob_last_error();
   *region = mob_mem_local(library->region);
   return NULL;
@@ -152,7 +174,12 @@ const char* probe_open(probe_rank_t* rank, const probe_cell_t* cell, size_t byte
 
 int probe_close(probe_rank_t* rank) {
   library_t* library = rank->state;
-  return mob_mem_free(library->region);
+  if (library->own == NULL) return mob_mem_free(library->region);
+  int error = mob_barrier();
+  if (error == MOB_OK) error = mob_withdraw(library->exposed);
+  free(library->own);
+  library->own = NULL;
+  return error;
 }
 
 /* A barrier completes the puts of all and is served by nobody: targets take no part here. */
