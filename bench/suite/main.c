@@ -201,10 +201,18 @@ static double timer_overhead_ns(void) {
   return best;
 }
 
-static void write_environment(suite_session_t* session, const options_t* options) {
-  if (session->out == NULL) return;
-  char hostname[256] = "", text[1200];
+/* Collective. */
+static int write_environment(suite_session_t* session, const options_t* options) {
+  enum { kNameBytes = 256 };
+  size_t size = (size_t)session->job->size;
+  char hostname[kNameBytes] = "", text[1200], *hostnames = calloc(size, kNameBytes);
+  if (hostnames == NULL) return kFailed;
   gethostname(hostname, sizeof hostname - 1);
+  int error = suite_library.gather(&session->world, hostname, hostnames, sizeof hostname);
+  if (error != 0 || session->out == NULL) {
+    free(hostnames);
+    return error != 0 ? kFailed : kMeasured;
+  }
   suite_record_text(session, "library", NULL, "version", session->job->version);
   int length = snprintf(text, sizeof text, "{\"type\":\"environment\",\"library\":\"%s\",",
                         session->job->library);
@@ -216,8 +224,13 @@ static void write_environment(suite_session_t* session, const options_t* options
   fprintf(session->out, "\"processes\":%d,\"cpus\":[", session->job->size);
   for (int i = 0; i < options->pin_count; i++)
     fprintf(session->out, i > 0 ? ",%d" : "%d", options->pins[i]);
-  fputs(options->pin_count == 0 ? "-1]}\n" : "]}\n", session->out);
+  fputs(options->pin_count == 0 ? "-1],\"hostnames\":[" : "],\"hostnames\":[", session->out);
+  for (size_t i = 0; i < size; i++)
+    fprintf(session->out, "%s\"%s\"", i > 0 ? "," : "", hostnames + i * kNameBytes);
+  fputs("]}\n", session->out);
   fflush(session->out);
+  free(hostnames);
+  return kMeasured;
 }
 
 static int measure_all(suite_session_t* session, const options_t* options) {
@@ -259,8 +272,8 @@ static int run(suite_session_t* session, options_t* options) {
   }
   pin(job, options);
   session->timer_overhead_ns = timer_overhead_ns();
-  write_environment(session, options);
-  int status = measure_all(session, options);
+  int status = write_environment(session, options);
+  if (status == kMeasured) status = measure_all(session, options);
   if (session->out != NULL) {
     if (status == kMeasured) suite_record_text(session, "done", NULL, NULL, NULL);
     if (ferror(session->out) || fflush(session->out) != 0) {

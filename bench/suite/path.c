@@ -2,8 +2,13 @@
 
 /* The blocks of a cell, opened one after the other and agreed upon by all ranks. */
 
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE /* gethostname */
+#endif
+
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "session.h"
 
@@ -100,6 +105,22 @@ static int open_window(suite_path_t* path, size_t largest) {
   return path->memory->open(window);
 }
 
+/* Whether the ranks that this one has to do with are on other hosts, by the hosts' names. */
+static const char* check_hosts(suite_path_t* path) {
+  enum { kNameBytes = 256 };
+  int size = path->comm.size, rank = path->comm.rank, to = SUITE_NOBODY, from = SUITE_NOBODY;
+  char mine[kNameBytes] = "", *all = calloc((size_t)size, kNameBytes);
+  if (all == NULL) abort();
+  gethostname(mine, sizeof mine - 1);
+  SUITE_CHECK(path, suite_library.gather(&path->comm, mine, all, sizeof mine));
+  path->partner->partners(rank, size, 0, &to, &from);
+  int peer = to != SUITE_NOBODY ? to : from;
+  int same = peer != SUITE_NOBODY && strcmp(mine, all + (size_t)peer * kNameBytes) == 0;
+  free(all);
+  return suite_agree(path->session, &path->comm,
+                     same ? "partner 'hosts' is for pairs of ranks on different hosts" : NULL);
+}
+
 static int find_leader(suite_path_t* path) {
   int writes = path->session->out != NULL, *all = calloc((size_t)path->comm.size, sizeof *all);
   if (all == NULL) abort();
@@ -129,6 +150,10 @@ const char* suite_path_open(suite_session_t* session, const suite_cell_t* cell, 
   if (path->comm.size < path->partner->least) {
     snprintf(text, sizeof text, "partner '%s' needs %d ranks, there are %d",
              path->partner->head.name, path->partner->least, path->comm.size);
+    return suite_path_close(path), text;
+  }
+  if (strcmp(path->partner->head.name, "hosts") == 0 && check_hosts(path) != NULL) {
+    snprintf(text, sizeof text, "%s", agreed);
     return suite_path_close(path), text;
   }
   error = open_window(path, largest);

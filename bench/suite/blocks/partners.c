@@ -59,9 +59,16 @@ static suite_partner_block_t pairs_block = {
     2,
     two_legs,
     pairs};
+/* The same; path.c refuses it unless the two of each pair are on different hosts. */
+static suite_partner_block_t hosts_block = {
+    {SUITE_PARTNER, "hosts", "pairs of ranks of different hosts, there and back", NULL},
+    2,
+    two_legs,
+    pairs};
 static suite_partner_block_t everyone_block = {
     {SUITE_PARTNER, "all", "each rank to every other one, in turn", NULL}, 2, all_legs, everyone};
 SUITE_REGISTER(pair_block)
 SUITE_REGISTER(ring_block)
 SUITE_REGISTER(pairs_block)
+SUITE_REGISTER(hosts_block)
 SUITE_REGISTER(everyone_block)
