@@ -135,6 +135,18 @@ _MEASURING_OPTIONS = (
         "--time-budget", default="", callback=_duration, metavar="TIME",
         help="Stop after so long, as 90s, 5m or 1h; the same command goes on later.",
     ),
+    click.option(
+        "--hosts", default="", metavar="A,B",
+        help="Also between these hosts, of which the first is this one; testbed[:RATE] makes two"
+        " on this machine.",
+    ),
+    click.option(
+        "--agent", default="", metavar="PROGRAM",
+        help="Starts commands on the other hosts, called as ssh is (default ssh).",
+    ),
+    click.option(
+        "--interface", default="", metavar="NAME", help="Network interface between the hosts."
+    ),
     click.option("--fresh", is_flag=True, help="Measure everything again; keeps the old results."),
     click.option(
         "--timeout", type=click.FloatRange(min=1), default=DEFAULT_STALL_S, show_default=True,
@@ -169,6 +181,9 @@ def _request(options: dict[str, Any]) -> Request:
         stall_s=options["timeout"],
         seed=options["seed"],
         budget_s=options["time_budget"],
+        hosts=options["hosts"],
+        agent=options["agent"],
+        interface=options["interface"],
         descriptions=tuple(read_description(path) for path in options["descriptions"]),
     )
 

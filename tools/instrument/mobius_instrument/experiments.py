@@ -20,6 +20,10 @@ _MB: Final = 1 << 20
 # What the delayed run of `trust` is delayed by, on average: the hook waits up to this long before
 # and after each operation, half of it on average each time.
 KNOWN_DELAY_US: Final = 20
+# Of the instrument or of starting processes on this host: not measured between hosts.
+ONE_HOST: Final = ("spawn-cost", "dynamic-comm", "trust")
+# Launches between hosts, at most, if not everything is asked for.
+APART_REPEATS: Final = 3
 # As often spawn-cost spawns, the first time included (bench/suite/mpi/spawn_cost.c).
 _SPAWNS: Final = 6
 
@@ -68,6 +72,16 @@ class Setting:
     def mobius(self) -> bool:
         """Möbius' blocks, else MPI's."""
         return self.library.suite_kind == "mobius"
+
+    @property
+    def apart(self) -> bool:
+        """The processes are on several hosts."""
+        return self.library.hosts is not None
+
+    @property
+    def partners(self) -> str:
+        """Pairs of more than two processes: across hosts where there are several."""
+        return "hosts" if self.apart else "pairs"
 
     @property
     def many(self) -> tuple[int, ...]:
@@ -139,7 +153,7 @@ def _bandwidth(s: Setting) -> list[Job]:
     cells += _messages(s, "bandwidth", ":dir=one")
     jobs = [_job("bandwidth", cells, sizes)]
     for processes in s.many[1:]:
-        pairs = f":partner=pairs:touch=1:procs={processes}"
+        pairs = f":partner={s.partners}:touch=1:procs={processes}"
         cells = _cells("bandwidth", ("put", "get"), ("flush",), ("allocate",), pairs)
         cells += _messages(s, "bandwidth", pairs)
         jobs.append(_job("bandwidth", cells, sizes, processes))
@@ -149,7 +163,7 @@ def _bandwidth(s: Setting) -> list[Job]:
 def _message_rate(s: Setting) -> list[Job]:
     jobs = []
     for processes in s.many:
-        pairs = f":depth=64:partner=pairs:procs={processes}"
+        pairs = f":depth=64:partner={s.partners}:procs={processes}"
         cells = _cells("message-rate", ("put", "get"), ("flush", "pscw"), ("allocate",), pairs)
         if processes == PROCESSES:
             cells += _cells("message-rate", ("put",), ("flush",), ("create",), pairs)
@@ -231,8 +245,10 @@ def _contention(experiment: str, s: Setting) -> list[Job]:
 def _scaling(s: Setting) -> list[Job]:
     most = max(s.many[-1], 8 if s.full else 4)
     jobs = []
-    for processes in range(2, most + 1):
-        suffix = f":partner=ring:procs={processes}"
+    # Between hosts whole pairs, all of which talk through the network.
+    counts = range(2, most + 1, 2) if s.apart else range(2, most + 1)
+    for processes in counts:
+        suffix = f":partner={'hosts' if s.apart else 'ring'}:procs={processes}"
         cells = _cells("scaling", ("put",), ("flush", "fence"), ("allocate",), suffix)
         cells += _messages(s, "scaling", suffix)
         jobs.append(
@@ -248,10 +264,10 @@ def _apex(s: Setting) -> list[Job]:
     words = (1, 16, 256, 4096, 65536) if not s.full else [1 << step for step in range(17)]
     suffixes = [f":k={k:g}" for k in places]
     cells = _cells("apex", ("get",), ("flush",), ("allocate",), *suffixes)
-    if s.mobius:
-        cells += _cells("apex", ("load",), ("flush",), ("allocate",), *suffixes)
-    else:
-        cells += _cells("apex", ("load",), ("flush",), ("shared",), *suffixes)
+    if not s.apart:  # Loads reach no other host.
+        memory = "allocate" if s.mobius else "shared"
+        cells += _cells("apex", ("load",), ("flush",), (memory,), *suffixes)
+    if not s.mobius:
         cells += _messages(s, "apex", *suffixes, kind="isendrecv")
     return [_job("apex", cells, [8 * count for count in words])]
 
@@ -296,7 +312,8 @@ def _dynamic_comm(s: Setting) -> list[Job]:
 
 def _matrix(s: Setting) -> list[Job]:
     memories = ["allocate", "alloc_mem", "create", "static"]
-    memories += ["remap"] if s.mobius else ["shared", "dynamic"]
+    if not s.apart:
+        memories += ["remap"] if s.mobius else ["shared", "dynamic"]
     syncs = [*_SYNCS, *(["mutex"] if s.mobius else [])]
     operations = ["put", "get", "rput", "rget", "accumulate", "get_accumulate"]
     operations += [] if s.mobius else ["raccumulate"]
@@ -351,5 +368,9 @@ def jobs_of(setting: Setting, experiments: Sequence[str], probe_sizes: Sequence[
     if library.suite is not None:
         for name in EXPERIMENTS:
             if name in experiments and name not in PROBE_EXPERIMENTS:
+                if setting.apart and name in ONE_HOST:
+                    continue
                 jobs += [job for job in _JOBS[name](setting) if job.cells]
+    if setting.apart and not setting.full:
+        jobs = [replace(job, most_repeats=min(job.most_repeats, APART_REPEATS)) for job in jobs]
     return jobs

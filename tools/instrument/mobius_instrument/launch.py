@@ -95,6 +95,7 @@ class Launch:
         self._pending: list[Record] = []
         self._done = False
         self._stray = 0
+        self._astray = ""
         head = {"library": self._library.name, "repeat": repeat, "index": index}
         ended: Ended | None = None
         try:
@@ -114,14 +115,15 @@ class Launch:
     def _launch(self, cells: Sequence[str], folder: Path) -> Ended:
         out = folder / "out.jsonl"
         self._lines = _ProbeFile(out)
-        arguments = self._plan.arguments(self._job, cells, str(out), self._pins)
-        # Launchers leave session files where TMPDIR says, which goes when the launch has ended.
-        environment = {
-            **self._library.environment,
-            **self._job.environment,
-            "TMPDIR": str(folder),
-            "LC_ALL": "C",
-        }
+        pins = () if self._library.hosts else self._pins
+        arguments = self._plan.arguments(self._job, cells, str(out), pins)
+        environment = {**self._library.environment, **self._job.environment, "LC_ALL": "C"}
+        hosts = self._library.hosts
+        if hosts is None or hosts.shared_files:
+            # Launchers leave session files where TMPDIR says, which goes when the launch has ended.
+            environment["TMPDIR"] = str(folder)
+        else:
+            folder = Path("/")  # Other hosts have not that folder.
         segments = shared_memory.segments()
         try:
             return run_watched(
@@ -167,7 +169,7 @@ class Launch:
 
     def _take_record(self, kind: str, cell: str, record: dict[str, Any]) -> None:
         if kind == "environment":
-            self._environment |= {name: value for name, value in record.items() if name != "type"}
+            self._take_environment(record)
         elif kind == "start":
             self._begun, self._measured, self._pending = cell, [], []
         elif kind == "samples":
@@ -189,7 +191,16 @@ class Launch:
         elif kind == "done":
             self._done = True
 
+    def _take_environment(self, record: dict[str, Any]) -> None:
+        names = record.get("hostnames", [])
+        if self._library.hosts and len(names) > 1 and len(set(names)) == 1:
+            self._astray = f"all processes were started on {names[0]}"
+        self._environment |= {name: value for name, value in record.items() if name != "type"}
+
     def _end(self, cell: str) -> None:
+        if self._astray:  # Times, but not those that were asked for.
+            self._pending = []
+            self._outcome(cell, None, "refused", self._astray)
         self._keep(self._pending)
         self._pending, self._begun = [], None
         self._report.ended.append(cell)

@@ -6,7 +6,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from mobius_instrument.cells import (
@@ -78,7 +78,7 @@ class Plan:
         """How long and how often a job is measured."""
         effort = self.effort
         if job.program == "probe":
-            return effort
+            return replace(effort, repeats=min(job.most_repeats, effort.repeats))
         repeats = min(job.most_repeats, effort.repeats)
         if not self.repeats_given:
             repeats = min(repeats, _SUITE_FULL_REPEATS if self.full else _SUITE_REPEATS)
@@ -106,7 +106,9 @@ class Plan:
 
     def to_record(self) -> dict[str, Any]:
         """The `plan` of a run record."""
+        hosts = next((library.hosts for library in self.libraries if library.hosts), None)
         return {
+            **({"hosts": list(hosts.names), "rate": hosts.rate} if hosts else {}),
             "experiments": list(self.experiments),
             "sizes": list(self.sizes),
             "repeats": self.effort.repeats,

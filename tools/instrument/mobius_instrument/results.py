@@ -40,6 +40,8 @@ class LibraryRecord:
     mpicc: str = ""
     launcher: str = ""
     flags: str = ""
+    # Where its processes are, "a,b"; empty: all on the host of the run.
+    hosts: str = ""
 
     def to_record(self) -> Record:
         """As a line of the file."""
@@ -49,7 +51,7 @@ class LibraryRecord:
     def from_record(cls, record: Record) -> LibraryRecord:
         """From a line of the file; KeyError or TypeError when it is damaged."""
         names = ("library", "label", "version", "kind", "status")
-        optional = ("detail", "mpicc", "launcher", "flags")
+        optional = ("detail", "mpicc", "launcher", "flags", "hosts")
         return cls(
             **{name: _text(record[name]) for name in names},
             **{name: _text(record.get(name) or "") for name in optional},

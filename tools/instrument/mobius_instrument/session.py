@@ -19,6 +19,7 @@ from mobius_instrument.cells import EXPERIMENTS, Cell
 from mobius_instrument.errors import InstrumentError, system_reason
 from mobius_instrument.experiments import Effort, Job
 from mobius_instrument.host import allowed_cpus, choose_pins, describe_host
+from mobius_instrument.hosts import Hosts, opened
 from mobius_instrument.launch import Launch, LaunchReport
 from mobius_instrument.libraries.base import Candidate, Context, Library
 from mobius_instrument.libraries.described import Description
@@ -60,6 +61,10 @@ class Request:
     seed: int = 1
     budget_s: float | None = None
     descriptions: tuple[Description, ...] = ()
+    # As `--hosts`, `--agent` and `--interface` say.
+    hosts: str = ""
+    agent: str = ""
+    interface: str = ""
 
     @property
     def effort(self) -> Effort:
@@ -103,7 +108,12 @@ def run_bench(request: Request, console: Console) -> Path:
     path = request.out / RESULTS_NAME
     if not request.fresh and path.exists() and path.stat().st_size:
         read_results(path)  # Of another schema? Better known before anything is built.
-    libraries = _prepare(request, console)
+    with opened(request.hosts, request.agent, request.interface) as hosts:
+        return _run(request, path, hosts, console)
+
+
+def _run(request: Request, path: Path, hosts: Hosts | None, console: Console) -> Path:
+    libraries = _prepare(request, hosts, console)
     ready = tuple(library for library in libraries if library.ready)
     if not ready:
         raise InstrumentError(
@@ -132,7 +142,7 @@ def run_bench(request: Request, console: Console) -> Path:
     return path
 
 
-def _prepare(request: Request, console: Console) -> list[Library]:
+def _prepare(request: Request, hosts: Hosts | None, console: Console) -> list[Library]:
     locations = locate()
     candidates = find_candidates(request, locations)
     given = tuple(one.name for one in request.descriptions)
@@ -145,7 +155,13 @@ def _prepare(request: Request, console: Console) -> list[Library]:
         if not library.ready:
             record = library.record
             say(console, f"{record.label}: {record.status.replace('-', ' ')}: {record.detail}")
-    return libraries
+    if hosts is None:
+        return libraries
+    ready = [library for library in libraries if library.ready]
+    between = [library.between(hosts) for library in ready if library.between is not None]
+    if not between:
+        raise InstrumentError("--hosts: none of the libraries can be started on several hosts")
+    return [*libraries, *between]
 
 
 def _earlier(path: Path, plan: Plan, fresh: bool, console: Console) -> Results | None:

@@ -5,15 +5,18 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
 from mobius_instrument.cells import Cell
+from mobius_instrument.hosts import BETWEEN, Hosts
 from mobius_instrument.locations import Locations
 from mobius_instrument.results import LibraryRecord
 
 PROCESSES: Final = 2
+# What mpirun of Open MPI asks root for.
+AS_ROOT: Final = ("OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM")
 
 
 @dataclass(frozen=True)
@@ -34,6 +37,10 @@ class Library:
     suite: Callable[[int, int], tuple[str, ...]] | None = None
     # Which blocks the suite has: "mpi" or "mobius".
     suite_kind: str = ""
+    # The same with processes on several hosts (between_hosts()); None where it cannot.
+    between: Callable[[Hosts], Library] | None = None
+    # Where the processes are to run; None: all on this host.
+    hosts: Hosts | None = None
 
     @property
     def name(self) -> str:
@@ -79,6 +86,40 @@ def cells(
         for operation in operations
         for sync in syncs
         for memory in memories
+    )
+
+
+def between_hosts(
+    library: Library,
+    hosts: Hosts,
+    start: Callable[[int], tuple[str, ...]],
+    probe: Path | None,
+    suite: Path | None,
+    environment: Mapping[str, str],
+) -> Library:
+    """A library as it is measured between hosts. `start` makes the words that start so many
+    processes there when a program is appended."""
+    record = replace(
+        library.record,
+        library=library.name + BETWEEN,
+        label=f"{library.record.label}, between hosts",
+        launcher=" ".join(start(PROCESSES)),
+        hosts=",".join(hosts.names),
+    )
+
+    def start_suite(processes: int, _together: int) -> tuple[str, ...]:
+        return *hosts.enter, *start(processes), str(suite)
+
+    return replace(
+        library,
+        record=record,
+        cells=library.cells if probe else (),
+        command=(*hosts.enter, *start(PROCESSES), str(probe)) if probe else (),
+        environment={**library.environment, **environment},
+        fingerprint=f"{library.fingerprint}|{hosts.names}|{hosts.rate}",
+        suite=start_suite if suite else None,
+        between=None,
+        hosts=hosts,
     )
 
 

@@ -3,15 +3,20 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
+from mobius_instrument.hosts import Hosts
 from mobius_instrument.libraries.base import (
+    AS_ROOT,
     PROCESSES,
     Candidate,
     Context,
     Library,
+    between_hosts,
     cells,
     hash_files,
     missing,
@@ -78,7 +83,7 @@ def _prepare_mobius(context: Context) -> Library:
     def start_suite(processes: int, _all: int) -> tuple[str, ...]:
         return mobius, "run", "-n", str(processes), "--bind", "none", str(suite)
 
-    return Library(
+    library = Library(
         record=LibraryRecord(
             library="mobius",
             label=f"Möbius {version}".strip(),
@@ -93,6 +98,32 @@ def _prepare_mobius(context: Context) -> Library:
         suite=start_suite if suite else None,
         suite_kind="mobius",
     )
+
+    def between(hosts: Hosts) -> Library:
+        return between_hosts(
+            library,
+            hosts,
+            lambda processes: run_on_hosts(mobius, hosts, processes),
+            programs["probe_mobius"],
+            suite,
+            hosts_environment(hosts),
+        )
+
+    return replace(library, between=between)
+
+
+def run_on_hosts(mobius: str, hosts: Hosts, processes: int) -> tuple[str, ...]:
+    """What starts so many processes of a program on the hosts when its words are appended."""
+    shares = ",".join(f"{name}:{count}" for name, count in hosts.blocks(processes))
+    return mobius, "run", "--hosts", shares, "-n", str(processes), "--bind", "none"
+
+
+def hosts_environment(hosts: Hosts) -> dict[str, str]:
+    """For `mobius run --hosts`, which becomes a launcher of Open MPI or PRRTE."""
+    found = {"OMPI_MCA_plm_rsh_agent": hosts.agent, "PRTE_MCA_plm_ssh_agent": hosts.agent}
+    if os.geteuid() == 0:
+        found |= dict.fromkeys(AS_ROOT, "1")
+    return found | ({"MOBIUS_INTERFACE": hosts.interface} if hosts.interface else {})
 
 
 def _version(program: Path) -> str:

@@ -14,11 +14,14 @@ from pathlib import Path
 from typing import Final
 
 from mobius_instrument.errors import InstrumentError, system_reason
+from mobius_instrument.hosts import Hosts
 from mobius_instrument.libraries.base import (
+    AS_ROOT,
     PROCESSES,
     Candidate,
     Context,
     Library,
+    between_hosts,
     cells,
     missing,
 )
@@ -177,7 +180,7 @@ def prepare_mpi(place: MpiPlace, context: Context) -> Library:
         start, _ = _launch_rules(family, launcher, context.cpus, processes, together)
         return *start, str(suite)
 
-    return Library(
+    library = Library(
         record=replace(record, status="ready", launcher=" ".join(launch)),
         cells=MPI_CELLS,
         command=(*launch, str(probe)),
@@ -187,6 +190,57 @@ def prepare_mpi(place: MpiPlace, context: Context) -> Library:
         suite_kind="mpi",
     )
 
+    def between(hosts: Hosts) -> Library:
+        _, variables = _rules_on_hosts(family, place, version, hosts, PROCESSES)
+        return between_hosts(
+            library,
+            hosts,
+            lambda processes: _rules_on_hosts(family, place, version, hosts, processes)[0],
+            probe,
+            suite,
+            variables,
+        )
+
+    return replace(library, between=between) if family in _ACROSS else library
+
+
+# Families whose launchers are known to start processes on other hosts.
+_ACROSS: Final = ("openmpi", "mpich", "intel")
+
+
+def _rules_on_hosts(
+    family: str, place: MpiPlace, version: str, hosts: Hosts, processes: int
+) -> tuple[tuple[str, ...], dict[str, str]]:
+    """Words and environment that start processes on hosts, in blocks and unbound."""
+    start = (str(place.launcher), "-n", str(processes))
+    blocks = hosts.blocks(processes)
+    if family == "openmpi":
+        # An installation that is not where it was made for: daemons on other hosts are told.
+        prefix = ("--prefix", str(place.mpicc.parent.parent)) if place.environment else ()
+        where = ",".join(f"{name}:{count}" for name, count in blocks)
+        variables = {
+            "OMPI_MCA_plm_rsh_agent": hosts.agent,
+            "PRTE_MCA_plm_ssh_agent": hosts.agent,
+            **(dict.fromkeys(AS_ROOT, "1") if os.geteuid() == 0 else {}),
+        }
+        if hosts.interface:
+            variables["OMPI_MCA_btl_tcp_if_include"] = hosts.interface
+        # mpirun of version 4 hands on OMPI_MCA_ variables, that of version 5 too.
+        slots = ("--map-by", "slot:OVERSUBSCRIBE" if _major(version) >= 5 else "slot")
+        crowd = () if _major(version) >= 5 else ("--oversubscribe",)
+        return (*start, *prefix, "--host", where, *slots, *crowd, "--bind-to", "none"), variables
+    names = ("-hosts", ",".join(name for name, _ in blocks), "-ppn", str(blocks[0][1]))
+    agent = ("-launcher", "ssh", "-launcher-exec", hosts.agent)
+    interface = ("-iface", hosts.interface) if hosts.interface else ()
+    if family == "intel":
+        return (*start, *agent, *interface, *names), {"I_MPI_PIN": "0", "I_MPI_FABRICS": "ofi"}
+    return (*start, *agent, *interface, *names, "-bind-to", "none"), {}
+
+
+def _major(version: str) -> int:
+    number = version.partition(".")[0]
+    return int(number) if number.isdigit() else 0
+
 
 def _launch_rules(
     family: str, launcher: Path, cpus: int, processes: int, together: int
@@ -194,7 +248,7 @@ def _launch_rules(
     """The probe pins itself, so launchers must not. `together` counts those that are spawned."""
     start = (str(launcher), "-n", str(processes))
     if family == "openmpi":
-        as_root = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+        as_root = dict.fromkeys(AS_ROOT, "1")
         crowd = ("--oversubscribe",) if cpus < together else ()
         return (*start, "--bind-to", "none", *crowd), as_root if os.geteuid() == 0 else {}
     if family == "mpich":
