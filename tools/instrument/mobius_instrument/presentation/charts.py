@@ -45,6 +45,8 @@ class Charts:
     """All charts of a page: makes their figures and keeps their data for files."""
 
     looks: dict[str, Look]
+    # Before the title of each.
+    prefix: str = ""
     made: list[tuple[str, str, Axis, Axis, list[Curve]]] = field(default_factory=list)
 
     def figure(self, title: str, x: Axis, y: Axis, curves: Sequence[Curve]) -> str:
@@ -52,6 +54,7 @@ class Charts:
         shown = [curve for curve in curves if curve.points]
         if not shown:
             return ""
+        title = self.prefix + title
         name = _file_name(f"{len(self.made) + 1:02d}-{title}")
         self.made.append((name, title, x, y, shown))
         data = {

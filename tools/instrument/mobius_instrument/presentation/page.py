@@ -17,6 +17,7 @@ from mobius_instrument.host import host_warnings
 from mobius_instrument.presentation import colours, plots, tables
 from mobius_instrument.presentation.analysis import Analysis
 from mobius_instrument.presentation.chapters import Book, Chapter, write_chapters
+from mobius_instrument.presentation.chapters.hosts import divide, where
 from mobius_instrument.presentation.charts import Charts
 from mobius_instrument.presentation.colours import Look
 from mobius_instrument.presentation.findings import (
@@ -54,18 +55,23 @@ class Written:
 def write_report(results: Results, folder: Path, earlier: Results | None = None) -> Written:
     """Writes index.html, results.csv and plots/ into an existing folder; with an earlier run also
     what changed since."""
-    analysis = Analysis(results)
+    here, apart = divide(results)
+    analysis, between = Analysis(here), Analysis(apart) if apart else None
     findings = find(analysis)
     looks = plots.library_looks(analysis)
     best = _best_plots(analysis)
     styles = _style_plots(analysis)
     drawn = [plot for group in (*best.values(), *styles.values()) for plot in group]
     plots.save(drawn, folder / "plots")
-    write_csv(analysis, folder / CSV_NAME)
+    write_csv(analysis, folder / CSV_NAME, between)
     book = Book(analysis, looks, Charts(looks))
-    chapters = write_chapters(book, earlier)
+    other = None
+    if between is not None:
+        charts = Charts(looks, "Between hosts: ", book.charts.made)
+        other = Book(between, looks, charts)
+    chapters = write_chapters(book, earlier, other)
     book.charts.save(folder / "plots")
-    page = _page(analysis, findings, looks, best, styles, folder, chapters)
+    page = _page(analysis, findings, looks, best, styles, folder, chapters, between)
     path = folder / PAGE_NAME
     try:
         path.write_text(page, encoding="utf-8")
@@ -127,6 +133,7 @@ def _page(
     styles: dict[str, list[Plot]],
     folder: Path,
     chapters: list[Chapter],
+    between: Analysis | None,
 ) -> str:
     results = analysis.results
     lead = [*most_important(findings), *limit_sentences(analysis)]
@@ -157,9 +164,10 @@ def _page(
         lead=escape(" ".join(lead)),
         trouble=_paragraph(trouble_sentence(analysis), "trouble"),
         matrix=tables.outcome_matrix(analysis),
-        libraries=tables.library_table(analysis, looks),
+        libraries=tables.library_table(analysis, looks)
+        + (f"<h3>Between hosts</h3>{tables.library_table(between, looks)}" if between else ""),
         host_facts=_host_facts(analysis),
-        warnings=_warnings(analysis),
+        warnings=_warnings(analysis, between),
         reproduce=escape(_command(results)),
         plan_hash=escape(str(results.run.get("plan_hash", ""))),
         seed=results.seed,
@@ -338,6 +346,7 @@ def _host_facts(analysis: Analysis) -> str:
         ("System", f"{host.get('os', '')}, Linux {host.get('kernel', '')}"),
         ("Frequency governor", host.get("governor") or "not told by the system"),
         ("C compiler", host.get("compiler")),
+        ("Hosts", where(analysis) if plan.get("hosts") else ""),
         ("Pinning", _pinning(environments)),
         ("Timer", _timer(environments)),
         ("Sizes", ", ".join(format_bytes(size) for size in plan.get("sizes", []))),
@@ -381,7 +390,7 @@ def _timer(environments: list[dict[str, Any]]) -> str:
     )
 
 
-def _warnings(analysis: Analysis) -> str:
+def _warnings(analysis: Analysis, between: Analysis | None) -> str:
     warnings = [*analysis.results.warnings, *host_warnings(analysis.results.host)]
     noisy = [
         (series, size, summary.spread)
@@ -403,9 +412,12 @@ def _warnings(analysis: Analysis) -> str:
             "Some series have fewer than three launches, so their intervals cannot show how much"
             " launches differ."
         )
-    for launch in analysis.results.launches:
+    launches = [(analysis.results, one, "") for one in analysis.results.launches]
+    if between is not None:
+        launches += [(between.results, one, ", between hosts") for one in between.results.launches]
+    for found, launch, side in launches:
         if launch["status"] == "ok" and launch.get("detail"):
-            label = analysis.results.label(launch["library"])
+            label = found.label(launch["library"]) + side
             warnings.append(f"{label}, launch {launch['repeat'] + 1}: {launch['detail']}")
     items = "".join(f"<li>{escape(text)}</li>" for text in warnings)
     return f'<ul class="warnings">{items}</ul>' if items else ""

@@ -10,6 +10,7 @@ from mobius_instrument.presentation.chapters import (
     contention,
     datatypes,
     dynamic,
+    hosts,
     matrix,
     progress,
     streams,
@@ -20,9 +21,12 @@ from mobius_instrument.presentation.chapters.base import Book, Chapter
 from mobius_instrument.results import Results
 
 
-def write_chapters(book: Book, earlier: Results | None = None) -> list[Chapter]:
+def write_chapters(
+    book: Book, earlier: Results | None = None, between: Book | None = None
+) -> list[Chapter]:
     """All chapters that there is something for, in the order of the page. With an earlier run, what
-    changed since comes first."""
+    changed since comes first; with what was measured between hosts, that comes next, and behind
+    each chapter the same between hosts."""
     made = [
         changes.chapter(book, earlier) if earlier else None,
         sync_cost.chapter(book),
@@ -37,7 +41,11 @@ def write_chapters(book: Book, earlier: Results | None = None) -> list[Chapter]:
         matrix.chapter(book),
         trust.chapter(book),
     ]
-    return [chapter for chapter in made if chapter is not None]
+    chapters = [chapter for chapter in made if chapter is not None]
+    if between is not None:
+        place = 1 if earlier else 0
+        chapters.insert(place, hosts.chapter(book, between, write_chapters(between)))
+    return chapters
 
 
 __all__ = ["Book", "Chapter", "write_chapters"]
