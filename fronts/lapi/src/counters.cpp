@@ -90,8 +90,9 @@ int wait_in_engine(const char* call, Context& context, lapi_cntr_t& counter, int
 
 void wake_waiters() {
   if (waiters.load(std::memory_order_seq_cst) == 0) return;
-  uint64_t unused = 0;
-  static_cast<void>(mob_put_counted(mob_rank(), nullptr, nullptr, 0, nullptr, &unused, nullptr));
+  // Counted when the engine comes to it, which may be after this call.
+  static uint64_t rung = 0;
+  static_cast<void>(mob_put_counted(mob_rank(), nullptr, nullptr, 0, nullptr, &rung, nullptr));
 }
 
 void count(lapi_cntr_t* counter, unsigned source) {
