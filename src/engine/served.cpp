@@ -617,7 +617,7 @@ void Served::serve_arrival(Arrival& arrival) {
 
 // A get that needs no packing: its answer is sent from where the data are.
 mob_status_t Served::get_directly(const Request& request, const void** data) {
-  if (!is_own_memory(request.remote, request.data_bytes)) {
+  if (request.data_bytes != 0 && !is_own_memory(request.remote, request.data_bytes)) {
     return not_own(request.remote, request.data_bytes, engine_.rank());
   }
   *data = request.remote;
