@@ -50,9 +50,11 @@ extern "C" int PLAPI_Gfence(lapi_handle_t hndl) {
   constexpr const char* kCall = "LAPI_Gfence";
   Context* context = lapi::find_context(kCall, hndl);
   if (context == nullptr) return LAPI_ERR_HNDL_INVALID;
-  if (const int error = lapi::flush(kCall, *context)) return error;
+  if (const int error = lapi::check_may_wait(kCall)) return error;
+  // The others wait, also for a task whose own operations have failed.
+  const int flushed = lapi::flush(kCall, *context);
   const mob_status_t status = mob_barrier();
-  if (status == MOB_OK) return LAPI_SUCCESS;
+  if (flushed != LAPI_SUCCESS || status == MOB_OK) return flushed;
   unsigned task = 0;
   static_cast<void>(lapi::a_task_ended(*context, &task));
   return lapi::fail_by_engine(kCall, *context, task, status);
