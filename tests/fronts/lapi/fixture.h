@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+#include <mobius/job.h>
+
 #include <gtest/gtest.h>
 #include <lapi.h>
 
@@ -18,6 +20,9 @@ std::vector<int> take_reported();
 
 inline unsigned right() { return (me + 1) % tasks; }
 inline unsigned left() { return (me + tasks - 1) % tasks; }
+
+// Whether a task shares no memory with this one.
+inline bool is_far(unsigned task) { return mob_is_host_mate(static_cast<mob_rank_t>(task)) == 0; }
 
 inline std::string text_of(int code) {
   char text[LAPI_MAX_ERR_STRING] = {};
