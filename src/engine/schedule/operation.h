@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+// What may be delayed: operations on the memory of one target of another host, recorded to be
+// issued later, in another order, or several in one message. This folder knows neither network nor
+// engine: what it decides can be tested, and printed, without either.
+
+#include <mobius/transfer.h>
+
+#include <cstddef>
+#include <cstdint>
+
+namespace mobius::schedule {
+
+enum class Kind : uint8_t {
+  kPut,
+  kGet,
+  kAccumulate,  // elements of `type`, combined by `op`
+  kFetch,       // the same, and what was there comes back to `fetched`
+  kSignal,      // a word changes by `value`, as `op` says (mob_signal_op_t)
+  kTell         // bytes for the engine of the target, which have no place there
+};
+inline constexpr size_t kKinds = 6;
+
+// Put, get and their kin of one stretch. Whose the bytes at `local` are, and until when, is a
+// matter of who records.
+struct Operation {
+  Kind kind = Kind::kPut;
+  bool fenced = false;  // everything recorded before comes before
+  bool kept = false;    // `local` is a copy that belongs to the queue
+  uint8_t type = 0;
+  uint8_t op = 0;
+  size_t bytes = 0;
+  uint64_t remote = 0;
+  char* local = nullptr;
+  char* fetched = nullptr;  // of kFetch
+  uint64_t value = 0;       // of kSignal
+};
+
+// Whether it changes memory of the target; what does not, reads it only.
+constexpr bool changes(Kind kind) { return kind != Kind::kGet; }
+
+// Whether its answer carries data.
+constexpr bool is_answered_with_data(Kind kind) {
+  return kind == Kind::kGet || kind == Kind::kFetch;
+}
+
+// Whether its request carries data.
+constexpr bool carries_data(Kind kind) { return kind != Kind::kGet && kind != Kind::kSignal; }
+
+// Values of these sizes stay whole for who reads them meanwhile: they are stored one by one.
+constexpr bool is_value(size_t bytes) {
+  return bytes == 1 || bytes == 2 || bytes == 4 || bytes == 8;
+}
+
+}  // namespace mobius::schedule

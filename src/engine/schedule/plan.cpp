@@ -1,0 +1,340 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "schedule/plan.h"
+
+#include <algorithm>
+
+namespace mobius::schedule {
+namespace {
+
+// A header in front of a piece, at most.
+constexpr size_t kPieceHeaderBytes = 48;
+
+// A strided piece pays from so many rows on.
+constexpr uint32_t kFewestRows = 3;
+
+// Looks at single operations that a plan takes to tell a conflict from neighbourhood. Beyond, order
+// is kept.
+constexpr size_t kMostLooks = 4096;
+
+struct Range {
+  uint64_t begin = UINT64_MAX;
+  uint64_t end = 0;
+
+  bool meets(const Range& other) const { return begin < other.end && other.begin < end; }
+  void cover(const Range& other) {
+    begin = std::min(begin, other.begin);
+    end = std::max(end, other.end);
+  }
+};
+
+Range remote_range(const Operation& operation) {
+  if (operation.kind == Kind::kTell) return {};
+  return {operation.remote, operation.remote + operation.bytes};
+}
+
+// Memory of the user that the operation reads or writes; nothing for copies.
+Range local_range(const Operation& operation) {
+  if (operation.kept || operation.local == nullptr) return {};
+  const auto begin = reinterpret_cast<uintptr_t>(operation.local);
+  return {begin, begin + operation.bytes};
+}
+
+// Where the answer of a fetching accumulate goes.
+Range fetched_range(const Operation& operation) {
+  if (operation.fetched == nullptr) return {};
+  const auto begin = reinterpret_cast<uintptr_t>(operation.fetched);
+  return {begin, begin + operation.bytes};
+}
+
+bool conflict(const Operation& a, const Operation& b) {
+  return remote_range(a).meets(remote_range(b)) || local_range(a).meets(local_range(b)) ||
+         local_range(a).meets(fetched_range(b)) || fetched_range(a).meets(local_range(b));
+}
+
+struct Bounds {
+  Range remote;
+  Range local;
+
+  void cover(const Operation& operation) {
+    remote.cover(remote_range(operation));
+    local.cover(local_range(operation));
+    local.cover(fetched_range(operation));
+  }
+  bool may_conflict(const Operation& operation) const {
+    return remote.meets(remote_range(operation)) || local.meets(local_range(operation)) ||
+           local.meets(fetched_range(operation));
+  }
+};
+
+}  // namespace
+
+size_t most_packed_bytes(const Costs& costs) {
+  const auto bytes = static_cast<size_t>(costs.message_ns * costs.copy_bytes_per_ns);
+  return std::min(bytes, costs.message_bytes / 2);
+}
+
+class Planner {
+ public:
+  Planner(std::span<const Operation> queue, const Costs& costs, Policy policy, Plan& plan)
+      : queue_(queue),
+        costs_(costs),
+        policy_(policy),
+        most_packed_(most_packed_bytes(costs)),
+        plan_(plan) {}
+
+  void run() {
+    plan_.order.clear();
+    plan_.pieces.clear();
+    plan_.issues.clear();
+    plan_.segments_.clear();
+    plan_.savings = {};
+    plan_.why = "as they came";
+    if (policy_ == Policy::kFifo || policy_ == Policy::kAggregate) {
+      keep_order();
+    } else {
+      reorder();
+    }
+    make_pieces();
+    make_issues();
+    count();
+  }
+
+ private:
+  bool packs() const { return policy_ == Policy::kAggregate || policy_ == Policy::kAdaptive; }
+
+  void keep_order() {
+    for (uint32_t i = 0; i < queue_.size(); ++i) {
+      if (i == 0 || queue_[i].fenced) plan_.segments_.push_back(i);
+      plan_.order.push_back(i);
+    }
+  }
+
+  // Segments are stretches of the queue within which no get has anything in common with what
+  // changes memory, so that the two kinds may pass each other.
+  void reorder() {
+    Bounds read;
+    Bounds changed;
+    for (uint32_t i = 0; i < queue_.size(); ++i) {
+      const Operation& next = queue_[i];
+      const bool is_get = !changes(next.kind);
+      const bool conflicts = is_get ? in_conflict(changed, plan_.changes_, next)
+                                    : in_conflict(read, plan_.gets_, next);
+      if (next.fenced || conflicts) {
+        end_segment();
+        read = {};
+        changed = {};
+      }
+      (is_get ? plan_.gets_ : plan_.changes_).push_back(i);
+      (is_get ? read : changed).cover(next);
+    }
+    end_segment();
+  }
+
+  bool in_conflict(const Bounds& bounds, const std::vector<uint32_t>& others,
+                   const Operation& operation) {
+    if (!bounds.may_conflict(operation)) return false;
+    for (const uint32_t other : others) {
+      if (++looks_ > kMostLooks || conflict(queue_[other], operation)) return true;
+    }
+    return false;
+  }
+
+  size_t bytes_of(const std::vector<uint32_t>& indices) const {
+    size_t bytes = 0;
+    for (const uint32_t i : indices) bytes += queue_[i].bytes;
+    return bytes;
+  }
+
+  // With both directions busy for long, alternating keeps both busy to the end. Otherwise the gets
+  // go first: their answers come while the rest is still being sent.
+  bool alternates() const {
+    if (policy_ != Policy::kAdaptive) return policy_ == Policy::kInterleave;
+    const double out_ns = static_cast<double>(bytes_of(plan_.changes_)) / costs_.out_bytes_per_ns;
+    const double in_ns = static_cast<double>(bytes_of(plan_.gets_)) / costs_.in_bytes_per_ns;
+    return std::min(out_ns, in_ns) > 4 * costs_.latency_ns && plan_.changes_.size() > 1 &&
+           plan_.gets_.size() > 1;
+  }
+
+  void end_segment() {
+    std::vector<uint32_t>& changed = plan_.changes_;
+    std::vector<uint32_t>& gets = plan_.gets_;
+    if (changed.empty() && gets.empty()) return;
+    plan_.segments_.push_back(static_cast<uint32_t>(plan_.order.size()));
+    if (!gets.empty() && !changed.empty()) {
+      const bool alternate = alternates();
+      plan_.why = alternate ? "gets and the others alternate: both directions are busy"
+                            : "gets first: nothing they read waits for what is sent";
+      size_t next_get = 0;
+      for (size_t i = 0; alternate && i < std::min(changed.size(), gets.size()); ++i) {
+        plan_.order.push_back(gets[next_get++]);
+        plan_.order.push_back(changed[i]);
+      }
+      const size_t taken = next_get;
+      plan_.order.insert(plan_.order.end(), gets.begin() + static_cast<ptrdiff_t>(taken),
+                         gets.end());
+      plan_.order.insert(plan_.order.end(), changed.begin() + static_cast<ptrdiff_t>(taken),
+                         changed.end());
+    } else {
+      plan_.order.insert(plan_.order.end(), gets.begin(), gets.end());
+      plan_.order.insert(plan_.order.end(), changed.begin(), changed.end());
+    }
+    gets.clear();
+    changed.clear();
+  }
+
+  const Operation& at(size_t place) const { return queue_[plan_.order[place]]; }
+
+  static bool is_mergeable(const Operation& operation) {
+    return operation.kind == Kind::kPut || operation.kind == Kind::kGet;
+  }
+
+  // The stretch from `first` on that ends before `end`; one if there is nothing to merge. Values
+  // stay rows of their own, so that they are stored whole.
+  Piece stretch(size_t first, size_t end) const {
+    const Operation& begin = at(first);
+    Piece piece{static_cast<uint32_t>(first), 1, 1, true, begin.bytes, 0};
+    if (!is_mergeable(begin) || is_value(begin.bytes)) return piece;
+    for (size_t place = first + 1; place < end; ++place) {
+      const Operation& next = at(place);
+      const Operation& before = at(place - 1);
+      if (next.kind != begin.kind || is_value(next.bytes) ||
+          next.remote != begin.remote + piece.row_bytes ||
+          piece.row_bytes + next.bytes > SIZE_MAX / 2) {
+        break;
+      }
+      const bool follows = next.local == before.local + before.bytes && next.kept == begin.kept;
+      // What is long enough to go alone is not copied for the sake of its neighbour.
+      if (!follows && std::max(piece.row_bytes, next.bytes) > most_packed_) break;
+      piece.is_local_stretch &= follows;
+      if (!piece.is_local_stretch && piece.row_bytes + next.bytes > most_packed_) break;
+      piece.row_bytes += next.bytes;
+      ++piece.count;
+    }
+    return piece;
+  }
+
+  // Equal rows at regular distances, which do not overlap.
+  Piece rows(size_t first, size_t end) const {
+    const Operation& begin = at(first);
+    Piece piece{static_cast<uint32_t>(first), 1, 1, true, begin.bytes, 0};
+    if (!is_mergeable(begin) || first + kFewestRows > end || begin.bytes > most_packed_) {
+      return piece;
+    }
+    const auto stride = static_cast<int64_t>(at(first + 1).remote - begin.remote);
+    const auto bytes = static_cast<int64_t>(begin.bytes);
+    if (stride < bytes && stride > -bytes) return piece;
+    uint32_t count = 1;
+    bool stretch = true;
+    for (size_t place = first + 1; place < end; ++place, ++count) {
+      const Operation& next = at(place);
+      const Operation& before = at(place - 1);
+      if (next.kind != begin.kind || next.bytes != begin.bytes ||
+          static_cast<int64_t>(next.remote - before.remote) != stride) {
+        break;
+      }
+      stretch &= next.local == before.local + before.bytes;
+    }
+    if (count < kFewestRows) return piece;
+    return {static_cast<uint32_t>(first), count, count, stretch, begin.bytes, stride};
+  }
+
+  void make_pieces() {
+    const bool merges = packs();
+    size_t segment = 0;
+    for (size_t place = 0; place < plan_.order.size();) {
+      while (segment < plan_.segments_.size() && plan_.segments_[segment] <= place) ++segment;
+      const size_t end = !merges                            ? place + 1
+                         : segment < plan_.segments_.size() ? plan_.segments_[segment]
+                                                            : plan_.order.size();
+      Piece piece = stretch(place, end);
+      if (piece.count == 1) piece = rows(place, end);
+      if (piece.bytes() > costs_.message_bytes && !goes_alone(piece)) cut(piece);
+      plan_.pieces.push_back(piece);
+      place += piece.count;
+    }
+  }
+
+  // To half of what a message holds. None of its operations is longer than that.
+  void cut(Piece& piece) const {
+    const size_t most = costs_.message_bytes / 2;
+    if (piece.rows > 1) {
+      piece.rows = static_cast<uint32_t>(std::max<size_t>(most / piece.row_bytes, 1));
+      piece.count = piece.rows;
+      return;
+    }
+    size_t bytes = at(piece.first).bytes;
+    uint32_t count = 1;
+    while (count < piece.count && bytes + at(piece.first + count).bytes <= most) {
+      bytes += at(piece.first + count++).bytes;
+    }
+    piece.count = count;
+    piece.row_bytes = bytes;
+  }
+
+  // Alone goes what is one stretch at both sides and too long to be copied.
+  bool goes_alone(const Piece& piece) const {
+    const Operation& first = at(piece.first);
+    if (!is_mergeable(first) || piece.rows != 1 || !piece.is_local_stretch || first.kept) {
+      return false;
+    }
+    return piece.bytes() > most_packed_;
+  }
+
+  void make_issues() {
+    size_t out = 0;
+    size_t in = 0;
+    bool is_open = false;
+    for (uint32_t i = 0; i < plan_.pieces.size(); ++i) {
+      const Piece& piece = plan_.pieces[i];
+      const Kind kind = at(piece.first).kind;
+      if (goes_alone(piece)) {
+        plan_.issues.push_back({false, i, 1});
+        is_open = false;
+        continue;
+      }
+      const size_t more_out = kPieceHeaderBytes + (carries_data(kind) ? piece.bytes() : 0);
+      const size_t more_in = is_answered_with_data(kind) ? piece.bytes() : 0;
+      if (!is_open || !packs() || out + more_out > costs_.message_bytes ||
+          in + more_in > costs_.message_bytes) {
+        plan_.issues.push_back({true, i, 0});
+        is_open = true;
+        out = 0;
+        in = 0;
+      }
+      ++plan_.issues.back().count;
+      out += more_out;
+      in += more_in;
+    }
+  }
+
+  void count() {
+    Savings& savings = plan_.savings;
+    savings.messages = plan_.issues.size();
+    for (const Piece& piece : plan_.pieces) savings.merged += piece.count - 1;
+    for (const Issue& issue : plan_.issues) {
+      uint64_t operations = 0;
+      for (uint32_t i = 0; i < issue.count; ++i) {
+        operations += plan_.pieces[issue.first + i].count;
+      }
+      if (issue.packed && operations > 1) savings.packed += operations;
+    }
+    uint32_t latest = 0;
+    for (const uint32_t index : plan_.order) {
+      if (index < latest) ++savings.reordered;
+      latest = std::max(latest, index);
+    }
+  }
+
+  const std::span<const Operation> queue_;
+  const Costs& costs_;
+  const Policy policy_;
+  const size_t most_packed_;
+  Plan& plan_;
+  size_t looks_ = 0;
+};
+
+void make_plan(std::span<const Operation> queue, const Costs& costs, Policy policy, Plan* plan) {
+  Planner(queue, costs, policy, *plan).run();
+}
+
+}  // namespace mobius::schedule

@@ -1,0 +1,293 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstring>
+#include <random>
+#include <vector>
+
+#include "schedule/plan.h"
+#include "schedule/wire.h"
+
+namespace mobius::schedule {
+namespace {
+
+constexpr Policy kPolicies[] = {Policy::kAdaptive, Policy::kFifo, Policy::kInterleave,
+                                Policy::kGetsFirst, Policy::kAggregate};
+
+// What a target has, and what carries out operations on it as the target would: a sum of bytes
+// stands for all accumulates.
+struct Memory {
+  std::vector<unsigned char> bytes;
+
+  void apply(Kind kind, uint64_t remote, size_t count, const unsigned char* data, uint64_t value,
+             std::vector<unsigned char>* answer) {
+    ASSERT_LE(remote + count, bytes.size());
+    unsigned char* at = bytes.data() + remote;
+    if (is_answered_with_data(kind)) answer->insert(answer->end(), at, at + count);
+    if (kind == Kind::kPut) std::memcpy(at, data, count);
+    if (kind == Kind::kSignal) std::memcpy(at, &value, sizeof value);
+    for (size_t i = 0; i < count && (kind == Kind::kAccumulate || kind == Kind::kFetch); ++i) {
+      at[i] = static_cast<unsigned char>(at[i] * 3 + data[i]);  // does not commute
+    }
+  }
+};
+
+unsigned char* bytes_of(char* local) { return reinterpret_cast<unsigned char*>(local); }
+
+// Carries a plan out by way of its messages; what came back for each operation.
+std::vector<std::vector<unsigned char>> carry_out(const std::vector<Operation>& queue,
+                                                  const Plan& plan, const Costs& costs,
+                                                  Memory* memory) {
+  std::vector<std::vector<unsigned char>> answers(queue.size());
+  std::vector<unsigned char> wire(most_wire_bytes(costs));
+  for (const Issue& issue : plan.issues) {
+    std::vector<unsigned char> answer;
+    if (issue.packed) {
+      const size_t bytes = write_pack(queue, plan, issue, wire.data());
+      EXPECT_LE(bytes, wire.size());
+      PackReader reader({wire.data(), bytes});
+      Arrived piece;
+      while (reader.next(&piece)) {
+        const size_t count = piece.kind == Kind::kTell ? 0 : piece.row_bytes;
+        for (uint32_t row = 0; row < piece.rows; ++row) {
+          memory->apply(piece.kind, piece.remote + static_cast<uint64_t>(piece.stride * row), count,
+                        piece.data + row * piece.row_bytes, piece.value, &answer);
+        }
+      }
+      EXPECT_TRUE(reader.is_whole());
+    } else {
+      EXPECT_EQ(issue.count, 1u);
+      const Piece& piece = plan.pieces[issue.first];
+      const Operation& first = queue[plan.order[piece.first]];
+      EXPECT_EQ(piece.rows, 1u);
+      EXPECT_TRUE(piece.is_local_stretch);
+      memory->apply(first.kind, first.remote, piece.row_bytes, bytes_of(first.local), 0, &answer);
+    }
+    const unsigned char* from = answer.data();
+    for (uint32_t i = issue.first; i < issue.first + issue.count; ++i) {
+      const Piece& piece = plan.pieces[i];
+      for (uint32_t place = piece.first; place < piece.first + piece.count; ++place) {
+        const uint32_t index = plan.order[place];
+        if (!is_answered_with_data(queue[index].kind)) continue;
+        answers[index].assign(from, from + queue[index].bytes);
+        from += queue[index].bytes;
+      }
+    }
+    EXPECT_EQ(from, answer.data() + answer.size());
+  }
+  return answers;
+}
+
+class Queues {
+ public:
+  explicit Queues(uint64_t seed) : random_(seed), local_(size_t{1} << 16) {
+    for (char& byte : local_) byte = static_cast<char>(random_());
+  }
+
+  static constexpr size_t kRemoteBytes = 4096;
+
+  std::vector<Operation> make() {
+    std::vector<Operation> queue;
+    const size_t count = below(60);
+    while (queue.size() < count) {
+      if (below(4) == 0) {
+        add_run(&queue);
+      } else {
+        add(&queue, static_cast<Kind>(below(kKinds)), below(kRemoteBytes / 2), 1 + below(40));
+      }
+    }
+    for (Operation& operation : queue) operation.fenced = below(20) == 0;
+    return queue;
+  }
+
+  uint64_t below(uint64_t limit) { return random_() % limit; }
+
+ private:
+  void add(std::vector<Operation>* queue, Kind kind, uint64_t remote, size_t bytes) {
+    if (kind == Kind::kSignal) bytes = sizeof(uint64_t);
+    Operation operation;
+    operation.kind = kind;
+    operation.bytes = bytes;
+    operation.remote = remote;
+    operation.kept = below(2) == 0 && changes(kind);
+    operation.local = local_.data() + next_;
+    operation.value = random_();
+    next_ = (next_ + bytes) % (local_.size() / 2);
+    queue->push_back(operation);
+  }
+
+  // Neighbours, or rows at one distance.
+  void add_run(std::vector<Operation>* queue) {
+    const Kind kind = below(2) == 0 ? Kind::kPut : Kind::kGet;
+    const size_t bytes = 1 + below(16);
+    const size_t stride = bytes + below(3) * 5;
+    uint64_t remote = below(kRemoteBytes / 2);
+    for (uint64_t i = 1 + below(8); i > 0; --i, remote += stride) add(queue, kind, remote, bytes);
+  }
+
+  std::mt19937_64 random_;
+  std::vector<char> local_;
+  size_t next_ = 0;
+};
+
+TEST(Plan, RandomQueuesLeaveWhatTheyWouldInTheirOwnOrder) {
+  Queues queues(1);
+  Plan plan;
+  for (int round = 0; round < 4000; ++round) {
+    const std::vector<Operation> queue = queues.make();
+    Memory start;
+    for (size_t i = 0; i < Queues::kRemoteBytes; ++i) {
+      start.bytes.push_back(static_cast<unsigned char>(i * 7));
+    }
+    Costs costs;
+    costs.message_bytes = 64 + queues.below(1000);
+    costs.message_ns = static_cast<double>(queues.below(20));
+    Plan fifo;
+    make_plan(queue, costs, Policy::kFifo, &fifo);
+    Memory expected = start;
+    const auto answers = carry_out(queue, fifo, costs, &expected);
+    for (const Policy policy : kPolicies) {
+      SCOPED_TRACE(std::to_string(round) + " " +
+                   std::string(kPolicyNames[static_cast<size_t>(policy)]));
+      make_plan(queue, costs, policy, &plan);
+      std::vector<uint32_t> order = plan.order;
+      std::ranges::sort(order);
+      for (uint32_t i = 0; i < order.size(); ++i) ASSERT_EQ(order[i], i);
+      ASSERT_EQ(order.size(), queue.size());
+      Memory memory = start;
+      ASSERT_EQ(carry_out(queue, plan, costs, &memory), answers);
+      ASSERT_EQ(memory.bytes, expected.bytes);
+    }
+  }
+}
+
+TEST(Plan, NothingPassesAFenceAndWhatChangesKeepsItsOrder) {
+  Queues queues(2);
+  Plan plan;
+  for (int round = 0; round < 500; ++round) {
+    const std::vector<Operation> queue = queues.make();
+    for (const Policy policy : kPolicies) {
+      make_plan(queue, {}, policy, &plan);
+      std::vector<int> fences(queue.size());
+      for (size_t i = 1; i < queue.size(); ++i) {
+        fences[i] = fences[i - 1] + (queue[i].fenced ? 1 : 0);
+      }
+      uint32_t changed = 0;
+      for (size_t place = 0; place < plan.order.size(); ++place) {
+        const uint32_t index = plan.order[place];
+        if (place > 0) {
+          ASSERT_LE(fences[plan.order[place - 1]], fences[index]);
+        }
+        if (!changes(queue[index].kind)) continue;
+        ASSERT_LE(changed, index);
+        changed = index;
+      }
+    }
+  }
+}
+
+Operation operation(Kind kind, uint64_t remote, char* local, size_t bytes) {
+  Operation made;
+  made.kind = kind;
+  made.remote = remote;
+  made.local = local;
+  made.bytes = bytes;
+  return made;
+}
+
+TEST(Plan, ScatteredPutsAreOneMessageOfTwelveBytesEach) {
+  std::vector<char> local(8000);
+  std::vector<Operation> queue;
+  for (size_t i = 0; i < 1000; ++i) {
+    queue.push_back(operation(Kind::kPut, i * 7919 % 1000 * 64, local.data() + 8 * i, 8));
+  }
+  Plan plan;
+  make_plan(queue, {}, Policy::kAdaptive, &plan);
+  ASSERT_EQ(plan.issues.size(), 1u);
+  EXPECT_EQ(plan.savings.packed, 1000u);
+  std::vector<unsigned char> wire(most_wire_bytes({}));
+  EXPECT_LE(write_pack(queue, plan, plan.issues[0], wire.data()), 13'000u);
+}
+
+TEST(Plan, PiecesOfOneBufferAreOneTransfer) {
+  std::vector<char> local(1 << 20);
+  for (const size_t pieces : {1, 16, 1024}) {
+    std::vector<Operation> queue;
+    const size_t bytes = local.size() / pieces;
+    for (size_t i = 0; i < pieces; ++i) {
+      queue.push_back(operation(Kind::kPut, i * bytes, local.data() + i * bytes, bytes));
+    }
+    Plan plan;
+    make_plan(queue, {}, Policy::kAdaptive, &plan);
+    ASSERT_EQ(plan.issues.size(), 1u);
+    EXPECT_FALSE(plan.issues[0].packed);
+    EXPECT_EQ(plan.pieces[0].bytes(), local.size());
+    EXPECT_EQ(plan.savings.merged, pieces - 1);
+  }
+}
+
+TEST(Plan, RowsAreOnePiece) {
+  std::vector<char> local(1 << 12);
+  std::vector<Operation> queue;
+  for (size_t i = 0; i < 64; ++i) {
+    queue.push_back(operation(Kind::kGet, (63 - i) * 100, local.data() + 24 * i, 24));
+  }
+  Plan plan;
+  make_plan(queue, {}, Policy::kAdaptive, &plan);
+  ASSERT_EQ(plan.pieces.size(), 1u);
+  EXPECT_EQ(plan.pieces[0].rows, 64u);
+  EXPECT_EQ(plan.pieces[0].stride, -100);
+}
+
+TEST(Plan, GetsGoFirstUnlessTheyReadWhatWasPut) {
+  std::vector<char> local(1 << 20);
+  std::vector<Operation> queue{operation(Kind::kPut, 0, local.data(), 1 << 18),
+                               operation(Kind::kGet, 1 << 19, local.data() + (1 << 18), 64)};
+  Plan plan;
+  for (const Policy policy : {Policy::kAdaptive, Policy::kGetsFirst, Policy::kInterleave}) {
+    make_plan(queue, {}, policy, &plan);
+    EXPECT_EQ(plan.order, (std::vector<uint32_t>{1, 0}));
+    EXPECT_EQ(plan.savings.reordered, 1u);
+  }
+  queue[1].remote = 100;
+  for (const Policy policy : kPolicies) {
+    make_plan(queue, {}, policy, &plan);
+    EXPECT_EQ(plan.order, (std::vector<uint32_t>{0, 1}));
+  }
+}
+
+TEST(Plan, InterleaveAlternates) {
+  std::vector<char> local(1 << 21);
+  std::vector<Operation> queue;
+  for (size_t i = 0; i < 16; ++i) {
+    queue.push_back(operation(Kind::kPut, i << 16, local.data() + (i << 16), 1 << 15));
+  }
+  for (size_t i = 16; i < 32; ++i) {
+    queue.push_back(operation(Kind::kGet, i << 16, local.data() + (i << 16), 1 << 15));
+  }
+  Plan plan;
+  make_plan(queue, {}, Policy::kInterleave, &plan);
+  for (uint32_t i = 0; i < 16; ++i) {
+    EXPECT_EQ(plan.order[2 * i], 16 + i);
+    EXPECT_EQ(plan.order[2 * i + 1], i);
+  }
+}
+
+TEST(Wire, BytesOfNobodyAreRefused) {
+  std::mt19937_64 random(3);
+  for (int round = 0; round < 20'000; ++round) {
+    std::vector<unsigned char> bytes(random() % 64);
+    for (unsigned char& byte : bytes) byte = static_cast<unsigned char>(random());
+    PackReader reader(bytes);
+    Arrived piece;
+    while (reader.next(&piece)) {
+      if (piece.data == nullptr) continue;
+      ASSERT_GE(piece.data, bytes.data());
+      ASSERT_LE(piece.data + piece.bytes(), bytes.data() + bytes.size());
+    }
+  }
+}
+
+}  // namespace
+}  // namespace mobius::schedule
