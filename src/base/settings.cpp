@@ -70,10 +70,9 @@ constexpr SettingInfo kTable[] = {
      "user's memory to user's memory, instead of in messages."},
     {"MOBIUS_SPIN_NS", SettingType::kTime, "ns", "auto", 0, 1'000'000'000, nullptr,
      SettingRole::kUser,
-     "How long a waiting call, and the network's thread, spins before it yields. 'auto': 20000, in "
-     "jobs of several hosts 100000, while the host-mates fit on the processors they may use; 0 "
-     "with "
-     "more processes than processors."},
+     "How long a waiting call spins before it yields, and the network's thread, if there is a "
+     "processor for it, before it sleeps. 'auto': 20000, in jobs of several hosts 100000, while "
+     "the host-mates fit on the processors they may use; 0 with more processes than processors."},
     {"MOBIUS_STATS", SettingType::kChoice, "", "0", 0, 0, "0|1", SettingRole::kUser,
      "1: each rank prints at its end, per target, operations, bytes and paths. Counts are exact "
      "because nothing is inlined meanwhile, which makes small operations slower."},

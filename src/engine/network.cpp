@@ -14,6 +14,7 @@
 #include "base/status.h"
 #include "engine/engine.h"
 #include "os/futex.h"
+#include "os/scheduling.h"
 #include "os/signals.h"
 
 namespace mobius::engine {
@@ -228,31 +229,34 @@ bool Network::has_lost_any() const {
 
 void Network::run() {
   enter(&engine_);
+  os::ask_for_short_slices();
   Progress& progress = engine_.progress();
-  Eagerness eagerness(engine_.job().host().policy().spin_ns);
+  Eagerness eagerness(engine_.job().host().policy().background_spin_ns);
   uint32_t polls_seen = progress.polls();
   uint32_t waits_seen = progress.waits();
   while (!stop_.load(std::memory_order_relaxed)) {
-    serving_.store(true, std::memory_order_seq_cst);
-    const bool rests = progress.rests();
-    const bool found = !rests && engine_.poll();
-    serving_.store(false, std::memory_order_release);
-    const uint32_t polls = progress.polls();
-    const uint32_t waits = progress.waits();
-    if (rests) {
+    // Before it polls: who polls must not find the turn taken by a thread that does not run.
+    const uint32_t polls = std::exchange(polls_seen, progress.polls());
+    const uint32_t waits = std::exchange(waits_seen, progress.waits());
+    if (progress.rests()) {
       wake_sleepers();
     } else if (progress.is_polled()) {
       park([&] { return progress.is_polled(); }, kNapNs);
-    } else if (polls != polls_seen || waits - waits_seen >= kManyWaits) {
+    } else if (polls != polls_seen || waits_seen - waits >= kManyWaits) {
       park([] { return true; }, kNapNs);
-    } else if (found) {
+    } else if (serve()) {
       eagerness.note_found();
     } else if (waits != waits_seen || !eagerness.looks_again()) {
       sleep();  // without looking for long beside a program that waits now and then
     }
-    waits_seen = waits;
-    polls_seen = polls;
   }
+}
+
+bool Network::serve() {
+  serving_.store(true, std::memory_order_seq_cst);
+  const bool found = !engine_.progress().rests() && engine_.poll();
+  serving_.store(false, std::memory_order_release);
+  return found;
 }
 
 // The thread serves nobody, but those of the program that sleep do not hear of the network

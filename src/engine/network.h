@@ -90,6 +90,7 @@ class Network {
   void lost(transport::ofi::PeerId id, const char* why);
   mob_status_t connect(mob_rank_t rank);
   void run();
+  bool serve();
   void sleep();
   void wake_sleepers();
   template <typename Condition>

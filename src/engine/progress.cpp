@@ -6,6 +6,7 @@
 #include "base/status.h"
 #include "engine/engine.h"
 #include "os/futex.h"
+#include "os/scheduling.h"
 #include "os/signals.h"
 
 namespace mobius::engine {
@@ -117,6 +118,7 @@ void Progress::note_armed_poll() {
 
 void Progress::run() {
   enter(&engine_);
+  os::ask_for_short_slices();
   while (!stop_.load(std::memory_order_relaxed)) {
     // Who rings after this does not let the thread sleep below.
     const uint32_t bell = own_->thread_bell.load(std::memory_order_acquire);
@@ -134,13 +136,13 @@ void Progress::run() {
 // Does what is asked for. If there is nothing, returns false, and how long the thread may sleep
 // unless somebody rings.
 bool Progress::serve(uint64_t* sleep_ns) {
-  if (engine_.poll()) return true;
   const uint32_t polls = polls_.load(std::memory_order_relaxed);
   if (polls != polls_seen_) {
     polls_seen_ = polls;
-    *sleep_ns = kNapNs;
+    *sleep_ns = kNapNs;  // without a look: who polls must not find the turn taken
     return false;
   }
+  if (engine_.poll()) return true;
   armed_polls_.store(0, std::memory_order_relaxed);
   own_->attention.fetch_or(kArmed, std::memory_order_seq_cst);
   std::atomic_thread_fence(std::memory_order_seq_cst);

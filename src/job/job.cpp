@@ -37,10 +37,12 @@ os::WaitPolicy wait_policy(const Settings& settings, mob_rank_t processes, mob_r
   os::WaitPolicy policy;
   policy.spin_ns = settings.number(SettingId::kSpin);
   policy.yields = settings.number(SettingId::kYields);
+  const auto processors = static_cast<mob_rank_t>(os::processors_allowed());
   if (policy.spin_ns == base::kAutomatic) {
     const uint64_t spin_ns = hosts == 1 ? kDefaultSpinNs : kNetworkSpinNs;
-    policy.spin_ns = processes <= os::processors_allowed() ? spin_ns : 0;
+    policy.spin_ns = processes <= processors ? spin_ns : 0;
   }
+  policy.background_spin_ns = processes < processors ? policy.spin_ns : 0;
   return policy;
 }
 

@@ -16,6 +16,8 @@ namespace mobius::os {
 struct WaitPolicy {
   uint64_t spin_ns = 0;
   uint64_t yields = 0;
+  // Of a thread that looks for work beside those of the program; it needs a processor of its own.
+  uint64_t background_spin_ns = 0;
 };
 
 // A word to sleep on and how many sleep there; valid as zeros. A sleeper that was killed stays

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "os/scheduling.h"
+
+#include <sched.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cstdint>
+
+namespace mobius::os {
+namespace {
+
+// As the kernel has it (sched_setattr(2)); libc declares it only since 2.41.
+struct SchedulingAttributes {
+  uint32_t size;
+  uint32_t policy;
+  uint64_t flags;
+  int32_t nice;
+  uint32_t priority;
+  uint64_t runtime;  // of SCHED_OTHER: the slice, in ns
+  uint64_t deadline;
+  uint64_t period;
+};
+
+constexpr uint64_t kShortestSliceNs = 100'000;  // that the kernel grants
+
+}  // namespace
+
+void ask_for_short_slices() {
+  SchedulingAttributes attributes{};
+  if (syscall(SYS_sched_getattr, 0, &attributes, sizeof attributes, 0) != 0) return;
+  if (attributes.policy != SCHED_OTHER) return;
+  attributes.size = sizeof attributes;
+  attributes.runtime = kShortestSliceNs;
+  static_cast<void>(syscall(SYS_sched_setattr, 0, &attributes, 0));
+}
+
+}  // namespace mobius::os
