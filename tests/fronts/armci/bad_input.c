@@ -192,10 +192,31 @@ static int dead_owner(void) {
   return 0;
 }
 
+/* The last rank dies with a mutex of rank 0, for which rank 0 waits already. */
+static int owner_dies(void) {
+  int last;
+  ARMCI_Init();
+  last = armci_msg_nproc() - 1;
+  ARMCI_Create_mutexes(1);
+  if (armci_msg_me() == last) {
+    ARMCI_Lock(0, 0);
+    armci_notify(0);
+    usleep(200000); /* the other is very likely to wait in ARMCI_Lock() by then */
+    _exit(5);
+  }
+  if (armci_msg_me() == 0) {
+    armci_notify_wait(last, NULL);
+    ARMCI_Lock(0, 0);
+  }
+  pause();
+  return 0;
+}
+
 int main(int argc, char** argv) {
   int failures = 0;
   size_t i;
   if (argc > 1 && strcmp(argv[1], "dead_owner") == 0) return dead_owner();
+  if (argc > 1 && strcmp(argv[1], "owner_dies") == 0) return owner_dies();
   for (i = 0; i < sizeof cases / sizeof cases[0]; ++i) failures += failed(i);
   printf("%zu cases, %d failed\n", i, failures);
   return failures == 0 ? 0 : 1;
