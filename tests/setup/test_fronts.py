@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""LAPI and ARMCI of the installed, moved tree: programs compiled by wrapper and pkg-config."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+from setup_trees import ROOT, Installed
+
+pytestmark = pytest.mark.slow
+
+SAMPLES = ROOT / "examples" / "lapi"
+
+# Each process puts its rank into its right neighbour's part, and reads it there.
+ARMCI_RING = r"""
+#include <armci.h>
+#include <armci_msg.h>
+#include <stdio.h>
+int main(int argc, char** argv) {
+  void* parts[16];
+  long mine, got = -1;
+  int me, size, right;
+  ARMCI_Init_args(&argc, &argv);
+  me = armci_msg_me();
+  size = armci_msg_nproc();
+  right = (me + 1) % size;
+  mine = me;
+  if (ARMCI_Malloc(parts, sizeof mine) != 0) return 1;
+  ARMCI_Put(&mine, parts[right], sizeof mine, right);
+  ARMCI_Fence(right);
+  ARMCI_Barrier();
+  if (*(long*)parts[me] != (me + size - 1) % size) return 2;
+  ARMCI_Get(parts[right], &got, sizeof got, right);
+  if (got != me) return 3;
+  ARMCI_Barrier();
+  ARMCI_Free(parts[me]);
+  ARMCI_Finalize();
+  if (me == 0) puts("ring: right");
+  return 0;
+}
+"""
+
+
+def check_runs(installed: Installed, program: Path, says: str) -> None:
+    launcher = installed.prefix / "bin" / "mobius"
+    done = installed.run(launcher, "run", "-n", "2", program, cwd=program.parent)
+    assert done.returncode == 0, done.stderr
+    assert says in done.stdout
+
+
+@pytest.mark.parametrize("flags", [[], ["--mobius-static"]])
+@pytest.mark.parametrize(
+    ("wrapper", "sample"), [("moblapicc", "producer.c"), ("moblapifort", "ring.f90")]
+)
+def test_lapi_by_wrapper(
+    installed: Installed, tmp_path: Path, wrapper: str, sample: str, flags: list[str]
+) -> None:
+    if wrapper == "moblapifort" and shutil.which("gfortran") is None:
+        pytest.skip("there is no gfortran")
+    compiler = installed.prefix / "bin" / wrapper
+    done = installed.run(compiler, *flags, SAMPLES / sample, "-o", "program", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    check_runs(installed, tmp_path / "program", ": right")
+
+
+@pytest.mark.parametrize("package", ["lapi", "armci"])
+@pytest.mark.parametrize("static", [False, True])
+def test_by_pkg_config(installed: Installed, tmp_path: Path, package: str, static: bool) -> None:
+    source = tmp_path / "program.c"
+    body = ARMCI_RING if package == "armci" else (SAMPLES / "producer.c").read_text("utf-8")
+    source.write_text(body, encoding="utf-8")
+    # The shell, since pkg-config quotes the spaces of the path for one. Only Möbius is linked
+    # statically: the C library has no static form that loads other libraries.
+    flags = "--static" if static else ""
+    ours = "-Wl,-Bstatic -l\\1 -Wl,-Bdynamic" if static else "-l\\1"
+    command = (
+        f"set -e; flags=$(pkg-config --cflags --libs {flags} {package} | "
+        f"sed -E 's/-l(mobius|lapi_r|armci)/{ours}/g'); rpath=$1; "
+        'eval "set -- $flags"; cc -DARMCI_NO_MPI program.c -o program "$@" "-Wl,-rpath,$rpath"'
+    )
+    done = installed.run("sh", "-c", command, "sh", installed.prefix / "lib", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    check_runs(installed, tmp_path / "program", ": right")
+
+
+def test_layout(installed: Installed) -> None:
+    for name in (
+        "bin/moblapicc",
+        "bin/moblapic++",
+        "bin/moblapifort",
+        "include/lapi.h",
+        "include/lapif.h",
+        "include/armci/armci.h",
+        "include/armci/message.h",
+        *(
+            f"lib/lib{library}.{kind}"
+            for library in ("lapi_r", "lapi", "armci")
+            for kind in ("so", "a")
+        ),
+        "lib/pkgconfig/lapi.pc",
+        "lib/pkgconfig/armci.pc",
+    ):
+        assert (installed.prefix / name).exists(), name
