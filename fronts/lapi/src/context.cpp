@@ -12,7 +12,7 @@
 namespace lapi {
 
 std::array<Context, kMostHandles + 1> contexts;
-thread_local int handler_depth = 0;
+constinit thread_local int handler_depth = 0;
 
 namespace {
 
@@ -61,6 +61,12 @@ void begin(Context& context, const lapi_info_t& info) {
   context.purges = 0;
   for (auto& address : context.addresses) address = nullptr;
   context.purged = std::make_unique<std::atomic<bool>[]>(tasks);
+  context.ways = std::make_unique<Statistics*[]>(tasks);
+  for (unsigned i = 0; i < tasks; ++i) {
+    const bool is_mate = mob_is_host_mate(static_cast<mob_rank_t>(i)) == 1;
+    context.ways[i] = is_mate ? &context.within_host : &context.over_network;
+  }
+  context.ways[context.task] = &context.to_itself;
   for (Statistics* each : {&context.within_host, &context.to_itself, &context.over_network}) {
     each->sent = each->received = each->bytes_sent = each->bytes_received = 0;
   }

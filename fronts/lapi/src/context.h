@@ -21,7 +21,7 @@ inline constexpr unsigned kMostHandles = 16;
 inline constexpr int kAddressTable = 1024;
 
 // Of one way: over a network, within a host, or to oneself. Lost counts of threads that race are
-// borne, so that a put does not pay for them.
+// borne, so that a message does not pay for them.
 struct Statistics {
   std::atomic<uint64_t> sent = 0;
   std::atomic<uint64_t> received = 0;
@@ -56,10 +56,9 @@ struct Context {
   std::atomic<uint64_t> sends_completed = 0;  // for LAPI_Msgpoll()
   std::atomic<uint64_t> receives_completed = 0;
 
-  Statistics& statistics_of(unsigned other) {
-    if (other == task) return to_itself;
-    return mob_is_host_mate(static_cast<mob_rank_t>(other)) == 1 ? within_host : over_network;
-  }
+  std::unique_ptr<Statistics*[]> ways;  // by task
+
+  Statistics& statistics_of(unsigned other) { return *ways[other]; }
 };
 
 extern std::array<Context, kMostHandles + 1> contexts;  // by handle; the first is never live
@@ -98,7 +97,7 @@ inline int check_target(const char* call, const Context& context, unsigned targe
 bool a_task_ended(const Context& context, unsigned* task);
 
 // While a header or inline completion handler runs on this thread.
-extern thread_local int handler_depth;
+extern constinit thread_local int handler_depth;
 struct InHandler {
   InHandler() { ++handler_depth; }
   ~InHandler() { --handler_depth; }

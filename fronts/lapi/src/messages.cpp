@@ -22,6 +22,7 @@ namespace {
 struct Arrival {
   Context* context;
   Wire wire;
+  WireCounters counters;
   mob_token_t token;
   unsigned source;
   compl_hndlr_t* handler = nullptr;
@@ -39,13 +40,17 @@ struct Arrival {
 // Everything is there and no handler is left to run.
 void finish(const Arrival& arrival) {
   Context& context = *arrival.context;
-  count(reinterpret_cast<lapi_cntr_t*>(arrival.wire.target_counter), arrival.source);
-  context.receives_completed.fetch_add(1, std::memory_order_relaxed);
-  if (arrival.wire.completion_counter == 0) return;
-  Wire answer{};
-  answer.handle = arrival.wire.handle;
-  answer.form = Form::kCompleted;
-  answer.completion_counter = arrival.wire.completion_counter;
+  count(reinterpret_cast<lapi_cntr_t*>(arrival.counters.target), arrival.source);
+  Statistics::add(context.receives_completed, 1);
+  if (arrival.counters.completion == 0) return;
+  struct {
+    Wire wire;
+    WireCounters counters;
+  } answer{};
+  answer.wire.handle = arrival.wire.handle;
+  answer.wire.form = Form::kCompleted;
+  answer.wire.has_counters = true;
+  answer.counters.completion = arrival.counters.completion;
   // If the origin is gone, nobody is left to tell.
   static_cast<void>(
       mob_message_reply(arrival.token, kMessageId, &answer, sizeof answer, nullptr, 0, nullptr));
@@ -222,22 +227,29 @@ void deliver_vector(const mob_message_t& message, const void* header, Arrival& a
 
 void message_arrived(const mob_message_t* message, void*, mob_delivery_t* delivery) {
   Wire wire;
-  std::memcpy(&wire, message->header, sizeof wire);
+  WireCounters counters{};
+  const char* header = static_cast<const char*>(message->header);
+  std::memcpy(&wire, header, sizeof wire);
+  header += sizeof wire;
+  if (wire.has_counters) {
+    std::memcpy(&counters, header, sizeof counters);
+    header += sizeof counters;
+  }
   const auto source = static_cast<unsigned>(message->source);
   Context& context = contexts[wire.handle];
   if (!context.live.load(std::memory_order_acquire)) return;  // it was terminated
   if (wire.form == Form::kCompleted) {
-    context.sends_completed.fetch_add(1, std::memory_order_relaxed);
-    count(reinterpret_cast<lapi_cntr_t*>(wire.completion_counter), source);
+    Statistics::add(context.sends_completed, 1);
+    count(reinterpret_cast<lapi_cntr_t*>(counters.completion), source);
     return;
   }
   Statistics& statistics = context.statistics_of(source);
   Statistics::add(statistics.received, 1);
   Statistics::add(statistics.bytes_received, message->payload_bytes);
-  const void* header = static_cast<const char*>(message->header) + sizeof wire;
   Arrival arrival{};
   arrival.context = &context;
   arrival.wire = wire;
+  arrival.counters = counters;
   arrival.token = message->token;
   arrival.source = source;
   try {

@@ -52,21 +52,26 @@ int check_if_asked(const char* call, const Context& context, const Message& mess
 
 int send_packed(const char* call, Context& context, const Message& message, Form form,
                 uint32_t vectors, const Counters& counters) {
-  struct {
-    Wire wire;
-    char header[kMostHeaderBytes];
-  } out;
-  out.wire.handler = reinterpret_cast<uint64_t>(message.hdr_hdl);
-  out.wire.target_counter = reinterpret_cast<uint64_t>(counters.target);
-  out.wire.completion_counter = reinterpret_cast<uint64_t>(counters.completion);
-  out.wire.handle = context.handle;
-  out.wire.form = form;
-  out.wire.header_bytes = message.uhdr_len;
-  out.wire.vectors = vectors;
-  if (message.uhdr_len != 0) std::memcpy(out.header, message.uhdr, message.uhdr_len);
+  alignas(8) char out[sizeof(Wire) + sizeof(WireCounters) + kMostHeaderBytes];
+  Wire wire;
+  wire.handler = reinterpret_cast<uint64_t>(message.hdr_hdl);
+  wire.vectors = vectors;
+  wire.header_bytes = static_cast<uint16_t>(message.uhdr_len);
+  wire.handle = static_cast<uint8_t>(context.handle);
+  wire.form = form;
+  wire.has_counters = counters.target != nullptr || counters.completion != nullptr;
+  std::memcpy(out, &wire, sizeof wire);
+  size_t at = sizeof wire;
+  if (wire.has_counters) {
+    const WireCounters words = {reinterpret_cast<uint64_t>(counters.target),
+                                reinterpret_cast<uint64_t>(counters.completion)};
+    std::memcpy(out + at, &words, sizeof words);
+    at += sizeof words;
+  }
+  if (message.uhdr_len != 0) std::memcpy(out + at, message.uhdr, message.uhdr_len);
   const mob_status_t status =
-      mob_message_send(static_cast<mob_rank_t>(message.tgt), kMessageId, &out,
-                       sizeof(Wire) + message.uhdr_len, message.udata, message.udata_len, nullptr);
+      mob_message_send(static_cast<mob_rank_t>(message.tgt), kMessageId, out, at + message.uhdr_len,
+                       message.udata, message.udata_len, nullptr);
   if (status != MOB_OK) [[unlikely]] {
     return fail_by_engine(call, context, message.tgt, status);
   }
