@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from mobius_instrument.libraries.shmem import suite_sources
 
 ROOT = Path(__file__).resolve().parents[2]
 SUITE = ROOT / "bench" / "suite"
@@ -255,3 +256,38 @@ def test_a_block_is_one_file_and_wrong_data_are_found(tmp_path: Path) -> None:
         (cells[0], 8, 7), (cells[0], 4096, 4095),
     ]  # fmt: skip
     assert measured(records) == {cells[1]: [8, 4096]}
+
+
+@pytest.mark.skipif(shutil.which("oshcc") is None, reason="there is no oshcc on this machine")
+def test_the_suite_for_openshmem(tmp_path: Path) -> None:
+    """Builds with any oshcc, and all its blocks give right data."""
+    files = [str(path) for path in suite_sources(SUITE)]
+    program = tmp_path / "suite_shmem"
+    build = ["oshcc", "-std=gnu99", "-O1", "-I", str(SUITE), "-o", str(program), *files]
+    built = subprocess.run([*build, "-lm", "-pthread"], capture_output=True, text=True)
+    assert built.returncode == 0, built.stderr
+    moves = [
+        f"matrix:{transfer}:{sync}:{memory}"
+        for transfer in ("put", "get", "rput", "rget")
+        for sync, memory in (("flush", "allocate"), ("fence", "static"), ("lockx", "allocate"))
+    ]  # fmt: skip
+    moves += [f"datatypes:{way}:flush:allocate:type={name}:block=8"
+              for way in ("put", "get") for name in ("vector", "indexed")]  # fmt: skip
+    words = [f"matrix:{name}:flush:{memory}"
+             for name in ("accumulate", "fetch_op", "compare_swap")
+             for memory in ("allocate", "static")]  # fmt: skip
+    environment = {
+        **os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+    }  # fmt: skip
+    for cells, size in ((moves, 4096), (words, 8)):
+        out = tmp_path / "out.jsonl"
+        # Its exit code tells nothing: Debian's Open MPI crashes in shmem_finalize().
+        subprocess.run(
+            ["oshrun", "--oversubscribe", "--bind-to", "none", "-n", "2", str(program), "--cells",
+             ",".join(cells), "--sizes", str(size), "--out", str(out), "--min-samples", "3",
+             "--max-seconds", "0"],
+            env=environment, capture_output=True, stdin=subprocess.DEVNULL,
+        )  # fmt: skip
+        records = [json.loads(line) for line in out.read_text().splitlines()]
+        assert measured(records) == {cell: [size] for cell in cells}
+        assert records[-1] == {"type": "done"}

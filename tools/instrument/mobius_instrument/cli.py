@@ -20,6 +20,7 @@ from mobius_instrument.cells import EXPERIMENTS, format_bytes, format_ns, parse_
 from mobius_instrument.errors import InstrumentError
 from mobius_instrument.libraries.described import read_description
 from mobius_instrument.libraries.mpi import check_mpicc
+from mobius_instrument.libraries.shmem import check_oshcc
 from mobius_instrument.locations import locate
 from mobius_instrument.micro import run_micro
 from mobius_instrument.results import find_results, read_results
@@ -113,6 +114,10 @@ _MEASURING_OPTIONS = (
         help="Also the MPI with this compiler (repeatable).",
     ),
     click.option(
+        "--oshcc", multiple=True, type=click.Path(path_type=Path),
+        help="Also the OpenSHMEM with this compiler (repeatable).",
+    ),
+    click.option(
         "--library", "descriptions", multiple=True, type=click.Path(path_type=Path), metavar="FILE",
         help="Also the library, or variant of one, that this file describes (repeatable).",
     ),
@@ -172,6 +177,7 @@ def _request(options: dict[str, Any]) -> Request:
         wanted=options["libs"],
         skipped=tuple(name for name in options["skip"] if name not in EXPERIMENTS),
         mpiccs=tuple(check_mpicc(path) for path in options["mpicc"]),
+        oshccs=tuple(check_oshcc(path) for path in options["oshcc"]),
         install=not options["no_peers"],
         intel=options["intel"],
         sizes=tuple(parse_integers(options["sizes"])) if options["sizes"] else (),

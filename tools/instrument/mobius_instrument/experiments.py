@@ -78,6 +78,17 @@ class Setting:
         """The processes are on several hosts."""
         return self.library.hosts is not None
 
+    def offered(self, job: Job) -> Job:
+        """Without what the interface has not, whoever implements it."""
+        if self.library.suite_kind != "shmem":
+            return job
+        cells = tuple(cell for cell in job.cells if _shmem_has(cell))
+        # Of one word only: where others are larger, without it.
+        others = tuple(cell for cell in cells if cell.operation != "accumulate")
+        if cells and not others:
+            return replace(job, cells=cells, sizes=(8,))
+        return replace(job, cells=others if max(job.sizes) > _WORD_BYTES else cells)
+
     @property
     def partners(self) -> str:
         """Pairs of more than two processes: across hosts where there are several."""
@@ -95,6 +106,22 @@ class Setting:
     def pick(self, quick: Sequence[int], full: Sequence[int]) -> tuple[int, ...]:
         """Sizes: those asked for, else those of the preset."""
         return self.sizes or tuple(full if self.full else quick)
+
+
+_WORD_BYTES: Final = 8
+_SHMEM_OPERATIONS: Final = (
+    "put", "get", "rput", "rget", "accumulate", "fetch_op", "compare_swap", "load", "timer", "call",
+)  # fmt: skip
+
+
+def _shmem_has(cell: Cell) -> bool:
+    """Whether OpenSHMEM has this: symmetric memory, barriers, quiet and locks, no messages."""
+    return (
+        cell.operation in _SHMEM_OPERATIONS
+        and cell.sync in ("flush", "fence", "lockx", "none")
+        and cell.memory in ("allocate", "static", "none")
+        and cell.option("comm", "world") == "world"
+    )
 
 
 def _cell(text: str) -> Cell:
@@ -265,7 +292,7 @@ def _apex(s: Setting) -> list[Job]:
     suffixes = [f":k={k:g}" for k in places]
     cells = _cells("apex", ("get",), ("flush",), ("allocate",), *suffixes)
     if not s.apart:  # Loads reach no other host.
-        memory = "allocate" if s.mobius else "shared"
+        memory = "shared" if s.library.suite_kind == "mpi" else "allocate"
         cells += _cells("apex", ("load",), ("flush",), (memory,), *suffixes)
     if not s.mobius:
         cells += _messages(s, "apex", *suffixes, kind="isendrecv")
@@ -370,7 +397,7 @@ def jobs_of(setting: Setting, experiments: Sequence[str], probe_sizes: Sequence[
             if name in experiments and name not in PROBE_EXPERIMENTS:
                 if setting.apart and name in ONE_HOST:
                     continue
-                jobs += [job for job in _JOBS[name](setting) if job.cells]
+                jobs += [job for job in map(setting.offered, _JOBS[name](setting)) if job.cells]
     if setting.apart and not setting.full:
         jobs = [replace(job, most_repeats=min(job.most_repeats, APART_REPEATS)) for job in jobs]
     return jobs

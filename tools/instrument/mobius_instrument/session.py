@@ -61,6 +61,7 @@ class Request:
     seed: int = 1
     budget_s: float | None = None
     descriptions: tuple[Description, ...] = ()
+    oshccs: tuple[Path, ...] = ()
     # As `--hosts`, `--agent` and `--interface` say.
     hosts: str = ""
     agent: str = ""
@@ -87,7 +88,9 @@ def say(console: Console, text: str) -> None:
 def find_candidates(request: Request, locations: Locations) -> list[Candidate]:
     """The libraries that the request may measure."""
     intel = request.intel or "intel" in request.wanted
-    return discover(locations, request.mpiccs, request.install, intel, request.descriptions)
+    return discover(
+        locations, request.mpiccs, request.install, intel, request.descriptions, request.oshccs
+    )
 
 
 def check_writable(folder: Path) -> None:
@@ -212,6 +215,7 @@ class _Session:
         self._console = console
         self._pins = choose_pins()
         self._began = time.monotonic()
+        self._told: set[tuple[str, str]] = set()
         self._given_up = {
             library.name: earlier.given_up(library.name) if earlier else set()
             for library in plan.libraries
@@ -327,7 +331,9 @@ class _Session:
                     f"{library.record.label}, {cell}: {outcome.status}: {outcome.detail}"
                 )
         wrong = any(outcome.status == "wrong" for outcome in report.outcomes)
-        if report.status != "ok" and not failed and not wrong:
+        told = (library.name, report.detail)
+        if report.status != "ok" and not failed and not wrong and told not in self._told:
+            self._told.add(told)  # Once: what a library does at its end it does in every launch.
             self._progress.note(f"{library.record.label}: {report.status}: {report.detail}")
         return failed
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from mobius_instrument.errors import InstrumentError
-from mobius_instrument.libraries import lapi, mobius, mpi, wheels
+from mobius_instrument.libraries import lapi, mobius, mpi, shmem, wheels
 from mobius_instrument.libraries.base import Candidate
 from mobius_instrument.libraries.described import Description, described
 from mobius_instrument.locations import Locations
@@ -18,6 +18,7 @@ def discover(
     install: bool,
     intel: bool,
     descriptions: tuple[Description, ...] = (),
+    oshccs: tuple[Path, ...] = (),
 ) -> list[Candidate]:
     """In the order in which reports show them."""
     known = [
@@ -25,6 +26,7 @@ def discover(
         *lapi.candidates(locations),
         *wheels.candidates(locations, install, intel),
         *mpi.system_candidates(mpiccs),
+        *shmem.candidates(oshccs),
     ]
     return [*known, *described(descriptions, known)]
 
@@ -35,7 +37,8 @@ def choose(
     skipped: list[str],
     given: tuple[str, ...] = (),
 ) -> list[Candidate]:
-    """`--libs` and `--skip`; those named by `--mpicc`, and those `given`, are always wanted."""
+    """`--libs` and `--skip`; those named by `--mpicc` or `--oshcc`, and those `given`, are always
+    wanted."""
     names = [candidate.name for candidate in candidates]
     for option, listed in (("--libs", wanted), ("--skip", skipped)):
         for name in listed:
@@ -48,7 +51,9 @@ def choose(
         for candidate in candidates
         if candidate.name not in skipped
         and (
-            not wanted or candidate.name in (*wanted, *given) or candidate.name.startswith("mpicc")
+            not wanted
+            or candidate.name in (*wanted, *given)
+            or candidate.name.startswith(("mpicc", "oshcc"))
         )
     ]
     if not chosen:

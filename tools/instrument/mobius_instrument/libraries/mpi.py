@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import re
 import shutil
@@ -25,7 +24,13 @@ from mobius_instrument.libraries.base import (
     cells,
     missing,
 )
-from mobius_instrument.processes import Ended, clean_environment, run_watched
+from mobius_instrument.libraries.building import (
+    COMPILE_FLAGS,
+    COMPILE_LIMIT_S,
+    build,
+    failure_of,
+    run_tool,
+)
 from mobius_instrument.results import LibraryRecord
 
 _SYNCS: Final = ("flush", "fence", "pscw", "lock")
@@ -37,8 +42,6 @@ MPI_CELLS: Final = (
     *cells("completion", ("put", "get"), ("flush", "lock"), _MEMORIES),
 )
 
-_COMPILE_FLAGS: Final = ("-std=gnu99", "-O3")
-_COMPILE_LIMIT_S: Final = 180.0
 _IDENTIFY_LIMIT_S: Final = 60.0
 
 # MPI_Get_library_version may be called before MPI_Init, so this needs no launcher.
@@ -152,7 +155,7 @@ def prepare_mpi(place: MpiPlace, context: Context) -> Library:
         status="build-failed",
         mpicc=str(place.mpicc),
         launcher=str(place.launcher or ""),
-        flags=" ".join(_COMPILE_FLAGS),
+        flags=" ".join(COMPILE_FLAGS),
     )
     sources = context.locations.probe_sources
     if sources is None:
@@ -261,42 +264,24 @@ def _launch_rules(
     return start, {}
 
 
-def _run_tool(command: list[str], place: MpiPlace, folder: Path, limit_s: float) -> Ended:
-    return run_watched(
-        command,
-        environment=clean_environment({**place.environment, "LC_ALL": "C"}),
-        folder=folder,
-        stall_s=limit_s,
-        progress=lambda: False,
-    )
-
-
-def _failure(what: str, ended: Ended, limit_s: float) -> str:
-    if ended.hung:
-        return f"{what} did not end within {limit_s:.0f} s"
-    if ended.exit_code == 0:
-        return ""
-    lines = [line.strip() for line in ended.output.splitlines() if line.strip()]
-    telling = [line for line in lines if re.search(r"error|undefined|not found|cannot", line, re.I)]
-    reason = (telling or lines or ["no message"])[0]
-    return f"{what} failed (exit code {ended.exit_code}): {reason[:300]}"
-
-
 def _identify(place: MpiPlace) -> tuple[str, str]:
     """What the library says of itself, or why it says nothing."""
     with tempfile.TemporaryDirectory(prefix="mob-", ignore_cleanup_errors=True) as temporary:
         folder = Path(temporary)
         (folder / "identify.c").write_text(_IDENTIFY_SOURCE, encoding="utf-8")
         try:
-            compiled = _run_tool(
-                [str(place.mpicc), "-o", "identify", "identify.c"], place, folder, _COMPILE_LIMIT_S
-            )
-            if failure := _failure(f"{place.mpicc.name}", compiled, _COMPILE_LIMIT_S):
+            compiled = run_tool(
+                [str(place.mpicc), "-o", "identify", "identify.c"],
+                place.environment, folder, COMPILE_LIMIT_S,
+            )  # fmt: skip
+            if failure := failure_of(f"{place.mpicc.name}", compiled, COMPILE_LIMIT_S):
                 return "", failure
-            said = _run_tool([str(folder / "identify")], place, folder, _IDENTIFY_LIMIT_S)
+            said = run_tool(
+                [str(folder / "identify")], place.environment, folder, _IDENTIFY_LIMIT_S
+            )
         except OSError as error:
             return "", f"{place.mpicc} cannot be run: {system_reason(error)}"
-        failure = _failure("MPI_Get_library_version", said, _IDENTIFY_LIMIT_S)
+        failure = failure_of("MPI_Get_library_version", said, _IDENTIFY_LIMIT_S)
         return said.output.strip(), failure
 
 
@@ -323,8 +308,8 @@ def _suite(
     if folder is None:
         return None, ""
     headers = [*sorted(folder.glob("*.h")), *sorted(folder.glob("mpi/*.h"))]
-    program, key, failure = _build(
-        place, version_text, context, label,
+    program, key, failure = build(
+        place.mpicc, place.environment, version_text, context, label,
         name="suite_mpi", files=suite_sources(folder), headers=headers, include=folder,
     )  # fmt: skip
     if failure:
@@ -340,45 +325,7 @@ def _build_probe(
     files = probe_sources(sources)
     if not any(path.name == "adapter_mpi.c" for path in files):
         return Path(), "", f"adapter_mpi.c is not in {sources}"
-    return _build(
-        place, version_text, context, label,
+    return build(
+        place.mpicc, place.environment, version_text, context, label,
         name="probe_mpi", files=files, headers=sorted(sources.glob("*.h")), include=sources,
     )  # fmt: skip
-
-
-def _build(
-    place: MpiPlace,
-    version_text: str,
-    context: Context,
-    label: str,
-    *,
-    name: str,
-    files: list[Path],
-    headers: list[Path],
-    include: Path,
-) -> tuple[Path, str, str]:
-    """A program of the cache, made when it is not there."""
-    digest = hashlib.sha256()
-    for path in (*files, *headers):
-        digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
-    parts = (str(place.mpicc), version_text, *_COMPILE_FLAGS)
-    digest.update("\0".join(parts).encode())
-    if place.mpicc.is_file():
-        digest.update(place.mpicc.read_bytes())
-    key = digest.hexdigest()[:16]
-    program = context.locations.cache / "probes" / key / name
-    if program.is_file():
-        return program, key, ""
-    context.announce(f"building {name} with {label} …")
-    try:
-        program.parent.mkdir(parents=True, exist_ok=True)
-        partial = program.with_name(f"{name}.{os.getpid()}")
-        command = [str(place.mpicc), *_COMPILE_FLAGS, "-I", str(include), "-o", str(partial)]
-        command += [*map(str, files), "-lm", "-pthread"]
-        ended = _run_tool(command, place, program.parent, _COMPILE_LIMIT_S)
-        failure = _failure(f"{place.mpicc.name}", ended, _COMPILE_LIMIT_S)
-        if not failure:
-            partial.replace(program)
-        return program, key, failure
-    except OSError as error:
-        return program, key, f"cannot build in {program.parent}: {system_reason(error)}"

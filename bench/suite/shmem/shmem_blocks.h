@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef SUITE_SHMEM_BLOCKS_H
+#define SUITE_SHMEM_BLOCKS_H
+
+/**
+ * @file
+ * What the blocks for OpenSHMEM share. Of version 1.4 what all have, neither teams nor contexts, so
+ * that any oshcc builds them. Calls return nothing: what fails ends the job, or shows in the data.
+ */
+
+#include <shmem.h>
+
+#include "../suite.h"
+
+/** Errors of our own; OpenSHMEM has none. */
+enum { SUITE_SHMEM_OK, SUITE_SHMEM_NO_MEMORY, SUITE_SHMEM_STATIC_FULL, SUITE_SHMEM_TOO_MANY };
+
+#define TRY(call)                   \
+  do {                              \
+    int error_ = (call);            \
+    if (error_ != 0) return error_; \
+  } while (0)
+
+/** Symmetric memory has the same address, or one that the library translates, at every rank. */
+static inline void* shmem_place(const suite_window_t* window, size_t offset) {
+  return window->base + offset;
+}
+
+#endif

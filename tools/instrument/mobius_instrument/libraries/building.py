@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Building a program with a library's own compiler, into the cache."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+from mobius_instrument.errors import system_reason
+from mobius_instrument.libraries.base import Context
+from mobius_instrument.processes import Ended, clean_environment, run_watched
+
+COMPILE_FLAGS: Final = ("-std=gnu99", "-O3")
+COMPILE_LIMIT_S: Final = 180.0
+
+
+def run_tool(
+    command: list[str], environment: Mapping[str, str], folder: Path, limit_s: float
+) -> Ended:
+    """Runs a program to its end, for `limit_s` at most."""
+    return run_watched(
+        command,
+        environment=clean_environment({**environment, "LC_ALL": "C"}),
+        folder=folder,
+        stall_s=limit_s,
+        progress=lambda: False,
+    )
+
+
+def failure_of(what: str, ended: Ended, limit_s: float) -> str:
+    """Why a program that was run has failed, in one line; empty when it has not."""
+    if ended.hung:
+        return f"{what} did not end within {limit_s:.0f} s"
+    if ended.exit_code == 0:
+        return ""
+    lines = [line.strip() for line in ended.output.splitlines() if line.strip()]
+    telling = [line for line in lines if re.search(r"error|undefined|not found|cannot", line, re.I)]
+    reason = (telling or lines or ["no message"])[0]
+    return f"{what} failed (exit code {ended.exit_code}): {reason[:300]}"
+
+
+def build(
+    compiler: Path,
+    environment: Mapping[str, str],
+    version_text: str,
+    context: Context,
+    label: str,
+    *,
+    name: str,
+    files: list[Path],
+    headers: list[Path],
+    include: Path,
+) -> tuple[Path, str, str]:
+    """A program of the cache, made when it is not there; its key, and why it could not be built (""
+    when it was)."""
+    digest = hashlib.sha256()
+    for path in (*files, *headers):
+        digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
+    parts = (str(compiler), version_text, *COMPILE_FLAGS)
+    digest.update("\0".join(parts).encode())
+    if compiler.is_file():
+        digest.update(compiler.read_bytes())
+    key = digest.hexdigest()[:16]
+    program = context.locations.cache / "probes" / key / name
+    if program.is_file():
+        return program, key, ""
+    context.announce(f"building {name} with {label} …")
+    try:
+        program.parent.mkdir(parents=True, exist_ok=True)
+        partial = program.with_name(f"{name}.{os.getpid()}")
+        command = [str(compiler), *COMPILE_FLAGS, "-I", str(include), "-o", str(partial)]
+        command += [*map(str, files), "-lm", "-pthread"]
+        ended = run_tool(command, environment, program.parent, COMPILE_LIMIT_S)
+        failure = failure_of(f"{compiler.name}", ended, COMPILE_LIMIT_S)
+        if not failure:
+            partial.replace(program)
+        return program, key, failure
+    except OSError as error:
+        return program, key, f"cannot build in {program.parent}: {system_reason(error)}"

@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""OpenSHMEM, given its compiler `oshcc`: the test-suite with the blocks of bench/suite/shmem."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+from mobius_instrument.errors import InstrumentError, system_reason
+from mobius_instrument.hosts import Hosts
+from mobius_instrument.libraries.base import (
+    AS_ROOT,
+    PROCESSES,
+    Candidate,
+    Context,
+    Library,
+    between_hosts,
+    missing,
+)
+from mobius_instrument.libraries.building import COMPILE_FLAGS, build, failure_of, run_tool
+from mobius_instrument.results import LibraryRecord
+
+_IDENTIFY_LIMIT_S: Final = 60.0
+_IDENTIFY_SOURCE: Final = """\
+#include <shmem.h>
+#include <stdio.h>
+int main(void) {
+  printf("%d.%d\\n", SHMEM_MAJOR_VERSION, SHMEM_MINOR_VERSION);
+  return 0;
+}
+"""
+# Enough for many transfers of the largest size; names that implementations look at.
+_HEAP: Final = dict.fromkeys(("SHMEM_SYMMETRIC_SIZE", "SHMEM_SYMMETRIC_HEAP_SIZE"), "1G")
+
+
+def candidates(extra: tuple[Path, ...]) -> list[Candidate]:
+    """The `oshcc` in PATH, and those named by `--oshcc`."""
+    places = [("shmem", Path(path))] if (path := shutil.which("oshcc")) else []
+    places += [(f"oshcc{number}", path) for number, path in enumerate(extra, start=1)]
+    return [
+        Candidate(
+            name=name,
+            description=f"OpenSHMEM of {oshcc}",
+            present=True,
+            prepare=lambda context, name=name, oshcc=oshcc: _prepare(name, oshcc, context),  # type: ignore[misc]
+        )
+        for name, oshcc in places
+    ]
+
+
+def check_oshcc(path: Path) -> Path:
+    """An `--oshcc` argument: a path, or a name to find in PATH."""
+    found = shutil.which(str(path))
+    if found is None:
+        raise InstrumentError(f"--oshcc: {path} is not a program that can be run")
+    return Path(found).absolute()
+
+
+def _launcher(oshcc: Path) -> Path | None:
+    suffix = oshcc.name.removeprefix("oshcc")
+    for name in (f"oshrun{suffix}", "oshrun"):
+        path = oshcc.parent / name
+        if os.access(path, os.X_OK):
+            return path
+    return None
+
+
+def suite_sources(folder: Path) -> list[Path]:
+    """The sources of the test-suite for OpenSHMEM."""
+    places = (folder, folder / "blocks", folder / "experiments", folder / "shmem")
+    return [path for place in places for path in sorted(place.glob("*.c"))]
+
+
+def _prepare(name: str, oshcc: Path, context: Context) -> Library:
+    folder, launcher = context.locations.suite_sources, _launcher(oshcc)
+    if folder is None or not (folder / "shmem").is_dir():
+        return missing(name, "OpenSHMEM", "shmem", "the sources of the test-suite are missing")
+    if launcher is None:
+        return missing(name, "OpenSHMEM", "shmem", f"no oshrun beside {oshcc}")
+    with tempfile.TemporaryDirectory(prefix="mob-", ignore_cleanup_errors=True) as temporary:
+        version, maker, failure = _identify(oshcc, launcher, Path(temporary))
+    label = " ".join(part for part in ("OpenSHMEM", version, f"({maker or oshcc})") if part)
+    record = LibraryRecord(
+        library=name, label=label, version=version, kind="shmem", status="build-failed",
+        mpicc=str(oshcc), flags=" ".join(COMPILE_FLAGS), detail=failure,
+    )  # fmt: skip
+    if failure:
+        return Library(record)
+    headers = [*sorted(folder.glob("*.h")), *sorted(folder.glob("shmem/*.h"))]
+    program, key, failure = build(
+        oshcc, {}, f"{version} {maker}", context, label,
+        name="suite_shmem", files=suite_sources(folder), headers=headers, include=folder,
+    )  # fmt: skip
+    if failure:
+        return Library(replace(record, detail=failure))
+    open_mpi = maker.startswith("Open MPI")
+
+    def start(processes: int, _together: int = 0) -> tuple[str, ...]:
+        words = (str(launcher), "-n", str(processes))
+        crowd = ("--oversubscribe",) if open_mpi and context.cpus < processes else ()
+        return (*words, "--bind-to", "none", *crowd) if open_mpi else words
+
+    def start_between(hosts: Hosts, processes: int) -> tuple[str, ...]:
+        where = ",".join(f"{host}:{count}" for host, count in hosts.blocks(processes))
+        words = (str(launcher), "-n", str(processes), "--host", where, "--map-by", "slot")
+        return (*words, "--oversubscribe", "--bind-to", "none", *(
+            word for variable in _HEAP for word in ("-x", variable)
+        ))  # fmt: skip
+
+    variables = dict.fromkeys(AS_ROOT, "1") if open_mpi and os.geteuid() == 0 else {}
+    library = Library(
+        record=replace(record, status="ready", launcher=" ".join(start(PROCESSES))),
+        environment={**_HEAP, **variables},
+        fingerprint=key,
+        suite=lambda processes, together: (*start(processes, together), str(program)),
+        suite_kind="shmem",
+    )
+
+    def between(hosts: Hosts) -> Library:
+        return between_hosts(
+            library,
+            hosts,
+            lambda processes: start_between(hosts, processes),
+            None,
+            program,
+            {"OMPI_MCA_plm_rsh_agent": hosts.agent},
+        )
+
+    return replace(library, between=between) if open_mpi else library
+
+
+def _identify(oshcc: Path, launcher: Path, folder: Path) -> tuple[str, str, str]:
+    """Version of the interface, who made it as far as the launcher tells, and why not even that."""
+    (folder / "identify.c").write_text(_IDENTIFY_SOURCE, encoding="utf-8")
+    try:
+        command = [str(oshcc), "-o", "identify", "identify.c"]
+        compiled = run_tool(command, {}, folder, _IDENTIFY_LIMIT_S)
+        if failure := failure_of(oshcc.name, compiled, _IDENTIFY_LIMIT_S):
+            return "", "", failure
+        said = run_tool([str(folder / "identify")], {}, folder, _IDENTIFY_LIMIT_S)
+        if failure := failure_of("identify", said, _IDENTIFY_LIMIT_S):
+            return "", "", failure
+        told = run_tool([str(launcher), "--version"], {}, folder, _IDENTIFY_LIMIT_S)
+    except OSError as error:
+        return "", "", f"{oshcc} cannot be run: {system_reason(error)}"
+    found = re.search(r"\((?:OpenRTE|Open MPI)\) v?([0-9][\w.]*)", told.output)
+    return said.output.strip(), f"Open MPI {found[1]}" if found else "", ""
