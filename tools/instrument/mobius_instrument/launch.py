@@ -233,6 +233,8 @@ class Launch:
                 how = "ended without having measured everything"
         else:
             return "ok", "; ".join(self._remarks(ended))
+        if self._done and not ended.hung:
+            return "failed", "; ".join([f"measured everything, then {how}", *self._remarks(ended)])
         # What a launch said before it hung was hardly about that.
         said = "" if ended.hung else _last_words(ended.output)
         detail = how + (f": {said}" if said else "")

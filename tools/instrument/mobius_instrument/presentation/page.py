@@ -415,10 +415,14 @@ def _warnings(analysis: Analysis, between: Analysis | None) -> str:
     launches = [(analysis.results, one, "") for one in analysis.results.launches]
     if between is not None:
         launches += [(between.results, one, ", between hosts") for one in between.results.launches]
+    remarks: dict[tuple[str, str], int] = {}
     for found, launch, side in launches:
-        if launch["status"] == "ok" and launch.get("detail"):
-            label = found.label(launch["library"]) + side
-            warnings.append(f"{label}, launch {launch['repeat'] + 1}: {launch['detail']}")
+        detail = str(launch.get("detail") or "")
+        if detail and (launch["status"] == "ok" or detail.startswith("measured everything")):
+            key = found.label(launch["library"]) + side, detail
+            remarks[key] = remarks.get(key, 0) + 1
+    for (label, detail), times in remarks.items():
+        warnings.append(f"{label}, {times} launch{'es' if times > 1 else ''}: {detail}")
     items = "".join(f"<li>{escape(text)}</li>" for text in warnings)
     return f'<ul class="warnings">{items}</ul>' if items else ""
 
