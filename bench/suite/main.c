@@ -20,7 +20,7 @@
 enum { kMeasured = 0, kFailed = 1, kBadArguments = 2 };
 
 static const char kUsage[] =
-    "usage: suite_LIB --cells CELL[,CELL...] --sizes BYTES[,BYTES...] [options]\n"
+    "usage: suite_LIB --cells CELL[,CELL...] --sizes SIZES[,SIZES...] [options]\n"
     "\n"
     "Measures one-sided communication and writes JSON lines.\n"
     "A CELL is experiment:transfer:sync:memory[:option=value]..., all of them names of blocks\n"
@@ -29,7 +29,11 @@ static const char kUsage[] =
     "leg),\n"
     "            and those of the experiment\n"
     "\n"
-    "  --out FILE        write there (standard output)\n"
+    "  SIZES     bytes, or a range of them that multiplies, 1..65536*2, or adds, "
+    "65536..131072+4096\n"
+    "\n"
+    "  --out FILE        write there (standard output); mpi-io:FILE writes through MPI-I/O, where\n"
+    "                    the library has it\n"
     "  --min-samples N   samples of each cell and size, at least (50)\n"
     "  --max-seconds S   time of one cell and size once it has them (0.05)\n"
     "  --pin CPU,CPU...  CPU of each rank, cyclically (not pinned)\n"
@@ -111,6 +115,32 @@ static int parse_number(const char* text, char stop, uint64_t low, uint64_t high
   return 1;
 }
 
+/* A size, or a range: A..B*F multiplies, A..B+S adds. */
+static int parse_sizes(const char* text, suite_session_t* session) {
+  while (text != NULL) {
+    uint64_t first, last, step = 0;
+    char* end;
+    if (*text < '0' || *text > '9') return 0;
+    first = last = strtoull(text, &end, 10);
+    char how = '+';
+    if (end[0] == '.' && end[1] == '.' && end[2] >= '0' && end[2] <= '9') {
+      last = strtoull(end + 2, &end, 10);
+      how = *end;
+      if ((how != '*' && how != '+') || end[1] < '0' || end[1] > '9') return 0;
+      step = strtoull(end + 1, &end, 10);
+      if (step < (how == '*' ? 2 : 1) || last < first) return 0;
+    }
+    if (first == 0 || last > SUITE_MOST_BYTES || (*end != '\0' && *end != ',')) return 0;
+    text = *end == ',' ? end + 1 : NULL;
+    for (uint64_t size = first; size <= last; size = how == '*' ? size * step : size + step) {
+      if (session->size_count == SUITE_MAX_SIZES) return 0;
+      session->sizes[session->size_count++] = (size_t)size;
+      if (step == 0) break;
+    }
+  }
+  return 1;
+}
+
 static int parse_option(const char* name, const char* value, options_t* options,
                         suite_session_t* session) {
   const char* rest = value;
@@ -121,10 +151,7 @@ static int parse_option(const char* name, const char* value, options_t* options,
     return 1;
   }
   if (strcmp(name, "--sizes") == 0) {
-    while (rest != NULL && session->size_count < SUITE_MAX_SIZES &&
-           parse_number(rest, ',', 1, SUITE_MOST_BYTES, &number, &rest))
-      session->sizes[session->size_count++] = (size_t)number;
-    if (rest == NULL) return 1;
+    if (parse_sizes(value, session)) return 1;
   } else if (strcmp(name, "--pin") == 0) {
     while (rest != NULL && options->pin_count < 64 &&
            parse_number(rest, ',', 0, CPU_SETSIZE - 1, &number, &rest))
@@ -249,6 +276,17 @@ static int measure_all(suite_session_t* session, const options_t* options) {
   return session->wrong ? kFailed : kMeasured;
 }
 
+static FILE* open_out(const char* name) {
+  static const char kPrefix[] = "mpi-io:";
+  if (name == NULL) return stdout;
+  if (strncmp(name, kPrefix, sizeof kPrefix - 1) != 0) return fopen(name, "w");
+  if (suite_library.open_file == NULL) {
+    errno = ENOTSUP;
+    return NULL;
+  }
+  return suite_library.open_file(name + sizeof kPrefix - 1);
+}
+
 static int run(suite_session_t* session, options_t* options) {
   suite_job_t* job = session->job;
   int leader = job->rank == 0 && !job->child;
@@ -259,7 +297,7 @@ static int run(suite_session_t* session, options_t* options) {
   }
   if (suite_library.world(job, &session->world) != 0) return kFailed;
   if (leader && options->problem[0] == '\0') {
-    session->out = options->out != NULL ? fopen(options->out, "w") : stdout;
+    session->out = open_out(options->out);
     if (session->out == NULL)
       snprintf(options->problem, sizeof options->problem, "--out: cannot write '%.200s' (%s)",
                options->out, strerror(errno));
@@ -281,6 +319,8 @@ static int run(suite_session_t* session, options_t* options) {
               suite_library.name);
       status = kFailed;
     }
+    if (session->out != stdout && fclose(session->out) != 0) status = kFailed;
+    session->out = NULL;
   }
   return status;
 }

@@ -240,6 +240,9 @@ typedef struct suite_library {
   /** After leave() of a passive synchronisation: tells `to` that the data are there. */
   int (*tell)(suite_window_t* window, const suite_sync_block_t* sync, int to);
   int (*await)(suite_window_t* window, int from);
+  /** Opens a file for records, by one process, through the library; null with errno set. May lack.
+   */
+  FILE* (*open_file)(const char* name);
 } suite_library_t;
 
 extern const suite_library_t suite_library;

@@ -162,6 +162,7 @@ static int await(suite_window_t* window, int from) {
 
 int suite_mpi_make_type(suite_type_t* type);
 void suite_mpi_free_type(suite_type_t* type);
+FILE* suite_mpi_open_file(const char* name);
 
 const suite_library_t suite_library = {
     .name = "mpi",
@@ -178,4 +179,5 @@ const suite_library_t suite_library = {
     .settle = settle,
     .tell = tell,
     .await = await,
+    .open_file = suite_mpi_open_file,
 };
