@@ -68,6 +68,17 @@ def test_every_transfer_and_memory_with_each_synchronisation(tmp_path: Path, syn
     assert records[-1] == {"type": "done"}
 
 
+def test_sizes_multiply_then_add(tmp_path: Path) -> None:
+    cell = "sync-cost:put:flush:allocate"
+    code, records, errors = run(tmp_path, cell, sizes="8..64*2,64..96+16")
+    assert code == 0, errors
+    assert measured(records) == {cell: [8, 16, 32, 64, 64, 80, 96]}
+    for sizes in ("8..4*2", "8..64*1", "8..64", "8..64+0", "1..9999+1"):
+        code, _, errors = run(tmp_path, cell, sizes=sizes)
+        assert code == 2
+        assert "is not what it takes" in errors
+
+
 def test_words_are_refused_in_other_sizes(tmp_path: Path) -> None:
     code, records, errors = run(tmp_path, "matrix:fetch_op:flush:allocate", sizes="8")
     assert code == 0, errors

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -139,29 +140,63 @@ def bandwidth_mb_s(size_bytes: int, one_way_ns: float) -> float:
 _SUFFIXES: Final = {"k": 1_024, "m": 1_024 * 1_024}
 
 
+# As many as the test-suite takes.
+_MOST_SIZES: Final = 256
+
+
 def parse_integers(text: str) -> list[int]:
     """`--sizes`: numbers of four-byte integers with optional suffix k or m (1,024 and its square),
-    or bytes with suffix b."""
+    or bytes with suffix b; ranges A..B*F multiply, A..B+S add."""
     sizes: set[int] = set()
     for word in (part.strip().lower() for part in text.split(",")):
-        number, in_bytes = (word[:-1], True) if word.endswith("b") else (word, False)
-        factor = 1
-        if number and number[-1] in _SUFFIXES:
-            factor = _SUFFIXES[number[-1]]
-            number = number[:-1]
-        if not number.isascii() or not number.isdigit():
-            raise InstrumentError(
-                f"--sizes: '{word}' is not a number of integers; write for example 1,2,4k,1m or 64b"
-            )
-        size_bytes = int(number) * factor * (1 if in_bytes else INTEGER_BYTES)
-        if not INTEGER_BYTES <= size_bytes <= 1 << 30:
-            raise InstrumentError(
-                f"--sizes: '{word}' is {size_bytes} bytes; sizes go from 4 bytes to 1 GiB"
-            )
-        if size_bytes % INTEGER_BYTES:
-            raise InstrumentError(f"--sizes: '{word}' is not a multiple of 4 bytes")
-        sizes.add(size_bytes)
+        sizes.update(_range(word) if ".." in word else [_size(word, word)])
+    if len(sizes) > _MOST_SIZES:
+        raise InstrumentError(f"--sizes: these are {len(sizes)} sizes; at most {_MOST_SIZES}")
     return sorted(sizes)
+
+
+def _range(word: str) -> list[int]:
+    found = re.fullmatch(r"([^.*+]+)\.\.([^.*+]+)([*+])([^.*+]+)", word)
+    if not found:
+        raise InstrumentError(
+            f"--sizes: '{word}' is no range; write 1..64k*2 to multiply, 1k..2k+64 to add"
+        )
+    first, last = _size(found[1], word), _size(found[2], word)
+    sizes: list[int] = []
+    if found[3] == "*":
+        if not found[4].isascii() or not found[4].isdigit() or int(found[4]) < 2:
+            raise InstrumentError(f"--sizes: '{word}' must multiply by a whole number from 2 on")
+        factor, step = int(found[4]), 0
+    else:
+        factor, step = 1, _size(found[4], word)
+    size = first
+    while size <= last and len(sizes) <= _MOST_SIZES:
+        sizes.append(size)
+        size = size * factor + step
+    if not sizes:
+        raise InstrumentError(f"--sizes: '{word}' ends before it begins")
+    return sizes
+
+
+def _size(number: str, word: str) -> int:
+    """Bytes of a number with its suffixes."""
+    number, in_bytes = (number[:-1], True) if number.endswith("b") else (number, False)
+    factor = 1
+    if number and number[-1] in _SUFFIXES:
+        factor = _SUFFIXES[number[-1]]
+        number = number[:-1]
+    if not number.isascii() or not number.isdigit():
+        raise InstrumentError(
+            f"--sizes: '{word}' is not a number of integers; write for example 1,2,4k,1m or 64b"
+        )
+    size_bytes = int(number) * factor * (1 if in_bytes else INTEGER_BYTES)
+    if not INTEGER_BYTES <= size_bytes <= 1 << 30:
+        raise InstrumentError(
+            f"--sizes: '{word}' is {size_bytes} bytes; sizes go from 4 bytes to 1 GiB"
+        )
+    if size_bytes % INTEGER_BYTES:
+        raise InstrumentError(f"--sizes: '{word}' is not a multiple of 4 bytes")
+    return size_bytes
 
 
 def format_bytes(size_bytes: float) -> str:
