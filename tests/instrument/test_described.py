@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 from instrument_tools import HERE, FakeInstrument
 from mobius_instrument.errors import InstrumentError
-from mobius_instrument.libraries.described import read_description
+from mobius_instrument.libraries.base import Candidate, missing
+from mobius_instrument.libraries.described import described, read_description, shipped_variants
 
 MPICC = HERE / "fake" / "mpicc"
 
@@ -69,3 +70,15 @@ def test_descriptions_that_do_not_fit(instrument: FakeInstrument, text: str, mes
     done = instrument.bench("pingpong", "--library", str(path))
     assert done.returncode == 2
     assert message in done.stderr
+
+
+def test_shipped_variants_are_of_libraries_that_are_known() -> None:
+    known = [
+        Candidate(name, name, True, lambda _context: missing("x", "x", "mpi", "no"))
+        for name in ("mpich", "openmpi")
+    ]
+    found = shipped_variants(known)
+    assert {one.of for one in found} == {"mpich", "openmpi"}
+    assert all(one.environment and one.label for one in found)
+    assert shipped_variants(known[:1]) == tuple(one for one in found if one.of == "mpich")
+    described(found, known)

@@ -121,12 +121,16 @@ _MEASURING_OPTIONS = (
         "--library", "descriptions", multiple=True, type=click.Path(path_type=Path), metavar="FILE",
         help="Also the library, or variant of one, that this file describes (repeatable).",
     ),
+    click.option(
+        "--variants", is_flag=True,
+        help="Also Open MPI and MPICH with other components, each as a column.",
+    ),
     click.option("--intel", is_flag=True, help="Also Intel MPI from PyPI."),
     click.option("--no-peers", is_flag=True, help="Install nothing; use what is already here."),
     click.option(
         "--sizes", default="",
         help="Numbers of four-byte integers, as 1,2,4k,1m (k, m: 1,024 and its square), or bytes"
-        " with suffix b.",
+        " with suffix b; ranges multiply, as 1..64k*2, or add, as 1k..2k+64.",
     ),
     click.option(
         "--repeats", type=click.IntRange(1, 1000), help="Launches of each library (default 5)."
@@ -178,6 +182,7 @@ def _request(options: dict[str, Any]) -> Request:
         skipped=tuple(name for name in options["skip"] if name not in EXPERIMENTS),
         mpiccs=tuple(check_mpicc(path) for path in options["mpicc"]),
         oshccs=tuple(check_oshcc(path) for path in options["oshcc"]),
+        variants=options["variants"],
         install=not options["no_peers"],
         intel=options["intel"],
         sizes=tuple(parse_integers(options["sizes"])) if options["sizes"] else (),

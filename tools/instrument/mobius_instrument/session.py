@@ -62,6 +62,7 @@ class Request:
     budget_s: float | None = None
     descriptions: tuple[Description, ...] = ()
     oshccs: tuple[Path, ...] = ()
+    variants: bool = False
     # As `--hosts`, `--agent` and `--interface` say.
     hosts: str = ""
     agent: str = ""
@@ -89,8 +90,9 @@ def find_candidates(request: Request, locations: Locations) -> list[Candidate]:
     """The libraries that the request may measure."""
     intel = request.intel or "intel" in request.wanted
     return discover(
-        locations, request.mpiccs, request.install, intel, request.descriptions, request.oshccs
-    )
+        locations, request.mpiccs, request.install, intel, request.descriptions,
+        request.oshccs, request.variants,
+    )  # fmt: skip
 
 
 def check_writable(folder: Path) -> None:

@@ -25,6 +25,8 @@ from mobius_instrument.libraries.mpi import MpiPlace, check_mpicc, launcher_for,
 
 _KEYS = {"name", "label", "of", "mpicc"}
 _SECTIONS = {"library", "environment"}
+# Component selections that are often asked about, for --variants.
+_VARIANTS = Path(__file__).resolve().parents[1] / "variants"
 
 
 @dataclass(frozen=True)
@@ -76,6 +78,13 @@ def read_description(path: Path) -> Description:
         mpicc=check_mpicc(Path(mpicc)) if mpicc else None,
         environment=sections.get("environment", {}),
     )
+
+
+def shipped_variants(known: list[Candidate]) -> tuple[Description, ...]:
+    """The descriptions that come with the instrument, of libraries that are here."""
+    names = [candidate.name for candidate in known]
+    found = (read_description(path) for path in sorted(_VARIANTS.glob("*.ini")))
+    return tuple(one for one in found if one.of in names)
 
 
 def described(descriptions: tuple[Description, ...], known: list[Candidate]) -> list[Candidate]:

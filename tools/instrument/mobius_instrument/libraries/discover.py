@@ -8,7 +8,7 @@ from pathlib import Path
 from mobius_instrument.errors import InstrumentError
 from mobius_instrument.libraries import lapi, mobius, mpi, shmem, wheels
 from mobius_instrument.libraries.base import Candidate
-from mobius_instrument.libraries.described import Description, described
+from mobius_instrument.libraries.described import Description, described, shipped_variants
 from mobius_instrument.locations import Locations
 
 
@@ -19,6 +19,7 @@ def discover(
     intel: bool,
     descriptions: tuple[Description, ...] = (),
     oshccs: tuple[Path, ...] = (),
+    variants: bool = False,
 ) -> list[Candidate]:
     """In the order in which reports show them."""
     known = [
@@ -28,7 +29,8 @@ def discover(
         *mpi.system_candidates(mpiccs),
         *shmem.candidates(oshccs),
     ]
-    return [*known, *described(descriptions, known)]
+    more = shipped_variants(known) if variants else ()
+    return [*known, *described((*more, *descriptions), known)]
 
 
 def choose(
