@@ -1,6 +1,6 @@
 (() => {
   const NS = "http://www.w3.org/2000/svg";
-  const W = 640, H = 380, L = 74, R = 14, T = 14, B = 46;
+  const W = 640, H = 380, L = 74, R = 24, T = 14, B = 46;
   const make = (name, attributes, parent, text) => {
     const node = document.createElementNS(NS, name);
     for (const [key, value] of Object.entries(attributes)) node.setAttribute(key, value);
@@ -26,7 +26,7 @@
   const hidden = new Set(JSON.parse(sessionStorage.getItem("hidden-libraries") || "[]"));
   const charts = [];
 
-  function ticks(low, high, log, base) {
+  function ticks(low, high, log, base, whole) {
     const found = [];
     if (log) {
       const of = (v) => Math.log(v) / Math.log(base);
@@ -35,7 +35,8 @@
       if (found.length >= 2) return found;
     }
     const raw = (high - low) / 6 || 1, power = 10 ** Math.floor(Math.log10(raw));
-    const step = [1, 2, 5, 10].find((m) => m * power >= raw) * power;
+    const wanted = [1, 2, 5, 10].find((m) => m * power >= raw) * power;
+    const step = whole ? Math.max(1, Math.round(wanted)) : wanted;
     const linear = [];
     for (let v = Math.ceil(low / step) * step; v <= high + step / 1e6; v += step) linear.push(v);
     return linear;
@@ -76,7 +77,7 @@
         make("line", { x1: L, x2: W - R, y1: Y(v), y2: Y(v), class: "grid" }, svg);
         make("text", { x: L - 8, y: Y(v) + 4, class: "tick", "text-anchor": "end" }, svg, fy(v));
       }
-      for (const v of ticks(x0, x1, spec.x.log, spec.x.base || 2)) {
+      for (const v of ticks(x0, x1, spec.x.log, spec.x.base || 2, spec.x.format === "number")) {
         make("line", { x1: X(v), x2: X(v), y1: H - B, y2: H - B + 4, class: "axis" }, svg);
         make("text", { x: X(v), y: H - B + 18, class: "tick", "text-anchor": "middle" }, svg, fx(v));
       }

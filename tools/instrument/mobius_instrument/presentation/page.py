@@ -195,13 +195,14 @@ def _pingpong(
 
 
 def _executive(chapters: list[Chapter], analysis: Analysis) -> str:
-    """What to use here and why: the chapters' first sentences, each with a way to its chapter; what
-    makes them doubtful comes first."""
+    """What to use here and why: the chapters' first sentences, behind the way to each; what makes
+    them doubtful comes first."""
     doubts = [f'<li class="trouble">{escape(text)}</li>' for text in _doubts(analysis)]
     items = [
-        f'<li>{escape(sentence)} <a href="#{chapter.identifier}">→</a></li>'
+        f'<li><a href="#{chapter.identifier}">{escape(chapter.title)}</a> '
+        f"{escape(' '.join(chapter.sentences[:_MOST_SENTENCES]))}</li>"
         for chapter in chapters
-        for sentence in chapter.sentences[:_MOST_SENTENCES]
+        if chapter.sentences
     ]
     if not items:
         return ""

@@ -100,6 +100,15 @@ def details(title: str, content: str, opened: bool = False) -> str:
     return f"<details{state}><summary>{escape(title)}</summary>{content}</details>"
 
 
+# A table of more rows is folded under the plots that it belongs to.
+_MOST_ROWS = 14
+
+
+def numbers(table: str) -> str:
+    """A table as it is, or folded where it is long."""
+    return details("All numbers", table) if table.count("<tr") > _MOST_ROWS + 1 else table
+
+
 def time_cell(value: float | None, best: float | None = None) -> str:
     """A time in a table; the best of its row is strong."""
     if value is None:

@@ -10,6 +10,7 @@ from mobius_instrument.presentation.chapters.base import (
     Book,
     Chapter,
     figures,
+    numbers,
     paragraph,
     shape,
     time_cell,
@@ -62,7 +63,7 @@ def _table(book: Book, chosen: list[Series]) -> str:
         rows.append(row)
     head = ["library", "operation", "how", ""]
     head += [f"{format_bytes(size)}, {count} processes" for size in sizes for count in counts]
-    return tables.table(head, rows, 4, sortable=True)
+    return numbers(tables.table(head, rows, 4, sortable=True))
 
 
 def _best_sentence(book: Book, chosen: list[Series], what: str) -> list[str]:

@@ -16,6 +16,7 @@ from mobius_instrument.presentation.chapters.base import (
     curve,
     figures,
     note,
+    numbers,
     paragraph,
     ratio_cell,
     shape,
@@ -94,7 +95,7 @@ def _table(book: Book, series: list[Series]) -> str:
     head = ["library", "transfer", "datatype"]
     for size in sizes:
         head += [format_bytes(size), "÷ row"]
-    return tables.table(head, rows, 3, sortable=True)
+    return numbers(tables.table(head, rows, 3, sortable=True))
 
 
 def chapter(book: Book) -> Chapter | None:
@@ -202,7 +203,7 @@ def multi_op_chapter(book: Book) -> Chapter | None:
         )
         + f"<ul>{''.join(f'<li>{text}</li>' for text in sentences)}</ul>"
         + figures(*charts)
-        + tables.table(head, rows, 3, sortable=True)
+        + numbers(tables.table(head, rows, 3, sortable=True))
         + note("Time of n transfers beside that of one of the same total size.")
     )
     return Chapter("multi-op", "One buffer in n transfers", html)

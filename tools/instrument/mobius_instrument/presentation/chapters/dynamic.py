@@ -15,6 +15,7 @@ from mobius_instrument.presentation.chapters.base import (
     curve,
     figures,
     note,
+    numbers,
     paragraph,
     ratio_cell,
     time_cell,
@@ -130,7 +131,7 @@ def _comm_section(book: Book) -> tuple[str, list[str]]:
                     )
             rows.append(row)
     head = ["library", "communicator", "transfer", "how", *(format_bytes(size) for size in sizes)]
-    table = tables.table(head, rows, 4, sortable=True)
+    table = numbers(tables.table(head, rows, 4, sortable=True))
     return figures(*charts) + table + note(
         "Time beside that of the static communicator."
     ), sentences

@@ -26,6 +26,7 @@ from mobius_instrument.presentation.chapters.base import (
     details,
     figures,
     note,
+    numbers,
     paragraph,
     ratio_cell,
     time_cell,
@@ -261,7 +262,7 @@ def chapter(here: Book, between: Book, chapters: list[Chapter]) -> Chapter:
         + "".join(f"<p>{escape(text)}</p>" for text in compared)
         + figures(*charts)
         + "<h3>All experiments: the best way on each side</h3>"
-        + tables.table(head, rows, 5, sortable=True)
+        + numbers(tables.table(head, rows, 5, sortable=True))
         + note(
             "The smallest and the largest size that was measured on both sides; two processes."
             " More processes and other ways are in the parts below."

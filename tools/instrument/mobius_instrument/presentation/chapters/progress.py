@@ -16,6 +16,7 @@ from mobius_instrument.presentation.chapters.base import (
     figures,
     listing,
     note,
+    numbers,
     paragraph,
 )
 
@@ -202,11 +203,13 @@ def overlap_chapter(book: Book) -> Chapter | None:
         + "".join(f"<li>{escape(text)}</li>" for text in sentences)
         + "</ul>"
         + figures(*_overlap_charts(book))
-        + tables.table(
-            [*head, *(format_bytes(size) for size in sizes)],
-            _overlap_rows(book, hidden, sizes),
-            5,
-            sortable=True,
+        + numbers(
+            tables.table(
+                [*head, *(format_bytes(size) for size in sizes)],
+                _overlap_rows(book, hidden, sizes),
+                5,
+                sortable=True,
+            )
         )
         + note("From medians of one launch.")
     )

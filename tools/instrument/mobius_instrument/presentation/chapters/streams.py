@@ -12,6 +12,7 @@ from mobius_instrument.presentation.chapters.base import (
     Chapter,
     curve,
     figures,
+    numbers,
     paragraph,
     shape,
 )
@@ -93,7 +94,7 @@ def _bandwidth(book: Book) -> tuple[str, list[str]]:
                 f" ({_name(book, first)}), the least of the libraries' best {format_mb_s(rates[1])}"
                 f" ({_name(book, last)}): {format_ratio(rates[0] / rates[1])} times apart."
             )
-    return figures(*parts) + _bandwidth_table(book, series), sentences
+    return figures(*parts) + numbers(_bandwidth_table(book, series)), sentences
 
 
 def _bandwidth_table(book: Book, series: list[Series]) -> str:
@@ -143,7 +144,7 @@ def _rates(book: Book) -> tuple[str, list[str]]:
         for one in series
     ]  # fmt: skip
     table = tables.table(("library", "transfer", "how", "rate of all"), rows, 3, sortable=True)
-    return figures(chart) + (table if rows else ""), []
+    return figures(chart) + (numbers(table) if rows else ""), []
 
 
 def chapter(book: Book) -> Chapter | None:

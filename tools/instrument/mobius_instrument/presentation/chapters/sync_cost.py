@@ -36,21 +36,25 @@ def _messages(book: Book, library: str) -> float | None:
 
 
 def _table(book: Book, libraries: list[str], operation: str) -> str:
-    head = ["library", "send/receive"]
-    head += [f"{sync}, {words}" for sync in _SYNCS for _, words in _MEMORIES]
-    rows = []
-    for library in libraries:
-        times = _times(book, library, operation)
-        if not times:
-            continue
-        messages = _messages(book, library)
-        best = min([*times.values(), *([messages] if messages else [])])
-        row = [book.head(library), time_cell(messages, best)]
-        row += [
-            time_cell(times.get((sync, memory)), best) for sync in _SYNCS for memory, _ in _MEMORIES
-        ]
-        rows.append(row)
-    return tables.table(head, rows, 1, sortable=True) if rows else ""
+    times = {library: _times(book, library, operation) for library in libraries}
+    shown = [library for library in libraries if times[library]]
+    if not shown:
+        return ""
+    messages = {library: _messages(book, library) for library in shown}
+    best = {
+        library: min([*times[library].values(), *filter(None, [messages[library]])])
+        for library in shown
+    }
+    rows = [
+        ["send/receive", "", *(time_cell(messages[name], best[name]) for name in shown)],
+        *(
+            [sync, words, *(time_cell(times[name].get((sync, memory)), best[name])
+                            for name in shown)]
+            for sync in _SYNCS for memory, words in _MEMORIES
+        ),
+    ]  # fmt: skip
+    head = ["synchronisation", "memory", *map(book.head, shown)]
+    return tables.table(head, rows, 2, sortable=True)
 
 
 def _paper_table() -> str:
