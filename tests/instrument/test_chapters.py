@@ -26,7 +26,7 @@ CHAPTERS = [
 HUNG = "matrix:accumulate:pscw:dynamic"
 WRONG = "matrix:get:lock:shared"
 CLIFF = "datatypes:put:flush:allocate:type=indexed:block=8"
-LATE = "progress:accumulate:flush:create:ms=100"
+LATE = "progress:accumulate:flush:create:ms=50"
 
 
 def time_of(library: str, cell: Cell, size: int) -> float:

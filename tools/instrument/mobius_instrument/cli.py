@@ -133,7 +133,7 @@ _MEASURING_OPTIONS = (
         " with suffix b; ranges multiply, as 1..64k*2, or add, as 1k..2k+64.",
     ),
     click.option(
-        "--repeats", type=click.IntRange(1, 1000), help="Launches of each library (default 5)."
+        "--repeats", type=click.IntRange(1, 1000), help="Launches of each library (default 4)."
     ),
     click.option("--full", is_flag=True, help="More sizes, launches and samples."),
     click.option(

@@ -22,8 +22,11 @@ _MB: Final = 1 << 20
 KNOWN_DELAY_US: Final = 20
 # Of the instrument or of starting processes on this host: not measured between hosts.
 ONE_HOST: Final = ("spawn-cost", "dynamic-comm", "trust")
-# Launches between hosts, at most, if not everything is asked for.
-APART_REPEATS: Final = 3
+# Launches at most, if not everything is asked for: so that a quick report is one.
+_QUICK_REPEATS: Final = {
+    "datatypes": 2, "multi-op": 2, "overlap": 2, "message-rate": 2, "atomics": 2, "accumulate": 2,
+    "locks": 2, "scaling": 2, "apex": 1, "spawn-cost": 1, "dynamic-comm": 1,
+}  # fmt: skip
 # As often spawn-cost spawns, the first time included (bench/suite/mpi/spawn_cost.c).
 _SPAWNS: Final = 6
 
@@ -234,7 +237,7 @@ def _overlap(s: Setting) -> list[Job]:
 
 
 def _progress(s: Setting) -> list[Job]:
-    ms = 1000 if s.full else 100
+    ms = 1000 if s.full else 50
     memories = ["allocate", "create", "static", *(() if s.mobius else ("dynamic",))]
     operations = ("put", "get", "accumulate", "fetch_op")
     suffix = f":ms={ms}"
@@ -306,7 +309,7 @@ def _spawn_cost(s: Setting) -> list[Job]:
     return [
         replace(
             _job("spawn-cost", [_cell(f"spawn-cost:spawn:none:local:n={n}")], (n,), 1),
-            together=1 + _SPAWNS * n, most_repeats=2, seconds=6.0,
+            together=1 + _SPAWNS * n, most_repeats=2, seconds=2.0,
         )
         for n in (1, 2, 3, 4)
     ]  # fmt: skip
@@ -398,6 +401,11 @@ def jobs_of(setting: Setting, experiments: Sequence[str], probe_sizes: Sequence[
                 if setting.apart and name in ONE_HOST:
                     continue
                 jobs += [job for job in map(setting.offered, _JOBS[name](setting)) if job.cells]
-    if setting.apart and not setting.full:
-        jobs = [replace(job, most_repeats=min(job.most_repeats, APART_REPEATS)) for job in jobs]
-    return jobs
+    if setting.full:
+        return jobs
+    # Between hosts, where a launch is slow, two of the probe are enough.
+    most = {**_QUICK_REPEATS, **({"pingpong": 2, "sync-cost": 2} if setting.apart else {})}
+    return [
+        replace(job, most_repeats=min(job.most_repeats, most.get(job.experiment, job.most_repeats)))
+        for job in jobs
+    ]

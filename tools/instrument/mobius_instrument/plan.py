@@ -22,11 +22,11 @@ from mobius_instrument.libraries.base import PROCESSES, Library
 _TYPICAL_LATENCY_NS: Final = 3_000.0
 _TYPICAL_MB_S: Final = 8_000.0
 # Starting both processes, warming up and verifying.
-_LAUNCH_S: Final = 1.5
+_LAUNCH_S: Final = 0.8
 _SIZE_OVERHEAD: Final = 0.9
 
 
-DEFAULT_EFFORT: Final = Effort(repeats=5, min_samples=100, max_seconds=0.02)
+DEFAULT_EFFORT: Final = Effort(repeats=4, min_samples=100, max_seconds=0.02)
 FULL_EFFORT: Final = Effort(repeats=7, min_samples=100, max_seconds=0.1)
 # Beside the probes' two, the experiments have many cells; paper 1's numbers of repetitions are kept
 # for those two.
