@@ -3,7 +3,8 @@
 // Active messages: the way of a short one against the way of a cache line, to a target that polls
 // and to one that does not; long ones against puts.
 
-#include <sys/mman.h>
+#include <linux/futex.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -94,6 +95,38 @@ double served_by_thread(Meanwhile meanwhile) {
   return times[kTurns / 2];
 }
 
+// The limit of what follows: the kernel wakes a thread that slept, which answers through a cache
+// line. The words are in memory of the right one: rounds asked for, and answered.
+double bare_wake(std::atomic<uint32_t>* words) {
+  constexpr uint32_t kTurns = 200;
+  if (mob_rank() > kRight) return 0;
+  bind_to_processor(mob_rank());
+  std::atomic<uint32_t>& asked = words[0];
+  std::atomic<uint32_t>& answered = words[32];
+  const uint32_t before = answered.load();
+  require(mob_barrier(), "mob_barrier");
+  std::vector<double> times;
+  for (uint32_t turn = before + 1; turn <= before + kTurns; ++turn) {
+    if (mob_rank() == kRight) {
+      while (asked.load() < turn) {
+        syscall(SYS_futex, &asked, FUTEX_WAIT, turn - 1, nullptr, nullptr, 0);
+      }
+      answered.store(turn);
+      continue;
+    }
+    usleep(100);
+    const double start = now_ns();
+    asked.store(turn);
+    syscall(SYS_futex, &asked, FUTEX_WAKE, 1, nullptr, nullptr, 0);
+    while (answered.load() < turn) {
+    }
+    times.push_back(now_ns() - start);
+  }
+  if (mob_rank() == kRight) return 0;
+  std::nth_element(times.begin(), times.begin() + kTurns / 2, times.end());
+  return times[kTurns / 2];
+}
+
 // Many payloads of one size to a target that polls.
 double stream(const void* payload, size_t bytes) {
   if (mob_rank() > kRight) return 0;
@@ -121,6 +154,47 @@ double puts(void* remote, const void* payload, size_t bytes) {
   return (now_ns() - start) / static_cast<double>(messages);
 }
 
+// Puts that the target looks at, each line of them once: what they cost when the bytes go from one
+// processor to another instead of staying in the cache of who puts them. `area` holds kAreaBytes of
+// the target, then two counters: what was put, and what was read.
+constexpr size_t kAreaBytes = size_t{2} << 20;
+
+double seen_puts(char* area, const void* payload, size_t bytes) {
+  if (mob_rank() > kRight) return 0;
+  bind_to_processor(mob_rank());
+  auto& put = *reinterpret_cast<std::atomic<uint64_t>*>(area + kAreaBytes);
+  auto& read = *reinterpret_cast<std::atomic<uint64_t>*>(area + kAreaBytes + 128);
+  const uint64_t messages = std::max<uint64_t>(16, (uint64_t{32} << 20) / bytes);
+  const uint64_t slots = std::max<uint64_t>(2, std::min(kAreaBytes, size_t{256} << 10) / bytes);
+  const uint64_t before = read.load();
+  require(mob_barrier(), "mob_barrier");
+  const double start = now_ns();
+  if (mob_rank() == kLeft) {
+    for (uint64_t i = 0; i < messages; ++i) {
+      while (before + i - read.load(std::memory_order_acquire) >= slots) {
+      }
+      require(mob_put(kRight, area + i % slots * bytes, payload, bytes), "mob_put");
+      put.store(before + i + 1, std::memory_order_release);
+    }
+    while (read.load(std::memory_order_acquire) != before + messages) {
+    }
+  } else {
+    char sum = 0;
+    for (uint64_t i = 0; i < messages; ++i) {
+      while (put.load(std::memory_order_acquire) < before + i + 1) {
+      }
+      const volatile char* from = area + i % slots * bytes;
+      for (size_t at = 0; at < bytes; at += 64) sum = static_cast<char>(sum + from[at]);
+      // As seldom as a queue would.
+      if (i % std::max<uint64_t>(1, slots / 4) == 0 || i + 1 == messages) {
+        read.store(before + i + 1, std::memory_order_release);
+      }
+    }
+    __asm__ volatile("" ::"r"(sum));
+  }
+  return (now_ns() - start) / static_cast<double>(messages);
+}
+
 }  // namespace
 
 std::vector<Benchmark> message_benchmarks() {
@@ -128,9 +202,12 @@ std::vector<Benchmark> message_benchmarks() {
   constexpr size_t kLargest = size_t{1} << 20;
   void* shared = shared_memory(kLargest, mob_rank());
   void* remote = shared_memory(kLargest, kRight);
+  auto* area = static_cast<char*>(shared_memory(kAreaBytes + 256, kRight));
+  auto* words = static_cast<std::atomic<uint32_t>*>(shared_memory(256, kRight));
   void* payload = private_memory(kLargest);
   destination = private_memory(kLargest);
   std::memset(shared, 1, kLargest);
+  if (mob_rank() == kRight) std::memset(area, 0, kAreaBytes + 256);
   require(mob_handler_register(kCount, count, nullptr), "mob_handler_register");
   require(mob_handler_register(kEcho, echo, nullptr), "mob_handler_register");
   require(mob_handler_register(kTake, take, nullptr), "mob_handler_register");
@@ -140,7 +217,8 @@ std::vector<Benchmark> message_benchmarks() {
        {{"two threads, two cache lines", two_cache_lines}, {"mob_message_send", polled}}},
       {"message_wake",
        "a message of 8 bytes and its reply by a progress thread that slept",
-       {{"target computes",
+       {{"a futex, bare", [=] { return bare_wake(words); }},
+        {"target computes",
          [] { return served_by_thread([] {
                 __asm__ volatile("" ::: "memory");
               }); }},
@@ -152,11 +230,13 @@ std::vector<Benchmark> message_benchmarks() {
   for (const Size size :
        {Size{"4k", 4 << 10}, Size{"16k", 16 << 10}, Size{"64k", 64 << 10}, Size{"1m", kLargest}}) {
     const size_t bytes = size.bytes;
-    result.push_back({std::string("message_") + size.name,
-                      "messages of " + std::to_string(bytes) + " bytes to a peer that polls",
-                      {{"mob_put", [=] { return puts(remote, payload, bytes); }},
-                       {"from private memory", [=] { return stream(payload, bytes); }},
-                       {"from shared memory", [=] { return stream(shared, bytes); }}}});
+    result.push_back(
+        {std::string("message_") + size.name,
+         "messages of " + std::to_string(bytes) + " bytes to a peer that polls",
+         {{"mob_put", [=] { return puts(remote, payload, bytes); }},
+          {"mob_put, read by its target", [=] { return seen_puts(area, payload, bytes); }},
+          {"from private memory", [=] { return stream(payload, bytes); }},
+          {"from shared memory", [=] { return stream(shared, bytes); }}}});
   }
   return result;
 }

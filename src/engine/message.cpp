@@ -30,11 +30,18 @@ void Messages::close() {
   readers_.clear();
   if (sent_by_program_.load(std::memory_order_relaxed)) Completion::stay_out_of_line(false);
   outboxes_.clear();
+  const auto give_back = [&](uint32_t chunk) {
+    engine_.release_memory(uint64_t{chunk} << kChunkShift, kChunkBytes);
+    engine_.chunks().release(chunk, 1);
+  };
   const uint32_t rings = inbox_->rings.exchange(0, std::memory_order_relaxed);
   for (uint32_t index = 0; index < rings; index += Inbox::kRingsPerChunk) {
     const uint32_t chunk = inbox_->chunks[index / Inbox::kRingsPerChunk].load() - 1;
-    engine_.release_memory(uint64_t{chunk} << kChunkShift, kChunkBytes);
-    engine_.chunks().release(chunk, 1);
+    give_back(chunk);
+  }
+  const uint32_t wide_rings = inbox_->wide_rings.exchange(0, std::memory_order_relaxed);
+  for (uint32_t index = 0; index < wide_rings; index += Inbox::kWideRingsPerChunk) {
+    give_back(inbox_->wide_chunks[index / Inbox::kWideRingsPerChunk].load() - 1);
   }
 }
 
@@ -51,24 +58,51 @@ MessageRing* Messages::ring_at(const Inbox& inbox, uint32_t index) const {
   return static_cast<MessageRing*>(engine_.local_address(offset));
 }
 
-// Makes the ring at `index` of an inbox whose lock is held.
-mob_status_t Messages::add_ring(Inbox& inbox, uint32_t index, MessageRing** ring) {
-  std::atomic<uint32_t>& chunk = inbox.chunks[index / Inbox::kRingsPerChunk];
+// Memory for the ring at a place of a chunk of an inbox whose lock is held.
+mob_status_t Messages::reserve_ring(std::atomic<uint32_t>& chunk, size_t place, size_t bytes,
+                                    uint64_t* offset) {
   if (chunk.load() == 0) {
     uint64_t first = 0;
     if (const mob_status_t status = engine_.chunks().claim(1, &first)) return status;
     chunk.store(static_cast<uint32_t>(first + 1));
   }
-  const uint64_t offset = uint64_t{chunk.load() - 1} << kChunkShift;
-  mob_status_t status = engine_.reserve_memory(
-      offset + index % Inbox::kRingsPerChunk * kMessageRingBytes, kMessageRingBytes);
-  if (status == MOB_OK) status = engine_.window().allow(offset, 1);
-  if (status != MOB_OK) return status;
+  const uint64_t start = uint64_t{chunk.load() - 1} << kChunkShift;
+  *offset = start + place * bytes;
+  const mob_status_t status = engine_.reserve_memory(*offset, bytes);
+  return status == MOB_OK ? engine_.window().allow(start, 1) : status;
+}
+
+// Makes the ring at `index` of an inbox whose lock is held.
+mob_status_t Messages::add_ring(Inbox& inbox, uint32_t index, MessageRing** ring) {
+  uint64_t offset = 0;
+  if (const mob_status_t status =
+          reserve_ring(inbox.chunks[index / Inbox::kRingsPerChunk], index % Inbox::kRingsPerChunk,
+                       kMessageRingBytes, &offset)) {
+    return status;
+  }
   *ring = ring_at(inbox, index);
   (*ring)->sender = engine_.rank();
   // Release pairs with the acquire in attach(): the ring is there.
   inbox.rings.store(index + 1, std::memory_order_release);
   return MOB_OK;
+}
+
+bool Messages::add_wide_ring(mob_rank_t rank, uint64_t* offset) {
+  Inbox& inbox = engine_.process(engine_.host_index(rank)).inbox;
+  const LockGuard inbox_lock(engine_, inbox.lock);
+  const uint32_t index = inbox.wide_rings.load(std::memory_order_relaxed);
+  if (index == kMostWideRings) return false;
+  if (reserve_ring(inbox.wide_chunks[index / Inbox::kWideRingsPerChunk],
+                   index % Inbox::kWideRingsPerChunk, kWideRingBytes, offset) != MOB_OK) {
+    return false;
+  }
+  inbox.wide_rings.store(index + 1, std::memory_order_relaxed);
+  return true;
+}
+
+void* Messages::wide_ring_at(uint64_t offset) {
+  if (engine_.window().allow(offset >> kChunkShift << kChunkShift, 1) != MOB_OK) return nullptr;
+  return engine_.local_address(offset);
 }
 
 mob_status_t Messages::connect(mob_rank_t rank) {

@@ -106,6 +106,12 @@ class Messages {
 
   const HandlerTable& handlers() const { return handlers_; }
 
+  // Makes a wide ring in the inbox of a host-mate: its place in the window, or false if there is no
+  // room for it.
+  bool add_wide_ring(mob_rank_t rank, uint64_t* offset);
+  // The memory of a wide ring, or null if this process cannot map it now.
+  void* wide_ring_at(uint64_t offset);
+
   // Whether the program itself has sent messages, so that its flushes wait for them. Those of the
   // engine are completed by who sent them.
   bool sent_by_program() const { return sent_by_program_.load(std::memory_order_relaxed); }
@@ -130,6 +136,8 @@ class Messages {
                        mob_status_t (Outbox::*how)(const Outgoing&));
   void count(mob_rank_t rank, const Outgoing& message, mob_status_t status);
   mob_status_t connect(mob_rank_t rank);
+  mob_status_t reserve_ring(std::atomic<uint32_t>& chunk, size_t place, size_t bytes,
+                            uint64_t* offset);
   mob_status_t add_ring(Inbox& inbox, uint32_t index, MessageRing** ring);
   MessageRing* ring_at(const Inbox& inbox, uint32_t index) const;
   bool serve_once(bool network);

@@ -8,6 +8,7 @@
 
 #include "base/status.h"
 #include "engine/engine.h"
+#include "engine/message_payload.h"
 #include "engine/network_link.h"
 
 namespace mobius::engine {
@@ -30,6 +31,9 @@ constexpr size_t kInPlaceFromBytes = size_t{16} << 10;
 // The same for other memory, which the kernel copies from, of messages that their sender does not
 // wait for: it costs the target a system call and a look at each page, and the sender nothing.
 constexpr size_t kAttachFromBytes = size_t{128} << 10;
+
+// So much flows before a pair goes over to a wide ring.
+constexpr size_t kWideAfterBytes = size_t{512} << 10;
 
 bool has_notify(const Outgoing& message) {
   return message.notify.target_counter != nullptr || message.notify.completion_counter != nullptr;
@@ -98,15 +102,26 @@ void* Outbox::reserve(size_t bytes, RecordKind kind) {
   head_.starved.store(1, std::memory_order_relaxed);
   // Pairs with the fence in MessageReader::drain(): it sees that we starve, or we see the room.
   std::atomic_thread_fence(std::memory_order_seq_cst);
-  return writer_.reserve(bytes, kind);
+  void* record = writer_.reserve(bytes, kind);
+  if (record == nullptr) tell_target_after_fence();  // what was not told of so far
+  return record;
 }
 
-// Lets the target see the record, and wakes it if it would not look.
-void Outbox::commit() {
+// Lets the target see the record; `tell`: and wakes it if it would not look. For records that are
+// followed by others at once this would be the larger part of their cost.
+void Outbox::commit(bool tell) {
   if (link_ != nullptr) return link_->commit();
   writer_.commit();
-  ProcessBlock& target = engine_.process(engine_.host_index(target_));
+  if (tell) tell_target();
+}
+
+void Outbox::tell_target() {
   std::atomic_thread_fence(std::memory_order_seq_cst);
+  tell_target_after_fence();
+}
+
+void Outbox::tell_target_after_fence() {
+  ProcessBlock& target = engine_.process(engine_.host_index(target_));
   if (index_ >= kPolledRings) {
     // Pairs with Messages::serve_written(), which clears the bit before it reads the ring.
     std::atomic<uint64_t>& word = target.inbox.written[index_ / 64];
@@ -116,6 +131,20 @@ void Outbox::commit() {
     }
   }
   Progress::wake_after_fence(target.doorbell);
+}
+
+// Goes over to a wide ring, if there is memory for one, and room to say so.
+void Outbox::widen() {
+  void* record = writer_.reserve(sizeof(uint64_t), kMoved);
+  if (record == nullptr) return;
+  is_as_wide_as_can_be_ = true;
+  uint64_t offset = 0;
+  if (!engine_.messages().add_wide_ring(target_, &offset)) return;
+  void* memory = engine_.messages().wide_ring_at(offset);
+  if (memory == nullptr) return;
+  std::memcpy(record, &offset, sizeof offset);
+  commit(true);
+  writer_ = os::RingWriter(memory, kWideRingCapacity);
 }
 
 bool Outbox::write_first(const Outgoing& message, Cursor& cursor, bool in_place) {
@@ -150,23 +179,25 @@ bool Outbox::write_first(const Outgoing& message, Cursor& cursor, bool in_place)
   } else if (part != 0) {
     std::memcpy(next, message.payload, part);
   }
-  commit();
+  commit(part == message.payload_bytes);
+  if (!in_place) streamed_bytes_ += part;
   cursor = {true, in_place, part};
   return true;
 }
 
-bool Outbox::is_taken_in_place(const Outgoing& message) {
-  if (link_ != nullptr || message.payload_bytes < std::min(kInPlaceFromBytes, kAttachFromBytes))
-    return false;
-  if (message.payload_bytes >= kInPlaceFromBytes &&
+// Whether the target is asked to take the payload from where it is. `waits`: the sender does, and
+// can help.
+bool Outbox::is_taken_in_place(const Outgoing& message, bool waits) {
+  if (link_ != nullptr || message.payload_bytes < kInPlaceFromBytes) return false;
+  if (engine_.is_same_process(target_) ||
       engine_.reach(engine_.rank(), message.payload, message.payload_bytes) != nullptr) {
     return true;
   }
-  if (message.payload_bytes < kAttachFromBytes || !attaches_.load(std::memory_order_relaxed)) {
+  if (message.payload_bytes < kSharedFromBytes || !attaches_.load(std::memory_order_relaxed) ||
+      !engine_.transfers().uses_cma() ||
+      message.payload_bytes < (waits ? attach_from_bytes() : kAttachFromBytes)) {
     return false;
   }
-  if (engine_.is_same_process(target_)) return true;
-  if (!engine_.transfers().uses_cma()) return false;
   std::call_once(attach_allowed_, Exposures::allow_attach);
   return true;
 }
@@ -188,24 +219,42 @@ bool Outbox::is_answered(Cursor& cursor, size_t payload_bytes) {
   return true;
 }
 
-bool Outbox::write_more(const unsigned char* part, size_t bytes) {
+// Copies a part of a payload that the target has been asked to take; false if there is nothing to
+// be done.
+bool Outbox::help(const Outgoing& message) {
+  const uint64_t number = written_.load(std::memory_order_relaxed) + 1;
+  if (!help_to_copy(engine_, target_, head_.copy, number, message.payload, message.payload_bytes)) {
+    return false;
+  }
+  tell_target();
+  return true;
+}
+
+bool Outbox::write_more(const unsigned char* part, size_t bytes, bool last) {
   if (link_ != nullptr) return link_->send_more(part, bytes);
   void* record = reserve(bytes, kMore);
   if (record == nullptr) return false;
   std::memcpy(record, part, bytes);
-  commit();
+  commit(last);
+  streamed_bytes_ += bytes;
   return true;
 }
 
 // Writes as much of the message as there is room for; whether that was all. Needs the turn.
 bool Outbox::write(const Outgoing& message, Cursor& cursor, bool in_place) {
+  if (streamed_bytes_ >= kWideAfterBytes && !is_as_wide_as_can_be_ && link_ == nullptr)
+      [[unlikely]] {
+    widen();
+  }
   if (!cursor.started && !write_first(message, cursor, in_place)) return false;
-  if (cursor.asked && !is_answered(cursor, message.payload_bytes)) return false;
+  while (cursor.asked && !is_answered(cursor, message.payload_bytes)) {
+    if (!help(message)) return false;
+  }
   while (cursor.sent < message.payload_bytes) {
     const size_t most = link_ != nullptr ? link_->record_bytes() : kMoreBytes;
     const size_t part = std::min(message.payload_bytes - cursor.sent, most);
     const auto* from = static_cast<const unsigned char*>(message.payload) + cursor.sent;
-    if (!write_more(from, part)) return false;
+    if (!write_more(from, part, cursor.sent + part == message.payload_bytes)) return false;
     cursor.sent += part;
   }
   // Release: who waits for completion() of this many has written them.
@@ -214,12 +263,7 @@ bool Outbox::write(const Outgoing& message, Cursor& cursor, bool in_place) {
 }
 
 mob_status_t Outbox::send(const Outgoing& message) {
-  // Not by attaching: two processors that copy through the ring, as both would only wait otherwise,
-  // are the quicker ones.
-  const bool in_place =
-      link_ == nullptr && message.payload_bytes >= kInPlaceFromBytes &&
-      (engine_.is_same_process(target_) ||
-       engine_.reach(engine_.rank(), message.payload, message.payload_bytes) != nullptr);
+  const bool in_place = is_taken_in_place(message, true);
   TargetWatch watch(*this);
   Turn turn(*this);
   turn.take();
@@ -294,7 +338,7 @@ void Outbox::start_or_queue(const Outgoing& message, Pending& pending) {
                 {},
                 std::make_unique_for_overwrite<unsigned char[]>(message.header_bytes),
                 &pending,
-                is_taken_in_place(message)};
+                is_taken_in_place(message, false)};
   // Behind what is queued already; written at once if it can be.
   enqueue(std::move(parcel));
   pump();
@@ -354,7 +398,7 @@ void Outbox::give_queue_up() {
 // Whether the target has answered by now; else it will wake this process.
 bool Outbox::await_answer(Parcel& parcel) {
   head_.starved.store(1, std::memory_order_relaxed);
-  // Pairs with the fence in MessageReader::take_in_place(): it sees the mark, or we the answer.
+  // Pairs with the fence in MessageReader::answer(): it sees the mark, or we the answer.
   std::atomic_thread_fence(std::memory_order_seq_cst);
   return is_answered(parcel.cursor, parcel.message.payload_bytes);
 }

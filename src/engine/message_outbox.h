@@ -106,13 +106,17 @@ class Outbox {
     bool has_ = false;
   };
 
-  bool is_taken_in_place(const Outgoing& message);
+  bool is_taken_in_place(const Outgoing& message, bool waits);
   bool is_answered(Cursor& cursor, size_t payload_bytes);
   bool write(const Outgoing& message, Cursor& cursor, bool in_place);
   bool write_first(const Outgoing& message, Cursor& cursor, bool in_place);
-  bool write_more(const unsigned char* part, size_t bytes);
+  bool write_more(const unsigned char* part, size_t bytes, bool last);
   void* reserve(size_t bytes, RecordKind kind);
-  void commit();
+  void commit(bool tell);
+  void tell_target();
+  void tell_target_after_fence();
+  void widen();
+  bool help(const Outgoing& message);
   bool write_queue();
   bool await_answer(Parcel& parcel);
   void start_or_queue(const Outgoing& message, Pending& pending);
@@ -133,6 +137,8 @@ class Outbox {
 
   os::HybridLockWord turn_{};  // taken for the whole of a message
   os::RingWriter writer_;
+  size_t streamed_bytes_ = 0;  // of payloads, in this ring
+  bool is_as_wide_as_can_be_ = false;
   std::atomic<bool> broken_ = false;  // a message was given up halfway: the target is gone
   std::once_flag attach_allowed_;
   std::atomic<bool> attaches_ =

@@ -8,8 +8,7 @@
 #include "engine/engine.h"
 #include "engine/message.h"
 #include "engine/remote.h"
-#include "transport/cma/cma.h"
-#include "transport/shm/copy.h"
+#include "os/futex.h"
 
 namespace mobius::engine {
 
@@ -18,6 +17,10 @@ constinit thread_local bool in_handler = false;
 namespace {
 
 constexpr int kRecordsPerTurn = 64;
+
+// How often the receiver of a payload looks whether the sender is done with its last part, before
+// it goes on with something else.
+constexpr int kSettlingLooks = 2000;
 
 class HandlerScope {
  public:
@@ -30,11 +33,21 @@ class HandlerScope {
 }  // namespace
 
 bool MessageReader::drain(bool* more) {
+  if (settling_) {
+    if (!settle()) return false;
+    engine_.ring(source_);  // it may wait for completion
+    return true;
+  }
   int records = 0;
-  for (; records < kRecordsPerTurn; ++records) {
+  for (; records < kRecordsPerTurn && !settling_; ++records) {
     const os::RingRecord record = reader_.peek();
     if (!record) break;
+    if (record.kind == kMoved) [[unlikely]] {
+      if (!move(record)) break;
+      continue;
+    }
     accept(record);
+    // Nothing can follow a message that is being settled.
     if (!reader_.release()) continue;
     // Pairs with the fence in Outbox::reserve(): the sender sees the room, or we that it starves.
     std::atomic_thread_fence(std::memory_order_seq_cst);
@@ -101,30 +114,34 @@ void MessageReader::store(const unsigned char* part, size_t bytes) {
   if (stored_ == payload_bytes_) finish();
 }
 
-// From the sender, which may not free or change the memory before we have answered.
-bool MessageReader::copy_in_place(uintptr_t address) {
-  auto* to = static_cast<unsigned char*>(delivery_.payload);
-  if (to == nullptr) return true;
-  const void* from = reinterpret_cast<const void*>(address);
-  if (!engine_.is_same_process(source_)) from = engine_.reach(source_, from, payload_bytes_);
-  if (from != nullptr) {
-    transport::copy(to, from, payload_bytes_);
-    return true;
-  }
-  if (!engine_.transfers().uses_cma()) return false;
-  // The kernel stops silently at 2 GiB less a page.
-  constexpr size_t kMost = size_t{1} << 30;
-  for (size_t done = 0; done < payload_bytes_; done += kMost) {
-    const size_t part = std::min(kMost, payload_bytes_ - done);
-    if (!transport::cma_copy(engine_.pid_of(source_), address + done, to + done, part, false)) {
-      return false;
-    }
-  }
+// To the wide ring in which the stream goes on; false if it cannot be mapped now, and the record
+// stays.
+bool MessageReader::move(const os::RingRecord& record) {
+  uint64_t offset = 0;
+  std::memcpy(&offset, record.data, sizeof offset);
+  void* memory = engine_.messages().wide_ring_at(offset);
+  if (memory == nullptr) return false;
+  reader_ = os::RingReader(memory, kWideRingCapacity);
   return true;
 }
 
+// From the sender, which may not free or change the memory before we have answered.
 void MessageReader::take_in_place(uintptr_t address) {
-  const bool taken = copy_in_place(address);
+  if (delivery_.payload == nullptr) return answer(true);
+  if (!copy_.start(engine_, source_, head_.copy, messages_, address, delivery_.payload,
+                   payload_bytes_)) {
+    return answer(false);
+  }
+  for (int looks = 0; !settle() && looks < kSettlingLooks; ++looks) os::relax();
+}
+
+bool MessageReader::settle() {
+  settling_ = !copy_.is_settled();
+  if (!settling_) answer(copy_.finish(engine_, source_));
+  return !settling_;
+}
+
+void MessageReader::answer(bool taken) {
   // Release pairs with the acquire in Outbox::is_answered(): we are done reading.
   (taken ? head_.taken : head_.refused).store(messages_, std::memory_order_release);
   std::atomic_thread_fence(std::memory_order_seq_cst);

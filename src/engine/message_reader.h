@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "engine/message_payload.h"
 #include "engine/message_wire.h"
 #include "os/ring.h"
 
@@ -55,8 +56,10 @@ class MessageReader {
  private:
   void begin(const os::RingRecord& record);
   void go_on(const os::RingRecord& record);
+  bool move(const os::RingRecord& record);
   void take_in_place(uintptr_t address);
-  bool copy_in_place(uintptr_t address);
+  bool settle();
+  void answer(bool taken);
   void store(const unsigned char* part, size_t bytes);
   void finish();
   void count(mob_rank_t owner, mob_counter_t counter);
@@ -73,6 +76,8 @@ class MessageReader {
   WireNotify notify_ = {};
   size_t payload_bytes_ = 0;
   size_t stored_ = 0;
+  PayloadCopy copy_;
+  bool settling_ = false;  // the sender still copies a part of it
 };
 
 }  // namespace mobius::engine

@@ -22,7 +22,7 @@ Link::Link(Engine& engine, transport::ofi::Endpoint& endpoint, const HandlerTabl
       record_bytes_((endpoint.message_bytes() - sizeof(FrameHeader) - sizeof(FrameRecord)) &
                     ~(os::kRingPayloadAlignment - 1)),
       stage_(std::make_unique_for_overwrite<unsigned char[]>(record_bytes_ + sizeof(FrameRecord))),
-      incoming_{peer, 0, 0, 0, 0},
+      incoming_{peer, 0, 0, 0, 0, {}},
       reader_(engine, handlers, incoming_) {}
 
 // Needs mutex_. A frame of what is staged, of one record, or of nothing: each tells the peer how

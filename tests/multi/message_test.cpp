@@ -160,6 +160,28 @@ TEST(Message, PayloadsInSharedMemory) {
 }
 
 // Started with handles, started without, and sent: in one order, and reusable when they say so.
+// So much of what a ring holds that the pair goes over to a wide one, in the middle of it.
+TEST(Message, ManyOfMiddleSize) {
+  register_handler(kStore, store);
+  stored = 0;
+  wrong = 0;
+  barrier();
+  constexpr int kMessages = 150;
+  const mob_rank_t me = mob_rank();
+  const mob_rank_t right = mobius_test::right_of(me);
+  for (int round = 0; round < kMessages; ++round) {
+    const size_t bytes = 9000 + static_cast<size_t>(round) % 7 * 1111;
+    const auto payload = mobius_test::patterned(bytes, me, round);
+    const Label label{bytes, me, round};
+    send(right, kStore, &label, sizeof label, payload.data(), bytes);
+  }
+  flush_all();
+  barrier();
+  EXPECT_EQ(stored.load(), uint64_t{kMessages});
+  EXPECT_EQ(wrong.load(), 0u);
+  barrier();
+}
+
 TEST(Message, StartedOnesOfAllSizes) {
   register_handler(kStore, store);
   stored = 0;
