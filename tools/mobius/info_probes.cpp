@@ -202,14 +202,13 @@ Fact probe_attach() {
   const char* label = "memory attach";
   const int plain = attach_between_siblings(false);
   if (plain == 0) {
-    return verdict(key, label, true,
-                   "process_vm_readv between two processes; not used by this version");
+    return verdict(key, label, true, "process_vm_readv between two processes");
   }
   const std::string scope = first_line("/proc/sys/kernel/yama/ptrace_scope");
   if (attach_between_siblings(true) == 0) {
     return verdict(key, label, true,
                    fmt::format("process_vm_readv, once the target allows it (PR_SET_PTRACER; "
-                               "kernel.yama.ptrace_scope is {}); not used by this version",
+                               "kernel.yama.ptrace_scope is {})",
                                scope));
   }
   std::string why = fmt::format("process_vm_readv gives \"{}\"", std::strerror(plain));
