@@ -10,6 +10,7 @@
 
 #include "base/status.h"
 #include "engine/engine.h"
+#include "os/pages.h"
 #include "transport/shm/copy.h"
 #include "transport/shm/element.h"
 #include "transport/shm/move.h"
@@ -41,12 +42,6 @@ void pack_strides(const Shape& shape, ptrdiff_t* strides) {
 // Whether the transfer has a local side to read: MOB_NO_OP has none (transport::normalise()).
 bool reads_local(const mob_transfer_t& transfer) {
   return transfer.kind == MOB_PUT || (transfer.kind != MOB_GET && transfer.op != MOB_NO_OP);
-}
-
-mob_status_t not_own(const void* address, size_t bytes, mob_rank_t self) {
-  return fail(MOB_ERR_RANGE,
-              "%zu bytes at %p of rank %d are not in one of its allocations, or exposed", bytes,
-              address, self);
 }
 
 mob_status_t refuse_in_handler(const char* call) {
@@ -205,7 +200,8 @@ mob_status_t Served::run(const char* call, const mob_transfer_t& transfer, const
 mob_status_t Served::send_parts(const char* call, const mob_transfer_t& transfer,
                                 const Shape& shape, Whole& whole) {
   const bool is_box = shape.kind == MOB_CONTIGUOUS || shape.kind == MOB_STRIDED;
-  if (is_box && shape.total_bytes <= kStageBytes) {
+  // Without data somebody may still be told.
+  if (shape.total_bytes == 0 || (is_box && shape.total_bytes <= kStageBytes)) {
     return send_box(call, transfer, shape, whole, true);
   }
   // In stretches of runs that fill a stage; long runs are cut at whole elements.
@@ -531,8 +527,8 @@ void Served::serve_payload(const mob_message_t& message, const Request& request,
     return;
   }
   const bool contiguous = request.is_spans == 0 && request.dimensions == 0;
-  arrival->is_direct =
-      request.kind == MOB_PUT && contiguous && is_own_memory(request.remote, request.data_bytes);
+  arrival->is_direct = request.kind == MOB_PUT && contiguous &&
+                       check_own(request.remote, request.data_bytes, true) == MOB_OK;
   if (arrival->is_direct) {
     delivery->payload = request.remote;
   } else {
@@ -559,8 +555,8 @@ void Served::serve_bulk(const mob_message_t& message, const Request& request) {
       request.dimensions != 0 || message.header_bytes != request.bytes() ||
       (request.kind != MOB_PUT && request.kind != MOB_GET)) {
     status = fail(MOB_ERR_SYSTEM, "a request for a transfer makes no sense");
-  } else if (!is_own_memory(request.remote, request.data_bytes)) {
-    status = not_own(request.remote, request.data_bytes, engine_.rank());
+  } else {
+    status = check_own(request.remote, request.data_bytes, request.kind == MOB_PUT);
   }
   if (status != MOB_OK) {
     answer(origin, request, status, nullptr, 0);
@@ -617,8 +613,10 @@ void Served::serve_arrival(Arrival& arrival) {
 
 // A get that needs no packing: its answer is sent from where the data are.
 mob_status_t Served::get_directly(const Request& request, const void** data) {
-  if (request.data_bytes != 0 && !is_own_memory(request.remote, request.data_bytes)) {
-    return not_own(request.remote, request.data_bytes, engine_.rank());
+  if (request.data_bytes != 0) {
+    if (const mob_status_t status = check_own(request.remote, request.data_bytes, false)) {
+      return status;
+    }
   }
   *data = request.remote;
   return MOB_OK;
@@ -627,6 +625,11 @@ mob_status_t Served::get_directly(const Request& request, const void** data) {
 // Tells those that a transfer names at the target, when its data are in place.
 mob_status_t Served::tell(const Request& request) {
   if (request.target_counter == nullptr && request.signal == nullptr) return MOB_OK;
+  if (request.signal != nullptr) {
+    if (const mob_status_t status = check_own(request.signal, sizeof(uint64_t), true)) {
+      return status;
+    }
+  }
   mob_transfer_t nothing{};
   nothing.kind = MOB_PUT;
   nothing.rank = engine_.rank();
@@ -655,26 +658,43 @@ void Served::answer(mob_rank_t origin, const Request& request, mob_status_t stat
   static_cast<void>(engine_.messages().post("an answer", origin, message));
 }
 
-bool Served::is_own_memory(const void* address, size_t bytes) const {
+// Exposed memory may have been given back since; to touch it then would be the end of this process.
+mob_status_t Served::check_own(const void* address, size_t bytes, bool write) const {
   const mob_rank_t self = engine_.rank();
   const auto start = reinterpret_cast<uintptr_t>(address);
-  return engine_.exposures().covers(self, start, bytes) ||
-         engine_.find_here(self, start, bytes) != nullptr;
+  if (engine_.find_here(self, start, bytes) != nullptr) return MOB_OK;
+  if (!engine_.exposures().covers(self, start, bytes)) {
+    return fail(MOB_ERR_RANGE,
+                "%zu bytes at %p of rank %d are not in one of its allocations, or exposed", bytes,
+                address, self);
+  }
+  if (os::is_accessible(start, bytes, write)) return MOB_OK;
+  return fail(MOB_ERR_RANGE, "rank %d exposed memory at %p, but it is not mapped, or may not be %s",
+              self, address, write ? "written" : "read");
 }
 
 mob_status_t Served::check_remote(const Request& request, const Shape& shape) const {
+  if (request.signal != nullptr) {
+    if (const mob_status_t status = check_own(request.signal, sizeof(uint64_t), true)) {
+      return status;
+    }
+  }
   if (shape.total_bytes == 0) return MOB_OK;  // it only tells somebody, and names no memory
-  const mob_rank_t self = engine_.rank();
-  const auto check_one = [&](const void* address, size_t bytes) {
-    if (is_own_memory(address, bytes)) return MOB_OK;
-    return not_own(address, bytes, self);
-  };
+  const bool writes = request.kind != MOB_GET;
   if (request.is_spans == 0) {
-    return check_one(reinterpret_cast<void*>(shape.lowest), shape.highest - shape.lowest);
+    // The gaps of a box whose runs are far apart are left alone.
+    const size_t hull = shape.highest - shape.lowest;
+    constexpr size_t kSmall = size_t{64} << 10;
+    if (hull <= kSmall || hull / 2 <= shape.total_bytes) {
+      return check_own(reinterpret_cast<void*>(shape.lowest), hull, writes);
+    }
+    return transport::for_each_run(shape, [&](char* remote, const char*, size_t bytes) {
+      return check_own(remote, bytes, writes);
+    });
   }
   for (size_t i = 0; i < shape.remote_span_count; ++i) {
     const mob_span_t& span = shape.remote_spans[i];
-    if (const mob_status_t status = check_one(span.address, span.bytes)) return status;
+    if (const mob_status_t status = check_own(span.address, span.bytes, writes)) return status;
   }
   return MOB_OK;
 }
@@ -690,8 +710,8 @@ mob_status_t Served::carry_out(const Request& request, char* list, char* data, c
   const mob_span_t packed{data, request.data_bytes};
   ptrdiff_t local_strides[kCounted];
   if (request.compare_bytes != 0) {
-    if (!is_own_memory(request.remote, request.run_bytes)) {
-      return not_own(request.remote, request.run_bytes, engine_.rank());
+    if (const mob_status_t status = check_own(request.remote, request.run_bytes, true)) {
+      return status;
     }
     compare_swap_here(request, fetched);
     return MOB_OK;

@@ -70,7 +70,7 @@ class Served {
   mob_status_t make_stage(Part& part, size_t list_bytes, size_t data_bytes, size_t fetched_bytes);
   mob_status_t make_buffer(Part& part, size_t list_bytes, size_t data_bytes);
   void release_stage(Part& part);
-  bool is_own_memory(const void* address, size_t bytes) const;
+  mob_status_t check_own(const void* address, size_t bytes, bool write) const;
   mob_status_t send(const char* call, mob_rank_t rank, std::unique_ptr<Part> part, Request& request,
                     const void* payload, size_t payload_bytes);
   void finish_part(Whole& whole, mob_status_t status);

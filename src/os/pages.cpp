@@ -46,6 +46,19 @@ uintptr_t page_bytes() {
 
 uintptr_t page_start(uintptr_t address) { return address & ~(page_bytes() - 1); }
 
+bool is_accessible(uintptr_t address, size_t bytes, bool write) {
+  // Their numbers, for older headers.
+  constexpr int kPopulateRead = 22;
+  constexpr int kPopulateWrite = 23;
+  const uintptr_t start = page_start(address);
+  const int error = errno;
+  const bool done = madvise(reinterpret_cast<void*>(start), address + bytes - start,
+                            write ? kPopulateWrite : kPopulateRead) == 0;
+  const bool is_there = done || (errno != ENOMEM && errno != EFAULT);
+  errno = error;
+  return is_there;
+}
+
 const char* why_not_shareable(uintptr_t start, size_t bytes) {
   constexpr const char* kStack = "it is a stack";
   if (is_own_stack(start, bytes)) return kStack;

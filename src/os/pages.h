@@ -16,6 +16,10 @@ uintptr_t page_bytes();
 // The start of the page of an address.
 uintptr_t page_start(uintptr_t address);
 
+// Whether all of some bytes can be read, or with `write` written, by this process; pages that were
+// not touched yet are made. True also where the kernel cannot say (before Linux 5.14).
+bool is_accessible(uintptr_t address, size_t bytes, bool write);
+
 // Why these whole pages cannot become shared memory, for the end of a sentence; null if they can:
 // they are mapped, private, readable and writable, and no stack that is known.
 const char* why_not_shareable(uintptr_t start, size_t bytes);

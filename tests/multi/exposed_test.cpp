@@ -3,10 +3,13 @@
 // Ordinary memory as a target: every kind of transfer on heap, stack and static variables of the
 // right neighbour.
 
+#include <sys/mman.h>
+
 #include <atomic>
 #include <cstdlib>
 #include <memory>
 #include <string_view>
+#include <vector>
 
 #include "fixture.h"
 
@@ -310,6 +313,64 @@ TEST(Exposed, WhatIsNotExposedIsRefused) {
   EXPECT_EQ(mob_expose_all(nullptr), MOB_ERR_ARGUMENT);
   EXPECT_EQ(mob_withdraw(nullptr), MOB_OK);
   barrier();
+}
+
+// Memory that its owner exposed and gave back is an error of the caller, whichever way the call
+// takes, and not the end of the owner.
+TEST(Exposed, WhatIsNotMappedAnyMoreIsAnError) {
+  constexpr size_t kPages = 64 << 10;
+  void* mine = mmap(nullptr, kPages, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  ASSERT_NE(mine, MAP_FAILED);
+  const Exposed exposed(mine, kPages);
+  munmap(mine, kPages);
+  barrier();
+  if (mob_size() == 1) return;  // a process that writes to its own memory is on its own
+  const mob_rank_t right = right_of(mob_rank());
+  unsigned char* theirs = exposed.theirs();
+  std::vector<unsigned char> data(kPages, 1);
+  // What is complete here before its target has done it fails in the flush.
+  const auto fails = [&](mob_status_t status) {
+    return (status == MOB_OK ? mob_flush(right) : status) == MOB_ERR_RANGE;
+  };
+  EXPECT_TRUE(fails(mob_put(right, theirs, data.data(), 4096))) << mob_last_error();
+  EXPECT_TRUE(fails(mob_put4(right, theirs, 1))) << mob_last_error();
+  EXPECT_EQ(mob_get(right, theirs, data.data(), 4096), MOB_ERR_RANGE);
+  uint64_t old = 0;
+  EXPECT_EQ(mob_fetch_add8(right, theirs, 1, &old), MOB_ERR_RANGE);
+  EXPECT_EQ(mob_compare_swap8(right, theirs, 0, 1, &old), MOB_ERR_RANGE);
+  // Boxes of many runs, close to each other and far apart.
+  for (const ptrdiff_t stride : {16, 512}) {
+    const ptrdiff_t packed = 8;
+    const size_t count = 128;
+    EXPECT_EQ(mob_get_strided(right, theirs, &stride, data.data(), &packed, 8, &count, 1),
+              MOB_ERR_RANGE);
+    EXPECT_TRUE(fails(mob_put_strided(right, theirs, &stride, data.data(), &packed, 8, &count, 1)))
+        << mob_last_error();
+  }
+  // Nothing is transferred, and the word that is to be told is not there.
+  mob_transfer_t transfer{};
+  transfer.kind = MOB_PUT;
+  transfer.shape = MOB_SPANS;
+  transfer.rank = right;
+  transfer.signal = reinterpret_cast<uint64_t*>(theirs);
+  transfer.signal_value = 1;
+  transfer.signal_op = MOB_SIGNAL_SET;
+  EXPECT_TRUE(fails(mob_transfer(&transfer))) << mob_last_error();
+}
+
+// A signal without data arrives, also at a word that only its owner has mapped.
+TEST(Exposed, SignalsWithoutData) {
+  uint64_t word = 0;
+  const Exposed exposed(&word, sizeof word);
+  mob_transfer_t transfer{};
+  transfer.kind = MOB_PUT;
+  transfer.shape = MOB_SPANS;
+  transfer.rank = right_of(mob_rank());
+  transfer.signal = reinterpret_cast<uint64_t*>(exposed.theirs());
+  transfer.signal_value = 7;
+  transfer.signal_op = MOB_SIGNAL_SET;
+  EXPECT_EQ(mob_transfer(&transfer), MOB_OK) << mob_last_error();
+  EXPECT_EQ(mob_wait_until_u8(&word, MOB_EQ, 7), MOB_OK) << mob_last_error();
 }
 
 }  // namespace
