@@ -36,26 +36,51 @@ uint64_t number_after(const std::string& text, const char* key) {
                                  : std::strtoull(text.c_str() + at + std::strlen(key), nullptr, 10);
 }
 
-// What the version 2 control groups from ours up to the root still allow.
-uint64_t control_group_room() {
-  const std::string membership = read_file("/proc/self/cgroup");
-  const size_t at = membership.find("0::");
+// Where the groups of one version of control groups are, and what their files are called.
+struct GroupFiles {
+  const char* membership;  // begins what follows the number in our line of /proc/self/cgroup
+  const char* root;
+  const char* limit;
+  const char* usage;
+  const char* cache;  // in memory.stat
+};
+
+constexpr GroupFiles kGroupFiles[] = {
+    {"0::", "/sys/fs/cgroup", "/memory.max", "/memory.current", "\nfile "},
+    {":memory:", "/sys/fs/cgroup/memory", "/memory.limit_in_bytes", "/memory.usage_in_bytes",
+     "\ntotal_cache "},
+};
+
+// What the groups from ours up to the root still allow.
+uint64_t room_in_groups(const std::string& memberships, const GroupFiles& files) {
+  const size_t at = memberships.find(files.membership);
   if (at == std::string::npos) return UINT64_MAX;
-  std::string group = membership.substr(at + 3);
+  std::string group = memberships.substr(at + std::strlen(files.membership));
   group.resize(std::min(group.find('\n'), group.size()));
   uint64_t room = UINT64_MAX;
   while (!group.empty() && group != "/") {
-    const std::string folder = "/sys/fs/cgroup" + group;
-    const std::string limit = read_file(folder + "/memory.max");
+    const std::string folder = files.root + group;
+    const std::string limit = read_file(folder + files.limit);
     if (!limit.empty() && limit[0] != 'm') {  // "max": no limit
       const uint64_t most = std::strtoull(limit.c_str(), nullptr, 10);
-      const uint64_t used =
-          std::strtoull(read_file(folder + "/memory.current").c_str(), nullptr, 10);
-      // Page cache counts as used but can be dropped.
-      const uint64_t cache = number_after(read_file(folder + "/memory.stat"), "\nfile ");
-      room = std::min(room, most - std::min(most, used - std::min(used, cache)));
+      const uint64_t used = std::strtoull(read_file(folder + files.usage).c_str(), nullptr, 10);
+      const std::string stat = read_file(folder + "/memory.stat");
+      // Page cache counts as used but can be dropped; shared memory is counted with it and cannot.
+      const uint64_t cached = number_after(stat, files.cache);
+      const uint64_t shared = number_after(stat, "\nshmem ") + number_after(stat, "\ntotal_shmem ");
+      const uint64_t droppable = cached - std::min(cached, shared);
+      room = std::min(room, most - std::min(most, used - std::min(used, droppable)));
     }
     group.resize(group.rfind('/'));
+  }
+  return room;
+}
+
+uint64_t control_group_room() {
+  const std::string memberships = read_file("/proc/self/cgroup");
+  uint64_t room = UINT64_MAX;
+  for (const GroupFiles& files : kGroupFiles) {
+    room = std::min(room, room_in_groups(memberships, files));
   }
   return room;
 }

@@ -591,6 +591,15 @@ void memory(Job&) {
   expect(mob_mem_free(mem), MOB_OK, "mob_mem_free");
 }
 
+// Where there is little memory, or little room for addresses.
+void limited(Job&) {
+  mob_mem_t mem = nullptr;
+  expect(mob_mem_alloc(size_t{1} << 30, &mem), MOB_ERR_MEMORY, "an allocation of 1 GiB");
+  expect(mob_mem_alloc(size_t{8} << 20, &mem), MOB_OK, "an allocation of 8 MiB");
+  std::memset(mob_mem_local(mem), 1, size_t{8} << 20);
+  expect(mob_mem_free(mem), MOB_OK, "mob_mem_free");
+}
+
 struct Scenario {
   const char* name;
   void (*run)(Job& job);
@@ -621,7 +630,8 @@ constexpr Scenario kScenarios[] = {{"contiguous", contiguous, true},
                                    {"abort", abort_job, false},
                                    {"patient", patient, false},
                                    {"stop", stop, false},
-                                   {"memory", memory, false}};
+                                   {"memory", memory, false},
+                                   {"limited", limited, false}};
 
 // Killed at any point of joining: the others join, or hear of it.
 int joining(Job& job, mob_rank_t rank, mob_rank_t size) {

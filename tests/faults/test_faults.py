@@ -11,6 +11,7 @@ import re
 import resource
 import signal
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -183,6 +184,48 @@ def test_limit_on_the_size_of_files(launcher: Launcher) -> None:
     assert re.fullmatch(
         r"mobius run: the limit on the size of files \(ulimit -f\).*\n", done.stderr.decode()
     )
+
+
+def test_limit_on_address_space(launcher: Launcher) -> None:
+    def limit() -> None:
+        resource.setrlimit(resource.RLIMIT_AS, (2 << 30, 2 << 30))
+
+    done = launcher.run("-n", "2", driver(), "limited", "0", preexec_fn=limit)
+    assert (done.returncode, done.stderr, survivors(done.stdout)) == (0, b"", [0, 1])
+
+
+@pytest.fixture
+def small_group() -> Iterator[Path]:
+    """A control group below ours that allows 256 MiB."""
+    lines = [line.split(":", 2) for line in Path("/proc/self/cgroup").read_text().splitlines()]
+    places = [
+        (f"/sys/fs/cgroup/memory{group}", "memory.limit_in_bytes")
+        for _, controllers, group in lines
+        if "memory" in controllers.split(",")
+    ] + [(f"/sys/fs/cgroup{group}", "memory.max") for number, _, group in lines if number == "0"]
+    for parent, name in places:
+        group = Path(parent) / f"mobius-test-{os.getpid()}"
+        try:
+            group.mkdir()
+        except OSError:
+            continue
+        try:
+            (group / name).write_text(str(256 << 20))
+            yield group
+            return
+        except OSError:
+            continue
+        finally:
+            group.rmdir()
+    pytest.skip("no right to make a control group that limits memory here")
+
+
+def test_limit_of_a_control_group(launcher: Launcher, small_group: Path) -> None:
+    script = f'echo $$ > {small_group}/cgroup.procs && exec "$@"'
+    words = ["sh", "-c", script, "sh"]
+    process = launcher.start("-n", "2", driver(), "limited", "0", prefix=words)
+    code, out, err = launcher.finish(process)
+    assert (code, err, survivors(out)) == (0, "", [0, 1])
 
 
 def test_tiny_dev_shm(launcher: Launcher) -> None:
