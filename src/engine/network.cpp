@@ -27,6 +27,8 @@ constexpr std::string_view kAddressKey = "mobius-ofi";
 
 // How long the thread lets others poll before it looks whether they still do.
 constexpr uint64_t kNapNs = 250'000;
+// How long it sleeps with something left to send, or without a descriptor to sleep on.
+constexpr int kRetryMs = 1;
 // A program that has waited so often during a nap will again, and looks itself.
 constexpr uint32_t kManyWaits = 4;
 
@@ -286,10 +288,12 @@ void Network::sleep() {
   settle(true);
   // Pairs with note_stuck(): either that finds us asleep, or we find its mark.
   asleep_.store(true, std::memory_order_seq_cst);
-  if (!unsettled_.load(std::memory_order_seq_cst) && !bulk_.has_waiting() &&
-      endpoint_.ready_to_sleep() && !stop_.load(std::memory_order_seq_cst)) {
+  if (endpoint_.ready_to_sleep() && !stop_.load(std::memory_order_seq_cst)) {
     pollfd wanted[2] = {{event_, POLLIN, 0}, {endpoint_.descriptor(), POLLIN, 0}};
-    ::poll(wanted, 2, wanted[1].fd < 0 ? 1 : -1);
+    // What had no room, or no connection yet, is tried again when something happens, and now and
+    // then.
+    const bool is_stuck = unsettled_.load(std::memory_order_seq_cst) || bulk_.has_waiting();
+    ::poll(wanted, 2, is_stuck || wanted[1].fd < 0 ? kRetryMs : -1);
     uint64_t count = 0;
     if (wanted[0].revents != 0) {
       [[maybe_unused]] const ssize_t got = ::read(event_, &count, sizeof count);
