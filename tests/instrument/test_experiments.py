@@ -60,6 +60,10 @@ def test_sizes_that_are_asked_for() -> None:
     setting = Setting(library("mpi"), False, 2, (64, 128))
     (job, *_) = jobs_of(setting, ["datatypes"], (64, 128))
     assert job.sizes == (64, 128)
+    setting = Setting(library("mpi"), False, 2, (64, 1 << 29))
+    (job, *_) = jobs_of(setting, ["datatypes"], (64, 1 << 29))
+    assert job.sizes == (64,)
+    assert jobs_of(Setting(library("mpi"), False, 2, (1 << 29,)), ["datatypes"], ()) == []
     # Table 2 is of four bytes whatever is asked for.
     (job,) = jobs_of(setting, ["sync-cost"], (64, 128))
     assert job.sizes == (4,)

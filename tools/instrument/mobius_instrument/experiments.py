@@ -27,6 +27,8 @@ _QUICK_REPEATS: Final = {
     "datatypes": 2, "multi-op": 2, "overlap": 2, "message-rate": 2, "atomics": 2, "accumulate": 2,
     "locks": 2, "scaling": 2, "apex": 1, "spawn-cost": 1, "dynamic-comm": 1,
 }  # fmt: skip
+# Of the test-suite's programs (bench/suite/session.h).
+SUITE_MOST_BYTES: Final = 1 << 28
 # As often spawn-cost spawns, the first time included (bench/suite/mpi/spawn_cost.c).
 _SPAWNS: Final = 6
 
@@ -86,6 +88,8 @@ class Setting:
         if self.library.suite_kind != "shmem":
             return job
         cells = tuple(cell for cell in job.cells if _shmem_has(cell))
+        if not job.sizes:
+            return job
         # Of one word only: where others are larger, without it.
         others = tuple(cell for cell in cells if cell.operation != "accumulate")
         if cells and not others:
@@ -108,7 +112,9 @@ class Setting:
 
     def pick(self, quick: Sequence[int], full: Sequence[int]) -> tuple[int, ...]:
         """Sizes: those asked for, else those of the preset."""
-        return self.sizes or tuple(full if self.full else quick)
+        if self.sizes:
+            return tuple(size for size in self.sizes if size <= SUITE_MOST_BYTES)
+        return tuple(full if self.full else quick)
 
 
 _WORD_BYTES: Final = 8
@@ -400,7 +406,8 @@ def jobs_of(setting: Setting, experiments: Sequence[str], probe_sizes: Sequence[
             if name in experiments and name not in PROBE_EXPERIMENTS:
                 if setting.apart and name in ONE_HOST:
                     continue
-                jobs += [job for job in map(setting.offered, _JOBS[name](setting)) if job.cells]
+                made = map(setting.offered, _JOBS[name](setting))
+                jobs += [job for job in made if job.cells and job.sizes]
     if setting.full:
         return jobs
     # Between hosts, where a launch is slow, two of the probe are enough.

@@ -290,6 +290,9 @@ def _last_words(output: str) -> str:
     """The line of a launcher's output that says most about the end."""
     lines = [line.strip(" =|*-\t") for line in output.splitlines()]
     lines = [line for line in lines if line]
+    for line in reversed(lines):
+        if line.startswith(("suite_", "probe_")):  # Ours know best.
+            return line[:_DETAIL_CHARACTERS]
     for word in ("signal", "abort", "assert", "fault", "error"):
         for line in reversed(lines):
             if word in line.lower():

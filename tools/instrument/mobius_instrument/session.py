@@ -15,9 +15,9 @@ from typing import Final
 from rich.console import Console
 
 from mobius_instrument import SCHEMA_VERSION
-from mobius_instrument.cells import EXPERIMENTS, Cell
+from mobius_instrument.cells import EXPERIMENTS, PROBE_EXPERIMENTS, Cell, format_bytes
 from mobius_instrument.errors import InstrumentError, system_reason
-from mobius_instrument.experiments import Effort, Job
+from mobius_instrument.experiments import SUITE_MOST_BYTES, Effort, Job
 from mobius_instrument.host import allowed_cpus, choose_pins, describe_host
 from mobius_instrument.hosts import Hosts, opened
 from mobius_instrument.launch import Launch, LaunchReport
@@ -230,6 +230,11 @@ class _Session:
             if self._remaining(repeat, library, job)
         ]  # fmt: skip
         cells = sum(len(self._remaining(*launch)) for launch in work)
+        if not work and not any(plan.jobs(library) for library in plan.libraries):
+            raise InstrumentError(
+                "there is nothing to measure: these libraries have none of the experiments, or the"
+                f" sizes are above {format_bytes(SUITE_MOST_BYTES)}"
+            )
         if not work:
             say(
                 self._console,
@@ -240,6 +245,13 @@ class _Session:
             plan.estimate_s(job, len(self._remaining(repeat, library, job)))
             for repeat, library, job in work
         )
+        most = max(self._request.sizes, default=0)
+        if most > SUITE_MOST_BYTES and any(one.program == "suite" for _, _, one in work):
+            say(
+                self._console,
+                f"sizes above {format_bytes(SUITE_MOST_BYTES)} are measured in"
+                f" {' and '.join(PROBE_EXPERIMENTS)} only",
+            )
         resumed = " (the rest of an interrupted run)" if self._earlier else ""
         say(
             self._console,
