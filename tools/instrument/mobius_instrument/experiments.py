@@ -25,7 +25,8 @@ ONE_HOST: Final = ("spawn-cost", "dynamic-comm", "trust")
 # Launches at most, if not everything is asked for: so that a quick report is one.
 _QUICK_REPEATS: Final = {
     "datatypes": 2, "multi-op": 2, "overlap": 2, "message-rate": 2, "atomics": 2, "accumulate": 2,
-    "locks": 2, "scaling": 2, "apex": 1, "spawn-cost": 1, "dynamic-comm": 1,
+    "locks": 2, "scaling": 2, "bandwidth": 2, "trust": 2, "apex": 1,
+    "spawn-cost": 1, "dynamic-comm": 1,
 }  # fmt: skip
 # Of the test-suite's programs (bench/suite/session.h).
 SUITE_MOST_BYTES: Final = 1 << 28

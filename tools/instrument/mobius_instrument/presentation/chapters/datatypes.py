@@ -135,7 +135,7 @@ def chapter(book: Book) -> Chapter | None:
                 f" ({packed.cell.operation}, {shape(packed.cell)}, {format_bytes(packed.size)})"
             )
         items.append(f"<li>{text}.</li>")
-        sentences.append(f"Datatypes – {text}.")
+        sentences.append(f"{text}.")
     html = (
         paragraph(
             "Blocks of bytes with gaps, described by a datatype, beside as many bytes in a row, and"
