@@ -50,13 +50,17 @@ bool is_accessible(uintptr_t address, size_t bytes, bool write) {
   // Their numbers, for older headers.
   constexpr int kPopulateRead = 22;
   constexpr int kPopulateWrite = 23;
+  static const bool is_known = madvise(nullptr, 0, kPopulateRead) == 0;
+  if (!is_known) return true;
   const uintptr_t start = page_start(address);
   const int error = errno;
-  const bool done = madvise(reinterpret_cast<void*>(start), address + bytes - start,
-                            write ? kPopulateWrite : kPopulateRead) == 0;
-  const bool is_there = done || (errno != ENOMEM && errno != EFAULT);
+  int result = 0;
+  do {
+    result = madvise(reinterpret_cast<void*>(start), address + bytes - start,
+                     write ? kPopulateWrite : kPopulateRead);
+  } while (result != 0 && (errno == EINTR || errno == EAGAIN));
   errno = error;
-  return is_there;
+  return result == 0;
 }
 
 const char* why_not_shareable(uintptr_t start, size_t bytes) {
