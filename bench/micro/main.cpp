@@ -79,6 +79,23 @@ std::vector<std::vector<double>> measure(const Benchmark& benchmark, int rounds)
   return times;
 }
 
+// Where a sweep has its steepest step, up or down.
+void print_worst_step(const Benchmark& benchmark, const std::vector<std::vector<double>>& times) {
+  double worst = 1;
+  size_t at = 0;
+  for (size_t v = 1; v < times.size(); ++v) {
+    const double before = median(times[v - 1]);
+    const double here = median(times[v]);
+    const double step = std::max(here / before, before / here);
+    if (step <= worst) continue;
+    worst = step;
+    at = v;
+  }
+  if (at == 0) return;
+  fmt::print("  worst neighbours: {} and {}, {:.2f} ×\n", benchmark.variants[at - 1].name,
+             benchmark.variants[at].name, worst);
+}
+
 void print(const Benchmark& benchmark, const std::vector<std::vector<double>>& times, bool json) {
   const double limit = median(times[0]);
   if (!json) fmt::print("{} – {}\n", benchmark.name, benchmark.what);
@@ -99,6 +116,7 @@ void print(const Benchmark& benchmark, const std::vector<std::vector<double>>& t
                  benchmark.variants[v].name, middle, least, most, middle / limit);
     }
   }
+  if (benchmark.is_sweep && !json) print_worst_step(benchmark, times);
   std::fflush(stdout);
 }
 

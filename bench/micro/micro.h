@@ -24,6 +24,8 @@ struct Benchmark {
   std::string name;
   std::string what;
   std::vector<Variant> variants;  // the first is the limit
+  // The variants are neighbours of each other in a sweep: the worst step between two is told.
+  bool is_sweep = false;
 };
 
 // Each makes its benchmarks; collective, because they allocate.

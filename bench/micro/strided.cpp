@@ -70,6 +70,19 @@ Benchmark box_benchmark(std::string name, const Box& box, mob_rank_t target, cha
            })}};
 }
 
+// Nanoseconds per byte of a call that transfers so many.
+template <typename Call>
+Variant per_byte(std::string name, size_t bytes, Call call) {
+  return {std::move(name) + ", per byte", [=] {
+            if (mob_rank() != 0) return 0.0;
+            const size_t turns = std::max<size_t>(8, std::min<size_t>(20'000, (4 << 20) / bytes));
+            for (size_t i = 0; i < turns / 8 + 1; ++i) call();
+            const double start = now_ns();
+            for (size_t i = 0; i < turns; ++i) call();
+            return (now_ns() - start) / static_cast<double>(turns * bytes);
+          }};
+}
+
 }  // namespace
 
 std::vector<Benchmark> strided_benchmarks() {
@@ -87,30 +100,37 @@ std::vector<Benchmark> strided_benchmarks() {
   return result;
 }
 
-// One variant per size: the limit is the size before it, per byte.
+// One variant per size, alignment or stride: each is the limit of the one after it.
 std::vector<Benchmark> neighbour_benchmarks() {
   const mob_rank_t target = mob_size() - 1;
   auto* remote = static_cast<char*>(shared_memory(kAreaBytes, target));
   auto* local = static_cast<char*>(private_memory(kAreaBytes));
   if (mob_rank() == target) std::memset(remote, 2, kAreaBytes);
-  std::vector<Variant> variants;
+  const auto put = [=](size_t to, size_t from, size_t bytes) {
+    return [=] { require(mob_put(target, remote + to, local + from, bytes), "mob_put"); };
+  };
+  Benchmark sizes{"neighbours", "sizes of mob_put, one after the other", {}, true};
   for (size_t bytes = 16; bytes <= kAreaBytes; bytes += std::max<size_t>(bytes / 4, 8)) {
-    variants.push_back({std::to_string(bytes) + " bytes, per byte", [=] {
-                          if (mob_rank() != 0) return 0.0;
-                          const size_t turns =
-                              std::max<size_t>(8, std::min<size_t>(20'000, (4 << 20) / bytes));
-                          for (size_t i = 0; i < turns / 8 + 1; ++i) {
-                            require(mob_put(target, remote, local, bytes), "mob_put");
-                          }
-                          const double start = now_ns();
-                          for (size_t i = 0; i < turns; ++i) {
-                            require(mob_put(target, remote, local, bytes), "mob_put");
-                          }
-                          return (now_ns() - start) / static_cast<double>(turns * bytes);
-                        }});
+    sizes.variants.push_back(per_byte(std::to_string(bytes) + " bytes", bytes, put(0, 0, bytes)));
   }
-  return {{"neighbours", "sizes of mob_put, one after the other: no step may double the cost",
-           std::move(variants)}};
+  Benchmark alignments{
+      "alignments", "places of 2048 bytes within a line, there and here", {}, true};
+  for (const size_t to : {0, 1, 2, 4, 8, 16, 31, 32, 48, 63}) {
+    for (const size_t from : {0, 1, 8, 32, 63}) {
+      alignments.variants.push_back(per_byte(
+          "at " + std::to_string(to) + " from " + std::to_string(from), 2048, put(to, from, 2048)));
+    }
+  }
+  Benchmark strides{"strides", "boxes of 128 × 256 bytes, one stride after the other", {}, true};
+  for (size_t stride = 256; stride <= 16384; stride += std::max<size_t>(stride / 4, 64)) {
+    const auto step = static_cast<ptrdiff_t>(stride);
+    strides.variants.push_back(per_byte("stride " + std::to_string(stride), size_t{128} * 256, [=] {
+      const size_t rows = 128;
+      require(mob_put_strided(target, remote, &step, local, &step, 256, &rows, 1),
+              "mob_put_strided");
+    }));
+  }
+  return {std::move(sizes), std::move(alignments), std::move(strides)};
 }
 
 }  // namespace micro
