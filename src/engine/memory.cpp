@@ -2,6 +2,7 @@
 #include "engine/memory.h"
 
 #include <algorithm>
+#include <map>
 #include <memory>
 
 #include "base/status.h"
@@ -19,11 +20,16 @@ struct Memory::Request {
   bool valid_call;
 };
 
+// Between hosts all find the same, too, unless their windows differ: each knows what all asked for,
+// and what each host has.
 mob_status_t Memory::check(const char* call, const Team& team, const std::vector<Request>& requests,
                            bool valid_call, size_t* largest) const {
+  struct HostSum {
+    size_t total = 0;
+    size_t available = 0;
+  };
+  std::map<mob_rank_t, HostSum> hosts;
   const size_t window = engine_.window().bytes();
-  size_t total = 0;
-  size_t available = 0;
   *largest = 0;
   for (size_t i = 0; i < requests.size(); ++i) {
     const mob_rank_t rank = team.map().world_rank(static_cast<mob_rank_t>(i));
@@ -33,9 +39,10 @@ mob_status_t Memory::check(const char* call, const Team& team, const std::vector
                   "alignment that is not a power of two up to 2 MiB)",
                   call, rank);
     }
-    if (requests[i].available != 0 && engine_.is_here(rank)) available = requests[i].available;
-    const size_t here = engine_.is_here(rank) ? requests[i].bytes : 0;
-    if (requests[i].bytes > window || __builtin_add_overflow(total, here, &total)) {
+    HostSum& host = hosts[engine_.job().place_of(rank).host];
+    if (requests[i].available != 0) host.available = requests[i].available;
+    if (requests[i].bytes > window ||
+        __builtin_add_overflow(host.total, requests[i].bytes, &host.total)) {
       return fail(MOB_ERR_RANGE,
                   "%s: %zu bytes at rank %d are more than the window of %zu bytes; see "
                   "MOBIUS_WINDOW_BYTES",
@@ -43,11 +50,13 @@ mob_status_t Memory::check(const char* call, const Team& team, const std::vector
     }
     *largest = std::max(*largest, requests[i].bytes);
   }
-  if (total > available) {
+  const mob_rank_t own = engine_.job().place_of(engine_.rank()).host;
+  for (const auto& [place, host] : hosts) {
+    if (host.total <= host.available) continue;
     return fail(MOB_ERR_MEMORY,
-                "%s: the processes of this host ask for %zu bytes together, but only "
+                "%s: the processes of %s host ask for %zu bytes together, but only "
                 "%zu bytes of memory are available",
-                call, total, available);
+                call, place == own ? "this" : "another", host.total, host.available);
   }
   return MOB_OK;
 }
