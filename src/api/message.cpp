@@ -126,6 +126,7 @@ mob_status_t mob_poll() {
   if (const mob_status_t status = check_live("mob_poll")) return status;
   engine::Engine& engine = engine::engine();
   if (engine.messages().in_use()) {
+    engine.scheduler().issue_all();
     engine.progress().note_poll();
     engine.poll();
   }

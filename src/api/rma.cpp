@@ -23,7 +23,22 @@ void* reach(mob_rank_t rank, const void* remote, size_t bytes) {
   if (engine::target_recall(rank, remote, bytes)) return const_cast<void*>(remote);
   if (static_cast<uint32_t>(rank) >= static_cast<uint32_t>(mob_size_)) return nullptr;
   engine::Engine& engine = engine::engine();
-  return engine.transfers().hooked() ? nullptr : engine.reach(rank, remote, bytes);
+  return engine.transfers().hooked() || !engine.is_here(rank) ? nullptr
+                                                              : engine.reach(rank, remote, bytes);
+}
+
+// A put to another host that is recorded; `*status` is of that.
+bool put_elsewhere(const char* call, mob_rank_t rank, void* remote, const void* local, size_t bytes,
+                   mob_status_t* status, bool is_urgent = true) {
+  if (mob_size_ == 0) return false;
+  bool is_recorded = false;
+  *status = api::without_exceptions(call, [&] {
+    mob_status_t recorded = MOB_OK;
+    is_recorded = engine::engine().transfers().put_elsewhere(rank, remote, local, bytes, is_urgent,
+                                                             &recorded);
+    return recorded;
+  });
+  return is_recorded || *status != MOB_OK;
 }
 
 bool copy_exposed(mob_rank_t rank, const void* remote, const void* local, size_t bytes, bool put) {
@@ -47,6 +62,8 @@ template <typename T>
 mob_status_t put_value(const char* call, mob_rank_t rank, void* remote, T value) {
   void* target = reach(rank, remote, sizeof value);
   if (target == nullptr) [[unlikely]] {
+    mob_status_t status = MOB_OK;
+    if (put_elsewhere(call, rank, remote, &value, sizeof value, &status)) return status;
     return run_transfer(call, contiguous(MOB_PUT, rank, remote, &value, sizeof value));
   }
   if (reinterpret_cast<uintptr_t>(target) % sizeof value == 0) [[likely]] {
@@ -86,6 +103,8 @@ mob_status_t mob_put(mob_rank_t rank, void* remote, const void* local, size_t by
     target = reach(rank, remote, bytes);
   }
   if (target == nullptr || local == nullptr) [[unlikely]] {
+    mob_status_t status = MOB_OK;
+    if (put_elsewhere("mob_put", rank, remote, local, bytes, &status)) return status;
     if (copy_exposed(rank, remote, local, bytes, true)) return MOB_OK;
     return run_transfer("mob_put", contiguous(MOB_PUT, rank, remote, local, bytes));
   }
@@ -122,6 +141,12 @@ mob_status_t mob_get_nb(mob_rank_t rank, const void* remote, void* local, size_t
 }
 
 mob_status_t mob_put_nbi(mob_rank_t rank, void* remote, const void* local, size_t bytes) {
+  constexpr size_t kMostCopied = 64;
+  mob_status_t status = MOB_OK;
+  if (bytes <= kMostCopied &&
+      put_elsewhere("mob_put_nbi", rank, remote, local, bytes, &status, false)) {
+    return status;
+  }
   return run_transfer("mob_put_nbi", contiguous(MOB_PUT, rank, remote, local, bytes),
                       Mode::kImplicit);
 }

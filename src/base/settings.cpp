@@ -68,6 +68,11 @@ constexpr SettingInfo kTable[] = {
      SettingRole::kUser,
      "From which size on contiguous puts and gets between hosts go by remote memory access, from "
      "user's memory to user's memory, instead of in messages."},
+    {"MOBIUS_SCHEDULE", SettingType::kChoice, "", "adaptive", 0, 0,
+     "adaptive|fifo|interleave|gets-first|aggregate", SettingRole::kUser,
+     "What may be done with operations on other hosts' memory that are small, or only started: "
+     "'fifo' each is a message of its own, 'interleave' gets and puts alternate, 'gets-first' gets "
+     "do not wait behind puts, 'aggregate' many share a message, 'adaptive' what pays of these."},
     {"MOBIUS_SPIN_NS", SettingType::kTime, "ns", "auto", 0, 1'000'000'000, nullptr,
      SettingRole::kUser,
      "How long a waiting call spins before it yields, and the network's thread, if there is a "

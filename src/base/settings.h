@@ -29,6 +29,7 @@ enum class SettingId : unsigned {
   kProgress,
   kProvider,
   kRma,
+  kSchedule,
   kSpin,
   kStats,
   kTrace,

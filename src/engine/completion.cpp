@@ -42,6 +42,7 @@ class PendingWatch final : public os::Watch {
     for (mob_rank_t rank = 0; rank < engine_.size(); ++rank) {
       if (!engine_.is_dead(rank)) continue;
       engine_.served().give_up(rank);
+      engine_.scheduler().give_up(rank);
       engine_.messages().give_up(rank);
       any = true;
     }
@@ -90,6 +91,12 @@ std::shared_ptr<Context> Completion::context_of(uint64_t handle) const {
   if (handle == 0) return default_context_;
   const std::shared_ptr<Context>* found = contexts_.find(handle);
   return found != nullptr ? *found : default_context_;
+}
+
+bool Completion::is_current(const Context& context) const {
+  if (acting_for != nullptr) return acting_for->get() == &context;
+  if (context_in_use == 0) return default_context_.get() == &context;
+  return context_of(context_in_use).get() == &context;
 }
 
 mob_status_t Completion::create_context(uint64_t* handle) {

@@ -77,6 +77,8 @@ class Completion {
   mob_status_t free_context(uint64_t handle);
   mob_status_t use_context(uint64_t handle);  // 0: the default
   static uint64_t current_context();
+  // Whether what the calling thread starts belongs to this context.
+  bool is_current(const Context& context) const;
 
   // Has the inlined flushes and fences of this process go out of line, or not any more.
   static void stay_out_of_line(bool stay);

@@ -177,6 +177,8 @@ mob_status_t Engine::open_network() {
   if (job_.hosts() == 1) return MOB_OK;
   remote_.open();
   team_mail_.open();
+  packs_.open();
+  if (const mob_status_t status = scheduler_.open()) return status;
   if (const mob_status_t status = served_.require()) return status;
   if (const mob_status_t status = network_.open(messages_.handlers())) return status;
   return network_.start();
@@ -371,6 +373,7 @@ mob_status_t engine_start() {
 void engine_stop() {
   Engine& stopping = engine();
   static_cast<void>(stopping.transfers().fence());  // what is held back is still to be carried
+  stopping.scheduler().issue_all();
   // Handlers may call everything, so this comes before the library is not live any more.
   stopping.messages().quiesce();
   {

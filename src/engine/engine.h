@@ -24,10 +24,12 @@
 #include "engine/mutexes.h"
 #include "engine/network.h"
 #include "engine/notifications.h"
+#include "engine/packs.h"
 #include "engine/progress.h"
 #include "engine/registry.h"
 #include "engine/remaps.h"
 #include "engine/remote.h"
+#include "engine/scheduler.h"
 #include "engine/served.h"
 #include "engine/targets.h"
 #include "engine/team.h"
@@ -75,7 +77,9 @@ class Engine {
         progress_(*this),
         network_(*this),
         remote_(*this),
-        team_mail_(*this) {}
+        team_mail_(*this),
+        scheduler_(*this),
+        packs_(*this) {}
 
   // Collective over the job. After an error the object is as before. `seat` is null in a rank that
   // is a process.
@@ -105,6 +109,7 @@ class Engine {
   Network& network() { return network_; }
   Remote& remote() { return remote_; }
   TeamMail& team_mail() { return team_mail_; }
+  Scheduler& scheduler() { return scheduler_; }
   Teams& teams() { return teams_; }
   Registry<Access>& accesses() { return accesses_; }
   Registry<Mutexes>& mutexes() { return mutexes_; }
@@ -194,6 +199,7 @@ class Engine {
     if (in_handler) [[unlikely]] {
       return refuse_to_wait();
     }
+    scheduler_.issue_all();
     const PollingScope scope(*this);
     const TraceScope trace(transfers_.timeline(), "waiting");
     ProcessBlock::Doorbell& own = own_->doorbell;
@@ -324,6 +330,8 @@ class Engine {
   Network network_;
   Remote remote_;
   TeamMail team_mail_;
+  Scheduler scheduler_;
+  Packs packs_;
   Registry<Access> accesses_;
   Registry<Mutexes> mutexes_;
   Notifications notifications_;

@@ -41,6 +41,8 @@ enum class InternalHandler : unsigned {
   kServed,
   kRemote,  // remote.h
   kTeam,    // team_link.h
+  kPack,    // packs.h
+  kPacked,  // scheduler.h
 };
 
 struct Handler {

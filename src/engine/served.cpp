@@ -124,6 +124,7 @@ struct Served::Reply {
 struct Served::Whole {
   Pending* pending = nullptr;
   bool completes_early = false;     // locally, as soon as everything is packed
+  bool never_waits = false;         // the payload is sent from where it is, some time
   std::atomic<uint32_t> parts = 1;  // the one who sends them is one
   std::mutex mutex;                 // guards what follows
   mob_status_t status = MOB_OK;
@@ -195,6 +196,26 @@ mob_status_t Served::run(const char* call, const mob_transfer_t& transfer, const
     finish_part(started, status);
   }
   return mode == Mode::kBlocking ? engine_.completion().wait(call, own_handle) : MOB_OK;
+}
+
+mob_status_t Served::start(const char* call, const mob_transfer_t& transfer, const Shape& shape) {
+  if (const mob_status_t status = require()) return status;
+  auto whole = std::make_unique<Whole>();
+  whole->pending = engine_.completion().start(transfer, nullptr);
+  if (whole->pending == nullptr) return MOB_ERR_MEMORY;
+  whole->never_waits = true;
+  Whole& started = *whole.release();  // finish_part() deletes it
+  mob_status_t status = MOB_OK;
+  // In stretches, as send_parts() has them.
+  for (size_t done = 0; status == MOB_OK && done < shape.total_bytes; done += kStageBytes) {
+    Shape part = shape;
+    part.remote += done;
+    part.local += done;
+    part.run_bytes = part.total_bytes = std::min(kStageBytes, shape.total_bytes - done);
+    status = send_box(call, transfer, part, started, done + part.total_bytes == shape.total_bytes);
+  }
+  finish_part(started, status);
+  return MOB_OK;  // the error is the flush's
 }
 
 mob_status_t Served::send_parts(const char* call, const mob_transfer_t& transfer,
@@ -413,8 +434,10 @@ mob_status_t Served::send(const char* call, mob_rank_t rank, std::unique_ptr<Par
   message.header_bytes = request.bytes();
   message.payload = payload;
   message.payload_bytes = payload_bytes;
-  const mob_status_t status = in_handler ? engine_.messages().post(call, rank, message)
-                                         : engine_.messages().send(call, rank, message);
+  const mob_status_t status = whole.never_waits
+                                  ? engine_.messages().start(call, rank, message, nullptr)
+                              : in_handler ? engine_.messages().post(call, rank, message)
+                                           : engine_.messages().send(call, rank, message);
   if (status == MOB_OK) return MOB_OK;
   part = take_unanswered(request.part);
   if (part == nullptr) return MOB_OK;  // its end has been told

@@ -47,8 +47,19 @@ class Served {
   mob_status_t compare_swap(const char* call, mob_rank_t rank, void* remote, size_t bytes,
                             uint64_t expected, uint64_t desired, uint64_t* old);
 
+  // Starts a checked transfer of one stretch to or from another host, which the context remembers.
+  // Never waits; the data are the user's until the answer.
+  mob_status_t start(const char* call, const mob_transfer_t& transfer,
+                     const transport::Shape& shape);
+
   // Ends what was asked of a rank that died, with MOB_ERR_PEER. Any thread.
   void give_up(mob_rank_t rank);
+
+  // Whether a transfer goes by remote memory access: the target moves it, some time.
+  bool is_bulk(const mob_transfer_t& transfer, const transport::Shape& shape) const;
+
+  // Whether bytes are this process' to serve: allocated, or exposed and there; the error if not.
+  mob_status_t check_own(const void* address, size_t bytes, bool write) const;
 
  private:
   struct Request;
@@ -61,7 +72,6 @@ class Served {
                           const transport::Shape& shape, Whole& whole);
   mob_status_t send_box(const char* call, const mob_transfer_t& transfer,
                         const transport::Shape& shape, Whole& whole, bool last);
-  bool is_bulk(const mob_transfer_t& transfer, const transport::Shape& shape) const;
   mob_status_t send_bulk(const char* call, const mob_transfer_t& transfer,
                          const transport::Shape& shape, Whole& whole);
   mob_status_t send_runs(const char* call, const mob_transfer_t& transfer,
@@ -70,7 +80,6 @@ class Served {
   mob_status_t make_stage(Part& part, size_t list_bytes, size_t data_bytes, size_t fetched_bytes);
   mob_status_t make_buffer(Part& part, size_t list_bytes, size_t data_bytes);
   void release_stage(Part& part);
-  mob_status_t check_own(const void* address, size_t bytes, bool write) const;
   mob_status_t send(const char* call, mob_rank_t rank, std::unique_ptr<Part> part, Request& request,
                     const void* payload, size_t payload_bytes);
   void finish_part(Whole& whole, mob_status_t status);

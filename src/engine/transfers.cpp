@@ -119,6 +119,14 @@ mob_status_t Transfers::run(const char* call, const mob_transfer_t& transfer, Mo
   return first_->carry(operation);
 }
 
+bool Transfers::put_elsewhere(mob_rank_t rank, void* remote, const void* local, size_t bytes,
+                              bool is_urgent, mob_status_t* status) {
+  return static_cast<uint32_t>(rank) < static_cast<uint32_t>(mob_size_) && !hooked() &&
+         !engine_.is_here(rank) && bytes - 1 < Scheduler::kMostKept && local != nullptr &&
+         remote != nullptr &&
+         engine_.scheduler().put(rank, remote, local, bytes, is_urgent, status);
+}
+
 bool Transfers::copy_and_tell(const mob_transfer_t& transfer) {
   const mob_rank_t rank = transfer.rank;
   if (static_cast<uint32_t>(rank) >= static_cast<uint32_t>(mob_size_) || hooked()) return false;
@@ -181,7 +189,10 @@ mob_status_t Transfers::carry(const Operation& operation) {
     case Path::kCma:
       return carry_by_cma(operation);
     case Path::kMessage:
+      break;
     case Path::kNetwork:
+      if (engine_.scheduler().takes(operation)) return engine_.scheduler().record(operation);
+      engine_.scheduler().issue(operation.transfer->rank);
       break;
   }
   return engine_.served().run(operation.call, *operation.transfer, operation.shape, operation.mode,
@@ -191,7 +202,10 @@ mob_status_t Transfers::carry(const Operation& operation) {
 // What is done on the spot is in order as it is, and so is what goes to other hosts, all of it in
 // one stream. What a host-mate was asked to do is waited for: a later put on another way would
 // overtake it.
-mob_status_t Transfers::order() { return engine_.completion().order("mob_fence"); }
+mob_status_t Transfers::order() {
+  engine_.scheduler().fence();
+  return engine_.completion().order("mob_fence");
+}
 
 bool Transfers::copy_covered(mob_rank_t rank, uintptr_t remote, const void* local, size_t bytes,
                              bool put) {
@@ -270,6 +284,7 @@ mob_status_t Transfers::run_on_own_memory(const mob_transfer_t& transfer, const 
 // A word that only the target's process has mapped.
 mob_status_t Transfers::update_by_target(const WordUpdate& update) {
   if (update.what == MOB_RMW_COMPARE_SWAP_) {
+    if (!engine_.is_here(update.rank)) engine_.scheduler().issue(update.rank);
     uint64_t held = 0;
     const mob_status_t status =
         engine_.served().compare_swap(update.call, update.rank, update.remote, update.bytes,

@@ -58,6 +58,11 @@ class Transfers final : private Carrier {
            copy_covered(rank, start, local, bytes, put);
   }
 
+  // Records a small put to another host, without a description. False if that is not how it goes;
+  // run() knows why.
+  bool put_elsewhere(mob_rank_t rank, void* remote, const void* local, size_t bytes, bool is_urgent,
+                     mob_status_t* status);
+
   // Puts or gets one stretch that is mapped here, and tells who is to be told: words, no counters.
   // All of it or nothing; false if that is not how it goes, and run() knows why.
   bool copy_and_tell(const mob_transfer_t& transfer);

@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "engine/packs.h"
+
+#include <cstring>
+#include <memory>
+#include <new>
+#include <vector>
+
+#include "base/status.h"
+#include "engine/engine.h"
+#include "transport/shm/copy.h"
+
+namespace mobius::engine {
+namespace {
+
+using base::fail;
+using schedule::Arrived;
+using schedule::Kind;
+
+mob_status_t makes_no_sense() { return fail(MOB_ERR_SYSTEM, "a packed message makes no sense"); }
+
+// One row. Aligned values are written whole, as mob_put8() says, and as the fence between two of
+// them has it: after what came before.
+void write_row(unsigned char* to, const unsigned char* from, size_t bytes) {
+  const auto store = [&]<typename T>(T value) {
+    std::memcpy(&value, from, sizeof value);
+    if (reinterpret_cast<uintptr_t>(to) % sizeof value == 0) [[likely]] {
+      __atomic_store_n(reinterpret_cast<T*>(to), value, __ATOMIC_RELEASE);
+    } else {
+      std::memcpy(to, &value, sizeof value);
+    }
+  };
+  switch (bytes) {
+    case 8:
+      return store(uint64_t{});
+    case 4:
+      return store(uint32_t{});
+    case 2:
+      return store(uint16_t{});
+    case 1:
+      return store(uint8_t{});
+    default:
+      transport::copy(to, from, bytes);
+  }
+}
+
+void read_row(unsigned char* to, const unsigned char* from, size_t bytes) {
+  const auto load = [&]<typename T>(T value) {
+    if (reinterpret_cast<uintptr_t>(from) % sizeof value == 0) [[likely]] {
+      value = __atomic_load_n(reinterpret_cast<const T*>(from), __ATOMIC_ACQUIRE);
+    } else {
+      std::memcpy(&value, from, sizeof value);
+    }
+    std::memcpy(to, &value, sizeof value);
+  };
+  switch (bytes) {
+    case 8:
+      return load(uint64_t{});
+    case 4:
+      return load(uint32_t{});
+    case 2:
+      return load(uint16_t{});
+    case 1:
+      return load(uint8_t{});
+    default:
+      transport::copy(to, from, bytes);
+  }
+}
+
+struct Bounds {
+  uint64_t lowest;
+  uint64_t highest;
+};
+
+Bounds bounds_of(const Arrived& piece) {
+  const uint64_t reach = static_cast<uint64_t>(piece.stride) * (piece.rows - 1);
+  const bool down = piece.stride < 0;
+  return {down ? piece.remote + reach : piece.remote,
+          (down ? piece.remote : piece.remote + reach) + piece.row_bytes};
+}
+
+}  // namespace
+
+// A message whose pieces come in several records.
+struct Packs::Whole {
+  Packs* self;
+  mob_rank_t origin;
+  PackRequest request;
+  size_t count;
+  std::unique_ptr<unsigned char[]> bytes;
+};
+
+void Packs::open() {
+  engine_.messages().register_internal(
+      InternalHandler::kPack,
+      [](const mob_message_t* message, void* self, mob_delivery_t* delivery) {
+        static_cast<Packs*>(self)->serve(*message, delivery);
+      },
+      this);
+}
+
+void Packs::serve(const mob_message_t& message, mob_delivery_t* delivery) {
+  PackRequest request{};
+  if (message.header_bytes != sizeof request) return;
+  std::memcpy(&request, message.header, sizeof request);
+  if (message.payload != nullptr || message.payload_bytes == 0) {
+    serve_pieces(message.source, request, static_cast<const unsigned char*>(message.payload),
+                 message.payload_bytes);
+    return;
+  }
+  auto whole = std::make_unique<Whole>(
+      Whole{this, message.source, request, message.payload_bytes,
+            std::make_unique_for_overwrite<unsigned char[]>(message.payload_bytes)});
+  delivery->payload = whole->bytes.get();
+  delivery->handler = [](mob_token_t, void* argument) {
+    const std::unique_ptr<Whole> all(static_cast<Whole*>(argument));
+    all->self->serve_pieces(all->origin, all->request, all->bytes.get(), all->count);
+  };
+  delivery->argument = whole.release();
+}
+
+// After an error the others are carried out all the same: they know nothing of each other.
+void Packs::serve_pieces(mob_rank_t origin, const PackRequest& request, const unsigned char* bytes,
+                         size_t count) {
+  constexpr size_t kMostAnswer = size_t{1} << 24;
+  PackReply reply{};
+  reply.id = request.id;
+  const auto note = [&](mob_status_t status) {
+    if (status == MOB_OK || reply.status != MOB_OK) return;
+    reply.status = status;
+    std::strncpy(reply.text, mob_last_error(), sizeof reply.text - 1);
+  };
+  std::unique_ptr<unsigned char[]> answer;
+  size_t answered = 0;
+  const bool is_sane = request.answer_bytes <= kMostAnswer && request.highest >= request.lowest;
+  if (is_sane && request.answer_bytes != 0) {
+    answer.reset(new (std::nothrow) unsigned char[request.answer_bytes]());
+  }
+  if (!is_sane) {
+    note(makes_no_sense());
+  } else if (request.answer_bytes != 0 && answer == nullptr) {
+    note(fail(MOB_ERR_MEMORY, "rank %d has no memory left", engine_.rank()));
+  } else {
+    // Mostly all lies in one piece of memory: one look instead of one per piece.
+    const bool is_one =
+        request.highest != request.lowest &&
+        engine_.served().check_own(reinterpret_cast<void*>(request.lowest),
+                                   request.highest - request.lowest, true) == MOB_OK;
+    schedule::PackReader reader({bytes, count});
+    Arrived piece;
+    while (reader.next(&piece)) {
+      const size_t data = is_answered_with_data(piece.kind) ? piece.bytes() : 0;
+      if (data > request.answer_bytes - answered) {
+        note(makes_no_sense());
+        break;
+      }
+      const Bounds bounds = bounds_of(piece);
+      const bool is_checked = is_one && bounds.lowest >= request.lowest &&
+                              bounds.highest <= request.highest && bounds.lowest <= bounds.highest;
+      note(carry_out(piece, is_checked, answer.get() + answered));
+      answered += data;
+    }
+    if (!reader.is_whole()) note(makes_no_sense());
+  }
+  Outgoing message;
+  message.id = static_cast<unsigned>(InternalHandler::kPacked);
+  message.header = &reply;
+  message.header_bytes = PackReply::bytes(reply.status);
+  message.payload = answer.get();
+  message.payload_bytes = answer != nullptr ? request.answer_bytes : 0;
+  // If the origin is gone, nobody is left to tell.
+  static_cast<void>(engine_.messages().post("an answer", origin, message));
+}
+
+mob_status_t Packs::carry_out(const Arrived& piece, bool is_checked, unsigned char* answer) {
+  switch (piece.kind) {
+    case Kind::kPut:
+    case Kind::kGet:
+      return move(piece, is_checked, answer);
+    case Kind::kAccumulate:
+    case Kind::kFetch:
+      return combine(piece, answer);
+    case Kind::kSignal: {
+      auto* word = reinterpret_cast<void*>(piece.remote);
+      if (const mob_status_t status = engine_.served().check_own(word, sizeof(uint64_t), true)) {
+        return status;
+      }
+      mob_transfer_t transfer{};
+      transfer.kind = MOB_PUT;
+      transfer.rank = engine_.rank();
+      transfer.signal = reinterpret_cast<uint64_t*>(piece.remote);
+      transfer.signal_value = piece.value;
+      transfer.signal_op = static_cast<mob_signal_op_t>(piece.op);
+      return engine_.transfers().run_on_own_memory(transfer, transport::Shape{});
+    }
+    case Kind::kTell:
+      break;
+  }
+  return makes_no_sense();
+}
+
+mob_status_t Packs::move(const Arrived& piece, bool is_checked, unsigned char* answer) const {
+  if (!is_checked) {
+    const Bounds bounds = bounds_of(piece);
+    if (bounds.highest < bounds.lowest) return makes_no_sense();
+    // The gaps between rows need not be anybody's.
+    for (uint32_t row = 0; row < piece.rows; ++row) {
+      auto* at = reinterpret_cast<void*>(piece.remote + static_cast<uint64_t>(piece.stride * row));
+      if (const mob_status_t status =
+              engine_.served().check_own(at, piece.row_bytes, piece.kind == Kind::kPut)) {
+        return status;
+      }
+    }
+  }
+  const unsigned char* from = piece.data;
+  for (uint32_t row = 0; row < piece.rows; ++row) {
+    auto* at =
+        reinterpret_cast<unsigned char*>(piece.remote + static_cast<uint64_t>(piece.stride * row));
+    if (piece.kind == Kind::kPut) {
+      write_row(at, from, piece.row_bytes);
+      from += piece.row_bytes;
+    } else {
+      read_row(answer, at, piece.row_bytes);
+      answer += piece.row_bytes;
+    }
+  }
+  return MOB_OK;
+}
+
+mob_status_t Packs::combine(const Arrived& piece, unsigned char* answer) {
+  // Aligned for every type, as the elements of the message are not.
+  alignas(16) unsigned char small[256];
+  std::unique_ptr<unsigned char[]> large;
+  unsigned char* operands = small;
+  unsigned char* fetched = nullptr;
+  const bool fetches = piece.kind == Kind::kFetch;
+  const size_t needed = piece.bytes() * (fetches ? 2 : 1);
+  if (needed > sizeof small) {
+    large = std::make_unique_for_overwrite<unsigned char[]>(needed);
+    operands = large.get();
+  }
+  if (fetches) fetched = operands + piece.bytes();
+  std::memcpy(operands, piece.data, piece.bytes());
+  mob_transfer_t transfer{};
+  transfer.kind = fetches ? MOB_FETCH_ACCUMULATE : MOB_ACCUMULATE;
+  transfer.rank = engine_.rank();
+  transfer.remote = reinterpret_cast<void*>(piece.remote);
+  transfer.local = operands;
+  transfer.bytes = piece.bytes();
+  transfer.type = static_cast<mob_type_t>(piece.type);
+  transfer.op = static_cast<mob_op_t>(piece.op);
+  transfer.fetched = fetched;
+  transport::Shape shape;
+  if (const mob_status_t status = transport::normalise("a served transfer", transfer, &shape)) {
+    return status;
+  }
+  if (const mob_status_t status =
+          engine_.served().check_own(transfer.remote, piece.bytes(), true)) {
+    return status;
+  }
+  const mob_status_t status = engine_.transfers().run_on_own_memory(transfer, shape);
+  if (fetches && status == MOB_OK) std::memcpy(answer, fetched, piece.bytes());
+  return status;
+}
+
+}  // namespace mobius::engine

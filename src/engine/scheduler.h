@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+// Records what may be delayed of the operations on other hosts' memory, and issues it by a plan
+// (schedule/plan.h): in another order, merged, many in one message that has one answer.
+//
+// Recorded is what is small, or only started. It is issued
+//
+// - when any thread of the process waits in the library or calls mob_poll(): a flush, a lock, a
+//   blocking get, the end of an epoch;
+// - when its target's queue is full;
+// - before anything that goes to the same target without being recorded, so that the order in which
+//   a target is asked stays that of the calls;
+// - if the call that recorded it has no "nb" in its name, as soon as no other message of this queue
+//   is under way to the target: at once on a quiet link, else with the next answer.
+//
+// Issuing never waits. Each queue is used under its lock, which covers issuing, too: what is issued
+// later comes later to the target. Who records waits, for flow control, with no lock held.
+
+#include <mobius/job.h>
+#include <mobius/message.h>
+
+#include <atomic>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "engine/completion.h"
+#include "engine/operation.h"
+#include "schedule/plan.h"
+
+namespace mobius::engine {
+
+class Engine;
+
+class Scheduler {
+ public:
+  explicit Scheduler(Engine& engine);
+  ~Scheduler();
+  Scheduler(const Scheduler&) = delete;
+  Scheduler& operator=(const Scheduler&) = delete;
+
+  // Nothing to do on one host. Before anything is recorded or can arrive.
+  mob_status_t open();
+
+  // Whether a checked operation on another host's memory is one to be recorded; then record() it.
+  bool takes(const Operation& operation) const;
+  mob_status_t record(const Operation& operation);
+
+  // Records a put of at most kMostKept bytes to another host, which is locally complete with that;
+  // an urgent one goes without a flush. False if puts are not recorded.
+  bool put(mob_rank_t rank, void* remote, const void* local, size_t bytes, bool is_urgent,
+           mob_status_t* status);
+  static constexpr size_t kMostKept = 1024;
+
+  // What was recorded before comes before what is recorded from now on.
+  void fence();
+
+  // Issues what is recorded: for one target, or all. Any thread; never waits.
+  void issue(mob_rank_t rank);
+  void issue_all() {
+    if (any_recorded()) issue_recorded();
+  }
+  // Whether anything may be.
+  bool any_recorded() const { return recorded_.load(std::memory_order_relaxed); }
+
+  // While the calling process has an access epoch to a target open, what is put there need not be
+  // there before the epoch's end. Any thread; calls nest.
+  void open_epoch(mob_rank_t rank);
+  void close_epoch(mob_rank_t rank);
+
+  // Ends what was issued or recorded for a rank that died, with MOB_ERR_PEER. Any thread.
+  void give_up(mob_rank_t rank);
+
+  // What was saved, by target, for people; empty if nothing was recorded.
+  std::string report() const;
+
+ private:
+  struct Queue;
+  struct Group;
+  struct Flight;
+
+  Queue* queue_of(mob_rank_t rank);
+  Queue* find(mob_rank_t rank) const;
+  mob_status_t make_queue(mob_rank_t rank);
+  mob_status_t add(Queue& queue, schedule::Operation operation, bool is_urgent);
+  mob_status_t begin_group(Queue& queue);
+  bool is_full(const Queue& queue, const schedule::Operation& operation) const;
+  mob_status_t wait_for_room(Queue& queue);
+  void issue(Queue& queue);
+  void issue_recorded();
+  void issue_pack(Queue& queue, Group& group, const schedule::Issue& issue);
+  void issue_alone(Queue& queue, Group& group, const schedule::Issue& issue);
+  void expect_answer(Queue& queue, Flight& flight, const schedule::Issue& issue);
+  void end_part(Group& group, mob_status_t status);
+  void trace_issue(const Queue& queue, uint64_t begin) const;
+
+  void answered(const mob_message_t& message, mob_delivery_t* delivery);
+  void take_answer(mob_rank_t rank, uint64_t id, const unsigned char* data, size_t bytes,
+                   mob_status_t status);
+
+  Engine& engine_;
+  schedule::Policy policy_ = schedule::Policy::kAdaptive;
+  bool is_open_ = false;
+  std::atomic<bool> recorded_ = false;
+  std::unique_ptr<std::atomic<Queue*>[]> by_rank_;
+  std::mutex mutex_;  // guards what follows
+  std::vector<std::unique_ptr<Queue>> queues_;
+  std::vector<Queue*> filled_;  // may have something recorded; each once
+};
+
+}  // namespace mobius::engine
