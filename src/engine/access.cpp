@@ -148,7 +148,10 @@ mob_status_t Access::leave_own_shared(mob_rank_t target, bool* had) {
 mob_status_t Access::lock_exclusive(const char* call, mob_rank_t target, int* recovered) {
   Engine& engine = team().engine();
   if (!is_here(target)) [[unlikely]] {
-    return engine.remote().claims().acquire(call, remote(target), ClaimMode::kExclusive, recovered);
+    const mob_status_t status =
+        engine.remote().claims().acquire(call, remote(target), ClaimMode::kExclusive, recovered);
+    if (status == MOB_OK) engine.scheduler().open_epoch(team().map().world_rank(target));
+    return status;
   }
   if (const mob_status_t status = acquire_lock(engine, call, gate(target), recovered)) {
     return status;
@@ -188,8 +191,12 @@ mob_status_t Access::try_exclusive(const char* call, mob_rank_t target, int* acq
                                    int* recovered) {
   Engine& engine = team().engine();
   if (!is_here(target)) [[unlikely]] {
-    return engine.remote().claims().try_acquire(call, remote(target), ClaimMode::kExclusive,
-                                                acquired, recovered);
+    const mob_status_t status = engine.remote().claims().try_acquire(
+        call, remote(target), ClaimMode::kExclusive, acquired, recovered);
+    if (status == MOB_OK && *acquired != 0) {
+      engine.scheduler().open_epoch(team().map().world_rank(target));
+    }
+    return status;
   }
   int at_gate = 0;
   if (const mob_status_t status =
@@ -243,10 +250,14 @@ mob_status_t Access::unlock(const char* call, mob_rank_t target) {
     if (is_here(target)) [[likely]] {
       return release_lock(engine, call, gate(target), rank);
     }
-    const mob_status_t status = engine.complete_transfers(call);
+    // Behind the transfers, in one message with them: the target need not wait for their answer.
+    mob_status_t status = engine.order_transfers();
+    engine.scheduler().close_epoch(rank);
     const mob_status_t asked =
         engine.remote().claims().give_back(remote(target), ClaimMode::kExclusive);
-    return status != MOB_OK ? status : asked;
+    if (status == MOB_OK) status = asked;
+    const mob_status_t completed = engine.complete_transfers(call);
+    return completed != MOB_OK ? completed : status;
   }
   if (own_shared(target).load(std::memory_order_relaxed) != 0) {
     const mob_status_t status = engine.complete_transfers(call);

@@ -234,6 +234,7 @@ void Engine::stop() {
   if (job_.hosts() > 1 && !network_.has_lost_any()) static_cast<void>(job_.directory()->fence());
   network_.close();
   messages_.close();
+  scheduler_.close();
   transfers_.close(true);
   remaps_.take_back();
   close();

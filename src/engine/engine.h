@@ -238,6 +238,15 @@ class Engine {
     return completion_.flush(call, true);
   }
 
+  // What the calling thread has started comes, at every target of another host, before what it says
+  // next to that. Waits for nothing that goes the same way.
+  mob_status_t order_transfers() {
+    if (__atomic_load_n(&mob_idle_size_, __ATOMIC_RELAXED) != 0) [[likely]] {
+      return MOB_OK;
+    }
+    return transfers_.fence();
+  }
+
   // Does what others asked this process to do; whether there was anything. Any thread.
   bool poll() { return poll(true); }
   // The same but for what has arrived through the network, which the thread there sees without us,

@@ -165,8 +165,26 @@ mob_status_t Epochs::start(std::span<const mob_rank_t> targets) {
       return status;
     }
   }
-  for (const mob_rank_t member : access_.group) ++peer(member).posts_taken;
+  for (const mob_rank_t member : access_.group) {
+    ++peer(member).posts_taken;
+    if (team_->place_here(member) < 0) {
+      team_->engine().scheduler().open_epoch(team_->map().world_rank(member));
+    }
+  }
   return MOB_OK;
+}
+
+// Those of other hosts, or those of this one.
+mob_status_t Epochs::tell_completed(bool elsewhere) {
+  Engine& engine = team_->engine();
+  mob_status_t status = elsewhere && engine.network().is_open() ? engine.order_transfers() : MOB_OK;
+  for (const mob_rank_t member : access_.group) {
+    if ((team_->place_here(member) < 0) != elsewhere) continue;
+    if (elsewhere) engine.scheduler().close_epoch(team_->map().world_rank(member));
+    const mob_status_t told = tell(member, &Words::completed, ++peer(member).completes_sent);
+    if (status == MOB_OK) status = told;
+  }
+  return status;
 }
 
 mob_status_t Epochs::complete() {
@@ -174,13 +192,14 @@ mob_status_t Epochs::complete() {
   if (!access_.open) {
     return fail(MOB_ERR_STATE, "%s: no access epoch is open; mob_epoch_start() opens one", kCall);
   }
-  mob_status_t status = team_->engine().complete_transfers(kCall);
-  for (const mob_rank_t member : access_.group) {
-    const mob_status_t told = tell(member, &Words::completed, ++peer(member).completes_sent);
-    if (status == MOB_OK) status = told;
-  }
+  // Targets of other hosts hear of it behind the transfers, in one message with them: they need not
+  // wait until those are answered.
+  mob_status_t status = tell_completed(true);
+  const mob_status_t completed = team_->engine().complete_transfers(kCall);
+  if (completed != MOB_OK) status = completed;
+  const mob_status_t told = tell_completed(false);
   close(access_, &Peer::is_target);
-  return status;
+  return status != MOB_OK ? status : told;
 }
 
 // Whether all origins of the exposure completed; those before `*next` are known to have.

@@ -71,6 +71,7 @@ class Epochs final : public RemoteObject {
                     std::span<const mob_rank_t> ranks);
   void close(Side& side, bool Peer::* named);
   bool all_completed(size_t* next);
+  mob_status_t tell_completed(bool elsewhere);
   void end_exposure();
 
   TeamArea area_;

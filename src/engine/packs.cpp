@@ -8,6 +8,7 @@
 
 #include "base/status.h"
 #include "engine/engine.h"
+#include "schedule/wire.h"
 #include "transport/shm/copy.h"
 
 namespace mobius::engine {
@@ -157,7 +158,7 @@ void Packs::serve_pieces(mob_rank_t origin, const PackRequest& request, const un
       const Bounds bounds = bounds_of(piece);
       const bool is_checked = is_one && bounds.lowest >= request.lowest &&
                               bounds.highest <= request.highest && bounds.lowest <= bounds.highest;
-      note(carry_out(piece, is_checked, answer.get() + answered));
+      note(carry_out(origin, piece, is_checked, answer.get() + answered));
       answered += data;
     }
     if (!reader.is_whole()) note(makes_no_sense());
@@ -172,7 +173,8 @@ void Packs::serve_pieces(mob_rank_t origin, const PackRequest& request, const un
   static_cast<void>(engine_.messages().post("an answer", origin, message));
 }
 
-mob_status_t Packs::carry_out(const Arrived& piece, bool is_checked, unsigned char* answer) {
+mob_status_t Packs::carry_out(mob_rank_t origin, const Arrived& piece, bool is_checked,
+                              unsigned char* answer) {
   switch (piece.kind) {
     case Kind::kPut:
     case Kind::kGet:
@@ -193,8 +195,14 @@ mob_status_t Packs::carry_out(const Arrived& piece, bool is_checked, unsigned ch
       transfer.signal_op = static_cast<mob_signal_op_t>(piece.op);
       return engine_.transfers().run_on_own_memory(transfer, transport::Shape{});
     }
-    case Kind::kTell:
-      break;
+    case Kind::kTell: {
+      mob_message_t message{};
+      message.source = origin;
+      message.header = piece.data;
+      message.header_bytes = piece.bytes();
+      engine_.remote().serve(message);
+      return MOB_OK;
+    }
   }
   return makes_no_sense();
 }

@@ -7,7 +7,10 @@
 #include <mobius/message.h>
 
 #include "engine/pack_wire.h"
-#include "schedule/wire.h"
+
+namespace mobius::schedule {
+struct Arrived;
+}  // namespace mobius::schedule
 
 namespace mobius::engine {
 
@@ -26,7 +29,8 @@ class Packs {
   void serve(const mob_message_t& message, mob_delivery_t* delivery);
   void serve_pieces(mob_rank_t origin, const PackRequest& request, const unsigned char* bytes,
                     size_t count);
-  mob_status_t carry_out(const schedule::Arrived& piece, bool is_checked, unsigned char* answer);
+  mob_status_t carry_out(mob_rank_t origin, const schedule::Arrived& piece, bool is_checked,
+                         unsigned char* answer);
   mob_status_t move(const schedule::Arrived& piece, bool is_checked, unsigned char* answer) const;
   mob_status_t combine(const schedule::Arrived& piece, unsigned char* answer);
 

@@ -26,6 +26,8 @@ void RemoteObject::give_back(const Claim& /*claim*/) {}
 mob_rank_t Remote::rank() const { return engine_.rank(); }
 
 mob_status_t Remote::ask(mob_rank_t rank, const Request& request) {
+  // With what is recorded for that target, and behind it.
+  if (engine_.scheduler().tell(rank, &request, sizeof request)) return MOB_OK;
   Outgoing message;
   message.id = static_cast<unsigned>(InternalHandler::kRemote);
   message.header = &request;

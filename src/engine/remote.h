@@ -70,6 +70,9 @@ class Remote {
   void add(uint64_t name, RemoteObject& object);
   void remove(uint64_t name);
 
+  // Does what a process of another host asks for. By a thread that serves messages.
+  void serve(const mob_message_t& message);
+
  private:
   friend class Claims;
 
@@ -95,7 +98,6 @@ class Remote {
 
   mob_rank_t rank() const;
   mob_status_t ask(mob_rank_t rank, const Request& request);
-  void serve(const mob_message_t& message);
   void serve_object(mob_rank_t source, const Request& request);
   RemoteObject* find(uint64_t name);  // needs mutex_
 

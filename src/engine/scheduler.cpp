@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "engine/scheduler.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
@@ -9,6 +11,7 @@
 #include "base/status.h"
 #include "engine/engine.h"
 #include "engine/pack_wire.h"
+#include "schedule/plan.h"
 #include "schedule/wire.h"
 #include "transport/shm/element.h"
 
@@ -80,9 +83,17 @@ struct Scheduler::Queue {
     store = std::make_unique_for_overwrite<char[]>(kMostStored);
   }
 
+  void empty() {
+    operations.clear();
+    stored = 0;
+    is_urgent = false;
+    has_any.store(false, std::memory_order_relaxed);
+  }
+
   const mob_rank_t rank;
   schedule::Costs costs;
-  std::atomic<uint32_t> epochs = 0;  // open
+  std::atomic<uint32_t> epochs = 0;   // open
+  std::atomic<bool> has_any = false;  // operations, for who looks without the lock
 
   std::mutex mutex;  // guards what follows
   std::vector<schedule::Operation> operations;
@@ -167,8 +178,11 @@ bool Scheduler::takes(const Operation& operation) const {
   switch (transfer.kind) {
     case MOB_PUT:
       return (is_started && (transfer.signal == nullptr || is_small)) || (packs && is_small);
-    case MOB_GET:
-      return is_started && transfer.signal == nullptr;
+    case MOB_GET: {
+      // One that is waited for gains only where there is something that it can overtake.
+      const Queue* queue = is_started || in_handler ? nullptr : find(transfer.rank);
+      return transfer.signal == nullptr && (is_started || (queue != nullptr && queue->has_any));
+    }
     case MOB_ACCUMULATE:
     case MOB_FETCH_ACCUMULATE:
       break;
@@ -195,6 +209,7 @@ mob_status_t Scheduler::record(const Operation& operation) {
   } else {
     made.kept = transfer.kind == MOB_PUT && !is_started;
   }
+  if (made.kind == Kind::kGet && !is_started) return get(operation, *queue, made);
   const mob_status_t status = add(*queue, made, !is_started && transfer.signal == nullptr);
   if (status != MOB_OK || transfer.signal == nullptr) return status;
   made = {};
@@ -204,6 +219,22 @@ mob_status_t Scheduler::record(const Operation& operation) {
   made.op = static_cast<uint8_t>(transfer.signal_op);
   made.value = transfer.signal_value;
   return add(*queue, made, true);
+}
+
+// A get with a handle, or one that is waited for here.
+mob_status_t Scheduler::get(const Operation& operation, Queue& queue, schedule::Operation& made) {
+  uint64_t own_handle = 0;
+  const bool waits = operation.mode == Mode::kBlocking;
+  Pending* pending =
+      engine_.completion().start(*operation.transfer, waits ? &own_handle : operation.handle);
+  if (pending == nullptr) return MOB_ERR_MEMORY;
+  made.waiter = pending;
+  // From here on its error is the handle's.
+  if (const mob_status_t status = add(queue, made, true)) {
+    engine_.completion().complete_locally(*pending, status);
+    engine_.completion().complete_remotely(*pending, MOB_OK);
+  }
+  return waits ? engine_.completion().wait(operation.call, own_handle) : MOB_OK;
 }
 
 bool Scheduler::put(mob_rank_t rank, void* remote, const void* local, size_t bytes, bool is_urgent,
@@ -242,7 +273,7 @@ bool Scheduler::is_full(const Queue& queue, const schedule::Operation& operation
          (operation.kept && queue.stored + operation.bytes > kMostStored);
 }
 
-mob_status_t Scheduler::add(Queue& queue, schedule::Operation operation, bool is_urgent) {
+mob_status_t Scheduler::add(Queue& queue, schedule::Operation& operation, bool is_urgent) {
   bool waits = false;
   {
     const std::lock_guard lock(queue.mutex);
@@ -263,6 +294,7 @@ mob_status_t Scheduler::add(Queue& queue, schedule::Operation operation, bool is
     operation.fenced = queue.is_fenced && !queue.operations.empty();
     queue.is_fenced = false;
     queue.operations.push_back(operation);
+    queue.has_any.store(true, std::memory_order_relaxed);
     ++queue.recorded;
     if (is_urgent && queue.epochs.load(std::memory_order_relaxed) == 0) {
       queue.is_urgent = true;
@@ -286,6 +318,37 @@ mob_status_t Scheduler::wait_for_room(Queue& queue) {
   } finder(engine_, queue.rank);
   return engine_.wait_until(
       [&] { return queue.under_way.load(std::memory_order_relaxed) <= kMostFlights / 2; }, &finder);
+}
+
+bool Scheduler::tell(mob_rank_t rank, const void* what, size_t bytes) {
+  Queue* queue = find(rank);
+  if (queue == nullptr || policy_ == Policy::kInterleave || policy_ == Policy::kGetsFirst) {
+    issue(rank);
+    return false;
+  }
+  const std::lock_guard lock(queue->mutex);
+  if (queue->operations.empty()) return false;
+  schedule::Operation made;
+  made.kind = Kind::kTell;
+  made.kept = true;
+  made.fenced = true;
+  made.bytes = bytes;
+  const bool fits = !is_full(*queue, made);
+  if (fits) {
+    made.local = queue->store.get() + queue->stored;
+    std::memcpy(made.local, what, bytes);
+    queue->operations.push_back(made);
+  }
+  issue(*queue);
+  return fits;
+}
+
+void Scheduler::close() {
+  is_open_ = false;
+  if (engine_.settings().number(base::SettingId::kStats) == 0) return;
+  const std::string text = report();
+  // Nobody could be told that standard error is gone.
+  [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, text.data(), text.size());
 }
 
 void Scheduler::fence() {
@@ -341,9 +404,7 @@ void Scheduler::issue(Queue& queue) {
   queue.savings.reordered += saved.reordered;
   queue.savings.messages += saved.messages;
   if (engine_.transfers().timeline() != nullptr) trace_issue(queue, begin);
-  queue.operations.clear();
-  queue.stored = 0;
-  queue.is_urgent = false;
+  queue.empty();
   if (group.is_complete_here && group.status == MOB_OK) {
     group.is_told = true;
     engine_.completion().complete_locally(*group.pending, MOB_OK);
@@ -421,11 +482,14 @@ void Scheduler::issue_alone(Queue& queue, Group& group, const Issue& issue) {
   transfer.local = first.local;
   transfer.bytes = piece.bytes();
   const char* call = first.kind == Kind::kPut ? "mob_put_nbi" : "mob_get_nbi";
+  auto* pending = static_cast<Pending*>(first.waiter);
+  // What is only remembered belongs to who recorded it, whoever issues it.
   const ActingFor scope(group.pending->context);
+  if (pending == nullptr) pending = engine_.completion().start(transfer, nullptr);
   transport::Shape shape;
-  mob_status_t status = transport::normalise(call, transfer, &shape);
-  if (status == MOB_OK) status = engine_.served().start(call, transfer, shape);
-  if (status == MOB_OK) return;
+  mob_status_t status = pending == nullptr ? MOB_ERR_MEMORY : MOB_OK;
+  if (status == MOB_OK) status = transport::normalise(call, transfer, &shape);  // it was checked
+  if (status == MOB_OK) return engine_.served().start(call, transfer, shape, *pending);
   ++group.parts;
   end_part(group, status);
 }
@@ -541,15 +605,19 @@ void Scheduler::give_up(mob_rank_t rank) {
   queue->under_way.store(0, std::memory_order_relaxed);
   if (queue->group == nullptr) return;
   Group& group = *std::exchange(queue->group, nullptr);
-  queue->operations.clear();
-  queue->stored = 0;
-  queue->is_urgent = false;
+  for (const schedule::Operation& operation : queue->operations) {
+    if (operation.waiter == nullptr) continue;
+    auto& pending = *static_cast<Pending*>(operation.waiter);
+    engine_.completion().complete_locally(pending, lost());
+    engine_.completion().complete_remotely(pending, MOB_OK);
+  }
+  queue->empty();
   end_part(group, lost());
 }
 
 std::string Scheduler::report() const {
   std::string text;
-  for (mob_rank_t rank = 0; is_open_ && rank < engine_.size(); ++rank) {
+  for (mob_rank_t rank = 0; by_rank_ != nullptr && rank < engine_.size(); ++rank) {
     Queue* queue = find(rank);
     if (queue == nullptr) continue;
     const std::lock_guard lock(queue->mutex);

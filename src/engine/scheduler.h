@@ -29,7 +29,12 @@
 
 #include "engine/completion.h"
 #include "engine/operation.h"
-#include "schedule/plan.h"
+
+namespace mobius::schedule {
+struct Issue;
+struct Operation;
+enum class Policy : uint8_t;
+}  // namespace mobius::schedule
 
 namespace mobius::engine {
 
@@ -45,7 +50,8 @@ class Scheduler {
   // Nothing to do on one host. Before anything is recorded or can arrive.
   mob_status_t open();
 
-  // Whether a checked operation on another host's memory is one to be recorded; then record() it.
+  // Whether a checked operation on another host's memory is one to be recorded; then record() it,
+  // which waits for a blocking get.
   bool takes(const Operation& operation) const;
   mob_status_t record(const Operation& operation);
 
@@ -54,6 +60,10 @@ class Scheduler {
   bool put(mob_rank_t rank, void* remote, const void* local, size_t bytes, bool is_urgent,
            mob_status_t* status);
   static constexpr size_t kMostKept = 1024;
+
+  // Has the engine of a target hear `bytes` bytes (Remote) behind what is recorded for it, in the
+  // same message, which goes now. False if nothing is.
+  bool tell(mob_rank_t rank, const void* what, size_t bytes);
 
   // What was recorded before comes before what is recorded from now on.
   void fence();
@@ -74,8 +84,8 @@ class Scheduler {
   // Ends what was issued or recorded for a rank that died, with MOB_ERR_PEER. Any thread.
   void give_up(mob_rank_t rank);
 
-  // What was saved, by target, for people; empty if nothing was recorded.
-  std::string report() const;
+  // Nothing is recorded any more: says what was saved, where MOBIUS_STATS asks for it.
+  void close();
 
  private:
   struct Queue;
@@ -85,8 +95,10 @@ class Scheduler {
   Queue* queue_of(mob_rank_t rank);
   Queue* find(mob_rank_t rank) const;
   mob_status_t make_queue(mob_rank_t rank);
-  mob_status_t add(Queue& queue, schedule::Operation operation, bool is_urgent);
+  mob_status_t add(Queue& queue, schedule::Operation& operation, bool is_urgent);
+  mob_status_t get(const Operation& operation, Queue& queue, schedule::Operation& made);
   mob_status_t begin_group(Queue& queue);
+  std::string report() const;
   bool is_full(const Queue& queue, const schedule::Operation& operation) const;
   mob_status_t wait_for_room(Queue& queue);
   void issue(Queue& queue);
@@ -102,7 +114,7 @@ class Scheduler {
                    mob_status_t status);
 
   Engine& engine_;
-  schedule::Policy policy_ = schedule::Policy::kAdaptive;
+  schedule::Policy policy_{};  // adaptive
   bool is_open_ = false;
   std::atomic<bool> recorded_ = false;
   std::unique_ptr<std::atomic<Queue*>[]> by_rank_;

@@ -198,14 +198,13 @@ mob_status_t Served::run(const char* call, const mob_transfer_t& transfer, const
   return mode == Mode::kBlocking ? engine_.completion().wait(call, own_handle) : MOB_OK;
 }
 
-mob_status_t Served::start(const char* call, const mob_transfer_t& transfer, const Shape& shape) {
-  if (const mob_status_t status = require()) return status;
+void Served::start(const char* call, const mob_transfer_t& transfer, const Shape& shape,
+                   Pending& pending) {
   auto whole = std::make_unique<Whole>();
-  whole->pending = engine_.completion().start(transfer, nullptr);
-  if (whole->pending == nullptr) return MOB_ERR_MEMORY;
+  whole->pending = &pending;
   whole->never_waits = true;
   Whole& started = *whole.release();  // finish_part() deletes it
-  mob_status_t status = MOB_OK;
+  mob_status_t status = require();
   // In stretches, as send_parts() has them.
   for (size_t done = 0; status == MOB_OK && done < shape.total_bytes; done += kStageBytes) {
     Shape part = shape;
@@ -215,7 +214,6 @@ mob_status_t Served::start(const char* call, const mob_transfer_t& transfer, con
     status = send_box(call, transfer, part, started, done + part.total_bytes == shape.total_bytes);
   }
   finish_part(started, status);
-  return MOB_OK;  // the error is the flush's
 }
 
 mob_status_t Served::send_parts(const char* call, const mob_transfer_t& transfer,

@@ -47,10 +47,10 @@ class Served {
   mob_status_t compare_swap(const char* call, mob_rank_t rank, void* remote, size_t bytes,
                             uint64_t expected, uint64_t desired, uint64_t* old);
 
-  // Starts a checked transfer of one stretch to or from another host, which the context remembers.
+  // Starts a checked transfer of one stretch to or from another host, which `pending` is told of.
   // Never waits; the data are the user's until the answer.
-  mob_status_t start(const char* call, const mob_transfer_t& transfer,
-                     const transport::Shape& shape);
+  void start(const char* call, const mob_transfer_t& transfer, const transport::Shape& shape,
+             Pending& pending);
 
   // Ends what was asked of a rank that died, with MOB_ERR_PEER. Any thread.
   void give_up(mob_rank_t rank);

@@ -35,6 +35,7 @@ struct Operation {
   char* local = nullptr;
   char* fetched = nullptr;  // of kFetch
   uint64_t value = 0;       // of kSignal
+  void* waiter = nullptr;   // of a get: somebody waits for this one, which is a transfer by itself
 };
 
 // Whether it changes memory of the target; what does not, reads it only.

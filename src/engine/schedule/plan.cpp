@@ -185,7 +185,8 @@ class Planner {
   const Operation& at(size_t place) const { return queue_[plan_.order[place]]; }
 
   static bool is_mergeable(const Operation& operation) {
-    return operation.kind == Kind::kPut || operation.kind == Kind::kGet;
+    return (operation.kind == Kind::kPut || operation.kind == Kind::kGet) &&
+           operation.waiter == nullptr;
   }
 
   // The stretch from `first` on that ends before `end`; one if there is nothing to merge. Values
@@ -197,7 +198,7 @@ class Planner {
     for (size_t place = first + 1; place < end; ++place) {
       const Operation& next = at(place);
       const Operation& before = at(place - 1);
-      if (next.kind != begin.kind || is_value(next.bytes) ||
+      if (next.kind != begin.kind || !is_mergeable(next) || is_value(next.bytes) ||
           next.remote != begin.remote + piece.row_bytes ||
           piece.row_bytes + next.bytes > SIZE_MAX / 2) {
         break;
@@ -228,7 +229,7 @@ class Planner {
     for (size_t place = first + 1; place < end; ++place, ++count) {
       const Operation& next = at(place);
       const Operation& before = at(place - 1);
-      if (next.kind != begin.kind || next.bytes != begin.bytes ||
+      if (next.kind != begin.kind || !is_mergeable(next) || next.bytes != begin.bytes ||
           static_cast<int64_t>(next.remote - before.remote) != stride) {
         break;
       }
@@ -274,6 +275,7 @@ class Planner {
   // Alone goes what is one stretch at both sides and too long to be copied.
   bool goes_alone(const Piece& piece) const {
     const Operation& first = at(piece.first);
+    if (first.waiter != nullptr) return true;
     if (!is_mergeable(first) || piece.rows != 1 || !piece.is_local_stretch || first.kept) {
       return false;
     }
