@@ -10,6 +10,7 @@ namespace mobius::command {
 int run_command(std::span<char*> arguments);
 int info_command(std::span<char*> arguments);
 int tune_command(std::span<char*> arguments);
+int explain_command(std::span<char*> arguments);
 // `bench`, `report` and `compare` are a Python program that is installed beside this one.
 int instrument_command(const char* subcommand, std::span<char*> arguments);
 

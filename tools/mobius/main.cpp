@@ -19,6 +19,7 @@ Usage: mobius COMMAND [ARGUMENTS]
   run       start a program as a job of several processes on this host
   info      what this host offers, and every setting with its value
   tune      measure what suits this host, and print settings for it
+  explain   print how the scheduler issues an epoch's operations
   bench     measure what one-sided communication costs here
   report    measure and write the HTML report
   compare   compare two results
@@ -39,6 +40,7 @@ int dispatch(std::span<char*> arguments) {
   if (name == "run") return mobius::command::run_command(rest);
   if (name == "info") return mobius::command::info_command(rest);
   if (name == "tune") return mobius::command::tune_command(rest);
+  if (name == "explain") return mobius::command::explain_command(rest);
   for (const char* subcommand : {"bench", "report", "compare"}) {
     if (name == subcommand) return mobius::command::instrument_command(subcommand, rest);
   }
