@@ -199,8 +199,9 @@ Operation operation(Kind kind, uint64_t remote, char* local, size_t bytes) {
 TEST(Plan, ScatteredPutsAreOneMessageOfTwelveBytesEach) {
   std::vector<char> local(8000);
   std::vector<Operation> queue;
+  std::mt19937_64 random(4);
   for (size_t i = 0; i < 1000; ++i) {
-    queue.push_back(operation(Kind::kPut, i * 7919 % 1000 * 64, local.data() + 8 * i, 8));
+    queue.push_back(operation(Kind::kPut, random() % 8000 * 64, local.data() + 8 * i, 8));
   }
   Plan plan;
   make_plan(queue, {}, Policy::kAdaptive, &plan);
