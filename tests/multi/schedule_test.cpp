@@ -41,7 +41,7 @@ TEST(Schedule, ManyScatteredPutsAreAllThere) {
 }
 
 TEST(Schedule, AGetSeesWhatWasPutThereBefore) {
-  constexpr size_t kBytes = 200'000;
+  constexpr size_t kBytes = 100'000;
   Shared shared(2 * kBytes);
   const mob_rank_t target = right_of(mob_rank());
   for (const size_t bytes : {size_t{1}, size_t{8}, size_t{600}, kBytes}) {
