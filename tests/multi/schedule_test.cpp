@@ -131,10 +131,12 @@ TEST(Schedule, AnErrorOfOneLeavesTheOthers) {
   const mob_rank_t target = right_of(mob_rank());
   if (same_host(target)) GTEST_SKIP() << "on one host the call itself fails";
   Shared shared(4096);
-  for (uint64_t i = 0; i < 10; ++i) {
-    ASSERT_EQ(mob_put_nbi(target, shared.at(target, i * 8), &i, 8), MOB_OK);
+  std::array<uint64_t, 10> values{};  // the library's until the flush
+  for (uint64_t i = 0; i < values.size(); ++i) {
+    values[i] = i;
+    ASSERT_EQ(mob_put_nbi(target, shared.at(target, i * 8), &values[i], 8), MOB_OK);
     if (i == 5) {
-      ASSERT_EQ(mob_put_nbi(target, reinterpret_cast<void*>(64), &i, 8), MOB_OK);
+      ASSERT_EQ(mob_put_nbi(target, reinterpret_cast<void*>(64), &values[i], 8), MOB_OK);
     }
   }
   EXPECT_EQ(mob_flush(target), MOB_ERR_RANGE);
