@@ -160,64 +160,63 @@ namespace {
 
 bool is_signal_op(mob_signal_op_t op) { return op == MOB_SIGNAL_SET || op == MOB_SIGNAL_ADD; }
 
-mob_status_t run_telling(const char* call, const mob_transfer_t& transfer, Mode mode) {
-  if (mob_size_ != 0 && engine::engine().transfers().copy_and_tell(transfer)) [[likely]] {
+mob_status_t run_telling(const char* call, const engine::Telling& telling, Mode mode) {
+  if (mob_size_ != 0 && engine::engine().transfers().copy_and_tell(telling)) [[likely]] {
     return MOB_OK;
   }
+  mob_transfer_t transfer = contiguous(telling.is_put ? MOB_PUT : MOB_GET, telling.rank,
+                                       telling.remote, telling.local, telling.bytes);
+  transfer.signal = telling.signal;
+  transfer.signal_value = telling.signal_value;
+  transfer.signal_op = telling.signal_op;
+  transfer.origin_word = telling.origin_word;
+  transfer.completion_word = telling.completion_word;
   return run_transfer(call, transfer, mode);
 }
 
-void tell_words(uint64_t* target, uint64_t* origin, uint64_t* completion,
-                mob_transfer_t* transfer) {
-  transfer->signal = target;
-  transfer->signal_value = 1;
-  transfer->signal_op = MOB_SIGNAL_ADD;
-  transfer->origin_word = origin;
-  transfer->completion_word = completion;
+mob_status_t run_signalling(const char* call, bool is_put, mob_rank_t rank, const void* remote,
+                            const void* local, size_t bytes, uint64_t* signal, uint64_t value,
+                            mob_signal_op_t op) {
+  if (const mob_status_t status = check_not_null(call, signal, "the signal word")) return status;
+  const engine::Telling telling = {
+      is_put, op,      rank,   const_cast<void*>(remote), const_cast<void*>(local), bytes, signal,
+      value,  nullptr, nullptr};
+  if (is_signal_op(op)) return run_telling(call, telling, Mode::kBlocking);
+  mob_transfer_t refused = contiguous(is_put ? MOB_PUT : MOB_GET, rank, remote, local, bytes);
+  refused.signal = signal;
+  refused.signal_value = value;
+  refused.signal_op = op;
+  return run_transfer(call, refused);
 }
 
 }  // namespace
 
 mob_status_t mob_put_signal(mob_rank_t rank, void* remote, const void* local, size_t bytes,
                             uint64_t* signal, uint64_t value, mob_signal_op_t op) {
-  if (const mob_status_t status = check_not_null("mob_put_signal", signal, "the signal word")) {
-    return status;
-  }
-  mob_transfer_t transfer = contiguous(MOB_PUT, rank, remote, local, bytes);
-  transfer.signal = signal;
-  transfer.signal_value = value;
-  transfer.signal_op = op;
-  if (!is_signal_op(op)) return run_transfer("mob_put_signal", transfer);
-  return run_telling("mob_put_signal", transfer, Mode::kBlocking);
+  return run_signalling("mob_put_signal", true, rank, remote, local, bytes, signal, value, op);
 }
 
 mob_status_t mob_get_signal(mob_rank_t rank, const void* remote, void* local, size_t bytes,
                             uint64_t* signal, uint64_t value, mob_signal_op_t op) {
-  if (const mob_status_t status = check_not_null("mob_get_signal", signal, "the signal word")) {
-    return status;
-  }
-  mob_transfer_t transfer = contiguous(MOB_GET, rank, remote, local, bytes);
-  transfer.signal = signal;
-  transfer.signal_value = value;
-  transfer.signal_op = op;
-  if (!is_signal_op(op)) return run_transfer("mob_get_signal", transfer);
-  return run_telling("mob_get_signal", transfer, Mode::kBlocking);
+  return run_signalling("mob_get_signal", false, rank, remote, local, bytes, signal, value, op);
 }
 
 mob_status_t mob_put_counted(mob_rank_t rank, void* remote, const void* local, size_t bytes,
                              uint64_t* target_word, uint64_t* origin_word,
                              uint64_t* completion_word) {
-  mob_transfer_t transfer = contiguous(MOB_PUT, rank, remote, local, bytes);
-  tell_words(target_word, origin_word, completion_word, &transfer);
-  return run_telling("mob_put_counted", transfer, Mode::kImplicit);
+  return run_telling("mob_put_counted",
+                     {true, MOB_SIGNAL_ADD, rank, remote, const_cast<void*>(local), bytes,
+                      target_word, 1, origin_word, completion_word},
+                     Mode::kImplicit);
 }
 
 mob_status_t mob_get_counted(mob_rank_t rank, const void* remote, void* local, size_t bytes,
                              uint64_t* target_word, uint64_t* origin_word,
                              uint64_t* completion_word) {
-  mob_transfer_t transfer = contiguous(MOB_GET, rank, remote, local, bytes);
-  tell_words(target_word, origin_word, completion_word, &transfer);
-  return run_telling("mob_get_counted", transfer, Mode::kImplicit);
+  return run_telling("mob_get_counted",
+                     {false, MOB_SIGNAL_ADD, rank, const_cast<void*>(remote), local, bytes,
+                      target_word, 1, origin_word, completion_word},
+                     Mode::kImplicit);
 }
 
 mob_status_t mob_put_value_(mob_rank_t rank, void* remote, uint64_t value, unsigned log2_bytes) {

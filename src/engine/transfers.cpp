@@ -127,31 +127,32 @@ bool Transfers::put_elsewhere(mob_rank_t rank, void* remote, const void* local, 
          engine_.scheduler().put(rank, remote, local, bytes, is_urgent, status);
 }
 
-bool Transfers::copy_and_tell(const mob_transfer_t& transfer) {
-  const mob_rank_t rank = transfer.rank;
+bool Transfers::copy_and_tell(const Telling& telling) {
+  const mob_rank_t rank = telling.rank;
   if (static_cast<uint32_t>(rank) >= static_cast<uint32_t>(mob_size_) || hooked()) return false;
-  const uintptr_t misaligned = reinterpret_cast<uintptr_t>(transfer.signal) |
-                               reinterpret_cast<uintptr_t>(transfer.origin_word) |
-                               reinterpret_cast<uintptr_t>(transfer.completion_word);
+  const uintptr_t misaligned = reinterpret_cast<uintptr_t>(telling.signal) |
+                               reinterpret_cast<uintptr_t>(telling.origin_word) |
+                               reinterpret_cast<uintptr_t>(telling.completion_word);
   if (misaligned % sizeof(uint64_t) != 0) return false;
   const auto find = [&](void* remote, size_t bytes) {
     return target_covers(rank, remote, bytes) ? remote : engine_.reach(rank, remote, bytes);
   };
-  Notice notice;
-  if (transfer.signal != nullptr) {
-    notice.signal = static_cast<uint64_t*>(find(transfer.signal, sizeof(uint64_t)));
-    if (notice.signal == nullptr) return false;
+  uint64_t* word = nullptr;
+  if (telling.signal != nullptr) {
+    word = static_cast<uint64_t*>(find(telling.signal, sizeof(uint64_t)));
+    if (word == nullptr) return false;
   }
-  if (transfer.bytes != 0) {
-    void* here = find(transfer.remote, transfer.bytes);
-    if (here == nullptr || transfer.local == nullptr) return false;
-    if (transfer.kind == MOB_PUT) {
-      transport::copy(here, transfer.local, transfer.bytes);
+  if (telling.bytes != 0) {
+    void* here = find(telling.remote, telling.bytes);
+    if (here == nullptr || telling.local == nullptr) return false;
+    if (telling.is_put) {
+      transport::copy(here, telling.local, telling.bytes);
     } else {
-      transport::copy(transfer.local, here, transfer.bytes);
+      transport::copy(telling.local, here, telling.bytes);
     }
   }
-  announce(transfer, notice);
+  if (word != nullptr) signal(rank, word, telling.signal_value, telling.signal_op);
+  count_own(telling.origin_word, telling.completion_word);
   return true;
 }
 
@@ -415,23 +416,30 @@ void Transfers::accumulate(mob_rank_t rank, const Shape& shape, ptrdiff_t remote
 void Transfers::announce(const mob_transfer_t& transfer, const Notice& notice) {
   const mob_rank_t self = engine_.rank();
   if (notice.signal != nullptr) {
-    // Both orders: the data before the signal, and the signal before the look at sleepers. Pairs
-    // with the acquire of who waits for the word.
-    if (transfer.signal_op == MOB_SIGNAL_SET) {
-      __atomic_exchange_n(notice.signal, transfer.signal_value, __ATOMIC_SEQ_CST);
-    } else {
-      __atomic_fetch_add(notice.signal, transfer.signal_value, __ATOMIC_SEQ_CST);
-    }
-    engine_.ring_after_fence(transfer.rank);
+    signal(transfer.rank, notice.signal, transfer.signal_value, transfer.signal_op);
   }
   if (notice.target != nullptr) engine_.counters().count(transfer.rank, *notice.target);
   if (notice.origin != nullptr) engine_.counters().count(self, *notice.origin);
   if (notice.completion != nullptr) engine_.counters().count(self, *notice.completion);
-  if (transfer.origin_word != nullptr || transfer.completion_word != nullptr) {
-    Counters::count_word(transfer.origin_word);
-    Counters::count_word(transfer.completion_word);
-    engine_.ring_after_fence(self);
+  count_own(transfer.origin_word, transfer.completion_word);
+}
+
+void Transfers::signal(mob_rank_t rank, uint64_t* word, uint64_t value, mob_signal_op_t op) {
+  // Both orders: the data before the signal, and the signal before the look at sleepers. Pairs with
+  // the acquire of who waits for the word.
+  if (op == MOB_SIGNAL_SET) {
+    __atomic_exchange_n(word, value, __ATOMIC_SEQ_CST);
+  } else {
+    __atomic_fetch_add(word, value, __ATOMIC_SEQ_CST);
   }
+  engine_.ring_after_fence(rank);
+}
+
+void Transfers::count_own(uint64_t* origin_word, uint64_t* completion_word) {
+  if (origin_word == nullptr && completion_word == nullptr) return;
+  Counters::count_word(origin_word);
+  Counters::count_word(completion_word);
+  engine_.ring_after_fence(engine_.rank());
 }
 
 }  // namespace mobius::engine

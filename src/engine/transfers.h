@@ -19,6 +19,21 @@ namespace mobius::engine {
 class Engine;
 
 // Checks and routes operations, and is the last carrier of the chain: the one that moves bytes.
+// One stretch and the words that it changes: what a short transfer needs of mob_transfer_t, which
+// is long enough for its zeros to be felt. Words may be null.
+struct Telling {
+  bool is_put;
+  mob_signal_op_t signal_op;
+  mob_rank_t rank;
+  void* remote;
+  void* local;
+  size_t bytes;
+  uint64_t* signal;  // the target's
+  uint64_t signal_value;
+  uint64_t* origin_word;
+  uint64_t* completion_word;
+};
+
 class Transfers final : private Carrier {
  public:
   explicit Transfers(Engine& engine) : engine_(engine) {}
@@ -65,7 +80,7 @@ class Transfers final : private Carrier {
 
   // Puts or gets one stretch that is mapped here, and tells who is to be told: words, no counters.
   // All of it or nothing; false if that is not how it goes, and run() knows why.
-  bool copy_and_tell(const mob_transfer_t& transfer);
+  bool copy_and_tell(const Telling& telling);
 
   // Carries out what another process asked for, on exposed or allocated memory of this one, and
   // tells who is to be told here.
@@ -109,6 +124,8 @@ class Transfers final : private Carrier {
   bool reach_all(mob_rank_t rank, const transport::Shape& shape, ptrdiff_t* delta);
   mob_status_t explain(const char* call, mob_rank_t rank, const transport::Shape& shape);
   void announce(const mob_transfer_t& transfer, const Notice& notice);
+  void signal(mob_rank_t rank, uint64_t* word, uint64_t value, mob_signal_op_t op);
+  void count_own(uint64_t* origin_word, uint64_t* completion_word);
 
   Engine& engine_;
   HookChain hooks_;
