@@ -1,0 +1,333 @@
+// SPDX-License-Identifier: BSD-3-Clause
+
+// The side of the target: requests whose data lie in a stage or come as a payload, checked, carried
+// out and answered.
+
+#include <cstring>
+#include <memory>
+#include <new>
+
+#include "base/status.h"
+#include "engine/engine.h"
+#include "engine/served.h"
+#include "engine/served_wire.h"
+#include "os/pages.h"
+#include "transport/shm/shape.h"
+
+namespace mobius::engine {
+namespace {
+
+using base::fail;
+using transport::Shape;
+
+}  // namespace
+
+// A request whose payload comes in several records.
+struct Served::Arrival {
+  Served* self;
+  mob_rank_t origin;
+  Request request;
+  bool is_direct;  // into the memory of the user
+  std::unique_ptr<char[]> payload;
+};
+
+// On a word of this process; `old` gets what it held.
+void Served::compare_swap_here(const Request& request, void* old) {
+  const auto swap = [&]<typename T>(T expected, T desired) {
+    // The result is told by the old value.
+    static_cast<void>(__atomic_compare_exchange_n(reinterpret_cast<T*>(request.remote), &expected,
+                                                  desired, false, __ATOMIC_SEQ_CST,
+                                                  __ATOMIC_SEQ_CST));
+    std::memcpy(old, &expected, sizeof expected);
+  };
+  if (request.compare_bytes == 8) {
+    swap(request.scale[0], request.scale[1]);
+  } else {
+    swap(static_cast<uint32_t>(request.scale[0]), static_cast<uint32_t>(request.scale[1]));
+  }
+}
+
+// At the target: does it and answers. Runs in a message handler, so it never waits.
+void Served::serve(const mob_message_t& message, mob_delivery_t* delivery) {
+  Request request{};
+  if (message.header_bytes < offsetof(Request, box) || message.header_bytes > sizeof request) {
+    return;
+  }
+  std::memcpy(&request, message.header, message.header_bytes);
+  if (request.stage == kInPayload) {
+    serve_payload(message, request, delivery);
+  } else if (request.stage == kMovedByTarget) {
+    serve_bulk(message, request);
+  } else if (engine_.is_here(message.source)) {
+    serve_staged(message.source, request);
+  }
+}
+
+void Served::serve_staged(mob_rank_t origin, const Request& request) {
+  const mob_rank_t index = engine_.host_index(origin);
+  auto* stage =
+      static_cast<char*>(engine_.find_here(origin, engine_.address_in(index, request.stage), 1));
+  mob_status_t status = MOB_OK;
+  if (stage == nullptr) {
+    status = fail(MOB_ERR_SYSTEM, "the origin's stage cannot be reached");
+  } else {
+    char* data = stage + request.list_bytes;
+    status = carry_out(request, stage, data, data + request.data_bytes);
+  }
+  answer(origin, request, status, nullptr, 0);
+}
+
+void Served::serve_payload(const mob_message_t& message, const Request& request,
+                           mob_delivery_t* delivery) {
+  const bool sends_data =
+      request.kind == MOB_PUT || (request.kind != MOB_GET && request.op != MOB_NO_OP);
+  const size_t expected =
+      request.compare_bytes != 0 ? 0 : request.list_bytes + (sends_data ? request.data_bytes : 0);
+  if (message.payload_bytes != expected || request.data_bytes > kStageBytes ||
+      request.list_bytes % sizeof(mob_span_t) != 0 || request.dimensions < 0 ||
+      request.dimensions > static_cast<int32_t>(kCounted) ||
+      message.header_bytes != request.bytes() ||
+      (request.compare_bytes != 0 && request.compare_bytes != 4 && request.compare_bytes != 8)) {
+    answer(message.source, request, fail(MOB_ERR_SYSTEM, "a request for a transfer makes no sense"),
+           nullptr, 0);
+    return;
+  }
+  auto arrival = std::make_unique<Arrival>(Arrival{this, message.source, request, false, nullptr});
+  if (expected == 0 || message.payload != nullptr) {
+    // Handlers may change what they are shown, which nobody else looks at.
+    arrival->payload.reset(const_cast<char*>(static_cast<const char*>(message.payload)));
+    serve_arrival(*arrival);
+    arrival->payload.release();
+    return;
+  }
+  const bool contiguous = request.is_spans == 0 && request.dimensions == 0;
+  arrival->is_direct = request.kind == MOB_PUT && contiguous &&
+                       check_own(request.remote, request.data_bytes, true) == MOB_OK;
+  if (arrival->is_direct) {
+    delivery->payload = request.remote;
+  } else {
+    arrival->payload.reset(new (std::nothrow) char[expected]);
+    delivery->payload = arrival->payload.get();
+    if (arrival->payload == nullptr) {
+      answer(message.source, request,
+             fail(MOB_ERR_MEMORY, "rank %d has no memory left", engine_.rank()), nullptr, 0);
+      return;
+    }
+  }
+  delivery->handler = [](mob_token_t, void* argument) {
+    const std::unique_ptr<Arrival> whole(static_cast<Arrival*>(argument));
+    whole->self->serve_arrival(*whole);
+  };
+  delivery->argument = arrival.release();
+}
+
+// Moves the bytes itself; whoever polls when they are all there answers.
+void Served::serve_bulk(const mob_message_t& message, const Request& request) {
+  const mob_rank_t origin = message.source;
+  mob_status_t status = MOB_OK;
+  if (engine_.is_here(origin) || message.payload_bytes != 0 || request.is_spans != 0 ||
+      request.dimensions != 0 || message.header_bytes != request.bytes() ||
+      (request.kind != MOB_PUT && request.kind != MOB_GET)) {
+    status = fail(MOB_ERR_SYSTEM, "a request for a transfer makes no sense");
+  } else {
+    status = check_own(request.remote, request.data_bytes, request.kind == MOB_PUT);
+  }
+  if (status != MOB_OK) {
+    answer(origin, request, status, nullptr, 0);
+    return;
+  }
+  const auto done = [this, origin, request](mob_status_t moved) {
+    answer(origin, request, moved == MOB_OK ? tell(request) : moved, nullptr, 0);
+  };
+  BulkMoves& bulk = engine_.network().bulk();
+  const BulkMoves::Place there{request.scale[0], request.scale[1]};
+  if (request.kind == MOB_PUT) {
+    bulk.read(origin, request.remote, request.data_bytes, there, done);
+  } else {
+    bulk.write(origin, request.remote, request.data_bytes, there, done);
+  }
+}
+
+// All of a request of another host is here.
+void Served::serve_arrival(Arrival& arrival) {
+  const Request& request = arrival.request;
+  if (arrival.is_direct) {
+    answer(arrival.origin, request, tell(request), nullptr, 0);
+    return;
+  }
+  const void* out = nullptr;
+  // Not where somebody is told that the data may be changed.
+  if (request.kind == MOB_GET && request.is_spans == 0 && request.dimensions == 0 &&
+      request.target_counter == nullptr && request.signal == nullptr) {
+    const mob_status_t status = get_directly(request, &out);
+    answer(arrival.origin, request, status, out, request.data_bytes);
+    return;
+  }
+  char* list = arrival.payload.get();
+  char* data = list + request.list_bytes;
+  std::unique_ptr<char[]> result;
+  size_t result_bytes = 0;
+  if (request.compare_bytes != 0) {
+    result_bytes = static_cast<size_t>(request.compare_bytes);
+  } else if (request.kind == MOB_GET || request.kind == MOB_FETCH_ACCUMULATE) {
+    result_bytes = request.data_bytes;
+  }
+  if (result_bytes != 0) {
+    result.reset(new (std::nothrow) char[result_bytes]);
+    if (result == nullptr) {
+      answer(arrival.origin, request,
+             fail(MOB_ERR_MEMORY, "rank %d has no memory left", engine_.rank()), nullptr, 0);
+      return;
+    }
+  }
+  if (request.kind == MOB_GET) data = result.get();
+  const mob_status_t status = carry_out(request, list, data, result.get());
+  answer(arrival.origin, request, status, result.get(), result_bytes);
+}
+
+// A get that needs no packing: its answer is sent from where the data are.
+mob_status_t Served::get_directly(const Request& request, const void** data) {
+  if (request.data_bytes != 0) {
+    if (const mob_status_t status = check_own(request.remote, request.data_bytes, false)) {
+      return status;
+    }
+  }
+  *data = request.remote;
+  return MOB_OK;
+}
+
+// Tells those that a transfer names at the target, when its data are in place.
+mob_status_t Served::tell(const Request& request) {
+  if (request.target_counter == nullptr && request.signal == nullptr) return MOB_OK;
+  if (request.signal != nullptr) {
+    if (const mob_status_t status = check_own(request.signal, sizeof(uint64_t), true)) {
+      return status;
+    }
+  }
+  mob_transfer_t nothing{};
+  nothing.kind = MOB_PUT;
+  nothing.rank = engine_.rank();
+  nothing.target_counter = request.target_counter;
+  nothing.signal = request.signal;
+  nothing.signal_value = request.signal_value;
+  nothing.signal_op = request.signal_op;
+  return engine_.transfers().run_on_own_memory(nothing, Shape{});
+}
+
+void Served::answer(mob_rank_t origin, const Request& request, mob_status_t status,
+                    const void* payload, size_t payload_bytes) {
+  Reply reply{};
+  reply.part = request.part;
+  reply.status = status;
+  if (status != MOB_OK) std::strncpy(reply.text, mob_last_error(), sizeof reply.text - 1);
+  Outgoing message;
+  message.id = static_cast<unsigned>(InternalHandler::kServed);
+  message.header = &reply;
+  message.header_bytes = status == MOB_OK ? offsetof(Reply, text) : sizeof reply;
+  if (status == MOB_OK) {
+    message.payload = payload;
+    message.payload_bytes = payload_bytes;
+  }
+  // If the origin is gone, nobody is left to tell.
+  static_cast<void>(engine_.messages().post("an answer", origin, message));
+}
+
+// Exposed memory may have been given back since; to touch it then would be the end of this process.
+mob_status_t Served::check_own(const void* address, size_t bytes, bool write) const {
+  const mob_rank_t self = engine_.rank();
+  const auto start = reinterpret_cast<uintptr_t>(address);
+  if (engine_.find_here(self, start, bytes) != nullptr) return MOB_OK;
+  if (!engine_.exposures().covers(self, start, bytes)) {
+    return fail(MOB_ERR_RANGE,
+                "%zu bytes at %p of rank %d are not in one of its allocations, or exposed", bytes,
+                address, self);
+  }
+  if (os::is_accessible(start, bytes, write)) return MOB_OK;
+  return fail(MOB_ERR_RANGE, "rank %d exposed memory at %p, but it is not mapped, or may not be %s",
+              self, address, write ? "written" : "read");
+}
+
+mob_status_t Served::check_remote(const Request& request, const Shape& shape) const {
+  if (request.signal != nullptr) {
+    if (const mob_status_t status = check_own(request.signal, sizeof(uint64_t), true)) {
+      return status;
+    }
+  }
+  if (shape.total_bytes == 0) return MOB_OK;  // it only tells somebody, and names no memory
+  const bool writes = request.kind != MOB_GET;
+  if (request.is_spans == 0) {
+    // The gaps of a box whose runs are far apart are left alone.
+    const size_t hull = shape.highest - shape.lowest;
+    constexpr size_t kSmall = size_t{64} << 10;
+    if (hull <= kSmall || hull / 2 <= shape.total_bytes) {
+      return check_own(reinterpret_cast<void*>(shape.lowest), hull, writes);
+    }
+    return transport::for_each_run(shape, [&](char* remote, const char*, size_t bytes) {
+      return check_own(remote, bytes, writes);
+    });
+  }
+  for (size_t i = 0; i < shape.remote_span_count; ++i) {
+    const mob_span_t& span = shape.remote_spans[i];
+    if (const mob_status_t status = check_own(span.address, span.bytes, writes)) return status;
+  }
+  return MOB_OK;
+}
+
+mob_status_t Served::carry_out(const Request& request, char* list, char* data, char* fetched) {
+  mob_transfer_t transfer{};
+  transfer.kind = request.kind;
+  transfer.type = request.type;
+  transfer.op = request.op;
+  transfer.rank = engine_.rank();
+  transfer.scale = request.has_scale != 0 ? request.scale : nullptr;
+  transfer.fetched = fetched;
+  const mob_span_t packed{data, request.data_bytes};
+  ptrdiff_t local_strides[kCounted];
+  if (request.compare_bytes != 0) {
+    if (const mob_status_t status = check_own(request.remote, request.run_bytes, true)) {
+      return status;
+    }
+    compare_swap_here(request, fetched);
+    return MOB_OK;
+  }
+  size_t counts[kCounted];
+  ptrdiff_t remote_strides[kCounted];
+  if (request.is_spans != 0) {
+    transfer.shape = MOB_SPANS;
+    transfer.remote_spans = reinterpret_cast<const mob_span_t*>(list);
+    transfer.remote_span_count = request.list_bytes / sizeof(mob_span_t);
+    transfer.local_spans = &packed;
+    transfer.local_span_count = 1;
+  } else {
+    transfer.shape = MOB_STRIDED;
+    transfer.remote = request.remote;
+    transfer.local = data;
+    transfer.bytes = request.run_bytes;
+    transfer.dimensions = request.dimensions;
+    auto stride = static_cast<ptrdiff_t>(request.run_bytes);
+    for (int i = 0; i < request.dimensions; ++i) {
+      counts[i] = request.box[i].count;
+      remote_strides[i] = request.box[i].remote_stride;
+      local_strides[i] = stride;
+      stride *= static_cast<ptrdiff_t>(counts[i]);
+    }
+    transfer.counts = counts;
+    transfer.remote_strides = remote_strides;
+    transfer.local_strides = local_strides;
+  }
+  transfer.target_counter = request.target_counter;
+  transfer.signal = request.signal;
+  transfer.signal_value = request.signal_value;
+  transfer.signal_op = request.signal_op;
+  Shape shape;
+  if (const mob_status_t status = transport::normalise("a served transfer", transfer, &shape)) {
+    return status;
+  }
+  if (shape.total_bytes != request.data_bytes) {
+    return fail(MOB_ERR_SYSTEM, "a request for a transfer makes no sense");
+  }
+  if (const mob_status_t status = check_remote(request, shape)) return status;
+  return engine_.transfers().run_on_own_memory(transfer, shape);
+}
+
+}  // namespace mobius::engine

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+// What the two sides of served transfers say to each other, for served.cpp and served_target.cpp
+// alone.
+
+#include <mobius/message.h>
+#include <mobius/transfer.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include "engine/served.h"
+
+namespace mobius::engine {
+
+// Stages are not larger than this: a long transfer is packed and carried out at the same time.
+inline constexpr size_t kStageBytes = size_t{1} << 20;
+
+// In Request::stage.
+inline constexpr uint64_t kInPayload = UINT64_MAX;
+inline constexpr uint64_t kMovedByTarget = UINT64_MAX - 1;
+
+inline constexpr size_t kCounted = MOB_MAX_DIMENSIONS - 1;
+
+// What the target is asked to do, as it travels. The stage holds the list of spans, if that is the
+// shape, then the data, then room for what is fetched.
+struct Served::Request {
+  uint64_t part;   // of the origin, for the reply
+  uint64_t stage;  // place in the window; kInPayload: there is none; kMovedByTarget: nor a payload
+  uint64_t list_bytes;
+  uint64_t data_bytes;
+  mob_kind_t kind;
+  mob_type_t type;
+  mob_op_t op;
+  int32_t compare_bytes;  // not 0: a compare-swap, of scale[0] with scale[1]
+  int32_t has_scale;
+  alignas(16) uint64_t scale[2];  // kMovedByTarget: the base and key of a BulkMoves::Place
+  // The shape: spans, or a box (a contiguous one has no dimensions).
+  int32_t is_spans;
+  int32_t dimensions;
+  char* remote;
+  uint64_t run_bytes;
+  // Who is told there, by the last part.
+  mob_counter_t target_counter;
+  uint64_t* signal;
+  uint64_t signal_value;
+  mob_signal_op_t signal_op;
+  // Of a box, as many as it has dimensions; the rest does not travel.
+  struct Dimension {
+    uint64_t count;
+    int64_t remote_stride;
+  } box[kCounted];
+
+  size_t bytes() const {
+    return offsetof(Request, box) + static_cast<size_t>(dimensions) * sizeof(Dimension);
+  }
+};
+
+struct Served::Reply {
+  uint64_t part;
+  mob_status_t status;
+  char text[256];
+};
+
+}  // namespace mobius::engine
