@@ -59,6 +59,10 @@ struct Context {
   std::unique_ptr<Statistics*[]> ways;  // by task
 
   Statistics& statistics_of(unsigned other) { return *ways[other]; }
+
+  // After a transfer was started: it goes on its way though the program may not call LAPI for long.
+  // Between hosts the engine would gather it with others until then.
+  void push(unsigned target);
 };
 
 extern std::array<Context, kMostHandles + 1> contexts;  // by handle; the first is never live
@@ -105,6 +109,12 @@ struct InHandler {
   InHandler& operator=(const InHandler&) = delete;
 };
 int check_may_wait(const char* call);
+
+inline void Context::push(unsigned target) {
+  if (ways[target] == &over_network && handler_depth == 0) [[unlikely]] {
+    mob_poll();
+  }
+}
 
 }  // namespace lapi
 

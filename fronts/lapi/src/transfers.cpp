@@ -54,6 +54,7 @@ int put(const char* call, Context& context, unsigned tgt, unsigned long len, voi
   if (status != MOB_OK) [[unlikely]] {
     return fail_by_engine(call, context, tgt, status);
   }
+  context.push(tgt);
   return LAPI_SUCCESS;
 }
 
@@ -66,6 +67,7 @@ int get(const char* call, Context& context, unsigned tgt, unsigned long len, con
   if (status != MOB_OK) [[unlikely]] {
     return fail_by_engine(call, context, tgt, status);
   }
+  context.push(tgt);
   return LAPI_SUCCESS;
 }
 

@@ -200,7 +200,9 @@ int vector_transfer(const char* call, Context& context, unsigned tgt, const lapi
   const mob_status_t status = org_vec->vec_type == LAPI_GEN_STRIDED_XFER
                                   ? transfer_strided(transfer, *tgt_vec, *org_vec)
                                   : transfer_spans(transfer, *tgt_vec, *org_vec);
-  return status == MOB_OK ? LAPI_SUCCESS : fail_by_engine(call, context, tgt, status);
+  if (status != MOB_OK) return fail_by_engine(call, context, tgt, status);
+  context.push(tgt);
+  return LAPI_SUCCESS;
 }
 
 }  // namespace lapi
