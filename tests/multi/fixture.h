@@ -5,7 +5,9 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <cstring>
+#include <string_view>
 #include <vector>
 
 namespace mobius_test {
@@ -30,6 +32,12 @@ inline mob_rank_t first_of_host() { return host_mate(0); }
 // host it is the target that finds out what is wrong with it, and the next flush that tells.
 inline mob_status_t outcome(mob_rank_t target, mob_status_t status) {
   return status != MOB_OK || same_host(target) ? status : mob_flush(target);
+}
+
+// Whether a hook carries out in any order what was only started.
+inline bool reorders() {
+  const char* hooks = std::getenv("MOBIUS_HOOKS");
+  return hooks != nullptr && std::string_view(hooks).find("reorder") != std::string_view::npos;
 }
 
 // Bytes that differ by place, writer and round.

@@ -10,15 +10,11 @@
 #include "fixture.h"
 
 using mobius_test::barrier;
+using mobius_test::reorders;
 using mobius_test::right_of;
 using mobius_test::Shared;
 
 namespace {
-
-bool reorders() {
-  const char* hooks = std::getenv("MOBIUS_HOOKS");
-  return hooks != nullptr && std::string_view(hooks).find("reorder") != std::string_view::npos;
-}
 
 constexpr size_t kWords = 64;
 constexpr size_t kBytes = kWords * sizeof(uint64_t);

@@ -41,6 +41,7 @@ TEST(Schedule, ManyScatteredPutsAreAllThere) {
 }
 
 TEST(Schedule, AGetSeesWhatWasPutThereBefore) {
+  if (reorders()) GTEST_SKIP() << "a hook may change that order";
   constexpr size_t kBytes = 100'000;
   Shared shared(2 * kBytes);
   const mob_rank_t target = right_of(mob_rank());
@@ -100,6 +101,7 @@ TEST(Schedule, WhatIsPutIsSeenWithoutAFlush) {
 }
 
 TEST(Schedule, AccumulatesKeepTheirOrderAmongPuts) {
+  if (reorders()) GTEST_SKIP() << "a hook may change that order";
   Shared shared(64);
   const mob_rank_t target = right_of(mob_rank());
   auto* word = shared.at(target, 0);
@@ -128,8 +130,9 @@ TEST(Schedule, AccumulatesKeepTheirOrderAmongPuts) {
 }
 
 TEST(Schedule, AnErrorOfOneLeavesTheOthers) {
-  const mob_rank_t target = right_of(mob_rank());
-  if (same_host(target)) GTEST_SKIP() << "on one host the call itself fails";
+  // All ranks or none: on another host, where all hosts have as many ranks.
+  if (mob_host_size() * 2 > mob_size()) GTEST_SKIP() << "on one host the call itself fails";
+  const auto target = static_cast<mob_rank_t>((mob_rank() + mob_size() / 2) % mob_size());
   Shared shared(4096);
   std::array<uint64_t, 10> values{};  // the library's until the flush
   for (uint64_t i = 0; i < values.size(); ++i) {
