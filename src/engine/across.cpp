@@ -36,7 +36,8 @@ class Across::MembersWatch final : public os::Watch {
     for (mob_rank_t member = 0; member < across_.map_.size(); ++member) {
       const mob_rank_t rank = across_.map_.world_rank(member);
       if (engine.is_dead(rank)) {
-        return fail(MOB_ERR_PEER, "rank %d died; this collective call cannot complete", rank);
+        return fail(MOB_ERR_PEER, "rank %d %s; this collective call cannot complete", rank,
+                    engine.network().fate(rank).c_str());
       }
       if (member == awaited_ && engine.is_leaving(rank)) {
         return fail(MOB_ERR_PEER,

@@ -23,7 +23,9 @@ class Claims::HostingWatch final : public os::Watch {
 
   mob_status_t look() override {
     if (is_lost(engine_, rank_)) {
-      return fail(MOB_ERR_PEER, "%s: rank %d, on another host, died or left the job", call_, rank_);
+      const bool left = engine_.has_left(rank_);
+      return fail(MOB_ERR_PEER, "%s: rank %d, on another host, %s", call_, rank_,
+                  left ? "has left the job" : engine_.network().fate(rank_).c_str());
     }
     return engine_.remote().ask(rank_, {.what = Remote::What::kLookAgain});
   }

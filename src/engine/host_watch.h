@@ -23,10 +23,9 @@ class HostWatch final : public os::Watch {
   mob_status_t look() override {
     for (mob_rank_t rank = 0; rank < engine_.size(); ++rank) {
       if (engine_.is_dead(rank)) {
-        return base::fail(
-            MOB_ERR_PEER,
-            "%s: rank %d died; if others are to change what is waited for, wait again", call_,
-            rank);
+        return base::fail(MOB_ERR_PEER,
+                          "%s: rank %d %s; if others are to change what is waited for, wait again",
+                          call_, rank, engine_.network().fate(rank).c_str());
       }
     }
     return MOB_OK;
@@ -45,7 +44,8 @@ class PeerWatch final : public os::Watch {
 
   mob_status_t look() override {
     if (!engine_.is_dead(rank_)) return MOB_OK;
-    return base::fail(MOB_ERR_PEER, "%s: rank %d died", call_, rank_);
+    return base::fail(MOB_ERR_PEER, "%s: rank %d %s", call_, rank_,
+                      engine_.network().fate(rank_).c_str());
   }
 
  private:

@@ -88,6 +88,10 @@ struct StreamHead {
   alignas(64) std::atomic<uint64_t> taken;
   std::atomic<uint64_t> refused;
   std::atomic<uint64_t> completed;
+  // Between hosts, of the messages that named a handler which is not there: how many, times
+  // kUnknownCount, plus the name of the last one.
+  std::atomic<uint64_t> unknown;
+  static constexpr uint64_t kUnknownCount = 1 << 16;
   SharedCopy copy;
 };
 

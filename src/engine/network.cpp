@@ -177,7 +177,9 @@ void Network::received(const unsigned char* message, size_t bytes) {
     return;
   }
   if (!from->accept(header, message + sizeof header, bytes - sizeof header)) {
-    base::log(base::LogLevel::kError, "a message of rank %d makes no sense and was dropped", rank);
+    // What it says next would be taken for something else.
+    from->fail(endpoint_.peer_name(from->peer_id()) + ": it has sent what makes no sense");
+    endpoint_.fail_peer(from->peer_id(), "it has sent what makes no sense");
   }
   note_unsettled();
 }
@@ -215,10 +217,20 @@ bool Network::is_dead(mob_rank_t rank) {
     const std::string why =
         "it has not answered for " + std::to_string(timeout_ns_ / 1'000'000) +
         " ms (MOBIUS_PEER_TIMEOUT_MS); its process or host has stopped, or the network between";
-    known->fail(why.c_str());
+    known->fail(endpoint_.peer_name(known->peer_id()) + ": " + why);
     endpoint_.fail_peer(known->peer_id(), why.c_str());
   }
   return known->has_failed();
+}
+
+std::string Network::fate(mob_rank_t rank) const {
+  const Link* known = find(rank);
+  return known != nullptr && known->has_failed() ? "is lost: " + known->why() : "died";
+}
+
+void Network::give_up(mob_rank_t rank) {
+  Link* known = find(rank);
+  if (known != nullptr) known->cut(endpoint_.peer_name(known->peer_id()) + ": its process died");
 }
 
 bool Network::has_lost_any() const {

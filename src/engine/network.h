@@ -82,6 +82,14 @@ class Network {
   // Asked by those who wait for a process of another host: whether it has failed, or is silent.
   bool is_dead(mob_rank_t rank);
 
+  // What became of a rank that is dead, behind its name: "died", or "is lost: …" with provider,
+  // host and reason.
+  std::string fate(mob_rank_t rank) const;
+
+  // Others know that it is dead: when this returns nothing that it has sent is written any more.
+  // Not called in handlers.
+  void give_up(mob_rank_t rank);
+
   // Whether that has been found of any.
   bool has_lost_any() const;
 

@@ -22,7 +22,7 @@ Link::Link(Engine& engine, transport::ofi::Endpoint& endpoint, const HandlerTabl
       record_bytes_((endpoint.message_bytes() - sizeof(FrameHeader) - sizeof(FrameRecord)) &
                     ~(os::kRingPayloadAlignment - 1)),
       stage_(std::make_unique_for_overwrite<unsigned char[]>(record_bytes_ + sizeof(FrameRecord))),
-      incoming_{peer, 0, 0, 0, 0, {}},
+      incoming_{peer, 0, 0, 0, 0, 0, {}},
       reader_(engine, handlers, incoming_) {}
 
 // Needs mutex_. A frame of what is staged, of one record, or of nothing: each tells the peer how
@@ -34,11 +34,11 @@ bool Link::send_frame(const FrameRecord* record, const void* bytes, size_t count
   // What is collected while this is under way goes when the peer reports: so it has to.
   const bool has_records = count != 0;
   const bool probe = probe_wanted_.exchange(false, std::memory_order_seq_cst);
-  const FrameHeader header{engine_.rank(),
-                           read,
+  const FrameHeader header{engine_.rank(), read,
                            incoming_.completed.load(std::memory_order_acquire),
-                           has_records || probe ? 1u : 0u,
-                           {}};
+                           has_records || probe ? 1u : 0u, 0,
+                           // After completed: it is of all those messages.
+                           incoming_.unknown.load(std::memory_order_acquire)};
   const std::array<Piece, 3> pieces{
       Piece{&header, sizeof header},
       record != nullptr ? Piece{record, sizeof *record} : Piece{bytes, count}, Piece{bytes, count}};
@@ -147,11 +147,26 @@ bool Link::is_valid(const FrameRecord& record, const unsigned char* bytes) const
          before <= record.bytes && record.bytes - before <= wire.payload_bytes;
 }
 
-bool Link::accept(const FrameHeader& header, const unsigned char* records, size_t bytes) {
-  heard_.fetch_add(1, std::memory_order_relaxed);
+// How far the peer has come with what was sent to it: never back, nor beyond what there is.
+bool Link::take_reports(const FrameHeader& header) {
+  const uint32_t reported = reported_.load(std::memory_order_relaxed);
+  // The frame that is being sent may be read before it is counted.
+  if (header.read - reported > sent_.load(std::memory_order_relaxed) + 1 - reported ||
+      header.completed < outgoing_.completed.load(std::memory_order_relaxed)) {
+    return false;
+  }
+  outgoing_.unknown.store(header.unknown, std::memory_order_relaxed);
   // Release pairs with the acquire in under_way() and, of the second, in Outbox::flush().
   reported_.store(header.read, std::memory_order_release);
   outgoing_.completed.store(header.completed, std::memory_order_release);
+  return true;
+}
+
+bool Link::accept(const FrameHeader& header, const unsigned char* records, size_t bytes) {
+  const std::lock_guard lock(receiving_);
+  if (has_failed()) return true;
+  heard_.fetch_add(1, std::memory_order_relaxed);
+  if (!take_reports(header)) return false;
   // What handlers send goes with the news that this one was read.
   if (bytes != 0) read_.store(read_.load(std::memory_order_relaxed) + 1, std::memory_order_seq_cst);
   if (header.wants_report != 0) report_wanted_.store(true, std::memory_order_seq_cst);
@@ -168,9 +183,24 @@ bool Link::accept(const FrameHeader& header, const unsigned char* records, size_
   return true;
 }
 
-void Link::fail(const char* why) {
-  if (failed_.exchange(true, std::memory_order_acq_rel)) return;
-  base::log(base::LogLevel::kWarn, "rank %d is lost: %s", peer_, why);
+void Link::fail(const std::string& why) {
+  {
+    const std::lock_guard lock(why_mutex_);
+    if (has_failed()) return;
+    why_ = why;
+    failed_.store(true, std::memory_order_release);
+  }
+  base::log(base::LogLevel::kWarn, "rank %d is lost: %s", peer_, why.c_str());
+}
+
+std::string Link::why() const {
+  const std::lock_guard lock(why_mutex_);
+  return why_;
+}
+
+void Link::cut(const std::string& why) {
+  fail(why);
+  const std::lock_guard lock(receiving_);  // what was being received when it failed is through
 }
 
 bool Link::is_silent(uint64_t timeout_ns) {

@@ -25,6 +25,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <string>
 
 #include "engine/message_reader.h"
 #include "engine/message_wire.h"
@@ -39,7 +40,8 @@ struct FrameHeader {
   uint32_t read;       // frames of the other direction that the source has read; wraps
   uint64_t completed;  // messages of the other direction that the source has completed
   uint32_t wants_report;
-  uint32_t reserved[3];
+  uint32_t reserved;
+  uint64_t unknown;  // of the other direction: StreamHead::unknown
 };
 static_assert(sizeof(FrameHeader) % os::kRingPayloadAlignment == 0);
 
@@ -73,14 +75,18 @@ class Link {
   void probe();
 
   // The next frame of the peer, by the one thread that polls; false if it has something that may
-  // not come, and what follows it was dropped.
+  // not come, and what follows it was dropped. All are dropped once the peer has failed.
   bool accept(const FrameHeader& header, const unsigned char* records, size_t bytes);
   // Sends what could not be sent before, and reports if it is time: when nothing comes (`idle`), or
   // much has. Whether it did something that may have consequences here, or has to try again.
   bool settle(bool idle);
 
   // The peer is gone, as the transport or its silence says. Any thread.
-  void fail(const char* why);
+  void fail(const std::string& why);
+  // The same, and when it returns nothing that the peer has sent is written anywhere any more. Not
+  // called in handlers.
+  void cut(const std::string& why);
+  std::string why() const;
   bool has_failed() const { return failed_.load(std::memory_order_acquire); }
 
   // Asked by those who wait for the peer, again and again: whether it has not been heard of for
@@ -98,13 +104,16 @@ class Link {
   bool send_frame(const FrameRecord* record, const void* bytes, size_t count);
   bool send_staged();
   bool is_valid(const FrameRecord& record, const unsigned char* bytes) const;
+  bool take_reports(const FrameHeader& header);
 
   Engine& engine_;
   transport::ofi::Endpoint& endpoint_;
   const mob_rank_t peer_;
   const transport::ofi::PeerId id_;
   const size_t record_bytes_;
+  mutable std::mutex why_mutex_;  // guards what follows
   std::atomic<bool> failed_ = false;
+  std::string why_;
 
   // Sending.
   StreamHead outgoing_{};
@@ -118,6 +127,7 @@ class Link {
 
   // Receiving.
   StreamHead incoming_{};
+  std::mutex receiving_;  // held by accept(); guards the reader
   MessageReader reader_;
   std::atomic<uint32_t> read_ = 0;           // frames with records, ever
   std::atomic<uint32_t> reported_read_ = 0;  // … that the peer knows of

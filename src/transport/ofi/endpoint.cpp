@@ -3,6 +3,7 @@
 
 #include <sys/mman.h>
 #include <sys/random.h>
+#include <sys/utsname.h>
 
 #include <algorithm>
 #include <cstring>
@@ -18,16 +19,26 @@ namespace {
 
 using base::fail;
 
-// What address() is made of; then provider's name and libfabric's address. All hosts of a job have
-// one byte order and one version of Möbius, and `magic` differs if not.
+// What address() is made of; then provider's name, libfabric's address and the host's name. All
+// hosts of a job have one byte order and one version of Möbius, and `magic` differs if not.
 struct AddressHeader {
   uint64_t magic = kMagic;
   uint64_t name = 0;
   uint32_t format = 0;
-  uint16_t provider_bytes = 0;
+  uint8_t provider_bytes = 0;
+  uint8_t host_bytes = 0;
   uint16_t address_bytes = 0;
-  static constexpr uint64_t kMagic = 0x31'6966'6f2e'626f'6d;  // "mob.ofi1" in memory
+  size_t bytes() const {
+    return sizeof *this + provider_bytes + address_bytes + size_t{host_bytes};
+  }
+  static constexpr uint64_t kMagic = 0x32'6966'6f2e'626f'6d;  // "mob.ofi2" in memory
 };
+static_assert(sizeof(AddressHeader) == 24);
+
+std::string host_name() {
+  utsname names = {};
+  return uname(&names) == 0 ? names.nodename : "";
+}
 
 constexpr size_t kPageBytes = 4096;
 
@@ -333,12 +344,20 @@ std::vector<unsigned char> Endpoint::address() const {
   const std::string& provider = state_->description.provider;
   header.name = state_->name;
   header.format = state_->info->addr_format;
-  header.provider_bytes = static_cast<uint16_t>(provider.size());
+  const std::string host = host_name();
+  header.provider_bytes = static_cast<uint8_t>(provider.size());
+  header.host_bytes = static_cast<uint8_t>(host.size());
   header.address_bytes = static_cast<uint16_t>(size);
-  std::vector<unsigned char> address(sizeof header + provider.size() + size);
-  std::memcpy(address.data(), &header, sizeof header);
-  std::memcpy(address.data() + sizeof header, provider.data(), provider.size());
-  std::memcpy(address.data() + sizeof header + provider.size(), bytes, size);
+  std::vector<unsigned char> address(header.bytes());
+  unsigned char* to = address.data();
+  const auto append = [&to](const void* from, size_t count) {
+    std::memcpy(to, from, count);
+    to += count;
+  };
+  append(&header, sizeof header);
+  append(provider.data(), header.provider_bytes);
+  append(bytes, size);
+  append(host.data(), header.host_bytes);
   return address;
 }
 
@@ -347,7 +366,7 @@ mob_status_t Endpoint::add_peer(std::span<const unsigned char> address, PeerId* 
   const bool whole = address.size() >= sizeof header;
   if (whole) std::memcpy(&header, address.data(), sizeof header);
   if (!whole || header.magic != AddressHeader::kMagic || header.address_bytes == 0 ||
-      address.size() != sizeof header + header.provider_bytes + header.address_bytes) {
+      address.size() != header.bytes()) {
     return fail(MOB_ERR_ARGUMENT,
                 "%zu bytes are not the address of an endpoint of this version of Möbius; all hosts "
                 "of a job need the same version and byte order",
@@ -372,6 +391,10 @@ mob_status_t Endpoint::add_peer(std::span<const unsigned char> address, PeerId* 
   }
   added.name = header.name;
   added.where = address_text(*state.library, header.format, bytes, header.address_bytes);
+  if (header.host_bytes != 0) {
+    const char* host = reinterpret_cast<const char*>(bytes) + header.address_bytes;
+    added.where += " on " + std::string(host, header.host_bytes);
+  }
   if (state.over_tcp) {
     std::memcpy(&added.ip, bytes, std::min<size_t>(header.address_bytes, sizeof added.ip));
   }
@@ -383,7 +406,7 @@ mob_status_t Endpoint::add_peer(std::span<const unsigned char> address, PeerId* 
 std::string Endpoint::peer_name(PeerId peer) const {
   const std::lock_guard lock(state_->issue);
   const std::string where = peer < state_->peers.size() ? state_->peers[peer].where : "unknown";
-  return state_->description.provider + " peer " + where;
+  return "provider " + state_->description.provider + ", peer " + where;
 }
 
 void Endpoint::fail_peer(PeerId peer, const char* reason) {

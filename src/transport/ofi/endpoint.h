@@ -133,7 +133,7 @@ class Endpoint {
   // MOB_ERR_ARGUMENT if the address is malformed or of another provider than ours.
   mob_status_t add_peer(std::span<const unsigned char> address, PeerId* peer);
 
-  // "tcp;ofi_rxm peer 192.0.2.3:41233": as errors name it.
+  // "provider tcp;ofi_rxm, peer 192.0.2.3:41233 on hostb": as errors name it.
   std::string peer_name(PeerId peer) const;
 
   // Gives a peer up that others know to be dead, as if the network had said so: the next poll()
