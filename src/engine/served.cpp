@@ -92,6 +92,15 @@ struct Served::Part {
   size_t fetched_bytes = 0;
   transport::ofi::Registration offered;  // what the target reads or writes itself
   mob_rank_t target = 0;
+
+  // The payload that an answer from another host has to have.
+  size_t answer_bytes() const {
+    if (offered.handle != nullptr || kind == MOB_PUT || kind == MOB_ACCUMULATE) return 0;
+    if (kind == MOB_FETCH_ACCUMULATE) return fetched_bytes;
+    size_t bytes = spans.empty() ? box.total_bytes : 0;
+    for (const mob_span_t& span : spans) bytes += span.bytes;
+    return bytes;
+  }
 };
 
 mob_status_t Served::require() {
@@ -400,17 +409,21 @@ std::unique_ptr<Served::Part> Served::take_unanswered(uint64_t id) {
 }
 
 void Served::give_up(mob_rank_t rank) {
-  std::vector<uint64_t> ids;
+  // What comes after all must not be written where nobody expects it any more.
+  engine_.network().give_up(rank);
+  std::vector<std::unique_ptr<Part>> parts;
   {
     const std::lock_guard lock(mutex_);
-    for (const auto& [id, part] : unanswered_) {
-      if (part->target == rank) ids.push_back(id);
-    }
+    const auto take = [&](Part* part) {
+      if (part->target == rank) parts.emplace_back(part);
+      return part->target == rank;
+    };
+    std::erase_if(unanswered_, [&](const auto& asked) { return take(asked.second); });
+    std::erase_if(arriving_, take);
   }
-  for (const uint64_t id : ids) {
-    const std::unique_ptr<Part> part = take_unanswered(id);
-    if (part == nullptr) continue;
-    const mob_status_t status = fail(MOB_ERR_PEER, "rank %d died before it answered", rank);
+  for (const std::unique_ptr<Part>& part : parts) {
+    const mob_status_t status = fail(MOB_ERR_PEER, "rank %d %s; it has not answered", rank,
+                                     engine_.network().fate(rank).c_str());
     release_stage(*part);
     finish_part(*part->whole, status);
   }
@@ -427,15 +440,21 @@ void Served::release_stage(Part& part) {
 void Served::answered(const mob_message_t& message, mob_delivery_t* delivery) {
   Reply reply{};
   std::memcpy(&reply, message.header, std::min(message.header_bytes, sizeof reply));
+  reply.text[sizeof reply.text - 1] = '\0';
   std::unique_ptr<Part> part = take_unanswered(reply.part);
   if (part == nullptr) return;  // it was given up
+  const bool remote = !engine_.is_here(message.source);
+  if (remote && reply.status == MOB_OK &&
+      (message.source != part->target || message.payload_bytes != part->answer_bytes())) {
+    reply.status = MOB_ERR_SYSTEM;
+    std::strncpy(reply.text, "its answer makes no sense", sizeof reply.text - 1);
+  }
   if (reply.status != MOB_OK) {
     fail(reply.status, "rank %d: %s", message.source, reply.text);
     release_stage(*part);
     finish_part(*part->whole, reply.status);
     return;
   }
-  const bool remote = !engine_.is_here(message.source);
   if (!remote || message.payload_bytes == 0 || message.payload != nullptr) {
     const char* data = part->data;
     if (remote) {
@@ -456,9 +475,15 @@ void Served::answered(const mob_message_t& message, mob_delivery_t* delivery) {
   part->self = this;
   delivery->handler = [](mob_token_t, void* argument) {
     std::unique_ptr<Part> whole(static_cast<Part*>(argument));
+    {
+      const std::lock_guard lock(whole->self->mutex_);
+      whole->self->arriving_.erase(whole.get());
+    }
     const char* data = whole->buffer.get();
     whole->self->take_answer(std::move(whole), data);
   };
+  const std::lock_guard lock(mutex_);
+  arriving_.insert(part.get());
   delivery->argument = part.release();
 }
 

@@ -21,6 +21,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <vector>
 
 #include "engine/completion.h"
@@ -109,6 +110,7 @@ class Served {
   std::mutex mutex_;  // guards what follows
   uint64_t last_id_ = 0;
   std::map<uint64_t, Part*> unanswered_;  // owned, by what the requests call them
+  std::set<Part*> arriving_;              // owned: a part of the answer is here
 };
 
 }  // namespace mobius::engine

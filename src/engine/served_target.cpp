@@ -83,7 +83,9 @@ void Served::serve_payload(const mob_message_t& message, const Request& request,
       request.kind == MOB_PUT || (request.kind != MOB_GET && request.op != MOB_NO_OP);
   const size_t expected =
       request.compare_bytes != 0 ? 0 : request.list_bytes + (sends_data ? request.data_bytes : 0);
+  // The sum may have wrapped, but not if no part of it is larger.
   if (message.payload_bytes != expected || request.data_bytes > kStageBytes ||
+      (request.compare_bytes == 0 && request.list_bytes > expected) ||
       request.list_bytes % sizeof(mob_span_t) != 0 || request.dimensions < 0 ||
       request.dimensions > static_cast<int32_t>(kCounted) ||
       message.header_bytes != request.bytes() ||
@@ -284,8 +286,10 @@ mob_status_t Served::carry_out(const Request& request, char* list, char* data, c
   const mob_span_t packed{data, request.data_bytes};
   ptrdiff_t local_strides[kCounted];
   if (request.compare_bytes != 0) {
-    if (const mob_status_t status = check_own(request.remote, request.run_bytes, true)) {
-      return status;
+    const auto bytes = static_cast<size_t>(request.compare_bytes);
+    if (const mob_status_t status = check_own(request.remote, bytes, true)) return status;
+    if (reinterpret_cast<uintptr_t>(request.remote) % bytes != 0) {
+      return fail(MOB_ERR_SYSTEM, "a request for an atomic update makes no sense");
     }
     compare_swap_here(request, fetched);
     return MOB_OK;
