@@ -89,7 +89,7 @@ void Outbox::Turn::give_up() {
 mob_status_t Outbox::broken() const {
   const bool left = engine_.has_left(target_);
   return fail(MOB_ERR_PEER, "a message to rank %d cannot be delivered: it %s", target_,
-              left ? "has left the job (mob_finalize)" : "died");
+              left ? "has left the job (mob_finalize)" : engine_.network().fate(target_).c_str());
 }
 
 // Where the next record goes, or null while there is no room. Whoever makes room afterwards wakes
@@ -458,7 +458,23 @@ mob_status_t Outbox::flush() {
   }
   if (status == MOB_ERR_PEER) give_up();
   std::atomic_thread_fence(std::memory_order_seq_cst);
-  return status;
+  return status != MOB_OK ? status : tell_unknown();
+}
+
+// What the target of another host could only say afterwards; one flush tells it.
+mob_status_t Outbox::tell_unknown() {
+  const uint64_t unknown = head_.unknown.load(std::memory_order_acquire);
+  if (unknown == told_unknown_.load(std::memory_order_relaxed)) [[likely]] {
+    return MOB_OK;
+  }
+  const uint64_t told = told_unknown_.exchange(unknown, std::memory_order_relaxed);
+  const uint64_t dropped = unknown / StreamHead::kUnknownCount - told / StreamHead::kUnknownCount;
+  if (dropped == 0) return MOB_OK;
+  return fail(MOB_ERR_HANDLE,
+              "rank %d has no handler %u, and has dropped %llu messages; register it there before "
+              "anybody sends to it (mob_handler_register, then for example mob_barrier)",
+              target_, static_cast<unsigned>(unknown % StreamHead::kUnknownCount),
+              static_cast<unsigned long long>(dropped));
 }
 
 }  // namespace mobius::engine

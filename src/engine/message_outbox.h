@@ -127,6 +127,7 @@ class Outbox {
   void pop(mob_status_t status);
   void end(Pending& pending, mob_status_t status);
   mob_status_t broken() const;
+  mob_status_t tell_unknown();
 
   Engine& engine_;
   const mob_rank_t target_;
@@ -143,7 +144,8 @@ class Outbox {
   std::once_flag attach_allowed_;
   std::atomic<bool> attaches_ =
       true;  // the target takes payloads from memory that it has not mapped
-  std::atomic<uint64_t> written_ = 0;  // messages, wholly
+  std::atomic<uint64_t> written_ = 0;       // messages, wholly
+  std::atomic<uint64_t> told_unknown_ = 0;  // of StreamHead::unknown
 
   // Those who may not wait for their turn add to the queue; only who has it takes from there.
   std::mutex queue_mutex_;  // guards queue_

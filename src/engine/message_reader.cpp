@@ -92,8 +92,11 @@ void MessageReader::begin(const os::RingRecord& record) {
     const TraceScope trace(engine_.transfers().timeline(), "header handler");
     handler->function(&message, handler->argument, &delivery_);
   } else {
-    base::log(base::LogLevel::kError, "a message of rank %d names handler %u, which is not there",
+    // A host-mate finds that out when it sends. Others are told with the report of this message.
+    base::log(base::LogLevel::kWarn, "a message of rank %d names handler %u, which is not there",
               source_, static_cast<unsigned>(wire.id));
+    const uint64_t count = head_.unknown.load(std::memory_order_relaxed) / head_.kUnknownCount + 1;
+    head_.unknown.store(count * head_.kUnknownCount + wire.id, std::memory_order_release);
   }
   if (in_place) {
     uintptr_t address = 0;
