@@ -6,8 +6,10 @@
 namespace mobius::schedule {
 namespace {
 
-// A header in front of a piece, at most.
-constexpr size_t kPieceHeaderBytes = 48;
+// A header in front of a piece, at most (wire.cpp): kind, distance, length, and a signal's rest; and
+// what rows add, their number and stride.
+constexpr size_t kPieceHeaderBytes = 32;
+constexpr size_t kRowsHeaderBytes = 16;
 
 // A strided piece pays from so many rows on.
 constexpr uint32_t kFewestRows = 3;
@@ -294,7 +296,8 @@ class Planner {
         is_open = false;
         continue;
       }
-      const size_t more_out = kPieceHeaderBytes + (carries_data(kind) ? piece.bytes() : 0);
+      const size_t more_out = kPieceHeaderBytes + (piece.rows > 1 ? kRowsHeaderBytes : 0) +
+                              (carries_data(kind) ? piece.bytes() : 0);
       const size_t more_in = is_answered_with_data(kind) ? piece.bytes() : 0;
       if (!is_open || !packs() || out + more_out > costs_.message_bytes ||
           in + more_in > costs_.message_bytes) {
