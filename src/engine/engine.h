@@ -210,6 +210,8 @@ class Engine {
           if (network_.is_open() && own.sleepers.load(std::memory_order_relaxed) != 0) {
             network_.unpark();
           }
+          // What another thread has recorded since may be part of what this one waits for.
+          scheduler_.issue_all();
           return poll();
         },
         wakeup);

@@ -265,6 +265,8 @@ mob_status_t Scheduler::begin_group(Queue& queue) {
   const std::lock_guard lock(mutex_);
   filled_.push_back(&queue);
   recorded_.store(true, std::memory_order_relaxed);
+  // A thread that sleeps in a flush of the same context waits for this, too: it issues it.
+  engine_.ring(engine_.rank());
   return MOB_OK;
 }
 
