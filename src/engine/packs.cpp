@@ -109,9 +109,14 @@ void Packs::serve(const mob_message_t& message, mob_delivery_t* delivery) {
                  message.payload_bytes);
     return;
   }
+  // What cannot be kept is refused, as what makes no sense.
+  std::unique_ptr<unsigned char[]> kept(new (std::nothrow) unsigned char[message.payload_bytes]);
+  if (kept == nullptr) {
+    request.answer_bytes = UINT64_MAX;
+    return serve_pieces(message.source, request, nullptr, 0);
+  }
   auto whole = std::make_unique<Whole>(
-      Whole{this, message.source, request, message.payload_bytes,
-            std::make_unique_for_overwrite<unsigned char[]>(message.payload_bytes)});
+      Whole{this, message.source, request, message.payload_bytes, std::move(kept)});
   delivery->payload = whole->bytes.get();
   delivery->handler = [](mob_token_t, void* argument) {
     const std::unique_ptr<Whole> all(static_cast<Whole*>(argument));
