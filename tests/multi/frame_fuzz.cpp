@@ -1,0 +1,357 @@
+// SPDX-License-Identifier: BSD-3-Clause
+
+// What a process of another host sends that is not sound, with the key of the job:
+// `frame_fuzz [SEED [FRAMES]]`, as a job of two ranks on two virtual hosts, neither of which serves
+// by a thread (MOBIUS_PROGRESS=poll).
+//
+// Rank 1 does a little of everything to rank 0, which keeps copies of the messages of the library
+// that this takes. Then rank 0 takes frames of changed copies as if they came from rank 1, each at
+// the end of memory that is followed by a page that nobody may touch. Nothing may happen but what
+// sound messages could do: no access outside the frame, no write outside memory of the job.
+//
+// The last line names the seed and says "right". The job ends there and then: what it has been
+// told is not what others believe.
+
+#include <mobius/mobius.h>
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <random>
+#include <vector>
+
+#include "engine/engine.h"
+
+namespace {
+
+using mobius::engine::Engine;
+using mobius::engine::FrameHeader;
+using mobius::engine::FrameRecord;
+using mobius::engine::Handler;
+using mobius::engine::kFirst;
+using mobius::engine::kHandlers;
+using mobius::engine::kMore;
+using mobius::engine::kPublicHandlers;
+using mobius::engine::Link;
+using mobius::engine::padded;
+using mobius::engine::WireMessage;
+using mobius::engine::WireNotify;
+
+using Bytes = std::vector<unsigned char>;
+
+constexpr unsigned kUserHandler = 5;
+constexpr size_t kWords = 512;
+constexpr size_t kMostBytes = (size_t{1} << 16) - sizeof(FrameHeader);  // of what a frame holds
+
+void need(mob_status_t status, const char* what) {
+  if (status == MOB_OK) return;
+  std::fprintf(stderr, "rank %d: %s: %s\n", mob_rank(), what, mob_last_error());
+  std::exit(3);
+}
+
+// Memory that ends at a page which is not there.
+class Fenced {
+ public:
+  explicit Fenced(size_t bytes) {
+    const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+    const size_t all = (bytes + page - 1) / page * page;
+    void* start =
+        mmap(nullptr, all + page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (start == MAP_FAILED || mprotect(static_cast<char*>(start) + all, page, PROT_NONE) != 0) {
+      std::perror("mmap");
+      std::exit(3);
+    }
+    end_ = static_cast<unsigned char*>(start) + all;
+  }
+  // Where so many bytes end at the page.
+  unsigned char* last(size_t bytes) const { return end_ - bytes; }
+
+ private:
+  unsigned char* end_ = nullptr;
+};
+
+struct Message {
+  unsigned id;
+  Bytes header;
+  Bytes payload;
+};
+std::vector<Message> recorded;
+bool records = true;  // until there is enough
+
+// In front of each handler of the library: keeps what it gets, and hands it on.
+void record_messages(Engine& engine) {
+  static std::vector<std::unique_ptr<std::pair<unsigned, Handler>>> originals;
+  for (unsigned id = kPublicHandlers; id < kHandlers; ++id) {
+    const Handler* known = engine.messages().handlers().find(id);
+    if (known == nullptr) continue;
+    originals.push_back(std::make_unique<std::pair<unsigned, Handler>>(id, *known));
+    const auto record = [](const mob_message_t* message, void* self, mob_delivery_t* delivery) {
+      const auto& [name, original] = *static_cast<std::pair<unsigned, Handler>*>(self);
+      if (!records) return original.function(message, original.argument, delivery);
+      const auto bytes = [](const void* from, size_t count) {
+        const auto* start = static_cast<const unsigned char*>(from);
+        return start == nullptr ? Bytes() : Bytes(start, start + count);
+      };
+      recorded.push_back({name, bytes(message->header, message->header_bytes),
+                          bytes(message->payload, message->payload_bytes)});
+      original.function(message, original.argument, delivery);
+    };
+    engine.messages().register_internal(static_cast<mobius::engine::InternalHandler>(id), record,
+                                        originals.back().get());
+  }
+}
+
+void take_user_message(const mob_message_t* message, void* argument, mob_delivery_t* delivery) {
+  static_cast<void>(message);
+  static_cast<void>(argument);
+  static_cast<void>(delivery);
+}
+
+// Of rank 1, to rank 0: something of each kind.
+void do_everything(uint64_t* words, mob_counter_t counter, mob_mutexes_t mutexes,
+                   mob_access_t access) {
+  uint64_t local[64] = {1, 2, 3};
+  uint64_t old[64] = {};
+  const size_t counts[] = {4, 2};
+  const ptrdiff_t remote_strides[] = {32, 512};
+  const ptrdiff_t local_strides[] = {16, 128};
+  const mob_span_t remote_spans[] = {{words + 8, 16}, {words + 40, 32}};
+  const mob_span_t local_spans[] = {{local, 48}};
+  for (const mob_kind_t kind : {MOB_PUT, MOB_GET, MOB_ACCUMULATE, MOB_FETCH_ACCUMULATE}) {
+    mob_transfer_t transfer{};
+    transfer.kind = kind;
+    transfer.rank = 0;
+    transfer.remote = words;
+    transfer.local = local;
+    transfer.type = MOB_UINT64;
+    transfer.op = MOB_SUM;
+    transfer.fetched = old;
+    transfer.bytes = 64;
+    need(mob_transfer(&transfer), "a transfer");
+    transfer.signal = words + 100;
+    transfer.signal_op = MOB_SIGNAL_ADD;
+    transfer.target_counter = counter;
+    need(mob_transfer(&transfer), "a transfer that tells");
+    transfer.shape = MOB_STRIDED;
+    transfer.bytes = 16;
+    transfer.dimensions = 2;
+    transfer.counts = counts;
+    transfer.remote_strides = remote_strides;
+    transfer.local_strides = local_strides;
+    need(mob_transfer(&transfer), "a strided transfer");
+    transfer.shape = MOB_SPANS;
+    transfer.remote_spans = remote_spans;
+    transfer.remote_span_count = 2;
+    transfer.local_spans = local_spans;
+    transfer.local_span_count = 1;
+    need(mob_transfer(&transfer), "a transfer of spans");
+  }
+  need(mob_compare_swap8(0, words, 1, 2, old), "mob_compare_swap8");
+  need(mob_put_signal(0, words, local, 8, words + 3, 1, MOB_SIGNAL_SET), "mob_put_signal");
+  need(mob_notify(0), "mob_notify");
+  need(mob_message_send(0, kUserHandler, local, 8, local, 100, nullptr), "mob_message_send");
+  need(mob_mutex_lock(mutexes, 0, 0, nullptr), "mob_mutex_lock");
+  need(mob_mutex_unlock(mutexes, 0, 0), "mob_mutex_unlock");
+  need(mob_access_lock(access, 0, MOB_SHARED, nullptr), "mob_access_lock");
+  need(mob_access_unlock(access, 0), "mob_access_unlock");
+  need(mob_flush(0), "mob_flush");
+}
+
+class Fuzz {
+ public:
+  Fuzz(Engine& engine, uint64_t seed) : engine_(engine), random_(seed), frame_(kMostBytes) {
+    mobius::transport::ofi::Options options;
+    options.interface = "127.0.0.1";
+    options.allow_loopback = true;
+    need(endpoint_.open(options, {}), "an endpoint");
+  }
+
+  // A frame of one to three messages that were changed, or not.
+  void take_frame() {
+    Bytes frame;
+    for (uint64_t left = 1 + below(3); left > 0; --left) append(any_message(), frame);
+    if (one_in(4)) change(frame, 0);
+    if (one_in(8)) frame.resize(below(frame.size() + 1));
+    frame.resize(std::min(frame.size(), kMostBytes));
+    FrameHeader header{1, 0, below(3), static_cast<uint32_t>(below(2)), 0, 0};
+    if (one_in(16)) header.read = static_cast<uint32_t>(random_());
+    Link link(engine_, endpoint_, engine_.messages().handlers(), 1, 0);
+    accept(link, header, frame);
+  }
+
+ private:
+  uint64_t below(uint64_t limit) { return limit == 0 ? 0 : random_() % limit; }
+  bool one_in(uint64_t n) { return below(n) == 0; }
+
+  Message any_message() {
+    Message message = recorded[below(recorded.size())];
+    if (one_in(16)) message.id = static_cast<unsigned>(below(2 * kHandlers));
+    if (!one_in(4)) change(message.header, 0);
+    if (one_in(4)) change(message.payload, 0);
+    if (one_in(8)) message.payload.resize(below(70'000));
+    if (one_in(8)) message.header.resize(below(MOB_MAX_HEADER_BYTES + 1));
+    return message;
+  }
+
+  // From a place on: bits, bytes, or words that are limits of something.
+  void change(Bytes& bytes, size_t from) {
+    static constexpr uint64_t kLimits[] = {0,
+                                           1,
+                                           2,
+                                           8,
+                                           16,
+                                           64,
+                                           UINT32_MAX,
+                                           INT32_MAX,
+                                           UINT64_MAX,
+                                           INT64_MAX,
+                                           1ull << 63,
+                                           1ull << 31,
+                                           1ull << 20,
+                                           1ull << 16,
+                                           (1 << 20) + 1,
+                                           UINT64_MAX - 15};
+    if (bytes.size() <= from) return;
+    for (uint64_t changes = 1 + below(3); changes > 0; --changes) {
+      const size_t at = from + below(bytes.size() - from);
+      const size_t word = at & ~size_t{7};
+      switch (below(5)) {
+        case 0:
+          bytes[at] ^= static_cast<unsigned char>(1 << below(8));
+          break;
+        case 1:
+          bytes[at] = static_cast<unsigned char>(random_());
+          break;
+        case 2:
+          bytes[at] = static_cast<unsigned char>(bytes[at] + (one_in(2) ? 1 : -1));
+          break;
+        case 3:
+          if (word >= from && word + 8 <= bytes.size()) {
+            std::memcpy(bytes.data() + word, &kLimits[below(std::size(kLimits))], 8);
+          }
+          break;
+        default: {
+          const size_t half = at & ~size_t{3};
+          const auto value = static_cast<uint32_t>(kLimits[below(std::size(kLimits))]);
+          if (half >= from && half + 4 <= bytes.size()) std::memcpy(bytes.data() + half, &value, 4);
+        }
+      }
+    }
+  }
+
+  void append(const Message& message, Bytes& frame) {
+    const bool notify = one_in(8);
+    WireMessage wire{message.payload.size(), static_cast<uint16_t>(message.id),
+                     static_cast<uint16_t>(message.header.size()), notify ? 1u : 0u};
+    if (one_in(32)) wire.payload_bytes = random_() >> below(64);
+    if (one_in(32)) wire.header_bytes = static_cast<uint16_t>(random_());
+    if (one_in(32)) wire.flags = static_cast<uint32_t>(random_());
+    Bytes record(sizeof wire);
+    std::memcpy(record.data(), &wire, sizeof wire);
+    if (notify) record.resize(record.size() + sizeof(WireNotify), one_in(2) ? 0 : 0x55);
+    record.insert(record.end(), message.header.begin(), message.header.end());
+    if (!message.payload.empty()) record.resize(padded(record.size()));
+    // Some come in two records.
+    const size_t now = one_in(4) ? below(message.payload.size() + 1) : message.payload.size();
+    const auto middle = message.payload.begin() + static_cast<ptrdiff_t>(now);
+    record.insert(record.end(), message.payload.begin(), middle);
+    append_record(kFirst, record, frame);
+    if (middle != message.payload.end()) {
+      append_record(kMore, Bytes(middle, message.payload.end()), frame);
+    }
+  }
+
+  void append_record(uint32_t kind, const Bytes& bytes, Bytes& frame) {
+    const FrameRecord head{kind, static_cast<uint32_t>(bytes.size()), 0};
+    const auto* start = reinterpret_cast<const unsigned char*>(&head);
+    frame.insert(frame.end(), start, start + sizeof head);
+    frame.insert(frame.end(), bytes.begin(), bytes.end());
+    frame.resize(padded(frame.size()));
+  }
+
+  // Frames are whole numbers of 16 bytes only if they are sound: memory is at its end, as aligned
+  // as what arrives is.
+  void accept(Link& link, const FrameHeader& header, const Bytes& frame) {
+    unsigned char* place = frame_.last(padded(frame.size()));
+    std::memcpy(place, frame.data(), frame.size());
+    static_cast<void>(link.accept(header, place, frame.size()));
+  }
+
+  Engine& engine_;
+  std::mt19937_64 random_;
+  Fenced frame_;
+  mobius::transport::ofi::Endpoint endpoint_;
+};
+
+void take_bad_frames(Engine& engine, uint64_t seed, uint64_t frames) {
+  records = false;
+  Fuzz fuzz(engine, seed);
+  for (uint64_t i = 0; i < frames; ++i) fuzz.take_frame();
+}
+
+}  // namespace
+
+int main(int count, char** words) {
+  const uint64_t seed = count > 1 ? std::strtoull(words[1], nullptr, 0) : 1;
+  const uint64_t frames = count > 2 ? std::strtoull(words[2], nullptr, 0) : 4'000;
+  need(mob_init(), "mob_init");
+  if (mob_size() != 2 || mob_host_size() != 1) {
+    std::fprintf(stderr, "this needs two ranks on two hosts\n");
+    return 2;
+  }
+  mob_mem_t memory = nullptr;
+  need(mob_mem_alloc(kWords * sizeof(uint64_t), &memory), "mob_mem_alloc");
+  void* there = nullptr;
+  need(mob_mem_address(memory, 0, 0, &there), "mob_mem_address");
+  auto* beside = static_cast<uint64_t*>(mob_mem_local(memory)) + kWords;
+  mob_mutexes_t mutexes = nullptr;
+  need(mob_mutexes_create(MOB_TEAM_WORLD, 2, &mutexes), "mob_mutexes_create");
+  mob_access_t access = nullptr;
+  need(mob_access_create(MOB_TEAM_WORLD, &access), "mob_access_create");
+  need(mob_handler_register(kUserHandler, take_user_message, nullptr), "mob_handler_register");
+  uint64_t counters[2] = {};
+  mob_counter_t counter = nullptr;
+  need(mob_counter_create(&counter), "mob_counter_create");
+  std::memcpy(&counters[0], &counter, sizeof counter);
+  need(mob_broadcast(MOB_TEAM_WORLD, 0, counters, sizeof counters), "mob_broadcast");
+  std::memcpy(&counter, &counters[0], sizeof counter);
+  Engine& engine = mobius::engine::engine();
+  if (mob_rank() == 0) record_messages(engine);
+  need(mob_barrier(), "mob_barrier");
+  if (mob_rank() == 1) do_everything(static_cast<uint64_t*>(there), counter, mutexes, access);
+  need(mob_barrier(), "mob_barrier");
+  if (mob_rank() == 0) {
+    uint64_t value = 0;
+    for (int i = 0; i < 3; ++i) {
+      void* elsewhere = nullptr;
+      need(mob_mem_address(memory, 1, 0, &elsewhere), "mob_mem_address");
+      need(mob_get(1, elsewhere, &value, sizeof value), "mob_get");
+    }
+  }
+  need(mob_barrier(), "mob_barrier");
+  if (mob_rank() == 1) {
+    while (mob_rank_alive(0) == 1) usleep(10'000);
+    _exit(0);
+  }
+  // What lies behind the allocation in its page is nobody's.
+  for (size_t i = 0; i < kWords; ++i) {
+    if (beside[i] != 0) need(MOB_ERR_SYSTEM, "memory behind an allocation");
+  }
+  take_bad_frames(engine, seed, frames);
+  for (size_t i = 0; i < kWords; ++i) {
+    if (beside[i] == 0) continue;
+    std::fprintf(stderr, "written outside: word %zu, seed %llu\n", i,
+                 static_cast<unsigned long long>(seed));
+    _exit(4);
+  }
+  std::printf("frame_fuzz: seed %llu, %llu frames of %zu messages: right\n",
+              static_cast<unsigned long long>(seed), static_cast<unsigned long long>(frames),
+              recorded.size());
+  std::fflush(stdout);
+  _exit(0);
+}
