@@ -598,7 +598,10 @@ void Scheduler::give_up(mob_rank_t rank) {
   Queue* queue = find(rank);
   if (queue == nullptr) return;
   const std::lock_guard lock(queue->mutex);
-  const auto lost = [&] { return fail(MOB_ERR_PEER, "rank %d died before it answered", rank); };
+  const auto lost = [&] {
+    return fail(MOB_ERR_PEER, "rank %d %s; it has not answered", rank,
+                engine_.network().fate(rank).c_str());
+  };
   while (!queue->flights.empty()) {
     const std::unique_ptr<Flight> flight = std::move(queue->flights.front());
     queue->flights.pop_front();

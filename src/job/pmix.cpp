@@ -2,6 +2,7 @@
 #include "job/pmix.h"
 
 #include <link.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -336,7 +337,10 @@ bool PmixDirectory::is_dead(mob_rank_t rank) {
 
 void PmixDirectory::abandon() {
   // The line comes before the end of this process, which may come before the caller says anything.
-  base::log(base::LogLevel::kError, "the job ends because mob_init() failed: %s", mob_last_error());
+  utsname host = {};
+  uname(&host);
+  base::log(base::LogLevel::kError, "the job ends because mob_init() failed on host %s: %s",
+            host.nodename, mob_last_error());
   abort(1, nullptr);
 }
 
