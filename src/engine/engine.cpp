@@ -230,8 +230,10 @@ void Engine::stop() {
   progress_.stop();
   // Nobody may still be using what goes away now.
   await_others();
-  // Who is lost does not come; and who it is lost for has to end all the same.
-  if (job_.hosts() > 1 && !network_.has_lost_any()) static_cast<void>(job_.directory()->fence());
+  // Who is lost does not come, and who has lost it does not wait; others know by the world that no
+  // longer meets.
+  const bool all_come = !network_.has_lost_any() && !world().is_broken();
+  if (job_.hosts() > 1 && all_come) static_cast<void>(job_.directory()->fence());
   network_.close();
   messages_.close();
   scheduler_.close();
