@@ -6,8 +6,8 @@
 namespace mobius::schedule {
 namespace {
 
-// A header in front of a piece, at most (wire.cpp): kind, distance, length, and a signal's rest; and
-// what rows add, their number and stride.
+// A header in front of a piece, at most (wire.cpp): kind, distance, length, and a signal's rest;
+// and what rows add, their number and stride.
 constexpr size_t kPieceHeaderBytes = 32;
 constexpr size_t kRowsHeaderBytes = 16;
 
