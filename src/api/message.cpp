@@ -129,6 +129,7 @@ mob_status_t mob_poll() {
     engine.scheduler().issue_all();
     engine.progress().note_poll();
     engine.poll();
+    if (engine.network().is_open()) engine.network().leave();
   }
   return MOB_OK;
 }

@@ -290,6 +290,7 @@ class Engine {
       if (counted_) engine_.progress_.leave();
       // What may remain after one more poll is not for this thread to do.
       if (engine_.poll_at_leaving()) Progress::wake(engine_.own_->doorbell);
+      if (engine_.network_.is_open()) engine_.network_.leave();
     }
     PollingScope(const PollingScope&) = delete;
     PollingScope& operator=(const PollingScope&) = delete;

@@ -29,6 +29,8 @@ constexpr std::string_view kAddressKey = "mobius-ofi";
 constexpr uint64_t kNapNs = 250'000;
 // How long it sleeps with something left to send, or without a descriptor to sleep on.
 constexpr int kRetryMs = 1;
+// And otherwise: a wake-up that a provider has lost costs no more than that.
+constexpr int kLongestSleepMs = 200;
 // A program that has waited so often during a nap will again, and looks itself.
 constexpr uint32_t kManyWaits = 4;
 
@@ -194,8 +196,9 @@ void Network::lost(PeerId id, const char* why) {
 bool Network::poll() {
   bool found = endpoint_.poll();
   found |= bulk_.pump();
-  empty_polls_ = found ? 0 : empty_polls_ + 1;
-  return settle(empty_polls_ >= kEmptyPollsToIdle) || found;
+  const uint32_t empty = found ? 0 : empty_polls_.load(std::memory_order_relaxed) + 1;
+  empty_polls_.store(empty, std::memory_order_relaxed);
+  return settle(empty >= kEmptyPollsToIdle) || found;
 }
 
 bool Network::settle(bool idle) {
@@ -305,7 +308,7 @@ void Network::sleep() {
     // What had no room, or no connection yet, is tried again when something happens, and now and
     // then.
     const bool is_stuck = unsettled_.load(std::memory_order_seq_cst) || bulk_.has_waiting();
-    ::poll(wanted, 2, is_stuck || wanted[1].fd < 0 ? kRetryMs : -1);
+    ::poll(wanted, 2, is_stuck || wanted[1].fd < 0 ? kRetryMs : kLongestSleepMs);
     uint64_t count = 0;
     if (wanted[0].revents != 0) {
       [[maybe_unused]] const ssize_t got = ::read(event_, &count, sizeof count);

@@ -74,9 +74,19 @@ class Network {
   void wake();
   bool is_serving() const { return serving_.load(std::memory_order_seq_cst); }
 
-  // A thread that has polled is about to sleep.
+  // A thread that has polled is about to sleep: what it took from the transport does not wake the
+  // thread that sleeps there.
   void unpark() {
-    if (parked_.load(std::memory_order_relaxed) != 0) wake();
+    if (parked_.load(std::memory_order_relaxed) != 0 || asleep_.load(std::memory_order_relaxed)) {
+      wake();
+    }
+  }
+  // … or goes on without: there may be more of what it has found. Who naps will look by itself.
+  void leave() {
+    if (empty_polls_.load(std::memory_order_relaxed) == 0 &&
+        asleep_.load(std::memory_order_relaxed)) {
+      wake();
+    }
   }
 
   // Asked by those who wait for a process of another host: whether it has failed, or is silent.
@@ -117,7 +127,7 @@ class Network {
   std::atomic<size_t> link_count_ = 0;
   std::atomic<bool> unsettled_ = false;
 
-  uint32_t empty_polls_ = 0;  // in a row; by who polls
+  std::atomic<uint32_t> empty_polls_ = 1;  // in a row; by who polls
   std::thread thread_;
   std::atomic<bool> stop_ = false;
   std::atomic<bool> serving_ = false;
