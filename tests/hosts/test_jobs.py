@@ -138,21 +138,23 @@ def test_info_knows_the_launcher() -> None:
     assert f"{path}, for mobius run --hosts" in run([MOBIUS, "info"]).out
 
 
-# Of the conformance suite, with real launchers and links; all of it runs on virtual hosts.
-ON_TWO_HOSTS = (
-    "AccessBadInput Accumulate Allocation Atomics BadInput Barrier CollectiveInput Counters "
-    "EpochBadInput Handles"
+# Not what is left out between virtual hosts either (tests/multi/CMakeLists.txt says why), nor what
+# takes seconds for its many barriers alone.
+NOT_ON_TWO_HOSTS = (
+    "Threads.* Remap.* CountedWords.BadInput* Exposed.WhatIsNotExposed* Heap.GrowsWhileInUse "
+    "Heap.ManyLeaveNothingBehind Hooks.StartedTransfers* Message.ProgressCanBeChanged "
+    "WrongCounters.* WrongTransfer.* WrongWords.* Collective.TeamBarrierSeparatesPhases "
+    "TeamMemory.TenThousandLeaveNothingBehind"
 ).split()
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("part", ON_TWO_HOSTS)
-def test_conformance_on_two_hosts(bed: beds.Bed, part: str) -> None:
-    done = run(mpirun(bed, "hosta:2,hostb:2", SUITE, f"--gtest_filter={part}.*:*/{part}.*"))
+def test_conformance_on_two_hosts(bed: beds.Bed) -> None:
+    words = ["--bind-to", "none", SUITE, "--gtest_filter=-" + ":".join(NOT_ON_TWO_HOSTS)]
+    done = run(mpirun(bed, "hosta:2,hostb:2", *words))
     failures = re.findall(r"^.*(?:Failure|FAILED).*$", done.out + done.err, re.MULTILINE)
     assert done.code == 0, "\n".join(failures) or done.err
-    assert "PASSED" in done.out
-    assert " 0 tests" not in done.out
+    assert re.search(r"PASSED.*\D1\d\d tests", done.out)
 
 
 @pytest.mark.parametrize(
