@@ -58,19 +58,24 @@ void print_section(const Section& section) {
 }
 
 void print_settings(const SettingFacts& facts, bool internal) {
+  constexpr size_t kRangeColumn = 59;
   constexpr const char* kRow = "  {:<20} {:<8} {:<8} {:<11} {:<5} {}\n";
   fmt::print("{}\n", internal ? "Settings that one part of Möbius makes for another" : "Settings");
   fmt::print(kRow, "name", "value", "default", "source", "unit", "range");
   for (const SettingFact& fact : facts.settings) {
     if (fact.internal != internal) continue;
     const auto shown = [](const std::string& text) { return text.empty() ? "-" : text; };
+    // A list that is too long for its column has a line of its own.
+    const bool fits = kRangeColumn + fact.range.size() <= kColumns;
+    const std::string range = fits ? fact.range : "one of these:";
     if (fact.value.size() <= 8 && fact.name.size() <= 20) {
       fmt::print(kRow, fact.name, shown(fact.value), shown(fact.standard), fact.source, fact.unit,
-                 fact.range);
+                 range);
     } else {
       fmt::print("  {:<20} {}\n", fact.name, fact.value);
-      fmt::print(kRow, "", "", shown(fact.standard), fact.source, fact.unit, fact.range);
+      fmt::print(kRow, "", "", shown(fact.standard), fact.source, fact.unit, range);
     }
+    if (!fits) fmt::print("      {}\n", fact.range);
     if (!fact.problem.empty()) {
       fmt::print("      ");
       print_wrapped("MALFORMED, every program of Möbius refuses to start: " + fact.problem, 6, 6);
