@@ -221,6 +221,17 @@ const suite_block_t* suite_blocks(suite_kind_t kind);
     suite_register((suite_block_t*)&(block));                       \
   }
 
+/* … and a transfer that one function starts and, if not null, one waits for: its name, what it does
+ * (SUITE_PUTS …), what it is called there, how it is waited for, and whether it moves one word. */
+#define SUITE_REGISTER_TRANSFER(identifier, does, summary, waits, word) \
+  static suite_transfer_block_t identifier##_block = {                  \
+      .head = {SUITE_TRANSFER, #identifier, summary, NULL},             \
+      .effect = does,                                                   \
+      .start = identifier,                                              \
+      .wait = waits,                                                    \
+      .one_word = word};                                                \
+  SUITE_REGISTER(identifier##_block)
+
 /** What a library gives besides its blocks. One per program. */
 typedef struct suite_library {
   const char* name;

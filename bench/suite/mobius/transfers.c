@@ -156,19 +156,11 @@ static suite_transfer_block_t load_block = {
     .reach = load};
 SUITE_REGISTER(load_block)
 
-#define TRANSFER(identifier, does, summary, waits, word)    \
-  static suite_transfer_block_t identifier##_block = {      \
-      .head = {SUITE_TRANSFER, #identifier, summary, NULL}, \
-      .effect = does,                                       \
-      .start = identifier,                                  \
-      .wait = waits,                                        \
-      .one_word = word};                                    \
-  SUITE_REGISTER(identifier##_block)
-TRANSFER(put, SUITE_PUTS, "mob_put_nbi", NULL, 0)
-TRANSFER(get, SUITE_GETS, "mob_get_nbi", NULL, 0)
-TRANSFER(rput, SUITE_PUTS, "mob_put_nb", wait_all, 0)
-TRANSFER(rget, SUITE_GETS, "mob_get_nb", wait_all, 0)
-TRANSFER(accumulate, SUITE_ADDS, "mob_accumulate, sum", NULL, 0)
-TRANSFER(get_accumulate, SUITE_FETCH_ADDS, "mob_fetch_accumulate, sum", NULL, 0)
-TRANSFER(fetch_op, SUITE_FETCH_ADDS, "mob_fetch_add8", NULL, 1)
-TRANSFER(compare_swap, SUITE_SWAPS, "mob_compare_swap8", NULL, 1)
+SUITE_REGISTER_TRANSFER(put, SUITE_PUTS, "mob_put_nbi", NULL, 0)
+SUITE_REGISTER_TRANSFER(get, SUITE_GETS, "mob_get_nbi", NULL, 0)
+SUITE_REGISTER_TRANSFER(rput, SUITE_PUTS, "mob_put_nb", wait_all, 0)
+SUITE_REGISTER_TRANSFER(rget, SUITE_GETS, "mob_get_nb", wait_all, 0)
+SUITE_REGISTER_TRANSFER(accumulate, SUITE_ADDS, "mob_accumulate, sum", NULL, 0)
+SUITE_REGISTER_TRANSFER(get_accumulate, SUITE_FETCH_ADDS, "mob_fetch_accumulate, sum", NULL, 0)
+SUITE_REGISTER_TRANSFER(fetch_op, SUITE_FETCH_ADDS, "mob_fetch_add8", NULL, 1)
+SUITE_REGISTER_TRANSFER(compare_swap, SUITE_SWAPS, "mob_compare_swap8", NULL, 1)

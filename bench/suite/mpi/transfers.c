@@ -193,20 +193,12 @@ SUITE_REGISTER(load_block)
 SUITE_REGISTER(sendrecv_block)
 SUITE_REGISTER(isendrecv_block)
 
-#define TRANSFER(identifier, does, summary, waits, word)    \
-  static suite_transfer_block_t identifier##_block = {      \
-      .head = {SUITE_TRANSFER, #identifier, summary, NULL}, \
-      .effect = does,                                       \
-      .start = identifier,                                  \
-      .wait = waits,                                        \
-      .one_word = word};                                    \
-  SUITE_REGISTER(identifier##_block)
-TRANSFER(put, SUITE_PUTS, "MPI_Put", NULL, 0)
-TRANSFER(get, SUITE_GETS, "MPI_Get", NULL, 0)
-TRANSFER(rput, SUITE_PUTS, "MPI_Rput", wait_all, 0)
-TRANSFER(rget, SUITE_GETS, "MPI_Rget", wait_all, 0)
-TRANSFER(accumulate, SUITE_ADDS, "MPI_Accumulate, sum", NULL, 0)
-TRANSFER(raccumulate, SUITE_ADDS, "MPI_Raccumulate, sum", wait_all, 0)
-TRANSFER(get_accumulate, SUITE_FETCH_ADDS, "MPI_Get_accumulate, sum", NULL, 0)
-TRANSFER(fetch_op, SUITE_FETCH_ADDS, "MPI_Fetch_and_op, sum", NULL, 1)
-TRANSFER(compare_swap, SUITE_SWAPS, "MPI_Compare_and_swap", NULL, 1)
+SUITE_REGISTER_TRANSFER(put, SUITE_PUTS, "MPI_Put", NULL, 0)
+SUITE_REGISTER_TRANSFER(get, SUITE_GETS, "MPI_Get", NULL, 0)
+SUITE_REGISTER_TRANSFER(rput, SUITE_PUTS, "MPI_Rput", wait_all, 0)
+SUITE_REGISTER_TRANSFER(rget, SUITE_GETS, "MPI_Rget", wait_all, 0)
+SUITE_REGISTER_TRANSFER(accumulate, SUITE_ADDS, "MPI_Accumulate, sum", NULL, 0)
+SUITE_REGISTER_TRANSFER(raccumulate, SUITE_ADDS, "MPI_Raccumulate, sum", wait_all, 0)
+SUITE_REGISTER_TRANSFER(get_accumulate, SUITE_FETCH_ADDS, "MPI_Get_accumulate, sum", NULL, 0)
+SUITE_REGISTER_TRANSFER(fetch_op, SUITE_FETCH_ADDS, "MPI_Fetch_and_op, sum", NULL, 1)
+SUITE_REGISTER_TRANSFER(compare_swap, SUITE_SWAPS, "MPI_Compare_and_swap", NULL, 1)

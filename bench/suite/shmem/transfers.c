@@ -92,18 +92,10 @@ static suite_transfer_block_t load_block = {
     .reach = load};
 SUITE_REGISTER(load_block)
 
-#define TRANSFER(identifier, does, summary, waits, word)    \
-  static suite_transfer_block_t identifier##_block = {      \
-      .head = {SUITE_TRANSFER, #identifier, summary, NULL}, \
-      .effect = does,                                       \
-      .start = identifier,                                  \
-      .wait = waits,                                        \
-      .one_word = word};                                    \
-  SUITE_REGISTER(identifier##_block)
-TRANSFER(put, SUITE_PUTS, "shmem_putmem", NULL, 0)
-TRANSFER(get, SUITE_GETS, "shmem_getmem", NULL, 0)
-TRANSFER(rput, SUITE_PUTS, "shmem_putmem_nbi", wait_all, 0)
-TRANSFER(rget, SUITE_GETS, "shmem_getmem_nbi", wait_all, 0)
-TRANSFER(accumulate, SUITE_ADDS, "shmem_long_atomic_add", NULL, 1)
-TRANSFER(fetch_op, SUITE_FETCH_ADDS, "shmem_long_atomic_fetch_add", NULL, 1)
-TRANSFER(compare_swap, SUITE_SWAPS, "shmem_long_atomic_compare_swap", NULL, 1)
+SUITE_REGISTER_TRANSFER(put, SUITE_PUTS, "shmem_putmem", NULL, 0)
+SUITE_REGISTER_TRANSFER(get, SUITE_GETS, "shmem_getmem", NULL, 0)
+SUITE_REGISTER_TRANSFER(rput, SUITE_PUTS, "shmem_putmem_nbi", wait_all, 0)
+SUITE_REGISTER_TRANSFER(rget, SUITE_GETS, "shmem_getmem_nbi", wait_all, 0)
+SUITE_REGISTER_TRANSFER(accumulate, SUITE_ADDS, "shmem_long_atomic_add", NULL, 1)
+SUITE_REGISTER_TRANSFER(fetch_op, SUITE_FETCH_ADDS, "shmem_long_atomic_fetch_add", NULL, 1)
+SUITE_REGISTER_TRANSFER(compare_swap, SUITE_SWAPS, "shmem_long_atomic_compare_swap", NULL, 1)
