@@ -126,14 +126,14 @@ class Interrupts : public testing::Test {
     all_ready_ = addresses_of(&ready_);
   }
   bool is_target() const { return me == tasks - 1; }
-  // Gfence before it, so that the message comes when the target is out of every call.
+  // The message comes when the target is out of every call: task 0 looks until it says so.
   void send_and_see() {
     ran_on = std::thread::id();
     gfence();
     ++round_;
-    if (is_target()) put(0, all_ready_[0]);
+    if (is_target()) __atomic_store_n(&ready_, round_, __ATOMIC_RELEASE);
     if (me == 0) {
-      await(ready_);
+      for (int seen = 0; seen != round_;) get(tasks - 1, all_ready_[tasks - 1], &seen);
       ok(LAPI_Amsend(handle, tasks - 1, reinterpret_cast<void*>(51), nullptr, 0, nullptr, 0,
                      nullptr, nullptr, nullptr));
       put(tasks - 1, all_sent_[tasks - 1]);
@@ -144,6 +144,12 @@ class Interrupts : public testing::Test {
  private:
   void put(unsigned task, int* place) {
     ok(LAPI_Put(handle, task, sizeof round_, place, &round_, nullptr, nullptr, nullptr));
+  }
+  void get(unsigned task, int* place, int* here) {
+    lapi_cntr_t got;
+    ok(LAPI_Setcntr(handle, &got, 0));
+    ok(LAPI_Get(handle, task, sizeof *here, place, here, nullptr, &got));
+    ok(LAPI_Waitcntr(handle, &got, 1, nullptr));
   }
   void await(const int& word) const {
     while (__atomic_load_n(&word, __ATOMIC_ACQUIRE) != round_) sched_yield();
