@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstring>
+#include <utility>
 
 #include "base/log.h"
 #include "engine/engine.h"
@@ -12,6 +13,27 @@ namespace mobius::engine {
 
 using transport::ofi::Piece;
 using transport::ofi::Posted;
+
+namespace {
+
+// Whose accept() this thread is in.
+thread_local const Link* answering = nullptr;
+
+class AnsweringScope {
+ public:
+  explicit AnsweringScope(const Link& link) : before_(std::exchange(answering, &link)) {}
+  ~AnsweringScope() { answering = before_; }
+  AnsweringScope(const AnsweringScope&) = delete;
+  AnsweringScope& operator=(const AnsweringScope&) = delete;
+
+ private:
+  const Link* const before_;
+};
+
+// Looks at an answer that waits, while something else comes, until it goes all the same.
+constexpr uint32_t kMostHeldLooks = 32;
+
+}  // namespace
 
 Link::Link(Engine& engine, transport::ofi::Endpoint& endpoint, const HandlerTable& handlers,
            mob_rank_t peer, transport::ofi::PeerId id)
@@ -61,6 +83,7 @@ bool Link::send_staged() {
   if (staged_bytes_ == 0) return true;
   if (!has_room() || !send_frame(nullptr, stage_.get(), staged_bytes_)) return false;
   staged_bytes_ = 0;
+  is_held_ = false;
   return true;
 }
 
@@ -82,11 +105,37 @@ void* Link::reserve(size_t bytes, RecordKind kind) {
 void Link::commit() {
   const std::unique_lock lock(mutex_, std::adopt_lock);
   staged_bytes_ += reserved_bytes_;
+  if (answering != this) {
+    riding_.note_own(os::now_ns(), is_held_);
+    is_held_ = false;
+  } else if (staged_bytes_ == reserved_bytes_ || is_held_) {
+    // Where only the program polls, nobody would send it after all.
+    if (riding_.waits() && !engine_.progress().rests()) {
+      if (!is_held_) held_looks_ = 0;
+      is_held_ = true;
+      engine_.network().note_report();
+      return;
+    }
+    if (under_way() == 0 && send_staged()) riding_.note_alone(os::now_ns());
+    if (staged_bytes_ == 0) return;
+  }
   if (under_way() == 0) {
     send_staged();
   } else {
     engine_.network().note_unsettled();
   }
+}
+
+// Needs mutex_. Whether what is staged goes on waiting for something to ride on.
+bool Link::holds(bool idle) {
+  if (!is_held_) return false;
+  if (!idle && ++held_looks_ < kMostHeldLooks) {
+    engine_.network().note_report();
+    return true;
+  }
+  is_held_ = false;
+  riding_.note_missed();
+  return false;
 }
 
 bool Link::send_more(const unsigned char* part, size_t bytes) {
@@ -106,6 +155,7 @@ void Link::probe() {
 bool Link::settle(bool idle) {
   const std::unique_lock lock(mutex_, std::try_to_lock);
   if (!lock.owns_lock()) return true;  // who has it may leave something
+  if (!probe_wanted_.load(std::memory_order_seq_cst) && holds(idle)) return false;
   const size_t staged = staged_bytes_;
   if (!send_staged()) {
     // With the window full, it is the peer's report that we wait for.
@@ -171,6 +221,8 @@ bool Link::accept(const FrameHeader& header, const unsigned char* records, size_
   if (bytes != 0) read_.store(read_.load(std::memory_order_relaxed) + 1, std::memory_order_seq_cst);
   if (header.wants_report != 0) report_wanted_.store(true, std::memory_order_seq_cst);
   if (bytes == 0) return true;
+  riding_.note_heard();
+  const AnsweringScope scope(*this);
   for (size_t at = 0; at < bytes;) {
     FrameRecord record;
     if (bytes - at < sizeof record) return false;

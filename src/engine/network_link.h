@@ -29,6 +29,7 @@
 
 #include "engine/message_reader.h"
 #include "engine/message_wire.h"
+#include "engine/riding.h"
 #include "transport/ofi/endpoint.h"
 
 namespace mobius::engine {
@@ -65,7 +66,8 @@ class Link {
   StreamHead& outgoing_head() { return outgoing_; }
   size_t record_bytes() const { return record_bytes_; }
   // Where the next record goes, up to record_bytes(); null while there is no room. If not, commit()
-  // follows soon: what others want to send waits for it.
+  // follows soon: what others want to send waits for it. What is sent while accept() runs are
+  // answers, which may wait for something to ride on.
   void* reserve(size_t bytes, RecordKind kind);
   void commit();
   // One record kMore, not copied twice; false while there is no room.
@@ -103,6 +105,7 @@ class Link {
   bool has_room() const { return under_way() < kWindow; }
   bool send_frame(const FrameRecord* record, const void* bytes, size_t count);
   bool send_staged();
+  bool holds(bool idle);
   bool is_valid(const FrameRecord& record, const unsigned char* bytes) const;
   bool take_reports(const FrameHeader& header);
 
@@ -123,6 +126,9 @@ class Link {
   std::unique_ptr<unsigned char[]> stage_;
   size_t staged_bytes_ = 0;    // records that are collected
   size_t reserved_bytes_ = 0;  // … and of the one that is being written
+  Riding riding_;
+  bool is_held_ = false;     // what is staged are answers that wait
+  uint32_t held_looks_ = 0;  // how often settle() has found them so
   std::atomic<bool> probe_wanted_ = false;
 
   // Receiving.

@@ -58,6 +58,7 @@ mob_status_t Progress::set_mode(base::ProgressMode mode, base::ProgressMode* bef
       std::this_thread::yield();
     }
     own_->attention.fetch_and(~kArmed, std::memory_order_relaxed);
+    engine_.network().settle(true);  // what was left to the thread to send
   } else if (!rests && rested) {
     resting_.store(false, std::memory_order_seq_cst);
     const mob_status_t status = wanted_ ? start_thread() : MOB_OK;
