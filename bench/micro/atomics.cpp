@@ -12,13 +12,13 @@ namespace {
 constexpr int kUpdates = 100'000;
 
 template <typename Update>
-Variant updates(std::string name, Update update) {
+Variant updates(std::string name, Update update, int turns = kUpdates) {
   return {std::move(name), [=] {
             if (mob_rank() != 0) return 0.0;
-            for (int i = 0; i < kUpdates / 10; ++i) update();
+            for (int i = 0; i < turns / 10; ++i) update();
             const double start = now_ns();
-            for (int i = 0; i < kUpdates; ++i) update();
-            return (now_ns() - start) / kUpdates;
+            for (int i = 0; i < turns; ++i) update();
+            return (now_ns() - start) / turns;
           }};
 }
 
@@ -77,6 +77,39 @@ Benchmark accumulate_rows(mob_rank_t target, double* remote, double* local) {
            })}};
 }
 
+constexpr size_t kIntegers = (size_t{64} << 10) / sizeof(uint32_t);
+
+[[gnu::noinline]] void add_integers(uint32_t* __restrict to, const uint32_t* __restrict from) {
+  for (size_t i = 0; i < kIntegers; ++i) to[i] += from[i];
+}
+
+// In memory of which no word is updated by itself, and in memory of which some were. The two lie in
+// different blocks (docs/decisions/0008).
+Benchmark accumulate_integers(mob_rank_t target, uint32_t* remote, uint32_t* words,
+                              uint32_t* local) {
+  const auto add_to = [=](std::string name, uint32_t* to, bool by_all) {
+    return Variant{std::move(name), [=] {
+                     constexpr int kTurns = 500;
+                     if (mob_rank() != 0 && !by_all) return 0.0;
+                     const double start = now_ns();
+                     for (int i = 0; i < kTurns; ++i) {
+                       require(mob_accumulate(target, to, local, kIntegers, MOB_UINT32, MOB_SUM),
+                               "mob_accumulate");
+                     }
+                     return (now_ns() - start) / kTurns;
+                   }};
+  };
+  uint32_t old = 0;
+  require(mob_fetch_add4(target, words, 1, &old), "mob_fetch_add4");
+  return {"accumulate_integers",
+          "64 KiB of uint32 added to a host-mate's",
+          {updates(
+               "plain loop", [=] { add_integers(remote, local); }, 500),
+           add_to("mob_accumulate", remote, false), add_to("mob_accumulate, by both", remote, true),
+           add_to("mob_accumulate, words updated, too", words, false),
+           add_to("the same, by both", words, true)}};
+}
+
 }  // namespace
 
 std::vector<Benchmark> atomic_benchmarks() {
@@ -85,7 +118,11 @@ std::vector<Benchmark> atomic_benchmarks() {
   auto* remote = static_cast<double*>(shared_memory(kAreaBytes, target));
   auto* local = static_cast<double*>(private_memory(kAreaBytes));
   if (mob_rank() == target) std::memset(remote, 0, kAreaBytes);
-  return {fetch_add(target, word), accumulate_rows(target, remote, local)};
+  auto* integers = static_cast<uint32_t*>(shared_memory(kIntegers * 4, target));
+  auto* words = static_cast<uint32_t*>(shared_memory(kIntegers * 4, target));
+  auto* numbers = static_cast<uint32_t*>(private_memory(kIntegers * 4));
+  return {fetch_add(target, word), accumulate_rows(target, remote, local),
+          accumulate_integers(target, integers, words, numbers)};
 }
 
 }  // namespace micro

@@ -7,9 +7,14 @@
  * Atomic updates of a target's memory: read-modify-write of words, and accumulate of arrays.
  *
  * - **Atomicity.** Every update of an element is atomic against every other update, by a call of
- * this file, of an element of the same size at the same address, and against mob_put8() …
- * mob_get1() of it. Floating-point and complex elements are atomic against each other's
- * accumulates, fetches and swaps of the same type, not against integer calls on the same bytes.
+ * this file, of an element of the same size at the same address, and against mob_get8() …
+ * mob_get1() of it; the calls on words also against mob_put8() … mob_put1() (a put to an element
+ * that is accumulated to at the same moment may be lost). Floating-point and complex elements are
+ * atomic against each other's accumulates, fetches and swaps of the same type, not against integer
+ * calls on the same bytes.
+ * - **Cost.** Arrays of integers are accumulated about a hundred times as fast in allocations of
+ * which no word was updated by itself (docs/decisions/0008-integer-accumulates.md): keep counters
+ * in an allocation of their own.
  * - **Completion.** The calls on words and mob_fetch_op() are complete at the target when they
  * return. Accumulates complete as puts do (rma.h).
  * - **Ordering.** The calls on words order everything before them, at every target, before

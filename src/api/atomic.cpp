@@ -49,7 +49,7 @@ mob_status_t rmw(mob_rmw_t_ what, mob_rank_t rank, void* remote, uint64_t value,
                 bytes);
   }
   engine::Engine& engine = engine::engine();
-  void* word = engine.reach(rank, remote, bytes);
+  void* word = engine.reach_word(rank, remote, bytes);
   if (word == nullptr && engine.is_here(rank)) {
     if (!engine.exposures().covers(rank, reinterpret_cast<uintptr_t>(remote), bytes)) {
       return engine.explain_unreachable(call, rank, remote, bytes);

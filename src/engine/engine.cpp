@@ -167,6 +167,7 @@ mob_status_t Engine::open_memory(const ThreadSeat* seat) {
   messages_.open(*own_);
   exposures_.open();
   remaps_.open();
+  stripes_.open();
   chunks_.open(host_memory_, host().segment(), window_->bytes() >> kChunkShift, *this);
   notifications_.open(*this, mappings.notifications);
   return MOB_OK;
@@ -302,7 +303,9 @@ void Engine::close() {
 void Engine::close_chunks(uint64_t offset, uint64_t chunks) {
   if (window_->same_address()) {
     for (mob_rank_t rank = 0; rank < size(); ++rank) {
-      target_forget(rank, window_->base() + offset, chunks << kChunkShift);
+      for (const TargetUse use : {TargetUse::kBytes, TargetUse::kWords}) {
+        target_forget(rank, use, window_->base() + offset, chunks << kChunkShift);
+      }
     }
   }
   window_->deny(offset, chunks);

@@ -31,6 +31,7 @@
 #include "engine/remote.h"
 #include "engine/scheduler.h"
 #include "engine/served.h"
+#include "engine/stripes.h"
 #include "engine/targets.h"
 #include "engine/team.h"
 #include "engine/team_mail.h"
@@ -72,6 +73,7 @@ class Engine {
         transfers_(*this),
         exposures_(*this),
         remaps_(*this),
+        stripes_(*this),
         served_(*this),
         messages_(*this),
         progress_(*this),
@@ -103,6 +105,7 @@ class Engine {
   Transfers& transfers() { return transfers_; }
   Exposures& exposures() { return exposures_; }
   Remaps& remaps() { return remaps_; }
+  Stripes& stripes() { return stripes_; }
   Served& served() { return served_; }
   Messages& messages() { return messages_; }
   Progress& progress() { return progress_; }
@@ -153,7 +156,23 @@ class Engine {
     }
     // A hook must see every operation, so that none may be inlined.
     if (window_->same_address() && !transfers_.hooked()) {
-      target_remember(rank, window_->base() + part.offset, target_limits(part.bytes));
+      target_remember(rank, TargetUse::kBytes, window_->base() + part.offset,
+                      target_limits(part.bytes));
+    }
+    return here;
+  }
+
+  // As reach(), for who updates words by atomic instructions.
+  void* reach_word(mob_rank_t rank, const void* remote, size_t bytes) {
+    Part part{};
+    void* here = find_here(rank, reinterpret_cast<uintptr_t>(remote), bytes, &part);
+    if (here == nullptr) [[unlikely]] {
+      return remaps_.find(rank, reinterpret_cast<uintptr_t>(remote), bytes);
+    }
+    if (window_->same_address() && !transfers_.hooked()) {
+      const uint64_t address = window_->base() + part.offset;
+      stripes_.admit_words(part.owner, address, part.bytes);
+      target_remember(rank, TargetUse::kWords, address, target_limits(part.bytes));
     }
     return here;
   }
@@ -336,6 +355,7 @@ class Engine {
   Transfers transfers_;
   Exposures exposures_;
   Remaps remaps_;
+  Stripes stripes_;
   Served served_;
   Messages messages_;
   Progress progress_;

@@ -15,14 +15,13 @@
 #include "engine/range_table.h"
 #include "job/control.h"
 #include "os/hybrid_lock.h"
+#include "transport/shm/accumulate.h"
 
 namespace mobius::engine {
 
 // Parts of the window start on multiples of this: one entry of the chunk table, one huge page.
 inline constexpr unsigned kChunkShift = 21;
 inline constexpr size_t kChunkBytes = size_t{1} << kChunkShift;
-
-inline constexpr unsigned kAccumulateStripes = 64;
 
 // What others write or read of one process.
 struct ProcessBlock {
@@ -38,10 +37,11 @@ struct ProcessBlock {
     // (claims.h): who releases such a lock wakes it.
     std::atomic<uint32_t> claims;
   } doorbell;
-  // Exclude accumulates without an atomic instruction; indexed by target address.
+  // stripes.h
   struct alignas(64) Stripe {
     os::HybridLockWord lock;
-  } stripes[kAccumulateStripes];
+    std::atomic<transport::WordsIn> words;
+  } stripes[transport::kLockStripes];
   Inbox inbox;
   RangeTable exposures;  // exposures.h
   RangeTable remaps;     // remaps.h

@@ -99,7 +99,7 @@ class Served {
   mob_status_t tell(const Request& request);
   void answer(mob_rank_t origin, const Request& request, mob_status_t status, const void* payload,
               size_t payload_bytes);
-  static void compare_swap_here(const Request& request, void* old);
+  void compare_swap_here(const Request& request, void* old);
 
   // At the origin.
   void answered(const mob_message_t& message, mob_delivery_t* delivery);

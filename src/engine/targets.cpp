@@ -4,7 +4,7 @@
 namespace {
 
 // In .bss: pages of ranks that are never used cost nothing.
-constinit mob_target_t_ entries[size_t{1} << MOB_RANK_INDEX_BITS_] = {};
+constinit mob_target_t_ entries[size_t{2} << MOB_RANK_INDEX_BITS_] = {};
 
 }  // namespace
 

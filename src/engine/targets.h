@@ -2,7 +2,7 @@
 #pragma once
 
 // The table that the inlined operations look at (include/mobius/detail/inline.h): for each target
-// rank, the part of it that was used last.
+// rank, the part of it that was used last, for puts and gets and for atomic updates of words.
 
 #include <mobius/rma.h>
 
@@ -24,8 +24,11 @@ constexpr TargetLimits target_limits(uint64_t bytes) {
   return limits;
 }
 
-inline mob_target_t_& target_entry(mob_rank_t rank) {
-  return mob_targets_[static_cast<uint32_t>(rank) & ((1u << MOB_RANK_INDEX_BITS_) - 1)];
+enum class TargetUse : uint32_t { kBytes = MOB_BYTE_ENTRIES_, kWords = MOB_WORD_ENTRIES_ };
+
+inline mob_target_t_& target_entry(mob_rank_t rank, TargetUse use = TargetUse::kBytes) {
+  return mob_targets_[static_cast<uint32_t>(use) +
+                      (static_cast<uint32_t>(rank) & ((1u << MOB_RANK_INDEX_BITS_) - 1))];
 }
 
 inline uint64_t target_tagged(mob_rank_t rank, uint64_t address) {
@@ -46,8 +49,9 @@ inline void target_unlock(mob_target_t_& entry) {
 
 // Lets inlined operations on `rank` reach the part at `address` directly, and keeps the part that
 // they could reach until now for target_recall(). Any thread.
-inline void target_remember(mob_rank_t rank, uint64_t address, const TargetLimits& limits) {
-  mob_target_t_& entry = target_entry(rank);
+inline void target_remember(mob_rank_t rank, TargetUse use, uint64_t address,
+                            const TargetLimits& limits) {
+  mob_target_t_& entry = target_entry(rank, use);
   const uint64_t origin = target_tagged(rank, address);
   if (!target_try_lock(entry)) return;
   const uint64_t old_origin = __atomic_load_n(&entry.origin, __ATOMIC_RELAXED);
@@ -79,10 +83,10 @@ inline bool target_recall(mob_rank_t rank, const void* remote, size_t bytes) {
   return recalls % kRecallsPerChange != 0;
 }
 
-// Forgets what is remembered of `rank` that overlaps `bytes` bytes at `address`; waits for a thread
-// that changes the entry.
-inline void target_forget(mob_rank_t rank, uint64_t address, uint64_t bytes) {
-  mob_target_t_& entry = target_entry(rank);
+// Forgets what one entry of `rank` holds that overlaps `bytes` bytes at `address`; waits for a
+// thread that changes the entry.
+inline void target_forget(mob_rank_t rank, TargetUse use, uint64_t address, uint64_t bytes) {
+  mob_target_t_& entry = target_entry(rank, use);
   while (!target_try_lock(entry)) {
   }
   const uint64_t start = target_tagged(rank, address);

@@ -8,9 +8,9 @@
 #include "base/status.h"
 #include "engine/engine.h"
 #include "engine/hooks/watch.h"
-#include "engine/locks.h"
 #include "transport/cma/cma.h"
 #include "transport/shm/copy.h"
+#include "transport/shm/element.h"
 #include "transport/shm/move.h"
 
 namespace mobius::engine {
@@ -160,9 +160,16 @@ void Transfers::perform(const mob_transfer_t& transfer, const Shape& shape, ptrd
   if (transfer.kind == MOB_PUT || transfer.kind == MOB_GET) {
     transport::move(shape, delta, transfer.kind == MOB_PUT);
   } else {
-    accumulate(transfer.rank, shape, delta,
-               {transfer.type, transfer.op, transfer.scale,
-                transfer.kind == MOB_FETCH_ACCUMULATE ? transfer.fetched : nullptr});
+    const mob_rank_t host_index = engine_.host_index(transfer.rank);
+    const bool fetches = transfer.kind == MOB_FETCH_ACCUMULATE;
+    // One fetched integer is an update of a word.
+    if (fetches && shape.kind == MOB_CONTIGUOUS && transport::is_integer(transfer.type) &&
+        shape.total_bytes == transport::element_bytes(transfer.type)) {
+      engine_.stripes().admit_words(host_index, shape.lowest, shape.total_bytes);
+    }
+    engine_.stripes().accumulate(
+        host_index, shape, delta,
+        {transfer.type, transfer.op, transfer.scale, fetches ? transfer.fetched : nullptr});
   }
 }
 
@@ -309,6 +316,8 @@ mob_status_t Transfers::update_by_target(const WordUpdate& update) {
 
 mob_status_t Transfers::update(const WordUpdate& update) {
   if (update.word == nullptr) return update_by_target(update);
+  engine_.stripes().admit_words(engine_.host_index(update.rank),
+                                reinterpret_cast<uintptr_t>(update.remote), update.bytes);
   if (update.bytes == 8) {
     apply<uint64_t>(update);
   } else {
@@ -390,27 +399,6 @@ mob_status_t Transfers::explain(const char* call, mob_rank_t rank, const Shape& 
     return false;
   });
   return status;
-}
-
-void Transfers::accumulate(mob_rank_t rank, const Shape& shape, ptrdiff_t remote_delta,
-                           const transport::Combination& combination) {
-  struct Stripes {
-    Engine* engine;
-    ProcessBlock* process;
-    uint32_t id;
-  } stripes{&engine_, &engine_.process(engine_.host_index(rank)), engine_.lock_id()};
-  const transport::LockTable table{&stripes,
-                                   [](void* context, unsigned stripe) {
-                                     const auto& self = *static_cast<Stripes*>(context);
-                                     LivenessProbe probe(*self.engine);
-                                     os::lock(self.process->stripes[stripe].lock, self.id,
-                                              self.engine->host().policy(), &probe);
-                                   },
-                                   [](void* context, unsigned stripe) {
-                                     const auto& self = *static_cast<Stripes*>(context);
-                                     os::unlock(self.process->stripes[stripe].lock, self.id);
-                                   }};
-  transport::accumulate(shape, remote_delta, combination, table);
 }
 
 void Transfers::announce(const mob_transfer_t& transfer, const Notice& notice) {

@@ -98,11 +98,6 @@ class Transfers final : private Carrier {
   // Whether operations must come here rather than be done on the spot by their callers.
   bool hooked() const { return first_ != this; }
 
-  // Combines elements of `rank`, which are reached at their address plus `remote_delta`, under the
-  // locks of that rank.
-  void accumulate(mob_rank_t rank, const transport::Shape& shape, ptrdiff_t remote_delta,
-                  const transport::Combination& combination);
-
  private:
   mob_status_t carry(const Operation& operation) override;
   mob_status_t update(const WordUpdate& update) override;

@@ -90,6 +90,47 @@ TEST(Atomics, FetchesAndAccumulatesOfOneTypeCountTogether) {
   }
 }
 
+// Who updates words comes while others add arrays to the same memory, of which nobody has updated
+// words before.
+TEST(Atomics, WordsAreUpdatedAmongAccumulatedArrays) {
+  constexpr size_t kWords = size_t{512} << 10;
+  constexpr uint64_t kArrays = 12;
+  const Shared memory(kWords * sizeof(uint32_t));
+  const mob_rank_t target = mob_size() / 2;
+  std::memset(memory.local(), 0, kWords * sizeof(uint32_t));
+  barrier();
+  in_threads([&](int thread) {
+    const std::vector<uint32_t> ones(kWords, 1);
+    const bool late = (mob_rank() + thread) % 2 == 1;
+    for (uint64_t i = 0; i < kArrays; ++i) {
+      if (late && i >= kArrays / 2) {
+        for (size_t word = 0; word < kWords; word += 512) {
+          uint32_t old = 0;
+          EXPECT_EQ(mob_fetch_add4(target, memory.at(target, word * 4), 1, &old), MOB_OK);
+        }
+      } else {
+        EXPECT_EQ(
+            mob_accumulate(target, memory.at(target), ones.data(), kWords, MOB_UINT32, MOB_SUM),
+            MOB_OK);
+      }
+    }
+    EXPECT_EQ(mob_flush(target), MOB_OK);
+  });
+  barrier();
+  if (mob_rank() == target) {
+    uint64_t late = 0;
+    for (mob_rank_t r = 0; r < mob_size(); ++r) {
+      for (int t = 0; t < kThreads; ++t) late += static_cast<uint64_t>((r + t) % 2);
+    }
+    const uint64_t all = static_cast<uint64_t>(mob_size()) * kThreads * kArrays;
+    for (size_t word = 0; word < kWords; ++word) {
+      const uint64_t expected = word % 512 == 0 ? all : all - late * (kArrays / 2);
+      ASSERT_EQ(word_at<uint32_t>(memory, word * 4), expected) << word;
+    }
+  }
+  barrier();
+}
+
 TEST(Atomics, CompareSwapMakesALock) {
   const Shared memory(64);
   uint64_t* lock = reinterpret_cast<uint64_t*>(memory.at(0));

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <complex>
 #include <cstddef>
 #include <cstdint>
@@ -16,7 +17,8 @@ namespace {
 // Mutexes that count how they are used.
 class Locks {
  public:
-  LockTable table() { return {this, &lock, &unlock}; }
+  LockTable table() { return {this, &lock, &unlock, &words}; }
+  void admit(WordsIn words) { words_ = words; }
   int taken() const { return taken_; }
   bool one_at_a_time() const { return one_at_a_time_; }
   int held() const { return held_; }
@@ -36,7 +38,10 @@ class Locks {
     self->mutexes_[stripe].unlock();
   }
 
+  static WordsIn words(void* context, unsigned) { return static_cast<Locks*>(context)->words_; }
+
   std::mutex mutexes_[kLockStripes];
+  WordsIn words_ = WordsIn::kNever;
   int taken_ = 0;
   int held_ = 0;
   bool one_at_a_time_ = true;
@@ -110,7 +115,37 @@ TEST(Accumulate, FetchedElementsComeInTheOrderOfTheDescription) {
   accumulate(shape, 0, {MOB_INT32, MOB_SUM, nullptr, fetched}, locks.table());
   const int32_t expected[12] = {0, 8, 16, 2, 10, 18, 4, 12, 20, 6, 14, 22};
   for (int i = 0; i < 12; ++i) EXPECT_EQ(fetched[i], expected[i]) << i;
-  EXPECT_EQ(locks.taken(), 0);  // integers need none
+  EXPECT_EQ(locks.taken(), 1);
+  EXPECT_EQ(locks.held(), 0);
+}
+
+// The sums are the same in every way; a lock is taken until nobody counts on it.
+TEST(Accumulate, IntegersAreLockedUntilWordsAreAdmitted) {
+  constexpr size_t kCount = 2 * kLockBlockBytes / sizeof(uint32_t);
+  std::vector<uint32_t> target(kCount, 1);
+  std::vector<uint32_t> origin(kCount);
+  for (size_t i = 0; i < kCount; ++i) origin[i] = static_cast<uint32_t>(i);
+  const Shape shape =
+      rows_of(target.data(), origin.data(), kCount * sizeof(uint32_t), 1, 0, 0, MOB_UINT32);
+  Locks locks;
+  int taken = 0;
+  uint32_t times = 0;
+  for (const WordsIn words : {WordsIn::kNever, WordsIn::kArriving, WordsIn::kAdmitted}) {
+    locks.admit(words);
+    for (const mob_op_t op : {MOB_SUM, MOB_MAX, MOB_REPLACE}) {
+      accumulate(shape, 0, {MOB_UINT32, op, nullptr, nullptr}, locks.table());
+      if (op == MOB_SUM) ++times;
+      if (op == MOB_REPLACE) times = 1;
+      for (size_t i = 0; i < kCount; ++i) {
+        const uint32_t expected =
+            times * origin[i] + (words == WordsIn::kNever && op != MOB_REPLACE);
+        ASSERT_EQ(target[i], std::max(expected, origin[i])) << i << " " << op;
+      }
+    }
+    EXPECT_EQ(locks.taken() > taken, words != WordsIn::kAdmitted);
+    EXPECT_EQ(locks.held(), 0);
+    taken = locks.taken();
+  }
 }
 
 // A run through several blocks, of elements that reach over the borders between them.
@@ -144,7 +179,7 @@ TEST(Accumulate, TheTargetsAddressChoosesTheLock) {
   double* seen_by_target = memory.data();
   static unsigned last_stripe;
   const LockTable table = {nullptr, [](void*, unsigned stripe) { last_stripe = stripe; },
-                           [](void*, unsigned) {}};
+                           [](void*, unsigned) {}, [](void*, unsigned) { return WordsIn::kNever; }};
   const Shape shape = rows_of(seen_by_target, &one, sizeof one, 1, 0, 0, MOB_DOUBLE);
   accumulate(shape, kDelta, {MOB_DOUBLE, MOB_SUM, nullptr, nullptr}, table);
   EXPECT_EQ(value, 2);
@@ -174,7 +209,8 @@ TEST(Accumulate, ConcurrentSumsOfDoublesLoseNothing) {
   const LockTable table = {
       mutexes,
       [](void* context, unsigned stripe) { static_cast<std::mutex*>(context)[stripe].lock(); },
-      [](void* context, unsigned stripe) { static_cast<std::mutex*>(context)[stripe].unlock(); }};
+      [](void* context, unsigned stripe) { static_cast<std::mutex*>(context)[stripe].unlock(); },
+      [](void*, unsigned) { return WordsIn::kNever; }};
   std::vector<std::thread> threads;
   for (int thread = 0; thread < kThreads; ++thread) {
     threads.emplace_back([&] {

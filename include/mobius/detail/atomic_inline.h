@@ -27,7 +27,7 @@ MOB_API mob_status_t mob_rmw_out_of_line_(mob_rmw_t_ what, mob_rank_t rank, void
   MOB_INLINE mob_status_t mob_##name##suffix(mob_rank_t rank, void* remote, type value,      \
                                              type* old) {                                    \
     if (MOB_LIKELY(((uintptr_t)remote & (sizeof(type) - 1)) == 0) &&                         \
-        mob_is_direct_(rank, remote, log2_bytes)) {                                          \
+        mob_is_direct_(rank, remote, log2_bytes, MOB_WORD_ENTRIES_)) {                       \
       *old = builtin((mob_value##suffix##_t_*)remote, value, __ATOMIC_SEQ_CST);              \
       return MOB_OK;                                                                         \
     }                                                                                        \
@@ -48,7 +48,7 @@ MOB_API mob_status_t mob_rmw_out_of_line_(mob_rmw_t_ what, mob_rank_t rank, void
   MOB_INLINE mob_status_t mob_compare_swap##suffix(mob_rank_t rank, void* remote, type expected, \
                                                    type desired, type* old) {                    \
     if (MOB_LIKELY(((uintptr_t)remote & (sizeof(type) - 1)) == 0) &&                             \
-        mob_is_direct_(rank, remote, log2_bytes)) {                                              \
+        mob_is_direct_(rank, remote, log2_bytes, MOB_WORD_ENTRIES_)) {                           \
       type held = expected;                                                                      \
       __atomic_compare_exchange_n((mob_value##suffix##_t_*)remote, &held, desired, 0,            \
                                   __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);                           \

@@ -12,6 +12,9 @@
  * part, another host, no common address, an error) is the out-of-line call's business, which also
  * moves the entry to the part it found (src/engine/targets.h).
  *
+ * Atomic updates of words have entries of their own, behind the others: a part is entered there
+ * only once accumulates leave its words to atomic instructions (src/engine/stripes.h).
+ *
  * One thread at a time changes an entry, but others read it meanwhile. The reader may then
  * combine the origin of one part with the limit of another; both are parts of the same rank, so a
  * valid access is at worst sent out of line. It is only an access that was wrong anyway whose error
@@ -22,7 +25,9 @@
 
 enum {
   MOB_RANK_INDEX_BITS_ = 15, /* the low bits of a rank choose its entry … */
-  MOB_RANK_SHIFT_ = 47       /* … and the other 17 are the tag above the address */
+  MOB_RANK_SHIFT_ = 47,      /* … and the other 17 are the tag above the address */
+  MOB_BYTE_ENTRIES_ = 0,     /* where in the table puts and gets look … */
+  MOB_WORD_ENTRIES_ = 1 << MOB_RANK_INDEX_BITS_ /* … and atomic updates do */
 };
 
 typedef struct mob_target_ {
@@ -35,7 +40,8 @@ typedef struct mob_target_ {
   uint32_t busy;    /* 1 while a thread changes the entry */
 } __attribute__((aligned(64))) mob_target_t_;
 
-extern MOB_API mob_target_t_* const mob_targets_; /* 1 << MOB_RANK_INDEX_BITS_ entries */
+/* 1 << MOB_RANK_INDEX_BITS_ entries, then as many for words. */
+extern MOB_API mob_target_t_* const mob_targets_;
 extern MOB_API int32_t mob_size_;      /* processes in the job, 0 outside init … finalize */
 extern MOB_API int32_t mob_idle_size_; /* the same, or 0 while a fence alone is not enough */
 
@@ -54,9 +60,12 @@ MOB_API mob_status_t mob_fence_out_of_line_(void);
 #define MOB_PUT_ORDER_ __ATOMIC_RELAXED
 #endif
 
-/* 1 if `1 << log2_bytes` bytes at `remote` may be accessed here and now. */
-MOB_INLINE_PART_ int mob_is_direct_(mob_rank_t rank, const void* remote, unsigned log2_bytes) {
-  const mob_target_t_* entry = &mob_targets_[(uint32_t)rank & ((1u << MOB_RANK_INDEX_BITS_) - 1)];
+/* 1 if `1 << log2_bytes` bytes at `remote` may be accessed here and now, in the way of `entries`.
+ */
+MOB_INLINE_PART_ int mob_is_direct_(mob_rank_t rank, const void* remote, unsigned log2_bytes,
+                                    unsigned entries) {
+  const mob_target_t_* entry =
+      &mob_targets_[entries + ((uint32_t)rank & ((1u << MOB_RANK_INDEX_BITS_) - 1))];
   uint64_t tag = (uint64_t)((uint32_t)rank >> MOB_RANK_INDEX_BITS_) << MOB_RANK_SHIFT_;
   uint64_t tagged = (uint64_t)(uintptr_t)remote + tag;
   /* Keep `entry` and `tagged` as computed: GCC otherwise forms both anew at each use, which
@@ -70,14 +79,14 @@ MOB_INLINE_PART_ int mob_is_direct_(mob_rank_t rank, const void* remote, unsigne
 #define MOB_DEFINE_VALUE_TRANSFER_(suffix, type, log2_bytes)                                  \
   typedef type __attribute__((may_alias)) mob_value##suffix##_t_;                             \
   MOB_INLINE mob_status_t mob_put##suffix(mob_rank_t rank, void* remote, type value) {        \
-    if (mob_is_direct_(rank, remote, log2_bytes)) {                                           \
+    if (mob_is_direct_(rank, remote, log2_bytes, MOB_BYTE_ENTRIES_)) {                        \
       __atomic_store_n((mob_value##suffix##_t_*)remote, value, MOB_PUT_ORDER_);               \
       return MOB_OK;                                                                          \
     }                                                                                         \
     return mob_put_value_(rank, remote, value, log2_bytes);                                   \
   }                                                                                           \
   MOB_INLINE mob_status_t mob_get##suffix(mob_rank_t rank, const void* remote, type* value) { \
-    if (mob_is_direct_(rank, remote, log2_bytes)) {                                           \
+    if (mob_is_direct_(rank, remote, log2_bytes, MOB_BYTE_ENTRIES_)) {                        \
       *value = __atomic_load_n((const mob_value##suffix##_t_*)remote, __ATOMIC_ACQUIRE);      \
       return MOB_OK;                                                                          \
     }                                                                                         \

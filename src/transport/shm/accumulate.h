@@ -12,12 +12,20 @@
 
 namespace mobius::transport {
 
-// The locks of one target, for elements that the hardware cannot combine. All who accumulate into
-// one target use the same locks; a stripe is locked by one of them at a time.
+// Whether integers of a stripe may be updated by atomic instructions without its lock.
+enum class WordsIn : uint32_t {
+  kNever,     // so far
+  kArriving,  // soon: who has the lock and sees this uses such instructions, too
+  kAdmitted,  // nobody who does otherwise has the lock any more
+};
+
+// The locks of one target. All who accumulate into one target use the same locks; a stripe is
+// locked by one of them at a time. `words` is asked with the lock and without it.
 struct LockTable {
   void* context;
   void (*lock)(void* context, unsigned stripe);
   void (*unlock)(void* context, unsigned stripe);
+  WordsIn (*words)(void* context, unsigned stripe);
 };
 
 inline constexpr unsigned kLockStripes = 64;
@@ -38,8 +46,10 @@ struct Combination {
   void* fetched;      // packed, or null
 };
 
-// Does it. A remote address is reached at itself plus `remote_delta` in this process. Holds at most
-// one lock at a time, and none for longer than about kLockBlockBytes of work.
+// Does it: under the lock of a stripe, unless integers there are combined by atomic instructions
+// because others do so without the lock. A remote address is reached at itself plus `remote_delta`
+// in this process. Holds at most one lock at a time, and none for longer than about kLockBlockBytes
+// of work.
 void accumulate(const Shape& shape, ptrdiff_t remote_delta, const Combination& combination,
                 const LockTable& locks);
 
