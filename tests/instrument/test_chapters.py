@@ -256,3 +256,45 @@ def test_a_crowded_machine_is_said_first(synthetic: Make, tmp_path: Path) -> Non
     begin = text.index("What to use here, and why")
     assert text[begin:].startswith("What to use here, and why Take what follows with care")
     assert "load 12.5 on 2 CPUs" in text
+
+
+def test_the_experiment_of_paper_1(synthetic: Make, tmp_path: Path) -> None:
+    run = synthetic("paper1")
+    times = {
+        "lapi": {"pingpong:put:flush:allocate": 100.0, "completion:get:flush:allocate": 50.0},
+        "mpi": {
+            "pingpong:put:flush:allocate": 300.0, "pingpong:put:fence:create": 900.0,
+            "pingpong:get:flush:allocate": 400.0, "pingpong:sendrecv:none:local": 500.0,
+        },
+    }  # fmt: skip
+    for name, label, kind in (
+        ("lapi", "LAPI on Möbius", "front"),
+        ("mpi", "Some MPI 1.0", "mpi"),
+    ):
+        run.library(name, label, kind)
+        run.library(f"{name}@hosts", f"{label}, between hosts", kind, hosts="a,b")
+        for cell, least in times[name].items():
+            for side, factor in (("", 1), ("@hosts", 100)):
+                run.series(
+                    name + side, cell,
+                    lambda size, _, base=least * factor: base + size / 10,  # type: ignore[misc]
+                )  # fmt: skip
+    write_report(read_results(run.write()), tmp_path)
+    text = re.sub(r"\s+", " ", text_of(tmp_path))
+    for place, mine, theirs in (("on one host", "100 ns", r"30\d ns"),
+                                ("between hosts", "10.0 µs", r"30\.\d µs")):  # fmt: skip
+        sentence = (
+            f"LAPI passes 4 B by put and counters in {mine} {place} (counters, static memory)"
+        )
+        assert sentence in text
+        assert re.search(
+            rf"MPI put \(Some MPI 1\.0: flush, .*?\) takes {theirs}, [23]\.\d+ times", text
+        )
+    begin = text.index("Paper 1: LAPI and MPI, put and get", text.index("passes 4 B"))
+    part = text[begin : text.index("Who leads")]
+    # One-sided, as the paper's MPI-2, and messages; LAPI's get from one side; the paper's own.
+    for words in ("Some MPI 1.0: flush, allocated memory", "Some MPI 1.0: fence, malloc memory",
+                  "Some MPI 1.0: send/receive", "50.4 ns", "14 µs", "54 µs", "390 µs",
+                  "2,000 MB/s", "230 MB/s", "1,200 MB/s", "300 MB/s"):  # fmt: skip
+        assert words in part
+    assert structure(tmp_path).ids.count("paper1") == 1

@@ -3,17 +3,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
 
+from mobius_instrument.hosts import Hosts
 from mobius_instrument.libraries.base import (
     PROCESSES,
     Candidate,
     Context,
     Library,
+    between_hosts,
     cells,
     hash_files,
     missing,
 )
+from mobius_instrument.libraries.mobius import hosts_environment, run_on_hosts
 from mobius_instrument.locations import Locations
 from mobius_instrument.results import LibraryRecord
 
@@ -56,8 +60,9 @@ def _prepare(context: Context) -> Library:
         for pattern in ("lib*/lib*.so*", "lib*/*/liblapi_r.so*")
         for path in root.glob(pattern)
     )
-    launcher = (str(programs["mobius"]), "run", "-n", str(PROCESSES), "--bind", "none")
-    return Library(
+    mobius = str(programs["mobius"])
+    launcher = (mobius, "run", "-n", str(PROCESSES), "--bind", "none")
+    library = Library(
         record=LibraryRecord(
             library="lapi",
             label="LAPI on Möbius",
@@ -70,3 +75,15 @@ def _prepare(context: Context) -> Library:
         command=(*launcher, str(programs["probe_lapi"])),
         fingerprint=hash_files(*programs.values(), *shared),
     )
+
+    def between(hosts: Hosts) -> Library:
+        return between_hosts(
+            library,
+            hosts,
+            lambda processes: run_on_hosts(mobius, hosts, processes),
+            programs["probe_lapi"],
+            None,
+            hosts_environment(hosts),
+        )
+
+    return replace(library, between=between)

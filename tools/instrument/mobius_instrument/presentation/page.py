@@ -143,7 +143,7 @@ def _page(
     probed = any(series.cell.experiment in PROBE_EXPERIMENTS for series in analysis.series)
     links = [(chapter.identifier, chapter.title) for chapter in chapters]
     if probed:
-        links += [("lead", "Ping-pong: who leads"), ("latency", "Latency"), ("paper", "Paper 1")]
+        links += [("lead", "Ping-pong: who leads"), ("latency", "Latency")]
     return template.substitute(
         style=_style(),
         script=(_HERE / "sort.js").read_text(encoding="utf-8"),
@@ -190,7 +190,6 @@ def _pingpong(
         style_plots=_style_section(analysis, styles, looks),
         latency=_latency_section(analysis, looks),
         bandwidth=_bandwidth_section(analysis, looks),
-        paper=tables.paper_table(analysis, _latency_sizes(analysis)[0]),
     )
 
 

@@ -28,14 +28,6 @@ _EXPERIMENT_WORDS: Final = {
     ("completion", "get"): "Get and its completion",
 }
 
-# Paper 1: Single Sided Communication on HPCx, 2003. One-way times; peak bandwidths of put.
-_PAPER_ROWS: Final = (
-    ("LAPI, within a partition", "14 µs", "22.4 µs", "2,000 MB/s"),
-    ("LAPI, between partitions", "54 µs", "97.9 µs", "230 MB/s"),
-    ("MPI-2, within a partition", "390 µs", "390 µs", "1,200 MB/s"),
-    ("MPI-2, between partitions", "400 µs", "400 µs", "300 MB/s"),
-)
-
 # Order of severity: a cell shows the worst that happened to it.
 _STATUSES: Final = ("wrong", "crashed", "hung", "refused")
 
@@ -238,24 +230,3 @@ def library_table(analysis: Analysis, looks: dict[str, Look]) -> str:
         for record in analysis.results.libraries.values()
     ]
     return table(("library", "state", "compiler", "flags of the probe", "launcher"), rows, 9)
-
-
-def paper_table(analysis: Analysis, size: int) -> str:
-    """The figures of paper 1, and the best of each kind here, for orientation."""
-    rows = [[escape(cell) for cell in row] for row in _PAPER_ROWS]
-    for name in analysis.libraries:
-        if analysis.results.kind(name) == "limit":
-            continue
-        put, get = (analysis.best("pingpong", operation, name) for operation in ("put", "get"))
-        if put is None and get is None:
-            continue
-        peak = "–"
-        if put:
-            fastest = max(bandwidth_mb_s(n, s.median) for n, s in put.summaries.items())
-            peak = format_mb_s(fastest)
-        times = [
-            format_ns(one.summaries[size].median) if one and size in one.summaries else "–"
-            for one in (put, get)
-        ]
-        rows.append([f"here: {escape(analysis.results.label(name))}", *times, peak])
-    return table(("", "put latency", "get latency", "peak bandwidth of put"), rows, 1)

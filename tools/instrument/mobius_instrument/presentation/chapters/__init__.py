@@ -12,6 +12,7 @@ from mobius_instrument.presentation.chapters import (
     dynamic,
     hosts,
     matrix,
+    paper1,
     progress,
     streams,
     sync_cost,
@@ -29,6 +30,7 @@ def write_chapters(
     each chapter the same between hosts."""
     made = [
         changes.chapter(book, earlier) if earlier else None,
+        paper1.chapter(book, between),
         sync_cost.chapter(book),
         streams.chapter(book),
         datatypes.chapter(book),
@@ -44,7 +46,9 @@ def write_chapters(
     chapters = [chapter for chapter in made if chapter is not None]
     if between is not None:
         place = 1 if earlier else 0
-        chapters.insert(place, hosts.chapter(book, between, write_chapters(between)))
+        # Paper 1 has both sides already.
+        apart = [one for one in write_chapters(between) if one.identifier != "paper1"]
+        chapters.insert(place, hosts.chapter(book, between, apart))
     return chapters
 
 
