@@ -20,8 +20,8 @@ from mobius_instrument.results import LibraryRecord, read_results
 Make = Callable[[str], SyntheticRun]
 SUITE = [name for name in EXPERIMENTS if name not in ("pingpong", "completion")]
 CHAPTERS = [
-    "sync-cost", "streams", "datatypes", "multi-op", "progress", "overlap", "atomics", "accumulate",
-    "locks", "scaling", "apex", "dynamic", "matrix", "trust",
+    "sync-cost", "paper5", "streams", "datatypes", "multi-op", "progress", "overlap", "atomics",
+    "accumulate", "locks", "scaling", "apex", "dynamic", "matrix", "trust",
 ]  # fmt: skip
 HUNG = "matrix:accumulate:pscw:dynamic"
 WRONG = "matrix:get:lock:shared"
@@ -298,3 +298,39 @@ def test_the_experiment_of_paper_1(synthetic: Make, tmp_path: Path) -> None:
                   "2,000 MB/s", "230 MB/s", "1,200 MB/s", "300 MB/s"):  # fmt: skip
         assert words in part
     assert structure(tmp_path).ids.count("paper1") == 1
+
+
+def test_the_experiments_of_paper_5(synthetic: Make, tmp_path: Path) -> None:
+    run = synthetic("paper5")
+    run.library("armci", "ARMCI on Möbius", "front")
+    run.library("armci@hosts", "ARMCI on Möbius, between hosts", "front", hosts="a,b")
+    run.library("mpi", "Some MPI 1.0")
+    both = {"sizes": (1, 512 << 10), "launches": 2}
+    run.series("armci", "protocols:get:flush:allocate:cold=1", lambda size, _: 100 + size / 10,
+               **both)  # type: ignore[arg-type]  # fmt: skip
+    run.series("mpi", "protocols:sendrecv:none:local:cold=1", lambda size, _: 2000 + size / 5,
+               **both)  # type: ignore[arg-type]  # fmt: skip
+    for operation in ("get", "accumulate"):
+        for shape in ("double", "patch"):
+            cell = f"protocols:{operation}:flush:allocate:type={shape}"
+            for library, by, factor in (("armci", "", 1), ("armci", ":by=messages", 50),
+                                        ("armci@hosts", "", 90)):  # fmt: skip
+                run.series(library, cell + by,
+                           lambda size, _, factor=factor: factor * (10 + size / 10),  # type: ignore[misc]
+                           sizes=(8, 131072))  # fmt: skip
+    run.series("armci", "protocols:put:flush:allocate:type=double", lambda *_: 11.0, sizes=(8,))
+    run.series("armci", "protocols:fetch_op:flush:allocate:type=int", lambda *_: 7.0, sizes=(4,))
+    write_report(read_results(run.write()), tmp_path)
+    text = re.sub(r"\s+", " ", text_of(tmp_path))
+    assert re.search(r"A get of ARMCI on Möbius of one byte takes 100 ns; send and receive"
+                     r" (19\.\d|20\.\d) times as long in Some MPI 1\.0", text)  # fmt: skip
+    assert re.search(r"A strided get of 128 KB has (49|50)\.\d times the bandwidth", text)
+    for words in ("13.2 µs", "65.6 MB/s", "850 ns", "110 MB/s", "11.0 ns", "7.00 ns"):
+        assert words in text
+    page = (tmp_path / "index.html").read_text(encoding="utf-8")
+    for figure in ("figure 3: contiguous get", "figure 3: contiguous accumulate",
+                   "figure 4: strided get", "figure 4: strided accumulate"):  # fmt: skip
+        assert f"Paper 5, {figure}" in page
+    for place in ("shared memory", "messages, same host", "between hosts"):
+        assert f"ARMCI on Möbius, {place}" in page
+    assert structure(tmp_path).ids.count("paper5") == 1

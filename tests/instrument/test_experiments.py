@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from instrument_tools import FakeInstrument
 from mobius_instrument.cells import EXPERIMENTS, Cell
@@ -169,3 +171,22 @@ def test_a_time_budget_that_is_no_time(instrument: FakeInstrument, budget: str) 
     done = instrument.bench("--time-budget", budget)
     assert done.returncode == 2
     assert "is no time" in done.stderr
+
+
+def test_protocols_by_messages_where_a_library_can() -> None:
+    plain = library("mobius")
+    told = replace(plain, by_messages=lambda processes: ("apart", str(processes)))
+    for one, expected in ((plain, False), (told, True)):
+        jobs = jobs_of(Setting(one, False, 2), ["protocols"], (4,))
+        apart = [job for job in jobs if job.by_messages]
+        assert bool(apart) == expected
+        for job in jobs:
+            assert all((cell.option("by") == "messages") == job.by_messages for cell in job.cells)
+
+
+def test_armci_has_one_experiment() -> None:
+    jobs = jobs_of(Setting(library("armci"), False, 2), SUITE, (4,))
+    assert {job.experiment for job in jobs} == {"protocols"}
+    assert {cell.operation for job in jobs for cell in job.cells} == {
+        "get", "accumulate", "put", "fetch_op",
+    }  # fmt: skip

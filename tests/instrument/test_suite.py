@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from mobius_instrument.libraries import armci
 from mobius_instrument.libraries.shmem import suite_sources
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -267,6 +268,83 @@ def test_a_block_is_one_file_and_wrong_data_are_found(tmp_path: Path) -> None:
         (cells[0], 8, 7), (cells[0], 4096, 4095),
     ]  # fmt: skip
     assert measured(records) == {cells[1]: [8, 4096]}
+
+
+ARMCI_MOVES = [
+    f"datatypes:{way}:flush:allocate:type={name}"
+    for way in ("put", "get", "accumulate")
+    for name in ("double", "patch", "vector", "indexed")
+]
+ARMCI_CELLS = [
+    *ARMCI_MOVES,
+    *(cell.replace("datatypes", "protocols") for cell in ARMCI_MOVES),
+    "protocols:get:flush:allocate:cold=1",
+    "matrix:put:fence:allocate",
+]
+
+
+@pytest.mark.parametrize("hosts", ["1", "2"])
+def test_the_suite_for_armci(tmp_path: Path, hosts: str) -> None:
+    """All its blocks give right data, by shared memory and by messages."""
+    out = tmp_path / "out.jsonl"
+    for cells, sizes in ((ARMCI_CELLS, [8, 2048]), (["protocols:fetch_op:flush:allocate"], [4])):
+        done = subprocess.run(
+            [str(BIN / "mobius"), "run", "-n", "2", "--virtual-hosts", hosts, "--bind", "none",
+             str(BIN / "suite_armci"), "--cells", ",".join(cells), "--sizes",
+             ",".join(map(str, sizes)), "--out", str(out), "--min-samples", "3", "--max-seconds",
+             "0"],
+            capture_output=True, text=True, stdin=subprocess.DEVNULL,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        records = [json.loads(line) for line in out.read_text().splitlines()]
+        assert measured(records) == dict.fromkeys(cells, sizes)
+
+
+def test_one_sided_transfers_without_the_target(tmp_path: Path) -> None:
+    cells = ("protocols:put:flush:allocate", "protocols:get:pscw:allocate",
+             "protocols:get:flush:allocate:type=patch")  # fmt: skip
+    code, records, errors = run(tmp_path, *cells, sizes="8,24,32")
+    assert code == 0, errors
+    assert measured(records) == {cells[0]: [8, 24, 32], cells[2]: [8, 32]}
+    refused = {one["cell"]: one["reason"] for one in of(records, "refused")}
+    assert "needs the target" in refused[cells[1]]
+    code, records, _ = run(tmp_path, cells[2], sizes="24")
+    (one,) = of(records, "refused")
+    assert "doubles of a square" in one["reason"]
+
+
+def _armci_mpi() -> tuple[str, Path] | None:
+    """A compiler and the ARMCI-MPI that Debian has for it."""
+    for family in ("mpich", "openmpi"):
+        compiler = shutil.which(f"mpicc.{family}")
+        archive = armci.archive_of(Path(compiler), family) if compiler else None
+        if compiler and archive:
+            return family, archive
+    return None
+
+
+@pytest.mark.skipif(_armci_mpi() is None, reason="there is no ARMCI-MPI on this machine")
+def test_the_suite_for_armci_mpi(tmp_path: Path) -> None:
+    found = _armci_mpi()
+    assert found is not None
+    family, archive = found
+    program = tmp_path / "suite_armci"
+    files = [str(path) for path in armci.suite_sources(SUITE)]
+    build = [f"mpicc.{family}", "-std=gnu99", "-O1", "-I", str(SUITE), "-o", str(program), *files]
+    built = subprocess.run(
+        [*build, str(archive), "-lm", "-pthread"], capture_output=True, text=True
+    )
+    assert built.returncode == 0, built.stderr
+    out = tmp_path / "out.jsonl"
+    done = subprocess.run(
+        [f"mpiexec.{family}", "-n", "2", str(program), "--cells", ",".join(ARMCI_CELLS), "--sizes",
+         "2048", "--out", str(out), "--min-samples", "3", "--max-seconds", "0"],
+        env={**os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"},
+        capture_output=True, text=True, stdin=subprocess.DEVNULL,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    records = [json.loads(line) for line in out.read_text().splitlines()]
+    assert measured(records) == {key: [2048] for key in ARMCI_CELLS}
 
 
 @pytest.mark.skipif(shutil.which("oshcc") is None, reason="there is no oshcc on this machine")

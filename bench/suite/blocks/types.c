@@ -80,6 +80,30 @@ static const char* indexed_type(const suite_cell_t* cell, size_t bytes, suite_ty
   return runs(cell, bytes, type, irregular);
 }
 
+/* As many rows as columns of doubles, out of the middle of a wider matrix: what programs on Global
+ * Arrays transfer. */
+static const char* patch_type(const suite_cell_t* cell, size_t bytes, suite_type_t* type) {
+  enum { kColumns = 1000 };
+  size_t side = 1, width = suite_option_number(cell, "columns", kColumns);
+  while (8 * side * side < bytes) side++;
+  if (8 * side * side != bytes) return "a patch has 8, 32, 72, … bytes: doubles of a square";
+  if (side > width) return "the patch is wider than its matrix";
+  type->runs = malloc(side * sizeof *type->runs);
+  if (type->runs == NULL) abort();
+  for (size_t row = 0; row < side; row++) {
+    type->runs[row].offset = row * 8 * width;
+    type->runs[row].bytes = 8 * side;
+  }
+  type->run_count = side;
+  type->bytes = bytes;
+  type->extent = type->runs[side - 1].offset + 8 * side;
+  type->element_bytes = 8;
+  type->is_double = 1;
+  type->block_bytes = 8 * side;
+  type->stride_bytes = 8 * width;
+  return NULL;
+}
+
 static suite_type_block_t byte_block = {{SUITE_TYPE, "byte", "bytes in a row", NULL}, byte_type};
 static suite_type_block_t int_block = {{SUITE_TYPE, "int", "integers in a row", NULL}, int_type};
 static suite_type_block_t double_block = {{SUITE_TYPE, "double", "doubles in a row", NULL},
@@ -95,6 +119,8 @@ static suite_type_block_t struct_block = {
     indexed_type};
 static suite_type_block_t subarray_block = {
     {SUITE_TYPE, "subarray", "part of each row of a matrix", NULL}, vector_type};
+static suite_type_block_t patch_block = {
+    {SUITE_TYPE, "patch", "a square of doubles in a matrix of columns=1000", NULL}, patch_type};
 SUITE_REGISTER(byte_block)
 SUITE_REGISTER(int_block)
 SUITE_REGISTER(double_block)
@@ -103,3 +129,4 @@ SUITE_REGISTER(vector_block)
 SUITE_REGISTER(indexed_block)
 SUITE_REGISTER(struct_block)
 SUITE_REGISTER(subarray_block)
+SUITE_REGISTER(patch_block)

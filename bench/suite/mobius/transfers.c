@@ -17,7 +17,8 @@ static mob_type_t element_of(const suite_type_t* type) {
 }
 
 static int is_regular(const suite_type_t* type) {
-  return strcmp(type->name, "vector") == 0 || strcmp(type->name, "subarray") == 0;
+  return strcmp(type->name, "vector") == 0 || strcmp(type->name, "subarray") == 0 ||
+         strcmp(type->name, "patch") == 0;
 }
 
 /* Spans of the runs from `first` on; all of them one after the other. */

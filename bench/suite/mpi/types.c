@@ -71,7 +71,7 @@ int suite_mpi_make_type(suite_type_t* type) {
   else if (type->run_count == 1 && strcmp(type->name, "vector") != 0 &&
            strcmp(type->name, "subarray") != 0)
     return MPI_SUCCESS; /* elements in a row: no derived type, a count */
-  else if (strcmp(type->name, "vector") == 0)
+  else if (strcmp(type->name, "vector") == 0 || strcmp(type->name, "patch") == 0)
     TRY(make_vector(type, bytes, native->element, &native->type));
   else if (strcmp(type->name, "subarray") == 0)
     TRY(make_subarray(type, bytes, native->element, &native->type));

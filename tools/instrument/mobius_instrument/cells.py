@@ -27,6 +27,8 @@ EXPERIMENTS: Final = {
     "spawn-cost": "paper 3, Table 1: what spawning 1 to 4 processes costs",
     "dynamic-comm": "paper 3, figures 1 to 4: communicators made later beside the static one",
     "matrix": "which operation, synchronisation and memory gives right data, and how fast",
+    "protocols": "paper 5, Table 1, figures 3 and 4: one side's transfers, by shared memory and by"
+    " messages",
     "trust": "the instrument itself: its cost, the same twice, a known delay",
 }
 

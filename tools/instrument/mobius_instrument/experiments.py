@@ -26,7 +26,7 @@ ONE_HOST: Final = ("spawn-cost", "dynamic-comm", "trust")
 _QUICK_REPEATS: Final = {
     "datatypes": 2, "multi-op": 2, "overlap": 2, "message-rate": 2, "atomics": 2, "accumulate": 2,
     "locks": 2, "scaling": 2, "bandwidth": 2, "trust": 2, "apex": 1,
-    "spawn-cost": 1, "dynamic-comm": 1,
+    "spawn-cost": 1, "dynamic-comm": 1, "protocols": 2,
 }  # fmt: skip
 # Of the test-suite's programs (bench/suite/session.h).
 SUITE_MOST_BYTES: Final = 1 << 28
@@ -63,6 +63,8 @@ class Job:
     # A cell and size takes so long, for estimates; 0: as the effort says.
     seconds: float = 0
     environment: dict[str, str] = field(default_factory=dict)
+    # The processes are kept from sharing memory (Library.by_messages).
+    by_messages: bool = False
 
 
 @dataclass(frozen=True)
@@ -86,6 +88,8 @@ class Setting:
 
     def offered(self, job: Job) -> Job:
         """Without what the interface has not, whoever implements it."""
+        if self.library.suite_kind == "armci":
+            return job if job.experiment == "protocols" else replace(job, cells=())
         if self.library.suite_kind != "shmem":
             return job
         cells = tuple(cell for cell in job.cells if _shmem_has(cell))
@@ -366,6 +370,28 @@ def _matrix(s: Setting) -> list[Job]:
     return jobs
 
 
+def _protocols(s: Setting) -> list[Job]:
+    # Squares of doubles, whatever sizes others are asked for: of 2^n rows and columns.
+    sizes = [8 << 2 * step for step in range(0, 9, 1 if s.full else 2)]
+    shapes = (":type=double", ":type=patch")
+    operations = ("get", "accumulate")
+    cells = _cells("protocols", operations, ("flush",), ("allocate",), *shapes)
+    cells += _cells("protocols", ("put",), ("flush",), ("allocate",), shapes[0])
+    jobs = [_job("protocols", cells, sizes)]
+    # Table 1, of one byte and 512 KB.
+    cells = _cells("protocols", ("get",), ("flush",), ("allocate",), ":cold=1")
+    if s.library.suite_kind == "mpi":
+        cells += _cells("protocols", ("sendrecv",), ("none",), ("local",), ":cold=1")
+    jobs.append(_job("protocols", cells, (1, 512 * _KB)))
+    update = _cells("protocols", ("fetch_op",), ("flush",), ("allocate",), ":type=int")
+    jobs.append(_job("protocols", update, (4,)))
+    if s.library.by_messages is not None:
+        by = [f"{shape}:by=messages" for shape in shapes]
+        cells = _cells("protocols", operations, ("flush",), ("allocate",), *by)
+        jobs.append(replace(_job("protocols", cells, sizes), by_messages=True))
+    return jobs
+
+
 def _trust(s: Setting) -> list[Job]:
     jobs = [_job("trust", [_cell("self:timer:none:none"), _cell("self:call:none:none")], (1,))]
     runs: dict[str, dict[str, str]] = {"first": {}, "second": {}}
@@ -393,6 +419,7 @@ _JOBS: Final[dict[str, Callable[[Setting], list[Job]]]] = {
     "spawn-cost": _spawn_cost,
     "dynamic-comm": _dynamic_comm,
     "matrix": _matrix,
+    "protocols": _protocols,
     "trust": _trust,
 }
 

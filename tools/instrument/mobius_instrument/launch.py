@@ -118,6 +118,8 @@ class Launch:
         pins = () if self._library.hosts else self._pins
         arguments = self._plan.arguments(self._job, cells, str(out), pins)
         environment = {**self._library.environment, **self._job.environment, "LC_ALL": "C"}
+        if self._job.by_messages:
+            environment |= self._library.messages_environment
         hosts = self._library.hosts
         if hosts is None or hosts.shared_files:
             # Launchers leave session files where TMPDIR says, which goes when the launch has ended.
@@ -142,6 +144,8 @@ class Launch:
 
     def _command(self) -> tuple[str, ...]:
         job, library = self._job, self._library
+        if job.by_messages and library.by_messages is not None:
+            return library.by_messages(job.processes)
         if job.program == "suite" and library.suite is not None:
             return library.suite(job.processes, job.together)
         return library.command

@@ -35,8 +35,13 @@ class Library:
     # Starts the test-suite with so many processes, of which together so many are to run in the end;
     # None when the library has none.
     suite: Callable[[int, int], tuple[str, ...]] | None = None
-    # Which blocks the suite has: "mpi" or "mobius".
+    # Which blocks the suite has: "mpi", "mobius", "shmem" or "armci".
     suite_kind: str = ""
+    # As `suite`, with processes of this host that share no memory and send each other messages;
+    # None where the library cannot be told so.
+    by_messages: Callable[[int], tuple[str, ...]] | None = None
+    # What by_messages() needs in the environment.
+    messages_environment: Mapping[str, str] = field(default_factory=dict)
     # The same with processes on several hosts (between_hosts()); None where it cannot.
     between: Callable[[Hosts], Library] | None = None
     # Where the processes are to run; None: all on this host.
@@ -118,6 +123,7 @@ def between_hosts(
         environment={**library.environment, **environment},
         fingerprint=f"{library.fingerprint}|{hosts.names}|{hosts.rate}",
         suite=start_suite if suite else None,
+        by_messages=None,
         between=None,
         hosts=hosts,
     )

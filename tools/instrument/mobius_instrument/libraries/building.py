@@ -54,11 +54,12 @@ def build(
     files: list[Path],
     headers: list[Path],
     include: Path,
+    libraries: tuple[Path, ...] = (),
 ) -> tuple[Path, str, str]:
     """A program of the cache, made when it is not there; its key, and why it could not be built (""
     when it was)."""
     digest = hashlib.sha256()
-    for path in (*files, *headers):
+    for path in (*files, *headers, *libraries):
         digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
     parts = (str(compiler), version_text, *COMPILE_FLAGS)
     digest.update("\0".join(parts).encode())
@@ -73,7 +74,7 @@ def build(
         program.parent.mkdir(parents=True, exist_ok=True)
         partial = program.with_name(f"{name}.{os.getpid()}")
         command = [str(compiler), *COMPILE_FLAGS, "-I", str(include), "-o", str(partial)]
-        command += [*map(str, files), "-lm", "-pthread"]
+        command += [*map(str, (*files, *libraries)), "-lm", "-pthread"]
         ended = run_tool(command, environment, program.parent, COMPILE_LIMIT_S)
         failure = failure_of(f"{compiler.name}", ended, COMPILE_LIMIT_S)
         if not failure:

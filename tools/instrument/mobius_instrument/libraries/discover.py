@@ -6,7 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from mobius_instrument.errors import InstrumentError
-from mobius_instrument.libraries import lapi, mobius, mpi, shmem, wheels
+from mobius_instrument.libraries import armci, lapi, mobius, mpi, shmem, wheels
 from mobius_instrument.libraries.base import Candidate
 from mobius_instrument.libraries.described import Description, described, shipped_variants
 from mobius_instrument.locations import Locations
@@ -25,8 +25,10 @@ def discover(
     known = [
         *mobius.candidates(locations),
         *lapi.candidates(locations),
+        *armci.candidates(locations),
         *wheels.candidates(locations, install, intel),
         *mpi.system_candidates(mpiccs),
+        *armci.beside_mpi(),
         *shmem.candidates(oshccs),
     ]
     more = shipped_variants(known) if variants else ()

@@ -83,6 +83,9 @@ def _prepare_mobius(context: Context) -> Library:
     def start_suite(processes: int, _all: int) -> tuple[str, ...]:
         return mobius, "run", "-n", str(processes), "--bind", "none", str(suite)
 
+    def by_messages(processes: int) -> tuple[str, ...]:
+        return messages_on_one_host(mobius, processes, str(suite))
+
     library = Library(
         record=LibraryRecord(
             library="mobius",
@@ -97,6 +100,7 @@ def _prepare_mobius(context: Context) -> Library:
         fingerprint=hash_files(*programs.values(), *shared, *([suite] if suite else [])),
         suite=start_suite if suite else None,
         suite_kind="mobius",
+        by_messages=by_messages if suite else None,
     )
 
     def between(hosts: Hosts) -> Library:
@@ -110,6 +114,12 @@ def _prepare_mobius(context: Context) -> Library:
         )
 
     return replace(library, between=between)
+
+
+def messages_on_one_host(mobius: str, processes: int, program: str) -> tuple[str, ...]:
+    """Each process as if on a host of its own: they share no memory and use the network's path."""
+    count = str(processes)
+    return mobius, "run", "-n", count, "--virtual-hosts", count, "--bind", "none", program
 
 
 def run_on_hosts(mobius: str, hosts: Hosts, processes: int) -> tuple[str, ...]:

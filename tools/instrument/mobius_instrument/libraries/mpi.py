@@ -165,7 +165,7 @@ def prepare_mpi(place: MpiPlace, context: Context) -> Library:
         )  # fmt: skip
     if place.launcher is None:
         return Library(replace(record, status="missing", detail=f"no mpiexec beside {place.mpicc}"))
-    version_text, failure = _identify(place)
+    version_text, failure = identify(place)
     if failure:
         return Library(replace(record, detail=failure))
     family, family_name, version = describe_version(version_text)
@@ -176,12 +176,15 @@ def prepare_mpi(place: MpiPlace, context: Context) -> Library:
     if failure:
         return Library(replace(record, detail=failure))
     launcher = place.launcher
-    launch, environment = _launch_rules(family, launcher, context.cpus, PROCESSES, PROCESSES)
+    launch, environment = launch_rules(family, launcher, context.cpus, PROCESSES, PROCESSES)
     suite, suite_key = _suite(place, version_text, context, label)
 
     def start_suite(processes: int, together: int) -> tuple[str, ...]:
-        start, _ = _launch_rules(family, launcher, context.cpus, processes, together)
+        start, _ = launch_rules(family, launcher, context.cpus, processes, together)
         return *start, str(suite)
+
+    def by_messages(processes: int) -> tuple[str, ...]:
+        return start_suite(processes, processes)
 
     library = Library(
         record=replace(record, status="ready", launcher=" ".join(launch)),
@@ -191,27 +194,35 @@ def prepare_mpi(place: MpiPlace, context: Context) -> Library:
         fingerprint=key + suite_key,
         suite=start_suite if suite else None,
         suite_kind="mpi",
+        by_messages=by_messages if suite and family in MESSAGES else None,
+        messages_environment=MESSAGES.get(family, {}),
     )
 
     def between(hosts: Hosts) -> Library:
-        _, variables = _rules_on_hosts(family, place, version, hosts, PROCESSES)
+        _, variables = rules_on_hosts(family, place, version, hosts, PROCESSES)
         return between_hosts(
             library,
             hosts,
-            lambda processes: _rules_on_hosts(family, place, version, hosts, processes)[0],
+            lambda processes: rules_on_hosts(family, place, version, hosts, processes)[0],
             probe,
             suite,
             variables,
         )
 
-    return replace(library, between=between) if family in _ACROSS else library
+    return replace(library, between=between) if family in ACROSS else library
 
 
+# What keeps processes of one host from sharing memory. Open MPI's one-sided components share theirs
+# whatever its transports are told.
+MESSAGES: Final[dict[str, dict[str, str]]] = {
+    "mpich": {"MPIR_CVAR_NOLOCAL": "1"},
+    "intel": {"I_MPI_FABRICS": "ofi"},
+}
 # Families whose launchers are known to start processes on other hosts.
-_ACROSS: Final = ("openmpi", "mpich", "intel")
+ACROSS: Final = ("openmpi", "mpich", "intel")
 
 
-def _rules_on_hosts(
+def rules_on_hosts(
     family: str, place: MpiPlace, version: str, hosts: Hosts, processes: int
 ) -> tuple[tuple[str, ...], dict[str, str]]:
     """Words and environment that start processes on hosts, in blocks and unbound."""
@@ -245,7 +256,7 @@ def _major(version: str) -> int:
     return int(number) if number.isdigit() else 0
 
 
-def _launch_rules(
+def launch_rules(
     family: str, launcher: Path, cpus: int, processes: int, together: int
 ) -> tuple[tuple[str, ...], dict[str, str]]:
     """The probe pins itself, so launchers must not. `together` counts those that are spawned."""
@@ -264,7 +275,7 @@ def _launch_rules(
     return start, {}
 
 
-def _identify(place: MpiPlace) -> tuple[str, str]:
+def identify(place: MpiPlace) -> tuple[str, str]:
     """What the library says of itself, or why it says nothing."""
     with tempfile.TemporaryDirectory(prefix="mob-", ignore_cleanup_errors=True) as temporary:
         folder = Path(temporary)

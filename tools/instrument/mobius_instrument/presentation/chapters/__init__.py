@@ -13,6 +13,7 @@ from mobius_instrument.presentation.chapters import (
     hosts,
     matrix,
     paper1,
+    paper5,
     progress,
     streams,
     sync_cost,
@@ -20,6 +21,8 @@ from mobius_instrument.presentation.chapters import (
 )
 from mobius_instrument.presentation.chapters.base import Book, Chapter
 from mobius_instrument.results import Results
+
+_WITH_BOTH = ("paper1", "paper5")
 
 
 def write_chapters(
@@ -32,6 +35,7 @@ def write_chapters(
         changes.chapter(book, earlier) if earlier else None,
         paper1.chapter(book, between),
         sync_cost.chapter(book),
+        paper5.chapter(book, between),
         streams.chapter(book),
         datatypes.chapter(book),
         datatypes.multi_op_chapter(book),
@@ -46,8 +50,8 @@ def write_chapters(
     chapters = [chapter for chapter in made if chapter is not None]
     if between is not None:
         place = 1 if earlier else 0
-        # Paper 1 has both sides already.
-        apart = [one for one in write_chapters(between) if one.identifier != "paper1"]
+        # Some have both sides already.
+        apart = [one for one in write_chapters(between) if one.identifier not in _WITH_BOTH]
         chapters.insert(place, hosts.chapter(book, between, apart))
     return chapters
 

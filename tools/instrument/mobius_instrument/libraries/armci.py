@@ -1,0 +1,197 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""ARMCI: this project's, and ARMCI-MPI over Debian's MPIs; both with the blocks of
+bench/suite/armci."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+from mobius_instrument.hosts import Hosts
+from mobius_instrument.libraries.base import (
+    PROCESSES,
+    Candidate,
+    Context,
+    Library,
+    between_hosts,
+    hash_files,
+    missing,
+)
+from mobius_instrument.libraries.building import COMPILE_FLAGS, build
+from mobius_instrument.libraries.mobius import (
+    hosts_environment,
+    messages_on_one_host,
+    run_on_hosts,
+)
+from mobius_instrument.libraries.mpi import (
+    ACROSS,
+    MESSAGES,
+    MpiPlace,
+    describe_version,
+    identify,
+    launch_rules,
+    launcher_for,
+    rules_on_hosts,
+)
+from mobius_instrument.locations import Locations
+from mobius_instrument.results import LibraryRecord
+
+_FIND_LIMIT_S: Final = 20
+_PACKAGE: Final = "libarmci-mpi-dev"
+
+
+def candidates(locations: Locations) -> list[Candidate]:
+    """ARMCI on this Möbius, built or not."""
+    return [
+        Candidate(
+            name="armci",
+            description="ARMCI on this Möbius",
+            present=bool(locations.program("mobius") and locations.program("suite_armci")),
+            prepare=_prepare,
+        )
+    ]
+
+
+def _prepare(context: Context) -> Library:
+    locations = context.locations
+    mobius, suite = locations.program("mobius"), locations.program("suite_armci")
+    if mobius is None or suite is None:
+        detail = f"suite_armci is not in {locations.searched}; run `mobius build`"
+        return missing("armci", "ARMCI on Möbius", "front", detail)
+    shared = sorted(
+        path
+        for root in suite.parents[1:3]
+        for pattern in ("lib*/lib*.so*", "lib*/*/libarmci.so*", "lib*/*/libmobius.so*")
+        for path in root.glob(pattern)
+    )
+
+    def start(processes: int, _together: int = 0) -> tuple[str, ...]:
+        return str(mobius), "run", "-n", str(processes), "--bind", "none", str(suite)
+
+    library = Library(
+        record=LibraryRecord(
+            library="armci",
+            label="ARMCI on Möbius",
+            version="",
+            kind="front",
+            status="ready",
+            launcher=" ".join(("mobius", *start(PROCESSES)[1:-1])),
+        ),
+        fingerprint=hash_files(mobius, suite, *shared),
+        suite=start,
+        suite_kind="armci",
+        by_messages=lambda processes: messages_on_one_host(str(mobius), processes, str(suite)),
+    )
+
+    def between(hosts: Hosts) -> Library:
+        return between_hosts(
+            library,
+            hosts,
+            lambda processes: run_on_hosts(str(mobius), hosts, processes),
+            None,
+            suite,
+            hosts_environment(hosts),
+        )
+
+    return replace(library, between=between)
+
+
+def beside_mpi() -> list[Candidate]:
+    """ARMCI-MPI of Debian, which has a library for each of Debian's MPIs."""
+    found = []
+    for family in ("openmpi", "mpich"):
+        compiler = shutil.which(f"mpicc.{family}")
+        archive = archive_of(Path(compiler), family) if compiler else None
+        if compiler and archive:
+            place = MpiPlace(
+                f"armci-{family}", Path(compiler), launcher_for(Path(compiler)), "Debian", {}
+            )
+            found.append(
+                Candidate(
+                    name=place.name,
+                    description=f"ARMCI-MPI, {archive}",
+                    present=True,
+                    prepare=lambda context, place=place, archive=archive: _prepare_beside(  # type: ignore[misc]
+                        place, archive, context
+                    ),
+                )
+            )
+    return found
+
+
+def archive_of(compiler: Path, family: str) -> Path | None:
+    """The library, where the compiler looks for it."""
+    try:
+        said = subprocess.run(
+            [str(compiler), f"-print-file-name=libarmci-{family}.a"],
+            capture_output=True, text=True, check=False, timeout=_FIND_LIMIT_S,
+            stdin=subprocess.DEVNULL,
+        )  # fmt: skip
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    path = Path(said.stdout.strip())
+    return path if path.is_absolute() and path.is_file() else None
+
+
+def suite_sources(folder: Path) -> list[Path]:
+    """The sources of the test-suite for ARMCI."""
+    places = (folder, folder / "blocks", folder / "experiments", folder / "armci")
+    return [path for place in places for path in sorted(place.glob("*.c"))]
+
+
+def _prepare_beside(place: MpiPlace, archive: Path, context: Context) -> Library:
+    name, folder = place.name, context.locations.suite_sources
+    if folder is None or not (folder / "armci").is_dir():
+        return missing(name, "ARMCI-MPI", "armci", "the sources of the test-suite are missing")
+    if place.launcher is None:
+        return missing(name, "ARMCI-MPI", "armci", f"no mpiexec beside {place.mpicc}")
+    launcher = place.launcher
+    text, failure = identify(place)
+    family, mpi_name, version = describe_version(text) if not failure else ("", "", "")
+    label = " ".join(part for part in ("ARMCI-MPI over", mpi_name, version) if part)
+    record = LibraryRecord(
+        library=name, label=label, version=version, kind="armci", status="build-failed",
+        mpicc=str(place.mpicc), flags=" ".join(COMPILE_FLAGS), detail=failure,
+    )  # fmt: skip
+    if failure:
+        return Library(record)
+    headers = [*sorted(folder.glob("*.h")), *sorted(folder.glob("armci/*.h"))]
+    program, key, failure = build(
+        place.mpicc, {}, text, context, label,
+        name="suite_armci", files=suite_sources(folder), headers=headers, include=folder,
+        libraries=(archive,),
+    )  # fmt: skip
+    if failure:
+        detail = f"{failure}; its headers are in {_PACKAGE}"
+        return Library(replace(record, detail=detail))
+
+    def start(processes: int, together: int) -> tuple[str, ...]:
+        rules, _ = launch_rules(family, launcher, context.cpus, processes, together)
+        return *rules, str(program)
+
+    command, environment = launch_rules(family, launcher, context.cpus, PROCESSES, PROCESSES)
+    library = Library(
+        record=replace(record, status="ready", launcher=" ".join(command)),
+        environment=environment,
+        fingerprint=key,
+        suite=start,
+        suite_kind="armci",
+        by_messages=(lambda count: start(count, count)) if family in MESSAGES else None,
+        messages_environment=MESSAGES.get(family, {}),
+    )
+
+    def between(hosts: Hosts) -> Library:
+        _, variables = rules_on_hosts(family, place, version, hosts, PROCESSES)
+        return between_hosts(
+            library,
+            hosts,
+            lambda processes: rules_on_hosts(family, place, version, hosts, processes)[0],
+            None,
+            program,
+            variables,
+        )
+
+    return replace(library, between=between) if family in ACROSS else library
