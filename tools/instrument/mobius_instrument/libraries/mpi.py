@@ -212,10 +212,10 @@ def prepare_mpi(place: MpiPlace, context: Context) -> Library:
     return replace(library, between=between) if family in ACROSS else library
 
 
-# What keeps processes of one host from sharing memory. Open MPI's one-sided components share theirs
-# whatever its transports are told.
+# What keeps processes of one host from sharing memory: MPICH itself, and UCX where it is built on
+# that. Open MPI's one-sided components share theirs whatever its transports are told.
 MESSAGES: Final[dict[str, dict[str, str]]] = {
-    "mpich": {"MPIR_CVAR_NOLOCAL": "1"},
+    "mpich": {"MPIR_CVAR_NOLOCAL": "1", "UCX_TLS": "^shm"},
     "intel": {"I_MPI_FABRICS": "ofi"},
 }
 # Families whose launchers are known to start processes on other hosts.

@@ -197,9 +197,9 @@ def chapter(here: Book, between: Book | None) -> Chapter | None:
                 " square out of a matrix of 1,000 columns. Solid: shared memory. Dashed: the same"
                 " processes of this host with no memory in common, so that they send messages:"
                 " Möbius and ARMCI on it with each process as a virtual host (mobius run"
-                " --virtual-hosts), MPICH and ARMCI-MPI over it with MPIR_CVAR_NOLOCAL, Intel MPI"
-                " with I_MPI_FABRICS=ofi; Open MPI's one-sided calls share memory whatever they"
-                " are told. Dotted, if measured: between hosts."
+                " --virtual-hosts), MPICH and ARMCI-MPI over it with MPIR_CVAR_NOLOCAL=1 and"
+                " UCX_TLS=^shm, Intel MPI with I_MPI_FABRICS=ofi; Open MPI's one-sided calls share"
+                " memory whatever they are told. Dotted, if measured: between hosts."
             ),
             figures(*drawn),
             numbers(tables.table(head, _rows(here, between, libraries), 3, sortable=True)),
