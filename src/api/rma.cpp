@@ -27,6 +27,13 @@ void* reach(mob_rank_t rank, const void* remote, size_t bytes) {
                                                               : engine.reach(rank, remote, bytes);
 }
 
+// Where bytes of this host are that may be copied at once; null: for a closer look.
+void* at_hand(mob_rank_t rank, const void* remote, const void* local, size_t bytes) {
+  if (bytes == 0 || local == nullptr) return nullptr;
+  return engine::target_covers(rank, remote, bytes) ? const_cast<void*>(remote)
+                                                    : reach(rank, remote, bytes);
+}
+
 // A put to another host that is recorded; `*status` is of that.
 bool put_elsewhere(const char* call, mob_rank_t rank, void* remote, const void* local, size_t bytes,
                    mob_status_t* status, bool is_urgent = true) {
@@ -142,6 +149,10 @@ mob_status_t mob_get_nb(mob_rank_t rank, const void* remote, void* local, size_t
 
 mob_status_t mob_put_nbi(mob_rank_t rank, void* remote, const void* local, size_t bytes) {
   constexpr size_t kMostCopied = 64;
+  if (void* target = at_hand(rank, remote, local, bytes)) {
+    transport::copy(target, local, bytes);
+    return MOB_OK;
+  }
   mob_status_t status = MOB_OK;
   if (bytes <= kMostCopied &&
       put_elsewhere("mob_put_nbi", rank, remote, local, bytes, &status, false)) {
@@ -152,6 +163,10 @@ mob_status_t mob_put_nbi(mob_rank_t rank, void* remote, const void* local, size_
 }
 
 mob_status_t mob_get_nbi(mob_rank_t rank, const void* remote, void* local, size_t bytes) {
+  if (const void* target = at_hand(rank, remote, local, bytes)) {
+    transport::copy(local, target, bytes);
+    return MOB_OK;
+  }
   return run_transfer("mob_get_nbi", contiguous(MOB_GET, rank, remote, local, bytes),
                       Mode::kImplicit);
 }
