@@ -101,7 +101,7 @@ inline int check_target(const char* call, const Context& context, unsigned targe
 bool a_task_ended(const Context& context, unsigned* task);
 
 // While a header or inline completion handler runs on this thread.
-extern constinit thread_local int handler_depth;
+extern constinit thread_local int handler_depth [[gnu::tls_model("initial-exec")]];
 struct InHandler {
   InHandler() { ++handler_depth; }
   ~InHandler() { --handler_depth; }

@@ -47,9 +47,7 @@ void finish(const Arrival& arrival) {
     Wire wire;
     WireCounters counters;
   } answer{};
-  answer.wire.handle = arrival.wire.handle;
-  answer.wire.form = Form::kCompleted;
-  answer.wire.has_counters = true;
+  answer.wire = Wire(0, {Form::kCompleted, arrival.wire.handle(), true, 0, 0});
   answer.counters.completion = arrival.counters.completion;
   // If the origin is gone, nobody is left to tell.
   static_cast<void>(
@@ -98,7 +96,7 @@ void* call_header_handler(hdr_hndlr_t* function, Arrival& arrival, const void* h
                           lapi_return_info_t* info) {
   const InHandler inside;
   lapi_handle_t handle = arrival.context->handle;
-  unsigned header_bytes = arrival.wire.header_bytes;
+  unsigned header_bytes = arrival.wire.header_bytes();
   return function(&handle, header_bytes != 0 ? const_cast<void*>(header) : nullptr, &header_bytes,
                   &info->msg_len, &arrival.handler, &arrival.argument);
 }
@@ -121,7 +119,7 @@ void plain_arrived(mob_token_t, void* argument) {
 void deliver_plain(const mob_message_t& message, const void* header, Arrival& arrival,
                    mob_delivery_t* delivery) {
   Context& context = *arrival.context;
-  auto* function = function_of<hdr_hndlr_t>(context, arrival.wire.handler);
+  auto* function = function_of<hdr_hndlr_t>(context, arrival.wire.handler());
   if (is_missing(context, reinterpret_cast<void*>(function), arrival.wire, arrival.source)) return;
   lapi_return_info_t info{};
   info.msg_len = message.payload_bytes;
@@ -167,18 +165,18 @@ void deliver_plain(const mob_message_t& message, const void* header, Arrival& ar
 // All of a vector message is there: lengths, then data.
 void vector_arrived(std::unique_ptr<Arrival> arrival, const char* packed, const void* header) {
   Context& context = *arrival->context;
-  auto* function = function_of<vhdr_hndlr_t>(context, arrival->wire.handler);
+  auto* function = function_of<vhdr_hndlr_t>(context, arrival->wire.handler());
   if (is_missing(context, reinterpret_cast<void*>(function), arrival->wire, arrival->source))
     return;
-  std::vector<unsigned long> lengths(arrival->wire.vectors + 1);
-  std::memcpy(lengths.data(), packed, arrival->wire.vectors * sizeof lengths[0]);
+  std::vector<unsigned long> lengths(arrival->wire.vectors() + 1);
+  std::memcpy(lengths.data(), packed, arrival->wire.vectors() * sizeof lengths[0]);
   unsigned long left = 0;
   for (const unsigned long each : lengths) left += each;
   lapi_vec_t* vector = nullptr;
   {
     const InHandler inside;
     lapi_handle_t handle = context.handle;
-    unsigned header_bytes = arrival->wire.header_bytes;
+    unsigned header_bytes = arrival->wire.header_bytes();
     unsigned long* list = lengths.data();
     vector = function(&handle, header_bytes != 0 ? const_cast<void*>(header) : nullptr,
                       &header_bytes, &list, &arrival->handler, &arrival->argument);
@@ -191,7 +189,7 @@ void vector_arrived(std::unique_ptr<Arrival> arrival, const char* packed, const 
       report(context, error, INT_ERR, arrival->source,
              "the vector that a header handler gave is wrong");
     } else {
-      const char* from = packed + arrival->wire.vectors * sizeof lengths[0];
+      const char* from = packed + arrival->wire.vectors() * sizeof lengths[0];
       for (const mob_span_t& span : spans_of(*vector)) {
         const size_t now = span.bytes < left ? span.bytes : left;
         std::memcpy(span.address, from, now);
@@ -217,8 +215,8 @@ void deliver_vector(const mob_message_t& message, const void* header, Arrival& a
     vector_arrived(std::move(kept), static_cast<const char*>(message.payload), header);
     return;
   }
-  kept->header = std::make_unique<char[]>(kept->wire.header_bytes + 1);
-  std::memcpy(kept->header.get(), header, kept->wire.header_bytes);
+  kept->header = std::make_unique<char[]>(kept->wire.header_bytes() + 1);
+  std::memcpy(kept->header.get(), header, kept->wire.header_bytes());
   kept->staged = std::make_unique<char[]>(message.payload_bytes);
   delivery->payload = kept->staged.get();
   delivery->handler = staged_vector_arrived;
@@ -231,14 +229,14 @@ void message_arrived(const mob_message_t* message, void*, mob_delivery_t* delive
   const char* header = static_cast<const char*>(message->header);
   std::memcpy(&wire, header, sizeof wire);
   header += sizeof wire;
-  if (wire.has_counters) {
+  if (wire.has_counters()) {
     std::memcpy(&counters, header, sizeof counters);
     header += sizeof counters;
   }
   const auto source = static_cast<unsigned>(message->source);
-  Context& context = contexts[wire.handle];
+  Context& context = contexts[wire.handle()];
   if (!context.live.load(std::memory_order_acquire)) return;  // it was terminated
-  if (wire.form == Form::kCompleted) {
+  if (wire.form() == Form::kCompleted) {
     Statistics::add(context.sends_completed, 1);
     count(reinterpret_cast<lapi_cntr_t*>(counters.completion), source);
     return;
@@ -253,7 +251,7 @@ void message_arrived(const mob_message_t* message, void*, mob_delivery_t* delive
   arrival.token = message->token;
   arrival.source = source;
   try {
-    if (wire.form == Form::kPlain) {
+    if (wire.form() == Form::kPlain) {
       deliver_plain(*message, header, arrival, delivery);
     } else {
       deliver_vector(*message, header, arrival, delivery);

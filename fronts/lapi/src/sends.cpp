@@ -53,16 +53,13 @@ int check_if_asked(const char* call, const Context& context, const Message& mess
 int send_packed(const char* call, Context& context, const Message& message, Form form,
                 uint32_t vectors, const Counters& counters) {
   alignas(8) char out[sizeof(Wire) + sizeof(WireCounters) + kMostHeaderBytes];
-  Wire wire;
-  wire.handler = reinterpret_cast<uint64_t>(message.hdr_hdl);
-  wire.vectors = vectors;
-  wire.header_bytes = static_cast<uint16_t>(message.uhdr_len);
-  wire.handle = static_cast<uint8_t>(context.handle);
-  wire.form = form;
-  wire.has_counters = counters.target != nullptr || counters.completion != nullptr;
+  const bool has_counters = counters.target != nullptr || counters.completion != nullptr;
+  const Wire wire(reinterpret_cast<uint64_t>(message.hdr_hdl),
+                  {form, static_cast<uint8_t>(context.handle), has_counters,
+                   static_cast<uint16_t>(message.uhdr_len), vectors});
   std::memcpy(out, &wire, sizeof wire);
   size_t at = sizeof wire;
-  if (wire.has_counters) {
+  if (has_counters) {
     const WireCounters words = {reinterpret_cast<uint64_t>(counters.target),
                                 reinterpret_cast<uint64_t>(counters.completion)};
     std::memcpy(out + at, &words, sizeof words);
