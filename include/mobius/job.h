@@ -39,6 +39,22 @@ typedef int32_t mob_rank_t;
 MOB_API mob_status_t mob_init(void);
 
 /**
+ * Joins a job of the processes of an MPI communicator, in its order, whoever started them; those
+ * that are not in it have no part, and may join with other communicators.
+ *
+ * Collective over the communicator, instead of mob_init(). MPI must be initialised before, and must
+ * not be finalised before mob_finalize() has returned.
+ *
+ * @param communicator  an MPI_Comm of the MPI that the program has loaded: where that is a pointer
+ *                      (Open MPI), as it is; where it is an int (MPICH and its kin),
+ *                      `(void*)(intptr_t)comm`. Not kept.
+ * @return as mob_init(); MOB_ERR_STATE also if no MPI that is known runs in this process
+ *
+ * Thread safety: single; no other call may run at the same time.
+ */
+MOB_API mob_status_t mob_init_mpi(const void* communicator);
+
+/**
  * Leaves the job: completes everything this process started, then frees what is still allocated.
  *
  * Collective over the job, blocks until every process that is alive called it. A process that ends

@@ -17,15 +17,31 @@ using base::fail;
 using engine::engine_start;
 using engine::engine_stop;
 
+namespace {
+
+mob_status_t check_not_joined(const char* call) {
+  switch (engine::state()) {
+    case engine::State::kLive:
+      return fail(MOB_ERR_STATE, "%s: called twice", call);
+    case engine::State::kAfter:
+      return fail(MOB_ERR_STATE, "%s: called after mob_finalize(); a process joins a job only once",
+                  call);
+    case engine::State::kBefore:
+      break;
+  }
+  return MOB_OK;
+}
+
+}  // namespace
+
 mob_status_t mob_init() {
-  if (engine::state() == engine::State::kLive) {
-    return fail(MOB_ERR_STATE, "mob_init: called twice");
-  }
-  if (engine::state() == engine::State::kAfter) {
-    return fail(MOB_ERR_STATE,
-                "mob_init: called after mob_finalize(); a process joins a job only once");
-  }
-  return api::without_exceptions("mob_init", engine_start);
+  if (const mob_status_t status = check_not_joined("mob_init")) return status;
+  return api::without_exceptions("mob_init", [] { return engine_start(); });
+}
+
+mob_status_t mob_init_mpi(const void* communicator) {
+  if (const mob_status_t status = check_not_joined("mob_init_mpi")) return status;
+  return api::without_exceptions("mob_init_mpi", [&] { return engine_start(&communicator); });
 }
 
 mob_status_t mob_finalize() {

@@ -106,7 +106,8 @@ void Engine::apply_copy_settings() const {
   if (stream != base::kAutomatic || rep != base::kAutomatic) transport::set_copy_tuning(tuning);
 }
 
-mob_status_t Engine::start(const char* const* environment, const ThreadSeat* seat) {
+mob_status_t Engine::start(const char* const* environment, const ThreadSeat* seat,
+                           const job::mpi::Communicator* communicator) {
   if (const mob_status_t status = settings_.load(environment)) return status;
   // Ranks that are threads share the tuning and the settings: the first sets it for all, before the
   // others can have joined.
@@ -118,9 +119,14 @@ mob_status_t Engine::start(const char* const* environment, const ThreadSeat* sea
       base::log(base::LogLevel::kWarn, "%s", text.c_str());
     }
   }
-  mob_status_t status =
-      seat == nullptr ? job_.join(settings_)
-                      : job_.join_threads(settings_, seat->segment, *seat->control, seat->rank);
+  mob_status_t status = MOB_OK;
+  if (communicator != nullptr) {
+    status = job_.join_mpi(settings_, communicator);
+  } else if (seat == nullptr) {
+    status = job_.join(settings_);
+  } else {
+    status = job_.join_threads(settings_, seat->segment, *seat->control, seat->rank);
+  }
   if (status != MOB_OK) return status;
   if (seat == nullptr) {
     base::set_log(static_cast<base::LogLevel>(settings_.number(base::SettingId::kLog)), rank());
@@ -354,11 +360,11 @@ void take_seat(const ThreadSeat* seat) {
 
 void enter(Engine* engine) { current = engine; }
 
-mob_status_t engine_start() {
+mob_status_t engine_start(const job::mpi::Communicator* communicator) {
   std::unique_ptr<Engine>& place =
       thread_rank.seat != nullptr ? thread_rank.engine : process_engine;
   place = std::make_unique<Engine>();
-  if (const mob_status_t status = place->start(environ, thread_rank.seat)) {
+  if (const mob_status_t status = place->start(environ, thread_rank.seat, communicator)) {
     place.reset();
     return status;
   }

@@ -84,8 +84,9 @@ class Engine {
         packs_(*this) {}
 
   // Collective over the job. After an error the object is as before. `seat` is null in a rank that
-  // is a process.
-  mob_status_t start(const char* const* environment, const ThreadSeat* seat);
+  // is a process; that may join with the processes of a communicator of MPI.
+  mob_status_t start(const char* const* environment, const ThreadSeat* seat,
+                     const job::mpi::Communicator* communicator);
   void stop();
 
   mob_rank_t rank() const { return job_.rank(); }
@@ -376,7 +377,7 @@ enum class State : int { kBefore, kLive, kAfter };
 // seat and what it started by way of enter().
 State state();
 Engine& engine();
-mob_status_t engine_start();
+mob_status_t engine_start(const job::mpi::Communicator* communicator = nullptr);
 void engine_stop();
 
 // Makes the calling thread a rank of its own; before engine_start().

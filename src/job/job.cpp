@@ -15,7 +15,6 @@
 #include "job/gathering.h"
 #include "job/local_protocol.h"
 #include "job/meeting.h"
-#include "job/mpi_directory.h"
 #include "job/pmix.h"
 #include "os/topology.h"
 
@@ -106,7 +105,7 @@ mob_status_t Job::join_foreign(const Settings& settings) {
     found = false;
   }
   if (found) return launch.size > 1 ? join_mpi_launch(settings, launch) : join_alone(settings);
-  if (mpi::is_up()) return join_mpi(settings);
+  if (mpi::is_up()) return join_mpi(settings, nullptr);
   return missing.empty() ? join_alone(settings) : fail(MOB_ERR_SYSTEM, "%s", missing.c_str());
 }
 
@@ -120,10 +119,11 @@ mob_status_t Job::join_pmix(const Settings& settings) {
 }
 
 // The MPI that runs in this process knows the others; which are near, trying will tell.
-mob_status_t Job::join_mpi(const Settings& settings) {
+mob_status_t Job::join_mpi(const Settings& settings, const mpi::Communicator* communicator) {
   mob_rank_t rank = 0;
   mob_rank_t size = 0;
-  if (const mob_status_t status = mpi::connect(&rank, &size, &directory_)) return status;
+  if (const mob_status_t status = mpi::connect(communicator, &rank, &size, &directory_))
+    return status;
   std::vector<mob_rank_t> everybody(static_cast<size_t>(size));
   std::iota(everybody.begin(), everybody.end(), 0);
   return meet_others(settings, rank, size, everybody);

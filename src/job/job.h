@@ -16,6 +16,7 @@
 #include "job/directory.h"
 #include "job/host_group.h"
 #include "job/layout.h"
+#include "job/mpi_directory.h"
 #include "job/mpi_launcher.h"
 #include "os/unix_socket.h"
 
@@ -25,6 +26,10 @@ class Job {
  public:
   // Finds out how this process was started and joins. Blocks until all processes of the host did.
   mob_status_t join(const base::Settings& settings);
+
+  // Joins with the processes of a communicator of the MPI that runs in this process, or of all of
+  // it, whoever started them. Blocks until they did.
+  mob_status_t join_mpi(const base::Settings& settings, const mpi::Communicator* communicator);
 
   // Joins as one of `size` threads of this process that share `segment` and its control block,
   // which stay the caller's.
@@ -79,7 +84,6 @@ class Job {
   mob_status_t join_launcher(const base::Settings& settings, mob_rank_t rank);
   mob_status_t join_foreign(const base::Settings& settings);
   mob_status_t join_pmix(const base::Settings& settings);
-  mob_status_t join_mpi(const base::Settings& settings);
   mob_status_t meet_others(const base::Settings& settings, mob_rank_t rank, mob_rank_t size,
                            std::span<const mob_rank_t> neighbours);
   mob_status_t join_mpi_launch(const base::Settings& settings, const MpiLaunch& launch);

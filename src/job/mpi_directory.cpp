@@ -110,7 +110,7 @@ class MpiDirectory final : public Directory {
     if (!left_ && is_running(mpi_)) mpi_.abort(own_, 1);
   }
 
-  mob_status_t open(mob_rank_t* rank, mob_rank_t* size);
+  mob_status_t open(const Communicator* like, mob_rank_t* rank, mob_rank_t* size);
 
   mob_status_t publish(std::string_view key, std::span<const unsigned char> value) override;
   mob_status_t fence() override;
@@ -131,8 +131,9 @@ class MpiDirectory final : public Directory {
   std::map<std::pair<mob_rank_t, std::string>, Bytes> known_;
 };
 
-mob_status_t MpiDirectory::open(mob_rank_t* rank, mob_rank_t* size) {
-  if (mpi_.comm_dup(mpi_.world, &own_) != 0 || mpi_.comm_rank(own_, rank) != 0 ||
+mob_status_t MpiDirectory::open(const Communicator* like, mob_rank_t* rank, mob_rank_t* size) {
+  const auto model = like != nullptr ? const_cast<Handle>(*like) : mpi_.world;
+  if (mpi_.comm_dup(model, &own_) != 0 || mpi_.comm_rank(own_, rank) != 0 ||
       mpi_.comm_size(own_, size) != 0) {
     return fail(MOB_ERR_SYSTEM, "mob_init: MPI could not make a communicator");
   }
@@ -230,11 +231,16 @@ bool is_up() {
   return find_mpi(&mpi);
 }
 
-mob_status_t connect(mob_rank_t* rank, mob_rank_t* size, std::unique_ptr<Directory>* directory) {
+mob_status_t connect(const Communicator* like, mob_rank_t* rank, mob_rank_t* size,
+                     std::unique_ptr<Directory>* directory) {
   Mpi mpi{};
-  if (!find_mpi(&mpi)) return fail(MOB_ERR_STATE, "mob_init: no MPI runs in this process");
+  if (!find_mpi(&mpi)) {
+    return fail(MOB_ERR_STATE,
+                "mob_init: no MPI runs in this process; call MPI_Init() before, and use MPICH, "
+                "Open MPI, or one of their kin");
+  }
   auto made = std::make_unique<MpiDirectory>(mpi);
-  if (const mob_status_t status = made->open(rank, size)) return status;
+  if (const mob_status_t status = made->open(like, rank, size)) return status;
   *directory = std::move(made);
   return MOB_OK;
 }

@@ -16,8 +16,12 @@ namespace mobius::job::mpi {
 // Whether an MPI of a kind that we know is loaded here, has started and has not ended.
 bool is_up();
 
-// Makes a communicator of its own like MPI_COMM_WORLD; collective over that. Its fence() fails once
-// MPI has ended. If it is destroyed without leave(), MPI ends the job.
-mob_status_t connect(mob_rank_t* rank, mob_rank_t* size, std::unique_ptr<Directory>* directory);
+// A communicator as it is passed in a register: an int or a pointer.
+using Communicator = const void*;
+
+// Makes a communicator of its own like the one given, or like MPI_COMM_WORLD; collective over that.
+// Its fence() fails once MPI has ended. If it is destroyed without leave(), MPI ends the job.
+mob_status_t connect(const Communicator* like, mob_rank_t* rank, mob_rank_t* size,
+                     std::unique_ptr<Directory>* directory);
 
 }  // namespace mobius::job::mpi

@@ -120,7 +120,9 @@ ARMCI_FUNCTION_(int, Init_args, (int* argc, char*** argv));
 /** As ARMCI_Init(); any level of thread support that MPI knows may be asked for, all are had. */
 ARMCI_FUNCTION_(int, Init_thread, (int requested));
 #if defined(MPI_VERSION) && !defined(ARMCI_NO_MPI)
-/** As ARMCI_Init(), for the processes of a communicator: all of MPI_COMM_WORLD, in its order. */
+/** As ARMCI_Init(), for the processes of a communicator, which are named by their ranks in it; it
+ * is collective over that. Others may start with communicators of their own. MPI must be
+ * initialised. */
 ARMCI_FUNCTION_(int, Init_mpi_comm, (MPI_Comm comm));
 /** As ARMCI_Init_mpi_comm() and ARMCI_Init_thread(). */
 ARMCI_FUNCTION_(int, Init_thread_comm, (int requested, MPI_Comm comm));

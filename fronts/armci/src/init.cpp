@@ -44,7 +44,11 @@ int start(const char* function, const mpi_beside::Comm* comm) {
   const std::lock_guard lock(life().mutex);
   if (life().starts++ > 0) return 0;
   life().is_ours = mob_initialized() == 0;
-  if (life().is_ours) check(mob_init(), function);
+  if (life().is_ours) {
+    // The launcher's job is the world's; any other communicator is a job of its own.
+    const bool is_part = comm != nullptr && !mpi_beside::is_like_world(*comm);
+    check(is_part ? mob_init_mpi(reinterpret_cast<const void*>(*comm)) : mob_init(), function);
+  }
   mpi_beside::Comm world = 0;
   if (comm != nullptr) {
     world = *comm;

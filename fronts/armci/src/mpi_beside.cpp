@@ -44,6 +44,15 @@ bool world(Comm* comm) {
   return false;
 }
 
+bool is_like_world(Comm comm) {
+  constexpr int kCongruent = 1;  // MPI_CONGRUENT, behind MPI_IDENT, the same in both ABIs
+  Comm everybody = 0;
+  int relation = 0;
+  auto* compare = find<int(Comm, Comm, int*)>("MPI_Comm_compare");
+  return compare == nullptr || !world(&everybody) || compare(comm, everybody, &relation) != 0 ||
+         relation <= kCongruent;
+}
+
 bool place(Comm comm, int* rank, int* size) {
   auto* ask_rank = find<int(Comm, int*)>("MPI_Comm_rank");
   auto* ask_size = find<int(Comm, int*)>("MPI_Comm_size");

@@ -17,6 +17,10 @@ bool is_live();
 // Whether MPI_COMM_WORLD can be named, and its handle.
 bool world(Comm* comm);
 
+// Whether a communicator has the processes of MPI_COMM_WORLD in their order, as far as MPI can
+// tell.
+bool is_like_world(Comm comm);
+
 // Rank of the caller in a communicator, and its size. False if MPI cannot tell.
 bool place(Comm comm, int* rank, int* size);
 
