@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+import re
 import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -63,6 +65,27 @@ def test_lapi_by_wrapper(
     done = installed.run(compiler, *flags, SAMPLES / sample, "-o", "program", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     check_runs(installed, tmp_path / "program", ": right")
+
+
+def test_fortran_names_the_same_values(tmp_path: Path) -> None:
+    """The parameters of lapif.h are the constants of lapi.h."""
+    headers = ROOT / "fronts" / "lapi" / "include"
+    found = re.findall(
+        r"integer, parameter :: (\w+) = (-?\d+)", (headers / "lapif.h").read_text("utf-8")
+    )
+    checks = [
+        f'_Static_assert((long)({name}) == {value}, "{name}");'
+        for name, value in found
+        if not name.endswith("_TYPE")
+    ]
+    assert len(checks) > 100
+    source = tmp_path / "values.c"
+    source.write_text("\n".join(["#include <lapi.h>", "#include <lapi_util.h>", *checks]), "utf-8")
+    done = subprocess.run(
+        ["cc", "-std=c11", "-fsyntax-only", f"-I{headers}", str(source)],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.parametrize("package", ["lapi", "armci"])

@@ -2,7 +2,9 @@
 !
 ! LAPI on Moebius for Fortran (docs/fronts/lapi.md): fixed and free form. Every call is a subroutine
 ! whose last argument is the return code. Addresses of other tasks are integers of kind
-! LAPI_ADDR_TYPE; LAPI_ADDR_NULL stands for a missing argument of any type.
+! LAPI_ADDR_TYPE; LAPI_ADDR_NULL stands for a missing argument of any type (gfortran wants
+! -fallow-argument-mismatch for that). Tasks may have a handler at different addresses: pass
+! %val(int(index, 8)) of an index that lapi_addr_set() was given, not the procedure.
       integer, parameter :: LAPI_ADDR_TYPE = 8
       integer, parameter :: LAPI_LONG_TYPE = 8
       integer, parameter :: LAPI_LONG_LONG_TYPE = 8

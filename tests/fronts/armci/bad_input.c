@@ -99,6 +99,7 @@ static void after_the_end(void) {
   ARMCI_Finalize();
   ARMCI_Put(&value, part, 4, 0);
 }
+static void message_abort(void) { armci_msg_abort(1); }
 static void own_words(void) { ARMCI_Error("as the program says", 9); }
 
 static const struct {
@@ -144,6 +145,7 @@ static const struct {
     {too_long, "armci_msg_rcv: process 0: its message with tag 1 has 8 bytes, the buffer 4"},
     {domain, "armci_domain_id: process 9 is not in 0 ... 0"},
     {after_the_end, "outside ARMCI_Init() ... ARMCI_Finalize(): ARMCI_Put: process 0: "},
+    {message_abort, "rank 0: armci_msg_abort (code 1)"},
     {own_words, "rank 0: as the program says (code 9)"},
 };
 

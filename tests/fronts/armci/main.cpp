@@ -28,6 +28,9 @@ int main(int argc, char** argv) {
   armci_msg_igop(&failed, 1, const_cast<char*>("max"));
   ARMCI_Init();  // counted
   ARMCI_Finalize();
+  if (ARMCI_Init_thread(3) != 0) failed = 1;  // MPI_THREAD_MULTIPLE
+  ARMCI_Finalize();
+  ARMCI_Cleanup();  // of nothing: what is left is the system's
   if (ARMCI_Initialized() != 1) failed = 1;
   ARMCI_Finalize();
   if (ARMCI_Initialized() != 0) failed = 1;
