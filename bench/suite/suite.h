@@ -79,6 +79,7 @@ typedef struct suite_type {
   size_t run_count;
   size_t element_bytes; /* 1, 4 or 8: what accumulates add */
   int is_double;
+  int is_regular;   /* blocks at one stride */
   const char* name; /* of the block */
   size_t block_bytes, stride_bytes;
   void* native;

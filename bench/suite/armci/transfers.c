@@ -4,16 +4,10 @@
  */
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "armci_blocks.h"
 
 typedef enum direction { PUTS, GETS, ADDS } direction_t;
-
-static int is_regular(const suite_type_t* type) {
-  return strcmp(type->name, "vector") == 0 || strcmp(type->name, "subarray") == 0 ||
-         strcmp(type->name, "patch") == 0;
-}
 
 /* The type of an accumulate, and its factor of 1. */
 static int sum_of(const suite_type_t* type, void** factor) {
@@ -79,7 +73,7 @@ static int move(suite_window_t* window, const suite_type_t* type, int to, void* 
   if (direction == ADDS && type->element_bytes < 4) return SUITE_ARMCI_NO_SUM;
   if (direction != GETS) armci_window_of(window)->pending = 1;
   if (type->run_count == 1) return in_a_row(type, direction, to, local, far);
-  if (is_regular(type)) return strided(type, direction, to, local, far);
+  if (type->is_regular) return strided(type, direction, to, local, far);
   return listed(type, direction, to, local, far);
 }
 

@@ -37,6 +37,11 @@ static const char* double_type(const suite_cell_t* cell, size_t bytes, suite_typ
   return contiguous(bytes, 8, type);
 }
 
+static size_t regular(size_t index, size_t stride, size_t block) {
+  (void)block;
+  return index * stride;
+}
+
 /* Runs of `block` bytes; run i begins at `place(i)` strides. */
 static const char* runs(const suite_cell_t* cell, size_t bytes, suite_type_t* type,
                         size_t (*place)(size_t index, size_t stride, size_t block)) {
@@ -58,12 +63,8 @@ static const char* runs(const suite_cell_t* cell, size_t bytes, suite_type_t* ty
   type->element_bytes = 4;
   type->block_bytes = block;
   type->stride_bytes = stride;
+  type->is_regular = place == regular;
   return NULL;
-}
-
-static size_t regular(size_t index, size_t stride, size_t block) {
-  (void)block;
-  return index * stride;
 }
 
 /* Every second run comes late by up to half the gap: no stride describes it. */
@@ -99,6 +100,7 @@ static const char* patch_type(const suite_cell_t* cell, size_t bytes, suite_type
   type->extent = type->runs[side - 1].offset + 8 * side;
   type->element_bytes = 8;
   type->is_double = 1;
+  type->is_regular = 1;
   type->block_bytes = 8 * side;
   type->stride_bytes = 8 * width;
   return NULL;

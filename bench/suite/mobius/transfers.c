@@ -4,7 +4,6 @@
  * spans. */
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "mobius_blocks.h"
 
@@ -14,11 +13,6 @@ enum { kSpans = 1024 };
 static mob_type_t element_of(const suite_type_t* type) {
   if (type->is_double) return MOB_DOUBLE;
   return type->element_bytes == 8 ? MOB_INT64 : type->element_bytes == 4 ? MOB_INT32 : MOB_UINT8;
-}
-
-static int is_regular(const suite_type_t* type) {
-  return strcmp(type->name, "vector") == 0 || strcmp(type->name, "subarray") == 0 ||
-         strcmp(type->name, "patch") == 0;
 }
 
 /* Spans of the runs from `first` on; all of them one after the other. */
@@ -54,7 +48,7 @@ static int shaped(suite_window_t* window, const suite_type_t* type, int to, void
   transfer.type = element_of(type);
   transfer.op = MOB_SUM;
   transfer.fetched = fetched;
-  if (!is_regular(type)) return listed(&transfer, type, local, mobius_place(window, to, remote));
+  if (!type->is_regular) return listed(&transfer, type, local, mobius_place(window, to, remote));
   transfer.shape = MOB_STRIDED;
   transfer.remote = mobius_place(window, to, remote);
   transfer.local = local;
