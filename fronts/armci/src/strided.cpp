@@ -9,9 +9,10 @@
 namespace mobius::armci {
 namespace {
 
-// A box as ARMCI describes it, with the levels left out that do not repeat.
+// A box as ARMCI describes it, with the levels left out that do not repeat. Of the arrays, what
+// `levels` says is there: clearing them all costs as much as a small transfer.
 struct Box {
-  size_t bytes;
+  size_t bytes = 0;
   int levels = 0;
   bool is_empty = false;
   size_t counts[ARMCI_MAX_STRIDE_LEVEL];
@@ -35,7 +36,7 @@ Box make_box(const int* src_strides, const int* dst_strides, const int* count, i
     check_not_null(src_strides, "the array of source strides", function, proc);
     check_not_null(dst_strides, "the array of destination strides", function, proc);
   }
-  Box box{};
+  Box box;
   for (int level = 0; level <= levels; ++level) {
     if (count[level] < 0) {
       die(function, "process %d: count[%d] is %d", proc, level, count[level]);
