@@ -136,6 +136,11 @@ mob_status_t mob_get(mob_rank_t rank, const void* remote, void* local, size_t by
 mob_status_t mob_put_nb(mob_rank_t rank, void* remote, const void* local, size_t bytes,
                         mob_handle_t* handle) {
   if (const mob_status_t status = check_not_null("mob_put_nb", handle, "the handle")) return status;
+  if (void* target = at_hand(rank, remote, local, bytes)) {
+    transport::copy(target, local, bytes);
+    *handle = MOB_HANDLE_DONE;
+    return MOB_OK;
+  }
   return run_transfer("mob_put_nb", contiguous(MOB_PUT, rank, remote, local, bytes), Mode::kHandle,
                       handle);
 }
@@ -143,6 +148,11 @@ mob_status_t mob_put_nb(mob_rank_t rank, void* remote, const void* local, size_t
 mob_status_t mob_get_nb(mob_rank_t rank, const void* remote, void* local, size_t bytes,
                         mob_handle_t* handle) {
   if (const mob_status_t status = check_not_null("mob_get_nb", handle, "the handle")) return status;
+  if (const void* target = at_hand(rank, remote, local, bytes)) {
+    transport::copy(local, target, bytes);
+    *handle = MOB_HANDLE_DONE;
+    return MOB_OK;
+  }
   return run_transfer("mob_get_nb", contiguous(MOB_GET, rank, remote, local, bytes), Mode::kHandle,
                       handle);
 }
