@@ -263,7 +263,9 @@ ARMCI_FUNCTION_(int, Rmw, (int op, void* ploc, void* prem, int value, int proc))
 
 /** Makes a handle ready for use. */
 ARMCI_FUNCTION_(void, INIT_HANDLE, (armci_hdl_t * handle));
-/** Lets a handle collect the operations that are started with it, until it was waited for. */
+/** Lets a handle collect the operations that are started with it, until it was waited for. Between
+ * hosts they share messages, which leave when the handle is waited for or tested, both of which
+ * wait until they are complete here, or when there are many. The thread that started them waits. */
 ARMCI_FUNCTION_(void, SET_AGGREGATE_HANDLE, (armci_hdl_t * handle));
 /** Ends that. */
 ARMCI_FUNCTION_(void, UNSET_AGGREGATE_HANDLE, (armci_hdl_t * handle));

@@ -83,14 +83,21 @@ void accumulate(const Combination& combination, void* src, void* dst, int bytes,
 void move(mob_kind_t kind, void* remote, void* local, int bytes, int proc, armci_hdl_t* handle,
           const char* function) {
   check_not_negative(bytes, "the number of bytes", function, proc);
-  mob_transfer_t transfer{};
-  transfer.kind = kind;
-  transfer.shape = MOB_CONTIGUOUS;
-  transfer.rank = proc;
-  transfer.remote = remote;
-  transfer.local = local;
-  transfer.bytes = static_cast<size_t>(bytes);
-  issue(transfer, Ending::nonblocking(handle), function);
+  const Ending ending = Ending::nonblocking(handle);
+  const auto length = static_cast<size_t>(bytes);
+  const bool puts = kind == MOB_PUT;
+  if (ending.is_collected(proc)) {
+    check(
+        puts ? mob_put_nbi(proc, remote, local, length) : mob_get_nbi(proc, remote, local, length),
+        function, proc);
+    if (ending.kind == Ending::kHandle) handles().collected(handle, proc);
+    return;
+  }
+  mob_handle_t operation = MOB_HANDLE_DONE;
+  check(puts ? mob_put_nb(proc, remote, local, length, &operation)
+             : mob_get_nb(proc, remote, local, length, &operation),
+        function, proc);
+  handles().started(handle, proc, operation);
 }
 
 // A value is taken over by the call itself, so that it is complete here when it returns.

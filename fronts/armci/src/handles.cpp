@@ -1,11 +1,31 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "handles.h"
 
+#include <algorithm>
+
 namespace mobius::armci {
 
 Handles& handles() {
   static Handles instance;
   return instance;
+}
+
+void Handles::collected(armci_hdl_t* handle, int proc) {
+  {
+    const std::lock_guard lock(mutex_);
+    const auto found = pending_.find(handle->target);
+    const auto is_alike = [&](const Operation& operation) {
+      return operation.proc == proc && operation.handle == MOB_HANDLE_DONE;
+    };
+    if (found != pending_.end() && std::ranges::any_of(found->second, is_alike)) return;
+  }
+  keep(handle, proc, MOB_HANDLE_DONE);
+}
+
+void Handles::complete(Operation& operation, const char* function) {
+  const bool is_collected = operation.handle == MOB_HANDLE_DONE;
+  check(is_collected ? mob_flush_local(operation.proc) : mob_wait(&operation.handle), function,
+        operation.proc);
 }
 
 void Handles::keep(armci_hdl_t* handle, int proc, mob_handle_t operation) {
@@ -36,15 +56,17 @@ std::vector<Handles::Operation> Handles::take(armci_hdl_t* handle) {
 }
 
 void Handles::wait(armci_hdl_t* handle, const char* function) {
-  for (Operation& operation : take(handle)) {
-    check(mob_wait(&operation.handle), function, operation.proc);
-  }
+  for (Operation& operation : take(handle)) complete(operation, function);
 }
 
 bool Handles::test(armci_hdl_t* handle, const char* function) {
   bool complete = true;
   for (Operation& operation : take(handle)) {
     int done = 0;
+    if (operation.handle == MOB_HANDLE_DONE) {
+      Handles::complete(operation, function);
+      continue;
+    }
     check(mob_test(&operation.handle, &done), function, operation.proc);
     if (done != 0) continue;
     complete = false;
@@ -65,7 +87,7 @@ void Handles::wait_process(int proc, const char* function) {
       });
     }
   }
-  for (Operation& operation : waited) check(mob_wait(&operation.handle), function, proc);
+  for (Operation& operation : waited) complete(operation, function);
   check(mob_flush_local(proc), function, proc);
 }
 
@@ -77,9 +99,7 @@ void Handles::wait_all(const char* function) {
     any_.store(false, std::memory_order_release);
   }
   for (auto& [number, operations] : waited) {
-    for (Operation& operation : operations) {
-      check(mob_wait(&operation.handle), function, operation.proc);
-    }
+    for (Operation& operation : operations) complete(operation, function);
   }
   check(mob_flush_local_all(), function);
 }
@@ -93,6 +113,11 @@ void issue(const mob_transfer_t& transfer, const Ending& ending, const char* fun
       check(mob_transfer_nbi(&transfer), function, transfer.rank);
       break;
     case Ending::kHandle: {
+      if (ending.is_collected(transfer.rank)) {
+        check(mob_transfer_nbi(&transfer), function, transfer.rank);
+        handles().collected(ending.handle, transfer.rank);
+        break;
+      }
       mob_handle_t operation = MOB_HANDLE_DONE;
       check(mob_transfer_nb(&transfer, &operation), function, transfer.rank);
       handles().started(ending.handle, transfer.rank, operation);

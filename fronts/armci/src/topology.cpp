@@ -49,6 +49,7 @@ void Topology::find(const char* function) {
     domain_.push_back(at->second);
     members_[static_cast<size_t>(at->second)].push_back(static_cast<int>(proc));
   }
+  own_domain_ = domain_[static_cast<size_t>(mob_rank())];
 }
 
 int Topology::domain_of(int proc, const char* function) const {

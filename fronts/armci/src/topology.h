@@ -6,6 +6,7 @@
 // them, the normal case; otherwise (MOBIUS_ADDRESS_MODE=table) every process is its own domain, so
 // that programs do not follow pointers that mean something else here.
 
+#include <cstddef>
 #include <vector>
 
 namespace mobius::armci {
@@ -19,10 +20,16 @@ class Topology {
   int domains() const { return static_cast<int>(members_.size()); }
   // Ends the job if there is no such process or domain.
   int domain_of(int proc, const char* function) const;
+  // Whether a process is in another domain; not, if there is no such process.
+  bool is_far(int proc) const {
+    return static_cast<size_t>(proc) < domain_.size() &&
+           domain_[static_cast<size_t>(proc)] != own_domain_;
+  }
   const std::vector<int>& members(int domain, const char* function) const;
 
  private:
   bool is_direct_ = false;
+  int own_domain_ = 0;
   std::vector<int> domain_;                // by process
   std::vector<std::vector<int>> members_;  // by domain, in ascending order
 };

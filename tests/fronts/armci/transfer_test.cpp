@@ -60,6 +60,41 @@ TEST_P(Sizes, HandlesAndNone) {
   }
 }
 
+TEST(Transfer, AHandleThatCollectsManyFromAll) {
+  constexpr int kEach = 700;
+  Shared<long> memory(kEach + 1);
+  for (int i = 0; i < kEach; ++i) memory.mine()[i] = 1000L * me() + i;
+  memory.mine()[kEach] = 0;
+  ARMCI_Barrier();
+  std::vector<long> in(static_cast<size_t>(kEach * procs()), -1);
+  long one = 1;
+  armci_hdl_t handle;
+  ARMCI_INIT_HANDLE(&handle);
+  ARMCI_SET_AGGREGATE_HANDLE(&handle);
+  for (int i = 0; i < kEach; ++i) {
+    for (int proc = 0; proc < procs(); ++proc) {
+      ARMCI_NbGet(memory.at(proc) + i, &in[static_cast<size_t>(proc * kEach + i)], sizeof(long),
+                  proc, &handle);
+    }
+  }
+  for (int proc = 0; proc < procs(); ++proc) {
+    ARMCI_NbAcc(ARMCI_ACC_LNG, &one, &one, memory.at(proc) + kEach, sizeof one, proc, &handle);
+  }
+  EXPECT_EQ(ARMCI_Test(&handle), 0);
+  EXPECT_EQ(ARMCI_Wait(&handle), 0);
+  for (int proc = 0; proc < procs(); ++proc) {
+    for (int i = 0; i < kEach; ++i) {
+      ASSERT_EQ(in[static_cast<size_t>(proc * kEach + i)], 1000L * proc + i);
+    }
+  }
+  ARMCI_NbGet(memory.at(right()), in.data(), sizeof(long), right(), &handle);
+  EXPECT_EQ(ARMCI_WaitProc(right()), 0);
+  EXPECT_EQ(in[0], 1000L * right());
+  ARMCI_UNSET_AGGREGATE_HANDLE(&handle);
+  ARMCI_Barrier();
+  EXPECT_EQ(memory.mine()[kEach], procs());
+}
+
 INSTANTIATE_TEST_SUITE_P(Transfer, Sizes, testing::Values(0, 1, 2, 4, 8, 13, 4096, 300001));
 
 TEST(Transfer, Values) {
