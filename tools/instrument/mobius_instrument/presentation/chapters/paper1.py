@@ -202,7 +202,7 @@ def chapter(here: Book, between: Book | None) -> Chapter | None:
         " its origin for another. A get of LAPI tells its target before the data have arrived, so"
         " that it is measured from one side, as the paper had to: the whole get, while the target"
         " does nothing. Of each library the fastest one-sided way, the fence on malloc memory that"
-        " MPI-2 had, and its messages."
+        " MPI-2 had, and its messages. Latencies are those of the smallest size."
     )  # fmt: skip
     for place, book, ways in books:
         html += f"<h3>{escape(place[0].upper() + place[1:])}</h3>" + _table(book, ways)
