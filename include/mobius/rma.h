@@ -71,7 +71,14 @@ MOB_API mob_status_t mob_put_nb(mob_rank_t rank, void* remote, const void* local
 /** Starts a get; as mob_put_nb(). Local completion: the buffer holds the data. */
 MOB_API mob_status_t mob_get_nb(mob_rank_t rank, const void* remote, void* local, size_t bytes,
                                 mob_handle_t* handle);
-/** Starts a put that the next flush of the calling thread's context completes; as mob_put_nb(). */
+/**
+ * Starts a put that the next flush of the calling thread's context completes; as mob_put_nb().
+ *
+ * To another host it may only be recorded, and leaves with a later call of the library that waits
+ * (a flush, a barrier, a get that is waited for), with mob_poll(), or when enough is recorded: who
+ * computes after it and wants the bytes to move meanwhile calls mob_poll() once. As do all calls
+ * that only start an operation without a handle ("nbi", mob_transfer_nbi()); see docs/scheduler.md.
+ */
 MOB_API mob_status_t mob_put_nbi(mob_rank_t rank, void* remote, const void* local, size_t bytes);
 /** Starts a get that the next flush of the calling thread's context completes; as mob_get_nb(). */
 MOB_API mob_status_t mob_get_nbi(mob_rank_t rank, const void* remote, void* local, size_t bytes);
