@@ -25,6 +25,7 @@
 #include <mobius/memory.h>
 #include <mobius/message.h>
 #include <mobius/rma.h>
+#include <mobius/schedule.h>
 #include <mobius/status.h>
 #include <mobius/strided.h>
 #include <mobius/team.h>

@@ -49,6 +49,16 @@ mob_status_t check_team(const char* call, mob_team_t team, engine::Team** result
   return MOB_OK;
 }
 
+mob_status_t check_epoch(const char* call, mob_epoch_t handle, engine::Epochs** epochs) {
+  if (const mob_status_t status = check_live(call)) return status;
+  *epochs = engine::engine().epochs().find(reinterpret_cast<uintptr_t>(handle));
+  if (*epochs != nullptr) [[likely]] {
+    return MOB_OK;
+  }
+  return fail(MOB_ERR_HANDLE, "%s: %p is not a live epoch object (freed before, or never made)",
+              call, static_cast<void*>(handle));
+}
+
 mob_status_t check_team_rank(const char* call, const engine::Team& team, mob_rank_t rank,
                              mob_rank_t* member) {
   if (const mob_status_t status = check_rank(call, rank)) return status;

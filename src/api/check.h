@@ -3,6 +3,7 @@
 
 // Checks at the entry of public calls. MOB_NO_CHECKS compiles them away for those who measured.
 
+#include <mobius/epoch.h>
 #include <mobius/job.h>
 #include <mobius/rma.h>
 #include <mobius/team.h>
@@ -68,6 +69,9 @@ mob_status_t check_handle(const char* call, mob_mem_t mem, const engine::Allocat
 
 // The team behind a handle; also checks that the library is live.
 mob_status_t check_team(const char* call, mob_team_t team, engine::Team** result);
+
+// The object behind a handle; also checks that the library is live.
+mob_status_t check_epoch(const char* call, mob_epoch_t handle, engine::Epochs** epochs);
 
 // The rank in a team of a rank of the world.
 mob_status_t check_team_rank(const char* call, const engine::Team& team, mob_rank_t rank,

@@ -7,22 +7,13 @@
 #include "engine/epochs.h"
 
 using namespace mobius;  // NOLINT(google-build-using-namespace): this file is the C face of it
+using api::check_epoch;
 using api::check_live;
 using api::check_not_null;
 using base::fail;
 using engine::Epochs;
 
 namespace {
-
-mob_status_t find(const char* call, mob_epoch_t handle, Epochs** epochs) {
-  if (const mob_status_t status = check_live(call)) return status;
-  *epochs = engine::engine().epochs().find(reinterpret_cast<uintptr_t>(handle));
-  if (*epochs != nullptr) [[likely]] {
-    return MOB_OK;
-  }
-  return fail(MOB_ERR_HANDLE, "%s: %p is not a live epoch object (freed before, or never made)",
-              call, static_cast<void*>(handle));
-}
 
 mob_status_t check_group(const char* call, const mob_rank_t* ranks, mob_rank_t count) {
   if (count < 0) return fail(MOB_ERR_ARGUMENT, "%s: a group of %d ranks", call, count);
@@ -34,7 +25,7 @@ template <typename Begin>
 mob_status_t begin_epoch(const char* call, mob_epoch_t epoch, const mob_rank_t* ranks,
                          mob_rank_t count, Begin begin) {
   Epochs* found = nullptr;
-  if (const mob_status_t status = find(call, epoch, &found)) return status;
+  if (const mob_status_t status = check_epoch(call, epoch, &found)) return status;
   if (const mob_status_t status = check_group(call, ranks, count)) return status;
   return api::without_exceptions(
       call, [&] { return begin(*found, std::span(ranks, static_cast<size_t>(count))); });
@@ -62,7 +53,7 @@ mob_status_t mob_epoch_free(mob_epoch_t epoch) {
   if (const mob_status_t status = check_live(kCall)) return status;
   if (epoch == nullptr) return MOB_OK;
   Epochs* found = nullptr;
-  if (const mob_status_t status = find(kCall, epoch, &found)) return status;
+  if (const mob_status_t status = check_epoch(kCall, epoch, &found)) return status;
   return api::without_exceptions(kCall, [&] {
     const mob_status_t status = found->release();
     if (status == MOB_OK) engine::engine().epochs().remove(reinterpret_cast<uintptr_t>(epoch));
@@ -82,19 +73,19 @@ mob_status_t mob_epoch_start(mob_epoch_t epoch, const mob_rank_t* targets, mob_r
 
 mob_status_t mob_epoch_complete(mob_epoch_t epoch) {
   Epochs* found = nullptr;
-  if (const mob_status_t status = find("mob_epoch_complete", epoch, &found)) return status;
+  if (const mob_status_t status = check_epoch("mob_epoch_complete", epoch, &found)) return status;
   return found->complete();
 }
 
 mob_status_t mob_epoch_wait(mob_epoch_t epoch) {
   Epochs* found = nullptr;
-  if (const mob_status_t status = find("mob_epoch_wait", epoch, &found)) return status;
+  if (const mob_status_t status = check_epoch("mob_epoch_wait", epoch, &found)) return status;
   return found->wait();
 }
 
 mob_status_t mob_epoch_test(mob_epoch_t epoch, int* done) {
   Epochs* found = nullptr;
-  if (const mob_status_t status = find("mob_epoch_test", epoch, &found)) return status;
+  if (const mob_status_t status = check_epoch("mob_epoch_test", epoch, &found)) return status;
   if (const mob_status_t status = check_not_null("mob_epoch_test", done, "the result")) {
     return status;
   }
@@ -103,6 +94,6 @@ mob_status_t mob_epoch_test(mob_epoch_t epoch, int* done) {
 
 mob_status_t mob_epoch_fence(mob_epoch_t epoch) {
   Epochs* found = nullptr;
-  if (const mob_status_t status = find("mob_epoch_fence", epoch, &found)) return status;
+  if (const mob_status_t status = check_epoch("mob_epoch_fence", epoch, &found)) return status;
   return found->fence();
 }

@@ -168,9 +168,18 @@ mob_status_t Epochs::start(std::span<const mob_rank_t> targets) {
   for (const mob_rank_t member : access_.group) {
     ++peer(member).posts_taken;
     if (team_->place_here(member) < 0) {
-      team_->engine().scheduler().open_epoch(team_->map().world_rank(member));
+      team_->engine().scheduler().open_epoch(team_->map().world_rank(member), hint_);
     }
   }
+  return MOB_OK;
+}
+
+mob_status_t Epochs::set_schedule(std::optional<schedule::Policy> hint) {
+  if (access_.open) {
+    return fail(MOB_ERR_STATE,
+                "mob_epoch_schedule: inside an access epoch; mob_epoch_complete() ends it");
+  }
+  hint_ = hint;
   return MOB_OK;
 }
 

@@ -17,11 +17,13 @@
 
 #include <atomic>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
 #include "engine/remote.h"
 #include "engine/team_area.h"
+#include "schedule/plan.h"
 
 namespace mobius::engine {
 
@@ -31,6 +33,9 @@ class Epochs final : public RemoteObject {
   static mob_status_t make(Team& team, mob_status_t mine, std::unique_ptr<Epochs>* epochs);
   // Collective. Inside an epoch, fails everywhere and frees nothing.
   mob_status_t release();
+
+  // From the next start() on; none: as the allocation, or the job.
+  mob_status_t set_schedule(std::optional<schedule::Policy> hint);
 
   mob_status_t post(std::span<const mob_rank_t> origins);
   mob_status_t start(std::span<const mob_rank_t> targets);
@@ -80,6 +85,7 @@ class Epochs final : public RemoteObject {
   std::vector<Peer> peers_;
   Side access_;
   Side exposure_;
+  std::optional<schedule::Policy> hint_;
 };
 
 }  // namespace mobius::engine

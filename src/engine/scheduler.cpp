@@ -44,6 +44,8 @@ Kind kind_of(mob_kind_t kind) {
   return Kind::kFetch;
 }
 
+bool packs(Policy policy) { return policy == Policy::kAdaptive || policy == Policy::kAggregate; }
+
 bool counts(const mob_transfer_t& transfer) {
   return transfer.origin_counter != nullptr || transfer.target_counter != nullptr ||
          transfer.completion_counter != nullptr || transfer.origin_word != nullptr ||
@@ -93,6 +95,7 @@ struct Scheduler::Queue {
   const mob_rank_t rank;
   schedule::Costs costs;
   std::atomic<uint32_t> epochs = 0;   // open
+  std::atomic<int> epochs_hint = -1;  // their policy, or none
   std::atomic<bool> has_any = false;  // operations, for who looks without the lock
 
   std::mutex mutex;  // guards what follows
@@ -100,6 +103,7 @@ struct Scheduler::Queue {
   std::unique_ptr<char[]> store;
   size_t stored = 0;
   Group* group = nullptr;  // of what is recorded
+  Policy policy{};         // likewise
   bool is_urgent = false;  // something recorded is to be there without a flush
   bool is_fenced = false;  // what is recorded next
   bool is_listed = false;  // in filled_
@@ -163,21 +167,36 @@ Scheduler::Queue* Scheduler::queue_of(mob_rank_t rank) {
   return make_queue(rank) == MOB_OK ? find(rank) : nullptr;
 }
 
+// The epoch's hint, the allocation's, or the job's policy.
+Policy Scheduler::policy_for(mob_rank_t rank, uint64_t remote) const {
+  if (hinted_epochs_.load(std::memory_order_relaxed) != 0) [[unlikely]] {
+    const Queue* queue = find(rank);
+    const int hint = queue == nullptr ? -1 : queue->epochs_hint.load(std::memory_order_relaxed);
+    if (hint >= 0) return static_cast<Policy>(hint);
+  }
+  if (hints_.any()) [[unlikely]] {
+    return hints_.find(rank, remote).value_or(policy_);
+  }
+  return policy_;
+}
+
 bool Scheduler::takes(const Operation& operation) const {
   const mob_transfer_t& transfer = *operation.transfer;
   const transport::Shape& shape = operation.shape;
-  if (!is_open_ || policy_ == Policy::kFifo || shape.kind != MOB_CONTIGUOUS ||
-      shape.total_bytes == 0 || counts(transfer)) {
+  if (!is_open_) return false;
+  const Policy policy = policy_for(transfer.rank, reinterpret_cast<uintptr_t>(shape.remote));
+  if (policy == Policy::kFifo || shape.kind != MOB_CONTIGUOUS || shape.total_bytes == 0 ||
+      counts(transfer)) {
     return false;
   }
   // Its request is small, goes at once, and what is moved then is in nobody's way.
   if (engine_.served().is_bulk(transfer, shape)) return false;
-  const bool packs = policy_ == Policy::kAdaptive || policy_ == Policy::kAggregate;
   const bool is_small = shape.total_bytes <= kMostKept;
   const bool is_started = operation.mode == Mode::kImplicit;
   switch (transfer.kind) {
     case MOB_PUT:
-      return (is_started && (transfer.signal == nullptr || is_small)) || (packs && is_small);
+      return (is_started && (transfer.signal == nullptr || is_small)) ||
+             (packs(policy) && is_small);
     case MOB_GET: {
       // One that is waited for gains only where there is something that it can overtake.
       const Queue* queue = is_started || in_handler ? nullptr : find(transfer.rank);
@@ -188,7 +207,8 @@ bool Scheduler::takes(const Operation& operation) const {
       break;
   }
   return is_small && transfer.scale == nullptr && transfer.op != MOB_NO_OP &&
-         transfer.signal == nullptr && (is_started || (packs && transfer.kind == MOB_ACCUMULATE));
+         transfer.signal == nullptr &&
+         (is_started || (packs(policy) && transfer.kind == MOB_ACCUMULATE));
 }
 
 mob_status_t Scheduler::record(const Operation& operation) {
@@ -200,6 +220,7 @@ mob_status_t Scheduler::record(const Operation& operation) {
   made.bytes = operation.shape.total_bytes;
   made.remote = reinterpret_cast<uintptr_t>(operation.shape.remote);
   made.local = operation.shape.local;
+  const Policy policy = policy_for(transfer.rank, made.remote);
   const bool is_started = operation.mode == Mode::kImplicit;
   if (transfer.kind == MOB_ACCUMULATE || transfer.kind == MOB_FETCH_ACCUMULATE) {
     made.type = static_cast<uint8_t>(transfer.type);
@@ -209,8 +230,8 @@ mob_status_t Scheduler::record(const Operation& operation) {
   } else {
     made.kept = transfer.kind == MOB_PUT && !is_started;
   }
-  if (made.kind == Kind::kGet && !is_started) return get(operation, *queue, made);
-  const mob_status_t status = add(*queue, made, !is_started && transfer.signal == nullptr);
+  if (made.kind == Kind::kGet && !is_started) return get(operation, *queue, made, policy);
+  const mob_status_t status = add(*queue, made, policy, !is_started && transfer.signal == nullptr);
   if (status != MOB_OK || transfer.signal == nullptr) return status;
   made = {};
   made.kind = Kind::kSignal;
@@ -218,11 +239,12 @@ mob_status_t Scheduler::record(const Operation& operation) {
   made.remote = reinterpret_cast<uintptr_t>(transfer.signal);
   made.op = static_cast<uint8_t>(transfer.signal_op);
   made.value = transfer.signal_value;
-  return add(*queue, made, true);
+  return add(*queue, made, policy, true);
 }
 
 // A get with a handle, or one that is waited for here.
-mob_status_t Scheduler::get(const Operation& operation, Queue& queue, schedule::Operation& made) {
+mob_status_t Scheduler::get(const Operation& operation, Queue& queue, schedule::Operation& made,
+                            Policy policy) {
   uint64_t own_handle = 0;
   const bool waits = operation.mode == Mode::kBlocking;
   Pending* pending =
@@ -230,7 +252,7 @@ mob_status_t Scheduler::get(const Operation& operation, Queue& queue, schedule::
   if (pending == nullptr) return MOB_ERR_MEMORY;
   made.waiter = pending;
   // From here on its error is the handle's.
-  if (const mob_status_t status = add(queue, made, true)) {
+  if (const mob_status_t status = add(queue, made, policy, true)) {
     engine_.completion().complete_locally(*pending, status);
     engine_.completion().complete_remotely(*pending, MOB_OK);
   }
@@ -239,7 +261,9 @@ mob_status_t Scheduler::get(const Operation& operation, Queue& queue, schedule::
 
 bool Scheduler::put(mob_rank_t rank, void* remote, const void* local, size_t bytes, bool is_urgent,
                     mob_status_t* status) {
-  if (!is_open_ || (policy_ != Policy::kAdaptive && policy_ != Policy::kAggregate)) return false;
+  if (!is_open_) return false;
+  const Policy policy = policy_for(rank, reinterpret_cast<uintptr_t>(remote));
+  if (!packs(policy)) return false;
   Queue* queue = queue_of(rank);
   if (queue == nullptr) return false;
   schedule::Operation made;
@@ -247,7 +271,7 @@ bool Scheduler::put(mob_rank_t rank, void* remote, const void* local, size_t byt
   made.bytes = bytes;
   made.remote = reinterpret_cast<uintptr_t>(remote);
   made.local = const_cast<char*>(static_cast<const char*>(local));
-  *status = add(*queue, made, is_urgent);
+  *status = add(*queue, made, policy, is_urgent);
   return true;
 }
 
@@ -275,17 +299,19 @@ bool Scheduler::is_full(const Queue& queue, const schedule::Operation& operation
          (operation.kept && queue.stored + operation.bytes > kMostStored);
 }
 
-mob_status_t Scheduler::add(Queue& queue, schedule::Operation& operation, bool is_urgent) {
+mob_status_t Scheduler::add(Queue& queue, schedule::Operation& operation, Policy policy,
+                            bool is_urgent) {
   bool waits = false;
   {
     const std::lock_guard lock(queue.mutex);
     if (!queue.operations.empty() &&
-        (is_full(queue, operation) ||
+        (queue.policy != policy || is_full(queue, operation) ||
          !engine_.completion().is_current(*queue.group->pending->context))) {
       issue(queue);
     }
     if (queue.operations.empty()) {
       if (const mob_status_t status = begin_group(queue)) return status;
+      queue.policy = policy;
     }
     if (operation.kept) {
       char* copy = queue.store.get() + queue.stored;
@@ -324,12 +350,13 @@ mob_status_t Scheduler::wait_for_room(Queue& queue) {
 
 bool Scheduler::tell(mob_rank_t rank, const void* what, size_t bytes) {
   Queue* queue = find(rank);
-  if (queue == nullptr || policy_ == Policy::kInterleave || policy_ == Policy::kGetsFirst) {
-    issue(rank);
-    return false;
-  }
+  if (queue == nullptr) return false;
   const std::lock_guard lock(queue->mutex);
   if (queue->operations.empty()) return false;
+  if (!packs(queue->policy)) {
+    issue(*queue);
+    return false;
+  }
   schedule::Operation made;
   made.kind = Kind::kTell;
   made.kept = true;
@@ -392,7 +419,7 @@ void Scheduler::issue(Queue& queue) {
   if (queue.operations.empty()) return;
   const uint64_t begin = queue.begin_ns;
   Group& group = *std::exchange(queue.group, nullptr);
-  schedule::make_plan(queue.operations, queue.costs, policy_, &queue.plan);
+  schedule::make_plan(queue.operations, queue.costs, queue.policy, &queue.plan);
   for (const Issue& each : queue.plan.issues) {
     if (each.packed) {
       issue_pack(queue, group, each);
@@ -583,15 +610,23 @@ void Scheduler::trace_issue(const Queue& queue, uint64_t begin) const {
   engine_.transfers().timeline()->add("recorded", "schedule", begin, arguments);
 }
 
-void Scheduler::open_epoch(mob_rank_t rank) {
+void Scheduler::open_epoch(mob_rank_t rank, std::optional<Policy> hint) {
   if (!is_open_ || engine_.is_here(rank)) return;
   Queue* queue = queue_of(rank);
-  if (queue != nullptr) queue->epochs.fetch_add(1, std::memory_order_relaxed);
+  if (queue == nullptr) return;
+  queue->epochs.fetch_add(1, std::memory_order_relaxed);
+  if (!hint) return;
+  if (queue->epochs_hint.exchange(static_cast<int>(*hint), std::memory_order_relaxed) < 0) {
+    hinted_epochs_.fetch_add(1, std::memory_order_relaxed);
+  }
 }
 
 void Scheduler::close_epoch(mob_rank_t rank) {
   Queue* queue = find(rank);
-  if (queue != nullptr) queue->epochs.fetch_sub(1, std::memory_order_relaxed);
+  if (queue == nullptr || queue->epochs.fetch_sub(1, std::memory_order_relaxed) != 1) return;
+  if (queue->epochs_hint.exchange(-1, std::memory_order_relaxed) >= 0) {
+    hinted_epochs_.fetch_sub(1, std::memory_order_relaxed);
+  }
 }
 
 void Scheduler::give_up(mob_rank_t rank) {

@@ -24,16 +24,17 @@
 #include <deque>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "engine/completion.h"
+#include "engine/hints.h"
 #include "engine/operation.h"
 
 namespace mobius::schedule {
 struct Issue;
 struct Operation;
-enum class Policy : uint8_t;
 }  // namespace mobius::schedule
 
 namespace mobius::engine {
@@ -77,9 +78,13 @@ class Scheduler {
   bool any_recorded() const { return recorded_.load(std::memory_order_relaxed); }
 
   // While the calling process has an access epoch to a target open, what is put there need not be
-  // there before the epoch's end. Any thread; calls nest.
-  void open_epoch(mob_rank_t rank);
+  // there before the epoch's end; and goes as the hint says, if there is one. Any thread; calls
+  // nest.
+  void open_epoch(mob_rank_t rank, std::optional<schedule::Policy> hint = std::nullopt);
   void close_epoch(mob_rank_t rank);
+
+  // What the user says of allocations.
+  Hints& hints() { return hints_; }
 
   // Ends what was issued or recorded for a rank that died, with MOB_ERR_PEER. Any thread.
   void give_up(mob_rank_t rank);
@@ -92,11 +97,14 @@ class Scheduler {
   struct Group;
   struct Flight;
 
+  schedule::Policy policy_for(mob_rank_t rank, uint64_t remote) const;
   Queue* queue_of(mob_rank_t rank);
   Queue* find(mob_rank_t rank) const;
   mob_status_t make_queue(mob_rank_t rank);
-  mob_status_t add(Queue& queue, schedule::Operation& operation, bool is_urgent);
-  mob_status_t get(const Operation& operation, Queue& queue, schedule::Operation& made);
+  mob_status_t add(Queue& queue, schedule::Operation& operation, schedule::Policy policy,
+                   bool is_urgent);
+  mob_status_t get(const Operation& operation, Queue& queue, schedule::Operation& made,
+                   schedule::Policy policy);
   mob_status_t begin_group(Queue& queue);
   std::string report() const;
   bool is_full(const Queue& queue, const schedule::Operation& operation) const;
@@ -115,6 +123,8 @@ class Scheduler {
 
   Engine& engine_;
   schedule::Policy policy_{};  // adaptive
+  Hints hints_;
+  std::atomic<uint32_t> hinted_epochs_ = 0;  // open, of all targets
   bool is_open_ = false;
   std::atomic<bool> recorded_ = false;
   std::unique_ptr<std::atomic<Queue*>[]> by_rank_;

@@ -179,5 +179,91 @@ TEST(Schedule, PiecesOfOneBufferArriveAsOne) {
   ASSERT_EQ(mob_barrier(), MOB_OK);
 }
 
+constexpr std::array kSchedules = {MOB_SCHEDULE_DEFAULT,    MOB_SCHEDULE_ADAPTIVE,
+                                   MOB_SCHEDULE_FIFO,       MOB_SCHEDULE_INTERLEAVE,
+                                   MOB_SCHEDULE_GETS_FIRST, MOB_SCHEDULE_AGGREGATE};
+
+// Two allocations with hints of their own, or the second without; what is put to one of them by
+// turns with what is got from the other, and a word of the first again and again.
+TEST(Schedule, EveryHintOfAnAllocationKeepsWhatIsPromised) {
+  if (reorders()) GTEST_SKIP() << "a hook may change that order";
+  constexpr size_t kWords = 400;
+  Shared first(kWords * 8);
+  Shared second(kWords * 8);
+  const mob_rank_t target = right_of(mob_rank());
+  for (size_t i = 0; i < kWords; ++i) {
+    reinterpret_cast<uint64_t*>(second.at(mob_rank(), 0))[i] = i + 7;
+  }
+  ASSERT_EQ(mob_barrier(), MOB_OK);
+  for (const mob_schedule_t schedule : kSchedules) {
+    SCOPED_TRACE(static_cast<int>(schedule));
+    ASSERT_EQ(mob_mem_schedule(first.handle(), schedule), MOB_OK);
+    std::vector<uint64_t> sent(kWords);
+    std::vector<uint64_t> got(kWords);
+    for (size_t i = 0; i < kWords; ++i) {
+      sent[i] = i * 1000 + static_cast<uint64_t>(schedule);
+      ASSERT_EQ(mob_put_nbi(target, first.at(target, i * 8), &sent[i], 8), MOB_OK);
+      ASSERT_EQ(mob_get_nbi(target, second.at(target, i * 8), &got[i], 8), MOB_OK);
+      ASSERT_EQ(mob_fence(), MOB_OK);
+      ASSERT_EQ(mob_put8(target, first.at(target, 0), i), MOB_OK);
+    }
+    uint64_t last = 0;
+    ASSERT_EQ(mob_get8(target, first.at(target, 0), &last), MOB_OK);
+    EXPECT_EQ(last, kWords - 1);
+    ASSERT_EQ(mob_flush(target), MOB_OK);
+    for (size_t i = 0; i < kWords; ++i) ASSERT_EQ(got[i], i + 7);
+    ASSERT_EQ(mob_barrier(), MOB_OK);
+    for (size_t i = 1; i < kWords; ++i) {
+      ASSERT_EQ(reinterpret_cast<uint64_t*>(first.at(mob_rank(), 0))[i],
+                i * 1000 + static_cast<uint64_t>(schedule));
+    }
+    ASSERT_EQ(mob_barrier(), MOB_OK);
+  }
+}
+
+TEST(Schedule, EveryHintOfAnEpochEndsItWithAllThere) {
+  constexpr size_t kBytes = 20'000;
+  Shared shared(2 * kBytes);
+  mob_epoch_t epoch = nullptr;
+  ASSERT_EQ(mob_epoch_create(MOB_TEAM_WORLD, &epoch), MOB_OK);
+  const mob_rank_t target = right_of(mob_rank());
+  const mob_rank_t origin = left_of(mob_rank());
+  std::memset(shared.at(mob_rank(), kBytes), 5, kBytes);
+  ASSERT_EQ(mob_barrier(), MOB_OK);
+  for (const mob_schedule_t schedule : kSchedules) {
+    SCOPED_TRACE(static_cast<int>(schedule));
+    const auto data = patterned(kBytes, mob_rank(), static_cast<uint64_t>(schedule));
+    std::vector<unsigned char> got(kBytes);
+    ASSERT_EQ(mob_epoch_schedule(epoch, schedule), MOB_OK);
+    ASSERT_EQ(mob_epoch_post(epoch, &origin, 1), MOB_OK);
+    ASSERT_EQ(mob_epoch_start(epoch, &target, 1), MOB_OK);
+    EXPECT_EQ(mob_epoch_schedule(epoch, schedule), MOB_ERR_STATE);
+    for (size_t at = 0; at < kBytes; at += 1000) {
+      ASSERT_EQ(mob_put_nbi(target, shared.at(target, at), data.data() + at, 1000), MOB_OK);
+      ASSERT_EQ(mob_get_nbi(target, shared.at(target, kBytes + at), got.data() + at, 1000), MOB_OK);
+    }
+    ASSERT_EQ(mob_epoch_complete(epoch), MOB_OK);
+    ASSERT_EQ(mob_epoch_wait(epoch), MOB_OK);
+    EXPECT_EQ(got, std::vector<unsigned char>(kBytes, 5));
+    EXPECT_TRUE(holds(shared.at(mob_rank(), 0),
+                      patterned(kBytes, origin, static_cast<uint64_t>(schedule)), kBytes));
+  }
+  ASSERT_EQ(mob_epoch_free(epoch), MOB_OK);
+}
+
+TEST(Schedule, WrongHintsAreRefused) {
+  Shared shared(64);
+  mob_epoch_t epoch = nullptr;
+  ASSERT_EQ(mob_epoch_create(MOB_TEAM_WORLD, &epoch), MOB_OK);
+  for (const int wrong : {6, 7}) {
+    EXPECT_EQ(mob_mem_schedule(shared.handle(), static_cast<mob_schedule_t>(wrong)),
+              MOB_ERR_ARGUMENT);
+    EXPECT_EQ(mob_epoch_schedule(epoch, static_cast<mob_schedule_t>(wrong)), MOB_ERR_ARGUMENT);
+  }
+  EXPECT_EQ(mob_mem_schedule(nullptr, MOB_SCHEDULE_FIFO), MOB_ERR_HANDLE);
+  EXPECT_EQ(mob_epoch_schedule(nullptr, MOB_SCHEDULE_FIFO), MOB_ERR_HANDLE);
+  ASSERT_EQ(mob_epoch_free(epoch), MOB_OK);
+}
+
 }  // namespace
 }  // namespace mobius_test
