@@ -125,8 +125,8 @@ mob_status_t mob_message_flush(mob_rank_t rank) {
 mob_status_t mob_poll() {
   if (const mob_status_t status = check_live("mob_poll")) return status;
   engine::Engine& engine = engine::engine();
+  engine.issue_recorded();
   if (engine.messages().in_use()) {
-    engine.scheduler().issue_all();
     engine.progress().note_poll();
     engine.poll();
     if (engine.network().is_open()) engine.network().leave();

@@ -112,7 +112,7 @@ mob_status_t mob_test(mob_handle_t* handle, int* done) {
   if (const mob_status_t status = check_not_null("mob_test", done, "the result")) return status;
   bool complete = *handle == MOB_HANDLE_DONE;
   if (!complete) {
-    engine::engine().scheduler().issue_all();
+    engine::engine().issue_recorded();
     engine::engine().poll();
     const mob_status_t status = completion().test("mob_test", *handle, &complete);
     if (complete) *handle = MOB_HANDLE_DONE;

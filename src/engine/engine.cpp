@@ -385,7 +385,7 @@ mob_status_t engine_start(const job::mpi::Communicator* communicator) {
 void engine_stop() {
   Engine& stopping = engine();
   static_cast<void>(stopping.transfers().fence());  // what is held back is still to be carried
-  stopping.scheduler().issue_all();
+  stopping.issue_recorded();
   // Handlers may call everything, so this comes before the library is not live any more.
   stopping.messages().quiesce();
   {

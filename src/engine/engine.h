@@ -219,7 +219,7 @@ class Engine {
     if (in_handler) [[unlikely]] {
       return refuse_to_wait();
     }
-    scheduler_.issue_all();
+    issue_recorded();
     const PollingScope scope(*this);
     const TraceScope trace(transfers_.timeline(), "waiting");
     ProcessBlock::Doorbell& own = own_->doorbell;
@@ -231,7 +231,7 @@ class Engine {
             network_.unpark();
           }
           // What another thread has recorded since may be part of what this one waits for.
-          scheduler_.issue_all();
+          issue_recorded();
           return poll();
         },
         wakeup);
@@ -249,6 +249,12 @@ class Engine {
     if (target.sleepers.load(std::memory_order_relaxed) != 0) [[unlikely]] {
       os::ring_sleepers(target.bell);
     }
+  }
+
+  // Operations that were only started, and wait for others to go with, go. Any thread; never waits.
+  void issue_recorded() {
+    scheduler_.issue_all();
+    transfers_.issue_exposed();
   }
 
   // Completes the transfers of the calling thread's context at their targets, as a flush does, but

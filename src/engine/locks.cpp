@@ -67,7 +67,7 @@ mob_status_t acquire_lock(Engine& engine, const char* call, os::HybridLockWord& 
                           int* recovered) {
   LivenessProbe probe(engine);
   LockResult result{};
-  engine.scheduler().issue_all();  // who has the lock may wait for it in a flush
+  engine.issue_recorded();  // who has the lock may wait for it in a flush
   if (engine.must_poll_for_others() && !in_handler) [[unlikely]] {
     result = lock_polling(engine, word);
   } else {

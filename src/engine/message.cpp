@@ -171,7 +171,10 @@ mob_status_t Messages::post(const char* call, mob_rank_t rank, const Outgoing& m
 mob_status_t Messages::prepare(const char* call, mob_rank_t rank, const Outgoing& message,
                                Outbox** box) {
   // Behind what the program asked for before.
-  if (message.id < kPublicHandlers && !engine_.is_here(rank)) engine_.scheduler().issue(rank);
+  if (message.id < kPublicHandlers) {
+    if (!engine_.is_here(rank)) engine_.scheduler().issue(rank);
+    engine_.transfers().issue_exposed();
+  }
   if (const mob_status_t status = check_counters(call, rank, message.notify)) return status;
   if (const mob_status_t status = outbox(call, rank, message.id, box)) return status;
   if (message.id < kPublicHandlers && !sent_by_program() &&

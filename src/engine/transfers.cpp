@@ -195,8 +195,11 @@ mob_status_t Transfers::carry(const Operation& operation) {
       announce(*operation.transfer, operation.notice);
       return MOB_OK;
     case Path::kCma:
+      if (ExposedBatch::takes(operation)) return exposed_batch_.record(operation);
+      issue_exposed();
       return carry_by_cma(operation);
     case Path::kMessage:
+      issue_exposed();
       break;
     case Path::kNetwork:
       if (engine_.scheduler().takes(operation)) return engine_.scheduler().record(operation);
@@ -211,6 +214,7 @@ mob_status_t Transfers::carry(const Operation& operation) {
 // one stream. What a host-mate was asked to do is waited for: a later put on another way would
 // overtake it.
 mob_status_t Transfers::order() {
+  issue_exposed();
   engine_.scheduler().fence();
   return engine_.completion().order("mob_fence");
 }
@@ -270,6 +274,37 @@ mob_status_t Transfers::carry_by_cma(const Operation& operation) {
   }
 }
 
+mob_status_t Transfers::put_exposed(mob_rank_t rank, const mob_span_t* remote,
+                                    const mob_span_t* local, size_t count) {
+  if (uses_cma()) {
+    Shape all;
+    all.kind = MOB_SPANS;
+    all.remote_spans = remote;
+    all.local_spans = local;
+    all.remote_span_count = all.local_span_count = count;
+    for (size_t i = 0; i < count; ++i) all.total_bytes += remote[i].bytes;
+    if (transport::cma_put(engine_.pid_of(rank), all) == 0) return MOB_OK;
+  }
+  // Again one by one, which shows whose fault it is and does the others.
+  mob_status_t first = MOB_OK;
+  for (size_t i = 0; i < count; ++i) {
+    mob_transfer_t transfer{};
+    transfer.kind = MOB_PUT;
+    transfer.rank = rank;
+    transfer.remote = remote[i].address;
+    transfer.local = local[i].address;
+    transfer.bytes = remote[i].bytes;
+    Operation operation;
+    operation.call = "mob_put_nbi";
+    operation.transfer = &transfer;
+    operation.mode = Mode::kImplicit;
+    mob_status_t status = transport::normalise(operation.call, transfer, &operation.shape);
+    if (status == MOB_OK) status = carry_by_cma(operation);
+    if (first == MOB_OK) first = status;
+  }
+  return first;
+}
+
 bool Transfers::is_exposed(mob_rank_t rank, const Shape& shape) {
   const auto covered = [&](const void* remote, size_t bytes) {
     return engine_.exposures().covers(rank, reinterpret_cast<uintptr_t>(remote), bytes) ||
@@ -292,6 +327,7 @@ mob_status_t Transfers::run_on_own_memory(const mob_transfer_t& transfer, const 
 // A word that only the target's process has mapped.
 mob_status_t Transfers::update_by_target(const WordUpdate& update) {
   if (update.what == MOB_RMW_COMPARE_SWAP_) {
+    issue_exposed();
     if (!engine_.is_here(update.rank)) engine_.scheduler().issue(update.rank);
     uint64_t held = 0;
     const mob_status_t status =

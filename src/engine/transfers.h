@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "engine/exposed_batch.h"
 #include "engine/hooks/chain.h"
 #include "engine/operation.h"
 #include "transport/shm/accumulate.h"
@@ -36,7 +37,7 @@ struct Telling {
 
 class Transfers final : private Carrier {
  public:
-  explicit Transfers(Engine& engine) : engine_(engine) {}
+  explicit Transfers(Engine& engine) : engine_(engine), exposed_batch_(engine) {}
 
   // Puts the hooks of the settings in front; before anything is carried. close() lets them report
   // if there was a job at all; nothing is carried any more.
@@ -68,10 +69,17 @@ class Transfers final : private Carrier {
   // that is not how it goes; run() knows why.
   bool copy_exposed(mob_rank_t rank, const void* remote, const void* local, size_t bytes,
                     bool put) {
+    exposed_batch_.issue();
     const auto start = reinterpret_cast<uintptr_t>(remote);
     return uses_cma() && !hooked() && local != nullptr &&
            copy_covered(rank, start, local, bytes, put);
   }
+
+  // Puts to exposed memory that wait for each other are carried out. Any thread; never waits.
+  void issue_exposed() { exposed_batch_.issue(); }
+  // For them: puts `count` stretches, all of them whatever becomes of one; the first error.
+  mob_status_t put_exposed(mob_rank_t rank, const mob_span_t* remote, const mob_span_t* local,
+                           size_t count);
 
   // Records a small put to another host, without a description. False if that is not how it goes;
   // run() knows why.
@@ -123,6 +131,7 @@ class Transfers final : private Carrier {
   void count_own(uint64_t* origin_word, uint64_t* completion_word);
 
   Engine& engine_;
+  ExposedBatch exposed_batch_;
   HookChain hooks_;
   Carrier* first_ = this;
   std::atomic<bool> uses_cma_ = false;

@@ -373,5 +373,97 @@ TEST(Exposed, SignalsWithoutData) {
   EXPECT_EQ(mob_wait_until_u8(&word, MOB_EQ, 7), MOB_OK) << mob_last_error();
 }
 
+// What was only started waits for others to go with: nothing else may come before it, or be lost.
+TEST(Exposed, ManySmallPutsThatWereOnlyStarted) {
+  if (reorders()) GTEST_SKIP() << "a hook may change that order";
+  constexpr size_t kPuts = 1000;
+  const mob_rank_t me = mob_rank();
+  const mob_rank_t right = right_of(me);
+  const auto mine = zeros(kPuts * 64);
+  const Exposed exposed(mine.get(), kPuts * 64);
+  std::vector<uint64_t> values(kPuts);
+  for (size_t i = 0; i < kPuts; ++i) {
+    values[i] = i + 1;
+    ASSERT_EQ(mob_put_nbi(right, exposed.theirs() + i * 64, &values[i], 8), MOB_OK);
+  }
+  flush();
+  barrier();
+  for (size_t i = 0; i < kPuts; ++i) {
+    uint64_t found = 0;
+    std::memcpy(&found, &mine[i * 64], sizeof found);
+    ASSERT_EQ(found, i + 1);
+  }
+  barrier();
+  const uint64_t one = 1;
+  for (uint64_t i = 0; i < 300; ++i) {
+    ASSERT_EQ(mob_put_nbi(right, exposed.theirs(), &values[i], 8), MOB_OK);
+    uint64_t value = 0;
+    switch (i % 5) {
+      case 0:
+        ASSERT_EQ(mob_get8(right, exposed.theirs(), &value), MOB_OK);
+        ASSERT_EQ(value, i + 1);
+        break;
+      case 1:
+        ASSERT_EQ(mob_get(right, exposed.theirs(), &value, 8), MOB_OK);
+        ASSERT_EQ(value, i + 1);
+        break;
+      case 2:
+        ASSERT_EQ(mob_put8(right, exposed.theirs(), 5), MOB_OK);
+        ASSERT_EQ(mob_get8(right, exposed.theirs(), &value), MOB_OK);
+        ASSERT_EQ(value, 5u);
+        break;
+      case 3:
+        // Carried out by the target, behind what was put; a flush waits for it.
+        ASSERT_EQ(mob_accumulate(right, exposed.theirs(), &one, 1, MOB_UINT64, MOB_SUM), MOB_OK);
+        flush();
+        ASSERT_EQ(mob_get8(right, exposed.theirs(), &value), MOB_OK);
+        ASSERT_EQ(value, i + 2);
+        break;
+      default:
+        ASSERT_EQ(mob_poll(), MOB_OK);
+        ASSERT_EQ(mob_get8(right, exposed.theirs(), &value), MOB_OK);
+        ASSERT_EQ(value, i + 1);
+    }
+  }
+  flush();
+}
+
+// The error is the flush's, and of one put only.
+TEST(Exposed, OneOfManySmallPutsFails) {
+  const mob_rank_t me = mob_rank();
+  const mob_rank_t right = right_of(me);
+  if (mob_host_size() != mob_size()) GTEST_SKIP() << "for host-mates";
+  constexpr size_t kPage = 4096;
+  auto* pages = static_cast<unsigned char*>(
+      mmap(nullptr, 3 * kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+  ASSERT_NE(static_cast<void*>(pages), MAP_FAILED);
+  {
+    const Exposed exposed(pages, 3 * kPage);
+    ASSERT_EQ(mprotect(pages + kPage, kPage, PROT_NONE), 0);
+    barrier();
+    const uint64_t value = 9;
+    for (size_t page = 0; page < 3; ++page) {
+      const mob_status_t status =
+          mob_put_nbi(right, exposed.theirs() + page * kPage, &value, sizeof value);
+      if (me == right) {
+        // The own memory is reached by loads and stores, of which this one would be a fault.
+        break;
+      }
+      ASSERT_EQ(status, MOB_OK) << mob_last_error();
+    }
+    if (me != right) {
+      EXPECT_EQ(mob_flush(right), MOB_ERR_RANGE);
+    }
+    barrier();
+    ASSERT_EQ(mprotect(pages + kPage, kPage, PROT_READ | PROT_WRITE), 0);
+    if (me != right) {
+      EXPECT_EQ(pages[0], 9);
+      EXPECT_EQ(pages[kPage], 0);
+      EXPECT_EQ(pages[2 * kPage], 9);
+    }
+  }
+  munmap(pages, 3 * kPage);
+}
+
 }  // namespace
 }  // namespace mobius_test

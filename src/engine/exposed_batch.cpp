@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "engine/exposed_batch.h"
+
+#include "engine/engine.h"
+
+namespace mobius::engine {
+
+bool ExposedBatch::takes(const Operation& operation) {
+  const mob_transfer_t& transfer = *operation.transfer;
+  const Notice& notice = operation.notice;
+  return operation.mode == Mode::kImplicit && transfer.kind == MOB_PUT &&
+         operation.shape.kind == MOB_CONTIGUOUS && operation.shape.total_bytes != 0 &&
+         operation.shape.total_bytes <= kMostBytes && notice.origin == nullptr &&
+         notice.target == nullptr && notice.completion == nullptr && notice.signal == nullptr &&
+         transfer.origin_word == nullptr && transfer.completion_word == nullptr;
+}
+
+mob_status_t ExposedBatch::record(const Operation& operation) {
+  const std::lock_guard lock(mutex_);
+  const mob_transfer_t& transfer = *operation.transfer;
+  if (count_ == kMost || (count_ != 0 && (rank_ != transfer.rank ||
+                                          !engine_.completion().is_current(*pending_->context)))) {
+    issue_locked();
+  }
+  if (count_ == 0) {
+    pending_ = engine_.completion().start(transfer, nullptr);
+    if (pending_ == nullptr) return MOB_ERR_MEMORY;
+    rank_ = transfer.rank;
+    any_.store(true, std::memory_order_relaxed);
+  }
+  remote_[count_] = {operation.shape.remote, operation.shape.total_bytes};
+  local_[count_] = {operation.shape.local, operation.shape.total_bytes};
+  ++count_;
+  return MOB_OK;
+}
+
+void ExposedBatch::issue() {
+  if (!any()) return;
+  const std::lock_guard lock(mutex_);
+  issue_locked();
+}
+
+void ExposedBatch::issue_locked() {
+  if (count_ == 0) return;
+  const size_t count = count_;
+  Pending& pending = *pending_;
+  count_ = 0;
+  any_.store(false, std::memory_order_relaxed);
+  mob_status_t status = MOB_OK;
+  {
+    // What the target has to carry out instead belongs to who recorded it.
+    const ActingFor scope(pending.context);
+    status = engine_.transfers().put_exposed(rank_, remote_, local_, count);
+  }
+  engine_.completion().complete_locally(pending, status);
+  engine_.completion().complete_remotely(pending, MOB_OK);
+}
+
+}  // namespace mobius::engine

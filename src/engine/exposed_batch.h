@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+// Small puts to exposed memory of a host-mate that were only started: they wait here, for one
+// target at a time, and go to the kernel many in one call, in their order. A call of the kernel
+// costs as much as the copies of some pieces.
+//
+// They are issued when a thread waits in the library or polls, when the batch is full, and before
+// anything else that does not go by loads and stores to a host-mate. Their bytes are the user's
+// until a flush, as for every put that is only started.
+
+#include <mobius/job.h>
+#include <mobius/transfer.h>
+
+#include <atomic>
+#include <cstddef>
+#include <mutex>
+
+#include "engine/completion.h"
+#include "engine/operation.h"
+
+namespace mobius::engine {
+
+class Engine;
+
+class ExposedBatch {
+ public:
+  explicit ExposedBatch(Engine& engine) : engine_(engine) {}
+
+  // Whether a checked operation by cross-memory attach is one to wait; then record() it.
+  static bool takes(const Operation& operation);
+  mob_status_t record(const Operation& operation);
+
+  bool any() const { return any_.load(std::memory_order_relaxed); }
+  // Any thread; never waits.
+  void issue();
+
+ private:
+  // What one call of the kernel is given at once (transport/cma).
+  static constexpr size_t kMost = 128;
+  // Longer ones gain nothing.
+  static constexpr size_t kMostBytes = 4096;
+
+  void issue_locked();
+
+  Engine& engine_;
+  std::atomic<bool> any_ = false;
+  std::mutex mutex_;  // guards what follows
+  mob_rank_t rank_ = 0;
+  Pending* pending_ = nullptr;
+  size_t count_ = 0;
+  mob_span_t remote_[kMost];
+  mob_span_t local_[kMost];
+};
+
+}  // namespace mobius::engine
