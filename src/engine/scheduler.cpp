@@ -12,6 +12,7 @@
 #include "engine/engine.h"
 #include "engine/pack_wire.h"
 #include "schedule/plan.h"
+#include "schedule/text.h"
 #include "schedule/wire.h"
 #include "transport/shm/element.h"
 
@@ -602,12 +603,18 @@ void Scheduler::take_answer(mob_rank_t rank, uint64_t id, const unsigned char* d
 
 void Scheduler::trace_issue(const Queue& queue, uint64_t begin) const {
   const schedule::Plan& plan = queue.plan;
-  char arguments[224];
+  const schedule::Costs& costs = queue.costs;
+  char arguments[384];
   std::snprintf(arguments, sizeof arguments,
-                R"("target":%d,"operations":%zu,"messages":%zu,"merged":%zu,"why":"%s")",
+                R"("target":%d,"operations":%zu,"messages":%zu,"merged":%zu,"why":"%s",)"
+                R"("policy":"%s","costs":"%.0f %.0f %.4f %.4f %.4f %zu","queue":")",
                 queue.rank, queue.operations.size(), plan.issues.size(),
-                static_cast<size_t>(plan.savings.merged), plan.why);
-  engine_.transfers().timeline()->add("recorded", "schedule", begin, arguments);
+                static_cast<size_t>(plan.savings.merged), plan.why,
+                schedule::kPolicyNames[static_cast<size_t>(queue.policy)].data(), costs.latency_ns,
+                costs.message_ns, costs.out_bytes_per_ns, costs.in_bytes_per_ns,
+                costs.copy_bytes_per_ns, costs.message_bytes);
+  const std::string text = arguments + schedule::write_queue(queue.operations, ';') + '"';
+  engine_.transfers().timeline()->add("recorded", "schedule", begin, text.c_str());
 }
 
 void Scheduler::open_epoch(mob_rank_t rank, std::optional<Policy> hint) {

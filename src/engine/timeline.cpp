@@ -73,17 +73,17 @@ Timeline::~Timeline() {
 void Timeline::add(const char* name, const char* category, uint64_t begin, const char* arguments) {
   const uint64_t end = now();
   thread_local const auto thread = static_cast<long>(syscall(SYS_gettid));
-  char text[512];
+  char head[320];
   const int length = std::snprintf(
-      text, sizeof text,
+      head, sizeof head,
       ",\n{\"name\":\"%s\",\"cat\":\"%s\",\"ph\":\"X\",\"ts\":%" PRIu64 ".%03u,\"dur\":%" PRIu64
-      ".%03u,\"pid\":%d,\"tid\":%ld,\"args\":{%s}}",
+      ".%03u,\"pid\":%d,\"tid\":%ld,\"args\":{",
       name, category, begin / 1000, static_cast<unsigned>(begin % 1000), (end - begin) / 1000,
-      static_cast<unsigned>((end - begin) % 1000), rank_, thread, arguments);
+      static_cast<unsigned>((end - begin) % 1000), rank_, thread);
+  if (length <= 0 || static_cast<size_t>(length) >= sizeof head) return;
+  const std::string text = std::string(head, static_cast<size_t>(length)) + arguments + "}}";
   const std::lock_guard lock(mutex_);
-  if (length > 0 && static_cast<size_t>(length) < sizeof text) {
-    append(text, static_cast<size_t>(length));
-  }
+  append(text.data(), text.size());
 }
 
 void Timeline::append(const char* text, size_t bytes) {

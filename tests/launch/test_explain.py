@@ -3,8 +3,11 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
+from pathlib import Path
 
+import pytest
 from launch_tools import command
 
 
@@ -31,6 +34,53 @@ def test_scattered_puts_share_a_message() -> None:
     done = explain("".join(f"put {i * i * 7919 % 100003 * 64} 8\n" for i in range(1000)))
     assert "1000 operations, policy adaptive: 1 messages" in done.stdout
     assert "pieces more" in done.stdout
+
+
+def test_a_timeline_has_its_epochs_and_their_plans(tmp_path: Path) -> None:
+    trace = tmp_path / "trace.json"
+    trace.write_text(
+        "[\n"
+        '{"name":"process_name","ph":"M","pid":0,"tid":0,"args":{"name":"rank 0"}},\n'
+        '{"name":"recorded","cat":"schedule","ph":"X","ts":5.100,"dur":1.200,"pid":0,"tid":7,'
+        '"args":{"target":1,"operations":2,"messages":1,"merged":0,"why":"as they came",'
+        '"policy":"aggregate","costs":"10000 1500 1.0 1.0 5.0 49152",'
+        '"queue":"put 0x1000 8 0x2000 copied;fence;get 0x3000 8 0x4000"}},\n'
+        '{"name":"issued","cat":"schedule","ph":"X","ts":6.000,"dur":1.000,"pid":0,"tid":7,'
+        '"args":{}}\n]\n'
+    )
+    done = explain("", str(trace))
+    assert done.returncode == 0
+    assert "1  rank 0 to 1: 2 operations in 1 messages, 0 merged; aggregate: as they" in done.stdout
+    done = explain("", "--epoch", "1", str(trace))
+    assert done.returncode == 0
+    assert done.stdout.startswith("epoch 1: rank 0 to rank 1, recorded from 5.100 µs on for 1.200")
+    assert "2 operations, policy aggregate: 1 messages" in done.stdout
+    assert "get at 12288, 8 bytes  (operation 2)" in done.stdout
+    done = explain("", "--epoch", "1", "--policy", "interleave", str(trace))
+    assert "2 operations, policy interleave: 2 messages" in done.stdout
+    done = explain("", "--epoch", "2", str(trace))
+    assert done.returncode == 2
+    assert "there is no epoch 2; the timeline has 1" in done.stderr
+    assert explain("put 0 8\n", "--epoch", "1").returncode == 2
+    assert explain("", "--epoch", "none", str(trace)).returncode == 2
+
+
+def test_a_program_is_explained(tmp_path: Path) -> None:
+    """What a program has recorded between hosts is a timeline that can be explained."""
+    program = Path(command()).parent / "example_halo"
+    if not program.exists():
+        pytest.skip("the examples are not built")
+    trace = tmp_path / "trace.%r.json"
+    subprocess.run(
+        [command(), "run", "-n", "4", "--virtual-hosts", "2", str(program)],
+        env={**os.environ, "MOBIUS_TRACE": str(trace)}, check=True, capture_output=True,
+    )  # fmt: skip
+    done = explain("", str(tmp_path / "trace.0.json"))
+    assert done.returncode == 0, done.stderr
+    assert "  rank 0 to " in done.stdout
+    done = explain("", "--epoch", "1", str(tmp_path / "trace.0.json"))
+    assert done.returncode == 0, done.stderr
+    assert "operations, policy adaptive: " in done.stdout
 
 
 def test_what_makes_no_sense_is_named() -> None:

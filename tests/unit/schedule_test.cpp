@@ -4,9 +4,12 @@
 #include <algorithm>
 #include <cstring>
 #include <random>
+#include <sstream>
+#include <string>
 #include <vector>
 
 #include "schedule/plan.h"
+#include "schedule/text.h"
 #include "schedule/wire.h"
 
 namespace mobius::schedule {
@@ -273,6 +276,70 @@ TEST(Plan, InterleaveAlternates) {
     EXPECT_EQ(plan.order[2 * i], 16 + i);
     EXPECT_EQ(plan.order[2 * i + 1], i);
   }
+}
+
+// Reads what write_queue() wrote.
+std::vector<Operation> written_and_read(const std::vector<Operation>& queue) {
+  QueueReader reader;
+  std::istringstream lines(write_queue(queue, '\n'));
+  for (std::string line; std::getline(lines, line);) EXPECT_TRUE(reader.add(line)) << line;
+  return reader.queue;
+}
+
+TEST(Text, AQueueInWordsHasTheSamePlan) {
+  Queues queues(6);
+  Plan plan;
+  Plan other;
+  for (int round = 0; round < 300; ++round) {
+    std::vector<Operation> queue = queues.make();
+    for (Operation& operation : queue) {
+      const bool is_put = operation.kind == Kind::kPut;
+      operation.kept = is_put ? operation.kept : carries_data(operation.kind);
+      if (operation.kind == Kind::kFetch) operation.fetched = operation.local + (1 << 15);
+      if (operation.kind == Kind::kSignal) operation.local = nullptr;
+      if (operation.kind == Kind::kGet && queues.below(9) == 0) operation.waiter = &plan;
+    }
+    const std::vector<Operation> read = written_and_read(queue);
+    ASSERT_EQ(read.size(), queue.size());
+    for (const Policy policy : kPolicies) {
+      make_plan(queue, {}, policy, &plan);
+      make_plan(read, {}, policy, &other);
+      ASSERT_EQ(plan.order, other.order);
+      ASSERT_EQ(plan.pieces.size(), other.pieces.size());
+      ASSERT_EQ(plan.issues.size(), other.issues.size());
+      ASSERT_EQ(plan.savings.merged, other.savings.merged);
+    }
+  }
+}
+
+TEST(Text, ARunIsOneLine) {
+  std::vector<char> local(4096);
+  std::vector<Operation> queue;
+  for (size_t i = 0; i < 64; ++i) {
+    queue.push_back(operation(Kind::kPut, 4096 + i * 64, local.data() + i * 64, 64));
+  }
+  const std::string text = write_queue(queue, ';');
+  EXPECT_TRUE(text.starts_with("x 64 put 0x1000 64 0x")) << text;
+  EXPECT_EQ(text.find(';'), std::string::npos) << text;
+}
+
+TEST(Text, NonsenseIsRefused) {
+  for (const char* line : {"put", "put 0", "put 0 0", "put x 8", "put 0 8 1 2", "get 0 8 copied",
+                           "put 0 8 waited", "x 0 put 0 8", "x 8", "fence 1", "send 0 8",
+                           "fetch 0 8 1 2 3", "signal", "put -1 8", "put 0 8G"}) {
+    QueueReader reader;
+    EXPECT_FALSE(reader.add(line)) << line;
+    EXPECT_TRUE(reader.queue.empty()) << line;
+  }
+  QueueReader reader;
+  for (const char* line : {"", "# nothing", "fence", "put 1K 2M", "x 3 get 0x10 8 # three",
+                           "fetch 0 8 1 2", "signal 8", "tell 40", "put 0 8 5 copied"}) {
+    EXPECT_TRUE(reader.add(line)) << line;
+  }
+  ASSERT_EQ(reader.queue.size(), 8u);
+  EXPECT_TRUE(reader.queue[0].fenced);
+  EXPECT_EQ(reader.queue[0].remote, 1024u);
+  EXPECT_EQ(reader.queue[3].remote, 32u);
 }
 
 TEST(Wire, BytesOfNobodyAreRefused) {

@@ -2,8 +2,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
+#include <cstdint>
 #include <fstream>
 #include <iostream>
+#include <iterator>
+#include <optional>
 #include <sstream>
 #include <string>
 #include <string_view>
@@ -11,17 +15,18 @@
 
 #include "commands.h"
 #include "schedule/plan.h"
-#include "schedule/wire.h"
+#include "schedule/text.h"
 
 namespace mobius::command {
 namespace {
 
+using schedule::Costs;
 using schedule::Issue;
-using schedule::Kind;
 using schedule::Operation;
 using schedule::Piece;
 using schedule::Plan;
 using schedule::Policy;
+using schedule::QueueReader;
 
 constexpr int kUsage = 2;
 
@@ -29,88 +34,35 @@ constexpr const char* kHelp =
     R"help(Prints how the scheduler issues the operations of an epoch, and why.
 
 Usage: mobius explain [--policy POLICY] [FILE]
+       mobius explain [--policy POLICY] [--epoch N] TRACE
+
+TRACE is the timeline of a rank, as MOBIUS_TRACE=FILE makes it: lists what was
+recorded there before it was issued, stretch by stretch, or with --epoch the
+plan of one of them, by the policy and the costs that it had there.
 
 FILE (standard input if it is not named) describes what is recorded for one
 target, a line each; # begins a comment:
 
-  put  AT BYTES [FROM]   AT: where in the target's memory, FROM: where in the
-  get  AT BYTES [TO]     caller's (behind what came before, if not named);
-  acc  AT BYTES [FROM]   an accumulate
-  x N  put …             the line N times, each behind the one before
-  fence                  nothing passes
+  put    AT BYTES [FROM] [copied]  AT: where in the target's memory; FROM, TO: in
+  get    AT BYTES [TO] [waited]    the caller's (behind what came before, if not
+  acc    AT BYTES [FROM]           named). copied: the library has the bytes;
+  fetch  AT BYTES [FROM [TO]]      waited: somebody waits for this get. acc and
+  signal AT                        fetch accumulate.
+  tell   BYTES                     for the library at the target
+  x N put ...                      N times, each behind the one before
+  fence                            nothing passes
 
-Numbers take a suffix K or M (powers of 1024). POLICY: adaptive (default), fifo,
-interleave, gets-first, aggregate; docs/scheduler.md says what they do.
+Numbers are decimal, or hexadecimal with 0x, and take a suffix K or M (powers of
+1024). POLICY: adaptive (default), fifo, interleave, gets-first, aggregate;
+docs/scheduler.md says what they do.
 
   $ printf 'x 16 put 0 64K\nx 16 get 16M 64K\n' | mobius explain
 
 Exit codes: 0; 1 if FILE cannot be read; 2 for a wrong command line or line.
 )help";
 
+// In the order of schedule::Kind.
 constexpr const char* kNames[] = {"put", "get", "accumulate", "fetch", "signal", "tell"};
-
-bool parse_number(const std::string& word, uint64_t* number) {
-  size_t used = 0;
-  try {
-    *number = std::stoull(word, &used);
-  } catch (const std::exception&) {
-    return false;
-  }
-  const std::string suffix = word.substr(used);
-  if (suffix == "K") *number <<= 10;
-  if (suffix == "M") *number <<= 20;
-  return word[0] != '-' && (suffix.empty() || suffix == "K" || suffix == "M");
-}
-
-// The description as a queue.
-class Reader {
- public:
-  // False if the line makes no sense.
-  bool add(const std::string& line) {
-    std::istringstream words(line.substr(0, line.find('#')));
-    std::string word;
-    if (!(words >> word)) return true;
-    if (word == "fence") {
-      is_fenced_ = true;
-      return !(words >> word);
-    }
-    uint64_t times = 1;
-    if (word == "x" && (!(words >> word) || !parse_number(word, &times) || !(words >> word))) {
-      return false;
-    }
-    Operation operation;
-    if (word == "put" || word == "get" || word == "acc") {
-      operation.kind = word == "put" ? Kind::kPut : word == "get" ? Kind::kGet : Kind::kAccumulate;
-    } else {
-      return false;
-    }
-    uint64_t bytes = 0;
-    if (!(words >> word) || !parse_number(word, &operation.remote)) return false;
-    if (!(words >> word) || !parse_number(word, &bytes) || bytes == 0) return false;
-    uint64_t local = next_local_;
-    if (words >> word && (!parse_number(word, &local) || words >> word)) return false;
-    operation.bytes = bytes;
-    constexpr uint64_t kMost = 1'000'000;
-    if (times == 0 || times > kMost) return false;
-    for (uint64_t i = 0; i < times; ++i) {
-      // Only compared, never read.
-      operation.local = reinterpret_cast<char*>(local);  // NOLINT(performance-no-int-to-ptr)
-      operation.fenced = is_fenced_;
-      is_fenced_ = false;
-      queue.push_back(operation);
-      operation.remote += bytes;
-      local += bytes;
-    }
-    next_local_ = local;
-    return true;
-  }
-
-  std::vector<Operation> queue;
-
- private:
-  bool is_fenced_ = false;
-  uint64_t next_local_ = uint64_t{1} << 40;
-};
 
 std::string piece_text(const std::vector<Operation>& queue, const Plan& plan, const Piece& piece) {
   const uint32_t index = plan.order[piece.first];
@@ -141,8 +93,7 @@ void print_issue(const std::vector<Operation>& queue, const Plan& plan, const Is
   }
 }
 
-void explain(const std::vector<Operation>& queue, Policy policy) {
-  const schedule::Costs costs;
+void explain(const std::vector<Operation>& queue, const Costs& costs, Policy policy) {
   Plan plan;
   schedule::make_plan(queue, costs, policy, &plan);
   fmt::print("{} operations, policy {}: {} messages\n", queue.size(),
@@ -160,47 +111,124 @@ int wrong(std::string_view text) {
   return kUsage;
 }
 
-int read_and_explain(std::istream& input, Policy policy) {
-  Reader reader;
+// What of the line of an event stands behind "name":, up to the end of the string or number.
+std::string member(const std::string& line, std::string_view name) {
+  const size_t found = line.find(fmt::format("\"{}\":", name));
+  if (found == std::string::npos) return "";
+  size_t begin = found + name.size() + 3;
+  const bool is_text = begin < line.size() && line[begin] == '"';
+  if (is_text) ++begin;
+  return line.substr(begin, line.find_first_of(is_text ? "\"" : ",}", begin) - begin);
+}
+
+const std::string_view* find_policy(std::string_view name) {
+  const auto* found = std::ranges::find(schedule::kPolicyNames, name);
+  return found == std::end(schedule::kPolicyNames) ? nullptr : found;
+}
+
+Policy policy_of(const std::string_view* name) {
+  return static_cast<Policy>(std::distance(std::begin(schedule::kPolicyNames), name));
+}
+
+struct Request {
+  std::optional<Policy> policy;
+  uint64_t epoch = 0;  // from 1 on; 0: none
+  const char* file = nullptr;
+};
+
+bool read_costs(const std::string& text, Costs* costs) {
+  std::istringstream numbers(text);
+  return static_cast<bool>(numbers >> costs->latency_ns >> costs->message_ns >>
+                           costs->out_bytes_per_ns >> costs->in_bytes_per_ns >>
+                           costs->copy_bytes_per_ns >> costs->message_bytes);
+}
+
+int explain_event(const std::string& line, const Request& request) {
+  const std::string_view* named = find_policy(member(line, "policy"));
+  Costs costs;
+  QueueReader reader;
+  bool is_sound = named != nullptr && read_costs(member(line, "costs"), &costs);
+  std::istringstream operations(member(line, "queue"));
+  for (std::string each; is_sound && std::getline(operations, each, ';');) {
+    is_sound = reader.add(each);
+  }
+  if (!is_sound)
+    return wrong(fmt::format("epoch {} of the timeline makes no sense", request.epoch));
+  fmt::print("epoch {}: rank {} to rank {}, recorded from {} µs on for {} µs\n", request.epoch,
+             member(line, "pid"), member(line, "target"), member(line, "ts"), member(line, "dur"));
+  explain(reader.queue, costs, request.policy.value_or(policy_of(named)));
+  return 0;
+}
+
+int read_trace(std::istream& input, const Request& request) {
+  uint64_t count = 0;
+  for (std::string line; std::getline(input, line);) {
+    if (!line.starts_with(R"({"name":"recorded")")) continue;
+    ++count;
+    if (count == request.epoch) return explain_event(line, request);
+    if (request.epoch != 0) continue;
+    fmt::print("{:6}  rank {} to {}: {} operations in {} messages, {} merged; {}: {}\n", count,
+               member(line, "pid"), member(line, "target"), member(line, "operations"),
+               member(line, "messages"), member(line, "merged"), member(line, "policy"),
+               member(line, "why"));
+  }
+  if (request.epoch != 0) {
+    return wrong(fmt::format("there is no epoch {}; the timeline has {}", request.epoch, count));
+  }
+  if (count == 0) fmt::print("nothing was recorded for other hosts\n");
+  return 0;
+}
+
+int read_and_explain(std::istream& input, const Request& request) {
+  // The timeline begins as an array of JSON.
+  if (input.peek() == '[') return read_trace(input, request);
+  if (request.epoch != 0) return wrong("--epoch is for a timeline (MOBIUS_TRACE)");
+  QueueReader reader;
   std::string line;
   for (int number = 1; std::getline(input, line); ++number) {
     if (!reader.add(line)) return wrong(fmt::format("line {} makes no sense: {}", number, line));
   }
-  explain(reader.queue, policy);
+  explain(reader.queue, {}, request.policy.value_or(Policy::kAdaptive));
   return 0;
+}
+
+bool parse_epoch(std::string_view text, uint64_t* epoch) {
+  const auto read = std::from_chars(text.data(), text.data() + text.size(), *epoch);
+  return read.ec == std::errc() && read.ptr == text.data() + text.size() && *epoch != 0;
 }
 
 }  // namespace
 
 int explain_command(std::span<char*> arguments) {
-  auto policy = Policy::kAdaptive;
-  const char* file = nullptr;
+  Request request;
   for (size_t i = 0; i < arguments.size(); ++i) {
     const std::string_view argument = arguments[i];
+    const bool has_value = i + 1 < arguments.size();
     if (argument == "--help" || argument == "-h") {
       fmt::print("{}", kHelp);
       return 0;
     }
-    if (argument == "--policy" && i + 1 < arguments.size()) {
-      const auto* found =
-          std::ranges::find(schedule::kPolicyNames, std::string_view(arguments[++i]));
-      if (found == std::end(schedule::kPolicyNames)) {
-        return wrong(fmt::format("there is no policy '{}'", arguments[i]));
+    if (argument == "--policy" && has_value) {
+      const std::string_view* found = find_policy(arguments[++i]);
+      if (found == nullptr) return wrong(fmt::format("there is no policy '{}'", arguments[i]));
+      request.policy = policy_of(found);
+    } else if (argument == "--epoch" && has_value) {
+      if (!parse_epoch(arguments[++i], &request.epoch)) {
+        return wrong(fmt::format("--epoch: '{}' is no number from 1 on", arguments[i]));
       }
-      policy = static_cast<Policy>(found - std::begin(schedule::kPolicyNames));
-    } else if (argument.starts_with('-') || file != nullptr) {
+    } else if (argument.starts_with('-') || request.file != nullptr) {
       return wrong(fmt::format("'{}' is not understood", argument));
     } else {
-      file = arguments[i];
+      request.file = arguments[i];
     }
   }
-  if (file == nullptr) return read_and_explain(std::cin, policy);
-  std::ifstream input(file);
+  if (request.file == nullptr) return read_and_explain(std::cin, request);
+  std::ifstream input(request.file);
   if (!input) {
-    fmt::print(stderr, "mobius explain: {} cannot be read\n", file);
+    fmt::print(stderr, "mobius explain: {} cannot be read\n", request.file);
     return 1;
   }
-  return read_and_explain(input, policy);
+  return read_and_explain(input, request);
 }
 
 }  // namespace mobius::command

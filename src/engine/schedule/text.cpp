@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "schedule/text.h"
+
+#include <algorithm>
+#include <charconv>
+#include <iterator>
+#include <sstream>
+#include <string_view>
+
+namespace mobius::schedule {
+namespace {
+
+// In the order of Kind.
+constexpr std::string_view kNames[] = {"put", "get", "acc", "fetch", "signal", "tell"};
+constexpr uint64_t kMostTimes = 1'000'000;
+
+// Whether `next` is what "x" repeats.
+bool continues(const Operation& first, const Operation& before, const Operation& next) {
+  return next.kind == first.kind && !next.fenced && next.bytes == first.bytes &&
+         next.kept == first.kept && next.waiter == nullptr && first.waiter == nullptr &&
+         first.kind != Kind::kFetch && first.kind != Kind::kTell && first.kind != Kind::kSignal &&
+         next.remote == before.remote + before.bytes && next.local == before.local + before.bytes;
+}
+
+bool read_number(const std::string& word, uint64_t* number) {
+  const bool is_hexadecimal = word.starts_with("0x");
+  size_t used = 0;
+  try {
+    *number = std::stoull(word, &used, is_hexadecimal ? 16 : 10);
+  } catch (const std::exception&) {
+    return false;
+  }
+  const std::string suffix = word.substr(used);
+  if (suffix == "K") *number <<= 10;
+  if (suffix == "M") *number <<= 20;
+  return word[0] != '-' && (suffix.empty() || suffix == "K" || suffix == "M");
+}
+
+bool next_number(std::istringstream& words, uint64_t* number) {
+  std::string word;
+  return words >> word && read_number(word, number);
+}
+
+std::string hexadecimal(uint64_t number) {
+  char digits[17] = {};
+  std::to_chars(std::begin(digits), std::end(digits) - 1, number, 16);
+  return std::string(" 0x") + digits;
+}
+
+char* place(uint64_t number) {
+  return reinterpret_cast<char*>(number);  // NOLINT(performance-no-int-to-ptr)
+}
+
+}  // namespace
+
+std::string write_queue(std::span<const Operation> queue, char separator) {
+  std::string text;
+  for (size_t i = 0; i < queue.size();) {
+    const Operation& first = queue[i];
+    size_t times = 1;
+    while (i + times < queue.size() && continues(first, queue[i + times - 1], queue[i + times])) {
+      ++times;
+    }
+    if (!text.empty()) text += separator;
+    if (first.fenced) (text += "fence") += separator;
+    if (times > 1) text += "x " + std::to_string(times) + ' ';
+    text += kNames[static_cast<size_t>(first.kind)];
+    const bool has_place = first.kind != Kind::kTell;
+    const bool has_bytes = first.kind != Kind::kSignal;
+    if (has_place) text += hexadecimal(first.remote);
+    if (has_bytes) text += ' ' + std::to_string(first.bytes);
+    if (has_place && has_bytes) text += hexadecimal(reinterpret_cast<uintptr_t>(first.local));
+    if (first.kind == Kind::kFetch) {
+      text += hexadecimal(reinterpret_cast<uintptr_t>(first.fetched));
+    }
+    if (first.kind == Kind::kPut && first.kept) text += " copied";
+    if (first.waiter != nullptr) text += " waited";
+    i += times;
+  }
+  return text;
+}
+
+bool QueueReader::add(const std::string& line) {
+  std::istringstream words(line.substr(0, line.find('#')));
+  std::string word;
+  if (!(words >> word)) return true;
+  if (word == "fence") {
+    is_fenced_ = true;
+    return !(words >> word);
+  }
+  uint64_t times = 1;
+  if (word == "x" && (!next_number(words, &times) || !(words >> word))) return false;
+  const auto* name = std::ranges::find(kNames, word);
+  if (name == std::end(kNames) || times == 0 || times > kMostTimes) return false;
+  Operation operation;
+  operation.kind = static_cast<Kind>(std::distance(std::begin(kNames), name));
+  operation.bytes = sizeof(uint64_t);
+  uint64_t bytes = operation.bytes;
+  if (operation.kind != Kind::kTell && !next_number(words, &operation.remote)) return false;
+  if (operation.kind != Kind::kSignal && (!next_number(words, &bytes) || bytes == 0)) return false;
+  operation.bytes = bytes;
+  operation.kept = operation.kind == Kind::kAccumulate || operation.kind == Kind::kFetch ||
+                   operation.kind == Kind::kTell;
+  uint64_t places[2] = {next_local_, 0};
+  int given = 0;
+  while (words >> word) {
+    if (word == "copied" && operation.kind == Kind::kPut) {
+      operation.kept = true;
+    } else if (word == "waited" && operation.kind == Kind::kGet) {
+      operation.waiter = this;
+    } else if (given == (operation.kind == Kind::kFetch ? 2 : 1) ||
+               !read_number(word, &places[given++])) {
+      return false;
+    }
+  }
+  if (operation.kind == Kind::kFetch) operation.fetched = place(places[1]);
+  for (uint64_t i = 0; i < times; ++i) {
+    operation.local = operation.kind == Kind::kSignal ? nullptr : place(places[0]);
+    operation.fenced = is_fenced_;
+    is_fenced_ = false;
+    queue.push_back(operation);
+    operation.remote += bytes;
+    places[0] += bytes;
+  }
+  next_local_ = places[0];
+  return true;
+}
+
+}  // namespace mobius::schedule

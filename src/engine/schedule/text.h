@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+// Recorded operations in words: what MOBIUS_TRACE writes of a queue, and `mobius explain` reads.
+//
+//   put    AT BYTES FROM       AT: where in the target's memory; FROM, TO: in the origin's
+//   get    AT BYTES TO
+//   acc    AT BYTES FROM
+//   fetch  AT BYTES FROM TO    an accumulate that fetches
+//   signal AT
+//   tell   BYTES               for the engine of the target
+//   x N put …                  the operation N times, each behind the one before on both sides
+//   fence                      nothing passes
+//
+// A put may end with "copied" (its bytes are the queue's), a get with "waited" (somebody waits for
+// it). Numbers are decimal, or hexadecimal with 0x, and take a suffix K or M (powers of 1024). FROM
+// and TO may lack: then they lie behind those of the operation before.
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "schedule/plan.h"
+
+namespace mobius::schedule {
+
+// One line per operation or run of them; with `separator` between.
+std::string write_queue(std::span<const Operation> queue, char separator);
+
+// Of one line at a time. Addresses are only compared, never used.
+class QueueReader {
+ public:
+  // False if the line makes no sense; "" and comments (#) do.
+  bool add(const std::string& line);
+
+  std::vector<Operation> queue;
+
+ private:
+  bool is_fenced_ = false;
+  uint64_t next_local_ = uint64_t{1} << 40;
+};
+
+}  // namespace mobius::schedule
