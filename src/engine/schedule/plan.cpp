@@ -91,7 +91,7 @@ class Planner {
     plan_.segments_.clear();
     plan_.savings = {};
     plan_.why = "as they came";
-    if (policy_ == Policy::kFifo || policy_ == Policy::kAggregate) {
+    if (policy_ == Policy::kFifo || policy_ == Policy::kAggregate || !has_both_kinds()) {
       keep_order();
     } else {
       reorder();
@@ -104,10 +104,19 @@ class Planner {
  private:
   bool packs() const { return policy_ == Policy::kAggregate || policy_ == Policy::kAdaptive; }
 
+  // Without both, there is nothing that could pass anything.
+  bool has_both_kinds() const {
+    const auto is_get = [](const Operation& operation) { return !changes(operation.kind); };
+    return !queue_.empty() && std::ranges::any_of(queue_, [&](const Operation& operation) {
+      return is_get(operation) != is_get(queue_.front());
+    });
+  }
+
   void keep_order() {
+    plan_.order.resize(queue_.size());
     for (uint32_t i = 0; i < queue_.size(); ++i) {
       if (i == 0 || queue_[i].fenced) plan_.segments_.push_back(i);
-      plan_.order.push_back(i);
+      plan_.order[i] = i;
     }
   }
 
@@ -191,12 +200,16 @@ class Planner {
            operation.waiter == nullptr;
   }
 
+  Piece single(size_t place) const {
+    return {static_cast<uint32_t>(place), 1, 1, true, at(place).bytes, 0};
+  }
+
   // The stretch from `first` on that ends before `end`; one if there is nothing to merge. Values
   // stay rows of their own, so that they are stored whole.
   Piece stretch(size_t first, size_t end) const {
     const Operation& begin = at(first);
-    Piece piece{static_cast<uint32_t>(first), 1, 1, true, begin.bytes, 0};
-    if (!is_mergeable(begin) || is_value(begin.bytes)) return piece;
+    Piece piece = single(first);
+    if (is_value(begin.bytes)) return piece;
     for (size_t place = first + 1; place < end; ++place) {
       const Operation& next = at(place);
       const Operation& before = at(place - 1);
@@ -218,14 +231,16 @@ class Planner {
 
   // Equal rows at regular distances, which do not overlap.
   Piece rows(size_t first, size_t end) const {
+    static_assert(kFewestRows == 3);
     const Operation& begin = at(first);
-    Piece piece{static_cast<uint32_t>(first), 1, 1, true, begin.bytes, 0};
-    if (!is_mergeable(begin) || first + kFewestRows > end || begin.bytes > most_packed_) {
-      return piece;
-    }
-    const auto stride = static_cast<int64_t>(at(first + 1).remote - begin.remote);
+    if (first + kFewestRows > end || begin.bytes > most_packed_) return single(first);
+    const uint64_t second = at(first + 1).remote;
+    const auto stride = static_cast<int64_t>(second - begin.remote);
     const auto bytes = static_cast<int64_t>(begin.bytes);
-    if (stride < bytes && stride > -bytes) return piece;
+    if (static_cast<int64_t>(at(first + 2).remote - second) != stride ||
+        (stride < bytes && stride > -bytes)) {
+      return single(first);
+    }
     uint32_t count = 1;
     bool stretch = true;
     for (size_t place = first + 1; place < end; ++place, ++count) {
@@ -237,18 +252,38 @@ class Planner {
       }
       stretch &= next.local == before.local + before.bytes;
     }
-    if (count < kFewestRows) return piece;
+    if (count < kFewestRows) return single(first);
     return {static_cast<uint32_t>(first), count, count, stretch, begin.bytes, stride};
+  }
+
+  // A look at the next two, which is all that most of many scattered operations need.
+  bool may_merge(size_t place, size_t end) const {
+    if (place + 1 >= end) return false;
+    const Operation& begin = at(place);
+    const Operation& next = at(place + 1);
+    if (next.kind != begin.kind || !is_mergeable(begin)) return false;
+    const uint64_t stride = next.remote - begin.remote;
+    return stride == begin.bytes ||
+           (place + 2 < end && at(place + 2).remote - next.remote == stride);
   }
 
   void make_pieces() {
     const bool merges = packs();
+    plan_.pieces.reserve(plan_.order.size());
     size_t segment = 0;
     for (size_t place = 0; place < plan_.order.size();) {
       while (segment < plan_.segments_.size() && plan_.segments_[segment] <= place) ++segment;
       const size_t end = !merges                            ? place + 1
                          : segment < plan_.segments_.size() ? plan_.segments_[segment]
                                                             : plan_.order.size();
+      if (!merges || !may_merge(place, end)) {
+        Piece& piece = plan_.pieces.emplace_back();
+        piece.first = static_cast<uint32_t>(place++);
+        piece.count = 1;
+        piece.is_local_stretch = true;
+        piece.row_bytes = at(piece.first).bytes;
+        continue;
+      }
       Piece piece = stretch(place, end);
       if (piece.count == 1) piece = rows(place, end);
       if (piece.bytes() > costs_.message_bytes && !goes_alone(piece)) cut(piece);
