@@ -22,6 +22,8 @@ typedef struct suite_session {
   int size_count;
   double timer_overhead_ns;
   int wrong; /* some data were wrong */
+  /* What the repetitions of a sample spent on what is not measured; they add to it. */
+  int64_t aside_ns;
 } suite_session_t;
 
 /** The opened blocks of a cell. */

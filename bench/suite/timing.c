@@ -59,9 +59,10 @@ static int run(timing_t* t, order_t order, double* samples_ns) {
   }
   int64_t before = suite_now_ns();
   for (uint64_t i = 0; i < order.count && error == 0; i++) {
+    t->session->aside_ns = 0;
     error = t->repeat(t->context, order.batch);
     int64_t now = suite_now_ns();
-    samples_ns[i] = (double)(now - before) / (double)order.batch;
+    samples_ns[i] = (double)(now - before - t->session->aside_ns) / (double)order.batch;
     before = now;
   }
   t->times->repetitions += order.batch * order.count;

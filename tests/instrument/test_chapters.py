@@ -12,13 +12,20 @@ from pathlib import Path
 import pytest
 from instrument_tools import FakeInstrument, SyntheticRun
 from mobius_instrument.cells import EXPERIMENTS, Cell
-from mobius_instrument.experiments import KNOWN_DELAY_US, Job, Setting, jobs_of
+from mobius_instrument.experiments import (
+    BETWEEN_HOSTS,
+    KNOWN_DELAY_US,
+    POLICIES,
+    Job,
+    Setting,
+    jobs_of,
+)
 from mobius_instrument.libraries.base import Library
 from mobius_instrument.presentation import write_report
 from mobius_instrument.results import LibraryRecord, read_results
 
 Make = Callable[[str], SyntheticRun]
-SUITE = [name for name in EXPERIMENTS if name not in ("pingpong", "completion")]
+SUITE = [name for name in EXPERIMENTS if name not in ("pingpong", "completion", *BETWEEN_HOSTS)]
 CHAPTERS = [
     "sync-cost", "paper5", "streams", "datatypes", "multi-op", "progress", "overlap", "atomics",
     "accumulate", "locks", "scaling", "apex", "dynamic", "matrix", "trust",
@@ -201,6 +208,29 @@ def test_a_report_of_one_experiment_only(synthetic: Make, tmp_path: Path) -> Non
     ids = structure(tmp_path).ids
     assert "locks" in ids
     assert not {"lead", "latency", "sync-cost"} & set(ids)
+
+
+def test_policies_beside_each_other(synthetic: Make, tmp_path: Path) -> None:
+    run = synthetic("policies")
+    run.library("mobius", "Möbius 0.1.0", "mobius")
+    run.library("mpi", "Some MPI 1.0 (PyPI)")
+    times = dict(zip(POLICIES, (1060.0, 2000.0, 1000.0, 1500.0, 1900.0), strict=True))
+    cells = ("put:flush:allocate:what=mixed", "put:flush:allocate:what=pieces:n=16")
+    for cell in cells:
+        for policy, time_ns in times.items():
+            run.series(
+                "mobius", f"schedule:{cell}:policy={policy}",
+                lambda size, _, time_ns=time_ns: time_ns + size / 1000,  # type: ignore[misc]
+                sizes=(1024, 65536),
+            )  # fmt: skip
+        run.series("mpi", f"schedule:{cell}", lambda *_: 9000.0, sizes=(1024, 65536))
+    written = write_report(read_results(run.write()), tmp_path)
+    assert structure(tmp_path).ids.count("schedule") == 1
+    text = re.sub(r"\s+", " ", text_of(tmp_path))
+    assert re.search(r"policy adaptive takes at most 1\.06 times as long as the best fixed", text)
+    assert "interleave takes 0.50 of the time of fifo at best: 16 puts, then 16 gets" in text
+    assert "adaptive ÷ best fixed" in text
+    assert any("policy adaptive" in sentence for sentence in written.sentences)
 
 
 def test_samples_far_from_the_truth_are_said(synthetic: Make, tmp_path: Path) -> None:

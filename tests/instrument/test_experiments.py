@@ -9,11 +9,12 @@ import pytest
 from instrument_tools import FakeInstrument
 from mobius_instrument.cells import EXPERIMENTS, Cell
 from mobius_instrument.errors import InstrumentError
-from mobius_instrument.experiments import Setting, jobs_of
+from mobius_instrument.experiments import BETWEEN_HOSTS, POLICIES, Setting, jobs_of
+from mobius_instrument.hosts import Hosts
 from mobius_instrument.libraries.base import Library
 from mobius_instrument.results import LibraryRecord, read_results
 
-SUITE = [name for name in EXPERIMENTS if name not in ("pingpong", "completion")]
+SUITE = [name for name in EXPERIMENTS if name not in ("pingpong", "completion", *BETWEEN_HOSTS)]
 
 
 def library(kind: str) -> Library:
@@ -47,6 +48,31 @@ def test_every_experiment_has_cells_of_its_own(kind: str, full: bool, cpus: int)
             assert cell.option("procs", str(job.processes)) == str(job.processes)
             if job.program == "suite" and cell.option("n") and job.experiment == "multi-op":
                 assert all(size % int(cell.option("n")) == 0 for size in job.sizes)
+
+
+@pytest.mark.parametrize("full", [False, True])
+def test_every_policy_is_measured_between_hosts(full: bool) -> None:
+    assert jobs_of(Setting(library("mobius"), full, 2), BETWEEN_HOSTS, ()) == []
+    hosts = Hosts(("hosta", "hostb"))
+    ours, theirs = (
+        jobs_of(Setting(replace(library(kind), hosts=hosts), full, 2), BETWEEN_HOSTS, ())
+        for kind in ("mobius", "mpi")
+    )
+    bare = {str(cell.without("policy")) for job in ours for cell in job.cells}
+    assert bare == {str(cell) for job in theirs for cell in job.cells}
+    for policy in POLICIES:
+        jobs = [job for job in ours if job.environment == {"MOBIUS_SCHEDULE": policy}]
+        cells = [cell for job in jobs for cell in job.cells]
+        assert {str(cell.without("policy")) for cell in cells} == bare
+        assert {cell.option("policy") for cell in cells} == {policy}
+    texts = [str(cell) for job in ours for cell in job.cells]
+    assert len(texts) == len(set(texts))
+    for job in ours:
+        for cell in job.cells:
+            assert all(size % int(cell.option("n", "1")) == 0 for size in job.sizes)
+            # Puts of a word each, in as many places as the program has.
+            if cell.option("what") == "scattered":
+                assert all(8 <= size <= 8 * 8192 for size in job.sizes)
 
 
 def test_full_measures_more_than_quick() -> None:

@@ -26,6 +26,8 @@ EXPERIMENTS: Final = {
     "apex": "paper 4: APEX-Map, reading a global array with more or less locality",
     "spawn-cost": "paper 3, Table 1: what spawning 1 to 4 processes costs",
     "dynamic-comm": "paper 3, figures 1 to 4: communicators made later beside the static one",
+    "schedule": "paper 2: epochs that could be re-ordered, merged or packed, by every policy;"
+    " between hosts",
     "matrix": "which operation, synchronisation and memory gives right data, and how fast",
     "protocols": "paper 5, Table 1, figures 3 and 4: one side's transfers, by shared memory and by"
     " messages",

@@ -22,11 +22,15 @@ _MB: Final = 1 << 20
 KNOWN_DELAY_US: Final = 20
 # Of the instrument or of starting processes on this host: not measured between hosts.
 ONE_HOST: Final = ("spawn-cost", "dynamic-comm", "trust")
+# Of what happens between hosts alone.
+BETWEEN_HOSTS: Final = ("schedule",)
+# Of Möbius' scheduler, the default first (docs/scheduler.md).
+POLICIES: Final = ("adaptive", "fifo", "interleave", "gets-first", "aggregate")
 # Launches at most, if not everything is asked for: so that a quick report is one.
 _QUICK_REPEATS: Final = {
     "datatypes": 2, "multi-op": 2, "overlap": 2, "message-rate": 2, "atomics": 2, "accumulate": 2,
     "locks": 2, "scaling": 2, "bandwidth": 2, "trust": 2, "apex": 1,
-    "spawn-cost": 1, "dynamic-comm": 1, "protocols": 2,
+    "schedule": 2, "spawn-cost": 1, "dynamic-comm": 1, "protocols": 2,
 }  # fmt: skip
 # Of the test-suite's programs (bench/suite/session.h).
 SUITE_MOST_BYTES: Final = 1 << 28
@@ -351,6 +355,40 @@ def _dynamic_comm(s: Setting) -> list[Job]:
     return jobs
 
 
+def _schedule(s: Setting) -> list[Job]:
+    large = s.pick((_KB, 16 * _KB, 64 * _KB, _MB), [_KB << step for step in range(11)])
+    # 8,000 bytes are a thousand words.
+    small = s.pick((4, _KB, 8_000, 64_000), (4, 64, _KB, 4 * _KB, 8_000, 64_000))
+    whole = s.pick((64 * _KB, _MB), (64 * _KB, 256 * _KB, _MB, 4 * _MB))
+    parts = (1, 16, 128, 1024) if not s.full else tuple(1 << step for step in range(11))
+
+    def cells(operations: Sequence[str], syncs: Sequence[str], *suffixes: str) -> list[Cell]:
+        return _cells("schedule", operations, syncs, ("allocate",), *suffixes)
+
+    mixed = cells(("put",), ("flush",), ":what=mixed") + cells(
+        ("rget",), ("flush",), ":what=behind"
+    )
+    single = cells(("put", "get"), ("flush", "pscw", "lockx"), ":what=one")
+    buffers = cells(("put",), ("flush",), *[f":what=pieces:n={n}" for n in parts])
+    many = cells(("put",), ("flush",), ":what=scattered", ":what=random")
+    jobs = [
+        _job("schedule", mixed, large),
+        _job("schedule", single, small),
+        _job("schedule", buffers, [size for size in whole if size % max(parts) == 0]),
+        _job("schedule", many, [size for size in small if size >= 8_000]),
+    ]
+    if not s.mobius:
+        return jobs
+
+    def under(job: Job, policy: str) -> Job:
+        ruled = tuple(
+            replace(cell, options=(*cell.options, ("policy", policy))) for cell in job.cells
+        )
+        return replace(job, cells=ruled, environment={"MOBIUS_SCHEDULE": policy})
+
+    return [under(job, policy) for job in jobs for policy in POLICIES]
+
+
 def _matrix(s: Setting) -> list[Job]:
     memories = ["allocate", "alloc_mem", "create", "static"]
     if not s.apart:
@@ -418,6 +456,7 @@ _JOBS: Final[dict[str, Callable[[Setting], list[Job]]]] = {
     "apex": _apex,
     "spawn-cost": _spawn_cost,
     "dynamic-comm": _dynamic_comm,
+    "schedule": _schedule,
     "matrix": _matrix,
     "protocols": _protocols,
     "trust": _trust,
@@ -432,7 +471,7 @@ def jobs_of(setting: Setting, experiments: Sequence[str], probe_sizes: Sequence[
     if library.suite is not None:
         for name in EXPERIMENTS:
             if name in experiments and name not in PROBE_EXPERIMENTS:
-                if setting.apart and name in ONE_HOST:
+                if name in (ONE_HOST if setting.apart else BETWEEN_HOSTS):
                     continue
                 made = map(setting.offered, _JOBS[name](setting))
                 jobs += [job for job in made if job.cells and job.sizes]

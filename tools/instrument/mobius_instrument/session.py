@@ -17,7 +17,7 @@ from rich.console import Console
 from mobius_instrument import SCHEMA_VERSION
 from mobius_instrument.cells import EXPERIMENTS, PROBE_EXPERIMENTS, Cell, format_bytes
 from mobius_instrument.errors import InstrumentError, system_reason
-from mobius_instrument.experiments import SUITE_MOST_BYTES, Effort, Job
+from mobius_instrument.experiments import BETWEEN_HOSTS, SUITE_MOST_BYTES, Effort, Job
 from mobius_instrument.host import allowed_cpus, choose_pins, describe_host
 from mobius_instrument.hosts import Hosts, opened
 from mobius_instrument.launch import Launch, LaunchReport
@@ -232,8 +232,9 @@ class _Session:
         cells = sum(len(self._remaining(*launch)) for launch in work)
         if not work and not any(plan.jobs(library) for library in plan.libraries):
             raise InstrumentError(
-                "there is nothing to measure: these libraries have none of the experiments, or the"
-                f" sizes are above {format_bytes(SUITE_MOST_BYTES)}"
+                "there is nothing to measure: these libraries have none of the experiments"
+                f" ({', '.join(BETWEEN_HOSTS)} needs --hosts), or the sizes are above"
+                f" {format_bytes(SUITE_MOST_BYTES)}"
             )
         if not work:
             say(

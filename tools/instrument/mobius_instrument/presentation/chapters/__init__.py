@@ -15,6 +15,7 @@ from mobius_instrument.presentation.chapters import (
     paper1,
     paper5,
     progress,
+    schedule,
     streams,
     sync_cost,
     trust,
@@ -44,6 +45,7 @@ def write_chapters(
         *contention.chapters(book),
         apex.chapter(book),
         dynamic.chapter(book),
+        schedule.chapter(book),
         matrix.chapter(book),
         trust.chapter(book),
     ]

@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * schedule: epochs whose operations could go in another order, merged or together (paper 2; paper
+ * 3, figure 11). The leader is the origin. Times are of an epoch at the origin. Option what=:
+ *
+ *   one        one operation of the size and the synchronisation
+ *   mixed      16 puts, then 16 gets, of the size each
+ *   behind     a put, then a get, of the size each; the time until the get has arrived. For
+ *              transfers that are waited for by themselves: rget
+ *   pieces     one buffer of the size in n= neighbouring operations
+ *   scattered  the size in puts of 8 bytes, 64 bytes or more apart
+ *   random     puts and gets of 1 byte to 4 KB, together of the size
+ *
+ * policy= is for who starts the program.
+ */
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "../session.h"
+
+enum { kMixed = 16, kWord = 8, kApart = 64, kScattered = 8192, kSlot = 8192, kLargest = 4096 };
+
+/* Of `bytes` between the areas of the two sides. No two of an epoch have a byte in common. */
+typedef struct operation {
+  int gets;
+  size_t far, near, bytes;
+} operation_t;
+
+typedef struct epoch {
+  suite_path_t* path;
+  const suite_transfer_block_t *put, *get;
+  operation_t* operations;
+  size_t count;
+  int to, from;
+} epoch_t;
+
+typedef enum what { ONE, MIXED, BEHIND, PIECES, SCATTERED, RANDOM, UNKNOWN } what_t;
+
+static what_t what_of(const suite_cell_t* cell) {
+  static const char* const kNames[] = {"one", "mixed", "behind", "pieces", "scattered", "random"};
+  const char* name = suite_option(cell, "what", "one");
+  int what = 0;
+  while (what < UNKNOWN && strcmp(name, kNames[what]) != 0) what++;
+  return (what_t)what;
+}
+
+/* The next operation of random epochs, of which `left` bytes are to come. */
+static operation_t random_operation(size_t i, size_t left) {
+  uint64_t drawn = suite_mix(7, i);
+  size_t bytes = (size_t)1 << (drawn >> 8) % 13;
+  return (operation_t){(int)(drawn & 1), i * kSlot, i * kSlot, bytes < left ? bytes : left};
+}
+
+static size_t count_of(const suite_cell_t* cell, size_t bytes) {
+  size_t count = 0;
+  switch (what_of(cell)) {
+    case MIXED:
+      return 2 * kMixed;
+    case BEHIND:
+      return 2;
+    case PIECES:
+      return suite_option_number(cell, "n", 1);
+    case SCATTERED:
+      return bytes / kWord;
+    case RANDOM:
+      for (size_t left = bytes; left > 0; count++) left -= random_operation(count, left).bytes;
+      return count;
+    default:
+      return 1;
+  }
+}
+
+/* Bytes of an area that the operations of a size lie in. */
+static size_t room_of(const suite_cell_t* cell, size_t bytes) {
+  switch (what_of(cell)) {
+    case MIXED:
+    case BEHIND:
+      return count_of(cell, bytes) * bytes;
+    case SCATTERED:
+      return (size_t)kScattered * kApart;
+    case RANDOM:
+      return count_of(cell, bytes) * kSlot;
+    default:
+      return bytes;
+  }
+}
+
+static void draw(epoch_t* e, size_t bytes) {
+  const suite_cell_t* cell = e->path->cell;
+  what_t what = what_of(cell);
+  int gets = e->path->transfer->effect == SUITE_GETS;
+  size_t left = bytes;
+  for (size_t i = 0; i < e->count; i++) {
+    operation_t* operation = &e->operations[i];
+    if (what == MIXED || what == BEHIND) {
+      *operation = (operation_t){i >= e->count / 2, i * bytes, i * bytes, bytes};
+    } else if (what == PIECES) {
+      size_t piece = bytes / e->count;
+      *operation = (operation_t){gets, i * piece, i * piece, piece};
+    } else if (what == SCATTERED) {
+      /* An odd factor: no place comes twice. */
+      size_t place = i * 5167 % kScattered;
+      *operation = (operation_t){gets, place * kApart, i * kWord, kWord};
+    } else if (what == RANDOM) {
+      *operation = random_operation(i, left);
+      left -= operation->bytes;
+    } else {
+      *operation = (operation_t){gets, 0, 0, bytes};
+    }
+  }
+}
+
+static int run_origin(epoch_t* e) {
+  suite_path_t* path = e->path;
+  suite_window_t* window = &path->window;
+  suite_type_t type = path->wire;
+  unsigned char* near = window->base + path->area[1];
+  int error = path->sync->enter != NULL ? path->sync->enter(window, e->to, SUITE_NOBODY) : 0;
+  for (size_t i = 0; i < e->count && error == 0; i++) {
+    const operation_t* operation = &e->operations[i];
+    type.bytes = type.extent = operation->bytes;
+    error = (operation->gets ? e->get : e->put)
+                ->start(window, &type, e->to, near + operation->near,
+                        path->area[0] + operation->far, path->result);
+  }
+  int64_t arrived = 0;
+  if (path->transfer->wait != NULL && error == 0) {
+    error = path->transfer->wait(window);
+    arrived = suite_now_ns();
+  }
+  if (path->sync->leave != NULL && error == 0)
+    error = path->sync->leave(window, e->to, SUITE_NOBODY);
+  if (arrived != 0) path->session->aside_ns += suite_now_ns() - arrived;
+  return error;
+}
+
+static int run_target(epoch_t* e) {
+  suite_path_t* path = e->path;
+  int error = 0;
+  if (path->sync->enter != NULL) error = path->sync->enter(&path->window, SUITE_NOBODY, e->from);
+  if (path->sync->leave != NULL && error == 0)
+    error = path->sync->leave(&path->window, SUITE_NOBODY, e->from);
+  return error;
+}
+
+static int repeat(void* context, uint64_t repetitions) {
+  epoch_t* e = context;
+  int error = 0;
+  for (; repetitions > 0 && error == 0; repetitions--)
+    error = e->to != SUITE_NOBODY ? run_origin(e) : e->from != SUITE_NOBODY ? run_target(e) : 0;
+  return error;
+}
+
+/* What is moved to or from byte `i` of the target's area, and what lies where nothing is moved. */
+static unsigned char moved(uint64_t key, size_t i) {
+  return (unsigned char)(suite_mix(key, i / 8) >> (i % 8 * 8));
+}
+static unsigned char unmoved(uint64_t key, size_t i) { return (unsigned char)~moved(key, i); }
+
+/* The bytes of this rank's area before or after an epoch. */
+static void lay_out(const epoch_t* e, uint64_t key, size_t room, int after, unsigned char* data) {
+  int is_origin = e->to != SUITE_NOBODY;
+  for (size_t i = 0; i < room; i++) data[i] = unmoved(key, i);
+  for (size_t o = 0; o < e->count; o++) {
+    const operation_t* operation = &e->operations[o];
+    if (!after && operation->gets == is_origin) continue;
+    size_t at = is_origin ? operation->near : operation->far;
+    for (size_t i = 0; i < operation->bytes; i++) data[at + i] = moved(key, operation->far + i);
+  }
+}
+
+typedef struct finding {
+  int64_t byte, want, got; /* byte < 0: nothing is wrong */
+} finding_t;
+
+/* Runs one epoch with known data and compares every byte of both areas. Returns 1 if right. */
+static int verify(epoch_t* e, size_t bytes, uint64_t round, const char* when) {
+  suite_path_t* path = e->path;
+  size_t room = room_of(path->cell, bytes);
+  uint64_t key = suite_mix(suite_mix(path->session->seed, bytes), round);
+  unsigned char* area = path->window.base + path->area[e->to != SUITE_NOBODY ? 1 : 0];
+  unsigned char* expected = malloc(room);
+  finding_t mine = {-1, 0, 0}, *all = calloc((size_t)path->comm.size, sizeof *all);
+  if (expected == NULL || all == NULL) abort();
+  lay_out(e, key, room, 0, area);
+  SUITE_CHECK(path, suite_library.settle(&path->window));
+  SUITE_CHECK(path, repeat(e, 1));
+  SUITE_CHECK(path, suite_library.settle(&path->window));
+  lay_out(e, key, room, 1, expected);
+  int takes_part = e->to != SUITE_NOBODY || e->from != SUITE_NOBODY;
+  for (size_t i = 0; takes_part && i < room && mine.byte < 0; i++)
+    if (area[i] != expected[i]) mine = (finding_t){(int64_t)i, expected[i], area[i]};
+  SUITE_CHECK(path, suite_library.gather(&path->comm, &mine, all, sizeof mine));
+  int right = 1;
+  for (int rank = 0; rank < path->comm.size && right; rank++) {
+    if (all[rank].byte < 0) continue;
+    char where[64];
+    snprintf(where, sizeof where, "rank %d, %s", rank, when);
+    suite_record_wrong(path->session, path->cell, bytes, all[rank].byte, (int)all[rank].want,
+                       (int)all[rank].got, where);
+    right = 0;
+  }
+  free(expected);
+  free(all);
+  return right;
+}
+
+static const char* find_transfers(epoch_t* e) {
+  const suite_transfer_block_t* own = e->path->transfer;
+  if (own->start == NULL || (own->effect != SUITE_PUTS && own->effect != SUITE_GETS))
+    return "schedule takes puts and gets";
+  int gets = own->effect == SUITE_GETS;
+  e->put = gets ? (const suite_transfer_block_t*)suite_find(SUITE_TRANSFER, "put") : own;
+  e->get = gets ? own : (const suite_transfer_block_t*)suite_find(SUITE_TRANSFER, "get");
+  if (e->put == NULL || e->get == NULL) return "schedule needs put and get";
+  what_t what = what_of(e->path->cell);
+  if (what == UNKNOWN) return "there is no such epoch (what=)";
+  if ((own->wait != NULL) != (what == BEHIND)) return "rget is for what=behind, and for no other";
+  return NULL;
+}
+
+static const char* measure_size(epoch_t* e, size_t bytes) {
+  suite_path_t* path = e->path;
+  suite_times_t times;
+  if (what_of(path->cell) == SCATTERED && bytes / kWord > kScattered) return "these are too many";
+  const char* refused = suite_agree(path->session, &path->comm, suite_path_size(path, bytes));
+  if (refused != NULL) return refused;
+  e->count = count_of(path->cell, bytes);
+  e->operations = calloc(e->count, sizeof *e->operations);
+  if (e->operations == NULL) abort();
+  draw(e, bytes);
+  if (verify(e, bytes, 0, "before timing")) {
+    SUITE_CHECK(path, suite_time(path->session, &path->comm, repeat, e, &times));
+    SUITE_CHECK(path, suite_library.settle(&path->window));
+    if (verify(e, bytes, 1, "after timing"))
+      suite_record_samples(path->session, path->cell, NULL, bytes, &times);
+    suite_times_free(&times);
+  }
+  free(e->operations);
+  return NULL;
+}
+
+static const char* measure(suite_session_t* session, const suite_cell_t* cell) {
+  static char reason[SUITE_TEXT_BYTES];
+  suite_path_t path;
+  size_t room = 0;
+  for (int i = 0; i < session->size_count; i++) {
+    size_t needed = room_of(cell, session->sizes[i]);
+    if (needed > room) room = needed;
+  }
+  const char* refused = suite_path_open(session, cell, room, &path);
+  if (refused != NULL) return refused;
+  int origin = path.comm.leader, target = (origin + 1) % path.comm.size, rank = path.comm.rank;
+  epoch_t e = {.path = &path,
+               .to = rank == origin ? target : SUITE_NOBODY,
+               .from = rank == target ? origin : SUITE_NOBODY};
+  int measured = 0;
+  refused = find_transfers(&e);
+  for (int i = 0; refused == NULL && i < session->size_count; i++) {
+    const char* why = measure_size(&e, session->sizes[i]);
+    if (why == NULL)
+      measured++;
+    else
+      snprintf(reason, sizeof reason, "%zu bytes: %s", session->sizes[i], why);
+  }
+  suite_path_close(&path);
+  if (refused != NULL) return refused;
+  return measured > 0 ? NULL : reason;
+}
+
+static suite_experiment_block_t schedule = {
+    {SUITE_EXPERIMENT, "schedule", "epochs that could be re-ordered, merged or packed", NULL},
+    measure};
+SUITE_REGISTER(schedule)

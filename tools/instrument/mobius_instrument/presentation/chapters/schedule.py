@@ -1,0 +1,253 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What the scheduler's policies do, between hosts (paper 2)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from html import escape
+from typing import Final
+
+from mobius_instrument.cells import Cell, bandwidth_mb_s, format_bytes, format_ratio
+from mobius_instrument.experiments import POLICIES
+from mobius_instrument.presentation import tables
+from mobius_instrument.presentation.analysis import Series
+from mobius_instrument.presentation.chapters.base import (
+    SIZE_AXIS,
+    TIME_AXIS,
+    Book,
+    Chapter,
+    curve,
+    figures,
+    note,
+    paragraph,
+    ratio_cell,
+    time_cell,
+)
+from mobius_instrument.presentation.charts import Axis
+
+_ADAPTIVE, _FIFO = POLICIES[:2]
+# Puts and gets of an epoch what=mixed.
+_MIXED: Final = 32
+_WHOLE: Final = ":what=one"
+
+
+@dataclass(frozen=True)
+class _Experiment:
+    """A table: its cells without policy, and the column that is the point of it."""
+
+    title: str
+    cells: tuple[str, ...]
+    beside: str
+    against: str
+
+
+_EXPERIMENTS: Final = (
+    _Experiment(
+        "16 puts, then 16 gets in one epoch", ("put:flush:allocate:what=mixed",),
+        "interleave", _FIFO,
+    ),
+    _Experiment(
+        "A get behind a put: until the get has arrived", ("rget:flush:allocate:what=behind",),
+        "gets-first", _FIFO,
+    ),
+    _Experiment(
+        "One put and its synchronisation",
+        tuple(f"put:{sync}:allocate{_WHOLE}" for sync in ("flush", "pscw", "lockx")),
+        "aggregate", _FIFO,
+    ),
+    _Experiment(
+        "One get and its synchronisation",
+        tuple(f"get:{sync}:allocate{_WHOLE}" for sync in ("flush", "pscw", "lockx")),
+        "aggregate", _FIFO,
+    ),
+    _Experiment("One buffer in n puts", (), "aggregate", _FIFO),
+    _Experiment(
+        "Puts of 8 bytes to scattered places", ("put:flush:allocate:what=scattered",),
+        "aggregate", _FIFO,
+    ),
+    _Experiment(
+        "Random puts and gets, 1 byte to 4 KB", ("put:flush:allocate:what=random",),
+        "aggregate", _FIFO,
+    ),
+)  # fmt: skip
+
+
+def _bare(series: Series) -> Cell:
+    return series.cell.without("policy")
+
+
+def _columns(book: Book) -> list[tuple[str, str]]:
+    """Libraries with their policies; "" where a library has none."""
+    found: list[tuple[str, str]] = []
+    for library in book.libraries("schedule"):
+        policies = {
+            one.cell.option("policy") for one in book.of("schedule") if one.library == library
+        }
+        found += [(library, policy) for policy in ("", *POLICIES) if policy in policies]
+    return found
+
+
+def _words(cell: Cell) -> str:
+    return f"{cell.sync}, n = {cell.option('n')}" if cell.option("n") else cell.sync
+
+
+class _Medians:
+    """By cell without policy, size and column."""
+
+    def __init__(self, series: list[Series]) -> None:
+        self.found = {
+            (_bare(one), size, one.library, one.cell.option("policy")): summary.median
+            for one in series
+            for size, summary in one.summaries.items()
+        }
+
+    def rows(self, cells: list[Cell]) -> list[tuple[Cell, int]]:
+        sizes = {(cell, size) for cell, size, _, _ in self.found if cell in cells}
+        return sorted(sizes, key=lambda row: (cells.index(row[0]), row[1]))
+
+    def of(self, row: tuple[Cell, int], column: tuple[str, str]) -> float | None:
+        return self.found.get((*row, *column))
+
+    def best_fixed(self, row: tuple[Cell, int], mobius: str) -> float | None:
+        times = [self.of(row, (mobius, policy)) for policy in POLICIES if policy != _ADAPTIVE]
+        return min((one for one in times if one is not None), default=None)
+
+
+def _ratio(value: float | None, base: float | None) -> float | None:
+    return value / base if value is not None and base else None
+
+
+def _cells_of(experiment: _Experiment, series: list[Series]) -> list[Cell]:
+    if experiment.cells:
+        return [Cell.parse(f"schedule:{text}") for text in experiment.cells]
+    pieces = {_bare(one) for one in series if one.cell.option("what") == "pieces"}
+    return sorted(pieces, key=lambda cell: int(cell.option("n")))
+
+
+def _heads(book: Book, columns: list[tuple[str, str]]) -> list[str]:
+    heads = []
+    for library, policy in columns:
+        words = f"<br>{policy}" if policy else ""
+        heads.append(f"{book.head(library)}{words}")
+    return heads
+
+
+def _table(
+    book: Book, experiment: _Experiment, cells: list[Cell], medians: _Medians, mobius: str
+) -> str:
+    columns = _columns(book)
+    rows = []
+    for row in medians.rows(cells):
+        cell, size = row
+        times = [medians.of(row, column) for column in columns]
+        best = min((one for one in times if one is not None), default=None)
+        beside = medians.of(row, (mobius, experiment.beside))
+        rows.append(
+            [
+                escape(_words(cell)),
+                tables.number(format_bytes(size), size),
+                *(time_cell(one, best) for one in times),
+                ratio_cell(_ratio(beside, medians.of(row, (mobius, experiment.against)))),
+                ratio_cell(
+                    _ratio(medians.of(row, (mobius, _ADAPTIVE)), medians.best_fixed(row, mobius))
+                ),
+            ]
+        )
+    if not rows:
+        return ""
+    head = [
+        "synchronisation", "size", *_heads(book, columns),
+        f"{experiment.beside} ÷ {experiment.against}", "adaptive ÷ best fixed",
+    ]  # fmt: skip
+    return f"<h3>{escape(experiment.title)}</h3>" + tables.table(head, rows, 1, sortable=True)
+
+
+def _sentences(medians: _Medians, series: list[Series], mobius: str) -> list[str]:
+    """The policy that each experiment is about beside fifo, at its best size; and adaptive."""
+    found = []
+    worst = (0.0, "")
+    for experiment in _EXPERIMENTS:
+        ratios = []
+        for row in medians.rows(_cells_of(experiment, series)):
+            words = f"{experiment.title[0].lower()}{experiment.title[1:]}, {_words(row[0])},"
+            words += f" {format_bytes(row[1])}"
+            beside = medians.of(row, (mobius, experiment.beside))
+            ratio = _ratio(beside, medians.of(row, (mobius, experiment.against)))
+            if ratio is not None:
+                ratios.append((ratio, words))
+            adaptive = medians.of(row, (mobius, _ADAPTIVE))
+            over = _ratio(adaptive, medians.best_fixed(row, mobius))
+            if over is not None:
+                worst = max(worst, (over, words))
+        if ratios:
+            ratio, words = min(ratios)
+            found.append(
+                f"{experiment.beside} takes {format_ratio(ratio)} of the time of"
+                f" {experiment.against} at best: {words}."
+            )
+    if worst[1]:
+        ratio, words = worst
+        found.insert(
+            0,
+            f"Möbius' policy adaptive takes at most {format_ratio(ratio)} times as long as the best"
+            f" fixed one: {words}.",
+        )
+    return found
+
+
+def _charts(book: Book, series: list[Series]) -> list[str]:
+    names = {
+        column: f"{book.label(column[0])}{': ' + column[1] if column[1] else ''}"
+        for column in _columns(book)
+    }
+    charts = []
+    for what, title, axis in (
+        ("mixed", "16 puts, then 16 gets: both directions together", Axis("bandwidth", "mbs")),
+        ("behind", "A get behind a put: until the get has arrived", TIME_AXIS),
+    ):
+        curves = []
+        for one in series:
+            if one.cell.option("what") != what or len(one.summaries) < 2:
+                continue
+            policy = one.cell.option("policy")
+            style = POLICIES.index(policy) if policy else 0
+            name = names[one.library, policy]
+            if what == "mixed":
+                curves.append(
+                    curve(
+                        book, one, name, style,
+                        lambda size, ns: bandwidth_mb_s(_MIXED * size, ns),
+                    )
+                )  # fmt: skip
+            else:
+                curves.append(curve(book, one, name, style))
+        charts.append(book.charts.figure(title, SIZE_AXIS, axis, curves) if curves else "")
+    return charts
+
+
+def chapter(book: Book) -> Chapter | None:
+    """The chapter on the scheduler, if its experiments were measured."""
+    series = [one for one in book.of("schedule") if one.summaries]
+    if not series:
+        return None
+    medians = _Medians(series)
+    mobius = next((one.library for one in series if book.is_mobius(one.library)), "")
+    sentences = _sentences(medians, series, mobius)
+    html = (
+        paragraph(
+            "Epochs whose operations could go in another order, merged, or many in one message, as"
+            " in paper 2 and figure 11 of paper 3: Möbius under each policy of its scheduler beside"
+            " other libraries on the same link. Times are of one epoch at the origin, its"
+            " synchronisation included; of a get behind a put until the get has arrived."
+        )
+        + f"<ul>{''.join(f'<li>{escape(text)}</li>' for text in sentences)}</ul>"
+        + figures(*_charts(book, series))
+        + "".join(
+            _table(book, one, _cells_of(one, series), medians, mobius) for one in _EXPERIMENTS
+        )
+        + note(
+            "fifo: each operation a message of its own, in the order of the calls. pscw: start,"
+            " complete; lockx: an exclusive lock. Random epochs are the same for all."
+        )
+    )
+    return Chapter("schedule", "What the scheduler's policies do", html, tuple(sentences[:1]))
