@@ -11,6 +11,7 @@
 #include "base/status.h"
 #include "engine/engine.h"
 #include "engine/pack_wire.h"
+#include "schedule/link_meter.h"
 #include "schedule/plan.h"
 #include "schedule/text.h"
 #include "schedule/wire.h"
@@ -73,6 +74,7 @@ struct Scheduler::Flight {
   };
   uint64_t id = 0;
   Group* group = nullptr;
+  size_t bytes = 0;
   size_t answer_bytes = 0;
   uint64_t begin_ns = 0;
   uint32_t operations = 0;
@@ -110,6 +112,7 @@ struct Scheduler::Queue {
   bool is_listed = false;  // in filled_
   uint64_t begin_ns = 0;   // of the first, where there is a timeline
 
+  schedule::LinkMeter meter;
   schedule::Plan plan;
   std::unique_ptr<unsigned char[]> wire;
   uint64_t last_id = 0;
@@ -472,7 +475,8 @@ void Scheduler::issue_pack(Queue& queue, Group& group, const Issue& issue) {
   message.header_bytes = sizeof request;
   message.payload = queue.wire.get();
   message.payload_bytes = bytes;
-  if (engine_.transfers().timeline() != nullptr) flight->begin_ns = Timeline::now();
+  flight->begin_ns = Timeline::now();
+  flight->bytes = bytes;
   ++group.parts;
   queue.flights.push_back(std::move(flight));
   queue.under_way.store(queue.flights.size(), std::memory_order_relaxed);
@@ -590,6 +594,9 @@ void Scheduler::take_answer(mob_rank_t rank, uint64_t id, const unsigned char* d
   } else if (status == MOB_OK) {
     status = fail(MOB_ERR_SYSTEM, "an answer of rank %d makes no sense", rank);
   }
+  queue->meter.answered(flight->bytes, bytes,
+                        static_cast<double>(Timeline::now() - flight->begin_ns));
+  queue->meter.update(&queue->costs);
   if (Timeline* timeline = engine_.transfers().timeline()) {
     char arguments[96];
     std::snprintf(arguments, sizeof arguments, R"("target":%d,"operations":%u,"status":%d)", rank,
@@ -678,6 +685,12 @@ std::string Scheduler::report() const {
                   static_cast<size_t>(saved.merged), static_cast<size_t>(saved.packed),
                   static_cast<size_t>(saved.reordered), static_cast<size_t>(saved.messages),
                   static_cast<size_t>(queue->recorded - saved.messages));
+    text += line;
+    const schedule::Costs& costs = queue->costs;
+    std::snprintf(line, sizeof line,
+                  "mobius: rank %d: link to %d: latency %.1f us, out %.0f MB/s, in %.0f MB/s\n",
+                  engine_.rank(), queue->rank, costs.latency_ns / 1000,
+                  costs.out_bytes_per_ns * 1000, costs.in_bytes_per_ns * 1000);
     text += line;
   }
   return text;

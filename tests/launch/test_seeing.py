@@ -72,6 +72,21 @@ def test_stats_count_operations_bytes_and_paths(launcher: Launcher) -> None:
         assert f"rank {rank}: collective calls: mob_barrier 1\n" in text
 
 
+def test_stats_say_what_was_recorded_and_what_the_link_costs(launcher: Launcher) -> None:
+    if subprocess.run([command(), "run", "--virtual-hosts", "2", "-n", "2", "true"], check=False,
+                      capture_output=True).returncode != 0:  # fmt: skip
+        pytest.skip("this build has no network")
+    done = launcher.run(
+        "-n", "2", "--virtual-hosts", "2", *python(*PROGRAM), env={"MOBIUS_STATS": "1"}
+    )
+    assert done.returncode == 0, done.stderr
+    text = done.stderr.decode()
+    assert re.search(r"rank 1: schedule to 0: \d+ recorded, .* messages, \d+ saved\n", text)
+    found = re.search(r"rank 1: link to 0: latency ([\d.]+) us, out \d+ MB/s, in \d+ MB/s\n", text)
+    assert found
+    assert float(found[1]) > 0
+
+
 def test_nothing_is_printed_without_being_asked_for(launcher: Launcher) -> None:
     done = launcher.run("-n", "2", *python(*PROGRAM))
     assert (done.returncode, done.stderr) == (0, b"")

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "schedule/link_meter.h"
 #include "schedule/plan.h"
 #include "schedule/text.h"
 #include "schedule/wire.h"
@@ -340,6 +341,33 @@ TEST(Text, NonsenseIsRefused) {
   EXPECT_TRUE(reader.queue[0].fenced);
   EXPECT_EQ(reader.queue[0].remote, 1024u);
   EXPECT_EQ(reader.queue[3].remote, 32u);
+}
+
+// Messages of a link of 20 µs, 0.1 bytes a nanosecond out and 0.2 in, of which others of the
+// machine often take some time.
+TEST(LinkMeter, FindsOutWhatALinkCosts) {
+  std::mt19937_64 random(8);
+  LinkMeter meter;
+  Costs costs;
+  meter.update(&costs);
+  EXPECT_EQ(costs.latency_ns, Costs{}.latency_ns);
+  const auto disturbed = [&](double ns) {
+    return random() % 4 == 0 ? ns : ns + static_cast<double>(random() % 100'000);
+  };
+  for (int i = 0; i < 200; ++i) {
+    meter.answered(64, 8, disturbed(40'000));
+    meter.answered(40'000, 0, disturbed(40'000 + 400'000));
+    meter.answered(64, 40'000, disturbed(40'000 + 200'000));
+    meter.answered(40'000, 40'000, disturbed(440'000));  // tells nothing
+  }
+  meter.update(&costs);
+  EXPECT_NEAR(costs.latency_ns, 20'000, 200);
+  EXPECT_NEAR(costs.out_bytes_per_ns, 0.1, 0.002);
+  EXPECT_NEAR(costs.in_bytes_per_ns, 0.2, 0.004);
+  // A link that has become slower is slower.
+  for (int i = 0; i < 200; ++i) meter.answered(64, 8, disturbed(80'000));
+  meter.update(&costs);
+  EXPECT_NEAR(costs.latency_ns, 40'000, 400);
 }
 
 TEST(Wire, BytesOfNobodyAreRefused) {

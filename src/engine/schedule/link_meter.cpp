@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "schedule/link_meter.h"
+
+#include <algorithm>
+
+namespace mobius::schedule {
+namespace {
+
+// Up to here a message tells of latency, from there on, in one direction, of bandwidth.
+constexpr size_t kSmallBytes = 1024;
+constexpr size_t kLargeBytes = size_t{8} << 10;
+// … if the other direction has so much less.
+constexpr size_t kLess = 4;
+
+// A message that takes no longer than a small one tells nothing of bandwidth.
+constexpr double kLeastNs = 1000;
+
+double better(double a, double b, bool less) {
+  if (a == 0 || b == 0) return a + b;
+  return less ? std::min(a, b) : std::max(a, b);
+}
+
+}  // namespace
+
+void LinkMeter::Best::add(double value, bool is_better_if_less) {
+  less_ = is_better_if_less;
+  now_ = better(now_, value, less_);
+  if (++count_ < kWindow) return;
+  before_ = now_;
+  now_ = 0;
+  count_ = 0;
+}
+
+double LinkMeter::Best::value() const { return better(now_, before_, less_); }
+
+void LinkMeter::answered(size_t out, size_t in, double ns) {
+  if (out <= kSmallBytes && in <= kSmallBytes) {
+    round_trip_ns_.add(ns, true);
+    return;
+  }
+  const double moving_ns = ns - round_trip_ns_.value();
+  if (round_trip_ns_.value() == 0 || moving_ns < kLeastNs) return;
+  if (out >= kLargeBytes && in <= out / kLess) {
+    out_bytes_per_ns_.add(static_cast<double>(out) / moving_ns, false);
+  } else if (in >= kLargeBytes && out <= in / kLess) {
+    in_bytes_per_ns_.add(static_cast<double>(in) / moving_ns, false);
+  }
+}
+
+void LinkMeter::update(Costs* costs) const {
+  if (const double ns = round_trip_ns_.value()) costs->latency_ns = ns / 2;
+  if (const double rate = out_bytes_per_ns_.value()) costs->out_bytes_per_ns = rate;
+  if (const double rate = in_bytes_per_ns_.value()) costs->in_bytes_per_ns = rate;
+}
+
+}  // namespace mobius::schedule

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+// What a link costs, learnt from the messages that go over it anyway: nothing is sent to find out.
+//
+// Of each quantity the best of the last messages counts, since other work of the machine only ever
+// makes things slower; and only of the last ones, since links change.
+
+#include <cstddef>
+
+#include "schedule/plan.h"
+
+namespace mobius::schedule {
+
+class LinkMeter {
+ public:
+  // A message of `out` bytes was answered with `in` bytes, `ns` after it was handed over.
+  void answered(size_t out, size_t in, double ns);
+
+  // Sets what is known by now; the rest stays.
+  void update(Costs* costs) const;
+
+ private:
+  // The best of the last kWindow values, or of up to twice as many.
+  class Best {
+   public:
+    void add(double value, bool is_better_if_less);
+    double value() const;  // 0: none yet
+
+   private:
+    static constexpr int kWindow = 64;
+    double now_ = 0;
+    double before_ = 0;
+    int count_ = 0;
+    bool less_ = false;
+  };
+
+  Best round_trip_ns_;
+  Best out_bytes_per_ns_;
+  Best in_bytes_per_ns_;
+};
+
+}  // namespace mobius::schedule
