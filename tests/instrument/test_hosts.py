@@ -113,6 +113,19 @@ def test_processes_that_stayed_on_one_host_are_no_result(instrument: FakeInstrum
     assert details == {"all processes were started on a"}
 
 
+def test_experiments_between_hosts_alone_are_a_report(synthetic: Make) -> None:
+    run = synthetic("apart")
+    run.library("mobius", "Möbius 1", "mobius")
+    run.library("mobius@hosts", "Möbius 1, between hosts", "mobius", hosts="a,b")
+    for policy in ("adaptive", "fifo"):
+        run.series("mobius@hosts", f"schedule:put:flush:allocate:what=mixed:policy={policy}",
+                   lambda *_: 100.0)  # fmt: skip
+    path = run.write()
+    page = write_report(read_results(path), path.parent).path.read_text(encoding="utf-8")
+    assert page.count('id="schedule"') == 1
+    assert "both directions together" in page
+
+
 def test_both_curves_are_in_the_report(synthetic: Make) -> None:
     run = synthetic("hosts")
     for name, label, kind in (("mobius", "Möbius 1", "mobius"), ("mpi", "MPI 1", "mpi")):

@@ -56,6 +56,8 @@ def write_report(results: Results, folder: Path, earlier: Results | None = None)
     """Writes index.html, results.csv and plots/ into an existing folder; with an earlier run also
     what changed since."""
     here, apart = divide(results)
+    if apart and not here.samples:  # Nothing but experiments between hosts.
+        here, apart = apart, None
     analysis, between = Analysis(here), Analysis(apart) if apart else None
     findings = find(analysis)
     looks = plots.library_looks(analysis)

@@ -23,6 +23,7 @@ from mobius_instrument.presentation.chapters.base import (
     ratio_cell,
     time_cell,
 )
+from mobius_instrument.presentation.chapters.hosts import where
 from mobius_instrument.presentation.charts import Axis
 
 _ADAPTIVE, _FIFO = POLICIES[:2]
@@ -235,10 +236,11 @@ def chapter(book: Book) -> Chapter | None:
     sentences = _sentences(medians, series, mobius)
     html = (
         paragraph(
-            "Epochs whose operations could go in another order, merged, or many in one message, as"
-            " in paper 2 and figure 11 of paper 3: Möbius under each policy of its scheduler beside"
-            " other libraries on the same link. Times are of one epoch at the origin, its"
-            " synchronisation included; of a get behind a put until the get has arrived."
+            f"Between {where(book.analysis)}: epochs whose operations could go in another order,"
+            " merged, or many in one message, as in paper 2 and figure 11 of paper 3: Möbius under"
+            " each policy of its scheduler beside other libraries on the same link. Times are of"
+            " one epoch at the origin, its synchronisation included; of a get behind a put until"
+            " the get has arrived."
         )
         + f"<ul>{''.join(f'<li>{escape(text)}</li>' for text in sentences)}</ul>"
         + figures(*_charts(book, series))
