@@ -17,11 +17,23 @@ def explain(text: str, *words: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_gets_alternate_with_puts() -> None:
-    done = explain("x 16 put 0 64K 0\nx 16 get 16M 64K 1024M\n")
+def test_gets_go_first_or_alternate_with_puts() -> None:
+    puts = "".join(f"put {i}M 64K\n" for i in range(16))
+    gets = "".join(f"get {i}M 64K\n" for i in range(16, 32))
+    done = explain(puts + gets)
     assert done.returncode == 0
     assert done.stdout.startswith("32 operations, policy adaptive: 32 messages\n")
+    assert "gets first" in done.stdout
+    done = explain(puts + gets, "--policy", "interleave")
     assert "both directions are busy" in done.stdout
+
+
+def test_neighbours_are_merged() -> None:
+    neighbours = "x 16 put 0 64K 0\nx 16 get 16M 64K 1024M\n"
+    done = explain(neighbours)
+    assert "32 operations, policy adaptive: 2 messages\n" in done.stdout
+    done = explain(neighbours, "--policy", "interleave")
+    assert "32 operations, policy interleave: 32 messages\n" in done.stdout
 
 
 def test_a_fence_and_a_conflict_keep_the_order() -> None:

@@ -370,6 +370,32 @@ TEST(LinkMeter, FindsOutWhatALinkCosts) {
   EXPECT_NEAR(costs.latency_ns, 40'000, 400);
 }
 
+TEST(Plan, AdaptiveAlternatesOnASlowLinkWhatIsNotMerged) {
+  std::vector<char> local(1 << 22);
+  std::vector<Operation> apart;
+  std::vector<Operation> together;
+  for (size_t i = 0; i < 32; ++i) {
+    const Kind kind = i < 16 ? Kind::kPut : Kind::kGet;
+    apart.push_back(operation(kind, i << 20, local.data() + (i << 16), 1 << 15));
+    together.push_back(operation(kind, i << 15, local.data() + (i << 15), 1 << 15));
+  }
+  Costs slow;
+  slow.out_bytes_per_ns = slow.in_bytes_per_ns = 0.1;
+  Plan plan;
+  make_plan(apart, slow, Policy::kAdaptive, &plan);
+  for (uint32_t i = 0; i < 16; ++i) {
+    EXPECT_EQ(plan.order[2 * i], 16 + i);
+    EXPECT_EQ(plan.order[2 * i + 1], i);
+  }
+  make_plan(apart, {}, Policy::kAdaptive, &plan);
+  EXPECT_EQ(plan.order[15], 31u);  // gets first
+  for (const Costs& costs : {slow, Costs{}}) {
+    make_plan(together, costs, Policy::kAdaptive, &plan);
+    EXPECT_EQ(plan.issues.size(), 2u);
+    EXPECT_EQ(plan.order[0], 16u);
+  }
+}
+
 TEST(Wire, BytesOfNobodyAreRefused) {
   std::mt19937_64 random(3);
   for (int round = 0; round < 20'000; ++round) {

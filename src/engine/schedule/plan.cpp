@@ -14,6 +14,9 @@ constexpr size_t kRowsHeaderBytes = 16;
 // A strided piece pays from so many rows on.
 constexpr uint32_t kFewestRows = 3;
 
+// So many times slower than copying is a slow link.
+constexpr double kTimesSlower = 10;
+
 // Looks at single operations that a plan takes to tell a conflict from neighbourhood. Beyond, order
 // is kept.
 constexpr size_t kMostLooks = 4096;
@@ -156,14 +159,33 @@ class Planner {
     return bytes;
   }
 
-  // With both directions busy for long, alternating keeps both busy to the end. Otherwise the gets
-  // go first: their answers come while the rest is still being sent.
+  // With both directions of a slow link busy for long, alternating keeps both busy to the end.
+  // Otherwise the gets go first: their answers come while the rest is still being sent. On a link
+  // that is as fast as memory nearly, alternating was slower, since it is copying that takes time.
   bool alternates() const {
     if (policy_ != Policy::kAdaptive) return policy_ == Policy::kInterleave;
     const double out_ns = static_cast<double>(bytes_of(plan_.changes_)) / costs_.out_bytes_per_ns;
     const double in_ns = static_cast<double>(bytes_of(plan_.gets_)) / costs_.in_bytes_per_ns;
-    return std::min(out_ns, in_ns) > 4 * costs_.latency_ns && plan_.changes_.size() > 1 &&
+    const double rate = std::max(costs_.out_bytes_per_ns, costs_.in_bytes_per_ns);
+    return rate * kTimesSlower < costs_.copy_bytes_per_ns &&
+           std::min(out_ns, in_ns) > 4 * costs_.latency_ns && plan_.changes_.size() > 1 &&
            plan_.gets_.size() > 1;
+  }
+
+  // Of what alternates, the next: neighbours that will be one transfer stay together.
+  size_t take_run(const std::vector<uint32_t>& indices, size_t first) {
+    size_t next = first;
+    do {
+      plan_.order.push_back(indices[next++]);
+    } while (next < indices.size() && packs() &&
+             continues(queue_[indices[next - 1]], queue_[indices[next]]));
+    return next;
+  }
+
+  static bool continues(const Operation& before, const Operation& next) {
+    return next.kind == before.kind && is_mergeable(before) && is_mergeable(next) &&
+           next.kept == before.kept && next.remote == before.remote + before.bytes &&
+           next.local == before.local + before.bytes;
   }
 
   void end_segment() {
@@ -176,14 +198,14 @@ class Planner {
       plan_.why = alternate ? "gets and the others alternate: both directions are busy"
                             : "gets first: nothing they read waits for what is sent";
       size_t next_get = 0;
-      for (size_t i = 0; alternate && i < std::min(changed.size(), gets.size()); ++i) {
-        plan_.order.push_back(gets[next_get++]);
-        plan_.order.push_back(changed[i]);
+      size_t next_change = 0;
+      while (alternate && next_get < gets.size() && next_change < changed.size()) {
+        next_get = take_run(gets, next_get);
+        next_change = take_run(changed, next_change);
       }
-      const size_t taken = next_get;
-      plan_.order.insert(plan_.order.end(), gets.begin() + static_cast<ptrdiff_t>(taken),
+      plan_.order.insert(plan_.order.end(), gets.begin() + static_cast<ptrdiff_t>(next_get),
                          gets.end());
-      plan_.order.insert(plan_.order.end(), changed.begin() + static_cast<ptrdiff_t>(taken),
+      plan_.order.insert(plan_.order.end(), changed.begin() + static_cast<ptrdiff_t>(next_change),
                          changed.end());
     } else {
       plan_.order.insert(plan_.order.end(), gets.begin(), gets.end());
