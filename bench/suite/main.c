@@ -38,11 +38,15 @@ static const char kUsage[] =
     "  --max-seconds S   time of one cell and size once it has them (0.05)\n"
     "  --pin CPU,CPU...  CPU of each rank, cyclically (not pinned)\n"
     "  --seed N          decides the data that are sent (1)\n"
+    "  --spawn-on HOST   where the processes are started that are spawned\n"
+    "  --port-file FILE  by which two programs meet for comm=applications, started alike but for\n"
+    "  --joins yes|no    which of them connects (no)\n"
     "  --list            blocks of this library\n"
     "\n"
     "Exit status: 0 every cell was measured or refused, 2 bad arguments, 1 otherwise.\n";
 
 typedef struct options {
+  suite_job_t* job;
   suite_cell_t* cells;
   int cell_count;
   const char* out;
@@ -150,7 +154,18 @@ static int parse_option(const char* name, const char* value, options_t* options,
     options->out = value;
     return 1;
   }
-  if (strcmp(name, "--sizes") == 0) {
+  if (strcmp(name, "--spawn-on") == 0) {
+    options->job->spawn_on = value;
+    return 1;
+  }
+  if (strcmp(name, "--port-file") == 0) {
+    options->job->port_file = value;
+    return 1;
+  }
+  if (strcmp(name, "--joins") == 0) {
+    options->job->joins = strcmp(value, "yes") == 0;
+    if (options->job->joins || strcmp(value, "no") == 0) return 1;
+  } else if (strcmp(name, "--sizes") == 0) {
     if (parse_sizes(value, session)) return 1;
   } else if (strcmp(name, "--pin") == 0) {
     while (rest != NULL && options->pin_count < 64 &&
@@ -337,12 +352,14 @@ int main(int argc, char** argv) {
   session.job = &job;
   job.argc = argc;
   job.argv = argv;
+  options->job = &job;
   parse(argc, argv, options, &session);
   int error = suite_library.init(&argc, &argv, &job);
   if (error != 0) {
     fprintf(stderr, "suite_%s: %s\n", suite_library.name, suite_library.explain(error));
     return kFailed;
   }
+  job.child = job.child || job.joins;
   int status = run(&session, options);
   if (status == kFailed && !session.wrong) suite_library.abort(&job, status);
   error = suite_library.leave(&job);

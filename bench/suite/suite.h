@@ -52,9 +52,12 @@ typedef struct suite_job {
   int rank, size; /* among the processes that were started together */
   char library[64];
   char version[SUITE_TEXT_BYTES];
-  int child;   /* it was spawned by another process of the suite */
-  int argc;    /* arguments as given, for children */
-  char** argv; /* likewise */
+  int child;             /* it was spawned by another process of the suite, or joins another job */
+  int argc;              /* arguments as given, for children */
+  char** argv;           /* likewise */
+  const char* spawn_on;  /* host for processes that are spawned; null: as the library likes */
+  const char* port_file; /* by which two jobs meet; null: there is no other job */
+  int joins;             /* this one is the job that connects */
 } suite_job_t;
 
 /** Who takes part in a cell. `rank` and `size` count all of them, also where the library's own

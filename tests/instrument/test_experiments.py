@@ -20,7 +20,7 @@ SUITE = [name for name in EXPERIMENTS if name not in ("pingpong", "completion", 
 def library(kind: str) -> Library:
     return Library(
         LibraryRecord(kind, kind, "1", kind, "ready"),
-        suite=lambda processes, _together: ("start", str(processes)),
+        suite=lambda how: ("start", str(how.processes)),
         suite_kind=kind,
     )
 

@@ -14,7 +14,7 @@ from mobius_instrument.cells import EXPERIMENTS
 from mobius_instrument.errors import InstrumentError
 from mobius_instrument.experiments import ONE_HOST, Setting, jobs_of
 from mobius_instrument.hosts import Hosts
-from mobius_instrument.libraries.base import Library, between_hosts
+from mobius_instrument.libraries.base import Library, Start, between_hosts
 from mobius_instrument.presentation import write_report
 from mobius_instrument.results import LibraryRecord, read_results
 
@@ -62,17 +62,25 @@ def test_experiments_between_hosts(kind: str) -> None:
     hosts = Hosts(("a", "b"), "agent")
     here = Library(
         LibraryRecord(kind, kind, "1", kind, "ready"),
-        suite=lambda processes, _together: ("start", str(processes)),
+        suite=lambda how: ("start", str(how.processes)),
         suite_kind=kind,
     )
     library = between_hosts(
-        here, hosts, lambda n: ("launch", str(n)), None, Path("suite"), {"NAME": "value"}
+        here,
+        hosts,
+        lambda how: ("launch", str(how.processes)),
+        None,
+        Path("suite"),
+        {"NAME": "value"},
     )
     assert library.name == f"{kind}@hosts"
     assert library.suite is not None
-    assert library.suite(4, 4) == ("launch", "4", "suite")
+    assert library.suite(Start(4, 4)) == ("launch", "4", "suite")
+    assert library.suite(Start(1, 2)) == ("launch", "1", "suite", "--spawn-on", "b")
     jobs = jobs_of(Setting(library, False, 4), SUITE, (8,))
-    assert {job.experiment for job in jobs} == set(SUITE) - set(ONE_HOST)
+    assert {job.experiment for job in jobs} == set(SUITE) - set(ONE_HOST) - (
+        {"spawn-cost"} if kind == "mobius" else set()
+    )
     for job in jobs:
         for cell in job.cells:
             assert cell.operation != "load"

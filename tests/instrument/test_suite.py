@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from mobius_instrument.libraries import armci
+from mobius_instrument.libraries import armci, mpi
+from mobius_instrument.libraries.base import as_two_jobs
 from mobius_instrument.libraries.shmem import suite_sources
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -380,3 +381,60 @@ def test_the_suite_for_openshmem(tmp_path: Path) -> None:
         records = [json.loads(line) for line in out.read_text().splitlines()]
         assert measured(records) == {cell: [size] for cell in cells}
         assert records[-1] == {"type": "done"}
+
+
+AS_ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+
+
+def suite_mpi(tmp_path: Path, compiler: str, *flags: str) -> Path:
+    """The test-suite built with an MPI."""
+    program = tmp_path / "suite_mpi"
+    files = [str(path) for path in mpi.suite_sources(SUITE)]
+    build = [compiler, "-std=gnu99", "-O1", *flags, "-I", str(SUITE), "-o", str(program), *files]
+    built = subprocess.run([*build, "-lm", "-pthread"], capture_output=True, text=True)
+    assert built.returncode == 0, built.stderr
+    return program
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(
+    shutil.which("mpicc.openmpi") is None or shutil.which("ompi-server") is None,
+    reason="there is no Open MPI with its server here",
+)
+def test_two_programs_meet_by_the_name_of_a_port(tmp_path: Path) -> None:
+    program = suite_mpi(tmp_path, "mpicc.openmpi")
+    job = ("mpiexec.openmpi", "-n", "1", "--bind-to", "none", "--ompi-server", "{server}",
+           str(program))  # fmt: skip
+    server = ("ompi-server", "--no-daemonize", "--report-uri")
+    cell = "dynamic-comm:sendrecv:none:local:comm=applications"
+    out = tmp_path / "out.jsonl"
+    arguments = ["--cells", cell, "--sizes", "8,1024", "--out", str(out), "--min-samples", "3",
+                 "--max-seconds", "0"]  # fmt: skip
+    done = subprocess.run(
+        [*as_two_jobs(job, job, server), *arguments], env={**os.environ, **AS_ROOT},
+        capture_output=True, text=True, stdin=subprocess.DEVNULL,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    records = [json.loads(line) for line in out.read_text().splitlines()]
+    assert measured(records) == {cell: [8, 1024]}
+
+
+def test_two_jobs_get_their_part(tmp_path: Path) -> None:
+    """Each its words, a common file, and the place of the server; a bad code of one counts."""
+    script = tmp_path / "job"
+    script.write_text(f'#!/bin/sh\necho "$@" >>{tmp_path}/log.$1\n[ $1 != b ] || exit 5\n')
+    server = tmp_path / "server"
+    server.write_text('#!/bin/sh\necho here >"$1"\nexec sleep 1000\n')
+    for program in (script, server):
+        program.chmod(0o755)
+    command = as_two_jobs(
+        (str(script), "a", "{server}"), (str(script), "b", "{server}"), (str(server),)
+    )
+    done = subprocess.run([*command, "--cells", "x y"], capture_output=True, text=True)
+    assert done.returncode == 5
+    first, second = ((tmp_path / f"log.{name}").read_text().split() for name in "ab")
+    assert first[1].startswith("file:")
+    assert first[2:5] == ["--cells", "x", "y"]
+    assert first[-4:-2] == second[-4:-2]
+    assert (first[-2:], second[-2:]) == (["--joins", "no"], ["--joins", "yes"])
+    assert not Path(first[-3]).parent.exists()

@@ -2,8 +2,11 @@
 
 /* Communicators: the static one, parts of it, and those of paper 3, §3, that come to be later. */
 
+#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "mpi_blocks.h"
 
@@ -28,6 +31,13 @@ static int split_open(suite_job_t* job, const suite_cell_t* cell, suite_comm_t* 
 static int reordered_open(suite_job_t* job, const suite_cell_t* cell, suite_comm_t* comm) {
   (void)cell;
   return split_by(job, -job->rank, comm);
+}
+
+int mpi_spawn_info(const suite_job_t* job, MPI_Info* info) {
+  *info = MPI_INFO_NULL;
+  if (job->spawn_on == NULL) return MPI_SUCCESS;
+  TRY(MPI_Info_create(info));
+  return MPI_Info_set(*info, "host", (char*)job->spawn_on);
 }
 
 /* Takes over an intercommunicator of two sides. `high` comes second. */
@@ -72,10 +82,14 @@ static int spawn(suite_job_t* job, const suite_cell_t* cell, int keep_inter, sui
   if (job->size != 1) return SUITE_MPI_NEEDS_ONE;
   char** arguments = arguments_for(job, cell);
   if (arguments == NULL) return SUITE_MPI_NO_MEMORY;
-  int error = MPI_Comm_spawn(job->argv[0], arguments, 1, MPI_INFO_NULL, 0, MPI_COMM_SELF, &inter,
-                             MPI_ERRCODES_IGNORE);
+  MPI_Info info;
+  int error = mpi_spawn_info(job, &info);
+  if (error == MPI_SUCCESS)
+    error = MPI_Comm_spawn(job->argv[0], arguments, 1, info, 0, MPI_COMM_SELF, &inter,
+                           MPI_ERRCODES_IGNORE);
   free(arguments);
   TRY(error);
+  if (info != MPI_INFO_NULL) TRY(MPI_Info_free(&info));
   return join(job, inter, 0, keep_inter, comm);
 }
 
@@ -107,6 +121,52 @@ static int connect_open(suite_job_t* job, const suite_cell_t* cell, suite_comm_t
   return join(job, inter, job->rank == 1, 1, comm);
 }
 
+/* The port's name in a file of the meeting's number, which is complete when it is there. */
+static int leave_port(const char* file, const char* port) {
+  char draft[PATH_MAX];
+  snprintf(draft, sizeof draft, "%s.draft", file);
+  FILE* out = fopen(draft, "w");
+  if (out == NULL) return SUITE_MPI_NO_PORT;
+  fputs(port, out);
+  return fclose(out) == 0 && rename(draft, file) == 0 ? MPI_SUCCESS : SUITE_MPI_NO_PORT;
+}
+
+static int find_port(const char* file, char* port) {
+  enum { kLimitMs = 60000, kPauseMs = 5 };
+  FILE* in = NULL;
+  for (int waited = 0; (in = fopen(file, "r")) == NULL; waited += kPauseMs) {
+    if (waited > kLimitMs) return SUITE_MPI_NO_PORT;
+    usleep(1000 * kPauseMs);
+  }
+  size_t length = fread(port, 1, MPI_MAX_PORT_NAME - 1, in);
+  fclose(in);
+  port[length] = '\0';
+  return length > 0 ? MPI_SUCCESS : SUITE_MPI_NO_PORT;
+}
+
+/* Two programs that were started one by one. */
+static int applications_open(suite_job_t* job, const suite_cell_t* cell, suite_comm_t* comm) {
+  static int meetings;
+  char port[MPI_MAX_PORT_NAME] = "", file[PATH_MAX];
+  MPI_Comm inter;
+  (void)cell;
+  if (job->port_file == NULL) return SUITE_MPI_NO_MEETING;
+  if (job->size != 1) return SUITE_MPI_NEEDS_ONE;
+  snprintf(file, sizeof file, "%.4000s.%d", job->port_file, meetings++);
+  if (job->joins) {
+    TRY(find_port(file, port));
+    TRY(MPI_Comm_connect(port, MPI_INFO_NULL, 0, MPI_COMM_SELF, &inter));
+  } else {
+    int error = MPI_Open_port(MPI_INFO_NULL, port);
+    int left = leave_port(file, error == MPI_SUCCESS ? port : "");
+    TRY(error);
+    TRY(left);
+    TRY(MPI_Comm_accept(port, MPI_INFO_NULL, 0, MPI_COMM_SELF, &inter));
+    TRY(MPI_Close_port(port));
+  }
+  return join(job, inter, job->joins, 1, comm);
+}
+
 static int dynamic_close(suite_comm_t* comm) {
   mpi_comm_t* state = mpi_comm_of(comm);
   MPI_Comm inter = state->pair;
@@ -130,3 +190,5 @@ COMMUNICATOR(spawn_inter, "spawn-inter", "MPI_Comm_spawn, messages on the interc
              spawn_inter_open, dynamic_close)
 COMMUNICATOR(connect_block, "connect", "MPI_Comm_accept and MPI_Comm_connect", 2, connect_open,
              dynamic_close)
+COMMUNICATOR(applications, "applications", "the same between two programs that meet (--port-file)",
+             1, applications_open, dynamic_close)

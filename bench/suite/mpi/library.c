@@ -93,6 +93,10 @@ static const char* explain(int error) {
       return "not all ranks share memory";
     case SUITE_MPI_NO_PROGRAM:
       return "the name of the own program is not known";
+    case SUITE_MPI_NO_MEETING:
+      return "two programs meet by --port-file, and this one has none";
+    case SUITE_MPI_NO_PORT:
+      return "the program to connect to has not opened a port";
     default:
       break;
   }

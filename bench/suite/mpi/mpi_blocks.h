@@ -48,6 +48,9 @@ static inline MPI_Datatype mpi_type_of(const suite_type_t* type) {
 int mpi_comm_wrap(suite_job_t* job, MPI_Comm all, suite_comm_t* comm);
 int mpi_comm_unwrap(suite_comm_t* comm);
 
+/** For MPI_Comm_spawn: where children start. MPI_INFO_NULL, or to be freed. */
+int mpi_spawn_info(const suite_job_t* job, MPI_Info* info);
+
 /** What does not come from MPI gets a code of its own. */
 enum {
   SUITE_MPI_OWN_ERRORS = -1000,
@@ -56,7 +59,9 @@ enum {
   SUITE_MPI_STATIC_FULL = -1003,
   SUITE_MPI_NOT_ONE_HOST = -1004,
   SUITE_MPI_NEEDS_ONE = -1005,
-  SUITE_MPI_NO_PROGRAM = -1006
+  SUITE_MPI_NO_PROGRAM = -1006,
+  SUITE_MPI_NO_MEETING = -1007,
+  SUITE_MPI_NO_PORT = -1008
 };
 
 #endif

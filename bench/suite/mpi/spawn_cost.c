@@ -26,11 +26,14 @@ static const char* child(void) {
 static int spawn_once(suite_job_t* job, const suite_cell_t* cell, int children, double* times) {
   char* arguments[] = {"--cells", (char*)cell->name, "--sizes", "1", NULL};
   MPI_Comm inter;
+  MPI_Info info;
   char byte = 1;
+  TRY(mpi_spawn_info(job, &info));
   int64_t begin = suite_now_ns();
-  TRY(MPI_Comm_spawn(job->argv[0], arguments, children, MPI_INFO_NULL, 0, MPI_COMM_SELF, &inter,
+  TRY(MPI_Comm_spawn(job->argv[0], arguments, children, info, 0, MPI_COMM_SELF, &inter,
                      MPI_ERRCODES_IGNORE));
   int64_t spawned = suite_now_ns();
+  if (info != MPI_INFO_NULL) TRY(MPI_Info_free(&info));
   TRY(MPI_Comm_set_errhandler(inter, MPI_ERRORS_RETURN));
   TRY(MPI_Bcast(&byte, 1, MPI_BYTE, MPI_ROOT, inter));
   TRY(MPI_Barrier(inter));

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from mobius_instrument.cells import EXPERIMENTS, PROBE_EXPERIMENTS, Cell
-from mobius_instrument.libraries.base import PROCESSES, Library
+from mobius_instrument.libraries.base import PROCESSES, Library, Start
 
 _KB: Final = 1 << 10
 _MB: Final = 1 << 20
@@ -20,8 +20,8 @@ _MB: Final = 1 << 20
 # What the delayed run of `trust` is delayed by, on average: the hook waits up to this long before
 # and after each operation, half of it on average each time.
 KNOWN_DELAY_US: Final = 20
-# Of the instrument or of starting processes on this host: not measured between hosts.
-ONE_HOST: Final = ("spawn-cost", "dynamic-comm", "trust")
+# Of the instrument itself: not measured between hosts.
+ONE_HOST: Final = ("trust",)
 # Of what happens between hosts alone.
 BETWEEN_HOSTS: Final = ("schedule",)
 # Of Möbius' scheduler, the default first (docs/scheduler.md).
@@ -69,6 +69,14 @@ class Job:
     environment: dict[str, str] = field(default_factory=dict)
     # The processes are kept from sharing memory (Library.by_messages).
     by_messages: bool = False
+    # Processes meet that were not started together, in two jobs perhaps.
+    dynamic: bool = False
+    two_jobs: bool = False
+
+    @property
+    def start(self) -> Start:
+        """How a launch is to be started."""
+        return Start(self.processes, self.together, self.dynamic, self.two_jobs)
 
 
 @dataclass(frozen=True)
@@ -324,7 +332,7 @@ def _spawn_cost(s: Setting) -> list[Job]:
     return [
         replace(
             _job("spawn-cost", [_cell(f"spawn-cost:spawn:none:local:n={n}")], (n,), 1),
-            together=1 + _SPAWNS * n, most_repeats=2, seconds=2.0,
+            together=1 + _SPAWNS * n, most_repeats=2, seconds=2.0, dynamic=True,
         )
         for n in (1, 2, 3, 4)
     ]  # fmt: skip
@@ -337,21 +345,29 @@ def _dynamic_comm(s: Setting) -> list[Job]:
     def cells(*names: str) -> list[Cell]:
         found = []
         for name in names:
-            found += _messages(s, "dynamic-comm", f":comm={name}")
+            suffix = f":comm={name}{':partner=hosts' if s.apart else ''}"
+            found += _messages(s, "dynamic-comm", suffix)
             if name != "spawn-inter":
-                for operation, sync, memory in windows:
-                    found.append(_cell(f"dynamic-comm:{operation}:{sync}:{memory}:comm={name}"))
+                found += [_cell(f"dynamic-comm:{':'.join(one)}{suffix}") for one in windows]
         return found
 
     jobs = [_job("dynamic-comm", cells("world", "split", "reordered"), sizes)]
-    if not s.mobius:
-        # Each by itself: a library that fails here often takes the rest of a launch with it.
-        # And one launch spawns once: Open MPI gives the place of a child that has ended to nobody.
-        for name, processes in (("connect", 2), ("spawn", 1), ("spawn-inter", 1)):
-            groups = [[cell] for cell in cells(name)] if processes == 1 else [cells(name)]
-            for group in groups:
-                job = _job("dynamic-comm", group, sizes, processes)
-                jobs.append(replace(job, together=2, stall_s=15))
+    if s.mobius:
+        return jobs
+    # Each by itself: a library that fails here often takes the rest of a launch with it. And one
+    # launch spawns once: Open MPI gives the place of a child that has ended to nobody.
+    groups = [(cells("connect"), Start(2, 2, dynamic=True))]
+    for name in ("spawn", "spawn-inter"):
+        groups += [([cell], Start(1, 2, dynamic=True)) for cell in cells(name)]
+    # Two jobs find each other by a file.
+    if s.full and (s.library.hosts is None or s.library.hosts.shared_files):
+        groups.append((cells("applications"), Start(1, 1, dynamic=True, two_jobs=True)))
+    for group, start in groups:
+        job = _job("dynamic-comm", group, sizes, start.processes)
+        jobs.append(replace(
+            job, together=start.together, dynamic=True, two_jobs=start.two_jobs, stall_s=15,
+            barren=1 if start.two_jobs else job.barren,
+        ))  # fmt: skip
     return jobs
 
 

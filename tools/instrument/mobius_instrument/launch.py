@@ -147,7 +147,7 @@ class Launch:
         if job.by_messages and library.by_messages is not None:
             return library.by_messages(job.processes)
         if job.program == "suite" and library.suite is not None:
-            return library.suite(job.processes, job.together)
+            return library.suite(job.start)
         return library.command
 
     def _is_asked(self, cell: str) -> bool:

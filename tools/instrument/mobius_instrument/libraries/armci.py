@@ -12,10 +12,10 @@ from typing import Final
 
 from mobius_instrument.hosts import Hosts
 from mobius_instrument.libraries.base import (
-    PROCESSES,
     Candidate,
     Context,
     Library,
+    Start,
     between_hosts,
     hash_files,
     missing,
@@ -68,8 +68,8 @@ def _prepare(context: Context) -> Library:
         for path in root.glob(pattern)
     )
 
-    def start(processes: int, _together: int = 0) -> tuple[str, ...]:
-        return str(mobius), "run", "-n", str(processes), "--bind", "none", str(suite)
+    def start(how: Start) -> tuple[str, ...]:
+        return str(mobius), "run", "-n", str(how.processes), "--bind", "none", str(suite)
 
     library = Library(
         record=LibraryRecord(
@@ -78,7 +78,7 @@ def _prepare(context: Context) -> Library:
             version="",
             kind="front",
             status="ready",
-            launcher=" ".join(("mobius", *start(PROCESSES)[1:-1])),
+            launcher=" ".join(("mobius", *start(Start())[1:-1])),
         ),
         fingerprint=hash_files(mobius, suite, *shared),
         suite=start,
@@ -90,7 +90,7 @@ def _prepare(context: Context) -> Library:
         return between_hosts(
             library,
             hosts,
-            lambda processes: run_on_hosts(str(mobius), hosts, processes),
+            lambda how: run_on_hosts(str(mobius), hosts, how.processes),
             None,
             suite,
             hosts_environment(hosts),
@@ -168,27 +168,27 @@ def _prepare_beside(place: MpiPlace, archive: Path, context: Context) -> Library
         detail = f"{failure}; its headers are in {_PACKAGE}"
         return Library(replace(record, detail=detail))
 
-    def start(processes: int, together: int) -> tuple[str, ...]:
-        rules, _ = launch_rules(family, launcher, context.cpus, processes, together)
+    def start(how: Start) -> tuple[str, ...]:
+        rules, _ = launch_rules(family, launcher, context.cpus, how)
         return *rules, str(program)
 
-    command, environment = launch_rules(family, launcher, context.cpus, PROCESSES, PROCESSES)
+    command, environment = launch_rules(family, launcher, context.cpus, Start())
     library = Library(
         record=replace(record, status="ready", launcher=" ".join(command)),
         environment=environment,
         fingerprint=key,
         suite=start,
         suite_kind="armci",
-        by_messages=(lambda count: start(count, count)) if family in MESSAGES else None,
+        by_messages=(lambda count: start(Start(count, count))) if family in MESSAGES else None,
         messages_environment=MESSAGES.get(family, {}),
     )
 
     def between(hosts: Hosts) -> Library:
-        _, variables = rules_on_hosts(family, place, version, hosts, PROCESSES)
+        _, variables = rules_on_hosts(family, place, version, hosts, Start())
         return between_hosts(
             library,
             hosts,
-            lambda processes: rules_on_hosts(family, place, version, hosts, processes)[0],
+            lambda how: rules_on_hosts(family, place, version, hosts, how)[0],
             None,
             program,
             variables,

@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import hashlib
+import shlex
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -15,8 +17,24 @@ from mobius_instrument.locations import Locations
 from mobius_instrument.results import LibraryRecord
 
 PROCESSES: Final = 2
+_TWO_JOBS: Final = Path(__file__).resolve().parents[1] / "two_jobs.py"
 # What mpirun of Open MPI asks root for.
 AS_ROOT: Final = ("OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM")
+
+
+@dataclass(frozen=True)
+class Start:
+    """How the test-suite is to be started."""
+
+    processes: int = PROCESSES
+    # Those that run in the end, with what is spawned.
+    together: int = PROCESSES
+    # Processes meet that were not started together: spawned ones, or by the name of a port.
+    dynamic: bool = False
+    # Two jobs that are alike and meet (two_jobs.py).
+    two_jobs: bool = False
+    # Between hosts: all of it on the host of this number; None: on all hosts, in blocks.
+    host: int | None = None
 
 
 @dataclass(frozen=True)
@@ -32,9 +50,8 @@ class Library:
     command: tuple[str, ...] = ()
     environment: Mapping[str, str] = field(default_factory=dict)
     fingerprint: str = ""
-    # Starts the test-suite with so many processes, of which together so many are to run in the end;
-    # None when the library has none.
-    suite: Callable[[int, int], tuple[str, ...]] | None = None
+    # Starts the test-suite; None when the library has none.
+    suite: Callable[[Start], tuple[str, ...]] | None = None
     # Which blocks the suite has: "mpi", "mobius", "shmem" or "armci".
     suite_kind: str = ""
     # As `suite`, with processes of this host that share no memory and send each other messages;
@@ -97,29 +114,34 @@ def cells(
 def between_hosts(
     library: Library,
     hosts: Hosts,
-    start: Callable[[int], tuple[str, ...]],
+    start: Callable[[Start], tuple[str, ...]],
     probe: Path | None,
     suite: Path | None,
     environment: Mapping[str, str],
+    server: Sequence[str] = (),
 ) -> Library:
-    """A library as it is measured between hosts. `start` makes the words that start so many
-    processes there when a program is appended."""
+    """A library as it is measured between hosts. `start` makes the words that start a program
+    there when it is appended; `server` is that of as_two_jobs()."""
     record = replace(
         library.record,
         library=library.name + BETWEEN,
         label=f"{library.record.label}, between hosts",
-        launcher=" ".join(start(PROCESSES)),
+        launcher=" ".join(start(Start())),
         hosts=",".join(hosts.names),
     )
 
-    def start_suite(processes: int, _together: int) -> tuple[str, ...]:
-        return *hosts.enter, *start(processes), str(suite)
+    def start_suite(how: Start) -> tuple[str, ...]:
+        if how.two_jobs:
+            jobs = [(*start(replace(how, host=number)), str(suite)) for number in (0, 1)]
+            return *hosts.enter, *as_two_jobs(jobs[0], jobs[1], server)
+        away = ("--spawn-on", hosts.names[1]) if how.together > how.processes else ()
+        return *hosts.enter, *start(how), str(suite), *away
 
     return replace(
         library,
         record=record,
         cells=library.cells if probe else (),
-        command=(*hosts.enter, *start(PROCESSES), str(probe)) if probe else (),
+        command=(*hosts.enter, *start(Start()), str(probe)) if probe else (),
         environment={**library.environment, **environment},
         fingerprint=f"{library.fingerprint}|{hosts.names}|{hosts.rate}",
         suite=start_suite if suite else None,
@@ -127,6 +149,15 @@ def between_hosts(
         between=None,
         hosts=hosts,
     )
+
+
+def as_two_jobs(
+    first: Sequence[str], second: Sequence[str], server: Sequence[str] = ()
+) -> tuple[str, ...]:
+    """Starts two jobs that meet. With a server, which is told a file to write into, `{server}` in
+    the commands becomes what launchers call it by."""
+    before = ("--server", shlex.join(server)) if server else ()
+    return sys.executable, str(_TWO_JOBS), *before, shlex.join(first), shlex.join(second)
 
 
 def hash_files(*paths: Path) -> str:

@@ -16,6 +16,7 @@ from mobius_instrument.libraries.base import (
     Candidate,
     Context,
     Library,
+    Start,
     between_hosts,
     cells,
     hash_files,
@@ -80,8 +81,8 @@ def _prepare_mobius(context: Context) -> Library:
     launcher = (mobius, "run", "-n", str(PROCESSES), "--bind", "none")
     suite = locations.program("suite_mobius")
 
-    def start_suite(processes: int, _all: int) -> tuple[str, ...]:
-        return mobius, "run", "-n", str(processes), "--bind", "none", str(suite)
+    def start_suite(how: Start) -> tuple[str, ...]:
+        return mobius, "run", "-n", str(how.processes), "--bind", "none", str(suite)
 
     def by_messages(processes: int) -> tuple[str, ...]:
         return messages_on_one_host(mobius, processes, str(suite))
@@ -107,7 +108,7 @@ def _prepare_mobius(context: Context) -> Library:
         return between_hosts(
             library,
             hosts,
-            lambda processes: run_on_hosts(mobius, hosts, processes),
+            lambda how: run_on_hosts(mobius, hosts, how.processes),
             programs["probe_mobius"],
             suite,
             hosts_environment(hosts),

@@ -16,10 +16,11 @@ from mobius_instrument.errors import InstrumentError, system_reason
 from mobius_instrument.hosts import Hosts
 from mobius_instrument.libraries.base import (
     AS_ROOT,
-    PROCESSES,
     Candidate,
     Context,
     Library,
+    Start,
+    as_two_jobs,
     between_hosts,
     cells,
     missing,
@@ -176,15 +177,20 @@ def prepare_mpi(place: MpiPlace, context: Context) -> Library:
     if failure:
         return Library(replace(record, detail=failure))
     launcher = place.launcher
-    launch, environment = launch_rules(family, launcher, context.cpus, PROCESSES, PROCESSES)
+    launch, environment = launch_rules(family, launcher, context.cpus, Start())
     suite, suite_key = _suite(place, version_text, context, label)
 
-    def start_suite(processes: int, together: int) -> tuple[str, ...]:
-        start, _ = launch_rules(family, launcher, context.cpus, processes, together)
-        return *start, str(suite)
+    server = _server(family, launcher, version)
+
+    def start_suite(how: Start) -> tuple[str, ...]:
+        start, _ = launch_rules(family, launcher, context.cpus, how)
+        if not how.two_jobs:
+            return *start, str(suite)
+        job = (*start, *(_TO_SERVER if server else ()), str(suite))
+        return as_two_jobs(job, job, server)
 
     def by_messages(processes: int) -> tuple[str, ...]:
-        return start_suite(processes, processes)
+        return start_suite(Start(processes, processes))
 
     library = Library(
         record=replace(record, status="ready", launcher=" ".join(launch)),
@@ -199,14 +205,18 @@ def prepare_mpi(place: MpiPlace, context: Context) -> Library:
     )
 
     def between(hosts: Hosts) -> Library:
-        _, variables = rules_on_hosts(family, place, version, hosts, PROCESSES)
+        _, variables = rules_on_hosts(family, place, version, hosts, Start())
         return between_hosts(
             library,
             hosts,
-            lambda processes: rules_on_hosts(family, place, version, hosts, processes)[0],
+            lambda how: (
+                *rules_on_hosts(family, place, version, hosts, how)[0],
+                *(_TO_SERVER if server and how.two_jobs else ()),
+            ),
             probe,
             suite,
             variables,
+            server,
         )
 
     return replace(library, between=between) if family in ACROSS else library
@@ -222,12 +232,29 @@ MESSAGES: Final[dict[str, dict[str, str]]] = {
 ACROSS: Final = ("openmpi", "mpich", "intel")
 
 
+# What brings together jobs that different launchers have started, where launchers need that.
+_TO_SERVER: Final = ("--ompi-server", "{server}")
+
+
+def _server(family: str, launcher: Path, version: str) -> tuple[str, ...]:
+    """Of Open MPI up to 4; later ones have none, and those of MPICH's family need none."""
+    program = launcher.parent / "ompi-server"
+    if family != "openmpi" or _major(version) >= 5 or not os.access(program, os.X_OK):
+        return ()
+    return str(program), "--no-daemonize", "--report-uri"
+
+
 def rules_on_hosts(
-    family: str, place: MpiPlace, version: str, hosts: Hosts, processes: int
+    family: str, place: MpiPlace, version: str, hosts: Hosts, how: Start
 ) -> tuple[tuple[str, ...], dict[str, str]]:
-    """Words and environment that start processes on hosts, in blocks and unbound."""
-    start = (str(place.launcher), "-n", str(processes))
-    blocks = hosts.blocks(processes)
+    """Words and environment that start processes on hosts, in blocks and unbound; what they spawn
+    is for the second host."""
+    start = (str(place.launcher), "-n", str(how.processes))
+    blocks = hosts.blocks(how.processes)
+    if how.host is not None:
+        blocks = [(hosts.names[how.host], how.processes)]
+    elif how.together > how.processes:
+        blocks = [(hosts.names[0], how.processes), (hosts.names[1], how.together - how.processes)]
     if family == "openmpi":
         # An installation that is not where it was made for: daemons on other hosts are told.
         prefix = ("--prefix", str(place.mpicc.parent.parent)) if place.environment else ()
@@ -244,11 +271,17 @@ def rules_on_hosts(
         crowd = () if _major(version) >= 5 else ("--oversubscribe",)
         return (*start, *prefix, "--host", where, *slots, *crowd, "--bind-to", "none"), variables
     names = ("-hosts", ",".join(name for name, _ in blocks), "-ppn", str(blocks[0][1]))
-    agent = ("-launcher", "ssh", "-launcher-exec", hosts.agent)
     interface = ("-iface", hosts.interface) if hosts.interface else ()
     if family == "intel":
-        return (*start, *agent, *interface, *names), {"I_MPI_PIN": "0", "I_MPI_FABRICS": "ofi"}
-    return (*start, *agent, *interface, *names, "-bind-to", "none"), {}
+        agent = ("-bootstrap", "ssh", "-bootstrap-exec", hosts.agent)
+        return (*start, *agent, *interface, *names), {**_INTEL, "I_MPI_FABRICS": "shm:ofi"}
+    agent = ("-launcher", "ssh", "-launcher-exec", hosts.agent)
+    binding = () if how.dynamic else ("-bind-to", "none")
+    return (*start, *agent, *interface, *names, *binding), {}
+
+
+# It does not bind, and without a fabric's hardware its network is TCP.
+_INTEL: Final = {"I_MPI_PIN": "0", "FI_PROVIDER": "tcp"}
 
 
 def _major(version: str) -> int:
@@ -257,21 +290,22 @@ def _major(version: str) -> int:
 
 
 def launch_rules(
-    family: str, launcher: Path, cpus: int, processes: int, together: int
+    family: str, launcher: Path, cpus: int, how: Start
 ) -> tuple[tuple[str, ...], dict[str, str]]:
-    """The probe pins itself, so launchers must not. `together` counts those that are spawned."""
-    start = (str(launcher), "-n", str(processes))
+    """The probe pins itself, so launchers must not."""
+    start = (str(launcher), "-n", str(how.processes))
     if family == "openmpi":
         as_root = dict.fromkeys(AS_ROOT, "1")
-        crowd = ("--oversubscribe",) if cpus < together else ()
+        crowd = ("--oversubscribe",) if cpus < how.together else ()
         return (*start, "--bind-to", "none", *crowd), as_root if os.geteuid() == 0 else {}
     if family == "mpich":
         # Hydra of MPICH 5.0 loses the connection to what is spawned when it is told how to bind; it
         # does not bind without being told.
-        return (*start, "-bind-to", "none") if together == processes else start, {}
+        return (*start, "-bind-to", "none") if how.together == how.processes else start, {}
     if family == "intel":
-        # On one host; its default looks for a fabric that a laptop does not have.
-        return start, {"I_MPI_PIN": "0", "I_MPI_FABRICS": "shm"}
+        # On one host its shared memory is enough, but for processes that come later.
+        later = ("-genv", "I_MPI_FABRICS", "shm:ofi") if how.dynamic else ()
+        return (*start, *later), {**_INTEL, "I_MPI_FABRICS": "shm"}
     return start, {}
 
 

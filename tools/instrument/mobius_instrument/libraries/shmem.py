@@ -15,10 +15,10 @@ from mobius_instrument.errors import InstrumentError, system_reason
 from mobius_instrument.hosts import Hosts
 from mobius_instrument.libraries.base import (
     AS_ROOT,
-    PROCESSES,
     Candidate,
     Context,
     Library,
+    Start,
     between_hosts,
     missing,
 )
@@ -100,9 +100,9 @@ def _prepare(name: str, oshcc: Path, context: Context) -> Library:
         return Library(replace(record, detail=failure))
     open_mpi = maker.startswith("Open MPI")
 
-    def start(processes: int, _together: int = 0) -> tuple[str, ...]:
-        words = (str(launcher), "-n", str(processes))
-        crowd = ("--oversubscribe",) if open_mpi and context.cpus < processes else ()
+    def start(how: Start) -> tuple[str, ...]:
+        words = (str(launcher), "-n", str(how.processes))
+        crowd = ("--oversubscribe",) if open_mpi and context.cpus < how.processes else ()
         return (*words, "--bind-to", "none", *crowd) if open_mpi else words
 
     def start_between(hosts: Hosts, processes: int) -> tuple[str, ...]:
@@ -114,10 +114,10 @@ def _prepare(name: str, oshcc: Path, context: Context) -> Library:
 
     variables = dict.fromkeys(AS_ROOT, "1") if open_mpi and os.geteuid() == 0 else {}
     library = Library(
-        record=replace(record, status="ready", launcher=" ".join(start(PROCESSES))),
+        record=replace(record, status="ready", launcher=" ".join(start(Start()))),
         environment={**_HEAP, **variables},
         fingerprint=key,
-        suite=lambda processes, together: (*start(processes, together), str(program)),
+        suite=lambda how: (*start(how), str(program)),
         suite_kind="shmem",
     )
 
@@ -125,7 +125,7 @@ def _prepare(name: str, oshcc: Path, context: Context) -> Library:
         return between_hosts(
             library,
             hosts,
-            lambda processes: start_between(hosts, processes),
+            lambda how: start_between(hosts, how.processes),
             None,
             program,
             {"OMPI_MCA_plm_rsh_agent": hosts.agent},

@@ -161,7 +161,8 @@ def chapter(book: Book) -> Chapter | None:
             + paragraph(
                 "split and reordered: MPI_Comm_split. spawn: MPI_Comm_spawn and a merged"
                 " communicator; spawn-inter: messages on the intercommunicator. connect:"
-                " MPI_Comm_accept and MPI_Comm_connect of two processes that were started together."
+                " MPI_Comm_accept and MPI_Comm_connect of two processes that were started together;"
+                " applications: the same of two programs that were started one by one (--full)."
             )
             + section
         )
