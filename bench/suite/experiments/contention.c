@@ -12,13 +12,15 @@
 
 #include "../session.h"
 
-enum { kUpdates = 64, kOwnDistance = 4096 };
+/* Updates of a rank in one repetition. What takes longer than kSlowNs is repeated with few. */
+enum { kUpdates = 64, kFewUpdates = 4, kSlowNs = 2000000, kOwnDistance = 4096 };
 
 typedef struct contest {
   suite_path_t* path;
   size_t offset;                           /* of what this rank updates, in the window of rank 0 */
   int64_t* ones;                           /* what is added */
   int64_t known;                           /* of swaps: what the word held when last seen */
+  int64_t updates, done;                   /* of a repetition, and all so far */
   const suite_transfer_block_t *get, *put; /* of locks */
 } contest_t;
 
@@ -72,14 +74,28 @@ static int repeat(void* context, uint64_t repetitions) {
                               : c->path->transfer->effect == SUITE_SWAPS ? swap
                                                                          : add;
   for (; repetitions > 0; repetitions--) {
-    for (int i = 0; i < kUpdates; i++) {
+    for (int64_t i = 0; i < c->updates; i++) {
       int error = update(c);
       if (error != 0) return error;
     }
+    c->done += c->updates;
     int error = suite_library.barrier(&c->path->comm);
     if (error != 0) return error;
   }
   return 0;
+}
+
+/* Where processes take turns for a CPU one update can take as long as a turn: the leader finds out,
+ * and all do as it says. */
+static int choose_updates(contest_t* c) {
+  suite_comm_t* comm = &c->path->comm;
+  c->updates = kFewUpdates;
+  int error = suite_library.barrier(comm);
+  int64_t begin = suite_now_ns();
+  if (error == 0) error = repeat(c, 1);
+  if (error == 0 && (suite_now_ns() - begin) / kFewUpdates < kSlowNs) c->updates = kUpdates;
+  return error == 0 ? suite_library.share(comm, comm->leader, &c->updates, sizeof c->updates)
+                    : error;
 }
 
 /* Rank 0 looks at all words, or all elements of one array, and tells the others what it found. */
@@ -114,15 +130,16 @@ static const char* measure_size(contest_t* c, size_t bytes) {
   if (refused != NULL) return refused;
   int own = strcmp(suite_option(path->cell, "word", "one"), "own") == 0;
   c->offset = path->area[0] + (own ? (size_t)path->comm.rank * kOwnDistance : 0);
-  c->known = 0;
+  c->known = c->done = 0;
   for (size_t i = 0; i < bytes / 8; i++) c->ones[i] = 1;
   memset(path->window.base + path->area[0], 0,
          own ? (size_t)path->comm.size * kOwnDistance : bytes);
   SUITE_CHECK(path, suite_library.settle(&path->window));
+  SUITE_CHECK(path, choose_updates(c));
   SUITE_CHECK(path, suite_time(path->session, &path->comm, repeat, c, &times));
   SUITE_CHECK(path, suite_library.settle(&path->window));
-  suite_times_divide(&times, kUpdates);
-  if (counts_are(path, bytes, own, (int64_t)times.repetitions * kUpdates))
+  suite_times_divide(&times, (double)c->updates);
+  if (counts_are(path, bytes, own, c->done))
     suite_record_samples(path->session, path->cell, NULL, bytes, &times);
   SUITE_CHECK(path, suite_library.settle(&path->window));
   suite_times_free(&times);

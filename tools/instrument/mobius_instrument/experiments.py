@@ -194,7 +194,7 @@ def _sync_cost(s: Setting) -> list[Job]:
 
 def _bandwidth(s: Setting) -> list[Job]:
     sizes = s.pick(
-        (_KB, 16 * _KB, 256 * _KB, 4 * _MB),
+        (_KB, 16 * _KB, 256 * _KB, _MB),
         [256 << step for step in range(15)],
     )
     ways = (":dir=one:touch=1", ":dir=two:touch=1")
@@ -496,6 +496,14 @@ def jobs_of(setting: Setting, experiments: Sequence[str], probe_sizes: Sequence[
     # Between hosts, where a launch is slow, two of the probe are enough.
     most = {**_QUICK_REPEATS, **({"pingpong": 2, "sync-cost": 2} if setting.apart else {})}
     return [
-        replace(job, most_repeats=min(job.most_repeats, most.get(job.experiment, job.most_repeats)))
+        replace(
+            job,
+            most_repeats=min(
+                job.most_repeats,
+                most.get(job.experiment, job.most_repeats),
+                # Processes that take turns for a CPU tell how a library waits: seen once.
+                1 if job.processes > setting.cpus else job.most_repeats,
+            ),
+        )
         for job in jobs
     ]
