@@ -169,7 +169,7 @@ def test_the_page_needs_no_network(report: tuple[Path, list[str]]) -> None:
 @pytest.mark.parametrize(
     "sentence",
     [
-        r"For small transfers use Möbius with \w+ on \w+ memory: a put of four bytes that the target"  # noqa: E501
+        r"For small transfers use Möbius with \w+ on [\w ]+: a put of four bytes that the target"
         r" knows of takes 100 ns, in Some MPI 1\.0 at best 30\d ns \(3\.0 times",
         r"In Some MPI 1\.0 a small put is 1\.5\d times slower than send/receive",
         r"Some MPI 1\.0: worst is put of indexed, blocks of 8 B at .*: .*, 25\.\d times as long as the"  # noqa: E501

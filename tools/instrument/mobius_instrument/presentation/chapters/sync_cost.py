@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from mobius_instrument.cells import format_ns, format_ratio
+from mobius_instrument.cells import format_ns, format_ratio, memory_words
 from mobius_instrument.presentation import tables
 from mobius_instrument.presentation.chapters.base import Book, Chapter, note, paragraph, time_cell
 
@@ -79,8 +79,8 @@ def _sentences(book: Book, libraries: list[str]) -> list[str]:
         first, second = order[0], order[1]
         value, sync, memory = best[first]
         found.append(
-            f"For small transfers use {book.label(first)} with {sync} on {memory} memory: a put of"
-            f" four bytes that the target knows of takes {format_ns(value)}, in"
+            f"For small transfers use {book.label(first)} with {sync} on {memory_words(memory)}: a"
+            f" put of four bytes that the target knows of takes {format_ns(value)}, in"
             f" {book.label(second)} at best {format_ns(best[second][0])}"
             f" ({format_ratio(best[second][0] / value)} times as long, with {best[second][1]})."
         )
@@ -94,9 +94,8 @@ def _sentences(book: Book, libraries: list[str]) -> list[str]:
         ratio = messages / value if value < messages else value / messages
         found.append(
             f"In {book.label(library)} a small put is {format_ratio(ratio)} times {compared}"
-            f" send/receive when synchronised by {sync}; {worst_sync} on {worst_memory} memory"
-            " costs"
-            f" {format_ratio(worst / value)} times that."
+            f" send/receive when synchronised by {sync}; {worst_sync} on"
+            f" {memory_words(worst_memory)} costs {format_ratio(worst / value)} times that."
         )
     return found
 
