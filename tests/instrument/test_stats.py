@@ -22,6 +22,7 @@ def test_summary_of_known_values() -> None:
     assert (summary.minimum, summary.median, summary.average, summary.maximum) == (1, 3, 4, 10)
     assert summary.deviation == pytest.approx(np.std([1, 2, 3, 4, 10], ddof=1))
     assert summary.launch_medians == (2.0, 7.0)
+    assert summary.percentiles == pytest.approx((1.2, 2.0, 4.0, 8.8, 9.76))
     assert 1 <= summary.low <= 3 <= summary.high <= 10
 
 

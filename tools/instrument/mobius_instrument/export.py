@@ -10,13 +10,15 @@ from typing import Any, Final
 from mobius_instrument.cells import INTEGER_BYTES, Cell, bandwidth_mb_s
 from mobius_instrument.errors import InstrumentError, system_reason
 from mobius_instrument.presentation.analysis import Analysis
+from mobius_instrument.stats import PERCENTILES
 
 CSV_NAME: Final = "results.csv"
 
 _HEAD: Final = (
     "library", "label", "hosts", "experiment", "operation", "sync", "memory", "options",
     "bytes", "integers", "launches", "samples", "median_ns", "low_ns", "high_ns", "minimum_ns",
-    "average_ns", "maximum_ns", "deviation_ns", "bandwidth_mb_s", "status", "detail",
+    "average_ns", "maximum_ns", "deviation_ns", *(f"percentile_{one}_ns" for one in PERCENTILES),
+    "bandwidth_mb_s", "status", "detail",
 )  # fmt: skip
 
 
@@ -52,7 +54,7 @@ def _write(rows: Any, analysis: Analysis, hosts: str) -> None:  # noqa: ANN401
                         f"{value:.2f}"
                         for value in (
                             s.median, s.low, s.high, s.minimum, s.average, s.maximum,
-                            s.deviation, bandwidth_mb_s(size, s.median),
+                            s.deviation, *s.percentiles, bandwidth_mb_s(size, s.median),
                         )
                     ),
                     "ok", "",
@@ -65,6 +67,6 @@ def _write(rows: Any, analysis: Analysis, hosts: str) -> None:  # noqa: ANN401
             [
                 outcome.library, analysis.results.label(outcome.library), hosts,
                 cell.experiment, cell.operation, cell.sync, cell.memory, _options(cell),
-                size_text, *[""] * 11, outcome.status, outcome.detail,
+                size_text, *[""] * (11 + len(PERCENTILES)), outcome.status, outcome.detail,
             ]
         )  # fmt: skip

@@ -17,6 +17,8 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 
+# Of the samples, beside the median.
+PERCENTILES: Final = (5, 25, 75, 95, 99)
 BOOTSTRAP_RESAMPLES: Final = 2_000
 _INTERVAL: Final = (2.5, 97.5)
 # More samples than these tell nothing about the interval that launches do not dominate.
@@ -37,6 +39,8 @@ class Summary:
     low: float
     high: float
     launch_medians: tuple[float, ...]
+    # Of PERCENTILES, in their order.
+    percentiles: tuple[float, ...]
 
     @property
     def spread(self) -> float:
@@ -107,6 +111,7 @@ def summarise(launches: Sequence[Floats], seed: int) -> Summary:
         low=min(low, median),
         high=max(high, median),
         launch_medians=tuple(float(np.median(launch)) for launch in kept),
+        percentiles=tuple(float(value) for value in np.percentile(pooled, PERCENTILES)),
     )
 
 

@@ -20,7 +20,10 @@ from mobius_instrument.presentation.analysis import Analysis, Series
 from mobius_instrument.presentation.colours import Look
 from mobius_instrument.presentation.findings import SIZE_CLASSES, Finding, short_label
 from mobius_instrument.results import LibraryRecord, Outcome
+from mobius_instrument.stats import PERCENTILES
 
+# Of the percentiles, the one that tells of a tail.
+_TAIL: Final = PERCENTILES.index(95)
 _EXPERIMENT_WORDS: Final = {
     ("pingpong", "put"): "Ping-pong put, one way",
     ("pingpong", "get"): "Ping-pong get, one way",
@@ -128,13 +131,15 @@ def latency_table(
                 number(format_ns(s.minimum), s.minimum),
                 number(format_ns(s.average), s.average),
                 number(format_ns(s.maximum), s.maximum),
+                number(format_ns(s.percentiles[_TAIL]), s.percentiles[_TAIL]),
                 number(format_ns(s.deviation), s.deviation),
                 number(f"{s.launches} × {s.samples // s.launches}", s.samples),
             ]
         )
     head = (
         "library", "synchronisation, memory", "median", "÷ fastest", "95 % interval of the median",
-        "minimum", "average", "maximum", "std. deviation", "launches × samples",
+        "minimum", "average", "maximum", f"{PERCENTILES[_TAIL]} % are below", "std. deviation",
+        "launches × samples",
     )  # fmt: skip
     return table(head, rows, 2, sortable=True)
 
