@@ -45,6 +45,8 @@ def time_of(library: str, cell: Cell, size: int) -> float:
         value += KNOWN_DELAY_US * 1000
     if cell.option("comm") == "spawn":
         value *= 4
+    if cell.operation == "call":  # The empty leg, beside 100 ns for the clock.
+        value = 40.0
     if cell.experiment == "multi-op":
         value *= int(cell.option("n"))
     if cell.experiment == "sync-cost" and cell.operation == "sendrecv":
@@ -243,6 +245,26 @@ def test_samples_far_from_the_truth_are_said(synthetic: Make, tmp_path: Path) ->
     text = re.sub(r"\s+", " ", text_of(tmp_path))
     assert "found a difference where there is none: Möbius, 8 B, 1.3" in text
     assert f"injected {KNOWN_DELAY_US} µs and found 0.1 µs" in text
+
+
+def test_noise_in_which_nothing_could_be_seen_is_said(synthetic: Make, tmp_path: Path) -> None:
+    run = synthetic("vague")
+    run.library("mobius", "Möbius 0.1.0", "mobius")
+    run.library("limits", "limit", "limit")
+    for name in ("first", "second"):
+        cell = f"trust:put:pscw:allocate:run={name}"
+        run.series("mobius", cell, lambda _size, repeat: 100.0 * (1 + repeat), sizes=(8,))
+    run.series("limits", "pingpong:line:none:local", lambda _, repeat: 50.0 * (1 + repeat))
+    for cell, time_ns in (("self:timer:none:none", 20.0), ("self:call:none:none", 9.0)):
+        run.series("mobius", cell, lambda _size, _repeat, time_ns=time_ns: time_ns, sizes=(1,))  # type: ignore[misc]
+    write_report(read_results(run.write()), tmp_path)
+    text = re.sub(r"\s+", " ", text_of(tmp_path))
+    assert "too noisy to tell" in text
+    assert "Launches of the same differ so much that a difference of up to" in text
+    assert "no difference where there is none" not in text
+    assert "differed 3.0 times between launches" in text
+    # One read of the clock and the calls of one leg: (20 + 9) / 20.
+    assert re.search(r"20\.\d ns 9\.\d+ ns 1\.4\d", text)
 
 
 def test_what_changed_since_an_earlier_run(synthetic: Make, tmp_path: Path) -> None:

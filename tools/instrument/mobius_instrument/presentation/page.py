@@ -223,6 +223,18 @@ def _doubts(analysis: Analysis) -> list[str]:
             f" {cores} CPUs when the measurement began). Ratios of processes that take turns for a"
             " CPU tell how a library waits, not how fast it is. Measure on a quiet machine."
         )
+    lines = [
+        summary.spread
+        for series in analysis.of("pingpong", "line")
+        for size, summary in series.summaries.items()
+        if size == 8 and summary.launches > 1
+    ]
+    if lines and max(lines) > _NOISY_SPREAD:
+        found.append(
+            "The machine itself changed meanwhile: what two threads need to exchange a cache line"
+            f" differed {max(lines):.1f} times between launches, as where a virtual machine's CPUs"
+            " are moved. Compare libraries within this run, not times of this run with others'."
+        )
     spreads = [
         summary.spread > _NOISY_SPREAD
         for series in analysis.series

@@ -72,6 +72,9 @@ def _sentences(book: Book, chosen: list[Series], what: str) -> list[str]:
     found = []
     most = max(int(one.cell.option("procs", "2")) for one in chosen)
     sizes = sorted({size for one in chosen for size in one.summaries})
+    cores = book.analysis.results.host.get("cores")
+    # Who spins in turns for a CPU is slow by that.
+    where = f" on {cores} CPUs" if isinstance(cores, int) and most > cores else ""
     for size in dict.fromkeys((sizes[0], sizes[-1])):
         best: dict[str, float] = {}
         for one in chosen:
@@ -85,8 +88,8 @@ def _sentences(book: Book, chosen: list[Series], what: str) -> list[str]:
                 for name, slow in others
             )
             found.append(
-                f"{what} of {format_bytes(size)} by {most} processes: {format_ns(fast)} each in"
-                f" {book.label(first)}, {behind}."
+                f"{what} of {format_bytes(size)} by {most} processes{where}: {format_ns(fast)} each"
+                f" in {book.label(first)}, {behind}."
             )
     return found
 

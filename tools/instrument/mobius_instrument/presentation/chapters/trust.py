@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from html import escape
+from typing import Final
 
 import numpy as np
 
@@ -14,6 +16,10 @@ from mobius_instrument.presentation import tables
 from mobius_instrument.presentation.chapters.base import Book, Chapter, note, paragraph
 from mobius_instrument.stats import Floats, ratio_of_medians
 
+# What measuring may add to a sample, in reads of the clock.
+_MOST_READS: Final = 2
+# An interval that reaches so far from 1 says little by holding it.
+_VAGUE: Final = 1.1
 _CELL = "trust:put:pscw:allocate:run="
 
 
@@ -27,20 +33,38 @@ def _median(launches: list[Floats]) -> float:
     return float(np.median(np.concatenate(launches)))
 
 
-def chapter(book: Book) -> Chapter | None:
-    """The chapter, if the self-check was measured."""
-    libraries = book.libraries("trust")
-    costs = book.of("self")
-    if not libraries and not costs:
-        return None
-    rows, sentences, checks = [], [], []
-    for library in dict.fromkeys([*(one.library for one in costs), *libraries]):
+def _costs(book: Book, names: Iterable[str]) -> tuple[list[list[str]], list[str]]:
+    """Rows of what measuring adds, and what is too much of it."""
+    rows: list[list[str]] = []
+    sentences: list[str] = []
+    for library in names:
         timer = book.median(library, "self:timer:none:none", 1)
         call = book.median(library, "self:call:none:none", 1)
-        rows.append([book.head(library), *(
+        row = [book.head(library), *(
             tables.number(format_ns(value), value) if value else '<td class="n none">–</td>'
             for value in (timer, call)
-        )])  # fmt: skip
+        )]  # fmt: skip
+        if timer and call:
+            # A sample holds one read of the clock, and at least one leg.
+            reads = (timer + call) / timer
+            kind = "faster" if reads <= _MOST_READS else "slower"
+            row.append(f'<td class="n {kind}" data-v="{reads:.3g}"><b>{reads:.2f}</b></td>')
+            if reads > _MOST_READS:
+                sentences.append(
+                    f"The instrument adds {reads:.1f} reads of the clock to a sample of"
+                    f" {book.label(library)}, more than {_MOST_READS}."
+                )
+        else:
+            row.append('<td class="n none">–</td>')
+        rows.append(row)
+    return rows, sentences
+
+
+def _checks(book: Book, libraries: list[str]) -> tuple[list[list[str]], list[str]]:
+    """Rows of what is known beforehand, and what was not found so."""
+    checks: list[list[str]] = []
+    sentences: list[str] = []
+    unseen = 1.0
     for library in libraries:
         for size in sorted(
             book.analysis.results.samples.get((library, Cell.parse(_CELL + "first")), {})
@@ -49,12 +73,15 @@ def chapter(book: Book) -> Chapter | None:
             if first and second:
                 ratio = ratio_of_medians(second, first, book.analysis.results.seed)
                 real = ratio.is_real(THRESHOLD)
-                kind = "slower" if real else "faster"
+                unseen = max(unseen, ratio.high, 1 / ratio.low)
+                vague = not real and max(ratio.high, 1 / ratio.low) > _VAGUE
+                kind = "slower" if real else "mixed" if vague else "faster"
+                verdict = "differs" if real else "too noisy to tell" if vague else "no difference"
                 checks.append([
                     book.head(library), "the same twice", format_bytes(size), "1.00",
                     format_ratio(ratio.value),
                     f"{format_ratio(ratio.low)} … {format_ratio(ratio.high)}",
-                    f'<td class="{kind}"><b>{"differs" if real else "no difference"}</b></td>',
+                    f'<td class="{kind}"><b>{verdict}</b></td>',
                 ])  # fmt: skip
                 if real:
                     sentences.append(
@@ -77,6 +104,24 @@ def chapter(book: Book) -> Chapter | None:
                     sentences.append(
                         f"The self-check injected {KNOWN_DELAY_US} µs and found {found_us:.1f} µs."
                     )
+    if unseen > _VAGUE:
+        sentences.append(
+            f"Launches of the same differ so much that a difference of up to"
+            f" {100 * (unseen - 1):.0f} % could not have been told from noise."
+        )
+    return checks, sentences
+
+
+def chapter(book: Book) -> Chapter | None:
+    """The chapter, if the self-check was measured."""
+    libraries = book.libraries("trust")
+    costs = book.of("self")
+    if not libraries and not costs:
+        return None
+    names = dict.fromkeys([*(one.library for one in costs), *libraries])
+    rows, costly = _costs(book, names)
+    checks, wrong = _checks(book, libraries)
+    sentences = [*costly, *wrong]
     if not sentences and checks:
         sentences.append(
             "The self-check found no difference where there is none, and what there is."
@@ -86,7 +131,9 @@ def chapter(book: Book) -> Chapter | None:
             "What a read of the clock costs, and a leg of the test-suite without any library in it:"
             " calls through pointers, which every time of the test-suite holds."
         )
-        + tables.table(("library", "read of the clock", "empty leg"), rows, 1)
+        + tables.table(
+            ("library", "read of the clock", "empty leg", "added to a sample, in reads"), rows, 1
+        )
         + paragraph(
             "The same library against itself must show no difference; a delay that Möbius' hook"
             " adds"
