@@ -95,6 +95,25 @@ def test_command_line(synthetic: Make, instrument: FakeInstrument) -> None:
     assert [one["verdict"] for one in parsed["differences"]] == ["slower", "same", "same", "same"]
 
 
+def test_several_runs_and_other_machines(synthetic: Make, instrument: FakeInstrument) -> None:
+    a, b, c = (one_series(synthetic, name, base) for name in "abc")
+    lines = c.read_text(encoding="utf-8").splitlines(keepends=True)
+    run = json.loads(lines[0])
+    run["host"]["hostname"] = "elsewhere"
+    run["mobius_version"] = "9.9"
+    c.write_text(json.dumps(run) + "\n" + "".join(lines[1:]), encoding="utf-8")
+    done = instrument.run("compare", str(a), str(b), str(c))
+    assert done.returncode == 0, done.stderr
+    assert [line for line in done.stdout.splitlines() if line.startswith("A is")] == [
+        f"A is {a}, B is {b}", f"A is {a}, B is {c}",
+    ]  # fmt: skip
+    machine, version = done.stderr.splitlines()
+    assert "other machines: synthetic, a CPU, 2 CPUs; elsewhere" in machine
+    assert version.endswith("other versions: Möbius 0.1.0 and 9.9")
+    done = instrument.run("compare", str(a), str(b), str(c), "--json")
+    assert len(json.loads(done.stdout)) == 2
+
+
 def test_unusable_input(synthetic: Make, instrument: FakeInstrument) -> None:
     a = one_series(synthetic, "a", base)
     other = synthetic("other")

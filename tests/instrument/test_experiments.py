@@ -12,6 +12,7 @@ from mobius_instrument.errors import InstrumentError
 from mobius_instrument.experiments import BETWEEN_HOSTS, POLICIES, Setting, jobs_of
 from mobius_instrument.hosts import Hosts
 from mobius_instrument.libraries.base import Library
+from mobius_instrument.plan import DEFAULT_EFFORT, Plan
 from mobius_instrument.results import LibraryRecord, read_results
 
 SUITE = [name for name in EXPERIMENTS if name not in ("pingpong", "completion", *BETWEEN_HOSTS)]
@@ -97,6 +98,16 @@ def test_sizes_that_are_asked_for() -> None:
     assert job.sizes == (4,)
 
 
+def test_sizes_beyond_memory_are_left_out() -> None:
+    plan = Plan(
+        ("datatypes",), (64, 1 << 20, 1 << 24), DEFAULT_EFFORT, 1, (library("mpi"),),
+        {"cores": 2, "memory_bytes": 16 << 20}, sizes_given=True,
+    )  # fmt: skip
+    assert plan.too_large == [1 << 24]
+    assert {size for job in plan.jobs(plan.libraries[0]) for size in job.sizes} == {64, 1 << 20}
+    assert replace(plan, sizes=(1 << 24,)).jobs(plan.libraries[0]) == []
+
+
 @pytest.mark.parametrize("text", ["a:b:c", "a:b:c:d:e", "a:b:c:d:=x", "a:b:c:d:x=", "a::c:d"])
 def test_malformed_cells(text: str) -> None:
     with pytest.raises(InstrumentError, match="malformed cell"):
@@ -163,6 +174,17 @@ def test_a_suite_that_does_not_build_leaves_the_probes(instrument: FakeInstrumen
     assert done.returncode == 0, done.stderr
     assert "only ping-pong and completion are measured" in done.stdout
     assert {launch["experiment"] for launch in instrument.records("launch")} == {"pingpong"}
+
+
+def test_an_mpi_without_spawn_is_measured_for_the_rest(instrument: FakeInstrument) -> None:
+    instrument.add_suite()
+    (instrument.folder / "suite" / "mpi").mkdir()
+    (instrument.folder / "suite" / "mpi" / "dynamic.c").write_text("int unused;\n")
+    instrument.environment["FAKE_MPICC"] = "no-spawn"
+    done = instrument.bench("locks", "--repeats", "1")
+    assert done.returncode == 0, done.stderr
+    assert "nothing that is spawned or connected is measured: mpicc failed" in done.stdout
+    assert {launch["status"] for launch in instrument.records("launch")} == {"ok"}
 
 
 def test_only_and_skip(instrument: FakeInstrument) -> None:

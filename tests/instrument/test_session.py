@@ -109,7 +109,39 @@ def test_probe_that_does_not_build(instrument: FakeInstrument) -> None:
     assert done.returncode == 2
     error = done.stderr.strip().splitlines()
     assert len(error) == 1
+    assert "it has no one-sided communication as of MPI-3" in error[0]
     assert "unknown type name 'MPI_Win'" in error[0]
+
+
+def test_an_mpi_that_is_too_old(instrument: FakeInstrument) -> None:
+    instrument.environment |= {"FAKE_MPICC": "old", "FAKE_STANDARD": "2"}
+    done = instrument.bench()
+    assert done.returncode == 2
+    assert "it is an MPI-2.0: the programs of the instrument need MPI-3" in done.stderr
+    instrument.environment["FAKE_STANDARD"] = "4"
+    assert "undefined reference to `MPI_Get_library_version'" in instrument.bench().stderr
+
+
+def test_a_launcher_that_hangs_is_given_up(instrument: FakeInstrument) -> None:
+    instrument.behave({"start": "hang"})
+    done = instrument.bench("--repeats", "2", "--timeout", "2")
+    assert done.returncode == 0, done.stderr
+    assert len(instrument.launches()) == 1
+    assert instrument.outcomes() == {cell: [("hung", 0)] for cell in CELLS}
+    assert "wrote nothing for" in instrument.records("outcome")[0]["detail"]
+    assert processes_of(instrument.folder) == []
+
+
+def test_results_of_another_machine_are_set_aside(instrument: FakeInstrument) -> None:
+    assert instrument.bench("--repeats", "1").returncode == 0
+    path = instrument.out / "results.jsonl"
+    lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
+    run = json.loads(lines[0])
+    run["host"]["hostname"] = "elsewhere"
+    run["plan_hash"] = "other"
+    path.write_text(json.dumps(run) + "\n" + "".join(lines[1:]), encoding="utf-8")
+    done = instrument.bench("--repeats", "1")
+    assert "is now results.1.jsonl: it is of another machine (elsewhere" in done.stdout
 
 
 def test_interrupted_run_is_resumed(instrument: FakeInstrument) -> None:
@@ -169,7 +201,7 @@ def test_another_plan_keeps_the_old_file(instrument: FakeInstrument) -> None:
     assert instrument.bench("--repeats", "1").returncode == 0
     first = (instrument.out / "results.jsonl").read_bytes()
     done = instrument.bench("--repeats", "1", "--seed", "5")
-    assert "is now results.1.jsonl" in done.stdout
+    assert "is now results.1.jsonl: its plan was another one" in done.stdout
     assert (instrument.out / "results.1.jsonl").read_bytes() == first
     done = instrument.bench("--repeats", "1", "--seed", "5", "--fresh")
     assert "is now results.2.jsonl" in done.stdout
@@ -199,10 +231,14 @@ def test_list_starts_nothing(instrument: FakeInstrument) -> None:
         (["bench", "latency"], "no experiment 'latency'"),
         (["bench", "--repeats", "0"], "'--repeats'"),
         (["bench", "--sizes", "many"], "'many' is not a number"),
+        (["bench", "--sizes", "1000000m"], "sizes go from 4 bytes to 1 GiB"),
         (["bench", "--mpicc", "/nowhere/mpicc"], "/nowhere/mpicc"),
         (["bench", "--no-such-option"], "--no-such-option"),
         (["bench", "--no-peers", "--libs", "limits"], "probe_limits is not in"),
         (["report", "--from", "/nowhere/results.jsonl"], "no results at /nowhere/results.jsonl"),
+        (["report", "--from", "x", "--full", "--libs", "a"], "and --libs, --full would measure"),
+        (["bench", "--no-peers", "--intel"], "--no-peers forbids to install it"),
+        (["bench", "--libs", "mobius", "--skip", "mobius"], "leave no library to measure"),
         (["nonsense"], "nonsense"),
     ],
 )
@@ -225,6 +261,26 @@ def test_folder_that_cannot_be_written(instrument: FakeInstrument) -> None:
         assert done.returncode == 2
         (line,) = done.stderr.splitlines()
         assert f"cannot write to {place}" in line
+    assert not instrument.log.exists()
+
+
+def test_read_only_disk(instrument: FakeInstrument) -> None:
+    """A mount of its own, which root cannot write to either."""
+    place = instrument.folder / "mounted"
+    place.mkdir()
+    enter = ["unshare", "--mount"] if os.geteuid() == 0 else ["unshare", "--mount", "-r"]
+    mount = f"mount -t tmpfs -o ro none {place}"
+    tried = subprocess.run([*enter, "sh", "-c", mount], capture_output=True)
+    if tried.returncode != 0:
+        pytest.skip(f"no mounts here: {tried.stderr.decode().strip()}")
+    command = instrument.command(*instrument.bench_arguments(), "--out", str(place))
+    done = subprocess.run(
+        [*enter, "sh", "-c", f'{mount} && exec "$@"', "sh", *command],
+        env=instrument.full_environment(), cwd=instrument.folder, capture_output=True, text=True,
+    )  # fmt: skip
+    assert done.returncode == 2
+    (line,) = done.stderr.splitlines()
+    assert f"cannot write to {place}: Read-only file system" in line
     assert not instrument.log.exists()
 
 

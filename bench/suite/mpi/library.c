@@ -37,14 +37,12 @@ static void name_library(suite_job_t* job) {
 }
 
 static int init(int* argc, char*** argv, suite_job_t* job) {
-  MPI_Comm parent;
   TRY(MPI_Init(argc, argv));
   MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
   MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
   TRY(MPI_Comm_rank(MPI_COMM_WORLD, &job->rank));
   TRY(MPI_Comm_size(MPI_COMM_WORLD, &job->size));
-  TRY(MPI_Comm_get_parent(&parent));
-  job->child = parent != MPI_COMM_NULL;
+  if (mpi_is_spawned != NULL) TRY(mpi_is_spawned(&job->child));
   name_library(job);
   return MPI_SUCCESS;
 }

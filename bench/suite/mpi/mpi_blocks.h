@@ -48,8 +48,17 @@ static inline MPI_Datatype mpi_type_of(const suite_type_t* type) {
 int mpi_comm_wrap(suite_job_t* job, MPI_Comm all, suite_comm_t* comm);
 int mpi_comm_unwrap(suite_comm_t* comm);
 
+/** Whether this process was spawned. Of dynamic.c: null in a program without it. */
+int mpi_is_spawned(int* spawned) __attribute__((weak));
+
 /** For MPI_Comm_spawn: where children start. MPI_INFO_NULL, or to be freed. */
 int mpi_spawn_info(const suite_job_t* job, MPI_Info* info);
+
+/** Registers a communicator; `processes` is how many are to be started together, 0: any. */
+#define MPI_COMMUNICATOR(identifier, name, summary, processes, open, close) \
+  static suite_communicator_block_t identifier = {                          \
+      {SUITE_COMMUNICATOR, name, summary, NULL}, processes, open, close};   \
+  SUITE_REGISTER(identifier)
 
 /** What does not come from MPI gets a code of its own. */
 enum {

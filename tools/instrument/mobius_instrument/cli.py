@@ -12,6 +12,7 @@ from types import FrameType
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 import click
+from click.core import ParameterSource
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
@@ -254,6 +255,7 @@ def report(source: Path | None, older: Path | None, **options: Any) -> None:  # 
     from mobius_instrument.presentation import write_report
 
     console = _console()
+    _check_source(source)
     request = _request(options)
     # Better known before minutes of measuring.
     earlier = read_results(find_results(older)) if older is not None else None
@@ -269,31 +271,55 @@ def report(source: Path | None, older: Path | None, **options: Any) -> None:  # 
     say(console, f"report: {written.path.resolve()}")
 
 
+def _check_source(source: Path | None) -> None:
+    """UsageError where --from comes with what only a measurement could follow."""
+    context = click.get_current_context()
+    without_effect = [
+        option.opts[0]
+        for option in context.command.params
+        if option.name not in ("source", "older", "out")
+        and option.name is not None
+        and context.get_parameter_source(option.name) is ParameterSource.COMMANDLINE
+    ]
+    if source is not None and without_effect:
+        raise InstrumentError(
+            f"--from only shows what was measured, and {', '.join(without_effect)} would measure;"
+            " leave one of the two out"
+        )
+
+
 @cli.command(name="compare")
 @click.argument("a", type=click.Path(path_type=Path))
-@click.argument("b", type=click.Path(path_type=Path))
+@click.argument("others", type=click.Path(path_type=Path), nargs=-1, required=True, metavar="B...")
 @click.option("--all", "everything", is_flag=True, help="Show also what is unchanged.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def compare_command(a: Path, b: Path, everything: bool, as_json: bool) -> None:
-    """Which differences between two results files (or report folders) are real.
+def compare_command(a: Path, others: tuple[Path, ...], everything: bool, as_json: bool) -> None:
+    """Which differences between results files (or report folders) are real: each B beside A.
 
     A difference is real when the 95 % interval of the ratio of medians excludes 1, the ratio is
     more than 3 % away from 1 and, with four launches or more in both, a rank test of the
     launches agrees.
     """
-    from mobius_instrument.compare import compare
+    from mobius_instrument.compare import caveats, compare
 
     console = _console()
-    read = [read_results(find_results(place)) for place in (a, b)]
-    for results in read:
-        for warning in results.warnings:
+    first, *read = (read_results(find_results(place)) for place in (a, *others))
+    found = []
+    for place, results in zip(others, read, strict=True):
+        warnings = [*first.warnings, *results.warnings, *caveats(first, results)]
+        for warning in warnings:
             print(f"mobius: warning: {warning}", file=sys.stderr)
-    comparison = compare(*read)
-    if not comparison.differences:
-        raise InstrumentError(f"{a} and {b} have no series at the same size in common")
+        found.append(compare(first, results))
+        if not found[-1].differences:
+            raise InstrumentError(f"{a} and {place} have no series at the same size in common")
     if as_json:
-        print(json.dumps(comparison.to_json(), ensure_ascii=False, indent=1))
-    else:
+        parsed = [one.to_json() for one in found]
+        shown = parsed[0] if len(parsed) == 1 else parsed
+        print(json.dumps(shown, ensure_ascii=False, indent=1))
+        return
+    for place, comparison in zip(others, found, strict=True):
+        if len(others) > 1:
+            say(console, f"A is {a}, B is {place}")
         _show(comparison, everything, console)
 
 

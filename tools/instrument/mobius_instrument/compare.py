@@ -93,6 +93,27 @@ def _difference(a: Results, b: Results, key: SeriesKey, size_bytes: int) -> Diff
     )
 
 
+def caveats(a: Results, b: Results) -> list[str]:
+    """Why differences between two files may not be those of what was measured."""
+    found = []
+    place = ("hostname", "cpu", "cores")
+    if any(a.host.get(name) != b.host.get(name) for name in place):
+        one, other = (
+            ", ".join(str(results.host.get(name, "?")) for name in place) + " CPUs"
+            for results in (a, b)
+        )
+        found.append(f"other machines: {one}; {other}: what differs may be the machine")
+    elif a.host.get("kernel") != b.host.get("kernel"):
+        found.append(
+            f"other kernels: {a.host.get('kernel')} and {b.host.get('kernel')}:"
+            " what differs may be the system"
+        )
+    versions = [str(results.run.get("mobius_version") or "") for results in (a, b)]
+    if all(versions) and versions[0] != versions[1]:
+        found.append(f"other versions: Möbius {versions[0]} and {versions[1]}")
+    return found
+
+
 def compare(a: Results, b: Results) -> Comparison:
     """B against A, in the order of libraries and cells."""
     points_a, points_b = _points(a), _points(b)

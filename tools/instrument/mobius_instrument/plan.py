@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -39,6 +39,10 @@ _SUITE_FULL_SECONDS: Final = 0.05
 _CELL_S: Final = 0.012
 
 
+# What a process has of a size, at most: areas that data go between and are packed in, and a result.
+_COPIES: Final = 5
+
+
 def default_sizes(full: bool) -> list[int]:
     """Sizes in bytes."""
     return [count * INTEGER_BYTES for count in (FULL_INTEGERS if full else DEFAULT_INTEGERS)]
@@ -68,7 +72,22 @@ class Plan:
             cpus if isinstance(cpus, int) else PROCESSES,
             self.sizes if self.sizes_given else (),
         )
-        return jobs_of(setting, self.experiments, self.sizes)
+        jobs = jobs_of(setting, self.experiments, self.sizes)
+        fitting = [replace(job, sizes=tuple(filter(self._fits(job), job.sizes))) for job in jobs]
+        return [job for job in fitting if job.sizes]
+
+    @property
+    def too_large(self) -> list[int]:
+        """Sizes that were asked for and are beyond this host's memory, with two processes."""
+        fits = self._fits(Job("", "", (), ()))
+        return [size for size in self.sizes if not fits(size)]
+
+    def _fits(self, job: Job) -> Callable[[int], bool]:
+        memory = self.host.get("memory_bytes")
+        if not isinstance(memory, int):
+            return lambda _size: True
+        processes = max(job.processes, job.together)
+        return lambda size: size * processes * _COPIES <= memory
 
     def cells(self, library: Library) -> tuple[Cell, ...]:
         """All cells of a library."""

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import tempfile
 import time
@@ -89,10 +90,16 @@ def say(console: Console, text: str) -> None:
 def find_candidates(request: Request, locations: Locations) -> list[Candidate]:
     """The libraries that the request may measure."""
     intel = request.intel or "intel" in request.wanted
-    return discover(
+    found = discover(
         locations, request.mpiccs, request.install, intel, request.descriptions,
         request.oshccs, request.variants,
     )  # fmt: skip
+    if request.intel and all(candidate.name != "intel" for candidate in found):
+        raise InstrumentError(
+            "--intel: Intel MPI is not installed, and --no-peers forbids to install it; leave one"
+            " of the two out"
+        )
+    return found
 
 
 def check_writable(folder: Path) -> None:
@@ -173,16 +180,29 @@ def _earlier(path: Path, plan: Plan, fresh: bool, console: Console) -> Results |
     """The results to go on with, if the file has any of this plan; others are renamed."""
     if not path.exists() or not path.stat().st_size:
         return None
+    why = "as asked"
     if not fresh:
         earlier = read_results(path)
         for warning in earlier.warnings:
             say(console, f"warning: {warning}")
         if earlier.run.get("plan_hash") == plan.hash:
             return earlier
+        why = _why_other(earlier, plan)
     kept = set_aside(path)
-    why = "as asked" if fresh else "it is of another plan, machine or version"
     say(console, f"the earlier {path.name} is now {kept.name}: {why}")
     return None
+
+
+def _why_other(earlier: Results, plan: Plan) -> str:
+    """What makes a run another one than the plan's."""
+    if any(earlier.host.get(name) != plan.host.get(name) for name in ("hostname", "cpu", "cores")):
+        return (
+            f"it is of another machine ({earlier.host.get('hostname', '?')},"
+            f" {earlier.host.get('cpu', '?')})"
+        )
+    if earlier.plan != json.loads(json.dumps(plan.to_record())):
+        return "its plan was another one"
+    return "the measured programs, libraries or the kernel have changed since"
 
 
 def _run_record(plan: Plan, libraries: Sequence[Library], resumed: bool) -> Record:
@@ -234,7 +254,7 @@ class _Session:
             raise InstrumentError(
                 "there is nothing to measure: these libraries have none of the experiments"
                 f" ({', '.join(BETWEEN_HOSTS)} needs --hosts), or the sizes are above"
-                f" {format_bytes(SUITE_MOST_BYTES)}"
+                f" {format_bytes(SUITE_MOST_BYTES)} or beyond this machine's memory"
             )
         if not work:
             say(
@@ -252,6 +272,14 @@ class _Session:
                 self._console,
                 f"sizes above {format_bytes(SUITE_MOST_BYTES)} are measured in"
                 f" {' and '.join(PROBE_EXPERIMENTS)} only",
+            )
+        if plan.too_large:
+            memory = plan.host.get("memory_bytes")
+            say(
+                self._console,
+                f"sizes from {format_bytes(min(plan.too_large))} on are left out: with several"
+                " copies in each process they are beyond this machine's memory"
+                f" ({format_bytes(memory if isinstance(memory, int) else 0)})",
             )
         resumed = " (the rest of an interrupted run)" if self._earlier else ""
         say(

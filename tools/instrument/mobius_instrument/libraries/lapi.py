@@ -80,7 +80,7 @@ def _prepare(context: Context) -> Library:
         return between_hosts(
             library,
             hosts,
-            lambda processes: run_on_hosts(mobius, hosts, processes),
+            lambda how: run_on_hosts(mobius, hosts, how.processes),
             programs["probe_lapi"],
             None,
             hosts_environment(hosts),

@@ -58,6 +58,12 @@ int main(void) {
 }
 """
 
+# Expanded by the preprocessor only: what does not link has a header, too.
+_STANDARD_SOURCE: Final = """\
+#include <mpi.h>
+standard MPI_VERSION MPI_SUBVERSION
+"""
+
 _FAMILIES: Final = (
     # family, name in reports, how its version text begins
     ("openmpi", "Open MPI", r"Open MPI v?([0-9][\w.]*)"),
@@ -116,7 +122,7 @@ def system_candidates(extra: tuple[Path, ...]) -> list[Candidate]:
             )
         )
 
-    for family in ("openmpi", "mpich"):
+    for family in ("openmpi", "mpich", "lam"):
         if path := shutil.which(f"mpicc.{family}"):
             add(f"debian-{family}", Path(path), "Debian")
             seen.add(_identity(Path(path)))
@@ -175,7 +181,7 @@ def prepare_mpi(place: MpiPlace, context: Context) -> Library:
 
     probe, key, failure = _build_probe(place, version_text, sources, context, label)
     if failure:
-        return Library(replace(record, detail=failure))
+        return Library(replace(record, detail=_without_rma(failure)))
     launcher = place.launcher
     launch, environment = launch_rules(family, launcher, context.cpus, Start())
     suite, suite_key = _suite(place, version_text, context, label)
@@ -320,7 +326,7 @@ def identify(place: MpiPlace) -> tuple[str, str]:
                 place.environment, folder, COMPILE_LIMIT_S,
             )  # fmt: skip
             if failure := failure_of(f"{place.mpicc.name}", compiled, COMPILE_LIMIT_S):
-                return "", failure
+                return "", _too_old(place, folder) or failure
             said = run_tool(
                 [str(folder / "identify")], place.environment, folder, _IDENTIFY_LIMIT_S
             )
@@ -328,6 +334,28 @@ def identify(place: MpiPlace) -> tuple[str, str]:
             return "", f"{place.mpicc} cannot be run: {system_reason(error)}"
         failure = failure_of("MPI_Get_library_version", said, _IDENTIFY_LIMIT_S)
         return said.output.strip(), failure
+
+
+def _too_old(place: MpiPlace, folder: Path) -> str:
+    """That an MPI is older than MPI-3, in words; "" where that is not why it cannot be used."""
+    (folder / "standard.c").write_text(_STANDARD_SOURCE, encoding="utf-8")
+    told = run_tool(
+        [str(place.mpicc), "-E", "-P", "standard.c"], place.environment, folder, _IDENTIFY_LIMIT_S
+    )
+    found = re.search(r"^standard (\d+) (\d+)", told.output, re.MULTILINE)
+    if found is None or int(found[1]) >= 3:
+        return ""
+    return (
+        f"it is an MPI-{found[1]}.{found[2]}: the programs of the instrument need MPI-3, of 2012"
+        " (MPI_Win_allocate, MPI_Win_flush and what goes with them)"
+    )
+
+
+def _without_rma(failure: str) -> str:
+    """What a compiler or linker said, with what it means where one-sided calls are missing."""
+    if re.search(r"\bMPI_(Win|Put|Get|R?(put|get)|Accumulate|Fetch_and_op)\w*", failure):
+        return f"it has no one-sided communication as of MPI-3: {failure}"
+    return failure
 
 
 def probe_sources(folder: Path) -> list[Path]:
@@ -345,6 +373,13 @@ def suite_sources(folder: Path) -> list[Path]:
     return [path for place in places for path in sorted(place.glob("*.c"))]
 
 
+# Which sources are of processes that come later, and how the lack of what they need is reported.
+_DYNAMIC: Final = ("dynamic.c", "spawn_cost.c")
+_NO_SPAWN: Final = re.compile(
+    r"\bMPI_(Comm_(spawn|accept|connect|disconnect|get_parent)|(Open|Close)_port)\b"
+)
+
+
 def _suite(
     place: MpiPlace, version_text: str, context: Context, label: str
 ) -> tuple[Path | None, str]:
@@ -353,10 +388,18 @@ def _suite(
     if folder is None:
         return None, ""
     headers = [*sorted(folder.glob("*.h")), *sorted(folder.glob("mpi/*.h"))]
-    program, key, failure = build(
-        place.mpicc, place.environment, version_text, context, label,
-        name="suite_mpi", files=suite_sources(folder), headers=headers, include=folder,
-    )  # fmt: skip
+
+    def built(files: list[Path]) -> tuple[Path, str, str]:
+        return build(
+            place.mpicc, place.environment, version_text, context, label,
+            name="suite_mpi", files=files, headers=headers, include=folder,
+        )  # fmt: skip
+
+    files = suite_sources(folder)
+    program, key, failure = built(files)
+    if _NO_SPAWN.search(failure):
+        context.announce(f"{label}: nothing that is spawned or connected is measured: {failure}")
+        program, key, failure = built([path for path in files if path.name not in _DYNAMIC])
     if failure:
         context.announce(f"{label}: only ping-pong and completion are measured: {failure}")
         return None, ""

@@ -6,7 +6,7 @@ from __future__ import annotations
 from html import escape
 
 from mobius_instrument.cells import format_bytes, format_ns, format_ratio
-from mobius_instrument.compare import compare
+from mobius_instrument.compare import caveats, compare
 from mobius_instrument.presentation import tables
 from mobius_instrument.presentation.chapters.base import Book, Chapter, details, listing, paragraph
 from mobius_instrument.results import Results
@@ -55,13 +55,8 @@ def chapter(book: Book, earlier: Results) -> Chapter:
             f" {format_bytes(worst.bytes)} in {book.label(worst.library)}:"
             f" {format_ratio(worst.ratio)} times."
         )
-    same_host = earlier.host.get("hostname") == results.host.get("hostname")
-    html = "".join(paragraph(text) for text in sentences)
-    if not same_host:
-        html += paragraph(
-            f"The earlier run was on another machine ({earlier.host.get('hostname', 'unknown')}):"
-            " what differs may be the machine."
-        )
+    doubts = [f"Before and now are of {text}." for text in caveats(earlier, results)]
+    html = "".join(paragraph(text) for text in (*sentences, *doubts))
     head = ("library", "cell", "size", "before", "now", "now ÷ before")
     if rows:
         html += details("What changed", tables.table(head, rows, 2, sortable=True), opened=True)
