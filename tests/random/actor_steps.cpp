@@ -136,28 +136,23 @@ void ActorBuilder::push(Step step, const Accesses& accesses) {
 }
 
 void ActorBuilder::meet(Hazards::Need need) {
-  switch (need) {
-    case Hazards::Need::kNothing:
-      if (random_.chance(5)) complete_remotely(-1);
-      return;
-    case Hazards::Need::kFence: {
-      Step fence;
-      fence.what = What::kFence;
-      steps_->push_back(fence);
-      hazards_.fence();
-      return;
+  if (need.remote) {
+    if (all_counted_ && completion_count_ > 0) {
+      await_completion();
+      hazards_.complete();
+    } else {
+      complete_remotely(-1);
     }
-    case Hazards::Need::kLocal:
-      return complete_locally();
-    case Hazards::Need::kRemote:
-      if (all_counted_ && completion_count_ > 0) {
-        await_completion();
-        hazards_.complete();
-      } else {
-        complete_remotely(-1);
-      }
-      return;
+    return;
   }
+  if (need.fence) {
+    Step fence;
+    fence.what = What::kFence;
+    steps_->push_back(fence);
+    hazards_.fence();
+  }
+  if (need.local) complete_locally();
+  if (!need.fence && !need.local && random_.chance(5)) complete_remotely(-1);
 }
 
 void ActorBuilder::complete_locally() {
@@ -354,7 +349,7 @@ void ActorBuilder::add_message(const Segment& segment) {
     add_transfer(std::move(step));
   }
   if (how != kFlag) return;
-  meet(Hazards::Need::kFence);
+  meet({.fence = true});
   Step flag;
   flag.what = What::kPutValue;
   flag.rank = segment.rank;

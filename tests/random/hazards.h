@@ -3,7 +3,6 @@
 
 // What one actor has under way, and which completion its next step needs first.
 
-#include <algorithm>
 #include <vector>
 
 #include "random/program.h"
@@ -19,20 +18,25 @@ struct Access {
 
 class Hazards {
  public:
-  enum class Need { kNothing, kFence, kLocal, kRemote };
+  // A remote completion is the others, too; of these, neither is the other.
+  struct Need {
+    bool fence = false;
+    bool local = false;
+    bool remote = false;
+  };
 
   Need need_before(const std::vector<Access>& accesses) const {
-    Need need = Need::kNothing;
+    Need need;
     for (const Access& access : accesses) {
       for (const Open& open : open_) {
         if (open.access.rank != access.rank || !open.access.range.overlaps(access.range)) continue;
         if (!open.access.writes && !access.writes) continue;
         if (access.rank < 0) {
-          need = std::max(need, Need::kLocal);
+          need.local = true;
         } else if (!open.access.puts || !access.puts) {
-          need = Need::kRemote;
+          need.remote = true;
         } else if (!open.fenced) {
-          need = std::max(need, Need::kFence);
+          need.fence = true;
         }
       }
     }
