@@ -16,10 +16,13 @@ constinit const Kernels* chosen = &kBaseKernels;
   } else if (__builtin_cpu_supports("avx2")) {
     chosen = &kAvx2Kernels;
   }
+  asks_for_next_run = !__builtin_cpu_is("amd");
 }
 #endif
 
 }  // namespace
+
+constinit bool asks_for_next_run = true;
 
 const Kernels& kernels() { return *chosen; }
 

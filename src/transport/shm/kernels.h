@@ -44,6 +44,9 @@ extern const Kernels kBaseKernels;
 extern const Kernels kAvx2Kernels;    // x86-64 only
 extern const Kernels kAvx512Kernels;  // x86-64 only
 
+// Whether long runs gain from asking for the place of the next one. Of the processor, as kernels().
+extern bool asks_for_next_run;
+
 // The best set that this processor has.
 const Kernels& kernels();
 

@@ -73,9 +73,9 @@ void rows_between(const Rows& rows, size_t bytes) {
 }
 
 // Runs of 128 bytes and more: a first and a last block that overlap what is between them, which is
-// stored in whole cache lines. With kAsk the place of the next run is asked for while this one is
-// written: the processor's own prefetchers do not cross the gap.
-template <bool kAsk>
+// stored in whole cache lines, kLines at a time. With kAsk the place of the next run is asked for
+// while this one is written: some processors' own prefetchers do not cross the gap.
+template <bool kAsk, size_t kLines>
 void rows_long(const Rows& rows, size_t bytes) {
   constexpr size_t kLine = 64;
   const char* from = rows.from;
@@ -85,25 +85,20 @@ void rows_long(const Rows& rows, size_t bytes) {
     const char* next = left == 1 ? to : to + rows.to_stride;
     const Block<kLine> head(from);
     const Block<kLine> tail(from + bytes - kLine);
+    size_t at = -reinterpret_cast<uintptr_t>(to) & (kLine - 1);
     if (kAsk) __builtin_prefetch(next, 1);
-    head.store(to);
-    size_t at = kLine - (reinterpret_cast<uintptr_t>(to) & (kLine - 1));
-    for (; at + 2 * kLine < bytes; at += 2 * kLine) {
-      if (kAsk) {
-        __builtin_prefetch(next + at, 1);
-        __builtin_prefetch(next + at + kLine, 1);
-      }
-      const Block<kLine> first(from + at);
-      const Block<kLine> second(from + at + kLine);
-      first.store(to + at);
-      second.store(to + at + kLine);
+    if (at != 0) head.store(to);
+    for (; at + kLines * kLine <= bytes; at += kLines * kLine) {
+      for (size_t i = 0; kAsk && i < kLines; ++i) __builtin_prefetch(next + at + i * kLine, 1);
+      const Block<kLines * kLine> lines(from + at);
+      lines.store(to + at);
     }
-    if (at + kLine < bytes) {
+    for (; at + kLine <= bytes; at += kLine) {
       if (kAsk) __builtin_prefetch(next + at, 1);
       Block<kLine>(from + at).store(to + at);
     }
     if (kAsk) __builtin_prefetch(next + bytes - 1, 1);
-    tail.store(to + bytes - kLine);
+    if (at != bytes) tail.store(to + bytes - kLine);
     from += rows.from_stride;
     to += rows.to_stride;
   }
@@ -138,10 +133,18 @@ void move_rows(const Rows& rows, size_t bytes) {
   if (bytes < 64) return rows_between<32, 32>(rows, bytes);
   if (bytes <= 96) return rows_between<64, 32>(rows, bytes);
   if (bytes < 128) return rows_between<64, 64>(rows, bytes);
+  // Measured on Sapphire Rapids, where asking is worth a tenth, and on Zen 5, where it costs one
+  // and long sequences of loads are worth a fifth.
+  if (!asks_for_next_run) {
+    // A load behind a store to the same place of another page waits for it: few loads are.
+    constexpr ptrdiff_t kPage = 4096;
+    if (rows.to_stride % kPage == 0) return rows_long<false, 8>(rows, bytes);
+    return rows_long<false, 4>(rows, bytes);
+  }
   // Runs that fall on the same few sets of the nearest cache would displace each other.
   constexpr ptrdiff_t kSameSets = 2048;
-  if (rows.to_stride % kSameSets == 0) return rows_long<false>(rows, bytes);
-  rows_long<true>(rows, bytes);
+  if (rows.to_stride % kSameSets == 0) return rows_long<false, 2>(rows, bytes);
+  rows_long<true, 2>(rows, bytes);
 }
 
 #ifdef __x86_64__
