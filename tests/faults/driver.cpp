@@ -53,6 +53,7 @@ struct Block {
   double* exposed;  // kDoubles in the private memory of the rank
   uint64_t round;   // what its left neighbour has come to
   double doubles[kDoubles];
+  uint64_t integers[kDoubles];
   unsigned char slots[kMostRanks][kSlotBytes];
 };
 
@@ -241,27 +242,43 @@ void check_bounds(Job& job, const char* what, uint64_t value) {
 }
 
 // Long accumulates, so that the victim mostly dies while it holds a lock, at two targets: one that
-// lives and the victim itself.
-void accumulate(Job& job) {
-  const std::vector<double> ones(kDoubles, 1.0);
+// lives and the victim itself. Between two of them `beside(target)`.
+template <typename T, typename Beside>
+void accumulate_arrays(Job& job, T (Block::*array)[kDoubles], mob_type_t type, Beside beside) {
+  const std::vector<T> ones(kDoubles, 1);
   Block& mine = job.here();
   const mob_rank_t targets[] = {job.neighbour(), job.victim()};
   job.until_death([&] {
     __atomic_store_n(&mine.started, mine.started + 1, __ATOMIC_SEQ_CST);
     for (const mob_rank_t target : targets) {
-      expect(mob_accumulate(target, job.block(target).doubles, ones.data(), kDoubles, MOB_DOUBLE,
-                            MOB_SUM),
+      expect(mob_accumulate(target, job.block(target).*array, ones.data(), kDoubles, type, MOB_SUM),
              MOB_OK, "mob_accumulate");
+      beside(target);
     }
     __atomic_store_n(&mine.finished, mine.finished + 1, __ATOMIC_SEQ_CST);
   });
   job.finish();
-  std::vector<double> sums(kDoubles);
+  std::vector<T> sums(kDoubles);
   for (const mob_rank_t target : targets) {
-    expect(mob_get(target, job.block(target).doubles, sums.data(), kDoubles * sizeof(double)),
-           MOB_OK, "mob_get");
-    for (const double sum : sums) check_bounds(job, "accumulate", static_cast<uint64_t>(sum));
+    expect(mob_get(target, job.block(target).*array, sums.data(), kDoubles * sizeof(T)), MOB_OK,
+           "mob_get");
+    for (const T sum : sums) check_bounds(job, "accumulate", static_cast<uint64_t>(sum));
   }
+}
+
+void accumulate(Job& job) {
+  accumulate_arrays(job, &Block::doubles, MOB_DOUBLE, [](mob_rank_t) {});
+}
+
+// Some time, a different one for each, they begin to update words of these arrays, too.
+void accumulate_words(Job& job) {
+  size_t steps = 0;
+  accumulate_arrays(job, &Block::integers, MOB_UINT64, [&](mob_rank_t target) {
+    if (++steps < 200 * (1 + static_cast<size_t>(mob_rank()))) return;
+    uint64_t old = 0;
+    expect(mob_fetch_add8(target, &job.block(target).integers[steps % kDoubles], 0, &old), MOB_OK,
+           "mob_fetch_add8");
+  });
 }
 
 void fetch_add(Job& job) {
@@ -609,6 +626,7 @@ struct Scenario {
 constexpr Scenario kScenarios[] = {{"contiguous", contiguous, true},
                                    {"strided", strided, true},
                                    {"accumulate", accumulate, true},
+                                   {"accumulate_words", accumulate_words, true},
                                    {"fetch_add", fetch_add, true},
                                    {"barrier", barrier, true},
                                    {"allocation", allocation, true},

@@ -22,6 +22,7 @@ KILLED = [
     "contiguous",
     "strided",
     "accumulate",
+    "accumulate_words",
     "fetch_add",
     "barrier",
     "allocation",
