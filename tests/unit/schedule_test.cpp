@@ -377,7 +377,7 @@ TEST(Plan, AdaptiveAlternatesOnASlowLinkWhatIsNotMerged) {
   for (size_t i = 0; i < 32; ++i) {
     const Kind kind = i < 16 ? Kind::kPut : Kind::kGet;
     apart.push_back(operation(kind, i << 20, local.data() + (i << 16), 1 << 15));
-    together.push_back(operation(kind, i << 15, local.data() + (i << 15), 1 << 15));
+    together.push_back(operation(kind, i << 12, local.data() + (i << 12), 1 << 12));
   }
   Costs slow;
   slow.out_bytes_per_ns = slow.in_bytes_per_ns = 0.1;

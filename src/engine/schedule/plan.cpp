@@ -172,7 +172,8 @@ class Planner {
            plan_.gets_.size() > 1;
   }
 
-  // Of what alternates, the next: neighbours that will be one transfer stay together.
+  // Of what alternates, the next: small neighbours that will be one transfer stay together. Large
+  // ones gain nothing by that, and work in both directions where they alternate.
   size_t take_run(const std::vector<uint32_t>& indices, size_t first) {
     size_t next = first;
     do {
@@ -182,10 +183,10 @@ class Planner {
     return next;
   }
 
-  static bool continues(const Operation& before, const Operation& next) {
-    return next.kind == before.kind && is_mergeable(before) && is_mergeable(next) &&
-           next.kept == before.kept && next.remote == before.remote + before.bytes &&
-           next.local == before.local + before.bytes;
+  bool continues(const Operation& before, const Operation& next) const {
+    return next.bytes <= most_packed_ && next.kind == before.kind && is_mergeable(before) &&
+           is_mergeable(next) && next.kept == before.kept &&
+           next.remote == before.remote + before.bytes && next.local == before.local + before.bytes;
   }
 
   void end_segment() {
