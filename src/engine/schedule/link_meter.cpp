@@ -48,9 +48,9 @@ void LinkMeter::answered(size_t out, size_t in, double ns) {
 }
 
 void LinkMeter::update(Costs* costs) const {
-  if (const double ns = round_trip_ns_.value()) costs->latency_ns = ns / 2;
-  if (const double rate = out_bytes_per_ns_.value()) costs->out_bytes_per_ns = rate;
-  if (const double rate = in_bytes_per_ns_.value()) costs->in_bytes_per_ns = rate;
+  if (const double ns = round_trip_ns_.value(); ns != 0) costs->latency_ns = ns / 2;
+  if (const double rate = out_bytes_per_ns_.value(); rate != 0) costs->out_bytes_per_ns = rate;
+  if (const double rate = in_bytes_per_ns_.value(); rate != 0) costs->in_bytes_per_ns = rate;
 }
 
 }  // namespace mobius::schedule

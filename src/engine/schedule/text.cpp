@@ -109,8 +109,10 @@ bool QueueReader::add(const std::string& line) {
     } else if (word == "waited" && operation.kind == Kind::kGet) {
       operation.waiter = this;
     } else if (given == (operation.kind == Kind::kFetch ? 2 : 1) ||
-               !read_number(word, &places[given++])) {
+               !read_number(word, &places[given])) {
       return false;
+    } else {
+      ++given;
     }
   }
   if (operation.kind == Kind::kFetch) operation.fetched = place(places[1]);
