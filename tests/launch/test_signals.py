@@ -16,7 +16,7 @@ from launch_tools import HANG_SECONDS, Launcher, command, python, state_of, wait
 
 # Counts signals; SIGUSR2 ends it. Says when it is ready, and each time it counted.
 COUNTER = python(
-    "import os, signal, sys",
+    "import os, signal, sys, time",
     "folder, rank = os.environ['D'], os.environ['MOBIUS_RANK']",
     "counts = {}",
     "def say(name, text):",
@@ -31,7 +31,7 @@ COUNTER = python(
     "signal.signal(signal.SIGUSR2, lambda n, f: sys.exit(0))",
     "say('ready', str(os.getpid()))",
     "while True:",
-    "    signal.pause()",
+    "    time.sleep(0.02)  # not pause(): it would miss a signal that comes right before",
 )
 SLEEP = 'echo $$ > "$D/new.$MOBIUS_RANK"; mv "$D/new.$MOBIUS_RANK" "$D/pid.$MOBIUS_RANK"; '
 
