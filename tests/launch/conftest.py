@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,6 +13,12 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent))
 
 from launch_tools import Launcher
+
+# The launcher leaves alone what was ignored when it was started, and so does each process between:
+# a shell ignores SIGINT and SIGQUIT for what it starts in the background, nohup SIGHUP.
+for _number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT):
+    if signal.getsignal(_number) == signal.SIG_IGN:
+        signal.signal(_number, signal.SIG_DFL)
 
 
 @pytest.fixture
