@@ -228,3 +228,16 @@ const char* suite_path_size(suite_path_t* path, size_t bytes) {
   int error = suite_library.make_type != NULL ? suite_library.make_type(&path->wire) : 0;
   return error != 0 ? suite_library.explain(error) : NULL;
 }
+
+const char* suite_each_size(const suite_session_t* session, suite_size_t measure, void* context) {
+  static char reason[SUITE_TEXT_BYTES];
+  int measured = 0;
+  for (int i = 0; i < session->size_count; i++) {
+    const char* why = measure(context, session->sizes[i]);
+    if (why == NULL)
+      measured++;
+    else
+      snprintf(reason, sizeof reason, "%zu bytes: %s", session->sizes[i], why);
+  }
+  return measured > 0 ? NULL : reason;
+}

@@ -66,6 +66,13 @@ const char* suite_path_close(suite_path_t* path);
 /** Lays out one size. @return null, or why it cannot be */
 const char* suite_path_size(suite_path_t* path, size_t bytes);
 
+/** Measures a size, with the experiment's own data. @return null, or why it cannot be */
+typedef const char* (*suite_size_t)(void* context, size_t bytes);
+
+/** Measures all sizes of the session. @return null, or why the last that could not be measured
+ *  could not, if that is so of all */
+const char* suite_each_size(const suite_session_t* session, suite_size_t measure, void* context);
+
 /** Bytes of an area for data of `bytes`, guards included. */
 size_t suite_area_bytes(const suite_cell_t* cell, size_t bytes);
 

@@ -126,7 +126,8 @@ static int check(apex_t* apex, size_t bytes) {
   return right;
 }
 
-static const char* measure_size(apex_t* apex, size_t bytes) {
+static const char* measure_size(void* context, size_t bytes) {
+  apex_t* apex = context;
   suite_path_t* path = &apex->path;
   suite_times_t times;
   apex->block = bytes / sizeof(double);
@@ -171,7 +172,6 @@ static const char* unsuitable(apex_t* apex) {
 }
 
 static const char* measure(suite_session_t* session, const suite_cell_t* cell) {
-  static char reason[SUITE_TEXT_BYTES];
   static apex_t apex;
   memset(&apex, 0, sizeof apex);
   size_t bytes = suite_option_number(cell, "m", 16 << 20);
@@ -188,19 +188,11 @@ static const char* measure(suite_session_t* session, const suite_cell_t* cell) {
   for (int i = 0; i < APEX_ARRAYS; i++) apex.indices[i] = malloc(kMostAccesses * sizeof(uint64_t));
   if (apex.buffer == NULL || apex.indices[APEX_ARRAYS - 1] == NULL) abort();
   memset(apex.buffer, 0, bytes);
-  int measured = 0;
-  for (int i = 0; refused == NULL && i < session->size_count; i++) {
-    const char* why = measure_size(&apex, session->sizes[i]);
-    if (why == NULL)
-      measured++;
-    else
-      snprintf(reason, sizeof reason, "%zu bytes: %s", session->sizes[i], why);
-  }
+  if (refused == NULL) refused = suite_each_size(session, measure_size, &apex);
   free(apex.buffer);
   for (int i = 0; i < APEX_ARRAYS; i++) free(apex.indices[i]);
   suite_path_close(&apex.path);
-  if (refused != NULL) return refused;
-  return measured > 0 ? NULL : reason;
+  return refused;
 }
 
 static suite_experiment_block_t apex_block = {

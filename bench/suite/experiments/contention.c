@@ -120,7 +120,8 @@ static int counts_are(suite_path_t* path, size_t bytes, int own, int64_t each) {
   return 0;
 }
 
-static const char* measure_size(contest_t* c, size_t bytes) {
+static const char* measure_size(void* context, size_t bytes) {
+  contest_t* c = context;
   suite_path_t* path = c->path;
   suite_times_t times;
   const char* refused = bytes % 8 != 0 ? "updates are of words of 8 bytes" : NULL;
@@ -147,7 +148,6 @@ static const char* measure_size(contest_t* c, size_t bytes) {
 }
 
 static const char* measure(suite_session_t* session, const suite_cell_t* cell) {
-  static char reason[SUITE_TEXT_BYTES];
   suite_path_t path;
   contest_t c;
   memset(&c, 0, sizeof c);
@@ -170,18 +170,10 @@ static const char* measure(suite_session_t* session, const suite_cell_t* cell) {
   }
   c.ones = malloc(room);
   if (c.ones == NULL) abort();
-  int measured = 0;
-  for (int i = 0; refused == NULL && i < session->size_count; i++) {
-    const char* why = measure_size(&c, session->sizes[i]);
-    if (why == NULL)
-      measured++;
-    else
-      snprintf(reason, sizeof reason, "%zu bytes: %s", session->sizes[i], why);
-  }
+  if (refused == NULL) refused = suite_each_size(session, measure_size, &c);
   free(c.ones);
   suite_path_close(&path);
-  if (refused != NULL) return refused;
-  return measured > 0 ? NULL : reason;
+  return refused;
 }
 
 #define CONTENTION(identifier, name, summary)                                                      \

@@ -65,7 +65,8 @@ static void part(overlap_t* o, suite_repeat_t* repeat, const char* name, size_t 
   suite_times_free(&times);
 }
 
-static const char* measure_size(overlap_t* o, size_t bytes) {
+static const char* measure_size(void* context, size_t bytes) {
+  overlap_t* o = context;
   suite_path_t* path = &o->path;
   double transfer_ns = 0, compute_ns = 0, both_ns = 0;
   const char* refused = suite_agree(path->session, &path->comm, suite_path_size(path, bytes));
@@ -98,27 +99,18 @@ static const char* measure_size(overlap_t* o, size_t bytes) {
 }
 
 static const char* measure(suite_session_t* session, const suite_cell_t* cell) {
-  static char reason[SUITE_TEXT_BYTES];
   overlap_t o;
   memset(&o, 0, sizeof o);
   o.at_origin = strcmp(suite_option(cell, "side", "target"), "origin") == 0;
   const char* refused = suite_path_open(session, cell, suite_largest(session), &o.path);
   if (refused != NULL) return refused;
-  int measured = 0;
   if (o.path.comm.size != 2 || strcmp(o.path.partner->head.name, "pair") != 0)
     refused = "overlap is of two ranks";
   if (o.path.transfer->exchange != NULL || o.path.transfer->reach != NULL)
     refused = "nothing can be done during this transfer";
-  for (int i = 0; refused == NULL && i < session->size_count; i++) {
-    const char* why = measure_size(&o, session->sizes[i]);
-    if (why == NULL)
-      measured++;
-    else
-      snprintf(reason, sizeof reason, "%zu bytes: %s", session->sizes[i], why);
-  }
+  if (refused == NULL) refused = suite_each_size(session, measure_size, &o);
   suite_path_close(&o.path);
-  if (refused != NULL) return refused;
-  return measured > 0 ? NULL : reason;
+  return refused;
 }
 
 static suite_experiment_block_t overlap = {

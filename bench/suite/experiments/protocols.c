@@ -70,7 +70,8 @@ static int repeat(void* context, uint64_t repetitions) {
 }
 
 /* Returns null, or why this size is refused. */
-static const char* measure_size(transfers_t* t, size_t bytes) {
+static const char* measure_size(void* context, size_t bytes) {
+  transfers_t* t = context;
   suite_path_t* path = t->path;
   suite_times_t times;
   const char* refused = suite_agree(path->session, &path->comm, suite_path_size(path, bytes));
@@ -91,28 +92,19 @@ static const char* measure_size(transfers_t* t, size_t bytes) {
 }
 
 static const char* measure(suite_session_t* session, const suite_cell_t* cell) {
-  static char reason[SUITE_TEXT_BYTES];
   suite_path_t path;
   transfers_t t = {&path, 1, 0, 0};
   size_t room = suite_largest(session);
   if (suite_option_number(cell, "cold", 0) != 0 && room < kColdBytes) room = kColdBytes;
   const char* refused = suite_path_open(session, cell, room, &path);
   if (refused != NULL) return refused;
-  int measured = 0;
   if (path.transfer->start == NULL && path.transfer->exchange == NULL)
     refused = "this transfer is neither started by one side nor exchanged by two";
   else if (path.transfer->start != NULL && !path.sync->passive)
     refused = "this synchronisation needs the target, which takes no part here";
-  for (int i = 0; refused == NULL && i < session->size_count; i++) {
-    const char* why = measure_size(&t, session->sizes[i]);
-    if (why == NULL)
-      measured++;
-    else
-      snprintf(reason, sizeof reason, "%zu bytes: %s", session->sizes[i], why);
-  }
+  if (refused == NULL) refused = suite_each_size(session, measure_size, &t);
   suite_path_close(&path);
-  if (refused != NULL) return refused;
-  return measured > 0 ? NULL : reason;
+  return refused;
 }
 
 static suite_experiment_block_t protocols = {

@@ -221,7 +221,8 @@ static const char* find_transfers(epoch_t* e) {
   return NULL;
 }
 
-static const char* measure_size(epoch_t* e, size_t bytes) {
+static const char* measure_size(void* context, size_t bytes) {
+  epoch_t* e = context;
   suite_path_t* path = e->path;
   suite_times_t times;
   if (what_of(path->cell) == SCATTERED && bytes / kWord > kScattered) return "these are too many";
@@ -243,7 +244,6 @@ static const char* measure_size(epoch_t* e, size_t bytes) {
 }
 
 static const char* measure(suite_session_t* session, const suite_cell_t* cell) {
-  static char reason[SUITE_TEXT_BYTES];
   suite_path_t path;
   size_t room = 0;
   for (int i = 0; i < session->size_count; i++) {
@@ -256,18 +256,10 @@ static const char* measure(suite_session_t* session, const suite_cell_t* cell) {
   epoch_t e = {.path = &path,
                .to = rank == origin ? target : SUITE_NOBODY,
                .from = rank == target ? origin : SUITE_NOBODY};
-  int measured = 0;
   refused = find_transfers(&e);
-  for (int i = 0; refused == NULL && i < session->size_count; i++) {
-    const char* why = measure_size(&e, session->sizes[i]);
-    if (why == NULL)
-      measured++;
-    else
-      snprintf(reason, sizeof reason, "%zu bytes: %s", session->sizes[i], why);
-  }
+  if (refused == NULL) refused = suite_each_size(session, measure_size, &e);
   suite_path_close(&path);
-  if (refused != NULL) return refused;
-  return measured > 0 ? NULL : reason;
+  return refused;
 }
 
 static suite_experiment_block_t schedule = {

@@ -122,7 +122,8 @@ static size_t room_of(const suite_session_t* session, const suite_cell_t* cell) 
   return room;
 }
 
-static const char* measure_size(stream_t* s, size_t bytes) {
+static const char* measure_size(void* context, size_t bytes) {
+  stream_t* s = context;
   suite_path_t* path = s->path;
   suite_times_t times;
   const char* refused = suite_agree(path->session, &path->comm, suite_path_size(path, bytes));
@@ -143,24 +144,15 @@ static const char* measure_size(stream_t* s, size_t bytes) {
 }
 
 static const char* measure(suite_session_t* session, const suite_cell_t* cell) {
-  static char reason[SUITE_TEXT_BYTES];
   suite_path_t path;
   stream_t s = {&path, SUITE_NOBODY, SUITE_NOBODY, kDepth, 0, 0};
   const char* refused = suite_path_open(session, cell, room_of(session, cell), &path);
   if (refused != NULL) return refused;
-  int measured = 0;
   const suite_transfer_block_t* transfer = path.transfer;
   if (transfer->start == NULL && transfer->stream == NULL) refused = "this transfer cannot stream";
-  for (int i = 0; refused == NULL && i < session->size_count; i++) {
-    const char* why = measure_size(&s, session->sizes[i]);
-    if (why == NULL)
-      measured++;
-    else
-      snprintf(reason, sizeof reason, "%zu bytes: %s", session->sizes[i], why);
-  }
+  if (refused == NULL) refused = suite_each_size(session, measure_size, &s);
   suite_path_close(&path);
-  if (refused != NULL) return refused;
-  return measured > 0 ? NULL : reason;
+  return refused;
 }
 
 static suite_experiment_block_t bandwidth = {
