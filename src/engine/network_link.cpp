@@ -104,25 +104,22 @@ void* Link::reserve(size_t bytes, RecordKind kind) {
 
 void Link::commit() {
   const std::unique_lock lock(mutex_, std::adopt_lock);
+  const bool is_answer = answering == this;
+  const bool answers_only = is_answer && (staged_bytes_ == 0 || is_held_);
   staged_bytes_ += reserved_bytes_;
-  if (answering != this) {
-    riding_.note_own(os::now_ns(), is_held_);
-    is_held_ = false;
-  } else if (staged_bytes_ == reserved_bytes_ || is_held_) {
-    // Where only the program polls, nobody would send it after all.
-    if (riding_.waits() && !engine_.progress().rests()) {
-      if (!is_held_) held_looks_ = 0;
-      is_held_ = true;
-      engine_.network().note_report();
-      return;
-    }
-    if (under_way() == 0 && send_staged()) riding_.note_alone(os::now_ns());
-    if (staged_bytes_ == 0) return;
+  if (!is_answer && (is_held_ || riding_.is_judged())) riding_.note_own(os::now_ns(), is_held_);
+  // Where only the program polls, nobody would send it after all.
+  if (answers_only && riding_.waits() && !engine_.progress().rests()) {
+    if (!is_held_) held_looks_ = 0;
+    is_held_ = true;
+    engine_.network().note_report();
+    return;
   }
-  if (under_way() == 0) {
-    send_staged();
-  } else {
+  is_held_ = false;
+  if (under_way() != 0) {
     engine_.network().note_unsettled();
+  } else if (send_staged() && answers_only) {
+    riding_.note_alone(os::now_ns());
   }
 }
 
