@@ -107,7 +107,7 @@ void Link::commit() {
   const bool is_answer = answering == this;
   const bool answers_only = is_answer && (staged_bytes_ == 0 || is_held_);
   staged_bytes_ += reserved_bytes_;
-  if (!is_answer && (is_held_ || riding_.is_judged())) riding_.note_own(os::now_ns(), is_held_);
+  if (!is_answer && (is_held_ || riding_.is_undecided())) riding_.note_own(os::now_ns(), is_held_);
   // Where only the program polls, nobody would send it after all.
   if (answers_only && riding_.waits() && !engine_.progress().rests()) {
     if (!is_held_) held_looks_ = 0;

@@ -29,7 +29,7 @@ class Riding {
   void note_alone(uint64_t now) { alone_.store(now, std::memory_order_relaxed); }
 
   // Whether an answer has gone alone of which is not known yet what came after it.
-  bool is_judged() const { return alone_.load(std::memory_order_relaxed) != 0; }
+  bool is_undecided() const { return alone_.load(std::memory_order_relaxed) != 0; }
 
   // The program sends; `held`: an answer has waited, and goes with it.
   void note_own(uint64_t now, bool held) {
