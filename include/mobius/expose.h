@@ -34,10 +34,18 @@
  *   the library's own thread is held.
  * - It is for private memory that can be read and written: heap, static variables, mmap(). Not for
  *   stacks, nor for what is shared already or mapped for execution.
- * - A child of fork() shares the pages with its parent instead of getting a copy.
+ * - A child of fork() gets its copy, as of all its parent's memory, before fork() returns in the
+ *   parent: that takes as long as copying them. One that another thread forks while the program
+ *   writes to them may find them half written; so may one of clone() without CLONE_VM, which shares
+ *   them.
  * - free(), realloc() and munmap() of the memory before it is withdrawn are errors, as without the
  *   flag; mob_withdraw() would then move pages over what lies there.
  * - mob_withdraw() and mob_finalize() make the pages private again, with what they hold then.
+ * - Huge pages that the kernel gave to private memory are given up, unless it has some for shared
+ *   memory.
+ *
+ * **The heap.** mob_expose_heap() moves all of the C library's heap, with room for it to grow, so
+ * that what malloc() gives is a target like an allocation.
  *
  * Compare LAPI (any address is a target, paper 1, §2) and MPI_Win_create.
  */
@@ -50,6 +58,14 @@ extern "C" {
 
 /** Flag of mob_expose(): moves the pages of the memory into shared memory. */
 #define MOB_EXPOSE_REMAP 1u
+
+/**
+ * Flag of mob_expose(), with MOB_EXPOSE_REMAP: only if the calling thread is the only one of the
+ * process, apart from the library's, so that nobody writes to the pages while they move; otherwise
+ * MOB_ERR_STATE. mob_withdraw() then asks for the same, and mob_finalize() in a process that has
+ * more threads leaves the pages shared, with nobody but this process.
+ */
+#define MOB_EXPOSE_ALONE 2u
 
 /** Some exposed memory. Owned by the library from mob_expose() to mob_withdraw(). */
 typedef struct mob_exposed* mob_exposed_t;
@@ -73,6 +89,32 @@ typedef struct mob_exposed* mob_exposed_t;
  */
 MOB_API mob_status_t mob_expose(void* address, size_t bytes, unsigned flags,
                                 mob_exposed_t* exposed);
+
+/**
+ * Makes the heap of the C library a target that host-mates reach without the kernel: grows it by
+ * `bytes` of address space and moves it into shared memory, as with MOB_EXPOSE_REMAP and
+ * MOB_EXPOSE_ALONE. What malloc() gives the program's first thread after this comes from there, of
+ * any size, until the room is used up; what it gave before does if it was taken from the heap and
+ * not mapped (128 KiB and more are mapped). Memory is taken as pages are used, not before.
+ *
+ * From then on the heap does not shrink: what is freed stays with the process, for its next
+ * malloc(). The program must not call brk(), sbrk() or malloc_trim() itself. Pages of the heap
+ * count as shared memory of the process.
+ *
+ * @param bytes    address space to grow by, at least 1: as many bytes as the program will allocate;
+ *                 some systems refuse more than the host has
+ * @param exposed  out: for mob_withdraw(), which leaves the heap as large as it is
+ * @return MOB_OK, MOB_ERR_STATE (also: in a message handler; the process has other threads; some of
+ *         the heap was moved before), MOB_ERR_ARGUMENT (null, 0 bytes; malloc() is not that of the
+ *         GNU C library, or a sanitizer's), MOB_ERR_MEMORY.
+ *         After an error nothing has moved; the heap may have grown.
+ *
+ * Local. Waits for message handlers that run. What others know of the heap already, because it is
+ * exposed, they must not be using. Thread safety: the only thread.
+ *
+ * Compare LAPI (any address is a target, paper 1, §2).
+ */
+MOB_API mob_status_t mob_expose_heap(size_t bytes, mob_exposed_t* exposed);
 
 /** As mob_expose(), for everything that is or will be mapped in the calling process. */
 MOB_API mob_status_t mob_expose_all(mob_exposed_t* exposed);

@@ -13,14 +13,16 @@ namespace {
 // No user address reaches further.
 constexpr uint64_t kAddressSpace = uint64_t{1} << 47;
 
-mob_status_t expose(const char* call, uintptr_t address, uint64_t bytes, bool remap,
-                    mob_exposed_t* exposed) {
+// Calls `add(handle)` of what is exposed.
+template <typename Add>
+mob_status_t expose(const char* call, mob_exposed_t* exposed, Add add) {
   uint64_t handle = 0;
-  const mob_status_t status = api::without_exceptions(
-      call, [&] { return engine::engine().exposures().add(address, bytes, remap, &handle); });
+  const mob_status_t status = api::without_exceptions(call, [&] { return add(&handle); });
   if (status == MOB_OK) *exposed = reinterpret_cast<mob_exposed_t>(handle);
   return status;
 }
+
+engine::Exposures& exposures() { return engine::engine().exposures(); }
 
 }  // namespace
 
@@ -31,17 +33,23 @@ mob_status_t mob_expose(void* address, size_t bytes, unsigned flags, mob_exposed
   }
   if (const mob_status_t status = check_not_null("mob_expose", exposed, "the result"))
     return status;
-  if ((flags & ~MOB_EXPOSE_REMAP) != 0 || bytes == 0) {
+  constexpr unsigned kKnown = MOB_EXPOSE_REMAP | MOB_EXPOSE_ALONE;
+  if ((flags & ~kKnown) != 0 || flags == MOB_EXPOSE_ALONE || bytes == 0) {
     return fail(MOB_ERR_ARGUMENT, "mob_expose: %s",
                 bytes == 0 ? "0 bytes; there is nothing to expose"
-                           : "unknown flags; pass 0 or MOB_EXPOSE_REMAP");
+                           : "unknown flags; pass 0, MOB_EXPOSE_REMAP, or that and "
+                             "MOB_EXPOSE_ALONE");
   }
   const auto start = reinterpret_cast<uintptr_t>(address);
   if (start >= kAddressSpace || bytes > kAddressSpace - start) {
     return fail(MOB_ERR_RANGE, "mob_expose: %zu bytes at %p leave the address space", bytes,
                 address);
   }
-  return expose("mob_expose", start, bytes, (flags & MOB_EXPOSE_REMAP) != 0, exposed);
+  return expose("mob_expose", exposed, [&](uint64_t* handle) {
+    if (flags == 0) return exposures().add(start, bytes, handle);
+    const engine::Move how{.only_alone = (flags & MOB_EXPOSE_ALONE) != 0};
+    return exposures().add_moved(start, bytes, how, handle);
+  });
 }
 
 mob_status_t mob_expose_all(mob_exposed_t* exposed) {
@@ -49,7 +57,23 @@ mob_status_t mob_expose_all(mob_exposed_t* exposed) {
   if (const mob_status_t status = check_not_null("mob_expose_all", exposed, "the result")) {
     return status;
   }
-  return expose("mob_expose_all", 0, kAddressSpace, false, exposed);
+  return expose("mob_expose_all", exposed,
+                [](uint64_t* handle) { return exposures().add(0, kAddressSpace, handle); });
+}
+
+mob_status_t mob_expose_heap(size_t bytes, mob_exposed_t* exposed) {
+  if (const mob_status_t status = check_live("mob_expose_heap")) return status;
+  if (const mob_status_t status = check_not_null("mob_expose_heap", exposed, "the result")) {
+    return status;
+  }
+  if (bytes == 0 || bytes >= kAddressSpace) {
+    return fail(MOB_ERR_ARGUMENT,
+                "mob_expose_heap: %zu bytes for the heap to grow by; pass about as many as the "
+                "program will allocate",
+                bytes);
+  }
+  return expose("mob_expose_heap", exposed,
+                [=](uint64_t* handle) { return exposures().add_heap(bytes, handle); });
 }
 
 mob_status_t mob_withdraw(mob_exposed_t exposed) {

@@ -298,6 +298,7 @@ bool Engine::has_left(mob_rank_t rank) {
 }
 
 void Engine::close() {
+  exposures_.close();
   network_.close();
   transfers_.close(false);
   teams_.close();

@@ -11,6 +11,9 @@
 #include "base/status.h"
 #include "engine/engine.h"
 #include "engine/message_reader.h"
+#include "engine/threads_pause.h"
+#include "os/fork_copies.h"
+#include "os/heap.h"
 
 namespace mobius::engine {
 
@@ -23,45 +26,65 @@ mob_status_t check_may_move(const char* call) {
   return fail(MOB_ERR_STATE, "%s: a message handler must not move memory", call);
 }
 
-// What the progress thread works with may lie on the pages that move: it ends, and begins again.
-class ProgressPause {
- public:
-  explicit ProgressPause(Progress& progress) : progress_(progress), ran_(progress.pause()) {}
-  ~ProgressPause() { static_cast<void>(end()); }
-  ProgressPause(const ProgressPause&) = delete;
-  ProgressPause& operator=(const ProgressPause&) = delete;
-
-  mob_status_t end() { return std::exchange(ran_, false) ? progress_.require() : MOB_OK; }
-
- private:
-  Progress& progress_;
-  bool ran_;
-};
-
 }  // namespace
 
-void Exposures::open() { list_.open(engine_.process(engine_.host().index()).exposures); }
+Exposures::Exposures(Engine& engine) : engine_(engine), list_(engine) {}
 
-mob_status_t Exposures::add(uintptr_t address, uint64_t bytes, bool remap, uint64_t* handle) {
+Exposures::~Exposures() { close(); }
+
+void Exposures::open() {
+  list_.open(engine_.process(engine_.host().index()).exposures);
+  os::add_fork_guard({this, [](void* self) { static_cast<Exposures*>(self)->hold_for_fork(); },
+                      [](void* self) { static_cast<Exposures*>(self)->go_on_after_fork(); }});
+}
+
+void Exposures::close() { os::remove_fork_guard(this); }
+
+// The child's heap is to be what it was at one moment.
+void Exposures::hold_for_fork() {
+  if (in_handler) return;  // that may run in one of these threads
+  fork_pause_ = std::make_unique<ThreadsPause>(engine_);
+}
+
+void Exposures::go_on_after_fork() { fork_pause_.reset(); }
+
+mob_status_t Exposures::add(uintptr_t address, uint64_t bytes, uint64_t* handle) {
   // Whoever finds the range in the table may ask for what only this process can do.
   if (const mob_status_t status = engine_.served().require()) return status;
   allow_attach();
-  if (!remap) {
-    const std::lock_guard lock(mutex_);
-    return add_locked({address, address + bytes, false}, handle);
-  }
-  if (const mob_status_t status = check_may_move("mob_expose")) return status;
-  // Before the lock: the thread ends only after the handler that it runs, which may need the lock.
-  ProgressPause pause(engine_.progress());
   const std::lock_guard lock(mutex_);
-  if (const mob_status_t status = add_remapped(address, bytes, handle)) return status;
+  return add_locked({address, address + bytes, false}, handle);
+}
+
+mob_status_t Exposures::add_moved(uintptr_t address, uint64_t bytes, Move how, uint64_t* handle) {
+  if (const mob_status_t status = engine_.served().require()) return status;
+  allow_attach();
+  if (const mob_status_t status = check_may_move("mob_expose")) return status;
+  // Before the lock: the threads end only after the handler that they run, which may need the lock.
+  ThreadsPause pause(engine_);
+  const std::lock_guard lock(mutex_);
+  if (const mob_status_t status = add_moved_locked(address, bytes, how, handle)) return status;
   const mob_status_t status = pause.end();
   if (status != MOB_OK) static_cast<void>(remove_locked(*handle));
   return status;
 }
 
-mob_status_t Exposures::add_remapped(uintptr_t address, uint64_t bytes, uint64_t* handle) {
-  if (const mob_status_t status = engine_.remaps().add(address, bytes)) return status;
+mob_status_t Exposures::add_heap(uint64_t bytes, uint64_t* handle) {
+  if (live_.find(heap_) != nullptr) {
+    return fail(MOB_ERR_STATE, "mob_expose_heap: the heap was moved already; withdraw that first");
+  }
+  uintptr_t start = 0;
+  uintptr_t end = 0;
+  if (const mob_status_t status = os::grow_heap(bytes, &start, &end)) return status;
+  const mob_status_t status =
+      add_moved(start, end - start, {.is_anonymous = true, .only_alone = true}, handle);
+  if (status == MOB_OK) heap_ = *handle;
+  return status;
+}
+
+mob_status_t Exposures::add_moved_locked(uintptr_t address, uint64_t bytes, Move how,
+                                         uint64_t* handle) {
+  if (const mob_status_t status = engine_.remaps().add(address, bytes, how)) return status;
   const mob_status_t status = add_locked({address, address + bytes, true}, handle);
   if (status != MOB_OK) static_cast<void>(engine_.remaps().remove(address));
   return status;
@@ -86,7 +109,7 @@ mob_status_t Exposures::remove(uint64_t handle) {
     return remove_locked(handle);
   }
   if (const mob_status_t status = check_may_move("mob_withdraw")) return status;
-  ProgressPause pause(engine_.progress());
+  ThreadsPause pause(engine_);
   const std::lock_guard lock(mutex_);
   const mob_status_t status = remove_locked(handle);
   return status != MOB_OK ? status : pause.end();

@@ -9,23 +9,32 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <mutex>
 
 #include "engine/range_table.h"
 #include "engine/registry.h"
+#include "engine/remaps.h"
 
 namespace mobius::engine {
 
 class Engine;
+class ThreadsPause;
 
 class Exposures {
  public:
-  explicit Exposures(Engine& engine) : engine_(engine), list_(engine) {}
+  explicit Exposures(Engine& engine);
+  ~Exposures();
 
   void open();
+  void close();
 
-  // `bytes` > 0 that do not leave the address space. `remap` moves their pages (remaps.h).
-  mob_status_t add(uintptr_t address, uint64_t bytes, bool remap, uint64_t* handle);
+  // `bytes` > 0 that do not leave the address space.
+  mob_status_t add(uintptr_t address, uint64_t bytes, uint64_t* handle);
+  // The same, and moves their pages (remaps.h).
+  mob_status_t add_moved(uintptr_t address, uint64_t bytes, Move how, uint64_t* handle);
+  // The heap, moved, after it has grown by `bytes`.
+  mob_status_t add_heap(uint64_t bytes, uint64_t* handle);
   mob_status_t remove(uint64_t handle);
 
   // Whether all of some bytes of a process are exposed. Lock-free; any thread.
@@ -42,12 +51,17 @@ class Exposures {
   };
 
   mob_status_t add_locked(const Exposed& exposed, uint64_t* handle);
-  mob_status_t add_remapped(uintptr_t address, uint64_t bytes, uint64_t* handle);
+  mob_status_t add_moved_locked(uintptr_t address, uint64_t bytes, Move how, uint64_t* handle);
   mob_status_t remove_locked(uint64_t handle);
   void publish();
 
+  void hold_for_fork();
+  void go_on_after_fork();
+
   Engine& engine_;
-  std::mutex mutex_;  // guards changes
+  std::mutex mutex_;                          // guards changes
+  uint64_t heap_ = 0;                         // the handle that add_heap() gave last
+  std::unique_ptr<ThreadsPause> fork_pause_;  // from before fork() until after it
   Registry<Exposed> live_;
   size_t count_ = 0;  // of those that are live
   RangeList list_;    // shown to others: sorted and disjoint, so one look finds what matters

@@ -47,7 +47,8 @@ mob_status_t LocalHeap::allocate(size_t bytes, size_t alignment, void** block) {
 mob_status_t LocalHeap::allocate_locked(size_t bytes, size_t alignment, uint64_t* offset) {
   if (bytes >= kLarge || alignment >= kLarge) {
     Part part{};
-    if (const mob_status_t status = make_part(engine_, bytes, &part)) return status;
+    if (const mob_status_t status = make_part(engine_, bytes, PartMemory::kReserved, &part))
+      return status;
     large_.emplace(part.offset, part);
     *offset = part.offset;
   } else if (!free_.allocate(bytes, alignment, offset)) {
@@ -63,7 +64,8 @@ mob_status_t LocalHeap::allocate_locked(size_t bytes, size_t alignment, uint64_t
 
 mob_status_t LocalHeap::add_extent(size_t bytes) {
   Part part{};
-  if (const mob_status_t status = make_part(engine_, bytes, &part)) return status;
+  if (const mob_status_t status = make_part(engine_, bytes, PartMemory::kReserved, &part))
+    return status;
   extents_.emplace(part.offset, part);
   extent_bytes_ += bytes;
   free_.release(part.offset, bytes - kFence);

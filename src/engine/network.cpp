@@ -108,7 +108,7 @@ mob_status_t Network::open(const HandlerTable& handlers) {
 
 mob_status_t Network::start() {
   if (!open_) return MOB_OK;
-  event_ = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+  if (event_ < 0) event_ = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
   if (event_ < 0) {
     return base::fail_errno(MOB_ERR_SYSTEM, errno, "no descriptor for the network's thread");
   }
@@ -119,6 +119,13 @@ mob_status_t Network::start() {
     return base::fail(MOB_ERR_SYSTEM, "the network's thread cannot be started: %s", error.what());
   }
   return MOB_OK;
+}
+
+bool Network::pause() {
+  if (!thread_.joinable()) return false;
+  stop();
+  stop_.store(false, std::memory_order_relaxed);
+  return true;
 }
 
 void Network::stop() {

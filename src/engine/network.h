@@ -36,6 +36,9 @@ class Network {
   mob_status_t open(const HandlerTable& handlers);
   // Starts the thread. After everything that may be asked for through the network is ready.
   mob_status_t start();
+  // Ends the thread until the next start(); whether there was one. Not called in handlers, which it
+  // may be running.
+  bool pause();
   // Nobody sends any more, and what was sent has arrived.
   void stop();
   void close();

@@ -14,12 +14,13 @@ mob_status_t check_available(uint64_t bytes) {
                     static_cast<size_t>(bytes), static_cast<size_t>(available));
 }
 
-mob_status_t make_part(Engine& engine, uint64_t bytes, Part* part) {
-  if (const mob_status_t status = check_available(bytes)) return status;
+mob_status_t make_part(Engine& engine, uint64_t bytes, PartMemory memory, Part* part) {
+  const uint64_t reserved = memory == PartMemory::kReserved ? bytes : 0;
+  if (const mob_status_t status = check_available(reserved)) return status;
   uint64_t first = 0;
   if (const mob_status_t status = engine.chunks().claim(chunks_of(bytes), &first)) return status;
   const Part made{first << kChunkShift, bytes, engine.host().index()};
-  mob_status_t status = engine.reserve_memory(made.offset, bytes);
+  mob_status_t status = engine.reserve_memory(made.offset, reserved);
   if (status == MOB_OK) {
     status = engine.window().allow(made.offset, chunks_of(bytes));
     if (status != MOB_OK) engine.release_memory(made.offset, bytes);

@@ -10,8 +10,12 @@ namespace mobius::engine {
 
 class Engine;
 
-// A part of `bytes` (> 0) bytes of zeros that this process owns, its memory reserved. Any thread.
-mob_status_t make_part(Engine& engine, uint64_t bytes, Part* part);
+// Whether the memory of a part is there from the beginning, so that none of it is missing when it
+// is used, or is taken page by page, as for any other memory of a program.
+enum class PartMemory { kReserved, kAsUsed };
+
+// A part of `bytes` (> 0) bytes of zeros that this process owns. Any thread.
+mob_status_t make_part(Engine& engine, uint64_t bytes, PartMemory memory, Part* part);
 
 // Gives it back. Nobody uses it any more. Any thread.
 void drop_part(Engine& engine, const Part& part);

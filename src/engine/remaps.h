@@ -14,10 +14,19 @@
 
 #include "engine/chunk_table.h"
 #include "engine/range_table.h"
+#include "os/pages.h"
 
 namespace mobius::engine {
 
 class Engine;
+
+// What is moved, and when it may be.
+struct Move {
+  // Nobody has anything there but zeros where no page was touched: then none is needed.
+  bool is_anonymous = false;
+  // Only while the calling thread is the only one of the process, there and back.
+  bool only_alone = false;
+};
 
 class Remaps {
  public:
@@ -30,11 +39,11 @@ class Remaps {
   // Moves the pages of `bytes` (> 0) bytes and lets the others know. After an error all is as
   // before. One thread at a time, here and in remove(); no other thread of the library runs,
   // because what it writes to may lie on these pages.
-  mob_status_t add(uintptr_t address, uint64_t bytes);
+  mob_status_t add(uintptr_t address, uint64_t bytes, Move how);
   // Takes back what add() did for this address. After an error it still stands.
   mob_status_t remove(uintptr_t address);
   // At the end of the job, when no other process touches them any more: the program keeps its
-  // memory.
+  // memory. Pages that move only while there is one thread stay where they are if there are more.
   void take_back();
 
   // A pointer here to bytes of a rank's moved memory; null if they do not lie in one piece of it.
@@ -47,6 +56,7 @@ class Remaps {
     uintptr_t first_page;
     uint64_t page_bytes;  // of all pages
     Part part;            // that holds them; no bytes where nobody else needs it
+    Move how;
   };
 
   // What find() found last for a rank. `sequence` is odd while it is changed; everything else is
@@ -63,6 +73,8 @@ class Remaps {
 
   bool others_need_them() const;
   mob_status_t move(Moved* moved);
+  mob_status_t move_back(const Moved& moved);
+  os::SharedPlace place_of(const Part& part) const;
   void publish();
   void* look_up(mob_rank_t rank, uintptr_t remote, size_t bytes, Hit& hit);
   static void remember(Hit& hit, mob_rank_t rank, uint64_t version, const ListedRange& range,

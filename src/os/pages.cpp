@@ -7,6 +7,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cinttypes>
 #include <cstdio>
@@ -161,24 +162,81 @@ namespace {
 #endif
 }
 
+// Calls `copy(first, bytes)` for stretches of anonymous pages, in order, that hold all that is not
+// zero: those of which the kernel does not say that nobody has touched them.
+template <typename Copy>
+void for_used_pages(uintptr_t start, size_t bytes, Copy copy) {
+  constexpr uint64_t kPresent = uint64_t{1} << 63;
+  constexpr uint64_t kSwapped = uint64_t{1} << 62;
+  constexpr size_t kEntries = 4096;
+  const int map = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
+  const size_t page = page_bytes();
+  uint64_t entries[kEntries];
+  for (size_t done = 0; done < bytes;) {
+    const size_t wanted = std::min(kEntries, (bytes - done) / page);
+    const auto at = static_cast<off_t>((start + done) / page * sizeof *entries);
+    const ssize_t got = map < 0 ? -1 : pread(map, entries, wanted * sizeof *entries, at);
+    if (got <= 0) {
+      copy(start + done, bytes - done);
+      break;
+    }
+    const size_t count = static_cast<size_t>(got) / sizeof *entries;
+    const auto is_used = [&](size_t i) { return (entries[i] & (kPresent | kSwapped)) != 0; };
+    for (size_t i = 0; i < count;) {
+      size_t end = i + 1;
+      while (end < count && is_used(end) == is_used(i)) ++end;
+      if (is_used(i)) copy(start + done + i * page, (end - i) * page);
+      i = end;
+    }
+    done += count * page;
+  }
+  if (map >= 0) close(map);
+}
+
+// The same of pages of a memfd: of which it has any. Offsets from the start.
+template <typename Copy>
+void for_used_pages(SharedPlace place, size_t bytes, Copy copy) {
+  const auto first = static_cast<off_t>(place.offset);
+  const off_t last = first + static_cast<off_t>(bytes);
+  for (off_t at = first; at < last;) {
+    const off_t data = lseek(place.descriptor, at, SEEK_DATA);
+    if (data < 0 && errno == ENXIO) break;  // no more
+    const off_t begin = data < 0 ? at : std::min(data, last);
+    const off_t hole = data < 0 ? -1 : lseek(place.descriptor, begin, SEEK_HOLE);
+    const off_t end = hole < 0 ? last : std::min(hole, last);
+    if (end > begin) copy(static_cast<size_t>(begin - first), static_cast<size_t>(end - begin));
+    at = std::max(end, begin);
+  }
+}
+
 }  // namespace
 
-mob_status_t make_shared(uintptr_t start, size_t bytes, int descriptor, uint64_t file_offset,
+mob_status_t make_shared(uintptr_t start, size_t bytes, bool anonymous, SharedPlace place,
                          void* copy) {
-  copy_pages(copy, pointer(start), bytes);
+  const auto copy_stretch = [&](uintptr_t first, size_t count) {
+    copy_pages(static_cast<unsigned char*>(copy) + (first - start), pointer(first), count);
+  };
+  if (anonymous) {
+    for_used_pages(start, bytes, copy_stretch);
+  } else {
+    copy_stretch(start, bytes);
+  }
   const void* got = mmap(pointer(start), bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED,
-                         descriptor, static_cast<off_t>(file_offset));
+                         place.descriptor, static_cast<off_t>(place.offset));
   if (got != MAP_FAILED) return MOB_OK;
   return fail_errno(MOB_ERR_MEMORY, errno, "mapping %zu bytes of shared memory at %p failed", bytes,
                     pointer(start));
 }
 
-mob_status_t make_private(uintptr_t start, size_t bytes) {
-  void* copy = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+mob_status_t make_private(uintptr_t start, size_t bytes, SharedPlace place) {
+  void* copy = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
+                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (copy == MAP_FAILED) {
     return fail_errno(MOB_ERR_MEMORY, errno, "no %zu bytes of private memory", bytes);
   }
-  copy_pages(copy, pointer(start), bytes);
+  for_used_pages(place, bytes, [&](size_t first, size_t count) {
+    copy_pages(static_cast<unsigned char*>(copy) + first, pointer(start + first), count);
+  });
   // Takes the place of the shared pages in one step: at no time is there anything else.
   if (mremap(copy, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, pointer(start)) != MAP_FAILED) {
     return MOB_OK;

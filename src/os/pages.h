@@ -24,13 +24,20 @@ bool is_accessible(uintptr_t address, size_t bytes, bool write);
 // they are mapped, private, readable and writable, and no stack that is known.
 const char* why_not_shareable(uintptr_t start, size_t bytes);
 
-// Makes whole pages a mapping of `descriptor` from `file_offset` on, where `copy`, which is mapped
-// there already, gets their contents. After an error they are as before.
-mob_status_t make_shared(uintptr_t start, size_t bytes, int descriptor, uint64_t file_offset,
+// Where in shared memory pages are, or go to.
+struct SharedPlace {
+  int descriptor;  // a memfd
+  uint64_t offset;
+};
+
+// Makes whole pages a mapping of a place that holds zeros, where `copy`, which is mapped there
+// already, gets their contents. Where `anonymous` says that what nobody has touched is zero, such
+// pages take no memory. After an error they are as before.
+mob_status_t make_shared(uintptr_t start, size_t bytes, bool anonymous, SharedPlace place,
                          void* copy);
 
-// Makes whole pages private memory again, with what they hold now. After an error they are as
-// before.
-mob_status_t make_private(uintptr_t start, size_t bytes);
+// Makes whole pages that make_shared() moved private memory again, with what they hold now. After
+// an error they are as before. Also in a child of fork(), for which the parent's stay shared.
+mob_status_t make_private(uintptr_t start, size_t bytes, SharedPlace place);
 
 }  // namespace mobius::os

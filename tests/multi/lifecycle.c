@@ -5,9 +5,12 @@
 #include <mobius/mobius.h>
 
 #include <inttypes.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 static int failures;
 
@@ -111,6 +114,52 @@ static void keep_moved_memory(void) {
   free(memory);
 }
 
+static int ended;
+
+/* Counts the times that it has added to a word of the heap, in a variable of its own. */
+static void* add_all_the_time(void* word) {
+  uintptr_t added = 0;
+  while (!__atomic_load_n(&ended, __ATOMIC_RELAXED)) {
+    ++*(volatile uint64_t*)word;
+    ++added;
+  }
+  return (void*)added;
+}
+
+/* A thread that writes to the heap at the end of the job loses nothing: the heap stays shared, and
+   children of fork() have theirs all the same. */
+static void keep_moved_heap(void) {
+  mob_exposed_t exposed = NULL;
+  pthread_t thread;
+  void* added = NULL;
+  int status = 0;
+  CHECK(mob_init() == MOB_OK);
+  if (mob_expose_heap(1 << 20, &exposed) == MOB_ERR_ARGUMENT) {
+    printf("the heap is a sanitizer's\n");
+    CHECK(mob_finalize() == MOB_OK);
+    return;
+  }
+  CHECK(exposed != NULL);
+  uint64_t* word = calloc(1, sizeof *word);
+  CHECK(word != NULL);
+  const int was_shared = is_shared(word);
+  CHECK(was_shared == (mob_size() > 1));
+  CHECK(pthread_create(&thread, NULL, add_all_the_time, word) == 0);
+  CHECK(mob_finalize() == MOB_OK);
+  CHECK(is_shared(word) == was_shared);
+  __atomic_store_n(&ended, 1, __ATOMIC_RELAXED);
+  CHECK(pthread_join(thread, &added) == 0);
+  CHECK(*word == (uintptr_t)added);
+  const pid_t child = fork();
+  if (child == 0) {
+    *word = 1;
+    _exit(is_shared(word));
+  }
+  CHECK(waitpid(child, &status, 0) == child && status == 0);
+  CHECK(*word == (uintptr_t)added);
+  free(word);
+}
+
 static int init_fails_with(mob_status_t expected, const char* detail) {
   const mob_status_t status = mob_init();
   CHECK(status == expected);
@@ -156,6 +205,8 @@ int main(int argc, char** argv) {
     CHECK(mob_init() == MOB_ERR_STATE);
   } else if (strcmp(test, "moved_memory") == 0) {
     keep_moved_memory();
+  } else if (strcmp(test, "moved_heap") == 0) {
+    keep_moved_heap();
   } else if (strcmp(test, "malformed_setting") == 0) {
     setenv("MOBIUS_SPIN_NS", "fast", 1);
     return init_fails_with(MOB_ERR_SETTING, "MOBIUS_SPIN_NS='fast'");

@@ -7,14 +7,13 @@
 #include <unistd.h>
 
 #include <atomic>
-#include <cstdio>
 #include <cstdlib>
-#include <fstream>
 #include <memory>
 #include <string>
 
 #include "fixture.h"
 #include "leaks.h"
+#include "mappings.h"
 
 namespace mobius_test {
 namespace {
@@ -33,23 +32,6 @@ using Heap = std::unique_ptr<unsigned char[], Free>;
 Heap heap(size_t bytes) {
   return Heap(static_cast<unsigned char*>(std::malloc(bytes)));  // NOLINT
 }
-
-// How the page of an address is mapped: "rw-p", "rw-s".
-std::string access_of(const void* address) {
-  std::ifstream file("/proc/self/maps");
-  for (std::string line; std::getline(file, line);) {
-    uintptr_t start = 0;
-    uintptr_t end = 0;
-    char access[5] = {};
-    if (std::sscanf(line.c_str(), "%zx-%zx %4s", &start, &end, access) != 3) continue;
-    const auto wanted = reinterpret_cast<uintptr_t>(address);
-    if (start <= wanted && wanted < end) return access;
-  }
-  return "none";
-}
-
-// Alone, nobody else needs the pages, and they stay where they are.
-const char* moved_access() { return mob_size() > 1 ? "rw-s" : "rw-p"; }
 
 // Memory of this process that is moved while the object lives.
 class Moved {

@@ -3,7 +3,13 @@
 
 #include <gtest/gtest.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
+
+#include <iterator>
+
+#include "os/fork_copies.h"
 
 namespace mobius::os {
 namespace {
@@ -60,6 +66,118 @@ TEST_F(Accessible, MappingLongerThanItsFile) {
   EXPECT_TRUE(may(0, page_ + 2, true));
   EXPECT_FALSE(may(0, 4 * page_, true));
   EXPECT_FALSE(may(0, 4 * page_, false));
+}
+
+// Pages that move into shared memory and back, some of them never touched.
+class Moving : public testing::Test {
+ protected:
+  static constexpr size_t kPages = 5000;
+
+  void SetUp() override {
+    file_ = memfd_create("pages_test", MFD_CLOEXEC);
+    ASSERT_GE(file_, 0);
+    ASSERT_EQ(ftruncate(file_, static_cast<off_t>(bytes_ + page_)), 0);
+    pages_ = map(MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    copy_ = map(MAP_SHARED, file_, page_);
+    for (const size_t page : kUsed) pages_[page * page_ + page % page_] = mark(page);
+  }
+  ~Moving() override {
+    munmap(pages_, bytes_);
+    munmap(copy_, bytes_);
+    close(file_);
+  }
+
+  unsigned char* map(int flags, int file, size_t offset) const {
+    void* memory =
+        mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, flags, file, static_cast<off_t>(offset));
+    EXPECT_NE(memory, MAP_FAILED);
+    return static_cast<unsigned char*>(memory);
+  }
+  static unsigned char mark(size_t page) { return static_cast<unsigned char>(page % 200 + 1); }
+  uintptr_t start() const { return reinterpret_cast<uintptr_t>(pages_); }
+  SharedPlace place() const { return {file_, page_}; }
+  size_t used_pages() const {
+    struct stat status{};
+    EXPECT_EQ(fstat(file_, &status), 0);
+    return static_cast<size_t>(status.st_blocks) * 512 / page_;
+  }
+  // Each page in its place, with what was written to it, seen by reading it whole.
+  void expect_contents() const {
+    size_t sum = 0;
+    size_t expected = 0;
+    for (size_t i = 0; i < bytes_; ++i) sum += pages_[i];
+    for (const size_t page : kUsed) {
+      EXPECT_EQ(pages_[page * page_ + page % page_], mark(page)) << page;
+      expected += mark(page);
+    }
+    EXPECT_EQ(sum, expected);
+  }
+
+  // Also the first and the last, and around where the kernel's answer is cut.
+  static constexpr size_t kUsed[] = {0, 1, 7, 4094, 4095, 4096, 4100, kPages - 1};
+  const size_t page_ = page_bytes();
+  const size_t bytes_ = kPages * page_;
+  int file_ = -1;
+  unsigned char* pages_ = nullptr;
+  unsigned char* copy_ = nullptr;
+};
+
+TEST_F(Moving, ThereAndBackWithoutThePagesThatNobodyTouched) {
+  ASSERT_EQ(make_shared(start(), bytes_, true, place(), copy_), MOB_OK);
+  // Without pagemap all are copied.
+  if (access("/proc/self/pagemap", R_OK) == 0) {
+    EXPECT_EQ(used_pages(), std::size(kUsed));
+  }
+  copy_[7 * page_ + 9] = 1;
+  EXPECT_EQ(pages_[7 * page_ + 9], 1);
+  copy_[7 * page_ + 9] = 0;
+  ASSERT_EQ(make_private(start(), bytes_, place()), MOB_OK);
+  copy_[7 * page_ + 9] = 1;
+  expect_contents();
+}
+
+// Pages of a file that were not touched hold what is in the file.
+TEST_F(Moving, AllPagesOfAFile) {
+  const int program = memfd_create("pages_test_program", MFD_CLOEXEC);
+  ASSERT_GE(program, 0);
+  ASSERT_EQ(ftruncate(program, static_cast<off_t>(bytes_)), 0);
+  for (const size_t page : kUsed) {
+    const unsigned char value = mark(page);
+    ASSERT_EQ(pwrite(program, &value, 1, static_cast<off_t>(page * page_ + page % page_)), 1);
+  }
+  munmap(pages_, bytes_);
+  pages_ = map(MAP_PRIVATE, program, 0);
+  close(program);
+  ASSERT_EQ(make_shared(start(), bytes_, false, place(), copy_), MOB_OK);
+  expect_contents();
+  ASSERT_EQ(make_private(start(), bytes_, place()), MOB_OK);
+  expect_contents();
+}
+
+TEST_F(Moving, AChildHasACopyUntilTheCopiesEnd) {
+  ASSERT_EQ(make_shared(start(), bytes_, true, place(), copy_), MOB_OK);
+  ASSERT_EQ(begin_copies(start(), bytes_, place()), MOB_OK);
+  static int guards;
+  guards = 0;
+  add_fork_guard({this, [](void*) { guards += 1; }, [](void*) { guards += 10; }});
+  const auto in_child = [&](auto what) {
+    const pid_t child = fork();
+    if (child == 0) {
+      what();
+      _exit(0);
+    }
+    int status = -1;
+    EXPECT_EQ(waitpid(child, &status, 0), child);
+    EXPECT_EQ(status, 0);
+  };
+  in_child([&] { pages_[0] = 77; });
+  expect_contents();
+  EXPECT_EQ(guards, 11);
+  remove_fork_guard(this);
+  end_copies(start());
+  in_child([&] { pages_[0] = 77; });
+  EXPECT_EQ(pages_[0], 77);
+  EXPECT_EQ(guards, 11);
 }
 
 }  // namespace

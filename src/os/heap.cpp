@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "os/heap.h"
+
+#include <malloc.h>
+#include <unistd.h>
+
+#include <cinttypes>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+
+#include "base/status.h"
+#include "os/pages.h"
+
+namespace mobius::os {
+namespace {
+
+using base::fail;
+
+// Where the kernel says that the heap starts; 0 if it has none.
+uintptr_t heap_start() {
+  std::FILE* maps = std::fopen("/proc/self/maps", "re");
+  if (maps == nullptr) return 0;
+  char line[512];
+  uintptr_t found = 0;
+  while (found == 0 && std::fgets(line, sizeof line, maps) != nullptr) {
+    uintptr_t first = 0;
+    if (std::strstr(line, "[heap]") != nullptr && std::sscanf(line, "%" SCNxPTR, &first) == 1) {
+      found = first;
+    }
+  }
+  std::fclose(maps);
+  return found;
+}
+
+}  // namespace
+
+#ifdef __GLIBC__
+mob_status_t grow_heap(size_t bytes, uintptr_t* start, uintptr_t* end) {
+  if (mallopt(M_MMAP_MAX, 0) != 1 || mallopt(M_TRIM_THRESHOLD, -1) != 1) {
+    return fail(MOB_ERR_ARGUMENT, "malloc() cannot be told to leave the heap where it is");
+  }
+  // What is freed last is the end of the heap, and stays there.
+  void* block = std::malloc(bytes);  // NOLINT(cppcoreguidelines-no-malloc): it is malloc's heap
+  if (block == nullptr) {
+    return fail(MOB_ERR_MEMORY, "the heap cannot grow by %zu bytes of address space", bytes);
+  }
+  const auto address = reinterpret_cast<uintptr_t>(block);
+  std::free(block);  // NOLINT(cppcoreguidelines-no-malloc)
+  *start = heap_start();
+  const auto last = reinterpret_cast<uintptr_t>(sbrk(0)) - 1;
+  if (*start == 0 || address < *start || address > last || last - address < bytes) {
+    return fail(MOB_ERR_ARGUMENT,
+                "malloc() does not take its memory from the end of the program's data: it is not "
+                "the C library's, or something lies behind that");
+  }
+  *end = page_start(last) + page_bytes();
+  return MOB_OK;
+}
+#else
+mob_status_t grow_heap(size_t, uintptr_t*, uintptr_t*) {
+  return fail(MOB_ERR_ARGUMENT, "only the heap of the GNU C library can be moved");
+}
+#endif
+
+}  // namespace mobius::os
