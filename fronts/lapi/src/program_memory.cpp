@@ -3,7 +3,6 @@
 
 #include <mobius/expose.h>
 
-#include <dirent.h>
 #include <link.h>
 #include <unistd.h>
 
@@ -11,12 +10,19 @@
 #include <cstdint>
 #include <cstdlib>
 #include <string_view>
+#include <utility>
 
 namespace lapi {
 namespace {
 
 mob_exposed_t everything = nullptr;
 mob_exposed_t statics = nullptr;
+mob_exposed_t heap = nullptr;
+
+// All tasks of a host get as much of one window.
+constexpr size_t kMostHeapBytes = size_t{16} << 30;
+
+uintptr_t page_bytes() { return static_cast<uintptr_t>(sysconf(_SC_PAGESIZE)); }
 
 struct Range {
   uintptr_t start = 0;
@@ -36,47 +42,45 @@ int find_statics(dl_phdr_info* object, size_t, void* found) {
       range = {start, start + header.p_memsz};
     }
   }
-  const auto page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
-  range.start = std::max(range.start, (read_only_end + page - 1) & ~(page - 1));
+  range.start = std::max(range.start, (read_only_end + page_bytes() - 1) & ~(page_bytes() - 1));
   *static_cast<Range*>(found) = range;
   return 1;
 }
 
-bool has_one_thread() {
-  DIR* tasks = opendir("/proc/self/task");
-  if (tasks == nullptr) return false;
-  int threads = 0;
-  while (const dirent* entry = readdir(tasks)) {
-    if (entry->d_name[0] != '.') ++threads;
-  }
-  closedir(tasks);
-  return threads == 1;
+bool stays_private(const char* setting) {
+  const char* wish = std::getenv(setting);
+  return wish != nullptr && std::string_view(wish) == "private";
+}
+
+void expose_statics() {
+  Range range;
+  dl_iterate_phdr(find_statics, &range);
+  if (range.start >= range.end) return;
+  static_cast<void>(mob_expose(reinterpret_cast<void*>(range.start), range.end - range.start,
+                               MOB_EXPOSE_REMAP | MOB_EXPOSE_ALONE, &statics));
+}
+
+// Address space costs nothing; more than there is memory is not needed, and not always given.
+void expose_heap() {
+  const auto memory = static_cast<size_t>(sysconf(_SC_PHYS_PAGES)) * page_bytes();
+  static_cast<void>(mob_expose_heap(std::min(memory / 2, kMostHeapBytes), &heap));
 }
 
 }  // namespace
 
 mob_status_t expose_program() {
-  const bool alone = has_one_thread();  // not counting the library's, which exposing starts
   if (const mob_status_t status = mob_expose_all(&everything)) return status;
-  const char* wish = std::getenv("LAPI_STATIC_MEMORY");
-  if (wish != nullptr && std::string_view(wish) == "private") return MOB_OK;
-  if (!alone) return MOB_OK;
-  Range range;
-  dl_iterate_phdr(find_statics, &range);
-  if (range.start >= range.end) return MOB_OK;
-  // Without it all works, by way of the kernel.
-  if (mob_expose(reinterpret_cast<void*>(range.start), range.end - range.start, MOB_EXPOSE_REMAP,
-                 &statics) != MOB_OK) {
-    statics = nullptr;
-  }
+  // Without these all works, by way of the kernel.
+  if (!stays_private("LAPI_STATIC_MEMORY")) expose_statics();
+  if (!stays_private("LAPI_HEAP_MEMORY")) expose_heap();
   return MOB_OK;
 }
 
 void withdraw_program() {
-  static_cast<void>(mob_withdraw(statics));
-  static_cast<void>(mob_withdraw(everything));
-  statics = nullptr;
-  everything = nullptr;
+  for (mob_exposed_t* each : {&heap, &statics, &everything}) {
+    // What cannot go back now does so at the end of the job, or stays where it is.
+    static_cast<void>(mob_withdraw(std::exchange(*each, nullptr)));
+  }
 }
 
 }  // namespace lapi

@@ -7,8 +7,9 @@
 
 namespace lapi {
 
-// Makes all memory of the process a target. Its static variables move into shared memory, so that
-// host-mates reach them without the kernel, where that is safe: while the program has one thread.
+// Makes all memory of the process a target. Its static variables and its heap move into shared
+// memory, so that host-mates reach them without the kernel, where that is safe: while the program
+// has one thread.
 mob_status_t expose_program();
 void withdraw_program();
 

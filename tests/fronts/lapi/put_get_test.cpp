@@ -2,7 +2,10 @@
 
 // LAPI_Put and LAPI_Get: the data, and each of the counters, anywhere in the target's memory.
 
+#include <mobius/memory.h>
+
 #include <array>
+#include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <numeric>
@@ -64,6 +67,29 @@ TEST(PutGet, StackMemory) {
 }
 
 TEST(PutGet, HeapMemory) { exchange(*std::make_unique<Target>()); }
+
+// Whether a host-mate's memory is reached without the kernel.
+bool is_direct(void* remote) {
+  void* here = nullptr;
+  return mob_ptr(static_cast<mob_rank_t>(right()), remote, &here) == MOB_OK;
+}
+
+TEST(PutGet, StaticMemoryAndTheHeapAreShared) {
+  const char* statics = std::getenv("LAPI_STATIC_MEMORY");
+  const char* heap = std::getenv("LAPI_HEAP_MEMORY");
+  const std::vector<Target> small(1);
+  const std::vector<Target> large(1000);  // what malloc() would map otherwise
+  const Target on_stack{};
+  EXPECT_EQ(is_direct(addresses_of(&in_static_memory)[right()]),
+            !is_far(right()) && statics == nullptr);
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+  const bool direct = !is_far(right()) && heap == nullptr;
+  EXPECT_EQ(is_direct(const_cast<Target*>(addresses_of(small.data())[right()])), direct);
+  EXPECT_EQ(is_direct(const_cast<Target*>(addresses_of(&large.back())[right()])), direct);
+#endif
+  EXPECT_FALSE(is_direct(const_cast<Target*>(addresses_of(&on_stack)[right()])));
+  gfence();
+}
 
 TEST(PutGet, CountersMayBeMissing) {
   static int value;
