@@ -29,9 +29,10 @@
  * - Whole pages move, with what else is on them; only the bytes that were asked for are targets.
  *   Pages move once: what shares one with memory that was moved before is refused until that is
  *   withdrawn. Memory of its own pages (aligned_alloc(), mmap()) raises none of these questions.
- * - While mob_expose() and mob_withdraw() run, no other thread may write to these pages, nor sleep
- *   on a word of them. If they are of the heap, a call of Möbius in another thread may do either;
- *   the library's own thread is held.
+ * - While the pages move, the other threads of the process are stopped, with the signal SIGURG:
+ *   blocking system calls of theirs that are not restarted after signals return EINTR. A thread
+ * that blocks SIGURG cannot be stopped, and then nothing moves. The kernel must not be writing to
+ * the pages meanwhile for anybody else (io_uring, a device).
  * - It is for private memory that can be read and written: heap, static variables, mmap(). Not for
  *   stacks, nor for what is shared already or mapped for execution.
  * - A child of fork() gets its copy, as of all its parent's memory, before fork() returns in the
@@ -41,6 +42,7 @@
  * - free(), realloc() and munmap() of the memory before it is withdrawn are errors, as without the
  *   flag; mob_withdraw() would then move pages over what lies there.
  * - mob_withdraw() and mob_finalize() make the pages private again, with what they hold then.
+ *   mob_finalize() leaves them shared, with nobody but this process, if it cannot stop all threads.
  * - Huge pages that the kernel gave to private memory are given up, unless it has some for shared
  *   memory.
  *
@@ -59,14 +61,6 @@ extern "C" {
 /** Flag of mob_expose(): moves the pages of the memory into shared memory. */
 #define MOB_EXPOSE_REMAP 1u
 
-/**
- * Flag of mob_expose(), with MOB_EXPOSE_REMAP: only if the calling thread is the only one of the
- * process, apart from the library's, so that nobody writes to the pages while they move; otherwise
- * MOB_ERR_STATE. mob_withdraw() then asks for the same, and mob_finalize() in a process that has
- * more threads leaves the pages shared, with nobody but this process.
- */
-#define MOB_EXPOSE_ALONE 2u
-
 /** Some exposed memory. Owned by the library from mob_expose() to mob_withdraw(). */
 typedef struct mob_exposed* mob_exposed_t;
 
@@ -77,11 +71,10 @@ typedef struct mob_exposed* mob_exposed_t;
  * @param bytes    how many, at least 1
  * @param flags    0 or MOB_EXPOSE_REMAP
  * @param exposed  out: for mob_withdraw()
- * @return MOB_OK, MOB_ERR_STATE (with MOB_EXPOSE_REMAP also: in a message handler, or some of the
- *         pages were moved before), MOB_ERR_ARGUMENT (null, 0 bytes, unknown flags; pages that
- *         cannot be moved), MOB_ERR_RANGE (`address + bytes` leaves the address space),
- *         MOB_ERR_MEMORY.
- *         After an error everything is as before.
+ * @return MOB_OK, MOB_ERR_STATE (with MOB_EXPOSE_REMAP also: in a message handler, some of the
+ * pages were moved before, or a thread cannot be stopped), MOB_ERR_ARGUMENT (null, 0 bytes, unknown
+ * flags; pages that cannot be moved), MOB_ERR_RANGE (`address + bytes` leaves the address space),
+ * MOB_ERR_MEMORY. After an error everything is as before.
  *
  * Local. Does not block; with MOB_EXPOSE_REMAP it waits for message handlers that run. The memory
  * stays the caller's, who keeps it mapped until it is withdrawn. Others may use it once they know
@@ -92,10 +85,10 @@ MOB_API mob_status_t mob_expose(void* address, size_t bytes, unsigned flags,
 
 /**
  * Makes the heap of the C library a target that host-mates reach without the kernel: grows it by
- * `bytes` of address space and moves it into shared memory, as with MOB_EXPOSE_REMAP and
- * MOB_EXPOSE_ALONE. What malloc() gives the program's first thread after this comes from there, of
- * any size, until the room is used up; what it gave before does if it was taken from the heap and
- * not mapped (128 KiB and more are mapped). Memory is taken as pages are used, not before.
+ * `bytes` of address space and moves it into shared memory, as with MOB_EXPOSE_REMAP. What malloc()
+ * gives the program's first thread after this comes from there, of any size, until the room is used
+ * up; what it gave before does if it was taken from the heap and not mapped (128 KiB and more are
+ * mapped). Memory is taken as pages are used, not before.
  *
  * From then on the heap does not shrink: what is freed stays with the process, for its next
  * malloc(). The program must not call brk(), sbrk() or malloc_trim() itself. Pages of the heap
@@ -104,13 +97,13 @@ MOB_API mob_status_t mob_expose(void* address, size_t bytes, unsigned flags,
  * @param bytes    address space to grow by, at least 1: as many bytes as the program will allocate;
  *                 some systems refuse more than the host has
  * @param exposed  out: for mob_withdraw(), which leaves the heap as large as it is
- * @return MOB_OK, MOB_ERR_STATE (also: in a message handler; the process has other threads; some of
- *         the heap was moved before), MOB_ERR_ARGUMENT (null, 0 bytes; malloc() is not that of the
- *         GNU C library, or a sanitizer's), MOB_ERR_MEMORY.
+ * @return MOB_OK, MOB_ERR_STATE (also: in a message handler; a thread cannot be stopped; the heap
+ *         was moved before), MOB_ERR_ARGUMENT (null, 0 bytes; malloc() is not that of the GNU C
+ *         library, or a sanitizer's), MOB_ERR_MEMORY.
  *         After an error nothing has moved; the heap may have grown.
  *
  * Local. Waits for message handlers that run. What others know of the heap already, because it is
- * exposed, they must not be using. Thread safety: the only thread.
+ * exposed, they must not be using. Thread safety: one thread; others may run.
  *
  * Compare LAPI (any address is a target, paper 1, §2).
  */
@@ -123,9 +116,10 @@ MOB_API mob_status_t mob_expose_all(mob_exposed_t* exposed);
  * Ends what mob_expose() began. Bytes that are exposed a second time stay so.
  *
  * @param exposed  live; null does nothing
- * @return MOB_OK, MOB_ERR_STATE (also: moved pages, in a message handler), MOB_ERR_HANDLE
- *         (withdrawn before, or never exposed), MOB_ERR_MEMORY (no private memory is left
- *         for moved pages; they are exposed still)
+ * @return MOB_OK, MOB_ERR_STATE (also, of moved pages: in a message handler, or a thread cannot
+ *         be stopped; they are exposed still), MOB_ERR_HANDLE (withdrawn before, or never
+ *         exposed), MOB_ERR_MEMORY (no private memory is left for moved pages; they are exposed
+ *         still)
  *
  * Local. Does not block, but for moved pages waits for message handlers that run. Transfers that
  * others started before may still be under way: synchronise with them first. Thread safety: any.

@@ -33,12 +33,10 @@ mob_status_t mob_expose(void* address, size_t bytes, unsigned flags, mob_exposed
   }
   if (const mob_status_t status = check_not_null("mob_expose", exposed, "the result"))
     return status;
-  constexpr unsigned kKnown = MOB_EXPOSE_REMAP | MOB_EXPOSE_ALONE;
-  if ((flags & ~kKnown) != 0 || flags == MOB_EXPOSE_ALONE || bytes == 0) {
+  if ((flags & ~MOB_EXPOSE_REMAP) != 0 || bytes == 0) {
     return fail(MOB_ERR_ARGUMENT, "mob_expose: %s",
                 bytes == 0 ? "0 bytes; there is nothing to expose"
-                           : "unknown flags; pass 0, MOB_EXPOSE_REMAP, or that and "
-                             "MOB_EXPOSE_ALONE");
+                           : "unknown flags; pass 0 or MOB_EXPOSE_REMAP");
   }
   const auto start = reinterpret_cast<uintptr_t>(address);
   if (start >= kAddressSpace || bytes > kAddressSpace - start) {
@@ -47,8 +45,7 @@ mob_status_t mob_expose(void* address, size_t bytes, unsigned flags, mob_exposed
   }
   return expose("mob_expose", exposed, [&](uint64_t* handle) {
     if (flags == 0) return exposures().add(start, bytes, handle);
-    const engine::Move how{.only_alone = (flags & MOB_EXPOSE_ALONE) != 0};
-    return exposures().add_moved(start, bytes, how, handle);
+    return exposures().add_moved(start, bytes, false, handle);
   });
 }
 

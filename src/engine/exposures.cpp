@@ -56,14 +56,16 @@ mob_status_t Exposures::add(uintptr_t address, uint64_t bytes, uint64_t* handle)
   return add_locked({address, address + bytes, false}, handle);
 }
 
-mob_status_t Exposures::add_moved(uintptr_t address, uint64_t bytes, Move how, uint64_t* handle) {
+mob_status_t Exposures::add_moved(uintptr_t address, uint64_t bytes, bool anonymous,
+                                  uint64_t* handle) {
   if (const mob_status_t status = engine_.served().require()) return status;
   allow_attach();
   if (const mob_status_t status = check_may_move("mob_expose")) return status;
   // Before the lock: the threads end only after the handler that they run, which may need the lock.
   ThreadsPause pause(engine_);
   const std::lock_guard lock(mutex_);
-  if (const mob_status_t status = add_moved_locked(address, bytes, how, handle)) return status;
+  if (const mob_status_t status = add_moved_locked(address, bytes, anonymous, handle))
+    return status;
   const mob_status_t status = pause.end();
   if (status != MOB_OK) static_cast<void>(remove_locked(*handle));
   return status;
@@ -76,15 +78,14 @@ mob_status_t Exposures::add_heap(uint64_t bytes, uint64_t* handle) {
   uintptr_t start = 0;
   uintptr_t end = 0;
   if (const mob_status_t status = os::grow_heap(bytes, &start, &end)) return status;
-  const mob_status_t status =
-      add_moved(start, end - start, {.is_anonymous = true, .only_alone = true}, handle);
+  const mob_status_t status = add_moved(start, end - start, true, handle);
   if (status == MOB_OK) heap_ = *handle;
   return status;
 }
 
-mob_status_t Exposures::add_moved_locked(uintptr_t address, uint64_t bytes, Move how,
+mob_status_t Exposures::add_moved_locked(uintptr_t address, uint64_t bytes, bool anonymous,
                                          uint64_t* handle) {
-  if (const mob_status_t status = engine_.remaps().add(address, bytes, how)) return status;
+  if (const mob_status_t status = engine_.remaps().add(address, bytes, anonymous)) return status;
   const mob_status_t status = add_locked({address, address + bytes, true}, handle);
   if (status != MOB_OK) static_cast<void>(engine_.remaps().remove(address));
   return status;

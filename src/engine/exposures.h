@@ -31,8 +31,8 @@ class Exposures {
 
   // `bytes` > 0 that do not leave the address space.
   mob_status_t add(uintptr_t address, uint64_t bytes, uint64_t* handle);
-  // The same, and moves their pages (remaps.h).
-  mob_status_t add_moved(uintptr_t address, uint64_t bytes, Move how, uint64_t* handle);
+  // The same, and moves their pages (remaps.h), which may be `anonymous`.
+  mob_status_t add_moved(uintptr_t address, uint64_t bytes, bool anonymous, uint64_t* handle);
   // The heap, moved, after it has grown by `bytes`.
   mob_status_t add_heap(uint64_t bytes, uint64_t* handle);
   mob_status_t remove(uint64_t handle);
@@ -51,7 +51,8 @@ class Exposures {
   };
 
   mob_status_t add_locked(const Exposed& exposed, uint64_t* handle);
-  mob_status_t add_moved_locked(uintptr_t address, uint64_t bytes, Move how, uint64_t* handle);
+  mob_status_t add_moved_locked(uintptr_t address, uint64_t bytes, bool anonymous,
+                                uint64_t* handle);
   mob_status_t remove_locked(uint64_t handle);
   void publish();
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "engine/remaps.h"
 
-#include <ctime>
 #include <vector>
 
 #include "base/status.h"
@@ -9,7 +8,7 @@
 #include "engine/parts.h"
 #include "os/fork_copies.h"
 #include "os/pages.h"
-#include "os/process.h"
+#include "os/stopped_threads.h"
 
 namespace mobius::engine {
 namespace {
@@ -18,32 +17,23 @@ using base::fail;
 
 void* pointer(uintptr_t address) { return reinterpret_cast<void*>(address); }
 
-// How many threads the process has, less those that are about to end.
-int remaining_threads() {
-  constexpr timespec kMoment = {0, 100'000};
-  int threads = os::count_threads();
-  // Who was joined is counted for some microseconds more.
-  for (int looks = 0; threads != 1 && looks < 20; ++looks) {
-    nanosleep(&kMoment, nullptr);
-    threads = os::count_threads();
-  }
-  return threads;
-}
-
-mob_status_t check_alone(const char* call) {
-  const int threads = remaining_threads();
-  if (threads == 1) return MOB_OK;
-  return fail(MOB_ERR_STATE,
-              "%s: the process has %d threads without those of Möbius, and these pages move only "
-              "while it has one: another could write to them meanwhile",
-              call, threads);
+// Makes pages shared, or private, while nobody writes to them. `move` allocates nothing.
+template <typename MovePages>
+mob_status_t move_pages(const char* call, MovePages move) {
+  const os::StoppedThreads stopped;
+  if (stopped.left() == 0) return move();
+  return fail(
+      MOB_ERR_STATE,
+      "%s: %d other threads of the process cannot be stopped while pages move, and may write "
+      "to them; let none block SIGURG, or call this before they are started",
+      call, stopped.left());
 }
 
 }  // namespace
 
 void Remaps::open() { list_.open(engine_.process(engine_.host().index()).remaps); }
 
-mob_status_t Remaps::add(uintptr_t address, uint64_t bytes, Move how) {
+mob_status_t Remaps::add(uintptr_t address, uint64_t bytes, bool anonymous) {
   const uintptr_t first = os::page_start(address);
   const uint64_t page_bytes = os::page_start(address + bytes - 1) - first + os::page_bytes();
   for (const auto& [other, moved] : moved_) {
@@ -61,12 +51,9 @@ mob_status_t Remaps::add(uintptr_t address, uint64_t bytes, Move how) {
                 "them without MOB_EXPOSE_REMAP",
                 static_cast<size_t>(bytes), pointer(address), reason);
   }
-  if (how.only_alone) {
-    if (const mob_status_t status = check_alone("mob_expose")) return status;
-  }
   if (const mob_status_t status = list_.reserve(moved_.size() + 1)) return status;
   const auto added =
-      moved_.emplace(address, Moved{address + bytes, first, page_bytes, Part{}, how}).first;
+      moved_.emplace(address, Moved{address + bytes, first, page_bytes, Part{}, anonymous}).first;
   if (others_need_them()) {
     if (const mob_status_t status = move(&added->second)) {
       moved_.erase(added);
@@ -81,9 +68,6 @@ mob_status_t Remaps::remove(uintptr_t address) {
   const auto found = moved_.find(address);
   const Part part = found->second.part;
   if (part.bytes != 0) {
-    if (found->second.how.only_alone) {
-      if (const mob_status_t status = check_alone("mob_withdraw")) return status;
-    }
     if (const mob_status_t status = move_back(found->second)) return status;
   }
   moved_.erase(found);
@@ -95,8 +79,7 @@ mob_status_t Remaps::remove(uintptr_t address) {
 void Remaps::take_back() {
   for (const auto& [address, moved] : moved_) {
     // What cannot be moved keeps its contents also where it is, as the last mapping of the segment.
-    if (moved.part.bytes == 0) continue;
-    if (!moved.how.only_alone || remaining_threads() == 1) static_cast<void>(move_back(moved));
+    if (moved.part.bytes != 0) static_cast<void>(move_back(moved));
   }
   moved_.clear();
 }
@@ -114,15 +97,18 @@ os::SharedPlace Remaps::place_of(const Part& part) const {
 }
 
 mob_status_t Remaps::move(Moved* moved) {
-  const auto memory = moved->how.is_anonymous ? PartMemory::kAsUsed : PartMemory::kReserved;
+  const auto memory = moved->is_anonymous ? PartMemory::kAsUsed : PartMemory::kReserved;
   if (const mob_status_t status = make_part(engine_, moved->page_bytes, memory, &moved->part)) {
     return status;
   }
   const os::SharedPlace place = place_of(moved->part);
   mob_status_t status = os::begin_copies(moved->first_page, moved->page_bytes, place);
   if (status == MOB_OK) {
-    status = os::make_shared(moved->first_page, moved->page_bytes, moved->how.is_anonymous, place,
-                             engine_.local_address(moved->part.offset));
+    void* copy = engine_.local_address(moved->part.offset);
+    status = move_pages("mob_expose", [&] {
+      return os::make_shared(moved->first_page, moved->page_bytes, moved->is_anonymous, place,
+                             copy);
+    });
     if (status != MOB_OK) os::end_copies(moved->first_page);
   }
   if (status != MOB_OK) drop_part(engine_, moved->part);
@@ -130,8 +116,9 @@ mob_status_t Remaps::move(Moved* moved) {
 }
 
 mob_status_t Remaps::move_back(const Moved& moved) {
-  const mob_status_t status =
-      os::make_private(moved.first_page, moved.page_bytes, place_of(moved.part));
+  const os::SharedPlace place = place_of(moved.part);
+  const mob_status_t status = move_pages(
+      "mob_withdraw", [&] { return os::make_private(moved.first_page, moved.page_bytes, place); });
   if (status == MOB_OK) os::end_copies(moved.first_page);
   return status;
 }

@@ -20,14 +20,6 @@ namespace mobius::engine {
 
 class Engine;
 
-// What is moved, and when it may be.
-struct Move {
-  // Nobody has anything there but zeros where no page was touched: then none is needed.
-  bool is_anonymous = false;
-  // Only while the calling thread is the only one of the process, there and back.
-  bool only_alone = false;
-};
-
 class Remaps {
  public:
   explicit Remaps(Engine& engine) : engine_(engine), list_(engine) {}
@@ -36,14 +28,15 @@ class Remaps {
 
   void open();
 
-  // Moves the pages of `bytes` (> 0) bytes and lets the others know. After an error all is as
-  // before. One thread at a time, here and in remove(); no other thread of the library runs,
-  // because what it writes to may lie on these pages.
-  mob_status_t add(uintptr_t address, uint64_t bytes, Move how);
+  // Moves the pages of `bytes` (> 0) bytes and lets the others know. Where they are `anonymous`,
+  // those that nobody has touched are zero and take no memory. After an error all is as before. One
+  // thread at a time, here and in remove(); no other thread of the library runs, because what it
+  // writes to may lie on these pages. Those of the program are stopped for that moment.
+  mob_status_t add(uintptr_t address, uint64_t bytes, bool anonymous);
   // Takes back what add() did for this address. After an error it still stands.
   mob_status_t remove(uintptr_t address);
   // At the end of the job, when no other process touches them any more: the program keeps its
-  // memory. Pages that move only while there is one thread stay where they are if there are more.
+  // memory. Pages to which a thread may write that cannot be stopped stay where they are.
   void take_back();
 
   // A pointer here to bytes of a rank's moved memory; null if they do not lie in one piece of it.
@@ -56,7 +49,7 @@ class Remaps {
     uintptr_t first_page;
     uint64_t page_bytes;  // of all pages
     Part part;            // that holds them; no bytes where nobody else needs it
-    Move how;
+    bool is_anonymous;
   };
 
   // What find() found last for a rank. `sequence` is odd while it is changed; everything else is

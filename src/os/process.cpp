@@ -46,8 +46,6 @@ uint64_t process_start_time(pid_t pid) { return read_stat(pid, 22); }
 
 pid_t process_parent(pid_t pid) { return static_cast<pid_t>(read_stat(pid, 4)); }
 
-int count_threads() { return static_cast<int>(read_stat(getpid(), 20)); }
-
 std::string process_environment(pid_t pid) { return read_file(pid, "environ"); }
 
 bool ProcessWatch::has_ended(pid_t pid, uint64_t start_time) {

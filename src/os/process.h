@@ -19,9 +19,6 @@ pid_t process_parent(pid_t pid);
 // it is another user's, or gone.
 std::string process_environment(pid_t pid);
 
-// How many threads this process has; 0 if the kernel does not say.
-int count_threads();
-
 // A process that may end at any time, watched through a pidfd: a pid that is used again is not
 // taken for it.
 class ProcessWatch {

@@ -6,6 +6,7 @@
 
 #include <inttypes.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -126,11 +127,13 @@ static void* add_all_the_time(void* word) {
   return (void*)added;
 }
 
-/* A thread that writes to the heap at the end of the job loses nothing: the heap stays shared, and
-   children of fork() have theirs all the same. */
-static void keep_moved_heap(void) {
+/* A thread that writes to the heap at the end of the job loses nothing. If it cannot be stopped the
+   heap stays shared, and children of fork() have theirs all the same. */
+static void keep_moved_heap(int stoppable) {
   mob_exposed_t exposed = NULL;
   pthread_t thread;
+  sigset_t all;
+  sigset_t before;
   void* added = NULL;
   int status = 0;
   CHECK(mob_init() == MOB_OK);
@@ -144,9 +147,12 @@ static void keep_moved_heap(void) {
   CHECK(word != NULL);
   const int was_shared = is_shared(word);
   CHECK(was_shared == (mob_size() > 1));
+  sigfillset(&all);
+  if (!stoppable) pthread_sigmask(SIG_SETMASK, &all, &before);
   CHECK(pthread_create(&thread, NULL, add_all_the_time, word) == 0);
+  if (!stoppable) pthread_sigmask(SIG_SETMASK, &before, NULL);
   CHECK(mob_finalize() == MOB_OK);
-  CHECK(is_shared(word) == was_shared);
+  CHECK(is_shared(word) == (was_shared && !stoppable));
   __atomic_store_n(&ended, 1, __ATOMIC_RELAXED);
   CHECK(pthread_join(thread, &added) == 0);
   CHECK(*word == (uintptr_t)added);
@@ -206,7 +212,9 @@ int main(int argc, char** argv) {
   } else if (strcmp(test, "moved_memory") == 0) {
     keep_moved_memory();
   } else if (strcmp(test, "moved_heap") == 0) {
-    keep_moved_heap();
+    keep_moved_heap(1);
+  } else if (strcmp(test, "moved_heap_stays") == 0) {
+    keep_moved_heap(0);
   } else if (strcmp(test, "malformed_setting") == 0) {
     setenv("MOBIUS_SPIN_NS", "fast", 1);
     return init_fails_with(MOB_ERR_SETTING, "MOBIUS_SPIN_NS='fast'");

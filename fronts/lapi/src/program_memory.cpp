@@ -57,7 +57,7 @@ void expose_statics() {
   dl_iterate_phdr(find_statics, &range);
   if (range.start >= range.end) return;
   static_cast<void>(mob_expose(reinterpret_cast<void*>(range.start), range.end - range.start,
-                               MOB_EXPOSE_REMAP | MOB_EXPOSE_ALONE, &statics));
+                               MOB_EXPOSE_REMAP, &statics));
 }
 
 // Address space costs nothing; more than there is memory is not needed, and not always given.

@@ -8,8 +8,8 @@
 namespace lapi {
 
 // Makes all memory of the process a target. Its static variables and its heap move into shared
-// memory, so that host-mates reach them without the kernel, where that is safe: while the program
-// has one thread.
+// memory, so that host-mates reach them without the kernel, unless the program has a thread that
+// cannot be stopped for that moment.
 mob_status_t expose_program();
 void withdraw_program();
 

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "os/stopped_threads.h"
+
+#include <fcntl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <climits>
+#include <csignal>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <ctime>
+#include <span>
+
+#include "os/futex.h"
+
+namespace mobius::os {
+namespace {
+
+constexpr int kSignal = SIGURG;
+// Five seconds: where many threads take turns for a CPU each must come to run once.
+constexpr int kLooks = 10'000;
+constexpr int kPatientLooks =
+    40;  // before one that blocks the signal is taken to go on blocking it
+constexpr uint64_t kLongestSleepNs = 1'000'000;
+constexpr timespec kBetweenLooks = {0, 500'000};
+
+// Static, and used by handlers.
+std::mutex stopping;
+std::atomic<uint32_t> round_number;  // odd while threads are to wait
+std::atomic<int> waiting;
+struct sigaction before;
+
+void wait_in_handler(int) {
+  const int error = errno;
+  const uint32_t now = round_number.load(std::memory_order_acquire);
+  if (now % 2 != 0) {  // otherwise too late
+    waiting.fetch_add(1, std::memory_order_acq_rel);
+    while (round_number.load(std::memory_order_acquire) == now) {
+      // With an end, as the page of this word may be one that moves: who sleeps on it before is not
+      // woken by who looks for it after.
+      futex_wait(&round_number, now, kLongestSleepNs);
+    }
+    waiting.fetch_sub(1, std::memory_order_acq_rel);
+  }
+  errno = error;
+}
+
+// The threads of this process but the caller, by what the kernel lists, without the C library,
+// whose directories take memory. More than fit are as good as one that cannot be stopped.
+class OtherThreads {
+ public:
+  // False if the kernel does not say.
+  bool read() {
+    count_ = 0;
+    const int folder = open("/proc/self/task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (folder < 0) return false;
+    const auto self = static_cast<pid_t>(syscall(SYS_gettid));
+    alignas(8) char buffer[4096];
+    long got = 0;
+    while ((got = syscall(SYS_getdents64, folder, buffer, sizeof buffer)) > 0) {
+      for (long at = 0; at < got;) {
+        // d_ino 8, d_off 8, d_reclen 2, d_type 1, d_name
+        const char* entry = buffer + at;
+        at += *reinterpret_cast<const uint16_t*>(entry + 16);
+        const auto thread = static_cast<pid_t>(std::strtol(entry + 19, nullptr, 10));
+        if (thread > 0 && thread != self && count_ < ids_.size()) ids_[count_++] = thread;
+      }
+    }
+    close(folder);
+    return got == 0 && count_ < ids_.size();
+  }
+  std::span<const pid_t> ids() const { return {ids_.data(), count_}; }
+
+ private:
+  std::array<pid_t, 2048> ids_;
+  size_t count_ = 0;
+};
+
+// Whether a thread blocks a signal that waits for it. One that is in the handler blocks it, too,
+// but has had it.
+bool refuses_signal(pid_t thread) {
+  char text[4096];
+  std::snprintf(text, sizeof text, "/proc/self/task/%d/status", thread);
+  const int file = open(text, O_RDONLY | O_CLOEXEC);
+  if (file < 0) return false;
+  const ssize_t got = read(file, text, sizeof text - 1);
+  close(file);
+  text[std::max<ssize_t>(got, 0)] = 0;
+  const auto has_signal = [&](const char* set) {
+    const char* at = std::strstr(text, set);
+    return at != nullptr &&
+           (std::strtoull(at + std::strlen(set), nullptr, 16) >> (kSignal - 1)) % 2;
+  };
+  return has_signal("SigPnd:") && has_signal("SigBlk:");
+}
+
+void sleep_between_looks() { nanosleep(&kBetweenLooks, nullptr); }
+
+// Stops all, also those that others start meanwhile. How many are left.
+int stop_all() {
+  static OtherThreads threads;
+  static OtherThreads signalled;  // of the look before
+  const pid_t process = getpid();
+  int left = 1;
+  for (int look = 0; look < kLooks && left > 0; ++look) {
+    if (look > 0) sleep_between_looks();
+    std::swap(threads, signalled);
+    if (!threads.read()) return 1;
+    for (const pid_t thread : threads.ids()) {
+      const auto known = signalled.ids();
+      if (look == 0 || std::ranges::find(known, thread) == known.end()) {
+        syscall(SYS_tgkill, process, thread, kSignal);
+      }
+    }
+    // One that ends is not listed any more, or is soon.
+    left = static_cast<int>(threads.ids().size()) - waiting.load(std::memory_order_acquire);
+    if (left > 0 && look % kPatientLooks == kPatientLooks - 1 &&
+        std::ranges::any_of(threads.ids(), refuses_signal)) {
+      break;
+    }
+  }
+  return left;
+}
+
+}  // namespace
+
+StoppedThreads::StoppedThreads() : one_at_a_time_(stopping) {
+  struct sigaction action{};
+  action.sa_handler = wait_in_handler;
+  action.sa_flags = SA_RESTART;
+  sigfillset(&action.sa_mask);
+  sigaction(kSignal, &action, &before);
+  round_number.fetch_add(1, std::memory_order_acq_rel);
+  left_ = stop_all();
+}
+
+StoppedThreads::~StoppedThreads() {
+  round_number.fetch_add(1, std::memory_order_acq_rel);
+  futex_wake(&round_number, INT_MAX);
+  // The next one counts from none.
+  while (waiting.load(std::memory_order_acquire) > 0) sleep_between_looks();
+  sigaction(kSignal, &before, nullptr);
+}
+
+}  // namespace mobius::os

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "os/stopped_threads.h"
+
+#include <gtest/gtest.h>
+#include <pthread.h>
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
+#include <csignal>
+#include <ctime>
+#include <thread>
+#include <vector>
+
+namespace mobius::os {
+namespace {
+
+// Threads that count, each for itself, until the end.
+class Counting {
+ public:
+  explicit Counting(size_t threads) : counts_(threads) {
+    for (auto& count : counts_) {
+      threads_.emplace_back([this, &count] {
+        while (!end_.load(std::memory_order_relaxed)) count.fetch_add(1);
+      });
+    }
+  }
+  ~Counting() {
+    end_.store(true);
+    for (std::thread& thread : threads_) thread.join();
+  }
+  Counting(const Counting&) = delete;
+  Counting& operator=(const Counting&) = delete;
+
+  std::vector<uint64_t> counts() const { return {counts_.begin(), counts_.end()}; }
+
+ private:
+  std::vector<std::atomic<uint64_t>> counts_;
+  std::vector<std::thread> threads_;
+  std::atomic<bool> end_ = false;
+};
+
+void sleep_some_ms() {
+  constexpr timespec kTime = {0, 20'000'000};
+  nanosleep(&kTime, nullptr);
+}
+
+TEST(StoppedThreads, NobodyElseRuns) {
+  const Counting counting(5);
+  for (int i = 0; i < 3; ++i) {
+    std::vector<uint64_t> before;
+    std::vector<uint64_t> after;
+    before.reserve(5);
+    after.reserve(5);
+    {
+      const StoppedThreads stopped;
+      ASSERT_EQ(stopped.left(), 0);
+      before = counting.counts();
+      sleep_some_ms();
+      after = counting.counts();
+    }
+    EXPECT_EQ(before, after);
+    while (counting.counts() == after) std::this_thread::yield();
+  }
+}
+
+TEST(StoppedThreads, SystemCallsGoOn) {
+  std::array<int, 2> ends{};
+  ASSERT_EQ(pipe(ends.data()), 0);
+  char byte = 0;
+  ssize_t got = -1;
+  std::thread reader([&] { got = read(ends[0], &byte, 1); });
+  sleep_some_ms();
+  {
+    const StoppedThreads stopped;
+    EXPECT_EQ(stopped.left(), 0);
+  }
+  EXPECT_EQ(write(ends[1], "x", 1), 1);
+  reader.join();
+  EXPECT_EQ(got, 1);
+  EXPECT_EQ(byte, 'x');
+  close(ends[0]);
+  close(ends[1]);
+}
+
+TEST(StoppedThreads, OneThatBlocksTheSignalIsLeft) {
+  sigset_t urgent;
+  sigset_t before;
+  sigemptyset(&urgent);
+  sigaddset(&urgent, SIGURG);
+  pthread_sigmask(SIG_BLOCK, &urgent, &before);
+  const Counting counting(1);  // inherits that
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  const Counting others(2);
+  {
+    const StoppedThreads stopped;
+    EXPECT_EQ(stopped.left(), 1);
+  }
+  const auto count = others.counts();
+  while (others.counts() == count) std::this_thread::yield();
+}
+
+// What the program does with the signal stays its own.
+TEST(StoppedThreads, TheProgramsHandlerIsBackAfterwards) {
+  static std::atomic<int> handled;
+  handled = 0;
+  struct sigaction action{};
+  struct sigaction before{};
+  action.sa_handler = [](int) { ++handled; };
+  ASSERT_EQ(sigaction(SIGURG, &action, &before), 0);
+  {
+    const Counting counting(2);
+    const StoppedThreads stopped;
+    EXPECT_EQ(stopped.left(), 0);
+  }
+  EXPECT_EQ(handled, 0);
+  raise(SIGURG);
+  EXPECT_EQ(handled, 1);
+  sigaction(SIGURG, &before, nullptr);
+}
+
+}  // namespace
+}  // namespace mobius::os
