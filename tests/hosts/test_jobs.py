@@ -15,6 +15,7 @@ from hosts_tools import Ended, launcher, mpiexec, mpirun, program, run
 DRIVER = program("hosts_driver")
 MOBIUS = program("mobius")
 SUITE = program("multi_tests")
+RANDOM = program("random_programs")
 
 
 def job(bed: beds.Bed, hosts: str, *words: str, options: Sequence[str] = (), **env: str) -> Ended:
@@ -155,6 +156,15 @@ def test_conformance_on_two_hosts(bed: beds.Bed) -> None:
     failures = re.findall(r"^.*(?:Failure|FAILED).*$", done.out + done.err, re.MULTILINE)
     assert done.code == 0, "\n".join(failures) or done.err
     assert re.search(r"PASSED.*\D1\d\d tests", done.out)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("memory", [[], ["--exposed"], ["--heap"]])
+def test_random_programs_on_two_hosts(bed: beds.Bed, memory: list[str]) -> None:
+    words = ["--bind-to", "none", RANDOM, "--programs", "300", "--seed", "900001", *memory]
+    done = run(mpirun(bed, "hosta:2,hostb:2", *words))
+    assert done.code == 0, done.out[-2000:] + done.err[-2000:]
+    assert "300 programs" in done.out
 
 
 @pytest.mark.parametrize(
