@@ -157,6 +157,12 @@ class SyntheticRun:
             }
         )  # fmt: skip
 
+    def launch(self, library: str, **more: float) -> None:
+        """One start of the library's programs."""
+        self.lines.append(
+            {"type": "launch", "library": library, "repeat": 0, "status": "ok", **more}
+        )
+
     def outcome(self, library: str, cell: str, status: str, detail: str) -> None:
         self.cells.setdefault(library, []).append(cell)
         self.lines.append(

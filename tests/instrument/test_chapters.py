@@ -301,13 +301,23 @@ def test_a_crowded_machine_is_said_first(synthetic: Make, tmp_path: Path) -> Non
     for library, time_ns in (("mobius", 90.0), ("mpi", 190.0)):
         cell = "locks:put:lockx:allocate:procs=2"
         run.series(library, cell, lambda *_, time_ns=time_ns: time_ns, sizes=(8,))
-    results = read_results(run.write())
-    results.run["host"]["load"] = 12.5
-    write_report(results, tmp_path)
+    run.launch("mobius", seconds=10.0, others_s=9.0, stolen_s=0.0)
+    run.launch("mpi", seconds=10.0, others_s=-0.1, stolen_s=0.1)
+    write_report(read_results(run.write()), tmp_path)
     text = re.sub(r"\s+", " ", text_of(tmp_path))
     begin = text.index("What to use here, and why")
     assert text[begin:].startswith("What to use here, and why Take what follows with care")
-    assert "load 12.5 on 2 CPUs" in text
+    assert "Other programs had 22% of the CPU time during launches (1 of 2" in text
+    assert "gave" not in text[begin:]
+
+
+def test_a_quiet_machine_is_not_warned_of(synthetic: Make, tmp_path: Path) -> None:
+    run = synthetic("quiet")
+    run.library("mobius", "Möbius 0.1.0", "mobius")
+    run.series("mobius", "locks:put:lockx:allocate:procs=2", lambda *_: 90.0, sizes=(8,))
+    run.launch("mobius", seconds=10.0, others_s=0.2, stolen_s=0.0)
+    write_report(read_results(run.write()), tmp_path)
+    assert "Other programs" not in text_of(tmp_path)
 
 
 def test_the_experiment_of_paper_1(synthetic: Make, tmp_path: Path) -> None:

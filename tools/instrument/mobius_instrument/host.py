@@ -76,7 +76,6 @@ def describe_host() -> dict[str, Any]:
         "os": _os_name(),
         "compiler": _compiler(),
         "virtual": _virtualised() or None,
-        "load": round(os.getloadavg()[0], 2),
     }
 
 
@@ -112,12 +111,6 @@ def host_warnings(host: dict[str, Any]) -> list[str]:
         warnings.append(
             "Only one CPU may be used: both processes share it, so times are those of the"
             " operating system's scheduler. Measure on two CPUs or more."
-        )
-    load = host.get("load")
-    if isinstance(load, int | float) and cores and load > 0.5:
-        warnings.append(
-            f"Other programs were running: the load was {load:g} on {cores} CPUs when the"
-            " measurement began."
         )
     governor = host.get("governor")
     if governor is None:

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from mobius_instrument import shared_memory
 from mobius_instrument.cells import Cell, format_bytes
+from mobius_instrument.crowd import Meter
 from mobius_instrument.errors import system_reason
 from mobius_instrument.experiments import Job
 from mobius_instrument.libraries.base import Library
@@ -97,19 +98,19 @@ class Launch:
         self._stray = 0
         self._astray = ""
         head = {"library": self._library.name, "repeat": repeat, "index": index}
-        ended: Ended | None = None
+        self._meter = Meter()
         try:
             with tempfile.TemporaryDirectory(prefix="mob-", ignore_cleanup_errors=True) as folder:
                 ended = self._launch(cells, Path(folder))
         except BaseException as error:
             # What was measured is kept; the cell begun is not, it will be measured again.
             if not isinstance(error, OSError):
-                self._finish(head, cells, "interrupted", "interrupted", None)
+                self._finish(head, cells, "interrupted", "interrupted")
                 raise
-            self._finish(head, cells, "failed", f"cannot start: {system_reason(error)}", None)
+            self._finish(head, cells, "failed", f"cannot start: {system_reason(error)}")
             return self._report
         status, detail = self._judge(ended)
-        self._finish(head, cells, status, detail, ended)
+        self._finish(head, cells, status, detail)
         return self._report
 
     def _launch(self, cells: Sequence[str], folder: Path) -> Ended:
@@ -261,13 +262,12 @@ class Launch:
         """The size being measured: sizes are measured in the order of the job."""
         return next((size for size in self._job.sizes if size not in self._measured), None)
 
-    def _finish(
-        self, head: Record, cells: Sequence[str], status: str, detail: str, ended: Ended | None
-    ) -> None:
+    def _finish(self, head: Record, cells: Sequence[str], status: str, detail: str) -> None:
         if status == "interrupted":
             self._pending = []
         self._report.status = status
         self._report.detail = detail
+        taken = self._meter.taken()
         launch = {
             "type": "launch",
             **head,
@@ -276,7 +276,9 @@ class Launch:
             "experiment": self._job.experiment,
             "processes": self._job.processes,
             "status": status,
-            "seconds": round(ended.seconds, 3) if ended else None,
+            "seconds": round(taken.seconds, 3),
+            "others_s": round(taken.others_s, 2),
+            "stolen_s": round(taken.stolen_s, 2),
             "detail": detail[: 2 * _DETAIL_CHARACTERS],
             "environment": self._environment,
         }

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import functools
 import os
 import secrets
 import selectors
@@ -21,6 +22,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
+from mobius_instrument.crowd import Meter, own_seconds
+from mobius_instrument.host import allowed_cpus
+
 _TOKEN_NAME: Final = "INSTRUMENT_LAUNCH_TOKEN"
 _KEPT_OUTPUT_BYTES: Final = 64 * 1024
 _TERM_GRACE_S: Final = 2.0
@@ -28,6 +32,10 @@ _LEFTOVER_GRACE_S: Final = 1.0
 _KILL_WAIT_S: Final = 5.0
 # Rarely enough not to disturb what is measured.
 _POLL_S: Final = 0.1
+# On a crowded machine what waits by spinning is slow, and does not hang for that: it may take so
+# many times longer. Who else runs is looked at from this much silence on.
+_MOST_PATIENCE: Final = 6.0
+_SILENCE_S: Final = 1.0
 _HELD_SIGNALS: Final = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP}
 _PR_SET_PDEATHSIG: Final = 1
 _PR_SET_CHILD_SUBREAPER: Final = 36
@@ -180,7 +188,8 @@ def run_watched(
     stall_s: float,
     progress: Callable[[], bool],
 ) -> Ended:
-    """Runs a program to its end, or ends it when `progress` was false for `stall_s` seconds.
+    """Runs a program to its end, or ends it when `progress` was false for `stall_s` seconds, up to
+    six times longer where other programs have the CPUs.
 
     `progress` is called about ten times a second and says whether something new was measured. It
     may raise to stop the program (KeyboardInterrupt included); nothing of the program is left when
@@ -245,6 +254,8 @@ def _watch(
     process: subprocess.Popen[bytes], tail: _Tail, stall_s: float, progress: Callable[[], bool]
 ) -> bool:
     """Waits for the end; true when nothing was measured for `stall_s` seconds."""
+    tree = functools.partial(_tree_seconds, process.pid)
+    silence: Meter | None = None
     assert process.stdout is not None
     os.set_blocking(process.stdout.fileno(), False)
     with selectors.DefaultSelector() as selector:
@@ -259,10 +270,27 @@ def _watch(
                 else:
                     selector.unregister(key.fileobj)
             if progress():
-                last_progress = time.monotonic()
-            elif time.monotonic() - last_progress > stall_s:
-                return True
+                last_progress, silence = time.monotonic(), None
+                continue
+            waited_s = time.monotonic() - last_progress
+            if silence is None and waited_s > min(_SILENCE_S, stall_s / 2):
+                silence = Meter(tree)
+            if silence is not None and waited_s > stall_s:
+                patience = silence.taken().patience(len(allowed_cpus()), _MOST_PATIENCE)
+                if waited_s > stall_s * patience:
+                    return True
     return False
+
+
+def _tree_seconds(root: int) -> float:
+    """CPU time of this process, of a program and of all that it started."""
+    ticks = 0
+    for pid in (root, *(one.pid for one in _descendants(root))):
+        with contextlib.suppress(OSError):
+            text = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
+            # utime, stime, and those of children that were waited for.
+            ticks += sum(map(int, text[text.rindex(")") + 2 :].split()[11:15]))
+    return own_seconds() + ticks / os.sysconf("SC_CLK_TCK")
 
 
 def _has_ended(process: subprocess.Popen[bytes]) -> bool:

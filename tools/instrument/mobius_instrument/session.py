@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import json
-import os
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
@@ -39,8 +38,6 @@ from mobius_instrument.results import (
 )
 
 DEFAULT_STALL_S: Final = 30.0
-# On a crowded machine limits are longer, by the load per CPU, up to so many times.
-_MOST_PATIENCE: Final = 6.0
 
 
 @dataclass(frozen=True)
@@ -332,9 +329,6 @@ class _Session:
         stall_s = self._request.stall_s
         if job.stall_s:
             stall_s = min(stall_s, job.stall_s)
-        # On a crowded machine what waits by spinning is slow, and does not hang for that.
-        crowd = os.getloadavg()[0] / max(len(allowed_cpus()), 1)
-        stall_s *= min(max(crowd, 1.0), _MOST_PATIENCE)
         while cells:
             self._progress.begin_launch(
                 f"launch {repeat + 1} of {repeats}, {job.experiment}, {library.record.label}"

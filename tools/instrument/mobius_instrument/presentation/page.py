@@ -11,6 +11,7 @@ from string import Template
 from typing import Any, Final
 
 from mobius_instrument.cells import EXPERIMENTS, PROBE_EXPERIMENTS, format_bytes
+from mobius_instrument.crowd import DISTURBED, disturbance
 from mobius_instrument.errors import InstrumentError, system_reason
 from mobius_instrument.export import CSV_NAME, write_csv
 from mobius_instrument.host import host_warnings
@@ -215,13 +216,13 @@ def _executive(chapters: list[Chapter], analysis: Analysis) -> str:
 
 def _doubts(analysis: Analysis) -> list[str]:
     """Why differences of this run may be the machine's."""
-    load, cores = analysis.results.host.get("load"), analysis.results.host.get("cores")
     found = []
-    if isinstance(load, int | float) and isinstance(cores, int) and load > cores / 2:
+    lost, sentences = _disturbance(analysis)
+    if lost > DISTURBED:
         found.append(
-            f"Take what follows with care: other programs were running (load {load:g} on"
-            f" {cores} CPUs when the measurement began). Ratios of processes that take turns for a"
-            " CPU tell how a library waits, not how fast it is. Measure on a quiet machine."
+            f"Take what follows with care. {' '.join(sentences)} Ratios of processes that take"
+            " turns for a CPU tell how a library waits, not how fast it is. Measure on a quiet"
+            " machine."
         )
     lines = [
         summary.spread
@@ -247,6 +248,11 @@ def _doubts(analysis: Analysis) -> list[str]:
             " quarter between launches."
         )
     return found
+
+
+def _disturbance(analysis: Analysis) -> tuple[float, list[str]]:
+    cores = analysis.results.host.get("cores")
+    return disturbance(analysis.results.launches, cores if isinstance(cores, int) else 0)
 
 
 def _choice(analysis: Analysis, looks: dict[str, Look]) -> str:
@@ -406,6 +412,7 @@ def _timer(environments: list[dict[str, Any]]) -> str:
 
 def _warnings(analysis: Analysis, between: Analysis | None) -> str:
     warnings = [*analysis.results.warnings, *host_warnings(analysis.results.host)]
+    warnings += _disturbance(analysis)[1]
     noisy = [
         (series, size, summary.spread)
         for series in analysis.series
