@@ -77,9 +77,10 @@ def test_every_policy_is_measured_between_hosts(full: bool) -> None:
 
 
 def test_full_measures_more_than_quick() -> None:
+    more = [name for name in SUITE if name != "matrix"]  # which is whole in both
     for kind in ("mpi", "mobius"):
         quick, full = (
-            sum(len(job.cells) * len(job.sizes) for job in jobs_of(setting, SUITE, (4,)))
+            sum(len(job.cells) * len(job.sizes) for job in jobs_of(setting, more, (4,)))
             for setting in (Setting(library(kind), False, 2), Setting(library(kind), True, 2))
         )
         assert full > 2 * quick

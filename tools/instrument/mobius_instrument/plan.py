@@ -27,14 +27,13 @@ _SIZE_OVERHEAD: Final = 0.9
 
 
 DEFAULT_EFFORT: Final = Effort(repeats=4, min_samples=100, max_seconds=0.02)
-FULL_EFFORT: Final = Effort(repeats=7, min_samples=100, max_seconds=0.1)
+FULL_EFFORT: Final = Effort(repeats=5, min_samples=100, max_seconds=0.05)
 # Beside the probes' two, the experiments have many cells; paper 1's numbers of repetitions are kept
 # for those two.
 _SUITE_REPEATS: Final = 3
-_SUITE_FULL_REPEATS: Final = 5
 _SUITE_SAMPLES: Final = 40
 _SUITE_SECONDS: Final = 0.008
-_SUITE_FULL_SECONDS: Final = 0.05
+_SUITE_FULL_SECONDS: Final = 0.02
 # Starting, opening and closing a cell, verifying a size.
 _CELL_S: Final = 0.012
 
@@ -100,7 +99,7 @@ class Plan:
             return replace(effort, repeats=min(job.most_repeats, effort.repeats))
         repeats = min(job.most_repeats, effort.repeats)
         if not self.repeats_given:
-            repeats = min(repeats, _SUITE_FULL_REPEATS if self.full else _SUITE_REPEATS)
+            repeats = min(repeats, _SUITE_REPEATS)
         seconds = _SUITE_FULL_SECONDS if self.full else _SUITE_SECONDS
         samples = _SUITE_SAMPLES
         if job.experiment == "matrix":

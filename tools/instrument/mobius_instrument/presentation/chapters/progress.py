@@ -97,11 +97,11 @@ def chapter(book: Book) -> Chapter | None:
     ms = Cell.parse(next(iter(texts))).option("ms", "1000")
     html = (
         paragraph(
-            f"The target computes for {ms} ms, looks at its memory with plain loads, and calls"
-            " nothing of the library. Meanwhile the origin operates once and waits for completion."
-            " Yes: it completed, and the target saw the data, before the target came back; the time"
-            " is the longest of three trials, on a host where other programs may run. On return:"
-            " only when the target came back into the library."
+            "The target computes, looks at its memory with plain loads, and calls nothing of the"
+            " library. Meanwhile the origin operates once and waits for completion. Yes: it"
+            " completed, and the target saw the data, before the target came back; the time is the"
+            " longest of three trials, on a host where other programs may run. On return: only when"
+            f" the target came back into the library, after {ms} ms."
         )
         + "<ul>" + "".join(f"<li>{escape(text)}</li>" for text in sentences) + "</ul>"
         + tables.table(
