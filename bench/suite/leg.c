@@ -89,16 +89,27 @@ int suite_legs(suite_path_t* path) {
 
 /* ---- verification ---- */
 
-/* Byte `i` of what rank `rank` sends in a round. Doubles are small whole numbers, so that sums are
+/* Word `i` of what a rank sends in a round. Doubles are small whole numbers, so that sums are
  * exact. */
-static unsigned char byte_of(const suite_path_t* path, uint64_t key, size_t i) {
+static uint64_t word_of(const suite_path_t* path, uint64_t key, size_t i) {
+  uint64_t word = suite_mix(key, i);
   if (path->type.is_double) {
-    double value = (double)(suite_mix(key, i / 8) % 1000);
-    unsigned char bytes[8];
-    memcpy(bytes, &value, sizeof value);
-    return bytes[i % 8];
+    double value = (double)(word % 1000);
+    memcpy(&word, &value, sizeof word);
   }
-  return (unsigned char)(suite_mix(key, i / 8) >> (i % 8 * 8));
+  return word;
+}
+
+/* Bytes `begin` to `end` of them. */
+static void write_pattern(const suite_path_t* path, uint64_t key, unsigned char* to, size_t begin,
+                          size_t end) {
+  for (size_t i = begin; i < end;) {
+    uint64_t word = word_of(path, key, i / 8);
+    size_t skipped = i % 8, bytes = 8 - skipped < end - i ? 8 - skipped : end - i;
+    memcpy(to, (const unsigned char*)&word + skipped, bytes);
+    to += bytes;
+    i += bytes;
+  }
 }
 
 static uint64_t key_of(const suite_path_t* path, uint64_t round, int rank, int which) {
@@ -113,7 +124,7 @@ static void fill(suite_path_t* path, size_t area, uint64_t round, int which) {
   uint64_t key = key_of(path, round, path->comm.rank, which);
   unsigned char* data = path->window.base + area;
   size_t span = span_of(path);
-  for (size_t i = 0; i < span; i++) data[i] = byte_of(path, key, i);
+  write_pattern(path, key, data, 0, span);
   for (size_t i = 1; i <= SUITE_GUARD_BYTES; i++)
     data[-(ptrdiff_t)i] = (unsigned char)(key >> i % 32);
   for (size_t i = span; i < span + SUITE_GUARD_BYTES - 64; i++)
@@ -140,7 +151,7 @@ static void add(const suite_type_t* type, unsigned char* to, const unsigned char
 static void expect(suite_path_t* path, unsigned char* expected, uint64_t round, int sender) {
   uint64_t before = key_of(path, round, path->comm.rank, 1);
   size_t span = span_of(path);
-  for (size_t i = 0; i < span; i++) expected[i] = byte_of(path, before, i);
+  write_pattern(path, before, expected, 0, span);
   if (sender == SUITE_NOBODY) return;
   uint64_t key = key_of(path, round, sender, 0);
   int adds = path->transfer->effect == SUITE_ADDS || path->transfer->effect == SUITE_FETCH_ADDS;
@@ -148,16 +159,15 @@ static void expect(suite_path_t* path, unsigned char* expected, uint64_t round, 
   for (size_t piece = 0; piece < path->pieces; piece++)
     for (size_t r = 0; r < path->type.run_count; r++) {
       size_t begin = piece * path->piece_extent + path->type.runs[r].offset;
-      for (size_t i = begin; i < begin + path->type.runs[r].bytes;) {
-        if (!adds) {
-          expected[i] = byte_of(path, key, i);
-          i++;
-          continue;
-        }
+      size_t end = begin + path->type.runs[r].bytes;
+      if (!adds) {
+        write_pattern(path, key, expected + begin, begin, end);
+        continue;
+      }
+      for (size_t i = begin; i < end; i += element) {
         unsigned char sent[8];
-        for (size_t b = 0; b < element; b++) sent[b] = byte_of(path, key, i + b);
+        write_pattern(path, key, sent, i, i + element);
         add(&path->type, expected + i, sent);
-        i += element;
       }
     }
 }
@@ -169,7 +179,7 @@ static int64_t compare(suite_path_t* path, const unsigned char* expected, uint64
   uint64_t key = key_of(path, round, path->comm.rank, 1);
   size_t span = span_of(path);
   *where = "data";
-  for (size_t i = 0; i < span; i++)
+  for (size_t i = memcmp(data, expected, span) != 0 ? 0 : span; i < span; i++)
     if (data[i] != expected[i]) {
       *want = expected[i];
       *got = data[i];
@@ -201,7 +211,9 @@ static int64_t compare_fetched(suite_path_t* path, uint64_t round, int target, i
     for (size_t r = 0; r < path->type.run_count; r++) {
       size_t begin = piece * path->piece_extent + path->type.runs[r].offset;
       for (size_t i = begin; i < begin + path->type.runs[r].bytes; i++, at++) {
-        *want = byte_of(path, key, i);
+        unsigned char byte;
+        write_pattern(path, key, &byte, i, i + 1);
+        *want = byte;
         *got = path->result[at];
         if (*want != *got) return (int64_t)at;
       }
@@ -210,11 +222,7 @@ static int64_t compare_fetched(suite_path_t* path, uint64_t round, int target, i
 }
 
 static uint64_t first_word(suite_path_t* path, uint64_t round, int rank) {
-  uint64_t key = key_of(path, round, rank, 1), word;
-  unsigned char bytes[8];
-  for (size_t i = 0; i < 8; i++) bytes[i] = byte_of(path, key, i);
-  memcpy(&word, bytes, 8);
-  return word;
+  return word_of(path, key_of(path, round, rank, 1), 0);
 }
 
 typedef struct finding {
