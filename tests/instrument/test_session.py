@@ -320,3 +320,18 @@ def test_launcher_of_the_same_installation(tmp_path: Path) -> None:
 def test_sources_of_the_mpi_probe(instrument: FakeInstrument) -> None:
     sources = probe_sources(instrument.folder / "sources")
     assert [path.name for path in sources] == ["adapter_mpi.c", "main.c"]
+
+
+def test_a_time_budget_ends_within_a_launch(instrument: FakeInstrument) -> None:
+    instrument.behave({"*": "slow"})
+    first = instrument.bench("--repeats", "1", "--time-budget", "1s")
+    assert first.returncode == 0, first.stderr
+    assert "the time budget is used up" in first.stdout
+    (launch,) = instrument.records("launch")
+    assert launch["status"] == "interrupted"
+    assert 0 < len(launch["ended"]) < len(CELLS)
+    assert f"{len(CELLS) - len(launch['ended'])} cells left" in first.stdout
+    instrument.behave({})
+    instrument.bench("--repeats", "1")
+    _, rest = instrument.records("launch")
+    assert [*launch["ended"], *rest["ended"]] == CELLS

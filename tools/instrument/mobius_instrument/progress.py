@@ -50,6 +50,11 @@ class RunProgress:
             self._bar.stop()
 
     @property
+    def left(self) -> int:
+        """Cells yet to be measured."""
+        return self._cells - self._done
+
+    @property
     def left_s(self) -> float:
         """The estimate at first, what was observed later."""
         elapsed = time.monotonic() - self._began

@@ -216,6 +216,10 @@ def _run_record(plan: Plan, libraries: Sequence[Library], resumed: bool) -> Reco
     }
 
 
+class _BudgetSpentError(Exception):
+    """The time budget is used up within a launch, and what it has measured is kept."""
+
+
 class _Session:
     """The launches of one run, those that an earlier interrupted one made left out."""
 
@@ -287,15 +291,16 @@ class _Session:
             f" about {format_duration(estimate_s)}{resumed}",
         )
         with RunProgress(self._console, cells, estimate_s) as self._progress:
-            for number, launch in enumerate(work):
-                if self._over_budget():
-                    left = sum(len(self._remaining(*later)) for later in work[number:])
-                    self._progress.note(
-                        f"the time budget is used up; {_count(left, 'cell', 'cells')} left: the"
-                        " same command goes on with them"
-                    )
-                    break
-                self._measure(*launch)
+            try:
+                for launch in work:
+                    self._spend()
+                    self._measure(*launch)
+            except _BudgetSpentError:
+                left = self._progress.left
+                self._progress.note(
+                    f"the time budget is used up; {_count(left, 'cell', 'cells')} left: the"
+                    " same command goes on with them"
+                )
 
     def _order(self) -> Iterator[tuple[int, Library, Job]]:
         """Repeats, in each of them experiments, in each of them libraries in turn: what the
@@ -311,9 +316,18 @@ class _Session:
                         if job.experiment == name and repeat < plan.effort_of(job).repeats:
                             yield repeat, library, job
 
-    def _over_budget(self) -> bool:
+    def _spend(self) -> None:
         budget_s = self._request.budget_s
-        return budget_s is not None and time.monotonic() - self._began > budget_s
+        if budget_s is not None and time.monotonic() - self._began > budget_s:
+            raise _BudgetSpentError
+
+    def _tick(self, cell: str | None) -> None:
+        """While a launch goes on, and when one of its cells has ended."""
+        if cell is None:
+            self._progress.tick()
+            return
+        self._progress.advance(1)
+        self._spend()
 
     def _remaining(self, repeat: int, library: Library, job: Job) -> list[str]:
         done = self._given_up[library.name]
@@ -340,7 +354,7 @@ class _Session:
                 self._pins,
                 stall_s,
                 lambda records: self._writer.append(*records),
-                lambda cell: self._progress.advance(1) if cell else self._progress.tick(),
+                self._tick,
             )
             report = launch.run(cells, repeat, index)
             failed = self._note(library, report)
