@@ -129,11 +129,13 @@ class Setting:
             counts.append(min(counts[-1] * 2, most))
         return tuple(counts)
 
-    def pick(self, quick: Sequence[int], full: Sequence[int]) -> tuple[int, ...]:
-        """Sizes: those asked for, else those of the preset."""
+    def pick(
+        self, quick: Sequence[int], full: Sequence[int], processes: int = PROCESSES
+    ) -> tuple[int, ...]:
+        """Sizes: those asked for, else those of the preset; few where processes take turns."""
         if self.sizes:
             return tuple(size for size in self.sizes if size <= SUITE_MOST_BYTES)
-        return tuple(full if self.full else quick)
+        return tuple(full if self.full and processes <= max(self.cpus, PROCESSES) else quick)
 
 
 _WORD_BYTES: Final = 8
@@ -195,10 +197,7 @@ def _sync_cost(s: Setting) -> list[Job]:
 
 
 def _bandwidth(s: Setting) -> list[Job]:
-    sizes = s.pick(
-        (_KB, 16 * _KB, 256 * _KB, _MB),
-        [256 << step for step in range(0, 15, 2)],
-    )
+    few, many = (_KB, 16 * _KB, 256 * _KB, _MB), [256 << step for step in range(0, 15, 2)]
     ways = (":dir=one:touch=1", ":dir=two:touch=1")
     cells = _cells("bandwidth", ("put", "get"), ("flush",), ("allocate", "create"), *ways)
     cells += _cells("bandwidth", ("put",), ("fence", "pscw"), ("allocate",), *ways)
@@ -206,12 +205,12 @@ def _bandwidth(s: Setting) -> list[Job]:
     # As other programs have it: the same place again and again, which nobody reads.
     cells += _cells("bandwidth", ("put", "get"), ("flush",), ("allocate",), ":dir=one")
     cells += _messages(s, "bandwidth", ":dir=one")
-    jobs = [_job("bandwidth", cells, sizes)]
+    jobs = [_job("bandwidth", cells, s.pick(few, many))]
     for processes in s.many[1:]:
         pairs = f":partner={s.partners}:touch=1:procs={processes}"
         cells = _cells("bandwidth", ("put", "get"), ("flush",), ("allocate",), pairs)
         cells += _messages(s, "bandwidth", pairs)
-        jobs.append(_job("bandwidth", cells, sizes, processes))
+        jobs.append(_job("bandwidth", cells, s.pick(few, many, processes), processes))
     return jobs
 
 
@@ -289,7 +288,8 @@ def _contention(experiment: str, s: Setting) -> list[Job]:
             cells = _cells(
                 "accumulate", ("accumulate",), ("flush",), ("allocate", "create"), suffix
             )
-            sizes = s.pick((8, _KB, 64 * _KB), [8 << step for step in range(0, 18, 2)])
+            every = [8 << step for step in range(0, 18, 2)]
+            sizes = s.pick((8, _KB, 64 * _KB), every, processes)
         else:
             syncs = ("lockx", "mutex") if s.mobius else ("lockx",)
             cells = _cells("locks", ("put",), syncs, ("allocate", "create"), suffix)
@@ -304,12 +304,13 @@ def _scaling(s: Setting) -> list[Job]:
     # Between hosts whole pairs, all of which talk through the network.
     counts = range(2, most + 1, 2) if s.apart else range(2, most + 1)
     for processes in counts:
+        if processes > 4 and processes % 2:
+            continue  # whose neighbours tell as much
         suffix = f":partner={'hosts' if s.apart else 'ring'}:procs={processes}"
         cells = _cells("scaling", ("put",), ("flush", "fence"), ("allocate",), suffix)
         cells += _messages(s, "scaling", suffix)
-        jobs.append(
-            _job("scaling", cells, s.pick((8, 64 * _KB), (8, _KB, 64 * _KB, _MB)), processes)
-        )
+        sizes = s.pick((8, 64 * _KB), (8, _KB, 64 * _KB, _MB), processes)
+        jobs.append(_job("scaling", cells, sizes, processes))
     return jobs
 
 
