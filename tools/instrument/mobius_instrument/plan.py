@@ -128,8 +128,11 @@ class Plan:
         return {
             **({"hosts": list(hosts.names), "rate": hosts.rate} if hosts else {}),
             "experiments": list(self.experiments),
+            "full": self.full,
             "sizes": list(self.sizes),
+            "sizes_given": self.sizes_given,
             "repeats": self.effort.repeats,
+            "repeats_given": self.repeats_given,
             "min_samples": self.effort.min_samples,
             "max_seconds": self.effort.max_seconds,
             "seed": self.seed,

@@ -31,6 +31,12 @@
     if (log) {
       const of = (v) => Math.log(v) / Math.log(base);
       const span = of(high) - of(low), step = Math.max(1, Math.round(span / 7));
+      if (base === 10 && span < 2.5) {
+        for (let p = Math.floor(of(low)); p <= of(high); p += 1)
+          for (const v of [1, 2, 5].map((m) => m * 10 ** p)) if (v >= low && v <= high) found.push(v);
+        if (found.length >= 2) return found;
+        found.length = 0;
+      }
       for (let p = Math.ceil(of(low) - 1e-9); p <= of(high) + 1e-9; p += step) found.push(base ** p);
       if (found.length >= 2) return found;
     }

@@ -7,13 +7,13 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from html import escape
 from pathlib import Path
 from typing import Any, Final
 
 from mobius_instrument.errors import InstrumentError, system_reason
-from mobius_instrument.presentation.colours import Look
+from mobius_instrument.presentation.colours import HUES, Look
 
 # Told apart without colour: the n-th style of one library.
 _DASHES: Final = ("", "7 4", "2 3", "9 3 2 3", "12 4", "4 2 1 2")
@@ -31,13 +31,18 @@ class Axis:
 
 @dataclass(frozen=True)
 class Curve:
-    """Points are x, y and, if known, the interval of y."""
+    """Points are x, y and, if known, the interval of y.
+
+    `hue` is for charts of one library: curves of the same have one colour, and are told apart by
+    their styles.
+    """
 
     name: str
     library: str
     points: Sequence[Sequence[float]]
     style: int = 0
     strong: bool = False
+    hue: int | None = None
 
 
 @dataclass
@@ -61,7 +66,7 @@ class Charts:
             "title": title,
             "x": x.__dict__,
             "y": y.__dict__,
-            "series": [self._series(curve) for curve in shown],
+            "series": [self._series(curve) for curve in _coloured(shown)],
         }
         text = json.dumps(data, ensure_ascii=False, separators=(",", ":")).replace("</", "<\\/")
         return (
@@ -75,10 +80,11 @@ class Charts:
 
     def _series(self, curve: Curve) -> dict[str, Any]:
         look = self.looks.get(curve.library)
+        role = look.paint.role if look else "ink"
         return {
             "name": curve.name,
             "library": curve.library,
-            "role": look.paint.role if look else "ink",
+            "role": role if curve.hue is None else HUES[curve.hue % len(HUES)].role,
             "dash": _DASHES[curve.style % len(_DASHES)],
             "strong": curve.strong,
             "points": [[_short(value) for value in point] for point in curve.points],
@@ -94,6 +100,16 @@ class Charts:
                 (folder / f"{name}.gp").write_text(script, encoding="utf-8")
         except OSError as error:
             raise InstrumentError(f"cannot write {folder}: {system_reason(error)}") from error
+
+
+def _coloured(curves: Sequence[Curve]) -> list[Curve]:
+    """Where all are of one library, its colour would tell nothing: each gets one of its own."""
+    if len({curve.library for curve in curves}) > 1 or len(curves) < 2:
+        return [replace(curve, hue=None) for curve in curves]
+    return [
+        curve if curve.hue is not None else replace(curve, hue=number, style=number // len(HUES))
+        for number, curve in enumerate(curves)
+    ]
 
 
 def _short(value: float) -> float:

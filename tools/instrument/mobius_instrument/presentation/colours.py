@@ -34,6 +34,9 @@ ALL: Final = (
     FOREGROUND, MUTED, GRID, LIMIT, _BLUE, _ORANGE, _GREEN, _RED, _PINK, _SKY, _OLIVE,
 )  # fmt: skip
 
+# Of curves of one library, neighbours far apart.
+HUES: Final = (_BLUE, _ORANGE, _GREEN, _PINK, _SKY, _RED, _OLIVE, LIMIT)
+
 _FIXED: Final = {
     "mobius": _BLUE,
     "mpich": _ORANGE,

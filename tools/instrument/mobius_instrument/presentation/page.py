@@ -451,12 +451,20 @@ def _warnings(analysis: Analysis, between: Analysis | None) -> str:
 def _command(results: Results) -> str:
     """The command that measures the same again."""
     plan = results.plan
-    parts = ["./mobius report", *plan.get("experiments", [])]
-    if plan.get("libraries"):
-        parts.append(f"--libs {','.join(plan['libraries'])}")
-    if plan.get("sizes"):
+    experiments = plan.get("experiments", [])
+    parts = ["./mobius report", *(experiments if list(EXPERIMENTS) != experiments else [])]
+    if plan.get("full"):
+        parts.append("--full")
+    libraries = [name for name in plan.get("libraries", []) if "@" not in name]
+    if libraries:
+        parts.append(f"--libs {','.join(libraries)}")
+    if plan.get("hosts"):
+        parts.append(f"--hosts {','.join(plan['hosts'])}")
+    if plan.get("sizes") and plan.get("sizes_given", True):
         parts.append(f"--sizes {','.join(f'{size}b' for size in plan['sizes'])}")
-    return " ".join([*parts, f"--repeats {plan.get('repeats', 3)} --seed {results.seed}"])
+    if plan.get("repeats_given", True):
+        parts.append(f"--repeats {plan.get('repeats', 3)}")
+    return " ".join([*parts, f"--seed {results.seed}"])
 
 
 def _downloads(results: Results, folder: Path) -> str:

@@ -172,13 +172,17 @@ def outcome_matrix(analysis: Analysis) -> str:
         return ""
     outcomes = analysis.outcomes()
     sizes = {series.key: series.summaries for series in analysis.series}
-    rows = []
+    texts = []
     for text in dict.fromkeys(cell for name in libraries for cell in planned[name]):
         cell = Cell.parse(text)
         # Where there is a chapter, only what it may not show: cells without all their times.
         has_chapter = cell.experiment not in PROBE_EXPERIMENTS
-        if has_chapter and not any((name, cell) in outcomes for name in libraries):
-            continue
+        if not has_chapter or any((name, cell) in outcomes for name in libraries):
+            texts.append(text)
+    libraries = [name for name in libraries if not set(texts).isdisjoint(planned[name])]
+    rows = []
+    for text in texts:
+        cell = Cell.parse(text)
         row = [f"<code>{escape(text)}</code>"]
         for name in libraries:
             if text not in planned[name]:

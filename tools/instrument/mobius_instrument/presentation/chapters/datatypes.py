@@ -21,7 +21,8 @@ from mobius_instrument.presentation.chapters.base import (
     ratio_cell,
     shape,
 )
-from mobius_instrument.presentation.charts import Axis
+from mobius_instrument.presentation.charts import Axis, Curve
+from mobius_instrument.presentation.colours import HUES
 
 
 @dataclass(frozen=True)
@@ -33,6 +34,12 @@ class Cliff:
     size: int
     ratio: float
     time_ns: float
+
+
+def _place(cell: Cell) -> tuple[str, int, int, str]:
+    """By kind and by the numbers' size."""
+    stride, block = (int(cell.option(name, "0")) for name in ("stride", "block"))
+    return cell.option("type"), stride, block, cell.option("pack")
 
 
 def _reference(series: list[Series], one: Series) -> Series | None:
@@ -48,7 +55,9 @@ def _reference(series: list[Series], one: Series) -> Series | None:
 
 
 def _packed(series: list[Series], one: Series) -> Series | None:
-    """The same bytes packed by hand."""
+    """The same bytes packed by hand, if their places are as far apart."""
+    if one.cell.option("stride"):
+        return None
     wanted = Cell(
         one.cell.experiment, one.cell.operation, one.cell.sync, one.cell.memory,
         (("type", "vector"), ("block", one.cell.option("block", "8")), ("pack", "hand")),
@@ -107,7 +116,8 @@ def chapter(book: Book) -> Chapter | None:
     for library in book.libraries("datatypes"):
         mine = [one for one in series if one.library == library and one.cell.operation == "put"]
         curves = []
-        for number, one in enumerate(mine):
+        hues: dict[Cell, int] = {}
+        for one in sorted(mine, key=lambda one: _place(one.cell)):
             reference = _reference(series, one)
             if reference is None or one is reference:
                 continue
@@ -116,8 +126,9 @@ def chapter(book: Book) -> Chapter | None:
                 for size, summary in one.summaries.items()
                 if size in reference.summaries
             ]
-            made = curve(book, one, shape(one.cell), number)
-            curves.append(type(made)(made.name, library, points, number, "hand" in made.name))
+            hue = hues.setdefault(one.cell.without("pack"), len(hues))
+            style = int(one.cell.option("pack") == "hand") + 2 * (hue // len(HUES))
+            curves.append(Curve(shape(one.cell), library, points, style, hue=hue))
         title = f"{book.label(library)}: put, time beside the same bytes in a row"
         charts.append(book.charts.figure(title, SIZE_AXIS, Axis("ratio", "ratio"), curves))
     row, hand = _cliffs(series, "row"), _cliffs(series, "hand")

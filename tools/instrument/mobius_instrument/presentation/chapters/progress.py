@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from html import escape
+from statistics import median
 
 from mobius_instrument.cells import Cell, format_bytes, format_ns
 from mobius_instrument.presentation import tables
@@ -117,13 +118,17 @@ Hidden = dict[tuple[str, Cell], dict[int, float]]
 
 def _hidden(book: Book) -> Hidden:
     """Share of the shorter of transfer and computation that both together save, by size."""
-    found: Hidden = {}
+    found: dict[tuple[str, Cell], dict[int, list[float]]] = {}
     for (library, cell), facts in book.facts.items():
         for fact in facts if cell.experiment == "overlap" else ():
             size = fact.detail.partition(" bytes")[0]
             if size.isdigit():
-                found.setdefault((library, cell), {})[int(size)] = min(max(fact.number, 0.0), 1.0)
-    return found
+                launches = found.setdefault((library, cell), {}).setdefault(int(size), [])
+                launches.append(min(max(fact.number, 0.0), 1.0))
+    return {
+        key: {size: median(shares) for size, shares in sizes.items()}
+        for key, sizes in found.items()
+    }
 
 
 def _overlap_rows(book: Book, hidden: Hidden, sizes: list[int]) -> list[list[str]]:
@@ -166,21 +171,26 @@ def _overlap_charts(book: Book) -> list[str]:
 
 
 def _overlap_sentences(book: Book, hidden: Hidden, size: int) -> list[str]:
+    """Where a target that computes hides most of a transfer, and where least."""
     sentences = []
     for library in book.libraries("overlap"):
-        shares = [
-            found[size]
+        shares = {
+            f"{cell.operation} with {cell.style}": found[size]
             for (name, cell), found in hidden.items()
             if name == library
             and cell.option("side") == "target"
             and cell.operation in ("put", "get")
             and size in found
-        ]
+        }
         if shares:
-            sentences.append(
-                f"{book.label(library)} hides {100 * min(shares):.0f} to {100 * max(shares):.0f} %"
-                f" of transfers of {format_bytes(size)} behind a target that computes."
+            most, least = (pick(shares, key=lambda one: shares[one]) for pick in (max, min))
+            text = (
+                f"{book.label(library)} hides {100 * shares[most]:.0f} % of {format_bytes(size)}"
+                f" behind a target that computes at best ({most})"
             )
+            if least != most:
+                text += f", {100 * shares[least]:.0f} % at worst ({least})"
+            sentences.append(text + ".")
     return sentences
 
 
@@ -211,6 +221,6 @@ def overlap_chapter(book: Book) -> Chapter | None:
                 sortable=True,
             )
         )
-        + note("From medians of one launch.")
+        + note("Medians over the launches.")
     )
     return Chapter("overlap", "Overlap with computation", html, tuple(sentences))

@@ -18,12 +18,13 @@ from mobius_instrument.presentation.chapters.base import (
 )
 from mobius_instrument.presentation.charts import Axis, Curve
 
-_KINDS = ("put", "get", "sendrecv")
+# All processes at work, in pairs: on one host, and each across hosts.
+_PAIRS = ("pairs", "hosts")
 
 
 def _streams_of(cell: Cell) -> int:
     """Transfers that go on at once."""
-    pairs = int(cell.option("procs", "2")) // 2 if cell.option("partner") == "pairs" else 1
+    pairs = int(cell.option("procs", "2")) // 2 if cell.option("partner") in _PAIRS else 1
     return pairs * (2 if cell.option("dir") == "two" else 1)
 
 
@@ -124,9 +125,11 @@ def _rates(book: Book) -> tuple[str, list[str]]:
             curves.setdefault(key, []).append((processes, rate))
     lines = []
     for (library, operation, sync, memory), points in curves.items():
-        words = operation if sync == "none" else f"{operation}, {sync}, {memory}"
+        if len(points) < 2 or sync == "pscw":  # In the table.
+            continue
+        words = "send/receive" if sync == "none" else f"{operation}, {sync}, {memory}"
         name = f"{book.label(library)}: {words}"
-        style = ("put", "get", "sendrecv").index(operation) + (3 if sync == "pscw" else 0)
+        style = ("put", "get", "sendrecv").index(operation)
         lines.append(Curve(name, library, sorted(points), style, book.is_mobius(library)))
     chart = book.charts.figure(
         "Transfers of 8 bytes per second, all pairs together",
