@@ -42,4 +42,9 @@ def test_what_another_program_had_is_seen() -> None:
     [(0.0, 0.0, 1.0), (-1.0, 0.0, 1.0), (5.0, 5.0, 2.0), (15.0, 0.0, 4.0), (20.0, 0.0, 6.0)],
 )
 def test_patience_is_what_others_leave(others_s: float, stolen_s: float, expected: float) -> None:
-    assert Taken(10.0, others_s, stolen_s).patience(2, 6.0) == pytest.approx(expected)
+    taken = Taken(10.0, others_s, stolen_s, own_s=2.0)
+    assert taken.patience(2, 6.0) == pytest.approx(expected)
+
+
+def test_no_patience_with_what_sleeps() -> None:
+    assert Taken(10.0, 19.0, 0.0, own_s=0.2).patience(2, 6.0) == 1.0

@@ -24,6 +24,8 @@ _STOLEN: Final = 8
 # From so much of the CPU time on it is said, and from so much on said first.
 _NOTABLE: Final = 0.03
 DISTURBED: Final = 0.1
+# Who uses less of a CPU sleeps; beside six others on one CPU a program that spins has more.
+_ASLEEP: Final = 0.05
 # What the system's clocks may be wrong by, on all CPUs together.
 _COARSE_S: Final = 0.05
 
@@ -31,15 +33,20 @@ _COARSE_S: Final = 0.05
 @dataclass(frozen=True)
 class Taken:
     """CPU seconds that others had in a stretch of `seconds`: programs, and (stolen) guests of the
-    same host. Clocks of the system are coarse, so that a short stretch may have less than none."""
+    same host; and that we had. Clocks of the system are coarse, so that a short stretch may have
+    less than none."""
 
     seconds: float
     others_s: float
     stolen_s: float
+    own_s: float = 0.0
 
     def patience(self, cpus: int, most: float) -> float:
-        """How many times longer something takes that gets what they left, at most `most` times."""
-        if self.seconds <= 0:
+        """How many times longer something takes that gets what they left, at most `most` times.
+
+        What hardly runs does not wait for a CPU: it takes no longer.
+        """
+        if self.own_s <= _ASLEEP * self.seconds:
             return 1.0
         left = 1 - (self.others_s + self.stolen_s) / (self.seconds * max(cpus, 1))
         return most if left * most <= 1 else 1 / min(left, 1.0)
@@ -81,7 +88,7 @@ class Meter:
         seconds, busy, stolen, own = (
             after - before for after, before in zip(now, self._began, strict=True)
         )
-        return Taken(seconds, busy - own, stolen)
+        return Taken(seconds, busy - own, stolen, own)
 
 
 def disturbance(launches: Iterable[dict[str, Any]], cpus: int) -> tuple[float, list[str]]:

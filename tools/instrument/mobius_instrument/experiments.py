@@ -31,7 +31,7 @@ POLICIES: Final = ("adaptive", "fifo", "interleave", "gets-first", "aggregate")
 _REPEATS: Final = {
     "datatypes": (2, 3), "multi-op": (2, 3), "overlap": (2, 3), "message-rate": (2, 3),
     "atomics": (2, 3), "accumulate": (2, 3), "locks": (2, 3), "scaling": (2, 3),
-    "bandwidth": (2, 3), "trust": (2, 3), "apex": (1, 2), "schedule": (2, 3), "spawn-cost": (1, 2),
+    "bandwidth": (2, 3), "trust": (2, 3), "apex": (1, 1), "schedule": (2, 3), "spawn-cost": (1, 2),
     "dynamic-comm": (1, 2), "protocols": (2, 3),
 }  # fmt: skip
 # Of the test-suite's programs (bench/suite/session.h).
@@ -336,7 +336,7 @@ def _spawn_cost(s: Setting) -> list[Job]:
     return [
         replace(
             _job("spawn-cost", [_cell(f"spawn-cost:spawn:none:local:n={n}")], (n,), 1),
-            together=1 + _SPAWNS * n, most_repeats=2, seconds=2.0, dynamic=True,
+            together=1 + _SPAWNS * n, most_repeats=2, seconds=2.0, dynamic=True, stall_s=15,
         )
         for n in (1, 2, 3, 4)
     ]  # fmt: skip
