@@ -213,7 +213,7 @@ def test_what_went_wrong_is_shown_as_exactly_that(synthetic: Make, tmp_path: Pat
         ("crashed", "ended by SIGSEGV &lt;here&gt;"),
         ("refused", "not offered"),
     ):
-        assert re.search(rf'<td class="{kind}"><b>{kind}</b>[^<]*<small>[^<]*{detail}', text)
+        assert re.search(rf'<td class="{kind}"><b>{kind}</b>[^<]*<small[^>]*>[^<]*{detail}', text)
     assert "no connection to PyPI" in text
     assert "MPICH &lt;5&gt; &amp; co" in text
     assert "MPICH <5>" not in text

@@ -241,7 +241,7 @@ def format_mb_s(value: float) -> str:
 
 
 def format_ratio(value: float) -> str:
-    """Two or three digits."""
+    """Two or three digits, before the point all of them."""
     return (
-        f"{value:.0f}" if value >= 99.5 else (f"{value:.1f}" if value >= 1.995 else f"{value:.2f}")
+        f"{value:,.0f}" if value >= 99.5 else (f"{value:.1f}" if value >= 1.995 else f"{value:.2f}")
     )

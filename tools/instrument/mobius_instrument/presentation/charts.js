@@ -20,7 +20,7 @@
     mbs: scaled([[1e3, "GB/s"], [1, "MB/s"]]),
     rate: scaled([[1e6, "M/s"], [1e3, "k/s"], [1, "/s"]]),
     percent: (v) => `${(100 * v).toFixed(0)} %`,
-    number: (v) => `${+v.toPrecision(3)}`,
+    number: (v) => `${Number.isInteger(v) ? v : +v.toPrecision(3)}`,
     ratio: (v) => `${digits(v)} ×`,
   };
   const hidden = new Set(JSON.parse(sessionStorage.getItem("hidden-libraries") || "[]"));

@@ -29,23 +29,33 @@ _RED: Final = Paint("red", "#cb5200", "#ff8b4f")
 _PINK: Final = Paint("pink", "#b8629a", "#e79bcb")
 _SKY: Final = Paint("sky", "#3f9fd0", "#8fd4fb")
 _OLIVE: Final = Paint("olive", "#8a7d00", "#d9cc3c")
+_VIOLET: Final = Paint("violet", "#6d4bb8", "#b39af0")
+_BROWN: Final = Paint("brown", "#7a4a2b", "#c79a78")
+_TEAL: Final = Paint("teal", "#0f7d86", "#5fd0d6")
+_CRIMSON: Final = Paint("crimson", "#a3123f", "#ff7fa0")
 
 ALL: Final = (
     FOREGROUND, MUTED, GRID, LIMIT, _BLUE, _ORANGE, _GREEN, _RED, _PINK, _SKY, _OLIVE,
+    _VIOLET, _BROWN, _TEAL, _CRIMSON,
 )  # fmt: skip
 
 # Of curves of one library, neighbours far apart.
-HUES: Final = (_BLUE, _ORANGE, _GREEN, _PINK, _SKY, _RED, _OLIVE, LIMIT)
+HUES: Final = (_BLUE, _ORANGE, _GREEN, _PINK, _SKY, _RED, _OLIVE, _VIOLET, _BROWN, LIMIT)
 
 _FIXED: Final = {
     "mobius": _BLUE,
     "mpich": _ORANGE,
     "openmpi": _GREEN,
-    "intel": _PINK,
+    "intel": _CRIMSON,
+    "lapi": _OLIVE,
+    "armci": _VIOLET,
+    "armci-openmpi": _TEAL,
+    "armci-mpich": _BROWN,
+    "shmem": _PINK,
     "debian-mpich": _RED,
     "debian-openmpi": _SKY,
 }
-_OTHERS: Final = (_OLIVE, _PINK, _RED, _SKY)
+_OTHERS: Final = (_VIOLET, _BROWN, _TEAL, _CRIMSON, _OLIVE, _PINK)
 _MARKERS: Final = ("o", "s", "^", "D", "v", "P", "X", "*")
 
 SYNC_PAINTS: Final = {

@@ -163,6 +163,10 @@ def bandwidth_table(
     return table(head, rows, 2, sortable=True) if rows else ""
 
 
+# Characters of what a library said; results.jsonl has all.
+_SHOWN_DETAIL: Final = 120
+
+
 def outcome_matrix(analysis: Analysis) -> str:
     """Every cell of every library that was launched: measured, or exactly what else."""
     plan = analysis.results.plan.get("cells")
@@ -206,10 +210,11 @@ def _outcome_cell(outcomes: list[Outcome], measured: int) -> str:
     details = dict.fromkeys(one.detail for one in outcomes if one.status == worst.status)
     more = f" (launch {worst.repeat + 1})" if worst.status in ("crashed", "hung") else ""
     kept = f"; {count} measured" if measured else ""
-    text = escape("; ".join(list(details)[:3]))
+    text = "; ".join(list(details)[:3])
+    short = text if len(text) <= _SHOWN_DETAIL else text[:_SHOWN_DETAIL] + "…"
     return (
         f'<td class="{escape(worst.status)}"><b>{escape(worst.status)}</b>{more}{kept}'
-        f"<small>{text}</small></td>"
+        f'<small title="{escape(text, quote=True)}">{escape(short)}</small></td>'
     )
 
 

@@ -94,9 +94,17 @@ def _heat(rows: list[int], columns: list[float], values: dict[tuple[float, int],
     )
 
 
-def _contour(title: str, rows: list[int], columns: list[float],
-             values: dict[tuple[float, int], float]) -> str:  # fmt: skip
-    """Contours as in figures 2 to 4, as SVG; empty where a point lacks."""
+def _contour(
+    title: str,
+    rows: list[int],
+    columns: list[float],
+    values: dict[tuple[float, int], float],
+    limits: tuple[float, float],
+) -> str:
+    """Contours as in figures 2 to 4, as SVG; empty where a point lacks.
+
+    `limits` are of all that are to be compared, so that one colour is one bandwidth.
+    """
     if (
         len(rows) < 2
         or len(columns) < 2
@@ -108,21 +116,26 @@ def _contour(title: str, rows: list[int], columns: list[float],
         figure = Figure(figsize=(5.2, 3.7))
         axes = figure.add_axes((0.13, 0.14, 0.68, 0.74))
         grid = [[math.log10(max(values[k, n], 1e-9)) for n in rows] for k in columns]
-        filled = axes.contourf(rows, columns, grid, levels=14, cmap="viridis")
-        axes.contour(rows, columns, grid, levels=7, colors="white", linewidths=0.5)
+        low, high = (math.log10(max(limit, 1e-9)) for limit in limits)
+        levels = [low + (high - low) * step / 16 for step in range(17)]
+        filled = axes.contourf(rows, columns, grid, levels=levels, cmap="viridis", extend="both")
+        axes.contour(rows, columns, grid, levels=levels[::2], colors="white", linewidths=0.5)
         axes.set_xscale("log", base=2)
         axes.set_yscale("log")
         axes.set_xlabel("L, words of a block")
         axes.set_ylabel("K")
         axes.set_title(title, fontsize=9.5, loc="left")
         bar = figure.colorbar(filled, cax=figure.add_axes((0.84, 0.14, 0.03, 0.74)))
-        bar.set_label("log10")
+        powers = range(math.ceil(low), math.floor(high) + 1)
+        bar.set_ticks(list(powers), labels=[f"{10**power:,g}" for power in powers])
+        bar.set_label("MB/s")
         out = io.StringIO()
         figure.savefig(out, format="svg", metadata={"Date": None, "Creator": None},
-                       facecolor="white")  # fmt: skip
-    svg = out.getvalue()
+                       transparent=True)  # fmt: skip
+    # Black is the colour of text, on light and on dark paper.
+    svg = out.getvalue().replace("#000000", "currentColor")
     svg = svg[svg.index("<svg") :].replace(
-        "<svg", f'<svg role="img" aria-label="{escape(title)}"', 1
+        "<svg", f'<svg role="img" fill="currentColor" aria-label="{escape(title)}"', 1
     )
     prefix = "".join(letter if letter.isalnum() else "-" for letter in title)
     svg = svg.replace('id="', f'id="{prefix}-').replace("url(#", f"url(#{prefix}-")
@@ -175,11 +188,14 @@ def chapter(book: Book) -> Chapter | None:
     columns = sorted({k for surface in surfaces for k, _ in surface.times})
     processes = 2
     parts, contours, curves = [], [], []
+    every = [one.rate(*place, processes) for one in surfaces for place in one.times]
+    limits = min(every), max(every)
     for surface in surfaces:
         rates = {place: surface.rate(*place, processes) for place in surface.times}
         parts.append(details(f"{_name(book, surface)}: MB/s of all processes",
                              _heat(rows, columns, rates, "rate")))  # fmt: skip
-        contours.append(_contour(f"{_name(book, surface)}: MB/s", rows, columns, rates))
+        contours.append(_contour(f"{_name(book, surface)}: MB/s", rows, columns, rates,
+                                 limits))  # fmt: skip
         style = ("get", "load", "isendrecv").index(surface.operation)
         points = [
             (n, surface.times[columns[-1], n]) for n in rows if (columns[-1], n) in surface.times

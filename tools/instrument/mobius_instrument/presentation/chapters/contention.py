@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from mobius_instrument.cells import format_bytes, format_ns, format_ratio
+from mobius_instrument.cells import Cell, format_bytes, format_ns, format_ratio
 from mobius_instrument.presentation import tables
 from mobius_instrument.presentation.analysis import Series
 from mobius_instrument.presentation.chapters.base import (
@@ -94,13 +94,23 @@ def _sentences(book: Book, chosen: list[Series], what: str) -> list[str]:
     return found
 
 
+def _is_drawn(cell: Cell) -> bool:
+    return cell.operation == "fetch_op"
+
+
+def _is_said(cell: Cell) -> bool:
+    """Whether sentences may stand it beside the other libraries': the same word for all processes,
+    and the lock that all have."""
+    return cell.option("word", "one") == "one" and cell.sync != "mutex"
+
+
 _ABOUT = {
     "atomics": (
         "Atomic updates",
         "An update of one word",
         "All processes, rank 0 among them, update one word of rank 0, or each its own word there;"
         " every update is complete before the next. What the words hold in the end is compared with"
-        " the number of updates.",
+        " the number of updates. Plots are of fetch-and-op, the table of all.",
     ),
     "accumulate": (
         "Accumulate",
@@ -132,10 +142,12 @@ def chapters(book: Book) -> list[Chapter]:
         if not chosen:
             continue
         sizes = sorted({size for one in chosen for size in one.summaries})
+        # Of the updates one kind: the table has all.
+        drawn = [one for one in chosen if experiment != "atomics" or _is_drawn(one.cell)]
         charts = [
             book.charts.figure(
                 f"{title}: time of one, {format_bytes(size)}",
-                _PROCESSES, Axis("time", "ns"), _by_processes(book, chosen, size, False),
+                _PROCESSES, Axis("time", "ns"), _by_processes(book, drawn, size, False),
             )
             for size in (sizes if len(sizes) < 3 else [sizes[0], sizes[-1]])
         ]  # fmt: skip
@@ -143,10 +155,12 @@ def chapters(book: Book) -> list[Chapter]:
             charts.append(
                 book.charts.figure(
                     "Updates per second of all processes", _PROCESSES, Axis("rate", "rate"),
-                    _by_processes(book, chosen, sizes[0], True),
+                    _by_processes(book, drawn, sizes[0], True),
                 )
             )  # fmt: skip
         html = paragraph(text) + figures(*charts) + _table(book, chosen)
-        sentences = tuple(_sentences(book, chosen, what)) if experiment != "scaling" else ()
+        alike = [one for one in chosen if _is_said(one.cell)]
+        said = alike and experiment != "scaling"
+        sentences = tuple(_sentences(book, alike, what)) if said else ()
         found.append(Chapter(experiment, title, html, sentences))
     return found
