@@ -396,3 +396,16 @@ def test_the_experiments_of_paper_5(synthetic: Make, tmp_path: Path) -> None:
     for place in ("shared memory", "messages, same host", "between hosts"):
         assert f"ARMCI on Möbius, {place}" in page
     assert structure(tmp_path).ids.count("paper5") == 1
+
+
+def test_a_cell_in_parts_counts_as_measured(synthetic: Make, tmp_path: Path) -> None:
+    run = synthetic("parts")
+    cell = "spawn-cost:spawn:none:local:n=1"
+    run.library("one", "One MPI 1.0")
+    run.library("other", "Other MPI 2.0")
+    run.series("one", f"{cell}:part=spawn", lambda *_: 1e6, sizes=(1,))
+    run.cells["one"] = [cell]
+    run.outcome("other", cell, "refused", "no spawn")
+    write_report(read_results(run.write()), tmp_path)
+    text = re.sub(r"\s+", " ", text_of(tmp_path))
+    assert re.search(rf"{cell} ✓ 1 size refused", text)

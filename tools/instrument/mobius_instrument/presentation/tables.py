@@ -175,7 +175,13 @@ def outcome_matrix(analysis: Analysis) -> str:
     if not libraries:
         return ""
     outcomes = analysis.outcomes()
-    sizes = {series.key: series.summaries for series in analysis.series}
+    # Of what is measured in parts, each; some cells find facts and no times.
+    sizes: dict[tuple[str, Cell], set[int]] = {}
+    for series in analysis.series:
+        key = series.library, series.cell.without("part")
+        sizes.setdefault(key, set()).update(series.summaries)
+    for fact in analysis.results.facts:
+        sizes.setdefault((fact.library, fact.cell), {0})
     texts = []
     for text in dict.fromkeys(cell for name in libraries for cell in planned[name]):
         cell = Cell.parse(text)
@@ -193,7 +199,7 @@ def outcome_matrix(analysis: Analysis) -> str:
                 row.append('<td class="none">–</td>')
             else:
                 row.append(
-                    _outcome_cell(outcomes.get((name, cell), []), len(sizes.get((name, cell), {})))
+                    _outcome_cell(outcomes.get((name, cell), []), len(sizes.get((name, cell), ())))
                 )
         rows.append(row)
     return table(
