@@ -6,20 +6,33 @@
  *
  *   mpicc -O2 -DUSE_MPI bench/network/schedule.c -o schedule_mpi
  *
- * Prints one line per experiment and size: name, bytes or pieces, median, least, in microseconds.
- * MOBIUS_SCHEDULE chooses the policy. Arguments: repetitions, and the experiments' names (all).
+ * The policies take turns, a quarter of the repetitions each time, so that what a launch or a
+ * moment is like they have in common; with MOBIUS_SCHEDULE set there is only that one. Prints one
+ * line per experiment, size and policy: name, bytes or pieces, policy, median, least, in
+ * microseconds. "tcp" is 8 bytes there and back over a socket of its own between the same hosts,
+ * both ends polling.
+ *
+ * Arguments: repetitions, and the experiments' names (all).
  */
 
+#include <arpa/inet.h>
+#include <errno.h>
+#include <ifaddrs.h>
+#include <net/if.h>
+#include <netinet/tcp.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <time.h>
+#include <unistd.h>
 
 #define BYTES ((size_t)40 << 20)
 #define HALF (BYTES / 2)
 
-static char* local; /* BYTES of ours; gets go to the second half */
+static char* local;  /* BYTES of ours; gets go to the second half */
+static char* window; /* BYTES of ours that the other process reaches */
 
 static void check(int status, const char* what) {
   if (status == 0) return;
@@ -35,10 +48,9 @@ static MPI_Win win;
 static MPI_Group peer;
 
 static void setup(void) {
-  void* base;
   CHECK(MPI_Init(NULL, NULL));
-  CHECK(MPI_Win_allocate((MPI_Aint)BYTES, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &base, &win));
-  memset(base, 0, BYTES);
+  CHECK(MPI_Win_allocate((MPI_Aint)BYTES, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &window, &win));
+  memset(window, 0, BYTES);
   int me = 0;
   MPI_Comm_rank(MPI_COMM_WORLD, &me);
   MPI_Group world;
@@ -71,12 +83,17 @@ static void epoch_serve(void) {
   MPI_Win_post(peer, 0, win);
   MPI_Win_wait(win);
 }
+static void lock(void) { MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 1, 0, win); }
+static void unlock(void) { MPI_Win_unlock(1, win); }
+static int policies(void) { return 1; }
+static const char* use_policy(int policy) { return policy == 0 ? "-" : NULL; }
 static void finish(void) { MPI_Finalize(); }
 #else
 #include <mobius/mobius.h>
 
 static mob_mem_t mem;
 static mob_epoch_t epoch;
+static mob_access_t access_object;
 static char* there;
 
 static void setup(void) {
@@ -85,7 +102,9 @@ static void setup(void) {
   CHECK(mob_mem_alloc(BYTES, &mem));
   CHECK(mob_mem_address(mem, 1, 0, &address));
   there = address;
+  window = mob_mem_local(mem);
   CHECK(mob_epoch_create(MOB_TEAM_WORLD, &epoch));
+  CHECK(mob_access_create(MOB_TEAM_WORLD, &access_object));
 }
 static int rank(void) { return mob_rank(); }
 static void barrier(void) { CHECK(mob_barrier()); }
@@ -107,7 +126,17 @@ static void epoch_serve(void) {
   CHECK(mob_epoch_post(epoch, &origin, 1));
   CHECK(mob_epoch_wait(epoch));
 }
+static void lock(void) { CHECK(mob_access_lock(access_object, 1, MOB_EXCLUSIVE, NULL)); }
+static void unlock(void) { CHECK(mob_access_unlock(access_object, 1)); }
+static int policies(void) { return getenv("MOBIUS_SCHEDULE") != NULL ? 1 : 5; }
+static const char* use_policy(int policy) {
+  static const char* const kNames[] = {"adaptive", "fifo", "interleave", "gets-first", "aggregate"};
+  if (policies() == 1) return getenv("MOBIUS_SCHEDULE");
+  CHECK(mob_mem_schedule(mem, (mob_schedule_t)(MOB_SCHEDULE_ADAPTIVE + policy)));
+  return kNames[policy];
+}
 static void finish(void) {
+  mob_access_free(access_object);
   mob_epoch_free(epoch);
   mob_mem_free(mem);
   mob_finalize();
@@ -126,17 +155,85 @@ static int compare(const void* a, const void* b) {
   return (x > y) - (x < y);
 }
 
+/* The address that the other host reaches this one by: of the first interface that is one. */
+static struct in_addr own_address(void) {
+  struct in_addr found = {htonl(INADDR_LOOPBACK)};
+  struct ifaddrs* all = NULL;
+  CHECK(getifaddrs(&all));
+  for (const struct ifaddrs* each = all; each != NULL; each = each->ifa_next) {
+    if (each->ifa_addr == NULL || each->ifa_addr->sa_family != AF_INET ||
+        (each->ifa_flags & IFF_LOOPBACK) != 0 || (each->ifa_flags & IFF_UP) == 0) {
+      continue;
+    }
+    found = ((const struct sockaddr_in*)(const void*)each->ifa_addr)->sin_addr;
+    break;
+  }
+  freeifaddrs(all);
+  return found;
+}
+
+static int tcp = -1;
+
+/* Rank 1 listens, and says where in its window. Both. */
+static void tcp_open(void) {
+  struct sockaddr_in where = {.sin_family = AF_INET};
+  socklen_t size = sizeof where;
+  int listener = -1;
+  if (rank() == 1) {
+    where.sin_addr = own_address();
+    listener = socket(AF_INET, SOCK_STREAM, 0);
+    CHECK(bind(listener, (struct sockaddr*)&where, size));
+    CHECK(listen(listener, 1));
+    CHECK(getsockname(listener, (struct sockaddr*)&where, &size));
+    memcpy(window, &where, sizeof where);
+  }
+  barrier();
+  if (rank() == 0) {
+    get_now(&where, 0, sizeof where);
+    tcp = socket(AF_INET, SOCK_STREAM, 0);
+    CHECK(connect(tcp, (struct sockaddr*)&where, size));
+  } else {
+    tcp = accept(listener, NULL, NULL);
+    close(listener);
+  }
+  const int on = 1;
+  CHECK(setsockopt(tcp, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on));
+}
+static void tcp_send(uint64_t word) {
+  CHECK(send(tcp, &word, sizeof word, MSG_NOSIGNAL) != sizeof word);
+}
+static void tcp_receive(void) {
+  uint64_t word = 0;
+  ssize_t got = 0;
+  do {
+    got = recv(tcp, &word, sizeof word, MSG_DONTWAIT);
+  } while (got < 0 && errno == EAGAIN);
+  CHECK(got != sizeof word);
+}
+static void tcp_serve(void) {
+  tcp_receive();
+  tcp_send(1);
+}
+static void tcp_round_trip(size_t n) {
+  tcp_send(n);
+  tcp_receive();
+}
+
 /* 1: 16 puts, then 16 gets. */
 static void mixed(size_t n) {
   for (size_t i = 0; i < 16; ++i) put(i * n, local + i * n, n);
   for (size_t i = 0; i < 16; ++i) get(local + HALF + i * n, HALF + i * n, n);
   flush();
 }
-/* 2: one put, then one get, whose arrival is what is waited for. */
+/* 2: one put, then one get, until both are complete; or until the get is there. */
 static void get_behind_put(size_t n) {
   put(0, local, n);
   get(local + HALF, HALF, n);
   flush();
+}
+static void get_behind_put_there(size_t n) {
+  put(0, local, n);
+  get_now(local + HALF, HALF, n);
 }
 /* 3, 4: one operation and the synchronisation. */
 static void put_flush(size_t n) {
@@ -152,6 +249,16 @@ static void get_complete(size_t n) {
   epoch_start();
   get(local + HALF, HALF, n);
   epoch_complete();
+}
+static void put_unlock(size_t n) {
+  lock();
+  put(0, local, n);
+  unlock();
+}
+static void get_unlock(size_t n) {
+  lock();
+  get(local + HALF, HALF, n);
+  unlock();
 }
 /* 5: pieces of one buffer of 1 MiB. */
 static void pieces(size_t n) {
@@ -189,54 +296,94 @@ static void random_epoch(size_t n) {
 }
 static void round_trip(size_t n) { get_now(local + HALF, HALF, n); }
 
-static const struct {
+/* What stands around the repetitions of an experiment. */
+enum around { kAccess, kEpochs, kLocks, kTcp };
+
+static const struct experiment {
   const char* name;
   void (*run)(size_t);
-  int has_epoch;
+  enum around around;
   size_t sizes[8];
 } kExperiments[] = {
-    {"round-trip", round_trip, 0, {1}},
-    {"mixed-16-16", mixed, 0, {1024, 16384, 65536, 262144, 1048576}},
-    {"get-behind-put", get_behind_put, 0, {1024, 65536, 1048576}},
-    {"put-flush", put_flush, 0, {4, 1024, 8000, 65536}},
-    {"put-complete", put_complete, 1, {4, 1024, 65536}},
-    {"get-complete", get_complete, 1, {4, 1024, 65536}},
-    {"pieces-of-1M", pieces, 0, {1, 16, 128, 1024}},
-    {"scattered-8", scattered, 0, {1000}},
-    {"random-epoch", random_epoch, 0, {64, 512}},
+    {"tcp", tcp_round_trip, kTcp, {8}},
+    {"round-trip", round_trip, kAccess, {1}},
+    {"mixed-16-16", mixed, kAccess, {1024, 4096, 16384, 65536, 126976, 262144, 1048576}},
+    {"get-behind-put", get_behind_put, kAccess, {1024, 16384, 65536, 126976, 1048576}},
+    {"get-there", get_behind_put_there, kAccess, {1024, 16384, 65536, 126976, 1048576}},
+    {"put-flush", put_flush, kAccess, {4, 1024, 8000, 65536}},
+    {"put-complete", put_complete, kEpochs, {4, 1024, 8000, 65536}},
+    {"get-complete", get_complete, kEpochs, {4, 1024, 8000, 65536}},
+    {"put-unlock", put_unlock, kLocks, {4, 1024, 8000, 65536}},
+    {"get-unlock", get_unlock, kLocks, {4, 1024, 8000, 65536}},
+    {"pieces-of-1M", pieces, kAccess, {1, 16, 128, 1024}},
+    {"put-8000", put_flush, kAccess, {8000}},
+    {"scattered-8", scattered, kAccess, {1000}},
+    {"random-epoch", random_epoch, kAccess, {64, 512}},
 };
 
+static void serve(enum around around) {
+  if (around == kEpochs) epoch_serve();
+  if (around == kTcp) tcp_serve();
+}
+
+/* Of each policy. Each begins with repetitions that do not count: an unlock of the policy before is
+ * under way, or what it does is not what has been learnt (which answers have something to ride on).
+ */
+#define TURNS 4
+
+/* `times` has room for `repetitions` of every policy. */
+static void measure(const struct experiment* which, size_t size, int repetitions, double* times) {
+  const int policy_count = which->around == kTcp ? 1 : policies();
+  barrier();
+  if (which->around == kTcp) tcp_open();
+  if (rank() == 0 && which->around == kAccess) open_access();
+  const int turn = repetitions / TURNS;
+  for (int done = 0; done < repetitions; done += turn) {
+    for (int policy = 0; policy < policy_count; ++policy) {
+      if (rank() == 0) use_policy(policy);
+      for (int i = -turn / 3 - 1; i < turn; ++i) {
+        if (rank() != 0) {
+          serve(which->around);
+          continue;
+        }
+        const double begin = now_us();
+        which->run(size);
+        if (i >= 0) times[policy * repetitions + done + i] = now_us() - begin;
+        if (which->run == get_behind_put_there) flush();
+      }
+    }
+  }
+  if (rank() == 0 && which->around == kAccess) close_access();
+  if (which->around == kTcp) close(tcp);
+  barrier();
+  for (int policy = 0; rank() == 0 && policy < policy_count; ++policy) {
+    double* of_policy = times + policy * repetitions;
+    qsort(of_policy, (size_t)repetitions, sizeof(double), compare);
+    printf("%-16s %8zu %-10s %10.1f %10.1f\n", which->name, size,
+           which->around == kTcp ? "-" : use_policy(policy), of_policy[repetitions / 2],
+           of_policy[0]);
+  }
+  fflush(stdout);
+}
+
 int main(int argc, char** argv) {
-  const int repetitions = argc > 1 ? atoi(argv[1]) : 100;
-  double* times = malloc(sizeof(double) * (size_t)repetitions);
+  const int wanted_repetitions = argc > 1 ? atoi(argv[1]) : 100;
+  const int repetitions = (wanted_repetitions + TURNS - 1) / TURNS * TURNS;
+  if (repetitions < 1) {
+    fprintf(stderr, "'%s' is no number of repetitions; usage: %s [REPETITIONS [NAME...]]\n",
+            argv[1], argv[0]);
+    return 2;
+  }
   local = malloc(BYTES);
-  if (times == NULL || local == NULL || repetitions < 1) return 1;
+  double* times = malloc(sizeof(double) * 5 * (size_t)repetitions);
+  if (times == NULL || local == NULL) return 1;
   memset(local, 1, BYTES);
   setup();
   for (size_t e = 0; e < sizeof kExperiments / sizeof kExperiments[0]; ++e) {
     int wanted = argc <= 2;
     for (int i = 2; i < argc; ++i) wanted |= strcmp(argv[i], kExperiments[e].name) == 0;
     for (int s = 0; wanted && s < 8 && kExperiments[e].sizes[s] != 0; ++s) {
-      const size_t size = kExperiments[e].sizes[s];
-      const int has_epoch = kExperiments[e].has_epoch;
-      barrier();
-      if (rank() == 0 && !has_epoch) open_access();
-      for (int i = -3; i < repetitions; ++i) {
-        if (rank() != 0) {
-          if (has_epoch) epoch_serve();
-          continue;
-        }
-        const double begin = now_us();
-        kExperiments[e].run(size);
-        if (i >= 0) times[i] = now_us() - begin;
-      }
-      if (rank() == 0 && !has_epoch) close_access();
-      barrier();
-      if (rank() != 0) continue;
-      qsort(times, (size_t)repetitions, sizeof(double), compare);
-      printf("%-16s %8zu %10.1f %10.1f\n", kExperiments[e].name, size, times[repetitions / 2],
-             times[0]);
-      fflush(stdout);
+      measure(&kExperiments[e], kExperiments[e].sizes[s], repetitions, times);
     }
   }
   finish();
