@@ -366,14 +366,14 @@ bool Scheduler::tell(mob_rank_t rank, const void* what, size_t bytes) {
   made.kept = true;
   made.fenced = true;
   made.bytes = bytes;
-  const bool fits = !is_full(*queue, made);
-  if (fits) {
-    made.local = queue->store.get() + queue->stored;
-    std::memcpy(made.local, what, bytes);
-    queue->operations.push_back(made);
+  if (is_full(*queue, made)) {
+    issue(*queue);
+    return false;
   }
-  issue(*queue);
-  return fits;
+  made.local = queue->store.get() + queue->stored;
+  std::memcpy(made.local, what, bytes);
+  queue->operations.push_back(made);
+  return issue(*queue);
 }
 
 void Scheduler::close() {
@@ -418,12 +418,19 @@ void Scheduler::issue_recorded() {
   }
 }
 
-// Needs the queue's lock.
-void Scheduler::issue(Queue& queue) {
-  if (queue.operations.empty()) return;
+// Needs the queue's lock. False if it leaves to the caller to tell what comes last: that would be a
+// message by itself, and is one without an answer elsewhere.
+bool Scheduler::issue(Queue& queue) {
+  if (queue.operations.empty()) return true;
   const uint64_t begin = queue.begin_ns;
   Group& group = *std::exchange(queue.group, nullptr);
   schedule::make_plan(queue.operations, queue.costs, queue.policy, &queue.plan);
+  const bool tells =
+      queue.operations.back().kind != Kind::kTell || queue.plan.issues.back().count > 1;
+  if (!tells) {
+    queue.plan.issues.pop_back();
+    --queue.plan.savings.messages;
+  }
   for (const Issue& each : queue.plan.issues) {
     if (each.packed) {
       issue_pack(queue, group, each);
@@ -443,6 +450,7 @@ void Scheduler::issue(Queue& queue) {
     engine_.completion().complete_locally(*group.pending, MOB_OK);
   }
   end_part(group, MOB_OK);
+  return tells;
 }
 
 void Scheduler::issue_pack(Queue& queue, Group& group, const Issue& issue) {

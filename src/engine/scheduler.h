@@ -63,7 +63,7 @@ class Scheduler {
   static constexpr size_t kMostKept = 1024;
 
   // Has the engine of a target hear `bytes` bytes (Remote) behind what is recorded for it, in the
-  // same message, which goes now. False if nothing is.
+  // same message, which goes now. False if nothing is, or what is goes alone.
   bool tell(mob_rank_t rank, const void* what, size_t bytes);
 
   // What was recorded before comes before what is recorded from now on.
@@ -109,7 +109,7 @@ class Scheduler {
   std::string report() const;
   bool is_full(const Queue& queue, const schedule::Operation& operation) const;
   mob_status_t wait_for_room(Queue& queue);
-  void issue(Queue& queue);
+  bool issue(Queue& queue);
   void issue_recorded();
   void issue_pack(Queue& queue, Group& group, const schedule::Issue& issue);
   void issue_alone(Queue& queue, Group& group, const schedule::Issue& issue);
