@@ -8,13 +8,15 @@
  * which order, merged, many in one message.
  *
  * Without any, the setting MOBIUS_SCHEDULE decides for the job. A hint of an allocation comes
- * before it, one of an epoch before both. Hints change when and how operations travel, never what
- * they do: every promise of order and completion holds under each of them. They are of the calling
- * process' operations, and each may have its own. Within a host they are of no effect.
+ * before it, one of an epoch, or of an object for access, before both. Hints change when and how
+ * operations travel, never what they do: every promise of order and completion holds under each of
+ * them. They are of the calling process' operations, and each may have its own. Within a host they
+ * are of no effect.
  *
  * Compare W. Huang et al., "Scheduling of MPI-2 One Sided Operations over InfiniBand" (paper 2).
  */
 
+#include <mobius/access.h>
 #include <mobius/epoch.h>
 #include <mobius/memory.h>
 
@@ -56,6 +58,20 @@ MOB_API mob_status_t mob_mem_schedule(mob_mem_t mem, mob_schedule_t schedule);
  * them have ended. Does not block. Thread safety: per object.
  */
 MOB_API mob_status_t mob_epoch_schedule(mob_epoch_t epoch, mob_schedule_t schedule);
+
+/**
+ * Says what may be done with what the caller transfers to a member while it has access to it by an
+ * object, exclusive or shared, from the next mob_access_lock(), mob_access_trylock() or
+ * mob_access_lock_all() on, whichever memory it is.
+ *
+ * @param access    a live object
+ * @param schedule  MOB_SCHEDULE_DEFAULT takes the hint back
+ * @return MOB_OK, MOB_ERR_STATE, MOB_ERR_HANDLE, MOB_ERR_ARGUMENT (`schedule`)
+ *
+ * Where the process has access to one target more than once, or an epoch to it besides, the hint of
+ * the last one holds until all of them have ended. Does not block. Thread safety: any.
+ */
+MOB_API mob_status_t mob_access_schedule(mob_access_t access, mob_schedule_t schedule);
 
 #ifdef __cplusplus
 }

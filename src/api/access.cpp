@@ -6,6 +6,7 @@
 #include "api/check.h"
 
 using namespace mobius;  // NOLINT(google-build-using-namespace): this file is the C face of it
+using api::check_access;
 using api::check_live;
 using api::check_not_null;
 using base::fail;
@@ -13,19 +14,9 @@ using engine::Access;
 
 namespace {
 
-mob_status_t find(const char* call, mob_access_t handle, Access** access) {
-  if (const mob_status_t status = check_live(call)) return status;
-  *access = engine::engine().accesses().find(reinterpret_cast<uintptr_t>(handle));
-  if (*access != nullptr) [[likely]] {
-    return MOB_OK;
-  }
-  return fail(MOB_ERR_HANDLE, "%s: %p is not a live access object (freed before, or never made)",
-              call, static_cast<void*>(handle));
-}
-
 mob_status_t find_target(const char* call, mob_access_t handle, mob_rank_t rank, Access** access,
                          mob_rank_t* member) {
-  if (const mob_status_t status = find(call, handle, access)) return status;
+  if (const mob_status_t status = check_access(call, handle, access)) return status;
   return api::check_team_rank(call, (*access)->team(), rank, member);
 }
 
@@ -57,7 +48,7 @@ mob_status_t mob_access_free(mob_access_t access) {
   if (const mob_status_t status = check_live(kCall)) return status;
   if (access == nullptr) return MOB_OK;
   Access* found = nullptr;
-  if (const mob_status_t status = find(kCall, access, &found)) return status;
+  if (const mob_status_t status = check_access(kCall, access, &found)) return status;
   return api::without_exceptions(kCall, [&] {
     const mob_status_t status = found->release();
     if (status == MOB_OK) engine::engine().accesses().remove(reinterpret_cast<uintptr_t>(access));
@@ -99,13 +90,13 @@ mob_status_t mob_access_unlock(mob_access_t access, mob_rank_t rank) {
 mob_status_t mob_access_lock_all(mob_access_t access, int* recovered) {
   constexpr const char* kCall = "mob_access_lock_all";
   Access* found = nullptr;
-  if (const mob_status_t status = find(kCall, access, &found)) return status;
+  if (const mob_status_t status = check_access(kCall, access, &found)) return status;
   return found->lock_all(kCall, recovered);
 }
 
 mob_status_t mob_access_unlock_all(mob_access_t access) {
   constexpr const char* kCall = "mob_access_unlock_all";
   Access* found = nullptr;
-  if (const mob_status_t status = find(kCall, access, &found)) return status;
+  if (const mob_status_t status = check_access(kCall, access, &found)) return status;
   return found->unlock_all(kCall);
 }

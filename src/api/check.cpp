@@ -59,6 +59,16 @@ mob_status_t check_epoch(const char* call, mob_epoch_t handle, engine::Epochs** 
               call, static_cast<void*>(handle));
 }
 
+mob_status_t check_access(const char* call, mob_access_t handle, engine::Access** access) {
+  if (const mob_status_t status = check_live(call)) return status;
+  *access = engine::engine().accesses().find(reinterpret_cast<uintptr_t>(handle));
+  if (*access != nullptr) [[likely]] {
+    return MOB_OK;
+  }
+  return fail(MOB_ERR_HANDLE, "%s: %p is not a live access object (freed before, or never made)",
+              call, static_cast<void*>(handle));
+}
+
 mob_status_t check_team_rank(const char* call, const engine::Team& team, mob_rank_t rank,
                              mob_rank_t* member) {
   if (const mob_status_t status = check_rank(call, rank)) return status;

@@ -3,6 +3,7 @@
 
 // Checks at the entry of public calls. MOB_NO_CHECKS compiles them away for those who measured.
 
+#include <mobius/access.h>
 #include <mobius/epoch.h>
 #include <mobius/job.h>
 #include <mobius/rma.h>
@@ -72,6 +73,7 @@ mob_status_t check_team(const char* call, mob_team_t team, engine::Team** result
 
 // The object behind a handle; also checks that the library is live.
 mob_status_t check_epoch(const char* call, mob_epoch_t handle, engine::Epochs** epochs);
+mob_status_t check_access(const char* call, mob_access_t handle, engine::Access** access);
 
 // The rank in a team of a rank of the world.
 mob_status_t check_team_rank(const char* call, const engine::Team& team, mob_rank_t rank,

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "api/check.h"
+#include "engine/access.h"
 #include "engine/epochs.h"
 #include "engine/memory.h"
 
@@ -50,4 +51,14 @@ mob_status_t mob_epoch_schedule(mob_epoch_t epoch, mob_schedule_t schedule) {
   if (const mob_status_t status = api::check_epoch(kCall, epoch, &found)) return status;
   if (const mob_status_t status = read_hint(kCall, schedule, &hint)) return status;
   return found->set_schedule(hint);
+}
+
+mob_status_t mob_access_schedule(mob_access_t access, mob_schedule_t schedule) {
+  constexpr const char* kCall = "mob_access_schedule";
+  engine::Access* found = nullptr;
+  std::optional<Policy> hint;
+  if (const mob_status_t status = api::check_access(kCall, access, &found)) return status;
+  if (const mob_status_t status = read_hint(kCall, schedule, &hint)) return status;
+  found->set_schedule(hint);
+  return MOB_OK;
 }

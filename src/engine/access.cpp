@@ -77,6 +77,17 @@ mob_status_t Access::release() {
   return area_.release();
 }
 
+void Access::set_schedule(std::optional<schedule::Policy> hint) {
+  hint_.store(hint ? static_cast<int>(*hint) : -1, std::memory_order_relaxed);
+}
+
+void Access::open_epoch(mob_rank_t target, Scheduler::Epoch epoch) const {
+  const int hint = hint_.load(std::memory_order_relaxed);
+  std::optional<schedule::Policy> policy;
+  if (hint >= 0) policy = static_cast<schedule::Policy>(hint);
+  team().engine().scheduler().open_epoch(team().map().world_rank(target), policy, epoch);
+}
+
 std::atomic<uint32_t>& Access::shared(mob_rank_t reader, mob_rank_t target) const {
   const mob_rank_t mates = team().mates().size();
   auto* gates = static_cast<os::PaddedHybridLockWord*>(area_.memory());
@@ -142,6 +153,7 @@ mob_status_t Access::leave_own_shared(mob_rank_t target, bool* had) {
   }
   *had = take_one(own_shared(target));
   if (!*had) return MOB_OK;
+  team().engine().scheduler().close_epoch(team().map().world_rank(target), Scheduler::Epoch::kSeen);
   return team().engine().remote().claims().give_back(remote(target), ClaimMode::kShared);
 }
 
@@ -150,7 +162,7 @@ mob_status_t Access::lock_exclusive(const char* call, mob_rank_t target, int* re
   if (!is_here(target)) [[unlikely]] {
     const mob_status_t status =
         engine.remote().claims().acquire(call, remote(target), ClaimMode::kExclusive, recovered);
-    if (status == MOB_OK) engine.scheduler().open_epoch(team().map().world_rank(target));
+    if (status == MOB_OK) open_epoch(target, Scheduler::Epoch::kWaits);
     return status;
   }
   if (const mob_status_t status = acquire_lock(engine, call, gate(target), recovered)) {
@@ -172,7 +184,10 @@ mob_status_t Access::lock_shared(const char* call, mob_rank_t target, int* recov
   if (!is_here(target)) [[unlikely]] {
     const mob_status_t status = team().engine().remote().claims().acquire(
         call, remote(target), ClaimMode::kShared, recovered);
-    if (status == MOB_OK) own_shared(target).fetch_add(1, std::memory_order_relaxed);
+    if (status == MOB_OK) {
+      own_shared(target).fetch_add(1, std::memory_order_relaxed);
+      open_epoch(target, Scheduler::Epoch::kSeen);
+    }
     return status;
   }
   if (enter_shared(team().rank(), target)) [[likely]] {
@@ -193,9 +208,7 @@ mob_status_t Access::try_exclusive(const char* call, mob_rank_t target, int* acq
   if (!is_here(target)) [[unlikely]] {
     const mob_status_t status = engine.remote().claims().try_acquire(
         call, remote(target), ClaimMode::kExclusive, acquired, recovered);
-    if (status == MOB_OK && *acquired != 0) {
-      engine.scheduler().open_epoch(team().map().world_rank(target));
-    }
+    if (status == MOB_OK && *acquired != 0) open_epoch(target, Scheduler::Epoch::kWaits);
     return status;
   }
   int at_gate = 0;
@@ -222,6 +235,7 @@ mob_status_t Access::try_shared(const char* call, mob_rank_t target, int* acquir
         call, remote(target), ClaimMode::kShared, acquired, recovered);
     if (status == MOB_OK && *acquired != 0) {
       own_shared(target).fetch_add(1, std::memory_order_relaxed);
+      open_epoch(target, Scheduler::Epoch::kSeen);
     }
     return status;
   }

@@ -17,8 +17,10 @@
 
 #include <atomic>
 #include <memory>
+#include <optional>
 
 #include "engine/remote.h"
+#include "engine/scheduler.h"
 #include "engine/team_area.h"
 #include "os/hybrid_lock.h"
 
@@ -40,6 +42,9 @@ class Access final : public RemoteObject {
   mob_status_t try_exclusive(const char* call, mob_rank_t target, int* acquired, int* recovered);
   mob_status_t try_shared(const char* call, mob_rank_t target, int* acquired, int* recovered);
   mob_status_t unlock(const char* call, mob_rank_t target);
+
+  // From the next lock on; none: as the allocation, or the job.
+  void set_schedule(std::optional<schedule::Policy> hint);
 
   mob_status_t lock_all(const char* call, int* recovered);
   mob_status_t unlock_all(const char* call);
@@ -68,6 +73,9 @@ class Access final : public RemoteObject {
     return is_here(target) ? shared(team().rank(), target)
                            : shared_elsewhere_[static_cast<size_t>(target)];
   }
+  // Of targets on other hosts: what is transferred while there is access to them.
+  void open_epoch(mob_rank_t target, Scheduler::Epoch epoch) const;
+
   bool has_exclusive(mob_rank_t target) const;
   bool is_read(mob_rank_t target, mob_rank_t* next) const;
   bool enter_shared(mob_rank_t reader, mob_rank_t target);
@@ -79,6 +87,7 @@ class Access final : public RemoteObject {
   TeamArea area_;
   // By target, in a team on several hosts; those on this host are not used.
   std::unique_ptr<std::atomic<uint32_t>[]> shared_elsewhere_;
+  std::atomic<int> hint_ = -1;  // a policy, or none
 };
 
 }  // namespace mobius::engine

@@ -97,9 +97,10 @@ struct Scheduler::Queue {
 
   const mob_rank_t rank;
   schedule::Costs costs;
-  std::atomic<uint32_t> epochs = 0;   // open
-  std::atomic<int> epochs_hint = -1;  // their policy, or none
-  std::atomic<bool> has_any = false;  // operations, for who looks without the lock
+  std::atomic<uint32_t> epochs = 0;          // open
+  std::atomic<uint32_t> waiting_epochs = 0;  // … to whose end puts may wait
+  std::atomic<int> epochs_hint = -1;         // their policy, or none
+  std::atomic<bool> has_any = false;         // operations, for who looks without the lock
 
   std::mutex mutex;  // guards what follows
   std::vector<schedule::Operation> operations;
@@ -328,7 +329,7 @@ mob_status_t Scheduler::add(Queue& queue, schedule::Operation& operation, Policy
     queue.operations.push_back(operation);
     queue.has_any.store(true, std::memory_order_relaxed);
     ++queue.recorded;
-    if (is_urgent && queue.epochs.load(std::memory_order_relaxed) == 0) {
+    if (is_urgent && queue.waiting_epochs.load(std::memory_order_relaxed) == 0) {
       queue.is_urgent = true;
       if (queue.flights.empty()) issue(queue);
     }
@@ -632,10 +633,11 @@ void Scheduler::trace_issue(const Queue& queue, uint64_t begin) const {
   engine_.transfers().timeline()->add("recorded", "schedule", begin, text.c_str());
 }
 
-void Scheduler::open_epoch(mob_rank_t rank, std::optional<Policy> hint) {
+void Scheduler::open_epoch(mob_rank_t rank, std::optional<Policy> hint, Epoch epoch) {
   if (!is_open_ || engine_.is_here(rank)) return;
   Queue* queue = queue_of(rank);
   if (queue == nullptr) return;
+  if (epoch == Epoch::kWaits) queue->waiting_epochs.fetch_add(1, std::memory_order_relaxed);
   queue->epochs.fetch_add(1, std::memory_order_relaxed);
   if (!hint) return;
   if (queue->epochs_hint.exchange(static_cast<int>(*hint), std::memory_order_relaxed) < 0) {
@@ -643,9 +645,11 @@ void Scheduler::open_epoch(mob_rank_t rank, std::optional<Policy> hint) {
   }
 }
 
-void Scheduler::close_epoch(mob_rank_t rank) {
+void Scheduler::close_epoch(mob_rank_t rank, Epoch epoch) {
   Queue* queue = find(rank);
-  if (queue == nullptr || queue->epochs.fetch_sub(1, std::memory_order_relaxed) != 1) return;
+  if (queue == nullptr) return;
+  if (epoch == Epoch::kWaits) queue->waiting_epochs.fetch_sub(1, std::memory_order_relaxed);
+  if (queue->epochs.fetch_sub(1, std::memory_order_relaxed) != 1) return;
   if (queue->epochs_hint.exchange(-1, std::memory_order_relaxed) >= 0) {
     hinted_epochs_.fetch_sub(1, std::memory_order_relaxed);
   }

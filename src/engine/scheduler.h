@@ -77,11 +77,13 @@ class Scheduler {
   // Whether anything may be.
   bool any_recorded() const { return recorded_.load(std::memory_order_relaxed); }
 
-  // While the calling process has an access epoch to a target open, what is put there need not be
-  // there before the epoch's end; and goes as the hint says, if there is one. Any thread; calls
-  // nest.
-  void open_epoch(mob_rank_t rank, std::optional<schedule::Policy> hint = std::nullopt);
-  void close_epoch(mob_rank_t rank);
+  // While the calling process has an access epoch to a target open, what is transferred goes as the
+  // hint says, if there is one; and what is put there need not be there before the epoch's end,
+  // unless others may look for it before (Epoch::kSeen: shared access). Any thread; calls nest.
+  enum class Epoch { kWaits, kSeen };
+  void open_epoch(mob_rank_t rank, std::optional<schedule::Policy> hint,
+                  Epoch epoch = Epoch::kWaits);
+  void close_epoch(mob_rank_t rank, Epoch epoch = Epoch::kWaits);
 
   // What the user says of allocations.
   Hints& hints() { return hints_; }

@@ -251,17 +251,64 @@ TEST(Schedule, EveryHintOfAnEpochEndsItWithAllThere) {
   ASSERT_EQ(mob_epoch_free(epoch), MOB_OK);
 }
 
+// Exclusive access; and shared access twice at a time, between which the hint changes.
+TEST(Schedule, EveryHintOfAnObjectForAccessKeepsWhatIsPromised) {
+  constexpr size_t kWords = 300;
+  Shared shared(2 * kWords * 8);
+  mob_access_t access = nullptr;
+  ASSERT_EQ(mob_access_create(MOB_TEAM_WORLD, &access), MOB_OK);
+  const mob_rank_t target = right_of(mob_rank());
+  for (size_t i = 0; i < kWords; ++i) {
+    reinterpret_cast<uint64_t*>(shared.at(mob_rank(), kWords * 8))[i] = i + 3;
+  }
+  ASSERT_EQ(mob_barrier(), MOB_OK);
+  for (const mob_schedule_t schedule : kSchedules) {
+    for (const mob_access_mode_t mode : {MOB_EXCLUSIVE, MOB_SHARED}) {
+      SCOPED_TRACE(10 * static_cast<int>(schedule) + static_cast<int>(mode));
+      const uint64_t tag = 1000 * static_cast<uint64_t>(schedule) + static_cast<uint64_t>(mode);
+      std::vector<uint64_t> got(kWords);
+      ASSERT_EQ(mob_access_schedule(access, schedule), MOB_OK);
+      ASSERT_EQ(mob_access_lock(access, target, mode, nullptr), MOB_OK);
+      if (mode == MOB_SHARED) {
+        ASSERT_EQ(mob_access_schedule(access, MOB_SCHEDULE_FIFO), MOB_OK);
+        ASSERT_EQ(mob_access_lock(access, target, mode, nullptr), MOB_OK);
+      }
+      for (size_t i = 0; i < kWords; ++i) {
+        const size_t at = i * 8;
+        ASSERT_EQ(mob_put8(target, shared.at(target, at), tag + i), MOB_OK);
+        ASSERT_EQ(mob_get_nbi(target, shared.at(target, (kWords + i) * 8), &got[i], 8), MOB_OK);
+      }
+      if (mode == MOB_SHARED) {
+        ASSERT_EQ(mob_access_unlock(access, target), MOB_OK);
+      }
+      ASSERT_EQ(mob_access_unlock(access, target), MOB_OK);
+      for (size_t i = 0; i < kWords; ++i) ASSERT_EQ(got[i], i + 3);
+      ASSERT_EQ(mob_barrier(), MOB_OK);
+      for (size_t i = 0; i < kWords; ++i) {
+        ASSERT_EQ(reinterpret_cast<uint64_t*>(shared.at(mob_rank(), 0))[i], tag + i);
+      }
+      ASSERT_EQ(mob_barrier(), MOB_OK);
+    }
+  }
+  ASSERT_EQ(mob_access_free(access), MOB_OK);
+}
+
 TEST(Schedule, WrongHintsAreRefused) {
   Shared shared(64);
   mob_epoch_t epoch = nullptr;
+  mob_access_t access = nullptr;
+  ASSERT_EQ(mob_access_create(MOB_TEAM_WORLD, &access), MOB_OK);
   ASSERT_EQ(mob_epoch_create(MOB_TEAM_WORLD, &epoch), MOB_OK);
   for (const int wrong : {6, 7}) {
     EXPECT_EQ(mob_mem_schedule(shared.handle(), static_cast<mob_schedule_t>(wrong)),
               MOB_ERR_ARGUMENT);
     EXPECT_EQ(mob_epoch_schedule(epoch, static_cast<mob_schedule_t>(wrong)), MOB_ERR_ARGUMENT);
+    EXPECT_EQ(mob_access_schedule(access, static_cast<mob_schedule_t>(wrong)), MOB_ERR_ARGUMENT);
   }
   EXPECT_EQ(mob_mem_schedule(nullptr, MOB_SCHEDULE_FIFO), MOB_ERR_HANDLE);
   EXPECT_EQ(mob_epoch_schedule(nullptr, MOB_SCHEDULE_FIFO), MOB_ERR_HANDLE);
+  EXPECT_EQ(mob_access_schedule(nullptr, MOB_SCHEDULE_FIFO), MOB_ERR_HANDLE);
+  ASSERT_EQ(mob_access_free(access), MOB_OK);
   ASSERT_EQ(mob_epoch_free(epoch), MOB_OK);
 }
 
