@@ -8,7 +8,8 @@
  * which order, merged, many in one message.
  *
  * Without any, the setting MOBIUS_SCHEDULE decides for the job. A hint of an allocation comes
- * before it, one of an epoch, or of an object for access, before both. Hints change when and how
+ * before it, one of a context before both, and one of an epoch, or of an object for access, before
+ * all of them. Hints change when and how
  * operations travel, never what they do: every promise of order and completion holds under each of
  * them. They are of the calling process' operations, and each may have its own. Within a host they
  * are of no effect.
@@ -17,6 +18,7 @@
  */
 
 #include <mobius/access.h>
+#include <mobius/context.h>
 #include <mobius/epoch.h>
 #include <mobius/memory.h>
 
@@ -72,6 +74,17 @@ MOB_API mob_status_t mob_epoch_schedule(mob_epoch_t epoch, mob_schedule_t schedu
  * the last one holds until all of them have ended. Does not block. Thread safety: any.
  */
 MOB_API mob_status_t mob_access_schedule(mob_access_t access, mob_schedule_t schedule);
+
+/**
+ * Says what may be done with what is started in a context, by whatever thread.
+ *
+ * @param context   a live context, or MOB_CONTEXT_DEFAULT: what threads start that use no other
+ * @param schedule  from the next operation on; MOB_SCHEDULE_DEFAULT takes the hint back
+ * @return MOB_OK, MOB_ERR_STATE, MOB_ERR_HANDLE, MOB_ERR_ARGUMENT (`schedule`)
+ *
+ * Does not block. Operations between which the hint differs keep their order. Thread safety: any.
+ */
+MOB_API mob_status_t mob_context_schedule(mob_context_t context, mob_schedule_t schedule);
 
 #ifdef __cplusplus
 }

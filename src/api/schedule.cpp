@@ -62,3 +62,15 @@ mob_status_t mob_access_schedule(mob_access_t access, mob_schedule_t schedule) {
   found->set_schedule(hint);
   return MOB_OK;
 }
+
+mob_status_t mob_context_schedule(mob_context_t context, mob_schedule_t schedule) {
+  constexpr const char* kCall = "mob_context_schedule";
+  std::optional<Policy> hint;
+  if (const mob_status_t status = api::check_live(kCall)) return status;
+  if (const mob_status_t status = read_hint(kCall, schedule, &hint)) return status;
+  engine::Engine& engine = engine::engine();
+  engine.scheduler().look_at_contexts();
+  // A handle is the number of its object, in the clothes of a pointer.
+  return engine.completion().set_schedule(kCall, reinterpret_cast<uintptr_t>(context),
+                                          hint ? static_cast<int>(*hint) : -1);
+}

@@ -126,6 +126,19 @@ mob_status_t Completion::use_context(uint64_t handle) {
   return MOB_OK;
 }
 
+mob_status_t Completion::set_schedule(const char* call, uint64_t handle, int policy) {
+  if (handle != 0 && contexts_.find(handle) == nullptr) {
+    return fail(MOB_ERR_HANDLE, "%s: not a live context (freed before, or never made)", call);
+  }
+  context_of(handle)->schedule.store(policy, std::memory_order_relaxed);
+  return MOB_OK;
+}
+
+int Completion::schedule() const {
+  const Context& context = acting_for != nullptr ? **acting_for : *context_of(context_in_use);
+  return context.schedule.load(std::memory_order_relaxed);
+}
+
 Pending* Completion::start(const mob_transfer_t& transfer, uint64_t* handle, bool is_overtaken) {
   auto pending = std::make_unique<Pending>();
   pending->target = transfer.rank;

@@ -38,6 +38,7 @@ struct Context {
   std::atomic<uint64_t> local_pending = 0;   // transfers that are not locally complete
   std::atomic<uint64_t> remote_pending = 0;  // … and not complete at the target
   std::atomic<uint64_t> unordered = 0;       // … that later ones on another way could overtake
+  std::atomic<int> schedule = -1;            // a policy of what is started in it, or none
   KeptError error;                           // of transfers without a handle
 };
 
@@ -79,6 +80,12 @@ class Completion {
   static uint64_t current_context();
   // Whether what the calling thread starts belongs to this context.
   bool is_current(const Context& context) const;
+
+  // A hint for the scheduler (schedule.h of the public interface): a policy, or -1. For a live
+  // context, or MOB_ERR_HANDLE; 0: the default one.
+  mob_status_t set_schedule(const char* call, uint64_t handle, int policy);
+  // That of what the calling thread starts.
+  int schedule() const;
 
   // Has the inlined flushes and fences of this process go out of line, or not any more.
   static void stay_out_of_line(bool stay);

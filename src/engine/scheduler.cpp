@@ -172,12 +172,17 @@ Scheduler::Queue* Scheduler::queue_of(mob_rank_t rank) {
   return make_queue(rank) == MOB_OK ? find(rank) : nullptr;
 }
 
-// The epoch's hint, the allocation's, or the job's policy.
+// The epoch's hint, the context's, the allocation's, or the job's policy.
 Policy Scheduler::policy_for(mob_rank_t rank, uint64_t remote) const {
   if (hinted_epochs_.load(std::memory_order_relaxed) != 0) [[unlikely]] {
     const Queue* queue = find(rank);
     const int hint = queue == nullptr ? -1 : queue->epochs_hint.load(std::memory_order_relaxed);
     if (hint >= 0) return static_cast<Policy>(hint);
+  }
+  if (looks_at_contexts_.load(std::memory_order_relaxed)) [[unlikely]] {
+    if (const int hint = engine_.completion().schedule(); hint >= 0) {
+      return static_cast<Policy>(hint);
+    }
   }
   if (hints_.any()) [[unlikely]] {
     return hints_.find(rank, remote).value_or(policy_);

@@ -85,8 +85,9 @@ class Scheduler {
                   Epoch epoch = Epoch::kWaits);
   void close_epoch(mob_rank_t rank, Epoch epoch = Epoch::kWaits);
 
-  // What the user says of allocations.
+  // What the user says of allocations; and that he says something of contexts (Completion).
   Hints& hints() { return hints_; }
+  void look_at_contexts() { looks_at_contexts_.store(true, std::memory_order_relaxed); }
 
   // Ends what was issued or recorded for a rank that died, with MOB_ERR_PEER. Any thread.
   void give_up(mob_rank_t rank);
@@ -127,6 +128,7 @@ class Scheduler {
   schedule::Policy policy_{};  // adaptive
   Hints hints_;
   std::atomic<uint32_t> hinted_epochs_ = 0;  // open, of all targets
+  std::atomic<bool> looks_at_contexts_ = false;
   bool is_open_ = false;
   std::atomic<bool> recorded_ = false;
   std::unique_ptr<std::atomic<Queue*>[]> by_rank_;

@@ -293,6 +293,53 @@ TEST(Schedule, EveryHintOfAnObjectForAccessKeepsWhatIsPromised) {
   ASSERT_EQ(mob_access_free(access), MOB_OK);
 }
 
+// Two contexts with hints of their own, or the second without, by turns; puts of both go to words
+// of their own, and to one that the last of them decides.
+TEST(Schedule, EveryHintOfAContextKeepsWhatIsPromised) {
+  if (reorders()) GTEST_SKIP() << "a hook may change that order";
+  constexpr size_t kWords = 200;
+  Shared shared((2 * kWords + 1) * 8);
+  const mob_rank_t target = right_of(mob_rank());
+  mob_context_t contexts[2] = {};
+  for (mob_context_t& context : contexts) ASSERT_EQ(mob_context_create(&context), MOB_OK);
+  uint64_t* own = reinterpret_cast<uint64_t*>(shared.at(mob_rank(), 0));
+  for (const mob_schedule_t schedule : kSchedules) {
+    SCOPED_TRACE(static_cast<int>(schedule));
+    ASSERT_EQ(mob_context_schedule(contexts[0], schedule), MOB_OK);
+    const uint64_t tag = 1000 * static_cast<uint64_t>(schedule);
+    std::vector<uint64_t> sent(2 * kWords);
+    for (size_t i = 0; i < 2 * kWords; ++i) {
+      sent[i] = tag + i;
+      ASSERT_EQ(mob_context_use(contexts[i % 2]), MOB_OK);
+      ASSERT_EQ(mob_put_nbi(target, shared.at(target, i * 8), &sent[i], 8), MOB_OK);
+      ASSERT_EQ(mob_fence(), MOB_OK);
+      ASSERT_EQ(mob_put8(target, shared.at(target, 2 * kWords * 8), sent[i]), MOB_OK);
+    }
+    for (const mob_context_t context : contexts) {
+      ASSERT_EQ(mob_context_use(context), MOB_OK);
+      ASSERT_EQ(mob_flush(target), MOB_OK);
+    }
+    ASSERT_EQ(mob_context_use(MOB_CONTEXT_DEFAULT), MOB_OK);
+    ASSERT_EQ(mob_barrier(), MOB_OK);
+    for (size_t i = 0; i < 2 * kWords; ++i) ASSERT_EQ(own[i], tag + i);
+    EXPECT_EQ(own[2 * kWords], tag + 2 * kWords - 1);
+    ASSERT_EQ(mob_barrier(), MOB_OK);
+  }
+  // The default one, as any other.
+  ASSERT_EQ(mob_context_schedule(MOB_CONTEXT_DEFAULT, MOB_SCHEDULE_FIFO), MOB_OK);
+  ASSERT_EQ(mob_put8(target, shared.at(target, 0), 1), MOB_OK);
+  ASSERT_EQ(mob_context_schedule(MOB_CONTEXT_DEFAULT, MOB_SCHEDULE_DEFAULT), MOB_OK);
+  ASSERT_EQ(mob_put8(target, shared.at(target, 8), 2), MOB_OK);
+  ASSERT_EQ(mob_flush(target), MOB_OK);
+  ASSERT_EQ(mob_barrier(), MOB_OK);
+  EXPECT_EQ(own[0], 1U);
+  EXPECT_EQ(own[1], 2U);
+  ASSERT_EQ(mob_context_free(contexts[0]), MOB_OK);
+  EXPECT_EQ(mob_context_schedule(contexts[0], MOB_SCHEDULE_FIFO), MOB_ERR_HANDLE);
+  ASSERT_EQ(mob_context_free(contexts[1]), MOB_OK);
+  ASSERT_EQ(mob_barrier(), MOB_OK);
+}
+
 TEST(Schedule, WrongHintsAreRefused) {
   Shared shared(64);
   mob_epoch_t epoch = nullptr;
@@ -304,6 +351,8 @@ TEST(Schedule, WrongHintsAreRefused) {
               MOB_ERR_ARGUMENT);
     EXPECT_EQ(mob_epoch_schedule(epoch, static_cast<mob_schedule_t>(wrong)), MOB_ERR_ARGUMENT);
     EXPECT_EQ(mob_access_schedule(access, static_cast<mob_schedule_t>(wrong)), MOB_ERR_ARGUMENT);
+    EXPECT_EQ(mob_context_schedule(MOB_CONTEXT_DEFAULT, static_cast<mob_schedule_t>(wrong)),
+              MOB_ERR_ARGUMENT);
   }
   EXPECT_EQ(mob_mem_schedule(nullptr, MOB_SCHEDULE_FIFO), MOB_ERR_HANDLE);
   EXPECT_EQ(mob_epoch_schedule(nullptr, MOB_SCHEDULE_FIFO), MOB_ERR_HANDLE);
