@@ -47,6 +47,12 @@ def _loadable() -> None:
         pytest.skip("Python cannot load a sanitized library")
 
 
+def _needs_network() -> None:
+    words = [command(), "run", "--virtual-hosts", "2", "-n", "2", "true"]
+    if subprocess.run(words, check=False, capture_output=True).returncode != 0:
+        pytest.skip("this build has no network")
+
+
 def events_of(text: str) -> list[dict[str, Any]]:
     """Events of a timeline, whether or not it was closed."""
     closed = text if text.rstrip().endswith("]") else text + "]"
@@ -73,9 +79,7 @@ def test_stats_count_operations_bytes_and_paths(launcher: Launcher) -> None:
 
 
 def test_stats_say_what_was_recorded_and_what_the_link_costs(launcher: Launcher) -> None:
-    if subprocess.run([command(), "run", "--virtual-hosts", "2", "-n", "2", "true"], check=False,
-                      capture_output=True).returncode != 0:  # fmt: skip
-        pytest.skip("this build has no network")
+    _needs_network()
     done = launcher.run(
         "-n", "2", "--virtual-hosts", "2", *python(*PROGRAM), env={"MOBIUS_STATS": "1"}
     )
@@ -85,6 +89,36 @@ def test_stats_say_what_was_recorded_and_what_the_link_costs(launcher: Launcher)
     found = re.search(r"rank 1: link to 0: latency ([\d.]+) us, out \d+ MB/s, in \d+ MB/s\n", text)
     assert found
     assert float(found[1]) > 0
+
+
+# Rank 1 puts 20,000 bytes, too many to be copied, while it has exclusive access to rank 0.
+ENDED = [
+    *PROGRAM[:7],
+    "mem, at, access = ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_void_p()",
+    "check(m.mob_mem_alloc(ctypes.c_size_t(20000), ctypes.byref(mem)))",
+    "check(m.mob_mem_address(mem, 0, ctypes.c_size_t(0), ctypes.byref(at)))",
+    "check(m.mob_access_create(ctypes.c_void_p(1), ctypes.byref(access)))",
+    "data = ctypes.create_string_buffer(20000)",
+    "if m.mob_rank() == 1:",
+    "    check(m.mob_access_lock(access, 0, 1, None))",
+    "    check(m.mob_put_nbi(0, at, data, ctypes.c_size_t(20000)))",
+    "    check(m.mob_access_unlock(access, 0))",
+    "check(m.mob_access_free(access))",
+    "check(m.mob_finalize())",
+]
+
+
+def test_the_end_of_access_behind_what_goes_alone_is_no_packed_message(launcher: Launcher) -> None:
+    _needs_network()
+    done = launcher.run(
+        "-n", "2", "--virtual-hosts", "2", *python(*ENDED), env={"MOBIUS_STATS": "1"}
+    )
+    text = done.stderr.decode()
+    assert done.returncode == 0, text
+    assert (
+        "rank 1: schedule to 0: 1 recorded, 0 merged, 0 packed, 0 re-ordered, 1 messages, 0 saved\n"
+        in text
+    )
 
 
 def test_nothing_is_printed_without_being_asked_for(launcher: Launcher) -> None:
