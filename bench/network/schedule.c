@@ -12,7 +12,7 @@
  * microseconds. "tcp" is 8 bytes there and back over a socket of its own between the same hosts,
  * both ends polling.
  *
- * Arguments: repetitions, and the experiments' names (all).
+ * Arguments: repetitions, and the experiments' names, or NAME:SIZE (all).
  */
 
 #include <arpa/inet.h>
@@ -380,10 +380,15 @@ int main(int argc, char** argv) {
   memset(local, 1, BYTES);
   setup();
   for (size_t e = 0; e < sizeof kExperiments / sizeof kExperiments[0]; ++e) {
-    int wanted = argc <= 2;
-    for (int i = 2; i < argc; ++i) wanted |= strcmp(argv[i], kExperiments[e].name) == 0;
-    for (int s = 0; wanted && s < 8 && kExperiments[e].sizes[s] != 0; ++s) {
-      measure(&kExperiments[e], kExperiments[e].sizes[s], repetitions, times);
+    for (int s = 0; s < 8 && kExperiments[e].sizes[s] != 0; ++s) {
+      const size_t size = kExperiments[e].sizes[s];
+      char with_size[64];
+      snprintf(with_size, sizeof with_size, "%s:%zu", kExperiments[e].name, size);
+      int wanted = argc <= 2;
+      for (int i = 2; i < argc; ++i) {
+        wanted |= strcmp(argv[i], kExperiments[e].name) == 0 || strcmp(argv[i], with_size) == 0;
+      }
+      if (wanted) measure(&kExperiments[e], size, repetitions, times);
     }
   }
   finish();
