@@ -33,6 +33,8 @@ install(PROGRAMS tools/wrappers/mobcc DESTINATION bin RENAME mobc++)
 if(MOBIUS_TOOLS)
   set_target_properties(mobius_command PROPERTIES INSTALL_RPATH "$ORIGIN/../${MOBIUS_LIBDIR}")
   install(TARGETS mobius_command RUNTIME DESTINATION bin)
+  set_target_properties(tune_link PROPERTIES INSTALL_RPATH "$ORIGIN/../../${MOBIUS_LIBDIR}")
+  install(TARGETS tune_link RUNTIME DESTINATION libexec/mobius)
   # The instrument looks for all native programs in one folder.
   install(CODE [[
     set(folder "$ENV{DESTDIR}${CMAKE_INSTALL_PREFIX}/libexec/mobius")

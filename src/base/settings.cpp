@@ -51,6 +51,11 @@ constexpr SettingInfo kTable[] = {
      "Under `mobius run` it is that job that counts."},
     {"MOBIUS_LOG", SettingType::kChoice, "", "warn", 0, 0, "error|warn|info|debug",
      SettingRole::kUser, "The least severe messages written to standard error."},
+    {"MOBIUS_MESSAGE_NS", SettingType::kCount, "ns", "1500", 1, 1'000'000'000, nullptr,
+     SettingRole::kUser,
+     "What one more message to another host costs beside its bytes, to the side that has more of "
+     "it: from it follows up to which size operations share a message. `mobius tune` measures it "
+     "for two hosts."},
     {"MOBIUS_ON_DEATH", SettingType::kChoice, "", "end", 0, 0, "end|error", SettingRole::kUser,
      "What `mobius run` does when a rank dies: 'end' ends the job, 'error' lets the others go on, "
      "whose calls that need the dead rank fail with MOB_ERR_PEER."},

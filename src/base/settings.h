@@ -24,6 +24,7 @@ enum class SettingId : unsigned {
   kJoinSeconds,
   kLauncher,
   kLog,
+  kMessageNs,
   kOnDeath,
   kPeerTimeout,
   kProgress,

@@ -154,6 +154,8 @@ mob_status_t Scheduler::make_queue(mob_rank_t rank) {
   const std::lock_guard lock(mutex_);
   if (find(rank) != nullptr) return MOB_OK;
   auto queue = std::make_unique<Queue>(rank);
+  queue->costs.message_ns =
+      static_cast<double>(engine_.settings().number(base::SettingId::kMessageNs));
   // A message with all that stands before its pieces is one record.
   constexpr size_t kBefore = 256;
   queue->costs.message_bytes = std::min(queue->costs.message_bytes, link->record_bytes() - kBefore);
@@ -705,9 +707,11 @@ std::string Scheduler::report() const {
     text += line;
     const schedule::Costs& costs = queue->costs;
     std::snprintf(line, sizeof line,
-                  "mobius: rank %d: link to %d: latency %.1f us, out %.0f MB/s, in %.0f MB/s\n",
+                  "mobius: rank %d: link to %d: latency %.1f us, out %.0f MB/s, in %.0f MB/s, one "
+                  "more message %.1f us\n",
                   engine_.rank(), queue->rank, costs.latency_ns / 1000,
-                  costs.out_bytes_per_ns * 1000, costs.in_bytes_per_ns * 1000);
+                  costs.out_bytes_per_ns * 1000, costs.in_bytes_per_ns * 1000,
+                  costs.message_ns / 1000);
     text += line;
   }
   return text;

@@ -176,6 +176,32 @@ def test_tune_prints_settings_that_are_accepted() -> None:
     assert info(settings=found).returncode == 0
 
 
-def test_tune_takes_no_arguments() -> None:
+def test_tune_takes_no_other_arguments() -> None:
     done = subprocess.run([command(), "tune", "now"], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (2, "")
+
+
+def test_tune_measures_what_a_message_to_another_host_costs() -> None:
+    hosts = ["--virtual-hosts", "2", "-n", "2"]
+    none = subprocess.run([command(), "run", *hosts, "true"], capture_output=True, check=False)
+    if none.returncode != 0:
+        pytest.skip("this build has no network")
+    words = [command(), "tune", *hosts]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    said, setting = done.stdout.splitlines()
+    assert re.fullmatch(
+        r"# rank 0 to rank 1: latency [\d.]+ us, one more message [\d.]+ us, out \d+ MB/s,"
+        r" in \d+ MB/s",
+        said,
+    )
+    found = re.fullmatch(r"export MOBIUS_MESSAGE_NS=(\d+)", setting)
+    assert found
+    assert info(settings={"MOBIUS_MESSAGE_NS": found[1]}).returncode == 0
+
+
+def test_tune_says_that_a_link_needs_two_hosts() -> None:
+    words = [command(), "tune", "-n", "2"]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "on one host" in done.stderr

@@ -81,12 +81,17 @@ def test_stats_count_operations_bytes_and_paths(launcher: Launcher) -> None:
 def test_stats_say_what_was_recorded_and_what_the_link_costs(launcher: Launcher) -> None:
     _needs_network()
     done = launcher.run(
-        "-n", "2", "--virtual-hosts", "2", *python(*PROGRAM), env={"MOBIUS_STATS": "1"}
-    )
+        "-n", "2", "--virtual-hosts", "2", *python(*PROGRAM),
+        env={"MOBIUS_STATS": "1", "MOBIUS_MESSAGE_NS": "4321"},
+    )  # fmt: skip
     assert done.returncode == 0, done.stderr
     text = done.stderr.decode()
     assert re.search(r"rank 1: schedule to 0: \d+ recorded, .* messages, \d+ saved\n", text)
-    found = re.search(r"rank 1: link to 0: latency ([\d.]+) us, out \d+ MB/s, in \d+ MB/s\n", text)
+    found = re.search(
+        r"rank 1: link to 0: latency ([\d.]+) us, out \d+ MB/s, in \d+ MB/s,"
+        r" one more message 4.3 us\n",
+        text,
+    )
     assert found
     assert float(found[1]) > 0
 

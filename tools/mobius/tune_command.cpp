@@ -2,8 +2,11 @@
 #include <fmt/format.h>
 
 #include <cstdint>
+#include <filesystem>
 #include <string>
 #include <string_view>
+#include <system_error>
+#include <vector>
 
 #include "base/settings.h"
 #include "commands.h"
@@ -13,19 +16,49 @@ namespace mobius::command {
 namespace {
 
 constexpr const char* kHelp =
-    R"help(Measures from which sizes on this host's copies should work differently.
+    R"help(Measures what suits this host, or the link between two.
 
 Usage: mobius tune
+       mobius tune OPTIONS-OF-RUN
 
 Prints the settings to use, as lines for a shell:
 
   eval "$(mobius tune)"
+  eval "$(mobius tune --hosts a,b -n 2)"
 
-Takes less than a second and 32 MiB of memory. Measure on a quiet host, and on
-each kind of host that you use.
+The first measures from which sizes on this host's copies should work
+differently. Takes less than a second and 32 MiB of memory. Measure on a quiet
+host, and on each kind of host that you use.
 
-Exit codes: 0; 2 for a wrong command line.
+The second starts a job as `mobius run` with these options does, and measures
+what a message between its rank 0 and the first rank of another host costs:
+from that follows up to which size operations share one. Latency and bandwidth
+are shown only; each job learns them by itself.
+
+Exit codes: 0; 2 for a wrong command line; otherwise that of `mobius run`.
 )help";
+
+// The program that measures a link lies beside this one, or where an installed tree has such.
+std::string find_link_program() {
+  std::error_code error;
+  const std::filesystem::path own = std::filesystem::read_symlink("/proc/self/exe", error);
+  const std::filesystem::path folder = own.parent_path();
+  for (const auto& place : {folder / "tune_link", folder / "../libexec/mobius/tune_link"}) {
+    if (std::filesystem::exists(place, error)) return place.lexically_normal().string();
+  }
+  return "";
+}
+
+int tune_link(std::span<char*> options) {
+  std::string program = find_link_program();
+  if (program.empty()) {
+    fmt::print(stderr, "mobius tune: there is no program tune_link beside this one; build all\n");
+    return 1;
+  }
+  std::vector<char*> words(options.begin(), options.end());
+  words.push_back(program.data());
+  return run_command(words);
+}
 
 // A threshold that no copy reaches is written as the largest value that the setting takes.
 std::string threshold_text(uint64_t bytes) {
@@ -41,10 +74,12 @@ int tune_command(std::span<char*> arguments) {
     fmt::print("{}", kHelp);
     return 0;
   }
-  if (!arguments.empty()) {
-    fmt::print(stderr, "mobius tune: takes no arguments; see mobius tune --help\n");
+  if (!arguments.empty() && arguments[0][0] != '-') {
+    fmt::print(stderr, "mobius tune: takes options only, not '{}'; see mobius tune --help\n",
+               arguments[0]);
     return 2;
   }
+  if (!arguments.empty()) return tune_link(arguments);
   const transport::CopyTuning tuning = transport::measure_copy_tuning();
   fmt::print("export MOBIUS_COPY_STREAM_BYTES={}\n", threshold_text(tuning.stream_from_bytes));
   fmt::print("export MOBIUS_COPY_REP_BYTES={}\n", threshold_text(tuning.rep_movsb_from_bytes));
