@@ -172,6 +172,7 @@ mob_status_t Engine::open_memory(const ThreadSeat* seat) {
   progress_.open(own_->doorbell);
   messages_.open(*own_);
   exposures_.open();
+  desk_.open(*own_);
   remaps_.open();
   stripes_.open();
   chunks_.open(host_memory_, host().segment(), window_->bytes() >> kChunkShift, *this);

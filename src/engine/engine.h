@@ -16,6 +16,7 @@
 #include "engine/chunk_table.h"
 #include "engine/completion.h"
 #include "engine/counters.h"
+#include "engine/desk.h"
 #include "engine/epochs.h"
 #include "engine/exposures.h"
 #include "engine/heap.h"
@@ -74,6 +75,7 @@ class Engine {
         completion_(*this),
         transfers_(*this),
         exposures_(*this),
+        desk_(*this),
         remaps_(*this),
         stripes_(*this),
         served_(*this),
@@ -107,6 +109,7 @@ class Engine {
   Completion& completion() { return completion_; }
   Transfers& transfers() { return transfers_; }
   Exposures& exposures() { return exposures_; }
+  Desk& desk() { return desk_; }
   Remaps& remaps() { return remaps_; }
   Stripes& stripes() { return stripes_; }
   Served& served() { return served_; }
@@ -243,7 +246,7 @@ class Engine {
           }
           // What another thread has recorded since may be part of what this one waits for.
           issue_recorded();
-          return poll();
+          return poll_waiting();
         },
         wakeup);
   }
@@ -307,6 +310,14 @@ class Engine {
  private:
   static constexpr unsigned kThreadBits = 18;
 
+  // Also what is done for others only while a thread waits.
+  bool poll_waiting() {
+    const bool found = poll();
+    if (!desk_.is_there()) return found;
+    if (found) desk_.forget_pages();  // a handler may have run
+    return desk_.serve() || found;
+  }
+
   bool poll(bool network) {
     bool found = transfers_.poll();
     if (messages_.in_use() && messages_.serve(network)) found = true;
@@ -320,11 +331,15 @@ class Engine {
   // While a thread waits, it is the one that polls (progress.h).
   class PollingScope {
    public:
-    explicit PollingScope(Engine& engine) : engine_(engine), counted_(engine.messages_.in_use()) {
-      if (counted_) engine_.progress_.join();
+    explicit PollingScope(Engine& engine)
+        : engine_(engine), counted_(engine.messages_.in_use() || engine.desk_.is_there()) {
+      if (!counted_) return;
+      engine_.desk_.forget_pages();
+      engine_.progress_.join();
     }
     ~PollingScope() {
       if (counted_) engine_.progress_.leave();
+      engine_.desk_.serve();  // who saw us wait has not lost the time
       // What may remain after one more poll is not for this thread to do.
       if (engine_.poll_at_leaving()) Progress::wake(engine_.own_->doorbell);
       if (engine_.network_.is_open()) engine_.network_.leave();
@@ -372,6 +387,7 @@ class Engine {
   Completion completion_;
   Transfers transfers_;
   Exposures exposures_;
+  Desk desk_;
   Remaps remaps_;
   Stripes stripes_;
   Served served_;

@@ -52,6 +52,7 @@ mob_status_t Exposures::add(uintptr_t address, uint64_t bytes, uint64_t* handle)
   // Whoever finds the range in the table may ask for what only this process can do.
   if (const mob_status_t status = engine_.served().require()) return status;
   allow_attach();
+  if (const mob_status_t status = engine_.desk().require()) return status;
   const std::lock_guard lock(mutex_);
   return add_locked({address, address + bytes, false}, handle);
 }

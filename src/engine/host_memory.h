@@ -45,6 +45,8 @@ struct ProcessBlock {
   Inbox inbox;
   RangeTable exposures;  // exposures.h
   RangeTable remaps;     // remaps.h
+  // Where the process' desk is: its offset in the window, plus 1 (desk.h).
+  std::atomic<uint64_t> desk;
 };
 inline constexpr size_t kProcessBlockBytes = 8192;
 static_assert(sizeof(ProcessBlock) <= kProcessBlockBytes);

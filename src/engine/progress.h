@@ -85,6 +85,11 @@ class Progress {
   bool has_sleepers() const { return own_->sleepers.load(std::memory_order_seq_cst) != 0; }
   void ring_sleepers() { os::ring_sleepers(own_->bell); }
 
+  // Whether threads of a process wait, awake or asleep. A guess: it may change any moment.
+  static bool has_waiters(const ProcessBlock::Doorbell& target) {
+    return (target.attention.load(std::memory_order_relaxed) & ~kArmed) != 0;
+  }
+
   // Whether a thread polls now, and is awake.
   bool is_polled() const {
     return (own_->attention.load(std::memory_order_seq_cst) & ~kArmed) != 0 && !has_sleepers();

@@ -24,15 +24,6 @@ namespace {
 using base::fail;
 using transport::Shape;
 
-// The strides of a box whose runs lie one after the other.
-void pack_strides(const Shape& shape, ptrdiff_t* strides) {
-  auto stride = static_cast<ptrdiff_t>(shape.run_bytes);
-  for (int i = 0; i < shape.dimensions; ++i) {
-    strides[i] = stride;
-    stride *= static_cast<ptrdiff_t>(shape.counts[i]);
-  }
-}
-
 // Whether the transfer has a local side to read: MOB_NO_OP has none (transport::normalise()).
 bool reads_local(const mob_transfer_t& transfer) {
   return transfer.kind == MOB_PUT || (transfer.kind != MOB_GET && transfer.op != MOB_NO_OP);
@@ -249,7 +240,7 @@ mob_status_t Served::send_box(const char* call, const mob_transfer_t& transfer, 
   for (int i = 0; i < shape.dimensions; ++i) {
     request.box[i] = {shape.counts[i], shape.remote_strides[i]};
   }
-  pack_strides(shape, part->box.remote_strides);
+  transport::pack_strides(shape, part->box.remote_strides);
   const bool remote = !engine_.is_here(transfer.rank);
   const void* payload = nullptr;
   mob_status_t status = MOB_OK;

@@ -197,9 +197,11 @@ mob_status_t Transfers::carry(const Operation& operation) {
     case Path::kCma:
       if (ExposedBatch::takes(operation)) return exposed_batch_.record(operation);
       issue_exposed();
+      if (carry_by_waiting_target(operation)) return MOB_OK;
       return carry_by_cma(operation);
     case Path::kMessage:
       issue_exposed();
+      if (carry_by_waiting_target(operation)) return MOB_OK;
       break;
     case Path::kNetwork:
       if (engine_.scheduler().takes(operation)) return engine_.scheduler().record(operation);
@@ -225,7 +227,8 @@ bool Transfers::copy_covered(mob_rank_t rank, uintptr_t remote, const void* loca
       !engine_.exposures().covers(rank, remote, bytes) || engine_.is_same_process(rank)) {
     return false;
   }
-  return transport::cma_copy(engine_.pid_of(rank), remote, local, bytes, put);
+  return engine_.desk().copy(rank, remote, local, bytes, put) ||
+         transport::cma_copy(engine_.pid_of(rank), remote, local, bytes, put);
 }
 
 // Whether the kernel's way is the shorter one. Waking the target's progress and being answered
@@ -244,6 +247,18 @@ bool Transfers::pays_by_cma(const mob_transfer_t& transfer, const Shape& shape,
     return false;
   }
   return pieces * kPieceNs <= kServiceNs + shape.total_bytes / kStageBytesPerNs;
+}
+
+// False if the target does not wait, or it is nothing for its desk.
+bool Transfers::carry_by_waiting_target(const Operation& operation) {
+  const mob_transfer_t& transfer = *operation.transfer;
+  if ((transfer.kind != MOB_PUT && transfer.kind != MOB_GET) || operation.notice.by_target ||
+      operation.shape.total_bytes == 0 ||
+      !engine_.desk().move(transfer.rank, operation.shape, transfer.kind == MOB_PUT)) {
+    return false;
+  }
+  announce(transfer, operation.notice);
+  return true;
 }
 
 mob_status_t Transfers::carry_by_cma(const Operation& operation) {
@@ -283,6 +298,7 @@ mob_status_t Transfers::put_exposed(mob_rank_t rank, const mob_span_t* remote,
     all.local_spans = local;
     all.remote_span_count = all.local_span_count = count;
     for (size_t i = 0; i < count; ++i) all.total_bytes += remote[i].bytes;
+    if (engine_.desk().move(rank, all, true)) return MOB_OK;
     if (transport::cma_put(engine_.pid_of(rank), all) == 0) return MOB_OK;
   }
   // Again one by one, which shows whose fault it is and does the others.

@@ -121,6 +121,7 @@ class Transfers final : private Carrier {
   bool pays_by_cma(const mob_transfer_t& transfer, const transport::Shape& shape,
                    bool may_read_gaps) const;
   void perform(const mob_transfer_t& transfer, const transport::Shape& shape, ptrdiff_t delta);
+  bool carry_by_waiting_target(const Operation& operation);
   mob_status_t carry_by_cma(const Operation& operation);
   bool copy_covered(mob_rank_t rank, uintptr_t remote, const void* local, size_t bytes, bool put);
   mob_status_t update_by_target(const WordUpdate& update);

@@ -466,6 +466,39 @@ void exposed(Job& job) {
   job.finish();
 }
 
+// Puts and gets, by each in a place of its own, on exposed memory of one who waits meanwhile.
+void ask(Job& job, mob_rank_t target, unsigned* round, mob_status_t expected) {
+  double* theirs = nullptr;
+  expect(mob_get(target, &job.block(target).exposed, &theirs, sizeof theirs), MOB_OK, "mob_get");
+  constexpr size_t kMost = 64;
+  theirs += static_cast<size_t>(job.rank()) * kMost;
+  const size_t count = 1 + ++*round % kMost;
+  const std::vector<double> mine(count, *round);
+  std::vector<double> back(count);
+  mob_status_t status = mob_put(target, theirs, mine.data(), count * sizeof(double));
+  if (status == MOB_OK) status = mob_get(target, theirs, back.data(), count * sizeof(double));
+  if (status != expected) expect(status, MOB_OK, "mob_put or mob_get of exposed memory");
+  if (status == MOB_OK && mine != back) complain("what was put at rank %d is not there", target);
+}
+
+void asked_target(Job& job) {
+  unsigned round = 0;
+  if (job.is_victim()) mob_barrier();  // until it dies: the others do not come
+  job.until_death([&] { ask(job, job.victim(), &round, MOB_ERR_PEER); });
+  job.finish();
+}
+
+void asking_origin(Job& job) {
+  unsigned round = 0;
+  const mob_rank_t target = job.neighbour();
+  if (job.rank() == target) {
+    expect(mob_barrier(), MOB_ERR_PEER, "mob_barrier");
+  } else {
+    job.until_death([&] { ask(job, target, &round, MOB_OK); });
+  }
+  job.finish();
+}
+
 void heap(Job& job) {
   job.until_failure("a heap", [&] {
     mob_heap_t made = nullptr;
@@ -637,6 +670,8 @@ constexpr Scenario kScenarios[] = {{"contiguous", contiguous, true},
                                    {"access", access_lock, true},
                                    {"messages", messages, true},
                                    {"exposed", exposed, true},
+                                   {"asked_target", asked_target, true},
+                                   {"asking_origin", asking_origin, true},
                                    {"heap", heap, true},
                                    {"notify", notify, true},
                                    {"wait_until", wait_until, true},

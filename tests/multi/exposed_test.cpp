@@ -358,6 +358,72 @@ TEST(Exposed, WhatIsNotThereAnyMoreIsAnError) {
   EXPECT_TRUE(fails(mob_transfer(&transfer))) << mob_last_error();
 }
 
+// One waits in a barrier and is the target of all others, each in a part of its own: of stretches
+// on both sides of every length that goes another way, of boxes and lists, of more at once than it
+// can take up. Then it comes late, so that it is not there for some.
+TEST(Exposed, WhileTheTargetWaits) {
+  constexpr size_t kPart = 72 << 10;
+  const mob_rank_t me = mob_rank();
+  const auto mine = zeros(kPart * static_cast<size_t>(mob_size()));
+  mob_exposed_t handle = nullptr;
+  ASSERT_EQ(mob_expose(mine.get(), kPart * static_cast<size_t>(mob_size()), 0, &handle), MOB_OK);
+  const Shared mail(sizeof(uint64_t));
+  uint64_t address = reinterpret_cast<uintptr_t>(mine.get());
+  std::memcpy(mail.local(), &address, sizeof address);
+  barrier();
+  for (mob_rank_t target = 0; target < mob_size(); ++target) {
+    EXPECT_EQ(mob_get8(target, mail.at(target), &address), MOB_OK);
+    auto* theirs = reinterpret_cast<unsigned char*>(address) + kPart * static_cast<size_t>(me);
+    std::vector<unsigned char> back(kPart);
+    for (unsigned round = 0; round < 20 && me != target; ++round) {
+      for (const size_t bytes : {1, 2, 4, 8, 31, 32, 33, 56, 57, 4096, 40000, 65536, 65537}) {
+        const auto data = patterned(bytes, me, round + static_cast<unsigned>(bytes));
+        back.resize(bytes);
+        ASSERT_EQ(mob_put(target, theirs + round, data.data(), bytes), MOB_OK) << mob_last_error();
+        ASSERT_EQ(mob_get(target, theirs + round, back.data(), bytes), MOB_OK) << mob_last_error();
+        ASSERT_TRUE(back == data) << bytes << " " << round;
+      }
+      // Two dimensions; every other byte of what lies between stays.
+      const auto before = back;
+      const ptrdiff_t strides[] = {32, 2048};
+      const ptrdiff_t packed[] = {8, 8 * 16};
+      const size_t counts[] = {16, 4};
+      const auto data = patterned(8 * 16 * 4, me, round);
+      back.resize(data.size());
+      ASSERT_EQ(mob_put_strided(target, theirs + round, strides, data.data(), packed, 8, counts, 2),
+                MOB_OK);
+      ASSERT_EQ(mob_get_strided(target, theirs + round, strides, back.data(), packed, 8, counts, 2),
+                MOB_OK);
+      ASSERT_TRUE(back == data) << round;
+      // Lists: few pieces, many, and more than a desk has room for.
+      for (const size_t count : {3, 1000, 1500}) {
+        std::vector<void*> remotes;
+        std::vector<void*> locals;
+        const auto list = patterned(count * 8, me, round + 1);
+        for (size_t i = 0; i < count; ++i) {
+          remotes.push_back(theirs + 8192 + i * 24);
+          locals.push_back(const_cast<unsigned char*>(&list[(count - 1 - i) * 8]));
+        }
+        ASSERT_EQ(mob_put_pieces(target, remotes.data(), locals.data(), count, 8), MOB_OK);
+        ASSERT_EQ(mob_flush(target), MOB_OK);
+        back.assign(count * 8, 0);
+        for (size_t i = 0; i < count; ++i) locals[i] = &back[(count - 1 - i) * 8];
+        ASSERT_EQ(mob_get_pieces(target, remotes.data(), locals.data(), count, 8), MOB_OK);
+        ASSERT_TRUE(back == list) << count << " " << round;
+      }
+      back.resize(before.size());
+      ASSERT_EQ(mob_get(target, theirs + round, back.data(), back.size()), MOB_OK);
+      for (size_t at = 8; at < 2048; ++at) {
+        if (at % 32 >= 8 && at < 512) {
+          ASSERT_EQ(back[at], before[at]) << at;
+        }
+      }
+    }
+    barrier();
+  }
+  EXPECT_EQ(mob_withdraw(handle), MOB_OK);
+}
+
 // A signal without data arrives, also at a word that only its owner has mapped.
 TEST(Exposed, SignalsWithoutData) {
   uint64_t word = 0;

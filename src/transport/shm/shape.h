@@ -53,6 +53,15 @@ struct Shape {
 // of no use.
 mob_status_t normalise(const char* call, const mob_transfer_t& transfer, Shape* shape);
 
+// The strides that one side of a strided shape has where its runs lie one after the other.
+inline void pack_strides(const Shape& shape, ptrdiff_t* strides) {
+  auto stride = static_cast<ptrdiff_t>(shape.run_bytes);
+  for (int i = 0; i < shape.dimensions; ++i) {
+    strides[i] = stride;
+    stride *= static_cast<ptrdiff_t>(shape.counts[i]);
+  }
+}
+
 // Calls row(remote, local) with the first run of every innermost dimension of a strided shape, in
 // order.
 template <typename Row>

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+// Small puts and gets on exposed memory, done by its owner while it waits in the library anyway:
+// a few cache lines change hands, where cross-memory attach would enter the kernel.
+//
+// A process that exposes memory has one desk, in shared memory. An origin that sees a thread of it
+// wait, and awake, takes the desk for itself, lays down a request, and looks for the answer. If
+// nobody takes the request up in about the time that the kernel's way takes, the origin withdraws
+// it and goes that way; so it does, at once, if the desk is in use. Request and withdrawal are
+// settled by one compare-and-swap: what was taken up is answered, what was withdrawn is done by
+// nobody, and nothing is done twice.
+//
+// What cannot be done (memory that is not there) is refused without being begun, so that the other
+// way can tell the error. Nobody is woken for a request; but an origin that sends many, closely one
+// after the other, to a process that sleeps in a call wakes it now and then: requests keep it
+// awake.
+
+#include <mobius/job.h>
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+
+#include "engine/host_memory.h"
+#include "transport/shm/shape.h"
+
+namespace mobius::engine {
+
+class Engine;
+struct DeskMemory;
+
+class Desk {
+ public:
+  explicit Desk(Engine& engine) : engine_(engine) {}
+  void open(ProcessBlock& own);
+
+  // Sets up the desk of this process; one that has it keeps it. Any thread.
+  mob_status_t require();
+  bool is_there() const { return own_.load(std::memory_order_acquire) != nullptr; }
+
+  // At the target, by a thread that waits: does what lies on the desk; whether there was anything.
+  bool serve() {
+    DeskMemory* desk = own_.load(std::memory_order_acquire);
+    return desk != nullptr && look(*desk);
+  }
+  // What is known of the pages of this process may not hold any more: a wait begins, or a function
+  // of the program was called in one. Any thread.
+  void forget_pages() {
+    // Counts of two threads may fall into one; it changes all the same.
+    visits_.store(visits_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  }
+
+  // At the origin: has the target put or get one stretch, or a shape, of its exposed memory. False
+  // if that is not how it goes, and nothing was done. Waits for nobody who is not at it already.
+  bool copy(mob_rank_t rank, uintptr_t remote, const void* local, size_t bytes, bool put) {
+    return bytes <= kMostBytes && is_attended(rank) && ask_to_copy(rank, remote, local, bytes, put);
+  }
+  bool move(mob_rank_t rank, const transport::Shape& shape, bool put) {
+    if (shape.kind == MOB_CONTIGUOUS) {
+      return copy(rank, reinterpret_cast<uintptr_t>(shape.remote), shape.local, shape.total_bytes,
+                  put);
+    }
+    return shape.total_bytes <= kMostBytes && is_attended(rank) && ask_to_move(rank, shape, put);
+  }
+
+  // Beyond that the kernel, which copies once, is about as fast.
+  static constexpr size_t kMostBytes = size_t{64} << 10;
+
+ private:
+  // What this process knows of another one as a target.
+  struct Target {
+    std::atomic<DeskMemory*> desk = nullptr;
+    std::atomic<uint32_t> to_skip = 0;    // so many requests go the other way without a try
+    std::atomic<uint32_t> misses = 0;     // requests in a row that nobody took up
+    std::atomic<uint32_t> asleep = 0;     // … that were not made because all slept
+    std::atomic<uint64_t> asleep_at = 0;  // when some of them were counted
+  };
+
+  bool is_attended(mob_rank_t rank);
+  void note_asleep(mob_rank_t rank, ProcessBlock& process, Target& target);
+  static void note_miss(Target& target);
+  DeskMemory* find(mob_rank_t rank);
+  DeskMemory* take(mob_rank_t rank);
+  static void give_back(DeskMemory& desk);
+  bool ask_to_copy(mob_rank_t rank, uintptr_t remote, const void* local, size_t bytes, bool put);
+  bool ask_to_move(mob_rank_t rank, const transport::Shape& shape, bool put);
+  bool ask_to_move_box(mob_rank_t rank, DeskMemory& desk, const transport::Shape& shape, bool put);
+  static bool list_spans(DeskMemory& desk, const transport::Shape& shape, bool put);
+  static void take_spans(const DeskMemory& desk, const transport::Shape& shape);
+  bool ask(mob_rank_t rank, DeskMemory& desk, uint16_t what);
+  bool await_answer(mob_rank_t rank, DeskMemory& desk, uint64_t number);
+
+  bool look(DeskMemory& desk);
+  bool carry_out(DeskMemory& desk);
+  bool is_mapped(uintptr_t address, size_t bytes, bool write);
+
+  Engine& engine_;
+  ProcessBlock* block_ = nullptr;
+
+  // At the target. Pages that are known to be there, as long as a wait lasts. Used by who has taken
+  // up a request.
+  static constexpr size_t kPages = 64;
+  std::mutex mutex_;  // guards making the desk
+  std::atomic<DeskMemory*> own_ = nullptr;
+  std::atomic<uint64_t> visits_ = 0;
+  uint64_t pages_visit_ = 0;
+  std::array<uintptr_t, kPages> pages_{};
+
+  // At the origin.
+  std::unique_ptr<Target[]> targets_;  // by host index
+};
+
+}  // namespace mobius::engine
