@@ -26,6 +26,12 @@ mob_transfer_t array(mob_kind_t kind, mob_rank_t rank, void* remote, const void*
   return transfer;
 }
 
+bool accumulate_few(mob_rank_t rank, void* remote, const void* local, size_t count, mob_type_t type,
+                    mob_op_t op, const void* scale) {
+  return mob_size_ != 0 &&
+         engine::engine().transfers().accumulate_few(rank, remote, local, count, type, op, scale);
+}
+
 struct RmwNames {
   const char* of8;
   const char* of4;
@@ -84,6 +90,7 @@ mob_status_t mob_fetch_op(mob_rank_t rank, void* remote, mob_type_t type, mob_op
 
 mob_status_t mob_accumulate(mob_rank_t rank, void* remote, const void* local, size_t count,
                             mob_type_t type, mob_op_t op) {
+  if (accumulate_few(rank, remote, local, count, type, op, nullptr)) return MOB_OK;
   return run_transfer("mob_accumulate",
                       array(MOB_ACCUMULATE, rank, remote, local, count, type, op));
 }
@@ -94,6 +101,7 @@ mob_status_t mob_accumulate_scaled(mob_rank_t rank, void* remote, const void* lo
           api::check_not_null("mob_accumulate_scaled", scale, "the scale")) {
     return status;
   }
+  if (accumulate_few(rank, remote, local, count, type, MOB_SUM, scale)) return MOB_OK;
   mob_transfer_t transfer = array(MOB_ACCUMULATE, rank, remote, local, count, type, MOB_SUM);
   transfer.scale = scale;
   return run_transfer("mob_accumulate_scaled", transfer);

@@ -5,6 +5,7 @@
 
 #include "engine/engine.h"
 #include "engine/locks.h"
+#include "transport/shm/element.h"
 
 namespace mobius::engine {
 namespace {
@@ -70,6 +71,23 @@ void Stripes::admit(mob_rank_t host_index, uint64_t stripes) {
     stripe.words.store(WordsIn::kAdmitted, std::memory_order_release);
   }
   admitted_[host_index].fetch_or(stripes, std::memory_order_release);
+}
+
+bool Stripes::accumulate_few(mob_rank_t host_index, uintptr_t address, void* here,
+                             const void* local, size_t count, mob_type_t type, mob_op_t op,
+                             const void* scale) {
+  constexpr size_t kFew = 512;
+  if (count - 1 >= kFew || transport::is_integer(type) || op == MOB_NO_OP ||
+      !transport::op_is_defined(op, type) || address % transport::element_alignment(type) != 0) {
+    return false;
+  }
+  const uintptr_t last = address + (count - 1) * transport::element_bytes(type);
+  if (address / transport::kLockBlockBytes != last / transport::kLockBlockBytes) return false;
+  const transport::Combine combine = transport::plain_kernel(op, type);
+  const LockGuard lock(engine_,
+                       engine_.process(host_index).stripes[transport::lock_stripe(address)].lock);
+  combine(here, local, count, scale, nullptr);
+  return true;
 }
 
 void Stripes::accumulate(mob_rank_t host_index, const transport::Shape& shape,

@@ -156,6 +156,20 @@ bool Transfers::copy_and_tell(const Telling& telling) {
   return true;
 }
 
+bool Transfers::accumulate_few(mob_rank_t rank, void* remote, const void* local, size_t count,
+                               mob_type_t type, mob_op_t op, const void* scale) {
+  constexpr size_t kMost = 1 << 20;  // so that no size overflows
+  if (static_cast<uint32_t>(rank) >= static_cast<uint32_t>(mob_size_) || hooked() ||
+      local == nullptr || count > kMost) {
+    return false;
+  }
+  const size_t bytes = count * transport::element_bytes(type);
+  void* here = target_covers(rank, remote, bytes) ? remote : engine_.reach(rank, remote, bytes);
+  return here != nullptr && engine_.stripes().accumulate_few(engine_.host_index(rank),
+                                                             reinterpret_cast<uintptr_t>(remote),
+                                                             here, local, count, type, op, scale);
+}
+
 void Transfers::perform(const mob_transfer_t& transfer, const Shape& shape, ptrdiff_t delta) {
   if (transfer.kind == MOB_PUT || transfer.kind == MOB_GET) {
     transport::move(shape, delta, transfer.kind == MOB_PUT);

@@ -90,6 +90,11 @@ class Transfers final : private Carrier {
   // All of it or nothing; false if that is not how it goes, and run() knows why.
   bool copy_and_tell(const Telling& telling);
 
+  // Accumulates a few elements that lie in one piece and are mapped here, without a description.
+  // False if that is not how it goes; run() knows why.
+  bool accumulate_few(mob_rank_t rank, void* remote, const void* local, size_t count,
+                      mob_type_t type, mob_op_t op, const void* scale);
+
   // Carries out what another process asked for, on exposed or allocated memory of this one, and
   // tells who is to be told here.
   mob_status_t run_on_own_memory(const mob_transfer_t& transfer, const transport::Shape& shape);

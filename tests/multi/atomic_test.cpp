@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <thread>
+#include <vector>
 
 #include "fixture.h"
 #include "model/elements.h"
@@ -29,6 +30,34 @@ T word_at(const Shared& memory, size_t offset) {
   T value;
   std::memcpy(&value, memory.local() + offset, sizeof value);
   return value;
+}
+
+// By all to all at once: few and many elements, on both sides of a block that has one lock.
+TEST(Atomics, FewElementsAroundTheEndOfABlock) {
+  constexpr size_t kBlock = 64 << 10;
+  constexpr size_t kMost = 600;
+  const Shared mem(2 * kBlock + kMost * sizeof(double));
+  const std::vector<double> ones(kMost, 1.0);
+  const double half = 0.5;
+  double expected[2] = {};
+  for (const size_t count : {size_t{1}, size_t{3}, size_t{512}, kMost}) {
+    for (mob_rank_t target = 0; target < mob_size(); ++target) {
+      const auto start = reinterpret_cast<uintptr_t>(mem.at(target));
+      auto* end_of_block = reinterpret_cast<double*>((start / kBlock + 1) * kBlock);
+      EXPECT_EQ(mob_accumulate(target, end_of_block - 1, ones.data(), count, MOB_DOUBLE, MOB_SUM),
+                MOB_OK);
+      EXPECT_EQ(mob_accumulate_scaled(target, end_of_block, ones.data(), count, MOB_DOUBLE, &half),
+                MOB_OK);
+    }
+    expected[0] += mob_size();                                    // the last of the block
+    expected[1] += mob_size() * (count > 1 ? 1.0 + half : half);  // the first of the next
+  }
+  EXPECT_EQ(mob_flush_all(), MOB_OK);
+  barrier();
+  const auto start = reinterpret_cast<uintptr_t>(mem.local());
+  const auto* end_of_block = reinterpret_cast<const double*>((start / kBlock + 1) * kBlock);
+  EXPECT_EQ(end_of_block[-1], expected[0]);
+  EXPECT_EQ(end_of_block[0], expected[1]);
 }
 
 }  // namespace
