@@ -54,8 +54,13 @@ class Charts:
     prefix: str = ""
     made: list[tuple[str, str, Axis, Axis, list[Curve]]] = field(default_factory=list)
 
-    def figure(self, title: str, x: Axis, y: Axis, curves: Sequence[Curve]) -> str:
-        """HTML of a chart; empty without points."""
+    def figure(
+        self, title: str, x: Axis, y: Axis, curves: Sequence[Curve], apart: bool = False
+    ) -> str:
+        """HTML of a chart; empty without points.
+
+        `apart` is for curves of one library, whose colour would tell nothing: each gets its own.
+        """
         shown = [curve for curve in curves if curve.points]
         if not shown:
             return ""
@@ -66,7 +71,7 @@ class Charts:
             "title": title,
             "x": x.__dict__,
             "y": y.__dict__,
-            "series": [self._series(curve) for curve in _coloured(shown)],
+            "series": [self._series(curve) for curve in (_apart(shown) if apart else shown)],
         }
         text = json.dumps(data, ensure_ascii=False, separators=(",", ":")).replace("</", "<\\/")
         return (
@@ -102,10 +107,8 @@ class Charts:
             raise InstrumentError(f"cannot write {folder}: {system_reason(error)}") from error
 
 
-def _coloured(curves: Sequence[Curve]) -> list[Curve]:
-    """Where all are of one library, its colour would tell nothing: each gets one of its own."""
-    if len({curve.library for curve in curves}) > 1 or len(curves) < 2:
-        return [replace(curve, hue=None) for curve in curves]
+def _apart(curves: Sequence[Curve]) -> list[Curve]:
+    """Each with a hue, where it has none yet."""
     return [
         curve if curve.hue is not None else replace(curve, hue=number, style=number // len(HUES))
         for number, curve in enumerate(curves)

@@ -130,7 +130,9 @@ def chapter(book: Book) -> Chapter | None:
             style = int(one.cell.option("pack") == "hand") + 2 * (hue // len(HUES))
             curves.append(Curve(shape(one.cell), library, points, style, hue=hue))
         title = f"{book.label(library)}: put, time beside the same bytes in a row"
-        charts.append(book.charts.figure(title, SIZE_AXIS, Axis("ratio", "ratio"), curves))
+        charts.append(
+            book.charts.figure(title, SIZE_AXIS, Axis("ratio", "ratio"), curves, apart=True)
+        )
     row, hand = _cliffs(series, "row"), _cliffs(series, "hand")
     sentences, items = [], []
     for library, cliff in sorted(row.items(), key=lambda item: -item[1].ratio):
@@ -178,7 +180,7 @@ def multi_op_chapter(book: Book) -> Chapter | None:
             ]
             title = f"{book.label(library)}: put in n transfers, {sync}"
             if sync == "pscw":
-                charts.append(book.charts.figure(title, SIZE_AXIS, TIME_AXIS, curves))
+                charts.append(book.charts.figure(title, SIZE_AXIS, TIME_AXIS, curves, apart=True))
             base = next((one for one in chosen if one.cell.option("n") == "1"), None)
             if base is None:
                 continue

@@ -96,7 +96,7 @@ def _comm_section(book: Book) -> tuple[str, list[str]]:
             ]
             words = "send/receive" if operation == "sendrecv" else "put, fence"
             title = f"{book.label(library)}: {words} by communicator"
-            charts.append(book.charts.figure(title, SIZE_AXIS, TIME_AXIS, curves))
+            charts.append(book.charts.figure(title, SIZE_AXIS, TIME_AXIS, curves, apart=True))
         for text in _planned(book, "dynamic-comm")[library]:
             cell = Cell.parse(text)
             if cell.option("comm") == "world":

@@ -166,7 +166,7 @@ def _overlap_charts(book: Book) -> list[str]:
             curve(book, one, one.cell.option("part"), number) for number, one in enumerate(parts)
         ]
         title = f"{book.label(library)}: put, pscw, the target computes"
-        charts.append(book.charts.figure(title, SIZE_AXIS, TIME_AXIS, curves))
+        charts.append(book.charts.figure(title, SIZE_AXIS, TIME_AXIS, curves, apart=True))
     return charts
 
 
