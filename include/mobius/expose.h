@@ -86,15 +86,17 @@ MOB_API mob_status_t mob_expose(void* address, size_t bytes, unsigned flags,
                                 mob_exposed_t* exposed);
 
 /**
- * Makes the heap of the C library a target that host-mates reach without the kernel: grows it by
- * `bytes` of address space and moves it into shared memory, as with MOB_EXPOSE_REMAP. What malloc()
- * gives the program's first thread after this comes from there, of any size, until the room is used
- * up; what it gave before does if it was taken from the heap and not mapped (128 KiB and more are
- * mapped). Memory is taken as pages are used, not before.
+ * Makes what malloc() gives a target, most of which host-mates reach without the kernel: exposes
+ * everything, as mob_expose_all() does, grows the heap of the C library by `bytes` of address space
+ * and moves it into shared memory, as with MOB_EXPOSE_REMAP. Blocks of any size come from there
+ * until the room is used up. Not from there, and reached as other exposed memory, are what was
+ * mapped before (128 KiB and more are), and what comes from arenas that other threads had before: a
+ * block of one of these may be given out again by who frees it. Memory is taken as pages are used.
  *
  * From then on the heap does not shrink: what is freed stays with the process, for its next
- * malloc(). The program must not call brk(), sbrk() or malloc_trim() itself. Pages of the heap
- * count as shared memory of the process.
+ * malloc(); and threads share the one arena, so that many that allocate much wait for each other.
+ * The program must not call brk(), sbrk() or malloc_trim() itself. Pages of the heap count as
+ * shared memory of the process.
  *
  * @param bytes    address space to grow by, at least 1: as many bytes as the program will allocate;
  *                 some systems refuse more than the host has

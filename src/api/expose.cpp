@@ -10,8 +10,7 @@ using base::fail;
 
 namespace {
 
-// No user address reaches further.
-constexpr uint64_t kAddressSpace = uint64_t{1} << 47;
+constexpr uint64_t kAddressSpace = engine::Exposures::kEverything;
 
 // Calls `add(handle)` of what is exposed.
 template <typename Add>
@@ -45,7 +44,7 @@ mob_status_t mob_expose(void* address, size_t bytes, unsigned flags, mob_exposed
   }
   return expose("mob_expose", exposed, [&](uint64_t* handle) {
     if (flags == 0) return exposures().add(start, bytes, handle);
-    return exposures().add_moved(start, bytes, false, handle);
+    return exposures().add_moved(start, bytes, handle);
   });
 }
 

@@ -54,22 +54,11 @@ mob_status_t Exposures::add(uintptr_t address, uint64_t bytes, uint64_t* handle)
   allow_attach();
   if (const mob_status_t status = engine_.desk().require()) return status;
   const std::lock_guard lock(mutex_);
-  return add_locked({address, address + bytes, false}, handle);
+  return add_locked({address, address + bytes, 0}, handle);
 }
 
-mob_status_t Exposures::add_moved(uintptr_t address, uint64_t bytes, bool anonymous,
-                                  uint64_t* handle) {
-  if (const mob_status_t status = engine_.served().require()) return status;
-  allow_attach();
-  if (const mob_status_t status = check_may_move("mob_expose")) return status;
-  // Before the lock: the threads end only after the handler that they run, which may need the lock.
-  ThreadsPause pause(engine_);
-  const std::lock_guard lock(mutex_);
-  if (const mob_status_t status = add_moved_locked(address, bytes, anonymous, handle))
-    return status;
-  const mob_status_t status = pause.end();
-  if (status != MOB_OK) static_cast<void>(remove_locked(*handle));
-  return status;
+mob_status_t Exposures::add_moved(uintptr_t address, uint64_t bytes, uint64_t* handle) {
+  return add_pages({address, address + bytes, address}, bytes, false, handle);
 }
 
 mob_status_t Exposures::add_heap(uint64_t bytes, uint64_t* handle) {
@@ -79,16 +68,35 @@ mob_status_t Exposures::add_heap(uint64_t bytes, uint64_t* handle) {
   uintptr_t start = 0;
   uintptr_t end = 0;
   if (const mob_status_t status = os::grow_heap(bytes, &start, &end)) return status;
-  const mob_status_t status = add_moved(start, end - start, true, handle);
+  if (const mob_status_t status = engine_.desk().require()) return status;
+  const mob_status_t status = add_pages({0, kEverything, start}, end - start, true, handle);
   if (status == MOB_OK) heap_ = *handle;
   return status;
 }
 
-mob_status_t Exposures::add_moved_locked(uintptr_t address, uint64_t bytes, bool anonymous,
+mob_status_t Exposures::add_pages(const Exposed& exposed, uint64_t bytes, bool anonymous,
+                                  uint64_t* handle) {
+  if (const mob_status_t status = engine_.served().require()) return status;
+  allow_attach();
+  if (const mob_status_t status = check_may_move("mob_expose")) return status;
+  // Before the lock: the threads end only after the handler that they run, which may need the lock.
+  ThreadsPause pause(engine_);
+  const std::lock_guard lock(mutex_);
+  if (const mob_status_t status = add_pages_locked(exposed, bytes, anonymous, handle)) {
+    return status;
+  }
+  const mob_status_t status = pause.end();
+  if (status != MOB_OK) static_cast<void>(remove_locked(*handle));
+  return status;
+}
+
+mob_status_t Exposures::add_pages_locked(const Exposed& exposed, uint64_t bytes, bool anonymous,
                                          uint64_t* handle) {
-  if (const mob_status_t status = engine_.remaps().add(address, bytes, anonymous)) return status;
-  const mob_status_t status = add_locked({address, address + bytes, true}, handle);
-  if (status != MOB_OK) static_cast<void>(engine_.remaps().remove(address));
+  if (const mob_status_t status = engine_.remaps().add(exposed.moved, bytes, anonymous)) {
+    return status;
+  }
+  const mob_status_t status = add_locked(exposed, handle);
+  if (status != MOB_OK) static_cast<void>(engine_.remaps().remove(exposed.moved));
   return status;
 }
 
@@ -106,7 +114,7 @@ mob_status_t Exposures::add_locked(const Exposed& exposed, uint64_t* handle) {
 
 mob_status_t Exposures::remove(uint64_t handle) {
   const Exposed* exposed = live_.find(handle);
-  if (exposed == nullptr || !exposed->is_remapped) {
+  if (exposed == nullptr || exposed->moved == 0) {
     const std::lock_guard lock(mutex_);
     return remove_locked(handle);
   }
@@ -122,8 +130,8 @@ mob_status_t Exposures::remove_locked(uint64_t handle) {
   if (exposed == nullptr) {
     return fail(MOB_ERR_HANDLE, "mob_withdraw: not exposed (withdrawn before, or never exposed)");
   }
-  if (exposed->is_remapped) {
-    if (const mob_status_t status = engine_.remaps().remove(exposed->start)) return status;
+  if (exposed->moved != 0) {
+    if (const mob_status_t status = engine_.remaps().remove(exposed->moved)) return status;
   }
   live_.remove(handle);
   --count_;

@@ -23,6 +23,9 @@ class ThreadsPause;
 
 class Exposures {
  public:
+  // No user address reaches further.
+  static constexpr uint64_t kEverything = uint64_t{1} << 47;
+
   explicit Exposures(Engine& engine);
   ~Exposures();
 
@@ -31,9 +34,9 @@ class Exposures {
 
   // `bytes` > 0 that do not leave the address space.
   mob_status_t add(uintptr_t address, uint64_t bytes, uint64_t* handle);
-  // The same, and moves their pages (remaps.h), which may be `anonymous`.
-  mob_status_t add_moved(uintptr_t address, uint64_t bytes, bool anonymous, uint64_t* handle);
-  // The heap, moved, after it has grown by `bytes`.
+  // The same, and moves their pages (remaps.h).
+  mob_status_t add_moved(uintptr_t address, uint64_t bytes, uint64_t* handle);
+  // Everything, and moves the heap after it has grown by `bytes`.
   mob_status_t add_heap(uint64_t bytes, uint64_t* handle);
   mob_status_t remove(uint64_t handle);
 
@@ -47,11 +50,12 @@ class Exposures {
   struct Exposed {
     uint64_t start;
     uint64_t end;
-    bool is_remapped;
+    uintptr_t moved;  // of which pages from here on are moved; 0: none
   };
 
   mob_status_t add_locked(const Exposed& exposed, uint64_t* handle);
-  mob_status_t add_moved_locked(uintptr_t address, uint64_t bytes, bool anonymous,
+  mob_status_t add_pages(const Exposed& exposed, uint64_t bytes, bool anonymous, uint64_t* handle);
+  mob_status_t add_pages_locked(const Exposed& exposed, uint64_t bytes, bool anonymous,
                                 uint64_t* handle);
   mob_status_t remove_locked(uint64_t handle);
   void publish();

@@ -38,7 +38,8 @@ uintptr_t heap_start() {
 
 #ifdef __GLIBC__
 mob_status_t grow_heap(size_t bytes, uintptr_t* start, uintptr_t* end) {
-  if (mallopt(M_MMAP_MAX, 0) != 1 || mallopt(M_TRIM_THRESHOLD, -1) != 1) {
+  if (mallopt(M_MMAP_MAX, 0) != 1 || mallopt(M_TRIM_THRESHOLD, -1) != 1 ||
+      mallopt(M_ARENA_MAX, 1) != 1) {
     return fail(MOB_ERR_ARGUMENT, "malloc() cannot be told to leave the heap where it is");
   }
   // What is freed last is the end of the heap, and stays there.

@@ -11,9 +11,10 @@
 namespace mobius::os {
 
 // Lets malloc() take all it gives, of any size, from the heap, which grows by `bytes` of address
-// space at once and from then on never shrinks. What other threads than the first allocate comes
-// from arenas of their own, not from here. `start` and `end` are of whole pages. MOB_ERR_ARGUMENT
-// where malloc() is not the C library's, or does not work like that; MOB_ERR_MEMORY.
+// space at once and from then on never shrinks. Threads that had an arena of their own keep it, and
+// a block of theirs that somebody else frees may be given out by that one again. `start` and `end`
+// are of whole pages. MOB_ERR_ARGUMENT where malloc() is not the C library's, or does not work like
+// that; MOB_ERR_MEMORY.
 mob_status_t grow_heap(size_t bytes, uintptr_t* start, uintptr_t* end);
 
 }  // namespace mobius::os

@@ -25,6 +25,7 @@
 namespace mobius_test {
 namespace {
 
+constexpr size_t kLargestRecycled = 1032;
 constexpr size_t kRoom = size_t{16} << 20;
 
 struct Free {
@@ -59,13 +60,17 @@ class ProgramHeap : public testing::Test {
 TEST_F(ProgramHeap, WhatMallocGivesIsATarget) {
   const mob_rank_t me = mob_rank();
   const mob_rank_t right = right_of(me);
-  for (const size_t bytes : {size_t{8}, size_t{1000}, size_t{300'000}, (size_t{3} << 20) + 5}) {
+  for (const size_t bytes :
+       {size_t{8}, size_t{1000}, size_t{1100}, size_t{300'000}, (size_t{3} << 20) + 5}) {
     const Block mine = allocate(bytes);
     ASSERT_NE(mine, nullptr);
     const auto before = patterned(bytes, me, 1);
     std::memcpy(mine.get(), before.data(), bytes);
     auto* theirs = static_cast<unsigned char*>(exchange_address(mine.get()));
-    EXPECT_EQ(access_of(mine.get() + bytes - 1), moved_access()) << bytes;
+    // Small ones may be blocks of other threads, freed by this one and not moved.
+    if (bytes > kLargestRecycled) {
+      EXPECT_EQ(access_of(mine.get() + bytes - 1), moved_access()) << bytes;
+    }
     std::vector<unsigned char> got(bytes);
     EXPECT_EQ(mob_get(right, theirs, got.data(), bytes), MOB_OK) << mob_last_error();
     EXPECT_TRUE(holds(got.data(), patterned(bytes, right, 1), bytes)) << bytes;
@@ -76,7 +81,7 @@ TEST_F(ProgramHeap, WhatMallocGivesIsATarget) {
     barrier();
     EXPECT_TRUE(holds(mine.get(), patterned(bytes, left_of(me), 2), bytes)) << bytes;
     void* direct = nullptr;
-    if (same_host(right)) {
+    if (same_host(right) && bytes > kLargestRecycled) {
       EXPECT_EQ(mob_ptr(right, theirs, &direct), MOB_OK) << mob_last_error();
     }
     barrier();
