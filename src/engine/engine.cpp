@@ -98,12 +98,12 @@ uint32_t Engine::lock_id() const {
 
 void Engine::apply_copy_settings() const {
   using base::SettingId;
-  transport::CopyTuning tuning = transport::copy_tuning();
+  transport::CopyTuning tuning = transport::default_copy_tuning();
   const uint64_t stream = settings_.number(SettingId::kCopyStreamBytes);
   const uint64_t rep = settings_.number(SettingId::kCopyRepBytes);
   if (stream != base::kAutomatic) tuning.stream_from_bytes = stream;
   if (rep != base::kAutomatic) tuning.rep_movsb_from_bytes = rep;
-  if (stream != base::kAutomatic || rep != base::kAutomatic) transport::set_copy_tuning(tuning);
+  transport::set_copy_tuning(tuning);
 }
 
 mob_status_t Engine::start(const char* const* environment, const ThreadSeat* seat,

@@ -35,7 +35,7 @@ Fact threshold(const char* key, const char* label, base::SettingId setting, uint
 }  // namespace
 
 Section threshold_facts() {
-  const transport::CopyTuning standard = transport::copy_tuning();
+  const transport::CopyTuning standard = transport::default_copy_tuning();
   return {"thresholds",
           "Thresholds",
           {threshold("copy_stream_bytes", "streaming copies", base::SettingId::kCopyStreamBytes,

@@ -11,9 +11,24 @@ namespace {
 // within 5 % of memcpy, which uses it itself where it is good.
 constexpr CopyTuning kDefault = {.rep_movsb_from_bytes = SIZE_MAX, .stream_from_bytes = 3 << 19};
 
+#ifdef __x86_64__
+// Measured on an EPYC of Zen 5: what one process streams past the caches the other one must fetch
+// from memory. Put back and forth, 4 MiB take 0.4 and 8 MiB 0.43 times as long without it, 32 MiB
+// 0.8 times; put one way, 0.75 to 1.05 times.
+constexpr CopyTuning kOnAmd = {.rep_movsb_from_bytes = SIZE_MAX, .stream_from_bytes = SIZE_MAX};
+#endif
+
 constinit CopyTuning tuning = kDefault;
 
 }  // namespace
+
+CopyTuning default_copy_tuning() {
+#ifdef __x86_64__
+  __builtin_cpu_init();
+  if (__builtin_cpu_is("amd")) return kOnAmd;
+#endif
+  return kDefault;
+}
 
 namespace detail {
 

@@ -15,7 +15,10 @@ struct CopyTuning {
   size_t stream_from_bytes;     // stores past the caches, several pages at a time
 };
 
-// What is in use: defaults from the sizes of the caches, until set_copy_tuning().
+// What suits processors of this kind, without measuring.
+CopyTuning default_copy_tuning();
+
+// What is in use: that of one kind of processor, until set_copy_tuning().
 CopyTuning copy_tuning();
 
 // Not while another thread copies: call it before the job's transfers begin.
