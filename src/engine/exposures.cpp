@@ -35,7 +35,8 @@ Exposures::~Exposures() { close(); }
 void Exposures::open() {
   list_.open(engine_.process(engine_.host().index()).exposures);
   os::add_fork_guard({this, [](void* self) { static_cast<Exposures*>(self)->hold_for_fork(); },
-                      [](void* self) { static_cast<Exposures*>(self)->go_on_after_fork(); }});
+                      [](void* self) { static_cast<Exposures*>(self)->go_on_after_fork(); },
+                      [](void* self) { static_cast<Exposures*>(self)->stay_alone(); }});
 }
 
 void Exposures::close() { os::remove_fork_guard(this); }
@@ -47,6 +48,9 @@ void Exposures::hold_for_fork() {
 }
 
 void Exposures::go_on_after_fork() { fork_pause_.reset(); }
+
+// A child is no process of the job: its threads do not begin again.
+void Exposures::stay_alone() { static_cast<void>(fork_pause_.release()); }
 
 mob_status_t Exposures::add(uintptr_t address, uint64_t bytes, uint64_t* handle) {
   // Whoever finds the range in the table may ask for what only this process can do.

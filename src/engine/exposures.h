@@ -14,7 +14,6 @@
 
 #include "engine/range_table.h"
 #include "engine/registry.h"
-#include "engine/remaps.h"
 
 namespace mobius::engine {
 
@@ -62,6 +61,7 @@ class Exposures {
 
   void hold_for_fork();
   void go_on_after_fork();
+  void stay_alone();
 
   Engine& engine_;
   std::mutex mutex_;                          // guards changes

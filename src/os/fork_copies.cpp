@@ -77,6 +77,11 @@ void after_fork_in_child() {
       if (end >= 0) close(end);
       end = -1;
     }
+    // Its pages are its own now: children of the child get them as any others.
+    for (const Copied& each : now.copied) close(each.place.descriptor);
+    now.copied.clear();
+    for (const ForkGuard& guard : now.guards) guard.in_child(guard.context);
+    now.guards.clear();
   }
   now.mutex.unlock();
 }

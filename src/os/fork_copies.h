@@ -19,11 +19,13 @@ mob_status_t begin_copies(uintptr_t start, size_t bytes, SharedPlace place);
 void end_copies(uintptr_t start);
 
 // Keeps quiet whoever else writes to such pages while they are copied: `before` and `after` are
-// called by the thread that forks, in the parent, unless there are no such pages.
+// called by the thread that forks, in the parent, unless there are no such pages; `in_child` in the
+// place of `after` in the child, which has neither such pages nor guards from then on.
 struct ForkGuard {
   void* context;
   void (*before)(void* context);
   void (*after)(void* context);
+  void (*in_child)(void* context);
 };
 void add_fork_guard(const ForkGuard& guard);
 void remove_fork_guard(const void* context);

@@ -12,6 +12,8 @@
 #include <condition_variable>
 #include <csignal>
 #include <cstdlib>
+#include <filesystem>
+#include <iterator>
 #include <memory>
 #include <mutex>
 #include <numeric>
@@ -102,6 +104,16 @@ TEST_F(ProgramHeap, AChildHasItsOwn) {
       std::memset(more.get(), 3, static_cast<size_t>(i) * 97 + 1);
     }
     right = right && all_are(mine.get(), kBytes, 2) && access_of(mine.get()).compare("rw-p") == 0;
+    // It is no process of the job, and its own children have what it has.
+    constexpr size_t kMore = size_t{2} << 20;
+    const Block more = allocate(kMore);
+    std::memset(more.get(), 4, kMore);
+    const pid_t grandchild = fork();
+    if (grandchild == 0) _exit(all_are(more.get(), kMore, 4) ? 0 : 1);
+    int status = -1;
+    right = right && waitpid(grandchild, &status, 0) == grandchild && status == 0;
+    const std::filesystem::directory_iterator threads("/proc/self/task");
+    right = right && std::distance(begin(threads), end(threads)) == 1;
     _exit(right ? 7 : 8);
   }
   ASSERT_GT(child, 0);

@@ -154,23 +154,35 @@ TEST_F(Moving, AllPagesOfAFile) {
   expect_contents();
 }
 
+template <typename What>
+void in_child(What what) {
+  const pid_t child = fork();
+  if (child == 0) {
+    what();
+    _exit(0);
+  }
+  int status = -1;
+  EXPECT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+}
+
 TEST_F(Moving, AChildHasACopyUntilTheCopiesEnd) {
   ASSERT_EQ(make_shared(start(), bytes_, true, place(), copy_), MOB_OK);
   ASSERT_EQ(begin_copies(start(), bytes_, place()), MOB_OK);
   static int guards;
   guards = 0;
-  add_fork_guard({this, [](void*) { guards += 1; }, [](void*) { guards += 10; }});
-  const auto in_child = [&](auto what) {
-    const pid_t child = fork();
-    if (child == 0) {
-      what();
-      _exit(0);
-    }
-    int status = -1;
-    EXPECT_EQ(waitpid(child, &status, 0), child);
-    EXPECT_EQ(status, 0);
-  };
-  in_child([&] { pages_[0] = 77; });
+  add_fork_guard({this, [](void*) { guards += 1; }, [](void*) { guards += 10; },
+                  [](void*) { guards += 100; }});
+  in_child([&] {
+    if (guards != 101) _exit(1);
+    pages_[0] = 77;
+    pages_[2 * page_] = 78;  // a page that holds nothing in its parent
+    // Its own children have what it has.
+    in_child([&] {
+      if (pages_[0] != 77 || pages_[2 * page_] != 78 || guards != 101) _exit(1);
+    });
+    if (testing::Test::HasFailure()) _exit(1);
+  });
   expect_contents();
   EXPECT_EQ(guards, 11);
   remove_fork_guard(this);
