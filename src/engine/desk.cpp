@@ -121,7 +121,7 @@ bool Desk::look(DeskMemory& desk) {
     return false;
   }
   const uint64_t end = carry_out(desk) ? kDone : kRefused;
-  // Release pairs with the acquire in await_end().
+  // Release pairs with the acquires in ask() and await_answer().
   desk.answer.store(number << 1 | end, std::memory_order_release);
   return true;
 }

@@ -8,14 +8,13 @@
 
 namespace mobius::os {
 
-// While it lives, threads that are started block all signals, so that no signal of the program is
-// handled by a thread that it does not know of; but not SIGURG, by which StoppedThreads stops them.
+// While it lives, threads that are started block all signals: no signal of the program is handled
+// by a thread that it does not know of.
 class SignalsBlocked {
  public:
   SignalsBlocked() {
     sigset_t all;
     sigfillset(&all);
-    sigdelset(&all, SIGURG);
     pthread_sigmask(SIG_SETMASK, &all, &before_);
   }
   ~SignalsBlocked() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
