@@ -33,8 +33,8 @@
  *   withdrawn. Memory of its own pages (aligned_alloc(), mmap()) raises none of these questions.
  * - While the pages move, the other threads of the process are stopped, with the signal SIGURG:
  *   blocking system calls of theirs that are not restarted after signals return EINTR. A thread
- * that blocks SIGURG cannot be stopped, and then nothing moves. The kernel must not be writing to
- * the pages meanwhile for anybody else (io_uring, a device).
+ *   that blocks SIGURG cannot be stopped, and then nothing moves. The kernel must not be writing to
+ *   the pages meanwhile for anybody else (io_uring, a device).
  * - It is for private memory that can be read and written: heap, static variables, mmap(). Not for
  *   stacks, nor for what is shared already or mapped for execution.
  * - A child of fork() gets its copy, as of all its parent's memory, before fork() returns in the
@@ -74,9 +74,10 @@ typedef struct mob_exposed* mob_exposed_t;
  * @param flags    0 or MOB_EXPOSE_REMAP
  * @param exposed  out: for mob_withdraw()
  * @return MOB_OK, MOB_ERR_STATE (with MOB_EXPOSE_REMAP also: in a message handler, some of the
- * pages were moved before, or a thread cannot be stopped), MOB_ERR_ARGUMENT (null, 0 bytes, unknown
- * flags; pages that cannot be moved), MOB_ERR_RANGE (`address + bytes` leaves the address space),
- * MOB_ERR_MEMORY. After an error everything is as before.
+ *         pages were moved before, or a thread cannot be stopped), MOB_ERR_ARGUMENT (null, 0 bytes,
+ *         unknown flags; pages that cannot be moved), MOB_ERR_RANGE (`address + bytes` leaves the
+ *         address space), MOB_ERR_MEMORY.
+ *         After an error everything is as before.
  *
  * Local. Does not block; with MOB_EXPOSE_REMAP it waits for message handlers that run. The memory
  * stays the caller's, who keeps it mapped until it is withdrawn. Others may use it once they know

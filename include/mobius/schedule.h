@@ -9,9 +9,9 @@
  *
  * Without any, the setting MOBIUS_SCHEDULE decides for the job. A hint of an allocation comes
  * before it, one of a context before both, and one of an epoch, or of an object for access, before
- * all of them. Hints change when and how
- * operations travel, never what they do: every promise of order and completion holds under each of
- * them. They are of the calling process' operations, and each may have its own. Within a host they
+ * all of them. Hints change when and how operations travel, never what they do: every promise of
+ * order and completion holds under each of them. They are of the calling process' operations, and
+ * each may have its own. Within a host they
  * are of no effect.
  *
  * Compare W. Huang et al., "Scheduling of MPI-2 One Sided Operations over InfiniBand" (paper 2).

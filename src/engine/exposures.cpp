@@ -62,31 +62,32 @@ mob_status_t Exposures::add(uintptr_t address, uint64_t bytes, uint64_t* handle)
 }
 
 mob_status_t Exposures::add_moved(uintptr_t address, uint64_t bytes, uint64_t* handle) {
-  return add_pages({address, address + bytes, address}, bytes, false, handle);
+  return add_pages("mob_expose", {address, address + bytes, address}, bytes, false, handle);
 }
 
 mob_status_t Exposures::add_heap(uint64_t bytes, uint64_t* handle) {
+  constexpr const char* kCall = "mob_expose_heap";
   if (live_.find(heap_) != nullptr) {
-    return fail(MOB_ERR_STATE, "mob_expose_heap: the heap was moved already; withdraw that first");
+    return fail(MOB_ERR_STATE, "%s: the heap was moved already; withdraw that first", kCall);
   }
   uintptr_t start = 0;
   uintptr_t end = 0;
   if (const mob_status_t status = os::grow_heap(bytes, &start, &end)) return status;
   if (const mob_status_t status = engine_.desk().require()) return status;
-  const mob_status_t status = add_pages({0, kEverything, start}, end - start, true, handle);
+  const mob_status_t status = add_pages(kCall, {0, kEverything, start}, end - start, true, handle);
   if (status == MOB_OK) heap_ = *handle;
   return status;
 }
 
-mob_status_t Exposures::add_pages(const Exposed& exposed, uint64_t bytes, bool anonymous,
-                                  uint64_t* handle) {
+mob_status_t Exposures::add_pages(const char* call, const Exposed& exposed, uint64_t bytes,
+                                  bool anonymous, uint64_t* handle) {
   if (const mob_status_t status = engine_.served().require()) return status;
   allow_attach();
-  if (const mob_status_t status = check_may_move("mob_expose")) return status;
+  if (const mob_status_t status = check_may_move(call)) return status;
   // Before the lock: the threads end only after the handler that they run, which may need the lock.
   ThreadsPause pause(engine_);
   const std::lock_guard lock(mutex_);
-  if (const mob_status_t status = add_pages_locked(exposed, bytes, anonymous, handle)) {
+  if (const mob_status_t status = add_pages_locked(call, exposed, bytes, anonymous, handle)) {
     return status;
   }
   const mob_status_t status = pause.end();
@@ -94,9 +95,9 @@ mob_status_t Exposures::add_pages(const Exposed& exposed, uint64_t bytes, bool a
   return status;
 }
 
-mob_status_t Exposures::add_pages_locked(const Exposed& exposed, uint64_t bytes, bool anonymous,
-                                         uint64_t* handle) {
-  if (const mob_status_t status = engine_.remaps().add(exposed.moved, bytes, anonymous)) {
+mob_status_t Exposures::add_pages_locked(const char* call, const Exposed& exposed, uint64_t bytes,
+                                         bool anonymous, uint64_t* handle) {
+  if (const mob_status_t status = engine_.remaps().add(call, exposed.moved, bytes, anonymous)) {
     return status;
   }
   const mob_status_t status = add_locked(exposed, handle);

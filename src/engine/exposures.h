@@ -53,9 +53,11 @@ class Exposures {
   };
 
   mob_status_t add_locked(const Exposed& exposed, uint64_t* handle);
-  mob_status_t add_pages(const Exposed& exposed, uint64_t bytes, bool anonymous, uint64_t* handle);
-  mob_status_t add_pages_locked(const Exposed& exposed, uint64_t bytes, bool anonymous,
-                                uint64_t* handle);
+  // `call` names the public function in errors.
+  mob_status_t add_pages(const char* call, const Exposed& exposed, uint64_t bytes, bool anonymous,
+                         uint64_t* handle);
+  mob_status_t add_pages_locked(const char* call, const Exposed& exposed, uint64_t bytes,
+                                bool anonymous, uint64_t* handle);
   mob_status_t remove_locked(uint64_t handle);
   void publish();
 

@@ -33,29 +33,30 @@ mob_status_t move_pages(const char* call, MovePages move) {
 
 void Remaps::open() { list_.open(engine_.process(engine_.host().index()).remaps); }
 
-mob_status_t Remaps::add(uintptr_t address, uint64_t bytes, bool anonymous) {
+mob_status_t Remaps::add(const char* call, uintptr_t address, uint64_t bytes, bool anonymous) {
   const uintptr_t first = os::page_start(address);
   const uint64_t page_bytes = os::page_start(address + bytes - 1) - first + os::page_bytes();
   for (const auto& [other, moved] : moved_) {
     if (first < moved.first_page + moved.page_bytes && moved.first_page < first + page_bytes) {
-      return fail(
-          MOB_ERR_STATE,
-          "mob_expose: pages of the %zu bytes at %p were moved already, for what is exposed "
-          "at %p; withdraw that first, or expose both at once",
-          static_cast<size_t>(bytes), pointer(address), pointer(other));
+      return fail(MOB_ERR_STATE,
+                  "%s: pages of the %zu bytes at %p were moved already, for what is exposed at %p; "
+                  "withdraw "
+                  "that first, or expose both at once",
+                  call, static_cast<size_t>(bytes), pointer(address), pointer(other));
     }
   }
   if (const char* reason = os::why_not_shareable(first, page_bytes)) {
-    return fail(MOB_ERR_ARGUMENT,
-                "mob_expose: the %zu bytes at %p cannot be moved into shared memory: %s; expose "
-                "them without MOB_EXPOSE_REMAP",
-                static_cast<size_t>(bytes), pointer(address), reason);
+    return fail(
+        MOB_ERR_ARGUMENT,
+        "%s: the %zu bytes at %p cannot be moved into shared memory: %s; expose them without "
+        "MOB_EXPOSE_REMAP",
+        call, static_cast<size_t>(bytes), pointer(address), reason);
   }
   if (const mob_status_t status = list_.reserve(moved_.size() + 1)) return status;
   const auto added =
       moved_.emplace(address, Moved{address + bytes, first, page_bytes, Part{}, anonymous}).first;
   if (others_need_them()) {
-    if (const mob_status_t status = move(&added->second)) {
+    if (const mob_status_t status = move(call, &added->second)) {
       moved_.erase(added);
       return status;
     }
@@ -96,7 +97,7 @@ os::SharedPlace Remaps::place_of(const Part& part) const {
   return {engine_.host().segment(), job::kWindowOffset + part.offset};
 }
 
-mob_status_t Remaps::move(Moved* moved) {
+mob_status_t Remaps::move(const char* call, Moved* moved) {
   const auto memory = moved->is_anonymous ? PartMemory::kAsUsed : PartMemory::kReserved;
   if (const mob_status_t status = make_part(engine_, moved->page_bytes, memory, &moved->part)) {
     return status;
@@ -105,7 +106,7 @@ mob_status_t Remaps::move(Moved* moved) {
   mob_status_t status = os::begin_copies(moved->first_page, moved->page_bytes, place);
   if (status == MOB_OK) {
     void* copy = engine_.local_address(moved->part.offset);
-    status = move_pages("mob_expose", [&] {
+    status = move_pages(call, [&] {
       return os::make_shared(moved->first_page, moved->page_bytes, moved->is_anonymous, place,
                              copy);
     });

@@ -31,8 +31,9 @@ class Remaps {
   // Moves the pages of `bytes` (> 0) bytes and lets the others know. Where they are `anonymous`,
   // those that nobody has touched are zero and take no memory. After an error all is as before. One
   // thread at a time, here and in remove(); no other thread of the library runs, because what it
-  // writes to may lie on these pages. Those of the program are stopped for that moment.
-  mob_status_t add(uintptr_t address, uint64_t bytes, bool anonymous);
+  // writes to may lie on these pages. Those of the program are stopped for that moment. `call`
+  // names the public function in errors.
+  mob_status_t add(const char* call, uintptr_t address, uint64_t bytes, bool anonymous);
   // Takes back what add() did for this address. After an error it still stands.
   mob_status_t remove(uintptr_t address);
   // At the end of the job, when no other process touches them any more: the program keeps its
@@ -65,7 +66,7 @@ class Remaps {
   static constexpr size_t kHits = 64;
 
   bool others_need_them() const;
-  mob_status_t move(Moved* moved);
+  mob_status_t move(const char* call, Moved* moved);
   mob_status_t move_back(const Moved& moved);
   os::SharedPlace place_of(const Part& part) const;
   void publish();

@@ -143,12 +143,28 @@ TEST_F(ProgramHeap, TakesMemoryAsItIsUsed) {
 TEST_F(ProgramHeap, BadInput) {
   mob_exposed_t again = nullptr;
   EXPECT_EQ(mob_expose_heap(kRoom, &again), MOB_ERR_STATE);
-  EXPECT_NE(std::string(mob_last_error()).find("moved already"), std::string::npos)
+  EXPECT_NE(std::string(mob_last_error()).find("mob_expose_heap: the heap was moved already"),
+            std::string::npos)
       << mob_last_error();
   EXPECT_EQ(mob_expose_heap(0, &again), MOB_ERR_ARGUMENT);
   EXPECT_EQ(mob_expose_heap(SIZE_MAX, &again), MOB_ERR_ARGUMENT);
   EXPECT_EQ(mob_expose_heap(kRoom, nullptr), MOB_ERR_ARGUMENT);
   EXPECT_EQ(again, nullptr);
+}
+
+// A block of the heap that was moved before is in the way of the rest.
+TEST_F(ProgramHeap, NotOverWhatWasMovedBefore) {
+  EXPECT_EQ(mob_withdraw(handle_), MOB_OK) << mob_last_error();
+  const Block block = allocate(50'000);
+  mob_exposed_t moved = nullptr;
+  EXPECT_EQ(mob_expose(block.get(), 50'000, MOB_EXPOSE_REMAP, &moved), MOB_OK) << mob_last_error();
+  mob_exposed_t none = nullptr;
+  EXPECT_EQ(mob_expose_heap(kRoom, &none), MOB_ERR_STATE);
+  EXPECT_NE(std::string(mob_last_error()).find("mob_expose_heap: pages"), std::string::npos)
+      << mob_last_error();
+  EXPECT_EQ(none, nullptr);
+  EXPECT_EQ(mob_withdraw(moved), MOB_OK) << mob_last_error();
+  EXPECT_EQ(mob_expose_heap(kRoom, &handle_), MOB_OK) << mob_last_error();
 }
 
 // Threads that go on writing to pages while these move, there and back, lose nothing.
