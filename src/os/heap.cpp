@@ -4,12 +4,11 @@
 #include <malloc.h>
 #include <unistd.h>
 
-#include <cinttypes>
-#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 
 #include "base/status.h"
+#include "os/mappings.h"
 #include "os/pages.h"
 
 namespace mobius::os {
@@ -19,17 +18,11 @@ using base::fail;
 
 // Where the kernel says that the heap starts; 0 if it has none.
 uintptr_t heap_start() {
-  std::FILE* maps = std::fopen("/proc/self/maps", "re");
-  if (maps == nullptr) return 0;
-  char line[512];
   uintptr_t found = 0;
-  while (found == 0 && std::fgets(line, sizeof line, maps) != nullptr) {
-    uintptr_t first = 0;
-    if (std::strstr(line, "[heap]") != nullptr && std::sscanf(line, "%" SCNxPTR, &first) == 1) {
-      found = first;
-    }
-  }
-  std::fclose(maps);
+  for_each_mapping([&](const Mapping& mapping) {
+    if (std::strstr(mapping.line, "[heap]") != nullptr) found = mapping.first;
+    return found == 0;
+  });
   return found;
 }
 

@@ -9,13 +9,10 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cinttypes>
-#include <cstdio>
-#include <cstdlib>
 #include <cstring>
-#include <memory>
 
 #include "base/status.h"
+#include "os/mappings.h"
 
 namespace mobius::os {
 namespace {
@@ -81,10 +78,6 @@ Access ask_mappings(uintptr_t start, uintptr_t end, bool write) {
   return Access::kAllowed;
 }
 
-struct FileCloser {
-  void operator()(std::FILE* file) const { std::fclose(file); }
-};
-
 }  // namespace
 
 uintptr_t page_bytes() {
@@ -120,29 +113,23 @@ bool is_accessible(uintptr_t address, size_t bytes, bool write) {
 const char* why_not_shareable(uintptr_t start, size_t bytes) {
   constexpr const char* kStack = "it is a stack";
   if (is_own_stack(start, bytes)) return kStack;
-  const std::unique_ptr<std::FILE, FileCloser> maps(std::fopen("/proc/self/maps", "re"));
-  if (maps == nullptr) return "/proc/self/maps, which tells what it is, cannot be read";
-  char* line = nullptr;
-  size_t room = 0;
   const char* reason = nullptr;
   uintptr_t checked = start;  // up to here all is well
-  while (reason == nullptr && checked < start + bytes && getline(&line, &room, maps.get()) > 0) {
-    uintptr_t first = 0;
-    uintptr_t end = 0;
-    char access[5] = {};
-    if (std::sscanf(line, "%" SCNxPTR "-%" SCNxPTR " %4s", &first, &end, access) != 3) continue;
-    if (end <= checked) continue;
-    if (first > checked) break;  // a hole
+  const bool known = for_each_mapping([&](const Mapping& mapping) {
+    if (mapping.end <= checked) return true;
+    if (mapping.first > checked) return false;  // a hole
+    const char* access = mapping.access;
     if (access[3] != 'p') {
       reason = "it is shared memory already";
     } else if (access[0] != 'r' || access[1] != 'w' || access[2] != '-') {
       reason = "it is not memory that can be read and written, and no more";
-    } else if (std::strstr(line, "[stack") != nullptr) {
+    } else if (std::strstr(mapping.line, "[stack") != nullptr) {
       reason = kStack;
     }
-    checked = end;
-  }
-  std::free(line);
+    checked = mapping.end;
+    return reason == nullptr && checked < start + bytes;
+  });
+  if (!known) return "/proc/self/maps, which tells what it is, cannot be read";
   if (reason == nullptr && checked < start + bytes) reason = "not all of it is mapped";
   return reason;
 }
