@@ -222,6 +222,23 @@ def test_what_went_wrong_is_shown_as_exactly_that(synthetic: Make, tmp_path: Pat
     assert "1 hung (MPICH" in sentence
 
 
+def test_only_medians_of_several_launches_can_differ(synthetic: Make, tmp_path: Path) -> None:
+    """The first page and the last chapter tell the same share, of the same medians."""
+    run = synthetic("spread")
+    run.library("mobius", "Möbius 0.1.0", "mobius")
+    run.library("mpi", "MPI 5")
+    for library in ("mobius", "mpi"):
+        cell = "locks:put:lockx:allocate:procs=2"
+        run.series(library, cell, lambda _, repeat: 90.0 * (1 + repeat), sizes=(8,))
+        run.series(library, PUT, lambda *_: 50.0, sizes=(8,))
+    run.series("mobius", "completion:put:flush:create", lambda *_: 50.0, launches=1)
+    write_report(read_results(run.write()), tmp_path)
+    text = check_page(tmp_path)
+    assert "50 % of the medians of several launches differ by more than a quarter" in text
+    assert "2 of 4 medians of several launches differ by more than a quarter" in text
+    assert "1 to 3 of each cell, libraries in turn; with 40 to 120 samples" in text
+
+
 def test_results_without_samples(synthetic: Make) -> None:
     run = synthetic("empty")
     run.library("mobius", "Möbius", "mobius")

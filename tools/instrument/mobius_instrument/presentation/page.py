@@ -16,7 +16,7 @@ from mobius_instrument.errors import InstrumentError, system_reason
 from mobius_instrument.export import CSV_NAME, write_csv
 from mobius_instrument.host import host_warnings
 from mobius_instrument.presentation import colours, plots, tables
-from mobius_instrument.presentation.analysis import Analysis
+from mobius_instrument.presentation.analysis import Analysis, Series
 from mobius_instrument.presentation.chapters import Book, Chapter, write_chapters
 from mobius_instrument.presentation.chapters.hosts import divide, where
 from mobius_instrument.presentation.charts import Charts
@@ -30,6 +30,7 @@ from mobius_instrument.presentation.findings import (
 )
 from mobius_instrument.presentation.plots import Plot, Quantity
 from mobius_instrument.results import Results
+from mobius_instrument.stats import Summary
 
 PAGE_NAME: Final = "index.html"
 _HERE: Final = Path(__file__).resolve().parent
@@ -236,18 +237,24 @@ def _doubts(analysis: Analysis) -> list[str]:
             f" differed {max(lines):.1f} times between launches, as where a virtual machine's CPUs"
             " are moved. Compare libraries within this run, not times of this run with others'."
         )
-    spreads = [
-        summary.spread > _NOISY_SPREAD
-        for series in analysis.series
-        for summary in series.summaries.values()
-        if summary.launches > 1
-    ]
-    if spreads and sum(spreads) > len(spreads) / 4:
+    repeated = _repeated(analysis)
+    noisy = sum(summary.spread > _NOISY_SPREAD for _, _, summary in repeated)
+    if noisy > len(repeated) / 4:
         found.append(
-            f"{100 * sum(spreads) / len(spreads):.0f} % of the medians differ by more than a"
-            " quarter between launches."
+            f"{100 * noisy / len(repeated):.0f} % of the medians of several launches differ by more"
+            " than a quarter between them."
         )
     return found
+
+
+def _repeated(analysis: Analysis) -> list[tuple[Series, int, Summary]]:
+    """What more than one launch measured: the only medians that can differ between launches."""
+    return [
+        (series, size, summary)
+        for series in analysis.series
+        for size, summary in series.summaries.items()
+        if summary.launches > 1
+    ]
 
 
 def _disturbance(analysis: Analysis) -> tuple[float, list[str]]:
@@ -370,11 +377,7 @@ def _host_facts(analysis: Analysis) -> str:
         ("Pinning", _pinning(environments)),
         ("Timer", _timer(environments)),
         ("Sizes", ", ".join(format_bytes(size) for size in plan.get("sizes", []))),
-        (
-            "Launches",
-            f"{plan.get('repeats', '?')} of each library, interleaved; each at least"
-            f" {plan.get('min_samples', '?')} samples per cell and size",
-        ),
+        ("Launches", _launches(analysis)),
     ]
     facts += [
         ("Experiment " + name, EXPERIMENTS.get(name, "")) for name in plan.get("experiments", [])
@@ -383,6 +386,21 @@ def _host_facts(analysis: Analysis) -> str:
         f"<dt>{escape(name)}</dt><dd>{escape(str(value))}</dd>" for name, value in facts if value
     )
     return f"<dl>{rows}</dl>"
+
+
+def _launches(analysis: Analysis) -> str:
+    summaries = [one for series in analysis.series for one in series.summaries.values()]
+    if not summaries:
+        return ""
+
+    def span(counts: list[int]) -> str:
+        low, high = min(counts), max(counts)
+        return f"{low:,}" if low == high else f"{low:,} to {high:,}"
+
+    return (
+        f"{span([one.launches for one in summaries])} of each cell, libraries in turn; with"
+        f" {span([one.samples for one in summaries])} samples of each size together"
+    )
 
 
 def _pinning(environments: list[dict[str, Any]]) -> str:
@@ -413,17 +431,17 @@ def _timer(environments: list[dict[str, Any]]) -> str:
 def _warnings(analysis: Analysis, between: Analysis | None) -> str:
     warnings = [*analysis.results.warnings, *host_warnings(analysis.results.host)]
     warnings += _disturbance(analysis)[1]
+    repeated = _repeated(analysis)
     noisy = [
         (series, size, summary.spread)
-        for series in analysis.series
-        for size, summary in series.summaries.items()
+        for series, size, summary in repeated
         if summary.spread > _NOISY_SPREAD
     ]
-    total = sum(len(series.summaries) for series in analysis.series)
     if noisy:
         series, size, spread = max(noisy, key=lambda one: one[2])
         warnings.append(
-            f"{len(noisy)} of {total} medians differ by more than a quarter between launches; most"
+            f"{len(noisy)} of {len(repeated)} medians of several launches differ by more than a"
+            " quarter between them; most"
             f" {analysis.results.label(series.library)}, {series.cell}, {format_bytes(size)}:"
             f" {spread:.1f} times."
         )
