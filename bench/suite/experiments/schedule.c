@@ -20,7 +20,15 @@
 
 #include "../session.h"
 
-enum { kMixed = 16, kWord = 8, kApart = 64, kScattered = 8192, kSlot = 8192, kLargest = 4096 };
+enum {
+  kMixed = 16,
+  kWord = 8,
+  kApart = 64,
+  kScattered = 8192,
+  kSlot = 8192,
+  kLargest = 4096,
+  kGuard = 0xa5
+};
 
 /* Of `bytes` between the areas of the two sides. No two of an epoch have a byte in common. */
 typedef struct operation {
@@ -116,11 +124,14 @@ static int run_origin(epoch_t* e) {
   suite_path_t* path = e->path;
   suite_window_t* window = &path->window;
   suite_type_t type = path->wire;
+  suite_run_of_bytes_t run = {0, 0};
+  type.runs = &run;
+  type.run_count = 1;
   unsigned char* near = window->base + path->area[1];
   int error = path->sync->enter != NULL ? path->sync->enter(window, e->to, SUITE_NOBODY) : 0;
   for (size_t i = 0; i < e->count && error == 0; i++) {
     const operation_t* operation = &e->operations[i];
-    type.bytes = type.extent = operation->bytes;
+    type.bytes = type.extent = run.bytes = operation->bytes;
     error = (operation->gets ? e->get : e->put)
                 ->start(window, &type, e->to, near + operation->near,
                         path->area[0] + operation->far, path->result);
@@ -172,30 +183,47 @@ static void lay_out(const epoch_t* e, uint64_t key, size_t room, int after, unsi
 }
 
 typedef struct finding {
-  int64_t byte, want, got; /* byte < 0: nothing is wrong */
+  int64_t byte, want, got; /* want == got: nothing is wrong */
 } finding_t;
+static const finding_t kNothing = {0, 0, 0};
 
-/* Runs one epoch with known data and compares every byte of both areas. Returns 1 if right. */
+/* Sets the bytes on both sides of an area, or looks for the first that changed. */
+static void set_guards(unsigned char* area, size_t room) {
+  memset(area - SUITE_GUARD_BYTES, kGuard, SUITE_GUARD_BYTES);
+  memset(area + room, kGuard, SUITE_GUARD_BYTES);
+}
+static finding_t check_guards(const unsigned char* area, size_t room) {
+  for (int64_t i = 1; i <= SUITE_GUARD_BYTES; i++)
+    if (area[-i] != kGuard) return (finding_t){-i, kGuard, area[-i]};
+  for (size_t i = room; i < room + SUITE_GUARD_BYTES; i++)
+    if (area[i] != kGuard) return (finding_t){(int64_t)i, kGuard, area[i]};
+  return kNothing;
+}
+
+/* Runs one epoch with known data and compares every byte of both areas, and what surrounds them.
+ * Returns 1 if right. */
 static int verify(epoch_t* e, size_t bytes, uint64_t round, const char* when) {
   suite_path_t* path = e->path;
   size_t room = room_of(path->cell, bytes);
   uint64_t key = suite_mix(suite_mix(path->session->seed, bytes), round);
   unsigned char* area = path->window.base + path->area[e->to != SUITE_NOBODY ? 1 : 0];
   unsigned char* expected = malloc(room);
-  finding_t mine = {-1, 0, 0}, *all = calloc((size_t)path->comm.size, sizeof *all);
+  finding_t mine = kNothing, *all = calloc((size_t)path->comm.size, sizeof *all);
   if (expected == NULL || all == NULL) abort();
   lay_out(e, key, room, 0, area);
+  set_guards(area, room);
   SUITE_CHECK(path, suite_library.settle(&path->window));
   SUITE_CHECK(path, repeat(e, 1));
   SUITE_CHECK(path, suite_library.settle(&path->window));
   lay_out(e, key, room, 1, expected);
   int takes_part = e->to != SUITE_NOBODY || e->from != SUITE_NOBODY;
-  for (size_t i = 0; takes_part && i < room && mine.byte < 0; i++)
+  for (size_t i = 0; takes_part && i < room && mine.want == mine.got; i++)
     if (area[i] != expected[i]) mine = (finding_t){(int64_t)i, expected[i], area[i]};
+  if (takes_part && mine.want == mine.got) mine = check_guards(area, room);
   SUITE_CHECK(path, suite_library.gather(&path->comm, &mine, all, sizeof mine));
   int right = 1;
   for (int rank = 0; rank < path->comm.size && right; rank++) {
-    if (all[rank].byte < 0) continue;
+    if (all[rank].want == all[rank].got) continue;
     char where[64];
     snprintf(where, sizeof where, "rank %d, %s", rank, when);
     suite_record_wrong(path->session, path->cell, bytes, all[rank].byte, (int)all[rank].want,
