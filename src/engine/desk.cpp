@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
+
+// The side of the origin: what is laid down, and waiting for the answer.
+
 #include "engine/desk.h"
 
 #include <sched.h>
 
 #include <algorithm>
-#include <cstring>
 
+#include "engine/desk_memory.h"
 #include "engine/engine.h"
 #include "os/futex.h"
-#include "os/pages.h"
 #include "transport/shm/copy.h"
 #include "transport/shm/move.h"
 
@@ -16,21 +18,6 @@ namespace mobius::engine {
 namespace {
 
 using transport::Shape;
-
-// What a request is about, beside its number.
-enum What : uint16_t { kStretch, kBox, kSpans };
-
-// In DeskMemory::state, below the number of the last request. A request that was taken up stays so
-// when it has been answered.
-enum Phase : uint64_t { kWithdrawn, kLaidDown, kTakenUp };
-constexpr unsigned kPhaseBits = 2;
-constexpr uint64_t phase_of(uint64_t state) { return state & ((1 << kPhaseBits) - 1); }
-constexpr uint64_t number_of(uint64_t state) { return state >> kPhaseBits; }
-constexpr uint64_t state_of(uint64_t number, Phase phase) { return number << kPhaseBits | phase; }
-
-// In the lowest bit of DeskMemory::answer, below the number.
-constexpr uint64_t kDone = 0;
-constexpr uint64_t kRefused = 1;
 
 // For how long a request is left on the desk: about as long as the kernel's way takes.
 constexpr uint64_t kPatienceNs = 1500;
@@ -48,160 +35,14 @@ constexpr uint32_t kRequestsToWake = 16;
 constexpr uint64_t kWakeWithinNs = 10'000'000;
 constexpr uint32_t kMostBetweenWakes = 1024;
 
-constexpr size_t kInRequest = 32;
-constexpr size_t kInAnswer = 56;
-constexpr size_t kMostSpans = 1024;
-// Memory of more than that, holes included, is looked at run by run, so there may be few.
-constexpr size_t kMostHull = size_t{192} << 10;
 constexpr size_t kFewSpans = 16;
 
 }  // namespace
-
-// Valid as zeros. What is laid down is written by who holds the desk, the answer by the target.
-struct DeskMemory {
-  alignas(64) std::atomic<uint32_t> holder;  // rank of the origin, plus 1; 0: it is free
-  // One line, of which a small put needs no other.
-  alignas(64) std::atomic<uint64_t> state;
-  uintptr_t remote;
-  uint32_t bytes;
-  uint16_t what;
-  bool is_put;
-  std::atomic<bool> is_wanted;  // a waiter that was woken is to stay awake for a while
-  alignas(8) unsigned char put[kInRequest];
-  // One line, of which a small get needs no other.
-  alignas(64) std::atomic<uint64_t> answer;
-  alignas(8) unsigned char got[kInAnswer];
-  // Boxes and spans: the memory that they lie within; and boxes.
-  alignas(64) uintptr_t lowest;
-  uint64_t hull_bytes;
-  uint32_t count;  // of dimensions, or of spans
-  uint64_t run_bytes;
-  uint64_t counts[MOB_MAX_DIMENSIONS - 1];
-  ptrdiff_t strides[MOB_MAX_DIMENSIONS - 1];
-  alignas(64) mob_span_t spans[kMostSpans];
-  alignas(64) unsigned char data[Desk::kMostBytes];  // in the order of the runs
-};
 
 void Desk::open(ProcessBlock& own) {
   block_ = &own;
   targets_ = std::make_unique<Target[]>(static_cast<size_t>(engine_.host().size()));
 }
-
-mob_status_t Desk::require() {
-  const std::lock_guard lock(mutex_);
-  if (is_there()) return MOB_OK;
-  void* memory = nullptr;
-  if (const mob_status_t status =
-          engine_.local_heap().allocate(sizeof(DeskMemory), alignof(DeskMemory), &memory)) {
-    return status;
-  }
-  std::memset(memory, 0, offsetof(DeskMemory, spans));
-  auto* desk = static_cast<DeskMemory*>(memory);
-  // Release pairs with the acquire in find().
-  block_->desk.store(engine_.offset_of(desk) + 1, std::memory_order_release);
-  own_.store(desk, std::memory_order_release);
-  return MOB_OK;
-}
-
-// The target.
-
-bool Desk::look(DeskMemory& desk) {
-  uint64_t state = desk.state.load(std::memory_order_relaxed);
-  if (phase_of(state) != kLaidDown) {
-    if (!desk.is_wanted.load(std::memory_order_relaxed)) [[likely]] {
-      return false;
-    }
-    desk.is_wanted.store(false, std::memory_order_relaxed);
-    return true;
-  }
-  const uint64_t number = number_of(state);
-  // Acquire pairs with the release in ask().
-  if (!desk.state.compare_exchange_strong(state, state_of(number, kTakenUp),
-                                          std::memory_order_acquire, std::memory_order_relaxed)) {
-    return false;
-  }
-  const uint64_t end = carry_out(desk) ? kDone : kRefused;
-  // Release pairs with the acquires in ask() and await_answer().
-  desk.answer.store(number << 1 | end, std::memory_order_release);
-  return true;
-}
-
-bool Desk::carry_out(DeskMemory& desk) {
-  const bool is_put = desk.is_put;
-  if (desk.what == kStretch) {
-    void* memory = reinterpret_cast<void*>(desk.remote);
-    const size_t bytes = desk.bytes;
-    if (!is_mapped(desk.remote, bytes, is_put)) return false;
-    if (is_put) {
-      transport::copy(memory, bytes <= kInRequest ? desk.put : desk.data, bytes);
-    } else {
-      transport::copy(bytes <= kInAnswer ? desk.got : desk.data, memory, bytes);
-    }
-    return true;
-  }
-  const bool looks_once = desk.hull_bytes <= kMostHull;
-  if (looks_once && !is_mapped(desk.lowest, desk.hull_bytes, is_put)) return false;
-  if (desk.what == kBox) {
-    Shape box;
-    box.kind = MOB_STRIDED;
-    box.total_bytes = desk.bytes;
-    box.remote = reinterpret_cast<char*>(desk.remote);
-    box.local = reinterpret_cast<char*>(desk.data);
-    box.run_bytes = desk.run_bytes;
-    box.dimensions = static_cast<int>(desk.count);
-    std::copy_n(desk.counts, desk.count, box.counts);
-    std::copy_n(desk.strides, desk.count, box.remote_strides);
-    transport::pack_strides(box, box.local_strides);
-    transport::move(box, 0, is_put);
-    return true;
-  }
-  for (uint32_t i = 0; i < desk.count && !looks_once; ++i) {
-    const mob_span_t& span = desk.spans[i];
-    if (!is_mapped(reinterpret_cast<uintptr_t>(span.address), span.bytes, is_put)) return false;
-  }
-  unsigned char* data = desk.data;
-  for (uint32_t i = 0; i < desk.count; ++i) {
-    const mob_span_t& span = desk.spans[i];
-    if (is_put) {
-      transport::copy(span.address, data, span.bytes);
-    } else {
-      transport::copy(data, span.address, span.bytes);
-    }
-    data += span.bytes;
-  }
-  return true;
-}
-
-// Whether bytes of this process can be accessed. To touch memory that was given back would be the
-// end of it; so the kernel is asked, once in a wait.
-bool Desk::is_mapped(uintptr_t address, size_t bytes, bool write) {
-  const uint64_t visit = visits_.load(std::memory_order_relaxed);
-  if (visit != pages_visit_) {
-    pages_visit_ = visit;
-    pages_.fill(0);
-  }
-  const uintptr_t page = os::page_bytes();
-  const uintptr_t first = os::page_start(address);
-  const uintptr_t last = os::page_start(address + bytes - 1);
-  const auto entry = [&](uintptr_t at) -> uintptr_t& { return pages_[at / page % kPages]; };
-  // Which page, and in its lowest bits what is known of it.
-  constexpr uintptr_t kReadable = 1;
-  constexpr uintptr_t kWritable = 2;
-  const uintptr_t wanted = write ? kWritable : kReadable;
-  bool known = true;
-  for (uintptr_t at = first; known && at <= last; at += page) {
-    known = os::page_start(entry(at)) == at && (entry(at) & wanted) != 0;
-  }
-  if (known) return true;
-  if (!os::is_accessible(address, bytes, write)) return false;
-  for (uintptr_t at = first; at <= last; at += page) {
-    uintptr_t& held = entry(at);
-    held = (os::page_start(held) == at ? held : at) | wanted;
-  }
-  return true;
-}
-
-// The origin.
 
 bool Desk::is_attended(mob_rank_t rank) {
   if (engine_.host().policy().spin_ns == 0) return false;  // waiters do not look, they sleep

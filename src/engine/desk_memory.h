@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+// What the two sides of a desk write on it, for desk.cpp and desk_target.cpp alone.
+
+#include <mobius/transfer.h>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "engine/desk.h"
+
+namespace mobius::engine {
+
+// What a request is about, beside its number.
+enum What : uint16_t { kStretch, kBox, kSpans };
+
+// In DeskMemory::state, below the number of the last request. A request that was taken up stays so
+// when it has been answered.
+enum Phase : uint64_t { kWithdrawn, kLaidDown, kTakenUp };
+inline constexpr unsigned kPhaseBits = 2;
+constexpr uint64_t phase_of(uint64_t state) { return state & ((1 << kPhaseBits) - 1); }
+constexpr uint64_t number_of(uint64_t state) { return state >> kPhaseBits; }
+constexpr uint64_t state_of(uint64_t number, Phase phase) { return number << kPhaseBits | phase; }
+
+// In the lowest bit of DeskMemory::answer, below the number.
+inline constexpr uint64_t kDone = 0;
+inline constexpr uint64_t kRefused = 1;
+
+inline constexpr size_t kInRequest = 32;
+inline constexpr size_t kInAnswer = 56;
+inline constexpr size_t kMostSpans = 1024;
+// Memory of more than that, holes included, is looked at run by run, so there may be few.
+inline constexpr size_t kMostHull = size_t{192} << 10;
+
+// Valid as zeros. What is laid down is written by who holds the desk, the answer by the target.
+struct DeskMemory {
+  alignas(64) std::atomic<uint32_t> holder;  // rank of the origin, plus 1; 0: it is free
+  // One line, of which a small put needs no other.
+  alignas(64) std::atomic<uint64_t> state;
+  uintptr_t remote;
+  uint32_t bytes;
+  uint16_t what;
+  bool is_put;
+  std::atomic<bool> is_wanted;  // a waiter that was woken is to stay awake for a while
+  alignas(8) unsigned char put[kInRequest];
+  // One line, of which a small get needs no other.
+  alignas(64) std::atomic<uint64_t> answer;
+  alignas(8) unsigned char got[kInAnswer];
+  // Boxes and spans: the memory that they lie within; and boxes.
+  alignas(64) uintptr_t lowest;
+  uint64_t hull_bytes;
+  uint32_t count;  // of dimensions, or of spans
+  uint64_t run_bytes;
+  uint64_t counts[MOB_MAX_DIMENSIONS - 1];
+  ptrdiff_t strides[MOB_MAX_DIMENSIONS - 1];
+  alignas(64) mob_span_t spans[kMostSpans];
+  alignas(64) unsigned char data[Desk::kMostBytes];  // in the order of the runs
+};
+
+}  // namespace mobius::engine

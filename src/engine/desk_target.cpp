@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: BSD-3-Clause
+
+// The side of the target: making the desk, and doing what lies on it.
+
+#include <algorithm>
+#include <cstring>
+
+#include "engine/desk.h"
+#include "engine/desk_memory.h"
+#include "engine/engine.h"
+#include "os/pages.h"
+#include "transport/shm/copy.h"
+#include "transport/shm/move.h"
+
+namespace mobius::engine {
+
+using transport::Shape;
+
+mob_status_t Desk::require() {
+  const std::lock_guard lock(mutex_);
+  if (is_there()) return MOB_OK;
+  void* memory = nullptr;
+  if (const mob_status_t status =
+          engine_.local_heap().allocate(sizeof(DeskMemory), alignof(DeskMemory), &memory)) {
+    return status;
+  }
+  std::memset(memory, 0, offsetof(DeskMemory, spans));
+  auto* desk = static_cast<DeskMemory*>(memory);
+  // Release pairs with the acquire in find().
+  block_->desk.store(engine_.offset_of(desk) + 1, std::memory_order_release);
+  own_.store(desk, std::memory_order_release);
+  return MOB_OK;
+}
+
+bool Desk::look(DeskMemory& desk) {
+  uint64_t state = desk.state.load(std::memory_order_relaxed);
+  if (phase_of(state) != kLaidDown) {
+    if (!desk.is_wanted.load(std::memory_order_relaxed)) [[likely]] {
+      return false;
+    }
+    desk.is_wanted.store(false, std::memory_order_relaxed);
+    return true;
+  }
+  const uint64_t number = number_of(state);
+  // Acquire pairs with the release in ask().
+  if (!desk.state.compare_exchange_strong(state, state_of(number, kTakenUp),
+                                          std::memory_order_acquire, std::memory_order_relaxed)) {
+    return false;
+  }
+  const uint64_t end = carry_out(desk) ? kDone : kRefused;
+  // Release pairs with the acquires in ask() and await_answer().
+  desk.answer.store(number << 1 | end, std::memory_order_release);
+  return true;
+}
+
+bool Desk::carry_out(DeskMemory& desk) {
+  const bool is_put = desk.is_put;
+  if (desk.what == kStretch) {
+    void* memory = reinterpret_cast<void*>(desk.remote);
+    const size_t bytes = desk.bytes;
+    if (!is_mapped(desk.remote, bytes, is_put)) return false;
+    if (is_put) {
+      transport::copy(memory, bytes <= kInRequest ? desk.put : desk.data, bytes);
+    } else {
+      transport::copy(bytes <= kInAnswer ? desk.got : desk.data, memory, bytes);
+    }
+    return true;
+  }
+  const bool looks_once = desk.hull_bytes <= kMostHull;
+  if (looks_once && !is_mapped(desk.lowest, desk.hull_bytes, is_put)) return false;
+  if (desk.what == kBox) {
+    Shape box;
+    box.kind = MOB_STRIDED;
+    box.total_bytes = desk.bytes;
+    box.remote = reinterpret_cast<char*>(desk.remote);
+    box.local = reinterpret_cast<char*>(desk.data);
+    box.run_bytes = desk.run_bytes;
+    box.dimensions = static_cast<int>(desk.count);
+    std::copy_n(desk.counts, desk.count, box.counts);
+    std::copy_n(desk.strides, desk.count, box.remote_strides);
+    transport::pack_strides(box, box.local_strides);
+    transport::move(box, 0, is_put);
+    return true;
+  }
+  for (uint32_t i = 0; i < desk.count && !looks_once; ++i) {
+    const mob_span_t& span = desk.spans[i];
+    if (!is_mapped(reinterpret_cast<uintptr_t>(span.address), span.bytes, is_put)) return false;
+  }
+  unsigned char* data = desk.data;
+  for (uint32_t i = 0; i < desk.count; ++i) {
+    const mob_span_t& span = desk.spans[i];
+    if (is_put) {
+      transport::copy(span.address, data, span.bytes);
+    } else {
+      transport::copy(data, span.address, span.bytes);
+    }
+    data += span.bytes;
+  }
+  return true;
+}
+
+// Whether bytes of this process can be accessed. To touch memory that was given back would be the
+// end of it; so the kernel is asked, once in a wait.
+bool Desk::is_mapped(uintptr_t address, size_t bytes, bool write) {
+  const uint64_t visit = visits_.load(std::memory_order_relaxed);
+  if (visit != pages_visit_) {
+    pages_visit_ = visit;
+    pages_.fill(0);
+  }
+  const uintptr_t page = os::page_bytes();
+  const uintptr_t first = os::page_start(address);
+  const uintptr_t last = os::page_start(address + bytes - 1);
+  const auto entry = [&](uintptr_t at) -> uintptr_t& { return pages_[at / page % kPages]; };
+  // Which page, and in its lowest bits what is known of it.
+  constexpr uintptr_t kReadable = 1;
+  constexpr uintptr_t kWritable = 2;
+  const uintptr_t wanted = write ? kWritable : kReadable;
+  bool known = true;
+  for (uintptr_t at = first; known && at <= last; at += page) {
+    known = os::page_start(entry(at)) == at && (entry(at) & wanted) != 0;
+  }
+  if (known) return true;
+  if (!os::is_accessible(address, bytes, write)) return false;
+  for (uintptr_t at = first; at <= last; at += page) {
+    uintptr_t& held = entry(at);
+    held = (os::page_start(held) == at ? held : at) | wanted;
+  }
+  return true;
+}
+
+}  // namespace mobius::engine
