@@ -142,7 +142,7 @@ MOB_API mob_status_t mob_get_counted(mob_rank_t rank, const void* remote, void* 
  * @return MOB_OK, MOB_ERR_STATE, MOB_ERR_RANK, or the first error of an operation without a handle
  *         that was started in the context since the last flush (MOB_ERR_PEER: its target died)
  *
- * A full memory fence between host-mates; may also wait for other targets. Thread safety: any;
+ * A full memory fence between host-mates. Does not wait for other targets. Thread safety: any;
  * covers puts of other threads that happened before.
  */
 MOB_INLINE mob_status_t mob_flush(mob_rank_t rank);

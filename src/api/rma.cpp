@@ -101,6 +101,20 @@ mob_status_t get_value(const char* call, mob_rank_t rank, const void* remote, vo
   return MOB_OK;
 }
 
+// Of one rank, or Completion::kAll.
+mob_status_t flush(const char* call, mob_rank_t rank, bool remote) {
+  return api::without_exceptions(call, [&] {
+    engine::Engine& engine = engine::engine();
+    const engine::TraceScope trace(engine.transfers().timeline(), call);
+    const mob_status_t status = engine.completion().flush(call, rank, remote);
+    engine::Messages& messages = engine.messages();
+    if (!remote || !messages.sent_by_program()) return status;
+    const mob_status_t sent =
+        rank == engine::Completion::kAll ? messages.flush_all() : messages.flush(rank);
+    return status != MOB_OK ? status : sent;
+  });
+}
+
 }  // namespace
 
 mob_status_t mob_put(mob_rank_t rank, void* remote, const void* local, size_t bytes) {
@@ -270,18 +284,16 @@ mob_status_t mob_get_value_(mob_rank_t rank, const void* remote, void* value, un
   }
 }
 
-mob_status_t mob_flush_out_of_line_(mob_rank_t rank, int remote) {
+mob_status_t mob_flush_rank_(mob_rank_t rank, int remote) {
   const char* call = remote != 0 ? "mob_flush" : "mob_flush_local";
   if (const mob_status_t status = check_rank(call, rank)) return status;
-  return api::without_exceptions(call, [&] {
-    engine::Engine& engine = engine::engine();
-    const engine::TraceScope trace(engine.transfers().timeline(), call);
-    const mob_status_t status = engine.completion().flush(call, remote != 0);
-    engine::Messages& messages = engine.messages();
-    if (remote == 0 || !messages.sent_by_program()) return status;
-    const mob_status_t sent = messages.flush_all();
-    return status != MOB_OK ? status : sent;
-  });
+  return flush(call, rank, remote != 0);
+}
+
+mob_status_t mob_flush_ranks_(int remote) {
+  const char* call = remote != 0 ? "mob_flush_all" : "mob_flush_local_all";
+  if (const mob_status_t status = check_live(call)) return status;
+  return flush(call, engine::Completion::kAll, remote != 0);
 }
 
 mob_status_t mob_fence_out_of_line_() {

@@ -4,6 +4,7 @@
 #include <mobius/rma.h>
 
 #include <cstring>
+#include <new>
 #include <utility>
 
 #include "base/status.h"
@@ -30,28 +31,34 @@ void add_unfinished(int change) {
 
 thread_local const std::shared_ptr<Context>* acting_for = nullptr;
 
-// Ends what is under way to ranks that died, so that a wait for it ends by itself, with the error
-// of what failed. The wait for others goes on; but it ends too if the dead keep something open.
+// Ends what is under way to ranks that died, of those that are waited for, so that the wait for it
+// ends by itself, with the error of what failed. The wait for others goes on; but it ends too if
+// the dead keep something open.
 class PendingWatch final : public os::Watch {
  public:
-  PendingWatch(Engine& engine, const char* call) : engine_(engine), call_(call) {}
+  PendingWatch(Engine& engine, const char* call, mob_rank_t target)
+      : engine_(engine), call_(call), target_(target) {}
 
   mob_status_t look() override {
     constexpr int kMostLooks = 10;
+    const bool is_one = target_ != Completion::kAll;
     bool any = false;
-    for (mob_rank_t rank = 0; rank < engine_.size(); ++rank) {
+    for (mob_rank_t rank = is_one ? target_ : 0; rank < (is_one ? target_ + 1 : engine_.size());
+         ++rank) {
       if (!engine_.is_dead(rank)) continue;
       engine_.served().give_up(rank);
       engine_.scheduler().give_up(rank);
       engine_.messages().give_up(rank);
       any = true;
     }
-    return any && ++looks_ > kMostLooks ? HostWatch(engine_, call_).look() : MOB_OK;
+    if (!any || ++looks_ <= kMostLooks) return MOB_OK;
+    return is_one ? PeerWatch(engine_, call_, target_).look() : HostWatch(engine_, call_).look();
   }
 
  private:
   Engine& engine_;
   const char* call_;
+  const mob_rank_t target_;
   int looks_ = 0;
 };
 
@@ -63,6 +70,20 @@ ActingFor::ActingFor(std::shared_ptr<Context> context)
 }
 
 ActingFor::~ActingFor() { acting_for = before_; }
+
+Context::Counts<uint32_t>* Context::counts_of(mob_rank_t rank, mob_rank_t ranks) {
+  Counts<uint32_t>* counts = by_target.load(std::memory_order_acquire);
+  if (counts == nullptr) {
+    auto made = std::unique_ptr<Counts<uint32_t>[]>(
+        new (std::nothrow) Counts<uint32_t>[static_cast<size_t>(ranks)]);
+    if (made == nullptr) return nullptr;
+    // Release: who finds them finds zeros. Another thread may have been faster.
+    if (by_target.compare_exchange_strong(counts, made.get(), std::memory_order_acq_rel)) {
+      counts = made.release();
+    }
+  }
+  return counts + rank;
+}
 
 void Completion::stay_out_of_line(bool stay) { add_unfinished(stay ? 1 : -1); }
 
@@ -113,7 +134,7 @@ mob_status_t Completion::free_context(uint64_t handle) {
                 "made)");
   }
   if (context_in_use == handle) context_in_use = 0;
-  return flush_context("mob_context_free", **context, true);
+  return flush_context("mob_context_free", **context, kAll, true);
 }
 
 mob_status_t Completion::use_context(uint64_t handle) {
@@ -143,6 +164,11 @@ Pending* Completion::start(const mob_transfer_t& transfer, uint64_t* handle, boo
   auto pending = std::make_unique<Pending>();
   pending->target = transfer.rank;
   pending->context = acting_for != nullptr ? *acting_for : context_of(context_in_use);
+  pending->counts = pending->context->counts_of(transfer.rank, engine_.size());
+  if (pending->counts == nullptr) {
+    fail(MOB_ERR_MEMORY, "no memory to count what is under way to %d ranks", engine_.size());
+    return nullptr;
+  }
   pending->origin_counter = transfer.origin_counter;
   pending->completion_counter = transfer.completion_counter;
   pending->origin_word = transfer.origin_word;
@@ -157,8 +183,10 @@ Pending* Completion::start(const mob_transfer_t& transfer, uint64_t* handle, boo
       return nullptr;
     }
   }
-  pending->context->local_pending.fetch_add(1, std::memory_order_relaxed);
-  pending->context->remote_pending.fetch_add(1, std::memory_order_relaxed);
+  pending->context->pending.local.fetch_add(1, std::memory_order_relaxed);
+  pending->context->pending.remote.fetch_add(1, std::memory_order_relaxed);
+  pending->counts->local.fetch_add(1, std::memory_order_relaxed);
+  pending->counts->remote.fetch_add(1, std::memory_order_relaxed);
   if (!pending->is_ordered) pending->context->unordered.fetch_add(1, std::memory_order_relaxed);
   add_unfinished(1);
   return pending.release();
@@ -176,7 +204,8 @@ void Completion::complete_locally(Pending& pending, mob_status_t status) {
   }
   // Release, here and below, pairs with the acquire of who waits: data and error come before.
   pending.locally_complete.store(true, std::memory_order_release);
-  pending.context->local_pending.fetch_sub(1, std::memory_order_release);
+  pending.counts->local.fetch_sub(1, std::memory_order_release);
+  pending.context->pending.local.fetch_sub(1, std::memory_order_release);
   if (status == MOB_OK && pending.origin_counter != nullptr) {
     engine_.counters().count(engine_.rank(), *pending.origin_counter);
   }
@@ -187,7 +216,8 @@ void Completion::complete_locally(Pending& pending, mob_status_t status) {
 void Completion::complete_remotely(Pending& pending, mob_status_t status) {
   keep_for_flush(*pending.context, status);
   if (!pending.is_ordered) pending.context->unordered.fetch_sub(1, std::memory_order_release);
-  pending.context->remote_pending.fetch_sub(1, std::memory_order_release);
+  pending.counts->remote.fetch_sub(1, std::memory_order_release);
+  pending.context->pending.remote.fetch_sub(1, std::memory_order_release);
   add_unfinished(-1);
   if (status == MOB_OK && pending.completion_counter != nullptr) {
     engine_.counters().count(engine_.rank(), *pending.completion_counter);
@@ -226,29 +256,37 @@ mob_status_t Completion::wait(const char* call, uint64_t handle) {
                 call);
   }
   Pending& pending = **found;
-  PendingWatch watch(engine_, call);
+  PendingWatch watch(engine_, call, pending.target);
   const mob_status_t status = engine_.wait_until(
       [&] { return pending.locally_complete.load(std::memory_order_acquire); }, &watch);
   return status != MOB_OK ? status : collect(handle, pending);
 }
 
-mob_status_t Completion::flush(const char* call, bool remote) {
+mob_status_t Completion::flush(const char* call, mob_rank_t target, bool remote) {
   const std::shared_ptr<Context> context = context_of(context_in_use);
-  return flush_context(call, *context, remote);
+  return flush_context(call, *context, target, remote);
 }
 
 mob_status_t Completion::order(const char* call) {
   const std::shared_ptr<Context> context = context_of(context_in_use);
-  return wait_for(call, *context, context->unordered);
+  return wait_for(call, *context, kAll, context->unordered);
 }
 
-mob_status_t Completion::flush_context(const char* call, Context& context, bool remote) {
-  return wait_for(call, context, remote ? context.remote_pending : context.local_pending);
+mob_status_t Completion::flush_context(const char* call, Context& context, mob_rank_t target,
+                                       bool remote) {
+  const Context::Counts<uint32_t>* of_target =
+      target != kAll ? context.find_counts(target) : nullptr;
+  if (of_target != nullptr) {
+    return wait_for(call, context, target, remote ? of_target->remote : of_target->local);
+  }
+  // Of one target, too: nothing was ever started.
+  return wait_for(call, context, target, remote ? context.pending.remote : context.pending.local);
 }
 
-mob_status_t Completion::wait_for(const char* call, Context& context,
-                                  const std::atomic<uint64_t>& pending) {
-  PendingWatch watch(engine_, call);
+template <typename Count>
+mob_status_t Completion::wait_for(const char* call, Context& context, mob_rank_t target,
+                                  const std::atomic<Count>& pending) {
+  PendingWatch watch(engine_, call, target);
   const mob_status_t status =
       engine_.wait_until([&] { return pending.load(std::memory_order_acquire) == 0; }, &watch);
   std::atomic_thread_fence(std::memory_order_seq_cst);  // as every flush

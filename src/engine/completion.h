@@ -35,11 +35,31 @@ class KeptError {
 
 // What a flush waits for.
 struct Context {
-  std::atomic<uint64_t> local_pending = 0;   // transfers that are not locally complete
-  std::atomic<uint64_t> remote_pending = 0;  // … and not complete at the target
-  std::atomic<uint64_t> unordered = 0;       // … that later ones on another way could overtake
-  std::atomic<int> schedule = -1;            // a policy of what is started in it, or none
-  KeptError error;                           // of transfers without a handle
+  Context() = default;
+  ~Context() { delete[] by_target.load(std::memory_order_relaxed); }
+  Context(const Context&) = delete;
+  Context& operator=(const Context&) = delete;
+
+  // Transfers that are not locally complete, and those that are not complete at the target.
+  template <typename Count>
+  struct Counts {
+    std::atomic<Count> local = 0;
+    std::atomic<Count> remote = 0;
+  };
+
+  // Those of one target. counts_of(), before anything is started, makes room for `ranks` of them;
+  // null if there is no memory.
+  Counts<uint32_t>* counts_of(mob_rank_t rank, mob_rank_t ranks);
+  const Counts<uint32_t>* find_counts(mob_rank_t rank) const {
+    const Counts<uint32_t>* counts = by_target.load(std::memory_order_acquire);
+    return counts != nullptr ? counts + rank : nullptr;
+  }
+
+  Counts<uint64_t> pending;                            // of all targets
+  std::atomic<Counts<uint32_t>*> by_target = nullptr;  // by rank, from the first that is started
+  std::atomic<uint64_t> unordered = 0;  // that later ones on another way could overtake
+  std::atomic<int> schedule = -1;       // a policy of what is started in it, or none
+  KeptError error;                      // of transfers without a handle
 };
 
 // While it lives, what the calling thread starts belongs to a context, whichever it uses.
@@ -59,6 +79,7 @@ class ActingFor {
 struct Pending {
   mob_rank_t target = 0;
   std::shared_ptr<Context> context;
+  Context::Counts<uint32_t>* counts = nullptr;  // of the target, in the context
   mob_counter_t origin_counter = nullptr;
   mob_counter_t completion_counter = nullptr;
   uint64_t* origin_word = nullptr;
@@ -106,9 +127,10 @@ class Completion {
   mob_status_t test(const char* call, uint64_t handle, bool* done);
   mob_status_t wait(const char* call, uint64_t handle);
 
-  // Waits for everything pending in the calling thread's context, up to local or remote completion,
-  // and returns what went wrong with it.
-  mob_status_t flush(const char* call, bool remote);
+  // Waits for what is pending in the calling thread's context at one target, or at all (kAll), up
+  // to local or remote completion, and returns what went wrong in the context.
+  mob_status_t flush(const char* call, mob_rank_t target, bool remote);
+  static constexpr mob_rank_t kAll = -1;
 
   // The same for those that a fence has to wait for.
   mob_status_t order(const char* call);
@@ -119,8 +141,10 @@ class Completion {
   std::shared_ptr<Context> context_of(uint64_t handle) const;
   static void keep_for_flush(Context& context, mob_status_t status);
   void release(Pending& pending);
-  mob_status_t flush_context(const char* call, Context& context, bool remote);
-  mob_status_t wait_for(const char* call, Context& context, const std::atomic<uint64_t>& pending);
+  mob_status_t flush_context(const char* call, Context& context, mob_rank_t target, bool remote);
+  template <typename Count>
+  mob_status_t wait_for(const char* call, Context& context, mob_rank_t target,
+                        const std::atomic<Count>& pending);
   mob_status_t collect(uint64_t handle, Pending& pending);
 
   Engine& engine_;

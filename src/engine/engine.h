@@ -277,7 +277,7 @@ class Engine {
     if (__atomic_load_n(&mob_idle_size_, __ATOMIC_RELAXED) != 0) [[likely]] {
       return MOB_OK;
     }
-    return completion_.flush(call, true);
+    return completion_.flush(call, Completion::kAll, true);
   }
 
   // What the calling thread has started comes, at every target of another host, before what it says

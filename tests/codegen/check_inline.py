@@ -24,6 +24,7 @@ OPERATIONS = {
     "get2": (1, 16),
     "get1": (1, 16),
     "flush": (1, 7),
+    "flush_all": (1, 7),
     "fence": (1, 6),
 }
 # Per put in a loop, the loop's own three included. Clang adds two: it keeps the tagged address as a

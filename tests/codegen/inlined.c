@@ -29,6 +29,7 @@ mob_status_t check_get1(mob_rank_t rank, const void* remote, uint8_t* value) {
   return mob_get1(rank, remote, value);
 }
 mob_status_t check_flush(mob_rank_t rank) { return mob_flush(rank); }
+mob_status_t check_flush_all(void) { return mob_flush_all(); }
 mob_status_t check_fence(void) { return mob_fence(); }
 
 /* The loop that docs/performance.md counts. */

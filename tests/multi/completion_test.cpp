@@ -1,8 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 
-// Handles of several transfers at once.
+// Handles of several transfers at once, and flushes of one of several targets.
+
+#include <signal.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <fstream>
+#include <thread>
 
 #include "fixture.h"
 
@@ -111,4 +116,77 @@ TEST(Handles, TestingCompletesThem) {
       EXPECT_EQ(done == 1, started.handles()[i] == MOB_HANDLE_DONE);
     }
   }
+}
+
+namespace {
+
+// A process of this machine that is stopped for a while.
+class Stopped {
+ public:
+  explicit Stopped(pid_t pid) : pid_(pid) {
+    EXPECT_EQ(kill(pid_, SIGSTOP), 0);
+    while (state() != 'T') std::this_thread::yield();
+  }
+  ~Stopped() { go_on(); }
+  Stopped(const Stopped&) = delete;
+  Stopped& operator=(const Stopped&) = delete;
+  void go_on() const { EXPECT_EQ(kill(pid_, SIGCONT), 0); }
+
+ private:
+  char state() const {
+    std::ifstream file("/proc/" + std::to_string(pid_) + "/stat");
+    std::string text;
+    std::getline(file, text);
+    const size_t name_end = text.rfind(')');
+    return name_end + 2 < text.size() ? text[name_end + 2] : 'T';
+  }
+
+  const pid_t pid_;
+};
+
+}  // namespace
+
+// What is under way to a process that does not answer is not waited for.
+TEST(Flush, OfOneTargetDoesNotWaitForOthers) {
+  if (mob_size() < 3) GTEST_SKIP() << "takes three processes";
+  constexpr size_t kSmall = 64;
+  constexpr size_t kLarge = 300'000;
+  const mob_rank_t silent = mob_size() - 1;
+  const mob_rank_t other = mob_size() - 2;
+  const Shared memory(kSmall + kLarge);
+  const Shared pids(static_cast<size_t>(mob_size()) * sizeof(uint64_t));
+  const size_t mine = static_cast<size_t>(mob_rank()) * sizeof(uint64_t);
+  EXPECT_EQ(mob_put8(0, pids.at(0, mine), static_cast<uint64_t>(getpid())), MOB_OK);
+  barrier();
+  const auto data = mobius_test::patterned(kSmall + kLarge, 0, 1);
+  if (mob_rank() == 0) {
+    uint64_t pid = 0;
+    std::memcpy(&pid, pids.at(0, static_cast<size_t>(silent) * sizeof pid), sizeof pid);
+    const Stopped stopped(static_cast<pid_t>(pid));
+    uint64_t arrived[2] = {0, 0};
+    for (const mob_rank_t target : {silent, other}) {
+      EXPECT_EQ(mob_put_nbi(target, memory.at(target, kSmall), data.data() + kSmall, kLarge),
+                MOB_OK);
+      EXPECT_EQ(mob_put_counted(target, memory.at(target), data.data(), kSmall, nullptr, nullptr,
+                                &arrived[target == silent ? 0 : 1]),
+                MOB_OK);
+    }
+    EXPECT_EQ(mob_flush_local(other), MOB_OK) << mob_last_error();
+    EXPECT_EQ(mob_flush(other), MOB_OK) << mob_last_error();
+    EXPECT_EQ(arrived[1], 1u);
+    if (!mobius_test::same_host(silent)) {
+      EXPECT_EQ(arrived[0], 0u);
+    }
+    std::vector<unsigned char> got(kSmall + kLarge);
+    EXPECT_EQ(mob_get(other, memory.at(other), got.data(), got.size()), MOB_OK);
+    EXPECT_EQ(got, data);
+    stopped.go_on();
+    EXPECT_EQ(mob_flush_all(), MOB_OK) << mob_last_error();
+    EXPECT_EQ(arrived[0], 1u);
+  }
+  barrier();
+  if (mob_rank() >= other) {
+    EXPECT_TRUE(mobius_test::holds(memory.local(), data, data.size()));
+  }
+  barrier();
 }

@@ -49,7 +49,8 @@ MOB_API mob_status_t mob_put_value_(mob_rank_t rank, void* remote, uint64_t valu
                                     unsigned log2_bytes);
 MOB_API mob_status_t mob_get_value_(mob_rank_t rank, const void* remote, void* value,
                                     unsigned log2_bytes);
-MOB_API mob_status_t mob_flush_out_of_line_(mob_rank_t rank, int remote);
+MOB_API mob_status_t mob_flush_rank_(mob_rank_t rank, int remote);
+MOB_API mob_status_t mob_flush_ranks_(int remote); /* all of them */
 MOB_API mob_status_t mob_fence_out_of_line_(void);
 
 #ifdef __SANITIZE_THREAD__ /* the race described above, in words that ThreadSanitizer accepts */
@@ -102,22 +103,28 @@ MOB_DEFINE_VALUE_TRANSFER_(1, uint8_t, 0)
 
 MOB_INLINE mob_status_t mob_flush(mob_rank_t rank) {
   if (MOB_UNLIKELY((uint32_t)rank >= (uint32_t)MOB_ENTRY_LOAD_(mob_idle_size_))) {
-    return mob_flush_out_of_line_(rank, 1);
+    return mob_flush_rank_(rank, 1);
   }
   __atomic_thread_fence(__ATOMIC_SEQ_CST);
   return MOB_OK;
 }
 
-MOB_INLINE mob_status_t mob_flush_all(void) { return mob_flush(0); }
+MOB_INLINE mob_status_t mob_flush_all(void) {
+  if (MOB_UNLIKELY(MOB_ENTRY_LOAD_(mob_idle_size_) == 0)) return mob_flush_ranks_(1);
+  __atomic_thread_fence(__ATOMIC_SEQ_CST);
+  return MOB_OK;
+}
 
 MOB_INLINE mob_status_t mob_flush_local(mob_rank_t rank) {
   if (MOB_UNLIKELY((uint32_t)rank >= (uint32_t)MOB_ENTRY_LOAD_(mob_idle_size_))) {
-    return mob_flush_out_of_line_(rank, 0);
+    return mob_flush_rank_(rank, 0);
   }
   return MOB_OK;
 }
 
-MOB_INLINE mob_status_t mob_flush_local_all(void) { return mob_flush_local(0); }
+MOB_INLINE mob_status_t mob_flush_local_all(void) {
+  return MOB_UNLIKELY(MOB_ENTRY_LOAD_(mob_idle_size_) == 0) ? mob_flush_ranks_(0) : MOB_OK;
+}
 
 MOB_INLINE mob_status_t mob_fence(void) {
   if (MOB_UNLIKELY(MOB_ENTRY_LOAD_(mob_idle_size_) == 0)) return mob_fence_out_of_line_();
