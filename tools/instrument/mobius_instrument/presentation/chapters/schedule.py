@@ -10,7 +10,7 @@ from typing import Final
 from mobius_instrument.cells import Cell, bandwidth_mb_s, format_bytes, format_ratio
 from mobius_instrument.experiments import POLICIES
 from mobius_instrument.presentation import tables
-from mobius_instrument.presentation.analysis import Series
+from mobius_instrument.presentation.analysis import Analysis, Series
 from mobius_instrument.presentation.chapters.base import (
     SIZE_AXIS,
     TIME_AXIS,
@@ -25,11 +25,14 @@ from mobius_instrument.presentation.chapters.base import (
 )
 from mobius_instrument.presentation.chapters.hosts import where
 from mobius_instrument.presentation.charts import Axis
+from mobius_instrument.stats import Ratio
 
 _ADAPTIVE, _FIFO = POLICIES[:2]
 # Puts and gets of an epoch what=mixed.
 _MIXED: Final = 32
 _WHOLE: Final = ":what=one"
+# Adaptive may take so much longer than the best fixed policy.
+_ALLOWED: Final = 0.05
 
 
 @dataclass(frozen=True)
@@ -95,11 +98,12 @@ def _words(cell: Cell) -> str:
 class _Medians:
     """By cell without policy, size and column."""
 
-    def __init__(self, series: list[Series]) -> None:
+    def __init__(self, analysis: Analysis, series: list[Series]) -> None:
+        self.analysis = analysis
         self.found = {
-            (_bare(one), size, one.library, one.cell.option("policy")): summary.median
+            (_bare(one), size, one.library, one.cell.option("policy")): one
             for one in series
-            for size, summary in one.summaries.items()
+            for size in one.summaries
         }
 
     def rows(self, cells: list[Cell]) -> list[tuple[Cell, int]]:
@@ -107,15 +111,25 @@ class _Medians:
         return sorted(sizes, key=lambda row: (cells.index(row[0]), row[1]))
 
     def of(self, row: tuple[Cell, int], column: tuple[str, str]) -> float | None:
-        return self.found.get((*row, *column))
+        one = self.found.get((*row, *column))
+        return one.summaries[row[1]].median if one is not None else None
 
-    def best_fixed(self, row: tuple[Cell, int], mobius: str) -> float | None:
-        times = [self.of(row, (mobius, policy)) for policy in POLICIES if policy != _ADAPTIVE]
-        return min((one for one in times if one is not None), default=None)
+    def ratio(self, row: tuple[Cell, int], mobius: str, policy: str, base: str) -> Ratio | None:
+        """Of Möbius' times under two policies."""
+        above, below = (self.found.get((*row, mobius, name)) for name in (policy, base))
+        if above is None or below is None:
+            return None
+        return self.analysis.ratio(above, below, row[1])
+
+    def best_fixed(self, row: tuple[Cell, int], mobius: str) -> str:
+        """The name of the fastest fixed policy; "" if none was measured."""
+        times = {policy: self.of(row, (mobius, policy)) for policy in POLICIES[1:]}
+        measured = {policy: time for policy, time in times.items() if time is not None}
+        return min(measured, key=lambda policy: measured[policy], default="")
 
 
-def _ratio(value: float | None, base: float | None) -> float | None:
-    return value / base if value is not None and base else None
+def _value(ratio: Ratio | None) -> float | None:
+    return ratio.value if ratio is not None else None
 
 
 def _cells_of(experiment: _Experiment, series: list[Series]) -> list[Cell]:
@@ -142,15 +156,16 @@ def _table(
         cell, size = row
         times = [medians.of(row, column) for column in columns]
         best = min((one for one in times if one is not None), default=None)
-        beside = medians.of(row, (mobius, experiment.beside))
         rows.append(
             [
                 escape(_words(cell)),
                 tables.number(format_bytes(size), size),
                 *(time_cell(one, best) for one in times),
-                ratio_cell(_ratio(beside, medians.of(row, (mobius, experiment.against)))),
                 ratio_cell(
-                    _ratio(medians.of(row, (mobius, _ADAPTIVE)), medians.best_fixed(row, mobius))
+                    _value(medians.ratio(row, mobius, experiment.beside, experiment.against))
+                ),
+                ratio_cell(
+                    _value(medians.ratio(row, mobius, _ADAPTIVE, medians.best_fixed(row, mobius)))
                 ),
             ]
         )
@@ -163,37 +178,56 @@ def _table(
     return f"<h3>{escape(experiment.title)}</h3>" + tables.table(head, rows, 1, sortable=True)
 
 
+def _interval(ratio: Ratio) -> str:
+    return f"{format_ratio(ratio.value)} ({format_ratio(ratio.low)} to {format_ratio(ratio.high)})"
+
+
 def _sentences(medians: _Medians, series: list[Series], mobius: str) -> list[str]:
-    """The policy that each experiment is about beside fifo, at its best size; and adaptive."""
+    """Adaptive beside the best fixed policy; and the policy that each experiment is about beside
+    fifo, at the size where most of it is certain."""
     found = []
-    worst = (0.0, "")
+    compared: list[tuple[Ratio, str]] = []
     for experiment in _EXPERIMENTS:
         ratios = []
         for row in medians.rows(_cells_of(experiment, series)):
             words = f"{experiment.title[0].lower()}{experiment.title[1:]}, {_words(row[0])},"
             words += f" {format_bytes(row[1])}"
-            beside = medians.of(row, (mobius, experiment.beside))
-            ratio = _ratio(beside, medians.of(row, (mobius, experiment.against)))
+            ratio = medians.ratio(row, mobius, experiment.beside, experiment.against)
             if ratio is not None:
                 ratios.append((ratio, words))
-            adaptive = medians.of(row, (mobius, _ADAPTIVE))
-            over = _ratio(adaptive, medians.best_fixed(row, mobius))
+            over = medians.ratio(row, mobius, _ADAPTIVE, medians.best_fixed(row, mobius))
             if over is not None:
-                worst = max(worst, (over, words))
-        if ratios:
-            ratio, words = min(ratios)
+                compared.append((over, words))
+        if not ratios:
+            continue
+        ratio, words = min(ratios, key=lambda one: one[0].high)
+        if ratio.high < 1:
             found.append(
-                f"{experiment.beside} takes {format_ratio(ratio)} of the time of"
-                f" {experiment.against} at best: {words}."
+                f"{experiment.beside} takes {_interval(ratio)} of the time of {experiment.against}"
+                f" at best: {words}."
             )
-    if worst[1]:
-        ratio, words = worst
-        found.insert(
-            0,
-            f"Möbius' policy adaptive takes at most {format_ratio(ratio)} times as long as the best"
-            f" fixed one: {words}.",
-        )
+        else:
+            found.append(
+                f"{experiment.title}: {experiment.beside} is at no size certainly faster than"
+                f" {experiment.against}."
+            )
+    if compared:
+        found.insert(0, _of_adaptive(compared))
     return found
+
+
+def _of_adaptive(compared: list[tuple[Ratio, str]]) -> str:
+    slower = [one for one in compared if one[0].is_real(_ALLOWED) and one[0].value > 1]
+    if not slower:
+        return (
+            f"Möbius' policy adaptive takes in none of {len(compared)} comparisons certainly over"
+            f" {_ALLOWED:.0%} longer than the best fixed one."
+        )
+    ratio, words = max(slower, key=lambda one: one[0].value)
+    return (
+        f"Möbius' policy adaptive takes in {len(slower)} of {len(compared)} comparisons certainly"
+        f" longer than the best fixed one, at most {_interval(ratio)} times: {words}."
+    )
 
 
 def _charts(book: Book, series: list[Series]) -> list[str]:
@@ -231,7 +265,7 @@ def chapter(book: Book) -> Chapter | None:
     series = [one for one in book.of("schedule") if one.summaries]
     if not series:
         return None
-    medians = _Medians(series)
+    medians = _Medians(book.analysis, series)
     mobius = next((one.library for one in series if book.is_mobius(one.library)), "")
     sentences = _sentences(medians, series, mobius)
     html = (
@@ -240,7 +274,7 @@ def chapter(book: Book) -> Chapter | None:
             " merged, or many in one message, as in paper 2 and figure 11 of paper 3: Möbius under"
             " each policy of its scheduler beside other libraries on the same link. Times are of"
             " one epoch at the origin, its synchronisation included; of a get behind a put until"
-            " the get has arrived."
+            " the get has arrived. In brackets: the 95 % interval of a ratio."
         )
         + f"<ul>{''.join(f'<li>{escape(text)}</li>' for text in sentences)}</ul>"
         + figures(*_charts(book, series))
