@@ -21,14 +21,20 @@ using transport::Shape;
 
 // For how long a request is left on the desk: about as long as the kernel's way takes.
 constexpr uint64_t kPatienceNs = 1500;
+// … where the target is called: longer than a thread takes to wake up.
+constexpr uint64_t kCallPatienceNs = 50'000;
 constexpr int kEagerLooks = 200;
 constexpr int kLooksPerClock = 16;
 // Who has taken up a request copies at once, unless the system took its processor away.
 constexpr uint64_t kYieldAfterNs = 50'000;
 constexpr uint64_t kLookForDeathNs = 10'000'000;
 
-// Requests that nobody takes up cost as much as the other way: so few are tried after many of them.
+// Requests that nobody takes up cost as much as the other way: so few are tried after many of them,
+// and none for a while after one that cost much more, because somebody else got the processor.
 constexpr uint32_t kMostMisses = 6;
+constexpr uint64_t kMostForCallNs = 100'000;
+constexpr uint64_t kLostNsPerSkip = 4000;
+constexpr uint64_t kMostSkips = 10'000;
 // A sleeper is woken for so many requests within a time in which they would be many more, if it
 // were awake.
 constexpr uint32_t kRequestsToWake = 16;
@@ -54,13 +60,25 @@ bool Desk::is_attended(mob_rank_t rank) {
     note_asleep(rank, process, target);
     return false;
   }
+  return process.doorbell.processor.load(std::memory_order_relaxed) != this_processor() &&
+         !skips(target);
+}
+
+// Whether a thread that waits cannot look now.
+bool Desk::is_asleep_or_near(const ProcessBlock& process) {
+  return process.doorbell.sleepers.load(std::memory_order_relaxed) != 0 ||
+         process.doorbell.processor.load(std::memory_order_relaxed) == this_processor();
+}
+
+// Whether this one of the requests goes the other way without a try.
+bool Desk::skips(Target& target) {
   const uint32_t to_skip = target.to_skip.load(std::memory_order_relaxed);
   if (to_skip == 0) [[likely]] {
-    return true;
+    return false;
   }
   // Counts of two threads may fall into one; that changes nothing, here and below.
   target.to_skip.store(to_skip - 1, std::memory_order_relaxed);
-  return false;
+  return true;
 }
 
 // It waits, but sleeps: awake, it would answer, and every answer keep it awake. Less and less often
@@ -80,7 +98,7 @@ void Desk::note_asleep(mob_rank_t rank, ProcessBlock& process, Target& target) {
   DeskMemory* desk = is_time ? find(rank) : nullptr;
   if (desk == nullptr) return;
   target.to_skip.store(0, std::memory_order_relaxed);
-  desk->is_wanted.store(true, std::memory_order_relaxed);
+  desk->wanted_by.store(this_processor(), std::memory_order_relaxed);
   os::ring_sleepers(process.doorbell.bell);  // a release: who wakes sees that
 }
 
@@ -88,6 +106,12 @@ void Desk::note_miss(Target& target) {
   const uint32_t misses = std::min(target.misses.load(std::memory_order_relaxed) + 1, kMostMisses);
   target.misses.store(misses, std::memory_order_relaxed);
   target.to_skip.store(uint32_t{1} << misses, std::memory_order_relaxed);
+}
+
+// After a call for which the processor was given away.
+void Desk::note_lost_time(Target& target, uint64_t ns) {
+  const auto skips = static_cast<uint32_t>(std::min(ns / kLostNsPerSkip, kMostSkips));
+  if (ns > kMostForCallNs) target.to_skip.store(skips, std::memory_order_relaxed);
 }
 
 // The desk of a process; null if it has none.
@@ -140,42 +164,61 @@ DeskMemory* Desk::take(mob_rank_t rank) {
 
 void Desk::give_back(DeskMemory& desk) { desk.holder.store(0, std::memory_order_release); }
 
-bool Desk::ask_to_copy(mob_rank_t rank, uintptr_t remote, const void* local, size_t bytes,
-                       bool put) {
+Desk::Outcome Desk::ask_to_copy(mob_rank_t rank, uintptr_t remote, const void* local, size_t bytes,
+                                bool put, bool calls) {
   DeskMemory* desk = take(rank);
-  if (desk == nullptr) return false;
+  if (desk == nullptr) return Outcome::kNotForDesk;
   desk->remote = remote;
   desk->bytes = static_cast<uint32_t>(bytes);
   desk->is_put = put;
   if (put) transport::copy(bytes <= kInRequest ? desk->put : desk->data, local, bytes);
-  const bool done = ask(rank, *desk, kStretch);
-  if (done && !put) {
+  const Outcome outcome = ask(rank, *desk, kStretch, calls);
+  if (outcome == Outcome::kDone && !put) {
     transport::copy(const_cast<void*>(local), bytes <= kInAnswer ? desk->got : desk->data, bytes);
   }
   give_back(*desk);
-  return done;
+  return outcome;
 }
 
-bool Desk::ask_to_move(mob_rank_t rank, const Shape& shape, bool put) {
+Desk::Outcome Desk::move(mob_rank_t rank, const Shape& shape, bool put, bool calls) {
+  if (shape.total_bytes > kMostBytes) return Outcome::kNotForDesk;
+  if (!calls) {
+    return is_attended(rank) ? ask_to_move(rank, shape, put, false) : Outcome::kNotForDesk;
+  }
+  if (engine_.host().policy().spin_ns == 0) return Outcome::kNotForDesk;
+  const mob_rank_t index = engine_.host_index(rank);
+  ProcessBlock& process = engine_.process(index);
+  if (!Progress::has_waiters(process.doorbell)) return Outcome::kNotForDesk;
+  const bool looks = !is_asleep_or_near(process);
+  if (!looks && skips(targets_[static_cast<size_t>(index)])) return Outcome::kNobodyCame;
+  return ask_to_move(rank, shape, put, !looks);
+}
+
+Desk::Outcome Desk::ask_to_move(mob_rank_t rank, const Shape& shape, bool put, bool calls) {
+  if (shape.kind == MOB_CONTIGUOUS) {
+    return ask_to_copy(rank, reinterpret_cast<uintptr_t>(shape.remote), shape.local,
+                       shape.total_bytes, put, calls);
+  }
   DeskMemory* desk = take(rank);
-  if (desk == nullptr) return false;
+  if (desk == nullptr) return Outcome::kNotForDesk;
   desk->is_put = put;
   desk->bytes = static_cast<uint32_t>(shape.total_bytes);
-  bool done = false;
+  Outcome outcome = Outcome::kNotForDesk;
   if (shape.kind == MOB_STRIDED) {
-    done = ask_to_move_box(rank, *desk, shape, put);
-  } else if (list_spans(*desk, shape, put) && ask(rank, *desk, kSpans)) {
-    if (!put) take_spans(*desk, shape);
-    done = true;
+    outcome = ask_to_move_box(rank, *desk, shape, put, calls);
+  } else if (list_spans(*desk, shape, put)) {
+    outcome = ask(rank, *desk, kSpans, calls);
+    if (outcome == Outcome::kDone && !put) take_spans(*desk, shape);
   }
   give_back(*desk);
-  return done;
+  return outcome;
 }
 
-bool Desk::ask_to_move_box(mob_rank_t rank, DeskMemory& desk, const Shape& shape, bool put) {
+Desk::Outcome Desk::ask_to_move_box(mob_rank_t rank, DeskMemory& desk, const Shape& shape, bool put,
+                                    bool calls) {
   desk.lowest = shape.lowest;
   desk.hull_bytes = shape.highest - shape.lowest;
-  if (desk.hull_bytes > kMostHull) return false;
+  if (desk.hull_bytes > kMostHull) return Outcome::kNotForDesk;
   desk.remote = reinterpret_cast<uintptr_t>(shape.remote);
   desk.run_bytes = shape.run_bytes;
   desk.count = static_cast<uint32_t>(shape.dimensions);
@@ -185,9 +228,9 @@ bool Desk::ask_to_move_box(mob_rank_t rank, DeskMemory& desk, const Shape& shape
   packed.remote = reinterpret_cast<char*>(desk.data);
   transport::pack_strides(packed, packed.remote_strides);
   if (put) transport::move(packed, 0, true);
-  if (!ask(rank, desk, kBox)) return false;
-  if (!put) transport::move(packed, 0, false);
-  return true;
+  const Outcome outcome = ask(rank, desk, kBox, calls);
+  if (outcome == Outcome::kDone && !put) transport::move(packed, 0, false);
+  return outcome;
 }
 
 // Lays down where the runs are, and with `put` what they hold; false if there are too many.
@@ -222,12 +265,13 @@ void Desk::take_spans(const DeskMemory& desk, const Shape& shape) {
       }));
 }
 
-// Whether the target did what is laid down.
-bool Desk::ask(mob_rank_t rank, DeskMemory& desk, uint16_t what) {
+Desk::Outcome Desk::ask(mob_rank_t rank, DeskMemory& desk, uint16_t what, bool calls) {
   desk.what = what;
+  desk.caller = calls ? this_processor() : 0;
   const uint64_t number = number_of(desk.state.load(std::memory_order_relaxed)) + 1;
   // Release pairs with the acquire in look().
   desk.state.store(state_of(number, kLaidDown), std::memory_order_release);
+  if (calls) call(rank);
   // Acquire, here and below, pairs with the release in look().
   const auto is_answered = [&] {
     return desk.answer.load(std::memory_order_acquire) >> 1 == number;
@@ -235,35 +279,47 @@ bool Desk::ask(mob_rank_t rank, DeskMemory& desk, uint16_t what) {
   for (int looks = 0; looks < kEagerLooks && !is_answered(); ++looks) {
   }
   Target& target = targets_[static_cast<size_t>(engine_.host_index(rank))];
-  if (!is_answered() && !await_answer(rank, desk, number)) {
-    note_miss(target);
-    return false;
-  }
+  if (!is_answered() && !await_answer(rank, desk, number, calls)) return Outcome::kNobodyCame;
   target.misses.store(0, std::memory_order_relaxed);
   target.asleep.store(0, std::memory_order_relaxed);
-  return (desk.answer.load(std::memory_order_relaxed) & 1) == kDone;
+  const bool done = (desk.answer.load(std::memory_order_relaxed) & 1) == kDone;
+  return done ? Outcome::kDone : Outcome::kNotForDesk;
+}
+
+// Wakes who sleeps there.
+void Desk::call(mob_rank_t rank) {
+  std::atomic_thread_fence(std::memory_order_seq_cst);  // between the request and the look
+  ProcessBlock::Doorbell& doorbell = engine_.process(engine_.host_index(rank)).doorbell;
+  if (doorbell.sleepers.load(std::memory_order_relaxed) != 0) os::ring_sleepers(doorbell.bell);
 }
 
 // False if the request was withdrawn, or the target died at it.
-bool Desk::await_answer(mob_rank_t rank, DeskMemory& desk, uint64_t number) {
+bool Desk::await_answer(mob_rank_t rank, DeskMemory& desk, uint64_t number, bool calls) {
   const uint64_t start = os::now_ns();
+  Target& target = targets_[static_cast<size_t>(engine_.host_index(rank))];
+  const uint64_t patience_ns = calls ? kCallPatienceNs : kPatienceNs;
   uint64_t next_look = start + kLookForDeathNs;
   bool may_withdraw = true;
   for (;;) {
     for (int looks = 0; looks < kLooksPerClock; ++looks) {
-      if (desk.answer.load(std::memory_order_acquire) >> 1 == number) return true;
+      if (desk.answer.load(std::memory_order_acquire) >> 1 == number) {
+        if (calls) note_lost_time(target, os::now_ns() - start);
+        return true;
+      }
       os::relax();
     }
     const uint64_t now = os::now_ns();
-    if (may_withdraw && now - start > kPatienceNs) {
+    if (may_withdraw && now - start > patience_ns) {
       uint64_t laid_down = state_of(number, kLaidDown);
       if (desk.state.compare_exchange_strong(laid_down, state_of(number, kWithdrawn),
                                              std::memory_order_relaxed)) {
+        note_miss(target);
+        note_lost_time(target, now - start);
         return false;
       }
       may_withdraw = false;  // it is being done
     }
-    if (now - start > kYieldAfterNs) sched_yield();
+    if (calls || now - start > kYieldAfterNs) sched_yield();
     if (now >= next_look) {
       if (engine_.is_dead(rank)) return false;
       next_look = now + kLookForDeathNs;

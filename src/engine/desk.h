@@ -12,9 +12,12 @@
 // nobody, and nothing is done twice.
 //
 // What cannot be done (memory that is not there) is refused without being begun, so that the other
-// way can tell the error. Nobody is woken for a request; but an origin that sends many, closely one
-// after the other, to a process that sleeps in a call wakes it now and then: requests keep it
-// awake.
+// way can tell the error.
+//
+// A waiter that sleeps, or last ran on the very processor that the origin runs on now, does not
+// look. For a small request nobody is woken; but an origin that has many, closely one after the
+// other, wakes a sleeper now and then: requests keep it awake. For what takes the kernel long it is
+// called: woken, and given the processor, which it gives back as soon as it has answered.
 
 #include <mobius/job.h>
 
@@ -26,6 +29,7 @@
 #include <mutex>
 
 #include "engine/host_memory.h"
+#include "os/waiter.h"
 #include "transport/shm/shape.h"
 
 namespace mobius::engine {
@@ -35,6 +39,12 @@ struct DeskMemory;
 
 class Desk {
  public:
+  enum class Outcome {
+    kDone,
+    kNotForDesk,
+    kNobodyCame,  // a thread of the target waits, but gets no processor: no message helps either
+  };
+
   explicit Desk(Engine& engine) : engine_(engine) {}
   void open(ProcessBlock& own);
 
@@ -42,10 +52,10 @@ class Desk {
   mob_status_t require();
   bool is_there() const { return own_.load(std::memory_order_acquire) != nullptr; }
 
-  // At the target, by a thread that waits: does what lies on the desk; whether there was anything.
-  bool serve() {
+  // At the target, by a thread that waits: does what lies on the desk.
+  os::Work serve() {
     DeskMemory* desk = own_.load(std::memory_order_acquire);
-    return desk != nullptr && look(*desk);
+    return desk != nullptr ? look(*desk) : os::Work::kNone;
   }
   // What is known of the pages of this process may not hold any more: a wait begins, or a function
   // of the program was called in one. Any thread.
@@ -57,15 +67,11 @@ class Desk {
   // At the origin: has the target put or get one stretch, or a shape, of its exposed memory. False
   // if that is not how it goes, and nothing was done. Waits for nobody who is not at it already.
   bool copy(mob_rank_t rank, uintptr_t remote, const void* local, size_t bytes, bool put) {
-    return bytes <= kMostBytes && is_attended(rank) && ask_to_copy(rank, remote, local, bytes, put);
+    return bytes <= kMostBytes && is_attended(rank) &&
+           ask_to_copy(rank, remote, local, bytes, put, false) == Outcome::kDone;
   }
-  bool move(mob_rank_t rank, const transport::Shape& shape, bool put) {
-    if (shape.kind == MOB_CONTIGUOUS) {
-      return copy(rank, reinterpret_cast<uintptr_t>(shape.remote), shape.local, shape.total_bytes,
-                  put);
-    }
-    return shape.total_bytes <= kMostBytes && is_attended(rank) && ask_to_move(rank, shape, put);
-  }
+  // With `calls` the target is called if a thread of it waits, but does not look.
+  Outcome move(mob_rank_t rank, const transport::Shape& shape, bool put, bool calls);
 
   // Beyond that the kernel, which copies once, is about as fast.
   static constexpr size_t kMostBytes = size_t{64} << 10;
@@ -81,20 +87,27 @@ class Desk {
   };
 
   bool is_attended(mob_rank_t rank);
+  static bool is_asleep_or_near(const ProcessBlock& process);
+  static bool skips(Target& target);
   void note_asleep(mob_rank_t rank, ProcessBlock& process, Target& target);
   static void note_miss(Target& target);
+  static void note_lost_time(Target& target, uint64_t ns);
   DeskMemory* find(mob_rank_t rank);
   DeskMemory* take(mob_rank_t rank);
   static void give_back(DeskMemory& desk);
-  bool ask_to_copy(mob_rank_t rank, uintptr_t remote, const void* local, size_t bytes, bool put);
-  bool ask_to_move(mob_rank_t rank, const transport::Shape& shape, bool put);
-  bool ask_to_move_box(mob_rank_t rank, DeskMemory& desk, const transport::Shape& shape, bool put);
+  Outcome ask_to_copy(mob_rank_t rank, uintptr_t remote, const void* local, size_t bytes, bool put,
+                      bool calls);
+  Outcome ask_to_move(mob_rank_t rank, const transport::Shape& shape, bool put, bool calls);
+  Outcome ask_to_move_box(mob_rank_t rank, DeskMemory& desk, const transport::Shape& shape,
+                          bool put, bool calls);
   static bool list_spans(DeskMemory& desk, const transport::Shape& shape, bool put);
   static void take_spans(const DeskMemory& desk, const transport::Shape& shape);
-  bool ask(mob_rank_t rank, DeskMemory& desk, uint16_t what);
-  bool await_answer(mob_rank_t rank, DeskMemory& desk, uint64_t number);
+  Outcome ask(mob_rank_t rank, DeskMemory& desk, uint16_t what, bool calls);
+  void call(mob_rank_t rank);
+  bool await_answer(mob_rank_t rank, DeskMemory& desk, uint64_t number, bool calls);
 
-  bool look(DeskMemory& desk);
+  os::Work look(DeskMemory& desk);
+  void note_processor();
   bool carry_out(DeskMemory& desk);
   bool is_mapped(uintptr_t address, size_t bytes, bool write);
 

@@ -10,6 +10,7 @@
 #include <cstdint>
 
 #include "engine/desk.h"
+#include "os/scheduling.h"
 
 namespace mobius::engine {
 
@@ -34,6 +35,9 @@ inline constexpr size_t kMostSpans = 1024;
 // Memory of more than that, holes included, is looked at run by run, so there may be few.
 inline constexpr size_t kMostHull = size_t{192} << 10;
 
+// The processor that the calling thread runs on, as both sides write it down; 0: nobody knows.
+inline uint32_t this_processor() { return static_cast<uint32_t>(os::own_processor() + 1); }
+
 // Valid as zeros. What is laid down is written by who holds the desk, the answer by the target.
 struct DeskMemory {
   alignas(64) std::atomic<uint32_t> holder;  // rank of the origin, plus 1; 0: it is free
@@ -43,7 +47,11 @@ struct DeskMemory {
   uint32_t bytes;
   uint16_t what;
   bool is_put;
-  std::atomic<bool> is_wanted;  // a waiter that was woken is to stay awake for a while
+  // Who was called, and answers, lets the origin go on if it is on that processor: its number, plus
+  // 1. 0: nobody was called.
+  uint32_t caller;
+  // The same for a waiter that was woken in order to be awake for what comes next.
+  std::atomic<uint32_t> wanted_by;
   alignas(8) unsigned char put[kInRequest];
   // One line, of which a small get needs no other.
   alignas(64) std::atomic<uint64_t> answer;

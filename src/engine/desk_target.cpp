@@ -32,25 +32,40 @@ mob_status_t Desk::require() {
   return MOB_OK;
 }
 
-bool Desk::look(DeskMemory& desk) {
+os::Work Desk::look(DeskMemory& desk) {
+  const auto work_for = [](uint32_t processor) {
+    return processor == this_processor() ? os::Work::kForNear : os::Work::kSome;
+  };
   uint64_t state = desk.state.load(std::memory_order_relaxed);
   if (phase_of(state) != kLaidDown) {
-    if (!desk.is_wanted.load(std::memory_order_relaxed)) [[likely]] {
-      return false;
+    note_processor();
+    const uint32_t wanted_by = desk.wanted_by.load(std::memory_order_relaxed);
+    if (wanted_by == 0) [[likely]] {
+      return os::Work::kNone;
     }
-    desk.is_wanted.store(false, std::memory_order_relaxed);
-    return true;
+    desk.wanted_by.store(0, std::memory_order_relaxed);
+    return work_for(wanted_by);
   }
   const uint64_t number = number_of(state);
   // Acquire pairs with the release in ask().
   if (!desk.state.compare_exchange_strong(state, state_of(number, kTakenUp),
                                           std::memory_order_acquire, std::memory_order_relaxed)) {
-    return false;
+    return os::Work::kNone;
   }
+  const uint32_t caller = desk.caller;  // the next request may be there as soon as this is answered
   const uint64_t end = carry_out(desk) ? kDone : kRefused;
   // Release pairs with the acquires in ask() and await_answer().
   desk.answer.store(number << 1 | end, std::memory_order_release);
-  return true;
+  return caller == 0 ? os::Work::kSome : work_for(caller);
+}
+
+// Of two threads that wait at once each would write its own, again and again.
+void Desk::note_processor() {
+  ProcessBlock::Doorbell& doorbell = block_->doorbell;
+  const uint32_t here = Progress::has_one_waiter(doorbell) ? this_processor() : 0;
+  if (doorbell.processor.load(std::memory_order_relaxed) != here) [[unlikely]] {
+    doorbell.processor.store(here, std::memory_order_relaxed);
+  }
 }
 
 bool Desk::carry_out(DeskMemory& desk) {

@@ -311,11 +311,12 @@ class Engine {
   static constexpr unsigned kThreadBits = 18;
 
   // Also what is done for others only while a thread waits.
-  bool poll_waiting() {
-    const bool found = poll();
+  os::Work poll_waiting() {
+    const os::Work found = poll() ? os::Work::kSome : os::Work::kNone;
     if (!desk_.is_there()) return found;
-    if (found) desk_.forget_pages();  // a handler may have run
-    return desk_.serve() || found;
+    if (found != os::Work::kNone) desk_.forget_pages();  // a handler may have run
+    const os::Work served = desk_.serve();
+    return served != os::Work::kNone ? served : found;
   }
 
   bool poll(bool network) {

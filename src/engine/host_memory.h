@@ -33,6 +33,9 @@ struct ProcessBlock {
     // (engine/progress.h); and what it sleeps on.
     std::atomic<uint32_t> attention;
     std::atomic<uint32_t> thread_bell;
+    // Where the thread that waits has run last: the processor's number, plus 1; 0: nobody knows, or
+    // several wait. Kept up to date where there is a desk (desk.h).
+    std::atomic<uint32_t> processor;
     // Claims of other hosts on locks that the process hosts, and that it waits for on their behalf
     // (claims.h): who releases such a lock wakes it.
     std::atomic<uint32_t> claims;

@@ -42,6 +42,7 @@ inline constexpr size_t kPathCount = std::size(kPathNames);
 struct Route {
   Path path = Path::kDirect;
   ptrdiff_t delta = 0;         // direct: what is added to an address of the target to reach it here
+  bool calls = false;          // cma, message: worth waking a target that waits asleep (desk.h)
   bool may_read_gaps = false;  // cma: all between the first and the last byte is exposed
 };
 

@@ -90,6 +90,10 @@ class Progress {
     return (target.attention.load(std::memory_order_relaxed) & ~kArmed) != 0;
   }
 
+  static bool has_one_waiter(const ProcessBlock::Doorbell& target) {
+    return (target.attention.load(std::memory_order_relaxed) & ~kArmed) == 1;
+  }
+
   // Whether a thread polls now, and is awake.
   bool is_polled() const {
     return (own_->attention.load(std::memory_order_seq_cst) & ~kArmed) != 0 && !has_sleepers();

@@ -197,12 +197,22 @@ void Transfers::find_route(const mob_transfer_t& transfer, const Shape& shape, c
   const bool is_box = shape.kind == MOB_CONTIGUOUS || shape.kind == MOB_STRIDED;
   route->may_read_gaps = is_box && engine_.exposures().covers(transfer.rank, shape.lowest,
                                                               shape.highest - shape.lowest);
-  const bool by_cma =
-      !notice.by_target && uses_cma() && pays_by_cma(transfer, shape, route->may_read_gaps);
-  route->path = by_cma ? Path::kCma : Path::kMessage;
+  // Waking the target's progress and being answered costs about as much as 60 pieces, and the way
+  // over a stage copies everything twice.
+  constexpr size_t kServiceNs = 10'000;
+  constexpr size_t kStageBytesPerNs = 10;
+  // A waiter that is called on the same processor has answered by then.
+  constexpr size_t kCallNs = 8'000;
+  const size_t cma_ns = notice.by_target || !uses_cma()
+                            ? SIZE_MAX
+                            : cma_time(transfer.kind, shape, route->may_read_gaps);
+  route->path =
+      cma_ns <= kServiceNs + shape.total_bytes / kStageBytesPerNs ? Path::kCma : Path::kMessage;
+  route->calls = cma_ns > kCallNs;
 }
 
 mob_status_t Transfers::carry(const Operation& operation) {
+  using enum Desk::Outcome;
   switch (operation.route.path) {
     case Path::kDirect:
       perform(*operation.transfer, operation.shape, operation.route.delta);
@@ -211,12 +221,14 @@ mob_status_t Transfers::carry(const Operation& operation) {
     case Path::kCma:
       if (ExposedBatch::takes(operation)) return exposed_batch_.record(operation);
       issue_exposed();
-      if (carry_by_waiting_target(operation)) return MOB_OK;
-      return carry_by_cma(operation);
-    case Path::kMessage:
+      return ask_waiting_target(operation) == kDone ? MOB_OK : carry_by_cma(operation);
+    case Path::kMessage: {
       issue_exposed();
-      if (carry_by_waiting_target(operation)) return MOB_OK;
+      const Desk::Outcome outcome = ask_waiting_target(operation);
+      if (outcome == kDone) return MOB_OK;
+      if (outcome == kNobodyCame && uses_cma()) return carry_by_cma(operation);
       break;
+    }
     case Path::kNetwork:
       if (engine_.scheduler().takes(operation)) return engine_.scheduler().record(operation);
       engine_.scheduler().issue(operation.transfer->rank);
@@ -245,34 +257,28 @@ bool Transfers::copy_covered(mob_rank_t rank, uintptr_t remote, const void* loca
          transport::cma_copy(engine_.pid_of(rank), remote, local, bytes, put);
 }
 
-// Whether the kernel's way is the shorter one. Waking the target's progress and being answered
-// costs about as much as 60 pieces, and the way over a stage copies everything twice.
-bool Transfers::pays_by_cma(const mob_transfer_t& transfer, const Shape& shape,
-                            bool may_read_gaps) const {
+// About how long the kernel's way takes beside the bytes, in nanoseconds; SIZE_MAX if there is
+// none.
+size_t Transfers::cma_time(mob_kind_t kind, const Shape& shape, bool may_read_gaps) {
   constexpr size_t kPieceNs = 150;
-  constexpr size_t kServiceNs = 10'000;
-  constexpr size_t kStageBytesPerNs = 10;
-  size_t pieces = 0;
-  if (transfer.kind == MOB_PUT) {
-    pieces = transport::cma_put_pieces(shape);
-  } else if (transfer.kind == MOB_GET) {
-    pieces = transport::cma_get_pieces(shape, may_read_gaps);
-  } else {
-    return false;
-  }
-  return pieces * kPieceNs <= kServiceNs + shape.total_bytes / kStageBytesPerNs;
+  if (kind == MOB_PUT) return transport::cma_put_pieces(shape) * kPieceNs;
+  if (kind == MOB_GET) return transport::cma_get_pieces(shape, may_read_gaps) * kPieceNs;
+  return SIZE_MAX;
 }
 
-// False if the target does not wait, or it is nothing for its desk.
-bool Transfers::carry_by_waiting_target(const Operation& operation) {
+// What the target does itself while it waits.
+Desk::Outcome Transfers::ask_waiting_target(const Operation& operation) {
+  using enum Desk::Outcome;
   const mob_transfer_t& transfer = *operation.transfer;
-  if ((transfer.kind != MOB_PUT && transfer.kind != MOB_GET) || operation.notice.by_target ||
-      operation.shape.total_bytes == 0 ||
-      !engine_.desk().move(transfer.rank, operation.shape, transfer.kind == MOB_PUT)) {
-    return false;
+  const bool put = transfer.kind == MOB_PUT;
+  if ((!put && transfer.kind != MOB_GET) || operation.notice.by_target ||
+      operation.shape.total_bytes == 0) {
+    return kNotForDesk;
   }
-  announce(transfer, operation.notice);
-  return true;
+  const Desk::Outcome outcome =
+      engine_.desk().move(transfer.rank, operation.shape, put, operation.route.calls);
+  if (outcome == kDone) announce(transfer, operation.notice);
+  return outcome;
 }
 
 mob_status_t Transfers::carry_by_cma(const Operation& operation) {
@@ -312,7 +318,7 @@ mob_status_t Transfers::put_exposed(mob_rank_t rank, const mob_span_t* remote,
     all.local_spans = local;
     all.remote_span_count = all.local_span_count = count;
     for (size_t i = 0; i < count; ++i) all.total_bytes += remote[i].bytes;
-    if (engine_.desk().move(rank, all, true)) return MOB_OK;
+    if (engine_.desk().move(rank, all, true, false) == Desk::Outcome::kDone) return MOB_OK;
     if (transport::cma_put(engine_.pid_of(rank), all) == 0) return MOB_OK;
   }
   // Again one by one, which shows whose fault it is and does the others.

@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "engine/desk.h"
 #include "engine/exposed_batch.h"
 #include "engine/hooks/chain.h"
 #include "engine/operation.h"
@@ -123,10 +124,9 @@ class Transfers final : private Carrier {
   void find_route(const mob_transfer_t& transfer, const transport::Shape& shape,
                   const Notice& notice, Route* route);
   bool is_exposed(mob_rank_t rank, const transport::Shape& shape);
-  bool pays_by_cma(const mob_transfer_t& transfer, const transport::Shape& shape,
-                   bool may_read_gaps) const;
+  static size_t cma_time(mob_kind_t kind, const transport::Shape& shape, bool may_read_gaps);
   void perform(const mob_transfer_t& transfer, const transport::Shape& shape, ptrdiff_t delta);
-  bool carry_by_waiting_target(const Operation& operation);
+  Desk::Outcome ask_waiting_target(const Operation& operation);
   mob_status_t carry_by_cma(const Operation& operation);
   bool copy_covered(mob_rank_t rank, uintptr_t remote, const void* local, size_t bytes, bool put);
   mob_status_t update_by_target(const WordUpdate& update);

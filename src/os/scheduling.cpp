@@ -35,4 +35,6 @@ void ask_for_short_slices() {
   static_cast<void>(syscall(SYS_sched_setattr, 0, &attributes, 0));
 }
 
+int own_processor() { return sched_getcpu(); }
+
 }  // namespace mobius::os

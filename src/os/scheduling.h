@@ -9,4 +9,8 @@ namespace mobius::os {
 // Linux 6.12) or the thread's scheduling policy knows no such wish.
 void ask_for_short_slices();
 
+// The processor that the calling thread runs on, by number; -1 where nobody knows. It may run on
+// another one by the time the caller looks.
+int own_processor();
+
 }  // namespace mobius::os

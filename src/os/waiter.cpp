@@ -16,8 +16,8 @@ constexpr uint32_t kPollsPerClock = 32;
 
 }  // namespace
 
-Patience::Step Patience::next_patient(bool busy) {
-  if (busy) {
+Patience::Step Patience::next_patient(Work work) {
+  if (work == Work::kSome) {
     polls_ = 0;
     yields_ = 0;
     spin_end_ = 0;
@@ -25,6 +25,11 @@ Patience::Step Patience::next_patient(bool busy) {
     // A waiter with work without end must notice, too, that what it waits for cannot come.
     if (++busy_ % kPollsPerClock == 0 && watch_ends()) return Step::kGiveUp;
     return Step::kAgain;
+  }
+  if (work == Work::kForNear) {
+    polls_ = kEagerPolls;
+    yields_ = 0;
+    spun_ = true;
   }
   if (policy_.spin_ns != 0 && !spun_) {
     if (++polls_ % kPollsPerClock != 0) {

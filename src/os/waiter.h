@@ -44,6 +44,13 @@ enum class Wakeup {
   kMaybe,     // who changes it may not ring at all
 };
 
+// What a waiter found to do meanwhile.
+enum class Work {
+  kNone,
+  kSome,     // it has not waited for nothing, and starts over
+  kForNear,  // for somebody who needs this very processor to go on: no more spinning
+};
+
 // How long a waiter has been at it and what it should do next. One per wait, used by one thread.
 class Patience {
  public:
@@ -53,16 +60,15 @@ class Patience {
       : policy_(policy), watch_(watch), wakeup_(wakeup) {}
 
   // After the condition was found not to hold: pauses or yields and says kAgain, or that it is time
-  // to sleep or to give up with status(). `busy` says that the waiter found other work to do, so
-  // that it has not waited for nothing: it starts over.
-  Step next(bool busy = false) {
+  // to sleep or to give up with status().
+  Step next(Work work = Work::kNone) {
     // A pause takes up to 50 ns, half of what a cache line needs between two cores: poll without
     // it first, and look at the clock seldom.
-    if (!busy && policy_.spin_ns != 0 && polls_ < kEagerPolls) {
+    if (work == Work::kNone && policy_.spin_ns != 0 && polls_ < kEagerPolls) {
       ++polls_;
       return Step::kAgain;
     }
-    return next_patient(busy);
+    return next_patient(work);
   }
 
   // Sleeps while `word` holds `value`, at most until the watch has to look again, or, if nobody may
@@ -82,7 +88,7 @@ class Patience {
   static constexpr uint64_t kShortestNapNs = 50'000;
   static constexpr uint64_t kLongestNapNs = 1'000'000;
 
-  Step next_patient(bool busy);
+  Step next_patient(Work work);
   bool watch_ends();
 
   const WaitPolicy& policy_;
@@ -139,14 +145,14 @@ inline void ring(std::atomic<uint32_t>& bell, std::atomic<uint32_t>& sleepers) {
 }
 
 struct NothingToPoll {
-  bool operator()() const { return false; }
+  Work operator()() const { return Work::kNone; }
 };
 
 // Returns MOB_OK once `done()` holds, or what `watch` ended the wait with. `done` reads what it
 // tests with acquire. Whoever makes it hold calls ring(bell, sleepers) afterwards, or does what
 // `wakeup` says instead. Any thread.
 //
-// `poll` does other work meanwhile and says whether there was any; whoever makes work for it rings
+// `poll` does other work meanwhile and says what there was; whoever makes work for it rings
 // the same bell. Neither is called while the waiter sleeps.
 //
 // No wake-up is lost: a sleeper counts itself, reads the bell, and only then tests the condition,
@@ -159,11 +165,12 @@ mob_status_t wait_until(Predicate done, std::atomic<uint32_t>& bell,
                         Watch* watch = nullptr, Poll poll = {}, Wakeup wakeup = Wakeup::kRung) {
   if (done()) return MOB_OK;
   Patience patience(policy, watch, wakeup);
-  bool busy = false;  // found work when about to sleep
+  Work work = Work::kNone;  // found when about to sleep
   do {
-    busy = poll() || busy;
-    const Patience::Step step = patience.next(busy);
-    busy = false;
+    const Work found = poll();
+    if (found != Work::kNone) work = found;
+    const Patience::Step step = patience.next(work);
+    work = Work::kNone;
     // What the watch found may have come after all that was waited for.
     if (step == Patience::Step::kGiveUp) return done() ? MOB_OK : patience.status();
     if (step == Patience::Step::kSleep) {
@@ -171,8 +178,8 @@ mob_status_t wait_until(Predicate done, std::atomic<uint32_t>& bell,
       // Acquire pairs with the release in ring_sleepers(): who sees the new bell sees the change.
       const uint32_t seen = bell.load(std::memory_order_acquire);
       if (done()) return MOB_OK;
-      busy = poll();
-      if (busy) continue;
+      work = poll();
+      if (work != Work::kNone) continue;
       if (patience.naps_first()) {
         patience.nap(bell, seen);
         if (done()) return MOB_OK;

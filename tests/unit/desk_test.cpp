@@ -7,6 +7,7 @@
 #include <mobius/mobius.h>
 
 #include <gtest/gtest.h>
+#include <sched.h>
 #include <sys/mman.h>
 
 #include <atomic>
@@ -105,7 +106,7 @@ TEST(Desk, BoxesAndListsWhileTheOwnerWaits) {
       box.local_strides = &packed;
       transport::Shape shape;
       ASSERT_EQ(transport::normalise("test", box, &shape), MOB_OK);
-      until_done([&] { return desk.move(1, shape, true); });
+      until_done([&] { return desk.move(1, shape, true, false) == Desk::Outcome::kDone; });
       for (size_t row = 0; row < rows; ++row) {
         ASSERT_EQ(std::memcmp(&pair.memory[row * 100], &data[row * 40], 40), 0) << row;
         ASSERT_EQ(pair.memory[row * 100 + 40], 0) << row;
@@ -122,11 +123,56 @@ TEST(Desk, BoxesAndListsWhileTheOwnerWaits) {
       list.local_spans = local;
       list.local_span_count = 1;
       ASSERT_EQ(transport::normalise("test", list, &shape), MOB_OK);
-      until_done([&] { return desk.move(1, shape, false); });
+      until_done([&] { return desk.move(1, shape, false, true) == Desk::Outcome::kDone; });
       ASSERT_EQ(std::memcmp(back.data(), &data[40], 7), 0);
       ASSERT_EQ(std::memcmp(&back[7], &data[0], 13), 0);
     }
   });
+}
+
+// All on one processor, where nobody sees another one look; and asleep there, since it waits longer
+// than anybody spins.
+TEST(Desk, WhoSleepsOrRunsOnTheSameProcessorIsCalled) {
+  cpu_set_t before;
+  ASSERT_EQ(sched_getaffinity(0, sizeof before, &before), 0);
+  cpu_set_t one;
+  CPU_ZERO(&one);
+  CPU_SET(sched_getcpu(), &one);
+  static std::atomic<int> called = 0;
+  called = 0;
+  run_pair(
+      [&](Pair& pair) {
+        ASSERT_EQ(sched_setaffinity(0, sizeof one, &one), 0);
+        Desk& desk = engine().desk();
+        const mob_rank_t index = engine().host_index(1);
+        const auto& doorbell = engine().process(index).doorbell;
+        std::vector<unsigned char> back(4096);
+        for (unsigned round = 0; round < 200; ++round) {
+          const auto data = counted(back.size(), round);
+          transport::Shape shape;
+          shape.total_bytes = shape.run_bytes = data.size();
+          shape.remote = reinterpret_cast<char*>(pair.memory.data());
+          shape.local = reinterpret_cast<char*>(const_cast<unsigned char*>(data.data()));
+          if (round % 4 == 0) {
+            while (doorbell.sleepers.load() == 0) std::this_thread::yield();
+            // A small request does not wake it.
+            EXPECT_FALSE(desk.copy(1, pair.at(0), data.data(), 8, true));
+          }
+          until_done([&] { return desk.move(1, shape, true, true) == Desk::Outcome::kDone; });
+          ASSERT_EQ(std::memcmp(pair.memory.data(), data.data(), data.size()), 0) << round;
+          shape.local = reinterpret_cast<char*>(back.data());
+          until_done([&] { return desk.move(1, shape, false, true) == Desk::Outcome::kDone; });
+          ASSERT_EQ(back, data);
+        }
+        called = 1;
+        ASSERT_EQ(sched_setaffinity(0, sizeof before, &before), 0);
+      },
+      [&](Pair&) {
+        ASSERT_EQ(sched_setaffinity(0, sizeof one, &one), 0);
+        static_cast<void>(
+            engine().wait_until([] { return called.load() == 1; }, nullptr, os::Wakeup::kMaybe));
+        ASSERT_EQ(sched_setaffinity(0, sizeof before, &before), 0);
+      });
 }
 
 // It looks as if it waited, but does not look at its desk: the request must not be done later.
@@ -142,6 +188,13 @@ TEST(Desk, WhatNobodyTakesUpIsWithdrawn) {
         for (int i = 0; i < 100; ++i) {
           ASSERT_FALSE(engine().desk().copy(1, pair.at(0), &value, sizeof value, true));
         }
+        transport::Shape shape;
+        shape.total_bytes = shape.run_bytes = sizeof value;
+        shape.remote = reinterpret_cast<char*>(pair.memory.data());
+        shape.local = reinterpret_cast<char*>(const_cast<uint64_t*>(&value));
+        for (int i = 0; i < 10; ++i) {
+          ASSERT_EQ(engine().desk().move(1, shape, true, true), Desk::Outcome::kNobodyCame);
+        }
         step = 2;
       },
       [&](Pair& pair) {
@@ -149,7 +202,7 @@ TEST(Desk, WhatNobodyTakesUpIsWithdrawn) {
         step = 1;
         await(2);
         engine().progress().leave();
-        EXPECT_FALSE(engine().desk().serve());
+        EXPECT_EQ(engine().desk().serve(), os::Work::kNone);
         EXPECT_EQ(pair.memory[0], 0);
       });
 }

@@ -95,7 +95,7 @@ TEST_P(Waiter, NoWakeUpIsLostOnASharedBell) {
   EXPECT_EQ(relay->bell.sleepers.load(), 0u);
 }
 
-struct Work {
+struct Given {
   std::atomic<uint32_t> given;
   std::atomic<bool> finished;
   WaitWord bell;
@@ -143,7 +143,7 @@ TEST_P(Waiter, AChangeThatNobodyRingsForIsNoticed) {
 
 TEST_P(Waiter, PollsWhileItWaitsAndIsWokenForWork) {
   constexpr uint32_t kPieces = 2'000;
-  Work work{};
+  Given work{};
   WaitWord done_word{};
   std::thread giver([&] {
     for (uint32_t piece = 1; piece <= kPieces; ++piece) {
@@ -156,10 +156,10 @@ TEST_P(Waiter, PollsWhileItWaitsAndIsWokenForWork) {
   });
   uint32_t done = 0;
   const auto poll = [&] {
-    if (work.given.load(std::memory_order_acquire) == done) return false;
+    if (work.given.load(std::memory_order_acquire) == done) return Work::kNone;
     done_word.value.store(++done, std::memory_order_release);
     wake_all(done_word.value, done_word.sleepers);
-    return true;
+    return done % 2 == 0 ? Work::kSome : Work::kForNear;
   };
   EXPECT_EQ(wait_until([&] { return work.finished.load(std::memory_order_acquire); },
                        work.bell.value, work.bell.sleepers, GetParam(), nullptr, poll),
@@ -188,7 +188,7 @@ TEST_P(Waiter, AWatchLooksAlsoWhenThereIsWorkWithoutEnd) {
   WaitWord bell{};
   GiveUpAt watch(2);
   EXPECT_EQ(wait_until([] { return false; }, bell.value, bell.sleepers, GetParam(), &watch,
-                       [] { return true; }),
+                       [] { return Work::kSome; }),
             MOB_ERR_PEER);
 }
 
