@@ -3,6 +3,7 @@
 // The side of the target: requests whose data lie in a stage or come as a payload, checked, carried
 // out and answered.
 
+#include <algorithm>
 #include <cstring>
 #include <memory>
 #include <new>
@@ -259,22 +260,29 @@ mob_status_t Served::check_remote(const Request& request, const Shape& shape) co
   }
   if (shape.total_bytes == 0) return MOB_OK;  // it only tells somebody, and names no memory
   const bool writes = request.kind != MOB_GET;
-  if (request.is_spans == 0) {
-    // The gaps of a box whose runs are far apart are left alone.
-    const size_t hull = shape.highest - shape.lowest;
-    constexpr size_t kSmall = size_t{64} << 10;
-    if (hull <= kSmall || hull / 2 <= shape.total_bytes) {
-      return check_own(reinterpret_cast<void*>(shape.lowest), hull, writes);
+  // One look for all of it, unless its runs are far apart: then the gaps are left alone. The gaps
+  // of a list may be nobody's.
+  uintptr_t lowest = shape.lowest;
+  uintptr_t highest = shape.highest;
+  if (request.is_spans != 0) {
+    lowest = UINTPTR_MAX;
+    for (size_t i = 0; i < shape.remote_span_count; ++i) {
+      const mob_span_t& span = shape.remote_spans[i];
+      if (span.bytes == 0) continue;
+      const auto start = reinterpret_cast<uintptr_t>(span.address);
+      lowest = std::min(lowest, start);
+      highest = std::max(highest, start + span.bytes);
     }
-    return transport::for_each_run(shape, [&](char* remote, const char*, size_t bytes) {
-      return check_own(remote, bytes, writes);
-    });
   }
-  for (size_t i = 0; i < shape.remote_span_count; ++i) {
-    const mob_span_t& span = shape.remote_spans[i];
-    if (const mob_status_t status = check_own(span.address, span.bytes, writes)) return status;
+  const size_t hull = highest - lowest;
+  constexpr size_t kSmall = size_t{64} << 10;
+  if (hull <= kSmall || hull / 2 <= shape.total_bytes) {
+    const mob_status_t status = check_own(reinterpret_cast<void*>(lowest), hull, writes);
+    if (status == MOB_OK || request.is_spans == 0) return status;
   }
-  return MOB_OK;
+  return transport::for_each_run(shape, [&](char* remote, const char*, size_t bytes) {
+    return check_own(remote, bytes, writes);
+  });
 }
 
 mob_status_t Served::carry_out(const Request& request, char* list, char* data, char* fetched) {

@@ -358,6 +358,59 @@ TEST(Exposed, WhatIsNotThereAnyMoreIsAnError) {
   EXPECT_TRUE(fails(mob_transfer(&transfer))) << mob_last_error();
 }
 
+// What lies between the runs of a list may be exposed and not be there, or not be exposed at all;
+// the runs may not.
+TEST(Exposed, BetweenTheRunsOfAList) {
+  constexpr size_t kPage = 4096;
+  void* memory =
+      mmap(nullptr, 5 * kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  ASSERT_NE(memory, MAP_FAILED);
+  auto* mine = static_cast<unsigned char*>(memory);
+  const Exposed first(mine, 3 * kPage);
+  const Exposed last(mine + 4 * kPage, kPage);
+  ASSERT_EQ(mprotect(mine + kPage, kPage, PROT_NONE), 0);
+  barrier();
+  const mob_rank_t right = right_of(mob_rank());
+  unsigned char* theirs = first.theirs();
+  const uint64_t ones[] = {1, 1, 1};
+  const mob_span_t local[] = {{const_cast<uint64_t*>(ones), sizeof ones}};
+  mob_transfer_t transfer{};
+  transfer.kind = MOB_ACCUMULATE;
+  transfer.shape = MOB_SPANS;
+  transfer.rank = right;
+  transfer.type = MOB_UINT64;
+  transfer.op = MOB_SUM;
+  transfer.local_spans = local;
+  transfer.local_span_count = 1;
+  const auto add = [&](size_t a, size_t b, size_t c) {
+    const mob_span_t remote[] = {{theirs + a, 8}, {theirs + b, 8}, {theirs + c, 8}};
+    transfer.remote_spans = remote;
+    transfer.remote_span_count = 3;
+    const mob_status_t status = mob_transfer(&transfer);
+    return status == MOB_OK ? mob_flush(right) : status;
+  };
+  EXPECT_EQ(add(4 * kPage + 8, 0, 2 * kPage), MOB_OK) << mob_last_error();
+  EXPECT_EQ(add(8, 0, kPage - 8), MOB_OK) << mob_last_error();
+  if (mob_size() > 1) {  // a process that writes to its own memory is on its own
+    EXPECT_EQ(add(16, kPage, 2 * kPage), MOB_ERR_RANGE);
+  }
+  EXPECT_EQ(add(16, 3 * kPage, 2 * kPage), MOB_ERR_RANGE);
+  barrier();
+  const auto word = [&](size_t at) {
+    uint64_t value = 0;
+    std::memcpy(&value, mine + at, sizeof value);
+    return value;
+  };
+  EXPECT_EQ(word(0), 2u);
+  EXPECT_EQ(word(8), 1u);
+  EXPECT_EQ(word(16), 0u);
+  EXPECT_EQ(word(kPage - 8), 1u);
+  EXPECT_EQ(word(2 * kPage), 1u);
+  EXPECT_EQ(word(4 * kPage + 8), 1u);
+  barrier();
+  ASSERT_EQ(mprotect(mine + kPage, kPage, PROT_READ | PROT_WRITE), 0);
+}
+
 // One waits in a barrier and is the target of all others, each in a part of its own: of stretches
 // on both sides of every length that goes another way, of boxes and lists, of more at once than it
 // can take up. Then it comes late, so that it is not there for some.
