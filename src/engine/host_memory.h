@@ -30,8 +30,9 @@ struct ProcessBlock {
     std::atomic<uint32_t> bell;
     std::atomic<uint32_t> sleepers;
     // Of the progress thread: who need not wake it because they poll, and whether it sleeps
-    // (engine/progress.h); and what it sleeps on.
-    std::atomic<uint32_t> attention;
+    // (engine/progress.h); and what it sleeps on. Every wait of the process writes here, where all
+    // that tell it something look at the line above.
+    alignas(64) std::atomic<uint32_t> attention;
     std::atomic<uint32_t> thread_bell;
     // Where the thread that waits has run last: the processor's number, plus 1; 0: nobody knows, or
     // several wait. Kept up to date where there is a desk (desk.h).

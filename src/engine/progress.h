@@ -55,7 +55,8 @@ class Progress {
   // Sees to it that somebody serves the process whose doorbell this is; the calling thread has
   // written the request, and passed a full fence since.
   static void wake_after_fence(ProcessBlock::Doorbell& target) {
-    // Both in one line, which their owner has written seldom.
+    // In two lines: their owner writes the first one seldom, and who polls by mob_poll() the second
+    // one, too.
     if (target.sleepers.load(std::memory_order_relaxed) != 0 ||
         target.attention.load(std::memory_order_relaxed) == kArmed) [[unlikely]] {
       wake_now(target);
