@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <utility>
 
 #include "base/status.h"
 #include "engine/engine.h"
@@ -27,6 +28,7 @@ void Messages::open(ProcessBlock& own) {
 
 void Messages::close() {
   if (inbox_ == nullptr) return;
+  looked_at_.store(0, std::memory_order_relaxed);
   readers_.clear();
   if (sent_by_program_.load(std::memory_order_relaxed)) Completion::stay_out_of_line(false);
   outboxes_.clear();
@@ -269,7 +271,7 @@ void Messages::quiesce() {
   }
 }
 
-bool Messages::serve(bool network) {
+bool Messages::serve_by_turns(bool network) {
   if (in_handler) return false;
   uint32_t serving = kNobody;
   // Acquire pairs with the release below: what the one before did to the readers is visible.
@@ -282,8 +284,11 @@ bool Messages::serve(bool network) {
     }
     serving = kNobody;
   }
-  const bool found = serve_once(network);
+  mob_rank_t to_ring = -1;
+  const bool found = serve_once(network, &to_ring);
+  // Also the fence in front of looks for sleepers.
   const uint32_t asked = serving_.exchange(kNobody, std::memory_order_seq_cst);
+  if (to_ring >= 0) engine_.ring_after_fence(to_ring);
   // Who asked may sleep by now, and have come too late for what we looked at first. And who waits
   // for what handlers did looks again.
   if (asked == kOneAndAnotherAsked) {
@@ -294,7 +299,9 @@ bool Messages::serve(bool network) {
   return found;
 }
 
-bool Messages::serve_once(bool network) {
+// `*to_ring` becomes the sender that is still to be rung, if there is one: mostly a single ring has
+// something, and its fence can be another one's.
+bool Messages::serve_once(bool network, mob_rank_t* to_ring) {
   bool found = false;
   const uint32_t rings = inbox_->rings.load(std::memory_order_acquire);
   if (rings > readers_.size()) [[unlikely]] {
@@ -305,8 +312,21 @@ bool Messages::serve_once(bool network) {
   }
   bool more = false;
   const size_t polled = std::min<size_t>(readers_.size(), kPolledRings);
-  for (size_t i = 0; i < polled; ++i) found |= readers_[i]->drain(&more);
-  if (readers_.size() > kPolledRings) found |= serve_written();
+  // Not after the handlers of others, which may take long.
+  const auto ring_before = [&] {
+    if (*to_ring >= 0) engine_.ring(std::exchange(*to_ring, -1));
+  };
+  for (size_t i = 0; i < polled; ++i) {
+    if (!readers_[i]->may_find()) continue;
+    ring_before();
+    if (!readers_[i]->drain(&more)) continue;
+    *to_ring = readers_[i]->source();
+    found = true;
+  }
+  if (readers_.size() > kPolledRings) {
+    ring_before();
+    found |= serve_written();
+  }
   if (boxes_with_queue_.load(std::memory_order_relaxed) != 0) {
     const std::lock_guard lock(connect_mutex_);
     for (const auto& box : outboxes_) found |= box->pump();
@@ -325,7 +345,10 @@ bool Messages::serve_written() {
     for (uint64_t bits = word.exchange(0, std::memory_order_seq_cst); bits != 0; bits &= bits - 1) {
       const auto bit = static_cast<size_t>(std::countr_zero(bits));
       bool more = false;
-      if (base + bit < readers_.size()) found |= readers_[base + bit]->drain(&more);
+      if (base + bit < readers_.size() && readers_[base + bit]->drain(&more)) {
+        engine_.ring(readers_[base + bit]->source());
+        found = true;
+      }
       if (more || base + bit >= readers_.size()) {
         word.fetch_or(uint64_t{1} << bit, std::memory_order_relaxed);
       }
@@ -341,6 +364,10 @@ void Messages::attach(uint32_t rings) {
     if (engine_.window().allow(uint64_t{chunk} << kChunkShift, 1) != MOB_OK) return;
     readers_.push_back(
         std::make_unique<MessageReader>(engine_, handlers_, *ring_at(*inbox_, index)));
+    if (index < kPolledRings) {
+      polled_[index] = readers_.back().get();
+      looked_at_.store(index + 1, std::memory_order_release);
+    }
   }
 }
 

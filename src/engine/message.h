@@ -126,10 +126,22 @@ class Messages {
 
   // Runs handlers of messages that have come, and sends what is queued; whether there was anything.
   // Any thread; of several one does it.
-  bool serve(bool network = true);
+  bool serve(bool network = true) { return may_find() && serve_by_turns(network); }
 
  private:
   enum Serving : uint32_t { kNobody, kOne, kOneAndAnotherAsked };
+
+  // Whether there may be anything to serve. Takes nothing from other threads that look or serve.
+  bool may_find() const {
+    if (spans_hosts_ || boxes_with_queue_.load(std::memory_order_relaxed) != 0) return true;
+    const uint32_t rings = inbox_->rings.load(std::memory_order_relaxed);
+    // Acquire pairs with the release in attach().
+    if (rings != looked_at_.load(std::memory_order_acquire)) return true;
+    for (uint32_t i = 0; i < rings; ++i) {
+      if (polled_[i]->may_find()) return true;
+    }
+    return false;
+  }
 
   mob_status_t check_counters(const char* call, mob_rank_t rank, const mob_notify_t& notify);
   mob_status_t prepare(const char* call, mob_rank_t rank, const Outgoing& message, Outbox** box);
@@ -142,7 +154,8 @@ class Messages {
                             uint64_t* offset);
   mob_status_t add_ring(Inbox& inbox, uint32_t index, MessageRing** ring);
   MessageRing* ring_at(const Inbox& inbox, uint32_t index) const;
-  bool serve_once(bool network);
+  bool serve_by_turns(bool network);
+  bool serve_once(bool network, mob_rank_t* to_ring);
   bool serve_written();
   void attach(uint32_t rings);
 
@@ -162,6 +175,9 @@ class Messages {
   // Receiving.
   std::atomic<uint32_t> serving_ = kNobody;  // guards what follows
   std::vector<std::unique_ptr<MessageReader>> readers_;
+  // The first of them, for may_find(). Once there are more, that has to go inside.
+  std::array<const MessageReader*, kPolledRings> polled_{};
+  std::atomic<uint32_t> looked_at_ = 0;
 };
 
 }  // namespace mobius::engine

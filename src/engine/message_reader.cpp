@@ -35,13 +35,16 @@ class HandlerScope {
 bool MessageReader::drain(bool* more) {
   if (settling_) {
     if (!settle()) return false;
-    engine_.ring(source_);  // it may wait for completion
+    publish();
     return true;
   }
   int records = 0;
   for (; records < kRecordsPerTurn && !settling_; ++records) {
     const os::RingRecord record = reader_.peek();
     if (!record) break;
+    // Before anything is released: who still sees the old position finds its record, or one that
+    // was written later in its place, whose sender looks for sleepers afterwards.
+    if (records == 0) state_.store(kInside, std::memory_order_relaxed);
     if (record.kind == kMoved) [[unlikely]] {
       if (!move(record)) break;
       continue;
@@ -58,8 +61,14 @@ bool MessageReader::drain(bool* more) {
   }
   if (records == 0) return false;
   *more |= records == kRecordsPerTurn;
-  engine_.ring(source_);  // it may wait for completion
+  if (!settling_) publish();
   return true;
+}
+
+void MessageReader::publish() {
+  const bool wide = wide_memory_.load(std::memory_order_relaxed) != nullptr;
+  // Release pairs with the acquire in may_find().
+  state_.store(reader_.position() | (wide ? kWide : 0), std::memory_order_release);
 }
 
 void MessageReader::begin(const os::RingRecord& record) {
@@ -125,6 +134,7 @@ bool MessageReader::move(const os::RingRecord& record) {
   void* memory = engine_.messages().wide_ring_at(offset);
   if (memory == nullptr) return false;
   reader_ = os::RingReader(memory, kWideRingCapacity);
+  wide_memory_.store(memory, std::memory_order_relaxed);
   return true;
 }
 

@@ -5,6 +5,7 @@
 
 #include <mobius/message.h>
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 
@@ -28,14 +29,16 @@ class MessageReader {
         handlers_(handlers),
         head_(ring),
         source_(ring.sender),
-        reader_(ring.memory, kRingCapacity) {}
+        reader_(ring.memory, kRingCapacity),
+        memory_(ring.memory) {}
   // Of what comes through the network, record by record.
   MessageReader(Engine& engine, const HandlerTable& handlers, StreamHead& head)
       : engine_(engine),
         handlers_(handlers),
         head_(head),
         source_(head.sender),
-        reader_(nullptr, kRingCapacity) {}
+        reader_(nullptr, kRingCapacity),
+        memory_(nullptr) {}
 
   // A record of a message; the next one of its sender.
   void accept(const os::RingRecord& record) {
@@ -49,11 +52,32 @@ class MessageReader {
   bool is_within() const { return stored_ != payload_bytes_; }
   size_t bytes_left() const { return payload_bytes_ - stored_; }
 
+  mob_rank_t source() const { return source_; }
+
+  // Whether drain() may find something, as far as that can be told without the right to call it.
+  // Any thread. False is as certain as if the caller had looked into the ring itself: a record that
+  // this misses was written later, or is about to be handled by who drains.
+  bool may_find() const {
+    // Acquire pairs with the release in publish(): the wide ring is known.
+    const uint64_t state = state_.load(std::memory_order_acquire);
+    if ((state & kInside) != 0) return true;
+    return (state & kWide) == 0 ? os::ring_holds(memory_, kRingCapacity, state)
+                                : os::ring_holds(wide_memory_.load(std::memory_order_relaxed),
+                                                 kWideRingCapacity, state - kWide);
+  }
+
   // Handles what is there, up to a limit that gives other rings a chance. `*more` becomes true if
-  // it was reached. Whether there was anything.
+  // it was reached. Whether there was anything: then the caller rings the source after a full
+  // fence, as it may wait for completion.
   bool drain(bool* more);
 
  private:
+  // Bits of state_: it cannot be told from outside, as drain() is at it, or has to be; the ring is
+  // the wide one.
+  static constexpr uint64_t kInside = 1;
+  static constexpr uint64_t kWide = 2;
+
+  void publish();
   void begin(const os::RingRecord& record);
   void go_on(const os::RingRecord& record);
   bool move(const os::RingRecord& record);
@@ -70,6 +94,11 @@ class MessageReader {
   const mob_rank_t source_;
   os::RingReader reader_;
   uint64_t messages_ = 0;  // begun
+
+  // For may_find(): the position in the ring, a multiple of a line, and bits.
+  std::atomic<uint64_t> state_ = 0;
+  const void* const memory_;
+  std::atomic<const void*> wide_memory_ = nullptr;
 
   // The message under way.
   mob_delivery_t delivery_ = {};

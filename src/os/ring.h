@@ -139,6 +139,15 @@ struct RingRecord {
   std::span<const unsigned char> payload() const { return {data, bytes}; }
 };
 
+// Whether the record at a consumer's position() is there. Any thread; once that record was
+// released, the answer may be anything.
+inline bool ring_holds(const void* memory, size_t capacity, uint64_t position) {
+  const auto* records = static_cast<const unsigned char*>(memory) + kRingLine;
+  const auto* header =
+      reinterpret_cast<const ring_detail::Header*>(records + (position & (capacity - 1)));
+  return header->tag.load(std::memory_order_relaxed) == ring_detail::tag_of(position);
+}
+
 // The consumer's side, as RingWriter.
 class RingReader : RingView {
  public:
@@ -158,6 +167,9 @@ class RingReader : RingView {
     next_ = position_ + record_bytes(record->bytes);
     return {reinterpret_cast<const unsigned char*>(record + 1), record->bytes, record->kind};
   }
+
+  // Where the next record will be, for ring_holds().
+  uint64_t position() const { return position_; }
 
   // Gives up the record peeked last. True if the producer was told, which happens every quarter of
   // the ring: a producer that sleeps until there is room has to be woken now.

@@ -71,6 +71,24 @@ uint64_t consume(void* memory, size_t capacity, uint64_t records) {
   return records;
 }
 
+TEST(Ring, OthersSeeWhetherTheNextRecordIsThere) {
+  Memory<kCapacity> memory{};
+  RingWriter writer(memory.bytes, kCapacity);
+  RingReader reader(memory.bytes, kCapacity);
+  const auto holds = [&] { return ring_holds(memory.bytes, kCapacity, reader.position()); };
+  constexpr size_t kBytes = 112;  // laps end with a record
+  for (int record = 0; record < 100; ++record) {
+    ASSERT_FALSE(holds());
+    ASSERT_NE(writer.reserve(kBytes), nullptr);
+    ASSERT_FALSE(holds()) << "reserved only";
+    writer.commit();
+    ASSERT_TRUE(holds());
+    ASSERT_EQ(reader.peek().bytes, kBytes);
+    ASSERT_TRUE(holds());
+    reader.release();
+  }
+}
+
 TEST(Ring, CarriesRecordsOfAllSizesBetweenThreads) {
   constexpr uint64_t kRecords = 100'000;
   SharedZeros<Memory<kCapacity>> memory;
