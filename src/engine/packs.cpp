@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "engine/packs.h"
 
+#include <algorithm>
 #include <cstring>
 #include <memory>
 #include <new>
@@ -73,7 +74,17 @@ struct Bounds {
   uint64_t highest;
 };
 
+// Where its highest lies below its lowest, a piece makes no sense.
 Bounds bounds_of(const Arrived& piece) {
+  if (piece.offsets != nullptr) {
+    uint64_t lowest = piece.remote;
+    uint64_t highest = piece.remote;
+    for (uint32_t row = 0; row < piece.rows; ++row) {
+      lowest = std::min(lowest, piece.row(row));
+      highest = std::max(highest, piece.row(row));
+    }
+    return {lowest, highest + piece.row_bytes};
+  }
   const uint64_t reach = static_cast<uint64_t>(piece.stride) * (piece.rows - 1);
   const bool down = piece.stride < 0;
   return {down ? piece.remote + reach : piece.remote,
@@ -163,7 +174,15 @@ void Packs::serve_pieces(mob_rank_t origin, const PackRequest& request, const un
       const Bounds bounds = bounds_of(piece);
       const bool is_checked = is_one && bounds.lowest >= request.lowest &&
                               bounds.highest <= request.highest && bounds.lowest <= bounds.highest;
-      note(carry_out(origin, piece, is_checked, answer.get() + answered));
+      if (is_checked || piece.offsets == nullptr) {
+        note(carry_out(origin, piece, is_checked, answer.get() + answered));
+      } else {
+        // Scattered rows are operations that know nothing of each other, either.
+        for (uint32_t row = 0; row < piece.rows; ++row) {
+          note(carry_out(origin, piece.only(row), false,
+                         answer.get() + answered + (data != 0 ? row * piece.row_bytes : 0)));
+        }
+      }
       answered += data;
     }
     if (!reader.is_whole()) note(makes_no_sense());
@@ -218,7 +237,7 @@ mob_status_t Packs::move(const Arrived& piece, bool is_checked, unsigned char* a
     if (bounds.highest < bounds.lowest) return makes_no_sense();
     // The gaps between rows need not be anybody's.
     for (uint32_t row = 0; row < piece.rows; ++row) {
-      auto* at = reinterpret_cast<void*>(piece.remote + static_cast<uint64_t>(piece.stride * row));
+      auto* at = reinterpret_cast<void*>(piece.row(row));
       if (const mob_status_t status =
               engine_.served().check_own(at, piece.row_bytes, piece.kind == Kind::kPut)) {
         return status;
@@ -227,8 +246,7 @@ mob_status_t Packs::move(const Arrived& piece, bool is_checked, unsigned char* a
   }
   const unsigned char* from = piece.data;
   for (uint32_t row = 0; row < piece.rows; ++row) {
-    auto* at =
-        reinterpret_cast<unsigned char*>(piece.remote + static_cast<uint64_t>(piece.stride * row));
+    auto* at = reinterpret_cast<unsigned char*>(piece.row(row));
     if (piece.kind == Kind::kPut) {
       write_row(at, from, piece.row_bytes);
       from += piece.row_bytes;

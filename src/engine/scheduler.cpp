@@ -473,26 +473,17 @@ void Scheduler::issue_pack(Queue& queue, Group& group, const Issue& issue) {
   flight->id = ++queue.last_id;
   expect_answer(queue, *flight, issue);
   if (flight->answer_bytes != 0) group.is_complete_here = false;
-  PackRequest request{flight->id, UINT64_MAX, 0, flight->answer_bytes};
-  for (uint32_t i = issue.first; i < issue.first + issue.count; ++i) {
-    const schedule::Piece& piece = queue.plan.pieces[i];
-    const schedule::Operation& first = queue.operations[queue.plan.order[piece.first]];
-    if (first.kind != Kind::kPut && first.kind != Kind::kGet) continue;
-    const uint64_t last = first.remote + static_cast<uint64_t>(piece.stride) * (piece.rows - 1);
-    request.lowest = std::min({request.lowest, first.remote, last});
-    request.highest = std::max({request.highest, first.remote, last});
-    request.highest = std::max(request.highest, std::max(first.remote, last) + piece.row_bytes);
-  }
-  if (request.lowest > request.highest) request.lowest = request.highest;
-  const size_t bytes = schedule::write_pack(queue.operations, queue.plan, issue, queue.wire.get());
+  const schedule::Written written =
+      schedule::write_pack(queue.operations, queue.plan, issue, queue.wire.get());
+  const PackRequest request{flight->id, written.lowest, written.highest, flight->answer_bytes};
   Outgoing message;
   message.id = static_cast<unsigned>(InternalHandler::kPack);
   message.header = &request;
   message.header_bytes = sizeof request;
   message.payload = queue.wire.get();
-  message.payload_bytes = bytes;
+  message.payload_bytes = written.bytes;
   flight->begin_ns = Timeline::now();
-  flight->bytes = bytes;
+  flight->bytes = written.bytes;
   ++group.parts;
   queue.flights.push_back(std::move(flight));
   queue.under_way.store(queue.flights.size(), std::memory_order_relaxed);
@@ -507,16 +498,15 @@ void Scheduler::issue_pack(Queue& queue, Group& group, const Issue& issue) {
 // Where what comes back is to go.
 void Scheduler::expect_answer(Queue& queue, Flight& flight, const Issue& issue) {
   flight.places.clear();
-  flight.answer_bytes = 0;
-  flight.operations = 0;
+  flight.operations = issue.operations;
+  flight.answer_bytes = issue.answer_bytes;
+  if (issue.answer_bytes == 0) return;
   for (uint32_t i = issue.first; i < issue.first + issue.count; ++i) {
     const schedule::Piece& piece = queue.plan.pieces[i];
-    flight.operations += piece.count;
     for (uint32_t place = piece.first; place < piece.first + piece.count; ++place) {
       const schedule::Operation& each = queue.operations[queue.plan.order[place]];
       if (!is_answered_with_data(each.kind)) break;
       flight.places.push_back({each.kind == Kind::kGet ? each.local : each.fetched, each.bytes});
-      flight.answer_bytes += each.bytes;
     }
   }
 }

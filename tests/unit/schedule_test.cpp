@@ -48,15 +48,15 @@ std::vector<std::vector<unsigned char>> carry_out(const std::vector<Operation>& 
   for (const Issue& issue : plan.issues) {
     std::vector<unsigned char> answer;
     if (issue.packed) {
-      const size_t bytes = write_pack(queue, plan, issue, wire.data());
+      const size_t bytes = write_pack(queue, plan, issue, wire.data()).bytes;
       EXPECT_LE(bytes, wire.size());
       PackReader reader({wire.data(), bytes});
       Arrived piece;
       while (reader.next(&piece)) {
         const size_t count = piece.kind == Kind::kTell ? 0 : piece.row_bytes;
         for (uint32_t row = 0; row < piece.rows; ++row) {
-          memory->apply(piece.kind, piece.remote + static_cast<uint64_t>(piece.stride * row), count,
-                        piece.data + row * piece.row_bytes, piece.value, &answer);
+          memory->apply(piece.kind, piece.row(row), count, piece.data + row * piece.row_bytes,
+                        piece.value, &answer);
         }
       }
       EXPECT_TRUE(reader.is_whole());
@@ -95,8 +95,11 @@ class Queues {
     std::vector<Operation> queue;
     const size_t count = below(60);
     while (queue.size() < count) {
-      if (below(4) == 0) {
+      const uint64_t what = below(8);
+      if (what < 2) {
         add_run(&queue);
+      } else if (what == 2) {
+        add_scattered(&queue);
       } else {
         add(&queue, static_cast<Kind>(below(kKinds)), below(kRemoteBytes / 2), 1 + below(40));
       }
@@ -128,6 +131,14 @@ class Queues {
     const size_t stride = bytes + below(3) * 5;
     uint64_t remote = below(kRemoteBytes / 2);
     for (uint64_t i = 1 + below(8); i > 0; --i, remote += stride) add(queue, kind, remote, bytes);
+  }
+
+  // Equal ones anywhere.
+  void add_scattered(std::vector<Operation>* queue) {
+    const Kind kind = below(2) == 0 ? Kind::kPut : Kind::kGet;
+    const size_t bytes = 1 + below(8);
+    const uint64_t reach = below(2) == 0 ? 200 : kRemoteBytes - bytes;
+    for (uint64_t i = below(12); i > 0; --i) add(queue, kind, below(reach), bytes);
   }
 
   std::mt19937_64 random_;
@@ -200,7 +211,7 @@ Operation operation(Kind kind, uint64_t remote, char* local, size_t bytes) {
   return made;
 }
 
-TEST(Plan, ScatteredPutsAreOneMessageOfTwelveBytesEach) {
+TEST(Plan, ScatteredPutsAreOnePieceOfElevenBytesEach) {
   std::vector<char> local(8000);
   std::vector<Operation> queue;
   std::mt19937_64 random(4);
@@ -211,8 +222,42 @@ TEST(Plan, ScatteredPutsAreOneMessageOfTwelveBytesEach) {
   make_plan(queue, {}, Policy::kAdaptive, &plan);
   ASSERT_EQ(plan.issues.size(), 1u);
   EXPECT_EQ(plan.savings.packed, 1000u);
+  EXPECT_EQ(plan.savings.merged, 0u);
+  ASSERT_EQ(plan.pieces.size(), 1u);
+  EXPECT_TRUE(plan.pieces[0].is_scattered());
   std::vector<unsigned char> wire(most_wire_bytes({}));
-  EXPECT_LE(write_pack(queue, plan, plan.issues[0], wire.data()), 13'000u);
+  EXPECT_LE(write_pack(queue, plan, plan.issues[0], wire.data()).bytes, 11'020u);
+}
+
+TEST(Plan, ScatteredRowsAreFoundWhereverTheyLie) {
+  std::vector<char> local(64);
+  for (const unsigned bits : {0u, 7u, 8u, 15u, 16u, 23u, 24u, 31u, 32u, 33u, 63u}) {
+    // The farthest two are so many bits apart; the others are near either.
+    const uint64_t base = uint64_t{1} << 40;
+    const uint64_t far = base + (uint64_t{1} << bits) - 1;
+    const uint64_t places[] = {far, base, base, far, base + (far - base) / 2, far};
+    std::vector<Operation> queue;
+    for (const uint64_t place : places) {
+      queue.push_back(operation(Kind::kGet, place, local.data() + 8 * queue.size(), 8));
+    }
+    Plan plan;
+    make_plan(queue, {}, Policy::kAggregate, &plan);
+    ASSERT_EQ(plan.pieces.size(), 1u) << bits;
+    std::vector<unsigned char> wire(most_wire_bytes({}));
+    const Written written = write_pack(queue, plan, plan.issues[0], wire.data());
+    EXPECT_EQ(written.lowest, base);
+    EXPECT_EQ(written.highest, far + 8);
+    PackReader reader({wire.data(), written.bytes});
+    Arrived piece;
+    ASSERT_TRUE(reader.next(&piece));
+    EXPECT_TRUE(reader.is_whole());
+    ASSERT_EQ(piece.rows, std::size(places));
+    for (uint32_t row = 0; row < piece.rows; ++row) {
+      EXPECT_EQ(piece.row(row), places[row]) << bits;
+      EXPECT_EQ(piece.only(row).remote, places[row]);
+      EXPECT_EQ(piece.only(row).bytes(), 8u);
+    }
+  }
 }
 
 TEST(Plan, PiecesOfOneBufferAreOneTransfer) {
@@ -404,6 +449,11 @@ TEST(Wire, BytesOfNobodyAreRefused) {
     PackReader reader(bytes);
     Arrived piece;
     while (reader.next(&piece)) {
+      if (piece.offsets != nullptr) {
+        ASSERT_GE(piece.offsets, bytes.data());
+        ASSERT_LE(piece.offsets + size_t{piece.rows} * piece.offset_bytes,
+                  bytes.data() + bytes.size());
+      }
       if (piece.data == nullptr) continue;
       ASSERT_GE(piece.data, bytes.data());
       ASSERT_LE(piece.data + piece.bytes(), bytes.data() + bytes.size());

@@ -67,12 +67,16 @@ constexpr const char* kNames[] = {"put", "get", "accumulate", "fetch", "signal",
 std::string piece_text(const std::vector<Operation>& queue, const Plan& plan, const Piece& piece) {
   const uint32_t index = plan.order[piece.first];
   const Operation& first = queue[index];
-  std::string text = fmt::format("{} at {}, {} bytes", kNames[static_cast<size_t>(first.kind)],
-                                 first.remote, piece.row_bytes);
+  const uint32_t last = plan.order[piece.first + piece.count - 1];
+  const char* name = kNames[static_cast<size_t>(first.kind)];
+  if (piece.is_scattered()) {
+    return fmt::format("{} rows to {} from {} on, {} bytes each  (operations {} … {})", piece.rows,
+                       name, piece.lowest, piece.row_bytes, index + 1, last + 1);
+  }
+  std::string text = fmt::format("{} at {}, {} bytes", name, first.remote, piece.row_bytes);
   if (piece.rows > 1) text += fmt::format(", {} rows, {} apart", piece.rows, piece.stride);
   text += piece.count == 1 ? fmt::format("  (operation {})", index + 1)
-                           : fmt::format("  (operations {} … {} merged)", index + 1,
-                                         plan.order[piece.first + piece.count - 1] + 1);
+                           : fmt::format("  (operations {} … {} merged)", index + 1, last + 1);
   return text;
 }
 

@@ -2,6 +2,8 @@
 #include "schedule/plan.h"
 
 #include <algorithm>
+#include <bit>
+#include <numeric>
 
 namespace mobius::schedule {
 namespace {
@@ -13,6 +15,10 @@ constexpr size_t kRowsHeaderBytes = 16;
 
 // A strided piece pays from so many rows on.
 constexpr uint32_t kFewestRows = 3;
+
+// A scattered one too, of rows of up to so many bytes: the headers of longer ones do not matter.
+constexpr uint32_t kFewestScattered = 4;
+constexpr size_t kMostScatteredBytes = 64;
 
 // So many times slower than copying is a slow link.
 constexpr double kTimesSlower = 10;
@@ -100,7 +106,6 @@ class Planner {
       reorder();
     }
     make_pieces();
-    make_issues();
     count();
   }
 
@@ -109,17 +114,20 @@ class Planner {
 
   // Without both, there is nothing that could pass anything.
   bool has_both_kinds() const {
-    const auto is_get = [](const Operation& operation) { return !changes(operation.kind); };
-    return !queue_.empty() && std::ranges::any_of(queue_, [&](const Operation& operation) {
-      return is_get(operation) != is_get(queue_.front());
-    });
+    bool any_get = false;
+    bool any_other = false;
+    for (const Operation& operation : queue_) {
+      any_get |= !changes(operation.kind);
+      any_other |= changes(operation.kind);
+    }
+    return any_get && any_other;
   }
 
   void keep_order() {
     plan_.order.resize(queue_.size());
+    std::iota(plan_.order.begin(), plan_.order.end(), 0u);
     for (uint32_t i = 0; i < queue_.size(); ++i) {
       if (i == 0 || queue_[i].fenced) plan_.segments_.push_back(i);
-      plan_.order[i] = i;
     }
   }
 
@@ -142,6 +150,11 @@ class Planner {
       (is_get ? read : changed).cover(next);
     }
     end_segment();
+    uint32_t latest = 0;
+    for (const uint32_t index : plan_.order) {
+      if (index < latest) ++plan_.savings.reordered;
+      latest = std::max(latest, index);
+    }
   }
 
   bool in_conflict(const Bounds& bounds, const std::vector<uint32_t>& others,
@@ -224,7 +237,7 @@ class Planner {
   }
 
   Piece single(size_t place) const {
-    return {static_cast<uint32_t>(place), 1, 1, true, at(place).bytes, 0};
+    return {static_cast<uint32_t>(place), 1, 1, true, at(place).bytes};
   }
 
   // The stretch from `first` on that ends before `end`; one if there is nothing to merge. Values
@@ -279,6 +292,49 @@ class Planner {
     return {static_cast<uint32_t>(first), count, count, stretch, begin.bytes, stride};
   }
 
+  // Equal rows anywhere, as far as a message takes them.
+  Piece scattered(size_t first, size_t end) const {
+    const Operation& begin = at(first);
+    if (first + kFewestScattered > end || begin.bytes > kMostScatteredBytes ||
+        !is_mergeable(begin)) {
+      return single(first);
+    }
+    constexpr size_t kHeaderBytes = kPieceHeaderBytes + kRowsHeaderBytes;
+    const size_t row_bytes = begin.bytes + sizeof(uint64_t);
+    size_t room = costs_.message_bytes;
+    if (is_open_) room -= std::min(room, std::max(out_, plan_.issues.back().answer_bytes));
+    if (room < kHeaderBytes + kFewestScattered * row_bytes) room = costs_.message_bytes;
+    const size_t last = std::min(end, first + (room - kHeaderBytes) / row_bytes);
+    uint64_t lowest = begin.remote;
+    uint64_t highest = begin.remote;
+    size_t place = first;
+    do {
+      const Operation& next = at(place);
+      lowest = std::min(lowest, next.remote);
+      highest = std::max(highest, next.remote);
+      ++place;
+    } while (place < last && at(place).kind == begin.kind && at(place).bytes == begin.bytes &&
+             is_mergeable(at(place)) && !merges_with_next(place, end));
+    if (place - first < kFewestScattered || highest > UINT64_MAX - begin.bytes) {
+      return single(first);
+    }
+    Piece piece = single(first);
+    piece.count = static_cast<uint32_t>(place - first);
+    piece.rows = piece.count;
+    piece.is_local_stretch = false;
+    piece.lowest = lowest;
+    piece.highest = highest + begin.bytes;
+    const auto bits = static_cast<unsigned>(std::bit_width(highest - lowest));
+    piece.offset_bytes = static_cast<uint8_t>(bits <= 32 ? std::max(1u, (bits + 7) / 8) : 8);
+    return piece;
+  }
+
+  // Whether something better begins in the midst of scattered rows.
+  bool merges_with_next(size_t place, size_t end) const {
+    return may_merge(place, end) && (!is_value(at(place).bytes) ||
+                                     rows(place, std::min(end, place + kFewestRows)).count > 1);
+  }
+
   // A look at the next two, which is all that most of many scattered operations need.
   bool may_merge(size_t place, size_t end) const {
     if (place + 1 >= end) return false;
@@ -290,28 +346,26 @@ class Planner {
            (place + 2 < end && at(place + 2).remote - next.remote == stride);
   }
 
+  // Makes pieces, each of which goes into the open message, or into one of its own, at once.
   void make_pieces() {
     const bool merges = packs();
-    plan_.pieces.reserve(plan_.order.size());
+    const size_t places = plan_.order.size();
+    plan_.pieces.reserve(places);
     size_t segment = 0;
-    for (size_t place = 0; place < plan_.order.size();) {
-      while (segment < plan_.segments_.size() && plan_.segments_[segment] <= place) ++segment;
-      const size_t end = !merges                            ? place + 1
-                         : segment < plan_.segments_.size() ? plan_.segments_[segment]
-                                                            : plan_.order.size();
-      if (!merges || !may_merge(place, end)) {
-        Piece& piece = plan_.pieces.emplace_back();
-        piece.first = static_cast<uint32_t>(place++);
-        piece.count = 1;
-        piece.is_local_stretch = true;
-        piece.row_bytes = at(piece.first).bytes;
-        continue;
+    size_t end = 0;  // of the segment
+    for (size_t place = 0; place < places;) {
+      while (place >= end) {
+        end = ++segment < plan_.segments_.size() ? plan_.segments_[segment] : places;
       }
-      Piece piece = stretch(place, end);
-      if (piece.count == 1) piece = rows(place, end);
-      if (piece.bytes() > costs_.message_bytes && !goes_alone(piece)) cut(piece);
-      plan_.pieces.push_back(piece);
+      Piece& piece = plan_.pieces.emplace_back(single(place));
+      if (merges && may_merge(place, end)) {
+        piece = stretch(place, end);
+        if (piece.count == 1) piece = rows(place, end);
+        if (piece.bytes() > costs_.message_bytes && !goes_alone(piece)) cut(piece);
+      }
+      if (merges && piece.count == 1) piece = scattered(place, end);
       place += piece.count;
+      issue(piece);
     }
   }
 
@@ -342,49 +396,38 @@ class Planner {
     return piece.bytes() > most_packed_;
   }
 
-  void make_issues() {
-    size_t out = 0;
-    size_t in = 0;
-    bool is_open = false;
-    for (uint32_t i = 0; i < plan_.pieces.size(); ++i) {
-      const Piece& piece = plan_.pieces[i];
-      const Kind kind = at(piece.first).kind;
-      if (goes_alone(piece)) {
-        plan_.issues.push_back({false, i, 1});
-        is_open = false;
-        continue;
-      }
-      const size_t more_out = kPieceHeaderBytes + (piece.rows > 1 ? kRowsHeaderBytes : 0) +
-                              (carries_data(kind) ? piece.bytes() : 0);
-      const size_t more_in = is_answered_with_data(kind) ? piece.bytes() : 0;
-      if (!is_open || !packs() || out + more_out > costs_.message_bytes ||
-          in + more_in > costs_.message_bytes) {
-        plan_.issues.push_back({true, i, 0});
-        is_open = true;
-        out = 0;
-        in = 0;
-      }
-      ++plan_.issues.back().count;
-      out += more_out;
-      in += more_in;
+  // The last piece: with others, or alone.
+  void issue(const Piece& piece) {
+    const auto index = static_cast<uint32_t>(plan_.pieces.size() - 1);
+    if (!piece.is_scattered()) plan_.savings.merged += piece.count - 1;
+    if (goes_alone(piece)) {
+      plan_.issues.push_back({false, index, 1, piece.count, 0});
+      is_open_ = false;
+      return;
     }
+    const Kind kind = at(piece.first).kind;
+    const size_t bytes = piece.bytes();
+    const size_t out = kPieceHeaderBytes + (piece.rows > 1 ? kRowsHeaderBytes : 0) +
+                       size_t{piece.rows} * piece.offset_bytes + (carries_data(kind) ? bytes : 0);
+    const size_t in = is_answered_with_data(kind) ? bytes : 0;
+    if (!is_open_ || !packs() || out_ + out > costs_.message_bytes ||
+        plan_.issues.back().answer_bytes + in > costs_.message_bytes) {
+      plan_.issues.push_back({true, index, 0, 0, 0});
+      is_open_ = true;
+      out_ = 0;
+    }
+    Issue& message = plan_.issues.back();
+    ++message.count;
+    message.operations += piece.count;
+    message.answer_bytes += in;
+    out_ += out;
   }
 
   void count() {
     Savings& savings = plan_.savings;
     savings.messages = plan_.issues.size();
-    for (const Piece& piece : plan_.pieces) savings.merged += piece.count - 1;
     for (const Issue& issue : plan_.issues) {
-      uint64_t operations = 0;
-      for (uint32_t i = 0; i < issue.count; ++i) {
-        operations += plan_.pieces[issue.first + i].count;
-      }
-      if (issue.packed && operations > 1) savings.packed += operations;
-    }
-    uint32_t latest = 0;
-    for (const uint32_t index : plan_.order) {
-      if (index < latest) ++savings.reordered;
-      latest = std::max(latest, index);
+      if (issue.packed && issue.operations > 1) savings.packed += issue.operations;
     }
   }
 
@@ -394,6 +437,8 @@ class Planner {
   const size_t most_packed_;
   Plan& plan_;
   size_t looks_ = 0;
+  bool is_open_ = false;  // the last message takes more
+  size_t out_ = 0;        // bytes in it
 };
 
 void make_plan(std::span<const Operation> queue, const Costs& costs, Policy policy, Plan* plan) {

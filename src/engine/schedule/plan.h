@@ -46,15 +46,20 @@ struct Costs {
 // The largest operation that is cheaper packed with others, which copies it twice, than alone.
 size_t most_packed_bytes(const Costs& costs);
 
-// Operations that are one transfer: a stretch of the target, or equal rows at regular distances.
+// Operations that are one transfer: a stretch of the target, equal rows at regular distances, or
+// equal rows anywhere, which are not merged but told of and carried out at once.
 struct Piece {
   uint32_t first = 0;  // of Plan::order
   uint32_t count = 0;
   uint32_t rows = 1;
   bool is_local_stretch = false;  // their bytes at the origin follow each other, too
   size_t row_bytes = 0;
-  int64_t stride = 0;  // from row to row at the target
+  int64_t stride = 0;        // from row to row at the target
+  uint8_t offset_bytes = 0;  // of rows anywhere: what tells any of them from the lowest
+  uint64_t lowest = 0;       // … and between which addresses they lie
+  uint64_t highest = 0;
 
+  bool is_scattered() const { return offset_bytes != 0; }
   size_t bytes() const { return row_bytes * rows; }
 };
 
@@ -63,6 +68,8 @@ struct Issue {
   bool packed = false;
   uint32_t first = 0;  // of Plan::pieces
   uint32_t count = 0;
+  uint32_t operations = 0;  // in them
+  size_t answer_bytes = 0;  // of what it reads, if packed
 };
 
 // What a plan saved.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "schedule/wire.h"
 
+#include <algorithm>
 #include <cstring>
 
 namespace mobius::schedule {
@@ -9,6 +10,7 @@ namespace {
 constexpr uint8_t kKindMask = 0x07;
 constexpr uint8_t kHasRows = 0x08;
 constexpr uint8_t kSameLength = 0x10;
+constexpr uint8_t kIsScattered = 0x20;
 
 unsigned char* put_number(unsigned char* to, uint64_t number) {
   while (number >= 0x80) {
@@ -33,6 +35,47 @@ unsigned char* put_bytes(unsigned char* to, const void* from, size_t bytes) {
   return to + bytes;
 }
 
+// The offsets of equal rows, and the rows if they carry data.
+template <typename Put>
+unsigned char* put_rows(std::span<const Operation> queue, const Plan& plan, const Piece& piece,
+                        unsigned char* out, Put put_offset) {
+  unsigned char* offset = out;
+  unsigned char* data = out + size_t{piece.rows} * piece.offset_bytes;
+  const bool carries = carries_data(queue[plan.order[piece.first]].kind);
+  for (uint32_t place = piece.first; place < piece.first + piece.count; ++place) {
+    const Operation& each = queue[plan.order[place]];
+    put_offset(offset, each.remote - piece.lowest);
+    offset += piece.offset_bytes;
+    if (carries) data = put_bytes(data, each.local, piece.row_bytes);
+  }
+  return data;
+}
+
+template <typename T>
+void put_as(unsigned char* to, uint64_t offset) {
+  const T value = static_cast<T>(offset);
+  std::memcpy(to, &value, sizeof value);
+}
+
+unsigned char* put_rows(std::span<const Operation> queue, const Plan& plan, const Piece& piece,
+                        unsigned char* out) {
+  switch (piece.offset_bytes) {
+    case 1:
+      return put_rows(queue, plan, piece, out, put_as<uint8_t>);
+    case 2:
+      return put_rows(queue, plan, piece, out, put_as<uint16_t>);
+    case 3:
+      return put_rows(queue, plan, piece, out, [](unsigned char* to, uint64_t offset) {
+        put_as<uint16_t>(to, offset);
+        put_as<uint8_t>(to + 2, offset >> 16);
+      });
+    case 4:
+      return put_rows(queue, plan, piece, out, put_as<uint32_t>);
+    default:
+      return put_rows(queue, plan, piece, out, put_as<uint64_t>);
+  }
+}
+
 // The address behind the last row.
 uint64_t end_of(uint64_t remote, size_t row_bytes, uint32_t rows, int64_t stride) {
   return remote + static_cast<uint64_t>(stride) * (rows - 1) + row_bytes;
@@ -40,8 +83,9 @@ uint64_t end_of(uint64_t remote, size_t row_bytes, uint32_t rows, int64_t stride
 
 }  // namespace
 
-size_t write_pack(std::span<const Operation> queue, const Plan& plan, const Issue& issue,
-                  unsigned char* out) {
+Written write_pack(std::span<const Operation> queue, const Plan& plan, const Issue& issue,
+                   unsigned char* out) {
+  Written written;
   unsigned char* to = out;
   uint64_t end = 0;
   size_t length = 0;
@@ -50,6 +94,20 @@ size_t write_pack(std::span<const Operation> queue, const Plan& plan, const Issu
     const Operation& first = queue[plan.order[piece.first]];
     const bool has_rows = piece.rows > 1;
     const bool same = piece.row_bytes == length;
+    if (piece.is_scattered()) {
+      *to++ = static_cast<uint8_t>(static_cast<uint8_t>(first.kind) | kIsScattered |
+                                   (same ? kSameLength : 0));
+      to = put_signed(to, static_cast<int64_t>(piece.lowest - end));
+      if (!same) to = put_number(to, piece.row_bytes);
+      to = put_number(to, piece.rows);
+      *to++ = piece.offset_bytes;
+      to = put_rows(queue, plan, piece, to);
+      length = piece.row_bytes;
+      end = piece.lowest + piece.row_bytes;
+      written.lowest = std::min(written.lowest, piece.lowest);
+      written.highest = std::max(written.highest, piece.highest);
+      continue;
+    }
     *to++ = static_cast<uint8_t>(static_cast<uint8_t>(first.kind) | (has_rows ? kHasRows : 0) |
                                  (same ? kSameLength : 0));
     to = put_signed(to, static_cast<int64_t>(first.remote - end));
@@ -64,13 +122,50 @@ size_t write_pack(std::span<const Operation> queue, const Plan& plan, const Issu
     }
     length = piece.row_bytes;
     end = end_of(first.remote, piece.row_bytes, piece.rows, piece.stride);
+    if (first.kind == Kind::kPut || first.kind == Kind::kGet) {
+      const uint64_t last = end - piece.row_bytes;
+      written.lowest = std::min({written.lowest, first.remote, last});
+      written.highest = std::max(written.highest, std::max(first.remote, last) + piece.row_bytes);
+    }
     if (!carries_data(first.kind)) continue;
     for (uint32_t place = piece.first; place < piece.first + piece.count; ++place) {
       const Operation& each = queue[plan.order[place]];
       to = put_bytes(to, each.local, each.bytes);
     }
   }
-  return static_cast<size_t>(to - out);
+  written.lowest = std::min(written.lowest, written.highest);
+  written.bytes = static_cast<size_t>(to - out);
+  return written;
+}
+
+uint64_t Arrived::row(uint32_t index) const {
+  if (offsets == nullptr) return remote + static_cast<uint64_t>(stride) * index;
+  const auto get = [this, index]<typename T>(T offset, size_t at = 0) {
+    std::memcpy(&offset, offsets + size_t{index} * offset_bytes + at, sizeof offset);
+    return uint64_t{offset};
+  };
+  switch (offset_bytes) {
+    case 1:
+      return remote + get(uint8_t{});
+    case 2:
+      return remote + get(uint16_t{});
+    case 3:
+      return remote + (get(uint16_t{}) | get(uint8_t{}, 2) << 16);
+    case 4:
+      return remote + get(uint32_t{});
+    default:
+      return remote + get(uint64_t{});
+  }
+}
+
+Arrived Arrived::only(uint32_t index) const {
+  Arrived one = *this;
+  one.remote = row(index);
+  one.rows = 1;
+  one.stride = 0;
+  one.offsets = nullptr;
+  if (data != nullptr) one.data = data + index * row_bytes;
+  return one;
 }
 
 bool PackReader::read_byte(uint8_t* byte) {
@@ -110,11 +205,27 @@ bool PackReader::next(Arrived* piece) {
   if ((tag & kSameLength) == 0 && !read_number(&length)) return false;
   uint64_t rows = 1;
   if ((tag & kHasRows) != 0 && !(read_number(&rows) && read_signed(&piece->stride))) return false;
+  const bool is_scattered = (tag & kIsScattered) != 0;
+  if (is_scattered) {
+    const bool moves = piece->kind == Kind::kPut || piece->kind == Kind::kGet;
+    if (!moves || (tag & kHasRows) != 0 || !read_number(&rows) ||
+        !read_byte(&piece->offset_bytes)) {
+      return false;
+    }
+    const bool has_width = piece->offset_bytes - 1u < 4 || piece->offset_bytes == sizeof(uint64_t);
+    if (!has_width || rows > (bytes_.size() - at_) / piece->offset_bytes) {
+      return false;
+    }
+  }
   // Nothing in a message, or in its answer, is longer than this.
   constexpr uint64_t kMost = uint64_t{1} << 31;
   if (length >= kMost || rows == 0 || rows >= kMost || length * rows >= kMost) return false;
   piece->row_bytes = length;
   piece->rows = static_cast<uint32_t>(rows);
+  if (is_scattered) {
+    piece->offsets = bytes_.data() + at_;
+    at_ += rows * piece->offset_bytes;
+  }
   if (piece->kind == Kind::kAccumulate || piece->kind == Kind::kFetch) {
     if (!read_byte(&piece->type) || !read_byte(&piece->op)) return false;
   } else if (piece->kind == Kind::kSignal) {

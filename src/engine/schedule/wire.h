@@ -3,12 +3,14 @@
 
 // How a packed message looks: its pieces one after the other, each a few bytes that say what it is
 // and where, then its data. Addresses are told as distances from the piece before, numbers in as
-// few bytes as they need: a put of 8 bytes near the one before takes 12.
+// few bytes as they need: a put of 8 bytes near the one before takes 12, or 11 among many.
 //
-//   tag        1 byte: kind, whether it has rows, whether it is as long as the one before
+//   tag        1 byte: kind, whether it has rows, at one distance or scattered, whether it is as
+//              long as the one before
 //   distance   signed, from the end of the piece before to the address
 //   length     of one row, unless it is the same
 //   rows, stride                 with rows
+//   rows, width, offsets         scattered rows: of each from the address, in 1, 2, 3, 4 or 8 bytes
 //   type, op                     accumulates
 //   op, value                    signals
 //   data                         what carries any
@@ -31,17 +33,29 @@ struct Arrived {
   uint32_t rows = 1;
   int64_t stride = 0;
   uint64_t value = 0;
-  const unsigned char* data = nullptr;  // not aligned; null where the kind carries none
+  const unsigned char* data = nullptr;     // not aligned; null where the kind carries none
+  const unsigned char* offsets = nullptr;  // not aligned; of scattered rows from `remote`
+  uint8_t offset_bytes = 0;
 
   size_t bytes() const { return row_bytes * rows; }
+  uint64_t row(uint32_t index) const;  // its address
+  Arrived only(uint32_t index) const;  // that row, as a piece
 };
 
 // Most that a packed message of a plan takes.
 constexpr size_t most_wire_bytes(const Costs& costs) { return costs.message_bytes + 64; }
 
-// Writes one issue of a plan to `out`, which has most_wire_bytes(). Returns how many bytes it is.
-size_t write_pack(std::span<const Operation> queue, const Plan& plan, const Issue& issue,
-                  unsigned char* out);
+// A packed message as written: its bytes, and between which addresses its puts and gets lie (the
+// lowest is the highest if there are none, or if a stride leads around the end of all addresses).
+struct Written {
+  size_t bytes = 0;
+  uint64_t lowest = UINT64_MAX;
+  uint64_t highest = 0;
+};
+
+// Writes one issue of a plan to `out`, which has most_wire_bytes().
+Written write_pack(std::span<const Operation> queue, const Plan& plan, const Issue& issue,
+                   unsigned char* out);
 
 // Reads what write_pack() wrote. Of bytes that nobody has written so, it reads none that are not
 // there, and says false in the end.
