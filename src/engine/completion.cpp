@@ -16,8 +16,6 @@ namespace {
 
 using base::fail;
 
-thread_local uint64_t context_in_use = 0;
-
 // What keeps flushes of this process from being a fence alone: transfers under way, errors that
 // nobody has taken yet, and hooks.
 std::mutex unfinished_mutex;
@@ -28,8 +26,6 @@ void add_unfinished(int change) {
   unfinished += static_cast<uint32_t>(change);
   __atomic_store_n(&mob_idle_size_, unfinished == 0 ? mob_size_ : 0, __ATOMIC_RELAXED);
 }
-
-thread_local const std::shared_ptr<Context>* acting_for = nullptr;
 
 // Ends what is under way to ranks that died, of those that are waited for, so that the wait for it
 // ends by itself, with the error of what failed. The wait for others goes on; but it ends too if
@@ -63,6 +59,9 @@ class PendingWatch final : public os::Watch {
 };
 
 }  // namespace
+
+constinit thread_local uint64_t context_in_use = 0;
+constinit thread_local const std::shared_ptr<Context>* acting_for = nullptr;
 
 ActingFor::ActingFor(std::shared_ptr<Context> context)
     : context_(std::move(context)), before_(acting_for) {
@@ -112,12 +111,6 @@ std::shared_ptr<Context> Completion::context_of(uint64_t handle) const {
   if (handle == 0) return default_context_;
   const std::shared_ptr<Context>* found = contexts_.find(handle);
   return found != nullptr ? *found : default_context_;
-}
-
-bool Completion::is_current(const Context& context) const {
-  if (acting_for != nullptr) return acting_for->get() == &context;
-  if (context_in_use == 0) return default_context_.get() == &context;
-  return context_of(context_in_use).get() == &context;
 }
 
 mob_status_t Completion::create_context(uint64_t* handle) {

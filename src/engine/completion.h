@@ -75,6 +75,11 @@ class ActingFor {
   const std::shared_ptr<Context>* const before_;
 };
 
+// The context that the calling thread uses (0: the default), and whose it acts for, if any.
+extern constinit thread_local uint64_t context_in_use [[gnu::tls_model("initial-exec")]];
+extern constinit thread_local const std::shared_ptr<Context>* acting_for
+    [[gnu::tls_model("initial-exec")]];
+
 // One transfer that is under way. Lives until both its carrier and its handle are done with it.
 struct Pending {
   mob_rank_t target = 0;
@@ -100,7 +105,13 @@ class Completion {
   mob_status_t use_context(uint64_t handle);  // 0: the default
   static uint64_t current_context();
   // Whether what the calling thread starts belongs to this context.
-  bool is_current(const Context& context) const;
+  bool is_current(const Context& context) const {
+    if (acting_for != nullptr) return acting_for->get() == &context;
+    if (context_in_use == 0) [[likely]] {
+      return default_context_.get() == &context;
+    }
+    return context_of(context_in_use).get() == &context;
+  }
 
   // A hint for the scheduler (schedule.h of the public interface): a policy, or -1. For a live
   // context, or MOB_ERR_HANDLE; 0: the default one.

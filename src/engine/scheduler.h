@@ -100,12 +100,18 @@ class Scheduler {
   struct Group;
   struct Flight;
 
+  // Whether policy_for() may be another than the job's.
+  bool has_hints() const {
+    return hinted_epochs_.load(std::memory_order_relaxed) != 0 ||
+           looks_at_contexts_.load(std::memory_order_relaxed) || hints_.any();
+  }
   schedule::Policy policy_for(mob_rank_t rank, uint64_t remote) const;
   Queue* queue_of(mob_rank_t rank);
   Queue* find(mob_rank_t rank) const;
   mob_status_t make_queue(mob_rank_t rank);
   mob_status_t add(Queue& queue, schedule::Operation& operation, schedule::Policy policy,
                    bool is_urgent);
+  bool append(Queue& queue, void* remote, const void* local, size_t bytes, schedule::Policy policy);
   mob_status_t get(const Operation& operation, Queue& queue, schedule::Operation& made,
                    schedule::Policy policy);
   mob_status_t begin_group(Queue& queue);
