@@ -7,11 +7,13 @@
 #include <sched.h>
 
 #include <algorithm>
+#include <cstring>
 
 #include "engine/desk_memory.h"
 #include "engine/engine.h"
 #include "os/futex.h"
 #include "transport/shm/copy.h"
+#include "transport/shm/element.h"
 #include "transport/shm/move.h"
 
 namespace mobius::engine {
@@ -185,13 +187,73 @@ Desk::Outcome Desk::move(mob_rank_t rank, const Shape& shape, bool put, bool cal
   if (!calls) {
     return is_attended(rank) ? ask_to_move(rank, shape, put, false) : Outcome::kNotForDesk;
   }
+  const Outcome outcome = may_call(rank, &calls);
+  return outcome == Outcome::kDone ? ask_to_move(rank, shape, put, calls) : outcome;
+}
+
+// kDone if the target is to be asked, and whether it has to be called for that.
+Desk::Outcome Desk::may_call(mob_rank_t rank, bool* calls) {
   if (engine_.host().policy().spin_ns == 0) return Outcome::kNotForDesk;
   const mob_rank_t index = engine_.host_index(rank);
   ProcessBlock& process = engine_.process(index);
   if (!Progress::has_waiters(process.doorbell)) return Outcome::kNotForDesk;
-  const bool looks = !is_asleep_or_near(process);
-  if (!looks && skips(targets_[static_cast<size_t>(index)])) return Outcome::kNobodyCame;
-  return ask_to_move(rank, shape, put, !looks);
+  *calls = is_asleep_or_near(process);
+  if (*calls && skips(targets_[static_cast<size_t>(index)])) return Outcome::kNobodyCame;
+  return Outcome::kDone;
+}
+
+Desk::Outcome Desk::combine(const mob_transfer_t& transfer, const Shape& shape) {
+  const mob_rank_t rank = transfer.rank;
+  const bool fetches = transfer.kind == MOB_FETCH_ACCUMULATE;
+  const size_t bytes = shape.total_bytes;
+  if (shape.kind != MOB_CONTIGUOUS || bytes > (fetches ? kFetchedAt : kMostBytes)) {
+    return Outcome::kNotForDesk;
+  }
+  bool calls = false;
+  if (const Outcome outcome = may_call(rank, &calls); outcome != Outcome::kDone) return outcome;
+  DeskMemory* desk = take(rank);
+  if (desk == nullptr) return Outcome::kNotForDesk;
+  Update asked{};
+  asked.type = static_cast<uint8_t>(transfer.type);
+  asked.op = static_cast<uint8_t>(transfer.op);
+  asked.fetches = fetches;
+  if (transfer.scale != nullptr) {
+    asked.has_scale = true;
+    std::memcpy(asked.scale, transfer.scale, transport::element_bytes(transfer.type));
+  }
+  if (transfer.op != MOB_NO_OP) {  // which has no operand
+    transport::copy(bytes <= sizeof asked.operand ? asked.operand : desk->data, shape.local, bytes);
+  }
+  std::memcpy(desk->put, &asked, sizeof asked);
+  desk->remote = reinterpret_cast<uintptr_t>(shape.remote);
+  desk->bytes = static_cast<uint32_t>(bytes);
+  desk->is_put = true;
+  const Outcome outcome = ask(rank, *desk, kCombination, calls);
+  if (outcome == Outcome::kDone && fetches) {
+    transport::copy(transfer.fetched, bytes <= kInAnswer ? desk->got : desk->data + kFetchedAt,
+                    bytes);
+  }
+  give_back(*desk);
+  return outcome;
+}
+
+Desk::Outcome Desk::compare_swap(mob_rank_t rank, void* remote, size_t bytes, uint64_t expected,
+                                 uint64_t desired, uint64_t* old) {
+  bool calls = false;
+  if (const Outcome outcome = may_call(rank, &calls); outcome != Outcome::kDone) return outcome;
+  DeskMemory* desk = take(rank);
+  if (desk == nullptr) return Outcome::kNotForDesk;
+  Update asked{};
+  std::memcpy(asked.scale, &expected, sizeof expected);
+  std::memcpy(asked.operand, &desired, sizeof desired);
+  std::memcpy(desk->put, &asked, sizeof asked);
+  desk->remote = reinterpret_cast<uintptr_t>(remote);
+  desk->bytes = static_cast<uint32_t>(bytes);
+  desk->is_put = true;
+  const Outcome outcome = ask(rank, *desk, kCompareSwap, calls);
+  if (outcome == Outcome::kDone) std::memcpy(old, desk->got, bytes);
+  give_back(*desk);
+  return outcome;
 }
 
 Desk::Outcome Desk::ask_to_move(mob_rank_t rank, const Shape& shape, bool put, bool calls) {

@@ -20,6 +20,7 @@
 // called: woken, and given the processor, which it gives back as soon as it has answered.
 
 #include <mobius/job.h>
+#include <mobius/transfer.h>
 
 #include <array>
 #include <atomic>
@@ -73,6 +74,12 @@ class Desk {
   // With `calls` the target is called if a thread of it waits, but does not look.
   Outcome move(mob_rank_t rank, const transport::Shape& shape, bool put, bool calls);
 
+  // The same for an accumulate of one stretch, whose elements are checked; and for the update of a
+  // word of 4 or 8 bytes by MOB_RMW_COMPARE_SWAP_, of which `old` gets what the word held.
+  Outcome combine(const mob_transfer_t& transfer, const transport::Shape& shape);
+  Outcome compare_swap(mob_rank_t rank, void* remote, size_t bytes, uint64_t expected,
+                       uint64_t desired, uint64_t* old);
+
   // Beyond that the kernel, which copies once, is about as fast.
   static constexpr size_t kMostBytes = size_t{64} << 10;
 
@@ -87,6 +94,7 @@ class Desk {
   };
 
   bool is_attended(mob_rank_t rank);
+  Outcome may_call(mob_rank_t rank, bool* calls);
   static bool is_asleep_or_near(const ProcessBlock& process);
   static bool skips(Target& target);
   void note_asleep(mob_rank_t rank, ProcessBlock& process, Target& target);
@@ -109,6 +117,7 @@ class Desk {
   os::Work look(DeskMemory& desk);
   void note_processor();
   bool carry_out(DeskMemory& desk);
+  bool update(DeskMemory& desk);
   bool is_mapped(uintptr_t address, size_t bytes, bool write);
 
   Engine& engine_;

@@ -15,7 +15,7 @@
 namespace mobius::engine {
 
 // What a request is about, beside its number.
-enum What : uint16_t { kStretch, kBox, kSpans };
+enum What : uint16_t { kStretch, kBox, kSpans, kCombination, kCompareSwap };
 
 // In DeskMemory::state, below the number of the last request. A request that was taken up stays so
 // when it has been answered.
@@ -32,6 +32,18 @@ inline constexpr uint64_t kRefused = 1;
 inline constexpr size_t kInRequest = 32;
 inline constexpr size_t kInAnswer = 56;
 inline constexpr size_t kMostSpans = 1024;
+// In DeskMemory::put, of updates.
+struct Update {
+  uint8_t type;  // mob_type_t
+  uint8_t op;    // mob_op_t
+  bool fetches;
+  bool has_scale;
+  alignas(8) unsigned char scale[16];  // of a compare-swap: what is expected
+  unsigned char operand[8];            // longer ones are in DeskMemory::data
+};
+static_assert(sizeof(Update) <= kInRequest);
+// Where in DeskMemory::data what is fetched goes that has no room in the answer.
+inline constexpr size_t kFetchedAt = Desk::kMostBytes / 2;
 // Memory of more than that, holes included, is looked at run by run, so there may be few.
 inline constexpr size_t kMostHull = size_t{192} << 10;
 

@@ -81,6 +81,7 @@ bool Desk::carry_out(DeskMemory& desk) {
     }
     return true;
   }
+  if (desk.what == kCombination || desk.what == kCompareSwap) return update(desk);
   const bool looks_once = desk.hull_bytes <= kMostHull;
   if (looks_once && !is_mapped(desk.lowest, desk.hull_bytes, is_put)) return false;
   if (desk.what == kBox) {
@@ -112,6 +113,39 @@ bool Desk::carry_out(DeskMemory& desk) {
     data += span.bytes;
   }
   return true;
+}
+
+bool Desk::update(DeskMemory& desk) {
+  if (!is_mapped(desk.remote, desk.bytes, true)) return false;
+  Update asked{};
+  std::memcpy(&asked, desk.put, sizeof asked);
+  if (desk.what == kCompareSwap) {
+    WordUpdate swap;
+    swap.rank = engine_.rank();
+    swap.what = MOB_RMW_COMPARE_SWAP_;
+    swap.remote = swap.word = reinterpret_cast<void*>(desk.remote);
+    std::memcpy(&swap.expected, asked.scale, sizeof swap.expected);
+    std::memcpy(&swap.value, asked.operand, sizeof swap.value);
+    swap.old = desk.got;
+    swap.bytes = desk.bytes;
+    return engine_.transfers().run_on_own_memory(swap) == MOB_OK;
+  }
+  mob_transfer_t transfer{};
+  transfer.kind = asked.fetches ? MOB_FETCH_ACCUMULATE : MOB_ACCUMULATE;
+  transfer.rank = engine_.rank();
+  transfer.type = static_cast<mob_type_t>(asked.type);
+  transfer.op = static_cast<mob_op_t>(asked.op);
+  transfer.scale = asked.has_scale ? asked.scale : nullptr;
+  transfer.fetched = desk.bytes <= kInAnswer ? desk.got : desk.data + kFetchedAt;
+  Shape shape;
+  shape.kind = MOB_CONTIGUOUS;
+  shape.total_bytes = shape.run_bytes = desk.bytes;
+  shape.lowest = desk.remote;
+  shape.highest = desk.remote + desk.bytes;
+  shape.remote = reinterpret_cast<char*>(desk.remote);
+  shape.local =
+      reinterpret_cast<char*>(desk.bytes <= sizeof asked.operand ? asked.operand : desk.data);
+  return engine_.transfers().run_on_own_memory(transfer, shape) == MOB_OK;
 }
 
 // Whether bytes of this process can be accessed. To touch memory that was given back would be the

@@ -226,7 +226,9 @@ mob_status_t Transfers::carry(const Operation& operation) {
       issue_exposed();
       const Desk::Outcome outcome = ask_waiting_target(operation);
       if (outcome == kDone) return MOB_OK;
-      if (outcome == kNobodyCame && uses_cma()) return carry_by_cma(operation);
+      const bool copies =
+          operation.transfer->kind == MOB_PUT || operation.transfer->kind == MOB_GET;
+      if (outcome == kNobodyCame && copies && uses_cma()) return carry_by_cma(operation);
       break;
     }
     case Path::kNetwork:
@@ -271,12 +273,11 @@ Desk::Outcome Transfers::ask_waiting_target(const Operation& operation) {
   using enum Desk::Outcome;
   const mob_transfer_t& transfer = *operation.transfer;
   const bool put = transfer.kind == MOB_PUT;
-  if ((!put && transfer.kind != MOB_GET) || operation.notice.by_target ||
-      operation.shape.total_bytes == 0) {
-    return kNotForDesk;
-  }
+  if (operation.notice.by_target || operation.shape.total_bytes == 0) return kNotForDesk;
   const Desk::Outcome outcome =
-      engine_.desk().move(transfer.rank, operation.shape, put, operation.route.calls);
+      put || transfer.kind == MOB_GET
+          ? engine_.desk().move(transfer.rank, operation.shape, put, operation.route.calls)
+          : engine_.desk().combine(transfer, operation.shape);
   if (outcome == kDone) announce(transfer, operation.notice);
   return outcome;
 }
@@ -366,6 +367,12 @@ mob_status_t Transfers::update_by_target(const WordUpdate& update) {
     issue_exposed();
     if (!engine_.is_here(update.rank)) engine_.scheduler().issue(update.rank);
     uint64_t held = 0;
+    if (engine_.is_here(update.rank) &&
+        engine_.desk().compare_swap(update.rank, update.remote, update.bytes, update.expected,
+                                    update.value, &held) == Desk::Outcome::kDone) {
+      std::memcpy(update.old, &held, update.bytes);
+      return MOB_OK;
+    }
     const mob_status_t status =
         engine_.served().compare_swap(update.call, update.rank, update.remote, update.bytes,
                                       update.expected, update.value, &held);

@@ -99,6 +99,7 @@ class Transfers final : private Carrier {
   // Carries out what another process asked for, on exposed or allocated memory of this one, and
   // tells who is to be told here.
   mob_status_t run_on_own_memory(const mob_transfer_t& transfer, const transport::Shape& shape);
+  mob_status_t run_on_own_memory(const WordUpdate& update) { return Transfers::update(update); }
 
   // Whether the kernel copies between this process and its host-mates; false once it has refused.
   bool uses_cma() const { return uses_cma_.load(std::memory_order_relaxed); }

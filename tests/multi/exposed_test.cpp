@@ -477,6 +477,52 @@ TEST(Exposed, WhileTheTargetWaits) {
   EXPECT_EQ(mob_withdraw(handle), MOB_OK);
 }
 
+// All update the same words of one who waits, then comes late: nothing is lost, whoever does it.
+TEST(Exposed, UpdatesWhileTheTargetWaits) {
+  constexpr uint64_t kRounds = 200;
+  const mob_rank_t me = mob_rank();
+  // By atomic instructions; by accumulates of integers, of numbers; and compared, then swapped.
+  struct Words {
+    uint64_t added;
+    int32_t sums[100];
+    double numbers[100];
+    uint64_t swapped;
+  } mine{};
+  const Exposed exposed(&mine, sizeof mine);
+  for (mob_rank_t target = 0; target < mob_size(); ++target) {
+    const Shared mail(sizeof(uint64_t));
+    uint64_t address = reinterpret_cast<uintptr_t>(&mine);
+    std::memcpy(mail.local(), &address, sizeof address);
+    barrier();
+    ASSERT_EQ(mob_get8(target, mail.at(target), &address), MOB_OK);
+    auto* theirs = reinterpret_cast<Words*>(address);
+    const std::vector<int32_t> ones(100, 1);
+    const std::vector<double> halves(100, 0.5);
+    for (uint64_t round = 0; round < kRounds && me != target; ++round) {
+      uint64_t old = 0;
+      ASSERT_EQ(mob_fetch_add8(target, &theirs->added, 1, &old), MOB_OK) << mob_last_error();
+      ASSERT_GE(old, round);
+      ASSERT_EQ(mob_accumulate(target, theirs->sums, ones.data(), 100, MOB_INT32, MOB_SUM), MOB_OK);
+      ASSERT_EQ(mob_accumulate(target, theirs->numbers, halves.data(), 100, MOB_DOUBLE, MOB_SUM),
+                MOB_OK);
+      uint64_t guess = old;
+      do {
+        guess = old;
+        ASSERT_EQ(mob_compare_swap8(target, &theirs->swapped, guess, guess + 1, &old), MOB_OK);
+      } while (old != guess);
+    }
+    ASSERT_EQ(mob_flush(target), MOB_OK) << mob_last_error();
+    barrier();
+  }
+  const auto others = static_cast<uint64_t>(mob_size() - 1);
+  EXPECT_EQ(mine.added, kRounds * others);
+  EXPECT_EQ(mine.swapped, kRounds * others);
+  for (size_t i = 0; i < 100; ++i) {
+    ASSERT_EQ(mine.sums[i], static_cast<int32_t>(kRounds * others)) << i;
+    ASSERT_EQ(mine.numbers[i], 0.5 * static_cast<double>(kRounds * others)) << i;
+  }
+}
+
 // A signal without data arrives, also at a word that only its owner has mapped.
 TEST(Exposed, SignalsWithoutData) {
   uint64_t word = 0;

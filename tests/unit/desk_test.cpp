@@ -10,6 +10,7 @@
 #include <sched.h>
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdlib>
 #include <cstring>
@@ -130,6 +131,103 @@ TEST(Desk, BoxesAndListsWhileTheOwnerWaits) {
   });
 }
 
+TEST(Desk, UpdatesWhileTheOwnerWaits) {
+  run_pair([](Pair& pair) {
+    Desk& desk = engine().desk();
+    auto* there = reinterpret_cast<int32_t*>(pair.memory.data());
+    int32_t expected = 0;  // in every element
+    for (const size_t count : {1, 2, 3, 14, 15, 1000, 8192, 8193, 16384}) {
+      std::vector<int32_t> data(count, 3);
+      std::vector<int32_t> back(count, -1);
+      mob_transfer_t transfer{};
+      transfer.rank = 1;
+      transfer.remote = there;
+      transfer.local = data.data();
+      transfer.bytes = count * sizeof(int32_t);
+      transfer.type = MOB_INT32;
+      transfer.op = MOB_SUM;
+      const auto done = [&](mob_kind_t kind) {
+        transfer.kind = kind;
+        transport::Shape shape;
+        EXPECT_EQ(transport::normalise("test", transfer, &shape), MOB_OK);
+        return desk.combine(transfer, shape) == Desk::Outcome::kDone;
+      };
+      const auto all_are = [&](int32_t value) {
+        return std::all_of(there, there + count, [&](int32_t each) { return each == value; });
+      };
+      std::fill(there, there + count, expected);
+      until_done([&] { return done(MOB_ACCUMULATE); });
+      ASSERT_TRUE(all_are(expected += 3)) << count;
+      const int32_t scale = -2;
+      transfer.scale = &scale;
+      until_done([&] { return done(MOB_ACCUMULATE); });
+      ASSERT_TRUE(all_are(expected -= 6)) << count;
+      transfer.scale = nullptr;
+      transfer.fetched = back.data();
+      if (transfer.bytes > Desk::kMostBytes / 2) {
+        ASSERT_FALSE(done(MOB_FETCH_ACCUMULATE));
+        continue;
+      }
+      transfer.op = MOB_REPLACE;
+      until_done([&] { return done(MOB_FETCH_ACCUMULATE); });
+      ASSERT_EQ(back, std::vector<int32_t>(count, expected));
+      ASSERT_TRUE(all_are(expected = 3)) << count;
+      transfer.op = MOB_NO_OP;
+      transfer.local = nullptr;
+      until_done([&] { return done(MOB_FETCH_ACCUMULATE); });
+      ASSERT_EQ(back, data);
+    }
+    // As many as there are, up to where they no longer fit.
+    const std::vector<double> many(8193, 1.5);
+    for (const size_t count : {8192, 8193}) {
+      std::memset(pair.memory.data(), 0, many.size() * sizeof(double));
+      mob_transfer_t transfer{};
+      transfer.kind = MOB_ACCUMULATE;
+      transfer.rank = 1;
+      transfer.remote = there;
+      transfer.local = const_cast<double*>(many.data());
+      transfer.bytes = count * sizeof(double);
+      transfer.type = MOB_DOUBLE;
+      transfer.op = MOB_SUM;
+      transport::Shape shape;
+      ASSERT_EQ(transport::normalise("test", transfer, &shape), MOB_OK);
+      if (transfer.bytes > Desk::kMostBytes) {
+        EXPECT_EQ(desk.combine(transfer, shape), Desk::Outcome::kNotForDesk);
+      } else {
+        until_done([&] { return desk.combine(transfer, shape) == Desk::Outcome::kDone; });
+        EXPECT_EQ(std::memcmp(there, many.data(), transfer.bytes), 0);
+      }
+    }
+  });
+}
+
+TEST(Desk, SwapsOfWordsWhileTheOwnerWaits) {
+  run_pair([](Pair& pair) {
+    Desk& desk = engine().desk();
+    for (const size_t bytes : {4, 8}) {
+      const uint64_t before = uint64_t{0x0102030405060708} & (bytes == 4 ? UINT32_MAX : UINT64_MAX);
+      std::memcpy(pair.memory.data(), &before, bytes);
+      uint64_t old = 0;
+      const auto swaps = [&](uint64_t expected, uint64_t desired) {
+        until_done([&] {
+          return desk.compare_swap(1, pair.memory.data(), bytes, expected, desired, &old) ==
+                 Desk::Outcome::kDone;
+        });
+        EXPECT_EQ(old, before);
+      };
+      uint64_t now = 0;
+      swaps(before + 1, 7);
+      std::memcpy(&now, pair.memory.data(), bytes);
+      EXPECT_EQ(now, before);
+      swaps(before, 7);
+      std::memcpy(&now, pair.memory.data(), bytes);
+      EXPECT_EQ(now, 7u);
+      EXPECT_EQ(pair.memory[bytes], 0) << "beyond the word";
+      std::memset(pair.memory.data(), 0, 16);
+    }
+  });
+}
+
 // All on one processor, where nobody sees another one look; and asleep there, since it waits longer
 // than anybody spins.
 TEST(Desk, WhoSleepsOrRunsOnTheSameProcessorIsCalled) {
@@ -219,6 +317,7 @@ TEST(Desk, WhatIsNotMappedIsRefused) {
     for (int i = 0; i < 100; ++i) {
       until_done([&] { return desk.copy(1, pair.at(0), &value, sizeof value, true); });
       ASSERT_FALSE(desk.copy(1, address, &value, sizeof value, true));
+      ASSERT_EQ(desk.compare_swap(1, page, 8, 0, 1, &value), Desk::Outcome::kNotForDesk);
     }
   });
   munmap(page, 4096);
