@@ -34,8 +34,6 @@ struct ThreadRank {
 thread_local ThreadRank thread_rank;
 // Apart from the above, because every call looks at it.
 [[gnu::tls_model("initial-exec")]] thread_local Engine* current = nullptr;
-// The number of the thread, plus 1; 0: none yet. Every lock looks at it.
-[[gnu::tls_model("initial-exec")]] constinit thread_local uint32_t thread_number = 0;
 
 // Ranks of this process that are live, and the lock that guards mob_size_'s changes.
 std::mutex live_mutex;
@@ -87,13 +85,11 @@ class ThreadNumber {
 
 }  // namespace
 
-uint32_t Engine::lock_id() const {
-  if (thread_number == 0) [[unlikely]] {
-    thread_local const ThreadNumber number;  // until the thread ends
-    thread_number = number.value() + 1;
-  }
-  const auto rank = static_cast<uint32_t>(job_.rank());
-  return (rank + 1) << kThreadBits | ((thread_number - 1) & ((1u << kThreadBits) - 1));
+constinit thread_local uint32_t Engine::thread_number = 0;
+
+uint32_t Engine::number_thread() {
+  thread_local const ThreadNumber number;  // until the thread ends
+  return thread_number = number.value() + 1;
 }
 
 void Engine::apply_copy_settings() const {

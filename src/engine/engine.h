@@ -301,7 +301,11 @@ class Engine {
   }
 
   // Identifies the calling thread in locks that lie in shared memory.
-  uint32_t lock_id() const;
+  uint32_t lock_id() const {
+    const uint32_t number = thread_number != 0 ? thread_number : number_thread();
+    const auto rank = static_cast<uint32_t>(job_.rank());
+    return (rank + 1) << kThreadBits | ((number - 1) & ((1u << kThreadBits) - 1));
+  }
   // The rank of the process of a lock_id().
   static mob_rank_t lock_owner(uint32_t id) {
     return static_cast<mob_rank_t>(id >> kThreadBits) - 1;
@@ -309,6 +313,10 @@ class Engine {
 
  private:
   static constexpr unsigned kThreadBits = 18;
+
+  // The number of the calling thread, plus 1; 0: none yet. Every lock looks at it.
+  [[gnu::tls_model("initial-exec")]] static constinit thread_local uint32_t thread_number;
+  [[gnu::cold]] static uint32_t number_thread();
 
   // Also what is done for others only while a thread waits.
   os::Work poll_waiting() {

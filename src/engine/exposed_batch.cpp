@@ -34,8 +34,7 @@ mob_status_t ExposedBatch::record(const Operation& operation) {
   return MOB_OK;
 }
 
-void ExposedBatch::issue() {
-  if (!any()) return;
+void ExposedBatch::issue_recorded() {
   const std::lock_guard lock(mutex_);
   issue_locked();
 }

@@ -33,7 +33,9 @@ class ExposedBatch {
 
   bool any() const { return any_.load(std::memory_order_relaxed); }
   // Any thread; never waits.
-  void issue();
+  void issue() {
+    if (any()) issue_recorded();
+  }
 
  private:
   // What one call of the kernel is given at once (transport/cma).
@@ -41,6 +43,7 @@ class ExposedBatch {
   // Longer ones gain nothing.
   static constexpr size_t kMostBytes = 4096;
 
+  void issue_recorded();
   void issue_locked();
 
   Engine& engine_;

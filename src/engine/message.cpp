@@ -177,7 +177,11 @@ mob_status_t Messages::prepare(const char* call, mob_rank_t rank, const Outgoing
     if (!engine_.is_here(rank)) engine_.scheduler().issue(rank);
     engine_.transfers().issue_exposed();
   }
-  if (const mob_status_t status = check_counters(call, rank, message.notify)) return status;
+  const mob_notify_t& notify = message.notify;
+  if (notify.origin_counter != nullptr || notify.target_counter != nullptr ||
+      notify.completion_counter != nullptr) {
+    if (const mob_status_t status = check_counters(call, rank, notify)) return status;
+  }
   if (const mob_status_t status = outbox(call, rank, message.id, box)) return status;
   if (message.id < kPublicHandlers && !sent_by_program() &&
       !sent_by_program_.exchange(true, std::memory_order_relaxed)) {
@@ -192,7 +196,7 @@ mob_status_t Messages::start(const char* call, mob_rank_t rank, const Outgoing& 
   if (const mob_status_t status = prepare(call, rank, message, &box)) return status;
   if (box->send_now(message)) {
     count(rank, message, MOB_OK);
-    sent_.fetch_add(1, std::memory_order_release);  // afterwards: see quiesce()
+    if (!box->is_here()) sent_.fetch_add(1, std::memory_order_release);
     if (message.notify.origin_counter != nullptr) {
       engine_.counters().count(engine_.rank(), *message.notify.origin_counter);
     }
@@ -216,10 +220,12 @@ mob_status_t Messages::deliver(const char* call, mob_rank_t rank, const Outgoing
                                mob_status_t (Outbox::*how)(const Outgoing&)) {
   Outbox* box = nullptr;
   if (const mob_status_t status = prepare(call, rank, message, &box)) return status;
-  const mob_status_t status = (box->*how)(message);
+  const bool now = box->send_now(message);
+  const mob_status_t status = now ? MOB_OK : (box->*how)(message);
   count(rank, message, status);
-  // Afterwards: see quiesce(), whose own letters between hosts start nothing.
-  if (message.id != static_cast<unsigned>(InternalHandler::kTeam)) {
+  // The letters of quiesce() between hosts start nothing.
+  const bool counted = now && box->is_here();
+  if (!counted && message.id != static_cast<unsigned>(InternalHandler::kTeam)) {
     sent_.fetch_add(1, std::memory_order_release);
   }
   if (status == MOB_OK && message.notify.origin_counter != nullptr) {
@@ -265,10 +271,18 @@ void Messages::quiesce() {
   while (true) {
     static_cast<void>(flush_all());
     if (engine_.world().barrier() != MOB_OK) return;
-    const uint64_t sent = sent_.load(std::memory_order_acquire);
-    if (engine_.world().exchange(sent, &now) != MOB_OK || now == before) return;
+    if (engine_.world().exchange(sent(), &now) != MOB_OK || now == before) return;
     before.swap(now);
   }
+}
+
+uint64_t Messages::sent() {
+  uint64_t sent = sent_.load(std::memory_order_acquire);
+  const std::lock_guard lock(connect_mutex_);
+  for (const auto& box : outboxes_) {
+    if (box->is_here()) sent += box->written();
+  }
+  return sent;
 }
 
 bool Messages::serve_by_turns(bool network) {

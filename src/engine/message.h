@@ -149,6 +149,8 @@ class Messages {
   mob_status_t deliver(const char* call, mob_rank_t rank, const Outgoing& message,
                        mob_status_t (Outbox::*how)(const Outgoing&));
   void count(mob_rank_t rank, const Outgoing& message, mob_status_t status);
+  // A number that grows with every message, once it is written or queued; some count twice.
+  uint64_t sent();
   mob_status_t connect(mob_rank_t rank);
   mob_status_t reserve_ring(std::atomic<uint32_t>& chunk, size_t place, size_t bytes,
                             uint64_t* offset);
@@ -170,7 +172,7 @@ class Messages {
   std::vector<std::unique_ptr<Outbox>> outboxes_;
   std::atomic<uint32_t> boxes_with_queue_ = 0;
   std::atomic<bool> sent_by_program_ = false;
-  std::atomic<uint64_t> sent_ = 0;  // messages ever, also queued ones
+  std::atomic<uint64_t> sent_ = 0;  // see sent()
 
   // Receiving.
   std::atomic<uint32_t> serving_ = kNobody;  // guards what follows

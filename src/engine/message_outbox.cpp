@@ -117,19 +117,24 @@ void* Outbox::reserve(size_t bytes, RecordKind kind) {
   // Pairs with the fence in MessageReader::drain(): it sees that we starve, or we see the room.
   std::atomic_thread_fence(std::memory_order_seq_cst);
   void* record = writer_.reserve(bytes, kind);
-  if (record == nullptr) tell_target_after_fence();  // what was not told of so far
+  if (record == nullptr) {
+    untold_ = false;
+    tell_target_after_fence();  // what was not told of so far
+  }
   return record;
 }
 
-// Lets the target see the record; `tell`: and wakes it if it would not look. For records that are
-// followed by others at once this would be the larger part of their cost.
+// Lets the target see the record; `tell`: it is to be woken, if it would not look, before we wait
+// or give up the turn. For records that are followed by others at once this would be the larger
+// part of their cost.
 void Outbox::commit(bool tell) {
   if (link_ != nullptr) return link_->commit();
   writer_.commit();
-  if (tell) tell_target();
+  untold_ |= tell;
 }
 
 void Outbox::tell_target() {
+  untold_ = false;
   std::atomic_thread_fence(std::memory_order_seq_cst);
   tell_target_after_fence();
 }
@@ -254,8 +259,17 @@ bool Outbox::write_more(const unsigned char* part, size_t bytes, bool last) {
   return true;
 }
 
-// Writes as much of the message as there is room for; whether that was all. Needs the turn.
+// Writes as much of the message as there is room for; whether that was all. If not, the target
+// knows of what was written; else it is to be told. Needs the turn.
 bool Outbox::write(const Outgoing& message, Cursor& cursor, bool in_place) {
+  if (write_on(message, cursor, in_place)) [[likely]] {
+    return true;
+  }
+  if (untold_) tell_target();
+  return false;
+}
+
+bool Outbox::write_on(const Outgoing& message, Cursor& cursor, bool in_place) {
   if (streamed_bytes_ >= kWideAfterBytes && !is_as_wide_as_can_be_ && link_ == nullptr)
       [[unlikely]] {
     widen();
@@ -331,7 +345,7 @@ bool Outbox::send_now(const Outgoing& message) {
   Turn turn(*this);
   if (!turn.try_take()) return false;
   Cursor cursor;
-  const bool written = write_queue() && write(message, cursor, false);
+  const bool written = (!has_queue() || write_queue()) && write(message, cursor, false);
   write_queue_and_give_up(turn);
   return written;
 }
@@ -419,7 +433,7 @@ bool Outbox::await_answer(Parcel& parcel) {
 
 // Writes what is queued, in order; whether that was all. Needs the turn.
 bool Outbox::write_queue() {
-  while (queued_.load(std::memory_order_seq_cst) != unqueued_.load(std::memory_order_relaxed)) {
+  while (has_queue()) {
     Parcel* parcel = front();
     while (!write(parcel->message, parcel->cursor, parcel->in_place)) {
       if (!parcel->cursor.asked || !await_answer(*parcel)) return false;
@@ -430,21 +444,21 @@ bool Outbox::write_queue() {
 }
 
 // After the turn was given up, nothing may be in the queue that nobody knows of: what came
-// meanwhile is written here, or by who has the turn then.
+// meanwhile is written here, or by who has the turn then. The giving up is also the fence between
+// what was written and the looks that tell the target.
 void Outbox::write_queue_and_give_up(Turn& turn) {
   bool all = true;
   do {
-    all = write_queue();
+    all = !has_queue() || write_queue();
+    const bool tell = std::exchange(untold_, false);
     turn.give_up();
-    std::atomic_thread_fence(std::memory_order_seq_cst);
-  } while (all &&
-           queued_.load(std::memory_order_seq_cst) != unqueued_.load(std::memory_order_relaxed) &&
-           turn.try_take());
+    if (tell) tell_target_after_fence();
+  } while (all && has_queue() && turn.try_take());
 }
 
 bool Outbox::pump() {
   const uint64_t unqueued = unqueued_.load(std::memory_order_relaxed);
-  if (queued_.load(std::memory_order_seq_cst) == unqueued) return false;
+  if (!has_queue()) return false;
   Turn turn(*this);
   if (!turn.try_take()) return false;
   if (broken_.load(std::memory_order_relaxed)) {

@@ -44,14 +44,16 @@ class Outbox {
   Outbox(const Outbox&) = delete;
   Outbox& operator=(const Outbox&) = delete;
 
+  // Whether the message could be sent at once, as a whole and without being waited for. Most are;
+  // what follows is for those that were not. Never blocks.
+  bool send_now(const Outgoing& message);
+
   // Blocks until local completion. Not in a handler.
   mob_status_t send(const Outgoing& message);
 
   // Never blocks. What the ring does not take now is copied.
   mob_status_t post(const Outgoing& message);
 
-  // Whether the message could be sent at once, as a whole and without being waited for.
-  bool send_now(const Outgoing& message);
   // Never blocks. The payload is the caller's until `pending` is told of its local completion; both
   // completions are reported then. Throws nothing; an error is reported, too.
   void start(const Outgoing& message, Pending& pending) noexcept;
@@ -67,6 +69,10 @@ class Outbox {
 
   // Waits until everything sent and posted so far is complete.
   mob_status_t flush();
+
+  bool is_here() const { return link_ == nullptr; }
+  // How many messages were wholly written.
+  uint64_t written() const { return written_.load(std::memory_order_acquire); }
 
  private:
   // How far the writing of a message has come.
@@ -109,12 +115,16 @@ class Outbox {
   bool is_taken_in_place(const Outgoing& message, bool waits);
   bool is_answered(Cursor& cursor, size_t payload_bytes);
   bool write(const Outgoing& message, Cursor& cursor, bool in_place);
+  bool write_on(const Outgoing& message, Cursor& cursor, bool in_place);
   bool write_first(const Outgoing& message, Cursor& cursor, bool in_place);
   bool write_more(const unsigned char* part, size_t bytes, bool last);
   void* reserve(size_t bytes, RecordKind kind);
   void commit(bool tell);
   void tell_target();
   void tell_target_after_fence();
+  bool has_queue() const {
+    return queued_.load(std::memory_order_seq_cst) != unqueued_.load(std::memory_order_relaxed);
+  }
   void widen();
   bool help(const Outgoing& message);
   bool write_queue();
@@ -138,6 +148,7 @@ class Outbox {
 
   os::HybridLockWord turn_{};  // taken for the whole of a message
   os::RingWriter writer_;
+  bool untold_ = false;        // the target has not been told of what was committed last
   size_t streamed_bytes_ = 0;  // of payloads, in this ring
   bool is_as_wide_as_can_be_ = false;
   std::atomic<bool> broken_ = false;  // a message was given up halfway: the target is gone

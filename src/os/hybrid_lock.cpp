@@ -193,8 +193,8 @@ mob_status_t unlock_contended(HybridLockWord& lock, uint32_t self) {
     }
     const uint32_t heir = heir_of(seen);
     const uint64_t next = heir == 0 ? 0 : heir | kSleepersBit;
-    // Release pairs with the acquire of whoever gets the lock next.
-    if (lock.state.compare_exchange_weak(seen, next, std::memory_order_release,
+    // As in unlock().
+    if (lock.state.compare_exchange_weak(seen, next, std::memory_order_seq_cst,
                                          std::memory_order_relaxed)) {
       // A sleeper that is not woken here, because the one that is dies first, looks for itself
       // after 100 ms.

@@ -88,8 +88,9 @@ LockResult inherit(HybridLockWord& lock, uint32_t self);
 // Releases the lock. MOB_ERR_STATE, with nothing changed, if `self` does not hold it.
 inline mob_status_t unlock(HybridLockWord& lock, uint32_t self) {
   uint64_t held = self;
-  // Release pairs with the acquire of whoever gets the lock next.
-  if (lock.state.compare_exchange_strong(held, 0, std::memory_order_release,
+  // Release pairs with the acquire of whoever gets the lock next. Sequentially consistent: also the
+  // fence between what was changed under the lock and looks for sleepers.
+  if (lock.state.compare_exchange_strong(held, 0, std::memory_order_seq_cst,
                                          std::memory_order_relaxed)) [[likely]] {
     return MOB_OK;
   }
