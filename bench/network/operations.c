@@ -1,0 +1,371 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/*
+ * Single operations between two processes of two hosts, each beside a plain TCP socket that carries
+ * as many bytes the same way and 8 back: rank 0 measures, rank 1 waits in a barrier, or computes
+ * ("computing"), and then sleeps in recv() where it is the socket's turn. With -DUSE_MPI the same
+ * with an MPI library's windows:
+ *
+ *   mpicc -O2 -DUSE_MPI bench/network/operations.c -o operations_mpi
+ *
+ * Socket and operation take turns in blocks. Prints one line per operation and size: name, bytes,
+ * the median of the blocks' means in microseconds, that of the socket, and the quotient. One way is
+ * half of there and back, with both ends polling.
+ *
+ * Arguments: blocks, and the operations' names (all).
+ */
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <ifaddrs.h>
+#include <net/if.h>
+#include <netinet/tcp.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#define BYTES ((size_t)4 << 20)
+#define MOST_BLOCKS 1000
+
+static char* window; /* this process' */
+static char* local;
+
+static void check(int status, const char* call) {
+  if (status == 0) return;
+  fprintf(stderr, "%s failed: %d\n", call, status);
+  exit(1);
+}
+#define CHECK(call) check((call), #call)
+
+#ifdef USE_MPI
+#include <mpi.h>
+
+static MPI_Win win;
+
+static void setup(void) {
+  CHECK(MPI_Init(NULL, NULL));
+  CHECK(MPI_Win_allocate((MPI_Aint)BYTES, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &window, &win));
+  memset(window, 0, BYTES);
+  CHECK(MPI_Win_lock_all(0, win));
+}
+static int rank(void) {
+  int me = 0;
+  MPI_Comm_rank(MPI_COMM_WORLD, &me);
+  return me;
+}
+static void barrier(void) { MPI_Barrier(MPI_COMM_WORLD); }
+static void put(size_t bytes) {
+  MPI_Put(local, (int)bytes, MPI_BYTE, 1, 0, (int)bytes, MPI_BYTE, win);
+  MPI_Win_flush(1, win);
+}
+static void get(size_t bytes) {
+  MPI_Get(local, (int)bytes, MPI_BYTE, 1, 0, (int)bytes, MPI_BYTE, win);
+  MPI_Win_flush(1, win);
+}
+static void fetch_add(size_t bytes) {
+  (void)bytes;
+  const uint64_t one = 1;
+  MPI_Fetch_and_op(&one, local, MPI_UINT64_T, 1, 0, MPI_SUM, win);
+  MPI_Win_flush(1, win);
+}
+static void finish(void) {
+  MPI_Win_unlock_all(win);
+  MPI_Win_free(&win);
+  MPI_Finalize();
+}
+#else
+#include <mobius/mobius.h>
+
+static mob_mem_t mem;
+static char* there;     /* the other's window */
+static uint64_t* heard; /* changed by the other side, in `window`; and the place of its own there */
+static uint64_t* told;
+static uint64_t said;              /* how often it was told */
+static uint64_t sent;              /* messages */
+static volatile uint64_t messages; /* that have come */
+
+static void count_message(const mob_message_t* message, void* argument, mob_delivery_t* delivery) {
+  (void)message;
+  (void)argument;
+  (void)delivery;
+  ++messages;
+}
+
+static void setup(void) {
+  CHECK(mob_init());
+  CHECK(mob_mem_alloc(BYTES + 64, &mem));
+  void* address = NULL;
+  CHECK(mob_mem_address(mem, 1 - mob_rank(), 0, &address));
+  there = address;
+  window = mob_mem_local(mem);
+  heard = (uint64_t*)(void*)(window + BYTES);
+  told = (uint64_t*)(void*)(there + BYTES);
+  CHECK(mob_handler_register(1, count_message, NULL));
+  CHECK(mob_barrier());
+}
+static int rank(void) { return mob_rank(); }
+static void barrier(void) { CHECK(mob_barrier()); }
+static void put(size_t bytes) {
+  CHECK(mob_put(1, there, local, bytes));
+  CHECK(mob_flush(1));
+}
+static void get(size_t bytes) { CHECK(mob_get(1, there, local, bytes)); }
+static void fetch_add(size_t bytes) {
+  (void)bytes;
+  uint64_t old = 0;
+  CHECK(mob_fetch_add8(1, there, 1, &old));
+}
+/* 128 runs of bytes / 128, with as much between them there. */
+static void put_strided(size_t bytes) {
+  const mob_transfer_t transfer = {
+      .kind = MOB_PUT,
+      .rank = 1,
+      .remote = there,
+      .local = local,
+      .bytes = bytes / 128,
+      .shape = MOB_STRIDED,
+      .dimensions = 1,
+      .counts = (const size_t[]){128},
+      .remote_strides = (const ptrdiff_t[]){(ptrdiff_t)bytes / 64},
+      .local_strides = (const ptrdiff_t[]){(ptrdiff_t)bytes / 64},
+  };
+  CHECK(mob_transfer(&transfer));
+  CHECK(mob_flush(1));
+}
+static void tell(void) { CHECK(mob_put8(1 - mob_rank(), told, ++said)); }
+static void hear(void) { CHECK(mob_wait_until_u8(heard, MOB_EQ, said + (mob_rank() == 1))); }
+static void send_message(void) {
+  ++sent;
+  CHECK(mob_message_send(1 - mob_rank(), 1, NULL, 0, NULL, 0, NULL));
+}
+static void take_message(void) {
+  const uint64_t wanted = sent + (mob_rank() == 1);
+  while (messages < wanted) CHECK(mob_poll());
+}
+static void put_there_and_back(size_t bytes) {
+  (void)bytes;
+  tell();
+  hear();
+}
+static void put_back(void) {
+  hear();
+  tell();
+}
+static void message_there_and_back(size_t bytes) {
+  (void)bytes;
+  send_message();
+  take_message();
+}
+static void message_back(void) {
+  take_message();
+  send_message();
+}
+static void finish(void) {
+  CHECK(mob_mem_free(mem));
+  CHECK(mob_finalize());
+}
+#endif
+
+static double now_us(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec * 1e6 + (double)t.tv_nsec * 1e-3;
+}
+
+static int compare(const void* a, const void* b) {
+  const double x = *(const double*)a;
+  const double y = *(const double*)b;
+  return (x > y) - (x < y);
+}
+
+/* The address that the other host reaches this one by: of the first interface that is one. */
+static struct in_addr own_address(void) {
+  struct in_addr found = {htonl(INADDR_LOOPBACK)};
+  struct ifaddrs* all = NULL;
+  CHECK(getifaddrs(&all));
+  for (const struct ifaddrs* each = all; each != NULL; each = each->ifa_next) {
+    if (each->ifa_addr == NULL || each->ifa_addr->sa_family != AF_INET ||
+        (each->ifa_flags & IFF_LOOPBACK) != 0 || (each->ifa_flags & IFF_UP) == 0) {
+      continue;
+    }
+    found = ((const struct sockaddr_in*)(const void*)each->ifa_addr)->sin_addr;
+    break;
+  }
+  freeifaddrs(all);
+  return found;
+}
+
+static int tcp = -1;
+
+/* Rank 1 listens, and says where in its window. Both. */
+static void tcp_open(void) {
+  struct sockaddr_in where = {.sin_family = AF_INET};
+  socklen_t size = sizeof where;
+  int listener = -1;
+  if (rank() == 1) {
+    where.sin_addr = own_address();
+    listener = socket(AF_INET, SOCK_STREAM, 0);
+    CHECK(bind(listener, (struct sockaddr*)&where, size));
+    CHECK(listen(listener, 1));
+    CHECK(getsockname(listener, (struct sockaddr*)&where, &size));
+    memcpy(window, &where, sizeof where);
+  }
+  barrier();
+  if (rank() == 0) {
+    get(sizeof where);
+    memcpy(&where, local, sizeof where);
+    tcp = socket(AF_INET, SOCK_STREAM, 0);
+    CHECK(connect(tcp, (struct sockaddr*)&where, size));
+  } else {
+    tcp = accept(listener, NULL, NULL);
+    close(listener);
+  }
+  const int on = 1;
+  CHECK(setsockopt(tcp, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on));
+}
+static void tcp_send(size_t bytes) {
+  for (size_t done = 0; done < bytes;) {
+    const ssize_t now = send(tcp, local + done, bytes - done, MSG_NOSIGNAL);
+    CHECK(now <= 0);
+    done += (size_t)now;
+  }
+}
+static void tcp_receive(size_t bytes, int flags) {
+  for (size_t received = 0; received < bytes;) {
+    const ssize_t got = recv(tcp, local + received, bytes - received, flags);
+    if (got < 0 && errno == EAGAIN) continue;
+    CHECK(got <= 0);
+    received += (size_t)got;
+  }
+}
+
+/* What rank 1 does meanwhile. */
+enum there { kWaits, kComputes, kAnswers };
+
+static const struct operation {
+  const char* name;
+  void (*run)(size_t);
+  size_t bytes, back; /* what the socket carries there and back */
+  enum there there;
+  void (*answer)(void); /* kAnswers */
+} kOperations[] = {
+    {"put", put, 8, 8, kWaits, NULL},
+    {"get", get, 8, 8, kWaits, NULL},
+    {"fetch-add", fetch_add, 8, 8, kWaits, NULL},
+#ifndef USE_MPI
+    {"put-one-way", put_there_and_back, 8, 8, kAnswers, put_back},
+    {"message-one-way", message_there_and_back, 8, 8, kAnswers, message_back},
+#endif
+    {"put-computing", put, 8, 8, kComputes, NULL},
+    {"get-computing", get, 8, 8, kComputes, NULL},
+    {"put-64K", put, 65536, 8, kWaits, NULL},
+    {"get-64K", get, 8, 65536, kWaits, NULL},
+#ifndef USE_MPI
+    {"strided-64K", put_strided, 65536, 8, kWaits, NULL},
+#endif
+    {"put-256K", put, 262144, 8, kWaits, NULL},
+    {"get-256K", get, 8, 262144, kWaits, NULL},
+    {"put-1M", put, 1048576, 8, kWaits, NULL},
+    {"get-1M", get, 8, 1048576, kWaits, NULL},
+    {"put-4M", put, 4194304, 8, kWaits, NULL},
+    {"get-4M", get, 8, 4194304, kWaits, NULL},
+};
+
+static int turns_of(const struct operation* which) {
+  return which->bytes + which->back > 1000000 ? 40
+         : which->bytes + which->back > 10000 ? 200
+                                              : 1000;
+}
+
+static double socket_block(const struct operation* which, int turns) {
+  const int sleeps = which->there == kComputes ? 0 : MSG_DONTWAIT;
+  const double begin = now_us();
+  for (int i = 0; i < turns; ++i) {
+    if (rank() == 0) {
+      tcp_send(which->bytes);
+      tcp_receive(which->back, MSG_DONTWAIT);
+    } else {
+      tcp_receive(which->bytes, sleeps);
+      tcp_send(which->back);
+    }
+  }
+  return (now_us() - begin) / turns;
+}
+
+/* Until the socket says that it is enough. */
+static void compute(void) {
+  char byte = 0;
+  volatile uint64_t state = 1;
+  do {
+    for (int i = 0; i < 100000; ++i) state = state * 6364136223846793005u + 1;
+  } while (recv(tcp, &byte, 1, MSG_DONTWAIT) < 0 && errno == EAGAIN);
+}
+
+static double block(const struct operation* which, int turns) {
+  const size_t bytes = which->bytes > which->back ? which->bytes : which->back;
+  barrier();
+  if (rank() == 1 && which->there == kComputes) compute();
+  const double begin = now_us();
+  for (int i = 0; i < turns && (rank() == 0 || which->there == kAnswers); ++i) {
+    if (rank() == 0) {
+      which->run(bytes);
+    } else {
+      which->answer();
+    }
+  }
+  const double mean = (now_us() - begin) / turns;
+  if (rank() == 0 && which->there == kComputes) tcp_send(1);
+  barrier();
+  return mean;
+}
+
+static double median(double* values, int count) {
+  qsort(values, (size_t)count, sizeof *values, compare);
+  return values[count / 2];
+}
+
+static void measure(const struct operation* which, int blocks) {
+  static double ours[MOST_BLOCKS];
+  static double theirs[MOST_BLOCKS];
+  const int turns = turns_of(which);
+  for (int i = -1; i < blocks; ++i) { /* the first does not count */
+    const double socket_us = socket_block(which, turns);
+    const double us = block(which, turns);
+    if (i >= 0) ours[i] = us, theirs[i] = socket_us;
+  }
+  if (rank() != 0) return;
+  const double parts = which->there == kAnswers ? 2 : 1;
+  const double us = median(ours, blocks) / parts;
+  const double socket_us = median(theirs, blocks) / parts;
+  printf("%-16s %8zu %9.2f %9.2f %6.2f\n", which->name,
+         which->bytes > which->back ? which->bytes : which->back, us, socket_us, us / socket_us);
+  fflush(stdout);
+}
+
+int main(int argc, char** argv) {
+  const int blocks = argc > 1 ? atoi(argv[1]) : 9;
+  if (blocks < 1 || blocks > MOST_BLOCKS) {
+    fprintf(stderr, "'%s' is no number of blocks, 1 to %d; usage: %s [BLOCKS [NAME...]]\n", argv[1],
+            MOST_BLOCKS, argv[0]);
+    return 2;
+  }
+  local = malloc(BYTES);
+  if (local == NULL) return 1;
+  memset(local, 1, BYTES);
+  setup();
+  tcp_open();
+  for (size_t e = 0; e < sizeof kOperations / sizeof kOperations[0]; ++e) {
+    int wanted = argc <= 2;
+    for (int i = 2; i < argc; ++i) wanted |= strcmp(argv[i], kOperations[e].name) == 0;
+    if (wanted) measure(&kOperations[e], blocks);
+  }
+  barrier();
+  close(tcp);
+  finish();
+  free(local);
+  return 0;
+}
