@@ -44,7 +44,7 @@ struct Options {
   std::string provider;   // as libfabric names it, e.g. "tcp;ofi_rxm"; "": the best that works
   std::string interface;  // interface or domain ("eth0", "mlx5_0"), address ("10.0.0.7", "fd00::7")
                           // or subnet ("10.0.0.0/24"); "": the fastest that is not a loopback
-  size_t message_bytes = size_t{64} << 10;  // the largest message
+  size_t message_bytes = size_t{65} << 10;  // the largest message: 64 KiB and what is said of them
   size_t send_buffers = 64;                 // each of message_bytes, touched only when used
   size_t receive_buffers = 64;              // likewise
   size_t short_messages = 256;              // that the provider has copied and not sent yet
