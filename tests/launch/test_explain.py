@@ -45,7 +45,10 @@ def test_a_fence_and_a_conflict_keep_the_order() -> None:
 def test_scattered_puts_share_a_message() -> None:
     done = explain("".join(f"put {i * i * 7919 % 100003 * 64} 8\n" for i in range(1000)))
     assert "1000 operations, policy adaptive: 1 messages" in done.stdout
-    assert "pieces more" in done.stdout
+    assert "put at 1000 places from 0 on, 8 bytes each  (operations 1 … 1000)" in done.stdout
+    done = explain("".join(f"put {i * i * 7919 % 100003 * 64} {8 + i % 2}\n" for i in range(1000)))
+    assert "1000 operations, policy adaptive: 1 messages" in done.stdout
+    assert "992 pieces more" in done.stdout
 
 
 def test_a_timeline_has_its_epochs_and_their_plans(tmp_path: Path) -> None:

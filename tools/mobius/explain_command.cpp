@@ -70,8 +70,8 @@ std::string piece_text(const std::vector<Operation>& queue, const Plan& plan, co
   const uint32_t last = plan.order[piece.first + piece.count - 1];
   const char* name = kNames[static_cast<size_t>(first.kind)];
   if (piece.is_scattered()) {
-    return fmt::format("{} rows to {} from {} on, {} bytes each  (operations {} … {})", piece.rows,
-                       name, piece.lowest, piece.row_bytes, index + 1, last + 1);
+    return fmt::format("{} at {} places from {} on, {} bytes each  (operations {} … {})", name,
+                       piece.rows, piece.lowest, piece.row_bytes, index + 1, last + 1);
   }
   std::string text = fmt::format("{} at {}, {} bytes", name, first.remote, piece.row_bytes);
   if (piece.rows > 1) text += fmt::format(", {} rows, {} apart", piece.rows, piece.stride);
