@@ -6,11 +6,11 @@
  *
  *   mpicc -O2 -DUSE_MPI bench/network/schedule.c -o schedule_mpi
  *
- * The policies take turns, a quarter of the repetitions each time, so that what a launch or a
- * moment is like they have in common; with MOBIUS_SCHEDULE set there is only that one. Prints one
- * line per experiment, size and policy: name, bytes or pieces, policy, median, least, in
- * microseconds. "tcp" is 8 bytes there and back over a socket of its own between the same hosts,
- * both ends polling.
+ * The policies take turns, in each round another first and a sixth of the repetitions each time, so
+ * that what a launch or a moment is like they have in common; with MOBIUS_SCHEDULE set there is
+ * only that one. Prints one line per experiment, size and policy: name, bytes or pieces, policy,
+ * median, least, in microseconds. "tcp" is 8 bytes there and back over a socket of its own between
+ * the same hosts, both ends polling.
  *
  * Arguments: repetitions, and the experiments' names, or NAME:SIZE (all).
  */
@@ -30,6 +30,9 @@
 
 #define BYTES ((size_t)40 << 20)
 #define HALF (BYTES / 2)
+
+/* All policies, and the first a second time: what differs between the two is noise. */
+#define POLICIES 6
 
 static char* local;  /* BYTES of ours; gets go to the second half */
 static char* window; /* BYTES of ours that the other process reaches */
@@ -128,11 +131,12 @@ static void epoch_serve(void) {
 }
 static void lock(void) { CHECK(mob_access_lock(access_object, 1, MOB_EXCLUSIVE, NULL)); }
 static void unlock(void) { CHECK(mob_access_unlock(access_object, 1)); }
-static int policies(void) { return getenv("MOBIUS_SCHEDULE") != NULL ? 1 : 5; }
+static int policies(void) { return getenv("MOBIUS_SCHEDULE") != NULL ? 1 : POLICIES; }
 static const char* use_policy(int policy) {
-  static const char* const kNames[] = {"adaptive", "fifo", "interleave", "gets-first", "aggregate"};
+  static const char* const kNames[POLICIES] = {"adaptive",   "fifo",      "interleave",
+                                               "gets-first", "aggregate", "adaptive-2"};
   if (policies() == 1) return getenv("MOBIUS_SCHEDULE");
-  CHECK(mob_mem_schedule(mem, (mob_schedule_t)(MOB_SCHEDULE_ADAPTIVE + policy)));
+  CHECK(mob_mem_schedule(mem, (mob_schedule_t)(MOB_SCHEDULE_ADAPTIVE + policy % 5)));
   return kNames[policy];
 }
 static void finish(void) {
@@ -260,6 +264,15 @@ static void get_unlock(size_t n) {
   get(local + HALF, HALF, n);
   unlock();
 }
+/* The same once there is access, which took a round trip by itself. */
+static void put_then_unlock(size_t n) {
+  put(0, local, n);
+  unlock();
+}
+static void get_then_unlock(size_t n) {
+  get(local + HALF, HALF, n);
+  unlock();
+}
 /* 5: pieces of one buffer of 1 MiB. */
 static void pieces(size_t n) {
   const size_t bytes = ((size_t)1 << 20) / n;
@@ -297,7 +310,7 @@ static void random_epoch(size_t n) {
 static void round_trip(size_t n) { get_now(local + HALF, HALF, n); }
 
 /* What stands around the repetitions of an experiment. */
-enum around { kAccess, kEpochs, kLocks, kTcp };
+enum around { kAccess, kEpochs, kLocks, kLocked, kTcp };
 
 static const struct experiment {
   const char* name;
@@ -315,6 +328,8 @@ static const struct experiment {
     {"get-complete", get_complete, kEpochs, {4, 1024, 8000, 65536}},
     {"put-unlock", put_unlock, kLocks, {4, 1024, 8000, 65536}},
     {"get-unlock", get_unlock, kLocks, {4, 1024, 8000, 65536}},
+    {"put-then-unlock", put_then_unlock, kLocked, {4, 1024, 8000, 65536}},
+    {"get-then-unlock", get_then_unlock, kLocked, {4, 1024, 8000, 65536}},
     {"pieces-of-1M", pieces, kAccess, {1, 16, 128, 1024}},
     {"put-8000", put_flush, kAccess, {8000}},
     {"scattered-8", scattered, kAccess, {1000}},
@@ -329,7 +344,7 @@ static void serve(enum around around) {
 /* Of each policy. Each begins with repetitions that do not count: an unlock of the policy before is
  * under way, or what it does is not what has been learnt (which answers have something to ride on).
  */
-#define TURNS 4
+#define TURNS POLICIES
 
 /* `times` has room for `repetitions` of every policy. */
 static void measure(const struct experiment* which, size_t size, int repetitions, double* times) {
@@ -338,17 +353,19 @@ static void measure(const struct experiment* which, size_t size, int repetitions
   if (which->around == kTcp) tcp_open();
   if (rank() == 0 && which->around == kAccess) open_access();
   const int turn = repetitions / TURNS;
-  for (int done = 0; done < repetitions; done += turn) {
-    for (int policy = 0; policy < policy_count; ++policy) {
+  for (int round = 0; round < TURNS; ++round) {
+    for (int place = 0; place < policy_count; ++place) {
+      const int policy = (place + round) % policy_count;
       if (rank() == 0) use_policy(policy);
       for (int i = -turn / 3 - 1; i < turn; ++i) {
         if (rank() != 0) {
           serve(which->around);
           continue;
         }
+        if (which->around == kLocked) lock();
         const double begin = now_us();
         which->run(size);
-        if (i >= 0) times[policy * repetitions + done + i] = now_us() - begin;
+        if (i >= 0) times[policy * repetitions + round * turn + i] = now_us() - begin;
         if (which->run == get_behind_put_there) flush();
       }
     }
@@ -375,7 +392,7 @@ int main(int argc, char** argv) {
     return 2;
   }
   local = malloc(BYTES);
-  double* times = malloc(sizeof(double) * 5 * (size_t)repetitions);
+  double* times = malloc(sizeof(double) * POLICIES * (size_t)repetitions);
   if (times == NULL || local == NULL) return 1;
   memset(local, 1, BYTES);
   setup();
