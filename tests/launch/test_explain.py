@@ -25,7 +25,10 @@ def test_gets_go_first_or_alternate_with_puts() -> None:
     assert done.stdout.startswith("32 operations, policy adaptive: 32 messages\n")
     assert "gets first" in done.stdout
     done = explain(puts + gets, "--policy", "interleave")
-    assert "both directions are busy" in done.stdout
+    assert "order: gets and the others alternate (16 overtaken)" in done.stdout
+    small = "".join(f"{kind} {i * i}K 999\n" for kind in ("put", "get") for i in range(100, 300))
+    done = explain(small.replace("get ", "get 1"))
+    assert "their messages are full both ways" in done.stdout
 
 
 def test_neighbours_are_merged() -> None:

@@ -441,6 +441,27 @@ TEST(Plan, AdaptiveAlternatesOnASlowLinkWhatIsNotMerged) {
   }
 }
 
+TEST(Plan, ManySmallOfBothKindsShareMessagesThatAreFullBothWays) {
+  const Costs costs;
+  constexpr size_t kBytes = 1000;
+  std::vector<char> local(2 * kBytes);
+  for (const size_t times : {1, 4}) {
+    // So many messages' worth of puts, then of gets.
+    const size_t count = times * costs.message_bytes / kBytes;
+    std::vector<Operation> queue;
+    for (size_t i = 0; i < 2 * count; ++i) {
+      queue.push_back(i < count
+                          ? operation(Kind::kPut, 3 * kBytes * i, local.data(), kBytes)
+                          : operation(Kind::kGet, 3 * kBytes * i, local.data() + kBytes, kBytes));
+      queue.back().remote += i % 2;  // no rows
+    }
+    Plan plan;
+    make_plan(queue, costs, Policy::kAdaptive, &plan);
+    EXPECT_EQ(plan.order[1], times == 1 ? count + 1 : 0) << times;
+    EXPECT_LE(plan.issues.size(), times == 1 ? 2 : times + 1);
+  }
+}
+
 TEST(Wire, BytesOfNobodyAreRefused) {
   std::mt19937_64 random(3);
   for (int round = 0; round < 20'000; ++round) {

@@ -166,23 +166,36 @@ class Planner {
     return false;
   }
 
-  size_t bytes_of(const std::vector<uint32_t>& indices) const {
+  // Of those that are not longer than `most` each.
+  size_t bytes_of(const std::vector<uint32_t>& indices, size_t most) const {
     size_t bytes = 0;
-    for (const uint32_t i : indices) bytes += queue_[i].bytes;
+    for (const uint32_t i : indices) bytes += queue_[i].bytes <= most ? queue_[i].bytes : 0;
     return bytes;
   }
 
   // With both directions of a slow link busy for long, alternating keeps both busy to the end.
   // Otherwise the gets go first: their answers come while the rest is still being sent. On a link
-  // that is as fast as memory nearly, alternating was slower, since it is copying that takes time.
-  bool alternates() const {
-    if (policy_ != Policy::kAdaptive) return policy_ == Policy::kInterleave;
-    const double out_ns = static_cast<double>(bytes_of(plan_.changes_)) / costs_.out_bytes_per_ns;
-    const double in_ns = static_cast<double>(bytes_of(plan_.gets_)) / costs_.in_bytes_per_ns;
+  // that is as fast as memory nearly, alternating was slower, since it is copying that takes time;
+  // but for what fills several messages anyway, which are half as many if each is full both ways.
+  const char* why_alternate() const {
+    if (policy_ == Policy::kInterleave) return "gets and the others alternate";
+    if (policy_ != Policy::kAdaptive || plan_.changes_.size() < 2 || plan_.gets_.size() < 2) {
+      return nullptr;
+    }
     const double rate = std::max(costs_.out_bytes_per_ns, costs_.in_bytes_per_ns);
-    return rate * kTimesSlower < costs_.copy_bytes_per_ns &&
-           std::min(out_ns, in_ns) > 4 * costs_.latency_ns && plan_.changes_.size() > 1 &&
-           plan_.gets_.size() > 1;
+    if (rate * kTimesSlower < costs_.copy_bytes_per_ns) {
+      const auto out = static_cast<double>(bytes_of(plan_.changes_, SIZE_MAX));
+      const auto in = static_cast<double>(bytes_of(plan_.gets_, SIZE_MAX));
+      const double busy_ns = std::min(out / costs_.out_bytes_per_ns, in / costs_.in_bytes_per_ns);
+      return busy_ns > 4 * costs_.latency_ns
+                 ? "gets and the others alternate: both directions are busy"
+                 : nullptr;
+    }
+    const size_t packed =
+        std::min(bytes_of(plan_.changes_, most_packed_), bytes_of(plan_.gets_, most_packed_));
+    return packed > costs_.message_bytes
+               ? "gets and the others alternate: their messages are full both ways"
+               : nullptr;
   }
 
   // Of what alternates, the next: small neighbours that will be one transfer stay together. Large
@@ -208,9 +221,9 @@ class Planner {
     if (changed.empty() && gets.empty()) return;
     plan_.segments_.push_back(static_cast<uint32_t>(plan_.order.size()));
     if (!gets.empty() && !changed.empty()) {
-      const bool alternate = alternates();
-      plan_.why = alternate ? "gets and the others alternate: both directions are busy"
-                            : "gets first: nothing they read waits for what is sent";
+      const char* const why = why_alternate();
+      const bool alternate = why != nullptr;
+      plan_.why = alternate ? why : "gets first: nothing they read waits for what is sent";
       size_t next_get = 0;
       size_t next_change = 0;
       while (alternate && next_get < gets.size() && next_change < changed.size()) {
