@@ -270,8 +270,9 @@ mob_status_t Served::check_remote(const Request& request, const Shape& shape) co
       const mob_span_t& span = shape.remote_spans[i];
       if (span.bytes == 0) continue;
       const auto start = reinterpret_cast<uintptr_t>(span.address);
-      lowest = std::min(lowest, start);
-      highest = std::max(highest, start + span.bytes);
+      const bool wraps = start + span.bytes < start;  // no memory, and no reason to believe the sum
+      lowest = wraps ? 0 : std::min(lowest, start);
+      highest = wraps ? UINTPTR_MAX : std::max(highest, start + span.bytes);
     }
   }
   const size_t hull = highest - lowest;
