@@ -77,14 +77,20 @@ class OtherThreads {
     return got == 0 && count_ < ids_.size();
   }
   std::span<const pid_t> ids() const { return {ids_.data(), count_}; }
+  bool has(pid_t thread) const { return std::ranges::find(ids(), thread) != ids().end(); }
+  void clear() { count_ = 0; }
+  void add(pid_t thread) {
+    if (count_ < ids_.size()) ids_[count_++] = thread;
+  }
 
  private:
   std::array<pid_t, 2048> ids_;
   size_t count_ = 0;
 };
 
-// Whether a thread blocks a signal that waits for it. One that is in the handler blocks it, too,
-// but has had it.
+// Whether a thread sleeps and blocks a signal that waits for it. One that is in the handler blocks
+// it, too, but has had it; or it is on its way out of the handler of the round before, and runs, as
+// soon as it gets a processor.
 bool refuses_signal(pid_t thread) {
   char text[4096];
   std::snprintf(text, sizeof text, "/proc/self/task/%d/status", thread);
@@ -98,7 +104,9 @@ bool refuses_signal(pid_t thread) {
     return at != nullptr &&
            (std::strtoull(at + std::strlen(set), nullptr, 16) >> (kSignal - 1)) % 2;
   };
-  return has_signal("SigPnd:") && has_signal("SigBlk:");
+  const char* state = std::strstr(text, "State:\t");
+  const bool runs = state != nullptr && state[std::strlen("State:\t")] == 'R';
+  return !runs && has_signal("SigPnd:") && has_signal("SigBlk:");
 }
 
 void sleep_between_looks() { nanosleep(&kBetweenLooks, nullptr); }
@@ -106,18 +114,17 @@ void sleep_between_looks() { nanosleep(&kBetweenLooks, nullptr); }
 // Stops all, also those that others start meanwhile. How many are left.
 int stop_all() {
   static OtherThreads threads;
-  static OtherThreads signalled;  // of the look before
+  static OtherThreads signalled;  // once each: what is listed may lack a thread for a moment
+  signalled.clear();
   const pid_t process = getpid();
   int left = 1;
   for (int look = 0; look < kLooks && left > 0; ++look) {
     if (look > 0) sleep_between_looks();
-    std::swap(threads, signalled);
     if (!threads.read()) return 1;
     for (const pid_t thread : threads.ids()) {
-      const auto known = signalled.ids();
-      if (look == 0 || std::ranges::find(known, thread) == known.end()) {
-        syscall(SYS_tgkill, process, thread, kSignal);
-      }
+      if (signalled.has(thread)) continue;
+      signalled.add(thread);
+      syscall(SYS_tgkill, process, thread, kSignal);
     }
     // One that ends is not listed any more, or is soon.
     left = static_cast<int>(threads.ids().size()) - waiting.load(std::memory_order_acquire);
