@@ -11,8 +11,8 @@
  * puts and gets are copied by the kernel (cross-memory attach), and what the kernel cannot do
  * (atomic updates, boxes of many small runs; everything, where it refuses) is done by the owner's
  * progress thread, also while the program computes (with MOBIUS_PROGRESS=poll: when the program
- * calls the library). A thread of the owner that waits in the library at that moment does puts, gets
- * and contiguous updates of up to 64 KiB itself, in an eighth of the time.
+ * calls the library). A thread of the owner that waits in the library at that moment does puts,
+ * gets and contiguous updates of up to 64 KiB itself, in an eighth of the time.
  *
  * An allocation (memory.h) is far faster: some nanoseconds instead of half a microsecond for a
  * small put, and several for an atomic update. Atomicity and completion are those of rma.h and
