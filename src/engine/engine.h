@@ -253,6 +253,8 @@ class Engine {
 
   // Wakes threads of a process that wait for what was changed; the second form after a full fence
   // or a sequentially consistent read-modify-write by this thread, or for os::Wakeup::kUnfenced.
+  // The look is sequentially consistent, too, which costs nothing on x86: elsewhere another one
+  // could be made before such an update is seen.
   void ring(mob_rank_t rank) {
     std::atomic_thread_fence(std::memory_order_seq_cst);
     ring_after_fence(rank);
@@ -260,7 +262,7 @@ class Engine {
   void ring_after_fence(mob_rank_t rank) {
     if (!is_here(rank)) return;
     ProcessBlock::Doorbell& target = process(host_index(rank)).doorbell;
-    if (target.sleepers.load(std::memory_order_relaxed) != 0) [[unlikely]] {
+    if (target.sleepers.load(std::memory_order_seq_cst) != 0) [[unlikely]] {
       os::ring_sleepers(target.bell);
     }
   }

@@ -56,9 +56,9 @@ class Progress {
   // written the request, and passed a full fence since.
   static void wake_after_fence(ProcessBlock::Doorbell& target) {
     // In two lines: their owner writes the first one seldom, and who polls by mob_poll() the second
-    // one, too.
-    if (target.sleepers.load(std::memory_order_relaxed) != 0 ||
-        target.attention.load(std::memory_order_relaxed) == kArmed) [[unlikely]] {
+    // one, too. Sequentially consistent as in Engine::ring_after_fence().
+    if (target.sleepers.load(std::memory_order_seq_cst) != 0 ||
+        target.attention.load(std::memory_order_seq_cst) == kArmed) [[unlikely]] {
       wake_now(target);
     }
   }
