@@ -207,8 +207,9 @@ def _range(values: list[float], between: str) -> str:
 
 
 def _sizes(points: list[Point], total: int) -> str:
-    if len(points) <= 3:
-        return _join([format_bytes(point.size) for point in points])
+    names = list(dict.fromkeys(format_bytes(point.size) for point in points))
+    if len(points) <= 3 and len(names) == len(points):  # 4,000 and 4,096 bytes are both 4 KB
+        return _join(names)
     return f"{len(points)} of {total} sizes"
 
 
