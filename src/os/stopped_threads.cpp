@@ -88,9 +88,20 @@ class OtherThreads {
   size_t count_ = 0;
 };
 
-// Whether a thread sleeps and blocks a signal that waits for it. One that is in the handler blocks
-// it, too, but has had it; or it is on its way out of the handler of the round before, and runs, as
-// soon as it gets a processor.
+// What a thread in the handler blocks, as the kernel shows it.
+uint64_t handler_mask() {
+  sigset_t all;
+  sigfillset(&all);
+  uint64_t mask = 0;
+  for (int signal = 1; signal <= 64; ++signal) {
+    const bool blocked = signal != SIGKILL && signal != SIGSTOP && sigismember(&all, signal) == 1;
+    mask |= uint64_t{blocked} << (signal - 1);
+  }
+  return mask;
+}
+
+// Whether a thread blocks a signal that waits for it, and will go on to. One that blocks what the
+// handler does, and is about to run, may be on its way out of the handler of the round before.
 bool refuses_signal(pid_t thread) {
   char text[4096];
   std::snprintf(text, sizeof text, "/proc/self/task/%d/status", thread);
@@ -99,14 +110,14 @@ bool refuses_signal(pid_t thread) {
   const ssize_t got = read(file, text, sizeof text - 1);
   close(file);
   text[std::max<ssize_t>(got, 0)] = 0;
-  const auto has_signal = [&](const char* set) {
-    const char* at = std::strstr(text, set);
-    return at != nullptr &&
-           (std::strtoull(at + std::strlen(set), nullptr, 16) >> (kSignal - 1)) % 2;
+  const auto set_of = [&](const char* name) -> uint64_t {
+    const char* at = std::strstr(text, name);
+    return at != nullptr ? std::strtoull(at + std::strlen(name), nullptr, 16) : 0;
   };
-  const char* state = std::strstr(text, "State:\t");
-  const bool runs = state != nullptr && state[std::strlen("State:\t")] == 'R';
-  return !runs && has_signal("SigPnd:") && has_signal("SigBlk:");
+  const uint64_t blocked = set_of("SigBlk:");
+  if (((blocked & set_of("SigPnd:")) >> (kSignal - 1)) % 2 == 0) return false;
+  const bool runs = std::strstr(text, "State:\tR") != nullptr;
+  return !runs || blocked != handler_mask();
 }
 
 void sleep_between_looks() { nanosleep(&kBetweenLooks, nullptr); }

@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <csignal>
@@ -61,6 +62,15 @@ TEST(StoppedThreads, NobodyElseRuns) {
     }
     EXPECT_EQ(before, after);
     while (counting.counts() == after) std::this_thread::yield();
+  }
+}
+
+// Threads that have not left the handler of one stop when the next comes are none that block it.
+TEST(StoppedThreads, OneStopAfterTheOther) {
+  const Counting counting(4 * std::max(2u, std::thread::hardware_concurrency()));
+  for (int i = 0; i < 100; ++i) {
+    const StoppedThreads stopped;
+    ASSERT_EQ(stopped.left(), 0) << "stop " << i;
   }
 }
 
