@@ -15,31 +15,19 @@
  * Arguments: blocks, and the operations' names (all).
  */
 
-#include <arpa/inet.h>
-#include <errno.h>
-#include <ifaddrs.h>
-#include <net/if.h>
-#include <netinet/tcp.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
+
+#include "beside_socket.h"
 
 #define BYTES ((size_t)4 << 20)
 #define MOST_BLOCKS 1000
 
 static char* window; /* this process' */
 static char* local;
-
-static void check(int status, const char* call) {
-  if (status == 0) return;
-  fprintf(stderr, "%s failed: %d\n", call, status);
-  exit(1);
-}
-#define CHECK(call) check((call), #call)
 
 #ifdef USE_MPI
 #include <mpi.h>
@@ -176,77 +164,11 @@ static void finish(void) {
 }
 #endif
 
-static double now_us(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec * 1e6 + (double)t.tv_nsec * 1e-3;
-}
-
-static int compare(const void* a, const void* b) {
-  const double x = *(const double*)a;
-  const double y = *(const double*)b;
-  return (x > y) - (x < y);
-}
-
-/* The address that the other host reaches this one by: of the first interface that is one. */
-static struct in_addr own_address(void) {
-  struct in_addr found = {htonl(INADDR_LOOPBACK)};
-  struct ifaddrs* all = NULL;
-  CHECK(getifaddrs(&all));
-  for (const struct ifaddrs* each = all; each != NULL; each = each->ifa_next) {
-    if (each->ifa_addr == NULL || each->ifa_addr->sa_family != AF_INET ||
-        (each->ifa_flags & IFF_LOOPBACK) != 0 || (each->ifa_flags & IFF_UP) == 0) {
-      continue;
-    }
-    found = ((const struct sockaddr_in*)(const void*)each->ifa_addr)->sin_addr;
-    break;
-  }
-  freeifaddrs(all);
-  return found;
-}
-
 static int tcp = -1;
 
-/* Rank 1 listens, and says where in its window. Both. */
-static void tcp_open(void) {
-  struct sockaddr_in where = {.sin_family = AF_INET};
-  socklen_t size = sizeof where;
-  int listener = -1;
-  if (rank() == 1) {
-    where.sin_addr = own_address();
-    listener = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
-    CHECK(bind(listener, (struct sockaddr*)&where, size));
-    CHECK(listen(listener, 1));
-    CHECK(getsockname(listener, (struct sockaddr*)&where, &size));
-    memcpy(window, &where, sizeof where);
-  }
-  barrier();
-  if (rank() == 0) {
-    get(sizeof where);
-    memcpy(&where, local, sizeof where);
-    tcp = socket(AF_INET, SOCK_STREAM, 0);
-    CHECK(connect(tcp, (struct sockaddr*)&where, size));
-  } else {
-    while ((tcp = accept4(listener, NULL, NULL, 0)) < 0 && errno == EAGAIN) look();
-    close(listener);
-  }
-  const int on = 1;
-  CHECK(setsockopt(tcp, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on));
-}
-static void tcp_send(size_t bytes) {
-  for (size_t done = 0; done < bytes;) {
-    const ssize_t now = send(tcp, local + done, bytes - done, MSG_NOSIGNAL);
-    CHECK(now <= 0);
-    done += (size_t)now;
-  }
-}
-static void tcp_receive(size_t bytes, int flags) {
-  for (size_t received = 0; received < bytes;) {
-    const ssize_t got = recv(tcp, local + received, bytes - received, flags);
-    if (got < 0 && errno == EAGAIN) continue;
-    CHECK(got <= 0);
-    received += (size_t)got;
-  }
+static void read_window(void* to, size_t n) {
+  get(n);
+  memcpy(to, local, n);
 }
 
 /* What rank 1 does meanwhile. */
@@ -281,6 +203,8 @@ static const struct operation {
     {"get-4M", get, 8, 4194304, kWaits, NULL},
 };
 
+#define OPERATIONS (sizeof kOperations / sizeof kOperations[0])
+
 static int turns_of(const struct operation* which) {
   return which->bytes + which->back > 1000000 ? 40
          : which->bytes + which->back > 10000 ? 200
@@ -292,11 +216,11 @@ static double socket_block(const struct operation* which, int turns) {
   const double begin = now_us();
   for (int i = 0; i < turns; ++i) {
     if (rank() == 0) {
-      tcp_send(which->bytes);
-      tcp_receive(which->back, MSG_DONTWAIT);
+      tcp_send(tcp, local, which->bytes);
+      tcp_receive(tcp, local, which->back, MSG_DONTWAIT);
     } else {
-      tcp_receive(which->bytes, sleeps);
-      tcp_send(which->back);
+      tcp_receive(tcp, local, which->bytes, sleeps);
+      tcp_send(tcp, local, which->back);
     }
   }
   return (now_us() - begin) / turns;
@@ -324,13 +248,13 @@ static double block(const struct operation* which, int turns) {
     }
   }
   const double mean = (now_us() - begin) / turns;
-  if (rank() == 0 && which->there == kComputes) tcp_send(1);
+  if (rank() == 0 && which->there == kComputes) tcp_send(tcp, local, 1);
   barrier();
   return mean;
 }
 
 static double median(double* values, int count) {
-  qsort(values, (size_t)count, sizeof *values, compare);
+  qsort(values, (size_t)count, sizeof *values, compare_times);
   return values[count / 2];
 }
 
@@ -359,12 +283,21 @@ int main(int argc, char** argv) {
             MOST_BLOCKS, argv[0]);
     return 2;
   }
+  for (int i = 2; i < argc; ++i) {
+    size_t e = 0;
+    while (e < OPERATIONS && strcmp(argv[i], kOperations[e].name) != 0) ++e;
+    if (e < OPERATIONS) continue;
+    fprintf(stderr, "'%s' is none of the operations:", argv[i]);
+    for (e = 0; e < OPERATIONS; ++e) fprintf(stderr, " %s", kOperations[e].name);
+    fprintf(stderr, "\n");
+    return 2;
+  }
   local = malloc(BYTES);
   if (local == NULL) return 1;
   memset(local, 1, BYTES);
   setup();
-  tcp_open();
-  for (size_t e = 0; e < sizeof kOperations / sizeof kOperations[0]; ++e) {
+  tcp = tcp_open(&(const struct meeting){rank(), window, barrier, read_window, look});
+  for (size_t e = 0; e < OPERATIONS; ++e) {
     int wanted = argc <= 2;
     for (int i = 2; i < argc; ++i) wanted |= strcmp(argv[i], kOperations[e].name) == 0;
     if (wanted) measure(&kOperations[e], blocks);

@@ -15,18 +15,13 @@
  * Arguments: repetitions, and the experiments' names, or NAME:SIZE (all).
  */
 
-#include <arpa/inet.h>
-#include <errno.h>
-#include <ifaddrs.h>
-#include <net/if.h>
-#include <netinet/tcp.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
+
+#include "beside_socket.h"
 
 #define BYTES ((size_t)40 << 20)
 #define HALF (BYTES / 2)
@@ -36,13 +31,6 @@
 
 static char* local;  /* BYTES of ours; gets go to the second half */
 static char* window; /* BYTES of ours that the other process reaches */
-
-static void check(int status, const char* what) {
-  if (status == 0) return;
-  fprintf(stderr, "%s failed: %d\n", what, status);
-  exit(1);
-}
-#define CHECK(call) check((call), #call)
 
 #ifdef USE_MPI
 #include <mpi.h>
@@ -67,6 +55,11 @@ static int rank(void) {
   return me;
 }
 static void barrier(void) { MPI_Barrier(MPI_COMM_WORLD); }
+/* Libraries without a thread of their own serve others only then. */
+static void look(void) {
+  int there = 0;
+  MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &there, MPI_STATUS_IGNORE);
+}
 static void open_access(void) { MPI_Win_lock(MPI_LOCK_SHARED, 1, 0, win); }
 static void close_access(void) { MPI_Win_unlock(1, win); }
 static void put(size_t to, const void* from, size_t n) {
@@ -111,6 +104,7 @@ static void setup(void) {
 }
 static int rank(void) { return mob_rank(); }
 static void barrier(void) { CHECK(mob_barrier()); }
+static void look(void) { CHECK(mob_poll()); }
 static void open_access(void) {}
 static void close_access(void) { CHECK(mob_flush(1)); }
 static void put(size_t to, const void* from, size_t n) {
@@ -147,80 +141,25 @@ static void finish(void) {
 }
 #endif
 
-static double now_us(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec * 1e6 + (double)t.tv_nsec * 1e-3;
-}
-
-static int compare(const void* a, const void* b) {
-  const double x = *(const double*)a;
-  const double y = *(const double*)b;
-  return (x > y) - (x < y);
-}
-
-/* The address that the other host reaches this one by: of the first interface that is one. */
-static struct in_addr own_address(void) {
-  struct in_addr found = {htonl(INADDR_LOOPBACK)};
-  struct ifaddrs* all = NULL;
-  CHECK(getifaddrs(&all));
-  for (const struct ifaddrs* each = all; each != NULL; each = each->ifa_next) {
-    if (each->ifa_addr == NULL || each->ifa_addr->sa_family != AF_INET ||
-        (each->ifa_flags & IFF_LOOPBACK) != 0 || (each->ifa_flags & IFF_UP) == 0) {
-      continue;
-    }
-    found = ((const struct sockaddr_in*)(const void*)each->ifa_addr)->sin_addr;
-    break;
-  }
-  freeifaddrs(all);
-  return found;
-}
-
 static int tcp = -1;
 
-/* Rank 1 listens, and says where in its window. Both. */
-static void tcp_open(void) {
-  struct sockaddr_in where = {.sin_family = AF_INET};
-  socklen_t size = sizeof where;
-  int listener = -1;
-  if (rank() == 1) {
-    where.sin_addr = own_address();
-    listener = socket(AF_INET, SOCK_STREAM, 0);
-    CHECK(bind(listener, (struct sockaddr*)&where, size));
-    CHECK(listen(listener, 1));
-    CHECK(getsockname(listener, (struct sockaddr*)&where, &size));
-    memcpy(window, &where, sizeof where);
-  }
-  barrier();
-  if (rank() == 0) {
-    get_now(&where, 0, sizeof where);
-    tcp = socket(AF_INET, SOCK_STREAM, 0);
-    CHECK(connect(tcp, (struct sockaddr*)&where, size));
-  } else {
-    tcp = accept(listener, NULL, NULL);
-    close(listener);
-  }
-  const int on = 1;
-  CHECK(setsockopt(tcp, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on));
+static void read_window(void* to, size_t n) { get_now(to, 0, n); }
+static void tcp_say(void) {
+  const uint64_t word = 1;
+  tcp_send(tcp, (const char*)&word, sizeof word);
 }
-static void tcp_send(uint64_t word) {
-  CHECK(send(tcp, &word, sizeof word, MSG_NOSIGNAL) != sizeof word);
-}
-static void tcp_receive(void) {
+static void tcp_hear(void) {
   uint64_t word = 0;
-  ssize_t got = 0;
-  do {
-    got = recv(tcp, &word, sizeof word, MSG_DONTWAIT);
-  } while (got < 0 && errno == EAGAIN);
-  CHECK(got != sizeof word);
+  tcp_receive(tcp, (char*)&word, sizeof word, MSG_DONTWAIT);
 }
 static void tcp_serve(void) {
-  tcp_receive();
-  tcp_send(1);
+  tcp_hear();
+  tcp_say();
 }
 static void tcp_round_trip(size_t n) {
-  tcp_send(n);
-  tcp_receive();
+  (void)n;
+  tcp_say();
+  tcp_hear();
 }
 
 /* 1: 16 puts, then 16 gets. */
@@ -350,7 +289,9 @@ static void serve(enum around around) {
 static void measure(const struct experiment* which, size_t size, int repetitions, double* times) {
   const int policy_count = which->around == kTcp ? 1 : policies();
   barrier();
-  if (which->around == kTcp) tcp_open();
+  if (which->around == kTcp) {
+    tcp = tcp_open(&(const struct meeting){rank(), window, barrier, read_window, look});
+  }
   if (rank() == 0 && which->around == kAccess) open_access();
   const int turn = repetitions / TURNS;
   for (int round = 0; round < TURNS; ++round) {
@@ -375,7 +316,7 @@ static void measure(const struct experiment* which, size_t size, int repetitions
   barrier();
   for (int policy = 0; rank() == 0 && policy < policy_count; ++policy) {
     double* of_policy = times + policy * repetitions;
-    qsort(of_policy, (size_t)repetitions, sizeof(double), compare);
+    qsort(of_policy, (size_t)repetitions, sizeof(double), compare_times);
     printf("%-16s %8zu %-10s %10.1f %10.1f\n", which->name, size,
            which->around == kTcp ? "-" : use_policy(policy), of_policy[repetitions / 2],
            of_policy[0]);
