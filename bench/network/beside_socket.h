@@ -85,7 +85,7 @@ static int tcp_open(const struct meeting* with) {
     tcp = socket(AF_INET, SOCK_STREAM, 0);
     CHECK(connect(tcp, (struct sockaddr*)&where, size));
   } else {
-    while ((tcp = accept4(listener, NULL, NULL, 0)) < 0 && errno == EAGAIN) with->look();
+    while ((tcp = accept(listener, NULL, NULL)) < 0 && errno == EAGAIN) with->look();
     close(listener);
   }
   const int on = 1;

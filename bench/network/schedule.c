@@ -143,7 +143,11 @@ static void finish(void) {
 
 static int tcp = -1;
 
-static void read_window(void* to, size_t n) { get_now(to, 0, n); }
+static void read_window(void* to, size_t n) {
+  open_access();
+  get_now(to, 0, n);
+  close_access();
+}
 static void tcp_say(void) {
   const uint64_t word = 1;
   tcp_send(tcp, (const char*)&word, sizeof word);
