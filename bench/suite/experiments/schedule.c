@@ -187,16 +187,20 @@ typedef struct finding {
 } finding_t;
 static const finding_t kNothing = {0, 0, 0};
 
-/* Sets the bytes on both sides of an area, or looks for the first that changed. */
-static void set_guards(unsigned char* area, size_t room) {
-  memset(area - SUITE_GUARD_BYTES, kGuard, SUITE_GUARD_BYTES);
-  memset(area + room, kGuard, SUITE_GUARD_BYTES);
+/* What surrounds an area: of the two ranks another byte, or what is moved too far would not show.
+ */
+static unsigned char guard_of(const epoch_t* e) { return e->to != SUITE_NOBODY ? 0xa5 : 0x5a; }
+
+static void set_guards(const epoch_t* e, unsigned char* area, size_t room) {
+  memset(area - SUITE_GUARD_BYTES, guard_of(e), SUITE_GUARD_BYTES);
+  memset(area + room, guard_of(e), SUITE_GUARD_BYTES);
 }
-static finding_t check_guards(const unsigned char* area, size_t room) {
+static finding_t check_guards(const epoch_t* e, const unsigned char* area, size_t room) {
+  unsigned char guard = guard_of(e);
   for (int64_t i = 1; i <= SUITE_GUARD_BYTES; i++)
-    if (area[-i] != kGuard) return (finding_t){-i, kGuard, area[-i]};
+    if (area[-i] != guard) return (finding_t){-i, guard, area[-i]};
   for (size_t i = room; i < room + SUITE_GUARD_BYTES; i++)
-    if (area[i] != kGuard) return (finding_t){(int64_t)i, kGuard, area[i]};
+    if (area[i] != guard) return (finding_t){(int64_t)i, guard, area[i]};
   return kNothing;
 }
 
@@ -211,7 +215,7 @@ static int verify(epoch_t* e, size_t bytes, uint64_t round, const char* when) {
   finding_t mine = kNothing, *all = calloc((size_t)path->comm.size, sizeof *all);
   if (expected == NULL || all == NULL) abort();
   lay_out(e, key, room, 0, area);
-  set_guards(area, room);
+  set_guards(e, area, room);
   SUITE_CHECK(path, suite_library.settle(&path->window));
   SUITE_CHECK(path, repeat(e, 1));
   SUITE_CHECK(path, suite_library.settle(&path->window));
@@ -219,7 +223,7 @@ static int verify(epoch_t* e, size_t bytes, uint64_t round, const char* when) {
   int takes_part = e->to != SUITE_NOBODY || e->from != SUITE_NOBODY;
   for (size_t i = 0; takes_part && i < room && mine.want == mine.got; i++)
     if (area[i] != expected[i]) mine = (finding_t){(int64_t)i, expected[i], area[i]};
-  if (takes_part && mine.want == mine.got) mine = check_guards(area, room);
+  if (takes_part && mine.want == mine.got) mine = check_guards(e, area, room);
   SUITE_CHECK(path, suite_library.gather(&path->comm, &mine, all, sizeof mine));
   int right = 1;
   for (int rank = 0; rank < path->comm.size && right; rank++) {
