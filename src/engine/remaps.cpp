@@ -40,16 +40,15 @@ mob_status_t Remaps::add(const char* call, uintptr_t address, uint64_t bytes, bo
     if (first < moved.first_page + moved.page_bytes && moved.first_page < first + page_bytes) {
       return fail(MOB_ERR_STATE,
                   "%s: pages of the %zu bytes at %p were moved already, for what is exposed at %p; "
-                  "withdraw "
-                  "that first, or expose both at once",
+                  "withdraw that first, or expose both at once",
                   call, static_cast<size_t>(bytes), pointer(address), pointer(other));
     }
   }
   if (const char* reason = os::why_not_shareable(first, page_bytes)) {
     return fail(
         MOB_ERR_ARGUMENT,
-        "%s: the %zu bytes at %p cannot be moved into shared memory: %s; expose them without "
-        "MOB_EXPOSE_REMAP",
+        "%s: the %zu bytes at %p cannot be moved into shared memory: %s; mob_expose() takes "
+        "them where they are without MOB_EXPOSE_REMAP",
         call, static_cast<size_t>(bytes), pointer(address), reason);
   }
   if (const mob_status_t status = list_.reserve(moved_.size() + 1)) return status;
