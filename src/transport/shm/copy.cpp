@@ -22,9 +22,9 @@ constexpr CopyTuning kDefault = {.rep_movsb_from_bytes = SIZE_MAX, .stream_from_
 constexpr CopyTuning kOnAmd = {.rep_movsb_from_bytes = SIZE_MAX, .stream_from_bytes = SIZE_MAX};
 
 // There, memcpy of glibc 2.36 gives up the string instruction above 1 MiB, where it still is the
-// fastest: put back and forth, 1 to 4 MiB take 0.72 to 0.83 and 16 MiB 0.7 times as long with it,
-// put one way 0.75 to 0.85 times; in one process 0.75 to 1.0, wherever the two lie in their pages
-// (on Zen 4 that is said to matter, which was not measured).
+// fastest: put back and forth, 1 to 16 MiB take 0.61 to 0.87 times as long with it, put one way
+// 0.72 to 0.97 times; in one process 0.75 to 1.0, wherever the two lie in their pages (on Zen 4
+// that is said to matter, which was not measured).
 constexpr CopyTuning kOnZen5 = {.rep_movsb_from_bytes = 512 << 10, .stream_from_bytes = SIZE_MAX};
 constexpr unsigned kFamilyOfZen5 = 26;
 
