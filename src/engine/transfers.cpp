@@ -105,7 +105,9 @@ mob_status_t Transfers::run(const char* call, const mob_transfer_t& transfer, Mo
   if (const mob_status_t status = transport::normalise(call, transfer, &operation.shape)) {
     return status;
   }
-  if (const mob_status_t status = resolve_notice(call, transfer, &operation.notice)) return status;
+  if (const mob_status_t status = notices_.resolve(call, transfer, &operation.notice)) {
+    return status;
+  }
   if (!engine_.is_here(transfer.rank)) {
     operation.route.path = Path::kNetwork;  // what is wrong with the target's side it finds out
   } else if (operation.notice.by_target ||
@@ -151,8 +153,8 @@ bool Transfers::copy_and_tell(const Telling& telling) {
       transport::copy(telling.local, here, telling.bytes);
     }
   }
-  if (word != nullptr) signal(rank, word, telling.signal_value, telling.signal_op);
-  count_own(telling.origin_word, telling.completion_word);
+  if (word != nullptr) notices_.signal(rank, word, telling.signal_value, telling.signal_op);
+  notices_.count_own(telling.origin_word, telling.completion_word);
   return true;
 }
 
@@ -216,7 +218,7 @@ mob_status_t Transfers::carry(const Operation& operation) {
   switch (operation.route.path) {
     case Path::kDirect:
       perform(*operation.transfer, operation.shape, operation.route.delta);
-      announce(*operation.transfer, operation.notice);
+      notices_.announce(*operation.transfer, operation.notice);
       return MOB_OK;
     case Path::kCma:
       if (ExposedBatch::takes(operation)) return exposed_batch_.record(operation);
@@ -278,7 +280,7 @@ Desk::Outcome Transfers::ask_waiting_target(const Operation& operation) {
       put || transfer.kind == MOB_GET
           ? engine_.desk().move(transfer.rank, operation.shape, put, operation.route.calls)
           : engine_.desk().combine(transfer, operation.shape);
-  if (outcome == kDone) announce(transfer, operation.notice);
+  if (outcome == kDone) notices_.announce(transfer, operation.notice);
   return outcome;
 }
 
@@ -290,7 +292,7 @@ mob_status_t Transfers::carry_by_cma(const Operation& operation) {
                         : transport::cma_get(pid, operation.shape, operation.route.may_read_gaps);
   switch (error) {
     case 0:
-      announce(transfer, operation.notice);
+      notices_.announce(transfer, operation.notice);
       return MOB_OK;
     case EPERM:
     case ENOSYS:
@@ -353,11 +355,11 @@ bool Transfers::is_exposed(mob_rank_t rank, const Shape& shape) {
 
 mob_status_t Transfers::run_on_own_memory(const mob_transfer_t& transfer, const Shape& shape) {
   Notice notice;
-  const mob_status_t status = resolve_notice("a served transfer", transfer, &notice);
+  const mob_status_t status = notices_.resolve("a served transfer", transfer, &notice);
   if (status != MOB_OK) return status;
   if (notice.by_target) notice.signal = transfer.signal;
   perform(transfer, shape, 0);
-  announce(transfer, notice);
+  notices_.announce(transfer, notice);
   return MOB_OK;
 }
 
@@ -405,51 +407,6 @@ mob_status_t Transfers::update(const WordUpdate& update) {
   return MOB_OK;
 }
 
-mob_status_t Transfers::resolve_notice(const char* call, const mob_transfer_t& transfer,
-                                       Notice* notice) {
-  const mob_rank_t self = engine_.rank();
-  const struct {
-    mob_rank_t owner;
-    mob_counter_t counter;
-    mob_counter** found;
-  } wanted[] = {{self, transfer.origin_counter, &notice->origin},
-                {transfer.rank, transfer.target_counter, &notice->target},
-                {self, transfer.completion_counter, &notice->completion}};
-  for (const auto& each : wanted) {
-    if (each.counter == nullptr || !engine_.is_here(each.owner)) continue;
-    *each.found = engine_.counters().find(call, each.owner, each.counter);
-    if (*each.found == nullptr) return MOB_ERR_HANDLE;
-  }
-  for (const uint64_t* word : {transfer.origin_word, transfer.completion_word}) {
-    if (reinterpret_cast<uintptr_t>(word) % sizeof(uint64_t) == 0) continue;
-    return fail(MOB_ERR_ARGUMENT, "%s: the word to count at %p is not aligned to 8 bytes", call,
-                static_cast<const void*>(word));
-  }
-  if (transfer.signal == nullptr) return MOB_OK;
-  if (reinterpret_cast<uintptr_t>(transfer.signal) % sizeof(uint64_t) != 0) {
-    return fail(MOB_ERR_ARGUMENT, "%s: the signal word at %p is not aligned to 8 bytes", call,
-                static_cast<void*>(transfer.signal));
-  }
-  if (transfer.signal_op != MOB_SIGNAL_SET && transfer.signal_op != MOB_SIGNAL_ADD) {
-    return fail(MOB_ERR_ARGUMENT, "%s: %d is not a signal operation", call, transfer.signal_op);
-  }
-  if (!engine_.is_here(transfer.rank)) {
-    notice->by_target = true;
-    return MOB_OK;
-  }
-  notice->signal =
-      static_cast<uint64_t*>(engine_.reach(transfer.rank, transfer.signal, sizeof(uint64_t)));
-  if (notice->signal != nullptr) return MOB_OK;
-  notice->by_target = engine_.exposures().covers(
-      transfer.rank, reinterpret_cast<uintptr_t>(transfer.signal), sizeof(uint64_t));
-  if (notice->by_target && engine_.is_same_process(transfer.rank)) {
-    notice->by_target = false;
-    notice->signal = transfer.signal;
-  }
-  if (notice->by_target || notice->signal != nullptr) return MOB_OK;
-  return engine_.explain_unreachable(call, transfer.rank, transfer.signal, sizeof(uint64_t));
-}
-
 // Whether all of the target's bytes are memory that this process has mapped, and by how much their
 // addresses differ here.
 bool Transfers::reach_all(mob_rank_t rank, const Shape& shape, ptrdiff_t* delta) {
@@ -478,35 +435,6 @@ mob_status_t Transfers::explain(const char* call, mob_rank_t rank, const Shape& 
     return false;
   });
   return status;
-}
-
-void Transfers::announce(const mob_transfer_t& transfer, const Notice& notice) {
-  const mob_rank_t self = engine_.rank();
-  if (notice.signal != nullptr) {
-    signal(transfer.rank, notice.signal, transfer.signal_value, transfer.signal_op);
-  }
-  if (notice.target != nullptr) engine_.counters().count(transfer.rank, *notice.target);
-  if (notice.origin != nullptr) engine_.counters().count(self, *notice.origin);
-  if (notice.completion != nullptr) engine_.counters().count(self, *notice.completion);
-  count_own(transfer.origin_word, transfer.completion_word);
-}
-
-void Transfers::signal(mob_rank_t rank, uint64_t* word, uint64_t value, mob_signal_op_t op) {
-  // Both orders: the data before the signal, and the signal before the look at sleepers. Pairs with
-  // the acquire of who waits for the word.
-  if (op == MOB_SIGNAL_SET) {
-    __atomic_exchange_n(word, value, __ATOMIC_SEQ_CST);
-  } else {
-    __atomic_fetch_add(word, value, __ATOMIC_SEQ_CST);
-  }
-  engine_.ring_after_fence(rank);
-}
-
-void Transfers::count_own(uint64_t* origin_word, uint64_t* completion_word) {
-  if (origin_word == nullptr && completion_word == nullptr) return;
-  Counters::count_word(origin_word);
-  Counters::count_word(completion_word);
-  engine_.ring_after_fence(engine_.rank());
 }
 
 }  // namespace mobius::engine

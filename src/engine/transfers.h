@@ -12,6 +12,7 @@
 #include "engine/desk.h"
 #include "engine/exposed_batch.h"
 #include "engine/hooks/chain.h"
+#include "engine/notices.h"
 #include "engine/operation.h"
 #include "transport/shm/accumulate.h"
 #include "transport/shm/shape.h"
@@ -20,7 +21,6 @@ namespace mobius::engine {
 
 class Engine;
 
-// Checks and routes operations, and is the last carrier of the chain: the one that moves bytes.
 // One stretch and the words that it changes: what a short transfer needs of mob_transfer_t, which
 // is long enough for its zeros to be felt. Words may be null.
 struct Telling {
@@ -36,9 +36,10 @@ struct Telling {
   uint64_t* completion_word;
 };
 
+// Checks and routes operations, and is the last carrier of the chain: the one that moves bytes.
 class Transfers final : private Carrier {
  public:
-  explicit Transfers(Engine& engine) : engine_(engine), exposed_batch_(engine) {}
+  explicit Transfers(Engine& engine) : engine_(engine), notices_(engine), exposed_batch_(engine) {}
 
   // Puts the hooks of the settings in front; before anything is carried. close() lets them report
   // if there was a job at all; nothing is carried any more.
@@ -121,7 +122,6 @@ class Transfers final : private Carrier {
 
   void note_call(const char* call);
   void note_message(mob_rank_t target, size_t bytes, mob_status_t status);
-  mob_status_t resolve_notice(const char* call, const mob_transfer_t& transfer, Notice* notice);
   void find_route(const mob_transfer_t& transfer, const transport::Shape& shape,
                   const Notice& notice, Route* route);
   bool is_exposed(mob_rank_t rank, const transport::Shape& shape);
@@ -133,11 +133,9 @@ class Transfers final : private Carrier {
   mob_status_t update_by_target(const WordUpdate& update);
   bool reach_all(mob_rank_t rank, const transport::Shape& shape, ptrdiff_t* delta);
   mob_status_t explain(const char* call, mob_rank_t rank, const transport::Shape& shape);
-  void announce(const mob_transfer_t& transfer, const Notice& notice);
-  void signal(mob_rank_t rank, uint64_t* word, uint64_t value, mob_signal_op_t op);
-  void count_own(uint64_t* origin_word, uint64_t* completion_word);
 
   Engine& engine_;
+  Notices notices_;
   ExposedBatch exposed_batch_;
   HookChain hooks_;
   Carrier* first_ = this;
