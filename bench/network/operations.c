@@ -2,9 +2,10 @@
 
 /*
  * Single operations between two processes of two hosts, each beside a plain TCP socket that carries
- * as many bytes the same way and 8 back: rank 0 measures, rank 1 waits in a barrier, or computes
- * ("computing"), and then sleeps in recv() where it is the socket's turn. With -DUSE_MPI the same
- * with an MPI library's windows:
+ * as many bytes the same way and 8 back: rank 0 measures, rank 1 waits in a barrier, is outside the
+ * library and asleep ("sleeping"), or computes ("computing"). Who answers at the socket meanwhile
+ * polls it, sleeps in recv(), or is a thread that sleeps in recv() beside one that computes. With
+ * -DUSE_MPI the same with an MPI library's windows:
  *
  *   mpicc -O2 -DUSE_MPI bench/network/operations.c -o operations_mpi
  *
@@ -15,6 +16,7 @@
  * Arguments: blocks, and the operations' names (all).
  */
 
+#include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -172,7 +174,7 @@ static void read_window(void* to, size_t n) {
 }
 
 /* What rank 1 does meanwhile. */
-enum there { kWaits, kComputes, kAnswers };
+enum there { kWaits, kSleeps, kComputes, kAnswers };
 
 static const struct operation {
   const char* name;
@@ -187,6 +189,8 @@ static const struct operation {
 #ifndef USE_MPI
     {"put-one-way", put_there_and_back, 8, 8, kAnswers, put_back},
     {"message-one-way", message_there_and_back, 8, 8, kAnswers, message_back},
+    {"put-sleeping", put, 8, 8, kSleeps, NULL},
+    {"get-sleeping", get, 8, 8, kSleeps, NULL},
     {"put-computing", put, 8, 8, kComputes, NULL},
     {"get-computing", get, 8, 8, kComputes, NULL},
 #endif
@@ -211,34 +215,75 @@ static int turns_of(const struct operation* which) {
                                               : 1000;
 }
 
-static double socket_block(const struct operation* which, int turns) {
-  const int sleeps = which->there == kComputes ? 0 : MSG_DONTWAIT;
-  const double begin = now_us();
+/* Rank 1's side, `flags` as of tcp_receive(). */
+static void answer_socket(const struct operation* which, int turns, int flags) {
   for (int i = 0; i < turns; ++i) {
-    if (rank() == 0) {
-      tcp_send(tcp, local, which->bytes);
-      tcp_receive(tcp, local, which->back, MSG_DONTWAIT);
+    tcp_receive(tcp, local, which->bytes, flags);
+    tcp_send(tcp, local, which->back);
+  }
+}
+
+static void compute_a_while(void) {
+  volatile uint64_t state = 1;
+  for (int i = 0; i < 100000; ++i) state = state * 6364136223846793005u + 1;
+}
+
+struct reader {
+  const struct operation* which;
+  int turns;
+  int done; /* atomic */
+};
+
+static void* read_socket(void* argument) {
+  struct reader* reader = argument;
+  answer_socket(reader->which, reader->turns, 0);
+  __atomic_store_n(&reader->done, 1, __ATOMIC_RELEASE);
+  return NULL;
+}
+
+/* A thread that sleeps in recv() answers, beside this one, which computes. */
+static void answer_computing(const struct operation* which, int turns) {
+  struct reader reader = {which, turns, 0};
+  pthread_t thread;
+  CHECK(pthread_create(&thread, NULL, read_socket, &reader));
+  while (!__atomic_load_n(&reader.done, __ATOMIC_ACQUIRE)) compute_a_while();
+  CHECK(pthread_join(thread, NULL));
+}
+
+static double socket_block(const struct operation* which, int turns) {
+  const double begin = now_us();
+  if (rank() == 1) {
+    if (which->there == kComputes) {
+      answer_computing(which, turns);
     } else {
-      tcp_receive(tcp, local, which->bytes, sleeps);
-      tcp_send(tcp, local, which->back);
+      answer_socket(which, turns, which->there == kSleeps ? 0 : MSG_DONTWAIT);
     }
+    return 0;
+  }
+  for (int i = 0; i < turns; ++i) {
+    tcp_send(tcp, local, which->bytes);
+    tcp_receive(tcp, local, which->back, MSG_DONTWAIT);
   }
   return (now_us() - begin) / turns;
 }
 
 /* Until the socket says that it is enough. */
-static void compute(void) {
+static void be_busy(enum there how) {
   char byte = 0;
-  volatile uint64_t state = 1;
+  if (how == kSleeps) {
+    tcp_receive(tcp, &byte, 1, 0);
+    return;
+  }
   do {
-    for (int i = 0; i < 100000; ++i) state = state * 6364136223846793005u + 1;
+    compute_a_while();
   } while (recv(tcp, &byte, 1, MSG_DONTWAIT) < 0 && errno == EAGAIN);
 }
 
 static double block(const struct operation* which, int turns) {
   const size_t bytes = which->bytes > which->back ? which->bytes : which->back;
   barrier();
-  if (rank() == 1 && which->there == kComputes) compute();
+  const int is_busy = which->there == kSleeps || which->there == kComputes;
+  if (rank() == 1 && is_busy) be_busy(which->there);
   const double begin = now_us();
   for (int i = 0; i < turns && (rank() == 0 || which->there == kAnswers); ++i) {
     if (rank() == 0) {
@@ -248,7 +293,7 @@ static double block(const struct operation* which, int turns) {
     }
   }
   const double mean = (now_us() - begin) / turns;
-  if (rank() == 0 && which->there == kComputes) tcp_send(tcp, local, 1);
+  if (rank() == 0 && is_busy) tcp_send(tcp, local, 1);
   barrier();
   return mean;
 }
