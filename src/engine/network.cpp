@@ -12,6 +12,7 @@
 
 #include "base/log.h"
 #include "base/status.h"
+#include "engine/eagerness.h"
 #include "engine/engine.h"
 #include "os/futex.h"
 #include "os/scheduling.h"
@@ -36,41 +37,6 @@ constexpr uint32_t kManyWaits = 4;
 
 // So many polls without anything in a row, each a system call: nothing comes.
 constexpr uint32_t kEmptyPollsToIdle = 16;
-
-// How long the thread looks before it sleeps: what has come lately comes soon again, and it takes
-// longer to be woken than to be found awake. Not when somebody else wants this processor: the
-// kernel lets a thread that was asleep run at once, but not one that has spun.
-class Eagerness {
- public:
-  explicit Eagerness(uint64_t spin_ns) : spin_ns_(spin_ns) {}
-
-  void note_found() { spin_end_ = 0; }
-
-  // After nothing was found: whether to look again at once.
-  bool looks_again() {
-    if (spin_ns_ == 0) return false;
-    const uint64_t now = os::now_ns();
-    if (now < asleep_end_) return false;
-    if (spin_end_ == 0) {
-      spin_end_ = now + spin_ns_;
-    } else if (now - last_look_ > kInterruptedNs) {
-      asleep_end_ = now + kBackOffNs;
-      return false;
-    }
-    last_look_ = now;
-    return now < spin_end_;
-  }
-
- private:
-  // Between two looks, each well below a microsecond: another thread ran here.
-  static constexpr uint64_t kInterruptedNs = 200'000;
-  static constexpr uint64_t kBackOffNs = 50'000'000;
-
-  const uint64_t spin_ns_;
-  uint64_t spin_end_ = 0;  // 0: something was found since
-  uint64_t last_look_ = 0;
-  uint64_t asleep_end_ = 0;
-};
 
 }  // namespace
 
@@ -263,14 +229,18 @@ void Network::run() {
     const uint32_t polls = std::exchange(polls_seen, progress.polls());
     const uint32_t waits = std::exchange(waits_seen, progress.waits());
     if (progress.rests()) {
+      eagerness.note_left();
       wake_sleepers();
     } else if (progress.is_polled()) {
+      eagerness.note_left();
       park([&] { return progress.is_polled(); }, kNapNs);
     } else if (polls != polls_seen || waits_seen - waits >= kManyWaits) {
+      eagerness.note_left();
       park([] { return true; }, kNapNs);
     } else if (serve()) {
       eagerness.note_found();
-    } else if (waits != waits_seen || !eagerness.looks_again()) {
+    } else if (waits != waits_seen || !eagerness.looks_again(os::now_ns())) {
+      eagerness.note_left();
       sleep();  // without looking for long beside a program that waits now and then
     }
   }
