@@ -6,8 +6,6 @@
 #include <mobius/memory.h>
 #include <mobius/rma.h>
 
-#include <sched.h>
-
 #include <atomic>
 #include <cstddef>
 #include <memory>
@@ -41,6 +39,7 @@
 #include "engine/teams.h"
 #include "engine/transfers.h"
 #include "engine/window.h"
+#include "engine/yield_pace.h"
 #include "job/job.h"
 #include "job/liveness.h"
 #include "os/hybrid_lock.h"
@@ -216,10 +215,6 @@ class Engine {
   // rank that ever had them, goes too: it would hit closed memory when they are used again.
   void close_chunks(uint64_t offset, uint64_t chunks);
 
-  // Looks at the network, each a system call, from one offer of the processor to the next: about as
-  // long as an answer takes.
-  static constexpr uint32_t kLooksPerYield = 48;
-
   // Waits until `done()`; another process that makes it so rings this one. Makes progress. What
   // `watch` (may be null) finds ends the wait. MOB_ERR_STATE in a handler, which may not wait.
   template <typename Done>
@@ -236,10 +231,10 @@ class Engine {
     return os::wait_until(
         done, own.bell, own.sleepers, job_.host().policy(), watch,
         [this, &own, &looks] {
-          // Who is to answer may wait for this processor, also if it is of another host, as on a
-          // test bed: that the kernel sees two threads that spin on one, while another processor is
-          // idle, can last for seconds.
-          if (network_.is_open() && ++looks % kLooksPerYield == 0) sched_yield();
+          if (network_.is_open() && ++looks >= yield_pace_.looks()) {
+            looks = 0;
+            yield_pace_.offer();
+          }
           // Before it sleeps, a thread that has polled the network wakes the one that did not.
           if (network_.is_open() && own.sleepers.load(std::memory_order_relaxed) != 0) {
             network_.unpark();
@@ -405,6 +400,7 @@ class Engine {
   Messages messages_;
   Progress progress_;
   Network network_;
+  YieldPace yield_pace_;
   Remote remote_;
   TeamMail team_mail_;
   Scheduler scheduler_;
