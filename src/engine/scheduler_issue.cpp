@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Issuing, and what comes back.
+#include <cstdio>
+#include <cstring>
+#include <mutex>
+#include <utility>
+
+#include "base/status.h"
+#include "engine/engine.h"
+#include "engine/pack_wire.h"
+#include "engine/scheduler_queue.h"
+#include "schedule/text.h"
+#include "schedule/wire.h"
+
+namespace mobius::engine {
+
+using base::fail;
+using schedule::Issue;
+using schedule::Kind;
+
+void Scheduler::issue(mob_rank_t rank) {
+  Queue* queue = find(rank);
+  if (queue == nullptr) return;
+  const std::lock_guard lock(queue->mutex);
+  issue(*queue);
+}
+
+void Scheduler::issue_recorded() {
+  std::vector<Queue*> filled;
+  {
+    const std::lock_guard lock(mutex_);
+    filled.swap(filled_);
+    recorded_.store(false, std::memory_order_relaxed);
+  }
+  for (Queue* queue : filled) {
+    const std::lock_guard lock(queue->mutex);
+    queue->is_listed = false;
+    issue(*queue);
+  }
+}
+
+// Needs the queue's lock. False if it leaves to the caller to tell what comes last: that would be a
+// message by itself, and is one without an answer elsewhere.
+bool Scheduler::issue(Queue& queue) {
+  if (queue.operations.empty()) return true;
+  const uint64_t begin = queue.begin_ns;
+  Group& group = *std::exchange(queue.group, nullptr);
+  schedule::make_plan(queue.operations, queue.costs, queue.policy, &queue.plan);
+  const bool tells =
+      queue.operations.back().kind != Kind::kTell || queue.plan.issues.back().count > 1;
+  if (!tells) {
+    queue.plan.issues.pop_back();
+    --queue.plan.savings.messages;
+  }
+  for (const Issue& each : queue.plan.issues) {
+    if (each.packed) {
+      issue_pack(queue, group, each);
+    } else {
+      issue_alone(queue, group, each);
+    }
+  }
+  const schedule::Savings& saved = queue.plan.savings;
+  queue.savings.merged += saved.merged;
+  queue.savings.packed += saved.packed;
+  queue.savings.reordered += saved.reordered;
+  queue.savings.messages += saved.messages;
+  if (engine_.transfers().timeline() != nullptr) trace_issue(queue, begin);
+  queue.empty();
+  if (group.is_complete_here && group.status == MOB_OK) {
+    group.is_told = true;
+    engine_.completion().complete_locally(*group.pending, MOB_OK);
+  }
+  end_part(group, MOB_OK);
+  return tells;
+}
+
+void Scheduler::issue_pack(Queue& queue, Group& group, const Issue& issue) {
+  std::unique_ptr<Flight> flight;
+  if (queue.spare.empty()) {
+    flight = std::make_unique<Flight>();
+  } else {
+    flight = std::move(queue.spare.back());
+    queue.spare.pop_back();
+  }
+  flight->group = &group;
+  flight->id = ++queue.last_id;
+  expect_answer(queue, *flight, issue);
+  if (flight->answer_bytes != 0) group.is_complete_here = false;
+  const schedule::Written written =
+      schedule::write_pack(queue.operations, queue.plan, issue, queue.wire.get());
+  const PackRequest request{flight->id, written.lowest, written.highest, flight->answer_bytes};
+  Outgoing message;
+  message.id = static_cast<unsigned>(InternalHandler::kPack);
+  message.header = &request;
+  message.header_bytes = sizeof request;
+  message.payload = queue.wire.get();
+  message.payload_bytes = written.bytes;
+  flight->begin_ns = Timeline::now();
+  flight->bytes = written.bytes;
+  ++group.parts;
+  queue.flights.push_back(std::move(flight));
+  queue.under_way.store(queue.flights.size(), std::memory_order_relaxed);
+  const mob_status_t status = engine_.messages().post("an operation", queue.rank, message);
+  if (status == MOB_OK) return;
+  queue.spare.push_back(std::move(queue.flights.back()));
+  queue.flights.pop_back();
+  queue.under_way.store(queue.flights.size(), std::memory_order_relaxed);
+  end_part(group, status);
+}
+
+// Where what comes back is to go.
+void Scheduler::expect_answer(Queue& queue, Flight& flight, const Issue& issue) {
+  flight.places.clear();
+  flight.operations = issue.operations;
+  flight.answer_bytes = issue.answer_bytes;
+  if (issue.answer_bytes == 0) return;
+  for (uint32_t i = issue.first; i < issue.first + issue.count; ++i) {
+    const schedule::Piece& piece = queue.plan.pieces[i];
+    for (uint32_t place = piece.first; place < piece.first + piece.count; ++place) {
+      const schedule::Operation& each = queue.operations[queue.plan.order[place]];
+      if (!is_answered_with_data(each.kind)) break;
+      flight.places.push_back({each.kind == Kind::kGet ? each.local : each.fetched, each.bytes});
+    }
+  }
+}
+
+// One stretch, long enough to be sent from where it is.
+void Scheduler::issue_alone(Queue& queue, Group& group, const Issue& issue) {
+  const schedule::Piece& piece = queue.plan.pieces[issue.first];
+  const schedule::Operation& first = queue.operations[queue.plan.order[piece.first]];
+  mob_transfer_t transfer{};
+  transfer.kind = first.kind == Kind::kPut ? MOB_PUT : MOB_GET;
+  transfer.rank = queue.rank;
+  transfer.remote = reinterpret_cast<void*>(first.remote);
+  transfer.local = first.local;
+  transfer.bytes = piece.bytes();
+  const char* call = first.kind == Kind::kPut ? "mob_put_nbi" : "mob_get_nbi";
+  auto* pending = static_cast<Pending*>(first.waiter);
+  // What is only remembered belongs to who recorded it, whoever issues it.
+  const ActingFor scope(group.pending->context);
+  if (pending == nullptr) pending = engine_.completion().start(transfer, nullptr);
+  transport::Shape shape;
+  mob_status_t status = pending == nullptr ? MOB_ERR_MEMORY : MOB_OK;
+  if (status == MOB_OK) status = transport::normalise(call, transfer, &shape);  // it was checked
+  if (status == MOB_OK) return engine_.served().start(call, transfer, shape, *pending);
+  ++group.parts;
+  end_part(group, status);
+}
+
+// Keeps the first error; the last part completes the group.
+void Scheduler::end_part(Group& group, mob_status_t status) {
+  if (status != MOB_OK && group.status == MOB_OK) {
+    group.status = status;
+    std::strncpy(group.text, mob_last_error(), sizeof group.text - 1);
+  }
+  if (--group.parts != 0) return;
+  const std::unique_ptr<Group> ended(&group);
+  if (group.status != MOB_OK) fail(group.status, "%s", group.text);
+  Completion& completion = engine_.completion();
+  if (!group.is_told) completion.complete_locally(*group.pending, group.status);
+  completion.complete_remotely(*group.pending, group.is_told ? group.status : MOB_OK);
+}
+
+void Scheduler::answered(const mob_message_t& message, mob_delivery_t* delivery) {
+  PackReply reply{};
+  std::memcpy(&reply, message.header, std::min(message.header_bytes, sizeof reply));
+  if (reply.status != MOB_OK) {
+    reply.text[sizeof reply.text - 1] = 0;
+    fail(reply.status, "rank %d: %s", message.source, reply.text);
+  }
+  if (message.payload != nullptr || message.payload_bytes == 0) {
+    take_answer(message.source, reply.id, static_cast<const unsigned char*>(message.payload),
+                message.payload_bytes, reply.status);
+    return;
+  }
+  struct Late {
+    Scheduler* self;
+    mob_rank_t rank;
+    PackReply reply;
+    size_t bytes;
+    std::unique_ptr<unsigned char[]> data;
+  };
+  auto late = std::make_unique<Late>(
+      Late{this, message.source, reply, message.payload_bytes,
+           std::make_unique_for_overwrite<unsigned char[]>(message.payload_bytes)});
+  delivery->payload = late->data.get();
+  delivery->handler = [](mob_token_t, void* argument) {
+    const std::unique_ptr<Late> all(static_cast<Late*>(argument));
+    if (all->reply.status != MOB_OK) {
+      fail(all->reply.status, "rank %d: %s", all->rank, all->reply.text);
+    }
+    all->self->take_answer(all->rank, all->reply.id, all->data.get(), all->bytes,
+                           all->reply.status);
+  };
+  delivery->argument = late.release();
+}
+
+void Scheduler::take_answer(mob_rank_t rank, uint64_t id, const unsigned char* data, size_t bytes,
+                            mob_status_t status) {
+  Queue* queue = find(rank);
+  if (queue == nullptr) return;
+  const std::lock_guard lock(queue->mutex);
+  // Answers come in the order of the questions; those before were given up.
+  if (queue->flights.empty() || queue->flights.front()->id != id) return;
+  std::unique_ptr<Flight> flight = std::move(queue->flights.front());
+  queue->flights.pop_front();
+  queue->under_way.store(queue->flights.size(), std::memory_order_relaxed);
+  if (bytes == flight->answer_bytes) {
+    for (const Flight::Place& place : flight->places) {
+      std::memcpy(place.to, data, place.bytes);
+      data += place.bytes;
+    }
+  } else if (status == MOB_OK) {
+    status = fail(MOB_ERR_SYSTEM, "an answer of rank %d makes no sense", rank);
+  }
+  queue->meter.answered(flight->bytes, bytes,
+                        static_cast<double>(Timeline::now() - flight->begin_ns));
+  queue->meter.update(&queue->costs);
+  if (Timeline* timeline = engine_.transfers().timeline()) {
+    char arguments[96];
+    std::snprintf(arguments, sizeof arguments, R"("target":%d,"operations":%u,"status":%d)", rank,
+                  flight->operations, status);
+    timeline->add("issued", "schedule", flight->begin_ns, arguments);
+  }
+  end_part(*flight->group, status);
+  queue->spare.push_back(std::move(flight));
+  if (queue->is_urgent && queue->flights.empty()) issue(*queue);
+}
+
+void Scheduler::trace_issue(const Queue& queue, uint64_t begin) const {
+  const schedule::Plan& plan = queue.plan;
+  const schedule::Costs& costs = queue.costs;
+  char arguments[384];
+  std::snprintf(arguments, sizeof arguments,
+                R"("target":%d,"operations":%zu,"messages":%zu,"merged":%zu,"why":"%s",)"
+                R"("policy":"%s","costs":"%.0f %.0f %.4f %.4f %.4f %zu","queue":")",
+                queue.rank, queue.operations.size(), plan.issues.size(),
+                static_cast<size_t>(plan.savings.merged), plan.why,
+                schedule::kPolicyNames[static_cast<size_t>(queue.policy)].data(), costs.latency_ns,
+                costs.message_ns, costs.out_bytes_per_ns, costs.in_bytes_per_ns,
+                costs.copy_bytes_per_ns, costs.message_bytes);
+  const std::string text = arguments + schedule::write_queue(queue.operations, ';') + '"';
+  engine_.transfers().timeline()->add("recorded", "schedule", begin, text.c_str());
+}
+
+}  // namespace mobius::engine

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+// What the scheduler keeps of each target, for its own files alone.
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <vector>
+
+#include "engine/scheduler.h"
+#include "os/brief_lock.h"
+#include "schedule/link_meter.h"
+#include "schedule/plan.h"
+
+namespace mobius::engine {
+
+// What was recorded together: completed when all its messages are answered.
+struct Scheduler::Group {
+  Pending* pending = nullptr;
+  uint32_t parts = 1;            // who issues it is one
+  bool is_complete_here = true;  // once issued: nothing of the user's is in use any more
+  bool is_told = false;          // the above has been said
+  mob_status_t status = MOB_OK;
+  char text[512] = {};
+};
+
+// A packed message under way, and where its answer goes.
+struct Scheduler::Flight {
+  struct Place {
+    char* to;
+    size_t bytes;
+  };
+  uint64_t id = 0;
+  Group* group = nullptr;
+  size_t bytes = 0;
+  size_t answer_bytes = 0;
+  uint64_t begin_ns = 0;
+  uint32_t operations = 0;
+  std::vector<Place> places;
+};
+
+// Of one target.
+struct Scheduler::Queue {
+  // Most that it holds: operations, and bytes of them that are copies.
+  static constexpr size_t kMostOperations = 2048;
+  static constexpr size_t kMostStored = size_t{32} << 10;
+
+  explicit Queue(mob_rank_t target) : rank(target) {
+    operations.reserve(kMostOperations);
+    store = std::make_unique_for_overwrite<char[]>(kMostStored);
+  }
+
+  void empty() {
+    operations.clear();
+    stored = 0;
+    is_urgent = false;
+    has_any.store(false, std::memory_order_relaxed);
+  }
+
+  const mob_rank_t rank;
+  schedule::Costs costs;
+  std::atomic<uint32_t> epochs = 0;          // open
+  std::atomic<uint32_t> waiting_epochs = 0;  // … to whose end puts may wait
+  std::atomic<int> epochs_hint = -1;         // their policy, or none
+  std::atomic<bool> has_any = false;         // operations, for who looks without the lock
+
+  os::BriefLock mutex;  // guards what follows
+  std::vector<schedule::Operation> operations;
+  std::unique_ptr<char[]> store;
+  size_t stored = 0;
+  Group* group = nullptr;     // of what is recorded
+  schedule::Policy policy{};  // likewise
+  bool is_urgent = false;     // something recorded is to be there without a flush
+  bool is_fenced = false;     // what is recorded next
+  bool is_listed = false;     // in filled_
+  uint64_t begin_ns = 0;      // of the first, where there is a timeline
+
+  schedule::LinkMeter meter;
+  schedule::Plan plan;
+  std::unique_ptr<unsigned char[]> wire;
+  uint64_t last_id = 0;
+  std::deque<std::unique_ptr<Flight>> flights;  // in the order of their answers
+  std::vector<std::unique_ptr<Flight>> spare;
+  std::atomic<size_t> under_way = 0;
+
+  uint64_t recorded = 0;  // ever
+  schedule::Savings savings;
+};
+
+inline Scheduler::Queue* Scheduler::find(mob_rank_t rank) const {
+  // Acquire pairs with the release in make_queue().
+  return by_rank_ == nullptr ? nullptr
+                             : by_rank_[static_cast<size_t>(rank)].load(std::memory_order_acquire);
+}
+
+}  // namespace mobius::engine

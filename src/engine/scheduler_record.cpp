@@ -1,0 +1,285 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Recording.
+#include <algorithm>
+#include <cstring>
+#include <mutex>
+#include <utility>
+
+#include "base/status.h"
+#include "engine/engine.h"
+#include "engine/scheduler_queue.h"
+#include "transport/shm/element.h"
+
+namespace mobius::engine {
+namespace {
+
+using base::fail;
+using schedule::Kind;
+using schedule::Policy;
+
+// Most that is under way to a target before who records waits: messages, and bytes in them.
+constexpr size_t kMostFlights = 64;
+
+Kind kind_of(mob_kind_t kind) {
+  switch (kind) {
+    case MOB_PUT:
+      return Kind::kPut;
+    case MOB_GET:
+      return Kind::kGet;
+    case MOB_ACCUMULATE:
+      return Kind::kAccumulate;
+    case MOB_FETCH_ACCUMULATE:
+      break;
+  }
+  return Kind::kFetch;
+}
+
+bool packs(Policy policy) { return policy == Policy::kAdaptive || policy == Policy::kAggregate; }
+
+bool counts(const mob_transfer_t& transfer) {
+  return transfer.origin_counter != nullptr || transfer.target_counter != nullptr ||
+         transfer.completion_counter != nullptr || transfer.origin_word != nullptr ||
+         transfer.completion_word != nullptr;
+}
+
+}  // namespace
+
+bool Scheduler::takes(const Operation& operation) const {
+  const mob_transfer_t& transfer = *operation.transfer;
+  const transport::Shape& shape = operation.shape;
+  if (!is_open_) return false;
+  const Policy policy = policy_for(transfer.rank, reinterpret_cast<uintptr_t>(shape.remote));
+  if (policy == Policy::kFifo || shape.kind != MOB_CONTIGUOUS || shape.total_bytes == 0 ||
+      counts(transfer)) {
+    return false;
+  }
+  // Its request is small, goes at once, and what is moved then is in nobody's way.
+  if (engine_.served().is_bulk(transfer, shape)) return false;
+  const bool is_small = shape.total_bytes <= kMostKept;
+  const bool is_started = operation.mode == Mode::kImplicit;
+  switch (transfer.kind) {
+    case MOB_PUT:
+      return (is_started && (transfer.signal == nullptr || is_small)) ||
+             (packs(policy) && is_small);
+    case MOB_GET: {
+      // One that is waited for gains only where there is something that it can overtake.
+      const Queue* queue = is_started || in_handler ? nullptr : find(transfer.rank);
+      return transfer.signal == nullptr && (is_started || (queue != nullptr && queue->has_any));
+    }
+    case MOB_ACCUMULATE:
+    case MOB_FETCH_ACCUMULATE:
+      break;
+  }
+  return is_small && transfer.scale == nullptr && transfer.op != MOB_NO_OP &&
+         transfer.signal == nullptr &&
+         (is_started || (packs(policy) && transfer.kind == MOB_ACCUMULATE));
+}
+
+mob_status_t Scheduler::record(const Operation& operation) {
+  const mob_transfer_t& transfer = *operation.transfer;
+  Queue* queue = queue_of(transfer.rank);
+  if (queue == nullptr) return MOB_ERR_PEER;
+  schedule::Operation made;
+  made.kind = kind_of(transfer.kind);
+  made.bytes = operation.shape.total_bytes;
+  made.remote = reinterpret_cast<uintptr_t>(operation.shape.remote);
+  made.local = operation.shape.local;
+  const Policy policy = policy_for(transfer.rank, made.remote);
+  const bool is_started = operation.mode == Mode::kImplicit;
+  if (transfer.kind == MOB_ACCUMULATE || transfer.kind == MOB_FETCH_ACCUMULATE) {
+    made.type = static_cast<uint8_t>(transfer.type);
+    made.op = static_cast<uint8_t>(transfer.op);
+    made.fetched = static_cast<char*>(transfer.fetched);
+    made.kept = true;
+  } else {
+    made.kept = transfer.kind == MOB_PUT && !is_started;
+  }
+  if (made.kind == Kind::kGet && !is_started) return get(operation, *queue, made, policy);
+  const mob_status_t status = add(*queue, made, policy, !is_started && transfer.signal == nullptr);
+  if (status != MOB_OK || transfer.signal == nullptr) return status;
+  made = {};
+  made.kind = Kind::kSignal;
+  made.bytes = sizeof(uint64_t);
+  made.remote = reinterpret_cast<uintptr_t>(transfer.signal);
+  made.op = static_cast<uint8_t>(transfer.signal_op);
+  made.value = transfer.signal_value;
+  return add(*queue, made, policy, true);
+}
+
+// A get with a handle, or one that is waited for here.
+mob_status_t Scheduler::get(const Operation& operation, Queue& queue, schedule::Operation& made,
+                            Policy policy) {
+  uint64_t own_handle = 0;
+  const bool waits = operation.mode == Mode::kBlocking;
+  Pending* pending =
+      engine_.completion().start(*operation.transfer, waits ? &own_handle : operation.handle);
+  if (pending == nullptr) return MOB_ERR_MEMORY;
+  made.waiter = pending;
+  // From here on its error is the handle's.
+  if (const mob_status_t status = add(queue, made, policy, true)) {
+    engine_.completion().complete_locally(*pending, status);
+    engine_.completion().complete_remotely(*pending, MOB_OK);
+  }
+  return waits ? engine_.completion().wait(operation.call, own_handle) : MOB_OK;
+}
+
+// What add() does with a put that is one of many: there is nothing else to look after. False if
+// there is. Inlined into its one caller, since it is most of what a small put costs.
+[[gnu::always_inline]] inline bool Scheduler::append(Queue& queue, void* remote, const void* local,
+                                                     size_t bytes, Policy policy) {
+  const std::lock_guard lock(queue.mutex);
+  const auto& operations = queue.operations;
+  if (operations.empty() || operations.size() == operations.capacity() ||
+      queue.stored + bytes > Queue::kMostStored || queue.policy != policy || queue.is_fenced ||
+      queue.under_way.load(std::memory_order_relaxed) > kMostFlights ||
+      !engine_.completion().is_current(*queue.group->pending->context)) [[unlikely]] {
+    return false;
+  }
+  char* copy = queue.store.get() + queue.stored;
+  if (bytes == sizeof(uint64_t)) {
+    std::memcpy(copy, local, sizeof(uint64_t));
+  } else {
+    std::memcpy(copy, local, bytes);
+  }
+  queue.stored += bytes;
+  ++queue.recorded;
+  schedule::Operation& made = queue.operations.emplace_back();
+  made.kept = true;
+  made.bytes = bytes;
+  made.remote = reinterpret_cast<uintptr_t>(remote);
+  made.local = copy;
+  return true;
+}
+
+bool Scheduler::put(mob_rank_t rank, void* remote, const void* local, size_t bytes, bool is_urgent,
+                    mob_status_t* status) {
+  if (!is_open_) return false;
+  const Policy policy =
+      has_hints() ? policy_for(rank, reinterpret_cast<uintptr_t>(remote)) : policy_;
+  if (!packs(policy)) return false;
+  Queue* queue = find(rank);
+  if (queue == nullptr && (queue = queue_of(rank)) == nullptr) return false;
+  if (!is_urgent && append(*queue, remote, local, bytes, policy)) {
+    *status = MOB_OK;
+    return true;
+  }
+  schedule::Operation made;
+  made.kept = true;
+  made.bytes = bytes;
+  made.remote = reinterpret_cast<uintptr_t>(remote);
+  made.local = const_cast<char*>(static_cast<const char*>(local));
+  *status = add(*queue, made, policy, is_urgent);
+  return true;
+}
+
+// Needs the queue's lock.
+mob_status_t Scheduler::begin_group(Queue& queue) {
+  mob_transfer_t transfer{};
+  transfer.rank = queue.rank;
+  auto group = std::make_unique<Group>();
+  group->pending = engine_.completion().start(transfer, nullptr);
+  if (group->pending == nullptr) return MOB_ERR_MEMORY;
+  queue.group = group.release();  // end_part() deletes it
+  if (engine_.transfers().timeline() != nullptr) queue.begin_ns = Timeline::now();
+  if (queue.is_listed) return MOB_OK;
+  queue.is_listed = true;
+  const std::lock_guard lock(mutex_);
+  filled_.push_back(&queue);
+  recorded_.store(true, std::memory_order_relaxed);
+  // A thread that sleeps in a flush of the same context waits for this, too: it issues it.
+  engine_.ring(engine_.rank());
+  return MOB_OK;
+}
+
+bool Scheduler::is_full(const Queue& queue, const schedule::Operation& operation) const {
+  return queue.operations.size() == Queue::kMostOperations ||
+         (operation.kept && queue.stored + operation.bytes > Queue::kMostStored);
+}
+
+mob_status_t Scheduler::add(Queue& queue, schedule::Operation& operation, Policy policy,
+                            bool is_urgent) {
+  bool waits = false;
+  {
+    const std::lock_guard lock(queue.mutex);
+    if (!queue.operations.empty() &&
+        (queue.policy != policy || is_full(queue, operation) ||
+         !engine_.completion().is_current(*queue.group->pending->context))) {
+      issue(queue);
+    }
+    if (queue.operations.empty()) {
+      if (const mob_status_t status = begin_group(queue)) return status;
+      queue.policy = policy;
+    }
+    if (operation.kept) {
+      char* copy = queue.store.get() + queue.stored;
+      std::memcpy(copy, operation.local, operation.bytes);
+      operation.local = copy;
+      queue.stored += operation.bytes;
+    }
+    operation.fenced = queue.is_fenced && !queue.operations.empty();
+    queue.is_fenced = false;
+    queue.operations.push_back(operation);
+    queue.has_any.store(true, std::memory_order_relaxed);
+    ++queue.recorded;
+    if (is_urgent && queue.waiting_epochs.load(std::memory_order_relaxed) == 0) {
+      queue.is_urgent = true;
+      if (queue.flights.empty()) issue(queue);
+    }
+    waits = queue.flights.size() > kMostFlights;
+  }
+  return waits && !in_handler ? wait_for_room(queue) : MOB_OK;
+}
+
+mob_status_t Scheduler::wait_for_room(Queue& queue) {
+  // Who died answers nothing; the next flush says so.
+  struct Finder final : os::Watch {
+    Finder(Engine& owner, mob_rank_t target) : engine(owner), rank(target) {}
+    mob_status_t look() override {
+      return engine.has_gone(rank) ? fail(MOB_ERR_PEER, "rank %d died or left the job", rank)
+                                   : MOB_OK;
+    }
+    Engine& engine;
+    const mob_rank_t rank;
+  } finder(engine_, queue.rank);
+  return engine_.wait_until(
+      [&] { return queue.under_way.load(std::memory_order_relaxed) <= kMostFlights / 2; }, &finder);
+}
+
+bool Scheduler::tell(mob_rank_t rank, const void* what, size_t bytes) {
+  Queue* queue = find(rank);
+  if (queue == nullptr) return false;
+  const std::lock_guard lock(queue->mutex);
+  if (queue->operations.empty()) return false;
+  if (!packs(queue->policy)) {
+    issue(*queue);
+    return false;
+  }
+  schedule::Operation made;
+  made.kind = Kind::kTell;
+  made.kept = true;
+  made.fenced = true;
+  made.bytes = bytes;
+  if (is_full(*queue, made)) {
+    issue(*queue);
+    return false;
+  }
+  made.local = queue->store.get() + queue->stored;
+  std::memcpy(made.local, what, bytes);
+  queue->operations.push_back(made);
+  return issue(*queue);
+}
+
+void Scheduler::fence() {
+  if (!any_recorded()) return;
+  std::vector<Queue*> filled;
+  {
+    const std::lock_guard lock(mutex_);
+    filled = filled_;
+  }
+  for (Queue* queue : filled) {
+    const std::lock_guard lock(queue->mutex);
+    queue->is_fenced = true;
+  }
+}
+
+}  // namespace mobius::engine
