@@ -30,6 +30,7 @@
 #include <mutex>
 
 #include "engine/host_memory.h"
+#include "os/pages.h"
 #include "os/waiter.h"
 #include "transport/shm/shape.h"
 
@@ -58,9 +59,9 @@ class Desk {
     DeskMemory* desk = own_.load(std::memory_order_acquire);
     return desk != nullptr ? look(*desk) : os::Work::kNone;
   }
-  // What is known of the pages of this process may not hold any more: a wait begins, or a function
+  // What is known of the memory of this process may not hold any more: a wait begins, or a function
   // of the program was called in one. Any thread.
-  void forget_pages() {
+  void forget_memory() {
     // Counts of two threads may fall into one; it changes all the same.
     visits_.store(visits_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   }
@@ -123,14 +124,19 @@ class Desk {
   Engine& engine_;
   ProcessBlock* block_ = nullptr;
 
-  // At the target. Pages that are known to be there, as long as a wait lasts. Used by who has taken
+  // At the target. Memory that is known to be there, as long as a wait lasts. Used by who has taken
   // up a request.
-  static constexpr size_t kPages = 64;
+  struct Known {
+    os::Stretch memory;
+    bool writable;
+  };
+  static constexpr size_t kMostKnown = 4;
   std::mutex mutex_;  // guards making the desk
   std::atomic<DeskMemory*> own_ = nullptr;
   std::atomic<uint64_t> visits_ = 0;
-  uint64_t pages_visit_ = 0;
-  std::array<uintptr_t, kPages> pages_{};
+  uint64_t known_visit_ = 0;
+  size_t next_known_ = 0;
+  std::array<Known, kMostKnown> known_{};
 
   // At the origin.
   std::unique_ptr<Target[]> targets_;  // by host index

@@ -8,7 +8,6 @@
 #include "engine/desk.h"
 #include "engine/desk_memory.h"
 #include "engine/engine.h"
-#include "os/pages.h"
 #include "transport/shm/copy.h"
 #include "transport/shm/move.h"
 
@@ -149,31 +148,22 @@ bool Desk::update(DeskMemory& desk) {
 }
 
 // Whether bytes of this process can be accessed. To touch memory that was given back would be the
-// end of it; so the kernel is asked, once in a wait.
+// end of it; so the kernel is asked, once in a wait for all that it can tell at once.
 bool Desk::is_mapped(uintptr_t address, size_t bytes, bool write) {
   const uint64_t visit = visits_.load(std::memory_order_relaxed);
-  if (visit != pages_visit_) {
-    pages_visit_ = visit;
-    pages_.fill(0);
+  if (visit != known_visit_) {
+    known_visit_ = visit;
+    known_.fill({});
   }
-  const uintptr_t page = os::page_bytes();
-  const uintptr_t first = os::page_start(address);
-  const uintptr_t last = os::page_start(address + bytes - 1);
-  const auto entry = [&](uintptr_t at) -> uintptr_t& { return pages_[at / page % kPages]; };
-  // Which page, and in its lowest bits what is known of it.
-  constexpr uintptr_t kReadable = 1;
-  constexpr uintptr_t kWritable = 2;
-  const uintptr_t wanted = write ? kWritable : kReadable;
-  bool known = true;
-  for (uintptr_t at = first; known && at <= last; at += page) {
-    known = os::page_start(entry(at)) == at && (entry(at) & wanted) != 0;
+  const uintptr_t end = address + bytes;
+  for (const Known& known : known_) {
+    if (address >= known.memory.start && end <= known.memory.end && (known.writable || !write)) {
+      return true;
+    }
   }
-  if (known) return true;
-  if (!os::is_accessible(address, bytes, write)) return false;
-  for (uintptr_t at = first; at <= last; at += page) {
-    uintptr_t& held = entry(at);
-    held = (os::page_start(held) == at ? held : at) | wanted;
-  }
+  os::Stretch around{};
+  if (!os::is_accessible(address, bytes, write, &around)) return false;
+  known_[next_known_++ % known_.size()] = {around, write};
   return true;
 }
 

@@ -319,7 +319,7 @@ class Engine {
   os::Work poll_waiting() {
     const os::Work found = poll() ? os::Work::kSome : os::Work::kNone;
     if (!desk_.is_there()) return found;
-    if (found != os::Work::kNone) desk_.forget_pages();  // a handler may have run
+    if (found != os::Work::kNone) desk_.forget_memory();  // a handler may have run
     const os::Work served = desk_.serve();
     return served != os::Work::kNone ? served : found;
   }
@@ -340,7 +340,7 @@ class Engine {
     explicit PollingScope(Engine& engine)
         : engine_(engine), counted_(engine.messages_.in_use() || engine.desk_.is_there()) {
       if (!counted_) return;
-      engine_.desk_.forget_pages();
+      engine_.desk_.forget_memory();
       engine_.progress_.join();
     }
     ~PollingScope() {

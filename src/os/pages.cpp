@@ -59,11 +59,13 @@ constexpr uint64_t kMapWritable = 2;
 // be longer than these, and where the kernel cannot tell.
 enum class Access { kAllowed, kRefused, kUnknown };
 
-Access ask_mappings(uintptr_t start, uintptr_t end, bool write) {
+// `around` gets the mappings that were asked for, if they all may.
+Access ask_mappings(uintptr_t start, uintptr_t end, bool write, Stretch* around) {
   // A process that was forked has the file of its parent.
   static const pid_t owner = getpid();
   static const int maps = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
   if (maps < 0 || owner != getpid()) return Access::kUnknown;
+  uintptr_t lowest = UINTPTR_MAX;
   while (start < end) {
     MapQuery query{};
     query.size = sizeof query;
@@ -73,9 +75,30 @@ Access ask_mappings(uintptr_t start, uintptr_t end, bool write) {
     }
     if (query.inode != 0) return Access::kUnknown;
     if ((query.vma_flags & (write ? kMapWritable : kMapReadable)) == 0) return Access::kRefused;
+    lowest = std::min<uintptr_t>(lowest, query.vma_start);
     start = query.vma_end;
   }
+  *around = {lowest, start};
   return Access::kAllowed;
+}
+
+// Whether pages can be made, and made they are; `around` gets them.
+bool is_made(uintptr_t address, size_t bytes, bool write, Stretch* around) {
+  // Their numbers, for older headers.
+  constexpr int kPopulateRead = 22;
+  constexpr int kPopulateWrite = 23;
+  const uintptr_t start = page_start(address);
+  *around = {start, page_start(address + bytes - 1) + page_bytes()};
+  static const bool is_known = madvise(nullptr, 0, kPopulateRead) == 0;
+  if (!is_known) return true;
+  const int error = errno;
+  int result = 0;
+  do {
+    result =
+        madvise(pointer(start), address + bytes - start, write ? kPopulateWrite : kPopulateRead);
+  } while (result != 0 && (errno == EINTR || errno == EAGAIN));
+  errno = error;
+  return result == 0;
 }
 
 }  // namespace
@@ -88,26 +111,19 @@ uintptr_t page_bytes() {
 uintptr_t page_start(uintptr_t address) { return address & ~(page_bytes() - 1); }
 
 bool is_accessible(uintptr_t address, size_t bytes, bool write) {
-  // Their numbers, for older headers.
-  constexpr int kPopulateRead = 22;
-  constexpr int kPopulateWrite = 23;
-  static const bool is_known = madvise(nullptr, 0, kPopulateRead) == 0;
-  if (!is_known) return true;
-  const uintptr_t start = page_start(address);
+  Stretch around{};
+  // Of one page madvise() says as much in the same time, and makes it.
+  return page_start(address) == page_start(address + bytes - 1)
+             ? is_made(address, bytes, write, &around)
+             : is_accessible(address, bytes, write, &around);
+}
+
+bool is_accessible(uintptr_t address, size_t bytes, bool write, Stretch* around) {
   const int error = errno;
-  // Of one page the other call says as much in the same time.
-  if (address + bytes - start > page_bytes()) {
-    const Access access = ask_mappings(start, address + bytes, write);
-    errno = error;
-    if (access != Access::kUnknown) return access == Access::kAllowed;
-  }
-  int result = 0;
-  do {
-    result = madvise(reinterpret_cast<void*>(start), address + bytes - start,
-                     write ? kPopulateWrite : kPopulateRead);
-  } while (result != 0 && (errno == EINTR || errno == EAGAIN));
+  const Access access = ask_mappings(page_start(address), address + bytes, write, around);
   errno = error;
-  return result == 0;
+  return access == Access::kUnknown ? is_made(address, bytes, write, around)
+                                    : access == Access::kAllowed;
 }
 
 const char* why_not_shareable(uintptr_t start, size_t bytes) {

@@ -17,8 +17,17 @@ uintptr_t page_bytes();
 uintptr_t page_start(uintptr_t address);
 
 // Whether all of some bytes can be read, or with `write` written, by this process; pages that were
-// not touched yet are made. True also where the kernel cannot say (before Linux 5.14).
+// not touched yet are made, or will be. True also where the kernel cannot say (before Linux 5.14).
 bool is_accessible(uintptr_t address, size_t bytes, bool write);
+
+// Addresses from `start` to before `end`.
+struct Stretch {
+  uintptr_t start;
+  uintptr_t end;
+};
+// The same, and if so the whole pages around those bytes of which it is true as well: a mapping and
+// its neighbours, or just the pages of the bytes, whatever could be learnt at once.
+bool is_accessible(uintptr_t address, size_t bytes, bool write, Stretch* around);
 
 // Why these whole pages cannot become shared memory, for the end of a sentence; null if they can:
 // they are mapped, private, readable and writable, and no stack that is known.

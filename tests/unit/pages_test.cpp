@@ -57,6 +57,26 @@ TEST_F(Accessible, PrivateMemory) {
   EXPECT_TRUE(may(3, page_ + 1, true));
 }
 
+// What holds around the bytes that were asked for ends where it does not hold any more.
+TEST_F(Accessible, AsFarAsItHolds) {
+  map(MAP_PRIVATE | MAP_ANONYMOUS, -1);
+  ASSERT_EQ(mprotect(page(1), page_, PROT_READ), 0);
+  ASSERT_EQ(munmap(page(4), page_), 0);
+  const auto at = [this](size_t index) { return reinterpret_cast<uintptr_t>(page(index)); };
+  Stretch around{};
+  ASSERT_TRUE(is_accessible(at(2) + 8, 8, true, &around));
+  EXPECT_EQ(around.start, at(2));
+  EXPECT_GE(around.end, at(3));
+  EXPECT_LE(around.end, at(4));
+  // Neighbours may all be readable, and named or not, up to the hole.
+  ASSERT_TRUE(is_accessible(at(1), page_ + 1, false, &around));
+  EXPECT_LE(around.start, at(1));
+  EXPECT_GE(around.end, at(3));
+  EXPECT_LE(around.end, at(4));
+  EXPECT_FALSE(is_accessible(at(1) + page_ - 1, 2, true, &around));
+  EXPECT_FALSE(is_accessible(at(4), 1, false, &around));
+}
+
 TEST_F(Accessible, MappingLongerThanItsFile) {
   const int file = memfd_create("pages_test", MFD_CLOEXEC);
   ASSERT_GE(file, 0);
@@ -66,6 +86,11 @@ TEST_F(Accessible, MappingLongerThanItsFile) {
   EXPECT_TRUE(may(0, page_ + 2, true));
   EXPECT_FALSE(may(0, 4 * page_, true));
   EXPECT_FALSE(may(0, 4 * page_, false));
+  Stretch around{};
+  const auto start = reinterpret_cast<uintptr_t>(memory_);
+  ASSERT_TRUE(is_accessible(start + page_, page_ + 1, true, &around));
+  EXPECT_GE(around.start, start);
+  EXPECT_LE(around.end, start + 3 * page_);
 }
 
 // Pages that move into shared memory and back, some of them never touched.
