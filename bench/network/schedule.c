@@ -123,7 +123,7 @@ static void epoch_serve(void) {
   CHECK(mob_epoch_post(epoch, &origin, 1));
   CHECK(mob_epoch_wait(epoch));
 }
-static void lock(void) { CHECK(mob_access_lock(access_object, 1, MOB_EXCLUSIVE, NULL)); }
+static void lock(void) { CHECK(mob_access_lock_nbi(access_object, 1, MOB_EXCLUSIVE)); }
 static void unlock(void) { CHECK(mob_access_unlock(access_object, 1)); }
 static int policies(void) { return getenv("MOBIUS_SCHEDULE") != NULL ? 1 : POLICIES; }
 static const char* use_policy(int policy) {

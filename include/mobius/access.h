@@ -83,6 +83,31 @@ MOB_API mob_status_t mob_access_free(mob_access_t access);
 MOB_API mob_status_t mob_access_lock(mob_access_t access, mob_rank_t rank, mob_access_mode_t mode,
                                      int* recovered);
 
+/**
+ * Starts to gain access to a member, for the calling thread's transfers to it: as
+ * mob_access_lock(), but may return before there is access, as MPI_Win_lock() may. To a member on
+ * another host the lock, small transfers and the mob_access_unlock() of the same thread then are
+ * one message, and one answer.
+ *
+ * What the thread transfers to `rank` after it happens with access. Access is there when something
+ * that the thread transferred so is complete: a blocking get has returned, or a mob_flush() or
+ * mob_fence() after a transfer; and before the thread gains or starts any other lock. If it
+ * transfers nothing it need not ever be. Until then others may have access, what is put need not
+ * be on its way, flushes of other threads do not complete it, and messages of the program may
+ * overtake it. So it does not exclude others from anything but that memory, as a mutex would.
+ *
+ * @param access  a live object
+ * @param rank    whose memory
+ * @param mode    which kind; of either, the calling thread gives it back, by mob_access_unlock()
+ * @return as mob_access_lock(); what cannot be found out yet (MOB_ERR_PEER, MOB_ERR_HANDLE) the
+ *         call returns that has to gain it; the thread has no access then
+ *
+ * That a process died while it had access is not told. Blocks at most as mob_access_lock() does.
+ * Thread safety: any.
+ */
+MOB_API mob_status_t mob_access_lock_nbi(mob_access_t access, mob_rank_t rank,
+                                         mob_access_mode_t mode);
+
 /** As mob_access_lock() if it need not wait, otherwise `*acquired` becomes 0. MOB_ERR_ARGUMENT if
  *  `acquired` is null. Does not block but for the answer of a rank on another host. What another
  *  process gave back can be gained after a barrier in between, or a message from it to `rank`.

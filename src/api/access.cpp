@@ -11,6 +11,7 @@ using api::check_live;
 using api::check_not_null;
 using base::fail;
 using engine::Access;
+using engine::ClaimMode;
 
 namespace {
 
@@ -65,6 +66,18 @@ mob_status_t mob_access_lock(mob_access_t access, mob_rank_t rank, mob_access_mo
   if (const mob_status_t status = check_mode(kCall, mode)) return status;
   return mode == MOB_SHARED ? found->lock_shared(kCall, member, recovered)
                             : found->lock_exclusive(kCall, member, recovered);
+}
+
+mob_status_t mob_access_lock_nbi(mob_access_t access, mob_rank_t rank, mob_access_mode_t mode) {
+  constexpr const char* kCall = "mob_access_lock_nbi";
+  Access* found = nullptr;
+  mob_rank_t member = 0;
+  if (const mob_status_t status = find_target(kCall, access, rank, &found, &member)) return status;
+  if (const mob_status_t status = check_mode(kCall, mode)) return status;
+  return api::without_exceptions(kCall, [&] {
+    return found->start_lock(kCall, member,
+                             mode == MOB_SHARED ? ClaimMode::kShared : ClaimMode::kExclusive);
+  });
 }
 
 mob_status_t mob_access_trylock(mob_access_t access, mob_rank_t rank, mob_access_mode_t mode,

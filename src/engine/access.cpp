@@ -68,6 +68,10 @@ mob_status_t Access::release() {
   if (status == MOB_OK && is_held(team().engine(), gate(self))) {
     status = fail(MOB_ERR_STATE, "%s: a process has exclusive access to rank %d", kCall, own_rank);
   }
+  if (status == MOB_OK && deferred_.load(std::memory_order_relaxed) != 0) {
+    status =
+        fail(MOB_ERR_STATE, "%s: rank %d has started access; unlock it first", kCall, own_rank);
+  }
   for (mob_rank_t target = 0; target < team().size() && status == MOB_OK; ++target) {
     if (own_shared(target).load(std::memory_order_relaxed) == 0) continue;
     status = fail(MOB_ERR_STATE, "%s: rank %d has shared access to rank %d; unlock it first", kCall,
@@ -81,11 +85,33 @@ void Access::set_schedule(std::optional<schedule::Policy> hint) {
   hint_.store(hint ? static_cast<int>(*hint) : -1, std::memory_order_relaxed);
 }
 
-void Access::open_epoch(mob_rank_t target, Scheduler::Epoch epoch) const {
+std::optional<schedule::Policy> Access::hint() const {
   const int hint = hint_.load(std::memory_order_relaxed);
-  std::optional<schedule::Policy> policy;
-  if (hint >= 0) policy = static_cast<schedule::Policy>(hint);
-  team().engine().scheduler().open_epoch(team().map().world_rank(target), policy, epoch);
+  return hint < 0 ? std::nullopt : std::optional(static_cast<schedule::Policy>(hint));
+}
+
+void Access::open_epoch(mob_rank_t target, Scheduler::Epoch epoch) const {
+  team().engine().scheduler().open_epoch(team().map().world_rank(target), hint(), epoch);
+}
+
+mob_status_t Access::start_lock(const char* call, mob_rank_t target, ClaimMode mode) {
+  DeferredAccess& deferred = team().engine().deferred_access();
+  const bool is_exclusive = mode == ClaimMode::kExclusive;
+  if (is_here(target) || !deferred.may_start(team().map().world_rank(target), hint())) {
+    return is_exclusive ? lock_exclusive(call, target, nullptr)
+                        : lock_shared(call, target, nullptr);
+  }
+  if (const mob_status_t status = deferred.gain(call)) return status;
+  if (has_exclusive(target)) return held_already(call);
+  return deferred.start(*this, target, remote(target), mode, hint());
+}
+
+void Access::gained(mob_rank_t target, ClaimMode mode, std::optional<schedule::Policy> hint) {
+  const bool is_shared = mode == ClaimMode::kShared;
+  if (is_shared) own_shared(target).fetch_add(1, std::memory_order_relaxed);
+  team().engine().scheduler().open_epoch(
+      team().map().world_rank(target), hint,
+      is_shared ? Scheduler::Epoch::kSeen : Scheduler::Epoch::kWaits);
 }
 
 std::atomic<uint32_t>& Access::shared(mob_rank_t reader, mob_rank_t target) const {
@@ -159,6 +185,7 @@ mob_status_t Access::leave_own_shared(mob_rank_t target, bool* had) {
 
 mob_status_t Access::lock_exclusive(const char* call, mob_rank_t target, int* recovered) {
   Engine& engine = team().engine();
+  if (const mob_status_t status = engine.deferred_access().gain(call)) return status;
   if (!is_here(target)) [[unlikely]] {
     const mob_status_t status =
         engine.remote().claims().acquire(call, remote(target), ClaimMode::kExclusive, recovered);
@@ -181,6 +208,7 @@ mob_status_t Access::lock_exclusive(const char* call, mob_rank_t target, int* re
 }
 
 mob_status_t Access::lock_shared(const char* call, mob_rank_t target, int* recovered) {
+  if (const mob_status_t status = team().engine().deferred_access().gain(call)) return status;
   if (!is_here(target)) [[unlikely]] {
     const mob_status_t status = team().engine().remote().claims().acquire(
         call, remote(target), ClaimMode::kShared, recovered);
@@ -205,6 +233,7 @@ mob_status_t Access::lock_shared(const char* call, mob_rank_t target, int* recov
 mob_status_t Access::try_exclusive(const char* call, mob_rank_t target, int* acquired,
                                    int* recovered) {
   Engine& engine = team().engine();
+  if (const mob_status_t status = engine.deferred_access().gain(call)) return status;
   if (!is_here(target)) [[unlikely]] {
     const mob_status_t status = engine.remote().claims().try_acquire(
         call, remote(target), ClaimMode::kExclusive, acquired, recovered);
@@ -230,6 +259,7 @@ mob_status_t Access::try_exclusive(const char* call, mob_rank_t target, int* acq
 
 mob_status_t Access::try_shared(const char* call, mob_rank_t target, int* acquired,
                                 int* recovered) {
+  if (const mob_status_t status = team().engine().deferred_access().gain(call)) return status;
   if (!is_here(target)) [[unlikely]] {
     const mob_status_t status = team().engine().remote().claims().try_acquire(
         call, remote(target), ClaimMode::kShared, acquired, recovered);
@@ -260,6 +290,16 @@ mob_status_t Access::try_shared(const char* call, mob_rank_t target, int* acquir
 mob_status_t Access::unlock(const char* call, mob_rank_t target) {
   Engine& engine = team().engine();
   const mob_rank_t rank = team().map().world_rank(target);
+  if (!is_here(target) && engine.deferred_access().is_used()) [[unlikely]] {
+    // What the thread put before goes by the same stream; what does not has to be there before.
+    const mob_status_t ordered = engine.completion().order(call);
+    mob_status_t ended = MOB_OK;
+    if (engine.deferred_access().end(call, *this, target, &ended)) {
+      const mob_status_t completed = engine.complete_transfers(call);
+      if (ended != MOB_OK) return ended;
+      return completed != MOB_OK ? completed : ordered;
+    }
+  }
   if (has_exclusive(target)) {
     if (is_here(target)) [[likely]] {
       return release_lock(engine, call, gate(target), rank);
@@ -284,6 +324,7 @@ mob_status_t Access::unlock(const char* call, mob_rank_t target) {
 }
 
 mob_status_t Access::lock_all(const char* call, int* recovered) {
+  if (const mob_status_t status = team().engine().deferred_access().gain(call)) return status;
   for (mob_rank_t target = 0; target < team().size(); ++target) {
     if (!has_exclusive(target)) continue;
     return fail(MOB_ERR_STATE, "%s: the calling thread has exclusive access to rank %d", call,
@@ -300,6 +341,7 @@ mob_status_t Access::lock_all(const char* call, int* recovered) {
 }
 
 mob_status_t Access::unlock_all(const char* call) {
+  if (const mob_status_t status = team().engine().deferred_access().gain(call)) return status;
   for (mob_rank_t target = 0; target < team().size(); ++target) {
     if (own_shared(target).load(std::memory_order_relaxed) != 0) continue;
     return fail(MOB_ERR_STATE, "%s: no shared access to rank %d to give back", call,

@@ -43,6 +43,12 @@ class Access final : public RemoteObject {
   mob_status_t try_shared(const char* call, mob_rank_t target, int* acquired, int* recovered);
   mob_status_t unlock(const char* call, mob_rank_t target);
 
+  // May return before there is access (deferred_access.h, which says what became of it).
+  mob_status_t start_lock(const char* call, mob_rank_t target, ClaimMode mode);
+  void is_deferred() { deferred_.fetch_add(1, std::memory_order_relaxed); }
+  void is_not_deferred() { deferred_.fetch_sub(1, std::memory_order_relaxed); }
+  void gained(mob_rank_t target, ClaimMode mode, std::optional<schedule::Policy> hint);
+
   // From the next lock on; none: as the allocation, or the job.
   void set_schedule(std::optional<schedule::Policy> hint);
 
@@ -75,6 +81,7 @@ class Access final : public RemoteObject {
   }
   // Of targets on other hosts: what is transferred while there is access to them.
   void open_epoch(mob_rank_t target, Scheduler::Epoch epoch) const;
+  std::optional<schedule::Policy> hint() const;
 
   bool has_exclusive(mob_rank_t target) const;
   bool is_read(mob_rank_t target, mob_rank_t* next) const;
@@ -87,7 +94,8 @@ class Access final : public RemoteObject {
   TeamArea area_;
   // By target, in a team on several hosts; those on this host are not used.
   std::unique_ptr<std::atomic<uint32_t>[]> shared_elsewhere_;
-  std::atomic<int> hint_ = -1;  // a policy, or none
+  std::atomic<int> hint_ = -1;          // a policy, or none
+  std::atomic<uint32_t> deferred_ = 0;  // started by threads of this process, not gained or ended
 };
 
 }  // namespace mobius::engine

@@ -46,27 +46,30 @@ bool Claims::holds(const RemoteLock& lock) {
 }
 
 mob_status_t Claims::claim(const char* call, const RemoteLock& lock, ClaimMode mode, bool waits,
-                           Answer* answer) {
+                           ClaimBatch* batch, Answer* answer) {
   if (in_handler) {
     return fail(MOB_ERR_STATE,
                 "%s: rank %d is on another host, and a handler must not wait for its answer", call,
                 lock.rank);
   }
-  if (mode == ClaimMode::kExclusive && holds(lock)) return held_already(call);
+  if (holds(lock)) return held_already(call);
   Ticket ticket;
+  ticket.batch = batch;
   uint64_t number = 0;
   {
     const std::lock_guard guard(mutex_);
     number = ++next_ticket_;
     tickets_.emplace(number, &ticket);
   }
-  mob_status_t status = engine_.remote().ask(
-      lock.rank, {.what = waits ? Remote::What::kClaim : Remote::What::kTryClaim,
-                  .number = engine_.lock_id(),
-                  .mode = mode,
-                  .object = lock.object,
-                  .index = lock.index,
-                  .value = number});
+  mob_status_t status =
+      batch != nullptr ? send(lock, mode, *batch, number)
+                       : engine_.remote().ask(lock.rank, {.what = waits ? Remote::What::kClaim
+                                                                        : Remote::What::kTryClaim,
+                                                          .number = engine_.lock_id(),
+                                                          .mode = mode,
+                                                          .object = lock.object,
+                                                          .index = lock.index,
+                                                          .value = number});
   if (status == MOB_OK) {
     HostingWatch watch(engine_, call, lock.rank);
     // Acquire pairs with the release in answered().
@@ -80,22 +83,29 @@ mob_status_t Claims::claim(const char* call, const RemoteLock& lock, ClaimMode m
   if (*answer == Answer::kUnknown) {
     return fail(MOB_ERR_HANDLE, "%s: rank %d has freed it", call, lock.rank);
   }
-  if (*answer != Answer::kHeld && mode == ClaimMode::kExclusive) held_.insert(held_by_self(lock));
+  const bool keeps = *answer != Answer::kHeld && (batch == nullptr || !batch->ends);
+  if (keeps && mode == ClaimMode::kExclusive) held_.insert(held_by_self(lock));
   return MOB_OK;
 }
 
 mob_status_t Claims::acquire(const char* call, const RemoteLock& lock, ClaimMode mode,
                              int* recovered) {
   Answer answer{};
-  if (const mob_status_t status = claim(call, lock, mode, true, &answer)) return status;
+  if (const mob_status_t status = claim(call, lock, mode, true, nullptr, &answer)) return status;
   if (recovered != nullptr) *recovered = answer == Answer::kRecovered ? 1 : 0;
   return MOB_OK;
+}
+
+mob_status_t Claims::acquire_for(const char* call, const RemoteLock& lock, ClaimMode mode,
+                                 ClaimBatch* batch) {
+  Answer answer{};
+  return claim(call, lock, mode, true, batch, &answer);
 }
 
 mob_status_t Claims::try_acquire(const char* call, const RemoteLock& lock, ClaimMode mode,
                                  int* acquired, int* recovered) {
   Answer answer{};
-  if (const mob_status_t status = claim(call, lock, mode, false, &answer)) return status;
+  if (const mob_status_t status = claim(call, lock, mode, false, nullptr, &answer)) return status;
   *acquired = answer == Answer::kHeld ? 0 : 1;
   if (recovered != nullptr) *recovered = answer == Answer::kRecovered ? 1 : 0;
   return MOB_OK;
@@ -135,6 +145,7 @@ void Claims::answered(uint64_t ticket, Answer answer) {
 
 void Claims::answer(const Claim& claim, Answer answer) {
   // Nobody is left to be told if it is gone.
+  if (claim.work != nullptr) return reply(claim, answer, {});
   static_cast<void>(engine_.remote().ask(claim.rank, {.what = Remote::What::kAnswer,
                                                       .number = static_cast<uint32_t>(answer),
                                                       .value = claim.ticket}));
@@ -184,7 +195,7 @@ bool Claims::look_at_all(os::OwnerProbe* probe) {
         ++claim;
         continue;
       }
-      answer(*claim, claim->recovered ? Answer::kRecovered : Answer::kAcquired);
+      satisfy(*claim, *object);
       satisfied = true;
     } else if (object != nullptr) {
       object->abandon(*claim);

@@ -17,17 +17,19 @@
 #include <cstdint>
 #include <list>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <set>
 #include <tuple>
 
+#include "engine/claims_batch.h"
+#include "engine/packs.h"
 #include "os/hybrid_lock.h"
 
 namespace mobius::engine {
 
 class Engine;
-
-enum class ClaimMode : uint32_t { kExclusive, kShared };
+class RemoteObject;
 
 // A lock of a member on another host: the one at `index` of what the object of that name has in
 // `rank`, which says what the number means.
@@ -45,7 +47,8 @@ struct Claim {
   bool waits;  // otherwise it is tried once
   uint64_t object;
   uint64_t index;
-  uint64_t ticket;  // for the answer
+  uint64_t ticket;                                  // for the answer
+  std::shared_ptr<const ClaimWork> work = nullptr;  // that came with it
   // The object's:
   bool queued = false;     // it has been tried before
   bool at_gate = false;    // it has a part of what it needs
@@ -57,9 +60,16 @@ class Claims {
  public:
   explicit Claims(Engine& engine) : engine_(engine) {}
 
+  // Readies this process to be asked.
+  void open();
+
   // Those of the calling thread. `call` names the public function in errors; of the results,
   // `recovered` may be null. MOB_ERR_PEER if the hosting process died; MOB_ERR_STATE in a handler.
   mob_status_t acquire(const char* call, const RemoteLock& lock, ClaimMode mode, int* recovered);
+  // With operations, which are complete with that, as the batch then says; the thread has nothing
+  // any more if they end it.
+  mob_status_t acquire_for(const char* call, const RemoteLock& lock, ClaimMode mode,
+                           ClaimBatch* batch);
   mob_status_t try_acquire(const char* call, const RemoteLock& lock, ClaimMode mode, int* acquired,
                            int* recovered);
   // What the calling thread has; does not wait for the hosting process to do so.
@@ -84,21 +94,30 @@ class Claims {
  private:
   friend class Remote;
 
-  enum class Answer : uint32_t { kNone, kAcquired, kRecovered, kHeld, kUnknown };
+  using Answer = ClaimAnswer;
   struct Ticket {
     std::atomic<Answer> answer = Answer::kNone;
+    ClaimBatch* batch = nullptr;
   };
   class HostingWatch;
   using Held = std::tuple<uint64_t, mob_rank_t, uint64_t, uint32_t>;
 
   Held held_by_self(const RemoteLock& lock) const;
   mob_status_t claim(const char* call, const RemoteLock& lock, ClaimMode mode, bool waits,
-                     Answer* answer);
+                     ClaimBatch* batch, Answer* answer);
+  mob_status_t send(const RemoteLock& lock, ClaimMode mode, const ClaimBatch& batch,
+                    uint64_t ticket);
   void answered(uint64_t ticket, Answer answer);
+  void take_reply(mob_rank_t source, const ClaimedReply& reply, const unsigned char* data,
+                  size_t bytes);
   void settle_now();
 
   // For others; these need Remote::mutex_.
   void serve(Claim claim);
+  void serve_batch(mob_rank_t origin, const ClaimingRequest& request,
+                   std::unique_ptr<unsigned char[]> pieces, size_t bytes);  // takes it
+  void satisfy(const Claim& claim, RemoteObject& object);
+  void reply(const Claim& claim, Answer answer, const Packs::Done& done);
   bool look_at_all(os::OwnerProbe* probe);
   void answer(const Claim& claim, Answer answer);
 

@@ -156,7 +156,7 @@ int Completion::schedule() const {
 Pending* Completion::start(const mob_transfer_t& transfer, uint64_t* handle, bool is_overtaken) {
   auto pending = std::make_unique<Pending>();
   pending->target = transfer.rank;
-  pending->context = acting_for != nullptr ? *acting_for : context_of(context_in_use);
+  pending->context = current();
   pending->counts = pending->context->counts_of(transfer.rank, engine_.size());
   if (pending->counts == nullptr) {
     fail(MOB_ERR_MEMORY, "no memory to count what is under way to %d ranks", engine_.size());
@@ -256,6 +256,7 @@ mob_status_t Completion::wait(const char* call, uint64_t handle) {
 }
 
 mob_status_t Completion::flush(const char* call, mob_rank_t target, bool remote) {
+  if (const mob_status_t status = engine_.deferred_access().complete(call, target)) return status;
   const std::shared_ptr<Context> context = context_of(context_in_use);
   return flush_context(call, *context, target, remote);
 }

@@ -113,6 +113,13 @@ class Completion {
     return context_of(context_in_use).get() == &context;
   }
 
+  // What the calling thread starts belongs to it.
+  std::shared_ptr<Context> current() const {
+    return acting_for != nullptr ? *acting_for : context_of(context_in_use);
+  }
+  // Has the next flush in a context return an error, whose text is mob_last_error().
+  static void keep_for_flush(Context& context, mob_status_t status);
+
   // A hint for the scheduler (schedule.h of the public interface): a policy, or -1. For a live
   // context, or MOB_ERR_HANDLE; 0: the default one.
   mob_status_t set_schedule(const char* call, uint64_t handle, int policy);
@@ -150,7 +157,6 @@ class Completion {
   using Handle = Pending*;
 
   std::shared_ptr<Context> context_of(uint64_t handle) const;
-  static void keep_for_flush(Context& context, mob_status_t status);
   void release(Pending& pending);
   mob_status_t flush_context(const char* call, Context& context, mob_rank_t target, bool remote);
   template <typename Count>

@@ -14,6 +14,7 @@
 #include "engine/chunk_table.h"
 #include "engine/completion.h"
 #include "engine/counters.h"
+#include "engine/deferred_access.h"
 #include "engine/desk.h"
 #include "engine/epochs.h"
 #include "engine/exposures.h"
@@ -84,6 +85,7 @@ class Engine {
         remote_(*this),
         team_mail_(*this),
         scheduler_(*this),
+        deferred_access_(*this),
         packs_(*this) {}
 
   // Collective over the job. After an error the object is as before. `seat` is null in a rank that
@@ -118,6 +120,8 @@ class Engine {
   Remote& remote() { return remote_; }
   TeamMail& team_mail() { return team_mail_; }
   Scheduler& scheduler() { return scheduler_; }
+  DeferredAccess& deferred_access() { return deferred_access_; }
+  Packs& packs() { return packs_; }
   Teams& teams() { return teams_; }
   Registry<Access>& accesses() { return accesses_; }
   Registry<Mutexes>& mutexes() { return mutexes_; }
@@ -404,6 +408,7 @@ class Engine {
   Remote remote_;
   TeamMail team_mail_;
   Scheduler scheduler_;
+  DeferredAccess deferred_access_;
   Packs packs_;
   Registry<Access> accesses_;
   Registry<Mutexes> mutexes_;

@@ -39,10 +39,12 @@ struct ProcessBlock;
 enum class InternalHandler : unsigned {
   kServe = kPublicHandlers,  // up to kHandlers - 1
   kServed,
-  kRemote,  // remote.h
-  kTeam,    // team_link.h
-  kPack,    // packs.h
-  kPacked,  // scheduler.h
+  kRemote,    // remote.h
+  kTeam,      // team_link.h
+  kPack,      // packs.h
+  kPacked,    // scheduler.h
+  kClaiming,  // claims_batch.h
+  kClaimed,
 };
 
 struct Handler {

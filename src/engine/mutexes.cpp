@@ -50,6 +50,7 @@ mob_status_t Mutexes::release() {
 }
 
 mob_status_t Mutexes::lock(const char* call, mob_rank_t member, size_t index, int* recovered) {
+  if (const mob_status_t status = team().engine().deferred_access().gain(call)) return status;
   if (is_here(member)) [[likely]] {
     return acquire_lock(team().engine(), call, mutex(member, index), recovered);
   }
@@ -59,6 +60,7 @@ mob_status_t Mutexes::lock(const char* call, mob_rank_t member, size_t index, in
 
 mob_status_t Mutexes::try_lock(const char* call, mob_rank_t member, size_t index, int* acquired,
                                int* recovered) {
+  if (const mob_status_t status = team().engine().deferred_access().gain(call)) return status;
   if (is_here(member)) [[likely]] {
     return try_acquire_lock(team().engine(), call, mutex(member, index), acquired, recovered);
   }

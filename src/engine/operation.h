@@ -57,6 +57,13 @@ struct Operation {
   uint64_t* handle = nullptr;  // mode kHandle: holds MOB_HANDLE_DONE until something is pending
 };
 
+// Whether something is to be counted when a transfer is complete.
+inline bool counts(const mob_transfer_t& transfer) {
+  return transfer.origin_counter != nullptr || transfer.target_counter != nullptr ||
+         transfer.completion_counter != nullptr || transfer.origin_word != nullptr ||
+         transfer.completion_word != nullptr;
+}
+
 // A read-modify-write of one word of 4 or 8 bytes.
 struct WordUpdate {
   const char* call = nullptr;

@@ -136,18 +136,32 @@ void Packs::serve(const mob_message_t& message, mob_delivery_t* delivery) {
   delivery->argument = whole.release();
 }
 
-// After an error the others are carried out all the same: they know nothing of each other.
 void Packs::serve_pieces(mob_rank_t origin, const PackRequest& request, const unsigned char* bytes,
                          size_t count) {
+  const Done done = carry_out(origin, request, bytes, count, true);
+  Outgoing message;
+  message.id = static_cast<unsigned>(InternalHandler::kPacked);
+  message.header = &done.reply;
+  message.header_bytes = PackReply::bytes(done.reply.status);
+  message.payload = done.data.get();
+  message.payload_bytes = done.bytes;
+  // If the origin is gone, nobody is left to tell.
+  static_cast<void>(engine_.messages().post("an answer", origin, message));
+}
+
+// After an error the others are carried out all the same: they know nothing of each other.
+Packs::Done Packs::carry_out(mob_rank_t origin, const PackRequest& request,
+                             const unsigned char* bytes, size_t count, bool may_tell) {
   constexpr size_t kMostAnswer = size_t{1} << 24;
-  PackReply reply{};
+  Done done;
+  PackReply& reply = done.reply;
+  std::unique_ptr<unsigned char[]>& answer = done.data;
   reply.id = request.id;
   const auto note = [&](mob_status_t status) {
     if (status == MOB_OK || reply.status != MOB_OK) return;
     reply.status = status;
     std::strncpy(reply.text, mob_last_error(), sizeof reply.text - 1);
   };
-  std::unique_ptr<unsigned char[]> answer;
   size_t answered = 0;
   const bool is_sane = request.answer_bytes <= kMostAnswer && request.highest >= request.lowest;
   if (is_sane && request.answer_bytes != 0) {
@@ -166,6 +180,10 @@ void Packs::serve_pieces(mob_rank_t origin, const PackRequest& request, const un
     schedule::PackReader reader({bytes, count});
     Arrived piece;
     while (reader.next(&piece)) {
+      if (piece.kind == Kind::kTell && !may_tell) {
+        note(makes_no_sense());
+        break;
+      }
       const size_t data = is_answered_with_data(piece.kind) ? piece.bytes() : 0;
       if (data > request.answer_bytes - answered) {
         note(makes_no_sense());
@@ -187,14 +205,8 @@ void Packs::serve_pieces(mob_rank_t origin, const PackRequest& request, const un
     }
     if (!reader.is_whole()) note(makes_no_sense());
   }
-  Outgoing message;
-  message.id = static_cast<unsigned>(InternalHandler::kPacked);
-  message.header = &reply;
-  message.header_bytes = PackReply::bytes(reply.status);
-  message.payload = answer.get();
-  message.payload_bytes = answer != nullptr ? request.answer_bytes : 0;
-  // If the origin is gone, nobody is left to tell.
-  static_cast<void>(engine_.messages().post("an answer", origin, message));
+  if (answer != nullptr) done.bytes = request.answer_bytes;
+  return done;
 }
 
 mob_status_t Packs::carry_out(mob_rank_t origin, const Arrived& piece, bool is_checked,

@@ -6,6 +6,8 @@
 
 #include <mobius/message.h>
 
+#include <memory>
+
 #include "engine/pack_wire.h"
 
 namespace mobius::schedule {
@@ -22,6 +24,17 @@ class Packs {
 
   // Readies this process to be asked.
   void open();
+
+  // What came of the operations of a message: the first error, and what was read.
+  struct Done {
+    PackReply reply{};
+    std::unique_ptr<unsigned char[]> data;
+    size_t bytes = 0;
+  };
+  // Does them. With `may_tell` also what the origin asks the engine for, which may take any of its
+  // locks.
+  Done carry_out(mob_rank_t origin, const PackRequest& request, const unsigned char* pieces,
+                 size_t bytes, bool may_tell);
 
  private:
   struct Whole;

@@ -15,6 +15,7 @@ void Remote::open() {
         static_cast<Remote*>(self)->serve(*message);
       },
       this);
+  claims_.open();
 }
 
 void RemoteObject::told(mob_rank_t /*rank*/, mob_rank_t /*member*/, uint64_t /*index*/,
@@ -80,7 +81,7 @@ void Remote::serve(const mob_message_t& message) {
       engine_.notifications().notified(message.source);
       break;
     case What::kAnswer:
-      claims_.answered(request.value, static_cast<Claims::Answer>(request.number));
+      claims_.answered(request.value, static_cast<ClaimAnswer>(request.number));
       break;
     default:
       serve_object(message.source, request);

@@ -83,7 +83,7 @@ class Remote {
     kClaim,      // object, index, number: the lock id, mode; value: the ticket
     kTryClaim,   // the same
     kLookAgain,  //
-    kAnswer,     // value: the ticket, number: a Claims::Answer
+    kAnswer,     // value: the ticket, number: a ClaimAnswer
     kGiveBack,   // as kClaim, without a ticket
   };
   struct Request {

@@ -60,7 +60,12 @@ Scheduler::Queue* Scheduler::queue_of(mob_rank_t rank) {
   return make_queue(rank) == MOB_OK ? find(rank) : nullptr;
 }
 
-// The epoch's hint, the context's, the allocation's, or the job's policy.
+mob_status_t Scheduler::message_bytes(mob_rank_t rank, size_t* bytes) {
+  if (const mob_status_t status = make_queue(rank)) return status;
+  *bytes = find(rank)->costs.message_bytes;
+  return MOB_OK;
+}
+
 Policy Scheduler::policy_for(mob_rank_t rank, uint64_t remote) const {
   if (hinted_epochs_.load(std::memory_order_relaxed) != 0) [[unlikely]] {
     const Queue* queue = find(rank);

@@ -35,6 +35,7 @@
 namespace mobius::schedule {
 struct Issue;
 struct Operation;
+struct Plan;
 }  // namespace mobius::schedule
 
 namespace mobius::engine {
@@ -85,6 +86,13 @@ class Scheduler {
                   Epoch epoch = Epoch::kWaits);
   void close_epoch(mob_rank_t rank, Epoch epoch = Epoch::kWaits);
 
+  // The epoch's hint, the context's, the allocation's, or the job's policy.
+  schedule::Policy policy_for(mob_rank_t rank, uint64_t remote) const;
+
+  // Most that a packed message to a target may hold; and the statistics of one that others sent.
+  mob_status_t message_bytes(mob_rank_t rank, size_t* bytes);
+  void note(mob_rank_t rank, size_t operations, const schedule::Plan& plan);
+
   // What the user says of allocations; and that he says something of contexts (Completion).
   Hints& hints() { return hints_; }
   void look_at_contexts() { looks_at_contexts_.store(true, std::memory_order_relaxed); }
@@ -105,7 +113,6 @@ class Scheduler {
     return hinted_epochs_.load(std::memory_order_relaxed) != 0 ||
            looks_at_contexts_.load(std::memory_order_relaxed) || hints_.any();
   }
-  schedule::Policy policy_for(mob_rank_t rank, uint64_t remote) const;
   Queue* queue_of(mob_rank_t rank);
   Queue* find(mob_rank_t rank) const;
   mob_status_t make_queue(mob_rank_t rank);

@@ -59,11 +59,7 @@ bool Scheduler::issue(Queue& queue) {
       issue_alone(queue, group, each);
     }
   }
-  const schedule::Savings& saved = queue.plan.savings;
-  queue.savings.merged += saved.merged;
-  queue.savings.packed += saved.packed;
-  queue.savings.reordered += saved.reordered;
-  queue.savings.messages += saved.messages;
+  queue.savings.add(queue.plan.savings);
   if (engine_.transfers().timeline() != nullptr) trace_issue(queue, begin);
   queue.empty();
   if (group.is_complete_here && group.status == MOB_OK) {
@@ -72,6 +68,13 @@ bool Scheduler::issue(Queue& queue) {
   }
   end_part(group, MOB_OK);
   return tells;
+}
+
+void Scheduler::note(mob_rank_t rank, size_t operations, const schedule::Plan& plan) {
+  Queue& queue = *find(rank);
+  const std::lock_guard lock(queue.mutex);
+  queue.recorded += operations;
+  queue.savings.add(plan.savings);
 }
 
 void Scheduler::issue_pack(Queue& queue, Group& group, const Issue& issue) {

@@ -20,27 +20,7 @@ using schedule::Policy;
 // Most that is under way to a target before who records waits: messages, and bytes in them.
 constexpr size_t kMostFlights = 64;
 
-Kind kind_of(mob_kind_t kind) {
-  switch (kind) {
-    case MOB_PUT:
-      return Kind::kPut;
-    case MOB_GET:
-      return Kind::kGet;
-    case MOB_ACCUMULATE:
-      return Kind::kAccumulate;
-    case MOB_FETCH_ACCUMULATE:
-      break;
-  }
-  return Kind::kFetch;
-}
-
 bool packs(Policy policy) { return policy == Policy::kAdaptive || policy == Policy::kAggregate; }
-
-bool counts(const mob_transfer_t& transfer) {
-  return transfer.origin_counter != nullptr || transfer.target_counter != nullptr ||
-         transfer.completion_counter != nullptr || transfer.origin_word != nullptr ||
-         transfer.completion_word != nullptr;
-}
 
 }  // namespace
 
@@ -80,7 +60,7 @@ mob_status_t Scheduler::record(const Operation& operation) {
   Queue* queue = queue_of(transfer.rank);
   if (queue == nullptr) return MOB_ERR_PEER;
   schedule::Operation made;
-  made.kind = kind_of(transfer.kind);
+  made.kind = schedule::kind_of(transfer.kind);
   made.bytes = operation.shape.total_bytes;
   made.remote = reinterpret_cast<uintptr_t>(operation.shape.remote);
   made.local = operation.shape.local;

@@ -125,7 +125,7 @@ bool Transfers::put_elsewhere(mob_rank_t rank, void* remote, const void* local, 
                               bool is_urgent, mob_status_t* status) {
   return static_cast<uint32_t>(rank) < static_cast<uint32_t>(mob_size_) && !hooked() &&
          !engine_.is_here(rank) && bytes - 1 < Scheduler::kMostKept && local != nullptr &&
-         remote != nullptr &&
+         remote != nullptr && !engine_.deferred_access().is_used() &&
          engine_.scheduler().put(rank, remote, local, bytes, is_urgent, status);
 }
 
@@ -234,12 +234,23 @@ mob_status_t Transfers::carry(const Operation& operation) {
       break;
     }
     case Path::kNetwork:
+      if (mob_status_t status{}; engine_.deferred_access().takes(operation, &status)) {
+        return status;
+      }
       if (engine_.scheduler().takes(operation)) return engine_.scheduler().record(operation);
       engine_.scheduler().issue(operation.transfer->rank);
       break;
   }
   return engine_.served().run(operation.call, *operation.transfer, operation.shape, operation.mode,
                               operation.handle);
+}
+
+mob_status_t Transfers::fence() {
+  constexpr const char* kCall = "mob_fence";
+  if (const mob_status_t status = engine_.deferred_access().complete(kCall, Completion::kAll)) {
+    return status;
+  }
+  return first_->order();
 }
 
 // What is done on the spot is in order as it is, and so is what goes to other hosts, all of it in
@@ -367,7 +378,11 @@ mob_status_t Transfers::run_on_own_memory(const mob_transfer_t& transfer, const 
 mob_status_t Transfers::update_by_target(const WordUpdate& update) {
   if (update.what == MOB_RMW_COMPARE_SWAP_) {
     issue_exposed();
-    if (!engine_.is_here(update.rank)) engine_.scheduler().issue(update.rank);
+    if (!engine_.is_here(update.rank)) {
+      const mob_status_t status = engine_.deferred_access().gain(update.call);
+      if (status != MOB_OK) return status;
+      engine_.scheduler().issue(update.rank);
+    }
     uint64_t held = 0;
     if (engine_.is_here(update.rank) &&
         engine_.desk().compare_swap(update.rank, update.remote, update.bytes, update.expected,

@@ -106,13 +106,15 @@ class Transfers final : private Carrier {
   bool uses_cma() const { return uses_cma_.load(std::memory_order_relaxed); }
 
   // mob_fence() where it is not a fence of this processor alone.
-  mob_status_t fence() { return first_->order(); }
+  mob_status_t fence();
 
   // Pushes on what is under way; whether there was anything to do.
   bool poll() { return hooked() && first_->progress(); }
 
   // Whether operations must come here rather than be done on the spot by their callers.
   bool hooked() const { return first_ != this; }
+  // Whether they may be carried out in another order, and by another thread.
+  bool reorders() const { return hooks_.reorders(); }
 
  private:
   mob_status_t carry(const Operation& operation) override;

@@ -28,6 +28,7 @@ static memory_t* mine;
 static memory_t* theirs; /* in the partner's address space */
 static mob_rank_t partner;
 static mob_mutexes_t mutexes;
+static mob_access_t locks;
 static unsigned char* buffer;
 static uint64_t rounds;
 
@@ -108,6 +109,19 @@ static mob_status_t lock(void) {
   return status != MOB_OK ? status : mob_mutex_unlock(mutexes, 0, partner);
 }
 
+/* The lock, what is done under it, and its end in one message, or nearly. */
+static mob_status_t access_nbi(void) {
+  uint64_t old = 0;
+  mob_status_t status = mob_access_lock_nbi(locks, partner, MOB_EXCLUSIVE);
+  if (status == MOB_OK && rounds % 2 != 0) {
+    status = mob_get8(partner, &theirs->word, &old);
+    if (status == MOB_OK && old != 0) wrong("what was got with access");
+  }
+  memset(buffer, (int)(rounds & 0xff), 100);
+  if (status == MOB_OK) status = mob_put(partner, theirs->small_landing, buffer, 100);
+  return status != MOB_OK ? status : mob_access_unlock(locks, partner);
+}
+
 static mob_status_t reduce(void) {
   int64_t one = 1;
   int64_t sum = 0;
@@ -150,6 +164,7 @@ static mob_status_t step(const char* what) {
   if (strcmp(what, "fetch_add") == 0) return mob_fetch_add8(partner, &theirs->word, 1, &old);
   if (strcmp(what, "messages") == 0) return send();
   if (strcmp(what, "lock") == 0) return lock();
+  if (strcmp(what, "access_nbi") == 0) return access_nbi();
   if (strcmp(what, "barrier") == 0) return mob_barrier();
   if (strcmp(what, "allreduce") == 0) return reduce();
   if (strcmp(what, "flood") == 0) return flood();
@@ -174,6 +189,7 @@ int main(int count, char** words) {
   buffer = malloc(BYTES);
   if (buffer == NULL) return 3;
   need(mob_mutexes_create(MOB_TEAM_WORLD, 1, &mutexes), "mob_mutexes_create");
+  need(mob_access_create(MOB_TEAM_WORLD, &locks), "mob_access_create");
   need(mob_handler_register(HANDLER, take, NULL), "mob_handler_register");
   need(mob_barrier(), "mob_barrier");
   mob_status_t status = step(what);

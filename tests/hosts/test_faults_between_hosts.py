@@ -128,7 +128,7 @@ def expect_lost(text: str, rank: str = r"\d+") -> None:
     assert told in text or re.search(rf"rank {rank}\b.* is lost: .*{where}", text), text
 
 
-@pytest.mark.parametrize("what", ["small_put", "large_get", "barrier", "lock"])
+@pytest.mark.parametrize("what", ["small_put", "large_get", "barrier", "lock", "access_nbi"])
 def test_a_cable_is_pulled(bed: beds.Bed, tmp_path: Path, what: str) -> None:
     with job(bed, tmp_path, what) as one:
         bed.set_link("hostb", "down")
@@ -169,7 +169,7 @@ def test_a_process_that_is_stopped_for_less_is_waited_for(bed: beds.Bed, tmp_pat
         assert [one.outcome(rank) for rank in range(4)] == [("MOB_OK", "")] * 4
 
 
-@pytest.mark.parametrize("what", ["put", "messages"])
+@pytest.mark.parametrize("what", ["put", "messages", "access_nbi"])
 def test_a_process_is_killed(bed: beds.Bed, tmp_path: Path, what: str) -> None:
     with job(bed, tmp_path, what) as one:
         os.kill(one.ranks()[2], signal.SIGKILL)

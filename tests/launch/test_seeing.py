@@ -126,6 +126,30 @@ def test_the_end_of_access_behind_what_goes_alone_is_no_packed_message(launcher:
     )
 
 
+# Rank 1 puts three values, each under access of its own that it only starts.
+STARTED = [
+    *ENDED[:-6],
+    "for i in range(3 if m.mob_rank() == 1 else 0):",
+    "    check(m.mob_access_lock_nbi(access, 0, 1))",
+    "    check(m.mob_put_nbi(0, at, data, ctypes.c_size_t(8)))",
+    "    check(m.mob_access_unlock(access, 0))",
+    *ENDED[-2:],
+]
+
+
+def test_the_lock_travels_with_what_is_done_under_it(launcher: Launcher) -> None:
+    _needs_network()
+    done = launcher.run(
+        "-n", "2", "--virtual-hosts", "2", *python(*STARTED), env={"MOBIUS_STATS": "1"}
+    )
+    text = done.stderr.decode()
+    assert done.returncode == 0, text
+    assert (
+        "rank 1: schedule to 0: 3 recorded, 0 merged, 0 packed, 0 re-ordered, 3 messages, 0 saved\n"
+        in text
+    )
+
+
 def test_nothing_is_printed_without_being_asked_for(launcher: Launcher) -> None:
     done = launcher.run("-n", "2", *python(*PROGRAM))
     assert (done.returncode, done.stderr) == (0, b"")

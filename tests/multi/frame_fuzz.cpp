@@ -159,6 +159,12 @@ void do_everything(uint64_t* words, mob_counter_t counter, mob_mutexes_t mutexes
   need(mob_mutex_unlock(mutexes, 0, 0), "mob_mutex_unlock");
   need(mob_access_lock(access, 0, MOB_SHARED, nullptr), "mob_access_lock");
   need(mob_access_unlock(access, 0), "mob_access_unlock");
+  need(mob_access_lock_nbi(access, 0, MOB_EXCLUSIVE), "mob_access_lock_nbi");
+  need(mob_get8(0, words, old), "mob_get8");
+  need(mob_access_unlock(access, 0), "mob_access_unlock");
+  need(mob_access_lock_nbi(access, 0, MOB_EXCLUSIVE), "mob_access_lock_nbi");
+  need(mob_put8(0, words, *old), "mob_put8");
+  need(mob_access_unlock(access, 0), "mob_access_unlock");
   need(mob_flush(0), "mob_flush");
 }
 

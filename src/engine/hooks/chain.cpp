@@ -61,6 +61,7 @@ mob_status_t HookChain::open(Engine& engine, Carrier& end) {
         hooks_.push_back(std::make_unique<DelayHook>(next, spec->max_us, spec->seed, rank));
         break;
       case HookKind::kReorder:
+        reorders_ = true;
         hooks_.push_back(
             std::make_unique<ReorderHook>(next, engine.completion(), spec->seed, rank));
         break;
@@ -78,6 +79,7 @@ void HookChain::close(bool report) {
   }
   stats_ = nullptr;
   hooks_.clear();
+  reorders_ = false;
   timeline_.reset();
 }
 

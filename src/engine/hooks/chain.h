@@ -22,6 +22,7 @@ class HookChain {
   void close(bool report);
 
   bool empty() const { return hooks_.empty(); }
+  bool reorders() const { return reorders_; }
   Carrier& first() const { return *hooks_.back(); }
   Timeline* timeline() const { return timeline_.get(); }
   StatsHook* stats() const { return stats_; }
@@ -29,6 +30,7 @@ class HookChain {
  private:
   std::unique_ptr<Timeline> timeline_;
   StatsHook* stats_ = nullptr;
+  bool reorders_ = false;
   std::vector<std::unique_ptr<Hook>> hooks_;  // the last is the first that an operation meets
 };
 

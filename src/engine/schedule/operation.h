@@ -22,6 +22,20 @@ enum class Kind : uint8_t {
 };
 inline constexpr size_t kKinds = 6;
 
+constexpr Kind kind_of(mob_kind_t kind) {
+  switch (kind) {
+    case MOB_PUT:
+      return Kind::kPut;
+    case MOB_GET:
+      return Kind::kGet;
+    case MOB_ACCUMULATE:
+      return Kind::kAccumulate;
+    case MOB_FETCH_ACCUMULATE:
+      break;
+  }
+  return Kind::kFetch;
+}
+
 // Put, get and their kin of one stretch. Whose the bytes at `local` are, and until when, is a
 // matter of who records.
 struct Operation {

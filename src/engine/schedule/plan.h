@@ -78,6 +78,13 @@ struct Savings {
   uint64_t packed = 0;     // operations that share a message with others
   uint64_t reordered = 0;  // operations before which a later one is issued
   uint64_t messages = 0;   // issued
+
+  void add(const Savings& other) {
+    merged += other.merged;
+    packed += other.packed;
+    reordered += other.reordered;
+    messages += other.messages;
+  }
 };
 
 struct Plan {
