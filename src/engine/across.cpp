@@ -39,7 +39,9 @@ class Across::MembersWatch final : public os::Watch {
         return fail(MOB_ERR_PEER, "rank %d %s; this collective call cannot complete", rank,
                     engine.network().fate(rank).c_str());
       }
-      if (member == awaited_ && engine.is_leaving(rank)) {
+      const bool leaves =
+          across_.id_ == kEndOfJob ? engine.is_leaving(rank) : engine.is_ending(rank);
+      if (member == awaited_ && leaves) {
         return fail(MOB_ERR_PEER,
                     "rank %d leaves the job (mob_finalize) while others are in a collective call",
                     rank);

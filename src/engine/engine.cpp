@@ -200,7 +200,7 @@ mob_status_t Engine::make_team_area(mob_rank_t size, uint64_t* offset) {
 
 // The area is that of the members of this host.
 mob_status_t Engine::adopt_team(TeamMap map, mob_rank_t team_rank, uint64_t area_offset,
-                                uint64_t id, std::unique_ptr<Team>* team) {
+                                uint64_t id, std::unique_ptr<Team>* team, Series series) {
   std::vector<mob_rank_t> mates;
   const bool all_here = Across::find_mates(*this, map, &mates);
   const uint64_t chunks = chunks_of(Team::area_bytes(static_cast<mob_rank_t>(mates.size())));
@@ -209,12 +209,12 @@ mob_status_t Engine::adopt_team(TeamMap map, mob_rank_t team_rank, uint64_t area
     TeamMap here = TeamMap::of(mates);
     const mob_rank_t place = here.rank_of(rank());
     auto local = std::make_unique<Team>(*this, std::move(here), place, local_address(area_offset),
-                                        area_offset);
+                                        area_offset, series);
     *team = std::make_unique<Team>(*this, std::move(map), team_rank, id, std::move(local));
     return MOB_OK;
   }
   *team = std::make_unique<Team>(*this, std::move(map), team_rank, local_address(area_offset),
-                                 area_offset);
+                                 area_offset, series);
   return MOB_OK;
 }
 
@@ -230,13 +230,14 @@ mob_status_t Engine::refuse_to_wait() {
               "the handler of the reply");
 }
 
-void Engine::stop() {
+void Engine::end_calls() { process(host().index()).is_ending.store(1, std::memory_order_release); }
+
+void Engine::stop(bool all_met) {
   progress_.stop();
   // Nobody may still be using what goes away now.
   await_others();
-  // Who is lost does not come, and who has lost it does not wait; others know by the world that no
-  // longer meets.
-  const bool all_come = !network_.has_lost_any() && !world().is_broken();
+  // Who is lost does not come, and who has lost it does not wait; others know by the last meeting.
+  const bool all_come = !network_.has_lost_any() && all_met;
   if (job_.hosts() > 1 && all_come) static_cast<void>(job_.directory()->fence());
   network_.close();
   messages_.close();
@@ -287,6 +288,18 @@ bool Engine::is_dead(mob_rank_t rank) {
 bool Engine::is_leaving(mob_rank_t rank) {
   const mob_rank_t index = host_index(rank);
   return index >= 0 ? liveness().is_leaving(index) : job_.directory()->has_left(rank);
+}
+
+bool Engine::is_ending(mob_rank_t rank) {
+  const mob_rank_t index = host_index(rank);
+  if (index < 0) {
+    // The first letter of a leader's end says that all of its host have come to theirs, and that
+    // what they had sent before has arrived.
+    const mob_rank_t leader = job_.leader_of(job_.place_of(rank).host);
+    return team_mail_.has_come(kEndOfJob, leader) || is_leaving(rank);
+  }
+  // Acquire pairs with the release in end_calls(): who sees it sees what it did before.
+  return process(index).is_ending.load(std::memory_order_acquire) != 0;
 }
 
 bool Engine::has_left(mob_rank_t rank) {
@@ -385,12 +398,13 @@ void engine_stop() {
   static_cast<void>(stopping.transfers().fence());  // what is held back is still to be carried
   stopping.issue_recorded();
   // Handlers may call everything, so this comes before the library is not live any more.
-  stopping.messages().quiesce();
+  stopping.end_calls();
+  const bool all_met = stopping.messages().quiesce();
   {
     const std::lock_guard lock(live_mutex);
     if (--live_ranks == 0) set_size(0);
   }
-  stopping.stop();
+  stopping.stop(all_met);
   current = nullptr;
   if (thread_rank.seat != nullptr) {
     thread_rank.engine.reset();

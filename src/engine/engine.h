@@ -92,7 +92,10 @@ class Engine {
   // is a process; that may join with the processes of a communicator of MPI.
   mob_status_t start(const char* const* environment, const ThreadSeat* seat,
                      const job::mpi::Communicator* communicator);
-  void stop();
+  // From now on others know that this process makes no collective calls any more.
+  void end_calls();
+  // `all_met`: every process of the job has come to its end, as far as is known here.
+  void stop(bool all_met);
 
   mob_rank_t rank() const { return job_.rank(); }
   mob_rank_t size() const { return job_.size(); }
@@ -135,9 +138,11 @@ class Engine {
   bool is_here(mob_rank_t rank) const { return host_index(rank) >= 0; }
   const job::Job& job() const { return job_; }
 
-  // What is known of a process, on whatever host: it ended without leaving; it has come to
-  // mob_finalize(), or is through with it; it is through with it; it died or is through.
+  // What is known of a process, on whatever host: it ended without leaving; it has called
+  // mob_finalize(); it has come to the end of that, where all wait for each other, or is through;
+  // it is through with it; it died or is through.
   bool is_dead(mob_rank_t rank);
+  bool is_ending(mob_rank_t rank);
   bool is_leaving(mob_rank_t rank);
   bool has_left(mob_rank_t rank);
   bool has_gone(mob_rank_t rank) { return is_dead(rank) || has_left(rank); }
@@ -212,7 +217,7 @@ class Engine {
   // What a team of `size` members shares, for teams.h: reserved by one, adopted by each.
   mob_status_t make_team_area(mob_rank_t size, uint64_t* offset);
   mob_status_t adopt_team(TeamMap map, mob_rank_t team_rank, uint64_t area_offset, uint64_t id,
-                          std::unique_ptr<Team>* team);
+                          std::unique_ptr<Team>* team, Series series = Series::kCalls);
   void release_team_area(uint64_t offset, mob_rank_t size);
 
   // Closes chunks of the window to this process. What the inlined path remembers of them, of any

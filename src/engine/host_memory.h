@@ -51,6 +51,8 @@ struct ProcessBlock {
   RangeTable remaps;     // remaps.h
   // Where the process' desk is: its offset in the window, plus 1 (desk.h).
   std::atomic<uint64_t> desk;
+  // 1: it is in mob_finalize(), and takes no part in collective calls any more.
+  std::atomic<uint32_t> is_ending;
 };
 inline constexpr size_t kProcessBlockBytes = 8192;
 static_assert(sizeof(ProcessBlock) <= kProcessBlockBytes);

@@ -265,13 +265,15 @@ mob_status_t Messages::flush_all() {
 // sent, and when all have, says how many messages that is so far. If nobody has sent any since the
 // round before, nothing is under way: a handler that still ran would have been started by a message
 // that was sent after its sender began to complete what it had sent, but before it counted.
-void Messages::quiesce() {
+bool Messages::quiesce() {
+  std::unique_ptr<Team> all;
+  if (engine_.teams().open_end(&all) != MOB_OK) return false;
   std::vector<uint64_t> before(static_cast<size_t>(engine_.size()));
   std::vector<uint64_t> now;
   while (true) {
     static_cast<void>(flush_all());
-    if (engine_.world().barrier() != MOB_OK) return;
-    if (engine_.world().exchange(sent(), &now) != MOB_OK || now == before) return;
+    if (all->barrier() != MOB_OK || all->exchange(sent(), &now) != MOB_OK) return false;
+    if (now == before) return true;
     before.swap(now);
   }
 }

@@ -84,8 +84,8 @@ class Messages {
 
   void open(ProcessBlock& own);
   // Completes every message of every process, including those that handlers send. Collective over
-  // the job; an error (a dead process) ends it early.
-  void quiesce();
+  // the job, once, at its end; false if a dead process has ended it early.
+  bool quiesce();
   // Gives the inbox back. Nobody sends any more.
   void close();
 

@@ -20,11 +20,12 @@ constexpr uint32_t kFetchAhead = 3;
 // Ends a wait for members of a team when one of them cannot come any more. Any member's death
 // does: who is awaited may be waiting for it. That a member leaves says something about itself
 // alone, because it leaves when its part is done: look only whether those awaited do.
+template <typename IsMissing>
 class MembersWatch final : public os::Watch {
  public:
-  MembersWatch(Engine& engine, const TeamMap& map, const TeamHeader& header, mob_rank_t first,
-               mob_rank_t last)
-      : engine_(engine), map_(map), header_(header), first_(first), last_(last) {}
+  MembersWatch(Engine& engine, const TeamMap& map, const TeamHeader::Meeting& header,
+               IsMissing is_missing)
+      : engine_(engine), map_(map), header_(header), is_missing_(is_missing) {}
 
   mob_status_t look() override {
     if (header_.given_up.load(std::memory_order_relaxed) != 0) {
@@ -35,7 +36,7 @@ class MembersWatch final : public os::Watch {
       if (engine_.is_dead(rank)) {
         return fail(MOB_ERR_PEER, "rank %d died; this collective call cannot complete", rank);
       }
-      if (i >= first_ && i <= last_ && engine_.is_leaving(rank)) {
+      if (is_missing_(i)) {
         return fail(MOB_ERR_PEER,
                     "rank %d leaves the job (mob_finalize) while others are in a collective call",
                     rank);
@@ -47,27 +48,36 @@ class MembersWatch final : public os::Watch {
  private:
   Engine& engine_;
   const TeamMap& map_;
-  const TeamHeader& header_;
-  const mob_rank_t first_;  // of those awaited, as ranks of the team
-  const mob_rank_t last_;
+  const TeamHeader::Meeting& header_;
+  const IsMissing is_missing_;  // whether a member is awaited, and will not come
 };
 
 }  // namespace
 
-Rounds::Rounds(Engine& engine, const TeamMap& map, mob_rank_t rank, void* area)
+Rounds::Rounds(Engine& engine, const TeamMap& map, mob_rank_t rank, void* area, Series series)
     : engine_(engine),
       map_(map),
       rank_(rank),
       by_flags_(map.size() <= kMostFlags && map.size() <= os::processors_allowed()),
+      series_(series),
       area_(area),
       members_(reinterpret_cast<TeamMember*>(static_cast<char*>(area) + sizeof(TeamHeader) +
-                                             kHeaderPadding)) {}
+                                             kHeaderPadding)),
+      first_lines_(reinterpret_cast<char*>(members_) +
+                   static_cast<size_t>(series) * sizeof(TeamMember::Lines)) {}
+
+bool Rounds::has_left_these(mob_rank_t rank) const {
+  const mob_rank_t process = map_.world_rank(rank);
+  return series_ == Series::kCalls ? engine_.is_ending(process) : engine_.is_leaving(process);
+}
 
 // Members give up at different points: what one left behind must not complete the next call of
 // another.
-template <typename Done>
-mob_status_t Rounds::wait_until(Done done, mob_rank_t first, mob_rank_t last) {
-  MembersWatch watch(engine_, map_, header(), first, last);
+template <typename Done, typename Lacks>
+mob_status_t Rounds::wait_until(Done done, Lacks lacks) {
+  // In this order: who leaves has done its part before, or never does.
+  MembersWatch watch(engine_, map_, header(),
+                     [&](mob_rank_t member) { return has_left_these(member) && lacks(member); });
   const mob_status_t status = engine_.wait_until(done, &watch);
   if (status != MOB_OK) broken_ = true;
   return status;
@@ -147,14 +157,14 @@ mob_status_t Rounds::meet_by_flags() {
   ring_all_after_fence();
   // No other member looks at that line yet; when its turn comes, it is here and ready to be
   // written.
-  os::prefetch_to_write(&member(rank_).lines[(round_ + kFetchAhead) % kRoundLines]);
+  os::prefetch_to_write(&lines_of(rank_).lines[(round_ + kFetchAhead) % kRoundLines]);
   if (came) return MOB_OK;
   return wait_for_all(all_came);
 }
 
 mob_status_t Rounds::meet_by_count() {
   posted_ = true;
-  TeamHeader& shared = header();
+  TeamHeader::Meeting& shared = header();
   const uint32_t generation = shared.generation.load(std::memory_order_relaxed);
   const uint32_t before = shared.arrived.fetch_add(1, std::memory_order_seq_cst);
   if (before + 1 == static_cast<uint32_t>(map_.size())) {
@@ -173,7 +183,8 @@ mob_status_t Rounds::meet_by_count() {
 
 mob_status_t Rounds::await(mob_rank_t rank) {
   if (has_posted(rank)) return MOB_OK;
-  return wait_until([&] { return has_posted(rank); }, rank, rank);
+  return wait_until([&] { return has_posted(rank); },
+                    [&](mob_rank_t member) { return member == rank && !has_posted(rank); });
 }
 
 mob_status_t Rounds::await_all() {
@@ -189,9 +200,9 @@ void Rounds::end() {
   // overwritten.
   if (posted_) {
     // Who waits for this waits in a later round, and there this member posts, or passes below.
-    member(rank_).done.store(round_, std::memory_order_release);
+    lines_of(rank_).done.store(round_, std::memory_order_release);
   } else {
-    member(rank_).done.exchange(round_, std::memory_order_seq_cst);
+    lines_of(rank_).done.exchange(round_, std::memory_order_seq_cst);
     tell_done_waiters_after_fence();
   }
 }
@@ -202,7 +213,7 @@ mob_status_t Rounds::await_done_slowly(uint32_t round) {
   const auto all_done = [&] {
     for (; next < map_.size(); ++next) {
       if (next == rank_) continue;
-      const uint32_t theirs = member(next).done.load(std::memory_order_acquire);
+      const uint32_t theirs = lines_of(next).done.load(std::memory_order_acquire);
       if (static_cast<int32_t>(theirs - round) < 0) return false;
       if (static_cast<int32_t>(theirs - least) < 0) least = theirs;
     }
@@ -211,8 +222,10 @@ mob_status_t Rounds::await_done_slowly(uint32_t round) {
   if (!all_done()) {
     // Pairs with the fence before each look at it: who is done later rings.
     header().done_waiters.fetch_add(1, std::memory_order_seq_cst);
-    // Who leaves has ended its rounds.
-    const mob_status_t status = wait_until(all_done, 0, -1);
+    const mob_status_t status = wait_until(all_done, [&](mob_rank_t member) {
+      const uint32_t theirs = lines_of(member).done.load(std::memory_order_acquire);
+      return member != rank_ && static_cast<int32_t>(theirs - round) < 0;
+    });
     header().done_waiters.fetch_sub(1, std::memory_order_relaxed);
     if (status != MOB_OK) return status;
   }

@@ -30,22 +30,33 @@ inline constexpr size_t kBulkBytes = size_t{30} << 10;
 
 inline constexpr unsigned kRoundLines = 8;
 
+// A team's area has room for two series of rounds, which do not touch each other: of its calls,
+// and, in the world, of the end of the job. Who is at its end never takes part in a call of the
+// others.
+enum class Series { kCalls, kEnd };
+inline constexpr size_t kSeries = 2;
+
 // What the members of a team share: a header and one block per member. Valid as zeros.
 struct TeamHeader {
-  alignas(64) std::atomic<uint32_t> arrived;  // in the meeting that is under way
-  alignas(64) std::atomic<uint32_t> generation;
-  alignas(64) std::atomic<uint32_t> done_waiters;  // members that wait for others' TeamMember::done
-  std::atomic<uint32_t> departed;                  // members that will not look at the area again
-  std::atomic<uint32_t> given_up;                  // a member knows that calls cannot complete
+  struct Meeting {
+    alignas(64) std::atomic<uint32_t> arrived;  // in the meeting that is under way
+    alignas(64) std::atomic<uint32_t> generation;
+    alignas(64) std::atomic<uint32_t> done_waiters;  // members that wait for others' Lines::done
+    std::atomic<uint32_t> given_up;                  // a member knows that calls cannot complete
+  } meetings[kSeries];
+  std::atomic<uint32_t> departed;  // members that will not look at the area again
 };
 
 struct TeamMember {
   struct Line {
     alignas(128) std::atomic<uint32_t> round;  // the last one posted here
     alignas(8) unsigned char data[kInlineBytes];
-  } lines[kRoundLines];                     // used in turn
-  alignas(128) std::atomic<uint32_t> done;  // rounds that this member is through with
-  alignas(4096) unsigned char bulk[2][kBulkBytes];
+  };
+  struct Lines {
+    Line lines[kRoundLines];                  // used in turn
+    alignas(128) std::atomic<uint32_t> done;  // rounds that this member is through with
+  } series[kSeries];
+  alignas(4096) unsigned char bulk[2][kBulkBytes];  // of the calls alone
 };
 static_assert(sizeof(TeamMember) == size_t{64} << 10);
 
@@ -57,8 +68,8 @@ class Rounds {
   enum class Bulk { kNone, kNext, kSame };
 
   // `area` is shared memory of area_bytes(map.size()), zero before the first member comes. The map
-  // outlives this.
-  Rounds(Engine& engine, const TeamMap& map, mob_rank_t rank, void* area);
+  // outlives this. Rounds of kEnd have no bulk memory.
+  Rounds(Engine& engine, const TeamMap& map, mob_rank_t rank, void* area, Series series);
 
   static size_t area_bytes(mob_rank_t size) {
     return sizeof(TeamHeader) + kHeaderPadding + static_cast<size_t>(size) * sizeof(TeamMember);
@@ -105,7 +116,7 @@ class Rounds {
   // Says, not collectively, that this member is done with the area; whether all are.
   bool depart() {
     // Both: who is last has seen the others' last use of the area.
-    return header().departed.fetch_add(1, std::memory_order_acq_rel) + 1 ==
+    return static_cast<TeamHeader*>(area_)->departed.fetch_add(1, std::memory_order_acq_rel) + 1 ==
            static_cast<uint32_t>(map_.size());
   }
 
@@ -113,21 +124,30 @@ class Rounds {
   // Members start on a page.
   static constexpr size_t kHeaderPadding = 4096 - sizeof(TeamHeader);
 
-  TeamHeader& header() const { return *static_cast<TeamHeader*>(area_); }
+  TeamHeader::Meeting& header() const {
+    return static_cast<TeamHeader*>(area_)->meetings[static_cast<size_t>(series_)];
+  }
   TeamMember& member(mob_rank_t rank) const { return members_[rank]; }
+  TeamMember::Lines& lines_of(mob_rank_t rank) const {
+    return *reinterpret_cast<TeamMember::Lines*>(first_lines_ +
+                                                 static_cast<size_t>(rank) * sizeof(TeamMember));
+  }
   TeamMember::Line& line_of(mob_rank_t rank) const {
-    return member(rank).lines[round_ % kRoundLines];
+    return lines_of(rank).lines[round_ % kRoundLines];
   }
   bool has_posted(mob_rank_t rank) const {
     // Pairs with the release in post().
     return line_of(rank).round.load(std::memory_order_acquire) == round_;
   }
-  template <typename Done>
-  mob_status_t wait_until(Done done, mob_rank_t first, mob_rank_t last);
+  // Whether a member is at its end, which has no part in these rounds.
+  bool has_left_these(mob_rank_t rank) const;
+  // `lacks(rank)`: the part of that member is awaited, and is not there.
+  template <typename Done, typename Lacks>
+  mob_status_t wait_until(Done done, Lacks lacks);
   // Nobody leaves before `done`, unless it made it impossible.
   template <typename Done>
   mob_status_t wait_for_all(Done done) {
-    return wait_until(done, 0, map_.size() - 1);
+    return wait_until(done, [](mob_rank_t) { return true; });
   }
   void post();
   void ring_all_after_fence();
@@ -146,8 +166,10 @@ class Rounds {
   const bool by_flags_;
   bool posted_ = false;  // in this round
   bool broken_ = false;
+  const Series series_;
   void* const area_;
   TeamMember* const members_;
+  char* const first_lines_;  // the first member's, of this series
   // Numbers of rounds wrap; those compared are close to each other.
   uint32_t round_ = 0;
   uint32_t all_done_ = 0;  // everyone is known to be through with this one

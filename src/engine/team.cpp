@@ -11,19 +11,19 @@ namespace mobius::engine {
 
 using base::fail;
 
-Team::Team(Engine& engine, TeamMap map, mob_rank_t rank, void* area, uint64_t offset)
+Team::Team(Engine& engine, TeamMap map, mob_rank_t rank, void* area, uint64_t offset, Series series)
     : engine_(engine),
       map_(std::move(map)),
       rank_(rank),
       offset_(offset),
-      rounds_(engine, map_, rank, area) {}
+      rounds_(engine, map_, rank, area, series) {}
 
 Team::Team(Engine& engine, TeamMap map, mob_rank_t rank, uint64_t id, std::unique_ptr<Team> mates)
     : engine_(engine),
       map_(std::move(map)),
       rank_(rank),
       offset_(mates->area_offset()),
-      rounds_(engine, map_, rank, nullptr),
+      rounds_(engine, map_, rank, nullptr, Series::kCalls),
       across_(std::make_unique<Across>(engine, map_, rank, id, std::move(mates))) {}
 
 Team::~Team() = default;

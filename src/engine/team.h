@@ -27,7 +27,8 @@ class Team {
  public:
   // `area` is shared memory of area_bytes(map.size()), zero before the first member comes.
   // `offset` is its place in the window, for who frees it.
-  Team(Engine& engine, TeamMap map, mob_rank_t rank, void* area, uint64_t offset);
+  Team(Engine& engine, TeamMap map, mob_rank_t rank, void* area, uint64_t offset,
+       Series series = Series::kCalls);
   // On several hosts; the area is the mates'. `id` as for Across.
   Team(Engine& engine, TeamMap map, mob_rank_t rank, uint64_t id, std::unique_ptr<Team> mates);
   ~Team();

@@ -76,6 +76,11 @@ bool TeamMail::take(uint64_t team, mob_rank_t rank, Letter* letter) {
   return true;
 }
 
+bool TeamMail::has_come(uint64_t team, mob_rank_t rank) {
+  const std::lock_guard lock(mutex_);
+  return queues_.contains({team, rank});
+}
+
 void TeamMail::forget(uint64_t team) {
   const std::lock_guard lock(mutex_);
   queues_.erase(queues_.lower_bound({team, 0}), queues_.lower_bound({team + 1, 0}));

@@ -18,6 +18,10 @@ namespace mobius::engine {
 
 class Engine;
 
+// Stands for a team of the whole job in the letters of its end (Series::kEnd). The world is 0,
+// others have their first member's number in the upper half.
+inline constexpr uint64_t kEndOfJob = 1;
+
 struct Letter {
   std::unique_ptr<char[]> bytes;
   size_t count = 0;
@@ -35,6 +39,9 @@ class TeamMail {
 
   // The next letter of a sender, if it is here. Any thread.
   bool take(uint64_t team, mob_rank_t rank, Letter* letter);
+
+  // Whether a letter of that sender is here.
+  bool has_come(uint64_t team, mob_rank_t rank);
 
   // A team is no more.
   void forget(uint64_t team);

@@ -27,6 +27,11 @@ mob_status_t Teams::open_world() {
   return host.agree(status, "mob_init");
 }
 
+mob_status_t Teams::open_end(std::unique_ptr<Team>* team) {
+  return engine_.adopt_team(TeamMap::strided(0, 1, engine_.size()), engine_.rank(),
+                            world_->area_offset(), kEndOfJob, team, Series::kEnd);
+}
+
 mob_status_t Teams::split(Team& parent, int colour, int key, bool valid_call, uint64_t* handle) {
   struct Choice {
     int colour;

@@ -18,6 +18,9 @@ class Teams {
   // Makes the job's first team, whose members met by other means. Collective over the job.
   mob_status_t open_world();
 
+  // The job's processes in their last calls, which nobody else's calls are taken for. Local; once.
+  mob_status_t open_end(std::unique_ptr<Team>* team);
+
   // The members of `parent` with one `colour` become a team, ordered by `key`, then by their rank
   // in `parent`. A negative colour takes part without becoming a member: `*handle` is 0. Collective
   // over `parent`.
