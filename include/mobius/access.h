@@ -91,8 +91,8 @@ MOB_API mob_status_t mob_access_lock(mob_access_t access, mob_rank_t rank, mob_a
  *
  * What the thread transfers to `rank` after it happens with access. Access is there when something
  * that the thread transferred so is complete: a blocking get has returned, or a mob_flush() or
- * mob_fence() after a transfer; and before the thread gains or starts any other lock. If it
- * transfers nothing it need not ever be. Until then others may have access, what is put need not
+ * mob_fence() after a transfer; before the thread gains or starts any other lock; and once before
+ * mob_access_unlock() returns. Until then others may have access, what is put need not
  * be on its way, flushes of other threads do not complete it, and messages of the program may
  * overtake it. So it does not exclude others from anything but that memory, as a mutex would.
  *

@@ -174,13 +174,7 @@ bool DeferredAccess::end_own(const char* call, const Access& access, mob_rank_t 
                              mob_status_t* status) {
   Kept* kept = in_handler ? nullptr : find_own();
   if (kept == nullptr || kept->access != &access || kept->member != member) return false;
-  if (kept->operations.empty()) {
-    close(*kept);
-    kept->access->is_not_deferred();
-    *status = MOB_OK;
-  } else {
-    *status = send(call, *kept, true);
-  }
+  *status = send(call, *kept, true);
   return true;
 }
 
@@ -193,11 +187,11 @@ mob_status_t DeferredAccess::send(const char* call, Kept& kept, bool ends, bool 
   ClaimBatch batch;
   batch.ends = ends;
   mob_status_t status = MOB_OK;
-  if (kept.operations.empty()) {
+  if (kept.operations.empty() && !ends) {
     close(kept);
     status = claims.acquire(call, kept.lock, kept.mode, nullptr);
   } else {
-    write(kept, &batch);
+    if (!kept.operations.empty()) write(kept, &batch);
     close(kept);
     status = claims.acquire_for(call, kept.lock, kept.mode, &batch);
   }
@@ -206,7 +200,7 @@ mob_status_t DeferredAccess::send(const char* call, Kept& kept, bool ends, bool 
   if (!ends) access.gained(kept.member, kept.mode, kept.hint);
   if (batch.status == MOB_OK) return MOB_OK;
   fail(batch.status, "%s", batch.text);
-  if (is_awaited) return batch.status;
+  if (is_awaited || context == nullptr) return batch.status;
   Completion::keep_for_flush(*context, batch.status);
   return MOB_OK;
 }

@@ -276,16 +276,32 @@ TEST(AccessNbi, OtherThreadsDoNotWaitForIt) {
   barrier();
 }
 
-TEST(AccessNbi, WithoutTransfersItEndsAsItBegan) {
+// It waits for who has access, also where there is nothing to do with it.
+TEST(AccessNbi, WithoutTransfersItIsGainedOnce) {
+  const Shared memory(64);
   const Access access;
+  const mob_rank_t target = far_rank();
   for (int i = 0; i < 10; ++i) {
-    for (mob_rank_t target = 0; target < mob_size(); ++target) {
-      ASSERT_EQ(mob_access_lock_nbi(access, target, i % 2 == 0 ? MOB_EXCLUSIVE : MOB_SHARED),
+    const mob_access_mode_t mode = i % 2 == 0 ? MOB_EXCLUSIVE : MOB_SHARED;
+    std::atomic<bool> is_over{false};
+    ASSERT_EQ(mob_access_lock(access, mob_rank(), MOB_EXCLUSIVE, nullptr), MOB_OK);
+    barrier();
+    std::thread other([&] {
+      EXPECT_EQ(mob_access_lock_nbi(access, target, mode), MOB_OK);
+      EXPECT_EQ(mob_access_unlock(access, target), MOB_OK);
+      is_over = true;
+    });
+    if (!same_host(target)) {
+      ASSERT_EQ(mob_get8(target, memory.at(target), reinterpret_cast<uint64_t*>(memory.local())),
                 MOB_OK);
-      ASSERT_EQ(mob_access_unlock(access, target), MOB_OK);
+      EXPECT_FALSE(is_over);
     }
+    barrier();
+    ASSERT_EQ(mob_access_unlock(access, mob_rank()), MOB_OK);
+    other.join();
+    EXPECT_TRUE(is_over);
+    barrier();
   }
-  barrier();
 }
 
 TEST(AccessNbi, AnErrorOfOneLeavesTheOthersAndEndsTheAccess) {
