@@ -54,7 +54,8 @@ static int access_close(suite_window_t* window) {
 
 static int lock(suite_window_t* window, int to, mob_access_mode_t mode) {
   if (to == SUITE_NOBODY) return MOB_OK;
-  return mob_access_lock(mobius_window_of(window)->access, mobius_rank_of(window, to), mode, NULL);
+  /* What MPI_Win_lock() is: need not have waited when it returns. */
+  return mob_access_lock_nbi(mobius_window_of(window)->access, mobius_rank_of(window, to), mode);
 }
 
 static int lock_enter(suite_window_t* window, int to, int from) {
@@ -116,10 +117,10 @@ SYNC(fence, "fence", "mob_epoch_fence before and after", 0, epoch_open, fence_en
      epoch_close, NULL)
 SYNC(pscw, "pscw", "mob_epoch_start, complete; post, wait", 0, epoch_open, pscw_enter, pscw_leave,
      epoch_close, NULL)
-SYNC(lock_block, "lock", "mob_access_lock (shared), unlock", 1, access_open, lock_enter, lock_leave,
-     access_close, complete)
-SYNC(lockx, "lockx", "mob_access_lock (exclusive), unlock", 1, access_open, lockx_enter, lock_leave,
-     access_close, complete)
+SYNC(lock_block, "lock", "mob_access_lock_nbi (shared), unlock", 1, access_open, lock_enter,
+     lock_leave, access_close, complete)
+SYNC(lockx, "lockx", "mob_access_lock_nbi (exclusive), unlock", 1, access_open, lockx_enter,
+     lock_leave, access_close, complete)
 SYNC(lock_all, "lock_all", "mob_access_lock_all, unlock_all", 1, access_open, lock_all_enter,
      lock_all_leave, access_close, complete)
 SYNC(mutex, "mutex", "mob_mutex_lock, unlock", 1, mutex_open, mutex_enter, mutex_leave, mutex_close,
