@@ -23,8 +23,8 @@ inline constexpr size_t kSharedFromBytes = size_t{64} << 10;
 inline constexpr size_t kMappedSharedFromBytes = size_t{256} << 10;
 
 // From which size on a sender that waits has a payload in private memory copied by cross-memory
-// attach, which costs a look at each page, instead of through a ring, which copies twice. Measured
-// at the first call: kernels and processors differ in it by a factor of ten.
+// attach, which costs a look at each page, instead of through a ring, which copies twice; SIZE_MAX:
+// never. Measured at the first call: kernels and processors differ in it by a factor of ten.
 size_t attach_from_bytes();
 
 // Copies between this process and `rank`, directly where its memory is mapped, else by
