@@ -8,6 +8,8 @@
 
 #include <algorithm>
 #include <cstring>
+#include <memory>
+#include <new>
 
 #include "engine/desk_memory.h"
 #include "engine/engine.h"
@@ -43,7 +45,13 @@ constexpr uint32_t kRequestsToWake = 16;
 constexpr uint64_t kWakeWithinNs = 10'000'000;
 constexpr uint32_t kMostBetweenWakes = 1024;
 
-constexpr size_t kFewSpans = 16;
+// A shape whose other side is a desk.
+Shape packed_at(unsigned char* data, const Shape& shape) {
+  Shape packed = shape;
+  packed.remote = reinterpret_cast<char*>(data);
+  transport::pack_strides(packed, packed.remote_strides);
+  return packed;
+}
 
 }  // namespace
 
@@ -100,7 +108,7 @@ void Desk::note_asleep(mob_rank_t rank, ProcessBlock& process, Target& target) {
   DeskMemory* desk = is_time ? find(rank) : nullptr;
   if (desk == nullptr) return;
   target.to_skip.store(0, std::memory_order_relaxed);
-  desk->wanted_by.store(this_processor(), std::memory_order_relaxed);
+  desk->requests[0].wanted_by.store(this_processor(), std::memory_order_relaxed);
   os::ring_sleepers(process.doorbell.bell);  // a release: who wakes sees that
 }
 
@@ -133,8 +141,8 @@ DeskMemory* Desk::find(mob_rank_t rank) {
   return desk;
 }
 
-// The same, for this process alone; null also if it is in use.
-DeskMemory* Desk::take(mob_rank_t rank) {
+// The same, for this process alone and for so many bytes of data; null also if it is in use.
+DeskMemory* Desk::take(mob_rank_t rank, size_t bytes) {
   DeskMemory* desk = find(rank);
   if (desk == nullptr) return nullptr;
   Target& target = targets_[static_cast<size_t>(engine_.host_index(rank))];
@@ -149,41 +157,66 @@ DeskMemory* Desk::take(mob_rank_t rank) {
       return nullptr;
     }
   }
-  // Who died may have left something on it.
-  uint64_t state = desk->state.load(std::memory_order_relaxed);
-  if (phase_of(state) == kLaidDown) {
-    desk->state.compare_exchange_strong(state, state_of(number_of(state), kWithdrawn),
-                                        std::memory_order_relaxed);
-    state = desk->state.load(std::memory_order_relaxed);
-  }
-  if (phase_of(state) == kTakenUp &&
-      desk->answer.load(std::memory_order_acquire) >> 1 != number_of(state)) {
+  for (unsigned place = 0; place < (bytes > kPieceBytes ? kPlaces : 1); ++place) {
+    if (clear(desk->requests[place])) continue;
     give_back(*desk);
     return nullptr;
   }
   return desk;
 }
 
+// Who died may have left something there. False if it is still being done.
+bool Desk::clear(Request& request) {
+  if (phase_of(request.state.load(std::memory_order_relaxed)) == kLaidDown) withdraw(request);
+  const uint64_t state = request.state.load(std::memory_order_relaxed);
+  return phase_of(state) != kTakenUp ||
+         request.answer.load(std::memory_order_acquire) >> 1 == number_of(state);
+}
+
+// False if it was taken up, or is not there.
+bool Desk::withdraw(Request& request) {
+  const uint64_t number = number_of(request.state.load(std::memory_order_relaxed));
+  uint64_t laid_down = state_of(number, kLaidDown);
+  return request.state.compare_exchange_strong(laid_down, state_of(number, kWithdrawn),
+                                               std::memory_order_relaxed);
+}
+
 void Desk::give_back(DeskMemory& desk) { desk.holder.store(0, std::memory_order_release); }
+
+unsigned char* Desk::packing_space() {
+  // Kept for the thread's next one.
+  thread_local std::unique_ptr<unsigned char[]> space;
+  if (space == nullptr) space.reset(new (std::nothrow) unsigned char[kMostAtOnce]);
+  return space.get();
+}
 
 Desk::Outcome Desk::ask_to_copy(mob_rank_t rank, uintptr_t remote, const void* local, size_t bytes,
                                 bool put, bool calls) {
-  DeskMemory* desk = take(rank);
+  if (bytes > kPieceBytes) {
+    Shape shape;
+    shape.total_bytes = shape.run_bytes = bytes;
+    shape.remote = reinterpret_cast<char*>(remote);
+    shape.local = static_cast<char*>(const_cast<void*>(local));
+    return ask_to_move(rank, shape, put, calls);
+  }
+  DeskMemory* desk = take(rank, bytes);
   if (desk == nullptr) return Outcome::kNotForDesk;
-  desk->remote = remote;
-  desk->bytes = static_cast<uint32_t>(bytes);
-  desk->is_put = put;
-  if (put) transport::copy(bytes <= kInRequest ? desk->put : desk->data, local, bytes);
+  Request& request = desk->requests[0];
+  request.remote = remote;
+  request.bytes = static_cast<uint32_t>(bytes);
+  request.is_put = put;
+  if (put) transport::copy(bytes <= kInRequest ? request.put : desk->data, local, bytes);
   const Outcome outcome = ask(rank, *desk, kStretch, calls);
   if (outcome == Outcome::kDone && !put) {
-    transport::copy(const_cast<void*>(local), bytes <= kInAnswer ? desk->got : desk->data, bytes);
+    transport::copy(const_cast<void*>(local), bytes <= kInAnswer ? request.got : desk->data, bytes);
   }
   give_back(*desk);
   return outcome;
 }
 
 Desk::Outcome Desk::move(mob_rank_t rank, const Shape& shape, bool put, bool calls) {
-  if (shape.total_bytes > kMostBytes) return Outcome::kNotForDesk;
+  const bool is_box = shape.kind == MOB_CONTIGUOUS || shape.kind == MOB_STRIDED;
+  if (shape.total_bytes > (is_box ? kMostBytes : kMostAtOnce)) return Outcome::kNotForDesk;
   if (!calls) {
     return is_attended(rank) ? ask_to_move(rank, shape, put, false) : Outcome::kNotForDesk;
   }
@@ -206,13 +239,14 @@ Desk::Outcome Desk::combine(const mob_transfer_t& transfer, const Shape& shape) 
   const mob_rank_t rank = transfer.rank;
   const bool fetches = transfer.kind == MOB_FETCH_ACCUMULATE;
   const size_t bytes = shape.total_bytes;
-  if (shape.kind != MOB_CONTIGUOUS || bytes > (fetches ? kFetchedAt : kMostBytes)) {
+  if (shape.kind != MOB_CONTIGUOUS || bytes > (fetches ? kFetchedAt : kMostAtOnce)) {
     return Outcome::kNotForDesk;
   }
   bool calls = false;
   if (const Outcome outcome = may_call(rank, &calls); outcome != Outcome::kDone) return outcome;
-  DeskMemory* desk = take(rank);
+  DeskMemory* desk = take(rank, fetches ? kMostAtOnce : bytes);
   if (desk == nullptr) return Outcome::kNotForDesk;
+  Request& request = desk->requests[0];
   Update asked{};
   asked.type = static_cast<uint8_t>(transfer.type);
   asked.op = static_cast<uint8_t>(transfer.op);
@@ -224,13 +258,13 @@ Desk::Outcome Desk::combine(const mob_transfer_t& transfer, const Shape& shape) 
   if (transfer.op != MOB_NO_OP) {  // which has no operand
     transport::copy(bytes <= sizeof asked.operand ? asked.operand : desk->data, shape.local, bytes);
   }
-  std::memcpy(desk->put, &asked, sizeof asked);
-  desk->remote = reinterpret_cast<uintptr_t>(shape.remote);
-  desk->bytes = static_cast<uint32_t>(bytes);
-  desk->is_put = true;
+  std::memcpy(request.put, &asked, sizeof asked);
+  request.remote = reinterpret_cast<uintptr_t>(shape.remote);
+  request.bytes = static_cast<uint32_t>(bytes);
+  request.is_put = true;
   const Outcome outcome = ask(rank, *desk, kCombination, calls);
   if (outcome == Outcome::kDone && fetches) {
-    transport::copy(transfer.fetched, bytes <= kInAnswer ? desk->got : desk->data + kFetchedAt,
+    transport::copy(transfer.fetched, bytes <= kInAnswer ? request.got : desk->data + kFetchedAt,
                     bytes);
   }
   give_back(*desk);
@@ -241,80 +275,135 @@ Desk::Outcome Desk::compare_swap(mob_rank_t rank, void* remote, size_t bytes, ui
                                  uint64_t desired, uint64_t* old) {
   bool calls = false;
   if (const Outcome outcome = may_call(rank, &calls); outcome != Outcome::kDone) return outcome;
-  DeskMemory* desk = take(rank);
+  DeskMemory* desk = take(rank, bytes);
   if (desk == nullptr) return Outcome::kNotForDesk;
+  Request& request = desk->requests[0];
   Update asked{};
   std::memcpy(asked.scale, &expected, sizeof expected);
   std::memcpy(asked.operand, &desired, sizeof desired);
-  std::memcpy(desk->put, &asked, sizeof asked);
-  desk->remote = reinterpret_cast<uintptr_t>(remote);
-  desk->bytes = static_cast<uint32_t>(bytes);
-  desk->is_put = true;
+  std::memcpy(request.put, &asked, sizeof asked);
+  request.remote = reinterpret_cast<uintptr_t>(remote);
+  request.bytes = static_cast<uint32_t>(bytes);
+  request.is_put = true;
   const Outcome outcome = ask(rank, *desk, kCompareSwap, calls);
-  if (outcome == Outcome::kDone) std::memcpy(old, desk->got, bytes);
+  if (outcome == Outcome::kDone) std::memcpy(old, request.got, bytes);
   give_back(*desk);
   return outcome;
 }
 
 Desk::Outcome Desk::ask_to_move(mob_rank_t rank, const Shape& shape, bool put, bool calls) {
-  if (shape.kind == MOB_CONTIGUOUS) {
+  if (shape.kind == MOB_CONTIGUOUS && shape.total_bytes <= kPieceBytes) {
     return ask_to_copy(rank, reinterpret_cast<uintptr_t>(shape.remote), shape.local,
                        shape.total_bytes, put, calls);
   }
-  DeskMemory* desk = take(rank);
+  DeskMemory* desk = take(rank, shape.total_bytes);
   if (desk == nullptr) return Outcome::kNotForDesk;
-  desk->is_put = put;
-  desk->bytes = static_cast<uint32_t>(shape.total_bytes);
   Outcome outcome = Outcome::kNotForDesk;
-  if (shape.kind == MOB_STRIDED) {
-    outcome = ask_to_move_box(rank, *desk, shape, put, calls);
-  } else if (list_spans(*desk, shape, put)) {
-    outcome = ask(rank, *desk, kSpans, calls);
+  if (shape.kind == MOB_CONTIGUOUS || shape.kind == MOB_STRIDED) {
+    outcome = ask_in_pieces(rank, *desk, shape, put, calls);
+  } else {
+    desk->requests[0].is_put = put;
+    desk->requests[0].bytes = static_cast<uint32_t>(shape.total_bytes);
+    if (list_spans(*desk, shape, put)) outcome = ask(rank, *desk, kSpans, calls);
     if (outcome == Outcome::kDone && !put) take_spans(*desk, shape);
   }
   give_back(*desk);
   return outcome;
 }
 
-Desk::Outcome Desk::ask_to_move_box(mob_rank_t rank, DeskMemory& desk, const Shape& shape, bool put,
-                                    bool calls) {
-  desk.lowest = shape.lowest;
-  desk.hull_bytes = shape.highest - shape.lowest;
-  if (desk.hull_bytes > kMostHull) return Outcome::kNotForDesk;
-  desk.remote = reinterpret_cast<uintptr_t>(shape.remote);
-  desk.run_bytes = shape.run_bytes;
-  desk.count = static_cast<uint32_t>(shape.dimensions);
-  std::copy_n(shape.counts, desk.count, desk.counts);
-  std::copy_n(shape.remote_strides, desk.count, desk.strides);
-  Shape packed = shape;  // the other side is the desk
-  packed.remote = reinterpret_cast<char*>(desk.data);
-  transport::pack_strides(packed, packed.remote_strides);
-  if (put) transport::move(packed, 0, true);
-  const Outcome outcome = ask(rank, desk, kBox, calls);
-  if (outcome == Outcome::kDone && !put) transport::move(packed, 0, false);
+// Whatever becomes of it, nothing of it is under way afterwards; some pieces may have been done.
+Desk::Outcome Desk::ask_in_pieces(mob_rank_t rank, DeskMemory& desk, const Shape& shape, bool put,
+                                  bool calls) {
+  Outcome outcome = Outcome::kDone;
+  Shape pieces[kPlaces];  // those under way
+  unsigned laid_down = 0;
+  unsigned ended = 0;
+  const auto end_oldest = [&] {
+    const unsigned place = ended++ % kPlaces;
+    Request& request = desk.requests[place];
+    if (outcome != Outcome::kDone && withdraw(request)) return;
+    const Outcome its = await(rank, request, calls);
+    if (outcome == Outcome::kDone) outcome = its;
+    if (its == Outcome::kDone && !put) take_data(desk, request, pieces[place]);
+  };
+  for (transport::Parts parts(shape, kPieceBytes); !parts.is_at_end();) {
+    if (laid_down - ended == kPlaces) end_oldest();
+    if (outcome != Outcome::kDone) break;
+    const unsigned place = laid_down++ % kPlaces;
+    pieces[place] = parts.next();
+    const uint16_t what = describe(desk, desk.requests[place], pieces[place], put);
+    lay_down(rank, desk.requests[place], what, !parts.is_at_end(), calls);
+  }
+  while (ended != laid_down) end_oldest();
   return outcome;
+}
+
+// Writes down what is to be done with one stretch or box, and with `put` its bytes.
+uint16_t Desk::describe(DeskMemory& desk, Request& request, const Shape& shape, bool put) {
+  request.remote = reinterpret_cast<uintptr_t>(shape.remote);
+  request.bytes = static_cast<uint32_t>(shape.total_bytes);
+  request.is_put = put;
+  unsigned char* data = desk.data_of(request);
+  if (shape.kind == MOB_CONTIGUOUS) {
+    if (put) {
+      transport::copy(shape.total_bytes <= kInRequest ? request.put : data, shape.local,
+                      shape.total_bytes);
+    }
+    return kStretch;
+  }
+  request.lowest = shape.lowest;
+  request.hull_bytes = shape.highest - shape.lowest;
+  request.run_bytes = shape.run_bytes;
+  request.count = static_cast<uint32_t>(shape.dimensions);
+  std::copy_n(shape.counts, request.count, request.counts);
+  std::copy_n(shape.remote_strides, request.count, request.strides);
+  if (put) {
+    pack_on_desk(data, shape.total_bytes, shape.run_bytes,
+                 [&](unsigned char* to) { transport::move(packed_at(to, shape), 0, true); });
+  }
+  return kBox;
+}
+
+// What a get has brought.
+void Desk::take_data(DeskMemory& desk, const Request& request, const Shape& shape) {
+  const unsigned char* data = desk.data_of(request);
+  if (shape.kind == MOB_CONTIGUOUS) {
+    transport::copy(shape.local, shape.total_bytes <= kInAnswer ? request.got : data,
+                    shape.total_bytes);
+  } else {
+    transport::move(packed_at(const_cast<unsigned char*>(data), shape), 0, false);
+  }
 }
 
 // Lays down where the runs are, and with `put` what they hold; false if there are too many.
 bool Desk::list_spans(DeskMemory& desk, const Shape& shape, bool put) {
-  size_t count = 0;
-  unsigned char* data = desk.data;
+  Request& request = desk.requests[0];
+  mob_span_t* span = desk.spans;
   uintptr_t lowest = UINTPTR_MAX;
   uintptr_t highest = 0;
   const mob_status_t listed =
-      transport::for_each_run(shape, [&](char* remote, const char* local, size_t bytes) {
-        if (count == kMostSpans) return MOB_ERR_RANGE;
-        desk.spans[count++] = {remote, bytes};
+      transport::for_each_run(shape, [&](char* remote, const char*, size_t bytes) {
+        if (span == desk.spans + kMostSpans) return MOB_ERR_RANGE;
+        *span++ = {remote, bytes};
         lowest = std::min(lowest, reinterpret_cast<uintptr_t>(remote));
         highest = std::max(highest, reinterpret_cast<uintptr_t>(remote) + bytes);
-        if (put) transport::copy(data, local, bytes);
-        data += bytes;
         return MOB_OK;
       });
-  desk.count = static_cast<uint32_t>(count);
-  desk.lowest = lowest;
-  desk.hull_bytes = highest - lowest;
-  return listed == MOB_OK && (desk.hull_bytes <= kMostHull || count <= kFewSpans);
+  if (listed != MOB_OK) return false;
+  request.count = static_cast<uint32_t>(span - desk.spans);
+  request.lowest = lowest;
+  request.hull_bytes = highest - lowest;
+  if (put) {
+    pack_on_desk(desk.data, shape.total_bytes, 1, [&](unsigned char* data) {
+      static_cast<void>(
+          transport::for_each_run(shape, [&](const char*, const char* local, size_t bytes) {
+            transport::copy(data, local, bytes);
+            data += bytes;
+            return MOB_OK;
+          }));
+    });
+  }
+  return true;
 }
 
 void Desk::take_spans(const DeskMemory& desk, const Shape& shape) {
@@ -327,24 +416,35 @@ void Desk::take_spans(const DeskMemory& desk, const Shape& shape) {
       }));
 }
 
+// Has one request done that was written down in the first place.
 Desk::Outcome Desk::ask(mob_rank_t rank, DeskMemory& desk, uint16_t what, bool calls) {
-  desk.what = what;
-  desk.caller = calls ? this_processor() : 0;
-  const uint64_t number = number_of(desk.state.load(std::memory_order_relaxed)) + 1;
-  // Release pairs with the acquire in look().
-  desk.state.store(state_of(number, kLaidDown), std::memory_order_release);
+  lay_down(rank, desk.requests[0], what, false, calls);
+  return await(rank, desk.requests[0], calls);
+}
+
+void Desk::lay_down(mob_rank_t rank, Request& request, uint16_t what, bool goes_on, bool calls) {
+  request.what = what;
+  request.goes_on = goes_on;
+  request.caller = calls ? this_processor() : 0;
+  const uint64_t number = number_of(request.state.load(std::memory_order_relaxed)) + 1;
+  // Release pairs with the acquire in look_at().
+  request.state.store(state_of(number, kLaidDown), std::memory_order_release);
   if (calls) call(rank);
-  // Acquire, here and below, pairs with the release in look().
+}
+
+Desk::Outcome Desk::await(mob_rank_t rank, Request& request, bool calls) {
+  const uint64_t number = number_of(request.state.load(std::memory_order_relaxed));
+  // Acquire, here and below, pairs with the release in look_at().
   const auto is_answered = [&] {
-    return desk.answer.load(std::memory_order_acquire) >> 1 == number;
+    return request.answer.load(std::memory_order_acquire) >> 1 == number;
   };
   for (int looks = 0; looks < kEagerLooks && !is_answered(); ++looks) {
   }
   Target& target = targets_[static_cast<size_t>(engine_.host_index(rank))];
-  if (!is_answered() && !await_answer(rank, desk, number, calls)) return Outcome::kNobodyCame;
+  if (!is_answered() && !await_answer(rank, request, number, calls)) return Outcome::kNobodyCame;
   target.misses.store(0, std::memory_order_relaxed);
   target.asleep.store(0, std::memory_order_relaxed);
-  const bool done = (desk.answer.load(std::memory_order_relaxed) & 1) == kDone;
+  const bool done = (request.answer.load(std::memory_order_relaxed) & 1) == kDone;
   return done ? Outcome::kDone : Outcome::kNotForDesk;
 }
 
@@ -356,7 +456,7 @@ void Desk::call(mob_rank_t rank) {
 }
 
 // False if the request was withdrawn, or the target died at it.
-bool Desk::await_answer(mob_rank_t rank, DeskMemory& desk, uint64_t number, bool calls) {
+bool Desk::await_answer(mob_rank_t rank, Request& request, uint64_t number, bool calls) {
   const uint64_t start = os::now_ns();
   Target& target = targets_[static_cast<size_t>(engine_.host_index(rank))];
   const uint64_t patience_ns = calls ? kCallPatienceNs : kPatienceNs;
@@ -364,7 +464,7 @@ bool Desk::await_answer(mob_rank_t rank, DeskMemory& desk, uint64_t number, bool
   bool may_withdraw = true;
   for (;;) {
     for (int looks = 0; looks < kLooksPerClock; ++looks) {
-      if (desk.answer.load(std::memory_order_acquire) >> 1 == number) {
+      if (request.answer.load(std::memory_order_acquire) >> 1 == number) {
         if (calls) note_lost_time(target, os::now_ns() - start);
         return true;
       }
@@ -372,9 +472,7 @@ bool Desk::await_answer(mob_rank_t rank, DeskMemory& desk, uint64_t number, bool
     }
     const uint64_t now = os::now_ns();
     if (may_withdraw && now - start > patience_ns) {
-      uint64_t laid_down = state_of(number, kLaidDown);
-      if (desk.state.compare_exchange_strong(laid_down, state_of(number, kWithdrawn),
-                                             std::memory_order_relaxed)) {
+      if (withdraw(request)) {
         note_miss(target);
         note_lost_time(target, now - start);
         return false;

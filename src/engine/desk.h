@@ -11,6 +11,9 @@
 // settled by one compare-and-swap: what was taken up is answered, what was withdrawn is done by
 // nobody, and nothing is done twice.
 //
+// What is larger comes in pieces, each a request of its own in one of a few places: the target does
+// one while the origin packs the next, or takes what came with the one before.
+//
 // What cannot be done (memory that is not there) is refused without being begun, so that the other
 // way can tell the error.
 //
@@ -38,6 +41,7 @@ namespace mobius::engine {
 
 class Engine;
 struct DeskMemory;
+struct Request;
 
 class Desk {
  public:
@@ -82,7 +86,14 @@ class Desk {
                        uint64_t desired, uint64_t* old);
 
   // Beyond that the kernel, which copies once, is about as fast.
-  static constexpr size_t kMostBytes = size_t{64} << 10;
+  static constexpr size_t kMostBytes = size_t{1} << 20;
+  // Of what does not come in pieces: lists and accumulates.
+  static constexpr size_t kMostAtOnce = size_t{64} << 10;
+  static constexpr size_t kPieceBytes = size_t{16} << 10;
+  static constexpr unsigned kPlaces = kMostAtOnce / kPieceBytes;
+
+  // Room for kMostAtOnce bytes, of the calling thread; null if there is none.
+  static unsigned char* packing_space();
 
  private:
   // What this process knows of another one as a target.
@@ -94,6 +105,20 @@ class Desk {
     std::atomic<uint64_t> asleep_at = 0;  // when some of them were counted
   };
 
+  // Memory of this process that is known to be there, as long as a wait lasts. Used by who has
+  // taken up the request in the place that it belongs to.
+  struct Known {
+    struct Part {
+      os::Stretch memory;
+      bool writable;
+    };
+    uint64_t visit = 0;
+    size_t next = 0;
+    std::array<Part, 4> parts{};
+
+    bool covers(uintptr_t address, size_t bytes, bool write) const;
+  };
+
   bool is_attended(mob_rank_t rank);
   Outcome may_call(mob_rank_t rank, bool* calls);
   static bool is_asleep_or_near(const ProcessBlock& process);
@@ -102,41 +127,46 @@ class Desk {
   static void note_miss(Target& target);
   static void note_lost_time(Target& target, uint64_t ns);
   DeskMemory* find(mob_rank_t rank);
-  DeskMemory* take(mob_rank_t rank);
+  DeskMemory* take(mob_rank_t rank, size_t bytes);
+  static bool clear(Request& request);
   static void give_back(DeskMemory& desk);
   Outcome ask_to_copy(mob_rank_t rank, uintptr_t remote, const void* local, size_t bytes, bool put,
                       bool calls);
   Outcome ask_to_move(mob_rank_t rank, const transport::Shape& shape, bool put, bool calls);
-  Outcome ask_to_move_box(mob_rank_t rank, DeskMemory& desk, const transport::Shape& shape,
-                          bool put, bool calls);
+  Outcome ask_in_pieces(mob_rank_t rank, DeskMemory& desk, const transport::Shape& shape, bool put,
+                        bool calls);
+  static uint16_t describe(DeskMemory& desk, Request& request, const transport::Shape& shape,
+                           bool put);
+  static void take_data(DeskMemory& desk, const Request& request, const transport::Shape& shape);
   static bool list_spans(DeskMemory& desk, const transport::Shape& shape, bool put);
   static void take_spans(const DeskMemory& desk, const transport::Shape& shape);
   Outcome ask(mob_rank_t rank, DeskMemory& desk, uint16_t what, bool calls);
+  void lay_down(mob_rank_t rank, Request& request, uint16_t what, bool goes_on, bool calls);
+  Outcome await(mob_rank_t rank, Request& request, bool calls);
+  static bool withdraw(Request& request);
   void call(mob_rank_t rank);
-  bool await_answer(mob_rank_t rank, DeskMemory& desk, uint64_t number, bool calls);
+  bool await_answer(mob_rank_t rank, Request& request, uint64_t number, bool calls);
 
   os::Work look(DeskMemory& desk);
+  os::Work look_at(DeskMemory& desk, unsigned place, bool* goes_on);
+  os::Work look_idly(DeskMemory& desk);
   void note_processor();
-  bool carry_out(DeskMemory& desk);
-  bool update(DeskMemory& desk);
-  bool is_mapped(uintptr_t address, size_t bytes, bool write);
+  bool carry_out(DeskMemory& desk, Request& request);
+  bool carry_out_box(DeskMemory& desk, Request& request, Known& known);
+  bool carry_out_spans(DeskMemory& desk, Request& request, Known& known);
+  bool update(DeskMemory& desk, Request& request, Known& known);
+  bool is_mapped(Known& known, uintptr_t address, size_t bytes, bool write);
+  bool hull_is_mapped(Known& known, const Request& request);
 
   Engine& engine_;
   ProcessBlock* block_ = nullptr;
 
-  // At the target. Memory that is known to be there, as long as a wait lasts. Used by who has taken
-  // up a request.
-  struct Known {
-    os::Stretch memory;
-    bool writable;
-  };
-  static constexpr size_t kMostKnown = 4;
+  // At the target.
   std::mutex mutex_;  // guards making the desk
   std::atomic<DeskMemory*> own_ = nullptr;
   std::atomic<uint64_t> visits_ = 0;
-  uint64_t known_visit_ = 0;
-  size_t next_known_ = 0;
-  std::array<Known, kMostKnown> known_{};
+  std::atomic<unsigned> next_place_ = 0;  // where the next request is to be looked for
+  Known known_[kPlaces];
 
   // At the origin.
   std::unique_ptr<Target[]> targets_;  // by host index

@@ -15,6 +15,15 @@ namespace mobius::engine {
 
 using transport::Shape;
 
+namespace {
+
+// What has been done for somebody who runs on a processor.
+os::Work work_for(uint32_t processor) {
+  return processor == this_processor() ? os::Work::kForNear : os::Work::kSome;
+}
+
+}  // namespace
+
 mob_status_t Desk::require() {
   const std::lock_guard lock(mutex_);
   if (is_there()) return MOB_OK;
@@ -32,29 +41,58 @@ mob_status_t Desk::require() {
 }
 
 os::Work Desk::look(DeskMemory& desk) {
-  const auto work_for = [](uint32_t processor) {
-    return processor == this_processor() ? os::Work::kForNear : os::Work::kSome;
-  };
-  uint64_t state = desk.state.load(std::memory_order_relaxed);
-  if (phase_of(state) != kLaidDown) {
-    note_processor();
-    const uint32_t wanted_by = desk.wanted_by.load(std::memory_order_relaxed);
-    if (wanted_by == 0) [[likely]] {
-      return os::Work::kNone;
-    }
-    desk.wanted_by.store(0, std::memory_order_relaxed);
-    return work_for(wanted_by);
+  const unsigned expected = next_place_.load(std::memory_order_relaxed);
+  bool goes_on = false;
+  os::Work found = look_at(desk, expected, &goes_on);
+  // In the middle of something: another thread may have gone on with it, or its origin given it up.
+  for (unsigned place = 0; expected != 0 && found == os::Work::kNone && place < kPlaces; ++place) {
+    found = look_at(desk, place, &goes_on);
   }
-  const uint64_t number = number_of(state);
-  // Acquire pairs with the release in ask().
-  if (!desk.state.compare_exchange_strong(state, state_of(number, kTakenUp),
-                                          std::memory_order_acquire, std::memory_order_relaxed)) {
+  if (found == os::Work::kNone) return look_idly(desk);
+  // All that is there: who called from this processor gets it back once for it, not for each piece.
+  for (unsigned places = 1; goes_on && places < kPlaces; ++places) {
+    const os::Work more = look_at(desk, next_place_.load(std::memory_order_relaxed), &goes_on);
+    if (more == os::Work::kNone) break;
+    found = more;
+  }
+  return found;
+}
+
+// Nothing is to be done.
+os::Work Desk::look_idly(DeskMemory& desk) {
+  note_processor();
+  std::atomic<uint32_t>& wanted_by = desk.requests[0].wanted_by;
+  const uint32_t who = wanted_by.load(std::memory_order_relaxed);
+  if (who == 0) [[likely]] {
     return os::Work::kNone;
   }
-  const uint32_t caller = desk.caller;  // the next request may be there as soon as this is answered
-  const uint64_t end = carry_out(desk) ? kDone : kRefused;
-  // Release pairs with the acquires in ask() and await_answer().
-  desk.answer.store(number << 1 | end, std::memory_order_release);
+  wanted_by.store(0, std::memory_order_relaxed);
+  return work_for(who);
+}
+
+// Does what lies in one place; whether it goes on in the next one.
+os::Work Desk::look_at(DeskMemory& desk, unsigned place, bool* goes_on) {
+  Request& request = desk.requests[place];
+  unsigned expected = next_place_.load(std::memory_order_relaxed);
+  uint64_t state = request.state.load(std::memory_order_relaxed);
+  if (phase_of(state) != kLaidDown) return os::Work::kNone;
+  const uint64_t number = number_of(state);
+  // Acquire pairs with the release in lay_down().
+  if (!request.state.compare_exchange_strong(state, state_of(number, kTakenUp),
+                                             std::memory_order_acquire,
+                                             std::memory_order_relaxed)) {
+    return os::Work::kNone;
+  }
+  const uint32_t caller = request.caller;  // the next one may be there as soon as this is answered
+  *goes_on = request.goes_on;
+  const unsigned next = *goes_on ? (place + 1) % kPlaces : 0;
+  // Not if another thread has got further.
+  if (next != expected) {
+    next_place_.compare_exchange_strong(expected, next, std::memory_order_relaxed);
+  }
+  const uint64_t end = carry_out(desk, request) ? kDone : kRefused;
+  // Release pairs with the acquires in await() and await_answer().
+  request.answer.store(number << 1 | end, std::memory_order_release);
   return caller == 0 ? os::Work::kSome : work_for(caller);
 }
 
@@ -67,66 +105,99 @@ void Desk::note_processor() {
   }
 }
 
-bool Desk::carry_out(DeskMemory& desk) {
-  const bool is_put = desk.is_put;
-  if (desk.what == kStretch) {
-    void* memory = reinterpret_cast<void*>(desk.remote);
-    const size_t bytes = desk.bytes;
-    if (!is_mapped(desk.remote, bytes, is_put)) return false;
-    if (is_put) {
-      transport::copy(memory, bytes <= kInRequest ? desk.put : desk.data, bytes);
-    } else {
-      transport::copy(bytes <= kInAnswer ? desk.got : desk.data, memory, bytes);
+bool Desk::carry_out(DeskMemory& desk, Request& request) {
+  Known& known = known_[&request - desk.requests];
+  switch (request.what) {
+    case kStretch: {
+      void* memory = reinterpret_cast<void*>(request.remote);
+      const size_t bytes = request.bytes;
+      if (!is_mapped(known, request.remote, bytes, request.is_put)) return false;
+      if (request.is_put) {
+        transport::copy(memory, bytes <= kInRequest ? request.put : desk.data_of(request), bytes);
+      } else {
+        transport::copy(bytes <= kInAnswer ? request.got : desk.data_of(request), memory, bytes);
+      }
+      return true;
     }
-    return true;
+    case kBox:
+      return carry_out_box(desk, request, known);
+    case kSpans:
+      return carry_out_spans(desk, request, known);
+    default:
+      return update(desk, request, known);
   }
-  if (desk.what == kCombination || desk.what == kCompareSwap) return update(desk);
-  const bool looks_once = desk.hull_bytes <= kMostHull;
-  if (looks_once && !is_mapped(desk.lowest, desk.hull_bytes, is_put)) return false;
-  if (desk.what == kBox) {
-    Shape box;
-    box.kind = MOB_STRIDED;
-    box.total_bytes = desk.bytes;
-    box.remote = reinterpret_cast<char*>(desk.remote);
-    box.local = reinterpret_cast<char*>(desk.data);
-    box.run_bytes = desk.run_bytes;
-    box.dimensions = static_cast<int>(desk.count);
-    std::copy_n(desk.counts, desk.count, box.counts);
-    std::copy_n(desk.strides, desk.count, box.remote_strides);
-    transport::pack_strides(box, box.local_strides);
-    transport::move(box, 0, is_put);
-    return true;
+}
+
+bool Desk::carry_out_box(DeskMemory& desk, Request& request, Known& known) {
+  Shape box;
+  box.kind = MOB_STRIDED;
+  box.total_bytes = request.bytes;
+  box.remote = reinterpret_cast<char*>(request.remote);
+  box.run_bytes = request.run_bytes;
+  box.dimensions = static_cast<int>(request.count);
+  std::copy_n(request.counts, request.count, box.counts);
+  std::copy_n(request.strides, request.count, box.remote_strides);
+  transport::pack_strides(box, box.local_strides);
+  const auto run_is_mapped = [&](const char* run, const char*, size_t bytes) {
+    return is_mapped(known, reinterpret_cast<uintptr_t>(run), bytes, request.is_put)
+               ? MOB_OK
+               : MOB_ERR_RANGE;
+  };
+  if (!hull_is_mapped(known, request) && transport::for_each_run(box, run_is_mapped) != MOB_OK) {
+    return false;
   }
-  for (uint32_t i = 0; i < desk.count && !looks_once; ++i) {
-    const mob_span_t& span = desk.spans[i];
-    if (!is_mapped(reinterpret_cast<uintptr_t>(span.address), span.bytes, is_put)) return false;
-  }
-  unsigned char* data = desk.data;
-  for (uint32_t i = 0; i < desk.count; ++i) {
-    const mob_span_t& span = desk.spans[i];
-    if (is_put) {
-      transport::copy(span.address, data, span.bytes);
-    } else {
-      transport::copy(data, span.address, span.bytes);
-    }
-    data += span.bytes;
+  unsigned char* data = desk.data_of(request);
+  const auto move_to = [&](unsigned char* packed) {
+    box.local = reinterpret_cast<char*>(packed);
+    transport::move(box, 0, request.is_put);
+  };
+  if (request.is_put) {
+    move_to(data);
+  } else {
+    pack_on_desk(data, request.bytes, request.run_bytes, move_to);
   }
   return true;
 }
 
-bool Desk::update(DeskMemory& desk) {
-  if (!is_mapped(desk.remote, desk.bytes, true)) return false;
+bool Desk::carry_out_spans(DeskMemory& desk, Request& request, Known& known) {
+  const mob_span_t* const first = desk.spans;
+  const mob_span_t* const end = first + request.count;
+  const auto span_is_mapped = [&](const mob_span_t& span) {
+    return is_mapped(known, reinterpret_cast<uintptr_t>(span.address), span.bytes, request.is_put);
+  };
+  if (!hull_is_mapped(known, request) && !std::all_of(first, end, span_is_mapped)) {
+    return false;
+  }
+  if (request.is_put) {
+    const unsigned char* data = desk.data;
+    for (const mob_span_t* span = first; span != end; ++span) {
+      transport::copy(span->address, data, span->bytes);
+      data += span->bytes;
+    }
+  } else {
+    pack_on_desk(desk.data, request.bytes, 1, [&](unsigned char* data) {
+      for (const mob_span_t* span = first; span != end; ++span) {
+        transport::copy(data, span->address, span->bytes);
+        data += span->bytes;
+      }
+    });
+  }
+  return true;
+}
+
+bool Desk::update(DeskMemory& desk, Request& request, Known& known) {
+  if (!is_mapped(known, request.remote, request.bytes, true)) return false;
   Update asked{};
-  std::memcpy(&asked, desk.put, sizeof asked);
-  if (desk.what == kCompareSwap) {
+  std::memcpy(&asked, request.put, sizeof asked);
+  if (request.what == kCompareSwap) {
     WordUpdate swap;
     swap.rank = engine_.rank();
     swap.what = MOB_RMW_COMPARE_SWAP_;
-    swap.remote = swap.word = reinterpret_cast<void*>(desk.remote);
+    swap.remote = swap.word = reinterpret_cast<void*>(request.remote);
     std::memcpy(&swap.expected, asked.scale, sizeof swap.expected);
     std::memcpy(&swap.value, asked.operand, sizeof swap.value);
-    swap.old = desk.got;
-    swap.bytes = desk.bytes;
+    swap.old = request.got;
+    swap.bytes = request.bytes;
     return engine_.transfers().run_on_own_memory(swap) == MOB_OK;
   }
   mob_transfer_t transfer{};
@@ -135,36 +206,46 @@ bool Desk::update(DeskMemory& desk) {
   transfer.type = static_cast<mob_type_t>(asked.type);
   transfer.op = static_cast<mob_op_t>(asked.op);
   transfer.scale = asked.has_scale ? asked.scale : nullptr;
-  transfer.fetched = desk.bytes <= kInAnswer ? desk.got : desk.data + kFetchedAt;
+  transfer.fetched = request.bytes <= kInAnswer ? request.got : desk.data + kFetchedAt;
   Shape shape;
   shape.kind = MOB_CONTIGUOUS;
-  shape.total_bytes = shape.run_bytes = desk.bytes;
-  shape.lowest = desk.remote;
-  shape.highest = desk.remote + desk.bytes;
-  shape.remote = reinterpret_cast<char*>(desk.remote);
+  shape.total_bytes = shape.run_bytes = request.bytes;
+  shape.lowest = request.remote;
+  shape.highest = request.remote + request.bytes;
+  shape.remote = reinterpret_cast<char*>(request.remote);
   shape.local =
-      reinterpret_cast<char*>(desk.bytes <= sizeof asked.operand ? asked.operand : desk.data);
+      reinterpret_cast<char*>(request.bytes <= sizeof asked.operand ? asked.operand : desk.data);
   return engine_.transfers().run_on_own_memory(transfer, shape) == MOB_OK;
+}
+
+bool Desk::Known::covers(uintptr_t address, size_t bytes, bool write) const {
+  const uintptr_t end = address + bytes;
+  return std::ranges::any_of(parts, [&](const Part& part) {
+    return address >= part.memory.start && end <= part.memory.end && (part.writable || !write);
+  });
 }
 
 // Whether bytes of this process can be accessed. To touch memory that was given back would be the
 // end of it; so the kernel is asked, once in a wait for all that it can tell at once.
-bool Desk::is_mapped(uintptr_t address, size_t bytes, bool write) {
+bool Desk::is_mapped(Known& known, uintptr_t address, size_t bytes, bool write) {
   const uint64_t visit = visits_.load(std::memory_order_relaxed);
-  if (visit != known_visit_) {
-    known_visit_ = visit;
-    known_.fill({});
-  }
-  const uintptr_t end = address + bytes;
-  for (const Known& known : known_) {
-    if (address >= known.memory.start && end <= known.memory.end && (known.writable || !write)) {
-      return true;
-    }
-  }
+  if (visit != known.visit) known = {.visit = visit};
+  if (known.covers(address, bytes, write)) return true;
   os::Stretch around{};
   if (!os::is_accessible(address, bytes, write, &around)) return false;
-  known_[next_known_++ % known_.size()] = {around, write};
+  known.parts[known.next++ % known.parts.size()] = {around, write};
   return true;
+}
+
+// The same for all that lies between the runs of a request, too. False also where that is so much
+// that it is not asked for: the runs may be all that is there.
+bool Desk::hull_is_mapped(Known& known, const Request& request) {
+  constexpr size_t kMostAskedFor = size_t{192} << 10;
+  if (request.hull_bytes <= kMostAskedFor) {
+    return is_mapped(known, request.lowest, request.hull_bytes, request.is_put);
+  }
+  return visits_.load(std::memory_order_relaxed) == known.visit &&
+         known.covers(request.lowest, request.hull_bytes, request.is_put);
 }
 
 }  // namespace mobius::engine

@@ -21,7 +21,8 @@
 namespace {
 
 constexpr size_t kDoubles = 2048;
-constexpr size_t kSlotBytes = 4096;  // of each writer, in the memory of each rank
+constexpr size_t kAskedDoubles = 16384;  // for each rank: as many as go in several pieces
+constexpr size_t kSlotBytes = 4096;      // of each writer, in the memory of each rank
 constexpr mob_rank_t kMostRanks = 16;
 constexpr uint64_t kMostDelayNs = 15'000'000;
 
@@ -50,7 +51,7 @@ struct Block {
   uint64_t sum;      // target of fetch-and-add
   uint64_t pair[2];  // equal whenever a lock is free that protects them
   mob_counter_t counter;
-  double* exposed;  // kDoubles in the private memory of the rank
+  double* exposed;  // kAskedDoubles for each in the private memory of the rank
   uint64_t round;   // what its left neighbour has come to
   double doubles[kDoubles];
   uint64_t integers[kDoubles];
@@ -100,7 +101,7 @@ class Job {
            "mob_handler_register");
     expect(mob_counter_create(&here().counter), MOB_OK, "mob_counter_create");
     here().exposed = private_.data();
-    expect(mob_expose(private_.data(), kDoubles * sizeof(double), 0, &exposed_), MOB_OK,
+    expect(mob_expose(private_.data(), private_.size() * sizeof(double), 0, &exposed_), MOB_OK,
            "mob_expose");
     expect(mob_barrier(), MOB_OK, "mob_barrier");
     if (kills && is_victim()) arm();
@@ -169,7 +170,7 @@ class Job {
   mob_access_t access_ = nullptr;
   mob_epoch_t epoch_ = nullptr;
   mob_exposed_t exposed_ = nullptr;
-  std::vector<double> private_ = std::vector<double>(kDoubles);
+  std::vector<double> private_ = std::vector<double>(kMostRanks * kAskedDoubles);
 };
 
 unsigned char pattern(mob_rank_t writer, size_t at, unsigned round) {
@@ -470,9 +471,9 @@ void exposed(Job& job) {
 void ask(Job& job, mob_rank_t target, unsigned* round, mob_status_t expected) {
   double* theirs = nullptr;
   expect(mob_get(target, &job.block(target).exposed, &theirs, sizeof theirs), MOB_OK, "mob_get");
-  constexpr size_t kMost = 64;
-  theirs += static_cast<size_t>(job.rank()) * kMost;
-  const size_t count = 1 + ++*round % kMost;
+  theirs += static_cast<size_t>(job.rank()) * kAskedDoubles;
+  ++*round;
+  const size_t count = 1 + *round * 31 % (*round % 2 == 0 ? 64 : kAskedDoubles);
   const std::vector<double> mine(count, *round);
   std::vector<double> back(count);
   mob_status_t status = mob_put(target, theirs, mine.data(), count * sizeof(double));

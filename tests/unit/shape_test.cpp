@@ -402,6 +402,53 @@ TEST(Move, PiecesAndSpans) {
   EXPECT_EQ(arrived, sequence);
 }
 
+// Where each byte of a shape is, on both sides, in order.
+std::vector<std::pair<char*, char*>> bytes_of(const Shape& shape) {
+  std::vector<std::pair<char*, char*>> all;
+  EXPECT_EQ(for_each_run(shape,
+                         [&](char* remote, char* local, size_t bytes) {
+                           for (size_t i = 0; i < bytes; ++i)
+                             all.emplace_back(remote + i, local + i);
+                           return MOB_OK;
+                         }),
+            MOB_OK);
+  return all;
+}
+
+TEST(Shape, PartsAreTheWholeInOrder) {
+  std::mt19937 random(7);
+  const auto pick = [&](int low, int high) {
+    return std::uniform_int_distribution<int>(low, high)(random);
+  };
+  for (int round = 0; round < 2000; ++round) {
+    Shape whole;
+    whole.remote = remote_bytes + 2048;
+    whole.local = local_bytes + 2048;
+    whole.total_bytes = whole.run_bytes = static_cast<size_t>(pick(1, 40));
+    whole.dimensions = pick(0, 3);
+    if (whole.dimensions > 0) whole.kind = MOB_STRIDED;
+    for (int i = 0; i < whole.dimensions; ++i) {
+      whole.counts[i] = static_cast<size_t>(pick(2, 6));
+      whole.remote_strides[i] = pick(-100, 100);
+      whole.local_strides[i] = pick(-100, 100);
+      whole.total_bytes *= whole.counts[i];
+    }
+    const auto most = static_cast<size_t>(pick(1, 300));
+    std::vector<std::pair<char*, char*>> found;
+    for (Parts parts(whole, most); !parts.is_at_end();) {
+      const Shape part = parts.next();
+      ASSERT_LE(part.total_bytes, most) << round;
+      const auto bytes = bytes_of(part);
+      ASSERT_EQ(bytes.size(), part.total_bytes) << round;
+      const auto [first, last] = std::ranges::minmax_element(bytes);
+      EXPECT_EQ(reinterpret_cast<uintptr_t>(first->first), part.lowest) << round;
+      EXPECT_EQ(reinterpret_cast<uintptr_t>(last->first) + 1, part.highest) << round;
+      found.insert(found.end(), bytes.begin(), bytes.end());
+    }
+    ASSERT_EQ(found, bytes_of(whole)) << round << ", parts of " << most;
+  }
+}
+
 TEST(Shape, AVisitorCanStopTheWalk) {
   const Strided box(MOB_PUT, remote_bytes, local_bytes, 8, {4, 5}, {16, 100}, {8, 32});
   Shape shape;

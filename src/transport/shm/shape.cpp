@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "transport/shm/shape.h"
 
+#include <algorithm>
 #include <new>
 
 #include "transport/shm/element.h"
@@ -334,6 +335,66 @@ mob_status_t normalise(const char* call, const mob_transfer_t& transfer, Shape* 
     return fail(MOB_ERR_ARGUMENT, "%s: the buffer for what is fetched is null", call);
   }
   return MOB_OK;
+}
+
+Parts::Parts(const Shape& shape, size_t most_bytes)
+    : shape_(shape),
+      left_(shape.total_bytes),
+      whole_bytes_(shape.run_bytes),
+      most_of_run_(std::min(shape.run_bytes, most_bytes)) {
+  while (whole_ < shape.dimensions && shape.counts[whole_] <= most_bytes / whole_bytes_) {
+    whole_bytes_ *= shape.counts[whole_];
+    ++whole_;
+  }
+  if (most_bytes > whole_bytes_) most_count_ = most_bytes / whole_bytes_;
+}
+
+Shape Parts::next() {
+  Shape part;
+  part.remote = shape_.remote + done_of_run_;
+  part.local = shape_.local + done_of_run_;
+  for (int i = whole_; i < shape_.dimensions; ++i) {
+    const auto step = static_cast<ptrdiff_t>(index_[i]);
+    part.remote += step * shape_.remote_strides[i];
+    part.local += step * shape_.local_strides[i];
+  }
+  part.run_bytes = std::min(most_of_run_, shape_.run_bytes - done_of_run_);
+  part.total_bytes = part.run_bytes;
+  part.lowest = reinterpret_cast<uintptr_t>(part.remote);
+  part.highest = part.lowest + part.run_bytes;
+  const auto repeat = [&](int dimension, size_t count) {
+    const ptrdiff_t stride = shape_.remote_strides[dimension];
+    const ptrdiff_t reach = static_cast<ptrdiff_t>(count - 1) * stride;
+    (reach < 0 ? part.lowest : part.highest) += static_cast<uintptr_t>(reach);
+    part.kind = MOB_STRIDED;
+    part.counts[part.dimensions] = count;
+    part.remote_strides[part.dimensions] = stride;
+    part.local_strides[part.dimensions] = shape_.local_strides[dimension];
+    part.total_bytes *= count;
+    ++part.dimensions;
+  };
+  for (int i = 0; i < whole_; ++i) repeat(i, shape_.counts[i]);
+  size_t count = 1;
+  if (whole_ < shape_.dimensions) {
+    count = std::min(most_count_, shape_.counts[whole_] - index_[whole_]);
+    if (count > 1) repeat(whole_, count);
+  }
+  left_ -= part.total_bytes;
+  done_of_run_ += part.run_bytes;
+  if (whole_ > 0 || done_of_run_ == shape_.run_bytes) {
+    done_of_run_ = 0;
+    advance(count);
+  }
+  return part;
+}
+
+void Parts::advance(size_t count) {
+  for (int i = whole_; i < shape_.dimensions; ++i) {
+    index_[i] += count;
+    if (index_[i] < shape_.counts[i]) return;
+    index_[i] = 0;
+    count = 1;
+  }
 }
 
 }  // namespace mobius::transport

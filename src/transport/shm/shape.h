@@ -157,4 +157,28 @@ mob_status_t for_each_run(const Shape& shape, Visit visit) {
   return MOB_OK;
 }
 
+// Cuts a contiguous or strided shape into parts that are such shapes, too, in order: of as many of
+// its runs as fit, one after the other in as few dimensions as they need; longer runs are cut.
+class Parts {
+ public:
+  // `shape` has bytes, and stays until the last part was made.
+  Parts(const Shape& shape, size_t most_bytes);
+
+  bool is_at_end() const { return left_ == 0; }
+  // The next part; not at the end.
+  Shape next();
+
+ private:
+  void advance(size_t count);
+
+  const Shape& shape_;
+  size_t left_;            // bytes
+  int whole_ = 0;          // dimensions that every part has whole
+  size_t whole_bytes_;     // of a run in all of them
+  size_t most_count_ = 1;  // so many of those in a part
+  size_t most_of_run_;     // less than a run if runs are cut
+  size_t done_of_run_ = 0;
+  size_t index_[MOB_MAX_DIMENSIONS - 1] = {};  // of the next part, from dimension `whole_` on
+};
+
 }  // namespace mobius::transport
