@@ -27,6 +27,18 @@ void add_unfinished(int change) {
   __atomic_store_n(&mob_idle_size_, unfinished == 0 ? mob_size_ : 0, __ATOMIC_RELAXED);
 }
 
+// How often the dead are given up before a wait ends although something of theirs is still open,
+// and how long who only tests leaves between two looks at them.
+constexpr int kMostLooks = 10;
+constexpr uint64_t kTestLookNs = 100'000'000;
+
+// Completes what is under way to a rank that died, with an error.
+void give_up(Engine& engine, mob_rank_t rank) {
+  engine.served().give_up(rank);
+  engine.scheduler().give_up(rank);
+  engine.messages().give_up(rank);
+}
+
 // Ends what is under way to ranks that died, of those that are waited for, so that the wait for it
 // ends by itself, with the error of what failed. The wait for others goes on; but it ends too if
 // the dead keep something open.
@@ -36,15 +48,12 @@ class PendingWatch final : public os::Watch {
       : engine_(engine), call_(call), target_(target) {}
 
   mob_status_t look() override {
-    constexpr int kMostLooks = 10;
     const bool is_one = target_ != Completion::kAll;
     bool any = false;
     for (mob_rank_t rank = is_one ? target_ : 0; rank < (is_one ? target_ + 1 : engine_.size());
          ++rank) {
       if (!engine_.is_dead(rank)) continue;
-      engine_.served().give_up(rank);
-      engine_.scheduler().give_up(rank);
-      engine_.messages().give_up(rank);
+      give_up(engine_, rank);
       any = true;
     }
     if (!any || ++looks_ <= kMostLooks) return MOB_OK;
@@ -239,7 +248,26 @@ mob_status_t Completion::test(const char* call, uint64_t handle, bool* done) {
   }
   Pending& pending = **found;
   *done = pending.locally_complete.load(std::memory_order_acquire);
+  if (!*done && !in_handler) {
+    if (const mob_status_t status = look_for_death(call, pending)) {
+      *done = true;
+      return status;
+    }
+    *done = pending.locally_complete.load(std::memory_order_acquire);
+  }
   return *done ? collect(handle, pending) : MOB_OK;
+}
+
+// Who tests again and again must hear of it as who waits does.
+mob_status_t Completion::look_for_death(const char* call, Pending& pending) {
+  const uint64_t now = os::now_ns();
+  if (now < pending.next_look_ns) return MOB_OK;
+  const bool is_first = pending.next_look_ns == 0;
+  pending.next_look_ns = now + kTestLookNs;
+  if (is_first || !engine_.is_dead(pending.target)) return MOB_OK;
+  give_up(engine_, pending.target);
+  if (++pending.looks <= kMostLooks) return MOB_OK;
+  return PeerWatch(engine_, call, pending.target).look();
 }
 
 mob_status_t Completion::wait(const char* call, uint64_t handle) {

@@ -92,6 +92,9 @@ struct Pending {
   bool has_handle = false;
   bool is_ordered = false;  // by the stream to another host, which later ones follow, too
   KeptError error;          // if it has a handle
+  uint64_t next_look_ns =
+      0;          // when who tests it looks whether the target is alive; 0: at first use
+  int looks = 0;  // that found it dead
   std::atomic<bool> locally_complete = false;
   std::atomic<int> users = 1;
 };
@@ -163,6 +166,7 @@ class Completion {
   mob_status_t wait_for(const char* call, Context& context, mob_rank_t target,
                         const std::atomic<Count>& pending);
   mob_status_t collect(uint64_t handle, Pending& pending);
+  mob_status_t look_for_death(const char* call, Pending& pending);
 
   Engine& engine_;
   std::shared_ptr<Context> default_context_ = std::make_shared<Context>();

@@ -467,6 +467,33 @@ void exposed(Job& job) {
   job.finish();
 }
 
+// What is started needs the victim, which soon serves nobody any more, and is only tested.
+void tested(Job& job) {
+  if (job.is_victim()) {
+    expect(mob_progress_set(MOB_PROGRESS_POLL, nullptr), MOB_OK, "mob_progress_set");
+    while (true) mob_rank();
+  }
+  const uint64_t more = 1;
+  uint64_t before = 0;
+  mob_transfer_t transfer{};
+  transfer.kind = MOB_FETCH_ACCUMULATE;
+  transfer.rank = job.victim();
+  expect(mob_get(job.victim(), &job.block(job.victim()).exposed, &transfer.remote, sizeof(void*)),
+         MOB_OK, "mob_get");
+  transfer.local = const_cast<uint64_t*>(&more);
+  transfer.bytes = sizeof more;
+  transfer.type = MOB_UINT64;
+  transfer.fetched = &before;
+  job.until_failure("mob_transfer_nb, then mob_test", [&] {
+    mob_handle_t handle = MOB_HANDLE_DONE;
+    mob_status_t status = mob_transfer_nb(&transfer, &handle);
+    for (int done = 0; status == MOB_OK && done == 0;) status = mob_test(&handle, &done);
+    if (status != MOB_OK && handle != MOB_HANDLE_DONE) complain("a failed handle is left over");
+    return status;
+  });
+  job.finish();
+}
+
 // Puts and gets, by each in a place of its own, on exposed memory of one who waits meanwhile.
 void ask(Job& job, mob_rank_t target, unsigned* round, mob_status_t expected) {
   double* theirs = nullptr;
@@ -671,6 +698,7 @@ constexpr Scenario kScenarios[] = {{"contiguous", contiguous, true},
                                    {"access", access_lock, true},
                                    {"messages", messages, true},
                                    {"exposed", exposed, true},
+                                   {"tested", tested, true},
                                    {"asked_target", asked_target, true},
                                    {"asking_origin", asking_origin, true},
                                    {"heap", heap, true},

@@ -37,6 +37,7 @@ KILLED = [
     "allreduce",
     "finalize",
     "exposed",
+    "tested",
     "heap",
     "notify",
     "wait_until",
