@@ -203,6 +203,8 @@ static const struct operation {
     {"get-256K", get, 8, 262144, kWaits, NULL},
     {"put-1M", put, 1048576, 8, kWaits, NULL},
     {"get-1M", get, 8, 1048576, kWaits, NULL},
+    {"put-2M", put, 2097152, 8, kWaits, NULL},
+    {"get-2M", get, 8, 2097152, kWaits, NULL},
     {"put-4M", put, 4194304, 8, kWaits, NULL},
     {"get-4M", get, 8, 4194304, kWaits, NULL},
 };

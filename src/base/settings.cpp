@@ -69,10 +69,11 @@ constexpr SettingInfo kTable[] = {
     {"MOBIUS_PROVIDER", SettingType::kText, "", "", 0, 0, nullptr, SettingRole::kUser,
      "Provider of libfabric between hosts, as `fi_info -l` names it (tcp;ofi_rxm, net, "
      "verbs;ofi_rxm, efa, cxi, psm3, opx). Unset: the best that is found here."},
-    {"MOBIUS_RMA_BYTES", SettingType::kBytes, "bytes", "128K", 0, 64 * kTiB, nullptr,
+    {"MOBIUS_RMA_BYTES", SettingType::kBytes, "bytes", "auto", 0, 64 * kTiB, nullptr,
      SettingRole::kUser,
      "From which size on contiguous puts and gets between hosts go by remote memory access, from "
-     "user's memory to user's memory, instead of in messages."},
+     "user's memory to user's memory, instead of in messages. auto: 128K; but over TCP those of "
+     "more than 256K, up to 1M, that the call waits for go in messages."},
     {"MOBIUS_SCHEDULE", SettingType::kChoice, "", "adaptive", 0, 0,
      "adaptive|fifo|interleave|gets-first|aggregate", SettingRole::kUser,
      "What may be done with operations on other hosts' memory that are small, or only started: "

@@ -107,7 +107,7 @@ bool DeferredAccess::may_keep(const Kept& kept, const Operation& operation) cons
   if (policy == Policy::kFifo || shape.kind != MOB_CONTIGUOUS || bytes == 0 ||
       bytes > schedule::most_packed_bytes(kept.costs) || transfer.signal != nullptr ||
       counts(transfer) || operation.mode == Mode::kHandle ||
-      engine_.served().is_bulk(transfer, shape)) {
+      engine_.served().is_bulk(transfer, shape, operation.mode)) {
     return false;
   }
   const bool is_get = transfer.kind == MOB_GET;

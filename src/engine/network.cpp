@@ -67,7 +67,7 @@ mob_status_t Network::open(const HandlerTable& handlers) {
   if (status != MOB_OK) return status;
   by_rank_ = std::make_unique<std::atomic<Link*>[]>(static_cast<size_t>(engine_.size()));
   links_.resize(static_cast<size_t>(engine_.size()));
-  bulk_.open(settings.number(SettingId::kRma));
+  bulk_.open(settings.number(SettingId::kRma), endpoint_.description().is_stream);
   open_ = true;
   return directory.fence();
 }

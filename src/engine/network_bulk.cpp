@@ -3,12 +3,19 @@
 
 #include <utility>
 
+#include "base/settings.h"
 #include "base/status.h"
 #include "engine/network.h"
 
 namespace mobius::engine {
 
 using transport::ofi::Posted;
+
+void BulkMoves::open(uint64_t least_bytes, bool is_stream) {
+  const bool is_automatic = least_bytes == base::kAutomatic;
+  least_bytes_ = is_automatic ? kLeastBytes : least_bytes;
+  prefers_messages_ = is_automatic && is_stream;
+}
 
 void BulkMoves::read(mob_rank_t origin, void* here, size_t bytes, Place there, Done done) {
   start({origin, true, here, bytes, there, std::move(done)});

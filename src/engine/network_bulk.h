@@ -40,10 +40,15 @@ class BulkMoves {
   BulkMoves(Network& network, transport::ofi::Endpoint& endpoint)
       : network_(network), endpoint_(endpoint) {}
 
-  // Before any other call: from how many bytes on it is worth it.
-  void open(size_t least_bytes) { least_bytes_ = least_bytes; }
+  // Before any other call: from how many bytes on it is worth it, or base::kAutomatic; whether the
+  // provider is one over TCP.
+  void open(uint64_t least_bytes, bool is_stream);
 
-  bool is_worth(size_t bytes) const { return bytes >= least_bytes_; }
+  // Whether it is worth it for a transfer that the call waits for, or only starts.
+  bool is_worth(size_t bytes, bool is_waited_for) const {
+    return bytes >= least_bytes_ &&
+           !(prefers_messages_ && is_waited_for && bytes > kRushBytes && bytes <= kMessagesBytes);
+  }
 
   // At the origin: until withdraw(), who is told the place may read and write the memory.
   mob_status_t offer(void* memory, size_t bytes, transport::ofi::Registration* offered) {
@@ -74,12 +79,21 @@ class BulkMoves {
     Done done;
   };
 
+  static constexpr size_t kLeastBytes = size_t{128} << 10;
+  // What TCP takes at once. More than that stands still between here and there each time that a
+  // buffer of the kernel is full, until the other end has copied all of it. Messages do not, as
+  // they are copied piece by piece at both ends; as long as their two copies more stay in caches
+  // they are faster, also than a plain socket (docs/performance.md).
+  static constexpr size_t kRushBytes = size_t{256} << 10;
+  static constexpr size_t kMessagesBytes = size_t{1} << 20;
+
   void start(Move move);
   transport::ofi::Posted post(uint64_t id, const Move& move);
 
   Network& network_;
   transport::ofi::Endpoint& endpoint_;
   size_t least_bytes_ = SIZE_MAX;
+  bool prefers_messages_ = false;
 
   std::mutex mutex_;  // guards what follows; never held while something is done
   uint64_t last_id_ = 0;

@@ -34,7 +34,7 @@ bool Scheduler::takes(const Operation& operation) const {
     return false;
   }
   // Its request is small, goes at once, and what is moved then is in nobody's way.
-  if (engine_.served().is_bulk(transfer, shape)) return false;
+  if (engine_.served().is_bulk(transfer, shape, operation.mode)) return false;
   const bool is_small = shape.total_bytes <= kMostKept;
   const bool is_started = operation.mode == Mode::kImplicit;
   switch (transfer.kind) {

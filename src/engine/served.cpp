@@ -112,7 +112,8 @@ mob_status_t Served::require() {
 mob_status_t Served::run(const char* call, const mob_transfer_t& transfer, const Shape& shape,
                          Mode mode, uint64_t* handle) {
   // What is locally complete as soon as it is packed, or queued, waits for nothing.
-  const bool goes_in_bulk = is_bulk(transfer, shape) && !(mode == Mode::kBlocking && in_handler);
+  const bool goes_in_bulk =
+      is_bulk(transfer, shape, mode) && !(mode == Mode::kBlocking && in_handler);
   const bool completes_early =
       !goes_in_bulk && (transfer.kind == MOB_PUT || transfer.kind == MOB_ACCUMULATE);
   if (mode == Mode::kBlocking && in_handler && !completes_early) return refuse_in_handler(call);
@@ -260,10 +261,10 @@ mob_status_t Served::send_box(const char* call, const mob_transfer_t& transfer, 
               remote && reads_local(transfer) ? shape.total_bytes : 0);
 }
 
-bool Served::is_bulk(const mob_transfer_t& transfer, const Shape& shape) const {
+bool Served::is_bulk(const mob_transfer_t& transfer, const Shape& shape, Mode mode) const {
   return !engine_.is_here(transfer.rank) && shape.kind == MOB_CONTIGUOUS &&
          (transfer.kind == MOB_PUT || transfer.kind == MOB_GET) &&
-         engine_.network().bulk().is_worth(shape.total_bytes);
+         engine_.network().bulk().is_worth(shape.total_bytes, mode == Mode::kBlocking);
 }
 
 mob_status_t Served::send_bulk(const char* call, const mob_transfer_t& transfer, const Shape& shape,

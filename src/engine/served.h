@@ -57,7 +57,7 @@ class Served {
   void give_up(mob_rank_t rank);
 
   // Whether a transfer goes by remote memory access: the target moves it, some time.
-  bool is_bulk(const mob_transfer_t& transfer, const transport::Shape& shape) const;
+  bool is_bulk(const mob_transfer_t& transfer, const transport::Shape& shape, Mode mode) const;
 
   // Whether bytes are this process' to serve: allocated, or exposed and there; the error if not.
   mob_status_t check_own(const void* address, size_t bytes, bool write) const;

@@ -19,6 +19,10 @@ std::vector<size_t> sizes() {
   for (size_t power = 4; power <= (size_t{1} << 20); power *= 8) {
     for (size_t bytes : {power - 1, power, power + 1}) result.push_back(bytes);
   }
+  for (const size_t bytes : {size_t{1} << 18, size_t{1} << 20}) {
+    result.push_back(bytes);
+    result.push_back(bytes + 1);
+  }
   return result;
 }
 

@@ -149,6 +149,7 @@ mob_status_t Endpoint::State::open() {
   description.pins_memory = (modes & FI_MR_ALLOCATED) != 0;
   description.delivery_complete = !read_back;
   description.sleeps = descriptor >= 0;
+  description.is_stream = provider == "net" || provider == "tcp";
   description.inject_bytes =
       inject_bytes < sizeof(MessageHeader) ? 0 : inject_bytes - sizeof(MessageHeader);
   return MOB_OK;

@@ -105,6 +105,7 @@ struct Description {
   bool pins_memory = false;  // registered memory must exist, and stays in place (FI_MR_ALLOCATED)
   bool delivery_complete = false;  // the provider reports visibility itself
   bool sleeps = false;             // descriptor() is there
+  bool is_stream = false;          // messages and transfers are written to TCP as they are
   size_t inject_bytes = 0;         // messages up to this go without a buffer
 };
 
