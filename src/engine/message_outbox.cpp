@@ -19,7 +19,11 @@ using base::fail;
 // Payload of a record that continues a message: with its header a power of two, so that records
 // fill a lap of the ring.
 constexpr size_t kMoreBytes = (size_t{8} << 10) - os::kRingPayloadAlignment;
-static_assert(kMoreBytes <= os::ring_max_payload(kRingCapacity));
+// The same once much has flowed. Each record begins with a line that the target has to wait for
+// before it asks for others; with much longer records, it waits for the sender instead.
+constexpr size_t kWideMoreBytes = (size_t{16} << 10) - os::kRingPayloadAlignment;
+// Also in a narrow ring, where there is no memory for a wide one.
+static_assert(kWideMoreBytes <= os::ring_max_payload(kRingCapacity));
 // What a record may hold in front of the payload.
 constexpr size_t kMostBesidePayload =
     sizeof(WireMessage) + sizeof(WireNotify) + padded(MOB_MAX_HEADER_BYTES);
@@ -166,6 +170,12 @@ void Outbox::widen() {
   writer_ = os::RingWriter(memory, kWideRingCapacity);
 }
 
+// What the next record may hold.
+size_t Outbox::most_bytes() const {
+  if (link_ != nullptr) return link_->record_bytes();
+  return is_as_wide_as_can_be_ ? kWideMoreBytes : kMoreBytes;
+}
+
 bool Outbox::write_first(const Outgoing& message, Cursor& cursor, bool in_place) {
   const bool notify = has_notify(message);
   size_t bytes = sizeof(WireMessage) + (notify ? sizeof(WireNotify) : 0) + message.header_bytes;
@@ -174,8 +184,7 @@ bool Outbox::write_first(const Outgoing& message, Cursor& cursor, bool in_place)
     bytes = padded(bytes) + sizeof message.payload;
   } else if (message.payload_bytes != 0) {
     bytes = padded(bytes);
-    part = std::min(message.payload_bytes,
-                    (link_ != nullptr ? link_->record_bytes() : kMoreBytes) - bytes);
+    part = std::min(message.payload_bytes, most_bytes() - bytes);
     bytes += part;
   }
   auto* record = static_cast<unsigned char*>(reserve(bytes, kFirst));
@@ -279,8 +288,7 @@ bool Outbox::write_on(const Outgoing& message, Cursor& cursor, bool in_place) {
     if (!help(message)) return false;
   }
   while (cursor.sent < message.payload_bytes) {
-    const size_t most = link_ != nullptr ? link_->record_bytes() : kMoreBytes;
-    const size_t part = std::min(message.payload_bytes - cursor.sent, most);
+    const size_t part = std::min(message.payload_bytes - cursor.sent, most_bytes());
     const auto* from = static_cast<const unsigned char*>(message.payload) + cursor.sent;
     if (!write_more(from, part, cursor.sent + part == message.payload_bytes)) return false;
     cursor.sent += part;

@@ -116,6 +116,7 @@ class Outbox {
   bool is_answered(Cursor& cursor, size_t payload_bytes);
   bool write(const Outgoing& message, Cursor& cursor, bool in_place);
   bool write_on(const Outgoing& message, Cursor& cursor, bool in_place);
+  size_t most_bytes() const;
   bool write_first(const Outgoing& message, Cursor& cursor, bool in_place);
   bool write_more(const unsigned char* part, size_t bytes, bool last);
   void* reserve(size_t bytes, RecordKind kind);

@@ -159,7 +159,6 @@ TEST(Message, PayloadsInSharedMemory) {
   barrier();
 }
 
-// Started with handles, started without, and sent: in one order, and reusable when they say so.
 // So much of what a ring holds that the pair goes over to a wide one, in the middle of it.
 TEST(Message, ManyOfMiddleSize) {
   register_handler(kStore, store);
@@ -182,6 +181,32 @@ TEST(Message, ManyOfMiddleSize) {
   barrier();
 }
 
+// In a ring that is wide by then: one record holds the payload, just so, or not, or two do.
+TEST(Message, PayloadsAboutAsLongAsRecords) {
+  register_handler(kStore, store);
+  stored = 0;
+  wrong = 0;
+  barrier();
+  std::vector<size_t> sizes(60, 16'000);
+  for (size_t bytes = 16'300; bytes <= 16'390; ++bytes) sizes.push_back(bytes);
+  for (size_t bytes = 32'680; bytes <= 32'740; ++bytes) sizes.push_back(bytes);
+  const mob_rank_t me = mob_rank();
+  const mob_rank_t right = mobius_test::right_of(me);
+  int round = 0;
+  for (const size_t bytes : sizes) {
+    const auto payload = mobius_test::patterned(bytes, me, round);
+    const Label label{bytes, me, round};
+    send(right, kStore, &label, sizeof label, payload.data(), bytes);
+    ++round;
+  }
+  flush_all();
+  barrier();
+  EXPECT_EQ(stored.load(), sizes.size());
+  EXPECT_EQ(wrong.load(), 0u);
+  barrier();
+}
+
+// Started with handles, started without, and sent: in one order, and reusable when they say so.
 TEST(Message, StartedOnesOfAllSizes) {
   register_handler(kStore, store);
   stored = 0;
