@@ -20,6 +20,8 @@ using transport::Shape;
 
 namespace {
 
+constexpr size_t kPieceNs = 150;  // of cross-memory attach
+
 template <typename T>
 T changed(const WordUpdate& update, T* word) {
   const auto value = static_cast<T>(update.value);
@@ -210,7 +212,12 @@ void Transfers::find_route(const mob_transfer_t& transfer, const Shape& shape, c
                             : cma_time(transfer.kind, shape, route->may_read_gaps);
   route->path =
       cma_ns <= kServiceNs + shape.total_bytes / kStageBytesPerNs ? Path::kCma : Path::kMessage;
-  route->calls = cma_ns > kCallNs;
+  // Beside what pieces cost, the kernel copies; where it reads gaps, those as well.
+  constexpr size_t kKernelBytesPerNs = 12;
+  const bool reads_gaps = transfer.kind == MOB_GET && shape.kind == MOB_STRIDED &&
+                          cma_ns < transport::cma_put_pieces(shape) * kPieceNs;
+  const size_t copied = reads_gaps ? shape.highest - shape.lowest : shape.total_bytes;
+  route->calls = cma_ns > kCallNs || cma_ns + copied / kKernelBytesPerNs > kCallNs;
 }
 
 mob_status_t Transfers::carry(const Operation& operation) {
@@ -275,7 +282,6 @@ bool Transfers::copy_covered(mob_rank_t rank, uintptr_t remote, const void* loca
 // About how long the kernel's way takes beside the bytes, in nanoseconds; SIZE_MAX if there is
 // none.
 size_t Transfers::cma_time(mob_kind_t kind, const Shape& shape, bool may_read_gaps) {
-  constexpr size_t kPieceNs = 150;
   if (kind == MOB_PUT) return transport::cma_put_pieces(shape) * kPieceNs;
   if (kind == MOB_GET) return transport::cma_get_pieces(shape, may_read_gaps) * kPieceNs;
   return SIZE_MAX;
