@@ -162,6 +162,15 @@ int Completion::schedule() const {
   return context.schedule.load(std::memory_order_relaxed);
 }
 
+bool Completion::is_awaited(mob_rank_t target) const {
+  if (__atomic_load_n(&mob_idle_size_, __ATOMIC_RELAXED) != 0) [[likely]] {
+    return false;  // nothing is, anywhere
+  }
+  const std::shared_ptr<Context> context = current();
+  const Context::Counts<uint32_t>* of_target = context->find_counts(target);
+  return of_target != nullptr && of_target->remote.load(std::memory_order_acquire) != 0;
+}
+
 Pending* Completion::start(const mob_transfer_t& transfer, uint64_t* handle, bool is_overtaken) {
   auto pending = std::make_unique<Pending>();
   pending->target = transfer.rank;

@@ -148,6 +148,9 @@ class Completion {
   mob_status_t test(const char* call, uint64_t handle, bool* done);
   mob_status_t wait(const char* call, uint64_t handle);
 
+  // Whether something of the calling thread's context is not remotely complete at a target.
+  bool is_awaited(mob_rank_t target) const;
+
   // Waits for what is pending in the calling thread's context at one target, or at all (kAll), up
   // to local or remote completion, and returns what went wrong in the context.
   mob_status_t flush(const char* call, mob_rank_t target, bool remote);

@@ -233,6 +233,9 @@ mob_status_t Transfers::carry(const Operation& operation) {
       return ask_waiting_target(operation) == kDone ? MOB_OK : carry_by_cma(operation);
     case Path::kMessage: {
       issue_exposed();
+      // Behind what the target was asked to do by message and has not done: a get would not see
+      // what was put there before it.
+      if (engine_.completion().is_awaited(operation.transfer->rank)) break;
       const Desk::Outcome outcome = ask_waiting_target(operation);
       if (outcome == kDone) return MOB_OK;
       const bool copies =

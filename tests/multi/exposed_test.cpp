@@ -74,6 +74,21 @@ TEST(Exposed, HeapStackAndStaticMemory) {
   }
 }
 
+// Whether the kernel copies, the target does while it waits, or is sent a message: the way of the
+// get may be another one than that of the put.
+TEST(Exposed, AGetSeesWhatWasPutThereBefore) {
+  const mob_rank_t right = right_of(mob_rank());
+  const auto mine = zeros(8);
+  const Exposed exposed(mine.get(), 8);
+  for (uint64_t i = 1; i <= 500; ++i) {
+    ASSERT_EQ(mob_put8(right, exposed.theirs(), i), MOB_OK) << mob_last_error();
+    uint64_t value = 0;
+    ASSERT_EQ(mob_get8(right, exposed.theirs(), &value), MOB_OK) << mob_last_error();
+    ASSERT_EQ(value, i);
+  }
+  flush();
+}
+
 TEST(Exposed, LargeTransfersOfEveryKind) {
   const mob_rank_t me = mob_rank();
   const mob_rank_t right = right_of(me);
