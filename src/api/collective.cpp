@@ -90,9 +90,11 @@ mob_status_t fold(const char* call, mob_team_t team, FoldResult result, mob_op_t
   if (const mob_status_t status = enter(call, team, &found)) return status;
   if (kChecks && !transport::op_is_defined(op, type)) [[unlikely]] {
     return transport::element_bytes(type) == 0
-               ? fail(MOB_ERR_ARGUMENT, "%s: %d is not a type", call, static_cast<int>(type))
-               : fail(MOB_ERR_ARGUMENT, "%s: operation %d is not defined on type %d", call,
-                      static_cast<int>(op), static_cast<int>(type));
+               ? fail(MOB_ERR_ARGUMENT, "%s: %d is not a type of elements (mob_type_t)", call,
+                      static_cast<int>(type))
+               : fail(MOB_ERR_ARGUMENT, "%s: operation %d (%s) is not defined on %s (see mob_op_t)",
+                      call, static_cast<int>(op), transport::op_name(op),
+                      transport::type_name(type));
   }
   const Combiner combine(op, type);
   mob_status_t status = check_fold(call, *found, result, combine.element_bytes(), in, out, count);

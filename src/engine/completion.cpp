@@ -97,6 +97,19 @@ void Completion::stay_out_of_line(bool stay) { add_unfinished(stay ? 1 : -1); }
 
 void Completion::publish_idle() { add_unfinished(0); }
 
+namespace {
+
+// What was found out later does not name the call that it is told by.
+mob_status_t told_by(const char* call, mob_status_t status) {
+  if (status == MOB_OK || std::strncmp(mob_last_error(), "mob_", 4) == 0) return status;
+  char text[512];
+  std::strncpy(text, mob_last_error(), sizeof text - 1);
+  text[sizeof text - 1] = 0;
+  return fail(status, "%s: %s", call, text);
+}
+
+}  // namespace
+
 bool KeptError::keep(mob_status_t status) {
   const std::lock_guard lock(mutex_);
   if (status == MOB_OK || status_ != MOB_OK) return false;
@@ -264,7 +277,7 @@ mob_status_t Completion::test(const char* call, uint64_t handle, bool* done) {
     }
     *done = pending.locally_complete.load(std::memory_order_acquire);
   }
-  return *done ? collect(handle, pending) : MOB_OK;
+  return *done ? told_by(call, collect(handle, pending)) : MOB_OK;
 }
 
 // Who tests again and again must hear of it as who waits does.
@@ -289,7 +302,7 @@ mob_status_t Completion::wait(const char* call, uint64_t handle) {
   PendingWatch watch(engine_, call, pending.target);
   const mob_status_t status = engine_.wait_until(
       [&] { return pending.locally_complete.load(std::memory_order_acquire); }, &watch);
-  return status != MOB_OK ? status : collect(handle, pending);
+  return status != MOB_OK ? status : told_by(call, collect(handle, pending));
 }
 
 mob_status_t Completion::flush(const char* call, mob_rank_t target, bool remote) {
@@ -322,7 +335,7 @@ mob_status_t Completion::wait_for(const char* call, Context& context, mob_rank_t
       engine_.wait_until([&] { return pending.load(std::memory_order_acquire) == 0; }, &watch);
   std::atomic_thread_fence(std::memory_order_seq_cst);  // as every flush
   if (status != MOB_OK) return status;
-  const mob_status_t failed = context.error.take();
+  const mob_status_t failed = told_by(call, context.error.take());
   if (failed != MOB_OK) add_unfinished(-1);
   return failed;
 }

@@ -103,7 +103,7 @@ TEST(CollectiveInput, OperationsThatAreNotDefined) {
   expect_error(mob_reduce(world, 0, MOB_BXOR, MOB_DOUBLE, in, out, 1), MOB_ERR_ARGUMENT,
                "mob_reduce", "not defined");
   expect_error(mob_exscan(world, MOB_MAX, MOB_COMPLEX_FLOAT, in, out, 1), MOB_ERR_ARGUMENT,
-               "mob_exscan", "not defined");
+               "mob_exscan", "MOB_MAX) is not defined on MOB_COMPLEX_FLOAT");
   const mob_user_op_t no_function = {nullptr, nullptr, 8, 0};
   expect_error(mob_allreduce_user(world, &no_function, in, out, 1), MOB_ERR_ARGUMENT,
                "mob_allreduce_user", "no function");

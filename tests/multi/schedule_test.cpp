@@ -143,10 +143,14 @@ TEST(Schedule, AnErrorOfOneLeavesTheOthers) {
     }
   }
   EXPECT_EQ(mob_flush(target), MOB_ERR_RANGE);
+  EXPECT_EQ(std::strncmp(mob_last_error(), "mob_flush: rank ", 16), 0) << mob_last_error();
   EXPECT_NE(std::strstr(mob_last_error(), "not in one of its allocations"), nullptr)
       << mob_last_error();
   EXPECT_EQ(mob_flush(target), MOB_OK);
   ASSERT_EQ(mob_barrier(), MOB_OK);
+  uint64_t value = 0;
+  EXPECT_EQ(mob_get(target, reinterpret_cast<void*>(64), &value, 8), MOB_ERR_RANGE);
+  EXPECT_EQ(std::strncmp(mob_last_error(), "mob_get: rank ", 14), 0) << mob_last_error();
   for (uint64_t i = 0; i < 10; ++i) {
     EXPECT_EQ(*reinterpret_cast<uint64_t*>(shared.at(mob_rank(), i * 8)), i);
   }

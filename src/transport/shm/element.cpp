@@ -13,6 +13,14 @@ struct TypeInfo {
   uint8_t alignment;
 };
 
+constexpr const char* kTypeNames[MOB_TYPE_COUNT] = {
+    "MOB_INT8",  "MOB_INT16",  "MOB_INT32",         "MOB_INT64",
+    "MOB_UINT8", "MOB_UINT16", "MOB_UINT32",        "MOB_UINT64",
+    "MOB_FLOAT", "MOB_DOUBLE", "MOB_COMPLEX_FLOAT", "MOB_COMPLEX_DOUBLE"};
+constexpr const char* kOpNames[MOB_OP_COUNT] = {"MOB_SUM",  "MOB_PROD", "MOB_MIN",     "MOB_MAX",
+                                                "MOB_LAND", "MOB_LOR",  "MOB_LXOR",    "MOB_BAND",
+                                                "MOB_BOR",  "MOB_BXOR", "MOB_REPLACE", "MOB_NO_OP"};
+
 constexpr TypeInfo kTypes[MOB_TYPE_COUNT] = {
     {1, 1}, {2, 2},  {4, 4}, {8, 8},  // int8 … int64
     {1, 1}, {2, 2},  {4, 4}, {8, 8},  // uint8 … uint64
@@ -119,6 +127,12 @@ size_t element_bytes(mob_type_t type) { return is_type(type) ? kTypes[type].byte
 size_t element_alignment(mob_type_t type) { return is_type(type) ? kTypes[type].alignment : 0; }
 
 bool is_integer(mob_type_t type) { return type >= MOB_INT8 && type <= MOB_UINT64; }
+
+const char* type_name(mob_type_t type) {
+  return is_type(type) ? kTypeNames[type] : "nothing known";
+}
+
+const char* op_name(mob_op_t op) { return is_op(op) ? kOpNames[op] : "nothing known"; }
 
 bool op_is_defined(mob_op_t op, mob_type_t type) { return plain_kernel(op, type) != nullptr; }
 

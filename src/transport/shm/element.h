@@ -18,6 +18,10 @@ bool is_integer(mob_type_t type);
 
 bool op_is_defined(mob_op_t op, mob_type_t type);
 
+// As in mobius/types.h, for messages; of what is none of them "nothing known".
+const char* type_name(mob_type_t type);
+const char* op_name(mob_op_t op);
+
 // Both kinds of kernel: void (*)(void* target, const void* origin, size_t count, const void* scale,
 // void* fetched).
 //

@@ -37,12 +37,12 @@ mob_status_t check_kind(const char* call, const mob_transfer_t& transfer) {
                 static_cast<int>(transfer.op));
   }
   if (!op_is_defined(transfer.op, transfer.type)) {
-    return fail(MOB_ERR_ARGUMENT, "%s: operation %d is not defined on type %d (see mob_op_t)", call,
-                static_cast<int>(transfer.op), static_cast<int>(transfer.type));
+    return fail(MOB_ERR_ARGUMENT, "%s: %s is not defined on %s (see mob_op_t)", call,
+                op_name(transfer.op), type_name(transfer.type));
   }
   if (transfer.scale != nullptr && transfer.op != MOB_SUM) {
-    return fail(MOB_ERR_ARGUMENT, "%s: a scale is given, which only MOB_SUM takes; operation is %d",
-                call, static_cast<int>(transfer.op));
+    return fail(MOB_ERR_ARGUMENT, "%s: a scale is given, which only MOB_SUM takes, with %s", call,
+                op_name(transfer.op));
   }
   return MOB_OK;
 }
