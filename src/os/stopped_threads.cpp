@@ -100,8 +100,9 @@ uint64_t handler_mask() {
   return mask;
 }
 
-// Whether a thread blocks a signal that waits for it, and will go on to. One that blocks what the
-// handler does, and is about to run, may be on its way out of the handler of the round before.
+// Whether a thread blocks a signal that waits for it, and will go on to. One that blocks all, and
+// is about to run or waits for a page, may be on its way out of the handler of the round before, or
+// just started by the C library, which has threads begin so.
 bool refuses_signal(pid_t thread) {
   char text[4096];
   std::snprintf(text, sizeof text, "/proc/self/task/%d/status", thread);
@@ -116,8 +117,9 @@ bool refuses_signal(pid_t thread) {
   };
   const uint64_t blocked = set_of("SigBlk:");
   if (((blocked & set_of("SigPnd:")) >> (kSignal - 1)) % 2 == 0) return false;
-  const bool runs = std::strstr(text, "State:\tR") != nullptr;
-  return !runs || blocked != handler_mask();
+  const bool goes_on =
+      std::strstr(text, "State:\tR") != nullptr || std::strstr(text, "State:\tD") != nullptr;
+  return !goes_on || (blocked & handler_mask()) != handler_mask();
 }
 
 void sleep_between_looks() { nanosleep(&kBetweenLooks, nullptr); }

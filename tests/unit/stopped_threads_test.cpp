@@ -3,12 +3,15 @@
 
 #include <gtest/gtest.h>
 #include <pthread.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <csignal>
+#include <cstdint>
 #include <ctime>
 #include <thread>
 #include <vector>
@@ -108,6 +111,32 @@ TEST(StoppedThreads, OneThatBlocksTheSignalIsLeft) {
   }
   const auto count = others.counts();
   while (others.counts() == count) std::this_thread::yield();
+}
+
+// As the C library does for a thread that it has just started, and which may wait long for its
+// first turn of a processor: all of the signals, also those that programs cannot block.
+TEST(StoppedThreads, OneThatBlocksAllForAWhileIsWaitedFor) {
+  constexpr auto kWhile = std::chrono::milliseconds(100);
+  std::atomic<bool> blocks = false;
+  std::atomic<bool> end = false;
+  std::thread thread([&] {
+    uint64_t all = UINT64_MAX;
+    uint64_t before = 0;
+    syscall(SYS_rt_sigprocmask, SIG_SETMASK, &all, &before, sizeof all);
+    blocks = true;
+    const auto until = std::chrono::steady_clock::now() + kWhile;
+    while (std::chrono::steady_clock::now() < until) {
+    }
+    syscall(SYS_rt_sigprocmask, SIG_SETMASK, &before, nullptr, sizeof before);
+    while (!end) std::this_thread::yield();
+  });
+  while (!blocks) std::this_thread::yield();
+  {
+    const StoppedThreads stopped;
+    EXPECT_EQ(stopped.left(), 0);
+  }
+  end = true;
+  thread.join();
 }
 
 // What the program does with the signal stays its own.
