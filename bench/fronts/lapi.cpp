@@ -274,6 +274,7 @@ void open() {
 int main(int argc, char** argv) {
   const int rounds = argc > 1 ? std::atoi(argv[1]) : 301;
   open();
+  require(argc <= 2 && rounds > 0, "its argument is a number of rounds, 1 or more");
   std::vector<Pair> pairs(4);
   pairs[0] = {"put of 8 bytes: signal; three counters",
               put_signal,

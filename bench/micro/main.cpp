@@ -126,11 +126,26 @@ constexpr std::vector<Benchmark> (*kMakers[])() = {
     barrier_benchmarks, sync_benchmarks,      lock_benchmarks,
 };
 
-void run(const Options& options) {
+// False if a name is none of a benchmark.
+bool are_known(const std::vector<std::string>& names, const std::vector<Benchmark>& all) {
+  for (const std::string& name : names) {
+    if (std::ranges::find(all, name, &Benchmark::name) != all.end()) continue;
+    if (mob_rank() == 0) {
+      fmt::print(stderr, "micro: there is no benchmark '{}'; --list names those that there are\n",
+                 name);
+    }
+    return false;
+  }
+  return true;
+}
+
+// Whether it could.
+bool run(const Options& options) {
   std::vector<Benchmark> all;
   for (auto make : kMakers) {
     for (Benchmark& benchmark : make()) all.push_back(std::move(benchmark));
   }
+  if (!are_known(options.names, all)) return false;
   bind_to_processor(mob_rank());
   for (const Benchmark& benchmark : all) {
     if (options.list) {
@@ -141,6 +156,7 @@ void run(const Options& options) {
     const auto times = measure(benchmark, options.rounds);
     if (mob_rank() == 0) print(benchmark, times, options.json);
   }
+  return true;
 }
 
 }  // namespace
@@ -164,6 +180,6 @@ int main(int argc, char** argv) {
     fmt::print(stderr, "micro: {}\n", mob_last_error());
     return 1;
   }
-  if (!options.nothing) micro::run(options);
-  return mob_finalize() == MOB_OK ? 0 : 1;
+  const bool could = options.nothing || micro::run(options);
+  return mob_finalize() == MOB_OK && could ? 0 : 1;
 }
