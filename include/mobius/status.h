@@ -43,7 +43,8 @@ MOB_API const char* mob_status_name(mob_status_t status);
  * What went wrong in the last failed call of the calling thread: what, where and how to fix it.
  *
  * @return text owned by the library, valid until the next failed call of this thread; "" when none
- *         failed. A call that succeeds leaves the text alone, so read it only after a failure.
+ *         failed. A call that succeeds leaves the text alone, so read it only after a failure; so
+ *         do handlers that run in a call of this thread: their errors are told in the handler.
  *
  * Thread safety: any; each thread has its own text. Callable at any time.
  */

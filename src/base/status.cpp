@@ -6,16 +6,23 @@
 #include <cstring>
 
 namespace mobius::base {
+
+constinit thread_local bool acts_for_others = false;
+
 namespace {
 
-thread_local char last_error[512];
+constexpr size_t kMostBytes = 512;
+thread_local char own_error[kMostBytes];
+thread_local char others_error[kMostBytes];
+
+char* last_error() { return acts_for_others ? others_error : own_error; }
 
 }  // namespace
 
 mob_status_t fail(mob_status_t status, const char* format, ...) {
   va_list arguments;
   va_start(arguments, format);
-  std::vsnprintf(last_error, sizeof last_error, format, arguments);
+  std::vsnprintf(last_error(), kMostBytes, format, arguments);
   va_end(arguments);
   return status;
 }
@@ -23,11 +30,12 @@ mob_status_t fail(mob_status_t status, const char* format, ...) {
 mob_status_t fail_errno(mob_status_t status, int error_number, const char* format, ...) {
   va_list arguments;
   va_start(arguments, format);
-  const int length = std::vsnprintf(last_error, sizeof last_error, format, arguments);
+  char* const text = last_error();
+  const int length = std::vsnprintf(text, kMostBytes, format, arguments);
   va_end(arguments);
-  if (length >= 0 && static_cast<size_t>(length) < sizeof last_error) {
+  if (length >= 0 && static_cast<size_t>(length) < kMostBytes) {
     char buffer[128];
-    std::snprintf(last_error + length, sizeof last_error - static_cast<size_t>(length), ": %s",
+    std::snprintf(text + length, kMostBytes - static_cast<size_t>(length), ": %s",
                   strerror_r(error_number, buffer, sizeof buffer));
   }
   return status;
@@ -35,7 +43,7 @@ mob_status_t fail_errno(mob_status_t status, int error_number, const char* forma
 
 }  // namespace mobius::base
 
-const char* mob_last_error() { return mobius::base::last_error; }
+const char* mob_last_error() { return mobius::base::last_error(); }
 
 const char* mob_status_name(mob_status_t status) {
   switch (status) {

@@ -5,7 +5,24 @@
 
 #include <mobius/status.h>
 
+#include <utility>
+
 namespace mobius::base {
+
+extern constinit thread_local bool acts_for_others [[gnu::tls_model("initial-exec")]];
+
+// While a thread does what another process asked for, in a call of its own, errors are not its own:
+// they are recorded aside, and mob_last_error() is afterwards what it was.
+class ErrorsOfOthers {
+ public:
+  ErrorsOfOthers() : before_(std::exchange(acts_for_others, true)) {}
+  ~ErrorsOfOthers() { acts_for_others = before_; }
+  ErrorsOfOthers(const ErrorsOfOthers&) = delete;
+  ErrorsOfOthers& operator=(const ErrorsOfOthers&) = delete;
+
+ private:
+  const bool before_;
+};
 
 // Records the text as mob_last_error() of the calling thread and returns `status`, so that
 // `return fail(MOB_ERR_RANK, "...")` is the whole error path. Longer texts are cut at 511 bytes.

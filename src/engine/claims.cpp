@@ -175,6 +175,7 @@ void Claims::serve(Claim claim) {
 }
 
 bool Claims::look() {
+  const base::ErrorsOfOthers errors;
   const std::lock_guard guard(engine_.remote().mutex_);
   return look_at_all(nullptr);
 }

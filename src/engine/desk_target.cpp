@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/status.h"
 #include "engine/desk.h"
 #include "engine/desk_memory.h"
 #include "engine/engine.h"
@@ -90,6 +91,7 @@ os::Work Desk::look_at(DeskMemory& desk, unsigned place, bool* goes_on) {
   if (next != expected) {
     next_place_.compare_exchange_strong(expected, next, std::memory_order_relaxed);
   }
+  const base::ErrorsOfOthers errors;
   const uint64_t end = carry_out(desk, request) ? kDone : kRefused;
   // Release pairs with the acquires in await() and await_answer().
   request.answer.store(number << 1 | end, std::memory_order_release);

@@ -238,7 +238,10 @@ void Engine::stop(bool all_met) {
   await_others();
   // Who is lost does not come, and who has lost it does not wait; others know by the last meeting.
   const bool all_come = !network_.has_lost_any() && all_met;
-  if (job_.hosts() > 1 && all_come) static_cast<void>(job_.directory()->fence());
+  if (job_.hosts() > 1 && all_come) {
+    network_.note_all_met();
+    static_cast<void>(job_.directory()->fence());
+  }
   network_.close();
   messages_.close();
   scheduler_.close();

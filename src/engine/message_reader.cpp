@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "base/log.h"
+#include "base/status.h"
 #include "engine/engine.h"
 #include "engine/message.h"
 #include "engine/remote.h"
@@ -28,6 +29,9 @@ class HandlerScope {
   ~HandlerScope() { in_handler = false; }
   HandlerScope(const HandlerScope&) = delete;
   HandlerScope& operator=(const HandlerScope&) = delete;
+
+ private:
+  const base::ErrorsOfOthers errors_;
 };
 
 }  // namespace

@@ -106,6 +106,11 @@ class Network {
   // Whether that has been found of any.
   bool has_lost_any() const;
 
+  // Every process of the job has come to its end, and what was sent has arrived: from now on one
+  // may be gone when another still tells it how far it has read.
+  void note_all_met() { all_met_.store(true, std::memory_order_relaxed); }
+  bool have_all_met() const { return all_met_.load(std::memory_order_relaxed); }
+
  private:
   void received(const unsigned char* message, size_t bytes);
   void lost(transport::ofi::PeerId id, const char* why);
@@ -129,6 +134,7 @@ class Network {
   std::vector<std::unique_ptr<Link>> links_;  // reserved: their places do not change
   std::atomic<size_t> link_count_ = 0;
   std::atomic<bool> unsettled_ = false;
+  std::atomic<bool> all_met_ = false;
 
   std::atomic<uint32_t> empty_polls_ = 1;  // in a row; by who polls
   std::thread thread_;

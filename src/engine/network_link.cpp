@@ -239,7 +239,9 @@ void Link::fail(const std::string& why) {
     why_ = why;
     failed_.store(true, std::memory_order_release);
   }
-  base::log(base::LogLevel::kWarn, "rank %d is lost: %s", peer_, why.c_str());
+  const bool matters = !engine_.network().have_all_met();
+  base::log(matters ? base::LogLevel::kWarn : base::LogLevel::kDebug, "rank %d is lost: %s", peer_,
+            why.c_str());
 }
 
 std::string Link::why() const {

@@ -36,6 +36,7 @@ enum Id : unsigned {
   kWhere,
   kWhole,
   kWholeReply,
+  kFailing,
   kNever = MOB_MAX_HANDLERS - 2,
   kReplaced = MOB_MAX_HANDLERS - 1,
 };
@@ -811,4 +812,24 @@ TEST(MessageBadInput, EveryArgument) {
            "token");
   }
   barrier();
+}
+
+// Whatever fails in a handler, in a call that waits or polls, is not an error of that call.
+TEST(Message, ErrorsInHandlersLeaveThoseOfTheProgram) {
+  static std::atomic<int> failed;
+  failed = 0;
+  register_handler(kFailing, [](const mob_message_t*, void*, mob_delivery_t*) {
+    EXPECT_EQ(mob_put1(-7, &failed, 1), MOB_ERR_RANK);
+    EXPECT_NE(std::string(mob_last_error()).find("-7"), std::string::npos) << mob_last_error();
+    ++failed;
+  });
+  barrier();
+  for (int i = 1; i <= 100; ++i) {
+    EXPECT_EQ(mob_put1(-5, &failed, 1), MOB_ERR_RANK);
+    const std::string before = mob_last_error();
+    send((mob_rank() + 1) % mob_size(), kFailing);
+    poll_until([&] { return failed == i; });
+    EXPECT_EQ(mob_last_error(), before);
+    barrier();
+  }
 }
