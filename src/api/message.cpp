@@ -119,7 +119,7 @@ mob_status_t mob_message_reply(mob_token_t token, unsigned id, const void* heade
 
 mob_status_t mob_message_flush(mob_rank_t rank) {
   if (const mob_status_t status = check_rank("mob_message_flush", rank)) return status;
-  return engine::engine().messages().flush(rank);
+  return engine::engine().messages().flush(rank, engine::Whose::kProgram);
 }
 
 mob_status_t mob_poll() {

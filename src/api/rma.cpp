@@ -109,8 +109,9 @@ mob_status_t flush(const char* call, mob_rank_t rank, bool remote) {
     const mob_status_t status = engine.completion().flush(call, rank, remote);
     engine::Messages& messages = engine.messages();
     if (!remote || !messages.sent_by_program()) return status;
-    const mob_status_t sent =
-        rank == engine::Completion::kAll ? messages.flush_all() : messages.flush(rank);
+    constexpr auto kProgram = engine::Whose::kProgram;
+    const mob_status_t sent = rank == engine::Completion::kAll ? messages.flush_all(kProgram)
+                                                               : messages.flush(rank, kProgram);
     return status != MOB_OK ? status : sent;
   });
 }

@@ -133,7 +133,9 @@ void Claims::settle_now() {
     ranks.swap(unsettled_);
     is_unsettled_.store(false, std::memory_order_relaxed);
   }
-  for (const mob_rank_t rank : ranks) static_cast<void>(engine_.messages().flush(rank));
+  for (const mob_rank_t rank : ranks) {
+    static_cast<void>(engine_.messages().flush(rank, Whose::kEveryones));
+  }
 }
 
 // Who waits is woken by who serves messages.

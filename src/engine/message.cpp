@@ -245,17 +245,17 @@ void Messages::give_up(mob_rank_t rank) {
   if (box != nullptr) box->give_up();
 }
 
-mob_status_t Messages::flush(mob_rank_t rank) {
+mob_status_t Messages::flush(mob_rank_t rank, Whose whose) {
   Outbox* box = by_rank_[static_cast<size_t>(rank)].load(std::memory_order_acquire);
-  if (box != nullptr) return box->flush();
+  if (box != nullptr) return box->flush(whose);
   std::atomic_thread_fence(std::memory_order_seq_cst);
   return MOB_OK;
 }
 
-mob_status_t Messages::flush_all() {
+mob_status_t Messages::flush_all(Whose whose) {
   mob_status_t first = MOB_OK;
   for (mob_rank_t rank = 0; rank < engine_.size(); ++rank) {
-    const mob_status_t status = flush(rank);
+    const mob_status_t status = flush(rank, whose);
     if (first == MOB_OK) first = status;
   }
   return first;
@@ -271,7 +271,7 @@ bool Messages::quiesce() {
   std::vector<uint64_t> before(static_cast<size_t>(engine_.size()));
   std::vector<uint64_t> now;
   while (true) {
-    static_cast<void>(flush_all());
+    static_cast<void>(flush_all(Whose::kEveryones));
     if (all->barrier() != MOB_OK || all->exchange(sent(), &now) != MOB_OK) return false;
     if (now == before) return true;
     before.swap(now);

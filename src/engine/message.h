@@ -14,9 +14,9 @@
 //
 // It sends with send(), which blocks until local completion and must not be called where one may
 // not wait, or with post(), which never blocks and copies what it cannot send at once. Both may be
-// called in handlers, by any thread. flush() waits until handlers have run. Handlers see the same
-// mob_message_t, answer with the same mob_delivery_t, run in the same order and under the same
-// rules as those of programs.
+// called in handlers, by any thread. flush() waits until handlers have run, of the messages of the
+// program or of all (Whose). Handlers see the same mob_message_t, answer with the same
+// mob_delivery_t, run in the same order and under the same rules as those of programs.
 
 #include <mobius/message.h>
 
@@ -104,9 +104,9 @@ class Messages {
   mob_status_t start(const char* call, mob_rank_t rank, const Outgoing& message, uint64_t* handle);
   // Ends what is queued for a rank that died.
   void give_up(mob_rank_t rank);
-  mob_status_t flush(mob_rank_t rank);
+  mob_status_t flush(mob_rank_t rank, Whose whose);
   // Returns the first error, after having waited for all.
-  mob_status_t flush_all();
+  mob_status_t flush_all(Whose whose);
 
   const HandlerTable& handlers() const { return handlers_; }
 

@@ -294,7 +294,9 @@ bool Outbox::write_on(const Outgoing& message, Cursor& cursor, bool in_place) {
     cursor.sent += part;
   }
   // Release: who waits for completion() of this many has written them.
-  written_.store(written_.load(std::memory_order_relaxed) + 1, std::memory_order_release);
+  const uint64_t written = written_.load(std::memory_order_relaxed) + 1;
+  written_.store(written, std::memory_order_release);
+  if (message.id < kPublicHandlers) own_written_.store(written, std::memory_order_release);
   return true;
 }
 
@@ -477,14 +479,15 @@ bool Outbox::pump() {
   return unqueued_.load(std::memory_order_relaxed) != unqueued;
 }
 
-mob_status_t Outbox::flush() {
+mob_status_t Outbox::flush(Whose whose) {
   if (broken_.load(std::memory_order_relaxed)) return broken();
   TargetWatch watch(*this);
   const uint64_t queued = queued_.load(std::memory_order_seq_cst);
   mob_status_t status = engine_.wait_until(
       [&] { return unqueued_.load(std::memory_order_acquire) >= queued; }, &watch);
   if (status == MOB_OK) {
-    const uint64_t written = written_.load(std::memory_order_acquire);
+    const uint64_t written =
+        (whose == Whose::kProgram ? own_written_ : written_).load(std::memory_order_acquire);
     if (link_ != nullptr && head_.completed.load(std::memory_order_acquire) < written) {
       link_->probe();
     }

@@ -32,6 +32,10 @@ struct Outgoing {
   mob_notify_t notify = {};
 };
 
+// Whose messages a flush waits for. Those of the library are requests with answers of their own,
+// and to know of their completion as well takes another round trip between hosts.
+enum class Whose { kProgram, kEveryones };
+
 class Outbox {
  public:
   // `ring` is the ring at `index` of the target's inbox. `boxes_with_queue` is counted while there
@@ -67,8 +71,8 @@ class Outbox {
     pump();
   }
 
-  // Waits until everything sent and posted so far is complete.
-  mob_status_t flush();
+  // Waits until what was sent and posted so far is complete.
+  mob_status_t flush(Whose whose);
 
   bool is_here() const { return link_ == nullptr; }
   // How many messages were wholly written.
@@ -157,6 +161,7 @@ class Outbox {
   std::atomic<bool> attaches_ =
       true;  // the target takes payloads from memory that it has not mapped
   std::atomic<uint64_t> written_ = 0;       // messages, wholly
+  std::atomic<uint64_t> own_written_ = 0;   // … up to the last one of the program
   std::atomic<uint64_t> told_unknown_ = 0;  // of StreamHead::unknown
 
   // Those who may not wait for their turn add to the queue; only who has it takes from there.

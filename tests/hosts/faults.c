@@ -104,6 +104,12 @@ static mob_status_t send(void) {
   return mob_message_flush(partner);
 }
 
+/* The flush has to learn of both ends, or that there will be none. */
+static mob_status_t put_beside_messages(void) {
+  const mob_status_t status = mob_message_send(partner, HANDLER, NULL, 0, NULL, 0, NULL);
+  return status != MOB_OK ? status : put(theirs->small_landing, 8);
+}
+
 static mob_status_t lock(void) {
   const mob_status_t status = mob_mutex_lock(mutexes, 0, partner, NULL);
   return status != MOB_OK ? status : mob_mutex_unlock(mutexes, 0, partner);
@@ -163,6 +169,7 @@ static mob_status_t step(const char* what) {
   if (strcmp(what, "large_get") == 0) return get(BYTES);
   if (strcmp(what, "fetch_add") == 0) return mob_fetch_add8(partner, &theirs->word, 1, &old);
   if (strcmp(what, "messages") == 0) return send();
+  if (strcmp(what, "put_beside_messages") == 0) return put_beside_messages();
   if (strcmp(what, "lock") == 0) return lock();
   if (strcmp(what, "access_nbi") == 0) return access_nbi();
   if (strcmp(what, "barrier") == 0) return mob_barrier();

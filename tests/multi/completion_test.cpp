@@ -6,6 +6,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
+#include <chrono>
 #include <fstream>
 #include <thread>
 
@@ -18,6 +20,7 @@ namespace {
 
 constexpr size_t kTransfers = 20;
 constexpr size_t kBytes = 300;
+constexpr unsigned kQuiet = MOB_MAX_HANDLERS - 3;  // of no other test
 
 // Puts and gets in turn, between this rank and its right neighbour.
 class Started {
@@ -187,6 +190,58 @@ TEST(Flush, OfOneTargetDoesNotWaitForOthers) {
   barrier();
   if (mob_rank() >= other) {
     EXPECT_TRUE(mobius_test::holds(memory.local(), data, data.size()));
+  }
+  barrier();
+}
+
+// A flush between hosts asks for no news of what the library sent and has the answers of.
+TEST(Flush, NeedsNoNewsOfPutsThatWereAnsweredBesideMessages) {
+  if (mob_size() < 2) GTEST_SKIP() << "takes two processes";
+  const mob_rank_t silent = mob_size() - 1;
+  const Shared memory(sizeof(uint64_t));
+  const Shared pids(sizeof(uint64_t));
+  EXPECT_EQ(mob_handler_register(
+                kQuiet, [](const mob_message_t*, void*, mob_delivery_t*) {}, nullptr),
+            MOB_OK);
+  if (mob_rank() == silent) {
+    EXPECT_EQ(mob_put8(0, pids.at(0), static_cast<uint64_t>(getpid())), MOB_OK);
+  }
+  barrier();
+  if (mob_rank() == 0) {
+    EXPECT_EQ(mob_message_send(silent, kQuiet, nullptr, 0, nullptr, 0, nullptr), MOB_OK);
+    EXPECT_EQ(mob_message_flush(silent), MOB_OK) << mob_last_error();
+    const uint64_t value = 4711;
+    uint64_t arrived = 0;
+    EXPECT_EQ(mob_put_counted(silent, memory.at(silent), &value, sizeof value, nullptr, nullptr,
+                              &arrived),
+              MOB_OK);
+    EXPECT_EQ(mob_wait_until_u8(&arrived, MOB_EQ, 1), MOB_OK);
+    uint64_t pid = 0;
+    std::memcpy(&pid, pids.local(), sizeof pid);
+    const Stopped stopped(static_cast<pid_t>(pid));
+    // Ends what would otherwise never end.
+    std::atomic<bool> flushed = false;
+    std::atomic<bool> was_needed = false;
+    std::thread watchdog([&] {
+      for (int i = 0; i < 1000 && !flushed; ++i) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(10));
+      }
+      if (flushed) return;
+      was_needed = true;
+      stopped.go_on();
+    });
+    EXPECT_EQ(mob_flush(silent), MOB_OK) << mob_last_error();
+    EXPECT_EQ(mob_message_flush(silent), MOB_OK) << mob_last_error();
+    flushed = true;
+    watchdog.join();
+    EXPECT_FALSE(was_needed);
+    stopped.go_on();
+  }
+  barrier();
+  if (mob_rank() == silent) {
+    uint64_t value = 0;
+    std::memcpy(&value, memory.local(), sizeof value);
+    EXPECT_EQ(value, 4711u);
   }
   barrier();
 }

@@ -6,6 +6,7 @@
 
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <climits>
 #include <cstdlib>
 #include <memory>
@@ -37,6 +38,7 @@ enum Id : unsigned {
   kWhole,
   kWholeReply,
   kFailing,
+  kSlow,
   kNever = MOB_MAX_HANDLERS - 2,
   kReplaced = MOB_MAX_HANDLERS - 1,
 };
@@ -678,6 +680,56 @@ TEST(Message, FlushesCoverMessages) {
     EXPECT_EQ(handled.load(), i + 1);
     barrier();
   }
+}
+
+TEST(Message, FlushesWaitForHandlersAmongPuts) {
+  // What ends in a slow completion handler has ended when the flush returns, whatever the library
+  // sends to the same target before and after. Clocks are one: all ranks are on this machine.
+  static std::atomic<int64_t> ended_ns;
+  static const auto now_ns = [] {
+    return std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds(1);
+  };
+  register_handler(kSlow, [](const mob_message_t*, void*, mob_delivery_t* delivery) {
+    delivery->handler = [](mob_token_t, void*) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(2));
+      ended_ns = now_ns();
+    };
+  });
+  const Shared memory(2 * sizeof(uint64_t));
+  const mob_rank_t target = mobius_test::right_of(mob_rank());
+  const Shared stamps(sizeof(int64_t));
+  const std::vector<unsigned char> payload(200'000, 7);
+  for (const size_t bytes : {size_t{0}, payload.size()}) {
+    for (int i = 0; i < 12; ++i) {
+      barrier();
+      const uint64_t value = static_cast<uint64_t>(i) + 1;
+      EXPECT_EQ(mob_put8(target, memory.at(target), value), MOB_OK) << mob_last_error();
+      if (i % 2 == 0) {
+        send(target, kSlow, nullptr, 0, payload.data(), bytes);
+      } else {
+        EXPECT_EQ(mob_message_send_nbi(target, kSlow, nullptr, 0, payload.data(), bytes, nullptr),
+                  MOB_OK)
+            << mob_last_error();
+      }
+      EXPECT_EQ(mob_put_nbi(target, memory.at(target, sizeof value), &value, sizeof value), MOB_OK)
+          << mob_last_error();
+      const mob_status_t flushed = i % 3 == 0   ? mob_message_flush(target)
+                                   : i % 3 == 1 ? mob_flush(target)
+                                                : mob_flush_all();
+      EXPECT_EQ(flushed, MOB_OK) << mob_last_error();
+      const int64_t flushed_ns = now_ns();
+      EXPECT_EQ(mob_flush_all(), MOB_OK) << mob_last_error();
+      barrier();
+      EXPECT_EQ(std::memcmp(memory.local(), memory.local() + sizeof value, sizeof value), 0);
+      const int64_t mine = ended_ns;
+      std::memcpy(stamps.local(), &mine, sizeof mine);
+      barrier();
+      int64_t theirs = 0;
+      EXPECT_EQ(mob_get(target, stamps.at(target), &theirs, sizeof theirs), MOB_OK);
+      EXPECT_LE(theirs, flushed_ns) << "round " << i << ", " << bytes << " bytes";
+    }
+  }
+  barrier();
 }
 
 TEST(Message, HandlersCanBeReplaced) {
