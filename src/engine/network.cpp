@@ -68,12 +68,13 @@ mob_status_t Network::open(const HandlerTable& handlers) {
   by_rank_ = std::make_unique<std::atomic<Link*>[]>(static_cast<size_t>(engine_.size()));
   links_.resize(static_cast<size_t>(engine_.size()));
   bulk_.open(settings.number(SettingId::kRma), endpoint_.description().is_stream);
-  open_ = true;
+  // Release pairs with the acquire in is_open(): the thread of progress polls already.
+  open_.store(true, std::memory_order_release);
   return directory.fence();
 }
 
 mob_status_t Network::start() {
-  if (!open_) return MOB_OK;
+  if (!is_open()) return MOB_OK;
   if (event_ < 0) event_ = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
   if (event_ < 0) {
     return base::fail_errno(MOB_ERR_SYSTEM, errno, "no descriptor for the network's thread");
@@ -104,7 +105,7 @@ void Network::stop() {
 void Network::close() {
   stop();
   endpoint_.close();
-  open_ = false;
+  open_.store(false, std::memory_order_release);
   links_.clear();
   if (event_ >= 0) ::close(event_);
   event_ = -1;

@@ -43,7 +43,7 @@ class Network {
   void stop();
   void close();
 
-  bool is_open() const { return open_; }
+  bool is_open() const { return open_.load(std::memory_order_acquire); }
 
   BulkMoves& bulk() { return bulk_; }
 
@@ -124,7 +124,7 @@ class Network {
 
   Engine& engine_;
   const HandlerTable* handlers_ = nullptr;
-  bool open_ = false;
+  std::atomic<bool> open_ = false;
   uint64_t timeout_ns_ = 0;
   transport::ofi::Endpoint endpoint_;
   BulkMoves bulk_{*this, endpoint_};
