@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: BSD-3-Clause
+
+// Handlers of messages: what flushes know of them, new ones in place of others, and their errors.
+// They may run on any thread of the process, so what they touch is atomic.
+
+#include <atomic>
+#include <chrono>
+#include <cstring>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "fixture.h"
+#include "messages.h"
+
+using mobius_test::barrier;
+using mobius_test::flush_all;
+using mobius_test::poll_until;
+using mobius_test::register_handler;
+using mobius_test::send;
+using mobius_test::Shared;
+
+namespace {
+
+// Every test has its own identifiers, so that a handler never changes between tests.
+enum Id : unsigned {
+  kCovered = 100,
+  kSlow,
+  kFailing,
+  kReplaced = MOB_MAX_HANDLERS - 1,
+};
+
+}  // namespace
+
+TEST(Message, FlushesCoverMessages) {
+  static std::atomic<int> handled;
+  handled = 0;
+  register_handler(kCovered, [](const mob_message_t*, void*, mob_delivery_t*) { ++handled; });
+  barrier();
+  for (int i = 0; i < 100; ++i) {
+    send(mobius_test::right_of(mob_rank()), kCovered);
+    EXPECT_EQ(mob_flush(mobius_test::right_of(mob_rank())), MOB_OK) << mob_last_error();
+    barrier();
+    EXPECT_EQ(handled.load(), i + 1);
+    barrier();
+  }
+}
+
+TEST(Message, FlushesWaitForHandlersAmongPuts) {
+  // What ends in a slow completion handler has ended when the flush returns, whatever the library
+  // sends to the same target before and after. Clocks are one: all ranks are on this machine.
+  static std::atomic<int64_t> ended_ns;
+  static const auto now_ns = [] {
+    return std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds(1);
+  };
+  register_handler(kSlow, [](const mob_message_t*, void*, mob_delivery_t* delivery) {
+    delivery->handler = [](mob_token_t, void*) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(2));
+      ended_ns = now_ns();
+    };
+  });
+  const Shared memory(2 * sizeof(uint64_t));
+  const mob_rank_t target = mobius_test::right_of(mob_rank());
+  const Shared stamps(sizeof(int64_t));
+  const std::vector<unsigned char> payload(200'000, 7);
+  for (const size_t bytes : {size_t{0}, payload.size()}) {
+    for (int i = 0; i < 12; ++i) {
+      barrier();
+      const uint64_t value = static_cast<uint64_t>(i) + 1;
+      EXPECT_EQ(mob_put8(target, memory.at(target), value), MOB_OK) << mob_last_error();
+      if (i % 2 == 0) {
+        send(target, kSlow, nullptr, 0, payload.data(), bytes);
+      } else {
+        EXPECT_EQ(mob_message_send_nbi(target, kSlow, nullptr, 0, payload.data(), bytes, nullptr),
+                  MOB_OK)
+            << mob_last_error();
+      }
+      EXPECT_EQ(mob_put_nbi(target, memory.at(target, sizeof value), &value, sizeof value), MOB_OK)
+          << mob_last_error();
+      const mob_status_t flushed = i % 3 == 0   ? mob_message_flush(target)
+                                   : i % 3 == 1 ? mob_flush(target)
+                                                : mob_flush_all();
+      EXPECT_EQ(flushed, MOB_OK) << mob_last_error();
+      const int64_t flushed_ns = now_ns();
+      EXPECT_EQ(mob_flush_all(), MOB_OK) << mob_last_error();
+      barrier();
+      EXPECT_EQ(std::memcmp(memory.local(), memory.local() + sizeof value, sizeof value), 0);
+      const int64_t mine = ended_ns;
+      std::memcpy(stamps.local(), &mine, sizeof mine);
+      barrier();
+      int64_t theirs = 0;
+      EXPECT_EQ(mob_get(target, stamps.at(target), &theirs, sizeof theirs), MOB_OK);
+      EXPECT_LE(theirs, flushed_ns) << "round " << i << ", " << bytes << " bytes";
+    }
+  }
+  barrier();
+}
+
+TEST(Message, HandlersCanBeReplaced) {
+  static std::atomic<int> value;
+  value = 0;
+  const auto set = [](const mob_message_t*, void* argument, mob_delivery_t*) {
+    value += *static_cast<int*>(argument);
+  };
+  static int one = 1;
+  static int hundred = 100;
+  const mob_rank_t me = mob_rank();
+  register_handler(kReplaced, set, &one);
+  barrier();
+  send(mobius_test::right_of(me), kReplaced);
+  flush_all();
+  barrier();
+  EXPECT_EQ(value.load(), 1);
+  register_handler(kReplaced, set, &hundred);
+  barrier();
+  send(mobius_test::right_of(me), kReplaced);
+  flush_all();
+  barrier();
+  EXPECT_EQ(value.load(), 101);
+  barrier();
+}
+
+// Whatever fails in a handler, in a call that waits or polls, is not an error of that call.
+TEST(Message, ErrorsInHandlersLeaveThoseOfTheProgram) {
+  static std::atomic<int> failed;
+  failed = 0;
+  register_handler(kFailing, [](const mob_message_t*, void*, mob_delivery_t*) {
+    EXPECT_EQ(mob_put1(-7, &failed, 1), MOB_ERR_RANK);
+    EXPECT_NE(std::string(mob_last_error()).find("-7"), std::string::npos) << mob_last_error();
+    ++failed;
+  });
+  barrier();
+  for (int i = 1; i <= 100; ++i) {
+    EXPECT_EQ(mob_put1(-5, &failed, 1), MOB_ERR_RANK);
+    const std::string before = mob_last_error();
+    send((mob_rank() + 1) % mob_size(), kFailing);
+    poll_until([&] { return failed == i; });
+    EXPECT_EQ(mob_last_error(), before);
+    barrier();
+  }
+}
