@@ -79,7 +79,8 @@ static void take(const mob_message_t* message, void* argument, mob_delivery_t* d
   (void)argument;
   (void)delivery;
   const unsigned char* payload = message->payload;
-  if (payload != NULL && payload[0] != payload[message->payload_bytes - 1]) abort();
+  if (payload == NULL || message->payload_bytes == 0) return;
+  if (payload[0] != payload[message->payload_bytes - 1]) abort();
 }
 
 static mob_status_t get(size_t bytes) {

@@ -169,7 +169,7 @@ def test_a_process_that_is_stopped_for_less_is_waited_for(bed: beds.Bed, tmp_pat
         assert [one.outcome(rank) for rank in range(4)] == [("MOB_OK", "")] * 4
 
 
-@pytest.mark.parametrize("what", ["put", "messages", "access_nbi"])
+@pytest.mark.parametrize("what", ["put", "messages", "put_beside_messages", "access_nbi"])
 def test_a_process_is_killed(bed: beds.Bed, tmp_path: Path, what: str) -> None:
     with job(bed, tmp_path, what) as one:
         os.kill(one.ranks()[2], signal.SIGKILL)
