@@ -113,17 +113,20 @@ ENDED = [
 ]
 
 
-def test_the_end_of_access_behind_what_goes_alone_is_no_packed_message(launcher: Launcher) -> None:
+def _statistics(launcher: Launcher, program: list[str]) -> str:
+    """What two ranks on two hosts report of what they did."""
     _needs_network()
     done = launcher.run(
-        "-n", "2", "--virtual-hosts", "2", *python(*ENDED), env={"MOBIUS_STATS": "1"}
+        "-n", "2", "--virtual-hosts", "2", *python(*program), env={"MOBIUS_STATS": "1"}
     )
     text = done.stderr.decode()
     assert done.returncode == 0, text
-    assert (
-        "rank 1: schedule to 0: 1 recorded, 0 merged, 0 packed, 0 re-ordered, 1 messages, 0 saved\n"
-        in text
-    )
+    return text
+
+
+def test_the_end_of_access_behind_what_goes_alone_is_no_packed_message(launcher: Launcher) -> None:
+    counts = "1 recorded, 0 merged, 0 packed, 0 re-ordered, 1 messages, 0 saved"
+    assert f"rank 1: schedule to 0: {counts}\n" in _statistics(launcher, ENDED)
 
 
 # Rank 1 puts three values, each under access of its own that it only starts.
@@ -138,16 +141,8 @@ STARTED = [
 
 
 def test_the_lock_travels_with_what_is_done_under_it(launcher: Launcher) -> None:
-    _needs_network()
-    done = launcher.run(
-        "-n", "2", "--virtual-hosts", "2", *python(*STARTED), env={"MOBIUS_STATS": "1"}
-    )
-    text = done.stderr.decode()
-    assert done.returncode == 0, text
-    assert (
-        "rank 1: schedule to 0: 3 recorded, 0 merged, 0 packed, 0 re-ordered, 3 messages, 0 saved\n"
-        in text
-    )
+    counts = "3 recorded, 0 merged, 0 packed, 0 re-ordered, 3 messages, 0 saved"
+    assert f"rank 1: schedule to 0: {counts}\n" in _statistics(launcher, STARTED)
 
 
 def test_nothing_is_printed_without_being_asked_for(launcher: Launcher) -> None:

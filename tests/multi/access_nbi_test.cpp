@@ -3,31 +3,17 @@
 // Access that is only started: that it is as good as access for what its thread transfers, and what
 // it promises of order, completion and errors.
 
-#include <mobius/access.h>
-
 #include <array>
 #include <atomic>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "access.h"
 #include "fixture.h"
 
 namespace mobius_test {
 namespace {
-
-class Access {
- public:
-  Access() { EXPECT_EQ(mob_access_create(MOB_TEAM_WORLD, &access_), MOB_OK) << mob_last_error(); }
-  ~Access() { EXPECT_EQ(mob_access_free(access_), MOB_OK) << mob_last_error(); }
-  Access(const Access&) = delete;
-  Access& operator=(const Access&) = delete;
-
-  operator mob_access_t() const { return access_; }  // NOLINT(google-explicit-constructor)
-
- private:
-  mob_access_t access_ = nullptr;
-};
 
 // A rank that is on another host where all hosts have as many ranks.
 mob_rank_t far_rank() { return (mob_rank() + mob_size() / 2) % mob_size(); }

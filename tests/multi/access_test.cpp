@@ -2,7 +2,7 @@
 
 // Shared and exclusive access to members of a team: what excludes what, and what is refused.
 
-#include <mobius/access.h>
+#include "access.h"
 
 #include <atomic>
 #include <string>
@@ -10,34 +10,11 @@
 
 #include "fixture.h"
 
+using mobius_test::Access;
 using mobius_test::barrier;
+using mobius_test::expect_text;
 using mobius_test::right_of;
 using mobius_test::Shared;
-
-namespace {
-
-class Access {
- public:
-  explicit Access(mob_team_t team = MOB_TEAM_WORLD) {
-    EXPECT_EQ(mob_access_create(team, &access_), MOB_OK) << mob_last_error();
-  }
-  ~Access() { EXPECT_EQ(mob_access_free(access_), MOB_OK) << mob_last_error(); }
-  Access(const Access&) = delete;
-  Access& operator=(const Access&) = delete;
-
-  operator mob_access_t() const { return access_; }  // NOLINT(google-explicit-constructor)
-
- private:
-  mob_access_t access_ = nullptr;
-};
-
-void expect_text(const std::string& call, const std::string& detail) {
-  const std::string text = mob_last_error();
-  EXPECT_EQ(text.rfind(call + ":", 0), 0u) << text;
-  EXPECT_NE(text.find(detail), std::string::npos) << text;
-}
-
-}  // namespace
 
 // Writers keep two words of rank 0 equal; readers never see them differ.
 TEST(Access, ExclusiveKeepsOutReadersAndWriters) {

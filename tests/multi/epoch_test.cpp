@@ -10,6 +10,7 @@
 
 #include "fixture.h"
 
+using mobius_test::expect_text;
 using mobius_test::left_of;
 using mobius_test::right_of;
 using mobius_test::Shared;
@@ -30,12 +31,6 @@ class Epoch {
  private:
   mob_epoch_t epoch_ = nullptr;
 };
-
-void expect_text(const std::string& call, const std::string& detail) {
-  const std::string text = mob_last_error();
-  EXPECT_EQ(text.rfind(call + ":", 0), 0u) << text;
-  EXPECT_NE(text.find(detail), std::string::npos) << text;
-}
 
 std::vector<mob_rank_t> everyone() {
   std::vector<mob_rank_t> ranks;

@@ -7,6 +7,7 @@
 
 #include <cstdlib>
 #include <cstring>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -85,6 +86,13 @@ class Shared {
  private:
   mob_mem_t mem_ = nullptr;
 };
+
+// The last error of this thread: of a call, and what it says.
+inline void expect_text(const std::string& call, const std::string& detail) {
+  const std::string text = mob_last_error();
+  EXPECT_EQ(text.rfind(call + ":", 0), 0u) << text;
+  EXPECT_NE(text.find(detail), std::string::npos) << text;
+}
 
 inline void barrier() { EXPECT_EQ(mob_barrier(), MOB_OK) << mob_last_error(); }
 

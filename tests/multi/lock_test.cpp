@@ -13,6 +13,7 @@
 #include "fixture.h"
 
 using mobius_test::barrier;
+using mobius_test::expect_text;
 using mobius_test::first_of_host;
 using mobius_test::right_of;
 using mobius_test::same_host;
@@ -51,12 +52,6 @@ int enter(mob_rank_t rank, unsigned char* address) {
   wrong += mob_put8(rank, address, value + 1) == MOB_OK ? 0 : 1;
   wrong += mob_get8(rank, second, &other) == MOB_OK && other == value ? 0 : 1;
   return wrong + (mob_put8(rank, second, value + 1) == MOB_OK ? 0 : 1);
-}
-
-void expect_text(const std::string& call, const std::string& detail) {
-  const std::string text = mob_last_error();
-  EXPECT_EQ(text.rfind(call + ":", 0), 0u) << text;
-  EXPECT_NE(text.find(detail), std::string::npos) << text;
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include "fixture.h"
 
 using mobius_test::barrier;
+using mobius_test::expect_text;
 using mobius_test::right_of;
 using mobius_test::Shared;
 
@@ -24,12 +25,6 @@ template <typename T>
 mob_wait_set_t set_of(const Shared& memory, size_t count, mob_type_t type, mob_compare_t compare,
                       const T* value, const int* excluded = nullptr) {
   return {memory.local(), count, type, compare, value, 1, excluded};
-}
-
-void expect_text(const char* call, const char* detail) {
-  const std::string text = mob_last_error();
-  EXPECT_EQ(text.rfind(std::string(call) + ":", 0), 0u) << text;
-  EXPECT_NE(text.find(detail), std::string::npos) << text;
 }
 
 }  // namespace
