@@ -82,7 +82,8 @@ MOB_API mob_status_t mob_epoch_post(mob_epoch_t epoch, const mob_rank_t* origins
  * @param epoch    a live object
  * @param targets  ranks of the group; the caller's, read during the call
  * @param count    how many; with 0, `targets` may be null
- * @return as mob_epoch_post(), for access epochs; MOB_ERR_PEER (a target died: no epoch was begun)
+ * @return as mob_epoch_post(), for access epochs; MOB_ERR_PEER (a target died, or
+ *         waits in mob_finalize() and has not posted: no epoch was begun)
  *
  * Blocks, makes progress.
  */
@@ -104,7 +105,8 @@ MOB_API mob_status_t mob_epoch_complete(mob_epoch_t epoch);
  * Ends the exposure epoch: waits until each of its origins has completed its access.
  *
  * @return MOB_OK; MOB_ERR_STATE (also outside an exposure epoch); MOB_ERR_HANDLE; MOB_ERR_PEER (an
- *         origin died; the epoch has ended, with what the others put)
+ *         origin died, or waits in mob_finalize() and has not completed; the epoch has ended, with
+ *         what the others put)
  *
  * Blocks, makes progress.
  */

@@ -25,11 +25,13 @@ bool is_beyond(const std::atomic<uint32_t>& word, uint32_t taken) {
 
 }  // namespace
 
-// Ends a wait for a group when one of its members cannot answer any more.
+// Ends a wait for a group when one of its members cannot answer any more. That a member comes to
+// the end of the job says something about its own answer alone, which may have been given before.
+template <typename Lacks>
 class Epochs::GroupWatch final : public os::Watch {
  public:
-  GroupWatch(const Team& team, const char* call, const std::vector<mob_rank_t>& group)
-      : team_(team), call_(call), group_(group) {}
+  GroupWatch(const Team& team, const char* call, const std::vector<mob_rank_t>& group, Lacks lacks)
+      : team_(team), call_(call), group_(group), lacks_(lacks) {}
 
   mob_status_t look() override {
     for (const mob_rank_t member : group_) {
@@ -37,6 +39,13 @@ class Epochs::GroupWatch final : public os::Watch {
       if (is_lost(team_.engine(), rank)) {
         return fail(MOB_ERR_PEER, "%s: rank %d, which is in the epoch, died or left the job", call_,
                     rank);
+      }
+      // In this order: who is at its end has answered before, or never does.
+      if (lacks_(member) && is_at_end(team_.engine(), rank) && lacks_(member)) {
+        return fail(MOB_ERR_PEER,
+                    "%s: rank %d, which is in the epoch, has come to the end of the job "
+                    "(mob_finalize)",
+                    call_, rank);
       }
     }
     return MOB_OK;
@@ -46,6 +55,7 @@ class Epochs::GroupWatch final : public os::Watch {
   const Team& team_;
   const char* call_;
   const std::vector<mob_rank_t>& group_;
+  const Lacks lacks_;  // whether the answer of a member is awaited
 };
 
 mob_status_t Epochs::make(Team& team, mob_status_t mine, std::unique_ptr<Epochs>* epochs) {
@@ -150,15 +160,18 @@ mob_status_t Epochs::start(std::span<const mob_rank_t> targets) {
     return status;
   }
   size_t next = 0;  // targets before it are known to have posted
+  const auto has_posted = [&](mob_rank_t member) {
+    return is_beyond(words(member, team_->rank()).posted, peer(member).posts_taken);
+  };
   const auto all_posted = [&] {
     for (; next < access_.group.size(); ++next) {
-      const mob_rank_t member = access_.group[next];
-      if (!is_beyond(words(member, team_->rank()).posted, peer(member).posts_taken)) return false;
+      if (!has_posted(access_.group[next])) return false;
     }
     return true;
   };
   if (!all_posted()) [[unlikely]] {
-    GroupWatch watch(*team_, kCall, access_.group);
+    GroupWatch watch(*team_, kCall, access_.group,
+                     [&](mob_rank_t member) { return !has_posted(member); });
     if (const mob_status_t status =
             team_->engine().wait_until(all_posted, &watch, os::Wakeup::kUnfenced)) {
       close(access_, &Peer::is_target);
@@ -211,13 +224,14 @@ mob_status_t Epochs::complete() {
   return status != MOB_OK ? status : told;
 }
 
+bool Epochs::has_completed(mob_rank_t member) {
+  return is_beyond(words(member, team_->rank()).completed, peer(member).completes_taken);
+}
+
 // Whether all origins of the exposure completed; those before `*next` are known to have.
 bool Epochs::all_completed(size_t* next) {
   for (; *next < exposure_.group.size(); ++*next) {
-    const mob_rank_t member = exposure_.group[*next];
-    if (!is_beyond(words(member, team_->rank()).completed, peer(member).completes_taken)) {
-      return false;
-    }
+    if (!has_completed(exposure_.group[*next])) return false;
   }
   return true;
 }
@@ -235,7 +249,8 @@ mob_status_t Epochs::wait() {
   size_t next = 0;
   mob_status_t status = MOB_OK;
   if (!all_completed(&next)) {
-    GroupWatch watch(*team_, kCall, exposure_.group);
+    GroupWatch watch(*team_, kCall, exposure_.group,
+                     [&](mob_rank_t member) { return !has_completed(member); });
     status = team_->engine().wait_until([&] { return all_completed(&next); }, &watch,
                                         os::Wakeup::kUnfenced);
   }

@@ -67,6 +67,7 @@ class Epochs final : public RemoteObject {
     std::vector<mob_rank_t> group;  // members
     bool open = false;
   };
+  template <typename Lacks>
   class GroupWatch;
 
   Words& words(mob_rank_t writer, mob_rank_t reader) const;
@@ -75,6 +76,7 @@ class Epochs final : public RemoteObject {
   mob_status_t open(const char* call, const char* kind, Side& side, bool Peer::* named,
                     std::span<const mob_rank_t> ranks);
   void close(Side& side, bool Peer::* named);
+  bool has_completed(mob_rank_t member);
   bool all_completed(size_t* next);
   mob_status_t tell_completed(bool elsewhere);
   void end_exposure();

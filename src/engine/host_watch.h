@@ -15,6 +15,12 @@ inline bool is_lost(Engine& engine, mob_rank_t rank) {
   return engine.has_gone(rank);
 }
 
+// Whether a process that is waited for has come to the end of the job, where it does nothing but
+// serve others. One of another host is asked, and known to have at a later look.
+inline bool is_at_end(Engine& engine, mob_rank_t rank) {
+  return engine.is_here(rank) ? engine.is_ending(rank) : engine.remote().is_at_end(rank);
+}
+
 // Ends a wait for nobody in particular when any process has died: it may have been the one.
 class HostWatch final : public os::Watch {
  public:

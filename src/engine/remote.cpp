@@ -49,6 +49,16 @@ mob_status_t Remote::tell(mob_rank_t rank, uint64_t object, mob_rank_t member, u
       {.what = What::kTell, .number = value, .member = member, .object = object, .index = index});
 }
 
+bool Remote::is_at_end(mob_rank_t rank) {
+  {
+    const std::lock_guard lock(at_end_mutex_);
+    if (at_end_.contains(rank)) return true;
+  }
+  // Who cannot be asked is lost, which is looked for beside this.
+  static_cast<void>(ask(rank, {.what = What::kAsksForEnd}));
+  return false;
+}
+
 void Remote::add(uint64_t name, RemoteObject& object) {
   const std::lock_guard lock(mutex_);
   objects_[name] = &object;
@@ -80,6 +90,16 @@ void Remote::serve(const mob_message_t& message) {
     case What::kNotify:
       engine_.notifications().notified(message.source);
       break;
+    case What::kAsksForEnd:
+      if (engine_.is_ending(rank())) {
+        static_cast<void>(ask(message.source, {.what = What::kIsAtEnd}));
+      }
+      break;
+    case What::kIsAtEnd: {
+      const std::lock_guard lock(at_end_mutex_);
+      at_end_.insert(message.source);
+      break;
+    }
     case What::kAnswer:
       claims_.answered(request.value, static_cast<ClaimAnswer>(request.number));
       break;

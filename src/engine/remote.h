@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <map>
 #include <mutex>
+#include <set>
 
 #include "engine/claims.h"
 
@@ -61,6 +62,10 @@ class Remote {
   mob_status_t tell(mob_rank_t rank, uint64_t object, mob_rank_t member, uint64_t index,
                     uint32_t value);
 
+  // Whether a process is known to have come to the end of the job. If not, it is asked: an answer
+  // comes behind everything that it told before, and nothing is asked of who is not waited for.
+  bool is_at_end(mob_rank_t rank);
+
   // Names for objects are never used again. add() before others can know the name; after remove()
   // the object is not used any more, and who asks for it is not heard.
   uint64_t new_name() {
@@ -77,14 +82,16 @@ class Remote {
   friend class Claims;
 
   enum class What : uint32_t {
-    kCount,      // index: the counter's address
-    kNotify,     //
-    kTell,       // object, member, index, number: the value
-    kClaim,      // object, index, number: the lock id, mode; value: the ticket
-    kTryClaim,   // the same
-    kLookAgain,  //
-    kAnswer,     // value: the ticket, number: a ClaimAnswer
-    kGiveBack,   // as kClaim, without a ticket
+    kCount,       // index: the counter's address
+    kNotify,      //
+    kTell,        // object, member, index, number: the value
+    kClaim,       // object, index, number: the lock id, mode; value: the ticket
+    kTryClaim,    // the same
+    kLookAgain,   //
+    kAnswer,      // value: the ticket, number: a ClaimAnswer
+    kGiveBack,    // as kClaim, without a ticket
+    kAsksForEnd,  // whether the target has come to the end of the job
+    kIsAtEnd,     // the source has; not said by one that has not
   };
   struct Request {
     What what;
@@ -106,6 +113,8 @@ class Remote {
   std::atomic<uint32_t> names_ = 0;
   std::mutex mutex_;  // guards objects_, and what Claims does for others
   std::map<uint64_t, RemoteObject*> objects_;
+  std::mutex at_end_mutex_;
+  std::set<mob_rank_t> at_end_;
 };
 
 }  // namespace mobius::engine

@@ -232,6 +232,71 @@ static void leaves(const char* during) {
   CHECK(mob_finalize() == MOB_OK);
 }
 
+/* Notifies who sent the message. */
+static void notify_back(const mob_message_t* message, void* argument, mob_delivery_t* delivery) {
+  (void)argument;
+  (void)delivery;
+  if (mob_notify(message->source) != MOB_OK) mob_abort(1, mob_last_error());
+}
+
+static void expect_end_of_job(mob_status_t status) {
+  CHECK(status == MOB_ERR_PEER);
+  CHECK(strstr(mob_last_error(), "has come to the end of the job (mob_finalize)") != NULL);
+}
+
+/* The last rank answers each of the others once and leaves. They find the answer, however late they
+   look, and are told that there is no other. */
+static void awaited_at_the_end(const char* what) {
+  mob_epoch_t epoch = NULL;
+  mob_rank_t others[16];
+  uint32_t count = 0;
+  CHECK(mob_init() == MOB_OK);
+  CHECK(mob_handler_register(0, notify_back, NULL) == MOB_OK);
+  CHECK(mob_epoch_create(MOB_TEAM_WORLD, &epoch) == MOB_OK);
+  const mob_rank_t last = mob_size() - 1;
+  for (mob_rank_t rank = 0; rank < last; ++rank) others[rank] = rank;
+  const int leaves_now = mob_rank() == last;
+  if (strcmp(what, "notify") == 0) {
+    for (mob_rank_t rank = 0; leaves_now && rank < last; ++rank) CHECK(mob_notify(rank) == MOB_OK);
+    if (!leaves_now) {
+      CHECK(mob_notify_wait(last, &count) == MOB_OK && count == 1);
+      expect_end_of_job(mob_notify_wait(last, &count));
+      /* It serves others until all have come to their ends. */
+      CHECK(mob_message_send(last, 0, NULL, 0, NULL, 0, NULL) == MOB_OK);
+      while (mob_notify_wait(last, &count) == MOB_ERR_PEER) {
+      }
+      CHECK(count == 2);
+    }
+  } else if (strcmp(what, "epoch_start") == 0) {
+    if (leaves_now) {
+      CHECK(mob_epoch_post(epoch, others, last) == MOB_OK);
+      CHECK(mob_epoch_wait(epoch) == MOB_OK);
+    } else {
+      CHECK(mob_epoch_start(epoch, &last, 1) == MOB_OK);
+      CHECK(mob_epoch_complete(epoch) == MOB_OK);
+      expect_end_of_job(mob_epoch_start(epoch, &last, 1));
+      CHECK(mob_epoch_complete(epoch) == MOB_ERR_STATE); /* none was begun */
+    }
+  } else {
+    if (leaves_now) {
+      CHECK(mob_epoch_start(epoch, others, last) == MOB_OK);
+      CHECK(mob_epoch_complete(epoch) == MOB_OK);
+    } else {
+      for (int round = 0; round < 2; ++round) {
+        CHECK(mob_epoch_post(epoch, &last, 1) == MOB_OK);
+        const mob_status_t status = mob_epoch_wait(epoch);
+        if (round != 0) {
+          expect_end_of_job(status);
+        } else {
+          CHECK(status == MOB_OK);
+        }
+      }
+      CHECK(mob_epoch_wait(epoch) == MOB_ERR_STATE); /* it has ended */
+    }
+  }
+  CHECK(mob_finalize() == MOB_OK);
+}
+
 int main(int argc, char** argv) {
   const char* test = argc > 1 ? argv[1] : "";
   if (strcmp(test, "unused") == 0) {
@@ -275,6 +340,8 @@ int main(int argc, char** argv) {
     messages_at_the_end();
   } else if (strcmp(test, "leaves") == 0 && argc == 3) {
     leaves(argv[2]);
+  } else if (strcmp(test, "awaited_at_the_end") == 0 && argc == 3) {
+    awaited_at_the_end(argv[2]);
   } else {
     fprintf(stderr, "usage: lifecycle CASE\n");
     return 2;
