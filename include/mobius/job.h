@@ -6,9 +6,10 @@
  * @file
  * Joining and leaving a job, and who takes part in it.
  *
- * A job is the set of processes that one `mobius run` started, or that the launcher of an MPI
- * library (Open MPI's mpirun, MPICH's mpiexec) started on one host, whether the program uses MPI or
- * not; a program started without a launcher is a job of one. Ranks are 0 … mob_size() - 1.
+ * A job is the set of processes that one `mobius run` started, or that a launcher with PMIx (Open
+ * MPI's mpirun, prterun, Slurm's srun) or the launcher of an MPI library (MPICH's mpiexec) started,
+ * on one host or, as docs/hosts.md says, on several, whether the program uses MPI or not; a program
+ * started without a launcher is a job of one. Ranks are 0 … mob_size() - 1.
  * Processes whose memory the calling process can map are its host-mates; it is one of them itself.
  */
 
@@ -29,8 +30,10 @@ typedef int32_t mob_rank_t;
  * @return MOB_OK;
  *         MOB_ERR_STATE    called twice, or after mob_finalize() (a process joins once);
  *         MOB_ERR_SETTING  a MOBIUS_* variable is malformed (unknown ones only warn);
- *         MOB_ERR_SYSTEM   the launcher cannot be reached, it started processes on several hosts,
- * or the host refuses memfd or sockets; MOB_ERR_MEMORY   no address space could be reserved;
+ *         MOB_ERR_SYSTEM   the launcher cannot be reached, the host refuses memfd or sockets, or
+ *                          processes on several hosts find no way to each other: no PMIx, no MPI
+ *                          that has been initialised, no provider of a network (docs/hosts.md);
+ *         MOB_ERR_MEMORY   no address space could be reserved (`ulimit -v`);
  *         MOB_ERR_PEER     it failed in another process, or a process died before all had joined.
  *         After an error the process is as before the call.
  *

@@ -119,6 +119,7 @@ MOB_API mob_status_t mob_handler_register(unsigned id, mob_header_handler_t hand
  * @param notify         who is told; null for nobody; read during the call only
  * @return MOB_OK; MOB_ERR_STATE; MOB_ERR_RANK;
  *         MOB_ERR_ARGUMENT  null with bytes, an identifier or header size out of bounds;
+ *         MOB_ERR_RANGE     a payload of more bytes than any memory has;
  *         MOB_ERR_HANDLE    the target has not registered `id`;
  *         MOB_ERR_MEMORY    no memory for the queue between the two;
  *         MOB_ERR_PEER      the target died, or has left the job.

@@ -72,16 +72,29 @@ mob_status_t check_listed(const char* call, const Team& team, const void* buffer
   return MOB_OK;
 }
 
+mob_status_t check_elements(const char* call, const void* buffer, size_t count, size_t alignment,
+                            const char* what) {
+  if (const mob_status_t status = check_buffer(call, buffer, count, what)) return status;
+  if (!kChecks || count == 0 || reinterpret_cast<uintptr_t>(buffer) % alignment == 0) [[likely]] {
+    return MOB_OK;
+  }
+  return fail(MOB_ERR_ARGUMENT, "%s: %s at %p is not aligned to the %zu bytes of its type", call,
+              what, buffer, alignment);
+}
+
+// `alignment`: of elements of a type of the library; 1 for the user's, who knows theirs.
 mob_status_t check_fold(const char* call, const Team& team, FoldResult result, size_t element_bytes,
-                        const void* in, const void* out, size_t count) {
+                        size_t alignment, const void* in, const void* out, size_t count) {
   if (result.kind == Kind::kRoot) {
     if (const mob_status_t status = check_root(call, team, result.root)) return status;
   }
   if (const mob_status_t status = check_product(call, count, element_bytes)) return status;
-  if (const mob_status_t status = check_buffer(call, in, count, "the input")) return status;
+  if (const mob_status_t status = check_elements(call, in, count, alignment, "the input")) {
+    return status;
+  }
   const bool gets_none = (result.kind == Kind::kRoot && team.rank() != result.root) ||
                          (result.kind == Kind::kExclusive && team.rank() == 0);
-  return gets_none ? MOB_OK : check_buffer(call, out, count, "the output");
+  return gets_none ? MOB_OK : check_elements(call, out, count, alignment, "the output");
 }
 
 mob_status_t fold(const char* call, mob_team_t team, FoldResult result, mob_op_t op,
@@ -97,7 +110,8 @@ mob_status_t fold(const char* call, mob_team_t team, FoldResult result, mob_op_t
                       transport::type_name(type));
   }
   const Combiner combine(op, type);
-  mob_status_t status = check_fold(call, *found, result, combine.element_bytes(), in, out, count);
+  mob_status_t status = check_fold(call, *found, result, combine.element_bytes(),
+                                   transport::element_alignment(type), in, out, count);
   if (status != MOB_OK) return status;
   return api::without_exceptions(
       call, [&] { return engine::fold(*found, result, combine, in, out, count); });
@@ -112,7 +126,7 @@ mob_status_t fold_user(const char* call, mob_team_t team, FoldResult result,
     return fail(MOB_ERR_ARGUMENT, "%s: the operation has %s", call,
                 op->combine == nullptr ? "no function" : "elements of no bytes");
   }
-  mob_status_t status = check_fold(call, *found, result, op->element_bytes, in, out, count);
+  mob_status_t status = check_fold(call, *found, result, op->element_bytes, 1, in, out, count);
   if (status != MOB_OK) return status;
   const Combiner combine(*op);
   return api::without_exceptions(

@@ -12,6 +12,7 @@ using api::check_not_null;
 using base::fail;
 using engine::Engine;
 using engine::Heap;
+using Fault = engine::Memory::Fault;
 
 namespace {
 
@@ -52,7 +53,8 @@ mob_status_t mob_heap_create(mob_team_t team, size_t initial_bytes, size_t maxim
     std::unique_ptr<Heap> made;
     Engine& engine = engine::engine();
     const mob_status_t status =
-        Heap::make(engine, kCall, *found, initial_bytes, maximum_bytes, heap != nullptr, &made);
+        Heap::make(engine, kCall, *found, initial_bytes, maximum_bytes,
+                   heap != nullptr ? Fault::kNone : Fault::kNullResult, &made);
     if (status != MOB_OK) return status;
     *heap = reinterpret_cast<mob_heap_t>(engine.heaps().add(std::move(made)));
     return MOB_OK;

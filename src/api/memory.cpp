@@ -43,10 +43,16 @@ mob_status_t find_part(const char* call, mob_mem_t mem, mob_rank_t rank,
 mob_status_t allocate(const char* call, engine::Team& team, size_t bytes, size_t alignment,
                       mob_mem_t* mem) {
   if (const mob_status_t status = api::check_may_wait(call)) return status;
-  const bool valid = mem != nullptr && api::check_alignment(call, alignment) == MOB_OK;
+  using Fault = engine::Memory::Fault;
+  Fault fault = Fault::kNone;
+  if (mem == nullptr) {
+    fault = Fault::kNullResult;
+  } else if (api::check_alignment(call, alignment) != MOB_OK) {
+    fault = Fault::kAlignment;
+  }
   uint64_t handle = 0;
   const mob_status_t status = api::without_exceptions(call, [&] {
-    return engine::engine().memory().allocate(call, team, bytes, 0, valid, &handle);
+    return engine::engine().memory().allocate(call, team, bytes, 0, fault, &handle);
   });
   if (status == MOB_OK) *mem = reinterpret_cast<mob_mem_t>(handle);
   return status;
@@ -145,6 +151,7 @@ void* mob_mem_local(mob_mem_t mem) {
 mob_status_t mob_ptr(mob_rank_t rank, const void* address, void** pointer) {
   if (const mob_status_t status = check_rank("mob_ptr", rank)) return status;
   if (const mob_status_t status = check_not_null("mob_ptr", pointer, "the result")) return status;
+  if (const mob_status_t status = check_not_null("mob_ptr", address, "the address")) return status;
   void* reached = engine::engine().reach(rank, address, 0);
   if (reached == nullptr) return engine::engine().explain_unreachable("mob_ptr", rank, address, 0);
   *pointer = reached;

@@ -35,6 +35,10 @@ mob_status_t check_content(const char* call, const engine::Outgoing& message) {
     return fail(MOB_ERR_ARGUMENT, "%s: the payload is null, but has %zu bytes", call,
                 message.payload_bytes);
   }
+  if (message.payload_bytes > PTRDIFF_MAX) {
+    return fail(MOB_ERR_RANGE, "%s: a payload of %zu bytes is more than any memory has", call,
+                message.payload_bytes);
+  }
   return MOB_OK;
 }
 

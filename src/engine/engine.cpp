@@ -350,6 +350,9 @@ mob_status_t Engine::explain_unreachable(const char* call, mob_rank_t rank, cons
   const uint64_t offset = reinterpret_cast<uintptr_t>(remote) - window_->base_of(index);
   Part part{};
   if (!chunks_.find(offset, &part) || part.owner != index) {
+    if (bytes == 0) {
+      return fail(MOB_ERR_RANGE, "%s: %p is not in any allocation of rank %d", call, remote, rank);
+    }
     return fail(MOB_ERR_RANGE, "%s: %zu bytes at %p are not in any allocation of rank %d", call,
                 bytes, remote, rank);
   }

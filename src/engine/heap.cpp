@@ -30,7 +30,7 @@ struct Heap::Request {
 };
 
 mob_status_t Heap::make(Engine& engine, const char* call, Team& team, size_t initial,
-                        size_t maximum, bool valid_call, std::unique_ptr<Heap>* heap) {
+                        size_t maximum, Memory::Fault fault, std::unique_ptr<Heap>* heap) {
   struct Sizes {
     size_t initial;
     size_t maximum;
@@ -57,8 +57,7 @@ mob_status_t Heap::make(Engine& engine, const char* call, Team& team, size_t ini
   const size_t most = rounded(maximum, kChunkBytes);
   const size_t bytes = rounded(std::max<size_t>(initial, 1), kChunkBytes);
   uint64_t memory = 0;
-  const mob_status_t status =
-      engine.memory().allocate(call, team, bytes, most, valid_call, &memory);
+  const mob_status_t status = engine.memory().allocate(call, team, bytes, most, fault, &memory);
   if (status == MOB_OK) *heap = std::make_unique<Heap>(engine, memory, bytes, most);
   return status;
 }

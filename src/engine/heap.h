@@ -22,7 +22,7 @@ class Heap {
   static constexpr size_t kGrain = 16;  // what blocks are aligned to at least
 
   static mob_status_t make(Engine& engine, const char* call, Team& team, size_t initial,
-                           size_t maximum, bool valid_call, std::unique_ptr<Heap>* heap);
+                           size_t maximum, Memory::Fault fault, std::unique_ptr<Heap>* heap);
   Heap(Engine& engine, uint64_t memory, size_t bytes, size_t maximum);
   Heap(const Heap&) = delete;
   Heap& operator=(const Heap&) = delete;

@@ -15,8 +15,10 @@ mob_status_t HostMemory::map(int segment, size_t chunks) {
   void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, segment,
                       static_cast<off_t>(job::kEngineOffset));
   if (memory == MAP_FAILED) {
-    return base::fail_errno(MOB_ERR_MEMORY, errno, "mapping %zu bytes shared on this host failed",
-                            bytes);
+    return base::fail_errno(MOB_ERR_MEMORY, errno,
+                            "no %zu bytes of address space beside the window of %zu bytes; raise "
+                            "the limit (ulimit -v), or lower MOBIUS_WINDOW_BYTES",
+                            bytes, chunks << kChunkShift);
   }
   madvise(memory, bytes, MADV_DONTDUMP);
   mapping_ = std::shared_ptr<void>(memory, [bytes](void* mapped) { munmap(mapped, bytes); });

@@ -17,13 +17,13 @@ using base::fail;
 struct Memory::Request {
   size_t bytes;
   size_t available;  // of the host; asked of the kernel by one of its processes for all
-  bool valid_call;
+  Fault fault;
 };
 
 // Between hosts all find the same, too, unless their windows differ: each knows what all asked for,
 // and what each host has.
 mob_status_t Memory::check(const char* call, const Team& team, const std::vector<Request>& requests,
-                           bool valid_call, size_t* largest) const {
+                           Fault fault, size_t* largest) const {
   struct HostSum {
     size_t total = 0;
     size_t available = 0;
@@ -33,11 +33,12 @@ mob_status_t Memory::check(const char* call, const Team& team, const std::vector
   *largest = 0;
   for (size_t i = 0; i < requests.size(); ++i) {
     const mob_rank_t rank = team.map().world_rank(static_cast<mob_rank_t>(i));
-    if (!requests[i].valid_call) {
-      return fail(valid_call ? MOB_ERR_PEER : MOB_ERR_ARGUMENT,
-                  "%s: rank %d passed a wrong argument (a null result pointer, or an "
-                  "alignment that is not a power of two up to 2 MiB)",
-                  call, rank);
+    if (requests[i].fault != Fault::kNone) {
+      return fail(fault == Fault::kNone ? MOB_ERR_PEER : MOB_ERR_ARGUMENT, "%s: rank %d passed %s",
+                  call, rank,
+                  requests[i].fault == Fault::kNullResult
+                      ? "null for the result"
+                      : "an alignment that is not a power of two up to 2 MiB");
     }
     HostSum& host = hosts[engine_.job().place_of(rank).host];
     if (requests[i].available != 0) host.available = requests[i].available;
@@ -61,18 +62,18 @@ mob_status_t Memory::check(const char* call, const Team& team, const std::vector
   return MOB_OK;
 }
 
-mob_status_t Memory::allocate(const char* call, Team& team, size_t bytes, size_t room,
-                              bool valid_call, uint64_t* handle) {
+mob_status_t Memory::allocate(const char* call, Team& team, size_t bytes, size_t room, Fault fault,
+                              uint64_t* handle) {
   Team& mates = team.mates();
   const bool leader = mates.rank() == 0;
   std::vector<Request> requests;
   mob_status_t status =
-      team.exchange(Request{bytes, leader ? os::available_memory() : 0, valid_call}, &requests);
+      team.exchange(Request{bytes, leader ? os::available_memory() : 0, fault}, &requests);
   if (status != MOB_OK) return status;
   auto allocation = std::make_unique<Allocation>();
   allocation->team = &team;
   size_t largest = 0;
-  status = check(call, team, requests, valid_call, &largest);
+  status = check(call, team, requests, fault, &largest);
   // On one host all find the same.
   if (status != MOB_OK && team.across() == nullptr) return status;
   const uint64_t stride = chunks_of(std::max(largest, room)) << kChunkShift;

@@ -40,10 +40,13 @@ class Memory {
  public:
   explicit Memory(Engine& engine) : engine_(engine) {}
 
-  // `valid_call` false: the arguments were wrong here, so that it fails everywhere. `room` (the
+  // What is wrong with the arguments of a call that takes part all the same: it fails everywhere.
+  enum class Fault { kNone, kNullResult, kAlignment };
+
+  // `room` (the
   // same everywhere, 0 for none): what parts of `bytes` bytes may grow to. `call` names the public
   // function in texts.
-  mob_status_t allocate(const char* call, Team& team, size_t bytes, size_t room, bool valid_call,
+  mob_status_t allocate(const char* call, Team& team, size_t bytes, size_t room, Fault fault,
                         uint64_t* handle);
   mob_status_t release(uint64_t handle);
 
@@ -56,7 +59,7 @@ class Memory {
  private:
   struct Request;
   mob_status_t check(const char* call, const Team& team, const std::vector<Request>& requests,
-                     bool valid_call, size_t* largest) const;
+                     Fault fault, size_t* largest) const;
   mob_status_t make_own_part(const Allocation& allocation, size_t bytes);
   mob_status_t claim(const char* call, Team& mates, uint64_t stride, Allocation* allocation);
 

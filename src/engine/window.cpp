@@ -69,7 +69,10 @@ mob_status_t Window::open_for_threads(const job::HostGroup& group, const base::S
   size_t size = settings.number(base::SettingId::kWindowBytes) & ~(uint64_t{kChunkBytes} - 1);
   while (size >= kMinimumBytes && !memory_.reserve_anywhere(size, kChunkBytes)) size /= 2;
   if (size < kMinimumBytes) {
-    return fail(MOB_ERR_MEMORY, "no %zu bytes of address space can be reserved", kMinimumBytes);
+    return fail(MOB_ERR_MEMORY,
+                "no %zu bytes of address space can be reserved for shared memory; raise the limit "
+                "(ulimit -v)",
+                kMinimumBytes);
   }
   same_address_ = true;  // there is one address space
   const mob_status_t status = attach(group.segment());
@@ -82,8 +85,10 @@ mob_status_t Window::attach(int segment) {
   void* memory = mmap(nullptr, table_bytes, PROT_READ | PROT_WRITE,
                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (memory == MAP_FAILED) {
-    return base::fail_errno(MOB_ERR_MEMORY, errno, "no address space for a table of %zu bytes",
-                            table_bytes);
+    return base::fail_errno(MOB_ERR_MEMORY, errno,
+                            "no %zu bytes of address space beside the window of %zu bytes; raise "
+                            "the limit (ulimit -v), or lower MOBIUS_WINDOW_BYTES",
+                            table_bytes, bytes());
   }
   opened_ = static_cast<std::atomic<uint32_t>*>(memory);  // zeros: nothing is
   return memory_.attach(segment, job::kWindowOffset);

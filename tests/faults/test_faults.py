@@ -203,6 +203,18 @@ def test_limit_on_address_space(launcher: Launcher) -> None:
     assert (done.returncode, done.stderr, survivors(done.stdout)) == (0, b"", [0, 1])
 
 
+@pytest.mark.parametrize("mib", [64, 128])
+def test_too_little_address_space(launcher: Launcher, mib: int) -> None:
+    """Too little for the window, or for what is beside it: the text says what to do."""
+
+    def limit() -> None:
+        resource.setrlimit(resource.RLIMIT_AS, (mib << 20, mib << 20))
+
+    done = launcher.run("-n", "2", driver(), "limited", "0", preexec_fn=limit)
+    assert done.returncode == 1
+    assert "(ulimit -v)" in done.stderr.decode()
+
+
 @pytest.fixture
 def small_group() -> Iterator[Path]:
     """A control group below ours that allows 256 MiB."""

@@ -105,7 +105,9 @@ TEST(BadInput, NullPointers) {
                "mob_mem_address", "null");
   expect_error(mob_mem_bytes(memory.handle(), me, nullptr), MOB_ERR_ARGUMENT, "mob_mem_bytes",
                "null");
-  expect_error(mob_ptr(me, memory.at(me), nullptr), MOB_ERR_ARGUMENT, "mob_ptr", "null");
+  expect_error(mob_ptr(me, memory.at(me), nullptr), MOB_ERR_ARGUMENT, "mob_ptr", "result is null");
+  void* pointer = nullptr;
+  expect_error(mob_ptr(me, nullptr, &pointer), MOB_ERR_ARGUMENT, "mob_ptr", "address is null");
   expect_error(mob_host_mate(0, nullptr), MOB_ERR_ARGUMENT, "mob_host_mate", "null");
 }
 

@@ -114,6 +114,28 @@ TEST(CollectiveInput, OperationsThatAreNotDefined) {
   mobius_test::barrier();
 }
 
+TEST(CollectiveInput, ElementsThatAreNotAligned) {
+  alignas(16) char in[64] = {};
+  alignas(16) char out[64] = {};
+  auto* const world = MOB_TEAM_WORLD;
+  const mob_rank_t me = mob_rank();
+  expect_error(mob_allreduce(world, MOB_SUM, MOB_DOUBLE, in + 4, out, 1), MOB_ERR_ARGUMENT,
+               "mob_allreduce", "the input");
+  expect_error(mob_allreduce(world, MOB_SUM, MOB_INT32, in, out + 2, 1), MOB_ERR_ARGUMENT,
+               "mob_allreduce", "not aligned to the 4 bytes of its type");
+  expect_error(mob_reduce(world, me, MOB_SUM, MOB_INT16, in, out + 1, 1), MOB_ERR_ARGUMENT,
+               "mob_reduce", "the output");
+  expect_error(mob_scan(world, MOB_SUM, MOB_COMPLEX_FLOAT, in + 2, out, 1), MOB_ERR_ARGUMENT,
+               "mob_scan", "not aligned to the 4 bytes of its type");
+  expect_error(mob_exscan(world, MOB_SUM, MOB_UINT64, in + 1, out, 1), MOB_ERR_ARGUMENT,
+               "mob_exscan", "the input");
+  // Of complex elements the parts are; bytes are anywhere; no elements are nowhere.
+  EXPECT_EQ(mob_allreduce(world, MOB_SUM, MOB_COMPLEX_DOUBLE, in + 8, out + 8, 2), MOB_OK);
+  EXPECT_EQ(mob_allreduce(world, MOB_SUM, MOB_INT8, in + 1, out + 3, 5), MOB_OK);
+  EXPECT_EQ(mob_allreduce(world, MOB_SUM, MOB_DOUBLE, in + 1, out + 1, 0), MOB_OK);
+  mobius_test::barrier();
+}
+
 TEST(CollectiveInput, SizesThatOverflow) {
   double in = 1;
   double out = 5;

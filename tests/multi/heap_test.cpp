@@ -211,6 +211,10 @@ TEST(Heap, BadInput) {
   const bool last = mob_rank() == mob_size() - 1;
   EXPECT_EQ(mob_heap_create(MOB_TEAM_WORLD, 0, 8, last ? nullptr : &none),
             last ? MOB_ERR_ARGUMENT : MOB_ERR_PEER);
+  const std::string said = mob_last_error();
+  EXPECT_NE(said.find("rank " + std::to_string(mob_size() - 1) + " passed null for the result"),
+            std::string::npos)
+      << said;
   EXPECT_EQ(none, nullptr);
 
   const Heap heap(kMiB);

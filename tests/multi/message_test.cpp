@@ -717,6 +717,10 @@ TEST(MessageBadInput, EveryArgument) {
          "mob_message_send_nb");
   expect(mob_message_send_nbi(me, kCount, nullptr, 0, nullptr, 1, nullptr), MOB_ERR_ARGUMENT,
          "payload is null");
+  for (const mob_rank_t target : {me, mobius_test::right_of(me)}) {
+    expect(mob_message_send(target, kCount, nullptr, 0, &byte, SIZE_MAX, nullptr), MOB_ERR_RANGE,
+           "a payload of 18446744073709551615 bytes");
+  }
   EXPECT_EQ(handle, 4711u);
   expect(mob_handler_register(MOB_MAX_HANDLERS, nothing, nullptr), MOB_ERR_ARGUMENT,
          "mob_handler_register: handler 1024");
