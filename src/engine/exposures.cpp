@@ -163,13 +163,16 @@ void Exposures::publish() {
   list_.publish(ranges);
 }
 
-bool Exposures::covers(mob_rank_t rank, uintptr_t address, size_t bytes) {
+bool Exposures::find_and_cover(mob_rank_t rank, uintptr_t address, size_t bytes,
+                               ListedRange* found) {
   if (!engine_.is_here(rank)) return false;
   const RangeTable& table = engine_.process(engine_.host_index(rank)).exposures;
-  ListedRange found{};
   uint64_t version = 0;
-  return find_range(engine_, rank, table, address, &found, &version) &&
-         bytes <= found.end - address;
+  if (!find_range(engine_, rank, table, address, found, &version)) {
+    *found = {};
+    return false;
+  }
+  return bytes <= found->end - address;
 }
 
 }  // namespace mobius::engine

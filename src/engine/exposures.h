@@ -40,7 +40,16 @@ class Exposures {
   mob_status_t remove(uint64_t handle);
 
   // Whether all of some bytes of a process are exposed. Lock-free; any thread.
-  bool covers(mob_rank_t rank, uintptr_t address, size_t bytes);
+  bool covers(mob_rank_t rank, uintptr_t address, size_t bytes) {
+    ListedRange known{};
+    return covers(rank, address, bytes, &known);
+  }
+  // The same for many of one process after each other: `known`, zeros at first, is the range that
+  // was found last, and is looked into first.
+  bool covers(mob_rank_t rank, uintptr_t address, size_t bytes, ListedRange* known) {
+    return (address >= known->start && address < known->end && bytes <= known->end - address) ||
+           find_and_cover(rank, address, bytes, known);
+  }
 
   // Lets host-mates attach to this process where the kernel would not let them by itself.
   static void allow_attach();
@@ -52,6 +61,7 @@ class Exposures {
     uintptr_t moved;  // of which pages from here on are moved; 0: none
   };
 
+  bool find_and_cover(mob_rank_t rank, uintptr_t address, size_t bytes, ListedRange* found);
   mob_status_t add_locked(const Exposed& exposed, uint64_t* handle);
   // `call` names the public function in errors.
   mob_status_t add_pages(const char* call, const Exposed& exposed, uint64_t bytes, bool anonymous,

@@ -365,8 +365,9 @@ mob_status_t Transfers::put_exposed(mob_rank_t rank, const mob_span_t* remote,
 }
 
 bool Transfers::is_exposed(mob_rank_t rank, const Shape& shape) {
+  ListedRange known{};  // most lists stay in one range
   const auto covered = [&](const void* remote, size_t bytes) {
-    return engine_.exposures().covers(rank, reinterpret_cast<uintptr_t>(remote), bytes) ||
+    return engine_.exposures().covers(rank, reinterpret_cast<uintptr_t>(remote), bytes, &known) ||
            engine_.reach(rank, remote, bytes) != nullptr;
   };
   if (shape.total_bytes == 0) return true;
