@@ -392,6 +392,7 @@ void Outbox::enqueue(Parcel parcel) {
   const bool started = parcel.cursor.started;
   const std::lock_guard lock(queue_mutex_);
   const bool was_empty = queue_.empty();
+  parcel.number = queued_.load(std::memory_order_relaxed) + 1;
   // One that was begun is the next to go on, and it is our turn.
   if (started) {
     queue_.push_front(std::move(parcel));
@@ -417,7 +418,11 @@ void Outbox::pop(mob_status_t status) {
     pending = queue_.front().pending;
     queue_.pop_front();
     if (queue_.empty()) boxes_with_queue_.fetch_sub(1, std::memory_order_relaxed);
-    unqueued_.fetch_add(1, std::memory_order_release);
+    // One that was begun has passed others that came before it: a flush that waits for those must
+    // not take it for one of them.
+    unqueued_.store(
+        queue_.empty() ? queued_.load(std::memory_order_relaxed) : queue_.front().number - 1,
+        std::memory_order_release);
   }
   if (pending != nullptr) end(*pending, status);
 }

@@ -92,6 +92,7 @@ class Outbox {
     std::unique_ptr<unsigned char[]> bytes;
     Pending* pending = nullptr;  // told when it is written
     bool in_place = false;
+    uint64_t number = 0;  // in the order of coming to the queue
   };
   class TargetWatch;
 
@@ -168,7 +169,7 @@ class Outbox {
   std::mutex queue_mutex_;  // guards queue_
   std::deque<Parcel> queue_;
   std::atomic<uint64_t> queued_ = 0;    // parcels ever
-  std::atomic<uint64_t> unqueued_ = 0;  // … and those of them that are written
+  std::atomic<uint64_t> unqueued_ = 0;  // … up to this one all are written
 };
 
 }  // namespace mobius::engine
