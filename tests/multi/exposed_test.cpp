@@ -373,6 +373,49 @@ TEST(Exposed, WhatIsNotThereAnyMoreIsAnError) {
   EXPECT_TRUE(fails(mob_transfer(&transfer))) << mob_last_error();
 }
 
+// The same for a part of what is exposed, that others reach from the parts beside it: while the
+// target waits, and while it does not.
+TEST(Exposed, APartWithoutAccessIsAnError) {
+  constexpr size_t kPage = 4096;
+  constexpr size_t kPages = 64;
+  void* memory =
+      mmap(nullptr, kPages * kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  ASSERT_NE(memory, MAP_FAILED);
+  auto* mine = static_cast<unsigned char*>(memory);
+  const Exposed exposed(mine, kPages * kPage);
+  const mob_rank_t right = right_of(mob_rank());
+  unsigned char* theirs = exposed.theirs();
+  std::vector<unsigned char> data(kPages * kPage, 1);
+  const auto put = [&](size_t at, size_t bytes) {
+    const mob_status_t status = mob_put(right, theirs + at, data.data(), bytes);
+    return status == MOB_OK ? mob_flush(right) : status;
+  };
+  EXPECT_EQ(put(20 * kPage, 16), MOB_OK) << mob_last_error();
+  barrier();
+  ASSERT_EQ(mprotect(mine + 20 * kPage, kPage, PROT_NONE), 0);
+  barrier();
+  if (mob_size() > 1) {  // a process that writes to its own memory is on its own
+    for (int round = 0; round < 2; ++round) {
+      // All at once, or each target waits for its turn.
+      for (mob_rank_t turn = 0; turn < mob_size(); ++turn) {
+        if (round == 0 || turn == mob_rank()) {
+          EXPECT_EQ(put(19 * kPage, 16), MOB_OK) << mob_last_error();
+          for (const size_t at : {20 * kPage, 20 * kPage - 8, 21 * kPage - 8}) {
+            EXPECT_EQ(put(at, 16), MOB_ERR_RANGE) << at;
+            EXPECT_EQ(mob_get(right, theirs + at, data.data(), 16), MOB_ERR_RANGE) << at;
+          }
+          EXPECT_EQ(put(0, kPages * kPage), MOB_ERR_RANGE);
+          EXPECT_EQ(put(21 * kPage, 16), MOB_OK) << mob_last_error();
+        }
+        if (round == 1) barrier();
+      }
+    }
+  }
+  barrier();
+  ASSERT_EQ(mprotect(mine + 20 * kPage, kPage, PROT_READ | PROT_WRITE), 0);
+  EXPECT_EQ(mine[20 * kPage], 1);  // from before
+}
+
 // What lies between the runs of a list may be exposed and not be there, or not be exposed at all;
 // the runs may not.
 TEST(Exposed, BetweenTheRunsOfAList) {
