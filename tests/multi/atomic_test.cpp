@@ -8,6 +8,7 @@
 
 #include "fixture.h"
 #include "model/elements.h"
+#include "serve.h"
 
 using mobius_test::barrier;
 using mobius_test::Shared;
@@ -169,7 +170,10 @@ TEST(Atomics, CompareSwapMakesALock) {
       uint64_t old = 1;
       while (old != 0) {
         EXPECT_EQ(mob_compare_swap8(0, lock, 0, 1, &old), MOB_OK);
-        if (old != 0) std::this_thread::yield();
+        if (old != 0) {
+          mobius_test::serve_other_hosts();
+          std::this_thread::yield();
+        }
       }
       uint64_t value = 0;
       EXPECT_EQ(mob_get(0, guarded, &value, sizeof value), MOB_OK);

@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "fixture.h"
+#include "serve.h"
 
 using mobius_test::barrier;
 using mobius_test::Shared;
@@ -185,6 +186,7 @@ namespace {
 // Polls the own memory, as a receiver does.
 void await(const Shared& memory, size_t offset, uint64_t expected) {
   for (uint64_t seen = ~expected; seen != expected; std::this_thread::yield()) {
+    mobius_test::serve_other_hosts();
     EXPECT_EQ(mob_get8(mob_rank(), memory.at(mob_rank(), offset), &seen), MOB_OK);
   }
 }

@@ -3,6 +3,7 @@
 #include <thread>
 
 #include "fixture.h"
+#include "serve.h"
 
 using mobius_test::barrier;
 using mobius_test::pattern;
@@ -129,6 +130,7 @@ TEST(Transfer, FenceOrdersDataBeforeTheSignal) {
     EXPECT_EQ(mob_put8(target, memory.at(target, kBytes), round), MOB_OK);
     uint64_t seen = 0;
     while (seen != round) {
+      mobius_test::serve_other_hosts();
       EXPECT_EQ(mob_get8(mob_rank(), memory.at(mob_rank(), kBytes), &seen), MOB_OK);
       if (mob_size() > 2) std::this_thread::yield();
     }
