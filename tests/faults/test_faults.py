@@ -211,8 +211,9 @@ def test_too_little_address_space(launcher: Launcher, mib: int) -> None:
         resource.setrlimit(resource.RLIMIT_AS, (mib << 20, mib << 20))
 
     done = launcher.run("-n", "2", driver(), "limited", "0", preexec_fn=limit)
-    assert done.returncode == 1
-    assert "(ulimit -v)" in done.stderr.decode()
+    # The driver goes on after the error, as it does after those that it provokes.
+    assert done.returncode != 0
+    assert re.search(r"mob_init.*\(ulimit -v\)", done.stderr.decode())
 
 
 @pytest.fixture
