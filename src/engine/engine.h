@@ -233,26 +233,8 @@ class Engine {
       return refuse_to_wait();
     }
     issue_recorded();
-    const PollingScope scope(*this);
-    const TraceScope trace(transfers_.timeline(), "waiting");
-    ProcessBlock::Doorbell& own = own_->doorbell;
-    uint32_t looks = 0;
-    return os::wait_until(
-        done, own.bell, own.sleepers, job_.host().policy(), watch,
-        [this, &own, &looks] {
-          if (network_.is_open() && ++looks >= yield_pace_.looks()) {
-            looks = 0;
-            yield_pace_.offer();
-          }
-          // Before it sleeps, a thread that has polled the network wakes the one that did not.
-          if (network_.is_open() && own.sleepers.load(std::memory_order_relaxed) != 0) {
-            network_.unpark();
-          }
-          // What another thread has recorded since may be part of what this one waits for.
-          issue_recorded();
-          return poll_waiting();
-        },
-        wakeup);
+    if (comes_soon(done)) return MOB_OK;
+    return wait_long(done, watch, wakeup);
   }
 
   // Wakes threads of a process that wait for what was changed; the second form after a full fence
@@ -265,11 +247,15 @@ class Engine {
   }
   void ring_after_fence(mob_rank_t rank) {
     if (!is_here(rank)) return;
-    ProcessBlock::Doorbell& target = process(host_index(rank)).doorbell;
+    ring_after_fence(doorbell(rank));
+  }
+  static void ring_after_fence(ProcessBlock::Doorbell& target) {
     if (target.sleepers.load(std::memory_order_seq_cst) != 0) [[unlikely]] {
       os::ring_sleepers(target.bell);
     }
   }
+  // Of a process of this host.
+  ProcessBlock::Doorbell& doorbell(mob_rank_t rank) { return process(host_index(rank)).doorbell; }
 
   // Operations that were only started, and wait for others to go with, go. Any thread; never waits.
   void issue_recorded() {
@@ -343,11 +329,54 @@ class Engine {
     return found;
   }
 
+  // Whether anybody may ask for something that a thread which waits has to look for.
+  bool is_asked() const { return messages_.in_use() || desk_.is_there(); }
+
+  // A look for what others ask, and what it takes to begin and end looking, cost a good part of a
+  // cache line's way between two processors: where there is nothing to look for, what is awaited is
+  // looked at alone for as long as a few of those.
+  template <typename Done>
+  bool comes_soon(Done& done) const {
+    if (is_asked() || transfers_.hooked() || transfers_.timeline() != nullptr ||
+        job_.host().policy().spin_ns == 0) {
+      return false;
+    }
+    for (uint32_t look = 0; look < kFirstLooks; ++look) {
+      if (done()) return true;
+    }
+    return false;
+  }
+  static constexpr uint32_t kFirstLooks = 256;
+
+  // The part of wait_until() that polls and sleeps; apart, so that callers stay small.
+  template <typename Done>
+  [[gnu::noinline]] mob_status_t wait_long(Done& done, os::Watch* watch, os::Wakeup wakeup) {
+    const PollingScope scope(*this);
+    const TraceScope trace(transfers_.timeline(), "waiting");
+    ProcessBlock::Doorbell& own = own_->doorbell;
+    uint32_t looks = 0;
+    return os::wait_until(
+        done, own.bell, own.sleepers, job_.host().policy(), watch,
+        [this, &own, &looks] {
+          if (network_.is_open() && ++looks >= yield_pace_.looks()) {
+            looks = 0;
+            yield_pace_.offer();
+          }
+          // Before it sleeps, a thread that has polled the network wakes the one that did not.
+          if (network_.is_open() && own.sleepers.load(std::memory_order_relaxed) != 0) {
+            network_.unpark();
+          }
+          // What another thread has recorded since may be part of what this one waits for.
+          issue_recorded();
+          return poll_waiting();
+        },
+        wakeup);
+  }
+
   // While a thread waits, it is the one that polls (progress.h).
   class PollingScope {
    public:
-    explicit PollingScope(Engine& engine)
-        : engine_(engine), counted_(engine.messages_.in_use() || engine.desk_.is_there()) {
+    explicit PollingScope(Engine& engine) : engine_(engine), counted_(engine.is_asked()) {
       if (!counted_) return;
       engine_.desk_.forget_memory();
       engine_.progress_.join();

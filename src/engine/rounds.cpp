@@ -64,7 +64,13 @@ Rounds::Rounds(Engine& engine, const TeamMap& map, mob_rank_t rank, void* area, 
       members_(reinterpret_cast<TeamMember*>(static_cast<char*>(area) + sizeof(TeamHeader) +
                                              kHeaderPadding)),
       first_lines_(reinterpret_cast<char*>(members_) +
-                   static_cast<size_t>(series) * sizeof(TeamMember::Lines)) {}
+                   static_cast<size_t>(series) * sizeof(TeamMember::Lines)),
+      own_lines_(&lines_of(rank)) {
+  if (area == nullptr) return;  // a team on several hosts, which has no rounds of its own
+  for (mob_rank_t i = 0; i < map.size(); ++i) {
+    if (i != rank) mates_.push_back({&lines_of(i), &engine.doorbell(map.world_rank(i))});
+  }
+}
 
 bool Rounds::has_left_these(mob_rank_t rank) const {
   const mob_rank_t process = map_.world_rank(rank);
@@ -106,14 +112,12 @@ void Rounds::give_up() {
 
 void Rounds::post() {
   // Release pairs with the acquire in has_posted().
-  line_of(rank_).round.store(round_, std::memory_order_release);
+  own_lines_->lines[round_ % kRoundLines].round.store(round_, std::memory_order_release);
   posted_ = true;
 }
 
 void Rounds::ring_all_after_fence() {
-  for (mob_rank_t i = 0; i < map_.size(); ++i) {
-    if (i != rank_) engine_.ring_after_fence(map_.world_rank(i));
-  }
+  for (const Mate& mate : mates_) Engine::ring_after_fence(*mate.doorbell);
 }
 
 void Rounds::tell_done_waiters_after_fence() {
@@ -144,10 +148,10 @@ mob_status_t Rounds::meet() {
 
 mob_status_t Rounds::meet_by_flags() {
   post();
-  mob_rank_t next = 0;  // those before it are known to have come
+  auto next = mates_.cbegin();  // those before it are known to have come
   const auto all_came = [&] {
-    for (; next < map_.size(); ++next) {
-      if (next != rank_ && !has_posted(next)) return false;
+    for (; next != mates_.cend(); ++next) {
+      if (!has_posted(*next->lines)) return false;
     }
     return true;
   };
@@ -157,9 +161,16 @@ mob_status_t Rounds::meet_by_flags() {
   ring_all_after_fence();
   // No other member looks at that line yet; when its turn comes, it is here and ready to be
   // written.
-  os::prefetch_to_write(&lines_of(rank_).lines[(round_ + kFetchAhead) % kRoundLines]);
+  os::prefetch_to_write(&own_lines_->lines[(round_ + kFetchAhead) % kRoundLines]);
   if (came) return MOB_OK;
   return wait_for_all(all_came);
+}
+
+[[gnu::flatten]] mob_status_t Rounds::barrier() {
+  mob_status_t status = begin(Role::kWrites, Bulk::kNone);
+  if (status == MOB_OK) status = meet();
+  end();
+  return status;
 }
 
 mob_status_t Rounds::meet_by_count() {
@@ -200,9 +211,9 @@ void Rounds::end() {
   // overwritten.
   if (posted_) {
     // Who waits for this waits in a later round, and there this member posts, or passes below.
-    lines_of(rank_).done.store(round_, std::memory_order_release);
+    own_lines_->done.store(round_, std::memory_order_release);
   } else {
-    lines_of(rank_).done.exchange(round_, std::memory_order_seq_cst);
+    own_lines_->done.exchange(round_, std::memory_order_seq_cst);
     tell_done_waiters_after_fence();
   }
 }

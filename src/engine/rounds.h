@@ -15,7 +15,9 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
+#include "engine/host_memory.h"
 #include "engine/team_map.h"
 #include "os/futex.h"
 
@@ -100,12 +102,7 @@ class Rounds {
   unsigned char* bulk(mob_rank_t rank) const { return member(rank).bulk[half_]; }
 
   // A round without data.
-  mob_status_t barrier() {
-    mob_status_t status = begin(Role::kWrites, Bulk::kNone);
-    if (status == MOB_OK) status = meet();
-    end();
-    return status;
-  }
+  mob_status_t barrier();
 
   // Whether a round was given up because a member died or left.
   bool is_broken() const { return broken_; }
@@ -121,6 +118,12 @@ class Rounds {
   }
 
  private:
+  // Another member as this one sees it.
+  struct Mate {
+    TeamMember::Lines* lines;
+    ProcessBlock::Doorbell* doorbell;
+  };
+
   // Members start on a page.
   static constexpr size_t kHeaderPadding = 4096 - sizeof(TeamHeader);
 
@@ -135,9 +138,10 @@ class Rounds {
   TeamMember::Line& line_of(mob_rank_t rank) const {
     return lines_of(rank).lines[round_ % kRoundLines];
   }
-  bool has_posted(mob_rank_t rank) const {
+  bool has_posted(mob_rank_t rank) const { return has_posted(lines_of(rank)); }
+  bool has_posted(const TeamMember::Lines& lines) const {
     // Pairs with the release in post().
-    return line_of(rank).round.load(std::memory_order_acquire) == round_;
+    return lines.lines[round_ % kRoundLines].round.load(std::memory_order_acquire) == round_;
   }
   // Whether a member is at its end, which has no part in these rounds.
   bool has_left_these(mob_rank_t rank) const;
@@ -170,6 +174,8 @@ class Rounds {
   void* const area_;
   TeamMember* const members_;
   char* const first_lines_;  // the first member's, of this series
+  TeamMember::Lines* const own_lines_;
+  std::vector<Mate> mates_;
   // Numbers of rounds wrap; those compared are close to each other.
   uint32_t round_ = 0;
   uint32_t all_done_ = 0;  // everyone is known to be through with this one
