@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "engine/epochs.h"
 
+#include <algorithm>
+
 #include "base/status.h"
 #include "engine/engine.h"
 #include "engine/host_watch.h"
@@ -67,8 +69,16 @@ mob_status_t Epochs::make(Team& team, mob_status_t mine, std::unique_ptr<Epochs>
   const auto readers = static_cast<size_t>(team.mates().size());
   const mob_status_t status =
       made->area_.make(team, readers * members * made->stride_, mine, "mob_epoch_create", *made);
-  if (status == MOB_OK) *epochs = std::move(made);
-  return status;
+  if (status != MOB_OK) return status;
+  for (mob_rank_t member = 0; member < team.size(); ++member) {
+    Peer& peer = made->peer(member);
+    peer.heard = &made->words(member, team.rank());
+    if (team.place_here(member) < 0) continue;
+    peer.told = &made->words(team.rank(), member);
+    peer.doorbell = &team.engine().doorbell(team.map().world_rank(member));
+  }
+  *epochs = std::move(made);
+  return MOB_OK;
 }
 
 mob_status_t Epochs::release() {
@@ -90,15 +100,17 @@ Epochs::Words& Epochs::words(mob_rank_t writer, mob_rank_t reader) const {
   return *reinterpret_cast<Words*>(static_cast<unsigned char*>(area_.memory()) + index * stride_);
 }
 
-mob_status_t Epochs::tell(mob_rank_t member, std::atomic<uint32_t> Words::* word, uint32_t value) {
-  const mob_rank_t rank = team_->map().world_rank(member);
-  if (team_->place_here(member) < 0) [[unlikely]] {
-    return team_->engine().remote().tell(rank, area_.name(), team_->rank(),
+inline mob_status_t Epochs::tell(mob_rank_t member, std::atomic<uint32_t> Words::* word,
+                                 uint32_t value) {
+  const Peer& to = peer(member);
+  if (to.told == nullptr) [[unlikely]] {
+    return team_->engine().remote().tell(team_->map().world_rank(member), area_.name(),
+                                         team_->rank(),
                                          word == &Words::posted ? kPosted : kCompleted, value);
   }
   // Release pairs with the acquire in is_beyond().
-  (words(team_->rank(), member).*word).store(value, std::memory_order_release);
-  team_->engine().ring_after_fence(rank);
+  (to.told->*word).store(value, std::memory_order_release);
+  Engine::ring_after_fence(*to.doorbell);
   return MOB_OK;
 }
 
@@ -108,39 +120,50 @@ void Epochs::told(mob_rank_t rank, mob_rank_t member, uint64_t index, uint32_t v
   (index == kPosted ? said.posted : said.completed).store(value, std::memory_order_release);
 }
 
-// Enters `ranks` as the group of a side and marks each by `named`; nothing is changed on error.
-mob_status_t Epochs::open(const char* call, const char* kind, Side& side, bool Peer::* named,
-                          std::span<const mob_rank_t> ranks) {
-  if (side.open) return fail(MOB_ERR_STATE, "%s: inside %s already; end it first", call, kind);
-  mob_status_t status = MOB_OK;
-  for (const mob_rank_t rank : ranks) {
-    const mob_rank_t member = rank < 0 ? -1 : team_->map().rank_of(rank);
-    if (member < 0) {
-      status = fail(MOB_ERR_RANK, "%s: rank %d is not in the team of this epoch", call, rank);
-    } else if (peer(member).*named) {
-      status = fail(MOB_ERR_ARGUMENT, "%s: rank %d is named twice", call, rank);
-    }
-    if (status != MOB_OK) {
-      close(side, named);
-      return status;
-    }
-    side.group.push_back(member);
-    peer(member).*named = true;
+// Opens a side to a group; nothing is changed on error.
+inline mob_status_t Epochs::open(const char* call, const char* kind, Side& side,
+                                 std::span<const mob_rank_t> ranks) {
+  if (side.open) [[unlikely]] {
+    return fail(MOB_ERR_STATE, "%s: inside %s already; end it first", call, kind);
+  }
+  if (!std::ranges::equal(ranks, side.ranks)) {
+    if (const mob_status_t status = name(call, side, ranks)) return status;
   }
   side.open = true;
   return MOB_OK;
 }
 
-void Epochs::close(Side& side, bool Peer::* named) {
-  for (const mob_rank_t member : side.group) peer(member).*named = false;
+// Makes `ranks` the group of a side; on error it has none.
+mob_status_t Epochs::name(const char* call, Side& side, std::span<const mob_rank_t> ranks) {
+  side.ranks.clear();
   side.group.clear();
-  side.open = false;
+  side.ranks.reserve(ranks.size());
+  side.group.reserve(ranks.size());
+  mob_status_t status = MOB_OK;
+  for (const mob_rank_t rank : ranks) {
+    const mob_rank_t member = rank < 0 ? -1 : team_->map().rank_of(rank);
+    if (member < 0) {
+      status = fail(MOB_ERR_RANK, "%s: rank %d is not in the team of this epoch", call, rank);
+    } else if (peer(member).is_named) {
+      status = fail(MOB_ERR_ARGUMENT, "%s: rank %d is named twice", call, rank);
+    }
+    if (status != MOB_OK) break;
+    side.group.push_back(member);
+    peer(member).is_named = true;
+  }
+  for (const mob_rank_t member : side.group) peer(member).is_named = false;
+  if (status == MOB_OK) {
+    side.ranks.assign(ranks.begin(), ranks.end());
+  } else {
+    side.group.clear();
+  }
+  return status;
 }
 
 mob_status_t Epochs::post(std::span<const mob_rank_t> origins) {
   if (const mob_status_t status =
           open("mob_epoch_post", "an exposure epoch (mob_epoch_post() without mob_epoch_wait())",
-               exposure_, &Peer::is_origin, origins)) {
+               exposure_, origins)) {
     return status;
   }
   mob_status_t status = MOB_OK;
@@ -148,7 +171,7 @@ mob_status_t Epochs::post(std::span<const mob_rank_t> origins) {
     const mob_status_t told = tell(member, &Words::posted, ++peer(member).posts_sent);
     if (status == MOB_OK) status = told;
   }
-  if (status != MOB_OK) close(exposure_, &Peer::is_origin);
+  if (status != MOB_OK) exposure_.open = false;
   return status;
 }
 
@@ -156,12 +179,13 @@ mob_status_t Epochs::start(std::span<const mob_rank_t> targets) {
   constexpr const char* kCall = "mob_epoch_start";
   if (const mob_status_t status =
           open(kCall, "an access epoch (mob_epoch_start() without mob_epoch_complete())", access_,
-               &Peer::is_target, targets)) {
+               targets)) {
     return status;
   }
   size_t next = 0;  // targets before it are known to have posted
   const auto has_posted = [&](mob_rank_t member) {
-    return is_beyond(words(member, team_->rank()).posted, peer(member).posts_taken);
+    const Peer& target = peer(member);
+    return is_beyond(target.heard->posted, target.posts_taken);
   };
   const auto all_posted = [&] {
     for (; next < access_.group.size(); ++next) {
@@ -174,13 +198,14 @@ mob_status_t Epochs::start(std::span<const mob_rank_t> targets) {
                      [&](mob_rank_t member) { return !has_posted(member); });
     if (const mob_status_t status =
             team_->engine().wait_until(all_posted, &watch, os::Wakeup::kUnfenced)) {
-      close(access_, &Peer::is_target);
+      access_.open = false;
       return status;
     }
   }
   for (const mob_rank_t member : access_.group) {
-    ++peer(member).posts_taken;
-    if (team_->place_here(member) < 0) {
+    Peer& target = peer(member);
+    ++target.posts_taken;
+    if (target.told == nullptr) [[unlikely]] {
       team_->engine().scheduler().open_epoch(team_->map().world_rank(member), hint_);
     }
   }
@@ -197,13 +222,14 @@ mob_status_t Epochs::set_schedule(std::optional<schedule::Policy> hint) {
 }
 
 // Those of other hosts, or those of this one.
-mob_status_t Epochs::tell_completed(bool elsewhere) {
+inline mob_status_t Epochs::tell_completed(bool elsewhere) {
   Engine& engine = team_->engine();
   mob_status_t status = elsewhere && engine.network().is_open() ? engine.order_transfers() : MOB_OK;
   for (const mob_rank_t member : access_.group) {
-    if ((team_->place_here(member) < 0) != elsewhere) continue;
+    Peer& target = peer(member);
+    if ((target.told == nullptr) != elsewhere) continue;
     if (elsewhere) engine.scheduler().close_epoch(team_->map().world_rank(member));
-    const mob_status_t told = tell(member, &Words::completed, ++peer(member).completes_sent);
+    const mob_status_t told = tell(member, &Words::completed, ++target.completes_sent);
     if (status == MOB_OK) status = told;
   }
   return status;
@@ -216,29 +242,30 @@ mob_status_t Epochs::complete() {
   }
   // Targets of other hosts hear of it behind the transfers, in one message with them: they need not
   // wait until those are answered.
-  mob_status_t status = tell_completed(true);
+  mob_status_t status = team_->spans_hosts() ? tell_completed(true) : MOB_OK;
   const mob_status_t completed = team_->engine().complete_transfers(kCall);
   if (completed != MOB_OK) status = completed;
   const mob_status_t told = tell_completed(false);
-  close(access_, &Peer::is_target);
+  access_.open = false;
   return status != MOB_OK ? status : told;
 }
 
-bool Epochs::has_completed(mob_rank_t member) {
-  return is_beyond(words(member, team_->rank()).completed, peer(member).completes_taken);
+inline bool Epochs::has_completed(mob_rank_t member) {
+  const Peer& origin = peer(member);
+  return is_beyond(origin.heard->completed, origin.completes_taken);
 }
 
 // Whether all origins of the exposure completed; those before `*next` are known to have.
-bool Epochs::all_completed(size_t* next) {
+inline bool Epochs::all_completed(size_t* next) {
   for (; *next < exposure_.group.size(); ++*next) {
     if (!has_completed(exposure_.group[*next])) return false;
   }
   return true;
 }
 
-void Epochs::end_exposure() {
+inline void Epochs::end_exposure() {
   for (const mob_rank_t member : exposure_.group) ++peer(member).completes_taken;
-  close(exposure_, &Peer::is_origin);
+  exposure_.open = false;
 }
 
 mob_status_t Epochs::wait() {

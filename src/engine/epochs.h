@@ -55,16 +55,19 @@ class Epochs final : public RemoteObject {
  private:
   // What the caller knows of another member.
   struct Peer {
+    Words* told = nullptr;  // by the caller, and who is rung then; null: on another host
+    ProcessBlock::Doorbell* doorbell = nullptr;
+    Words* heard = nullptr;  // by the caller
     uint32_t posts_sent = 0;
     uint32_t posts_taken = 0;
     uint32_t completes_sent = 0;
     uint32_t completes_taken = 0;
-    bool is_origin = false;
-    bool is_target = false;
+    bool is_named = false;  // in the list that is being checked
   };
-  // One side of epochs: the group of the one that is open.
+  // One side of epochs.
   struct Side {
-    std::vector<mob_rank_t> group;  // members
+    std::vector<mob_rank_t> ranks;  // as they were named last; programs mostly name them again
+    std::vector<mob_rank_t> group;  // the same as members
     bool open = false;
   };
   template <typename Lacks>
@@ -73,9 +76,9 @@ class Epochs final : public RemoteObject {
   Words& words(mob_rank_t writer, mob_rank_t reader) const;
   Peer& peer(mob_rank_t member) { return peers_[static_cast<size_t>(member)]; }
   mob_status_t tell(mob_rank_t member, std::atomic<uint32_t> Words::* word, uint32_t value);
-  mob_status_t open(const char* call, const char* kind, Side& side, bool Peer::* named,
+  mob_status_t open(const char* call, const char* kind, Side& side,
                     std::span<const mob_rank_t> ranks);
-  void close(Side& side, bool Peer::* named);
+  mob_status_t name(const char* call, Side& side, std::span<const mob_rank_t> ranks);
   bool has_completed(mob_rank_t member);
   bool all_completed(size_t* next);
   mob_status_t tell_completed(bool elsewhere);

@@ -121,6 +121,28 @@ TEST(Epoch, OfATeamAndWithNobody) {
   EXPECT_EQ(mob_team_free(team), MOB_OK);
 }
 
+// A list is compared with the one before: the same, another one, one that was refused, none.
+TEST(Epoch, GroupsThatChangeFromEpochToEpoch) {
+  const Epoch epoch;
+  const mob_rank_t me = mob_rank();
+  const mob_rank_t size = mob_size();
+  const mob_rank_t refused[] = {me, size};
+  for (mob_rank_t turn = 0; turn < 12; ++turn) {
+    const mob_rank_t distance = turn / 3 % size;  // three times the same
+    const mob_rank_t target = (me + distance) % size;
+    const mob_rank_t origin = (me + size - distance) % size;
+    const mob_rank_t count = turn % 5 == 4 ? 0 : 1;
+    if (turn % 2 == 1) {
+      ASSERT_EQ(mob_epoch_post(epoch, refused, 2), MOB_ERR_RANK);
+      ASSERT_EQ(mob_epoch_start(epoch, refused, 2), MOB_ERR_RANK);
+    }
+    ASSERT_EQ(mob_epoch_post(epoch, &origin, count), MOB_OK) << mob_last_error();
+    ASSERT_EQ(mob_epoch_start(epoch, &target, count), MOB_OK) << mob_last_error();
+    ASSERT_EQ(mob_epoch_complete(epoch), MOB_OK) << mob_last_error();
+    ASSERT_EQ(mob_epoch_wait(epoch), MOB_OK) << mob_last_error();
+  }
+}
+
 TEST(Epoch, FencesSeparatePhases) {
   const Shared memory(8);
   const Epoch epoch;
