@@ -49,6 +49,27 @@ else:
 """
 
 
+BURST = """
+import socket, sys, time
+if sys.argv[1] == "take":
+    s = socket.create_server(("0.0.0.0", 4711))
+    print("listening", flush=True)
+    c, _ = s.accept()
+    while c.recv(65536, socket.MSG_WAITALL):
+        c.send(b"x")
+else:
+    s = socket.create_connection(("hostb", 4711))
+    times = []
+    for _ in range(20):
+        time.sleep(0.01)
+        begin = time.monotonic()
+        s.sendall(bytes(65536))
+        s.recv(1)
+        times.append(time.monotonic() - begin)
+    print(min(times))
+"""
+
+
 def on(bed: beds.Bed, host: str, *words: str) -> str:
     done = run(bed.words(words, host))
     assert (done.code, done.err) == (0, "")
@@ -206,8 +227,32 @@ def test_a_rate_holds(name: str) -> None:
         assert taker.stdout.readline() == "listening\n"
         on(bed, "hosta", sys.executable, "-c", SPEED, "give")
         bytes_per_second = float(taker.stdout.readline())
-    # Headers take a part of it and the bucket's 256 KiB come at once; without a limit it is 100 ×.
+    # Headers take a part of it; without a limit it is 100 ×.
     assert bytes_per_second < 1.1 * 100e6 / 8
+
+
+def test_a_burst_after_a_pause_takes_its_time(name: str) -> None:
+    bed = beds.up(name, 2, "1gbit")
+    words = bed.words([sys.executable, "-c", BURST, "take"], "hostb")
+    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as taker:
+        assert taker.stdout is not None
+        assert taker.stdout.readline() == "listening\n"
+        seconds = float(on(bed, "hosta", sys.executable, "-c", BURST, "give"))
+    # At the rate 524 µs; what is in the small bucket is there at once, the rest a quarter faster.
+    assert seconds > (65536 - beds.LEAST_BUCKET) * 8 / (beds.PEAK * 1e9)
+
+
+@pytest.mark.parametrize(
+    ("rate", "bits"), [("100mbit", 1e8), ("1gbit", 1e9), ("1.5Gbit", 1.5e9), ("1mibps", 8 << 20)]
+)
+def test_rates_are_those_of_tc(rate: str, bits: float) -> None:
+    assert beds.bits_per_second(rate) == bits
+
+
+@pytest.mark.parametrize("rate", ["fast", "1", "0gbit", "gbit", "-1gbit", "1xbit"])
+def test_what_is_no_rate(rate: str) -> None:
+    with pytest.raises(beds.BedError, match="is no rate"):
+        beds.bits_per_second(rate)
 
 
 def test_the_command_line(name: str) -> None:
