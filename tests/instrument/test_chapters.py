@@ -238,6 +238,42 @@ def test_policies_beside_each_other(synthetic: Make, tmp_path: Path) -> None:
     assert any("policy adaptive" in sentence for sentence in written.sentences)
 
 
+def test_goals_of_the_scheduler_have_a_verdict(synthetic: Make, tmp_path: Path) -> None:
+    run = synthetic("goals")
+    run.library("mobius", "Möbius 0.1.0", "mobius")
+    run.library("mpi", "Some MPI 1.0 (PyPI)")
+
+    def measured(cell: str, size: int, other: float, **times: float) -> None:
+        run.series("mpi", f"schedule:{cell}", lambda *_: other, sizes=(size,))
+        for policy, time_ns in times.items():
+            run.series(
+                "mobius", f"schedule:{cell}:policy={policy.replace('_', '-')}",
+                lambda *_, time_ns=time_ns: time_ns, sizes=(size,),
+            )  # fmt: skip
+
+    mixed, behind = "put:flush:allocate:what=mixed", "rget:flush:allocate:what=behind"
+    measured(mixed, 1024, 2100.0, adaptive=1000.0, fifo=2000.0, interleave=990.0)
+    measured(behind, 1024, 3000.0, adaptive=900.0, fifo=1000.0, gets_first=500.0)
+    pieces = "put:flush:allocate:what=pieces:n="
+    measured(f"{pieces}1", 65536, 900.0, adaptive=1000.0)
+    measured(f"{pieces}16", 65536, 9000.0, adaptive=1300.0)
+    measured("put:flush:allocate:what=one", 8000, 100.0, adaptive=20.0)
+    measured("put:flush:allocate:what=scattered", 8000, 9000.0, adaptive=50.0)
+    write_report(read_results(run.write()), tmp_path)
+    text = re.sub(r"\s+", " ", text_of(tmp_path))
+    number = r"\d+\.\d+ \(\d+\.\d+ to \d+\.\d+\)"
+    for title, verdict in {
+        "16 puts, then 16 gets: 1.76 times as fast as fifo": "met flush, 1 KB 2.1",
+        "a get behind a put, beside fifo": "met by gets-first only flush, 1 KB 3.3",
+        "one buffer in n puts, beside one put, for every n": "not met flush, n = 16, 64 KB 6.9",
+        "1,000 scattered puts of 8 bytes, beside one put of 8,000": "met flush, 8 KB 180",
+        "1,000 scattered puts of 8 bytes, beside Some MPI 1.0": "met flush, 8 KB 180",
+    }.items():
+        row = rf"{re.escape(title)} ≤ \d+\.\d+ {number} (?:{number}|–) {verdict}"
+        assert re.search(row, text), (title, text[text.index(title) :][:200])
+    assert "Not met here: one buffer in n puts" in text
+
+
 def test_samples_far_from_the_truth_are_said(synthetic: Make, tmp_path: Path) -> None:
     run = synthetic("noisy")
     run.library("mobius", "Möbius 0.1.0", "mobius")

@@ -10,7 +10,7 @@ from typing import Final
 from mobius_instrument.cells import Cell, bandwidth_mb_s, format_bytes, format_ratio
 from mobius_instrument.experiments import POLICIES
 from mobius_instrument.presentation import tables
-from mobius_instrument.presentation.analysis import Analysis, Series
+from mobius_instrument.presentation.analysis import Series
 from mobius_instrument.presentation.chapters.base import (
     SIZE_AXIS,
     TIME_AXIS,
@@ -24,15 +24,23 @@ from mobius_instrument.presentation.chapters.base import (
     time_cell,
 )
 from mobius_instrument.presentation.chapters.hosts import where
+from mobius_instrument.presentation.chapters.schedule_goals import (
+    ADAPTIVE,
+    FIFO,
+    MOST_OF_ADAPTIVE,
+    Medians,
+    bare,
+    goals,
+    words,
+)
 from mobius_instrument.presentation.charts import Axis
 from mobius_instrument.stats import Ratio
 
-_ADAPTIVE, _FIFO = POLICIES[:2]
 # Puts and gets of an epoch what=mixed.
 _MIXED: Final = 32
 _WHOLE: Final = ":what=one"
 # Adaptive may take so much longer than the best fixed policy.
-_ALLOWED: Final = 0.05
+_ALLOWED: Final = MOST_OF_ADAPTIVE - 1
 
 
 @dataclass(frozen=True)
@@ -48,36 +56,32 @@ class _Experiment:
 _EXPERIMENTS: Final = (
     _Experiment(
         "16 puts, then 16 gets in one epoch", ("put:flush:allocate:what=mixed",),
-        "interleave", _FIFO,
+        "interleave", FIFO,
     ),
     _Experiment(
         "A get behind a put: until the get has arrived", ("rget:flush:allocate:what=behind",),
-        "gets-first", _FIFO,
+        "gets-first", FIFO,
     ),
     _Experiment(
         "One put and its synchronisation",
         tuple(f"put:{sync}:allocate{_WHOLE}" for sync in ("flush", "pscw", "lockx")),
-        "aggregate", _FIFO,
+        "aggregate", FIFO,
     ),
     _Experiment(
         "One get and its synchronisation",
         tuple(f"get:{sync}:allocate{_WHOLE}" for sync in ("flush", "pscw", "lockx")),
-        "aggregate", _FIFO,
+        "aggregate", FIFO,
     ),
-    _Experiment("One buffer in n puts", (), "aggregate", _FIFO),
+    _Experiment("One buffer in n puts", (), "aggregate", FIFO),
     _Experiment(
         "Puts of 8 bytes to scattered places", ("put:flush:allocate:what=scattered",),
-        "aggregate", _FIFO,
+        "aggregate", FIFO,
     ),
     _Experiment(
         "Random puts and gets, 1 byte to 4 KB", ("put:flush:allocate:what=random",),
-        "aggregate", _FIFO,
+        "aggregate", FIFO,
     ),
 )  # fmt: skip
-
-
-def _bare(series: Series) -> Cell:
-    return series.cell.without("policy")
 
 
 def _columns(book: Book) -> list[tuple[str, str]]:
@@ -91,43 +95,6 @@ def _columns(book: Book) -> list[tuple[str, str]]:
     return found
 
 
-def _words(cell: Cell) -> str:
-    return f"{cell.sync}, n = {cell.option('n')}" if cell.option("n") else cell.sync
-
-
-class _Medians:
-    """By cell without policy, size and column."""
-
-    def __init__(self, analysis: Analysis, series: list[Series]) -> None:
-        self.analysis = analysis
-        self.found = {
-            (_bare(one), size, one.library, one.cell.option("policy")): one
-            for one in series
-            for size in one.summaries
-        }
-
-    def rows(self, cells: list[Cell]) -> list[tuple[Cell, int]]:
-        sizes = {(cell, size) for cell, size, _, _ in self.found if cell in cells}
-        return sorted(sizes, key=lambda row: (cells.index(row[0]), row[1]))
-
-    def of(self, row: tuple[Cell, int], column: tuple[str, str]) -> float | None:
-        one = self.found.get((*row, *column))
-        return one.summaries[row[1]].median if one is not None else None
-
-    def ratio(self, row: tuple[Cell, int], mobius: str, policy: str, base: str) -> Ratio | None:
-        """Of Möbius' times under two policies."""
-        above, below = (self.found.get((*row, mobius, name)) for name in (policy, base))
-        if above is None or below is None:
-            return None
-        return self.analysis.ratio(above, below, row[1])
-
-    def best_fixed(self, row: tuple[Cell, int], mobius: str) -> str:
-        """The name of the fastest fixed policy; "" if none was measured."""
-        times = {policy: self.of(row, (mobius, policy)) for policy in POLICIES[1:]}
-        measured = {policy: time for policy, time in times.items() if time is not None}
-        return min(measured, key=lambda policy: measured[policy], default="")
-
-
 def _value(ratio: Ratio | None) -> float | None:
     return ratio.value if ratio is not None else None
 
@@ -135,7 +102,7 @@ def _value(ratio: Ratio | None) -> float | None:
 def _cells_of(experiment: _Experiment, series: list[Series]) -> list[Cell]:
     if experiment.cells:
         return [Cell.parse(f"schedule:{text}") for text in experiment.cells]
-    pieces = {_bare(one) for one in series if one.cell.option("what") == "pieces"}
+    pieces = {bare(one) for one in series if one.cell.option("what") == "pieces"}
     return sorted(pieces, key=lambda cell: int(cell.option("n")))
 
 
@@ -148,7 +115,7 @@ def _heads(book: Book, columns: list[tuple[str, str]]) -> list[str]:
 
 
 def _table(
-    book: Book, experiment: _Experiment, cells: list[Cell], medians: _Medians, mobius: str
+    book: Book, experiment: _Experiment, cells: list[Cell], medians: Medians, mobius: str
 ) -> str:
     columns = _columns(book)
     rows = []
@@ -158,14 +125,14 @@ def _table(
         best = min((one for one in times if one is not None), default=None)
         rows.append(
             [
-                escape(_words(cell)),
+                escape(words(cell)),
                 tables.number(format_bytes(size), size),
                 *(time_cell(one, best) for one in times),
                 ratio_cell(
                     _value(medians.ratio(row, mobius, experiment.beside, experiment.against))
                 ),
                 ratio_cell(
-                    _value(medians.ratio(row, mobius, _ADAPTIVE, medians.best_fixed(row, mobius)))
+                    _value(medians.ratio(row, mobius, ADAPTIVE, medians.best_fixed(row, mobius)))
                 ),
             ]
         )
@@ -182,7 +149,7 @@ def _interval(ratio: Ratio) -> str:
     return f"{format_ratio(ratio.value)} ({format_ratio(ratio.low)} to {format_ratio(ratio.high)})"
 
 
-def _sentences(medians: _Medians, series: list[Series], mobius: str) -> list[str]:
+def _sentences(medians: Medians, series: list[Series], mobius: str) -> list[str]:
     """Adaptive beside the best fixed policy; and the policy that each experiment is about beside
     fifo, at the size where most of it is certain."""
     found = []
@@ -190,21 +157,21 @@ def _sentences(medians: _Medians, series: list[Series], mobius: str) -> list[str
     for experiment in _EXPERIMENTS:
         ratios = []
         for row in medians.rows(_cells_of(experiment, series)):
-            words = f"{experiment.title[0].lower()}{experiment.title[1:]}, {_words(row[0])},"
-            words += f" {format_bytes(row[1])}"
+            where_at = f"{experiment.title[0].lower()}{experiment.title[1:]}, {words(row[0])},"
+            where_at += f" {format_bytes(row[1])}"
             ratio = medians.ratio(row, mobius, experiment.beside, experiment.against)
             if ratio is not None:
-                ratios.append((ratio, words))
-            over = medians.ratio(row, mobius, _ADAPTIVE, medians.best_fixed(row, mobius))
+                ratios.append((ratio, where_at))
+            over = medians.ratio(row, mobius, ADAPTIVE, medians.best_fixed(row, mobius))
             if over is not None:
-                compared.append((over, words))
+                compared.append((over, where_at))
         if not ratios:
             continue
-        ratio, words = min(ratios, key=lambda one: one[0].high)
+        ratio, where_at = min(ratios, key=lambda one: one[0].high)
         if ratio.high < 1:
             found.append(
                 f"{experiment.beside} takes {_interval(ratio)} of the time of {experiment.against}"
-                f" at best: {words}."
+                f" at best: {where_at}."
             )
         else:
             found.append(
@@ -223,11 +190,19 @@ def _of_adaptive(compared: list[tuple[Ratio, str]]) -> str:
             f"Möbius' policy adaptive takes in none of {len(compared)} comparisons certainly over"
             f" {_ALLOWED:.0%} longer than the best fixed one."
         )
-    ratio, words = max(slower, key=lambda one: one[0].value)
+    ratio, where_at = max(slower, key=lambda one: one[0].value)
     return (
         f"Möbius' policy adaptive takes in {len(slower)} of {len(compared)} comparisons certainly"
-        f" longer than the best fixed one, at most {_interval(ratio)} times: {words}."
+        f" longer than the best fixed one, at most {_interval(ratio)} times: {where_at}."
     )
+
+
+def _of_goals(table: str, missed: list[str]) -> str:
+    if not table:
+        return ""
+    if not missed:
+        return paragraph("All of them were met here.")
+    return paragraph(f"Not met here: {'; '.join(missed)}.")
 
 
 def _charts(book: Book, series: list[Series]) -> list[str]:
@@ -265,9 +240,10 @@ def chapter(book: Book) -> Chapter | None:
     series = [one for one in book.of("schedule") if one.summaries]
     if not series:
         return None
-    medians = _Medians(book.analysis, series)
+    medians = Medians(book.analysis, series)
     mobius = next((one.library for one in series if book.is_mobius(one.library)), "")
     sentences = _sentences(medians, series, mobius)
+    table, missed = goals(book, medians, mobius)
     html = (
         paragraph(
             f"Between {where(book.analysis)}: epochs whose operations could go in another order,"
@@ -276,6 +252,8 @@ def chapter(book: Book) -> Chapter | None:
             " one epoch at the origin, its synchronisation included; of a get behind a put until"
             " the get has arrived. In brackets: the 95 % interval of a ratio."
         )
+        + table
+        + _of_goals(table, missed)
         + f"<ul>{''.join(f'<li>{escape(text)}</li>' for text in sentences)}</ul>"
         + figures(*_charts(book, series))
         + "".join(

@@ -1,0 +1,244 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What the scheduler is to reach (docs/scheduler.md), and whether it did in a run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from html import escape
+from typing import Final
+
+from mobius_instrument.cells import Cell, format_bytes, format_ratio
+from mobius_instrument.experiments import POLICIES
+from mobius_instrument.presentation import tables
+from mobius_instrument.presentation.analysis import Analysis, Series
+from mobius_instrument.presentation.chapters.base import Book, ratio_cell
+from mobius_instrument.stats import Ratio
+
+ADAPTIVE, FIFO = POLICIES[:2]
+# Adaptive may take so many times as long as the best fixed policy.
+MOST_OF_ADAPTIVE: Final = 1.05
+_SYNCS: Final = ("flush", "pscw", "lockx")
+_SCATTERED: Final = Cell.parse("schedule:put:flush:allocate:what=scattered")
+_SINGLE: Final = Cell.parse("schedule:put:flush:allocate:what=one")
+# A thousand puts of 8 bytes.
+_SCATTERED_BYTES: Final = 8_000
+
+# A cell without policy, and the size.
+Row = tuple[Cell, int]
+
+
+def words(cell: Cell) -> str:
+    """The synchronisation of a row, and into how much it is cut."""
+    return f"{cell.sync}, n = {cell.option('n')}" if cell.option("n") else cell.sync
+
+
+def bare(series: Series) -> Cell:
+    """Its cell, whatever the policy."""
+    return series.cell.without("policy")
+
+
+class Medians:
+    """By cell without policy, size and column, which is a library and a policy."""
+
+    def __init__(self, analysis: Analysis, series: list[Series]) -> None:
+        self.analysis = analysis
+        self.found = {
+            (bare(one), size, one.library, one.cell.option("policy")): one
+            for one in series
+            for size in one.summaries
+        }
+
+    def rows(self, cells: list[Cell]) -> list[Row]:
+        """What was measured of these cells, in their order."""
+        sizes = {(cell, size) for cell, size, _, _ in self.found if cell in cells}
+        return sorted(sizes, key=lambda row: (cells.index(row[0]), row[1]))
+
+    def cells(self, what: str) -> list[Cell]:
+        """All of an experiment, by number of pieces."""
+        found = {cell for cell, _, _, _ in self.found if cell.option("what") == what}
+        return sorted(found, key=lambda cell: (int(cell.option("n") or 0), str(cell)))
+
+    def of(self, row: Row, column: tuple[str, str]) -> float | None:
+        """A median, in nanoseconds."""
+        one = self.found.get((*row, *column))
+        return one.summaries[row[1]].median if one is not None else None
+
+    def between(
+        self, row: Row, column: tuple[str, str], base: tuple[str, str], base_row: Row | None = None
+    ) -> Ratio | None:
+        """Of two columns; of another row than the base's, if that is given."""
+        other = base_row or row
+        above, below = self.found.get((*row, *column)), self.found.get((*other, *base))
+        if above is None or below is None:
+            return None
+        if other[1] != row[1]:
+            raise ValueError("rows of different sizes")
+        return self.analysis.ratio(above, below, row[1])
+
+    def ratio(self, row: Row, mobius: str, policy: str, base: str) -> Ratio | None:
+        """Of Möbius' times under two policies."""
+        return self.between(row, (mobius, policy), (mobius, base))
+
+    def best_fixed(self, row: Row, mobius: str) -> str:
+        """The name of the fastest fixed policy; "" if none was measured."""
+        times = {policy: self.of(row, (mobius, policy)) for policy in POLICIES[1:]}
+        measured = {policy: time for policy, time in times.items() if time is not None}
+        return min(measured, key=lambda policy: measured[policy], default="")
+
+
+@dataclass(frozen=True)
+class _Goal:
+    """A ratio that is to be at most `most`: of adaptive, or of the policy that is for it; in the
+    row where it is most certainly small, or, with `everywhere`, where it is most certainly not."""
+
+    title: str
+    most: float
+    rows: Callable[[Medians], list[Row]]
+    # Of a row, Möbius' name and a policy.
+    ratio: Callable[[Medians, Row, str, str], Ratio | None]
+    policy: str = ""
+    everywhere: bool = False
+
+
+@dataclass(frozen=True)
+class _Result:
+    ratio: Ratio
+    row: Row
+
+
+def _digits(value: float) -> str:
+    return f"{value:.3f}" if value < 0.095 else format_ratio(value)
+
+
+def _cells(*texts: str) -> Callable[[Medians], list[Row]]:
+    return lambda medians: medians.rows([Cell.parse(f"schedule:{text}") for text in texts])
+
+
+def _beside_fifo(medians: Medians, row: Row, mobius: str, policy: str) -> Ratio | None:
+    return medians.ratio(row, mobius, policy, FIFO)
+
+
+def _beside_whole(medians: Medians, row: Row, mobius: str, policy: str) -> Ratio | None:
+    cell, size = row
+    if cell.option("n") == "1":
+        return None
+    whole = (Cell.parse(str(cell.without("n")) + ":n=1"), size)
+    return medians.between(row, (mobius, policy), (mobius, policy), whole)
+
+
+def _beside_one_put(medians: Medians, row: Row, mobius: str, policy: str) -> Ratio | None:
+    return medians.between(row, (mobius, policy), (mobius, policy), (_SINGLE, row[1]))
+
+
+def _beside_best(medians: Medians, row: Row, mobius: str, policy: str) -> Ratio | None:
+    return medians.ratio(row, mobius, policy, medians.best_fixed(row, mobius))
+
+
+def _one(operation: str) -> Callable[[Medians], list[Row]]:
+    return _cells(*[f"{operation}:{sync}:allocate:what=one" for sync in _SYNCS])
+
+
+def _scattered(medians: Medians) -> list[Row]:
+    return [row for row in medians.rows([_SCATTERED]) if row[1] == _SCATTERED_BYTES]
+
+
+def _all_rows(medians: Medians) -> list[Row]:
+    cells = {cell for cell, _, _, _ in medians.found}
+    return medians.rows(sorted(cells, key=str))
+
+
+_GOALS: Final = (
+    _Goal("16 puts, then 16 gets: 1.76 times as fast as fifo", 1 / 1.76,
+          _cells("put:flush:allocate:what=mixed"), _beside_fifo, "interleave"),
+    _Goal("a get behind a put, beside fifo", 0.6,
+          _cells("rget:flush:allocate:what=behind"), _beside_fifo, "gets-first"),
+    _Goal("a put and its synchronisation, beside fifo", 0.56,
+          _one("put"), _beside_fifo, "aggregate"),
+    _Goal("a get and its synchronisation, beside fifo", 0.56,
+          _one("get"), _beside_fifo, "aggregate"),
+    _Goal("one buffer in n puts, beside one put, for every n", 1.1,
+          lambda medians: medians.rows(medians.cells("pieces")), _beside_whole, everywhere=True),
+    _Goal("1,000 scattered puts of 8 bytes, beside one put of 8,000", 3,
+          _scattered, _beside_one_put),
+    _Goal("adaptive beside the best fixed policy, everywhere", MOST_OF_ADAPTIVE,
+          _all_rows, _beside_best, everywhere=True),
+)  # fmt: skip
+# … and beside each other library.
+_BESIDE_OTHERS: Final = ("1,000 scattered puts of 8 bytes, beside", 0.01)
+
+
+def _find(goal: _Goal, medians: Medians, mobius: str, policy: str) -> _Result | None:
+    found = []
+    for row in goal.rows(medians):
+        ratio = goal.ratio(medians, row, mobius, policy)
+        if ratio is not None:
+            found.append(_Result(ratio, row))
+    if goal.everywhere:
+        return max(found, key=lambda one: one.ratio.low, default=None)
+    return min(found, key=lambda one: one.ratio.high, default=None)
+
+
+def _verdict(ratio: Ratio, most: float) -> str:
+    met = ratio.value <= most
+    certain = ratio.high <= most if met else ratio.low > most
+    return ("met" if met else "not met") + ("" if certain else ", not for certain")
+
+
+def _shown(result: _Result | None) -> str:
+    if result is None:
+        return '<td class="n none">–</td>'
+    ratio = result.ratio
+    text = f"{_digits(ratio.value)} ({_digits(ratio.low)} to {_digits(ratio.high)})"
+    return tables.number(text, ratio.value)
+
+
+def _others(medians: Medians, mobius: str, row: Row, others: list[str]) -> list[str]:
+    """How many times adaptive's time the others take there."""
+    cells = []
+    for library in others:
+        ratio = medians.between(row, (library, ""), (mobius, ADAPTIVE))
+        cells.append(ratio_cell(ratio.value if ratio is not None else None))
+    return cells
+
+
+def goals(book: Book, medians: Medians, mobius: str) -> tuple[str, list[str]]:
+    """The table of all goals that were measured, and those of them that were not met in words."""
+    others = list(dict.fromkeys(
+        library for _, _, library, policy in medians.found if library != mobius and not policy
+    ))  # fmt: skip
+    rows: list[list[str]] = []
+    missed: list[str] = []
+
+    def add(title: str, most: float, mine: _Result, fixed: _Result | None, policy: str) -> None:
+        verdict = _verdict(mine.ratio, most)
+        if not verdict.startswith("met") and fixed is not None and fixed.ratio.value <= most:
+            verdict = f"met by {policy} only"
+        if not verdict.startswith("met"):
+            missed.append(title)
+        cell, size = mine.row
+        rows.append([
+            escape(title), tables.number(f"≤ {_digits(most)}", most), _shown(mine),
+            _shown(fixed), f"<td><b>{escape(verdict)}</b></td>",
+            f"<td>{escape(f'{words(cell)}, {format_bytes(size)}')}</td>",
+            *_others(medians, mobius, mine.row, others),
+        ])  # fmt: skip
+
+    for goal in _GOALS:
+        mine = _find(goal, medians, mobius, ADAPTIVE)
+        fixed = _find(goal, medians, mobius, goal.policy) if goal.policy else None
+        if mine is not None:
+            add(goal.title, goal.most, mine, fixed, goal.policy)
+    for library in others:
+        for row in _scattered(medians):
+            ratio = medians.between(row, (mobius, ADAPTIVE), (library, ""))
+            if ratio is not None:
+                title = f"{_BESIDE_OTHERS[0]} {book.label(library)}"
+                add(title, _BESIDE_OTHERS[1], _Result(ratio, row), None, "")
+    if not rows:
+        return "", []
+    head = [
+        "goal: a ratio of times", "at most", "adaptive", "the policy for it", "verdict", "where",
+        *(f"{book.head(library)} ÷ adaptive" for library in others),
+    ]  # fmt: skip
+    return "<h3>What was to be reached</h3>" + tables.table(head, rows, 1), missed
