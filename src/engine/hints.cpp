@@ -9,24 +9,52 @@
 
 namespace mobius::engine {
 
+namespace {
+
+std::atomic<uint64_t> last_version = 0;  // of all Hints
+
+}  // namespace
+
 void Hints::set(const Allocation& allocation, std::optional<schedule::Policy> policy) {
   if (!policy && !any()) return;
   const std::lock_guard lock(mutex_);
   std::erase_if(hints_, [&](const Hint& hint) { return hint.allocation == &allocation; });
   if (policy) hints_.push_back({&allocation, *policy});
+  version_.store(last_version.fetch_add(1, std::memory_order_relaxed) + 1,
+                 std::memory_order_release);
   any_.store(!hints_.empty(), std::memory_order_relaxed);
 }
 
 std::optional<schedule::Policy> Hints::find(mob_rank_t rank, uint64_t remote) const {
+  thread_local Answer last;
+  if (last.version != version_.load(std::memory_order_acquire) || last.rank != rank ||
+      remote < last.begin || remote >= last.end) {
+    last = look_up(rank, remote);
+  }
+  return last.policy;
+}
+
+Hints::Answer Hints::look_up(mob_rank_t rank, uint64_t remote) const {
   const std::shared_lock lock(mutex_);
+  Answer answer{version_.load(std::memory_order_relaxed), rank, 0, UINT64_MAX, std::nullopt};
   for (const Hint& hint : hints_) {
     if (hint.allocation->members.empty()) continue;  // all on this host
     const mob_rank_t member = hint.allocation->team->map().rank_of(rank);
     if (member < 0) continue;
     const Allocation::Member& part = hint.allocation->members[static_cast<size_t>(member)];
-    if (remote - part.address < part.bytes) return hint.policy;
+    const uint64_t end = part.address + part.bytes;
+    if (remote < part.address) {
+      answer.end = std::min(answer.end, part.address);
+    } else if (remote >= end) {
+      answer.begin = std::max(answer.begin, end);
+    } else {
+      answer.begin = part.address;
+      answer.end = end;
+      answer.policy = hint.policy;
+      break;
+    }
   }
-  return std::nullopt;
+  return answer;
 }
 
 }  // namespace mobius::engine

@@ -2,7 +2,8 @@
 #pragma once
 
 // Which allocations of this process have a schedule of their own (mob_mem_schedule()). Mostly none,
-// which is one load to know.
+// which is one load to know. If there are any, every operation that is recorded asks: each thread
+// remembers what it was told last, and as far as that goes needs no lock.
 
 #include <mobius/job.h>
 
@@ -35,7 +36,19 @@ class Hints {
     schedule::Policy policy;
   };
 
+  // What is true of all addresses of a rank that lie between two others, until something is set.
+  struct Answer {
+    uint64_t version = 0;
+    mob_rank_t rank = -1;
+    uint64_t begin = 0;
+    uint64_t end = 0;
+    std::optional<schedule::Policy> policy;
+  };
+  Answer look_up(mob_rank_t rank, uint64_t remote) const;
+
   std::atomic<bool> any_ = false;
+  // Another one after each change, and of no other Hints, so that an answer of it is of this one.
+  std::atomic<uint64_t> version_ = 0;
   mutable std::shared_mutex mutex_;  // guards what follows
   std::vector<Hint> hints_;
 };
