@@ -274,6 +274,18 @@ def test_goals_of_the_scheduler_have_a_verdict(synthetic: Make, tmp_path: Path) 
     assert "Not met here: one buffer in n puts" in text
 
 
+def test_a_verdict_of_one_launch_is_not_certain(synthetic: Make, tmp_path: Path) -> None:
+    run = synthetic("once")
+    run.library("mobius", "Möbius 0.1.0", "mobius")
+    for policy, time_ns in (("adaptive", 1000.0), ("fifo", 3000.0)):
+        run.series(
+            "mobius", f"schedule:put:flush:allocate:what=mixed:policy={policy}",
+            lambda *_, time_ns=time_ns: time_ns, sizes=(1024,), launches=1,
+        )  # fmt: skip
+    write_report(read_results(run.write()), tmp_path)
+    assert "met, not for certain flush, 1 KB" in re.sub(r"\s+", " ", text_of(tmp_path))
+
+
 def test_samples_far_from_the_truth_are_said(synthetic: Make, tmp_path: Path) -> None:
     run = synthetic("noisy")
     run.library("mobius", "Möbius 0.1.0", "mobius")
