@@ -168,8 +168,8 @@ MOB_API mob_status_t mob_notify(mob_rank_t rank);
  * @param count  out: how many from it have been waited for, this one included (modulo 2^32); may be
  *               null
  * @return MOB_OK, MOB_ERR_STATE, MOB_ERR_RANK, MOB_ERR_MEMORY (at the first use of a pair only),
- *         MOB_ERR_PEER (`rank` died, left the job or waits in mob_finalize(), and no notification
- * is left; if one of its handlers is still to notify, wait again)
+ *         MOB_ERR_PEER (`rank` died or left the job, and no notification is left). A rank that
+ *         waits in mob_finalize() still runs handlers, which may notify: it is waited for.
  *
  * Blocks, makes progress; woken at once. Thread safety: any.
  */

@@ -22,16 +22,8 @@ class SenderWatch final : public os::Watch {
       : engine_(engine), call_(call), from_(from) {}
 
   mob_status_t look() override {
-    if (is_lost(engine_, from_)) {
-      return fail(MOB_ERR_PEER, "%s: rank %d died or left the job", call_, from_);
-    }
-    if (from_ != engine_.rank() && is_at_end(engine_, from_)) {
-      return fail(MOB_ERR_PEER,
-                  "%s: rank %d has come to the end of the job (mob_finalize) and has not notified; "
-                  "if one of its handlers is to, wait again",
-                  call_, from_);
-    }
-    return MOB_OK;
+    if (!is_lost(engine_, from_)) return MOB_OK;
+    return fail(MOB_ERR_PEER, "%s: rank %d died or left the job", call_, from_);
   }
 
  private:
