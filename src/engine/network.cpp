@@ -5,6 +5,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <system_error>
@@ -26,8 +27,12 @@ using transport::ofi::PeerId;
 
 constexpr std::string_view kAddressKey = "mobius-ofi";
 
-// How long the thread lets others poll before it looks whether they still do.
+// How long the thread lets others poll before it looks whether they still do. It takes a processor
+// for each look, mostly that of one which polls: so it looks less and less often while they go on,
+// and who has waited through naps and leaves wakes it.
 constexpr uint64_t kNapNs = 250'000;
+constexpr uint64_t kLongestNapNs = 1'000'000;
+constexpr uint64_t kLongestNapInWaitNs = 8'000'000;
 // How long it sleeps with something left to send, or without a descriptor to sleep on.
 constexpr int kRetryMs = 1;
 // And otherwise: a wake-up that a provider has lost costs no more than that.
@@ -225,6 +230,12 @@ void Network::run() {
   Eagerness eagerness(engine_.job().host().policy().background_spin_ns);
   uint32_t polls_seen = progress.polls();
   uint32_t waits_seen = progress.waits();
+  uint64_t nap_ns = kNapNs;
+  const auto longer_nap = [&nap_ns](uint64_t longest) {
+    const uint64_t now = std::min(nap_ns, longest);
+    nap_ns = 2 * now;
+    return now;
+  };
   while (!stop_.load(std::memory_order_relaxed)) {
     // Before it polls: who polls must not find the turn taken by a thread that does not run.
     const uint32_t polls = std::exchange(polls_seen, progress.polls());
@@ -234,11 +245,16 @@ void Network::run() {
       wake_sleepers();
     } else if (progress.is_polled()) {
       eagerness.note_left();
-      park([&] { return progress.is_polled(); }, kNapNs);
+      const auto is_polled = [&] { return progress.is_polled(); };
+      if (waits != waits_seen) {
+        park(kNaps, is_polled, longer_nap(kLongestNapNs));
+      } else {
+        park(kNapsUntilLeft, is_polled, longer_nap(kLongestNapInWaitNs));
+      }
     } else if (polls != polls_seen || waits_seen - waits >= kManyWaits) {
       eagerness.note_left();
-      park([] { return true; }, kNapNs);
-    } else if (serve()) {
+      park(kNaps, [] { return true; }, longer_nap(kLongestNapNs));
+    } else if (nap_ns = kNapNs; serve()) {
       eagerness.note_found();
     } else if (waits != waits_seen || !eagerness.looks_again(os::now_ns())) {
       eagerness.note_left();
@@ -258,22 +274,22 @@ bool Network::serve() {
 // otherwise.
 void Network::wake_sleepers() {
   Progress& progress = engine_.progress();
-  park([&] { return progress.rests() && !progress.has_sleepers(); }, os::kNoTimeout);
+  park(kNaps, [&] { return progress.rests() && !progress.has_sleepers(); }, os::kNoTimeout);
   if (!progress.rests() || !progress.has_sleepers()) return;
   sleep();
   progress.ring_sleepers();
-  park([&] { return progress.rests(); }, kNapNs);  // while they take what there is
+  park(kNaps, [&] { return progress.rests(); }, kNapNs);  // while they take what there is
 }
 
 // Sleeps while the condition holds, until somebody calls wake(). Who makes it false does so before
 // it calls that: either it sees that we are parked, or we see what it did.
 template <typename Condition>
-void Network::park(Condition condition, uint64_t timeout_ns) {
-  parked_.store(1, std::memory_order_seq_cst);
+void Network::park(Parked how, Condition condition, uint64_t timeout_ns) {
+  parked_.store(how, std::memory_order_seq_cst);
   if (condition() && !stop_.load(std::memory_order_seq_cst)) {
-    os::futex_wait(&parked_, 1, timeout_ns);
+    os::futex_wait(&parked_, how, timeout_ns);
   }
-  parked_.store(0, std::memory_order_relaxed);
+  parked_.store(kIsUp, std::memory_order_relaxed);
 }
 
 void Network::sleep() {
@@ -301,7 +317,7 @@ void Network::note_stuck() {
 }
 
 void Network::wake() {
-  parked_.store(0, std::memory_order_seq_cst);
+  parked_.store(kIsUp, std::memory_order_seq_cst);
   os::futex_wake(&parked_, 1);
   if (asleep_.load(std::memory_order_seq_cst)) {
     const uint64_t one = 1;

@@ -7,8 +7,8 @@
 // The network makes progress in poll(), which threads that wait in the library call. A thread of
 // its own does when nobody else would: it sleeps until the transport has something. While others
 // poll it naps on a word of its own, so as not to be woken by everything that they take care of;
-// who stops polling to sleep wakes it (unpark()), and who just stops is replaced at the end of the
-// nap.
+// who stops polling to sleep wakes it (unpark()), so does who leaves a long wait, and who just
+// stops is replaced at the end of the nap.
 
 #include <mobius/job.h>
 
@@ -80,14 +80,18 @@ class Network {
   // A thread that has polled is about to sleep: what it took from the transport does not wake the
   // thread that sleeps there.
   void unpark() {
-    if (parked_.load(std::memory_order_relaxed) != 0 || asleep_.load(std::memory_order_relaxed)) {
+    if (parked_.load(std::memory_order_relaxed) != kIsUp ||
+        asleep_.load(std::memory_order_relaxed)) {
       wake();
     }
   }
-  // … or goes on without: there may be more of what it has found. Who naps will look by itself.
+  // … or goes on without: there may be more of what it has found. Who naps will look by itself,
+  // unless it does so long because this wait is. After the caller has said that it polls no more:
+  // it finds the thread parked, or that finds nobody who polls.
   void leave() {
-    if (empty_polls_.load(std::memory_order_relaxed) == 0 &&
-        asleep_.load(std::memory_order_relaxed)) {
+    if (parked_.load(std::memory_order_seq_cst) == kNapsUntilLeft ||
+        (empty_polls_.load(std::memory_order_relaxed) == 0 &&
+         asleep_.load(std::memory_order_relaxed))) {
       wake();
     }
   }
@@ -119,8 +123,10 @@ class Network {
   bool serve();
   void sleep();
   void wake_sleepers();
+  // Whether the thread naps, and until when at most.
+  enum Parked : uint32_t { kIsUp, kNaps, kNapsUntilLeft };
   template <typename Condition>
-  void park(Condition condition, uint64_t timeout_ns);
+  void park(Parked how, Condition condition, uint64_t timeout_ns);
 
   Engine& engine_;
   const HandlerTable* handlers_ = nullptr;
@@ -140,9 +146,9 @@ class Network {
   std::thread thread_;
   std::atomic<bool> stop_ = false;
   std::atomic<bool> serving_ = false;
-  std::atomic<uint32_t> parked_ = 0;  // while the thread naps; it sleeps on this word
-  std::atomic<bool> asleep_ = false;  // … or sleeps until the transport has something
-  int event_ = -1;                    // ends that
+  std::atomic<uint32_t> parked_ = kIsUp;  // the thread sleeps on this word while it naps
+  std::atomic<bool> asleep_ = false;      // … or sleeps until the transport has something
+  int event_ = -1;                        // ends that
 };
 
 }  // namespace mobius::engine
