@@ -16,6 +16,7 @@ case $mpi in
   *) launch='mpirun.openmpi --oversubscribe' ;;
 esac
 command -v "mpicc.$mpi" >/dev/null || skip "no mpicc.$mpi (Debian: lib$mpi-dev)"
+echo '#include <mpi.h>' | "mpicc.$mpi" -E -x c - >/dev/null 2>&1 || skip "no mpi.h (Debian: lib$mpi-dev)"
 command -v "${launch%% *}" >/dev/null || skip "no ${launch%% *} (Debian: $mpi or $mpi-bin)"
 
 program="$folder/communicators_$mpi"
