@@ -21,11 +21,12 @@
  * - **Thread safety:** per team: calls on one team are made one at a time; calls on different teams
  *   may be made by different threads at once.
  * - **Errors.** MOB_ERR_STATE, MOB_ERR_HANDLE (not a live team), MOB_ERR_RANK (the root is not in
- *   the team), MOB_ERR_ARGUMENT (a null buffer of more than no bytes, elements that are not aligned
- * to their type, or what the function names) and MOB_ERR_RANGE (sizes that overflow) are found at
- * once, in the process that made them: it has not taken part, nothing was written, and the others
- * wait for its corrected call. MOB_ERR_PEER: a member died or left the job; the team can do nothing
- * more but be freed. MOB_ERR_MEMORY: this process has none left; as MOB_ERR_PEER for the team.
+ *   the team), MOB_ERR_ARGUMENT (a null buffer of more than no bytes, elements that are not
+ *   aligned to their type, or what the function names) and MOB_ERR_RANGE (sizes that overflow) are
+ *   found at once, in the process that made them: it has not taken part, nothing was written, and
+ *   the others wait for its corrected call.
+ *   MOB_ERR_PEER: a member died or left the job; the team can do nothing more but be freed.
+ *   MOB_ERR_MEMORY: this process has none left; as MOB_ERR_PEER for the team.
  *
  * Large inputs that lie in memory of mob_mem_alloc() are read by the others where they lie, in one
  * copy, by mob_broadcast(), mob_allgather() and mob_alltoall(); all else passes through memory of

@@ -15,11 +15,10 @@
  *   mob_flush() of that target or mob_flush_all() returns.
  * - **Ordering.** Two puts may become visible in any order unless a mob_fence() or a flush stands
  *   between them. A mob_get8() … mob_get1() that reads a value put after a fence sees, and so do
- * the caller's later reads, everything its origin put before that fence. Nor is a get ordered with
- *   the caller's own puts: one to the same bytes may read what was there before an earlier put that
- *   is not complete, or what a later put writes, unless a flush stands between them. (So it is with
- *   exposed memory on one host, too, where the target may be asked to do the one and not the
- * other.)
+ *   the caller's later reads, everything its origin put before that fence. Nor is a get ordered
+ *   with the caller's own puts: one to the same bytes may read what was there before an earlier put
+ *   that is not complete, or what a later put writes, unless a flush stands between them. (So it is
+ *   with exposed memory on one host, too: its owner may be asked to do the one and not the other.)
  * - **Atomicity.** An aligned mob_put8() … mob_get1() is single-copy atomic: a concurrent reader
  *   sees the old or the new value, never a mixture. Larger or unaligned transfers are not.
  *

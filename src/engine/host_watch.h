@@ -16,7 +16,9 @@ inline bool is_lost(Engine& engine, mob_rank_t rank) {
 }
 
 // Whether a process that is waited for has come to the end of the job, where it does nothing but
-// serve others. One of another host is asked, and known to have at a later look.
+// serve others. One of another host is asked, and known to have at a later look: what
+// Engine::is_ending() knows of those without asking, which is enough for collective calls, is when
+// all of their host have.
 inline bool is_at_end(Engine& engine, mob_rank_t rank) {
   return engine.is_here(rank) ? engine.is_ending(rank) : engine.remote().is_at_end(rank);
 }

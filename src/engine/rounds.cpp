@@ -64,9 +64,10 @@ Rounds::Rounds(Engine& engine, const TeamMap& map, mob_rank_t rank, void* area, 
       members_(reinterpret_cast<TeamMember*>(static_cast<char*>(area) + sizeof(TeamHeader) +
                                              kHeaderPadding)),
       first_lines_(reinterpret_cast<char*>(members_) +
-                   static_cast<size_t>(series) * sizeof(TeamMember::Lines)),
-      own_lines_(&lines_of(rank)) {
+                   static_cast<size_t>(series) * sizeof(TeamMember::Lines)) {
   if (area == nullptr) return;  // a team on several hosts, which has no rounds of its own
+  own_lines_ = &lines_of(rank);
+  if (!by_flags_) return;  // nothing is kept for each member of a large team
   for (mob_rank_t i = 0; i < map.size(); ++i) {
     if (i != rank) mates_.push_back({&lines_of(i), &engine.doorbell(map.world_rank(i))});
   }
@@ -117,7 +118,9 @@ void Rounds::post() {
 }
 
 void Rounds::ring_all_after_fence() {
-  for (const Mate& mate : mates_) Engine::ring_after_fence(*mate.doorbell);
+  for (mob_rank_t i = 0; i < map_.size(); ++i) {
+    if (i != rank_) engine_.ring_after_fence(map_.world_rank(i));
+  }
 }
 
 void Rounds::tell_done_waiters_after_fence() {
@@ -158,7 +161,7 @@ mob_status_t Rounds::meet_by_flags() {
   // Look before the fence waits for the own line to be written: both lines travel at once.
   const bool came = all_came();
   std::atomic_thread_fence(std::memory_order_seq_cst);  // between changes and looks for sleepers
-  ring_all_after_fence();
+  for (const Mate& mate : mates_) Engine::ring_after_fence(*mate.doorbell);
   // No other member looks at that line yet; when its turn comes, it is here and ready to be
   // written.
   os::prefetch_to_write(&own_lines_->lines[(round_ + kFetchAhead) % kRoundLines]);

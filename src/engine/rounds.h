@@ -174,8 +174,8 @@ class Rounds {
   void* const area_;
   TeamMember* const members_;
   char* const first_lines_;  // the first member's, of this series
-  TeamMember::Lines* const own_lines_;
-  std::vector<Mate> mates_;
+  TeamMember::Lines* own_lines_ = nullptr;
+  std::vector<Mate> mates_;  // of teams that meet by flags, which are small
   // Numbers of rounds wrap; those compared are close to each other.
   uint32_t round_ = 0;
   uint32_t all_done_ = 0;  // everyone is known to be through with this one
