@@ -121,6 +121,16 @@ std::vector<Benchmark> neighbour_benchmarks() {
           "at " + std::to_string(to) + " from " + std::to_string(from), 2048, put(to, from, 2048)));
     }
   }
+  // 16 bytes behind is where memory of malloc() lies to all that begins with a page.
+  Benchmark distances{
+      "distances", "places of 16384 bytes, so far behind in their page as the source", {}, true};
+  for (const size_t behind : {0, 1, 8, 16, 31, 32, 64, 256, 2048, 4080}) {
+    distances.variants.push_back(
+        per_byte("put " + std::to_string(behind) + " behind", 16384, put(behind, 0, 16384)));
+    distances.variants.push_back(per_byte("got " + std::to_string(behind) + " behind", 16384, [=] {
+      require(mob_get(target, remote, local + behind, 16384), "mob_get");
+    }));
+  }
   Benchmark strides{"strides", "boxes of 128 × 256 bytes, one stride after the other", {}, true};
   for (size_t stride = 256; stride <= 16384; stride += std::max<size_t>(stride / 4, 64)) {
     const auto step = static_cast<ptrdiff_t>(stride);
@@ -130,7 +140,7 @@ std::vector<Benchmark> neighbour_benchmarks() {
               "mob_put_strided");
     }));
   }
-  return {std::move(sizes), std::move(alignments), std::move(strides)};
+  return {std::move(sizes), std::move(alignments), std::move(distances), std::move(strides)};
 }
 
 }  // namespace micro

@@ -7,6 +7,7 @@
 
 #include "base/status.h"
 #include "engine/engine.h"
+#include "transport/shm/copy.h"
 
 namespace mobius::engine {
 namespace {
@@ -112,7 +113,7 @@ mob_status_t Across::receive(const char* call, mob_rank_t member, void* bytes, s
     return fail(MOB_ERR_ARGUMENT, "%s: member %d passes %zu bytes but member %d expects %zu", call,
                 member, letter.count, rank_, count);
   }
-  if (count != 0) std::memcpy(bytes, letter.bytes.get(), count);
+  if (count != 0) transport::copy(bytes, letter.bytes.get(), count);
   return MOB_OK;
 }
 

@@ -11,6 +11,7 @@
 
 #include "engine/across.h"
 #include "engine/engine.h"
+#include "transport/shm/copy.h"
 
 namespace mobius::engine {
 namespace {
@@ -57,7 +58,8 @@ mob_status_t Across::fold_by_hosts(FoldResult result, const Combiner& combine, c
   if (status == MOB_OK) status = engine::broadcast(*mates_, 0, partial.data(), bytes);
   if (status != MOB_OK) return ended(status);
   one_way_ = 0;
-  if (result.kind == Kind::kAll || rank_ == result.root) std::memcpy(out, partial.data(), bytes);
+  if (result.kind == Kind::kAll || rank_ == result.root)
+    transport::copy(out, partial.data(), bytes);
   return MOB_OK;
 }
 
@@ -74,7 +76,7 @@ mob_status_t Across::fold_in_order(FoldResult result, const Combiner& combine, c
   for (mob_rank_t member = 1; member <= last; ++member) {
     combine(all.data(), all.data() + static_cast<size_t>(member) * bytes, count);
   }
-  std::memcpy(out, all.data(), bytes);
+  transport::copy(out, all.data(), bytes);
   return MOB_OK;
 }
 

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "engine/engine.h"
+#include "transport/shm/copy.h"
 
 namespace mobius::engine {
 namespace {
@@ -143,7 +144,7 @@ void Claims::take_reply(mob_rank_t source, const ClaimedReply& reply, const unsi
   }
   if (data != nullptr && bytes == batch.request.answer_bytes) {
     for (const ClaimBatch::Place& place : batch.places) {
-      std::memcpy(place.to, data, place.bytes);
+      transport::copy(place.to, data, place.bytes);
       data += place.bytes;
     }
   } else if (batch.status == MOB_OK && batch.request.answer_bytes != 0) {

@@ -8,6 +8,7 @@
 #include "engine/access.h"
 #include "engine/engine.h"
 #include "schedule/wire.h"
+#include "transport/shm/copy.h"
 
 namespace mobius::engine {
 namespace {
@@ -139,7 +140,7 @@ bool DeferredAccess::keep(const Operation& operation, mob_status_t* status) {
   made.kept = true;  // also of gets: none goes alone
   if (carries_data(made.kind)) {
     made.local = kept->store.get() + kept->stored;
-    std::memcpy(made.local, operation.shape.local, bytes);
+    transport::copy(made.local, operation.shape.local, bytes);
     kept->stored += bytes;
     kept->out += bytes;
   }

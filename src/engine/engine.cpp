@@ -95,6 +95,7 @@ uint32_t Engine::number_thread() {
 void Engine::apply_copy_settings() const {
   using base::SettingId;
   transport::CopyTuning tuning = transport::default_copy_tuning();
+  tuning.slow_near_in_page = transport::measure_near_in_page();
   const uint64_t stream = settings_.number(SettingId::kCopyStreamBytes);
   const uint64_t rep = settings_.number(SettingId::kCopyRepBytes);
   if (stream != base::kAutomatic) tuning.stream_from_bytes = stream;

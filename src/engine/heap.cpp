@@ -7,6 +7,7 @@
 
 #include "base/status.h"
 #include "engine/engine.h"
+#include "transport/shm/copy.h"
 
 namespace mobius::engine {
 namespace {
@@ -208,7 +209,7 @@ mob_status_t Heap::resize(const char* call, mob_status_t argument, void* block, 
   mob_status_t status = MOB_OK;
   if (old != kNoBlock) {
     if (moved != nullptr) {
-      std::memcpy(moved, block, old_bytes);
+      transport::copy(moved, block, old_bytes);
       // Nobody writes to the new block before the old contents are there.
       status = team().barrier();
     }

@@ -7,6 +7,7 @@
 #include "base/status.h"
 #include "engine/engine.h"
 #include "engine/parts.h"
+#include "transport/shm/copy.h"
 
 namespace mobius::engine {
 namespace {
@@ -125,7 +126,7 @@ mob_status_t LocalHeap::resize(const char* call, void** block, size_t bytes) {
   uint64_t offset = 0;
   if (const mob_status_t status = allocate_locked(new_bytes, kGrain, &offset)) return status;
   void* moved = engine_.local_address(offset);
-  std::memcpy(moved, *block, std::min(old_bytes, new_bytes));
+  transport::copy(moved, *block, std::min(old_bytes, new_bytes));
   release_locked(found);
   *block = moved;
   return MOB_OK;

@@ -10,6 +10,7 @@
 #include "engine/engine.h"
 #include "engine/message_payload.h"
 #include "engine/network_link.h"
+#include "transport/shm/copy.h"
 
 namespace mobius::engine {
 namespace {
@@ -205,7 +206,7 @@ bool Outbox::write_first(const Outgoing& message, Cursor& cursor, bool in_place)
     std::memcpy(next, &message.payload, sizeof message.payload);
     part = message.payload_bytes;
   } else if (part != 0) {
-    std::memcpy(next, message.payload, part);
+    transport::copy(next, message.payload, part);
   }
   commit(part == message.payload_bytes);
   if (!in_place) streamed_bytes_ += part;
@@ -262,7 +263,7 @@ bool Outbox::write_more(const unsigned char* part, size_t bytes, bool last) {
   if (link_ != nullptr) return link_->send_more(part, bytes);
   void* record = reserve(bytes, kMore);
   if (record == nullptr) return false;
-  std::memcpy(record, part, bytes);
+  transport::copy(record, part, bytes);
   commit(last);
   streamed_bytes_ += bytes;
   return true;
@@ -334,7 +335,7 @@ mob_status_t Outbox::post(const Outgoing& message) {
                 std::make_unique_for_overwrite<unsigned char[]>(message.header_bytes +
                                                                 message.payload_bytes)};
   unsigned char* payload = parcel.bytes.get() + message.header_bytes;
-  if (message.payload_bytes != 0) std::memcpy(payload, message.payload, message.payload_bytes);
+  if (message.payload_bytes != 0) transport::copy(payload, message.payload, message.payload_bytes);
   parcel.message.payload = payload;
   enqueue(std::move(parcel));
   // Who has the turn looks at the queue after giving it up, and so do we.

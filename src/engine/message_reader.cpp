@@ -10,6 +10,7 @@
 #include "engine/message.h"
 #include "engine/remote.h"
 #include "os/futex.h"
+#include "transport/shm/copy.h"
 
 namespace mobius::engine {
 
@@ -124,7 +125,7 @@ void MessageReader::go_on(const os::RingRecord& record) { store(record.data, rec
 
 void MessageReader::store(const unsigned char* part, size_t bytes) {
   if (delivery_.payload != nullptr && bytes != 0) {
-    std::memcpy(static_cast<unsigned char*>(delivery_.payload) + stored_, part, bytes);
+    transport::copy(static_cast<unsigned char*>(delivery_.payload) + stored_, part, bytes);
   }
   stored_ += bytes;
   if (stored_ == payload_bytes_) finish();

@@ -11,6 +11,7 @@
 #include "engine/scheduler_queue.h"
 #include "schedule/text.h"
 #include "schedule/wire.h"
+#include "transport/shm/copy.h"
 
 namespace mobius::engine {
 
@@ -210,7 +211,7 @@ void Scheduler::take_answer(mob_rank_t rank, uint64_t id, const unsigned char* d
   queue->under_way.store(queue->flights.size(), std::memory_order_relaxed);
   if (bytes == flight->answer_bytes) {
     for (const Flight::Place& place : flight->places) {
-      std::memcpy(place.to, data, place.bytes);
+      transport::copy(place.to, data, place.bytes);
       data += place.bytes;
     }
   } else if (status == MOB_OK) {

@@ -5,6 +5,7 @@
 
 #include "base/log.h"
 #include "engine/engine.h"
+#include "transport/shm/copy.h"
 
 namespace mobius::engine {
 
@@ -47,7 +48,7 @@ void TeamMail::receive(const mob_message_t& message, mob_delivery_t* delivery) {
   }
   if (message.payload != nullptr || message.payload_bytes == 0) {
     if (message.payload_bytes != 0) {
-      std::memcpy(letter.bytes.get(), message.payload, message.payload_bytes);
+      transport::copy(letter.bytes.get(), message.payload, message.payload_bytes);
     }
     keep(team, message.source, std::move(letter));
     return;

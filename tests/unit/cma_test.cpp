@@ -11,6 +11,8 @@
 #include <random>
 #include <vector>
 
+#include "transport/shm/copy.h"
+
 namespace mobius::transport {
 namespace {
 
@@ -83,6 +85,45 @@ TEST_F(Cma, BoxesOfAllDensities) {
       }
     }
   }
+}
+
+// Where string instructions crawl the bytes take another way, in parts of 64 KiB.
+TEST_F(Cma, NearInThePageByAnotherWay) {
+  const CopyTuning before = copy_tuning();
+  CopyTuning tuning = before;
+  tuning.slow_near_in_page = true;
+  set_copy_tuning(tuning);
+  constexpr size_t kPage = 4096;
+  constexpr size_t kMost = size_t{150'000};
+  std::vector<unsigned char> memory(2 * kMost + 8 * kPage);
+  unsigned char* page = memory.data() + (-reinterpret_cast<uintptr_t>(memory.data()) & (kPage - 1));
+  for (const bool put : {false, true}) {
+    for (const ptrdiff_t behind : {ptrdiff_t{0}, ptrdiff_t{1}, ptrdiff_t{16}, ptrdiff_t{31}}) {
+      for (const size_t bytes :
+           {size_t{100}, size_t{2048}, size_t{65'536}, size_t{65'537}, kMost}) {
+        unsigned char* from = page + 5;
+        unsigned char* to = page + 38 * kPage + 5 + behind;
+        for (size_t i = 0; i < bytes; ++i) from[i] = static_cast<unsigned char>(i * 31 + bytes);
+        std::memset(to - 1, 0xee, bytes + 2);
+        ASSERT_TRUE(put ? cma_copy(getpid(), reinterpret_cast<uintptr_t>(to), from, bytes, true)
+                        : cma_copy(getpid(), reinterpret_cast<uintptr_t>(from), to, bytes, false));
+        ASSERT_EQ(std::memcmp(to, from, bytes), 0) << bytes << " bytes, " << behind << " behind";
+        ASSERT_EQ(to[-1], 0xee);
+        ASSERT_EQ(to[bytes], 0xee);
+        std::memset(to, 0, bytes);
+        mob_transfer_t transfer{};
+        transfer.kind = put ? MOB_PUT : MOB_GET;
+        transfer.remote = put ? to : from;
+        transfer.local = put ? from : to;
+        transfer.bytes = bytes;
+        Shape shape;
+        ASSERT_EQ(normalise("test", transfer, &shape), MOB_OK);
+        ASSERT_EQ(put ? cma_put(getpid(), shape) : cma_get(getpid(), shape, true), 0);
+        ASSERT_EQ(std::memcmp(to, from, bytes), 0) << bytes << " bytes, " << behind << " behind";
+      }
+    }
+  }
+  set_copy_tuning(before);
 }
 
 TEST_F(Cma, MemoryThatIsNotThereAndProcessesThatAreGone) {

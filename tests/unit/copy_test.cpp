@@ -86,6 +86,41 @@ TEST_F(Copy, AroundTheThresholds) {
   }
 }
 
+TEST(IsNearInPage, OneTo31BytesBehindWholePagesAside) {
+  const auto* page = reinterpret_cast<const char*>(uintptr_t{1} << 20);
+  for (const ptrdiff_t pages : {-3, 0, 5}) {
+    for (ptrdiff_t behind = -64; behind <= 64; ++behind) {
+      for (const ptrdiff_t place : {0, 40, 4095}) {
+        const char* from = page + place;
+        EXPECT_EQ(is_near_in_page(from + pages * 4096 + behind, from), behind >= 1 && behind <= 31)
+            << behind << " bytes behind " << place;
+      }
+    }
+  }
+}
+
+TEST_F(Copy, NearInThePageByAnotherWay) {
+  set_copy_tuning(
+      {.rep_movsb_from_bytes = 20000, .stream_from_bytes = SIZE_MAX, .slow_near_in_page = true});
+  constexpr size_t kPage = 4096;
+  constexpr size_t kMost = 5 * kPage + 100;
+  std::vector<unsigned char> memory(16 * kPage);
+  unsigned char* from =
+      memory.data() + (-reinterpret_cast<uintptr_t>(memory.data()) & (kPage - 1)) + 7;
+  for (size_t i = 0; i < kMost; ++i) from[i] = pattern(i);
+  for (const size_t bytes : {size_t{2047}, size_t{2048}, size_t{2049}, kPage, kPage + 1, 2 * kPage,
+                             size_t{9000}, size_t{19999}, size_t{20000}, kMost}) {
+    for (size_t behind = 0; behind <= 64; ++behind) {
+      unsigned char* to = from + 7 * kPage + behind;
+      std::memset(to - 1, kGuard, bytes + 2);
+      copy(to, from, bytes);
+      ASSERT_EQ(std::memcmp(to, from, bytes), 0) << bytes << " bytes, " << behind << " behind";
+      ASSERT_EQ(to[-1], kGuard);
+      ASSERT_EQ(to[bytes], kGuard);
+    }
+  }
+}
+
 // Every set of kernels that this processor can run, not only the one it chose.
 std::vector<const Kernels*> all_kernels() {
   std::vector<const Kernels*> sets = {&kBaseKernels};

@@ -32,6 +32,18 @@ Fact threshold(const char* key, const char* label, base::SettingId setting, uint
            {"source", chosen ? "environment" : "default"}}};
 }
 
+Fact near_in_page() {
+  const bool slow = transport::measure_near_in_page();
+  return {
+      "near_copies",
+      "near copies",
+      slow ? "by vector registers, because string instructions, which memcpy and the kernel use, "
+             "crawl here where the target lies 1 to 31 bytes behind the source in their pages; "
+             "the kernel's copies go by way of memory that does not (measured)"
+           : "as all others: string instructions are as fast there (measured)",
+      {{"string_instructions_crawl", slow}, {"source", "measured"}}};
+}
+
 }  // namespace
 
 Section threshold_facts() {
@@ -45,7 +57,8 @@ Section threshold_facts() {
            threshold("copy_rep_bytes", "string copies", base::SettingId::kCopyRepBytes,
                      standard.rep_movsb_from_bytes,
                      "one string instruction (rep movsb), which some processors do faster than "
-                     "vector stores")}};
+                     "vector stores"),
+           near_in_page()}};
 }
 
 }  // namespace mobius::command

@@ -8,6 +8,7 @@
 #include <memory>
 #include <new>
 
+#include "transport/shm/copy.h"
 #include "transport/shm/move.h"
 
 namespace mobius::transport {
@@ -129,11 +130,46 @@ int get_stretches(pid_t pid, const Shape& shape, char* stretch) {
   return error;
 }
 
+int move_once(pid_t pid, char* remote, char* local, size_t bytes, bool put) {
+  const iovec here{local, bytes};
+  const iovec there{remote, bytes};
+  const auto moved = put ? process_vm_writev(pid, &here, 1, &there, 1, 0)
+                         : process_vm_readv(pid, &here, 1, &there, 1, 0);
+  if (moved < 0) return errno;
+  return static_cast<size_t>(moved) == bytes ? 0 : EFAULT;
+}
+
+// Whether the kernel's copy would crawl: it goes by string instructions.
+bool crawls(const char* remote, const char* local, size_t bytes, bool put) {
+  return bytes >= kNearBytes && copy_tuning().slow_near_in_page &&
+         is_near_in_page(put ? remote : local, put ? local : remote);
+}
+
+// By way of memory that lies in its page as `remote` does.
+int move_by_stage(pid_t pid, char* remote, char* local, size_t bytes, bool put) {
+  constexpr size_t kStageBytes = size_t{64} << 10;
+  constexpr size_t kPage = 4096;
+  thread_local std::unique_ptr<char[]> memory;
+  if (memory == nullptr) memory.reset(new (std::nothrow) char[kStageBytes + kPage]);
+  if (memory == nullptr) return move_once(pid, remote, local, bytes, put);
+  char* stage = memory.get() +
+                ((reinterpret_cast<uintptr_t>(remote) - reinterpret_cast<uintptr_t>(memory.get())) &
+                 (kPage - 1));
+  for (size_t done = 0; done < bytes; done += kStageBytes) {
+    const size_t part = std::min(kStageBytes, bytes - done);
+    if (put) copy(stage, local + done, part);
+    if (const int error = move_once(pid, remote + done, stage, part, put)) return error;
+    if (!put) copy(local + done, stage, part);
+  }
+  return 0;
+}
+
 int move_pieces(pid_t pid, const Shape& shape, bool put) {
   Batch batch(pid, put);
   int error = 0;
   for_each_run(shape, [&](char* remote, char* local, size_t bytes) {
-    error = batch.add(remote, local, bytes);
+    error = crawls(remote, local, bytes, put) ? move_by_stage(pid, remote, local, bytes, put)
+                                              : batch.add(remote, local, bytes);
     return error == 0 ? MOB_OK : MOB_ERR_SYSTEM;
   });
   return error != 0 ? error : batch.flush();
@@ -142,11 +178,10 @@ int move_pieces(pid_t pid, const Shape& shape, bool put) {
 }  // namespace
 
 bool cma_copy(pid_t pid, uintptr_t remote, const void* local, size_t bytes, bool put) {
-  const iovec here{const_cast<void*>(local), bytes};
-  const iovec there{reinterpret_cast<void*>(remote), bytes};
-  const auto moved = put ? process_vm_writev(pid, &here, 1, &there, 1, 0)
-                         : process_vm_readv(pid, &here, 1, &there, 1, 0);
-  return moved >= 0 && static_cast<size_t>(moved) == bytes;
+  auto* here = static_cast<char*>(const_cast<void*>(local));
+  auto* there = reinterpret_cast<char*>(remote);
+  const auto move = crawls(there, here, bytes, put) ? &move_by_stage : &move_once;
+  return move(pid, there, here, bytes, put) == 0;
 }
 
 int cma_put(pid_t pid, const Shape& shape) { return move_pieces(pid, shape, true); }

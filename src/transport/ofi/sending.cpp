@@ -8,6 +8,7 @@
 
 #include "base/status.h"
 #include "transport/ofi/state.h"
+#include "transport/shm/copy.h"
 
 namespace mobius::transport::ofi {
 namespace {
@@ -20,7 +21,7 @@ void gather(unsigned char* to, const MessageHeader& header, std::span<const Piec
   to += sizeof header;
   for (const Piece& piece : pieces) {
     if (piece.count == 0) continue;
-    std::memcpy(to, piece.bytes, piece.count);
+    copy(to, piece.bytes, piece.count);
     to += piece.count;
   }
 }

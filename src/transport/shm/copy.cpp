@@ -5,6 +5,8 @@
 #include <cpuid.h>
 #endif
 
+#include <algorithm>
+
 #include "transport/shm/kernels.h"
 
 namespace mobius::transport {
@@ -83,11 +85,40 @@ void stream(void* to, const void* from, size_t bytes) {
                    bytes);
 }
 
+namespace {
+
+// By vector registers.
+void copy_by_rows(void* to, const void* from, size_t bytes) {
+  constexpr size_t kRow = kRowBytesMax;
+  const size_t rows = bytes / kRow;
+  auto* target = static_cast<char*>(to);
+  const auto* source = static_cast<const char*>(from);
+  if (rows != 0) {
+    kernels().move_rows(
+        {.to = target, .from = source, .to_stride = kRow, .from_stride = kRow, .count = rows},
+        kRow);
+  }
+  const size_t rest = bytes % kRow;
+  if (rest == 0) return;
+  kernels().move_rows({.to = target + rows * kRow,
+                       .from = source + rows * kRow,
+                       .to_stride = 0,
+                       .from_stride = 0,
+                       .count = 1},
+                      rest);
+}
+
+}  // namespace
+
 void copy_large(void* to, const void* from, size_t bytes) {
   if (bytes >= tuning.stream_from_bytes && bytes >= kStreamBytesMin) {
     stream(to, from, bytes);
-  } else {
+  } else if (tuning.slow_near_in_page && is_near_in_page(to, from)) {
+    copy_by_rows(to, from, bytes);
+  } else if (bytes >= tuning.rep_movsb_from_bytes) {
     rep_movsb(to, from, bytes);
+  } else {
+    std::memcpy(to, from, bytes);
   }
 }
 
@@ -97,9 +128,8 @@ CopyTuning copy_tuning() { return tuning; }
 
 void set_copy_tuning(const CopyTuning& wanted) {
   tuning = wanted;
-  detail::memcpy_below_bytes = wanted.rep_movsb_from_bytes < wanted.stream_from_bytes
-                                   ? wanted.rep_movsb_from_bytes
-                                   : wanted.stream_from_bytes;
+  detail::memcpy_below_bytes = std::min({wanted.rep_movsb_from_bytes, wanted.stream_from_bytes,
+                                         wanted.slow_near_in_page ? kNearBytes + 1 : SIZE_MAX});
 }
 
 }  // namespace mobius::transport

@@ -13,7 +13,21 @@ namespace mobius::transport {
 struct CopyTuning {
   size_t rep_movsb_from_bytes;  // x86: one string instruction
   size_t stream_from_bytes;     // stores past the caches, several pages at a time
+  // Whether string instructions crawl where is_near_in_page(): from 2 KiB on memcpy may use them.
+  bool slow_near_in_page = false;
 };
+
+// Whether the target lies 1 to 31 bytes behind the source, whole pages left out. There `rep movsb`
+// takes 20 times as long on AMD's Zen 3 (glibc's bug 30994 has it of Zen 4, too), and memory from
+// malloc(), which begins 16 bytes into a page, is that near to all that begins with one.
+inline bool is_near_in_page(const void* to, const void* from) {
+  constexpr uintptr_t kPage = 4096;
+  const uintptr_t behind = reinterpret_cast<uintptr_t>(to) - reinterpret_cast<uintptr_t>(from);
+  return ((behind - 1) & (kPage - 1)) < 31;
+}
+
+// From here on it matters.
+inline constexpr size_t kNearBytes = 2048;
 
 // What suits processors of this kind, without measuring.
 CopyTuning default_copy_tuning();
@@ -24,12 +38,15 @@ CopyTuning copy_tuning();
 // Not while another thread copies: call it before the job's transfers begin.
 void set_copy_tuning(const CopyTuning& tuning);
 
+// Whether that is so here, in about 20 us.
+bool measure_near_in_page();
+
 // Measures what suits this machine, in about 50 ms and never 150, with 16 MiB of memory. Gives what
 // is in use if that memory cannot be had.
 CopyTuning measure_copy_tuning();
 
 namespace detail {
-extern size_t memcpy_below_bytes;  // the smaller of the two thresholds
+extern size_t memcpy_below_bytes;  // memcpy is best wherever the two lie
 void copy_large(void* to, const void* from, size_t bytes);
 void rep_movsb(void* to, const void* from, size_t bytes);  // memcpy where there is no such thing
 void stream(void* to, const void* from, size_t bytes);     // 64 bytes or more

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <chrono>
 #include <iterator>
+#include <memory>
+#include <new>
 
 #include "transport/shm/copy.h"
 
@@ -79,6 +81,32 @@ struct Times {
 };
 
 }  // namespace
+
+bool measure_near_in_page() {
+#ifdef __x86_64__
+  constexpr size_t kBytes = 9000;
+  constexpr size_t kPage = 4096;
+  constexpr double kSlow = 4;
+  const std::unique_ptr<char[]> memory(new (std::nothrow) char[8 * kPage]());
+  if (memory == nullptr) return false;
+  char* from = memory.get() + (-reinterpret_cast<uintptr_t>(memory.get()) & (kPage - 1));
+  const auto least_seconds = [from](size_t behind) {
+    double least = 1e9;
+    for (int i = 0; i < 3; ++i) {
+      const Clock::time_point start = Clock::now();
+      void* to = from + 3 * kPage + behind;
+      const void* source = from;
+      size_t bytes = kBytes;
+      asm volatile("rep movsb" : "+D"(to), "+S"(source), "+c"(bytes) : : "memory");
+      least = std::min(least, std::chrono::duration<double>(Clock::now() - start).count());
+    }
+    return least;
+  };
+  return least_seconds(16) > kSlow * least_seconds(64);
+#else
+  return false;
+#endif
+}
 
 CopyTuning measure_copy_tuning() {
   const Buffers buffers;
