@@ -7,7 +7,7 @@
 
 #include "base/status.h"
 #include "engine/across.h"
-#include "engine/engine.h"
+#include "engine/collective_direct.h"
 #include "engine/pieces.h"
 #include "transport/shm/copy.h"
 
@@ -17,10 +17,6 @@ namespace {
 using Bulk = Rounds::Bulk;
 using Role = Rounds::Role;
 
-// From here on, memory that the others can reach is read where it is, not through bulk memory.
-// Below, the additional round costs more than the copy.
-constexpr size_t kDirectBytes = size_t{16} << 10;
-
 const unsigned char* bytes_of(const void* memory) {
   return static_cast<const unsigned char*>(memory);
 }
@@ -28,88 +24,12 @@ unsigned char* bytes_of(void* memory) { return static_cast<unsigned char*>(memor
 
 // A block that stays in this process; often it is in place already.
 void copy_own(void* to, const void* from, size_t bytes) {
-  if (to != from && bytes != 0) std::memcpy(to, from, bytes);
+  if (to != from) transport::copy(to, from, bytes);
 }
 
 // The bytes of a piece at `offset` that a block of `bytes` bytes has.
 size_t part_of(size_t bytes, size_t offset, size_t piece) {
   return offset < bytes ? std::min(piece, bytes - offset) : 0;
-}
-
-// In a line: where a member's memory lies, if others can read it there.
-struct Offer {
-  uint64_t offset_plus_1;  // in the window; 0: they cannot
-};
-
-Offer offer_of(Engine& engine, const void* memory, size_t bytes) {
-  const uint64_t offset = reinterpret_cast<uintptr_t>(memory) - engine.window().base();
-  if (offset >= engine.window().bytes()) return {0};
-  return {engine.reach(engine.rank(), memory, bytes) != nullptr ? offset + 1 : 0};
-}
-
-Offer read_offer(const Rounds& rounds, mob_rank_t rank) {
-  Offer offer;
-  std::memcpy(&offer, rounds.line(rank), sizeof offer);
-  return offer;
-}
-
-// A pointer here to what another member offered.
-const unsigned char* reach_offer(Team& team, mob_rank_t rank, Offer offer, size_t bytes) {
-  Engine& engine = team.engine();
-  const mob_rank_t owner = team.map().world_rank(rank);
-  const uintptr_t there = engine.address_in(engine.host_index(owner), offer.offset_plus_1 - 1);
-  return bytes_of(engine.reach(owner, reinterpret_cast<const void*>(there), bytes));
-}
-
-mob_status_t cannot_open(Team& team, mob_rank_t rank) {
-  return base::fail(MOB_ERR_MEMORY,
-                    "a collective call cannot map the memory of rank %d, which this process needs",
-                    team.map().world_rank(rank));
-}
-
-// Every member offers `in`; whether all can be read where they are. Others may read then until
-// the next meeting.
-mob_status_t exchange_offers(Team& team, const void* in, size_t bytes, bool willing,
-                             std::vector<Offer>* offers) {
-  Offer mine{0};
-  if (willing) {
-    // What has no bytes is never read, wherever it lies.
-    mine = bytes == 0 ? Offer{1} : offer_of(team.engine(), in, bytes);
-  }
-  if (const mob_status_t status = team.exchange(mine, offers)) return status;
-  const bool all = std::ranges::all_of(*offers, [](Offer o) { return o.offset_plus_1 != 0; });
-  if (!all) offers->clear();
-  return MOB_OK;
-}
-
-// Reads the root's memory where it is; `*done` false if it cannot be read there.
-mob_status_t broadcast_directly(Team& team, mob_rank_t root, void* buffer, size_t bytes,
-                                bool* done) {
-  Rounds& rounds = team.rounds();
-  const bool is_root = team.rank() == root;
-  mob_status_t status = rounds.begin(is_root ? Role::kWrites : Role::kReads, Bulk::kNone);
-  if (status != MOB_OK) return status;
-  if (is_root) {
-    const Offer offer = offer_of(team.engine(), buffer, bytes);
-    std::memcpy(rounds.line(root), &offer, sizeof offer);
-    rounds.post_to_all();
-    rounds.end();
-    *done = offer.offset_plus_1 != 0;
-    return *done ? rounds.await_ended() : MOB_OK;
-  }
-  if ((status = rounds.await(root))) return status;
-  const Offer offer = read_offer(rounds, root);
-  *done = offer.offset_plus_1 != 0;
-  if (*done) {
-    const unsigned char* source = reach_offer(team, root, offer, bytes);
-    if (source != nullptr) {
-      transport::copy(buffer, source, bytes);
-    } else {
-      status = cannot_open(team, root);
-    }
-  }
-  rounds.end();
-  return status;
 }
 
 }  // namespace
@@ -172,6 +92,13 @@ mob_status_t gather(Team& team, mob_rank_t root, const void* in, size_t mine, vo
                           sent, blocks.size(r));
   }
   if (is_root && mismatch == MOB_OK) copy_own(bytes_of(out) + blocks.at(root), in, mine);
+  if (largest >= kDirectBytes && team.size() > 1) {
+    bool done = false;
+    const mob_status_t status =
+        gather_directly(team, root, in, mine, mismatch == MOB_OK ? out : nullptr, blocks, &done);
+    if (status != MOB_OK) return status;
+    if (done) return mismatch;
+  }
   for (size_t offset = 0; offset < largest; offset += pieces.bytes()) {
     mob_status_t status =
         rounds.begin(is_root ? Role::kReads : Role::kWrites, small ? Bulk::kNone : Bulk::kNext);
@@ -195,35 +122,11 @@ mob_status_t gather(Team& team, mob_rank_t root, const void* in, size_t mine, vo
   return mismatch;
 }
 
-mob_status_t allgather(Team& team, const void* in, void* out, const Blocks& blocks) {
-  if (team.across() != nullptr) return team.across()->allgather(in, out, blocks);
+mob_status_t allgather_in_rounds(Team& team, void* out, const Blocks& blocks) {
   const mob_rank_t me = team.rank();
   const size_t mine = blocks.size(me);
   const size_t largest = blocks.largest(team.size());
-  copy_own(bytes_of(out) + blocks.at(me), in, mine);
-  if (largest == 0 || team.size() == 1) return MOB_OK;
   mob_status_t status = MOB_OK;
-  if (largest >= kDirectBytes) {
-    std::vector<Offer> offers;
-    status = exchange_offers(team, in, mine, true, &offers);
-    if (status != MOB_OK) return status;
-    if (!offers.empty()) {
-      for (mob_rank_t i = 1; i < team.size(); ++i) {
-        // Everyone starts with another member.
-        const mob_rank_t r = (me + i) % team.size();
-        if (blocks.size(r) == 0) continue;
-        const unsigned char* source =
-            reach_offer(team, r, offers[static_cast<size_t>(r)], blocks.size(r));
-        if (source == nullptr) {
-          status = cannot_open(team, r);
-        } else {
-          transport::copy(bytes_of(out) + blocks.at(r), source, blocks.size(r));
-        }
-      }
-      const mob_status_t met = team.barrier();
-      return status != MOB_OK ? status : met;
-    }
-  }
   Rounds& rounds = team.rounds();
   const bool small = largest <= kInlineBytes;
   const Pieces pieces(largest, 1, kBulkBytes);
@@ -248,6 +151,22 @@ mob_status_t allgather(Team& team, const void* in, void* out, const Blocks& bloc
   return MOB_OK;
 }
 
+mob_status_t allgather(Team& team, const void* in, void* out, const Blocks& blocks) {
+  if (team.across() != nullptr) return team.across()->allgather(in, out, blocks);
+  const mob_rank_t me = team.rank();
+  const size_t mine = blocks.size(me);
+  const size_t largest = blocks.largest(team.size());
+  copy_own(bytes_of(out) + blocks.at(me), in, mine);
+  if (largest == 0 || team.size() == 1) return MOB_OK;
+  mob_status_t status = MOB_OK;
+  if (largest >= kDirectBytes) {
+    bool done = false;
+    status = allgather_directly(team, in, out, blocks, &done);
+    if (status != MOB_OK || done) return status;
+  }
+  return allgather_in_rounds(team, out, blocks);
+}
+
 mob_status_t scatter(Team& team, mob_rank_t root, const void* in, void* out, size_t bytes) {
   if (team.across() != nullptr) return team.across()->scatter(root, in, out, bytes);
   const Blocks blocks = Blocks::packed(bytes);
@@ -255,6 +174,11 @@ mob_status_t scatter(Team& team, mob_rank_t root, const void* in, void* out, siz
   const bool is_root = me == root;
   if (is_root) copy_own(out, bytes_of(in) + blocks.at(me), bytes);
   if (bytes == 0 || team.size() == 1) return MOB_OK;
+  if (bytes >= kDirectBytes) {
+    bool done = false;
+    const mob_status_t status = scatter_directly(team, root, in, out, bytes, &done);
+    if (status != MOB_OK || done) return status;
+  }
   Rounds& rounds = team.rounds();
   const auto members = static_cast<size_t>(team.size());
   const bool small = bytes <= kInlineBytes / members;
@@ -281,29 +205,6 @@ mob_status_t scatter(Team& team, mob_rank_t root, const void* in, void* out, siz
   return MOB_OK;
 }
 
-namespace {
-
-// Every member reads its block where each other member has it.
-mob_status_t alltoall_directly(Team& team, const std::vector<Offer>& offers, void* out,
-                               const Blocks& blocks) {
-  const mob_rank_t me = team.rank();
-  mob_status_t status = MOB_OK;
-  for (mob_rank_t i = 1; i < team.size(); ++i) {
-    const mob_rank_t r = (me + i) % team.size();
-    const unsigned char* source = reach_offer(team, r, offers[static_cast<size_t>(r)],
-                                              static_cast<size_t>(team.size()) * blocks.bytes);
-    if (source == nullptr) {
-      status = cannot_open(team, r);
-    } else {
-      transport::copy(bytes_of(out) + blocks.at(r), source + blocks.at(me), blocks.bytes);
-    }
-  }
-  const mob_status_t met = team.barrier();
-  return status != MOB_OK ? status : met;
-}
-
-}  // namespace
-
 mob_status_t alltoall(Team& team, const void* in, const Blocks& in_blocks, void* out,
                       const Blocks& out_blocks) {
   if (team.across() != nullptr) return team.across()->alltoall(in, in_blocks, out, out_blocks);
@@ -315,18 +216,14 @@ mob_status_t alltoall(Team& team, const void* in, const Blocks& in_blocks, void*
     std::vector<size_t> all;
     if ((status = team.exchange(largest, &all))) return status;
     largest = *std::ranges::max_element(all);
-  } else if (largest >= kDirectBytes) {
-    std::vector<Offer> offers;
-    // In place, the blocks to be read would be overwritten.
-    status = exchange_offers(team, in, members * in_blocks.bytes, in != out, &offers);
-    if (status != MOB_OK) return status;
-    if (!offers.empty()) {
-      copy_own(bytes_of(out) + out_blocks.at(me), bytes_of(in) + in_blocks.at(me), in_blocks.bytes);
-      return alltoall_directly(team, offers, out, out_blocks);
-    }
   }
   copy_own(bytes_of(out) + out_blocks.at(me), bytes_of(in) + in_blocks.at(me), in_blocks.size(me));
   if (team.size() == 1) return MOB_OK;
+  if (largest >= kDirectBytes) {
+    bool done = false;
+    status = alltoall_directly(team, in, in_blocks, out, out_blocks, &done);
+    if (status != MOB_OK || done) return status;
+  }
   Rounds& rounds = team.rounds();
   const bool small = largest <= kInlineBytes / members;
   const Pieces pieces(largest, 1, kBulkBytes / members);

@@ -9,6 +9,7 @@
 
 #include "engine/across.h"
 #include "engine/collective.h"
+#include "engine/collective_direct.h"
 #include "engine/pieces.h"
 #include "transport/shm/copy.h"
 
@@ -39,11 +40,17 @@ class Fold {
   mob_status_t run() {
     if (total_ == 0) return MOB_OK;
     if (team_.size() == 1) {
-      if (last() == 0 && in_ != out_) std::memcpy(out_, in_, total_);
+      if (last() == 0 && in_ != out_) transport::copy(out_, in_, total_);
       return MOB_OK;
     }
     if (total_ <= kInlineBytes) return whole(Bulk::kNone);
     if (total_ * static_cast<size_t>(team_.size()) <= kRedundantBytes) return whole(Bulk::kNext);
+    if (total_ >= kDirectBytes) {
+      bool done = false;
+      const mob_status_t status =
+          fold_directly(team_, result_, combine_, in_, out_, total_ / element_, &done);
+      if (status != MOB_OK || done) return status;
+    }
     if (element_ > kBulkBytes) return by_broadcasts();
     const Pieces pieces(total_, element_, kBulkBytes);
     for (size_t offset = 0; offset < total_; offset += pieces.bytes()) {
@@ -146,10 +153,10 @@ class Fold {
       return;
     }
     scratch_.resize(bytes);
-    std::memcpy(scratch_.data(), rounds_.bulk(0) + at, bytes);
+    transport::copy(scratch_.data(), rounds_.bulk(0) + at, bytes);
     for (mob_rank_t r = 1; r < team_.size(); ++r) {
       combine_(scratch_.data(), rounds_.bulk(r) + at, slice);
-      std::memcpy(rounds_.bulk(r) + at, scratch_.data(), bytes);
+      transport::copy(rounds_.bulk(r) + at, scratch_.data(), bytes);
     }
   }
 

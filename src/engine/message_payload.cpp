@@ -12,17 +12,12 @@
 #include <new>
 
 #include "engine/engine.h"
+#include "engine/mate_memory.h"
 #include "transport/cma/cma.h"
 #include "transport/shm/copy.h"
 
 namespace mobius::engine {
 namespace {
-
-// `remote` of `rank` as a pointer of this process; null if it has no such.
-void* mapped(Engine& engine, mob_rank_t rank, uintptr_t remote, size_t bytes) {
-  void* address = reinterpret_cast<void*>(remote);
-  return engine.is_same_process(rank) ? address : engine.reach(rank, address, bytes);
-}
 
 // The least time of several, which is not disturbed by what else runs.
 template <typename Body>
@@ -65,26 +60,6 @@ size_t attach_from_bytes() {
   return bytes;
 }
 
-bool copy_payload(Engine& engine, mob_rank_t rank, uintptr_t remote, void* local, size_t bytes,
-                  bool put) {
-  void* direct = mapped(engine, rank, remote, bytes);
-  if (direct != nullptr) {
-    transport::copy(put ? direct : local, put ? local : direct, bytes);
-    return true;
-  }
-  if (!engine.transfers().uses_cma()) return false;
-  // The kernel stops silently at 2 GiB less a page.
-  constexpr size_t kMost = size_t{1} << 30;
-  auto* here = static_cast<unsigned char*>(local);
-  for (size_t done = 0; done < bytes; done += kMost) {
-    const size_t part = std::min(kMost, bytes - done);
-    if (!transport::cma_copy(engine.pid_of(rank), remote + done, here + done, part, put)) {
-      return false;
-    }
-  }
-  return true;
-}
-
 bool help_to_copy(Engine& engine, mob_rank_t receiver, SharedCopy& copy, uint64_t number,
                   const void* payload, size_t payload_bytes) {
   // Acquire pairs with the release in PayloadCopy::start().
@@ -93,7 +68,7 @@ bool help_to_copy(Engine& engine, mob_rank_t receiver, SharedCopy& copy, uint64_
   const size_t part = claim_part(copy, payload_bytes, &offset);
   if (part == 0) return false;
   auto* from = const_cast<unsigned char*>(static_cast<const unsigned char*>(payload)) + offset;
-  if (!copy_payload(engine, receiver, copy.to + offset, from, part, true)) {
+  if (!copy_with_mate(engine, receiver, copy.to + offset, from, part, true)) {
     copy.failed_at = offset;
     copy.failed_bytes = part;
   }
@@ -112,7 +87,7 @@ bool PayloadCopy::start(Engine& engine, mob_rank_t sender, SharedCopy& copy, uin
   left_to_sender_ = 0;
   if (bytes < kSharedFromBytes || !sender_helps_ ||
       (bytes < kMappedSharedFromBytes && mapped(engine, sender, from, bytes) != nullptr)) {
-    return copy_payload(engine, sender, from, to, bytes, false);
+    return copy_with_mate(engine, sender, from, to, bytes, false);
   }
   static const bool allowed = [] {
     Exposures::allow_attach();
@@ -129,7 +104,7 @@ bool PayloadCopy::start(Engine& engine, mob_rank_t sender, SharedCopy& copy, uin
   copy.number.store(number, std::memory_order_release);
   size_t mine = 0;
   for (; part != 0; part = claim_part(copy, bytes, &offset)) {
-    if (!copy_payload(engine, sender, from + offset, to_ + offset, part, false)) return false;
+    if (!copy_with_mate(engine, sender, from + offset, to_ + offset, part, false)) return false;
     mine += part;
   }
   left_to_sender_ = bytes - mine;
@@ -144,8 +119,8 @@ bool PayloadCopy::is_settled() const {
 bool PayloadCopy::finish(Engine& engine, mob_rank_t sender) {
   if (left_to_sender_ == 0 || copy_->failed_bytes == 0) return true;
   sender_helps_ = false;
-  return copy_payload(engine, sender, from_ + copy_->failed_at, to_ + copy_->failed_at,
-                      copy_->failed_bytes, false);
+  return copy_with_mate(engine, sender, from_ + copy_->failed_at, to_ + copy_->failed_at,
+                        copy_->failed_bytes, false);
 }
 
 }  // namespace mobius::engine

@@ -27,11 +27,6 @@ inline constexpr size_t kMappedSharedFromBytes = size_t{256} << 10;
 // never. Measured at the first call: kernels and processors differ in it by a factor of ten.
 size_t attach_from_bytes();
 
-// Copies between this process and `rank`, directly where its memory is mapped, else by
-// cross-memory attach; false if that is not to be had. `local` is written unless `put`.
-bool copy_payload(Engine& engine, mob_rank_t rank, uintptr_t remote, void* local, size_t bytes,
-                  bool put);
-
 // The sender's part in message `number`; false if there was none to claim.
 bool help_to_copy(Engine& engine, mob_rank_t receiver, SharedCopy& copy, uint64_t number,
                   const void* payload, size_t payload_bytes);

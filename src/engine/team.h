@@ -98,6 +98,12 @@ class Team {
   // in use by members for whom it succeeded.
   bool is_broken() const;
 
+  // Whether large private memory is better read and written where it lies, by cross-memory attach,
+  // than passed through memory of the team (collective_direct.h); the same at all members.
+  enum class Attaching { kUntried, kNo, kYes };
+  Attaching attaching() const { return attaching_; }
+  void set_attaching(bool attaches) { attaching_ = attaches ? Attaching::kYes : Attaching::kNo; }
+
   // Says, not collectively, that this member is done with the team's area; whether all who use it
   // are.
   bool depart();
@@ -114,6 +120,7 @@ class Team {
   Rounds rounds_;
   std::unique_ptr<Across> across_;
   std::atomic<int> users_ = 0;
+  Attaching attaching_ = Attaching::kUntried;
 };
 
 }  // namespace mobius::engine

@@ -1,0 +1,387 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "engine/collective_direct.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <new>
+#include <vector>
+
+#include "engine/engine.h"
+#include "engine/lending.h"
+#include "transport/shm/copy.h"
+
+namespace mobius::engine {
+namespace {
+
+const unsigned char* bytes_of(const void* memory) {
+  return static_cast<const unsigned char*>(memory);
+}
+unsigned char* bytes_of(void* memory) { return static_cast<unsigned char*>(memory); }
+
+// Private memory is worth a try from here on: the kernel's copy begins with a system call.
+constexpr size_t kAttachedBytes = size_t{32} << 10;
+
+// Bytes that the two ends of a copy deal out in whole pages, which the kernel copies at a time.
+constexpr size_t kPage = 4096;
+
+bool all_lend(const Team& team, const Lending& lending, Loan Loans::* which) {
+  for (mob_rank_t r = 0; r < team.size(); ++r) {
+    if ((lending.of(r).*which).kind == Loan::Kind::kNone) return false;
+  }
+  return true;
+}
+
+// Of what one member has and n - 1 others want, or the other way round, each of the others copies
+// the first so many bytes of its own, and the one the rest of all: so all n have as much to do.
+size_t dealt_to_others(size_t bytes, mob_rank_t members) {
+  const size_t rest = bytes / static_cast<size_t>(members);
+  return bytes - rest / kPage * kPage;
+}
+
+mob_status_t allgather_lent(Team& team, Lending& lending, const void* in, void* out,
+                            const Blocks& blocks, bool* done) {
+  const mob_rank_t me = team.rank();
+  const mob_status_t status = lending.exchange({lending.lend(in, blocks.size(me)), {}, {}});
+  if (status != MOB_OK) return status;
+  if (!(*done = all_lend(team, lending, &Loans::in))) return MOB_OK;
+  for (mob_rank_t i = 1; i < team.size(); ++i) {
+    const mob_rank_t r = (me + i) % team.size();  // everyone starts with another member
+    lending.get(r, lending.of(r).in, 0, bytes_of(out) + blocks.at(r), blocks.size(r));
+  }
+  return lending.settle();
+}
+
+// One of the two ways that private memory can take, and what the faster of some calls took.
+struct Trial {
+  int64_t ns = INT64_MAX;
+  bool works = true;
+
+  template <typename Call>
+  void run(Call call) {
+    const auto start = std::chrono::steady_clock::now();
+    works = call() && works;
+    const auto end = std::chrono::steady_clock::now();
+    ns = std::min<int64_t>(
+        ns, std::chrono::duration_cast<std::chrono::nanoseconds>(end - start).count());
+  }
+};
+
+// Tries both ways. Kernels differ in what cross-memory attach costs by a factor of ten, and
+// processors as much in how quickly they take lines from each other.
+mob_status_t try_attaching(Team& team, bool* attaches) {
+  constexpr size_t kTrialBytes = size_t{64} << 10;
+  constexpr int kTrials = 4;
+  struct Said {
+    int64_t more_ns;  // by cross-memory attach than in rounds
+    bool may;
+  };
+  Exposures::allow_attach();
+  const auto members = static_cast<size_t>(team.size());
+  const size_t bytes = std::max(kTrialBytes / (members - 1), 2 * kPage);
+  const Blocks blocks = Blocks::packed(bytes);
+  const std::unique_ptr<unsigned char[]> out(new (std::nothrow) unsigned char[members * bytes]);
+  std::vector<Said> all;
+  const auto all_may = [&] { return std::ranges::all_of(all, [](Said s) { return s.may; }); };
+  mob_status_t status =
+      team.exchange(Said{0, out != nullptr && team.engine().transfers().uses_cma()}, &all);
+  *attaches = false;
+  if (status != MOB_OK || !all_may()) return status;
+
+  const auto mark = [](mob_rank_t r) { return static_cast<unsigned char>(r + 1); };
+  std::memset(out.get(), 0, members * bytes);
+  unsigned char* own = out.get() + blocks.at(team.rank());
+  std::memset(own, mark(team.rank()), bytes);
+  Trial attached;
+  Trial in_rounds;
+  for (int i = 0; i < kTrials && attached.works; ++i) {
+    attached.run([&] {
+      Lending lending(team, true);
+      bool done = false;
+      return allgather_lent(team, lending, own, out.get(), blocks, &done) == MOB_OK && done;
+    });
+    // It was those processes that were read.
+    for (mob_rank_t r = 0; i == 0 && r < team.size(); ++r) {
+      attached.works = attached.works && out[blocks.at(r)] == mark(r);
+    }
+    status = team.exchange(Said{0, attached.works}, &all);
+    if (status != MOB_OK || !all_may()) return status;
+    in_rounds.run(
+        [&] { return (status = allgather_in_rounds(team, out.get(), blocks)) == MOB_OK; });
+    if (status != MOB_OK) return status;
+  }
+  status = team.exchange(Said{attached.ns - in_rounds.ns, true}, &all);
+  int64_t more_ns = 0;
+  for (const Said& each : all) more_ns += each.more_ns;
+  *attaches = more_ns < 0;
+  return status;
+}
+
+// Whether private memory is lent in a call of so much data. Collective.
+mob_status_t agree_on_attaching(Team& team, size_t bytes, bool* attaches) {
+  *attaches = false;
+  if (bytes < kAttachedBytes) return MOB_OK;
+  if (team.attaching() == Team::Attaching::kUntried) {
+    bool worth = false;
+    if (const mob_status_t status = try_attaching(team, &worth)) return status;
+    team.set_attaching(worth);
+  }
+  *attaches = team.attaching() == Team::Attaching::kYes;
+  return MOB_OK;
+}
+
+}  // namespace
+
+mob_status_t broadcast_directly(Team& team, mob_rank_t root, void* buffer, size_t bytes,
+                                bool* done) {
+  bool attaches = false;
+  mob_status_t status = agree_on_attaching(team, bytes, &attaches);
+  if (status != MOB_OK) return status;
+  Lending lending(team, attaches);
+  const Loan mine = lending.lend(buffer, bytes);
+  if ((status = lending.exchange({mine, mine, {}}))) return status;
+  const Loan from = lending.of(root).in;
+  if (!(*done = from.kind != Loan::Kind::kNone)) return MOB_OK;
+  const size_t theirs = dealt_to_others(bytes, team.size());
+  const bool is_root = team.rank() == root;
+  if (!is_root) {
+    lending.get(root, from, 0, buffer, mine.kind == Loan::Kind::kNone ? bytes : theirs);
+  }
+  for (mob_rank_t r = 0; is_root && r < team.size(); ++r) {
+    const Loan to = lending.of(r).out;
+    if (r == root || to.kind == Loan::Kind::kNone) continue;
+    lending.put(r, to, theirs, bytes_of(buffer) + theirs, bytes - theirs);
+  }
+  return lending.settle();
+}
+
+mob_status_t gather_directly(Team& team, mob_rank_t root, const void* in, size_t mine, void* out,
+                             const Blocks& blocks, bool* done) {
+  bool attaches = false;
+  const bool is_root = team.rank() == root;
+  mob_status_t status = agree_on_attaching(team, kAttachedBytes, &attaches);
+  if (status != MOB_OK) return status;
+  Lending lending(team, attaches);
+  Loans loans{lending.lend(in, mine), {}, {}};
+  // Lists are the root's alone: then it copies all.
+  const size_t bytes = blocks.by_lists ? 0 : blocks.bytes;
+  if (is_root && bytes != 0) {
+    loans.out = lending.lend(out, static_cast<size_t>(team.size()) * bytes);
+  }
+  if ((status = lending.exchange(loans))) return status;
+  if (!(*done = all_lend(team, lending, &Loans::in))) return MOB_OK;
+  const Loan to = lending.of(root).out;
+  const bool shares = to.kind != Loan::Kind::kNone;
+  const size_t theirs = dealt_to_others(bytes, team.size());
+  if (!is_root && shares) lending.put(root, to, blocks.at(team.rank()), in, theirs);
+  for (mob_rank_t r = 0; is_root && out != nullptr && r < team.size(); ++r) {
+    if (r == root) continue;
+    const size_t from = shares ? theirs : 0;
+    lending.get(r, lending.of(r).in, from, bytes_of(out) + blocks.at(r) + from,
+                blocks.size(r) - from);
+  }
+  return lending.settle();
+}
+
+mob_status_t allgather_directly(Team& team, const void* in, void* out, const Blocks& blocks,
+                                bool* done) {
+  bool attaches = false;
+  const mob_status_t status = agree_on_attaching(team, blocks.largest(team.size()), &attaches);
+  if (status != MOB_OK) return status;
+  Lending lending(team, attaches);
+  return allgather_lent(team, lending, in, out, blocks, done);
+}
+
+mob_status_t scatter_directly(Team& team, mob_rank_t root, const void* in, void* out, size_t bytes,
+                              bool* done) {
+  bool attaches = false;
+  const mob_rank_t me = team.rank();
+  const bool is_root = me == root;
+  mob_status_t status = agree_on_attaching(team, bytes, &attaches);
+  if (status != MOB_OK) return status;
+  Lending lending(team, attaches);
+  const Blocks blocks = Blocks::packed(bytes);
+  Loans loans{{}, lending.lend(out, bytes), {}};
+  if (is_root) loans.in = lending.lend(in, static_cast<size_t>(team.size()) * bytes);
+  if ((status = lending.exchange(loans))) return status;
+  const Loan from = lending.of(root).in;
+  if (!(*done = from.kind != Loan::Kind::kNone)) return MOB_OK;
+  const size_t theirs = dealt_to_others(bytes, team.size());
+  if (!is_root) {
+    lending.get(root, from, blocks.at(me), out,
+                loans.out.kind == Loan::Kind::kNone ? bytes : theirs);
+  }
+  for (mob_rank_t r = 0; is_root && r < team.size(); ++r) {
+    const Loan to = lending.of(r).out;
+    if (r == root || to.kind == Loan::Kind::kNone) continue;
+    lending.put(r, to, theirs, bytes_of(in) + blocks.at(r) + theirs, bytes - theirs);
+  }
+  return lending.settle();
+}
+
+mob_status_t alltoall_directly(Team& team, const void* in, const Blocks& in_blocks, void* out,
+                               const Blocks& out_blocks, bool* done) {
+  bool attaches = false;
+  const mob_rank_t me = team.rank();
+  mob_status_t status = agree_on_attaching(team, kAttachedBytes, &attaches);
+  if (status != MOB_OK) return status;
+  Lending lending(team, attaches);
+  Loans loans;
+  // In place, the blocks to be read would be overwritten.
+  if (in != out) {
+    size_t end = 0;
+    for (mob_rank_t r = 0; r < team.size(); ++r) {
+      end = std::max(end, in_blocks.at(r) + in_blocks.size(r));
+    }
+    loans.in = lending.lend(in, end);
+    // Where a block lies, where blocks are listed, knows only whose it is.
+    if (in_blocks.by_lists) {
+      loans.list =
+          lending.lend(in_blocks.displacements, static_cast<size_t>(team.size()) * sizeof(size_t));
+    }
+  }
+  if ((status = lending.exchange(loans))) return status;
+  *done = all_lend(team, lending, &Loans::in) &&
+          (!in_blocks.by_lists || all_lend(team, lending, &Loans::list));
+  if (!*done) return MOB_OK;
+  for (mob_rank_t i = 1; i < team.size(); ++i) {
+    const mob_rank_t r = (me + i) % team.size();
+    const size_t bytes = out_blocks.size(r);
+    if (bytes == 0) continue;
+    size_t at = in_blocks.at(me);
+    if (in_blocks.by_lists) {
+      const size_t place = static_cast<size_t>(me) * sizeof at;
+      lending.get(r, lending.of(r).list, place, &at, sizeof at);
+    }
+    lending.get(r, lending.of(r).in, at, bytes_of(out) + out_blocks.at(r), bytes);
+  }
+  return lending.settle();
+}
+
+namespace {
+
+// Every member combines one slice of all members' vectors, and puts what is wanted of it where it
+// is wanted.
+class DirectFold {
+ public:
+  DirectFold(Team& team, Lending& lending, FoldResult result, const Combiner& combine,
+             const void* in, void* out)
+      : team_(team),
+        lending_(lending),
+        result_(result),
+        combine_(combine),
+        in_(bytes_of(in)),
+        out_(bytes_of(out)),
+        element_(combine.element_bytes()) {}
+
+  bool wants_result(mob_rank_t member) const {
+    switch (result_.kind) {
+      case FoldResult::Kind::kRoot:
+        return member == result_.root;
+      case FoldResult::Kind::kExclusive:
+        return member != 0;
+      case FoldResult::Kind::kAll:
+      case FoldResult::Kind::kScan:
+        return true;
+    }
+    return false;
+  }
+
+  bool is_possible() const {
+    for (mob_rank_t r = 0; r < team_.size(); ++r) {
+      const Loans& loans = lending_.of(r);
+      if (loans.in.kind == Loan::Kind::kNone) return false;
+      if (wants_result(r) && loans.out.kind == Loan::Kind::kNone) return false;
+    }
+    return true;
+  }
+
+  void run(size_t count) {
+    const auto members = static_cast<size_t>(team_.size());
+    // Whole cache lines where elements divide them, so that members do not write into one line.
+    const size_t grain = 64 % element_ == 0 ? 64 / element_ : 1;
+    const size_t grains = (count + grain - 1) / grain;
+    const size_t share = (grains + members - 1) / members * grain;
+    const size_t first = std::min(static_cast<size_t>(team_.rank()) * share, count);
+    const size_t end = std::min(first + share, count);
+    const size_t most = std::max(kPieceBytes / element_, size_t{1});
+    folded_.resize(most * element_);
+    next_.resize(most * element_);
+    for (size_t at = first; at < end; at += most) piece(at, std::min(most, end - at));
+  }
+
+ private:
+  // What stays in the second-level cache with its operands.
+  static constexpr size_t kPieceBytes = size_t{128} << 10;
+
+  void piece(size_t first, size_t count) {
+    const size_t at = first * element_;
+    const size_t bytes = count * element_;
+    const bool is_exclusive = result_.kind == FoldResult::Kind::kExclusive;
+    for (mob_rank_t r = 0; r < team_.size(); ++r) {
+      const unsigned char* values = values_of(r, at, bytes);
+      // In place a member's result is where its values are: those are read by now.
+      if (is_exclusive && r != 0) {
+        if (values != next_.data()) transport::copy(next_.data(), values, bytes);
+        values = next_.data();
+        hand_out(r, at, bytes);
+      }
+      if (r == 0) {
+        transport::copy(folded_.data(), values, bytes);
+      } else {
+        combine_(folded_.data(), values, count);
+      }
+      if (result_.kind == FoldResult::Kind::kScan) hand_out(r, at, bytes);
+    }
+    if (result_.kind == FoldResult::Kind::kRoot) hand_out(result_.root, at, bytes);
+    for (mob_rank_t i = 0; result_.kind == FoldResult::Kind::kAll && i < team_.size(); ++i) {
+      hand_out((team_.rank() + i) % team_.size(), at, bytes);
+    }
+  }
+
+  const unsigned char* values_of(mob_rank_t member, size_t at, size_t bytes) {
+    if (member == team_.rank()) return in_ + at;
+    const Loan loan = lending_.of(member).in;
+    if (const unsigned char* here = lending_.look(member, loan, at, bytes)) return here;
+    lending_.get(member, loan, at, next_.data(), bytes);
+    return next_.data();
+  }
+
+  void hand_out(mob_rank_t member, size_t at, size_t bytes) {
+    if (member == team_.rank()) {
+      transport::copy(out_ + at, folded_.data(), bytes);
+    } else {
+      lending_.put(member, lending_.of(member).out, at, folded_.data(), bytes);
+    }
+  }
+
+  Team& team_;
+  Lending& lending_;
+  const FoldResult result_;
+  const Combiner& combine_;
+  const unsigned char* const in_;
+  unsigned char* const out_;
+  const size_t element_;
+  std::vector<unsigned char> folded_;
+  std::vector<unsigned char> next_;
+};
+
+}  // namespace
+
+mob_status_t fold_directly(Team& team, FoldResult result, const Combiner& combine, const void* in,
+                           void* out, size_t count, bool* done) {
+  bool attaches = false;
+  const size_t bytes = count * combine.element_bytes();
+  mob_status_t status = agree_on_attaching(team, bytes, &attaches);
+  if (status != MOB_OK) return status;
+  Lending lending(team, attaches);
+  DirectFold fold(team, lending, result, combine, in, out);
+  Loans loans{lending.lend(in, bytes), {}, {}};
+  if (fold.wants_result(team.rank())) loans.out = lending.lend(out, bytes);
+  if ((status = lending.exchange(loans))) return status;
+  if (!(*done = fold.is_possible())) return MOB_OK;
+  fold.run(count);
+  return lending.settle();
+}
+
+}  // namespace mobius::engine

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "engine/lending.h"
+
+#include "base/status.h"
+#include "engine/engine.h"
+#include "engine/mate_memory.h"
+
+namespace mobius::engine {
+
+Loan Lending::lend(const void* memory, size_t bytes) const {
+  Engine& engine = team_.engine();
+  const uint64_t offset = reinterpret_cast<uintptr_t>(memory) - engine.window().base();
+  if (bytes == 0) return {Loan::Kind::kWindow, 0};
+  if (offset < engine.window().bytes() && engine.reach(engine.rank(), memory, bytes) != nullptr) {
+    return {Loan::Kind::kWindow, offset};
+  }
+  if (!attaches_) return {};
+  return {Loan::Kind::kPrivate, reinterpret_cast<uintptr_t>(memory)};
+}
+
+uintptr_t Lending::address(mob_rank_t member, const Loan& loan, size_t offset) const {
+  const Engine& engine = team_.engine();
+  const uintptr_t start =
+      loan.kind == Loan::Kind::kPrivate
+          ? loan.at
+          : engine.address_in(engine.host_index(team_.map().world_rank(member)), loan.at);
+  return start + offset;
+}
+
+const unsigned char* Lending::look(mob_rank_t member, const Loan& loan, size_t offset,
+                                   size_t bytes) const {
+  return static_cast<const unsigned char*>(
+      mapped(team_.engine(), team_.map().world_rank(member), address(member, loan, offset), bytes));
+}
+
+void Lending::copy(mob_rank_t member, const Loan& loan, size_t offset, void* local, size_t bytes,
+                   bool put) {
+  if (bytes == 0) return;
+  const mob_rank_t rank = team_.map().world_rank(member);
+  if (!copy_with_mate(team_.engine(), rank, address(member, loan, offset), local, bytes, put)) {
+    unreached_ = member;
+  }
+}
+
+mob_status_t Lending::settle() {
+  constexpr const char* kWhat = "a collective call";
+  const mob_status_t status = team_.agree(unreached_ < 0 ? MOB_OK : MOB_ERR_RANGE, kWhat);
+  if (team_.is_broken()) return MOB_ERR_PEER;  // then that is why
+  if (unreached_ < 0) return status;
+  return base::fail(MOB_ERR_RANGE,
+                    "%s cannot reach all of the memory that rank %d passed to it: is it mapped, "
+                    "and what is to be written not read-only?",
+                    kWhat, team_.map().world_rank(unreached_));
+}
+
+}  // namespace mobius::engine

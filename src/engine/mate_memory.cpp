@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "engine/mate_memory.h"
+
+#include <algorithm>
+
+#include "engine/engine.h"
+#include "transport/cma/cma.h"
+#include "transport/shm/copy.h"
+
+namespace mobius::engine {
+
+void* mapped(Engine& engine, mob_rank_t rank, uintptr_t remote, size_t bytes) {
+  void* address = reinterpret_cast<void*>(remote);
+  return engine.is_same_process(rank) ? address : engine.reach(rank, address, bytes);
+}
+
+bool copy_with_mate(Engine& engine, mob_rank_t rank, uintptr_t remote, void* local, size_t bytes,
+                    bool put) {
+  void* direct = mapped(engine, rank, remote, bytes);
+  if (direct != nullptr) {
+    transport::copy(put ? direct : local, put ? local : direct, bytes);
+    return true;
+  }
+  if (!engine.transfers().uses_cma()) return false;
+  // The kernel stops silently at 2 GiB less a page.
+  constexpr size_t kMost = size_t{1} << 30;
+  auto* here = static_cast<unsigned char*>(local);
+  for (size_t done = 0; done < bytes; done += kMost) {
+    const size_t part = std::min(kMost, bytes - done);
+    if (!transport::cma_copy(engine.pid_of(rank), remote + done, here + done, part, put)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+}  // namespace mobius::engine
