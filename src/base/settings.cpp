@@ -25,6 +25,11 @@ constexpr SettingInfo kTable[] = {
     {"MOBIUS_CMA", SettingType::kChoice, "", "auto", 0, 0, "auto|off", SettingRole::kUser,
      "Whether the kernel copies to and from exposed memory of host-mates (cross-memory attach): "
      "'auto' until it refuses, 'off' leaves all of it to the owner's progress thread."},
+    {"MOBIUS_COLLECTIVES", SettingType::kChoice, "", "auto", 0, 0, "auto|attach|copy",
+     SettingRole::kUser,
+     "How collective calls move 32 KiB and more of private memory between host-mates: 'attach' by "
+     "cross-memory attach, where it lies, 'copy' through memory of the team, 'auto' what is faster "
+     "in a trial that each team makes in its first such call."},
     {"MOBIUS_COPY_REP_BYTES", SettingType::kBytes, "bytes", "auto", 0, 64 * kTiB, nullptr,
      SettingRole::kUser,
      "From which size on copies use one string instruction (rep movsb); `mobius tune` measures a "

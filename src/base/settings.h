@@ -17,6 +17,7 @@ namespace mobius::base {
 enum class SettingId : unsigned {
   kAddressMode,
   kCma,
+  kCollectives,
   kCopyRepBytes,
   kCopyStreamBytes,
   kHooks,
@@ -77,6 +78,7 @@ inline constexpr uint64_t kAutomatic = UINT64_MAX;  // value of a setting left a
 
 // In the order of the table's choices.
 enum class AddressMode : uint64_t { kAuto, kSame, kTable };
+enum class Collectives : uint64_t { kAuto, kAttach, kCopy };
 enum class LauncherMode : uint64_t { kAuto, kNone };
 enum class OnDeath : uint64_t { kEnd, kError };
 enum class ProgressMode : uint64_t { kThread, kPoll };
@@ -95,6 +97,9 @@ class Settings {
   const std::string& text(SettingId id) const { return values_[index(id)].text; }
   bool is_set(SettingId id) const { return values_[index(id)].from_environment; }
   bool cma_allowed() const { return number(SettingId::kCma) == 0; }
+  Collectives collectives() const {
+    return static_cast<Collectives>(number(SettingId::kCollectives));
+  }
   AddressMode address_mode() const {
     return static_cast<AddressMode>(number(SettingId::kAddressMode));
   }

@@ -76,6 +76,7 @@ mob_status_t try_attaching(Team& team, bool* attaches) {
     int64_t more_ns;  // by cross-memory attach than in rounds
     bool may;
   };
+  const base::Collectives wanted = team.engine().settings().collectives();
   Exposures::allow_attach();
   const auto members = static_cast<size_t>(team.size());
   const size_t bytes = std::max(kTrialBytes / (members - 1), 2 * kPage);
@@ -83,8 +84,9 @@ mob_status_t try_attaching(Team& team, bool* attaches) {
   const std::unique_ptr<unsigned char[]> out(new (std::nothrow) unsigned char[members * bytes]);
   std::vector<Said> all;
   const auto all_may = [&] { return std::ranges::all_of(all, [](Said s) { return s.may; }); };
-  mob_status_t status =
-      team.exchange(Said{0, out != nullptr && team.engine().transfers().uses_cma()}, &all);
+  const bool may =
+      out != nullptr && team.engine().transfers().uses_cma() && wanted != base::Collectives::kCopy;
+  mob_status_t status = team.exchange(Said{0, may}, &all);
   *attaches = false;
   if (status != MOB_OK || !all_may()) return status;
 
@@ -94,7 +96,7 @@ mob_status_t try_attaching(Team& team, bool* attaches) {
   std::memset(own, mark(team.rank()), bytes);
   Trial attached;
   Trial in_rounds;
-  for (int i = 0; i < kTrials && attached.works; ++i) {
+  for (int i = 0; i < kTrials; ++i) {
     attached.run([&] {
       Lending lending(team, true);
       bool done = false;
@@ -110,7 +112,9 @@ mob_status_t try_attaching(Team& team, bool* attaches) {
         [&] { return (status = allgather_in_rounds(team, out.get(), blocks)) == MOB_OK; });
     if (status != MOB_OK) return status;
   }
-  status = team.exchange(Said{attached.ns - in_rounds.ns, true}, &all);
+  constexpr int64_t kAnyway = -(int64_t{1} << 50);
+  const bool asked = wanted == base::Collectives::kAttach;
+  status = team.exchange(Said{asked ? kAnyway : attached.ns - in_rounds.ns, true}, &all);
   int64_t more_ns = 0;
   for (const Said& each : all) more_ns += each.more_ns;
   *attaches = more_ns < 0;

@@ -47,10 +47,11 @@ mob_status_t Lending::settle() {
   const mob_status_t status = team_.agree(unreached_ < 0 ? MOB_OK : MOB_ERR_RANGE, kWhat);
   if (team_.is_broken()) return MOB_ERR_PEER;  // then that is why
   if (unreached_ < 0) return status;
-  return base::fail(MOB_ERR_RANGE,
-                    "%s cannot reach all of the memory that rank %d passed to it: is it mapped, "
-                    "and what is to be written not read-only?",
-                    kWhat, team_.map().world_rank(unreached_));
+  return base::fail(
+      MOB_ERR_RANGE,
+      "%s cannot reach all of the memory that rank %d or this one passed to it: is it mapped, "
+      "and what is to be written not read-only?",
+      kWhat, team_.map().world_rank(unreached_));
 }
 
 }  // namespace mobius::engine

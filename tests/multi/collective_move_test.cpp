@@ -3,7 +3,10 @@
 // Collective calls that move data: every size that takes another way, private and shared buffers,
 // every root, several teams.
 
+#include <sys/mman.h>
+
 #include <algorithm>
+#include <cstdlib>
 #include <thread>
 
 #include "team_fixture.h"
@@ -260,6 +263,36 @@ TEST(Collective, BackToBackCallsWithChangingRoots) {
   }
   EXPECT_EQ(wrong, 0);
   mobius_test::barrier();
+}
+
+// Where the members write into each other's memory, what cannot be written is an error at all.
+TEST(Collective, MemoryThatCannotBeWrittenIsAnErrorAtAll) {
+  const char* setting = std::getenv("MOBIUS_COLLECTIVES");
+  if (setting == nullptr || std::string(setting) != "attach" || mob_size() == 1) {
+    GTEST_SKIP() << "not by cross-memory attach";
+  }
+  constexpr size_t kBytes = size_t{256} << 10;
+  void* buffer = mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  ASSERT_NE(buffer, MAP_FAILED);
+  const mob_rank_t last = mob_size() - 1;
+  if (mob_rank() == last) {
+    EXPECT_EQ(mprotect(buffer, kBytes, PROT_READ), 0);
+  }
+  const mob_status_t status = mob_broadcast(MOB_TEAM_WORLD, 0, buffer, kBytes);
+  if (mob_rank() == last) {
+    EXPECT_EQ(status, MOB_ERR_RANGE);
+    EXPECT_NE(std::string(mob_last_error()).find("rank 0"), std::string::npos) << mob_last_error();
+  } else if (mob_rank() == 0) {
+    EXPECT_EQ(status, MOB_ERR_RANGE);  // it writes a part
+  } else {
+    EXPECT_EQ(status, MOB_ERR_PEER);
+  }
+  // The team is as good as before.
+  EXPECT_EQ(mprotect(buffer, kBytes, PROT_READ | PROT_WRITE), 0);
+  if (mob_rank() == 0) std::memset(buffer, 7, kBytes);
+  EXPECT_EQ(mob_broadcast(MOB_TEAM_WORLD, 0, buffer, kBytes), MOB_OK) << mob_last_error();
+  EXPECT_TRUE(mobius_test::all_are(static_cast<unsigned char*>(buffer), kBytes, 7));
+  EXPECT_EQ(munmap(buffer, kBytes), 0);
 }
 
 TEST(Collective, TwoTeamsInTwoThreadsAtOnce) {
