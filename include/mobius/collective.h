@@ -27,10 +27,14 @@
  *   the others wait for its corrected call.
  *   MOB_ERR_PEER: a member died or left the job; the team can do nothing more but be freed.
  *   MOB_ERR_MEMORY: this process has none left; as MOB_ERR_PEER for the team.
+ *   MOB_ERR_RANGE: what some member passed is not mapped, or not to be written (where the call
+ *   touches it in this process it crashes, as any access would); members that did not see it get
+ *   MOB_ERR_PEER. The team stays of use.
  *
- * Large inputs that lie in memory of mob_mem_alloc() are read by the others where they lie, in one
- * copy, by mob_broadcast(), mob_allgather() and mob_alltoall(); all else passes through memory of
- * the team, 64 KiB per member.
+ * From 16 KiB on, what lies in memory of mob_mem_alloc() is read and written by the others where it
+ * lies, in one copy; from 32 KiB on private memory, too, by cross-memory attach, where a trial of
+ * the team's first such call found that faster (MOBIUS_COLLECTIVES). All else passes through memory
+ * of the team, 64 KiB per member. Members on several hosts do so within each.
  *
  * Compare MPI-4 §6 and OpenSHMEM 1.5 §9.9.
  */

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "engine/lending.h"
 
+#include <cerrno>
+#include <chrono>
+#include <thread>
+
 #include "base/status.h"
 #include "engine/engine.h"
 #include "engine/mate_memory.h"
@@ -37,16 +41,42 @@ void Lending::copy(mob_rank_t member, const Loan& loan, size_t offset, void* loc
                    bool put) {
   if (bytes == 0) return;
   const mob_rank_t rank = team_.map().world_rank(member);
-  if (!copy_with_mate(team_.engine(), rank, address(member, loan, offset), local, bytes, put)) {
+  if (const int error =
+          copy_with_mate(team_.engine(), rank, address(member, loan, offset), local, bytes, put)) {
     unreached_ = member;
+    is_gone_ = is_gone_ || error == ESRCH;
+  }
+}
+
+mob_status_t Lending::exchange(const Loans& mine) {
+  const mob_status_t status = team_.exchange(mine, &all_);
+  began_ns_ = os::now_ns();
+  return status;
+}
+
+// The memory of a process is gone a moment before the process: nobody is to be told of the one who
+// cannot find the other.
+void Lending::await_death(mob_rank_t rank) {
+  constexpr auto kAtMost = std::chrono::seconds(1);
+  const auto end = std::chrono::steady_clock::now() + kAtMost;
+  while (!team_.engine().is_dead(rank) && std::chrono::steady_clock::now() < end) {
+    std::this_thread::yield();
   }
 }
 
 mob_status_t Lending::settle() {
   constexpr const char* kWhat = "a collective call";
-  const mob_status_t status = team_.agree(unreached_ < 0 ? MOB_OK : MOB_ERR_RANGE, kWhat);
+  if (is_gone_) await_death(team_.map().world_rank(unreached_));
+  // The others have about as much to do.
+  const mob_status_t status =
+      team_.agree(unreached_ < 0 ? MOB_OK : MOB_ERR_RANGE, kWhat, os::now_ns() - began_ns_);
   if (team_.is_broken()) return MOB_ERR_PEER;  // then that is why
   if (unreached_ < 0) return status;
+  if (is_gone_) {
+    // Dead, with its part of the meeting done: the next call will find that out, too.
+    return base::fail(MOB_ERR_PEER, "rank %d died; this collective call cannot complete",
+                      team_.map().world_rank(unreached_));
+  }
   return base::fail(
       MOB_ERR_RANGE,
       "%s cannot reach all of the memory that rank %d or this one passed to it: is it mapped, "

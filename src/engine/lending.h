@@ -36,7 +36,7 @@ class Lending {
   Loan lend(const void* memory, size_t bytes) const;
 
   // Collective, each member with its own: all have what all lend.
-  mob_status_t exchange(const Loans& mine) { return team_.exchange(mine, &all_); }
+  mob_status_t exchange(const Loans& mine);
   const Loans& of(mob_rank_t member) const { return all_[static_cast<size_t>(member)]; }
 
   // Bytes of what another member lends, as a pointer; null if it has none here.
@@ -54,6 +54,7 @@ class Lending {
   mob_status_t settle();
 
  private:
+  void await_death(mob_rank_t rank);
   uintptr_t address(mob_rank_t member, const Loan& loan, size_t offset) const;
   void copy(mob_rank_t member, const Loan& loan, size_t offset, void* local, size_t bytes,
             bool put);
@@ -62,6 +63,8 @@ class Lending {
   const bool attaches_;
   std::vector<Loans> all_;
   mob_rank_t unreached_ = -1;  // a member whose memory could not be read or written
+  bool is_gone_ = false;       // because it died
+  uint64_t began_ns_ = 0;
 };
 
 }  // namespace mobius::engine

@@ -2,6 +2,7 @@
 #include "engine/mate_memory.h"
 
 #include <algorithm>
+#include <cerrno>
 
 #include "engine/engine.h"
 #include "transport/cma/cma.h"
@@ -14,24 +15,25 @@ void* mapped(Engine& engine, mob_rank_t rank, uintptr_t remote, size_t bytes) {
   return engine.is_same_process(rank) ? address : engine.reach(rank, address, bytes);
 }
 
-bool copy_with_mate(Engine& engine, mob_rank_t rank, uintptr_t remote, void* local, size_t bytes,
-                    bool put) {
+int copy_with_mate(Engine& engine, mob_rank_t rank, uintptr_t remote, void* local, size_t bytes,
+                   bool put) {
   void* direct = mapped(engine, rank, remote, bytes);
   if (direct != nullptr) {
     transport::copy(put ? direct : local, put ? local : direct, bytes);
-    return true;
+    return 0;
   }
-  if (!engine.transfers().uses_cma()) return false;
+  if (!engine.transfers().uses_cma()) return EPERM;
   // The kernel stops silently at 2 GiB less a page.
   constexpr size_t kMost = size_t{1} << 30;
   auto* here = static_cast<unsigned char*>(local);
   for (size_t done = 0; done < bytes; done += kMost) {
     const size_t part = std::min(kMost, bytes - done);
-    if (!transport::cma_copy(engine.pid_of(rank), remote + done, here + done, part, put)) {
-      return false;
+    if (const int error =
+            transport::cma_copy(engine.pid_of(rank), remote + done, here + done, part, put)) {
+      return error;
     }
   }
-  return true;
+  return 0;
 }
 
 }  // namespace mobius::engine

@@ -16,9 +16,9 @@ class Engine;
 // `remote` of `rank` as a pointer of this process; null if it has no such.
 void* mapped(Engine& engine, mob_rank_t rank, uintptr_t remote, size_t bytes);
 
-// Copies between this process and `rank`; false if that is not to be had. `local` is written unless
-// `put`.
-bool copy_with_mate(Engine& engine, mob_rank_t rank, uintptr_t remote, void* local, size_t bytes,
-                    bool put);
+// Copies between this process and `rank`. 0 or an errno: ESRCH if that is gone, EFAULT if some of
+// the memory is not there, EPERM if it is out of bounds. `local` is written unless `put`.
+int copy_with_mate(Engine& engine, mob_rank_t rank, uintptr_t remote, void* local, size_t bytes,
+                   bool put);
 
 }  // namespace mobius::engine

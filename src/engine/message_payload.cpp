@@ -47,7 +47,8 @@ size_t measure_attach() {
   std::memset(from, 1, 2 * kSooner);
   bool works = true;
   const int64_t by_kernel = least_ns([&] {
-    works &= transport::cma_copy(getpid(), reinterpret_cast<uintptr_t>(from), to, kSooner, false);
+    works &=
+        transport::cma_copy(getpid(), reinterpret_cast<uintptr_t>(from), to, kSooner, false) == 0;
   });
   const int64_t by_pointer = least_ns([&] { transport::copy(to, from, kSooner); });
   return works && by_kernel <= kMostTimesSlower * by_pointer ? kSooner : kNever;
@@ -68,7 +69,7 @@ bool help_to_copy(Engine& engine, mob_rank_t receiver, SharedCopy& copy, uint64_
   const size_t part = claim_part(copy, payload_bytes, &offset);
   if (part == 0) return false;
   auto* from = const_cast<unsigned char*>(static_cast<const unsigned char*>(payload)) + offset;
-  if (!copy_with_mate(engine, receiver, copy.to + offset, from, part, true)) {
+  if (copy_with_mate(engine, receiver, copy.to + offset, from, part, true) != 0) {
     copy.failed_at = offset;
     copy.failed_bytes = part;
   }
@@ -87,7 +88,7 @@ bool PayloadCopy::start(Engine& engine, mob_rank_t sender, SharedCopy& copy, uin
   left_to_sender_ = 0;
   if (bytes < kSharedFromBytes || !sender_helps_ ||
       (bytes < kMappedSharedFromBytes && mapped(engine, sender, from, bytes) != nullptr)) {
-    return copy_with_mate(engine, sender, from, to, bytes, false);
+    return copy_with_mate(engine, sender, from, to, bytes, false) == 0;
   }
   static const bool allowed = [] {
     Exposures::allow_attach();
@@ -104,7 +105,7 @@ bool PayloadCopy::start(Engine& engine, mob_rank_t sender, SharedCopy& copy, uin
   copy.number.store(number, std::memory_order_release);
   size_t mine = 0;
   for (; part != 0; part = claim_part(copy, bytes, &offset)) {
-    if (!copy_with_mate(engine, sender, from + offset, to_ + offset, part, false)) return false;
+    if (copy_with_mate(engine, sender, from + offset, to_ + offset, part, false) != 0) return false;
     mine += part;
   }
   left_to_sender_ = bytes - mine;
@@ -120,7 +121,7 @@ bool PayloadCopy::finish(Engine& engine, mob_rank_t sender) {
   if (left_to_sender_ == 0 || copy_->failed_bytes == 0) return true;
   sender_helps_ = false;
   return copy_with_mate(engine, sender, from_ + copy_->failed_at, to_ + copy_->failed_at,
-                        copy_->failed_bytes, false);
+                        copy_->failed_bytes, false) == 0;
 }
 
 }  // namespace mobius::engine

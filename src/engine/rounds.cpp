@@ -52,6 +52,19 @@ class MembersWatch final : public os::Watch {
   const IsMissing is_missing_;  // whether a member is awaited, and will not come
 };
 
+template <typename Done>
+bool comes_within(uint64_t ns, Done done) {
+  constexpr int kLooks = 64;  // at one time
+  const uint64_t end = os::now_ns() + ns;
+  do {
+    for (int i = 0; i < kLooks; ++i) {
+      if (done()) return true;
+      os::relax();
+    }
+  } while (os::now_ns() < end);
+  return false;
+}
+
 }  // namespace
 
 Rounds::Rounds(Engine& engine, const TeamMap& map, mob_rank_t rank, void* area, Series series)
@@ -142,14 +155,14 @@ void Rounds::post_to_all() {
   ring_all_after_fence();
 }
 
-mob_status_t Rounds::meet() {
-  const mob_status_t status = by_flags_ ? meet_by_flags() : meet_by_count();
+mob_status_t Rounds::meet(uint64_t expected_ns) {
+  const mob_status_t status = by_flags_ ? meet_by_flags(expected_ns) : meet_by_count();
   // Who came to this round had ended the one before.
   if (status == MOB_OK) all_done_ = round_ - 1;
   return status;
 }
 
-mob_status_t Rounds::meet_by_flags() {
+mob_status_t Rounds::meet_by_flags(uint64_t expected_ns) {
   post();
   auto next = mates_.cbegin();  // those before it are known to have come
   const auto all_came = [&] {
@@ -165,7 +178,7 @@ mob_status_t Rounds::meet_by_flags() {
   // No other member looks at that line yet; when its turn comes, it is here and ready to be
   // written.
   os::prefetch_to_write(&own_lines_->lines[(round_ + kFetchAhead) % kRoundLines]);
-  if (came) return MOB_OK;
+  if (came || (expected_ns != 0 && comes_within(expected_ns, all_came))) return MOB_OK;
   return wait_for_all(all_came);
 }
 

@@ -86,7 +86,9 @@ class Rounds {
   void post_to_all();
   // Everyone posts to everyone, and returns when all have: what any member wrote before, here or
   // elsewhere, is visible to all after it.
-  mob_status_t meet();
+  // Others who are expected within some time are worth spinning for so long, where there is a
+  // processor for each, before one falls asleep and has to be woken.
+  mob_status_t meet(uint64_t expected_ns = 0);
 
   // Waits until another member has posted, or all others have.
   mob_status_t await(mob_rank_t rank);
@@ -156,7 +158,7 @@ class Rounds {
   void post();
   void ring_all_after_fence();
   void tell_done_waiters_after_fence();
-  mob_status_t meet_by_flags();
+  mob_status_t meet_by_flags(uint64_t expected_ns);
   mob_status_t meet_by_count();
   // Waits until all others are done with a round.
   mob_status_t await_done(uint32_t round) {

@@ -47,9 +47,9 @@ bool Team::is_broken() const {
 
 bool Team::depart() { return across_ != nullptr ? across_->mates().depart() : rounds_.depart(); }
 
-mob_status_t Team::agree(mob_status_t mine, const char* what) {
+mob_status_t Team::agree(mob_status_t mine, const char* what, uint64_t expected_ns) {
   std::vector<mob_status_t> all;
-  const mob_status_t status = exchange(mine, &all);
+  const mob_status_t status = exchange(mine, &all, expected_ns);
   if (mine != MOB_OK) return mine;
   if (status != MOB_OK) return status;
   for (size_t i = 0; i < all.size(); ++i) {

@@ -69,9 +69,9 @@ class Team {
     return MOB_OK;
   }
 
-  // Gives every member the value of every member, by rank.
+  // Gives every member the value of every member, by rank. `expected_ns` as in Rounds::meet().
   template <typename T>
-  mob_status_t exchange(const T& mine, std::vector<T>* all) {
+  mob_status_t exchange(const T& mine, std::vector<T>* all, uint64_t expected_ns = 0) {
     static_assert(std::is_trivially_copyable_v<T> && sizeof(T) <= kTeamExchangeBytes);
     static_assert(!std::is_same_v<T, bool>, "std::vector<bool> has no elements to copy to");
     if (across_ != nullptr) {
@@ -81,7 +81,7 @@ class Team {
     mob_status_t status = rounds_.begin(Rounds::Role::kWrites, Rounds::Bulk::kNone);
     if (status != MOB_OK) return status;
     std::memcpy(rounds_.line(rank_), &mine, sizeof(T));
-    if ((status = rounds_.meet())) return status;
+    if ((status = rounds_.meet(expected_ns))) return status;
     all->resize(static_cast<size_t>(size()));
     for (mob_rank_t i = 0; i < size(); ++i) {
       std::memcpy(&(*all)[static_cast<size_t>(i)], rounds_.line(i), sizeof(T));
@@ -92,7 +92,7 @@ class Team {
 
   // Agrees on the outcome of a collective step: MOB_OK everywhere if all passed MOB_OK, otherwise
   // the own error where there is one and MOB_ERR_PEER elsewhere. `what` names the call.
-  mob_status_t agree(mob_status_t mine, const char* what);
+  mob_status_t agree(mob_status_t mine, const char* what, uint64_t expected_ns = 0);
 
   // Whether a collective call was given up because a member died or left. What it was about may be
   // in use by members for whom it succeeded.

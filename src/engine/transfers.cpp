@@ -279,7 +279,7 @@ bool Transfers::copy_covered(mob_rank_t rank, uintptr_t remote, const void* loca
     return false;
   }
   return engine_.desk().copy(rank, remote, local, bytes, put) ||
-         transport::cma_copy(engine_.pid_of(rank), remote, local, bytes, put);
+         transport::cma_copy(engine_.pid_of(rank), remote, local, bytes, put) == 0;
 }
 
 // About how long the kernel's way takes beside the bytes, in nanoseconds; SIZE_MAX if there is

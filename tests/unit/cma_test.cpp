@@ -105,8 +105,9 @@ TEST_F(Cma, NearInThePageByAnotherWay) {
         unsigned char* to = page + 38 * kPage + 5 + behind;
         for (size_t i = 0; i < bytes; ++i) from[i] = static_cast<unsigned char>(i * 31 + bytes);
         std::memset(to - 1, 0xee, bytes + 2);
-        ASSERT_TRUE(put ? cma_copy(getpid(), reinterpret_cast<uintptr_t>(to), from, bytes, true)
-                        : cma_copy(getpid(), reinterpret_cast<uintptr_t>(from), to, bytes, false));
+        ASSERT_EQ(put ? cma_copy(getpid(), reinterpret_cast<uintptr_t>(to), from, bytes, true)
+                      : cma_copy(getpid(), reinterpret_cast<uintptr_t>(from), to, bytes, false),
+                  0);
         ASSERT_EQ(std::memcmp(to, from, bytes), 0) << bytes << " bytes, " << behind << " behind";
         ASSERT_EQ(to[-1], 0xee);
         ASSERT_EQ(to[bytes], 0xee);

@@ -177,11 +177,11 @@ int move_pieces(pid_t pid, const Shape& shape, bool put) {
 
 }  // namespace
 
-bool cma_copy(pid_t pid, uintptr_t remote, const void* local, size_t bytes, bool put) {
+int cma_copy(pid_t pid, uintptr_t remote, const void* local, size_t bytes, bool put) {
   auto* here = static_cast<char*>(const_cast<void*>(local));
   auto* there = reinterpret_cast<char*>(remote);
   const auto move = crawls(there, here, bytes, put) ? &move_by_stage : &move_once;
-  return move(pid, there, here, bytes, put) == 0;
+  return move(pid, there, here, bytes, put);
 }
 
 int cma_put(pid_t pid, const Shape& shape) { return move_pieces(pid, shape, true); }

@@ -15,8 +15,8 @@
 
 namespace mobius::transport {
 
-// Copies one stretch; false if that did not work to the end. `local` is written unless `put`.
-bool cma_copy(pid_t pid, uintptr_t remote, const void* local, size_t bytes, bool put);
+// Copies one stretch. 0 or an errno as below. `local` is written unless `put`.
+int cma_copy(pid_t pid, uintptr_t remote, const void* local, size_t bytes, bool put);
 
 // Gets a shape from, or puts it into, the memory of process `pid`. 0, or the errno of the first
 // system call that failed: EFAULT if some of the memory is not there (what lies before it was
