@@ -93,6 +93,9 @@ class Scheduler {
   mob_status_t message_bytes(mob_rank_t rank, size_t* bytes);
   void note(mob_rank_t rank, size_t operations, const schedule::Plan& plan);
 
+  // A transfer that went alone was answered: what it says of the link. Any thread.
+  void moved(mob_rank_t rank, size_t out, size_t in, uint64_t ns);
+
   // What the user says of allocations; and that he says something of contexts (Completion).
   Hints& hints() { return hints_; }
   void look_at_contexts() { looks_at_contexts_.store(true, std::memory_order_relaxed); }

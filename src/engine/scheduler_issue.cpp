@@ -78,6 +78,14 @@ void Scheduler::note(mob_rank_t rank, size_t operations, const schedule::Plan& p
   queue.savings.add(plan.savings);
 }
 
+void Scheduler::moved(mob_rank_t rank, size_t out, size_t in, uint64_t ns) {
+  Queue* queue = find(rank);
+  if (queue == nullptr) return;  // nothing is planned
+  const std::lock_guard lock(queue->mutex);
+  queue->meter.answered(out, in, static_cast<double>(ns));
+  queue->meter.update(&queue->costs);
+}
+
 void Scheduler::issue_pack(Queue& queue, Group& group, const Issue& issue) {
   std::unique_ptr<Flight> flight;
   if (queue.spare.empty()) {

@@ -14,6 +14,7 @@
 #include "base/status.h"
 #include "engine/engine.h"
 #include "engine/served_wire.h"
+#include "schedule/link_meter.h"
 #include "transport/shm/copy.h"
 #include "transport/shm/element.h"
 #include "transport/shm/move.h"
@@ -83,6 +84,12 @@ struct Served::Part {
   size_t fetched_bytes = 0;
   transport::ofi::Registration offered;  // what the target reads or writes itself
   mob_rank_t target = 0;
+  uint64_t asked_ns = 0;  // of what tells of the link to another host
+
+  bool tells_of_link() const {
+    return (kind == MOB_PUT || kind == MOB_GET) && spans.empty() && box.dimensions == 0 &&
+           box.total_bytes >= schedule::LinkMeter::kLargeBytes;
+  }
 
   // The payload that an answer from another host has to have.
   size_t answer_bytes() const {
@@ -365,6 +372,7 @@ mob_status_t Served::send(const char* call, mob_rank_t rank, std::unique_ptr<Par
                           Request& request, const void* payload, size_t payload_bytes) {
   Whole& whole = *part->whole;
   part->target = rank;
+  if (!engine_.is_here(rank) && part->tells_of_link()) part->asked_ns = os::now_ns();
   whole.parts.fetch_add(1, std::memory_order_relaxed);
   {
     const std::lock_guard lock(mutex_);
@@ -494,6 +502,12 @@ void Served::take_answer(std::unique_ptr<Part> part, const char* data) {
   } else if (part->kind == MOB_FETCH_ACCUMULATE && part->self == nullptr) {
     transport::copy(part->fetched_to, part->stage != nullptr ? part->fetched : data,
                     part->fetched_bytes);
+  }
+  if (part->asked_ns != 0) {
+    const bool puts = part->kind == MOB_PUT;
+    const size_t bytes = part->box.total_bytes;
+    engine_.scheduler().moved(part->target, puts ? bytes : 0, puts ? 0 : bytes,
+                              os::now_ns() - part->asked_ns);
   }
   release_stage(*part);
   finish_part(*part->whole, MOB_OK);

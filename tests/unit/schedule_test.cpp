@@ -415,6 +415,21 @@ TEST(LinkMeter, FindsOutWhatALinkCosts) {
   EXPECT_NEAR(costs.latency_ns, 40'000, 400);
 }
 
+// Programs that send nothing small have no other way to tell.
+TEST(LinkMeter, TakesMuchForBandwidthBeforeItKnowsLatency) {
+  LinkMeter meter;
+  Costs costs;
+  meter.answered(10'000, 0, 100'000);  // may be latency
+  meter.update(&costs);
+  EXPECT_EQ(costs.out_bytes_per_ns, Costs{}.out_bytes_per_ns);
+  meter.answered(64'000, 0, 640'000);
+  meter.answered(0, 64'000, 320'000);
+  meter.update(&costs);
+  EXPECT_EQ(costs.latency_ns, Costs{}.latency_ns);
+  EXPECT_NEAR(costs.out_bytes_per_ns, 0.1, 1e-6);
+  EXPECT_NEAR(costs.in_bytes_per_ns, 0.2, 1e-6);
+}
+
 TEST(Plan, AdaptiveAlternatesOnASlowLinkWhatIsNotMerged) {
   std::vector<char> local(1 << 22);
   std::vector<Operation> apart;

@@ -6,11 +6,14 @@
 namespace mobius::schedule {
 namespace {
 
-// Up to here a message tells of latency, from there on, in one direction, of bandwidth.
+// Up to here a message tells of latency, from kLargeBytes on, in one direction, of bandwidth.
 constexpr size_t kSmallBytes = 1024;
-constexpr size_t kLargeBytes = size_t{8} << 10;
 // … if the other direction has so much less.
 constexpr size_t kLess = 4;
+
+// So many bytes do so also where nothing small has told what the way alone takes: that is little
+// beside them.
+constexpr size_t kTellingBytes = size_t{32} << 10;
 
 // A message that takes no longer than a small one tells nothing of bandwidth.
 constexpr double kLeastNs = 1000;
@@ -39,7 +42,8 @@ void LinkMeter::answered(size_t out, size_t in, double ns) {
     return;
   }
   const double moving_ns = ns - round_trip_ns_.value();
-  if (round_trip_ns_.value() == 0 || moving_ns < kLeastNs) return;
+  if (round_trip_ns_.value() == 0 && std::max(out, in) < kTellingBytes) return;
+  if (moving_ns < kLeastNs) return;
   if (out >= kLargeBytes && in <= out / kLess) {
     out_bytes_per_ns_.add(static_cast<double>(out) / moving_ns, false);
   } else if (in >= kLargeBytes && out <= in / kLess) {

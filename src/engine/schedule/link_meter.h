@@ -14,6 +14,9 @@ namespace mobius::schedule {
 
 class LinkMeter {
  public:
+  // A message of this many bytes tells what they take.
+  static constexpr size_t kLargeBytes = size_t{8} << 10;
+
   // A message of `out` bytes was answered with `in` bytes, `ns` after it was handed over.
   void answered(size_t out, size_t in, double ns);
 
