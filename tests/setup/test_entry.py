@@ -35,7 +35,7 @@ def test_no_subcommand_shows_help_and_fails(checkout: Checkout) -> None:
     assert "Usage: ./mobius SUBCOMMAND" in done.stderr
 
 
-SUBCOMMANDS = "build test run bench report compare info install lint setup".split()
+SUBCOMMANDS = "build test run bench report compare info tune explain install lint setup".split()
 
 
 @pytest.mark.parametrize("subcommand", SUBCOMMANDS)

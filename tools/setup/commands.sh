@@ -60,6 +60,14 @@ command_info() {
   command_run "$@"
 }
 
+command_tune() {
+  command_run "$@"
+}
+
+command_explain() {
+  command_run "$@"
+}
+
 command_bench() {
   locked set_up build python -- release || exit
   instrument "$subcommand" "$@"

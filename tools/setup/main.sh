@@ -39,7 +39,7 @@ unknown_subcommand() {
   exit 2
 }
 
-subcommands="build test run bench report compare info install lint setup help"
+subcommands="build test run bench report compare info tune explain install lint setup help"
 
 case ${1-} in
   '')
@@ -71,7 +71,7 @@ case ${2-} in
   -h | --help)
     case $1 in
       bench | report | compare) built release && venv_ready && instrument "$1" --help ;;
-      run | info) built release && exec "$root/build/release/bin/mobius" "$1" --help ;;
+      run | info | tune | explain) built release && exec "$root/build/release/bin/mobius" "$1" --help ;;
     esac
     print_help "$1"
     exit 0
