@@ -194,6 +194,9 @@ mob_status_t Endpoint::State::make_queue() {
 
 bool Endpoint::State::ready_to_sleep() {
   if (descriptor < 0 || something_waits.load(std::memory_order_acquire)) return false;
+  // The look at the wait set takes what has come as poll() does.
+  const std::unique_lock lock(polling, std::try_to_lock);
+  if (!lock.owns_lock()) return false;
   if (wait_set != nullptr) return fi_wait(wait_set.get(), 0) == -FI_ETIMEDOUT;
   fid* waits = &completions->fid;
   return fi_trywait(fabric.get(), &waits, 1) == FI_SUCCESS;

@@ -23,6 +23,20 @@ bool concerns_operation_only(int error) {
          error == FI_EKEYREJECTED || error == FI_EMSGSIZE;
 }
 
+// Notes who polls, for who may be called back while it does.
+class Poller {
+ public:
+  explicit Poller(std::atomic<std::thread::id>& place) : place_(place) {
+    place_.store(std::this_thread::get_id(), std::memory_order_relaxed);
+  }
+  Poller(const Poller&) = delete;
+  Poller& operator=(const Poller&) = delete;
+  ~Poller() { place_.store({}, std::memory_order_relaxed); }
+
+ private:
+  std::atomic<std::thread::id>& place_;
+};
+
 }  // namespace
 
 void Endpoint::State::drop(const char* why) {
@@ -241,6 +255,7 @@ bool Endpoint::State::finish_waiting() {
 bool Endpoint::State::poll() {
   const std::unique_lock lock(polling, std::try_to_lock);
   if (!lock.owns_lock()) return false;
+  const Poller self(poller);
   bool any = false;
   if (something_waits.load(std::memory_order_acquire)) any = finish_waiting();
   fi_cq_msg_entry entries[kAtOnce];

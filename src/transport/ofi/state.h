@@ -18,6 +18,7 @@
 #include <deque>
 #include <map>
 #include <mutex>
+#include <thread>
 #include <unordered_set>
 
 #include "transport/ofi/endpoint.h"
@@ -156,6 +157,7 @@ struct Endpoint::State {
   std::map<const unsigned char*, std::pair<size_t, fid_mr*>> registered_ranges;  // FI_MR_LOCAL
 
   std::mutex polling;
+  std::atomic<std::thread::id> poller;  // who has it
   std::unique_ptr<Senders> senders;
   std::vector<Record> receive_records;
   RecordList unposted;  // receive buffers that libfabric had no room for
@@ -170,6 +172,8 @@ struct Endpoint::State {
   mob_status_t make_queue();
   mob_status_t make_buffers();
   bool ready_to_sleep();
+  // Has `polling`, unless this is a callback, until it is let go; before `issue`.
+  std::unique_lock<std::mutex> apart_from_polling();
   mob_status_t refused(const char* what, int64_t error) const;
   bool check_peer(PeerId peer, const char* call);  // false: recorded why
 

@@ -130,11 +130,22 @@ void Endpoint::State::forget_registration(fid_mr* registration) {
   fi_close(&registration->fid);
 }
 
+// The provider for TCP changes its table of keys (net of libfabric 1.17 always, tcp before 1.18.1
+// when it takes one out) without the lock under which it looks one up for a peer that reads or
+// writes: a key that is there was not found, and the connection lost. So neither while somebody
+// polls.
+std::unique_lock<std::mutex> Endpoint::State::apart_from_polling() {
+  std::unique_lock lock(polling, std::defer_lock);
+  if (poller.load(std::memory_order_relaxed) != std::this_thread::get_id()) lock.lock();
+  return lock;
+}
+
 mob_status_t Endpoint::register_memory(void* start, size_t bytes, Registration* registration) {
   State& state = *state_;
   if (start == nullptr || bytes == 0) {
     return fail(MOB_ERR_ARGUMENT, "register_memory: no memory (%zu bytes at %p)", bytes, start);
   }
+  const std::unique_lock polling = state.apart_from_polling();
   const std::lock_guard lock(state.issue);
   fid_mr* made = nullptr;
   const uint64_t access = FI_REMOTE_READ | FI_REMOTE_WRITE |
@@ -159,6 +170,7 @@ mob_status_t Endpoint::register_memory(void* start, size_t bytes, Registration* 
 
 void Endpoint::unregister(Registration& registration) {
   if (registration.handle == nullptr) return;
+  const std::unique_lock polling = state_->apart_from_polling();
   const std::lock_guard lock(state_->issue);
   state_->forget_registration(static_cast<fid_mr*>(registration.handle));
   registration = {};
