@@ -3,10 +3,12 @@
 #include <poll.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <numeric>
 #include <random>
 #include <set>
+#include <thread>
 
 #include "ofi_pair.h"
 
@@ -256,6 +258,40 @@ TEST_P(OfiEndpoint, TransferOutsideRegisteredMemoryFailsAndTouchesNothing) {
   EXPECT_EQ(pair.left.ended[0].status, MOB_OK) << pair.left.ended[0].text;
   EXPECT_EQ(memory[4096 + 7], 2);
   EXPECT_EQ(memory[4096 + 8], 1);
+}
+
+// Providers look keys up while they poll, and some without a lock.
+TEST_P(OfiEndpoint, KeysAreMadeAndWithdrawnWhileOthersAreUsed) {
+  constexpr uint64_t kReads = 10'000;
+  Pair pair(GetParam());
+  std::vector<unsigned char> memory(4096, 1);
+  Registration registration;
+  ASSERT_EQ(pair.right.endpoint.register_memory(memory.data(), 4096, &registration), MOB_OK);
+  std::atomic<bool> done{false};
+  int refused = 0;
+  std::thread changes([&] {
+    std::vector<unsigned char> other(4096);
+    while (!done.load()) {
+      Registration many[16];
+      for (Registration& one : many) {
+        refused += pair.right.endpoint.register_memory(other.data(), 4096, &one) != MOB_OK;
+      }
+      for (Registration& one : many) pair.right.endpoint.unregister(one);
+    }
+  });
+  unsigned char got[8];
+  for (uint64_t i = 1; i <= kReads && pair.left.failed.empty(); ++i) {
+    pair.insist([&] {
+      return pair.left.endpoint.read(pair.left.peer, got, sizeof got, registration.base,
+                                     registration.key, i);
+    });
+    pair.until([&] { return pair.left.ended.size() == i; });
+  }
+  done.store(true);
+  changes.join();
+  EXPECT_EQ(refused, 0);
+  for (const End::Ended& each : pair.left.ended) ASSERT_EQ(each.status, MOB_OK) << each.text;
+  pair.right.endpoint.unregister(registration);
 }
 
 TEST_P(OfiEndpoint, PeerThatWasGivenUpEndsWhatIsUnderWay) {
