@@ -130,7 +130,7 @@ mob_status_t agree_on_attaching(Team& team, size_t bytes, bool* attaches) {
     if (const mob_status_t status = try_attaching(team, &worth)) return status;
     team.set_attaching(worth);
   }
-  *attaches = team.attaching() == Team::Attaching::kYes;
+  *attaches = team.attaching() == Team::Attaching::kOn;
   return MOB_OK;
 }
 

@@ -100,9 +100,9 @@ class Team {
 
   // Whether large private memory is better read and written where it lies, by cross-memory attach,
   // than passed through memory of the team (collective_direct.h); the same at all members.
-  enum class Attaching { kUntried, kNo, kYes };
+  enum class Attaching { kUntried, kOff, kOn };
   Attaching attaching() const { return attaching_; }
-  void set_attaching(bool attaches) { attaching_ = attaches ? Attaching::kYes : Attaching::kNo; }
+  void set_attaching(bool attaches) { attaching_ = attaches ? Attaching::kOn : Attaching::kOff; }
 
   // Says, not collectively, that this member is done with the team's area; whether all who use it
   // are.
