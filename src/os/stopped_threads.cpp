@@ -124,6 +124,13 @@ bool refuses_signal(pid_t thread) {
 
 void sleep_between_looks() { nanosleep(&kBetweenLooks, nullptr); }
 
+// How many of these threads there still are.
+int alive(pid_t process, const OtherThreads& threads) {
+  return static_cast<int>(std::ranges::count_if(threads.ids(), [process](pid_t thread) {
+    return syscall(SYS_tgkill, process, thread, 0) == 0;
+  }));
+}
+
 // Stops all, also those that others start meanwhile. How many are left.
 int stop_all() {
   static OtherThreads threads;
@@ -141,6 +148,9 @@ int stop_all() {
     }
     // One that ends is not listed any more, or is soon.
     left = static_cast<int>(threads.ids().size()) - waiting.load(std::memory_order_acquire);
+    // A list that lacked one would make it look stopped: those that were seen are asked for by
+    // name.
+    if (left <= 0) left = alive(process, signalled) - waiting.load(std::memory_order_acquire);
     if (left > 0 && look % kPatientLooks == kPatientLooks - 1 &&
         std::ranges::any_of(threads.ids(), refuses_signal)) {
       break;
