@@ -9,6 +9,7 @@
 
 #include "engine/engine.h"
 #include "engine/lending.h"
+#include "engine/pieces.h"
 #include "transport/shm/copy.h"
 
 namespace mobius::engine {
@@ -301,17 +302,13 @@ class DirectFold {
   }
 
   void run(size_t count) {
-    const auto members = static_cast<size_t>(team_.size());
-    // Whole cache lines where elements divide them, so that members do not write into one line.
-    const size_t grain = 64 % element_ == 0 ? 64 / element_ : 1;
-    const size_t grains = (count + grain - 1) / grain;
-    const size_t share = (grains + members - 1) / members * grain;
-    const size_t first = std::min(static_cast<size_t>(team_.rank()) * share, count);
-    const size_t end = std::min(first + share, count);
+    const Slice slice(count, element_, static_cast<size_t>(team_.rank()),
+                      static_cast<size_t>(team_.size()));
+    const size_t end = slice.first + slice.size;
     const size_t most = std::max(kPieceBytes / element_, size_t{1});
     folded_.resize(most * element_);
     next_.resize(most * element_);
-    for (size_t at = first; at < end; at += most) piece(at, std::min(most, end - at));
+    for (size_t at = slice.first; at < end; at += most) piece(at, std::min(most, end - at));
   }
 
  private:

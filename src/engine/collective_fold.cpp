@@ -136,26 +136,21 @@ class Fold {
   }
 
   void combine_slice(size_t count) {
-    const auto members = static_cast<size_t>(team_.size());
-    // Whole cache lines where elements divide them, so that members do not write into one line.
-    const size_t grain = 64 % element_ == 0 ? 64 / element_ : 1;
-    const size_t grains = (count + grain - 1) / grain;
-    const size_t share = (grains + members - 1) / members * grain;
-    const size_t first = std::min(static_cast<size_t>(team_.rank()) * share, count);
-    const size_t slice = std::min(share, count - first);
-    if (slice == 0) return;
-    const size_t at = first * element_;
-    const size_t bytes = slice * element_;
+    const Slice slice(count, element_, static_cast<size_t>(team_.rank()),
+                      static_cast<size_t>(team_.size()));
+    if (slice.size == 0) return;
+    const size_t at = slice.first * element_;
+    const size_t bytes = slice.size * element_;
     if (!is_scan()) {
       for (mob_rank_t r = 1; r < team_.size(); ++r) {
-        combine_(rounds_.bulk(0) + at, rounds_.bulk(r) + at, slice);
+        combine_(rounds_.bulk(0) + at, rounds_.bulk(r) + at, slice.size);
       }
       return;
     }
     scratch_.resize(bytes);
     transport::copy(scratch_.data(), rounds_.bulk(0) + at, bytes);
     for (mob_rank_t r = 1; r < team_.size(); ++r) {
-      combine_(scratch_.data(), rounds_.bulk(r) + at, slice);
+      combine_(scratch_.data(), rounds_.bulk(r) + at, slice.size);
       transport::copy(rounds_.bulk(r) + at, scratch_.data(), bytes);
     }
   }

@@ -26,4 +26,19 @@ class Pieces {
   size_t bytes_;
 };
 
+// The part of `count` elements that one of several members combines: as much as that of each other.
+struct Slice {
+  Slice(size_t count, size_t element_bytes, size_t member, size_t members) {
+    // Whole cache lines where elements divide them, so that members do not write into one line.
+    const size_t grain = 64 % element_bytes == 0 ? 64 / element_bytes : 1;
+    const size_t grains = (count + grain - 1) / grain;
+    const size_t share = (grains + members - 1) / members * grain;
+    first = std::min(member * share, count);
+    size = std::min(share, count - first);
+  }
+
+  size_t first;
+  size_t size;
+};
+
 }  // namespace mobius::engine
