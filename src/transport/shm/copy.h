@@ -38,7 +38,7 @@ CopyTuning copy_tuning();
 // Not while another thread copies: call it before the job's transfers begin.
 void set_copy_tuning(const CopyTuning& tuning);
 
-// Whether that is so here, in about 20 us.
+// Whether that is so here, in 20 to 50 us.
 bool measure_near_in_page();
 
 // Measures what suits this machine, in about 50 ms and never 150, with 16 MiB of memory. Gives what
