@@ -197,6 +197,35 @@ TEST(Reduce, EverySize) {
   }
 }
 
+// Where the others reach it by pointers, results come to where values were.
+TEST(Reduce, InPlaceInSharedMemory) {
+  constexpr size_t kCount = 50'000;
+  const mobius_test::Shared memory(kCount * sizeof(uint32_t));
+  const Teams teams;
+  for (const TestTeam& team : teams) {
+    SCOPED_TRACE(team.name);
+    const auto seed = static_cast<unsigned>(team.kind);
+    auto* values = reinterpret_cast<uint32_t*>(memory.local());
+    const std::vector<uint32_t> own = values_of<uint32_t>(team.rank, kCount, seed);
+    const auto expect = [&](const std::vector<uint32_t>& wanted, const char* call) {
+      EXPECT_TRUE(std::equal(wanted.begin(), wanted.end(), values)) << call;
+      std::copy(own.begin(), own.end(), values);
+    };
+    expect(std::vector<uint32_t>(values, values + kCount), "nothing yet");
+    EXPECT_EQ(mob_allreduce(team.handle, MOB_SUM, MOB_UINT32, values, values, kCount), MOB_OK);
+    expect(model_up_to<uint32_t>(MOB_SUM, team.size - 1, kCount, seed), "allreduce");
+    EXPECT_EQ(mob_scan(team.handle, MOB_SUM, MOB_UINT32, values, values, kCount), MOB_OK);
+    expect(model_up_to<uint32_t>(MOB_SUM, team.rank, kCount, seed), "scan");
+    EXPECT_EQ(mob_exscan(team.handle, MOB_SUM, MOB_UINT32, values, values, kCount), MOB_OK);
+    expect(team.rank == 0 ? own : model_up_to<uint32_t>(MOB_SUM, team.rank - 1, kCount, seed),
+           "exscan");
+    EXPECT_EQ(mob_reduce(team.handle, 0, MOB_SUM, MOB_UINT32, values, values, kCount), MOB_OK);
+    expect(team.rank == 0 ? model_up_to<uint32_t>(MOB_SUM, team.size - 1, kCount, seed) : own,
+           "reduce");
+  }
+  mobius_test::barrier();
+}
+
 // Sums of floating-point numbers depend on the order: it is the documented one at every size.
 TEST(Reduce, SumsInRankOrderBitForBit) {
   const auto value = [](mob_rank_t rank, size_t i) {
