@@ -2,7 +2,6 @@
 #include "engine/across.h"
 
 #include <algorithm>
-#include <cstring>
 #include <utility>
 
 #include "base/status.h"

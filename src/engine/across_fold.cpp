@@ -6,7 +6,6 @@
 // rank order, as on one host.
 
 #include <algorithm>
-#include <cstring>
 #include <vector>
 
 #include "engine/across.h"

@@ -2,7 +2,6 @@
 #include "engine/collective.h"
 
 #include <algorithm>
-#include <cstring>
 #include <vector>
 
 #include "base/status.h"

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "engine/deferred_access.h"
 
-#include <cstring>
 #include <vector>
 
 #include "base/status.h"

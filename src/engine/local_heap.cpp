@@ -2,7 +2,6 @@
 #include "engine/local_heap.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "base/status.h"
 #include "engine/engine.h"

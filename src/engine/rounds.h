@@ -96,8 +96,6 @@ class Rounds {
 
   // This member reads nothing of the round any more.
   void end();
-  // Waits until all others have ended the round, too; after end().
-  mob_status_t await_ended() { return await_done(round_); }
 
   // Data of a member in this round; the own one's to be written.
   unsigned char* line(mob_rank_t rank) const { return line_of(rank).data; }
