@@ -316,6 +316,14 @@ mob_status_t Completion::order(const char* call) {
   return wait_for(call, *context, kAll, context->unordered);
 }
 
+void Completion::await_unordered(const char* call) {
+  const std::shared_ptr<Context> context = context_of(context_in_use);
+  PendingWatch watch(engine_, call, kAll);
+  // Acquire pairs with the release in complete_remotely().
+  static_cast<void>(engine_.wait_until(
+      [&] { return context->unordered.load(std::memory_order_acquire) == 0; }, &watch));
+}
+
 mob_status_t Completion::flush_context(const char* call, Context& context, mob_rank_t target,
                                        bool remote) {
   const Context::Counts<uint32_t>* of_target =

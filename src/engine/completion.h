@@ -158,6 +158,8 @@ class Completion {
 
   // The same for those that a fence has to wait for.
   mob_status_t order(const char* call);
+  // Waits for them alone: what went wrong is the next flush's.
+  void await_unordered(const char* call);
 
  private:
   using Handle = Pending*;

@@ -174,7 +174,11 @@ mob_status_t Messages::prepare(const char* call, mob_rank_t rank, const Outgoing
                                Outbox** box) {
   // Behind what the program asked for before.
   if (message.id < kPublicHandlers) {
-    if (!engine_.is_here(rank)) engine_.scheduler().issue(rank);
+    if (!engine_.is_here(rank)) {
+      engine_.scheduler().issue(rank);
+      // What moves on another way would be overtaken.
+      if (!in_handler) engine_.completion().await_unordered(call);
+    }
     engine_.transfers().issue_exposed();
   }
   const mob_notify_t& notify = message.notify;

@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
+#include <atomic>
+#include <cstring>
 #include <thread>
 #include <vector>
 
 #include "fixture.h"
+#include "messages.h"
 
 // What is recorded for other hosts and issued later (docs/scheduler.md). On one host the same
 // programs, where everything happens at once.
@@ -222,6 +226,109 @@ constexpr std::array kSchedules = {MOB_SCHEDULE_DEFAULT,    MOB_SCHEDULE_ADAPTIV
 
 // Two allocations with hints of their own, or the second without; what is put to one of them by
 // turns with what is got from the other, and a word of the first again and again.
+// What became long by merging, and long puts that are only started, move on a way where others
+// could overtake them.
+class LongTransfers : public ::testing::Test {
+ protected:
+  static constexpr size_t kPieces = 16;
+  static constexpr size_t kBytes = size_t{1} << 20;
+  static constexpr uint64_t kRounds = 12;
+
+  // In pieces, or one.
+  void start(uint64_t round, size_t pieces) {
+    std::memset(data_.data(), static_cast<int>(round), kBytes);
+    const size_t bytes = kBytes / pieces;
+    for (size_t i = 0; i < pieces; ++i) {
+      ASSERT_EQ(
+          mob_put_nbi(target_, shared_.at(target_, i * bytes), data_.data() + i * bytes, bytes),
+          MOB_OK);
+    }
+  }
+  bool has_come(uint64_t round) const {
+    const auto* own = static_cast<const unsigned char*>(shared_.at(mob_rank(), 0));
+    return std::all_of(own, own + kBytes, [&](unsigned char byte) { return byte == round; });
+  }
+
+  const mob_rank_t target_ = right_of(mob_rank());
+  const Shared shared_{kBytes + 64};
+  std::vector<unsigned char> data_ = std::vector<unsigned char>(kBytes);
+};
+
+TEST_F(LongTransfers, AFenceOrdersThem) {
+  if (reorders()) GTEST_SKIP() << "what a target waits for here is started, and never flushed";
+  auto* flag = reinterpret_cast<uint64_t*>(shared_.at(mob_rank(), kBytes));
+  for (uint64_t round = 1; round <= kRounds; ++round) {
+    start(round, round % 2 == 0 ? 1 : kPieces);
+    // Issued by a poll, before the fence or behind it, or by what is put then.
+    if (round % 3 == 0) {
+      ASSERT_EQ(mob_poll(), MOB_OK);
+    }
+    ASSERT_EQ(mob_fence(), MOB_OK);
+    if (round % 4 == 1) {
+      ASSERT_EQ(mob_poll(), MOB_OK);
+    }
+    ASSERT_EQ(mob_put8(target_, shared_.at(target_, kBytes), round), MOB_OK);
+    ASSERT_EQ(mob_wait_until_u8(flag, MOB_EQ, round), MOB_OK) << mob_last_error();
+    EXPECT_TRUE(has_come(round)) << round;
+    ASSERT_EQ(mob_barrier(), MOB_OK);
+  }
+}
+
+TEST_F(LongTransfers, AMessageComesBehindThem) {
+  struct Heard {
+    const LongTransfers* self;
+    bool (LongTransfers::*has_come)(uint64_t) const;
+    std::atomic<uint64_t> round = 0;
+    std::atomic<bool> was_there = false;
+  } heard{this, &LongTransfers_AMessageComesBehindThem_Test::has_come};
+  register_handler(
+      11,
+      [](const mob_message_t* message, void* argument, mob_delivery_t*) {
+        auto& all = *static_cast<Heard*>(argument);
+        uint64_t round = 0;
+        std::memcpy(&round, message->header, sizeof round);
+        all.was_there.store((all.self->*all.has_come)(round));
+        all.round.store(round);
+      },
+      &heard);
+  ASSERT_EQ(mob_barrier(), MOB_OK);
+  for (uint64_t round = 1; round <= kRounds; ++round) {
+    start(round, round % 2 == 0 ? 1 : kPieces);
+    if (round % 3 == 0) {
+      ASSERT_EQ(mob_poll(), MOB_OK);
+    }
+    if (round % 4 < 2) {
+      send(target_, 11, &round, sizeof round);
+    } else {
+      ASSERT_EQ(mob_message_send_nbi(target_, 11, &round, sizeof round, nullptr, 0, nullptr),
+                MOB_OK);
+    }
+    poll_until([&] { return heard.round.load() == round; });
+    EXPECT_TRUE(heard.was_there.load()) << round;
+    ASSERT_EQ(mob_flush_all(), MOB_OK);
+    ASSERT_EQ(mob_barrier(), MOB_OK);
+  }
+}
+
+TEST_F(LongTransfers, AnEpochEndsBehindThem) {
+  mob_epoch_t epoch = nullptr;
+  ASSERT_EQ(mob_epoch_create(MOB_TEAM_WORLD, &epoch), MOB_OK);
+  const mob_rank_t left = left_of(mob_rank());
+  for (uint64_t round = 1; round <= kRounds; ++round) {
+    ASSERT_EQ(mob_epoch_post(epoch, &left, 1), MOB_OK);
+    ASSERT_EQ(mob_epoch_start(epoch, &target_, 1), MOB_OK);
+    start(round, round % 2 == 0 ? 1 : kPieces);
+    if (round % 3 == 0) {
+      ASSERT_EQ(mob_poll(), MOB_OK);
+    }
+    ASSERT_EQ(mob_epoch_complete(epoch), MOB_OK);
+    ASSERT_EQ(mob_epoch_wait(epoch), MOB_OK);
+    EXPECT_TRUE(has_come(round)) << round;
+    ASSERT_EQ(mob_barrier(), MOB_OK);
+  }
+  ASSERT_EQ(mob_epoch_free(epoch), MOB_OK);
+}
+
 TEST(Schedule, EveryHintOfAnAllocationKeepsWhatIsPromised) {
   if (reorders()) GTEST_SKIP() << "a hook may change that order";
   constexpr size_t kWords = 400;
