@@ -292,6 +292,7 @@ mob_status_t Access::unlock(const char* call, mob_rank_t target) {
   const mob_rank_t rank = team().map().world_rank(target);
   if (!is_here(target) && engine.deferred_access().is_used()) [[unlikely]] {
     // What the thread put before goes by the same stream; what does not has to be there before.
+    engine.scheduler().fence();
     const mob_status_t ordered = engine.completion().order(call);
     mob_status_t ended = MOB_OK;
     if (engine.deferred_access().end(call, *this, target, &ended)) {

@@ -216,6 +216,11 @@ Pending* Completion::start(const mob_transfer_t& transfer, uint64_t* handle, boo
   return pending.release();
 }
 
+void Completion::let_overtake(Pending& pending) {
+  if (!std::exchange(pending.is_ordered, false)) return;
+  pending.context->unordered.fetch_add(1, std::memory_order_relaxed);
+}
+
 void Completion::keep_for_flush(Context& context, mob_status_t status) {
   if (context.error.keep(status)) add_unfinished(1);  // until a flush has come to take it
 }

@@ -141,6 +141,8 @@ class Completion {
   // found after local completion is the flush's. One to another host is ordered by the stream of
   // requests unless it `is_overtaken`.
   Pending* start(const mob_transfer_t& transfer, uint64_t* handle, bool is_overtaken = false);
+  // From now on one that is under way may be overtaken.
+  static void let_overtake(Pending& pending);
   void complete_locally(Pending& pending, mob_status_t status);
   void complete_remotely(Pending& pending, mob_status_t status);
 

@@ -128,10 +128,17 @@ class Scheduler {
   std::string report() const;
   bool is_full(const Queue& queue, const schedule::Operation& operation) const;
   mob_status_t wait_for_room(Queue& queue);
-  bool issue(Queue& queue);
+  // What is to be moved by remote memory access, once no lock is held.
+  struct Move {
+    mob_transfer_t transfer;
+    Pending* pending;
+  };
+  // `moves`: of what later requests may overtake; null where the next one has to come after all.
+  bool issue(Queue& queue, std::vector<Move>* moves = nullptr);
   void issue_recorded();
   void issue_pack(Queue& queue, Group& group, const schedule::Issue& issue);
-  void issue_alone(Queue& queue, Group& group, const schedule::Issue& issue);
+  void issue_alone(Queue& queue, Group& group, const schedule::Issue& issue,
+                   std::vector<Move>* moves);
   void expect_answer(Queue& queue, Flight& flight, const schedule::Issue& issue);
   void end_part(Group& group, mob_status_t status);
   void trace_issue(const Queue& queue, uint64_t begin) const;
@@ -147,6 +154,7 @@ class Scheduler {
   std::atomic<bool> looks_at_contexts_ = false;
   bool is_open_ = false;
   std::atomic<bool> recorded_ = false;
+  std::atomic<uint32_t> issuing_ = 0;  // threads in issue_recorded()
   std::unique_ptr<std::atomic<Queue*>[]> by_rank_;
   std::mutex mutex_;  // guards what follows
   std::vector<std::unique_ptr<Queue>> queues_;

@@ -31,18 +31,24 @@ void Scheduler::issue_recorded() {
   {
     const std::lock_guard lock(mutex_);
     filled.swap(filled_);
-    recorded_.store(false, std::memory_order_relaxed);
+    issuing_.fetch_add(1, std::memory_order_relaxed);
+    recorded_.store(false, std::memory_order_release);  // pairs with the acquire in fence()
   }
+  std::vector<Move> moves;
   for (Queue* queue : filled) {
     const std::lock_guard lock(queue->mutex);
     queue->is_listed = false;
-    issue(*queue);
+    issue(*queue, &moves);
   }
+  issuing_.fetch_sub(1, std::memory_order_release);  // likewise
+  // Without the locks: to make memory known to the network waits for who polls, and who polls for
+  // the locks.
+  for (const Move& move : moves) engine_.served().start_bulk(move.transfer, *move.pending);
 }
 
 // Needs the queue's lock. False if it leaves to the caller to tell what comes last: that would be a
 // message by itself, and is one without an answer elsewhere.
-bool Scheduler::issue(Queue& queue) {
+bool Scheduler::issue(Queue& queue, std::vector<Move>* moves) {
   if (queue.operations.empty()) return true;
   const uint64_t begin = queue.begin_ns;
   Group& group = *std::exchange(queue.group, nullptr);
@@ -53,11 +59,12 @@ bool Scheduler::issue(Queue& queue) {
     queue.plan.issues.pop_back();
     --queue.plan.savings.messages;
   }
+  if (queue.is_fenced) moves = nullptr;
   for (const Issue& each : queue.plan.issues) {
     if (each.packed) {
       issue_pack(queue, group, each);
     } else {
-      issue_alone(queue, group, each);
+      issue_alone(queue, group, each, each.is_free ? moves : nullptr);
     }
   }
   queue.savings.add(queue.plan.savings);
@@ -136,8 +143,10 @@ void Scheduler::expect_answer(Queue& queue, Flight& flight, const Issue& issue) 
   }
 }
 
-// One stretch, long enough to be sent from where it is.
-void Scheduler::issue_alone(Queue& queue, Group& group, const Issue& issue) {
+// One stretch, long enough to be sent from where it is; or, if merging made it so long, to be moved
+// by remote memory access, where there are `moves`.
+void Scheduler::issue_alone(Queue& queue, Group& group, const Issue& issue,
+                            std::vector<Move>* moves) {
   const schedule::Piece& piece = queue.plan.pieces[issue.first];
   const schedule::Operation& first = queue.operations[queue.plan.order[piece.first]];
   mob_transfer_t transfer{};
@@ -154,7 +163,14 @@ void Scheduler::issue_alone(Queue& queue, Group& group, const Issue& issue) {
   transport::Shape shape;
   mob_status_t status = pending == nullptr ? MOB_ERR_MEMORY : MOB_OK;
   if (status == MOB_OK) status = transport::normalise(call, transfer, &shape);  // it was checked
-  if (status == MOB_OK) return engine_.served().start(call, transfer, shape, *pending);
+  if (status == MOB_OK) {
+    if (moves != nullptr && engine_.served().is_bulk(transfer, shape, Mode::kImplicit)) {
+      moves->push_back({transfer, pending});
+      Completion::let_overtake(*pending);
+      return;
+    }
+    return engine_.served().start(call, transfer, shape, *pending);
+  }
   ++group.parts;
   end_part(group, status);
 }

@@ -250,11 +250,19 @@ bool Scheduler::tell(mob_rank_t rank, const void* what, size_t bytes) {
 }
 
 void Scheduler::fence() {
-  if (!any_recorded()) return;
+  // Acquire pairs with the releases in issue_recorded(). What another thread is about to issue is
+  // fenced, too; what it has issued is known to be on a way where it can be overtaken.
+  const bool any = recorded_.load(std::memory_order_acquire);
+  const bool any_issuing = issuing_.load(std::memory_order_acquire) != 0;
+  if (!any && !any_issuing) return;
   std::vector<Queue*> filled;
   {
     const std::lock_guard lock(mutex_);
-    filled = filled_;
+    if (any_issuing) {
+      for (const auto& queue : queues_) filled.push_back(queue.get());
+    } else {
+      filled = filled_;
+    }
   }
   for (Queue* queue : filled) {
     const std::lock_guard lock(queue->mutex);

@@ -169,6 +169,19 @@ void Served::start(const char* call, const mob_transfer_t& transfer, const Shape
   finish_part(started, status);
 }
 
+void Served::start_bulk(const mob_transfer_t& transfer, Pending& pending) {
+  const char* call = transfer.kind == MOB_PUT ? "mob_put_nbi" : "mob_get_nbi";
+  Shape shape;
+  mob_status_t status = transport::normalise(call, transfer, &shape);  // it was checked
+  auto whole = std::make_unique<Whole>();
+  whole->pending = &pending;
+  whole->never_waits = true;
+  Whole& started = *whole.release();  // finish_part() deletes it
+  if (status == MOB_OK) status = require();
+  if (status == MOB_OK) status = send_bulk(call, transfer, shape, started);
+  finish_part(started, status);
+}
+
 mob_status_t Served::send_parts(const char* call, const mob_transfer_t& transfer,
                                 const Shape& shape, Whole& whole) {
   const bool is_box = shape.kind == MOB_CONTIGUOUS || shape.kind == MOB_STRIDED;

@@ -52,6 +52,9 @@ class Served {
   // Never waits; the data are the user's until the answer.
   void start(const char* call, const mob_transfer_t& transfer, const transport::Shape& shape,
              Pending& pending);
+  // The same by remote memory access, of one that is_bulk() as one that is only started. May wait
+  // for a thread that polls.
+  void start_bulk(const mob_transfer_t& transfer, Pending& pending);
 
   // Ends what was asked of a rank that died, with MOB_ERR_PEER. Any thread.
   void give_up(mob_rank_t rank);

@@ -277,6 +277,32 @@ TEST(Plan, PiecesOfOneBufferAreOneTransfer) {
   }
 }
 
+TEST(Plan, FreeIsTheLastOfItsKindWhereNothingConflicts) {
+  std::vector<char> local(1 << 20);
+  constexpr size_t kHalf = size_t{1} << 19;
+  const auto long_put = operation(Kind::kPut, 0, local.data(), 1 << 17);
+  const auto long_get = operation(Kind::kGet, kHalf, local.data() + kHalf, 1 << 17);
+  const auto small_put = operation(Kind::kPut, 1 << 18, local.data() + (1 << 18), 8);
+  const auto free_of = [](const std::vector<Operation>& queue) {
+    Plan plan;
+    make_plan(queue, {}, Policy::kAdaptive, &plan);
+    std::vector<bool> free;
+    for (const Issue& issue : plan.issues) free.push_back(issue.is_free);
+    return free;
+  };
+  EXPECT_EQ(free_of({long_put}), std::vector<bool>{true});
+  EXPECT_EQ(free_of({long_put, long_get}), (std::vector<bool>{true, true}));
+  EXPECT_EQ(free_of({small_put, long_put}), (std::vector<bool>{false, true}));
+  EXPECT_EQ(free_of({long_put, small_put}), (std::vector<bool>{false, false}));
+  Operation fenced = small_put;
+  fenced.fenced = true;
+  EXPECT_EQ(free_of({long_put, fenced}), (std::vector<bool>{false, false}));
+  // Reads what was put.
+  Operation reads = long_get;
+  reads.remote = 100;
+  EXPECT_EQ(free_of({long_put, reads}), (std::vector<bool>{false, false}));
+}
+
 TEST(Plan, RowsAreOnePiece) {
   std::vector<char> local(1 << 12);
   std::vector<Operation> queue;

@@ -106,6 +106,7 @@ class Planner {
       reorder();
     }
     make_pieces();
+    set_free();
     count();
   }
 
@@ -434,6 +435,24 @@ class Planner {
     message.operations += piece.count;
     message.answer_bytes += in;
     out_ += out;
+  }
+
+  // The last that goes alone of each kind, where nothing conflicts and no fence stands between.
+  void set_free() {
+    if (plan_.segments_.size() > 1) return;
+    bool any_get = false;
+    bool any_other = false;
+    for (auto issue = plan_.issues.rbegin(); issue != plan_.issues.rend(); ++issue) {
+      if (issue->packed) {
+        for (uint32_t i = issue->first; i < issue->first + issue->count; ++i) {
+          (changes(at(plan_.pieces[i].first).kind) ? any_other : any_get) = true;
+        }
+        continue;
+      }
+      bool& any = changes(at(plan_.pieces[issue->first].first).kind) ? any_other : any_get;
+      issue->is_free = !any;
+      any = true;
+    }
   }
 
   void count() {

@@ -70,6 +70,7 @@ struct Issue {
   uint32_t count = 0;
   uint32_t operations = 0;  // in them
   size_t answer_bytes = 0;  // of what it reads, if packed
+  bool is_free = false;     // nothing that the plan has behind it has to come after it
 };
 
 // What a plan saved.
