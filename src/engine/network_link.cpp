@@ -16,18 +16,22 @@ using transport::ofi::Posted;
 
 namespace {
 
-// Whose accept() this thread is in.
-thread_local const Link* answering = nullptr;
+// Whose accept() a thread is in, and whether the program has heard of what came.
+struct Answering {
+  const Link* link = nullptr;
+  bool has_told = false;
+};
+thread_local Answering answering;
 
 class AnsweringScope {
  public:
-  explicit AnsweringScope(const Link& link) : before_(std::exchange(answering, &link)) {}
+  explicit AnsweringScope(const Link& link) : before_(std::exchange(answering, {&link, false})) {}
   ~AnsweringScope() { answering = before_; }
   AnsweringScope(const AnsweringScope&) = delete;
   AnsweringScope& operator=(const AnsweringScope&) = delete;
 
  private:
-  const Link* const before_;
+  const Answering before_;
 };
 
 // Looks at an answer that waits, while something else comes, until it goes all the same.
@@ -83,7 +87,7 @@ bool Link::send_staged() {
   if (staged_bytes_ == 0) return true;
   if (!has_room() || !send_frame(nullptr, stage_.get(), staged_bytes_)) return false;
   staged_bytes_ = 0;
-  is_held_ = false;
+  holding_ = nullptr;
   return true;
 }
 
@@ -102,36 +106,48 @@ void* Link::reserve(size_t bytes, RecordKind kind) {
   return to + sizeof record;
 }
 
+void Link::note_told() { answering.has_told = true; }
+
 void Link::commit() {
   const std::unique_lock lock(mutex_, std::adopt_lock);
-  const bool is_answer = answering == this;
-  const bool answers_only = is_answer && (staged_bytes_ == 0 || is_held_);
+  const bool is_answer = answering.link == this;
+  const bool answers_only = is_answer && (staged_bytes_ == 0 || holding_ != nullptr);
   staged_bytes_ += reserved_bytes_;
-  if (!is_answer && (is_held_ || riding_.is_undecided())) riding_.note_own(os::now_ns(), is_held_);
+  if (!is_answer) note_own();
+  Riding& riding = ridings_[answering.has_told ? 1 : 0];
   // Where only the program polls, nobody would send it after all.
-  if (answers_only && riding_.waits() && !engine_.progress().rests()) {
-    if (!is_held_) held_looks_ = 0;
-    is_held_ = true;
+  if (answers_only && riding.waits() && !engine_.progress().rests()) {
+    if (holding_ == nullptr) {
+      held_looks_ = 0;
+      holding_ = &riding;
+    }
     engine_.network().note_report();
     return;
   }
-  is_held_ = false;
+  holding_ = nullptr;
   if (under_way() != 0) {
     engine_.network().note_unsettled();
   } else if (send_staged() && answers_only) {
-    riding_.note_alone(os::now_ns());
+    riding.note_alone(os::now_ns());
+  }
+}
+
+// Needs mutex_. The program sends.
+void Link::note_own() {
+  for (Riding& riding : ridings_) {
+    const bool held = &riding == holding_;
+    if (held || riding.is_undecided()) riding.note_own(os::now_ns(), held);
   }
 }
 
 // Needs mutex_. Whether what is staged goes on waiting for something to ride on.
 bool Link::holds(bool idle) {
-  if (!is_held_) return false;
+  if (holding_ == nullptr) return false;
   if (!idle && ++held_looks_ < kMostHeldLooks) {
     engine_.network().note_report();
     return true;
   }
-  is_held_ = false;
-  riding_.note_missed();
+  std::exchange(holding_, nullptr)->note_missed();
   return false;
 }
 
@@ -218,7 +234,7 @@ bool Link::accept(const FrameHeader& header, const unsigned char* records, size_
   if (bytes != 0) read_.store(read_.load(std::memory_order_relaxed) + 1, std::memory_order_seq_cst);
   if (header.wants_report != 0) report_wanted_.store(true, std::memory_order_seq_cst);
   if (bytes == 0) return true;
-  riding_.note_heard();
+  for (Riding& riding : ridings_) riding.note_heard();
   const AnsweringScope scope(*this);
   for (size_t at = 0; at < bytes;) {
     FrameRecord record;

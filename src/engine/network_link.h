@@ -20,6 +20,7 @@
 
 #include <mobius/job.h>
 
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -70,6 +71,8 @@ class Link {
   // answers, which may wait for something to ride on.
   void* reserve(size_t bytes, RecordKind kind);
   void commit();
+  // In a handler of what accept() has read: the program waits for such things, or may.
+  static void note_told();
   // One record kMore, not copied twice; false while there is no room.
   bool send_more(const unsigned char* part, size_t bytes);
 
@@ -105,6 +108,7 @@ class Link {
   bool has_room() const { return under_way() < kWindow; }
   bool send_frame(const FrameRecord* record, const void* bytes, size_t count);
   bool send_staged();
+  void note_own();
   bool holds(bool idle);
   bool is_valid(const FrameRecord& record, const unsigned char* bytes) const;
   bool take_reports(const FrameHeader& header);
@@ -126,9 +130,11 @@ class Link {
   std::unique_ptr<unsigned char[]> stage_;
   size_t staged_bytes_ = 0;    // records that are collected
   size_t reserved_bytes_ = 0;  // … and of the one that is being written
-  Riding riding_;
-  bool is_held_ = false;     // what is staged are answers that wait
-  uint32_t held_looks_ = 0;  // how often settle() has found them so
+  // Of answers to what tells the program nothing, and to what tells it something: it may well be
+  // about to send, then.
+  std::array<Riding, 2> ridings_;
+  Riding* holding_ = nullptr;  // has what is staged wait, which are answers; null: nothing waits
+  uint32_t held_looks_ = 0;    // how often settle() has found them so
   std::atomic<bool> probe_wanted_ = false;
 
   // Receiving.

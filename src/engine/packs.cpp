@@ -9,6 +9,7 @@
 
 #include "base/status.h"
 #include "engine/engine.h"
+#include "engine/network_link.h"
 #include "schedule/wire.h"
 #include "transport/shm/copy.h"
 
@@ -229,6 +230,7 @@ mob_status_t Packs::carry_out(mob_rank_t origin, const Arrived& piece, bool is_c
       transfer.signal = reinterpret_cast<uint64_t*>(piece.remote);
       transfer.signal_value = piece.value;
       transfer.signal_op = static_cast<mob_signal_op_t>(piece.op);
+      Link::note_told();
       return engine_.transfers().run_on_own_memory(transfer, transport::Shape{});
     }
     case Kind::kTell: {
@@ -236,6 +238,7 @@ mob_status_t Packs::carry_out(mob_rank_t origin, const Arrived& piece, bool is_c
       message.source = origin;
       message.header = piece.data;
       message.header_bytes = piece.bytes();
+      Link::note_told();
       engine_.remote().serve(message);
       return MOB_OK;
     }
