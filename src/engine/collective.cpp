@@ -7,6 +7,7 @@
 #include "base/status.h"
 #include "engine/across.h"
 #include "engine/collective_direct.h"
+#include "engine/collective_ways.h"
 #include "engine/pieces.h"
 #include "transport/shm/copy.h"
 
@@ -37,15 +38,10 @@ size_t Blocks::largest(mob_rank_t members) const {
   return by_lists ? *std::max_element(counts, counts + members) : bytes;
 }
 
-mob_status_t broadcast(Team& team, mob_rank_t root, void* buffer, size_t bytes) {
-  if (team.across() != nullptr) return team.across()->broadcast(root, buffer, bytes);
-  if (bytes == 0 || team.size() == 1) return MOB_OK;
+namespace {
+
+mob_status_t broadcast_in_rounds(Team& team, mob_rank_t root, void* buffer, size_t bytes) {
   mob_status_t status = MOB_OK;
-  if (bytes >= kDirectBytes) {
-    bool done = false;
-    status = broadcast_directly(team, root, buffer, bytes, &done);
-    if (status != MOB_OK || done) return status;
-  }
   Rounds& rounds = team.rounds();
   const bool is_root = team.rank() == root;
   const bool small = bytes <= kInlineBytes;
@@ -68,36 +64,28 @@ mob_status_t broadcast(Team& team, mob_rank_t root, void* buffer, size_t bytes) 
   return MOB_OK;
 }
 
-mob_status_t gather(Team& team, mob_rank_t root, const void* in, size_t mine, void* out,
-                    const Blocks& blocks) {
-  if (team.across() != nullptr) return team.across()->gather(root, in, mine, out, blocks);
+}  // namespace
+
+mob_status_t broadcast(Team& team, mob_rank_t root, void* buffer, size_t bytes) {
+  if (team.across() != nullptr) return team.across()->broadcast(root, buffer, bytes);
+  if (bytes == 0 || team.size() == 1) return MOB_OK;
+  return take_faster_way(
+      team, CollectiveKind::kBroadcast, bytes,
+      [&](Lending& lending, bool* done) {
+        return broadcast_directly(lending, root, buffer, bytes, done);
+      },
+      [&] { return broadcast_in_rounds(team, root, buffer, bytes); });
+}
+
+namespace {
+
+// `out` null at the root: it has no use for the blocks.
+mob_status_t gather_in_rounds(Team& team, mob_rank_t root, const void* in, size_t mine, void* out,
+                              const Blocks& blocks, size_t largest) {
   const bool is_root = team.rank() == root;
-  size_t largest = mine;
-  std::vector<size_t> sizes;
-  if (blocks.by_lists) {
-    // Only the members know how much each has.
-    if (const mob_status_t status = team.exchange(mine, &sizes)) return status;
-    largest = *std::ranges::max_element(sizes);
-  }
   Rounds& rounds = team.rounds();
   const bool small = largest <= kInlineBytes;
   const Pieces pieces(largest, 1, kBulkBytes);
-  mob_status_t mismatch = MOB_OK;
-  for (mob_rank_t r = 0; is_root && blocks.by_lists && r < team.size(); ++r) {
-    const size_t sent = sizes[static_cast<size_t>(r)];
-    if (sent == blocks.size(r) || mismatch != MOB_OK) continue;
-    mismatch = base::fail(MOB_ERR_ARGUMENT,
-                          "mob_gatherv: member %d passes %zu bytes but the root expects %zu", r,
-                          sent, blocks.size(r));
-  }
-  if (is_root && mismatch == MOB_OK) copy_own(bytes_of(out) + blocks.at(root), in, mine);
-  if (largest >= kDirectBytes && team.size() > 1) {
-    bool done = false;
-    const mob_status_t status =
-        gather_directly(team, root, in, mine, mismatch == MOB_OK ? out : nullptr, blocks, &done);
-    if (status != MOB_OK) return status;
-    if (done) return mismatch;
-  }
   for (size_t offset = 0; offset < largest; offset += pieces.bytes()) {
     mob_status_t status =
         rounds.begin(is_root ? Role::kReads : Role::kWrites, small ? Bulk::kNone : Bulk::kNext);
@@ -112,14 +100,49 @@ mob_status_t gather(Team& team, mob_rank_t root, const void* in, size_t mine, vo
       if (r == root) continue;
       if ((status = rounds.await(r))) return status;
       const size_t now = part_of(blocks.size(r), offset, pieces.bytes());
-      if (now == 0 || mismatch != MOB_OK) continue;
+      if (now == 0 || out == nullptr) continue;
       transport::copy(bytes_of(out) + blocks.at(r) + offset,
                       small ? rounds.line(r) : rounds.bulk(r), now);
     }
     rounds.end();
   }
-  return mismatch;
+  return MOB_OK;
 }
+
+}  // namespace
+
+mob_status_t gather(Team& team, mob_rank_t root, const void* in, size_t mine, void* out,
+                    const Blocks& blocks) {
+  if (team.across() != nullptr) return team.across()->gather(root, in, mine, out, blocks);
+  const bool is_root = team.rank() == root;
+  size_t largest = mine;
+  std::vector<size_t> sizes;
+  if (blocks.by_lists) {
+    // Only the members know how much each has.
+    if (const mob_status_t status = team.exchange(mine, &sizes)) return status;
+    largest = *std::ranges::max_element(sizes);
+  }
+  mob_status_t mismatch = MOB_OK;
+  for (mob_rank_t r = 0; is_root && blocks.by_lists && r < team.size(); ++r) {
+    const size_t sent = sizes[static_cast<size_t>(r)];
+    if (sent == blocks.size(r) || mismatch != MOB_OK) continue;
+    mismatch = base::fail(MOB_ERR_ARGUMENT,
+                          "mob_gatherv: member %d passes %zu bytes but the root expects %zu", r,
+                          sent, blocks.size(r));
+  }
+  if (is_root && mismatch == MOB_OK) copy_own(bytes_of(out) + blocks.at(root), in, mine);
+  if (team.size() == 1) return mismatch;
+  void* const wanted = mismatch == MOB_OK ? out : nullptr;
+  const mob_status_t status = take_faster_way(
+      team, CollectiveKind::kGather, largest,
+      [&](Lending& lending, bool* done) {
+        return gather_directly(lending, root, in, mine, wanted, blocks, done);
+      },
+      [&] { return gather_in_rounds(team, root, in, mine, wanted, blocks, largest); });
+  return status != MOB_OK ? status : mismatch;
+}
+
+namespace {
 
 mob_status_t allgather_in_rounds(Team& team, void* out, const Blocks& blocks) {
   const mob_rank_t me = team.rank();
@@ -150,6 +173,8 @@ mob_status_t allgather_in_rounds(Team& team, void* out, const Blocks& blocks) {
   return MOB_OK;
 }
 
+}  // namespace
+
 mob_status_t allgather(Team& team, const void* in, void* out, const Blocks& blocks) {
   if (team.across() != nullptr) return team.across()->allgather(in, out, blocks);
   const mob_rank_t me = team.rank();
@@ -157,27 +182,21 @@ mob_status_t allgather(Team& team, const void* in, void* out, const Blocks& bloc
   const size_t largest = blocks.largest(team.size());
   copy_own(bytes_of(out) + blocks.at(me), in, mine);
   if (largest == 0 || team.size() == 1) return MOB_OK;
-  mob_status_t status = MOB_OK;
-  if (largest >= kDirectBytes) {
-    bool done = false;
-    status = allgather_directly(team, in, out, blocks, &done);
-    if (status != MOB_OK || done) return status;
-  }
-  return allgather_in_rounds(team, out, blocks);
+  return take_faster_way(
+      team, CollectiveKind::kAllgather, largest,
+      [&](Lending& lending, bool* done) {
+        return allgather_directly(lending, in, out, blocks, done);
+      },
+      [&] { return allgather_in_rounds(team, out, blocks); });
 }
 
-mob_status_t scatter(Team& team, mob_rank_t root, const void* in, void* out, size_t bytes) {
-  if (team.across() != nullptr) return team.across()->scatter(root, in, out, bytes);
+namespace {
+
+mob_status_t scatter_in_rounds(Team& team, mob_rank_t root, const void* in, void* out,
+                               size_t bytes) {
   const Blocks blocks = Blocks::packed(bytes);
   const mob_rank_t me = team.rank();
   const bool is_root = me == root;
-  if (is_root) copy_own(out, bytes_of(in) + blocks.at(me), bytes);
-  if (bytes == 0 || team.size() == 1) return MOB_OK;
-  if (bytes >= kDirectBytes) {
-    bool done = false;
-    const mob_status_t status = scatter_directly(team, root, in, out, bytes, &done);
-    if (status != MOB_OK || done) return status;
-  }
   Rounds& rounds = team.rounds();
   const auto members = static_cast<size_t>(team.size());
   const bool small = bytes <= kInlineBytes / members;
@@ -204,25 +223,30 @@ mob_status_t scatter(Team& team, mob_rank_t root, const void* in, void* out, siz
   return MOB_OK;
 }
 
-mob_status_t alltoall(Team& team, const void* in, const Blocks& in_blocks, void* out,
-                      const Blocks& out_blocks) {
-  if (team.across() != nullptr) return team.across()->alltoall(in, in_blocks, out, out_blocks);
+}  // namespace
+
+mob_status_t scatter(Team& team, mob_rank_t root, const void* in, void* out, size_t bytes) {
+  if (team.across() != nullptr) return team.across()->scatter(root, in, out, bytes);
+  const Blocks blocks = Blocks::packed(bytes);
+  const mob_rank_t me = team.rank();
+  const bool is_root = me == root;
+  if (is_root) copy_own(out, bytes_of(in) + blocks.at(me), bytes);
+  if (bytes == 0 || team.size() == 1) return MOB_OK;
+  return take_faster_way(
+      team, CollectiveKind::kScatter, bytes,
+      [&](Lending& lending, bool* done) {
+        return scatter_directly(lending, root, in, out, bytes, done);
+      },
+      [&] { return scatter_in_rounds(team, root, in, out, bytes); });
+}
+
+namespace {
+
+mob_status_t alltoall_in_rounds(Team& team, const void* in, const Blocks& in_blocks, void* out,
+                                const Blocks& out_blocks, size_t largest) {
   const mob_rank_t me = team.rank();
   const auto members = static_cast<size_t>(team.size());
-  size_t largest = std::max(in_blocks.largest(team.size()), out_blocks.largest(team.size()));
   mob_status_t status = MOB_OK;
-  if (in_blocks.by_lists) {
-    std::vector<size_t> all;
-    if ((status = team.exchange(largest, &all))) return status;
-    largest = *std::ranges::max_element(all);
-  }
-  copy_own(bytes_of(out) + out_blocks.at(me), bytes_of(in) + in_blocks.at(me), in_blocks.size(me));
-  if (team.size() == 1) return MOB_OK;
-  if (largest >= kDirectBytes) {
-    bool done = false;
-    status = alltoall_directly(team, in, in_blocks, out, out_blocks, &done);
-    if (status != MOB_OK || done) return status;
-  }
   Rounds& rounds = team.rounds();
   const bool small = largest <= kInlineBytes / members;
   const Pieces pieces(largest, 1, kBulkBytes / members);
@@ -250,6 +274,29 @@ mob_status_t alltoall(Team& team, const void* in, const Blocks& in_blocks, void*
     rounds.end();
   }
   return MOB_OK;
+}
+
+}  // namespace
+
+mob_status_t alltoall(Team& team, const void* in, const Blocks& in_blocks, void* out,
+                      const Blocks& out_blocks) {
+  if (team.across() != nullptr) return team.across()->alltoall(in, in_blocks, out, out_blocks);
+  const mob_rank_t me = team.rank();
+  size_t largest = std::max(in_blocks.largest(team.size()), out_blocks.largest(team.size()));
+  mob_status_t status = MOB_OK;
+  if (in_blocks.by_lists) {
+    std::vector<size_t> all;
+    if ((status = team.exchange(largest, &all))) return status;
+    largest = *std::ranges::max_element(all);
+  }
+  copy_own(bytes_of(out) + out_blocks.at(me), bytes_of(in) + in_blocks.at(me), in_blocks.size(me));
+  if (team.size() == 1) return MOB_OK;
+  return take_faster_way(
+      team, CollectiveKind::kAlltoall, largest,
+      [&](Lending& lending, bool* done) {
+        return alltoall_directly(lending, in, in_blocks, out, out_blocks, done);
+      },
+      [&] { return alltoall_in_rounds(team, in, in_blocks, out, out_blocks, largest); });
 }
 
 }  // namespace mobius::engine

@@ -41,9 +41,6 @@ mob_status_t gather(Team& team, mob_rank_t root, const void* in, size_t mine, vo
                     const Blocks& blocks);
 // Member r's `in` becomes block r of everyone's `out`. `in` may be the caller's own block of it.
 mob_status_t allgather(Team& team, const void* in, void* out, const Blocks& blocks);
-// The same through memory of the team, on one host, of own blocks in place and others of some
-// bytes.
-mob_status_t allgather_in_rounds(Team& team, void* out, const Blocks& blocks);
 // Block r of the root's `in` becomes member r's `out`.
 mob_status_t scatter(Team& team, mob_rank_t root, const void* in, void* out, size_t bytes);
 // Block r of member s' `in` becomes block s of member r's `out`. `in` may be `out`.

@@ -2,9 +2,6 @@
 #include "engine/collective_direct.h"
 
 #include <algorithm>
-#include <chrono>
-#include <cstring>
-#include <new>
 #include <vector>
 
 #include "engine/engine.h"
@@ -20,14 +17,11 @@ const unsigned char* bytes_of(const void* memory) {
 }
 unsigned char* bytes_of(void* memory) { return static_cast<unsigned char*>(memory); }
 
-// Private memory is worth a try from here on: the kernel's copy begins with a system call.
-constexpr size_t kAttachedBytes = size_t{32} << 10;
-
 // Bytes that the two ends of a copy deal out in whole pages, which the kernel copies at a time.
 constexpr size_t kPage = 4096;
 
-bool all_lend(const Team& team, const Lending& lending, Loan Loans::* which) {
-  for (mob_rank_t r = 0; r < team.size(); ++r) {
+bool all_lend(const Lending& lending, Loan Loans::* which) {
+  for (mob_rank_t r = 0; r < lending.team().size(); ++r) {
     if ((lending.of(r).*which).kind == Loan::Kind::kNone) return false;
   }
   return true;
@@ -40,111 +34,13 @@ size_t dealt_to_others(size_t bytes, mob_rank_t members) {
   return bytes - rest / kPage * kPage;
 }
 
-mob_status_t allgather_lent(Team& team, Lending& lending, const void* in, void* out,
-                            const Blocks& blocks, bool* done) {
-  const mob_rank_t me = team.rank();
-  const mob_status_t status = lending.exchange({lending.lend(in, blocks.size(me)), {}, {}});
-  if (status != MOB_OK) return status;
-  if (!(*done = all_lend(team, lending, &Loans::in))) return MOB_OK;
-  for (mob_rank_t i = 1; i < team.size(); ++i) {
-    const mob_rank_t r = (me + i) % team.size();  // everyone starts with another member
-    lending.get(r, lending.of(r).in, 0, bytes_of(out) + blocks.at(r), blocks.size(r));
-  }
-  return lending.settle();
-}
-
-// One of the two ways that private memory can take, and what the faster of some calls took.
-struct Trial {
-  int64_t ns = INT64_MAX;
-  bool works = true;
-
-  template <typename Call>
-  void run(Call call) {
-    const auto start = std::chrono::steady_clock::now();
-    works = call() && works;
-    const auto end = std::chrono::steady_clock::now();
-    ns = std::min<int64_t>(
-        ns, std::chrono::duration_cast<std::chrono::nanoseconds>(end - start).count());
-  }
-};
-
-// Tries both ways. Kernels differ in what cross-memory attach costs by a factor of ten, and
-// processors as much in how quickly they take lines from each other.
-mob_status_t try_attaching(Team& team, bool* attaches) {
-  constexpr size_t kTrialBytes = size_t{64} << 10;
-  constexpr int kTrials = 4;
-  struct Said {
-    int64_t more_ns;  // by cross-memory attach than in rounds
-    bool may;
-  };
-  const base::Collectives wanted = team.engine().settings().collectives();
-  Exposures::allow_attach();
-  const auto members = static_cast<size_t>(team.size());
-  const size_t bytes = std::max(kTrialBytes / (members - 1), 2 * kPage);
-  const Blocks blocks = Blocks::packed(bytes);
-  const std::unique_ptr<unsigned char[]> out(new (std::nothrow) unsigned char[members * bytes]);
-  std::vector<Said> all;
-  const auto all_may = [&] { return std::ranges::all_of(all, [](Said s) { return s.may; }); };
-  const bool may =
-      out != nullptr && team.engine().transfers().uses_cma() && wanted != base::Collectives::kCopy;
-  mob_status_t status = team.exchange(Said{0, may}, &all);
-  *attaches = false;
-  if (status != MOB_OK || !all_may()) return status;
-
-  const auto mark = [](mob_rank_t r) { return static_cast<unsigned char>(r + 1); };
-  std::memset(out.get(), 0, members * bytes);
-  unsigned char* own = out.get() + blocks.at(team.rank());
-  std::memset(own, mark(team.rank()), bytes);
-  Trial attached;
-  Trial in_rounds;
-  for (int i = 0; i < kTrials; ++i) {
-    attached.run([&] {
-      Lending lending(team, true);
-      bool done = false;
-      return allgather_lent(team, lending, own, out.get(), blocks, &done) == MOB_OK && done;
-    });
-    // It was those processes that were read.
-    for (mob_rank_t r = 0; i == 0 && r < team.size(); ++r) {
-      attached.works = attached.works && out[blocks.at(r)] == mark(r);
-    }
-    status = team.exchange(Said{0, attached.works}, &all);
-    if (status != MOB_OK || !all_may()) return status;
-    in_rounds.run(
-        [&] { return (status = allgather_in_rounds(team, out.get(), blocks)) == MOB_OK; });
-    if (status != MOB_OK) return status;
-  }
-  constexpr int64_t kAnyway = -(int64_t{1} << 50);
-  const bool asked = wanted == base::Collectives::kAttach;
-  status = team.exchange(Said{asked ? kAnyway : attached.ns - in_rounds.ns, true}, &all);
-  int64_t more_ns = 0;
-  for (const Said& each : all) more_ns += each.more_ns;
-  *attaches = more_ns < 0;
-  return status;
-}
-
-// Whether private memory is lent in a call of so much data. Collective.
-mob_status_t agree_on_attaching(Team& team, size_t bytes, bool* attaches) {
-  *attaches = false;
-  if (bytes < kAttachedBytes) return MOB_OK;
-  if (team.attaching() == Team::Attaching::kUntried) {
-    bool worth = false;
-    if (const mob_status_t status = try_attaching(team, &worth)) return status;
-    team.set_attaching(worth);
-  }
-  *attaches = team.attaching() == Team::Attaching::kOn;
-  return MOB_OK;
-}
-
 }  // namespace
 
-mob_status_t broadcast_directly(Team& team, mob_rank_t root, void* buffer, size_t bytes,
+mob_status_t broadcast_directly(Lending& lending, mob_rank_t root, void* buffer, size_t bytes,
                                 bool* done) {
-  bool attaches = false;
-  mob_status_t status = agree_on_attaching(team, bytes, &attaches);
-  if (status != MOB_OK) return status;
-  Lending lending(team, attaches);
+  const Team& team = lending.team();
   const Loan mine = lending.lend(buffer, bytes);
-  if ((status = lending.exchange({mine, mine, {}}))) return status;
+  if (const mob_status_t status = lending.exchange({mine, mine, {}})) return status;
   const Loan from = lending.of(root).in;
   if (!(*done = from.kind != Loan::Kind::kNone)) return MOB_OK;
   const size_t theirs = dealt_to_others(bytes, team.size());
@@ -160,21 +56,18 @@ mob_status_t broadcast_directly(Team& team, mob_rank_t root, void* buffer, size_
   return lending.settle();
 }
 
-mob_status_t gather_directly(Team& team, mob_rank_t root, const void* in, size_t mine, void* out,
-                             const Blocks& blocks, bool* done) {
-  bool attaches = false;
+mob_status_t gather_directly(Lending& lending, mob_rank_t root, const void* in, size_t mine,
+                             void* out, const Blocks& blocks, bool* done) {
+  const Team& team = lending.team();
   const bool is_root = team.rank() == root;
-  mob_status_t status = agree_on_attaching(team, kAttachedBytes, &attaches);
-  if (status != MOB_OK) return status;
-  Lending lending(team, attaches);
   Loans loans{lending.lend(in, mine), {}, {}};
   // Lists are the root's alone: then it copies all.
   const size_t bytes = blocks.by_lists ? 0 : blocks.bytes;
   if (is_root && bytes != 0) {
     loans.out = lending.lend(out, static_cast<size_t>(team.size()) * bytes);
   }
-  if ((status = lending.exchange(loans))) return status;
-  if (!(*done = all_lend(team, lending, &Loans::in))) return MOB_OK;
+  if (const mob_status_t status = lending.exchange(loans)) return status;
+  if (!(*done = all_lend(lending, &Loans::in))) return MOB_OK;
   const Loan to = lending.of(root).out;
   const bool shares = to.kind != Loan::Kind::kNone;
   const size_t theirs = dealt_to_others(bytes, team.size());
@@ -188,27 +81,29 @@ mob_status_t gather_directly(Team& team, mob_rank_t root, const void* in, size_t
   return lending.settle();
 }
 
-mob_status_t allgather_directly(Team& team, const void* in, void* out, const Blocks& blocks,
+mob_status_t allgather_directly(Lending& lending, const void* in, void* out, const Blocks& blocks,
                                 bool* done) {
-  bool attaches = false;
-  const mob_status_t status = agree_on_attaching(team, blocks.largest(team.size()), &attaches);
-  if (status != MOB_OK) return status;
-  Lending lending(team, attaches);
-  return allgather_lent(team, lending, in, out, blocks, done);
+  const Team& team = lending.team();
+  const mob_rank_t me = team.rank();
+  const Loan mine = lending.lend(in, blocks.size(me));
+  if (const mob_status_t status = lending.exchange({mine, {}, {}})) return status;
+  if (!(*done = all_lend(lending, &Loans::in))) return MOB_OK;
+  for (mob_rank_t i = 1; i < team.size(); ++i) {
+    const mob_rank_t r = (me + i) % team.size();  // everyone starts with another member
+    lending.get(r, lending.of(r).in, 0, bytes_of(out) + blocks.at(r), blocks.size(r));
+  }
+  return lending.settle();
 }
 
-mob_status_t scatter_directly(Team& team, mob_rank_t root, const void* in, void* out, size_t bytes,
-                              bool* done) {
-  bool attaches = false;
+mob_status_t scatter_directly(Lending& lending, mob_rank_t root, const void* in, void* out,
+                              size_t bytes, bool* done) {
+  const Team& team = lending.team();
   const mob_rank_t me = team.rank();
   const bool is_root = me == root;
-  mob_status_t status = agree_on_attaching(team, bytes, &attaches);
-  if (status != MOB_OK) return status;
-  Lending lending(team, attaches);
   const Blocks blocks = Blocks::packed(bytes);
   Loans loans{{}, lending.lend(out, bytes), {}};
   if (is_root) loans.in = lending.lend(in, static_cast<size_t>(team.size()) * bytes);
-  if ((status = lending.exchange(loans))) return status;
+  if (const mob_status_t status = lending.exchange(loans)) return status;
   const Loan from = lending.of(root).in;
   if (!(*done = from.kind != Loan::Kind::kNone)) return MOB_OK;
   const size_t theirs = dealt_to_others(bytes, team.size());
@@ -224,13 +119,10 @@ mob_status_t scatter_directly(Team& team, mob_rank_t root, const void* in, void*
   return lending.settle();
 }
 
-mob_status_t alltoall_directly(Team& team, const void* in, const Blocks& in_blocks, void* out,
+mob_status_t alltoall_directly(Lending& lending, const void* in, const Blocks& in_blocks, void* out,
                                const Blocks& out_blocks, bool* done) {
-  bool attaches = false;
+  const Team& team = lending.team();
   const mob_rank_t me = team.rank();
-  mob_status_t status = agree_on_attaching(team, kAttachedBytes, &attaches);
-  if (status != MOB_OK) return status;
-  Lending lending(team, attaches);
   Loans loans;
   // In place, the blocks to be read would be overwritten.
   if (in != out) {
@@ -245,9 +137,8 @@ mob_status_t alltoall_directly(Team& team, const void* in, const Blocks& in_bloc
           lending.lend(in_blocks.displacements, static_cast<size_t>(team.size()) * sizeof(size_t));
     }
   }
-  if ((status = lending.exchange(loans))) return status;
-  *done = all_lend(team, lending, &Loans::in) &&
-          (!in_blocks.by_lists || all_lend(team, lending, &Loans::list));
+  if (const mob_status_t status = lending.exchange(loans)) return status;
+  *done = all_lend(lending, &Loans::in) && (!in_blocks.by_lists || all_lend(lending, &Loans::list));
   if (!*done) return MOB_OK;
   for (mob_rank_t i = 1; i < team.size(); ++i) {
     const mob_rank_t r = (me + i) % team.size();
@@ -369,17 +260,14 @@ class DirectFold {
 
 }  // namespace
 
-mob_status_t fold_directly(Team& team, FoldResult result, const Combiner& combine, const void* in,
-                           void* out, size_t count, bool* done) {
-  bool attaches = false;
+mob_status_t fold_directly(Lending& lending, FoldResult result, const Combiner& combine,
+                           const void* in, void* out, size_t count, bool* done) {
+  Team& team = lending.team();
   const size_t bytes = count * combine.element_bytes();
-  mob_status_t status = agree_on_attaching(team, bytes, &attaches);
-  if (status != MOB_OK) return status;
-  Lending lending(team, attaches);
   DirectFold fold(team, lending, result, combine, in, out);
   Loans loans{lending.lend(in, bytes), {}, {}};
   if (fold.wants_result(team.rank())) loans.out = lending.lend(out, bytes);
-  if ((status = lending.exchange(loans))) return status;
+  if (const mob_status_t status = lending.exchange(loans)) return status;
   if (!(*done = fold.is_possible())) return MOB_OK;
   fold.run(count);
   return lending.settle();

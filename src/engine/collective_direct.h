@@ -3,30 +3,27 @@
 
 // Collective calls of much data on one host: the members read and write each other's memory where
 // it lies, each as much as the others (lending.h). Arguments are those of collective.h. `*done`
-// stays false, with nothing done, where memory cannot be reached, or private memory had better pass
-// through the team's.
+// stays false, with nothing done, where memory is not lent.
 
 #include <cstddef>
 
 #include "engine/collective.h"
+#include "engine/lending.h"
 
 namespace mobius::engine {
 
-// From here on a look at where the memory lies costs less than a copy.
-inline constexpr size_t kDirectBytes = size_t{16} << 10;
-
-mob_status_t broadcast_directly(Team& team, mob_rank_t root, void* buffer, size_t bytes,
+mob_status_t broadcast_directly(Lending& lending, mob_rank_t root, void* buffer, size_t bytes,
                                 bool* done);
 // `out` null at the root: it has no use for the blocks. Own blocks are in place here and below.
-mob_status_t gather_directly(Team& team, mob_rank_t root, const void* in, size_t mine, void* out,
-                             const Blocks& blocks, bool* done);
-mob_status_t allgather_directly(Team& team, const void* in, void* out, const Blocks& blocks,
+mob_status_t gather_directly(Lending& lending, mob_rank_t root, const void* in, size_t mine,
+                             void* out, const Blocks& blocks, bool* done);
+mob_status_t allgather_directly(Lending& lending, const void* in, void* out, const Blocks& blocks,
                                 bool* done);
-mob_status_t scatter_directly(Team& team, mob_rank_t root, const void* in, void* out, size_t bytes,
-                              bool* done);
-mob_status_t alltoall_directly(Team& team, const void* in, const Blocks& in_blocks, void* out,
+mob_status_t scatter_directly(Lending& lending, mob_rank_t root, const void* in, void* out,
+                              size_t bytes, bool* done);
+mob_status_t alltoall_directly(Lending& lending, const void* in, const Blocks& in_blocks, void* out,
                                const Blocks& out_blocks, bool* done);
-mob_status_t fold_directly(Team& team, FoldResult result, const Combiner& combine, const void* in,
-                           void* out, size_t count, bool* done);
+mob_status_t fold_directly(Lending& lending, FoldResult result, const Combiner& combine,
+                           const void* in, void* out, size_t count, bool* done);
 
 }  // namespace mobius::engine

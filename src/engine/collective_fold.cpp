@@ -10,6 +10,7 @@
 #include "engine/across.h"
 #include "engine/collective.h"
 #include "engine/collective_direct.h"
+#include "engine/collective_ways.h"
 #include "engine/pieces.h"
 #include "transport/shm/copy.h"
 
@@ -45,12 +46,16 @@ class Fold {
     }
     if (total_ <= kInlineBytes) return whole(Bulk::kNone);
     if (total_ * static_cast<size_t>(team_.size()) <= kRedundantBytes) return whole(Bulk::kNext);
-    if (total_ >= kDirectBytes) {
-      bool done = false;
-      const mob_status_t status =
-          fold_directly(team_, result_, combine_, in_, out_, total_ / element_, &done);
-      if (status != MOB_OK || done) return status;
-    }
+    return take_faster_way(
+        team_, CollectiveKind::kFold, total_,
+        [&](Lending& lending, bool* done) {
+          return fold_directly(lending, result_, combine_, in_, out_, total_ / element_, done);
+        },
+        [&] { return in_rounds(); });
+  }
+
+ private:
+  mob_status_t in_rounds() {
     if (element_ > kBulkBytes) return by_broadcasts();
     const Pieces pieces(total_, element_, kBulkBytes);
     for (size_t offset = 0; offset < total_; offset += pieces.bytes()) {
@@ -60,7 +65,6 @@ class Fold {
     return MOB_OK;
   }
 
- private:
   bool is_scan() const { return result_.kind == Kind::kScan || result_.kind == Kind::kExclusive; }
 
   // The rank up to which this member gets values combined; -1: it gets none.

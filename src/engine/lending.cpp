@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "engine/lending.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <thread>
@@ -52,6 +53,12 @@ mob_status_t Lending::exchange(const Loans& mine) {
   const mob_status_t status = team_.exchange(mine, &all_);
   began_ns_ = os::now_ns();
   return status;
+}
+
+bool Lending::has_private() const {
+  return std::ranges::any_of(all_, [](const Loans& loans) {
+    return loans.in.kind == Loan::Kind::kPrivate || loans.out.kind == Loan::Kind::kPrivate;
+  });
 }
 
 // The memory of a process is gone a moment before the process: nobody is to be told of the one who

@@ -32,12 +32,16 @@ class Lending {
   // `attaches`: private memory is lent, too.
   Lending(Team& team, bool attaches) : team_(team), attaches_(attaches) {}
 
+  Team& team() const { return team_; }
+
   // Of kNone if the others cannot reach it. What has no bytes is never reached, wherever it lies.
   Loan lend(const void* memory, size_t bytes) const;
 
   // Collective, each member with its own: all have what all lend.
   mob_status_t exchange(const Loans& mine);
   const Loans& of(mob_rank_t member) const { return all_[static_cast<size_t>(member)]; }
+  // Whether any of it is private; the same at all members.
+  bool has_private() const;
 
   // Bytes of what another member lends, as a pointer; null if it has none here.
   const unsigned char* look(mob_rank_t member, const Loan& loan, size_t offset, size_t bytes) const;

@@ -5,6 +5,7 @@
 
 #include "base/status.h"
 #include "engine/across.h"
+#include "engine/collective_ways.h"
 #include "engine/engine.h"
 
 namespace mobius::engine {
@@ -43,6 +44,11 @@ mob_status_t Team::exchange_across(const void* mine, size_t bytes, void* all) {
 
 bool Team::is_broken() const {
   return across_ != nullptr ? across_->is_broken() : rounds_.is_broken();
+}
+
+CollectiveWays& Team::ways() {
+  if (ways_ == nullptr) ways_ = std::make_unique<CollectiveWays>();
+  return *ways_;
 }
 
 bool Team::depart() { return across_ != nullptr ? across_->mates().depart() : rounds_.depart(); }

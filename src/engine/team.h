@@ -18,6 +18,7 @@
 namespace mobius::engine {
 
 class Across;
+class CollectiveWays;
 class Engine;
 
 // Bytes that Team::exchange() carries per member.
@@ -98,11 +99,8 @@ class Team {
   // in use by members for whom it succeeded.
   bool is_broken() const;
 
-  // Whether large private memory is better read and written where it lies, by cross-memory attach,
-  // than passed through memory of the team (collective_direct.h); the same at all members.
-  enum class Attaching { kUntried, kOff, kOn };
-  Attaching attaching() const { return attaching_; }
-  void set_attaching(bool attaches) { attaching_ = attaches ? Attaching::kOn : Attaching::kOff; }
+  // Which way large private memory takes.
+  CollectiveWays& ways();
 
   // Says, not collectively, that this member is done with the team's area; whether all who use it
   // are.
@@ -120,7 +118,7 @@ class Team {
   Rounds rounds_;
   std::unique_ptr<Across> across_;
   std::atomic<int> users_ = 0;
-  Attaching attaching_ = Attaching::kUntried;
+  std::unique_ptr<CollectiveWays> ways_;  // from its first use
 };
 
 }  // namespace mobius::engine
