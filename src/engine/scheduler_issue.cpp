@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Issuing, and what comes back.
+#include <algorithm>
 #include <cstdio>
 #include <cstring>
 #include <mutex>
@@ -41,6 +42,10 @@ void Scheduler::issue_recorded() {
     issue(*queue, &moves);
   }
   issuing_.fetch_sub(1, std::memory_order_release);  // likewise
+  // Puts first: for those the target sends a request only, which would wait behind what it sends
+  // for gets, so that one direction were idle first and the other then.
+  std::ranges::stable_partition(moves,
+                                [](const Move& move) { return move.transfer.kind == MOB_PUT; });
   // Without the locks: to make memory known to the network waits for who polls, and who polls for
   // the locks.
   for (const Move& move : moves) engine_.served().start_bulk(move.transfer, *move.pending);

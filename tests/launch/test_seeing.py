@@ -96,6 +96,32 @@ def test_stats_say_what_was_recorded_and_what_the_link_costs(launcher: Launcher)
     assert float(found[1]) > 0
 
 
+# Rank 1 puts and gets nothing that is small: what goes alone tells of the link, too.
+LONG = [
+    *PROGRAM[:7],
+    "mem, at = ctypes.c_void_p(), ctypes.c_void_p()",
+    "check(m.mob_mem_alloc(ctypes.c_size_t(40000), ctypes.byref(mem)))",
+    "check(m.mob_mem_address(mem, 0, ctypes.c_size_t(0), ctypes.byref(at)))",
+    "data = ctypes.create_string_buffer(40000)",
+    "for i in range(3 if m.mob_rank() == 1 else 0):",
+    "    check(m.mob_put_nbi(0, at, data, ctypes.c_size_t(40000)))",
+    "    check(m.mob_flush(0))",
+    "    check(m.mob_get_nbi(0, at, data, ctypes.c_size_t(40000)))",
+    "    check(m.mob_flush(0))",
+    "check(m.mob_finalize())",
+]
+
+
+def test_what_goes_alone_tells_of_the_link(launcher: Launcher) -> None:
+    found = re.search(
+        r"rank 1: link to 0: latency [\d.]+ us, out (\d+) MB/s, in (\d+) MB/s",
+        _statistics(launcher, LONG),
+    )
+    assert found
+    unknown = "1000"  # what is assumed before anything is known
+    assert unknown not in found.groups()
+
+
 # Rank 1 puts 20,000 bytes, too many to be copied, while it has exclusive access to rank 0.
 ENDED = [
     *PROGRAM[:7],
