@@ -48,6 +48,13 @@ bool put_elsewhere(const char* call, mob_rank_t rank, void* remote, const void* 
   return is_recorded || *status != MOB_OK;
 }
 
+// One of many transfers with another host that are only started.
+bool start_elsewhere(mob_kind_t kind, mob_rank_t rank, const void* remote, const void* local,
+                     size_t bytes) {
+  return mob_size_ != 0 && engine::engine().transfers().start_elsewhere(
+                               kind, rank, const_cast<void*>(remote), local, bytes);
+}
+
 bool copy_exposed(mob_rank_t rank, const void* remote, const void* local, size_t bytes, bool put) {
   return mob_size_ != 0 &&
          engine::engine().transfers().copy_exposed(rank, remote, local, bytes, put);
@@ -183,6 +190,7 @@ mob_status_t mob_put_nbi(mob_rank_t rank, void* remote, const void* local, size_
       put_elsewhere("mob_put_nbi", rank, remote, local, bytes, &status, false)) {
     return status;
   }
+  if (bytes > kMostCopied && start_elsewhere(MOB_PUT, rank, remote, local, bytes)) return MOB_OK;
   return run_transfer("mob_put_nbi", contiguous(MOB_PUT, rank, remote, local, bytes),
                       Mode::kImplicit);
 }
@@ -192,6 +200,7 @@ mob_status_t mob_get_nbi(mob_rank_t rank, const void* remote, void* local, size_
     transport::copy(local, target, bytes);
     return MOB_OK;
   }
+  if (start_elsewhere(MOB_GET, rank, remote, local, bytes)) return MOB_OK;
   return run_transfer("mob_get_nbi", contiguous(MOB_GET, rank, remote, local, bytes),
                       Mode::kImplicit);
 }

@@ -31,10 +31,10 @@
 #include "engine/completion.h"
 #include "engine/hints.h"
 #include "engine/operation.h"
+#include "schedule/operation.h"
 
 namespace mobius::schedule {
 struct Issue;
-struct Operation;
 struct Plan;
 }  // namespace mobius::schedule
 
@@ -62,6 +62,10 @@ class Scheduler {
   bool put(mob_rank_t rank, void* remote, const void* local, size_t bytes, bool is_urgent,
            mob_status_t* status);
   static constexpr size_t kMostKept = 1024;
+
+  // Records a put or get to or from another host that is only started and is the user's until it is
+  // complete, behind others that are recorded. False if there are none, or it is not recorded.
+  bool start(schedule::Kind kind, mob_rank_t rank, void* remote, const void* local, size_t bytes);
 
   // Has the engine of a target hear `bytes` bytes (Remote) behind what is recorded for it, in the
   // same message, which goes now. False if nothing is, or what is goes alone.
@@ -121,6 +125,7 @@ class Scheduler {
   mob_status_t make_queue(mob_rank_t rank);
   mob_status_t add(Queue& queue, schedule::Operation& operation, schedule::Policy policy,
                    bool is_urgent);
+  bool takes_one_more(const Queue& queue, schedule::Policy policy) const;
   bool append(Queue& queue, void* remote, const void* local, size_t bytes, schedule::Policy policy);
   mob_status_t get(const Operation& operation, Queue& queue, schedule::Operation& made,
                    schedule::Policy policy);

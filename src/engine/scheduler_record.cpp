@@ -103,16 +103,21 @@ mob_status_t Scheduler::get(const Operation& operation, Queue& queue, schedule::
   return waits ? engine_.completion().wait(operation.call, own_handle) : MOB_OK;
 }
 
-// What add() does with a put that is one of many: there is nothing else to look after. False if
-// there is. Inlined into its one caller, since it is most of what a small put costs.
+// Whether what add() does with one of many is no more than to remember it.
+inline bool Scheduler::takes_one_more(const Queue& queue, Policy policy) const {
+  const auto& operations = queue.operations;
+  return !operations.empty() && operations.size() != operations.capacity() &&
+         queue.policy == policy && !queue.is_fenced &&
+         queue.under_way.load(std::memory_order_relaxed) <= kMostFlights &&
+         engine_.completion().is_current(*queue.group->pending->context);
+}
+
+// What add() does with a put that is one of many. False if there is more to look after. Inlined
+// into its one caller, since it is most of what a small put costs.
 [[gnu::always_inline]] inline bool Scheduler::append(Queue& queue, void* remote, const void* local,
                                                      size_t bytes, Policy policy) {
   const std::lock_guard lock(queue.mutex);
-  const auto& operations = queue.operations;
-  if (operations.empty() || operations.size() == operations.capacity() ||
-      queue.stored + bytes > Queue::kMostStored || queue.policy != policy || queue.is_fenced ||
-      queue.under_way.load(std::memory_order_relaxed) > kMostFlights ||
-      !engine_.completion().is_current(*queue.group->pending->context)) [[unlikely]] {
+  if (!takes_one_more(queue, policy) || queue.stored + bytes > Queue::kMostStored) [[unlikely]] {
     return false;
   }
   char* copy = queue.store.get() + queue.stored;
@@ -149,6 +154,23 @@ bool Scheduler::put(mob_rank_t rank, void* remote, const void* local, size_t byt
   made.remote = reinterpret_cast<uintptr_t>(remote);
   made.local = const_cast<char*>(static_cast<const char*>(local));
   *status = add(*queue, made, policy, is_urgent);
+  return true;
+}
+
+bool Scheduler::start(Kind kind, mob_rank_t rank, void* remote, const void* local, size_t bytes) {
+  if (!is_open_ || engine_.network().bulk().is_worth(bytes, false)) return false;
+  const Policy policy =
+      has_hints() ? policy_for(rank, reinterpret_cast<uintptr_t>(remote)) : policy_;
+  Queue* queue = find(rank);
+  if (policy == Policy::kFifo || queue == nullptr) return false;
+  const std::lock_guard lock(queue->mutex);
+  if (!takes_one_more(*queue, policy)) return false;
+  ++queue->recorded;
+  schedule::Operation& made = queue->operations.emplace_back();
+  made.kind = kind;
+  made.bytes = bytes;
+  made.remote = reinterpret_cast<uintptr_t>(remote);
+  made.local = const_cast<char*>(static_cast<const char*>(local));
   return true;
 }
 

@@ -8,6 +8,7 @@
 #include "base/status.h"
 #include "engine/engine.h"
 #include "engine/hooks/watch.h"
+#include "schedule/operation.h"
 #include "transport/cma/cma.h"
 #include "transport/shm/copy.h"
 #include "transport/shm/element.h"
@@ -121,6 +122,14 @@ mob_status_t Transfers::run(const char* call, const mob_transfer_t& transfer, Mo
   }
   if (mode == Mode::kHandle) *handle = MOB_HANDLE_DONE;
   return first_->carry(operation);
+}
+
+bool Transfers::start_elsewhere(mob_kind_t kind, mob_rank_t rank, void* remote, const void* local,
+                                size_t bytes) {
+  return static_cast<uint32_t>(rank) < static_cast<uint32_t>(mob_size_) && !hooked() &&
+         !engine_.is_here(rank) && bytes != 0 && local != nullptr && remote != nullptr &&
+         !engine_.deferred_access().is_used() &&
+         engine_.scheduler().start(schedule::kind_of(kind), rank, remote, local, bytes);
 }
 
 bool Transfers::put_elsewhere(mob_rank_t rank, void* remote, const void* local, size_t bytes,
