@@ -435,8 +435,12 @@ TEST(LinkMeter, FindsOutWhatALinkCosts) {
   EXPECT_NEAR(costs.latency_ns, 20'000, 200);
   EXPECT_NEAR(costs.out_bytes_per_ns, 0.1, 0.002);
   EXPECT_NEAR(costs.in_bytes_per_ns, 0.2, 0.004);
+  // One that is full of something else for a while is not slower.
+  for (int i = 0; i < 500; ++i) meter.answered(64, 8, disturbed(800'000));
+  meter.update(&costs);
+  EXPECT_NEAR(costs.latency_ns, 20'000, 200);
   // A link that has become slower is slower.
-  for (int i = 0; i < 200; ++i) meter.answered(64, 8, disturbed(80'000));
+  for (int i = 0; i < 2100; ++i) meter.answered(64, 8, disturbed(80'000));
   meter.update(&costs);
   EXPECT_NEAR(costs.latency_ns, 40'000, 400);
 }

@@ -28,7 +28,7 @@ double better(double a, double b, bool less) {
 void LinkMeter::Best::add(double value, bool is_better_if_less) {
   less_ = is_better_if_less;
   now_ = better(now_, value, less_);
-  if (++count_ < kWindow) return;
+  if (++count_ < window_) return;
   before_ = now_;
   now_ = 0;
   count_ = 0;

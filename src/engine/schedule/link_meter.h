@@ -24,23 +24,29 @@ class LinkMeter {
   void update(Costs* costs) const;
 
  private:
-  // The best of the last kWindow values, or of up to twice as many.
+  // The best of the last `window` values, or of up to twice as many.
   class Best {
    public:
+    explicit Best(int window) : window_(window) {}
     void add(double value, bool is_better_if_less);
     double value() const;  // 0: none yet
 
    private:
-    static constexpr int kWindow = 64;
+    const int window_;
     double now_ = 0;
     double before_ = 0;
     int count_ = 0;
     bool less_ = false;
   };
 
-  Best round_trip_ns_;
-  Best out_bytes_per_ns_;
-  Best in_bytes_per_ns_;
+  // Where small messages come between large ones, all of many wait for those; latency is what one
+  // takes that does not.
+  static constexpr int kSmallWindow = 1024;
+  static constexpr int kLargeWindow = 64;
+
+  Best round_trip_ns_{kSmallWindow};
+  Best out_bytes_per_ns_{kLargeWindow};
+  Best in_bytes_per_ns_{kLargeWindow};
 };
 
 }  // namespace mobius::schedule
