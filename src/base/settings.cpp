@@ -28,7 +28,8 @@ constexpr SettingInfo kTable[] = {
     {"MOBIUS_COLLECTIVES", SettingType::kChoice, "", "auto", 0, 0, "auto|attach|copy",
      SettingRole::kUser,
      "How collective calls move 32 KiB and more of private memory between host-mates: 'attach' by "
-     "cross-memory attach, where it lies, 'copy' through memory of the team, 'auto' what was faster "
+     "cross-memory attach, where it lies, 'copy' through memory of the team, 'auto' what was "
+     "faster "
      "in the first calls of the team of that kind and size, which try both by turns."},
     {"MOBIUS_COPY_REP_BYTES", SettingType::kBytes, "bytes", "auto", 0, 64 * kTiB, nullptr,
      SettingRole::kUser,
@@ -77,8 +78,9 @@ constexpr SettingInfo kTable[] = {
     {"MOBIUS_RMA_BYTES", SettingType::kBytes, "bytes", "auto", 0, 64 * kTiB, nullptr,
      SettingRole::kUser,
      "From which size on contiguous puts and gets between hosts go by remote memory access, from "
-     "user's memory to user's memory, instead of in messages. auto: 128K; but over TCP those of "
-     "more than 256K, up to 1M, that the call waits for go in messages."},
+     "user's memory to user's memory, instead of in messages. auto: 128K; but over TCP the first "
+     "of "
+     "more than 256K, up to 2M, that calls wait for try both, and the others go as was faster."},
     {"MOBIUS_SCHEDULE", SettingType::kChoice, "", "adaptive", 0, 0,
      "adaptive|fifo|interleave|gets-first|aggregate", SettingRole::kUser,
      "What may be done with operations on other hosts' memory that are small, or only started: "

@@ -24,8 +24,8 @@ mob_status_t CollectiveWays::choose(Team& team, CollectiveKind kind, size_t byte
   way->attaches = attaching_ == Attaching::kAlways;
   if (attaching_ != Attaching::kByTrial) return MOB_OK;
   const auto size = static_cast<size_t>(std::bit_width(bytes / kAttachedBytes) - 1) / 2;
-  Trial& trial = trials_[static_cast<size_t>(kind)][std::min(size, kSizes - 1)];
-  way->attaches = trial.attaches();
+  WayTrial& trial = trials_[static_cast<size_t>(kind)][std::min(size, kSizes - 1)];
+  way->attaches = trial.takes_first();
   if (trial.is_over()) return MOB_OK;
   way->trial = &trial;
   way->begin_ns = static_cast<int64_t>(os::now_ns());

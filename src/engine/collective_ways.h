@@ -14,6 +14,7 @@
 
 #include "engine/lending.h"
 #include "engine/team.h"
+#include "engine/way_trial.h"
 
 namespace mobius::engine {
 
@@ -25,42 +26,17 @@ enum class CollectiveKind { kBroadcast, kGather, kAllgather, kScatter, kAlltoall
 // All calls are collective, and one at a time, as those that they are about.
 class CollectiveWays {
  public:
-  class Trial;
   struct Way {
     bool attaches = false;  // private memory is lent
-    Trial* trial = nullptr;
+    WayTrial* trial = nullptr;
     int64_t begin_ns = 0;
   };
 
   // `bytes`: the same at all members.
   mob_status_t choose(Team& team, CollectiveKind kind, size_t bytes, Way* way);
-  // At the end of a call that went one of the two ways.
+  // At the end of a call that went one of the two ways. What counts is the time from when the last
+  // member came until the last was through.
   static mob_status_t note(Team& team, const Way& way);
-
-  // Of one kind and size. Times are those from when the last member came until the last was
-  // through.
-  class Trial {
-   public:
-    bool is_over() const { return attached_.calls == kCalls && passed_on_.calls == kCalls; }
-    bool attaches() const {
-      return is_over() ? attached_.least_ns < passed_on_.least_ns
-                       : attached_.calls <= passed_on_.calls;
-    }
-    void add(bool attaches, int64_t ns) {
-      Calls& calls = attaches ? attached_ : passed_on_;
-      ++calls.calls;
-      if (ns < calls.least_ns) calls.least_ns = ns;
-    }
-
-   private:
-    static constexpr int kCalls = 3;
-    struct Calls {
-      int calls = 0;
-      int64_t least_ns = INT64_MAX;
-    };
-    Calls attached_;
-    Calls passed_on_;
-  };
 
  private:
   enum class Attaching { kUnknown, kNever, kAlways, kByTrial };
@@ -70,7 +46,7 @@ class CollectiveWays {
   static mob_status_t try_attaching(Team& team, Attaching* result);
 
   Attaching attaching_ = Attaching::kUnknown;
-  std::array<std::array<Trial, kSizes>, kKinds> trials_;
+  std::array<std::array<WayTrial, kSizes>, kKinds> trials_;  // first: attached
 };
 
 // A collective call of `bytes` bytes, the same at all members: `directly(lending, &done)`, if

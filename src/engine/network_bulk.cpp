@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "engine/network_bulk.h"
 
+#include <bit>
 #include <utility>
 
 #include "base/settings.h"
@@ -14,7 +15,35 @@ using transport::ofi::Posted;
 void BulkMoves::open(uint64_t least_bytes, bool is_stream) {
   const bool is_automatic = least_bytes == base::kAutomatic;
   least_bytes_ = is_automatic ? kLeastBytes : least_bytes;
-  prefers_messages_ = is_automatic && is_stream;
+  tries_messages_ = is_automatic && is_stream;
+}
+
+WayTrial* BulkMoves::trial_of(mob_kind_t kind, size_t bytes) {
+  if (!tries_messages_ || bytes <= kRushBytes || bytes > kMostTriedBytes) return nullptr;
+  const auto size = static_cast<size_t>(std::bit_width((bytes - 1) / kRushBytes)) - 1;
+  return &trials_[kind == MOB_GET ? 1 : 0][size];
+}
+
+bool BulkMoves::is_worth_waiting_for(mob_kind_t kind, size_t bytes) {
+  if (!is_worth(bytes)) return false;
+  const WayTrial* const trial = trial_of(kind, bytes);
+  if (trial == nullptr) return true;
+  const std::lock_guard lock(trial_mutex_);
+  return trial->takes_first();
+}
+
+bool BulkMoves::is_tried_out(mob_kind_t kind, size_t bytes) {
+  const WayTrial* const trial = trial_of(kind, bytes);
+  if (trial == nullptr) return false;
+  const std::lock_guard lock(trial_mutex_);
+  return !trial->is_over();
+}
+
+void BulkMoves::note(mob_kind_t kind, size_t bytes, bool in_bulk, uint64_t ns) {
+  WayTrial* const trial = trial_of(kind, bytes);
+  if (trial == nullptr) return;
+  const std::lock_guard lock(trial_mutex_);
+  trial->add(in_bulk, static_cast<int64_t>(ns));
 }
 
 void BulkMoves::read(mob_rank_t origin, void* here, size_t bytes, Place there, Done done) {

@@ -11,6 +11,7 @@
 
 #include <mobius/job.h>
 #include <mobius/status.h>
+#include <mobius/transfer.h>
 
 #include <atomic>
 #include <cstddef>
@@ -20,6 +21,7 @@
 #include <map>
 #include <mutex>
 
+#include "engine/way_trial.h"
 #include "transport/ofi/endpoint.h"
 
 namespace mobius::engine {
@@ -44,11 +46,13 @@ class BulkMoves {
   // provider is one over TCP.
   void open(uint64_t least_bytes, bool is_stream);
 
-  // Whether it is worth it for a transfer that the call waits for, or only starts.
-  bool is_worth(size_t bytes, bool is_waited_for) const {
-    return bytes >= least_bytes_ &&
-           !(prefers_messages_ && is_waited_for && bytes > kRushBytes && bytes <= kMessagesBytes);
-  }
+  // Whether it is worth it for a transfer that is only started.
+  bool is_worth(size_t bytes) const { return bytes >= least_bytes_; }
+  // … or that the call waits for.
+  bool is_worth_waiting_for(mob_kind_t kind, size_t bytes);
+  // Whether that is still tried out; then how long one took, until it was complete at the target.
+  bool is_tried_out(mob_kind_t kind, size_t bytes);
+  void note(mob_kind_t kind, size_t bytes, bool in_bulk, uint64_t ns);
 
   // At the origin: until withdraw(), who is told the place may read and write the memory.
   mob_status_t offer(void* memory, size_t bytes, transport::ofi::Registration* offered) {
@@ -82,18 +86,25 @@ class BulkMoves {
   static constexpr size_t kLeastBytes = size_t{128} << 10;
   // What TCP takes at once. More than that stands still between here and there each time that a
   // buffer of the kernel is full, until the other end has copied all of it. Messages do not, as
-  // they are copied piece by piece at both ends; as long as their two copies more stay in caches
-  // they are faster, also than a plain socket (docs/performance.md).
+  // they are copied piece by piece at both ends. Where one is under way, and their two copies more
+  // stay in caches, either takes half as long as the other, on one machine or the next
+  // (docs/performance.md): from here on up to there both are tried.
   static constexpr size_t kRushBytes = size_t{256} << 10;
-  static constexpr size_t kMessagesBytes = size_t{1} << 20;
+  static constexpr size_t kMostTriedBytes = size_t{2} << 20;
+  static constexpr size_t kTrialSizes = 3;  // each twice the one before
 
+  // Null: there is nothing to be tried.
+  WayTrial* trial_of(mob_kind_t kind, size_t bytes);
   void start(Move move);
   transport::ofi::Posted post(uint64_t id, const Move& move);
 
   Network& network_;
   transport::ofi::Endpoint& endpoint_;
   size_t least_bytes_ = SIZE_MAX;
-  bool prefers_messages_ = false;
+  bool tries_messages_ = false;
+
+  std::mutex trial_mutex_;           // guards what follows
+  WayTrial trials_[2][kTrialSizes];  // of puts, and of gets; first: in bulk
 
   std::mutex mutex_;  // guards what follows; never held while something is done
   uint64_t last_id_ = 0;

@@ -158,7 +158,7 @@ bool Scheduler::put(mob_rank_t rank, void* remote, const void* local, size_t byt
 }
 
 bool Scheduler::start(Kind kind, mob_rank_t rank, void* remote, const void* local, size_t bytes) {
-  if (!is_open_ || engine_.network().bulk().is_worth(bytes, false)) return false;
+  if (!is_open_ || engine_.network().bulk().is_worth(bytes)) return false;
   const Policy policy =
       has_hints() ? policy_for(rank, reinterpret_cast<uintptr_t>(remote)) : policy_;
   Queue* queue = find(rank);

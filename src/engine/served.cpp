@@ -60,8 +60,12 @@ void describe(const mob_transfer_t& transfer, bool last, Request* request) {
 // A transfer of the origin; lives until its last part is answered.
 struct Served::Whole {
   Pending* pending = nullptr;
-  bool completes_early = false;     // locally, as soon as everything is packed
-  bool never_waits = false;         // the payload is sent from where it is, some time
+  bool completes_early = false;  // locally, as soon as everything is packed
+  bool never_waits = false;      // the payload is sent from where it is, some time
+  mob_kind_t kind = MOB_PUT;
+  bool is_bulk = false;
+  uint64_t tried_ns = 0;            // when it began, if it is to tell how long it takes
+  size_t tried_bytes = 0;           // … of so many
   std::atomic<uint32_t> parts = 1;  // the one who sends them is one
   std::mutex mutex;                 // guards what follows
   mob_status_t status = MOB_OK;
@@ -133,6 +137,13 @@ mob_status_t Served::run(const char* call, const mob_transfer_t& transfer, const
   whole->pending = engine_.completion().start(transfer, wanted, goes_in_bulk);
   if (whole->pending == nullptr) return MOB_ERR_MEMORY;
   whole->completes_early = completes_early;
+  whole->is_bulk = goes_in_bulk;
+  if (mode == Mode::kBlocking && shape.kind == MOB_CONTIGUOUS && !engine_.is_here(transfer.rank) &&
+      engine_.network().bulk().is_tried_out(transfer.kind, shape.total_bytes)) {
+    whole->tried_ns = os::now_ns();
+    whole->tried_bytes = shape.total_bytes;
+    whole->kind = transfer.kind;
+  }
   Whole& started = *whole.release();  // finish_part() deletes it
   // From here on others count on an end that is reported, also without memory to begin with.
   mob_status_t status = MOB_OK;
@@ -284,7 +295,9 @@ mob_status_t Served::send_box(const char* call, const mob_transfer_t& transfer, 
 bool Served::is_bulk(const mob_transfer_t& transfer, const Shape& shape, Mode mode) const {
   return !engine_.is_here(transfer.rank) && shape.kind == MOB_CONTIGUOUS &&
          (transfer.kind == MOB_PUT || transfer.kind == MOB_GET) &&
-         engine_.network().bulk().is_worth(shape.total_bytes, mode == Mode::kBlocking);
+         (mode == Mode::kBlocking
+              ? engine_.network().bulk().is_worth_waiting_for(transfer.kind, shape.total_bytes)
+              : engine_.network().bulk().is_worth(shape.total_bytes));
 }
 
 mob_status_t Served::send_bulk(const char* call, const mob_transfer_t& transfer, const Shape& shape,
@@ -539,7 +552,12 @@ void Served::finish_part(Whole& whole, mob_status_t status) {
   // Both: who is last sees what the others recorded.
   if (whole.parts.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
   const std::unique_ptr<Whole> ended(&whole);
-  if (ended->status != MOB_OK) fail(ended->status, "%s", ended->text);
+  if (ended->status != MOB_OK) {
+    fail(ended->status, "%s", ended->text);
+  } else if (ended->tried_ns != 0) {
+    engine_.network().bulk().note(ended->kind, ended->tried_bytes, ended->is_bulk,
+                                  os::now_ns() - ended->tried_ns);
+  }
   Completion& completion = engine_.completion();
   if (!ended->completes_early) completion.complete_locally(*ended->pending, ended->status);
   completion.complete_remotely(*ended->pending, ended->completes_early ? ended->status : MOB_OK);
