@@ -445,6 +445,19 @@ TEST(LinkMeter, FindsOutWhatALinkCosts) {
   EXPECT_NEAR(costs.latency_ns, 40'000, 400);
 }
 
+TEST(LinkMeter, BelievesWhatIsLongRatherThanWhatPassesAtOnce) {
+  LinkMeter meter;
+  Costs costs;
+  meter.answered(40'000, 0, 40'000);
+  meter.update(&costs);
+  EXPECT_NEAR(costs.out_bytes_per_ns, 1, 1e-6);
+  meter.answered(200'000, 0, 2'000'000);
+  meter.answered(40'000, 0, 40'000);
+  meter.update(&costs);
+  EXPECT_NEAR(costs.out_bytes_per_ns, 0.1, 1e-6);
+  EXPECT_EQ(costs.in_bytes_per_ns, Costs{}.in_bytes_per_ns);
+}
+
 // Programs that send nothing small have no other way to tell.
 TEST(LinkMeter, TakesMuchForBandwidthBeforeItKnowsLatency) {
   LinkMeter meter;

@@ -15,6 +15,9 @@ constexpr size_t kLess = 4;
 // beside them.
 constexpr size_t kTellingBytes = size_t{32} << 10;
 
+// What no link lets through at once.
+constexpr size_t kLongBytes = size_t{64} << 10;
+
 // A message that takes no longer than a small one tells nothing of bandwidth.
 constexpr double kLeastNs = 1000;
 
@@ -36,6 +39,10 @@ void LinkMeter::Best::add(double value, bool is_better_if_less) {
 
 double LinkMeter::Best::value() const { return better(now_, before_, less_); }
 
+void LinkMeter::Bandwidth::add(size_t bytes, double ns) {
+  (bytes >= kLongBytes ? of_long_ : of_large_).add(static_cast<double>(bytes) / ns, false);
+}
+
 void LinkMeter::answered(size_t out, size_t in, double ns) {
   if (out <= kSmallBytes && in <= kSmallBytes) {
     round_trip_ns_.add(ns, true);
@@ -45,16 +52,16 @@ void LinkMeter::answered(size_t out, size_t in, double ns) {
   if (round_trip_ns_.value() == 0 && std::max(out, in) < kTellingBytes) return;
   if (moving_ns < kLeastNs) return;
   if (out >= kLargeBytes && in <= out / kLess) {
-    out_bytes_per_ns_.add(static_cast<double>(out) / moving_ns, false);
+    out_.add(out, moving_ns);
   } else if (in >= kLargeBytes && out <= in / kLess) {
-    in_bytes_per_ns_.add(static_cast<double>(in) / moving_ns, false);
+    in_.add(in, moving_ns);
   }
 }
 
 void LinkMeter::update(Costs* costs) const {
   if (const double ns = round_trip_ns_.value(); ns != 0) costs->latency_ns = ns / 2;
-  if (const double rate = out_bytes_per_ns_.value(); rate != 0) costs->out_bytes_per_ns = rate;
-  if (const double rate = in_bytes_per_ns_.value(); rate != 0) costs->in_bytes_per_ns = rate;
+  if (const double rate = out_.bytes_per_ns(); rate != 0) costs->out_bytes_per_ns = rate;
+  if (const double rate = in_.bytes_per_ns(); rate != 0) costs->in_bytes_per_ns = rate;
 }
 
 }  // namespace mobius::schedule

@@ -44,9 +44,23 @@ class LinkMeter {
   static constexpr int kSmallWindow = 1024;
   static constexpr int kLargeWindow = 64;
 
+  // Of one direction. Links let through at once what comes after a pause, up to some size: what is
+  // longer tells more, and where there is such a thing it alone counts.
+  class Bandwidth {
+   public:
+    void add(size_t bytes, double ns);
+    double bytes_per_ns() const {  // 0: unknown
+      return of_long_.value() != 0 ? of_long_.value() : of_large_.value();
+    }
+
+   private:
+    Best of_large_{kLargeWindow};
+    Best of_long_{kLargeWindow};
+  };
+
   Best round_trip_ns_{kSmallWindow};
-  Best out_bytes_per_ns_{kLargeWindow};
-  Best in_bytes_per_ns_{kLargeWindow};
+  Bandwidth out_;
+  Bandwidth in_;
 };
 
 }  // namespace mobius::schedule
