@@ -42,13 +42,14 @@ void Scheduler::issue_recorded() {
     issue(*queue, &moves);
   }
   issuing_.fetch_sub(1, std::memory_order_release);  // likewise
-  // Puts first: for those the target sends a request only, which would wait behind what it sends
-  // for gets, so that one direction were idle first and the other then.
-  std::ranges::stable_partition(moves,
-                                [](const Move& move) { return move.transfer.kind == MOB_PUT; });
   // Without the locks: to make memory known to the network waits for who polls, and who polls for
-  // the locks.
-  for (const Move& move : moves) engine_.served().start_bulk(move.transfer, *move.pending);
+  // the locks. Puts first: for those the target sends a request only, which would wait behind what
+  // it sends for gets, so that one direction were idle first and the other then.
+  for (const mob_kind_t kind : {MOB_PUT, MOB_GET}) {
+    for (const Move& move : moves) {
+      if (move.transfer.kind == kind) engine_.served().start_bulk(move.transfer, *move.pending);
+    }
+  }
 }
 
 // Needs the queue's lock. False if it leaves to the caller to tell what comes last: that would be a
