@@ -146,9 +146,9 @@ MOB_API mob_status_t mob_message_send(mob_rank_t rank, unsigned id, const void* 
  * @return as mob_message_send(); MOB_ERR_ARGUMENT also if `handle` is null. An error found later is
  *         returned by the call that completes the handle.
  *
- * Does not block, also not in a handler, but for the transfers that *Ordering* names. What the queue
- * does not take at once is sent by the progress thread, or by calls that make progress; messages
- * that the thread sends to the target later come after it. Thread safety: any.
+ * Does not block, also not in a handler, but for the transfers that *Ordering* names. What the
+ * queue does not take at once is sent by the progress thread, or by calls that make progress;
+ * messages that the thread sends to the target later come after it. Thread safety: any.
  */
 MOB_API mob_status_t mob_message_send_nb(mob_rank_t rank, unsigned id, const void* header,
                                          size_t header_bytes, const void* payload,
