@@ -275,6 +275,7 @@ TEST_F(LongTransfers, AFenceOrdersThem) {
 }
 
 TEST_F(LongTransfers, AMessageComesBehindThem) {
+  if (reorders()) GTEST_SKIP() << "a hook keeps what is started until a flush or a fence";
   struct Heard {
     const LongTransfers* self;
     bool (LongTransfers::*has_come)(uint64_t) const;
