@@ -22,9 +22,10 @@
  *   wait: a collective call, or a call that would have to wait, returns MOB_ERR_STATE.
  * - **Ordering.** Header handlers of messages that one thread sends to one target start in the
  * order of the sends, and each message is complete before the next one starts. What the sender
- * wrote or put before is visible to the handler: the sends of this file, outside of handlers, wait
- * for long transfers of the calling thread to other hosts (MOBIUS_RMA_BYTES) that are only started,
- * which the message would overtake. Nothing is said of messages to different targets.
+ * wrote or put before is visible to the handler: to a target on another host the sends of this
+ * file, outside of handlers, wait for long transfers of the calling thread (MOBIUS_RMA_BYTES) that
+ * are only started, which the message would overtake. Nothing is said of messages to different
+ * targets.
  * - **Completion.** Local: the header and the payload may be reused. Remote: the completion handler
  *   has returned; mob_message_flush() waits for it, the completion counter tells of it.
  * - **Waking.** After handlers ran, calls of the target that wait for local memory look again.

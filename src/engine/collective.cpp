@@ -32,14 +32,6 @@ size_t part_of(size_t bytes, size_t offset, size_t piece) {
   return offset < bytes ? std::min(piece, bytes - offset) : 0;
 }
 
-}  // namespace
-
-size_t Blocks::largest(mob_rank_t members) const {
-  return by_lists ? *std::max_element(counts, counts + members) : bytes;
-}
-
-namespace {
-
 mob_status_t broadcast_in_rounds(Team& team, mob_rank_t root, void* buffer, size_t bytes) {
   mob_status_t status = MOB_OK;
   Rounds& rounds = team.rounds();
@@ -63,21 +55,6 @@ mob_status_t broadcast_in_rounds(Team& team, mob_rank_t root, void* buffer, size
   }
   return MOB_OK;
 }
-
-}  // namespace
-
-mob_status_t broadcast(Team& team, mob_rank_t root, void* buffer, size_t bytes) {
-  if (team.across() != nullptr) return team.across()->broadcast(root, buffer, bytes);
-  if (bytes == 0 || team.size() == 1) return MOB_OK;
-  return take_faster_way(
-      team, CollectiveKind::kBroadcast, bytes,
-      [&](Lending& lending, bool* done) {
-        return broadcast_directly(lending, root, buffer, bytes, done);
-      },
-      [&] { return broadcast_in_rounds(team, root, buffer, bytes); });
-}
-
-namespace {
 
 // `out` null at the root: it has no use for the blocks.
 mob_status_t gather_in_rounds(Team& team, mob_rank_t root, const void* in, size_t mine, void* out,
@@ -109,41 +86,6 @@ mob_status_t gather_in_rounds(Team& team, mob_rank_t root, const void* in, size_
   return MOB_OK;
 }
 
-}  // namespace
-
-mob_status_t gather(Team& team, mob_rank_t root, const void* in, size_t mine, void* out,
-                    const Blocks& blocks) {
-  if (team.across() != nullptr) return team.across()->gather(root, in, mine, out, blocks);
-  const bool is_root = team.rank() == root;
-  size_t largest = mine;
-  std::vector<size_t> sizes;
-  if (blocks.by_lists) {
-    // Only the members know how much each has.
-    if (const mob_status_t status = team.exchange(mine, &sizes)) return status;
-    largest = *std::ranges::max_element(sizes);
-  }
-  mob_status_t mismatch = MOB_OK;
-  for (mob_rank_t r = 0; is_root && blocks.by_lists && r < team.size(); ++r) {
-    const size_t sent = sizes[static_cast<size_t>(r)];
-    if (sent == blocks.size(r) || mismatch != MOB_OK) continue;
-    mismatch = base::fail(MOB_ERR_ARGUMENT,
-                          "mob_gatherv: member %d passes %zu bytes but the root expects %zu", r,
-                          sent, blocks.size(r));
-  }
-  if (is_root && mismatch == MOB_OK) copy_own(bytes_of(out) + blocks.at(root), in, mine);
-  if (team.size() == 1) return mismatch;
-  void* const wanted = mismatch == MOB_OK ? out : nullptr;
-  const mob_status_t status = take_faster_way(
-      team, CollectiveKind::kGather, largest,
-      [&](Lending& lending, bool* done) {
-        return gather_directly(lending, root, in, mine, wanted, blocks, done);
-      },
-      [&] { return gather_in_rounds(team, root, in, mine, wanted, blocks, largest); });
-  return status != MOB_OK ? status : mismatch;
-}
-
-namespace {
-
 mob_status_t allgather_in_rounds(Team& team, void* out, const Blocks& blocks) {
   const mob_rank_t me = team.rank();
   const size_t mine = blocks.size(me);
@@ -172,25 +114,6 @@ mob_status_t allgather_in_rounds(Team& team, void* out, const Blocks& blocks) {
   }
   return MOB_OK;
 }
-
-}  // namespace
-
-mob_status_t allgather(Team& team, const void* in, void* out, const Blocks& blocks) {
-  if (team.across() != nullptr) return team.across()->allgather(in, out, blocks);
-  const mob_rank_t me = team.rank();
-  const size_t mine = blocks.size(me);
-  const size_t largest = blocks.largest(team.size());
-  copy_own(bytes_of(out) + blocks.at(me), in, mine);
-  if (largest == 0 || team.size() == 1) return MOB_OK;
-  return take_faster_way(
-      team, CollectiveKind::kAllgather, largest,
-      [&](Lending& lending, bool* done) {
-        return allgather_directly(lending, in, out, blocks, done);
-      },
-      [&] { return allgather_in_rounds(team, out, blocks); });
-}
-
-namespace {
 
 mob_status_t scatter_in_rounds(Team& team, mob_rank_t root, const void* in, void* out,
                                size_t bytes) {
@@ -222,25 +145,6 @@ mob_status_t scatter_in_rounds(Team& team, mob_rank_t root, const void* in, void
   }
   return MOB_OK;
 }
-
-}  // namespace
-
-mob_status_t scatter(Team& team, mob_rank_t root, const void* in, void* out, size_t bytes) {
-  if (team.across() != nullptr) return team.across()->scatter(root, in, out, bytes);
-  const Blocks blocks = Blocks::packed(bytes);
-  const mob_rank_t me = team.rank();
-  const bool is_root = me == root;
-  if (is_root) copy_own(out, bytes_of(in) + blocks.at(me), bytes);
-  if (bytes == 0 || team.size() == 1) return MOB_OK;
-  return take_faster_way(
-      team, CollectiveKind::kScatter, bytes,
-      [&](Lending& lending, bool* done) {
-        return scatter_directly(lending, root, in, out, bytes, done);
-      },
-      [&] { return scatter_in_rounds(team, root, in, out, bytes); });
-}
-
-namespace {
 
 mob_status_t alltoall_in_rounds(Team& team, const void* in, const Blocks& in_blocks, void* out,
                                 const Blocks& out_blocks, size_t largest) {
@@ -277,6 +181,82 @@ mob_status_t alltoall_in_rounds(Team& team, const void* in, const Blocks& in_blo
 }
 
 }  // namespace
+
+size_t Blocks::largest(mob_rank_t members) const {
+  return by_lists ? *std::max_element(counts, counts + members) : bytes;
+}
+
+mob_status_t broadcast(Team& team, mob_rank_t root, void* buffer, size_t bytes) {
+  if (team.across() != nullptr) return team.across()->broadcast(root, buffer, bytes);
+  if (bytes == 0 || team.size() == 1) return MOB_OK;
+  return take_faster_way(
+      team, CollectiveKind::kBroadcast, bytes,
+      [&](Lending& lending, bool* done) {
+        return broadcast_directly(lending, root, buffer, bytes, done);
+      },
+      [&] { return broadcast_in_rounds(team, root, buffer, bytes); });
+}
+
+mob_status_t gather(Team& team, mob_rank_t root, const void* in, size_t mine, void* out,
+                    const Blocks& blocks) {
+  if (team.across() != nullptr) return team.across()->gather(root, in, mine, out, blocks);
+  const bool is_root = team.rank() == root;
+  size_t largest = mine;
+  std::vector<size_t> sizes;
+  if (blocks.by_lists) {
+    // Only the members know how much each has.
+    if (const mob_status_t status = team.exchange(mine, &sizes)) return status;
+    largest = *std::ranges::max_element(sizes);
+  }
+  mob_status_t mismatch = MOB_OK;
+  for (mob_rank_t r = 0; is_root && blocks.by_lists && r < team.size(); ++r) {
+    const size_t sent = sizes[static_cast<size_t>(r)];
+    if (sent == blocks.size(r) || mismatch != MOB_OK) continue;
+    mismatch = base::fail(MOB_ERR_ARGUMENT,
+                          "mob_gatherv: member %d passes %zu bytes but the root expects %zu", r,
+                          sent, blocks.size(r));
+  }
+  if (is_root && mismatch == MOB_OK) copy_own(bytes_of(out) + blocks.at(root), in, mine);
+  if (team.size() == 1) return mismatch;
+  void* const wanted = mismatch == MOB_OK ? out : nullptr;
+  const mob_status_t status = take_faster_way(
+      team, CollectiveKind::kGather, largest,
+      [&](Lending& lending, bool* done) {
+        return gather_directly(lending, root, in, mine, wanted, blocks, done);
+      },
+      [&] { return gather_in_rounds(team, root, in, mine, wanted, blocks, largest); });
+  return status != MOB_OK ? status : mismatch;
+}
+
+mob_status_t allgather(Team& team, const void* in, void* out, const Blocks& blocks) {
+  if (team.across() != nullptr) return team.across()->allgather(in, out, blocks);
+  const mob_rank_t me = team.rank();
+  const size_t mine = blocks.size(me);
+  const size_t largest = blocks.largest(team.size());
+  copy_own(bytes_of(out) + blocks.at(me), in, mine);
+  if (largest == 0 || team.size() == 1) return MOB_OK;
+  return take_faster_way(
+      team, CollectiveKind::kAllgather, largest,
+      [&](Lending& lending, bool* done) {
+        return allgather_directly(lending, in, out, blocks, done);
+      },
+      [&] { return allgather_in_rounds(team, out, blocks); });
+}
+
+mob_status_t scatter(Team& team, mob_rank_t root, const void* in, void* out, size_t bytes) {
+  if (team.across() != nullptr) return team.across()->scatter(root, in, out, bytes);
+  const Blocks blocks = Blocks::packed(bytes);
+  const mob_rank_t me = team.rank();
+  const bool is_root = me == root;
+  if (is_root) copy_own(out, bytes_of(in) + blocks.at(me), bytes);
+  if (bytes == 0 || team.size() == 1) return MOB_OK;
+  return take_faster_way(
+      team, CollectiveKind::kScatter, bytes,
+      [&](Lending& lending, bool* done) {
+        return scatter_directly(lending, root, in, out, bytes, done);
+      },
+      [&] { return scatter_in_rounds(team, root, in, out, bytes); });
+}
 
 mob_status_t alltoall(Team& team, const void* in, const Blocks& in_blocks, void* out,
                       const Blocks& out_blocks) {

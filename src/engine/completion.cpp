@@ -321,12 +321,18 @@ mob_status_t Completion::order(const char* call) {
   return wait_for(call, *context, kAll, context->unordered);
 }
 
-void Completion::await_unordered(const char* call) {
+void Completion::await_unordered(const char* call, mob_rank_t target) {
   const std::shared_ptr<Context> context = context_of(context_in_use);
-  PendingWatch watch(engine_, call, kAll);
-  // Acquire pairs with the release in complete_remotely().
+  const Context::Counts<uint32_t>* of_target = context->find_counts(target);
+  if (of_target == nullptr) return;
+  PendingWatch watch(engine_, call, target);
+  // Acquire, twice, pairs with the release in complete_remotely().
   static_cast<void>(engine_.wait_until(
-      [&] { return context->unordered.load(std::memory_order_acquire) == 0; }, &watch));
+      [&] {
+        return context->unordered.load(std::memory_order_acquire) == 0 ||
+               of_target->remote.load(std::memory_order_acquire) == 0;
+      },
+      &watch));
 }
 
 mob_status_t Completion::flush_context(const char* call, Context& context, mob_rank_t target,

@@ -160,8 +160,9 @@ class Completion {
 
   // The same for those that a fence has to wait for.
   mob_status_t order(const char* call);
-  // Waits for them alone: what went wrong is the next flush's.
-  void await_unordered(const char* call);
+  // Waits until there are none, or nothing to this target is under way: what went wrong is the next
+  // flush's.
+  void await_unordered(const char* call, mob_rank_t target);
 
  private:
   using Handle = Pending*;

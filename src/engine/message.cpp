@@ -177,7 +177,7 @@ mob_status_t Messages::prepare(const char* call, mob_rank_t rank, const Outgoing
     if (!engine_.is_here(rank)) {
       engine_.scheduler().issue(rank);
       // What moves on another way would be overtaken.
-      if (!in_handler) engine_.completion().await_unordered(call);
+      if (!in_handler) engine_.completion().await_unordered(call, rank);
     }
     engine_.transfers().issue_exposed();
   }

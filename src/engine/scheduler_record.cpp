@@ -272,15 +272,16 @@ bool Scheduler::tell(mob_rank_t rank, const void* what, size_t bytes) {
 }
 
 void Scheduler::fence() {
-  // Acquire pairs with the releases in issue_recorded(). What another thread is about to issue is
-  // fenced, too; what it has issued is known to be on a way where it can be overtaken.
-  const bool any = recorded_.load(std::memory_order_acquire);
-  const bool any_issuing = issuing_.load(std::memory_order_acquire) != 0;
-  if (!any && !any_issuing) return;
+  // Acquire, twice, pairs with the releases in issue_recorded(): what another thread is about to
+  // issue is fenced, too; what it has issued is known to be on a way where it can be overtaken.
+  if (!recorded_.load(std::memory_order_acquire) && issuing_.load(std::memory_order_acquire) == 0) {
+    return;
+  }
   std::vector<Queue*> filled;
   {
     const std::lock_guard lock(mutex_);
-    if (any_issuing) {
+    // Under the lock: who took the queues off the list since then is counted.
+    if (issuing_.load(std::memory_order_acquire) != 0) {
       for (const auto& queue : queues_) filled.push_back(queue.get());
     } else {
       filled = filled_;

@@ -15,7 +15,7 @@ constexpr size_t kLess = 4;
 // beside them.
 constexpr size_t kTellingBytes = size_t{32} << 10;
 
-// What no link lets through at once.
+// What hardly a link lets through at once.
 constexpr size_t kLongBytes = size_t{64} << 10;
 
 // A message that takes no longer than a small one tells nothing of bandwidth.
