@@ -293,8 +293,9 @@ void Network::park(Parked how, Condition condition, uint64_t timeout_ns) {
 }
 
 void Network::sleep() {
-  // Nobody reports what is read while the thread sleeps.
+  // Nobody reports what is read while the thread sleeps, nor sends what is held for moments.
   settle(true);
+  if (os::now_ns() < held_until_ns_.load(std::memory_order_relaxed)) return;
   // Pairs with note_stuck(): either that finds us asleep, or we find its mark.
   asleep_.store(true, std::memory_order_seq_cst);
   if (endpoint_.ready_to_sleep() && !stop_.load(std::memory_order_seq_cst)) {

@@ -71,6 +71,11 @@ class Network {
 
   // A link has a report that can wait a little for something to ride on.
   void note_report() { note_stuck(); }
+  // … and that an answer waits until then for something to ride on, and goes by itself after that.
+  void note_held(uint64_t until_ns) {
+    held_until_ns_.store(until_ns, std::memory_order_relaxed);
+    note_stuck();
+  }
 
   // Has the thread look around. Whether it does so now: as in Progress, it says so before it looks
   // whether it is to rest.
@@ -140,6 +145,7 @@ class Network {
   std::vector<std::unique_ptr<Link>> links_;  // reserved: their places do not change
   std::atomic<size_t> link_count_ = 0;
   std::atomic<bool> unsettled_ = false;
+  std::atomic<uint64_t> held_until_ns_ = 0;
   std::atomic<bool> all_met_ = false;
 
   std::atomic<uint32_t> empty_polls_ = 1;  // in a row; by who polls

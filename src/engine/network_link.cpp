@@ -119,9 +119,10 @@ void Link::commit() {
   if (answers_only && riding.waits() && !engine_.progress().rests()) {
     if (holding_ == nullptr) {
       held_looks_ = 0;
+      held_until_ns_ = os::now_ns() + Riding::kSoonNs;
       holding_ = &riding;
     }
-    engine_.network().note_report();
+    engine_.network().note_held(held_until_ns_);
     return;
   }
   holding_ = nullptr;
@@ -143,11 +144,15 @@ void Link::note_own() {
 // Needs mutex_. Whether what is staged goes on waiting for something to ride on.
 bool Link::holds(bool idle) {
   if (holding_ == nullptr) return false;
-  if (!idle && ++held_looks_ < kMostHeldLooks) {
-    engine_.network().note_report();
+  // Who finds nothing to do may be quicker than the program, which is about to go on. Where only
+  // the program polls from now on, nobody would come back to it.
+  const bool may_wait = os::now_ns() < held_until_ns_ || (!idle && ++held_looks_ < kMostHeldLooks);
+  if (may_wait && !engine_.progress().rests()) {
+    engine_.network().note_held(held_until_ns_);
     return true;
   }
-  std::exchange(holding_, nullptr)->note_missed();
+  const uint64_t held_ns = held_until_ns_ - Riding::kSoonNs;
+  std::exchange(holding_, nullptr)->note_missed(os::now_ns() - held_ns);
   return false;
 }
 

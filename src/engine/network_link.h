@@ -133,8 +133,9 @@ class Link {
   // Of answers to what tells the program nothing, and to what tells it something: it may well be
   // about to send, then.
   std::array<Riding, 2> ridings_;
-  Riding* holding_ = nullptr;  // has what is staged wait, which are answers; null: nothing waits
-  uint32_t held_looks_ = 0;    // how often settle() has found them so
+  Riding* holding_ = nullptr;   // has what is staged wait, which are answers; null: nothing waits
+  uint32_t held_looks_ = 0;     // how often settle() has found them so
+  uint64_t held_until_ns_ = 0;  // at least
   std::atomic<bool> probe_wanted_ = false;
 
   // Receiving.

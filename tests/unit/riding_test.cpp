@@ -52,21 +52,46 @@ TEST(Riding, WhoWasHeardOfEndsTheWaiting) {
   exchange(riding, 2, 500);  // one more would do
   riding.note_alone(5'000'000);
   riding.note_heard();
-  EXPECT_EQ(exchange(riding, 10, 500), 3);
+  EXPECT_EQ(exchange(riding, 20, 500), 5);
+  // However often that was: none has waited in vain.
+  Riding other;
+  for (int i = 0; i < 100; ++i) {
+    other.note_alone(5'000'000);
+    other.note_heard();
+    other.waits();
+  }
+  EXPECT_EQ(exchange(other, 20, 500), 6);
 }
 
-// What waited in vain costs ever more trust, until it is earned anew.
-TEST(Riding, WaitingInVainMakesItRarer) {
+// A program that does the same for long, then something else for a moment, is trusted still.
+TEST(Riding, WaitingInVainOnceInAWhileChangesNothing) {
   Riding riding;
-  exchange(riding, 10, 500);
-  for (const int needed : {6, 12, 24, 48, 96}) {
+  EXPECT_EQ(exchange(riding, 40, 500), 3);
+  for (int round = 0; round < 20; ++round) {
     ASSERT_TRUE(riding.waits());
-    riding.note_missed();
-    EXPECT_EQ(exchange(riding, needed, 500), needed);
+    riding.note_missed(10'000);
+    EXPECT_EQ(exchange(riding, 10, 500), 0);
   }
-  ASSERT_TRUE(riding.waits());
-  riding.note_missed();
-  EXPECT_EQ(exchange(riding, 20, 500), 6);
+}
+
+// What waits in vain often, or for long, costs ever more trust, until it is earned anew.
+TEST(Riding, WaitingInVainMakesItRarer) {
+  for (const uint64_t waited_ns : {5'000, 20'000, 1'000'000}) {
+    const uint64_t between = 2 + waited_ns / 10'000;  // what rides, until one waits in vain
+    Riding riding;
+    int held = 0;
+    for (int round = 0; round < 1000; ++round) {
+      if (riding.waits()) {
+        riding.note_missed(waited_ns);
+        ++held;
+      }
+      exchange(riding, static_cast<int>(between / 2), 500);
+    }
+    EXPECT_LE(held, 1000 / 2) << waited_ns;
+  }
+  Riding riding;
+  for (int i = 0; i < 5; ++i) riding.note_missed(1'000'000);
+  EXPECT_EQ(exchange(riding, 200, 500), 96);
 }
 
 }  // namespace
