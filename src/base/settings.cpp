@@ -29,8 +29,8 @@ constexpr SettingInfo kTable[] = {
      SettingRole::kUser,
      "How collective calls move 32 KiB and more of private memory between host-mates: 'attach' by "
      "cross-memory attach, where it lies, 'copy' through memory of the team, 'auto' what was "
-     "faster "
-     "in the first calls of the team of that kind and size, which try both by turns."},
+     "faster in the first calls of the team of that kind and size, which try both by turns; so do "
+     "a few now and then."},
     {"MOBIUS_COPY_REP_BYTES", SettingType::kBytes, "bytes", "auto", 0, 64 * kTiB, nullptr,
      SettingRole::kUser,
      "From which size on copies use one string instruction (rep movsb); `mobius tune` measures a "

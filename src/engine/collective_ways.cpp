@@ -26,7 +26,7 @@ mob_status_t CollectiveWays::choose(Team& team, CollectiveKind kind, size_t byte
   const auto size = static_cast<size_t>(std::bit_width(bytes / kAttachedBytes) - 1) / 2;
   WayTrial& trial = trials_[static_cast<size_t>(kind)][std::min(size, kSizes - 1)];
   way->attaches = trial.takes_first();
-  if (trial.is_over()) return MOB_OK;
+  if (!trial.begins()) return MOB_OK;
   way->trial = &trial;
   way->begin_ns = static_cast<int64_t>(os::now_ns());
   return MOB_OK;

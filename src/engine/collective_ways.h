@@ -6,7 +6,8 @@
 //
 // Kernels differ by a factor of ten in what cross-memory attach costs, processors as much in how
 // quickly they take lines from each other, and calls in how often either way moves a byte. So the
-// first calls of each kind and size try both ways by turns, and the others take the faster.
+// first calls of each kind and size try both ways by turns, and the others take the faster, until
+// both are tried again (way_trial.h).
 
 #include <array>
 #include <cstddef>

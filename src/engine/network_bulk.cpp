@@ -33,10 +33,10 @@ bool BulkMoves::is_worth_waiting_for(mob_kind_t kind, size_t bytes) {
 }
 
 bool BulkMoves::is_tried_out(mob_kind_t kind, size_t bytes) {
-  const WayTrial* const trial = trial_of(kind, bytes);
+  WayTrial* const trial = trial_of(kind, bytes);
   if (trial == nullptr) return false;
   const std::lock_guard lock(trial_mutex_);
-  return !trial->is_over();
+  return trial->begins();
 }
 
 void BulkMoves::note(mob_kind_t kind, size_t bytes, bool in_bulk, uint64_t ns) {

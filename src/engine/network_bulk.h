@@ -50,7 +50,8 @@ class BulkMoves {
   bool is_worth(size_t bytes) const { return bytes >= least_bytes_; }
   // … or that the call waits for.
   bool is_worth_waiting_for(mob_kind_t kind, size_t bytes);
-  // Whether that is still tried out; then how long one took, until it was complete at the target.
+  // Once for each of those, which begins: whether that is tried out; then how long it took, until
+  // it was complete at the target.
   bool is_tried_out(mob_kind_t kind, size_t bytes);
   void note(mob_kind_t kind, size_t bytes, bool in_bulk, uint64_t ns);
 

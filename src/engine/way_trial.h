@@ -3,7 +3,10 @@
 
 // Which of two ways to do the same is the faster one here, where processors and kernels differ in
 // it too much for a rule: the first times both are taken by turns, from then on the one that took
-// less at its best, since other work of the machine only ever makes things slower.
+// less. Of each the middle one of three times counts: what other work of the machine did to one of
+// them does not, nor that a way is quick now and then. The first times may be unlike all others
+// (memory is touched first, a connection has not grown yet), so both are tried again, ever more
+// seldom.
 
 #include <algorithm>
 #include <cstdint>
@@ -12,29 +15,50 @@ namespace mobius::engine {
 
 class WayTrial {
  public:
-  bool is_over() const { return first_.times == kTimes && second_.times == kTimes; }
-
   // Whether it is the first way that is to be taken now.
   bool takes_first() const {
-    return is_over() ? first_.least_ns < second_.least_ns : first_.times <= second_.times;
+    return is_over() ? first_.middle_ns() < second_.middle_ns() : first_.times <= second_.times;
   }
 
-  // How long it took once, that way. What was begun before the trial was over may end after it.
+  // Once for each time: it begins, the way that takes_first() said. Whether it is to be timed.
+  bool begins() {
+    if (!is_over()) return true;
+    if (untimed_ != 0) {
+      --untimed_;
+      return false;
+    }
+    pause_ = std::min(2 * pause_, kLongestPause);
+    untimed_ = pause_;
+    first_ = second_ = {};
+    return true;
+  }
+
+  // How long it took once, that way. What was begun before a trial was over may end after it.
   void add(bool first, int64_t ns) {
     Taken& taken = first ? first_ : second_;
     if (taken.times == kTimes) return;
-    ++taken.times;
-    taken.least_ns = std::min(taken.least_ns, ns);
+    taken.ns[taken.times++] = ns;
   }
 
  private:
   static constexpr int kTimes = 3;
+  static constexpr uint32_t kFirstPause = 16;
+  static constexpr uint32_t kLongestPause = uint32_t{1} << 20;
   struct Taken {
     int times = 0;
-    int64_t least_ns = INT64_MAX;
+    int64_t ns[kTimes] = {};
+
+    int64_t middle_ns() const {
+      return std::max(std::min(ns[0], ns[1]), std::min(std::max(ns[0], ns[1]), ns[2]));
+    }
   };
+
+  bool is_over() const { return first_.times == kTimes && second_.times == kTimes; }
+
   Taken first_;
   Taken second_;
+  uint32_t pause_ = kFirstPause;
+  uint32_t untimed_ = kFirstPause;  // left until both are tried again
 };
 
 }  // namespace mobius::engine

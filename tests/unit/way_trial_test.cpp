@@ -3,16 +3,26 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 namespace mobius::engine {
 namespace {
 
-// Times of `first` and of `second` nanoseconds until the trial is over; how many.
+// Times of `first` and of `second` nanoseconds until one is not timed; how many were.
 int run(WayTrial& trial, int64_t first, int64_t second) {
   int times = 0;
-  for (; !trial.is_over() && times < 100; ++times) {
+  for (; times < 100; ++times) {
     const bool takes_first = trial.takes_first();
+    if (!trial.begins()) break;
     trial.add(takes_first, takes_first ? first : second);
   }
+  return times;
+}
+
+// How many go untimed until both ways are tried again, the first of which is timed.
+int pause(WayTrial& trial) {
+  int times = 0;
+  while (times < 10'000'000 && !trial.begins()) ++times;
   return times;
 }
 
@@ -26,12 +36,18 @@ TEST(WayTrial, BothAreTriedAndTheFasterIsTaken) {
   EXPECT_FALSE(other.takes_first());
 }
 
-TEST(WayTrial, TheLeastOfEachCounts) {
-  WayTrial trial;
-  for (const int64_t ns : {900, 100, 900}) trial.add(true, ns);
-  for (const int64_t ns : {200, 150, 200}) trial.add(false, ns);
-  ASSERT_TRUE(trial.is_over());
-  EXPECT_TRUE(trial.takes_first());
+TEST(WayTrial, TheMiddleOneOfEachCounts) {
+  int64_t times[] = {100, 150, 900};
+  do {
+    WayTrial trial;
+    for (const int64_t ns : times) trial.add(true, ns);
+    for (const int64_t ns : {50, 200, 160}) trial.add(false, ns);
+    EXPECT_TRUE(trial.takes_first());
+    WayTrial other;
+    for (const int64_t ns : times) other.add(true, ns);
+    for (const int64_t ns : {500, 140, 140}) other.add(false, ns);
+    EXPECT_FALSE(other.takes_first());
+  } while (std::next_permutation(std::begin(times), std::end(times)));
 }
 
 // What could not be done the one way says nothing: the same way has its turn again.
@@ -42,7 +58,7 @@ TEST(WayTrial, TheTurnStaysWhereNothingWasAdded) {
   EXPECT_FALSE(trial.takes_first());
   trial.add(false, 100);
   EXPECT_TRUE(trial.takes_first());
-  EXPECT_FALSE(trial.is_over());
+  EXPECT_TRUE(trial.begins());
 }
 
 TEST(WayTrial, WhatEndsLateChangesNothing) {
@@ -50,6 +66,21 @@ TEST(WayTrial, WhatEndsLateChangesNothing) {
   run(trial, 100, 200);
   trial.add(false, 1);
   EXPECT_TRUE(trial.takes_first());
+}
+
+// The first times were unlike those that follow.
+TEST(WayTrial, BothAreTriedAgainEverMoreSeldom) {
+  WayTrial trial;
+  run(trial, 300, 200);
+  EXPECT_FALSE(trial.takes_first());
+  EXPECT_EQ(pause(trial), 15);  // run() took one
+  EXPECT_TRUE(trial.takes_first());
+  EXPECT_EQ(run(trial, 100, 200), 6);
+  EXPECT_TRUE(trial.takes_first());
+  for (int expected = 31; expected < 1 << 21; expected = std::min(2 * expected + 1, 1 << 21)) {
+    EXPECT_EQ(pause(trial), std::min(expected, (1 << 20) - 1));
+    EXPECT_EQ(run(trial, 100, 200), 6);
+  }
 }
 
 }  // namespace
