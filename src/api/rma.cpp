@@ -41,18 +41,20 @@ bool put_elsewhere(const char* call, mob_rank_t rank, void* remote, const void* 
   bool is_recorded = false;
   *status = api::without_exceptions(call, [&] {
     mob_status_t recorded = MOB_OK;
-    is_recorded = engine::engine().transfers().put_elsewhere(rank, remote, local, bytes, is_urgent,
-                                                             &recorded);
+    is_recorded =
+        engine::engine().scheduler().put(rank, remote, local, bytes, is_urgent, &recorded);
     return recorded;
   });
   return is_recorded || *status != MOB_OK;
 }
 
 // One of many transfers with another host that are only started.
-bool start_elsewhere(mob_kind_t kind, mob_rank_t rank, const void* remote, const void* local,
-                     size_t bytes) {
-  return mob_size_ != 0 && engine::engine().transfers().start_elsewhere(
-                               kind, rank, const_cast<void*>(remote), local, bytes);
+bool one_more(mob_kind_t kind, mob_rank_t rank, const void* remote, const void* local,
+              size_t bytes) {
+  if (mob_size_ == 0) return false;
+  engine::Scheduler& scheduler = engine::engine().scheduler();
+  return scheduler.any_recorded() &&
+         scheduler.one_more(schedule::kind_of(kind), rank, const_cast<void*>(remote), local, bytes);
 }
 
 bool copy_exposed(mob_rank_t rank, const void* remote, const void* local, size_t bytes, bool put) {
@@ -69,6 +71,32 @@ mob_transfer_t contiguous(mob_kind_t kind, mob_rank_t rank, const void* remote, 
   transfer.local = const_cast<void*>(local);
   transfer.bytes = bytes;
   return transfer;
+}
+
+// What the two calls know nothing of. Out of line: the descriptions would have room made for them.
+[[gnu::noinline]] mob_status_t put_nbi(mob_rank_t rank, void* remote, const void* local,
+                                       size_t bytes) {
+  if (void* target = at_hand(rank, remote, local, bytes)) {
+    transport::copy(target, local, bytes);
+    return MOB_OK;
+  }
+  mob_status_t status = MOB_OK;
+  if (bytes <= engine::Scheduler::kMostCopied &&
+      put_elsewhere("mob_put_nbi", rank, remote, local, bytes, &status, false)) {
+    return status;
+  }
+  return run_transfer("mob_put_nbi", contiguous(MOB_PUT, rank, remote, local, bytes),
+                      Mode::kImplicit);
+}
+
+[[gnu::noinline]] mob_status_t get_nbi(mob_rank_t rank, const void* remote, void* local,
+                                       size_t bytes) {
+  if (const void* target = at_hand(rank, remote, local, bytes)) {
+    transport::copy(local, target, bytes);
+    return MOB_OK;
+  }
+  return run_transfer("mob_get_nbi", contiguous(MOB_GET, rank, remote, local, bytes),
+                      Mode::kImplicit);
 }
 
 // Aligned values stay single-copy atomic, whatever path they take.
@@ -180,29 +208,21 @@ mob_status_t mob_get_nb(mob_rank_t rank, const void* remote, void* local, size_t
 }
 
 mob_status_t mob_put_nbi(mob_rank_t rank, void* remote, const void* local, size_t bytes) {
-  constexpr size_t kMostCopied = 64;
-  if (void* target = at_hand(rank, remote, local, bytes)) {
-    transport::copy(target, local, bytes);
+  if (bytes != 0 && local != nullptr && engine::target_covers(rank, remote, bytes)) {
+    transport::copy(remote, local, bytes);
     return MOB_OK;
   }
-  mob_status_t status = MOB_OK;
-  if (bytes <= kMostCopied &&
-      put_elsewhere("mob_put_nbi", rank, remote, local, bytes, &status, false)) {
-    return status;
-  }
-  if (bytes > kMostCopied && start_elsewhere(MOB_PUT, rank, remote, local, bytes)) return MOB_OK;
-  return run_transfer("mob_put_nbi", contiguous(MOB_PUT, rank, remote, local, bytes),
-                      Mode::kImplicit);
+  return one_more(MOB_PUT, rank, remote, local, bytes) ? MOB_OK
+                                                       : put_nbi(rank, remote, local, bytes);
 }
 
 mob_status_t mob_get_nbi(mob_rank_t rank, const void* remote, void* local, size_t bytes) {
-  if (const void* target = at_hand(rank, remote, local, bytes)) {
-    transport::copy(local, target, bytes);
+  if (bytes != 0 && local != nullptr && engine::target_covers(rank, remote, bytes)) {
+    transport::copy(local, remote, bytes);
     return MOB_OK;
   }
-  if (start_elsewhere(MOB_GET, rank, remote, local, bytes)) return MOB_OK;
-  return run_transfer("mob_get_nbi", contiguous(MOB_GET, rank, remote, local, bytes),
-                      Mode::kImplicit);
+  return one_more(MOB_GET, rank, remote, local, bytes) ? MOB_OK
+                                                       : get_nbi(rank, remote, local, bytes);
 }
 
 namespace {

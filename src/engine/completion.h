@@ -115,6 +115,10 @@ class Completion {
     }
     return context_of(context_in_use).get() == &context;
   }
+  // … which is the default one.
+  bool is_current_default(const Context& context) const {
+    return acting_for == nullptr && context_in_use == 0 && default_context_.get() == &context;
+  }
 
   // What the calling thread starts belongs to it.
   std::shared_ptr<Context> current() const {

@@ -171,7 +171,7 @@ mob_status_t Memory::make_own_part(const Allocation& allocation, size_t bytes) {
 
 mob_status_t Memory::release(uint64_t handle) {
   const std::unique_ptr<Allocation> allocation = live_.remove(handle);
-  engine_.scheduler().hints().set(*allocation, std::nullopt);
+  engine_.scheduler().set_hint(*allocation, std::nullopt);
   Team& team = *allocation->team;
   Team& mates = team.mates();
   const uint64_t chunks = (allocation->stride >> kChunkShift) * static_cast<uint64_t>(mates.size());

@@ -83,6 +83,21 @@ Policy Scheduler::policy_for(mob_rank_t rank, uint64_t remote) const {
   return policy_;
 }
 
+void Scheduler::set_hint(const Allocation& allocation, std::optional<Policy> policy) {
+  hints_.set(allocation, policy);
+  end_stretches();
+}
+
+void Scheduler::look_at_contexts() {
+  looks_at_contexts_.store(true, std::memory_order_relaxed);
+  end_stretches();
+}
+
+void Scheduler::end_stretches() {
+  const std::lock_guard lock(mutex_);
+  for (const auto& queue : queues_) queue->end_stretch();
+}
+
 void Scheduler::open_epoch(mob_rank_t rank, std::optional<Policy> hint, Epoch epoch) {
   if (!is_open_ || engine_.is_here(rank)) return;
   Queue* queue = queue_of(rank);
@@ -93,6 +108,7 @@ void Scheduler::open_epoch(mob_rank_t rank, std::optional<Policy> hint, Epoch ep
   if (queue->epochs_hint.exchange(static_cast<int>(*hint), std::memory_order_relaxed) < 0) {
     hinted_epochs_.fetch_add(1, std::memory_order_relaxed);
   }
+  queue->end_stretch();
 }
 
 void Scheduler::close_epoch(mob_rank_t rank, Epoch epoch) {
@@ -102,6 +118,7 @@ void Scheduler::close_epoch(mob_rank_t rank, Epoch epoch) {
   if (queue->epochs.fetch_sub(1, std::memory_order_relaxed) != 1) return;
   if (queue->epochs_hint.exchange(-1, std::memory_order_relaxed) >= 0) {
     hinted_epochs_.fetch_sub(1, std::memory_order_relaxed);
+    queue->end_stretch();
   }
 }
 

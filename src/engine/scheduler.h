@@ -57,15 +57,21 @@ class Scheduler {
   bool takes(const Operation& operation) const;
   mob_status_t record(const Operation& operation);
 
-  // Records a put of at most kMostKept bytes to another host, which is locally complete with that;
-  // an urgent one goes without a flush. False if puts are not recorded.
+  // Records a put of at most kMostKept bytes to another host, without a description; it is locally
+  // complete with that, and an urgent one goes without a flush. False if that is not how it goes;
+  // Transfers::run() knows why.
   bool put(mob_rank_t rank, void* remote, const void* local, size_t bytes, bool is_urgent,
            mob_status_t* status);
   static constexpr size_t kMostKept = 1024;
 
-  // Records a put or get to or from another host that is only started and is the user's until it is
-  // complete, behind others that are recorded. False if there are none, or it is not recorded.
-  bool start(schedule::Kind kind, mob_rank_t rank, void* remote, const void* local, size_t bytes);
+  // Records a put or get that is only started behind others of its target, and has looked at all
+  // there is to look at. False if there are none, or it is not recorded so; put() and record() know
+  // why.
+  bool one_more(schedule::Kind kind, mob_rank_t rank, void* remote, const void* local,
+                size_t bytes);
+  // Puts up to so long that are only started are copied: that is cheaper than to remember where
+  // they are.
+  static constexpr size_t kMostCopied = 64;
 
   // Has the engine of a target hear `bytes` bytes (Remote) behind what is recorded for it, in the
   // same message, which goes now. False if nothing is, or what is goes alone.
@@ -100,9 +106,10 @@ class Scheduler {
   // A transfer that went alone was answered: what it says of the link. Any thread.
   void moved(mob_rank_t rank, size_t out, size_t in, uint64_t ns);
 
-  // What the user says of allocations; and that he says something of contexts (Completion).
-  Hints& hints() { return hints_; }
-  void look_at_contexts() { looks_at_contexts_.store(true, std::memory_order_relaxed); }
+  // What the user says of an allocation (without a policy: nothing any more); and that he says
+  // something of a context (Completion). Any thread.
+  void set_hint(const Allocation& allocation, std::optional<schedule::Policy> policy);
+  void look_at_contexts();
 
   // Ends what was issued or recorded for a rank that died, with MOB_ERR_PEER. Any thread.
   void give_up(mob_rank_t rank);
@@ -123,10 +130,14 @@ class Scheduler {
   Queue* queue_of(mob_rank_t rank);
   Queue* find(mob_rank_t rank) const;
   mob_status_t make_queue(mob_rank_t rank);
+  // `lasting`: where the user keeps its bytes as they are until it is complete, or null.
   mob_status_t add(Queue& queue, schedule::Operation& operation, schedule::Policy policy,
-                   bool is_urgent);
+                   bool is_urgent, const char* lasting = nullptr);
+  bool is_plain(mob_rank_t rank, const void* remote, const void* local) const;
   bool takes_one_more(const Queue& queue, schedule::Policy policy) const;
-  bool append(Queue& queue, void* remote, const void* local, size_t bytes, schedule::Policy policy);
+  bool extend(Queue& queue, schedule::Kind kind, uint64_t remote, const char* local, size_t bytes);
+  bool append(Queue& queue, schedule::Kind kind, uint64_t remote, const char* local, size_t bytes);
+  void end_stretches();
   mob_status_t get(const Operation& operation, Queue& queue, schedule::Operation& made,
                    schedule::Policy policy);
   mob_status_t begin_group(Queue& queue);

@@ -268,7 +268,7 @@ void Scheduler::trace_issue(const Queue& queue, uint64_t begin) const {
   std::snprintf(arguments, sizeof arguments,
                 R"("target":%d,"operations":%zu,"messages":%zu,"merged":%zu,"why":"%s",)"
                 R"("policy":"%s","costs":"%.0f %.0f %.4f %.4f %.4f %zu","queue":")",
-                queue.rank, queue.operations.size(), plan.issues.size(),
+                queue.rank, queue.calls, plan.issues.size(),
                 static_cast<size_t>(plan.savings.merged), plan.why,
                 schedule::kPolicyNames[static_cast<size_t>(queue.policy)].data(), costs.latency_ns,
                 costs.message_ns, costs.out_bytes_per_ns, costs.in_bytes_per_ns,

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <mutex>
 #include <vector>
 
 #include "engine/scheduler.h"
@@ -44,9 +45,11 @@ struct Scheduler::Flight {
 
 // Of one target.
 struct Scheduler::Queue {
-  // Most that it holds: operations, and bytes of them that are copies.
+  // Most that it holds: operations, as they were asked for, and bytes of them that are copies.
   static constexpr size_t kMostOperations = 2048;
   static constexpr size_t kMostStored = size_t{32} << 10;
+  // Most that one operation adds to the one before.
+  static constexpr size_t kMostExtending = 4096;
 
   explicit Queue(mob_rank_t target) : rank(target) {
     operations.reserve(kMostOperations);
@@ -56,8 +59,25 @@ struct Scheduler::Queue {
   void empty() {
     operations.clear();
     stored = 0;
+    calls = 0;
+    next_local.store(nullptr, std::memory_order_relaxed);
     is_urgent = false;
     has_any.store(false, std::memory_order_relaxed);
+  }
+
+  // A call was recorded, whose bytes the user keeps as they are at `lasting`, unless that is null.
+  void note_call(const char* lasting, uint64_t remote, size_t bytes) {
+    next_local.store(lasting != nullptr ? lasting + bytes : nullptr, std::memory_order_relaxed);
+    next_remote.store(remote + bytes, std::memory_order_relaxed);
+    ++calls;
+    ++recorded;
+  }
+
+  // The next call is no part of the last operation: something else may be true of it. Takes the
+  // lock.
+  void end_stretch() {
+    const std::lock_guard lock(mutex);
+    next_local.store(nullptr, std::memory_order_relaxed);
   }
 
   const mob_rank_t rank;
@@ -67,10 +87,16 @@ struct Scheduler::Queue {
   std::atomic<int> epochs_hint = -1;         // their policy, or none
   std::atomic<bool> has_any = false;         // operations, for who looks without the lock
 
+  // Where the last operation ends at both sides, if a call that goes on there may become part of
+  // it; else null. Changed with the lock, and looked at without before it is worth taking that.
+  std::atomic<const char*> next_local = nullptr;
+  std::atomic<uint64_t> next_remote = 0;
+
   os::BriefLock mutex;  // guards what follows
   std::vector<schedule::Operation> operations;
   std::unique_ptr<char[]> store;
   size_t stored = 0;
+  size_t calls = 0;           // that asked for the operations
   Group* group = nullptr;     // of what is recorded
   schedule::Policy policy{};  // likewise
   bool is_urgent = false;     // something recorded is to be there without a flush

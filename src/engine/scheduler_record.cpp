@@ -8,6 +8,7 @@
 #include "base/status.h"
 #include "engine/engine.h"
 #include "engine/scheduler_queue.h"
+#include "transport/shm/copy.h"
 #include "transport/shm/element.h"
 
 namespace mobius::engine {
@@ -75,8 +76,12 @@ mob_status_t Scheduler::record(const Operation& operation) {
     made.kept = transfer.kind == MOB_PUT && !is_started;
   }
   if (made.kind == Kind::kGet && !is_started) return get(operation, *queue, made, policy);
-  const mob_status_t status = add(*queue, made, policy, !is_started && transfer.signal == nullptr);
-  if (status != MOB_OK || transfer.signal == nullptr) return status;
+  const bool is_told = transfer.signal != nullptr;
+  const bool is_lasting =
+      is_started && !is_told && (made.kind == Kind::kPut || made.kind == Kind::kGet);
+  const mob_status_t status =
+      add(*queue, made, policy, !is_started && !is_told, is_lasting ? made.local : nullptr);
+  if (status != MOB_OK || !is_told) return status;
   made = {};
   made.kind = Kind::kSignal;
   made.bytes = sizeof(uint64_t);
@@ -103,74 +108,102 @@ mob_status_t Scheduler::get(const Operation& operation, Queue& queue, schedule::
   return waits ? engine_.completion().wait(operation.call, own_handle) : MOB_OK;
 }
 
-// Whether what add() does with one of many is no more than to remember it.
-inline bool Scheduler::takes_one_more(const Queue& queue, Policy policy) const {
-  const auto& operations = queue.operations;
-  return !operations.empty() && operations.size() != operations.capacity() &&
-         queue.policy == policy && !queue.is_fenced &&
-         queue.under_way.load(std::memory_order_relaxed) <= kMostFlights &&
-         engine_.completion().is_current(*queue.group->pending->context);
-}
-
-// What add() does with a put that is one of many. False if there is more to look after. Inlined
-// into its one caller, since it is most of what a small put costs.
-[[gnu::always_inline]] inline bool Scheduler::append(Queue& queue, void* remote, const void* local,
-                                                     size_t bytes, Policy policy) {
-  const std::lock_guard lock(queue.mutex);
-  if (!takes_one_more(queue, policy) || queue.stored + bytes > Queue::kMostStored) [[unlikely]] {
-    return false;
-  }
-  char* copy = queue.store.get() + queue.stored;
-  if (bytes == sizeof(uint64_t)) {
-    std::memcpy(copy, local, sizeof(uint64_t));
-  } else {
-    std::memcpy(copy, local, bytes);
-  }
-  queue.stored += bytes;
-  ++queue.recorded;
-  schedule::Operation& made = queue.operations.emplace_back();
-  made.kept = true;
-  made.bytes = bytes;
-  made.remote = reinterpret_cast<uintptr_t>(remote);
-  made.local = copy;
-  return true;
+// Whether a stretch may be recorded without a description, as far as that can be told here.
+inline bool Scheduler::is_plain(mob_rank_t rank, const void* remote, const void* local) const {
+  return is_open_ && static_cast<uint32_t>(rank) < static_cast<uint32_t>(mob_size_) &&
+         local != nullptr && remote != nullptr && !engine_.transfers().hooked() &&
+         !engine_.deferred_access().is_used();
 }
 
 bool Scheduler::put(mob_rank_t rank, void* remote, const void* local, size_t bytes, bool is_urgent,
                     mob_status_t* status) {
-  if (!is_open_) return false;
+  if (!is_plain(rank, remote, local) || engine_.is_here(rank) || bytes - 1 >= kMostKept) {
+    return false;
+  }
   const Policy policy =
       has_hints() ? policy_for(rank, reinterpret_cast<uintptr_t>(remote)) : policy_;
   if (!packs(policy)) return false;
-  Queue* queue = find(rank);
-  if (queue == nullptr && (queue = queue_of(rank)) == nullptr) return false;
-  if (!is_urgent && append(*queue, remote, local, bytes, policy)) {
-    *status = MOB_OK;
-    return true;
-  }
+  Queue* queue = queue_of(rank);
+  if (queue == nullptr) return false;
   schedule::Operation made;
   made.kept = true;
   made.bytes = bytes;
   made.remote = reinterpret_cast<uintptr_t>(remote);
   made.local = const_cast<char*>(static_cast<const char*>(local));
-  *status = add(*queue, made, policy, is_urgent);
+  *status = add(*queue, made, policy, is_urgent, is_urgent ? nullptr : made.local);
   return true;
 }
 
-bool Scheduler::start(Kind kind, mob_rank_t rank, void* remote, const void* local, size_t bytes) {
-  if (!is_open_ || engine_.network().bulk().is_worth(bytes)) return false;
-  const Policy policy =
-      has_hints() ? policy_for(rank, reinterpret_cast<uintptr_t>(remote)) : policy_;
-  Queue* queue = find(rank);
-  if (policy == Policy::kFifo || queue == nullptr) return false;
-  const std::lock_guard lock(queue->mutex);
-  if (!takes_one_more(*queue, policy)) return false;
-  ++queue->recorded;
-  schedule::Operation& made = queue->operations.emplace_back();
+// Whether what add() does with one of many is no more than to remember it.
+inline bool Scheduler::takes_one_more(const Queue& queue, Policy policy) const {
+  return !queue.operations.empty() && queue.calls != Queue::kMostOperations &&
+         queue.policy == policy && !queue.is_fenced &&
+         queue.under_way.load(std::memory_order_relaxed) <= kMostFlights &&
+         engine_.completion().is_current(*queue.group->pending->context);
+}
+
+// Makes a put or get part of the last one, if it goes on where that ends at both sides. Then a copy
+// is not needed, either: what is only started is the user's. Values stay values, and what is long
+// stays for the plan to order. Calls nothing, which is most of what a call costs here otherwise.
+[[gnu::always_inline]] inline bool Scheduler::extend(Queue& queue, Kind kind, uint64_t remote,
+                                                     const char* local, size_t bytes) {
+  if (queue.next_local.load(std::memory_order_relaxed) != local ||
+      queue.next_remote.load(std::memory_order_relaxed) != remote ||
+      bytes > Queue::kMostExtending || schedule::is_value(bytes) || !queue.mutex.try_lock()) {
+    return false;
+  }
+  const std::lock_guard lock(queue.mutex, std::adopt_lock);
+  // Again, with the lock: there is a last one then, too.
+  if (queue.next_local.load(std::memory_order_relaxed) != local ||
+      queue.next_remote.load(std::memory_order_relaxed) != remote ||
+      queue.calls == Queue::kMostOperations || queue.is_fenced ||
+      !engine_.completion().is_current_default(*queue.group->pending->context)) {
+    return false;
+  }
+  schedule::Operation& last = queue.operations.back();
+  if (last.kind != kind || schedule::is_value(last.bytes)) return false;
+  if (last.kept) {
+    last.kept = false;
+    last.local = const_cast<char*>(local) - last.bytes;
+    queue.stored -= last.bytes;
+  }
+  last.bytes += bytes;
+  ++last.calls;
+  queue.note_call(local, remote, bytes);
+  return true;
+}
+
+bool Scheduler::one_more(Kind kind, mob_rank_t rank, void* remote, const void* local,
+                         size_t bytes) {
+  if (!is_plain(rank, remote, local) || bytes == 0 || engine_.network().bulk().is_worth(bytes)) {
+    return false;
+  }
+  Queue* const queue = find(rank);
+  if (queue == nullptr) return false;
+  const auto place = reinterpret_cast<uintptr_t>(remote);
+  const auto* const from = static_cast<const char*>(local);
+  return extend(*queue, kind, place, from, bytes) || append(*queue, kind, place, from, bytes);
+}
+
+// What add() does with one of many.
+bool Scheduler::append(Queue& queue, Kind kind, uint64_t remote, const char* local, size_t bytes) {
+  const Policy policy = has_hints() ? policy_for(queue.rank, remote) : policy_;
+  const std::lock_guard lock(queue.mutex);
+  if (!takes_one_more(queue, policy)) return false;
+  const bool copies = kind == Kind::kPut && bytes <= kMostCopied && packs(policy);
+  if (copies && queue.stored + bytes > Queue::kMostStored) return false;
+  char* const copy = queue.store.get() + queue.stored;
+  schedule::Operation& made = queue.operations.emplace_back();
   made.kind = kind;
+  made.kept = copies;
   made.bytes = bytes;
-  made.remote = reinterpret_cast<uintptr_t>(remote);
-  made.local = const_cast<char*>(static_cast<const char*>(local));
+  made.remote = remote;
+  made.local = copies ? copy : const_cast<char*>(local);
+  if (copies) {
+    transport::copy(copy, local, bytes);
+    queue.stored += bytes;
+  }
+  queue.note_call(packs(policy) ? local : nullptr, remote, bytes);
   return true;
 }
 
@@ -194,12 +227,12 @@ mob_status_t Scheduler::begin_group(Queue& queue) {
 }
 
 bool Scheduler::is_full(const Queue& queue, const schedule::Operation& operation) const {
-  return queue.operations.size() == Queue::kMostOperations ||
+  return queue.calls == Queue::kMostOperations ||
          (operation.kept && queue.stored + operation.bytes > Queue::kMostStored);
 }
 
 mob_status_t Scheduler::add(Queue& queue, schedule::Operation& operation, Policy policy,
-                            bool is_urgent) {
+                            bool is_urgent, const char* lasting) {
   bool waits = false;
   {
     const std::lock_guard lock(queue.mutex);
@@ -222,7 +255,7 @@ mob_status_t Scheduler::add(Queue& queue, schedule::Operation& operation, Policy
     queue.is_fenced = false;
     queue.operations.push_back(operation);
     queue.has_any.store(true, std::memory_order_relaxed);
-    ++queue.recorded;
+    queue.note_call(packs(policy) ? lasting : nullptr, operation.remote, operation.bytes);
     if (is_urgent && queue.waiting_epochs.load(std::memory_order_relaxed) == 0) {
       queue.is_urgent = true;
       if (queue.flights.empty()) issue(queue);
@@ -268,6 +301,7 @@ bool Scheduler::tell(mob_rank_t rank, const void* what, size_t bytes) {
   made.local = queue->store.get() + queue->stored;
   std::memcpy(made.local, what, bytes);
   queue->operations.push_back(made);
+  ++queue->calls;
   return issue(*queue);
 }
 

@@ -124,22 +124,6 @@ mob_status_t Transfers::run(const char* call, const mob_transfer_t& transfer, Mo
   return first_->carry(operation);
 }
 
-bool Transfers::start_elsewhere(mob_kind_t kind, mob_rank_t rank, void* remote, const void* local,
-                                size_t bytes) {
-  return static_cast<uint32_t>(rank) < static_cast<uint32_t>(mob_size_) && !hooked() &&
-         !engine_.is_here(rank) && bytes != 0 && local != nullptr && remote != nullptr &&
-         !engine_.deferred_access().is_used() &&
-         engine_.scheduler().start(schedule::kind_of(kind), rank, remote, local, bytes);
-}
-
-bool Transfers::put_elsewhere(mob_rank_t rank, void* remote, const void* local, size_t bytes,
-                              bool is_urgent, mob_status_t* status) {
-  return static_cast<uint32_t>(rank) < static_cast<uint32_t>(mob_size_) && !hooked() &&
-         !engine_.is_here(rank) && bytes - 1 < Scheduler::kMostKept && local != nullptr &&
-         remote != nullptr && !engine_.deferred_access().is_used() &&
-         engine_.scheduler().put(rank, remote, local, bytes, is_urgent, status);
-}
-
 bool Transfers::copy_and_tell(const Telling& telling) {
   const mob_rank_t rank = telling.rank;
   if (static_cast<uint32_t>(rank) >= static_cast<uint32_t>(mob_size_) || hooked()) return false;

@@ -83,15 +83,6 @@ class Transfers final : private Carrier {
   mob_status_t put_exposed(mob_rank_t rank, const mob_span_t* remote, const mob_span_t* local,
                            size_t count);
 
-  // Records what is only started of many transfers with another host, without a description. False
-  // if that is not how it goes; run() knows why.
-  bool start_elsewhere(mob_kind_t kind, mob_rank_t rank, void* remote, const void* local,
-                       size_t bytes);
-  // Records a small put to another host, without a description. False if that is not how it goes;
-  // run() knows why.
-  bool put_elsewhere(mob_rank_t rank, void* remote, const void* local, size_t bytes, bool is_urgent,
-                     mob_status_t* status);
-
   // Puts or gets one stretch that is mapped here, and tells who is to be told: words, no counters.
   // All of it or nothing; false if that is not how it goes, and run() knows why.
   bool copy_and_tell(const Telling& telling);

@@ -25,6 +25,7 @@ class BriefLock {
     }
     lock_contended();
   }
+  bool try_lock() { return !held_.exchange(true, std::memory_order_acquire); }
   void unlock() { held_.store(false, std::memory_order_release); }
 
  private:

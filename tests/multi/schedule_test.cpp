@@ -220,6 +220,86 @@ TEST(Schedule, PiecesOfOneBufferArriveAsOne) {
   ASSERT_EQ(mob_barrier(), MOB_OK);
 }
 
+// What goes on where the one before ended becomes part of it when it is recorded, if it may: in
+// pieces that are copied and that are not, got as well as put, among puts whose bytes are the
+// caller's again at once, and others that lie on one side only where the last one ended.
+TEST(Schedule, PiecesOfAnyLengthMakeUpOneBuffer) {
+  constexpr size_t kBytes = 60'000;
+  Shared shared(3 * kBytes);
+  const mob_rank_t target = right_of(mob_rank());
+  const auto data = patterned(kBytes, mob_rank(), 5);
+  for (const std::vector<size_t>& lengths :
+       {std::vector<size_t>{48}, {3, 5}, {8}, {5, 8, 11}, {64, 65}, {700, 20}, {9, 5000}}) {
+    std::vector<unsigned char> back(kBytes);
+    std::array<unsigned char, 5000> own{};
+    size_t beside = 0;
+    size_t rest = 0;
+    size_t at = 0;
+    for (size_t i = 0; at < kBytes; ++i) {
+      const size_t bytes = std::min(lengths[i % lengths.size()], kBytes - at);
+      void* to = shared.at(target, at);
+      if (i % 50 == 20) {
+        std::memcpy(own.data(), data.data() + at, bytes);
+        ASSERT_EQ(mob_put(target, to, own.data(), bytes), MOB_OK);
+        own.fill(0);
+      } else {
+        ASSERT_EQ(mob_put_nbi(target, to, data.data() + at, bytes), MOB_OK);
+      }
+      if (i % 50 == 40) {  // goes on at the origin, not at the target
+        beside = at + bytes;
+        rest = std::min<size_t>(40, kBytes - beside);
+        void* elsewhere = shared.at(target, kBytes + beside);
+        ASSERT_EQ(mob_put_nbi(target, elsewhere, data.data() + beside, rest), MOB_OK);
+      }
+      at += bytes;
+    }
+    ASSERT_EQ(mob_flush(target), MOB_OK);
+    at = 0;
+    for (size_t i = 0; at < kBytes; ++i) {
+      const size_t bytes = std::min(lengths[i % lengths.size()], kBytes - at);
+      ASSERT_EQ(mob_get_nbi(target, shared.at(target, at), back.data() + at, bytes), MOB_OK);
+      at += bytes;
+    }
+    ASSERT_EQ(mob_flush(target), MOB_OK);
+    ASSERT_EQ(back, data) << lengths[0];
+    if (rest != 0) {
+      ASSERT_EQ(mob_get(target, shared.at(target, kBytes + beside), back.data(), rest), MOB_OK);
+      ASSERT_EQ(std::memcmp(back.data(), data.data() + beside, rest), 0) << lengths[0];
+    }
+    ASSERT_EQ(mob_barrier(), MOB_OK);
+    std::memset(shared.at(mob_rank(), 0), 0, 2 * kBytes);
+    ASSERT_EQ(mob_barrier(), MOB_OK);
+  }
+}
+
+// … of which a call without "nb" has its bytes back at once, also where the next goes on in the
+// same buffer.
+TEST(Schedule, WhatIsTheCallersAgainIsNotReadLater) {
+  constexpr size_t kPiece = 40;
+  constexpr size_t kPieces = 30;
+  Shared shared(kPieces * kPiece);
+  const mob_rank_t target = right_of(mob_rank());
+  const auto data = patterned(kPieces * kPiece, mob_rank(), 6);
+  for (int round = 0; round < 50; ++round) {
+    std::vector<unsigned char> own = data;
+    for (size_t i = 0; i < kPieces; ++i) {
+      unsigned char* from = own.data() + i * kPiece;
+      if (i % 10 == 9) {
+        ASSERT_EQ(mob_put_nbi(target, shared.at(target, i * kPiece), from, kPiece), MOB_OK);
+      } else {
+        ASSERT_EQ(mob_put(target, shared.at(target, i * kPiece), from, kPiece), MOB_OK);
+        std::memset(from, 0, kPiece);
+      }
+    }
+    ASSERT_EQ(mob_flush(target), MOB_OK);
+    ASSERT_EQ(mob_barrier(), MOB_OK);
+    ASSERT_TRUE(holds(shared.at(mob_rank(), 0), patterned(data.size(), left_of(mob_rank()), 6),
+                      data.size()));
+    std::memset(shared.at(mob_rank(), 0), 0, data.size());
+    ASSERT_EQ(mob_barrier(), MOB_OK);
+  }
+}
+
 constexpr std::array kSchedules = {MOB_SCHEDULE_DEFAULT,    MOB_SCHEDULE_ADAPTIVE,
                                    MOB_SCHEDULE_FIFO,       MOB_SCHEDULE_INTERLEAVE,
                                    MOB_SCHEDULE_GETS_FIRST, MOB_SCHEDULE_AGGREGATE};

@@ -120,6 +120,9 @@ class Queues {
     operation.kept = below(2) == 0 && changes(kind);
     operation.local = local_.data() + next_;
     operation.value = random_();
+    if (kind == Kind::kPut || kind == Kind::kGet) {
+      operation.calls = static_cast<uint16_t>(1 + below(3));
+    }
     next_ = (next_ + bytes) % (local_.size() / 2);
     queue->push_back(operation);
   }
@@ -170,6 +173,11 @@ TEST(Plan, RandomQueuesLeaveWhatTheyWouldInTheirOwnOrder) {
       std::ranges::sort(order);
       for (uint32_t i = 0; i < order.size(); ++i) ASSERT_EQ(order[i], i);
       ASSERT_EQ(order.size(), queue.size());
+      size_t calls = 0;
+      size_t issued = 0;
+      for (const Operation& operation : queue) calls += operation.calls;
+      for (const Issue& issue : plan.issues) issued += issue.operations;
+      ASSERT_EQ(issued, calls);
       Memory memory = start;
       ASSERT_EQ(carry_out(queue, plan, costs, &memory), answers);
       ASSERT_EQ(memory.bytes, expected.bytes);
@@ -227,6 +235,71 @@ TEST(Plan, ScatteredPutsAreOnePieceOfElevenBytesEach) {
   EXPECT_TRUE(plan.pieces[0].is_scattered());
   std::vector<unsigned char> wire(most_wire_bytes({}));
   EXPECT_LE(write_pack(queue, plan, plan.issues[0], wire.data()).bytes, 11'020u);
+}
+
+// Two or three of those in a row are at one distance.
+TEST(Plan, AFewRowsAtOneDistanceStayAmongScatteredOnes) {
+  std::vector<char> local(8000);
+  std::vector<Operation> queue;
+  for (size_t i = 0; i < 600; ++i) {
+    queue.push_back(
+        operation(Kind::kPut, i * 5167 % 8192 * 64, local.data() + 8 * queue.size(), 8));
+  }
+  Plan plan;
+  make_plan(queue, {}, Policy::kAdaptive, &plan);
+  ASSERT_EQ(plan.pieces.size(), 1u);
+  EXPECT_TRUE(plan.pieces[0].is_scattered());
+  // A long run has a piece of its own, with one address, and what is behind it another.
+  for (size_t i = 0; i < 100; ++i) {
+    queue.push_back(operation(Kind::kPut, (1 << 20) + i * 24, local.data() + 8 * queue.size(), 8));
+  }
+  for (size_t i = 0; i < 100; ++i) {
+    queue.push_back(
+        operation(Kind::kPut, i * 5167 % 8192 * 64, local.data() + 8 * queue.size(), 8));
+  }
+  make_plan(queue, {}, Policy::kAdaptive, &plan);
+  ASSERT_EQ(plan.issues.size(), 1u);
+  ASSERT_EQ(plan.pieces.size(), 3u);
+  EXPECT_EQ(plan.pieces[0].rows, 600u);
+  EXPECT_FALSE(plan.pieces[1].is_scattered());
+  EXPECT_EQ(plan.pieces[1].rows, 100u);
+  EXPECT_EQ(plan.pieces[1].stride, 24);
+  EXPECT_EQ(plan.pieces[2].rows, 100u);
+}
+
+// The same place again and again is no distance: the last one stays.
+TEST(Plan, RowsAtOnePlaceKeepTheirOrder) {
+  uint64_t values[12];
+  std::vector<Operation> queue;
+  for (uint64_t& value : values) {
+    value = 1 + queue.size();
+    queue.push_back(operation(Kind::kPut, 16, reinterpret_cast<char*>(&value), 8));
+  }
+  Plan plan;
+  make_plan(queue, {}, Policy::kAdaptive, &plan);
+  ASSERT_EQ(plan.issues.size(), 1u);
+  EXPECT_EQ(plan.pieces.size(), 1u);
+  Memory memory{std::vector<unsigned char>(64)};
+  carry_out(queue, plan, {}, &memory);
+  EXPECT_EQ(memory.bytes[16], std::size(values));
+}
+
+TEST(Plan, WhatWasMergedWhileItWasRecordedCounts) {
+  std::vector<char> local(1 << 16);
+  std::vector<Operation> queue = {operation(Kind::kPut, 0, local.data(), 300),
+                                  operation(Kind::kPut, 300, local.data() + 300, 100),
+                                  operation(Kind::kPut, 4096, local.data() + 4096, 20'000),
+                                  operation(Kind::kPut, 1024, local.data() + 1024, 10)};
+  queue[0].calls = 3;
+  queue[2].calls = 50;
+  Plan plan;
+  make_plan(queue, {}, Policy::kAdaptive, &plan);
+  ASSERT_EQ(plan.issues.size(), 3u);
+  EXPECT_EQ(plan.issues[0].operations, 4u);
+  EXPECT_EQ(plan.issues[1].operations, 50u);
+  EXPECT_EQ(plan.issues[2].operations, 1u);
+  EXPECT_EQ(plan.savings.merged, 3u + 49u);
+  EXPECT_EQ(plan.savings.packed, 4u);
 }
 
 TEST(Plan, ScatteredRowsAreFoundWhereverTheyLie) {
@@ -380,6 +453,7 @@ TEST(Text, AQueueInWordsHasTheSamePlan) {
       ASSERT_EQ(plan.pieces.size(), other.pieces.size());
       ASSERT_EQ(plan.issues.size(), other.issues.size());
       ASSERT_EQ(plan.savings.merged, other.savings.merged);
+      ASSERT_EQ(plan.savings.packed, other.savings.packed);
     }
   }
 }
@@ -398,17 +472,20 @@ TEST(Text, ARunIsOneLine) {
 TEST(Text, NonsenseIsRefused) {
   for (const char* line : {"put", "put 0", "put 0 0", "put x 8", "put 0 8 1 2", "get 0 8 copied",
                            "put 0 8 waited", "x 0 put 0 8", "x 8", "fence 1", "send 0 8",
-                           "fetch 0 8 1 2 3", "signal", "put -1 8", "put 0 8G"}) {
+                           "fetch 0 8 1 2 3", "signal", "put -1 8", "put 0 8G", "put 0 8 merged",
+                           "put 0 8 merged 0", "put 0 8 merged 70000", "acc 0 8 merged 2"}) {
     QueueReader reader;
     EXPECT_FALSE(reader.add(line)) << line;
     EXPECT_TRUE(reader.queue.empty()) << line;
   }
   QueueReader reader;
-  for (const char* line : {"", "# nothing", "fence", "put 1K 2M", "x 3 get 0x10 8 # three",
-                           "fetch 0 8 1 2", "signal 8", "tell 40", "put 0 8 5 copied"}) {
+  for (const char* line :
+       {"", "# nothing", "fence", "put 1K 2M", "x 3 get 0x10 8 # three", "fetch 0 8 1 2",
+        "signal 8", "tell 40", "put 0 8 5 copied", "get 0 60 1 merged 4"}) {
     EXPECT_TRUE(reader.add(line)) << line;
   }
-  ASSERT_EQ(reader.queue.size(), 8u);
+  ASSERT_EQ(reader.queue.size(), 9u);
+  EXPECT_EQ(reader.queue[8].calls, 4u);
   EXPECT_TRUE(reader.queue[0].fenced);
   EXPECT_EQ(reader.queue[0].remote, 1024u);
   EXPECT_EQ(reader.queue[3].remote, 32u);

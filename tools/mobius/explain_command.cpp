@@ -46,9 +46,10 @@ target, a line each; # begins a comment:
   put    AT BYTES [FROM] [copied]  AT: where in the target's memory; FROM, TO: in
   get    AT BYTES [TO] [waited]    the caller's (behind what came before, if not
   acc    AT BYTES [FROM]           named). copied: the library has the bytes;
-  fetch  AT BYTES [FROM [TO]]      waited: somebody waits for this get. acc and
-  signal AT                        fetch accumulate.
-  tell   BYTES                     for the library at the target
+  fetch  AT BYTES [FROM [TO]]      waited: somebody waits for this get; merged N
+  signal AT                        (put, get): N calls that became one at once.
+  tell   BYTES                     acc and fetch accumulate; tell is for the
+                                   library at the target.
   x N put ...                      N times, each behind the one before
   fence                            nothing passes
 
@@ -75,9 +76,11 @@ std::string piece_text(const std::vector<Operation>& queue, const Plan& plan, co
   }
   std::string text = fmt::format("{} at {}, {} bytes", name, first.remote, piece.row_bytes);
   if (piece.rows > 1) text += fmt::format(", {} rows, {} apart", piece.rows, piece.stride);
-  text += piece.count == 1 ? fmt::format("  (operation {})", index + 1)
-                           : fmt::format("  (operations {} … {} merged)", index + 1, last + 1);
-  return text;
+  if (piece.calls == 1) return text + fmt::format("  (operation {})", index + 1);
+  if (piece.count == 1) {
+    return text + fmt::format("  (operation {}: {} calls merged)", index + 1, piece.calls);
+  }
+  return text + fmt::format("  (operations {} … {} merged)", index + 1, last + 1);
 }
 
 void print_issue(const std::vector<Operation>& queue, const Plan& plan, const Issue& issue,
@@ -100,7 +103,9 @@ void print_issue(const std::vector<Operation>& queue, const Plan& plan, const Is
 void explain(const std::vector<Operation>& queue, const Costs& costs, Policy policy) {
   Plan plan;
   schedule::make_plan(queue, costs, policy, &plan);
-  fmt::print("{} operations, policy {}: {} messages\n", queue.size(),
+  size_t calls = 0;
+  for (const Operation& each : queue) calls += each.calls;
+  fmt::print("{} operations, policy {}: {} messages\n", calls,
              schedule::kPolicyNames[static_cast<size_t>(policy)], plan.issues.size());
   fmt::print("order: {} ({} overtaken)\n", plan.why, plan.savings.reordered);
   fmt::print("merged into another's transfer: {}, packed with others: {}\n", plan.savings.merged,

@@ -44,6 +44,7 @@ struct Operation {
   bool kept = false;    // `local` is a copy that belongs to the queue
   uint8_t type = 0;
   uint8_t op = 0;
+  uint16_t calls = 1;  // that asked for it: neighbours may be one from the start
   size_t bytes = 0;
   uint64_t remote = 0;
   char* local = nullptr;

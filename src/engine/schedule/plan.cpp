@@ -20,6 +20,10 @@ constexpr uint32_t kFewestRows = 3;
 constexpr uint32_t kFewestScattered = 4;
 constexpr size_t kMostScatteredBytes = 64;
 
+// So many neighbours, or rows at one distance, are worth a piece of their own in the midst of
+// scattered rows; of fewer, the header takes what their offsets would.
+constexpr uint32_t kFewestBetween = 8;
+
 // So many times slower than copying is a slow link: up to 2 Gbit/s by default. What is learnt of a
 // faster one from a few messages of middle size, which wait for each other, may be a tenth of the
 // truth.
@@ -155,7 +159,7 @@ class Planner {
     end_segment();
     uint32_t latest = 0;
     for (const uint32_t index : plan_.order) {
-      if (index < latest) ++plan_.savings.reordered;
+      if (index < latest) plan_.savings.reordered += queue_[index].calls;
       latest = std::max(latest, index);
     }
   }
@@ -253,7 +257,8 @@ class Planner {
   }
 
   Piece single(size_t place) const {
-    return {static_cast<uint32_t>(place), 1, 1, true, at(place).bytes};
+    const Operation& one = at(place);
+    return {static_cast<uint32_t>(place), 1, one.calls, 1, true, one.bytes};
   }
 
   // The stretch from `first` on that ends before `end`; one if there is nothing to merge. Values
@@ -276,6 +281,7 @@ class Planner {
       piece.is_local_stretch &= follows;
       if (!piece.is_local_stretch && piece.row_bytes + next.bytes > most_packed_) break;
       piece.row_bytes += next.bytes;
+      piece.calls += next.calls;
       ++piece.count;
     }
     return piece;
@@ -294,6 +300,7 @@ class Planner {
       return single(first);
     }
     uint32_t count = 1;
+    uint32_t calls = begin.calls;
     bool stretch = true;
     for (size_t place = first + 1; place < end; ++place, ++count) {
       const Operation& next = at(place);
@@ -303,12 +310,14 @@ class Planner {
         break;
       }
       stretch &= next.local == before.local + before.bytes;
+      calls += next.calls;
     }
     if (count < kFewestRows) return single(first);
-    return {static_cast<uint32_t>(first), count, count, stretch, begin.bytes, stride};
+    return {static_cast<uint32_t>(first), count, calls, count, stretch, begin.bytes, stride};
   }
 
-  // Equal rows anywhere, as far as a message takes them.
+  // Equal rows anywhere, as far as a message takes them, or until what is better as a piece of its
+  // own.
   Piece scattered(size_t first, size_t end) const {
     const Operation& begin = at(first);
     if (first + kFewestScattered > end || begin.bytes > kMostScatteredBytes ||
@@ -320,22 +329,20 @@ class Planner {
     size_t room = costs_.message_bytes;
     if (is_open_) room -= std::min(room, std::max(out_, plan_.issues.back().answer_bytes));
     if (room < kHeaderBytes + kFewestScattered * row_bytes) room = costs_.message_bytes;
-    const size_t last = std::min(end, first + (room - kHeaderBytes) / row_bytes);
+    const size_t last =
+        end_of_irregular(first, std::min(end, first + (room - kHeaderBytes) / row_bytes));
+    if (last - first < kFewestScattered) return single(first);
     uint64_t lowest = begin.remote;
     uint64_t highest = begin.remote;
-    size_t place = first;
-    do {
+    Piece piece = single(first);
+    for (size_t place = first + 1; place < last; ++place) {
       const Operation& next = at(place);
       lowest = std::min(lowest, next.remote);
       highest = std::max(highest, next.remote);
-      ++place;
-    } while (place < last && at(place).kind == begin.kind && at(place).bytes == begin.bytes &&
-             is_mergeable(at(place)) && !merges_with_next(place, end));
-    if (place - first < kFewestScattered || highest > UINT64_MAX - begin.bytes) {
-      return single(first);
+      piece.calls += next.calls;
     }
-    Piece piece = single(first);
-    piece.count = static_cast<uint32_t>(place - first);
+    if (highest > UINT64_MAX - begin.bytes) return single(first);
+    piece.count = static_cast<uint32_t>(last - first);
     piece.rows = piece.count;
     piece.is_local_stretch = false;
     piece.lowest = lowest;
@@ -345,10 +352,22 @@ class Planner {
     return piece;
   }
 
-  // Whether something better begins in the midst of scattered rows.
-  bool merges_with_next(size_t place, size_t end) const {
-    return may_merge(place, end) && (!is_value(at(place).bytes) ||
-                                     rows(place, std::min(end, place + kFewestRows)).count > 1);
+  // Where equal rows from `first` on end, or kFewestBetween of them at one distance begin.
+  size_t end_of_irregular(size_t first, size_t end) const {
+    const Operation& begin = at(first);
+    uint64_t distance = 0;
+    uint32_t alike = 0;  // distances in a row
+    uint64_t before = begin.remote;
+    for (size_t place = first + 1; place < end; ++place) {
+      const Operation& next = at(place);
+      if (next.kind != begin.kind || next.bytes != begin.bytes || !is_mergeable(next)) return place;
+      alike = next.remote - before == distance ? alike + 1 : 1;
+      distance = next.remote - before;
+      before = next.remote;
+      const bool overlap = distance < begin.bytes || distance > -begin.bytes;
+      if (alike + 1 == kFewestBetween && !overlap) return place - alike;
+    }
+    return end;
   }
 
   // A look at the next two, which is all that most of many scattered operations need.
@@ -379,7 +398,10 @@ class Planner {
         if (piece.count == 1) piece = rows(place, end);
         if (piece.bytes() > costs_.message_bytes && !goes_alone(piece)) cut(piece);
       }
-      if (merges && piece.count == 1) piece = scattered(place, end);
+      if (merges && piece.count < kFewestBetween) {
+        const Piece rows = scattered(place, end);
+        if (rows.count > piece.count) piece = rows;
+      }
       place += piece.count;
       issue(piece);
     }
@@ -391,15 +413,17 @@ class Planner {
     if (piece.rows > 1) {
       piece.rows = static_cast<uint32_t>(std::max<size_t>(most / piece.row_bytes, 1));
       piece.count = piece.rows;
-      return;
+    } else {
+      size_t bytes = at(piece.first).bytes;
+      uint32_t count = 1;
+      while (count < piece.count && bytes + at(piece.first + count).bytes <= most) {
+        bytes += at(piece.first + count++).bytes;
+      }
+      piece.count = count;
+      piece.row_bytes = bytes;
     }
-    size_t bytes = at(piece.first).bytes;
-    uint32_t count = 1;
-    while (count < piece.count && bytes + at(piece.first + count).bytes <= most) {
-      bytes += at(piece.first + count++).bytes;
-    }
-    piece.count = count;
-    piece.row_bytes = bytes;
+    piece.calls = 0;
+    for (uint32_t i = 0; i < piece.count; ++i) piece.calls += at(piece.first + i).calls;
   }
 
   // Alone goes what is one stretch at both sides and too long to be copied.
@@ -415,9 +439,9 @@ class Planner {
   // The last piece: with others, or alone.
   void issue(const Piece& piece) {
     const auto index = static_cast<uint32_t>(plan_.pieces.size() - 1);
-    if (!piece.is_scattered()) plan_.savings.merged += piece.count - 1;
+    plan_.savings.merged += piece.calls - (piece.is_scattered() ? piece.count : 1);
     if (goes_alone(piece)) {
-      plan_.issues.push_back({false, index, 1, piece.count, 0});
+      plan_.issues.push_back({false, index, 1, piece.calls, 0});
       is_open_ = false;
       return;
     }
@@ -434,7 +458,7 @@ class Planner {
     }
     Issue& message = plan_.issues.back();
     ++message.count;
-    message.operations += piece.count;
+    message.operations += piece.calls;
     message.answer_bytes += in;
     out_ += out;
   }

@@ -51,6 +51,7 @@ size_t most_packed_bytes(const Costs& costs);
 struct Piece {
   uint32_t first = 0;  // of Plan::order
   uint32_t count = 0;
+  uint32_t calls = 0;  // that asked for them
   uint32_t rows = 1;
   bool is_local_stretch = false;  // their bytes at the origin follow each other, too
   size_t row_bytes = 0;
@@ -68,7 +69,7 @@ struct Issue {
   bool packed = false;
   uint32_t first = 0;  // of Plan::pieces
   uint32_t count = 0;
-  uint32_t operations = 0;  // in them
+  uint32_t operations = 0;  // in them, as they were asked for
   size_t answer_bytes = 0;  // of what it reads, if packed
   bool is_free = false;     // nothing that the plan has behind it has to come after it
 };

@@ -17,9 +17,10 @@ constexpr uint64_t kMostTimes = 1'000'000;
 // Whether `next` is what "x" repeats.
 bool continues(const Operation& first, const Operation& before, const Operation& next) {
   return next.kind == first.kind && !next.fenced && next.bytes == first.bytes &&
-         next.kept == first.kept && next.waiter == nullptr && first.waiter == nullptr &&
-         first.kind != Kind::kFetch && first.kind != Kind::kTell && first.kind != Kind::kSignal &&
-         next.remote == before.remote + before.bytes && next.local == before.local + before.bytes;
+         next.calls == first.calls && next.kept == first.kept && next.waiter == nullptr &&
+         first.waiter == nullptr && first.kind != Kind::kFetch && first.kind != Kind::kTell &&
+         first.kind != Kind::kSignal && next.remote == before.remote + before.bytes &&
+         next.local == before.local + before.bytes;
 }
 
 bool read_number(const std::string& word, uint64_t* number) {
@@ -73,6 +74,7 @@ std::string write_queue(std::span<const Operation> queue, char separator) {
     if (first.kind == Kind::kFetch) {
       text += hexadecimal(reinterpret_cast<uintptr_t>(first.fetched));
     }
+    if (first.calls > 1) text += " merged " + std::to_string(first.calls);
     if (first.kind == Kind::kPut && first.kept) text += " copied";
     if (first.waiter != nullptr) text += " waited";
     i += times;
@@ -104,7 +106,11 @@ bool QueueReader::add(const std::string& line) {
   uint64_t places[2] = {next_local_, 0};
   int given = 0;
   while (words >> word) {
-    if (word == "copied" && operation.kind == Kind::kPut) {
+    uint64_t calls = 0;
+    if (word == "merged" && (operation.kind == Kind::kPut || operation.kind == Kind::kGet)) {
+      if (!next_number(words, &calls) || calls == 0 || calls > UINT16_MAX) return false;
+      operation.calls = static_cast<uint16_t>(calls);
+    } else if (word == "copied" && operation.kind == Kind::kPut) {
       operation.kept = true;
     } else if (word == "waited" && operation.kind == Kind::kGet) {
       operation.waiter = this;

@@ -13,8 +13,9 @@
 //   fence                      nothing passes
 //
 // A put may end with "copied" (its bytes are the queue's), a get with "waited" (somebody waits for
-// it). Numbers are decimal, or hexadecimal with 0x, and take a suffix K or M (powers of 1024). FROM
-// and TO may lack: then they lie behind those of the operation before.
+// it), both with "merged N" (N calls asked for it, and became one while they were recorded).
+// Numbers are decimal, or hexadecimal with 0x, and take a suffix K or M (powers of 1024). FROM and
+// TO may lack: then they lie behind those of the operation before.
 
 #include <cstdint>
 #include <span>
