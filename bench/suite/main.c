@@ -275,6 +275,33 @@ static int write_environment(suite_session_t* session, const options_t* options)
   return kMeasured;
 }
 
+/* Whether one cell has the options of another, but for policy and n. */
+static int has_options_of(const suite_cell_t* one, const suite_cell_t* other) {
+  for (int i = 0; i < other->option_count; i++) {
+    const char* name = other->options[i].name;
+    if (strcmp(name, "policy") == 0 || strcmp(name, "n") == 0) continue;
+    if (strcmp(suite_option(one, name, ""), other->options[i].value) != 0) return 0;
+  }
+  return 1;
+}
+
+/* Whether two cells are the same but for the policy, which both name, and the number of pieces. */
+static int take_turns(const suite_cell_t* a, const suite_cell_t* b) {
+  if (suite_option(a, "policy", NULL) == NULL || suite_option(b, "policy", NULL) == NULL ||
+      strcmp(a->experiment, b->experiment) != 0 || strcmp(a->transfer, b->transfer) != 0 ||
+      strcmp(a->sync, b->sync) != 0 || strcmp(a->memory, b->memory) != 0) {
+    return 0;
+  }
+  return has_options_of(a, b) && has_options_of(b, a);
+}
+
+static void find_turns(options_t* options) {
+  for (int i = options->cell_count - 2; suite_library.rule != NULL && i >= 0; i--) {
+    if (!take_turns(&options->cells[i], &options->cells[i + 1])) continue;
+    options->cells[i].turns = options->cells[i + 1].turns + 1;
+  }
+}
+
 static int measure_all(suite_session_t* session, const options_t* options) {
   for (int i = 0; i < options->cell_count; i++) {
     const suite_cell_t* cell = &options->cells[i];
@@ -326,6 +353,7 @@ static int run(suite_session_t* session, options_t* options) {
   pin(job, options);
   session->timer_overhead_ns = timer_overhead_ns();
   int status = write_environment(session, options);
+  find_turns(options);
   if (status == kMeasured) status = measure_all(session, options);
   if (session->out != NULL) {
     if (status == kMeasured) suite_record_text(session, "done", NULL, NULL, NULL);

@@ -112,6 +112,11 @@ typedef struct suite_times {
 /** Collective. @return 0 or an error of `repeat` or the library; suite_times_free() in any case */
 int suite_time(suite_session_t* session, suite_comm_t* comm, suite_repeat_t* repeat, void* context,
                suite_times_t* times);
+/** A turn of several that together take what suite_time() takes: `times`, all zeros before the
+ * first, has its samples behind those of the turns before. What a turn begins with does not count:
+ * the library has to get used to what comes. */
+int suite_time_turn(suite_session_t* session, suite_comm_t* comm, suite_repeat_t* repeat,
+                    void* context, int turns, suite_times_t* times);
 /** Writes a record, at most every second: what is slow is not taken for what hangs. */
 void suite_show_life(suite_session_t* session);
 void suite_times_free(suite_times_t* times);

@@ -40,6 +40,10 @@ typedef struct suite_cell {
     char value[SUITE_WORD_BYTES];
   } options[SUITE_MAX_OPTIONS];
   int option_count;
+  /* Cells behind this one in its array that differ from it in policy= and n= alone, where the
+   * library can change the policy: an experiment may measure them all by turns. Its call for them
+   * then has nothing left to do. */
+  int turns;
 } suite_cell_t;
 
 /** Value of an option, or `fallback`. */
@@ -255,6 +259,9 @@ typedef struct suite_library {
   /** After leave() of a passive synchronisation: tells `to` that the data are there. */
   int (*tell)(suite_window_t* window, const suite_sync_block_t* sync, int to);
   int (*await)(suite_window_t* window, int from);
+  /** Has what this process transfers to the window go by a policy, from now on. Null where there
+   * are none, or who starts the program chooses. */
+  int (*rule)(suite_window_t* window, const char* policy);
   /** Opens a file for records, by one process, through the library; null with errno set. May lack.
    */
   FILE* (*open_file)(const char* name);

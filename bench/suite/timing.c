@@ -11,6 +11,8 @@ enum {
   kMaxOverheadPart = 50, /* a timer read is at most one part in so many of a batch */
   kWarmupNs = 500000,
   kSlowNs = 50000000, /* so slow repetitions are timed one by one, and few of them */
+  kLeastSamples = 8,  /* down to which what is slow is measured less often */
+  kUsedTo = 8,        /* batches that a later turn begins with, at most */
   kFewSamples = 3
 };
 
@@ -38,6 +40,7 @@ typedef struct timing {
   suite_repeat_t* repeat;
   void* context;
   suite_times_t* times;
+  int turns;
 } timing_t;
 
 void suite_show_life(suite_session_t* session) {
@@ -113,20 +116,39 @@ static int choose_batch(timing_t* t, uint64_t* batch, double* repetition_ns) {
   }
 }
 
+/* A later turn's: the batch is known, and the first ones do not count. `count` of them. */
+static int get_used(timing_t* t, uint64_t count, double* repetition_ns) {
+  double samples[kUsedTo];
+  if (count > kUsedTo) count = kUsedTo;
+  order_t order = {t->times->batch, count};
+  int error = run(t, order, samples);
+  *repetition_ns = samples[count - 1];
+  return error;
+}
+
+/* So many of all turns' for one. */
+static uint64_t part_of(const timing_t* t, uint64_t all) {
+  uint64_t turns = (uint64_t)t->turns;
+  return (all + turns - 1) / turns;
+}
+
 static int lead(timing_t* t) {
   const order_t stop = {0, 0};
-  uint64_t least = t->session->min_samples < kMostSamples ? t->session->min_samples : kMostSamples;
-  uint64_t most = kSamplesFactor * least < kMostSamples ? kSamplesFactor * least : kMostSamples;
-  const double allowed_ns = t->session->max_seconds * 1e9;
+  const uint64_t room = part_of(t, kMostSamples) - (t->turns > 1), before = t->times->count;
+  uint64_t least = part_of(t, t->session->min_samples);
+  if (least > room) least = room;
+  uint64_t most = kSamplesFactor * least < room ? kSamplesFactor * least : room;
+  const double allowed_ns = t->session->max_seconds * 1e9 / t->turns;
   double repetition_ns = 0;
-  int error = choose_batch(t, &t->times->batch, &repetition_ns);
+  int error = t->times->batch == 0 ? choose_batch(t, &t->times->batch, &repetition_ns)
+                                   : get_used(t, least, &repetition_ns);
   if (error != 0) return error;
 
-  /* What is slow is measured less often, down to eight times, so that one cell cannot take an
-   * evening. */
+  /* What is slow is measured less often, so that one cell cannot take an evening. */
+  const uint64_t few = part_of(t, kLeastSamples), fewest = part_of(t, kFewSamples);
   double wanted = 20 * allowed_ns / (repetition_ns * (double)t->times->batch + 1);
-  if (wanted < (double)least) least = wanted < 8 ? 8 : (uint64_t)wanted;
-  if (repetition_ns > kSlowNs && least > kFewSamples) least = kFewSamples;
+  if (wanted < (double)least) least = wanted < (double)few ? few : (uint64_t)wanted;
+  if (repetition_ns > kSlowNs && least > fewest) least = fewest;
   int64_t begin = suite_now_ns();
   for (uint64_t next = least; next > 0;) {
     order_t order = {t->times->batch, next};
@@ -134,8 +156,9 @@ static int lead(timing_t* t) {
     if (error != 0) return error;
     t->times->count += next;
     double used_ns = (double)(suite_now_ns() - begin);
-    double more = (allowed_ns - used_ns) / (used_ns / (double)t->times->count);
-    next = most > t->times->count ? most - t->times->count : 0;
+    uint64_t count = t->times->count - before;
+    double more = (allowed_ns - used_ns) / (used_ns / (double)count);
+    next = most > count ? most - count : 0;
     if (more < (double)next) next = more >= 1 ? (uint64_t)more : 0;
   }
   order_t last = stop;
@@ -144,13 +167,20 @@ static int lead(timing_t* t) {
 
 int suite_time(suite_session_t* session, suite_comm_t* comm, suite_repeat_t* repeat, void* context,
                suite_times_t* times) {
-  timing_t t = {session, comm, repeat, context, times};
   memset(times, 0, sizeof *times);
+  return suite_time_turn(session, comm, repeat, context, 1, times);
+}
+
+int suite_time_turn(suite_session_t* session, suite_comm_t* comm, suite_repeat_t* repeat,
+                    void* context, int turns, suite_times_t* times) {
+  timing_t t = {session, comm, repeat, context, times, turns};
   if (comm->rank != comm->leader) return follow(&t);
-  /* Written to at once, so that no page is first touched in a timed stretch. */
-  times->samples_ns = malloc((kMostSamples + 8) * sizeof(double));
-  if (times->samples_ns == NULL) abort();
-  memset(times->samples_ns, 0, (kMostSamples + 8) * sizeof(double));
+  if (times->samples_ns == NULL) {
+    /* Written to at once, so that no page is first touched in a timed stretch. */
+    times->samples_ns = malloc((kMostSamples + 8) * sizeof(double));
+    if (times->samples_ns == NULL) abort();
+    memset(times->samples_ns, 0, (kMostSamples + 8) * sizeof(double));
+  }
   return lead(&t);
 }
 

@@ -92,6 +92,26 @@ def test_ratio() -> None:
     assert not ratio_of_medians(almost, fast, 1).is_real(0.03)
 
 
+def test_ratio_of_what_was_measured_in_the_same_launches() -> None:
+    rng = np.random.default_rng(11)
+    fast = [rng.normal(100 * launch, 1, 200) for launch in (1, 2)]
+    slow = [launch * 1.5 for launch in fast]
+    apart = ratio_of_medians(slow, fast, 1)
+    together = ratio_of_medians(slow, fast, 1, paired=True)
+    assert apart.low < 1 < apart.high  # The one of the fast launch, the other of the slow one.
+    assert together.value == pytest.approx(1.5)
+    assert 1.49 < together.low <= 1.5 <= together.high < 1.51
+    assert ratio_of_medians(slow[:1], fast[:1], 1, paired=True).value == pytest.approx(1.5)
+    # Launches that differ make it uncertain.
+    other = [fast[0] * 1.5, fast[1] * 1.1]
+    unlike = ratio_of_medians(other, fast, 1, paired=True)
+    assert unlike.value == pytest.approx((1.5 * 1.1) ** 0.5)
+    assert unlike.low < 1.11
+    assert unlike.high > 1.49
+    # What has not the same launches is as if they were not.
+    assert ratio_of_medians(slow, fast[:1], 1, paired=True).high > 2
+
+
 def test_bandwidth_and_one_way_time() -> None:
     cell = Cell.parse("pingpong:put:flush:allocate")
     assert cell.one_way_ns(2000) == 1000

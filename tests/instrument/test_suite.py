@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -38,12 +39,14 @@ def run(
     sizes: str = "8,4096",
     program: Path | None = None,
     environment: dict[str, str] | None = None,
+    hosts: int = 1,
 ) -> tuple[int, Records, str]:
     """Exit code, records and messages of a launch."""
     out = tmp_path / "out.jsonl"
     done = subprocess.run(
         [
             str(BIN / "mobius"), "run", "-n", str(processes), "--bind", "none",
+            "--virtual-hosts", str(hosts),
             str(program or BIN / "suite_mobius"), "--cells", ",".join(cells), "--sizes", sizes,
             "--out", str(out), "--min-samples", "5", "--max-seconds", "0",
         ],
@@ -183,6 +186,49 @@ def test_apex_sums_are_those_of_a_sequential_run(tmp_path: Path, transfer: str) 
     assert code == 0, errors
     assert measured(records) == {cell: [8, 1024, 131072] for cell in cells}
     assert len(of(records, "fact")) == 9
+
+
+@pytest.mark.parametrize("hosts", [1, 2])
+def test_policies_and_pieces_take_turns(tmp_path: Path, hosts: int) -> None:
+    flush = "schedule:put:flush:allocate:what="
+    policies = ("adaptive", "fifo", "interleave", "gets-first", "aggregate")
+    turns = [
+        f"{bare}:policy={policy}"
+        for bare in (
+            f"{flush}pieces:n=1", f"{flush}pieces:n=16", f"{flush}scattered",
+            f"{flush}scattered:n=1", f"{flush}mixed", "schedule:rget:flush:allocate:what=behind",
+            f"{flush}random", "schedule:put:pscw:allocate:what=one",
+            "schedule:get:lockx:allocate:what=one",
+        )
+        for policy in policies
+    ]  # fmt: skip
+    cells = [*turns, "schedule:put:flush:create:what=one:policy=fifo", f"{flush}one"]
+    code, records, errors = run(tmp_path, *cells, hosts=hosts, sizes="64,4096")
+    assert code == 0, errors
+    assert measured(records) == {cell: [64, 4096] for cell in [*turns, cells[-1]]}
+    assert [record["cell"] for record in of(records, "end")] == [*turns, cells[-1]]
+    refused = of(records, "refused")
+    assert [record["cell"] for record in refused] == [cells[-2]]
+    assert "of memory 'allocate'" in refused[0]["reason"]
+    # Both of what takes turns are measured before the second's turn comes.
+    kinds = [(record["type"], record.get("cell")) for record in records]
+    assert kinds.index(("samples", turns[9])) < kinds.index(("end", turns[0]))
+    assert kinds.index(("samples", turns[10])) > kinds.index(("end", turns[9]))
+
+
+def test_policies_and_pieces_are_what_they_say(tmp_path: Path) -> None:
+    cell = "schedule:put:flush:allocate:what=pieces:n={}:policy={}"
+    for policy, merges in (("fifo", False), ("aggregate", True)):
+        cells = [cell.format(n, policy) for n in (1, 16)]
+        code, _, errors = run(
+            tmp_path, *cells, hosts=2, sizes="4096", environment={"MOBIUS_STATS": "1"}
+        )
+        assert code == 0, errors
+        merged = sum(int(count) for count in re.findall(r"(\d+) merged", errors))
+        assert (merged > 0) == merges, errors
+    code, records, errors = run(tmp_path, cell.format(16, "best"), hosts=2, sizes="4096")
+    assert code == 0, errors
+    assert "no such policy" in of(records, "refused")[0]["reason"]
 
 
 def test_what_a_library_lacks_is_refused_and_the_rest_goes_on(tmp_path: Path) -> None:

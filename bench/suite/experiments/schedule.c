@@ -9,10 +9,12 @@
  *   behind     a put, then a get, of the size each; the time until the get has arrived. For
  *              transfers that are waited for by themselves: rget
  *   pieces     one buffer of the size in n= neighbouring operations
- *   scattered  the size in puts of 8 bytes, 64 bytes or more apart
+ *   scattered  the size in puts of 8 bytes, 64 bytes or more apart; or, with n=1, in one
  *   random     puts and gets of 1 byte to 4 KB, together of the size
  *
- * policy= is for who starts the program.
+ * policy= is the library's for the epoch. Cells that follow each other and differ in that and n=
+ * alone are measured by turns, each time in another order, so that what a launch or a moment is
+ * like they have in common.
  */
 
 #include <stdlib.h>
@@ -38,6 +40,7 @@ typedef struct operation {
 
 typedef struct epoch {
   suite_path_t* path;
+  const suite_cell_t* cell; /* of those that take turns */
   const suite_transfer_block_t *put, *get;
   operation_t* operations;
   size_t count;
@@ -71,7 +74,7 @@ static size_t count_of(const suite_cell_t* cell, size_t bytes) {
     case PIECES:
       return suite_option_number(cell, "n", 1);
     case SCATTERED:
-      return bytes / kWord;
+      return suite_option_number(cell, "n", bytes / kWord);
     case RANDOM:
       for (size_t left = bytes; left > 0; count++) left -= random_operation(count, left).bytes;
       return count;
@@ -96,7 +99,7 @@ static size_t room_of(const suite_cell_t* cell, size_t bytes) {
 }
 
 static void draw(epoch_t* e, size_t bytes) {
-  const suite_cell_t* cell = e->path->cell;
+  const suite_cell_t* cell = e->cell;
   what_t what = what_of(cell);
   int gets = e->path->transfer->effect == SUITE_GETS;
   size_t left = bytes;
@@ -110,7 +113,8 @@ static void draw(epoch_t* e, size_t bytes) {
     } else if (what == SCATTERED) {
       /* An odd factor: no place comes twice. */
       size_t place = i * 5167 % kScattered;
-      *operation = (operation_t){gets, place * kApart, i * kWord, kWord};
+      size_t piece = bytes / e->count;
+      *operation = (operation_t){gets, place * kApart, i * piece, piece};
     } else if (what == RANDOM) {
       *operation = random_operation(i, left);
       left -= operation->bytes;
@@ -208,7 +212,7 @@ static finding_t check_guards(const epoch_t* e, const unsigned char* area, size_
  * Returns 1 if right. */
 static int verify(epoch_t* e, size_t bytes, uint64_t round, const char* when) {
   suite_path_t* path = e->path;
-  size_t room = room_of(path->cell, bytes);
+  size_t room = room_of(e->cell, bytes);
   uint64_t key = suite_mix(suite_mix(path->session->seed, bytes), round);
   unsigned char* area = path->window.base + path->area[e->to != SUITE_NOBODY ? 1 : 0];
   unsigned char* expected = malloc(room);
@@ -230,7 +234,7 @@ static int verify(epoch_t* e, size_t bytes, uint64_t round, const char* when) {
     if (all[rank].want == all[rank].got) continue;
     char where[64];
     snprintf(where, sizeof where, "rank %d, %s", rank, when);
-    suite_record_wrong(path->session, path->cell, bytes, all[rank].byte, (int)all[rank].want,
+    suite_record_wrong(path->session, e->cell, bytes, all[rank].byte, (int)all[rank].want,
                        (int)all[rank].got, where);
     right = 0;
   }
@@ -253,31 +257,88 @@ static const char* find_transfers(epoch_t* e) {
   return NULL;
 }
 
+/* Many short turns: what a machine is like changes within a second. Fewer where an epoch takes
+ * milliseconds. */
+enum { kMostCells = 64, kTurns = 15, kFewTurns = 5, kLongBytes = 1 << 20 };
+
+/* The epoch is that of a cell from now on. */
+static void change_to(epoch_t* e, const suite_cell_t* cell, size_t bytes) {
+  const char* policy = suite_option(cell, "policy", NULL);
+  if (policy != NULL) SUITE_CHECK(e->path, suite_library.rule(&e->path->window, policy));
+  e->cell = cell;
+  e->count = count_of(cell, bytes);
+  draw(e, bytes);
+}
+
+/* Times the cell, and those that take turns with it. */
+static void time_turns(epoch_t* e, size_t bytes, suite_times_t* times) {
+  suite_path_t* path = e->path;
+  const int cells = path->cell->turns + 1;
+  const int many = room_of(path->cell, bytes) > kLongBytes ? kFewTurns : kTurns;
+  const int turns = cells > 1 ? many : 1;
+  int order[kMostCells];
+  for (int i = 0; i < cells; i++) order[i] = i;
+  for (int turn = 0; turn < turns; turn++) {
+    /* Shuffled, the same at all ranks: a limited link is not the same behind every other one. */
+    for (int i = cells - 1; i > 0; i--) {
+      int other = (int)(suite_mix((uint64_t)turn, (uint64_t)i) % (uint64_t)(i + 1)), one = order[i];
+      order[i] = order[other];
+      order[other] = one;
+    }
+    for (int i = 0; i < cells; i++) {
+      int which = order[i];
+      change_to(e, path->cell + which, bytes);
+      SUITE_CHECK(path,
+                  suite_time_turn(path->session, &path->comm, repeat, e, turns, &times[which]));
+    }
+  }
+}
+
 static const char* measure_size(void* context, size_t bytes) {
   epoch_t* e = context;
   suite_path_t* path = e->path;
-  suite_times_t times;
+  const suite_cell_t* cell = path->cell;
+  suite_times_t times[kMostCells] = {0};
+  int right = 1;
   if (what_of(path->cell) == SCATTERED && bytes / kWord > kScattered) return "these are too many";
   const char* refused = suite_agree(path->session, &path->comm, suite_path_size(path, bytes));
   if (refused != NULL) return refused;
-  e->count = count_of(path->cell, bytes);
-  e->operations = calloc(e->count, sizeof *e->operations);
-  if (e->operations == NULL) abort();
-  draw(e, bytes);
-  if (verify(e, bytes, 0, "before timing")) {
-    SUITE_CHECK(path, suite_time(path->session, &path->comm, repeat, e, &times));
-    SUITE_CHECK(path, suite_library.settle(&path->window));
-    if (verify(e, bytes, 1, "after timing"))
-      suite_record_samples(path->session, path->cell, NULL, bytes, &times);
-    suite_times_free(&times);
+  size_t most = 0;
+  for (int i = 0; i <= cell->turns; i++) {
+    if (bytes % suite_option_number(cell + i, "n", 1) != 0) return "the size is no multiple of n";
+    size_t count = count_of(cell + i, bytes);
+    if (what_of(cell) == SCATTERED && count != 1 && count * kWord != bytes)
+      return "what is scattered is one, or words";
+    if (count > most) most = count;
   }
+  e->operations = calloc(most, sizeof *e->operations);
+  if (e->operations == NULL) abort();
+  for (int i = 0; i <= cell->turns && right; i++) {
+    change_to(e, cell + i, bytes);
+    right = verify(e, bytes, 0, "before timing");
+  }
+  if (right) {
+    time_turns(e, bytes, times);
+    SUITE_CHECK(path, suite_library.settle(&path->window));
+  }
+  for (int i = 0; i <= cell->turns && right; i++) {
+    change_to(e, cell + i, bytes);
+    right = verify(e, bytes, 1, "after timing");
+    if (right) suite_record_samples(path->session, cell + i, NULL, bytes, &times[i]);
+  }
+  for (int i = 0; i <= cell->turns; i++) suite_times_free(&times[i]);
   free(e->operations);
   return NULL;
 }
 
-static const char* measure(suite_session_t* session, const suite_cell_t* cell) {
+static const char* measure_turns(suite_session_t* session, const suite_cell_t* cell) {
   suite_path_t path;
   size_t room = 0;
+  if (cell->turns >= kMostCells) return "there are too many cells that take turns";
+  if (suite_option(cell, "policy", NULL) != NULL) {
+    if (suite_library.rule == NULL) return "this library has no policies";
+    if (strcmp(cell->memory, "allocate") != 0) return "policies are of memory 'allocate'";
+  }
   for (int i = 0; i < session->size_count; i++) {
     size_t needed = room_of(cell, session->sizes[i]);
     if (needed > room) room = needed;
@@ -289,8 +350,25 @@ static const char* measure(suite_session_t* session, const suite_cell_t* cell) {
                .to = rank == origin ? target : SUITE_NOBODY,
                .from = rank == target ? origin : SUITE_NOBODY};
   refused = find_transfers(&e);
+  for (int i = 0; i <= cell->turns; i++) {
+    const char* policy = suite_option(cell + i, "policy", NULL);
+    if (policy != NULL && suite_library.rule(&path.window, policy) != 0)
+      refused = "there is no such policy (policy=)";
+  }
   if (refused == NULL) refused = suite_each_size(session, measure_size, &e);
   suite_path_close(&path);
+  return refused;
+}
+
+static const char* measure(suite_session_t* session, const suite_cell_t* cell) {
+  /* Of those that took turns last, the first, and why they could not be measured. */
+  static const suite_cell_t* first;
+  static char text[SUITE_TEXT_BYTES];
+  static const char* refused;
+  if (first != NULL && cell > first && cell <= first + first->turns) return refused;
+  first = cell;
+  refused = measure_turns(session, cell);
+  if (refused != NULL) refused = strncpy(text, refused, sizeof text - 1);
   return refused;
 }
 

@@ -130,6 +130,16 @@ static int await(suite_window_t* window, int from) {
   return mob_wait_until_u8(flag, MOB_GE, ++window->seen[from]);
 }
 
+/* A hint even for the policy of the job: then all have its cost. */
+static int rule(suite_window_t* window, const char* policy) {
+  static const char* const kNames[] = {"adaptive", "fifo", "interleave", "gets-first", "aggregate"};
+  for (int i = 0; i < (int)(sizeof kNames / sizeof kNames[0]); i++)
+    if (strcmp(policy, kNames[i]) == 0)
+      return mob_mem_schedule(mobius_window_of(window)->mem,
+                              (mob_schedule_t)(MOB_SCHEDULE_ADAPTIVE + i));
+  return MOB_ERR_ARGUMENT;
+}
+
 const suite_library_t suite_library = {
     .name = "mobius",
     .init = init,
@@ -143,4 +153,5 @@ const suite_library_t suite_library = {
     .settle = settle,
     .tell = tell,
     .await = await,
+    .rule = rule,
 };

@@ -135,13 +135,39 @@ class Ratio:
 
 
 def ratio_of_medians(
-    numerator: Sequence[Floats], denominator: Sequence[Floats], seed: int
+    numerator: Sequence[Floats], denominator: Sequence[Floats], seed: int, paired: bool = False
 ) -> Ratio:
-    """Ratio of the medians of two series, each given by launches."""
+    """Ratio of the medians of two series, each given by launches.
+
+    Paired series were measured in the same launches, in the same order: then it is the geometric
+    mean of the launches' ratios, since what a launch was like they have in common.
+    """
+    counts = [sum(len(launch) > 0 for launch in series) for series in (numerator, denominator)]
+    if paired and counts[0] == counts[1] == len(numerator) == len(denominator):
+        return _ratio_within_launches(numerator, denominator, seed)
     above = bootstrap_medians(numerator, seed)
     below = bootstrap_medians(denominator, seed + 1)
     low, high = interval(above / np.maximum(below, 1e-9))
     value = float(np.median(np.concatenate(list(numerator)))) / max(
         float(np.median(np.concatenate(list(denominator)))), 1e-9
     )
+    return Ratio(value, min(low, value), max(high, value))
+
+
+def _ratio_within_launches(
+    numerator: Sequence[Floats], denominator: Sequence[Floats], seed: int
+) -> Ratio:
+    logs, replicates = [], []
+    for index, (above, below) in enumerate(zip(numerator, denominator, strict=True)):
+        logs.append(np.log(max(float(np.median(above)), 1e-9) / max(float(np.median(below)), 1e-9)))
+        medians = [
+            np.maximum(bootstrap_medians([launch], seed + 2 * index + place), 1e-9)
+            for place, launch in enumerate((above, below))
+        ]
+        replicates.append(np.log(medians[0] / medians[1]))
+    rng = np.random.default_rng(seed + 2 * len(logs))
+    picks = rng.integers(len(logs), size=(len(logs), BOOTSTRAP_RESAMPLES))
+    drawn = np.take_along_axis(np.array(replicates), picks, axis=0)
+    low, high = interval(np.exp(drawn.mean(axis=0)))
+    value = float(np.exp(np.mean(logs)))
     return Ratio(value, min(low, value), max(high, value))

@@ -98,13 +98,16 @@ class Analysis:
         common = set.intersection(*(set(series.summaries) for series in complete))
         return min(complete, key=lambda series: series.geometric_mean(common))
 
-    def ratio(self, numerator: Series, denominator: Series, size: int) -> Ratio:
-        """Ratio of two medians at one size."""
+    def ratio(
+        self, numerator: Series, denominator: Series, size: int, paired: bool = False
+    ) -> Ratio:
+        """Ratio of two medians at one size; paired if both are of the same launches."""
         results = self.results
         return ratio_of_medians(
             results.one_way(numerator.key, size),
             results.one_way(denominator.key, size),
             _seed(results, numerator.key, size),
+            paired,
         )
 
     def outcomes(self) -> dict[tuple[str, Cell], list[Outcome]]:

@@ -74,7 +74,8 @@ _EXPERIMENTS: Final = (
     ),
     _Experiment("One buffer in n puts", (), "aggregate", FIFO),
     _Experiment(
-        "Puts of 8 bytes to scattered places", ("put:flush:allocate:what=scattered",),
+        "Puts of 8 bytes to scattered places, and one of as many bytes",
+        ("put:flush:allocate:what=scattered", "put:flush:allocate:what=scattered:n=1"),
         "aggregate", FIFO,
     ),
     _Experiment(

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from html import escape
@@ -20,7 +21,11 @@ ADAPTIVE, FIFO = POLICIES[:2]
 MOST_OF_ADAPTIVE: Final = 1.05
 _SYNCS: Final = ("flush", "pscw", "lockx")
 _SCATTERED: Final = Cell.parse("schedule:put:flush:allocate:what=scattered")
-_SINGLE: Final = Cell.parse("schedule:put:flush:allocate:what=one")
+_SINGLE: Final = Cell.parse("schedule:put:flush:allocate:what=scattered:n=1")
+# From here on n calls are little beside what the buffer takes, also where a link is as fast as
+# memory.
+_LARGE_BUFFER: Final = 1 << 20
+_MOST: Final = 1 << 62
 # A thousand puts of 8 bytes.
 _SCATTERED_BYTES: Final = 8_000
 
@@ -66,7 +71,7 @@ class Medians:
 
     def launches(self, row: Row, mobius: str) -> int:
         """Fewest of Möbius' policies there: of one launch an interval does not tell how launches
-        differ, and each policy has its own."""
+        differ."""
         return min(
             one.summaries[row[1]].launches
             for (cell, size, library, _), one in self.found.items()
@@ -83,7 +88,10 @@ class Medians:
             return None
         if other[1] != row[1]:
             raise ValueError("rows of different sizes")
-        return self.analysis.ratio(above, below, row[1])
+        # One job has all policies of an experiment, and all numbers of pieces.
+        what = [one.cell.option("what") for one in (above, below)]
+        paired = above.library == below.library and what[0] == what[1]
+        return self.analysis.ratio(above, below, row[1], paired)
 
     def ratio(self, row: Row, mobius: str, policy: str, base: str) -> Ratio | None:
         """Of Möbius' times under two policies."""
@@ -148,6 +156,10 @@ def _one(operation: str) -> Callable[[Medians], list[Row]]:
     return _cells(*[f"{operation}:{sync}:allocate:what=one" for sync in _SYNCS])
 
 
+def _pieces(medians: Medians, least: int, most: int) -> list[Row]:
+    return [row for row in medians.rows(medians.cells("pieces")) if least <= row[1] <= most]
+
+
 def _scattered(medians: Medians) -> list[Row]:
     return [row for row in medians.rows([_SCATTERED]) if row[1] == _SCATTERED_BYTES]
 
@@ -166,15 +178,18 @@ _GOALS: Final = (
           _one("put"), _beside_fifo, "aggregate"),
     _Goal("a get and its synchronisation, beside fifo", 0.56,
           _one("get"), _beside_fifo, "aggregate"),
-    _Goal("one buffer in n puts, beside one put, for every n", 1.1,
-          lambda medians: medians.rows(medians.cells("pieces")), _beside_whole, everywhere=True),
+    _Goal("a buffer of 1 MB or more in n puts, beside one put, for every n", 1.1,
+          lambda medians: _pieces(medians, _LARGE_BUFFER, _MOST), _beside_whole, everywhere=True),
+    _Goal("a smaller buffer in n puts, beside one put, for every n", 1.1,
+          lambda medians: _pieces(medians, 0, _LARGE_BUFFER - 1), _beside_whole, everywhere=True),
     _Goal("1,000 scattered puts of 8 bytes, beside one put of 8,000", 3,
           _scattered, _beside_one_put),
     _Goal("adaptive beside the best fixed policy, everywhere", MOST_OF_ADAPTIVE,
           _all_rows, _beside_best, everywhere=True),
 )  # fmt: skip
-# … and beside each other library.
+# … and beside MPICH, from version 5 on.
 _BESIDE_OTHERS: Final = ("1,000 scattered puts of 8 bytes, beside", 0.01)
+_MPICH: Final = re.compile(r"MPICH ([5-9]|\d\d)\b")
 
 
 def _find(goal: _Goal, medians: Medians, mobius: str, policy: str) -> _Result | None:
@@ -239,7 +254,7 @@ def goals(book: Book, medians: Medians, mobius: str) -> tuple[str, list[str]]:
         if mine is not None:
             add(goal.title, goal.most, mine, fixed, goal.policy)
     for library in others:
-        for row in _scattered(medians):
+        for row in _scattered(medians) if _MPICH.match(book.label(library)) else []:
             ratio = medians.between(row, (mobius, ADAPTIVE), (library, ""))
             if ratio is not None:
                 title = f"{_BESIDE_OTHERS[0]} {book.label(library)}"
