@@ -70,13 +70,15 @@ static int (*mpi(const char* name))(void*, void*) {
 static void mpi_start(void) { need(mpi("MPI_Init")(NULL, NULL) == 0, "MPI_Init"); }
 
 static void give_mpi_up(int number) {
+  static const char text[] = "MPI_Finalize given up\n";
   (void)number;
+  (void)!write(STDERR_FILENO, text, sizeof text - 1);
   _exit(0);
 }
 
 /* MPICH 4.0 over UCX now and then never returns, also in programs that know nothing of Möbius: some
  * processes wait at the launcher's barrier, another for one of those. `last`: nothing comes after
- * it that could be tested. */
+ * it that could be tested; what the launcher makes of those who go is not ours. */
 static void mpi_end(int last) {
   if (last) {
     signal(SIGALRM, give_mpi_up);
@@ -105,6 +107,7 @@ static void beside_mpi(const char* name, const char* order) {
     } else if (mob_initialized()) {
       talk();
       leave();
+      say("left");
     } else {
       join();
       who();

@@ -176,8 +176,9 @@ def test_through_an_mpi_whose_launcher_speaks_no_pmix(
     done = run(mpiexec(bed, hosts, 4, DRIVER, "beside_mpi", "libmpich.so.12", "MmmM"))
     if done.out.startswith("SKIP"):
         pytest.skip(done.out)
-    assert done.code == 0, done.err
-    assert [line for line in done.lines() if line] == expected(*places)
+    # Hydra may fail over processes that go without MPI_Finalize, which driver.c explains.
+    assert done.code == 0 or "MPI_Finalize given up" in done.err, done.err
+    assert [line for line in done.lines() if line] == ["left"] * 4 + expected(*places)
 
 
 def test_hydra_alone_is_not_enough_for_several_hosts(bed: beds.Bed) -> None:

@@ -54,7 +54,7 @@ def test_mpi_in_the_same_process(order: str) -> None:
     if done.out.startswith("SKIP"):
         pytest.skip(done.out)
     assert done.code == 0, done.err
-    assert done.lines() == everybody(2)
+    assert done.lines() == ["left"] * 2 + everybody(2)
 
 
 def test_exit_codes_pass_through() -> None:
