@@ -169,7 +169,8 @@ TEST_F(ProgramHeap, NotOverWhatWasMovedBefore) {
 
 // Threads that go on writing to pages while these move, there and back, lose nothing.
 TEST_F(ProgramHeap, MovesUnderThreads) {
-  constexpr int kMoves = 5;
+  // Every move is collective, and each of many processes waits for the others' threads.
+  const int moves = mob_host_size() <= 4 ? 5 : 1;
   constexpr size_t kThreads = 3;
   std::atomic<bool> end = false;
   std::vector<uint64_t> words(1000 * kThreads);  // of the heap
@@ -184,7 +185,7 @@ TEST_F(ProgramHeap, MovesUnderThreads) {
       written[i] = count;
     });
   }
-  for (int move = 0; move < kMoves; ++move) {
+  for (int move = 0; move < moves; ++move) {
     EXPECT_EQ(mob_withdraw(handle_), MOB_OK) << mob_last_error();
     EXPECT_EQ(mob_expose_heap(kRoom, &handle_), MOB_OK) << mob_last_error();
   }
