@@ -103,8 +103,14 @@ constexpr SettingInfo kTable[] = {
      SettingRole::kUser,
      "Address space reserved for shared memory in each process. Costs no memory; halved until it "
      "fits where address space is limited (ulimit -v)."},
+    {"MOBIUS_YIELD_NS", SettingType::kTime, "ns", "auto", 0, 1'000'000'000, nullptr,
+     SettingRole::kUser,
+     "How long a waiting call that has spun gives its processor away, again and again, before it "
+     "sleeps: to be woken takes tens of microseconds, for which the other side waits in turn. "
+     "'auto': 1000000; 0 where nothing spins."},
     {"MOBIUS_YIELDS", SettingType::kCount, "", "16", 0, 1'000'000, nullptr, SettingRole::kUser,
-     "How often a waiting call gives its processor away, after spinning, before it sleeps."},
+     "How often a waiting call gives its processor away, after spinning, before it sleeps, however "
+     "short that takes."},
     {"MOBIUS_JOB", SettingType::kText, "", "", 0, 0, nullptr, SettingRole::kInternal,
      "Key of the job, set by `mobius run` for the processes it starts."},
     {"MOBIUS_RANK", SettingType::kText, "", "", 0, 0, nullptr, SettingRole::kInternal,

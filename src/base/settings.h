@@ -37,6 +37,7 @@ enum class SettingId : unsigned {
   kTrace,
   kTraceBytes,
   kWindowBytes,
+  kYield,
   kYields,
   kJob,
   kRank,

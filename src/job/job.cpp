@@ -30,6 +30,8 @@ using base::Settings;
 constexpr uint64_t kDefaultSpinNs = 20'000;
 // The same where an answer has to cross a network twice.
 constexpr uint64_t kNetworkSpinNs = 100'000;
+// Far longer than it takes to wake a thread, also where processors are virtual (30 to 100 us).
+constexpr uint64_t kYieldNs = 1'000'000;
 
 // Of one of `processes` that share the processors of this machine.
 os::WaitPolicy wait_policy(const Settings& settings, mob_rank_t processes, mob_rank_t hosts) {
@@ -41,6 +43,8 @@ os::WaitPolicy wait_policy(const Settings& settings, mob_rank_t processes, mob_r
     const uint64_t spin_ns = hosts == 1 ? kDefaultSpinNs : kNetworkSpinNs;
     policy.spin_ns = processes <= processors ? spin_ns : 0;
   }
+  policy.yield_ns = settings.number(SettingId::kYield);
+  if (policy.yield_ns == base::kAutomatic) policy.yield_ns = policy.spin_ns != 0 ? kYieldNs : 0;
   policy.background_spin_ns = processes < processors ? policy.spin_ns : 0;
   return policy;
 }

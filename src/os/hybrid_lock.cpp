@@ -80,7 +80,8 @@ bool Contender::poll() {
       if (acquire()) return true;
     } while (now_ns() < end);
   }
-  for (uint64_t i = 0; i < policy_.yields; ++i) {
+  const uint64_t end = policy_.yield_ns != 0 ? now_ns() + policy_.yield_ns : 0;
+  for (uint64_t i = 0; i < policy_.yields || (end != 0 && now_ns() < end); ++i) {
     sched_yield();
     if (acquire()) return true;
   }

@@ -21,6 +21,7 @@ Patience::Step Patience::next_patient(Work work) {
     polls_ = 0;
     yields_ = 0;
     spin_end_ = 0;
+    yield_end_ = 0;
     spun_ = false;
     // A waiter with work without end must notice, too, that what it waits for cannot come.
     if (++busy_ % kPollsPerClock == 0 && watch_ends()) return Step::kGiveUp;
@@ -42,12 +43,22 @@ Patience::Step Patience::next_patient(Work work) {
   }
   if (watch_ends()) return Step::kGiveUp;
   if (policy_.spin_ns != 0 && !spun_) return Step::kAgain;
-  if (yields_ < policy_.yields) {
+  if (yields_ < policy_.yields || yields_on()) {
     ++yields_;
     sched_yield();
     return Step::kAgain;
   }
   return Step::kSleep;
+}
+
+// Who slept for less than it takes to be woken made the other one wait, who sleeps then, too, and
+// so on. A processor is not lost meanwhile: whoever wants it gets it. Where both share one although
+// another is idle, the kernel notices within tens of milliseconds; between sleepers it never does.
+bool Patience::yields_on() {
+  if (policy_.yield_ns == 0) return false;
+  const uint64_t now = now_ns();
+  if (yield_end_ == 0) yield_end_ = now + policy_.yield_ns;
+  return now < yield_end_;
 }
 
 bool Patience::watch_ends() {

@@ -16,6 +16,7 @@ namespace mobius::os {
 struct WaitPolicy {
   uint64_t spin_ns = 0;
   uint64_t yields = 0;
+  uint64_t yield_ns = 0;  // and goes on with them for so long
   // Of a thread that looks for work beside those of the program; it needs a processor of its own.
   uint64_t background_spin_ns = 0;
 };
@@ -89,6 +90,7 @@ class Patience {
   static constexpr uint64_t kLongestNapNs = 1'000'000;
 
   Step next_patient(Work work);
+  bool yields_on();
   bool watch_ends();
 
   const WaitPolicy& policy_;
@@ -101,6 +103,7 @@ class Patience {
   uint32_t busy_ = 0;
   bool spun_ = false;       // the time for spinning is over
   uint64_t spin_end_ = 0;   // 0: not spinning with pauses yet
+  uint64_t yield_end_ = 0;  // 0: has not yielded yet
   uint64_t next_look_ = 0;  // 0: the clock was not read yet
 };
 

@@ -5,6 +5,7 @@
 
 #include <thread>
 
+#include "os/futex.h"
 #include "shared_processes.h"
 
 namespace mobius::os {
@@ -217,6 +218,26 @@ TEST(WaiterWithoutEnd, IsWatchedWhileItSpins) {
   WaitWord word{};
   GiveUpAt watch(2);
   EXPECT_EQ(wait_while_equal(word.value, 0, word.sleepers, spins_for_ever, &watch), MOB_ERR_PEER);
+}
+
+TEST(WaiterThatYields, SleepsNoEarlierThanItsTimeIsOver) {
+  const WaitPolicy policy = {.spin_ns = 1000, .yields = 1, .yield_ns = 5'000'000};
+  Patience patience(policy, nullptr);
+  const uint64_t begin = now_ns();
+  while (patience.next() != Patience::Step::kSleep) {
+  }
+  EXPECT_GE(now_ns() - begin, policy.yield_ns);
+  // What it found to do lets it start over.
+  EXPECT_EQ(patience.next(Work::kSome), Patience::Step::kAgain);
+  const uint64_t again = now_ns();
+  while (patience.next() != Patience::Step::kSleep) {
+  }
+  EXPECT_GE(now_ns() - again, policy.yield_ns);
+}
+
+TEST(WaiterThatYields, NotAtAllIfItNeedNot) {
+  const WaitPolicy policy = {};
+  EXPECT_EQ(Patience(policy, nullptr).next(), Patience::Step::kSleep);
 }
 
 TEST(WaiterWithoutPatience, DoesNotWaitForWhatIsSo) {
