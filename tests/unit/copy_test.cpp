@@ -3,9 +3,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <random>
 #include <vector>
 
 #include "transport/shm/kernels.h"
@@ -176,6 +178,47 @@ TEST(MoveRows, EveryRunLengthAndGap) {
                       .count = kRows},
                      bytes);
       ASSERT_EQ(target, expected) << set->name << ": rows of " << bytes;
+    }
+  }
+}
+
+TEST(LookOver, EverySetFindsTheSame) {
+  std::mt19937_64 random(9);
+  for (const Kernels* set : all_kernels()) {
+    for (int round = 0; round < 4000; ++round) {
+      std::vector<mob_span_t> spans(1 + random() % 13);
+      std::vector<mob_span_t> fellows(spans.size());
+      const bool even = round % 3 == 0;
+      SpanSummary expected = {};
+      expected.lowest = UINTPTR_MAX;
+      for (size_t i = 0; i < spans.size(); ++i) {
+        const uintptr_t address = random() % 50 == 0 ? 0 : random() >> (2 + random() % 40);
+        const size_t bytes = random() % 50 == 0 ? 0 : even ? 24 : random() >> (6 + random() % 50);
+        spans[i] = {reinterpret_cast<void*>(address), bytes};
+        fellows[i] = {nullptr, random() % 20 == 0 ? bytes + 4 : bytes};
+        expected.total += bytes;
+        expected.lowest = std::min(expected.lowest, address);
+        expected.highest = std::max(expected.highest, address + bytes);
+        expected.addresses |= address;
+        expected.bytes |= bytes;
+        expected.differ |= bytes ^ spans[0].bytes;
+        expected.unpaired |= bytes ^ fellows[i].bytes;
+        if (address == 0 || bytes == 0) expected.missing = 1;
+      }
+      for (const bool paired : {false, true}) {
+        SpanSummary found;
+        set->look_over(spans.data(), spans.size(), paired ? fellows.data() : nullptr, &found);
+        ASSERT_EQ(found.total, expected.total) << set->name;
+        ASSERT_EQ(found.lowest, expected.lowest) << set->name;
+        ASSERT_EQ(found.highest, expected.highest) << set->name;
+        ASSERT_EQ(found.addresses, expected.addresses) << set->name;
+        ASSERT_EQ(found.bytes, expected.bytes) << set->name;
+        ASSERT_EQ(found.differ != 0, expected.differ != 0) << set->name;
+        ASSERT_EQ(found.missing >> 63, expected.missing) << set->name;
+        if (paired) {
+          ASSERT_EQ(found.unpaired, expected.unpaired) << set->name;
+        }
+      }
     }
   }
 }

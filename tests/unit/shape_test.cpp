@@ -402,6 +402,129 @@ TEST(Move, PiecesAndSpans) {
   EXPECT_EQ(arrived, sequence);
 }
 
+// Cuts `total` bytes into spans of `even` bytes, or of random ones if that is 0, at places of their
+// own in random order.
+std::vector<mob_span_t> cut(std::mt19937& random, char* room, size_t total, size_t even) {
+  std::vector<size_t> lengths;
+  for (size_t left = total; left != 0; left -= lengths.back()) {
+    lengths.push_back(std::min<size_t>(left, even != 0 ? even : 1 + random() % 40));
+  }
+  std::vector<char*> places;
+  for (const size_t bytes : lengths) {
+    places.push_back(room);
+    room += std::max(bytes, even != 0 ? even : 40) + random() % 3;
+  }
+  std::shuffle(places.begin(), places.end(), random);
+  std::vector<mob_span_t> spans;
+  for (size_t i = 0; i < lengths.size(); ++i) spans.push_back({places[i], lengths[i]});
+  return spans;
+}
+
+// Lists cut alike, or one of them not at all, take ways of their own.
+TEST(Move, RandomSpansAgreeWithAModel) {
+  constexpr ptrdiff_t kDelta = 64;  // the target sees its memory elsewhere
+  std::mt19937 random(14);
+  for (int round = 0; round < 6000; ++round) {
+    const bool puts = random() % 2 == 0;
+    const size_t run = random() % 3 == 0 ? size_t{1} << (random() % 7) : 1 + random() % 100;
+    const size_t count = 1 + random() % 30;
+    const size_t total = run * count;
+    const bool even = random() % 3 != 0;
+    Memory remote(1);
+    Memory local(2);
+    Memory remote_model(1);
+    Memory local_model(2);
+    char* const there = remote.middle() - kRoom;
+    char* const here = local.middle() - kRoom;
+    std::vector<mob_span_t> remotes = cut(random, there - kDelta, total, even ? run : 0);
+    std::vector<mob_span_t> locals = cut(random, here, total, even ? run : 0);
+    switch (random() % 4) {
+      case 0:
+        locals = {{here, total}};
+        break;
+      case 1:
+        remotes = {{there - kDelta, total}};
+        break;
+      case 2:  // cut alike
+        for (size_t i = 0; i < remotes.size() && i < locals.size(); ++i) {
+          locals[i].address = here + (static_cast<char*>(remotes[i].address) - there + kDelta);
+          locals[i].bytes = remotes[i].bytes;
+        }
+        for (size_t i = locals.size(); i < remotes.size(); ++i) {
+          locals.push_back(
+              {here + (static_cast<char*>(remotes[i].address) - there + kDelta), remotes[i].bytes});
+        }
+        locals.resize(remotes.size());
+        break;
+      default:
+        break;
+    }
+    if (random() % 8 == 0) locals.insert(locals.begin() + 1, mob_span_t{nullptr, 0});
+    mob_transfer_t spans = {};
+    spans.kind = puts ? MOB_PUT : MOB_GET;
+    spans.shape = MOB_SPANS;
+    spans.remote_spans = remotes.data();
+    spans.remote_span_count = remotes.size();
+    spans.local_spans = locals.data();
+    spans.local_span_count = locals.size();
+    Shape shape;
+    ASSERT_EQ(normalise("test", spans, &shape), MOB_OK) << mob_last_error();
+    ASSERT_EQ(shape.total_bytes, total);
+    for (const mob_span_t& span : remotes) {
+      const auto start = reinterpret_cast<uintptr_t>(span.address);
+      ASSERT_GE(start, shape.lowest);
+      ASSERT_LE(start + span.bytes, shape.highest);
+    }
+    move(shape, kDelta, puts);
+
+    std::vector<std::pair<char*, char*>> bytes[2];
+    const std::vector<mob_span_t>* lists[2] = {&remotes, &locals};
+    for (int side = 0; side < 2; ++side) {
+      for (const mob_span_t& span : *lists[side]) {
+        for (size_t i = 0; i < span.bytes; ++i) {
+          char* at = static_cast<char*>(span.address) + i;
+          bytes[side].emplace_back(side == 0
+                                       ? remote_model.middle() + (at + kDelta - remote.middle())
+                                       : local_model.middle() + (at - local.middle()),
+                                   nullptr);
+        }
+      }
+    }
+    for (size_t i = 0; i < total; ++i) {
+      *bytes[puts ? 0 : 1][i].first = *bytes[puts ? 1 : 0][i].first;
+    }
+    ASSERT_TRUE(remote == remote_model && local == local_model) << "round " << round;
+  }
+}
+
+TEST(Shape, WhatSpansHaveInCommonIsFound) {
+  const mob_span_t far[3] = {{remote_bytes + 100, 8}, {remote_bytes, 8}, {remote_bytes + 50, 8}};
+  const mob_span_t near[3] = {{local_bytes, 8}, {local_bytes + 8, 8}, {local_bytes + 16, 8}};
+  const mob_span_t whole[1] = {{local_bytes, 24}};
+  const mob_span_t uneven[3] = {{local_bytes, 4}, {local_bytes + 8, 12}, {local_bytes + 32, 8}};
+  mob_transfer_t spans = {};
+  spans.shape = MOB_SPANS;
+  spans.remote_spans = far;
+  spans.remote_span_count = 3;
+  const auto with = [&](const mob_span_t* locals, size_t count) {
+    spans.local_spans = locals;
+    spans.local_span_count = count;
+    Shape shape;
+    EXPECT_EQ(normalise("test", spans, &shape), MOB_OK);
+    EXPECT_EQ(shape.lowest, reinterpret_cast<uintptr_t>(remote_bytes));
+    EXPECT_EQ(shape.highest, reinterpret_cast<uintptr_t>(remote_bytes + 108));
+    return std::pair(shape.run_bytes, shape.is_paired);
+  };
+  EXPECT_EQ(with(near, 3), std::pair(size_t{8}, true));
+  EXPECT_EQ(with(whole, 1), std::pair(size_t{8}, false));
+  EXPECT_EQ(with(uneven, 3), std::pair(size_t{0}, false));
+  // Lengths whose sum wraps around, and an address behind all of the address space.
+  const mob_span_t wrapping[2] = {{remote_bytes, SIZE_MAX}, {remote_bytes, 25}};
+  spans.remote_spans = wrapping;
+  spans.remote_span_count = 2;
+  expect_refused(spans, MOB_ERR_RANGE, "overflows");
+}
+
 // Where each byte of a shape is, on both sides, in order.
 std::vector<std::pair<char*, char*>> bytes_of(const Shape& shape) {
   std::vector<std::pair<char*, char*>> all;

@@ -5,9 +5,11 @@
 // (kernels_body.h) and chosen when the library is loaded. Not by ifunc: sanitizers and static
 // libraries disagree with it.
 
+#include <mobius/transfer.h>
 #include <mobius/types.h>
 
 #include <cstddef>
+#include <cstdint>
 
 namespace mobius::transport {
 
@@ -24,6 +26,18 @@ struct Rows {
   size_t count;
 };
 
+// What a list of spans has in common, without a branch per span.
+struct SpanSummary {
+  size_t total;         // bytes; may have overflowed if any has 2^63 bytes or more
+  uintptr_t lowest;     // first byte; this and `highest` as if addresses had a sign
+  uintptr_t highest;    // one past the last byte
+  uintptr_t addresses;  // or-ed
+  size_t bytes;         // or-ed
+  size_t differ;        // or-ed: in what from the first one
+  size_t unpaired;      // or-ed: in what from its fellow in another list
+  uint64_t missing;     // the highest bit: an address or number of bytes is 0, or has that bit
+};
+
 struct Kernels {
   const char* name;  // of the instruction set
 
@@ -33,6 +47,10 @@ struct Kernels {
   // Moves rows of `bytes` ≥ kStreamBytesMin bytes with stores that bypass the caches, where the
   // processor has them, and orders these before all later stores. For what is larger than caches.
   void (*stream)(const Rows& rows, size_t bytes);
+
+  // Looks at `count` ≥ 1 spans; `fellows` are as many, or null.
+  void (*look_over)(const mob_span_t* spans, size_t count, const mob_span_t* fellows,
+                    SpanSummary* summary);
 
   Combine combine[MOB_OP_COUNT][MOB_TYPE_COUNT];  // null where the operation is not defined
 };

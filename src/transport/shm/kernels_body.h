@@ -2,12 +2,13 @@
 // No include guard: kernels_*.cpp include this once each, with MOB_KERNELS and MOB_KERNELS_NAME
 // set.
 //
-// Everything here and in the two files below has internal linkage or is inlined, and nothing from
+// Everything here and in the three files below has internal linkage or is inlined, and nothing from
 // the C++ library is used: the linker merges functions of one name, and would run what was compiled
 // for one instruction set on processors that lack it.
 
 #include "transport/shm/combine_body.h"
 #include "transport/shm/move_body.h"
+#include "transport/shm/spans_body.h"
 
 namespace mobius::transport {
 
@@ -17,6 +18,7 @@ constinit const Kernels MOB_KERNELS = [] {
   kernels.name = MOB_KERNELS_NAME;
   kernels.move_rows = &move_rows;
   kernels.stream = &stream;
+  kernels.look_over = &look_over;
   fill_combine(kernels.combine);
   return kernels;
 }();

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "transport/shm/move.h"
 
+#include <cstring>
+
 #include "transport/shm/copy.h"
 #include "transport/shm/kernels.h"
 
@@ -44,8 +46,79 @@ void move_box(const Shape& shape, ptrdiff_t remote_delta, bool streams) {
   });
 }
 
+// Runs of kBytes bytes, or, with 0, of `bytes(i)`, run i of which is at there(i) and here(i).
+template <bool kToRemote, size_t kBytes, typename There, typename Here, typename Bytes>
+void move_each(size_t count, There there, Here here, Bytes bytes) {
+  for (size_t i = 0; i < count; ++i) {
+    if constexpr (kBytes == 0) {
+      move_run<kToRemote>(there(i), here(i), bytes(i));
+    } else if constexpr (kToRemote) {
+      std::memcpy(there(i), here(i), kBytes);
+    } else {
+      std::memcpy(here(i), there(i), kBytes);
+    }
+  }
+}
+
+// Runs of equal length. Short ones cost a load and a store each beside finding their places.
+template <bool kToRemote, typename There, typename Here>
+void move_even(size_t count, size_t bytes, There there, Here here) {
+  const auto length = [bytes](size_t) { return bytes; };
+  switch (bytes) {
+    case 4:
+      return move_each<kToRemote, 4>(count, there, here, length);
+    case 8:
+      return move_each<kToRemote, 8>(count, there, here, length);
+    case 16:
+      return move_each<kToRemote, 16>(count, there, here, length);
+    case 32:
+      return move_each<kToRemote, 32>(count, there, here, length);
+    default:
+      return move_each<kToRemote, 0>(count, there, here, length);
+  }
+}
+
+// Lists whose runs need not be cut; whether it was one.
+template <bool kToRemote>
+bool move_list(const Shape& shape, ptrdiff_t remote_delta) {
+  const auto reached = [remote_delta](void* remote) {
+    return static_cast<char*>(remote) + remote_delta;
+  };
+  if (shape.kind == MOB_PIECES) {
+    // Copies of what the shape says: what is stored could change it, for all the compiler knows.
+    move_even<kToRemote>(
+        shape.piece_count, shape.run_bytes,
+        [=, remotes = shape.remotes](size_t i) { return reached(remotes[i]); },
+        [locals = shape.locals](size_t i) { return static_cast<char*>(locals[i]); });
+    return true;
+  }
+  if (shape.kind != MOB_SPANS) return false;
+  const mob_span_t* remotes = shape.remote_spans;
+  const mob_span_t* locals = shape.local_spans;
+  const size_t bytes = shape.run_bytes;
+  const auto there = [=](size_t i) { return reached(remotes[i].address); };
+  const auto here = [=](size_t i) { return static_cast<char*>(locals[i].address); };
+  if (shape.is_paired && bytes != 0) {
+    move_even<kToRemote>(shape.remote_span_count, bytes, there, here);
+  } else if (shape.is_paired) {
+    move_each<kToRemote, 0>(shape.remote_span_count, there, here,
+                            [=](size_t i) { return remotes[i].bytes; });
+  } else if (bytes == 0) {
+    return false;
+  } else if (shape.local_span_count == 1) {
+    move_even<kToRemote>(shape.remote_span_count, bytes, there,
+                         [=, packed = here(0)](size_t i) { return packed + i * bytes; });
+  } else {
+    move_even<kToRemote>(
+        shape.local_span_count, bytes,
+        [=, packed = there(0)](size_t i) { return packed + i * bytes; }, here);
+  }
+  return true;
+}
+
 template <bool kToRemote>
 void move_shape(const Shape& shape, ptrdiff_t remote_delta) {
+  if (move_list<kToRemote>(shape, remote_delta)) return;
   if (shape.kind == MOB_STRIDED) {
     const bool streams =
         shape.run_bytes >= kStreamRunBytes && shape.total_bytes >= copy_tuning().stream_from_bytes;

@@ -5,6 +5,7 @@
 #include <new>
 
 #include "transport/shm/element.h"
+#include "transport/shm/kernels.h"
 #include "transport/shm/overlap.h"
 
 namespace mobius::transport {
@@ -233,11 +234,28 @@ mob_status_t normalise_pieces(const char* call, const mob_transfer_t& transfer, 
   }
   if (!element.divides(transfer.bytes)) return part_error(call, element, transfer.bytes);
   if (total == 0) return MOB_OK;
+  uintptr_t lowest = UINTPTR_MAX;
+  uintptr_t last = 0;
+  uintptr_t any = 0;
+  bool is_missing = false;
   for (size_t i = 0; i < transfer.count; ++i) {
-    if (transfer.remotes[i] == nullptr || transfer.locals[i] == nullptr ||
-        !element.aligns(transfer.remotes[i])) [[unlikely]] {
-      return check_addresses(call, element, transfer.remotes[i], transfer.locals[i]);
+    const auto remote = reinterpret_cast<uintptr_t>(transfer.remotes[i]);
+    lowest = std::min(lowest, remote);
+    last = std::max(last, remote);
+    any |= remote;
+    is_missing |= transfer.locals[i] == nullptr;
+  }
+  if (is_missing || lowest == 0 || !element.aligns(static_cast<ptrdiff_t>(any))) [[unlikely]] {
+    for (size_t i = 0; i < transfer.count; ++i) {
+      if (const mob_status_t status =
+              check_addresses(call, element, transfer.remotes[i], transfer.locals[i])) {
+        return status;
+      }
     }
+  }
+  if (uintptr_t end; !__builtin_add_overflow(last, transfer.bytes, &end)) {
+    shape->lowest = lowest;
+    shape->highest = end;
   }
   shape->total_bytes = total;
   shape->run_bytes = transfer.bytes;
@@ -247,7 +265,37 @@ mob_status_t normalise_pieces(const char* call, const mob_transfer_t& transfer, 
   return MOB_OK;
 }
 
-// Checks one list of spans and adds up its bytes.
+// What a list of spans has in common. Of no use unless `is_plain`: then nothing is wrong with any
+// span, none is empty, and no sum overflowed.
+struct Overview {
+  size_t total = 0;
+  uintptr_t lowest = 0;
+  uintptr_t highest = 0;
+  bool is_plain = false;
+  bool is_even = false;    // all have as many bytes
+  bool is_paired = false;  // each as many as its fellow in the other list, if there is one
+};
+
+Overview look_over(const mob_span_t* spans, size_t count, const Element& element, bool must_align,
+                   const mob_span_t* fellows) {
+  constexpr size_t kMost = size_t{1} << 20;
+  constexpr size_t kLongestSpan = kLongest / kMost;
+  constexpr uint64_t kHighest = uint64_t{1} << 63;
+  if (count == 0 || count > kMost) return {};
+  SpanSummary all;
+  kernels().look_over(spans, count, fellows, &all);
+  const bool is_plain = (all.missing & kHighest) == 0 && all.bytes < kLongestSpan &&
+                        all.addresses < kHighest && element.divides(all.bytes) &&
+                        (!must_align || element.aligns(static_cast<ptrdiff_t>(all.addresses)));
+  return {.total = all.total,
+          .lowest = all.lowest,
+          .highest = all.highest,
+          .is_plain = is_plain,
+          .is_even = all.differ == 0,
+          .is_paired = fellows != nullptr && all.unpaired == 0};
+}
+
+// Checks one list of spans, whatever it holds, and adds up its bytes.
 mob_status_t check_spans(const char* call, const char* side, const Element& element,
                          bool must_align, const mob_span_t* spans, size_t count, size_t* total) {
   if (count > 0 && spans == nullptr) {
@@ -272,19 +320,38 @@ mob_status_t check_spans(const char* call, const char* side, const Element& elem
 
 mob_status_t normalise_spans(const char* call, const mob_transfer_t& transfer, Shape* shape) {
   const Element element(transfer);
-  size_t remote_bytes;
-  size_t local_bytes;
-  if (const mob_status_t status = check_spans(call, "remote", element, true, transfer.remote_spans,
-                                              transfer.remote_span_count, &remote_bytes)) {
+  const size_t remote_count = transfer.remote_spans == nullptr ? 0 : transfer.remote_span_count;
+  const size_t local_count = transfer.local_spans == nullptr ? 0 : transfer.local_span_count;
+  const Overview remote = look_over(transfer.remote_spans, remote_count, element, true, nullptr);
+  const Overview local = look_over(transfer.local_spans, local_count, element, false,
+                                   remote_count == local_count ? transfer.remote_spans : nullptr);
+  size_t remote_bytes = remote.total;
+  size_t local_bytes = local.total;
+  if (remote.is_plain) {
+    shape->lowest = remote.lowest;
+    shape->highest = remote.highest;
+  } else if (const mob_status_t status =
+                 check_spans(call, "remote", element, true, transfer.remote_spans,
+                             transfer.remote_span_count, &remote_bytes)) {
     return status;
   }
-  if (const mob_status_t status = check_spans(call, "local", element, false, transfer.local_spans,
-                                              transfer.local_span_count, &local_bytes)) {
-    return status;
+  if (!local.is_plain) {
+    if (const mob_status_t status = check_spans(call, "local", element, false, transfer.local_spans,
+                                                transfer.local_span_count, &local_bytes)) {
+      return status;
+    }
   }
   if (remote_bytes != local_bytes) {
     return fail(MOB_ERR_ARGUMENT, "%s: the remote spans have %zu bytes, the local spans %zu", call,
                 remote_bytes, local_bytes);
+  }
+  if (remote.is_plain && local.is_plain) {
+    shape->is_paired = local.is_paired;
+    if (remote.is_even && (local.is_paired || local_count == 1)) {
+      shape->run_bytes = transfer.remote_spans[0].bytes;
+    } else if (local.is_even && remote_count == 1) {
+      shape->run_bytes = transfer.local_spans[0].bytes;
+    }
   }
   shape->total_bytes = remote_bytes;
   shape->remote_spans = transfer.remote_spans;

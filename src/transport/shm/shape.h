@@ -17,13 +17,15 @@ struct Shape {
   mob_shape_t kind = MOB_CONTIGUOUS;
   size_t total_bytes = 0;  // 0: nothing to do, and nothing below is set
 
-  // Bytes of the target that a contiguous or strided shape lies within; both 0 for lists.
+  // Bytes of the target that the shape lies within; of lists both 0 where that is not known.
   uintptr_t lowest = 0;   // first
   uintptr_t highest = 0;  // one past the last
 
-  // Contiguous, strided: where the first run is; of pieces: the bytes of one.
+  // Contiguous, strided: where the first run is.
   char* remote = nullptr;
   char* local = nullptr;
+  // Of a run, or a piece; of spans where all runs have as many: both lists are of such spans, or
+  // one is and the other is a single span. 0 where they differ.
   size_t run_bytes = 0;
 
   // Strided: at least one dimension, of which the first turns fastest. Every count is at least 2;
@@ -43,6 +45,7 @@ struct Shape {
   const mob_span_t* local_spans = nullptr;
   size_t remote_span_count = 0;
   size_t local_span_count = 0;
+  bool is_paired = false;  // each span of one list has as many bytes as its fellow in the other
 };
 
 // Checks kind, shape and, for accumulates, type, operation and alignment of a description (not its

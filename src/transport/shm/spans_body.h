@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Part of kernels_body.h: the look over a list of spans.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "transport/shm/kernels.h"
+
+namespace mobius::transport {
+namespace {
+
+static_assert(sizeof(mob_span_t) == 16 && offsetof(mob_span_t, bytes) == 8);
+
+// As many spans as a register holds: addresses in the even lanes, numbers of bytes in the odd ones.
+#if defined(__AVX512F__)
+constexpr size_t kSpansAtOnce = 4;
+#elif defined(__AVX2__)
+constexpr size_t kSpansAtOnce = 2;
+#else
+constexpr size_t kSpansAtOnce = 1;
+#endif
+constexpr size_t kLanes = 2 * kSpansAtOnce;
+typedef int64_t SpanLanes __attribute__((vector_size(kLanes * 8)));
+typedef int64_t SpanLanesAnywhere __attribute__((vector_size(kLanes * 8), aligned(8), may_alias));
+
+[[gnu::always_inline]] inline SpanLanes load_spans(const mob_span_t* spans) {
+  return *reinterpret_cast<const SpanLanesAnywhere*>(spans);
+}
+
+// Each span's two lanes change places.
+[[gnu::always_inline]] inline SpanLanes swapped(SpanLanes lanes) {
+#if defined(__AVX512F__)
+  return __builtin_shufflevector(lanes, lanes, 1, 0, 3, 2, 5, 4, 7, 6);
+#elif defined(__AVX2__)
+  return __builtin_shufflevector(lanes, lanes, 1, 0, 3, 2);
+#else
+  return __builtin_shufflevector(lanes, lanes, 1, 0);
+#endif
+}
+
+struct SpanLook {
+  SpanLanes first;
+  SpanLanes total;
+  SpanLanes any;
+  SpanLanes differ;
+  SpanLanes unpaired;
+  SpanLanes missing;
+  SpanLanes lowest;
+  SpanLanes highest;
+
+  template <bool kHasFellows>
+  [[gnu::always_inline]] void take(SpanLanes lanes, const mob_span_t* fellows) {
+    total += lanes;
+    any |= lanes;
+    differ |= lanes ^ first;
+    missing |= lanes - 1;  // 0 and what is below 0 have the highest bit then
+    lowest = lanes < lowest ? lanes : lowest;
+    const SpanLanes ends = lanes + swapped(lanes);
+    highest = ends > highest ? ends : highest;
+    if constexpr (kHasFellows) unpaired |= lanes ^ load_spans(fellows);
+  }
+};
+
+template <bool kHasFellows>
+void look_over_list(const mob_span_t* spans, size_t count, const mob_span_t* fellows,
+                    SpanSummary* summary) {
+  // The lanes that a short list leaves over hold its first span again, which adds to `total` alone.
+  mob_span_t start[kSpansAtOnce];
+  for (size_t i = 0; i < kSpansAtOnce; ++i) start[i] = spans[0];
+  SpanLook look = {};
+  look.first = load_spans(start);
+  look.lowest = look.highest = look.first;
+  look.highest += swapped(look.first);
+  size_t i = 0;
+  for (; i + kSpansAtOnce <= count; i += kSpansAtOnce) {
+    look.take<kHasFellows>(load_spans(spans + i), kHasFellows ? fellows + i : nullptr);
+  }
+  if (i < count) {
+    mob_span_t rest[kSpansAtOnce];
+    mob_span_t others[kSpansAtOnce];
+    for (size_t at = 0; at < kSpansAtOnce; ++at) {
+      const size_t index = i + at < count ? i + at : 0;
+      rest[at] = spans[index];
+      if (kHasFellows) others[at] = fellows[index];
+    }
+    look.take<kHasFellows>(load_spans(rest), kHasFellows ? others : nullptr);
+  }
+  size_t twice = 0;
+  if (i < count) twice = (kSpansAtOnce - (count - i)) * spans[0].bytes;
+  *summary = {};
+  auto lowest = static_cast<int64_t>(look.lowest[0]);
+  auto highest = static_cast<int64_t>(look.highest[0]);
+  for (size_t lane = 0; lane < kLanes; lane += 2) {
+    summary->total += static_cast<size_t>(look.total[lane + 1]);
+    summary->addresses |= static_cast<uintptr_t>(look.any[lane]);
+    summary->bytes |= static_cast<size_t>(look.any[lane + 1]);
+    summary->differ |= static_cast<size_t>(look.differ[lane + 1]);
+    summary->unpaired |= static_cast<size_t>(look.unpaired[lane + 1]);
+    summary->missing |= static_cast<uint64_t>(look.missing[lane] | look.missing[lane + 1]);
+    if (look.lowest[lane] < lowest) lowest = look.lowest[lane];
+    if (look.highest[lane] > highest) highest = look.highest[lane];
+  }
+  summary->total -= twice;
+  summary->lowest = static_cast<uintptr_t>(lowest);
+  summary->highest = static_cast<uintptr_t>(highest);
+}
+
+void look_over(const mob_span_t* spans, size_t count, const mob_span_t* fellows,
+               SpanSummary* summary) {
+  if (fellows != nullptr) {
+    look_over_list<true>(spans, count, fellows, summary);
+  } else {
+    look_over_list<false>(spans, count, nullptr, summary);
+  }
+}
+
+}  // namespace
+}  // namespace mobius::transport
