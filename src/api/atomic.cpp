@@ -26,10 +26,10 @@ mob_transfer_t array(mob_kind_t kind, mob_rank_t rank, void* remote, const void*
   return transfer;
 }
 
-bool accumulate_few(mob_rank_t rank, void* remote, const void* local, size_t count, mob_type_t type,
-                    mob_op_t op, const void* scale) {
+bool accumulate_few(mob_rank_t rank, void* remote, const void* local, size_t count,
+                    const transport::Combination& what) {
   return mob_size_ != 0 &&
-         engine::engine().transfers().accumulate_few(rank, remote, local, count, type, op, scale);
+         engine::engine().transfers().accumulate_few(rank, remote, local, count, what);
 }
 
 struct RmwNames {
@@ -90,7 +90,7 @@ mob_status_t mob_fetch_op(mob_rank_t rank, void* remote, mob_type_t type, mob_op
 
 mob_status_t mob_accumulate(mob_rank_t rank, void* remote, const void* local, size_t count,
                             mob_type_t type, mob_op_t op) {
-  if (accumulate_few(rank, remote, local, count, type, op, nullptr)) return MOB_OK;
+  if (accumulate_few(rank, remote, local, count, {type, op, nullptr, nullptr})) return MOB_OK;
   return run_transfer("mob_accumulate",
                       array(MOB_ACCUMULATE, rank, remote, local, count, type, op));
 }
@@ -101,7 +101,7 @@ mob_status_t mob_accumulate_scaled(mob_rank_t rank, void* remote, const void* lo
           api::check_not_null("mob_accumulate_scaled", scale, "the scale")) {
     return status;
   }
-  if (accumulate_few(rank, remote, local, count, type, MOB_SUM, scale)) return MOB_OK;
+  if (accumulate_few(rank, remote, local, count, {type, MOB_SUM, scale, nullptr})) return MOB_OK;
   mob_transfer_t transfer = array(MOB_ACCUMULATE, rank, remote, local, count, type, MOB_SUM);
   transfer.scale = scale;
   return run_transfer("mob_accumulate_scaled", transfer);
@@ -109,6 +109,9 @@ mob_status_t mob_accumulate_scaled(mob_rank_t rank, void* remote, const void* lo
 
 mob_status_t mob_fetch_accumulate(mob_rank_t rank, void* remote, const void* local, void* old,
                                   size_t count, mob_type_t type, mob_op_t op) {
+  if (old != nullptr && accumulate_few(rank, remote, local, count, {type, op, nullptr, old})) {
+    return MOB_OK;
+  }
   mob_transfer_t transfer = array(MOB_FETCH_ACCUMULATE, rank, remote, local, count, type, op);
   transfer.fetched = old;
   return run_transfer("mob_fetch_accumulate", transfer);

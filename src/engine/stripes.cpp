@@ -74,19 +74,33 @@ void Stripes::admit(mob_rank_t host_index, uint64_t stripes) {
 }
 
 bool Stripes::accumulate_few(mob_rank_t host_index, uintptr_t address, void* here,
-                             const void* local, size_t count, mob_type_t type, mob_op_t op,
-                             const void* scale) {
+                             const void* local, size_t count, const transport::Combination& what) {
   constexpr size_t kFew = 512;
-  if (count - 1 >= kFew || transport::is_integer(type) || op == MOB_NO_OP ||
-      !transport::op_is_defined(op, type) || address % transport::element_alignment(type) != 0) {
+  const auto [type, op, scale, fetched] = what;
+  if (count - 1 >= kFew || op == MOB_NO_OP || !transport::op_is_defined(op, type) ||
+      address % transport::element_alignment(type) != 0) {
     return false;
   }
   const uintptr_t last = address + (count - 1) * transport::element_bytes(type);
   if (address / transport::kLockBlockBytes != last / transport::kLockBlockBytes) return false;
-  const transport::Combine combine = transport::plain_kernel(op, type);
-  const LockGuard lock(engine_,
-                       engine_.process(host_index).stripes[transport::lock_stripe(address)].lock);
-  combine(here, local, count, scale, nullptr);
+  ProcessBlock::Stripe& stripe =
+      engine_.process(host_index).stripes[transport::lock_stripe(address)];
+  const transport::Combine atomically =
+      transport::is_integer(type) ? transport::atomic_kernel(op, type) : nullptr;
+  if (atomically != nullptr) {
+    // Acquire as in words_in().
+    if (stripe.words.load(std::memory_order_acquire) == WordsIn::kAdmitted) {
+      atomically(here, local, count, scale, fetched);
+      return true;
+    }
+    if (fetched != nullptr && count == 1) return false;  // an update of a word is to be admitted
+  }
+  const LockGuard lock(engine_, stripe.lock);
+  // As transport::accumulate() has it.
+  const bool is_alone =
+      atomically == nullptr ||
+      (stripe.words.load(std::memory_order_acquire) == WordsIn::kNever && op != MOB_REPLACE);
+  (is_alone ? transport::plain_kernel(op, type) : atomically)(here, local, count, scale, fetched);
   return true;
 }
 

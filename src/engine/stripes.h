@@ -37,11 +37,11 @@ class Stripes {
     if ((wanted & ~admitted) != 0) admit(host_index, wanted & ~admitted);
   }
 
-  // Adds up, or what `op` says, a few elements that lie in one piece, of a type that the hardware
-  // has no atomic updates of, reached at `here`. False, with nothing done, if it is more than that,
-  // or not defined; accumulate() does all.
+  // Combines a few elements that lie in one piece, reached at `here`. False, with nothing done, if
+  // it is more than that, or not defined, or what is fetched is the first word ever; accumulate()
+  // does all.
   bool accumulate_few(mob_rank_t host_index, uintptr_t address, void* here, const void* local,
-                      size_t count, mob_type_t type, mob_op_t op, const void* scale);
+                      size_t count, const transport::Combination& what);
 
   // Combines elements of a process of this host, reached at their address there plus
   // `remote_delta`.

@@ -154,17 +154,17 @@ bool Transfers::copy_and_tell(const Telling& telling) {
 }
 
 bool Transfers::accumulate_few(mob_rank_t rank, void* remote, const void* local, size_t count,
-                               mob_type_t type, mob_op_t op, const void* scale) {
+                               const transport::Combination& what) {
   constexpr size_t kMost = 1 << 20;  // so that no size overflows
   if (static_cast<uint32_t>(rank) >= static_cast<uint32_t>(mob_size_) || hooked() ||
       local == nullptr || count > kMost) {
     return false;
   }
-  const size_t bytes = count * transport::element_bytes(type);
+  const size_t bytes = count * transport::element_bytes(what.type);
   void* here = target_covers(rank, remote, bytes) ? remote : engine_.reach(rank, remote, bytes);
   return here != nullptr && engine_.stripes().accumulate_few(engine_.host_index(rank),
                                                              reinterpret_cast<uintptr_t>(remote),
-                                                             here, local, count, type, op, scale);
+                                                             here, local, count, what);
 }
 
 void Transfers::perform(const mob_transfer_t& transfer, const Shape& shape, ptrdiff_t delta) {

@@ -90,7 +90,7 @@ class Transfers final : private Carrier {
   // Accumulates a few elements that lie in one piece and are mapped here, without a description.
   // False if that is not how it goes; run() knows why.
   bool accumulate_few(mob_rank_t rank, void* remote, const void* local, size_t count,
-                      mob_type_t type, mob_op_t op, const void* scale);
+                      const transport::Combination& what);
 
   // Carries out what another process asked for, on exposed or allocated memory of this one, and
   // tells who is to be told here.
