@@ -9,11 +9,13 @@
 #include <memory>
 #include <mutex>
 #include <new>
+#include <span>
 #include <utility>
 
 #include "base/status.h"
 #include "engine/engine.h"
 #include "engine/served_wire.h"
+#include "engine/span_wire.h"
 #include "schedule/link_meter.h"
 #include "transport/shm/copy.h"
 #include "transport/shm/element.h"
@@ -55,6 +57,21 @@ void describe(const mob_transfer_t& transfer, bool last, Request* request) {
   request->signal_op = transfer.signal_op;
 }
 
+// Between spans and `packed`, where their bytes lie in a row. `even_bytes` as Runs has it.
+void move_packed(char* packed, std::span<const mob_span_t> spans, size_t even_bytes, size_t bytes,
+                 bool to_packed) {
+  const mob_span_t whole{packed, bytes};
+  Shape shape;
+  shape.kind = MOB_SPANS;
+  shape.total_bytes = bytes;
+  shape.run_bytes = even_bytes;
+  shape.remote_spans = &whole;
+  shape.remote_span_count = 1;
+  shape.local_spans = spans.data();
+  shape.local_span_count = spans.size();
+  transport::move(shape, 0, to_packed);
+}
+
 }  // namespace
 
 // A transfer of the origin; lives until its last part is answered.
@@ -84,6 +101,7 @@ struct Served::Part {
   // Where a get puts its data: a box whose "remote" side is the stage, or spans.
   Shape box;
   std::vector<mob_span_t> spans;
+  size_t even_bytes = 0;  // of each, where they are alike
   void* fetched_to = nullptr;
   size_t fetched_bytes = 0;
   transport::ofi::Registration offered;  // what the target reads or writes itself
@@ -200,9 +218,24 @@ mob_status_t Served::send_parts(const char* call, const mob_transfer_t& transfer
   if (shape.total_bytes == 0 || (is_box && shape.total_bytes <= kStageBytes)) {
     return send_box(call, transfer, shape, whole, true);
   }
+  // Both lists are one sequence of bytes: they need not be cut alike.
+  if (shape.kind == MOB_SPANS && shape.total_bytes <= kStageBytes &&
+      shape.remote_span_count <= kMostSpansSent) {
+    const bool has_even_locals = shape.is_paired || shape.remote_span_count == 1;
+    return send_runs(call, transfer,
+                     {{shape.remote_spans, shape.remote_span_count},
+                      {shape.local_spans, shape.local_span_count},
+                      shape.total_bytes,
+                      has_even_locals ? shape.run_bytes : 0},
+                     whole, true);
+  }
   // In stretches of runs that fill a stage; long runs are cut at whole elements.
   std::vector<mob_span_t> remote;
   std::vector<mob_span_t> local;
+  const size_t listed =
+      std::max({shape.piece_count, shape.remote_span_count, shape.local_span_count});
+  remote.reserve(std::min(listed, kMostSpansSent));
+  local.reserve(std::min(listed, kMostSpansSent));
   size_t collected = 0;
   size_t left = shape.total_bytes;
   mob_transfer_t rest = transfer;
@@ -217,8 +250,9 @@ mob_status_t Served::send_parts(const char* call, const mob_transfer_t& transfer
           there += now;
           here += now;
           bytes -= now;
-          if (collected < kStageBytes && remote.size() < kStageBytes / 64) continue;
-          if (const mob_status_t failed = send_runs(call, rest, remote, local, whole, left == 0)) {
+          if (collected < kStageBytes && remote.size() < kMostSpansSent) continue;
+          if (const mob_status_t failed =
+                  send_runs(call, rest, {remote, local, collected, 0}, whole, left == 0)) {
             return failed;
           }
           if (rest.fetched != nullptr) rest.fetched = static_cast<char*>(rest.fetched) + collected;
@@ -229,7 +263,7 @@ mob_status_t Served::send_parts(const char* call, const mob_transfer_t& transfer
         return MOB_OK;
       });
   if (status != MOB_OK || remote.empty()) return status;
-  return send_runs(call, rest, remote, local, whole, true);
+  return send_runs(call, rest, {remote, local, collected, 0}, whole, true);
 }
 
 mob_status_t Served::make_stage(Part& part, size_t list_bytes, size_t data_bytes,
@@ -322,37 +356,37 @@ mob_status_t Served::send_bulk(const char* call, const mob_transfer_t& transfer,
   return send(call, transfer.rank, std::move(part), request, nullptr, 0);
 }
 
-mob_status_t Served::send_runs(const char* call, const mob_transfer_t& transfer,
-                               const std::vector<mob_span_t>& remote,
-                               const std::vector<mob_span_t>& local, Whole& whole, bool last) {
+mob_status_t Served::send_runs(const char* call, const mob_transfer_t& transfer, const Runs& runs,
+                               Whole& whole, bool last) {
   auto part = std::make_unique<Part>();
   part->whole = &whole;
   part->kind = transfer.kind;
-  part->spans = local;
   part->fetched_to = transfer.fetched;
-  size_t bytes = 0;
-  for (const mob_span_t& span : local) bytes += span.bytes;
-  part->fetched_bytes = transfer.kind == MOB_FETCH_ACCUMULATE ? bytes : 0;
-  const size_t list_bytes = remote.size() * sizeof(mob_span_t);
-  const bool is_remote = !engine_.is_here(transfer.rank);
-  const size_t sent_bytes = reads_local(transfer) ? bytes : 0;
-  const mob_status_t status = is_remote ? make_buffer(*part, list_bytes, sent_bytes)
-                                        : make_stage(*part, list_bytes, bytes, part->fetched_bytes);
-  if (status != MOB_OK) return status;
-  std::memcpy(part->data - list_bytes, remote.data(), list_bytes);
-  if (reads_local(transfer)) {
-    char* to = part->data;
-    for (const mob_span_t& span : local) {
-      transport::copy(to, span.address, span.bytes);
-      to += span.bytes;
-    }
+  if (transfer.kind == MOB_GET) {
+    part->spans.assign(runs.local.begin(), runs.local.end());
+    part->even_bytes = runs.even_bytes;
   }
+  part->fetched_bytes = transfer.kind == MOB_FETCH_ACCUMULATE ? runs.bytes : 0;
+  const bool is_remote = !engine_.is_here(transfer.rank);
+  const SpanWire wire(runs.remote.data(), runs.remote.size());
+  const size_t list_bytes = is_remote ? wire.bytes() : runs.remote.size_bytes();
+  const size_t sent_bytes = reads_local(transfer) ? runs.bytes : 0;
+  const mob_status_t status = is_remote
+                                  ? make_buffer(*part, list_bytes, sent_bytes)
+                                  : make_stage(*part, list_bytes, runs.bytes, part->fetched_bytes);
+  if (status != MOB_OK) return status;
+  if (is_remote) {
+    wire.write(reinterpret_cast<unsigned char*>(part->buffer.get()));
+  } else {
+    std::memcpy(part->data - list_bytes, runs.remote.data(), list_bytes);
+  }
+  if (reads_local(transfer)) move_packed(part->data, runs.local, runs.even_bytes, runs.bytes, true);
   Request request{};
   describe(transfer, last, &request);
   request.is_spans = 1;
   request.stage = is_remote ? kInPayload : engine_.offset_of(part->stage);
   request.list_bytes = list_bytes;
-  request.data_bytes = bytes;
+  request.data_bytes = runs.bytes;
   const void* payload = part->buffer.get();
   return send(call, transfer.rank, std::move(part), request, payload,
               is_remote ? list_bytes + sent_bytes : 0);
@@ -520,11 +554,9 @@ void Served::take_answer(std::unique_ptr<Part> part, const char* data) {
     part->box.remote = const_cast<char*>(data);
     transport::move(part->box, 0, false);
   } else if (part->kind == MOB_GET && !is_in_place) {
-    const char* from = data;
-    for (const mob_span_t& span : part->spans) {
-      transport::copy(span.address, from, span.bytes);
-      from += span.bytes;
-    }
+    size_t bytes = 0;
+    for (const mob_span_t& span : part->spans) bytes += span.bytes;
+    move_packed(const_cast<char*>(data), part->spans, part->even_bytes, bytes, false);
   } else if (part->kind == MOB_FETCH_ACCUMULATE && part->self == nullptr) {
     transport::copy(part->fetched_to, part->stage != nullptr ? part->fetched : data,
                     part->fetched_bytes);

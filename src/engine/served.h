@@ -22,6 +22,7 @@
 #include <memory>
 #include <mutex>
 #include <set>
+#include <span>
 #include <vector>
 
 #include "engine/completion.h"
@@ -78,9 +79,15 @@ class Served {
                         const transport::Shape& shape, Whole& whole, bool last);
   mob_status_t send_bulk(const char* call, const mob_transfer_t& transfer,
                          const transport::Shape& shape, Whole& whole);
-  mob_status_t send_runs(const char* call, const mob_transfer_t& transfer,
-                         const std::vector<mob_span_t>& remote,
-                         const std::vector<mob_span_t>& local, Whole& whole, bool last);
+  // Two lists of one sequence of bytes.
+  struct Runs {
+    std::span<const mob_span_t> remote;
+    std::span<const mob_span_t> local;
+    size_t bytes;
+    size_t even_bytes;  // of each local span, or 0 where they differ
+  };
+  mob_status_t send_runs(const char* call, const mob_transfer_t& transfer, const Runs& runs,
+                         Whole& whole, bool last);
   mob_status_t make_stage(Part& part, size_t list_bytes, size_t data_bytes, size_t fetched_bytes);
   mob_status_t make_buffer(Part& part, size_t list_bytes, size_t data_bytes);
   void release_stage(Part& part);

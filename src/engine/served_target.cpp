@@ -7,11 +7,13 @@
 #include <cstring>
 #include <memory>
 #include <new>
+#include <vector>
 
 #include "base/status.h"
 #include "engine/engine.h"
 #include "engine/served.h"
 #include "engine/served_wire.h"
+#include "engine/span_wire.h"
 #include "os/pages.h"
 #include "transport/shm/shape.h"
 
@@ -20,6 +22,16 @@ namespace {
 
 using base::fail;
 using transport::Shape;
+
+mob_status_t read_list(const char* list, size_t bytes, std::vector<mob_span_t>* spans) {
+  try {
+    const auto* from = reinterpret_cast<const unsigned char*>(list);
+    if (SpanWire::read(from, bytes, kMostSpansSent, spans)) return MOB_OK;
+    return fail(MOB_ERR_SYSTEM, "a request for a transfer makes no sense");
+  } catch (const std::bad_alloc&) {
+    return fail(MOB_ERR_MEMORY, "no memory for a list of spans");
+  }
+}
 
 }  // namespace
 
@@ -260,26 +272,16 @@ mob_status_t Served::check_remote(const Request& request, const Shape& shape) co
   }
   if (shape.total_bytes == 0) return MOB_OK;  // it only tells somebody, and names no memory
   const bool writes = request.kind != MOB_GET;
-  // One look for all of it, unless its runs are far apart: then the gaps are left alone. The gaps
-  // of a list may be nobody's.
-  uintptr_t lowest = shape.lowest;
-  uintptr_t highest = shape.highest;
-  if (request.is_spans != 0) {
-    lowest = UINTPTR_MAX;
-    for (size_t i = 0; i < shape.remote_span_count; ++i) {
-      const mob_span_t& span = shape.remote_spans[i];
-      if (span.bytes == 0) continue;
-      const auto start = reinterpret_cast<uintptr_t>(span.address);
-      const bool wraps = start + span.bytes < start;  // no memory, and no reason to believe the sum
-      lowest = wraps ? 0 : std::min(lowest, start);
-      highest = wraps ? UINTPTR_MAX : std::max(highest, start + span.bytes);
+  // One look for all of it, unless it is exposed memory and its runs are far apart: then the gaps
+  // are left alone. The gaps of a list may be nobody's.
+  const size_t hull = shape.highest - shape.lowest;
+  if (shape.highest != 0) {
+    if (engine_.find_here(engine_.rank(), shape.lowest, hull) != nullptr) return MOB_OK;
+    constexpr size_t kSmall = size_t{64} << 10;
+    if (hull <= kSmall || hull / 2 <= shape.total_bytes) {
+      const mob_status_t status = check_own(reinterpret_cast<void*>(shape.lowest), hull, writes);
+      if (status == MOB_OK || request.is_spans == 0) return status;
     }
-  }
-  const size_t hull = highest - lowest;
-  constexpr size_t kSmall = size_t{64} << 10;
-  if (hull <= kSmall || hull / 2 <= shape.total_bytes) {
-    const mob_status_t status = check_own(reinterpret_cast<void*>(lowest), hull, writes);
-    if (status == MOB_OK || request.is_spans == 0) return status;
   }
   return transport::for_each_run(shape, [&](char* remote, const char*, size_t bytes) {
     return check_own(remote, bytes, writes);
@@ -307,10 +309,16 @@ mob_status_t Served::carry_out(const Request& request, char* list, char* data, c
   }
   size_t counts[kCounted];
   ptrdiff_t remote_strides[kCounted];
+  std::vector<mob_span_t> spans;
   if (request.is_spans != 0) {
     transfer.shape = MOB_SPANS;
     transfer.remote_spans = reinterpret_cast<const mob_span_t*>(list);
     transfer.remote_span_count = request.list_bytes / sizeof(mob_span_t);
+    if (request.stage == kInPayload) {
+      if (const mob_status_t status = read_list(list, request.list_bytes, &spans)) return status;
+      transfer.remote_spans = spans.data();
+      transfer.remote_span_count = spans.size();
+    }
     transfer.local_spans = &packed;
     transfer.local_span_count = 1;
   } else {

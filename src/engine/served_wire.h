@@ -17,6 +17,8 @@ namespace mobius::engine {
 
 // Stages are not larger than this: a long transfer is packed and carried out at the same time.
 inline constexpr size_t kStageBytes = size_t{1} << 20;
+// Nor have they more spans.
+inline constexpr size_t kMostSpansSent = kStageBytes / 64;
 
 // In Request::stage.
 inline constexpr uint64_t kInPayload = UINT64_MAX;
@@ -25,7 +27,8 @@ inline constexpr uint64_t kMovedByTarget = UINT64_MAX - 1;
 inline constexpr size_t kCounted = MOB_MAX_DIMENSIONS - 1;
 
 // What the target is asked to do, as it travels. The stage holds the list of spans, if that is the
-// shape, then the data, then room for what is fetched.
+// shape, then the data, then room for what is fetched. A payload begins with the list as SpanWire
+// writes it.
 struct Served::Request {
   uint64_t part;   // of the origin, for the reply
   uint64_t stage;  // place in the window; kInPayload: there is none; kMovedByTarget: nor a payload
