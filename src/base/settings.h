@@ -33,6 +33,7 @@ enum class SettingId : unsigned {
   kRma,
   kSchedule,
   kSpin,
+  kSpread,
   kStats,
   kTrace,
   kTraceBytes,
@@ -98,6 +99,7 @@ class Settings {
   const std::string& text(SettingId id) const { return values_[index(id)].text; }
   bool is_set(SettingId id) const { return values_[index(id)].from_environment; }
   bool cma_allowed() const { return number(SettingId::kCma) == 0; }
+  bool spreads() const { return number(SettingId::kSpread) == 0; }
   Collectives collectives() const {
     return static_cast<Collectives>(number(SettingId::kCollectives));
   }

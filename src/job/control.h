@@ -18,11 +18,12 @@
 #include <cstdint>
 
 #include "job/layout.h"
+#include "os/crowding.h"
 
 namespace mobius::job {
 
 inline constexpr uint64_t kControlMagic = 0x6c6f72746e6f634d;  // "Mcontrol"
-inline constexpr uint32_t kControlVersion = 3;
+inline constexpr uint32_t kControlVersion = 4;
 
 inline constexpr size_t kPlacesOffset = size_t{1} << 20;
 inline constexpr size_t kEngineOffset = size_t{2} << 20;
@@ -31,7 +32,7 @@ inline constexpr size_t kWindowOffset = size_t{1} << 30;
 inline constexpr size_t kSegmentBytes = kWindowOffset + (size_t{64} << 40);
 
 // Largest block that HostGroup::exchange() carries per process, in bytes.
-inline constexpr size_t kExchangeBytes = 48;
+inline constexpr size_t kExchangeBytes = 44;
 
 // One line per word that another process writes, so that arrivals do not slow down waiters.
 struct BarrierBlock {
@@ -54,6 +55,7 @@ struct alignas(64) ProcessSlot {
   std::atomic<ProcessState> state;
   // Of the process, so that a reused pid is told apart; 0 when the others cannot look it up.
   std::atomic<uint64_t> start_time;
+  os::Crowding::Place processor;
   unsigned char exchange[kExchangeBytes];
 };
 static_assert(sizeof(ProcessSlot) == 64);

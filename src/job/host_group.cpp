@@ -59,9 +59,12 @@ void HostGroup::enter(mob_rank_t index, bool pid_is_shared) {
   // Release: who sees the state sees the two above.
   mine.state.store(ProcessState::kLive, std::memory_order_release);
   liveness_.open(*block_, index_);
+  crowding_.open(&block_->slot(0).processor, sizeof(ProcessSlot), static_cast<uint32_t>(size()),
+                 static_cast<uint32_t>(index_));
 }
 
 void HostGroup::close() {
+  policy_.crowding = nullptr;
   liveness_.close();
   if (block_ != nullptr && mapped_block_) control_unmap(block_);
   block_ = nullptr;

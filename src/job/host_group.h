@@ -15,6 +15,7 @@
 
 #include "job/control.h"
 #include "job/liveness.h"
+#include "os/crowding.h"
 #include "os/waiter.h"
 
 namespace mobius::job {
@@ -55,6 +56,8 @@ class HostGroup {
   int segment() const { return segment_; }
   const os::WaitPolicy& policy() const { return policy_; }
   void set_policy(const os::WaitPolicy& policy) { policy_ = policy; }
+  // Has threads that wait leave a processor that they share with a host-mate that waits, too.
+  void spread() { policy_.crowding = &crowding_; }
   ProcessSlot& slot(mob_rank_t index) const { return block_->slot(index); }
   Liveness& liveness() { return liveness_; }
 
@@ -88,6 +91,7 @@ class HostGroup {
   mob_rank_t index_ = 0;
   int segment_ = -1;
   os::WaitPolicy policy_;
+  os::Crowding crowding_;
   Liveness liveness_;
 };
 

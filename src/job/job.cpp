@@ -163,6 +163,10 @@ mob_status_t Job::enter(const Settings& settings, int segment, mob_rank_t rank, 
   };
   if (const mob_status_t status = host_.open(segment, find, pid_is_shared, block)) return status;
   host_.set_policy(wait_policy(settings, host_.size(), hosts_));
+  if (settings.spreads() && host_.size() > 1 && host_.policy().spin_ns != 0 &&
+      host_.size() <= os::processors_allowed()) {
+    host_.spread();
+  }
   rank_ = rank;
   return MOB_OK;
 }

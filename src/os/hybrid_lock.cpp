@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "os/hybrid_lock.h"
 
-#include <sched.h>
-
 #include <algorithm>
 #include <bit>
 
@@ -82,7 +80,7 @@ bool Contender::poll() {
   }
   const uint64_t end = policy_.yield_ns != 0 ? now_ns() + policy_.yield_ns : 0;
   for (uint64_t i = 0; i < policy_.yields || (end != 0 && now_ns() < end); ++i) {
-    sched_yield();
+    policy_.yield();
     if (acquire()) return true;
   }
   return false;

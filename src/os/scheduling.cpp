@@ -37,4 +37,12 @@ void ask_for_short_slices() {
 
 int own_processor() { return sched_getcpu(); }
 
+void move_to_processor(int processor, const cpu_set_t& allowed) {
+  cpu_set_t there;
+  CPU_ZERO(&there);
+  CPU_SET(processor, &there);
+  if (sched_setaffinity(0, sizeof there, &there) != 0) return;
+  static_cast<void>(sched_setaffinity(0, sizeof allowed, &allowed));
+}
+
 }  // namespace mobius::os

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <climits>
 
+#include "os/crowding.h"
 #include "os/futex.h"
 
 namespace mobius::os {
@@ -15,6 +16,14 @@ constexpr uint64_t kLookIntervalNs = 100'000'000;
 constexpr uint32_t kPollsPerClock = 32;
 
 }  // namespace
+
+void WaitPolicy::yield() const {
+  if (crowding != nullptr) {
+    crowding->yield();
+  } else {
+    sched_yield();
+  }
+}
 
 Patience::Step Patience::next_patient(Work work) {
   if (work == Work::kSome) {
@@ -45,7 +54,7 @@ Patience::Step Patience::next_patient(Work work) {
   if (policy_.spin_ns != 0 && !spun_) return Step::kAgain;
   if (yields_ < policy_.yields || yields_on()) {
     ++yields_;
-    sched_yield();
+    policy_.yield();
     return Step::kAgain;
   }
   return Step::kSleep;

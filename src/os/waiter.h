@@ -13,12 +13,17 @@
 
 namespace mobius::os {
 
+class Crowding;
+
 struct WaitPolicy {
   uint64_t spin_ns = 0;
   uint64_t yields = 0;
   uint64_t yield_ns = 0;  // and goes on with them for so long
   // Of a thread that looks for work beside those of the program; it needs a processor of its own.
   uint64_t background_spin_ns = 0;
+  Crowding* crowding = nullptr;  // null: who yields stays where it is
+
+  void yield() const;  // once
 };
 
 // A word to sleep on and how many sleep there; valid as zeros. A sleeper that was killed stays

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "os/crowding.h"
+
+#include <algorithm>
+
+#include "os/futex.h"
+#include "os/scheduling.h"
+
+namespace mobius::os {
+namespace {
+
+constexpr uint64_t kTakenNs = 5'000;       // longer than a yield that nobody took
+constexpr uint64_t kInARowNs = 1'000'000;  // from one to the next
+constexpr uint32_t kMostTaken = 4;
+// After a move there is none for so long, and for twice as long each time that it was in vain.
+constexpr uint64_t kFirstPauseNs = 2'000'000;
+constexpr uint64_t kLongestPauseNs = 1'000'000'000;
+
+// A place: the processor plus 1 below, the time in steps of about a millisecond above.
+constexpr uint32_t kProcessorBits = 10;
+constexpr uint32_t kProcessorMask = (uint32_t{1} << kProcessorBits) - 1;
+constexpr unsigned kStepShift = 20;
+constexpr uint32_t kFreshSteps = 4;
+
+}  // namespace
+
+void Crowding::open(Place* places, size_t distance, uint32_t count, uint32_t own) {
+  places_ = reinterpret_cast<unsigned char*>(places);
+  distance_ = distance;
+  count_ = count;
+  own_ = own;
+}
+
+void Crowding::yield() {
+  const uint64_t before = now_ns();
+  sched_yield();
+  const uint64_t now = now_ns();
+  if (now - before >= kTakenNs) [[unlikely]] {
+    note_taken(before, now);
+  }
+}
+
+void Crowding::note_taken(uint64_t before, uint64_t now) {
+  const int processor = own_processor();
+  place(own_).store(place_of(processor, now), std::memory_order_relaxed);
+  const bool in_a_row = before - last_ns_.load(std::memory_order_relaxed) < kInARowNs;
+  last_ns_.store(now, std::memory_order_relaxed);
+  const uint32_t taken = in_a_row ? taken_.load(std::memory_order_relaxed) + 1 : 1;
+  taken_.store(taken, std::memory_order_relaxed);
+  if (taken < kMostTaken ||
+      now - left_ns_.load(std::memory_order_relaxed) < pause_ns_.load(std::memory_order_relaxed)) {
+    return;
+  }
+  cpu_set_t allowed;
+  // Machines of more processors than a set has room for are refused, and the thread stays.
+  if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) return;
+  const int better = better_than(processor, allowed, now);
+  if (better < 0) return;
+  move_to_processor(better, allowed);
+  place(own_).store(place_of(better, now), std::memory_order_relaxed);
+  taken_.store(0, std::memory_order_relaxed);
+  const uint64_t pause = pause_ns_.load(std::memory_order_relaxed);
+  const bool in_vain = now - left_ns_.load(std::memory_order_relaxed) < 2 * pause;
+  pause_ns_.store(in_vain ? std::min(2 * pause, kLongestPauseNs) : kFirstPauseNs,
+                  std::memory_order_relaxed);
+  left_ns_.store(now, std::memory_order_relaxed);
+}
+
+uint32_t Crowding::place_of(int processor, uint64_t now_ns) {
+  const auto number = static_cast<uint32_t>(processor + 1);
+  return number > kProcessorMask
+             ? 0
+             : static_cast<uint32_t>(now_ns >> kStepShift) << kProcessorBits | number;
+}
+
+int Crowding::better_than(int processor, const cpu_set_t& allowed, uint64_t now_ns) const {
+  const auto number = static_cast<uint32_t>(processor + 1);
+  const uint32_t now = place_of(0, now_ns) >> kProcessorBits;
+  constexpr uint32_t kSteps = UINT32_MAX >> kProcessorBits;  // then they begin anew
+  cpu_set_t free = allowed;
+  CPU_CLR(processor, &free);
+  bool shares = false;
+  for (uint32_t index = 0; index < count_; ++index) {
+    if (index == own_) continue;
+    const uint32_t said = place(index).load(std::memory_order_relaxed);
+    const uint32_t theirs = said & kProcessorMask;
+    if (theirs == 0) continue;
+    CPU_CLR(theirs - 1, &free);
+    // Of those that share one the first stays, so that they do not all leave. What was said long
+    // ago may be so no more.
+    const bool is_fresh = ((now - (said >> kProcessorBits)) & kSteps) <= kFreshSteps;
+    shares = shares || (index < own_ && theirs == number && is_fresh);
+  }
+  if (!shares) return -1;
+  for (int step = 1; step < CPU_SETSIZE; ++step) {
+    const int next = (processor + step) % CPU_SETSIZE;
+    if (CPU_ISSET(next, &free)) return next;
+  }
+  return -1;
+}
+
+}  // namespace mobius::os
