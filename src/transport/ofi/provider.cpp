@@ -122,11 +122,12 @@ std::optional<Candidate> best_of(const fi_info* list, const std::string& provide
   return best;
 }
 
+// Of one provider, or, if that is "", of any.
 std::string list_of_interfaces(const fi_info* list, const std::string& provider,
                                const std::vector<Interface>& interfaces) {
   std::string text;
   for (const fi_info* info = list; info != nullptr; info = info->next) {
-    if (provider_of(info) != provider) continue;
+    if (!provider.empty() && provider_of(info) != provider) continue;
     const Interface interface = interface_of(info, interfaces);
     const std::string ip = ip_text(interface.address);
     const std::string one = interface.name + (ip.empty() ? "" : " (" + ip + ")") +
@@ -154,6 +155,10 @@ const char* what_to_install(const std::string& provider) {
   if (provider.starts_with("cxi")) return "it needs a Slingshot adapter and HPE's libfabric";
   if (provider.starts_with("psm3")) return "it needs a libfabric built with psm3, and its adapter";
   if (provider.starts_with("opx")) return "it needs an Omni-Path adapter and the hfi1 driver";
+  if (provider == "tcp;ofi_rxm") {
+    return "since libfabric 2 'tcp' does by itself what that did: MOBIUS_PROVIDER=tcp, or none for "
+           "the best there is";
+  }
   return "`fi_info` (Debian: apt-get install libfabric-bin) shows what this host has";
 }
 
@@ -225,11 +230,10 @@ mob_status_t choose(const Library& library, const Options& options, Choice* choi
                 what_to_install(""));
   }
   return fail(MOB_ERR_SETTING,
-              "no provider of %s (%s) has an interface '%s' to other hosts (tcp;ofi_rxm has: %s); "
+              "no provider of %s (%s) has an interface '%s' to other hosts (there are: %s); "
               "name one of these in MOBIUS_INTERFACE, by name, address or subnet",
               library.version_text().c_str(), list_of_providers(all.get()).c_str(),
-              options.interface.c_str(),
-              list_of_interfaces(all.get(), "tcp;ofi_rxm", interfaces).c_str());
+              options.interface.c_str(), list_of_interfaces(all.get(), "", interfaces).c_str());
 }
 
 std::string address_text(const Library& library, uint32_t format, const void* address,
