@@ -138,10 +138,7 @@ mob_status_t fold_user(const char* call, mob_team_t team, FoldResult result,
 mob_status_t mob_team_barrier(mob_team_t team) {
   Team* found = nullptr;
   if (const mob_status_t status = enter("mob_team_barrier", team, &found)) return status;
-  // The others wait, also after an error of a transfer.
-  const mob_status_t completed = found->engine().complete_transfers("mob_team_barrier");
-  const mob_status_t met = found->barrier();
-  return met != MOB_OK ? met : completed;
+  return found->complete_and_meet("mob_team_barrier");
 }
 
 mob_status_t mob_broadcast(mob_team_t team, mob_rank_t root, void* buffer, size_t bytes) {

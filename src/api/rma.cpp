@@ -341,8 +341,5 @@ mob_status_t mob_barrier() {
   engine::Engine& engine = engine::engine();
   const engine::TraceScope trace(engine.transfers().timeline(), "mob_barrier");
   engine.transfers().count_call("mob_barrier");
-  // The others wait, also after an error of a transfer.
-  const mob_status_t completed = engine.complete_transfers("mob_barrier");
-  const mob_status_t met = engine.world().barrier();
-  return met != MOB_OK ? met : completed;
+  return engine.world().complete_and_meet("mob_barrier");
 }

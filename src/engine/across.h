@@ -41,6 +41,8 @@ class Across {
   mob_rank_t place_here(mob_rank_t member) const {
     return is_mate(member) ? mate_rank(member) : -1;
   }
+  // The other member, where there are two, each on a host of its own; else -1.
+  mob_rank_t only_other() const { return map_.size() == 2 ? 1 - rank_ : -1; }
   // A collective call was given up: the team is of no use.
   bool is_broken() const;
 

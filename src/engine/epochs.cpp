@@ -300,10 +300,9 @@ mob_status_t Epochs::test(int* done) {
 mob_status_t Epochs::fence() {
   constexpr const char* kCall = "mob_epoch_fence";
   const bool inside = access_.open || exposure_.open;
-  const mob_status_t transferred = team_->engine().complete_transfers(kCall);
   // Also out of place: the others are waiting.
-  const mob_status_t status = team_->barrier();
-  if (!inside) return status != MOB_OK ? status : transferred;
+  const mob_status_t status = team_->complete_and_meet(kCall);
+  if (!inside) return status;
   return fail(MOB_ERR_STATE, "%s: inside %s; %s ends it", kCall,
               access_.open ? "an access epoch" : "an exposure epoch",
               access_.open ? "mob_epoch_complete()" : "mob_epoch_wait()");

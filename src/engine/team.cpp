@@ -38,6 +38,26 @@ mob_status_t Team::barrier_across() {
   return across_->barrier();
 }
 
+mob_status_t Team::complete_and_meet(const char* call) {
+  const mob_rank_t other = across_ != nullptr ? across_->only_other() : -1;
+  if (other >= 0 && !engine_.transfers().hooked() &&
+      engine_.completion().goes_all_to(map_.world_rank(other))) {
+    // What this member says comes to the only other one behind what it has put there, and what it
+    // gets was read: one round trip for both. With a third one, who could ask the other for it
+    // before it has come, the answers have to be here first.
+    const mob_status_t ordered = engine_.order_transfers();
+    engine_.scheduler().issue(map_.world_rank(other));
+    const mob_status_t met = barrier();
+    const mob_status_t completed = engine_.complete_transfers(call);
+    if (met != MOB_OK) return met;
+    return ordered != MOB_OK ? ordered : completed;
+  }
+  // The others wait, also after an error of a transfer.
+  const mob_status_t completed = engine_.complete_transfers(call);
+  const mob_status_t met = barrier();
+  return met != MOB_OK ? met : completed;
+}
+
 mob_status_t Team::exchange_across(const void* mine, size_t bytes, void* all) {
   return across_->allgather(mine, all, Blocks::packed(bytes));
 }

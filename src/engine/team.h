@@ -70,6 +70,10 @@ class Team {
     return MOB_OK;
   }
 
+  // The same, and completes what the calling thread has started, at its targets, before; as every
+  // barrier of the interface does.
+  mob_status_t complete_and_meet(const char* call);
+
   // Gives every member the value of every member, by rank. `expected_ns` as in Rounds::meet().
   template <typename T>
   mob_status_t exchange(const T& mine, std::vector<T>* all, uint64_t expected_ns = 0) {

@@ -565,6 +565,70 @@ TEST(Schedule, EveryHintOfAContextKeepsWhatIsPromised) {
   ASSERT_EQ(mob_barrier(), MOB_OK);
 }
 
+// A barrier, in whatever form, ends what was only started, however long: what was put is there,
+// what is got is here, and nobody still reads what its owner changes next.
+TEST(Schedule, EveryBarrierEndsWhatWasStarted) {
+  constexpr size_t kBytes = 300'000;
+  constexpr size_t kCounter = 4 * kBytes;
+  Shared shared(4 * kBytes + 64);
+  mob_epoch_t epoch = nullptr;
+  ASSERT_EQ(mob_epoch_create(MOB_TEAM_WORLD, &epoch), MOB_OK);
+  const auto meet = [&](int round) {
+    return round % 3 == 0   ? mob_barrier()
+           : round % 3 == 1 ? mob_team_barrier(MOB_TEAM_WORLD)
+                            : mob_epoch_fence(epoch);
+  };
+  const mob_rank_t self = mob_rank();
+  const mob_rank_t right = right_of(self);
+  const auto half = [&](int round) { return static_cast<size_t>(round % 2) * kBytes; };
+  const auto offer = [&](int round) {
+    const auto own = patterned(kBytes, self, round);
+    std::memcpy(shared.at(self, 2 * kBytes + half(round)), own.data(), kBytes);
+  };
+  offer(0);
+  offer(1);
+  ASSERT_EQ(mob_barrier(), MOB_OK);
+  // Who starts nothing waits for nothing of its own, and looks the sooner.
+  const auto acts = [](mob_rank_t rank, int round) { return round % 2 == 0 || rank % 2 == 0; };
+  int round = 0;
+  uint64_t least = 0;
+  for (const size_t bytes : {size_t{1}, size_t{8}, size_t{600}, size_t{20'000}, size_t{100'000},
+                             kBytes, size_t{8}, size_t{5'000}, kBytes, size_t{64}}) {
+    for (int times = 0; times < 6; ++times, ++round) {
+      const auto put = patterned(bytes, self, 100 + round);
+      const auto theirs = patterned(bytes, right, round);
+      const auto expected = patterned(bytes, left_of(self), 100 + round);
+      std::vector<unsigned char> got(bytes);
+      const uint64_t one = 1;
+      if (acts(self, round)) {
+        ASSERT_EQ(mob_get_nbi(right, shared.at(right, 2 * kBytes + half(round)), got.data(), bytes),
+                  MOB_OK);
+        ASSERT_EQ(mob_put_nbi(right, shared.at(right, half(round)), put.data(), bytes), MOB_OK);
+        // It is not only started, and has what was recorded before it go with it.
+        ASSERT_EQ(times < 3 ? mob_accumulate(right, shared.at(right, kCounter), &one, 1, MOB_UINT64,
+                                             MOB_SUM)
+                            : MOB_OK,
+                  MOB_OK);
+      }
+      ASSERT_EQ(meet(round), MOB_OK);
+      if (acts(left_of(self), round)) {
+        least += times < 3 ? 1 : 0;
+        ASSERT_TRUE(holds(shared.at(self, half(round)), expected, bytes)) << round;
+      }
+      // The left one may be in the next round already.
+      const uint64_t count =
+          __atomic_load_n(reinterpret_cast<uint64_t*>(shared.at(self, kCounter)), __ATOMIC_ACQUIRE);
+      ASSERT_GE(count, least) << round;
+      ASSERT_LE(count, least + 1) << round;
+      offer(round + 2);
+      if (acts(self, round)) {
+        ASSERT_EQ(got, theirs) << round;
+      }
+    }
+  }
+  ASSERT_EQ(mob_epoch_free(epoch), MOB_OK);
+}
+
 TEST(Schedule, WrongHintsAreRefused) {
   Shared shared(64);
   mob_epoch_t epoch = nullptr;
