@@ -157,7 +157,7 @@ class SyntheticRun:
             }
         )  # fmt: skip
 
-    def launch(self, library: str, **more: float) -> None:
+    def launch(self, library: str, **more: object) -> None:
         """One start of the library's programs."""
         self.lines.append(
             {"type": "launch", "library": library, "repeat": 0, "status": "ok", **more}

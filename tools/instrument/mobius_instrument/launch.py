@@ -13,6 +13,7 @@ from typing import Any, Final
 from mobius_instrument import shared_memory
 from mobius_instrument.cells import Cell, format_bytes
 from mobius_instrument.crowd import Meter
+from mobius_instrument.distance import Distance, ways_of
 from mobius_instrument.errors import system_reason
 from mobius_instrument.experiments import Job
 from mobius_instrument.libraries.base import Library
@@ -33,6 +34,8 @@ class LaunchReport:
     outcomes: list[Outcome] = field(default_factory=list)
     status: str = "ok"
     detail: str = ""
+    # Of a cache line from one CPU to the other, before and after the launch, if known.
+    ways_ns: list[float] = field(default_factory=list)
 
 
 class _ProbeFile:
@@ -64,7 +67,7 @@ class Launch:
 
     `keep` receives the records of each cell as soon as it ended, so that an
     interrupted run has them. `tick` is called while waiting, and with the cell that has just
-    ended, if one has.
+    ended, if one has. `distance` tells of the CPUs that it is pinned to.
     """
 
     def __init__(
@@ -76,6 +79,7 @@ class Launch:
         stall_s: float,
         keep: Callable[[Sequence[Record]], None],
         tick: Callable[[str | None], None],
+        distance: Distance,
     ) -> None:
         self._library = library
         self._plan = plan
@@ -84,6 +88,8 @@ class Launch:
         self._stall_s = stall_s
         self._keep = keep
         self._tick = tick
+        # Pins are of this host.
+        self._distance = Distance(None, ()) if library.hosts else distance
 
     def run(self, cells: Sequence[str], repeat: int, index: int) -> LaunchReport:
         """Launch the probe and return when nothing of it is left."""
@@ -98,6 +104,7 @@ class Launch:
         self._stray = 0
         self._astray = ""
         head = {"library": self._library.name, "repeat": repeat, "index": index}
+        self._line_ns = self._distance.measure()
         self._meter = Meter()
         try:
             with tempfile.TemporaryDirectory(prefix="mob-", ignore_cleanup_errors=True) as folder:
@@ -279,9 +286,11 @@ class Launch:
             "seconds": round(taken.seconds, 3),
             "others_s": round(taken.others_s, 2),
             "stolen_s": round(taken.stolen_s, 2),
+            "line_ns": [self._line_ns, self._distance.measure()],
             "detail": detail[: 2 * _DETAIL_CHARACTERS],
             "environment": self._environment,
         }
+        self._report.ways_ns = ways_of(launch)
         self._keep([*self._pending, launch])
 
 

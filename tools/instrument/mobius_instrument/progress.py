@@ -85,6 +85,11 @@ class RunProgress:
         self._bar.update(self._task, completed=self._done)
         self._draw(False)
 
+    def add(self, cells: int) -> None:
+        """So many more are to be measured."""
+        self._cells += cells
+        self._bar.update(self._task, total=self._cells)
+
     def tick(self) -> None:
         """Redraw when it is time."""
         self._draw(False)

@@ -8,6 +8,7 @@ import fcntl
 import json
 import os
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
 
@@ -15,6 +16,7 @@ import numpy as np
 
 from mobius_instrument import SCHEMA_VERSION
 from mobius_instrument.cells import Cell
+from mobius_instrument.distance import is_near, ways_of
 from mobius_instrument.errors import InstrumentError, system_reason
 from mobius_instrument.stats import Floats
 
@@ -176,9 +178,45 @@ class Results:
         return known.kind if known else "mpi"
 
     def one_way(self, key: SeriesKey, size_bytes: int) -> list[Floats]:
-        """Samples of each launch as one-way (pingpong) or whole (completion) times."""
+        """Samples of each launch as one-way (pingpong) or whole (completion) times.
+
+        Only of those that had their CPUs near each other, if any had.
+        """
         parts = key[1].repetition_parts
-        return [launch / parts for _, launch in sorted(self.samples[key][size_bytes].items())]
+        launches = sorted(self.samples[key][size_bytes].items())
+        near = [launch for repeat, launch in launches if not self._was_far(key, repeat)]
+        return [launch / parts for launch in near or (launch for _, launch in launches)]
+
+    def is_far(self, key: SeriesKey, size_bytes: int) -> bool:
+        """Whether no launch had its CPUs as near each other as others of this run."""
+        repeats = self.samples[key][size_bytes]
+        return bool(repeats) and all(self._was_far(key, repeat) for repeat in repeats)
+
+    def _was_far(self, key: SeriesKey, repeat: int) -> bool:
+        cell = str(key[1])
+        return any(
+            (key[0], repeat, name) in self.far for name in (cell, cell.partition(":part=")[0])
+        )
+
+    @cached_property
+    def lines_ns(self) -> list[float]:
+        """The way of a cache line before and after each launch that tells (`distance`)."""
+        return [way for launch in self.launches for way in ways_of(launch)]
+
+    @cached_property
+    def far(self) -> set[tuple[str, int, str]]:
+        """Library, repeat and cell of what was measured with the CPUs further from each other."""
+        found: set[tuple[str, int, str]] = set()
+        for launch in self.launches:
+            ways = ways_of(launch)
+            cells = {
+                (launch["library"], launch["repeat"], cell) for cell in launch.get("ended", ())
+            }
+            if ways and not is_near(max(ways), min(self.lines_ns)):
+                found |= cells
+            else:
+                found -= cells  # Measured again.
+        return found
 
     def ended_cells(self, library: str, repeat: int) -> set[str]:
         """Cells that need no further launch in this repeat."""

@@ -16,6 +16,7 @@ from rich.console import Console
 
 from mobius_instrument import SCHEMA_VERSION
 from mobius_instrument.cells import EXPERIMENTS, PROBE_EXPERIMENTS, Cell, format_bytes
+from mobius_instrument.distance import Distance, is_near
 from mobius_instrument.errors import InstrumentError, system_reason
 from mobius_instrument.experiments import BETWEEN_HOSTS, SUITE_MOST_BYTES, Effort, Job
 from mobius_instrument.host import allowed_cpus, choose_pins, describe_host
@@ -38,6 +39,9 @@ from mobius_instrument.results import (
 )
 
 DEFAULT_STALL_S: Final = 30.0
+# For CPUs that are far from each other to be near again, in all of a run.
+_MOST_WAIT_S: Final = 60.0
+_WAIT_S: Final = 0.5
 
 
 @dataclass(frozen=True)
@@ -145,7 +149,8 @@ def _run(request: Request, path: Path, hosts: Hosts | None, console: Console) ->
     try:
         writer.append(_run_record(plan, libraries, earlier is not None))
         writer.append(*(library.record.to_record() for library in libraries))
-        _Session(request, plan, writer, earlier, console).run()
+        distance = Distance(locate().program("probe_limits"), choose_pins())
+        _Session(request, plan, writer, earlier, console, distance).run()
     finally:
         writer.close()
     return path
@@ -230,6 +235,7 @@ class _Session:
         writer: ResultsWriter,
         earlier: Results | None,
         console: Console,
+        distance: Distance,
     ) -> None:
         self._request = request
         self._plan = plan
@@ -237,6 +243,9 @@ class _Session:
         self._earlier = earlier
         self._console = console
         self._pins = choose_pins()
+        self._distance = distance
+        # Of each library and job, which lives as long as the session: before and after each launch.
+        self._ways: dict[tuple[str, int], list[float]] = {}
         self._began = time.monotonic()
         self._told: set[tuple[str, str]] = set()
         self._given_up = {
@@ -295,6 +304,7 @@ class _Session:
                 for launch in work:
                     self._spend()
                     self._measure(*launch)
+                self._measure_near(work)
             except _BudgetSpentError:
                 left = self._progress.left
                 self._progress.note(
@@ -355,8 +365,10 @@ class _Session:
                 stall_s,
                 lambda records: self._writer.append(*records),
                 self._tick,
+                self._distance,
             )
             report = launch.run(cells, repeat, index)
+            self._ways.setdefault((library.name, id(job)), []).extend(report.ways_ns)
             failed = self._note(library, report)
             remaining = [cell for cell in cells if cell not in report.ended and cell not in failed]
             barren = 0 if report.ended else barren + 1
@@ -366,6 +378,35 @@ class _Session:
             self._progress.advance(len(cells) - len(remaining) - len(report.ended))
             cells = remaining
             index += 1
+
+    def _measure_near(self, work: Sequence[tuple[int, Library, Job]]) -> None:
+        """Launches that have met CPUs far from each other in every repeat are made once more when
+        these are near, as far as they become so."""
+        nearest = min((way for ways in self._ways.values() for way in ways), default=0.0)
+        last: dict[tuple[str, int], tuple[int, Library, Job]] = {}
+        for repeat, library, job in work:
+            last[library.name, id(job)] = repeat, library, job
+        far = [
+            launch for key, launch in last.items()
+            if (ways := self._ways.get(key)) and not any(
+                is_near(max(pair), nearest) for pair in zip(ways[::2], ways[1::2], strict=True)
+            )
+        ]  # fmt: skip
+        waited_s = 0.0
+        for index, launch in enumerate(far):
+            while not is_near(self._distance.measure() or 0.0, nearest):
+                if waited_s >= _MOST_WAIT_S:
+                    some = _count(len(far) - index, "launch was", "launches were")
+                    self._progress.note(f"{some} only made while the CPUs were far from each other")
+                    return
+                if waited_s == 0:
+                    self._progress.note("waiting for the CPUs to be near each other again")
+                self._progress.tick()
+                time.sleep(_WAIT_S)
+                waited_s += _WAIT_S
+            self._spend()
+            self._progress.add(len(launch[2].cells))
+            self._measure(*launch)
 
     def _note(self, library: Library, report: LaunchReport) -> set[str]:
         """Tells what went wrong; returns the cells that are not to be launched again."""

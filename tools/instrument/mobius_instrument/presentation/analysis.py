@@ -110,6 +110,11 @@ class Analysis:
             paired,
         )
 
+    def comparable(self, one: Series, other: Series, size: int) -> bool:
+        """Whether both were measured with the CPUs as far from each other (`distance`)."""
+        results = self.results
+        return results.is_far(one.key, size) == results.is_far(other.key, size)
+
     def outcomes(self) -> dict[tuple[str, Cell], list[Outcome]]:
         """What went wrong, per library and cell."""
         found: dict[tuple[str, Cell], list[Outcome]] = {}

@@ -137,15 +137,23 @@ def _points(
     analysis: Analysis, subject: Series, rivals: list[Series], size_class: SizeClass
 ) -> list[Point]:
     sizes = {size for size in subject.summaries if size_class.above < size <= size_class.up_to}
+    found = [
+        {
+            size
+            for size in sizes & rival.summaries.keys()
+            if analysis.comparable(subject, rival, size)
+        }
+        for rival in rivals
+    ]
     # A series that broke off is no choice as long as another has all sizes.
-    most = max((len(sizes & rival.summaries.keys()) for rival in rivals), default=0)
+    most = max(map(len, found), default=0)
     if most == 0:
         return []
-    complete = [rival for rival in rivals if len(sizes & rival.summaries.keys()) == most]
-    rival = min(complete, key=lambda series: series.geometric_mean(sizes & series.summaries.keys()))
+    complete = [index for index, own in enumerate(found) if len(own) == most]
+    best = min(complete, key=lambda index: rivals[index].geometric_mean(found[index]))
     return [
-        Point(size, analysis.ratio(rival, subject, size), rival)
-        for size in sorted(sizes & rival.summaries.keys())
+        Point(size, analysis.ratio(rivals[best], subject, size), rivals[best])
+        for size in sorted(found[best])
     ]
 
 

@@ -237,6 +237,7 @@ def _doubts(analysis: Analysis) -> list[str]:
             f" differed {max(lines):.1f} times between launches, as where a virtual machine's CPUs"
             " are moved. Compare libraries within this run, not times of this run with others'."
         )
+    found += _far(analysis)
     repeated = _repeated(analysis)
     noisy = sum(summary.spread > _NOISY_SPREAD for _, _, summary in repeated)
     if noisy > len(repeated) / 4:
@@ -245,6 +246,25 @@ def _doubts(analysis: Analysis) -> list[str]:
             " than a quarter between them."
         )
     return found
+
+
+def _far(analysis: Analysis) -> list[str]:
+    """What was measured with the CPUs further from each other than the rest."""
+    results = analysis.results
+    far: dict[str, dict[str, None]] = {}
+    for series in analysis.series:
+        if any(results.is_far(series.key, size) for size in series.summaries):
+            far.setdefault(results.label(series.library), {})[series.cell.experiment] = None
+    if not far:
+        return []
+    each = "; ".join(f"{label}: {', '.join(names)}" for label, names in far.items())
+    return [
+        f"A cache line took {min(results.lines_ns):.0f} ns from one CPU to the other in some"
+        f" launches and up to {max(results.lines_ns):.0f} ns in others, and all that processes"
+        f" exchange with it. Measured only while they were far: {each}. The findings do not"
+        " compare these with the others; tables and plots show them as they are. Measure again, or"
+        " with more --repeats."
+    ]
 
 
 def _repeated(analysis: Analysis) -> list[tuple[Series, int, Summary]]:

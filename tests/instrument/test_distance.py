@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""CPUs that are further from each other in some launches."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from instrument_tools import FakeInstrument, SyntheticRun
+from mobius_instrument.cells import Cell
+from mobius_instrument.distance import Distance
+from mobius_instrument.host import choose_pins
+from mobius_instrument.presentation.analysis import Analysis
+from mobius_instrument.presentation.findings import find
+from mobius_instrument.presentation.page import _doubts
+from mobius_instrument.results import read_results
+
+Make = Callable[[str], SyntheticRun]
+PUT = "pingpong:put:flush:allocate"
+
+# Takes the first word of a file, unless it is the last one, for the way of a line.
+_LIMITS = """#!/bin/sh
+while [ "$1" != --out ]; do shift; done
+set -- "$2" $(cat "$(dirname "$0")/ways")
+echo '{"type":"samples","samples_ns":['"$2"']}' > "$1"
+shift
+[ $# -gt 1 ] && shift
+echo "$@" > "$(dirname "$0")/ways"
+"""
+
+
+def _two_libraries(run: SyntheticRun, mobius_far: tuple[int, ...]) -> Analysis:
+    """Both as fast as each other; launches of Möbius in `mobius_far` had CPUs far apart."""
+    run.library("mobius", "Möbius 0.1.0", "mobius")
+    run.library("mpich", "MPICH 5")
+    run.series("mobius", PUT, lambda _, repeat: 500.0 if repeat in mobius_far else 100.0)
+    run.series("mpich", PUT, lambda *_: 100.0)
+    for repeat in range(3):
+        way = 490.0 if repeat in mobius_far else 105.0
+        run.launch("mobius", repeat=repeat, ended=[PUT], line_ns=[104.0, way])
+        run.launch("mpich", repeat=repeat, ended=[PUT], line_ns=[103.0, 110.0])
+    return Analysis(read_results(run.write()))
+
+
+def test_only_launches_with_near_cpus_count(synthetic: Make) -> None:
+    analysis = _two_libraries(synthetic("some"), (0, 2))
+    (mobius,) = analysis.of("pingpong", library="mobius")
+    assert mobius.summaries[8].launches == 1
+    assert mobius.summaries[8].median == pytest.approx(100, rel=0.05)
+    assert {finding.verdict for finding in find(analysis)} == {"same"}
+    assert not any("from one CPU to the other" in doubt for doubt in _doubts(analysis))
+
+
+def test_what_was_only_far_is_not_compared_and_named(synthetic: Make) -> None:
+    analysis = _two_libraries(synthetic("all"), (0, 1, 2))
+    (mobius,) = analysis.of("pingpong", library="mobius")
+    assert mobius.summaries[8].launches == 3
+    assert analysis.results.is_far(mobius.key, 8)
+    assert find(analysis) == []
+    (doubt,) = (doubt for doubt in _doubts(analysis) if "from one CPU to the other" in doubt)
+    assert "Möbius 0.1.0: pingpong." in doubt
+    assert "103 ns" in doubt
+    assert "490 ns" in doubt
+
+
+def test_a_launch_that_was_made_again_is_near(synthetic: Make) -> None:
+    run = synthetic("again")
+    run.library("mpich", "MPICH 5")
+    run.series("mpich", PUT, lambda *_: 100.0, launches=1)
+    run.launch("mpich", repeat=0, ended=[PUT], line_ns=[490.0, 490.0])
+    run.launch("mpich", repeat=0, ended=[PUT], line_ns=[100.0, 101.0])
+    results = read_results(run.write())
+    assert not results.is_far(("mpich", Cell.parse(PUT)), 8)
+
+
+@pytest.mark.parametrize("told", [None, [None, None], [None, 100.0], "near", [1, 2, 3], [0, -1]])
+def test_launches_that_do_not_tell_are_as_before(synthetic: Make, told: object) -> None:
+    run = synthetic("silent")
+    run.library("mpich", "MPICH 5")
+    run.series("mpich", PUT, lambda *_: 100.0)
+    run.launch("mpich", ended=[PUT], line_ns=told)
+    results = read_results(run.write())
+    assert results.far == set()
+    assert len(results.one_way(("mpich", Cell.parse(PUT)), 8)) == 3
+
+
+def test_without_the_program_or_a_second_cpu_nothing_is_known(tmp_path: Path) -> None:
+    program = tmp_path / "probe_limits"
+    assert Distance(None, [0, 1]).measure() is None
+    assert Distance(program, [0]).measure() is None
+    assert Distance(program, [0, 1]).measure() is None
+    program.write_text("#!/bin/sh\nexit 1\n")
+    program.chmod(0o755)
+    assert Distance(program, [0, 1]).measure() is None
+
+
+@pytest.mark.skipif(len(choose_pins()) < 2, reason="one CPU is as near to itself as can be")
+def test_a_far_launch_is_made_again_when_the_cpus_are_near(instrument: FakeInstrument) -> None:
+    programs = instrument.folder / "bin"
+    programs.mkdir()
+    limits = programs / "probe_limits"
+    limits.write_text(_LIMITS)
+    limits.chmod(0o755)
+    # Before and after the launch, two looks while waiting, and again.
+    (programs / "ways").write_text("100 500 400 120 110 105")
+    done = instrument.bench("--repeats", "1")
+    assert done.returncode == 0, done.stderr
+    assert [launch["line_ns"] for launch in instrument.records("launch")] == [
+        [100, 500],
+        [110, 105],
+    ]
+    assert "waiting for the CPUs" in done.stdout + done.stderr
+    results = read_results(instrument.out / "results.jsonl")
+    assert results.far == set()
