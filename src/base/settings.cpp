@@ -92,10 +92,9 @@ constexpr SettingInfo kTable[] = {
      "processor for it, before it sleeps. 'auto': 20000, in jobs of several hosts 100000, while "
      "the host-mates fit on the processors they may use; 0 with more processes than processors."},
     {"MOBIUS_SPREAD", SettingType::kChoice, "", "auto", 0, 0, "auto|off", SettingRole::kUser,
-     "Whether a waiting thread that finds itself on one processor with a host-mate that waits, "
-     "too, "
-     "goes on on another one. 'auto': while the host-mates fit on the processors they may use. "
-     "What the thread is allowed (taskset) stays as it is."},
+     "Whether a waiting thread that shares its processor with a host-mate that waits, too, goes on "
+     "on another one. 'auto': while the host-mates fit on the processors they may use. What the "
+     "thread is allowed (taskset) stays as it is."},
     {"MOBIUS_STATS", SettingType::kChoice, "", "0", 0, 0, "0|1", SettingRole::kUser,
      "1: each rank prints at its end, per target, operations, bytes and paths. Counts are exact "
      "because nothing is inlined meanwhile, which makes small operations slower."},
