@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "transport/shm/kernels.h"
+#include "transport/shm/move_body.h"
 
 namespace mobius::transport {
 namespace {
@@ -13,13 +14,7 @@ namespace {
 static_assert(sizeof(mob_span_t) == 16 && offsetof(mob_span_t, bytes) == 8);
 
 // As many spans as a register holds: addresses in the even lanes, numbers of bytes in the odd ones.
-#if defined(__AVX512F__)
-constexpr size_t kSpansAtOnce = 4;
-#elif defined(__AVX2__)
-constexpr size_t kSpansAtOnce = 2;
-#else
-constexpr size_t kSpansAtOnce = 1;
-#endif
+constexpr size_t kSpansAtOnce = kWidest / sizeof(mob_span_t);
 constexpr size_t kLanes = 2 * kSpansAtOnce;
 typedef int64_t SpanLanes __attribute__((vector_size(kLanes * 8)));
 typedef int64_t SpanLanesAnywhere __attribute__((vector_size(kLanes * 8), aligned(8), may_alias));
@@ -29,14 +24,15 @@ typedef int64_t SpanLanesAnywhere __attribute__((vector_size(kLanes * 8), aligne
 }
 
 // Each span's two lanes change places.
-[[gnu::always_inline]] inline SpanLanes swapped(SpanLanes lanes) {
-#if defined(__AVX512F__)
-  return __builtin_shufflevector(lanes, lanes, 1, 0, 3, 2, 5, 4, 7, 6);
-#elif defined(__AVX2__)
-  return __builtin_shufflevector(lanes, lanes, 1, 0, 3, 2);
-#else
-  return __builtin_shufflevector(lanes, lanes, 1, 0);
-#endif
+template <typename Lanes>
+[[gnu::always_inline]] inline Lanes swapped(Lanes lanes) {
+  if constexpr (sizeof(Lanes) == 64) {
+    return __builtin_shufflevector(lanes, lanes, 1, 0, 3, 2, 5, 4, 7, 6);
+  } else if constexpr (sizeof(Lanes) == 32) {
+    return __builtin_shufflevector(lanes, lanes, 1, 0, 3, 2);
+  } else {
+    return __builtin_shufflevector(lanes, lanes, 1, 0);
+  }
 }
 
 struct SpanLook {
