@@ -9,6 +9,7 @@
 #include <memory>
 #include <mutex>
 #include <new>
+#include <optional>
 #include <span>
 #include <utility>
 
@@ -368,15 +369,16 @@ mob_status_t Served::send_runs(const char* call, const mob_transfer_t& transfer,
   }
   part->fetched_bytes = transfer.kind == MOB_FETCH_ACCUMULATE ? runs.bytes : 0;
   const bool is_remote = !engine_.is_here(transfer.rank);
-  const SpanWire wire(runs.remote.data(), runs.remote.size());
-  const size_t list_bytes = is_remote ? wire.bytes() : runs.remote.size_bytes();
+  std::optional<SpanWire> wire;
+  if (is_remote) wire.emplace(runs.remote.data(), runs.remote.size());
+  const size_t list_bytes = wire ? wire->bytes() : runs.remote.size_bytes();
   const size_t sent_bytes = reads_local(transfer) ? runs.bytes : 0;
   const mob_status_t status = is_remote
                                   ? make_buffer(*part, list_bytes, sent_bytes)
                                   : make_stage(*part, list_bytes, runs.bytes, part->fetched_bytes);
   if (status != MOB_OK) return status;
-  if (is_remote) {
-    wire.write(reinterpret_cast<unsigned char*>(part->buffer.get()));
+  if (wire) {
+    wire->write(reinterpret_cast<unsigned char*>(part->buffer.get()));
   } else {
     std::memcpy(part->data - list_bytes, runs.remote.data(), list_bytes);
   }

@@ -34,11 +34,11 @@ bool with_width(unsigned width, Visit visit) {
 
 }  // namespace
 
-// `any` has every bit that one of the numbers has.
-SpanWire::Numbers SpanWire::Numbers::holding(uint64_t any, uint64_t most) {
+// `any` has every bit that one of the numbers has: it bounds the largest, within a factor of two.
+SpanWire::Numbers SpanWire::Numbers::holding(uint64_t any) {
   Numbers numbers;
   numbers.shift = any == 0 ? 0 : static_cast<uint8_t>(std::countr_zero(any));
-  const uint64_t largest = most >> numbers.shift;
+  const uint64_t largest = any >> numbers.shift;
   numbers.width = largest <= UINT8_MAX    ? 1
                   : largest <= UINT16_MAX ? 2
                   : largest <= UINT32_MAX ? 4
@@ -62,9 +62,8 @@ SpanWire::SpanWire(const mob_span_t* spans, size_t count) : spans_(spans) {
     any_length |= spans[i].bytes;
     differ |= spans[i].bytes ^ head_.length;
   }
-  // The bits that any has bound the largest from above, within a factor of two.
-  head_.distances = Numbers::holding(any_distance, any_distance);
-  if (differ != 0) head_.lengths = Numbers::holding(any_length, any_length);
+  head_.distances = Numbers::holding(any_distance);
+  if (differ != 0) head_.lengths = Numbers::holding(any_length);
   bytes_ = head_.bytes();
 }
 

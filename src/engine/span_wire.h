@@ -32,7 +32,7 @@ class SpanWire {
   struct Numbers {
     uint8_t shift = 0;
     uint8_t width = 0;
-    static Numbers holding(uint64_t any, uint64_t most);
+    static Numbers holding(uint64_t any);
   };
   struct Head {
     uint64_t address;  // of the first span
