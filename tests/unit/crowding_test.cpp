@@ -68,6 +68,18 @@ TEST(Crowding, WhatWasSaidLongAgoIsNoReasonToLeave) {
   EXPECT_EQ(processes.places[0].load(), 0u);
 }
 
+TEST(Crowding, WhoIsMovedMayGoWhereItMightBefore) {
+  cpu_set_t allowed;
+  ASSERT_EQ(sched_getaffinity(0, sizeof allowed, &allowed), 0);
+  for (int processor = 0; processor < CPU_SETSIZE; ++processor) {
+    if (!CPU_ISSET(processor, &allowed)) continue;
+    move_to_processor(processor, allowed);
+    cpu_set_t after;
+    ASSERT_EQ(sched_getaffinity(0, sizeof after, &after), 0);
+    EXPECT_TRUE(CPU_EQUAL(&after, &allowed)) << processor;
+  }
+}
+
 // Two that wait for each other by yielding, begun on one processor. Wherever the kernel puts them:
 // both may still run everywhere, and come to their end.
 TEST(Crowding, WhoLeavesMayGoWhereItMightBefore) {
