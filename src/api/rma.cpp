@@ -6,7 +6,7 @@
 #include "api/check.h"
 #include "api/transfer.h"
 #include "engine/targets.h"
-#include "transport/shm/copy.h"
+#include "transport/shm/copy_to_peer.h"
 
 using namespace mobius;  // NOLINT(google-build-using-namespace): this file is the C face of it
 using api::check_live;
@@ -77,7 +77,7 @@ mob_transfer_t contiguous(mob_kind_t kind, mob_rank_t rank, const void* remote, 
 [[gnu::noinline]] mob_status_t put_nbi(mob_rank_t rank, void* remote, const void* local,
                                        size_t bytes) {
   if (void* target = at_hand(rank, remote, local, bytes)) {
-    transport::copy(target, local, bytes);
+    transport::copy_to_peer(target, local, bytes);
     return MOB_OK;
   }
   mob_status_t status = MOB_OK;
@@ -165,7 +165,7 @@ mob_status_t mob_put(mob_rank_t rank, void* remote, const void* local, size_t by
     if (copy_exposed(rank, remote, local, bytes, true)) return MOB_OK;
     return run_transfer("mob_put", contiguous(MOB_PUT, rank, remote, local, bytes));
   }
-  transport::copy(target, local, bytes);
+  transport::copy_to_peer(target, local, bytes);
   return MOB_OK;
 }
 
@@ -187,7 +187,7 @@ mob_status_t mob_put_nb(mob_rank_t rank, void* remote, const void* local, size_t
                         mob_handle_t* handle) {
   if (const mob_status_t status = check_not_null("mob_put_nb", handle, "the handle")) return status;
   if (void* target = at_hand(rank, remote, local, bytes)) {
-    transport::copy(target, local, bytes);
+    transport::copy_to_peer(target, local, bytes);
     *handle = MOB_HANDLE_DONE;
     return MOB_OK;
   }
@@ -209,7 +209,7 @@ mob_status_t mob_get_nb(mob_rank_t rank, const void* remote, void* local, size_t
 
 mob_status_t mob_put_nbi(mob_rank_t rank, void* remote, const void* local, size_t bytes) {
   if (bytes != 0 && local != nullptr && engine::target_covers(rank, remote, bytes)) {
-    transport::copy(remote, local, bytes);
+    transport::copy_to_peer(remote, local, bytes);
     return MOB_OK;
   }
   return one_more(MOB_PUT, rank, remote, local, bytes) ? MOB_OK

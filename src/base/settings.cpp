@@ -39,6 +39,11 @@ constexpr SettingInfo kTable[] = {
      SettingRole::kUser,
      "From which size on copies write past the caches; `mobius tune` measures a good value. "
      "'auto': the default of this processor, which `mobius info` shows."},
+    {"MOBIUS_COPY_TRY_BYTES", SettingType::kBytes, "bytes", "16K", 16 << 10, 64 * kTiB, nullptr,
+     SettingRole::kUser,
+     "From which size on puts to host-mates are tried past the caches, where that is not the rule "
+     "(MOBIUS_COPY_STREAM_BYTES): each thread times a few of each size both ways, now and then, "
+     "and takes the faster one. 64T: never."},
     {"MOBIUS_HOOKS", SettingType::kHooks, "", "", 0, 0, nullptr, SettingRole::kUser,
      "What stands between calls and transfers, outermost first: trace and stats watch "
      "(MOBIUS_TRACE, MOBIUS_STATS), delay:max_us=50:seed=1 makes operations late, reorder:seed=1 "

@@ -20,6 +20,7 @@ enum class SettingId : unsigned {
   kCollectives,
   kCopyRepBytes,
   kCopyStreamBytes,
+  kCopyTryBytes,
   kHooks,
   kInterface,
   kJoinSeconds,

@@ -100,6 +100,7 @@ void Engine::apply_copy_settings() const {
   const uint64_t rep = settings_.number(SettingId::kCopyRepBytes);
   if (stream != base::kAutomatic) tuning.stream_from_bytes = stream;
   if (rep != base::kAutomatic) tuning.rep_movsb_from_bytes = rep;
+  tuning.try_from_bytes = settings_.number(SettingId::kCopyTryBytes);
   transport::set_copy_tuning(tuning);
 }
 

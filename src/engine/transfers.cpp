@@ -10,7 +10,7 @@
 #include "engine/hooks/watch.h"
 #include "schedule/operation.h"
 #include "transport/cma/cma.h"
-#include "transport/shm/copy.h"
+#include "transport/shm/copy_to_peer.h"
 #include "transport/shm/element.h"
 #include "transport/shm/move.h"
 
@@ -143,7 +143,7 @@ bool Transfers::copy_and_tell(const Telling& telling) {
     void* here = find(telling.remote, telling.bytes);
     if (here == nullptr || telling.local == nullptr) return false;
     if (telling.is_put) {
-      transport::copy(here, telling.local, telling.bytes);
+      transport::copy_to_peer(here, telling.local, telling.bytes);
     } else {
       transport::copy(telling.local, here, telling.bytes);
     }

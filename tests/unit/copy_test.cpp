@@ -10,6 +10,7 @@
 #include <random>
 #include <vector>
 
+#include "transport/shm/copy_to_peer.h"
 #include "transport/shm/kernels.h"
 
 namespace mobius::transport {
@@ -84,6 +85,24 @@ TEST_F(Copy, AroundTheThresholds) {
       const size_t other = (offset * 5 + 11) % 64;
       ASSERT_TRUE(field.copies(kCopy, bytes, offset, other))
           << bytes << " bytes to " << offset << " from " << other;
+    }
+  }
+}
+
+// Whichever way it has come to.
+TEST_F(Copy, ToAPeerEitherWay) {
+  Field field(40000);
+  for (const bool tried : {false, true}) {
+    set_copy_tuning({.rep_movsb_from_bytes = SIZE_MAX,
+                     .stream_from_bytes = tried ? SIZE_MAX : kLeastTriedBytes,
+                     .try_from_bytes = tried ? kLeastTriedBytes : SIZE_MAX});
+    const auto to_peer = [](void* to, const void* from, size_t bytes) {
+      copy_to_peer(to, from, bytes);
+    };
+    for (size_t i = 0; i < 200; ++i) {
+      for (const size_t bytes : {kLeastTriedBytes - 1, kLeastTriedBytes, size_t{40000}}) {
+        ASSERT_TRUE(field.copies(to_peer, bytes, i % 64, i * 7 % 64)) << bytes << " bytes";
+      }
     }
   }
 }

@@ -12,9 +12,10 @@
 namespace mobius::command {
 namespace {
 
-// The size from which on copies work in some way: that of the setting, or the default.
+// The size from which on copies work in some way: that of the setting, or the default, which
+// `mobius tune` measures if `is_tuned`.
 Fact threshold(const char* key, const char* label, base::SettingId setting, uint64_t standard,
-               const char* gain) {
+               bool is_tuned, const char* gain) {
   const base::SettingInfo& info = base::setting_table()[static_cast<size_t>(setting)];
   const char* given = std::getenv(info.name);
   uint64_t bytes = base::kAutomatic;
@@ -26,8 +27,9 @@ Fact threshold(const char* key, const char* label, base::SettingId setting, uint
   const std::string size = bytes >= kNever ? "never" : "from " + bytes_text(bytes) + " on";
   return {key,
           label,
-          fmt::format("{}: {} ({}; `mobius tune` measures)", size, gain,
-                      chosen ? std::string("set by ") + info.name : "default"),
+          fmt::format("{}: {} ({}{})", size, gain,
+                      chosen ? std::string("set by ") + info.name : "default",
+                      is_tuned ? "; `mobius tune` measures" : ""),
           {{"bytes", bytes >= kNever ? Json(nullptr) : Json(bytes)},
            {"source", chosen ? "environment" : "default"}}};
 }
@@ -51,11 +53,15 @@ Section threshold_facts() {
   return {"thresholds",
           "Thresholds",
           {threshold("copy_stream_bytes", "streaming copies", base::SettingId::kCopyStreamBytes,
-                     standard.stream_from_bytes,
+                     standard.stream_from_bytes, true,
                      "stores past the caches, because a copy that does not fit into them would "
                      "read every line it writes"),
+           threshold("copy_try_bytes", "tried copies", base::SettingId::kCopyTryBytes,
+                     standard.try_from_bytes, false,
+                     "puts to host-mates, unless they stream anyway, through the caches or past "
+                     "them, as was faster when a few of about the size were timed both ways"),
            threshold("copy_rep_bytes", "string copies", base::SettingId::kCopyRepBytes,
-                     standard.rep_movsb_from_bytes,
+                     standard.rep_movsb_from_bytes, true,
                      "one string instruction (rep movsb), which some processors do faster than "
                      "vector stores"),
            near_in_page()}};

@@ -13,6 +13,8 @@ namespace mobius::transport {
 struct CopyTuning {
   size_t rep_movsb_from_bytes;  // x86: one string instruction
   size_t stream_from_bytes;     // stores past the caches, several pages at a time
+  // Of copies for another process: below the size above, both ways are tried (copy_to_peer.h).
+  size_t try_from_bytes = size_t{16} << 10;
   // Whether string instructions crawl where is_near_in_page(): from 2 KiB on memcpy may use them.
   bool slow_near_in_page = false;
 };

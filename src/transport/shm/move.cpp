@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "transport/shm/copy.h"
+#include "transport/shm/copy_to_peer.h"
 #include "transport/shm/kernels.h"
 
 namespace mobius::transport {
@@ -12,7 +13,7 @@ namespace {
 template <bool kToRemote>
 void move_run(char* remote, char* local, size_t bytes) {
   if constexpr (kToRemote) {
-    copy(remote, local, bytes);
+    copy_to_peer(remote, local, bytes);
   } else {
     copy(local, remote, bytes);
   }
