@@ -39,11 +39,12 @@ constexpr SettingInfo kTable[] = {
      SettingRole::kUser,
      "From which size on copies write past the caches; `mobius tune` measures a good value. "
      "'auto': the default of this processor, which `mobius info` shows."},
-    {"MOBIUS_COPY_TRY_BYTES", SettingType::kBytes, "bytes", "16K", 16 << 10, 64 * kTiB, nullptr,
+    {"MOBIUS_COPY_TRY_BYTES", SettingType::kBytes, "bytes", "4K", 4 << 10, 64 * kTiB, nullptr,
      SettingRole::kUser,
-     "From which size on puts to host-mates are tried past the caches, where that is not the rule "
-     "(MOBIUS_COPY_STREAM_BYTES): each thread times a few of each size both ways, now and then, "
-     "and takes the faster one. 64T: never."},
+     "From which size on what is written for a host-mate is tried past the caches, where that is "
+     "not the rule (MOBIUS_COPY_STREAM_BYTES): puts of 16 KiB and more, and parts of messages. "
+     "Each thread times a few of each size both ways, now and then, and takes the faster one. 64T: "
+     "never."},
     {"MOBIUS_HOOKS", SettingType::kHooks, "", "", 0, 0, nullptr, SettingRole::kUser,
      "What stands between calls and transfers, outermost first: trace and stats watch "
      "(MOBIUS_TRACE, MOBIUS_STATS), delay:max_us=50:seed=1 makes operations late, reorder:seed=1 "

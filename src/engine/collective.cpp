@@ -9,7 +9,7 @@
 #include "engine/collective_direct.h"
 #include "engine/collective_ways.h"
 #include "engine/pieces.h"
-#include "transport/shm/copy.h"
+#include "transport/shm/copy_to_peer.h"
 
 namespace mobius::engine {
 namespace {
@@ -45,7 +45,7 @@ mob_status_t broadcast_in_rounds(Team& team, mob_rank_t root, void* buffer, size
     if (status != MOB_OK) return status;
     unsigned char* shared = small ? rounds.line(root) : rounds.bulk(root);
     if (is_root) {
-      transport::copy(shared, bytes_of(buffer) + offset, now);
+      transport::copy_part_to_peer(shared, bytes_of(buffer) + offset, now);
       rounds.post_to_all();
     } else {
       if ((status = rounds.await(root))) return status;
@@ -70,7 +70,7 @@ mob_status_t gather_in_rounds(Team& team, mob_rank_t root, const void* in, size_
     if (!is_root) {
       const size_t now = part_of(mine, offset, pieces.bytes());
       unsigned char* shared = small ? rounds.line(team.rank()) : rounds.bulk(team.rank());
-      if (now != 0) transport::copy(shared, bytes_of(in) + offset, now);
+      if (now != 0) transport::copy_part_to_peer(shared, bytes_of(in) + offset, now);
       rounds.post_to(root);
     }
     for (mob_rank_t r = 0; is_root && r < team.size(); ++r) {
@@ -99,8 +99,8 @@ mob_status_t allgather_in_rounds(Team& team, void* out, const Blocks& blocks) {
     if (status != MOB_OK) return status;
     const size_t own = part_of(mine, offset, pieces.bytes());
     if (own != 0) {
-      transport::copy(small ? rounds.line(me) : rounds.bulk(me),
-                      bytes_of(out) + blocks.at(me) + offset, own);
+      transport::copy_part_to_peer(small ? rounds.line(me) : rounds.bulk(me),
+                                   bytes_of(out) + blocks.at(me) + offset, own);
     }
     if ((status = rounds.meet())) return status;
     for (mob_rank_t i = 1; i < team.size(); ++i) {
@@ -133,8 +133,8 @@ mob_status_t scatter_in_rounds(Team& team, mob_rank_t root, const void* in, void
     if (is_root) {
       for (mob_rank_t r = 0; r < team.size(); ++r) {
         if (r == root) continue;
-        transport::copy(shared + static_cast<size_t>(r) * now, bytes_of(in) + blocks.at(r) + offset,
-                        now);
+        transport::copy_part_to_peer(shared + static_cast<size_t>(r) * now,
+                                     bytes_of(in) + blocks.at(r) + offset, now);
       }
       rounds.post_to_all();
     } else {
@@ -162,8 +162,8 @@ mob_status_t alltoall_in_rounds(Team& team, const void* in, const Blocks& in_blo
     for (mob_rank_t r = 0; r < team.size(); ++r) {
       const size_t now = part_of(in_blocks.size(r), offset, pieces.bytes());
       if (r == me || now == 0) continue;
-      transport::copy(own + static_cast<size_t>(r) * pieces.bytes(),
-                      bytes_of(in) + in_blocks.at(r) + offset, now);
+      transport::copy_part_to_peer(own + static_cast<size_t>(r) * pieces.bytes(),
+                                   bytes_of(in) + in_blocks.at(r) + offset, now);
     }
     if ((status = rounds.meet())) return status;
     for (mob_rank_t i = 1; i < team.size(); ++i) {

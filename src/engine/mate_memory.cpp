@@ -6,7 +6,7 @@
 
 #include "engine/engine.h"
 #include "transport/cma/cma.h"
-#include "transport/shm/copy.h"
+#include "transport/shm/copy_to_peer.h"
 
 namespace mobius::engine {
 
@@ -19,7 +19,11 @@ int copy_with_mate(Engine& engine, mob_rank_t rank, uintptr_t remote, void* loca
                    bool put) {
   void* direct = mapped(engine, rank, remote, bytes);
   if (direct != nullptr) {
-    transport::copy(put ? direct : local, put ? local : direct, bytes);
+    if (put) {
+      transport::copy_to_peer(direct, local, bytes);
+    } else {
+      transport::copy(local, direct, bytes);
+    }
     return 0;
   }
   if (!engine.transfers().uses_cma()) return EPERM;

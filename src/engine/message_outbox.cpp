@@ -10,7 +10,7 @@
 #include "engine/engine.h"
 #include "engine/message_payload.h"
 #include "engine/network_link.h"
-#include "transport/shm/copy.h"
+#include "transport/shm/copy_to_peer.h"
 
 namespace mobius::engine {
 namespace {
@@ -206,7 +206,7 @@ bool Outbox::write_first(const Outgoing& message, Cursor& cursor, bool in_place)
     std::memcpy(next, &message.payload, sizeof message.payload);
     part = message.payload_bytes;
   } else if (part != 0) {
-    transport::copy(next, message.payload, part);
+    transport::copy_part_to_peer(next, message.payload, part);
   }
   commit(part == message.payload_bytes);
   if (!in_place) streamed_bytes_ += part;
@@ -263,7 +263,7 @@ bool Outbox::write_more(const unsigned char* part, size_t bytes, bool last) {
   if (link_ != nullptr) return link_->send_more(part, bytes);
   void* record = reserve(bytes, kMore);
   if (record == nullptr) return false;
-  transport::copy(record, part, bytes);
+  transport::copy_part_to_peer(record, part, bytes);
   commit(last);
   streamed_bytes_ += bytes;
   return true;

@@ -166,7 +166,7 @@ def test_thresholds_follow_their_settings() -> None:
     assert facts()["thresholds"]["copy_stream_bytes"]["source"] == "default"
     chosen = facts(MOBIUS_COPY_STREAM_BYTES="3M")["thresholds"]["copy_stream_bytes"]
     assert chosen == {"bytes": 3 << 20, "source": "environment"}
-    assert facts()["thresholds"]["copy_try_bytes"] == {"bytes": 16 << 10, "source": "default"}
+    assert facts()["thresholds"]["copy_try_bytes"] == {"bytes": 4 << 10, "source": "default"}
     never = facts(MOBIUS_COPY_TRY_BYTES="64T")["thresholds"]["copy_try_bytes"]
     assert never == {"bytes": None, "source": "environment"}
 

@@ -91,17 +91,21 @@ TEST_F(Copy, AroundTheThresholds) {
 
 // Whichever way it has come to.
 TEST_F(Copy, ToAPeerEitherWay) {
+  constexpr size_t kTried = detail::kLeastTriedBytes;
+  constexpr size_t kTriedPart = detail::kLeastTriedPart;
+  constexpr auto kToPeer = [](void* to, const void* from, size_t n) { copy_to_peer(to, from, n); };
+  constexpr auto kPart = [](void* to, const void* from, size_t n) {
+    copy_part_to_peer(to, from, n);
+  };
   Field field(40000);
   for (const bool tried : {false, true}) {
     set_copy_tuning({.rep_movsb_from_bytes = SIZE_MAX,
-                     .stream_from_bytes = tried ? SIZE_MAX : kLeastTriedBytes,
-                     .try_from_bytes = tried ? kLeastTriedBytes : SIZE_MAX});
-    const auto to_peer = [](void* to, const void* from, size_t bytes) {
-      copy_to_peer(to, from, bytes);
-    };
+                     .stream_from_bytes = tried ? SIZE_MAX : kTriedPart,
+                     .try_from_bytes = tried ? kTriedPart : SIZE_MAX});
     for (size_t i = 0; i < 200; ++i) {
-      for (const size_t bytes : {kLeastTriedBytes - 1, kLeastTriedBytes, size_t{40000}}) {
-        ASSERT_TRUE(field.copies(to_peer, bytes, i % 64, i * 7 % 64)) << bytes << " bytes";
+      for (const size_t bytes : {kTriedPart - 1, kTriedPart, kTried - 1, kTried, size_t{40000}}) {
+        ASSERT_TRUE(field.copies(kToPeer, bytes, i % 64, i * 7 % 64)) << bytes << " bytes";
+        ASSERT_TRUE(field.copies(kPart, bytes, i % 64, i * 7 % 64)) << bytes << " bytes";
       }
     }
   }

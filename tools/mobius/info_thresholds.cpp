@@ -50,21 +50,23 @@ Fact near_in_page() {
 
 Section threshold_facts() {
   const transport::CopyTuning standard = transport::default_copy_tuning();
-  return {"thresholds",
-          "Thresholds",
-          {threshold("copy_stream_bytes", "streaming copies", base::SettingId::kCopyStreamBytes,
-                     standard.stream_from_bytes, true,
-                     "stores past the caches, because a copy that does not fit into them would "
-                     "read every line it writes"),
-           threshold("copy_try_bytes", "tried copies", base::SettingId::kCopyTryBytes,
-                     standard.try_from_bytes, false,
-                     "puts to host-mates, unless they stream anyway, through the caches or past "
-                     "them, as was faster when a few of about the size were timed both ways"),
-           threshold("copy_rep_bytes", "string copies", base::SettingId::kCopyRepBytes,
-                     standard.rep_movsb_from_bytes, true,
-                     "one string instruction (rep movsb), which some processors do faster than "
-                     "vector stores"),
-           near_in_page()}};
+  return {
+      "thresholds",
+      "Thresholds",
+      {threshold("copy_stream_bytes", "streaming copies", base::SettingId::kCopyStreamBytes,
+                 standard.stream_from_bytes, true,
+                 "stores past the caches, because a copy that does not fit into them would "
+                 "read every line it writes"),
+       threshold("copy_try_bytes", "tried copies", base::SettingId::kCopyTryBytes,
+                 standard.try_from_bytes, false,
+                 "what is written for a host-mate (puts of 16 KiB and more, parts of messages), "
+                 "unless it streams anyway, through the caches or past them, as was faster "
+                 "when a few of about the size were timed both ways"),
+       threshold("copy_rep_bytes", "string copies", base::SettingId::kCopyRepBytes,
+                 standard.rep_movsb_from_bytes, true,
+                 "one string instruction (rep movsb), which some processors do faster than "
+                 "vector stores"),
+       near_in_page()}};
 }
 
 }  // namespace mobius::command

@@ -11,37 +11,60 @@
 namespace mobius::transport::detail {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
 // Each size is twice the one before; the last is of all that are larger.
 constexpr size_t kSizes = 9;
 
-// Of each thread its own: what they put, and for whom, differs, and none waits for another.
-constinit thread_local std::array<CopyTrial, kSizes> trials;
+struct Trials {
+  std::array<CopyTrial, kSizes> puts;
+  std::array<CopyTrial, kSizes> parts;
+};
 
-CopyTrial& trial_of(size_t bytes) {
-  const auto size = static_cast<size_t>(std::bit_width(bytes / kLeastTriedBytes)) - 1;
-  return trials[std::min(size, kSizes - 1)];
+// Of each thread its own: what they write, and for whom, differs, and none waits for another.
+constinit thread_local Trials trials;
+
+CopyTrial& trial_of(std::array<CopyTrial, kSizes>& kind, size_t least, size_t bytes) {
+  const auto size = static_cast<size_t>(std::bit_width(bytes / least)) - 1;
+  return kind[std::min(size, kSizes - 1)];
 }
 
-}  // namespace
-
-void copy_large_to_peer(void* to, const void* from, size_t bytes) {
+bool is_tried(size_t bytes) {
   const CopyTuning tuning = copy_tuning();
-  if (bytes < tuning.try_from_bytes || bytes >= tuning.stream_from_bytes) {
-    copy(to, from, bytes);
-    return;
-  }
-  CopyTrial& trial = trial_of(bytes);
-  const bool past_caches = trial.goes_past_caches();
-  const bool is_timed = trial.begins();
-  const Clock::time_point begin = is_timed ? Clock::now() : Clock::time_point();
+  return bytes >= tuning.try_from_bytes && bytes < tuning.stream_from_bytes;
+}
+
+int64_t now_ns() {
+  return std::chrono::nanoseconds(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+void take(bool past_caches, void* to, const void* from, size_t bytes) {
   if (past_caches) {
     stream(to, from, bytes);
   } else {
     copy(to, from, bytes);
   }
-  if (is_timed) trial.add(std::chrono::nanoseconds(Clock::now() - begin).count());
+}
+
+void copy_as_tried(CopyTrial& trial, void* to, const void* from, size_t bytes) {
+  const bool past_caches = trial.goes_past_caches();
+  if (!trial.begins()) [[likely]] {
+    take(past_caches, to, from, bytes);
+    return;
+  }
+  const int64_t begin_ns = now_ns();
+  take(past_caches, to, from, bytes);
+  trial.add(begin_ns, now_ns());
+}
+
+}  // namespace
+
+void copy_large_to_peer(void* to, const void* from, size_t bytes) {
+  if (!is_tried(bytes)) return copy(to, from, bytes);
+  copy_as_tried(trial_of(trials.puts, kLeastTriedBytes, bytes), to, from, bytes);
+}
+
+void copy_large_part_to_peer(void* to, const void* from, size_t bytes) {
+  if (!is_tried(bytes)) return copy(to, from, bytes);
+  copy_as_tried(trial_of(trials.parts, kLeastTriedPart, bytes), to, from, bytes);
 }
 
 }  // namespace mobius::transport::detail

@@ -9,18 +9,28 @@
 
 namespace mobius::transport {
 
-// Smaller copies are not tried, whatever is set: what the reader waits longer the writer cannot
-// gain.
-inline constexpr size_t kLeastTriedBytes = size_t{16} << 10;
-
 namespace detail {
+// To look at what is to be done costs shorter ones too much.
+inline constexpr size_t kLeastTriedBytes = size_t{16} << 10;
+inline constexpr size_t kLeastTriedPart = size_t{4} << 10;
+
 void copy_large_to_peer(void* to, const void* from, size_t bytes);
+void copy_large_part_to_peer(void* to, const void* from, size_t bytes);
 }  // namespace detail
 
 // As copy(). Any thread.
 [[gnu::always_inline]] inline void copy_to_peer(void* to, const void* from, size_t bytes) {
-  if (bytes >= kLeastTriedBytes) [[unlikely]] {
+  if (bytes >= detail::kLeastTriedBytes) [[unlikely]] {
     detail::copy_large_to_peer(to, from, bytes);
+  } else {
+    copy(to, from, bytes);
+  }
+}
+
+// The same of a part of a message, which its reader takes while the next is written.
+inline void copy_part_to_peer(void* to, const void* from, size_t bytes) {
+  if (bytes >= detail::kLeastTriedPart) {
+    detail::copy_large_part_to_peer(to, from, bytes);
   } else {
     copy(to, from, bytes);
   }

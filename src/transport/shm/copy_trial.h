@@ -4,11 +4,12 @@
 // Whether what another process is to read is written faster through the caches of the writer or
 // past them. No rule tells: if the reader has read what lay there before, each line comes from its
 // cache, which takes 70 to 500 ns by where the two processors are, and stores past the caches spare
-// that; if nobody read it, or both have one cache, they cost twice as much. But the writer's own
-// time tells, so a few copies now and then are tried each way.
+// that; if nobody read it, or both have one cache, they cost twice as much. So a few copies now and
+// then are tried each way. What counts is the writer's own time, and the time from one copy to the
+// next, where that shows what the reader, who has to fetch it from memory, took longer.
 //
 // A row of copies for each way, not by turns: how long one takes is a matter of where the one
-// before left the lines, so the first of each row do not count. Rows are tried again ever more
+// before left the lines, so the first of each row does not count. Rows are tried again ever more
 // seldom while they say the same, and at once where copies through the caches become slow: their
 // reader has begun to read.
 
@@ -32,36 +33,61 @@ class CopyTrial {
     return !is_past_faster_ && untimed_ % kWatched == kWatched / 2;
   }
 
-  void add(int64_t ns) {
+  // When the copy began and ended, on a clock that does not go back.
+  void add(int64_t begin_ns, int64_t end_ns) {
     if (untimed_ != 0) {
-      watch(ns);
+      watch(end_ns - begin_ns);
       return;
     }
-    times_[tried_++] = ns;
-    if (tried_ == 2 * kRow) decide();
+    begins_[tried_] = begin_ns;
+    owns_[tried_] = end_ns - begin_ns;
+    if (++tried_ == 2 * kRow) decide();
   }
 
  private:
-  static constexpr size_t kRow = 7;
-  static constexpr size_t kUncounted = 2;
+  static constexpr size_t kUncounted = 1;
+  static constexpr size_t kCounted = 6;
+  // The last shows when the one before was over. Eight: two parts of a message, or four, are at the
+  // same places of both rows.
+  static constexpr size_t kRow = kUncounted + kCounted + 1;
   static constexpr uint32_t kWatched = 16;  // one of so many is
   static constexpr uint32_t kFirstPause = 16;
   static constexpr uint32_t kLongestPause = 2048;
-  // What the writer does not see: the reader waits for memory, and not for a cache. Of 16 to 64 KiB
-  // on Zen 4 that took 1.7 to 2.6 us longer.
+  // What the reader waits longer for memory than for a cache, and nobody sees who does not wait for
+  // it: of 16 to 64 KiB on Zen 4 that was 1.7 to 2.6 us.
   static constexpr int64_t kFetchNs = 2600;
 
-  int64_t middle_of_row(size_t first) {
-    const auto begin = times_.begin() + static_cast<ptrdiff_t>(first + kUncounted);
-    const auto middle = begin + (kRow - kUncounted) / 2;
-    std::nth_element(begin, middle, begin + (kRow - kUncounted));
-    return *middle;
+  // Of a row, without the longest, which is that of something else.
+  struct Times {
+    int64_t own = 0;    // of the writer, each
+    int64_t cycle = 0;  // from one to the next
+
+    Times(const int64_t* begins, const int64_t* owns) {
+      int64_t longest_own = 0;
+      int64_t longest_cycle = 0;
+      for (size_t i = kUncounted; i < kUncounted + kCounted; ++i) {
+        const int64_t to_next = begins[i + 1] - begins[i];
+        own += owns[i];
+        cycle += to_next;
+        longest_own = std::max(longest_own, owns[i]);
+        longest_cycle = std::max(longest_cycle, to_next);
+      }
+      own = (own - longest_own) / (kCounted - 1);
+      cycle = (cycle - longest_cycle) / (kCounted - 1);
+    }
+  };
+
+  static bool is_faster(const Times& past, const Times& cached) {
+    if (past.own >= cached.own || past.cycle > cached.cycle * 11 / 10) return false;
+    return past.cycle < cached.cycle * 9 / 10 || past.own * 13 / 10 + kFetchNs < cached.own;
   }
 
   void decide() {
-    cached_ns_ = middle_of_row(0);
+    const Times cached(begins_.data(), owns_.data());
+    const Times past(begins_.data() + kRow, owns_.data() + kRow);
+    cached_ns_ = cached.own;
     const bool was = is_past_faster_;
-    is_past_faster_ = cached_ns_ > middle_of_row(kRow) * 13 / 10 + kFetchNs;
+    is_past_faster_ = is_faster(past, cached);
     pause_ = is_past_faster_ == was ? std::min(2 * pause_, kLongestPause) : kFirstPause;
     untimed_ = pause_;
     tried_ = 0;
@@ -74,7 +100,8 @@ class CopyTrial {
     if (slow_ == 2) untimed_ = 0;
   }
 
-  std::array<int64_t, 2 * kRow> times_{};
+  std::array<int64_t, 2 * kRow> begins_{};
+  std::array<int64_t, 2 * kRow> owns_{};
   size_t tried_ = 0;
   int64_t cached_ns_ = INT64_MAX / 2;
   uint32_t slow_ = 0;
