@@ -62,7 +62,7 @@ class Combiner {
   bool is_exact() const { return is_exact_; }
   void operator()(void* accumulated, const void* in, size_t count) const {
     if (kernel_ != nullptr) {
-      kernel_(accumulated, in, count, nullptr, nullptr);
+      kernel_(transport::one_row(accumulated, in), count, nullptr, nullptr);
     } else {
       user_(accumulated, in, count, argument_);
     }

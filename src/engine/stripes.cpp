@@ -90,7 +90,7 @@ bool Stripes::accumulate_few(mob_rank_t host_index, uintptr_t address, void* her
   if (atomically != nullptr) {
     // Acquire as in words_in().
     if (stripe.words.load(std::memory_order_acquire) == WordsIn::kAdmitted) {
-      atomically(here, local, count, scale, fetched);
+      atomically(transport::one_row(here, local), count, scale, fetched);
       return true;
     }
     if (fetched != nullptr && count == 1) return false;  // an update of a word is to be admitted
@@ -100,7 +100,8 @@ bool Stripes::accumulate_few(mob_rank_t host_index, uintptr_t address, void* her
   const bool is_alone =
       atomically == nullptr ||
       (stripe.words.load(std::memory_order_acquire) == WordsIn::kNever && op != MOB_REPLACE);
-  (is_alone ? transport::plain_kernel(op, type) : atomically)(here, local, count, scale, fetched);
+  const transport::Combine combine = is_alone ? transport::plain_kernel(op, type) : atomically;
+  combine(transport::one_row(here, local), count, scale, fetched);
   return true;
 }
 

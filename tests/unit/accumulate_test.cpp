@@ -191,6 +191,57 @@ TEST(Accumulate, TheTargetsAddressChoosesTheLock) {
   EXPECT_EQ(last_stripe, lock_stripe(reinterpret_cast<uintptr_t>(seen_by_target)));
 }
 
+// Looks, whenever a lock is given back, at what changed while it was held.
+struct Watched {
+  std::vector<double> values;
+  std::vector<double> before;
+  int taken = 0;
+  size_t wrong = 0;
+
+  LockTable table() {
+    return {this,
+            [](void* context, unsigned) {
+              auto* self = static_cast<Watched*>(context);
+              self->before = self->values;
+              ++self->taken;
+            },
+            [](void* context, unsigned stripe) {
+              auto* self = static_cast<Watched*>(context);
+              for (size_t i = 0; i < self->values.size(); ++i) {
+                const auto address = reinterpret_cast<uintptr_t>(&self->values[i]);
+                self->wrong += self->values[i] != self->before[i] && lock_stripe(address) != stripe;
+              }
+            },
+            [](void*, unsigned) { return WordsIn::kNever; }};
+  }
+};
+
+TEST(Accumulate, EveryElementChangesUnderItsOwnLock) {
+  constexpr size_t kElements = 5 * kLockBlockBytes / sizeof(double);
+  for (const size_t bytes : {size_t{8}, size_t{512}, size_t{24'000}}) {
+    for (const ptrdiff_t apart : {ptrdiff_t{0}, ptrdiff_t{8}, ptrdiff_t{4096}, ptrdiff_t{65536}}) {
+      const auto stride = static_cast<ptrdiff_t>(bytes) + apart;
+      const size_t rows = (kElements * sizeof(double) - bytes) / static_cast<size_t>(stride) + 1;
+      for (const bool upwards : {true, false}) {
+        Watched target{.values = std::vector<double>(kElements, 0), .before = {}};
+        std::vector<double> ones(rows * bytes / sizeof(double), 1);
+        auto* first = reinterpret_cast<char*>(target.values.data());
+        if (!upwards) first += static_cast<ptrdiff_t>(rows - 1) * stride;
+        const Shape shape = rows_of(first, ones.data(), bytes, rows, upwards ? stride : -stride,
+                                    static_cast<ptrdiff_t>(bytes), MOB_DOUBLE);
+        accumulate(shape, 0, {MOB_DOUBLE, MOB_SUM, nullptr, nullptr}, target.table());
+        EXPECT_EQ(target.wrong, 0u) << rows << " rows of " << bytes << ", stride " << stride;
+        EXPECT_LE(target.taken, 16);
+        for (size_t i = 0; i < kElements; ++i) {
+          const size_t at = i * sizeof(double) % static_cast<size_t>(stride);
+          const bool is_in = at < bytes && i * sizeof(double) / static_cast<size_t>(stride) < rows;
+          ASSERT_EQ(target.values[i], is_in ? 1 : 0) << i;
+        }
+      }
+    }
+  }
+}
+
 TEST(Accumulate, AFetchWithoutOperationNeedsNoOrigin) {
   double target[4] = {1, 2, 3, 4};
   double fetched[4] = {};

@@ -125,7 +125,7 @@ void check_kernel(Combine kernel, mob_op_t op, size_t count, bool scales, bool f
   }
   Elements<T> factor(1, 1);
   factor.set(0, scale);
-  kernel(target.data(), op == MOB_NO_OP ? nullptr : origin.data(), count,
+  kernel(one_row(target.data(), op == MOB_NO_OP ? nullptr : origin.data()), count,
          scales ? factor.data() : nullptr, fetches ? fetched.data() : nullptr);
   for (size_t i = 0; i < count; ++i) {
     const T addend = scales ? model(MOB_PROD, scale, origin.get(i)) : origin.get(i);
@@ -136,6 +136,50 @@ void check_kernel(Combine kernel, mob_op_t op, size_t count, bool scales, bool f
   }
   ASSERT_TRUE(target.guards_are_whole());
   ASSERT_TRUE(fetched.guards_are_whole());
+}
+
+// Rows at any distances, upwards and downwards, as one after the other.
+template <typename T>
+void check_rows(Combine kernel, mob_op_t op, bool fetches, std::mt19937_64& random) {
+  constexpr size_t kRows = 5;
+  constexpr size_t kCount = 19;
+  constexpr size_t kApart = 24;
+  for (const bool downwards : {false, true}) {
+    Elements<T> target(kRows * kApart, 0);
+    Elements<T> expected(kRows * kApart, 0);
+    Elements<T> origin(kRows * kCount, 1);
+    Elements<T> fetched(kRows * kCount, 0);
+    Elements<T> old(kRows * kCount, 0);
+    for (size_t i = 0; i < kRows * kApart; ++i) {
+      target.set(i, random_element<T>(random));
+      expected.set(i, target.get(i));
+    }
+    for (size_t i = 0; i < kRows * kCount; ++i) origin.set(i, random_element<T>(random));
+    const auto place = [&](Elements<T>& elements, size_t row) {
+      return static_cast<char*>(elements.data()) +
+             (downwards ? kRows - 1 - row : row) * kApart * sizeof(T);
+    };
+    const auto packed = [&](Elements<T>& elements, size_t row) {
+      return static_cast<char*>(elements.data()) + row * kCount * sizeof(T);
+    };
+    const auto apart = static_cast<ptrdiff_t>(kApart * sizeof(T));
+    kernel({.to = place(target, 0),
+            .from = op == MOB_NO_OP ? nullptr : packed(origin, 0),
+            .to_stride = downwards ? -apart : apart,
+            .from_stride = static_cast<ptrdiff_t>(kCount * sizeof(T)),
+            .count = kRows},
+           kCount, nullptr, fetches ? fetched.data() : nullptr);
+    for (size_t row = 0; row < kRows; ++row) {
+      kernel(one_row(place(expected, row), op == MOB_NO_OP ? nullptr : packed(origin, row)), kCount,
+             nullptr, fetches ? packed(old, row) : nullptr);
+    }
+    for (size_t i = 0; i < kRows * kApart; ++i) ASSERT_EQ(target.get(i), expected.get(i)) << i;
+    for (size_t i = 0; fetches && i < kRows * kCount; ++i) {
+      ASSERT_EQ(fetched.get(i), old.get(i)) << "fetched " << i;
+    }
+    ASSERT_TRUE(target.guards_are_whole());
+    ASSERT_TRUE(fetched.guards_are_whole());
+  }
 }
 
 template <typename T>
@@ -156,6 +200,10 @@ void check_type(mob_type_t type) {
     if (!defined) continue;
     if (std::is_integral_v<T>) kernels_of_op.push_back(atomic_kernel(op, type));
     for (const Combine kernel : kernels_of_op) {
+      for (const bool fetches : {false, true}) {
+        check_rows<T>(kernel, op, fetches, random);
+        if (testing::Test::HasFatalFailure()) return;
+      }
       for (const size_t count : {0, 1, 2, 3, 7, 16, 31, 64, 129, 2500}) {
         for (const bool fetches : {false, true}) {
           SCOPED_TRACE(testing::Message() << "type " << type << ", operation " << op);
@@ -204,19 +252,19 @@ TEST(Element, MinimumAndMaximumPreferNumbersToNaN) {
   for (const mob_op_t op : {MOB_MIN, MOB_MAX}) {
     std::vector<double> target(20, nan);
     std::vector<double> origin(20, 3.0);
-    plain_kernel(op, MOB_DOUBLE)(target.data(), origin.data(), 20, nullptr, nullptr);
+    plain_kernel(op, MOB_DOUBLE)(one_row(target.data(), origin.data()), 20, nullptr, nullptr);
     EXPECT_EQ(target, origin);
     std::vector<double> nans(20, nan);
-    plain_kernel(op, MOB_DOUBLE)(target.data(), nans.data(), 20, nullptr, nullptr);
+    plain_kernel(op, MOB_DOUBLE)(one_row(target.data(), nans.data()), 20, nullptr, nullptr);
     EXPECT_EQ(target, origin);
-    plain_kernel(op, MOB_DOUBLE)(nans.data(), nans.data(), 20, nullptr, nullptr);
+    plain_kernel(op, MOB_DOUBLE)(one_row(nans.data(), nans.data()), 20, nullptr, nullptr);
     EXPECT_TRUE(std::isnan(nans[7]));
   }
 }
 
 TEST(Element, OriginMayBeTheTarget) {
   std::vector<double> values(1000, 1.5);
-  plain_kernel(MOB_SUM, MOB_DOUBLE)(values.data(), values.data(), 1000, nullptr, nullptr);
+  plain_kernel(MOB_SUM, MOB_DOUBLE)(one_row(values.data(), values.data()), 1000, nullptr, nullptr);
   EXPECT_EQ(values, std::vector<double>(1000, 3.0));
 }
 
@@ -234,8 +282,9 @@ void check_concurrent_sums(mob_type_t type) {
       const Combine sum = atomic_kernel(MOB_SUM, type);
       const Combine product = atomic_kernel(MOB_PROD, type);
       for (int round = 0; round < kRounds; ++round) {
-        sum(target.data(), ones.data(), kElements, nullptr, nullptr);
-        if (thread % 2 == 0) product(target.data(), ones.data(), kElements, nullptr, nullptr);
+        sum(one_row(target.data(), ones.data()), kElements, nullptr, nullptr);
+        if (thread % 2 == 0)
+          product(one_row(target.data(), ones.data()), kElements, nullptr, nullptr);
       }
     });
   }
@@ -265,7 +314,7 @@ TEST(Element, ConcurrentFetchesSeeEveryValueOnce) {
       const uint64_t one = 1;
       for (int round = 0; round < kRounds; ++round) {
         uint64_t old;
-        sum(&counter, &one, 1, nullptr, &old);
+        sum(one_row(&counter, &one), 1, nullptr, &old);
         mine.push_back(old);
       }
     });

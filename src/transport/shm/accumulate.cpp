@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "transport/shm/accumulate.h"
 
+#include <algorithm>
+
 #include "transport/shm/element.h"
+#include "transport/shm/kernels.h"
 
 namespace mobius::transport {
 namespace {
@@ -58,33 +61,99 @@ size_t bytes_in_block(uintptr_t remote, size_t element) {
   return (left + element - 1) & ~(element - 1);
 }
 
+// How many rows from the first on, of `most`, begin and end in its block; 0 if it does not itself.
+size_t rows_in_block(uintptr_t remote, ptrdiff_t stride, size_t bytes, size_t most) {
+  const uintptr_t before = remote % kLockBlockBytes;
+  const size_t behind = kLockBlockBytes - before;
+  if (bytes > behind) return 0;
+  if (most == 1 || stride == 0) return 1;
+  const size_t steps = stride > 0 ? (behind - bytes) / static_cast<size_t>(stride)
+                                  : before / (size_t{0} - static_cast<size_t>(stride));
+  return std::min(steps + 1, most);
+}
+
+class Accumulation {
+ public:
+  Accumulation(const Combination& combination, ptrdiff_t remote_delta, const LockTable& locks)
+      : atomically_(atomic_kernel(combination.op, combination.type)),
+        // A copy of bytes could tear an integer for who looks at it meanwhile.
+        alone_(atomically_ != nullptr &&
+                       (combination.op == MOB_REPLACE || combination.op == MOB_NO_OP)
+                   ? atomically_
+                   : plain_kernel(combination.op, combination.type)),
+        element_(element_bytes(combination.type)),
+        scale_(combination.scale),
+        fetched_(static_cast<char*>(combination.fetched)),
+        delta_(remote_delta),
+        stripe_(locks, atomically_ != nullptr) {}
+
+  void run(char* remote, const char* local, size_t bytes) {
+    while (bytes != 0) {
+      const size_t part =
+          std::min(bytes, bytes_in_block(reinterpret_cast<uintptr_t>(remote), element_));
+      combine({remote, local, 0, 0, 1}, part);
+      remote += part;
+      local += part;
+      bytes -= part;
+    }
+  }
+
+  // Rows of `bytes` bytes.
+  void box(Rows rows, size_t bytes) {
+    for (size_t left = rows.count; left != 0; left -= rows.count) {
+      rows.count = rows_in_block(reinterpret_cast<uintptr_t>(rows.to), rows.to_stride, bytes, left);
+      if (rows.count != 0) {
+        combine(rows, bytes);
+      } else {
+        rows.count = 1;
+        run(rows.to, rows.from, bytes);
+      }
+      rows.to += static_cast<ptrdiff_t>(rows.count) * rows.to_stride;
+      rows.from += static_cast<ptrdiff_t>(rows.count) * rows.from_stride;
+    }
+  }
+
+ private:
+  // Rows of one block.
+  void combine(Rows rows, size_t bytes) {
+    const size_t all = rows.count * bytes;
+    const bool is_alone = stripe_.hold(reinterpret_cast<uintptr_t>(rows.to) / kLockBlockBytes, all);
+    rows.to += delta_;
+    (is_alone ? alone_ : atomically_)(rows, bytes / element_, scale_, fetched_);
+    if (fetched_ != nullptr) fetched_ += all;
+  }
+
+  const Combine atomically_;
+  const Combine alone_;
+  const size_t element_;
+  const void* const scale_;
+  char* fetched_;
+  const ptrdiff_t delta_;
+  HeldStripe stripe_;
+};
+
 }  // namespace
 
 void accumulate(const Shape& shape, ptrdiff_t remote_delta, const Combination& combination,
                 const LockTable& locks) {
   if (combination.op == MOB_NO_OP && combination.fetched == nullptr) return;
-  const Combine atomically = atomic_kernel(combination.op, combination.type);
-  // A copy of bytes could tear an integer for who looks at it meanwhile.
-  const bool copies = combination.op == MOB_REPLACE || combination.op == MOB_NO_OP;
-  const Combine alone =
-      atomically != nullptr && copies ? atomically : plain_kernel(combination.op, combination.type);
-  const size_t element = element_bytes(combination.type);
-  auto* fetched = static_cast<char*>(combination.fetched);
-  HeldStripe stripe(locks, atomically != nullptr);
-  for_each_run(shape, [&](char* remote, const char* local, size_t bytes) {
-    while (bytes != 0) {
-      const auto address = reinterpret_cast<uintptr_t>(remote);
-      const size_t room = bytes_in_block(address, element);
-      const size_t part = bytes < room ? bytes : room;
-      const Combine combine = stripe.hold(address / kLockBlockBytes, part) ? alone : atomically;
-      combine(remote + remote_delta, local, part / element, combination.scale, fetched);
-      if (fetched != nullptr) fetched += part;
-      remote += part;
-      local += part;
-      bytes -= part;
-    }
+  Accumulation accumulation(combination, remote_delta, locks);
+  if (shape.kind == MOB_STRIDED && shape.total_bytes != 0) {
+    static_cast<void>(for_each_row(shape, [&](char* remote, const char* local) {
+      accumulation.box({.to = remote,
+                        .from = local,
+                        .to_stride = shape.remote_strides[0],
+                        .from_stride = shape.local_strides[0],
+                        .count = shape.counts[0]},
+                       shape.run_bytes);
+      return MOB_OK;
+    }));
+    return;
+  }
+  static_cast<void>(for_each_run(shape, [&](char* remote, const char* local, size_t bytes) {
+    accumulation.run(remote, local, bytes);
     return MOB_OK;
-  });
+  }));
 }
 
 }  // namespace mobius::transport

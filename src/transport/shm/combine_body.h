@@ -64,15 +64,10 @@ template <mob_op_t kOp, typename T>
   }
 }
 
+// Old values are taken in blocks that are still in the nearest cache when they are combined.
 template <mob_op_t kOp, typename T>
-void combine(void* target, const void* origin, size_t count, const void* scale, void* fetched) {
-  auto* to = static_cast<char*>(target);
-  const auto* from = static_cast<const char*>(origin);
-  if (fetched == nullptr) return combine_run<kOp, T>(to, from, count, scale);
-
-  // Old values are taken in blocks that are still in the nearest cache when they are combined.
+void combine_and_fetch(char* to, const char* from, size_t count, const void* scale, char* old) {
   constexpr size_t kBlock = 4096 / sizeof(T);
-  auto* old = static_cast<char*>(fetched);
   while (count != 0) {
     const size_t part = count < kBlock ? count : kBlock;
     __builtin_memcpy(old, to, part * sizeof(T));
@@ -81,6 +76,23 @@ void combine(void* target, const void* origin, size_t count, const void* scale, 
     if constexpr (kOp != MOB_NO_OP) from += part * sizeof(T);
     old += part * sizeof(T);
     count -= part;
+  }
+}
+
+template <mob_op_t kOp, typename T>
+void combine(const Rows& rows, size_t count, const void* scale, void* fetched) {
+  auto* old = static_cast<char*>(fetched);
+  char* to = rows.to;
+  const char* from = rows.from;
+  for (size_t row = 0; row < rows.count; ++row) {
+    if (old == nullptr) {
+      combine_run<kOp, T>(to, from, count, scale);
+    } else {
+      combine_and_fetch<kOp, T>(to, from, count, scale, old);
+      old += count * sizeof(T);
+    }
+    to += rows.to_stride;
+    if constexpr (kOp != MOB_NO_OP) from += rows.from_stride;
   }
 }
 

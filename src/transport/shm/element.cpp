@@ -64,10 +64,10 @@ template <mob_op_t kOp, bool kFetches, typename T>
 }
 
 template <mob_op_t kOp, bool kFetches, typename T>
-void update_each(void* target, const void* origin, size_t count, T scale, void* fetched) {
-  auto* to = static_cast<T*>(target);
-  const auto* from = static_cast<const Loose<T>*>(origin);
-  auto* old = static_cast<Loose<T>*>(fetched);
+void update_each(char* target, const char* origin, size_t count, T scale, char* fetched) {
+  auto* to = reinterpret_cast<T*>(target);
+  const auto* from = reinterpret_cast<const Loose<T>*>(origin);
+  auto* old = reinterpret_cast<Loose<T>*>(fetched);
   for (size_t i = 0; i < count; ++i) {
     T value = 0;
     if constexpr (kOp != MOB_NO_OP) value = from[i].value;
@@ -78,13 +78,20 @@ void update_each(void* target, const void* origin, size_t count, T scale, void* 
 }
 
 template <mob_op_t kOp, typename T>
-void combine_atomically(void* target, const void* origin, size_t count, const void* scale,
-                        void* fetched) {
+void combine_atomically(const Rows& rows, size_t count, const void* scale, void* fetched) {
   const T factor = scale == nullptr ? T{1} : static_cast<const Loose<T>*>(scale)->value;
-  if (fetched != nullptr) {
-    update_each<kOp, true, T>(target, origin, count, factor, fetched);
-  } else if constexpr (kOp != MOB_NO_OP) {
-    update_each<kOp, false, T>(target, origin, count, factor, nullptr);
+  auto* old = static_cast<char*>(fetched);
+  char* to = rows.to;
+  const char* from = rows.from;
+  for (size_t row = 0; row < rows.count; ++row) {
+    if (old != nullptr) {
+      update_each<kOp, true, T>(to, from, count, factor, old);
+      old += count * sizeof(T);
+    } else if constexpr (kOp != MOB_NO_OP) {
+      update_each<kOp, false, T>(to, from, count, factor, nullptr);
+    }
+    to += rows.to_stride;
+    if constexpr (kOp != MOB_NO_OP) from += rows.from_stride;
   }
 }
 

@@ -22,13 +22,12 @@ bool op_is_defined(mob_op_t op, mob_type_t type);
 const char* type_name(mob_type_t type);
 const char* op_name(mob_op_t op);
 
-// Both kinds of kernel: void (*)(void* target, const void* origin, size_t count, const void* scale,
-// void* fetched).
+// Both kinds of kernel: void (*)(const Rows& rows, size_t count, const void* scale, void* fetched).
 //
-// target[i] := target[i] op (scale × origin[i]). `scale` is one element or null for 1, and given
-// only with MOB_SUM. Old values go to `fetched`, packed, unless it is null. `target` is aligned to
-// the type, the others need not be; `origin` may be `target` itself, `fetched` overlaps neither.
-// MOB_NO_OP does not read `origin`.
+// Of each row, to[i] := to[i] op (scale × from[i]) for `count` elements. `scale` is one element or
+// null for 1, and given only with MOB_SUM. Old values go to `fetched`, packed, unless it is null.
+// `to` is aligned to the type, the others need not be; `from` may be `to` itself, `fetched`
+// overlaps neither. MOB_NO_OP does not read `from`.
 
 // Not atomic: for memory that is private, or whose lock is held. Null where not defined.
 Combine plain_kernel(mob_op_t op, mob_type_t type);

@@ -13,10 +13,6 @@
 
 namespace mobius::transport {
 
-// target[i] := target[i] op origin[i] for `count` elements; see element.h.
-using Combine = void (*)(void* target, const void* origin, size_t count, const void* scale,
-                         void* fetched);
-
 // `count` runs of equal length, at equal distances on either side.
 struct Rows {
   char* to;
@@ -25,6 +21,13 @@ struct Rows {
   ptrdiff_t from_stride;
   size_t count;
 };
+
+inline Rows one_row(void* to, const void* from) {
+  return {static_cast<char*>(to), static_cast<const char*>(from), 0, 0, 1};
+}
+
+// Of each row, to[i] := to[i] op from[i] for `count` elements; see element.h.
+using Combine = void (*)(const Rows& rows, size_t count, const void* scale, void* fetched);
 
 // What a list of spans has in common, without a branch per span.
 struct SpanSummary {
