@@ -42,7 +42,8 @@ constexpr SettingInfo kTable[] = {
     {"MOBIUS_COPY_TRY_BYTES", SettingType::kBytes, "bytes", "4K", 4 << 10, 64 * kTiB, nullptr,
      SettingRole::kUser,
      "From which size on what is written for a host-mate is tried past the caches, where that is "
-     "not the rule (MOBIUS_COPY_STREAM_BYTES): puts of 16 KiB and more, and parts of messages. "
+     "not the rule (MOBIUS_COPY_STREAM_BYTES): puts of 16 KiB and more, and parts of messages and "
+     "of what is moved through shared memory. "
      "Each thread times a few of each size both ways, now and then, and takes the faster one. 64T: "
      "never."},
     {"MOBIUS_HOOKS", SettingType::kHooks, "", "", 0, 0, nullptr, SettingRole::kUser,

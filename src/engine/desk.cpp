@@ -14,7 +14,7 @@
 #include "engine/desk_memory.h"
 #include "engine/engine.h"
 #include "os/futex.h"
-#include "transport/shm/copy.h"
+#include "transport/shm/copy_to_peer.h"
 #include "transport/shm/element.h"
 #include "transport/shm/move.h"
 
@@ -346,8 +346,8 @@ uint16_t Desk::describe(DeskMemory& desk, Request& request, const Shape& shape, 
   unsigned char* data = desk.data_of(request);
   if (shape.kind == MOB_CONTIGUOUS) {
     if (put) {
-      transport::copy(shape.total_bytes <= kInRequest ? request.put : data, shape.local,
-                      shape.total_bytes);
+      transport::copy_part_to_peer(shape.total_bytes <= kInRequest ? request.put : data,
+                                   shape.local, shape.total_bytes);
     }
     return kStretch;
   }

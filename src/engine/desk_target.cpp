@@ -9,7 +9,7 @@
 #include "engine/desk.h"
 #include "engine/desk_memory.h"
 #include "engine/engine.h"
-#include "transport/shm/copy.h"
+#include "transport/shm/copy_to_peer.h"
 #include "transport/shm/move.h"
 
 namespace mobius::engine {
@@ -117,7 +117,12 @@ bool Desk::carry_out(DeskMemory& desk, Request& request) {
       if (request.is_put) {
         transport::copy(memory, bytes <= kInRequest ? request.put : desk.data_of(request), bytes);
       } else {
-        transport::copy(bytes <= kInAnswer ? request.got : desk.data_of(request), memory, bytes);
+        unsigned char* answer = bytes <= kInAnswer ? request.got : desk.data_of(request);
+        if (request.goes_on) {
+          transport::copy_part_to_peer(answer, memory, bytes);
+        } else {
+          transport::copy(answer, memory, bytes);
+        }
       }
       return true;
     }
