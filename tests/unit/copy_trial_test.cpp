@@ -102,7 +102,7 @@ TEST(CopyTrial, TriedEverMoreSeldomWhileItSaysTheSame) {
     for (int i = 0; i < 100'000; ++i) world.copy(trial);
     EXPECT_LT(std::min(world.past, world.cached), 600);
     EXPECT_GT(std::min(world.past, world.cached), 300);
-    EXPECT_LT(world.timed, 8000);
+    EXPECT_LT(world.timed, 13'000);
   }
 }
 
@@ -129,6 +129,32 @@ TEST(CopyTrial, WhatIsNoLongerReadGoesThroughTheCachesAgain) {
   ASSERT_TRUE(trial.goes_past_caches());
   world.cached_ns = 1200;
   EXPECT_LE(world.copies_until(trial, false, 20, 3000), 2100);
+}
+
+TEST(CopyTrial, AnotherPaceIsNoticed) {
+  for (const int64_t cycle_ns : {int64_t{0}, int64_t{500'000}}) {
+    CopyTrial trial;
+    World world{25'000, 19'000, 110'000, 54'000};
+    for (int i = 0; i < 1000; ++i) world.copy(trial);
+    ASSERT_TRUE(trial.goes_past_caches());
+    const int timed = world.timed;
+    world.cached_ns = 11'000;
+    world.cached_cycle_ns = world.past_cycle_ns = cycle_ns;
+    EXPECT_LE(world.copies_until(trial, false, 20, 3000), 80);
+    EXPECT_LT(world.timed, timed + 40);
+  }
+}
+
+// Trials cost no more than a twentieth, however often the pace changes.
+TEST(CopyTrial, ChangesOfPaceDoNotCostMuch) {
+  CopyTrial trial;
+  World world{30'000, 2000, 32'000, 5000};
+  for (int i = 0; i < 100'000; ++i) {
+    world.past_cycle_ns = i / 40 % 2 == 0 ? 5000 : 15'000;
+    world.copy(trial);
+  }
+  EXPECT_GT(world.past, 98'000);
+  EXPECT_GT(world.cached, 500);
 }
 
 }  // namespace

@@ -27,7 +27,8 @@ void copy_large_part_to_peer(void* to, const void* from, size_t bytes);
   }
 }
 
-// The same of a part of a message, which its reader takes while the next is written.
+// The same of a part of something longer, a message for instance, that its reader takes while the
+// next is written.
 inline void copy_part_to_peer(void* to, const void* from, size_t bytes) {
   if (bytes >= detail::kLeastTriedPart) {
     detail::copy_large_part_to_peer(to, from, bytes);

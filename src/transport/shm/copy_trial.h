@@ -10,8 +10,8 @@
 //
 // A row of copies for each way, not by turns: how long one takes is a matter of where the one
 // before left the lines, so the first of each row does not count. Rows are tried again ever more
-// seldom while they say the same, and at once where copies through the caches become slow: their
-// reader has begun to read.
+// seldom while they say the same, and soon where the program does something else now: copies
+// through the caches have become slow, or those past them come at another pace.
 
 #include <algorithm>
 #include <array>
@@ -30,13 +30,14 @@ class CopyTrial {
   bool begins() {
     if (untimed_ == 0) return true;
     --untimed_;
-    return !is_past_faster_ && untimed_ % kWatched == kWatched / 2;
+    const uint32_t place = untimed_ % kWatched;
+    return place == kWatchedPlace || (is_past_faster_ && place == kWatchedPlace - 1);
   }
 
   // When the copy began and ended, on a clock that does not go back.
   void add(int64_t begin_ns, int64_t end_ns) {
     if (untimed_ != 0) {
-      watch(end_ns - begin_ns);
+      watch(begin_ns, end_ns);
       return;
     }
     begins_[tried_] = begin_ns;
@@ -50,7 +51,10 @@ class CopyTrial {
   // The last shows when the one before was over. Eight: two parts of a message, or four, are at the
   // same places of both rows.
   static constexpr size_t kRow = kUncounted + kCounted + 1;
-  static constexpr uint32_t kWatched = 16;  // one of so many is
+  // One of so many is watched, and the next one past the caches. A prime: parts of a message take
+  // turns at it.
+  static constexpr uint32_t kWatched = 17;
+  static constexpr uint32_t kWatchedPlace = kWatched / 2;
   static constexpr uint32_t kFirstPause = 16;
   static constexpr uint32_t kLongestPause = 2048;
   // What the reader waits longer for memory than for a cache, and nobody sees who does not wait for
@@ -79,7 +83,8 @@ class CopyTrial {
 
   static bool is_faster(const Times& past, const Times& cached) {
     if (past.own >= cached.own || past.cycle > cached.cycle * 11 / 10) return false;
-    return past.cycle < cached.cycle * 9 / 10 || past.own * 13 / 10 + kFetchNs < cached.own;
+    // By nearly a third: what is wrongly written past the caches costs twice as much.
+    return past.cycle * 13 / 10 < cached.cycle || past.own * 13 / 10 + kFetchNs < cached.own;
   }
 
   void decide() {
@@ -87,24 +92,46 @@ class CopyTrial {
     const Times past(begins_.data() + kRow, owns_.data() + kRow);
     cached_ns_ = cached.own;
     const bool was = is_past_faster_;
+    past_cycle_ns_ = past.cycle;
     is_past_faster_ = is_faster(past, cached);
     pause_ = is_past_faster_ == was ? std::min(2 * pause_, kLongestPause) : kFirstPause;
     untimed_ = pause_;
+    least_untimed_ = is_past_faster_ ? untimed_until_worth(past, cached) : 0;
     tried_ = 0;
-    slow_ = 0;
+    unlike_ = 0;
+  }
+
+  // So many that the row through the caches makes them 5 % slower. The other way round it can only
+  // be twice as slow, and copies that have become slow are a better reason to try.
+  static uint32_t untimed_until_worth(const Times& past, const Times& cached) {
+    constexpr int64_t kShare = 20;
+    const int64_t lost = std::max<int64_t>(cached.cycle - past.cycle, 0) * kRow;
+    return static_cast<uint32_t>(
+        std::min<int64_t>(kShare * lost / std::max<int64_t>(past.cycle, 1), kLongestPause));
   }
 
   // One alone may be slow for any reason.
-  void watch(int64_t ns) {
-    slow_ = ns > 2 * cached_ns_ ? slow_ + 1 : 0;
-    if (slow_ == 2) untimed_ = 0;
+  void watch(int64_t begin_ns, int64_t end_ns) {
+    if (is_past_faster_ && untimed_ % kWatched == kWatchedPlace) {
+      watched_begin_ns_ = begin_ns;
+      return;
+    }
+    const int64_t cycle = begin_ns - watched_begin_ns_;
+    const bool is_unlike = is_past_faster_
+                               ? 3 * cycle < 2 * past_cycle_ns_ || 2 * cycle > 3 * past_cycle_ns_
+                               : end_ns - begin_ns > 2 * cached_ns_;
+    unlike_ = is_unlike ? unlike_ + 1 : 0;
+    if (unlike_ >= 2 && pause_ - untimed_ >= least_untimed_) untimed_ = 0;
   }
 
   std::array<int64_t, 2 * kRow> begins_{};
   std::array<int64_t, 2 * kRow> owns_{};
   size_t tried_ = 0;
   int64_t cached_ns_ = INT64_MAX / 2;
-  uint32_t slow_ = 0;
+  int64_t past_cycle_ns_ = 0;
+  int64_t watched_begin_ns_ = 0;
+  uint32_t unlike_ = 0;  // in a row
+  uint32_t least_untimed_ = 0;
   uint32_t pause_ = kFirstPause;
   uint32_t untimed_ = kFirstPause;  // left until both ways are tried again
   bool is_past_faster_ = false;
