@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""CPUs that are further from each other in some launches."""
+"""CPUs that are nearer to each other, or further, in some launches."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from instrument_tools import FakeInstrument, SyntheticRun
 from mobius_instrument.cells import Cell
-from mobius_instrument.distance import Distance
+from mobius_instrument.distance import Band, Distance, Ways, usual_band
 from mobius_instrument.host import choose_pins
 from mobius_instrument.presentation.analysis import Analysis
 from mobius_instrument.presentation.findings import find
@@ -43,7 +43,7 @@ def _two_libraries(run: SyntheticRun, mobius_far: tuple[int, ...]) -> Analysis:
     return Analysis(read_results(run.write()))
 
 
-def test_only_launches_with_near_cpus_count(synthetic: Make) -> None:
+def test_only_launches_at_the_usual_distance_count(synthetic: Make) -> None:
     analysis = _two_libraries(synthetic("some"), (0, 2))
     (mobius,) = analysis.of("pingpong", library="mobius")
     assert mobius.summaries[8].launches == 1
@@ -52,26 +52,59 @@ def test_only_launches_with_near_cpus_count(synthetic: Make) -> None:
     assert not any("from one CPU to the other" in doubt for doubt in _doubts(analysis))
 
 
-def test_what_was_only_far_is_not_compared_and_named(synthetic: Make) -> None:
+def test_what_was_only_unusual_is_not_compared_and_named(synthetic: Make) -> None:
     analysis = _two_libraries(synthetic("all"), (0, 1, 2))
     (mobius,) = analysis.of("pingpong", library="mobius")
     assert mobius.summaries[8].launches == 3
-    assert analysis.results.is_far(mobius.key, 8)
+    assert analysis.results.is_unusual(mobius.key, 8)
     assert find(analysis) == []
     (doubt,) = (doubt for doubt in _doubts(analysis) if "from one CPU to the other" in doubt)
     assert "Möbius 0.1.0: pingpong." in doubt
     assert "103 ns" in doubt
+    assert "103 to 154 ns" in doubt
     assert "490 ns" in doubt
 
 
-def test_a_launch_that_was_made_again_is_near(synthetic: Make) -> None:
+@pytest.mark.parametrize(
+    ("launches", "shortest"),
+    [
+        ([], None),
+        ([(490, 490)], 490),
+        ([(100, 104), (490, 490), (490, 500)], 100),  # a third
+        ([(100, 104), (490, 490), (490, 500), (480, 500)], 480),
+        # As found: three distances, and launches during which they changed.
+        ([(54, 107), (54, 105), (54, 54)] + 5 * [(107, 112)] + 4 * [(490, 510)], 107),
+        ([(54, 107), (107, 490)], 54),  # none stayed
+    ],
+)
+def test_the_usual_distance(launches: list[tuple[float, float]], shortest: float | None) -> None:
+    band = usual_band([Ways(*ways) for ways in launches])
+    assert band == (None if shortest is None else Band(shortest, 1.5 * shortest))
+
+
+def test_nearer_ones_are_unusual_too(synthetic: Make) -> None:
+    run = synthetic("nearer")
+    run.library("mobius", "Möbius 0.1.0", "mobius")
+    run.library("mpich", "MPICH 5")
+    run.series("mobius", PUT, lambda *_: 50.0)
+    run.series("mpich", PUT, lambda *_: 100.0)
+    for repeat in range(3):
+        run.launch("mobius", repeat=repeat, ended=[PUT], line_ns=[54.0, 55.0 + 53 * (repeat > 0)])
+        run.launch("mpich", repeat=repeat, ended=[PUT], line_ns=[107.0, 110.0])
+    analysis = Analysis(read_results(run.write()))
+    assert find(analysis) == []
+    (doubt,) = (doubt for doubt in _doubts(analysis) if "from one CPU to the other" in doubt)
+    assert "107 to 160 ns" in doubt
+
+
+def test_a_launch_that_was_made_again_is_usual(synthetic: Make) -> None:
     run = synthetic("again")
     run.library("mpich", "MPICH 5")
     run.series("mpich", PUT, lambda *_: 100.0, launches=1)
     run.launch("mpich", repeat=0, ended=[PUT], line_ns=[490.0, 490.0])
     run.launch("mpich", repeat=0, ended=[PUT], line_ns=[100.0, 101.0])
     results = read_results(run.write())
-    assert not results.is_far(("mpich", Cell.parse(PUT)), 8)
+    assert not results.is_unusual(("mpich", Cell.parse(PUT)), 8)
 
 
 @pytest.mark.parametrize("told", [None, [None, None], [None, 100.0], "near", [1, 2, 3], [0, -1]])
@@ -81,7 +114,7 @@ def test_launches_that_do_not_tell_are_as_before(synthetic: Make, told: object) 
     run.series("mpich", PUT, lambda *_: 100.0)
     run.launch("mpich", ended=[PUT], line_ns=told)
     results = read_results(run.write())
-    assert results.far == set()
+    assert results.unusual == set()
     assert len(results.one_way(("mpich", Cell.parse(PUT)), 8)) == 3
 
 
@@ -96,7 +129,7 @@ def test_without_the_program_or_a_second_cpu_nothing_is_known(tmp_path: Path) ->
 
 
 @pytest.mark.skipif(len(choose_pins()) < 2, reason="one CPU is as near to itself as can be")
-def test_a_far_launch_is_made_again_when_the_cpus_are_near(instrument: FakeInstrument) -> None:
+def test_an_unusual_launch_is_made_again(instrument: FakeInstrument) -> None:
     programs = instrument.folder / "bin"
     programs.mkdir()
     limits = programs / "probe_limits"
@@ -112,4 +145,4 @@ def test_a_far_launch_is_made_again_when_the_cpus_are_near(instrument: FakeInstr
     ]
     assert "waiting for the CPUs" in done.stdout + done.stderr
     results = read_results(instrument.out / "results.jsonl")
-    assert results.far == set()
+    assert results.unusual == set()

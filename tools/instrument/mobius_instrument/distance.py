@@ -2,9 +2,9 @@
 """How far from each other the CPUs are that processes are pinned to: what two threads need to hand
 a cache line over.
 
-The host of a virtual machine moves its CPUs: in the next launch a line may take five times as long,
-and all that goes from one process to the other with it. Times at different distances say nothing
-about libraries.
+The host of a virtual machine moves its CPUs: in the next launch a line may take half or five times
+as long, and all that goes from one process to the other with it. Times at different distances say
+nothing about libraries, so those count that were measured at the usual one.
 """
 
 from __future__ import annotations
@@ -15,13 +15,15 @@ import subprocess
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from mobius_instrument.processes import clean_environment
 
 _CELL: Final = "pingpong:line:none:local"
-# Up to so many times the shortest way that was seen counts as near.
-_NEAR: Final = 1.5
+# The longest of ways that count as one distance, in shortest ones.
+_ONE_DISTANCE: Final = 1.5
+# Launches at it make a distance the usual one, if none is shorter that has as many.
+_USUAL_SHARE: Final = 1 / 3
 _TIMEOUT_S: Final = 10.0
 
 
@@ -53,15 +55,45 @@ class Distance:
                 return None
 
 
-def ways_of(launch: dict[str, Any]) -> list[float]:
+class Ways(NamedTuple):
+    """Nanoseconds of a line's way before and after a launch."""
+
+    before: float
+    after: float
+
+
+class Band(NamedTuple):
+    """Ways of a line that count as one distance."""
+
+    shortest_ns: float
+    longest_ns: float
+
+    def holds(self, way_ns: float) -> bool:
+        """Whether a way is of this distance."""
+        return self.shortest_ns <= way_ns <= self.longest_ns
+
+    def holds_both(self, ways: Ways) -> bool:
+        """Whether a launch began and ended at it."""
+        return self.holds(ways.before) and self.holds(ways.after)
+
+
+def usual_band(launches: Sequence[Ways]) -> Band | None:
+    """The shortest distance at which a third of the launches began and ended, else that of the
+    most of them; None without launches."""
+    bands = [
+        Band(way, _ONE_DISTANCE * way) for way in sorted({min(ways) for ways in launches})
+    ]  # fmt: skip
+    counts = [sum(band.holds_both(ways) for ways in launches) for band in bands]
+    for band, count in zip(bands, counts, strict=True):
+        if count >= _USUAL_SHARE * len(launches):
+            return band
+    return bands[counts.index(max(counts))] if bands else None
+
+
+def ways_of(launch: dict[str, Any]) -> Ways | None:
     """A line's way before and after a launch, if its record tells both."""
     told = launch.get("line_ns")
     if not isinstance(told, list) or len(told) != 2:
-        return []
+        return None
     ways = [float(way) for way in told if isinstance(way, int | float) and way > 0]
-    return ways if len(ways) == 2 else []
-
-
-def is_near(line_ns: float, nearest_ns: float) -> bool:
-    """Whether CPUs are about as near to each other as they ever were."""
-    return line_ns <= _NEAR * nearest_ns
+    return Ways(*ways) if len(ways) == 2 else None

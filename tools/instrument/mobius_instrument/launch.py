@@ -13,7 +13,7 @@ from typing import Any, Final
 from mobius_instrument import shared_memory
 from mobius_instrument.cells import Cell, format_bytes
 from mobius_instrument.crowd import Meter
-from mobius_instrument.distance import Distance, ways_of
+from mobius_instrument.distance import Distance, Ways, ways_of
 from mobius_instrument.errors import system_reason
 from mobius_instrument.experiments import Job
 from mobius_instrument.libraries.base import Library
@@ -35,7 +35,7 @@ class LaunchReport:
     status: str = "ok"
     detail: str = ""
     # Of a cache line from one CPU to the other, before and after the launch, if known.
-    ways_ns: list[float] = field(default_factory=list)
+    ways: Ways | None = None
 
 
 class _ProbeFile:
@@ -290,7 +290,7 @@ class Launch:
             "detail": detail[: 2 * _DETAIL_CHARACTERS],
             "environment": self._environment,
         }
-        self._report.ways_ns = ways_of(launch)
+        self._report.ways = ways_of(launch)
         self._keep([*self._pending, launch])
 
 

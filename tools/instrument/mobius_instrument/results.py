@@ -16,7 +16,7 @@ import numpy as np
 
 from mobius_instrument import SCHEMA_VERSION
 from mobius_instrument.cells import Cell
-from mobius_instrument.distance import is_near, ways_of
+from mobius_instrument.distance import Band, Ways, usual_band, ways_of
 from mobius_instrument.errors import InstrumentError, system_reason
 from mobius_instrument.stats import Floats
 
@@ -180,39 +180,44 @@ class Results:
     def one_way(self, key: SeriesKey, size_bytes: int) -> list[Floats]:
         """Samples of each launch as one-way (pingpong) or whole (completion) times.
 
-        Only of those that had their CPUs near each other, if any had.
+        Only of those that had their CPUs at the usual distance, if any had.
         """
         parts = key[1].repetition_parts
         launches = sorted(self.samples[key][size_bytes].items())
-        near = [launch for repeat, launch in launches if not self._was_far(key, repeat)]
-        return [launch / parts for launch in near or (launch for _, launch in launches)]
+        usual = [launch for repeat, launch in launches if not self._was_unusual(key, repeat)]
+        return [launch / parts for launch in usual or (launch for _, launch in launches)]
 
-    def is_far(self, key: SeriesKey, size_bytes: int) -> bool:
-        """Whether no launch had its CPUs as near each other as others of this run."""
+    def is_unusual(self, key: SeriesKey, size_bytes: int) -> bool:
+        """Whether no launch had its CPUs as far from each other as most of this run."""
         repeats = self.samples[key][size_bytes]
-        return bool(repeats) and all(self._was_far(key, repeat) for repeat in repeats)
+        return bool(repeats) and all(self._was_unusual(key, repeat) for repeat in repeats)
 
-    def _was_far(self, key: SeriesKey, repeat: int) -> bool:
+    def _was_unusual(self, key: SeriesKey, repeat: int) -> bool:
         cell = str(key[1])
         return any(
-            (key[0], repeat, name) in self.far for name in (cell, cell.partition(":part=")[0])
+            (key[0], repeat, name) in self.unusual for name in (cell, cell.partition(":part=")[0])
         )
 
     @cached_property
-    def lines_ns(self) -> list[float]:
-        """The way of a cache line before and after each launch that tells (`distance`)."""
-        return [way for launch in self.launches for way in ways_of(launch)]
+    def ways(self) -> list[Ways]:
+        """The way of a cache line at each launch that tells (`distance`)."""
+        return [ways for launch in self.launches if (ways := ways_of(launch))]
 
     @cached_property
-    def far(self) -> set[tuple[str, int, str]]:
-        """Library, repeat and cell of what was measured with the CPUs further from each other."""
+    def distance(self) -> Band | None:
+        """The usual one."""
+        return usual_band(self.ways)
+
+    @cached_property
+    def unusual(self) -> set[tuple[str, int, str]]:
+        """Library, repeat and cell of what was measured with the CPUs at other distances."""
         found: set[tuple[str, int, str]] = set()
         for launch in self.launches:
             ways = ways_of(launch)
             cells = {
                 (launch["library"], launch["repeat"], cell) for cell in launch.get("ended", ())
             }
-            if ways and not is_near(max(ways), min(self.lines_ns)):
+            if ways and self.distance and not self.distance.holds_both(ways):
                 found |= cells
             else:
                 found -= cells  # Measured again.

@@ -16,7 +16,7 @@ from rich.console import Console
 
 from mobius_instrument import SCHEMA_VERSION
 from mobius_instrument.cells import EXPERIMENTS, PROBE_EXPERIMENTS, Cell, format_bytes
-from mobius_instrument.distance import Distance, is_near
+from mobius_instrument.distance import Distance, Ways, usual_band
 from mobius_instrument.errors import InstrumentError, system_reason
 from mobius_instrument.experiments import BETWEEN_HOSTS, SUITE_MOST_BYTES, Effort, Job
 from mobius_instrument.host import allowed_cpus, choose_pins, describe_host
@@ -39,7 +39,7 @@ from mobius_instrument.results import (
 )
 
 DEFAULT_STALL_S: Final = 30.0
-# For CPUs that are far from each other to be near again, in all of a run.
+# For CPUs to be at their usual distance again, in all of a run.
 _MOST_WAIT_S: Final = 60.0
 _WAIT_S: Final = 0.5
 
@@ -245,7 +245,7 @@ class _Session:
         self._pins = choose_pins()
         self._distance = distance
         # Of each library and job, which lives as long as the session: before and after each launch.
-        self._ways: dict[tuple[str, int], list[float]] = {}
+        self._ways: dict[tuple[str, int], list[Ways]] = {}
         self._began = time.monotonic()
         self._told: set[tuple[str, str]] = set()
         self._given_up = {
@@ -304,7 +304,7 @@ class _Session:
                 for launch in work:
                     self._spend()
                     self._measure(*launch)
-                self._measure_near(work)
+                self._measure_at_usual_distance(work)
             except _BudgetSpentError:
                 left = self._progress.left
                 self._progress.note(
@@ -368,7 +368,8 @@ class _Session:
                 self._distance,
             )
             report = launch.run(cells, repeat, index)
-            self._ways.setdefault((library.name, id(job)), []).extend(report.ways_ns)
+            if report.ways is not None:
+                self._ways.setdefault((library.name, id(job)), []).append(report.ways)
             failed = self._note(library, report)
             remaining = [cell for cell in cells if cell not in report.ended and cell not in failed]
             barren = 0 if report.ended else barren + 1
@@ -379,28 +380,28 @@ class _Session:
             cells = remaining
             index += 1
 
-    def _measure_near(self, work: Sequence[tuple[int, Library, Job]]) -> None:
-        """Launches that have met CPUs far from each other in every repeat are made once more when
-        these are near, as far as they become so."""
-        nearest = min((way for ways in self._ways.values() for way in ways), default=0.0)
+    def _measure_at_usual_distance(self, work: Sequence[tuple[int, Library, Job]]) -> None:
+        """Launches that have met CPUs at other distances in every repeat are made once more at the
+        usual one, as far as it comes again."""
+        band = usual_band([ways for some in self._ways.values() for ways in some])
+        if band is None:
+            return
         last: dict[tuple[str, int], tuple[int, Library, Job]] = {}
         for repeat, library, job in work:
             last[library.name, id(job)] = repeat, library, job
-        far = [
+        again = [
             launch for key, launch in last.items()
-            if (ways := self._ways.get(key)) and not any(
-                is_near(max(pair), nearest) for pair in zip(ways[::2], ways[1::2], strict=True)
-            )
+            if (met := self._ways.get(key)) and not any(map(band.holds_both, met))
         ]  # fmt: skip
         waited_s = 0.0
-        for index, launch in enumerate(far):
-            while not is_near(self._distance.measure() or 0.0, nearest):
+        for index, launch in enumerate(again):
+            while (way := self._distance.measure()) is not None and not band.holds(way):
                 if waited_s >= _MOST_WAIT_S:
-                    some = _count(len(far) - index, "launch was", "launches were")
-                    self._progress.note(f"{some} only made while the CPUs were far from each other")
+                    some = _count(len(again) - index, "launch was", "launches were")
+                    self._progress.note(f"{some} only made with the CPUs at unusual distances")
                     return
                 if waited_s == 0:
-                    self._progress.note("waiting for the CPUs to be near each other again")
+                    self._progress.note("waiting for the CPUs to be at their usual distance again")
                 self._progress.tick()
                 time.sleep(_WAIT_S)
                 waited_s += _WAIT_S

@@ -111,9 +111,9 @@ class Analysis:
         )
 
     def comparable(self, one: Series, other: Series, size: int) -> bool:
-        """Whether both were measured with the CPUs as far from each other (`distance`)."""
+        """Whether both were measured with the CPUs at the usual distance (`distance`)."""
         results = self.results
-        return results.is_far(one.key, size) == results.is_far(other.key, size)
+        return not any(results.is_unusual(series.key, size) for series in (one, other))
 
     def outcomes(self) -> dict[tuple[str, Cell], list[Outcome]]:
         """What went wrong, per library and cell."""

@@ -237,7 +237,7 @@ def _doubts(analysis: Analysis) -> list[str]:
             f" differed {max(lines):.1f} times between launches, as where a virtual machine's CPUs"
             " are moved. Compare libraries within this run, not times of this run with others'."
         )
-    found += _far(analysis)
+    found += _unusual(analysis)
     repeated = _repeated(analysis)
     noisy = sum(summary.spread > _NOISY_SPREAD for _, _, summary in repeated)
     if noisy > len(repeated) / 4:
@@ -248,22 +248,24 @@ def _doubts(analysis: Analysis) -> list[str]:
     return found
 
 
-def _far(analysis: Analysis) -> list[str]:
-    """What was measured with the CPUs further from each other than the rest."""
+def _unusual(analysis: Analysis) -> list[str]:
+    """What was only measured with the CPUs nearer to each other or further than for the rest."""
     results = analysis.results
-    far: dict[str, dict[str, None]] = {}
+    only: dict[str, dict[str, None]] = {}
     for series in analysis.series:
-        if any(results.is_far(series.key, size) for size in series.summaries):
-            far.setdefault(results.label(series.library), {})[series.cell.experiment] = None
-    if not far:
+        if any(results.is_unusual(series.key, size) for size in series.summaries):
+            only.setdefault(results.label(series.library), {})[series.cell.experiment] = None
+    if not only or results.distance is None:
         return []
-    each = "; ".join(f"{label}: {', '.join(names)}" for label, names in far.items())
+    each = "; ".join(f"{label}: {', '.join(names)}" for label, names in only.items())
+    ways = [way for both in results.ways for way in both]
     return [
-        f"A cache line took {min(results.lines_ns):.0f} ns from one CPU to the other in some"
-        f" launches and up to {max(results.lines_ns):.0f} ns in others, and all that processes"
-        f" exchange with it. Measured only while they were far: {each}. The findings do not"
-        " compare these with the others; tables and plots show them as they are. Measure again, or"
-        " with more --repeats."
+        f"A cache line took {min(ways):.0f} ns from one CPU to the other in some launches and up to"
+        f" {max(ways):.0f} ns in others, and all that processes exchange with it. The findings"
+        f" compare what was measured at {results.distance.shortest_ns:.0f} to"
+        f" {results.distance.longest_ns:.0f} ns, and leave out what was only measured at other"
+        f" distances: {each}. Tables and plots show that as it is. Measure again, or with more"
+        " --repeats."
     ]
 
 
