@@ -5,6 +5,8 @@
 #include <array>
 #include <bit>
 #include <chrono>
+#include <memory>
+#include <new>
 
 #include "transport/shm/copy_trial.h"
 
@@ -19,17 +21,24 @@ struct Trials {
   std::array<CopyTrial, kSizes> parts;
 };
 
-// Of each thread its own: what they write, and for whom, differs, and none waits for another.
-constinit thread_local Trials trials;
-
-CopyTrial& trial_of(std::array<CopyTrial, kSizes>& kind, size_t least, size_t bytes) {
-  const auto size = static_cast<size_t>(std::bit_width(bytes / least)) - 1;
-  return kind[std::min(size, kSizes - 1)];
+// Of each thread its own: what they write, and for whom, differs, and none waits for another. On
+// the heap: a library that is loaded later gets little room in the threads themselves. Null if
+// there is no memory.
+Trials* trials() {
+  thread_local std::unique_ptr<Trials> own;
+  if (own == nullptr) [[unlikely]]
+    own.reset(new (std::nothrow) Trials);
+  return own.get();
 }
 
-bool is_tried(size_t bytes) {
+// That of copies of about so many bytes; null if they are not tried.
+CopyTrial* trial_of(std::array<CopyTrial, kSizes> Trials::* kind, size_t least, size_t bytes) {
   const CopyTuning tuning = copy_tuning();
-  return bytes >= tuning.try_from_bytes && bytes < tuning.stream_from_bytes;
+  if (bytes < tuning.try_from_bytes || bytes >= tuning.stream_from_bytes) return nullptr;
+  Trials* all = trials();
+  if (all == nullptr) return nullptr;
+  const auto size = static_cast<size_t>(std::bit_width(bytes / least)) - 1;
+  return &(all->*kind)[std::min(size, kSizes - 1)];
 }
 
 int64_t now_ns() {
@@ -44,27 +53,25 @@ void take(bool past_caches, void* to, const void* from, size_t bytes) {
   }
 }
 
-void copy_as_tried(CopyTrial& trial, void* to, const void* from, size_t bytes) {
-  const bool past_caches = trial.goes_past_caches();
-  if (!trial.begins()) [[likely]] {
+void copy_as_tried(CopyTrial* trial, void* to, const void* from, size_t bytes) {
+  const bool past_caches = trial != nullptr && trial->goes_past_caches();
+  if (trial == nullptr || !trial->begins()) [[likely]] {
     take(past_caches, to, from, bytes);
     return;
   }
   const int64_t begin_ns = now_ns();
   take(past_caches, to, from, bytes);
-  trial.add(begin_ns, now_ns());
+  trial->add(begin_ns, now_ns());
 }
 
 }  // namespace
 
 void copy_large_to_peer(void* to, const void* from, size_t bytes) {
-  if (!is_tried(bytes)) return copy(to, from, bytes);
-  copy_as_tried(trial_of(trials.puts, kLeastTriedBytes, bytes), to, from, bytes);
+  copy_as_tried(trial_of(&Trials::puts, kLeastTriedBytes, bytes), to, from, bytes);
 }
 
 void copy_large_part_to_peer(void* to, const void* from, size_t bytes) {
-  if (!is_tried(bytes)) return copy(to, from, bytes);
-  copy_as_tried(trial_of(trials.parts, kLeastTriedPart, bytes), to, from, bytes);
+  copy_as_tried(trial_of(&Trials::parts, kLeastTriedPart, bytes), to, from, bytes);
 }
 
 }  // namespace mobius::transport::detail
