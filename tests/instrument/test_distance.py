@@ -75,6 +75,7 @@ def test_what_was_only_unusual_is_not_compared_and_named(synthetic: Make) -> Non
         # As found: three distances, and launches during which they changed.
         ([(54, 107), (54, 105), (54, 54)] + 5 * [(107, 112)] + 4 * [(490, 510)], 107),
         ([(54, 107), (107, 490)], 54),  # none stayed
+        ([(75, 108), (107, 110), (106, 111), (105, 120), (107, 119)], 105),  # begun on the way
     ],
 )
 def test_the_usual_distance(launches: list[tuple[float, float]], shortest: float | None) -> None:

@@ -80,14 +80,12 @@ class Band(NamedTuple):
 def usual_band(launches: Sequence[Ways]) -> Band | None:
     """The shortest distance at which a third of the launches began and ended, else that of the
     most of them; None without launches."""
-    bands = [
-        Band(way, _ONE_DISTANCE * way) for way in sorted({min(ways) for ways in launches})
-    ]  # fmt: skip
-    counts = [sum(band.holds_both(ways) for ways in launches) for band in bands]
-    for band, count in zip(bands, counts, strict=True):
-        if count >= _USUAL_SHARE * len(launches):
-            return band
-    return bands[counts.index(max(counts))] if bands else None
+    bands = [Band(way, _ONE_DISTANCE * way) for way in sorted({min(ways) for ways in launches})]
+    counts = {band: sum(map(band.holds_both, launches)) for band in bands}
+    enough = [band for band in bands if counts[band] >= _USUAL_SHARE * len(launches)]
+    # One that begins a little below holds only some of the launches at that distance.
+    alike = [band for band in bands if enough and enough[0].holds(band.shortest_ns)]
+    return max(alike or bands, key=lambda band: counts[band], default=None)
 
 
 def ways_of(launch: dict[str, Any]) -> Ways | None:

@@ -188,7 +188,7 @@ class Results:
         return [launch / parts for launch in usual or (launch for _, launch in launches)]
 
     def is_unusual(self, key: SeriesKey, size_bytes: int) -> bool:
-        """Whether no launch had its CPUs as far from each other as most of this run."""
+        """Whether no launch had its CPUs at the usual distance."""
         repeats = self.samples[key][size_bytes]
         return bool(repeats) and all(self._was_unusual(key, repeat) for repeat in repeats)
 
