@@ -83,7 +83,7 @@ class CopyTrial {
 
   static bool is_faster(const Times& past, const Times& cached) {
     if (past.own >= cached.own || past.cycle > cached.cycle * 11 / 10) return false;
-    // By nearly a third: what is wrongly written past the caches costs twice as much.
+    // By nearly a quarter: what is wrongly written past the caches costs twice as much.
     return past.cycle * 13 / 10 < cached.cycle || past.own * 13 / 10 + kFetchNs < cached.own;
   }
 
