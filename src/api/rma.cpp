@@ -6,7 +6,7 @@
 #include "api/check.h"
 #include "api/transfer.h"
 #include "engine/targets.h"
-#include "transport/shm/copy_to_peer.h"
+#include "transport/shm/copy_peer.h"
 
 using namespace mobius;  // NOLINT(google-build-using-namespace): this file is the C face of it
 using api::check_live;
@@ -92,7 +92,7 @@ mob_transfer_t contiguous(mob_kind_t kind, mob_rank_t rank, const void* remote, 
 [[gnu::noinline]] mob_status_t get_nbi(mob_rank_t rank, const void* remote, void* local,
                                        size_t bytes) {
   if (const void* target = at_hand(rank, remote, local, bytes)) {
-    transport::copy(local, target, bytes);
+    transport::copy_from_peer(local, target, bytes);
     return MOB_OK;
   }
   return run_transfer("mob_get_nbi", contiguous(MOB_GET, rank, remote, local, bytes),
@@ -179,7 +179,7 @@ mob_status_t mob_get(mob_rank_t rank, const void* remote, void* local, size_t by
     if (copy_exposed(rank, remote, local, bytes, false)) return MOB_OK;
     return run_transfer("mob_get", contiguous(MOB_GET, rank, remote, local, bytes));
   }
-  transport::copy(local, target, bytes);
+  transport::copy_from_peer(local, target, bytes);
   return MOB_OK;
 }
 
@@ -199,7 +199,7 @@ mob_status_t mob_get_nb(mob_rank_t rank, const void* remote, void* local, size_t
                         mob_handle_t* handle) {
   if (const mob_status_t status = check_not_null("mob_get_nb", handle, "the handle")) return status;
   if (const void* target = at_hand(rank, remote, local, bytes)) {
-    transport::copy(local, target, bytes);
+    transport::copy_from_peer(local, target, bytes);
     *handle = MOB_HANDLE_DONE;
     return MOB_OK;
   }
@@ -218,7 +218,7 @@ mob_status_t mob_put_nbi(mob_rank_t rank, void* remote, const void* local, size_
 
 mob_status_t mob_get_nbi(mob_rank_t rank, const void* remote, void* local, size_t bytes) {
   if (bytes != 0 && local != nullptr && engine::target_covers(rank, remote, bytes)) {
-    transport::copy(local, remote, bytes);
+    transport::copy_from_peer(local, remote, bytes);
     return MOB_OK;
   }
   return one_more(MOB_GET, rank, remote, local, bytes) ? MOB_OK

@@ -9,7 +9,7 @@
 #include "engine/collective_direct.h"
 #include "engine/collective_ways.h"
 #include "engine/pieces.h"
-#include "transport/shm/copy_to_peer.h"
+#include "transport/shm/copy_peer.h"
 
 namespace mobius::engine {
 namespace {

@@ -14,7 +14,7 @@
 #include "engine/desk_memory.h"
 #include "engine/engine.h"
 #include "os/futex.h"
-#include "transport/shm/copy_to_peer.h"
+#include "transport/shm/copy_peer.h"
 #include "transport/shm/element.h"
 #include "transport/shm/move.h"
 

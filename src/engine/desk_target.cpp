@@ -9,7 +9,7 @@
 #include "engine/desk.h"
 #include "engine/desk_memory.h"
 #include "engine/engine.h"
-#include "transport/shm/copy_to_peer.h"
+#include "transport/shm/copy_peer.h"
 #include "transport/shm/move.h"
 
 namespace mobius::engine {

@@ -6,7 +6,7 @@
 
 #include "engine/engine.h"
 #include "transport/cma/cma.h"
-#include "transport/shm/copy_to_peer.h"
+#include "transport/shm/copy_peer.h"
 
 namespace mobius::engine {
 
@@ -22,7 +22,7 @@ int copy_with_mate(Engine& engine, mob_rank_t rank, uintptr_t remote, void* loca
     if (put) {
       transport::copy_to_peer(direct, local, bytes);
     } else {
-      transport::copy(local, direct, bytes);
+      transport::copy_from_peer(local, direct, bytes);
     }
     return 0;
   }

@@ -10,7 +10,7 @@
 #include "engine/engine.h"
 #include "engine/message_payload.h"
 #include "engine/network_link.h"
-#include "transport/shm/copy_to_peer.h"
+#include "transport/shm/copy_peer.h"
 
 namespace mobius::engine {
 namespace {

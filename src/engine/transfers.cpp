@@ -10,7 +10,7 @@
 #include "engine/hooks/watch.h"
 #include "schedule/operation.h"
 #include "transport/cma/cma.h"
-#include "transport/shm/copy_to_peer.h"
+#include "transport/shm/copy_peer.h"
 #include "transport/shm/element.h"
 #include "transport/shm/move.h"
 
@@ -145,7 +145,7 @@ bool Transfers::copy_and_tell(const Telling& telling) {
     if (telling.is_put) {
       transport::copy_to_peer(here, telling.local, telling.bytes);
     } else {
-      transport::copy(telling.local, here, telling.bytes);
+      transport::copy_from_peer(telling.local, here, telling.bytes);
     }
   }
   if (word != nullptr) notices_.signal(rank, word, telling.signal_value, telling.signal_op);

@@ -10,7 +10,7 @@
 #include <random>
 #include <vector>
 
-#include "transport/shm/copy_to_peer.h"
+#include "transport/shm/copy_peer.h"
 #include "transport/shm/kernels.h"
 
 namespace mobius::transport {
@@ -106,6 +106,27 @@ TEST_F(Copy, ToAPeerEitherWay) {
       for (const size_t bytes : {kTriedPart - 1, kTriedPart, kTried - 1, kTried, size_t{40000}}) {
         ASSERT_TRUE(field.copies(kToPeer, bytes, i % 64, i * 7 % 64)) << bytes << " bytes";
         ASSERT_TRUE(field.copies(kPart, bytes, i % 64, i * 7 % 64)) << bytes << " bytes";
+      }
+    }
+  }
+}
+
+// Also where past the caches is the rule, and gets.
+TEST_F(Copy, LongOnesWithAPeerEitherWay) {
+  constexpr size_t kTried = detail::kLeastTriedGet;
+  constexpr auto kToPeer = [](void* to, const void* from, size_t n) { copy_to_peer(to, from, n); };
+  constexpr auto kFromPeer = [](void* to, const void* from, size_t n) {
+    copy_from_peer(to, from, n);
+  };
+  Field field(kTried + 64);
+  for (const bool tried : {false, true}) {
+    set_copy_tuning({.rep_movsb_from_bytes = SIZE_MAX,
+                     .stream_from_bytes = kTried - 1,
+                     .try_from_bytes = tried ? kTried : SIZE_MAX});
+    for (size_t i = 0; i < 60; ++i) {
+      for (const size_t bytes : {kTried - 1, kTried, kTried + 64}) {
+        ASSERT_TRUE(field.copies(kToPeer, bytes, i % 64, i * 7 % 64)) << bytes << " bytes";
+        ASSERT_TRUE(field.copies(kFromPeer, bytes, i % 64, i * 7 % 64)) << bytes << " bytes";
       }
     }
   }

@@ -147,6 +147,60 @@ TEST(CopyTrial, AnotherPaceIsNoticed) {
   }
 }
 
+constexpr auto kPastCaches = CopyTrial::Rule::kPastCaches;
+// 16 and two rows.
+constexpr int kFirstLongTrial = 48;
+
+bool still_goes_past_caches_then(World world) {
+  CopyTrial trial(kPastCaches);
+  for (int i = 0; i < kFirstLongTrial; ++i) world.copy(trial);
+  return trial.goes_past_caches();
+}
+
+TEST(CopyTrial, WherePastTheCachesIsTheRuleTheFirstGoThatWay) {
+  CopyTrial trial(kPastCaches);
+  World world{280'000, 230'000};
+  for (int i = 0; i < 16; ++i) world.copy(trial);
+  EXPECT_EQ(world.cached, 0);
+}
+
+// As measured on an Intel Xeon (Emerald Rapids).
+TEST(CopyTrial, WherePastTheCachesIsTheRuleOnlyTheCycleCounts) {
+  EXPECT_FALSE(still_goes_past_caches_then({280'000, 370'000, 560'000, 740'000}));  // 4 MB
+  EXPECT_FALSE(still_goes_past_caches_then({280'000, 230'000, 560'000, 740'000}));
+  EXPECT_TRUE(still_goes_past_caches_then({285'000, 235'000}));  // nobody reads
+  EXPECT_TRUE(still_goes_past_caches_then({280'000, 230'000, 9'000'000, 9'000'000}));
+  EXPECT_TRUE(still_goes_past_caches_then({230'000, 240'000}));  // no difference to speak of
+}
+
+// 16 MB: what went past the last-level cache comes back to it copy by copy.
+TEST(CopyTrial, CachesThatFillAreWaitedFor) {
+  constexpr int64_t kFilling[] = {4465, 4142, 3932, 3726, 3343, 3210, 3062, 2754, 2500};
+  CopyTrial trial(kPastCaches);
+  int64_t now_us = 0;
+  int cached = 0;
+  for (int i = 0; i < kFirstLongTrial; ++i) {
+    const bool past_caches = trial.goes_past_caches();
+    const int64_t own = past_caches ? 2900 : cached < 9 ? kFilling[cached] : 2355;
+    cached += past_caches ? 0 : 1;
+    if (trial.begins()) trial.add(now_us * 1000, (now_us + own) * 1000);
+    now_us += own;
+  }
+  EXPECT_FALSE(trial.goes_past_caches());
+}
+
+TEST(CopyTrial, WherePastTheCachesIsTheRuleAnotherPaceIsNoticedEitherWay) {
+  CopyTrial trial(kPastCaches);
+  World world{280'000, 370'000, 560'000, 740'000};
+  for (int i = 0; i < 20'000; ++i) world.copy(trial);
+  ASSERT_FALSE(trial.goes_past_caches());
+  world = {285'000, 235'000};
+  EXPECT_LE(world.copies_until(trial, true, 20, 3000), 120);
+  for (int i = 0; i < 20'000; ++i) world.copy(trial);
+  world = {280'000, 370'000, 560'000, 740'000};
+  EXPECT_LE(world.copies_until(trial, false, 20, 3000), 120);
+}
+
 // Trials cost no more than a twentieth, however often the pace changes.
 TEST(CopyTrial, ChangesOfPaceDoNotCostMuch) {
   CopyTrial trial;

@@ -60,8 +60,8 @@ Section threshold_facts() {
        threshold("copy_try_bytes", "tried copies", base::SettingId::kCopyTryBytes,
                  standard.try_from_bytes, false,
                  "what is written for a host-mate (puts of 16 KiB and more, parts of messages), "
-                 "unless it streams anyway, through the caches or past them, as was faster "
-                 "when a few of about the size were timed both ways"),
+                 "and gets that would stream, through the caches or past them, as was faster when "
+                 "a few of about the size were timed both ways"),
        threshold("copy_rep_bytes", "string copies", base::SettingId::kCopyRepBytes,
                  standard.rep_movsb_from_bytes, true,
                  "one string instruction (rep movsb), which some processors do faster than "

@@ -110,15 +110,21 @@ void copy_by_rows(void* to, const void* from, size_t bytes) {
 
 }  // namespace
 
-void copy_large(void* to, const void* from, size_t bytes) {
-  if (bytes >= tuning.stream_from_bytes && bytes >= kStreamBytesMin) {
-    stream(to, from, bytes);
-  } else if (tuning.slow_near_in_page && is_near_in_page(to, from)) {
+void copy_through_caches(void* to, const void* from, size_t bytes) {
+  if (tuning.slow_near_in_page && is_near_in_page(to, from)) {
     copy_by_rows(to, from, bytes);
   } else if (bytes >= tuning.rep_movsb_from_bytes) {
     rep_movsb(to, from, bytes);
   } else {
     std::memcpy(to, from, bytes);
+  }
+}
+
+void copy_large(void* to, const void* from, size_t bytes) {
+  if (bytes >= tuning.stream_from_bytes && bytes >= kStreamBytesMin) {
+    stream(to, from, bytes);
+  } else {
+    copy_through_caches(to, from, bytes);
   }
 }
 

@@ -13,7 +13,7 @@ namespace mobius::transport {
 struct CopyTuning {
   size_t rep_movsb_from_bytes;  // x86: one string instruction
   size_t stream_from_bytes;     // stores past the caches, several pages at a time
-  // Of copies for another process: below the size above, both ways are tried (copy_to_peer.h).
+  // From which size on both ways are tried, whichever is the rule by the one above (copy_peer.h).
   size_t try_from_bytes = size_t{4} << 10;
   // Whether string instructions crawl where is_near_in_page(): from 2 KiB on memcpy may use them.
   bool slow_near_in_page = false;
@@ -51,6 +51,8 @@ CopyTuning measure_copy_tuning();
 namespace detail {
 extern size_t memcpy_below_bytes;  // memcpy is best wherever the two lie
 void copy_large(void* to, const void* from, size_t bytes);
+// From kNearBytes on, wherever the two lie.
+void copy_through_caches(void* to, const void* from, size_t bytes);
 void rep_movsb(void* to, const void* from, size_t bytes);  // memcpy where there is no such thing
 void stream(void* to, const void* from, size_t bytes);     // 64 bytes or more
 

@@ -3,8 +3,7 @@
 
 #include <cstring>
 
-#include "transport/shm/copy.h"
-#include "transport/shm/copy_to_peer.h"
+#include "transport/shm/copy_peer.h"
 #include "transport/shm/kernels.h"
 
 namespace mobius::transport {
@@ -15,7 +14,7 @@ void move_run(char* remote, char* local, size_t bytes) {
   if constexpr (kToRemote) {
     copy_to_peer(remote, local, bytes);
   } else {
-    copy(local, remote, bytes);
+    copy_from_peer(local, remote, bytes);
   }
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "transport/shm/copy_to_peer.h"
+#include "transport/shm/copy_peer.h"
 
 #include <algorithm>
 #include <array>
@@ -16,9 +16,19 @@ namespace {
 // Each size is twice the one before; the last is of all that are larger.
 constexpr size_t kSizes = 9;
 
+using OfSizes = std::array<CopyTrial, kSizes>;
+
 struct Trials {
-  std::array<CopyTrial, kSizes> puts;
-  std::array<CopyTrial, kSizes> parts;
+  OfSizes puts;
+  OfSizes parts;
+  // Of what goes past the caches as a rule.
+  OfSizes long_puts;
+  OfSizes long_gets;
+
+  Trials() {
+    long_puts.fill(CopyTrial(CopyTrial::Rule::kPastCaches));
+    long_gets = long_puts;
+  }
 };
 
 // Of each thread its own: what they write, and for whom, differs, and none waits for another. On
@@ -31,10 +41,13 @@ Trials* trials() {
   return own.get();
 }
 
-// That of copies of about so many bytes; null if they are not tried.
-CopyTrial* trial_of(std::array<CopyTrial, kSizes> Trials::* kind, size_t least, size_t bytes) {
+// That of copies of about so many bytes, of a kind, or of another one if they go past the caches as
+// a rule; null if they are not tried.
+CopyTrial* trial_of(OfSizes Trials::* kind, OfSizes Trials::* long_kind, size_t least,
+                    size_t bytes) {
   const CopyTuning tuning = copy_tuning();
-  if (bytes < tuning.try_from_bytes || bytes >= tuning.stream_from_bytes) return nullptr;
+  if (bytes >= tuning.stream_from_bytes) kind = long_kind;
+  if (bytes < tuning.try_from_bytes || kind == nullptr) return nullptr;
   Trials* all = trials();
   if (all == nullptr) return nullptr;
   const auto size = static_cast<size_t>(std::bit_width(bytes / least)) - 1;
@@ -49,13 +62,14 @@ void take(bool past_caches, void* to, const void* from, size_t bytes) {
   if (past_caches) {
     stream(to, from, bytes);
   } else {
-    copy(to, from, bytes);
+    copy_through_caches(to, from, bytes);
   }
 }
 
 void copy_as_tried(CopyTrial* trial, void* to, const void* from, size_t bytes) {
-  const bool past_caches = trial != nullptr && trial->goes_past_caches();
-  if (trial == nullptr || !trial->begins()) [[likely]] {
+  if (trial == nullptr) return copy(to, from, bytes);
+  const bool past_caches = trial->goes_past_caches();
+  if (!trial->begins()) [[likely]] {
     take(past_caches, to, from, bytes);
     return;
   }
@@ -67,11 +81,16 @@ void copy_as_tried(CopyTrial* trial, void* to, const void* from, size_t bytes) {
 }  // namespace
 
 void copy_large_to_peer(void* to, const void* from, size_t bytes) {
-  copy_as_tried(trial_of(&Trials::puts, kLeastTriedBytes, bytes), to, from, bytes);
+  copy_as_tried(trial_of(&Trials::puts, &Trials::long_puts, kLeastTriedBytes, bytes), to, from,
+                bytes);
 }
 
 void copy_large_part_to_peer(void* to, const void* from, size_t bytes) {
-  copy_as_tried(trial_of(&Trials::parts, kLeastTriedPart, bytes), to, from, bytes);
+  copy_as_tried(trial_of(&Trials::parts, nullptr, kLeastTriedPart, bytes), to, from, bytes);
+}
+
+void copy_large_from_peer(void* to, const void* from, size_t bytes) {
+  copy_as_tried(trial_of(nullptr, &Trials::long_gets, kLeastTriedGet, bytes), to, from, bytes);
 }
 
 }  // namespace mobius::transport::detail
