@@ -83,9 +83,9 @@ constexpr size_t kIntegers = (size_t{64} << 10) / sizeof(uint32_t);
   for (size_t i = 0; i < kIntegers; ++i) to[i] += from[i];
 }
 
-// In memory of which no word is updated by itself, and in memory of which some were. The two lie in
-// different blocks (docs/decisions/0008).
-Benchmark accumulate_integers(mob_rank_t target, uint32_t* remote, uint32_t* words,
+// In memory of which no word is updated by itself, of which one is, and of which many are, so that
+// all of it counts as such (docs/decisions/0012).
+Benchmark accumulate_integers(mob_rank_t target, uint32_t* remote, uint32_t* word, uint32_t* words,
                               uint32_t* local) {
   const auto add_to = [=](std::string name, uint32_t* to, bool by_all) {
     return Variant{std::move(name), [=] {
@@ -100,14 +100,18 @@ Benchmark accumulate_integers(mob_rank_t target, uint32_t* remote, uint32_t* wor
                    }};
   };
   uint32_t old = 0;
-  require(mob_fetch_add4(target, words, 1, &old), "mob_fetch_add4");
+  require(mob_fetch_add4(target, word, 1, &old), "mob_fetch_add4");
+  for (size_t i = 0; i < kIntegers; i += 256) {
+    require(mob_fetch_add4(target, words + i, 1, &old), "mob_fetch_add4");
+  }
   return {"accumulate_integers",
           "64 KiB of uint32 added to a host-mate's",
           {updates(
                "plain loop", [=] { add_integers(remote, local); }, 500),
            add_to("mob_accumulate", remote, false), add_to("mob_accumulate, by both", remote, true),
-           add_to("mob_accumulate, words updated, too", words, false),
-           add_to("the same, by both", words, true)}};
+           add_to("mob_accumulate, a word of it updated, too", word, false),
+           add_to("the same, by both", word, true),
+           add_to("mob_accumulate, words everywhere updated, too", words, false)}};
 }
 
 }  // namespace
@@ -119,10 +123,11 @@ std::vector<Benchmark> atomic_benchmarks() {
   auto* local = static_cast<double*>(private_memory(kAreaBytes));
   if (mob_rank() == target) std::memset(remote, 0, kAreaBytes);
   auto* integers = static_cast<uint32_t*>(shared_memory(kIntegers * 4, target));
+  auto* with_word = static_cast<uint32_t*>(shared_memory(kIntegers * 4, target));
   auto* words = static_cast<uint32_t*>(shared_memory(kIntegers * 4, target));
   auto* numbers = static_cast<uint32_t*>(private_memory(kIntegers * 4));
   return {fetch_add(target, word), accumulate_rows(target, remote, local),
-          accumulate_integers(target, integers, words, numbers)};
+          accumulate_integers(target, integers, with_word, words, numbers)};
 }
 
 }  // namespace micro

@@ -12,9 +12,11 @@
  * that is accumulated to at the same moment may be lost). Floating-point and complex elements are
  * atomic against each other's accumulates, fetches and swaps of the same type, not against integer
  * calls on the same bytes.
- * - **Cost.** Arrays of integers are accumulated about a hundred times as fast in allocations of
- * which no word was updated by itself (docs/decisions/0008-integer-accumulates.md): keep counters
- * in an allocation of their own.
+ * - **Cost.** Where words are updated by themselves, arrays of integers are accumulated element by
+ * element, thirty to a hundred times as slowly as elsewhere: within 1 KiB of a word, and once a
+ * process has updated words in more than 8 such places of an allocation, in more and more of it
+ * (docs/decisions/0012-where-words-are-updated.md). Keep many counters in an allocation of their
+ * own.
  * - **Completion.** The calls on words and mob_fetch_op() are complete at the target when they
  * return. Accumulates complete as puts do (rma.h).
  * - **Ordering.** The calls on words order everything before them, at every target, before

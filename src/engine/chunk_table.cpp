@@ -82,10 +82,11 @@ void ChunkTable::clear_part(const Part& part) {
   }
 }
 
-void ChunkTable::release(uint64_t first, uint64_t count) {
+void ChunkTable::release(uint64_t first, uint64_t count, bool forgets_words) {
   ChunkTableHeader& header = memory_->chunk_table();
   const LockGuard lock(*engine_, header.lock);
   for (uint64_t chunk = first; chunk < first + count; ++chunk) {
+    if (forgets_words) entries_[chunk].words.clear();
     entries_[chunk].first.store(0, std::memory_order_relaxed);
   }
   const uint64_t lowest = header.lowest_free.load(std::memory_order_relaxed);

@@ -42,8 +42,9 @@ class ChunkTable {
   // Makes a part's chunks claimed ones again: nobody finds it any more.
   void clear_part(const Part& part);
 
-  // Gives chunks back, parts or not.
-  void release(uint64_t first, uint64_t count);
+  // Gives chunks back, parts or not. `forgets_words`: no process remembers any more that it may
+  // update words there (stripes.h); otherwise they may for good, whatever is there next.
+  void release(uint64_t first, uint64_t count, bool forgets_words = false);
 
   // The part that holds an offset of the window (of any process, also with 0 bytes in it); false if
   // none does. Lock-free.
@@ -62,6 +63,10 @@ class ChunkTable {
     part->generation = tag >> kOwnerBits;
     return true;
   }
+
+  // Of a chunk that is in use.
+  WordMarks& words(uint64_t chunk) const { return entries_[chunk].words; }
+  size_t count() const { return count_; }
 
  private:
   static constexpr uint32_t kClaimed = UINT32_MAX;

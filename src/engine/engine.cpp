@@ -172,7 +172,6 @@ mob_status_t Engine::open_memory(const ThreadSeat* seat) {
   exposures_.open();
   desk_.open(*own_);
   remaps_.open();
-  stripes_.open();
   chunks_.open(host_memory_, host().segment(), window_->bytes() >> kChunkShift, *this);
   notifications_.open(*this, mappings.notifications);
   return MOB_OK;

@@ -183,10 +183,13 @@ class Engine {
     if (here == nullptr) [[unlikely]] {
       return remaps_.find(rank, reinterpret_cast<uintptr_t>(remote), bytes);
     }
-    if (window_->same_address() && !transfers_.hooked()) {
-      const uint64_t address = window_->base() + part.offset;
-      stripes_.admit_words(part.owner, address, part.bytes);
-      target_remember(rank, TargetUse::kWords, address, target_limits(part.bytes));
+    const bool is_new = stripes_.admit_word(part.owner, reinterpret_cast<uintptr_t>(remote));
+    if (window_->same_address() && !transfers_.hooked() &&
+        (is_new || target_is_due(rank, TargetUse::kWords))) {
+      const uint64_t offset = reinterpret_cast<uintptr_t>(here) - window_->base();
+      const Stripes::Stretch stretch = stripes_.admitted_around(part, offset);
+      target_remember(rank, TargetUse::kWords, window_->base() + stretch.offset,
+                      target_limits(stretch.bytes));
     }
     return here;
   }

@@ -13,6 +13,7 @@
 
 #include "engine/message_wire.h"
 #include "engine/range_table.h"
+#include "engine/word_marks.h"
 #include "job/control.h"
 #include "os/hybrid_lock.h"
 #include "transport/shm/accumulate.h"
@@ -22,6 +23,7 @@ namespace mobius::engine {
 // Parts of the window start on multiples of this: one entry of the chunk table, one huge page.
 inline constexpr unsigned kChunkShift = 21;
 inline constexpr size_t kChunkBytes = size_t{1} << kChunkShift;
+static_assert(kChunkBytes == WordMarks::kChunkBytes);
 
 // What others write or read of one process.
 struct ProcessBlock {
@@ -41,10 +43,11 @@ struct ProcessBlock {
     // (claims.h): who releases such a lock wakes it.
     std::atomic<uint32_t> claims;
   } doorbell;
-  // stripes.h
+  // stripes.h; the marks are of memory that does not lie in the window.
+  enum class Words : uint32_t { kNever, kArriving, kAdmitted };
   struct alignas(64) Stripe {
     os::HybridLockWord lock;
-    std::atomic<transport::WordsIn> words;
+    std::atomic<Words> words;
   } stripes[transport::kLockStripes];
   Inbox inbox;
   RangeTable exposures;  // exposures.h
@@ -65,6 +68,7 @@ struct ChunkEntry {
   // Of the part, in the entry of its first chunk: host index of its owner below kOwnerBits, above
   // how often a part was made here, so that who opened an earlier one notices.
   std::atomic<uint32_t> owner_and_generation;
+  WordMarks words;
 };
 inline constexpr unsigned kOwnerBits = 12;
 static_assert(job::kMostHostMates <= 1 << kOwnerBits);

@@ -188,7 +188,9 @@ mob_status_t Memory::release(uint64_t handle) {
   status = team.barrier();
   team.remove_user();
   if (status == MOB_OK && mates.rank() == 0) {
-    engine_.chunks().release(allocation->offset >> kChunkShift, chunks);
+    // Who is not of the team may remember something of it.
+    const bool all_let_go = mates.size() == engine_.host().size();
+    engine_.chunks().release(allocation->offset >> kChunkShift, chunks, all_let_go);
   }
   return status;
 }

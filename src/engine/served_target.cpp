@@ -46,8 +46,7 @@ struct Served::Arrival {
 
 // On a word of this process; `old` gets what it held.
 void Served::compare_swap_here(const Request& request, void* old) {
-  engine_.stripes().admit_words(engine_.host().index(), reinterpret_cast<uintptr_t>(request.remote),
-                                static_cast<uint64_t>(request.compare_bytes));
+  engine_.stripes().admit_word(engine_.host().index(), reinterpret_cast<uintptr_t>(request.remote));
   const auto swap = [&]<typename T>(T expected, T desired) {
     // The result is told by the old value.
     static_cast<void>(__atomic_compare_exchange_n(reinterpret_cast<T*>(request.remote), &expected,

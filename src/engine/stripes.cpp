@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "engine/stripes.h"
 
+#include <algorithm>
 #include <bit>
 
 #include "engine/engine.h"
@@ -10,67 +11,195 @@
 namespace mobius::engine {
 namespace {
 
+using transport::kLockBlockBytes;
+using transport::kWordZoneBytes;
 using transport::WordsIn;
+using Words = ProcessBlock::Words;
+
+// How often a process admits so much of a part at a time, before it admits more: each time costs a
+// few hundred nanoseconds, and makes accumulates of integers slow there.
+constexpr uint32_t kTimesByZone = 8;
+constexpr uint32_t kTimesByBlock = 16;
+constexpr uint32_t kTimesByChunk = 24;
+
+// As far as this is looked around for what else is admitted, in chunks.
+constexpr uint64_t kMostChunksAround = 4096;
 
 // What the calls from the transport are about.
 struct Held {
+  Stripes& stripes;
   Engine& engine;
+  mob_rank_t host_index;
   ProcessBlock& process;
   uint32_t id;
 
-  static ProcessBlock::Stripe& stripe(void* context, unsigned index) {
-    return static_cast<Held*>(context)->process.stripes[index];
-  }
+  static const Held& of(void* context) { return *static_cast<Held*>(context); }
 };
 
 void lock(void* context, unsigned stripe) {
-  const auto& held = *static_cast<Held*>(context);
+  const Held& held = Held::of(context);
   LivenessProbe probe(held.engine);
-  os::lock(Held::stripe(context, stripe).lock, held.id, held.engine.host().policy(), &probe);
+  os::lock(held.process.stripes[stripe].lock, held.id, held.engine.host().policy(), &probe);
 }
 
 void unlock(void* context, unsigned stripe) {
-  os::unlock(Held::stripe(context, stripe).lock, static_cast<Held*>(context)->id);
+  const Held& held = Held::of(context);
+  os::unlock(held.process.stripes[stripe].lock, held.id);
 }
 
-WordsIn words_in(void* context, unsigned stripe) {
-  // Acquire pairs with the release in Stripes::admit(): nobody is left under the lock.
-  return Held::stripe(context, stripe).words.load(std::memory_order_acquire);
+WordsIn words(void* context, uintptr_t block) {
+  const Held& held = Held::of(context);
+  return held.stripes.words_in(held.host_index, block);
 }
 
-}  // namespace
-
-void Stripes::open() {
-  admitted_ = std::make_unique<std::atomic<uint64_t>[]>(static_cast<size_t>(engine_.host().size()));
-}
-
-uint64_t Stripes::stripes_of(uintptr_t address, uint64_t bytes) {
-  using transport::kLockBlockBytes;
-  if (bytes >= transport::kLockStripes * kLockBlockBytes) return kAll;
-  const uintptr_t first = address / kLockBlockBytes;
-  const uintptr_t last = (address + (bytes == 0 ? 0 : bytes - 1)) / kLockBlockBytes;
+uint64_t stripes_of(uintptr_t address, uint64_t bytes) {
+  if (bytes >= transport::kLockStripes * kLockBlockBytes) return UINT64_MAX;
   uint64_t stripes = 0;
-  for (uintptr_t block = first; block <= last; ++block) {
+  for (uintptr_t block = address / kLockBlockBytes;
+       block <= (address + bytes - 1) / kLockBlockBytes; ++block) {
     stripes |= uint64_t{1} << transport::lock_stripe(block * kLockBlockBytes);
   }
   return stripes;
 }
 
-// Several processes may do it at once, and one may die at it: each that needs it sees it through.
-void Stripes::admit(mob_rank_t host_index, uint64_t stripes) {
-  ProcessBlock& process = engine_.process(host_index);
-  for (uint64_t left = stripes; left != 0; left &= left - 1) {
-    ProcessBlock::Stripe& stripe = process.stripes[std::countr_zero(left)];
-    // Acquire pairs with the release below.
-    if (stripe.words.load(std::memory_order_acquire) == WordsIn::kAdmitted) continue;
-    stripe.words.store(WordsIn::kArriving, std::memory_order_relaxed);
-    {
-      const LockGuard after_the_last_without(engine_, stripe.lock);
-    }
-    // Release pairs with words_in(): who sees it need not take the lock.
-    stripe.words.store(WordsIn::kAdmitted, std::memory_order_release);
+// The blocks of a chunk that [begin, end) of the window has a part of.
+uint32_t blocks_in(uint64_t chunk, uint64_t begin, uint64_t end) {
+  const uint64_t start = chunk << kChunkShift;
+  const unsigned first = begin <= start ? 0 : WordMarks::block_of(begin);
+  const unsigned last = end >= start + kChunkBytes ? 31 : WordMarks::block_of(end - 1);
+  return WordMarks::kAllBlocks >> (31 - last) & WordMarks::kAllBlocks << first;
+}
+
+}  // namespace
+
+// Of a block that does not lie in the window.
+WordsIn Stripes::words_in(const ProcessBlock::Stripe& stripe) {
+  // Acquire pairs with the release in admit_stripe(): nobody is left under the lock.
+  switch (stripe.words.load(std::memory_order_acquire)) {
+    case Words::kNever:
+      break;
+    case Words::kArriving:
+      return {WordsIn::kAll, 0};
+    case Words::kAdmitted:
+      return {WordsIn::kAll, WordsIn::kAll};
   }
-  admitted_[host_index].fetch_or(stripes, std::memory_order_release);
+  return {};
+}
+
+WordsIn Stripes::words_in(mob_rank_t host_index, uintptr_t address) const {
+  const uint64_t offset = address - engine_.window().base_of(host_index);
+  return offset < engine_.window().bytes()
+             ? engine_.chunks().words(offset >> kChunkShift).of_block(offset)
+             : words_in(engine_.process(host_index).stripes[transport::lock_stripe(address)]);
+}
+
+// Several processes may do it at once, and one may die at it: each that needs it sees it through.
+void Stripes::admit(mob_rank_t host_index, uintptr_t address) {
+  const uint64_t offset = address - engine_.window().base_of(host_index);
+  Part part{};
+  if (offset < engine_.window().bytes() && engine_.chunks().find(offset, &part)) {
+    admit_in_window(host_index, offset, part);
+  } else {
+    admit_stripe(host_index, address);
+  }
+}
+
+// So often by now.
+uint32_t Stripes::count_admission(const Part& part) {
+  Admissions& of_part = admissions_[(part.offset >> kChunkShift) % kRemembered];
+  // Counts of two threads may fall into one; that changes little.
+  if (of_part.part.exchange(part.offset + 1, std::memory_order_relaxed) != part.offset + 1) {
+    of_part.times.store(0, std::memory_order_relaxed);
+  }
+  return of_part.times.fetch_add(1, std::memory_order_relaxed) + 1;
+}
+
+void Stripes::admit_in_window(mob_rank_t host_index, uint64_t offset, const Part& part) {
+  const uintptr_t base = engine_.window().base_of(host_index);
+  const ChunkTable& chunks = engine_.chunks();
+  const uint32_t times = count_admission(part);
+  WordMarks& own = chunks.words(offset >> kChunkShift);
+  if (times <= kTimesByZone && own.zone_arrives(offset)) {
+    wait_for_stripes(host_index, base + offset, 1);
+    own.zone_is_admitted(offset);
+    return;
+  }
+  // Of blocks that have a byte of the part: the rest of the last one is nobody's.
+  const uint64_t unit = times <= kTimesByBlock ? kLockBlockBytes : kChunkBytes;
+  uint64_t begin = part.offset;
+  uint64_t end = part.offset + std::max<uint64_t>(part.bytes, 1);
+  if (times <= kTimesByChunk) {
+    begin = offset & ~(unit - 1);
+    end = std::min(end, begin + unit);
+  }
+  for (uint64_t chunk = begin >> kChunkShift; chunk << kChunkShift < end; ++chunk) {
+    chunks.words(chunk).blocks_arrive(blocks_in(chunk, begin, end));
+  }
+  wait_for_stripes(host_index, base + begin, end - begin);
+  for (uint64_t chunk = begin >> kChunkShift; chunk << kChunkShift < end; ++chunk) {
+    chunks.words(chunk).blocks_are_admitted(blocks_in(chunk, begin, end));
+  }
+}
+
+// Until everybody who had a lock of that memory when this was called has given it back.
+void Stripes::wait_for_stripes(mob_rank_t host_index, uintptr_t address, uint64_t bytes) {
+  ProcessBlock& process = engine_.process(host_index);
+  for (uint64_t left = stripes_of(address, bytes); left != 0; left &= left - 1) {
+    const LockGuard after_the_last_without(engine_, process.stripes[std::countr_zero(left)].lock);
+  }
+}
+
+void Stripes::admit_stripe(mob_rank_t host_index, uintptr_t address) {
+  ProcessBlock::Stripe& stripe =
+      engine_.process(host_index).stripes[transport::lock_stripe(address)];
+  stripe.words.store(Words::kArriving, std::memory_order_relaxed);
+  wait_for_stripes(host_index, address, 1);
+  // Release pairs with words_in(): who sees it need not take the lock.
+  stripe.words.store(Words::kAdmitted, std::memory_order_release);
+}
+
+Stripes::Stretch Stripes::admitted_around(const Part& part, uint64_t offset) const {
+  const ChunkTable& chunks = engine_.chunks();
+  const auto is_admitted = [&](uint64_t at) {
+    const uint32_t blocks = chunks.words(at >> kChunkShift).admitted_blocks();
+    return (blocks >> WordMarks::block_of(at) & 1) != 0;
+  };
+  uint64_t begin = offset & ~(kLockBlockBytes - 1);
+  uint64_t end = begin + kLockBlockBytes;
+  const uint64_t part_end = part.offset + part.bytes;
+  if (!is_admitted(begin)) {
+    begin = offset & ~(kWordZoneBytes - 1);
+    return {begin, std::min(begin + kWordZoneBytes, part_end) - begin};
+  }
+  // By chunks where a chunk begins or ends, and all of it is.
+  const uint64_t most = kMostChunksAround << kChunkShift;
+  const uint64_t lowest = std::max(part.offset, offset > most ? offset - most : 0);
+  const uint64_t highest = std::min(part_end, offset + most);
+  const auto whole = [&](uint64_t chunk) {
+    return chunks.words(chunk).admitted_blocks() == WordMarks::kAllBlocks;
+  };
+  while (begin > lowest) {
+    const bool at_chunk = begin % kChunkBytes == 0;
+    if (at_chunk && whole((begin >> kChunkShift) - 1)) {
+      begin -= kChunkBytes;
+    } else if (is_admitted(begin - kLockBlockBytes)) {
+      begin -= kLockBlockBytes;
+    } else {
+      break;
+    }
+  }
+  while (end < highest) {
+    const bool at_chunk = end % kChunkBytes == 0;
+    if (at_chunk && whole(end >> kChunkShift)) {
+      end += kChunkBytes;
+    } else if (is_admitted(end)) {
+      end += kLockBlockBytes;
+    } else {
+      break;
+    }
+  }
+  begin = std::max(begin, part.offset);
+  return {begin, std::min(end, part_end) - begin};
 }
 
 bool Stripes::accumulate_few(mob_rank_t host_index, uintptr_t address, void* here,
@@ -81,25 +210,29 @@ bool Stripes::accumulate_few(mob_rank_t host_index, uintptr_t address, void* her
       address % transport::element_alignment(type) != 0) {
     return false;
   }
-  const uintptr_t last = address + (count - 1) * transport::element_bytes(type);
-  if (address / transport::kLockBlockBytes != last / transport::kLockBlockBytes) return false;
-  ProcessBlock::Stripe& stripe =
-      engine_.process(host_index).stripes[transport::lock_stripe(address)];
+  const size_t bytes = count * transport::element_bytes(type);
+  const uintptr_t last = address + bytes - transport::element_bytes(type);
+  if (address / kLockBlockBytes != last / kLockBlockBytes) return false;
   const transport::Combine atomically =
       transport::is_integer(type) ? transport::atomic_kernel(op, type) : nullptr;
+  ProcessBlock::Stripe& stripe =
+      engine_.process(host_index).stripes[transport::lock_stripe(address)];
+  const uint64_t offset = address - engine_.window().base_of(host_index);
+  const WordMarks* const marks =
+      offset < engine_.window().bytes() ? &engine_.chunks().words(offset >> kChunkShift) : nullptr;
+  const auto words = [&] { return marks != nullptr ? marks->of_block(offset) : words_in(stripe); };
+  const uint64_t zones = transport::word_zones(address, bytes);
   if (atomically != nullptr) {
-    // Acquire as in words_in().
-    if (stripe.words.load(std::memory_order_acquire) == WordsIn::kAdmitted) {
+    if ((zones & ~words().admitted) == 0) {
       atomically(transport::one_row(here, local), count, scale, fetched);
       return true;
     }
     if (fetched != nullptr && count == 1) return false;  // an update of a word is to be admitted
   }
   const LockGuard lock(engine_, stripe.lock);
-  // As transport::accumulate() has it.
+  // As transport::accumulate() has it; of so few all are combined alike.
   const bool is_alone =
-      atomically == nullptr ||
-      (stripe.words.load(std::memory_order_acquire) == WordsIn::kNever && op != MOB_REPLACE);
+      atomically == nullptr || ((zones & words().arriving) == 0 && op != MOB_REPLACE);
   const transport::Combine combine = is_alone ? transport::plain_kernel(op, type) : atomically;
   combine(transport::one_row(here, local), count, scale, fetched);
   return true;
@@ -107,8 +240,8 @@ bool Stripes::accumulate_few(mob_rank_t host_index, uintptr_t address, void* her
 
 void Stripes::accumulate(mob_rank_t host_index, const transport::Shape& shape,
                          ptrdiff_t remote_delta, const transport::Combination& combination) {
-  Held held{engine_, engine_.process(host_index), engine_.lock_id()};
-  const transport::LockTable table{&held, &lock, &unlock, &words_in};
+  Held held{*this, engine_, host_index, engine_.process(host_index), engine_.lock_id()};
+  const transport::LockTable table{&held, &lock, &unlock, &words};
   transport::accumulate(shape, remote_delta, combination, table);
 }
 

@@ -6,14 +6,19 @@
 //
 // Updates of single words, mob_fetch_add8() and its kin, take no lock: they are one instruction in
 // the caller. So that accumulates of integers may be loops under a lock all the same, who is about
-// to update words of a stripe first admits words to it: says so in the stripe, then takes its lock
-// once, so that nobody is left inside who did not see it. From then on, and for good, accumulates
-// combine the integers of that stripe by atomic instructions, too.
+// to update words somewhere first admits words there: says so in the marks of that memory, then
+// takes its lock once, so that nobody is left inside who did not see them. From then on accumulates
+// combine the integers there by atomic instructions, too.
+//
+// "There" is a zone of 1 KiB at first. Who goes on to update words in other zones of a part admits
+// more of it each time, up to all of it: each new place takes a call out of line. Of memory that
+// does not lie in the window it is a whole stripe.
 
+#include <array>
 #include <atomic>
 #include <cstdint>
-#include <memory>
 
+#include "engine/chunk_table.h"
 #include "engine/host_memory.h"
 #include "transport/shm/accumulate.h"
 
@@ -24,18 +29,28 @@ class Engine;
 class Stripes {
  public:
   explicit Stripes(Engine& engine) : engine_(engine) {}
-  void open();
 
-  // When it returns, words among `bytes` bytes at an address of a process of this host may be
-  // updated by atomic instructions. Any thread.
-  void admit_words(mob_rank_t host_index, uintptr_t address, uint64_t bytes) {
-    const uint64_t admitted = admitted_[host_index].load(std::memory_order_acquire);
-    if (admitted == kAll) [[likely]] {
-      return;
+  // What is to be known of the block at an address of a process of this host.
+  transport::WordsIn words_in(mob_rank_t host_index, uintptr_t address) const;
+
+  // When it returns, the word of at most 8 bytes at an aligned address of a process of this host
+  // may be updated by atomic instructions; whether it could not before. Any thread.
+  bool admit_word(mob_rank_t host_index, uintptr_t address) {
+    const uint64_t zone = transport::word_zones(address, 1);
+    if ((words_in(host_index, address).admitted & zone) != 0) [[likely]] {
+      return false;
     }
-    const uint64_t wanted = stripes_of(address, bytes);
-    if ((wanted & ~admitted) != 0) admit(host_index, wanted & ~admitted);
+    admit(host_index, address);
+    return true;
   }
+
+  // The stretch of a part around a word that was admitted in which all words are; as bytes of the
+  // window.
+  struct Stretch {
+    uint64_t offset;
+    uint64_t bytes;
+  };
+  Stretch admitted_around(const Part& part, uint64_t offset) const;
 
   // Combines a few elements that lie in one piece, reached at `here`. False, with nothing done, if
   // it is more than that, or not defined, or what is fetched is the first word ever; accumulate()
@@ -49,15 +64,23 @@ class Stripes {
                   const transport::Combination& combination);
 
  private:
-  static constexpr uint64_t kAll = UINT64_MAX;
-  static_assert(transport::kLockStripes == 64);
+  // How often this process had to admit words of a part, for the parts that were last of their
+  // kind.
+  struct Admissions {
+    std::atomic<uint64_t> part = 0;  // its offset in the window, plus 1
+    std::atomic<uint32_t> times = 0;
+  };
+  static constexpr size_t kRemembered = 64;
 
-  static uint64_t stripes_of(uintptr_t address, uint64_t bytes);
-  [[gnu::cold]] void admit(mob_rank_t host_index, uint64_t stripes);
+  static transport::WordsIn words_in(const ProcessBlock::Stripe& stripe);
+  [[gnu::cold]] void admit(mob_rank_t host_index, uintptr_t address);
+  void admit_in_window(mob_rank_t host_index, uint64_t offset, const Part& part);
+  uint32_t count_admission(const Part& part);
+  void wait_for_stripes(mob_rank_t host_index, uintptr_t address, uint64_t bytes);
+  void admit_stripe(mob_rank_t host_index, uintptr_t address);
 
   Engine& engine_;
-  // By host index: the stripes that this process knows to admit words.
-  std::unique_ptr<std::atomic<uint64_t>[]> admitted_;
+  std::array<Admissions, kRemembered> admissions_;
 };
 
 }  // namespace mobius::engine

@@ -83,6 +83,16 @@ inline bool target_recall(mob_rank_t rank, const void* remote, size_t bytes) {
   return recalls % kRecallsPerChange != 0;
 }
 
+// Whether an entry is to change now: who alternates between two stretches finds one of them there,
+// and need not pay for changes each time. Any thread.
+inline bool target_is_due(mob_rank_t rank, TargetUse use) {
+  constexpr uint32_t kUsesPerChange = 16;
+  mob_target_t_& entry = target_entry(rank, use);
+  const uint32_t uses = __atomic_load_n(&entry.recalls, __ATOMIC_RELAXED) + 1;
+  __atomic_store_n(&entry.recalls, uses, __ATOMIC_RELAXED);
+  return uses % kUsesPerChange == 0;
+}
+
 // Forgets what one entry of `rank` holds that overlaps `bytes` bytes at `address`; waits for a
 // thread that changes the entry.
 inline void target_forget(mob_rank_t rank, TargetUse use, uint64_t address, uint64_t bytes) {

@@ -176,7 +176,7 @@ void Transfers::perform(const mob_transfer_t& transfer, const Shape& shape, ptrd
     // One fetched integer is an update of a word.
     if (fetches && shape.kind == MOB_CONTIGUOUS && transport::is_integer(transfer.type) &&
         shape.total_bytes == transport::element_bytes(transfer.type)) {
-      engine_.stripes().admit_words(host_index, shape.lowest, shape.total_bytes);
+      engine_.stripes().admit_word(host_index, shape.lowest);
     }
     engine_.stripes().accumulate(
         host_index, shape, delta,
@@ -415,8 +415,8 @@ mob_status_t Transfers::update_by_target(const WordUpdate& update) {
 
 mob_status_t Transfers::update(const WordUpdate& update) {
   if (update.word == nullptr) return update_by_target(update);
-  engine_.stripes().admit_words(engine_.host_index(update.rank),
-                                reinterpret_cast<uintptr_t>(update.remote), update.bytes);
+  engine_.stripes().admit_word(engine_.host_index(update.rank),
+                               reinterpret_cast<uintptr_t>(update.remote));
   if (update.bytes == 8) {
     apply<uint64_t>(update);
   } else {

@@ -3,6 +3,7 @@
 // Atomic updates by all ranks and several threads at once: what they give together.
 
 #include <algorithm>
+#include <atomic>
 #include <thread>
 #include <vector>
 
@@ -159,6 +160,62 @@ TEST(Atomics, WordsAreUpdatedAmongAccumulatedArrays) {
     }
   }
   barrier();
+}
+
+// Few words, each time others of memory that lies where the last one lay, are updated by half of
+// the threads while the others add arrays to all of it.
+TEST(Atomics, FewWordsAreUpdatedAmongAccumulatedArrays) {
+  constexpr size_t kWords = size_t{48} << 10;
+  constexpr size_t kFew = 3;
+  const mob_rank_t target = mob_size() - 1;
+  const std::vector<uint32_t> ones(kWords, 1);
+  for (size_t round = 0; round < 6; ++round) {
+    const Shared memory(kWords * sizeof(uint32_t));
+    std::memset(memory.local(), 0, kWords * sizeof(uint32_t));
+    barrier();
+    std::vector<void*> few;
+    for (size_t i = 0; i < kFew; ++i) {
+      few.push_back(memory.at(target, (round * 4099 + i * 15'013 + 255) % kWords * 4));
+    }
+    // Between hosts every update is a message there and one back, and these may not be the same for
+    // all.
+    const uint64_t times = mobius_test::one_host() ? 80 : 4;
+    const uint64_t updates = mobius_test::one_host() ? 400 : 2;
+    std::atomic<uint64_t> arrays = 0;
+    in_threads([&](int thread) {
+      for (uint64_t i = 0; i < times; ++i) {
+        if ((mob_rank() + thread) % 2 == 0) {
+          EXPECT_EQ(
+              mob_accumulate(target, memory.at(target), ones.data(), kWords, MOB_UINT32, MOB_SUM),
+              MOB_OK);
+          ++arrays;
+          continue;
+        }
+        for (uint64_t update = 0; update < updates; ++update) {
+          uint32_t old = 0;
+          for (void* word : few) EXPECT_EQ(mob_fetch_add4(target, word, 1000, &old), MOB_OK);
+        }
+      }
+      EXPECT_EQ(mob_flush(target), MOB_OK);
+    });
+    uint64_t mine = arrays;
+    uint64_t added = 0;
+    EXPECT_EQ(mob_allreduce(MOB_TEAM_WORLD, MOB_SUM, MOB_UINT64, &mine, &added, 1), MOB_OK);
+    if (mob_rank() == target) {
+      const uint64_t all = static_cast<uint64_t>(mob_size()) * kThreads * times;
+      std::vector<uint64_t> expected(kWords, added);
+      for (void* word : few) {
+        const auto place =
+            static_cast<size_t>(static_cast<unsigned char*>(word) - memory.local()) / 4;
+        expected[place] += (all - added) * updates * 1000;
+      }
+      for (size_t word = 0; word < kWords; ++word) {
+        ASSERT_EQ(word_at<uint32_t>(memory, word * 4), static_cast<uint32_t>(expected[word]))
+            << word;
+      }
+    }
+    barrier();
+  }
 }
 
 TEST(Atomics, CompareSwapMakesALock) {

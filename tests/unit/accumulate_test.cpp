@@ -5,10 +5,12 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <complex>
 #include <cstddef>
 #include <cstdint>
 #include <mutex>
+#include <numeric>
 #include <thread>
 #include <vector>
 
@@ -39,10 +41,13 @@ class Locks {
     self->mutexes_[stripe].unlock();
   }
 
-  static WordsIn words(void* context, unsigned) { return static_cast<Locks*>(context)->words_; }
+  static WordsIn words(void* context, uintptr_t block) {
+    EXPECT_EQ(block % kLockBlockBytes, 0u);
+    return static_cast<Locks*>(context)->words_;
+  }
 
   std::mutex mutexes_[kLockStripes];
-  WordsIn words_ = WordsIn::kNever;
+  WordsIn words_;
   int taken_ = 0;
   int held_ = 0;
   bool one_at_a_time_ = true;
@@ -135,21 +140,129 @@ TEST(Accumulate, IntegersAreLockedUntilWordsAreAdmitted) {
   Locks locks;
   int taken = 0;
   uint32_t times = 0;
-  for (const WordsIn words : {WordsIn::kNever, WordsIn::kArriving, WordsIn::kAdmitted}) {
+  constexpr WordsIn kNever;
+  constexpr WordsIn kArriving{.arriving = WordsIn::kAll};
+  constexpr WordsIn kAdmitted{.arriving = WordsIn::kAll, .admitted = WordsIn::kAll};
+  for (const WordsIn words : {kNever, kArriving, kAdmitted}) {
     locks.admit(words);
     for (const mob_op_t op : {MOB_SUM, MOB_MAX, MOB_REPLACE}) {
       accumulate(shape, 0, {MOB_UINT32, op, nullptr, nullptr}, locks.table());
       if (op == MOB_SUM) ++times;
       if (op == MOB_REPLACE) times = 1;
       for (size_t i = 0; i < kCount; ++i) {
-        const uint32_t expected =
-            times * origin[i] + (words == WordsIn::kNever && op != MOB_REPLACE);
+        const uint32_t expected = times * origin[i] + (words.arriving == 0 && op != MOB_REPLACE);
         ASSERT_EQ(target[i], std::max(expected, origin[i])) << i << " " << op;
       }
     }
-    EXPECT_EQ(locks.taken() > taken, words != WordsIn::kAdmitted);
+    EXPECT_EQ(locks.taken() > taken, words.admitted == 0);
     EXPECT_EQ(locks.held(), 0);
     taken = locks.taken();
+  }
+}
+
+TEST(WordZones, AreThoseThatARangeHasAPartOf) {
+  EXPECT_EQ(word_zones(0, 1), 1u);
+  EXPECT_EQ(word_zones(5 * kLockBlockBytes + 1023, 1), 1u);
+  EXPECT_EQ(word_zones(1023, 2), 3u);
+  EXPECT_EQ(word_zones(1024, 1024), 2u);
+  EXPECT_EQ(word_zones(kLockBlockBytes - 8, 8), uint64_t{1} << 63);
+  EXPECT_EQ(word_zones(kLockBlockBytes - 8, 16), uint64_t{1} << 63);  // begins there
+  EXPECT_EQ(word_zones(3 * kLockBlockBytes, kLockBlockBytes), WordsIn::kAll);
+  EXPECT_EQ(word_zones(2048, 60 * 1024), WordsIn::kAll >> 2 & WordsIn::kAll << 2);
+}
+
+// Whichever zones words are admitted to, every element is combined once, and fetched in its place.
+TEST(Accumulate, AnyZonesGiveTheSameSums) {
+  constexpr size_t kCount = 3 * kLockBlockBytes / sizeof(uint32_t);
+  std::vector<uint32_t> target(kCount);
+  std::vector<uint32_t> origin(kCount);
+  std::vector<uint32_t> fetched(kCount);
+  for (size_t i = 0; i < kCount; ++i) origin[i] = static_cast<uint32_t>(i * 7 + 1);
+  Locks locks;
+  constexpr uint64_t kSomeZones[] = {1, uint64_t{1} << 63, 0x8000'0000'0000'0001,
+                                     0x5555'0000'ffff'0000, ~uint64_t{1}};
+  for (const uint64_t arriving : kSomeZones) {
+    for (const uint64_t admitted : {uint64_t{0}, arriving, arriving & 0xffff'ffff}) {
+      locks.admit({.arriving = arriving, .admitted = admitted});
+      for (const size_t bytes : {size_t{4}, size_t{1000}, size_t{4096}, size_t{100'000}}) {
+        for (const ptrdiff_t apart : {ptrdiff_t{0}, ptrdiff_t{300}, ptrdiff_t{70'000}}) {
+          const auto stride = static_cast<ptrdiff_t>(bytes) + apart;
+          const size_t room = kCount * sizeof(uint32_t);
+          const size_t rows = (room - bytes) / static_cast<size_t>(stride) + 1;
+          for (const bool upwards : {true, false}) {
+            std::iota(target.begin(), target.end(), 5u);
+            auto* first = reinterpret_cast<char*>(target.data());
+            if (!upwards) first += static_cast<ptrdiff_t>(rows - 1) * stride;
+            const Shape shape =
+                rows_of(first, origin.data(), bytes, rows, upwards ? stride : -stride,
+                        static_cast<ptrdiff_t>(bytes), MOB_UINT32);
+            accumulate(shape, 0, {MOB_UINT32, MOB_SUM, nullptr, fetched.data()}, locks.table());
+            size_t packed = 0;
+            for (size_t row = 0; row < rows; ++row) {
+              const size_t place = upwards ? row : rows - 1 - row;
+              const size_t begin = place * static_cast<size_t>(stride) / sizeof(uint32_t);
+              for (size_t i = 0; i < bytes / sizeof(uint32_t); ++i, ++packed) {
+                ASSERT_EQ(fetched[packed], begin + i + 5) << packed;
+                ASSERT_EQ(target[begin + i], begin + i + 5 + origin[packed]) << packed;
+              }
+            }
+            EXPECT_EQ(locks.held(), 0);
+          }
+        }
+      }
+    }
+  }
+}
+
+// Only what lies in admitted zones goes without the lock.
+TEST(Accumulate, TheLockIsLeftOutWhereAllZonesAreAdmitted) {
+  alignas(kLockBlockBytes) static uint32_t target[kLockBlockBytes / sizeof(uint32_t)];
+  uint32_t one[512] = {};
+  Locks locks;
+  locks.admit({.arriving = 0b111, .admitted = 0b011});
+  const auto takes_a_lock = [&](size_t at, size_t bytes) {
+    const int taken = locks.taken();
+    accumulate(rows_of(target + at / sizeof(uint32_t), one, bytes, 1, 0, 0, MOB_UINT32), 0,
+               {MOB_UINT32, MOB_SUM, nullptr, nullptr}, locks.table());
+    return locks.taken() != taken;
+  };
+  EXPECT_FALSE(takes_a_lock(0, 2048));
+  EXPECT_FALSE(takes_a_lock(1000, 8));
+  EXPECT_TRUE(takes_a_lock(1024, 1028));
+  EXPECT_TRUE(takes_a_lock(2048, 4));
+  EXPECT_TRUE(takes_a_lock(8192, 4));
+}
+
+// Words of two zones are updated without a lock while all of the block is accumulated.
+TEST(Accumulate, UpdatesOfWordsInTheirZonesAreNotLost) {
+  constexpr size_t kCount = kLockBlockBytes / sizeof(uint64_t);
+  constexpr size_t kPerZone = kWordZoneBytes / sizeof(uint64_t);
+  constexpr uint64_t kRounds = 300;
+  constexpr uint64_t kShared = uint64_t{1} << 5 | uint64_t{1} << 6;
+  alignas(kLockBlockBytes) static uint64_t target[kCount];
+  static Locks locks;
+  locks.admit({.arriving = kShared, .admitted = kShared});
+  const std::vector<uint64_t> ones(kCount, 1);
+  uint64_t updates = 0;
+  std::atomic<bool> stop = false;
+  std::thread updater([&] {
+    for (; !stop.load(std::memory_order_relaxed) || updates < kPerZone; ++updates) {
+      __atomic_fetch_add(&target[5 * kPerZone + updates % (2 * kPerZone)], 1000, __ATOMIC_RELAXED);
+    }
+  });
+  const Shape shape =
+      rows_of(target, const_cast<uint64_t*>(ones.data()), sizeof target, 1, 0, 0, MOB_UINT64);
+  for (uint64_t round = 0; round < kRounds; ++round) {
+    accumulate(shape, 0, {MOB_UINT64, MOB_SUM, nullptr, nullptr}, locks.table());
+  }
+  stop.store(true);
+  updater.join();
+  for (size_t i = 0; i < kCount; ++i) {
+    const size_t word = i - 5 * kPerZone;
+    const bool is_word = word < 2 * kPerZone;
+    const uint64_t times =
+        !is_word ? 0 : updates / (2 * kPerZone) + (word < updates % (2 * kPerZone));
+    ASSERT_EQ(target[i], kRounds + 1000 * times) << i;
   }
 }
 
@@ -184,7 +297,7 @@ TEST(Accumulate, TheTargetsAddressChoosesTheLock) {
   double* seen_by_target = memory.data();
   static unsigned last_stripe;
   const LockTable table = {nullptr, [](void*, unsigned stripe) { last_stripe = stripe; },
-                           [](void*, unsigned) {}, [](void*, unsigned) { return WordsIn::kNever; }};
+                           [](void*, unsigned) {}, [](void*, uintptr_t) { return WordsIn{}; }};
   const Shape shape = rows_of(seen_by_target, &one, sizeof one, 1, 0, 0, MOB_DOUBLE);
   accumulate(shape, kDelta, {MOB_DOUBLE, MOB_SUM, nullptr, nullptr}, table);
   EXPECT_EQ(value, 2);
@@ -212,7 +325,7 @@ struct Watched {
                 self->wrong += self->values[i] != self->before[i] && lock_stripe(address) != stripe;
               }
             },
-            [](void*, unsigned) { return WordsIn::kNever; }};
+            [](void*, uintptr_t) { return WordsIn{}; }};
   }
 };
 
@@ -266,7 +379,7 @@ TEST(Accumulate, ConcurrentSumsOfDoublesLoseNothing) {
       mutexes,
       [](void* context, unsigned stripe) { static_cast<std::mutex*>(context)[stripe].lock(); },
       [](void* context, unsigned stripe) { static_cast<std::mutex*>(context)[stripe].unlock(); },
-      [](void*, unsigned) { return WordsIn::kNever; }};
+      [](void*, uintptr_t) { return WordsIn{}; }};
   std::vector<std::thread> threads;
   for (int thread = 0; thread < kThreads; ++thread) {
     threads.emplace_back([&] {

@@ -2,6 +2,7 @@
 #include "transport/shm/accumulate.h"
 
 #include <algorithm>
+#include <bit>
 
 #include "transport/shm/element.h"
 #include "transport/shm/kernels.h"
@@ -17,28 +18,33 @@ class HeldStripe {
   HeldStripe& operator=(const HeldStripe&) = delete;
   ~HeldStripe() { release(); }
 
-  // Takes the lock for `bytes` of work, at most kLockBlockBytes, that begin in `block`. True if
-  // that excludes all others; else they and the caller use atomic instructions.
-  bool hold(uintptr_t block, size_t bytes) {
-    if (block == block_ && bytes <= allowance_) [[likely]] {
-      allowance_ -= bytes;
-      return is_alone_;
-    }
+  // Takes the lock for `bytes` of work, at most kLockBlockBytes, that begin in `block` and have a
+  // part of `zones` of it. Gives those in which that does not exclude all others: they and the
+  // caller use atomic instructions there.
+  uint64_t hold(uintptr_t block, size_t bytes, uint64_t zones) {
     // Also between two blocks of one stripe, and for more work than others should wait for.
-    release();
-    stripe_ = lock_stripe(block * kLockBlockBytes);
-    block_ = block;
-    allowance_ = 2 * kLockBlockBytes - bytes;
-    is_alone_ = !integers_;
-    if (integers_ && locks_.words(locks_.context, stripe_) == WordsIn::kAdmitted) return false;
-    locks_.lock(locks_.context, stripe_);
-    is_locked_ = true;
-    if (integers_) is_alone_ = locks_.words(locks_.context, stripe_) == WordsIn::kNever;
-    return is_alone_;
+    if (block != block_ || bytes > allowance_) [[unlikely]] {
+      release();
+      stripe_ = lock_stripe(block * kLockBlockBytes);
+      block_ = block;
+      allowance_ = 2 * kLockBlockBytes;
+      words_ = words();
+    }
+    allowance_ -= bytes;
+    if (!is_locked_ && (zones & ~words_.admitted) != 0) {
+      locks_.lock(locks_.context, stripe_);
+      is_locked_ = true;
+      words_ = words();
+    }
+    return zones & words_.arriving;
   }
 
  private:
   static constexpr uintptr_t kNone = UINTPTR_MAX;  // no address lies in that block
+
+  WordsIn words() const {
+    return integers_ ? locks_.words(locks_.context, block_ * kLockBlockBytes) : WordsIn{};
+  }
 
   void release() {
     if (is_locked_) locks_.unlock(locks_.context, stripe_);
@@ -48,7 +54,7 @@ class HeldStripe {
   const LockTable& locks_;
   const bool integers_;
   bool is_locked_ = false;
-  bool is_alone_ = false;
+  WordsIn words_;  // of block_
   uintptr_t block_ = kNone;
   size_t allowance_ = 0;
   unsigned stripe_ = 0;
@@ -115,12 +121,46 @@ class Accumulation {
 
  private:
   // Rows of one block.
-  void combine(Rows rows, size_t bytes) {
-    const size_t all = rows.count * bytes;
-    const bool is_alone = stripe_.hold(reinterpret_cast<uintptr_t>(rows.to) / kLockBlockBytes, all);
+  void combine(const Rows& rows, size_t bytes) {
+    const auto to = reinterpret_cast<uintptr_t>(rows.to);
+    const ptrdiff_t reach = static_cast<ptrdiff_t>(rows.count - 1) * rows.to_stride;
+    const uintptr_t lowest = reach < 0 ? to + static_cast<uintptr_t>(reach) : to;
+    const uint64_t zones =
+        word_zones(lowest, bytes + static_cast<size_t>(reach < 0 ? -reach : reach));
+    const uint64_t shared = stripe_.hold(to / kLockBlockBytes, rows.count * bytes, zones);
+    if (shared == 0 || shared == zones) [[likely]] {
+      apply(shared == 0 ? alone_ : atomically_, rows, bytes);
+    } else {
+      combine_by_zones(rows, bytes, shared);
+    }
+  }
+
+  // Each row in as many parts as it has stretches of zones that are shared, and of such that are
+  // not.
+  void combine_by_zones(const Rows& rows, size_t bytes, uint64_t shared) {
+    Rows part{rows.to, rows.from, 0, 0, 1};
+    for (size_t row = 0; row < rows.count; ++row) {
+      part.to = rows.to + static_cast<ptrdiff_t>(row) * rows.to_stride;
+      part.from = rows.from + static_cast<ptrdiff_t>(row) * rows.from_stride;
+      for (size_t left = bytes; left != 0;) {
+        const size_t at = reinterpret_cast<uintptr_t>(part.to) % kLockBlockBytes;
+        const size_t zone = at / kWordZoneBytes;
+        const bool is_shared = (shared >> zone & 1) != 0;
+        const uint64_t same = (is_shared ? shared : ~shared) >> zone;
+        const size_t end = (zone + static_cast<size_t>(std::countr_one(same))) * kWordZoneBytes;
+        const size_t now = std::min(left, end - at);
+        apply(is_shared ? atomically_ : alone_, part, now);
+        part.to += now;
+        part.from += now;
+        left -= now;
+      }
+    }
+  }
+
+  void apply(Combine kernel, Rows rows, size_t bytes) {
     rows.to += delta_;
-    (is_alone ? alone_ : atomically_)(rows, bytes / element_, scale_, fetched_);
-    if (fetched_ != nullptr) fetched_ += all;
+    kernel(rows, bytes / element_, scale_, fetched_);
+    if (fetched_ != nullptr) fetched_ += rows.count * bytes;
   }
 
   const Combine atomically_;
