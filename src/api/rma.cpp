@@ -85,6 +85,10 @@ mob_transfer_t contiguous(mob_kind_t kind, mob_rank_t rank, const void* remote, 
       put_elsewhere("mob_put_nbi", rank, remote, local, bytes, &status, false)) {
     return status;
   }
+  if (mob_size_ != 0 && engine::engine().transfers().puts_go_alone() &&
+      copy_exposed(rank, remote, local, bytes, true)) {
+    return MOB_OK;
+  }
   return run_transfer("mob_put_nbi", contiguous(MOB_PUT, rank, remote, local, bytes),
                       Mode::kImplicit);
 }
@@ -95,6 +99,7 @@ mob_transfer_t contiguous(mob_kind_t kind, mob_rank_t rank, const void* remote, 
     transport::copy_from_peer(local, target, bytes);
     return MOB_OK;
   }
+  if (copy_exposed(rank, remote, local, bytes, false)) return MOB_OK;
   return run_transfer("mob_get_nbi", contiguous(MOB_GET, rank, remote, local, bytes),
                       Mode::kImplicit);
 }
@@ -106,6 +111,7 @@ mob_status_t put_value(const char* call, mob_rank_t rank, void* remote, T value)
   if (target == nullptr) [[unlikely]] {
     mob_status_t status = MOB_OK;
     if (put_elsewhere(call, rank, remote, &value, sizeof value, &status)) return status;
+    if (copy_exposed(rank, remote, &value, sizeof value, true)) return MOB_OK;
     return run_transfer(call, contiguous(MOB_PUT, rank, remote, &value, sizeof value));
   }
   if (reinterpret_cast<uintptr_t>(target) % sizeof value == 0) [[likely]] {
@@ -121,7 +127,9 @@ mob_status_t get_value(const char* call, mob_rank_t rank, const void* remote, vo
   const void* target = reach(rank, remote, sizeof(T));
   if (target == nullptr || result == nullptr) [[unlikely]] {
     const mob_status_t status =
-        run_transfer(call, contiguous(MOB_GET, rank, remote, result, sizeof(T)));
+        copy_exposed(rank, remote, result, sizeof(T), false)
+            ? MOB_OK
+            : run_transfer(call, contiguous(MOB_GET, rank, remote, result, sizeof(T)));
     std::atomic_thread_fence(std::memory_order_acquire);
     return status;
   }

@@ -5,6 +5,15 @@
 
 namespace mobius::engine {
 
+bool ExposedBatch::lets_go_alone() {
+  if (any()) return false;  // which was first
+  const uint32_t alone = alone_.load(std::memory_order_relaxed);
+  if (alone == 0) return false;
+  // Counts of two threads may fall into one; that changes nothing.
+  alone_.store(alone - 1, std::memory_order_relaxed);
+  return true;
+}
+
 bool ExposedBatch::takes(const Operation& operation) {
   const mob_transfer_t& transfer = *operation.transfer;
   const Notice& notice = operation.notice;
@@ -12,7 +21,7 @@ bool ExposedBatch::takes(const Operation& operation) {
          operation.shape.kind == MOB_CONTIGUOUS && operation.shape.total_bytes != 0 &&
          operation.shape.total_bytes <= kMostBytes && notice.origin == nullptr &&
          notice.target == nullptr && notice.completion == nullptr && notice.signal == nullptr &&
-         transfer.origin_word == nullptr && transfer.completion_word == nullptr;
+         transfer.origin_word == nullptr && transfer.completion_word == nullptr && !lets_go_alone();
 }
 
 mob_status_t ExposedBatch::record(const Operation& operation) {
@@ -45,6 +54,7 @@ void ExposedBatch::issue_locked() {
   Pending& pending = *pending_;
   count_ = 0;
   any_.store(false, std::memory_order_relaxed);
+  alone_.store(count == 1 ? kAlone : 0, std::memory_order_relaxed);
   mob_status_t status = MOB_OK;
   {
     // What the target has to carry out instead belongs to who recorded it.

@@ -221,7 +221,7 @@ mob_status_t Transfers::carry(const Operation& operation) {
       notices_.announce(*operation.transfer, operation.notice);
       return MOB_OK;
     case Path::kCma:
-      if (ExposedBatch::takes(operation)) return exposed_batch_.record(operation);
+      if (exposed_batch_.takes(operation)) return exposed_batch_.record(operation);
       issue_exposed();
       return ask_waiting_target(operation) == kDone ? MOB_OK : carry_by_cma(operation);
     case Path::kMessage: {
@@ -327,6 +327,10 @@ mob_status_t Transfers::carry_by_cma(const Operation& operation) {
 
 mob_status_t Transfers::put_exposed(mob_rank_t rank, const mob_span_t* remote,
                                     const mob_span_t* local, size_t count) {
+  if (count == 1 && copy_covered(rank, reinterpret_cast<uintptr_t>(remote->address), local->address,
+                                 remote->bytes, true)) {
+    return MOB_OK;
+  }
   if (uses_cma()) {
     Shape all;
     all.kind = MOB_SPANS;

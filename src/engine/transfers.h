@@ -77,6 +77,9 @@ class Transfers final : private Carrier {
            copy_covered(rank, start, local, bytes, put);
   }
 
+  // Whether such a put that is only started goes like one that is not.
+  bool puts_go_alone() { return exposed_batch_.lets_go_alone(); }
+
   // Puts to exposed memory that wait for each other are carried out. Any thread; never waits.
   void issue_exposed() { exposed_batch_.issue(); }
   // For them: puts `count` stretches, all of them whatever becomes of one; the first error.
