@@ -70,11 +70,13 @@ class Desk {
     visits_.store(visits_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   }
 
-  // At the origin: has the target put or get one stretch, or a shape, of its exposed memory. False
-  // if that is not how it goes, and nothing was done. Waits for nobody who is not at it already.
+  // At the origin: whether a thread of the target looks, just now, from another processor.
+  bool is_attended(mob_rank_t rank);
+  // Has such a target put or get one stretch of at most kMostBytes, or any target a shape, of its
+  // exposed memory. False if that is not how it goes, and nothing was done. Waits for nobody who is
+  // not at it already.
   bool copy(mob_rank_t rank, uintptr_t remote, const void* local, size_t bytes, bool put) {
-    return bytes <= kMostBytes && is_attended(rank) &&
-           ask_to_copy(rank, remote, local, bytes, put, false) == Outcome::kDone;
+    return ask_to_copy(rank, remote, local, bytes, put, false) == Outcome::kDone;
   }
   // With `calls` the target is called if a thread of it waits, but does not look.
   Outcome move(mob_rank_t rank, const transport::Shape& shape, bool put, bool calls);
@@ -119,7 +121,6 @@ class Desk {
     bool covers(uintptr_t address, size_t bytes, bool write) const;
   };
 
-  bool is_attended(mob_rank_t rank);
   Outcome may_call(mob_rank_t rank, bool* calls);
   static bool is_asleep_or_near(const ProcessBlock& process);
   static bool skips(Target& target);

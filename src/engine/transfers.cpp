@@ -223,6 +223,15 @@ mob_status_t Transfers::carry(const Operation& operation) {
     case Path::kCma:
       if (exposed_batch_.takes(operation)) return exposed_batch_.record(operation);
       issue_exposed();
+      if (is_attended_stretch(operation)) {
+        const Shape& shape = operation.shape;
+        const mob_transfer_t& transfer = *operation.transfer;
+        if (copy_attended(transfer.rank, shape.lowest, shape.local, shape.total_bytes,
+                          transfer.kind == MOB_PUT)) {
+          notices_.announce(transfer, operation.notice);
+          return MOB_OK;
+        }
+      }
       return ask_waiting_target(operation) == kDone ? MOB_OK : carry_by_cma(operation);
     case Path::kMessage: {
       issue_exposed();
@@ -271,8 +280,35 @@ bool Transfers::copy_covered(mob_rank_t rank, uintptr_t remote, const void* loca
       !engine_.exposures().covers(rank, remote, bytes) || engine_.is_same_process(rank)) {
     return false;
   }
-  return engine_.desk().copy(rank, remote, local, bytes, put) ||
-         transport::cma_copy(engine_.pid_of(rank), remote, local, bytes, put) == 0;
+  if (bytes <= Desk::kMostBytes && engine_.desk().is_attended(rank)) {
+    return copy_attended(rank, remote, local, bytes, put);
+  }
+  return transport::cma_copy(engine_.pid_of(rank), remote, local, bytes, put) == 0;
+}
+
+// By the target, or by the kernel, if that has been faster for about as many bytes.
+bool Transfers::copy_attended(mob_rank_t rank, uintptr_t remote, const void* local, size_t bytes,
+                              bool put) {
+  ExposedWays::Turn turn;
+  if (bytes >= ExposedWays::kLeastBytes) turn = exposed_ways_.begin(put, bytes);
+  const uint64_t begin_ns = turn.is_timed ? os::now_ns() : 0;
+  const bool by_desk = turn.by_desk && engine_.desk().copy(rank, remote, local, bytes, put);
+  if (!by_desk && transport::cma_copy(engine_.pid_of(rank), remote, local, bytes, put) != 0) {
+    return false;
+  }
+  if (turn.is_timed && by_desk == turn.by_desk) {
+    exposed_ways_.add(put, bytes, by_desk, os::now_ns() - begin_ns);
+  }
+  return true;
+}
+
+// Whether copy_attended() may do it.
+bool Transfers::is_attended_stretch(const Operation& operation) {
+  const mob_transfer_t& transfer = *operation.transfer;
+  return (transfer.kind == MOB_PUT || transfer.kind == MOB_GET) &&
+         operation.shape.kind == MOB_CONTIGUOUS &&
+         operation.shape.total_bytes - 1 < Desk::kMostBytes && !operation.notice.by_target &&
+         engine_.desk().is_attended(transfer.rank);
 }
 
 // About how long the kernel's way takes beside the bytes, in nanoseconds; SIZE_MAX if there is

@@ -11,6 +11,7 @@
 
 #include "engine/desk.h"
 #include "engine/exposed_batch.h"
+#include "engine/exposed_ways.h"
 #include "engine/hooks/chain.h"
 #include "engine/notices.h"
 #include "engine/operation.h"
@@ -130,6 +131,8 @@ class Transfers final : private Carrier {
   Desk::Outcome ask_waiting_target(const Operation& operation);
   mob_status_t carry_by_cma(const Operation& operation);
   bool copy_covered(mob_rank_t rank, uintptr_t remote, const void* local, size_t bytes, bool put);
+  bool copy_attended(mob_rank_t rank, uintptr_t remote, const void* local, size_t bytes, bool put);
+  bool is_attended_stretch(const Operation& operation);
   mob_status_t update_by_target(const WordUpdate& update);
   bool reach_all(mob_rank_t rank, const transport::Shape& shape, ptrdiff_t* delta);
   mob_status_t explain(const char* call, mob_rank_t rank, const transport::Shape& shape);
@@ -137,6 +140,7 @@ class Transfers final : private Carrier {
   Engine& engine_;
   Notices notices_;
   ExposedBatch exposed_batch_;
+  ExposedWays exposed_ways_;
   HookChain hooks_;
   Carrier* first_ = this;
   std::atomic<bool> uses_cma_ = false;

@@ -2,11 +2,12 @@
 #pragma once
 
 // Which of two ways to do the same is the faster one here, where processors and kernels differ in
-// it too much for a rule: the first times both are taken by turns, from then on the one that took
-// less. Of each the middle one of three times counts: what other work of the machine did to one of
-// them does not, nor that a way is quick now and then. The first times may be unlike all others
-// (memory is touched first, a connection has not grown yet), so both are tried again, ever more
-// seldom.
+// it too much for a rule: the first times both are taken, by turns, or, where how long one takes is
+// a matter of what the one before left in whose caches, in rows, of which the first does not count;
+// from then on the one that took less. Of each the middle one of three times counts: what other
+// work of the machine did to one of them does not, nor that a way is quick now and then. The first
+// times may be unlike all others (memory is touched first, a connection has not grown yet), so both
+// are tried again, ever more seldom.
 
 #include <algorithm>
 #include <cstdint>
@@ -15,9 +16,14 @@ namespace mobius::engine {
 
 class WayTrial {
  public:
+  enum class Order { kByTurns, kInRows };
+
+  explicit WayTrial(Order order = Order::kByTurns) : order_(order) { start(); }
+
   // Whether it is the first way that is to be taken now.
   bool takes_first() const {
-    return is_over() ? first_.middle_ns() < second_.middle_ns() : first_.times <= second_.times;
+    if (is_over()) return first_.middle_ns() < second_.middle_ns();
+    return order_ == Order::kByTurns ? first_.times <= second_.times : first_.times < kTimes;
   }
 
   // Once for each time: it begins, the way that takes_first() said. Whether it is to be timed.
@@ -29,7 +35,7 @@ class WayTrial {
     }
     pause_ = std::min(2 * pause_, kLongestPause);
     untimed_ = pause_;
-    first_ = second_ = {};
+    start();
     return true;
   }
 
@@ -37,7 +43,8 @@ class WayTrial {
   void add(bool first, int64_t ns) {
     Taken& taken = first ? first_ : second_;
     if (taken.times == kTimes) return;
-    taken.ns[taken.times++] = ns;
+    if (taken.times >= 0) taken.ns[taken.times] = ns;
+    ++taken.times;
   }
 
  private:
@@ -45,7 +52,7 @@ class WayTrial {
   static constexpr uint32_t kFirstPause = 16;
   static constexpr uint32_t kLongestPause = uint32_t{1} << 20;
   struct Taken {
-    int times = 0;
+    int times = 0;  // less than 0: so many do not count
     int64_t ns[kTimes] = {};
 
     int64_t middle_ns() const {
@@ -53,8 +60,14 @@ class WayTrial {
     }
   };
 
+  void start() {
+    first_ = second_ = {};
+    if (order_ == Order::kInRows) first_.times = second_.times = -1;
+  }
+
   bool is_over() const { return first_.times == kTimes && second_.times == kTimes; }
 
+  const Order order_;
   Taken first_;
   Taken second_;
   uint32_t pause_ = kFirstPause;

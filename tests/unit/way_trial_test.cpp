@@ -83,5 +83,25 @@ TEST(WayTrial, BothAreTriedAgainEverMoreSeldom) {
   }
 }
 
+// Each way leaves things where the other one finds them slow.
+TEST(WayTrial, InRowsTheFirstOfEachDoesNotCount) {
+  WayTrial trial(WayTrial::Order::kInRows);
+  bool before = true;
+  int changes = 0;
+  int times = 0;
+  for (; times < 100; ++times) {
+    const bool takes_first = trial.takes_first();
+    if (!trial.begins()) break;
+    const bool is_change = times != 0 && takes_first != before;
+    changes += is_change ? 1 : 0;
+    // The second is the faster one, unless it comes behind the first.
+    trial.add(takes_first, times == 0 || is_change ? 9000 : takes_first ? 500 : 400);
+    before = takes_first;
+  }
+  EXPECT_EQ(times, 8);
+  EXPECT_EQ(changes, 1);
+  EXPECT_FALSE(trial.takes_first());
+}
+
 }  // namespace
 }  // namespace mobius::engine
