@@ -111,7 +111,6 @@ mob_status_t put_value(const char* call, mob_rank_t rank, void* remote, T value)
   if (target == nullptr) [[unlikely]] {
     mob_status_t status = MOB_OK;
     if (put_elsewhere(call, rank, remote, &value, sizeof value, &status)) return status;
-    if (copy_exposed(rank, remote, &value, sizeof value, true)) return MOB_OK;
     return run_transfer(call, contiguous(MOB_PUT, rank, remote, &value, sizeof value));
   }
   if (reinterpret_cast<uintptr_t>(target) % sizeof value == 0) [[likely]] {
@@ -127,9 +126,7 @@ mob_status_t get_value(const char* call, mob_rank_t rank, const void* remote, vo
   const void* target = reach(rank, remote, sizeof(T));
   if (target == nullptr || result == nullptr) [[unlikely]] {
     const mob_status_t status =
-        copy_exposed(rank, remote, result, sizeof(T), false)
-            ? MOB_OK
-            : run_transfer(call, contiguous(MOB_GET, rank, remote, result, sizeof(T)));
+        run_transfer(call, contiguous(MOB_GET, rank, remote, result, sizeof(T)));
     std::atomic_thread_fence(std::memory_order_acquire);
     return status;
   }
