@@ -72,11 +72,11 @@ class Desk {
 
   // At the origin: whether a thread of the target looks, just now, from another processor.
   bool is_attended(mob_rank_t rank);
-  // Has such a target put or get one stretch of at most kMostBytes, or any target a shape, of its
-  // exposed memory. False if that is not how it goes, and nothing was done. Waits for nobody who is
-  // not at it already.
+  // Has such a target put or get one stretch, or any target a shape, of its exposed memory. False
+  // if that is not how it goes, and nothing was done. Waits for nobody who is not at it already.
   bool copy(mob_rank_t rank, uintptr_t remote, const void* local, size_t bytes, bool put) {
-    return ask_to_copy(rank, remote, local, bytes, put, false) == Outcome::kDone;
+    return bytes <= kMostBytes &&
+           ask_to_copy(rank, remote, local, bytes, put, false) == Outcome::kDone;
   }
   // With `calls` the target is called if a thread of it waits, but does not look.
   Outcome move(mob_rank_t rank, const transport::Shape& shape, bool put, bool calls);
