@@ -363,11 +363,11 @@ mob_status_t Transfers::carry_by_cma(const Operation& operation) {
 
 mob_status_t Transfers::put_exposed(mob_rank_t rank, const mob_span_t* remote,
                                     const mob_span_t* local, size_t count) {
-  if (count == 1 && copy_covered(rank, reinterpret_cast<uintptr_t>(remote->address), local->address,
-                                 remote->bytes, true)) {
-    return MOB_OK;
-  }
   if (uses_cma()) {
+    const auto first = reinterpret_cast<uintptr_t>(remote->address);
+    if (count == 1 && copy_covered(rank, first, local->address, remote->bytes, true)) {
+      return MOB_OK;
+    }
     Shape all;
     all.kind = MOB_SPANS;
     all.remote_spans = remote;
