@@ -5,6 +5,7 @@
 
 #include "api/check.h"
 #include "api/transfer.h"
+#include "engine/stretch.h"
 #include "engine/targets.h"
 #include "transport/shm/copy_peer.h"
 
@@ -48,7 +49,15 @@ bool put_elsewhere(const char* call, mob_rank_t rank, void* remote, const void* 
   return is_recorded || *status != MOB_OK;
 }
 
-// One of many transfers with another host that are only started.
+// One of many transfers with another host that are only started, which goes on where the one before
+// ended.
+[[gnu::always_inline]] inline bool goes_on(schedule::Kind kind, mob_rank_t rank, const void* remote,
+                                           const void* local, size_t bytes) {
+  return engine::last_stretch.load(std::memory_order_relaxed)
+      ->go_on(engine::Stretch::whose(kind, rank), remote, local, bytes);
+}
+
+// One of many of them.
 bool one_more(mob_kind_t kind, mob_rank_t rank, const void* remote, const void* local,
               size_t bytes) {
   if (mob_size_ == 0) return false;
@@ -73,7 +82,8 @@ mob_transfer_t contiguous(mob_kind_t kind, mob_rank_t rank, const void* remote, 
   return transfer;
 }
 
-// What the two calls know nothing of. Out of line: the descriptions would have room made for them.
+// What the three below know nothing of. Out of line: the descriptions would have room made for
+// them.
 [[gnu::noinline]] mob_status_t put_nbi(mob_rank_t rank, void* remote, const void* local,
                                        size_t bytes) {
   if (void* target = at_hand(rank, remote, local, bytes)) {
@@ -102,6 +112,25 @@ mob_transfer_t contiguous(mob_kind_t kind, mob_rank_t rank, const void* remote, 
   if (copy_exposed(rank, remote, local, bytes, false)) return MOB_OK;
   return run_transfer("mob_get_nbi", contiguous(MOB_GET, rank, remote, local, bytes),
                       Mode::kImplicit);
+}
+
+// Out of line, all three: what the calls look at first needs no registers saved.
+[[gnu::noinline]] mob_status_t copy_out(void* remote, const void* local, size_t bytes) {
+  transport::copy_to_peer(remote, local, bytes);
+  return MOB_OK;
+}
+
+[[gnu::noinline]] mob_status_t copy_in(const void* remote, void* local, size_t bytes) {
+  transport::copy_from_peer(local, remote, bytes);
+  return MOB_OK;
+}
+
+[[gnu::noinline]] mob_status_t put_anew(mob_rank_t rank, void* remote, const void* local,
+                                        size_t bytes) {
+  return engine::Scheduler::put_another(rank, remote, local, bytes) ||
+                 one_more(MOB_PUT, rank, remote, local, bytes)
+             ? MOB_OK
+             : put_nbi(rank, remote, local, bytes);
 }
 
 // Aligned values stay single-copy atomic, whatever path they take.
@@ -214,20 +243,21 @@ mob_status_t mob_get_nb(mob_rank_t rank, const void* remote, void* local, size_t
 
 mob_status_t mob_put_nbi(mob_rank_t rank, void* remote, const void* local, size_t bytes) {
   if (bytes != 0 && local != nullptr && engine::target_covers(rank, remote, bytes)) {
-    transport::copy_to_peer(remote, local, bytes);
-    return MOB_OK;
+    return copy_out(remote, local, bytes);
   }
-  return one_more(MOB_PUT, rank, remote, local, bytes) ? MOB_OK
-                                                       : put_nbi(rank, remote, local, bytes);
+  return goes_on(schedule::Kind::kPut, rank, remote, local, bytes)
+             ? MOB_OK
+             : put_anew(rank, remote, local, bytes);
 }
 
 mob_status_t mob_get_nbi(mob_rank_t rank, const void* remote, void* local, size_t bytes) {
   if (bytes != 0 && local != nullptr && engine::target_covers(rank, remote, bytes)) {
-    transport::copy_from_peer(local, remote, bytes);
-    return MOB_OK;
+    return copy_in(remote, local, bytes);
   }
-  return one_more(MOB_GET, rank, remote, local, bytes) ? MOB_OK
-                                                       : get_nbi(rank, remote, local, bytes);
+  return goes_on(schedule::Kind::kGet, rank, remote, local, bytes) ||
+                 one_more(MOB_GET, rank, remote, local, bytes)
+             ? MOB_OK
+             : get_nbi(rank, remote, local, bytes);
 }
 
 namespace {

@@ -10,6 +10,7 @@
 #include "base/status.h"
 #include "engine/engine.h"
 #include "engine/host_watch.h"
+#include "engine/stretch.h"
 
 namespace mobius::engine {
 namespace {
@@ -75,6 +76,7 @@ constinit thread_local const std::shared_ptr<Context>* acting_for = nullptr;
 ActingFor::ActingFor(std::shared_ptr<Context> context)
     : context_(std::move(context)), before_(acting_for) {
   acting_for = &context_;
+  leave_stretch();
 }
 
 ActingFor::~ActingFor() { acting_for = before_; }
@@ -159,6 +161,7 @@ mob_status_t Completion::use_context(uint64_t handle) {
                 "made)");
   }
   context_in_use = handle;
+  leave_stretch();
   return MOB_OK;
 }
 

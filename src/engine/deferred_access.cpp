@@ -6,6 +6,7 @@
 #include "base/status.h"
 #include "engine/access.h"
 #include "engine/engine.h"
+#include "engine/stretch.h"
 #include "schedule/wire.h"
 #include "transport/shm/copy.h"
 
@@ -84,6 +85,7 @@ mob_status_t DeferredAccess::start(Access& access, mob_rank_t member, const Remo
   kept->mode = mode;
   kept->hint = hint;
   started_.fetch_add(1, std::memory_order_relaxed);
+  leave_stretch();
   access.is_deferred();
   Completion::stay_out_of_line(true);  // flushes and fences have to look here
   return MOB_OK;

@@ -15,6 +15,7 @@
 #include "base/status.h"
 #include "engine/eagerness.h"
 #include "engine/engine.h"
+#include "os/asymmetric_fence.h"
 #include "os/futex.h"
 #include "os/scheduling.h"
 #include "os/signals.h"
@@ -226,6 +227,7 @@ bool Network::has_lost_any() const {
 void Network::run() {
   enter(&engine_);
   os::ask_for_short_slices();
+  os::prepare_heavy_fences();  // here, as it may take long: for the queues of the scheduler
   Progress& progress = engine_.progress();
   Eagerness eagerness(engine_.job().host().policy().background_spin_ns);
   uint32_t polls_seen = progress.polls();

@@ -95,7 +95,10 @@ void Scheduler::look_at_contexts() {
 
 void Scheduler::end_stretches() {
   const std::lock_guard lock(mutex_);
-  for (const auto& queue : queues_) queue->end_stretch();
+  for (const auto& queue : queues_) {
+    const Queue::Lock held(*queue);
+    queue->end_stretch();
+  }
 }
 
 void Scheduler::open_epoch(mob_rank_t rank, std::optional<Policy> hint, Epoch epoch) {
@@ -108,6 +111,7 @@ void Scheduler::open_epoch(mob_rank_t rank, std::optional<Policy> hint, Epoch ep
   if (queue->epochs_hint.exchange(static_cast<int>(*hint), std::memory_order_relaxed) < 0) {
     hinted_epochs_.fetch_add(1, std::memory_order_relaxed);
   }
+  const Queue::Lock lock(*queue);
   queue->end_stretch();
 }
 
@@ -118,6 +122,7 @@ void Scheduler::close_epoch(mob_rank_t rank, Epoch epoch) {
   if (queue->epochs.fetch_sub(1, std::memory_order_relaxed) != 1) return;
   if (queue->epochs_hint.exchange(-1, std::memory_order_relaxed) >= 0) {
     hinted_epochs_.fetch_sub(1, std::memory_order_relaxed);
+    const Queue::Lock held(*queue);
     queue->end_stretch();
   }
 }
@@ -125,7 +130,7 @@ void Scheduler::close_epoch(mob_rank_t rank, Epoch epoch) {
 void Scheduler::give_up(mob_rank_t rank) {
   Queue* queue = find(rank);
   if (queue == nullptr) return;
-  const std::lock_guard lock(queue->mutex);
+  const Queue::Lock lock(*queue);
   const auto lost = [&] {
     return fail(MOB_ERR_PEER, "rank %d %s; it has not answered", rank,
                 engine_.network().fate(rank).c_str());
@@ -150,6 +155,7 @@ void Scheduler::give_up(mob_rank_t rank) {
 
 void Scheduler::close() {
   is_open_ = false;
+  leave_stretch();
   if (engine_.settings().number(base::SettingId::kStats) == 0) return;
   const std::string text = report();
   // Nobody could be told that standard error is gone.
@@ -161,7 +167,7 @@ std::string Scheduler::report() const {
   for (mob_rank_t rank = 0; by_rank_ != nullptr && rank < engine_.size(); ++rank) {
     Queue* queue = find(rank);
     if (queue == nullptr) continue;
-    const std::lock_guard lock(queue->mutex);
+    const Queue::Lock lock(*queue);
     if (queue->recorded == 0) continue;
     const schedule::Savings& saved = queue->savings;
     char line[256];

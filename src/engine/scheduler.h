@@ -69,6 +69,9 @@ class Scheduler {
   // why.
   bool one_more(schedule::Kind kind, mob_rank_t rank, void* remote, const void* local,
                 size_t bytes);
+  // The same of a put that follows another one of the thread to the target, which is all there is
+  // to look at. Tried before one_more().
+  static bool put_another(mob_rank_t rank, void* remote, const void* local, size_t bytes);
   // Puts up to so long that are only started are copied: that is cheaper than to remember where
   // they are.
   static constexpr size_t kMostCopied = 64;
@@ -137,6 +140,9 @@ class Scheduler {
   bool takes_one_more(const Queue& queue, schedule::Policy policy) const;
   bool extend(Queue& queue, schedule::Kind kind, uint64_t remote, const char* local, size_t bytes);
   bool append(Queue& queue, schedule::Kind kind, uint64_t remote, const char* local, size_t bytes);
+  static void note(Queue& queue, schedule::Kind kind, uint64_t remote, const char* local,
+                   size_t bytes, bool copies);
+  void open_stretch(Queue& queue);
   void end_stretches();
   mob_status_t get(const Operation& operation, Queue& queue, schedule::Operation& made,
                    schedule::Policy policy);

@@ -23,7 +23,7 @@ using schedule::Kind;
 void Scheduler::issue(mob_rank_t rank) {
   Queue* queue = find(rank);
   if (queue == nullptr) return;
-  const std::lock_guard lock(queue->mutex);
+  const Queue::Lock lock(*queue);
   issue(*queue);
 }
 
@@ -37,7 +37,7 @@ void Scheduler::issue_recorded() {
   }
   std::vector<Move> moves;
   for (Queue* queue : filled) {
-    const std::lock_guard lock(queue->mutex);
+    const Queue::Lock lock(*queue);
     queue->is_listed = false;
     issue(*queue, &moves);
   }
@@ -86,7 +86,7 @@ bool Scheduler::issue(Queue& queue, std::vector<Move>* moves) {
 
 void Scheduler::note(mob_rank_t rank, size_t operations, const schedule::Plan& plan) {
   Queue& queue = *find(rank);
-  const std::lock_guard lock(queue.mutex);
+  const Queue::Lock lock(queue);
   queue.recorded += operations;
   queue.savings.add(plan.savings);
 }
@@ -94,7 +94,7 @@ void Scheduler::note(mob_rank_t rank, size_t operations, const schedule::Plan& p
 void Scheduler::moved(mob_rank_t rank, size_t out, size_t in, uint64_t ns) {
   Queue* queue = find(rank);
   if (queue == nullptr) return;  // nothing is planned
-  const std::lock_guard lock(queue->mutex);
+  const Queue::Lock lock(*queue);
   queue->meter.answered(out, in, static_cast<double>(ns));
   queue->meter.update(&queue->costs);
 }
@@ -233,7 +233,7 @@ void Scheduler::take_answer(mob_rank_t rank, uint64_t id, const unsigned char* d
                             mob_status_t status) {
   Queue* queue = find(rank);
   if (queue == nullptr) return;
-  const std::lock_guard lock(queue->mutex);
+  const Queue::Lock lock(*queue);
   // Answers come in the order of the questions; those before were given up.
   if (queue->flights.empty() || queue->flights.front()->id != id) return;
   std::unique_ptr<Flight> flight = std::move(queue->flights.front());

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "engine/scheduler.h"
-#include "os/brief_lock.h"
+#include "engine/stretch.h"
 #include "schedule/link_meter.h"
 #include "schedule/plan.h"
 
@@ -43,13 +43,11 @@ struct Scheduler::Flight {
   std::vector<Place> places;
 };
 
-// Of one target.
-struct Scheduler::Queue {
+// Of one target. Its lock (Lock) guards what has no other comment.
+struct Scheduler::Queue : Stretch {
   // Most that it holds: operations, as they were asked for, and bytes of them that are copies.
   static constexpr size_t kMostOperations = 2048;
   static constexpr size_t kMostStored = size_t{32} << 10;
-  // Most that one operation adds to the one before.
-  static constexpr size_t kMostExtending = 4096;
 
   explicit Queue(mob_rank_t target) : rank(target) {
     operations.reserve(kMostOperations);
@@ -60,7 +58,7 @@ struct Scheduler::Queue {
     operations.clear();
     stored = 0;
     calls = 0;
-    next_local.store(nullptr, std::memory_order_relaxed);
+    end_stretch();
     is_urgent = false;
     has_any.store(false, std::memory_order_relaxed);
   }
@@ -73,26 +71,29 @@ struct Scheduler::Queue {
     ++recorded;
   }
 
-  // The next call is no part of the last operation: something else may be true of it. Takes the
-  // lock.
-  void end_stretch() {
-    const std::lock_guard lock(mutex);
-    next_local.store(nullptr, std::memory_order_relaxed);
-  }
+  // The next call is no part of the last operation: something else may be true of it.
+  void end_stretch() { next_local.store(nullptr, std::memory_order_relaxed); }
+
+  // Holds the lock of a queue, of which all calls are counted then, and the next one looks at
+  // everything.
+  class [[nodiscard]] Lock {
+   public:
+    explicit Lock(Queue& queue) : guard_(queue.lock) {
+      queue.count_calls();
+      queue.left = 0;
+    }
+
+   private:
+    const std::lock_guard<os::BiasedLock> guard_;
+  };
 
   const mob_rank_t rank;
-  schedule::Costs costs;
   std::atomic<uint32_t> epochs = 0;          // open
   std::atomic<uint32_t> waiting_epochs = 0;  // … to whose end puts may wait
   std::atomic<int> epochs_hint = -1;         // their policy, or none
   std::atomic<bool> has_any = false;         // operations, for who looks without the lock
 
-  // Where the last operation ends at both sides, if a call that goes on there may become part of
-  // it; else null. Changed with the lock, and looked at without before it is worth taking that.
-  std::atomic<const char*> next_local = nullptr;
-  std::atomic<uint64_t> next_remote = 0;
-
-  os::BriefLock mutex;  // guards what follows
+  schedule::Costs costs;
   std::vector<schedule::Operation> operations;
   std::unique_ptr<char[]> store;
   size_t stored = 0;
@@ -114,6 +115,18 @@ struct Scheduler::Queue {
 
   uint64_t recorded = 0;  // ever
   schedule::Savings savings;
+
+  // Those that went on with the last operation. Needs the lock.
+  void count_calls() {
+    if (further == 0) return;
+    schedule::Operation& last = operations.back();
+    last.bytes = static_cast<size_t>(next_local.load(std::memory_order_relaxed) - last.local);
+    last.calls = static_cast<uint16_t>(last.calls + further);
+    calls += further;
+    recorded += further;
+    left -= further;
+    further = 0;
+  }
 };
 
 inline Scheduler::Queue* Scheduler::find(mob_rank_t rank) const {

@@ -23,7 +23,13 @@ constexpr size_t kMostFlights = 64;
 
 bool packs(Policy policy) { return policy == Policy::kAdaptive || policy == Policy::kAggregate; }
 
+Stretch no_stretch;
+
 }  // namespace
+
+constinit std::atomic<Stretch*> last_stretch = &no_stretch;
+
+void leave_stretch() { last_stretch.store(&no_stretch, std::memory_order_relaxed); }
 
 bool Scheduler::takes(const Operation& operation) const {
   const mob_transfer_t& transfer = *operation.transfer;
@@ -143,21 +149,12 @@ inline bool Scheduler::takes_one_more(const Queue& queue, Policy policy) const {
 }
 
 // Makes a put or get part of the last one, if it goes on where that ends at both sides. Then a copy
-// is not needed, either: what is only started is the user's. Values stay values, and what is long
-// stays for the plan to order. Calls nothing, which is most of what a call costs here otherwise.
-[[gnu::always_inline]] inline bool Scheduler::extend(Queue& queue, Kind kind, uint64_t remote,
-                                                     const char* local, size_t bytes) {
-  if (queue.next_local.load(std::memory_order_relaxed) != local ||
-      queue.next_remote.load(std::memory_order_relaxed) != remote ||
-      bytes > Queue::kMostExtending || schedule::is_value(bytes) || !queue.mutex.try_lock()) {
-    return false;
-  }
-  const std::lock_guard lock(queue.mutex, std::adopt_lock);
+// is not needed, either: what is only started is the user's.
+bool Scheduler::extend(Queue& queue, Kind kind, uint64_t remote, const char* local, size_t bytes) {
+  const Queue::Lock lock(queue);
   // Again, with the lock: there is a last one then, too.
-  if (queue.next_local.load(std::memory_order_relaxed) != local ||
-      queue.next_remote.load(std::memory_order_relaxed) != remote ||
-      queue.calls == Queue::kMostOperations || queue.is_fenced ||
-      !engine_.completion().is_current_default(*queue.group->pending->context)) {
+  if (!queue.is_next(remote, local, bytes) || queue.calls == Queue::kMostOperations ||
+      queue.is_fenced || !engine_.completion().is_current_default(*queue.group->pending->context)) {
     return false;
   }
   schedule::Operation& last = queue.operations.back();
@@ -170,7 +167,20 @@ inline bool Scheduler::takes_one_more(const Queue& queue, Policy policy) const {
   last.bytes += bytes;
   ++last.calls;
   queue.note_call(local, remote, bytes);
+  queue.who = Stretch::whose(kind, queue.rank);
+  open_stretch(queue);
   return true;
+}
+
+// Needs the lock, and that the last call may be followed by others without a further look.
+void Scheduler::open_stretch(Queue& queue) {
+  if (!queue.lock.is_biased() || !packs(queue.policy) ||
+      engine_.network().bulk().is_worth(Stretch::kMostBytes)) {
+    return;
+  }
+  queue.left = static_cast<uint32_t>(Queue::kMostOperations - queue.calls);
+  queue.is_alike = !hints_.any();
+  last_stretch.store(&queue, std::memory_order_relaxed);
 }
 
 bool Scheduler::one_more(Kind kind, mob_rank_t rank, void* remote, const void* local,
@@ -182,16 +192,13 @@ bool Scheduler::one_more(Kind kind, mob_rank_t rank, void* remote, const void* l
   if (queue == nullptr) return false;
   const auto place = reinterpret_cast<uintptr_t>(remote);
   const auto* const from = static_cast<const char*>(local);
-  return extend(*queue, kind, place, from, bytes) || append(*queue, kind, place, from, bytes);
+  return (queue->is_next(place, from, bytes) && extend(*queue, kind, place, from, bytes)) ||
+         append(*queue, kind, place, from, bytes);
 }
 
-// What add() does with one of many.
-bool Scheduler::append(Queue& queue, Kind kind, uint64_t remote, const char* local, size_t bytes) {
-  const Policy policy = has_hints() ? policy_for(queue.rank, remote) : policy_;
-  const std::lock_guard lock(queue.mutex);
-  if (!takes_one_more(queue, policy)) return false;
-  const bool copies = kind == Kind::kPut && bytes <= kMostCopied && packs(policy);
-  if (copies && queue.stored + bytes > Queue::kMostStored) return false;
+// What add() does with one of many. Needs the lock, and that there is room.
+inline void Scheduler::note(Queue& queue, Kind kind, uint64_t remote, const char* local,
+                            size_t bytes, bool copies) {
   char* const copy = queue.store.get() + queue.stored;
   schedule::Operation& made = queue.operations.emplace_back();
   made.kind = kind;
@@ -203,8 +210,40 @@ bool Scheduler::append(Queue& queue, Kind kind, uint64_t remote, const char* loc
     transport::copy(copy, local, bytes);
     queue.stored += bytes;
   }
+  queue.who = copies ? Stretch::kNobody : Stretch::whose(kind, queue.rank);
+}
+
+bool Scheduler::append(Queue& queue, Kind kind, uint64_t remote, const char* local, size_t bytes) {
+  const Policy policy = has_hints() ? policy_for(queue.rank, remote) : policy_;
+  const Queue::Lock lock(queue);
+  if (!takes_one_more(queue, policy)) return false;
+  const bool copies = kind == Kind::kPut && bytes <= kMostCopied && packs(policy);
+  if (copies && queue.stored + bytes > Queue::kMostStored) return false;
+  note(queue, kind, remote, local, bytes, copies);
   queue.note_call(packs(policy) ? local : nullptr, remote, bytes);
+  if (engine_.completion().is_current_default(*queue.group->pending->context)) open_stretch(queue);
   return true;
+}
+
+// A put like the last one, of the thread with the bias.
+bool Scheduler::put_another(mob_rank_t rank, void* remote, const void* local, size_t bytes) {
+  Stretch& stretch = *last_stretch.load(std::memory_order_relaxed);
+  if (bytes - 1 >= kMostCopied || local == nullptr || remote == nullptr || !stretch.lock.enter()) {
+    return false;
+  }
+  auto& queue = static_cast<Queue&>(stretch);  // the one that is none has no bias
+  const auto place = reinterpret_cast<uintptr_t>(remote);
+  const bool takes = queue.rank == rank && queue.is_alike && queue.further < queue.left &&
+                     queue.stored + bytes <= Queue::kMostStored &&
+                     !queue.is_next(place, local, bytes);
+  if (takes) [[likely]] {
+    queue.count_calls();
+    note(queue, Kind::kPut, place, static_cast<const char*>(local), bytes, true);
+    queue.note_call(static_cast<const char*>(local), place, bytes);
+    --queue.left;
+  }
+  queue.lock.leave();
+  return takes;
 }
 
 // Needs the queue's lock.
@@ -235,7 +274,7 @@ mob_status_t Scheduler::add(Queue& queue, schedule::Operation& operation, Policy
                             bool is_urgent, const char* lasting) {
   bool waits = false;
   {
-    const std::lock_guard lock(queue.mutex);
+    const Queue::Lock lock(queue);
     if (!queue.operations.empty() &&
         (queue.policy != policy || is_full(queue, operation) ||
          !engine_.completion().is_current(*queue.group->pending->context))) {
@@ -283,7 +322,7 @@ mob_status_t Scheduler::wait_for_room(Queue& queue) {
 bool Scheduler::tell(mob_rank_t rank, const void* what, size_t bytes) {
   Queue* queue = find(rank);
   if (queue == nullptr) return false;
-  const std::lock_guard lock(queue->mutex);
+  const Queue::Lock lock(*queue);
   if (queue->operations.empty()) return false;
   if (!packs(queue->policy)) {
     issue(*queue);
@@ -322,7 +361,7 @@ void Scheduler::fence() {
     }
   }
   for (Queue* queue : filled) {
-    const std::lock_guard lock(queue->mutex);
+    const Queue::Lock lock(*queue);
     queue->is_fenced = true;
   }
 }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <cstring>
 #include <thread>
 #include <vector>
@@ -270,6 +271,88 @@ TEST(Schedule, PiecesOfAnyLengthMakeUpOneBuffer) {
     std::memset(shared.at(mob_rank(), 0), 0, 2 * kBytes);
     ASSERT_EQ(mob_barrier(), MOB_OK);
   }
+}
+
+// One thread puts and gets neighbours, mostly alone, and has the queue to itself
+// (os/biased_lock.h); another one comes along now and then and issues what there is, in the midst
+// of it.
+TEST(Schedule, NeighboursOfOneThreadStayWholeWhereOthersComeAlong) {
+  constexpr size_t kBytes = 24'000;
+  constexpr size_t kWords = 64;
+  Shared shared(kBytes + kWords * 64);
+  const mob_rank_t target = right_of(mob_rank());
+  const auto data = patterned(kBytes, mob_rank(), 7);
+  std::atomic<bool> is_over = false;
+  std::vector<uint64_t> values(kWords);
+  std::thread other([&] {
+    for (uint64_t turn = 1; !is_over.load(); ++turn) {
+      for (size_t i = 0; i < kWords; ++i) values[i] = turn + i;
+      for (size_t i = 0; i < kWords; ++i) {
+        ASSERT_EQ(mob_put_nbi(target, shared.at(target, kBytes + i * 64), &values[i], 8), MOB_OK);
+      }
+      ASSERT_EQ(mob_flush(target), MOB_OK);
+      // From none to some hundred rounds of the first thread.
+      std::this_thread::sleep_for(std::chrono::microseconds(uint64_t{1} << turn % 14));
+    }
+  });
+  for (size_t round = 0; round < 400; ++round) {
+    std::vector<unsigned char> back(kBytes);
+    for (const bool puts : {true, false}) {
+      for (size_t at = 0, bytes = 0; at < kBytes; at += bytes) {
+        bytes = std::min(9 + (round * 31 + at) % 120, kBytes - at);
+        void* there = shared.at(target, at);
+        ASSERT_EQ(puts ? mob_put_nbi(target, there, data.data() + at, bytes)
+                       : mob_get_nbi(target, there, back.data() + at, bytes),
+                  MOB_OK);
+        if (at % 1000 == 7) {
+          ASSERT_EQ(mob_fence(), MOB_OK);
+        }
+      }
+      ASSERT_EQ(mob_flush(target), MOB_OK);
+    }
+    ASSERT_EQ(back, data) << round;
+    back.assign(kBytes, 0);
+    ASSERT_EQ(mob_put(target, shared.at(target, 0), back.data(), kBytes), MOB_OK);
+    ASSERT_EQ(mob_flush(target), MOB_OK);
+  }
+  is_over.store(true);
+  other.join();
+  for (size_t i = 0; i < kWords; ++i) {
+    uint64_t found = 0;
+    ASSERT_EQ(mob_get8(target, shared.at(target, kBytes + i * 64), &found), MOB_OK);
+    ASSERT_EQ(found, values[i]) << i;
+  }
+  ASSERT_EQ(mob_barrier(), MOB_OK);
+}
+
+// What goes on where the one before ended, but belongs to another context, or to access that was
+// only started, is none of its.
+TEST(Schedule, NeighboursOfTwoContextsStayApart) {
+  constexpr size_t kPiece = 48;
+  constexpr size_t kPieces = 600;
+  Shared shared(kPieces * kPiece);
+  const mob_rank_t target = right_of(mob_rank());
+  const auto data = patterned(kPieces * kPiece, mob_rank(), 8);
+  mob_context_t context;
+  ASSERT_EQ(mob_context_create(&context), MOB_OK);
+  for (int round = 0; round < 20; ++round) {
+    std::vector<unsigned char> back(data.size());
+    for (size_t i = 0; i < kPieces; ++i) {
+      if (i % 100 == 50) {
+        ASSERT_EQ(mob_context_use(i % 200 == 50 ? context : MOB_CONTEXT_DEFAULT), MOB_OK);
+      }
+      const size_t at = i * kPiece;
+      ASSERT_EQ(mob_put_nbi(target, shared.at(target, at), data.data() + at, kPiece), MOB_OK);
+    }
+    ASSERT_EQ(mob_flush(target), MOB_OK);
+    ASSERT_EQ(mob_context_use(context), MOB_OK);
+    ASSERT_EQ(mob_flush(target), MOB_OK);
+    ASSERT_EQ(mob_context_use(MOB_CONTEXT_DEFAULT), MOB_OK);
+    ASSERT_EQ(mob_get(target, shared.at(target, 0), back.data(), back.size()), MOB_OK);
+    ASSERT_EQ(back, data) << round;
+  }
+  ASSERT_EQ(mob_context_free(context), MOB_OK);
+  ASSERT_EQ(mob_barrier(), MOB_OK);
 }
 
 // … of which a call without "nb" has its bytes back at once, also where the next goes on in the

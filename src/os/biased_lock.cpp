@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "os/biased_lock.h"
+
+#include <sched.h>
+#include <time.h>
+
+#include <algorithm>
+
+#include "os/futex.h"
+
+namespace mobius::os {
+
+namespace lock_detail {
+constinit thread_local char thread_mark = 0;
+}  // namespace lock_detail
+
+namespace {
+
+// Spins, then yields, then sleeps for moments, until it is so.
+template <typename Condition>
+void await(const Condition& is_so) {
+  constexpr int kSpins = 100;
+  constexpr int kYields = 20;
+  constexpr timespec kMoment{0, 20'000};
+  for (int looks = 0; !is_so(); ++looks) {
+    if (looks < kSpins) {
+      relax();
+    } else if (looks < kSpins + kYields) {
+      sched_yield();
+    } else {
+      nanosleep(&kMoment, nullptr);
+    }
+  }
+}
+
+}  // namespace
+
+void BiasedLock::acquire() {
+  // Acquire pairs with the release in unlock().
+  if (held_.exchange(true, std::memory_order_acquire)) [[unlikely]] {
+    wait_until_free();
+  }
+  acquired();
+}
+
+void BiasedLock::wait_until_free() {
+  await([this] {
+    return !held_.load(std::memory_order_relaxed) &&
+           !held_.exchange(true, std::memory_order_acquire);
+  });
+}
+
+// With `held_`: excludes the thread with the bias, or becomes that.
+void BiasedLock::acquired() {
+  if (biased_.load(std::memory_order_relaxed) != nullptr) take_bias();
+  const void* const me = self();
+  if (last_ != me) {
+    last_ = me;
+    streak_ = 0;
+  }
+  if (++streak_ < needed_ || !has_heavy_fences()) return;
+  streak_ = 0;
+  const void* const only = only_.load(std::memory_order_relaxed);
+  if (only != nullptr && only != me) return;
+  only_.store(me, std::memory_order_relaxed);
+  uses_ = 0;
+  biased_.store(me, std::memory_order_relaxed);
+}
+
+void BiasedLock::take_bias() {
+  biased_.store(nullptr, std::memory_order_relaxed);
+  heavy_fence();  // pairs with the light one in enter()
+  await([this] { return !inside_.load(std::memory_order_acquire); });
+  needed_ = uses_ < kPays ? std::min(needed_ * 4, kLongestStreak) : kFirstStreak;
+}
+
+}  // namespace mobius::os
