@@ -88,6 +88,11 @@ static int open_window(suite_path_t* path, size_t largest) {
   suite_window_t* window = &path->window;
   size_t flags = ((size_t)path->comm.size * sizeof(uint64_t) + 4095) / 4096 * 4096;
   size_t area = suite_area_bytes(path->cell, largest);
+  /* The largest one may be refused, and others reach farther than bytes in a row of its size. */
+  for (int i = 0; i < path->session->size_count; i++) {
+    size_t other = suite_area_bytes(path->cell, path->session->sizes[i]);
+    if (other > area) area = other;
+  }
   /* Two areas that data go between, and two for data that are packed by hand. */
   window->comm = &path->comm;
   window->bytes = flags + 4 * area;

@@ -103,6 +103,13 @@ def test_words_are_refused_in_other_sizes(tmp_path: Path) -> None:
     assert "one word" in of(records, "refused")[0]["reason"]
 
 
+def test_there_is_room_for_all_sizes_where_the_largest_is_refused(tmp_path: Path) -> None:
+    cell = "protocols:accumulate:flush:allocate:type=patch"
+    code, records, errors = run(tmp_path, cell, sizes="8,32768,65536")  # no square of doubles
+    assert code == 0, errors
+    assert measured(records) == {cell: [8, 32768]}
+
+
 @pytest.mark.parametrize("partner", ["pair", "ring", "pairs", "all"])
 @pytest.mark.parametrize("comm", ["world", "split", "reordered"])
 def test_partners_and_communicators(tmp_path: Path, partner: str, comm: str) -> None:
