@@ -114,7 +114,7 @@ mob_transfer_t contiguous(mob_kind_t kind, mob_rank_t rank, const void* remote, 
                       Mode::kImplicit);
 }
 
-// Out of line, all three: what the calls look at first needs no registers saved.
+// Out of line, these four: what the calls look at first needs no registers saved.
 [[gnu::noinline]] mob_status_t copy_out(void* remote, const void* local, size_t bytes) {
   transport::copy_to_peer(remote, local, bytes);
   return MOB_OK;
@@ -131,6 +131,12 @@ mob_transfer_t contiguous(mob_kind_t kind, mob_rank_t rank, const void* remote, 
                  one_more(MOB_PUT, rank, remote, local, bytes)
              ? MOB_OK
              : put_nbi(rank, remote, local, bytes);
+}
+
+[[gnu::noinline]] mob_status_t get_anew(mob_rank_t rank, const void* remote, void* local,
+                                        size_t bytes) {
+  return one_more(MOB_GET, rank, remote, local, bytes) ? MOB_OK
+                                                       : get_nbi(rank, remote, local, bytes);
 }
 
 // Aligned values stay single-copy atomic, whatever path they take.
@@ -254,10 +260,9 @@ mob_status_t mob_get_nbi(mob_rank_t rank, const void* remote, void* local, size_
   if (bytes != 0 && local != nullptr && engine::target_covers(rank, remote, bytes)) {
     return copy_in(remote, local, bytes);
   }
-  return goes_on(schedule::Kind::kGet, rank, remote, local, bytes) ||
-                 one_more(MOB_GET, rank, remote, local, bytes)
+  return goes_on(schedule::Kind::kGet, rank, remote, local, bytes)
              ? MOB_OK
-             : get_nbi(rank, remote, local, bytes);
+             : get_anew(rank, remote, local, bytes);
 }
 
 namespace {

@@ -6,7 +6,6 @@
 
 #include "engine/engine.h"
 #include "engine/locks.h"
-#include "transport/shm/element.h"
 
 namespace mobius::engine {
 namespace {
@@ -202,39 +201,38 @@ Stripes::Stretch Stripes::admitted_around(const Part& part, uint64_t offset) con
   return {begin, std::min(end, part_end) - begin};
 }
 
-bool Stripes::accumulate_few(mob_rank_t host_index, uintptr_t address, void* here,
-                             const void* local, size_t count, const transport::Combination& what) {
-  constexpr size_t kFew = 512;
-  const auto [type, op, scale, fetched] = what;
-  if (count - 1 >= kFew || op == MOB_NO_OP || !transport::op_is_defined(op, type) ||
-      address % transport::element_alignment(type) != 0) {
-    return false;
-  }
-  const size_t bytes = count * transport::element_bytes(type);
-  const uintptr_t last = address + bytes - transport::element_bytes(type);
+bool Stripes::accumulate_few(mob_rank_t host_index, uintptr_t address, size_t bytes,
+                             const transport::Rows& rows, size_t count,
+                             const transport::Combination& what,
+                             const transport::ElementOp& element) {
+  if (address % element.alignment != 0 || what.op == MOB_NO_OP) return false;
+  const uintptr_t last = address + bytes - element.bytes;
   if (address / kLockBlockBytes != last / kLockBlockBytes) return false;
-  const transport::Combine atomically =
-      transport::is_integer(type) ? transport::atomic_kernel(op, type) : nullptr;
   ProcessBlock::Stripe& stripe =
       engine_.process(host_index).stripes[transport::lock_stripe(address)];
+  if (element.atomic == nullptr) {
+    const LockGuard lock(engine_, stripe.lock);
+    element.plain(rows, count, what.scale, what.fetched);
+    return true;
+  }
   const uint64_t offset = address - engine_.window().base_of(host_index);
   const WordMarks* const marks =
       offset < engine_.window().bytes() ? &engine_.chunks().words(offset >> kChunkShift) : nullptr;
   const auto words = [&] { return marks != nullptr ? marks->of_block(offset) : words_in(stripe); };
   const uint64_t zones = transport::word_zones(address, bytes);
-  if (atomically != nullptr) {
-    if ((zones & ~words().admitted) == 0) {
-      atomically(transport::one_row(here, local), count, scale, fetched);
-      return true;
-    }
-    if (fetched != nullptr && count == 1) return false;  // an update of a word is to be admitted
+  if ((zones & ~words().admitted) == 0) {
+    element.atomic(rows, count, what.scale, what.fetched);
+    return true;
   }
+  if (what.fetched != nullptr && bytes == element.bytes)
+    return false;  // an update of a word: to be admitted
+  // Zone by zone, where it is worth it; here all elements are combined alike.
+  constexpr size_t kMostAlike = 64;
+  if (rows.count * count > kMostAlike && (zones & words().arriving) != 0) return false;
   const LockGuard lock(engine_, stripe.lock);
-  // As transport::accumulate() has it; of so few all are combined alike.
-  const bool is_alone =
-      atomically == nullptr || ((zones & words().arriving) == 0 && op != MOB_REPLACE);
-  const transport::Combine combine = is_alone ? transport::plain_kernel(op, type) : atomically;
-  combine(transport::one_row(here, local), count, scale, fetched);
+  // As transport::accumulate() has it.
+  const bool is_alone = (zones & words().arriving) == 0 && what.op != MOB_REPLACE;
+  (is_alone ? element.plain : element.atomic)(rows, count, what.scale, what.fetched);
   return true;
 }
 

@@ -21,6 +21,7 @@
 #include "engine/chunk_table.h"
 #include "engine/host_memory.h"
 #include "transport/shm/accumulate.h"
+#include "transport/shm/element.h"
 
 namespace mobius::engine {
 
@@ -52,11 +53,14 @@ class Stripes {
   };
   Stretch admitted_around(const Part& part, uint64_t offset) const;
 
-  // Combines a few elements that lie in one piece, reached at `here`. False, with nothing done, if
-  // it is more than that, or not defined, or what is fetched is the first word ever; accumulate()
+  // Combines rows of `count` elements, kFew in all at most, that lie in the `bytes` bytes from
+  // `address` on and are reached where the rows say. False, with nothing done, if that is two
+  // blocks, words are updated there, too, or what is fetched is the first word ever; accumulate()
   // does all.
-  bool accumulate_few(mob_rank_t host_index, uintptr_t address, void* here, const void* local,
-                      size_t count, const transport::Combination& what);
+  static constexpr size_t kFew = 8192;
+  bool accumulate_few(mob_rank_t host_index, uintptr_t address, size_t bytes,
+                      const transport::Rows& rows, size_t count, const transport::Combination& what,
+                      const transport::ElementOp& element);
 
   // Combines elements of a process of this host, reached at their address there plus
   // `remote_delta`.

@@ -12,6 +12,7 @@
 #include "transport/cma/cma.h"
 #include "transport/shm/copy_peer.h"
 #include "transport/shm/element.h"
+#include "transport/shm/kernels.h"
 #include "transport/shm/move.h"
 
 namespace mobius::engine {
@@ -153,18 +154,72 @@ bool Transfers::copy_and_tell(const Telling& telling) {
   return true;
 }
 
-bool Transfers::accumulate_few(mob_rank_t rank, void* remote, const void* local, size_t count,
-                               const transport::Combination& what) {
-  constexpr size_t kMost = 1 << 20;  // so that no size overflows
-  if (static_cast<uint32_t>(rank) >= static_cast<uint32_t>(mob_size_) || hooked() ||
-      local == nullptr || count > kMost) {
+bool Transfers::run_rows(const mob_transfer_t& transfer) {
+  // So that no size overflows, and nothing would be gained by streaming.
+  constexpr size_t kMostBytes = size_t{64} << 10;
+  constexpr size_t kLongestStride = size_t{1} << 24;
+  if (transfer.shape != MOB_STRIDED || transfer.dimensions != 1 || counts(transfer) ||
+      transfer.signal != nullptr || hooked() || transfer.counts == nullptr ||
+      transfer.remote_strides == nullptr || transfer.local_strides == nullptr ||
+      transfer.local == nullptr ||
+      static_cast<uint32_t>(transfer.rank) >= static_cast<uint32_t>(mob_size_)) {
     return false;
   }
-  const size_t bytes = count * transport::element_bytes(what.type);
+  const size_t bytes = transfer.bytes;
+  const size_t count = *transfer.counts;
+  const auto remote_stride = static_cast<size_t>(*transfer.remote_strides);
+  const auto local_stride = static_cast<size_t>(*transfer.local_strides);
+  if (bytes - 1 >= transport::kRowBytesMax || count - 1 >= kMostBytes / bytes ||
+      remote_stride - bytes > kLongestStride || local_stride - bytes > kLongestStride) {
+    return false;
+  }
+  const size_t reach = (count - 1) * remote_stride + bytes;
+  void* const there = target_covers(transfer.rank, transfer.remote, reach)
+                          ? transfer.remote
+                          : engine_.reach(transfer.rank, transfer.remote, reach);
+  if (there == nullptr) return false;
+  auto* const remote = static_cast<char*>(there);
+  auto* const local = static_cast<char*>(transfer.local);
+  const auto far = static_cast<ptrdiff_t>(remote_stride);
+  const auto near = static_cast<ptrdiff_t>(local_stride);
+  switch (transfer.kind) {
+    case MOB_PUT:
+      transport::kernels().move_rows({remote, local, far, near, count}, bytes);
+      return true;
+    case MOB_GET:
+      transport::kernels().move_rows({local, remote, near, far, count}, bytes);
+      return true;
+    case MOB_ACCUMULATE: {
+      transport::ElementOp element;
+      if (!transport::find_element_op(transfer.op, transfer.type, &element) ||
+          bytes % element.bytes != 0 || remote_stride % element.alignment != 0 ||
+          (transfer.scale != nullptr && transfer.op != MOB_SUM)) {
+        return false;
+      }
+      return engine_.stripes().accumulate_few(
+          engine_.host_index(transfer.rank), reinterpret_cast<uintptr_t>(transfer.remote), reach,
+          {remote, local, far, near, count}, bytes / element.bytes,
+          {transfer.type, transfer.op, transfer.scale, nullptr}, element);
+    }
+    case MOB_FETCH_ACCUMULATE:
+      break;
+  }
+  return false;
+}
+
+bool Transfers::accumulate_few(mob_rank_t rank, void* remote, const void* local, size_t count,
+                               const transport::Combination& what) {
+  transport::ElementOp element;
+  if (static_cast<uint32_t>(rank) >= static_cast<uint32_t>(mob_size_) || hooked() ||
+      local == nullptr || count - 1 >= Stripes::kFew ||
+      !transport::find_element_op(what.op, what.type, &element)) {
+    return false;
+  }
+  const size_t bytes = count * element.bytes;
   void* here = target_covers(rank, remote, bytes) ? remote : engine_.reach(rank, remote, bytes);
-  return here != nullptr && engine_.stripes().accumulate_few(engine_.host_index(rank),
-                                                             reinterpret_cast<uintptr_t>(remote),
-                                                             here, local, count, what);
+  return here != nullptr && engine_.stripes().accumulate_few(
+                                engine_.host_index(rank), reinterpret_cast<uintptr_t>(remote),
+                                bytes, transport::one_row(here, local), count, what, element);
 }
 
 void Transfers::perform(const mob_transfer_t& transfer, const Shape& shape, ptrdiff_t delta) {

@@ -91,6 +91,11 @@ class Transfers final : private Carrier {
   // All of it or nothing; false if that is not how it goes, and run() knows why.
   bool copy_and_tell(const Telling& telling);
 
+  // Puts, gets or accumulates a box of one dimension, and not too many bytes, that is mapped here
+  // and of which nobody is told. False if that is not what it is, or anything is wrong; run() knows
+  // why.
+  bool run_rows(const mob_transfer_t& transfer);
+
   // Accumulates a few elements that lie in one piece and are mapped here, without a description.
   // False if that is not how it goes; run() knows why.
   bool accumulate_few(mob_rank_t rank, void* remote, const void* local, size_t count,

@@ -197,6 +197,14 @@ void check_type(mob_type_t type) {
     const bool defined = mob_op_is_defined(op, type) != 0;
     EXPECT_EQ(plain_kernel(op, type) != nullptr, defined);
     EXPECT_EQ(atomic_kernel(op, type) != nullptr, defined && std::is_integral_v<T>);
+    ElementOp found{};
+    EXPECT_EQ(find_element_op(op, type, &found), defined);
+    if (defined) {
+      EXPECT_EQ(found.plain, plain_kernel(op, type));
+      EXPECT_EQ(found.atomic, atomic_kernel(op, type));
+      EXPECT_EQ(found.bytes, element_bytes(type));
+      EXPECT_EQ(found.alignment, element_alignment(type));
+    }
     if (!defined) continue;
     if (std::is_integral_v<T>) kernels_of_op.push_back(atomic_kernel(op, type));
     for (const Combine kernel : kernels_of_op) {

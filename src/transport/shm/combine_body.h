@@ -55,6 +55,10 @@ template <mob_op_t kOp, typename T>
   } else if constexpr (kOp != MOB_NO_OP) {
     auto* to = reinterpret_cast<Loose<T>*>(target);
     const auto* from = reinterpret_cast<const Loose<T>*>(origin);
+    if (count == 1 && scale == nullptr) {  // what leads up to wide registers costs more than that
+      to->value = apply<kOp>(to->value, from->value);
+      return;
+    }
     if constexpr (kOp == MOB_SUM) {
       if (scale != nullptr) {
         return add_scaled<T>(to, from, count, static_cast<const Loose<T>*>(scale)->value);
@@ -84,6 +88,7 @@ void combine(const Rows& rows, size_t count, const void* scale, void* fetched) {
   auto* old = static_cast<char*>(fetched);
   char* to = rows.to;
   const char* from = rows.from;
+  if (rows.count == 1 && old == nullptr) return combine_run<kOp, T>(to, from, count, scale);
   for (size_t row = 0; row < rows.count; ++row) {
     if (old == nullptr) {
       combine_run<kOp, T>(to, from, count, scale);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "transport/shm/element.h"
 
+#include <array>
 #include <cstdint>
 
 #include "transport/shm/element_ops.h"
@@ -95,37 +96,37 @@ void combine_atomically(const Rows& rows, size_t count, const void* scale, void*
   }
 }
 
+using KernelTable = std::array<std::array<Combine, MOB_TYPE_COUNT>, MOB_OP_COUNT>;
+
 template <typename T>
-constexpr Combine atomic_of(mob_op_t op) {
+constexpr void fill_atomic(KernelTable& table, mob_type_t type) {
   using Word = typename UnsignedOf<sizeof(T)>::Type;  // where the sign does not matter
-  switch (op) {
-    case MOB_SUM:
-      return &combine_atomically<MOB_SUM, Word>;
-    case MOB_PROD:
-      return &combine_atomically<MOB_PROD, Word>;
-    case MOB_MIN:
-      return &combine_atomically<MOB_MIN, T>;
-    case MOB_MAX:
-      return &combine_atomically<MOB_MAX, T>;
-    case MOB_LAND:
-      return &combine_atomically<MOB_LAND, Word>;
-    case MOB_LOR:
-      return &combine_atomically<MOB_LOR, Word>;
-    case MOB_LXOR:
-      return &combine_atomically<MOB_LXOR, Word>;
-    case MOB_BAND:
-      return &combine_atomically<MOB_BAND, Word>;
-    case MOB_BOR:
-      return &combine_atomically<MOB_BOR, Word>;
-    case MOB_BXOR:
-      return &combine_atomically<MOB_BXOR, Word>;
-    case MOB_REPLACE:
-      return &combine_atomically<MOB_REPLACE, Word>;
-    case MOB_NO_OP:
-      return &combine_atomically<MOB_NO_OP, Word>;
-  }
-  return nullptr;
+  table[MOB_SUM][type] = &combine_atomically<MOB_SUM, Word>;
+  table[MOB_PROD][type] = &combine_atomically<MOB_PROD, Word>;
+  table[MOB_MIN][type] = &combine_atomically<MOB_MIN, T>;
+  table[MOB_MAX][type] = &combine_atomically<MOB_MAX, T>;
+  table[MOB_LAND][type] = &combine_atomically<MOB_LAND, Word>;
+  table[MOB_LOR][type] = &combine_atomically<MOB_LOR, Word>;
+  table[MOB_LXOR][type] = &combine_atomically<MOB_LXOR, Word>;
+  table[MOB_BAND][type] = &combine_atomically<MOB_BAND, Word>;
+  table[MOB_BOR][type] = &combine_atomically<MOB_BOR, Word>;
+  table[MOB_BXOR][type] = &combine_atomically<MOB_BXOR, Word>;
+  table[MOB_REPLACE][type] = &combine_atomically<MOB_REPLACE, Word>;
+  table[MOB_NO_OP][type] = &combine_atomically<MOB_NO_OP, Word>;
 }
+
+constexpr KernelTable kAtomic = [] {
+  KernelTable table{};
+  fill_atomic<int8_t>(table, MOB_INT8);
+  fill_atomic<int16_t>(table, MOB_INT16);
+  fill_atomic<int32_t>(table, MOB_INT32);
+  fill_atomic<int64_t>(table, MOB_INT64);
+  fill_atomic<uint8_t>(table, MOB_UINT8);
+  fill_atomic<uint16_t>(table, MOB_UINT16);
+  fill_atomic<uint32_t>(table, MOB_UINT32);
+  fill_atomic<uint64_t>(table, MOB_UINT64);
+  return table;
+}();
 
 }  // namespace
 
@@ -148,26 +149,14 @@ Combine plain_kernel(mob_op_t op, mob_type_t type) {
 }
 
 Combine atomic_kernel(mob_op_t op, mob_type_t type) {
-  switch (type) {
-    case MOB_INT8:
-      return atomic_of<int8_t>(op);
-    case MOB_INT16:
-      return atomic_of<int16_t>(op);
-    case MOB_INT32:
-      return atomic_of<int32_t>(op);
-    case MOB_INT64:
-      return atomic_of<int64_t>(op);
-    case MOB_UINT8:
-      return atomic_of<uint8_t>(op);
-    case MOB_UINT16:
-      return atomic_of<uint16_t>(op);
-    case MOB_UINT32:
-      return atomic_of<uint32_t>(op);
-    case MOB_UINT64:
-      return atomic_of<uint64_t>(op);
-    default:
-      return nullptr;
-  }
+  return is_op(op) && is_type(type) ? kAtomic[op][type] : nullptr;
+}
+
+bool find_element_op(mob_op_t op, mob_type_t type, ElementOp* found) {
+  if (!is_op(op) || !is_type(type)) return false;
+  *found = {kernels().combine[op][type], kAtomic[op][type], kTypes[type].bytes,
+            kTypes[type].alignment};
+  return found->plain != nullptr;
 }
 
 }  // namespace mobius::transport

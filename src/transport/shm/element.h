@@ -37,4 +37,14 @@ Combine plain_kernel(mob_op_t op, mob_type_t type);
 // was stored with release, or before a fence in front of that, is visible.
 Combine atomic_kernel(mob_op_t op, mob_type_t type);
 
+// All of the above that is to be known of an operation on a type, in one look.
+struct ElementOp {
+  Combine plain;
+  Combine atomic;
+  size_t bytes;
+  size_t alignment;
+};
+// False if it is not defined.
+bool find_element_op(mob_op_t op, mob_type_t type, ElementOp* found);
+
 }  // namespace mobius::transport
