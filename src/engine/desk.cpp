@@ -64,8 +64,8 @@ bool Desk::is_attended(mob_rank_t rank) {
   if (engine_.host().policy().spin_ns == 0) return false;  // waiters do not look, they sleep
   const mob_rank_t index = engine_.host_index(rank);
   ProcessBlock& process = engine_.process(index);
-  if (!Progress::has_waiters(process.doorbell)) return false;
   Target& target = targets_[static_cast<size_t>(index)];
+  if (!has_waiter(process, target)) return false;
   if (process.doorbell.sleepers.load(std::memory_order_relaxed) != 0) {
     note_asleep(rank, process, target);
     return false;
@@ -229,10 +229,24 @@ Desk::Outcome Desk::may_call(mob_rank_t rank, bool* calls) {
   if (engine_.host().policy().spin_ns == 0) return Outcome::kNotForDesk;
   const mob_rank_t index = engine_.host_index(rank);
   ProcessBlock& process = engine_.process(index);
-  if (!Progress::has_waiters(process.doorbell)) return Outcome::kNotForDesk;
+  Target& target = targets_[static_cast<size_t>(index)];
+  if (!has_waiter(process, target)) return Outcome::kNotForDesk;
   *calls = is_asleep_or_near(process);
-  if (*calls && skips(targets_[static_cast<size_t>(index)])) return Outcome::kNobodyCame;
+  if (*calls && skips(target)) return Outcome::kNobodyCame;
   return Outcome::kDone;
+}
+
+// One that came before may be about to come again, as after a barrier of both: that is waited for
+// for a moment, which is short beside the way of a message.
+bool Desk::has_waiter(const ProcessBlock& process, Target& target) {
+  constexpr int kLooks = 400;
+  if (Progress::has_waiters(process.doorbell)) return true;
+  if (!target.came.load(std::memory_order_relaxed)) return false;
+  for (int look = 0; look < kLooks; ++look) {
+    if (Progress::has_waiters(process.doorbell)) return true;
+  }
+  target.came.store(false, std::memory_order_relaxed);
+  return false;
 }
 
 Desk::Outcome Desk::combine(const mob_transfer_t& transfer, const Shape& shape) {
@@ -444,6 +458,7 @@ Desk::Outcome Desk::await(mob_rank_t rank, Request& request, bool calls) {
   if (!is_answered() && !await_answer(rank, request, number, calls)) return Outcome::kNobodyCame;
   target.misses.store(0, std::memory_order_relaxed);
   target.asleep.store(0, std::memory_order_relaxed);
+  target.came.store(true, std::memory_order_relaxed);
   const bool done = (request.answer.load(std::memory_order_relaxed) & 1) == kDone;
   return done ? Outcome::kDone : Outcome::kNotForDesk;
 }

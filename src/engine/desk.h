@@ -105,23 +105,31 @@ class Desk {
     std::atomic<uint32_t> misses = 0;     // requests in a row that nobody took up
     std::atomic<uint32_t> asleep = 0;     // … that were not made because all slept
     std::atomic<uint64_t> asleep_at = 0;  // when some of them were counted
+    std::atomic<bool> came = false;       // it answered, and has not been found away since
   };
 
-  // Memory of this process that is known to be there, as long as a wait lasts. Used by who has
-  // taken up the request in the place that it belongs to.
+  // Memory of this process that is known to be there, as long as a wait lasts.
   struct Known {
     struct Part {
       os::Stretch memory;
       bool writable;
     };
+    std::mutex mutex;  // guards what follows
     uint64_t visit = 0;
     size_t next = 0;
     std::array<Part, 4> parts{};
+    // The last bytes that a request was about, and when that was.
+    uintptr_t asked_for = 0;
+    size_t asked_bytes = 0;
+    bool asked_to_write = false;
+    std::atomic<uint64_t> asked_in = 0;
 
     bool covers(uintptr_t address, size_t bytes, bool write) const;
+    bool learn(uint64_t now, uintptr_t address, size_t bytes, bool write);
   };
 
   Outcome may_call(mob_rank_t rank, bool* calls);
+  static bool has_waiter(const ProcessBlock& process, Target& target);
   static bool is_asleep_or_near(const ProcessBlock& process);
   static bool skips(Target& target);
   void note_asleep(mob_rank_t rank, ProcessBlock& process, Target& target);
@@ -157,6 +165,7 @@ class Desk {
   bool carry_out_spans(DeskMemory& desk, Request& request, Known& known);
   bool update(DeskMemory& desk, Request& request, Known& known);
   bool is_mapped(Known& known, uintptr_t address, size_t bytes, bool write);
+  void look_ahead();
   bool hull_is_mapped(Known& known, const Request& request);
 
   Engine& engine_;
@@ -167,7 +176,8 @@ class Desk {
   std::atomic<DeskMemory*> own_ = nullptr;
   std::atomic<uint64_t> visits_ = 0;
   std::atomic<unsigned> next_place_ = 0;  // where the next request is to be looked for
-  Known known_[kPlaces];
+  Known known_[kPlaces];                  // by place
+  std::atomic<uint64_t> looked_in_ = 0;   // the last visit with look_ahead()
 
   // At the origin.
   std::unique_ptr<Target[]> targets_;  // by host index

@@ -62,6 +62,7 @@ os::Work Desk::look(DeskMemory& desk) {
 // Nothing is to be done.
 os::Work Desk::look_idly(DeskMemory& desk) {
   note_processor();
+  look_ahead();
   std::atomic<uint32_t>& wanted_by = desk.requests[0].wanted_by;
   const uint32_t who = wanted_by.load(std::memory_order_relaxed);
   if (who == 0) [[likely]] {
@@ -232,16 +233,45 @@ bool Desk::Known::covers(uintptr_t address, size_t bytes, bool write) const {
   });
 }
 
-// Whether bytes of this process can be accessed. To touch memory that was given back would be the
-// end of it; so the kernel is asked, once in a wait for all that it can tell at once.
-bool Desk::is_mapped(Known& known, uintptr_t address, size_t bytes, bool write) {
-  const uint64_t visit = visits_.load(std::memory_order_relaxed);
-  if (visit != known.visit) known = {.visit = visit};
-  if (known.covers(address, bytes, write)) return true;
+// Asks the kernel, once in a wait for all that it can tell at once. Needs the mutex.
+bool Desk::Known::learn(uint64_t now, uintptr_t address, size_t bytes, bool write) {
+  if (visit != now) {
+    visit = now;
+    parts = {};
+  }
+  if (covers(address, bytes, write)) return true;
   os::Stretch around{};
   if (!os::is_accessible(address, bytes, write, &around)) return false;
-  known.parts[known.next++ % known.parts.size()] = {around, write};
+  parts[next++ % parts.size()] = {around, write};
   return true;
+}
+
+// Whether bytes of this process can be accessed. To touch memory that was given back would be the
+// end of it.
+bool Desk::is_mapped(Known& known, uintptr_t address, size_t bytes, bool write) {
+  const uint64_t visit = visits_.load(std::memory_order_relaxed);
+  const std::lock_guard lock(known.mutex);
+  known.asked_for = address;
+  known.asked_bytes = bytes;
+  known.asked_to_write = write;
+  known.asked_in.store(visit, std::memory_order_relaxed);
+  return known.learn(visit, address, bytes, write);
+}
+
+// Who was asked for something in one of the last waits is probably asked for the same in this one:
+// the kernel has told about it, then, before the request is there.
+void Desk::look_ahead() {
+  constexpr uint64_t kVisits = 4;
+  const uint64_t visit = visits_.load(std::memory_order_relaxed);
+  if (looked_in_.load(std::memory_order_relaxed) == visit) [[likely]] {
+    return;
+  }
+  looked_in_.store(visit, std::memory_order_relaxed);
+  Known& known = known_[0];
+  const uint64_t asked_in = known.asked_in.load(std::memory_order_relaxed);
+  if (asked_in == 0 || visit - asked_in > kVisits) return;
+  const std::unique_lock lock(known.mutex, std::try_to_lock);
+  if (lock) known.learn(visit, known.asked_for, known.asked_bytes, known.asked_to_write);
 }
 
 // The same for all that lies between the runs of a request, too. False also where that is so much
@@ -251,6 +281,7 @@ bool Desk::hull_is_mapped(Known& known, const Request& request) {
   if (request.hull_bytes <= kMostAskedFor) {
     return is_mapped(known, request.lowest, request.hull_bytes, request.is_put);
   }
+  const std::lock_guard lock(known.mutex);
   return visits_.load(std::memory_order_relaxed) == known.visit &&
          known.covers(request.lowest, request.hull_bytes, request.is_put);
 }

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <cstring>
 
@@ -61,10 +62,15 @@ enum class Access { kAllowed, kRefused, kUnknown };
 
 // `around` gets the mappings that were asked for, if they all may.
 Access ask_mappings(uintptr_t start, uintptr_t end, bool write, Stretch* around) {
-  // A process that was forked has the file of its parent.
-  static const pid_t owner = getpid();
-  static const int maps = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
-  if (maps < 0 || owner != getpid()) return Access::kUnknown;
+  // A process that was forked has the file of its parent, and does not pay for being asked who it
+  // is each time.
+  static std::atomic<bool> is_forked = false;
+  static const int maps = [] {
+    const int file = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
+    const int error = pthread_atfork(nullptr, nullptr, [] { is_forked.store(true); });
+    return error == 0 ? file : -1;
+  }();
+  if (maps < 0 || is_forked.load(std::memory_order_relaxed)) return Access::kUnknown;
   uintptr_t lowest = UINTPTR_MAX;
   while (start < end) {
     MapQuery query{};

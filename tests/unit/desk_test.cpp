@@ -415,7 +415,8 @@ TEST(Desk, WhoSleepsOrRunsOnTheSameProcessorIsCalled) {
 
 // It looks as if it waited, but does not look at its desk: the request must not be done later.
 TEST(Desk, WhatNobodyTakesUpIsWithdrawn) {
-  static std::atomic<int> step = 0;
+  static std::atomic<int> step;
+  step = 0;
   const auto await = [](int wanted) {
     while (step.load() != wanted) std::this_thread::yield();
   };
@@ -466,6 +467,53 @@ TEST(Desk, WhatIsNotMappedIsRefused) {
     }
   });
   munmap(page, 4096);
+}
+
+// What was asked for in the wait before is looked at ahead: as it is now.
+TEST(Desk, WhatWasGivenBackBetweenTwoWaitsIsRefused) {
+  static std::atomic<int> step;
+  step = 0;
+  void* page = mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  ASSERT_NE(page, MAP_FAILED);
+  const auto wait_until = [](int wanted) {
+    Desk& desk = engine().desk();
+    desk.forget_memory();
+    engine().progress().join();
+    step.fetch_add(1);
+    while (step.load() < wanted) desk.serve();
+    engine().progress().leave();
+  };
+  const auto await = [](int wanted) {
+    while (step.load() != wanted) std::this_thread::yield();
+  };
+  run_pair(
+      [&](Pair& pair) {
+        Desk& desk = engine().desk();
+        const auto address = reinterpret_cast<uintptr_t>(page);
+        const uint64_t value = 7;
+        await(1);
+        EXPECT_TRUE(desk.is_attended(1));
+        until_done([&] { return desk.copy(1, address, &value, sizeof value, true); });
+        step = 2;
+        await(3);
+        for (int i = 0; i < 100; ++i) {
+          until_done([&] { return desk.copy(1, pair.at(0), &value, sizeof value, true); });
+          ASSERT_FALSE(desk.copy(1, address, &value, sizeof value, true));
+        }
+        step = 4;
+        await(5);
+        EXPECT_FALSE(desk.is_attended(1));  // it has gone
+        EXPECT_FALSE(desk.is_attended(1));  // which is known by now
+        step = 6;
+      },
+      [&](Pair&) {
+        wait_until(2);
+        EXPECT_EQ(*static_cast<uint64_t*>(page), 7u);
+        ASSERT_EQ(munmap(page, 4096), 0);
+        wait_until(4);
+        step = 5;
+        await(6);
+      });
 }
 
 }  // namespace
