@@ -125,7 +125,7 @@ class Desk {
     std::atomic<uint64_t> asked_in = 0;
 
     bool covers(uintptr_t address, size_t bytes, bool write) const;
-    bool learn(uint64_t now, uintptr_t address, size_t bytes, bool write);
+    bool learn(uint64_t now, uintptr_t address, size_t bytes, bool write, bool is_requested);
   };
 
   Outcome may_call(mob_rank_t rank, bool* calls);

@@ -233,15 +233,17 @@ bool Desk::Known::covers(uintptr_t address, size_t bytes, bool write) const {
   });
 }
 
-// Asks the kernel, once in a wait for all that it can tell at once. Needs the mutex.
-bool Desk::Known::learn(uint64_t now, uintptr_t address, size_t bytes, bool write) {
+// Asks the kernel, once in a wait for all that it can tell at once. What nobody has requested yet
+// is not touched for that. Needs the mutex.
+bool Desk::Known::learn(uint64_t now, uintptr_t address, size_t bytes, bool write,
+                        bool is_requested) {
   if (visit != now) {
     visit = now;
     parts = {};
   }
   if (covers(address, bytes, write)) return true;
   os::Stretch around{};
-  if (!os::is_accessible(address, bytes, write, &around)) return false;
+  if (!os::is_accessible(address, bytes, write, &around, is_requested)) return false;
   parts[next++ % parts.size()] = {around, write};
   return true;
 }
@@ -255,7 +257,7 @@ bool Desk::is_mapped(Known& known, uintptr_t address, size_t bytes, bool write) 
   known.asked_bytes = bytes;
   known.asked_to_write = write;
   known.asked_in.store(visit, std::memory_order_relaxed);
-  return known.learn(visit, address, bytes, write);
+  return known.learn(visit, address, bytes, write, true);
 }
 
 // Who was asked for something in one of the last waits is probably asked for the same in this one:
@@ -271,7 +273,8 @@ void Desk::look_ahead() {
   const uint64_t asked_in = known.asked_in.load(std::memory_order_relaxed);
   if (asked_in == 0 || visit - asked_in > kVisits) return;
   const std::unique_lock lock(known.mutex, std::try_to_lock);
-  if (lock) known.learn(visit, known.asked_for, known.asked_bytes, known.asked_to_write);
+  if (!lock) return;
+  known.learn(visit, known.asked_for, known.asked_bytes, known.asked_to_write, false);
 }
 
 // The same for all that lies between the runs of a request, too. False also where that is so much

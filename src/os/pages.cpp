@@ -124,11 +124,11 @@ bool is_accessible(uintptr_t address, size_t bytes, bool write) {
              : is_accessible(address, bytes, write, &around);
 }
 
-bool is_accessible(uintptr_t address, size_t bytes, bool write, Stretch* around) {
+bool is_accessible(uintptr_t address, size_t bytes, bool write, Stretch* around, bool may_make) {
   const int error = errno;
   const Access access = ask_mappings(page_start(address), address + bytes, write, around);
   errno = error;
-  return access == Access::kUnknown ? is_made(address, bytes, write, around)
+  return access == Access::kUnknown ? may_make && is_made(address, bytes, write, around)
                                     : access == Access::kAllowed;
 }
 

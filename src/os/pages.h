@@ -26,8 +26,10 @@ struct Stretch {
   uintptr_t end;
 };
 // The same, and if so the whole pages around those bytes of which it is true as well: a mapping and
-// its neighbours, or just the pages of the bytes, whatever could be learnt at once.
-bool is_accessible(uintptr_t address, size_t bytes, bool write, Stretch* around);
+// its neighbours, or just the pages of the bytes, whatever could be learnt at once. Unless it
+// `may_make` pages it says no where only making them would tell.
+bool is_accessible(uintptr_t address, size_t bytes, bool write, Stretch* around,
+                   bool may_make = true);
 
 // Why these whole pages cannot become shared memory, for the end of a sentence; null if they can:
 // they are mapped, private, readable and writable, and no stack that is known.

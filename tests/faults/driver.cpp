@@ -107,8 +107,14 @@ class Job {
     if (kills && is_victim()) arm();
   }
 
-  // The survivors' end: they still have each other.
+  // The survivors' end: they still have each other, unless the job ends, and they are ended one
+  // after the other.
   void finish() {
+    const char* on_death = std::getenv("MOBIUS_ON_DEATH");
+    if (on_death == nullptr || std::strcmp(on_death, "error") != 0) {
+      mob_team_barrier(survivors_);
+      for (;;) pause();  // until it is this one's turn
+    }
     if (mob_rank_alive(victim_) != 0) complain("rank %d counts as alive", victim_);
     for (mob_rank_t each = 0; each < size_; ++each) {
       if (each != victim_ && mob_rank_alive(each) != 1) complain("rank %d counts as dead", each);

@@ -492,7 +492,6 @@ TEST(Desk, WhatWasGivenBackBetweenTwoWaitsIsRefused) {
         const auto address = reinterpret_cast<uintptr_t>(page);
         const uint64_t value = 7;
         await(1);
-        EXPECT_TRUE(desk.is_attended(1));
         until_done([&] { return desk.copy(1, address, &value, sizeof value, true); });
         step = 2;
         await(3);
