@@ -76,7 +76,6 @@ constinit thread_local const std::shared_ptr<Context>* acting_for = nullptr;
 ActingFor::ActingFor(std::shared_ptr<Context> context)
     : context_(std::move(context)), before_(acting_for) {
   acting_for = &context_;
-  leave_stretch();
 }
 
 ActingFor::~ActingFor() { acting_for = before_; }

@@ -236,8 +236,8 @@ Desk::Outcome Desk::may_call(mob_rank_t rank, bool* calls) {
   return Outcome::kDone;
 }
 
-// One that came before may be about to come again, as after a barrier of both: that is waited for
-// for a moment, which is short beside the way of a message.
+// One that came before may be about to come again, as after a barrier of both: that is worth
+// some 0.2 µs, which is short beside any other way. Who has gone is waited for once.
 bool Desk::has_waiter(const ProcessBlock& process, Target& target) {
   constexpr int kLooks = 400;
   if (Progress::has_waiters(process.doorbell)) return true;

@@ -70,7 +70,8 @@ class Desk {
     visits_.store(visits_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   }
 
-  // At the origin: whether a thread of the target looks, just now, from another processor.
+  // At the origin: whether a thread of the target looks, just now or in a moment, from another
+  // processor.
   bool is_attended(mob_rank_t rank);
   // Has such a target put or get one stretch, or any target a shape, of its exposed memory. False
   // if that is not how it goes, and nothing was done. Waits for nobody who is not at it already.

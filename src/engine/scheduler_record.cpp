@@ -23,13 +23,7 @@ constexpr size_t kMostFlights = 64;
 
 bool packs(Policy policy) { return policy == Policy::kAdaptive || policy == Policy::kAggregate; }
 
-Stretch no_stretch;
-
 }  // namespace
-
-constinit std::atomic<Stretch*> last_stretch = &no_stretch;
-
-void leave_stretch() { last_stretch.store(&no_stretch, std::memory_order_relaxed); }
 
 bool Scheduler::takes(const Operation& operation) const {
   const mob_transfer_t& transfer = *operation.transfer;

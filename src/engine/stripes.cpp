@@ -224,8 +224,8 @@ bool Stripes::accumulate_few(mob_rank_t host_index, uintptr_t address, size_t by
     element.atomic(rows, count, what.scale, what.fetched);
     return true;
   }
-  if (what.fetched != nullptr && bytes == element.bytes)
-    return false;  // an update of a word: to be admitted
+  // An update of a word: that is to be admitted.
+  if (what.fetched != nullptr && bytes == element.bytes) return false;
   // Zone by zone, where it is worth it; here all elements are combined alike.
   constexpr size_t kMostAlike = 64;
   if (rows.count * count > kMostAlike && (zones & words().arriving) != 0) return false;

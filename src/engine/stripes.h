@@ -53,11 +53,10 @@ class Stripes {
   };
   Stretch admitted_around(const Part& part, uint64_t offset) const;
 
-  // Combines rows of `count` elements, kFew in all at most, that lie in the `bytes` bytes from
-  // `address` on and are reached where the rows say. False, with nothing done, if that is two
-  // blocks, words are updated there, too, or what is fetched is the first word ever; accumulate()
-  // does all.
-  static constexpr size_t kFew = 8192;
+  // Combines rows of `count` elements that lie in the `bytes` bytes from `address` on and are
+  // reached where the rows say; together no more than a block has. False, with nothing done, if
+  // they lie in two blocks, many of them where words are updated, too, or what is fetched is the
+  // first word ever; accumulate() does all.
   bool accumulate_few(mob_rank_t host_index, uintptr_t address, size_t bytes,
                       const transport::Rows& rows, size_t count, const transport::Combination& what,
                       const transport::ElementOp& element);

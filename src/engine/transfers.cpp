@@ -211,7 +211,7 @@ bool Transfers::accumulate_few(mob_rank_t rank, void* remote, const void* local,
                                const transport::Combination& what) {
   transport::ElementOp element;
   if (static_cast<uint32_t>(rank) >= static_cast<uint32_t>(mob_size_) || hooked() ||
-      local == nullptr || count - 1 >= Stripes::kFew ||
+      local == nullptr || count - 1 >= transport::kLockBlockBytes ||
       !transport::find_element_op(what.op, what.type, &element)) {
     return false;
   }

@@ -79,7 +79,7 @@ class BiasedLock {
   // later, the store to `inside_` of one that was stopped just before it.
   std::atomic<const void*> only_ = nullptr;
   // Guarded by `held_`.
-  uint32_t streak_ = 0;  // of acquisitions by `only_`, or the thread that came last
+  uint32_t streak_ = 0;  // of acquisitions by `last_`, the thread that came last
   uint32_t needed_ = kFirstStreak;
   const void* last_ = nullptr;
 };

@@ -5,6 +5,7 @@
 
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <string>
 #include <thread>
 #include <vector>
@@ -96,6 +97,46 @@ TEST(AccessNbi, WhatIsUnlockedIsThere) {
     EXPECT_EQ(word_of(memory.at(mob_rank(), 64 * static_cast<size_t>(rank + 1))), kTimes);
   }
   barrier();
+}
+
+// … also where it goes on behind what was put there before without a lock.
+TEST(AccessNbi, ANeighbourOfWhatWasPutBeforeWaitsForTheLock) {
+  if (!has_far_rank()) GTEST_SKIP() << "needs another host";
+  constexpr size_t kPiece = 48;
+  constexpr size_t kPieces = 200;
+  const mob_rank_t target = mob_size() / 2;  // of rank 0
+  const Shared memory((kPieces + 1) * kPiece);
+  const Access access;
+  const std::vector<unsigned char> ones((kPieces + 1) * kPiece, 1);
+  const auto put = [&](size_t i) {
+    ASSERT_EQ(mob_put_nbi(target, memory.at(target, i * kPiece), ones.data() + i * kPiece, kPiece),
+              MOB_OK);
+  };
+  for (int round = 0; round < 20; ++round) {
+    std::memset(memory.local(), 0, (kPieces + 1) * kPiece);
+    if (mob_rank() == target) {
+      ASSERT_EQ(mob_access_lock(access, target, MOB_EXCLUSIVE, nullptr), MOB_OK);
+    }
+    barrier();
+    if (mob_rank() == 0) {
+      for (size_t i = 0; i < kPieces; ++i) put(i);
+      ASSERT_EQ(mob_access_lock_nbi(access, target, MOB_EXCLUSIVE), MOB_OK);
+      put(kPieces);
+      for (int poll = 0; poll < 1000; ++poll) ASSERT_EQ(mob_poll(), MOB_OK);
+      ASSERT_EQ(mob_access_unlock(access, target), MOB_OK);
+    } else if (mob_rank() == target) {
+      const auto* last = memory.local() + kPieces * kPiece - sizeof(uint64_t);
+      ASSERT_EQ(mob_wait_until_u8(reinterpret_cast<const uint64_t*>(last), MOB_NE, 0), MOB_OK);
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      EXPECT_EQ(word_of(memory.local() + kPieces * kPiece), 0u) << round;
+      ASSERT_EQ(mob_access_unlock(access, target), MOB_OK);
+    }
+    barrier();
+    if (mob_rank() == target) {
+      EXPECT_NE(word_of(memory.local() + kPieces * kPiece), 0u) << round;
+    }
+    barrier();
+  }
 }
 
 TEST(AccessNbi, AFlushHasWhatWasGotAndKeepsTheAccess) {

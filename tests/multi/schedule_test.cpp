@@ -325,31 +325,31 @@ TEST(Schedule, NeighboursOfOneThreadStayWholeWhereOthersComeAlong) {
   ASSERT_EQ(mob_barrier(), MOB_OK);
 }
 
-// What goes on where the one before ended, but belongs to another context, or to access that was
-// only started, is none of its.
+// What goes on where the one before ended, but belongs to another context, is none of its: here it
+// is what has no place at the target, and whose error is that context's alone.
 TEST(Schedule, NeighboursOfTwoContextsStayApart) {
+  if (mob_host_size() * 2 > mob_size()) GTEST_SKIP() << "on one host the call itself fails";
   constexpr size_t kPiece = 48;
   constexpr size_t kPieces = 600;
   Shared shared(kPieces * kPiece);
-  const mob_rank_t target = right_of(mob_rank());
-  const auto data = patterned(kPieces * kPiece, mob_rank(), 8);
+  const auto target = static_cast<mob_rank_t>((mob_rank() + mob_size() / 2) % mob_size());
+  const auto data = patterned((kPieces + 1) * kPiece, mob_rank(), 8);
   mob_context_t context;
   ASSERT_EQ(mob_context_create(&context), MOB_OK);
   for (int round = 0; round < 20; ++round) {
-    std::vector<unsigned char> back(data.size());
-    for (size_t i = 0; i < kPieces; ++i) {
-      if (i % 100 == 50) {
-        ASSERT_EQ(mob_context_use(i % 200 == 50 ? context : MOB_CONTEXT_DEFAULT), MOB_OK);
-      }
+    std::vector<unsigned char> back(kPieces * kPiece);
+    const auto put = [&](size_t i) {
       const size_t at = i * kPiece;
-      ASSERT_EQ(mob_put_nbi(target, shared.at(target, at), data.data() + at, kPiece), MOB_OK);
-    }
-    ASSERT_EQ(mob_flush(target), MOB_OK);
+      ASSERT_EQ(mob_put_nbi(target, shared.at(target, 0) + at, data.data() + at, kPiece), MOB_OK);
+    };
+    for (size_t i = 0; i < kPieces; ++i) put(i);
     ASSERT_EQ(mob_context_use(context), MOB_OK);
-    ASSERT_EQ(mob_flush(target), MOB_OK);
+    put(kPieces);
+    EXPECT_EQ(mob_flush(target), MOB_ERR_RANGE) << round;
     ASSERT_EQ(mob_context_use(MOB_CONTEXT_DEFAULT), MOB_OK);
+    EXPECT_EQ(mob_flush(target), MOB_OK) << round;
     ASSERT_EQ(mob_get(target, shared.at(target, 0), back.data(), back.size()), MOB_OK);
-    ASSERT_EQ(back, data) << round;
+    ASSERT_EQ(std::memcmp(back.data(), data.data(), back.size()), 0) << round;
   }
   ASSERT_EQ(mob_context_free(context), MOB_OK);
   ASSERT_EQ(mob_barrier(), MOB_OK);

@@ -36,17 +36,6 @@ void add_scaled(Loose<T>* target, const Loose<T>* origin, size_t count, T scale)
   }
 }
 
-// The type whose loop does the work: signs matter to MIN and MAX only.
-template <mob_op_t kOp, typename T>
-struct WorkOf {
-  using Type = T;
-};
-template <mob_op_t kOp, typename T>
-  requires(kOp != MOB_MIN && kOp != MOB_MAX && !kIsReal<T> && !kIsComplex<T>)
-struct WorkOf<kOp, T> {
-  using Type = typename UnsignedOf<sizeof(T)>::Type;
-};
-
 template <mob_op_t kOp, typename T>
 [[gnu::always_inline]] inline void combine_run(char* target, const char* origin, size_t count,
                                                const void* scale) {

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <utility>
 
 #include "transport/shm/element_ops.h"
 
@@ -98,33 +99,26 @@ void combine_atomically(const Rows& rows, size_t count, const void* scale, void*
 
 using KernelTable = std::array<std::array<Combine, MOB_TYPE_COUNT>, MOB_OP_COUNT>;
 
-template <typename T>
-constexpr void fill_atomic(KernelTable& table, mob_type_t type) {
-  using Word = typename UnsignedOf<sizeof(T)>::Type;  // where the sign does not matter
-  table[MOB_SUM][type] = &combine_atomically<MOB_SUM, Word>;
-  table[MOB_PROD][type] = &combine_atomically<MOB_PROD, Word>;
-  table[MOB_MIN][type] = &combine_atomically<MOB_MIN, T>;
-  table[MOB_MAX][type] = &combine_atomically<MOB_MAX, T>;
-  table[MOB_LAND][type] = &combine_atomically<MOB_LAND, Word>;
-  table[MOB_LOR][type] = &combine_atomically<MOB_LOR, Word>;
-  table[MOB_LXOR][type] = &combine_atomically<MOB_LXOR, Word>;
-  table[MOB_BAND][type] = &combine_atomically<MOB_BAND, Word>;
-  table[MOB_BOR][type] = &combine_atomically<MOB_BOR, Word>;
-  table[MOB_BXOR][type] = &combine_atomically<MOB_BXOR, Word>;
-  table[MOB_REPLACE][type] = &combine_atomically<MOB_REPLACE, Word>;
-  table[MOB_NO_OP][type] = &combine_atomically<MOB_NO_OP, Word>;
+// All operations are defined for integers.
+template <typename T, int... kOps>
+constexpr void fill_atomic(KernelTable& table, mob_type_t type,
+                           std::integer_sequence<int, kOps...> /*of all*/) {
+  ((table[kOps][type] = &combine_atomically<static_cast<mob_op_t>(kOps),
+                                            typename WorkOf<static_cast<mob_op_t>(kOps), T>::Type>),
+   ...);
 }
 
 constexpr KernelTable kAtomic = [] {
   KernelTable table{};
-  fill_atomic<int8_t>(table, MOB_INT8);
-  fill_atomic<int16_t>(table, MOB_INT16);
-  fill_atomic<int32_t>(table, MOB_INT32);
-  fill_atomic<int64_t>(table, MOB_INT64);
-  fill_atomic<uint8_t>(table, MOB_UINT8);
-  fill_atomic<uint16_t>(table, MOB_UINT16);
-  fill_atomic<uint32_t>(table, MOB_UINT32);
-  fill_atomic<uint64_t>(table, MOB_UINT64);
+  constexpr auto kAll = std::make_integer_sequence<int, MOB_OP_COUNT>();
+  fill_atomic<int8_t>(table, MOB_INT8, kAll);
+  fill_atomic<int16_t>(table, MOB_INT16, kAll);
+  fill_atomic<int32_t>(table, MOB_INT32, kAll);
+  fill_atomic<int64_t>(table, MOB_INT64, kAll);
+  fill_atomic<uint8_t>(table, MOB_UINT8, kAll);
+  fill_atomic<uint16_t>(table, MOB_UINT16, kAll);
+  fill_atomic<uint32_t>(table, MOB_UINT32, kAll);
+  fill_atomic<uint64_t>(table, MOB_UINT64, kAll);
   return table;
 }();
 

@@ -66,6 +66,17 @@ struct UnsignedOf<8> {
   using Type = uint64_t;
 };
 
+// The type whose loop does the work: signs matter to MIN and MAX only.
+template <mob_op_t kOp, typename T>
+struct WorkOf {
+  using Type = T;
+};
+template <mob_op_t kOp, typename T>
+  requires(kOp != MOB_MIN && kOp != MOB_MAX && !kIsReal<T> && !kIsComplex<T>)
+struct WorkOf<kOp, T> {
+  using Type = typename UnsignedOf<sizeof(T)>::Type;
+};
+
 template <typename T>
 [[gnu::always_inline]] inline T sum(T a, T b) {
   if constexpr (kIsComplex<T>) {
