@@ -82,9 +82,9 @@ MOB_API mob_status_t mob_get_nb(mob_rank_t rank, const void* remote, void* local
  * computes after it and wants the bytes to move meanwhile calls mob_poll() once. As do all calls
  * that only start an operation without a handle ("nbi", mob_transfer_nbi()); see docs/scheduler.md.
  */
-MOB_API mob_status_t mob_put_nbi(mob_rank_t rank, void* remote, const void* local, size_t bytes);
+MOB_INLINE mob_status_t mob_put_nbi(mob_rank_t rank, void* remote, const void* local, size_t bytes);
 /** Starts a get that the next flush of the calling thread's context completes; as mob_get_nb(). */
-MOB_API mob_status_t mob_get_nbi(mob_rank_t rank, const void* remote, void* local, size_t bytes);
+MOB_INLINE mob_status_t mob_get_nbi(mob_rank_t rank, const void* remote, void* local, size_t bytes);
 
 /**
  * Puts bytes, then changes a word of the target that tells it so: who sees the new word sees the
@@ -221,6 +221,7 @@ MOB_INLINE mob_status_t mob_get1(mob_rank_t rank, const void* remote, uint8_t* v
 MOB_API mob_status_t mob_barrier(void);
 
 #include <mobius/detail/inline.h>
+#include <mobius/detail/stretch_inline.h>
 
 #ifdef __cplusplus
 }

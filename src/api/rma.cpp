@@ -49,15 +49,7 @@ bool put_elsewhere(const char* call, mob_rank_t rank, void* remote, const void* 
   return is_recorded || *status != MOB_OK;
 }
 
-// One of many transfers with another host that are only started, which goes on where the one before
-// ended.
-[[gnu::always_inline]] inline bool goes_on(schedule::Kind kind, mob_rank_t rank, const void* remote,
-                                           const void* local, size_t bytes) {
-  return engine::last_stretch.load(std::memory_order_relaxed)
-      ->go_on(engine::Stretch::whose(kind, rank), remote, local, bytes);
-}
-
-// One of many of them.
+// One of many transfers with another host that are only started.
 bool one_more(mob_kind_t kind, mob_rank_t rank, const void* remote, const void* local,
               size_t bytes) {
   if (mob_size_ == 0) return false;
@@ -247,21 +239,17 @@ mob_status_t mob_get_nb(mob_rank_t rank, const void* remote, void* local, size_t
                       handle);
 }
 
-mob_status_t mob_put_nbi(mob_rank_t rank, void* remote, const void* local, size_t bytes) {
-  if (bytes != 0 && local != nullptr && engine::target_covers(rank, remote, bytes)) {
-    return copy_out(remote, local, bytes);
-  }
-  return goes_on(schedule::Kind::kPut, rank, remote, local, bytes)
-             ? MOB_OK
+mob_status_t mob_put_nbi_out_of_line_(mob_rank_t rank, void* remote, const void* local,
+                                      size_t bytes) {
+  return bytes != 0 && local != nullptr && engine::target_covers(rank, remote, bytes)
+             ? copy_out(remote, local, bytes)
              : put_anew(rank, remote, local, bytes);
 }
 
-mob_status_t mob_get_nbi(mob_rank_t rank, const void* remote, void* local, size_t bytes) {
-  if (bytes != 0 && local != nullptr && engine::target_covers(rank, remote, bytes)) {
-    return copy_in(remote, local, bytes);
-  }
-  return goes_on(schedule::Kind::kGet, rank, remote, local, bytes)
-             ? MOB_OK
+mob_status_t mob_get_nbi_out_of_line_(mob_rank_t rank, const void* remote, void* local,
+                                      size_t bytes) {
+  return bytes != 0 && local != nullptr && engine::target_covers(rank, remote, bytes)
+             ? copy_in(remote, local, bytes)
              : get_anew(rank, remote, local, bytes);
 }
 

@@ -65,14 +65,13 @@ struct Scheduler::Queue : Stretch {
 
   // A call was recorded, whose bytes the user keeps as they are at `lasting`, unless that is null.
   void note_call(const char* lasting, uint64_t remote, size_t bytes) {
-    next_local.store(lasting != nullptr ? lasting + bytes : nullptr, std::memory_order_relaxed);
-    next_remote.store(remote + bytes, std::memory_order_relaxed);
+    set_next(lasting != nullptr ? lasting + bytes : nullptr, remote + bytes);
     ++calls;
     ++recorded;
   }
 
   // The next call is no part of the last operation: something else may be true of it.
-  void end_stretch() { next_local.store(nullptr, std::memory_order_relaxed); }
+  void end_stretch() { set_next(nullptr, 0); }
 
   // Holds the lock of a queue, of which all calls are counted then, and the next one looks at
   // everything.
@@ -120,11 +119,12 @@ struct Scheduler::Queue : Stretch {
   void count_calls() {
     if (further == 0) return;
     schedule::Operation& last = operations.back();
-    last.bytes = static_cast<size_t>(next_local.load(std::memory_order_relaxed) - last.local);
+    last.bytes = static_cast<size_t>(next_local - last.local);
     last.calls = static_cast<uint16_t>(last.calls + further);
     calls += further;
     recorded += further;
     left -= further;
+    bias.uses += further;
     further = 0;
   }
 };

@@ -174,7 +174,7 @@ void Scheduler::open_stretch(Queue& queue) {
   }
   queue.left = static_cast<uint32_t>(Queue::kMostOperations - queue.calls);
   queue.is_alike = !hints_.any();
-  last_stretch.store(&queue, std::memory_order_relaxed);
+  set_last_stretch(queue);
 }
 
 bool Scheduler::one_more(Kind kind, mob_rank_t rank, void* remote, const void* local,
@@ -221,7 +221,7 @@ bool Scheduler::append(Queue& queue, Kind kind, uint64_t remote, const char* loc
 
 // A put like the last one, of the thread with the bias.
 bool Scheduler::put_another(mob_rank_t rank, void* remote, const void* local, size_t bytes) {
-  Stretch& stretch = *last_stretch.load(std::memory_order_relaxed);
+  Stretch& stretch = last_stretch();
   if (bytes - 1 >= kMostCopied || local == nullptr || remote == nullptr || !stretch.lock.enter()) {
     return false;
   }

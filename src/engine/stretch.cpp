@@ -8,8 +8,8 @@ constinit Stretch no_stretch;
 
 }  // namespace
 
-constinit std::atomic<Stretch*> last_stretch = &no_stretch;
-
-void leave_stretch() { last_stretch.store(&no_stretch, std::memory_order_relaxed); }
+void leave_stretch() { set_last_stretch(no_stretch); }
 
 }  // namespace mobius::engine
+
+constinit mob_stretch_t_* mob_stretch_ = &mobius::engine::no_stretch;

@@ -6,13 +6,10 @@
 
 #include <algorithm>
 
+#include "os/asymmetric_fence.h"
 #include "os/futex.h"
 
 namespace mobius::os {
-
-namespace lock_detail {
-constinit thread_local char thread_mark = 0;
-}  // namespace lock_detail
 
 namespace {
 
@@ -52,8 +49,8 @@ void BiasedLock::wait_until_free() {
 
 // With `held_`: excludes the thread with the bias, or becomes that.
 void BiasedLock::acquired() {
-  if (biased_.load(std::memory_order_relaxed) != nullptr) take_bias();
-  const void* const me = self();
+  if (biased().load(std::memory_order_relaxed) != nullptr) take_bias();
+  const void* const me = mob_thread_();
   if (last_ != me) {
     last_ = me;
     streak_ = 0;
@@ -63,15 +60,15 @@ void BiasedLock::acquired() {
   const void* const only = only_.load(std::memory_order_relaxed);
   if (only != nullptr && only != me) return;
   only_.store(me, std::memory_order_relaxed);
-  uses_ = 0;
-  biased_.store(me, std::memory_order_relaxed);
+  bias_.uses = 0;
+  biased().store(me, std::memory_order_relaxed);
 }
 
 void BiasedLock::take_bias() {
-  biased_.store(nullptr, std::memory_order_relaxed);
-  heavy_fence();  // pairs with the light one in enter()
-  await([this] { return !inside_.load(std::memory_order_acquire); });
-  needed_ = uses_ < kPays ? std::min(needed_ * 4, kLongestStreak) : kFirstStreak;
+  biased().store(nullptr, std::memory_order_relaxed);
+  heavy_fence();  // pairs with the light one in mob_bias_enter_()
+  await([this] { return inside().load(std::memory_order_acquire) == 0; });
+  needed_ = bias_.uses < kPays ? std::min(needed_ * 4, kLongestStreak) : kFirstStreak;
 }
 
 }  // namespace mobius::os

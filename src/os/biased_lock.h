@@ -10,29 +10,31 @@
 // is behind it when somebody might. (Kawachiya, Koseki and Onodera, "Lock reservation", OOPSLA
 // 2002.)
 
+#include <mobius/detail/bias_inline.h>
+
 #include <atomic>
 #include <cstdint>
 
-#include "os/asymmetric_fence.h"
-
 namespace mobius::os {
 
-namespace lock_detail {
-extern constinit thread_local char thread_mark [[gnu::tls_model("initial-exec")]];
-}  // namespace lock_detail
-
-// Not reentrant. Meets BasicLockable, for std::lock_guard.
+// Not reentrant. Meets BasicLockable, for std::lock_guard. What the thread with the bias uses lies
+// where whoever owns the lock wants it, so that programs can have it inlined; zeroed at first, and
+// outlives the lock.
 class BiasedLock {
  public:
+  explicit constexpr BiasedLock(mob_bias_t_& bias) noexcept : bias_(bias) {}
+  BiasedLock(const BiasedLock&) = delete;
+  BiasedLock& operator=(const BiasedLock&) = delete;
+
   void lock() {
     if (!enter()) [[unlikely]] {
       acquire();
     }
   }
   void unlock() {
-    // Another thread may find `inside_` set for an instant, too: by one that has lost the bias.
-    if (inside_.load(std::memory_order_relaxed) &&
-        only_.load(std::memory_order_relaxed) == self()) {
+    // Another thread may find it set for an instant, too: by one that has lost the bias.
+    if (inside().load(std::memory_order_relaxed) != 0 &&
+        only_.load(std::memory_order_relaxed) == mob_thread_()) {
       leave();
     } else {
       held_.store(false, std::memory_order_release);
@@ -41,21 +43,14 @@ class BiasedLock {
 
   // Acquires it if the calling thread has the bias; then leave() releases it.
   bool enter() {
-    const void* const me = self();
-    if (biased_.load(std::memory_order_relaxed) != me) return false;
-    inside_.store(true, std::memory_order_relaxed);
-    light_fence();  // pairs with the heavy one in take_bias()
-    if (biased_.load(std::memory_order_relaxed) != me) [[unlikely]] {
-      leave();
-      return false;
-    }
-    ++uses_;
+    if (mob_bias_enter_(&bias_) == 0) return false;
+    ++bias_.uses;
     return true;
   }
-  void leave() { inside_.store(false, std::memory_order_release); }
+  void leave() { mob_bias_leave_(&bias_); }
 
   // Whether the calling thread has the bias.
-  bool is_biased() const { return biased_.load(std::memory_order_relaxed) == self(); }
+  bool is_biased() const { return biased().load(std::memory_order_relaxed) == mob_thread_(); }
 
   // How often in a row a thread acquires it before it has the bias, at first and at most; and how
   // often it has to, then, for the bias to have paid for its end.
@@ -64,19 +59,18 @@ class BiasedLock {
   static constexpr uint32_t kPays = 2000;
 
  private:
-  static const void* self() { return &lock_detail::thread_mark; }
+  std::atomic_ref<const void*> biased() const { return std::atomic_ref<const void*>(bias_.thread); }
+  std::atomic_ref<uint8_t> inside() const { return std::atomic_ref<uint8_t>(bias_.inside); }
 
   void acquire();
   void wait_until_free();
   void acquired();
   void take_bias();
 
-  std::atomic<const void*> biased_ = nullptr;  // the thread that has the bias
-  std::atomic<bool> inside_ = false;           // that thread holds the lock
-  std::atomic<bool> held_ = false;             // a thread without the bias does
-  uint32_t uses_ = 0;                          // by the thread with the bias, since it has that
+  mob_bias_t_& bias_;
+  std::atomic<bool> held_ = false;  // a thread without the bias holds the lock
   // The only thread that ever gets the bias: the first one. Another one could meet, at any time
-  // later, the store to `inside_` of one that was stopped just before it.
+  // later, the store to `inside` of one that was stopped just before it.
   std::atomic<const void*> only_ = nullptr;
   // Guarded by `held_`.
   uint32_t streak_ = 0;  // of acquisitions by `last_`, the thread that came last

@@ -32,6 +32,13 @@ mob_status_t check_flush(mob_rank_t rank) { return mob_flush(rank); }
 mob_status_t check_flush_all(void) { return mob_flush_all(); }
 mob_status_t check_fence(void) { return mob_fence(); }
 
+mob_status_t check_put_nbi(mob_rank_t rank, void* remote, const void* from, size_t bytes) {
+  return mob_put_nbi(rank, remote, from, bytes);
+}
+mob_status_t check_get_nbi(mob_rank_t rank, const void* remote, void* to, size_t bytes) {
+  return mob_get_nbi(rank, remote, to, bytes);
+}
+
 /* The loop that docs/performance.md counts. */
 void check_loop8(mob_rank_t rank, uint64_t* remote, uint64_t count) {
   for (uint64_t i = 0; i < count; ++i) (void)mob_put8(rank, remote + i, i);

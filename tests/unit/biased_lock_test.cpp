@@ -9,8 +9,16 @@
 #include <thread>
 #include <vector>
 
+#include "os/asymmetric_fence.h"
+
 namespace mobius::os {
 namespace {
+
+// One that owns the part that may be inlined.
+class Lock : mob_bias_t_, public BiasedLock {
+ public:
+  Lock() : mob_bias_t_{}, BiasedLock(static_cast<mob_bias_t_&>(*this)) {}
+};
 
 void use(BiasedLock& lock, uint32_t times) {
   for (uint32_t time = 0; time < times; ++time) const std::lock_guard guard(lock);
@@ -54,12 +62,12 @@ void be_waited_for(BiasedLock& lock) {
 }
 
 TEST(BiasedLock, ExcludesThreadsWithoutABias) {
-  BiasedLock lock;
+  Lock lock;
   exclude(lock);
 }
 
 TEST(BiasedLock, IsWaitedForWhileItsHolderDoesNotRun) {
-  BiasedLock lock;
+  Lock lock;
   be_waited_for(lock);
 }
 
@@ -71,11 +79,11 @@ class Biased : public testing::Test {
     use(lock, BiasedLock::kFirstStreak);
     ASSERT_TRUE(lock.is_biased());
   }
-  BiasedLock lock;
+  Lock lock;
 };
 
 TEST_F(Biased, IsItAfterOneThreadCameOften) {
-  BiasedLock other;
+  Lock other;
   use(other, BiasedLock::kFirstStreak - 1);
   EXPECT_FALSE(other.is_biased());
   use(other, 1);
