@@ -81,19 +81,31 @@ void* loaded_mpi() {
   return dlopen(path.c_str(), RTLD_NOW | RTLD_NOLOAD);
 }
 
-bool is_running(const Mpi& mpi) {
+struct Stage {
+  bool has_started;
+  bool has_ended;
+};
+
+Stage stage(const Mpi& mpi) {
   int has_started = 0;
   int has_ended = 1;
   mpi.initialized(&has_started);
   mpi.finalized(&has_ended);
-  return has_started != 0 && has_ended == 0;
+  return {has_started != 0, has_ended != 0};
+}
+
+bool is_running(const Mpi& mpi) {
+  const Stage at = stage(mpi);
+  return at.has_started && !at.has_ended;
+}
+
+bool find_loaded_mpi(Mpi* mpi) {
+  void* library = loaded_mpi();
+  return library != nullptr && mpi->find_all(library);
 }
 
 // False where there is none that runs.
-bool find_mpi(Mpi* mpi) {
-  void* library = loaded_mpi();
-  return library != nullptr && mpi->find_all(library) && is_running(*mpi);
-}
+bool find_mpi(Mpi* mpi) { return find_loaded_mpi(mpi) && is_running(*mpi); }
 
 // Entries one after the other in what is exchanged: lengths, key, value.
 struct Entry {
@@ -229,6 +241,13 @@ void MpiDirectory::leave() {
 bool is_up() {
   Mpi mpi{};
   return find_mpi(&mpi);
+}
+
+bool has_ended() {
+  Mpi mpi{};
+  if (!find_loaded_mpi(&mpi)) return false;
+  const Stage at = stage(mpi);
+  return at.has_started && at.has_ended;
 }
 
 mob_status_t connect(const Communicator* like, mob_rank_t* rank, mob_rank_t* size,

@@ -15,6 +15,8 @@ namespace mobius::job::mpi {
 
 // Whether an MPI of a kind that we know is loaded here, has started and has not ended.
 bool is_up();
+// Whether one has started and has ended.
+bool has_ended();
 
 // A communicator as it is passed in a register: an int or a pointer.
 using Communicator = const void*;

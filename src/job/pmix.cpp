@@ -14,7 +14,6 @@
 #include <cstring>
 #include <mutex>
 #include <string>
-#include <thread>
 #include <utility>
 
 #include "base/log.h"
@@ -139,33 +138,8 @@ void on_fence(pmix_status_t status, void* data) {
   (*fence)->changed.notify_all();
 }
 
-// An MPI that is loaded in this process has started, or may start yet.
-bool has_mpi() {
-  const auto look = [](dl_phdr_info* library, size_t /*bytes*/, void* /*data*/) {
-    const std::string_view path = library->dlpi_name;
-    return path.substr(path.rfind('/') + 1).starts_with("libmpi") ? 1 : 0;
-  };
-  return dl_iterate_phdr(look, nullptr) != 0;
-}
-
-std::string full_key(std::string_view key) { return "mobius." + std::string(key); }
-
-// Its value says whether a process has come to this fence. Programs that a launcher starts one
-// after the other have one rank, and the server knows what was published last.
-std::string fence_key(unsigned fence) { return "fence." + std::to_string(fence); }
-constexpr unsigned char kHere = 1;
-constexpr unsigned char kGone = 0;
-
-// Of PMIx 4; those before do not heed it.
-#ifndef PMIX_GET_REFRESH_CACHE
-#define PMIX_GET_REFRESH_CACHE "pmix.get.refresh"
-#endif
-
-using Time = std::chrono::steady_clock::time_point;
 // How often a wait looks whether somebody died.
 constexpr std::chrono::milliseconds kLook{50};
-// Between two looks for what a neighbour has not published yet.
-constexpr std::chrono::milliseconds kPause{1};
 
 class PmixDirectory final : public Directory {
  public:
@@ -189,13 +163,6 @@ class PmixDirectory final : public Directory {
 
  private:
   mob_status_t fail_pmix(const char* what, pmix_status_t status) const;
-  mob_status_t fail_late() const;
-  Time latest() const { return std::chrono::steady_clock::now() + std::chrono::seconds(limit_s_); }
-  mob_status_t fence_by_pmix();
-  mob_status_t fence_by_looking();
-  bool is_at(mob_rank_t rank, std::string_view key);
-  pmix_status_t get(mob_rank_t rank, std::string_view key, std::span<const pmix_info_t> how,
-                    std::vector<unsigned char>* value);
   mob_status_t wait_for(Fence& fence);
   static mob_status_t look_for_news();
   mob_status_t job_size(mob_rank_t* size) const;
@@ -208,23 +175,12 @@ class PmixDirectory final : public Directory {
   const pmix_proc_t self_;
   const unsigned limit_s_;
   pmix_status_t handler_ = -1;
-  // Fences by looking: where all are on one node, beside an MPI.
-  bool is_looking_ = false;
-  unsigned fences_ = 0;
-  mob_rank_t size_ = 0;
   bool left_ = false;
 };
 
 mob_status_t PmixDirectory::fail_pmix(const char* what, pmix_status_t status) const {
   return fail(MOB_ERR_SYSTEM, "mob_init: PMIx %s failed: %s (%d)", what,
               library_.error_string(status), status);
-}
-
-mob_status_t PmixDirectory::fail_late() const {
-  return fail(MOB_ERR_PEER,
-              "mob_init: not all processes of the job have called it within %u seconds "
-              "(MOBIUS_JOIN_SECONDS): does each one call mob_init(), and is one stopped?",
-              limit_s_);
 }
 
 pmix_proc_t PmixDirectory::all() const {
@@ -255,10 +211,7 @@ void PmixDirectory::listen(bool survive) {
 mob_status_t PmixDirectory::find_out(Whereabouts* whereabouts) {
   whereabouts->rank = static_cast<mob_rank_t>(self_.rank);
   if (const mob_status_t status = job_size(&whereabouts->size)) return status;
-  if (const mob_status_t status = neighbours(&whereabouts->neighbours)) return status;
-  size_ = whereabouts->size;
-  is_looking_ = has_mpi() && std::cmp_equal(whereabouts->neighbours.size(), size_);
-  return MOB_OK;
+  return neighbours(&whereabouts->neighbours);
 }
 
 mob_status_t PmixDirectory::job_size(mob_rank_t* size) const {
@@ -300,6 +253,8 @@ mob_status_t PmixDirectory::neighbours(std::vector<mob_rank_t>* ranks) const {
   return MOB_OK;
 }
 
+std::string full_key(std::string_view key) { return "mobius." + std::string(key); }
+
 mob_status_t PmixDirectory::publish(std::string_view key, std::span<const unsigned char> value) {
   if (value.size() > kDirectoryValueBytes) {
     return fail(MOB_ERR_RANGE, "%zu bytes are too many for the job's directory", value.size());
@@ -313,36 +268,7 @@ mob_status_t PmixDirectory::publish(std::string_view key, std::span<const unsign
   return status == PMIX_SUCCESS ? MOB_OK : fail_pmix("publishing", status);
 }
 
-// Where the last user of PMIx in a process has finalised it before, as an MPI does that ends before
-// mob_init() is called, servers miscount who is in a fence, and end it without one or another
-// (openpmix issues 3931 and 4113, in all releases before the end of 2026). Neighbours are so few
-// that each can look for what every other has published.
-mob_status_t PmixDirectory::fence() { return is_looking_ ? fence_by_looking() : fence_by_pmix(); }
-
-mob_status_t PmixDirectory::fence_by_looking() {
-  const std::string key = fence_key(fences_++);
-  if (const mob_status_t status = publish(key, {&kHere, 1})) return status;
-  const pmix_status_t committed = library_.commit();
-  if (committed != PMIX_SUCCESS) return fail_pmix("publishing", committed);
-  const Time end = latest();
-  for (mob_rank_t rank = 0; rank < size_; ++rank) {
-    while (!is_at(rank, key)) {
-      if (const mob_status_t status = look_for_news()) return status;
-      if (std::chrono::steady_clock::now() > end) return fail_late();
-      std::this_thread::sleep_for(kPause);
-    }
-  }
-  return MOB_OK;
-}
-
-bool PmixDirectory::is_at(mob_rank_t rank, std::string_view key) {
-  const pmix_info_t how[] = {instruction(PMIX_IMMEDIATE, value_of(true)),
-                             instruction(PMIX_GET_REFRESH_CACHE, value_of(true))};
-  std::vector<unsigned char> value;
-  return get(rank, key, how, &value) == PMIX_SUCCESS && value == std::vector{kHere};
-}
-
-mob_status_t PmixDirectory::fence_by_pmix() {
+mob_status_t PmixDirectory::fence() {
   pmix_status_t status = library_.commit();
   if (status != PMIX_SUCCESS) return fail_pmix("publishing", status);
   const pmix_proc_t everybody = all();
@@ -357,11 +283,16 @@ mob_status_t PmixDirectory::fence_by_pmix() {
 }
 
 mob_status_t PmixDirectory::wait_for(Fence& fence) {
-  const Time end = latest();
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(limit_s_);
   std::unique_lock lock(fence.mutex);
   while (!fence.changed.wait_for(lock, kLook, [&] { return fence.ended; })) {
     if (const mob_status_t status = look_for_news()) return status;
-    if (std::chrono::steady_clock::now() > end) return fail_late();
+    if (std::chrono::steady_clock::now() > end) {
+      return fail(MOB_ERR_PEER,
+                  "mob_init: not all processes of the job have called it within %u seconds "
+                  "(MOBIUS_JOIN_SECONDS): does each one call mob_init(), and is one stopped?",
+                  limit_s_);
+    }
   }
   if (fence.status == PMIX_SUCCESS) return MOB_OK;
   if (const mob_status_t status = look_for_news()) return status;
@@ -381,29 +312,21 @@ mob_status_t PmixDirectory::look_for_news() {
   return MOB_OK;
 }
 
-pmix_status_t PmixDirectory::get(mob_rank_t rank, std::string_view key,
-                                 std::span<const pmix_info_t> how,
-                                 std::vector<unsigned char>* value) {
-  pmix_proc_t who = self_;
-  who.rank = static_cast<pmix_rank_t>(rank);
-  Value found;
-  const pmix_status_t status =
-      library_.get(&who, full_key(key).c_str(), how.data(), how.size(), found.out());
-  if (status != PMIX_SUCCESS) return status;
-  if (!found.is(PMIX_BYTE_OBJECT)) return PMIX_ERR_TYPE_MISMATCH;
-  const auto* bytes = reinterpret_cast<const unsigned char*>(found->data.bo.bytes);
-  value->assign(bytes, bytes + found->data.bo.size);
-  return PMIX_SUCCESS;
-}
-
 mob_status_t PmixDirectory::fetch(mob_rank_t rank, std::string_view key,
                                   std::vector<unsigned char>* value) {
+  pmix_proc_t who = self_;
+  who.rank = static_cast<pmix_rank_t>(rank);
   // What was published before a fence is here; what was not would be waited for.
   const pmix_info_t at_once = instruction(PMIX_IMMEDIATE, value_of(true));
-  const pmix_status_t status = get(rank, key, {&at_once, 1}, value);
-  if (status == PMIX_SUCCESS) return MOB_OK;
-  return fail(MOB_ERR_PEER, "rank %d has not published its %.*s: %s", rank,
-              static_cast<int>(key.size()), key.data(), library_.error_string(status));
+  Value found;
+  const pmix_status_t status = library_.get(&who, full_key(key).c_str(), &at_once, 1, found.out());
+  if (status != PMIX_SUCCESS || !found.is(PMIX_BYTE_OBJECT)) {
+    return fail(MOB_ERR_PEER, "rank %d has not published its %.*s: %s", rank,
+                static_cast<int>(key.size()), key.data(), library_.error_string(status));
+  }
+  const auto* bytes = reinterpret_cast<const unsigned char*>(found->data.bo.bytes);
+  value->assign(bytes, bytes + found->data.bo.size);
+  return MOB_OK;
 }
 
 bool PmixDirectory::is_dead(mob_rank_t rank) {
@@ -421,19 +344,19 @@ void PmixDirectory::abandon() {
   abort(1, nullptr);
 }
 
-void PmixDirectory::leave() {
-  left_ = true;
-  if (!is_looking_) return;
-  // All have met, so nobody looks for this any more but a later program.
-  for (unsigned fence = 0; fence < fences_; ++fence) {
-    static_cast<void>(publish(fence_key(fence), {&kGone, 1}));
-  }
-  library_.commit();
+void PmixDirectory::leave() { left_ = true; }
+
+// An MPI in this process that has not started yet could not use PMIx once it was finalised: then
+// our share in it is kept until the process ends.
+bool has_mpi() {
+  const auto look = [](dl_phdr_info* library, size_t /*bytes*/, void* /*data*/) {
+    const std::string_view path = library->dlpi_name;
+    return path.substr(path.rfind('/') + 1).starts_with("libmpi") ? 1 : 0;
+  };
+  return dl_iterate_phdr(look, nullptr) != 0;
 }
 
-// The last user of PMIx in this process disconnects from the server. An MPI that has not started
-// yet could not use PMIx once it was finalised: then our share in it is kept until the process
-// ends.
+// The last user of PMIx in this process disconnects from the server.
 void PmixDirectory::finalize() {
   connected.store(nullptr, std::memory_order_release);
   {

@@ -88,7 +88,30 @@ static void mpi_end(int last) {
   alarm(0);
 }
 
-/* Both in one process; `order` is a list of M (MPI) and m (Möbius), at first starts, then ends. */
+/* The rank that whoever started us gave to this process, before it has joined. */
+static int launched_rank(void) {
+  static const char* const names[] = {"PMIX_RANK", "PMI_RANK", "MOBIUS_RANK"};
+  for (size_t i = 0; i < sizeof names / sizeof *names; ++i) {
+    const char* text = getenv(names[i]);
+    if (text != NULL) return atoi(text);
+  }
+  return 0;
+}
+
+static int staggers = 0;
+
+/* Comes before libpmix's for an MPI. */
+__attribute__((visibility("default"))) int PMIx_Finalize(const void* info, size_t count);
+int PMIx_Finalize(const void* info, size_t count) {
+  int (*function)(const void*, size_t);
+  void* found = dlsym(dlopen("libpmix.so.2", RTLD_NOW | RTLD_NOLOAD), "PMIx_Finalize");
+  memcpy(&function, &found, sizeof function);
+  if (staggers) usleep(100000u * (unsigned)launched_rank());
+  return function(info, count);
+}
+
+/* Both in one process; `order` is a list of M (MPI) and m (Möbius), at first starts, then ends; and
+ * s: MPI leaves PMIx in one rank after the other from now on. */
 static void beside_mpi(const char* name, const char* order) {
   int mpi_is_up = 0;
   library = dlopen(name, RTLD_NOW | RTLD_GLOBAL);
@@ -104,6 +127,8 @@ static void beside_mpi(const char* name, const char* order) {
         mpi_start();
       }
       mpi_is_up = !mpi_is_up;
+    } else if (*order == 's') {
+      staggers = 1;
     } else if (mob_initialized()) {
       talk();
       leave();
@@ -113,16 +138,6 @@ static void beside_mpi(const char* name, const char* order) {
       who();
     }
   }
-}
-
-/* The rank that whoever started us gave to this process, before it has joined. */
-static int launched_rank(void) {
-  static const char* const names[] = {"PMIX_RANK", "PMI_RANK", "MOBIUS_RANK"};
-  for (size_t i = 0; i < sizeof names / sizeof *names; ++i) {
-    const char* text = getenv(names[i]);
-    if (text != NULL) return atoi(text);
-  }
-  return 0;
 }
 
 static void wait_for_the_end(void) {

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import os
 import select
-import shlex
 import signal
 import subprocess
 from collections.abc import Sequence
@@ -58,24 +57,13 @@ def test_mpi_in_the_same_process(order: str) -> None:
     assert done.lines() == ["left"] * 2 + everybody(2)
 
 
-# Servers miscount who is in a fence once a process has finalised PMIx, now and then: often enough.
-def test_mpi_that_has_ended_before() -> None:
-    for _ in range(8):
-        done = job(4, "beside_mpi", OPEN_MPI, "MMmm")
-        if done.out.startswith("SKIP"):
-            pytest.skip(done.out)
-        assert done.code == 0, done.err
-        assert done.lines() == ["left"] * 4 + everybody(4)
-
-
-def test_one_program_after_the_other_beside_an_mpi() -> None:
-    words = shlex.join([DRIVER, "beside_mpi", OPEN_MPI, "mm"])
-    for _ in range(4):
-        done = run([*mpirun(None, "-n 4"), "sh", "-c", f"{words} && {words}"])
-        if "SKIP" in done.out:
-            pytest.skip(done.out)
-        assert done.code == 0, done.err
-        assert done.lines() == sorted(["left"] * 8 + everybody(4) * 2)
+# Servers count who finalises PMIx out of a fence that a quicker one waits in.
+def test_an_mpi_that_one_process_after_the_other_has_left() -> None:
+    done = job(4, "beside_mpi", OPEN_MPI, "MsMmm")
+    if done.out.startswith("SKIP"):
+        pytest.skip(done.out)
+    assert done.code == 0, done.err
+    assert done.lines() == ["left"] * 4 + everybody(4)
 
 
 def test_exit_codes_pass_through() -> None:
