@@ -117,6 +117,7 @@ struct Scheduler::Queue : Stretch {
 
   // Those that went on with the last operation. Needs the lock.
   void count_calls() {
+    const uint32_t further = bias.further;
     if (further == 0) return;
     schedule::Operation& last = operations.back();
     last.bytes = static_cast<size_t>(next_local - last.local);
@@ -125,7 +126,7 @@ struct Scheduler::Queue : Stretch {
     recorded += further;
     left -= further;
     bias.uses += further;
-    further = 0;
+    bias.further = 0;
   }
 };
 

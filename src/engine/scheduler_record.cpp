@@ -227,7 +227,7 @@ bool Scheduler::put_another(mob_rank_t rank, void* remote, const void* local, si
   }
   auto& queue = static_cast<Queue&>(stretch);  // the one that is none has no bias
   const auto place = reinterpret_cast<uintptr_t>(remote);
-  const bool takes = queue.rank == rank && queue.is_alike && queue.further < queue.left &&
+  const bool takes = queue.rank == rank && queue.is_alike && queue.bias.further < queue.left &&
                      queue.stored + bytes <= Queue::kMostStored &&
                      !queue.is_next(place, local, bytes);
   if (takes) [[likely]] {

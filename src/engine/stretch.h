@@ -4,7 +4,7 @@
 // What the thread that has the bias of a queue's lock records by itself: what goes on where the
 // call before it ended, which makes the last operation of the queue longer, and one more of a kind
 // that is recorded without a further look. A program that puts or gets neighbours one by one pays
-// some twenty instructions a call, none of them atomic.
+// some thirty instructions a call, none of them atomic.
 
 #include <mobius/rma.h>
 

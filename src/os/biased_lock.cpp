@@ -68,7 +68,8 @@ void BiasedLock::take_bias() {
   biased().store(nullptr, std::memory_order_relaxed);
   heavy_fence();  // pairs with the light one in mob_bias_enter_()
   await([this] { return inside().load(std::memory_order_acquire) == 0; });
-  needed_ = bias_.uses < kPays ? std::min(needed_ * 4, kLongestStreak) : kFirstStreak;
+  needed_ =
+      bias_.uses + bias_.further < kPays ? std::min(needed_ * 4, kLongestStreak) : kFirstStreak;
 }
 
 }  // namespace mobius::os

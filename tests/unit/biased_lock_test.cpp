@@ -15,7 +15,7 @@ namespace mobius::os {
 namespace {
 
 // One that owns the part that may be inlined.
-class Lock : mob_bias_t_, public BiasedLock {
+class Lock : public mob_bias_t_, public BiasedLock {
  public:
   Lock() : mob_bias_t_{}, BiasedLock(static_cast<mob_bias_t_&>(*this)) {}
 };
@@ -134,6 +134,13 @@ TEST_F(Biased, ComesBackLaterWhereItDidNotPay) {
   use(lock, 3 * BiasedLock::kFirstStreak);
   EXPECT_TRUE(lock.is_biased());
   use(lock, BiasedLock::kPays);
+  use_elsewhere(lock);
+  use(lock, BiasedLock::kFirstStreak);
+  EXPECT_TRUE(lock.is_biased());
+}
+
+TEST_F(Biased, PaysByWhatItsOwnerHasYetToCount) {
+  lock.further = BiasedLock::kPays;
   use_elsewhere(lock);
   use(lock, BiasedLock::kFirstStreak);
   EXPECT_TRUE(lock.is_biased());

@@ -13,7 +13,8 @@
 
 typedef struct mob_bias_ {
   const void* thread; /* mob_thread_() of the one that has the bias; null: none has */
-  uint32_t uses;      /* by that thread since it has the bias, as far as it counts them */
+  uint32_t uses;      /* by that thread, since it has the bias … */
+  uint32_t further;   /* … and those that the lock's owner has yet to add to them */
   uint8_t inside;     /* that thread holds the lock */
 } mob_bias_t_;
 

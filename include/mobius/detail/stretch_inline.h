@@ -7,7 +7,7 @@
  * called by programs.
  *
  * A program that puts or gets neighbours one by one to or from another host makes the operation
- * that the scheduler recorded last longer: some fifteen instructions a call, none of them atomic
+ * that the scheduler recorded last longer: some thirty instructions a call, none of them atomic
  * (src/engine/stretch.h). All else is the out-of-line call's business, which also opens a stretch.
  */
 
@@ -25,8 +25,8 @@ typedef struct mob_stretch_ {
   uint64_t next_remote;
   mob_bias_t_ bias; /* of the lock, which guards what follows */
   uint64_t who;     /* mob_stretch_of_() the last operation, if it can become longer as it is */
-  uint32_t further; /* calls that made it longer, and were not counted to it yet */
-  uint32_t left;    /* how many more, those included, the thread with the bias may record so */
+  uint32_t left;    /* how many more calls the thread with the bias may record so, those included
+                       that made it longer and were not counted to it yet (bias.further) */
 } mob_stretch_t_;
 
 /* The one that was last opened to the thread with its bias, or one that never is. Any thread may
@@ -59,11 +59,11 @@ MOB_INLINE_PART_ int mob_stretch_goes_on_(mob_rank_t rank, int is_get, const voi
   if (!mob_bias_enter_(&stretch->bias)) return 0;
   /* From here on nobody else changes anything; and has not since the looks above, as the bias did
    * not come and go. */
-  goes_on = stretch->who == mob_stretch_of_(rank, is_get) && stretch->further < stretch->left;
+  goes_on = stretch->who == mob_stretch_of_(rank, is_get) && stretch->bias.further < stretch->left;
   if (MOB_LIKELY(goes_on)) {
     __atomic_store_n(&stretch->next_local, (const char*)here + bytes, __ATOMIC_RELAXED);
     __atomic_store_n(&stretch->next_remote, (uint64_t)(uintptr_t)remote + bytes, __ATOMIC_RELAXED);
-    ++stretch->further;
+    ++stretch->bias.further;
   }
   mob_bias_leave_(&stretch->bias);
   return goes_on;
