@@ -13,6 +13,7 @@
 
 #include "engine/message_wire.h"
 #include "engine/range_table.h"
+#include "engine/stripe_marks.h"
 #include "engine/word_marks.h"
 #include "job/control.h"
 #include "os/hybrid_lock.h"
@@ -44,11 +45,11 @@ struct ProcessBlock {
     std::atomic<uint32_t> claims;
   } doorbell;
   // stripes.h; the marks are of memory that does not lie in the window.
-  enum class Words : uint32_t { kNever, kArriving, kAdmitted };
   struct alignas(64) Stripe {
     os::HybridLockWord lock;
-    std::atomic<Words> words;
+    StripeMarks words;
   } stripes[transport::kLockStripes];
+  static_assert(sizeof(Stripe) == 64);
   Inbox inbox;
   RangeTable exposures;  // exposures.h
   RangeTable remaps;     // remaps.h

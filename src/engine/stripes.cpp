@@ -13,7 +13,6 @@ namespace {
 using transport::kLockBlockBytes;
 using transport::kWordZoneBytes;
 using transport::WordsIn;
-using Words = ProcessBlock::Words;
 
 // How often a process admits so much of a part at a time, before it admits more: each time costs a
 // few hundred nanoseconds, and makes accumulates of integers slow there.
@@ -71,25 +70,13 @@ uint32_t blocks_in(uint64_t chunk, uint64_t begin, uint64_t end) {
 
 }  // namespace
 
-// Of a block that does not lie in the window.
-WordsIn Stripes::words_in(const ProcessBlock::Stripe& stripe) {
-  // Acquire pairs with the release in admit_stripe(): nobody is left under the lock.
-  switch (stripe.words.load(std::memory_order_acquire)) {
-    case Words::kNever:
-      break;
-    case Words::kArriving:
-      return {WordsIn::kAll, 0};
-    case Words::kAdmitted:
-      return {WordsIn::kAll, WordsIn::kAll};
-  }
-  return {};
-}
-
 WordsIn Stripes::words_in(mob_rank_t host_index, uintptr_t address) const {
   const uint64_t offset = address - engine_.window().base_of(host_index);
   return offset < engine_.window().bytes()
              ? engine_.chunks().words(offset >> kChunkShift).of_block(offset)
-             : words_in(engine_.process(host_index).stripes[transport::lock_stripe(address)]);
+             : engine_.process(host_index)
+                   .stripes[transport::lock_stripe(address)]
+                   .words.of_block(address);
 }
 
 // Several processes may do it at once, and one may die at it: each that needs it sees it through.
@@ -99,30 +86,23 @@ void Stripes::admit(mob_rank_t host_index, uintptr_t address) {
   if (offset < engine_.window().bytes() && engine_.chunks().find(offset, &part)) {
     admit_in_window(host_index, offset, part);
   } else {
-    admit_stripe(host_index, address);
+    admit_outside(host_index, address);
   }
 }
 
-// So often by now.
-uint32_t Stripes::count_admission(const Part& part) {
-  Admissions& of_part = admissions_[(part.offset >> kChunkShift) % kRemembered];
-  // Counts of two threads may fall into one; that changes little.
-  if (of_part.part.exchange(part.offset + 1, std::memory_order_relaxed) != part.offset + 1) {
-    of_part.times.store(0, std::memory_order_relaxed);
-  }
-  return of_part.times.fetch_add(1, std::memory_order_relaxed) + 1;
+// False if there is no room to remember it.
+bool Stripes::admit_zone_in_window(mob_rank_t host_index, uint64_t offset) {
+  WordMarks& marks = engine_.chunks().words(offset >> kChunkShift);
+  if (!marks.zone_arrives(offset)) return false;
+  wait_for_stripes(host_index, engine_.window().base_of(host_index) + offset, 1);
+  marks.zone_is_admitted(offset);
+  return true;
 }
 
 void Stripes::admit_in_window(mob_rank_t host_index, uint64_t offset, const Part& part) {
-  const uintptr_t base = engine_.window().base_of(host_index);
   const ChunkTable& chunks = engine_.chunks();
-  const uint32_t times = count_admission(part);
-  WordMarks& own = chunks.words(offset >> kChunkShift);
-  if (times <= kTimesByZone && own.zone_arrives(offset)) {
-    wait_for_stripes(host_index, base + offset, 1);
-    own.zone_is_admitted(offset);
-    return;
-  }
+  const uint32_t times = admissions_.count(part.offset >> kChunkShift);
+  if (times <= kTimesByZone && admit_zone_in_window(host_index, offset)) return;
   // Of blocks that have a byte of the part: the rest of the last one is nobody's.
   const uint64_t unit = times <= kTimesByBlock ? kLockBlockBytes : kChunkBytes;
   uint64_t begin = part.offset;
@@ -134,7 +114,7 @@ void Stripes::admit_in_window(mob_rank_t host_index, uint64_t offset, const Part
   for (uint64_t chunk = begin >> kChunkShift; chunk << kChunkShift < end; ++chunk) {
     chunks.words(chunk).blocks_arrive(blocks_in(chunk, begin, end));
   }
-  wait_for_stripes(host_index, base + begin, end - begin);
+  wait_for_stripes(host_index, engine_.window().base_of(host_index) + begin, end - begin);
   for (uint64_t chunk = begin >> kChunkShift; chunk << kChunkShift < end; ++chunk) {
     chunks.words(chunk).blocks_are_admitted(blocks_in(chunk, begin, end));
   }
@@ -148,13 +128,11 @@ void Stripes::wait_for_stripes(mob_rank_t host_index, uintptr_t address, uint64_
   }
 }
 
-void Stripes::admit_stripe(mob_rank_t host_index, uintptr_t address) {
-  ProcessBlock::Stripe& stripe =
-      engine_.process(host_index).stripes[transport::lock_stripe(address)];
-  stripe.words.store(Words::kArriving, std::memory_order_relaxed);
+void Stripes::admit_outside(mob_rank_t host_index, uintptr_t address) {
+  StripeMarks& marks = engine_.process(host_index).stripes[transport::lock_stripe(address)].words;
+  marks.arrives(address);
   wait_for_stripes(host_index, address, 1);
-  // Release pairs with words_in(): who sees it need not take the lock.
-  stripe.words.store(Words::kAdmitted, std::memory_order_release);
+  marks.is_admitted(address);
 }
 
 Stripes::Stretch Stripes::admitted_around(const Part& part, uint64_t offset) const {
@@ -218,14 +196,23 @@ bool Stripes::accumulate_few(mob_rank_t host_index, uintptr_t address, size_t by
   const uint64_t offset = address - engine_.window().base_of(host_index);
   const WordMarks* const marks =
       offset < engine_.window().bytes() ? &engine_.chunks().words(offset >> kChunkShift) : nullptr;
-  const auto words = [&] { return marks != nullptr ? marks->of_block(offset) : words_in(stripe); };
+  const auto words = [&] {
+    return marks != nullptr ? marks->of_block(offset) : stripe.words.of_block(address);
+  };
   const uint64_t zones = transport::word_zones(address, bytes);
   if ((zones & ~words().admitted) == 0) {
     element.atomic(rows, count, what.scale, what.fetched);
     return true;
   }
-  // An update of a word: that is to be admitted.
-  if (what.fetched != nullptr && bytes == element.bytes) return false;
+  if (bytes == element.bytes) {
+    // An update of a word: that is to be admitted.
+    if (what.fetched != nullptr) return false;
+    if (marks != nullptr && is_wanted_by_many(stripe, address) &&
+        admit_zone_in_window(host_index, offset)) {
+      element.atomic(rows, count, what.scale, nullptr);
+      return true;
+    }
+  }
   // Zone by zone, where it is worth it; here all elements are combined alike.
   constexpr size_t kMostAlike = 64;
   if (rows.count * count > kMostAlike && (zones & words().arriving) != 0) return false;

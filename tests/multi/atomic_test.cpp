@@ -162,59 +162,99 @@ TEST(Atomics, WordsAreUpdatedAmongAccumulatedArrays) {
   barrier();
 }
 
-// Few words, each time others of memory that lies where the last one lay, are updated by half of
-// the threads while the others add arrays to all of it.
-TEST(Atomics, FewWordsAreUpdatedAmongAccumulatedArrays) {
-  constexpr size_t kWords = size_t{48} << 10;
+// A few words of `kFewAmong` of the target are updated by half of the threads while the others add
+// arrays to all of them. Words are other ones in each round. `update` adds 1000 to one, which is
+// not quick where it is a message there and one back, perhaps for some ranks only.
+constexpr size_t kFewAmong = size_t{48} << 10;
+
+template <typename Update>
+void update_few_words_among_arrays(mob_rank_t target, const unsigned char* local,
+                                   unsigned char* theirs, size_t round, bool is_quick,
+                                   Update update) {
   constexpr size_t kFew = 3;
+  const std::vector<uint32_t> ones(kFewAmong, 1);
+  std::vector<size_t> few;
+  for (size_t i = 0; i < kFew; ++i) few.push_back((round * 4099 + i * 15'013 + 255) % kFewAmong);
+  const uint64_t times = is_quick ? 80 : 4;
+  const uint64_t updates = is_quick ? 400 : 2;
+  std::atomic<uint64_t> arrays = 0;
+  in_threads([&](int thread) {
+    for (uint64_t i = 0; i < times; ++i) {
+      if ((mob_rank() + thread) % 2 == 0) {
+        EXPECT_EQ(mob_accumulate(target, theirs, ones.data(), kFewAmong, MOB_UINT32, MOB_SUM),
+                  MOB_OK);
+        ++arrays;
+        continue;
+      }
+      for (uint64_t n = 0; n < updates; ++n) {
+        for (const size_t word : few) EXPECT_EQ(update(theirs + word * 4), MOB_OK);
+      }
+    }
+    EXPECT_EQ(mob_flush(target), MOB_OK);
+  });
+  uint64_t mine = arrays;
+  uint64_t added = 0;
+  EXPECT_EQ(mob_allreduce(MOB_TEAM_WORLD, MOB_SUM, MOB_UINT64, &mine, &added, 1), MOB_OK);
+  if (mob_rank() == target) {
+    const uint64_t all = static_cast<uint64_t>(mob_size()) * kThreads * times;
+    std::vector<uint64_t> expected(kFewAmong, added);
+    for (const size_t word : few) expected[word] += (all - added) * updates * 1000;
+    for (size_t word = 0; word < kFewAmong; ++word) {
+      uint32_t value = 0;
+      std::memcpy(&value, local + word * 4, sizeof value);
+      ASSERT_EQ(value, static_cast<uint32_t>(expected[word])) << word;
+    }
+  }
+  barrier();
+}
+
+template <typename Update>
+void update_few_words_of_allocations(Update update) {
   const mob_rank_t target = mob_size() - 1;
-  const std::vector<uint32_t> ones(kWords, 1);
   for (size_t round = 0; round < 6; ++round) {
-    const Shared memory(kWords * sizeof(uint32_t));
-    std::memset(memory.local(), 0, kWords * sizeof(uint32_t));
+    // Lies where the one before did.
+    const Shared memory(kFewAmong * sizeof(uint32_t));
+    std::memset(memory.local(), 0, kFewAmong * sizeof(uint32_t));
     barrier();
-    std::vector<void*> few;
-    for (size_t i = 0; i < kFew; ++i) {
-      few.push_back(memory.at(target, (round * 4099 + i * 15'013 + 255) % kWords * 4));
-    }
-    // Between hosts every update is a message there and one back, and these may not be the same for
-    // all.
-    const uint64_t times = mobius_test::one_host() ? 80 : 4;
-    const uint64_t updates = mobius_test::one_host() ? 400 : 2;
-    std::atomic<uint64_t> arrays = 0;
-    in_threads([&](int thread) {
-      for (uint64_t i = 0; i < times; ++i) {
-        if ((mob_rank() + thread) % 2 == 0) {
-          EXPECT_EQ(
-              mob_accumulate(target, memory.at(target), ones.data(), kWords, MOB_UINT32, MOB_SUM),
-              MOB_OK);
-          ++arrays;
-          continue;
-        }
-        for (uint64_t update = 0; update < updates; ++update) {
-          uint32_t old = 0;
-          for (void* word : few) EXPECT_EQ(mob_fetch_add4(target, word, 1000, &old), MOB_OK);
-        }
-      }
-      EXPECT_EQ(mob_flush(target), MOB_OK);
-    });
-    uint64_t mine = arrays;
-    uint64_t added = 0;
-    EXPECT_EQ(mob_allreduce(MOB_TEAM_WORLD, MOB_SUM, MOB_UINT64, &mine, &added, 1), MOB_OK);
-    if (mob_rank() == target) {
-      const uint64_t all = static_cast<uint64_t>(mob_size()) * kThreads * times;
-      std::vector<uint64_t> expected(kWords, added);
-      for (void* word : few) {
-        const auto place =
-            static_cast<size_t>(static_cast<unsigned char*>(word) - memory.local()) / 4;
-        expected[place] += (all - added) * updates * 1000;
-      }
-      for (size_t word = 0; word < kWords; ++word) {
-        ASSERT_EQ(word_at<uint32_t>(memory, word * 4), static_cast<uint32_t>(expected[word]))
-            << word;
-      }
-    }
-    barrier();
+    update_few_words_among_arrays(target, memory.local(), memory.at(target), round,
+                                  mobius_test::one_host(),
+                                  [&](unsigned char* word) { return update(target, word); });
+  }
+}
+
+mob_status_t fetch_and_add(mob_rank_t target, unsigned char* word) {
+  uint32_t old = 0;
+  return mob_fetch_add4(target, word, 1000, &old);
+}
+
+mob_status_t accumulate_one(mob_rank_t target, unsigned char* word) {
+  const uint32_t one = 1000;
+  return mob_accumulate(target, word, &one, 1, MOB_UINT32, MOB_SUM);
+}
+
+TEST(Atomics, FewWordsAreUpdatedAmongAccumulatedArrays) {
+  update_few_words_of_allocations(fetch_and_add);
+}
+
+// All want the lock for them.
+TEST(Atomics, FewIntegersAreAccumulatedAmongArrays) {
+  update_few_words_of_allocations(accumulate_one);
+}
+
+TEST(Atomics, FewWordsOfExposedMemoryAreUpdatedAmongArrays) {
+  const mob_rank_t target = mob_size() - 1;
+  for (size_t round = 0; round < 3; ++round) {
+    std::vector<uint32_t> memory(kFewAmong);
+    mob_exposed_t exposed = nullptr;
+    ASSERT_EQ(mob_expose(memory.data(), kFewAmong * 4, 0, &exposed), MOB_OK) << mob_last_error();
+    auto address = reinterpret_cast<uintptr_t>(memory.data());
+    ASSERT_EQ(mob_broadcast(MOB_TEAM_WORLD, target, &address, sizeof address), MOB_OK);
+    update_few_words_among_arrays(
+        target, reinterpret_cast<unsigned char*>(memory.data()),
+        reinterpret_cast<unsigned char*>(address), round, false, [&](unsigned char* word) {
+          return mob_rank() % 2 == 0 ? fetch_and_add(target, word) : accumulate_one(target, word);
+        });
+    ASSERT_EQ(mob_withdraw(exposed), MOB_OK) << mob_last_error();
   }
 }
 

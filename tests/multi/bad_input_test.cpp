@@ -36,6 +36,7 @@ TEST(BadInput, RanksOutsideTheJob) {
 
 TEST(BadInput, RangesOutsideTheAllocation) {
   constexpr size_t kBytes = 100;
+  const Shared before(kBytes);  // what lies in front of the other one, and does not reach it
   const Shared memory(kBytes);
   const mob_rank_t target = mobius_test::right_of(mob_rank());
   unsigned char* start = memory.at(target);
@@ -154,4 +155,48 @@ TEST(BadInput, NullResultOfOneRankFailsEverywhere) {
   expect_error(mob_mem_alloc(64, wrong ? nullptr : &mem), wrong ? MOB_ERR_ARGUMENT : MOB_ERR_PEER,
                "mob_mem_alloc", "rank " + std::to_string(mob_size() - 1));
   EXPECT_EQ(mem, nullptr);
+}
+
+// Nothing is freed: both are of use after, and freed like any other.
+TEST(BadInput, MembersThatFreeDifferentAllocations) {
+  if (mob_size() == 1) GTEST_SKIP() << "one process";
+  const bool last = mob_rank() == mob_size() - 1;
+  const Shared a(64);
+  const Shared b(64);
+  const mob_rank_t target = mobius_test::right_of(mob_rank());
+  for (uint64_t round = 1; round <= 3; ++round) {
+    expect_error(mob_mem_free(last ? b.handle() : a.handle()), MOB_ERR_ARGUMENT, "mob_mem_free",
+                 "ranks 0 and " + std::to_string(mob_size() - 1) + " free different allocations;");
+    expect_error(mob_mem_free(last ? nullptr : a.handle()), MOB_ERR_ARGUMENT, "mob_mem_free",
+                 "null");
+    expect_error(mob_mem_free(last ? a.handle() : nullptr), MOB_ERR_ARGUMENT, "mob_mem_free",
+                 "null");
+    const Shared other(64);
+    for (const Shared* memory : {&a, &b}) {
+      EXPECT_EQ(mob_put8(target, memory->at(target), round), MOB_OK) << mob_last_error();
+    }
+    barrier();
+    for (const Shared* memory : {&a, &b}) {
+      EXPECT_EQ(std::memcmp(memory->local(), &round, sizeof round), 0);
+    }
+    EXPECT_TRUE(mobius_test::all_are(other.local(), 64, 0));
+    barrier();
+  }
+}
+
+// Members know an allocation by different handles where they made different ones before.
+TEST(BadInput, AllocationsWithDifferentHandlesAreFreed) {
+  mob_team_t alone = MOB_TEAM_NONE;
+  EXPECT_EQ(mob_team_split(MOB_TEAM_WORLD, mob_rank(), 0, &alone), MOB_OK) << mob_last_error();
+  mob_mem_t own[3] = {};
+  const int made = mob_rank() % 3;
+  for (int i = 0; i < made; ++i) {
+    EXPECT_EQ(mob_team_alloc(alone, 64, 0, &own[i]), MOB_OK) << mob_last_error();
+  }
+  {
+    const Shared all(64);
+  }
+  for (int i = 0; i < made; ++i) EXPECT_EQ(mob_mem_free(own[i]), MOB_OK) << mob_last_error();
+  EXPECT_EQ(mob_team_free(alone), MOB_OK) << mob_last_error();
+  barrier();
 }

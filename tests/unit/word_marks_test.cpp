@@ -5,6 +5,8 @@
 
 #include <cstdint>
 
+#include "engine/stripe_marks.h"
+
 namespace mobius::engine {
 namespace {
 
@@ -58,6 +60,50 @@ TEST(WordMarks, WhatDoesNotFitIsToldByBlocks) {
   expect(marks, 0, 0, 0);
   expect(marks, 31, 0, 0);
   EXPECT_TRUE(marks.zone_arrives(kChunk + 5 * kZone));
+}
+
+// Of addresses outside of the window.
+constexpr uintptr_t kAddress = 0x7f12'3456'0000;
+static_assert(kAddress % kBlock == 0);
+
+void expect(const StripeMarks& marks, uintptr_t address, uint64_t arriving, uint64_t admitted) {
+  const WordsIn found = marks.of_block(address);
+  EXPECT_EQ(found.arriving, arriving) << address;
+  EXPECT_EQ(found.admitted, admitted) << address;
+}
+
+TEST(StripeMarks, FewZonesAreKnownOneByOne) {
+  StripeMarks marks{};
+  expect(marks, kAddress, 0, 0);
+  marks.arrives(kAddress + 9 * kZone + 8);
+  expect(marks, kAddress, uint64_t{1} << 9, 0);
+  expect(marks, kAddress + kBlock, 0, 0);
+  marks.is_admitted(kAddress + 9 * kZone + 16);
+  expect(marks, kAddress, uint64_t{1} << 9, uint64_t{1} << 9);
+  // Once more, and of another block of the stripe.
+  marks.arrives(kAddress + 9 * kZone);
+  marks.arrives(kAddress + 5 * kBlock - 8);
+  expect(marks, kAddress, uint64_t{1} << 9, uint64_t{1} << 9);
+  expect(marks, kAddress + 4 * kBlock, uint64_t{1} << 63, 0);
+  marks.is_admitted(kAddress + 5 * kBlock - 8);
+  expect(marks, kAddress + 4 * kBlock + 100, uint64_t{1} << 63, uint64_t{1} << 63);
+  expect(marks, kAddress, uint64_t{1} << 9, uint64_t{1} << 9);
+}
+
+TEST(StripeMarks, WhatDoesNotFitIsAllMemory) {
+  StripeMarks marks{};
+  for (uintptr_t i = 0; i < 6; ++i) {
+    marks.arrives(kAddress + i * kZone);
+    marks.is_admitted(kAddress + i * kZone);
+  }
+  expect(marks, kAddress, 63, 63);
+  expect(marks, kAddress + kBlock, 0, 0);
+  marks.arrives(kAddress + 6 * kZone);
+  expect(marks, kAddress, WordsIn::kAll, 63);
+  expect(marks, kAddress + kBlock, WordsIn::kAll, 0);
+  marks.is_admitted(kAddress + 6 * kZone);
+  expect(marks, kAddress, WordsIn::kAll, WordsIn::kAll);
+  expect(marks, kAddress + kBlock, WordsIn::kAll, WordsIn::kAll);
 }
 
 }  // namespace
