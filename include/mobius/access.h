@@ -23,6 +23,10 @@
  * (MOBIUS_PROGRESS=poll: it polls or waits in the library), and given back without waiting for an
  * answer.
  *
+ * What a thread puts to a rank on another host while it has exclusive access to it may wait for the
+ * end of that: a put without "nb", too, need not be seen there before mob_access_unlock(), or a
+ * flush.
+ *
  * Ranks are those of the world. Compare MPI-4 §12.5.3 (MPI_Win_lock, MPI_Win_lock_all).
  */
 

@@ -20,11 +20,11 @@
  *   mob_team_barrier() orders puts and gets of all members.
  * - **Thread safety:** per team: calls on one team are made one at a time; calls on different teams
  *   may be made by different threads at once.
- * - **Errors.** MOB_ERR_STATE, MOB_ERR_HANDLE (not a live team), MOB_ERR_RANK (the root is not in
- *   the team), MOB_ERR_ARGUMENT (a null buffer of more than no bytes, elements that are not
- *   aligned to their type, or what the function names) and MOB_ERR_RANGE (sizes that overflow) are
- *   found at once, in the process that made them: it has not taken part, nothing was written, and
- *   the others wait for its corrected call.
+ * - **Errors.** MOB_ERR_STATE (also in a message handler), MOB_ERR_HANDLE (not a live team),
+ *   MOB_ERR_RANK (the root is not in the team), MOB_ERR_ARGUMENT (a null buffer of more than no
+ *   bytes, elements that are not aligned to their type, or what the function names) and
+ *   MOB_ERR_RANGE (sizes that overflow) are found at once, in the process that made them: it has
+ *   not taken part, nothing was written, and the others wait for its corrected call.
  *   MOB_ERR_PEER: a member died or left the job; the team can do nothing more but be freed.
  *   MOB_ERR_MEMORY: this process has none left; as MOB_ERR_PEER for the team.
  *   MOB_ERR_RANGE: what some member passed is not mapped, or not to be written (where the call
@@ -34,7 +34,8 @@
  * From 16 KiB on, what lies in memory of mob_mem_alloc() is read and written by the others where it
  * lies, in one copy; from 32 KiB on private memory, too, by cross-memory attach, where a trial of
  * the team's first such call found that faster (MOBIUS_COLLECTIVES). All else passes through memory
- * of the team, 64 KiB per member. Members on several hosts do so within each.
+ * of the team, 64 KiB per member. Members on several hosts do so within each. The trial
+ * allows every process of the user to attach to the members (PR_SET_PTRACER_ANY), for good.
  *
  * Compare MPI-4 §6 and OpenSHMEM 1.5 §9.9.
  */
@@ -52,7 +53,8 @@ extern "C" {
  * What any member wrote before, to its own or to others' memory, is visible to all members after.
  *
  * @param team  the team
- * @return MOB_OK, MOB_ERR_STATE, MOB_ERR_HANDLE, MOB_ERR_PEER
+ * @return MOB_OK, MOB_ERR_STATE, MOB_ERR_HANDLE, MOB_ERR_PEER, MOB_ERR_MEMORY, or what a
+ *         mob_flush_all() of transfers would return: the barrier has been then
  *
  * Thread safety: per team.
  */

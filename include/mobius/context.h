@@ -10,6 +10,11 @@
  * flush covers the operations started in the context of the calling thread, by whatever thread:
  * threads with contexts of their own do not wait for each other's.
  *
+ * So does all else that completes or orders what the calling thread started: mob_fence(), barriers,
+ * mob_notify(), and giving back locks and access. What it started in a context that it does not use
+ * any more these neither complete nor order. Only the end of an epoch (mob_epoch_complete(),
+ * mob_epoch_fence()) completes what was put in any context.
+ *
  * Compare OpenSHMEM 1.5 §9.5.
  */
 

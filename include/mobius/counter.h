@@ -69,7 +69,9 @@ MOB_API mob_status_t mob_counter_set(mob_counter_t counter, uint64_t value);
  * @param counter  made by this process
  * @param value    how much
  * @param left     out: what it holds after; may be null
- * @return MOB_OK, MOB_ERR_STATE, MOB_ERR_HANDLE
+ * @return MOB_OK; MOB_ERR_STATE (also in a handler, if it would have to wait); MOB_ERR_HANDLE;
+ *         MOB_ERR_PEER (at the earliest after 100 ms, if any rank of the job died: nothing was
+ *         subtracted, and who knows that it was not to count waits again)
  *
  * Blocks: spins briefly, then sleeps; makes progress. Thread safety: any.
  */

@@ -22,6 +22,9 @@
  * other way round; a group may be empty. One thread at a time may call start and complete, and one
  * (the same or another) post, wait and test.
  *
+ * Between hosts what a thread puts to a target of its access epoch may wait for the end of that: a
+ * put without "nb", too, need not be seen there before mob_epoch_complete(), or a flush.
+ *
  * Ranks are those of the world. Compare MPI-4 §12.5.2 (MPI_Win_post, start, complete, wait) and
  * paper 3.
  */
@@ -91,13 +94,15 @@ MOB_API mob_status_t mob_epoch_start(mob_epoch_t epoch, const mob_rank_t* target
                                      mob_rank_t count);
 
 /**
- * Ends the access epoch: what the calling thread put in it is complete at the targets before their
- * wait returns.
+ * Ends the access epoch: what the calling thread put in it, in whatever context, is complete at the
+ * targets before their wait returns. So is what other threads put in it before, in any context
+ * (context.h).
  *
  * @return MOB_OK, MOB_ERR_STATE (also outside an access epoch), MOB_ERR_HANDLE
  *
- * Also returns what a mob_flush_all() would; the epoch has ended then as well. Does not wait for
- * the targets.
+ * Also returns what a mob_flush_all() of transfers would; the epoch has ended then as well. Errors
+ * of transfers in contexts that the calling thread does not use are left to the flushes of those.
+ * Does not wait for the targets.
  */
 MOB_API mob_status_t mob_epoch_complete(mob_epoch_t epoch);
 
@@ -124,11 +129,13 @@ MOB_API mob_status_t mob_epoch_wait(mob_epoch_t epoch);
 MOB_API mob_status_t mob_epoch_test(mob_epoch_t epoch, int* done);
 
 /**
- * Ends what every member of the team did since the fence before: completes the caller's transfers,
- * then waits until every member called it. What they put before is visible after.
+ * Ends what every member of the team did since the fence before: completes the transfers of the
+ * calling process, in whatever context, then waits until every member called it. What they put
+ * before is visible after.
  *
  * @return MOB_OK; MOB_ERR_STATE (also inside an access or exposure epoch of the object: the call
- *         takes part all the same); MOB_ERR_HANDLE; MOB_ERR_PEER (a member died)
+ *         takes part all the same; in a handler it does not); MOB_ERR_HANDLE; MOB_ERR_PEER (a
+ * member died); or what a mob_flush_all() of transfers would return, the call having taken part
  *
  * Collective over the team, blocks, makes progress. Thread safety: per team.
  */

@@ -14,6 +14,10 @@
  * calls the library). A thread of the owner that waits in the library at that moment does puts,
  * gets and contiguous updates of up to 64 KiB itself, in an eighth of the time.
  *
+ * Where only ancestors of a process may attach to it (Yama, ptrace_scope 1), the first exposure
+ * allows every process of the user to (PR_SET_PTRACER_ANY), and it stays so. The first large
+ * collective call or message does, too.
+ *
  * An allocation (memory.h) is far faster: some nanoseconds instead of half a microsecond for a
  * small put, and several for an atomic update. Atomicity and completion are those of rma.h and
  * atomic.h, but mob_put8() … mob_get1() of exposed memory are atomic against each other only when
@@ -79,7 +83,8 @@ typedef struct mob_exposed* mob_exposed_t;
  * @return MOB_OK, MOB_ERR_STATE (with MOB_EXPOSE_REMAP also: in a message handler, some of the
  *         pages were moved before, or a thread cannot be stopped), MOB_ERR_ARGUMENT (null, 0 bytes,
  *         unknown flags; pages that cannot be moved), MOB_ERR_RANGE (`address + bytes` leaves the
- *         address space), MOB_ERR_MEMORY.
+ *         address space), MOB_ERR_MEMORY, MOB_ERR_SYSTEM (the library's thread cannot be started;
+ *         the kernel does not move pages).
  *         After an error everything is as before.
  *
  * Local. Does not block; with MOB_EXPOSE_REMAP it waits for message handlers that run. The memory
@@ -107,7 +112,7 @@ MOB_API mob_status_t mob_expose(void* address, size_t bytes, unsigned flags,
  * @param exposed  out: for mob_withdraw(), which leaves the heap as large as it is
  * @return MOB_OK, MOB_ERR_STATE (also: in a message handler; a thread cannot be stopped; the heap
  *         was moved before), MOB_ERR_ARGUMENT (null, 0 bytes; malloc() is not that of the GNU C
- *         library, or a sanitizer's), MOB_ERR_MEMORY.
+ *         library, or a sanitizer's), MOB_ERR_MEMORY, MOB_ERR_SYSTEM.
  *         After an error nothing has moved; the heap may have grown.
  *
  * Local. Waits for message handlers that run. What others know of the heap already, because it is

@@ -50,12 +50,14 @@ MOB_API mob_status_t mob_heap_create(mob_team_t team, size_t initial_bytes, size
                                      mob_heap_t* heap);
 
 /**
- * Frees a heap with every block in it. Collective over its team, blocks until every member called
- * it.
+ * Frees a heap with every block in it. Collective over its team: completes what the calling thread
+ * has started, as mob_flush_all(), and blocks until every member called it.
  *
  * @param heap  the heap; null does nothing, without waiting
- * @return MOB_OK, MOB_ERR_STATE, MOB_ERR_HANDLE (not live; returns at once), MOB_ERR_PEER (a member
- *         died; the heap is freed)
+ * @return MOB_OK; MOB_ERR_STATE; MOB_ERR_HANDLE (not live; returns at once); MOB_ERR_ARGUMENT (the
+ *         members pass different heaps of one team: every member fails, and nothing is freed);
+ *         MOB_ERR_PEER (a member died; the heap is freed); or the first error of an operation
+ *         without a handle (the heap is freed)
  *
  * Thread safety: single per team.
  */
@@ -103,16 +105,18 @@ MOB_API mob_status_t mob_heap_align(mob_heap_t heap, size_t alignment, size_t by
  * Makes a block longer or shorter in every member, and moves it, in all of them alike, where it
  * must.
  *
- * Collective over the heap's team, blocks until every member called it. Operations on the block are
- * complete before.
+ * Collective over the heap's team: completes what the calling thread has started, as
+ * mob_flush_all(), and blocks until every member called it. Operations on the block are complete
+ * before.
  *
  * @param heap     a live heap
  * @param pointer  the own block; null allocates
  * @param bytes    new size, the same everywhere; 0 frees the block and gives a null pointer
  * @param result   out: the own block, with the contents of the old one as far as both reach. May be
  *                 the address of the variable that holds `pointer`
- * @return as mob_heap_malloc(); MOB_ERR_HANDLE also if `pointer` is no block of the heap (the
- * others get MOB_ERR_PEER). After an error the block is as before.
+ * @return as mob_heap_malloc(); also MOB_ERR_HANDLE if `pointer` is no block of the heap, or the
+ *         first error of an operation without a handle (the others get MOB_ERR_PEER). After an
+ *         error the block is as before.
  *
  * Thread safety: single per team.
  */
@@ -121,14 +125,16 @@ MOB_API mob_status_t mob_heap_realloc(mob_heap_t heap, void* pointer, size_t byt
 /**
  * Frees a block in every member.
  *
- * Collective over the heap's team. Waits until every member called it, so that no operation started
- * before can hit a later block.
+ * Collective over the heap's team. Completes what the calling thread has started, as
+ * mob_flush_all(), and waits until every member called it, so that no operation started before can
+ * hit a later block.
  *
  * @param heap     a live heap
  * @param pointer  the own block; null does nothing if every member passes null
- * @return MOB_OK, MOB_ERR_STATE, MOB_ERR_HANDLE (`heap` not live: returns at once; or `pointer` no
- *         live block: the others get MOB_ERR_PEER), MOB_ERR_ARGUMENT (the members' blocks differ),
- *         MOB_ERR_PEER. After an error nothing is freed.
+ * @return MOB_OK; MOB_ERR_STATE; MOB_ERR_HANDLE (`heap` not live: returns at once; or `pointer` no
+ *         live block: the others get MOB_ERR_PEER); MOB_ERR_ARGUMENT (the members' blocks differ);
+ *         MOB_ERR_PEER; or the first error of an operation without a handle (the others get
+ *         MOB_ERR_PEER). After an error nothing is freed.
  *
  * Thread safety: single per team.
  */

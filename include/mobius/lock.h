@@ -39,7 +39,8 @@ typedef struct mob_lock_word {
 /**
  * Acquires a lock; waits for as long as that takes.
  *
- * @param lock       in any allocation of any host-mate, as seen by the caller (mob_ptr())
+ * @param lock       in any allocation of any host-mate, or in memory that it exposed with
+ *                   MOB_EXPOSE_REMAP, as seen by the caller (mob_ptr())
  * @param recovered  out: 1 if the former owner died while it held the lock, else 0; may be null
  * @return MOB_OK;
  *         MOB_ERR_STATE     outside init … finalize, or the calling thread holds it already;

@@ -84,13 +84,16 @@ MOB_API mob_status_t mob_publish(mob_team_t team, const void* mine, void** all);
 /**
  * Frees an allocation in every member of the team that made it.
  *
- * Collective over that team. Waits until every member called it, so that no operation started
- * before can hit memory that is gone; operations that other threads still run on it are an error of
- * the caller.
+ * Collective over that team. Completes what the calling thread has started, as mob_flush_all(), and
+ * waits until every member called it, so that no operation started before can hit memory that is
+ * gone; operations that other threads still run on it are an error of the caller.
  *
  * @param mem  the allocation; null does nothing if every process of the job passes null
- * @return MOB_OK, MOB_ERR_STATE, MOB_ERR_HANDLE (not live: freed before or never allocated; the
- * call returns at once, without waiting for the others)
+ * @return MOB_OK; MOB_ERR_STATE; MOB_ERR_HANDLE (not live: freed before or never allocated; the
+ *         call returns at once, without waiting for the others); MOB_ERR_ARGUMENT (the members pass
+ *         different allocations of one team, or some of them null: every member fails, and nothing
+ *         is freed); MOB_ERR_PEER (a member died; the allocation is freed); or the first error of
+ *         an operation without a handle (the allocation is freed)
  *
  * Thread safety: single per job, as mob_mem_alloc().
  */

@@ -127,7 +127,8 @@ MOB_API mob_status_t mob_handler_register(unsigned id, mob_header_handler_t hand
  *         MOB_ERR_MEMORY    no memory for the queue between the two;
  *         MOB_ERR_PEER      the target died, or has left the job.
  *         After an error the message was not delivered, except that a target that died may have got
- *         it.
+ *         it. Nor does MOB_OK say that it was: of a target that died it may be returned until that
+ *         is known; mob_message_flush() finds out.
  *
  * Blocks until local completion: with a short payload as long as the queue to the target is full,
  * with a large one until the target has taken it; makes progress meanwhile. Does not block in a

@@ -13,12 +13,13 @@
  * be reused (put) or holds the data (get). Nothing else is kept of it.
  * - **Remote completion.** A put is complete at the target, visible to every process, when a later
  *   mob_flush() of that target or mob_flush_all() returns.
- * - **Ordering.** Two puts may become visible in any order unless a mob_fence() or a flush stands
- *   between them. A mob_get8() … mob_get1() that reads a value put after a fence sees, and so do
- *   the caller's later reads, everything its origin put before that fence. Nor is a get ordered
- *   with the caller's own puts: one to the same bytes may read what was there before an earlier put
- *   that is not complete, or what a later put writes, unless a flush stands between them. (So it is
- *   with exposed memory on one host, too: its owner may be asked to do the one and not the other.)
+ * - **Ordering.** Two puts may become visible in any order unless a mob_fence() or a flush of the
+ *   context of the first (context.h) stands between them. A mob_get8() … mob_get1() that reads a
+ * value put after a fence sees, and so do the caller's later reads, everything its origin put
+ * before that fence. Nor is a get ordered with the caller's own puts: one to the same bytes may
+ * read what was there before an earlier put that is not complete, or what a later put writes,
+ * unless a flush stands between them. (So it is with exposed memory on one host, too: its owner may
+ * be asked to do the one and not the other.)
  * - **Atomicity.** An aligned mob_put8() … mob_get1() is single-copy atomic: a concurrent reader
  *   sees the old or the new value, never a mixture. Larger or unaligned transfers are not.
  *
@@ -41,7 +42,10 @@ extern "C" {
  * @param bytes   how many; 0 does nothing and allows any non-negative rank of the job
  * @return MOB_OK, MOB_ERR_STATE, MOB_ERR_RANK, MOB_ERR_RANGE (outside one allocation of the target,
  *         or `remote + bytes` overflows), MOB_ERR_ARGUMENT (null with bytes > 0).
- *         After an error nothing was written.
+ *         Of exposed memory (expose.h) and of ranks on other hosts also MOB_ERR_PEER (the target
+ *         died), MOB_ERR_MEMORY, MOB_ERR_SYSTEM (the kernel does not copy, or the library's thread
+ *         cannot be started) and, where it would have to wait in a handler, MOB_ERR_STATE; what the
+ *         target finds wrong the next flush returns. After an error nothing was written.
  *
  * Thread safety: any.
  */
@@ -54,7 +58,7 @@ MOB_API mob_status_t mob_put(mob_rank_t rank, void* remote, const void* local, s
  * @param remote  first byte to read, an address in the target
  * @param local   first byte to write, any memory of the caller; must not overlap the source
  * @param bytes   how many; 0 does nothing
- * @return as mob_put()
+ * @return as mob_put(), with all that went wrong
  *
  * Thread safety: any.
  */
@@ -142,8 +146,9 @@ MOB_API mob_status_t mob_get_counted(mob_rank_t rank, const void* remote, void* 
  * complete at one target.
  *
  * @param rank  the target
- * @return MOB_OK, MOB_ERR_STATE, MOB_ERR_RANK, or the first error of an operation without a handle
- *         that was started in the context since the last flush (MOB_ERR_PEER: its target died)
+ * @return MOB_OK, MOB_ERR_STATE (also in a handler, if it would have to wait), MOB_ERR_RANK, or the
+ *         first error of an operation without a handle that was started in the context since the
+ *         last flush (MOB_ERR_PEER: its target died)
  *
  * A full memory fence between host-mates. Does not wait for other targets. Thread safety: any;
  * covers puts of other threads that happened before.
@@ -160,10 +165,15 @@ MOB_INLINE mob_status_t mob_flush_local(mob_rank_t rank);
 MOB_INLINE mob_status_t mob_flush_local_all(void);
 
 /**
- * Orders: puts of the calling thread before the fence become visible at each target before puts
- * after it. Does not wait for completion; between host-mates it costs no instruction on x86-64.
+ * Orders: puts that the calling thread started in the context that it uses (context.h) become
+ * visible at each target before puts after the fence, in whatever context. Does not wait for
+ * completion, but of what goes another way than later puts: long transfers to other hosts
+ * (MOBIUS_RMA_BYTES), and what a host-mate was asked to do. Between host-mates it costs no
+ * instruction on x86-64.
  *
- * @return MOB_OK, MOB_ERR_STATE
+ * @return MOB_OK; MOB_ERR_STATE (also in a handler, if it would have to wait); MOB_ERR_PEER (a
+ *         target died and did not answer), and what gaining access returns that was only started
+ *         (mob_access_lock_nbi()). Errors of operations are left to the next flush.
  *
  * Thread safety: any.
  */
@@ -211,10 +221,14 @@ MOB_INLINE mob_status_t mob_get1(mob_rank_t rank, const void* remote, uint8_t* v
 /**
  * Waits until every process of the job called it.
  *
- * Collective over the job. Also a mob_flush_all(): puts before the barrier are visible to every
- * process after it. Spins briefly, yields, then sleeps (settings MOBIUS_SPIN_NS, MOBIUS_YIELDS).
+ * Collective over the job. Completes transfers as a mob_flush_all() does: what was put before the
+ * barrier, in the context that the calling thread uses, is visible to every process after it. Does
+ * not wait for the handlers of messages, as that does. Spins briefly, yields, then sleeps (settings
+ * MOBIUS_SPIN_NS, MOBIUS_YIELDS).
  *
- * @return MOB_OK, MOB_ERR_STATE
+ * @return MOB_OK; MOB_ERR_STATE (also in a handler); MOB_ERR_PEER (a process died or left the job);
+ *         MOB_ERR_MEMORY; or what a mob_flush_all() would return of transfers: the barrier has been
+ *         then
  *
  * Thread safety: single per job: all processes make their collective calls in the same order.
  */

@@ -90,13 +90,13 @@ MOB_API mob_status_t mob_team_split_list(mob_team_t parent, const mob_rank_t* ra
                                          mob_rank_t count, mob_team_t* team);
 
 /**
- * Frees a team. Collective over it, blocks until every member called it. Allocations and heaps made
- * on the team are freed before.
+ * Frees a team. Collective over it, blocks until every member called it. What was made on the team
+ * is freed before: allocations, heaps, and objects for epochs, for access and of mutexes.
  *
  * @param team  a live team but the world; MOB_TEAM_NONE does nothing
- * @return MOB_OK, MOB_ERR_STATE (also while allocations or heaps of the team are live: returns at
- *         once), MOB_ERR_HANDLE (not live), MOB_ERR_ARGUMENT (the world), MOB_ERR_PEER (a member
- *         died; the team is freed)
+ * @return MOB_OK, MOB_ERR_STATE (also in a message handler, and while something made on the team is
+ *         live: returns at once), MOB_ERR_HANDLE (not live), MOB_ERR_ARGUMENT (the world),
+ *         MOB_ERR_PEER (a member died; the team is freed)
  *
  * Thread safety: per team.
  */

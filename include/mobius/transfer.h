@@ -117,12 +117,18 @@ typedef uint64_t mob_handle_t;
  * Runs a transfer; blocks until its local completion.
  *
  * @param transfer  the description; read during the call only
- * @return MOB_OK; MOB_ERR_STATE; MOB_ERR_RANK;
+ * @return MOB_OK; MOB_ERR_RANK;
+ *         MOB_ERR_STATE     outside init … finalize, or in a handler, if it would have to wait;
  *         MOB_ERR_ARGUMENT  null or unaligned addresses, unknown kind, shape, type or operation, an
  *                           operation that the type lacks, dimensions out of bounds, written
  *                           strides that overlap, lists of different length;
  *         MOB_ERR_RANGE     bytes that are not the target's memory, sizes that overflow;
- *         MOB_ERR_PEER      the target died.
+ *         MOB_ERR_HANDLE    a counter that is not live;
+ *         MOB_ERR_PEER      the target died;
+ *         MOB_ERR_MEMORY    no memory to keep what is under way;
+ *         MOB_ERR_SYSTEM    the kernel does not copy, or the library's thread cannot be started.
+ *         What the target finds wrong with a put or accumulate that it carries out (exposed memory,
+ *         another host) the next flush returns.
  *         After an error in the description nothing was transferred and nobody is told.
  *
  * Thread safety: any.
@@ -153,10 +159,11 @@ MOB_API mob_status_t mob_transfer_nbi(const mob_transfer_t* transfer);
 /**
  * Waits for local completion of one transfer.
  *
- * @param handle  what mob_transfer_nb() gave; becomes MOB_HANDLE_DONE. MOB_HANDLE_DONE returns at
- * once.
- * @return MOB_OK, MOB_ERR_STATE, MOB_ERR_ARGUMENT (null), MOB_ERR_HANDLE (not a started transfer,
- * or completed before), MOB_ERR_PEER (the target died)
+ * @param handle  what mob_transfer_nb() gave; becomes MOB_HANDLE_DONE, after an error of the
+ *                transfer, too. MOB_HANDLE_DONE returns at once.
+ * @return MOB_OK, MOB_ERR_STATE (also in a handler, if it would have to wait; the handle is as
+ *         before), MOB_ERR_ARGUMENT (null), MOB_ERR_HANDLE (not a started transfer, or completed
+ *         before; as before), MOB_ERR_PEER (the target died), or another error of the transfer
  *
  * Makes progress while it waits. Thread safety: any; one thread per handle.
  */
@@ -171,7 +178,8 @@ MOB_API mob_status_t mob_wait(mob_handle_t* handle);
  */
 MOB_API mob_status_t mob_test(mob_handle_t* handle, int* done);
 
-/** As mob_wait(), for `count` handles. After an error the remaining handles were waited for too. */
+/** As mob_wait(), for `count` handles; the first error. After an error the remaining handles were
+ *  waited for too. */
 MOB_API mob_status_t mob_wait_all(mob_handle_t* handles, size_t count);
 
 /**
@@ -179,8 +187,10 @@ MOB_API mob_status_t mob_wait_all(mob_handle_t* handles, size_t count);
  *
  * @param handles  started transfers; entries that are MOB_HANDLE_DONE are passed over
  * @param count    how many
- * @param index    out: which one; `count` if all were MOB_HANDLE_DONE
- * @return as mob_wait()
+ * @param index    out: which one, also after an error of its own; `count` if all were
+ *                 MOB_HANDLE_DONE
+ * @return as mob_wait(); MOB_ERR_PEER also, with all handles as before, if any rank of the job died
+ *         and nothing has come for about 100 ms: who knows that it was not the target waits again
  */
 MOB_API mob_status_t mob_wait_any(mob_handle_t* handles, size_t count, size_t* index);
 
@@ -191,7 +201,7 @@ MOB_API mob_status_t mob_wait_any(mob_handle_t* handles, size_t count, size_t* i
  * @param count      how many
  * @param indices    out: which, in ascending order; room for `count`
  * @param completed  out: how many; 0 if all were MOB_HANDLE_DONE
- * @return as mob_wait()
+ * @return as mob_wait_any()
  */
 MOB_API mob_status_t mob_wait_some(mob_handle_t* handles, size_t count, size_t* indices,
                                    size_t* completed);

@@ -33,13 +33,16 @@ mob_status_t mob_access_create(mob_team_t team, mob_access_t* access) {
   constexpr const char* kCall = "mob_access_create";
   engine::Team* members = nullptr;
   if (const mob_status_t status = api::check_team(kCall, team, &members)) return status;
+  if (const mob_status_t status = api::check_may_wait(kCall)) return status;
   // Even a wrong call takes part: the others are waiting for it.
-  const mob_status_t mine = check_not_null(kCall, access, "the result");
+  mob_status_t mine = check_not_null(kCall, access, "the result");
+  engine::Registry<Access>::Place place(engine::engine().accesses());
+  if (mine == MOB_OK) mine = place.check(kCall);
   return api::without_exceptions(kCall, [&] {
     std::unique_ptr<Access> made;
     const mob_status_t status = Access::make(*members, mine, &made);
     if (status != MOB_OK) return status;
-    *access = reinterpret_cast<mob_access_t>(engine::engine().accesses().add(std::move(made)));
+    *access = reinterpret_cast<mob_access_t>(place.fill(std::move(made)));
     return MOB_OK;
   });
 }
@@ -48,6 +51,7 @@ mob_status_t mob_access_free(mob_access_t access) {
   constexpr const char* kCall = "mob_access_free";
   if (const mob_status_t status = check_live(kCall)) return status;
   if (access == nullptr) return MOB_OK;
+  if (const mob_status_t status = api::check_may_wait(kCall)) return status;
   Access* found = nullptr;
   if (const mob_status_t status = check_access(kCall, access, &found)) return status;
   return api::without_exceptions(kCall, [&] {

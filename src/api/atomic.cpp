@@ -80,8 +80,10 @@ mob_status_t mob_fetch_op(mob_rank_t rank, void* remote, mob_type_t type, mob_op
   const void* local = op == MOB_NO_OP && operand == nullptr ? old : operand;
   mob_transfer_t transfer = array(MOB_FETCH_ACCUMULATE, rank, remote, local, 1, type, op);
   transfer.fetched = old;
-  // Orders like the calls on words. A failing fence is one before mob_init(), which follows again.
-  static_cast<void>(mob_fence());
+  // Orders like the calls on words. MOB_ERR_STATE is of before mob_init(), which follows again, or
+  // of a handler, which may not wait.
+  const mob_status_t ordered = mob_fence();
+  if (ordered != MOB_OK && ordered != MOB_ERR_STATE) return ordered;
   std::atomic_thread_fence(std::memory_order_seq_cst);
   const mob_status_t status = run_transfer("mob_fetch_op", transfer);
   std::atomic_thread_fence(std::memory_order_seq_cst);

@@ -23,6 +23,7 @@ namespace {
 // What every call here begins with.
 mob_status_t enter(const char* call, mob_team_t team, Team** found) {
   if (const mob_status_t status = check_team(call, team, found)) return status;
+  if (const mob_status_t status = api::check_may_wait(call)) return status;
   (*found)->engine().transfers().count_call(call);
   return MOB_OK;
 }

@@ -37,13 +37,16 @@ mob_status_t mob_epoch_create(mob_team_t team, mob_epoch_t* epoch) {
   constexpr const char* kCall = "mob_epoch_create";
   engine::Team* members = nullptr;
   if (const mob_status_t status = api::check_team(kCall, team, &members)) return status;
+  if (const mob_status_t status = api::check_may_wait(kCall)) return status;
   // Even a wrong call takes part: the others are waiting for it.
-  const mob_status_t mine = check_not_null(kCall, epoch, "the result");
+  mob_status_t mine = check_not_null(kCall, epoch, "the result");
+  engine::Registry<Epochs>::Place place(engine::engine().epochs());
+  if (mine == MOB_OK) mine = place.check(kCall);
   return api::without_exceptions(kCall, [&] {
     std::unique_ptr<Epochs> made;
     const mob_status_t status = Epochs::make(*members, mine, &made);
     if (status != MOB_OK) return status;
-    *epoch = reinterpret_cast<mob_epoch_t>(engine::engine().epochs().add(std::move(made)));
+    *epoch = reinterpret_cast<mob_epoch_t>(place.fill(std::move(made)));
     return MOB_OK;
   });
 }
@@ -52,6 +55,7 @@ mob_status_t mob_epoch_free(mob_epoch_t epoch) {
   constexpr const char* kCall = "mob_epoch_free";
   if (const mob_status_t status = check_live(kCall)) return status;
   if (epoch == nullptr) return MOB_OK;
+  if (const mob_status_t status = api::check_may_wait(kCall)) return status;
   Epochs* found = nullptr;
   if (const mob_status_t status = check_epoch(kCall, epoch, &found)) return status;
   return api::without_exceptions(kCall, [&] {
@@ -95,5 +99,6 @@ mob_status_t mob_epoch_test(mob_epoch_t epoch, int* done) {
 mob_status_t mob_epoch_fence(mob_epoch_t epoch) {
   Epochs* found = nullptr;
   if (const mob_status_t status = check_epoch("mob_epoch_fence", epoch, &found)) return status;
+  if (const mob_status_t status = api::check_may_wait("mob_epoch_fence")) return status;
   return found->fence();
 }

@@ -49,14 +49,17 @@ mob_status_t mob_heap_create(mob_team_t team, size_t initial_bytes, size_t maxim
   engine::Team* found = nullptr;
   if (const mob_status_t status = api::check_team(kCall, team, &found)) return status;
   if (const mob_status_t status = api::check_may_wait(kCall)) return status;
+  Engine& engine = engine::engine();
+  // Even a wrong call takes part: the others are waiting for it.
+  Fault fault = heap != nullptr ? Fault::kNone : Fault::kNullResult;
+  engine::Registry<Heap>::Place place(engine.heaps());
+  if (fault == Fault::kNone && !place) fault = Fault::kNoPlace;
   return api::without_exceptions(kCall, [&] {
     std::unique_ptr<Heap> made;
-    Engine& engine = engine::engine();
     const mob_status_t status =
-        Heap::make(engine, kCall, *found, initial_bytes, maximum_bytes,
-                   heap != nullptr ? Fault::kNone : Fault::kNullResult, &made);
+        Heap::make(engine, kCall, *found, initial_bytes, maximum_bytes, fault, &made);
     if (status != MOB_OK) return status;
-    *heap = reinterpret_cast<mob_heap_t>(engine.heaps().add(std::move(made)));
+    *heap = reinterpret_cast<mob_heap_t>(place.fill(std::move(made)));
     return MOB_OK;
   });
 }
@@ -68,7 +71,9 @@ mob_status_t mob_heap_destroy(mob_heap_t heap) {
   Heap* found = nullptr;
   if (const mob_status_t status = check_meeting(kCall, heap, &found)) return status;
   return api::without_exceptions(kCall, [&] {
-    return engine::engine().heaps().remove(reinterpret_cast<uintptr_t>(heap))->destroy();
+    const mob_status_t status = found->destroy(kCall);
+    if (!found->is_alive()) engine::engine().heaps().remove(reinterpret_cast<uintptr_t>(heap));
+    return status;
   });
 }
 

@@ -29,8 +29,10 @@ mob_status_t find_lock(const char* call, mob_lock_t* lock, HybridLockWord** word
   Engine& engine = engine::engine();
   const uint64_t offset = address - engine.window().base();
   engine::Part part{};
-  if (!engine.chunks().find(offset, &part) ||
-      offset - part.offset + sizeof(mob_lock_t) > part.bytes) {
+  const bool is_in_part = engine.chunks().find(offset, &part) &&
+                          offset - part.offset + sizeof(mob_lock_t) <= part.bytes;
+  // What this process moved lies where it always did.
+  if (!is_in_part && engine.remaps().find(engine.rank(), address, sizeof(mob_lock_t)) == nullptr) {
     return fail(MOB_ERR_RANGE,
                 "%s: %p is not in shared memory, so that it would exclude nobody; see mob_ptr()",
                 call, static_cast<void*>(lock));
@@ -87,17 +89,20 @@ mob_status_t mob_mutexes_create(mob_team_t team, size_t count, mob_mutexes_t* mu
   constexpr const char* kCall = "mob_mutexes_create";
   engine::Team* members = nullptr;
   if (const mob_status_t status = api::check_team(kCall, team, &members)) return status;
+  if (const mob_status_t status = api::check_may_wait(kCall)) return status;
   // Even a wrong call takes part: the others are waiting for it.
   mob_status_t mine = check_not_null(kCall, mutexes, "the result");
   if (mine == MOB_OK && count > MOB_MAX_MUTEXES) {
     mine = fail(MOB_ERR_RANGE, "%s: %zu mutexes; a member can host up to %d", kCall, count,
                 MOB_MAX_MUTEXES);
   }
+  engine::Registry<Mutexes>::Place place(engine::engine().mutexes());
+  if (mine == MOB_OK) mine = place.check(kCall);
   return api::without_exceptions(kCall, [&] {
     std::unique_ptr<Mutexes> made;
     const mob_status_t status = Mutexes::make(*members, count, mine, &made);
     if (status != MOB_OK) return status;
-    *mutexes = reinterpret_cast<mob_mutexes_t>(engine::engine().mutexes().add(std::move(made)));
+    *mutexes = reinterpret_cast<mob_mutexes_t>(place.fill(std::move(made)));
     return MOB_OK;
   });
 }
@@ -106,6 +111,7 @@ mob_status_t mob_mutexes_free(mob_mutexes_t mutexes) {
   constexpr const char* kCall = "mob_mutexes_free";
   if (const mob_status_t status = check_live(kCall)) return status;
   if (mutexes == nullptr) return MOB_OK;
+  if (const mob_status_t status = api::check_may_wait(kCall)) return status;
   Mutexes* found = nullptr;
   if (const mob_status_t status = find_mutexes(kCall, mutexes, &found)) return status;
   return api::without_exceptions(kCall, [&] {

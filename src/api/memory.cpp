@@ -95,18 +95,17 @@ mob_status_t mob_publish(mob_team_t team, const void* mine, void** all) {
 }
 
 mob_status_t mob_mem_free(mob_mem_t mem) {
-  if (const mob_status_t status = check_live("mob_mem_free")) return status;
-  if (const mob_status_t status = api::check_may_wait("mob_mem_free")) return status;
-  engine::Engine& engine = engine::engine();
-  if (mem == nullptr) return engine.world().barrier();
+  constexpr const char* kCall = "mob_mem_free";
+  if (const mob_status_t status = check_live(kCall)) return status;
+  if (const mob_status_t status = api::check_may_wait(kCall)) return status;
+  engine::Memory& memory = engine::engine().memory();
+  if (mem == nullptr) {
+    return api::without_exceptions(kCall, [&] { return memory.release_none(kCall); });
+  }
   const Allocation* allocation = nullptr;
-  if (const mob_status_t status = check_handle("mob_mem_free", mem, &allocation)) return status;
-  return api::without_exceptions("mob_mem_free", [&] {
-    // Before the memory goes; the others wait, also after an error of a transfer.
-    const mob_status_t completed = engine.complete_transfers("mob_mem_free");
-    const mob_status_t released = engine.memory().release(reinterpret_cast<uintptr_t>(mem));
-    return released != MOB_OK ? released : completed;
-  });
+  if (const mob_status_t status = check_handle(kCall, mem, &allocation)) return status;
+  return api::without_exceptions(
+      kCall, [&] { return memory.release(kCall, reinterpret_cast<uintptr_t>(mem)); });
 }
 
 mob_status_t mob_mem_address(mob_mem_t mem, mob_rank_t rank, size_t offset, void** address) {

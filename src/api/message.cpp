@@ -130,11 +130,9 @@ mob_status_t mob_poll() {
   if (const mob_status_t status = check_live("mob_poll")) return status;
   engine::Engine& engine = engine::engine();
   engine.issue_recorded();
-  if (engine.messages().in_use()) {
-    engine.progress().note_poll();
-    engine.poll();
-    if (engine.network().is_open()) engine.network().leave();
-  }
+  if (engine.messages().in_use()) engine.progress().note_poll();
+  engine.poll();
+  if (engine.network().is_open()) engine.network().leave();
   return MOB_OK;
 }
 

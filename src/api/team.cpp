@@ -21,11 +21,9 @@ mob_status_t check_member(const char* call, const Team& team, mob_rank_t rank) {
               team.size() - 1);
 }
 
-mob_status_t select(const char* call, Team& parent, std::span<const mob_rank_t> ranks,
-                    mob_team_t* team) {
+mob_status_t select(Team& parent, std::span<const mob_rank_t> ranks, mob_team_t* team) {
   uint64_t handle = 0;
-  const mob_status_t status = api::without_exceptions(
-      call, [&] { return engine::engine().teams().select(parent, ranks, &handle); });
+  const mob_status_t status = engine::engine().teams().select(parent, ranks, &handle);
   if (status == MOB_OK) *team = api::team_handle(handle);
   return status;
 }
@@ -66,9 +64,11 @@ mob_status_t mob_team_split_strided(mob_team_t parent, mob_rank_t start, mob_ran
                 "to %d",
                 kCall, size, start, stride, from->size() - 1);
   }
-  std::vector<mob_rank_t> ranks(static_cast<size_t>(size));
-  for (mob_rank_t i = 0; i < size; ++i) ranks[static_cast<size_t>(i)] = start + i * stride;
-  return select(kCall, *from, ranks, team);
+  return api::without_exceptions(kCall, [&] {
+    std::vector<mob_rank_t> ranks(static_cast<size_t>(size));
+    for (mob_rank_t i = 0; i < size; ++i) ranks[static_cast<size_t>(i)] = start + i * stride;
+    return select(*from, ranks, team);
+  });
 }
 
 mob_status_t mob_team_split_list(mob_team_t parent, const mob_rank_t* ranks, mob_rank_t count,
@@ -86,13 +86,15 @@ mob_status_t mob_team_split_list(mob_team_t parent, const mob_rank_t* ranks, mob
   for (const mob_rank_t rank : list) {
     if (const mob_status_t status = check_member(kCall, *from, rank)) return status;
   }
-  std::vector<mob_rank_t> sorted(list.begin(), list.end());
-  std::ranges::sort(sorted);
-  const auto twice = std::ranges::adjacent_find(sorted);
-  if (twice != sorted.end()) {
-    return fail(MOB_ERR_ARGUMENT, "%s: rank %d is listed twice", kCall, *twice);
-  }
-  return select(kCall, *from, list, team);
+  return api::without_exceptions(kCall, [&] {
+    std::vector<mob_rank_t> sorted(list.begin(), list.end());
+    std::ranges::sort(sorted);
+    const auto twice = std::ranges::adjacent_find(sorted);
+    if (twice != sorted.end()) {
+      return fail(MOB_ERR_ARGUMENT, "%s: rank %d is listed twice", kCall, *twice);
+    }
+    return select(*from, list, team);
+  });
 }
 
 mob_status_t mob_team_free(mob_team_t team) {
@@ -105,9 +107,11 @@ mob_status_t mob_team_free(mob_team_t team) {
   Team* found = nullptr;
   if (const mob_status_t status = check_team("mob_team_free", team, &found)) return status;
   if (found->users() != 0) {
-    return fail(MOB_ERR_STATE,
-                "mob_team_free: %d allocations or heaps of this team are live; free them first",
-                found->users());
+    return fail(
+        MOB_ERR_STATE,
+        "mob_team_free: %d objects of this team are live (allocations, heaps, epochs, access "
+        "objects, mutexes); free them first",
+        found->users());
   }
   return api::without_exceptions(
       "mob_team_free", [&] { return engine::engine().teams().release(api::team_number(team)); });

@@ -3,6 +3,8 @@
 
 #include <unistd.h>
 
+#include <exception>
+#include <new>
 #include <system_error>
 #include <thread>
 #include <vector>
@@ -21,6 +23,11 @@ void run_seat(const engine::ThreadSeat& seat, void (*run)(void*), void* argument
   engine::take_seat(nullptr);
 }
 
+// Those that run wait for the rest for ever: there is no job to return from.
+void abort_if_any_runs(const std::vector<std::thread>& threads, const std::exception& error) {
+  if (!threads.empty()) mob_abort(1, error.what());
+}
+
 mob_status_t run_seats(int segment, job::ControlBlock& control, mob_rank_t size, void (*run)(void*),
                        void* argument) {
   engine::Mappings mappings;
@@ -33,9 +40,12 @@ mob_status_t run_seats(int segment, job::ControlBlock& control, mob_rank_t size,
       seat = {segment, &control, rank, size, &mappings};
       threads.emplace_back(run_seat, std::cref(seat), run, argument);
     }
+  } catch (const std::bad_alloc& error) {
+    abort_if_any_runs(threads, error);
+    throw;
   } catch (const std::system_error& error) {
-    // Those that run wait for the rest for ever: there is no job to return from.
-    mob_abort(1, error.what());
+    abort_if_any_runs(threads, error);
+    return fail(MOB_ERR_SYSTEM, "mob_threads_run: %s", error.what());
   }
   for (std::thread& thread : threads) thread.join();
   return MOB_OK;

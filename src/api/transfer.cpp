@@ -45,8 +45,9 @@ mob_status_t check_list(const char* call, const mob_handle_t* handles, size_t co
 mob_status_t wait_one(const char* call, mob_handle_t* handle) {
   if (*handle == MOB_HANDLE_DONE) return MOB_OK;
   return api::without_exceptions(call, [&] {
-    const mob_status_t status = completion().wait(call, *handle);
-    if (status != MOB_ERR_HANDLE) *handle = MOB_HANDLE_DONE;
+    bool done = false;
+    const mob_status_t status = completion().wait(call, *handle, &done);
+    if (done) *handle = MOB_HANDLE_DONE;
     return status;
   });
 }

@@ -28,6 +28,32 @@ size_t word_bytes(mob_type_t type) {
   }
 }
 
+// The public functions on one word, by its type.
+struct WordNames {
+  const char* i4;
+  const char* u4;
+  const char* i8;
+  const char* u8;
+};
+
+constexpr WordNames kWaits = {"mob_wait_until_i4", "mob_wait_until_u4", "mob_wait_until_i8",
+                              "mob_wait_until_u8"};
+constexpr WordNames kTests = {"mob_test_until_i4", "mob_test_until_u4", "mob_test_until_i8",
+                              "mob_test_until_u8"};
+
+const char* name_of(const WordNames& names, mob_type_t type) {
+  switch (type) {
+    case MOB_INT32:
+      return names.i4;
+    case MOB_UINT32:
+      return names.u4;
+    case MOB_INT64:
+      return names.i8;
+    default:
+      return names.u8;
+  }
+}
+
 mob_status_t check_words(const char* call, const void* words, size_t bytes, mob_compare_t compare) {
   if (const mob_status_t status = check_live(call)) return status;
   if (const mob_status_t status = check_not_null(call, words, "the word")) return status;
@@ -145,12 +171,12 @@ mob_status_t ask_some(const char* call, const mob_wait_set_t* set, bool waits, s
 
 mob_status_t mob_wait_word_(const void* word, mob_type_t type, mob_compare_t compare,
                             uint64_t value) {
-  constexpr const char* kCall = "mob_wait_until";
-  if (const mob_status_t status = check_words(kCall, word, word_bytes(type), compare)) {
+  const char* call = name_of(kWaits, type);
+  if (const mob_status_t status = check_words(call, word, word_bytes(type), compare)) {
     return status;
   }
   return engine::with_word_type(type, [&]<typename T>(T) {
-    return engine::wait_for_words(engine::engine(), kCall, [&] {
+    return engine::wait_for_words(engine::engine(), call, [&] {
       return engine::holds(static_cast<const T*>(word), compare, static_cast<T>(value));
     });
   });
@@ -158,11 +184,11 @@ mob_status_t mob_wait_word_(const void* word, mob_type_t type, mob_compare_t com
 
 mob_status_t mob_test_word_(const void* word, mob_type_t type, mob_compare_t compare,
                             uint64_t value, int* done) {
-  constexpr const char* kCall = "mob_test_until";
-  if (const mob_status_t status = check_words(kCall, word, word_bytes(type), compare)) {
+  const char* call = name_of(kTests, type);
+  if (const mob_status_t status = check_words(call, word, word_bytes(type), compare)) {
     return status;
   }
-  if (const mob_status_t status = check_not_null(kCall, done, "the result")) return status;
+  if (const mob_status_t status = check_not_null(call, done, "the result")) return status;
   engine::engine().poll();
   *done = engine::with_word_type(type, [&]<typename T>(T) {
     return engine::holds(static_cast<const T*>(word), compare, static_cast<T>(value)) ? 1 : 0;

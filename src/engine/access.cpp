@@ -183,6 +183,13 @@ mob_status_t Access::leave_own_shared(mob_rank_t target, bool* had) {
   return team().engine().remote().claims().give_back(remote(target), ClaimMode::kShared);
 }
 
+// Of the calling thread. Its transfers have nothing to do with that: they come before unlock().
+void Access::leave_gate(mob_rank_t target) const {
+  Engine& engine = team().engine();
+  static_cast<void>(os::unlock(gate(target), engine.lock_id()));
+  if (engine.network().is_open()) Claims::released(engine, team().map().world_rank(target));
+}
+
 mob_status_t Access::lock_exclusive(const char* call, mob_rank_t target, int* recovered) {
   Engine& engine = team().engine();
   if (const mob_status_t status = engine.deferred_access().gain(call)) return status;
@@ -200,10 +207,7 @@ mob_status_t Access::lock_exclusive(const char* call, mob_rank_t target, int* re
   if (!is_read(target, &next)) return MOB_OK;
   ReadersWatch watch(*this, target);
   const mob_status_t status = engine.wait_until([&] { return !is_read(target, &next); }, &watch);
-  if (status != MOB_OK) {
-    static_cast<void>(os::unlock(gate(target), engine.lock_id()));
-    if (engine.network().is_open()) Claims::released(engine, team().map().world_rank(target));
-  }
+  if (status != MOB_OK) leave_gate(target);
   return status;
 }
 
@@ -222,12 +226,12 @@ mob_status_t Access::lock_shared(const char* call, mob_rank_t target, int* recov
     if (recovered != nullptr) *recovered = 0;
     return MOB_OK;
   }
-  os::HybridLockWord& word = gate(target);
-  if (const mob_status_t status = acquire_lock(team().engine(), call, word, recovered)) {
+  if (const mob_status_t status = acquire_lock(team().engine(), call, gate(target), recovered)) {
     return status;
   }
   shared(team().rank(), target).fetch_add(1, std::memory_order_relaxed);
-  return release_lock(team().engine(), call, word, team().map().world_rank(target));
+  leave_gate(target);
+  return MOB_OK;
 }
 
 mob_status_t Access::try_exclusive(const char* call, mob_rank_t target, int* acquired,
@@ -251,9 +255,10 @@ mob_status_t Access::try_exclusive(const char* call, mob_rank_t target, int* acq
   mob_rank_t next = 0;
   if (is_read(target, &next)) forget_dead_readers(target);
   if (is_read(target, &next)) {
-    return release_lock(engine, call, gate(target), team().map().world_rank(target));
+    leave_gate(target);
+  } else {
+    *acquired = 1;
   }
-  *acquired = 1;
   return MOB_OK;
 }
 
@@ -276,15 +281,15 @@ mob_status_t Access::try_shared(const char* call, mob_rank_t target, int* acquir
   }
   // It may be a dead process that is at the gate, or another reader on its way.
   int at_gate = 0;
-  os::HybridLockWord& word = gate(target);
   if (const mob_status_t status =
-          try_acquire_lock(team().engine(), call, word, &at_gate, recovered)) {
+          try_acquire_lock(team().engine(), call, gate(target), &at_gate, recovered)) {
     return status;
   }
   *acquired = at_gate;
   if (at_gate == 0) return MOB_OK;
   shared(team().rank(), target).fetch_add(1, std::memory_order_relaxed);
-  return release_lock(team().engine(), call, word, team().map().world_rank(target));
+  leave_gate(target);
+  return MOB_OK;
 }
 
 mob_status_t Access::unlock(const char* call, mob_rank_t target) {

@@ -87,6 +87,7 @@ class Access final : public RemoteObject {
   bool is_read(mob_rank_t target, mob_rank_t* next) const;
   bool enter_shared(mob_rank_t reader, mob_rank_t target);
   bool leave_shared(mob_rank_t reader, mob_rank_t target);
+  void leave_gate(mob_rank_t target) const;
   mob_status_t leave_own_shared(mob_rank_t target, bool* had);
   void forget_dead_readers(mob_rank_t target);
   mob_rank_t claiming_member(const Claim& claim) const;

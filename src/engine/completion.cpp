@@ -25,7 +25,8 @@ uint32_t unfinished = 0;
 void add_unfinished(int change) {
   const std::lock_guard lock(unfinished_mutex);
   unfinished += static_cast<uint32_t>(change);
-  __atomic_store_n(&mob_idle_size_, unfinished == 0 ? mob_size_ : 0, __ATOMIC_RELAXED);
+  // Release pairs with the fence of a flush that finds nothing under way any more.
+  __atomic_store_n(&mob_idle_size_, unfinished == 0 ? mob_size_ : 0, __ATOMIC_RELEASE);
 }
 
 // How often the dead are given up before a wait ends although something of theirs is still open,
@@ -137,9 +138,20 @@ std::shared_ptr<Context> Completion::context_of(uint64_t handle) const {
 }
 
 mob_status_t Completion::create_context(uint64_t* handle) {
-  *handle = contexts_.add(std::make_unique<std::shared_ptr<Context>>(std::make_shared<Context>()));
+  const auto context = std::make_shared<Context>();
+  {
+    const std::lock_guard lock(mutex_);
+    made_.push_back(context);
+  }
+  *handle = contexts_.add(std::make_unique<std::shared_ptr<Context>>(context));
   if (*handle != 0) return MOB_OK;
+  forget(*context);
   return fail(MOB_ERR_MEMORY, "mob_context_create: there are too many contexts");
+}
+
+void Completion::forget(const Context& context) {
+  const std::lock_guard lock(mutex_);
+  std::erase_if(made_, [&](const auto& each) { return each.get() == &context; });
 }
 
 mob_status_t Completion::free_context(uint64_t handle) {
@@ -150,7 +162,9 @@ mob_status_t Completion::free_context(uint64_t handle) {
                 "made)");
   }
   if (context_in_use == handle) context_in_use = 0;
-  return flush_context("mob_context_free", **context, kAll, true);
+  const mob_status_t status = flush_context("mob_context_free", **context, kAll, true);
+  forget(**context);
+  return status;
 }
 
 mob_status_t Completion::use_context(uint64_t handle) {
@@ -184,6 +198,12 @@ bool Completion::is_awaited(mob_rank_t target) const {
   const std::shared_ptr<Context> context = current();
   const Context::Counts<uint32_t>* of_target = context->find_counts(target);
   return of_target != nullptr && of_target->remote.load(std::memory_order_acquire) != 0;
+}
+
+uint32_t Completion::under_way(mob_rank_t target) const {
+  const std::shared_ptr<Context> context = current();
+  const Context::Counts<uint32_t>* of_target = context->find_counts(target);
+  return of_target != nullptr ? of_target->remote.load(std::memory_order_acquire) : 0;
 }
 
 bool Completion::goes_all_to(mob_rank_t target) const {
@@ -240,33 +260,33 @@ void Completion::keep_for_flush(Context& context, mob_status_t status) {
   if (context.error.keep(status)) add_unfinished(1);  // until a flush has come to take it
 }
 
+void Completion::count(mob_counter_t counter, uint64_t* word) {
+  if (counter != nullptr) engine_.counters().count(engine_.rank(), *counter);
+  Counters::count_word(word);
+}
+
 void Completion::complete_locally(Pending& pending, mob_status_t status) {
   if (pending.has_handle) {
     pending.error.keep(status);
   } else {
     keep_for_flush(*pending.context, status);
   }
-  // Release, here and below, pairs with the acquire of who waits: data and error come before.
+  if (status == MOB_OK) count(pending.origin_counter, pending.origin_word);
+  // Release, here and below, pairs with the acquire of who waits: data, error and counts come
+  // before, as what is counted may be gone once the wait has ended.
   pending.locally_complete.store(true, std::memory_order_release);
   pending.counts->local.fetch_sub(1, std::memory_order_release);
   pending.context->pending.local.fetch_sub(1, std::memory_order_release);
-  if (status == MOB_OK && pending.origin_counter != nullptr) {
-    engine_.counters().count(engine_.rank(), *pending.origin_counter);
-  }
-  if (status == MOB_OK) Counters::count_word(pending.origin_word);
   engine_.ring(engine_.rank());
 }
 
 void Completion::complete_remotely(Pending& pending, mob_status_t status) {
   keep_for_flush(*pending.context, status);
+  if (status == MOB_OK) count(pending.completion_counter, pending.completion_word);
   if (!pending.is_ordered) pending.context->unordered.fetch_sub(1, std::memory_order_release);
   pending.counts->remote.fetch_sub(1, std::memory_order_release);
   pending.context->pending.remote.fetch_sub(1, std::memory_order_release);
   add_unfinished(-1);
-  if (status == MOB_OK && pending.completion_counter != nullptr) {
-    engine_.counters().count(engine_.rank(), *pending.completion_counter);
-  }
-  if (status == MOB_OK) Counters::count_word(pending.completion_word);
   release(pending);
   engine_.ring(engine_.rank());
 }
@@ -312,8 +332,9 @@ mob_status_t Completion::look_for_death(const char* call, Pending& pending) {
   return PeerWatch(engine_, call, pending.target).look();
 }
 
-mob_status_t Completion::wait(const char* call, uint64_t handle) {
+mob_status_t Completion::wait(const char* call, uint64_t handle, bool* done) {
   const Handle* found = handles_.find(handle);
+  *done = false;
   if (found == nullptr) {
     return fail(MOB_ERR_HANDLE, "%s: not a transfer that was started, or it was completed before",
                 call);
@@ -322,6 +343,8 @@ mob_status_t Completion::wait(const char* call, uint64_t handle) {
   PendingWatch watch(engine_, call, pending.target);
   const mob_status_t status = engine_.wait_until(
       [&] { return pending.locally_complete.load(std::memory_order_acquire); }, &watch);
+  // In a handler, which may not wait, nothing has changed.
+  *done = status != MOB_ERR_STATE;
   return status != MOB_OK ? status : told_by(call, collect(handle, pending));
 }
 
@@ -333,7 +356,37 @@ mob_status_t Completion::flush(const char* call, mob_rank_t target, bool remote)
 
 mob_status_t Completion::order(const char* call) {
   const std::shared_ptr<Context> context = context_of(context_in_use);
-  return wait_for(call, *context, kAll, context->unordered);
+  return await(call, kAll, context->unordered);
+}
+
+// Of the default context, too, if it is not the calling thread's.
+std::vector<std::shared_ptr<Context>> Completion::other_contexts() {
+  const std::shared_ptr<Context> own = context_of(context_in_use);
+  std::vector<std::shared_ptr<Context>> others;
+  const std::lock_guard lock(mutex_);
+  for (const std::shared_ptr<Context>& each : made_) {
+    if (each != own) others.push_back(each);
+  }
+  if (own != default_context_) others.push_back(default_context_);
+  return others;
+}
+
+mob_status_t Completion::complete_others(const char* call, std::span<const mob_rank_t> targets) {
+  if (__atomic_load_n(&mob_idle_size_, __ATOMIC_RELAXED) != 0) [[likely]] {
+    return MOB_OK;
+  }
+  mob_status_t status = MOB_OK;
+  for (const std::shared_ptr<Context>& context : other_contexts()) {
+    for (const mob_rank_t target : targets) {
+      const Context::Counts<uint32_t>* of_target =
+          target != kAll ? context->find_counts(target) : nullptr;
+      const mob_status_t ended = of_target != nullptr
+                                     ? await(call, target, of_target->remote)
+                                     : await(call, target, context->pending.remote);
+      if (status == MOB_OK) status = ended;
+    }
+  }
+  return status;
 }
 
 void Completion::await_unordered(const char* call, mob_rank_t target) {
@@ -362,11 +415,16 @@ mob_status_t Completion::flush_context(const char* call, Context& context, mob_r
 }
 
 template <typename Count>
+mob_status_t Completion::await(const char* call, mob_rank_t target,
+                               const std::atomic<Count>& pending) {
+  PendingWatch watch(engine_, call, target);
+  return engine_.wait_until([&] { return pending.load(std::memory_order_acquire) == 0; }, &watch);
+}
+
+template <typename Count>
 mob_status_t Completion::wait_for(const char* call, Context& context, mob_rank_t target,
                                   const std::atomic<Count>& pending) {
-  PendingWatch watch(engine_, call, target);
-  const mob_status_t status =
-      engine_.wait_until([&] { return pending.load(std::memory_order_acquire) == 0; }, &watch);
+  const mob_status_t status = await(call, target, pending);
   std::atomic_thread_fence(std::memory_order_seq_cst);  // as every flush
   if (status != MOB_OK) return status;
   const mob_status_t failed = told_by(call, context.error.take());

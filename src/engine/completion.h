@@ -11,6 +11,8 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <span>
+#include <vector>
 
 #include "engine/registry.h"
 
@@ -152,10 +154,16 @@ class Completion {
 
   // For a live handle or not: MOB_ERR_HANDLE. `*done` handles are freed.
   mob_status_t test(const char* call, uint64_t handle, bool* done);
-  mob_status_t wait(const char* call, uint64_t handle);
+  mob_status_t wait(const char* call, uint64_t handle, bool* done);
+  mob_status_t wait(const char* call, uint64_t handle) {
+    bool done = false;
+    return wait(call, handle, &done);
+  }
 
   // Whether something of the calling thread's context is not remotely complete at a target.
   bool is_awaited(mob_rank_t target) const;
+  // How many transfers of that context are under way to a target.
+  uint32_t under_way(mob_rank_t target) const;
 
   // Whether all that is under way of the calling thread's context, and something is, goes to one
   // target.
@@ -166,8 +174,11 @@ class Completion {
   mob_status_t flush(const char* call, mob_rank_t target, bool remote);
   static constexpr mob_rank_t kAll = -1;
 
-  // The same for those that a fence has to wait for.
+  // Waits for those that a fence has to wait for: what went wrong is the next flush's.
   mob_status_t order(const char* call);
+  // Waits for what is pending at targets in other contexts than the calling thread's: what went
+  // wrong is the next flush's in each.
+  mob_status_t complete_others(const char* call, std::span<const mob_rank_t> targets);
   // Waits until there are none, or nothing to this target is under way: what went wrong is the next
   // flush's.
   void await_unordered(const char* call, mob_rank_t target);
@@ -176,8 +187,13 @@ class Completion {
   using Handle = Pending*;
 
   std::shared_ptr<Context> context_of(uint64_t handle) const;
+  std::vector<std::shared_ptr<Context>> other_contexts();
+  void forget(const Context& context);
+  void count(mob_counter_t counter, uint64_t* word);
   void release(Pending& pending);
   mob_status_t flush_context(const char* call, Context& context, mob_rank_t target, bool remote);
+  template <typename Count>
+  mob_status_t await(const char* call, mob_rank_t target, const std::atomic<Count>& pending);
   template <typename Count>
   mob_status_t wait_for(const char* call, Context& context, mob_rank_t target,
                         const std::atomic<Count>& pending);
@@ -187,6 +203,8 @@ class Completion {
   Engine& engine_;
   std::shared_ptr<Context> default_context_ = std::make_shared<Context>();
   Registry<std::shared_ptr<Context>> contexts_;
+  std::mutex mutex_;  // guards made_
+  std::vector<std::shared_ptr<Context>> made_;
   Registry<Handle> handles_;
 };
 

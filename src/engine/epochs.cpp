@@ -66,6 +66,8 @@ mob_status_t Epochs::make(Team& team, mob_status_t mine, std::unique_ptr<Epochs>
   made->team_ = &team;
   made->stride_ = team.size() <= kMostLines ? 64 : sizeof(Words);
   made->peers_.resize(members);
+  made->access_.is_named.resize(members);
+  made->exposure_.is_named.resize(members);
   const auto readers = static_cast<size_t>(team.mates().size());
   const mob_status_t status =
       made->area_.make(team, readers * members * made->stride_, mine, "mob_epoch_create", *made);
@@ -144,14 +146,14 @@ mob_status_t Epochs::name(const char* call, Side& side, std::span<const mob_rank
     const mob_rank_t member = rank < 0 ? -1 : team_->map().rank_of(rank);
     if (member < 0) {
       status = fail(MOB_ERR_RANK, "%s: rank %d is not in the team of this epoch", call, rank);
-    } else if (peer(member).is_named) {
+    } else if (side.is_named[static_cast<size_t>(member)]) {
       status = fail(MOB_ERR_ARGUMENT, "%s: rank %d is named twice", call, rank);
     }
     if (status != MOB_OK) break;
     side.group.push_back(member);
-    peer(member).is_named = true;
+    side.is_named[static_cast<size_t>(member)] = true;
   }
-  for (const mob_rank_t member : side.group) peer(member).is_named = false;
+  for (const mob_rank_t member : side.group) side.is_named[static_cast<size_t>(member)] = false;
   if (status == MOB_OK) {
     side.ranks.assign(ranks.begin(), ranks.end());
   } else {
@@ -240,6 +242,8 @@ mob_status_t Epochs::complete() {
   if (!access_.open) {
     return fail(MOB_ERR_STATE, "%s: no access epoch is open; mob_epoch_start() opens one", kCall);
   }
+  // What other contexts than the thread's have put in it is not ordered with what is told.
+  const mob_status_t others = team_->engine().completion().complete_others(kCall, access_.ranks);
   // Targets of other hosts hear of it behind the transfers, in one message with them: they need not
   // wait until those are answered.
   mob_status_t status = team_->spans_hosts() ? tell_completed(true) : MOB_OK;
@@ -247,7 +251,8 @@ mob_status_t Epochs::complete() {
   if (completed != MOB_OK) status = completed;
   const mob_status_t told = tell_completed(false);
   access_.open = false;
-  return status != MOB_OK ? status : told;
+  if (status == MOB_OK) status = told;
+  return status != MOB_OK ? status : others;
 }
 
 inline bool Epochs::has_completed(mob_rank_t member) {
@@ -301,8 +306,10 @@ mob_status_t Epochs::fence() {
   constexpr const char* kCall = "mob_epoch_fence";
   const bool inside = access_.open || exposure_.open;
   // Also out of place: the others are waiting.
+  const mob_rank_t everywhere = Completion::kAll;
+  const mob_status_t others = team_->engine().completion().complete_others(kCall, {&everywhere, 1});
   const mob_status_t status = team_->complete_and_meet(kCall);
-  if (!inside) return status;
+  if (!inside) return status != MOB_OK ? status : others;
   return fail(MOB_ERR_STATE, "%s: inside %s; %s ends it", kCall,
               access_.open ? "an access epoch" : "an exposure epoch",
               access_.open ? "mob_epoch_complete()" : "mob_epoch_wait()");

@@ -62,12 +62,12 @@ class Epochs final : public RemoteObject {
     uint32_t posts_taken = 0;
     uint32_t completes_sent = 0;
     uint32_t completes_taken = 0;
-    bool is_named = false;  // in the list that is being checked
   };
-  // One side of epochs.
+  // One side of epochs. A thread may use the one while another uses the other.
   struct Side {
     std::vector<mob_rank_t> ranks;  // as they were named last; programs mostly name them again
     std::vector<mob_rank_t> group;  // the same as members
+    std::vector<bool> is_named;     // of each member: in the list that is being checked
     bool open = false;
   };
   template <typename Lacks>

@@ -71,7 +71,9 @@ Heap::Heap(Engine& engine, uint64_t memory, size_t bytes, size_t maximum)
       bytes_(bytes),
       free_(bytes) {}
 
-mob_status_t Heap::destroy() { return engine_.memory().release(memory_); }
+mob_status_t Heap::destroy(const char* call) { return engine_.memory().release(call, memory_); }
+
+bool Heap::is_alive() const { return engine_.memory().find(memory_) != nullptr; }
 
 uintptr_t Heap::address_in(mob_rank_t team_rank) const {
   if (!allocation_.members.empty()) {
@@ -119,6 +121,13 @@ mob_status_t Heap::agree_on(const char* call, mob_status_t mine, const Request& 
     }
   }
   return MOB_OK;
+}
+
+// What the calling thread has started comes to no later block. Its error is one of the call, which
+// then changes nothing.
+mob_status_t Heap::complete(const char* call, mob_status_t argument) {
+  const mob_status_t completed = engine_.complete_transfers(call);
+  return argument != MOB_OK ? argument : completed;
 }
 
 mob_status_t Heap::allocate(const char* call, mob_status_t argument, size_t bytes, size_t alignment,
@@ -180,7 +189,8 @@ void Heap::give_back(size_t offset) {
 
 mob_status_t Heap::release(const char* call, void* block) {
   size_t offset = kNoBlock;
-  const mob_status_t mine = block == nullptr ? MOB_OK : find(call, block, &offset);
+  const mob_status_t argument = block == nullptr ? MOB_OK : find(call, block, &offset);
+  const mob_status_t mine = complete(call, argument);
   if (const mob_status_t status = agree_on(call, mine, {offset, 0, 0})) return status;
   if (offset != kNoBlock) give_back(offset);
   return MOB_OK;
@@ -190,7 +200,8 @@ mob_status_t Heap::resize(const char* call, mob_status_t argument, void* block, 
                           void** result) {
   size_t old = kNoBlock;
   if (argument == MOB_OK && block != nullptr) argument = find(call, block, &old);
-  if (const mob_status_t status = agree_on(call, argument, {old, bytes, kGrain})) return status;
+  const mob_status_t mine = complete(call, argument);
+  if (const mob_status_t status = agree_on(call, mine, {old, bytes, kGrain})) return status;
   const size_t old_bytes = old == kNoBlock ? 0 : blocks_[old];
   const size_t length = rounded(bytes, kGrain);
   if (bytes != 0 && length <= old_bytes) {

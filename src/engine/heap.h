@@ -36,8 +36,9 @@ class Heap {
   mob_status_t resize(const char* call, mob_status_t argument, void* block, size_t bytes,
                       void** result);
   mob_status_t release(const char* call, void* block);
-  // The object is of no use after.
-  mob_status_t destroy();
+  // The object is of no use after, unless it is still alive: the members' heaps differ.
+  mob_status_t destroy(const char* call);
+  bool is_alive() const;
 
   Team& team() const { return *allocation_.team; }
   uint64_t stride() const { return allocation_.stride; }
@@ -55,6 +56,7 @@ class Heap {
   struct Request;
 
   mob_status_t agree_on(const char* call, mob_status_t mine, const Request& request);
+  mob_status_t complete(const char* call, mob_status_t argument);
   mob_status_t take(const char* call, size_t bytes, size_t alignment, size_t* offset);
   mob_status_t grow(const char* call, size_t bytes);
   void* address(size_t offset) const;

@@ -11,8 +11,32 @@
 #include "os/memfd.h"
 
 namespace mobius::engine {
+namespace {
 
 using base::fail;
+
+constexpr uint64_t kNoName = UINT64_MAX;  // of no allocation
+
+const char* text_of(Memory::Fault fault) {
+  switch (fault) {
+    case Memory::Fault::kNullResult:
+      return "passed null for the result";
+    case Memory::Fault::kAlignment:
+      return "passed an alignment that is not a power of two up to 2 MiB";
+    case Memory::Fault::kNoPlace:
+      return "has no room for one more object of its kind";
+    case Memory::Fault::kNone:
+      break;
+  }
+  return "";
+}
+
+mob_status_t status_of(Memory::Fault own) {
+  if (own == Memory::Fault::kNone) return MOB_ERR_PEER;
+  return own == Memory::Fault::kNoPlace ? MOB_ERR_MEMORY : MOB_ERR_ARGUMENT;
+}
+
+}  // namespace
 
 struct Memory::Request {
   size_t bytes;
@@ -34,11 +58,7 @@ mob_status_t Memory::check(const char* call, const Team& team, const std::vector
   for (size_t i = 0; i < requests.size(); ++i) {
     const mob_rank_t rank = team.map().world_rank(static_cast<mob_rank_t>(i));
     if (requests[i].fault != Fault::kNone) {
-      return fail(fault == Fault::kNone ? MOB_ERR_PEER : MOB_ERR_ARGUMENT, "%s: rank %d passed %s",
-                  call, rank,
-                  requests[i].fault == Fault::kNullResult
-                      ? "null for the result"
-                      : "an alignment that is not a power of two up to 2 MiB");
+      return fail(status_of(fault), "%s: rank %d %s", call, rank, text_of(requests[i].fault));
     }
     HostSum& host = hosts[engine_.job().place_of(rank).host];
     if (requests[i].available != 0) host.available = requests[i].available;
@@ -66,6 +86,8 @@ mob_status_t Memory::allocate(const char* call, Team& team, size_t bytes, size_t
                               uint64_t* handle) {
   Team& mates = team.mates();
   const bool leader = mates.rank() == 0;
+  Registry<Allocation>::Place place(live_);
+  if (fault == Fault::kNone && !place) fault = Fault::kNoPlace;
   std::vector<Request> requests;
   mob_status_t status =
       team.exchange(Request{bytes, leader ? os::available_memory() : 0, fault}, &requests);
@@ -112,7 +134,7 @@ mob_status_t Memory::allocate(const char* call, Team& team, size_t bytes, size_t
     }
   }
   team.add_user();
-  *handle = live_.add(std::move(allocation));
+  *handle = place.fill(std::move(allocation));
   return MOB_OK;
 }
 
@@ -169,30 +191,53 @@ mob_status_t Memory::make_own_part(const Allocation& allocation, size_t bytes) {
   return MOB_OK;
 }
 
-mob_status_t Memory::release(uint64_t handle) {
-  const std::unique_ptr<Allocation> allocation = live_.remove(handle);
-  engine_.scheduler().set_hint(*allocation, std::nullopt);
-  Team& team = *allocation->team;
-  Team& mates = team.mates();
-  const uint64_t chunks = (allocation->stride >> kChunkShift) * static_cast<uint64_t>(mates.size());
+// A barrier. Whether all members free the same.
+mob_status_t Memory::agree_on(const char* call, Team& team, uint64_t name) {
+  std::vector<uint64_t> names;
+  if (const mob_status_t status = team.exchange(name, &names)) return status;
+  const auto other = std::ranges::find_if(names, [&](uint64_t n) { return n != names[0]; });
+  if (other == names.end()) return MOB_OK;
+  const bool has_null = names[0] == kNoName || *other == kNoName;
+  return fail(MOB_ERR_ARGUMENT,
+              "%s: ranks %d and %d free different allocations%s; all members free the same, in the "
+              "same order",
+              call, team.map().world_rank(0),
+              team.map().world_rank(static_cast<mob_rank_t>(other - names.begin())),
+              has_null ? " (one of them passes null)" : "");
+}
+
+mob_status_t Memory::release_none(const char* call) {
+  return agree_on(call, engine_.world(), kNoName);
+}
+
+mob_status_t Memory::release(const char* call, uint64_t handle) {
+  // The others wait, also after an error of a transfer.
+  const mob_status_t completed = engine_.complete_transfers(call);
+  const Allocation& named = *live_.find(handle);
+  Team& team = *named.team;
   // Everybody has stopped using the memory before anybody takes it away, and everybody has let go
   // of it before it may be given to others. Where a death keeps that from being certain it stays.
-  mob_status_t status = team.barrier();
+  mob_status_t status = agree_on(call, team, named.name());
+  if (status == MOB_ERR_ARGUMENT) return status;
+  const std::unique_ptr<Allocation> allocation = live_.remove(handle);
+  engine_.scheduler().set_hint(*allocation, std::nullopt);
+  team.remove_user();
   if (status != MOB_OK) return status;
+  Team& mates = team.mates();
+  const uint64_t chunks = (allocation->stride >> kChunkShift) * static_cast<uint64_t>(mates.size());
   Part own{};
   if (engine_.chunks().find(allocation->part_offset(mates.rank()), &own)) {
     engine_.chunks().clear_part(own);
   }
   engine_.close_chunks(allocation->offset, chunks);
   engine_.release_memory(allocation->part_offset(mates.rank()), allocation->stride);
-  status = team.barrier();
-  team.remove_user();
-  if (status == MOB_OK && mates.rank() == 0) {
+  if ((status = team.barrier())) return status;
+  if (mates.rank() == 0) {
     // Who is not of the team may remember something of it.
     const bool all_let_go = mates.size() == engine_.host().size();
     engine_.chunks().release(allocation->offset >> kChunkShift, chunks, all_let_go);
   }
-  return status;
+  return completed;
 }
 
 }  // namespace mobius::engine

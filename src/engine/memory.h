@@ -32,6 +32,8 @@ struct Allocation {
   uint64_t part_offset(mob_rank_t mate) const {
     return offset + static_cast<uint64_t>(mate) * stride;
   }
+  // What all members know it by, and no other live allocation of the team.
+  uint64_t name() const { return members.empty() ? offset : members[0].address; }
 };
 
 // The live allocations of a process. allocate() and release() are collective over a team; the rest
@@ -40,15 +42,18 @@ class Memory {
  public:
   explicit Memory(Engine& engine) : engine_(engine) {}
 
-  // What is wrong with the arguments of a call that takes part all the same: it fails everywhere.
-  enum class Fault { kNone, kNullResult, kAlignment };
+  // Why a call that takes part all the same cannot succeed: it fails everywhere.
+  enum class Fault { kNone, kNullResult, kAlignment, kNoPlace };
 
-  // `room` (the
-  // same everywhere, 0 for none): what parts of `bytes` bytes may grow to. `call` names the public
-  // function in texts.
+  // `room` (the same everywhere, 0 for none): what parts of `bytes` bytes may grow to. `call` names
+  // the public function in texts.
   mob_status_t allocate(const char* call, Team& team, size_t bytes, size_t room, Fault fault,
                         uint64_t* handle);
-  mob_status_t release(uint64_t handle);
+  // Of a live one. What the calling thread has started is complete before. Members that free
+  // different allocations get MOB_ERR_ARGUMENT, and nothing is freed.
+  mob_status_t release(const char* call, uint64_t handle);
+  // As release() of no allocation, which all processes of the job call.
+  mob_status_t release_none(const char* call);
 
   // Makes the parts of an allocation with room, all of `bytes` bytes, longer. Collective.
   mob_status_t grow(const char* call, const Allocation& allocation, size_t bytes, size_t new_bytes);
@@ -61,6 +66,7 @@ class Memory {
   mob_status_t check(const char* call, const Team& team, const std::vector<Request>& requests,
                      Fault fault, size_t* largest) const;
   mob_status_t make_own_part(const Allocation& allocation, size_t bytes);
+  static mob_status_t agree_on(const char* call, Team& team, uint64_t name);
   mob_status_t claim(const char* call, Team& mates, uint64_t stride, Allocation* allocation);
 
   Engine& engine_;

@@ -10,7 +10,11 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <new>
+#include <utility>
 #include <vector>
+
+#include "base/status.h"
 
 namespace mobius::engine {
 
@@ -26,28 +30,41 @@ class Registry {
     for (auto& block : blocks_) delete block.load(std::memory_order_relaxed);
   }
 
+  // Room for an object that is still to be made: who has it can add that.
+  class Place {
+   public:
+    explicit Place(Registry& registry) : registry_(registry), index_(registry.reserve()) {}
+    Place(const Place&) = delete;
+    Place& operator=(const Place&) = delete;
+    ~Place() {
+      if (index_ != kNone) registry_.cancel(index_);
+    }
+
+    // Whether there is room.
+    explicit operator bool() const { return index_ != kNone; }
+    // MOB_OK if so, else the error of `call`, a public function.
+    mob_status_t check(const char* call) const {
+      if (index_ != kNone) return MOB_OK;
+      return base::fail(MOB_ERR_MEMORY,
+                        "%s: no room for one more object of its kind in this process, which can "
+                        "have %u",
+                        call, kMost);
+    }
+    // The handle of the object, never 0. Once, where there is room.
+    uint64_t fill(std::unique_ptr<T> object) {
+      return registry_.put(std::exchange(index_, kNone), std::move(object));
+    }
+
+   private:
+    Registry& registry_;
+    uint32_t index_;
+  };
+
   // The handle of the object, never 0; 0 if there are too many, and the object is gone then.
   uint64_t add(std::unique_ptr<T> object) {
     const std::lock_guard lock(mutex_);
-    uint32_t index = used_;
-    if (!free_.empty()) {
-      index = free_.back();
-      free_.pop_back();
-    } else if (used_ == kBlocks * kBlockSlots) {
-      return 0;
-    } else {
-      ++used_;
-    }
-    auto& block = blocks_[index / kBlockSlots];
-    // Release pairs with the acquire in find().
-    if (block.load(std::memory_order_relaxed) == nullptr) {
-      block.store(new Block, std::memory_order_release);
-    }
-    Slot& slot = (*block.load(std::memory_order_relaxed))[index % kBlockSlots];
-    const uint64_t handle = (++slot.generation << kIndexBits) | (index + 1);
-    slot.object = std::move(object);
-    slot.handle.store(handle, std::memory_order_release);
-    return handle;
+    const uint32_t index = take();
+    return index == kNone ? 0 : put_locked(index, std::move(object));
   }
 
   // The object, or null if the handle is not live. Any thread.
@@ -81,7 +98,9 @@ class Registry {
   static constexpr uint64_t kIndexMask = (uint64_t{1} << kIndexBits) - 1;
   static constexpr uint32_t kBlockSlots = 1024;
   static constexpr uint32_t kBlocks = 512;
-  static_assert(uint64_t{kBlockSlots} * kBlocks <= kIndexMask);
+  static constexpr uint32_t kMost = kBlockSlots * kBlocks;
+  static constexpr uint32_t kNone = UINT32_MAX;
+  static_assert(kMost <= kIndexMask);
 
   struct Slot {
     std::atomic<uint64_t> handle = 0;  // 0: not in use
@@ -92,9 +111,54 @@ class Registry {
 
   Slot* slot_of(uint64_t handle) const {
     const uint64_t index = (handle & kIndexMask) - 1;  // wraps for 0, which is out of bounds
-    if (index >= uint64_t{kBlockSlots} * kBlocks) return nullptr;
+    if (index >= kMost) return nullptr;
     Block* block = blocks_[index / kBlockSlots].load(std::memory_order_acquire);
     return block == nullptr ? nullptr : &(*block)[index % kBlockSlots];
+  }
+
+  // The index of a slot that was nobody's, kNone if there is none; with the lock held.
+  uint32_t take() {
+    if (!free_.empty()) {
+      const uint32_t index = free_.back();
+      free_.pop_back();
+      return index;
+    }
+    if (used_ == kMost) return kNone;
+    auto& block = blocks_[used_ / kBlockSlots];
+    if (block.load(std::memory_order_relaxed) == nullptr) {
+      free_.reserve(used_ + kBlockSlots);  // giving slots back cannot fail
+      // Release pairs with the acquire in slot_of().
+      block.store(new Block, std::memory_order_release);
+    }
+    return used_++;
+  }
+
+  uint64_t put_locked(uint32_t index, std::unique_ptr<T> object) {
+    Slot& slot =
+        (*blocks_[index / kBlockSlots].load(std::memory_order_relaxed))[index % kBlockSlots];
+    const uint64_t handle = (++slot.generation << kIndexBits) | (index + 1);
+    slot.object = std::move(object);
+    // Release pairs with the acquire in find().
+    slot.handle.store(handle, std::memory_order_release);
+    return handle;
+  }
+
+  // kNone also for lack of memory.
+  uint32_t reserve() {
+    const std::lock_guard lock(mutex_);
+    try {
+      return take();
+    } catch (const std::bad_alloc&) {
+      return kNone;
+    }
+  }
+  uint64_t put(uint32_t index, std::unique_ptr<T> object) {
+    const std::lock_guard lock(mutex_);
+    return put_locked(index, std::move(object));
+  }
+  void cancel(uint32_t index) {
+    const std::lock_guard lock(mutex_);
+    free_.push_back(index);
   }
 
   std::mutex mutex_;  // guards what follows but the atomics

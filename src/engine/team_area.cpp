@@ -57,9 +57,12 @@ mob_status_t TeamArea::make(Team& team, size_t bytes, mob_status_t mine, const c
   }
   if ((status = team.agree(status, call))) {
     if (name_ != 0) remote.remove(name_);
-    if (leader && claimed) give_back();
+    // With a dead member, others may have succeeded and use it.
+    if (leader && claimed && !team.is_broken()) give_back();
+    return status;
   }
-  return status;
+  team.add_user();
+  return MOB_OK;
 }
 
 mob_status_t TeamArea::release() {
@@ -68,6 +71,8 @@ mob_status_t TeamArea::release() {
   // Both: who is last has seen the others' last use of the area.
   const uint32_t before = header_->departed.fetch_add(1, std::memory_order_acq_rel);
   if (before + 1 == static_cast<uint32_t>(team_->mates().size())) give_back();
+  // After an error the object is kept, and its team with it.
+  if (status == MOB_OK) team_->remove_user();
   return status;
 }
 

@@ -15,8 +15,8 @@ namespace mobius::engine {
 
 class RemoteObject;
 
-// Made and released collectively; between these, plain memory. A member that dies, or does not
-// release its area, keeps the memory from being used again.
+// Made and released collectively; between these, plain memory, and a user of its team. A member
+// that dies, or does not release its area, keeps the memory from being used again.
 class TeamArea {
  public:
   TeamArea() = default;

@@ -77,6 +77,8 @@ mob_status_t Teams::make(Team& parent, const TeamMap* map, mob_rank_t rank, uint
     uint64_t offset;
     uint64_t id;  // of the new team that this process is the first member of
   };
+  constexpr const char* kWhat = "making a team";
+  Registry<Team>::Place place(live_);
   Area area{MOB_OK, 0, 0};
   std::vector<mob_rank_t> mates;
   if (map != nullptr) Across::find_mates(engine_, *map, &mates);
@@ -96,15 +98,16 @@ mob_status_t Teams::make(Team& parent, const TeamMap* map, mob_rank_t rank, uint
     const Area own = told_by(mates.front());
     const uint64_t id = told_by(map->world_rank(0)).id;
     if (own.status == MOB_OK) status = engine_.adopt_team(*map, rank, own.offset, id, &team);
+    if (status == MOB_OK) status = place.check(kWhat);
   }
   // One that fails anywhere fails everywhere: a team that some members lack hangs the others.
-  if ((status = parent.agree(status, "making a team"))) {
+  if ((status = parent.agree(status, kWhat))) {
     if (leads && area.status == MOB_OK && !parent.is_broken()) {
       engine_.release_team_area(area.offset, members);
     }
     return status;
   }
-  *handle = team != nullptr ? live_.add(std::move(team)) : 0;
+  *handle = team != nullptr ? place.fill(std::move(team)) : 0;
   return MOB_OK;
 }
 

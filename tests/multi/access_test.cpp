@@ -5,9 +5,11 @@
 #include "access.h"
 
 #include <atomic>
+#include <chrono>
 #include <string>
 #include <thread>
 
+#include "closed.h"
 #include "fixture.h"
 
 using mobius_test::Access;
@@ -106,6 +108,41 @@ TEST(Access, AllMembersAtOnceAndOneByOne) {
     total += value;
   }
   EXPECT_EQ(total, static_cast<uint64_t>(mob_size()) * 100);
+  barrier();
+}
+
+// To gain access, or to be told that there is none, has nothing to do with what was started before.
+TEST(Access, LeavesEarlierErrorsToTheFlush) {
+  if (mob_size() < 2) GTEST_SKIP() << "takes two processes";
+  const Access access;
+  const mobius_test::Closed closed;
+  const mob_rank_t me = mob_rank();
+  int acquired = 7;
+  EXPECT_EQ(mob_access_lock(access, me, MOB_SHARED, nullptr), MOB_OK);
+  closed.start_failing();
+  EXPECT_EQ(mob_access_trylock(access, me, MOB_EXCLUSIVE, &acquired, nullptr), MOB_OK)
+      << mob_last_error();
+  EXPECT_EQ(acquired, 0);
+  EXPECT_EQ(mob_flush_all(), MOB_ERR_RANGE);
+  EXPECT_EQ(mob_access_unlock(access, me), MOB_OK) << mob_last_error();
+  // Behind a writer that goes away once the reader is on its way.
+  EXPECT_EQ(mob_access_lock(access, me, MOB_EXCLUSIVE, nullptr), MOB_OK);
+  std::atomic<bool> asks = false;
+  std::thread reader([&] {
+    mob_context_t context = nullptr;
+    EXPECT_EQ(mob_context_create(&context), MOB_OK);
+    EXPECT_EQ(mob_context_use(context), MOB_OK);
+    closed.start_failing();
+    asks = true;
+    EXPECT_EQ(mob_access_lock(access, me, MOB_SHARED, nullptr), MOB_OK) << mob_last_error();
+    EXPECT_EQ(mob_flush_all(), MOB_ERR_RANGE);
+    EXPECT_EQ(mob_access_unlock(access, me), MOB_OK) << mob_last_error();
+    EXPECT_EQ(mob_context_free(context), MOB_OK);
+  });
+  while (!asks) std::this_thread::yield();
+  std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  EXPECT_EQ(mob_access_unlock(access, me), MOB_OK) << mob_last_error();
+  reader.join();
   barrier();
 }
 

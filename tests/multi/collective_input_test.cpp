@@ -2,9 +2,12 @@
 
 // Wrong arguments of collective calls. Each is wrong everywhere, fails at once, and does no harm.
 
+#include <algorithm>
+#include <atomic>
 #include <climits>
 
 #include "errors.h"
+#include "messages.h"
 #include "team_fixture.h"
 
 using mobius_test::expect_error;
@@ -13,6 +16,118 @@ namespace {
 
 void keep(void*, const void*, size_t, void*) {}
 constexpr mob_user_op_t kKeep = {&keep, nullptr, 8, 0};
+
+// Of the one test here with a handler; others' are less.
+constexpr unsigned kHandler = 200;
+
+// What collective calls are made on, all live.
+struct Objects {
+  Objects() {
+    EXPECT_EQ(mob_team_split(MOB_TEAM_WORLD, 0, 0, &team), MOB_OK) << mob_last_error();
+    EXPECT_EQ(mob_mem_alloc(64, &mem), MOB_OK) << mob_last_error();
+    EXPECT_EQ(mob_heap_create(MOB_TEAM_WORLD, 0, 4096, &heap), MOB_OK) << mob_last_error();
+    EXPECT_EQ(mob_heap_malloc(heap, 64, &block), MOB_OK) << mob_last_error();
+    EXPECT_EQ(mob_epoch_create(MOB_TEAM_WORLD, &epoch), MOB_OK) << mob_last_error();
+    EXPECT_EQ(mob_access_create(MOB_TEAM_WORLD, &access), MOB_OK) << mob_last_error();
+    EXPECT_EQ(mob_mutexes_create(MOB_TEAM_WORLD, 1, &mutexes), MOB_OK) << mob_last_error();
+  }
+  ~Objects() {
+    EXPECT_EQ(mob_mutexes_free(mutexes), MOB_OK) << mob_last_error();
+    EXPECT_EQ(mob_access_free(access), MOB_OK) << mob_last_error();
+    EXPECT_EQ(mob_epoch_free(epoch), MOB_OK) << mob_last_error();
+    EXPECT_EQ(mob_heap_destroy(heap), MOB_OK) << mob_last_error();
+    EXPECT_EQ(mob_mem_free(mem), MOB_OK) << mob_last_error();
+    EXPECT_EQ(mob_team_free(team), MOB_OK) << mob_last_error();
+  }
+  Objects(const Objects&) = delete;
+  Objects& operator=(const Objects&) = delete;
+
+  mob_team_t team = MOB_TEAM_NONE;
+  mob_mem_t mem = nullptr;
+  mob_heap_t heap = nullptr;
+  void* block = nullptr;
+  mob_epoch_t epoch = nullptr;
+  mob_access_t access = nullptr;
+  mob_mutexes_t mutexes = nullptr;
+  std::vector<uint64_t> in = std::vector<uint64_t>(static_cast<size_t>(mob_size()), 1);
+  std::vector<uint64_t> out = std::vector<uint64_t>(static_cast<size_t>(mob_size()), 2);
+  std::vector<size_t> sizes = std::vector<size_t>(static_cast<size_t>(mob_size()), 8);
+  std::vector<size_t> places = std::vector<size_t>(static_cast<size_t>(mob_size()), 0);
+};
+
+// Makes every collective call, rightly but for where it is made.
+void expect_refused_in_handler(Objects& o) {
+  const auto refused = [](const char* call, mob_status_t status) {
+    expect_error(status, MOB_ERR_STATE, call, "handler");
+  };
+  const uint64_t* in = o.in.data();
+  uint64_t* out = o.out.data();
+  const size_t* sizes = o.sizes.data();
+  const size_t* places = o.places.data();
+  auto* const world = MOB_TEAM_WORLD;
+  refused("mob_barrier", mob_barrier());
+  refused("mob_team_barrier", mob_team_barrier(o.team));
+  refused("mob_broadcast", mob_broadcast(world, 0, out, 8));
+  refused("mob_reduce", mob_reduce(world, 0, MOB_SUM, MOB_UINT64, in, out, 1));
+  refused("mob_allreduce", mob_allreduce(world, MOB_SUM, MOB_UINT64, in, out, 1));
+  refused("mob_scan", mob_scan(world, MOB_SUM, MOB_UINT64, in, out, 1));
+  refused("mob_exscan", mob_exscan(world, MOB_SUM, MOB_UINT64, in, out, 1));
+  refused("mob_reduce_user", mob_reduce_user(world, 0, &kKeep, in, out, 1));
+  refused("mob_allreduce_user", mob_allreduce_user(world, &kKeep, in, out, 1));
+  refused("mob_scan_user", mob_scan_user(world, &kKeep, in, out, 1));
+  refused("mob_exscan_user", mob_exscan_user(world, &kKeep, in, out, 1));
+  refused("mob_gather", mob_gather(world, 0, in, out, 8));
+  refused("mob_gatherv", mob_gatherv(world, 0, in, 8, out, sizes, places));
+  refused("mob_allgather", mob_allgather(world, in, out, 8));
+  refused("mob_allgatherv", mob_allgatherv(world, in, out, sizes, places));
+  refused("mob_scatter", mob_scatter(world, 0, in, out, 8));
+  refused("mob_alltoall", mob_alltoall(world, in, out, 8));
+  refused("mob_alltoallv", mob_alltoallv(world, in, sizes, places, out, sizes, places));
+
+  mob_team_t team = MOB_TEAM_NONE;
+  const mob_rank_t first = 0;
+  refused("mob_team_split", mob_team_split(world, 0, 0, &team));
+  refused("mob_team_split_strided", mob_team_split_strided(world, 0, 1, 1, &team));
+  refused("mob_team_split_list", mob_team_split_list(world, &first, 1, &team));
+  refused("mob_team_free", mob_team_free(o.team));
+  EXPECT_EQ(team, MOB_TEAM_NONE);
+
+  mob_mem_t mem = nullptr;
+  std::vector<void*> all(o.in.size());
+  refused("mob_mem_alloc", mob_mem_alloc(8, &mem));
+  refused("mob_team_alloc", mob_team_alloc(world, 8, 0, &mem));
+  refused("mob_publish", mob_publish(world, nullptr, all.data()));
+  refused("mob_mem_free", mob_mem_free(o.mem));
+  refused("mob_mem_free", mob_mem_free(nullptr));
+  EXPECT_EQ(mem, nullptr);
+
+  mob_heap_t heap = nullptr;
+  void* block = nullptr;
+  refused("mob_heap_create", mob_heap_create(world, 0, 8, &heap));
+  refused("mob_heap_malloc", mob_heap_malloc(o.heap, 8, &block));
+  refused("mob_heap_calloc", mob_heap_calloc(o.heap, 1, 8, &block));
+  refused("mob_heap_align", mob_heap_align(o.heap, 64, 8, &block));
+  refused("mob_heap_realloc", mob_heap_realloc(o.heap, o.block, 128, &block));
+  refused("mob_heap_free", mob_heap_free(o.heap, o.block));
+  refused("mob_heap_destroy", mob_heap_destroy(o.heap));
+  EXPECT_EQ(heap, nullptr);
+  EXPECT_EQ(block, nullptr);
+
+  mob_epoch_t epoch = nullptr;
+  mob_access_t access = nullptr;
+  mob_mutexes_t mutexes = nullptr;
+  refused("mob_epoch_create", mob_epoch_create(world, &epoch));
+  refused("mob_epoch_fence", mob_epoch_fence(o.epoch));
+  refused("mob_epoch_free", mob_epoch_free(o.epoch));
+  refused("mob_access_create", mob_access_create(world, &access));
+  refused("mob_access_free", mob_access_free(o.access));
+  refused("mob_mutexes_create", mob_mutexes_create(world, 1, &mutexes));
+  refused("mob_mutexes_free", mob_mutexes_free(o.mutexes));
+  EXPECT_EQ(epoch, nullptr);
+  EXPECT_EQ(access, nullptr);
+  EXPECT_EQ(mutexes, nullptr);
+  refused("mob_finalize", mob_finalize());
+}
 
 }  // namespace
 
@@ -210,5 +325,31 @@ TEST(CollectiveInput, TeamsThatAreNotLive) {
     EXPECT_EQ(mob_alltoallv(team, &a, &list, &list, &b, &list, &list), MOB_ERR_HANDLE);
   }
   EXPECT_EQ(b, 2u);
+  mobius_test::barrier();
+}
+
+// One rank alone makes them, and the others' next call waits for its own.
+TEST(CollectiveInput, InAMessageHandler) {
+  Objects objects;
+  static std::atomic<bool> handled;
+  handled = false;
+  mobius_test::register_handler(
+      kHandler,
+      [](const mob_message_t*, void* argument, mob_delivery_t*) {
+        expect_refused_in_handler(*static_cast<Objects*>(argument));
+        handled = true;
+      },
+      &objects);
+  mobius_test::barrier();
+  if (mob_rank() == 0) {
+    mobius_test::send(0, kHandler);
+    mobius_test::poll_until([] { return handled.load(); });
+  }
+  uint64_t mark = mob_rank() == 0 ? 5 : 0;
+  EXPECT_EQ(mob_broadcast(MOB_TEAM_WORLD, 0, &mark, 8), MOB_OK) << mob_last_error();
+  EXPECT_EQ(mark, 5u);
+  EXPECT_EQ(mob_team_barrier(objects.team), MOB_OK) << mob_last_error();
+  EXPECT_EQ(mob_epoch_fence(objects.epoch), MOB_OK) << mob_last_error();
+  EXPECT_TRUE(std::ranges::all_of(objects.out, [](uint64_t value) { return value == 2; }));
   mobius_test::barrier();
 }

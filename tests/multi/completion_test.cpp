@@ -9,8 +9,10 @@
 #include <atomic>
 #include <chrono>
 #include <fstream>
+#include <string>
 #include <thread>
 
+#include "closed.h"
 #include "fixture.h"
 
 using mobius_test::barrier;
@@ -123,6 +125,82 @@ TEST(Handles, TestingCompletesThem) {
 
 namespace {
 
+// Polls while it lives, so that transfers are completed by another thread than who waits for them.
+class Poller {
+ public:
+  Poller() : thread_([this] { poll(); }) {}
+  ~Poller() {
+    ends_ = true;
+    thread_.join();
+  }
+  Poller(const Poller&) = delete;
+  Poller& operator=(const Poller&) = delete;
+
+ private:
+  void poll() {
+    while (!ends_) {
+      EXPECT_EQ(mob_poll(), MOB_OK);
+      std::this_thread::yield();
+    }
+  }
+
+  std::atomic<bool> ends_ = false;
+  std::thread thread_;
+};
+
+uint64_t value_of(mob_counter_t counter) {
+  uint64_t value = 0;
+  EXPECT_EQ(mob_counter_get(counter, &value), MOB_OK) << mob_last_error();
+  return value;
+}
+
+}  // namespace
+
+// What is counted may be gone when the wait is over.
+TEST(ExposedHandles, CountBeforeTheWaitEnds) {
+  constexpr int kRounds = 3000;
+  uint64_t exposed[2] = {0, 0};
+  mob_exposed_t handle = nullptr;
+  EXPECT_EQ(mob_expose(exposed, sizeof exposed, 0, &handle), MOB_OK) << mob_last_error();
+  void* const theirs = mobius_test::exchange_address(exposed);
+  mob_counter_t origin = nullptr;
+  mob_counter_t completion = nullptr;
+  EXPECT_EQ(mob_counter_create(&origin), MOB_OK) << mob_last_error();
+  EXPECT_EQ(mob_counter_create(&completion), MOB_OK) << mob_last_error();
+  {
+    const Poller poller;
+    int late = 0;
+    for (uint64_t round = 1; round <= kRounds; ++round) {
+      uint64_t here = 0;
+      uint64_t there = 0;
+      mob_transfer_t transfer{};
+      transfer.kind = MOB_GET;
+      transfer.rank = mobius_test::right_of(mob_rank());
+      transfer.remote = theirs;
+      uint64_t got[2];
+      transfer.local = got;
+      transfer.bytes = sizeof got;
+      transfer.origin_word = &here;
+      transfer.completion_word = &there;
+      transfer.origin_counter = origin;
+      transfer.completion_counter = completion;
+      mob_handle_t started = MOB_HANDLE_DONE;
+      EXPECT_EQ(mob_transfer_nb(&transfer, &started), MOB_OK) << mob_last_error();
+      EXPECT_EQ(mob_wait(&started), MOB_OK) << mob_last_error();
+      late += __atomic_load_n(&here, __ATOMIC_RELAXED) != 1 || value_of(origin) != round;
+      EXPECT_EQ(mob_flush_all(), MOB_OK) << mob_last_error();
+      late += __atomic_load_n(&there, __ATOMIC_RELAXED) != 1 || value_of(completion) != round;
+    }
+    EXPECT_EQ(late, 0);
+  }
+  EXPECT_EQ(mob_counter_free(origin), MOB_OK) << mob_last_error();
+  EXPECT_EQ(mob_counter_free(completion), MOB_OK) << mob_last_error();
+  barrier();
+  EXPECT_EQ(mob_withdraw(handle), MOB_OK) << mob_last_error();
+}
+
+namespace {
+
 // A process of this machine that is stopped for a while.
 class Stopped {
  public:
@@ -194,6 +272,46 @@ TEST(Flush, OfOneTargetDoesNotWaitForOthers) {
   barrier();
   if (mob_rank() >= other) {
     EXPECT_TRUE(mobius_test::holds(memory.local(), data, data.size()));
+  }
+  barrier();
+}
+
+// An operation that waits for what was started before leaves its error to the flush.
+TEST(Flush, TellsOfWhatFailedBeforeAFetchOp) {
+  if (mob_size() < 2) GTEST_SKIP() << "takes two processes";
+  const Shared memory(sizeof(uint64_t));
+  const mob_rank_t target = mobius_test::right_of(mob_rank());
+  const mobius_test::Closed closed;
+  for (int round = 0; round < 3; ++round) {
+    closed.start_failing();
+    // Between hosts, the answer to that comes behind the error.
+    uint64_t value = 0;
+    EXPECT_EQ(mob_get(target, memory.at(target), &value, sizeof value), MOB_OK);
+    EXPECT_EQ(mob_fence(), MOB_OK) << mob_last_error();
+    uint64_t old = 0;
+    const uint64_t one = 1;
+    EXPECT_EQ(mob_fetch_op(target, memory.at(target), MOB_UINT64, MOB_SUM, &one, &old), MOB_OK)
+        << mob_last_error();
+    EXPECT_EQ(old, static_cast<uint64_t>(round));
+    EXPECT_EQ(mob_flush_all(), MOB_ERR_RANGE);
+    EXPECT_EQ(mob_flush_all(), MOB_OK) << mob_last_error();
+  }
+  barrier();
+}
+
+// Its error names the flush, or the call that it is of, and the rank once.
+TEST(Flush, NamesWhatFailed) {
+  if (mob_size() < 2) GTEST_SKIP() << "takes two processes";
+  const mobius_test::Closed closed;
+  const std::string rank = "rank " + std::to_string(mobius_test::right_of(mob_rank()));
+  for (const mob_kind_t kind : {MOB_PUT, MOB_ACCUMULATE}) {
+    const mob_status_t started = closed.start(kind);
+    EXPECT_EQ(started == MOB_OK ? mob_flush_all() : started, MOB_ERR_RANGE);
+    const std::string text = mob_last_error();
+    EXPECT_TRUE(text.starts_with("mob_flush_all: ") || text.starts_with("mob_transfer_nbi: "))
+        << text;
+    EXPECT_NE(text.find(rank), std::string::npos) << text;
+    EXPECT_EQ(text.find(rank), text.rfind(rank)) << text;
   }
   barrier();
 }

@@ -5,8 +5,10 @@
 
 #include <mobius/epoch.h>
 
+#include <atomic>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "fixture.h"
 
@@ -141,6 +143,63 @@ TEST(Epoch, GroupsThatChangeFromEpochToEpoch) {
     ASSERT_EQ(mob_epoch_complete(epoch), MOB_OK) << mob_last_error();
     ASSERT_EQ(mob_epoch_wait(epoch), MOB_OK) << mob_last_error();
   }
+}
+
+// Both sides check their lists at once, as two threads may call them.
+TEST(Epoch, ThreadsNameTheGroupsOfBothSides) {
+  const Epoch epoch;
+  const mob_rank_t me = mob_rank();
+  const auto all = everyone();
+  auto refused = all;
+  refused.push_back(mob_size());
+  std::atomic<int> wrong{0};
+  const auto alternate = [&](auto begin, auto end) {
+    for (int round = 0; round < 100; ++round) {
+      for (int i = 0; i < 20; ++i) {
+        wrong += begin(epoch, refused.data(), mob_size() + 1) != MOB_ERR_RANK;
+      }
+      const bool with_all = round % 2 == 0;
+      while (begin(epoch, with_all ? all.data() : &me, with_all ? mob_size() : 1) != MOB_OK)
+        ++wrong;
+      wrong += end(epoch) != MOB_OK;
+    }
+  };
+  std::thread origin([&] { alternate(mob_epoch_start, mob_epoch_complete); });
+  alternate(mob_epoch_post, mob_epoch_wait);
+  origin.join();
+  EXPECT_EQ(wrong.load(), 0) << mob_last_error();
+}
+
+// Long enough to go beside the messages between hosts, where the context that moves it is not the
+// one that ends the epoch.
+TEST(Epoch, EndsCompleteWhatAnyContextPut) {
+  constexpr size_t kBytes = 16 << 20;
+  const Shared memory(kBytes);
+  const Epoch epoch;
+  const mob_rank_t target = (mob_rank() + mob_size() / 2) % mob_size();
+  const mob_rank_t origin = (mob_rank() + mob_size() - mob_size() / 2) % mob_size();
+  mob_context_t context = nullptr;
+  EXPECT_EQ(mob_context_create(&context), MOB_OK);
+  for (int round = 0; round < 4; ++round) {
+    const bool fences = round % 2 == 1;
+    const std::vector<unsigned char> data(kBytes, static_cast<unsigned char>(round + 1));
+    if (!fences) {
+      EXPECT_EQ(mob_epoch_post(epoch, &origin, 1), MOB_OK);
+      EXPECT_EQ(mob_epoch_start(epoch, &target, 1), MOB_OK);
+    }
+    EXPECT_EQ(mob_context_use(context), MOB_OK);
+    EXPECT_EQ(mob_put_nbi(target, memory.at(target), data.data(), kBytes), MOB_OK);
+    EXPECT_EQ(mob_context_use(MOB_CONTEXT_DEFAULT), MOB_OK);
+    if (fences) {
+      EXPECT_EQ(mob_epoch_fence(epoch), MOB_OK) << mob_last_error();
+    } else {
+      EXPECT_EQ(mob_epoch_complete(epoch), MOB_OK) << mob_last_error();
+      EXPECT_EQ(mob_epoch_wait(epoch), MOB_OK) << mob_last_error();
+    }
+    EXPECT_TRUE(mobius_test::holds(memory.local(), data, kBytes)) << "round " << round;
+    mobius_test::barrier();
+  }
+  EXPECT_EQ(mob_context_free(context), MOB_OK) << mob_last_error();
 }
 
 TEST(Epoch, FencesSeparatePhases) {

@@ -3,6 +3,7 @@
 // Handlers of messages: what flushes know of them, new ones in place of others, and their errors.
 // They may run on any thread of the process, so what they touch is atomic.
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstring>
@@ -27,6 +28,8 @@ enum Id : unsigned {
   kCovered = 100,
   kSlow,
   kFailing,
+  kWaiting,
+  kAwaited,
   kReplaced = MOB_MAX_HANDLERS - 1,
 };
 
@@ -117,6 +120,38 @@ TEST(Message, HandlersCanBeReplaced) {
   flush_all();
   barrier();
   EXPECT_EQ(value.load(), 101);
+  barrier();
+}
+
+// What a handler was not allowed to wait for is there to be waited for later.
+TEST(Message, HandlesOutliveAWaitThatAHandlerIsRefused) {
+  static std::atomic<bool> refused;
+  static std::vector<unsigned char> payload;
+  static mob_handle_t handles[2];
+  refused = false;
+  payload.assign(1 << 20, 7);  // only taken after this handler
+  register_handler(kAwaited, [](const mob_message_t*, void*, mob_delivery_t*) {});
+  register_handler(kWaiting, [](const mob_message_t*, void*, mob_delivery_t*) {
+    for (mob_handle_t& handle : handles) {
+      EXPECT_EQ(mob_message_send_nb(mob_rank(), kAwaited, nullptr, 0, payload.data(),
+                                    payload.size(), nullptr, &handle),
+                MOB_OK);
+      const mob_handle_t started = handle;
+      EXPECT_NE(started, MOB_HANDLE_DONE);
+      EXPECT_EQ(mob_wait(&handle), MOB_ERR_STATE);
+      EXPECT_EQ(handle, started);
+    }
+    const mob_handle_t started[] = {handles[0], handles[1]};
+    EXPECT_EQ(mob_wait_all(handles, 2), MOB_ERR_STATE);
+    EXPECT_TRUE(std::equal(started, started + 2, handles));
+    refused = true;
+  });
+  send(mob_rank(), kWaiting);
+  poll_until([] { return refused.load(); });
+  for (mob_handle_t& handle : handles) {
+    EXPECT_EQ(mob_wait(&handle), MOB_OK) << mob_last_error();
+    EXPECT_EQ(handle, MOB_HANDLE_DONE);
+  }
   barrier();
 }
 

@@ -258,6 +258,80 @@ TEST(Heap, BadInput) {
   heap.free(block);
 }
 
+TEST(Heap, MembersThatDestroyDifferentHeapsKeepThem) {
+  if (mob_size() == 1) GTEST_SKIP() << "one process";
+  const Heap a(kMiB);
+  const Heap b(kMiB);
+  const bool last = mob_rank() == mob_size() - 1;
+  expect_error(mob_heap_destroy(last ? b.handle() : a.handle()), MOB_ERR_ARGUMENT,
+               "mob_heap_destroy", "different");
+  const mob_rank_t target = right_of(mob_rank());
+  for (const Heap* heap : {&a, &b}) {
+    unsigned char* block = heap->malloc(8);
+    EXPECT_EQ(mob_put8(target, heap->in(target, block), 7), MOB_OK) << mob_last_error();
+    barrier();
+    EXPECT_EQ(*reinterpret_cast<uint64_t*>(block), 7u);
+    heap->free(block);
+  }
+}
+
+// Also what a hook holds back: the calls that follow these are no flushes.
+TEST(Heap, StartedTransfersComeToNoLaterBlock) {
+  const Heap heap(kMiB);
+  const mob_rank_t target = right_of(mob_rank());
+  const uint64_t late = 0xDEAD;
+  for (int round = 0; round < 20; ++round) {
+    unsigned char* block = heap.malloc(8);
+    EXPECT_EQ(mob_put_nbi(target, heap.in(target, block), &late, 8), MOB_OK) << mob_last_error();
+    heap.free(block);
+    unsigned char* later = heap.malloc(8);
+    EXPECT_EQ(later, block);
+    std::memset(later, 1, 8);
+    unsigned char* other = heap.malloc(8);  // all have written
+    EXPECT_EQ(mob_flush_all(), MOB_OK) << mob_last_error();
+    barrier();
+    EXPECT_TRUE(mobius_test::all_are(later, 8, 1)) << "round " << round;
+    heap.free(later);
+    heap.free(other);
+  }
+}
+
+TEST(Heap, StartedTransfersMoveWithTheBlock) {
+  const Heap heap(kMiB);
+  const mob_rank_t target = right_of(mob_rank());
+  for (uint64_t round = 1; round <= 20; ++round) {
+    unsigned char* block = heap.malloc(64);
+    EXPECT_EQ(mob_put_nbi(target, heap.in(target, block), &round, 8), MOB_OK) << mob_last_error();
+    void* moved = nullptr;
+    EXPECT_EQ(mob_heap_realloc(heap.handle(), block, 4096, &moved), MOB_OK) << mob_last_error();
+    EXPECT_NE(moved, block);
+    EXPECT_EQ(std::memcmp(moved, &round, 8), 0) << "round " << round;
+    EXPECT_EQ(mob_flush_all(), MOB_OK) << mob_last_error();
+    heap.free(moved);
+  }
+}
+
+TEST(Heap, StartedTransfersEndBeforeTheHeap) {
+  const mob_rank_t target = right_of(mob_rank());
+  const uint64_t late = 0xDEAD;
+  for (int round = 0; round < 5; ++round) {
+    mob_heap_t first = nullptr;
+    void* block = nullptr;
+    void* remote = nullptr;
+    EXPECT_EQ(mob_heap_create(MOB_TEAM_WORLD, kMiB, kMiB, &first), MOB_OK) << mob_last_error();
+    EXPECT_EQ(mob_heap_malloc(first, 8, &block), MOB_OK) << mob_last_error();
+    EXPECT_EQ(mob_heap_address(first, target, block, &remote), MOB_OK) << mob_last_error();
+    EXPECT_EQ(mob_put_nbi(target, remote, &late, 8), MOB_OK) << mob_last_error();
+    EXPECT_EQ(mob_heap_destroy(first), MOB_OK) << mob_last_error();
+    const Heap second(kMiB, kMiB);
+    unsigned char* later = second.malloc(8);
+    EXPECT_EQ(mob_flush_all(), MOB_OK) << mob_last_error();
+    barrier();
+    EXPECT_TRUE(mobius_test::all_are(later, 8, 0)) << "round " << round;
+    barrier();
+  }
+}
+
 TEST(TeamMemory, EachTeamHasItsOwn) {
   mob_team_t team = half();
   const mob_rank_t me = mob_team_rank(team);

@@ -34,6 +34,20 @@ TEST(Hooks, StartedTransfersArePendingUntilSomebodyWaits) {
   barrier();
 }
 
+TEST(Hooks, PollingCarriesOutWhatWasStarted) {
+  const Shared memory(kBytes);
+  const uint64_t value = 1;
+  EXPECT_EQ(mob_put_nbi(mob_rank(), memory.local(), &value, 8), MOB_OK);
+  uint64_t seen = 0;
+  for (int poll = 0; poll < 1000 && seen == 0; ++poll) {
+    EXPECT_EQ(mob_poll(), MOB_OK);
+    EXPECT_EQ(mob_get8(mob_rank(), memory.local(), &seen), MOB_OK);
+  }
+  EXPECT_EQ(seen, 1u);
+  EXPECT_EQ(mob_flush_all(), MOB_OK);
+  barrier();
+}
+
 TEST(Hooks, FenceComesBetweenWhatWasStartedBeforeAndAfter) {
   const Shared memory(kBytes + 8);
   const mob_rank_t target = right_of(mob_rank());

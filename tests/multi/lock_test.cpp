@@ -5,6 +5,8 @@
 
 #include <mobius/lock.h>
 
+#include <sys/mman.h>
+
 #include <atomic>
 #include <cstddef>
 #include <string>
@@ -97,6 +99,37 @@ TEST(Lock, TryingTakesAFreeLockOnly) {
   barrier();
   EXPECT_EQ(mob_unlock(own), MOB_OK);
   barrier();
+}
+
+// In memory that its owner moved, to which each host-mate has another pointer.
+TEST(Lock, ExcludesInMovedMemory) {
+  constexpr size_t kPage = 4096;
+  void* page = mmap(nullptr, kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  ASSERT_NE(page, MAP_FAILED);
+  mob_exposed_t exposed = nullptr;
+  EXPECT_EQ(mob_expose(page, kPage, MOB_EXPOSE_REMAP, &exposed), MOB_OK) << mob_last_error();
+  const Shared addresses(sizeof(uint64_t));
+  std::memcpy(addresses.local(), &page, sizeof page);
+  barrier();
+  uint64_t address = 0;
+  EXPECT_EQ(mob_get8(first_of_host(), addresses.at(first_of_host()), &address), MOB_OK);
+  void* here = nullptr;
+  EXPECT_EQ(mob_ptr(first_of_host(), reinterpret_cast<void*>(address), &here), MOB_OK)
+      << mob_last_error();
+  auto* const lock = static_cast<mob_lock_t*>(here);
+  auto* const guarded = reinterpret_cast<Guarded*>(static_cast<unsigned char*>(here) + 128);
+  int wrong = 0;
+  for (int i = 0; i < kTimes; ++i) {
+    wrong += mob_lock(lock, nullptr) != MOB_OK;
+    wrong += enter(guarded);
+    wrong += mob_unlock(lock) != MOB_OK;
+  }
+  EXPECT_EQ(wrong, 0) << mob_last_error();
+  barrier();
+  EXPECT_EQ(guarded->first, static_cast<uint64_t>(mob_host_size()) * kTimes);
+  barrier();
+  EXPECT_EQ(mob_withdraw(exposed), MOB_OK) << mob_last_error();
+  EXPECT_EQ(munmap(page, kPage), 0);
 }
 
 TEST(LockBadInput, EveryArgumentAndState) {

@@ -5,9 +5,11 @@
 #include <algorithm>
 #include <numeric>
 
+#include "errors.h"
 #include "fixture.h"
 
 using mobius_test::barrier;
+using mobius_test::expect_error;
 
 namespace {
 
@@ -112,5 +114,39 @@ TEST(Teams, ListsNameRanksOfTheParent) {
   }
   EXPECT_EQ(mob_team_free(pair), MOB_OK);
   EXPECT_EQ(mob_team_free(team), MOB_OK);
+  barrier();
+}
+
+// A team outlives what was made on it, whatever that is.
+TEST(Teams, AreKeptWhileTheyAreUsed) {
+  mob_team_t team = MOB_TEAM_NONE;
+  EXPECT_EQ(mob_team_split(MOB_TEAM_WORLD, mob_rank() % 2, 0, &team), MOB_OK);
+  const auto expect_kept = [team] {
+    expect_error(mob_team_free(team), MOB_ERR_STATE, "mob_team_free", "1 objects of this team");
+  };
+  mob_mem_t mem = nullptr;
+  EXPECT_EQ(mob_team_alloc(team, 8, 0, &mem), MOB_OK) << mob_last_error();
+  expect_kept();
+  EXPECT_EQ(mob_mem_free(mem), MOB_OK) << mob_last_error();
+  mob_heap_t heap = nullptr;
+  EXPECT_EQ(mob_heap_create(team, 0, 8, &heap), MOB_OK) << mob_last_error();
+  expect_kept();
+  EXPECT_EQ(mob_heap_destroy(heap), MOB_OK) << mob_last_error();
+  mob_epoch_t epoch = nullptr;
+  EXPECT_EQ(mob_epoch_create(team, &epoch), MOB_OK) << mob_last_error();
+  expect_kept();
+  EXPECT_EQ(mob_epoch_fence(epoch), MOB_OK) << mob_last_error();
+  EXPECT_EQ(mob_epoch_free(epoch), MOB_OK) << mob_last_error();
+  mob_access_t access = nullptr;
+  EXPECT_EQ(mob_access_create(team, &access), MOB_OK) << mob_last_error();
+  expect_kept();
+  EXPECT_EQ(mob_access_free(access), MOB_OK) << mob_last_error();
+  mob_mutexes_t mutexes = nullptr;
+  EXPECT_EQ(mob_mutexes_create(team, 1, &mutexes), MOB_OK) << mob_last_error();
+  expect_kept();
+  EXPECT_EQ(mob_mutexes_free(mutexes), MOB_OK) << mob_last_error();
+  // Nor does a failed call leave a user.
+  EXPECT_NE(mob_epoch_create(team, nullptr), MOB_OK);
+  EXPECT_EQ(mob_team_free(team), MOB_OK) << mob_last_error();
   barrier();
 }

@@ -205,12 +205,12 @@ TEST(WaitBadInput, EveryArgument) {
   const auto unknown = static_cast<mob_compare_t>(MOB_COMPARE_COUNT);
   const auto negative = static_cast<mob_compare_t>(-1);
   EXPECT_EQ(mob_wait_until_u8(nullptr, MOB_EQ, 0), MOB_ERR_ARGUMENT);
-  expect_text("mob_wait_until", "null");
+  expect_text("mob_wait_until_u8", "null");
   EXPECT_EQ(mob_wait_until_u8(odd, MOB_EQ, 0), MOB_ERR_ARGUMENT);
-  expect_text("mob_wait_until", "aligned");
+  expect_text("mob_wait_until_u8", "aligned");
   EXPECT_EQ(mob_wait_until_i4(odder, MOB_EQ, 0), MOB_ERR_ARGUMENT);
   EXPECT_EQ(mob_wait_until_u8(word, unknown, 0), MOB_ERR_ARGUMENT);
-  expect_text("mob_wait_until", "comparison 6");
+  expect_text("mob_wait_until_u8", "comparison 6");
   EXPECT_EQ(mob_wait_until_u8(word, negative, 0), MOB_ERR_ARGUMENT);
   int done = 3;
   EXPECT_EQ(mob_test_until_u8(nullptr, MOB_EQ, 0, &done), MOB_ERR_ARGUMENT);
