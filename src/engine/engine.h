@@ -204,9 +204,14 @@ class Engine {
   pid_t pid_of(mob_rank_t rank) const {
     return host().slot(host_index(rank)).pid.load(std::memory_order_relaxed);
   }
+  // Whether that is its number here, too.
+  bool knows_pid_of(mob_rank_t rank) const {
+    return host().slot(host_index(rank)).start_time.load(std::memory_order_relaxed) != 0;
+  }
   // Whether a rank is a thread of this process, or this process.
   bool is_same_process(mob_rank_t rank) const {
-    return is_here(rank) && pid_of(rank) == pid_of(this->rank());
+    return rank == this->rank() || (is_here(rank) && pid_of(rank) == pid_of(this->rank()) &&
+                                    knows_pid_of(rank) && knows_pid_of(this->rank()));
   }
 
   // The error for what reach() refused. `call` names the public function in the text.

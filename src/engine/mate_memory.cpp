@@ -26,7 +26,7 @@ int copy_with_mate(Engine& engine, mob_rank_t rank, uintptr_t remote, void* loca
     }
     return 0;
   }
-  if (!engine.transfers().uses_cma()) return EPERM;
+  if (!engine.transfers().uses_cma(rank)) return EPERM;
   // The kernel stops silently at 2 GiB less a page.
   constexpr size_t kMost = size_t{1} << 30;
   auto* here = static_cast<unsigned char*>(local);

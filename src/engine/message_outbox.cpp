@@ -223,7 +223,7 @@ bool Outbox::is_taken_in_place(const Outgoing& message, bool waits) {
     return true;
   }
   if (message.payload_bytes < kSharedFromBytes || !attaches_.load(std::memory_order_relaxed) ||
-      !engine_.transfers().uses_cma() ||
+      !engine_.transfers().uses_cma(target_) ||
       message.payload_bytes < (waits ? attach_from_bytes() : kAttachFromBytes)) {
     return false;
   }

@@ -78,13 +78,16 @@ bool for_each_part(const Shape& shape, Visit visit) {
 }  // namespace
 
 mob_status_t Transfers::open() {
-  uses_cma_.store(engine_.settings().cma_allowed(), std::memory_order_relaxed);
+  uses_cma_.store(engine_.settings().cma_allowed() && engine_.knows_pid_of(engine_.rank()),
+                  std::memory_order_relaxed);
   if (const mob_status_t status = hooks_.open(engine_, *this)) return status;
   if (hooks_.empty()) return MOB_OK;
   first_ = &hooks_.first();
   Completion::stay_out_of_line(true);
   return MOB_OK;
 }
+
+bool Transfers::uses_cma(mob_rank_t rank) const { return uses_cma() && engine_.knows_pid_of(rank); }
 
 void Transfers::close(bool report) {
   if (!hooked()) return;
@@ -255,7 +258,7 @@ void Transfers::find_route(const mob_transfer_t& transfer, const Shape& shape, c
   constexpr size_t kStageBytesPerNs = 10;
   // A waiter that is called on the same processor has answered by then.
   constexpr size_t kCallNs = 8'000;
-  const size_t cma_ns = notice.by_target || !uses_cma()
+  const size_t cma_ns = notice.by_target || !uses_cma(transfer.rank)
                             ? SIZE_MAX
                             : cma_time(transfer.kind, shape, route->may_read_gaps);
   route->path =
@@ -297,7 +300,9 @@ mob_status_t Transfers::carry(const Operation& operation) {
       if (outcome == kDone) return MOB_OK;
       const bool copies =
           operation.transfer->kind == MOB_PUT || operation.transfer->kind == MOB_GET;
-      if (outcome == kNobodyCame && copies && uses_cma()) return carry_by_cma(operation);
+      if (outcome == kNobodyCame && copies && uses_cma(operation.transfer->rank)) {
+        return carry_by_cma(operation);
+      }
       break;
     }
     case Path::kNetwork:
@@ -332,7 +337,8 @@ mob_status_t Transfers::order() {
 bool Transfers::copy_covered(mob_rank_t rank, uintptr_t remote, const void* local, size_t bytes,
                              bool put) {
   if (static_cast<uint32_t>(rank) >= static_cast<uint32_t>(mob_size_) ||
-      !engine_.exposures().covers(rank, remote, bytes) || engine_.is_same_process(rank)) {
+      !engine_.exposures().covers(rank, remote, bytes) || engine_.is_same_process(rank) ||
+      !uses_cma(rank)) {
     return false;
   }
   if (bytes <= Desk::kMostBytes && engine_.desk().is_attended(rank)) {
@@ -418,7 +424,7 @@ mob_status_t Transfers::carry_by_cma(const Operation& operation) {
 
 mob_status_t Transfers::put_exposed(mob_rank_t rank, const mob_span_t* remote,
                                     const mob_span_t* local, size_t count) {
-  if (uses_cma()) {
+  if (uses_cma(rank)) {
     const auto first = reinterpret_cast<uintptr_t>(remote->address);
     if (count == 1 && copy_covered(rank, first, local->address, remote->bytes, true)) {
       return MOB_OK;
@@ -442,7 +448,7 @@ mob_status_t Transfers::put_exposed(mob_rank_t rank, const mob_span_t* remote,
     transfer.local = local[i].address;
     transfer.bytes = remote[i].bytes;
     Operation operation;
-    operation.call = "mob_put_nbi";
+    operation.call = "a put that was only started";  // by whichever call
     operation.transfer = &transfer;
     operation.mode = Mode::kImplicit;
     mob_status_t status = transport::normalise(operation.call, transfer, &operation.shape);

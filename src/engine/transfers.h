@@ -108,6 +108,8 @@ class Transfers final : private Carrier {
 
   // Whether the kernel copies between this process and its host-mates; false once it has refused.
   bool uses_cma() const { return uses_cma_.load(std::memory_order_relaxed); }
+  // … and one of them: not where processes are counted anew, so that its number is another's here.
+  bool uses_cma(mob_rank_t rank) const;
 
   // mob_fence() where it is not a fence of this processor alone.
   mob_status_t fence();
