@@ -33,7 +33,9 @@
  *   and the memory goes when the job ends, because others may still be using it.
  * - mob_finalize() waits for the living only, and returns MOB_OK.
  *
- * A process that is stopped (SIGSTOP, a debugger) is alive: others wait for it.
+ * A process that is stopped (SIGSTOP, a debugger) is alive: others of its host wait for it. Those
+ * of other hosts take it for dead once it has said nothing for MOBIUS_PEER_TIMEOUT_MS (20 seconds
+ * by default) while they waited for it, for good; each finds that out by itself.
  */
 
 #include <mobius/job.h>

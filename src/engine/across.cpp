@@ -26,16 +26,22 @@ void copy_block(void* to, const void* from, size_t bytes) {
 
 }  // namespace
 
-// Ends a wait when a member has died: who is awaited may be waiting for it.
+// Ends a wait when a member has died: who is awaited may be waiting for it. Leaders hear from one
+// another in turns, so that each has all of them watched.
 class Across::MembersWatch final : public os::Watch {
  public:
   MembersWatch(Across& across, mob_rank_t awaited) : across_(across), awaited_(awaited) {}
 
   mob_status_t look() override {
     Engine& engine = across_.engine_;
+    engine.network().watch(across_.map_.world_rank(awaited_));
+    for (size_t group = 0; group < across_.groups_.size(); ++group) {
+      engine.network().watch(across_.map_.world_rank(across_.leader(group)));
+    }
     for (mob_rank_t member = 0; member < across_.map_.size(); ++member) {
       const mob_rank_t rank = across_.map_.world_rank(member);
       if (engine.is_dead(rank)) {
+        across_.lost_ = rank;
         return fail(MOB_ERR_PEER, "rank %d %s; this collective call cannot complete", rank,
                     engine.network().fate(rank).c_str());
       }
@@ -93,12 +99,15 @@ mob_rank_t Across::mate_rank(mob_rank_t member) const {
 
 // Who gives up lets the mates know: they would wait for it.
 mob_status_t Across::ended(mob_status_t status) {
-  if (status == MOB_ERR_PEER) mates_->rounds().give_up();
+  if (status == MOB_ERR_PEER) mates_->rounds().give_up(lost_);
   return status;
 }
 
 mob_status_t Across::send(mob_rank_t member, const void* bytes, size_t count) {
-  return engine_.team_mail().send(id_, map_.world_rank(member), bytes, count);
+  const mob_rank_t rank = map_.world_rank(member);
+  const mob_status_t status = engine_.team_mail().send(id_, rank, bytes, count);
+  if (status == MOB_ERR_PEER && engine_.is_dead(rank)) lost_ = rank;
+  return status;
 }
 
 mob_status_t Across::receive(const char* call, mob_rank_t member, void* bytes, size_t count) {

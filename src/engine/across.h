@@ -89,6 +89,7 @@ class Across {
   std::vector<uint32_t> group_of_;
   size_t own_ = 0;
   uint32_t one_way_ = 0;  // calls since all have last met
+  mob_rank_t lost_ = -1;  // the rank in the job of a member that was found dead
 };
 
 }  // namespace mobius::engine

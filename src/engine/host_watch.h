@@ -1,18 +1,23 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+#include <string>
+
 #include "base/status.h"
 #include "engine/engine.h"
 #include "os/waiter.h"
 
 namespace mobius::engine {
 
-// Whether a process that is waited for, and named, has died or left. One of another host that this
-// process never talked to is talked to from now on: otherwise its silence is not noticed.
+// Whether a process that is waited for, and named, has died or left.
 inline bool is_lost(Engine& engine, mob_rank_t rank) {
-  Link* link = nullptr;
-  if (!engine.is_here(rank)) static_cast<void>(engine.network().link(rank, &link));
+  engine.network().watch(rank);
   return engine.has_gone(rank);
+}
+
+// What became of one that is, behind its name.
+inline std::string fate_of(Engine& engine, mob_rank_t rank) {
+  return engine.has_left(rank) ? "has left the job (mob_finalize)" : engine.network().fate(rank);
 }
 
 // Whether a process that is waited for has come to the end of the job, where it does nothing but
@@ -29,6 +34,7 @@ class HostWatch final : public os::Watch {
   HostWatch(Engine& engine, const char* call) : engine_(engine), call_(call) {}
 
   mob_status_t look() override {
+    engine_.network().watch_more();
     for (mob_rank_t rank = 0; rank < engine_.size(); ++rank) {
       if (engine_.is_dead(rank)) {
         return base::fail(MOB_ERR_PEER,
@@ -51,6 +57,7 @@ class PeerWatch final : public os::Watch {
       : engine_(engine), call_(call), rank_(rank) {}
 
   mob_status_t look() override {
+    engine_.network().watch(rank_);
     if (!engine_.is_dead(rank_)) return MOB_OK;
     return base::fail(MOB_ERR_PEER, "%s: rank %d %s", call_, rank_,
                       engine_.network().fate(rank_).c_str());

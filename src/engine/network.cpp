@@ -41,6 +41,10 @@ constexpr int kLongestSleepMs = 200;
 // A program that has waited so often during a nap will again, and looks itself.
 constexpr uint32_t kManyWaits = 4;
 
+// Who waits for nobody in particular makes no more links than that, but those to one of each host:
+// each is a connection, and asked again and again.
+constexpr size_t kMostWatched = 64;
+
 // So many polls without anything in a row, each a system call: nothing comes.
 constexpr uint32_t kEmptyPollsToIdle = 16;
 
@@ -55,6 +59,7 @@ mob_status_t Network::open(const HandlerTable& handlers) {
   options.provider = settings.text(SettingId::kProvider);
   options.interface = settings.text(SettingId::kInterface);
   options.allow_loopback = engine_.job().is_virtual();
+  options.prefer_loopback = options.allow_loopback;
   std::memcpy(options.key, engine_.job().secret().data(), sizeof options.key);
   transport::ofi::Callbacks callbacks;
   callbacks.context = this;
@@ -206,9 +211,30 @@ bool Network::is_dead(mob_rank_t rank) {
   return known->has_failed();
 }
 
+void Network::watch(mob_rank_t rank) {
+  Link* link_to_it = nullptr;
+  if (!is_open() || timeout_ns_ == 0 || engine_.is_here(rank) || engine_.has_left(rank)) return;
+  static_cast<void>(link(rank, &link_to_it));
+}
+
+void Network::watch_more() {
+  const job::Job& job = engine_.job();
+  if (!is_open()) return;
+  for (int32_t host = 0; host < job.hosts(); ++host) watch(job.leader_of(host));
+  const mob_rank_t next = next_watched_.load(std::memory_order_relaxed);
+  if (next == engine_.size() || link_count_.load(std::memory_order_relaxed) >= kMostWatched) return;
+  watch(next);
+  next_watched_.store(next + 1, std::memory_order_relaxed);
+}
+
 std::string Network::fate(mob_rank_t rank) const {
   const Link* known = find(rank);
   return known != nullptr && known->has_failed() ? "is lost: " + known->why() : "died";
+}
+
+std::string Network::name_of(mob_rank_t rank) const {
+  const Link* known = find(rank);
+  return known != nullptr ? endpoint_.peer_name(known->peer_id()) : "no link to it";
 }
 
 void Network::give_up(mob_rank_t rank) {

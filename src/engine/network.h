@@ -104,9 +104,18 @@ class Network {
   // Asked by those who wait for a process of another host: whether it has failed, or is silent.
   bool is_dead(mob_rank_t rank);
 
+  // The silence of a process that this one has never talked to is not noticed: who waits for one of
+  // another host has it talked to from now on.
+  void watch(mob_rank_t rank);
+  // … who waits for nobody in particular, one of each other host, and one more at each call, up to
+  // a limit.
+  void watch_more();
+
   // What became of a rank that is dead, behind its name: "died", or "is lost: …" with provider,
   // host and reason.
   std::string fate(mob_rank_t rank) const;
+  // "provider net, peer 192.0.2.3:41233 on hostb", of one that there is a link to.
+  std::string name_of(mob_rank_t rank) const;
 
   // Others know that it is dead: when this returns nothing that it has sent is written any more.
   // Not called in handlers.
@@ -147,6 +156,7 @@ class Network {
   std::atomic<bool> unsettled_ = false;
   std::atomic<uint64_t> held_until_ns_ = 0;
   std::atomic<bool> all_met_ = false;
+  std::atomic<mob_rank_t> next_watched_ = 0;
 
   std::atomic<uint32_t> empty_polls_ = 1;  // in a row; by who polls
   std::thread thread_;

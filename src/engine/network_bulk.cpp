@@ -7,6 +7,7 @@
 #include "base/settings.h"
 #include "base/status.h"
 #include "engine/network.h"
+#include "os/futex.h"
 
 namespace mobius::engine {
 
@@ -58,9 +59,9 @@ void BulkMoves::start(Move move) {
   {
     const std::lock_guard lock(mutex_);
     const uint64_t id = ++last_id_;
+    waiting_[move.origin].moves.push_back(id);
     under_way_.emplace(id, std::move(move));
-    waiting_.push_back(id);
-    waiting_count_.store(waiting_.size(), std::memory_order_seq_cst);
+    waiting_count_.fetch_add(1, std::memory_order_seq_cst);
   }
   pump();
 }
@@ -74,28 +75,54 @@ Posted BulkMoves::post(uint64_t id, const Move& move) {
              : endpoint_.write(peer, move.here, move.bytes, move.there.base, move.there.key, id);
 }
 
+// Needs mutex_. Until there is no room; whether there was any.
+bool BulkMoves::post_all(Queue& queue, std::vector<Failure>& failures) {
+  bool any = false;
+  while (!queue.moves.empty()) {
+    const auto found = under_way_.find(queue.moves.front());
+    // Its end may be told as soon as it is posted: that waits for the lock.
+    const Posted posted = post(found->first, found->second);
+    if (posted == Posted::kAgain) return any;
+    any = true;
+    queue.next_look_ns = 0;
+    queue.moves.pop_front();
+    waiting_count_.fetch_sub(1, std::memory_order_seq_cst);
+    if (posted == Posted::kFailed) {
+      failures.push_back({std::move(found->second.done), mob_last_error()});
+      under_way_.erase(found);
+    }
+  }
+  return any;
+}
+
 bool BulkMoves::pump() {
   if (!has_waiting()) return false;
   bool any = false;
-  while (true) {
-    Done failed;
-    {
-      const std::lock_guard lock(mutex_);
-      if (waiting_.empty()) return any;
-      const auto found = under_way_.find(waiting_.front());
-      // Its end may be told as soon as it is posted: that waits for the lock.
-      const Posted posted = post(found->first, found->second);
-      if (posted == Posted::kAgain) return any;
-      any = true;
-      waiting_.pop_front();
-      waiting_count_.store(waiting_.size(), std::memory_order_seq_cst);
-      if (posted == Posted::kFailed) {
-        failed = std::move(found->second.done);
-        under_way_.erase(found);
+  std::vector<Failure> failures;
+  std::vector<mob_rank_t> stuck;
+  {
+    const std::lock_guard lock(mutex_);
+    const uint64_t now = os::now_ns();
+    for (auto each = waiting_.begin(); each != waiting_.end();) {
+      Queue& queue = each->second;
+      any |= post_all(queue, failures);
+      if (queue.moves.empty()) {
+        each = waiting_.erase(each);
+        continue;
       }
+      if (now >= queue.next_look_ns) {
+        if (queue.next_look_ns != 0) stuck.push_back(each->first);
+        queue.next_look_ns = now + kLookNs;
+      }
+      ++each;
     }
-    if (failed) failed(MOB_ERR_PEER);
   }
+  for (const Failure& failure : failures) {
+    failure.done(base::fail(MOB_ERR_PEER, "%s", failure.text.c_str()));
+  }
+  // Nobody here waits for these. One that turns out to be silent is lost, and its moves fail.
+  for (const mob_rank_t origin : stuck) static_cast<void>(network_.is_dead(origin));
+  return any;
 }
 
 void BulkMoves::ended(uint64_t operation, mob_status_t status, const char* text) {

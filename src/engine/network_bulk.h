@@ -20,6 +20,8 @@
 #include <functional>
 #include <map>
 #include <mutex>
+#include <string>
+#include <vector>
 
 #include "engine/way_trial.h"
 #include "transport/ofi/endpoint.h"
@@ -46,7 +48,8 @@ class BulkMoves {
   // provider is one over TCP.
   void open(uint64_t least_bytes, bool is_stream);
 
-  // Whether it is worth it for a transfer that is only started.
+  // From how many bytes on it is worth it, and whether it is, for a transfer that is only started.
+  size_t least_bytes() const { return least_bytes_; }
   bool is_worth(size_t bytes) const { return bytes >= least_bytes_; }
   // … or that the call waits for.
   bool is_worth_waiting_for(mob_kind_t kind, size_t bytes);
@@ -67,7 +70,8 @@ class BulkMoves {
   void read(mob_rank_t origin, void* here, size_t bytes, Place there, Done done);
   void write(mob_rank_t origin, const void* here, size_t bytes, Place there, Done done);
 
-  // What the transport had no room for is tried again; whether there was any. Any thread.
+  // What the transport had no room for is tried again, and origins that take nothing for long are
+  // given up once they are silent; whether there was any room. Any thread.
   bool pump();
   bool has_waiting() const { return waiting_count_.load(std::memory_order_seq_cst) != 0; }
 
@@ -84,6 +88,21 @@ class BulkMoves {
     Done done;
   };
 
+  // What the transport has no room for yet. Each origin has its own: one that takes nothing must
+  // not hold up what is for others.
+  struct Queue {
+    std::deque<uint64_t> moves;  // in their order
+    uint64_t next_look_ns = 0;   // at the origin; 0: nothing was refused yet
+  };
+
+  // A move that has failed, and why.
+  struct Failure {
+    Done done;
+    std::string text;
+  };
+
+  // As often as who waits for a process looks after it.
+  static constexpr uint64_t kLookNs = 100'000'000;
   static constexpr size_t kLeastBytes = size_t{128} << 10;
   // What TCP takes at once. More than that stands still between here and there each time that a
   // buffer of the kernel is full, until the other end has copied all of it. Messages do not, as
@@ -97,6 +116,7 @@ class BulkMoves {
   // Null: there is nothing to be tried.
   WayTrial* trial_of(mob_kind_t kind, size_t bytes);
   void start(Move move);
+  bool post_all(Queue& queue, std::vector<Failure>& failures);
   transport::ofi::Posted post(uint64_t id, const Move& move);
 
   Network& network_;
@@ -110,7 +130,7 @@ class BulkMoves {
   std::mutex mutex_;  // guards what follows; never held while something is done
   uint64_t last_id_ = 0;
   std::map<uint64_t, Move> under_way_;
-  std::deque<uint64_t> waiting_;  // of those, in their order
+  std::map<mob_rank_t, Queue> waiting_;  // of those; none is empty
   std::atomic<size_t> waiting_count_ = 0;
 };
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "engine/network_link.h"
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <utility>
@@ -37,6 +38,9 @@ class AnsweringScope {
 // Looks at an answer that waits, while something else comes, until it goes all the same.
 constexpr uint32_t kMostHeldLooks = 32;
 
+// A peer that answers is asked no more often than that, as many may wait for many.
+constexpr uint64_t kAskAgainNs = 1'000'000'000;
+
 }  // namespace
 
 Link::Link(Engine& engine, transport::ofi::Endpoint& endpoint, const HandlerTable& handlers,
@@ -69,7 +73,9 @@ bool Link::send_frame(const FrameRecord* record, const void* bytes, size_t count
       Piece{&header, sizeof header},
       record != nullptr ? Piece{record, sizeof *record} : Piece{bytes, count}, Piece{bytes, count}};
   const size_t used = count == 0 ? 1 : record == nullptr ? 2 : 3;
-  const Posted posted = endpoint_.send(id_, std::span(pieces).first(used));
+  // To a peer that is lost nothing goes; nor is the error told again, in place of the caller's own.
+  const Posted posted =
+      has_failed() ? Posted::kDone : endpoint_.send(id_, std::span(pieces).first(used));
   if (posted == Posted::kAgain) {
     if (probe) probe_wanted_.store(true, std::memory_order_seq_cst);
     if (reports) report_wanted_.store(true, std::memory_order_seq_cst);
@@ -280,6 +286,7 @@ bool Link::is_silent(uint64_t timeout_ns) {
   const uint64_t heard = heard_.load(std::memory_order_relaxed);
   const uint64_t now = os::now_ns();
   if (asked_ns_ == 0 || heard != heard_when_asked_) {
+    if (asked_ns_ != 0 && now - asked_ns_ < std::min(kAskAgainNs, timeout_ns / 4)) return false;
     heard_when_asked_ = heard;
     asked_ns_ = now;
     probe();

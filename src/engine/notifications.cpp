@@ -23,7 +23,7 @@ class SenderWatch final : public os::Watch {
 
   mob_status_t look() override {
     if (!is_lost(engine_, from_)) return MOB_OK;
-    return fail(MOB_ERR_PEER, "%s: rank %d died or left the job", call_, from_);
+    return fail(MOB_ERR_PEER, "%s: rank %d %s", call_, from_, fate_of(engine_, from_).c_str());
   }
 
  private:

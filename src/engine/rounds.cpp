@@ -28,8 +28,8 @@ class MembersWatch final : public os::Watch {
       : engine_(engine), map_(map), header_(header), is_missing_(is_missing) {}
 
   mob_status_t look() override {
-    if (header_.given_up.load(std::memory_order_relaxed) != 0) {
-      return fail(MOB_ERR_PEER, "a member of another host died or cannot be reached");
+    if (const uint32_t given_up = header_.given_up.load(std::memory_order_relaxed)) {
+      return explain(given_up);
     }
     for (mob_rank_t i = 0; i < map_.size(); ++i) {
       const mob_rank_t rank = map_.world_rank(i);
@@ -46,6 +46,19 @@ class MembersWatch final : public os::Watch {
   }
 
  private:
+  // A host-mate has met another host, and this process may never have.
+  mob_status_t explain(uint32_t given_up) {
+    if (given_up == TeamHeader::Meeting::kGivenUp) {
+      return fail(MOB_ERR_PEER, "a member of another host died, left or cannot be reached");
+    }
+    const auto lost = static_cast<mob_rank_t>(given_up - TeamHeader::Meeting::kGivenUp - 1);
+    engine_.network().watch(lost);
+    return fail(MOB_ERR_PEER,
+                "rank %d died or cannot be reached, as a host-mate has found (%s); this collective "
+                "call cannot complete",
+                lost, engine_.network().name_of(lost).c_str());
+  }
+
   Engine& engine_;
   const TeamMap& map_;
   const TeamHeader::Meeting& header_;
@@ -118,9 +131,10 @@ mob_status_t Rounds::begin(Role role, Bulk bulk) {
   return role == Role::kWrites ? await_done(before) : MOB_OK;
 }
 
-void Rounds::give_up() {
+void Rounds::give_up(mob_rank_t lost) {
   broken_ = true;
-  header().given_up.store(1, std::memory_order_seq_cst);
+  header().given_up.store(TeamHeader::Meeting::kGivenUp + static_cast<uint32_t>(lost + 1),
+                          std::memory_order_seq_cst);
   ring_all_after_fence();
 }
 

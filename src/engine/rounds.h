@@ -44,7 +44,9 @@ struct TeamHeader {
     alignas(64) std::atomic<uint32_t> arrived;  // in the meeting that is under way
     alignas(64) std::atomic<uint32_t> generation;
     alignas(64) std::atomic<uint32_t> done_waiters;  // members that wait for others' Lines::done
-    std::atomic<uint32_t> given_up;                  // a member knows that calls cannot complete
+    // A member knows that calls cannot complete; more than kGivenUp: for the rank that was lost.
+    static constexpr uint32_t kGivenUp = 1;
+    std::atomic<uint32_t> given_up;
   } meetings[kSeries];
   std::atomic<uint32_t> departed;  // members that will not look at the area again
 };
@@ -108,7 +110,7 @@ class Rounds {
   bool is_broken() const { return broken_; }
 
   // Has the calls of all members fail from now on, those in which they are, too. Any member.
-  void give_up();
+  void give_up(mob_rank_t lost);
 
   // Says, not collectively, that this member is done with the area; whether all are.
   bool depart() {

@@ -35,17 +35,30 @@ Board::Page& Board::page(mob_rank_t rank) const {
 
 mob_status_t Board::create(mob_rank_t size, int* descriptor) {
   if (const mob_status_t status = control_create(size, descriptor)) return status;
-  const mob_status_t status =
-      os::memfd_reserve(*descriptor, kEngineOffset, static_cast<size_t>(size) * sizeof(Page));
+  const size_t pages_bytes = static_cast<size_t>(size) * sizeof(Page);
+  mob_status_t status = os::memfd_reserve(*descriptor, kEngineOffset, pages_bytes + sizeof(Page));
+  Secret secret;
+  if (status == MOB_OK) status = make_secret(&secret);
+  const auto place = static_cast<off_t>(kEngineOffset + pages_bytes);
+  if (status == MOB_OK && pwrite(*descriptor, secret.data(), secret.size(), place) !=
+                              static_cast<ssize_t>(secret.size())) {
+    status = base::fail_errno(MOB_ERR_SYSTEM, errno, "writing the job's secret failed");
+  }
   if (status != MOB_OK) ::close(*descriptor);
   return status;
+}
+
+Secret Board::secret() const {
+  Secret secret;
+  std::memcpy(secret.data(), &page(group_.size()), secret.size());
+  return secret;
 }
 
 mob_status_t Board::open(int segment, mob_rank_t rank, const os::WaitPolicy& policy,
                          bool pid_is_shared) {
   if (const mob_status_t status = group_.open(segment, rank, pid_is_shared)) return status;
   group_.set_policy(policy);
-  bytes_ = static_cast<size_t>(group_.size()) * sizeof(Page);
+  bytes_ = (static_cast<size_t>(group_.size()) + 1) * sizeof(Page);
   void* memory = mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED, segment,
                       static_cast<off_t>(kEngineOffset));
   if (memory == MAP_FAILED) {

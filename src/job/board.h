@@ -2,10 +2,12 @@
 #pragma once
 
 // The directory of a job on virtual hosts: all its processes are on this machine and share one more
-// segment, which has a slot per rank and, behind the slots, a page per rank for its values.
+// segment, which has a slot per rank and, behind the slots, a page per rank for its values, and one
+// for the job's secret: only who gets the segment from the launcher can read it.
 
 #include "job/directory.h"
 #include "job/host_group.h"
+#include "job/reception.h"
 
 namespace mobius::job {
 
@@ -14,11 +16,14 @@ class Board final : public Directory {
   Board() = default;
   ~Board() override { close(); }
 
-  // Makes the segment of a board for `size` ranks; `*descriptor` is the caller's.
+  // Makes the segment of a board for `size` ranks, with a new secret; `*descriptor` is the
+  // caller's.
   static mob_status_t create(mob_rank_t size, int* descriptor);
 
   // Takes over the descriptor also on failure. `pid_is_shared` as for HostGroup::open().
   mob_status_t open(int segment, mob_rank_t rank, const os::WaitPolicy& policy, bool pid_is_shared);
+
+  Secret secret() const;
 
   mob_status_t publish(std::string_view key, std::span<const unsigned char> value) override;
   mob_status_t fence() override { return group_.barrier(); }

@@ -210,12 +210,9 @@ mob_status_t Job::receive_board(const Settings& settings, bool pid_is_shared) {
   const os::WaitPolicy policy = wait_policy(settings, size_, hosts_);
   status = board->open(descriptor, rank_, policy, pid_is_shared);
   host_.set_policy(policy);
+  if (status == MOB_OK) secret_ = board->secret();
   directory_ = std::move(board);
   is_virtual_ = true;
-  const std::string& key = settings.text(SettingId::kJob);
-  for (size_t i = 0; i < secret_.size(); ++i) {
-    std::from_chars(key.data() + 2 * i, key.data() + 2 * i + 2, secret_[i], 16);
-  }
   return status;
 }
 

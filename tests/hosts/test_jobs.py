@@ -116,6 +116,23 @@ def test_our_launcher_says_what_to_install(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("name", "option"),
+    [
+        ("prterun", "--runtime-options recoverable"),
+        ("mpirun.openmpi", "--enable-recovery"),
+    ],
+)
+def test_our_launcher_has_others_survive(tmp_path: Path, name: str, option: str) -> None:
+    (tmp_path / name).write_text('#!/bin/sh\necho "$*"\n')
+    (tmp_path / name).chmod(0o755)
+    words = [MOBIUS, "run", "-n", "2", "--hosts", "a,b"]
+    env = {"PATH": str(tmp_path)}
+    assert option in run([*words, "--on-death", "error", "true"], env).out
+    assert option in run([*words, "true"], {**env, "MOBIUS_ON_DEATH": "error"}).out
+    assert option not in run([*words, "true"], env).out
+
+
+@pytest.mark.parametrize(
     ("words", "said"),
     [
         (["-n", "1", "--hosts", "a,b"], "1 processes are too few for 2 hosts"),

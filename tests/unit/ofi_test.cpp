@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
+#include <memory>
 #include <numeric>
 #include <random>
 #include <set>
@@ -126,6 +127,36 @@ TEST_P(OfiEndpoint, TransfersOfAllSizesWhereWritesAreReadBack) {
   transfers_of_all_sizes(options);
 }
 
+TEST_P(OfiEndpoint, TransfersOfAllSizesWhereLocalMemoryIsRegistered) {
+  Options options = loopback(GetParam());
+  options.register_local = true;
+  transfers_of_all_sizes(options);
+}
+
+TEST_P(OfiEndpoint, MemoryThatTransfersUseMayBeWithdrawn) {
+  Options options = loopback(GetParam());
+  options.register_local = true;
+  Pair pair(options);
+  constexpr size_t kBytes = 1 << 20;
+  const auto data = pattern(kBytes, 1);
+  std::vector<unsigned char> theirs = data;
+  std::vector<unsigned char> ours(kBytes, 0);
+  Registration there;
+  ASSERT_EQ(pair.right.endpoint.register_memory(theirs.data(), kBytes, &there), MOB_OK);
+  for (uint64_t i = 1; i <= 20; ++i) {
+    Registration here;
+    ASSERT_EQ(pair.left.endpoint.register_memory(ours.data(), kBytes, &here), MOB_OK);
+    pair.insist([&] {
+      return pair.left.endpoint.read(pair.left.peer, ours.data(), kBytes, there.base, there.key, i);
+    });
+    pair.left.endpoint.unregister(here);
+    pair.until([&] { return pair.left.ended.size() == i; });
+    ASSERT_EQ(pair.left.ended.back().status, MOB_OK) << pair.left.ended.back().text;
+    ASSERT_EQ(ours, data);
+    ours.assign(kBytes, 0);
+  }
+}
+
 TEST_P(OfiEndpoint, FloodBothWaysEndsAndKeepsOrder) {
   Options options = loopback(GetParam());
   options.send_buffers = 6;
@@ -217,6 +248,54 @@ TEST_P(OfiEndpoint, PeerThatDoesNotPollIsSentABoundedAmountAndStopsNobodyElse) {
     // It polls again: nothing was lost.
     pair.until([&] { return pair.right.received.size() == 1 + taken; });
   }
+}
+
+// However much is lost with peers that hold what they were sent, and were given up.
+TEST_P(OfiEndpoint, PeersThatWereGivenUpLeaveRoomForOthers) {
+  constexpr size_t kStuck = 10;
+  constexpr uint64_t kMessages = 200;
+  Options options = loopback(GetParam());
+  options.send_buffers = 16;
+  options.short_messages = 16;
+  End left;
+  ASSERT_EQ(left.open(options), MOB_OK) << mob_last_error();
+  std::vector<std::unique_ptr<End>> others;
+  const uint64_t word = 1;
+  const Piece small = {&word, sizeof word};
+  const auto send = [&](End& to, const Piece& piece) {
+    while (true) {
+      const Posted posted = left.endpoint.send(to.peer, {&piece, 1});
+      ASSERT_NE(posted, Posted::kFailed) << mob_last_error();
+      if (posted == Posted::kDone) return;
+      left.endpoint.poll();
+      to.endpoint.poll();
+    }
+  };
+  for (size_t i = 0; i <= kStuck; ++i) {
+    End& other = *others.emplace_back(std::make_unique<End>());
+    ASSERT_EQ(other.open(options), MOB_OK) << mob_last_error();
+    other.peer = left.add(other);
+    other.add(left);
+    send(other, small);
+    while (other.received.empty()) {
+      left.endpoint.poll();
+      other.endpoint.poll();
+    }
+  }
+  End& last = *others.back();
+  for (size_t i = 0; i < kStuck; ++i) {
+    fill(left, others[i]->peer, 60'000);
+    fill(left, others[i]->peer, 16);
+    left.endpoint.fail_peer(others[i]->peer, "its host is silent");
+  }
+  const std::vector<unsigned char> data(60'000, 7);
+  const Piece large = {data.data(), data.size()};
+  for (uint64_t i = 0; i < kMessages; ++i) send(last, i % 2 == 0 ? large : small);
+  while (last.received.size() <= kMessages) {
+    left.endpoint.poll();
+    last.endpoint.poll();
+  }
+  EXPECT_EQ(left.failed.size(), kStuck);
 }
 
 TEST_P(OfiEndpoint, TransferOutsideRegisteredMemoryFailsAndTouchesNothing) {
@@ -400,6 +479,16 @@ TEST_P(OfiEndpoint, AddressesThatAreNoneAreRefused) {
   other[24] ^= 1;  // a letter of the provider's name
   EXPECT_EQ(end.endpoint.add_peer(other, &peer), MOB_ERR_SETTING);
   EXPECT_NE(std::string(mob_last_error()).find("MOBIUS_PROVIDER"), std::string::npos);
+  // Whole, but the provider would take bytes of what follows for its own.
+  for (const unsigned char bytes : {1, 8, 12}) {
+    auto cut = good;
+    cut[22] = static_cast<unsigned char>(cut[22] - bytes);  // of the provider's address
+    cut[21] = static_cast<unsigned char>(cut[21] + bytes);  // of the host's name
+    EXPECT_EQ(end.endpoint.add_peer(cut, &peer), MOB_ERR_ARGUMENT) << int{bytes};
+  }
+  auto family = good;
+  family[24 + family[20]] ^= 1;
+  EXPECT_EQ(end.endpoint.add_peer(family, &peer), MOB_ERR_ARGUMENT);
   std::mt19937_64 random(7);
   for (int i = 0; i < 5000; ++i) {
     auto bad = good;
@@ -461,6 +550,12 @@ TEST(OfiChoice, WhatIsNotThereIsExplained) {
   EXPECT_EQ(endpoint.open(options, {}), MOB_ERR_SETTING);
   options.allow_loopback = true;
   options.provider = "";
+  EXPECT_EQ(endpoint.open(options, {}), MOB_OK) << mob_last_error();
+  EXPECT_EQ(endpoint.description().interface, "lo");
+  // … and is taken, although there may be others, where all are on one machine.
+  endpoint.close();
+  options.interface = "";
+  options.prefer_loopback = true;
   EXPECT_EQ(endpoint.open(options, {}), MOB_OK) << mob_last_error();
   EXPECT_EQ(endpoint.description().interface, "lo");
 }

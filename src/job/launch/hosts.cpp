@@ -11,7 +11,6 @@
 #include <cstring>
 #include <string_view>
 
-#include "base/settings.h"
 #include "job/launch/program.h"
 #include "job/launch/say.h"
 #include "job/local_protocol.h"
@@ -105,7 +104,8 @@ std::vector<HostShare> share_out(const std::string& hosts, mob_rank_t processes,
 
 std::vector<std::string> host_command(const HostLauncher& launcher,
                                       const std::vector<HostShare>& shares,
-                                      const RunOptions& options, const Environment& environment) {
+                                      const RunOptions& options, const Environment& environment,
+                                      base::OnDeath on_death) {
   std::string list;
   for (const HostShare& share : shares) {
     list += fmt::format("{}{}:{}", list.empty() ? "" : ",", share.name, share.processes);
@@ -120,6 +120,12 @@ std::vector<std::string> host_command(const HostLauncher& launcher,
   }
   if (!prterun) words.emplace_back("--oversubscribe");
   if (options.tag) words.emplace_back(prterun ? "--output=tag" : "--tag-output");
+  // Else they end all when one dies.
+  if (on_death == base::OnDeath::kError && prterun) {
+    words.insert(words.end(), {"--runtime-options", "recoverable"});
+  } else if (on_death == base::OnDeath::kError) {
+    words.emplace_back("--enable-recovery");
+  }
   // The settings of the ranks are those of this process, as on one host.
   for (const char* const* entry = environment.common(); *entry != nullptr; ++entry) {
     const std::string_view text = *entry;
@@ -155,7 +161,8 @@ int run_on_hosts(const RunOptions& options) {
     return kExitUsage;
   }
   for (const std::string& warning : settings.unknown()) say("warning: {}", warning);
-  std::vector<std::string> words = host_command(launcher, shares, options, environment);
+  std::vector<std::string> words =
+      host_command(launcher, shares, options, environment, settings.on_death());
   std::vector<char*> arguments;
   for (std::string& word : words) arguments.push_back(word.data());
   arguments.push_back(nullptr);

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "base/settings.h"
 #include "job/launch/environment.h"
 #include "job/launch/options.h"
 
@@ -38,7 +39,8 @@ std::vector<HostShare> share_out(const std::string& hosts, mob_rank_t processes,
 // The words of the launcher's command line.
 std::vector<std::string> host_command(const HostLauncher& launcher,
                                       const std::vector<HostShare>& shares,
-                                      const RunOptions& options, const Environment& environment);
+                                      const RunOptions& options, const Environment& environment,
+                                      base::OnDeath on_death);
 
 // Becomes the launcher; returns an exit code if that is not possible.
 int run_on_hosts(const RunOptions& options);

@@ -9,6 +9,7 @@
 #include <cstring>
 #include <ctime>
 #include <string_view>
+#include <utility>
 
 #include "base/log.h"
 #include "base/status.h"
@@ -41,6 +42,7 @@ std::string host_name() {
 }
 
 constexpr size_t kPageBytes = 4096;
+constexpr size_t kMostAddressBytes = 512;
 
 size_t round_up(size_t bytes, size_t unit) { return (bytes + unit - 1) / unit * unit; }
 
@@ -66,8 +68,8 @@ Endpoint::State::~State() {
   for (const Record& record : records) {
     if (record.temporary != nullptr) fi_close(&record.temporary->fid);
   }
-  for (fid_mr* registration : registrations) fi_close(&registration->fid);
-  arena_registration.reset();
+  for (const auto& [registration, uses] : registrations) fi_close(&registration->fid);
+  for (Arena& arena : arenas) arena.registration.reset();
   completions.reset();
   wait_set.reset();
   addresses.reset();
@@ -94,7 +96,7 @@ mob_status_t Endpoint::State::open() {
   senders = std::make_unique<Senders>(key, name);
 
   const int modes = info->domain_attr->mr_mode;
-  local_registration = (modes & FI_MR_LOCAL) != 0;
+  local_registration = options.register_local || (modes & FI_MR_LOCAL) != 0;
   virtual_addresses = (modes & FI_MR_VIRT_ADDR) != 0;
   bind_registrations = (modes & FI_MR_ENDPOINT) != 0;
   choose_keys = (modes & FI_MR_PROV_KEY) == 0;
@@ -141,6 +143,10 @@ mob_status_t Endpoint::State::open() {
   if (error != 0) return refused("to enable its endpoint", error);
 
   if (const mob_status_t status = make_buffers()) return status;
+  own_address.resize(kMostAddressBytes);
+  size_t address_bytes = own_address.size();
+  if (fi_getname(&endpoint->fid, own_address.data(), &address_bytes) != 0) address_bytes = 0;
+  own_address.resize(std::min(address_bytes, own_address.size()));
 
   description.library = library->version_text();
   description.provider = info->fabric_attr->prov_name;
@@ -202,34 +208,41 @@ bool Endpoint::State::ready_to_sleep() {
   return fi_trywait(fabric.get(), &waits, 1) == FI_SUCCESS;
 }
 
+// Is the last one then.
+mob_status_t Endpoint::State::add_arena(size_t bytes) {
+  bytes = round_up(bytes, kPageBytes);
+  void* start = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (start == MAP_FAILED) {
+    return base::fail_errno(MOB_ERR_MEMORY, errno, "%zu bytes for buffers of the network", bytes);
+  }
+  Arena& arena = arenas.emplace_back();
+  arena.start = static_cast<unsigned char*>(start);
+  arena.bytes = bytes;
+  if (!local_registration) return MOB_OK;
+  fid_mr* registration = nullptr;
+  const mob_status_t status =
+      register_range(start, bytes, FI_SEND | FI_RECV | FI_READ | FI_WRITE, &registration);
+  if (status != MOB_OK) {
+    arenas.pop_back();
+    return status;
+  }
+  arena.registration.reset(registration);
+  return MOB_OK;
+}
+
 mob_status_t Endpoint::State::make_buffers() {
   const size_t count = options.send_buffers + options.receive_buffers;
-  arena.bytes = round_up(kPageBytes + count * buffer_bytes, kPageBytes);
-  void* start =
-      mmap(nullptr, arena.bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (start == MAP_FAILED) {
-    return base::fail_errno(MOB_ERR_MEMORY, errno, "%zu bytes for buffers of the network",
-                            arena.bytes);
-  }
-  arena.start = static_cast<unsigned char*>(start);
-  if (local_registration) {
-    fid_mr* registration = nullptr;
-    if (const mob_status_t status = register_range(
-            start, arena.bytes, FI_SEND | FI_RECV | FI_READ | FI_WRITE, &registration)) {
-      return status;
-    }
-    arena_registration.reset(registration);
-    arena_descriptor = fi_mr_desc(registration);
-  }
-  unsigned char* buffer = arena.start + kPageBytes;
+  if (const mob_status_t status = add_arena(kPageBytes + count * buffer_bytes)) return status;
+  void* const arena_descriptor = arenas.front().descriptor();
+  unsigned char* buffer = arenas.front().start + kPageBytes;
   for (size_t i = 0; i < options.send_buffers; ++i, buffer += buffer_bytes) {
-    free_buffers.push_back(buffer);
+    free_buffers.push_back({buffer, arena_descriptor});
   }
   receive_records = std::vector<Record>(options.receive_buffers);
   for (size_t i = 0; i < options.receive_buffers; ++i, buffer += buffer_bytes) {
     Record& record = receive_records[i];
     record.kind = Kind::kReceive;
-    record.buffer = buffer;
+    record.buffer = {buffer, arena_descriptor};
     unposted.push(&record);
   }
   free_of[kBuffers] = options.send_buffers;
@@ -256,12 +269,39 @@ void Endpoint::State::fail_peer(PeerId peer, const std::string& reason) {
   if (lost.failed) return;
   lost.failed = true;
   lost.text = "provider " + description.provider + " lost peer " + lost.where + ": " + reason;
+  replace_what_is_held(peer);
   failed.push_back(peer);
   something_waits.store(true, std::memory_order_release);
 }
 
+// A connection to a host that stopped may take libfabric very long to give up. What comes back then
+// stays in the pool, for the next peer that is lost.
+void Endpoint::State::replace_what_is_held(PeerId lost) {
+  const bool has_buffers = add_buffers(free_of[kBuffers] + peers[lost].held[kBuffers]);
+  for (Record& record : records) {
+    if (record.ended || record.peer != lost) continue;
+    if (record.scarce == kBuffers && !has_buffers) continue;
+    record.replaced = true;
+    ++free_of[record.scarce];
+    --peers[lost].held[record.scarce];
+  }
+}
+
+// Whether there are so many free ones now.
+bool Endpoint::State::add_buffers(size_t count) {
+  if (count <= free_buffers.size()) return true;
+  const size_t more = count - free_buffers.size();
+  if (add_arena(more * buffer_bytes) != MOB_OK) return false;
+  const Arena& arena = arenas.back();
+  for (size_t i = 0; i < more; ++i) {
+    free_buffers.push_back({arena.start + i * buffer_bytes, arena.descriptor()});
+  }
+  return true;
+}
+
 // A peer may hold as much as is free for others: one that takes nothing gets half of all, the
-// second such peer half of the rest, and somebody new always finds room (Choudhury, Hahne 1998).
+// second such peer half of the rest (Choudhury, Hahne 1998). Once they have failed there is room
+// for somebody new, however many they were.
 Record* Endpoint::State::take_record(Kind kind, Scarce scarce, PeerId peer, uint64_t operation) {
   size_t& held = peers[peer].held[scarce];
   if (held >= free_of[scarce]) return nullptr;
@@ -272,6 +312,7 @@ Record* Endpoint::State::take_record(Kind kind, Scarce scarce, PeerId peer, uint
   record->kind = kind;
   record->scarce = scarce;
   record->ended = false;
+  record->replaced = false;
   record->peer = peer;
   record->operation = operation;
   record->status = MOB_OK;
@@ -283,12 +324,12 @@ Record* Endpoint::State::take_record(Kind kind, Scarce scarce, PeerId peer, uint
 }
 
 void Endpoint::State::give_back(Record* record) {
-  ++free_of[record->scarce];
-  --peers[record->peer].held[record->scarce];
-  if (record->buffer != nullptr) {
-    free_buffers.push_back(record->buffer);
-    record->buffer = nullptr;
+  if (!record->replaced) {
+    ++free_of[record->scarce];
+    --peers[record->peer].held[record->scarce];
   }
+  if (record->buffer.start != nullptr) free_buffers.push_back(std::exchange(record->buffer, {}));
+  if (record->borrowed != nullptr) return_borrowed(std::exchange(record->borrowed, nullptr));
   if (record->temporary != nullptr) {
     fi_close(&record->temporary->fid);
     record->temporary = nullptr;
@@ -341,17 +382,15 @@ mob_status_t Endpoint::open(const Options& options, const Callbacks& callbacks) 
 void Endpoint::close() { state_.reset(); }
 
 std::vector<unsigned char> Endpoint::address() const {
-  unsigned char bytes[512];
-  size_t size = sizeof bytes;
   AddressHeader header;
-  if (fi_getname(&state_->endpoint->fid, bytes, &size) != 0 || size > sizeof bytes) size = 0;
+  const std::vector<unsigned char>& own = state_->own_address;
   const std::string& provider = state_->description.provider;
   header.name = state_->name;
   header.format = state_->info->addr_format;
   const std::string host = host_name();
   header.provider_bytes = static_cast<uint8_t>(provider.size());
   header.host_bytes = static_cast<uint8_t>(host.size());
-  header.address_bytes = static_cast<uint16_t>(size);
+  header.address_bytes = static_cast<uint16_t>(own.size());
   std::vector<unsigned char> address(header.bytes());
   unsigned char* to = address.data();
   const auto append = [&to](const void* from, size_t count) {
@@ -360,9 +399,18 @@ std::vector<unsigned char> Endpoint::address() const {
   };
   append(&header, sizeof header);
   append(provider.data(), header.provider_bytes);
-  append(bytes, size);
+  append(own.data(), own.size());
   append(host.data(), header.host_bytes);
   return address;
+}
+
+// libfabric takes so many bytes of an address as its family has, and is not told how many there
+// are.
+bool Endpoint::State::is_like_own(std::span<const unsigned char> address) const {
+  if (address.size() != own_address.size()) return false;
+  const uint32_t format = info->addr_format;
+  if (format != FI_SOCKADDR && format != FI_SOCKADDR_IN && format != FI_SOCKADDR_IN6) return true;
+  return std::memcmp(address.data(), own_address.data(), sizeof(sa_family_t)) == 0;
 }
 
 mob_status_t Endpoint::add_peer(std::span<const unsigned char> address, PeerId* peer) {
@@ -386,6 +434,10 @@ mob_status_t Endpoint::add_peer(std::span<const unsigned char> address, PeerId* 
                 state.description.provider.c_str(), provider.c_str());
   }
   const unsigned char* bytes = address.data() + sizeof header + header.provider_bytes;
+  if (!state.is_like_own({bytes, header.address_bytes})) {
+    return fail(MOB_ERR_ARGUMENT, "%u bytes are not an address of provider %s",
+                unsigned{header.address_bytes}, provider.c_str());
+  }
   const std::lock_guard lock(state.issue);
   Peer& added = state.peers.emplace_back();
   const int count = fi_av_insert(state.addresses.get(), bytes, 1, &added.address, 0, nullptr);

@@ -14,7 +14,8 @@
 //  - Memory is bounded: a fixed pool of buffers for sending, one for receiving, and a fixed number
 //  of
 //    operations under way. Where there is no room a call answers kAgain; a peer that takes
-//    nothing holds at most half of what is free, so that others can still be sent to.
+//    nothing holds at most half of what is free, so that others can still be sent to. What one that
+//    has failed still holds is replaced.
 //  - Nothing blocks, and nothing progresses except in poll(): connections are made, messages
 //    received and other processes' transfers served by it alone. Whoever waits must poll; whoever
 //    sleeps must do so on descriptor(), after ready_to_sleep().
@@ -50,8 +51,10 @@ struct Options {
   size_t short_messages = 256;              // that the provider has copied and not sent yet
   size_t operations = 1024;                 // writes and reads under way at once
   bool allow_loopback = false;              // take 127.0.0.1 if nothing else is there, or if named
+  bool prefer_loopback = false;             // … or if it is there
   unsigned char key[16] = {};               // secret of the job, the same in all its processes
   Visibility visibility = Visibility::kAuto;
+  bool register_local = false;  // for tests: as if the provider demanded it (FI_MR_LOCAL)
 };
 
 using PeerId = uint32_t;  // counts from 0 in the order of add_peer()
@@ -163,7 +166,8 @@ class Endpoint {
   // Memory may be registered more than once. MOB_ERR_MEMORY when the provider has no room.
   mob_status_t register_memory(void* start, size_t bytes, Registration* registration);
 
-  // From now on accesses fail; none may be under way. Clears `registration`.
+  // From now on accesses fail; none may be under way. Clears `registration`. Where the provider
+  // wants local memory registered, what transfers of this endpoint use goes when they have ended.
   void unregister(Registration& registration);
 
   // Makes progress and calls the callbacks of what ended or arrived, a bounded amount at a time.

@@ -50,8 +50,8 @@ void Endpoint::State::drop(const char* why) {
 
 void Endpoint::State::post_receives() {
   while (Record* record = unposted.pop()) {
-    const int64_t result = fi_recv(endpoint.get(), record->buffer, buffer_bytes, arena_descriptor,
-                                   FI_ADDR_UNSPEC, &record->context);
+    const int64_t result = fi_recv(endpoint.get(), record->buffer.start, buffer_bytes,
+                                   record->buffer.descriptor, FI_ADDR_UNSPEC, &record->context);
     if (result != 0) {
       unposted.push(record);
       return;
@@ -70,7 +70,7 @@ void Endpoint::State::deliver(const Opened& opened) {
 void Endpoint::State::receive(Record* record, size_t bytes) {
   record->posted = false;
   Opened opened;
-  switch (senders->open_message({record->buffer, std::min(bytes, buffer_bytes)}, &opened)) {
+  switch (senders->open_message({record->buffer.start, std::min(bytes, buffer_bytes)}, &opened)) {
     case Verdict::kGood:
       deliver(opened);
       unposted.push(record);

@@ -109,6 +109,10 @@ struct Candidate {
 // The best entry of one provider among those that may be used; the first of equals.
 std::optional<Candidate> best_of(const fi_info* list, const std::string& provider,
                                  const Options& options, const std::vector<Interface>& interfaces) {
+  const auto is_better = [&](const Interface& a, const Interface& b) {
+    const bool decides = options.prefer_loopback && a.loopback != b.loopback;
+    return decides ? a.loopback : better(a, b);
+  };
   std::optional<Candidate> best;
   for (const fi_info* info = list; info != nullptr; info = info->next) {
     if (provider_of(info) != provider) continue;
@@ -117,7 +121,7 @@ std::optional<Candidate> best_of(const fi_info* list, const std::string& provide
     if (interface.loopback && !options.allow_loopback) continue;
     const bool named = !options.interface.empty();
     if (named ? !is_named(interface, info, options.interface) : !interface.running) continue;
-    if (!best || better(interface, best->interface)) best = {info, std::move(interface)};
+    if (!best || is_better(interface, best->interface)) best = {info, std::move(interface)};
   }
   return best;
 }

@@ -65,8 +65,8 @@ Posted Endpoint::State::send(PeerId peer_id, std::span<const Piece> pieces, bool
     iovec list[kMostPieces];
     size_t count = 0;
     // The header needs a place as long as the pieces do: the start of a buffer.
-    std::memcpy(record->buffer, &header, sizeof header);
-    list[count++] = {record->buffer, sizeof header};
+    std::memcpy(record->buffer.start, &header, sizeof header);
+    list[count++] = {record->buffer.start, sizeof header};
     for (const Piece& piece : pieces) {
       if (piece.count != 0) list[count++] = {const_cast<void*>(piece.bytes), piece.count};
     }
@@ -77,9 +77,9 @@ Posted Endpoint::State::send(PeerId peer_id, std::span<const Piece> pieces, bool
     message.context = &record->context;
     result = fi_sendmsg(endpoint.get(), &message, FI_COMPLETION);
   } else {
-    gather(record->buffer, header, pieces);
-    result = fi_send(endpoint.get(), record->buffer, all, arena_descriptor, peer.address,
-                     &record->context);
+    gather(record->buffer.start, header, pieces);
+    result = fi_send(endpoint.get(), record->buffer.start, all, record->buffer.descriptor,
+                     peer.address, &record->context);
   }
   if (result == 0) {
     ++peer.sequence;

@@ -19,7 +19,7 @@
 #include <map>
 #include <mutex>
 #include <thread>
-#include <unordered_set>
+#include <unordered_map>
 
 #include "transport/ofi/endpoint.h"
 #include "transport/ofi/library.h"
@@ -45,6 +45,12 @@ enum class Kind : uint8_t { kReceive, kSend, kWrite, kRead, kReadBack };
 // has copied and still holds, transfers.
 enum Scarce : uint8_t { kBuffers, kShort, kTransfers, kScarce };
 
+// Of the send or receive pool.
+struct Buffer {
+  unsigned char* start = nullptr;
+  void* descriptor = nullptr;  // of the registration that it lies in, FI_MR_LOCAL
+};
+
 // An operation, or a receive buffer. libfabric has its address while it is under way, and writes
 // into `context`.
 struct Record {
@@ -52,9 +58,10 @@ struct Record {
   Kind kind = Kind::kSend;
   Scarce scarce = kBuffers;  // what it takes one of
   bool ended = false;        // the caller has been told; only libfabric still holds the record
+  bool replaced = false;     // its peer has failed, and others have got what it takes
   PeerId peer = 0;
   uint64_t operation = 0;
-  unsigned char* buffer = nullptr;  // of the send or receive pool
+  Buffer buffer;
   // Transfers larger than the provider takes go piece after piece: this is the one under way.
   unsigned char* local = nullptr;
   uint64_t remote = 0;
@@ -62,6 +69,7 @@ struct Record {
   size_t piece = 0;
   size_t left = 0;              // bytes after the piece
   fid_mr* temporary = nullptr;  // registration of `local` for this operation alone
+  fid_mr* borrowed = nullptr;   // … or one of `registrations`, which counts it
   // Receive buffers: when libfabric got it, counted; and a message that waits for earlier ones.
   uint64_t posting = 0;
   bool posted = false;
@@ -119,7 +127,7 @@ struct Endpoint::State {
   // Of providers whose fi_trywait() does nothing; null for all others, whose queue waits by itself.
   Fid<fid_wait> wait_set;
   Fid<fid_cq> completions;
-  // Ends before what it uses; `arena` after all of them.
+  // Ends before what it uses; `arenas` after all of them.
   int descriptor = -1;
   bool local_registration = false;  // FI_MR_LOCAL: whatever libfabric reads or writes is registered
   bool virtual_addresses = false;   // FI_MR_VIRT_ADDR
@@ -130,16 +138,18 @@ struct Endpoint::State {
   size_t largest_transfer = 0;
   size_t inject_bytes = 0;  // with the header
 
-  // Buffers of both pools, and a byte that reads back go to.
+  // Memory of buffers. The first has a byte that reads back go to and both pools, the others what
+  // replaces buffers that lost peers hold.
   struct Arena {
     unsigned char* start = nullptr;
     size_t bytes = 0;
+    Fid<fid_mr> registration;  // FI_MR_LOCAL
     ~Arena();
+    void* descriptor() const { return registration ? fi_mr_desc(registration.get()) : nullptr; }
   };
-  Arena arena;
-  size_t buffer_bytes = 0;  // header and message
-  Fid<fid_mr> arena_registration;
-  void* arena_descriptor = nullptr;
+  std::deque<Arena> arenas;  // references stay valid
+  size_t buffer_bytes = 0;   // header and message
+  std::vector<unsigned char> own_address;
   Fid<fid_ep> endpoint;
 
   std::mutex issue;
@@ -147,13 +157,18 @@ struct Endpoint::State {
   std::unordered_map<uint64_t, PeerId> peers_by_name;
   std::deque<Record> records;  // all that were made for sending and transfers
   RecordList free_records;
-  std::vector<unsigned char*> free_buffers;
+  std::vector<Buffer> free_buffers;  // at least free_of[kBuffers]
   size_t free_of[kScarce] = {};
   RecordList waiting;                        // libfabric had no room for the next step of these
   RecordList done;                           // ended without libfabric
   std::vector<PeerId> failed;                // to be reported
   std::atomic<bool> something_waits{false};  // one of the three above is not empty
-  std::unordered_set<fid_mr*> registrations;
+  // Those of register_memory().
+  struct Uses {
+    size_t operations = 0;   // that have libfabric use it for their local side
+    bool is_closed = false;  // … and close it when they have ended
+  };
+  std::unordered_map<fid_mr*, Uses> registrations;
   std::map<const unsigned char*, std::pair<size_t, fid_mr*>> registered_ranges;  // FI_MR_LOCAL
 
   std::mutex polling;
@@ -171,6 +186,8 @@ struct Endpoint::State {
   mob_status_t open();
   mob_status_t make_queue();
   mob_status_t make_buffers();
+  mob_status_t add_arena(size_t bytes);
+  bool is_like_own(std::span<const unsigned char> address) const;
   bool ready_to_sleep();
   // Has `polling`, unless this is a callback, until it is let go; before `issue`.
   std::unique_lock<std::mutex> apart_from_polling();
@@ -183,6 +200,9 @@ struct Endpoint::State {
   // A free record and what it takes, or null if the peer has its share; under `issue`.
   Record* take_record(Kind kind, Scarce scarce, PeerId peer, uint64_t operation);
   void give_back(Record* record);
+  // Others get as much as a lost peer holds, which comes back late or never; under `issue`.
+  void replace_what_is_held(PeerId lost);
+  bool add_buffers(size_t count);
 
   // What a call of libfabric that started an operation says of it; under `issue`.
   Posted posted(int64_t result, PeerId peer, const char* call);
@@ -196,7 +216,8 @@ struct Endpoint::State {
   int64_t post_piece(Record* record);  // 0 or an error of libfabric
   int64_t post_read_back(Record* record);
   int64_t post_next(Record* record);
-  void* local_descriptor(const unsigned char* start, size_t bytes);
+  fid_mr* find_registration(const unsigned char* start, size_t bytes);
+  void return_borrowed(fid_mr* registration);
   mob_status_t register_range(void* start, size_t bytes, uint64_t access, fid_mr** registration);
   void forget_registration(fid_mr* registration);
 

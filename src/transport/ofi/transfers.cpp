@@ -31,9 +31,12 @@ Posted Endpoint::State::transfer(Kind kind, PeerId peer_id, unsigned char* local
   record->key = remote_key;
   record->piece = std::min(bytes, largest_transfer);
   record->left = bytes - record->piece;
-  if (local_registration && local_descriptor(local, bytes) == nullptr) {
+  if (local_registration) {
     const uint64_t access = kind == Kind::kWrite ? FI_WRITE : FI_READ;
-    if (register_range(local, bytes, access, &record->temporary) != MOB_OK) {
+    record->borrowed = find_registration(local, bytes);
+    if (record->borrowed != nullptr) {
+      ++registrations[record->borrowed].operations;
+    } else if (register_range(local, bytes, access, &record->temporary) != MOB_OK) {
       give_back(record);
       return Posted::kFailed;
     }
@@ -43,23 +46,18 @@ Posted Endpoint::State::transfer(Kind kind, PeerId peer_id, unsigned char* local
   return posted(result, peer_id, call);
 }
 
-void* Endpoint::State::local_descriptor(const unsigned char* start, size_t bytes) {
+fid_mr* Endpoint::State::find_registration(const unsigned char* start, size_t bytes) {
   auto range = registered_ranges.upper_bound(start);
   while (range != registered_ranges.begin()) {
     --range;
-    if (start + bytes <= range->first + range->second.first)
-      return fi_mr_desc(range->second.second);
+    if (start + bytes <= range->first + range->second.first) return range->second.second;
   }
   return nullptr;
 }
 
 int64_t Endpoint::State::post_piece(Record* record) {
-  void* descriptor_of_local = nullptr;
-  if (record->temporary != nullptr) {
-    descriptor_of_local = fi_mr_desc(record->temporary);
-  } else if (local_registration) {
-    descriptor_of_local = local_descriptor(record->local, record->piece);
-  }
+  fid_mr* const registration = record->temporary != nullptr ? record->temporary : record->borrowed;
+  void* descriptor_of_local = registration != nullptr ? fi_mr_desc(registration) : nullptr;
   const fi_addr_t address = peers[record->peer].address;
   if (record->kind == Kind::kRead) {
     return fi_read(endpoint.get(), record->local, record->piece, descriptor_of_local, address,
@@ -82,7 +80,8 @@ int64_t Endpoint::State::post_piece(Record* record) {
 // Behind the write, whose end says that its bytes have left here for good: the answer of the read
 // passes where they were put, and cannot overtake them.
 int64_t Endpoint::State::post_read_back(Record* record) {
-  return fi_read(endpoint.get(), arena.start, 1, arena_descriptor, peers[record->peer].address,
+  const Arena& arena = arenas.front();
+  return fi_read(endpoint.get(), arena.start, 1, arena.descriptor(), peers[record->peer].address,
                  record->remote + record->piece - 1, record->key, &record->context);
 }
 
@@ -124,9 +123,19 @@ mob_status_t Endpoint::State::register_range(void* start, size_t bytes, uint64_t
 }
 
 void Endpoint::State::forget_registration(fid_mr* registration) {
-  registrations.erase(registration);
   std::erase_if(registered_ranges,
                 [&](const auto& range) { return range.second.second == registration; });
+  const auto found = registrations.find(registration);
+  found->second.is_closed = true;
+  if (found->second.operations != 0) return;
+  registrations.erase(found);
+  fi_close(&registration->fid);
+}
+
+void Endpoint::State::return_borrowed(fid_mr* registration) {
+  const auto found = registrations.find(registration);
+  if (--found->second.operations != 0 || !found->second.is_closed) return;
+  registrations.erase(found);
   fi_close(&registration->fid);
 }
 
@@ -158,7 +167,7 @@ mob_status_t Endpoint::register_memory(void* start, size_t bytes, Registration* 
                 "provider %s makes keys of more than 8 bytes, which Möbius has no use for",
                 state.description.provider.c_str());
   }
-  state.registrations.insert(made);
+  state.registrations.emplace(made, State::Uses{});
   if (state.local_registration) {
     auto& range = state.registered_ranges[static_cast<unsigned char*>(start)];
     if (range.first < bytes) range = {bytes, made};

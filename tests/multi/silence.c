@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+
+/* A process of another host stops and says nothing more: `silence CASE`, as a job on virtual hosts
+ * with a short MOBIUS_PEER_TIMEOUT_MS and MOBIUS_LOG=warn. Nobody who goes on may wait for ever.
+ * The last line names the case and says "right"; the job ends there and then, with the process that
+ * is stopped. */
+
+#include <mobius/mobius.h>
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define LARGE_BYTES ((size_t)4 << 20)
+#define PART_BYTES ((size_t)256 << 10)
+
+enum { PARTS = 600, MOST_RANKS = 16 };
+
+static void fail(const char* what) {
+  fprintf(stderr, "rank %d: %s: %s\n", mob_rank(), what, mob_last_error());
+  _exit(3);
+}
+
+static void need(mob_status_t status, const char* what) {
+  if (status != MOB_OK) fail(what);
+}
+
+static void need_lost(mob_status_t status, const char* who, const char* what) {
+  if (status != MOB_ERR_PEER || strstr(mob_last_error(), who) == NULL) fail(what);
+}
+
+static void await_notify(mob_rank_t from) {
+  uint32_t count = 0;
+  need(mob_notify_wait(from, &count), "mob_notify_wait");
+}
+
+static void stop(void) {
+  raise(SIGSTOP);
+  _exit(3);
+}
+
+/* Virtual hosts are one machine. */
+static void await_stop(int pid) {
+  char path[64];
+  char state = 0;
+  snprintf(path, sizeof path, "/proc/%d/stat", pid);
+  while (state != 'T') {
+    usleep(1000);
+    FILE* file = fopen(path, "r");
+    if (file == NULL || fscanf(file, "%*d (%*[^)]) %c", &state) != 1) fail(path);
+    fclose(file);
+  }
+}
+
+static void end(const char* what) {
+  printf("silence: %s: right\n", what);
+  fflush(stdout);
+  mob_abort(0, "the end of a test");
+}
+
+/* Reads what this process says of others until it says that one is lost. */
+static void read_loss(FILE* log) {
+  char line[1000];
+  while (fgets(line, sizeof line, log) != NULL) {
+    if (strstr(line, " is lost") != NULL) return;
+  }
+  fail("the log ended");
+}
+
+/* All but the first and the last ask rank 0 for much, together more than its transport takes, and
+ * stop: what the last asks it for comes all the same, and rank 0, which does not call the library
+ * meanwhile, finds out. */
+static void bulk(void) {
+  mob_mem_t memory = NULL;
+  need(mob_mem_alloc(LARGE_BYTES, &memory), "mob_mem_alloc");
+  memset(mob_mem_local(memory), mob_rank() + 1, LARGE_BYTES);
+  void* there = NULL;
+  need(mob_mem_address(memory, 0, 0, &there), "mob_mem_address");
+  char* buffer = calloc(1, LARGE_BYTES);
+  int ends[2];
+  if (buffer == NULL || pipe(ends) != 0) fail("no memory");
+  if (mob_rank() == 0 && dup2(ends[1], STDERR_FILENO) < 0) fail("dup2");
+  need(mob_barrier(), "mob_barrier");
+  if (mob_rank() != 0) need(mob_get(0, there, buffer, LARGE_BYTES), "mob_get");
+  int64_t pid = getpid();
+  int64_t pids[MOST_RANKS];
+  need(mob_allgather(MOB_TEAM_WORLD, &pid, pids, sizeof pid), "mob_allgather");
+  const mob_rank_t last = mob_size() - 1;
+  if (mob_rank() != 0 && mob_rank() != last) {
+    for (int i = 0; i < PARTS; ++i) {
+      need(mob_get_nbi(0, there, buffer, PART_BYTES), "mob_get_nbi");
+    }
+    mob_poll();
+    stop();
+  }
+  if (mob_rank() == last) {
+    for (mob_rank_t rank = 1; rank < last; ++rank) await_stop((int)pids[rank]);
+    memset(buffer, 0, LARGE_BYTES);
+    need(mob_get(0, there, buffer, LARGE_BYTES), "mob_get");
+    for (size_t i = 0; i < LARGE_BYTES; ++i) {
+      if (buffer[i] != 1) fail("what was got");
+    }
+    need(mob_notify(0), "mob_notify");
+    pause();
+  }
+  read_loss(fdopen(ends[0], "r"));
+  await_notify(last);
+  end("bulk");
+}
+
+/* Rank 3 stops, which rank 0 has never had to do with: its wait for nobody in particular ends. */
+static void counter(void) {
+  mob_counter_t never = NULL;
+  need(mob_counter_create(&never), "mob_counter_create");
+  need(mob_barrier(), "mob_barrier");
+  if (mob_rank() == 3) stop();
+  if (mob_rank() != 0) pause();
+  need_lost(mob_counter_wait(never, 1, NULL), "rank 3 is lost", "mob_counter_wait");
+  end("counter");
+}
+
+/* Rank 0 stops, and all others come to a barrier: each hears of it. */
+static void barrier(void) {
+  need(mob_barrier(), "mob_barrier");
+  if (mob_rank() == 0) stop();
+  need_lost(mob_barrier(), "rank 0 is lost", "mob_barrier");
+  if (mob_rank() != 1) {
+    need(mob_notify(1), "mob_notify");
+    pause();
+  }
+  for (mob_rank_t rank = 2; rank < mob_size(); ++rank) await_notify(rank);
+  end("barrier");
+}
+
+int main(int count, char** words) {
+  if (count != 2) return 2;
+  need(mob_init(), "mob_init");
+  if (strcmp(words[1], "bulk") == 0) bulk();
+  if (strcmp(words[1], "counter") == 0) counter();
+  if (strcmp(words[1], "barrier") == 0) barrier();
+  fprintf(stderr, "unknown case '%s'\n", words[1]);
+  return 2;
+}
