@@ -69,8 +69,11 @@ mob_status_t mob_context_schedule(mob_context_t context, mob_schedule_t schedule
   if (const mob_status_t status = api::check_live(kCall)) return status;
   if (const mob_status_t status = read_hint(kCall, schedule, &hint)) return status;
   engine::Engine& engine = engine::engine();
-  engine.scheduler().look_at_contexts();
   // A handle is the number of its object, in the clothes of a pointer.
-  return engine.completion().set_schedule(kCall, reinterpret_cast<uintptr_t>(context),
-                                          hint ? static_cast<int>(*hint) : -1);
+  if (const mob_status_t status = engine.completion().set_schedule(
+          kCall, reinterpret_cast<uintptr_t>(context), hint ? static_cast<int>(*hint) : -1)) {
+    return status;
+  }
+  engine.scheduler().look_at_contexts();
+  return MOB_OK;
 }

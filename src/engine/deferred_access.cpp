@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "engine/deferred_access.h"
 
+#include <cstdio>
 #include <vector>
 
 #include "base/status.h"
 #include "engine/access.h"
 #include "engine/engine.h"
 #include "engine/stretch.h"
+#include "schedule/text.h"
 #include "schedule/wire.h"
 #include "transport/shm/copy.h"
 
@@ -36,8 +38,9 @@ struct DeferredAccess::Kept {
   std::vector<schedule::Operation> operations;
   std::unique_ptr<char[]> store;  // of costs.message_bytes
   size_t stored = 0;
-  size_t out = 0;  // most that the message takes
-  size_t in = 0;   // and its answer
+  size_t out = 0;         // most that the message takes
+  size_t in = 0;          // and its answer
+  uint64_t begin_ns = 0;  // of the first, where there is a timeline
 
   schedule::Plan plan;
   std::unique_ptr<unsigned char[]> wire;
@@ -153,7 +156,10 @@ bool DeferredAccess::keep(const Operation& operation, mob_status_t* status) {
   const bool reads = is_answered_with_data(made.kind);
   if (reads) kept->in += bytes;
   kept->out += kBeside;
-  if (kept->operations.empty()) kept->context = engine_.completion().current();
+  if (kept->operations.empty()) {
+    kept->context = engine_.completion().current();
+    if (engine_.transfers().timeline() != nullptr) kept->begin_ns = Timeline::now();
+  }
   kept->operations.push_back(made);
   const bool is_awaited = reads && operation.mode == Mode::kBlocking;
   *status = is_awaited ? send(operation.call, *kept, false, true) : MOB_OK;
@@ -193,9 +199,13 @@ mob_status_t DeferredAccess::send(const char* call, Kept& kept, bool ends, bool 
     close(kept);
     status = claims.acquire(call, kept.lock, kept.mode, nullptr);
   } else {
-    if (!kept.operations.empty()) write(kept, &batch);
+    const size_t operations = kept.operations.size();
+    if (operations != 0) write(kept, &batch);
+    const uint64_t begin = Timeline::now();
     close(kept);
     status = claims.acquire_for(call, kept.lock, kept.mode, &batch);
+    const mob_status_t worst = status != MOB_OK ? status : batch.status;
+    if (operations != 0) trace_answer(kept.lock.rank, operations, begin, worst);
   }
   access.is_not_deferred();
   if (status != MOB_OK) return status;
@@ -222,6 +232,21 @@ void DeferredAccess::write(Kept& kept, ClaimBatch* batch) {
   batch->pieces = kept.wire.get();
   batch->piece_bytes = written.bytes;
   engine_.scheduler().note(kept.lock.rank, kept.operations.size(), kept.plan);
+  if (Timeline* timeline = engine_.transfers().timeline()) {
+    const std::string text = schedule::write_recorded(kept.lock.rank, kept.operations, kept.costs,
+                                                      Policy::kAggregate, kept.plan, 0);
+    timeline->add("recorded", "schedule", kept.begin_ns, text.c_str());
+  }
+}
+
+void DeferredAccess::trace_answer(mob_rank_t rank, size_t operations, uint64_t begin,
+                                  mob_status_t status) const {
+  Timeline* timeline = engine_.transfers().timeline();
+  if (timeline == nullptr) return;
+  char arguments[96];
+  std::snprintf(arguments, sizeof arguments, R"("target":%d,"operations":%zu,"status":%d)", rank,
+                operations, status);
+  timeline->add("issued", "schedule", begin, arguments);
 }
 
 }  // namespace mobius::engine

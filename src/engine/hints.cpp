@@ -15,14 +15,17 @@ std::atomic<uint64_t> last_version = 0;  // of all Hints
 
 }  // namespace
 
-void Hints::set(const Allocation& allocation, std::optional<schedule::Policy> policy) {
-  if (!policy && !any()) return;
+bool Hints::set(const Allocation& allocation, std::optional<schedule::Policy> policy) {
+  if (!policy && !any()) return false;
   const std::lock_guard lock(mutex_);
-  std::erase_if(hints_, [&](const Hint& hint) { return hint.allocation == &allocation; });
+  const size_t erased =
+      std::erase_if(hints_, [&](const Hint& hint) { return hint.allocation == &allocation; });
+  if (!policy && erased == 0) return false;
   if (policy) hints_.push_back({&allocation, *policy});
   version_.store(last_version.fetch_add(1, std::memory_order_relaxed) + 1,
                  std::memory_order_release);
   any_.store(!hints_.empty(), std::memory_order_relaxed);
+  return true;
 }
 
 std::optional<schedule::Policy> Hints::find(mob_rank_t rank, uint64_t remote) const {

@@ -22,8 +22,8 @@ struct Allocation;
 // Any thread.
 class Hints {
  public:
-  // Without a policy: no hint any more, also before the allocation goes.
-  void set(const Allocation& allocation, std::optional<schedule::Policy> policy);
+  // Without a policy: no hint any more, also before the allocation goes. False if nothing changed.
+  bool set(const Allocation& allocation, std::optional<schedule::Policy> policy);
 
   bool any() const { return any_.load(std::memory_order_relaxed); }
 

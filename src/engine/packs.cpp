@@ -70,26 +70,23 @@ void read_row(unsigned char* to, const unsigned char* from, size_t bytes) {
   }
 }
 
-struct Bounds {
-  uint64_t lowest;
-  uint64_t highest;
-};
-
-// Where its highest lies below its lowest, a piece makes no sense.
-Bounds bounds_of(const Arrived& piece) {
+// Whether all rows lie between two addresses. Strides come from the network: one may lead around
+// the end of all addresses, or further.
+bool lies_between(const Arrived& piece, uint64_t lowest, uint64_t highest) {
+  const auto row_does = [&](uint64_t row) {
+    return row >= lowest && row <= highest && piece.row_bytes <= highest - row;
+  };
   if (piece.offsets != nullptr) {
-    uint64_t lowest = piece.remote;
-    uint64_t highest = piece.remote;
     for (uint32_t row = 0; row < piece.rows; ++row) {
-      lowest = std::min(lowest, piece.row(row));
-      highest = std::max(highest, piece.row(row));
+      if (!row_does(piece.row(row))) return false;
     }
-    return {lowest, highest + piece.row_bytes};
+    return true;
   }
-  const uint64_t reach = static_cast<uint64_t>(piece.stride) * (piece.rows - 1);
-  const bool down = piece.stride < 0;
-  return {down ? piece.remote + reach : piece.remote,
-          (down ? piece.remote : piece.remote + reach) + piece.row_bytes};
+  int64_t reach = 0;
+  uint64_t last = 0;
+  return !__builtin_mul_overflow(piece.stride, int64_t{piece.rows} - 1, &reach) &&
+         !__builtin_add_overflow(piece.remote, reach, &last) && row_does(piece.remote) &&
+         row_does(last);
 }
 
 }  // namespace
@@ -150,7 +147,8 @@ void Packs::serve_pieces(mob_rank_t origin, const PackRequest& request, const un
   static_cast<void>(engine_.messages().post("an answer", origin, message));
 }
 
-// After an error the others are carried out all the same: they know nothing of each other.
+// After an error the others are carried out all the same: they know nothing of each other. What
+// was merged into one stretch is one.
 Packs::Done Packs::carry_out(mob_rank_t origin, const PackRequest& request,
                              const unsigned char* bytes, size_t count, bool may_tell) {
   constexpr size_t kMostAnswer = size_t{1} << 24;
@@ -171,7 +169,7 @@ Packs::Done Packs::carry_out(mob_rank_t origin, const PackRequest& request,
   if (!is_sane) {
     note(makes_no_sense());
   } else if (request.answer_bytes != 0 && answer == nullptr) {
-    note(fail(MOB_ERR_MEMORY, "rank %d has no memory left", engine_.rank()));
+    note(fail(MOB_ERR_MEMORY, "it has no memory left"));
   } else {
     // Mostly all lies in one piece of memory: one look instead of one per piece.
     const bool is_one =
@@ -190,13 +188,11 @@ Packs::Done Packs::carry_out(mob_rank_t origin, const PackRequest& request,
         note(makes_no_sense());
         break;
       }
-      const Bounds bounds = bounds_of(piece);
-      const bool is_checked = is_one && bounds.lowest >= request.lowest &&
-                              bounds.highest <= request.highest && bounds.lowest <= bounds.highest;
-      if (is_checked || piece.offsets == nullptr) {
+      const bool is_checked = is_one && lies_between(piece, request.lowest, request.highest);
+      if (is_checked || piece.rows == 1) {
         note(carry_out(origin, piece, is_checked, answer.get() + answered));
       } else {
-        // Scattered rows are operations that know nothing of each other, either.
+        // Rows are operations that know nothing of each other, either.
         for (uint32_t row = 0; row < piece.rows; ++row) {
           note(carry_out(origin, piece.only(row), false,
                          answer.get() + answered + (data != 0 ? row * piece.row_bytes : 0)));
@@ -248,15 +244,10 @@ mob_status_t Packs::carry_out(mob_rank_t origin, const Arrived& piece, bool is_c
 
 mob_status_t Packs::move(const Arrived& piece, bool is_checked, unsigned char* answer) const {
   if (!is_checked) {
-    const Bounds bounds = bounds_of(piece);
-    if (bounds.highest < bounds.lowest) return makes_no_sense();
-    // The gaps between rows need not be anybody's.
-    for (uint32_t row = 0; row < piece.rows; ++row) {
-      auto* at = reinterpret_cast<void*>(piece.row(row));
-      if (const mob_status_t status =
-              engine_.served().check_own(at, piece.row_bytes, piece.kind == Kind::kPut)) {
-        return status;
-      }
+    auto* at = reinterpret_cast<void*>(piece.remote);
+    if (const mob_status_t status =
+            engine_.served().check_own(at, piece.row_bytes, piece.kind == Kind::kPut)) {
+      return status;
     }
   }
   const unsigned char* from = piece.data;

@@ -44,6 +44,7 @@ class Packs {
                     size_t count);
   mob_status_t carry_out(mob_rank_t origin, const schedule::Arrived& piece, bool is_checked,
                          unsigned char* answer);
+  // Of what is not checked, one row.
   mob_status_t move(const schedule::Arrived& piece, bool is_checked, unsigned char* answer) const;
   mob_status_t combine(const schedule::Arrived& piece, unsigned char* answer);
 

@@ -17,6 +17,14 @@ namespace mobius::engine {
 using base::fail;
 using schedule::Policy;
 
+namespace {
+
+// Epochs of Epoch::kWaits that the calling thread opened and has not closed; one that another
+// thread closes stays counted.
+constinit thread_local uint32_t epochs_of_thread = 0;
+
+}  // namespace
+
 Scheduler::Scheduler(Engine& engine) : engine_(engine) {}
 Scheduler::~Scheduler() = default;
 
@@ -84,8 +92,7 @@ Policy Scheduler::policy_for(mob_rank_t rank, uint64_t remote) const {
 }
 
 void Scheduler::set_hint(const Allocation& allocation, std::optional<Policy> policy) {
-  hints_.set(allocation, policy);
-  end_stretches();
+  if (hints_.set(allocation, policy)) end_stretches();
 }
 
 void Scheduler::look_at_contexts() {
@@ -94,18 +101,28 @@ void Scheduler::look_at_contexts() {
 }
 
 void Scheduler::end_stretches() {
-  const std::lock_guard lock(mutex_);
-  for (const auto& queue : queues_) {
+  for (Queue* queue : all_queues()) {
     const Queue::Lock held(*queue);
     queue->end_stretch();
   }
+}
+
+// As there are now: who has the lock of one may wait for that of the list.
+std::vector<Scheduler::Queue*> Scheduler::all_queues() {
+  const std::lock_guard lock(mutex_);
+  std::vector<Queue*> all;
+  for (const auto& queue : queues_) all.push_back(queue.get());
+  return all;
 }
 
 void Scheduler::open_epoch(mob_rank_t rank, std::optional<Policy> hint, Epoch epoch) {
   if (!is_open_ || engine_.is_here(rank)) return;
   Queue* queue = queue_of(rank);
   if (queue == nullptr) return;
-  if (epoch == Epoch::kWaits) queue->waiting_epochs.fetch_add(1, std::memory_order_relaxed);
+  if (epoch == Epoch::kWaits) {
+    queue->waiting_epochs.fetch_add(1, std::memory_order_relaxed);
+    ++epochs_of_thread;
+  }
   queue->epochs.fetch_add(1, std::memory_order_relaxed);
   if (!hint) return;
   if (queue->epochs_hint.exchange(static_cast<int>(*hint), std::memory_order_relaxed) < 0) {
@@ -118,13 +135,20 @@ void Scheduler::open_epoch(mob_rank_t rank, std::optional<Policy> hint, Epoch ep
 void Scheduler::close_epoch(mob_rank_t rank, Epoch epoch) {
   Queue* queue = find(rank);
   if (queue == nullptr) return;
-  if (epoch == Epoch::kWaits) queue->waiting_epochs.fetch_sub(1, std::memory_order_relaxed);
+  if (epoch == Epoch::kWaits) {
+    queue->waiting_epochs.fetch_sub(1, std::memory_order_relaxed);
+    if (epochs_of_thread != 0) --epochs_of_thread;
+  }
   if (queue->epochs.fetch_sub(1, std::memory_order_relaxed) != 1) return;
   if (queue->epochs_hint.exchange(-1, std::memory_order_relaxed) >= 0) {
     hinted_epochs_.fetch_sub(1, std::memory_order_relaxed);
     const Queue::Lock held(*queue);
     queue->end_stretch();
   }
+}
+
+bool Scheduler::may_wait_for_epoch(const Queue& queue) {
+  return queue.waiting_epochs.load(std::memory_order_relaxed) != 0 && epochs_of_thread != 0;
 }
 
 void Scheduler::give_up(mob_rank_t rank) {

@@ -144,12 +144,16 @@ class Scheduler {
                    size_t bytes, bool copies);
   void open_stretch(Queue& queue);
   void end_stretches();
+  std::vector<Queue*> all_queues();
   mob_status_t get(const Operation& operation, Queue& queue, schedule::Operation& made,
                    schedule::Policy policy);
   mob_status_t begin_group(Queue& queue);
   std::string report() const;
   bool is_full(const Queue& queue, const schedule::Operation& operation) const;
   mob_status_t wait_for_room(Queue& queue);
+  // Whether what the calling thread puts there may wait for the end of an epoch: one that it has
+  // opened, as others may wait for what is put meanwhile.
+  static bool may_wait_for_epoch(const Queue& queue);
   // What is to be moved by remote memory access, once no lock is held.
   struct Move {
     mob_transfer_t transfer;
@@ -163,7 +167,7 @@ class Scheduler {
                    std::vector<Move>* moves);
   void expect_answer(Queue& queue, Flight& flight, const schedule::Issue& issue);
   void end_part(Group& group, mob_status_t status);
-  void trace_issue(const Queue& queue, uint64_t begin) const;
+  void trace_issue(const Queue& queue, uint64_t begin, bool moves) const;
 
   void answered(const mob_message_t& message, mob_delivery_t* delivery);
   void take_answer(mob_rank_t rank, uint64_t id, const unsigned char* data, size_t bytes,
@@ -178,7 +182,8 @@ class Scheduler {
   std::atomic<bool> recorded_ = false;
   std::atomic<uint32_t> issuing_ = 0;  // threads in issue_recorded()
   std::unique_ptr<std::atomic<Queue*>[]> by_rank_;
-  std::mutex mutex_;  // guards what follows
+  // Guards what follows. May be taken with a queue's lock held, never the other way around.
+  std::mutex mutex_;
   std::vector<std::unique_ptr<Queue>> queues_;
   std::vector<Queue*> filled_;  // may have something recorded; each once
 };

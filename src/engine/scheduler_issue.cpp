@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <cstring>
 #include <mutex>
+#include <new>
 #include <utility>
 
 #include "base/status.h"
@@ -74,7 +75,7 @@ bool Scheduler::issue(Queue& queue, std::vector<Move>* moves) {
     }
   }
   queue.savings.add(queue.plan.savings);
-  if (engine_.transfers().timeline() != nullptr) trace_issue(queue, begin);
+  if (engine_.transfers().timeline() != nullptr) trace_issue(queue, begin, moves != nullptr);
   queue.empty();
   if (group.is_complete_here && group.status == MOB_OK) {
     group.is_told = true;
@@ -175,6 +176,7 @@ void Scheduler::issue_alone(Queue& queue, Group& group, const Issue& issue,
       Completion::let_overtake(*pending);
       return;
     }
+    ++queue.alone;
     return engine_.served().start(call, transfer, shape, *pending);
   }
   ++group.parts;
@@ -214,9 +216,10 @@ void Scheduler::answered(const mob_message_t& message, mob_delivery_t* delivery)
     size_t bytes;
     std::unique_ptr<unsigned char[]> data;
   };
-  auto late = std::make_unique<Late>(
-      Late{this, message.source, reply, message.payload_bytes,
-           std::make_unique_for_overwrite<unsigned char[]>(message.payload_bytes)});
+  // As much as it says may be more than there is; it is taken as an answer without data then.
+  std::unique_ptr<unsigned char[]> data(new (std::nothrow) unsigned char[message.payload_bytes]);
+  const size_t kept = data != nullptr ? message.payload_bytes : 0;
+  auto late = std::make_unique<Late>(Late{this, message.source, reply, kept, std::move(data)});
   delivery->payload = late->data.get();
   delivery->handler = [](mob_token_t, void* argument) {
     const std::unique_ptr<Late> all(static_cast<Late*>(argument));
@@ -261,19 +264,10 @@ void Scheduler::take_answer(mob_rank_t rank, uint64_t id, const unsigned char* d
   if (queue->is_urgent && queue->flights.empty()) issue(*queue);
 }
 
-void Scheduler::trace_issue(const Queue& queue, uint64_t begin) const {
-  const schedule::Plan& plan = queue.plan;
-  const schedule::Costs& costs = queue.costs;
-  char arguments[384];
-  std::snprintf(arguments, sizeof arguments,
-                R"("target":%d,"operations":%zu,"messages":%zu,"merged":%zu,"why":"%s",)"
-                R"("policy":"%s","costs":"%.0f %.0f %.4f %.4f %.4f %zu","queue":")",
-                queue.rank, queue.calls, plan.issues.size(),
-                static_cast<size_t>(plan.savings.merged), plan.why,
-                schedule::kPolicyNames[static_cast<size_t>(queue.policy)].data(), costs.latency_ns,
-                costs.message_ns, costs.out_bytes_per_ns, costs.in_bytes_per_ns,
-                costs.copy_bytes_per_ns, costs.message_bytes);
-  const std::string text = arguments + schedule::write_queue(queue.operations, ';') + '"';
+void Scheduler::trace_issue(const Queue& queue, uint64_t begin, bool moves) const {
+  const size_t rma_bytes = moves ? engine_.network().bulk().least_bytes() : 0;
+  const std::string text = schedule::write_recorded(queue.rank, queue.operations, queue.costs,
+                                                    queue.policy, queue.plan, rma_bytes);
   engine_.transfers().timeline()->add("recorded", "schedule", begin, text.c_str());
 }
 

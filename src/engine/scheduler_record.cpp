@@ -7,6 +7,7 @@
 
 #include "base/status.h"
 #include "engine/engine.h"
+#include "engine/host_watch.h"
 #include "engine/scheduler_queue.h"
 #include "transport/shm/copy.h"
 #include "transport/shm/element.h"
@@ -18,8 +19,10 @@ using base::fail;
 using schedule::Kind;
 using schedule::Policy;
 
-// Most that is under way to a target before who records waits: messages, and bytes in them.
+// Most that is under way to a target before who records waits: packed messages, and transfers that
+// went alone.
 constexpr size_t kMostFlights = 64;
+constexpr size_t kMostAlone = 256;
 
 bool packs(Policy policy) { return policy == Policy::kAdaptive || policy == Policy::kAggregate; }
 
@@ -289,11 +292,12 @@ mob_status_t Scheduler::add(Queue& queue, schedule::Operation& operation, Policy
     queue.operations.push_back(operation);
     queue.has_any.store(true, std::memory_order_relaxed);
     queue.note_call(packs(policy) ? lasting : nullptr, operation.remote, operation.bytes);
-    if (is_urgent && queue.waiting_epochs.load(std::memory_order_relaxed) == 0) {
+    if (is_urgent && !may_wait_for_epoch(queue)) {
       queue.is_urgent = true;
       if (queue.flights.empty()) issue(queue);
     }
-    waits = queue.flights.size() > kMostFlights;
+    waits = queue.flights.size() > kMostFlights || queue.alone > kMostAlone;
+    if (waits) queue.alone = 0;
   }
   return waits && !in_handler ? wait_for_room(queue) : MOB_OK;
 }
@@ -303,14 +307,18 @@ mob_status_t Scheduler::wait_for_room(Queue& queue) {
   struct Finder final : os::Watch {
     Finder(Engine& owner, mob_rank_t target) : engine(owner), rank(target) {}
     mob_status_t look() override {
-      return engine.has_gone(rank) ? fail(MOB_ERR_PEER, "rank %d died or left the job", rank)
-                                   : MOB_OK;
+      if (!is_lost(engine, rank)) return MOB_OK;
+      return fail(MOB_ERR_PEER, "rank %d %s", rank, fate_of(engine, rank).c_str());
     }
     Engine& engine;
     const mob_rank_t rank;
   } finder(engine_, queue.rank);
   return engine_.wait_until(
-      [&] { return queue.under_way.load(std::memory_order_relaxed) <= kMostFlights / 2; }, &finder);
+      [&] {
+        return queue.under_way.load(std::memory_order_relaxed) <= kMostFlights / 2 &&
+               engine_.completion().under_way(queue.rank) <= kMostAlone / 2;
+      },
+      &finder);
 }
 
 bool Scheduler::tell(mob_rank_t rank, const void* what, size_t bytes) {

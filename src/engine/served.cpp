@@ -5,6 +5,7 @@
 #include "engine/served.h"
 
 #include <algorithm>
+#include <cstdio>
 #include <cstring>
 #include <memory>
 #include <mutex>
@@ -82,12 +83,33 @@ struct Served::Whole {
   bool never_waits = false;      // the payload is sent from where it is, some time
   mob_kind_t kind = MOB_PUT;
   bool is_bulk = false;
-  uint64_t tried_ns = 0;            // when it began, if it is to tell how long it takes
-  size_t tried_bytes = 0;           // … of so many
+  uint64_t tried_ns = 0;   // when it began, if it is to tell how long it takes
+  size_t tried_bytes = 0;  // … of so many
+  mob_rank_t target = 0;
+  size_t bytes = 0;
+  uint64_t shown_ns = 0;            // when it began, if it goes to another host, for a timeline
   std::atomic<uint32_t> parts = 1;  // the one who sends them is one
   std::mutex mutex;                 // guards what follows
   mob_status_t status = MOB_OK;
   char text[512] = {};
+
+  // Before anything is sent.
+  void show(Engine& engine, const mob_transfer_t& transfer, const Shape& shape) {
+    target = transfer.rank;
+    bytes = shape.total_bytes;
+    const bool is_shown = engine.transfers().timeline() != nullptr && !engine.is_here(target);
+    if (is_shown) shown_ns = Timeline::now();
+  }
+
+  // Before its end is told.
+  void show_end(Engine& engine) const {
+    Timeline* const timeline = engine.transfers().timeline();
+    if (shown_ns == 0 || timeline == nullptr) return;
+    char arguments[128];
+    std::snprintf(arguments, sizeof arguments, R"("target":%d,"bytes":%zu,"path":"%s","status":%d)",
+                  target, bytes, is_bulk ? "remote memory" : "alone", status);
+    timeline->add("issued", "schedule", shown_ns, arguments);
+  }
 };
 
 // One request under way.
@@ -157,6 +179,7 @@ mob_status_t Served::run(const char* call, const mob_transfer_t& transfer, const
   if (whole->pending == nullptr) return MOB_ERR_MEMORY;
   whole->completes_early = completes_early;
   whole->is_bulk = goes_in_bulk;
+  whole->show(engine_, transfer, shape);
   if (mode == Mode::kBlocking && shape.kind == MOB_CONTIGUOUS && !engine_.is_here(transfer.rank) &&
       engine_.network().bulk().is_tried_out(transfer.kind, shape.total_bytes)) {
     whole->tried_ns = os::now_ns();
@@ -186,6 +209,7 @@ void Served::start(const char* call, const mob_transfer_t& transfer, const Shape
   auto whole = std::make_unique<Whole>();
   whole->pending = &pending;
   whole->never_waits = true;
+  whole->show(engine_, transfer, shape);
   Whole& started = *whole.release();  // finish_part() deletes it
   mob_status_t status = require();
   // In stretches, as send_parts() has them.
@@ -206,6 +230,8 @@ void Served::start_bulk(const mob_transfer_t& transfer, Pending& pending) {
   auto whole = std::make_unique<Whole>();
   whole->pending = &pending;
   whole->never_waits = true;
+  whole->is_bulk = true;
+  whole->show(engine_, transfer, shape);
   Whole& started = *whole.release();  // finish_part() deletes it
   if (status == MOB_OK) status = require();
   if (status == MOB_OK) status = send_bulk(call, transfer, shape, started);
@@ -586,6 +612,7 @@ void Served::finish_part(Whole& whole, mob_status_t status) {
   // Both: who is last sees what the others recorded.
   if (whole.parts.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
   const std::unique_ptr<Whole> ended(&whole);
+  ended->show_end(engine_);
   if (ended->status != MOB_OK) {
     fail(ended->status, "%s", ended->text);
   } else if (ended->tried_ns != 0) {

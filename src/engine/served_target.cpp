@@ -33,6 +33,24 @@ mob_status_t read_list(const char* list, size_t bytes, std::vector<mob_span_t>* 
   }
 }
 
+// Whether bytes lie in allocations of this process, each of which begins where the one before ends:
+// what was put into one and the other may have been merged on its way.
+bool are_in_allocations(Engine& engine, uintptr_t start, size_t bytes) {
+  const mob_rank_t self = engine.host().index();
+  while (bytes != 0) {
+    const uint64_t offset = start - engine.window().base_of(self);
+    Part part{};
+    if (!engine.chunks().find(offset, &part) || part.owner != self ||
+        offset - part.offset >= part.bytes) {
+      return false;
+    }
+    const size_t in_it = std::min<size_t>(bytes, part.bytes - (offset - part.offset));
+    start += in_it;
+    bytes -= in_it;
+  }
+  return true;
+}
+
 }  // namespace
 
 // A request whose payload comes in several records.
@@ -125,8 +143,7 @@ void Served::serve_payload(const mob_message_t& message, const Request& request,
     arrival->payload.reset(new (std::nothrow) char[expected]);
     delivery->payload = arrival->payload.get();
     if (arrival->payload == nullptr) {
-      answer(message.source, request,
-             fail(MOB_ERR_MEMORY, "rank %d has no memory left", engine_.rank()), nullptr, 0);
+      answer(message.source, request, fail(MOB_ERR_MEMORY, "it has no memory left"), nullptr, 0);
       return;
     }
   }
@@ -191,8 +208,7 @@ void Served::serve_arrival(Arrival& arrival) {
   if (result_bytes != 0) {
     result.reset(new (std::nothrow) char[result_bytes]);
     if (result == nullptr) {
-      answer(arrival.origin, request,
-             fail(MOB_ERR_MEMORY, "rank %d has no memory left", engine_.rank()), nullptr, 0);
+      answer(arrival.origin, request, fail(MOB_ERR_MEMORY, "it has no memory left"), nullptr, 0);
       return;
     }
   }
@@ -253,14 +269,14 @@ mob_status_t Served::check_own(const void* address, size_t bytes, bool write) co
   const mob_rank_t self = engine_.rank();
   const auto start = reinterpret_cast<uintptr_t>(address);
   if (engine_.find_here(self, start, bytes) != nullptr) return MOB_OK;
+  if (are_in_allocations(engine_, start, bytes)) return MOB_OK;
   if (!engine_.exposures().covers(self, start, bytes)) {
-    return fail(MOB_ERR_RANGE,
-                "%zu bytes at %p of rank %d are not in one of its allocations, or exposed", bytes,
-                address, self);
+    return fail(MOB_ERR_RANGE, "%zu bytes at %p are not in one of its allocations, or exposed",
+                bytes, address);
   }
   if (os::is_accessible(start, bytes, write)) return MOB_OK;
-  return fail(MOB_ERR_RANGE, "rank %d exposed memory at %p, but it is not mapped, or may not be %s",
-              self, address, write ? "written" : "read");
+  return fail(MOB_ERR_RANGE, "it exposed memory at %p, but that is not mapped, or may not be %s",
+              address, write ? "written" : "read");
 }
 
 mob_status_t Served::check_remote(const Request& request, const Shape& shape) const {

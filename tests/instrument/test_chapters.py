@@ -281,6 +281,32 @@ def test_goals_of_the_scheduler_have_a_verdict(synthetic: Make, tmp_path: Path) 
     assert "beside MPICH 4" not in text  # What was to be reached is of MPICH 5.
 
 
+def test_a_goal_of_all_rows_is_judged_by_all_rows(synthetic: Make, tmp_path: Path) -> None:
+    """Also by those whose interval is wide; and all that are above it are named."""
+    run = synthetic("all")
+    run.library("mobius", "Möbius 0.1.0", "mobius")
+
+    def measured(what: str, size: int, adaptive: Callable[[int], float]) -> None:
+        cell = f"schedule:put:flush:allocate:what={what}:policy="
+        for policy in ("fifo", "aggregate"):
+            run.series("mobius", f"{cell}{policy}", lambda *_: 1000.0, sizes=(size,))
+        run.series("mobius", f"{cell}adaptive", lambda _, n: adaptive(n), sizes=(size,))
+
+    measured("one", 1024, lambda _: 1040.0)
+    measured("random", 8000, lambda n: 850.0 if n % 2 else 1700.0)
+    write_report(read_results(run.write()), tmp_path)
+    text = re.sub(r"\s+", " ", text_of(tmp_path))
+    goal = "adaptive beside the best fixed policy, everywhere ≤ 1.05"
+    number = r"\d+\.\d+ \(\d+\.\d+ to \d+\.\d+\)"
+    verdict = "not met, not for certain put, random, flush, 8 KB"
+    assert re.search(rf"{goal} {number} – {verdict}", text), text[text.index(goal) :][:200]
+    measured("mixed", 1024, lambda _: 1200.0)
+    write_report(read_results(run.write()), tmp_path)
+    text = re.sub(r"\s+", " ", text_of(tmp_path))
+    rows = r"put, (?:mixed|random), flush, \d KB: 1\.\d+"
+    assert re.search(rf"{goal} {number} – not met {rows}; {rows}", text)
+
+
 def test_a_verdict_of_one_launch_is_not_certain(synthetic: Make, tmp_path: Path) -> None:
     run = synthetic("once")
     run.library("mobius", "Möbius 0.1.0", "mobius")

@@ -61,7 +61,7 @@ def test_a_timeline_has_its_epochs_and_their_plans(tmp_path: Path) -> None:
         '{"name":"process_name","ph":"M","pid":0,"tid":0,"args":{"name":"rank 0"}},\n'
         '{"name":"recorded","cat":"schedule","ph":"X","ts":5.100,"dur":1.200,"pid":0,"tid":7,'
         '"args":{"target":1,"operations":2,"messages":1,"merged":0,"why":"as they came",'
-        '"policy":"aggregate","costs":"10000 1500 1.0 1.0 5.0 49152",'
+        '"policy":"aggregate","costs":"10000 1500 1.0 1.0 5.0 49152","rma_bytes":0,'
         '"queue":"put 0x1000 8 0x2000 copied;fence;get 0x3000 8 0x4000"}},\n'
         '{"name":"issued","cat":"schedule","ph":"X","ts":6.000,"dur":1.000,"pid":0,"tid":7,'
         '"args":{}}\n]\n'
@@ -101,7 +101,36 @@ def test_a_program_is_explained(tmp_path: Path) -> None:
     assert "operations, policy adaptive: " in done.stdout
 
 
+def test_what_goes_alone_says_how() -> None:
+    done = explain("put 0 64K\nget 1M 64K\n")
+    assert "alone   put at 0, 65536 bytes  (operation 1), from where it lies\n" in done.stdout
+    assert "alone   get at 1048576, 65536 bytes  (operation 2), to where it" in done.stdout
+    done = explain("x 4 put 0 64K\n")
+    assert "(operations 1 … 4 merged), by remote memory access\n" in done.stdout
+    done = explain("x 4 put 0 64K\nfence\nput 1M 8\n")
+    assert "(operations 1 … 4 merged), from where it lies\n" in done.stdout
+    # A get of what is put, in the order of the calls.
+    done = explain("x 4 put 0 64K\nget 8 8\n", "--policy", "aggregate")
+    assert "(operations 1 … 4 merged), from where it lies\n" in done.stdout
+
+
+def test_what_cannot_be_read_is_named(tmp_path: Path) -> None:
+    for path in (tmp_path, tmp_path / "none"):
+        done = explain("", str(path))
+        assert (done.returncode, done.stdout) == (1, "")
+        assert f"{path} cannot be read" in done.stderr
+    empty = tmp_path / "empty"
+    empty.write_text("")
+    done = explain("", str(empty))
+    assert done.returncode == 0
+    assert done.stdout.startswith("0 operations")
+
+
 def test_what_makes_no_sense_is_named() -> None:
+    for line in ("put 0 18446744073709551615K", "put +5 8"):
+        done = explain(f"{line}\n")
+        assert (done.returncode, done.stdout) == (2, "")
+        assert f"line 1 makes no sense: {line}" in done.stderr
     done = explain("put 0\n")
     assert (done.returncode, done.stdout) == (2, "")
     assert "line 1 makes no sense: put 0" in done.stderr

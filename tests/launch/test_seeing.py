@@ -171,6 +171,65 @@ def test_the_lock_travels_with_what_is_done_under_it(launcher: Launcher) -> None
     assert f"rank 1: schedule to 0: {counts}\n" in _statistics(launcher, STARTED)
 
 
+# Rank 1 puts four neighbours, which become one transfer that is long enough to be moved.
+MOVED = [
+    *PROGRAM[:7],
+    "mem, at = ctypes.c_void_p(), ctypes.c_void_p()",
+    "check(m.mob_mem_alloc(ctypes.c_size_t(262144), ctypes.byref(mem)))",
+    "check(m.mob_mem_address(mem, 0, ctypes.c_size_t(0), ctypes.byref(at)))",
+    "data = ctypes.create_string_buffer(262144)",
+    "for i in range(4 if m.mob_rank() == 1 else 0):",
+    "    part = ctypes.c_size_t(65536)",
+    "    there = ctypes.c_void_p(at.value + i * 65536)",
+    "    here = ctypes.byref(data, i * 65536)",
+    "    check(m.mob_put_nbi(0, there, here, part))",
+    "check(m.mob_flush(0))",
+    "check(m.mob_finalize())",
+]
+
+
+def _schedule_of(launcher: Launcher, program: list[str], name: str) -> list[dict[str, object]]:
+    """What the timeline of rank 1 of two hosts has of the events of that name of the scheduler."""
+    _needs_network()
+    done = launcher.run(
+        "-n", "2", "--virtual-hosts", "2", *python(*program),
+        env={"MOBIUS_TRACE": str(launcher.folder / "%r.json"), "MOBIUS_RMA_BYTES": "128K"},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    events = json.loads((launcher.folder / "1.json").read_text())
+    return [event["args"] for event in events if event["name"] == name]
+
+
+def _plan_of(launcher: Launcher) -> str:
+    done = subprocess.run(
+        [command(), "explain", "--epoch", "1", str(launcher.folder / "1.json")],
+        check=True, capture_output=True, text=True,
+    )  # fmt: skip
+    return done.stdout
+
+
+def test_what_goes_alone_is_in_the_timeline(launcher: Launcher) -> None:
+    issued = _schedule_of(launcher, LONG, "issued")
+    assert issued == [{"target": 0, "bytes": 40000, "path": "alone", "status": 0}] * 6
+    assert "alone   put at " in _plan_of(launcher)
+
+
+def test_what_is_moved_is_in_the_timeline(launcher: Launcher) -> None:
+    issued = _schedule_of(launcher, MOVED, "issued")
+    assert issued == [{"target": 0, "bytes": 262144, "path": "remote memory", "status": 0}]
+    assert "262144 bytes  (operations 1 … 4 merged), by remote memory" in _plan_of(launcher)
+
+
+def test_what_is_done_under_a_lock_that_travels_with_it_is_in_the_timeline(
+    launcher: Launcher,
+) -> None:
+    issued = _schedule_of(launcher, STARTED, "issued")
+    assert issued == [{"target": 0, "operations": 1, "status": 0}] * 3
+    recorded = _schedule_of(launcher, STARTED, "recorded")
+    assert [event["policy"] for event in recorded] == ["aggregate"] * 3
+    assert "packed  put at " in _plan_of(launcher)
+
+
 def test_nothing_is_printed_without_being_asked_for(launcher: Launcher) -> None:
     done = launcher.run("-n", "2", *python(*PROGRAM))
     assert (done.returncode, done.stderr) == (0, b"")

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 #include <random>
+#include <span>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -39,13 +40,28 @@ struct Memory {
 
 unsigned char* bytes_of(char* local) { return reinterpret_cast<unsigned char*>(local); }
 
-// Carries a plan out by way of its messages; what came back for each operation.
+// Those of a plan, in order, or with what is free behind the others as the scheduler has it: puts
+// first.
+std::vector<Issue> issues_of(const Plan& plan, const std::vector<Operation>& queue,
+                             bool is_free_last) {
+  std::vector<Issue> issues = plan.issues;
+  if (!is_free_last) return issues;
+  const auto turn = [&](const Issue& issue) {
+    if (!issue.is_free) return 0;
+    return changes(queue[plan.order[plan.pieces[issue.first].first]].kind) ? 1 : 2;
+  };
+  std::ranges::stable_sort(issues, {}, turn);
+  return issues;
+}
+
+// Carries a plan out by way of its messages, of which each is answered before the next goes; what
+// came back for each operation.
 std::vector<std::vector<unsigned char>> carry_out(const std::vector<Operation>& queue,
                                                   const Plan& plan, const Costs& costs,
-                                                  Memory* memory) {
+                                                  Memory* memory, bool is_free_last = false) {
   std::vector<std::vector<unsigned char>> answers(queue.size());
   std::vector<unsigned char> wire(most_wire_bytes(costs));
-  for (const Issue& issue : plan.issues) {
+  for (const Issue& issue : issues_of(plan, queue, is_free_last)) {
     std::vector<unsigned char> answer;
     if (issue.packed) {
       const size_t bytes = write_pack(queue, plan, issue, wire.data()).bytes;
@@ -75,6 +91,9 @@ std::vector<std::vector<unsigned char>> carry_out(const std::vector<Operation>& 
         const uint32_t index = plan.order[place];
         if (!is_answered_with_data(queue[index].kind)) continue;
         answers[index].assign(from, from + queue[index].bytes);
+        const bool is_get = queue[index].kind == Kind::kGet;
+        std::ranges::copy(answers[index],
+                          bytes_of(is_get ? queue[index].local : queue[index].fetched));
         from += queue[index].bytes;
       }
     }
@@ -85,7 +104,7 @@ std::vector<std::vector<unsigned char>> carry_out(const std::vector<Operation>& 
 
 class Queues {
  public:
-  explicit Queues(uint64_t seed) : random_(seed), local_(size_t{1} << 16) {
+  explicit Queues(uint64_t seed) : random_(seed), local_(kOwnBytes + kSharedBytes) {
     for (char& byte : local_) byte = static_cast<char>(random_());
   }
 
@@ -93,6 +112,9 @@ class Queues {
 
   std::vector<Operation> make() {
     std::vector<Operation> queue;
+    is_written_.assign(kSharedBytes, 0);
+    next_ = 0;
+    shares_ = below(2) == 0;
     const size_t count = below(60);
     while (queue.size() < count) {
       const uint64_t what = below(8);
@@ -104,9 +126,13 @@ class Queues {
         add(&queue, static_cast<Kind>(below(kKinds)), below(kRemoteBytes / 2), 1 + below(40));
       }
     }
-    for (Operation& operation : queue) operation.fenced = below(20) == 0;
+    const uint64_t most_fences = below(2);
+    for (Operation& operation : queue) operation.fenced = below(20) < most_fences;
     return queue;
   }
+
+  // The memory of the origin.
+  std::vector<char>& local() { return local_; }
 
   uint64_t below(uint64_t limit) { return random_() % limit; }
 
@@ -118,13 +144,29 @@ class Queues {
     operation.bytes = bytes;
     operation.remote = remote;
     operation.kept = below(2) == 0 && changes(kind);
-    operation.local = local_.data() + next_;
+    operation.local = operation.kept ? own_place(bytes) : place(bytes, kind == Kind::kGet);
+    if (kind == Kind::kFetch) operation.fetched = place(bytes, true);
     operation.value = random_();
     if (kind == Kind::kPut || kind == Kind::kGet) {
       operation.calls = static_cast<uint16_t>(1 + below(3));
     }
-    next_ = (next_ + bytes) % (local_.size() / 2);
     queue->push_back(operation);
+  }
+
+  char* own_place(size_t bytes) {
+    next_ += bytes;
+    return local_.data() + next_ - bytes;
+  }
+
+  // Of the origin's memory, some that is another one's, too, now and then; not what was to be
+  // written before it is read: nobody knows when the answer is there.
+  char* place(size_t bytes, bool writes) {
+    const size_t begin = below(kSharedBytes - bytes);
+    const auto written = std::span(is_written_).subspan(begin, bytes);
+    const bool is_awaited = !writes && std::ranges::find(written, 1) != written.end();
+    if (!shares_ || is_awaited || below(4) != 0) return own_place(bytes);
+    if (writes) std::ranges::fill(written, 1);
+    return local_.data() + kOwnBytes + begin;
   }
 
   // Neighbours, or rows at one distance.
@@ -144,9 +186,14 @@ class Queues {
     for (uint64_t i = below(12); i > 0; --i) add(queue, kind, below(reach), bytes);
   }
 
+  static constexpr size_t kOwnBytes = size_t{1} << 14;
+  static constexpr size_t kSharedBytes = 512;
+
   std::mt19937_64 random_;
   std::vector<char> local_;
-  size_t next_ = 0;
+  bool shares_ = false;           // the next queue
+  std::vector<char> is_written_;  // of what is shared
+  size_t next_ = 0;               // of what is not
 };
 
 TEST(Plan, RandomQueuesLeaveWhatTheyWouldInTheirOwnOrder) {
@@ -164,7 +211,9 @@ TEST(Plan, RandomQueuesLeaveWhatTheyWouldInTheirOwnOrder) {
     Plan fifo;
     make_plan(queue, costs, Policy::kFifo, &fifo);
     Memory expected = start;
+    const std::vector<char> local = queues.local();
     const auto answers = carry_out(queue, fifo, costs, &expected);
+    const std::vector<char> expected_local = queues.local();
     for (const Policy policy : kPolicies) {
       SCOPED_TRACE(std::to_string(round) + " " +
                    std::string(kPolicyNames[static_cast<size_t>(policy)]));
@@ -178,10 +227,15 @@ TEST(Plan, RandomQueuesLeaveWhatTheyWouldInTheirOwnOrder) {
       for (const Operation& operation : queue) calls += operation.calls;
       for (const Issue& issue : plan.issues) issued += issue.operations;
       ASSERT_EQ(issued, calls);
-      Memory memory = start;
-      ASSERT_EQ(carry_out(queue, plan, costs, &memory), answers);
-      ASSERT_EQ(memory.bytes, expected.bytes);
+      for (const bool is_free_last : {false, true}) {
+        Memory memory = start;
+        std::ranges::copy(local, queues.local().begin());
+        ASSERT_EQ(carry_out(queue, plan, costs, &memory, is_free_last), answers);
+        ASSERT_EQ(memory.bytes, expected.bytes);
+        ASSERT_EQ(queues.local(), expected_local);
+      }
     }
+    std::ranges::copy(local, queues.local().begin());
   }
 }
 
@@ -356,9 +410,9 @@ TEST(Plan, FreeIsTheLastOfItsKindWhereNothingConflicts) {
   const auto long_put = operation(Kind::kPut, 0, local.data(), 1 << 17);
   const auto long_get = operation(Kind::kGet, kHalf, local.data() + kHalf, 1 << 17);
   const auto small_put = operation(Kind::kPut, 1 << 18, local.data() + (1 << 18), 8);
-  const auto free_of = [](const std::vector<Operation>& queue) {
+  const auto free_of = [](const std::vector<Operation>& queue, Policy policy = Policy::kAdaptive) {
     Plan plan;
-    make_plan(queue, {}, Policy::kAdaptive, &plan);
+    make_plan(queue, {}, policy, &plan);
     std::vector<bool> free;
     for (const Issue& issue : plan.issues) free.push_back(issue.is_free);
     return free;
@@ -373,7 +427,7 @@ TEST(Plan, FreeIsTheLastOfItsKindWhereNothingConflicts) {
   // Reads what was put.
   Operation reads = long_get;
   reads.remote = 100;
-  EXPECT_EQ(free_of({long_put, reads}), (std::vector<bool>{false, false}));
+  for (const Policy policy : kPolicies) EXPECT_FALSE(free_of({long_put, reads}, policy)[0]);
 }
 
 TEST(Plan, RowsAreOnePiece) {
@@ -440,9 +494,9 @@ TEST(Text, AQueueInWordsHasTheSamePlan) {
     for (Operation& operation : queue) {
       const bool is_put = operation.kind == Kind::kPut;
       operation.kept = is_put ? operation.kept : carries_data(operation.kind);
-      if (operation.kind == Kind::kFetch) operation.fetched = operation.local + (1 << 15);
       if (operation.kind == Kind::kSignal) operation.local = nullptr;
       if (operation.kind == Kind::kGet && queues.below(9) == 0) operation.waiter = &plan;
+      if (operation.kind == Kind::kGet && queues.below(4) == 0) operation.kept = true;
     }
     const std::vector<Operation> read = written_and_read(queue);
     ASSERT_EQ(read.size(), queue.size());
@@ -469,11 +523,24 @@ TEST(Text, ARunIsOneLine) {
   EXPECT_EQ(text.find(';'), std::string::npos) << text;
 }
 
+TEST(Text, NumbersThatAreNoneOrTooLargeAreRefused) {
+  for (const char* line : {"put +5 8", "put 0 18446744073709551615K", "put 0 18446744073709551616",
+                           "put 0x 8", "put 0x-1 8", "put 0 8KM", "put -1 8", "put 0 8G"}) {
+    QueueReader reader;
+    EXPECT_FALSE(reader.add(line)) << line;
+    EXPECT_TRUE(reader.queue.empty()) << line;
+  }
+  QueueReader reader;
+  EXPECT_TRUE(reader.add("put 0xffffffffffffff00 17592186044415M"));
+  EXPECT_EQ(reader.queue[0].remote, UINT64_MAX - 0xff);
+  EXPECT_EQ(reader.queue[0].bytes, UINT64_MAX >> 20 << 20);
+}
+
 TEST(Text, NonsenseIsRefused) {
-  for (const char* line : {"put", "put 0", "put 0 0", "put x 8", "put 0 8 1 2", "get 0 8 copied",
-                           "put 0 8 waited", "x 0 put 0 8", "x 8", "fence 1", "send 0 8",
-                           "fetch 0 8 1 2 3", "signal", "put -1 8", "put 0 8G", "put 0 8 merged",
-                           "put 0 8 merged 0", "put 0 8 merged 70000", "acc 0 8 merged 2"}) {
+  for (const char* line :
+       {"put", "put 0", "put 0 0", "put x 8", "put 0 8 1 2", "get 0 8 copied", "put 0 8 waited",
+        "x 0 put 0 8", "x 8", "fence 1", "send 0 8", "fetch 0 8 1 2 3", "signal", "put 0 8 merged",
+        "put 0 8 merged 0", "put 0 8 merged 70000", "acc 0 8 merged 2", "put 0 8 packed"}) {
     QueueReader reader;
     EXPECT_FALSE(reader.add(line)) << line;
     EXPECT_TRUE(reader.queue.empty()) << line;
@@ -481,14 +548,15 @@ TEST(Text, NonsenseIsRefused) {
   QueueReader reader;
   for (const char* line :
        {"", "# nothing", "fence", "put 1K 2M", "x 3 get 0x10 8 # three", "fetch 0 8 1 2",
-        "signal 8", "tell 40", "put 0 8 5 copied", "get 0 60 1 merged 4"}) {
+        "signal 8", "tell 40", "put 0 8 5 copied", "get 0 60 1 merged 4", "get 0 60 1 packed"}) {
     EXPECT_TRUE(reader.add(line)) << line;
   }
-  ASSERT_EQ(reader.queue.size(), 9u);
+  ASSERT_EQ(reader.queue.size(), 10u);
   EXPECT_EQ(reader.queue[8].calls, 4u);
   EXPECT_TRUE(reader.queue[0].fenced);
   EXPECT_EQ(reader.queue[0].remote, 1024u);
   EXPECT_EQ(reader.queue[3].remote, 32u);
+  EXPECT_TRUE(reader.queue[9].kept);
 }
 
 // Messages of a link of 20 µs, 0.1 bytes a nanosecond out and 0.2 in, of which others of the

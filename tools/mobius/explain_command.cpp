@@ -30,6 +30,9 @@ using schedule::QueueReader;
 
 constexpr int kUsage = 2;
 
+// MOBIUS_RMA_BYTES by default.
+constexpr size_t kRmaBytes = size_t{128} << 10;
+
 constexpr const char* kHelp =
     R"help(Prints how the scheduler issues the operations of an epoch, and why.
 
@@ -38,7 +41,9 @@ Usage: mobius explain [--policy POLICY] [FILE]
 
 TRACE is the timeline of a rank, as MOBIUS_TRACE=FILE makes it: lists what was
 recorded there before it was issued, stretch by stretch, or with --epoch the
-plan of one of them, by the policy and the costs that it had there.
+plan of one of them, by the policy and the costs that it had there. What goes
+alone goes by itself from where it lies, or by remote memory access if it is
+long and nothing behind it waits for it.
 
 FILE (standard input if it is not named) describes what is recorded for one
 target, a line each; # begins a comment:
@@ -46,10 +51,11 @@ target, a line each; # begins a comment:
   put    AT BYTES [FROM] [copied]  AT: where in the target's memory; FROM, TO: in
   get    AT BYTES [TO] [waited]    the caller's (behind what came before, if not
   acc    AT BYTES [FROM]           named). copied: the library has the bytes;
-  fetch  AT BYTES [FROM [TO]]      waited: somebody waits for this get; merged N
-  signal AT                        (put, get): N calls that became one at once.
-  tell   BYTES                     acc and fetch accumulate; tell is for the
-                                   library at the target.
+  fetch  AT BYTES [FROM [TO]]      waited: somebody waits for this get; packed
+  signal AT                        (get): it goes with others; merged N (put,
+  tell   BYTES                     get): N calls that became one at once. acc
+                                   and fetch accumulate; tell is for the library
+                                   at the target.
   x N put ...                      N times, each behind the one before
   fence                            nothing passes
 
@@ -83,11 +89,21 @@ std::string piece_text(const std::vector<Operation>& queue, const Plan& plan, co
   return text + fmt::format("  (operations {} … {} merged)", index + 1, last + 1);
 }
 
+// Of what goes alone.
+const char* way_text(const Operation& operation, const Issue& issue, size_t bytes,
+                     size_t rma_bytes) {
+  if (issue.is_free && rma_bytes != 0 && bytes >= rma_bytes) return "by remote memory access";
+  return operation.kind == schedule::Kind::kPut ? "from where it lies" : "to where it belongs";
+}
+
 void print_issue(const std::vector<Operation>& queue, const Plan& plan, const Issue& issue,
-                 size_t number) {
+                 size_t number, size_t rma_bytes) {
   const std::span pieces(plan.pieces.data() + issue.first, issue.count);
   if (!issue.packed) {
-    fmt::print("{:4}  alone   {}\n", number, piece_text(queue, plan, pieces[0]));
+    const Piece& piece = pieces[0];
+    const Operation& first = queue[plan.order[piece.first]];
+    fmt::print("{:4}  alone   {}, {}\n", number, piece_text(queue, plan, piece),
+               way_text(first, issue, piece.bytes(), rma_bytes));
     return;
   }
   constexpr size_t kMostLines = 8;
@@ -100,7 +116,9 @@ void print_issue(const std::vector<Operation>& queue, const Plan& plan, const Is
   }
 }
 
-void explain(const std::vector<Operation>& queue, const Costs& costs, Policy policy) {
+// `rma_bytes` as schedule::write_recorded() has it.
+void explain(const std::vector<Operation>& queue, const Costs& costs, Policy policy,
+             size_t rma_bytes) {
   Plan plan;
   schedule::make_plan(queue, costs, policy, &plan);
   size_t calls = 0;
@@ -112,7 +130,9 @@ void explain(const std::vector<Operation>& queue, const Costs& costs, Policy pol
              plan.savings.packed);
   fmt::print("alone goes what is longer than {} bytes; a message holds {}\n\n",
              schedule::most_packed_bytes(costs), costs.message_bytes);
-  for (size_t i = 0; i < plan.issues.size(); ++i) print_issue(queue, plan, plan.issues[i], i + 1);
+  for (size_t i = 0; i < plan.issues.size(); ++i) {
+    print_issue(queue, plan, plan.issues[i], i + 1, rma_bytes);
+  }
 }
 
 int wrong(std::string_view text) {
@@ -152,11 +172,19 @@ bool read_costs(const std::string& text, Costs* costs) {
                            costs->copy_bytes_per_ns >> costs->message_bytes);
 }
 
+template <typename Number>
+bool parse_number(std::string_view text, Number* number) {
+  const auto read = std::from_chars(text.data(), text.data() + text.size(), *number);
+  return read.ec == std::errc() && read.ptr == text.data() + text.size();
+}
+
 int explain_event(const std::string& line, const Request& request) {
   const std::string_view* named = find_policy(member(line, "policy"));
   Costs costs;
+  size_t rma_bytes = 0;
   QueueReader reader;
-  bool is_sound = named != nullptr && read_costs(member(line, "costs"), &costs);
+  bool is_sound = named != nullptr && read_costs(member(line, "costs"), &costs) &&
+                  parse_number(member(line, "rma_bytes"), &rma_bytes);
   std::istringstream operations(member(line, "queue"));
   for (std::string each; is_sound && std::getline(operations, each, ';');) {
     is_sound = reader.add(each);
@@ -165,7 +193,7 @@ int explain_event(const std::string& line, const Request& request) {
     return wrong(fmt::format("epoch {} of the timeline makes no sense", request.epoch));
   fmt::print("epoch {}: rank {} to rank {}, recorded from {} µs on for {} µs\n", request.epoch,
              member(line, "pid"), member(line, "target"), member(line, "ts"), member(line, "dur"));
-  explain(reader.queue, costs, request.policy.value_or(policy_of(named)));
+  explain(reader.queue, costs, request.policy.value_or(policy_of(named)), rma_bytes);
   return 0;
 }
 
@@ -197,13 +225,8 @@ int read_and_explain(std::istream& input, const Request& request) {
   for (int number = 1; std::getline(input, line); ++number) {
     if (!reader.add(line)) return wrong(fmt::format("line {} makes no sense: {}", number, line));
   }
-  explain(reader.queue, {}, request.policy.value_or(Policy::kAdaptive));
+  explain(reader.queue, {}, request.policy.value_or(Policy::kAdaptive), kRmaBytes);
   return 0;
-}
-
-bool parse_epoch(std::string_view text, uint64_t* epoch) {
-  const auto read = std::from_chars(text.data(), text.data() + text.size(), *epoch);
-  return read.ec == std::errc() && read.ptr == text.data() + text.size() && *epoch != 0;
 }
 
 }  // namespace
@@ -222,7 +245,7 @@ int explain_command(std::span<char*> arguments) {
       if (found == nullptr) return wrong(fmt::format("there is no policy '{}'", arguments[i]));
       request.policy = policy_of(found);
     } else if (argument == "--epoch" && has_value) {
-      if (!parse_epoch(arguments[++i], &request.epoch)) {
+      if (!parse_number(std::string_view(arguments[++i]), &request.epoch) || request.epoch == 0) {
         return wrong(fmt::format("--epoch: '{}' is no number from 1 on", arguments[i]));
       }
     } else if (argument.starts_with('-') || request.file != nullptr) {
@@ -233,7 +256,8 @@ int explain_command(std::span<char*> arguments) {
   }
   if (request.file == nullptr) return read_and_explain(std::cin, request);
   std::ifstream input(request.file);
-  if (!input) {
+  input.peek();  // a folder can be opened, but not read
+  if (!input.is_open() || input.bad()) {
     fmt::print(stderr, "mobius explain: {} cannot be read\n", request.file);
     return 1;
   }

@@ -463,7 +463,8 @@ class Planner {
     out_ += out;
   }
 
-  // The last that goes alone of each kind, where nothing conflicts and no fence stands between.
+  // The last that goes alone of each kind, where no fence stands between, and nothing behind it has
+  // to come after it.
   void set_free() {
     if (plan_.segments_.size() > 1) return;
     bool any_get = false;
@@ -475,10 +476,21 @@ class Planner {
         }
         continue;
       }
-      bool& any = changes(at(plan_.pieces[issue->first].first).kind) ? any_other : any_get;
-      issue->is_free = !any;
+      const Piece& piece = plan_.pieces[issue->first];
+      bool& any = changes(at(piece.first).kind) ? any_other : any_get;
+      issue->is_free = !any && !has_conflict_behind(piece);
       any = true;
     }
+  }
+
+  // Of a piece that goes alone: it is one stretch at both sides.
+  bool has_conflict_behind(const Piece& piece) {
+    Operation whole = at(piece.first);
+    whole.bytes = piece.bytes();
+    for (size_t place = piece.first + piece.count; place < plan_.order.size(); ++place) {
+      if (++looks_ > kMostLooks || conflict(whole, at(place))) return true;
+    }
+    return false;
   }
 
   void count() {

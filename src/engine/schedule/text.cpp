@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cstdio>
 #include <iterator>
 #include <sstream>
 #include <string_view>
@@ -23,18 +24,18 @@ bool continues(const Operation& first, const Operation& before, const Operation&
          next.local == before.local + before.bytes;
 }
 
-bool read_number(const std::string& word, uint64_t* number) {
+bool read_number(std::string_view word, uint64_t* number) {
   const bool is_hexadecimal = word.starts_with("0x");
-  size_t used = 0;
-  try {
-    *number = std::stoull(word, &used, is_hexadecimal ? 16 : 10);
-  } catch (const std::exception&) {
-    return false;
-  }
-  const std::string suffix = word.substr(used);
-  if (suffix == "K") *number <<= 10;
-  if (suffix == "M") *number <<= 20;
-  return word[0] != '-' && (suffix.empty() || suffix == "K" || suffix == "M");
+  if (is_hexadecimal) word.remove_prefix(2);
+  const auto read =
+      std::from_chars(word.data(), word.data() + word.size(), *number, is_hexadecimal ? 16 : 10);
+  if (read.ec != std::errc()) return false;
+  const std::string_view suffix(read.ptr, word.data() + word.size());
+  if (!suffix.empty() && suffix != "K" && suffix != "M") return false;
+  const unsigned bits = suffix.empty() ? 0 : suffix == "K" ? 10 : 20;
+  const bool fits = *number <= UINT64_MAX >> bits;
+  *number <<= bits;
+  return fits;
 }
 
 bool next_number(std::istringstream& words, uint64_t* number) {
@@ -76,10 +77,27 @@ std::string write_queue(std::span<const Operation> queue, char separator) {
     }
     if (first.calls > 1) text += " merged " + std::to_string(first.calls);
     if (first.kind == Kind::kPut && first.kept) text += " copied";
+    if (first.kind == Kind::kGet && first.kept) text += " packed";
     if (first.waiter != nullptr) text += " waited";
     i += times;
   }
   return text;
+}
+
+std::string write_recorded(int target, std::span<const Operation> queue, const Costs& costs,
+                           Policy policy, const Plan& plan, size_t rma_bytes) {
+  size_t calls = 0;
+  for (const Operation& each : queue) calls += each.calls;
+  char text[384];
+  std::snprintf(text, sizeof text,
+                R"("target":%d,"operations":%zu,"messages":%zu,"merged":%zu,"why":"%s",)"
+                R"("policy":"%s","costs":"%.0f %.0f %.4f %.4f %.4f %zu","rma_bytes":%zu,)"
+                R"("queue":")",
+                target, calls, plan.issues.size(), static_cast<size_t>(plan.savings.merged),
+                plan.why, kPolicyNames[static_cast<size_t>(policy)].data(), costs.latency_ns,
+                costs.message_ns, costs.out_bytes_per_ns, costs.in_bytes_per_ns,
+                costs.copy_bytes_per_ns, costs.message_bytes, rma_bytes);
+  return text + write_queue(queue, ';') + '"';
 }
 
 bool QueueReader::add(const std::string& line) {
@@ -110,7 +128,8 @@ bool QueueReader::add(const std::string& line) {
     if (word == "merged" && (operation.kind == Kind::kPut || operation.kind == Kind::kGet)) {
       if (!next_number(words, &calls) || calls == 0 || calls > UINT16_MAX) return false;
       operation.calls = static_cast<uint16_t>(calls);
-    } else if (word == "copied" && operation.kind == Kind::kPut) {
+    } else if ((word == "copied" && operation.kind == Kind::kPut) ||
+               (word == "packed" && operation.kind == Kind::kGet)) {
       operation.kept = true;
     } else if (word == "waited" && operation.kind == Kind::kGet) {
       operation.waiter = this;

@@ -13,7 +13,8 @@
 //   fence                      nothing passes
 //
 // A put may end with "copied" (its bytes are the queue's), a get with "waited" (somebody waits for
-// it), both with "merged N" (N calls asked for it, and became one while they were recorded).
+// it) or "packed" (it goes with others, however long), both with "merged N" (N calls asked for it,
+// and became one while they were recorded).
 // Numbers are decimal, or hexadecimal with 0x, and take a suffix K or M (powers of 1024). FROM and
 // TO may lack: then they lie behind those of the operation before.
 
@@ -28,6 +29,12 @@ namespace mobius::schedule {
 
 // One line per operation or run of them; with `separator` between.
 std::string write_queue(std::span<const Operation> queue, char separator);
+
+// The same with its plan, as the members of a JSON object, without braces: an event of
+// MOBIUS_TRACE. `rma_bytes`: from so many on what is free goes by remote memory access; 0: nothing
+// does.
+std::string write_recorded(int target, std::span<const Operation> queue, const Costs& costs,
+                           Policy policy, const Plan& plan, size_t rma_bytes);
 
 // Of one line at a time. Addresses are only compared, never used.
 class QueueReader {

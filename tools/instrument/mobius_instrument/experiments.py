@@ -392,9 +392,13 @@ def _schedule(s: Setting) -> list[Job]:
     mixed = cells(("put",), ("flush",), ":what=mixed") + cells(
         ("rget",), ("flush",), ":what=behind"
     )
-    single = cells(("put", "get"), ("flush", "pscw", "lockx"), ":what=one")
+    single = cells(("put",), ("flush", "fence", "pscw", "lockx"), ":what=one") + cells(
+        ("get",), ("flush", "pscw", "lockx"), ":what=one"
+    )
     buffers = cells(("put",), ("flush",), *[f":what=pieces:n={n}" for n in parts])
-    many = cells(("put",), ("flush",), ":what=scattered", ":what=scattered:n=1", ":what=random")
+    many = cells(("put",), ("flush", "fence"), ":what=scattered", ":what=scattered:n=1") + cells(
+        ("put",), ("flush",), ":what=random"
+    )
     jobs = [
         _job("schedule", mixed, large),
         _job("schedule", single, small),

@@ -64,7 +64,7 @@ _EXPERIMENTS: Final = (
     ),
     _Experiment(
         "One put and its synchronisation",
-        tuple(f"put:{sync}:allocate{_WHOLE}" for sync in ("flush", "pscw", "lockx")),
+        tuple(f"put:{sync}:allocate{_WHOLE}" for sync in ("flush", "fence", "pscw", "lockx")),
         "aggregate", FIFO,
     ),
     _Experiment(
@@ -75,7 +75,10 @@ _EXPERIMENTS: Final = (
     _Experiment("One buffer in n puts", (), "aggregate", FIFO),
     _Experiment(
         "Puts of 8 bytes to scattered places, and one of as many bytes",
-        ("put:flush:allocate:what=scattered", "put:flush:allocate:what=scattered:n=1"),
+        tuple(
+            f"put:{sync}:allocate:what=scattered{n}"
+            for sync in ("flush", "fence") for n in ("", ":n=1")
+        ),
         "aggregate", FIFO,
     ),
     _Experiment(
@@ -261,8 +264,10 @@ def chapter(book: Book) -> Chapter | None:
             _table(book, one, _cells_of(one, series), medians, mobius) for one in _EXPERIMENTS
         )
         + note(
-            "fifo: each operation a message of its own, in the order of the calls. pscw: start,"
-            " complete; lockx: an exclusive lock. Random epochs are the same for all."
+            "fifo: each operation a message of its own, in the order of the calls. fence: one"
+            " before and one behind; pscw: start, complete; lockx: an exclusive lock. Random epochs"
+            " are the same for all. A put and its flush beside a plain socket, which is to take at"
+            " most 1.2 times as long, is no part of this: bench/network/operations.c measures it."
         )
     )
     return Chapter("schedule", "What the scheduler's policies do", html, tuple(sentences[:1]))

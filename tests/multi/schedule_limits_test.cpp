@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cstring>
+#include <fstream>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "fixture.h"
+
+// Where what is recorded for other hosts meets something else: the ends of memory, wrong addresses,
+// other threads, a target that does not answer. On one host the same programs, where everything
+// happens at once.
+namespace mobius_test {
+namespace {
+
+// As much as an allocation takes of the addresses, so that the next one may begin where it ends.
+constexpr size_t kWhole = size_t{2} << 20;
+
+mob_rank_t on_other_host() {
+  return static_cast<mob_rank_t>((mob_rank() + mob_size() / 2) % mob_size());
+}
+
+// Two allocations of kWhole bytes, of which the second begins where the first ends.
+class Neighbours {
+ public:
+  explicit Neighbours(mob_rank_t target) : target_(target) {
+    for (auto& each : all_) each = std::make_unique<Shared>(kWhole);
+    for (const auto& one : all_) {
+      for (const auto& other : all_) {
+        if (other->at(target) == one->at(target) + kWhole) {
+          first_ = one.get();
+          second_ = other.get();
+          return;
+        }
+      }
+    }
+  }
+
+  bool are_there() const { return first_ != nullptr; }
+  // Of the target, as if they were one.
+  unsigned char* at(size_t offset) const {
+    return offset < kWhole ? first_->at(target_, offset) : second_->at(target_, offset - kWhole);
+  }
+
+ private:
+  const mob_rank_t target_;
+  std::array<std::unique_ptr<Shared>, 6> all_;
+  Shared* first_ = nullptr;
+  Shared* second_ = nullptr;
+};
+
+void move_in_pieces(const Neighbours& neighbours, size_t begin, size_t end, size_t piece) {
+  const mob_rank_t target = on_other_host();
+  const auto data = patterned(end - begin, mob_rank(), static_cast<int>(piece % 7));
+  std::vector<unsigned char> got(data.size());
+  for (size_t at = begin; at < end; at += piece) {
+    ASSERT_EQ(mob_put_nbi(target, neighbours.at(at), data.data() + (at - begin), piece), MOB_OK);
+  }
+  ASSERT_EQ(mob_flush(target), MOB_OK) << mob_last_error();
+  for (size_t at = begin; at < end; at += piece) {
+    ASSERT_EQ(mob_get_nbi(target, neighbours.at(at), got.data() + (at - begin), piece), MOB_OK);
+  }
+  ASSERT_EQ(mob_flush(target), MOB_OK) << mob_last_error();
+  ASSERT_EQ(std::memcmp(got.data(), data.data(), data.size()), 0) << piece;
+}
+
+TEST(Schedule, NeighboursInTwoAllocationsAreAllThere) {
+  if (mob_host_size() > 1) GTEST_SKIP() << "what lies side by side belongs to several ranks";
+  const Neighbours neighbours(on_other_host());
+  ASSERT_TRUE(neighbours.are_there());
+  move_in_pieces(neighbours, kWhole - 64, kWhole + 64, 64);
+  move_in_pieces(neighbours, kWhole - 640, kWhole + 640, 64);
+  move_in_pieces(neighbours, kWhole - 40'960, kWhole + 40'960, 8192);
+  move_in_pieces(neighbours, 0, 2 * kWhole, size_t{64} << 10);
+  ASSERT_EQ(mob_barrier(), MOB_OK);
+}
+
+TEST(Schedule, AnErrorOfOneOfManyRowsLeavesTheOthers) {
+  if (mob_host_size() * 2 > mob_size()) GTEST_SKIP() << "on one host the call itself fails";
+  constexpr size_t kRows = 10;
+  constexpr size_t kRow = 64;
+  constexpr size_t kDistance = 128;
+  const mob_rank_t target = on_other_host();
+  Shared shared(kRows * kDistance);
+  const auto data = patterned((kRows + 1) * kRow, mob_rank(), 1);
+  for (size_t row = 0; row <= kRows; ++row) {  // the last lies behind the end
+    ASSERT_EQ(
+        mob_put_nbi(target, shared.at(target) + row * kDistance, data.data() + row * kRow, kRow),
+        MOB_OK);
+  }
+  EXPECT_EQ(mob_flush(target), MOB_ERR_RANGE);
+  ASSERT_EQ(mob_barrier(), MOB_OK);
+  const auto expected = patterned((kRows + 1) * kRow, on_other_host(), 1);
+  for (size_t row = 0; row < kRows; ++row) {
+    EXPECT_EQ(std::memcmp(shared.local() + row * kDistance, expected.data() + row * kRow, kRow), 0)
+        << row;
+  }
+  ASSERT_EQ(mob_barrier(), MOB_OK);
+}
+
+// Rows at one distance, which leads around the end of all addresses.
+TEST(Schedule, RowsBeyondAllAddressesAreRefused) {
+  if (mob_host_size() * 2 > mob_size()) GTEST_SKIP() << "on one host the call itself fails";
+  const mob_rank_t target = on_other_host();
+  Shared shared(4096);
+  for (const uint64_t far : {uint64_t{1} << 63, uint64_t{1} << 62}) {
+    const auto data = patterned(size_t{3} * 100, mob_rank(), 2);
+    auto* const near = shared.at(target);
+    for (uint64_t row = 0; row < 3; ++row) {
+      auto* const to = reinterpret_cast<void*>(reinterpret_cast<uintptr_t>(near) + row * far);
+      ASSERT_EQ(mob_put_nbi(target, to, data.data() + row * 100, 100), MOB_OK);
+    }
+    EXPECT_EQ(mob_flush(target), MOB_ERR_RANGE);
+    EXPECT_NE(std::strstr(mob_last_error(), "not in one of its allocations"), nullptr)
+        << mob_last_error();
+    ASSERT_EQ(mob_barrier(), MOB_OK);
+    // With the first distance the third is the first again.
+    const auto expected = patterned(size_t{3} * 100, on_other_host(), 2);
+    const size_t last = far << 1 == 0 ? 200 : 0;
+    EXPECT_EQ(std::memcmp(shared.local(), expected.data() + last, 100), 0);
+    ASSERT_EQ(mob_barrier(), MOB_OK);
+  }
+}
+
+TEST(Schedule, HintsAndAllocationsComeAndGoBesideTransfers) {
+  const mob_rank_t target = on_other_host();
+  Shared shared(4096);
+  std::atomic<bool> is_over = false;
+  std::thread other([&] {
+    const std::array<uint64_t, 4> data{1, 2, 3, 4};
+    while (!is_over) {
+      for (size_t i = 0; i < data.size(); ++i) {
+        ASSERT_EQ(mob_put_nbi(target, shared.at(target, i * 512), data.data(), sizeof data),
+                  MOB_OK);
+      }
+      ASSERT_EQ(mob_flush(target), MOB_OK);
+    }
+  });
+  for (int round = 0; round < 200; ++round) {
+    const Shared passing(4096);
+    const auto hint = round % 2 == 0 ? MOB_SCHEDULE_AGGREGATE : MOB_SCHEDULE_INTERLEAVE;
+    EXPECT_EQ(mob_mem_schedule(passing.handle(), hint), MOB_OK);
+    for (int i = 0; i < 20; ++i) {
+      EXPECT_EQ(mob_context_schedule(MOB_CONTEXT_DEFAULT, hint), MOB_OK);
+      EXPECT_EQ(mob_context_schedule(MOB_CONTEXT_DEFAULT, MOB_SCHEDULE_DEFAULT), MOB_OK);
+    }
+  }
+  is_over = true;
+  other.join();
+  ASSERT_EQ(mob_barrier(), MOB_OK);
+}
+
+// What one thread puts is seen while another one has exclusive access to the target.
+TEST(Schedule, ThreadsDoNotWaitForTheEpochsOfOthers) {
+  if (mob_size() == 1) GTEST_SKIP() << "needs a target";
+  const mob_rank_t origin = 0;
+  const auto target = static_cast<mob_rank_t>(mob_size() - 1);
+  Shared shared(2 * sizeof(uint64_t));
+  std::memset(shared.local(), 0, 2 * sizeof(uint64_t));
+  mob_access_t access = nullptr;
+  ASSERT_EQ(mob_access_create(MOB_TEAM_WORLD, &access), MOB_OK);
+  ASSERT_EQ(mob_barrier(), MOB_OK);
+  if (mob_rank() == target) {
+    ASSERT_EQ(mob_wait_until_u8(reinterpret_cast<uint64_t*>(shared.local()), MOB_EQ, 1), MOB_OK);
+    ASSERT_EQ(mob_put8(origin, shared.at(origin, 8), 1), MOB_OK);
+    ASSERT_EQ(mob_flush(origin), MOB_OK);
+  } else if (mob_rank() == origin) {
+    std::atomic<int> step = 0;
+    std::thread holder([&] {
+      EXPECT_EQ(mob_access_lock(access, target, MOB_EXCLUSIVE, nullptr), MOB_OK);
+      step = 1;
+      step.wait(1);
+      EXPECT_EQ(mob_access_unlock(access, target), MOB_OK);
+    });
+    while (step == 0) std::this_thread::yield();
+    ASSERT_EQ(mob_put8(target, shared.at(target), 1), MOB_OK);
+    // Without a call that would have it go. The limit is there to fail instead of hanging.
+    const auto limit = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    auto* const reply = reinterpret_cast<uint64_t*>(shared.local() + 8);
+    while (__atomic_load_n(reply, __ATOMIC_ACQUIRE) == 0 &&
+           std::chrono::steady_clock::now() < limit) {
+      std::this_thread::yield();
+    }
+    EXPECT_EQ(__atomic_load_n(reply, __ATOMIC_ACQUIRE), 1u);
+    step = 2;
+    step.notify_all();
+    holder.join();
+  }
+  ASSERT_EQ(mob_barrier(), MOB_OK);
+  ASSERT_EQ(mob_access_free(access), MOB_OK);
+}
+
+size_t resident_bytes() {
+  std::ifstream file("/proc/self/statm");
+  size_t pages = 0;
+  file >> pages >> pages;
+  return pages * static_cast<size_t>(sysconf(_SC_PAGESIZE));
+}
+
+// What is too long for a packed message, one by one, to a target that does not answer for a while.
+TEST(Schedule, LongTransfersToOneThatDoesNotAnswerAreFew) {
+  if (mob_host_size() * 2 > mob_size()) GTEST_SKIP() << "only between hosts";
+  constexpr size_t kBytes = 12'000;
+  constexpr size_t kMany = 8000;
+  const bool puts = mob_rank() < mob_size() / 2;
+  Shared shared(2 * kBytes);
+  mob_progress_t before{};
+  ASSERT_EQ(puts ? MOB_OK : mob_progress_set(MOB_PROGRESS_POLL, &before), MOB_OK);
+  ASSERT_EQ(mob_barrier(), MOB_OK);
+  if (puts) {
+    const auto data = patterned(kBytes, mob_rank(), 1);
+    const mob_rank_t target = on_other_host();
+    const size_t begin = resident_bytes();
+    for (size_t i = 0; i < kMany; ++i) {
+      ASSERT_EQ(mob_put_nbi(target, shared.at(target, i % 2 * kBytes), data.data(), kBytes),
+                MOB_OK);
+    }
+    // All of them would be twelve times as many.
+    EXPECT_LT(resident_bytes(), begin + (size_t{8} << 20));
+    ASSERT_EQ(mob_flush(target), MOB_OK);
+  } else {
+    usleep(300'000);
+  }
+  ASSERT_EQ(mob_barrier(), MOB_OK);
+  ASSERT_EQ(puts ? MOB_OK : mob_progress_set(before, nullptr), MOB_OK);
+  ASSERT_EQ(mob_barrier(), MOB_OK);
+}
+
+}  // namespace
+}  // namespace mobius_test
