@@ -166,6 +166,19 @@ NOT_ON_TWO_HOSTS = (
 ).split()
 
 
+@pytest.mark.parametrize("name", ["halo", "histogram", "producer", "workqueue"])
+def test_examples_find_their_results_right(bed: beds.Bed, name: str) -> None:
+    done = run(mpirun(bed, "hosta:2,hostb:2", "--bind-to", "none", program(f"example_{name}")))
+    assert done.code == 0, done.err
+    assert re.fullmatch(rf"{name}: .*: right\n", done.out)
+
+
+def test_the_first_example_on_two_hosts(bed: beds.Bed) -> None:
+    done = run(mpirun(bed, "hosta:2,hostb:2", "--bind-to", "none", program("example_ring")))
+    assert done.code == 0, done.err
+    assert done.lines() == [f"rank {rank} got {100 + (rank + 3) % 4}" for rank in range(4)]
+
+
 @pytest.mark.slow
 def test_conformance_on_two_hosts(bed: beds.Bed) -> None:
     words = ["--bind-to", "none", SUITE, "--gtest_filter=-" + ":".join(NOT_ON_TWO_HOSTS)]
