@@ -26,6 +26,10 @@ OPERATIONS = {
     "flush": (1, 7),
     "flush_all": (1, 7),
     "fence": (1, 6),
+    # Whether the word is aligned, too.
+    "fetch_add8": (2, 27),
+    "swap8": (2, 27),
+    "compare_swap8": (2, 28),
 }
 # What goes on where the call before ended: all of it, no part of it atomic, and a jump to the rest.
 STARTED = ("put_nbi", "get_nbi")

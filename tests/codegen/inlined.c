@@ -32,6 +32,17 @@ mob_status_t check_flush(mob_rank_t rank) { return mob_flush(rank); }
 mob_status_t check_flush_all(void) { return mob_flush_all(); }
 mob_status_t check_fence(void) { return mob_fence(); }
 
+mob_status_t check_fetch_add8(mob_rank_t rank, void* remote, uint64_t value, uint64_t* old) {
+  return mob_fetch_add8(rank, remote, value, old);
+}
+mob_status_t check_swap8(mob_rank_t rank, void* remote, uint64_t value, uint64_t* old) {
+  return mob_swap8(rank, remote, value, old);
+}
+mob_status_t check_compare_swap8(mob_rank_t rank, void* remote, uint64_t expected, uint64_t desired,
+                                 uint64_t* old) {
+  return mob_compare_swap8(rank, remote, expected, desired, old);
+}
+
 mob_status_t check_put_nbi(mob_rank_t rank, void* remote, const void* from, size_t bytes) {
   return mob_put_nbi(rank, remote, from, bytes);
 }
