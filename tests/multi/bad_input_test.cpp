@@ -36,7 +36,10 @@ TEST(BadInput, RanksOutsideTheJob) {
 
 TEST(BadInput, RangesOutsideTheAllocation) {
   constexpr size_t kBytes = 100;
-  const Shared before(kBytes);  // what lies in front of the other one, and does not reach it
+  // The last lies behind another one, which does not reach it, and not in a gap between others.
+  const Shared first(kBytes);
+  const Shared second(kBytes);
+  const Shared third(kBytes);
   const Shared memory(kBytes);
   const mob_rank_t target = mobius_test::right_of(mob_rank());
   unsigned char* start = memory.at(target);
