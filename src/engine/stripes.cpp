@@ -90,19 +90,26 @@ void Stripes::admit(mob_rank_t host_index, uintptr_t address) {
   }
 }
 
-// False if there is no room to remember it.
-bool Stripes::admit_zone_in_window(mob_rank_t host_index, uint64_t offset) {
-  WordMarks& marks = engine_.chunks().words(offset >> kChunkShift);
-  if (!marks.zone_arrives(offset)) return false;
-  wait_for_stripes(host_index, engine_.window().base_of(host_index) + offset, 1);
-  marks.zone_is_admitted(offset);
-  return true;
+// So often by now.
+uint32_t Stripes::count_admission(const Part& part) {
+  Admissions& of_part = admissions_[(part.offset >> kChunkShift) % kRemembered];
+  // Counts of two threads may fall into one; that changes little.
+  if (of_part.part.exchange(part.offset + 1, std::memory_order_relaxed) != part.offset + 1) {
+    of_part.times.store(0, std::memory_order_relaxed);
+  }
+  return of_part.times.fetch_add(1, std::memory_order_relaxed) + 1;
 }
 
 void Stripes::admit_in_window(mob_rank_t host_index, uint64_t offset, const Part& part) {
+  const uintptr_t base = engine_.window().base_of(host_index);
   const ChunkTable& chunks = engine_.chunks();
-  const uint32_t times = admissions_.count(part.offset >> kChunkShift);
-  if (times <= kTimesByZone && admit_zone_in_window(host_index, offset)) return;
+  const uint32_t times = count_admission(part);
+  WordMarks& own = chunks.words(offset >> kChunkShift);
+  if (times <= kTimesByZone && own.zone_arrives(offset)) {
+    wait_for_stripes(host_index, base + offset, 1);
+    own.zone_is_admitted(offset);
+    return;
+  }
   // Of blocks that have a byte of the part: the rest of the last one is nobody's.
   const uint64_t unit = times <= kTimesByBlock ? kLockBlockBytes : kChunkBytes;
   uint64_t begin = part.offset;
@@ -114,7 +121,7 @@ void Stripes::admit_in_window(mob_rank_t host_index, uint64_t offset, const Part
   for (uint64_t chunk = begin >> kChunkShift; chunk << kChunkShift < end; ++chunk) {
     chunks.words(chunk).blocks_arrive(blocks_in(chunk, begin, end));
   }
-  wait_for_stripes(host_index, engine_.window().base_of(host_index) + begin, end - begin);
+  wait_for_stripes(host_index, base + begin, end - begin);
   for (uint64_t chunk = begin >> kChunkShift; chunk << kChunkShift < end; ++chunk) {
     chunks.words(chunk).blocks_are_admitted(blocks_in(chunk, begin, end));
   }
@@ -204,15 +211,8 @@ bool Stripes::accumulate_few(mob_rank_t host_index, uintptr_t address, size_t by
     element.atomic(rows, count, what.scale, what.fetched);
     return true;
   }
-  if (bytes == element.bytes) {
-    // An update of a word: that is to be admitted.
-    if (what.fetched != nullptr) return false;
-    if (marks != nullptr && is_wanted_by_many(stripe, address) &&
-        admit_zone_in_window(host_index, offset)) {
-      element.atomic(rows, count, what.scale, nullptr);
-      return true;
-    }
-  }
+  // An update of a word: that is to be admitted.
+  if (what.fetched != nullptr && bytes == element.bytes) return false;
   // Zone by zone, where it is worth it; here all elements are combined alike.
   constexpr size_t kMostAlike = 64;
   if (rows.count * count > kMostAlike && (zones & words().arriving) != 0) return false;

@@ -13,9 +13,6 @@
 // "There" is a zone of 1 KiB at first. Who goes on to update words in other zones of a part admits
 // more of it each time, up to all of it: each new place takes a call out of line. Of memory that
 // does not lie in the window it is a whole stripe once too many zones were admitted.
-//
-// An accumulate of one integer is an update of a word where others often hold the lock that it
-// needs: then the lock is what takes the time.
 
 #include <array>
 #include <atomic>
@@ -70,45 +67,22 @@ class Stripes {
                   const transport::Combination& combination);
 
  private:
-  // How often something happened in this process to one of many, for those that were last of their
-  // kind. Counts of two threads may fall into one; that changes little.
-  class Tally {
-   public:
-    // So often by now, to the one of a number.
-    uint32_t count(uint64_t number) {
-      Entry& entry = entries_[number % kRemembered];
-      if (entry.number.exchange(number + 1, std::memory_order_relaxed) != number + 1) {
-        entry.times.store(0, std::memory_order_relaxed);
-      }
-      return entry.times.fetch_add(1, std::memory_order_relaxed) + 1;
-    }
-
-   private:
-    struct Entry {
-      std::atomic<uint64_t> number = 0;  // plus 1
-      std::atomic<uint32_t> times = 0;
-    };
-    static constexpr size_t kRemembered = 64;
-
-    std::array<Entry, kRemembered> entries_;
+  // How often this process had to admit words of a part, for the parts that were last of their
+  // kind.
+  struct Admissions {
+    std::atomic<uint64_t> part = 0;  // its offset in the window, plus 1
+    std::atomic<uint32_t> times = 0;
   };
+  static constexpr size_t kRemembered = 64;
 
-  static constexpr uint32_t kOften = 16;
-
-  // Whether others held the lock often when it was wanted for one integer of a zone.
-  bool is_wanted_by_many(const ProcessBlock::Stripe& stripe, uintptr_t address) {
-    return os::lock_owner(stripe.lock) != 0 &&
-           waits_.count(address / transport::kWordZoneBytes) >= kOften;
-  }
   [[gnu::cold]] void admit(mob_rank_t host_index, uintptr_t address);
   void admit_in_window(mob_rank_t host_index, uint64_t offset, const Part& part);
-  bool admit_zone_in_window(mob_rank_t host_index, uint64_t offset);
+  uint32_t count_admission(const Part& part);
   void wait_for_stripes(mob_rank_t host_index, uintptr_t address, uint64_t bytes);
   void admit_outside(mob_rank_t host_index, uintptr_t address);
 
   Engine& engine_;
-  Tally admissions_;  // of words, by the first chunk of a part
-  Tally waits_;       // by zones
+  std::array<Admissions, kRemembered> admissions_;
 };
 
 }  // namespace mobius::engine

@@ -236,7 +236,6 @@ TEST(Atomics, FewWordsAreUpdatedAmongAccumulatedArrays) {
   update_few_words_of_allocations(fetch_and_add);
 }
 
-// All want the lock for them.
 TEST(Atomics, FewIntegersAreAccumulatedAmongArrays) {
   update_few_words_of_allocations(accumulate_one);
 }
