@@ -124,7 +124,8 @@ MOB_API mob_status_t mob_access_trylock(mob_access_t access, mob_rank_t rank,
  * access of the calling process. Transfers of the calling thread to it are complete there before
  * (their errors are those of mob_flush_all(), and are returned with the access given back).
  *
- * @return MOB_OK; MOB_ERR_STATE (also without access); MOB_ERR_HANDLE; MOB_ERR_RANK
+ * @return MOB_OK; MOB_ERR_STATE (also without access; in a handler as lock.h says); MOB_ERR_HANDLE;
+ *         MOB_ERR_RANK
  *
  * Does not wait for others. Thread safety: any.
  */

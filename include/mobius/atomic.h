@@ -20,7 +20,11 @@
  * - **Completion.** The calls on words and mob_fetch_op() are complete at the target when they
  * return. Accumulates complete as puts do (rma.h).
  * - **Ordering.** The calls on words order everything before them, at every target, before
- * everything after them (sequentially consistent).
+ * everything after them (sequentially consistent). As mob_fence() does, they wait for what goes
+ * another way and is under way: long transfers to other hosts (MOBIUS_RMA_BYTES), and what a
+ * host-mate was asked to do. Only those on allocated memory of host-mates, which are inlined, do
+ * not: after transfers that are only started, to other hosts or exposed memory, mob_fence() comes
+ * first.
  * - **Alignment.** Elements are aligned to their size, complex ones to that of a part.
  *
  * Compare LAPI_Rmw, ARMCI_Rmw, MPI_Fetch_and_op, MPI_Compare_and_swap, OpenSHMEM 1.5 §9.8.
@@ -40,9 +44,9 @@ extern "C" {
  * @param remote  the word, an address in the target, aligned to its size
  * @param value   what is added; sums wrap, so that signed words work alike
  * @param old     out: what the word held; must not be null, which the inlined path does not check
- * @return MOB_OK, MOB_ERR_STATE, MOB_ERR_RANK, MOB_ERR_RANGE (not the target's memory),
- *         MOB_ERR_ARGUMENT (null, not aligned), MOB_ERR_PEER (the target died). After an error
- * nothing was changed.
+ * @return MOB_OK, MOB_ERR_STATE (also in a handler, if it would have to wait), MOB_ERR_RANK,
+ *         MOB_ERR_RANGE (not the target's memory), MOB_ERR_ARGUMENT (null, not aligned),
+ *         MOB_ERR_PEER (the target died). After an error nothing was changed.
  *
  * Thread safety: any.
  */

@@ -14,7 +14,8 @@
  *   changed and its outputs are complete. A buffer of no bytes may be null. Input and output do not
  *   overlap, except where a function says that they may be one.
  * - **Blocking.** A call returns when its own part is done. Only mob_team_barrier() promises that
- *   the others have come: a root that only gives may return before anybody took. Who must wait
+ *   the others have come: a root that only gives may return before anybody took, though between
+ *   hosts all meet after 32 such calls in a row, or some MiB. Who must wait
  *   spins, yields, then sleeps (settings MOBIUS_SPIN_NS, MOBIUS_YIELDS), and makes progress.
  * - **Ordering.** What a member wrote before it gave data is visible to who took that data. Only
  *   mob_team_barrier() orders puts and gets of all members.

@@ -85,8 +85,9 @@ MOB_API mob_status_t mob_epoch_post(mob_epoch_t epoch, const mob_rank_t* origins
  * @param epoch    a live object
  * @param targets  ranks of the group; the caller's, read during the call
  * @param count    how many; with 0, `targets` may be null
- * @return as mob_epoch_post(), for access epochs; MOB_ERR_PEER (a target died, or
- *         waits in mob_finalize() and has not posted: no epoch was begun)
+ * @return as mob_epoch_post(), for access epochs; MOB_ERR_STATE also in a handler, if it would have
+ *         to wait; MOB_ERR_PEER (a target died, or waits in mob_finalize() and has not posted: no
+ *         epoch was begun)
  *
  * Blocks, makes progress.
  */
@@ -96,9 +97,10 @@ MOB_API mob_status_t mob_epoch_start(mob_epoch_t epoch, const mob_rank_t* target
 /**
  * Ends the access epoch: what the calling thread put in it, in whatever context, is complete at the
  * targets before their wait returns. So is what other threads put in it before, in any context
- * (context.h).
+ * (context.h): these have to come to rest for that, as far as the targets of the epoch go.
  *
- * @return MOB_OK, MOB_ERR_STATE (also outside an access epoch), MOB_ERR_HANDLE
+ * @return MOB_OK, MOB_ERR_STATE (also outside an access epoch, or in a handler, where the epoch
+ *         goes on), MOB_ERR_HANDLE
  *
  * Also returns what a mob_flush_all() of transfers would; the epoch has ended then as well. Errors
  * of transfers in contexts that the calling thread does not use are left to the flushes of those.
@@ -109,9 +111,9 @@ MOB_API mob_status_t mob_epoch_complete(mob_epoch_t epoch);
 /**
  * Ends the exposure epoch: waits until each of its origins has completed its access.
  *
- * @return MOB_OK; MOB_ERR_STATE (also outside an exposure epoch); MOB_ERR_HANDLE; MOB_ERR_PEER (an
- *         origin died, or waits in mob_finalize() and has not completed; the epoch has ended, with
- *         what the others put)
+ * @return MOB_OK; MOB_ERR_STATE (also outside an exposure epoch, or in a handler, if it would have
+ *         to wait: the epoch goes on); MOB_ERR_HANDLE; MOB_ERR_PEER (an origin died, or waits in
+ *         mob_finalize() and has not completed; the epoch has ended, with what the others put)
  *
  * Blocks, makes progress.
  */

@@ -9,8 +9,10 @@
  *
  * All of them exclude threads of one process, processes and handlers alike (paper 5, §2), and
  * belong to the thread that acquired them. Who releases one flushes first (mob_flush_all(); its
- * errors are returned too, with the lock released). Who waits spins, then yields, then sleeps;
- * throughput comes first, but nobody who waits is passed over for more than some 10 ms.
+ * errors are returned too, with the lock released). So is MOB_ERR_STATE to a handler, which must
+ * not wait for transfers under way: whoever has the lock next may not see them yet. Who waits
+ * spins, then yields, then sleeps; throughput comes first, but nobody who waits is passed over for
+ * more than some 10 ms.
  *
  * Locks in shared memory are for host-mates. A mutex of a rank on another host is acquired by a
  * message to that rank, which needs no help of its program (MOBIUS_PROGRESS=poll: it polls or waits

@@ -153,7 +153,8 @@ MOB_API mob_status_t mob_test_until_some(const mob_wait_set_t* set, size_t* indi
  *
  * @param rank  whom; may be the caller
  * @return MOB_OK, MOB_ERR_STATE, MOB_ERR_RANK, MOB_ERR_MEMORY (at the first use of a pair only),
- * and what a mob_flush_all() would return
+ *         and what a mob_flush_all() would return (in a handler also MOB_ERR_STATE). After an error
+ *         nobody was notified.
  *
  * Does not block, except for transfers of the calling thread that are under way. Thread safety:
  * any.
@@ -167,9 +168,10 @@ MOB_API mob_status_t mob_notify(mob_rank_t rank);
  * @param rank   who notifies; may be the caller
  * @param count  out: how many from it have been waited for, this one included (modulo 2^32); may be
  *               null
- * @return MOB_OK, MOB_ERR_STATE, MOB_ERR_RANK, MOB_ERR_MEMORY (at the first use of a pair only),
- *         MOB_ERR_PEER (`rank` died or left the job, and no notification is left). A rank that
- *         waits in mob_finalize() still runs handlers, which may notify: it is waited for.
+ * @return MOB_OK; MOB_ERR_STATE (also in a handler, if it would have to wait); MOB_ERR_RANK;
+ *         MOB_ERR_MEMORY (at the first use of a pair only); MOB_ERR_PEER (`rank` died or left the
+ *         job, and no notification is left). A rank that waits in mob_finalize() still runs
+ *         handlers, which may notify: it is waited for.
  *
  * Blocks, makes progress; woken at once. Thread safety: any.
  */

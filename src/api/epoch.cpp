@@ -78,6 +78,7 @@ mob_status_t mob_epoch_start(mob_epoch_t epoch, const mob_rank_t* targets, mob_r
 mob_status_t mob_epoch_complete(mob_epoch_t epoch) {
   Epochs* found = nullptr;
   if (const mob_status_t status = check_epoch("mob_epoch_complete", epoch, &found)) return status;
+  if (const mob_status_t status = api::check_may_wait("mob_epoch_complete")) return status;
   return found->complete();
 }
 

@@ -14,8 +14,10 @@ namespace {
 using base::fail;
 
 // A member that only sends does not wait for others. After so many calls all meet, so that no more
-// letters than that lie unread.
-constexpr uint32_t kMostOneWay = 32;
+// letters than that lie unread; and after so many bytes, of calls in which all know of how many
+// there are.
+constexpr size_t kMostOneWay = 32;
+constexpr size_t kMostOneWayBytes = size_t{4} << 20;
 
 const char* bytes_of(const void* memory) { return static_cast<const char*>(memory); }
 char* bytes_of(void* memory) { return static_cast<char*>(memory); }
@@ -125,10 +127,12 @@ mob_status_t Across::receive(const char* call, mob_rank_t member, void* bytes, s
   return MOB_OK;
 }
 
-mob_status_t Across::note_one_way(mob_status_t status) {
+// `bytes` may lie unread at one member: the same for all, so that all meet after the same call.
+mob_status_t Across::note_one_way(mob_status_t status, size_t bytes) {
   if (status == MOB_ERR_PEER) return ended(status);
   // Also after an error of one member alone: all count alike.
-  if (++one_way_ < kMostOneWay) return status;
+  one_way_bytes_ += bytes;
+  if (++one_way_ < kMostOneWay && one_way_bytes_ < kMostOneWayBytes) return status;
   const mob_status_t met = barrier();
   return status != MOB_OK ? status : met;
 }
@@ -147,7 +151,7 @@ mob_status_t Across::meet_leaders() {
 }
 
 mob_status_t Across::barrier() {
-  one_way_ = 0;
+  forget_one_way();
   mob_status_t status = mates_->barrier();
   if (status == MOB_OK && leads()) status = meet_leaders();
   if (status == MOB_OK && mates_->size() > 1) status = mates_->barrier();
@@ -166,12 +170,14 @@ mob_status_t Across::broadcast(mob_rank_t root, void* buffer, size_t bytes) {
   }
   const mob_rank_t first = is_mate(root) ? mate_rank(root) : 0;
   if (status == MOB_OK) status = engine::broadcast(*mates_, first, buffer, bytes);
-  return note_one_way(status);
+  return note_one_way(status, bytes);
 }
 
 mob_status_t Across::gather(mob_rank_t root, const void* in, size_t mine, void* out,
                             const Blocks& blocks) {
-  if (!is_mate(root)) return note_one_way(send(root, in, mine));
+  // Only the root knows of them where they differ.
+  const size_t known = blocks.by_lists ? 0 : static_cast<size_t>(map_.size()) * blocks.bytes;
+  if (!is_mate(root)) return note_one_way(send(root, in, mine), known);
   std::vector<size_t> counts;
   std::vector<size_t> displacements;
   if (rank_ == root) {
@@ -190,7 +196,7 @@ mob_status_t Across::gather(mob_rank_t root, const void* in, size_t mine, void* 
         receive("mob_gatherv", member, bytes_of(out) + blocks.at(member), blocks.size(member));
     if (status == MOB_OK) status = received;
   }
-  return note_one_way(status);
+  return note_one_way(status, known);
 }
 
 // Each leader has its host's blocks in `packed`, where they start at starts[group]; gets all.
@@ -213,7 +219,7 @@ mob_status_t Across::exchange_leaders(std::vector<char>& packed,
 }
 
 mob_status_t Across::allgather(const void* in, void* out, const Blocks& blocks) {
-  one_way_ = 0;
+  forget_one_way();
   // Host by host, each host's blocks by rank.
   std::vector<size_t> starts{0};
   for (const Group& group : groups_) {
@@ -248,7 +254,7 @@ mob_status_t Across::allgather(const void* in, void* out, const Blocks& blocks) 
 }
 
 mob_status_t Across::scatter(mob_rank_t root, const void* in, void* out, size_t bytes) {
-  if (!is_mate(root)) return note_one_way(receive("mob_scatter", root, out, bytes));
+  if (!is_mate(root)) return note_one_way(receive("mob_scatter", root, out, bytes), bytes);
   mob_status_t status = MOB_OK;
   std::vector<char> own;
   if (rank_ == root) {
@@ -262,12 +268,12 @@ mob_status_t Across::scatter(mob_rank_t root, const void* in, void* out, size_t 
     }
   }
   if (status == MOB_OK) status = engine::scatter(*mates_, mate_rank(root), own.data(), out, bytes);
-  return note_one_way(status);
+  return note_one_way(status, bytes);
 }
 
 mob_status_t Across::alltoall(const void* in, const Blocks& in_blocks, void* out,
                               const Blocks& out_blocks) {
-  one_way_ = 0;
+  forget_one_way();
   // In place, blocks would come over those that are still to be sent.
   mob_status_t status = MOB_OK;
   const mob_rank_t members = map_.size();

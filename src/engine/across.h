@@ -77,7 +77,9 @@ class Across {
                              size_t count);
   mob_status_t fold_in_order(FoldResult result, const Combiner& combine, const char* in, char* out,
                              size_t count);
-  mob_status_t note_one_way(mob_status_t status);
+  mob_status_t note_one_way(mob_status_t status, size_t bytes);
+  // All meet.
+  void forget_one_way() { one_way_ = one_way_bytes_ = 0; }
   mob_status_t ended(mob_status_t status);
 
   Engine& engine_;
@@ -88,8 +90,9 @@ class Across {
   std::vector<Group> groups_;  // in the order of their leaders
   std::vector<uint32_t> group_of_;
   size_t own_ = 0;
-  uint32_t one_way_ = 0;  // calls since all have last met
-  mob_rank_t lost_ = -1;  // the rank in the job of a member that was found dead
+  size_t one_way_ = 0;        // calls since all have last met
+  size_t one_way_bytes_ = 0;  // … and bytes in them
+  mob_rank_t lost_ = -1;      // the rank in the job of a member that was found dead
 };
 
 }  // namespace mobius::engine

@@ -56,7 +56,7 @@ mob_status_t Across::fold_by_hosts(FoldResult result, const Combiner& combine, c
   // The result is where broadcast() reads it at the leader and writes it elsewhere.
   if (status == MOB_OK) status = engine::broadcast(*mates_, 0, partial.data(), bytes);
   if (status != MOB_OK) return ended(status);
-  one_way_ = 0;
+  forget_one_way();
   if (result.kind == Kind::kAll || rank_ == result.root)
     transport::copy(out, partial.data(), bytes);
   return MOB_OK;

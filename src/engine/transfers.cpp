@@ -328,10 +328,10 @@ mob_status_t Transfers::fence() {
 // What is done on the spot is in order as it is, and so is what goes to other hosts, all of it in
 // one stream. What a host-mate was asked to do is waited for: a later put on another way would
 // overtake it.
-mob_status_t Transfers::order() {
+mob_status_t Transfers::order_for(const char* call) {
   issue_exposed();
   engine_.scheduler().fence();
-  return engine_.completion().order("mob_fence");
+  return engine_.completion().order(call);
 }
 
 bool Transfers::copy_covered(mob_rank_t rank, uintptr_t remote, const void* local, size_t bytes,
@@ -478,10 +478,11 @@ mob_status_t Transfers::run_on_own_memory(const mob_transfer_t& transfer, const 
   return MOB_OK;
 }
 
-// A word that only the target's process has mapped.
+// A word that only the target's process has mapped. Whoever sees it changed finds there what came
+// before.
 mob_status_t Transfers::update_by_target(const WordUpdate& update) {
+  if (const mob_status_t status = order_for(update.call)) return status;
   if (update.what == MOB_RMW_COMPARE_SWAP_) {
-    issue_exposed();
     if (!engine_.is_here(update.rank)) {
       const mob_status_t status = engine_.deferred_access().gain(update.call);
       if (status != MOB_OK) return status;

@@ -125,7 +125,7 @@ class Transfers final : private Carrier {
  private:
   mob_status_t carry(const Operation& operation) override;
   mob_status_t update(const WordUpdate& update) override;
-  mob_status_t order() override;
+  mob_status_t order() override { return order_for("mob_fence"); }
   bool progress() override { return false; }
 
   void note_call(const char* call);
@@ -140,6 +140,7 @@ class Transfers final : private Carrier {
   bool copy_covered(mob_rank_t rank, uintptr_t remote, const void* local, size_t bytes, bool put);
   bool copy_attended(mob_rank_t rank, uintptr_t remote, const void* local, size_t bytes, bool put);
   bool is_attended_stretch(const Operation& operation);
+  mob_status_t order_for(const char* call);
   mob_status_t update_by_target(const WordUpdate& update);
   bool reach_all(mob_rank_t rank, const transport::Shape& shape, ptrdiff_t* delta);
   mob_status_t explain(const char* call, mob_rank_t rank, const transport::Shape& shape);

@@ -4,6 +4,7 @@
 // every root, several teams.
 
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -263,6 +264,44 @@ TEST(Collective, BackToBackCallsWithChangingRoots) {
   }
   EXPECT_EQ(wrong, 0);
   mobius_test::barrier();
+}
+
+// Those that only give do not fill the memory of who comes late: they wait for it before.
+TEST(Collective, LateMembersHoldUpThoseThatGive) {
+  if (mob_host_size() * 2 > mob_size()) GTEST_SKIP() << "only between hosts";
+  constexpr size_t kBytes = size_t{1} << 20;
+  constexpr uint64_t kCalls = 25;
+  constexpr uint64_t kMostAhead = 4;
+  const mob_rank_t last = mob_size() - 1;
+  const bool is_late = mob_rank() >= mob_size() / 2;
+  const Shared calls(sizeof(uint64_t));
+  std::vector<unsigned char> one(kBytes);
+  std::vector<unsigned char> all(kBytes * static_cast<size_t>(mob_size()));
+  const auto call = [&](int kind) {
+    switch (kind) {
+      case 0:
+        return mob_broadcast(MOB_TEAM_WORLD, 0, one.data(), kBytes);
+      case 1:
+        return mob_scatter(MOB_TEAM_WORLD, 0, all.data(), one.data(), kBytes);
+      default:
+        return mob_gather(MOB_TEAM_WORLD, last, one.data(), all.data(), kBytes);
+    }
+  };
+  for (int kind = 0; kind < 3; ++kind) {
+    std::memset(calls.local(), 0, sizeof(uint64_t));
+    mobius_test::barrier();
+    if (is_late) usleep(300'000);
+    uint64_t ahead = 0;
+    EXPECT_EQ(mob_get8(mob_rank(), calls.local(), &ahead), MOB_OK);
+    EXPECT_LE(ahead, kMostAhead) << kind;
+    for (uint64_t i = 1; i <= kCalls; ++i) {
+      EXPECT_EQ(call(kind), MOB_OK) << mob_last_error();
+      if (mob_rank() != 0) continue;
+      EXPECT_EQ(mob_put8(last, calls.at(last), i), MOB_OK);
+      EXPECT_EQ(mob_flush(last), MOB_OK);
+    }
+    mobius_test::barrier();
+  }
 }
 
 // Where the members write into each other's memory, what cannot be written is an error at all.

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "fixture.h"
+#include "messages.h"
 
 using mobius_test::expect_text;
 using mobius_test::left_of;
@@ -142,6 +143,57 @@ TEST(Epoch, GroupsThatChangeFromEpochToEpoch) {
     ASSERT_EQ(mob_epoch_start(epoch, &target, count), MOB_OK) << mob_last_error();
     ASSERT_EQ(mob_epoch_complete(epoch), MOB_OK) << mob_last_error();
     ASSERT_EQ(mob_epoch_wait(epoch), MOB_OK) << mob_last_error();
+  }
+}
+
+// What a handler would have to wait for it is refused, and the epoch is as it was.
+TEST(Epoch, HandlersDoNotEndThem) {
+  constexpr unsigned kTries = 120;
+  struct Trial {
+    mob_epoch_t epoch;
+    mob_status_t (*call)(mob_epoch_t);
+    std::atomic<mob_status_t> status = MOB_OK;
+  };
+  const Epoch epoch;
+  const Shared memory(sizeof(uint64_t));
+  Trial trial{epoch, nullptr};
+  mobius_test::register_handler(
+      kTries,
+      [](const mob_message_t*, void* argument, mob_delivery_t*) {
+        auto& tried = *static_cast<Trial*>(argument);
+        tried.status = tried.call(tried.epoch);
+      },
+      &trial);
+  const auto refused_in_handler = [&](mob_status_t (*call)(mob_epoch_t)) {
+    trial.call = call;
+    trial.status = MOB_OK;
+    mobius_test::send(mob_rank(), kTries);
+    mobius_test::flush_all();
+    mobius_test::barrier();
+    return trial.status == MOB_ERR_STATE;
+  };
+  const mob_rank_t origin = left_of(mob_rank());
+  const mob_rank_t target = right_of(mob_rank());
+  const uint64_t value = 7;
+  for (int round = 0; round < 3; ++round) {
+    EXPECT_TRUE(refused_in_handler([](mob_epoch_t each) {
+      const mob_rank_t right = right_of(mob_rank());
+      return mob_epoch_start(each, &right, 1);
+    }));
+    EXPECT_EQ(mob_epoch_post(epoch, &origin, 1), MOB_OK) << mob_last_error();
+    EXPECT_EQ(mob_epoch_start(epoch, &target, 1), MOB_OK) << mob_last_error();
+    EXPECT_EQ(mob_put_nbi(target, memory.at(target), &value, sizeof value), MOB_OK);
+    EXPECT_TRUE(refused_in_handler(mob_epoch_complete));
+    EXPECT_TRUE(refused_in_handler(mob_epoch_wait));
+    int done = 7;
+    EXPECT_EQ(mob_epoch_test(epoch, &done), MOB_OK) << mob_last_error();
+    EXPECT_EQ(done, 0);
+    mobius_test::barrier();
+    EXPECT_EQ(mob_epoch_complete(epoch), MOB_OK) << mob_last_error();
+    EXPECT_EQ(mob_epoch_wait(epoch), MOB_OK) << mob_last_error();
+    EXPECT_EQ(*reinterpret_cast<const uint64_t*>(memory.local()), value);
+    std::memset(memory.local(), 0, sizeof value);
+    mobius_test::barrier();
   }
 }
 

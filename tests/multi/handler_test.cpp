@@ -30,6 +30,7 @@ enum Id : unsigned {
   kFailing,
   kWaiting,
   kAwaited,
+  kRefused,
   kReplaced = MOB_MAX_HANDLERS - 1,
 };
 
@@ -153,6 +154,57 @@ TEST(Message, HandlesOutliveAWaitThatAHandlerIsRefused) {
     EXPECT_EQ(handle, MOB_HANDLE_DONE);
   }
   barrier();
+}
+
+// What a handler would have to wait for is not begun: nothing comes to its buffers afterwards, and
+// nobody is told.
+TEST(Message, WhatHandlersAreRefusedIsNotStarted) {
+  constexpr size_t kLong = size_t{1} << 20;
+  static std::vector<unsigned char> got;
+  static std::atomic<bool> refused;
+  if (mob_host_size() * 2 > mob_size()) GTEST_SKIP() << "only between hosts";
+  const Shared memory(kLong);
+  static const Shared* shared;
+  static mob_rank_t target;
+  static mob_mutexes_t mutexes;
+  shared = &memory;
+  target = (mob_rank() + mob_size() / 2) % mob_size();
+  got.assign(kLong, 7);
+  refused = false;
+  std::memset(memory.local(), 0, kLong);
+  ASSERT_EQ(mob_mutexes_create(MOB_TEAM_WORLD, 1, &mutexes), MOB_OK) << mob_last_error();
+  register_handler(kRefused, [](const mob_message_t*, void*, mob_delivery_t*) {
+    void* from = shared->at(target);
+    void* to = got.data();
+    auto* word = static_cast<uint64_t*>(to);
+    auto* signal = reinterpret_cast<uint64_t*>(shared->at(target, 64));
+    static const uint64_t one = 1;
+    // There is something that gets could overtake.
+    EXPECT_EQ(mob_put_nbi(target, shared->at(target, 128), &one, sizeof one), MOB_OK);
+    for (const size_t bytes : {size_t{8}, size_t{10'000}, kLong}) {
+      EXPECT_EQ(mob_get(target, from, to, bytes), MOB_ERR_STATE);
+    }
+    EXPECT_EQ(mob_get8(target, from, word), MOB_ERR_STATE);
+    EXPECT_EQ(mob_get_signal(target, from, to, 8, signal, 1, MOB_SIGNAL_ADD), MOB_ERR_STATE);
+    EXPECT_EQ(mob_fetch_add8(target, from, 1, word), MOB_ERR_STATE);
+    EXPECT_EQ(mob_compare_swap8(target, from, 0, 1, word), MOB_ERR_STATE);
+    EXPECT_EQ(mob_fetch_op(target, from, MOB_UINT64, MOB_SUM, &one, to), MOB_ERR_STATE);
+    EXPECT_EQ(mob_fetch_accumulate(target, from, &one, to, 1, MOB_UINT64, MOB_SUM), MOB_ERR_STATE);
+    EXPECT_EQ(mob_mutex_lock(mutexes, 0, target, nullptr), MOB_ERR_STATE);
+    refused = true;
+  });
+  barrier();
+  send(mob_rank(), kRefused);
+  poll_until([] { return refused.load(); });
+  EXPECT_EQ(mob_flush_all(), MOB_OK) << mob_last_error();
+  barrier();
+  EXPECT_TRUE(mobius_test::all_are(got.data(), kLong, 7));
+  EXPECT_TRUE(mobius_test::all_are(memory.local(), 128, 0));
+  int acquired = 0;
+  EXPECT_EQ(mob_mutex_trylock(mutexes, 0, target, &acquired, nullptr), MOB_OK);
+  EXPECT_EQ(acquired, 1);
+  EXPECT_EQ(mob_mutex_unlock(mutexes, 0, target), MOB_OK) << mob_last_error();
+  EXPECT_EQ(mob_mutexes_free(mutexes), MOB_OK) << mob_last_error();
 }
 
 // Whatever fails in a handler, in a call that waits or polls, is not an error of that call.

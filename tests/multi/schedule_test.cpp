@@ -474,6 +474,34 @@ TEST_F(LongTransfers, AMessageComesBehindThem) {
   }
 }
 
+TEST_F(LongTransfers, AnUpdateOfAWordComesBehindThem) {
+  auto* flag = reinterpret_cast<uint64_t*>(shared_.at(mob_rank(), kBytes));
+  void* word = shared_.at(target_, kBytes);
+  for (uint64_t round = 1; round <= kRounds; ++round) {
+    start(round, round % 2 == 0 ? 1 : kPieces);
+    if (round % 4 < 2) {
+      ASSERT_EQ(mob_poll(), MOB_OK);
+    }
+    uint64_t old = 0;
+    switch (round % 3) {
+      case 0:
+        ASSERT_EQ(mob_fetch_add8(target_, word, 1, &old), MOB_OK) << mob_last_error();
+        break;
+      case 1:
+        ASSERT_EQ(mob_swap8(target_, word, round, &old), MOB_OK) << mob_last_error();
+        break;
+      default:
+        ASSERT_EQ(mob_compare_swap8(target_, word, round - 1, round, &old), MOB_OK)
+            << mob_last_error();
+    }
+    EXPECT_EQ(old, round - 1);
+    ASSERT_EQ(mob_wait_until_u8(flag, MOB_EQ, round), MOB_OK) << mob_last_error();
+    EXPECT_TRUE(has_come(round)) << round;
+    ASSERT_EQ(mob_flush_all(), MOB_OK) << mob_last_error();
+    ASSERT_EQ(mob_barrier(), MOB_OK);
+  }
+}
+
 TEST_F(LongTransfers, AnEpochEndsBehindThem) {
   mob_epoch_t epoch = nullptr;
   ASSERT_EQ(mob_epoch_create(MOB_TEAM_WORLD, &epoch), MOB_OK);
