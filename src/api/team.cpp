@@ -106,7 +106,8 @@ mob_status_t mob_team_free(mob_team_t team) {
   }
   Team* found = nullptr;
   if (const mob_status_t status = check_team("mob_team_free", team, &found)) return status;
-  if (found->users() != 0) {
+  // After a death its objects cannot be freed any more, and are of no use.
+  if (found->users() != 0 && !found->is_broken()) {
     return fail(
         MOB_ERR_STATE,
         "mob_team_free: %d objects of this team are live (allocations, heaps, epochs, access "

@@ -139,11 +139,12 @@ std::shared_ptr<Context> Completion::context_of(uint64_t handle) const {
 
 mob_status_t Completion::create_context(uint64_t* handle) {
   const auto context = std::make_shared<Context>();
+  auto shared = std::make_unique<std::shared_ptr<Context>>(context);
   {
     const std::lock_guard lock(mutex_);
     made_.push_back(context);
   }
-  *handle = contexts_.add(std::make_unique<std::shared_ptr<Context>>(context));
+  *handle = contexts_.add(std::move(shared));
   if (*handle != 0) return MOB_OK;
   forget(*context);
   return fail(MOB_ERR_MEMORY, "mob_context_create: there are too many contexts");

@@ -41,9 +41,10 @@ constexpr int kLongestSleepMs = 200;
 // A program that has waited so often during a nap will again, and looks itself.
 constexpr uint32_t kManyWaits = 4;
 
-// Who waits for nobody in particular makes no more links than that, but those to one of each host:
-// each is a connection, and asked again and again.
+// Who waits for nobody in particular makes no more links than that, and to one of so many other
+// hosts at first: each is a connection, and asked again and again.
 constexpr size_t kMostWatched = 64;
+constexpr int32_t kMostWatchedHosts = 16;
 
 // So many polls without anything in a row, each a system call: nothing comes.
 constexpr uint32_t kEmptyPollsToIdle = 16;
@@ -220,7 +221,9 @@ void Network::watch(mob_rank_t rank) {
 void Network::watch_more() {
   const job::Job& job = engine_.job();
   if (!is_open()) return;
-  for (int32_t host = 0; host < job.hosts(); ++host) watch(job.leader_of(host));
+  for (int32_t i = 1; i < std::min(job.hosts(), kMostWatchedHosts + 1); ++i) {
+    watch(job.leader_of((job.own_host() + i) % job.hosts()));
+  }
   const mob_rank_t next = next_watched_.load(std::memory_order_relaxed);
   if (next == engine_.size() || link_count_.load(std::memory_order_relaxed) >= kMostWatched) return;
   watch(next);

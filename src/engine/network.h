@@ -107,8 +107,8 @@ class Network {
   // The silence of a process that this one has never talked to is not noticed: who waits for one of
   // another host has it talked to from now on.
   void watch(mob_rank_t rank);
-  // … who waits for nobody in particular, one of each other host, and one more at each call, up to
-  // a limit.
+  // … who waits for nobody in particular, one of each of the next hosts, and one more at each call,
+  // up to a limit.
   void watch_more();
 
   // What became of a rank that is dead, behind its name: "died", or "is lost: …" with provider,

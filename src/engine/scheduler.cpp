@@ -14,16 +14,10 @@
 
 namespace mobius::engine {
 
+static_assert(schedule::kMemoryUnit == kChunkBytes, "where parts begin");
+
 using base::fail;
 using schedule::Policy;
-
-namespace {
-
-// Epochs of Epoch::kWaits that the calling thread opened and has not closed; one that another
-// thread closes stays counted.
-constinit thread_local uint32_t epochs_of_thread = 0;
-
-}  // namespace
 
 Scheduler::Scheduler(Engine& engine) : engine_(engine) {}
 Scheduler::~Scheduler() = default;
@@ -121,7 +115,7 @@ void Scheduler::open_epoch(mob_rank_t rank, std::optional<Policy> hint, Epoch ep
   if (queue == nullptr) return;
   if (epoch == Epoch::kWaits) {
     queue->waiting_epochs.fetch_add(1, std::memory_order_relaxed);
-    ++epochs_of_thread;
+    queue->epoch_thread.store(engine_.lock_id(), std::memory_order_relaxed);
   }
   queue->epochs.fetch_add(1, std::memory_order_relaxed);
   if (!hint) return;
@@ -135,10 +129,7 @@ void Scheduler::open_epoch(mob_rank_t rank, std::optional<Policy> hint, Epoch ep
 void Scheduler::close_epoch(mob_rank_t rank, Epoch epoch) {
   Queue* queue = find(rank);
   if (queue == nullptr) return;
-  if (epoch == Epoch::kWaits) {
-    queue->waiting_epochs.fetch_sub(1, std::memory_order_relaxed);
-    if (epochs_of_thread != 0) --epochs_of_thread;
-  }
+  if (epoch == Epoch::kWaits) queue->waiting_epochs.fetch_sub(1, std::memory_order_relaxed);
   if (queue->epochs.fetch_sub(1, std::memory_order_relaxed) != 1) return;
   if (queue->epochs_hint.exchange(-1, std::memory_order_relaxed) >= 0) {
     hinted_epochs_.fetch_sub(1, std::memory_order_relaxed);
@@ -147,8 +138,9 @@ void Scheduler::close_epoch(mob_rank_t rank, Epoch epoch) {
   }
 }
 
-bool Scheduler::may_wait_for_epoch(const Queue& queue) {
-  return queue.waiting_epochs.load(std::memory_order_relaxed) != 0 && epochs_of_thread != 0;
+bool Scheduler::may_wait_for_epoch(const Queue& queue) const {
+  return queue.waiting_epochs.load(std::memory_order_relaxed) != 0 &&
+         queue.epoch_thread.load(std::memory_order_relaxed) == engine_.lock_id();
 }
 
 void Scheduler::give_up(mob_rank_t rank) {

@@ -153,7 +153,7 @@ class Scheduler {
   mob_status_t wait_for_room(Queue& queue);
   // Whether what the calling thread puts there may wait for the end of an epoch: one that it has
   // opened, as others may wait for what is put meanwhile.
-  static bool may_wait_for_epoch(const Queue& queue);
+  bool may_wait_for_epoch(const Queue& queue) const;
   // What is to be moved by remote memory access, once no lock is held.
   struct Move {
     mob_transfer_t transfer;

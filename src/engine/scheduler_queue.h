@@ -89,6 +89,7 @@ struct Scheduler::Queue : Stretch {
   const mob_rank_t rank;
   std::atomic<uint32_t> epochs = 0;          // open
   std::atomic<uint32_t> waiting_epochs = 0;  // … to whose end puts may wait
+  std::atomic<uint32_t> epoch_thread = 0;    // … who has opened the last of those (lock_id())
   std::atomic<int> epochs_hint = -1;         // their policy, or none
   std::atomic<bool> has_any = false;         // operations, for who looks without the lock
 

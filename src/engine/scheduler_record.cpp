@@ -296,10 +296,15 @@ mob_status_t Scheduler::add(Queue& queue, schedule::Operation& operation, Policy
       queue.is_urgent = true;
       if (queue.flights.empty()) issue(queue);
     }
-    waits = queue.flights.size() > kMostFlights || queue.alone > kMostAlone;
+    // Hooks hold back what they are given, and may be in the midst of giving it on: then nothing
+    // that goes alone would end by itself.
+    const bool bounds_alone = !engine_.transfers().hooked();
+    waits = queue.flights.size() > kMostFlights || (bounds_alone && queue.alone > kMostAlone);
     if (waits) queue.alone = 0;
   }
-  return waits && !in_handler ? wait_for_room(queue) : MOB_OK;
+  // It is recorded: whatever ends the wait, the next flush says what became of it.
+  if (waits && !in_handler) static_cast<void>(wait_for_room(queue));
+  return MOB_OK;
 }
 
 mob_status_t Scheduler::wait_for_room(Queue& queue) {
@@ -316,7 +321,8 @@ mob_status_t Scheduler::wait_for_room(Queue& queue) {
   return engine_.wait_until(
       [&] {
         return queue.under_way.load(std::memory_order_relaxed) <= kMostFlights / 2 &&
-               engine_.completion().under_way(queue.rank) <= kMostAlone / 2;
+               (engine_.transfers().hooked() ||
+                engine_.completion().under_way(queue.rank) <= kMostAlone / 2);
       },
       &finder);
 }

@@ -33,24 +33,6 @@ mob_status_t read_list(const char* list, size_t bytes, std::vector<mob_span_t>* 
   }
 }
 
-// Whether bytes lie in allocations of this process, each of which begins where the one before ends:
-// what was put into one and the other may have been merged on its way.
-bool are_in_allocations(Engine& engine, uintptr_t start, size_t bytes) {
-  const mob_rank_t self = engine.host().index();
-  while (bytes != 0) {
-    const uint64_t offset = start - engine.window().base_of(self);
-    Part part{};
-    if (!engine.chunks().find(offset, &part) || part.owner != self ||
-        offset - part.offset >= part.bytes) {
-      return false;
-    }
-    const size_t in_it = std::min<size_t>(bytes, part.bytes - (offset - part.offset));
-    start += in_it;
-    bytes -= in_it;
-  }
-  return true;
-}
-
 }  // namespace
 
 // A request whose payload comes in several records.
@@ -269,7 +251,6 @@ mob_status_t Served::check_own(const void* address, size_t bytes, bool write) co
   const mob_rank_t self = engine_.rank();
   const auto start = reinterpret_cast<uintptr_t>(address);
   if (engine_.find_here(self, start, bytes) != nullptr) return MOB_OK;
-  if (are_in_allocations(engine_, start, bytes)) return MOB_OK;
   if (!engine_.exposures().covers(self, start, bytes)) {
     return fail(MOB_ERR_RANGE, "%zu bytes at %p are not in one of its allocations, or exposed",
                 bytes, address);

@@ -22,6 +22,7 @@ namespace mobius::engine {
 // know of it is in <mobius/detail/stretch_inline.h>.
 struct Stretch : mob_stretch_t_ {
   static constexpr size_t kMostBytes = MOB_STRETCH_MOST_BYTES_;
+  static_assert(MOB_STRETCH_UNIT_ == schedule::kMemoryUnit);
 
   static constexpr uint64_t kNobody = ~uint64_t{0};
   static uint64_t whose(schedule::Kind kind, mob_rank_t rank) {

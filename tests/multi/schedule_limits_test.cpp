@@ -78,6 +78,11 @@ TEST(Schedule, NeighboursInTwoAllocationsAreAllThere) {
   move_in_pieces(neighbours, kWhole - 640, kWhole + 640, 64);
   move_in_pieces(neighbours, kWhole - 40'960, kWhole + 40'960, 8192);
   move_in_pieces(neighbours, 0, 2 * kWhole, size_t{64} << 10);
+  // One that leads from one into the other is wrong by itself.
+  const auto data = patterned(128, mob_rank(), 1);
+  EXPECT_EQ(outcome(on_other_host(),
+                    mob_put(on_other_host(), neighbours.at(kWhole - 64), data.data(), 128)),
+            MOB_ERR_RANGE);
   ASSERT_EQ(mob_barrier(), MOB_OK);
 }
 

@@ -17,6 +17,8 @@
 /* Calls of fewer bytes may be values, which stay whole by themselves; what is longer stays for the
  * plan to order. */
 enum { MOB_STRETCH_LEAST_BYTES_ = 9, MOB_STRETCH_MOST_BYTES_ = 4096 };
+/* Another allocation may begin at a multiple of that, which no stretch goes on into. */
+enum { MOB_STRETCH_UNIT_ = 2 << 20 };
 
 typedef struct mob_stretch_ {
   /* Where the last operation ends at both sides, if a call that goes on there may become part of
@@ -47,6 +49,7 @@ MOB_INLINE_PART_ int mob_stretch_is_next_(const mob_stretch_t_* stretch, const v
                                           const void* here, size_t bytes) {
   return __atomic_load_n(&stretch->next_local, __ATOMIC_RELAXED) == (const char*)here &&
          __atomic_load_n(&stretch->next_remote, __ATOMIC_RELAXED) == (uint64_t)(uintptr_t)remote &&
+         ((uintptr_t)remote & (MOB_STRETCH_UNIT_ - 1)) != 0 &&
          bytes - MOB_STRETCH_LEAST_BYTES_ <= MOB_STRETCH_MOST_BYTES_ - MOB_STRETCH_LEAST_BYTES_;
 }
 

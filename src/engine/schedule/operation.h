@@ -53,6 +53,11 @@ struct Operation {
   void* waiter = nullptr;   // of a get: somebody waits for this one, which is a transfer by itself
 };
 
+// Whether another allocation of the target may begin at an address, where the one before ends: what
+// is put there and before it is not one stretch, which must lie in one.
+inline constexpr uint64_t kMemoryUnit = uint64_t{2} << 20;
+constexpr bool may_begin_memory(uint64_t remote) { return remote % kMemoryUnit == 0; }
+
 // Whether it changes memory of the target; what does not, reads it only.
 constexpr bool changes(Kind kind) { return kind != Kind::kGet; }
 

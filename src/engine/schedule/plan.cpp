@@ -218,7 +218,7 @@ class Planner {
 
   bool continues(const Operation& before, const Operation& next) const {
     return next.bytes <= most_packed_ && next.kind == before.kind && is_mergeable(before) &&
-           is_mergeable(next) && next.kept == before.kept &&
+           is_mergeable(next) && next.kept == before.kept && !may_begin_memory(next.remote) &&
            next.remote == before.remote + before.bytes && next.local == before.local + before.bytes;
   }
 
@@ -271,7 +271,7 @@ class Planner {
       const Operation& next = at(place);
       const Operation& before = at(place - 1);
       if (next.kind != begin.kind || !is_mergeable(next) || is_value(next.bytes) ||
-          next.remote != begin.remote + piece.row_bytes ||
+          next.remote != begin.remote + piece.row_bytes || may_begin_memory(next.remote) ||
           piece.row_bytes + next.bytes > SIZE_MAX / 2) {
         break;
       }

@@ -407,7 +407,7 @@ std::vector<unsigned char> Endpoint::address() const {
 // libfabric takes so many bytes of an address as its family has, and is not told how many there
 // are.
 bool Endpoint::State::is_like_own(std::span<const unsigned char> address) const {
-  if (address.size() != own_address.size()) return false;
+  if (address.size() != own_address.size() || address.size() < sizeof(sa_family_t)) return false;
   const uint32_t format = info->addr_format;
   if (format != FI_SOCKADDR && format != FI_SOCKADDR_IN && format != FI_SOCKADDR_IN6) return true;
   return std::memcmp(address.data(), own_address.data(), sizeof(sa_family_t)) == 0;
