@@ -201,12 +201,6 @@ bool Completion::is_awaited(mob_rank_t target) const {
   return of_target != nullptr && of_target->remote.load(std::memory_order_acquire) != 0;
 }
 
-uint32_t Completion::under_way(mob_rank_t target) const {
-  const std::shared_ptr<Context> context = current();
-  const Context::Counts<uint32_t>* of_target = context->find_counts(target);
-  return of_target != nullptr ? of_target->remote.load(std::memory_order_acquire) : 0;
-}
-
 bool Completion::goes_all_to(mob_rank_t target) const {
   if (__atomic_load_n(&mob_idle_size_, __ATOMIC_RELAXED) != 0) [[likely]] {
     return false;

@@ -162,8 +162,6 @@ class Completion {
 
   // Whether something of the calling thread's context is not remotely complete at a target.
   bool is_awaited(mob_rank_t target) const;
-  // How many transfers of that context are under way to a target.
-  uint32_t under_way(mob_rank_t target) const;
 
   // Whether all that is under way of the calling thread's context, and something is, goes to one
   // target.

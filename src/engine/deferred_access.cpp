@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "engine/deferred_access.h"
 
-#include <cstdio>
 #include <vector>
 
 #include "base/status.h"
@@ -205,7 +204,7 @@ mob_status_t DeferredAccess::send(const char* call, Kept& kept, bool ends, bool 
     close(kept);
     status = claims.acquire_for(call, kept.lock, kept.mode, &batch);
     const mob_status_t worst = status != MOB_OK ? status : batch.status;
-    if (operations != 0) trace_answer(kept.lock.rank, operations, begin, worst);
+    if (operations != 0) engine_.scheduler().trace_answer(kept.lock.rank, operations, begin, worst);
   }
   access.is_not_deferred();
   if (status != MOB_OK) return status;
@@ -237,16 +236,6 @@ void DeferredAccess::write(Kept& kept, ClaimBatch* batch) {
                                                       Policy::kAggregate, kept.plan, 0);
     timeline->add("recorded", "schedule", kept.begin_ns, text.c_str());
   }
-}
-
-void DeferredAccess::trace_answer(mob_rank_t rank, size_t operations, uint64_t begin,
-                                  mob_status_t status) const {
-  Timeline* timeline = engine_.transfers().timeline();
-  if (timeline == nullptr) return;
-  char arguments[96];
-  std::snprintf(arguments, sizeof arguments, R"("target":%d,"operations":%zu,"status":%d)", rank,
-                operations, status);
-  timeline->add("issued", "schedule", begin, arguments);
 }
 
 }  // namespace mobius::engine

@@ -75,7 +75,6 @@ class DeferredAccess {
   bool end_own(const char* call, const Access& access, mob_rank_t member, mob_status_t* status);
   mob_status_t send(const char* call, Kept& kept, bool ends, bool is_awaited = false);
   void write(Kept& kept, ClaimBatch* batch);
-  void trace_answer(mob_rank_t rank, size_t operations, uint64_t begin, mob_status_t status) const;
   void close(Kept& kept);
 
   Engine& engine_;

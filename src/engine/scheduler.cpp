@@ -138,6 +138,10 @@ void Scheduler::close_epoch(mob_rank_t rank, Epoch epoch) {
   }
 }
 
+void Scheduler::alone_ended(mob_rank_t rank) {
+  find(rank)->alone.fetch_sub(1, std::memory_order_relaxed);
+}
+
 bool Scheduler::may_wait_for_epoch(const Queue& queue) const {
   return queue.waiting_epochs.load(std::memory_order_relaxed) != 0 &&
          queue.epoch_thread.load(std::memory_order_relaxed) == engine_.lock_id();

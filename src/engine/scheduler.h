@@ -105,6 +105,11 @@ class Scheduler {
   // Most that a packed message to a target may hold; and the statistics of one that others sent.
   mob_status_t message_bytes(mob_rank_t rank, size_t* bytes);
   void note(mob_rank_t rank, size_t operations, const schedule::Plan& plan);
+  // In the timeline, if there is one: a packed message was answered, also such a one.
+  void trace_answer(mob_rank_t rank, size_t operations, uint64_t begin, mob_status_t status) const;
+
+  // One that was started alone has ended. Takes no lock: it may be while that is issued.
+  void alone_ended(mob_rank_t rank);
 
   // A transfer that went alone was answered: what it says of the link. Any thread.
   void moved(mob_rank_t rank, size_t out, size_t in, uint64_t ns);

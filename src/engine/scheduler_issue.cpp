@@ -176,7 +176,7 @@ void Scheduler::issue_alone(Queue& queue, Group& group, const Issue& issue,
       Completion::let_overtake(*pending);
       return;
     }
-    ++queue.alone;
+    queue.alone.fetch_add(1, std::memory_order_relaxed);
     return engine_.served().start(call, transfer, shape, *pending);
   }
   ++group.parts;
@@ -253,15 +253,20 @@ void Scheduler::take_answer(mob_rank_t rank, uint64_t id, const unsigned char* d
   queue->meter.answered(flight->bytes, bytes,
                         static_cast<double>(Timeline::now() - flight->begin_ns));
   queue->meter.update(&queue->costs);
-  if (Timeline* timeline = engine_.transfers().timeline()) {
-    char arguments[96];
-    std::snprintf(arguments, sizeof arguments, R"("target":%d,"operations":%u,"status":%d)", rank,
-                  flight->operations, status);
-    timeline->add("issued", "schedule", flight->begin_ns, arguments);
-  }
+  trace_answer(rank, flight->operations, flight->begin_ns, status);
   end_part(*flight->group, status);
   queue->spare.push_back(std::move(flight));
   if (queue->is_urgent && queue->flights.empty()) issue(*queue);
+}
+
+void Scheduler::trace_answer(mob_rank_t rank, size_t operations, uint64_t begin,
+                             mob_status_t status) const {
+  Timeline* timeline = engine_.transfers().timeline();
+  if (timeline == nullptr) return;
+  char arguments[96];
+  std::snprintf(arguments, sizeof arguments, R"("target":%d,"operations":%zu,"status":%d)", rank,
+                operations, status);
+  timeline->add("issued", "schedule", begin, arguments);
 }
 
 void Scheduler::trace_issue(const Queue& queue, uint64_t begin, bool moves) const {

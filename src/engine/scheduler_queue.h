@@ -112,7 +112,7 @@ struct Scheduler::Queue : Stretch {
   std::deque<std::unique_ptr<Flight>> flights;  // in the order of their answers
   std::vector<std::unique_ptr<Flight>> spare;
   std::atomic<size_t> under_way = 0;
-  size_t alone = 0;  // transfers that went alone since who records waited last
+  std::atomic<size_t> alone = 0;  // transfers that went alone and have not ended
 
   uint64_t recorded = 0;  // ever
   schedule::Savings savings;

@@ -296,11 +296,8 @@ mob_status_t Scheduler::add(Queue& queue, schedule::Operation& operation, Policy
       queue.is_urgent = true;
       if (queue.flights.empty()) issue(queue);
     }
-    // Hooks hold back what they are given, and may be in the midst of giving it on: then nothing
-    // that goes alone would end by itself.
-    const bool bounds_alone = !engine_.transfers().hooked();
-    waits = queue.flights.size() > kMostFlights || (bounds_alone && queue.alone > kMostAlone);
-    if (waits) queue.alone = 0;
+    waits = queue.flights.size() > kMostFlights ||
+            queue.alone.load(std::memory_order_relaxed) > kMostAlone;
   }
   // It is recorded: whatever ends the wait, the next flush says what became of it.
   if (waits && !in_handler) static_cast<void>(wait_for_room(queue));
@@ -321,8 +318,7 @@ mob_status_t Scheduler::wait_for_room(Queue& queue) {
   return engine_.wait_until(
       [&] {
         return queue.under_way.load(std::memory_order_relaxed) <= kMostFlights / 2 &&
-               (engine_.transfers().hooked() ||
-                engine_.completion().under_way(queue.rank) <= kMostAlone / 2);
+               queue.alone.load(std::memory_order_relaxed) <= kMostAlone / 2;
       },
       &finder);
 }

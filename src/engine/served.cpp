@@ -619,6 +619,9 @@ void Served::finish_part(Whole& whole, mob_status_t status) {
     engine_.network().bulk().note(ended->kind, ended->tried_bytes, ended->is_bulk,
                                   os::now_ns() - ended->tried_ns);
   }
+  if (ended->never_waits && !ended->is_bulk) {
+    engine_.scheduler().alone_ended(ended->pending->target);
+  }
   Completion& completion = engine_.completion();
   if (!ended->completes_early) completion.complete_locally(*ended->pending, ended->status);
   completion.complete_remotely(*ended->pending, ended->completes_early ? ended->status : MOB_OK);
