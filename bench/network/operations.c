@@ -7,7 +7,7 @@
  * polls it, sleeps in recv(), or is a thread that sleeps in recv() beside one that computes. With
  * -DUSE_MPI the same with an MPI library's windows:
  *
- *   mpicc -O2 -DUSE_MPI bench/network/operations.c -o operations_mpi
+ *   mpicc -O2 -DUSE_MPI bench/network/operations.c bench/suite/tcp.c -o operations_mpi
  *
  * Socket and operation take turns in blocks. Prints one line per operation and size: name, bytes,
  * the median of the blocks' means in microseconds, that of the socket, and the quotient. One way is
@@ -16,11 +16,13 @@
  * Arguments: blocks, and the operations' names (all).
  */
 
+#include <errno.h>
 #include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "beside_socket.h"
@@ -48,10 +50,8 @@ static int rank(void) {
   return me;
 }
 static void barrier(void) { MPI_Barrier(MPI_COMM_WORLD); }
-/* Libraries without a thread of their own serve others only then. */
-static void look(void) {
-  int there = 0;
-  MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &there, MPI_STATUS_IGNORE);
+static void gather(const void* mine, void* all, size_t bytes) {
+  CHECK(MPI_Allgather(mine, (int)bytes, MPI_BYTE, all, (int)bytes, MPI_BYTE, MPI_COMM_WORLD));
 }
 static void put(size_t bytes) {
   MPI_Put(local, (int)bytes, MPI_BYTE, 1, 0, (int)bytes, MPI_BYTE, win);
@@ -104,7 +104,9 @@ static void setup(void) {
 }
 static int rank(void) { return mob_rank(); }
 static void barrier(void) { CHECK(mob_barrier()); }
-static void look(void) { CHECK(mob_poll()); }
+static void gather(const void* mine, void* all, size_t bytes) {
+  CHECK(mob_allgather(MOB_TEAM_WORLD, mine, all, bytes));
+}
 static void put(size_t bytes) {
   CHECK(mob_put(1, there, local, bytes));
   CHECK(mob_flush(1));
@@ -168,11 +170,6 @@ static void finish(void) {
 
 static int tcp = -1;
 
-static void read_window(void* to, size_t n) {
-  get(n);
-  memcpy(to, local, n);
-}
-
 /* What rank 1 does meanwhile. */
 enum there { kWaits, kSleeps, kComputes, kAnswers };
 
@@ -220,8 +217,8 @@ static int turns_of(const struct operation* which) {
 /* Rank 1's side, `flags` as of tcp_receive(). */
 static void answer_socket(const struct operation* which, int turns, int flags) {
   for (int i = 0; i < turns; ++i) {
-    tcp_receive(tcp, local, which->bytes, flags);
-    tcp_send(tcp, local, which->back);
+    CHECK(tcp_receive(tcp, local, which->bytes, flags));
+    CHECK(tcp_send(tcp, local, which->back));
   }
 }
 
@@ -263,8 +260,8 @@ static double socket_block(const struct operation* which, int turns) {
     return 0;
   }
   for (int i = 0; i < turns; ++i) {
-    tcp_send(tcp, local, which->bytes);
-    tcp_receive(tcp, local, which->back, MSG_DONTWAIT);
+    CHECK(tcp_send(tcp, local, which->bytes));
+    CHECK(tcp_receive(tcp, local, which->back, MSG_DONTWAIT));
   }
   return (now_us() - begin) / turns;
 }
@@ -273,7 +270,7 @@ static double socket_block(const struct operation* which, int turns) {
 static void be_busy(enum there how) {
   char byte = 0;
   if (how == kSleeps) {
-    tcp_receive(tcp, &byte, 1, 0);
+    CHECK(tcp_receive(tcp, &byte, 1, 0));
     return;
   }
   do {
@@ -295,7 +292,7 @@ static double block(const struct operation* which, int turns) {
     }
   }
   const double mean = (now_us() - begin) / turns;
-  if (rank() == 0 && is_busy) tcp_send(tcp, local, 1);
+  if (rank() == 0 && is_busy) CHECK(tcp_send(tcp, local, 1));
   barrier();
   return mean;
 }
@@ -343,7 +340,7 @@ int main(int argc, char** argv) {
   if (local == NULL) return 1;
   memset(local, 1, BYTES);
   setup();
-  tcp = tcp_open(&(const struct meeting){rank(), window, barrier, read_window, look});
+  tcp = tcp_open(rank(), gather);
   for (size_t e = 0; e < OPERATIONS; ++e) {
     int wanted = argc <= 2;
     for (int i = 2; i < argc; ++i) wanted |= strcmp(argv[i], kOperations[e].name) == 0;

@@ -4,14 +4,12 @@
 // kernel's choice. The limit that the transport is measured against.
 
 #include <arpa/inet.h>
-#include <netinet/tcp.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <cstring>
 #include <vector>
 
+#include "../suite/tcp.h"
 #include "network.h"
 
 namespace network {
@@ -20,30 +18,22 @@ namespace {
 class PlainSocket : public Way {
  public:
   explicit PlainSocket(const Setup& setup) : left_(setup.left), large_(kLargeBytes, 1) {
-    const int listener = left_ ? -1 : socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    sockaddr_in address = {};
-    address.sin_family = AF_INET;
-    if (inet_pton(AF_INET, setup.address.c_str(), &address.sin_addr) != 1) {
+    in_addr address = {};
+    if (inet_pton(AF_INET, setup.address.c_str(), &address) != 1) {
       give_up("not an IPv4 address: " + setup.address);
     }
-    socklen_t size = sizeof address;
-    auto* generic = reinterpret_cast<sockaddr*>(&address);
+    sockaddr_in where = {};
     if (left_) {
-      setup.link->get(&address, sizeof address);
-      socket_ = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-      if (connect(socket_, generic, size) != 0) give_up("connect");
+      setup.link->get(&where, sizeof where);
+      socket_ = tcp_connect(&where);
+      if (socket_ < 0) give_up("connect");
     } else {
-      if (bind(listener, generic, size) != 0 || listen(listener, 1) != 0 ||
-          getsockname(listener, generic, &size) != 0) {
-        give_up("cannot listen on " + setup.address);
-      }
-      setup.link->put(&address, sizeof address);
-      socket_ = accept(listener, nullptr, nullptr);
+      const int listener = tcp_listen(address, &where);
+      if (listener < 0) give_up("cannot listen on " + setup.address);
+      setup.link->put(&where, sizeof where);
+      socket_ = tcp_accept(listener);
       if (socket_ < 0) give_up("accept");
-      ::close(listener);
     }
-    const int on = 1;
-    setsockopt(socket_, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
   }
   ~PlainSocket() override { ::close(socket_); }
 
@@ -94,24 +84,11 @@ class PlainSocket : public Way {
   }
 
   void send_all(const void* bytes, size_t count) {
-    const auto* at = static_cast<const char*>(bytes);
-    while (count > 0) {
-      const ssize_t sent = ::send(socket_, at, count, MSG_NOSIGNAL);
-      if (sent < 0) give_up("send");
-      at += sent;
-      count -= static_cast<size_t>(sent);
-    }
+    if (tcp_send(socket_, bytes, count) != 0) give_up("send");
   }
 
   void receive_all(void* bytes, size_t count, int flags) {
-    auto* at = static_cast<char*>(bytes);
-    while (count > 0) {
-      const ssize_t got = recv(socket_, at, count, flags);
-      if (got < 0 && errno == EAGAIN) continue;
-      if (got <= 0) give_up("recv");
-      at += got;
-      count -= static_cast<size_t>(got);
-    }
+    if (tcp_receive(socket_, bytes, count, flags) != 0) give_up("recv");
   }
 
   bool left_;

@@ -41,6 +41,7 @@ static const char kUsage[] =
     "  --spawn-on HOST   where the processes are started that are spawned\n"
     "  --port-file FILE  by which two programs meet for comm=applications, started alike but for\n"
     "  --joins yes|no    which of them connects (no)\n"
+    "  --interface NAME  network interface of plain sockets (the first that is up)\n"
     "  --list            blocks of this library\n"
     "\n"
     "Exit status: 0 every cell was measured or refused, 2 bad arguments, 1 otherwise.\n";
@@ -160,6 +161,10 @@ static int parse_option(const char* name, const char* value, options_t* options,
   }
   if (strcmp(name, "--port-file") == 0) {
     options->job->port_file = value;
+    return 1;
+  }
+  if (strcmp(name, "--interface") == 0) {
+    options->job->interface = value;
     return 1;
   }
   if (strcmp(name, "--joins") == 0) {

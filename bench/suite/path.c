@@ -32,13 +32,16 @@ const char* suite_agree(suite_session_t* session, suite_comm_t* comm, const char
   return agreed[0] != '\0' ? agreed : NULL;
 }
 
-void suite_give_up(suite_session_t* session, const suite_cell_t* cell, int error) {
-  const char* text = suite_library.explain(error);
-  suite_record_text(session, "refused", cell, "reason", text);
+void suite_stop(suite_session_t* session, const suite_cell_t* cell, const char* why) {
+  suite_record_text(session, "refused", cell, "reason", why);
   fprintf(stderr, "suite_%s: rank %d: %s: %s\n", suite_library.name, session->job->rank, cell->name,
-          text);
+          why);
   suite_library.abort(session->job, 1);
   _Exit(1);
+}
+
+void suite_give_up(suite_session_t* session, const suite_cell_t* cell, int error) {
+  suite_stop(session, cell, suite_library.explain(error));
 }
 
 size_t suite_area_bytes(const suite_cell_t* cell, size_t bytes) {

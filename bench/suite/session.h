@@ -89,6 +89,9 @@ int suite_verify(suite_path_t* path, uint64_t round, const char* when);
 /** Ends the job for an error in the middle of a cell: others may wait for what never comes. */
 __attribute__((noreturn)) void suite_give_up(suite_session_t* session, const suite_cell_t* cell,
                                              int error);
+/** The same for what is no error of the library. */
+__attribute__((noreturn)) void suite_stop(suite_session_t* session, const suite_cell_t* cell,
+                                          const char* why);
 #define SUITE_CHECK(path, call)                                                        \
   do {                                                                                 \
     int suite_error_ = (call);                                                         \
@@ -128,6 +131,9 @@ int64_t suite_now_ns(void);
 /** The part of a latency experiment after a path was opened: all sizes. For experiments that only
  * differ in what they open. */
 const char* suite_measure_legs(suite_session_t* session, const suite_cell_t* cell);
+
+/** Transfers of a size in a row, where a cell asks for rows: depth=, or less of large ones. */
+int suite_row_of(const suite_cell_t* cell, size_t bytes);
 
 /** Largest of the session's sizes. */
 size_t suite_largest(const suite_session_t* session);

@@ -61,6 +61,7 @@ typedef struct suite_job {
   char** argv;           /* likewise */
   const char* spawn_on;  /* host for processes that are spawned; null: as the library likes */
   const char* port_file; /* by which two jobs meet; null: there is no other job */
+  const char* interface; /* of plain sockets; null: the first that is one */
   int joins;             /* this one is the job that connects */
 } suite_job_t;
 

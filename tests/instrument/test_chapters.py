@@ -16,6 +16,7 @@ from mobius_instrument.experiments import (
     BETWEEN_HOSTS,
     KNOWN_DELAY_US,
     POLICIES,
+    SOCKET,
     Job,
     Setting,
     jobs_of,
@@ -255,6 +256,11 @@ def test_goals_of_the_scheduler_have_a_verdict(synthetic: Make, tmp_path: Path) 
     mixed, behind = "put:flush:allocate:what=mixed", "rget:flush:allocate:what=behind"
     measured(mixed, 1024, 2100.0, adaptive=1000.0, fifo=2000.0, interleave=990.0)
     measured(behind, 1024, 3000.0, adaptive=900.0, fifo=1000.0, gets_first=500.0)
+    flushed, fenced = (f"put:{sync}:allocate:what=one" for sync in ("flush", "one-fence"))
+    measured(flushed, 4, 2100.0, adaptive=1100.0)
+    measured(fenced, 4, 2100.0, adaptive=1400.0)
+    measured(flushed, 1024, 2100.0, adaptive=5000.0)  # A word is what is judged.
+    run.series("mobius", SOCKET, lambda *_: 1000.0, sizes=(4, 1024))
     pieces = "put:flush:allocate:what=pieces:n="
     measured(f"{pieces}1", 65536, 900.0, adaptive=1000.0)
     measured(f"{pieces}16", 65536, 9000.0, adaptive=1300.0)
@@ -266,10 +272,13 @@ def test_goals_of_the_scheduler_have_a_verdict(synthetic: Make, tmp_path: Path) 
     write_report(read_results(run.write()), tmp_path)
     text = re.sub(r"\s+", " ", text_of(tmp_path))
     number = r"\d+\.\d+ \(\d+\.\d+ to \d+\.\d+\)"
+    there_and_back = "beside a word there and back over a plain socket"
     for_every_n = "in n puts, beside one put, for every n"
     for title, verdict in {
         "16 puts, then 16 gets: 1.76 times as fast as fifo": "met flush, 1 KB 2.1",
         "a get behind a put, beside fifo": "met by gets-first only flush, 1 KB 3.3",
+        f"a put of a word and its flush, {there_and_back}": "met flush, 4 B 1.9",
+        f"a put of a word and its fence, {there_and_back}": "not met one-fence, 4 B 1.5",
         f"a buffer of 1 MB or more {for_every_n}": "met flush, n = 16, 1 MB 8.6",
         f"a smaller buffer {for_every_n}": "not met flush, n = 16, 64 KB 6.9",
         "1,000 scattered puts of 8 bytes, beside one put of 8,000": "met flush, 8 KB 180",
@@ -277,8 +286,26 @@ def test_goals_of_the_scheduler_have_a_verdict(synthetic: Make, tmp_path: Path) 
     }.items():
         row = rf"{re.escape(title)} ≤ \d+\.\d+ {number} (?:{number}|–) {verdict}"
         assert re.search(row, text), (title, text[text.index(title) :][:200])
-    assert "Not met here: a smaller buffer in n puts" in text
+    missed = f"a put of a word and its fence, {there_and_back}; a smaller buffer in n puts"
+    assert f"Not met here: {missed}" in text
+    assert re.search(r"There over a plain socket, and 8 bytes back: 4 B \S+ \S+ and 1 KB ", text)
     assert "beside MPICH 4" not in text  # What was to be reached is of MPICH 5.
+
+
+def test_streams_are_set_beside_a_plain_socket(synthetic: Make, tmp_path: Path) -> None:
+    run = synthetic("stream")
+    run.library("mobius", "Möbius 0.1.0", "mobius")
+    for operation, time_ns in (("put", 2000.0), ("get", 2500.0)):
+        cell = f"bandwidth:{operation}:flush:allocate:dir=one:touch=1"
+        run.series("mobius", cell, lambda *_, time_ns=time_ns: time_ns, sizes=(1024, 1 << 20))
+    run.series("mobius", f"{SOCKET}:depth=32", lambda *_: 1900.0, sizes=(1024, 1 << 20))
+    write_report(read_results(run.write()), tmp_path)
+    page = (tmp_path / "index.html").read_text(encoding="utf-8")
+    assert '"name":"plain socket","library":"","role":"ink"' in page
+    assert re.search(
+        r"At 1 MB a plain socket has \d{3},\d{3} MB/s in a row; 0\.76 \(0\.\d+ to 0\.\d+\) times"
+        r" that by Möbius[^;]*get, flush, allocate and 0\.95 ", text_of(tmp_path),
+    )  # fmt: skip
 
 
 def test_a_goal_of_all_rows_is_judged_by_all_rows(synthetic: Make, tmp_path: Path) -> None:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import csv
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -88,6 +89,14 @@ def test_experiments_between_hosts(kind: str) -> None:
             if cell.option("partner"):
                 assert cell.option("partner") == "hosts"
             assert cell.memory not in ("shared", "remap")
+    # A plain socket is measured in launches of Möbius.
+    rows = [job.experiment for job in jobs for cell in job.cells if cell.experiment == "socket"]
+    assert rows == (["bandwidth", "schedule"] if kind == "mobius" else [])
+    on_link = between_hosts(
+        here, Hosts(("a", "b"), interface="v0"), lambda _how: ("launch",), None, Path("suite"), {}
+    )
+    assert on_link.suite is not None
+    assert on_link.suite(Start(2, 2)) == ("launch", "suite", "--interface", "v0")
 
 
 def test_libraries_are_measured_on_one_host_and_between(instrument: FakeInstrument) -> None:
@@ -152,10 +161,19 @@ def test_both_curves_are_in_the_report(synthetic: Make) -> None:
                 lambda _size, _repeat, base=base, factor=factor: base * factor,  # type: ignore[misc]
                 sizes=(4,),
             )  # fmt: skip
+    run.series("mobius@hosts", "socket:put:none:none", lambda *_: 12_000.0)
     path = run.write()
     written = write_report(read_results(path), path.parent)
     page = written.path.read_text(encoding="utf-8")
     assert 'id="hosts"' in page
+    # Beside the one transfer and its completion, and beside nothing else.
+    with_socket = [
+        found.group(1)
+        for found in re.finditer(r'"title":"([^"]*)","x"[^<]*"name":"plain socket"', page)
+    ]
+    assert with_socket == [
+        f"Put and its completion: {what} on one host and between" for what in ("time", "bandwidth")
+    ]
     assert "on one host: flush, allocated memory" in page
     assert "between hosts: flush, allocated memory" in page
     # The library that is nearer comes first; 20,000 ns beside 100 ns.

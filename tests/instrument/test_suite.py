@@ -40,6 +40,7 @@ def run(
     program: Path | None = None,
     environment: dict[str, str] | None = None,
     hosts: int = 1,
+    more: tuple[str, ...] = (),
 ) -> tuple[int, Records, str]:
     """Exit code, records and messages of a launch."""
     out = tmp_path / "out.jsonl"
@@ -48,7 +49,7 @@ def run(
             str(BIN / "mobius"), "run", "-n", str(processes), "--bind", "none",
             "--virtual-hosts", str(hosts),
             str(program or BIN / "suite_mobius"), "--cells", ",".join(cells), "--sizes", sizes,
-            "--out", str(out), "--min-samples", "5", "--max-seconds", "0",
+            "--out", str(out), "--min-samples", "5", "--max-seconds", "0", *more,
         ],
         capture_output=True, text=True, stdin=subprocess.DEVNULL,
         env={**os.environ, **(environment or {})},
@@ -72,7 +73,9 @@ def measured(records: Records) -> dict[str, list[int]]:
     return found
 
 
-@pytest.mark.parametrize("sync", ["fence", "pscw", "lock", "lockx", "lock_all", "flush", "mutex"])
+@pytest.mark.parametrize(
+    "sync", ["fence", "one-fence", "pscw", "lock", "lockx", "lock_all", "flush", "mutex"]
+)
 def test_every_transfer_and_memory_with_each_synchronisation(tmp_path: Path, sync: str) -> None:
     transfers = ("put", "get", "rput", "rget", "accumulate", "get_accumulate")
     memories = ("allocate", "alloc_mem", "create", "remap", "static")
@@ -206,6 +209,7 @@ def test_policies_and_pieces_take_turns(tmp_path: Path, hosts: int) -> None:
             f"{flush}scattered:n=1", f"{flush}mixed", "schedule:rget:flush:allocate:what=behind",
             f"{flush}random", "schedule:put:pscw:allocate:what=one",
             "schedule:put:fence:allocate:what=one", "schedule:put:fence:allocate:what=scattered",
+            "schedule:put:one-fence:allocate:what=one",
             "schedule:get:lockx:allocate:what=one",
         )
         for policy in policies
@@ -222,6 +226,32 @@ def test_policies_and_pieces_take_turns(tmp_path: Path, hosts: int) -> None:
     kinds = [(record["type"], record.get("cell")) for record in records]
     assert kinds.index(("samples", turns[9])) < kinds.index(("end", turns[0]))
     assert kinds.index(("samples", turns[10])) > kinds.index(("end", turns[9]))
+
+
+@pytest.mark.parametrize("hosts", [1, 2])
+def test_a_plain_socket_beside_the_library(tmp_path: Path, hosts: int) -> None:
+    """Between the first two of any number of processes, and without a window."""
+    cells = ["socket:put:none:none", "socket:put:none:none:depth=32"]
+    refused = "socket:get:none:none"
+    word = "schedule:put:flush:allocate:what=one:policy=adaptive"
+    code, records, errors = run(
+        tmp_path, *cells, refused, word, processes=2 * hosts, hosts=hosts, sizes="4,65537"
+    )
+    assert code == 0, errors
+    assert measured(records) == {cell: [4, 65537] for cell in [*cells, word]}
+    assert [record["reason"] for record in of(records, "refused")] == ["socket measures put"]
+    assert records[-1] == {"type": "done"}
+
+
+@pytest.mark.parametrize("interface", ["lo", "nowhere"])
+def test_the_interface_of_a_plain_socket(tmp_path: Path, interface: str) -> None:
+    cell = "socket:put:none:none"
+    code, records, errors = run(tmp_path, cell, sizes="8", more=("--interface", interface))
+    assert code == 0, errors
+    if interface == "lo":
+        assert measured(records) == {cell: [8]}
+    else:
+        assert "no place to listen" in of(records, "refused")[0]["reason"]
 
 
 def test_policies_and_pieces_are_what_they_say(tmp_path: Path) -> None:

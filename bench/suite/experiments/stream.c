@@ -103,7 +103,7 @@ static void choose_partners(stream_t* s) {
   s->from = from != SUITE_NOBODY || !both ? from : to;
 }
 
-static int depth_of(const suite_cell_t* cell, size_t bytes) {
+int suite_row_of(const suite_cell_t* cell, size_t bytes) {
   int depth = (int)suite_option_number(cell, "depth", kDepth);
   if ((size_t)depth * bytes > kMostBytes) depth = (int)(kMostBytes / bytes);
   return depth < kLeastDepth ? kLeastDepth : depth;
@@ -116,7 +116,7 @@ static size_t step_of(size_t extent) { return (extent + 63) / 64 * 64; }
 static size_t room_of(const suite_session_t* session, const suite_cell_t* cell) {
   size_t room = 0;
   for (int i = 0; i < session->size_count; i++) {
-    size_t row = step_of(session->sizes[i]) * (size_t)depth_of(cell, session->sizes[i]);
+    size_t row = step_of(session->sizes[i]) * (size_t)suite_row_of(cell, session->sizes[i]);
     if (row > room) room = row;
   }
   return room;
@@ -129,7 +129,7 @@ static const char* measure_size(void* context, size_t bytes) {
   const char* refused = suite_agree(path->session, &path->comm, suite_path_size(path, bytes));
   if (refused != NULL) return refused;
   if (!suite_verify(path, 0, "before timing")) return NULL;
-  s->depth = depth_of(path->cell, bytes);
+  s->depth = suite_row_of(path->cell, bytes);
   s->touches = suite_option_number(path->cell, "touch", 0) != 0;
   s->step = s->touches ? step_of(path->type.extent) : 0;
   choose_partners(s);

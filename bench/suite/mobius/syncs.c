@@ -115,6 +115,8 @@ static int complete(suite_window_t* window, int to) {
 SYNC(flush, "flush", "mob_flush", 1, NULL, NULL, flush_leave, NULL, complete)
 SYNC(fence, "fence", "mob_epoch_fence before and after", 0, epoch_open, fence_enter, fence_enter,
      epoch_close, NULL)
+SYNC(one_fence, "one-fence", "mob_epoch_fence after, which opens the next epoch, too", 0,
+     epoch_open, NULL, fence_enter, epoch_close, NULL)
 SYNC(pscw, "pscw", "mob_epoch_start, complete; post, wait", 0, epoch_open, pscw_enter, pscw_leave,
      epoch_close, NULL)
 SYNC(lock_block, "lock", "mob_access_lock_nbi (shared), unlock", 1, access_open, lock_enter,

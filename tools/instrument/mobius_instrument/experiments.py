@@ -26,6 +26,10 @@ ONE_HOST: Final = ("trust",)
 BETWEEN_HOSTS: Final = ("schedule",)
 # Of Möbius' scheduler, the default first (docs/scheduler.md).
 POLICIES: Final = ("adaptive", "fifo", "interleave", "gets-first", "aggregate")
+# What transfers between hosts are measured beside, in launches of Möbius: a transfer and 8 bytes
+# back over a plain socket, and many in a row.
+SOCKET: Final = "socket:put:none:none"
+_SOCKET_ROW: Final = f"{SOCKET}:depth=32"
 # Launches at most, in a quick report and if everything is asked for: so that the one takes minutes
 # and the other not an evening. Those that are not named are launched as often as a plan has it.
 _REPEATS: Final = {
@@ -180,6 +184,10 @@ def _messages(
     return [] if setting.mobius else _cells(experiment, [kind], ["none"], ["local"], *suffixes)
 
 
+def _socket(setting: Setting, text: str) -> list[Cell]:
+    return [_cell(text)] if setting.mobius and setting.apart else []
+
+
 def _job(
     experiment: str, cells: Iterable[Cell], sizes: Sequence[int], processes: int = PROCESSES
 ) -> Job:
@@ -204,7 +212,7 @@ def _bandwidth(s: Setting) -> list[Job]:
     cells += _messages(s, "bandwidth", *ways)
     # As other programs have it: the same place again and again, which nobody reads.
     cells += _cells("bandwidth", ("put", "get"), ("flush",), ("allocate",), ":dir=one")
-    cells += _messages(s, "bandwidth", ":dir=one")
+    cells += _messages(s, "bandwidth", ":dir=one") + _socket(s, _SOCKET_ROW)
     jobs = [_job("bandwidth", cells, s.pick(few, many))]
     for processes in s.many[1:]:
         pairs = f":partner={s.partners}:touch=1:procs={processes}"
@@ -395,28 +403,29 @@ def _schedule(s: Setting) -> list[Job]:
     single = cells(("put",), ("flush", "fence", "pscw", "lockx"), ":what=one") + cells(
         ("get",), ("flush", "pscw", "lockx"), ":what=one"
     )
+    if s.mobius:
+        single = cells(("put",), ("one-fence",), ":what=one") + single
     buffers = cells(("put",), ("flush",), *[f":what=pieces:n={n}" for n in parts])
     many = cells(("put",), ("flush", "fence"), ":what=scattered", ":what=scattered:n=1") + cells(
         ("put",), ("flush",), ":what=random"
     )
-    jobs = [
-        _job("schedule", mixed, large),
-        _job("schedule", single, small),
-        _job("schedule", buffers, [size for size in whole if size % max(parts) == 0]),
-        _job("schedule", many, [size for size in small if size >= 8_000]),
-    ]
-    if not s.mobius:
-        return jobs
 
     # One behind the other: the suite measures by turns what differs in policy and n alone.
-    return [
-        replace(job, cells=tuple(
+    def turns(cells: list[Cell]) -> list[Cell]:
+        if not s.mobius:
+            return cells
+        return [
             replace(cell, options=(*cell.options, ("policy", policy)))
-            for cell in job.cells
+            for cell in cells
             for policy in POLICIES
-        ))
-        for job in jobs
-    ]  # fmt: skip
+        ]
+
+    return [
+        _job("schedule", turns(mixed), large),
+        _job("schedule", _socket(s, SOCKET) + turns(single), small),
+        _job("schedule", turns(buffers), [size for size in whole if size % max(parts) == 0]),
+        _job("schedule", turns(many), [size for size in small if size >= 8_000]),
+    ]
 
 
 def _matrix(s: Setting) -> list[Job]:

@@ -135,7 +135,8 @@ def between_hosts(
             jobs = [(*start(replace(how, host=number)), str(suite)) for number in (0, 1)]
             return *hosts.enter, *as_two_jobs(jobs[0], jobs[1], server)
         away = ("--spawn-on", hosts.names[1]) if how.together > how.processes else ()
-        return *hosts.enter, *start(how), str(suite), *away
+        link = ("--interface", hosts.interface) if hosts.interface else ()
+        return *hosts.enter, *start(how), str(suite), *away, *link
 
     return replace(
         library,

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from html import escape
 
 from mobius_instrument.cells import Cell, format_ns, format_ratio
@@ -14,7 +14,7 @@ from mobius_instrument.presentation.charts import Axis, Charts, Curve
 from mobius_instrument.presentation.colours import Look
 from mobius_instrument.presentation.findings import short_label
 from mobius_instrument.results import Fact
-from mobius_instrument.stats import Summary
+from mobius_instrument.stats import Ratio, Summary
 
 SIZE_AXIS = Axis("bytes", "bytes")
 TIME_AXIS = Axis("time", "ns")
@@ -46,6 +46,12 @@ class Book:
     def of(self, experiment: str, operation: str | None = None) -> list[Series]:
         """Series of an experiment."""
         return self.analysis.of(experiment, operation)
+
+    def sockets(self, in_a_row: bool = False) -> list[Series]:
+        """What was measured over plain sockets beside libraries: single transfers there and 8 bytes
+        back, or many in a row."""
+        found = [one for one in self.of("socket") if one.summaries]
+        return [one for one in found if bool(one.cell.option("depth")) == in_a_row]
 
     def libraries(self, experiment: str) -> list[str]:
         """Those that have times or facts of an experiment, in the order of the run."""
@@ -124,6 +130,11 @@ def ratio_cell(value: float | None) -> str:
     return tables.number(format_ratio(value), value)
 
 
+def format_interval(ratio: Ratio) -> str:
+    """A ratio and its 95 % interval."""
+    return f"{format_ratio(ratio.value)} ({format_ratio(ratio.low)} to {format_ratio(ratio.high)})"
+
+
 def curve(
     book: Book,
     series: Series,
@@ -137,6 +148,20 @@ def curve(
         low, high = sorted((of(size, s.low), of(size, s.high)))
         points.append((size, of(size, s.median), low, high))
     return Curve(name, series.library, points, style, book.is_mobius(series.library))
+
+
+# Of no library, and so of none's colour.
+SOCKET_NAME = "plain socket"
+
+
+def socket_curves(
+    book: Book, in_a_row: bool, of: Callable[[int, float], float] = lambda _size, ns: ns
+) -> list[Curve]:
+    """Those of plain sockets, drawn beside libraries'."""
+    return [
+        replace(curve(book, one, SOCKET_NAME, of=of), library="", strong=False)
+        for one in book.sockets(in_a_row)
+    ]
 
 
 def shape(cell: Cell, *hide: str) -> str:

@@ -29,6 +29,7 @@ from mobius_instrument.presentation.chapters.base import (
     numbers,
     paragraph,
     ratio_cell,
+    socket_curves,
     time_cell,
 )
 from mobius_instrument.presentation.charts import Axis, Curve
@@ -44,6 +45,8 @@ _KEPT = {
     "overlap": ("part", "transfer"),
     "bandwidth": ("touch", "1"),
 }
+# What a plain socket does, too: one transfer and its completion, or many in a row.
+_BESIDE_SOCKET = {"completion": False, "bandwidth": True}
 _LARGE_BYTES = 1024
 
 
@@ -156,8 +159,11 @@ def _style(cell: Cell) -> str:
     return f", {cell.style}" if cell.style else ""
 
 
-def _charts(here: Book, experiment: str, operation: str, pairs: dict[str, _Pair]) -> list[str]:
-    """Time, and where sizes are large bandwidth, on both sides."""
+def _charts(
+    here: Book, between: Book, experiment: str, operation: str, pairs: dict[str, _Pair]
+) -> list[str]:
+    """Time, and where sizes are large bandwidth, on both sides; beside a plain socket where it does
+    the same."""
     if max((len(pair.sizes) for pair in pairs.values()), default=0) < 2:
         return []
     title = tables.words(experiment, operation)
@@ -171,6 +177,10 @@ def _charts(here: Book, experiment: str, operation: str, pairs: dict[str, _Pair]
             name = f"{here.label(library)}, {side}: {series.cell.style or operation}"
             curves.append(curve(here, series, name, style))
             rates.append(curve(here, series, name, style, bandwidth_mb_s))
+    if experiment in _BESIDE_SOCKET:
+        in_a_row = _BESIDE_SOCKET[experiment]
+        curves += socket_curves(between, in_a_row)
+        rates += socket_curves(between, in_a_row, bandwidth_mb_s)
     charts = [here.charts.figure(f"{title}: time on one host and between", SIZE_AXIS, TIME_AXIS,
                                  curves)]  # fmt: skip
     if max(max(pair.sizes) for pair in pairs.values()) >= _LARGE_BYTES:
@@ -243,7 +253,7 @@ def chapter(here: Book, between: Book, chapters: list[Chapter]) -> Chapter:
         operations = dict.fromkeys(one.cell.operation for one in between.of(experiment))
         for operation in operations:
             pairs = _pairs(here, between, experiment, operation)
-            charts += _charts(here, experiment, operation, pairs)
+            charts += _charts(here, between, experiment, operation, pairs)
             rows += _rows(here, experiment, pairs)
     compared = _sentences(here, between)
     findings = [f"Between hosts: {_lower(finding.sentence)}" for finding in find(between.analysis)]
@@ -261,6 +271,7 @@ def chapter(here: Book, between: Book, chapters: list[Chapter]) -> Chapter:
         )
         + "".join(f"<p>{escape(text)}</p>" for text in compared)
         + figures(*charts)
+        + _of_sockets(between)
         + "<h3>All experiments: the best way on each side</h3>"
         + numbers(tables.table(head, rows, 5, sortable=True))
         + note(
@@ -278,6 +289,16 @@ def chapter(here: Book, between: Book, chapters: list[Chapter]) -> Chapter:
         f"Between hosts: {_lower(one.sentences[0])}" for one in chapters if one.sentences
     ]
     return Chapter("hosts", "On one host and between hosts", html, tuple(sentences))
+
+
+def _of_sockets(between: Book) -> str:
+    if not between.of("socket"):
+        return ""
+    return note(
+        "Plain socket: the bytes over a TCP socket between both hosts, and 8 back, both ends"
+        " polling; of bandwidth many in a row before that. It was measured in the launches of"
+        " schedule and bandwidth."
+    )
 
 
 def _cells(between: Book) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from html import escape
 from typing import Final
 
-from mobius_instrument.cells import Cell, bandwidth_mb_s, format_bytes, format_ratio
+from mobius_instrument.cells import Cell, bandwidth_mb_s, format_bytes, format_ns
 from mobius_instrument.experiments import POLICIES
 from mobius_instrument.presentation import tables
 from mobius_instrument.presentation.analysis import Series
@@ -18,6 +18,8 @@ from mobius_instrument.presentation.chapters.base import (
     Chapter,
     curve,
     figures,
+    format_interval,
+    listing,
     note,
     paragraph,
     ratio_cell,
@@ -39,6 +41,7 @@ from mobius_instrument.stats import Ratio
 # Puts and gets of an epoch what=mixed.
 _MIXED: Final = 32
 _WHOLE: Final = ":what=one"
+_PUT_SYNCS: Final = ("flush", "fence", "one-fence", "pscw", "lockx")
 # Adaptive may take so much longer than the best fixed policy.
 _ALLOWED: Final = MOST_OF_ADAPTIVE - 1
 
@@ -64,7 +67,7 @@ _EXPERIMENTS: Final = (
     ),
     _Experiment(
         "One put and its synchronisation",
-        tuple(f"put:{sync}:allocate{_WHOLE}" for sync in ("flush", "fence", "pscw", "lockx")),
+        tuple(f"put:{sync}:allocate{_WHOLE}" for sync in _PUT_SYNCS),
         "aggregate", FIFO,
     ),
     _Experiment(
@@ -149,10 +152,6 @@ def _table(
     return f"<h3>{escape(experiment.title)}</h3>" + tables.table(head, rows, 1, sortable=True)
 
 
-def _interval(ratio: Ratio) -> str:
-    return f"{format_ratio(ratio.value)} ({format_ratio(ratio.low)} to {format_ratio(ratio.high)})"
-
-
 def _sentences(medians: Medians, series: list[Series], mobius: str) -> list[str]:
     """Adaptive beside the best fixed policy; and the policy that each experiment is about beside
     fifo, at the size where most of it is certain."""
@@ -174,8 +173,8 @@ def _sentences(medians: Medians, series: list[Series], mobius: str) -> list[str]
         ratio, where_at = min(ratios, key=lambda one: one[0].high)
         if ratio.high < 1:
             found.append(
-                f"{experiment.beside} takes {_interval(ratio)} of the time of {experiment.against}"
-                f" at best: {where_at}."
+                f"{experiment.beside} takes {format_interval(ratio)} of the time of"
+                f" {experiment.against} at best: {where_at}."
             )
         else:
             found.append(
@@ -197,8 +196,13 @@ def _of_adaptive(compared: list[tuple[Ratio, str]]) -> str:
     ratio, where_at = max(slower, key=lambda one: one[0].value)
     return (
         f"Möbius' policy adaptive takes in {len(slower)} of {len(compared)} comparisons certainly"
-        f" longer than the best fixed one, at most {_interval(ratio)} times: {where_at}."
+        f" longer than the best fixed one, at most {format_interval(ratio)} times: {where_at}."
     )
+
+
+def _of_socket(socket: Series) -> str:
+    times = [f"{format_bytes(size)} {format_ns(s.median)}" for size, s in socket.summaries.items()]
+    return f"There over a plain socket, and 8 bytes back: {listing(times)}."
 
 
 def _of_goals(table: str, missed: list[str]) -> str:
@@ -244,9 +248,11 @@ def chapter(book: Book) -> Chapter | None:
     series = [one for one in book.of("schedule") if one.summaries]
     if not series:
         return None
-    medians = Medians(book.analysis, series)
     mobius = next((one.library for one in series if book.is_mobius(one.library)), "")
+    sockets = [one for one in book.sockets() if one.library == mobius]
+    medians = Medians(book.analysis, [*series, *sockets])
     sentences = _sentences(medians, series, mobius)
+    sentences += [_of_socket(one) for one in sockets]
     table, missed = goals(book, medians, mobius)
     html = (
         paragraph(
@@ -265,9 +271,10 @@ def chapter(book: Book) -> Chapter | None:
         )
         + note(
             "fifo: each operation a message of its own, in the order of the calls. fence: one"
-            " before and one behind; pscw: start, complete; lockx: an exclusive lock. Random epochs"
-            " are the same for all. A put and its flush beside a plain socket, which is to take at"
-            " most 1.2 times as long, is no part of this: bench/network/operations.c measures it."
+            " before and one behind; one-fence: one behind, which is the next epoch's first; pscw:"
+            " start, complete; lockx: an exclusive lock. Random epochs are the same for all. Over a"
+            " plain TCP socket between the same processes go as many bytes and 8 back, both ends"
+            " polling."
         )
     )
     return Chapter("schedule", "What the scheduler's policies do", html, tuple(sentences[:1]))

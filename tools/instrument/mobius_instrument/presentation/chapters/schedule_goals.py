@@ -10,7 +10,7 @@ from html import escape
 from typing import Final
 
 from mobius_instrument.cells import Cell, format_bytes, format_ratio
-from mobius_instrument.experiments import POLICIES
+from mobius_instrument.experiments import POLICIES, SOCKET
 from mobius_instrument.presentation import tables
 from mobius_instrument.presentation.analysis import Analysis, Series
 from mobius_instrument.presentation.chapters.base import Book, ratio_cell
@@ -27,6 +27,7 @@ _SCATTERED: Final = [
 # memory.
 _LARGE_BUFFER: Final = 1 << 20
 _MOST: Final = 1 << 62
+_WORD_BYTES: Final = 8
 # A thousand puts of 8 bytes.
 _SCATTERED_BYTES: Final = 8_000
 
@@ -89,8 +90,9 @@ class Medians:
             return None
         if other[1] != row[1]:
             raise ValueError("rows of different sizes")
-        # One job has all policies of an experiment, and all numbers of pieces.
-        what = [one.cell.option("what") for one in (above, below)]
+        # One job has all policies of an experiment, and all numbers of pieces; that of single
+        # operations has the socket.
+        what = [one.cell.option("what", "one") for one in (above, below)]
         paired = above.library == below.library and what[0] == what[1]
         return self.analysis.ratio(above, below, row[1], paired)
 
@@ -150,6 +152,15 @@ def _beside_best(medians: Medians, row: Row, mobius: str, policy: str) -> Ratio 
     return medians.ratio(row, mobius, policy, medians.best_fixed(row, mobius))
 
 
+def _beside_socket(medians: Medians, row: Row, mobius: str, policy: str) -> Ratio | None:
+    return medians.between(row, (mobius, policy), (mobius, ""), (Cell.parse(SOCKET), row[1]))
+
+
+def _of_a_word(cell: str) -> Callable[[Medians], list[Row]]:
+    rows = _cells(f"{cell}:allocate:what=one")
+    return lambda medians: [row for row in rows(medians) if row[1] <= _WORD_BYTES]
+
+
 def _one(operation: str) -> Callable[[Medians], list[Row]]:
     return _cells(*[f"{operation}:{sync}:allocate:what=one" for sync in _SYNCS])
 
@@ -176,6 +187,10 @@ _GOALS: Final = (
           _one("put"), _beside_fifo, "aggregate"),
     _Goal("a get and its synchronisation, beside fifo", 0.56,
           _one("get"), _beside_fifo, "aggregate"),
+    _Goal("a put of a word and its flush, beside a word there and back over a plain socket", 1.2,
+          _of_a_word("put:flush"), _beside_socket),
+    _Goal("a put of a word and its fence, beside a word there and back over a plain socket", 1.2,
+          _of_a_word("put:one-fence"), _beside_socket),
     _Goal("a buffer of 1 MB or more in n puts, beside one put, for every n", 1.1,
           lambda medians: _pieces(medians, _LARGE_BUFFER, _MOST), _beside_whole, everywhere=True),
     _Goal("a smaller buffer in n puts, beside one put, for every n", 1.1,

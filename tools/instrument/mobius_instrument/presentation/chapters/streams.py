@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from mobius_instrument.cells import Cell, bandwidth_mb_s, format_bytes, format_mb_s, format_ratio
 from mobius_instrument.presentation import tables
 from mobius_instrument.presentation.analysis import Series
@@ -12,9 +14,12 @@ from mobius_instrument.presentation.chapters.base import (
     Chapter,
     curve,
     figures,
+    format_interval,
+    listing,
     numbers,
     paragraph,
     shape,
+    socket_curves,
 )
 from mobius_instrument.presentation.charts import Axis, Curve
 
@@ -36,7 +41,7 @@ def _name(book: Book, series: Series) -> str:
     )
 
 
-def _chart(book: Book, title: str, chosen: list[Series]) -> str:
+def _chart(book: Book, title: str, chosen: list[Series], beside: Sequence[Curve] = ()) -> str:
     curves = []
     for series in chosen:
         streams = _streams_of(series.cell)
@@ -47,7 +52,7 @@ def _chart(book: Book, title: str, chosen: list[Series]) -> str:
                 lambda size, ns, streams=streams: bandwidth_mb_s(size, ns) * streams,  # type: ignore[misc]
             )
         )  # fmt: skip
-    return book.charts.figure(title, SIZE_AXIS, Axis("bandwidth", "mbs"), curves)
+    return book.charts.figure(title, SIZE_AXIS, Axis("bandwidth", "mbs"), [*curves, *beside])
 
 
 def _best_of_each(chosen: list[Series]) -> list[Series]:
@@ -71,7 +76,9 @@ def _bandwidth(book: Book) -> tuple[str, list[str]]:
     parts = []
     for direction, words in (("one", "one way"), ("two", "both ways")):
         chosen = [one for one in touched if one.cell.option("dir") == direction]
-        parts.append(_chart(book, f"Bandwidth, {words}: best of each", _best_of_each(chosen)))
+        beside = socket_curves(book, in_a_row=True, of=bandwidth_mb_s) if direction == "one" else []
+        title = f"Bandwidth, {words}: best of each"
+        parts.append(_chart(book, title, _best_of_each(chosen), beside))
     for processes in sorted(
         {one.cell.option("procs") for one in series if one.cell.option("procs")}
     ):
@@ -80,6 +87,7 @@ def _bandwidth(book: Book) -> tuple[str, list[str]]:
         parts.append(_chart(book, title, _best_of_each(chosen)))
     one_way = [one for one in touched if one.cell.option("dir") == "one"]
     sentences = []
+    beside_socket = ""
     if one_way:
         size = max(max(one.summaries) for one in one_way)
         there = [one for one in one_way if size in one.summaries]
@@ -95,7 +103,28 @@ def _bandwidth(book: Book) -> tuple[str, list[str]]:
                 f" ({_name(book, first)}), the least of the libraries' best {format_mb_s(rates[1])}"
                 f" ({_name(book, last)}): {format_ratio(rates[0] / rates[1])} times apart."
             )
-    return figures(*parts) + numbers(_bandwidth_table(book, series)), sentences
+        beside_socket = _beside_socket(book, there, size)
+    table = numbers(_bandwidth_table(book, series))
+    return figures(*parts) + beside_socket + table, sentences
+
+
+def _beside_socket(book: Book, one_way: list[Series], size: int) -> str:
+    """The bandwidths of a library in the launches that a socket was measured in."""
+    texts = []
+    for socket in book.sockets(in_a_row=True):
+        own = [one for one in one_way if one.library == socket.library]
+        if not own or size not in socket.summaries:
+            continue
+        rate = bandwidth_mb_s(size, socket.summaries[size].median)
+        parts = []
+        for one in _best_of_each(own):
+            ratio = book.analysis.ratio(socket, one, size, paired=True)
+            parts.append(f"{format_interval(ratio)} times that by {_name(book, one)}")
+        texts.append(
+            f"At {format_bytes(size)} a plain socket has {format_mb_s(rate)} in a row;"
+            f" {listing(parts)}."
+        )
+    return "".join(map(paragraph, texts))
 
 
 def _bandwidth_table(book: Book, series: list[Series]) -> str:
@@ -164,7 +193,8 @@ def chapter(book: Book) -> Chapter | None:
         " data that nobody reads may stay in the cache of who wrote them. Plots and sentences"
         " are of"
         " touched data. 1 MB/s is 10^6 bytes per second; where several pairs or directions are at"
-        " work, the sum of all."
+        " work, the sum of all. Between hosts a plain TCP socket is set beside them: as many"
+        " transfers in a row, and one answer."
     )
     return Chapter(
         "streams",
