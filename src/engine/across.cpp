@@ -2,6 +2,8 @@
 #include "engine/across.h"
 
 #include <algorithm>
+#include <cstring>
+#include <string>
 #include <utility>
 
 #include "base/status.h"
@@ -19,24 +21,22 @@ using base::fail;
 constexpr size_t kMostOneWay = 32;
 constexpr size_t kMostOneWayBytes = size_t{4} << 20;
 
-const char* bytes_of(const void* memory) { return static_cast<const char*>(memory); }
-char* bytes_of(void* memory) { return static_cast<char*>(memory); }
-
-void copy_block(void* to, const void* from, size_t bytes) {
-  if (to != from && bytes != 0) std::memmove(to, from, bytes);
-}
+// Up to so much goes to the mates with how the leader fared, as one.
+constexpr size_t kToldBytes = size_t{4} << 10;
 
 }  // namespace
 
 // Ends a wait when a member has died: who is awaited may be waiting for it. Leaders hear from one
-// another in turns, so that each has all of them watched.
+// another in turns, so that each has all of them watched; and the one that has what is handed on.
 class Across::MembersWatch final : public os::Watch {
  public:
-  MembersWatch(Across& across, mob_rank_t awaited) : across_(across), awaited_(awaited) {}
+  MembersWatch(Across& across, mob_rank_t awaited, mob_rank_t origin)
+      : across_(across), awaited_(awaited), origin_(origin) {}
 
   mob_status_t look() override {
     Engine& engine = across_.engine_;
     engine.network().watch(across_.map_.world_rank(awaited_));
+    engine.network().watch(across_.map_.world_rank(origin_));
     for (size_t group = 0; group < across_.groups_.size(); ++group) {
       engine.network().watch(across_.map_.world_rank(across_.leader(group)));
     }
@@ -63,6 +63,7 @@ class Across::MembersWatch final : public os::Watch {
  private:
   Across& across_;
   const mob_rank_t awaited_;
+  const mob_rank_t origin_;
 };
 
 Across::Across(Engine& engine, const TeamMap& map, mob_rank_t rank, uint64_t id,
@@ -80,6 +81,7 @@ Across::Across(Engine& engine, const TeamMap& map, mob_rank_t rank, uint64_t id,
     group_of_.push_back(static_cast<uint32_t>(group));
   }
   own_ = group_of(rank);
+  for (const Group& group : groups_) largest_group_ = std::max(largest_group_, group.size());
 }
 
 Across::~Across() { engine_.team_mail().forget(id_); }
@@ -95,30 +97,70 @@ bool Across::find_mates(const Engine& engine, const TeamMap& map, std::vector<mo
 bool Across::is_broken() const { return mates_->is_broken(); }
 
 mob_rank_t Across::mate_rank(mob_rank_t member) const {
-  const Group& own = groups_[own_];
-  return static_cast<mob_rank_t>(std::ranges::lower_bound(own, member) - own.begin());
+  return static_cast<mob_rank_t>(std::ranges::lower_bound(own(), member) - own().begin());
 }
 
-// Who gives up lets the mates know: they would wait for it.
+// The mates would wait for what this member does not do any more.
+void Across::give_up() {
+  for (mob_rank_t member = 0; lost_ < 0 && member < map_.size(); ++member) {
+    const mob_rank_t rank = map_.world_rank(member);
+    if (engine_.is_dead(rank)) lost_ = rank;
+  }
+  mates_->rounds().give_up(lost_);
+}
+
+// Who finds among the mates that the team is of no use lets all of them know.
 mob_status_t Across::ended(mob_status_t status) {
-  if (status == MOB_ERR_PEER) mates_->rounds().give_up(lost_);
+  if (status != MOB_OK && is_broken()) give_up();
   return status;
 }
 
-mob_status_t Across::send(mob_rank_t member, const void* bytes, size_t count) {
-  const mob_rank_t rank = map_.world_rank(member);
-  const mob_status_t status = engine_.team_mail().send(id_, rank, bytes, count);
-  if (status == MOB_ERR_PEER && engine_.is_dead(rank)) lost_ = rank;
-  return status;
-}
-
-mob_status_t Across::receive(const char* call, mob_rank_t member, void* bytes, size_t count) {
-  const mob_rank_t rank = map_.world_rank(member);
-  Letter letter;
-  MembersWatch watch(*this, member);
+mob_status_t Across::send(mob_rank_t member, Letter::Kind kind, const void* bytes, size_t count) {
   const mob_status_t status =
-      engine_.wait_until([&] { return engine_.team_mail().take(id_, rank, &letter); }, &watch);
-  if (status != MOB_OK) return status;
+      engine_.team_mail().send(id_, map_.world_rank(member), kind, bytes, count);
+  if (status != MOB_OK) give_up();
+  return status;
+}
+
+void Across::send_outcome(mob_status_t* status, mob_rank_t member, const void* bytes,
+                          size_t count) {
+  if (*status == MOB_OK) {
+    *status = send(member, bytes, count);
+    return;
+  }
+  if (is_broken()) give_up();
+  const auto kind = is_broken() ? Letter::Kind::kGivenUp : Letter::Kind::kFailed;
+  // Who is lost, if somebody is, and the error.
+  std::string said(sizeof lost_, '\0');
+  std::memcpy(said.data(), &lost_, sizeof lost_);
+  said += mob_last_error();
+  go_on(status, [&] { return send(member, kind, said.data(), said.size()); });
+}
+
+mob_status_t Across::take(const char* call, mob_rank_t member, mob_rank_t origin, Letter* letter) {
+  const mob_rank_t rank = map_.world_rank(member);
+  MembersWatch watch(*this, member, origin);
+  const mob_status_t status =
+      engine_.wait_until([&] { return engine_.team_mail().take(id_, rank, letter); }, &watch);
+  if (status != MOB_OK) give_up();
+  if (status != MOB_OK || letter->kind == Letter::Kind::kWhole) return status;
+  std::string said(letter->bytes.get(), letter->count);
+  if (said.size() < sizeof lost_) said.resize(sizeof lost_);
+  const char* const why = said.c_str() + sizeof lost_;
+  if (letter->kind == Letter::Kind::kFailed) {
+    return fail(MOB_ERR_PEER, "%s failed here because it failed at rank %d: %s", call, rank, why);
+  }
+  mob_rank_t lost = -1;
+  std::memcpy(&lost, said.data(), sizeof lost);
+  if (lost_ < 0 && lost < engine_.size()) lost_ = lost;
+  give_up();
+  return fail(MOB_ERR_PEER, "%s", why);
+}
+
+mob_status_t Across::receive(const char* call, mob_rank_t member, mob_rank_t origin, void* bytes,
+                             size_t count) {
+  Letter letter;
+  if (const mob_status_t status = take(call, member, origin, &letter)) return status;
   if (letter.count != count) {
     return fail(MOB_ERR_ARGUMENT, "%s: member %d passes %zu bytes but member %d expects %zu", call,
                 member, letter.count, rank_, count);
@@ -129,25 +171,25 @@ mob_status_t Across::receive(const char* call, mob_rank_t member, void* bytes, s
 
 // `bytes` may lie unread at one member: the same for all, so that all meet after the same call.
 mob_status_t Across::note_one_way(mob_status_t status, size_t bytes) {
-  if (status == MOB_ERR_PEER) return ended(status);
-  // Also after an error of one member alone: all count alike.
+  if (is_broken()) return ended(status);
+  // Also after an error of some members alone: all count alike.
   one_way_bytes_ += bytes;
   if (++one_way_ < kMostOneWay && one_way_bytes_ < kMostOneWayBytes) return status;
-  const mob_status_t met = barrier();
-  return status != MOB_OK ? status : met;
+  go_on(&status, [&] { return barrier(); });
+  return status;
 }
 
-// Dissemination: in each round everybody hears of twice as many.
+// Dissemination: in each round everybody hears of twice as many. Who waits for one that gave up
+// hears of that, too.
 mob_status_t Across::meet_leaders() {
   const size_t groups = groups_.size();
+  mob_status_t status = MOB_OK;
   for (size_t distance = 1; distance < groups; distance *= 2) {
-    mob_status_t status = send(leader((own_ + distance) % groups), nullptr, 0);
-    if (status == MOB_OK) {
-      status = receive("a barrier", leader((own_ + groups - distance) % groups), nullptr, 0);
-    }
-    if (status != MOB_OK) return status;
+    send_outcome(&status, leader((own_ + distance) % groups), nullptr, 0);
+    if (status != MOB_OK) continue;
+    status = receive("a barrier", leader((own_ + groups - distance) % groups), nullptr, 0);
   }
-  return MOB_OK;
+  return status;
 }
 
 mob_status_t Across::barrier() {
@@ -159,153 +201,57 @@ mob_status_t Across::barrier() {
   return ended(status);
 }
 
-mob_status_t Across::broadcast(mob_rank_t root, void* buffer, size_t bytes) {
-  mob_status_t status = MOB_OK;
-  if (rank_ == root) {
-    for (size_t group = 0; status == MOB_OK && group < groups_.size(); ++group) {
-      if (group != own_) status = send(leader(group), buffer, bytes);
-    }
-  } else if (leads() && !is_mate(root)) {
-    status = receive("mob_broadcast", root, buffer, bytes);
+// One for each host; the own one's is nobody's.
+mob_status_t Across::exchange_parcels(const char* call, mob_status_t status,
+                                      const std::vector<Parcel>& parcels) {
+  const size_t groups = groups_.size();
+  for (size_t i = 1; i < groups; ++i) {
+    const size_t group = (own_ + i) % groups;
+    send_outcome(&status, leader(group), parcels[group].out, parcels[group].out_bytes);
   }
-  const mob_rank_t first = is_mate(root) ? mate_rank(root) : 0;
-  if (status == MOB_OK) status = engine::broadcast(*mates_, first, buffer, bytes);
-  return note_one_way(status, bytes);
-}
-
-mob_status_t Across::gather(mob_rank_t root, const void* in, size_t mine, void* out,
-                            const Blocks& blocks) {
-  // Only the root knows of them where they differ.
-  const size_t known = blocks.by_lists ? 0 : static_cast<size_t>(map_.size()) * blocks.bytes;
-  if (!is_mate(root)) return note_one_way(send(root, in, mine), known);
-  std::vector<size_t> counts;
-  std::vector<size_t> displacements;
-  if (rank_ == root) {
-    for (const mob_rank_t member : groups_[own_]) {
-      counts.push_back(blocks.size(member));
-      displacements.push_back(blocks.at(member));
-    }
+  for (size_t i = 1; i < groups && !is_broken(); ++i) {
+    const size_t group = (own_ + groups - i) % groups;
+    go_on(&status,
+          [&] { return receive(call, leader(group), parcels[group].in, parcels[group].in_bytes); });
   }
-  Blocks local = Blocks::listed(counts.data(), displacements.data());
-  local.by_lists = true;
-  mob_status_t status = engine::gather(*mates_, mate_rank(root), in, mine, out, local);
-  for (mob_rank_t member = 0; rank_ == root && member < map_.size(); ++member) {
-    if (is_mate(member)) continue;
-    // All letters are taken, so that the next call finds its own.
-    const mob_status_t received =
-        receive("mob_gatherv", member, bytes_of(out) + blocks.at(member), blocks.size(member));
-    if (status == MOB_OK) status = received;
-  }
-  return note_one_way(status, known);
+  return status;
 }
 
 // Each leader has its host's blocks in `packed`, where they start at starts[group]; gets all.
-mob_status_t Across::exchange_leaders(std::vector<char>& packed,
+mob_status_t Across::exchange_leaders(mob_status_t status, std::vector<char>& packed,
                                       const std::vector<size_t>& starts) {
-  const size_t groups = groups_.size();
-  const auto bytes = [&](size_t group) { return starts[group + 1] - starts[group]; };
-  for (size_t i = 1; i < groups; ++i) {
-    const size_t group = (own_ + i) % groups;
-    const mob_status_t status = send(leader(group), packed.data() + starts[own_], bytes(own_));
-    if (status != MOB_OK) return status;
-  }
-  for (size_t i = 1; i < groups; ++i) {
-    const size_t group = (own_ + groups - i) % groups;
-    const mob_status_t status =
-        receive("a collective call", leader(group), packed.data() + starts[group], bytes(group));
-    if (status != MOB_OK) return status;
-  }
-  return MOB_OK;
-}
-
-mob_status_t Across::allgather(const void* in, void* out, const Blocks& blocks) {
-  forget_one_way();
-  // Host by host, each host's blocks by rank.
-  std::vector<size_t> starts{0};
-  for (const Group& group : groups_) {
-    size_t bytes = 0;
-    for (const mob_rank_t member : group) bytes += blocks.size(member);
-    starts.push_back(starts.back() + bytes);
-  }
-  std::vector<char> packed(starts.back());
-  std::vector<size_t> counts;
-  std::vector<size_t> displacements{0};
-  for (const mob_rank_t member : groups_[own_]) {
-    counts.push_back(blocks.size(member));
-    displacements.push_back(displacements.back() + counts.back());
-  }
-  mob_status_t status =
-      engine::gather(*mates_, 0, in, blocks.size(rank_), packed.data() + starts[own_],
-                     Blocks::listed(counts.data(), displacements.data()));
-  if (status == MOB_OK && leads()) status = exchange_leaders(packed, starts);
-  if (status == MOB_OK) status = engine::broadcast(*mates_, 0, packed.data(), packed.size());
-  if (status != MOB_OK) return ended(status);
+  std::vector<Parcel> parcels;
   for (size_t group = 0; group < groups_.size(); ++group) {
-    const char* from = packed.data() + starts[group];
-    for (const mob_rank_t member : groups_[group]) {
-      copy_block(bytes_of(out) + blocks.at(member), from, blocks.size(member));
-      from += blocks.size(member);
-    }
+    parcels.push_back({packed.data() + starts[own_], starts[own_ + 1] - starts[own_],
+                       packed.data() + starts[group], starts[group + 1] - starts[group]});
   }
-  // One member alone on its host with nothing to say has met nobody yet; letters were exchanged,
-  // so that all have come.
-  std::atomic_thread_fence(std::memory_order_seq_cst);
+  return exchange_parcels("a collective call", status, parcels);
+}
+
+mob_status_t Across::share_outcome(mob_status_t status, void* data, size_t bytes) {
+  if (mates_->size() == 1 || (status != MOB_OK && is_broken())) return status;
+  mob_status_t leaders = status;
+  char said[sizeof leaders + kToldBytes];
+  if (leads()) {
+    std::memcpy(said, &leaders, sizeof leaders);
+    if (bytes != 0) std::memcpy(said + sizeof leaders, data, bytes);
+  }
+  const mob_status_t shared = engine::broadcast(*mates_, 0, said, sizeof leaders + bytes);
+  if (shared != MOB_OK) return shared;
+  if (leads()) return status;
+  std::memcpy(&leaders, said, sizeof leaders);
+  if (leaders != MOB_OK) {
+    return fail(MOB_ERR_PEER, "a collective call failed here because it failed at rank %d with %s",
+                map_.world_rank(leader(own_)), mob_status_name(leaders));
+  }
+  if (bytes != 0) std::memcpy(data, said + sizeof leaders, bytes);
   return MOB_OK;
 }
 
-mob_status_t Across::scatter(mob_rank_t root, const void* in, void* out, size_t bytes) {
-  if (!is_mate(root)) return note_one_way(receive("mob_scatter", root, out, bytes), bytes);
-  mob_status_t status = MOB_OK;
-  std::vector<char> own;
-  if (rank_ == root) {
-    for (mob_rank_t member = 0; status == MOB_OK && member < map_.size(); ++member) {
-      const char* block = bytes_of(in) + static_cast<size_t>(member) * bytes;
-      if (is_mate(member)) {
-        own.insert(own.end(), block, block + bytes);
-      } else {
-        status = send(member, block, bytes);
-      }
-    }
-  }
-  if (status == MOB_OK) status = engine::scatter(*mates_, mate_rank(root), own.data(), out, bytes);
-  return note_one_way(status, bytes);
-}
-
-mob_status_t Across::alltoall(const void* in, const Blocks& in_blocks, void* out,
-                              const Blocks& out_blocks) {
-  forget_one_way();
-  // In place, blocks would come over those that are still to be sent.
-  mob_status_t status = MOB_OK;
-  const mob_rank_t members = map_.size();
-  for (mob_rank_t i = 1; status == MOB_OK && i < members; ++i) {
-    const mob_rank_t member = (rank_ + i) % members;
-    if (is_mate(member)) continue;
-    status = send(member, bytes_of(in) + in_blocks.at(member), in_blocks.size(member));
-  }
-  const Group& own = groups_[own_];
-  std::vector<size_t> in_counts;
-  std::vector<size_t> in_places;
-  std::vector<size_t> out_counts;
-  std::vector<size_t> out_places;
-  for (const mob_rank_t member : own) {
-    in_counts.push_back(in_blocks.size(member));
-    in_places.push_back(in_blocks.at(member));
-    out_counts.push_back(out_blocks.size(member));
-    out_places.push_back(out_blocks.at(member));
-  }
-  if (status == MOB_OK) {
-    status = engine::alltoall(*mates_, in, Blocks::listed(in_counts.data(), in_places.data()), out,
-                              Blocks::listed(out_counts.data(), out_places.data()));
-  }
-  for (mob_rank_t i = 1; i < members; ++i) {
-    const mob_rank_t member = (rank_ + members - i) % members;
-    if (is_mate(member)) continue;
-    const mob_status_t received = receive(
-        "mob_alltoall", member, bytes_of(out) + out_blocks.at(member), out_blocks.size(member));
-    if (status == MOB_OK) status = received;
-    if (status == MOB_ERR_PEER) break;
-  }
-  return ended(status);
+mob_status_t Across::hand_on(mob_status_t status, void* data, size_t bytes) {
+  if (bytes <= kToldBytes) return share_outcome(status, data, bytes);
+  status = share_outcome(status);
+  return status != MOB_OK ? status : engine::broadcast(*mates_, 0, data, bytes);
 }
 
 }  // namespace mobius::engine

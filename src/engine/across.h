@@ -2,18 +2,23 @@
 #pragma once
 
 // A team whose members are on several hosts: on each host a team of the members there, the mates,
-// who meet in shared memory; between hosts letters (team_mail.h), in most calls one from each
-// host's first member, its leader, to each other leader.
+// who meet in shared memory; between hosts letters (team_mail.h), in most calls one for each pair
+// of hosts that has something to exchange, from and to their first members, the leaders. Only large
+// blocks go from member to member.
+//
+// A leader whose host cannot give what others wait for tells them so. All letters of a call are
+// taken, also after an error, so that the next one finds its own.
 
 #include <mobius/job.h>
 
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <span>
 #include <vector>
 
+#include "base/status.h"
 #include "engine/collective.h"
+#include "engine/team_mail.h"
 #include "engine/team_map.h"
 
 namespace mobius::engine {
@@ -64,15 +69,74 @@ class Across {
   // The members of one host; the first leads.
   using Group = std::vector<mob_rank_t>;
 
+  // What the leader of a host is sent, and what it sends.
+  struct Parcel {
+    const char* out = nullptr;
+    size_t out_bytes = 0;
+    char* in = nullptr;
+    size_t in_bytes = 0;
+  };
+
+  const Group& own() const { return groups_[own_]; }
   mob_rank_t leader(size_t group) const { return groups_[group].front(); }
   bool leads() const { return leader(own_) == rank_; }
   size_t group_of(mob_rank_t member) const { return group_of_[static_cast<size_t>(member)]; }
   bool is_mate(mob_rank_t member) const { return group_of(member) == own_; }
   mob_rank_t mate_rank(mob_rank_t member) const;
-  mob_status_t send(mob_rank_t member, const void* bytes, size_t count);
-  mob_status_t receive(const char* call, mob_rank_t member, void* bytes, size_t count);
-  mob_status_t exchange_leaders(std::vector<char>& packed, const std::vector<size_t>& starts);
+
+  // Does what is to be done also after an error, of which the first is told.
+  template <typename Step>
+  static void go_on(mob_status_t* status, Step step) {
+    if (*status == MOB_OK) {
+      *status = step();
+      return;
+    }
+    const base::ErrorsOfOthers aside;
+    static_cast<void>(step());
+  }
+
+  // Letters. Where one cannot be sent or awaited, a member is lost, and the team given up.
+  mob_status_t send(mob_rank_t member, const void* bytes, size_t count) {
+    return send(member, Letter::Kind::kWhole, bytes, count);
+  }
+  mob_status_t send(mob_rank_t member, Letter::Kind kind, const void* bytes, size_t count);
+  // The same, or, after an error of the call here, that there was one.
+  void send_outcome(mob_status_t* status, mob_rank_t member, const void* bytes, size_t count);
+  // `origin`: who the awaited one may wait for.
+  mob_status_t take(const char* call, mob_rank_t member, mob_rank_t origin, Letter* letter);
+  mob_status_t receive(const char* call, mob_rank_t member, mob_rank_t origin, void* bytes,
+                       size_t count);
+  mob_status_t receive(const char* call, mob_rank_t member, void* bytes, size_t count) {
+    return receive(call, member, member, bytes, count);
+  }
+
+  // By leaders. `status`: how the call went on this host.
   mob_status_t meet_leaders();
+  mob_status_t exchange_parcels(const char* call, mob_status_t status,
+                                const std::vector<Parcel>& parcels);
+  mob_status_t exchange_leaders(mob_status_t status, std::vector<char>& packed,
+                                const std::vector<size_t>& starts);
+  // By all of a host, where the call went well on it: how it went between the leaders, with what
+  // the leader has for its mates.
+  mob_status_t share_outcome(mob_status_t status, void* data = nullptr, size_t bytes = 0);
+  mob_status_t hand_on(mob_status_t status, void* data, size_t bytes);
+
+  mob_status_t broadcast_to_hosts(mob_rank_t root, void* buffer, size_t bytes);
+  mob_status_t gather_here(mob_rank_t root, const void* in, size_t mine, void* out,
+                           const Blocks& blocks, const std::vector<size_t>& sizes);
+  mob_status_t gather_there(mob_status_t status, mob_rank_t root, const void* in, size_t mine,
+                            bool by_lists, const std::vector<size_t>& sizes);
+  mob_status_t check_gathered(mob_rank_t member, size_t bytes, const Blocks& blocks) const;
+  mob_status_t take_gathered(size_t group, void* out, const Blocks& blocks);
+  mob_status_t take_from_each(const Group& members, void* out, const Blocks& blocks);
+  bool goes_by_members(size_t group, size_t bytes) const;
+  mob_status_t scatter_here(mob_rank_t root, const void* in, void* out, size_t bytes);
+  mob_status_t scatter_there(mob_rank_t root, void* out, size_t bytes);
+  bool goes_by_leaders(const Blocks& blocks) const;
+  mob_status_t alltoall_by_leaders(const void* in, void* out, size_t bytes);
+  mob_status_t exchange_rows(mob_status_t status, std::vector<char>& rows, size_t bytes);
+  mob_status_t alltoall_by_members(const void* in, const Blocks& in_blocks, void* out,
+                                   const Blocks& out_blocks);
   mob_status_t fold_by_hosts(FoldResult result, const Combiner& combine, const void* in, void* out,
                              size_t count);
   mob_status_t fold_in_order(FoldResult result, const Combiner& combine, const char* in, char* out,
@@ -80,6 +144,7 @@ class Across {
   mob_status_t note_one_way(mob_status_t status, size_t bytes);
   // All meet.
   void forget_one_way() { one_way_ = one_way_bytes_ = 0; }
+  void give_up();
   mob_status_t ended(mob_status_t status);
 
   Engine& engine_;
@@ -90,6 +155,7 @@ class Across {
   std::vector<Group> groups_;  // in the order of their leaders
   std::vector<uint32_t> group_of_;
   size_t own_ = 0;
+  size_t largest_group_ = 0;
   size_t one_way_ = 0;        // calls since all have last met
   size_t one_way_bytes_ = 0;  // … and bytes in them
   mob_rank_t lost_ = -1;      // the rank in the job of a member that was found dead

@@ -47,14 +47,15 @@ mob_status_t Across::fold_by_hosts(FoldResult result, const Combiner& combine, c
   std::vector<char> partial(leads() ? starts.back() : bytes);
   char* own = partial.data() + (leads() ? starts[own_] : 0);
   mob_status_t status = engine::fold(*mates_, {Kind::kRoot, 0}, combine, in, own, count);
-  if (status == MOB_OK && leads()) {
-    status = exchange_leaders(partial, starts);
-    for (size_t group = 1; status == MOB_OK && group < groups_.size(); ++group) {
+  mob_status_t exchanged = MOB_OK;
+  if (leads()) {
+    exchanged = exchange_leaders(status, partial, starts);
+    for (size_t group = 1; exchanged == MOB_OK && group < groups_.size(); ++group) {
       combine(partial.data(), partial.data() + starts[group], count);
     }
   }
-  // The result is where broadcast() reads it at the leader and writes it elsewhere.
-  if (status == MOB_OK) status = engine::broadcast(*mates_, 0, partial.data(), bytes);
+  // The result is where hand_on() reads it at the leader and writes it elsewhere.
+  if (status == MOB_OK) status = hand_on(exchanged, partial.data(), bytes);
   if (status != MOB_OK) return ended(status);
   forget_one_way();
   if (result.kind == Kind::kAll || rank_ == result.root)

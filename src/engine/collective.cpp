@@ -216,16 +216,21 @@ mob_status_t gather(Team& team, mob_rank_t root, const void* in, size_t mine, vo
                           "mob_gatherv: member %d passes %zu bytes but the root expects %zu", r,
                           sent, blocks.size(r));
   }
-  if (is_root && mismatch == MOB_OK) copy_own(bytes_of(out) + blocks.at(root), in, mine);
-  if (team.size() == 1) return mismatch;
   void* const wanted = mismatch == MOB_OK ? out : nullptr;
-  const mob_status_t status = take_faster_way(
+  const mob_status_t status = gather_sized(team, root, in, mine, wanted, blocks, largest);
+  return status != MOB_OK ? status : mismatch;
+}
+
+mob_status_t gather_sized(Team& team, mob_rank_t root, const void* in, size_t mine, void* out,
+                          const Blocks& blocks, size_t largest) {
+  if (team.rank() == root && out != nullptr) copy_own(bytes_of(out) + blocks.at(root), in, mine);
+  if (largest == 0 || team.size() == 1) return MOB_OK;
+  return take_faster_way(
       team, CollectiveKind::kGather, largest,
       [&](Lending& lending, bool* done) {
-        return gather_directly(lending, root, in, mine, wanted, blocks, done);
+        return gather_directly(lending, root, in, mine, out, blocks, done);
       },
-      [&] { return gather_in_rounds(team, root, in, mine, wanted, blocks, largest); });
-  return status != MOB_OK ? status : mismatch;
+      [&] { return gather_in_rounds(team, root, in, mine, out, blocks, largest); });
 }
 
 mob_status_t allgather(Team& team, const void* in, void* out, const Blocks& blocks) {

@@ -39,6 +39,9 @@ struct Blocks {
 // lists are looked at.
 mob_status_t gather(Team& team, mob_rank_t root, const void* in, size_t mine, void* out,
                     const Blocks& blocks);
+// The same where the sizes are known to be right, and all know the largest.
+mob_status_t gather_sized(Team& team, mob_rank_t root, const void* in, size_t mine, void* out,
+                          const Blocks& blocks, size_t largest);
 // Member r's `in` becomes block r of everyone's `out`. `in` may be the caller's own block of it.
 mob_status_t allgather(Team& team, const void* in, void* out, const Blocks& blocks);
 // Block r of the root's `in` becomes member r's `out`.
@@ -86,6 +89,10 @@ struct FoldResult {
   } kind;
   mob_rank_t root = 0;
 };
+
+// Up to this much data of all members together, everyone combines all of it for itself: that is
+// less than the second round costs in which results would be handed around.
+inline constexpr size_t kRedundantBytes = size_t{4} << 10;
 
 // Combines the members' vectors of `count` elements in rank order: ((x0 op x1) op x2) …, whatever
 // the sizes are. `in` may be `out`.

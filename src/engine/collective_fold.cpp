@@ -21,10 +21,6 @@ using Bulk = Rounds::Bulk;
 using Role = Rounds::Role;
 using Kind = FoldResult::Kind;
 
-// Up to this much data of all members together, everyone combines all of it for itself: that is
-// less than the second round costs in which results would be handed around.
-constexpr size_t kRedundantBytes = size_t{4} << 10;
-
 class Fold {
  public:
   Fold(Team& team, FoldResult result, const Combiner& combine, const void* in, void* out,

@@ -9,12 +9,6 @@
 #include "engine/mate_memory.h"
 
 namespace mobius::engine {
-namespace {
-
-// Private memory is worth a try from here on: the kernel's copy begins with a system call.
-constexpr size_t kAttachedBytes = size_t{32} << 10;
-
-}  // namespace
 
 mob_status_t CollectiveWays::choose(Team& team, CollectiveKind kind, size_t bytes, Way* way) {
   if (bytes < kAttachedBytes) return MOB_OK;

@@ -21,6 +21,8 @@ namespace mobius::engine {
 
 // From here on a look at where the memory lies costs less than a copy.
 inline constexpr size_t kDirectBytes = size_t{16} << 10;
+// Private memory is worth a try from here on: the kernel's copy begins with a system call.
+inline constexpr size_t kAttachedBytes = size_t{32} << 10;
 
 enum class CollectiveKind { kBroadcast, kGather, kAllgather, kScatter, kAlltoall, kFold };
 

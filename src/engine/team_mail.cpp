@@ -8,6 +8,14 @@
 #include "transport/shm/copy.h"
 
 namespace mobius::engine {
+namespace {
+
+struct LetterHead {
+  uint64_t team;
+  Letter::Kind kind;
+};
+
+}  // namespace
 
 struct TeamMail::Arrival {
   TeamMail* mail;
@@ -25,22 +33,25 @@ void TeamMail::open() {
       this);
 }
 
-mob_status_t TeamMail::send(uint64_t team, mob_rank_t rank, const void* bytes, size_t count) {
+mob_status_t TeamMail::send(uint64_t team, mob_rank_t rank, Letter::Kind kind, const void* bytes,
+                            size_t count) {
+  const LetterHead head{team, kind};
   Outgoing message;
   message.id = static_cast<unsigned>(InternalHandler::kTeam);
-  message.header = &team;
-  message.header_bytes = sizeof team;
+  message.header = &head;
+  message.header_bytes = sizeof head;
   message.payload = bytes;
   message.payload_bytes = count;
   return engine_.messages().send("a collective call", rank, message);
 }
 
 void TeamMail::receive(const mob_message_t& message, mob_delivery_t* delivery) {
-  uint64_t team = 0;
-  if (message.header_bytes != sizeof team) return;
-  std::memcpy(&team, message.header, sizeof team);
+  LetterHead head{};
+  if (message.header_bytes != sizeof head) return;
+  std::memcpy(&head, message.header, sizeof head);
+  const uint64_t team = head.team;
   Letter letter{std::unique_ptr<char[]>(new (std::nothrow) char[message.payload_bytes]),
-                message.payload_bytes};
+                message.payload_bytes, head.kind};
   if (letter.bytes == nullptr) {
     base::log(base::LogLevel::kError, "no memory for %zu bytes of a collective call",
               message.payload_bytes);

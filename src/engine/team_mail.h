@@ -23,8 +23,13 @@ class Engine;
 inline constexpr uint64_t kEndOfJob = 1;
 
 struct Letter {
+  // What is awaited of the sender; or an error that it had in the call; or one with which it has
+  // given up the team.
+  enum class Kind : uint64_t { kWhole, kFailed, kGivenUp };
+
   std::unique_ptr<char[]> bytes;
   size_t count = 0;
+  Kind kind = Kind::kWhole;
 };
 
 class TeamMail {
@@ -35,7 +40,8 @@ class TeamMail {
   void open();
 
   // To a rank of another host. Returns when the bytes are the caller's again.
-  mob_status_t send(uint64_t team, mob_rank_t rank, const void* bytes, size_t count);
+  mob_status_t send(uint64_t team, mob_rank_t rank, Letter::Kind kind, const void* bytes,
+                    size_t count);
 
   // The next letter of a sender, if it is here. Any thread.
   bool take(uint64_t team, mob_rank_t rank, Letter* letter);

@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <thread>
 
+#include "errors.h"
 #include "team_fixture.h"
 
 using mobius_test::Shared;
@@ -268,7 +269,7 @@ TEST(Collective, BackToBackCallsWithChangingRoots) {
 
 // Those that only give do not fill the memory of who comes late: they wait for it before.
 TEST(Collective, LateMembersHoldUpThoseThatGive) {
-  if (mob_host_size() * 2 > mob_size()) GTEST_SKIP() << "only between hosts";
+  if (mobius_test::one_host()) GTEST_SKIP() << "only between hosts";
   constexpr size_t kBytes = size_t{1} << 20;
   constexpr uint64_t kCalls = 25;
   constexpr uint64_t kMostAhead = 4;
@@ -304,10 +305,81 @@ TEST(Collective, LateMembersHoldUpThoseThatGive) {
   }
 }
 
+// A size that is not the one expected is told who takes the block, and the next call finds its own.
+TEST(Collective, WrongSizesAreToldAndTheNextCallWorks) {
+  constexpr size_t kRight[] = {0, 8, 3000, 100'000};
+  const Teams teams;
+  for (const TestTeam& team : teams) {
+    const mob_rank_t wrong = team.size - 1;
+    mob_rank_t wrong_rank = -1;
+    EXPECT_EQ(mob_team_translate(team.handle, wrong, MOB_TEAM_WORLD, &wrong_rank), MOB_OK);
+    for (const size_t bytes : kRight) {
+      SCOPED_TRACE(team.name + ", " + std::to_string(bytes));
+      const auto members = static_cast<size_t>(team.size);
+      const bool is_wrong = team.rank == wrong;
+      Lists lists = lists_of(team.size, [&](mob_rank_t) { return bytes; });
+      std::vector<unsigned char> in((bytes + 2) * members);
+      std::vector<unsigned char> out((bytes + 2) * members);
+      const std::string text = "member " + std::to_string(wrong) + " passes ";
+      const auto gather = [&](mob_rank_t root, size_t mine, int round) {
+        fill(in.data(), mine, team.rank, round);
+        return mob_gatherv(team.handle, root, in.data(), mine, out.data(), lists.counts.data(),
+                           lists.displacements.data());
+      };
+      for (mob_rank_t root = 0; root < team.size; ++root) {
+        for (const size_t sent : {bytes + 1, bytes / 2, size_t{400'000}}) {
+          in.resize(std::max(in.size(), sent));
+          const mob_status_t status = gather(root, is_wrong ? sent : bytes, 1);
+          if (team.rank != root || sent == bytes) {
+            EXPECT_EQ(status, MOB_OK) << mob_last_error();
+          } else {
+            mobius_test::expect_error(status, MOB_ERR_ARGUMENT, "mob_gatherv",
+                                      text + std::to_string(sent) + " bytes");
+          }
+        }
+        EXPECT_EQ(gather(root, bytes, 2), MOB_OK) << mob_last_error();
+        for (mob_rank_t r = 0; team.rank == root && r < team.size; ++r) {
+          const size_t at = lists.displacements[static_cast<size_t>(r)];
+          EXPECT_TRUE(holds(out.data() + at, bytes, r, 2)) << "root " << root << " member " << r;
+        }
+      }
+      // Who shares memory takes what there is of what it expects.
+      const bool is_told = team.rank == 0 && !mobius_test::same_host(wrong_rank);
+      if (mobius_test::one_host() || members == 1) continue;
+      Lists sent = lists;
+      if (is_wrong) sent.counts[0] = bytes + 1;
+      const mob_status_t status =
+          mob_alltoallv(team.handle, in.data(), sent.counts.data(), sent.displacements.data(),
+                        out.data(), lists.counts.data(), lists.displacements.data());
+      if (is_told) {
+        mobius_test::expect_error(status, MOB_ERR_ARGUMENT, "mob_alltoall",
+                                  text + std::to_string(bytes + 1) + " bytes");
+      } else {
+        EXPECT_EQ(status, MOB_OK) << mob_last_error();
+      }
+      for (mob_rank_t r = 0; r < team.size; ++r) {
+        fill(in.data() + lists.displacements[static_cast<size_t>(r)], bytes, block_id(team.rank, r),
+             3);
+      }
+      EXPECT_EQ(
+          mob_alltoallv(team.handle, in.data(), lists.counts.data(), lists.displacements.data(),
+                        out.data(), lists.counts.data(), lists.displacements.data()),
+          MOB_OK)
+          << mob_last_error();
+      for (mob_rank_t r = 0; r < team.size; ++r) {
+        const size_t at = lists.displacements[static_cast<size_t>(r)];
+        EXPECT_TRUE(holds(out.data() + at, bytes, block_id(r, team.rank), 3)) << "member " << r;
+      }
+    }
+  }
+  mobius_test::barrier();
+}
+
 // Where the members write into each other's memory, what cannot be written is an error at all.
 TEST(Collective, MemoryThatCannotBeWrittenIsAnErrorAtAll) {
   const char* setting = std::getenv("MOBIUS_COLLECTIVES");
-  if (setting == nullptr || std::string(setting) != "attach" || mob_size() == 1) {
+  if (setting == nullptr || std::string(setting) != "attach" || mob_size() == 1 ||
+      !mobius_test::one_host()) {
     GTEST_SKIP() << "not by cross-memory attach";
   }
   constexpr size_t kBytes = size_t{256} << 10;
@@ -332,6 +404,46 @@ TEST(Collective, MemoryThatCannotBeWrittenIsAnErrorAtAll) {
   EXPECT_EQ(mob_broadcast(MOB_TEAM_WORLD, 0, buffer, kBytes), MOB_OK) << mob_last_error();
   EXPECT_TRUE(mobius_test::all_are(static_cast<unsigned char*>(buffer), kBytes, 7));
   EXPECT_EQ(munmap(buffer, kBytes), 0);
+}
+
+// … and what cannot be read, also on other hosts than where it is.
+TEST(Collective, MemoryThatCannotBeReadIsAnErrorAtAll) {
+  const char* setting = std::getenv("MOBIUS_COLLECTIVES");
+  if (setting == nullptr || std::string(setting) != "attach" || mob_size() == 1) {
+    GTEST_SKIP() << "not by cross-memory attach";
+  }
+  const mob_rank_t last = mob_size() - 1;
+  int mates = mob_host_size();
+  EXPECT_EQ(mob_broadcast(MOB_TEAM_WORLD, last, &mates, sizeof mates), MOB_OK);
+  if (mates == 1) GTEST_SKIP() << "nobody else would read it";
+  constexpr size_t kBytes = size_t{40} << 10;
+  void* in = mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  ASSERT_NE(in, MAP_FAILED);
+  std::memset(in, mob_rank() + 1, kBytes);
+  std::vector<unsigned char> all(kBytes * static_cast<size_t>(mob_size()));
+  const auto call = [&](bool gathers) {
+    return gathers ? mob_gather(MOB_TEAM_WORLD, 0, in, all.data(), kBytes)
+                   : mob_allgather(MOB_TEAM_WORLD, in, all.data(), kBytes);
+  };
+  for (const bool gathers : {false, true}) {
+    if (!gathers && mobius_test::one_host()) continue;  // each copies its own there
+    if (mob_rank() == last) {
+      EXPECT_EQ(mprotect(in, kBytes, PROT_NONE), 0);
+    }
+    const mob_status_t status = call(gathers);
+    if (!gathers || mob_rank() == 0 || mob_rank() == last) {
+      EXPECT_TRUE(status == MOB_ERR_RANGE || status == MOB_ERR_PEER) << mob_status_name(status);
+    }
+    EXPECT_EQ(mprotect(in, kBytes, PROT_READ | PROT_WRITE), 0);
+    EXPECT_EQ(call(gathers), MOB_OK) << mob_last_error();
+    for (mob_rank_t r = 0; (!gathers || mob_rank() == 0) && r < mob_size(); ++r) {
+      EXPECT_TRUE(mobius_test::all_are(all.data() + static_cast<size_t>(r) * kBytes, kBytes,
+                                       static_cast<unsigned char>(r + 1)))
+          << "member " << r;
+    }
+  }
+  EXPECT_EQ(munmap(in, kBytes), 0);
+  mobius_test::barrier();
 }
 
 TEST(Collective, TwoTeamsInTwoThreadsAtOnce) {

@@ -16,10 +16,11 @@ struct TestTeam {
   mob_rank_t size = 0;
 };
 
-// The world, its halves, every second rank in reverse, and every rank alone.
+// The world, its halves, every second rank in reverse, every rank alone, the world in an order that
+// follows no host, and the first half with the last rank.
 class Teams {
  public:
-  static constexpr size_t kKinds = 4;
+  static constexpr size_t kKinds = 6;
 
   Teams() {
     const mob_rank_t me = mob_rank();
@@ -33,6 +34,12 @@ class Teams {
     add("every second, in reverse", team);
     EXPECT_EQ(mob_team_split(MOB_TEAM_WORLD, me, 0, &team), MOB_OK);
     add("alone", team);
+    const int place = me % 2 == 0 ? me : 2 * mob_size() - me;
+    EXPECT_EQ(mob_team_split(MOB_TEAM_WORLD, 0, place, &team), MOB_OK);
+    add("even ranks, then odd ones in reverse", team);
+    const bool is_in = me < half || me == mob_size() - 1;
+    EXPECT_EQ(mob_team_split(MOB_TEAM_WORLD, is_in ? 0 : -1, 0, &team), MOB_OK);
+    add("half and the last", team);
   }
   ~Teams() {
     for (const TestTeam& team : teams_) {
