@@ -43,10 +43,11 @@ extern "C" {
  * @param rank    the target
  * @param remote  the word, an address in the target, aligned to its size
  * @param value   what is added; sums wrap, so that signed words work alike
- * @param old     out: what the word held; must not be null, which the inlined path does not check
+ * @param old     out: what the word held
  * @return MOB_OK, MOB_ERR_STATE (also in a handler, if it would have to wait), MOB_ERR_RANK,
- *         MOB_ERR_RANGE (not the target's memory), MOB_ERR_ARGUMENT (null, not aligned),
- *         MOB_ERR_PEER (the target died). After an error nothing was changed.
+ *         MOB_ERR_RANGE (not the target's memory), MOB_ERR_ARGUMENT (`remote` or `old` null,
+ *         `remote` not aligned), MOB_ERR_PEER (the target died). After an error nothing was
+ *         changed.
  *
  * Thread safety: any.
  */
@@ -70,7 +71,7 @@ MOB_INLINE mob_status_t mob_swap8(mob_rank_t rank, void* remote, uint64_t value,
  * @param remote    the word, an address in the target, aligned to its size
  * @param expected  what it must hold to be changed
  * @param desired   what it becomes then
- * @param old       out: what it held; equal to `expected` if it was changed. Not null.
+ * @param old       out: what it held; equal to `expected` if it was changed
  * @return as mob_fetch_add8()
  *
  * Thread safety: any.

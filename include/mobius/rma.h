@@ -205,8 +205,8 @@ MOB_INLINE mob_status_t mob_put1(mob_rank_t rank, void* remote, uint8_t value);
  *
  * @param rank    the target
  * @param remote  where, an address in the target; aligned to the value's size for atomicity
- * @param value   out: the value; must not be null, which the inlined path does not check
- * @return as mob_get()
+ * @param value   out: the value
+ * @return as mob_get(); MOB_ERR_ARGUMENT also if `value` is null
  *
  * Thread safety: any.
  */

@@ -65,9 +65,8 @@ MOB_INLINE mob_status_t mob_wait_until_u8(const uint64_t* word, mob_compare_t co
  * Asks whether a word compares with a value as asked.
  *
  * @param word, compare, value  as mob_wait_until_i4()
- * @param done                  out: 1 if so, else 0; must not be null, which the inlined path does
- *                              not check
- * @return MOB_OK, MOB_ERR_STATE, MOB_ERR_ARGUMENT
+ * @param done                  out: 1 if so, else 0
+ * @return MOB_OK, MOB_ERR_STATE, MOB_ERR_ARGUMENT (also `done` null)
  *
  * Does not block; makes progress when the answer is no. Thread safety: any.
  */

@@ -150,8 +150,12 @@ mob_status_t put_value(const char* call, mob_rank_t rank, void* remote, T value)
 
 template <typename T>
 mob_status_t get_value(const char* call, mob_rank_t rank, const void* remote, void* result) {
+  if (result == nullptr) [[unlikely]] {
+    if (const mob_status_t status = check_rank(call, rank)) return status;
+    return api::check_not_null(call, result, "the result");
+  }
   const void* target = reach(rank, remote, sizeof(T));
-  if (target == nullptr || result == nullptr) [[unlikely]] {
+  if (target == nullptr) [[unlikely]] {
     const mob_status_t status =
         run_transfer(call, contiguous(MOB_GET, rank, remote, result, sizeof(T)));
     std::atomic_thread_fence(std::memory_order_acquire);

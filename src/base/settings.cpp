@@ -85,9 +85,9 @@ constexpr SettingInfo kTable[] = {
     {"MOBIUS_RMA_BYTES", SettingType::kBytes, "bytes", "auto", 0, 64 * kTiB, nullptr,
      SettingRole::kUser,
      "From which size on contiguous puts and gets between hosts go by remote memory access, from "
-     "user's memory to user's memory, instead of in messages. auto: 128K; but over TCP the first "
-     "of "
-     "more than 256K, up to 2M, that calls wait for try both, and the others go as was faster."},
+     "user's memory to user's memory, instead of in messages; of other shapes, what their rows, "
+     "pieces or spans have on average. auto: 128K; but over TCP the first of more than 256K, up to "
+     "2M, that calls wait for try both, and the others go as was faster."},
     {"MOBIUS_SCHEDULE", SettingType::kChoice, "", "adaptive", 0, 0,
      "adaptive|fifo|interleave|gets-first|aggregate", SettingRole::kUser,
      "What may be done with operations on other hosts' memory that are small, or only started: "

@@ -23,10 +23,6 @@ namespace {
 
 using transport::Shape;
 
-// For how long a request is left on the desk: about as long as the kernel's way takes.
-constexpr uint64_t kPatienceNs = 1500;
-// … where the target is called: longer than a thread takes to wake up.
-constexpr uint64_t kCallPatienceNs = 50'000;
 constexpr int kEagerLooks = 200;
 constexpr int kLooksPerClock = 16;
 // Who has taken up a request copies at once, unless the system took its processor away.

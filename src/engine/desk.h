@@ -95,6 +95,11 @@ class Desk {
   static constexpr size_t kPieceBytes = size_t{16} << 10;
   static constexpr unsigned kPlaces = kMostAtOnce / kPieceBytes;
 
+  // For how long a request is left on the desk: about as long as the kernel's way takes.
+  static constexpr uint64_t kPatienceNs = 1500;
+  // … where the target is called: longer than a thread takes to wake up.
+  static constexpr uint64_t kCallPatienceNs = 50'000;
+
   // Room for kMostAtOnce bytes, of the calling thread; null if there is none.
   static unsigned char* packing_space();
 

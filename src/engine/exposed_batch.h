@@ -28,6 +28,13 @@ class Engine;
 
 class ExposedBatch {
  public:
+  // What one call of the kernel is given at once (transport/cma).
+  static constexpr size_t kMost = 128;
+  // Longer ones gain nothing.
+  static constexpr size_t kMostBytes = 4096;
+  // So many go at once behind one that waited alone.
+  static constexpr uint32_t kAlone = 31;
+
   explicit ExposedBatch(Engine& engine) : engine_(engine) {}
 
   // Whether a checked operation by cross-memory attach is one to wait; then record() it.
@@ -43,13 +50,6 @@ class ExposedBatch {
   }
 
  private:
-  // What one call of the kernel is given at once (transport/cma).
-  static constexpr size_t kMost = 128;
-  // Longer ones gain nothing.
-  static constexpr size_t kMostBytes = 4096;
-  // So many go at once behind one that waited alone.
-  static constexpr uint32_t kAlone = 31;
-
   void issue_recorded();
   void issue_locked();
 

@@ -244,6 +244,12 @@ void Messages::count(mob_rank_t rank, const Outgoing& message, mob_status_t stat
   }
 }
 
+void Messages::read_late(mob_rank_t rank) {
+  // Acquire pairs with the release in connect().
+  Outbox* box = by_rank_[static_cast<size_t>(rank)].load(std::memory_order_acquire);
+  if (box != nullptr && !box->is_here()) box->read_late();
+}
+
 void Messages::give_up(mob_rank_t rank) {
   Outbox* box = by_rank_[static_cast<size_t>(rank)].load(std::memory_order_acquire);
   if (box != nullptr) box->give_up();
@@ -347,7 +353,7 @@ bool Messages::serve_once(bool network, mob_rank_t* to_ring) {
     ring_before();
     found |= serve_written();
   }
-  if (boxes_with_queue_.load(std::memory_order_relaxed) != 0) {
+  if (has_queued()) {
     const std::lock_guard lock(connect_mutex_);
     for (const auto& box : outboxes_) found |= box->pump();
   }

@@ -102,6 +102,9 @@ class Messages {
   // remembers) becomes MOB_HANDLE_DONE if that is now. After MOB_OK errors are told by the handle,
   // or the flush.
   mob_status_t start(const char* call, mob_rank_t rank, const Outgoing& message, uint64_t* handle);
+  // Reads what a rank of another host was posted with a LatePayload: before something else is done
+  // for it that may change the payload, or let others do so.
+  void read_late(mob_rank_t rank);
   // Ends what is queued for a rank that died.
   void give_up(mob_rank_t rank);
   mob_status_t flush(mob_rank_t rank, Whose whose);
@@ -120,10 +123,12 @@ class Messages {
   // engine are completed by who sent them.
   bool sent_by_program() const { return sent_by_program_.load(std::memory_order_relaxed); }
 
+  // Whether anything waits for room.
+  bool has_queued() const { return boxes_with_queue_.load(std::memory_order_relaxed) != 0; }
+
   // Whether serve() may find anything; false for ever where messages are not used.
   bool in_use() const {
-    return spans_hosts_ || inbox_->rings.load(std::memory_order_seq_cst) != 0 ||
-           boxes_with_queue_.load(std::memory_order_relaxed) != 0;
+    return spans_hosts_ || inbox_->rings.load(std::memory_order_seq_cst) != 0 || has_queued();
   }
 
   // Runs handlers of messages that have come, and sends what is queued; whether there was anything.
@@ -135,7 +140,7 @@ class Messages {
 
   // Whether there may be anything to serve. Takes nothing from other threads that look or serve.
   bool may_find() const {
-    if (spans_hosts_ || boxes_with_queue_.load(std::memory_order_relaxed) != 0) return true;
+    if (spans_hosts_ || has_queued()) return true;
     const uint32_t rings = inbox_->rings.load(std::memory_order_relaxed);
     // Acquire pairs with the release in attach().
     if (rings != looked_at_.load(std::memory_order_acquire)) return true;

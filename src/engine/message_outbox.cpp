@@ -29,17 +29,6 @@ static_assert(kWideMoreBytes <= os::ring_max_payload(kRingCapacity));
 constexpr size_t kMostBesidePayload =
     sizeof(WireMessage) + sizeof(WireNotify) + padded(MOB_MAX_HEADER_BYTES);
 
-// Payloads from here on that lie in memory which the target reaches are taken from there. Costs the
-// sender a wait for the target, and saves one of two copies.
-constexpr size_t kInPlaceFromBytes = size_t{16} << 10;
-
-// The same for other memory, which the kernel copies from, of messages that their sender does not
-// wait for: it costs the target a system call and a look at each page, and the sender nothing.
-constexpr size_t kAttachFromBytes = size_t{128} << 10;
-
-// So much flows before a pair goes over to a wide ring.
-constexpr size_t kWideAfterBytes = size_t{512} << 10;
-
 bool has_notify(const Outgoing& message) {
   return message.notify.target_counter != nullptr || message.notify.completion_counter != nullptr;
 }
@@ -331,12 +320,21 @@ mob_status_t Outbox::post(const Outgoing& message) {
     write_queue_and_give_up(turn);
     return MOB_OK;
   }
-  Parcel parcel{message, cursor,
-                std::make_unique_for_overwrite<unsigned char[]>(message.header_bytes +
-                                                                message.payload_bytes)};
-  unsigned char* payload = parcel.bytes.get() + message.header_bytes;
-  if (message.payload_bytes != 0) transport::copy(payload, message.payload, message.payload_bytes);
-  parcel.message.payload = payload;
+  const size_t bytes = message.header_bytes + message.payload_bytes;
+  // One that was begun has said how long it is: nothing can be said instead of it.
+  const bool is_late = link_ != nullptr && message.late != nullptr && !cursor.started &&
+                       bytes > message.late->header_room;
+  Parcel parcel{
+      message, cursor,
+      std::make_unique_for_overwrite<unsigned char[]>(is_late ? message.late->header_room : bytes)};
+  if (!is_late) {
+    parcel.message.late = nullptr;
+    parcel.message.payload = parcel.bytes.get() + message.header_bytes;
+    if (message.payload_bytes != 0) {
+      transport::copy(parcel.bytes.get() + message.header_bytes, message.payload,
+                      message.payload_bytes);
+    }
+  }
   enqueue(std::move(parcel));
   // Who has the turn looks at the queue after giving it up, and so do we.
   if (turn.has()) {
@@ -393,6 +391,7 @@ void Outbox::enqueue(Parcel parcel) {
   const bool started = parcel.cursor.started;
   const std::lock_guard lock(queue_mutex_);
   const bool was_empty = queue_.empty();
+  if (message.late != nullptr) ++late_;
   parcel.number = queued_.load(std::memory_order_relaxed) + 1;
   // One that was begun is the next to go on, and it is our turn.
   if (started) {
@@ -411,12 +410,58 @@ Outbox::Parcel* Outbox::front() {
   return queue_.empty() ? nullptr : &queue_.front();
 }
 
+// There is one. What of it is late is read as a whole: its owner may change the memory, or give it
+// away, while this is written.
+Outbox::Parcel& Outbox::front_to_write() {
+  const std::lock_guard lock(queue_mutex_);
+  read_late(queue_.front());
+  return queue_.front();
+}
+
+// Needs queue_mutex_.
+void Outbox::read_late(Parcel& parcel) {
+  Outgoing& message = parcel.message;
+  const LatePayload* late = std::exchange(message.late, nullptr);
+  if (late == nullptr) return;
+  --late_;
+  const base::ErrorsOfOthers errors;
+  mob_status_t status = late->check(engine_, message.payload, message.payload_bytes);
+  std::unique_ptr<unsigned char[]> whole;
+  if (status == MOB_OK) {
+    whole.reset(new (std::nothrow) unsigned char[message.header_bytes + message.payload_bytes]);
+    if (whole == nullptr) status = fail(MOB_ERR_MEMORY, "it has no memory left");
+  }
+  if (status != MOB_OK) {
+    message.header_bytes = late->refuse(parcel.bytes.get(), status);
+    message.payload_bytes = 0;
+    return;
+  }
+  unsigned char* payload = whole.get() + message.header_bytes;
+  std::memcpy(whole.get(), message.header, message.header_bytes);
+  transport::copy(payload, message.payload, message.payload_bytes);
+  parcel.bytes = std::move(whole);
+  message.header = parcel.bytes.get();
+  message.payload = payload;
+}
+
+void Outbox::read_late() {
+  const std::lock_guard lock(queue_mutex_);
+  // In their order. None is in front of what was read before, which may be much.
+  auto next = queue_.end();
+  for (size_t before = late_; before != 0;) {
+    --next;
+    if (next->message.late != nullptr) --before;
+  }
+  for (; late_ != 0; ++next) read_late(*next);
+}
+
 // Removes the first one, which was written, or else never will be.
 void Outbox::pop(mob_status_t status) {
   Pending* pending = nullptr;
   {
     const std::lock_guard lock(queue_mutex_);
     pending = queue_.front().pending;
+    if (queue_.front().message.late != nullptr) --late_;
     queue_.pop_front();
     if (queue_.empty()) boxes_with_queue_.fetch_sub(1, std::memory_order_relaxed);
     // One that was begun has passed others that came before it: a flush that waits for those must
@@ -450,9 +495,9 @@ bool Outbox::await_answer(Parcel& parcel) {
 // Writes what is queued, in order; whether that was all. Needs the turn.
 bool Outbox::write_queue() {
   while (has_queue()) {
-    Parcel* parcel = front();
-    while (!write(parcel->message, parcel->cursor, parcel->in_place)) {
-      if (!parcel->cursor.asked || !await_answer(*parcel)) return false;
+    Parcel& parcel = front_to_write();
+    while (!write(parcel.message, parcel.cursor, parcel.in_place)) {
+      if (!parcel.cursor.asked || !await_answer(parcel)) return false;
     }
     pop(MOB_OK);
   }

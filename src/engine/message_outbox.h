@@ -22,6 +22,16 @@ class Engine;
 class Link;
 struct Pending;
 
+// Of an answer whose payload need not be kept while there is no room for it: it is read once there
+// is, or somebody calls Outbox::read_late().
+struct LatePayload {
+  // Whether it may be read now.
+  mob_status_t (*check)(Engine&, const void* payload, size_t bytes);
+  // If not: has the header say so, with that status and mob_last_error(); its length then.
+  size_t (*refuse)(void* header, mob_status_t status);
+  size_t header_room;  // for that
+};
+
 // A message to be sent; what it points to is the caller's.
 struct Outgoing {
   unsigned id = 0;
@@ -30,6 +40,7 @@ struct Outgoing {
   const void* payload = nullptr;
   size_t payload_bytes = 0;
   mob_notify_t notify = {};
+  const LatePayload* late = nullptr;  // of one that is posted to another host
 };
 
 // Whose messages a flush waits for. Those of the library are requests with answers of their own,
@@ -55,8 +66,10 @@ class Outbox {
   // Blocks until local completion. Not in a handler.
   mob_status_t send(const Outgoing& message);
 
-  // Never blocks. What the ring does not take now is copied.
+  // Never blocks. What the ring does not take now is copied, a LatePayload later.
   mob_status_t post(const Outgoing& message);
+  // Copies what was to be read later.
+  void read_late();
 
   // Never blocks. The payload is the caller's until `pending` is told of its local completion; both
   // completions are reported then. Throws nothing; an error is reported, too.
@@ -85,7 +98,8 @@ class Outbox {
     bool asked = false;  // the target to take the payload itself; it has not answered yet
     size_t sent = 0;
   };
-  // A message of the queue, with all it points to but the payload of one that was started.
+  // A message of the queue, with all it points to but the payload of one that was started, or that
+  // is still to be read.
   struct Parcel {
     Outgoing message;
     Cursor cursor;
@@ -139,6 +153,8 @@ class Outbox {
   void give_queue_up();
   void write_queue_and_give_up(Turn& turn);
   Parcel* front();
+  Parcel& front_to_write();
+  void read_late(Parcel& parcel);
   void enqueue(Parcel parcel);
   void pop(mob_status_t status);
   void end(Pending& pending, mob_status_t status);
@@ -166,8 +182,9 @@ class Outbox {
   std::atomic<uint64_t> told_unknown_ = 0;  // of StreamHead::unknown
 
   // Those who may not wait for their turn add to the queue; only who has it takes from there.
-  std::mutex queue_mutex_;  // guards queue_
+  std::mutex queue_mutex_;  // guards queue_ and late_
   std::deque<Parcel> queue_;
+  size_t late_ = 0;                     // … of which so many have a LatePayload to be read
   std::atomic<uint64_t> queued_ = 0;    // parcels ever
   std::atomic<uint64_t> unqueued_ = 0;  // … up to this one all are written
 };

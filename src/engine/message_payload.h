@@ -16,6 +16,14 @@ namespace mobius::engine {
 
 class Engine;
 
+// Payloads from here on that lie in memory which the target reaches are taken from there. Costs the
+// sender a wait for the target, and saves one of two copies.
+inline constexpr size_t kInPlaceFromBytes = size_t{16} << 10;
+
+// The same for other memory, which the kernel copies from, of messages that their sender does not
+// wait for: it costs the target a system call and a look at each page, and the sender nothing.
+inline constexpr size_t kAttachFromBytes = size_t{128} << 10;
+
 // Payloads from here on are offered to the sender, too, and are worth a look at whether the kernel
 // should copy them; those in memory that the receiver has mapped are later, as it copies these
 // faster than it hands over parts.

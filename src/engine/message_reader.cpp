@@ -24,6 +24,13 @@ constexpr int kRecordsPerTurn = 64;
 // it goes on with something else.
 constexpr int kSettlingLooks = 2000;
 
+// Whether what was posted to its source may be read later still: an answer tells nothing about it,
+// and Served looks itself at what it is asked for.
+bool leaves_late(unsigned id) {
+  return id == static_cast<unsigned>(InternalHandler::kServe) ||
+         id == static_cast<unsigned>(InternalHandler::kServed);
+}
+
 class HandlerScope {
  public:
   HandlerScope() { in_handler = true; }
@@ -101,6 +108,9 @@ void MessageReader::begin(const os::RingRecord& record) {
                               wire.payload_bytes,
                               part == wire.payload_bytes ? payload : nullptr,
                               token_of(source_)};
+  if (engine_.messages().has_queued()) [[unlikely]] {
+    if (!leaves_late(wire.id)) engine_.messages().read_late(source_);
+  }
   if (const Handler* handler = handlers_.find(wire.id)) [[likely]] {
     const HandlerScope scope;
     const TraceScope trace(engine_.transfers().timeline(), "header handler");

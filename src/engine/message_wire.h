@@ -34,7 +34,8 @@ inline constexpr size_t kRingCapacity = size_t{64} << 10;
 // has left the first-level cache of the receiver, which halves the time per byte (the step is
 // between 128 and 256 KiB on a Sapphire Rapids), and all of it fits into a second-level cache.
 inline constexpr size_t kWideRingCapacity = size_t{256} << 10;
-inline constexpr uint32_t kMostWideRings = 28;  // into one process: 8 MiB
+inline constexpr size_t kWideAfterBytes = size_t{512} << 10;  // that have flowed
+inline constexpr uint32_t kMostWideRings = 28;                // into one process: 8 MiB
 
 // Where the chunks that hold a process' rings are, and who may be sent what.
 struct Inbox {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "engine/network_bulk.h"
 
+#include <algorithm>
 #include <bit>
 #include <utility>
 
@@ -19,60 +20,88 @@ void BulkMoves::open(uint64_t least_bytes, bool is_stream) {
   tries_messages_ = is_automatic && is_stream;
 }
 
-WayTrial* BulkMoves::trial_of(mob_kind_t kind, size_t bytes) {
-  if (!tries_messages_ || bytes <= kRushBytes || bytes > kMostTriedBytes) return nullptr;
-  const auto size = static_cast<size_t>(std::bit_width((bytes - 1) / kRushBytes)) - 1;
-  return &trials_[kind == MOB_GET ? 1 : 0][size];
+BulkMoves::Extent BulkMoves::extent_of(mob_kind_t kind, const transport::Shape& shape) const {
+  Extent extent{kind, shape.total_bytes, 0};
+  if (shape.total_bytes == 0) return extent;
+  if (shape.kind == MOB_CONTIGUOUS) {
+    extent.runs = 1;
+  } else if (shape.kind != MOB_SPANS) {
+    extent.runs = shape.total_bytes / shape.run_bytes;
+  } else {
+    extent.runs = std::max(shape.remote_span_count, shape.local_span_count);
+    // There may be more. Where so few are too many, nobody asks how many more.
+    if (!shape.is_paired && is_worth(extent)) {
+      extent.runs = 0;
+      transport::for_each_run(shape, [&](const char*, const char*, size_t) {
+        ++extent.runs;
+        return MOB_OK;
+      });
+    }
+  }
+  return extent;
 }
 
-bool BulkMoves::is_worth_waiting_for(mob_kind_t kind, size_t bytes) {
-  if (!is_worth(bytes)) return false;
-  const WayTrial* const trial = trial_of(kind, bytes);
+WayTrial* BulkMoves::trial_of(const Extent& extent) {
+  if (!tries_messages_ || !is_worth(extent) || extent.bytes <= kRushBytes ||
+      extent.bytes > kMostTriedBytes) {
+    return nullptr;
+  }
+  const auto size = static_cast<size_t>(std::bit_width((extent.bytes - 1) / kRushBytes)) - 1;
+  return &trials_[extent.runs > 1 ? 1 : 0][extent.kind == MOB_GET ? 1 : 0][size];
+}
+
+bool BulkMoves::is_worth_waiting_for(const Extent& extent) {
+  if (!is_worth(extent)) return false;
+  const WayTrial* const trial = trial_of(extent);
   if (trial == nullptr) return true;
   const std::lock_guard lock(trial_mutex_);
   return trial->takes_first();
 }
 
-bool BulkMoves::is_tried_out(mob_kind_t kind, size_t bytes) {
-  WayTrial* const trial = trial_of(kind, bytes);
+bool BulkMoves::is_tried_out(const Extent& extent) {
+  WayTrial* const trial = trial_of(extent);
   if (trial == nullptr) return false;
   const std::lock_guard lock(trial_mutex_);
   return trial->begins();
 }
 
-void BulkMoves::note(mob_kind_t kind, size_t bytes, bool in_bulk, uint64_t ns) {
-  WayTrial* const trial = trial_of(kind, bytes);
+void BulkMoves::note(const Extent& extent, bool in_bulk, uint64_t ns) {
+  WayTrial* const trial = trial_of(extent);
   if (trial == nullptr) return;
   const std::lock_guard lock(trial_mutex_);
   trial->add(in_bulk, static_cast<int64_t>(ns));
 }
 
-void BulkMoves::read(mob_rank_t origin, void* here, size_t bytes, Place there, Done done) {
-  start({origin, true, here, bytes, there, std::move(done)});
-}
-
-void BulkMoves::write(mob_rank_t origin, const void* here, size_t bytes, Place there, Done done) {
-  start({origin, false, const_cast<void*>(here), bytes, there, std::move(done)});
-}
-
-void BulkMoves::start(Move move) {
+void BulkMoves::move(mob_rank_t origin, mob_kind_t kind, std::span<const Run> runs, Done done) {
+  const auto whole = std::make_shared<Whole>(std::move(done), runs.size());
   {
     const std::lock_guard lock(mutex_);
-    const uint64_t id = ++last_id_;
-    waiting_[move.origin].moves.push_back(id);
-    under_way_.emplace(id, std::move(move));
-    waiting_count_.fetch_add(1, std::memory_order_seq_cst);
+    Queue& queue = waiting_[origin];
+    for (const Run& run : runs) {
+      const uint64_t id = ++last_id_;
+      queue.moves.push_back(id);
+      under_way_.emplace(id, Move{origin, kind == MOB_PUT, run, whole});
+    }
+    waiting_count_.fetch_add(runs.size(), std::memory_order_seq_cst);
   }
   pump();
+}
+
+// The last one tells what became of all.
+void BulkMoves::end_run(Whole& whole, mob_status_t status) {
+  whole.error.keep(status);
+  // Both: who is last sees what the others moved and kept.
+  if (whole.left.fetch_sub(1, std::memory_order_acq_rel) == 1) whole.done(whole.error.take());
 }
 
 Posted BulkMoves::post(uint64_t id, const Move& move) {
   Link* link = nullptr;
   if (network_.link(move.origin, &link) != MOB_OK) return Posted::kFailed;
   const transport::ofi::PeerId peer = link->peer_id();
-  return move.reads
-             ? endpoint_.read(peer, move.here, move.bytes, move.there.base, move.there.key, id)
-             : endpoint_.write(peer, move.here, move.bytes, move.there.base, move.there.key, id);
+  const Run& run = move.run;
+  auto* here = reinterpret_cast<void*>(run.remote);
+  return move.reads ? endpoint_.read(peer, here, run.bytes, run.base, run.key, id)
+                    : endpoint_.write(peer, here, run.bytes, run.base, run.key, id);
 }
 
 // Needs mutex_. Until there is no room; whether there was any.
@@ -88,7 +117,7 @@ bool BulkMoves::post_all(Queue& queue, std::vector<Failure>& failures) {
     queue.moves.pop_front();
     waiting_count_.fetch_sub(1, std::memory_order_seq_cst);
     if (posted == Posted::kFailed) {
-      failures.push_back({std::move(found->second.done), mob_last_error()});
+      failures.push_back({std::move(found->second.whole), mob_last_error()});
       under_way_.erase(found);
     }
   }
@@ -118,7 +147,7 @@ bool BulkMoves::pump() {
     }
   }
   for (const Failure& failure : failures) {
-    failure.done(base::fail(MOB_ERR_PEER, "%s", failure.text.c_str()));
+    end_run(*failure.whole, base::fail(MOB_ERR_PEER, "%s", failure.text.c_str()));
   }
   // Nobody here waits for these. One that turns out to be silent is lost, and its moves fail.
   for (const mob_rank_t origin : stuck) static_cast<void>(network_.is_dead(origin));
@@ -126,16 +155,16 @@ bool BulkMoves::pump() {
 }
 
 void BulkMoves::ended(uint64_t operation, mob_status_t status, const char* text) {
-  Done done;
+  std::shared_ptr<Whole> whole;
   {
     const std::lock_guard lock(mutex_);
     const auto found = under_way_.find(operation);
     if (found == under_way_.end()) return;
-    done = std::move(found->second.done);
+    whole = std::move(found->second.whole);
     under_way_.erase(found);
   }
   if (status != MOB_OK) base::fail(status, "%s", text);
-  done(status);
+  end_run(*whole, status);
 }
 
 }  // namespace mobius::engine

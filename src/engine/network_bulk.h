@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-// Large contiguous transfers between hosts, by remote memory access: bytes go from one user's
-// memory to the other's without being packed into records.
+// Large contiguous transfers between hosts, and those of any shape whose runs are large, by remote
+// memory access: bytes go from one user's memory to the other's without being packed into records.
 //
-// The origin lets the target read or write its side and names it in a request. The target, which
-// alone can tell whether its own side is memory of the job, reads a put and writes a get, and
-// answers. So nobody has to know keys of others' allocations, and all requests are checked in one
-// place. Such transfers may be overtaken by what is asked for later.
+// The origin lets the target read or write its side and names it, run by run, in a request. The
+// target, which alone can tell whether its own side is memory of the job, reads a put and writes a
+// get, and answers once all of it is done. So nobody has to know keys of others' allocations, and
+// all requests are checked in one place. Such transfers may be overtaken by what is asked for
+// later.
 
 #include <mobius/job.h>
 #include <mobius/status.h>
@@ -19,12 +20,16 @@
 #include <deque>
 #include <functional>
 #include <map>
+#include <memory>
 #include <mutex>
+#include <span>
 #include <string>
 #include <vector>
 
+#include "engine/completion.h"
 #include "engine/way_trial.h"
 #include "transport/ofi/endpoint.h"
+#include "transport/shm/shape.h"
 
 namespace mobius::engine {
 
@@ -32,14 +37,37 @@ class Network;
 
 class BulkMoves {
  public:
-  // What the origin lets a target reach; as it travels.
-  struct Place {
+  // What is one stretch at both sides, and where the origin lets the target reach it; as it
+  // travels.
+  struct Run {
+    uint64_t remote;  // in the target
+    uint64_t bytes;
     uint64_t base;
     uint64_t key;
   };
+  // Most that one request lists.
+  static constexpr size_t kMostRuns = size_t{1} << 14;
+
+  // How much a transfer is, in how many runs. Of lists it may be fewer, if these are too many
+  // already.
+  struct Extent {
+    mob_kind_t kind = MOB_PUT;
+    size_t bytes = 0;
+    size_t runs = 0;
+  };
+  Extent extent_of(mob_kind_t kind, const transport::Shape& shape) const;
 
   // Called once, with the error's text in mob_last_error(), by who polls.
   using Done = std::function<void(mob_status_t)>;
+
+  static constexpr size_t kLeastBytes = size_t{128} << 10;
+  // What TCP takes at once. More than that stands still between here and there each time that a
+  // buffer of the kernel is full, until the other end has copied all of it. Messages do not, as
+  // they are copied piece by piece at both ends. Where one is under way, and their two copies more
+  // stay in caches, either takes half as long as the other, on one machine or the next
+  // (docs/performance.md): from here on up to there both are tried.
+  static constexpr size_t kRushBytes = size_t{256} << 10;
+  static constexpr size_t kMostTriedBytes = size_t{2} << 20;
 
   BulkMoves(Network& network, transport::ofi::Endpoint& endpoint)
       : network_(network), endpoint_(endpoint) {}
@@ -51,12 +79,17 @@ class BulkMoves {
   // From how many bytes on it is worth it, and whether it is, for a transfer that is only started.
   size_t least_bytes() const { return least_bytes_; }
   bool is_worth(size_t bytes) const { return bytes >= least_bytes_; }
+  // Likewise where runs have as much on average.
+  bool is_worth(const Extent& extent) const {
+    return extent.runs != 0 && extent.runs <= kMostRuns && copies(extent.kind) &&
+           extent.bytes >= extent.runs * least_bytes_;
+  }
   // … or that the call waits for.
-  bool is_worth_waiting_for(mob_kind_t kind, size_t bytes);
+  bool is_worth_waiting_for(const Extent& extent);
   // Once for each of those, which begins: whether that is tried out; then how long it took, until
   // it was complete at the target.
-  bool is_tried_out(mob_kind_t kind, size_t bytes);
-  void note(mob_kind_t kind, size_t bytes, bool in_bulk, uint64_t ns);
+  bool is_tried_out(const Extent& extent);
+  void note(const Extent& extent, bool in_bulk, uint64_t ns);
 
   // At the origin: until withdraw(), who is told the place may read and write the memory.
   mob_status_t offer(void* memory, size_t bytes, transport::ofi::Registration* offered) {
@@ -66,9 +99,9 @@ class BulkMoves {
     if (offered.handle != nullptr) endpoint_.unregister(offered);
   }
 
-  // At the target: has bytes move between here and a place of the origin.
-  void read(mob_rank_t origin, void* here, size_t bytes, Place there, Done done);
-  void write(mob_rank_t origin, const void* here, size_t bytes, Place there, Done done);
+  // At the target: has the bytes of a put, or a get, move between here and the origin. After an
+  // error the other runs are moved all the same.
+  void move(mob_rank_t origin, mob_kind_t kind, std::span<const Run> runs, Done done);
 
   // What the transport had no room for is tried again, and origins that take nothing for long are
   // given up once they are silent; whether there was any room. Any thread.
@@ -79,13 +112,18 @@ class BulkMoves {
   void ended(uint64_t operation, mob_status_t status, const char* text);
 
  private:
+  // What is moved for one request.
+  struct Whole {
+    Done done;
+    std::atomic<size_t> left;  // runs
+    KeptError error{};
+  };
+
   struct Move {
     mob_rank_t origin;
     bool reads;
-    void* here;
-    size_t bytes;
-    Place there;
-    Done done;
+    Run run;
+    std::shared_ptr<Whole> whole;
   };
 
   // What the transport has no room for yet. Each origin has its own: one that takes nothing must
@@ -97,25 +135,18 @@ class BulkMoves {
 
   // A move that has failed, and why.
   struct Failure {
-    Done done;
+    std::shared_ptr<Whole> whole;
     std::string text;
   };
 
   // As often as who waits for a process looks after it.
   static constexpr uint64_t kLookNs = 100'000'000;
-  static constexpr size_t kLeastBytes = size_t{128} << 10;
-  // What TCP takes at once. More than that stands still between here and there each time that a
-  // buffer of the kernel is full, until the other end has copied all of it. Messages do not, as
-  // they are copied piece by piece at both ends. Where one is under way, and their two copies more
-  // stay in caches, either takes half as long as the other, on one machine or the next
-  // (docs/performance.md): from here on up to there both are tried.
-  static constexpr size_t kRushBytes = size_t{256} << 10;
-  static constexpr size_t kMostTriedBytes = size_t{2} << 20;
   static constexpr size_t kTrialSizes = 3;  // each twice the one before
 
+  static bool copies(mob_kind_t kind) { return kind == MOB_PUT || kind == MOB_GET; }
   // Null: there is nothing to be tried.
-  WayTrial* trial_of(mob_kind_t kind, size_t bytes);
-  void start(Move move);
+  WayTrial* trial_of(const Extent& extent);
+  static void end_run(Whole& whole, mob_status_t status);
   bool post_all(Queue& queue, std::vector<Failure>& failures);
   transport::ofi::Posted post(uint64_t id, const Move& move);
 
@@ -124,8 +155,9 @@ class BulkMoves {
   size_t least_bytes_ = SIZE_MAX;
   bool tries_messages_ = false;
 
-  std::mutex trial_mutex_;           // guards what follows
-  WayTrial trials_[2][kTrialSizes];  // of puts, and of gets; first: in bulk
+  std::mutex trial_mutex_;  // guards what follows
+  // Of one run, and of several; of puts, and of gets; first: in bulk.
+  WayTrial trials_[2][2][kTrialSizes];
 
   std::mutex mutex_;  // guards what follows; never held while something is done
   uint64_t last_id_ = 0;

@@ -81,10 +81,9 @@ struct Served::Whole {
   Pending* pending = nullptr;
   bool completes_early = false;  // locally, as soon as everything is packed
   bool never_waits = false;      // the payload is sent from where it is, some time
-  mob_kind_t kind = MOB_PUT;
   bool is_bulk = false;
-  uint64_t tried_ns = 0;   // when it began, if it is to tell how long it takes
-  size_t tried_bytes = 0;  // … of so many
+  uint64_t tried_ns = 0;    // when it began, if it is to tell how long it takes
+  BulkMoves::Extent tried;  // … and what
   mob_rank_t target = 0;
   size_t bytes = 0;
   uint64_t shown_ns = 0;            // when it began, if it goes to another host, for a timeline
@@ -127,7 +126,9 @@ struct Served::Part {
   size_t even_bytes = 0;  // of each, where they are alike
   void* fetched_to = nullptr;
   size_t fetched_bytes = 0;
-  transport::ofi::Registration offered;  // what the target reads or writes itself
+  // What the target reads or writes itself, and what it is told of that.
+  std::vector<transport::ofi::Registration> offered;
+  std::vector<BulkMoves::Run> runs;
   mob_rank_t target = 0;
   uint64_t asked_ns = 0;  // of what tells of the link to another host
 
@@ -138,7 +139,7 @@ struct Served::Part {
 
   // The payload that an answer from another host has to have.
   size_t answer_bytes() const {
-    if (offered.handle != nullptr || kind == MOB_PUT || kind == MOB_ACCUMULATE) return 0;
+    if (!offered.empty() || kind == MOB_PUT || kind == MOB_ACCUMULATE) return 0;
     if (kind == MOB_FETCH_ACCUMULATE) return fetched_bytes;
     size_t bytes = spans.empty() ? box.total_bytes : 0;
     for (const mob_span_t& span : spans) bytes += span.bytes;
@@ -180,11 +181,10 @@ mob_status_t Served::run(const char* call, const mob_transfer_t& transfer, const
   whole->completes_early = completes_early;
   whole->is_bulk = goes_in_bulk;
   whole->show(engine_, transfer, shape);
-  if (mode == Mode::kBlocking && shape.kind == MOB_CONTIGUOUS && !engine_.is_here(transfer.rank) &&
-      engine_.network().bulk().is_tried_out(transfer.kind, shape.total_bytes)) {
-    whole->tried_ns = os::now_ns();
-    whole->tried_bytes = shape.total_bytes;
-    whole->kind = transfer.kind;
+  if (mode == Mode::kBlocking && !engine_.is_here(transfer.rank)) {
+    BulkMoves& bulk = engine_.network().bulk();
+    whole->tried = bulk.extent_of(transfer.kind, shape);
+    if (bulk.is_tried_out(whole->tried)) whole->tried_ns = os::now_ns();
   }
   Whole& started = *whole.release();  // finish_part() deletes it
   // From here on others count on an end that is reported, also without memory to begin with.
@@ -354,11 +354,10 @@ mob_status_t Served::send_box(const char* call, const mob_transfer_t& transfer, 
 }
 
 bool Served::is_bulk(const mob_transfer_t& transfer, const Shape& shape, Mode mode) const {
-  return !engine_.is_here(transfer.rank) && shape.kind == MOB_CONTIGUOUS &&
-         (transfer.kind == MOB_PUT || transfer.kind == MOB_GET) &&
-         (mode == Mode::kBlocking
-              ? engine_.network().bulk().is_worth_waiting_for(transfer.kind, shape.total_bytes)
-              : engine_.network().bulk().is_worth(shape.total_bytes));
+  if (engine_.is_here(transfer.rank)) return false;
+  BulkMoves& bulk = engine_.network().bulk();
+  const BulkMoves::Extent extent = bulk.extent_of(transfer.kind, shape);
+  return mode == Mode::kBlocking ? bulk.is_worth_waiting_for(extent) : bulk.is_worth(extent);
 }
 
 mob_status_t Served::send_bulk(const char* call, const mob_transfer_t& transfer, const Shape& shape,
@@ -366,21 +365,30 @@ mob_status_t Served::send_bulk(const char* call, const mob_transfer_t& transfer,
   auto part = std::make_unique<Part>();
   part->whole = &whole;
   part->kind = transfer.kind;
-  part->box = shape;
+  part->box.total_bytes = shape.total_bytes;
   part->self = this;
   BulkMoves& bulk = engine_.network().bulk();
-  if (const mob_status_t status = bulk.offer(shape.local, shape.total_bytes, &part->offered)) {
+  const size_t most = bulk.extent_of(transfer.kind, shape).runs;
+  part->runs.reserve(most);
+  part->offered.reserve(most);
+  const mob_status_t status = transport::for_each_run(shape, [&](char* there, char* here,
+                                                                 size_t bytes) {
+    transport::ofi::Registration& offered = part->offered.emplace_back();
+    const mob_status_t made = bulk.offer(here, bytes, &offered);
+    part->runs.push_back({reinterpret_cast<uintptr_t>(there), bytes, offered.base, offered.key});
+    return made;
+  });
+  if (status != MOB_OK) {
+    release_stage(*part);
     return status;
   }
   Request request{};
   describe(transfer, true, &request);
   request.stage = kMovedByTarget;
-  request.scale[0] = part->offered.base;
-  request.scale[1] = part->offered.key;
+  request.list_bytes = part->runs.size() * sizeof(BulkMoves::Run);
   request.data_bytes = shape.total_bytes;
-  request.remote = shape.remote;
-  request.run_bytes = shape.total_bytes;
-  return send(call, transfer.rank, std::move(part), request, nullptr, 0);
+  const void* payload = part->runs.data();
+  return send(call, transfer.rank, std::move(part), request, payload, request.list_bytes);
 }
 
 mob_status_t Served::send_runs(const char* call, const mob_transfer_t& transfer, const Runs& runs,
@@ -518,7 +526,9 @@ void Served::give_up(mob_rank_t rank) {
 }
 
 void Served::release_stage(Part& part) {
-  engine_.network().bulk().withdraw(part.offered);
+  for (transport::ofi::Registration& offered : part.offered) {
+    engine_.network().bulk().withdraw(offered);
+  }
   if (part.stage == nullptr) return;
   // It is a block of this heap: this cannot fail.
   static_cast<void>(engine_.local_heap().release("the end of a transfer", part.stage));
@@ -616,8 +626,7 @@ void Served::finish_part(Whole& whole, mob_status_t status) {
   if (ended->status != MOB_OK) {
     fail(ended->status, "%s", ended->text);
   } else if (ended->tried_ns != 0) {
-    engine_.network().bulk().note(ended->kind, ended->tried_bytes, ended->is_bulk,
-                                  os::now_ns() - ended->tried_ns);
+    engine_.network().bulk().note(ended->tried, ended->is_bulk, os::now_ns() - ended->tried_ns);
   }
   if (ended->never_waits && !ended->is_bulk) {
     engine_.scheduler().alone_ended(ended->pending->target);

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <memory>
 #include <new>
+#include <span>
 #include <vector>
 
 #include "base/status.h"
@@ -23,14 +24,24 @@ namespace {
 using base::fail;
 using transport::Shape;
 
+mob_status_t refuse_nonsense() {
+  return fail(MOB_ERR_SYSTEM, "a request for a transfer makes no sense");
+}
+
 mob_status_t read_list(const char* list, size_t bytes, std::vector<mob_span_t>* spans) {
   try {
     const auto* from = reinterpret_cast<const unsigned char*>(list);
     if (SpanWire::read(from, bytes, kMostSpansSent, spans)) return MOB_OK;
-    return fail(MOB_ERR_SYSTEM, "a request for a transfer makes no sense");
+    return refuse_nonsense();
   } catch (const std::bad_alloc&) {
     return fail(MOB_ERR_MEMORY, "no memory for a list of spans");
   }
+}
+
+// Whether nobody can tell when it is carried out. A template, because requests are private.
+template <typename Request>
+bool only_reads(const Request& request) {
+  return request.kind == MOB_GET && request.target_counter == nullptr && request.signal == nullptr;
 }
 
 }  // namespace
@@ -68,10 +79,11 @@ void Served::serve(const mob_message_t& message, mob_delivery_t* delivery) {
     return;
   }
   std::memcpy(&request, message.header, message.header_bytes);
+  if (!only_reads(request)) engine_.messages().read_late(message.source);
   if (request.stage == kInPayload) {
     serve_payload(message, request, delivery);
   } else if (request.stage == kMovedByTarget) {
-    serve_bulk(message, request);
+    serve_bulk(message, request, delivery);
   } else if (engine_.is_here(message.source)) {
     serve_staged(message.source, request);
   }
@@ -104,8 +116,7 @@ void Served::serve_payload(const mob_message_t& message, const Request& request,
       request.dimensions > static_cast<int32_t>(kCounted) ||
       message.header_bytes != request.bytes() ||
       (request.compare_bytes != 0 && request.compare_bytes != 4 && request.compare_bytes != 8)) {
-    answer(message.source, request, fail(MOB_ERR_SYSTEM, "a request for a transfer makes no sense"),
-           nullptr, 0);
+    answer(message.source, request, refuse_nonsense(), nullptr, 0);
     return;
   }
   auto arrival = std::make_unique<Arrival>(Arrival{this, message.source, request, false, nullptr});
@@ -136,31 +147,56 @@ void Served::serve_payload(const mob_message_t& message, const Request& request,
   delivery->argument = arrival.release();
 }
 
-// Moves the bytes itself; whoever polls when they are all there answers.
-void Served::serve_bulk(const mob_message_t& message, const Request& request) {
+// Moves the bytes itself, once it knows which.
+void Served::serve_bulk(const mob_message_t& message, const Request& request,
+                        mob_delivery_t* delivery) {
   const mob_rank_t origin = message.source;
-  mob_status_t status = MOB_OK;
-  if (engine_.is_here(origin) || message.payload_bytes != 0 || request.is_spans != 0 ||
+  const size_t runs = message.payload_bytes / sizeof(BulkMoves::Run);
+  if (engine_.is_here(origin) || runs == 0 || runs > BulkMoves::kMostRuns ||
+      message.payload_bytes != runs * sizeof(BulkMoves::Run) ||
+      message.payload_bytes != request.list_bytes || request.is_spans != 0 ||
       request.dimensions != 0 || message.header_bytes != request.bytes() ||
       (request.kind != MOB_PUT && request.kind != MOB_GET)) {
-    status = fail(MOB_ERR_SYSTEM, "a request for a transfer makes no sense");
-  } else {
-    status = check_own(request.remote, request.data_bytes, request.kind == MOB_PUT);
+    return answer(origin, request, refuse_nonsense(), nullptr, 0);
   }
-  if (status != MOB_OK) {
-    answer(origin, request, status, nullptr, 0);
-    return;
+  std::unique_ptr<char[]> list(new (std::nothrow) char[message.payload_bytes]);
+  if (list == nullptr) {
+    return answer(origin, request, fail(MOB_ERR_MEMORY, "it has no memory left"), nullptr, 0);
   }
-  const auto done = [this, origin, request](mob_status_t moved) {
+  auto arrival = std::make_unique<Arrival>(Arrival{this, origin, request, false, std::move(list)});
+  if (message.payload != nullptr) {
+    std::memcpy(arrival->payload.get(), message.payload, message.payload_bytes);
+    return move_runs(*arrival);
+  }
+  delivery->payload = arrival->payload.get();
+  delivery->handler = [](mob_token_t, void* argument) {
+    const std::unique_ptr<Arrival> whole(static_cast<Arrival*>(argument));
+    whole->self->move_runs(*whole);
+  };
+  delivery->argument = arrival.release();
+}
+
+// All or nothing of what is checked here; whoever polls when the bytes are all there answers.
+void Served::move_runs(const Arrival& arrival) {
+  const Request& request = arrival.request;
+  const std::span runs(reinterpret_cast<const BulkMoves::Run*>(arrival.payload.get()),
+                       request.list_bytes / sizeof(BulkMoves::Run));
+  size_t left = request.data_bytes;
+  mob_status_t status = MOB_OK;
+  for (const BulkMoves::Run& run : runs) {
+    if (run.bytes == 0 || run.bytes > left) status = refuse_nonsense();
+    if (status == MOB_OK) {
+      status = check_own(reinterpret_cast<void*>(run.remote), run.bytes, request.kind == MOB_PUT);
+    }
+    if (status != MOB_OK) break;
+    left -= run.bytes;
+  }
+  if (status == MOB_OK && left != 0) status = refuse_nonsense();
+  if (status != MOB_OK) return answer(arrival.origin, request, status, nullptr, 0);
+  const auto done = [this, origin = arrival.origin, request](mob_status_t moved) {
     answer(origin, request, moved == MOB_OK ? tell(request) : moved, nullptr, 0);
   };
-  BulkMoves& bulk = engine_.network().bulk();
-  const BulkMoves::Place there{request.scale[0], request.scale[1]};
-  if (request.kind == MOB_PUT) {
-    bulk.read(origin, request.remote, request.data_bytes, there, done);
-  } else {
-    bulk.write(origin, request.remote, request.data_bytes, there, done);
-  }
+  engine_.network().bulk().move(arrival.origin, request.kind, runs, done);
 }
 
 // All of a request of another host is here.
@@ -170,12 +206,9 @@ void Served::serve_arrival(Arrival& arrival) {
     answer(arrival.origin, request, tell(request), nullptr, 0);
     return;
   }
-  const void* out = nullptr;
   // Not where somebody is told that the data may be changed.
-  if (request.kind == MOB_GET && request.is_spans == 0 && request.dimensions == 0 &&
-      request.target_counter == nullptr && request.signal == nullptr) {
-    const mob_status_t status = get_directly(request, &out);
-    answer(arrival.origin, request, status, out, request.data_bytes);
+  if (only_reads(request) && request.is_spans == 0 && request.dimensions == 0) {
+    serve_get(arrival.origin, request);
     return;
   }
   char* list = arrival.payload.get();
@@ -200,15 +233,26 @@ void Served::serve_arrival(Arrival& arrival) {
 }
 
 // A get that needs no packing: its answer is sent from where the data are.
-mob_status_t Served::get_directly(const Request& request, const void** data) {
-  if (request.data_bytes != 0) {
-    if (const mob_status_t status = check_own(request.remote, request.data_bytes, false)) {
-      return status;
-    }
-  }
-  *data = request.remote;
-  return MOB_OK;
+void Served::serve_get(mob_rank_t origin, const Request& request) {
+  const mob_status_t status = check_late(engine_, request.remote, request.data_bytes);
+  answer(origin, request, status, request.remote, request.data_bytes, &kOwnMemory);
 }
+
+// It may be somebody else's, or gone, once there is room for the answer.
+mob_status_t Served::check_late(Engine& engine, const void* payload, size_t bytes) {
+  return bytes == 0 ? MOB_OK : engine.served().check_own(payload, bytes, false);
+}
+
+size_t Served::refuse_late(void* header, mob_status_t status) {
+  Reply reply{};
+  std::memcpy(&reply, header, offsetof(Reply, text));
+  reply.status = status;
+  std::strncpy(reply.text, mob_last_error(), sizeof reply.text - 1);
+  std::memcpy(header, &reply, sizeof reply);
+  return sizeof reply;
+}
+
+constinit const LatePayload Served::kOwnMemory{check_late, refuse_late, sizeof(Reply)};
 
 // Tells those that a transfer names at the target, when its data are in place.
 mob_status_t Served::tell(const Request& request) {
@@ -229,7 +273,7 @@ mob_status_t Served::tell(const Request& request) {
 }
 
 void Served::answer(mob_rank_t origin, const Request& request, mob_status_t status,
-                    const void* payload, size_t payload_bytes) {
+                    const void* payload, size_t payload_bytes, const LatePayload* late) {
   Reply reply{};
   reply.part = request.part;
   reply.status = status;
@@ -241,6 +285,7 @@ void Served::answer(mob_rank_t origin, const Request& request, mob_status_t stat
   if (status == MOB_OK) {
     message.payload = payload;
     message.payload_bytes = payload_bytes;
+    message.late = late;
   }
   // If the origin is gone, nobody is left to tell.
   static_cast<void>(engine_.messages().post("an answer", origin, message));
@@ -343,7 +388,7 @@ mob_status_t Served::carry_out(const Request& request, char* list, char* data, c
     return status;
   }
   if (shape.total_bytes != request.data_bytes) {
-    return fail(MOB_ERR_SYSTEM, "a request for a transfer makes no sense");
+    return refuse_nonsense();
   }
   if (const mob_status_t status = check_remote(request, shape)) return status;
   return engine_.transfers().run_on_own_memory(transfer, shape);

@@ -20,7 +20,8 @@ inline constexpr size_t kStageBytes = size_t{1} << 20;
 // Nor have they more spans.
 inline constexpr size_t kMostSpansSent = kStageBytes / 64;
 
-// In Request::stage.
+// In Request::stage: there is none, and the payload has what it would hold, or lists what the
+// target is to move itself, each a BulkMoves::Run.
 inline constexpr uint64_t kInPayload = UINT64_MAX;
 inline constexpr uint64_t kMovedByTarget = UINT64_MAX - 1;
 
@@ -31,7 +32,7 @@ inline constexpr size_t kCounted = MOB_MAX_DIMENSIONS - 1;
 // writes it.
 struct Served::Request {
   uint64_t part;   // of the origin, for the reply
-  uint64_t stage;  // place in the window; kInPayload: there is none; kMovedByTarget: nor a payload
+  uint64_t stage;  // place in the window, kInPayload or kMovedByTarget
   uint64_t list_bytes;
   uint64_t data_bytes;
   mob_kind_t kind;
@@ -39,7 +40,7 @@ struct Served::Request {
   mob_op_t op;
   int32_t compare_bytes;  // not 0: a compare-swap, of scale[0] with scale[1]
   int32_t has_scale;
-  alignas(16) uint64_t scale[2];  // kMovedByTarget: the base and key of a BulkMoves::Place
+  alignas(16) uint64_t scale[2];
   // The shape: spans, or a box (a contiguous one has no dimensions).
   int32_t is_spans;
   int32_t dimensions;

@@ -8,6 +8,7 @@
 #include "base/status.h"
 #include "engine/engine.h"
 #include "engine/hooks/watch.h"
+#include "engine/route_costs.h"
 #include "schedule/operation.h"
 #include "transport/cma/cma.h"
 #include "transport/shm/copy_peer.h"
@@ -21,8 +22,6 @@ using base::fail;
 using transport::Shape;
 
 namespace {
-
-constexpr size_t kPieceNs = 150;  // of cross-memory attach
 
 template <typename T>
 T changed(const WordUpdate& update, T* word) {
@@ -105,27 +104,34 @@ void Transfers::note_message(mob_rank_t target, size_t bytes, mob_status_t statu
 mob_status_t Transfers::run(const char* call, const mob_transfer_t& transfer, Mode mode,
                             uint64_t* handle) {
   Operation operation;
-  operation.call = call;
-  operation.transfer = &transfer;
   operation.mode = mode;
   operation.handle = handle;
-  if (const mob_status_t status = transport::normalise(call, transfer, &operation.shape)) {
+  if (const mob_status_t status = prepare(call, transfer, &operation)) return status;
+  if (mode == Mode::kHandle) *handle = MOB_HANDLE_DONE;
+  return first_->carry(operation);
+}
+
+// Checks it and finds the way that it goes.
+mob_status_t Transfers::prepare(const char* call, const mob_transfer_t& transfer,
+                                Operation* operation) {
+  operation->call = call;
+  operation->transfer = &transfer;
+  if (const mob_status_t status = transport::normalise(call, transfer, &operation->shape)) {
     return status;
   }
-  if (const mob_status_t status = notices_.resolve(call, transfer, &operation.notice)) {
+  if (const mob_status_t status = notices_.resolve(call, transfer, &operation->notice)) {
     return status;
   }
   if (!engine_.is_here(transfer.rank)) {
-    operation.route.path = Path::kNetwork;  // what is wrong with the target's side it finds out
-  } else if (operation.notice.by_target ||
-             !reach_all(transfer.rank, operation.shape, &operation.route.delta)) {
-    if (!is_exposed(transfer.rank, operation.shape)) {
-      return explain(call, transfer.rank, operation.shape);
+    operation->route.path = Path::kNetwork;  // what is wrong with the target's side it finds out
+  } else if (operation->notice.by_target ||
+             !reach_all(transfer.rank, operation->shape, &operation->route.delta)) {
+    if (!is_exposed(transfer.rank, operation->shape)) {
+      return explain(call, transfer.rank, operation->shape);
     }
-    find_route(transfer, operation.shape, operation.notice, &operation.route);
+    find_route(transfer, operation->shape, operation->notice, &operation->route);
   }
-  if (mode == Mode::kHandle) *handle = MOB_HANDLE_DONE;
-  return first_->carry(operation);
+  return MOB_OK;
 }
 
 bool Transfers::copy_and_tell(const Telling& telling) {
@@ -252,19 +258,12 @@ void Transfers::find_route(const mob_transfer_t& transfer, const Shape& shape, c
   const bool is_box = shape.kind == MOB_CONTIGUOUS || shape.kind == MOB_STRIDED;
   route->may_read_gaps = is_box && engine_.exposures().covers(transfer.rank, shape.lowest,
                                                               shape.highest - shape.lowest);
-  // Waking the target's progress and being answered costs about as much as 60 pieces, and the way
-  // over a stage copies everything twice.
-  constexpr size_t kServiceNs = 10'000;
-  constexpr size_t kStageBytesPerNs = 10;
-  // A waiter that is called on the same processor has answered by then.
-  constexpr size_t kCallNs = 8'000;
   const size_t cma_ns = notice.by_target || !uses_cma(transfer.rank)
                             ? SIZE_MAX
                             : cma_time(transfer.kind, shape, route->may_read_gaps);
   route->path =
       cma_ns <= kServiceNs + shape.total_bytes / kStageBytesPerNs ? Path::kCma : Path::kMessage;
-  // Beside what pieces cost, the kernel copies; where it reads gaps, those as well.
-  constexpr size_t kKernelBytesPerNs = 12;
+  // Where the kernel reads gaps, it copies those as well.
   const bool reads_gaps = transfer.kind == MOB_GET && shape.kind == MOB_STRIDED &&
                           cma_ns < transport::cma_put_pieces(shape) * kPieceNs;
   const size_t copied = reads_gaps ? shape.highest - shape.lowest : shape.total_bytes;
@@ -512,7 +511,10 @@ mob_status_t Transfers::update_by_target(const WordUpdate& update) {
   transfer.type = update.bytes == 8 ? MOB_UINT64 : MOB_UINT32;
   transfer.op = kOps[update.what];
   transfer.fetched = update.old;
-  return run(update.call, transfer, Mode::kBlocking, nullptr);
+  // It has met the hooks as an update.
+  Operation operation;
+  if (const mob_status_t status = prepare(update.call, transfer, &operation)) return status;
+  return carry(operation);
 }
 
 mob_status_t Transfers::update(const WordUpdate& update) {

@@ -143,6 +143,7 @@ class Transfers final : private Carrier {
   mob_status_t order_for(const char* call);
   mob_status_t update_by_target(const WordUpdate& update);
   bool reach_all(mob_rank_t rank, const transport::Shape& shape, ptrdiff_t* delta);
+  mob_status_t prepare(const char* call, const mob_transfer_t& transfer, Operation* operation);
   mob_status_t explain(const char* call, mob_rank_t rank, const transport::Shape& shape);
 
   Engine& engine_;

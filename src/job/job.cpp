@@ -33,7 +33,8 @@ constexpr uint64_t kNetworkSpinNs = 100'000;
 // Far longer than it takes to wake a thread, also where processors are virtual (30 to 100 us).
 constexpr uint64_t kYieldNs = 1'000'000;
 
-// Of one of `processes` that share the processors of this machine.
+}  // namespace
+
 os::WaitPolicy wait_policy(const Settings& settings, mob_rank_t processes, mob_rank_t hosts) {
   os::WaitPolicy policy;
   policy.spin_ns = settings.number(SettingId::kSpin);
@@ -48,6 +49,8 @@ os::WaitPolicy wait_policy(const Settings& settings, mob_rank_t processes, mob_r
   policy.background_spin_ns = processes < processors ? policy.spin_ns : 0;
   return policy;
 }
+
+namespace {
 
 bool is_key(const std::string& text) {
   return text.size() == kKeyDigits &&

@@ -19,8 +19,13 @@
 #include "job/mpi_directory.h"
 #include "job/mpi_launcher.h"
 #include "os/unix_socket.h"
+#include "os/waiter.h"
 
 namespace mobius::job {
+
+// How long one of `processes` that share the processors of this machine, in a job of so many hosts,
+// spins and yields.
+os::WaitPolicy wait_policy(const base::Settings& settings, mob_rank_t processes, mob_rank_t hosts);
 
 class Job {
  public:

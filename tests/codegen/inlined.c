@@ -50,7 +50,36 @@ mob_status_t check_get_nbi(mob_rank_t rank, const void* remote, void* to, size_t
   return mob_get_nbi(rank, remote, to, bytes);
 }
 
-/* The loop that docs/performance.md counts. */
+/* The loops that docs/performance.md counts. */
 void check_loop8(mob_rank_t rank, uint64_t* remote, uint64_t count) {
   for (uint64_t i = 0; i < count; ++i) (void)mob_put8(rank, remote + i, i);
+}
+
+/* Loops whose results go to a local variable: where it lies needs no look. */
+uint64_t check_loop_get8(mob_rank_t rank, const uint64_t* remote, uint64_t count) {
+  uint64_t sum = 0;
+  for (uint64_t i = 0; i < count; ++i) {
+    uint64_t value = 0;
+    (void)mob_get8(rank, remote + i, &value);
+    sum += value;
+  }
+  return sum;
+}
+uint64_t check_loop_add8(mob_rank_t rank, uint64_t* remote, uint64_t count) {
+  uint64_t sum = 0;
+  for (uint64_t i = 0; i < count; ++i) {
+    uint64_t old = 0;
+    (void)mob_fetch_add8(rank, remote + i, 1, &old);
+    sum += old;
+  }
+  return sum;
+}
+uint64_t check_loop_compare_swap8(mob_rank_t rank, uint64_t* remote, uint64_t count) {
+  uint64_t sum = 0;
+  for (uint64_t i = 0; i < count; ++i) {
+    uint64_t old = 0;
+    (void)mob_compare_swap8(rank, remote + i, i, 1, &old);
+    sum += old;
+  }
+  return sum;
 }

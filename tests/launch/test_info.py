@@ -100,6 +100,7 @@ def test_probes_tell_what_was_found() -> None:
     assert set(probes) == {
         "memfd",
         "shared_huge_pages",
+        "first_touch",
         "window",
         "cross_memory_attach",
         "pidfd",
@@ -128,6 +129,21 @@ def test_memory_nodes_are_counted() -> None:
     folders = list(Path("/sys/devices/system/node").glob("node[0-9]*"))
     assert nodes["count"] <= len(folders)
     assert (nodes["count"] > 0) == bool(nodes["list"])
+
+
+def test_first_touch_says_where_a_page_is() -> None:
+    probe = facts()["probes"]["first_touch"]
+    assert probe["nodes"] == facts()["host"]["memory_nodes"]["count"]
+    if probe["node"] is None:
+        assert not probe["works"]
+        assert "move_pages: " in probe["detail"]
+        return
+    assert f"on node {probe['node']}" in probe["detail"]
+    if probe["nodes"] == 1:
+        assert probe["works"]
+        assert "there is one node" in probe["detail"]
+    else:
+        assert f"of {probe['nodes']}" in probe["detail"]
 
 
 def test_window_follows_its_setting() -> None:
@@ -162,13 +178,72 @@ def test_batch_variables_are_seen() -> None:
     assert {"SLURM_JOB_ID", "PMIX_RANK"} <= set(names)
 
 
+def value_of(threshold: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in threshold.items() if key != "why"}
+
+
 def test_thresholds_follow_their_settings() -> None:
-    assert facts()["thresholds"]["copy_stream_bytes"]["source"] == "default"
-    chosen = facts(MOBIUS_COPY_STREAM_BYTES="3M")["thresholds"]["copy_stream_bytes"]
-    assert chosen == {"bytes": 3 << 20, "source": "environment"}
-    assert facts()["thresholds"]["copy_try_bytes"] == {"bytes": 4 << 10, "source": "default"}
-    never = facts(MOBIUS_COPY_TRY_BYTES="64T")["thresholds"]["copy_try_bytes"]
-    assert never == {"bytes": None, "source": "environment"}
+    standard = facts()["thresholds"]
+    assert standard["copy_stream_bytes"]["source"] == "default"
+    assert value_of(standard["copy_try_bytes"]) == {"bytes": 4 << 10, "source": "default"}
+    chosen = facts(
+        MOBIUS_COPY_STREAM_BYTES="3M",
+        MOBIUS_COPY_TRY_BYTES="64T",
+        MOBIUS_SPIN_NS="77",
+        MOBIUS_YIELDS="5",
+        MOBIUS_RMA_BYTES="1M",
+    )["thresholds"]
+    assert value_of(chosen["copy_stream_bytes"]) == {"bytes": 3 << 20, "source": "environment"}
+    assert value_of(chosen["copy_try_bytes"]) == {"bytes": None, "source": "environment"}
+    for key in ("spin_ns", "spin_network_ns", "spin_crowded_ns"):
+        assert value_of(chosen[key]) == {"ns": 77, "source": "environment"}
+    assert value_of(chosen["yields"]) == {"count": 5, "source": "environment"}
+    assert value_of(chosen["rma_bytes"]) == {"bytes": 1 << 20, "source": "environment"}
+    # What is chosen is not tried out.
+    assert "rma_try_bytes" in standard
+    assert "rma_try_bytes" not in chosen
+
+
+def test_every_threshold_says_where_it_comes_from_and_why() -> None:
+    thresholds = facts()["thresholds"]
+    for threshold in thresholds.values():
+        assert threshold["source"] in ("built-in", "default", "measured")
+        assert threshold["why"]
+        assert len({"bytes", "count", "ns"} & set(threshold)) == 1
+    assert {
+        "message_in_place_bytes",
+        "message_attach_bytes",
+        "message_attach_nb_bytes",
+        "message_ring_bytes",
+        "collective_direct_bytes",
+        "collective_attach_bytes",
+        "desk_stretch_bytes",
+        "desk_try_bytes",
+        "batch_put_bytes",
+        "kernel_pieces",
+        "call_bytes",
+        "spin_ns",
+        "yield_ns",
+        "rma_bytes",
+        "rma_try_bytes",
+        "packed_bytes",
+    } <= set(thresholds)
+
+
+def test_packed_size_follows_from_what_a_message_costs() -> None:
+    standard = facts()["thresholds"]["packed_bytes"]
+    dearer = facts(MOBIUS_MESSAGE_NS="3000")["thresholds"]["packed_bytes"]
+    assert dearer["bytes"] == 2 * standard["bytes"]
+    assert (standard["source"], dearer["source"]) == ("default", "environment")
+    text = (ROOT / "docs/scheduler.md").read_text()
+    assert f"{standard['bytes']:,} bytes by default" in text
+
+
+def test_a_malformed_setting_leaves_thresholds_of_others() -> None:
+    done = info("--json", settings={"MOBIUS_YIELDS": "many", "MOBIUS_SPIN_NS": "77"})
+    thresholds = json.loads(done.stdout)["thresholds"]
+    assert value_of(thresholds["spin_ns"]) == {"ns": 77, "source": "environment"}
+    assert value_of(thresholds["yields"]) == {"count": 16, "source": "default"}
 
 
 def test_tune_prints_settings_that_are_accepted() -> None:

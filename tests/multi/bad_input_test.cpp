@@ -115,6 +115,42 @@ TEST(BadInput, NullPointers) {
   expect_error(mob_host_mate(0, nullptr), MOB_ERR_ARGUMENT, "mob_host_mate", "null");
 }
 
+namespace {
+
+template <typename T>
+void expect_no_value(const char* call, mob_status_t (*get)(mob_rank_t, const void*, T*)) {
+  const Shared memory(64);
+  const mob_rank_t target = mobius_test::right_of(mob_rank());
+  for (int i = 0; i < 2; ++i) {
+    expect_error(get(target, memory.at(target), nullptr), MOB_ERR_ARGUMENT, call, "result");
+    // From now on the part is reached inline.
+    T value = 1;
+    EXPECT_EQ(get(target, memory.at(target), &value), MOB_OK) << mob_last_error();
+    EXPECT_EQ(value, T{0});
+  }
+  expect_error(get(mob_size(), memory.at(target), nullptr), MOB_ERR_RANK, call, "0 to");
+}
+
+template <typename T>
+void expect_no_answer(const char* call, mob_status_t (*test)(const T*, mob_compare_t, T, int*)) {
+  const T word = 0;
+  expect_error(test(&word, MOB_EQ, 0, nullptr), MOB_ERR_ARGUMENT, call, "result");
+  expect_error(test(&word, MOB_NE, 0, nullptr), MOB_ERR_ARGUMENT, call, "result");
+}
+
+}  // namespace
+
+TEST(BadInput, NoPlaceForTheResultOfAnInlinedCall) {
+  expect_no_value("mob_get8", mob_get8);
+  expect_no_value("mob_get4", mob_get4);
+  expect_no_value("mob_get2", mob_get2);
+  expect_no_value("mob_get1", mob_get1);
+  expect_no_answer("mob_test_until_i4", mob_test_until_i4);
+  expect_no_answer("mob_test_until_u4", mob_test_until_u4);
+  expect_no_answer("mob_test_until_i8", mob_test_until_i8);
+  expect_no_answer("mob_test_until_u8", mob_test_until_u8);
+}
+
 TEST(BadInput, HandlesThatAreNotLive) {
   mob_mem_t freed = nullptr;
   EXPECT_EQ(mob_mem_alloc(64, &freed), MOB_OK);

@@ -78,12 +78,16 @@ TEST(WrongWords, EveryArgumentOfEveryCall) {
   EXPECT_TRUE(mobius_test::all_are(memory.local(), 64, 0)) << "a refused call wrote";
 }
 
-// Before any other access to the part: only the call out of line looks at the result's place.
+// Also where the part was used before, whose words are then reached inline.
 TEST(WrongWords, NoPlaceForTheResult) {
+  const mob_rank_t me = mob_rank();
   for (const Call& c : word_calls()) {
-    const Shared fresh(64);
-    const mob_rank_t me = mob_rank();
-    expect_error(c.call(me, fresh.at(me), false), MOB_ERR_ARGUMENT, c.name, "result");
+    const Shared memory(64);
+    expect_error(c.call(me, memory.at(me), false), MOB_ERR_ARGUMENT, c.name, "result");
+    EXPECT_EQ(c.call(me, memory.at(me), true), MOB_OK) << mob_last_error();
+    const unsigned char before = memory.local()[0];
+    expect_error(c.call(me, memory.at(me), false), MOB_ERR_ARGUMENT, c.name, "result");
+    EXPECT_EQ(memory.local()[0], before) << c.name << " wrote";
   }
 }
 

@@ -242,6 +242,242 @@ TEST(Borders, EveryShapeReachesTheEnds) {
   barrier();
 }
 
+// Rows that go between hosts one by one, by remote memory access (MOBIUS_RMA_BYTES), as one
+// transfer.
+class LargeRows : public testing::Test {
+ protected:
+  static constexpr size_t kRows = 6;
+  static constexpr size_t kRowBytes = (size_t{160} << 10) + 24;
+  static constexpr size_t kApart = kRowBytes + 4000;
+  static constexpr size_t kWindow = kRows * kApart;
+
+  // The rows of a transfer that moves them in one of the shapes, between `remote` and `local`.
+  struct Rows {
+    Rows(mob_kind_t kind, mob_shape_t shape, mob_rank_t target, unsigned char* remote,
+         unsigned char* local) {
+      transfer.kind = kind;
+      transfer.shape = shape;
+      transfer.rank = target;
+      transfer.remote = remote;
+      transfer.local = local;
+      transfer.bytes = kRowBytes;
+      transfer.dimensions = 2;
+      transfer.counts = counts;
+      transfer.remote_strides = transfer.local_strides = strides;
+      for (size_t row = 0; row < kRows; ++row) {
+        remotes[row] = remote + row * kApart;
+        locals[row] = local + row * kApart;
+        remote_spans[row] = {remotes[row], kRowBytes};
+        local_spans[row] = {locals[row], kRowBytes};
+      }
+      // Of the last one the tail by itself.
+      local_spans[kRows - 1].bytes -= 100;
+      local_spans[kRows] = {local + (kRows - 1) * kApart + kRowBytes - 100, 100};
+      transfer.count = kRows;
+      transfer.remotes = remotes;
+      transfer.locals = locals;
+      transfer.remote_spans = remote_spans;
+      transfer.remote_span_count = kRows;
+      transfer.local_spans = local_spans;
+      transfer.local_span_count = kRows + 1;
+    }
+    Rows(const Rows&) = delete;
+    Rows& operator=(const Rows&) = delete;
+
+    // Every second row, then the others.
+    const size_t counts[2] = {kRows / 2, 2};
+    const ptrdiff_t strides[2] = {2 * kApart, kApart};
+    void* remotes[kRows];
+    void* locals[kRows];
+    mob_span_t remote_spans[kRows];
+    mob_span_t local_spans[kRows + 1];
+    mob_transfer_t transfer{};
+  };
+
+  static constexpr mob_shape_t kShapes[] = {MOB_STRIDED, MOB_PIECES, MOB_SPANS};
+
+  // Whether `memory` holds rows of `from`, and between them what `gaps` holds.
+  static bool has_rows(const unsigned char* memory, const Bytes& from, const Bytes& gaps) {
+    for (size_t row = 0; row < kRows; ++row) {
+      const size_t at = row * kApart;
+      if (std::memcmp(memory + at, &from[at], kRowBytes) != 0 ||
+          std::memcmp(memory + at + kRowBytes, &gaps[at + kRowBytes], kApart - kRowBytes) != 0) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  unsigned char* there() const { return memory_.at(target_); }
+  uint64_t* word_at(mob_rank_t rank) const {
+    return reinterpret_cast<uint64_t*>(memory_.at(rank, kWindow));
+  }
+
+  const mob_rank_t target_ = mobius_test::right_of(mob_rank());
+  const Shared memory_{kWindow + 64};
+};
+
+TEST_F(LargeRows, GoThereAndBack) {
+  const Bytes before = mobius_test::patterned(kWindow, mob_rank(), 0);
+  std::memcpy(memory_.local(), before.data(), kWindow);
+  const Bytes before_there = mobius_test::patterned(kWindow, target_, 0);
+  int round = 0;
+  for (const mob_shape_t shape : kShapes) {
+    for (const How how : kEveryHow) {
+      barrier();
+      Bytes sent = mobius_test::patterned(kWindow, mob_rank(), ++round);
+      const Rows put(MOB_PUT, shape, target_, there(), sent.data());
+      EXPECT_EQ(run(how, put.transfer), MOB_OK) << mob_last_error();
+      EXPECT_EQ(mob_flush(target_), MOB_OK) << mob_last_error();
+      barrier();
+      EXPECT_TRUE(has_rows(memory_.local(),
+                           mobius_test::patterned(kWindow, mobius_test::left_of(mob_rank()), round),
+                           before))
+          << shape << ' ' << round;
+      const Bytes blank(kWindow);
+      Bytes got = blank;
+      const Rows get(MOB_GET, shape, target_, there(), got.data());
+      EXPECT_EQ(run(how, get.transfer), MOB_OK) << mob_last_error();
+      EXPECT_TRUE(has_rows(got.data(), sent, blank)) << shape << ' ' << round;
+    }
+  }
+  barrier();
+  Bytes all(kWindow);
+  EXPECT_EQ(mob_get(target_, there(), all.data(), kWindow), MOB_OK);
+  EXPECT_TRUE(has_rows(all.data(), all, before_there));
+  barrier();
+}
+
+// So many that the list of them takes several records, where each goes by itself.
+TEST_F(LargeRows, ManySmallOnes) {
+  constexpr size_t kMany = 5000;
+  constexpr size_t kSmall = 64;
+  const Bytes sent = mobius_test::patterned(kMany * kSmall, mob_rank(), 3);
+  const size_t count = kMany;
+  const ptrdiff_t packed = kSmall;
+  const ptrdiff_t apart = 2 * kSmall;
+  static_assert(kMany * 2 * kSmall <= kWindow);
+  std::memset(memory_.local(), 0, kWindow);
+  barrier();
+  EXPECT_EQ(mob_put_strided(target_, there(), &apart, sent.data(), &packed, kSmall, &count, 1),
+            MOB_OK);
+  EXPECT_EQ(mob_flush(target_), MOB_OK) << mob_last_error();
+  Bytes got(kMany * kSmall);
+  EXPECT_EQ(mob_get_strided(target_, there(), &apart, got.data(), &packed, kSmall, &count, 1),
+            MOB_OK)
+      << mob_last_error();
+  EXPECT_EQ(got, sent);
+  barrier();
+  for (size_t row = 0; row < kMany; ++row) {
+    EXPECT_TRUE(mobius_test::all_are(memory_.local() + (2 * row + 1) * kSmall, kSmall, 0)) << row;
+  }
+  barrier();
+}
+
+TEST_F(LargeRows, AreToldOfOnceAndWhenAllAreThere) {
+  if (mobius_test::reorders()) GTEST_SKIP() << "what a target waits for here may be kept back";
+  constexpr uint64_t kRounds = 6;
+  mob_counter_t origin = nullptr;
+  mob_counter_t completion = nullptr;
+  ASSERT_EQ(mob_counter_create(&origin), MOB_OK);
+  ASSERT_EQ(mob_counter_create(&completion), MOB_OK);
+  mob_counter_t arrived = nullptr;
+  ASSERT_EQ(mob_counter_create(&arrived), MOB_OK);
+  auto* const arrived_there = static_cast<mob_counter_t>(mobius_test::exchange_address(arrived));
+  *word_at(mob_rank()) = 0;
+  const Bytes blank(kWindow);
+  std::memset(memory_.local(), 0, kWindow);
+  barrier();
+  for (uint64_t round = 1; round <= kRounds; ++round) {
+    Bytes sent = mobius_test::patterned(kWindow, mob_rank(), static_cast<int>(round));
+    Rows put(MOB_PUT, kShapes[round % std::size(kShapes)], target_, there(), sent.data());
+    put.transfer.origin_counter = origin;
+    put.transfer.completion_counter = completion;
+    put.transfer.target_counter = arrived_there;
+    put.transfer.signal = word_at(target_);
+    put.transfer.signal_value = 1;
+    put.transfer.signal_op = MOB_SIGNAL_ADD;
+    EXPECT_EQ(mob_transfer_nbi(&put.transfer), MOB_OK) << mob_last_error();
+    const mob_rank_t writer = mobius_test::left_of(mob_rank());
+    const Bytes expected = mobius_test::patterned(kWindow, writer, static_cast<int>(round));
+    if (round % 2 == 0) {
+      EXPECT_EQ(mob_wait_until_u8(word_at(mob_rank()), MOB_EQ, round), MOB_OK);
+      EXPECT_TRUE(has_rows(memory_.local(), expected, blank)) << round;
+      EXPECT_EQ(mob_counter_wait(arrived, 1, nullptr), MOB_OK);
+    } else {
+      EXPECT_EQ(mob_counter_wait(arrived, 1, nullptr), MOB_OK);
+      EXPECT_TRUE(has_rows(memory_.local(), expected, blank)) << round;
+    }
+    EXPECT_EQ(mob_counter_wait(origin, 1, nullptr), MOB_OK);
+    EXPECT_EQ(mob_counter_wait(completion, 1, nullptr), MOB_OK);
+    EXPECT_EQ(mob_flush(target_), MOB_OK) << mob_last_error();
+    barrier();
+    EXPECT_EQ(*word_at(mob_rank()), round);
+    for (const mob_counter_t counter : {origin, completion, arrived}) {
+      uint64_t left = 1;
+      EXPECT_EQ(mob_counter_get(counter, &left), MOB_OK);
+      EXPECT_EQ(left, 0u);
+    }
+    barrier();
+  }
+  for (const mob_counter_t counter : {origin, completion, arrived}) {
+    EXPECT_EQ(mob_counter_free(counter), MOB_OK);
+  }
+}
+
+TEST_F(LargeRows, AFenceOrdersThem) {
+  if (mobius_test::reorders()) GTEST_SKIP() << "what a target waits for here may be kept back";
+  const Bytes blank(kWindow);
+  std::memset(memory_.local(), 0, kWindow);
+  *word_at(mob_rank()) = 0;
+  barrier();
+  for (uint64_t round = 1; round <= 6; ++round) {
+    Bytes sent = mobius_test::patterned(kWindow, mob_rank(), static_cast<int>(round));
+    const Rows put(MOB_PUT, kShapes[round % std::size(kShapes)], target_, there(), sent.data());
+    EXPECT_EQ(mob_transfer_nbi(&put.transfer), MOB_OK) << mob_last_error();
+    if (round % 2 == 0) {
+      EXPECT_EQ(mob_fence(), MOB_OK);
+      EXPECT_EQ(mob_put8(target_, word_at(target_), round), MOB_OK);
+    } else {  // an update waits for them by itself
+      uint64_t old = 0;
+      EXPECT_EQ(mob_fetch_add8(target_, word_at(target_), 1, &old), MOB_OK);
+    }
+    EXPECT_EQ(mob_wait_until_u8(word_at(mob_rank()), MOB_EQ, round), MOB_OK);
+    const mob_rank_t writer = mobius_test::left_of(mob_rank());
+    EXPECT_TRUE(has_rows(memory_.local(),
+                         mobius_test::patterned(kWindow, writer, static_cast<int>(round)), blank))
+        << round;
+    barrier();
+  }
+}
+
+// One of them is no memory of the target: none is written or read, nobody is told, and the error
+// comes once.
+TEST_F(LargeRows, OneIsWrong) {
+  std::memset(memory_.local(), 0, kWindow + 64);
+  barrier();
+  Bytes local(kWindow, 0xA5);
+  for (size_t wrong = 0; wrong < kRows; ++wrong) {
+    Rows put(MOB_PUT, MOB_PIECES, target_, there(), local.data());
+    put.remotes[wrong] = reinterpret_cast<void*>(64);
+    put.transfer.signal = word_at(target_);
+    put.transfer.signal_value = 1;
+    mob_handle_t handle = MOB_HANDLE_DONE;
+    mob_status_t status = mob_transfer_nb(&put.transfer, &handle);
+    if (status == MOB_OK) status = mob_wait(&handle);
+    EXPECT_EQ(outcome(target_, status), MOB_ERR_RANGE);
+    EXPECT_EQ(mob_flush(target_), MOB_OK) << mob_last_error();
+    Rows get(MOB_GET, MOB_PIECES, target_, there(), local.data());
+    get.remotes[wrong] = reinterpret_cast<void*>(64);
+    EXPECT_EQ(mob_transfer(&get.transfer), MOB_ERR_RANGE);
+    EXPECT_EQ(mob_flush(target_), MOB_OK) << mob_last_error();
+    EXPECT_TRUE(mobius_test::all_are(local.data(), kWindow, 0xA5));
+  }
+  barrier();
+  EXPECT_TRUE(mobius_test::all_are(memory_.local(), kWindow + 64, 0));
+  barrier();
+}
+
 // Complex elements need the alignment of one part only.
 TEST(Accumulate, ComplexElementsAlignedToOnePart) {
   const Shared memory(64);

@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "base/settings.h"
+
 namespace mobius::command {
 
 using Json = nlohmann::ordered_json;
@@ -44,9 +46,13 @@ struct SettingFacts {
 };
 
 SettingFacts setting_facts();
+// What the environment sets, without what is malformed.
+base::Settings usable_settings();
 
 // "1.5 GiB"
 std::string bytes_text(uint64_t bytes);
+// NUMA nodes that have memory; 0 where the kernel does not say.
+size_t memory_node_count();
 // The first line of a small file, empty when it cannot be read.
 std::string first_line(const std::string& path);
 

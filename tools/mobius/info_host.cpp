@@ -161,16 +161,15 @@ size_t count_of(const std::string& list) {
   return count;
 }
 
+std::string list_of_nodes() { return first_line("/sys/devices/system/node/has_memory"); }
+
 Fact memory_nodes() {
-  const std::string list = first_line("/sys/devices/system/node/has_memory");
+  const std::string list = list_of_nodes();
   const size_t nodes = count_of(list);
   std::string text = "unknown: the kernel does not show them in /sys/devices/system/node";
   if (nodes == 1) text = "1: all memory is equally near";
   if (nodes > 1) {
-    text = fmt::format(
-        "{} ({}); each rank reserves its own memory, which the kernel takes from the node where "
-        "the rank runs",
-        nodes, list);
+    text = fmt::format("{} ({}); see first touch below", nodes, list);
   }
   return {"memory_nodes", "NUMA nodes", text, {{"count", nodes}, {"list", list}}};
 }
@@ -210,6 +209,8 @@ Fact largest_job() {
 }
 
 }  // namespace
+
+size_t memory_node_count() { return count_of(list_of_nodes()); }
 
 std::string bytes_text(uint64_t bytes) {
   static constexpr const char* kUnits[] = {"bytes", "KiB", "MiB", "GiB", "TiB", "PiB"};

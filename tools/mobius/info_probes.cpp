@@ -2,6 +2,7 @@
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <linux/mempolicy.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/random.h>
@@ -79,34 +80,47 @@ uint64_t bytes_in_smaps(const void* address, std::string_view key) {
   return 0;
 }
 
-// Reserves and maps shared memory as a job does, and looks at what the kernel made of it.
+// Shared memory, reserved, mapped and written as a job's.
+class JobMemory {
+ public:
+  explicit JobMemory(size_t bytes) {
+    constexpr size_t kAlignment = size_t{2} << 20;
+    if (!window_.reserve_anywhere(bytes, kAlignment)) {
+      problem_ = "no address space";
+    } else if (os::memfd_create_sized("mobius-info", bytes, &descriptor_) != MOB_OK ||
+               window_.attach(descriptor_, 0) != MOB_OK || window_.allow(0, bytes) != MOB_OK ||
+               os::memfd_reserve(descriptor_, 0, bytes) != MOB_OK) {
+      problem_ = mob_last_error();
+    } else {
+      std::memset(start(), 1, bytes);
+    }
+  }
+  ~JobMemory() {
+    window_.release();
+    if (descriptor_ >= 0) close(descriptor_);
+  }
+  JobMemory(const JobMemory&) = delete;
+  JobMemory& operator=(const JobMemory&) = delete;
+
+  void* start() const { return reinterpret_cast<void*>(window_.base()); }
+  const std::string& problem() const { return problem_; }  // empty: it is there
+
+ private:
+  int descriptor_ = -1;
+  os::AddressWindow window_;
+  std::string problem_;
+};
+
 Fact probe_huge_pages() {
-  constexpr size_t kHuge = size_t{2} << 20;
-  constexpr size_t kBytes = 2 * kHuge;
+  constexpr size_t kBytes = size_t{4} << 20;
   const char* key = "shared_huge_pages";
   const char* label = "huge pages";
   const std::string mode = os::shared_huge_pages();
-  int descriptor = -1;
-  os::AddressWindow window;
-  if (os::memfd_create_sized("mobius-info", kBytes, &descriptor) != MOB_OK) {
-    return verdict(key, label, false, mob_last_error());
-  }
-  std::string problem;
-  uint64_t huge = 0;
-  if (!window.reserve_anywhere(kBytes, kHuge)) {
-    problem = "no address space";
-  } else if (window.attach(descriptor, 0) != MOB_OK || window.allow(0, kBytes) != MOB_OK ||
-             os::memfd_reserve(descriptor, 0, kBytes) != MOB_OK) {
-    problem = mob_last_error();
-  } else {
-    auto* memory = reinterpret_cast<unsigned char*>(window.base());
-    std::memset(memory, 1, kBytes);
-    huge = bytes_in_smaps(memory, "ShmemPmdMapped");
-  }
-  window.release();
-  close(descriptor);
+  const JobMemory memory(kBytes);
+  const bool is_there = memory.problem().empty();
+  const uint64_t huge = is_there ? bytes_in_smaps(memory.start(), "ShmemPmdMapped") : 0;
   const Json more{{"mode", mode}, {"bytes", kBytes}, {"huge_bytes", huge}};
-  if (!problem.empty()) return verdict(key, label, false, problem, more);
+  if (!is_there) return verdict(key, label, false, memory.problem(), more);
   std::string why = fmt::format("{} of {} of shared memory are in huge pages", bytes_text(huge),
                                 bytes_text(kBytes));
   if (mode == "advise") {
@@ -118,6 +132,53 @@ Fact probe_huge_pages() {
         mode.empty() ? "missing" : "'" + mode + "'");
   }
   return verdict(key, label, huge != 0, why, more);
+}
+
+// The node of the page at an address, as the kernel says by either of two calls; or -1, and why it
+// does not.
+int node_of_page(void* address, std::string* problem) {
+  int node = -1;
+  long result = syscall(SYS_move_pages, 0, 1L, &address, nullptr, &node, 0);
+  if (result == 0 && node >= 0) return node;
+  *problem = std::string("move_pages: ") + std::strerror(result == 0 ? -node : errno);
+  node = -1;
+  result = syscall(SYS_get_mempolicy, &node, nullptr, 0L, address, MPOL_F_NODE | MPOL_F_ADDR);
+  if (result == 0 && node >= 0) return node;
+  *problem += std::string("; get_mempolicy: ") + std::strerror(errno);
+  return -1;
+}
+
+int own_node() {
+  unsigned node = 0;
+  return syscall(SYS_getcpu, nullptr, &node, nullptr) == 0 ? static_cast<int>(node) : -1;
+}
+
+// Whether memory that a rank reserves is taken from the node where it runs. The scheduler may move
+// this thread meanwhile: either node will do.
+Fact probe_first_touch() {
+  const char* key = "first_touch";
+  const char* label = "first touch";
+  const int before = own_node();
+  const JobMemory memory(size_t{2} << 20);
+  const int after = own_node();
+  const size_t nodes = memory_node_count();
+  Json more{{"node", nullptr}, {"nodes", nodes}, {"own_node", after}};
+  std::string problem = memory.problem();
+  const int node = problem.empty() ? node_of_page(memory.start(), &problem) : -1;
+  if (node < 0) {
+    return verdict(key, label, false, "it is not known where pages are (" + problem + ")", more);
+  }
+  more["node"] = node;
+  if (nodes == 1) {
+    return verdict(key, label, true,
+                   fmt::format("a page reserved here is on node {}: there is one node", node),
+                   more);
+  }
+  const bool is_own = node == before || node == after;
+  return verdict(key, label, is_own,
+                 fmt::format("a page reserved here is on node {} of {}, by a process on node {}",
+                             node, nodes, is_own ? node : after),
+                 more);
 }
 
 // Alone; whether all processes of a job get the same place shows when the job starts.
@@ -343,8 +404,8 @@ Fact host_launcher() {
 Section probe_facts() {
   return {"probes",
           "Tried out here",
-          {probe_memfd(), probe_huge_pages(), probe_window(), probe_attach(), probe_pidfd(),
-           probe_sockets()}};
+          {probe_memfd(), probe_huge_pages(), probe_first_touch(), probe_window(), probe_attach(),
+           probe_pidfd(), probe_sockets()}};
 }
 
 Section network_facts() {

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <string>
 #include <string_view>
@@ -38,9 +39,29 @@ std::string range_text(const SettingInfo& info) {
 
 }  // namespace
 
+// Loading stops at the first malformed value, so those are left out to see the others.
+base::Settings usable_settings() {
+  std::vector<const char*> environment;
+  for (char* const* entry = environ; *entry != nullptr; ++entry) {
+    const std::string_view pair = *entry;
+    const size_t equals = std::min(pair.find('='), pair.size());
+    bool usable = true;
+    for (const SettingInfo& info : base::setting_table()) {
+      uint64_t number = 0;
+      if (pair.substr(0, equals) == info.name) {
+        usable = base::parse_setting(info, pair.substr(equals + 1), &number) == MOB_OK;
+      }
+    }
+    if (usable) environment.push_back(*entry);
+  }
+  environment.push_back(nullptr);
+  base::Settings settings;
+  static_cast<void>(settings.load(environment.data()));
+  return settings;
+}
+
 SettingFacts setting_facts() {
   SettingFacts facts;
-  std::vector<std::string> malformed;
   for (const SettingInfo& info : base::setting_table()) {
     const char* given = std::getenv(info.name);
     SettingFact fact{info.name,
@@ -55,25 +76,11 @@ SettingFacts setting_facts() {
     uint64_t number = 0;
     if (base::parse_setting(info, fact.value, &number) != MOB_OK) {
       fact.problem = mob_last_error();
-      malformed.emplace_back(info.name);
     }
     facts.settings.push_back(fact);
   }
-
-  // Loading stops at the first malformed value, so those are left out to see unknown names.
-  std::vector<const char*> environment;
-  for (char* const* entry = environ; *entry != nullptr; ++entry) {
-    const std::string_view name =
-        std::string_view(*entry).substr(0, std::string_view(*entry).find('='));
-    bool usable = true;
-    for (const std::string& bad : malformed) usable = usable && name != bad;
-    if (usable) environment.push_back(*entry);
-  }
-  environment.push_back(nullptr);
-  base::Settings settings;
-  if (settings.load(environment.data()) == MOB_OK) {
-    for (const std::string& warning : settings.unknown()) facts.warnings.push_back(warning);
-  }
+  const base::Settings settings = usable_settings();
+  for (const std::string& warning : settings.unknown()) facts.warnings.push_back(warning);
   return facts;
 }
 

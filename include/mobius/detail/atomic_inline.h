@@ -23,20 +23,20 @@ MOB_API mob_status_t mob_rmw_out_of_line_(mob_rmw_t_ what, mob_rank_t rank, void
                                           uint64_t value, uint64_t expected, void* old,
                                           unsigned log2_bytes);
 
-#define MOB_DEFINE_FETCH_(name, suffix, type, log2_bytes, builtin, what)                     \
-  MOB_INLINE mob_status_t mob_##name##suffix(mob_rank_t rank, void* remote, type value,      \
-                                             type* old) {                                    \
-    if (MOB_LIKELY(((uintptr_t)remote & (sizeof(type) - 1)) == 0) &&                         \
-        mob_is_direct_(rank, remote, log2_bytes, MOB_WORD_ENTRIES_)) {                       \
-      *old = builtin((mob_value##suffix##_t_*)remote, value, __ATOMIC_SEQ_CST);              \
-      return MOB_OK;                                                                         \
-    }                                                                                        \
-    /* Not `old` itself, which would then lie in memory, and be written there every time. */ \
-    type found = 0;                                                                          \
-    mob_status_t status =                                                                    \
-        mob_rmw_out_of_line_(what, rank, remote, value, 0, old ? &found : 0, log2_bytes);    \
-    if (status == MOB_OK) *old = found;                                                      \
-    return status;                                                                           \
+#define MOB_DEFINE_FETCH_(name, suffix, type, log2_bytes, builtin, what)                        \
+  MOB_INLINE mob_status_t mob_##name##suffix(mob_rank_t rank, void* remote, type value,         \
+                                             type* old) {                                       \
+    if (MOB_LIKELY(old != NULL) && MOB_LIKELY(((uintptr_t)remote & (sizeof(type) - 1)) == 0) && \
+        mob_is_direct_(rank, remote, log2_bytes, MOB_WORD_ENTRIES_)) {                          \
+      *old = builtin((mob_value##suffix##_t_*)remote, value, __ATOMIC_SEQ_CST);                 \
+      return MOB_OK;                                                                            \
+    }                                                                                           \
+    /* Not `old` itself, which would then lie in memory, and be written there every time. */    \
+    type found = 0;                                                                             \
+    mob_status_t status =                                                                       \
+        mob_rmw_out_of_line_(what, rank, remote, value, 0, old ? &found : 0, log2_bytes);       \
+    if (status == MOB_OK) *old = found;                                                         \
+    return status;                                                                              \
   }
 
 #define MOB_DEFINE_RMW_(suffix, type, log2_bytes)                                                \
@@ -47,7 +47,7 @@ MOB_API mob_status_t mob_rmw_out_of_line_(mob_rmw_t_ what, mob_rank_t rank, void
   MOB_DEFINE_FETCH_(swap, suffix, type, log2_bytes, __atomic_exchange_n, MOB_RMW_SWAP_)          \
   MOB_INLINE mob_status_t mob_compare_swap##suffix(mob_rank_t rank, void* remote, type expected, \
                                                    type desired, type* old) {                    \
-    if (MOB_LIKELY(((uintptr_t)remote & (sizeof(type) - 1)) == 0) &&                             \
+    if (MOB_LIKELY(old != NULL) && MOB_LIKELY(((uintptr_t)remote & (sizeof(type) - 1)) == 0) &&  \
         mob_is_direct_(rank, remote, log2_bytes, MOB_WORD_ENTRIES_)) {                           \
       type held = expected;                                                                      \
       __atomic_compare_exchange_n((mob_value##suffix##_t_*)remote, &held, desired, 0,            \

@@ -87,7 +87,8 @@ MOB_INLINE_PART_ int mob_is_direct_(mob_rank_t rank, const void* remote, unsigne
     return mob_put_value_(rank, remote, value, log2_bytes);                                   \
   }                                                                                           \
   MOB_INLINE mob_status_t mob_get##suffix(mob_rank_t rank, const void* remote, type* value) { \
-    if (mob_is_direct_(rank, remote, log2_bytes, MOB_BYTE_ENTRIES_)) {                        \
+    if (MOB_LIKELY(value != NULL) &&                                                          \
+        mob_is_direct_(rank, remote, log2_bytes, MOB_BYTE_ENTRIES_)) {                        \
       *value = __atomic_load_n((const mob_value##suffix##_t_*)remote, __ATOMIC_ACQUIRE);      \
       return MOB_OK;                                                                          \
     }                                                                                         \

@@ -50,7 +50,7 @@ MOB_API mob_status_t mob_test_word_(const void* word, mob_type_t type, mob_compa
   }                                                                                             \
   MOB_INLINE mob_status_t mob_test_until_##suffix(const ctype* word, mob_compare_t compare,     \
                                                   ctype value, int* done) {                     \
-    if (mob_holds_##suffix##_(word, compare, value)) {                                          \
+    if (MOB_LIKELY(done != NULL) && mob_holds_##suffix##_(word, compare, value)) {              \
       *done = 1;                                                                                \
       return MOB_OK;                                                                            \
     }                                                                                           \

@@ -25,10 +25,6 @@ constexpr size_t kMostBytes = size_t{1} << 30;
 // taken apart.
 constexpr size_t kStretchBytes = size_t{256} << 10;
 
-// Reading a byte of a gap costs a twentieth of a nanosecond, a piece about 150 ns on top of its
-// bytes.
-constexpr size_t kWorthwhileGapBytes = 2048;
-
 // Collects pieces and moves them, a batch at a time.
 class Batch {
  public:

@@ -22,7 +22,10 @@ int cma_copy(pid_t pid, uintptr_t remote, const void* local, size_t bytes, bool 
 // system call that failed: EFAULT if some of the memory is not there (what lies before it was
 // copied), ESRCH if the process is gone, EPERM if it is out of bounds for us.
 int cma_put(pid_t pid, const Shape& shape);
-// Where runs lie close to each other, whole stretches are read, gaps included, and taken apart
+// Reading a byte of a gap costs a twentieth of a nanosecond, a piece about 150 ns on top of its
+// bytes.
+inline constexpr size_t kWorthwhileGapBytes = 2048;
+// Where runs lie so close to each other, whole stretches are read, gaps included, and taken apart
 // here; `may_read_gaps` says whether all between the first and the last byte is the target's to
 // read.
 int cma_get(pid_t pid, const Shape& shape, bool may_read_gaps);
