@@ -43,9 +43,29 @@ KILLED = [
     "wait_until",
     "asked_target",
     "asking_origin",
+    "pieces",
+    "spans",
+    "signals",
+    "moved",
+    "accumulate_pieces",
+    "swaps",
+    "exposing",
+    "objects",
+    "word_lock",
+    "large_messages",
+    "broadcast",
+    "gather",
+    "scatter",
+    "alltoall",
+    "reduce",
+    "scan",
 ]
+# Those whose blocks may be read where they lie.
+COLLECTIVE = ["allreduce", "broadcast", "gather", "scatter", "alltoall", "reduce", "scan"]
 # Those in which somebody has to be awake while it waits, however few processors there are.
 SPINNING = ["asked_target", "asking_origin"]
+# Those about what only host-mates do.
+ON_ONE_HOST = [*SPINNING, "moved", "word_lock", "local_allocation"]
 
 
 def driver() -> str:
@@ -70,7 +90,7 @@ def test_others_go_on(launcher: Launcher, scenario: str, round_: int) -> None:
     words = ["-n", str(ranks), "--on-death", "error", driver(), scenario, str(seed)]
     mode = "table" if round_ == 1 else "same"
     env = {"MOBIUS_ADDRESS_MODE": mode}
-    if scenario == "allreduce" and round_ != 0:  # in each other's memory, whatever is faster
+    if scenario in COLLECTIVE and round_ != 0:  # in each other's memory, whatever is faster
         env["MOBIUS_COLLECTIVES"] = "attach"
     if scenario in SPINNING:
         env["MOBIUS_SPIN_NS"] = "1000000"
@@ -82,6 +102,22 @@ def test_others_go_on(launcher: Launcher, scenario: str, round_: int) -> None:
         done.stderr.decode(),
     ), done.stderr.decode()
     expect_others(done, ranks, seed)
+    assert done.returncode == 128 + signal.SIGKILL
+
+
+@pytest.mark.parametrize("scenario", [each for each in KILLED if each not in ON_ONE_HOST])
+def test_others_go_on_between_hosts(launcher: Launcher, scenario: str) -> None:
+    seed = SEED * 1000 + 700 + KILLED.index(scenario)
+    print(f"seed {seed}")
+    words = ["-n", "4", "--virtual-hosts", "2", "--on-death", "error", driver()]
+    env = {"MOBIUS_PEER_TIMEOUT_MS": "5000", "MOBIUS_LOG": "error"}
+    done = launcher.run(*words, scenario, str(seed), env=env)
+    assert re.fullmatch(
+        rf"mobius run: rank {seed % 4} \(process \d+, \S+\) was killed by signal 9 \(Killed\); "
+        r"the others go on \(MOBIUS_ON_DEATH=error\)\n",
+        done.stderr.decode(),
+    ), done.stderr.decode()
+    expect_others(done, 4, seed)
     assert done.returncode == 128 + signal.SIGKILL
 
 

@@ -4,6 +4,7 @@
 
 #include <sched.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <chrono>
@@ -198,8 +199,10 @@ TEST(Message, StartedOnesOfAllSizes) {
   int round = 0;
   std::vector<std::vector<unsigned char>> payloads;
   std::vector<mob_handle_t> handles;
+  const mob_rank_t targets = std::min<mob_rank_t>(mob_size(), 4);  // the own rank and the next ones
   for (const size_t bytes : kSizes) {
-    for (mob_rank_t target = 0; target < mob_size(); ++target) {
+    for (mob_rank_t i = 0; i < targets; ++i) {
+      const mob_rank_t target = (me + i) % mob_size();
       Label label{bytes, me, round};
       payloads.push_back(mobius_test::patterned(bytes, me, round++));
       handles.push_back(MOB_HANDLE_DONE);

@@ -1,0 +1,289 @@
+// SPDX-License-Identifier: BSD-3-Clause
+
+// What ranks do together: collective calls, locks, messages, notifications, epochs.
+
+#include <algorithm>
+
+#include "job.h"
+#include "scenarios.h"
+
+namespace faults {
+
+void barrier(Job& job) {
+  job.until_failure("mob_barrier", mob_barrier);
+  job.finish();
+}
+
+void allocation(Job& job) {
+  job.until_failure("mob_mem_alloc and mob_mem_free", [&] {
+    mob_mem_t mem = nullptr;
+    const mob_status_t status = mob_mem_alloc(1 << 16, &mem);
+    if (status != MOB_OK) return status;
+    std::memset(mob_mem_local(mem), 0x55, 1 << 16);
+    return mob_mem_free(mem);
+  });
+  job.finish();
+}
+
+// Each allocates by itself, which takes a lock that all share.
+void local_allocation(Job& job) {
+  job.until_death([&] {
+    void* memory = nullptr;
+    expect(mob_local_alloc(size_t{3} << 20, 64, &memory), MOB_OK, "mob_local_alloc");
+    expect(mob_local_free(memory), MOB_OK, "mob_local_free");
+  });
+  job.finish();
+}
+
+// What the members of a team make and free together beside memory.
+void objects(Job& job) {
+  job.until_failure("making and freeing", [&] {
+    mob_mutexes_t mutexes = nullptr;
+    mob_access_t access = nullptr;
+    mob_epoch_t epoch = nullptr;
+    mob_status_t status = mob_mutexes_create(MOB_TEAM_WORLD, 3, &mutexes);
+    if (status == MOB_OK) status = mob_mutexes_free(mutexes);
+    if (status == MOB_OK) status = mob_access_create(MOB_TEAM_WORLD, &access);
+    if (status == MOB_OK) status = mob_access_free(access);
+    if (status == MOB_OK) status = mob_epoch_create(MOB_TEAM_WORLD, &epoch);
+    if (status == MOB_OK) status = mob_epoch_free(epoch);
+    return status;
+  });
+  job.finish();
+}
+
+void split(Job& job) {
+  job.until_failure("mob_team_split and mob_team_free", [&] {
+    mob_team_t team = MOB_TEAM_NONE;
+    const mob_status_t status = mob_team_split(MOB_TEAM_WORLD, 0, -job.rank(), &team);
+    return status != MOB_OK ? status : mob_team_free(team);
+  });
+  // A team that the survivors make of themselves.
+  mob_team_t team = MOB_TEAM_NONE;
+  expect(mob_team_split(job.survivors(), 0, 0, &team), MOB_OK, "a split of the survivors");
+  expect(mob_team_barrier(team), MOB_OK, "a barrier of the new team");
+  job.finish();
+}
+
+// Everybody counts everybody's counter, and waits until all have counted the own one.
+void counters(Job& job) {
+  const auto slot = static_cast<size_t>(job.rank());
+  job.until_failure(
+      "mob_counter_wait",
+      [&] {
+        mob_status_t to_victim = MOB_OK;
+        for (mob_rank_t target = 0; target < job.size(); ++target) {
+          Block& there = job.block(target);
+          mob_transfer_t put{};
+          put.kind = MOB_PUT;
+          put.shape = MOB_CONTIGUOUS;
+          put.rank = target;
+          put.remote = there.slots[slot];
+          put.local = job.here().slots[slot];
+          put.bytes = 64;
+          mob_status_t status =
+              mob_get(target, &there.counter, &put.target_counter, sizeof there.counter);
+          if (status == MOB_OK) status = mob_transfer(&put);
+          if (!job.is_done(target, status, "mob_transfer")) to_victim = status;
+        }
+        const mob_status_t status =
+            mob_counter_wait(job.here().counter, static_cast<uint64_t>(job.size()), nullptr);
+        return status != MOB_OK ? status : to_victim;
+      },
+      false);
+  job.finish();
+}
+
+namespace {
+
+// Changes two words one after the other, under a lock that says when its owner died in between.
+template <typename Lock, typename Unlock>
+void exclude(Job& job, Lock lock, Unlock unlock) {
+  const mob_rank_t target = job.neighbour();
+  Block& mine = job.here();
+  Block& there = job.block(target);
+  job.until_death([&] {
+    int recovered = 0;
+    uint64_t pair[2] = {0, 0};
+    __atomic_store_n(&mine.started, mine.started + 1, __ATOMIC_SEQ_CST);
+    expect(lock(target, &recovered), MOB_OK, "locking");
+    expect(mob_get(target, there.pair, pair, sizeof pair), MOB_OK, "mob_get");
+    if (pair[0] != pair[1] && recovered == 0) complain("two were in a lock at a time");
+    ++pair[0];
+    expect(mob_put(target, &there.pair[0], &pair[0], sizeof pair[0]), MOB_OK, "mob_put");
+    expect(mob_put(target, &there.pair[1], &pair[0], sizeof pair[0]), MOB_OK, "mob_put");
+    expect(unlock(target), MOB_OK, "unlocking");
+    __atomic_store_n(&mine.finished, mine.finished + 1, __ATOMIC_SEQ_CST);
+  });
+  job.finish();
+  job.check_bounds("locked", job.remote_word(target, there.pair[0]));
+}
+
+}  // namespace
+
+void mutex(Job& job) {
+  exclude(
+      job,
+      [&](mob_rank_t rank, int* recovered) {
+        return mob_mutex_lock(job.mutexes(), 0, rank, recovered);
+      },
+      [&](mob_rank_t rank) { return mob_mutex_unlock(job.mutexes(), 0, rank); });
+}
+
+// A lock that lies in memory of the target.
+void word_lock(Job& job) {
+  void* lock = nullptr;
+  expect(mob_ptr(job.neighbour(), &job.block(job.neighbour()).lock, &lock), MOB_OK, "mob_ptr");
+  exclude(
+      job,
+      [&](mob_rank_t, int* recovered) {
+        return mob_lock(static_cast<mob_lock_t*>(lock), recovered);
+      },
+      [&](mob_rank_t target) {
+        expect(mob_flush(target), MOB_OK, "mob_flush");
+        return mob_unlock(static_cast<mob_lock_t*>(lock));
+      });
+}
+
+// Shared access in between, which the victim may die with, too.
+void access_lock(Job& job) {
+  exclude(
+      job,
+      [&](mob_rank_t rank, int* recovered) {
+        const mob_status_t shared =
+            mob_access_lock(job.access(), job.victim(), MOB_SHARED, nullptr);
+        if (job.is_done(job.victim(), shared, "mob_access_lock for shared access")) {
+          (void)job.is_done(job.victim(), mob_access_unlock(job.access(), job.victim()),
+                            "mob_access_unlock");
+        }
+        return mob_access_lock(job.access(), rank, MOB_EXCLUSIVE, recovered);
+      },
+      [&](mob_rank_t rank) { return mob_access_unlock(job.access(), rank); });
+}
+
+namespace {
+
+// Messages to all, round after round; `payload` says what of.
+template <typename Payload>
+void send_to_all(Job& job, unsigned handler, size_t bytes, Payload payload) {
+  unsigned round = 0;
+  job.until_failure("a message", [&] {
+    ++round;
+    mob_status_t to_victim = MOB_OK;
+    for (mob_rank_t target = 0; target < job.size(); ++target) {
+      mob_status_t status =
+          mob_message_send(target, handler, nullptr, 0, payload(round), bytes, nullptr);
+      if (status == MOB_OK) status = mob_message_flush(target);
+      if (target == job.victim()) {
+        to_victim = status;
+      } else {
+        expect(status, MOB_OK, "a message to one who is alive");
+      }
+    }
+    return to_victim;
+  });
+  job.finish();
+}
+
+}  // namespace
+
+void messages(Job& job) {
+  const std::vector<unsigned char> payload(kSlotBytes, 1);
+  send_to_all(job, kHandler, payload.size(), [&](unsigned) { return payload.data(); });
+}
+
+// Payloads that are copied from where they lie, by the kernel or out of shared memory.
+void large_messages(Job& job) {
+  std::vector<double> own(kAskedDoubles);
+  void* allocated = nullptr;
+  expect(mob_local_alloc(kAskedDoubles * sizeof(double), 0, &allocated), MOB_OK, "mob_local_alloc");
+  auto* shared = static_cast<double*>(allocated);
+  send_to_all(job, kLargeHandler, kAskedDoubles * sizeof(double), [&](unsigned round) {
+    double* payload = round % 2 == 0 ? own.data() : shared;
+    std::fill_n(payload, kAskedDoubles, static_cast<double>(round));
+    return payload;
+  });
+  // What came of the survivors is whole.
+  for (mob_rank_t sender = 0; sender < job.size(); ++sender) {
+    const double* came = job.private_memory() + static_cast<size_t>(sender) * kAskedDoubles;
+    for (size_t i = 0; sender != job.victim() && i < kAskedDoubles; ++i) {
+      if (came[i] == came[0]) continue;
+      complain("element %zu of a payload of rank %d is wrong", i, sender);
+      break;
+    }
+  }
+}
+
+void heap(Job& job) {
+  job.until_failure("a heap", [&] {
+    mob_heap_t made = nullptr;
+    void* block = nullptr;
+    mob_status_t status = mob_heap_create(MOB_TEAM_WORLD, 1 << 16, 8 << 20, &made);
+    if (status == MOB_OK) status = mob_heap_malloc(made, 1000, &block);
+    if (status == MOB_OK) status = mob_heap_realloc(made, block, 1 << 20, &block);
+    if (status == MOB_OK) status = mob_heap_free(made, block);
+    if (status == MOB_OK) status = mob_heap_destroy(made);
+    return status;
+  });
+  job.finish();
+}
+
+// Everybody notifies everybody. The victim is the first that all wait for: what ends somebody's
+// rounds ends everybody's.
+void notify(Job& job) {
+  job.until_failure(
+      "mob_notify_wait",
+      [&] {
+        for (mob_rank_t target = 0; target < job.size(); ++target) {
+          expect(mob_notify(target), MOB_OK, "mob_notify");
+        }
+        mob_status_t status = MOB_OK;
+        for (mob_rank_t i = 0; i < job.size() && status == MOB_OK; ++i) {
+          status = mob_notify_wait((job.victim() + i) % job.size(), nullptr);
+        }
+        return status;
+      },
+      false);
+  job.finish();
+}
+
+// Rounds in which each tells the next one how far it is, and waits for the one before.
+void wait_until(Job& job) {
+  uint64_t round = 0;
+  const mob_rank_t right = (job.rank() + 1) % job.size();
+  job.until_failure(
+      "mob_wait_until_u8",
+      [&] {
+        ++round;
+        expect(mob_put8(right, &job.block(right).round, round), MOB_OK, "mob_put8");
+        return mob_wait_until_u8(&job.here().round, MOB_GE, round);
+      },
+      false);
+  job.finish();
+}
+
+void epochs(Job& job) {
+  std::vector<mob_rank_t> others;
+  for (mob_rank_t each = 0; each < job.size(); ++each) {
+    if (each != job.rank()) others.push_back(each);
+  }
+  const auto count = static_cast<mob_rank_t>(others.size());
+  job.until_failure(
+      "an epoch",
+      [&] {
+        mob_status_t status = mob_epoch_post(job.epoch(), others.data(), count);
+        if (status == MOB_OK) status = mob_epoch_start(job.epoch(), others.data(), count);
+        if (status == MOB_OK) status = mob_epoch_complete(job.epoch());
+        if (status == MOB_OK) status = mob_epoch_wait(job.epoch());
+        return status;
+      },
+      false);
+  job.finish();
+}
+
+void fence(Job& job) {
+  job.until_failure("mob_epoch_fence", [&] { return mob_epoch_fence(job.epoch()); });
+  job.finish();
+}
+
+}  // namespace faults
