@@ -31,7 +31,8 @@
  * - Locks that it held inside the library are taken over by whoever waits for them.
  * - Freeing an allocation with a dead member in its team returns MOB_ERR_PEER; the handle is gone,
  *   and the memory goes when the job ends, because others may still be using it.
- * - mob_finalize() waits for the living only, and returns MOB_OK.
+ * - mob_finalize() waits for the living only, those of other hosts only if no rank of another host
+ *   is lost, and returns MOB_OK. Meet before it who may still be using what you have.
  *
  * A process that is stopped (SIGSTOP, a debugger) is alive: others of its host wait for it. Those
  * of other hosts take it for dead once it has said nothing for MOBIUS_PEER_TIMEOUT_MS (20 seconds

@@ -24,6 +24,9 @@ constexpr size_t kMostOneWayBytes = size_t{4} << 20;
 // Up to so much goes to the mates with how the leader fared, as one.
 constexpr size_t kToldBytes = size_t{4} << 10;
 
+// A call of a team that is broken. Letters that lie there may be of the one that failed.
+mob_status_t refuse() { return fail(MOB_ERR_PEER, "this team lost a member and is of no use"); }
+
 }  // namespace
 
 // Ends a wait when a member has died: who is awaited may be waiting for it. Leaders hear from one
@@ -55,9 +58,7 @@ class Across::MembersWatch final : public os::Watch {
                     rank);
       }
     }
-    return across_.mates_->is_broken()
-               ? fail(MOB_ERR_PEER, "this team lost a member and is of no use")
-               : MOB_OK;
+    return across_.is_broken() ? refuse() : MOB_OK;
   }
 
  private:
@@ -124,6 +125,7 @@ mob_status_t Across::send(mob_rank_t member, Letter::Kind kind, const void* byte
 
 void Across::send_outcome(mob_status_t* status, mob_rank_t member, const void* bytes,
                           size_t count) {
+  if (*status == MOB_OK && is_broken()) *status = refuse();
   if (*status == MOB_OK) {
     *status = send(member, bytes, count);
     return;
@@ -138,6 +140,7 @@ void Across::send_outcome(mob_status_t* status, mob_rank_t member, const void* b
 }
 
 mob_status_t Across::take(const char* call, mob_rank_t member, mob_rank_t origin, Letter* letter) {
+  if (is_broken()) return refuse();
   const mob_rank_t rank = map_.world_rank(member);
   MembersWatch watch(*this, member, origin);
   const mob_status_t status =

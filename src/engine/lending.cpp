@@ -73,17 +73,18 @@ void Lending::await_death(mob_rank_t rank) {
 
 mob_status_t Lending::settle() {
   constexpr const char* kWhat = "a collective call";
-  if (is_gone_) await_death(team_.map().world_rank(unreached_));
+  if (is_gone_) {
+    const mob_rank_t rank = team_.map().world_rank(unreached_);
+    await_death(rank);
+    // Dead with its part of the meeting done, it may be: the others would not find out.
+    team_.rounds().give_up(rank);
+    return base::fail(MOB_ERR_PEER, "rank %d died; this collective call cannot complete", rank);
+  }
   // The others have about as much to do.
   const mob_status_t status =
       team_.agree(unreached_ < 0 ? MOB_OK : MOB_ERR_RANGE, kWhat, os::now_ns() - began_ns_);
   if (team_.is_broken()) return MOB_ERR_PEER;  // then that is why
   if (unreached_ < 0) return status;
-  if (is_gone_) {
-    // Dead, with its part of the meeting done: the next call will find that out, too.
-    return base::fail(MOB_ERR_PEER, "rank %d died; this collective call cannot complete",
-                      team_.map().world_rank(unreached_));
-  }
   return base::fail(
       MOB_ERR_RANGE,
       "%s cannot reach all of the memory that rank %d or this one passed to it: is it mapped, "

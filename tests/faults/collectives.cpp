@@ -59,15 +59,12 @@ class Blocks {
 template <typename Call, typename Check>
 void repeat(Job& job, const char* what, Call call, Check check) {
   Blocks blocks(job);
-  job.until_failure(
-      what,
-      [&] {
-        blocks.next();
-        const mob_status_t status = call(blocks);
-        if (status == MOB_OK) check(blocks);
-        return status;
-      },
-      false);
+  job.until_failure(what, [&] {
+    blocks.next();
+    const mob_status_t status = call(blocks);
+    if (status == MOB_OK) check(blocks);
+    return status;
+  });
   job.finish();
 }
 
