@@ -35,6 +35,8 @@ class AnsweringScope {
   const Answering before_;
 };
 
+thread_local int joined = 0;  // how many Link::Joined the thread has
+
 // Looks at an answer that waits, while something else comes, until it goes all the same.
 constexpr uint32_t kMostHeldLooks = 32;
 
@@ -112,6 +114,9 @@ void* Link::reserve(size_t bytes, RecordKind kind) {
   return to + sizeof record;
 }
 
+Link::Joined::Joined() { ++joined; }
+Link::Joined::~Joined() { --joined; }
+
 void Link::note_told() { answering.has_told = true; }
 
 void Link::commit() {
@@ -132,7 +137,7 @@ void Link::commit() {
     return;
   }
   holding_ = nullptr;
-  if (under_way() != 0) {
+  if (under_way() != 0 || joined != 0) {
     engine_.network().note_unsettled();
   } else if (send_staged() && answers_only) {
     riding.note_alone(os::now_ns());

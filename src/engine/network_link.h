@@ -71,6 +71,9 @@ class Link {
   // answers, which may wait for something to ride on.
   void* reserve(size_t bytes, RecordKind kind);
   void commit();
+  // While one lives what its thread sends waits for what it sends after that, or for somebody to
+  // poll, so that they share a frame. Who makes one sends more, or polls.
+  class Joined;
   // In a handler of what accept() has read: the program waits for such things, or may.
   static void note_told();
   // One record kMore, not copied twice; false while there is no room.
@@ -149,6 +152,14 @@ class Link {
   uint64_t heard_when_asked_ = 0;    // as all below, guarded by silence_mutex_
   uint64_t asked_ns_ = 0;
   std::mutex silence_mutex_;
+};
+
+class Link::Joined {
+ public:
+  Joined();
+  ~Joined();
+  Joined(const Joined&) = delete;
+  Joined& operator=(const Joined&) = delete;
 };
 
 }  // namespace mobius::engine

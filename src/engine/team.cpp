@@ -46,7 +46,10 @@ mob_status_t Team::complete_and_meet(const char* call) {
     // gets was read: one round trip for both. With a third one, who could ask the other for it
     // before it has come, the answers have to be here first.
     const mob_status_t ordered = engine_.order_transfers();
-    engine_.scheduler().issue(map_.world_rank(other));
+    {
+      const Link::Joined with_the_barrier;
+      engine_.scheduler().issue(map_.world_rank(other));
+    }
     const mob_status_t met = barrier();
     const mob_status_t completed = engine_.complete_transfers(call);
     if (met != MOB_OK) return met;
