@@ -21,9 +21,6 @@ using base::fail;
 constexpr size_t kMostOneWay = 32;
 constexpr size_t kMostOneWayBytes = size_t{4} << 20;
 
-// Up to so much goes to the mates with how the leader fared, as one.
-constexpr size_t kToldBytes = size_t{4} << 10;
-
 // A call of a team that is broken. Letters that lie there may be of the one that failed.
 mob_status_t refuse() { return fail(MOB_ERR_PEER, "this team lost a member and is of no use"); }
 

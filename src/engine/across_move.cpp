@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "engine/across.h"
+#include "engine/across_blocks.h"
 #include "engine/engine.h"
 
 namespace mobius::engine {
@@ -18,46 +19,8 @@ namespace {
 using base::fail;
 
 // From here on the leaders' copies cost more than letters from member to member: bytes that a root
-// and all members of another host exchange; of a block of mob_alltoall().
+// and all members of another host exchange.
 constexpr size_t kMemberBytes = size_t{256} << 10;
-constexpr size_t kMemberBlockBytes = size_t{4} << 10;
-// The most of its mates' blocks that a leader keeps in mob_alltoall().
-constexpr size_t kMostRowsBytes = size_t{64} << 20;
-
-const char* bytes_of(const void* memory) { return static_cast<const char*>(memory); }
-char* bytes_of(void* memory) { return static_cast<char*>(memory); }
-
-void copy_block(void* to, const void* from, size_t bytes) {
-  if (to != from && bytes != 0) std::memmove(to, from, bytes);
-}
-
-// Memory that is written before it is read.
-std::unique_ptr<char[]> room_for(size_t bytes) {
-  return std::make_unique_for_overwrite<char[]>(bytes);
-}
-
-// Where blocks lie that follow one another; the last is their end.
-std::vector<size_t> starts_of(const std::vector<size_t>& sizes) {
-  std::vector<size_t> starts{0};
-  for (const size_t size : sizes) starts.push_back(starts.back() + size);
-  return starts;
-}
-
-// Blocks of some of the members, as they lie among those of all.
-class Selected {
- public:
-  Selected(const Blocks& blocks, const std::vector<mob_rank_t>& members) {
-    for (const mob_rank_t member : members) {
-      counts_.push_back(blocks.size(member));
-      displacements_.push_back(blocks.at(member));
-    }
-  }
-  Blocks blocks() const { return Blocks::listed(counts_.data(), displacements_.data()); }
-
- private:
-  std::vector<size_t> counts_;
-  std::vector<size_t> displacements_;
-};
 
 }  // namespace
 
@@ -296,90 +259,6 @@ mob_status_t Across::scatter_there(mob_rank_t root, void* out, size_t bytes) {
   status = share_outcome(status);
   if (status != MOB_OK) return status;
   return engine::scatter(*mates_, 0, blocks.get(), out, bytes);
-}
-
-mob_status_t Across::alltoall(const void* in, const Blocks& in_blocks, void* out,
-                              const Blocks& out_blocks) {
-  forget_one_way();
-  return ended(goes_by_leaders(in_blocks) ? alltoall_by_leaders(in, out, in_blocks.bytes)
-                                          : alltoall_by_members(in, in_blocks, out, out_blocks));
-}
-
-// The same at all members: of blocks of different sizes each knows only its own.
-bool Across::goes_by_leaders(const Blocks& blocks) const {
-  if (blocks.by_lists || largest_group_ == 1 || blocks.bytes >= kMemberBlockBytes) return false;
-  return largest_group_ * static_cast<size_t>(map_.size()) * blocks.bytes <= kMostRowsBytes;
-}
-
-// Each leader has its mates' inputs, a row for each, and gets their outputs. In place, all inputs
-// are with the leaders before an output comes.
-mob_status_t Across::alltoall_by_leaders(const void* in, void* out, size_t bytes) {
-  const size_t row = static_cast<size_t>(map_.size()) * bytes;
-  std::vector<char> rows(leads() ? own().size() * row : 0);
-  mob_status_t status =
-      engine::gather_sized(*mates_, 0, in, row, rows.data(), Blocks::packed(row), row);
-  const mob_status_t exchanged = leads() ? exchange_rows(status, rows, bytes) : MOB_OK;
-  if (status == MOB_OK) status = share_outcome(exchanged);
-  if (status != MOB_OK) return status;
-  return engine::scatter(*mates_, 0, rows.data(), out, row);
-}
-
-// Between two hosts travels what one's members have for the other's, receiver by receiver.
-mob_status_t Across::exchange_rows(mob_status_t status, std::vector<char>& rows, size_t bytes) {
-  const size_t row = static_cast<size_t>(map_.size()) * bytes;
-  std::vector<char> sent(rows.size());
-  std::vector<char> received(rows.size());
-  std::vector<Parcel> parcels;
-  size_t start = 0;
-  for (const Group& group : groups_) {
-    const size_t all = group.size() * own().size() * bytes;
-    parcels.push_back({sent.data() + start, all, received.data() + start, all});
-    char* at = sent.data() + start;
-    for (const mob_rank_t receiver : group) {
-      for (size_t sender = 0; sender < own().size(); ++sender, at += bytes) {
-        copy_block(at, rows.data() + sender * row + static_cast<size_t>(receiver) * bytes, bytes);
-      }
-    }
-    start += all;
-  }
-  status = exchange_parcels("mob_alltoall", status, parcels);
-  parcels[own_].in = sent.data() + (parcels[own_].in - received.data());
-  for (size_t group = 0; status == MOB_OK && group < groups_.size(); ++group) {
-    const char* at = parcels[group].in;
-    for (size_t receiver = 0; receiver < own().size(); ++receiver) {
-      for (const mob_rank_t sender : groups_[group]) {
-        copy_block(rows.data() + receiver * row + static_cast<size_t>(sender) * bytes, at, bytes);
-        at += bytes;
-      }
-    }
-  }
-  return status;
-}
-
-mob_status_t Across::alltoall_by_members(const void* in, const Blocks& in_blocks, void* out,
-                                         const Blocks& out_blocks) {
-  // In place, blocks would come over those that are still to be sent.
-  mob_status_t status = MOB_OK;
-  const mob_rank_t members = map_.size();
-  for (mob_rank_t i = 1; i < members; ++i) {
-    const mob_rank_t member = (rank_ + i) % members;
-    if (is_mate(member)) continue;
-    send_outcome(&status, member, bytes_of(in) + in_blocks.at(member), in_blocks.size(member));
-  }
-  if (status == MOB_OK) {
-    const Selected given(in_blocks, own());
-    const Selected taken(out_blocks, own());
-    status = engine::alltoall(*mates_, in, given.blocks(), out, taken.blocks());
-  }
-  for (mob_rank_t i = 1; i < members && !is_broken(); ++i) {
-    const mob_rank_t member = (rank_ + members - i) % members;
-    if (is_mate(member)) continue;
-    go_on(&status, [&] {
-      return receive("mob_alltoall", member, bytes_of(out) + out_blocks.at(member),
-                     out_blocks.size(member));
-    });
-  }
-  return status;
 }
 
 }  // namespace mobius::engine

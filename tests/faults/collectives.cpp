@@ -40,8 +40,11 @@ class Blocks {
     std::fill_n(in() + static_cast<size_t>(block) * count(), count(), value);
   }
   void check(const char* what, mob_rank_t block, uint64_t value) {
+    check(what, block, value, count());
+  }
+  void check(const char* what, mob_rank_t block, uint64_t value, size_t words) {
     const uint64_t* start = out() + static_cast<size_t>(block) * count();
-    if (start[0] != value || start[count() - 1] != value) complain("%s gave wrong values", what);
+    if (start[0] != value || start[words - 1] != value) complain("%s gave wrong values", what);
   }
 
  private:
@@ -121,6 +124,33 @@ void alltoall(Job& job) {
       [](Blocks& b) {
         for (mob_rank_t from = 0; from < b.size(); ++from) {
           b.check("mob_alltoall", from, b.value(from, b.rank()));
+        }
+      });
+}
+
+// Some members have much for each other, others a word.
+void alltoallv(Job& job) {
+  const auto words_of = [](const Blocks& b, mob_rank_t from, mob_rank_t to) {
+    return (from + to) % 3 == 0 ? b.count() : 1;
+  };
+  repeat(
+      job, "mob_alltoallv",
+      [&](Blocks& b) {
+        std::vector<size_t> given;
+        std::vector<size_t> taken;
+        std::vector<size_t> places;
+        for (mob_rank_t other = 0; other < b.size(); ++other) {
+          b.fill(other, b.value(b.rank(), other));
+          given.push_back(words_of(b, b.rank(), other) * sizeof(uint64_t));
+          taken.push_back(words_of(b, other, b.rank()) * sizeof(uint64_t));
+          places.push_back(static_cast<size_t>(other) * b.bytes());
+        }
+        return mob_alltoallv(MOB_TEAM_WORLD, b.in(), given.data(), places.data(), b.out(),
+                             taken.data(), places.data());
+      },
+      [&](Blocks& b) {
+        for (mob_rank_t from = 0; from < b.size(); ++from) {
+          b.check("mob_alltoallv", from, b.value(from, b.rank()), words_of(b, from, b.rank()));
         }
       });
 }

@@ -125,6 +125,7 @@ constexpr Scenario kScenarios[] = {
     {"gather", gather},
     {"scatter", scatter},
     {"alltoall", alltoall},
+    {"alltoallv", alltoallv},
     {"reduce", reduce},
     {"scan", scan},
     {"allreduce", allreduce},

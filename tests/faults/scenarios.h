@@ -49,6 +49,7 @@ void broadcast(Job& job);
 void gather(Job& job);
 void scatter(Job& job);
 void alltoall(Job& job);
+void alltoallv(Job& job);
 void reduce(Job& job);
 void scan(Job& job);
 void allreduce(Job& job);

@@ -57,11 +57,21 @@ KILLED = [
     "gather",
     "scatter",
     "alltoall",
+    "alltoallv",
     "reduce",
     "scan",
 ]
 # Those whose blocks may be read where they lie.
-COLLECTIVE = ["allreduce", "broadcast", "gather", "scatter", "alltoall", "reduce", "scan"]
+COLLECTIVE = [
+    "allreduce",
+    "broadcast",
+    "gather",
+    "scatter",
+    "alltoall",
+    "alltoallv",
+    "reduce",
+    "scan",
+]
 # Those in which somebody has to be awake while it waits, however few processors there are.
 SPINNING = ["asked_target", "asking_origin"]
 # Those about what only host-mates do.

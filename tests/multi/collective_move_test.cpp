@@ -227,6 +227,53 @@ TEST(Collective, AlltoallOfDifferentSizes) {
   });
 }
 
+// Between some hosts little, between others much, in the one direction or in both; and from most
+// members nothing.
+TEST(Collective, AlltoallOfAFewLargeBlocksAmongSmallOnes) {
+  using Size = size_t (*)(mob_rank_t from, mob_rank_t to);
+  constexpr Size kPatterns[] = {
+      [](mob_rank_t, mob_rank_t) { return size_t{0}; },
+      [](mob_rank_t from, mob_rank_t to) {
+        return from > to ? size_t{20'000} : static_cast<size_t>(to);
+      },
+      [](mob_rank_t from, mob_rank_t to) { return from == 0 && to != 0 ? size_t{30'000} : 0; },
+      [](mob_rank_t from, mob_rank_t to) { return to == 0 && from != 0 ? size_t{30'000} : 0; },
+      // About what leaders still exchange, just below and just above.
+      [](mob_rank_t from, mob_rank_t to) { return size_t{2044} + static_cast<size_t>(from + to); },
+      [](mob_rank_t from, mob_rank_t to) { return size_t{2042} + static_cast<size_t>(from + to); },
+      [](mob_rank_t from, mob_rank_t to) {
+        return (from + to) % 5 == 0 ? size_t{9000} : static_cast<size_t>(from + to);
+      },
+  };
+  Buffers buffers(false);
+  const Teams teams;
+  for (const TestTeam& team : teams) {
+    int round = 0;
+    for (const Size size : kPatterns) {
+      SCOPED_TRACE(team.name + ", pattern " + std::to_string(round));
+      const Lists in = lists_of(team.size, [&](mob_rank_t r) { return size(team.rank, r); });
+      const Lists out = lists_of(team.size, [&](mob_rank_t r) { return size(r, team.rank); });
+      const bool in_place = in.counts == out.counts;
+      unsigned char* const to = in_place ? buffers.in : buffers.out;
+      for (mob_rank_t r = 0; r < team.size; ++r) {
+        const auto i = static_cast<size_t>(r);
+        fill(buffers.in + in.displacements[i], in.counts[i], block_id(team.rank, r), round);
+      }
+      EXPECT_EQ(mob_alltoallv(team.handle, buffers.in, in.counts.data(), in.displacements.data(),
+                              to, out.counts.data(), out.displacements.data()),
+                MOB_OK)
+          << mob_last_error();
+      for (mob_rank_t r = 0; r < team.size; ++r) {
+        const auto i = static_cast<size_t>(r);
+        EXPECT_TRUE(holds(to + out.displacements[i], out.counts[i], block_id(r, team.rank), round))
+            << "member " << r;
+      }
+      ++round;
+    }
+  }
+  mobius_test::barrier();
+}
+
 // Buffers of a call must not be written by the next before everyone has read them.
 TEST(Collective, BackToBackCallsWithChangingRoots) {
   constexpr size_t kChanging[] = {8, 500, 12'000, 40'000, 100};
@@ -352,7 +399,7 @@ TEST(Collective, WrongSizesAreToldAndTheNextCallWorks) {
           mob_alltoallv(team.handle, in.data(), sent.counts.data(), sent.displacements.data(),
                         out.data(), lists.counts.data(), lists.displacements.data());
       if (is_told) {
-        mobius_test::expect_error(status, MOB_ERR_ARGUMENT, "mob_alltoall",
+        mobius_test::expect_error(status, MOB_ERR_ARGUMENT, "mob_alltoallv",
                                   text + std::to_string(bytes + 1) + " bytes");
       } else {
         EXPECT_EQ(status, MOB_OK) << mob_last_error();
