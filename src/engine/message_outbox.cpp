@@ -315,26 +315,14 @@ mob_status_t Outbox::post(const Outgoing& message) {
   if (broken_.load(std::memory_order_relaxed)) return broken();
   Turn turn(*this);
   turn.try_take();
-  Cursor cursor;
-  if (turn.has() && write_queue() && write(message, cursor, false)) {
+  const bool is_next = turn.has() && write_queue();
+  Parcel parcel{message, {}, nullptr};
+  if (is_next && message.described_bytes != 0) read(parcel, *message.late);
+  if (is_next && write(parcel.message, parcel.cursor, false)) {
     write_queue_and_give_up(turn);
     return MOB_OK;
   }
-  const size_t bytes = message.header_bytes + message.payload_bytes;
-  // One that was begun has said how long it is: nothing can be said instead of it.
-  const bool is_late = link_ != nullptr && message.late != nullptr && !cursor.started &&
-                       bytes > message.late->header_room;
-  Parcel parcel{
-      message, cursor,
-      std::make_unique_for_overwrite<unsigned char[]>(is_late ? message.late->header_room : bytes)};
-  if (!is_late) {
-    parcel.message.late = nullptr;
-    parcel.message.payload = parcel.bytes.get() + message.header_bytes;
-    if (message.payload_bytes != 0) {
-      transport::copy(parcel.bytes.get() + message.header_bytes, message.payload,
-                      message.payload_bytes);
-    }
-  }
+  if (parcel.bytes == nullptr) keep(parcel);
   enqueue(std::move(parcel));
   // Who has the turn looks at the queue after giving it up, and so do we.
   if (turn.has()) {
@@ -347,7 +335,7 @@ mob_status_t Outbox::post(const Outgoing& message) {
 
 bool Outbox::send_now(const Outgoing& message) {
   // What one record takes is written as a whole or not at all.
-  if (message.payload_bytes > kMoreBytes - kMostBesidePayload ||
+  if (message.payload_bytes > kMoreBytes - kMostBesidePayload || message.described_bytes != 0 ||
       broken_.load(std::memory_order_relaxed)) {
     return false;
   }
@@ -384,7 +372,7 @@ void Outbox::start_or_queue(const Outgoing& message, Pending& pending) {
 // Takes over the payload as it is, the header as a copy into `bytes`.
 void Outbox::enqueue(Parcel parcel) {
   Outgoing& message = parcel.message;
-  if (message.header_bytes != 0) {
+  if (message.header_bytes != 0 && message.header != parcel.bytes.get()) {
     std::memcpy(parcel.bytes.get(), message.header, message.header_bytes);
   }
   message.header = parcel.bytes.get();
@@ -410,6 +398,25 @@ Outbox::Parcel* Outbox::front() {
   return queue_.empty() ? nullptr : &queue_.front();
 }
 
+// What is to be sent later has a copy of all that the caller takes back.
+void Outbox::keep(Parcel& parcel) {
+  Outgoing& message = parcel.message;
+  const bool is_described = message.described_bytes != 0;
+  // One that was begun has said how long it is: nothing can be said instead of it.
+  if (message.late != nullptr && !is_described &&
+      (link_ == nullptr || parcel.cursor.started ||
+       message.header_bytes + message.payload_bytes <= message.late->header_room)) {
+    message.late = nullptr;
+  }
+  const bool is_late = message.late != nullptr;
+  const size_t room = is_late ? message.late->header_room : message.header_bytes;
+  const size_t copied = is_late ? message.described_bytes : message.payload_bytes;
+  parcel.bytes = std::make_unique_for_overwrite<unsigned char[]>(room + copied);
+  if (copied == 0) return;
+  transport::copy(parcel.bytes.get() + room, message.payload, copied);
+  message.payload = parcel.bytes.get() + room;
+}
+
 // There is one. What of it is late is read as a whole: its owner may change the memory, or give it
 // away, while this is written.
 Outbox::Parcel& Outbox::front_to_write() {
@@ -421,27 +428,36 @@ Outbox::Parcel& Outbox::front_to_write() {
 // Needs queue_mutex_.
 void Outbox::read_late(Parcel& parcel) {
   Outgoing& message = parcel.message;
-  const LatePayload* late = std::exchange(message.late, nullptr);
-  if (late == nullptr) return;
+  if (message.late == nullptr) return;
   --late_;
+  read(parcel, *message.late);
+}
+
+// Reads what is late of a message into a parcel, which then has all of it, or the error instead.
+void Outbox::read(Parcel& parcel, const LatePayload& late) {
+  Outgoing& message = parcel.message;
   const base::ErrorsOfOthers errors;
-  mob_status_t status = late->check(engine_, message.payload, message.payload_bytes);
-  std::unique_ptr<unsigned char[]> whole;
-  if (status == MOB_OK) {
-    whole.reset(new (std::nothrow) unsigned char[message.header_bytes + message.payload_bytes]);
-    if (whole == nullptr) status = fail(MOB_ERR_MEMORY, "it has no memory left");
+  const size_t bytes = message.payload_bytes;
+  const size_t room = std::max(message.header_bytes + bytes, late.header_room);
+  std::unique_ptr<unsigned char[]> whole(new (std::nothrow) unsigned char[room]);
+  unsigned char* const payload = whole.get() + message.header_bytes;
+  const mob_status_t status = whole != nullptr ? late.read(engine_, message.payload, bytes, payload)
+                                               : fail(MOB_ERR_MEMORY, "it has no memory left");
+  if (whole == nullptr && parcel.bytes == nullptr) {
+    whole = std::make_unique_for_overwrite<unsigned char[]>(late.header_room);
+  }
+  if (whole != nullptr) {
+    std::memcpy(whole.get(), message.header, message.header_bytes);
+    parcel.bytes = std::move(whole);
   }
   if (status != MOB_OK) {
-    message.header_bytes = late->refuse(parcel.bytes.get(), status);
+    message.header_bytes = late.refuse(parcel.bytes.get(), status);
     message.payload_bytes = 0;
-    return;
   }
-  unsigned char* payload = whole.get() + message.header_bytes;
-  std::memcpy(whole.get(), message.header, message.header_bytes);
-  transport::copy(payload, message.payload, message.payload_bytes);
-  parcel.bytes = std::move(whole);
   message.header = parcel.bytes.get();
   message.payload = payload;
+  message.late = nullptr;
+  message.described_bytes = 0;
 }
 
 void Outbox::read_late() {

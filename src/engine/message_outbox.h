@@ -25,8 +25,8 @@ struct Pending;
 // Of an answer whose payload need not be kept while there is no room for it: it is read once there
 // is, or somebody calls Outbox::read_late().
 struct LatePayload {
-  // Whether it may be read now.
-  mob_status_t (*check)(Engine&, const void* payload, size_t bytes);
+  // Reads its `bytes` bytes, if that may be done now.
+  mob_status_t (*read)(Engine&, const void* payload, size_t bytes, void* to);
   // If not: has the header say so, with that status and mob_last_error(); its length then.
   size_t (*refuse)(void* header, mob_status_t status);
   size_t header_room;  // for that
@@ -41,6 +41,9 @@ struct Outgoing {
   size_t payload_bytes = 0;
   mob_notify_t notify = {};
   const LatePayload* late = nullptr;  // of one that is posted to another host
+  // Not 0: `payload` points to so many bytes, which describe it to LatePayload::read(). Else it is
+  // the payload itself.
+  size_t described_bytes = 0;
 };
 
 // Whose messages a flush waits for. Those of the library are requests with answers of their own,
@@ -66,7 +69,8 @@ class Outbox {
   // Blocks until local completion. Not in a handler.
   mob_status_t send(const Outgoing& message);
 
-  // Never blocks. What the ring does not take now is copied, a LatePayload later.
+  // Never blocks. What the ring does not take now is copied, a LatePayload later. What describes
+  // one is the caller's again.
   mob_status_t post(const Outgoing& message);
   // Copies what was to be read later.
   void read_late();
@@ -155,6 +159,8 @@ class Outbox {
   Parcel* front();
   Parcel& front_to_write();
   void read_late(Parcel& parcel);
+  void read(Parcel& parcel, const LatePayload& late);
+  void keep(Parcel& parcel);
   void enqueue(Parcel parcel);
   void pop(mob_status_t status);
   void end(Pending& pending, mob_status_t status);

@@ -10,10 +10,10 @@
 // and answers. No data passes through the rings.
 //
 // Between hosts the data are the payload of the request and of its answer, and go from and to the
-// user's memory without being packed where they are contiguous there. The answer of such a get that
-// cannot be sent at once is read when it can be, or before anything is done that the same origin
-// asks for and that may show. What has large runs the target moves itself, by remote memory access
-// (network_bulk.h).
+// user's memory without being packed where they are contiguous there. The answer of a get that
+// cannot be sent at once is read, and packed, when it can be, or before anything is done that the
+// same origin asks for and that may show. What has large runs the target moves itself, by remote
+// memory access (network_bulk.h).
 
 #include <mobius/message.h>
 #include <mobius/transfer.h>
@@ -75,7 +75,16 @@ class Served {
   struct Whole;
   struct Part;
   struct Arrival;
+  // What comes back; as in Outgoing.
+  struct Answer {
+    const void* payload;
+    size_t payload_bytes;
+    const LatePayload* late;
+    size_t described_bytes;
+  };
+  // Of a payload that is memory of this process, and of one that is a Request and its list.
   static const LatePayload kOwnMemory;
+  static const LatePayload kOwnShape;
 
   mob_status_t send_parts(const char* call, const mob_transfer_t& transfer,
                           const transport::Shape& shape, Whole& whole);
@@ -108,14 +117,16 @@ class Served {
   void serve_arrival(Arrival& arrival);
   void serve_bulk(const mob_message_t& message, const Request& request, mob_delivery_t* delivery);
   void move_runs(const Arrival& arrival);
-  void serve_get(mob_rank_t origin, const Request& request);
-  static mob_status_t check_late(Engine& engine, const void* payload, size_t bytes);
+  void serve_get(const Arrival& arrival);
+  mob_status_t check_late(const void* payload, size_t bytes) const;
+  static mob_status_t read_late(Engine& engine, const void* payload, size_t bytes, void* to);
+  static mob_status_t read_shape(Engine& engine, const void* payload, size_t bytes, void* to);
   static size_t refuse_late(void* header, mob_status_t status);
-  mob_status_t carry_out(const Request& request, char* list, char* data, char* fetched);
+  mob_status_t carry_out(const Request& request, const char* list, char* data, char* fetched);
   mob_status_t check_remote(const Request& request, const transport::Shape& shape) const;
   mob_status_t tell(const Request& request);
-  void answer(mob_rank_t origin, const Request& request, mob_status_t status, const void* payload,
-              size_t payload_bytes, const LatePayload* late = nullptr);
+  void answer(mob_rank_t origin, const Request& request, mob_status_t status,
+              const Answer& whole = {});
   void compare_swap_here(const Request& request, void* old);
 
   // At the origin.

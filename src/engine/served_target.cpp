@@ -16,6 +16,7 @@
 #include "engine/served_wire.h"
 #include "engine/span_wire.h"
 #include "os/pages.h"
+#include "transport/shm/copy.h"
 #include "transport/shm/shape.h"
 
 namespace mobius::engine {
@@ -100,7 +101,7 @@ void Served::serve_staged(mob_rank_t origin, const Request& request) {
     char* data = stage + request.list_bytes;
     status = carry_out(request, stage, data, data + request.data_bytes);
   }
-  answer(origin, request, status, nullptr, 0);
+  answer(origin, request, status);
 }
 
 void Served::serve_payload(const mob_message_t& message, const Request& request,
@@ -116,7 +117,7 @@ void Served::serve_payload(const mob_message_t& message, const Request& request,
       request.dimensions > static_cast<int32_t>(kCounted) ||
       message.header_bytes != request.bytes() ||
       (request.compare_bytes != 0 && request.compare_bytes != 4 && request.compare_bytes != 8)) {
-    answer(message.source, request, refuse_nonsense(), nullptr, 0);
+    answer(message.source, request, refuse_nonsense());
     return;
   }
   auto arrival = std::make_unique<Arrival>(Arrival{this, message.source, request, false, nullptr});
@@ -136,7 +137,7 @@ void Served::serve_payload(const mob_message_t& message, const Request& request,
     arrival->payload.reset(new (std::nothrow) char[expected]);
     delivery->payload = arrival->payload.get();
     if (arrival->payload == nullptr) {
-      answer(message.source, request, fail(MOB_ERR_MEMORY, "it has no memory left"), nullptr, 0);
+      answer(message.source, request, fail(MOB_ERR_MEMORY, "it has no memory left"));
       return;
     }
   }
@@ -157,11 +158,11 @@ void Served::serve_bulk(const mob_message_t& message, const Request& request,
       message.payload_bytes != request.list_bytes || request.is_spans != 0 ||
       request.dimensions != 0 || message.header_bytes != request.bytes() ||
       (request.kind != MOB_PUT && request.kind != MOB_GET)) {
-    return answer(origin, request, refuse_nonsense(), nullptr, 0);
+    return answer(origin, request, refuse_nonsense());
   }
   std::unique_ptr<char[]> list(new (std::nothrow) char[message.payload_bytes]);
   if (list == nullptr) {
-    return answer(origin, request, fail(MOB_ERR_MEMORY, "it has no memory left"), nullptr, 0);
+    return answer(origin, request, fail(MOB_ERR_MEMORY, "it has no memory left"));
   }
   auto arrival = std::make_unique<Arrival>(Arrival{this, origin, request, false, std::move(list)});
   if (message.payload != nullptr) {
@@ -192,9 +193,9 @@ void Served::move_runs(const Arrival& arrival) {
     left -= run.bytes;
   }
   if (status == MOB_OK && left != 0) status = refuse_nonsense();
-  if (status != MOB_OK) return answer(arrival.origin, request, status, nullptr, 0);
+  if (status != MOB_OK) return answer(arrival.origin, request, status);
   const auto done = [this, origin = arrival.origin, request](mob_status_t moved) {
-    answer(origin, request, moved == MOB_OK ? tell(request) : moved, nullptr, 0);
+    answer(origin, request, moved == MOB_OK ? tell(request) : moved);
   };
   engine_.network().bulk().move(arrival.origin, request.kind, runs, done);
 }
@@ -203,15 +204,12 @@ void Served::move_runs(const Arrival& arrival) {
 void Served::serve_arrival(Arrival& arrival) {
   const Request& request = arrival.request;
   if (arrival.is_direct) {
-    answer(arrival.origin, request, tell(request), nullptr, 0);
+    answer(arrival.origin, request, tell(request));
     return;
   }
   // Not where somebody is told that the data may be changed.
-  if (only_reads(request) && request.is_spans == 0 && request.dimensions == 0) {
-    serve_get(arrival.origin, request);
-    return;
-  }
-  char* list = arrival.payload.get();
+  if (only_reads(request)) return serve_get(arrival);
+  char* const list = arrival.payload.get();
   char* data = list + request.list_bytes;
   std::unique_ptr<char[]> result;
   size_t result_bytes = 0;
@@ -223,24 +221,54 @@ void Served::serve_arrival(Arrival& arrival) {
   if (result_bytes != 0) {
     result.reset(new (std::nothrow) char[result_bytes]);
     if (result == nullptr) {
-      answer(arrival.origin, request, fail(MOB_ERR_MEMORY, "it has no memory left"), nullptr, 0);
+      answer(arrival.origin, request, fail(MOB_ERR_MEMORY, "it has no memory left"));
       return;
     }
   }
   if (request.kind == MOB_GET) data = result.get();
   const mob_status_t status = carry_out(request, list, data, result.get());
-  answer(arrival.origin, request, status, result.get(), result_bytes);
+  answer(arrival.origin, request, status, {result.get(), result_bytes, nullptr, 0});
 }
 
-// A get that needs no packing: its answer is sent from where the data are.
-void Served::serve_get(mob_rank_t origin, const Request& request) {
-  const mob_status_t status = check_late(engine_, request.remote, request.data_bytes);
-  answer(origin, request, status, request.remote, request.data_bytes, &kOwnMemory);
+// The answer is sent from where the data are, if they need no packing. If there is no room for it
+// yet, it is read when there is.
+void Served::serve_get(const Arrival& arrival) {
+  const Request& request = arrival.request;
+  Answer whole{request.remote, request.data_bytes, &kOwnMemory, 0};
+  if (request.is_spans == 0 && request.dimensions == 0) {
+    const mob_status_t status = check_late(request.remote, request.data_bytes);
+    return answer(arrival.origin, request, status, whole);
+  }
+  whole.described_bytes = sizeof request + request.list_bytes;
+  const std::unique_ptr<char[]> description(new (std::nothrow) char[whole.described_bytes]);
+  if (description == nullptr) {
+    return answer(arrival.origin, request, fail(MOB_ERR_MEMORY, "it has no memory left"));
+  }
+  std::memcpy(description.get(), &request, sizeof request);
+  if (request.list_bytes != 0) {
+    std::memcpy(description.get() + sizeof request, arrival.payload.get(), request.list_bytes);
+  }
+  whole.payload = description.get();
+  whole.late = &kOwnShape;
+  answer(arrival.origin, request, MOB_OK, whole);
 }
 
-// It may be somebody else's, or gone, once there is room for the answer.
-mob_status_t Served::check_late(Engine& engine, const void* payload, size_t bytes) {
-  return bytes == 0 ? MOB_OK : engine.served().check_own(payload, bytes, false);
+mob_status_t Served::check_late(const void* payload, size_t bytes) const {
+  return bytes == 0 ? MOB_OK : check_own(payload, bytes, false);
+}
+
+// It may be somebody else's by now, or gone.
+mob_status_t Served::read_late(Engine& engine, const void* payload, size_t bytes, void* to) {
+  const mob_status_t status = engine.served().check_late(payload, bytes);
+  if (status == MOB_OK) transport::copy(to, payload, bytes);
+  return status;
+}
+
+mob_status_t Served::read_shape(Engine& engine, const void* payload, size_t /*bytes*/, void* to) {
+  Request request{};
+  std::memcpy(&request, payload, sizeof request);
+  const char* const list = static_cast<const char*>(payload) + sizeof request;
+  return engine.served().carry_out(request, list, static_cast<char*>(to), nullptr);
 }
 
 size_t Served::refuse_late(void* header, mob_status_t status) {
@@ -252,7 +280,8 @@ size_t Served::refuse_late(void* header, mob_status_t status) {
   return sizeof reply;
 }
 
-constinit const LatePayload Served::kOwnMemory{check_late, refuse_late, sizeof(Reply)};
+constinit const LatePayload Served::kOwnMemory{read_late, refuse_late, sizeof(Reply)};
+constinit const LatePayload Served::kOwnShape{read_shape, refuse_late, sizeof(Reply)};
 
 // Tells those that a transfer names at the target, when its data are in place.
 mob_status_t Served::tell(const Request& request) {
@@ -273,7 +302,7 @@ mob_status_t Served::tell(const Request& request) {
 }
 
 void Served::answer(mob_rank_t origin, const Request& request, mob_status_t status,
-                    const void* payload, size_t payload_bytes, const LatePayload* late) {
+                    const Answer& whole) {
   Reply reply{};
   reply.part = request.part;
   reply.status = status;
@@ -283,9 +312,10 @@ void Served::answer(mob_rank_t origin, const Request& request, mob_status_t stat
   message.header = &reply;
   message.header_bytes = status == MOB_OK ? offsetof(Reply, text) : sizeof reply;
   if (status == MOB_OK) {
-    message.payload = payload;
-    message.payload_bytes = payload_bytes;
-    message.late = late;
+    message.payload = whole.payload;
+    message.payload_bytes = whole.payload_bytes;
+    message.late = whole.late;
+    message.described_bytes = whole.described_bytes;
   }
   // If the origin is gone, nobody is left to tell.
   static_cast<void>(engine_.messages().post("an answer", origin, message));
@@ -329,7 +359,8 @@ mob_status_t Served::check_remote(const Request& request, const Shape& shape) co
   });
 }
 
-mob_status_t Served::carry_out(const Request& request, char* list, char* data, char* fetched) {
+mob_status_t Served::carry_out(const Request& request, const char* list, char* data,
+                               char* fetched) {
   mob_transfer_t transfer{};
   transfer.kind = request.kind;
   transfer.type = request.type;

@@ -246,10 +246,15 @@ TEST(Schedule, LongTransfersToOneThatDoesNotAnswerAreFew) {
   ASSERT_EQ(mob_barrier(), MOB_OK);
 }
 
-// Half of the ranks get from the others, and take answers only where they wait for them.
-class UnansweredGets : public ::testing::Test {
+// Half of the ranks get from the others, and take answers only where they wait for them. What they
+// get is one stretch, or rows with gaps between them that their target has to pack.
+class UnansweredGets : public ::testing::TestWithParam<mob_shape_t> {
  protected:
-  static constexpr size_t kBytes = 100'000;
+  static constexpr size_t kRows = 100;
+  static constexpr size_t kRowBytes = 1000;
+  static constexpr size_t kBytes = kRows * kRowBytes;
+  static constexpr size_t kDistance = kRowBytes + 16;
+  static constexpr size_t kExtent = kRows * kDistance;
 
   void SetUp() override {
     if (mob_host_size() * 2 > mob_size()) GTEST_SKIP() << "only between hosts";
@@ -265,13 +270,49 @@ class UnansweredGets : public ::testing::Test {
     ASSERT_EQ(mob_barrier(), MOB_OK);
   }
 
+  // Starts a get of all rows of memory that the other one has at `remote`.
+  mob_status_t get(void* remote, unsigned char* to, mob_handle_t* handle) {
+    constexpr size_t kCount = kRows;
+    constexpr ptrdiff_t kRemote = kDistance;
+    constexpr ptrdiff_t kLocal = kRowBytes;
+    mob_transfer_t transfer{};
+    transfer.kind = MOB_GET;
+    transfer.shape = GetParam();
+    transfer.rank = other_;
+    transfer.remote = remote;
+    transfer.local = to;
+    transfer.bytes = transfer.shape == MOB_CONTIGUOUS ? kBytes : kRowBytes;
+    transfer.dimensions = 1;
+    transfer.counts = &kCount;
+    transfer.remote_strides = &kRemote;
+    transfer.local_strides = &kLocal;
+    std::vector<mob_span_t> spans;
+    for (size_t row = 0; row < kRows; ++row) {
+      spans.push_back({static_cast<char*>(remote) + row * kDistance, kRowBytes});
+    }
+    const mob_span_t whole{to, kBytes};
+    transfer.remote_spans = spans.data();
+    transfer.remote_span_count = kRows;
+    transfer.local_spans = &whole;
+    transfer.local_span_count = 1;
+    return handle != nullptr ? mob_transfer_nb(&transfer, handle) : mob_transfer_nbi(&transfer);
+  }
+
+  // What that gets of a pattern.
+  static std::vector<unsigned char> rows_of(const std::vector<unsigned char>& pattern) {
+    const size_t distance = GetParam() == MOB_CONTIGUOUS ? kRowBytes : kDistance;
+    std::vector<unsigned char> rows(kBytes);
+    for (size_t row = 0; row < kRows; ++row) {
+      std::memcpy(rows.data() + row * kRowBytes, pattern.data() + row * distance, kRowBytes);
+    }
+    return rows;
+  }
+
   // So many that most are on their way.
   std::vector<mob_handle_t> get_often(void* remote) {
     std::vector<mob_handle_t> handles(2000);
     got_.resize(kBytes);
-    for (mob_handle_t& handle : handles) {
-      EXPECT_EQ(mob_get_nb(other_, remote, got_.data(), kBytes, &handle), MOB_OK);
-    }
+    for (mob_handle_t& handle : handles) EXPECT_EQ(get(remote, got_.data(), &handle), MOB_OK);
     return handles;
   }
 
@@ -281,16 +322,16 @@ class UnansweredGets : public ::testing::Test {
   mob_progress_t before_{};
 };
 
-TEST_F(UnansweredGets, CostTheirTargetLittle) {
-  Shared shared(kBytes);
-  const auto mine = patterned(kBytes, mob_rank(), 1);
-  std::memcpy(shared.local(), mine.data(), kBytes);
+TEST_P(UnansweredGets, CostTheirTargetLittle) {
+  Shared shared(kExtent);
+  const auto mine = patterned(kExtent, mob_rank(), 1);
+  std::memcpy(shared.local(), mine.data(), kExtent);
   ASSERT_EQ(mob_barrier(), MOB_OK);
   if (gets_) {
     std::vector<mob_handle_t> handles = get_often(shared.at(other_));
     usleep(500'000);
     ASSERT_EQ(mob_wait_all(handles.data(), handles.size()), MOB_OK) << mob_last_error();
-    EXPECT_EQ(got_, patterned(kBytes, other_, 1));
+    EXPECT_EQ(got_, rows_of(patterned(kExtent, other_, 1)));
   } else {
     const size_t begin = resident_bytes();
     usleep(300'000);
@@ -302,26 +343,26 @@ TEST_F(UnansweredGets, CostTheirTargetLittle) {
 }
 
 // Whoever waits for an epoch may write where others read in it.
-TEST_F(UnansweredGets, AreReadBeforeTheirEpochEnds) {
+TEST_P(UnansweredGets, AreReadBeforeTheirEpochEnds) {
   constexpr size_t kMany = 200;
-  Shared shared(kBytes);
+  Shared shared(kExtent);
   mob_epoch_t epoch = nullptr;
   ASSERT_EQ(mob_epoch_create(MOB_TEAM_WORLD, &epoch), MOB_OK);
   std::vector<unsigned char> got(gets_ ? kMany * kBytes : 0);
   for (int round = 1; round < 8; ++round) {
-    std::memset(shared.local(), round, kBytes);
+    std::memset(shared.local(), round, kExtent);
     ASSERT_EQ(mob_barrier(), MOB_OK);
     if (gets_) {
       ASSERT_EQ(mob_epoch_start(epoch, &other_, 1), MOB_OK);
       for (size_t i = 0; i < kMany; ++i) {
-        ASSERT_EQ(mob_get_nbi(other_, shared.at(other_), got.data() + i * kBytes, kBytes), MOB_OK);
+        ASSERT_EQ(get(shared.at(other_), got.data() + i * kBytes, nullptr), MOB_OK);
       }
       ASSERT_EQ(mob_epoch_complete(epoch), MOB_OK);
       EXPECT_TRUE(all_are(got.data(), got.size(), static_cast<unsigned char>(round))) << round;
     } else {
       ASSERT_EQ(mob_epoch_post(epoch, &other_, 1), MOB_OK);
       ASSERT_EQ(mob_epoch_wait(epoch), MOB_OK);
-      std::memset(shared.local(), 77, kBytes);
+      std::memset(shared.local(), 77, kExtent);
     }
     ASSERT_EQ(mob_barrier(), MOB_OK);
   }
@@ -329,13 +370,13 @@ TEST_F(UnansweredGets, AreReadBeforeTheirEpochEnds) {
 }
 
 // The target gives the memory away while none of its threads serves others.
-TEST_F(UnansweredGets, DoNotTouchWhatWasWithdrawn) {
+TEST_P(UnansweredGets, DoNotTouchWhatWasWithdrawn) {
   Shared where(sizeof(uint64_t));
-  void* mine = mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  void* mine = mmap(nullptr, kExtent, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   ASSERT_NE(mine, MAP_FAILED);
-  std::memset(mine, 7, kBytes);
+  std::memset(mine, 7, kExtent);
   mob_exposed_t exposed{};
-  ASSERT_EQ(mob_expose(mine, kBytes, 0, &exposed), MOB_OK) << mob_last_error();
+  ASSERT_EQ(mob_expose(mine, kExtent, 0, &exposed), MOB_OK) << mob_last_error();
   ASSERT_EQ(mob_put8(other_, where.at(other_), reinterpret_cast<uintptr_t>(mine)), MOB_OK);
   ASSERT_EQ(mob_barrier(), MOB_OK);
   mob_progress_t before{};
@@ -356,11 +397,14 @@ TEST_F(UnansweredGets, DoNotTouchWhatWasWithdrawn) {
     ASSERT_EQ(mob_progress_set(MOB_PROGRESS_POLL, &before), MOB_OK);
   }
   ASSERT_EQ(mob_withdraw(exposed), MOB_OK) << mob_last_error();
-  ASSERT_EQ(munmap(mine, kBytes), 0);
+  ASSERT_EQ(munmap(mine, kExtent), 0);
   if (!gets_) {
     ASSERT_EQ(mob_progress_set(before, nullptr), MOB_OK);
   }
 }
+
+INSTANTIATE_TEST_SUITE_P(Of, UnansweredGets,
+                         ::testing::Values(MOB_CONTIGUOUS, MOB_STRIDED, MOB_SPANS));
 
 }  // namespace
 }  // namespace mobius_test
