@@ -295,7 +295,8 @@ TEST(Schedule, NeighboursOfOneThreadStayWholeWhereOthersComeAlong) {
       std::this_thread::sleep_for(std::chrono::microseconds(uint64_t{1} << turn % 14));
     }
   });
-  for (size_t round = 0; round < 400; ++round) {
+  const size_t rounds = one_host() ? 40 : 400;  // nothing comes along where nothing waits
+  for (size_t round = 0; round < rounds; ++round) {
     std::vector<unsigned char> back(kBytes);
     for (const bool puts : {true, false}) {
       for (size_t at = 0, bytes = 0; at < kBytes; at += bytes) {

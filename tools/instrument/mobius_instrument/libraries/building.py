@@ -16,6 +16,9 @@ from mobius_instrument.processes import Ended, clean_environment, run_watched
 
 COMPILE_FLAGS: Final = ("-std=gnu99", "-O3")
 COMPILE_LIMIT_S: Final = 180.0
+# Whose compiler may be there without it: launchers and compilers are packages of their own.
+_DEBIAN_PACKAGES: Final = {"mpi.h": "libopenmpi-dev or libmpich-dev", "shmem.h": "libopenmpi-dev"}
+_MISSING_HEADER: Final = re.compile(r"fatal error: (\S+): No such file")
 
 
 def run_tool(
@@ -40,7 +43,14 @@ def failure_of(what: str, ended: Ended, limit_s: float) -> str:
     lines = [line.strip() for line in ended.output.splitlines() if line.strip()]
     telling = [line for line in lines if re.search(r"error|undefined|not found|cannot", line, re.I)]
     reason = (telling or lines or ["no message"])[0]
-    return f"{what} failed (exit code {ended.exit_code}): {reason[:300]}"
+    return f"{what} failed (exit code {ended.exit_code}): {reason[:300]}{_remedy(reason)}"
+
+
+def _remedy(reason: str) -> str:
+    """What to install where a library's compiler is there without its headers."""
+    missing = _MISSING_HEADER.search(reason)
+    packages = _DEBIAN_PACKAGES.get(missing[1], "") if missing else ""
+    return f"; its development files are missing: on Debian, install {packages}" if packages else ""
 
 
 def build(
