@@ -23,9 +23,10 @@
  * atomic.h, but mob_put8() … mob_get1() of exposed memory are atomic against each other only when
  * aligned, and not against atomic.h. A put that fails because exposed memory is not mapped may have
  * been done in part; to use memory that its owner unmaps, or takes access to (mprotect()), while
- * one of its threads waits in the library may be the end of the owner; and so may, at any time, the
- * use of guard pages that are no mapping of their own (MADV_GUARD_INSTALL, which newer C libraries
- * put at the end of the stacks of threads): who exposes everything keeps others away from those.
+ * another one of its threads waits in the library, or goes from one call straight to the next, may
+ * be the end of the owner; and so may, at any time, the use of guard pages that are no mapping of
+ * their own (MADV_GUARD_INSTALL, which newer C libraries put at the end of the stacks of threads):
+ * who exposes everything keeps others away from those.
  * What it unmapped or protected before it waits is an error of the caller.
  *
  * **Moved pages.** With MOB_EXPOSE_REMAP the pages that hold the memory become shared memory, at

@@ -192,6 +192,7 @@ void Access::leave_gate(mob_rank_t target) const {
 
 mob_status_t Access::lock_exclusive(const char* call, mob_rank_t target, int* recovered) {
   Engine& engine = team().engine();
+  const Desk::Stay stay(engine.desk());
   if (const mob_status_t status = engine.deferred_access().gain(call)) return status;
   if (!is_here(target)) [[unlikely]] {
     const mob_status_t status =
@@ -212,6 +213,7 @@ mob_status_t Access::lock_exclusive(const char* call, mob_rank_t target, int* re
 }
 
 mob_status_t Access::lock_shared(const char* call, mob_rank_t target, int* recovered) {
+  const Desk::Stay stay(team().engine().desk());
   if (const mob_status_t status = team().engine().deferred_access().gain(call)) return status;
   if (!is_here(target)) [[unlikely]] {
     const mob_status_t status = team().engine().remote().claims().acquire(
@@ -294,6 +296,7 @@ mob_status_t Access::try_shared(const char* call, mob_rank_t target, int* acquir
 
 mob_status_t Access::unlock(const char* call, mob_rank_t target) {
   Engine& engine = team().engine();
+  const Desk::Stay stay(engine.desk());
   const mob_rank_t rank = team().map().world_rank(target);
   if (!is_here(target) && engine.deferred_access().is_used()) [[unlikely]] {
     // What the thread put before goes by the same stream; what does not has to be there before.
@@ -347,6 +350,7 @@ mob_status_t Access::lock_all(const char* call, int* recovered) {
 }
 
 mob_status_t Access::unlock_all(const char* call) {
+  const Desk::Stay stay(team().engine().desk());
   if (const mob_status_t status = team().engine().deferred_access().gain(call)) return status;
   for (mob_rank_t target = 0; target < team().size(); ++target) {
     if (own_shared(target).load(std::memory_order_relaxed) != 0) continue;

@@ -32,6 +32,7 @@
 #include <memory>
 #include <mutex>
 
+#include "engine/absence.h"
 #include "engine/host_memory.h"
 #include "os/pages.h"
 #include "os/waiter.h"
@@ -63,8 +64,25 @@ class Desk {
     DeskMemory* desk = own_.load(std::memory_order_acquire);
     return desk != nullptr ? look(*desk) : os::Work::kNone;
   }
-  // What is known of the memory of this process may not hold any more: a wait begins, or a function
-  // of the program was called in one. Any thread.
+  // A thread of this process has come from the program, to wait or to use others' exposed memory,
+  // and goes back to it when this ends. In between it may give memory back that is known to be
+  // there.
+  class Stay {
+   public:
+    explicit Stay(Desk& own) : matters_(own.is_there()) {
+      if (matters_ && Absence::end()) own.forget_memory();
+    }
+    ~Stay() {
+      if (matters_) Absence::begin();
+    }
+    Stay(const Stay&) = delete;
+    Stay& operator=(const Stay&) = delete;
+
+   private:
+    const bool matters_;
+  };
+  // What is known of the memory of this process may not hold any more: a function of the program
+  // was called, or memory was withdrawn. Any thread.
   void forget_memory() {
     // Counts of two threads may fall into one; it changes all the same.
     visits_.store(visits_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);

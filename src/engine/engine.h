@@ -384,16 +384,19 @@ class Engine {
   // While a thread waits, it is the one that polls (progress.h).
   class PollingScope {
    public:
-    explicit PollingScope(Engine& engine) : engine_(engine), counted_(engine.is_asked()) {
+    explicit PollingScope(Engine& engine)
+        : engine_(engine), counted_(engine.is_asked()), stay_(engine.desk_) {
       if (!counted_) return;
-      engine_.desk_.forget_memory();
       engine_.progress_.join();
     }
     ~PollingScope() {
       if (counted_) engine_.progress_.leave();
       engine_.desk_.serve();  // who saw us wait has not lost the time
       // What may remain after one more poll is not for this thread to do.
-      if (engine_.poll_at_leaving()) Progress::wake(engine_.own_->doorbell);
+      if (engine_.poll_at_leaving()) {
+        engine_.desk_.forget_memory();  // a handler may have run
+        Progress::wake(engine_.own_->doorbell);
+      }
       if (engine_.network_.is_open()) engine_.network_.leave();
     }
     PollingScope(const PollingScope&) = delete;
@@ -402,6 +405,7 @@ class Engine {
    private:
     Engine& engine_;
     const bool counted_;
+    const Desk::Stay stay_;
   };
 
   void* find_here(mob_rank_t rank, uintptr_t remote, size_t bytes, Part* part) {

@@ -141,6 +141,7 @@ mob_status_t Exposures::remove_locked(uint64_t handle) {
   live_.remove(handle);
   --count_;
   publish();
+  engine_.desk().forget_memory();
   return MOB_OK;
 }
 

@@ -277,9 +277,10 @@ mob_status_t Transfers::carry(const Operation& operation) {
       perform(*operation.transfer, operation.shape, operation.route.delta);
       notices_.announce(*operation.transfer, operation.notice);
       return MOB_OK;
-    case Path::kCma:
+    case Path::kCma: {
       if (exposed_batch_.takes(operation)) return exposed_batch_.record(operation);
       issue_exposed();
+      const Desk::Stay stay(engine_.desk());
       if (is_attended_stretch(operation)) {
         const Shape& shape = operation.shape;
         const mob_transfer_t& transfer = *operation.transfer;
@@ -290,11 +291,13 @@ mob_status_t Transfers::carry(const Operation& operation) {
         }
       }
       return ask_waiting_target(operation) == kDone ? MOB_OK : carry_by_cma(operation);
+    }
     case Path::kMessage: {
       issue_exposed();
       // Behind what the target was asked to do by message and has not done: a get would not see
       // what was put there before it.
       if (engine_.completion().is_awaited(operation.transfer->rank)) break;
+      const Desk::Stay stay(engine_.desk());
       const Desk::Outcome outcome = ask_waiting_target(operation);
       if (outcome == kDone) return MOB_OK;
       const bool copies =
@@ -340,6 +343,7 @@ bool Transfers::copy_covered(mob_rank_t rank, uintptr_t remote, const void* loca
       !uses_cma(rank)) {
     return false;
   }
+  const Desk::Stay stay(engine_.desk());
   if (bytes <= Desk::kMostBytes && engine_.desk().is_attended(rank)) {
     return copy_attended(rank, remote, local, bytes, put);
   }

@@ -416,6 +416,37 @@ TEST(Exposed, APartWithoutAccessIsAnError) {
   EXPECT_EQ(mine[20 * kPage], 1);  // from before
 }
 
+// Taken away and given back between waits that follow each other at once, with nothing else
+// between.
+TEST(Exposed, AccessThatComesAndGoesBetweenWaits) {
+  if (mob_size() == 1) GTEST_SKIP() << "a process that writes to its own memory is on its own";
+  constexpr size_t kPage = 4096;
+  void* memory = mmap(nullptr, kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  ASSERT_NE(memory, MAP_FAILED);
+  const Exposed exposed(memory, kPage);
+  const mob_rank_t right = right_of(mob_rank());
+  unsigned char* theirs = exposed.theirs();
+  for (uint64_t round = 1; round <= 200; ++round) {
+    // Who is through with its own put waits for that of its neighbour in the second barrier.
+    const bool is_there = round % 3 != 0;
+    ASSERT_EQ(mprotect(memory, kPage, is_there ? PROT_READ | PROT_WRITE : PROT_NONE), 0);
+    ASSERT_EQ(mob_barrier(), MOB_OK);
+    mob_status_t status = mob_put(right, theirs, &round, sizeof round);
+    if (status == MOB_OK) status = mob_flush(right);
+    if (is_there) {
+      EXPECT_EQ(status, MOB_OK) << mob_last_error();
+    } else {
+      EXPECT_EQ(status, MOB_ERR_RANGE) << round;
+    }
+    ASSERT_EQ(mob_barrier(), MOB_OK);
+    if (is_there) {
+      EXPECT_EQ(std::memcmp(memory, &round, sizeof round), 0);
+      ASSERT_EQ(mob_barrier(), MOB_OK);
+    }
+  }
+  ASSERT_EQ(mprotect(memory, kPage, PROT_READ | PROT_WRITE), 0);
+}
+
 // What lies between the runs of a list may be exposed and not be there, or not be exposed at all;
 // the runs may not.
 TEST(Exposed, BetweenTheRunsOfAList) {
