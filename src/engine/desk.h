@@ -83,10 +83,7 @@ class Desk {
   };
   // What is known of the memory of this process may not hold any more: a function of the program
   // was called, or memory was withdrawn. Any thread.
-  void forget_memory() {
-    // Counts of two threads may fall into one; it changes all the same.
-    visits_.store(visits_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
-  }
+  void forget_memory() { visits_.fetch_add(1, std::memory_order_relaxed); }
 
   // At the origin: whether a thread of the target looks, just now or in a moment, from another
   // processor.

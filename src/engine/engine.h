@@ -322,14 +322,16 @@ class Engine {
   os::Work poll_waiting() {
     const os::Work found = poll() ? os::Work::kSome : os::Work::kNone;
     if (!desk_.is_there()) return found;
-    if (found != os::Work::kNone) desk_.forget_memory();  // a handler may have run
     const os::Work served = desk_.serve();
     return served != os::Work::kNone ? served : found;
   }
 
   bool poll(bool network) {
     bool found = transfers_.poll();
-    if (messages_.in_use() && messages_.serve(network)) found = true;
+    if (messages_.in_use() && messages_.serve(network)) {
+      found = true;
+      if (desk_.is_there()) desk_.forget_memory();  // a handler may have run
+    }
     // After the messages, which may have brought what claims wait for.
     if (own_->doorbell.claims.load(std::memory_order_relaxed) != 0) [[unlikely]] {
       if (remote_.claims().look()) found = true;
@@ -393,10 +395,7 @@ class Engine {
       if (counted_) engine_.progress_.leave();
       engine_.desk_.serve();  // who saw us wait has not lost the time
       // What may remain after one more poll is not for this thread to do.
-      if (engine_.poll_at_leaving()) {
-        engine_.desk_.forget_memory();  // a handler may have run
-        Progress::wake(engine_.own_->doorbell);
-      }
+      if (engine_.poll_at_leaving()) Progress::wake(engine_.own_->doorbell);
       if (engine_.network_.is_open()) engine_.network_.leave();
     }
     PollingScope(const PollingScope&) = delete;
