@@ -2,10 +2,10 @@
 #pragma once
 
 // Whether the calling thread, while it was not in the library, may have given memory back, or
-// protected it. That takes a system call which works on tables of pages: never less than a thousand
-// ticks (munmap() 7,200, mprotect() 4,800, madvise() 2,800 on a virtual EPYC, Zen 4). Who goes from
-// one call of the library to the next, as in putting something back and forth, is out of it for
-// some tens.
+// protected it. That takes a system call which changes mappings and tells the processors: at the
+// least 7,200 ticks for munmap(), 4,800 for mprotect() on a virtual EPYC, Zen 4. Who goes from one
+// call of the library to the next, as in putting something back and forth, is out of it for some
+// tens. The limit leaves room for kernels that are ten times as fast.
 
 #include <cstdint>
 

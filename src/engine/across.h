@@ -159,7 +159,7 @@ class Across {
   bool has_sizes(size_t group) const {
     return group != own_ && (own().size() != 1 || groups_[group].size() != 1);
   }
-  bool share_a_letter(size_t from, size_t to, uint64_t bytes) const;
+  bool share_a_letter(size_t from, size_t to, uint64_t most) const;
   mob_status_t find_ways(const Blocks& blocks, std::vector<char>* by_members);
   mob_status_t gather_rows(const void* in, const Blocks& blocks,
                            const std::vector<char>& by_members, std::vector<char>* rows,

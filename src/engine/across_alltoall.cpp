@@ -44,6 +44,15 @@ uint64_t sum_of(const char* list, size_t count) {
   return sum;
 }
 
+// The most that one of several receivers gets, of sizes sender by sender.
+uint64_t most_of(const char* list, size_t senders, size_t receivers) {
+  std::vector<uint64_t> sums(receivers, 0);
+  for (size_t i = 0; i < senders * receivers; ++i) {
+    sums[i % receivers] += std::min<uint64_t>(next_size(list), kMostRowsBytes);
+  }
+  return *std::ranges::max_element(sums);
+}
+
 }  // namespace
 
 mob_status_t Across::alltoall(const void* in, const Blocks& in_blocks, void* out,
@@ -172,22 +181,27 @@ mob_status_t Across::alltoall_listed(const void* in, const Blocks& in_blocks, vo
   return status;
 }
 
-bool Across::share_a_letter(size_t from, size_t to, uint64_t bytes) const {
-  return bytes < groups_[from].size() * groups_[to].size() * kListedBlockBytes &&
-         bytes <= kMostRowsBytes / groups_.size();
+// `most`: bytes that one of the receivers gets. Their leader hands as many on to each of them.
+bool Across::share_a_letter(size_t from, size_t to, uint64_t most) const {
+  return most < groups_[from].size() * kListedBlockBytes &&
+         most <= kMostRowsBytes / (groups_.size() * groups_[to].size());
 }
 
 // Collective over the mates: which hosts get their blocks from member to member.
 mob_status_t Across::find_ways(const Blocks& blocks, std::vector<char>* by_members) {
-  std::vector<uint64_t> totals(groups_.size(), 0);
+  std::vector<uint64_t> sums;  // that each member gets from this host
   for (mob_rank_t member = 0; member < map_.size(); ++member) {
-    totals[group_of(member)] += blocks.size(member);
+    sums.push_back(std::min(blocks.size(member), kMostRowsBytes));
   }
   const mob_status_t status =
-      engine::fold(*mates_, {FoldResult::Kind::kAll}, Combiner(MOB_SUM, MOB_UINT64), totals.data(),
-                   totals.data(), totals.size());
+      engine::fold(*mates_, {FoldResult::Kind::kAll}, Combiner(MOB_SUM, MOB_UINT64), sums.data(),
+                   sums.data(), sums.size());
   for (size_t group = 0; group < groups_.size(); ++group) {
-    (*by_members)[group] = !has_sizes(group) || !share_a_letter(own_, group, totals[group]) ? 1 : 0;
+    uint64_t most = 0;
+    for (const mob_rank_t member : groups_[group]) {
+      most = std::max(most, sums[static_cast<size_t>(member)]);
+    }
+    (*by_members)[group] = !has_sizes(group) || !share_a_letter(own_, group, most) ? 1 : 0;
   }
   return status;
 }
@@ -290,14 +304,15 @@ mob_status_t Across::take_row(size_t group, char* by_members, std::vector<Share>
   }
   const size_t pairs = groups_[group].size() * own().size();
   const size_t head = pairs * sizeof(uint64_t);
-  const uint64_t total = letter.count >= head ? sum_of(letter.bytes.get(), pairs) : 0;
-  const bool is_shared = share_a_letter(group, own_, total);
-  if (letter.count != head + (is_shared ? total : 0)) {
+  const char* sizes = letter.bytes.get();
+  const bool has_head = letter.count >= head;
+  const bool is_shared =
+      has_head && share_a_letter(group, own_, most_of(sizes, groups_[group].size(), own().size()));
+  if (!has_head || letter.count - head != (is_shared ? sum_of(sizes, pairs) : 0)) {
     return fail(MOB_ERR_SYSTEM, "mob_alltoallv: what member %d has sent makes no sense",
                 leader(group));
   }
   *by_members = is_shared ? 0 : 1;
-  const char* sizes = letter.bytes.get();
   const char* blocks = sizes + head;
   for (size_t pair = 0; is_shared && pair < pairs; ++pair) {
     const uint64_t bytes = next_size(sizes);
