@@ -136,8 +136,7 @@ class Across {
   mob_status_t scatter_here(mob_rank_t root, const void* in, void* out, size_t bytes);
   mob_status_t scatter_there(mob_rank_t root, void* out, size_t bytes);
 
-  // All to all. `groups`, `by_members`: for each host whether its blocks go, or come, from member
-  // to member.
+  // All to all. `groups`: for each host whether its blocks go, or come, from member to member.
   bool goes_by_leaders(size_t bytes) const;
   mob_status_t alltoall_by_leaders(const void* in, void* out, size_t bytes);
   mob_status_t exchange_rows(mob_status_t status, std::vector<char>& rows, size_t bytes);
@@ -149,28 +148,9 @@ class Across {
                            const Blocks& out_blocks);
   void receive_from_members(mob_status_t* status, const std::vector<char>& groups, void* out,
                             const Blocks& blocks);
-  // What leaders have taken for one of their mates.
-  struct Share {
-    std::vector<char> sizes;  // uint64_t
-    std::vector<char> blocks;
-  };
-  mob_status_t alltoall_listed(const void* in, const Blocks& in_blocks, void* out,
-                               const Blocks& out_blocks);
-  bool has_sizes(size_t group) const {
-    return group != own_ && (own().size() != 1 || groups_[group].size() != 1);
-  }
-  bool share_a_letter(size_t from, size_t to, uint64_t most) const;
-  mob_status_t find_ways(const Blocks& blocks, std::vector<char>* by_members);
-  mob_status_t gather_rows(const void* in, const Blocks& blocks,
-                           const std::vector<char>& by_members, std::vector<char>* rows,
-                           std::vector<size_t>* starts);
-  void send_rows(mob_status_t* status, const std::vector<char>& by_members, const char* rows,
-                 const std::vector<size_t>& starts);
-  mob_status_t take_rows(std::vector<char>* by_members, void* out, const Blocks& blocks);
-  mob_status_t take_row(size_t group, char* by_members, std::vector<Share>& shares);
-  mob_status_t take_share(const char* slot, const std::vector<char>& by_members, void* out,
-                          const Blocks& blocks) const;
-
+  class Alltoallv;
+  mob_status_t alltoallv(const void* in, const Blocks& in_blocks, void* out,
+                         const Blocks& out_blocks);
   mob_status_t fold_by_hosts(FoldResult result, const Combiner& combine, const void* in, void* out,
                              size_t count);
   mob_status_t fold_in_order(FoldResult result, const Combiner& combine, const char* in, char* out,

@@ -18,6 +18,17 @@ import pytest
 from launch_tools import Launcher, command, state_of, variables_of, wait_until
 
 SEED = int(os.environ.get("FAULT_SEED", "1"))
+# Those whose blocks may be read where they lie.
+COLLECTIVE = [
+    "allreduce",
+    "broadcast",
+    "gather",
+    "scatter",
+    "alltoall",
+    "alltoallv",
+    "reduce",
+    "scan",
+]
 KILLED = [
     "contiguous",
     "strided",
@@ -34,7 +45,6 @@ KILLED = [
     "messages",
     "epochs",
     "fence",
-    "allreduce",
     "finalize",
     "exposed",
     "tested",
@@ -53,24 +63,7 @@ KILLED = [
     "objects",
     "word_lock",
     "large_messages",
-    "broadcast",
-    "gather",
-    "scatter",
-    "alltoall",
-    "alltoallv",
-    "reduce",
-    "scan",
-]
-# Those whose blocks may be read where they lie.
-COLLECTIVE = [
-    "allreduce",
-    "broadcast",
-    "gather",
-    "scatter",
-    "alltoall",
-    "alltoallv",
-    "reduce",
-    "scan",
+    *COLLECTIVE,
 ]
 # Those in which somebody has to be awake while it waits, however few processors there are.
 SPINNING = ["asked_target", "asking_origin"]

@@ -447,6 +447,38 @@ TEST(Exposed, AccessThatComesAndGoesBetweenWaits) {
   ASSERT_EQ(mprotect(memory, kPage, PROT_READ | PROT_WRITE), 0);
 }
 
+// The same by a handler, while its process waits all the time.
+TEST(Exposed, AccessThatAHandlerTakesAndGives) {
+  if (mob_size() == 1) GTEST_SKIP() << "a process that writes to its own memory is on its own";
+  constexpr size_t kPage = 4096;
+  constexpr unsigned kId = 61;
+  void* memory = mmap(nullptr, kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  ASSERT_NE(memory, MAP_FAILED);
+  const auto protect = [](const mob_message_t* message, void* page, mob_delivery_t*) {
+    int access = 0;
+    std::memcpy(&access, message->header, sizeof access);
+    if (mprotect(page, kPage, access) != 0) mob_abort(1, "mprotect");
+  };
+  ASSERT_EQ(mob_handler_register(kId, protect, memory), MOB_OK);
+  const Exposed exposed(memory, kPage);
+  const mob_rank_t right = right_of(mob_rank());
+  unsigned char* theirs = exposed.theirs();
+  for (mob_rank_t turn = 0; turn < mob_size(); ++turn) {
+    barrier();
+    for (uint64_t round = 1; turn == mob_rank() && round <= 100; ++round) {
+      const int access = round % 2 == 0 ? PROT_READ | PROT_WRITE : PROT_NONE;
+      ASSERT_EQ(mob_message_send(right, kId, &access, sizeof access, nullptr, 0, nullptr), MOB_OK);
+      ASSERT_EQ(mob_flush(right), MOB_OK) << mob_last_error();
+      for (int i = 0; i < 3; ++i) {
+        mob_status_t status = mob_put(right, theirs, &round, sizeof round);
+        if (status == MOB_OK) status = mob_flush(right);
+        ASSERT_EQ(status, access == PROT_NONE ? MOB_ERR_RANGE : MOB_OK) << round << " " << i;
+      }
+    }
+  }
+  barrier();
+}
+
 // What lies between the runs of a list may be exposed and not be there, or not be exposed at all;
 // the runs may not.
 TEST(Exposed, BetweenTheRunsOfAList) {
