@@ -27,7 +27,8 @@
  *   MOB_ERR_RANGE (sizes that overflow) are found at once, in the process that made them: it has
  *   not taken part, nothing was written, and the others wait for its corrected call.
  *   MOB_ERR_PEER: a member died or left the job; the team can do nothing more but be freed.
- *   MOB_ERR_MEMORY: this process has none left; as MOB_ERR_PEER for the team.
+ *   MOB_ERR_MEMORY: this process has none left; as MOB_ERR_PEER for the team, and the others, who
+ *   cannot do without it, get that one.
  *   MOB_ERR_RANGE: what some member passed is not mapped, or not to be written (where the call
  *   touches it in this process it crashes, as any access would); members that did not see it get
  *   MOB_ERR_PEER. The team stays of use.

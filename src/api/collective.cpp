@@ -3,6 +3,7 @@
 
 #include <mobius/collective.h>
 
+#include <new>
 #include <utility>
 
 #include "api/check.h"
@@ -26,6 +27,19 @@ mob_status_t enter(const char* call, mob_team_t team, Team** found) {
   if (const mob_status_t status = api::check_may_wait(call)) return status;
   (*found)->engine().transfers().count_call(call);
   return MOB_OK;
+}
+
+// Runs a collective call, in which others wait for this member: they hear of it if it cannot go on.
+template <typename Call>
+mob_status_t together(const char* name, Team& team, Call call) {
+  return api::without_exceptions(name, [&] {
+    try {
+      return call();
+    } catch (const std::bad_alloc&) {
+      team.resign();
+      throw;
+    }
+  });
 }
 
 mob_status_t check_root(const char* call, const Team& team, mob_rank_t root) {
@@ -114,8 +128,8 @@ mob_status_t fold(const char* call, mob_team_t team, FoldResult result, mob_op_t
   mob_status_t status = check_fold(call, *found, result, combine.element_bytes(),
                                    transport::element_alignment(type), in, out, count);
   if (status != MOB_OK) return status;
-  return api::without_exceptions(
-      call, [&] { return engine::fold(*found, result, combine, in, out, count); });
+  return together(call, *found,
+                  [&] { return engine::fold(*found, result, combine, in, out, count); });
 }
 
 mob_status_t fold_user(const char* call, mob_team_t team, FoldResult result,
@@ -130,8 +144,8 @@ mob_status_t fold_user(const char* call, mob_team_t team, FoldResult result,
   mob_status_t status = check_fold(call, *found, result, op->element_bytes, 1, in, out, count);
   if (status != MOB_OK) return status;
   const Combiner combine(*op);
-  return api::without_exceptions(
-      call, [&] { return engine::fold(*found, result, combine, in, out, count); });
+  return together(call, *found,
+                  [&] { return engine::fold(*found, result, combine, in, out, count); });
 }
 
 }  // namespace
@@ -149,8 +163,7 @@ mob_status_t mob_broadcast(mob_team_t team, mob_rank_t root, void* buffer, size_
   if (const mob_status_t status = check_root(kCall, *found, root)) return status;
   if (const mob_status_t status = check_product(kCall, 1, bytes)) return status;
   if (const mob_status_t status = check_buffer(kCall, buffer, bytes, "the buffer")) return status;
-  return api::without_exceptions(kCall,
-                                 [&] { return engine::broadcast(*found, root, buffer, bytes); });
+  return together(kCall, *found, [&] { return engine::broadcast(*found, root, buffer, bytes); });
 }
 
 mob_status_t mob_reduce(mob_team_t team, mob_rank_t root, mob_op_t op, mob_type_t type,
@@ -203,8 +216,9 @@ mob_status_t mob_gather(mob_team_t team, mob_rank_t root, const void* in, void* 
   if (found->rank() == root) {
     if (const mob_status_t status = check_buffer(kCall, out, bytes, "the output")) return status;
   }
-  return api::without_exceptions(
-      kCall, [&] { return engine::gather(*found, root, in, bytes, out, Blocks::packed(bytes)); });
+  return together(kCall, *found, [&] {
+    return engine::gather(*found, root, in, bytes, out, Blocks::packed(bytes));
+  });
 }
 
 mob_status_t mob_gatherv(mob_team_t team, mob_rank_t root, const void* in, size_t bytes, void* out,
@@ -220,7 +234,7 @@ mob_status_t mob_gatherv(mob_team_t team, mob_rank_t root, const void* in, size_
         check_listed(kCall, *found, out, counts, displacements, "the output");
     if (status != MOB_OK) return status;
   }
-  return api::without_exceptions(kCall, [&] {
+  return together(kCall, *found, [&] {
     return engine::gather(*found, root, in, bytes, out, Blocks::listed(counts, displacements));
   });
 }
@@ -232,8 +246,8 @@ mob_status_t mob_allgather(mob_team_t team, const void* in, void* out, size_t by
   if (const mob_status_t status = check_packed(kCall, *found, bytes)) return status;
   if (const mob_status_t status = check_buffer(kCall, in, bytes, "the input")) return status;
   if (const mob_status_t status = check_buffer(kCall, out, bytes, "the output")) return status;
-  return api::without_exceptions(
-      kCall, [&] { return engine::allgather(*found, in, out, Blocks::packed(bytes)); });
+  return together(kCall, *found,
+                  [&] { return engine::allgather(*found, in, out, Blocks::packed(bytes)); });
 }
 
 mob_status_t mob_allgatherv(mob_team_t team, const void* in, void* out, const size_t* counts,
@@ -245,7 +259,7 @@ mob_status_t mob_allgatherv(mob_team_t team, const void* in, void* out, const si
   if (status != MOB_OK) return status;
   status = check_buffer(kCall, in, counts[found->rank()], "the input");
   if (status != MOB_OK) return status;
-  return api::without_exceptions(kCall, [&] {
+  return together(kCall, *found, [&] {
     return engine::allgather(*found, in, out, Blocks::listed(counts, displacements));
   });
 }
@@ -261,8 +275,7 @@ mob_status_t mob_scatter(mob_team_t team, mob_rank_t root, const void* in, void*
     if (const mob_status_t status = check_buffer(kCall, in, bytes, "the input")) return status;
   }
   if (const mob_status_t status = check_buffer(kCall, out, bytes, "the output")) return status;
-  return api::without_exceptions(kCall,
-                                 [&] { return engine::scatter(*found, root, in, out, bytes); });
+  return together(kCall, *found, [&] { return engine::scatter(*found, root, in, out, bytes); });
 }
 
 mob_status_t mob_alltoall(mob_team_t team, const void* in, void* out, size_t bytes) {
@@ -272,7 +285,7 @@ mob_status_t mob_alltoall(mob_team_t team, const void* in, void* out, size_t byt
   if (const mob_status_t status = check_packed(kCall, *found, bytes)) return status;
   if (const mob_status_t status = check_buffer(kCall, in, bytes, "the input")) return status;
   if (const mob_status_t status = check_buffer(kCall, out, bytes, "the output")) return status;
-  return api::without_exceptions(kCall, [&] {
+  return together(kCall, *found, [&] {
     return engine::alltoall(*found, in, Blocks::packed(bytes), out, Blocks::packed(bytes));
   });
 }
@@ -293,7 +306,7 @@ mob_status_t mob_alltoallv(mob_team_t team, const void* in, const size_t* in_cou
                 "%s: this member gives itself %zu bytes but takes %zu; the sizes must match", kCall,
                 in_counts[me], out_counts[me]);
   }
-  return api::without_exceptions(kCall, [&] {
+  return together(kCall, *found, [&] {
     return engine::alltoall(*found, in, Blocks::listed(in_counts, in_displacements), out,
                             Blocks::listed(out_counts, out_displacements));
   });

@@ -2,7 +2,9 @@
 #include "engine/across.h"
 
 #include <algorithm>
+#include <cstdio>
 #include <cstring>
+#include <new>
 #include <string>
 #include <utility>
 
@@ -107,6 +109,25 @@ void Across::give_up() {
   mates_->rounds().give_up(lost_);
 }
 
+// Whoever waits for something of this member hears of it, and gives up in turn.
+void Across::resign() noexcept {
+  mates_->rounds().resign();
+  char text[160];
+  std::memcpy(text, &lost_, sizeof lost_);
+  std::snprintf(text + sizeof lost_, sizeof text - sizeof lost_,
+                "rank %d has no memory left for a collective call; the team is of no use any more",
+                engine_.rank());
+  const size_t bytes = sizeof lost_ + std::strlen(text + sizeof lost_);
+  for (mob_rank_t member = 0; member < map_.size(); ++member) {
+    if (is_mate(member)) continue;
+    try {
+      engine_.team_mail().send(id_, map_.world_rank(member), Letter::Kind::kGivenUp, text, bytes);
+    } catch (const std::bad_alloc&) {
+      // No way there has been made yet, and none can be: the leader hears of it among the mates.
+    }
+  }
+}
+
 // Who finds among the mates that the team is of no use lets all of them know.
 mob_status_t Across::ended(mob_status_t status) {
   if (status != MOB_OK && is_broken()) give_up();
@@ -143,6 +164,7 @@ mob_status_t Across::take(const char* call, mob_rank_t member, mob_rank_t origin
   const mob_status_t status =
       engine_.wait_until([&] { return engine_.team_mail().take(id_, rank, letter); }, &watch);
   if (status != MOB_OK) give_up();
+  if (status == MOB_OK && letter->bytes == nullptr) throw std::bad_alloc();
   if (status != MOB_OK || letter->kind == Letter::Kind::kWhole) return status;
   std::string said(letter->bytes.get(), letter->count);
   if (said.size() < sizeof lost_) said.resize(sizeof lost_);
@@ -180,10 +202,9 @@ mob_status_t Across::note_one_way(mob_status_t status, size_t bytes) {
 }
 
 // Dissemination: in each round everybody hears of twice as many. Who waits for one that gave up
-// hears of that, too.
-mob_status_t Across::meet_leaders() {
+// hears of that, too, and of what kept the mates of this one from meeting.
+mob_status_t Across::meet_leaders(mob_status_t status) {
   const size_t groups = groups_.size();
-  mob_status_t status = MOB_OK;
   for (size_t distance = 1; distance < groups; distance *= 2) {
     send_outcome(&status, leader((own_ + distance) % groups), nullptr, 0);
     if (status != MOB_OK) continue;
@@ -195,7 +216,7 @@ mob_status_t Across::meet_leaders() {
 mob_status_t Across::barrier() {
   forget_one_way();
   mob_status_t status = mates_->barrier();
-  if (status == MOB_OK && leads()) status = meet_leaders();
+  if (leads()) status = meet_leaders(status);
   if (status == MOB_OK && mates_->size() > 1) status = mates_->barrier();
   std::atomic_thread_fence(std::memory_order_seq_cst);
   return ended(status);

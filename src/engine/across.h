@@ -50,6 +50,8 @@ class Across {
   mob_rank_t only_other() const { return map_.size() == 2 ? 1 - rank_ : -1; }
   // A collective call was given up: the team is of no use.
   bool is_broken() const;
+  // Gives up the one that this member is in, for lack of memory, and has the others hear of it.
+  void resign() noexcept;
 
   // Collective over the team, as in team.h and collective.h.
   mob_status_t barrier();
@@ -114,7 +116,7 @@ class Across {
   static constexpr size_t kToldBytes = size_t{4} << 10;
 
   // By leaders. `status`: how the call went on this host.
-  mob_status_t meet_leaders();
+  mob_status_t meet_leaders(mob_status_t status);
   mob_status_t exchange_parcels(const char* call, mob_status_t status,
                                 const std::vector<Parcel>& parcels);
   mob_status_t exchange_leaders(mob_status_t status, std::vector<char>& packed,

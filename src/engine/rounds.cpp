@@ -48,8 +48,15 @@ class MembersWatch final : public os::Watch {
  private:
   // A host-mate has met another host, and this process may never have.
   mob_status_t explain(uint32_t given_up) {
+    if (given_up >= TeamHeader::Meeting::kResigned) {
+      return fail(
+          MOB_ERR_PEER,
+          "rank %u has no memory left for a collective call; the team is of no use any more",
+          given_up - TeamHeader::Meeting::kResigned);
+    }
     if (given_up == TeamHeader::Meeting::kGivenUp) {
-      return fail(MOB_ERR_PEER, "a member of another host died, left or cannot be reached");
+      return fail(MOB_ERR_PEER,
+                  "a member of another host died, left, cannot be reached or has no memory left");
     }
     const auto lost = static_cast<mob_rank_t>(given_up - TeamHeader::Meeting::kGivenUp - 1);
     engine_.network().watch(lost);
@@ -132,9 +139,17 @@ mob_status_t Rounds::begin(Role role, Bulk bulk) {
 }
 
 void Rounds::give_up(mob_rank_t lost) {
+  end_all(TeamHeader::Meeting::kGivenUp + static_cast<uint32_t>(lost + 1));
+}
+
+void Rounds::resign() {
+  const mob_rank_t self = map_.world_rank(rank_);
+  end_all(TeamHeader::Meeting::kResigned + static_cast<uint32_t>(self));
+}
+
+void Rounds::end_all(uint32_t reason) {
   broken_ = true;
-  header().given_up.store(TeamHeader::Meeting::kGivenUp + static_cast<uint32_t>(lost + 1),
-                          std::memory_order_seq_cst);
+  header().given_up.store(reason, std::memory_order_seq_cst);
   ring_all_after_fence();
 }
 

@@ -44,8 +44,10 @@ struct TeamHeader {
     alignas(64) std::atomic<uint32_t> arrived;  // in the meeting that is under way
     alignas(64) std::atomic<uint32_t> generation;
     alignas(64) std::atomic<uint32_t> done_waiters;  // members that wait for others' Lines::done
-    // A member knows that calls cannot complete; more than kGivenUp: for the rank that was lost.
+    // A member knows that calls cannot complete; more than kGivenUp: for the rank that was lost;
+    // kResigned and more: for the rank that has no memory for them.
     static constexpr uint32_t kGivenUp = 1;
+    static constexpr uint32_t kResigned = uint32_t{1} << 31;
     std::atomic<uint32_t> given_up;
   } meetings[kSeries];
   std::atomic<uint32_t> departed;  // members that will not look at the area again
@@ -111,6 +113,8 @@ class Rounds {
 
   // Has the calls of all members fail from now on, those in which they are, too. Any member.
   void give_up(mob_rank_t lost);
+  // The same, as this member has no memory for them.
+  void resign();
 
   // Says, not collectively, that this member is done with the area; whether all are.
   bool depart() {
@@ -155,6 +159,7 @@ class Rounds {
   mob_status_t wait_for_all(Done done) {
     return wait_until(done, [](mob_rank_t) { return true; });
   }
+  void end_all(uint32_t reason);
   void post();
   void ring_all_after_fence();
   void tell_done_waiters_after_fence();

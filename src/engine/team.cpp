@@ -69,6 +69,8 @@ bool Team::is_broken() const {
   return across_ != nullptr ? across_->is_broken() : rounds_.is_broken();
 }
 
+void Team::resign() noexcept { across_ != nullptr ? across_->resign() : rounds_.resign(); }
+
 CollectiveWays& Team::ways() {
   if (ways_ == nullptr) ways_ = std::make_unique<CollectiveWays>();
   return *ways_;

@@ -103,6 +103,10 @@ class Team {
   // in use by members for whom it succeeded.
   bool is_broken() const;
 
+  // This member has no memory to go on with a collective call: that fails for the others, too, and
+  // the team is of no use any more.
+  void resign() noexcept;
+
   // Which way large private memory takes.
   CollectiveWays& ways();
 

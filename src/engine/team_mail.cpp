@@ -55,7 +55,7 @@ void TeamMail::receive(const mob_message_t& message, mob_delivery_t* delivery) {
   if (letter.bytes == nullptr) {
     base::log(base::LogLevel::kError, "no memory for %zu bytes of a collective call",
               message.payload_bytes);
-    return;
+    return keep(team, message.source, std::move(letter));
   }
   if (message.payload != nullptr || message.payload_bytes == 0) {
     if (message.payload_bytes != 0) {

@@ -27,7 +27,7 @@ struct Letter {
   // given up the team.
   enum class Kind : uint64_t { kWhole, kFailed, kGivenUp };
 
-  std::unique_ptr<char[]> bytes;
+  std::unique_ptr<char[]> bytes;  // null if there was no memory for them
   size_t count = 0;
   Kind kind = Kind::kWhole;
 };
