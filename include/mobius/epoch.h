@@ -132,8 +132,11 @@ MOB_API mob_status_t mob_epoch_test(mob_epoch_t epoch, int* done);
 
 /**
  * Ends what every member of the team did since the fence before: completes the transfers of the
- * calling process, in whatever context, then waits until every member called it. What they put
- * before is visible after.
+ * calling process, in whatever context, then waits until every member called it. What members put
+ * into the caller's memory before is visible after. What the caller put may be looked for at a
+ * target by whatever the caller does there after its fence, and by others when the target's fence
+ * has returned, too (MPI-4 §12.5.1, MPI_Win_fence); where it has to be there for everybody at once,
+ * take mob_barrier(). In a job of two processes on two hosts the fence so need not wait for answers.
  *
  * @return MOB_OK; MOB_ERR_STATE (also inside an access or exposure epoch of the object: the call
  *         takes part all the same; in a handler it does not); MOB_ERR_HANDLE; MOB_ERR_PEER (a

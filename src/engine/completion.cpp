@@ -201,17 +201,18 @@ bool Completion::is_awaited(mob_rank_t target) const {
   return of_target != nullptr && of_target->remote.load(std::memory_order_acquire) != 0;
 }
 
-bool Completion::goes_all_to(mob_rank_t target) const {
+uint64_t Completion::all_at(mob_rank_t target) const {
   if (__atomic_load_n(&mob_idle_size_, __ATOMIC_RELAXED) != 0) [[likely]] {
-    return false;
+    return 0;
   }
   const std::shared_ptr<Context> context = context_of(context_in_use);
   // In this order: of all is counted before, and ends to be counted after, that of a target, so
   // that what goes elsewhere makes a difference.
   const uint64_t all = context->pending.remote.load(std::memory_order_acquire);
   const Context::Counts<uint32_t>* of_target = context->find_counts(target);
-  return all != 0 && of_target != nullptr &&
-         of_target->remote.load(std::memory_order_acquire) == all;
+  const bool is_alone =
+      of_target != nullptr && of_target->remote.load(std::memory_order_acquire) == all;
+  return is_alone ? all : 0;
 }
 
 Pending* Completion::start(const mob_transfer_t& transfer, uint64_t* handle, bool is_overtaken) {

@@ -163,9 +163,9 @@ class Completion {
   // Whether something of the calling thread's context is not remotely complete at a target.
   bool is_awaited(mob_rank_t target) const;
 
-  // Whether all that is under way of the calling thread's context, and something is, goes to one
-  // target.
-  bool goes_all_to(mob_rank_t target) const;
+  // How many transfers of the calling thread's context are not remotely complete, if all of them go
+  // to one target; else 0.
+  uint64_t all_at(mob_rank_t target) const;
 
   // Waits for what is pending in the calling thread's context at one target, or at all (kAll), up
   // to local or remote completion, and returns what went wrong in the context.

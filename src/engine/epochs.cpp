@@ -308,7 +308,7 @@ mob_status_t Epochs::fence() {
   // Also out of place: the others are waiting.
   const mob_rank_t everywhere = Completion::kAll;
   const mob_status_t others = team_->engine().completion().complete_others(kCall, {&everywhere, 1});
-  const mob_status_t status = team_->complete_and_meet(kCall);
+  const mob_status_t status = team_->complete_and_meet(kCall, Team::Kind::kFence);
   if (!inside) return status != MOB_OK ? status : others;
   return fail(MOB_ERR_STATE, "%s: inside %s; %s ends it", kCall,
               access_.open ? "an access epoch" : "an exposure epoch",

@@ -2,6 +2,7 @@
 #include "engine/memory.h"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <memory>
 
@@ -132,10 +133,31 @@ mob_status_t Memory::allocate(const char* call, Team& team, size_t bytes, size_t
     if ((status = team.exchange(Allocation::Member{own, bytes}, &allocation->members))) {
       return status;
     }
+    note_theirs(*allocation, std::nullopt);
   }
   team.add_user();
   *handle = place.fill(std::move(allocation));
   return MOB_OK;
+}
+
+// `bytes`: what the other one's part has from now on, if not what it was made with.
+void Memory::note_theirs(const Allocation& allocation, std::optional<size_t> bytes) {
+  if (engine_.size() != 2 || allocation.members.empty()) return;
+  const auto other = static_cast<size_t>(1 - allocation.team->rank());
+  const Allocation::Member& part = allocation.members[other];
+  const std::lock_guard lock(mutex_);
+  if (const size_t length = bytes.value_or(part.bytes); length != 0) {
+    theirs_[part.address] = part.address + length;
+  } else if (bytes) {
+    theirs_.erase(part.address);
+  }
+}
+
+bool Memory::holds(mob_rank_t rank, uint64_t lowest, uint64_t highest) const {
+  if (engine_.is_here(rank)) return false;
+  const std::lock_guard lock(mutex_);
+  const auto next = theirs_.upper_bound(lowest);
+  return lowest < highest && next != theirs_.begin() && highest <= std::prev(next)->second;
 }
 
 // A place for the parts of one host's members, found by one of them.
@@ -179,6 +201,7 @@ mob_status_t Memory::grow(const char* call, const Allocation& allocation, size_t
     return status;
   }
   engine_.chunks().set_part(own >> kChunkShift, {own, new_bytes, engine_.host().index()});
+  note_theirs(allocation, new_bytes);
   // Nobody uses the new bytes of a member before they are found.
   return team.barrier();
 }
@@ -221,6 +244,7 @@ mob_status_t Memory::release(const char* call, uint64_t handle) {
   if (status == MOB_ERR_ARGUMENT) return status;
   const std::unique_ptr<Allocation> allocation = live_.remove(handle);
   engine_.scheduler().set_hint(*allocation, std::nullopt);
+  note_theirs(*allocation, 0);
   team.remove_user();
   if (status != MOB_OK) return status;
   Team& mates = team.mates();

@@ -8,6 +8,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
+#include <mutex>
+#include <optional>
 #include <vector>
 
 #include "engine/chunk_table.h"
@@ -61,8 +64,13 @@ class Memory {
   // The allocation of a handle, which may be anything; null if it is not live.
   const Allocation* find(uint64_t handle) const { return live_.find(handle); }
 
+  // Whether what lies between two addresses, the second one higher, is of one part of `rank`. Known
+  // in a job of two processes on two hosts only; else false.
+  bool holds(mob_rank_t rank, uint64_t lowest, uint64_t highest) const;
+
  private:
   struct Request;
+  void note_theirs(const Allocation& allocation, std::optional<size_t> bytes);
   mob_status_t check(const char* call, const Team& team, const std::vector<Request>& requests,
                      Fault fault, size_t* largest) const;
   mob_status_t make_own_part(const Allocation& allocation, size_t bytes);
@@ -71,6 +79,8 @@ class Memory {
 
   Engine& engine_;
   Registry<Allocation> live_;
+  mutable std::mutex mutex_;             // guards what follows
+  std::map<uint64_t, uint64_t> theirs_;  // holds(): of each part, from where to where
 };
 
 }  // namespace mobius::engine

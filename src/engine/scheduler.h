@@ -88,6 +88,9 @@ class Scheduler {
   void issue_all() {
     if (any_recorded()) issue_recorded();
   }
+  // Whether all that the calling thread's context has under way to a rank is packed messages that
+  // only put into allocations, so that nothing but the end of that rank keeps them from being done.
+  bool puts_surely(mob_rank_t rank) const;
   // Whether anything may be.
   bool any_recorded() const { return recorded_.load(std::memory_order_relaxed); }
 

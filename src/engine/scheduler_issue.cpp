@@ -123,6 +123,8 @@ void Scheduler::issue_pack(Queue& queue, Group& group, const Issue& issue) {
   message.payload_bytes = written.bytes;
   flight->begin_ns = Timeline::now();
   flight->bytes = written.bytes;
+  flight->lowest = written.only_puts ? written.lowest : 0;
+  flight->highest = written.only_puts ? written.highest : 0;
   ++group.parts;
   queue.flights.push_back(std::move(flight));
   queue.under_way.store(queue.flights.size(), std::memory_order_relaxed);
@@ -132,6 +134,22 @@ void Scheduler::issue_pack(Queue& queue, Group& group, const Issue& issue) {
   queue.flights.pop_back();
   queue.under_way.store(queue.flights.size(), std::memory_order_relaxed);
   end_part(group, status);
+}
+
+bool Scheduler::puts_surely(mob_rank_t rank) const {
+  Queue* queue = find(rank);
+  if (queue == nullptr) return false;
+  const Queue::Lock lock(*queue);
+  uint64_t groups = 0;
+  const Group* last = nullptr;
+  for (const auto& flight : queue->flights) {
+    if (!engine_.completion().is_current(*flight->group->pending->context) ||
+        !engine_.memory().holds(rank, flight->lowest, flight->highest)) {
+      return false;
+    }
+    if (std::exchange(last, flight->group) != flight->group) ++groups;
+  }
+  return queue->operations.empty() && engine_.completion().all_at(rank) == groups;
 }
 
 // Where what comes back is to go.

@@ -38,6 +38,8 @@ struct Scheduler::Flight {
   Group* group = nullptr;
   size_t bytes = 0;
   size_t answer_bytes = 0;
+  uint64_t lowest = 0;   // all that it does is to put between this
+  uint64_t highest = 0;  // … and this, unless that is no more
   uint64_t begin_ns = 0;
   uint32_t operations = 0;
   std::vector<Place> places;

@@ -38,22 +38,30 @@ mob_status_t Team::barrier_across() {
   return across_->barrier();
 }
 
-mob_status_t Team::complete_and_meet(const char* call) {
+// What this member says comes to the only other one behind what it has put there, and what it gets
+// was read: one round trip for both. With a third one, who could ask the other for it before it has
+// come, the answers have to be here first.
+mob_status_t Team::meet_other(const char* call, mob_rank_t rank, Kind kind) {
+  const mob_status_t ordered = engine_.order_transfers();
+  {
+    const Link::Joined with_the_barrier;
+    engine_.scheduler().issue(rank);
+  }
+  const mob_status_t met = barrier();
+  // In a job of two, what this process does by the other one from now on comes there later.
+  const bool is_done = kind == Kind::kFence && engine_.size() == 2 && met == MOB_OK &&
+                       engine_.scheduler().puts_surely(rank);
+  const mob_status_t completed =
+      is_done ? engine_.completion().flush(call, rank, false) : engine_.complete_transfers(call);
+  if (met != MOB_OK) return met;
+  return ordered != MOB_OK ? ordered : completed;
+}
+
+mob_status_t Team::complete_and_meet(const char* call, Kind kind) {
   const mob_rank_t other = across_ != nullptr ? across_->only_other() : -1;
   if (other >= 0 && !engine_.transfers().hooked() &&
-      engine_.completion().goes_all_to(map_.world_rank(other))) {
-    // What this member says comes to the only other one behind what it has put there, and what it
-    // gets was read: one round trip for both. With a third one, who could ask the other for it
-    // before it has come, the answers have to be here first.
-    const mob_status_t ordered = engine_.order_transfers();
-    {
-      const Link::Joined with_the_barrier;
-      engine_.scheduler().issue(map_.world_rank(other));
-    }
-    const mob_status_t met = barrier();
-    const mob_status_t completed = engine_.complete_transfers(call);
-    if (met != MOB_OK) return met;
-    return ordered != MOB_OK ? ordered : completed;
+      engine_.completion().all_at(map_.world_rank(other)) != 0) {
+    return meet_other(call, map_.world_rank(other), kind);
   }
   // The others wait, also after an error of a transfer.
   const mob_status_t completed = engine_.complete_transfers(call);

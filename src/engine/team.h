@@ -71,8 +71,10 @@ class Team {
   }
 
   // The same, and completes what the calling thread has started, at its targets, before; as every
-  // barrier of the interface does.
-  mob_status_t complete_and_meet(const char* call);
+  // barrier of the interface does. Behind a fence nobody has to do with the memory of a member that
+  // is not behind it, too: what cannot fail any more need not have been done there before.
+  enum class Kind { kBarrier, kFence };
+  mob_status_t complete_and_meet(const char* call, Kind kind = Kind::kBarrier);
 
   // Gives every member the value of every member, by rank. `expected_ns` as in Rounds::meet().
   template <typename T>
@@ -117,6 +119,7 @@ class Team {
  private:
   mob_rank_t place_across(mob_rank_t member) const;
   mob_status_t barrier_across();
+  mob_status_t meet_other(const char* call, mob_rank_t rank, Kind kind);
   mob_status_t exchange_across(const void* mine, size_t bytes, void* all);
 
   Engine& engine_;

@@ -64,18 +64,25 @@ std::vector<std::vector<unsigned char>> carry_out(const std::vector<Operation>& 
   for (const Issue& issue : issues_of(plan, queue, is_free_last)) {
     std::vector<unsigned char> answer;
     if (issue.packed) {
-      const size_t bytes = write_pack(queue, plan, issue, wire.data()).bytes;
-      EXPECT_LE(bytes, wire.size());
-      PackReader reader({wire.data(), bytes});
+      const Written written = write_pack(queue, plan, issue, wire.data());
+      EXPECT_LE(written.bytes, wire.size());
+      PackReader reader({wire.data(), written.bytes});
       Arrived piece;
+      bool only_puts = true;
       while (reader.next(&piece)) {
         const size_t count = piece.kind == Kind::kTell ? 0 : piece.row_bytes;
+        only_puts = only_puts && piece.kind == Kind::kPut;
         for (uint32_t row = 0; row < piece.rows; ++row) {
+          if (only_puts) {
+            EXPECT_GE(piece.row(row), written.lowest);
+            EXPECT_LE(piece.row(row) + count, written.highest);
+          }
           memory->apply(piece.kind, piece.row(row), count, piece.data + row * piece.row_bytes,
                         piece.value, &answer);
         }
       }
       EXPECT_TRUE(reader.is_whole());
+      EXPECT_EQ(written.only_puts, only_puts);
     } else {
       EXPECT_EQ(issue.count, 1u);
       const Piece& piece = plan.pieces[issue.first];
@@ -374,6 +381,7 @@ TEST(Plan, ScatteredRowsAreFoundWhereverTheyLie) {
     const Written written = write_pack(queue, plan, plan.issues[0], wire.data());
     EXPECT_EQ(written.lowest, base);
     EXPECT_EQ(written.highest, far + 8);
+    EXPECT_FALSE(written.only_puts);
     PackReader reader({wire.data(), written.bytes});
     Arrived piece;
     ASSERT_TRUE(reader.next(&piece));

@@ -94,6 +94,7 @@ Written write_pack(std::span<const Operation> queue, const Plan& plan, const Iss
     const Operation& first = queue[plan.order[piece.first]];
     const bool has_rows = piece.rows > 1;
     const bool same = piece.row_bytes == length;
+    written.only_puts = written.only_puts && first.kind == Kind::kPut;
     if (piece.is_scattered()) {
       *to++ = static_cast<uint8_t>(static_cast<uint8_t>(first.kind) | kIsScattered |
                                    (same ? kSameLength : 0));

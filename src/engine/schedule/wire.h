@@ -51,6 +51,7 @@ struct Written {
   size_t bytes = 0;
   uint64_t lowest = UINT64_MAX;
   uint64_t highest = 0;
+  bool only_puts = true;
 };
 
 // Writes one issue of a plan to `out`, which has most_wire_bytes().
