@@ -16,6 +16,11 @@ static int fence_open(suite_window_t* window) {
   return MPI_SUCCESS;
 }
 
+static int one_fence_open(suite_window_t* window) {
+  mpi_window_of(window)->style = STYLE_FENCE;
+  return MPI_Win_fence(MPI_MODE_NOPRECEDE, win_of(window));
+}
+
 static int fence_close(suite_window_t* window) {
   return MPI_Win_fence(MPI_MODE_NOSUCCEED, win_of(window));
 }
@@ -107,6 +112,8 @@ static int complete(suite_window_t* window, int to) { return MPI_Win_flush(to, w
 SYNC(none, "none", "nothing: two-sided transfers", 0, none_open, NULL, NULL, NULL, NULL)
 SYNC(fence, "fence", "fence, transfer, fence", 0, fence_open, fence_enter, fence_enter, fence_close,
      NULL)
+SYNC(one_fence, "one-fence", "transfer, fence, which opens the next epoch, too", 0, one_fence_open,
+     NULL, fence_enter, fence_close, NULL)
 SYNC(pscw, "pscw", "start, complete; post, wait", 0, pscw_open, pscw_enter, pscw_leave, pscw_close,
      NULL)
 SYNC(lock, "lock", "lock (shared), unlock", 1, lock_open, lock_enter, lock_leave, NULL, complete)

@@ -60,6 +60,8 @@ static suite_sync_block_t fence_block = {
     fence,
     NULL,
     NULL};
+static suite_sync_block_t one_fence_block = {
+    {SUITE_SYNC, "one-fence", "shmem_barrier_all after", NULL}, 0, NULL, NULL, fence, NULL, NULL};
 static suite_sync_block_t lockx_block = {
     {SUITE_SYNC, "lockx", "shmem_set_lock, quiet, clear_lock", NULL},
     1,
@@ -70,4 +72,5 @@ static suite_sync_block_t lockx_block = {
     complete};
 SUITE_REGISTER(flush_block)
 SUITE_REGISTER(fence_block)
+SUITE_REGISTER(one_fence_block)
 SUITE_REGISTER(lockx_block)

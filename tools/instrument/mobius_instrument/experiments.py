@@ -400,15 +400,12 @@ def _schedule(s: Setting) -> list[Job]:
     mixed = cells(("put",), ("flush",), ":what=mixed") + cells(
         ("rget",), ("flush",), ":what=behind"
     )
-    single = cells(("put",), ("flush", "fence", "pscw", "lockx"), ":what=one") + cells(
+    single = cells(("put",), ("one-fence", "flush", "fence", "pscw", "lockx"), ":what=one") + cells(
         ("get",), ("flush", "pscw", "lockx"), ":what=one"
     )
-    if s.mobius:
-        single = cells(("put",), ("one-fence",), ":what=one") + single
     buffers = cells(("put",), ("flush",), *[f":what=pieces:n={n}" for n in parts])
-    many = cells(("put",), ("flush", "fence"), ":what=scattered", ":what=scattered:n=1") + cells(
-        ("put",), ("flush",), ":what=random"
-    )
+    many = cells(("put",), ("flush", "one-fence"), ":what=scattered", ":what=scattered:n=1")
+    many += cells(("put",), ("flush",), ":what=random")
 
     # One behind the other: the suite measures by turns what differs in policy and n alone.
     def turns(cells: list[Cell]) -> list[Cell]:

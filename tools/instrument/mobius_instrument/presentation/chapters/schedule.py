@@ -80,7 +80,7 @@ _EXPERIMENTS: Final = (
         "Puts of 8 bytes to scattered places, and one of as many bytes",
         tuple(
             f"put:{sync}:allocate:what=scattered{n}"
-            for sync in ("flush", "fence") for n in ("", ":n=1")
+            for sync in ("flush", "one-fence") for n in ("", ":n=1")
         ),
         "aggregate", FIFO,
     ),

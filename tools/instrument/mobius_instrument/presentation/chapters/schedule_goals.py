@@ -19,9 +19,9 @@ from mobius_instrument.stats import Ratio
 ADAPTIVE, FIFO = POLICIES[:2]
 # Adaptive may take so many times as long as the best fixed policy.
 MOST_OF_ADAPTIVE: Final = 1.05
-_SYNCS: Final = ("flush", "fence", "pscw", "lockx")
+_SYNCS: Final = ("flush", "fence", "one-fence", "pscw", "lockx")
 _SCATTERED: Final = [
-    Cell.parse(f"schedule:put:{sync}:allocate:what=scattered") for sync in ("flush", "fence")
+    Cell.parse(f"schedule:put:{sync}:allocate:what=scattered") for sync in ("flush", "one-fence")
 ]
 # From here on n calls are little beside what the buffer takes, also where a link is as fast as
 # memory.
