@@ -233,9 +233,9 @@ Desk::Outcome Desk::may_call(mob_rank_t rank, bool* calls) {
 }
 
 // One that came before may be about to come again, as after a barrier of both: that is worth
-// some 0.2 µs, which is short beside any other way. Who has gone is waited for once.
+// what its news take from far away, as short as any other way. Who has gone is waited for once.
 bool Desk::has_waiter(const ProcessBlock& process, Target& target) {
-  constexpr int kLooks = 400;
+  constexpr int kLooks = 1200;
   if (Progress::has_waiters(process.doorbell)) return true;
   if (!target.came.load(std::memory_order_relaxed)) return false;
   for (int look = 0; look < kLooks; ++look) {

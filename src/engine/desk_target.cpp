@@ -34,6 +34,7 @@ mob_status_t Desk::require() {
     return status;
   }
   std::memset(memory, 0, offsetof(DeskMemory, spans));
+  Absence::measure();
   auto* desk = static_cast<DeskMemory*>(memory);
   // Release pairs with the acquire in find().
   block_->desk.store(engine_.offset_of(desk) + 1, std::memory_order_release);
