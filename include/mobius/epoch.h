@@ -136,7 +136,8 @@ MOB_API mob_status_t mob_epoch_test(mob_epoch_t epoch, int* done);
  * into the caller's memory before is visible after. What the caller put may be looked for at a
  * target by whatever the caller does there after its fence, and by others when the target's fence
  * has returned, too (MPI-4 §12.5.1, MPI_Win_fence); where it has to be there for everybody at once,
- * take mob_barrier(). In a job of two processes on two hosts the fence so need not wait for answers.
+ * take mob_barrier(). So the fence need not wait for answers in a job of two processes on two
+ * hosts.
  *
  * @return MOB_OK; MOB_ERR_STATE (also inside an access or exposure epoch of the object: the call
  *         takes part all the same; in a handler it does not); MOB_ERR_HANDLE; MOB_ERR_PEER (a

@@ -8,6 +8,7 @@
 #include <string>
 #include <utility>
 
+#include "base/log.h"
 #include "base/status.h"
 #include "engine/engine.h"
 #include "transport/shm/copy.h"
@@ -124,6 +125,8 @@ void Across::resign() noexcept {
       engine_.team_mail().send(id_, map_.world_rank(member), Letter::Kind::kGivenUp, text, bytes);
     } catch (const std::bad_alloc&) {
       // No way there has been made yet, and none can be: the leader hears of it among the mates.
+      base::log(base::LogLevel::kWarn, "no memory left to tell rank %d of it",
+                map_.world_rank(member));
     }
   }
 }

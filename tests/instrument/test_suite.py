@@ -208,8 +208,8 @@ def test_policies_and_pieces_take_turns(tmp_path: Path, hosts: int) -> None:
             f"{flush}pieces:n=1", f"{flush}pieces:n=16", f"{flush}scattered",
             f"{flush}scattered:n=1", f"{flush}mixed", "schedule:rget:flush:allocate:what=behind",
             f"{flush}random", "schedule:put:pscw:allocate:what=one",
-            "schedule:put:fence:allocate:what=one", "schedule:put:one-fence:allocate:what=scattered",
-            "schedule:put:one-fence:allocate:what=one",
+            "schedule:put:fence:allocate:what=one", "schedule:put:one-fence:allocate:what=one",
+            "schedule:put:one-fence:allocate:what=scattered",
             "schedule:get:lockx:allocate:what=one",
         )
         for policy in policies
