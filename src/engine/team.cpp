@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "engine/team.h"
 
+#include <new>
 #include <utility>
 
 #include "base/status.h"
@@ -33,9 +34,20 @@ Team& Team::mates() { return across_ != nullptr ? across_->mates() : *this; }
 
 mob_rank_t Team::place_across(mob_rank_t member) const { return across_->place_here(member); }
 
+// What sets things up, and barriers: above them nobody catches anything, or knows the team.
+template <typename Call>
+mob_status_t Team::go_across(Call call) {
+  try {
+    return call();
+  } catch (const std::bad_alloc&) {
+    resign();
+    return fail(MOB_ERR_MEMORY, "this process has no memory left for a collective call");
+  }
+}
+
 mob_status_t Team::barrier_across() {
   engine_.remote().claims().settle();
-  return across_->barrier();
+  return go_across([this] { return across_->barrier(); });
 }
 
 // What this member says comes to the only other one behind what it has put there, and what it gets
@@ -70,7 +82,7 @@ mob_status_t Team::complete_and_meet(const char* call, Kind kind) {
 }
 
 mob_status_t Team::exchange_across(const void* mine, size_t bytes, void* all) {
-  return across_->allgather(mine, all, Blocks::packed(bytes));
+  return go_across([&] { return across_->allgather(mine, all, Blocks::packed(bytes)); });
 }
 
 bool Team::is_broken() const {

@@ -121,6 +121,8 @@ class Team {
   mob_status_t barrier_across();
   mob_status_t meet_other(const char* call, mob_rank_t rank, Kind kind);
   mob_status_t exchange_across(const void* mine, size_t bytes, void* all);
+  template <typename Call>
+  mob_status_t go_across(Call call);
 
   Engine& engine_;
   const TeamMap map_;

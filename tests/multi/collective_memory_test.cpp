@@ -99,7 +99,9 @@ TEST(CollectiveMemory, WhoHasNoneLeftKeepsNobodyWaiting) {
   }
   ASSERT_EQ(mob_flush_all(), MOB_OK);
   int lacks = 0;
-  for (size_t i = 0; i < std::size(kCalls); ++i) {
+  // On one host each costs a watch's turn, and less is copied: other sizes of jobs have the others.
+  const size_t step = mobius_test::one_host() ? 4 : 1;
+  for (size_t i = buffers.members % step; i < std::size(kCalls); i += step) {
     const Call& call = kCalls[i];
     const mob_rank_t victims[] = {0, mob_size() / 2, mob_size() - 1};
     const mob_rank_t victim = victims[(i + buffers.members) % std::size(victims)];
