@@ -17,5 +17,6 @@ function(mobius_layer name)
     target_include_directories(mobius_${name} PUBLIC
       $<TARGET_PROPERTY:mobius_${dependency},INTERFACE_INCLUDE_DIRECTORIES>)
   endforeach()
+  mobius_unite(mobius_${name})
   set_property(GLOBAL APPEND PROPERTY MOBIUS_LAYERS mobius_${name})
 endfunction()

@@ -24,7 +24,7 @@ using base::fail;
 constexpr size_t kListedBlockBytes = size_t{2} << 10;
 
 void append(std::vector<char>& to, const void* from, size_t bytes) {
-  const char* const first = bytes_of(from);
+  const auto* const first = static_cast<const char*>(from);
   to.insert(to.end(), first, first + bytes);
 }
 

@@ -17,9 +17,6 @@ namespace mobius::engine {
 // The most of its mates' blocks that a leader keeps.
 inline constexpr size_t kMostRowsBytes = size_t{64} << 20;
 
-inline const char* bytes_of(const void* memory) { return static_cast<const char*>(memory); }
-inline char* bytes_of(void* memory) { return static_cast<char*>(memory); }
-
 inline void copy_block(void* to, const void* from, size_t bytes) {
   if (to != from && bytes != 0) std::memmove(to, from, bytes);
 }

@@ -17,11 +17,6 @@ namespace {
 using Bulk = Rounds::Bulk;
 using Role = Rounds::Role;
 
-const unsigned char* bytes_of(const void* memory) {
-  return static_cast<const unsigned char*>(memory);
-}
-unsigned char* bytes_of(void* memory) { return static_cast<unsigned char*>(memory); }
-
 // A block that stays in this process; often it is in place already.
 void copy_own(void* to, const void* from, size_t bytes) {
   if (to != from) transport::copy(to, from, bytes);

@@ -16,6 +16,11 @@ namespace mobius::engine {
 
 mob_status_t broadcast(Team& team, mob_rank_t root, void* buffer, size_t bytes);
 
+inline const unsigned char* bytes_of(const void* memory) {
+  return static_cast<const unsigned char*>(memory);
+}
+inline unsigned char* bytes_of(void* memory) { return static_cast<unsigned char*>(memory); }
+
 // Where the blocks of the members lie in a buffer: packed and equally long, or as two lists say.
 struct Blocks {
   static Blocks packed(size_t bytes) { return {bytes, false, nullptr, nullptr}; }

@@ -12,11 +12,6 @@
 namespace mobius::engine {
 namespace {
 
-const unsigned char* bytes_of(const void* memory) {
-  return static_cast<const unsigned char*>(memory);
-}
-unsigned char* bytes_of(void* memory) { return static_cast<unsigned char*>(memory); }
-
 // Bytes that the two ends of a copy deal out in whole pages, which the kernel copies at a time.
 constexpr size_t kPage = 4096;
 

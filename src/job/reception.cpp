@@ -45,7 +45,6 @@ namespace {
 
 using base::fail;
 using base::fail_errno;
-using Message = ReceptionMessage;
 
 // Who connects and says nothing must not keep others out, nor fill our table of files.
 constexpr size_t kMostStrangers = 64;
@@ -72,14 +71,14 @@ socklen_t socket_address(const ReceptionAddress& address, sockaddr_un* result) {
   return static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
 }
 
-bool send_message(int line, const Message& message, int descriptor) {
+bool send_message(int line, const ReceptionMessage& message, int descriptor) {
   return os::send_message(line, &message, sizeof message, descriptor) ==
          static_cast<ssize_t>(sizeof message);
 }
 
-bool is_ours(const Message& message, ssize_t bytes) {
-  return bytes == static_cast<ssize_t>(sizeof message) && message.magic == Message::kMagic &&
-         message.version == Message::kVersion;
+bool is_ours(const ReceptionMessage& message, ssize_t bytes) {
+  return bytes == static_cast<ssize_t>(sizeof message) &&
+         message.magic == ReceptionMessage::kMagic && message.version == ReceptionMessage::kVersion;
 }
 
 void set_limit(int descriptor, unsigned limit_s) {
@@ -191,23 +190,23 @@ void Reception::report(pid_t pid, const char* what) {
 
 // What a stranger says, who is let in or gone after that.
 void Reception::hear(Line& stranger) {
-  Message hello;
+  ReceptionMessage hello;
   const ssize_t got = retry(
       [&] { return recv(stranger.descriptor(), &hello, sizeof hello, MSG_TRUNC | MSG_DONTWAIT); });
   ucred peer{};
   const bool known = os::is_same_user(stranger.descriptor(), &peer) && is_ours(hello, got) &&
-                     hello.type == Message::Type::kHello && hello.secret == secret_;
+                     hello.type == ReceptionMessage::Type::kHello && hello.secret == secret_;
   if (known && welcome(stranger, hello)) return;
   if (got != 0) report(peer.pid, "is not of this job");
   stranger = Line();
 }
 
-bool Reception::welcome(Line& stranger, const Message& hello) {
+bool Reception::welcome(Line& stranger, const ReceptionMessage& hello) {
   const bool known =
       std::ranges::any_of(guests_, [&](const Guest& guest) { return guest.rank == hello.rank; });
   if (hello.rank < 0 || hello.rank >= size_ || hello.rank == own_ || known) return false;
-  Message answer;
-  answer.type = Message::Type::kLetIn;
+  ReceptionMessage answer;
+  answer.type = ReceptionMessage::Type::kLetIn;
   answer.rank = own_;
   answer.pid = getpid();
   if (!send_message(stranger.descriptor(), answer, -1)) return false;
@@ -241,8 +240,8 @@ void Reception::close() {
 }
 
 mob_status_t hand_over(const Guest& guest, const Handover& handover) {
-  Message message;
-  message.type = Message::Type::kSegment;
+  ReceptionMessage message;
+  message.type = ReceptionMessage::Type::kSegment;
   message.pid = getpid();
   message.pid_is_shared = handover.pid_is_shared ? 1 : 0;
   if (send_message(guest.line.descriptor(), message, handover.segment)) return MOB_OK;
@@ -250,8 +249,8 @@ mob_status_t hand_over(const Guest& guest, const Handover& handover) {
 }
 
 void turn_away(const Guest& guest, const char* reason) {
-  Message message;
-  message.type = Message::Type::kTurnedAway;
+  ReceptionMessage message;
+  message.type = ReceptionMessage::Type::kTurnedAway;
   std::strncpy(message.reason, reason, sizeof message.reason - 1);
   send_message(guest.line.descriptor(), message, -1);
 }
@@ -273,16 +272,16 @@ Visit visit(const ReceptionAddress& address, const Secret& secret, mob_rank_t ho
     silent(host, limit_s);
     return Visit::kFailed;
   }
-  Message hello;
+  ReceptionMessage hello;
   ucred peer{};
   if (!os::is_same_user(descriptor, &peer)) return Visit::kNobodyThere;
   hello.seen = peer.pid;
-  hello.type = Message::Type::kHello;
+  hello.type = ReceptionMessage::Type::kHello;
   hello.rank = own;
   hello.secret = secret;
   hello.pid = getpid();
   if (!send_message(descriptor, hello, -1)) return Visit::kNobodyThere;
-  Message answer;
+  ReceptionMessage answer;
   int received = -1;
   const ssize_t got = os::receive_message(descriptor, &answer, sizeof answer, &received);
   if (received >= 0) close(received);
@@ -292,7 +291,8 @@ Visit visit(const ReceptionAddress& address, const Secret& secret, mob_rank_t ho
   }
   // It closes its socket when it has found a reception that is not its own.
   if (got <= 0) return Visit::kNobodyThere;
-  if (!is_ours(answer, got) || answer.type != Message::Type::kLetIn || answer.rank != host) {
+  if (!is_ours(answer, got) || answer.type != ReceptionMessage::Type::kLetIn ||
+      answer.rank != host) {
     fail(MOB_ERR_SYSTEM,
          "mob_init: rank %d answers in another version of the protocol; do all processes use the "
          "same libmobius?",
@@ -304,16 +304,16 @@ Visit visit(const ReceptionAddress& address, const Secret& secret, mob_rank_t ho
 }
 
 mob_status_t take_over(const Line& line, mob_rank_t host, unsigned limit_s, Handover* handover) {
-  Message message;
+  ReceptionMessage message;
   int segment = -1;
   const ssize_t got = os::receive_message(line.descriptor(), &message, sizeof message, &segment);
   if (got < 0 && errno == EAGAIN) return silent(host, limit_s);
-  if (is_ours(message, got) && message.type == Message::Type::kSegment && segment >= 0) {
+  if (is_ours(message, got) && message.type == ReceptionMessage::Type::kSegment && segment >= 0) {
     *handover = {segment, message.pid_is_shared != 0};
     return MOB_OK;
   }
   if (segment >= 0) close(segment);
-  if (is_ours(message, got) && message.type == Message::Type::kTurnedAway) {
+  if (is_ours(message, got) && message.type == ReceptionMessage::Type::kTurnedAway) {
     message.reason[sizeof message.reason - 1] = '\0';
     return fail(MOB_ERR_PEER, "mob_init failed at rank %d, the first of this host: %s", host,
                 message.reason);

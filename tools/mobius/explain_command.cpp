@@ -33,7 +33,7 @@ constexpr int kUsage = 2;
 // MOBIUS_RMA_BYTES by default.
 constexpr size_t kRmaBytes = size_t{128} << 10;
 
-constexpr const char* kHelp =
+constexpr const char* kExplainHelp =
     R"help(Prints how the scheduler issues the operations of an epoch, and why.
 
 Usage: mobius explain [--policy POLICY] [FILE]
@@ -237,7 +237,7 @@ int explain_command(std::span<char*> arguments) {
     const std::string_view argument = arguments[i];
     const bool has_value = i + 1 < arguments.size();
     if (argument == "--help" || argument == "-h") {
-      fmt::print("{}", kHelp);
+      fmt::print("{}", kExplainHelp);
       return 0;
     }
     if (argument == "--policy" && has_value) {

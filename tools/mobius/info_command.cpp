@@ -16,7 +16,7 @@ namespace {
 constexpr size_t kColumns = 80;
 constexpr size_t kLabelColumn = 20;
 
-constexpr const char* kHelp =
+constexpr const char* kInfoHelp =
     R"(Shows what this host offers to a job, what was tried out, and every setting.
 
 Usage: mobius info [--json]
@@ -108,7 +108,7 @@ int info_command(std::span<char*> arguments) {
   try {
     app.parse(std::vector<std::string>(arguments.rbegin(), arguments.rend()));
   } catch (const CLI::CallForHelp&) {
-    fmt::print("{}", kHelp);
+    fmt::print("{}", kInfoHelp);
     return 0;
   } catch (const CLI::ParseError&) {
     fmt::print(stderr, "mobius info: takes --json or nothing; see mobius info --help\n");

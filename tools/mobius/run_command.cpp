@@ -25,7 +25,7 @@ using launch::kExitUsage;
 using launch::RunOptions;
 using launch::say;
 
-constexpr const char* kHelp = R"(Starts N processes of a program as one job.
+constexpr const char* kRunHelp = R"(Starts N processes of a program as one job.
 
 Usage: mobius run [-n N] [--bind core|none] [--on-death end|error] [--tag]
                   [--hosts HOST[:N],... | --virtual-hosts K]
@@ -150,7 +150,7 @@ int run_command(std::span<char*> arguments) {
   try {
     app.parse(reversed);
   } catch (const CLI::CallForHelp&) {
-    fmt::print("{}", kHelp);
+    fmt::print("{}", kRunHelp);
     return 0;
   } catch (const CLI::ArgumentMismatch& error) {
     const std::string problem = error.what();  // "--name: 1 required ..." but for flags

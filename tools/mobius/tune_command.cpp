@@ -15,7 +15,7 @@
 namespace mobius::command {
 namespace {
 
-constexpr const char* kHelp =
+constexpr const char* kTuneHelp =
     R"help(Measures what suits this host, or the link between two.
 
 Usage: mobius tune
@@ -71,7 +71,7 @@ std::string threshold_text(uint64_t bytes) {
 int tune_command(std::span<char*> arguments) {
   if (arguments.size() == 1 &&
       (std::string_view(arguments[0]) == "--help" || std::string_view(arguments[0]) == "-h")) {
-    fmt::print("{}", kHelp);
+    fmt::print("{}", kTuneHelp);
     return 0;
   }
   if (!arguments.empty() && arguments[0][0] != '-') {

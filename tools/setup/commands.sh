@@ -120,9 +120,10 @@ command_lint() {
   git ls-files -coz --exclude-standard | xargs -0 pre-commit run --color=auto --files
 }
 
-# clang-tidy reads the commands of a configured build; it need not be built.
+# clang-tidy reads the commands of a configured build, which need not be built; in that of `dev` each
+# source is compiled for itself.
 prepare_lint() {
-  use_cmake && configure_preset release
+  use_cmake && configure_preset dev
 }
 
 command_install() {

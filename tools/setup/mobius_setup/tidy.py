@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""clang-tidy over the files given, with the commands of build/release.
+"""clang-tidy over the files given, with the commands of build/dev: each compiled for itself.
 
 A file that was found clean is not looked at again until it, a header of ours, its command, the
 configuration or clang-tidy changes: clang-tidy takes seconds per file, a commit touches a few.
@@ -15,7 +15,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-COMMANDS = Path("build/release/compile_commands.json")
+COMMANDS = Path("build/dev/compile_commands.json")
 CACHE = Path(".mobius/cache/tidy")
 CLANG_TIDY = Path(".mobius/venv/bin/clang-tidy")
 # Whatever a translation unit may include of ours.
@@ -36,7 +36,7 @@ def headers_digest() -> str:
 
 
 def read_commands() -> dict[Path, str]:
-    """The compile command of each translation unit of build/release."""
+    """The compile command of each translation unit of build/dev."""
     entries = json.loads(COMMANDS.read_text(encoding="utf-8"))
     return {
         Path(entry["directory"], entry["file"]).resolve(): entry["command"] for entry in entries
@@ -59,9 +59,9 @@ def check(path: Path) -> tuple[int, str]:
 
 
 def main(arguments: list[str]) -> int:
-    """Checks those of the files that build/release compiles; the exit code."""
+    """Checks those of the files that build/dev compiles; the exit code."""
     if not COMMANDS.is_file():
-        print(f"no '{COMMANDS}': configure with ./mobius build")
+        print(f"no '{COMMANDS}': configure with ./mobius lint")
         return 1
     commands = read_commands()
     shared = headers_digest()
