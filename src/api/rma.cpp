@@ -106,7 +106,7 @@ mob_transfer_t contiguous(mob_kind_t kind, mob_rank_t rank, const void* remote, 
                       Mode::kImplicit);
 }
 
-// Out of line, these four: what the calls look at first needs no registers saved.
+// Out of line, these and put_another(): what the calls look at first needs no registers saved.
 [[gnu::noinline]] mob_status_t copy_out(void* remote, const void* local, size_t bytes) {
   transport::copy_to_peer(remote, local, bytes);
   return MOB_OK;
@@ -117,12 +117,9 @@ mob_transfer_t contiguous(mob_kind_t kind, mob_rank_t rank, const void* remote, 
   return MOB_OK;
 }
 
-[[gnu::noinline]] mob_status_t put_anew(mob_rank_t rank, void* remote, const void* local,
-                                        size_t bytes) {
-  return engine::Scheduler::put_another(rank, remote, local, bytes) ||
-                 one_more(MOB_PUT, rank, remote, local, bytes)
-             ? MOB_OK
-             : put_nbi(rank, remote, local, bytes);
+mob_status_t put_anew(mob_rank_t rank, void* remote, const void* local, size_t bytes) {
+  return one_more(MOB_PUT, rank, remote, local, bytes) ? MOB_OK
+                                                       : put_nbi(rank, remote, local, bytes);
 }
 
 [[gnu::noinline]] mob_status_t get_anew(mob_rank_t rank, const void* remote, void* local,
@@ -247,7 +244,7 @@ mob_status_t mob_put_nbi_out_of_line_(mob_rank_t rank, void* remote, const void*
                                       size_t bytes) {
   return bytes != 0 && local != nullptr && engine::target_covers(rank, remote, bytes)
              ? copy_out(remote, local, bytes)
-             : put_anew(rank, remote, local, bytes);
+             : engine::Scheduler::put_another(rank, remote, local, bytes, put_anew);
 }
 
 mob_status_t mob_get_nbi_out_of_line_(mob_rank_t rank, const void* remote, void* local,

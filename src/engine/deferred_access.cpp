@@ -150,7 +150,7 @@ bool DeferredAccess::keep(const Operation& operation, mob_status_t* status) {
   if (made.kind == Kind::kAccumulate || made.kind == Kind::kFetch) {
     made.type = static_cast<uint8_t>(transfer.type);
     made.op = static_cast<uint8_t>(transfer.op);
-    made.fetched = static_cast<char*>(transfer.fetched);
+    made.set_fetched(transfer.fetched);
   }
   const bool reads = is_answered_with_data(made.kind);
   if (reads) kept->in += bytes;
@@ -222,7 +222,7 @@ void DeferredAccess::write(Kept& kept, ClaimBatch* batch) {
   for (const uint32_t index : kept.plan.order) {
     const schedule::Operation& each = kept.operations[index];
     if (!is_answered_with_data(each.kind)) continue;
-    batch->places.push_back({each.kind == Kind::kGet ? each.local : each.fetched, each.bytes});
+    batch->places.push_back({each.kind == Kind::kGet ? each.local : each.fetched(), each.bytes});
   }
   const schedule::Issue& issue = kept.plan.issues.front();
   const schedule::Written written =

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <memory>
 #include <new>
+#include <type_traits>
 #include <vector>
 
 #include "base/status.h"
@@ -77,10 +78,9 @@ bool lies_between(const Arrived& piece, uint64_t lowest, uint64_t highest) {
     return row >= lowest && row <= highest && piece.row_bytes <= highest - row;
   };
   if (piece.offsets != nullptr) {
-    for (uint32_t row = 0; row < piece.rows; ++row) {
-      if (!row_does(piece.row(row))) return false;
-    }
-    return true;
+    bool all_do = true;
+    piece.for_rows([&](uint64_t row) { all_do &= row_does(row); });
+    return all_do;
   }
   int64_t reach = 0;
   uint64_t last = 0;
@@ -250,16 +250,25 @@ mob_status_t Packs::move(const Arrived& piece, bool is_checked, unsigned char* a
       return status;
     }
   }
-  const unsigned char* from = piece.data;
-  for (uint32_t row = 0; row < piece.rows; ++row) {
-    auto* at = reinterpret_cast<unsigned char*>(piece.row(row));
+  const auto move_rows = [&](auto row_bytes) {
+    const unsigned char* from = piece.data;
     if (piece.kind == Kind::kPut) {
-      write_row(at, from, piece.row_bytes);
-      from += piece.row_bytes;
+      piece.for_rows([&](uint64_t row) {
+        write_row(reinterpret_cast<unsigned char*>(row), from, row_bytes);
+        from += row_bytes;
+      });
     } else {
-      read_row(answer, at, piece.row_bytes);
-      answer += piece.row_bytes;
+      piece.for_rows([&](uint64_t row) {
+        read_row(answer, reinterpret_cast<const unsigned char*>(row), row_bytes);
+        answer += row_bytes;
+      });
     }
+  };
+  // Most of many rows are words: no look at each for how long it is.
+  if (piece.row_bytes == sizeof(uint64_t)) {
+    move_rows(std::integral_constant<size_t, sizeof(uint64_t)>{});
+  } else {
+    move_rows(piece.row_bytes);
   }
   return MOB_OK;
 }

@@ -164,8 +164,8 @@ void Scheduler::give_up(mob_rank_t rank) {
   if (queue->group == nullptr) return;
   Group& group = *std::exchange(queue->group, nullptr);
   for (const schedule::Operation& operation : queue->operations) {
-    if (operation.waiter == nullptr) continue;
-    auto& pending = *static_cast<Pending*>(operation.waiter);
+    if (operation.waiter() == nullptr) continue;
+    auto& pending = *static_cast<Pending*>(operation.waiter());
     engine_.completion().complete_locally(pending, lost());
     engine_.completion().complete_remotely(pending, MOB_OK);
   }

@@ -70,8 +70,10 @@ class Scheduler {
   bool one_more(schedule::Kind kind, mob_rank_t rank, void* remote, const void* local,
                 size_t bytes);
   // The same of a put that follows another one of the thread to the target, which is all there is
-  // to look at. Tried before one_more().
-  static bool put_another(mob_rank_t rank, void* remote, const void* local, size_t bytes);
+  // to look at; `otherwise` is called for any other. Tried before one_more().
+  using Put = mob_status_t(mob_rank_t rank, void* remote, const void* local, size_t bytes);
+  static mob_status_t put_another(mob_rank_t rank, void* remote, const void* local, size_t bytes,
+                                  Put* otherwise);
   // Puts up to so long that are only started are copied: that is cheaper than to remember where
   // they are.
   static constexpr size_t kMostCopied = 64;

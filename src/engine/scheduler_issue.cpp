@@ -163,7 +163,7 @@ void Scheduler::expect_answer(Queue& queue, Flight& flight, const Issue& issue) 
     for (uint32_t place = piece.first; place < piece.first + piece.count; ++place) {
       const schedule::Operation& each = queue.operations[queue.plan.order[place]];
       if (!is_answered_with_data(each.kind)) break;
-      flight.places.push_back({each.kind == Kind::kGet ? each.local : each.fetched, each.bytes});
+      flight.places.push_back({each.kind == Kind::kGet ? each.local : each.fetched(), each.bytes});
     }
   }
 }
@@ -181,7 +181,7 @@ void Scheduler::issue_alone(Queue& queue, Group& group, const Issue& issue,
   transfer.local = first.local;
   transfer.bytes = piece.bytes();
   const char* call = first.kind == Kind::kPut ? "mob_put_nbi" : "mob_get_nbi";
-  auto* pending = static_cast<Pending*>(first.waiter);
+  auto* pending = static_cast<Pending*>(first.waiter());
   // What is only remembered belongs to who recorded it, whoever issues it.
   const ActingFor scope(group.pending->context);
   if (pending == nullptr) pending = engine_.completion().start(transfer, nullptr);

@@ -45,14 +45,36 @@ struct Scheduler::Flight {
   std::vector<Place> places;
 };
 
+// What is recorded, in the order of the calls: a vector that never grows beyond what it was made
+// for, which the caller sees to, so that one more is no more than to write it.
+class RecordedOperations {
+ public:
+  explicit RecordedOperations(size_t most)
+      : first_(std::make_unique_for_overwrite<schedule::Operation[]>(most)), end_(first_.get()) {}
+
+  schedule::Operation& add() { return *std::construct_at(end_++); }
+  void clear() { end_ = first_.get(); }
+
+  bool empty() const { return end_ == first_.get(); }
+  size_t size() const { return static_cast<size_t>(end_ - first_.get()); }
+  schedule::Operation* data() const { return first_.get(); }
+  schedule::Operation* begin() const { return first_.get(); }
+  schedule::Operation* end() const { return end_; }
+  schedule::Operation& back() const { return end_[-1]; }
+  schedule::Operation& operator[](size_t index) const { return first_[index]; }
+
+ private:
+  std::unique_ptr<schedule::Operation[]> first_;
+  schedule::Operation* end_;
+};
+
 // Of one target. Its lock (Lock) guards what has no other comment.
 struct Scheduler::Queue : Stretch {
   // Most that it holds: operations, as they were asked for, and bytes of them that are copies.
   static constexpr size_t kMostOperations = 2048;
   static constexpr size_t kMostStored = size_t{32} << 10;
 
-  explicit Queue(mob_rank_t target) : rank(target) {
-    operations.reserve(kMostOperations);
+  explicit Queue(mob_rank_t target) : rank(target), operations(kMostOperations) {
     store = std::make_unique_for_overwrite<char[]>(kMostStored);
   }
 
@@ -96,7 +118,7 @@ struct Scheduler::Queue : Stretch {
   std::atomic<bool> has_any = false;         // operations, for who looks without the lock
 
   schedule::Costs costs;
-  std::vector<schedule::Operation> operations;
+  RecordedOperations operations;  // no more than `calls`
   std::unique_ptr<char[]> store;
   size_t stored = 0;
   size_t calls = 0;           // that asked for the operations

@@ -73,7 +73,7 @@ mob_status_t Scheduler::record(const Operation& operation) {
   if (transfer.kind == MOB_ACCUMULATE || transfer.kind == MOB_FETCH_ACCUMULATE) {
     made.type = static_cast<uint8_t>(transfer.type);
     made.op = static_cast<uint8_t>(transfer.op);
-    made.fetched = static_cast<char*>(transfer.fetched);
+    made.set_fetched(transfer.fetched);
     made.kept = true;
   } else {
     made.kept = transfer.kind == MOB_PUT && !is_started;
@@ -90,7 +90,7 @@ mob_status_t Scheduler::record(const Operation& operation) {
   made.bytes = sizeof(uint64_t);
   made.remote = reinterpret_cast<uintptr_t>(transfer.signal);
   made.op = static_cast<uint8_t>(transfer.signal_op);
-  made.value = transfer.signal_value;
+  made.set_value(transfer.signal_value);
   return add(*queue, made, policy, true);
 }
 
@@ -102,7 +102,7 @@ mob_status_t Scheduler::get(const Operation& operation, Queue& queue, schedule::
   Pending* pending =
       engine_.completion().start(*operation.transfer, waits ? &own_handle : operation.handle);
   if (pending == nullptr) return MOB_ERR_MEMORY;
-  made.waiter = pending;
+  made.set_waiter(pending);
   // From here on its error is the handle's.
   if (const mob_status_t status = add(queue, made, policy, true)) {
     engine_.completion().complete_locally(*pending, status);
@@ -194,10 +194,10 @@ bool Scheduler::one_more(Kind kind, mob_rank_t rank, void* remote, const void* l
 }
 
 // What add() does with one of many. Needs the lock, and that there is room.
-inline void Scheduler::note(Queue& queue, Kind kind, uint64_t remote, const char* local,
-                            size_t bytes, bool copies) {
+[[gnu::always_inline]] inline void Scheduler::note(Queue& queue, Kind kind, uint64_t remote,
+                                                   const char* local, size_t bytes, bool copies) {
   char* const copy = queue.store.get() + queue.stored;
-  schedule::Operation& made = queue.operations.emplace_back();
+  schedule::Operation& made = queue.operations.add();
   made.kind = kind;
   made.kept = copies;
   made.bytes = bytes;
@@ -222,25 +222,29 @@ bool Scheduler::append(Queue& queue, Kind kind, uint64_t remote, const char* loc
   return true;
 }
 
-// A put like the last one, of the thread with the bias.
-bool Scheduler::put_another(mob_rank_t rank, void* remote, const void* local, size_t bytes) {
+// A put like the last one, of the thread with the bias. Calls nothing but its last resort, so that
+// no register has to be saved: there are thousands of these in a row.
+mob_status_t Scheduler::put_another(mob_rank_t rank, void* remote, const void* local, size_t bytes,
+                                    Put* otherwise) {
   Stretch& stretch = last_stretch();
   if (bytes - 1 >= kMostCopied || local == nullptr || remote == nullptr || !stretch.lock.enter()) {
-    return false;
+    return otherwise(rank, remote, local, bytes);
   }
   auto& queue = static_cast<Queue&>(stretch);  // the one that is none has no bias
   const auto place = reinterpret_cast<uintptr_t>(remote);
   const bool takes = queue.rank == rank && queue.is_alike && queue.bias.further < queue.left &&
                      queue.stored + bytes <= Queue::kMostStored &&
                      !queue.is_next(place, local, bytes);
-  if (takes) [[likely]] {
-    queue.count_calls();
-    note(queue, Kind::kPut, place, static_cast<const char*>(local), bytes, true);
-    queue.note_call(static_cast<const char*>(local), place, bytes);
-    --queue.left;
+  if (!takes) [[unlikely]] {
+    queue.lock.leave();
+    return otherwise(rank, remote, local, bytes);
   }
+  queue.count_calls();
+  note(queue, Kind::kPut, place, static_cast<const char*>(local), bytes, true);
+  queue.note_call(static_cast<const char*>(local), place, bytes);
+  --queue.left;
   queue.lock.leave();
-  return takes;
+  return MOB_OK;
 }
 
 // Needs the queue's lock.
@@ -289,7 +293,7 @@ mob_status_t Scheduler::add(Queue& queue, schedule::Operation& operation, Policy
     }
     operation.fenced = queue.is_fenced && !queue.operations.empty();
     queue.is_fenced = false;
-    queue.operations.push_back(operation);
+    queue.operations.add() = operation;
     queue.has_any.store(true, std::memory_order_relaxed);
     queue.note_call(packs(policy) ? lasting : nullptr, operation.remote, operation.bytes);
     if (is_urgent && !may_wait_for_epoch(queue)) {
@@ -343,7 +347,7 @@ bool Scheduler::tell(mob_rank_t rank, const void* what, size_t bytes) {
   }
   made.local = queue->store.get() + queue->stored;
   std::memcpy(made.local, what, bytes);
-  queue->operations.push_back(made);
+  queue->operations.add() = made;
   ++queue->calls;
   return issue(*queue);
 }

@@ -100,7 +100,7 @@ std::vector<std::vector<unsigned char>> carry_out(const std::vector<Operation>& 
         answers[index].assign(from, from + queue[index].bytes);
         const bool is_get = queue[index].kind == Kind::kGet;
         std::ranges::copy(answers[index],
-                          bytes_of(is_get ? queue[index].local : queue[index].fetched));
+                          bytes_of(is_get ? queue[index].local : queue[index].fetched()));
         from += queue[index].bytes;
       }
     }
@@ -152,8 +152,8 @@ class Queues {
     operation.remote = remote;
     operation.kept = below(2) == 0 && changes(kind);
     operation.local = operation.kept ? own_place(bytes) : place(bytes, kind == Kind::kGet);
-    if (kind == Kind::kFetch) operation.fetched = place(bytes, true);
-    operation.value = random_();
+    if (kind == Kind::kFetch) operation.set_fetched(place(bytes, true));
+    if (kind == Kind::kSignal) operation.set_value(random_());
     if (kind == Kind::kPut || kind == Kind::kGet) {
       operation.calls = static_cast<uint16_t>(1 + below(3));
     }
@@ -503,7 +503,7 @@ TEST(Text, AQueueInWordsHasTheSamePlan) {
       const bool is_put = operation.kind == Kind::kPut;
       operation.kept = is_put ? operation.kept : carries_data(operation.kind);
       if (operation.kind == Kind::kSignal) operation.local = nullptr;
-      if (operation.kind == Kind::kGet && queues.below(9) == 0) operation.waiter = &plan;
+      if (operation.kind == Kind::kGet && queues.below(9) == 0) operation.set_waiter(&plan);
       if (operation.kind == Kind::kGet && queues.below(4) == 0) operation.kept = true;
     }
     const std::vector<Operation> read = written_and_read(queue);

@@ -48,10 +48,20 @@ struct Operation {
   size_t bytes = 0;
   uint64_t remote = 0;
   char* local = nullptr;
-  char* fetched = nullptr;  // of kFetch
-  uint64_t value = 0;       // of kSignal
-  void* waiter = nullptr;   // of a get: somebody waits for this one, which is a transfer by itself
+  // What only some kinds have, below: a thousand of these are to fit a first-level cache.
+  uint64_t own = 0;
+
+  // Of kFetch: where what was there comes back to.
+  char* fetched() const { return kind == Kind::kFetch ? reinterpret_cast<char*>(own) : nullptr; }
+  void set_fetched(void* to) { own = reinterpret_cast<uintptr_t>(to); }
+  // Of kSignal.
+  uint64_t value() const { return own; }
+  void set_value(uint64_t value) { own = value; }
+  // Of kGet: who waits for this one, which is a transfer by itself; or null.
+  void* waiter() const { return kind == Kind::kGet ? reinterpret_cast<void*>(own) : nullptr; }
+  void set_waiter(void* who) { own = reinterpret_cast<uintptr_t>(who); }
 };
+static_assert(sizeof(Operation) == 40);
 
 // Whether another allocation of the target may begin at an address, where the one before ends: what
 // is put there and before it is not one stretch, which must lie in one.

@@ -58,8 +58,8 @@ Range local_range(const Operation& operation) {
 
 // Where the answer of a fetching accumulate goes.
 Range fetched_range(const Operation& operation) {
-  if (operation.fetched == nullptr) return {};
-  const auto begin = reinterpret_cast<uintptr_t>(operation.fetched);
+  if (operation.fetched() == nullptr) return {};
+  const auto begin = reinterpret_cast<uintptr_t>(operation.fetched());
   return {begin, begin + operation.bytes};
 }
 
@@ -106,7 +106,8 @@ class Planner {
     plan_.segments_.clear();
     plan_.savings = {};
     plan_.why = "as they came";
-    if (policy_ == Policy::kFifo || policy_ == Policy::kAggregate || !has_both_kinds()) {
+    look_at_all();
+    if (policy_ == Policy::kFifo || policy_ == Policy::kAggregate || !has_both_kinds_) {
       keep_order();
     } else {
       reorder();
@@ -119,22 +120,24 @@ class Planner {
  private:
   bool packs() const { return policy_ == Policy::kAggregate || policy_ == Policy::kAdaptive; }
 
-  // Without both, there is nothing that could pass anything.
-  bool has_both_kinds() const {
-    bool any_get = false;
-    bool any_other = false;
+  void look_at_all() {
+    size_t gets = 0;
+    size_t fenced = 0;
     for (const Operation& operation : queue_) {
-      any_get |= !changes(operation.kind);
-      any_other |= changes(operation.kind);
+      gets += changes(operation.kind) ? 0 : 1;
+      fenced += operation.fenced ? 1 : 0;
     }
-    return any_get && any_other;
+    has_both_kinds_ = gets != 0 && gets != queue_.size();
+    has_fences_ = fenced != 0;
   }
 
   void keep_order() {
     plan_.order.resize(queue_.size());
     std::iota(plan_.order.begin(), plan_.order.end(), 0u);
-    for (uint32_t i = 0; i < queue_.size(); ++i) {
-      if (i == 0 || queue_[i].fenced) plan_.segments_.push_back(i);
+    if (!queue_.empty()) plan_.segments_.push_back(0);
+    if (!has_fences_) return;
+    for (uint32_t i = 1; i < queue_.size(); ++i) {
+      if (queue_[i].fenced) plan_.segments_.push_back(i);
     }
   }
 
@@ -253,7 +256,7 @@ class Planner {
 
   static bool is_mergeable(const Operation& operation) {
     return (operation.kind == Kind::kPut || operation.kind == Kind::kGet) &&
-           operation.waiter == nullptr;
+           operation.waiter() == nullptr;
   }
 
   Piece single(size_t place) const {
@@ -329,45 +332,73 @@ class Planner {
     size_t room = costs_.message_bytes;
     if (is_open_) room -= std::min(room, std::max(out_, plan_.issues.back().answer_bytes));
     if (room < kHeaderBytes + kFewestScattered * row_bytes) room = costs_.message_bytes;
+    Irregular rows(begin);
     const size_t last =
-        end_of_irregular(first, std::min(end, first + (room - kHeaderBytes) / row_bytes));
+        end_of_irregular(first, std::min(end, first + (room - kHeaderBytes) / row_bytes), &rows);
     if (last - first < kFewestScattered) return single(first);
-    uint64_t lowest = begin.remote;
-    uint64_t highest = begin.remote;
-    Piece piece = single(first);
-    for (size_t place = first + 1; place < last; ++place) {
-      const Operation& next = at(place);
-      lowest = std::min(lowest, next.remote);
-      highest = std::max(highest, next.remote);
-      piece.calls += next.calls;
+    if (last - first != rows.count) {
+      // It looked on, at those that are regular.
+      rows = Irregular(begin);
+      for (size_t place = first + 1; place < last; ++place) rows.add(at(place));
     }
-    if (highest > UINT64_MAX - begin.bytes) return single(first);
-    piece.count = static_cast<uint32_t>(last - first);
-    piece.rows = piece.count;
+    if (rows.highest > UINT64_MAX - begin.bytes) return single(first);
+    Piece piece = single(first);
+    piece.calls = rows.calls;
+    piece.count = rows.count;
+    piece.rows = rows.count;
     piece.is_local_stretch = false;
-    piece.lowest = lowest;
-    piece.highest = highest + begin.bytes;
-    const auto bits = static_cast<unsigned>(std::bit_width(highest - lowest));
+    piece.lowest = rows.lowest;
+    piece.highest = rows.highest + begin.bytes;
+    const auto bits = static_cast<unsigned>(std::bit_width(rows.highest - rows.lowest));
     piece.offset_bytes = static_cast<uint8_t>(bits <= 32 ? std::max(1u, (bits + 7) / 8) : 8);
     return piece;
   }
 
-  // Where equal rows from `first` on end, or kFewestBetween of them at one distance begin.
-  size_t end_of_irregular(size_t first, size_t end) const {
+  // Equal rows anywhere.
+  struct Irregular {
+    explicit Irregular(const Operation& first)
+        : lowest(first.remote), highest(first.remote), calls(first.calls) {}
+    void add(const Operation& next) {
+      lowest = std::min(lowest, next.remote);
+      highest = std::max(highest, next.remote);
+      calls += next.calls;
+      ++count;
+    }
+
+    uint64_t lowest;
+    uint64_t highest;  // where the last of them begins
+    uint32_t calls;
+    uint32_t count = 1;
+  };
+
+  // Where equal rows from `first` on end, or kFewestBetween of them at one distance begin; and what
+  // it has looked at.
+  size_t end_of_irregular(size_t first, size_t end, Irregular* rows) const {
     const Operation& begin = at(first);
+    const Kind kind = begin.kind;
+    const size_t bytes = begin.bytes;
+    Irregular seen = *rows;
     uint64_t distance = 0;
     uint32_t alike = 0;  // distances in a row
     uint64_t before = begin.remote;
+    size_t found = end;
     for (size_t place = first + 1; place < end; ++place) {
       const Operation& next = at(place);
-      if (next.kind != begin.kind || next.bytes != begin.bytes || !is_mergeable(next)) return place;
+      if (next.kind != kind || next.bytes != bytes || !is_mergeable(next)) {
+        found = place;
+        break;
+      }
       alike = next.remote - before == distance ? alike + 1 : 1;
       distance = next.remote - before;
       before = next.remote;
-      const bool overlap = distance < begin.bytes || distance > -begin.bytes;
-      if (alike + 1 == kFewestBetween && !overlap) return place - alike;
+      seen.add(next);
+      if (alike + 1 == kFewestBetween && distance >= bytes && distance <= -bytes) {
+        found = place - alike;
+        break;
+      }
     }
-    return end;
+    *rows = seen;
+    return found;
   }
 
   // A look at the next two, which is all that most of many scattered operations need.
@@ -429,7 +460,7 @@ class Planner {
   // Alone goes what is one stretch at both sides and too long to be copied.
   bool goes_alone(const Piece& piece) const {
     const Operation& first = at(piece.first);
-    if (first.waiter != nullptr) return true;
+    if (first.waiter() != nullptr) return true;
     if (!is_mergeable(first) || piece.rows != 1 || !piece.is_local_stretch || first.kept) {
       return false;
     }
@@ -506,6 +537,8 @@ class Planner {
   const Policy policy_;
   const size_t most_packed_;
   Plan& plan_;
+  bool has_both_kinds_ = false;  // without both, there is nothing that could pass anything
+  bool has_fences_ = false;
   size_t looks_ = 0;
   bool is_open_ = false;  // the last message takes more
   size_t out_ = 0;        // bytes in it

@@ -18,8 +18,8 @@ constexpr uint64_t kMostTimes = 1'000'000;
 // Whether `next` is what "x" repeats.
 bool continues(const Operation& first, const Operation& before, const Operation& next) {
   return next.kind == first.kind && !next.fenced && next.bytes == first.bytes &&
-         next.calls == first.calls && next.kept == first.kept && next.waiter == nullptr &&
-         first.waiter == nullptr && first.kind != Kind::kFetch && first.kind != Kind::kTell &&
+         next.calls == first.calls && next.kept == first.kept && next.waiter() == nullptr &&
+         first.waiter() == nullptr && first.kind != Kind::kFetch && first.kind != Kind::kTell &&
          first.kind != Kind::kSignal && next.remote == before.remote + before.bytes &&
          next.local == before.local + before.bytes;
 }
@@ -73,12 +73,12 @@ std::string write_queue(std::span<const Operation> queue, char separator) {
     if (has_bytes) text += ' ' + std::to_string(first.bytes);
     if (has_place && has_bytes) text += hexadecimal(reinterpret_cast<uintptr_t>(first.local));
     if (first.kind == Kind::kFetch) {
-      text += hexadecimal(reinterpret_cast<uintptr_t>(first.fetched));
+      text += hexadecimal(reinterpret_cast<uintptr_t>(first.fetched()));
     }
     if (first.calls > 1) text += " merged " + std::to_string(first.calls);
     if (first.kind == Kind::kPut && first.kept) text += " copied";
     if (first.kind == Kind::kGet && first.kept) text += " packed";
-    if (first.waiter != nullptr) text += " waited";
+    if (first.waiter() != nullptr) text += " waited";
     i += times;
   }
   return text;
@@ -132,7 +132,7 @@ bool QueueReader::add(const std::string& line) {
                (word == "packed" && operation.kind == Kind::kGet)) {
       operation.kept = true;
     } else if (word == "waited" && operation.kind == Kind::kGet) {
-      operation.waiter = this;
+      operation.set_waiter(this);
     } else if (given == (operation.kind == Kind::kFetch ? 2 : 1) ||
                !read_number(word, &places[given])) {
       return false;
@@ -140,7 +140,7 @@ bool QueueReader::add(const std::string& line) {
       ++given;
     }
   }
-  if (operation.kind == Kind::kFetch) operation.fetched = place(places[1]);
+  if (operation.kind == Kind::kFetch) operation.set_fetched(place(places[1]));
   for (uint64_t i = 0; i < times; ++i) {
     operation.local = operation.kind == Kind::kSignal ? nullptr : place(places[0]);
     operation.fenced = is_fenced_;

@@ -119,7 +119,8 @@ Written write_pack(std::span<const Operation> queue, const Plan& plan, const Iss
       *to++ = first.op;
     } else if (first.kind == Kind::kSignal) {
       *to++ = first.op;
-      to = put_bytes(to, &first.value, sizeof first.value);
+      const uint64_t value = first.value();
+      to = put_bytes(to, &value, sizeof value);
     }
     length = piece.row_bytes;
     end = end_of(first.remote, piece.row_bytes, piece.rows, piece.stride);
@@ -141,21 +142,18 @@ Written write_pack(std::span<const Operation> queue, const Plan& plan, const Iss
 
 uint64_t Arrived::row(uint32_t index) const {
   if (offsets == nullptr) return remote + static_cast<uint64_t>(stride) * index;
-  const auto get = [this, index]<typename T>(T offset, size_t at = 0) {
-    std::memcpy(&offset, offsets + size_t{index} * offset_bytes + at, sizeof offset);
-    return uint64_t{offset};
-  };
+  const size_t at = size_t{index} * offset_bytes;
   switch (offset_bytes) {
     case 1:
-      return remote + get(uint8_t{});
+      return remote + offsets[at];
     case 2:
-      return remote + get(uint16_t{});
+      return remote + offset<uint16_t>(at);
     case 3:
-      return remote + (get(uint16_t{}) | get(uint8_t{}, 2) << 16);
+      return remote + (offset<uint16_t>(at) | uint64_t{offsets[at + 2]} << 16);
     case 4:
-      return remote + get(uint32_t{});
+      return remote + offset<uint32_t>(at);
     default:
-      return remote + get(uint64_t{});
+      return remote + offset<uint64_t>(at);
   }
 }
 
