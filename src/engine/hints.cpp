@@ -29,12 +29,22 @@ bool Hints::set(const Allocation& allocation, std::optional<schedule::Policy> po
 }
 
 std::optional<schedule::Policy> Hints::find(mob_rank_t rank, uint64_t remote) const {
+  return answer(rank, remote).policy;
+}
+
+Hints::Around Hints::around(mob_rank_t rank, uint64_t remote) const {
+  if (!any()) return {0, UINT64_MAX};
+  const Answer& found = answer(rank, remote);
+  return {found.begin, found.end - found.begin};
+}
+
+const Hints::Answer& Hints::answer(mob_rank_t rank, uint64_t remote) const {
   thread_local Answer last;
   if (last.version != version_.load(std::memory_order_acquire) || last.rank != rank ||
       remote < last.begin || remote >= last.end) {
     last = look_up(rank, remote);
   }
-  return last.policy;
+  return last;
 }
 
 Hints::Answer Hints::look_up(mob_rank_t rank, uint64_t remote) const {

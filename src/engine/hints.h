@@ -30,6 +30,13 @@ class Hints {
   // Of an address in a rank of another host.
   std::optional<schedule::Policy> find(mob_rank_t rank, uint64_t remote) const;
 
+  // Addresses of a rank around one of which the same is true, until something is set.
+  struct Around {
+    uint64_t begin;
+    uint64_t bytes;
+  };
+  Around around(mob_rank_t rank, uint64_t remote) const;
+
  private:
   struct Hint {
     const Allocation* allocation;
@@ -44,6 +51,7 @@ class Hints {
     uint64_t end = 0;
     std::optional<schedule::Policy> policy;
   };
+  const Answer& answer(mob_rank_t rank, uint64_t remote) const;
   Answer look_up(mob_rank_t rank, uint64_t remote) const;
 
   std::atomic<bool> any_ = false;

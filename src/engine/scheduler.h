@@ -152,7 +152,7 @@ class Scheduler {
   bool append(Queue& queue, schedule::Kind kind, uint64_t remote, const char* local, size_t bytes);
   static void note(Queue& queue, schedule::Kind kind, uint64_t remote, const char* local,
                    size_t bytes, bool copies);
-  void open_stretch(Queue& queue);
+  void open_stretch(Queue& queue, uint64_t remote);
   void end_stretches();
   std::vector<Queue*> all_queues();
   mob_status_t get(const Operation& operation, Queue& queue, schedule::Operation& made,

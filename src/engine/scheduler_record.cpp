@@ -165,18 +165,20 @@ bool Scheduler::extend(Queue& queue, Kind kind, uint64_t remote, const char* loc
   ++last.calls;
   queue.note_call(local, remote, bytes);
   queue.who = Stretch::whose(kind, queue.rank);
-  open_stretch(queue);
+  open_stretch(queue, remote);
   return true;
 }
 
 // Needs the lock, and that the last call may be followed by others without a further look.
-void Scheduler::open_stretch(Queue& queue) {
+void Scheduler::open_stretch(Queue& queue, uint64_t remote) {
   if (!queue.lock.is_biased() || !packs(queue.policy) ||
       engine_.network().bulk().is_worth(Stretch::kMostBytes)) {
     return;
   }
   queue.left = static_cast<uint32_t>(Queue::kMostOperations - queue.calls);
-  queue.is_alike = !hints_.any();
+  const Hints::Around alike = hints_.around(queue.rank, remote);
+  queue.alike_begin = alike.begin;
+  queue.alike_bytes = alike.bytes;
   set_last_stretch(queue);
 }
 
@@ -218,7 +220,9 @@ bool Scheduler::append(Queue& queue, Kind kind, uint64_t remote, const char* loc
   if (copies && queue.stored + bytes > Queue::kMostStored) return false;
   note(queue, kind, remote, local, bytes, copies);
   queue.note_call(packs(policy) ? local : nullptr, remote, bytes);
-  if (engine_.completion().is_current_default(*queue.group->pending->context)) open_stretch(queue);
+  if (engine_.completion().is_current_default(*queue.group->pending->context)) {
+    open_stretch(queue, remote);
+  }
   return true;
 }
 
@@ -232,7 +236,8 @@ mob_status_t Scheduler::put_another(mob_rank_t rank, void* remote, const void* l
   }
   auto& queue = static_cast<Queue&>(stretch);  // the one that is none has no bias
   const auto place = reinterpret_cast<uintptr_t>(remote);
-  const bool takes = queue.rank == rank && queue.is_alike && queue.bias.further < queue.left &&
+  const bool takes = queue.rank == rank && place - queue.alike_begin < queue.alike_bytes &&
+                     queue.bias.further < queue.left &&
                      queue.stored + bytes <= Queue::kMostStored &&
                      !queue.is_next(place, local, bytes);
   if (!takes) [[unlikely]] {
