@@ -227,7 +227,7 @@ bool Scheduler::append(Queue& queue, Kind kind, uint64_t remote, const char* loc
 }
 
 // A put like the last one, of the thread with the bias. Calls nothing but its last resort, so that
-// no register has to be saved: there are thousands of these in a row.
+// hardly a register has to be saved: there are thousands of these in a row.
 mob_status_t Scheduler::put_another(mob_rank_t rank, void* remote, const void* local, size_t bytes,
                                     Put* otherwise) {
   Stretch& stretch = last_stretch();

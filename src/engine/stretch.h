@@ -43,8 +43,8 @@ struct Stretch : mob_stretch_t_ {
 
   os::BiasedLock lock;  // guards the queue
   // Calls of the thread with the bias that begin here, in so many bytes, may be recorded as it
-  // recorded the last one, as long as `left` says so: to the same target, in the default context, by
-  // the same policy, which packs, and unfenced.
+  // recorded the last one, as long as `left` says so: to the same target, in the default context,
+  // by the same policy, which packs, and unfenced.
   uint64_t alike_begin = 0;
   uint64_t alike_bytes = 0;
 };

@@ -35,7 +35,8 @@ struct Pair {
 };
 
 // Has the calling thread run on one processor of those it may use, each rank on another: who shares
-// one with the owner is not served by it, and the kernel may leave two that are busy where they are.
+// one with the owner is not served by it, and the kernel may leave two that are busy where they
+// are.
 void settle(int rank) {
   cpu_set_t allowed;
   ASSERT_EQ(sched_getaffinity(0, sizeof allowed, &allowed), 0);
