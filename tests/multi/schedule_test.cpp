@@ -19,14 +19,23 @@ namespace {
 
 constexpr size_t kPlaces = 3001;
 
+// Each place once, at no distance that comes twice in a row: a power of all remainders of a prime.
+size_t scattered_place(size_t i) {
+  size_t place = 1;
+  for (int factors = 0; factors < 7; ++factors) place = place * i % kPlaces;
+  return place;
+}
+
 TEST(Schedule, ManyScatteredPutsAreAllThere) {
   Shared shared(kPlaces * 64);
   std::vector<uint64_t> values(kPlaces);
   for (size_t i = 0; i < kPlaces; ++i) values[i] = i * 3 + 1;
   for (size_t i = 0; i < kPlaces; ++i) {
-    const size_t place = i * 7 % kPlaces;
+    const size_t place = scattered_place(i);
     auto* to = shared.at(right_of(mob_rank()), place * 64);
-    if (place % 3 == 0) {
+    if (i < kPlaces / 2) {  // as many as one message holds
+      ASSERT_EQ(mob_put_nbi(right_of(mob_rank()), to, &values[place], 8), MOB_OK);
+    } else if (place % 3 == 0) {
       ASSERT_EQ(mob_put8(right_of(mob_rank()), to, values[place]), MOB_OK);
     } else if (place % 3 == 1) {
       ASSERT_EQ(mob_put_nbi(right_of(mob_rank()), to, &values[place], 8), MOB_OK);
@@ -41,6 +50,20 @@ TEST(Schedule, ManyScatteredPutsAreAllThere) {
     uint64_t found = 0;
     std::memcpy(&found, shared.at(mob_rank(), i * 64), sizeof found);
     ASSERT_EQ(found, values[i]) << i;
+  }
+  // And some of them back: what was put, a part of it, or more.
+  constexpr size_t kGets = 300;
+  for (const size_t bytes : {size_t{4}, size_t{8}, size_t{24}}) {
+    std::vector<unsigned char> got(kGets * bytes);
+    std::vector<unsigned char> expected(kGets * bytes);
+    for (size_t i = 0; i < kGets; ++i) {
+      const size_t place = scattered_place(i * (kPlaces / kGets));
+      std::memcpy(&expected[i * bytes], &values[place], std::min<size_t>(bytes, 8));
+      const auto* from = shared.at(right_of(mob_rank()), place * 64);
+      ASSERT_EQ(mob_get_nbi(right_of(mob_rank()), from, &got[i * bytes], bytes), MOB_OK);
+    }
+    ASSERT_EQ(mob_flush(right_of(mob_rank())), MOB_OK);
+    EXPECT_EQ(got, expected) << bytes;
   }
   ASSERT_EQ(mob_barrier(), MOB_OK);
 }

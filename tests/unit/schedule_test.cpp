@@ -387,6 +387,9 @@ TEST(Plan, ScatteredRowsAreFoundWhereverTheyLie) {
     ASSERT_TRUE(reader.next(&piece));
     EXPECT_TRUE(reader.is_whole());
     ASSERT_EQ(piece.rows, std::size(places));
+    std::vector<uint64_t> rows;
+    piece.for_rows([&](uint64_t row) { rows.push_back(row); });
+    EXPECT_TRUE(std::ranges::equal(rows, places)) << bits;
     for (uint32_t row = 0; row < piece.rows; ++row) {
       EXPECT_EQ(piece.row(row), places[row]) << bits;
       EXPECT_EQ(piece.only(row).remote, places[row]);
