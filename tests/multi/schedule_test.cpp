@@ -33,7 +33,7 @@ TEST(Schedule, ManyScatteredPutsAreAllThere) {
   for (size_t i = 0; i < kPlaces; ++i) {
     const size_t place = scattered_place(i);
     auto* to = shared.at(right_of(mob_rank()), place * 64);
-    if (i < kPlaces / 2) {  // as many as one message holds
+    if (i < kPlaces / 2) {  // a message of these alone
       ASSERT_EQ(mob_put_nbi(right_of(mob_rank()), to, &values[place], 8), MOB_OK);
     } else if (place % 3 == 0) {
       ASSERT_EQ(mob_put8(right_of(mob_rank()), to, values[place]), MOB_OK);

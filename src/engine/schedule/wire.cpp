@@ -141,20 +141,7 @@ Written write_pack(std::span<const Operation> queue, const Plan& plan, const Iss
 }
 
 uint64_t Arrived::row(uint32_t index) const {
-  if (offsets == nullptr) return remote + static_cast<uint64_t>(stride) * index;
-  const size_t at = size_t{index} * offset_bytes;
-  switch (offset_bytes) {
-    case 1:
-      return remote + offsets[at];
-    case 2:
-      return remote + offset<uint16_t>(at);
-    case 3:
-      return remote + (offset<uint16_t>(at) | uint64_t{offsets[at + 2]} << 16);
-    case 4:
-      return remote + offset<uint32_t>(at);
-    default:
-      return remote + offset<uint64_t>(at);
-  }
+  return with_offsets([&](auto offset_of) { return remote + offset_of(index); });
 }
 
 Arrived Arrived::only(uint32_t index) const {

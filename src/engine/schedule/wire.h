@@ -43,31 +43,36 @@ struct Arrived {
   // Calls `each` with the address of every row, in order.
   template <typename Each>
   void for_rows(Each each) const {
-    const auto go = [&](auto offset_of) {
+    with_offsets([&](auto offset_of) {
       for (uint32_t index = 0; index < rows; ++index) each(remote + offset_of(index));
-    };
-    if (offsets == nullptr) {
-      return go([this](uint32_t index) { return static_cast<uint64_t>(stride) * index; });
-    }
-    switch (offset_bytes) {
-      case 1:
-        return go([this](uint32_t index) { return uint64_t{offsets[index]}; });
-      case 2:
-        return go([this](uint32_t index) { return offset<uint16_t>(size_t{index} * 2); });
-      case 3:
-        return go([this](uint32_t index) {
-          const size_t at = size_t{index} * 3;
-          return offset<uint16_t>(at) | uint64_t{offsets[at + 2]} << 16;
-        });
-      case 4:
-        return go([this](uint32_t index) { return offset<uint32_t>(size_t{index} * 4); });
-      default:
-        return go([this](uint32_t index) { return offset<uint64_t>(size_t{index} * 8); });
-    }
+    });
   }
   Arrived only(uint32_t index) const;  // that row, as a piece
 
  private:
+  // Calls `use` with what knows how far a row is from the first: how they are described is looked
+  // at once for all of them.
+  template <typename Use>
+  auto with_offsets(Use use) const {
+    if (offsets == nullptr) {
+      return use([this](uint32_t index) { return static_cast<uint64_t>(stride) * index; });
+    }
+    switch (offset_bytes) {
+      case 1:
+        return use([this](uint32_t index) { return uint64_t{offsets[index]}; });
+      case 2:
+        return use([this](uint32_t index) { return offset<uint16_t>(size_t{index} * 2); });
+      case 3:
+        return use([this](uint32_t index) {
+          const size_t at = size_t{index} * 3;
+          return offset<uint16_t>(at) | uint64_t{offsets[at + 2]} << 16;
+        });
+      case 4:
+        return use([this](uint32_t index) { return offset<uint32_t>(size_t{index} * 4); });
+      default:
+        return use([this](uint32_t index) { return offset<uint64_t>(size_t{index} * 8); });
+    }
+  }
   template <typename T>
   uint64_t offset(size_t at) const {
     T read;
