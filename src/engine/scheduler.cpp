@@ -151,6 +151,7 @@ void Scheduler::give_up(mob_rank_t rank) {
   Queue* queue = find(rank);
   if (queue == nullptr) return;
   const Queue::Lock lock(*queue);
+  const std::lock_guard nothing_comes(queue->answers);
   const auto lost = [&] {
     return fail(MOB_ERR_PEER, "rank %d %s; it has not answered", rank,
                 engine_.network().fate(rank).c_str());
@@ -160,7 +161,7 @@ void Scheduler::give_up(mob_rank_t rank) {
     queue->flights.pop_front();
     end_part(*flight->group, lost());
   }
-  queue->under_way.store(0, std::memory_order_relaxed);
+  queue->count_flights();
   if (queue->group == nullptr) return;
   Group& group = *std::exchange(queue->group, nullptr);
   for (const schedule::Operation& operation : queue->operations) {
@@ -188,6 +189,7 @@ std::string Scheduler::report() const {
     Queue* queue = find(rank);
     if (queue == nullptr) continue;
     const Queue::Lock lock(*queue);
+    const std::lock_guard nothing_comes(queue->answers);
     if (queue->recorded == 0) continue;
     const schedule::Savings& saved = queue->savings;
     char line[256];

@@ -34,6 +34,7 @@
 #include "schedule/operation.h"
 
 namespace mobius::schedule {
+struct Costs;
 struct Issue;
 struct Plan;
 }  // namespace mobius::schedule
@@ -171,13 +172,17 @@ class Scheduler {
   };
   // `moves`: of what later requests may overtake; null where the next one has to come after all.
   bool issue(Queue& queue, std::vector<Move>* moves = nullptr);
+  bool issue(Queue& queue, const schedule::Costs& costs, std::vector<Move>* moves);
+  static schedule::Costs costs_of(Queue& queue);
   void issue_recorded();
   void issue_pack(Queue& queue, Group& group, const schedule::Issue& issue);
   void issue_alone(Queue& queue, Group& group, const schedule::Issue& issue,
                    std::vector<Move>* moves);
+  static std::unique_ptr<Flight> make_flight(Queue& queue);
   void expect_answer(Queue& queue, Flight& flight, const schedule::Issue& issue);
   void end_part(Group& group, mob_status_t status);
-  void trace_issue(const Queue& queue, uint64_t begin, bool moves) const;
+  void trace_issue(const Queue& queue, const schedule::Costs& costs, uint64_t begin,
+                   bool moves) const;
 
   void answered(const mob_message_t& message, mob_delivery_t* delivery);
   void take_answer(mob_rank_t rank, uint64_t id, const unsigned char* data, size_t bytes,

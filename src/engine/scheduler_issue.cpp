@@ -28,6 +28,17 @@ void Scheduler::issue(mob_rank_t rank) {
   issue(*queue);
 }
 
+schedule::Costs Scheduler::costs_of(Queue& queue) {
+  const std::lock_guard lock(queue.answers);
+  return queue.costs;
+}
+
+// Needs the queue's lock. False if it leaves to the caller to tell what comes last: that would be a
+// message by itself, and is one without an answer elsewhere.
+bool Scheduler::issue(Queue& queue, std::vector<Move>* moves) {
+  return queue.operations.empty() || issue(queue, costs_of(queue), moves);
+}
+
 void Scheduler::issue_recorded() {
   std::vector<Queue*> filled;
   {
@@ -53,13 +64,13 @@ void Scheduler::issue_recorded() {
   }
 }
 
-// Needs the queue's lock. False if it leaves to the caller to tell what comes last: that would be a
-// message by itself, and is one without an answer elsewhere.
-bool Scheduler::issue(Queue& queue, std::vector<Move>* moves) {
+bool Scheduler::issue(Queue& queue, const schedule::Costs& costs, std::vector<Move>* moves) {
   if (queue.operations.empty()) return true;
   const uint64_t begin = queue.begin_ns;
+  // Before anything is sent: who takes the answer may be faster than the end of this.
+  queue.is_urgent.store(false, std::memory_order_relaxed);
   Group& group = *std::exchange(queue.group, nullptr);
-  schedule::make_plan(queue.operations, queue.costs, queue.policy, &queue.plan);
+  schedule::make_plan(queue.operations, costs, queue.policy, &queue.plan);
   const bool tells =
       queue.operations.back().kind != Kind::kTell || queue.plan.issues.back().count > 1;
   if (!tells) {
@@ -75,8 +86,9 @@ bool Scheduler::issue(Queue& queue, std::vector<Move>* moves) {
     }
   }
   queue.savings.add(queue.plan.savings);
-  if (engine_.transfers().timeline() != nullptr) trace_issue(queue, begin, moves != nullptr);
+  if (engine_.transfers().timeline() != nullptr) trace_issue(queue, costs, begin, moves != nullptr);
   queue.empty();
+  const std::lock_guard lock(queue.answers);
   if (group.is_complete_here && group.status == MOB_OK) {
     group.is_told = true;
     engine_.completion().complete_locally(*group.pending, MOB_OK);
@@ -95,19 +107,13 @@ void Scheduler::note(mob_rank_t rank, size_t operations, const schedule::Plan& p
 void Scheduler::moved(mob_rank_t rank, size_t out, size_t in, uint64_t ns) {
   Queue* queue = find(rank);
   if (queue == nullptr) return;  // nothing is planned
-  const Queue::Lock lock(*queue);
+  const std::lock_guard lock(queue->answers);
   queue->meter.answered(out, in, static_cast<double>(ns));
   queue->meter.update(&queue->costs);
 }
 
 void Scheduler::issue_pack(Queue& queue, Group& group, const Issue& issue) {
-  std::unique_ptr<Flight> flight;
-  if (queue.spare.empty()) {
-    flight = std::make_unique<Flight>();
-  } else {
-    flight = std::move(queue.spare.back());
-    queue.spare.pop_back();
-  }
+  std::unique_ptr<Flight> flight = make_flight(queue);
   flight->group = &group;
   flight->id = ++queue.last_id;
   expect_answer(queue, *flight, issue);
@@ -125,21 +131,36 @@ void Scheduler::issue_pack(Queue& queue, Group& group, const Issue& issue) {
   flight->bytes = written.bytes;
   flight->lowest = written.only_puts ? written.lowest : 0;
   flight->highest = written.only_puts ? written.highest : 0;
-  ++group.parts;
-  queue.flights.push_back(std::move(flight));
-  queue.under_way.store(queue.flights.size(), std::memory_order_relaxed);
+  {
+    const std::lock_guard lock(queue.answers);
+    ++group.parts;
+    queue.flights.push_back(std::move(flight));
+    queue.count_flights();
+  }
   const mob_status_t status = engine_.messages().post("an operation", queue.rank, message);
   if (status == MOB_OK) return;
+  const std::lock_guard lock(queue.answers);
+  // Unless what was not asked for was answered all the same.
+  if (queue.flights.empty() || queue.flights.back()->id != queue.last_id) return;
   queue.spare.push_back(std::move(queue.flights.back()));
   queue.flights.pop_back();
-  queue.under_way.store(queue.flights.size(), std::memory_order_relaxed);
+  queue.count_flights();
   end_part(group, status);
+}
+
+std::unique_ptr<Scheduler::Flight> Scheduler::make_flight(Queue& queue) {
+  const std::lock_guard lock(queue.answers);
+  if (queue.spare.empty()) return std::make_unique<Flight>();
+  std::unique_ptr<Flight> flight = std::move(queue.spare.back());
+  queue.spare.pop_back();
+  return flight;
 }
 
 bool Scheduler::puts_surely(mob_rank_t rank) const {
   Queue* queue = find(rank);
   if (queue == nullptr) return false;
   const Queue::Lock lock(*queue);
+  const std::lock_guard nothing_comes(queue->answers);
   uint64_t groups = 0;
   const Group* last = nullptr;
   for (const auto& flight : queue->flights) {
@@ -197,11 +218,12 @@ void Scheduler::issue_alone(Queue& queue, Group& group, const Issue& issue,
     queue.alone.fetch_add(1, std::memory_order_relaxed);
     return engine_.served().start(call, transfer, shape, *pending);
   }
+  const std::lock_guard lock(queue.answers);
   ++group.parts;
   end_part(group, status);
 }
 
-// Keeps the first error; the last part completes the group.
+// Needs the lock of what comes back. Keeps the first error; the last part completes the group.
 void Scheduler::end_part(Group& group, mob_status_t status) {
   if (status != MOB_OK && group.status == MOB_OK) {
     group.status = status;
@@ -254,27 +276,31 @@ void Scheduler::take_answer(mob_rank_t rank, uint64_t id, const unsigned char* d
                             mob_status_t status) {
   Queue* queue = find(rank);
   if (queue == nullptr) return;
-  const Queue::Lock lock(*queue);
-  // Answers come in the order of the questions; those before were given up.
-  if (queue->flights.empty() || queue->flights.front()->id != id) return;
-  std::unique_ptr<Flight> flight = std::move(queue->flights.front());
-  queue->flights.pop_front();
-  queue->under_way.store(queue->flights.size(), std::memory_order_relaxed);
-  if (bytes == flight->answer_bytes) {
-    for (const Flight::Place& place : flight->places) {
-      transport::copy(place.to, data, place.bytes);
-      data += place.bytes;
+  {
+    const std::lock_guard lock(queue->answers);
+    // Answers come in the order of the questions; those before were given up.
+    if (queue->flights.empty() || queue->flights.front()->id != id) return;
+    std::unique_ptr<Flight> flight = std::move(queue->flights.front());
+    queue->flights.pop_front();
+    queue->count_flights();
+    if (bytes == flight->answer_bytes) {
+      for (const Flight::Place& place : flight->places) {
+        transport::copy(place.to, data, place.bytes);
+        data += place.bytes;
+      }
+    } else if (status == MOB_OK) {
+      status = fail(MOB_ERR_SYSTEM, "an answer of rank %d makes no sense", rank);
     }
-  } else if (status == MOB_OK) {
-    status = fail(MOB_ERR_SYSTEM, "an answer of rank %d makes no sense", rank);
+    queue->meter.answered(flight->bytes, bytes,
+                          static_cast<double>(Timeline::now() - flight->begin_ns));
+    queue->meter.update(&queue->costs);
+    trace_answer(rank, flight->operations, flight->begin_ns, status);
+    end_part(*flight->group, status);
+    queue->spare.push_back(std::move(flight));
+    if (!queue->is_urgent.load(std::memory_order_seq_cst) || !queue->flights.empty()) return;
   }
-  queue->meter.answered(flight->bytes, bytes,
-                        static_cast<double>(Timeline::now() - flight->begin_ns));
-  queue->meter.update(&queue->costs);
-  trace_answer(rank, flight->operations, flight->begin_ns, status);
-  end_part(*flight->group, status);
-  queue->spare.push_back(std::move(flight));
-  if (queue->is_urgent && queue->flights.empty()) issue(*queue);
+  const Queue::Lock lock(*queue);
+  if (queue->is_urgent.load(std::memory_order_relaxed)) issue(*queue);
 }
 
 void Scheduler::trace_answer(mob_rank_t rank, size_t operations, uint64_t begin,
@@ -287,9 +313,10 @@ void Scheduler::trace_answer(mob_rank_t rank, size_t operations, uint64_t begin,
   timeline->add("issued", "schedule", begin, arguments);
 }
 
-void Scheduler::trace_issue(const Queue& queue, uint64_t begin, bool moves) const {
+void Scheduler::trace_issue(const Queue& queue, const schedule::Costs& costs, uint64_t begin,
+                            bool moves) const {
   const size_t rma_bytes = moves ? engine_.network().bulk().least_bytes() : 0;
-  const std::string text = schedule::write_recorded(queue.rank, queue.operations, queue.costs,
+  const std::string text = schedule::write_recorded(queue.rank, queue.operations, costs,
                                                     queue.policy, queue.plan, rma_bytes);
   engine_.transfers().timeline()->add("recorded", "schedule", begin, text.c_str());
 }

@@ -18,7 +18,8 @@
 
 namespace mobius::engine {
 
-// What was recorded together: completed when all its messages are answered.
+// What was recorded together: completed when all its messages are answered. Once it is issued,
+// Queue::answers guards it.
 struct Scheduler::Group {
   Pending* pending = nullptr;
   uint32_t parts = 1;            // who issues it is one
@@ -68,7 +69,8 @@ class RecordedOperations {
   schedule::Operation* end_;
 };
 
-// Of one target. Its lock (Lock) guards what has no other comment.
+// Of one target. Its lock (Lock) guards what has no other comment: mostly that of the thread that
+// records, which is spared what comes back meanwhile to whoever polls.
 struct Scheduler::Queue : Stretch {
   // Most that it holds: operations, as they were asked for, and bytes of them that are copies.
   static constexpr size_t kMostOperations = 2048;
@@ -83,7 +85,7 @@ struct Scheduler::Queue : Stretch {
     stored = 0;
     calls = 0;
     end_stretch();
-    is_urgent = false;
+    is_urgent.store(false, std::memory_order_relaxed);
     has_any.store(false, std::memory_order_relaxed);
   }
 
@@ -117,29 +119,36 @@ struct Scheduler::Queue : Stretch {
   std::atomic<int> epochs_hint = -1;         // their policy, or none
   std::atomic<bool> has_any = false;         // operations, for who looks without the lock
 
-  schedule::Costs costs;
   RecordedOperations operations;  // no more than `calls`
   std::unique_ptr<char[]> store;
   size_t stored = 0;
   size_t calls = 0;           // that asked for the operations
   Group* group = nullptr;     // of what is recorded
   schedule::Policy policy{};  // likewise
-  bool is_urgent = false;     // something recorded is to be there without a flush
   bool is_fenced = false;     // what is recorded next
   bool is_listed = false;     // in filled_
   uint64_t begin_ns = 0;      // of the first, where there is a timeline
 
-  schedule::LinkMeter meter;
   schedule::Plan plan;
   std::unique_ptr<unsigned char[]> wire;
   uint64_t last_id = 0;
-  std::deque<std::unique_ptr<Flight>> flights;  // in the order of their answers
-  std::vector<std::unique_ptr<Flight>> spare;
-  std::atomic<size_t> under_way = 0;
-  std::atomic<size_t> alone = 0;  // transfers that went alone and have not ended
+  // Something recorded is to be there without a flush. Set before `under_way` is looked at, by who
+  // records; and looked at after that has changed, by who takes an answer: one of them issues it.
+  std::atomic<bool> is_urgent = false;
 
   uint64_t recorded = 0;  // ever
   schedule::Savings savings;
+
+  std::mutex answers;  // guards what follows; also taken with the queue's lock, never before that
+  schedule::LinkMeter meter;
+  schedule::Costs costs;                        // `message_bytes` is set once
+  std::deque<std::unique_ptr<Flight>> flights;  // in the order of their answers
+  std::vector<std::unique_ptr<Flight>> spare;
+  std::atomic<size_t> under_way = 0;  // flights; changes with `answers` held
+  std::atomic<size_t> alone = 0;      // transfers that went alone and have not ended
+
+  // Needs `answers`.
+  void count_flights() { under_way.store(flights.size(), std::memory_order_seq_cst); }
 
   // Those that went on with the last operation. Needs the lock.
   void count_calls() {

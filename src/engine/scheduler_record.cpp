@@ -302,10 +302,10 @@ mob_status_t Scheduler::add(Queue& queue, schedule::Operation& operation, Policy
     queue.has_any.store(true, std::memory_order_relaxed);
     queue.note_call(packs(policy) ? lasting : nullptr, operation.remote, operation.bytes);
     if (is_urgent && !may_wait_for_epoch(queue)) {
-      queue.is_urgent = true;
-      if (queue.flights.empty()) issue(queue);
+      queue.is_urgent.store(true, std::memory_order_seq_cst);
+      if (queue.under_way.load(std::memory_order_seq_cst) == 0) issue(queue);
     }
-    waits = queue.flights.size() > kMostFlights ||
+    waits = queue.under_way.load(std::memory_order_relaxed) > kMostFlights ||
             queue.alone.load(std::memory_order_relaxed) > kMostAlone;
   }
   // It is recorded: whatever ends the wait, the next flush says what became of it.
