@@ -91,6 +91,9 @@ class Scheduler {
   void issue_all() {
     if (any_recorded()) issue_recorded();
   }
+  // The same before a fence that waits for no answers where puts_surely(): what is short enough to
+  // gain by that is packed.
+  void issue_for_fence(mob_rank_t rank);
   // Whether all that the calling thread's context has under way to a rank is packed messages that
   // only put into allocations, so that nothing but the end of that rank keeps them from being done.
   bool puts_surely(mob_rank_t rank) const;

@@ -28,6 +28,19 @@ void Scheduler::issue(mob_rank_t rank) {
   issue(*queue);
 }
 
+void Scheduler::issue_for_fence(mob_rank_t rank) {
+  Queue* queue = find(rank);
+  if (queue == nullptr) return;
+  const Queue::Lock lock(*queue);
+  schedule::Costs costs = costs_of(*queue);
+  const schedule::Costs spared = schedule::without_answers(costs);
+  size_t bytes = 0;
+  for (const schedule::Operation& each : queue->operations) bytes += each.bytes;
+  // One answer is waited for, however many there are: it has to pay for all that is copied.
+  if (bytes <= schedule::most_packed_bytes(spared)) costs = spared;
+  issue(*queue, costs, nullptr);
+}
+
 schedule::Costs Scheduler::costs_of(Queue& queue) {
   const std::lock_guard lock(queue.answers);
   return queue.costs;

@@ -55,14 +55,15 @@ mob_status_t Team::barrier_across() {
 // come, the answers have to be here first.
 mob_status_t Team::meet_other(const char* call, mob_rank_t rank, Kind kind) {
   const mob_status_t ordered = engine_.order_transfers();
+  // In a job of two, what this process does by the other one from now on comes there later.
+  const bool may_be_done = kind == Kind::kFence && engine_.size() == 2;
+  Scheduler& scheduler = engine_.scheduler();
   {
     const Link::Joined with_the_barrier;
-    engine_.scheduler().issue(rank);
+    may_be_done ? scheduler.issue_for_fence(rank) : scheduler.issue(rank);
   }
   const mob_status_t met = barrier();
-  // In a job of two, what this process does by the other one from now on comes there later.
-  const bool is_done = kind == Kind::kFence && engine_.size() == 2 && met == MOB_OK &&
-                       engine_.scheduler().puts_surely(rank);
+  const bool is_done = may_be_done && met == MOB_OK && scheduler.puts_surely(rank);
   const mob_status_t completed =
       is_done ? engine_.completion().flush(call, rank, false) : engine_.complete_transfers(call);
   if (met != MOB_OK) return met;

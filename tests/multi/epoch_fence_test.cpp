@@ -47,11 +47,17 @@ TEST_F(EpochFence, WhatFollowsFindsWhatWasPut) {
   unsigned char* const theirs = memory.at(right);
   std::vector<unsigned char> got(kLong);
   int round = 0;
-  for (const size_t bytes : {size_t{4}, size_t{8}, size_t{200}, size_t{5'000}, size_t{20'000}}) {
+  for (const size_t bytes : {size_t{4}, size_t{8}, size_t{200}, size_t{5'000}, size_t{9'000},
+                             size_t{20'000}, size_t{40'000}}) {
     for (int times = 0; times < 12; ++times, ++round) {
       const auto data = patterned(bytes, mob_rank(), round);
       const auto arrived = patterned(bytes, mobius_test::left_of(mob_rank()), round);
-      ASSERT_EQ(mob_put_nbi(right, theirs, data.data(), bytes), MOB_OK);
+      // In two, of which the first goes by itself if it is long enough, as the other one behind it.
+      const size_t first = times % 4 < 2 ? bytes : bytes / 4 * 3;
+      ASSERT_EQ(mob_put_nbi(right, theirs, data.data(), first), MOB_OK);
+      if (first != bytes) {
+        ASSERT_EQ(mob_put_nbi(right, theirs + first, data.data() + first, bytes - first), MOB_OK);
+      }
       ASSERT_EQ(fence(), MOB_OK) << mob_last_error();
       ASSERT_TRUE(mobius_test::holds(memory.local(), arrived, bytes)) << bytes;
       // The last one by remote memory access, which does not go the way of the put.

@@ -280,6 +280,24 @@ Operation operation(Kind kind, uint64_t remote, char* local, size_t bytes) {
   return made;
 }
 
+TEST(Plan, WhoWaitsForNoAnswersPacksWhatIsLonger) {
+  const Costs costs;
+  const Costs spared = without_answers(costs);
+  std::vector<char> local(64 << 10);
+  for (const size_t bytes : {size_t{1'000}, size_t{8'000}, size_t{20'000}, size_t{40'000}}) {
+    const std::vector<Operation> queue{operation(Kind::kPut, 4096, local.data(), bytes)};
+    Plan plan;
+    for (const Costs& each : {costs, spared}) {
+      make_plan(queue, each, Policy::kAdaptive, &plan);
+      ASSERT_EQ(plan.issues.size(), 1u);
+      EXPECT_EQ(plan.issues[0].packed, bytes <= most_packed_bytes(each)) << bytes;
+    }
+  }
+  EXPECT_LT(most_packed_bytes(costs), 8'000u);
+  EXPECT_GE(most_packed_bytes(spared), 20'000u);
+  EXPECT_LE(most_packed_bytes(spared), costs.message_bytes / 2);
+}
+
 TEST(Plan, ScatteredPutsAreOnePieceOfElevenBytesEach) {
   std::vector<char> local(8000);
   std::vector<Operation> queue;

@@ -90,6 +90,12 @@ size_t most_packed_bytes(const Costs& costs) {
   return std::min(bytes, costs.message_bytes / 2);
 }
 
+Costs without_answers(const Costs& costs) {
+  Costs spared = costs;
+  spared.message_ns += costs.latency_ns;
+  return spared;
+}
+
 class Planner {
  public:
   Planner(std::span<const Operation> queue, const Costs& costs, Policy policy, Plan& plan)

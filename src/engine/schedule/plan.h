@@ -46,6 +46,9 @@ struct Costs {
 // The largest operation that is cheaper packed with others, which copies it twice, than alone.
 size_t most_packed_bytes(const Costs& costs);
 
+// The same where nobody waits for the answer to what is packed, but for that of what goes alone.
+Costs without_answers(const Costs& costs);
+
 // Operations that are one transfer: a stretch of the target, equal rows at regular distances, or
 // equal rows anywhere, which are not merged but told of and carried out at once.
 struct Piece {
