@@ -166,17 +166,26 @@ typedef enum suite_effect {
   SUITE_MESSAGES    /* two-sided */
 } suite_effect_t;
 
+/** Where one of several transfers lies, from where the first could begin at each side. */
+typedef struct suite_place {
+  size_t far, near;
+} suite_place_t;
+
 /**
  * Moves the bytes of a type. One-sided: `start`, whose buffers are in use until leave() (or, with
- * `wait`, until that); or `reach`, a pointer to the target's memory (null: an error) for loads.
- * Two-sided: `exchange`, complete when it returns; or `post`, complete after `wait`. `stream` moves
- * `count` pieces that are `step` bytes apart, and `acknowledge` has those who received tell.
+ * `wait`, until that), and `start_all`, which does the same in a loop, as a program would, so that
+ * what is measured is the library's; or `reach`, a pointer to the target's memory (null: an error)
+ * for loads. Two-sided: `exchange`, complete when it returns; or `post`, complete after `wait`.
+ * `stream` moves `count` pieces that are `step` bytes apart, and `acknowledge` has those who
+ * received tell.
  */
 typedef struct suite_transfer_block {
   suite_block_t head;
   suite_effect_t effect;
   int (*start)(suite_window_t* window, const suite_type_t* type, int to, void* local,
                size_t remote_offset, void* result);
+  int (*start_all)(suite_window_t* window, const suite_type_t* type, int to, unsigned char* local,
+                   size_t remote_offset, const suite_place_t* places, size_t count, void* result);
   int (*wait)(suite_window_t* window);
   int (*exchange)(suite_window_t* window, const suite_type_t* type, int to, int from,
                   const void* out, void* in);
@@ -232,13 +241,23 @@ const suite_block_t* suite_blocks(suite_kind_t kind);
 
 /* … and a transfer that one function starts and, if not null, one waits for: its name, what it does
  * (SUITE_PUTS …), what it is called there, how it is waited for, and whether it moves one word. */
-#define SUITE_REGISTER_TRANSFER(identifier, does, summary, waits, word) \
-  static suite_transfer_block_t identifier##_block = {                  \
-      .head = {SUITE_TRANSFER, #identifier, summary, NULL},             \
-      .effect = does,                                                   \
-      .start = identifier,                                              \
-      .wait = waits,                                                    \
-      .one_word = word};                                                \
+#define SUITE_REGISTER_TRANSFER(identifier, does, summary, waits, word)                           \
+  static int identifier##_all(suite_window_t* window, const suite_type_t* type, int to,           \
+                              unsigned char* local, size_t remote_offset,                         \
+                              const suite_place_t* places, size_t count, void* result) {          \
+    int error = 0;                                                                                \
+    for (size_t i = 0; i < count && error == 0; i++)                                              \
+      error = identifier(window, type, to, local + places[i].near, remote_offset + places[i].far, \
+                         result);                                                                 \
+    return error;                                                                                 \
+  }                                                                                               \
+  static suite_transfer_block_t identifier##_block = {                                            \
+      .head = {SUITE_TRANSFER, #identifier, summary, NULL},                                       \
+      .effect = does,                                                                             \
+      .start = identifier,                                                                        \
+      .start_all = identifier##_all,                                                              \
+      .wait = waits,                                                                              \
+      .one_word = word};                                                                          \
   SUITE_REGISTER(identifier##_block)
 
 /** What a library gives besides its blocks. One per program. */

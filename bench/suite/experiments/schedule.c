@@ -40,12 +40,20 @@ typedef struct operation {
   size_t far, near, bytes;
 } operation_t;
 
+/* So many alike, one behind the other, between the places of as many. */
+typedef struct run {
+  int gets;
+  size_t bytes, count;
+} run_t;
+
 typedef struct epoch {
   suite_path_t* path;
   const suite_cell_t* cell; /* of those that take turns */
   const suite_transfer_block_t *put, *get;
   operation_t* operations;
-  size_t count;
+  suite_place_t* places; /* of the operations */
+  run_t* runs;           /* … which these are */
+  size_t count, run_count;
   int to, from;
 } epoch_t;
 
@@ -126,22 +134,36 @@ static void draw(epoch_t* e, size_t bytes) {
   }
 }
 
+static void find_runs(epoch_t* e) {
+  e->run_count = 0;
+  for (size_t i = 0; i < e->count; i++) {
+    const operation_t* operation = &e->operations[i];
+    const operation_t* before = operation - 1;
+    e->places[i] = (suite_place_t){operation->far, operation->near};
+    if (i == 0 || operation->gets != before->gets || operation->bytes != before->bytes)
+      e->runs[e->run_count++] = (run_t){operation->gets, operation->bytes, 0};
+    e->runs[e->run_count - 1].count++;
+  }
+}
+
 static int run_origin(epoch_t* e) {
   suite_path_t* path = e->path;
   suite_window_t* window = &path->window;
   suite_type_t type = path->wire;
-  suite_run_of_bytes_t run = {0, 0};
-  type.runs = &run;
+  suite_run_of_bytes_t whole = {0, 0};
+  type.runs = &whole;
   type.run_count = 1;
   unsigned char* near = window->base + path->area[1];
   int64_t begun = path->transfer->wait != NULL ? suite_now_ns() : 0;
   int error = path->sync->enter != NULL ? path->sync->enter(window, e->to, SUITE_NOBODY) : 0;
-  for (size_t i = 0; i < e->count && error == 0; i++) {
-    const operation_t* operation = &e->operations[i];
-    type.bytes = type.extent = run.bytes = operation->bytes;
-    error = (operation->gets ? e->get : e->put)
-                ->start(window, &type, e->to, near + operation->near,
-                        path->area[0] + operation->far, path->result);
+  const suite_place_t* places = e->places;
+  for (size_t i = 0; i < e->run_count && error == 0; i++) {
+    const run_t* run = &e->runs[i];
+    const suite_transfer_block_t* transfer = run->gets ? e->get : e->put;
+    type.bytes = type.extent = whole.bytes = run->bytes;
+    error = transfer->start_all(window, &type, e->to, near, path->area[0], places, run->count,
+                                path->result);
+    places += run->count;
   }
   int64_t arrived = 0;
   if (path->transfer->wait != NULL && error == 0) {
@@ -254,7 +276,7 @@ static int verify(epoch_t* e, size_t bytes, uint64_t round, const char* when) {
 
 static const char* find_transfers(epoch_t* e) {
   const suite_transfer_block_t* own = e->path->transfer;
-  if (own->start == NULL || (own->effect != SUITE_PUTS && own->effect != SUITE_GETS))
+  if (own->start_all == NULL || (own->effect != SUITE_PUTS && own->effect != SUITE_GETS))
     return "schedule takes puts and gets";
   int gets = own->effect == SUITE_GETS;
   e->put = gets ? (const suite_transfer_block_t*)suite_find(SUITE_TRANSFER, "put") : own;
@@ -277,6 +299,7 @@ static void change_to(epoch_t* e, const suite_cell_t* cell, size_t bytes) {
   e->cell = cell;
   e->count = count_of(cell, bytes);
   draw(e, bytes);
+  find_runs(e);
 }
 
 /* Times the cell, and those that take turns with it. */
@@ -321,7 +344,9 @@ static const char* measure_size(void* context, size_t bytes) {
     if (count > most) most = count;
   }
   e->operations = calloc(most, sizeof *e->operations);
-  if (e->operations == NULL) abort();
+  e->places = calloc(most, sizeof *e->places);
+  e->runs = calloc(most, sizeof *e->runs);
+  if (e->operations == NULL || e->places == NULL || e->runs == NULL) abort();
   for (int i = 0; i <= cell->turns && right; i++) {
     change_to(e, cell + i, bytes);
     right = verify(e, bytes, 0, "before timing");
@@ -337,6 +362,8 @@ static const char* measure_size(void* context, size_t bytes) {
   }
   for (int i = 0; i <= cell->turns; i++) suite_times_free(&times[i]);
   free(e->operations);
+  free(e->places);
+  free(e->runs);
   return NULL;
 }
 
