@@ -173,8 +173,8 @@ typedef struct suite_place {
 
 /**
  * Moves the bytes of a type. One-sided: `start`, whose buffers are in use until leave() (or, with
- * `wait`, until that), and `start_all`, which does the same in a loop, as a program would, so that
- * what is measured is the library's; or `reach`, a pointer to the target's memory (null: an error)
+ * `wait`, until that), and `start_all`, which does the same in a loop, as a program would, of types
+ * that are one run; or `reach`, a pointer to the target's memory (null: an error)
  * for loads. Two-sided: `exchange`, complete when it returns; or `post`, complete after `wait`.
  * `stream` moves `count` pieces that are `step` bytes apart, and `acknowledge` has those who
  * received tell.
@@ -251,13 +251,17 @@ const suite_block_t* suite_blocks(suite_kind_t kind);
                          result);                                                                 \
     return error;                                                                                 \
   }                                                                                               \
-  static suite_transfer_block_t identifier##_block = {                                            \
-      .head = {SUITE_TRANSFER, #identifier, summary, NULL},                                       \
-      .effect = does,                                                                             \
-      .start = identifier,                                                                        \
-      .start_all = identifier##_all,                                                              \
-      .wait = waits,                                                                              \
-      .one_word = word};                                                                          \
+  SUITE_REGISTER_TRANSFERS(identifier, does, summary, waits, word)
+
+/* … and that identifier_all() starts several of. */
+#define SUITE_REGISTER_TRANSFERS(identifier, does, summary, waits, word) \
+  static suite_transfer_block_t identifier##_block = {                   \
+      .head = {SUITE_TRANSFER, #identifier, summary, NULL},              \
+      .effect = does,                                                    \
+      .start = identifier,                                               \
+      .start_all = identifier##_all,                                     \
+      .wait = waits,                                                     \
+      .one_word = word};                                                 \
   SUITE_REGISTER(identifier##_block)
 
 /** What a library gives besides its blocks. One per program. */

@@ -75,6 +75,32 @@ static int get(suite_window_t* window, const suite_type_t* type, int to, void* l
                      type->bytes);
 }
 
+/* In these no call takes 10 ns where calls go on where the one before ended: what is the same for
+ * all is not looked up again for each. */
+static int put_all(suite_window_t* window, const suite_type_t* type, int to, unsigned char* local,
+                   size_t remote, const suite_place_t* places, size_t count, void* result) {
+  const mob_rank_t rank = mobius_rank_of(window, to);
+  unsigned char* const there = mobius_place(window, to, remote);
+  const size_t bytes = type->bytes;
+  int error = MOB_OK;
+  (void)result;
+  for (size_t i = 0; i < count && error == MOB_OK; i++)
+    error = mob_put_nbi(rank, there + places[i].far, local + places[i].near, bytes);
+  return error;
+}
+
+static int get_all(suite_window_t* window, const suite_type_t* type, int to, unsigned char* local,
+                   size_t remote, const suite_place_t* places, size_t count, void* result) {
+  const mob_rank_t rank = mobius_rank_of(window, to);
+  const unsigned char* const there = mobius_place(window, to, remote);
+  const size_t bytes = type->bytes;
+  int error = MOB_OK;
+  (void)result;
+  for (size_t i = 0; i < count && error == MOB_OK; i++)
+    error = mob_get_nbi(rank, there + places[i].far, local + places[i].near, bytes);
+  return error;
+}
+
 static int accumulate(suite_window_t* window, const suite_type_t* type, int to, void* local,
                       size_t remote, void* result) {
   (void)result;
@@ -151,8 +177,8 @@ static suite_transfer_block_t load_block = {
     .reach = load};
 SUITE_REGISTER(load_block)
 
-SUITE_REGISTER_TRANSFER(put, SUITE_PUTS, "mob_put_nbi", NULL, 0)
-SUITE_REGISTER_TRANSFER(get, SUITE_GETS, "mob_get_nbi", NULL, 0)
+SUITE_REGISTER_TRANSFERS(put, SUITE_PUTS, "mob_put_nbi", NULL, 0)
+SUITE_REGISTER_TRANSFERS(get, SUITE_GETS, "mob_get_nbi", NULL, 0)
 SUITE_REGISTER_TRANSFER(rput, SUITE_PUTS, "mob_put_nb", wait_all, 0)
 SUITE_REGISTER_TRANSFER(rget, SUITE_GETS, "mob_get_nb", wait_all, 0)
 SUITE_REGISTER_TRANSFER(accumulate, SUITE_ADDS, "mob_accumulate, sum", NULL, 0)
