@@ -177,7 +177,10 @@ bool Outbox::write_first(const Outgoing& message, Cursor& cursor, bool in_place)
     part = std::min(message.payload_bytes, most_bytes() - bytes);
     bytes += part;
   }
-  auto* record = static_cast<unsigned char*>(reserve(bytes, kFirst));
+  // As much of a frame as two of which no frame would hold.
+  const bool is_sent_in_place = link_ != nullptr && message.stays && part > most_bytes() / 2;
+  alignas(os::kRingPayloadAlignment) unsigned char head[kMostBesidePayload];
+  auto* record = is_sent_in_place ? head : static_cast<unsigned char*>(reserve(bytes, kFirst));
   if (record == nullptr) return false;
   const WireMessage wire{message.payload_bytes, static_cast<uint16_t>(message.id),
                          static_cast<uint16_t>(message.header_bytes),
@@ -191,13 +194,15 @@ bool Outbox::write_first(const Outgoing& message, Cursor& cursor, bool in_place)
   }
   copy_header(next, message.header, message.header_bytes);
   next += padded(message.header_bytes);
-  if (in_place) {
+  if (is_sent_in_place) {
+    if (!link_->send_in_place(kFirst, {head, bytes - part}, message.payload, part)) return false;
+  } else if (in_place) {
     std::memcpy(next, &message.payload, sizeof message.payload);
     part = message.payload_bytes;
   } else if (part != 0) {
     transport::copy_part_to_peer(next, message.payload, part);
   }
-  commit(part == message.payload_bytes);
+  if (!is_sent_in_place) commit(part == message.payload_bytes);
   if (!in_place) streamed_bytes_ += part;
   cursor = {true, in_place, part};
   return true;
@@ -248,8 +253,10 @@ bool Outbox::help(const Outgoing& message) {
   return true;
 }
 
-bool Outbox::write_more(const unsigned char* part, size_t bytes, bool last) {
-  if (link_ != nullptr) return link_->send_more(part, bytes);
+bool Outbox::write_more(const unsigned char* part, size_t bytes, bool last, bool stays) {
+  if (link_ != nullptr) {
+    return stays ? link_->send_in_place(kMore, {}, part, bytes) : link_->send_more(part, bytes);
+  }
   void* record = reserve(bytes, kMore);
   if (record == nullptr) return false;
   transport::copy_part_to_peer(record, part, bytes);
@@ -280,7 +287,8 @@ bool Outbox::write_on(const Outgoing& message, Cursor& cursor, bool in_place) {
   while (cursor.sent < message.payload_bytes) {
     const size_t part = std::min(message.payload_bytes - cursor.sent, most_bytes());
     const auto* from = static_cast<const unsigned char*>(message.payload) + cursor.sent;
-    if (!write_more(from, part, cursor.sent + part == message.payload_bytes)) return false;
+    const bool last = cursor.sent + part == message.payload_bytes;
+    if (!write_more(from, part, last, message.stays)) return false;
     cursor.sent += part;
   }
   // Release: who waits for completion() of this many has written them.
@@ -413,6 +421,7 @@ void Outbox::keep(Parcel& parcel) {
   const size_t copied = is_late ? message.described_bytes : message.payload_bytes;
   parcel.bytes = std::make_unique_for_overwrite<unsigned char[]>(room + copied);
   if (copied == 0) return;
+  message.stays = false;
   transport::copy(parcel.bytes.get() + room, message.payload, copied);
   message.payload = parcel.bytes.get() + room;
 }

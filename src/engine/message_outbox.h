@@ -44,6 +44,8 @@ struct Outgoing {
   // Not 0: `payload` points to so many bytes, which describe it to LatePayload::read(). Else it is
   // the payload itself.
   size_t described_bytes = 0;
+  // The payload stays as it is until the target has answered.
+  bool stays = false;
 };
 
 // Whose messages a flush waits for. Those of the library are requests with answers of their own,
@@ -141,7 +143,7 @@ class Outbox {
   bool write_on(const Outgoing& message, Cursor& cursor, bool in_place);
   size_t most_bytes() const;
   bool write_first(const Outgoing& message, Cursor& cursor, bool in_place);
-  bool write_more(const unsigned char* part, size_t bytes, bool last);
+  bool write_more(const unsigned char* part, size_t bytes, bool last, bool stays);
   void* reserve(size_t bytes, RecordKind kind);
   void commit(bool tell);
   void tell_target();

@@ -53,31 +53,27 @@ Link::Link(Engine& engine, transport::ofi::Endpoint& endpoint, const HandlerTabl
       id_(id),
       record_bytes_((endpoint.message_bytes() - sizeof(FrameHeader) - sizeof(FrameRecord)) &
                     ~(os::kRingPayloadAlignment - 1)),
-      stage_(std::make_unique_for_overwrite<unsigned char[]>(record_bytes_ + sizeof(FrameRecord))),
       incoming_{peer, 0, 0, 0, 0, 0, {}},
-      reader_(engine, handlers, incoming_) {}
+      reader_(engine, handlers, incoming_) {
+  if (endpoint.make_buffer(&stage_) != MOB_OK) throw std::bad_alloc();
+}
 
-// Needs mutex_. A frame of what is staged, of one record, or of nothing: each tells the peer how
-// far it was read. False if there is no room in the transport.
-bool Link::send_frame(const FrameRecord* record, const void* bytes, size_t count) {
+// Needs mutex_. A frame, which `send` sends behind its header: it tells the peer how far it was
+// read. False if there is no room in the transport.
+template <typename Send>
+bool Link::send_frame(bool has_records, const Send& send) {
   // In this order, as accept() in the other: a wish that comes later is met by a later frame.
   const bool reports = report_wanted_.exchange(false, std::memory_order_seq_cst);
   const uint32_t read = read_.load(std::memory_order_seq_cst);
   // What is collected while this is under way goes when the peer reports: so it has to.
-  const bool has_records = count != 0;
   const bool probe = probe_wanted_.exchange(false, std::memory_order_seq_cst);
   const FrameHeader header{engine_.rank(), read,
                            incoming_.completed.load(std::memory_order_acquire),
                            has_records || probe ? 1u : 0u, 0,
                            // After completed: it is of all those messages.
                            incoming_.unknown.load(std::memory_order_acquire)};
-  const std::array<Piece, 3> pieces{
-      Piece{&header, sizeof header},
-      record != nullptr ? Piece{record, sizeof *record} : Piece{bytes, count}, Piece{bytes, count}};
-  const size_t used = count == 0 ? 1 : record == nullptr ? 2 : 3;
   // To a peer that is lost nothing goes; nor is the error told again, in place of the caller's own.
-  const Posted posted =
-      has_failed() ? Posted::kDone : endpoint_.send(id_, std::span(pieces).first(used));
+  const Posted posted = has_failed() ? Posted::kDone : send(header);
   if (posted == Posted::kAgain) {
     if (probe) probe_wanted_.store(true, std::memory_order_seq_cst);
     if (reports) report_wanted_.store(true, std::memory_order_seq_cst);
@@ -85,15 +81,27 @@ bool Link::send_frame(const FrameRecord* record, const void* bytes, size_t count
     return false;
   }
   if (posted == Posted::kFailed) fail(mob_last_error());
-  if (count != 0) sent_.fetch_add(1, std::memory_order_relaxed);
+  if (has_records) sent_.fetch_add(1, std::memory_order_relaxed);
   reported_read_.store(read, std::memory_order_relaxed);
   return true;
+}
+
+// Needs mutex_. What only reports.
+bool Link::send_alone() {
+  return send_frame(false, [this](const FrameHeader& header) {
+    const Piece all{&header, sizeof header};
+    return endpoint_.send(id_, std::span(&all, 1));
+  });
 }
 
 // Needs mutex_. Whether nothing is staged any more.
 bool Link::send_staged() {
   if (staged_bytes_ == 0) return true;
-  if (!has_room() || !send_frame(nullptr, stage_.get(), staged_bytes_)) return false;
+  const auto send = [this](const FrameHeader& header) {
+    std::memcpy(stage_.message, &header, sizeof header);
+    return endpoint_.send_buffer(id_, sizeof header + staged_bytes_, &stage_);
+  };
+  if (!has_room() || !send_frame(true, send)) return false;
   staged_bytes_ = 0;
   holding_ = nullptr;
   return true;
@@ -107,7 +115,7 @@ void* Link::reserve(size_t bytes, RecordKind kind) {
     return nullptr;
   }
   const FrameRecord record{kind, static_cast<uint32_t>(bytes), 0};
-  unsigned char* to = stage_.get() + staged_bytes_;
+  unsigned char* to = stage_.message + sizeof(FrameHeader) + staged_bytes_;
   std::memcpy(to, &record, sizeof record);
   reserved_bytes_ = needed;
   lock.release();  // commit() gives it back
@@ -168,11 +176,25 @@ bool Link::holds(bool idle) {
 }
 
 bool Link::send_more(const unsigned char* part, size_t bytes) {
+  return send_record(kMore, {}, {part, bytes}, false);
+}
+
+bool Link::send_in_place(RecordKind kind, std::span<const unsigned char> head, const void* rest,
+                         size_t bytes) {
+  return send_record(kind, {head.data(), head.size()}, {rest, bytes}, true);
+}
+
+// A frame of one record.
+bool Link::send_record(RecordKind kind, const Piece& head, const Piece& rest, bool in_place) {
   if (!has_room()) return false;
   const std::lock_guard lock(mutex_);
   if (!send_staged() || !has_room()) return false;
-  const FrameRecord record{kMore, static_cast<uint32_t>(bytes), 0};
-  return send_frame(&record, part, bytes);
+  const FrameRecord record{kind, static_cast<uint32_t>(head.count + rest.count), 0};
+  return send_frame(true, [&](const FrameHeader& header) {
+    const std::array<Piece, 4> pieces{Piece{&header, sizeof header}, Piece{&record, sizeof record},
+                                      head, rest};
+    return in_place ? endpoint_.send_in_place(id_, pieces, 0) : endpoint_.send(id_, pieces);
+  });
 }
 
 void Link::probe() {
@@ -196,13 +218,13 @@ bool Link::settle(bool idle) {
   }
   // A probe comes after what it is about.
   if (probe_wanted_.load(std::memory_order_seq_cst)) {
-    if (!send_frame(nullptr, nullptr, 0)) return true;
+    if (!send_alone()) return true;
   } else if (report_wanted_.load(std::memory_order_relaxed)) {
     const uint32_t unreported =
         read_.load(std::memory_order_relaxed) - reported_read_.load(std::memory_order_relaxed);
     if (!idle && unreported < kWindow / 2) {
       engine_.network().note_report();
-    } else if (!send_frame(nullptr, nullptr, 0)) {
+    } else if (!send_alone()) {
       return true;
     }
   }

@@ -78,6 +78,10 @@ class Link {
   static void note_told();
   // One record kMore, not copied twice; false while there is no room.
   bool send_more(const unsigned char* part, size_t bytes);
+  // One record: what stands in front, if anything, and what stays where it is until the peer has
+  // answered.
+  bool send_in_place(RecordKind kind, std::span<const unsigned char> head, const void* rest,
+                     size_t bytes);
 
   // Asks the peer to report. Any thread.
   void probe();
@@ -109,7 +113,11 @@ class Link {
     return sent_.load(std::memory_order_relaxed) - reported_.load(std::memory_order_acquire);
   }
   bool has_room() const { return under_way() < kWindow; }
-  bool send_frame(const FrameRecord* record, const void* bytes, size_t count);
+  template <typename Send>
+  bool send_frame(bool has_records, const Send& send);
+  bool send_record(RecordKind kind, const transport::ofi::Piece& head,
+                   const transport::ofi::Piece& rest, bool in_place);
+  bool send_alone();
   bool send_staged();
   void note_own();
   bool holds(bool idle);
@@ -130,8 +138,9 @@ class Link {
   std::mutex mutex_;                    // guards the order of what is sent, and the stage
   std::atomic<uint32_t> sent_ = 0;      // frames with records, ever
   std::atomic<uint32_t> reported_ = 0;  // … that the peer has read
-  std::unique_ptr<unsigned char[]> stage_;
-  size_t staged_bytes_ = 0;    // records that are collected
+  // A frame: room for its header, then the records that are collected.
+  transport::ofi::MessageBuffer stage_;
+  size_t staged_bytes_ = 0;    // of records
   size_t reserved_bytes_ = 0;  // … and of the one that is being written
   // Of answers to what tells the program nothing, and to what tells it something: it may well be
   // about to send, then.

@@ -468,6 +468,7 @@ mob_status_t Served::send(const char* call, mob_rank_t rank, std::unique_ptr<Par
                           Request& request, const void* payload, size_t payload_bytes) {
   Whole& whole = *part->whole;
   part->target = rank;
+  const void* const held = part->buffer.get();
   if (!engine_.is_here(rank) && part->tells_of_link()) part->asked_ns = os::now_ns();
   whole.parts.fetch_add(1, std::memory_order_relaxed);
   {
@@ -482,6 +483,8 @@ mob_status_t Served::send(const char* call, mob_rank_t rank, std::unique_ptr<Par
   message.header_bytes = request.bytes();
   message.payload = payload;
   message.payload_bytes = payload_bytes;
+  // The user's is until the answer, if that is what ends the transfer here; the part is.
+  message.stays = whole.never_waits || payload == held;
   const mob_status_t status = whole.never_waits
                                   ? engine_.messages().start(call, rank, message, nullptr)
                               : in_handler ? engine_.messages().post(call, rank, message)

@@ -52,6 +52,29 @@ TEST_P(OfiEndpoint, MessagesOfAllSizesArriveWholeAndInOrder) {
   EXPECT_TRUE(pair.right.aligned);
 }
 
+TEST_P(OfiEndpoint, MessagesInBuffersArriveAndLeaveOthers) {
+  Pair pair(GetParam());
+  MessageBuffer buffer;
+  ASSERT_EQ(pair.left.endpoint.make_buffer(&buffer), MOB_OK) << mob_last_error();
+  constexpr size_t kMessages = 300;
+  std::vector<std::vector<unsigned char>> sent;
+  for (size_t i = 0; i < kMessages; ++i) {
+    sent.push_back(pattern(i % 7 == 0 ? pair.left.endpoint.message_bytes()
+                                      : i * 331 % pair.left.endpoint.message_bytes(),
+                           i));
+    const auto& bytes = sent.back();
+    EXPECT_EQ(reinterpret_cast<uintptr_t>(buffer.message) % 16, 0u);
+    std::copy(bytes.begin(), bytes.end(), buffer.message);
+    pair.insist(
+        [&] { return pair.left.endpoint.send_buffer(pair.left.peer, bytes.size(), &buffer); });
+  }
+  pair.until([&] { return pair.right.received.size() == kMessages; });
+  EXPECT_EQ(pair.right.received, sent);
+  EXPECT_EQ(pair.left.endpoint.send_buffer(pair.left.peer, pair.left.endpoint.message_bytes() + 1,
+                                           &buffer),
+            Posted::kFailed);
+}
+
 TEST_P(OfiEndpoint, MessagesSentInPlaceArriveAndEnd) {
   Pair pair(GetParam());
   constexpr uint64_t kMessages = 50;
@@ -59,15 +82,17 @@ TEST_P(OfiEndpoint, MessagesSentInPlaceArriveAndEnd) {
   for (uint64_t i = 1; i <= kMessages; ++i) {
     kept.push_back(pattern(i * 1300 % pair.left.endpoint.message_bytes(), i));
     const auto& bytes = kept.back();
-    // One piece, and more than any provider takes in one list.
+    // One piece; or the last of four, behind those that are the caller's again at once.
     std::vector<Piece> pieces = {{bytes.data(), bytes.size()}};
+    std::vector<unsigned char> head(bytes.begin(), bytes.begin() + bytes.size() / 3);
     if (i % 2 == 0) {
-      pieces.clear();
-      for (size_t at = 0; at < bytes.size(); at += 4000) {
-        pieces.push_back({bytes.data() + at, std::min<size_t>(4000, bytes.size() - at)});
-      }
+      pieces = {{head.data(), head.size() / 2},
+                {nullptr, 0},
+                {head.data() + head.size() / 2, head.size() - head.size() / 2},
+                {bytes.data() + head.size(), bytes.size() - head.size()}};
     }
     pair.insist([&] { return pair.left.endpoint.send_in_place(pair.left.peer, pieces, i); });
+    head.assign(head.size(), 0xee);
   }
   pair.until([&] {
     return pair.right.received.size() == kMessages && pair.left.ended.size() == kMessages;

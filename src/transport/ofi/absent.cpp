@@ -29,6 +29,8 @@ mob_status_t Endpoint::add_peer(std::span<const unsigned char>, PeerId*) { std::
 std::string Endpoint::peer_name(PeerId) const { std::abort(); }
 void Endpoint::fail_peer(PeerId, const char*) { std::abort(); }
 Posted Endpoint::send(PeerId, std::span<const Piece>) { std::abort(); }
+mob_status_t Endpoint::make_buffer(MessageBuffer*) { std::abort(); }
+Posted Endpoint::send_buffer(PeerId, size_t, MessageBuffer*) { std::abort(); }
 Posted Endpoint::send_in_place(PeerId, std::span<const Piece>, uint64_t) { std::abort(); }
 Posted Endpoint::write(PeerId, const void*, size_t, uint64_t, uint64_t, uint64_t) { std::abort(); }
 Posted Endpoint::read(PeerId, void*, size_t, uint64_t, uint64_t, uint64_t) { std::abort(); }

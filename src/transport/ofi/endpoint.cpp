@@ -474,6 +474,12 @@ Posted Endpoint::send(PeerId peer, std::span<const Piece> pieces) {
   return state_->send(peer, pieces, false, 0);
 }
 
+mob_status_t Endpoint::make_buffer(MessageBuffer* buffer) { return state_->make_buffer(buffer); }
+
+Posted Endpoint::send_buffer(PeerId peer, size_t bytes, MessageBuffer* buffer) {
+  return state_->send_buffer(peer, bytes, buffer);
+}
+
 Posted Endpoint::send_in_place(PeerId peer, std::span<const Piece> pieces, uint64_t operation) {
   return state_->send(peer, pieces, true, operation);
 }

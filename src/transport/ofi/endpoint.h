@@ -82,6 +82,12 @@ struct Callbacks {
   void (*peer_failed)(void* context, PeerId peer, const char* text) = nullptr;
 };
 
+// Where a caller writes a message that is sent from there (make_buffer(), send_buffer()).
+struct MessageBuffer {
+  unsigned char* message = nullptr;  // message_bytes() of them, aligned to 16 bytes
+  void* descriptor = nullptr;        // of libfabric
+};
+
 enum class Posted {
   kDone,   // under way; send(): the caller's bytes are its own again
   kAgain,  // no room, or not connected yet: nothing happened; poll, then try again
@@ -148,8 +154,15 @@ class Endpoint {
   // Sends the pieces as one message of at most message_bytes() bytes, copying them.
   Posted send(PeerId peer, std::span<const Piece> pieces);
 
-  // The same without a copy where the provider allows it: the pieces stay as they are until
-  // ended(operation). That a send has ended says nothing of its receiver. `operation` is not 0.
+  // Memory for one message, the caller's until close(). MOB_ERR_MEMORY if there is none.
+  mob_status_t make_buffer(MessageBuffer* buffer);
+  // Sends the first `bytes` of a buffer, copying them only if they are few, and leaves the caller
+  // another buffer in its place.
+  Posted send_buffer(PeerId peer, size_t bytes, MessageBuffer* buffer);
+
+  // As send(), but without a copy of the last piece where the provider allows it: that stays as it
+  // is until ended(operation), or the receiver is known to have it. That a send has ended says
+  // nothing of its receiver. `operation` 0: nobody is told of the end.
   Posted send_in_place(PeerId peer, std::span<const Piece> pieces, uint64_t operation);
 
   // Writes to, or reads from, memory that the peer registered. `local` stays as it is until

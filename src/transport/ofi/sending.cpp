@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 
-// Messages on their way out: injected when short, from a buffer of the pool, or from where they
-// are.
+// Messages on their way out: injected when short, from a buffer, or from where they are.
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "base/status.h"
 #include "transport/ofi/state.h"
@@ -14,7 +14,6 @@ namespace mobius::transport::ofi {
 namespace {
 
 constexpr size_t kMostInjected = 512;  // on the stack
-constexpr size_t kMostPieces = 8;      // in place, with the header
 
 void gather(unsigned char* to, const MessageHeader& header, std::span<const Piece> pieces) {
   std::memcpy(to, &header, sizeof header);
@@ -28,51 +27,52 @@ void gather(unsigned char* to, const MessageHeader& header, std::span<const Piec
 
 }  // namespace
 
+// Under `issue`.
+bool Endpoint::State::check_message(PeerId peer, size_t bytes, const char* call) {
+  if (bytes <= options.message_bytes) return check_peer(peer, call);
+  base::fail(MOB_ERR_RANGE, "%s: a message of %zu bytes; %zu are possible", call, bytes,
+             options.message_bytes);
+  return false;
+}
+
+// Short messages are copied by libfabric, but their completion is asked for: nothing else would
+// tell us how many of them it still holds.
+int64_t Endpoint::State::inject(const Record& record, unsigned char* packed, size_t bytes) {
+  iovec all_of_it = {packed, bytes};
+  fi_msg message = {};
+  message.msg_iov = &all_of_it;
+  message.iov_count = 1;
+  message.addr = peers[record.peer].address;
+  message.context = const_cast<fi_context2*>(&record.context);
+  return fi_sendmsg(endpoint.get(), &message, FI_INJECT | FI_COMPLETION);
+}
+
 Posted Endpoint::State::send(PeerId peer_id, std::span<const Piece> pieces, bool in_place,
                              uint64_t operation) {
   const char* call = in_place ? "send_in_place" : "send";
   size_t bytes = 0;
   for (const Piece& piece : pieces) bytes += piece.count;
-  if (bytes > options.message_bytes) {
-    base::fail(MOB_ERR_RANGE, "%s: a message of %zu bytes; %zu are possible", call, bytes,
-               options.message_bytes);
-    return Posted::kFailed;
-  }
   const std::lock_guard lock(issue);
-  if (!check_peer(peer_id, call)) return Posted::kFailed;
+  if (!check_message(peer_id, bytes, call)) return Posted::kFailed;
   Peer& peer = peers[peer_id];
   const MessageHeader header = make_header(key, name, peer.name, peer.sequence + 1, bytes);
   const size_t all = sizeof header + bytes;
-
-  // Short messages are copied by libfabric, but their completion is asked for: nothing else would
-  // tell us how many of them it still holds.
   const bool is_short = !in_place && all <= std::min(inject_bytes, kMostInjected);
   Record* record = take_record(Kind::kSend, is_short ? kShort : kBuffers, peer_id, operation);
   if (record == nullptr) return Posted::kAgain;
   int64_t result = 0;
-  const size_t most = std::min(kMostPieces, info->tx_attr->iov_limit);
   if (is_short) {
     unsigned char packed[kMostInjected];
     gather(packed, header, pieces);
-    iovec all_of_it = {packed, all};
-    fi_msg message = {};
-    message.msg_iov = &all_of_it;
-    message.iov_count = 1;
-    message.addr = peer.address;
-    message.context = &record->context;
-    result = fi_sendmsg(endpoint.get(), &message, FI_INJECT | FI_COMPLETION);
-  } else if (in_place && !local_registration && pieces.size() + 1 <= most) {
-    iovec list[kMostPieces];
-    size_t count = 0;
-    // The header needs a place as long as the pieces do: the start of a buffer.
-    std::memcpy(record->buffer.start, &header, sizeof header);
-    list[count++] = {record->buffer.start, sizeof header};
-    for (const Piece& piece : pieces) {
-      if (piece.count != 0) list[count++] = {const_cast<void*>(piece.bytes), piece.count};
-    }
+    result = inject(*record, packed, all);
+  } else if (in_place && !local_registration && info->tx_attr->iov_limit > 1) {
+    const std::span<const Piece> copied = pieces.first(pieces.size() - 1);
+    gather(record->buffer.start, header, copied);
+    iovec list[] = {{record->buffer.start, all - pieces.back().count},
+                    {const_cast<void*>(pieces.back().bytes), pieces.back().count}};
     fi_msg message = {};
     message.msg_iov = list;
-    message.iov_count = count;
+    message.iov_count = 2;
     message.addr = peer.address;
     message.context = &record->context;
     result = fi_sendmsg(endpoint.get(), &message, FI_COMPLETION);
@@ -87,6 +87,41 @@ Posted Endpoint::State::send(PeerId peer_id, std::span<const Piece> pieces, bool
   }
   give_back(record);
   return posted(result, peer_id, call);
+}
+
+// What the caller has written goes as it is, and the caller gets what the record would have been
+// copied into.
+Posted Endpoint::State::send_buffer(PeerId peer_id, size_t bytes, MessageBuffer* buffer) {
+  constexpr const char* kCall = "send_buffer";
+  const std::lock_guard lock(issue);
+  if (!check_message(peer_id, bytes, kCall)) return Posted::kFailed;
+  Peer& peer = peers[peer_id];
+  const MessageHeader header = make_header(key, name, peer.name, peer.sequence + 1, bytes);
+  const size_t all = sizeof header + bytes;
+  const bool is_short = all <= std::min(inject_bytes, kMostInjected);
+  Record* record = take_record(Kind::kSend, is_short ? kShort : kBuffers, peer_id, 0);
+  if (record == nullptr) return Posted::kAgain;
+  unsigned char* const start = buffer->message - sizeof header;
+  std::memcpy(start, &header, sizeof header);
+  const int64_t result = is_short ? inject(*record, start, all)
+                                  : fi_send(endpoint.get(), start, all, buffer->descriptor,
+                                            peer.address, &record->context);
+  if (result != 0) {
+    give_back(record);
+    return posted(result, peer_id, kCall);
+  }
+  ++peer.sequence;
+  if (is_short) return Posted::kDone;
+  const Buffer another = std::exchange(record->buffer, {start, buffer->descriptor});
+  *buffer = {another.start + sizeof header, another.descriptor};
+  return Posted::kDone;
+}
+
+mob_status_t Endpoint::State::make_buffer(MessageBuffer* buffer) {
+  const std::lock_guard lock(issue);
+  if (const mob_status_t status = add_arena(buffer_bytes)) return status;
+  *buffer = {arenas.back().start + sizeof(MessageHeader), arenas.back().descriptor()};
+  return MOB_OK;
 }
 
 }  // namespace mobius::transport::ofi

@@ -209,6 +209,10 @@ struct Endpoint::State {
 
   // sending.cpp
   Posted send(PeerId peer, std::span<const Piece> pieces, bool in_place, uint64_t operation);
+  Posted send_buffer(PeerId peer, size_t bytes, MessageBuffer* buffer);
+  mob_status_t make_buffer(MessageBuffer* buffer);
+  bool check_message(PeerId peer, size_t bytes, const char* call);
+  int64_t inject(const Record& record, unsigned char* packed, size_t bytes);
 
   // transfers.cpp
   Posted transfer(Kind kind, PeerId peer, unsigned char* local, size_t bytes, uint64_t remote,
