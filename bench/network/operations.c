@@ -11,7 +11,9 @@
  *
  * Socket and operation take turns in blocks. Prints one line per operation and size: name, bytes,
  * the median of the blocks' means in microseconds, that of the socket, and the quotient. One way is
- * half of there and back, with both ends polling.
+ * half of there and back, with both ends polling. A stream is STREAMED transfers to or from one
+ * place with one flush behind them, and at the socket as many bytes in a row with one answer; what
+ * one of them takes.
  *
  * Arguments: blocks, and the operations' names (all).
  */
@@ -29,6 +31,7 @@
 
 #define BYTES ((size_t)4 << 20)
 #define MOST_BLOCKS 1000
+#define STREAMED 16
 
 static char* window; /* this process' */
 static char* local;
@@ -59,6 +62,16 @@ static void put(size_t bytes) {
 }
 static void get(size_t bytes) {
   MPI_Get(local, (int)bytes, MPI_BYTE, 1, 0, (int)bytes, MPI_BYTE, win);
+  MPI_Win_flush(1, win);
+}
+static void put_stream(size_t bytes) {
+  for (int i = 0; i < STREAMED; ++i)
+    MPI_Put(local, (int)bytes, MPI_BYTE, 1, 0, (int)bytes, MPI_BYTE, win);
+  MPI_Win_flush(1, win);
+}
+static void get_stream(size_t bytes) {
+  for (int i = 0; i < STREAMED; ++i)
+    MPI_Get(local, (int)bytes, MPI_BYTE, 1, 0, (int)bytes, MPI_BYTE, win);
   MPI_Win_flush(1, win);
 }
 static void fetch_add(size_t bytes) {
@@ -112,6 +125,14 @@ static void put(size_t bytes) {
   CHECK(mob_flush(1));
 }
 static void get(size_t bytes) { CHECK(mob_get(1, there, local, bytes)); }
+static void put_stream(size_t bytes) {
+  for (int i = 0; i < STREAMED; ++i) CHECK(mob_put_nbi(1, there, local, bytes));
+  CHECK(mob_flush(1));
+}
+static void get_stream(size_t bytes) {
+  for (int i = 0; i < STREAMED; ++i) CHECK(mob_get_nbi(1, there, local, bytes));
+  CHECK(mob_flush(1));
+}
 static void fetch_add(size_t bytes) {
   (void)bytes;
   uint64_t old = 0;
@@ -179,46 +200,65 @@ static const struct operation {
   size_t bytes, back; /* what the socket carries there and back */
   enum there there;
   void (*answer)(void); /* kAnswers */
+  int streamed;         /* so many, or 0: one */
 } kOperations[] = {
-    {"put", put, 8, 8, kWaits, NULL},
-    {"get", get, 8, 8, kWaits, NULL},
-    {"fetch-add", fetch_add, 8, 8, kWaits, NULL},
+    {"put", put, 8, 8, kWaits, NULL, 0},
+    {"get", get, 8, 8, kWaits, NULL, 0},
+    {"fetch-add", fetch_add, 8, 8, kWaits, NULL, 0},
 #ifndef USE_MPI
-    {"put-one-way", put_there_and_back, 8, 8, kAnswers, put_back},
-    {"message-one-way", message_there_and_back, 8, 8, kAnswers, message_back},
-    {"put-sleeping", put, 8, 8, kSleeps, NULL},
-    {"get-sleeping", get, 8, 8, kSleeps, NULL},
-    {"put-computing", put, 8, 8, kComputes, NULL},
-    {"get-computing", get, 8, 8, kComputes, NULL},
+    {"put-one-way", put_there_and_back, 8, 8, kAnswers, put_back, 0},
+    {"message-one-way", message_there_and_back, 8, 8, kAnswers, message_back, 0},
+    {"put-sleeping", put, 8, 8, kSleeps, NULL, 0},
+    {"get-sleeping", get, 8, 8, kSleeps, NULL, 0},
+    {"put-computing", put, 8, 8, kComputes, NULL, 0},
+    {"get-computing", get, 8, 8, kComputes, NULL, 0},
 #endif
-    {"put-64K", put, 65536, 8, kWaits, NULL},
-    {"get-64K", get, 8, 65536, kWaits, NULL},
+    {"put-64K", put, 65536, 8, kWaits, NULL, 0},
+    {"get-64K", get, 8, 65536, kWaits, NULL, 0},
 #ifndef USE_MPI
-    {"strided-64K", put_strided, 65536, 8, kWaits, NULL},
+    {"strided-64K", put_strided, 65536, 8, kWaits, NULL, 0},
 #endif
-    {"put-256K", put, 262144, 8, kWaits, NULL},
-    {"get-256K", get, 8, 262144, kWaits, NULL},
-    {"put-1M", put, 1048576, 8, kWaits, NULL},
-    {"get-1M", get, 8, 1048576, kWaits, NULL},
-    {"put-2M", put, 2097152, 8, kWaits, NULL},
-    {"get-2M", get, 8, 2097152, kWaits, NULL},
-    {"put-4M", put, 4194304, 8, kWaits, NULL},
-    {"get-4M", get, 8, 4194304, kWaits, NULL},
+    {"put-256K", put, 262144, 8, kWaits, NULL, 0},
+    {"get-256K", get, 8, 262144, kWaits, NULL, 0},
+    {"put-1M", put, 1048576, 8, kWaits, NULL, 0},
+    {"get-1M", get, 8, 1048576, kWaits, NULL, 0},
+    {"put-2M", put, 2097152, 8, kWaits, NULL, 0},
+    {"get-2M", get, 8, 2097152, kWaits, NULL, 0},
+    {"put-4M", put, 4194304, 8, kWaits, NULL, 0},
+    {"get-4M", get, 8, 4194304, kWaits, NULL, 0},
+    {"put-stream-64K", put_stream, 65536, 8, kWaits, NULL, STREAMED},
+    {"get-stream-64K", get_stream, 8, 65536, kWaits, NULL, STREAMED},
+    {"put-stream-1M", put_stream, 1048576, 8, kWaits, NULL, STREAMED},
+    {"get-stream-1M", get_stream, 8, 1048576, kWaits, NULL, STREAMED},
 };
 
 #define OPERATIONS (sizeof kOperations / sizeof kOperations[0])
 
 static int turns_of(const struct operation* which) {
+  if (which->streamed != 0) return which->bytes + which->back > 1000000 ? 10 : 100;
   return which->bytes + which->back > 1000000 ? 40
          : which->bytes + which->back > 10000 ? 200
                                               : 1000;
 }
 
+/* Of what is streamed one way 8 bytes go the other one, once. */
+static int times_of(const struct operation* which, size_t bytes) {
+  return which->streamed != 0 && bytes > 8 ? which->streamed : 1;
+}
+
+static void send_all(const struct operation* which, size_t bytes) {
+  for (int i = 0; i < times_of(which, bytes); ++i) CHECK(tcp_send(tcp, local, bytes));
+}
+
+static void receive_all(const struct operation* which, size_t bytes, int flags) {
+  for (int i = 0; i < times_of(which, bytes); ++i) CHECK(tcp_receive(tcp, local, bytes, flags));
+}
+
 /* Rank 1's side, `flags` as of tcp_receive(). */
 static void answer_socket(const struct operation* which, int turns, int flags) {
   for (int i = 0; i < turns; ++i) {
-    CHECK(tcp_receive(tcp, local, which->bytes, flags));
-    CHECK(tcp_send(tcp, local, which->back));
+    receive_all(which, which->bytes, flags);
+    send_all(which, which->back);
   }
 }
 
@@ -260,8 +300,8 @@ static double socket_block(const struct operation* which, int turns) {
     return 0;
   }
   for (int i = 0; i < turns; ++i) {
-    CHECK(tcp_send(tcp, local, which->bytes));
-    CHECK(tcp_receive(tcp, local, which->back, MSG_DONTWAIT));
+    send_all(which, which->bytes);
+    receive_all(which, which->back, MSG_DONTWAIT);
   }
   return (now_us() - begin) / turns;
 }
@@ -312,7 +352,7 @@ static void measure(const struct operation* which, int blocks) {
     if (i >= 0) ours[i] = us, theirs[i] = socket_us;
   }
   if (rank() != 0) return;
-  const double parts = which->there == kAnswers ? 2 : 1;
+  const double parts = which->there == kAnswers ? 2 : which->streamed != 0 ? which->streamed : 1;
   const double us = median(ours, blocks) / parts;
   const double socket_us = median(theirs, blocks) / parts;
   printf("%-16s %8zu %9.2f %9.2f %6.2f\n", which->name,
