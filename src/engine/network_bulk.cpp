@@ -14,10 +14,10 @@ namespace mobius::engine {
 
 using transport::ofi::Posted;
 
-void BulkMoves::open(uint64_t least_bytes, bool is_stream) {
+void BulkMoves::open(uint64_t least_bytes) {
   const bool is_automatic = least_bytes == base::kAutomatic;
   least_bytes_ = is_automatic ? kLeastBytes : least_bytes;
-  tries_messages_ = is_automatic && is_stream;
+  tries_messages_ = is_automatic && endpoint_.description().is_stream;
 }
 
 BulkMoves::Extent BulkMoves::extent_of(mob_kind_t kind, const transport::Shape& shape) const {
@@ -72,7 +72,9 @@ void BulkMoves::note(const Extent& extent, bool in_bulk, uint64_t ns) {
   trial->add(in_bulk, static_cast<int64_t>(ns));
 }
 
-void BulkMoves::move(mob_rank_t origin, mob_kind_t kind, std::span<const Run> runs, Done done) {
+void BulkMoves::move(mob_rank_t origin, mob_kind_t kind, std::span<const Run> runs, bool ahead,
+                     Done done) {
+  const size_t most_ahead = ahead && kind == MOB_GET ? endpoint_.description().ahead_bytes : 0;
   const auto whole = std::make_shared<Whole>(std::move(done), runs.size());
   {
     const std::lock_guard lock(mutex_);
@@ -80,7 +82,7 @@ void BulkMoves::move(mob_rank_t origin, mob_kind_t kind, std::span<const Run> ru
     for (const Run& run : runs) {
       const uint64_t id = ++last_id_;
       queue.moves.push_back(id);
-      under_way_.emplace(id, Move{origin, kind == MOB_PUT, run, whole});
+      under_way_.emplace(id, Move{origin, kind == MOB_PUT, run.bytes <= most_ahead, run, whole});
     }
     waiting_count_.fetch_add(runs.size(), std::memory_order_seq_cst);
   }
@@ -100,12 +102,13 @@ Posted BulkMoves::post(uint64_t id, const Move& move) {
   const transport::ofi::PeerId peer = link->peer_id();
   const Run& run = move.run;
   auto* here = reinterpret_cast<void*>(run.remote);
-  return move.reads ? endpoint_.read(peer, here, run.bytes, run.base, run.key, id)
+  if (move.reads) return endpoint_.read(peer, here, run.bytes, run.base, run.key, id);
+  return move.ahead ? endpoint_.write_ahead(peer, here, run.bytes, run.base, run.key, id)
                     : endpoint_.write(peer, here, run.bytes, run.base, run.key, id);
 }
 
 // Needs mutex_. Until there is no room; whether there was any.
-bool BulkMoves::post_all(Queue& queue, std::vector<Failure>& failures) {
+bool BulkMoves::post_all(Queue& queue, std::vector<Outcome>& outcomes) {
   bool any = false;
   while (!queue.moves.empty()) {
     const auto found = under_way_.find(queue.moves.front());
@@ -117,8 +120,10 @@ bool BulkMoves::post_all(Queue& queue, std::vector<Failure>& failures) {
     queue.moves.pop_front();
     waiting_count_.fetch_sub(1, std::memory_order_seq_cst);
     if (posted == Posted::kFailed) {
-      failures.push_back({std::move(found->second.whole), mob_last_error()});
+      outcomes.push_back({std::move(found->second.whole), mob_last_error()});
       under_way_.erase(found);
+    } else if (found->second.ahead) {
+      outcomes.push_back({std::move(found->second.whole), std::nullopt});
     }
   }
   return any;
@@ -127,14 +132,14 @@ bool BulkMoves::post_all(Queue& queue, std::vector<Failure>& failures) {
 bool BulkMoves::pump() {
   if (!has_waiting()) return false;
   bool any = false;
-  std::vector<Failure> failures;
+  std::vector<Outcome> outcomes;
   std::vector<mob_rank_t> stuck;
   {
     const std::lock_guard lock(mutex_);
     const uint64_t now = os::now_ns();
     for (auto each = waiting_.begin(); each != waiting_.end();) {
       Queue& queue = each->second;
-      any |= post_all(queue, failures);
+      any |= post_all(queue, outcomes);
       if (queue.moves.empty()) {
         each = waiting_.erase(each);
         continue;
@@ -146,8 +151,9 @@ bool BulkMoves::pump() {
       ++each;
     }
   }
-  for (const Failure& failure : failures) {
-    end_run(*failure.whole, base::fail(MOB_ERR_PEER, "%s", failure.text.c_str()));
+  for (const Outcome& each : outcomes) {
+    end_run(*each.whole,
+            each.failure ? base::fail(MOB_ERR_PEER, "%s", each.failure->c_str()) : MOB_OK);
   }
   // Nobody here waits for these. One that turns out to be silent is lost, and its moves fail.
   for (const mob_rank_t origin : stuck) static_cast<void>(network_.is_dead(origin));
@@ -163,6 +169,7 @@ void BulkMoves::ended(uint64_t operation, mob_status_t status, const char* text)
     whole = std::move(found->second.whole);
     under_way_.erase(found);
   }
+  if (whole == nullptr) return;  // one that went ahead; of an error nobody is left to be told
   if (status != MOB_OK) base::fail(status, "%s", text);
   end_run(*whole, status);
 }

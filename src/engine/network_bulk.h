@@ -22,6 +22,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -72,9 +73,8 @@ class BulkMoves {
   BulkMoves(Network& network, transport::ofi::Endpoint& endpoint)
       : network_(network), endpoint_(endpoint) {}
 
-  // Before any other call: from how many bytes on it is worth it, or base::kAutomatic; whether the
-  // provider is one over TCP.
-  void open(uint64_t least_bytes, bool is_stream);
+  // Before any other call: from how many bytes on it is worth it, or base::kAutomatic.
+  void open(uint64_t least_bytes);
 
   // From how many bytes on it is worth it, and whether it is, for a transfer that is only started.
   size_t least_bytes() const { return least_bytes_; }
@@ -100,8 +100,9 @@ class BulkMoves {
   }
 
   // At the target: has the bytes of a put, or a get, move between here and the origin. After an
-  // error the other runs are moved all the same.
-  void move(mob_rank_t origin, mob_kind_t kind, std::span<const Run> runs, Done done);
+  // error the other runs are moved all the same. `ahead`: those of a get need only be there before
+  // any message that is sent once they are done, and may still be read here until then.
+  void move(mob_rank_t origin, mob_kind_t kind, std::span<const Run> runs, bool ahead, Done done);
 
   // What the transport had no room for is tried again, and origins that take nothing for long are
   // given up once they are silent; whether there was any room. Any thread.
@@ -122,6 +123,7 @@ class BulkMoves {
   struct Move {
     mob_rank_t origin;
     bool reads;
+    bool ahead;  // done when it is posted
     Run run;
     std::shared_ptr<Whole> whole;
   };
@@ -133,10 +135,10 @@ class BulkMoves {
     uint64_t next_look_ns = 0;   // at the origin; 0: nothing was refused yet
   };
 
-  // A move that has failed, and why.
-  struct Failure {
+  // A move that is done, or has failed, and why.
+  struct Outcome {
     std::shared_ptr<Whole> whole;
-    std::string text;
+    std::optional<std::string> failure;
   };
 
   // As often as who waits for a process looks after it.
@@ -147,7 +149,7 @@ class BulkMoves {
   // Null: there is nothing to be tried.
   WayTrial* trial_of(const Extent& extent);
   static void end_run(Whole& whole, mob_status_t status);
-  bool post_all(Queue& queue, std::vector<Failure>& failures);
+  bool post_all(Queue& queue, std::vector<Outcome>& outcomes);
   transport::ofi::Posted post(uint64_t id, const Move& move);
 
   Network& network_;

@@ -197,7 +197,8 @@ void Served::move_runs(const Arrival& arrival) {
   const auto done = [this, origin = arrival.origin, request](mob_status_t moved) {
     answer(origin, request, moved == MOB_OK ? tell(request) : moved);
   };
-  engine_.network().bulk().move(arrival.origin, request.kind, runs, done);
+  // Where somebody here is told that the bytes may be changed, they have to be gone.
+  engine_.network().bulk().move(arrival.origin, request.kind, runs, only_reads(request), done);
 }
 
 // All of a request of another host is here.

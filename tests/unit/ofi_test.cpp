@@ -106,6 +106,38 @@ TEST_P(OfiEndpoint, MessagesSentInPlaceArriveAndEnd) {
   EXPECT_EQ(operations.size(), kMessages);
 }
 
+TEST_P(OfiEndpoint, WritesAheadComeBeforeMessages) {
+  Pair pair(GetParam());
+  constexpr size_t kBytes = 700'001;
+  constexpr uint64_t kRounds = 20;
+  std::vector<unsigned char> target(kBytes, 0);
+  Registration registration;
+  ASSERT_EQ(pair.right.endpoint.register_memory(target.data(), kBytes, &registration), MOB_OK)
+      << mob_last_error();
+  const size_t most = pair.left.endpoint.description().ahead_bytes;
+  EXPECT_EQ(most != 0, pair.left.endpoint.description().is_stream);
+  const unsigned char byte = 0;
+  if (most == 0) {
+    EXPECT_EQ(pair.left.endpoint.write_ahead(pair.left.peer, &byte, 1, registration.base,
+                                             registration.key, 1),
+              Posted::kFailed);
+  }
+  for (uint64_t round = 1; most != 0 && round <= kRounds; ++round) {
+    const auto data = pattern(round % 2 == 0 ? kBytes : 9, round);
+    pair.insist([&] {
+      return pair.left.endpoint.write_ahead(pair.left.peer, data.data(), data.size(),
+                                            registration.base, registration.key, round);
+    });
+    pair.send(pair.left, {{&byte, 1}});
+    // What has been heard of has to be there.
+    pair.until([&] { return pair.right.received.size() == round; });
+    ASSERT_TRUE(std::equal(data.begin(), data.end(), target.begin())) << round;
+    pair.until([&] { return pair.left.ended.size() == round; });
+    ASSERT_EQ(pair.left.ended.back().status, MOB_OK) << pair.left.ended.back().text;
+  }
+  pair.right.endpoint.unregister(registration);
+}
+
 // Writes and reads of many sizes at odd places, by a pair of endpoints.
 void transfers_of_all_sizes(const Options& options) {
   Pair pair(options);

@@ -156,6 +156,8 @@ mob_status_t Endpoint::State::open() {
   description.delivery_complete = !read_back;
   description.sleeps = descriptor >= 0;
   description.is_stream = provider == "net" || provider == "tcp";
+  // What goes down a stream comes in order, also of different kinds.
+  description.ahead_bytes = description.is_stream ? largest_transfer : 0;
   description.inject_bytes =
       inject_bytes < sizeof(MessageHeader) ? 0 : inject_bytes - sizeof(MessageHeader);
   return MOB_OK;
@@ -484,11 +486,23 @@ Posted Endpoint::send_in_place(PeerId peer, std::span<const Piece> pieces, uint6
   return state_->send(peer, pieces, true, operation);
 }
 
+namespace {
+
+// Only read from: libfabric's interface for both directions has no const.
+unsigned char* source(const void* local) {
+  return const_cast<unsigned char*>(static_cast<const unsigned char*>(local));
+}
+
+}  // namespace
+
 Posted Endpoint::write(PeerId peer, const void* local, size_t bytes, uint64_t remote, uint64_t key,
                        uint64_t operation) {
-  // Only read from: libfabric's interface for both directions has no const.
-  auto* from = const_cast<unsigned char*>(static_cast<const unsigned char*>(local));
-  return state_->transfer(Kind::kWrite, peer, from, bytes, remote, key, operation);
+  return state_->transfer(Kind::kWrite, peer, source(local), bytes, remote, key, operation);
+}
+
+Posted Endpoint::write_ahead(PeerId peer, const void* local, size_t bytes, uint64_t remote,
+                             uint64_t key, uint64_t operation) {
+  return state_->transfer(Kind::kWriteAhead, peer, source(local), bytes, remote, key, operation);
 }
 
 Posted Endpoint::read(PeerId peer, void* local, size_t bytes, uint64_t remote, uint64_t key,

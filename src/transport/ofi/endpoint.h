@@ -115,6 +115,7 @@ struct Description {
   bool delivery_complete = false;  // the provider reports visibility itself
   bool sleeps = false;             // descriptor() is there
   bool is_stream = false;          // messages and transfers are written to TCP as they are
+  size_t ahead_bytes = 0;          // most that write_ahead() takes; 0: there is no such order
   size_t inject_bytes = 0;         // messages up to this go without a buffer
 };
 
@@ -172,6 +173,10 @@ class Endpoint {
   // with some providers costs the connection and thereby the peer.
   Posted write(PeerId peer, const void* local, size_t bytes, uint64_t remote, uint64_t key,
                uint64_t operation);
+  // Writes before any message that is sent to the peer from then on comes there. When it has ended
+  // `local` is the caller's again, which says nothing of the peer.
+  Posted write_ahead(PeerId peer, const void* local, size_t bytes, uint64_t remote, uint64_t key,
+                     uint64_t operation);
   Posted read(PeerId peer, void* local, size_t bytes, uint64_t remote, uint64_t key,
               uint64_t operation);
 

@@ -39,7 +39,7 @@ struct CloseFid {
 template <typename Object>
 using Fid = std::unique_ptr<Object, CloseFid>;
 
-enum class Kind : uint8_t { kReceive, kSend, kWrite, kRead, kReadBack };
+enum class Kind : uint8_t { kReceive, kSend, kWrite, kWriteAhead, kRead, kReadBack };
 
 // What is scarce, each with a share of its own: buffers for sending, short messages that libfabric
 // has copied and still holds, transfers.

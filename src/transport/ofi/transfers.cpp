@@ -16,7 +16,12 @@ using base::fail;
 
 Posted Endpoint::State::transfer(Kind kind, PeerId peer_id, unsigned char* local, size_t bytes,
                                  uint64_t remote, uint64_t remote_key, uint64_t operation) {
-  const char* call = kind == Kind::kWrite ? "write" : "read";
+  const char* call = kind == Kind::kRead ? "read" : "write";
+  if (kind == Kind::kWriteAhead && bytes > description.ahead_bytes) {
+    fail(MOB_ERR_RANGE, "write_ahead: %zu bytes; provider %s keeps %zu in order with messages",
+         bytes, description.provider.c_str(), description.ahead_bytes);
+    return Posted::kFailed;
+  }
   const std::lock_guard lock(issue);
   if (!check_peer(peer_id, call)) return Posted::kFailed;
   Record* record = take_record(kind, kTransfers, peer_id, operation);
@@ -32,7 +37,7 @@ Posted Endpoint::State::transfer(Kind kind, PeerId peer_id, unsigned char* local
   record->piece = std::min(bytes, largest_transfer);
   record->left = bytes - record->piece;
   if (local_registration) {
-    const uint64_t access = kind == Kind::kWrite ? FI_WRITE : FI_READ;
+    const uint64_t access = kind == Kind::kRead ? FI_READ : FI_WRITE;
     record->borrowed = find_registration(local, bytes);
     if (record->borrowed != nullptr) {
       ++registrations[record->borrowed].operations;
@@ -73,8 +78,9 @@ int64_t Endpoint::State::post_piece(Record* record) {
   message.rma_iov = &remote;
   message.rma_iov_count = 1;
   message.context = &record->context;
+  const bool is_told = record->kind == Kind::kWrite && !read_back;
   return fi_writemsg(endpoint.get(), &message,
-                     FI_COMPLETION | (read_back ? 0 : FI_DELIVERY_COMPLETE));
+                     FI_COMPLETION | (is_told ? FI_DELIVERY_COMPLETE : FI_TRANSMIT_COMPLETE));
 }
 
 // Behind the write, whose end says that its bytes have left here for good: the answer of the read
