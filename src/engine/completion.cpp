@@ -368,7 +368,7 @@ std::vector<std::shared_ptr<Context>> Completion::other_contexts() {
 }
 
 mob_status_t Completion::complete_others(const char* call, std::span<const mob_rank_t> targets) {
-  if (__atomic_load_n(&mob_idle_size_, __ATOMIC_RELAXED) != 0) [[likely]] {
+  if (__atomic_load_n(&mob_idle_size_, __ATOMIC_ACQUIRE) != 0) [[likely]] {
     return MOB_OK;
   }
   mob_status_t status = MOB_OK;

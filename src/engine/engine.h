@@ -274,7 +274,8 @@ class Engine {
   // Completes the transfers of the calling thread's context at their targets, as a flush does, but
   // without a fence when none is under way.
   mob_status_t complete_transfers(const char* call) {
-    if (__atomic_load_n(&mob_idle_size_, __ATOMIC_RELAXED) != 0) [[likely]] {
+    // Acquire, as in every wait: what another thread has completed is there for this one.
+    if (__atomic_load_n(&mob_idle_size_, __ATOMIC_ACQUIRE) != 0) [[likely]] {
       return MOB_OK;
     }
     return completion_.flush(call, Completion::kAll, true);
