@@ -113,8 +113,11 @@ mob_status_t told_by(const char* call, mob_status_t status) {
 }  // namespace
 
 bool KeptError::keep(mob_status_t status) {
+  if (status == MOB_OK) [[likely]] {
+    return false;
+  }
   const std::lock_guard lock(mutex_);
-  if (status == MOB_OK || status_ != MOB_OK) return false;
+  if (status_ != MOB_OK) return false;
   status_ = status;
   std::strncpy(text_, mob_last_error(), sizeof text_ - 1);
   return true;

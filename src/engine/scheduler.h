@@ -181,7 +181,6 @@ class Scheduler {
   void issue_pack(Queue& queue, Group& group, const schedule::Issue& issue);
   void issue_alone(Queue& queue, Group& group, const schedule::Issue& issue,
                    std::vector<Move>* moves);
-  static std::unique_ptr<Flight> make_flight(Queue& queue);
   void expect_answer(Queue& queue, Flight& flight, const schedule::Issue& issue);
   void end_part(Group& group, mob_status_t status);
   void trace_issue(const Queue& queue, const schedule::Costs& costs, uint64_t begin,

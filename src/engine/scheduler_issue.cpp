@@ -126,7 +126,8 @@ void Scheduler::moved(mob_rank_t rank, size_t out, size_t in, uint64_t ns) {
 }
 
 void Scheduler::issue_pack(Queue& queue, Group& group, const Issue& issue) {
-  std::unique_ptr<Flight> flight = make_flight(queue);
+  std::unique_ptr<Flight> flight = std::exchange(queue.next_flight, nullptr);
+  if (flight == nullptr) flight = std::make_unique<Flight>();
   flight->group = &group;
   flight->id = ++queue.last_id;
   expect_answer(queue, *flight, issue);
@@ -149,6 +150,10 @@ void Scheduler::issue_pack(Queue& queue, Group& group, const Issue& issue) {
     ++group.parts;
     queue.flights.push_back(std::move(flight));
     queue.count_flights();
+    if (!queue.spare.empty()) {
+      queue.next_flight = std::move(queue.spare.back());
+      queue.spare.pop_back();
+    }
   }
   const mob_status_t status = engine_.messages().post("an operation", queue.rank, message);
   if (status == MOB_OK) return;
@@ -159,14 +164,6 @@ void Scheduler::issue_pack(Queue& queue, Group& group, const Issue& issue) {
   queue.flights.pop_back();
   queue.count_flights();
   end_part(group, status);
-}
-
-std::unique_ptr<Scheduler::Flight> Scheduler::make_flight(Queue& queue) {
-  const std::lock_guard lock(queue.answers);
-  if (queue.spare.empty()) return std::make_unique<Flight>();
-  std::unique_ptr<Flight> flight = std::move(queue.spare.back());
-  queue.spare.pop_back();
-  return flight;
 }
 
 bool Scheduler::puts_surely(mob_rank_t rank) const {

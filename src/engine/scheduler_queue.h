@@ -132,6 +132,7 @@ struct Scheduler::Queue : Stretch {
   schedule::Plan plan;
   std::unique_ptr<unsigned char[]> wire;
   uint64_t last_id = 0;
+  std::unique_ptr<Flight> next_flight;  // one of those that were spare
   // Something recorded is to be there without a flush. Set before `under_way` is looked at, by who
   // records; and looked at after that has changed, by who takes an answer: one of them issues it.
   std::atomic<bool> is_urgent = false;

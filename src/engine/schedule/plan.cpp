@@ -112,6 +112,7 @@ class Planner {
     plan_.segments_.clear();
     plan_.savings = {};
     plan_.why = "as they came";
+    if (queue_.size() == 1) return run_single();
     look_at_all();
     if (policy_ == Policy::kFifo || policy_ == Policy::kAggregate || !has_both_kinds_) {
       keep_order();
@@ -124,6 +125,16 @@ class Planner {
   }
 
  private:
+  // What most of those that somebody waits for are.
+  void run_single() {
+    plan_.order.push_back(0);
+    plan_.segments_.push_back(0);
+    plan_.pieces.push_back(single(0));
+    issue(plan_.pieces.back());
+    plan_.issues.back().is_free = !plan_.issues.back().packed;
+    count();
+  }
+
   bool packs() const { return policy_ == Policy::kAggregate || policy_ == Policy::kAdaptive; }
 
   void look_at_all() {
