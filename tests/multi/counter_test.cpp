@@ -86,7 +86,8 @@ TEST(Counters, EveryKindOfTransferCountsAllThree) {
   EXPECT_EQ(mob_counter_wait(origin, started, &left), MOB_OK);
   EXPECT_EQ(left, 0u);
   EXPECT_EQ(mob_counter_wait(completion, started - 1, &left), MOB_OK);
-  EXPECT_EQ(left, 1u);
+  EXPECT_LE(left, 1u);  // the last one may be complete here and not yet there
+  EXPECT_EQ(mob_flush(target), MOB_OK);
   EXPECT_EQ(value_of(completion), 1u);
   // The left neighbour does here what this rank does at its right.
   EXPECT_EQ(mob_counter_wait(target_counter.own(), started, &left), MOB_OK);
