@@ -291,6 +291,40 @@ TEST(Schedule, LongTransfersToOneThatDoesNotAnswerAreFew) {
   ASSERT_EQ(mob_barrier(), MOB_OK);
 }
 
+// What is long goes from where it is if it stays there, and that is not so for a call that returns
+// before it has been sent: here to a target that takes in nothing for a while.
+TEST(Schedule, LongPutsThatAreTheCallersAgainAreNotReadLater) {
+  if (mob_host_size() * 2 > mob_size()) GTEST_SKIP() << "only between hosts";
+  constexpr size_t kBytes = 60'000;
+  constexpr size_t kPuts = 100;
+  const bool puts = mob_rank() < mob_size() / 2;
+  const Shared shared(kPuts * kBytes);
+  const mob_rank_t target = on_other_host();
+  const auto value = [](mob_rank_t origin, size_t i) {
+    return static_cast<unsigned char>(1 + (i + static_cast<size_t>(origin)) % 200);
+  };
+  mob_progress_t before{};
+  ASSERT_EQ(puts ? MOB_OK : mob_progress_set(MOB_PROGRESS_POLL, &before), MOB_OK);
+  ASSERT_EQ(mob_barrier(), MOB_OK);
+  if (puts) {
+    std::vector<unsigned char> own(kBytes);
+    for (size_t i = 0; i < kPuts; ++i) {
+      std::memset(own.data(), value(mob_rank(), i), kBytes);
+      ASSERT_EQ(mob_put(target, shared.at(target, i * kBytes), own.data(), kBytes), MOB_OK);
+      std::memset(own.data(), 255, kBytes);
+    }
+    ASSERT_EQ(mob_flush(target), MOB_OK);
+  } else {
+    usleep(200'000);
+  }
+  ASSERT_EQ(mob_barrier(), MOB_OK);
+  for (size_t i = 0; !puts && i < kPuts; ++i) {
+    ASSERT_TRUE(all_are(shared.local() + i * kBytes, kBytes, value(target, i))) << i;
+  }
+  ASSERT_EQ(puts ? MOB_OK : mob_progress_set(before, nullptr), MOB_OK);
+  ASSERT_EQ(mob_barrier(), MOB_OK);
+}
+
 // Half of the ranks get from the others, and take answers only where they wait for them. What they
 // get is one stretch, or rows with gaps between them that their target has to pack.
 class UnansweredGets : public ::testing::TestWithParam<mob_shape_t> {
