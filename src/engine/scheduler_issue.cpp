@@ -35,9 +35,13 @@ void Scheduler::issue_for_fence(mob_rank_t rank) {
   schedule::Costs costs = costs_of(*queue);
   const schedule::Costs spared = schedule::without_answers(costs);
   size_t bytes = 0;
-  for (const schedule::Operation& each : queue->operations) bytes += each.bytes;
-  // One answer is waited for, however many there are: it has to pay for all that is copied.
-  if (bytes <= schedule::most_packed_bytes(spared)) costs = spared;
+  bool only_puts = queue->alone.load(std::memory_order_relaxed) == 0;
+  for (const schedule::Operation& each : queue->operations) {
+    bytes += each.bytes;
+    only_puts &= each.kind == Kind::kPut;
+  }
+  // One answer is spared, however many there are: it has to pay for all that is copied.
+  if (only_puts && bytes <= schedule::most_packed_bytes(spared)) costs = spared;
   issue(*queue, costs, nullptr);
 }
 
