@@ -20,6 +20,11 @@ namespace {
 
 using base::fail;
 
+// Only read from: libfabric's interface for both directions has no const.
+unsigned char* source(const void* local) {
+  return const_cast<unsigned char*>(static_cast<const unsigned char*>(local));
+}
+
 // What address() is made of; then provider's name, libfabric's address and the host's name. All
 // hosts of a job have one byte order and one version of Möbius, and `magic` differs if not.
 struct AddressHeader {
@@ -485,15 +490,6 @@ Posted Endpoint::send_buffer(PeerId peer, size_t bytes, MessageBuffer* buffer) {
 Posted Endpoint::send_in_place(PeerId peer, std::span<const Piece> pieces, uint64_t operation) {
   return state_->send(peer, pieces, true, operation);
 }
-
-namespace {
-
-// Only read from: libfabric's interface for both directions has no const.
-unsigned char* source(const void* local) {
-  return const_cast<unsigned char*>(static_cast<const unsigned char*>(local));
-}
-
-}  // namespace
 
 Posted Endpoint::write(PeerId peer, const void* local, size_t bytes, uint64_t remote, uint64_t key,
                        uint64_t operation) {
