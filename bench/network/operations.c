@@ -56,29 +56,26 @@ static void barrier(void) { MPI_Barrier(MPI_COMM_WORLD); }
 static void gather(const void* mine, void* all, size_t bytes) {
   CHECK(MPI_Allgather(mine, (int)bytes, MPI_BYTE, all, (int)bytes, MPI_BYTE, MPI_COMM_WORLD));
 }
-static void put(size_t bytes) {
+static void start_put(size_t bytes) {
   MPI_Put(local, (int)bytes, MPI_BYTE, 1, 0, (int)bytes, MPI_BYTE, win);
-  MPI_Win_flush(1, win);
+}
+static void start_get(size_t bytes) {
+  MPI_Get(local, (int)bytes, MPI_BYTE, 1, 0, (int)bytes, MPI_BYTE, win);
+}
+static void flush(void) { MPI_Win_flush(1, win); }
+static void put(size_t bytes) {
+  start_put(bytes);
+  flush();
 }
 static void get(size_t bytes) {
-  MPI_Get(local, (int)bytes, MPI_BYTE, 1, 0, (int)bytes, MPI_BYTE, win);
-  MPI_Win_flush(1, win);
-}
-static void put_stream(size_t bytes) {
-  for (int i = 0; i < STREAMED; ++i)
-    MPI_Put(local, (int)bytes, MPI_BYTE, 1, 0, (int)bytes, MPI_BYTE, win);
-  MPI_Win_flush(1, win);
-}
-static void get_stream(size_t bytes) {
-  for (int i = 0; i < STREAMED; ++i)
-    MPI_Get(local, (int)bytes, MPI_BYTE, 1, 0, (int)bytes, MPI_BYTE, win);
-  MPI_Win_flush(1, win);
+  start_get(bytes);
+  flush();
 }
 static void fetch_add(size_t bytes) {
   (void)bytes;
   const uint64_t one = 1;
   MPI_Fetch_and_op(&one, local, MPI_UINT64_T, 1, 0, MPI_SUM, win);
-  MPI_Win_flush(1, win);
+  flush();
 }
 static void finish(void) {
   MPI_Win_unlock_all(win);
@@ -120,19 +117,14 @@ static void barrier(void) { CHECK(mob_barrier()); }
 static void gather(const void* mine, void* all, size_t bytes) {
   CHECK(mob_allgather(MOB_TEAM_WORLD, mine, all, bytes));
 }
+static void start_put(size_t bytes) { CHECK(mob_put_nbi(1, there, local, bytes)); }
+static void start_get(size_t bytes) { CHECK(mob_get_nbi(1, there, local, bytes)); }
+static void flush(void) { CHECK(mob_flush(1)); }
 static void put(size_t bytes) {
   CHECK(mob_put(1, there, local, bytes));
-  CHECK(mob_flush(1));
+  flush();
 }
 static void get(size_t bytes) { CHECK(mob_get(1, there, local, bytes)); }
-static void put_stream(size_t bytes) {
-  for (int i = 0; i < STREAMED; ++i) CHECK(mob_put_nbi(1, there, local, bytes));
-  CHECK(mob_flush(1));
-}
-static void get_stream(size_t bytes) {
-  for (int i = 0; i < STREAMED; ++i) CHECK(mob_get_nbi(1, there, local, bytes));
-  CHECK(mob_flush(1));
-}
 static void fetch_add(size_t bytes) {
   (void)bytes;
   uint64_t old = 0;
@@ -188,6 +180,15 @@ static void finish(void) {
   CHECK(mob_finalize());
 }
 #endif
+
+static void put_stream(size_t bytes) {
+  for (int i = 0; i < STREAMED; ++i) start_put(bytes);
+  flush();
+}
+static void get_stream(size_t bytes) {
+  for (int i = 0; i < STREAMED; ++i) start_get(bytes);
+  flush();
+}
 
 static int tcp = -1;
 
