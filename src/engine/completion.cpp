@@ -13,20 +13,27 @@
 #include "engine/stretch.h"
 
 namespace mobius::engine {
+
+constinit std::atomic<bool> none_unfinished = true;
+
 namespace {
 
 using base::fail;
 
 // What keeps flushes of this process from being a fence alone: transfers under way, errors that
-// nobody has taken yet, and hooks.
+// nobody has taken yet, and hooks. And those of the program: that it has sent messages.
 std::mutex unfinished_mutex;
 uint32_t unfinished = 0;
+uint32_t message_senders = 0;
 
-void add_unfinished(int change) {
+void add_unfinished(int change, int senders = 0) {
   const std::lock_guard lock(unfinished_mutex);
   unfinished += static_cast<uint32_t>(change);
+  message_senders += static_cast<uint32_t>(senders);
   // Release pairs with the fence of a flush that finds nothing under way any more.
-  __atomic_store_n(&mob_idle_size_, unfinished == 0 ? mob_size_ : 0, __ATOMIC_RELEASE);
+  none_unfinished.store(unfinished == 0, std::memory_order_release);
+  const bool is_idle = unfinished == 0 && message_senders == 0;
+  __atomic_store_n(&mob_idle_size_, is_idle ? mob_size_ : 0, __ATOMIC_RELEASE);
 }
 
 // How often the dead are given up before a wait ends although something of theirs is still open,
@@ -96,6 +103,8 @@ Context::Counts<uint32_t>* Context::counts_of(mob_rank_t rank, mob_rank_t ranks)
 }
 
 void Completion::stay_out_of_line(bool stay) { add_unfinished(stay ? 1 : -1); }
+
+void Completion::flush_messages_too(bool too) { add_unfinished(0, too ? 1 : -1); }
 
 void Completion::publish_idle() { add_unfinished(0); }
 
@@ -196,7 +205,7 @@ int Completion::schedule() const {
 }
 
 bool Completion::is_awaited(mob_rank_t target) const {
-  if (__atomic_load_n(&mob_idle_size_, __ATOMIC_RELAXED) != 0) [[likely]] {
+  if (none_under_way()) [[likely]] {
     return false;  // nothing is, anywhere
   }
   const std::shared_ptr<Context> context = current();
@@ -205,7 +214,7 @@ bool Completion::is_awaited(mob_rank_t target) const {
 }
 
 uint64_t Completion::all_at(mob_rank_t target) const {
-  if (__atomic_load_n(&mob_idle_size_, __ATOMIC_RELAXED) != 0) [[likely]] {
+  if (none_under_way()) [[likely]] {
     return 0;
   }
   const std::shared_ptr<Context> context = context_of(context_in_use);
@@ -371,7 +380,7 @@ std::vector<std::shared_ptr<Context>> Completion::other_contexts() {
 }
 
 mob_status_t Completion::complete_others(const char* call, std::span<const mob_rank_t> targets) {
-  if (__atomic_load_n(&mob_idle_size_, __ATOMIC_ACQUIRE) != 0) [[likely]] {
+  if (none_under_way()) [[likely]] {
     return MOB_OK;
   }
   mob_status_t status = MOB_OK;

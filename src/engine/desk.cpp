@@ -234,14 +234,19 @@ Desk::Outcome Desk::may_call(mob_rank_t rank, bool* calls) {
 
 // One that came before may be about to come again, as after a barrier of both: that is worth
 // what its news take from far away, as short as any other way. Who has gone is waited for once.
-bool Desk::has_waiter(const ProcessBlock& process, Target& target) {
+bool Desk::has_waiter(ProcessBlock& process, Target& target) {
   constexpr int kLooks = 1200;
   if (Progress::has_waiters(process.doorbell)) return true;
-  if (!target.came.load(std::memory_order_relaxed)) return false;
-  for (int look = 0; look < kLooks; ++look) {
-    if (Progress::has_waiters(process.doorbell)) return true;
+  if (target.came.load(std::memory_order_relaxed)) {
+    for (int look = 0; look < kLooks; ++look) {
+      if (Progress::has_waiters(process.doorbell)) return true;
+    }
+    target.came.store(false, std::memory_order_relaxed);
   }
-  target.came.store(false, std::memory_order_relaxed);
+  // It may be in a wait that does not look for requests because none have come (demand.h).
+  if (process.missed_at_desk.load(std::memory_order_relaxed) == 0) {
+    process.missed_at_desk.store(1, std::memory_order_relaxed);
+  }
   return false;
 }
 

@@ -64,6 +64,14 @@ class Desk {
     DeskMemory* desk = own_.load(std::memory_order_acquire);
     return desk != nullptr ? look(*desk) : os::Work::kNone;
   }
+  // Whether somebody came since this was asked last, and found no thread that waits.
+  bool take_missed() {
+    if (block_->missed_at_desk.load(std::memory_order_relaxed) == 0) [[likely]] {
+      return false;
+    }
+    block_->missed_at_desk.store(0, std::memory_order_relaxed);
+    return true;
+  }
   // A thread of this process has come from the program, to wait or to use others' exposed memory,
   // and goes back to it when this ends. In between it may give memory back that is known to be
   // there.
@@ -150,7 +158,7 @@ class Desk {
   };
 
   Outcome may_call(mob_rank_t rank, bool* calls);
-  static bool has_waiter(const ProcessBlock& process, Target& target);
+  static bool has_waiter(ProcessBlock& process, Target& target);
   static bool is_asleep_or_near(const ProcessBlock& process);
   static bool skips(Target& target);
   void note_asleep(mob_rank_t rank, ProcessBlock& process, Target& target);

@@ -15,6 +15,7 @@
 #include "engine/completion.h"
 #include "engine/counters.h"
 #include "engine/deferred_access.h"
+#include "engine/demand.h"
 #include "engine/desk.h"
 #include "engine/epochs.h"
 #include "engine/exposures.h"
@@ -274,8 +275,7 @@ class Engine {
   // Completes the transfers of the calling thread's context at their targets, as a flush does, but
   // without a fence when none is under way.
   mob_status_t complete_transfers(const char* call) {
-    // Acquire, as in every wait: what another thread has completed is there for this one.
-    if (__atomic_load_n(&mob_idle_size_, __ATOMIC_ACQUIRE) != 0) [[likely]] {
+    if (Completion::none_under_way()) [[likely]] {
       return MOB_OK;
     }
     return completion_.flush(call, Completion::kAll, true);
@@ -284,7 +284,7 @@ class Engine {
   // What the calling thread has started comes, at every target of another host, before what it says
   // next to that. Waits for nothing that goes the same way.
   mob_status_t order_transfers() {
-    if (__atomic_load_n(&mob_idle_size_, __ATOMIC_RELAXED) != 0) [[likely]] {
+    if (Completion::none_under_way()) [[likely]] {
       return MOB_OK;
     }
     return transfers_.fence();
@@ -324,13 +324,16 @@ class Engine {
     const os::Work found = poll() ? os::Work::kSome : os::Work::kNone;
     if (!desk_.is_there()) return found;
     const os::Work served = desk_.serve();
-    return served != os::Work::kNone ? served : found;
+    if (served == os::Work::kNone) return found;
+    demand_.note();
+    return served;
   }
 
   bool poll(bool network) {
     bool found = transfers_.poll();
     if (messages_.in_use() && messages_.serve(network)) {
       found = true;
+      demand_.note();
       if (desk_.is_there()) desk_.forget_memory();  // a handler may have run
     }
     // After the messages, which may have brought what claims wait for.
@@ -343,13 +346,20 @@ class Engine {
   // Whether anybody may ask for something that a thread which waits has to look for.
   bool is_asked() const { return messages_.in_use() || desk_.is_there(); }
 
+  // Whether somebody did lately, or nobody else would look for it.
+  bool is_in_demand() {
+    if (network_.is_open() || progress_.rests()) return true;
+    if (desk_.take_missed()) demand_.note();
+    return demand_.is_recent();
+  }
+
   // A look for what others ask, and what it takes to begin and end looking, cost a good part of a
-  // cache line's way between two processors: where there is nothing to look for, what is awaited is
-  // looked at alone for as long as a few of those.
+  // cache line's way between two processors: where there is nothing to look for, or nobody has
+  // asked for anything lately, what is awaited is looked at alone for as long as a few of those.
   template <typename Done>
-  bool comes_soon(Done& done) const {
-    if (is_asked() || transfers_.hooked() || transfers_.timeline() != nullptr ||
-        job_.host().policy().spin_ns == 0) {
+  bool comes_soon(Done& done) {
+    if ((is_asked() && is_in_demand()) || transfers_.hooked() ||
+        transfers_.timeline() != nullptr || job_.host().policy().spin_ns == 0) {
       return false;
     }
     for (uint32_t look = 0; look < kFirstLooks; ++look) {
@@ -393,7 +403,10 @@ class Engine {
       engine_.progress_.join();
     }
     ~PollingScope() {
-      if (counted_) engine_.progress_.leave();
+      if (counted_) {
+        engine_.progress_.leave();
+        engine_.demand_.note_wait();
+      }
       engine_.desk_.serve();  // who saw us wait has not lost the time
       // What may remain after one more poll is not for this thread to do.
       if (engine_.poll_at_leaving()) Progress::wake(engine_.own_->doorbell);
@@ -449,6 +462,7 @@ class Engine {
   Served served_;
   Messages messages_;
   Progress progress_;
+  Demand demand_;
   Network network_;
   YieldPace yield_pace_;
   Remote remote_;

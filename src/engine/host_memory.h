@@ -55,6 +55,8 @@ struct ProcessBlock {
   RangeTable remaps;     // remaps.h
   // Where the process' desk is: its offset in the window, plus 1 (desk.h).
   std::atomic<uint64_t> desk;
+  // 1: somebody came to it while no thread waited, and went another way; its owner clears it.
+  std::atomic<uint32_t> missed_at_desk;
   // 1: it is in mob_finalize(), and takes no part in collective calls any more.
   std::atomic<uint32_t> is_ending;
 };

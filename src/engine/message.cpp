@@ -30,7 +30,7 @@ void Messages::close() {
   if (inbox_ == nullptr) return;
   looked_at_.store(0, std::memory_order_relaxed);
   readers_.clear();
-  if (sent_by_program_.load(std::memory_order_relaxed)) Completion::stay_out_of_line(false);
+  if (sent_by_program_.load(std::memory_order_relaxed)) Completion::flush_messages_too(false);
   outboxes_.clear();
   const auto give_back = [&](uint32_t chunk) {
     engine_.release_memory(uint64_t{chunk} << kChunkShift, kChunkBytes);
@@ -189,7 +189,7 @@ mob_status_t Messages::prepare(const char* call, mob_rank_t rank, const Outgoing
   if (const mob_status_t status = outbox(call, rank, message.id, box)) return status;
   if (message.id < kPublicHandlers && !sent_by_program() &&
       !sent_by_program_.exchange(true, std::memory_order_relaxed)) {
-    Completion::stay_out_of_line(true);
+    Completion::flush_messages_too(true);
   }
   return MOB_OK;
 }

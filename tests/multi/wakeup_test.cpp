@@ -70,6 +70,8 @@ struct Episode {
     polls = below(2) == 0;
     // Without a thread, only who goes on waiting is owed the rest.
     waits_for_rest = !has_thread || below(3) == 0;
+    // In which nobody asks for anything: the next ones may begin without a look.
+    waits_before = below(4) == 0 ? 300 : 0;
   }
   uint64_t below(uint64_t limit) { return random() % limit; }
 
@@ -79,6 +81,7 @@ struct Episode {
   uint64_t leaves_after;
   bool polls;
   bool waits_for_rest;
+  int waits_before;
 };
 
 void pause_for(uint64_t ns) {
@@ -130,6 +133,11 @@ void run_target(mob_rank_t peer, const Episode& episode, uint64_t number, uint64
   send(peer, kAnswer);
 }
 
+void notify_each_other(mob_rank_t peer) {
+  ASSERT_EQ(mob_notify(peer), MOB_OK) << mob_last_error();
+  ASSERT_EQ(mob_notify_wait(peer, nullptr), MOB_OK) << mob_last_error();
+}
+
 uint64_t episodes() {
   const char* wanted = std::getenv("WAKEUP_TEST_EPISODES");
   return wanted != nullptr ? std::strtoull(wanted, nullptr, 10) : 60;
@@ -154,6 +162,7 @@ TEST(Message, NoneIsLeftLyingWhenTheTargetStopsLooking) {
       const uint64_t count = episodes() / static_cast<uint64_t>(mob_size() > 4 ? 8 : 1);
       for (uint64_t number = 0; number < count; ++number) {
         const Episode episode(seed + number * 2 + static_cast<uint64_t>(sends), has_thread);
+        for (int i = 0; i < episode.waits_before; ++i) notify_each_other(peer);
         if (mob_rank() % 2 == sends) {
           run_sender(peer, episode, number);
         } else {

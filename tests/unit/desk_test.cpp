@@ -536,5 +536,39 @@ TEST(Desk, WhatWasGivenBackBetweenTwoWaitsIsRefused) {
       });
 }
 
+// Waits of a target that nobody asks do not look: who comes then leaves word.
+TEST(Desk, TheOwnerLearnsThatSomebodyFoundNobody) {
+  static std::atomic<int> step;
+  step = 0;
+  const auto await = [](int wanted) {
+    while (step.load() != wanted) std::this_thread::yield();
+  };
+  run_pair(
+      [&](Pair& pair) {
+        Desk& desk = engine().desk();
+        const uint64_t value = 7;
+        await(1);
+        EXPECT_FALSE(desk.is_attended(1));
+        step = 2;
+        await(3);
+        until_done([&] { return desk.is_attended(1); });  // leaves no word
+        until_done([&] { return desk.copy(1, pair.at(0), &value, sizeof value, true); });
+        step = 4;
+      },
+      [&](Pair&) {
+        Desk& desk = engine().desk();
+        static_cast<void>(desk.take_missed());  // of how this began
+        step = 1;
+        await(2);
+        EXPECT_TRUE(desk.take_missed());
+        EXPECT_FALSE(desk.take_missed());
+        engine().progress().join();
+        step = 3;
+        while (step.load() != 4) desk.serve();
+        engine().progress().leave();
+        EXPECT_FALSE(desk.take_missed());
+      });
+}
+
 }  // namespace
 }  // namespace mobius::engine
