@@ -174,14 +174,13 @@ mob_status_t flush(const char* call, mob_rank_t rank, bool remote) {
   return api::without_exceptions(call, [&] {
     engine::Engine& engine = engine::engine();
     const engine::TraceScope trace(engine.transfers().timeline(), call);
-    mob_status_t status = MOB_OK;
-    if (engine::Completion::none_under_way()) {
-      std::atomic_thread_fence(std::memory_order_seq_cst);  // as inlined
-    } else {
-      status = engine.completion().flush(call, rank, remote);
-    }
+    const bool idle = engine::Completion::none_under_way();
+    const mob_status_t status = idle ? MOB_OK : engine.completion().flush(call, rank, remote);
     engine::Messages& messages = engine.messages();
-    if (!remote || !messages.sent_by_program()) return status;
+    if (!remote || !messages.sent_by_program()) {
+      std::atomic_thread_fence(std::memory_order_seq_cst);  // as inlined
+      return status;
+    }
     constexpr auto kProgram = engine::Whose::kProgram;
     const mob_status_t sent = rank == engine::Completion::kAll ? messages.flush_all(kProgram)
                                                                : messages.flush(rank, kProgram);

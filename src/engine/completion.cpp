@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "engine/completion.h"
 
-#include <mobius/rma.h>
-
 #include <cstring>
 #include <new>
 #include <utility>
@@ -13,15 +11,13 @@
 #include "engine/stretch.h"
 
 namespace mobius::engine {
-
-constinit std::atomic<bool> none_unfinished = true;
-
 namespace {
 
 using base::fail;
 
-// What keeps flushes of this process from being a fence alone: transfers under way, errors that
-// nobody has taken yet, and hooks. And those of the program: that it has sent messages.
+// What keeps flushes and fences of this process from being a fence alone: transfers under way,
+// errors that nobody has taken yet, and hooks. And flushes, but not those that the library makes
+// of its transfers: that the program has sent messages.
 std::mutex unfinished_mutex;
 uint32_t unfinished = 0;
 uint32_t message_senders = 0;
@@ -31,9 +27,9 @@ void add_unfinished(int change, int senders = 0) {
   unfinished += static_cast<uint32_t>(change);
   message_senders += static_cast<uint32_t>(senders);
   // Release pairs with the fence of a flush that finds nothing under way any more.
-  none_unfinished.store(unfinished == 0, std::memory_order_release);
-  const bool is_idle = unfinished == 0 && message_senders == 0;
-  __atomic_store_n(&mob_idle_size_, is_idle ? mob_size_ : 0, __ATOMIC_RELEASE);
+  const int32_t settled_size = unfinished == 0 ? mob_size_ : 0;
+  __atomic_store_n(&mob_settled_size_, settled_size, __ATOMIC_RELEASE);
+  __atomic_store_n(&mob_idle_size_, message_senders == 0 ? settled_size : 0, __ATOMIC_RELEASE);
 }
 
 // How often the dead are given up before a wait ends although something of theirs is still open,

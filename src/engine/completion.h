@@ -5,6 +5,7 @@
 // contexts that collect them. Between processes that share memory most transfers complete at once
 // and nothing here is touched.
 
+#include <mobius/rma.h>
 #include <mobius/transfer.h>
 
 #include <atomic>
@@ -82,9 +83,6 @@ extern constinit thread_local uint64_t context_in_use [[gnu::tls_model("initial-
 extern constinit thread_local const std::shared_ptr<Context>* acting_for
     [[gnu::tls_model("initial-exec")]];
 
-// Completion::none_under_way().
-extern constinit std::atomic<bool> none_unfinished;
-
 // One transfer that is under way. Lives until both its carrier and its handle are done with it.
 struct Pending {
   mob_rank_t target = 0;
@@ -141,12 +139,12 @@ class Completion {
   // Whether no transfer of this process is under way, no error kept for a flush, and nothing else
   // there that flushes and fences have to see to. Acquire, as in every wait: what another thread
   // has completed is there for this one.
-  static bool none_under_way() { return none_unfinished.load(std::memory_order_acquire); }
+  static bool none_under_way() { return __atomic_load_n(&mob_settled_size_, __ATOMIC_ACQUIRE) != 0; }
   // There is something else, or not any more.
   static void stay_out_of_line(bool stay);
-  // Flushes that the program calls go out of line for its messages, or not any more.
+  // Flushes of the program look at its messages, too, or not any more.
   static void flush_messages_too(bool too);
-  // Sets mob_idle_size_; after mob_size_ changed.
+  // Sets mob_settled_size_ and mob_idle_size_; after mob_size_ changed.
   static void publish_idle();
 
   // A transfer that the calling thread starts and somebody else will complete. With `handle` not

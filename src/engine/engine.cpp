@@ -14,6 +14,7 @@
 #include "transport/shm/copy.h"
 
 int32_t mob_size_ = 0;
+int32_t mob_settled_size_ = 0;
 int32_t mob_idle_size_ = 0;
 
 namespace mobius::engine {

@@ -255,19 +255,24 @@ void Messages::give_up(mob_rank_t rank) {
   if (box != nullptr) box->give_up();
 }
 
-mob_status_t Messages::flush(mob_rank_t rank, Whose whose) {
+mob_status_t Messages::flush_one(mob_rank_t rank, Whose whose) {
   Outbox* box = by_rank_[static_cast<size_t>(rank)].load(std::memory_order_acquire);
-  if (box != nullptr) return box->flush(whose);
+  return box != nullptr ? box->flush(whose) : MOB_OK;
+}
+
+mob_status_t Messages::flush(mob_rank_t rank, Whose whose) {
+  const mob_status_t status = flush_one(rank, whose);
   std::atomic_thread_fence(std::memory_order_seq_cst);
-  return MOB_OK;
+  return status;
 }
 
 mob_status_t Messages::flush_all(Whose whose) {
   mob_status_t first = MOB_OK;
   for (mob_rank_t rank = 0; rank < engine_.size(); ++rank) {
-    const mob_status_t status = flush(rank, whose);
+    const mob_status_t status = flush_one(rank, whose);
     if (first == MOB_OK) first = status;
   }
+  std::atomic_thread_fence(std::memory_order_seq_cst);
   return first;
 }
 

@@ -107,6 +107,7 @@ class Messages {
   void read_late(mob_rank_t rank);
   // Ends what is queued for a rank that died.
   void give_up(mob_rank_t rank);
+  // A full fence, too, both of them.
   mob_status_t flush(mob_rank_t rank, Whose whose);
   // Returns the first error, after having waited for all.
   mob_status_t flush_all(Whose whose);
@@ -155,6 +156,7 @@ class Messages {
   mob_status_t outbox(const char* call, mob_rank_t rank, unsigned id, Outbox** box);
   mob_status_t deliver(const char* call, mob_rank_t rank, const Outgoing& message,
                        mob_status_t (Outbox::*how)(const Outgoing&));
+  mob_status_t flush_one(mob_rank_t rank, Whose whose);
   void count(mob_rank_t rank, const Outgoing& message, mob_status_t status);
   // A number that grows with every message, once it is written or queued; some count twice.
   uint64_t sent();

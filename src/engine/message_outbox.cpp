@@ -572,7 +572,6 @@ mob_status_t Outbox::flush(Whose whose) {
         [&] { return head_.completed.load(std::memory_order_acquire) >= written; }, &watch);
   }
   if (status == MOB_ERR_PEER) give_up();
-  std::atomic_thread_fence(std::memory_order_seq_cst);
   return status != MOB_OK ? status : tell_unknown();
 }
 

@@ -90,7 +90,7 @@ class Outbox {
     pump();
   }
 
-  // Waits until what was sent and posted so far is complete.
+  // Waits until what was sent and posted so far is complete; the fence of a flush is the caller's.
   mob_status_t flush(Whose whose);
 
   bool is_here() const { return link_ == nullptr; }

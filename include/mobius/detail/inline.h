@@ -42,8 +42,9 @@ typedef struct mob_target_ {
 
 /* 1 << MOB_RANK_INDEX_BITS_ entries, then as many for words. */
 extern MOB_API mob_target_t_* const mob_targets_;
-extern MOB_API int32_t mob_size_;      /* processes in the job, 0 outside init … finalize */
-extern MOB_API int32_t mob_idle_size_; /* the same, or 0 while a fence alone is not enough */
+extern MOB_API int32_t mob_size_;         /* processes in the job, 0 outside init … finalize */
+extern MOB_API int32_t mob_settled_size_; /* the same, or 0 while transfers are under way … */
+extern MOB_API int32_t mob_idle_size_;    /* … or once the program has sent messages */
 
 MOB_API mob_status_t mob_put_value_(mob_rank_t rank, void* remote, uint64_t value,
                                     unsigned log2_bytes);
@@ -117,18 +118,18 @@ MOB_INLINE mob_status_t mob_flush_all(void) {
 }
 
 MOB_INLINE mob_status_t mob_flush_local(mob_rank_t rank) {
-  if (MOB_UNLIKELY((uint32_t)rank >= (uint32_t)MOB_ENTRY_LOAD_(mob_idle_size_))) {
+  if (MOB_UNLIKELY((uint32_t)rank >= (uint32_t)MOB_ENTRY_LOAD_(mob_settled_size_))) {
     return mob_flush_rank_(rank, 0);
   }
   return MOB_OK;
 }
 
 MOB_INLINE mob_status_t mob_flush_local_all(void) {
-  return MOB_UNLIKELY(MOB_ENTRY_LOAD_(mob_idle_size_) == 0) ? mob_flush_ranks_(0) : MOB_OK;
+  return MOB_UNLIKELY(MOB_ENTRY_LOAD_(mob_settled_size_) == 0) ? mob_flush_ranks_(0) : MOB_OK;
 }
 
 MOB_INLINE mob_status_t mob_fence(void) {
-  if (MOB_UNLIKELY(MOB_ENTRY_LOAD_(mob_idle_size_) == 0)) return mob_fence_out_of_line_();
+  if (MOB_UNLIKELY(MOB_ENTRY_LOAD_(mob_settled_size_) == 0)) return mob_fence_out_of_line_();
   __atomic_thread_fence(__ATOMIC_RELEASE);
   return MOB_OK;
 }
