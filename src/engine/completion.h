@@ -139,7 +139,9 @@ class Completion {
   // Whether no transfer of this process is under way, no error kept for a flush, and nothing else
   // there that flushes and fences have to see to. Acquire, as in every wait: what another thread
   // has completed is there for this one.
-  static bool none_under_way() { return __atomic_load_n(&mob_settled_size_, __ATOMIC_ACQUIRE) != 0; }
+  static bool none_under_way() {
+    return __atomic_load_n(&mob_settled_size_, __ATOMIC_ACQUIRE) != 0;
+  }
   // There is something else, or not any more.
   static void stay_out_of_line(bool stay);
   // Flushes of the program look at its messages, too, or not any more.

@@ -24,6 +24,8 @@ namespace {
 using transport::Shape;
 
 constexpr int kEagerLooks = 200;
+// Of one that came before, and does not wait: about what the news of it take from far away.
+constexpr int kLooksForComing = 1000;
 constexpr int kLooksPerClock = 16;
 // Who has taken up a request copies at once, unless the system took its processor away.
 constexpr uint64_t kYieldAfterNs = 50'000;
@@ -232,22 +234,27 @@ Desk::Outcome Desk::may_call(mob_rank_t rank, bool* calls) {
   return Outcome::kDone;
 }
 
-// One that came before may be about to come again, as after a barrier of both: that is worth
-// what its news take from far away, as short as any other way. Who has gone is waited for once.
+// One that came before waits, or may be about to, as after a barrier of both: what is laid down is
+// there when it comes. It is not looked at, which would fetch a line that each of its waits writes.
 bool Desk::has_waiter(ProcessBlock& process, Target& target) {
-  constexpr int kLooks = 1200;
+  if (target.came.load(std::memory_order_relaxed)) return true;
   if (Progress::has_waiters(process.doorbell)) return true;
-  if (target.came.load(std::memory_order_relaxed)) {
-    for (int look = 0; look < kLooks; ++look) {
-      if (Progress::has_waiters(process.doorbell)) return true;
-    }
-    target.came.store(false, std::memory_order_relaxed);
-  }
-  // It may be in a wait that does not look for requests because none have come (demand.h).
-  if (process.missed_at_desk.load(std::memory_order_relaxed) == 0) {
-    process.missed_at_desk.store(1, std::memory_order_relaxed);
-  }
+  leave_word(process);
   return false;
+}
+
+// It may be in a wait that does not look for requests because none have come (demand.h).
+void Desk::leave_word(ProcessBlock& process) {
+  if (process.missed_at_desk.load(std::memory_order_relaxed) != 0) return;
+  process.missed_at_desk.store(1, std::memory_order_relaxed);
+}
+
+// Whether a request was withdrawn because no thread of the target waits.
+bool Desk::is_withdrawn_from_absent(ProcessBlock& process, Target& target, Request& request) {
+  if (Progress::has_waiters(process.doorbell) || !withdraw(request)) return false;
+  target.came.store(false, std::memory_order_relaxed);
+  leave_word(process);
+  return true;
 }
 
 Desk::Outcome Desk::combine(const mob_transfer_t& transfer, const Shape& shape) {
@@ -453,9 +460,17 @@ Desk::Outcome Desk::await(mob_rank_t rank, Request& request, bool calls) {
   const auto is_answered = [&] {
     return request.answer.load(std::memory_order_acquire) >> 1 == number;
   };
+  const mob_rank_t index = engine_.host_index(rank);
+  Target& target = targets_[static_cast<size_t>(index)];
   for (int looks = 0; looks < kEagerLooks && !is_answered(); ++looks) {
   }
-  Target& target = targets_[static_cast<size_t>(engine_.host_index(rank))];
+  if (!is_answered() && !calls && target.came.load(std::memory_order_relaxed)) {
+    for (int looks = 0; looks < kLooksForComing && !is_answered(); ++looks) {
+    }
+    if (!is_answered() && is_withdrawn_from_absent(engine_.process(index), target, request)) {
+      return Outcome::kNotForDesk;
+    }
+  }
   if (!is_answered() && !await_answer(rank, request, number, calls)) return Outcome::kNobodyCame;
   target.misses.store(0, std::memory_order_relaxed);
   target.asleep.store(0, std::memory_order_relaxed);

@@ -5,9 +5,9 @@
 // a few cache lines change hands, where cross-memory attach would enter the kernel.
 //
 // A process that exposes memory has one desk, in shared memory. An origin that sees a thread of it
-// wait, and awake, takes the desk for itself, lays down a request, and looks for the answer. If
-// nobody takes the request up in about the time that the kernel's way takes, the origin withdraws
-// it and goes that way; so it does, at once, if the desk is in use. Request and withdrawal are
+// wait, and awake, or saw one the last time, takes the desk for itself, lays down a request, and
+// looks for the answer. If nobody takes the request up in about the time that the kernel's way
+// takes, the origin withdraws it and goes that way; so it does, at once, if the desk is in use. Request and withdrawal are
 // settled by one compare-and-swap: what was taken up is answered, what was withdrawn is done by
 // nobody, and nothing is done twice.
 //
@@ -93,8 +93,8 @@ class Desk {
   // was called, or memory was withdrawn. Any thread.
   void forget_memory() { visits_.fetch_add(1, std::memory_order_relaxed); }
 
-  // At the origin: whether a thread of the target looks, just now or in a moment, from another
-  // processor.
+  // At the origin: whether a thread of the target is likely to look, now or in a moment, from
+  // another processor.
   bool is_attended(mob_rank_t rank);
   // Has such a target put or get one stretch, or any target a shape, of its exposed memory. False
   // if that is not how it goes, and nothing was done. Waits for nobody who is not at it already.
@@ -159,6 +159,8 @@ class Desk {
 
   Outcome may_call(mob_rank_t rank, bool* calls);
   static bool has_waiter(ProcessBlock& process, Target& target);
+  static void leave_word(ProcessBlock& process);
+  static bool is_withdrawn_from_absent(ProcessBlock& process, Target& target, Request& request);
   static bool is_asleep_or_near(const ProcessBlock& process);
   static bool skips(Target& target);
   void note_asleep(mob_rank_t rank, ProcessBlock& process, Target& target);

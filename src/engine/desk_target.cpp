@@ -100,10 +100,11 @@ os::Work Desk::look_at(DeskMemory& desk, unsigned place, bool* goes_on) {
   return caller == 0 ? os::Work::kSome : work_for(caller);
 }
 
-// Of two threads that wait at once each would write its own, again and again.
+// Of two threads that wait at once each would write its own, again and again. Who leaves counts as
+// a waiter: origins that look at the line would have to fetch it for every wait.
 void Desk::note_processor() {
   ProcessBlock::Doorbell& doorbell = block_->doorbell;
-  const uint32_t here = Progress::has_one_waiter(doorbell) ? this_processor() : 0;
+  const uint32_t here = Progress::has_several_waiters(doorbell) ? 0 : this_processor();
   if (doorbell.processor.load(std::memory_order_relaxed) != here) [[unlikely]] {
     doorbell.processor.store(here, std::memory_order_relaxed);
   }

@@ -322,10 +322,14 @@ class Engine {
   // Also what is done for others only while a thread waits.
   os::Work poll_waiting() {
     const os::Work found = poll() ? os::Work::kSome : os::Work::kNone;
-    if (!desk_.is_there()) return found;
+    const os::Work served = serve_desk();
+    return served != os::Work::kNone ? served : found;
+  }
+
+  os::Work serve_desk() {
+    if (!desk_.is_there()) return os::Work::kNone;
     const os::Work served = desk_.serve();
-    if (served == os::Work::kNone) return found;
-    demand_.note();
+    if (served != os::Work::kNone) demand_.note();
     return served;
   }
 
@@ -358,8 +362,8 @@ class Engine {
   // asked for anything lately, what is awaited is looked at alone for as long as a few of those.
   template <typename Done>
   bool comes_soon(Done& done) {
-    if ((is_asked() && is_in_demand()) || transfers_.hooked() ||
-        transfers_.timeline() != nullptr || job_.host().policy().spin_ns == 0) {
+    if ((is_asked() && is_in_demand()) || transfers_.hooked() || transfers_.timeline() != nullptr ||
+        job_.host().policy().spin_ns == 0) {
       return false;
     }
     for (uint32_t look = 0; look < kFirstLooks; ++look) {
@@ -407,7 +411,7 @@ class Engine {
         engine_.progress_.leave();
         engine_.demand_.note_wait();
       }
-      engine_.desk_.serve();  // who saw us wait has not lost the time
+      engine_.serve_desk();  // who saw us wait has not lost the time
       // What may remain after one more poll is not for this thread to do.
       if (engine_.poll_at_leaving()) Progress::wake(engine_.own_->doorbell);
       if (engine_.network_.is_open()) engine_.network_.leave();

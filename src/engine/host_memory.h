@@ -32,14 +32,14 @@ struct ProcessBlock {
   struct alignas(64) Doorbell {
     std::atomic<uint32_t> bell;
     std::atomic<uint32_t> sleepers;
+    // Where the thread that waits has run last: the processor's number, plus 1; 0: nobody knows, or
+    // several wait. Kept up to date where there is a desk (desk.h).
+    std::atomic<uint32_t> processor;
     // Of the progress thread: who need not wake it because they poll, and whether it sleeps
     // (engine/progress.h); and what it sleeps on. Every wait of the process writes here, where all
     // that tell it something look at the line above.
     alignas(64) std::atomic<uint32_t> attention;
     std::atomic<uint32_t> thread_bell;
-    // Where the thread that waits has run last: the processor's number, plus 1; 0: nobody knows, or
-    // several wait. Kept up to date where there is a desk (desk.h).
-    std::atomic<uint32_t> processor;
     // Claims of other hosts on locks that the process hosts, and that it waits for on their behalf
     // (claims.h): who releases such a lock wakes it.
     std::atomic<uint32_t> claims;

@@ -91,8 +91,8 @@ class Progress {
     return (target.attention.load(std::memory_order_relaxed) & ~kArmed) != 0;
   }
 
-  static bool has_one_waiter(const ProcessBlock::Doorbell& target) {
-    return (target.attention.load(std::memory_order_relaxed) & ~kArmed) == 1;
+  static bool has_several_waiters(const ProcessBlock::Doorbell& target) {
+    return (target.attention.load(std::memory_order_relaxed) & ~kArmed) > 1;
   }
 
   // Whether a thread polls now, and is awake.

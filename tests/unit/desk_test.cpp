@@ -522,7 +522,8 @@ TEST(Desk, WhatWasGivenBackBetweenTwoWaitsIsRefused) {
         }
         step = 4;
         await(5);
-        EXPECT_FALSE(desk.is_attended(1));  // it has gone
+        EXPECT_FALSE(desk.copy(1, pair.at(0), &value, sizeof value, true));  // it has gone
+        EXPECT_EQ(*reinterpret_cast<uint64_t*>(pair.at(0)), 7u);             // by an earlier one
         EXPECT_FALSE(desk.is_attended(1));  // which is known by now
         step = 6;
       },
