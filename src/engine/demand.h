@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-// Whether others have lately asked this process for what it does for them while it waits: to run
-// handlers of messages, or to put and get in its exposed memory. To look for that, and to tell
+// Whether host-mates have lately asked this process for what it does for them while it waits: to
+// run handlers of messages, or to put and get in its exposed memory. To look for that, and to tell
 // others that one looks, takes as long as a cache line's way between two processors, and more: a
 // wait begins without it while nobody asks. Who asks then is seen to as if the process computed, by
 // a thread that sleeps or by the kernel, and from then on waits look again.
+//
+// Other hosts do not count: what comes from them takes far longer than a wait goes without a look.
 
 #include <atomic>
 #include <cstdint>

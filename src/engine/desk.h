@@ -7,9 +7,9 @@
 // A process that exposes memory has one desk, in shared memory. An origin that sees a thread of it
 // wait, and awake, or saw one the last time, takes the desk for itself, lays down a request, and
 // looks for the answer. If nobody takes the request up in about the time that the kernel's way
-// takes, the origin withdraws it and goes that way; so it does, at once, if the desk is in use. Request and withdrawal are
-// settled by one compare-and-swap: what was taken up is answered, what was withdrawn is done by
-// nobody, and nothing is done twice.
+// takes, the origin withdraws it and goes that way; so it does, at once, if the desk is in use.
+// Request and withdrawal are settled by one compare-and-swap: what was taken up is answered, what
+// was withdrawn is done by nobody, and nothing is done twice.
 //
 // What is larger comes in pieces, each a request of its own in one of a few places: the target does
 // one while the origin packs the next, or takes what came with the one before.

@@ -120,6 +120,7 @@ class Engine {
   Served& served() { return served_; }
   Messages& messages() { return messages_; }
   Progress& progress() { return progress_; }
+  Demand& demand() { return demand_; }
   Network& network() { return network_; }
   Remote& remote() { return remote_; }
   TeamMail& team_mail() { return team_mail_; }
@@ -337,7 +338,6 @@ class Engine {
     bool found = transfers_.poll();
     if (messages_.in_use() && messages_.serve(network)) {
       found = true;
-      demand_.note();
       if (desk_.is_there()) desk_.forget_memory();  // a handler may have run
     }
     // After the messages, which may have brought what claims wait for.
@@ -350,9 +350,9 @@ class Engine {
   // Whether anybody may ask for something that a thread which waits has to look for.
   bool is_asked() const { return messages_.in_use() || desk_.is_there(); }
 
-  // Whether somebody did lately, or nobody else would look for it.
+  // Whether a host-mate did lately, or nobody else would look for it.
   bool is_in_demand() {
-    if (network_.is_open() || progress_.rests()) return true;
+    if (progress_.rests() || messages_.has_queued()) return true;
     if (desk_.take_missed()) demand_.note();
     return demand_.is_recent();
   }

@@ -338,8 +338,9 @@ bool Messages::serve_once(bool network, mob_rank_t* to_ring) {
   if (rings > readers_.size()) [[unlikely]] {
     attach(rings);
   }
+  bool came = false;
   if (engine_.network().is_open()) {
-    found |= network ? engine_.network().poll() : engine_.network().settle(false);
+    came = network ? engine_.network().poll() : engine_.network().settle(false);
   }
   bool more = false;
   const size_t polled = std::min<size_t>(readers_.size(), kPolledRings);
@@ -358,6 +359,8 @@ bool Messages::serve_once(bool network, mob_rank_t* to_ring) {
     ring_before();
     found |= serve_written();
   }
+  if (found) engine_.demand().note();
+  found |= came;
   if (has_queued()) {
     const std::lock_guard lock(connect_mutex_);
     for (const auto& box : outboxes_) found |= box->pump();
