@@ -47,6 +47,29 @@ void copy_header(unsigned char* to, const void* from, size_t bytes) {
   if (bytes != 0) std::memcpy(to, at, bytes);
 }
 
+// What comes in front of the payload of a message, which is aligned.
+size_t head_bytes(const Outgoing& message, bool notify) {
+  return sizeof(WireMessage) + (notify ? sizeof(WireNotify) : 0) + message.header_bytes;
+}
+
+// Writes it; where the payload goes.
+[[gnu::always_inline]] inline unsigned char* put_head(unsigned char* record,
+                                                      const Outgoing& message, bool notify,
+                                                      bool in_place) {
+  const WireMessage wire{message.payload_bytes, static_cast<uint16_t>(message.id),
+                         static_cast<uint16_t>(message.header_bytes),
+                         (notify ? kHasNotify : 0) | (in_place ? kInPlace : 0)};
+  std::memcpy(record, &wire, sizeof wire);
+  unsigned char* next = record + sizeof wire;
+  if (notify) {
+    const WireNotify counters{message.notify.target_counter, message.notify.completion_counter};
+    std::memcpy(next, &counters, sizeof counters);
+    next += sizeof counters;
+  }
+  copy_header(next, message.header, message.header_bytes);
+  return next + padded(message.header_bytes);
+}
+
 }  // namespace
 
 // Ends waits for the target when it cannot answer any more.
@@ -168,7 +191,7 @@ size_t Outbox::most_bytes() const {
 
 bool Outbox::write_first(const Outgoing& message, Cursor& cursor, bool in_place) {
   const bool notify = has_notify(message);
-  size_t bytes = sizeof(WireMessage) + (notify ? sizeof(WireNotify) : 0) + message.header_bytes;
+  size_t bytes = head_bytes(message, notify);
   size_t part = 0;
   if (in_place) {
     bytes = padded(bytes) + sizeof message.payload;
@@ -182,29 +205,38 @@ bool Outbox::write_first(const Outgoing& message, Cursor& cursor, bool in_place)
   alignas(os::kRingPayloadAlignment) unsigned char head[kMostBesidePayload];
   auto* record = is_sent_in_place ? head : static_cast<unsigned char*>(reserve(bytes, kFirst));
   if (record == nullptr) return false;
-  const WireMessage wire{message.payload_bytes, static_cast<uint16_t>(message.id),
-                         static_cast<uint16_t>(message.header_bytes),
-                         (notify ? kHasNotify : 0) | (in_place ? kInPlace : 0)};
-  std::memcpy(record, &wire, sizeof wire);
-  unsigned char* next = record + sizeof wire;
-  if (notify) {
-    const WireNotify counters{message.notify.target_counter, message.notify.completion_counter};
-    std::memcpy(next, &counters, sizeof counters);
-    next += sizeof counters;
-  }
-  copy_header(next, message.header, message.header_bytes);
-  next += padded(message.header_bytes);
+  unsigned char* payload = put_head(record, message, notify, in_place);
   if (is_sent_in_place) {
     if (!link_->send_in_place(kFirst, {head, bytes - part}, message.payload, part)) return false;
   } else if (in_place) {
-    std::memcpy(next, &message.payload, sizeof message.payload);
+    std::memcpy(payload, &message.payload, sizeof message.payload);
     part = message.payload_bytes;
   } else if (part != 0) {
-    transport::copy_part_to_peer(next, message.payload, part);
+    transport::copy_part_to_peer(payload, message.payload, part);
   }
   if (!is_sent_in_place) commit(part == message.payload_bytes);
   if (!in_place) streamed_bytes_ += part;
   cursor = {true, in_place, part};
+  return true;
+}
+
+// What most messages are: writes all of one that a record holds to a ring; false where there is no
+// room. Needs the turn.
+bool Outbox::write_whole(const Outgoing& message) {
+  const bool notify = has_notify(message);
+  size_t bytes = head_bytes(message, notify);
+  if (message.payload_bytes != 0) bytes = padded(bytes) + message.payload_bytes;
+  auto* record = static_cast<unsigned char*>(writer_.reserve(bytes, kFirst));
+  if (record == nullptr) [[unlikely]] {
+    return false;
+  }
+  unsigned char* payload = put_head(record, message, notify, false);
+  if (message.payload_bytes != 0) {
+    transport::copy_part_to_peer(payload, message.payload, message.payload_bytes);
+    streamed_bytes_ += message.payload_bytes;
+  }
+  commit(true);
+  note_written(message.id);
   return true;
 }
 
@@ -276,8 +308,7 @@ bool Outbox::write(const Outgoing& message, Cursor& cursor, bool in_place) {
 }
 
 bool Outbox::write_on(const Outgoing& message, Cursor& cursor, bool in_place) {
-  if (streamed_bytes_ >= kWideAfterBytes && !is_as_wide_as_can_be_ && link_ == nullptr)
-      [[unlikely]] {
+  if (widens() && link_ == nullptr) [[unlikely]] {
     widen();
   }
   if (!cursor.started && !write_first(message, cursor, in_place)) return false;
@@ -291,11 +322,15 @@ bool Outbox::write_on(const Outgoing& message, Cursor& cursor, bool in_place) {
     if (!write_more(from, part, last, message.stays)) return false;
     cursor.sent += part;
   }
+  note_written(message.id);
+  return true;
+}
+
+void Outbox::note_written(unsigned id) {
   // Release: who waits for completion() of this many has written them.
   const uint64_t written = written_.load(std::memory_order_relaxed) + 1;
   written_.store(written, std::memory_order_release);
-  if (message.id < kPublicHandlers) own_written_.store(written, std::memory_order_release);
-  return true;
+  if (id < kPublicHandlers) own_written_.store(written, std::memory_order_release);
 }
 
 mob_status_t Outbox::send(const Outgoing& message) {
@@ -349,6 +384,11 @@ bool Outbox::send_now(const Outgoing& message) {
   }
   Turn turn(*this);
   if (!turn.try_take()) return false;
+  const bool is_short_way = link_ == nullptr && !has_queue() && !widens();
+  if (is_short_way && write_whole(message)) [[likely]] {
+    write_queue_and_give_up(turn);
+    return true;
+  }
   Cursor cursor;
   const bool written = (!has_queue() || write_queue()) && write(message, cursor, false);
   write_queue_and_give_up(turn);

@@ -143,6 +143,8 @@ class Outbox {
   bool write_on(const Outgoing& message, Cursor& cursor, bool in_place);
   size_t most_bytes() const;
   bool write_first(const Outgoing& message, Cursor& cursor, bool in_place);
+  bool write_whole(const Outgoing& message);
+  void note_written(unsigned id);
   bool write_more(const unsigned char* part, size_t bytes, bool last, bool stays);
   void* reserve(size_t bytes, RecordKind kind);
   void commit(bool tell);
@@ -151,6 +153,8 @@ class Outbox {
   bool has_queue() const {
     return queued_.load(std::memory_order_seq_cst) != unqueued_.load(std::memory_order_relaxed);
   }
+  // Whether so much has flowed that the next message goes to a wide ring, if there can be one.
+  bool widens() const { return streamed_bytes_ >= kWideAfterBytes && !is_as_wide_as_can_be_; }
   void widen();
   bool help(const Outgoing& message);
   bool write_queue();
