@@ -30,6 +30,13 @@ Benchmark fetch_add(mob_rank_t target, uint64_t* word) {
                      const uint64_t old = __atomic_fetch_add(word, 1, __ATOMIC_SEQ_CST);
                      __asm__ volatile("" : : "r"(old));
                    }),
+           // Alone in its loop, some processors begin the next one sooner: with as many others
+           // as a check has, it takes what it takes in a program.
+           updates("the same and eight no-ops",
+                   [=] {
+                     const uint64_t old = __atomic_fetch_add(word, 1, __ATOMIC_SEQ_CST);
+                     __asm__ volatile(".rept 8\n\tnop\n\t.endr" : : "r"(old));
+                   }),
            updates("mob_fetch_add8",
                    [=] {
                      uint64_t old = 0;
