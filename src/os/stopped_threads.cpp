@@ -151,8 +151,9 @@ int stop_all() {
     // A list that lacked one would make it look stopped: those that were seen are asked for by
     // name.
     if (left <= 0) left = alive(process, signalled) - waiting.load(std::memory_order_acquire);
+    // The others may only wait for a processor.
     if (left > 0 && look % kPatientLooks == kPatientLooks - 1 &&
-        std::ranges::any_of(threads.ids(), refuses_signal)) {
+        std::ranges::count_if(threads.ids(), refuses_signal) >= left) {
       break;
     }
   }
