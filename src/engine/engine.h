@@ -45,6 +45,7 @@
 #include "job/job.h"
 #include "job/liveness.h"
 #include "os/hybrid_lock.h"
+#include "os/ticks.h"
 #include "os/waiter.h"
 
 namespace mobius::engine {
@@ -350,9 +351,9 @@ class Engine {
   // Whether anybody may ask for something that a thread which waits has to look for.
   bool is_asked() const { return messages_.in_use() || desk_.is_there(); }
 
-  // Whether a host-mate did lately, or nobody else would look for it.
+  // Whether a host-mate did lately, or nobody else would look for it, or send what is to be sent.
   bool is_in_demand() {
-    if (progress_.rests() || messages_.has_queued()) return true;
+    if (progress_.rests() || messages_.has_queued() || network_.has_unsettled()) return true;
     if (desk_.take_missed()) demand_.note();
     return demand_.is_recent();
   }
@@ -366,12 +367,18 @@ class Engine {
         job_.host().policy().spin_ns == 0) {
       return false;
     }
+    // What may come from another host is looked for among what has come, under locks: so many of
+    // those looks would take as long as a message does.
+    const bool is_timed = network_.is_open();
+    const uint64_t start = is_timed ? os::ticks() : 0;
     for (uint32_t look = 0; look < kFirstLooks; ++look) {
       if (done()) return true;
+      if (is_timed && look % 8 == 7 && os::ticks() - start > kFirstTicks) break;
     }
     return false;
   }
   static constexpr uint32_t kFirstLooks = 256;
+  static constexpr uint64_t kFirstTicks = 1000;  // some 0.3 µs
 
   // The part of wait_until() that polls and sleeps; apart, so that callers stay small.
   template <typename Done>

@@ -65,6 +65,8 @@ class Network {
 
   // A link has something to send that it could not send at once.
   void note_unsettled() { unsettled_.store(true, std::memory_order_relaxed); }
+  // Whether something is to be sent that goes when somebody polls.
+  bool has_unsettled() const { return unsettled_.load(std::memory_order_relaxed); }
 
   // The same where nothing will come from the peer that has somebody poll.
   void note_stuck();
