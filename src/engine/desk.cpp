@@ -63,7 +63,7 @@ bool Desk::is_attended(mob_rank_t rank) {
   const mob_rank_t index = engine_.host_index(rank);
   ProcessBlock& process = engine_.process(index);
   Target& target = targets_[static_cast<size_t>(index)];
-  if (!has_waiter(process, target)) return false;
+  if (!expects_waiter(process, target)) return false;
   if (process.doorbell.sleepers.load(std::memory_order_relaxed) != 0) {
     note_asleep(rank, process, target);
     return false;
@@ -228,7 +228,7 @@ Desk::Outcome Desk::may_call(mob_rank_t rank, bool* calls) {
   const mob_rank_t index = engine_.host_index(rank);
   ProcessBlock& process = engine_.process(index);
   Target& target = targets_[static_cast<size_t>(index)];
-  if (!has_waiter(process, target)) return Outcome::kNotForDesk;
+  if (!expects_waiter(process, target)) return Outcome::kNotForDesk;
   *calls = is_asleep_or_near(process);
   if (*calls && skips(target)) return Outcome::kNobodyCame;
   return Outcome::kDone;
@@ -236,7 +236,7 @@ Desk::Outcome Desk::may_call(mob_rank_t rank, bool* calls) {
 
 // One that came before waits, or may be about to, as after a barrier of both: what is laid down is
 // there when it comes. It is not looked at, which would fetch a line that each of its waits writes.
-bool Desk::has_waiter(ProcessBlock& process, Target& target) {
+bool Desk::expects_waiter(ProcessBlock& process, Target& target) {
   if (target.came.load(std::memory_order_relaxed)) return true;
   if (Progress::has_waiters(process.doorbell)) return true;
   leave_word(process);

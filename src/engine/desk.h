@@ -158,7 +158,7 @@ class Desk {
   };
 
   Outcome may_call(mob_rank_t rank, bool* calls);
-  static bool has_waiter(ProcessBlock& process, Target& target);
+  static bool expects_waiter(ProcessBlock& process, Target& target);
   static void leave_word(ProcessBlock& process);
   static bool is_withdrawn_from_absent(ProcessBlock& process, Target& target, Request& request);
   static bool is_asleep_or_near(const ProcessBlock& process);

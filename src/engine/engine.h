@@ -351,8 +351,9 @@ class Engine {
   // Whether anybody may ask for something that a thread which waits has to look for.
   bool is_asked() const { return messages_.in_use() || desk_.is_there(); }
 
-  // Whether a host-mate did lately, or nobody else would look for it, or send what is to be sent.
-  bool is_in_demand() {
+  // Whether a wait looks for that from its start: a host-mate asked lately, or nobody else would
+  // look, or send what is to be sent.
+  bool looks_at_once() {
     if (progress_.rests() || messages_.has_queued() || network_.has_unsettled()) return true;
     if (desk_.take_missed()) demand_.note();
     return demand_.is_recent();
@@ -363,8 +364,8 @@ class Engine {
   // asked for anything lately, what is awaited is looked at alone for as long as a few of those.
   template <typename Done>
   bool comes_soon(Done& done) {
-    if ((is_asked() && is_in_demand()) || transfers_.hooked() || transfers_.timeline() != nullptr ||
-        job_.host().policy().spin_ns == 0) {
+    if ((is_asked() && looks_at_once()) || transfers_.hooked() ||
+        transfers_.timeline() != nullptr || job_.host().policy().spin_ns == 0) {
       return false;
     }
     // What may come from another host is looked for among what has come, under locks: so many of

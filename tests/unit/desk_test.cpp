@@ -85,6 +85,13 @@ std::vector<unsigned char> counted(size_t bytes, unsigned first) {
   return data;
 }
 
+// What the two threads of a test have come to; each test begins with 0.
+std::atomic<int> step;
+
+void await(int wanted) {
+  while (step.load() != wanted) std::this_thread::yield();
+}
+
 // Until the target has come to wait, and whenever it was not quick enough.
 template <typename Ask>
 void until_done(Ask ask) {
@@ -436,11 +443,7 @@ TEST(Desk, WhoSleepsOrRunsOnTheSameProcessorIsCalled) {
 
 // It looks as if it waited, but does not look at its desk: the request must not be done later.
 TEST(Desk, WhatNobodyTakesUpIsWithdrawn) {
-  static std::atomic<int> step;
   step = 0;
-  const auto await = [](int wanted) {
-    while (step.load() != wanted) std::this_thread::yield();
-  };
   run_pair(
       [&](Pair& pair) {
         await(1);
@@ -492,7 +495,6 @@ TEST(Desk, WhatIsNotMappedIsRefused) {
 
 // What was asked for in the wait before is looked at ahead: as it is now.
 TEST(Desk, WhatWasGivenBackBetweenTwoWaitsIsRefused) {
-  static std::atomic<int> step;
   step = 0;
   void* page = mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   ASSERT_NE(page, MAP_FAILED);
@@ -503,9 +505,6 @@ TEST(Desk, WhatWasGivenBackBetweenTwoWaitsIsRefused) {
     step.fetch_add(1);
     while (step.load() < wanted) desk.serve();
     engine().progress().leave();
-  };
-  const auto await = [](int wanted) {
-    while (step.load() != wanted) std::this_thread::yield();
   };
   run_pair(
       [&](Pair& pair) {
@@ -539,11 +538,7 @@ TEST(Desk, WhatWasGivenBackBetweenTwoWaitsIsRefused) {
 
 // Waits of a target that nobody asks do not look: who comes then leaves word.
 TEST(Desk, TheOwnerLearnsThatSomebodyFoundNobody) {
-  static std::atomic<int> step;
   step = 0;
-  const auto await = [](int wanted) {
-    while (step.load() != wanted) std::this_thread::yield();
-  };
   run_pair(
       [&](Pair& pair) {
         Desk& desk = engine().desk();
