@@ -101,20 +101,18 @@ mob_status_t Job::join_mpi_launch(const Settings& settings, const MpiLaunch& lau
 
 // Whoever started this process; nobody may have.
 mob_status_t Job::join_foreign(const Settings& settings) {
-  const bool by_pmix = pmix::started_us(environ);
-  const bool has_pmix = by_pmix && pmix::is_usable();
-  std::string missing = by_pmix && !has_pmix ? mob_last_error() : "";
-  // An MPI that has ended in this process has finalised PMIx. Then servers miscount who is in a
-  // fence, and end it without one process or another (met with 4.2; openpmix issues 3931 and 4113).
-  if (has_pmix && !mpi::has_ended()) return join_pmix(settings);
+  std::string missing;
+  if (pmix::started_us(environ)) {
+    if (pmix::is_usable()) return join_pmix(settings);
+    missing = mob_last_error();
+  }
   // Some tell in other ways, too, what is enough on one host.
   MpiLaunch launch;
   bool found = false;
   if (find_mpi_launch(environ, &launch, &found) != MOB_OK) {
-    if (!by_pmix) missing = mob_last_error();
+    if (missing.empty()) missing = mob_last_error();
     found = false;
   }
-  if (!found && has_pmix) return join_pmix(settings);
   if (found) return launch.size > 1 ? join_mpi_launch(settings, launch) : join_alone(settings);
   if (mpi::is_up()) return join_mpi(settings, nullptr);
   return missing.empty() ? join_alone(settings) : fail(MOB_ERR_SYSTEM, "%s", missing.c_str());
@@ -124,7 +122,8 @@ mob_status_t Job::join_pmix(const Settings& settings) {
   const auto limit_s = static_cast<unsigned>(settings.number(SettingId::kJoinSeconds));
   const bool survive = settings.on_death() == base::OnDeath::kError;
   pmix::Whereabouts where;
-  const mob_status_t status = pmix::connect(limit_s, survive, &where, &directory_);
+  const mob_status_t status =
+      pmix::connect(limit_s, survive, mpi::has_ended(), &where, &directory_);
   return status != MOB_OK ? status
                           : meet_others(settings, where.rank, where.size, where.neighbours);
 }

@@ -14,6 +14,7 @@
 #include <cstring>
 #include <mutex>
 #include <string>
+#include <thread>
 #include <utility>
 
 #include "base/log.h"
@@ -61,13 +62,19 @@ const pmix_proc_t* affected(const pmix_proc_t* source, const pmix_info_t* info, 
   return source;
 }
 
+bool is_of(const pmix_proc_t& process, const pmix_nspace_t& job) {
+  return std::strncmp(process.nspace, job, PMIX_MAX_NSLEN) == 0;
+}
+
 void on_event(size_t /*handler*/, pmix_status_t event, const pmix_proc_t* source, pmix_info_t* info,
               size_t info_count, pmix_info_t* /*results*/, size_t /*result_count*/,
               pmix_event_notification_cbfunc_fn_t done, void* data) {
   {
     News& known = news();
     const std::lock_guard lock(known.mutex);
-    if (known.listening && event == PMIX_ERR_LOST_CONNECTION) {
+    // Of processes servers say so, too: of one that died, and now and then of one that has left.
+    const bool of_process = source != nullptr && is_of(*source, known.job);
+    if (known.listening && event == PMIX_ERR_LOST_CONNECTION && !of_process) {
       known.server_is_gone = true;
       if (!known.survive) {
         base::log(base::LogLevel::kError,
@@ -77,8 +84,8 @@ void on_event(size_t /*handler*/, pmix_status_t event, const pmix_proc_t* source
       }
     }
     const pmix_proc_t* who = affected(source, info, info_count);
-    if (known.listening && is_death(event) && who != nullptr &&
-        std::strncmp(who->nspace, known.job, PMIX_MAX_NSLEN) == 0 && who->rank <= INT32_MAX) {
+    if (known.listening && is_death(event) && who != nullptr && is_of(*who, known.job) &&
+        who->rank <= INT32_MAX) {
       known.dead.push_back(static_cast<mob_rank_t>(who->rank));
     }
     known.changed.notify_all();
@@ -91,6 +98,13 @@ pmix_value_t value_of(bool truth) {
   pmix_value_t value{};
   value.type = PMIX_BOOL;
   value.data.flag = truth;
+  return value;
+}
+
+pmix_value_t scope_value(pmix_scope_t scope) {
+  pmix_value_t value{};
+  value.type = PMIX_SCOPE;
+  value.data.scope = scope;
   return value;
 }
 
@@ -140,11 +154,17 @@ void on_fence(pmix_status_t status, void* data) {
 
 // How often a wait looks whether somebody died.
 constexpr std::chrono::milliseconds kLook{50};
+// Between the first two looks for something that is published.
+constexpr std::chrono::milliseconds kShortestPause{1};
+
+// A value that says nothing but that it is there.
+constexpr unsigned char kMark[] = {1};
+constexpr std::string_view kMarkKey = "mark";
 
 class PmixDirectory final : public Directory {
  public:
-  PmixDirectory(const Library& library, const pmix_proc_t& self, unsigned limit_s)
-      : library_(library), self_(self), limit_s_(limit_s) {}
+  PmixDirectory(const Library& library, const pmix_proc_t& self, unsigned limit_s, bool others_left)
+      : library_(library), self_(self), limit_s_(limit_s), server_counts_(!others_left) {}
   ~PmixDirectory() override {
     if (!left_) abandon();
     finalize();
@@ -163,11 +183,18 @@ class PmixDirectory final : public Directory {
 
  private:
   mob_status_t fail_pmix(const char* what, pmix_status_t status) const;
+  mob_status_t count_programs();
   mob_status_t wait_for(Fence& fence);
+  mob_status_t meet_by_values();
+  mob_status_t wait_for_value(mob_rank_t rank, std::string_view key,
+                              std::chrono::steady_clock::time_point end);
+  mob_status_t not_all_came() const;
   static mob_status_t look_for_news();
   mob_status_t job_size(mob_rank_t* size) const;
   mob_status_t neighbours(std::vector<mob_rank_t>* ranks) const;
   pmix_proc_t all() const;
+  pmix_proc_t process(mob_rank_t rank) const;
+  std::string full_key(std::string_view key) const;
   static void abandon();
   void finalize();
 
@@ -176,6 +203,10 @@ class PmixDirectory final : public Directory {
   const unsigned limit_s_;
   pmix_status_t handler_ = -1;
   bool left_ = false;
+  mob_rank_t size_ = 1;
+  bool server_counts_;
+  unsigned program_ = 1;  // of those that these processes run one after the other
+  unsigned meetings_ = 0;
 };
 
 mob_status_t PmixDirectory::fail_pmix(const char* what, pmix_status_t status) const {
@@ -210,8 +241,14 @@ void PmixDirectory::listen(bool survive) {
 
 mob_status_t PmixDirectory::find_out(Whereabouts* whereabouts) {
   whereabouts->rank = static_cast<mob_rank_t>(self_.rank);
-  if (const mob_status_t status = job_size(&whereabouts->size)) return status;
-  return neighbours(&whereabouts->neighbours);
+  if (const mob_status_t status = job_size(&size_)) return status;
+  whereabouts->size = size_;
+  if (const mob_status_t status = count_programs()) return status;
+  if (const mob_status_t status = neighbours(&whereabouts->neighbours)) return status;
+  // On one node nothing is gained by letting the server count.
+  const bool one_node = whereabouts->neighbours.size() == static_cast<size_t>(size_);
+  server_counts_ = server_counts_ && program_ == 1 && !one_node;
+  return MOB_OK;
 }
 
 mob_status_t PmixDirectory::job_size(mob_rank_t* size) const {
@@ -253,7 +290,31 @@ mob_status_t PmixDirectory::neighbours(std::vector<mob_rank_t>* ranks) const {
   return MOB_OK;
 }
 
-std::string full_key(std::string_view key) { return "mobius." + std::string(key); }
+// Programs that run in the same processes one after the other are one job to the server, which
+// keeps what each of them published: so each has keys of its own, numbered by the marks that those
+// before it left. They were put for other nodes, too; without a scope some servers find nothing
+// that is older than the connection.
+mob_status_t PmixDirectory::count_programs() {
+  const pmix_info_t how[] = {instruction(PMIX_IMMEDIATE, value_of(true)),
+                             instruction(PMIX_DATA_SCOPE, scope_value(PMIX_REMOTE))};
+  while (true) {
+    Value mark;
+    const std::string key = full_key(kMarkKey);
+    if (library_.get(&self_, key.c_str(), how, std::size(how), mark.out()) != PMIX_SUCCESS) break;
+    ++program_;
+  }
+  return publish(kMarkKey, kMark);
+}
+
+pmix_proc_t PmixDirectory::process(mob_rank_t rank) const {
+  pmix_proc_t who = self_;
+  who.rank = static_cast<pmix_rank_t>(rank);
+  return who;
+}
+
+std::string PmixDirectory::full_key(std::string_view key) const {
+  return "mobius." + std::to_string(program_) + "." + std::string(key);
+}
 
 mob_status_t PmixDirectory::publish(std::string_view key, std::span<const unsigned char> value) {
   if (value.size() > kDirectoryValueBytes) {
@@ -269,6 +330,7 @@ mob_status_t PmixDirectory::publish(std::string_view key, std::span<const unsign
 }
 
 mob_status_t PmixDirectory::fence() {
+  if (!server_counts_) return meet_by_values();
   pmix_status_t status = library_.commit();
   if (status != PMIX_SUCCESS) return fail_pmix("publishing", status);
   const pmix_proc_t everybody = all();
@@ -287,17 +349,54 @@ mob_status_t PmixDirectory::wait_for(Fence& fence) {
   std::unique_lock lock(fence.mutex);
   while (!fence.changed.wait_for(lock, kLook, [&] { return fence.ended; })) {
     if (const mob_status_t status = look_for_news()) return status;
-    if (std::chrono::steady_clock::now() > end) {
-      return fail(MOB_ERR_PEER,
-                  "mob_init: not all processes of the job have called it within %u seconds "
-                  "(MOBIUS_JOIN_SECONDS): does each one call mob_init(), and is one stopped?",
-                  limit_s_);
-    }
+    if (std::chrono::steady_clock::now() > end) return not_all_came();
   }
   if (fence.status == PMIX_SUCCESS) return MOB_OK;
   if (const mob_status_t status = look_for_news()) return status;
   return fail(MOB_ERR_PEER, "mob_init: waiting for all processes of the job failed: %s (%d)",
               library_.error_string(fence.status), fence.status);
+}
+
+// Once a program before or an MPI in the same process has left PMIx, servers count wrong who is in
+// a fence, and end it without some, or never (4.2: who closes its connection before its farewell is
+// noted is no longer counted, and one that is closed late counts against the next program). What is
+// published stays, whoever left.
+mob_status_t PmixDirectory::meet_by_values() {
+  const std::string key = "met" + std::to_string(++meetings_);
+  if (const mob_status_t status = publish(key, kMark)) return status;
+  const pmix_status_t status = library_.commit();
+  if (status != PMIX_SUCCESS) return fail_pmix("publishing", status);
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(limit_s_);
+  for (mob_rank_t rank = 0; rank < size_; ++rank) {
+    if (const mob_status_t came = wait_for_value(rank, key, end)) return came;
+  }
+  return MOB_OK;
+}
+
+// Servers may wait for what a process of theirs has not published; of others they say at once what
+// they have.
+mob_status_t PmixDirectory::wait_for_value(mob_rank_t rank, std::string_view key,
+                                           std::chrono::steady_clock::time_point end) {
+  const pmix_proc_t who = process(rank);
+  const std::string full = full_key(key);
+  pmix_value_t second{};
+  second.type = PMIX_INT;
+  second.data.integer = 1;
+  const pmix_info_t limit = instruction(PMIX_TIMEOUT, second);
+  for (auto pause = kShortestPause;; pause = std::min(2 * pause, kLook)) {
+    Value found;
+    if (library_.get(&who, full.c_str(), &limit, 1, found.out()) == PMIX_SUCCESS) return MOB_OK;
+    if (const mob_status_t status = look_for_news()) return status;
+    if (std::chrono::steady_clock::now() > end) return not_all_came();
+    std::this_thread::sleep_for(pause);
+  }
+}
+
+mob_status_t PmixDirectory::not_all_came() const {
+  return fail(MOB_ERR_PEER,
+              "mob_init: not all processes of the job have called it within %u seconds "
+              "(MOBIUS_JOIN_SECONDS): does each one call mob_init(), and is one stopped?",
+              limit_s_);
 }
 
 mob_status_t PmixDirectory::look_for_news() {
@@ -314,8 +413,7 @@ mob_status_t PmixDirectory::look_for_news() {
 
 mob_status_t PmixDirectory::fetch(mob_rank_t rank, std::string_view key,
                                   std::vector<unsigned char>* value) {
-  pmix_proc_t who = self_;
-  who.rank = static_cast<pmix_rank_t>(rank);
+  const pmix_proc_t who = process(rank);
   // What was published before a fence is here; what was not would be waited for.
   const pmix_info_t at_once = instruction(PMIX_IMMEDIATE, value_of(true));
   Value found;
@@ -380,7 +478,7 @@ bool is_usable() {
   return load(&library) == MOB_OK;
 }
 
-mob_status_t connect(unsigned limit_s, bool survive, Whereabouts* whereabouts,
+mob_status_t connect(unsigned limit_s, bool survive, bool others_left, Whereabouts* whereabouts,
                      std::unique_ptr<Directory>* directory) {
   const Library* library = nullptr;
   if (const mob_status_t status = load(&library)) return status;
@@ -392,7 +490,7 @@ mob_status_t connect(unsigned limit_s, bool survive, Whereabouts* whereabouts,
                 "%s; if the launcher has ended, MOBIUS_LAUNCHER=none starts a job of one",
                 library->error_string(status), status, library->get_version());
   }
-  auto made = std::make_unique<PmixDirectory>(*library, self, limit_s);
+  auto made = std::make_unique<PmixDirectory>(*library, self, limit_s, others_left);
   made->listen(survive);
   const mob_status_t found = made->find_out(whereabouts);
   if (found == MOB_OK) *directory = std::move(made);

@@ -32,8 +32,9 @@ struct Whereabouts {
 // Connects to the PMIx server. One directory per process at a time. Its fence() gives up after
 // `limit_s` seconds. If it is destroyed without leave(), PMIx ends the job, because the others may
 // be waiting for this process. If the server is gone, the launcher is: then this process ends, with
-// a line on standard error, unless `survive`.
-mob_status_t connect(unsigned limit_s, bool survive, Whereabouts* whereabouts,
+// a line on standard error, unless `survive`. `others_left`: something else in this process, an
+// MPI, has used PMIx and left it.
+mob_status_t connect(unsigned limit_s, bool survive, bool others_left, Whereabouts* whereabouts,
                      std::unique_ptr<Directory>* directory);
 
 // Ends the job with an exit code, if connect() succeeded in this process. Any thread, at any time.

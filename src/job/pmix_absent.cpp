@@ -20,8 +20,8 @@ mob_status_t say_why() {
 
 bool is_usable() { return say_why() == MOB_OK; }
 
-mob_status_t connect(unsigned /*limit_s*/, bool /*survive*/, Whereabouts* /*whereabouts*/,
-                     std::unique_ptr<Directory>* /*directory*/) {
+mob_status_t connect(unsigned /*limit_s*/, bool /*survive*/, bool /*others_left*/,
+                     Whereabouts* /*whereabouts*/, std::unique_ptr<Directory>* /*directory*/) {
   return say_why();
 }
 

@@ -47,6 +47,24 @@ def test_two_processes_on_each_of_two_hosts(bed: beds.Bed) -> None:
     assert done.lines() == expected(0, 0, 1, 1)
 
 
+# The server knows them as one job, and counts wrong who is in it once processes have left.
+def test_one_program_after_the_other(bed: beds.Bed) -> None:
+    words = ["sh", "-c", '"$@" && "$@" && "$@" && "$@"', "sh", DRIVER, "who"]
+    done = run(mpirun(bed, "hosta:2,hostb:2", *words))
+    assert (done.code, done.err) == (0, "")
+    assert done.lines() == sorted(4 * expected(0, 0, 1, 1))
+
+
+# So it does with what an MPI in the same process has left.
+@pytest.mark.parametrize("order", ["MMmm", "MsMmm"])
+def test_after_an_mpi_in_the_same_process(bed: beds.Bed, order: str) -> None:
+    done = job(bed, "hosta:2,hostb:2", "beside_mpi", "libmpi.so.40", order)
+    if done.out.startswith("SKIP"):
+        pytest.skip(done.out)
+    assert done.code == 0, done.err
+    assert done.lines() == sorted([*expected(0, 0, 1, 1), *4 * ["left"]])
+
+
 def test_ranks_dealt_out_to_hosts_in_turn(bed: beds.Bed) -> None:
     done = job(bed, "hosta:3,hostb:2", "who", options=["--map-by", "node"])
     assert (done.code, done.err) == (0, "")

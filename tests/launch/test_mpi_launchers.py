@@ -105,9 +105,10 @@ def test_wrappers_do_not_matter(launcher: Launcher, mpi: str) -> None:
 
 @pytest.mark.parametrize("mpi", STARTERS)
 def test_one_program_after_the_other(launcher: Launcher, mpi: str) -> None:
-    done = start(launcher, mpi, 2, ["sh", "-c", '"$@" && "$@" && "$@"', "x", *PROGRAM])
+    script = 'for program in 1 2 3 4 5; do "$@" || exit; done'
+    done = start(launcher, mpi, 3, ["sh", "-c", script, "x", *PROGRAM])
     assert done.returncode == 0, done.stderr
-    assert lines_of(done) == sorted(3 * expected(2))
+    assert lines_of(done) == sorted(5 * expected(3))
 
 
 @pytest.mark.parametrize("mpi", STARTERS)
