@@ -37,14 +37,16 @@ constexpr SettingInfo kTable[] = {
      "good value. 'auto': never."},
     {"MOBIUS_COPY_STREAM_BYTES", SettingType::kBytes, "bytes", "auto", 0, 64 * kTiB, nullptr,
      SettingRole::kUser,
-     "From which size on copies write past the caches as a rule (MOBIUS_COPY_TRY_BYTES); `mobius "
-     "tune` measures a good value. 'auto': the default of this processor, which `mobius info` "
+     "From which size on copies write past the caches, unless they are tried "
+     "(MOBIUS_COPY_TRY_BYTES); "
+     "`mobius tune` measures a good value. 'auto': the default of this processor, which `mobius "
+     "info` "
      "shows."},
     {"MOBIUS_COPY_TRY_BYTES", SettingType::kBytes, "bytes", "4K", 4 << 10, 64 * kTiB, nullptr,
      SettingRole::kUser,
      "From which size on what is written for a host-mate is tried both through the caches and past "
      "them: puts of 16 KiB and more, parts of messages and of what is moved through shared memory, "
-     "and gets from where the latter is the rule (MOBIUS_COPY_STREAM_BYTES). Each thread times a "
+     "and gets that would go past them otherwise (MOBIUS_COPY_STREAM_BYTES). Each thread times a "
      "few of each size both ways, now and then, and takes the faster one. 64T: never."},
     {"MOBIUS_HOOKS", SettingType::kHooks, "", "", 0, 0, nullptr, SettingRole::kUser,
      "What stands between calls and transfers, outermost first: trace and stats watch "

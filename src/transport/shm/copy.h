@@ -13,7 +13,7 @@ namespace mobius::transport {
 struct CopyTuning {
   size_t rep_movsb_from_bytes;  // x86: one string instruction
   size_t stream_from_bytes;     // stores past the caches, several pages at a time
-  // From which size on both ways are tried, whichever is the rule by the one above (copy_peer.h).
+  // From which size on both ways are tried, whatever the one above says (copy_peer.h).
   size_t try_from_bytes = size_t{4} << 10;
   // Whether string instructions crawl where is_near_in_page(): from 2 KiB on memcpy may use them.
   bool slow_near_in_page = false;

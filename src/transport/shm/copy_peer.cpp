@@ -21,12 +21,12 @@ using OfSizes = std::array<CopyTrial, kSizes>;
 struct Trials {
   OfSizes puts;
   OfSizes parts;
-  // Of what goes past the caches as a rule.
+  // Of what copy() writes past the caches.
   OfSizes long_puts;
   OfSizes long_gets;
 
   Trials() {
-    long_puts.fill(CopyTrial(CopyTrial::Rule::kPastCaches));
+    long_puts.fill(CopyTrial(CopyTrial::Length::kLong));
     long_gets = long_puts;
   }
 };
@@ -41,8 +41,8 @@ Trials* trials() {
   return own.get();
 }
 
-// That of copies of about so many bytes, of a kind, or of another one if they go past the caches as
-// a rule; null if they are not tried.
+// That of copies of about so many bytes, of a kind, or of another one if copy() writes them past
+// the caches; null if they are not tried.
 CopyTrial* trial_of(OfSizes Trials::* kind, OfSizes Trials::* long_kind, size_t least,
                     size_t bytes) {
   const CopyTuning tuning = copy_tuning();

@@ -8,9 +8,11 @@
 // then are tried each way. What counts is the writer's own time, and the time from one copy to the
 // next, where that shows what the reader, who has to fetch it from memory, took longer.
 //
-// Where stores past the caches are the rule, as for what a second-level cache does not hold, they
-// are wrong for what is read at once: 4 MB put or got back and forth took 1.3 to 1.4 times as long
-// on an Intel Xeon (Emerald Rapids). That shows in the time from one copy to the next alone.
+// What a second-level cache does not hold would be read before it is written, which stores past the
+// caches spare: by a fifth to a third of the writer's time on an Intel Xeon (Emerald Rapids), where
+// nobody reads it. But what is read at once took 1.25 to 1.4 times as long then. That shows in the
+// time from one copy to the next, if it is taken of enough of them: a program may start several
+// before it waits for who reads them.
 //
 // A row of copies for each way, not by turns: how long one takes is a matter of where the one
 // before left the lines, so the first of each row does not count. Rows are tried again ever more
@@ -26,11 +28,11 @@ namespace mobius::transport {
 // Of copies of one kind and about one size. One thread at a time.
 class CopyTrial {
  public:
-  // What is done until it was tried, and where trials find no difference.
-  enum class Rule { kThroughCaches, kPastCaches };
+  // Of what a second-level cache does not hold, where that matters, or of less.
+  enum class Length { kShort, kLong };
 
   CopyTrial() = default;
-  explicit CopyTrial(Rule rule) : rule_(rule), is_past_faster_(rule == Rule::kPastCaches) {}
+  explicit CopyTrial(Length length) : length_(length) {}
 
   // The way that the next copy takes.
   bool goes_past_caches() const { return untimed_ == 0 ? tried_ >= row() : is_past_faster_; }
@@ -39,8 +41,7 @@ class CopyTrial {
   bool begins() {
     if (untimed_ == 0) return true;
     --untimed_;
-    const uint32_t place = untimed_ % kWatched;
-    return place == kWatchedPlace || (watches_pace() && place == kWatchedPlace - 1);
+    return untimed_ % kWatched == kWatchedPlace;
   }
 
   // When the copy began and ended, on a clock that does not go back.
@@ -52,58 +53,68 @@ class CopyTrial {
     const bool is_past = tried_ >= row();
     Times& times = is_past ? past_ : cached_;
     const uint32_t place = is_past ? tried_ - row() : tried_;
-    if (place > uncounted()) times.cycle.add(begin_ns - last_begin_ns_);
-    if (place >= uncounted() && place < uncounted() + kCounted) times.own.add(end_ns - begin_ns);
+    if (place > kUncounted) times.cycle.add(begin_ns - last_begin_ns_);
+    if (place >= kUncounted && place < kUncounted + counted()) times.own.add(end_ns - begin_ns);
     last_begin_ns_ = begin_ns;
-    if (++tried_ == 2 * row()) decide();
+    if (++tried_ == 2 * row() || is_hopeless()) decide();
   }
 
  private:
-  static constexpr uint32_t kCounted = 6;
-  // One of so many is watched, and the next one past the caches. A prime: parts of a message take
-  // turns at it.
+  static constexpr uint32_t kUncounted = 1;
+  static constexpr uint32_t kEnough = 9;  // of a long row
+  // One of so many is watched. A prime: parts of a message take turns at it.
   static constexpr uint32_t kWatched = 17;
   static constexpr uint32_t kWatchedPlace = kWatched / 2;
+  static constexpr int64_t kNever = INT64_MIN;
   static constexpr uint32_t kFirstPause = 16;
   static constexpr uint32_t kLongestPause = 2048;
   // What the reader waits longer for memory than for a cache, and nobody sees who does not wait for
   // it: of 16 to 64 KiB on Zen 4 that was 1.7 to 2.6 us.
   static constexpr int64_t kFetchNs = 2600;
 
-  // Whether it shows in the time from one copy to the next that the program does something else
-  // now; otherwise in that of one alone.
-  bool watches_pace() const { return is_past_faster_ || rule_ == Rule::kPastCaches; }
-
-  // The first of a row. Copies through the caches get faster until the last-level cache holds what
-  // went past it before: of 16 MB that took ten.
-  uint32_t uncounted() const { return rule_ == Rule::kPastCaches ? 9 : 1; }
+  uint32_t counted() const { return length_ == Length::kLong ? 18 : 6; }
   // The last shows when the one before was over. A multiple of four: two parts of a message, or
   // four, are at the same places of both rows.
-  uint32_t row() const { return uncounted() + kCounted + 1; }
+  uint32_t row() const { return kUncounted + counted() + 1; }
 
-  // kCounted of them; without the longest, which is that of something else.
-  struct Middle {
-    int64_t sum_ns = 0;
-    int64_t longest_ns = 0;
-
+  // Without the longest, which is that of something else unless another one is nearly as long.
+  class Middle {
+   public:
     void add(int64_t ns) {
-      sum_ns += ns;
-      longest_ns = std::max(longest_ns, ns);
+      ++count_;
+      sum_ns_ += ns;
+      second_ns_ = std::max(second_ns_, std::min(longest_ns_, ns));
+      longest_ns_ = std::max(longest_ns_, ns);
     }
-    int64_t each_ns() const { return (sum_ns - longest_ns) / (kCounted - 1); }
+    int64_t each_ns() const {
+      const bool is_alone = longest_ns_ > 2 * second_ns_;
+      return is_alone ? (sum_ns_ - longest_ns_) / (count_ - 1) : sum_ns_ / count_;
+    }
+
+   private:
+    int64_t count_ = 0;
+    int64_t sum_ns_ = 0;
+    int64_t longest_ns_ = 0;
+    int64_t second_ns_ = 0;
   };
   struct Times {
     Middle own;    // of the writer
     Middle cycle;  // from one to the next
   };
 
+  // What stores past the caches drive out of them comes back slowly: no more of them than needed.
+  bool is_hopeless() const {
+    return tried_ == row() + kUncounted + kEnough &&
+           past_.cycle.each_ns() >= cached_.cycle.each_ns();
+  }
+
   bool is_faster() const {
     const int64_t past = past_.cycle.each_ns();
     const int64_t cached = cached_.cycle.each_ns();
-    if (rule_ == Rule::kPastCaches) return past <= cached * 11 / 10;
     const int64_t past_own = past_.own.each_ns();
     const int64_t cached_own = cached_.own.each_ns();
     if (past_own >= cached_own || past > cached * 11 / 10) return false;
+    if (length_ == Length::kLong) return past * 21 / 20 < cached;
     // By nearly a quarter: what is wrongly written past the caches costs twice as much.
     return past * 13 / 10 < cached || past_own * 13 / 10 + kFetchNs < cached_own;
   }
@@ -118,40 +129,42 @@ class CopyTrial {
     tried_ = 0;
     cached_ = past_ = {};
     unlike_ = 0;
+    watched_begin_ns_ = kNever;
   }
 
-  // So many that the row through the caches makes them 5 % slower. The other way round it can only
+  // So many that the row through the caches makes them 3 % slower. The other way round it can only
   // be twice as slow, and copies that have become slow are a better reason to try.
   uint32_t untimed_until_worth() const {
-    constexpr int64_t kShare = 20;
+    constexpr int64_t kShare = 32;
     const int64_t past = past_.cycle.each_ns();
     const int64_t lost = std::max<int64_t>(cached_.cycle.each_ns() - past, 0) * row();
     return static_cast<uint32_t>(
         std::min<int64_t>(kShare * lost / std::max<int64_t>(past, 1), kLongestPause));
   }
 
-  // One alone may be slow for any reason.
+  // Past the caches it shows in the time from one copy to the next that the program does something
+  // else now; otherwise in that of one alone. One may be slow for any reason.
   void watch(int64_t begin_ns, int64_t end_ns) {
-    if (watches_pace() && untimed_ % kWatched == kWatchedPlace) {
-      watched_begin_ns_ = begin_ns;
-      return;
+    bool is_unlike = end_ns - begin_ns > 2 * cached_ns_;
+    if (is_past_faster_) {
+      const int64_t before_ns = std::exchange(watched_begin_ns_, begin_ns);
+      if (before_ns == kNever) return;
+      const int64_t cycle = (begin_ns - before_ns) / kWatched;
+      is_unlike = 3 * cycle < 2 * pace_ns_ || 2 * cycle > 3 * pace_ns_;
     }
-    const int64_t cycle = begin_ns - watched_begin_ns_;
-    const bool is_unlike = watches_pace() ? 3 * cycle < 2 * pace_ns_ || 2 * cycle > 3 * pace_ns_
-                                          : end_ns - begin_ns > 2 * cached_ns_;
     unlike_ = is_unlike ? unlike_ + 1 : 0;
     if (unlike_ >= 2 && pause_ - untimed_ >= least_untimed_) untimed_ = 0;
   }
 
-  Rule rule_ = Rule::kThroughCaches;
+  Length length_ = Length::kShort;
   uint32_t tried_ = 0;
   Times cached_;
   Times past_;
   int64_t last_begin_ns_ = 0;
   int64_t cached_ns_ = INT64_MAX / 2;
-  int64_t pace_ns_ = 0;  // of the way that is taken, from one to the next
-  int64_t watched_begin_ns_ = 0;
-  uint32_t unlike_ = 0;  // in a row
+  int64_t pace_ns_ = 0;                // of the way that is taken, from one to the next
+  int64_t watched_begin_ns_ = kNever;  // of the one watched before
+  uint32_t unlike_ = 0;                // in a row
   uint32_t least_untimed_ = 0;
   uint32_t pause_ = kFirstPause;
   uint32_t untimed_ = kFirstPause;  // left until both ways are tried again
