@@ -454,7 +454,9 @@ bool has_mpi() {
   return dl_iterate_phdr(look, nullptr) != 0;
 }
 
-// The last user of PMIx in this process disconnects from the server.
+// The last user of PMIx in this process disconnects from the server, which forgets its handlers.
+// Only where others go on ours is taken back, and after that: it is a message without an answer,
+// for whose acknowledgement, 40 ms, the kernel would keep the next one, our farewell, back.
 void PmixDirectory::finalize() {
   connected.store(nullptr, std::memory_order_release);
   {
@@ -462,12 +464,15 @@ void PmixDirectory::finalize() {
     const std::lock_guard lock(known.mutex);
     known.listening = false;
   }
-  if (handler_ >= 0) {
-    library_.deregister_event_handler(static_cast<size_t>(handler_), nullptr, nullptr);
-  }
   static const Library* last = nullptr;
+  static pmix_status_t last_handler = -1;
   last = &library_;
-  const auto disconnect = [] { last->finalize(nullptr, 0); };
+  last_handler = handler_;
+  const auto disconnect = [] {
+    last->finalize(nullptr, 0);
+    if (last_handler < 0 || last->initialized() == 0) return;
+    last->deregister_event_handler(static_cast<size_t>(last_handler), nullptr, nullptr);
+  };
   if (!has_mpi() || std::atexit(disconnect) != 0) disconnect();
 }
 

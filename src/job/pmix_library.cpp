@@ -19,6 +19,7 @@ bool find(void* handle, const char* name, Function* function) {
 
 bool find_all(void* handle, Library* found) {
   return find(handle, "PMIx_Init", &found->init) &&
+         find(handle, "PMIx_Initialized", &found->initialized) &&
          find(handle, "PMIx_Finalize", &found->finalize) &&
          find(handle, "PMIx_Abort", &found->abort) && find(handle, "PMIx_Put", &found->put) &&
          find(handle, "PMIx_Commit", &found->commit) &&

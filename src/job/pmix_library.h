@@ -11,6 +11,7 @@ namespace mobius::job::pmix {
 
 struct Library {
   decltype(&PMIx_Init) init;
+  decltype(&PMIx_Initialized) initialized;
   decltype(&PMIx_Finalize) finalize;
   decltype(&PMIx_Abort) abort;
   decltype(&PMIx_Put) put;
