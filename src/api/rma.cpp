@@ -5,6 +5,7 @@
 
 #include "api/check.h"
 #include "api/transfer.h"
+#include "engine/moved_hits.h"
 #include "engine/stretch.h"
 #include "engine/targets.h"
 #include "transport/shm/copy_peer.h"
@@ -18,10 +19,13 @@ using engine::Mode;
 
 namespace {
 
-// Out of line: what the inlined check does not know. The part used before, any other part, no
-// common address, or an error; null for the last, and where a hook has to see the operation.
+// Out of line: what the inlined check does not know. The part used before, memory that was moved,
+// any other part, no common address, or an error; null for the last, and where a hook has to see
+// the operation.
 void* reach(mob_rank_t rank, const void* remote, size_t bytes) {
   if (engine::target_recall(rank, remote, bytes)) return const_cast<void*>(remote);
+  const auto address = reinterpret_cast<uintptr_t>(remote);
+  if (void* moved = engine::find_moved_again(rank, address, bytes)) return moved;
   if (static_cast<uint32_t>(rank) >= static_cast<uint32_t>(mob_size_)) return nullptr;
   engine::Engine& engine = engine::engine();
   return engine.transfers().hooked() || !engine.is_here(rank) ? nullptr
@@ -128,6 +132,34 @@ mob_status_t put_anew(mob_rank_t rank, void* remote, const void* local, size_t b
                                                        : get_nbi(rank, remote, local, bytes);
 }
 
+[[gnu::noinline]] mob_status_t put_anywhere(mob_rank_t rank, void* remote, const void* local,
+                                            size_t bytes) {
+  const bool covers = engine::target_covers(rank, remote, bytes);
+  if (bytes == 0 && !covers) return check_rank("mob_put", rank);
+  void* target = local == nullptr ? nullptr : reach(rank, remote, bytes);
+  if (target == nullptr) [[unlikely]] {
+    mob_status_t status = MOB_OK;
+    if (put_elsewhere("mob_put", rank, remote, local, bytes, &status)) return status;
+    if (copy_exposed(rank, remote, local, bytes, true)) return MOB_OK;
+    return run_transfer("mob_put", contiguous(MOB_PUT, rank, remote, local, bytes));
+  }
+  transport::copy_to_peer(target, local, bytes);
+  return MOB_OK;
+}
+
+[[gnu::noinline]] mob_status_t get_anywhere(mob_rank_t rank, const void* remote, void* local,
+                                            size_t bytes) {
+  const bool covers = engine::target_covers(rank, remote, bytes);
+  if (bytes == 0 && !covers) return check_rank("mob_get", rank);
+  const void* target = local == nullptr ? nullptr : reach(rank, remote, bytes);
+  if (target == nullptr) [[unlikely]] {
+    if (copy_exposed(rank, remote, local, bytes, false)) return MOB_OK;
+    return run_transfer("mob_get", contiguous(MOB_GET, rank, remote, local, bytes));
+  }
+  transport::copy_from_peer(local, target, bytes);
+  return MOB_OK;
+}
+
 // Aligned values stay single-copy atomic, whatever path they take.
 template <typename T>
 mob_status_t put_value(const char* call, mob_rank_t rank, void* remote, T value) {
@@ -191,33 +223,15 @@ mob_status_t flush(const char* call, mob_rank_t rank, bool remote) {
 }  // namespace
 
 mob_status_t mob_put(mob_rank_t rank, void* remote, const void* local, size_t bytes) {
-  void* target = remote;
-  if (!engine::target_covers(rank, remote, bytes)) {
-    if (bytes == 0) return check_rank("mob_put", rank);
-    target = reach(rank, remote, bytes);
-  }
-  if (target == nullptr || local == nullptr) [[unlikely]] {
-    mob_status_t status = MOB_OK;
-    if (put_elsewhere("mob_put", rank, remote, local, bytes, &status)) return status;
-    if (copy_exposed(rank, remote, local, bytes, true)) return MOB_OK;
-    return run_transfer("mob_put", contiguous(MOB_PUT, rank, remote, local, bytes));
-  }
-  transport::copy_to_peer(target, local, bytes);
-  return MOB_OK;
+  return local != nullptr && engine::target_covers(rank, remote, bytes)
+             ? copy_out(remote, local, bytes)
+             : put_anywhere(rank, remote, local, bytes);
 }
 
 mob_status_t mob_get(mob_rank_t rank, const void* remote, void* local, size_t bytes) {
-  const void* target = remote;
-  if (!engine::target_covers(rank, remote, bytes)) {
-    if (bytes == 0) return check_rank("mob_get", rank);
-    target = reach(rank, remote, bytes);
-  }
-  if (target == nullptr || local == nullptr) [[unlikely]] {
-    if (copy_exposed(rank, remote, local, bytes, false)) return MOB_OK;
-    return run_transfer("mob_get", contiguous(MOB_GET, rank, remote, local, bytes));
-  }
-  transport::copy_from_peer(local, target, bytes);
-  return MOB_OK;
+  return local != nullptr && engine::target_covers(rank, remote, bytes)
+             ? copy_in(remote, local, bytes)
+             : get_anywhere(rank, remote, local, bytes);
 }
 
 mob_status_t mob_put_nb(mob_rank_t rank, void* remote, const void* local, size_t bytes,

@@ -5,6 +5,7 @@
 
 #include "base/status.h"
 #include "engine/engine.h"
+#include "engine/moved_hits.h"
 #include "engine/parts.h"
 #include "os/fork_copies.h"
 #include "os/pages.h"
@@ -82,6 +83,7 @@ void Remaps::take_back() {
     if (moved.part.bytes != 0) static_cast<void>(move_back(moved));
   }
   moved_.clear();
+  forget_hits();
 }
 
 // Ranks that are threads of one process have all memory in common.
@@ -132,34 +134,17 @@ void Remaps::publish() {
 }
 
 void* Remaps::find(mob_rank_t rank, uintptr_t remote, size_t bytes) {
-  if (!engine_.is_here(rank)) return nullptr;
-  // Acquire pairs with the release at the end of the owner's change: what was found before it does
-  // not count any more.
-  const uint64_t version =
-      engine_.process(engine_.host_index(rank)).remaps.version.load(std::memory_order_acquire);
-  if (version == 0) return nullptr;
-  Hit& hit = hits_[static_cast<size_t>(rank) % kHits];
-  // Acquire pairs with the release in remember(): the fields are those of this sequence or later.
-  const uint64_t sequence = hit.sequence.load(std::memory_order_acquire);
-  const uint64_t start = hit.start.load(std::memory_order_relaxed);
-  const uint64_t end = hit.end.load(std::memory_order_relaxed);
-  const uint64_t delta = hit.delta.load(std::memory_order_relaxed);
-  const bool is_current = sequence % 2 == 0 && hit.rank.load(std::memory_order_relaxed) == rank &&
-                          hit.version.load(std::memory_order_relaxed) == version;
-  std::atomic_thread_fence(std::memory_order_acquire);  // pairs with the release in remember()
-  if (is_current && remote >= start && remote <= end && bytes <= end - remote &&
-      hit.sequence.load(std::memory_order_relaxed) == sequence) [[likely]] {
-    return pointer(remote + delta);
-  }
-  return look_up(rank, remote, bytes, hit);
+  if (void* here = find_moved_again(rank, remote, bytes)) return here;
+  return engine_.is_here(rank) ? look_up(rank, remote, bytes) : nullptr;
 }
 
-void* Remaps::look_up(mob_rank_t rank, uintptr_t remote, size_t bytes, Hit& hit) {
+void* Remaps::look_up(mob_rank_t rank, uintptr_t remote, size_t bytes) {
   const mob_rank_t index = engine_.host_index(rank);
+  const RangeTable& table = engine_.process(index).remaps;
   ListedRange range{};
   uint64_t version = 0;
-  if (!find_range(engine_, rank, engine_.process(index).remaps, remote, &range, &version) ||
-      bytes > range.end - remote) {
+  if (table.version.load(std::memory_order_acquire) == 0 ||
+      !find_range(engine_, rank, table, remote, &range, &version) || bytes > range.end - remote) {
     return nullptr;
   }
   uint64_t delta = 0;  // in its own process it is where it always was
@@ -169,27 +154,26 @@ void* Remaps::look_up(mob_rank_t rank, uintptr_t remote, size_t bytes, Hit& hit)
     if (here == nullptr) return nullptr;
     delta = reinterpret_cast<uintptr_t>(here) - range.start;
   }
-  remember(hit, rank, version, range, delta);
+  // A hook must see every operation: none may be done where this is looked at.
+  if (!engine_.transfers().hooked()) {
+    MovedHit& hit = moved_hit_of(rank);
+    change_moved_hit(hit, [&] {
+      hit.rank.store(rank, std::memory_order_relaxed);
+      hit.start.store(range.start, std::memory_order_relaxed);
+      hit.bytes.store(range.end - range.start, std::memory_order_relaxed);
+      hit.delta.store(delta, std::memory_order_relaxed);
+      hit.current.store(&table.version, std::memory_order_relaxed);
+      hit.version.store(version, std::memory_order_relaxed);
+    });
+  }
   return pointer(remote + delta);
 }
 
-// Who finds another thread at it leaves: it is only a hint.
-void Remaps::remember(Hit& hit, mob_rank_t rank, uint64_t version, const ListedRange& range,
-                      uint64_t delta) {
-  uint64_t sequence = hit.sequence.load(std::memory_order_relaxed);
-  // Acquire keeps what follows behind it, and pairs with the release of the last change.
-  if (sequence % 2 != 0 ||
-      !hit.sequence.compare_exchange_strong(sequence, sequence + 1, std::memory_order_acquire,
-                                            std::memory_order_relaxed)) {
-    return;
+void Remaps::forget_hits() {
+  for (mob_rank_t rank = 0; rank < static_cast<mob_rank_t>(kMovedHits); ++rank) {
+    MovedHit& hit = moved_hit_of(rank);
+    change_moved_hit(hit, [&] { hit.rank.store(-1, std::memory_order_relaxed); });
   }
-  std::atomic_thread_fence(std::memory_order_release);  // pairs with the acquire fence in find()
-  hit.rank.store(rank, std::memory_order_relaxed);
-  hit.version.store(version, std::memory_order_relaxed);
-  hit.start.store(range.start, std::memory_order_relaxed);
-  hit.end.store(range.end, std::memory_order_relaxed);
-  hit.delta.store(delta, std::memory_order_relaxed);
-  hit.sequence.store(sequence + 2, std::memory_order_release);  // pairs with the acquire in find()
 }
 
 }  // namespace mobius::engine

@@ -6,8 +6,6 @@
 
 #include <mobius/job.h>
 
-#include <array>
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -36,8 +34,9 @@ class Remaps {
   mob_status_t add(const char* call, uintptr_t address, uint64_t bytes, bool anonymous);
   // Takes back what add() did for this address. After an error it still stands.
   mob_status_t remove(uintptr_t address);
-  // At the end of the job, when no other process touches them any more: the program keeps its
-  // memory. Pages to which a thread may write that cannot be stopped stay where they are.
+  // At the end of the job, when no other process touches them any more, and this one none of the
+  // others': the program keeps its memory. Pages to which a thread may write that cannot be stopped
+  // stay where they are.
   void take_back();
 
   // A pointer here to bytes of a rank's moved memory; null if they do not lie in one piece of it.
@@ -53,31 +52,17 @@ class Remaps {
     bool is_anonymous;
   };
 
-  // What find() found last for a rank. `sequence` is odd while it is changed; everything else is
-  // relaxed. Valid as zeros.
-  struct alignas(64) Hit {
-    std::atomic<uint64_t> sequence;
-    std::atomic<mob_rank_t> rank;
-    std::atomic<uint64_t> version;  // of the owner's table; 0: nothing was found
-    std::atomic<uint64_t> start;
-    std::atomic<uint64_t> end;
-    std::atomic<uint64_t> delta;  // what to add to an address
-  };
-  static constexpr size_t kHits = 64;
-
   bool others_need_them() const;
   mob_status_t move(const char* call, Moved* moved);
   mob_status_t move_back(const Moved& moved);
   os::SharedPlace place_of(const Part& part) const;
   void publish();
-  void* look_up(mob_rank_t rank, uintptr_t remote, size_t bytes, Hit& hit);
-  static void remember(Hit& hit, mob_rank_t rank, uint64_t version, const ListedRange& range,
-                       uint64_t delta);
+  void* look_up(mob_rank_t rank, uintptr_t remote, size_t bytes);
+  static void forget_hits();
 
   Engine& engine_;
   RangeList list_;
   std::map<uintptr_t, Moved> moved_;  // by the address that was asked for; pages are disjoint
-  std::array<Hit, kHits> hits_{};
 };
 
 }  // namespace mobius::engine
