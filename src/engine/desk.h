@@ -77,21 +77,28 @@ class Desk {
   // there.
   class Stay {
    public:
-    explicit Stay(Desk& own) : matters_(own.is_there()) {
-      if (matters_ && Absence::end()) own.forget_memory();
+    explicit Stay(Desk& own) : own_(own.is_there() ? &own : nullptr) {
+      if (own_ != nullptr && Absence::end(own.knows_memory())) own.forget_memory();
     }
     ~Stay() {
-      if (matters_) Absence::begin();
+      if (own_ != nullptr) Absence::begin(own_->knows_memory());
     }
     Stay(const Stay&) = delete;
     Stay& operator=(const Stay&) = delete;
 
    private:
-    const bool matters_;
+    Desk* const own_;
   };
   // What is known of the memory of this process may not hold any more: a function of the program
   // was called, or memory was withdrawn. Any thread.
-  void forget_memory() { visits_.fetch_add(1, std::memory_order_relaxed); }
+  void forget_memory() {
+    knows_.store(false, std::memory_order_relaxed);
+    // Release pairs with the acquire in begin_to_know(): who knows something since then says so
+    // after the line above.
+    visits_.fetch_add(1, std::memory_order_release);
+  }
+  // Whether anything may be known of it, so that it matters whether some of it is given back.
+  bool knows_memory() const { return knows_.load(std::memory_order_relaxed); }
 
   // At the origin: whether a thread of the target is likely to look, now or in a moment, from
   // another processor.
@@ -195,6 +202,7 @@ class Desk {
   bool carry_out_box(DeskMemory& desk, Request& request, Known& known);
   bool carry_out_spans(DeskMemory& desk, Request& request, Known& known);
   bool update(DeskMemory& desk, Request& request, Known& known);
+  uint64_t begin_to_know();
   bool is_mapped(Known& known, uintptr_t address, size_t bytes, bool write);
   void look_ahead();
   bool hull_is_mapped(Known& known, const Request& request);
@@ -206,6 +214,7 @@ class Desk {
   std::mutex mutex_;  // guards making the desk
   std::atomic<DeskMemory*> own_ = nullptr;
   std::atomic<uint64_t> visits_ = 0;
+  std::atomic<bool> knows_ = false;
   std::atomic<unsigned> next_place_ = 0;  // where the next request is to be looked for
   Known known_[kPlaces];                  // by place
   std::atomic<uint64_t> looked_in_ = 0;   // the last visit with look_ahead()

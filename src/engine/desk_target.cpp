@@ -250,10 +250,17 @@ bool Desk::Known::learn(uint64_t now, uintptr_t address, size_t bytes, bool writ
   return true;
 }
 
+// Before the kernel is asked: the visit that its answer is of.
+uint64_t Desk::begin_to_know() {
+  const uint64_t visit = visits_.load(std::memory_order_acquire);
+  if (!knows_memory()) knows_.store(true, std::memory_order_relaxed);
+  return visit;
+}
+
 // Whether bytes of this process can be accessed. To touch memory that was given back would be the
 // end of it.
 bool Desk::is_mapped(Known& known, uintptr_t address, size_t bytes, bool write) {
-  const uint64_t visit = visits_.load(std::memory_order_relaxed);
+  const uint64_t visit = begin_to_know();
   const std::lock_guard lock(known.mutex);
   known.asked_for = address;
   known.asked_bytes = bytes;
@@ -275,7 +282,7 @@ void Desk::look_ahead() {
   const uint64_t asked_in = known.asked_in.load(std::memory_order_relaxed);
   if (asked_in == 0 || visit - asked_in > kVisits) return;
   const std::unique_lock lock(known.mutex, std::try_to_lock);
-  if (!lock) return;
+  if (!lock || begin_to_know() != visit) return;
   known.learn(visit, known.asked_for, known.asked_bytes, known.asked_to_write, false);
 }
 
