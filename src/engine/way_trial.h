@@ -6,8 +6,9 @@
 // a matter of what the one before left in whose caches, in rows, of which the first does not count;
 // from then on the one that took less. Of each the middle one of three times counts: what other
 // work of the machine did to one of them does not, nor that a way is quick now and then. The first
-// times may be unlike all others (memory is touched first, a connection has not grown yet), so both
-// are tried again, ever more seldom.
+// times may be unlike all others (memory is touched first, a connection has not grown yet), and the
+// program may come to do something else, so both are tried again: ever more seldom, but not more
+// seldom than makes all together a three-hundredth slower.
 
 #include <algorithm>
 #include <cstdint>
@@ -33,7 +34,7 @@ class WayTrial {
       --untimed_;
       return false;
     }
-    pause_ = std::min(2 * pause_, kLongestPause);
+    pause_ = std::min(2 * pause_, untimed_until_worth());
     untimed_ = pause_;
     start();
     return true;
@@ -50,6 +51,7 @@ class WayTrial {
  private:
   static constexpr int kTimes = 3;
   static constexpr uint32_t kFirstPause = 16;
+  static constexpr uint32_t kShortestMost = 256;
   static constexpr uint32_t kLongestPause = uint32_t{1} << 20;
   struct Taken {
     int times = 0;  // less than 0: so many do not count
@@ -59,6 +61,15 @@ class WayTrial {
       return std::max(std::min(ns[0], ns[1]), std::min(std::max(ns[0], ns[1]), ns[2]));
     }
   };
+
+  // So many that the slower times of a trial make them a three-hundredth slower; and those behind
+  // it, that find things where it left them, hardly.
+  uint32_t untimed_until_worth() const {
+    constexpr int64_t kShare = 300;
+    const auto [fast, slow] = std::minmax({first_.middle_ns(), second_.middle_ns()});
+    const int64_t untimed = kShare * kTimes * (slow - fast) / std::max<int64_t>(fast, 1);
+    return static_cast<uint32_t>(std::clamp<int64_t>(untimed, kShortestMost, kLongestPause));
+  }
 
   void start() {
     first_ = second_ = {};

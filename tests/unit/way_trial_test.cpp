@@ -77,10 +77,40 @@ TEST(WayTrial, BothAreTriedAgainEverMoreSeldom) {
   EXPECT_TRUE(trial.takes_first());
   EXPECT_EQ(run(trial, 100, 200), 6);
   EXPECT_TRUE(trial.takes_first());
-  for (int expected = 31; expected < 1 << 21; expected = std::min(2 * expected + 1, 1 << 21)) {
-    EXPECT_EQ(pause(trial), std::min(expected, (1 << 20) - 1));
+  for (const int expected : {31, 63, 127, 255, 511, 899, 899}) {
+    EXPECT_EQ(pause(trial), expected);
     EXPECT_EQ(run(trial, 100, 200), 6);
   }
+}
+
+TEST(WayTrial, WhatCostsMoreIsTriedMoreSeldom) {
+  const auto longest_pause = [](int64_t first, int64_t second) {
+    WayTrial trial;
+    int longest = 0;
+    for (int i = 0; i < 20; ++i) {
+      run(trial, first, second);
+      longest = std::max(longest, pause(trial));
+    }
+    return longest;
+  };
+  EXPECT_EQ(longest_pause(1000, 1010), 255);
+  EXPECT_EQ(longest_pause(900, 100), 7199);
+  EXPECT_EQ(longest_pause(1, 10'000'000), (1 << 20) - 1);
+}
+
+TEST(WayTrial, ThatTheOtherWayHasBecomeFasterIsNoticed) {
+  WayTrial trial;
+  const auto second_of = [&trial](int times, int64_t first, int64_t second) {
+    int taken = 0;
+    for (int i = 0; i < times; ++i) {
+      const bool takes_first = trial.takes_first();
+      taken += takes_first ? 0 : 1;
+      if (trial.begins()) trial.add(takes_first, takes_first ? first : second);
+    }
+    return taken;
+  };
+  EXPECT_LT(second_of(100'000, 4000, 5000), 5000);
+  EXPECT_GT(second_of(1000, 4000, 1300), 700);
 }
 
 // Each way leaves things where the other one finds them slow.
