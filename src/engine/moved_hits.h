@@ -16,9 +16,9 @@ namespace mobius::engine {
 // `sequence` is odd while it is changed; everything else is relaxed.
 struct alignas(64) MovedHit {
   std::atomic<uint64_t> sequence{0};
-  std::atomic<mob_rank_t> rank{-1};  // -1: nothing was found
+  std::atomic<mob_rank_t> rank{0};
   std::atomic<uint64_t> start{0};
-  std::atomic<uint64_t> bytes{0};
+  std::atomic<uint64_t> bytes{0};                              // 0: nothing was found
   std::atomic<uint64_t> delta{0};                              // what to add to an address
   std::atomic<const std::atomic<uint64_t>*> current{nullptr};  // version of its owner's list …
   std::atomic<uint64_t> version{0};                            // … and the one this is of

@@ -172,7 +172,7 @@ void* Remaps::look_up(mob_rank_t rank, uintptr_t remote, size_t bytes) {
 void Remaps::forget_hits() {
   for (mob_rank_t rank = 0; rank < static_cast<mob_rank_t>(kMovedHits); ++rank) {
     MovedHit& hit = moved_hit_of(rank);
-    change_moved_hit(hit, [&] { hit.rank.store(-1, std::memory_order_relaxed); });
+    change_moved_hit(hit, [&] { hit.bytes.store(0, std::memory_order_relaxed); });
   }
 }
 
