@@ -173,7 +173,11 @@ class Job {
   // Whether something was done to memory of `target`, as it must be unless that is the victim on
   // another host.
   bool is_done(mob_rank_t target, mob_status_t status, const char* what) const {
-    if (status == MOB_ERR_PEER && target == victim_ && is_elsewhere(target)) return false;
+    if (status == MOB_ERR_PEER && target == victim_ && is_elsewhere(target)) {
+      // What else was begun there the next flush is to tell, not one of another target later.
+      (void)mob_flush(target);
+      return false;
+    }
     expect(status, MOB_OK, what);
     return status == MOB_OK;
   }

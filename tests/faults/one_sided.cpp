@@ -172,6 +172,7 @@ mob_status_t use_exposed(Job& job) {
     }
     if (target == job.victim()) {
       to_victim = status;
+      if (status != MOB_OK) (void)mob_flush(target);  // tells the rest of what was begun there
     } else {
       expect(status, MOB_OK, "operations on exposed memory of one who is alive");
     }
