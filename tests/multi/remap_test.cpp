@@ -275,6 +275,42 @@ TEST(Remap, NextToMemoryThatIsMerelyExposed) {
   barrier();
 }
 
+// What a process found there before counts neither once its owner has taken it back, nor when it is
+// somewhere else then.
+TEST(Remap, WhatWasFoundBeforeDoesNotCountAfterItIsWithdrawn) {
+  const mob_rank_t me = mob_rank();
+  const mob_rank_t right = right_of(me);
+  unsigned char* theirs = nullptr;
+  for (uint64_t round = 1; round <= 3; ++round) {
+    std::memset(static_area, 0, sizeof static_area);
+    {
+      const Moved moved(static_area, kPage * round);
+      theirs = moved.theirs();
+      const uint64_t value = 100 * round + static_cast<uint64_t>(me);
+      for (int twice = 0; twice < 2; ++twice) {
+        EXPECT_EQ(mob_put8(right, theirs, value), MOB_OK) << mob_last_error();
+        EXPECT_EQ(mob_put(right, theirs + 8, &value, 8), MOB_OK) << mob_last_error();
+      }
+      EXPECT_EQ(mob_flush_all(), MOB_OK);
+      barrier();
+    }
+    const uint64_t expected[] = {100 * round + static_cast<uint64_t>(left_of(me)),
+                                 100 * round + static_cast<uint64_t>(left_of(me))};
+    EXPECT_EQ(std::memcmp(static_area, expected, sizeof expected), 0) << round;
+    // Of another host it may be the flush that tells.
+    const auto with_flush = [right](mob_status_t status) {
+      return status != MOB_OK ? status : mob_flush(right);
+    };
+    uint64_t value = 0;
+    EXPECT_EQ(with_flush(mob_put8(right, theirs, 7)), MOB_ERR_RANGE);
+    EXPECT_EQ(with_flush(mob_put(right, theirs, &value, 8)), MOB_ERR_RANGE);
+    EXPECT_EQ(mob_get8(right, theirs, &value), MOB_ERR_RANGE);
+    EXPECT_EQ(mob_get(right, theirs, &value, 8), MOB_ERR_RANGE);
+    barrier();
+    EXPECT_EQ(std::memcmp(static_area, expected, sizeof expected), 0) << round;
+  }
+}
+
 TEST(Remap, NothingIsLeftOver) {
   constexpr size_t kBytes = 100'000;
   const Heap mine = heap(kBytes);
