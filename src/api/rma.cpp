@@ -134,8 +134,9 @@ mob_status_t put_anew(mob_rank_t rank, void* remote, const void* local, size_t b
 
 [[gnu::noinline]] mob_status_t put_anywhere(mob_rank_t rank, void* remote, const void* local,
                                             size_t bytes) {
-  const bool covers = engine::target_covers(rank, remote, bytes);
-  if (bytes == 0 && !covers) return check_rank("mob_put", rank);
+  if (bytes == 0 && !engine::target_covers(rank, remote, bytes)) {
+    return check_rank("mob_put", rank);
+  }
   void* target = local == nullptr ? nullptr : reach(rank, remote, bytes);
   if (target == nullptr) [[unlikely]] {
     mob_status_t status = MOB_OK;
@@ -149,8 +150,9 @@ mob_status_t put_anew(mob_rank_t rank, void* remote, const void* local, size_t b
 
 [[gnu::noinline]] mob_status_t get_anywhere(mob_rank_t rank, const void* remote, void* local,
                                             size_t bytes) {
-  const bool covers = engine::target_covers(rank, remote, bytes);
-  if (bytes == 0 && !covers) return check_rank("mob_get", rank);
+  if (bytes == 0 && !engine::target_covers(rank, remote, bytes)) {
+    return check_rank("mob_get", rank);
+  }
   const void* target = local == nullptr ? nullptr : reach(rank, remote, bytes);
   if (target == nullptr) [[unlikely]] {
     if (copy_exposed(rank, remote, local, bytes, false)) return MOB_OK;

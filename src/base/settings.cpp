@@ -38,10 +38,8 @@ constexpr SettingInfo kTable[] = {
     {"MOBIUS_COPY_STREAM_BYTES", SettingType::kBytes, "bytes", "auto", 0, 64 * kTiB, nullptr,
      SettingRole::kUser,
      "From which size on copies write past the caches, unless they are tried "
-     "(MOBIUS_COPY_TRY_BYTES); "
-     "`mobius tune` measures a good value. 'auto': the default of this processor, which `mobius "
-     "info` "
-     "shows."},
+     "(MOBIUS_COPY_TRY_BYTES); `mobius tune` measures a good value. 'auto': the default of this "
+     "processor, which `mobius info` shows."},
     {"MOBIUS_COPY_TRY_BYTES", SettingType::kBytes, "bytes", "4K", 4 << 10, 64 * kTiB, nullptr,
      SettingRole::kUser,
      "From which size on what is written for a host-mate is tried both through the caches and past "

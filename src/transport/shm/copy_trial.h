@@ -67,6 +67,7 @@ class CopyTrial {
   static constexpr uint32_t kWatchedPlace = kWatched / 2;
   static constexpr int64_t kNever = INT64_MIN;
   static constexpr uint32_t kFirstPause = 16;
+  static constexpr uint32_t kLeastBetweenLong = 64;  // trials
   static constexpr uint32_t kLongestPause = 2048;
   // What the reader waits longer for memory than for a cache, and nobody sees who does not wait for
   // it: of 16 to 64 KiB on Zen 4 that was 1.7 to 2.6 us.
@@ -125,28 +126,31 @@ class CopyTrial {
     pace_ns_ = (is_past_faster_ ? past_ : cached_).cycle.each_ns();
     pause_ = is_past_faster_ == was ? std::min(2 * pause_, kLongestPause) : kFirstPause;
     untimed_ = pause_;
-    least_untimed_ = is_past_faster_ ? untimed_until_worth() : 0;
+    least_untimed_ = is_past_faster_            ? untimed_until_worth()
+                     : length_ == Length::kLong ? kLeastBetweenLong
+                                                : 0;
     tried_ = 0;
     cached_ = past_ = {};
     unlike_ = 0;
     watched_begin_ns_ = kNever;
   }
 
-  // So many that the row through the caches makes them 3 % slower. The other way round it can only
+  // So many that the row through the caches makes them 2 % slower. The other way round it can only
   // be twice as slow, and copies that have become slow are a better reason to try.
   uint32_t untimed_until_worth() const {
-    constexpr int64_t kShare = 32;
+    constexpr int64_t kShare = 50;
     const int64_t past = past_.cycle.each_ns();
     const int64_t lost = std::max<int64_t>(cached_.cycle.each_ns() - past, 0) * row();
     return static_cast<uint32_t>(
         std::min<int64_t>(kShare * lost / std::max<int64_t>(past, 1), kLongestPause));
   }
 
-  // Past the caches it shows in the time from one copy to the next that the program does something
-  // else now; otherwise in that of one alone. One may be slow for any reason.
+  // Past the caches, and of long ones, it shows in the time from one copy to the next that the
+  // program does something else now; otherwise in that of one alone. One may be slow for any
+  // reason.
   void watch(int64_t begin_ns, int64_t end_ns) {
     bool is_unlike = end_ns - begin_ns > 2 * cached_ns_;
-    if (is_past_faster_) {
+    if (is_past_faster_ || length_ == Length::kLong) {
       const int64_t before_ns = std::exchange(watched_begin_ns_, begin_ns);
       if (before_ns == kNever) return;
       const int64_t cycle = (begin_ns - before_ns) / kWatched;
