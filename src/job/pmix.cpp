@@ -20,79 +20,15 @@
 #include "base/log.h"
 #include "base/status.h"
 #include "job/pmix_library.h"
+#include "job/pmix_news.h"
 
 namespace mobius::job::pmix {
 namespace {
 
 using base::fail;
 
-// What PMIx tells its users by calling a function, of which it does not know for whom. Never
-// destroyed: its thread runs on.
-struct News {
-  std::mutex mutex;
-  std::condition_variable changed;
-  bool listening = false;  // connected, and not leaving
-  bool survive = false;
-  bool server_is_gone = false;
-  std::vector<mob_rank_t> dead;
-  pmix_nspace_t job{};
-};
-
-News& news() {
-  static auto* const instance = new News;
-  return *instance;
-}
-
 // Set while this process is connected.
 std::atomic<const Library*> connected{nullptr};
-
-bool is_death(pmix_status_t event) {
-  return event == PMIX_ERR_PROC_ABORTED || event == PMIX_ERR_PROC_TERM_WO_SYNC ||
-         event == PMIX_ERR_PROC_ABORTED_BY_SIG || event == PMIX_ERR_PROC_KILLED_BY_CMD;
-}
-
-// The process that an event is about; by default the one that it came from.
-const pmix_proc_t* affected(const pmix_proc_t* source, const pmix_info_t* info, size_t count) {
-  for (size_t i = 0; i < count; ++i) {
-    if (std::strncmp(info[i].key, PMIX_EVENT_AFFECTED_PROC, PMIX_MAX_KEYLEN) == 0 &&
-        info[i].value.type == PMIX_PROC) {
-      return info[i].value.data.proc;
-    }
-  }
-  return source;
-}
-
-bool is_of(const pmix_proc_t& process, const pmix_nspace_t& job) {
-  return std::strncmp(process.nspace, job, PMIX_MAX_NSLEN) == 0;
-}
-
-void on_event(size_t /*handler*/, pmix_status_t event, const pmix_proc_t* source, pmix_info_t* info,
-              size_t info_count, pmix_info_t* /*results*/, size_t /*result_count*/,
-              pmix_event_notification_cbfunc_fn_t done, void* data) {
-  {
-    News& known = news();
-    const std::lock_guard lock(known.mutex);
-    // Of processes servers say so, too: of one that died, and now and then of one that has left.
-    const bool of_process = source != nullptr && is_of(*source, known.job);
-    if (known.listening && event == PMIX_ERR_LOST_CONNECTION && !of_process) {
-      known.server_is_gone = true;
-      if (!known.survive) {
-        base::log(base::LogLevel::kError,
-                  "the launcher that started this process is gone (its PMIx server closed the "
-                  "connection): the process ends");
-        _exit(1);
-      }
-    }
-    const pmix_proc_t* who = affected(source, info, info_count);
-    if (known.listening && is_death(event) && who != nullptr && is_of(*who, known.job) &&
-        who->rank <= INT32_MAX) {
-      known.dead.push_back(static_cast<mob_rank_t>(who->rank));
-    }
-    known.changed.notify_all();
-  }
-  // Others in this process may want to know, too.
-  if (done != nullptr) done(PMIX_SUCCESS, nullptr, 0, nullptr, nullptr, data);
-}
 
 pmix_value_t value_of(bool truth) {
   pmix_value_t value{};
@@ -194,7 +130,6 @@ class PmixDirectory final : public Directory {
   std::chrono::steady_clock::time_point join_end() const {
     return std::chrono::steady_clock::now() + std::chrono::seconds(limit_s_);
   }
-  static mob_status_t look_for_news();
   mob_status_t job_size(mob_rank_t* size) const;
   mob_status_t neighbours(std::vector<mob_rank_t>* ranks) const;
   pmix_proc_t all() const;
@@ -226,20 +161,12 @@ pmix_proc_t PmixDirectory::all() const {
 }
 
 void PmixDirectory::listen(bool survive) {
-  {
-    News& known = news();
-    const std::lock_guard lock(known.mutex);
-    std::memcpy(known.job, self_.nspace, sizeof known.job);
-    known.survive = survive;
-    known.server_is_gone = false;
-    known.dead.clear();
-    known.listening = true;
-  }
+  begin_news(self_, survive);
   pmix_status_t events[] = {PMIX_ERR_LOST_CONNECTION, PMIX_ERR_PROC_ABORTED,
                             PMIX_ERR_PROC_TERM_WO_SYNC, PMIX_ERR_PROC_ABORTED_BY_SIG,
                             PMIX_ERR_PROC_KILLED_BY_CMD};
   // Not to be told is no error: the launcher may end the job by itself.
-  handler_ = library_.register_event_handler(events, std::size(events), nullptr, 0, on_event,
+  handler_ = library_.register_event_handler(events, std::size(events), nullptr, 0, on_news,
                                              nullptr, nullptr);
   connected.store(&library_, std::memory_order_release);
 }
@@ -414,18 +341,6 @@ mob_status_t PmixDirectory::not_all_came() const {
               limit_s_);
 }
 
-mob_status_t PmixDirectory::look_for_news() {
-  News& known = news();
-  const std::lock_guard lock(known.mutex);
-  if (known.server_is_gone) {
-    return fail(MOB_ERR_PEER, "mob_init: the launcher that started this process is gone");
-  }
-  if (!known.dead.empty()) {
-    return fail(MOB_ERR_PEER, "mob_init: rank %d died before all had joined", known.dead.front());
-  }
-  return MOB_OK;
-}
-
 mob_status_t PmixDirectory::fetch(mob_rank_t rank, std::string_view key,
                                   std::vector<unsigned char>* value) {
   const pmix_proc_t who = process(rank);
@@ -446,11 +361,7 @@ mob_status_t PmixDirectory::fetch(mob_rank_t rank, std::string_view key,
   return MOB_OK;
 }
 
-bool PmixDirectory::is_dead(mob_rank_t rank) {
-  News& known = news();
-  const std::lock_guard lock(known.mutex);
-  return std::ranges::find(known.dead, rank) != known.dead.end();
-}
+bool PmixDirectory::is_dead(mob_rank_t rank) { return has_news_of_death(rank); }
 
 void PmixDirectory::abandon() {
   // The line comes before the end of this process, which may come before the caller says anything.
@@ -478,11 +389,7 @@ bool has_mpi() {
 // for whose acknowledgement, 40 ms, the kernel would keep the next one, our farewell, back.
 void PmixDirectory::finalize() {
   connected.store(nullptr, std::memory_order_release);
-  {
-    News& known = news();
-    const std::lock_guard lock(known.mutex);
-    known.listening = false;
-  }
+  end_news();
   static const Library* last = nullptr;
   static pmix_status_t last_handler = -1;
   last = &library_;

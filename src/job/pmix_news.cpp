@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "job/pmix_news.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <mutex>
+#include <vector>
+
+#include "base/log.h"
+#include "base/status.h"
+
+namespace mobius::job::pmix {
+namespace {
+
+using base::fail;
+
+struct News {
+  std::mutex mutex;
+  bool listening = false;  // connected, and not leaving
+  bool survive = false;
+  bool server_is_gone = false;
+  std::vector<mob_rank_t> dead;
+  pmix_nspace_t job{};
+};
+
+// Never destroyed: PMIx's thread runs on.
+News& news() {
+  static auto* const instance = new News;
+  return *instance;
+}
+
+bool is_death(pmix_status_t event) {
+  return event == PMIX_ERR_PROC_ABORTED || event == PMIX_ERR_PROC_TERM_WO_SYNC ||
+         event == PMIX_ERR_PROC_ABORTED_BY_SIG || event == PMIX_ERR_PROC_KILLED_BY_CMD;
+}
+
+// The process that an event is about; by default the one that it came from.
+const pmix_proc_t* affected(const pmix_proc_t* source, const pmix_info_t* info, size_t count) {
+  for (size_t i = 0; i < count; ++i) {
+    if (std::strncmp(info[i].key, PMIX_EVENT_AFFECTED_PROC, PMIX_MAX_KEYLEN) == 0 &&
+        info[i].value.type == PMIX_PROC) {
+      return info[i].value.data.proc;
+    }
+  }
+  return source;
+}
+
+bool is_of(const pmix_proc_t& process, const pmix_nspace_t& job) {
+  return std::strncmp(process.nspace, job, PMIX_MAX_NSLEN) == 0;
+}
+
+// Needs the mutex.
+void note(News& known, pmix_status_t event, const pmix_proc_t* source, const pmix_info_t* info,
+          size_t info_count) {
+  if (!known.listening) return;
+  // Of processes servers say so, too: of one that died, and now and then of one that has left.
+  const bool of_process = source != nullptr && is_of(*source, known.job);
+  if (event == PMIX_ERR_LOST_CONNECTION && !of_process) {
+    known.server_is_gone = true;
+    if (!known.survive) {
+      base::log(base::LogLevel::kError,
+                "the launcher that started this process is gone (its PMIx server closed the "
+                "connection): the process ends");
+      _exit(1);
+    }
+  }
+  const pmix_proc_t* who = affected(source, info, info_count);
+  if (is_death(event) && who != nullptr && is_of(*who, known.job) && who->rank <= INT32_MAX) {
+    known.dead.push_back(static_cast<mob_rank_t>(who->rank));
+  }
+}
+
+}  // namespace
+
+void begin_news(const pmix_proc_t& self, bool survive) {
+  News& known = news();
+  const std::lock_guard lock(known.mutex);
+  std::memcpy(known.job, self.nspace, sizeof known.job);
+  known.survive = survive;
+  known.server_is_gone = false;
+  known.dead.clear();
+  known.listening = true;
+}
+
+void end_news() {
+  News& known = news();
+  const std::lock_guard lock(known.mutex);
+  known.listening = false;
+}
+
+void on_news(size_t /*handler*/, pmix_status_t event, const pmix_proc_t* source, pmix_info_t* info,
+             size_t info_count, pmix_info_t* /*results*/, size_t /*result_count*/,
+             pmix_event_notification_cbfunc_fn_t done, void* data) {
+  {
+    News& known = news();
+    const std::lock_guard lock(known.mutex);
+    note(known, event, source, info, info_count);
+  }
+  // Others in this process may want to know, too.
+  if (done != nullptr) done(PMIX_SUCCESS, nullptr, 0, nullptr, nullptr, data);
+}
+
+mob_status_t look_for_news() {
+  News& known = news();
+  const std::lock_guard lock(known.mutex);
+  if (known.server_is_gone) {
+    return fail(MOB_ERR_PEER, "mob_init: the launcher that started this process is gone");
+  }
+  if (!known.dead.empty()) {
+    return fail(MOB_ERR_PEER, "mob_init: rank %d died before all had joined", known.dead.front());
+  }
+  return MOB_OK;
+}
+
+bool has_news_of_death(mob_rank_t rank) {
+  News& known = news();
+  const std::lock_guard lock(known.mutex);
+  return std::ranges::find(known.dead, rank) != known.dead.end();
+}
+
+}  // namespace mobius::job::pmix
