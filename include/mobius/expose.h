@@ -32,9 +32,9 @@
  * **Moved pages.** With MOB_EXPOSE_REMAP the pages that hold the memory become shared memory, at
  * their own address and with their contents. Its owner uses it as before; host-mates reach it
  * without the kernel and without the owner, like an allocation: also with mob_ptr(), with atomic
- * instructions, and with the atomicity of an allocation. Only the inlined calls do not know it, as
- * its address means something else, or nothing, in the process that calls: mob_put8() takes some
- * nanoseconds more. What follows from moving pages:
+ * instructions, and with the atomicity of an allocation. A host-mate that uses it maps it a second
+ * time, at the address that it has in its owner, if nothing is there: then it takes the inlined
+ * calls as long as an allocation, else some nanoseconds more. What follows from moving pages:
  *
  * - Whole pages move, with what else is on them; only the bytes that were asked for are targets.
  *   Pages move once: what shares one with memory that was moved before is refused until that is
@@ -133,7 +133,8 @@ MOB_API mob_status_t mob_expose_all(mob_exposed_t* exposed);
  * @return MOB_OK, MOB_ERR_STATE (also, of moved pages: in a message handler, or a thread cannot
  *         be stopped; they are exposed still), MOB_ERR_HANDLE (withdrawn before, or never
  *         exposed), MOB_ERR_MEMORY (no private memory is left for moved pages; they are exposed
- *         still)
+ *         still), MOB_ERR_SYSTEM (the kernel does not let this process write to a host-mate that
+ *         uses moved pages by inlined calls, as it did before; they are exposed still)
  *
  * Local. Does not block, but for moved pages waits for message handlers that run. Transfers that
  * others started before may still be under way: synchronise with them first. Thread safety: any.

@@ -151,7 +151,7 @@ mob_status_t mob_ptr(mob_rank_t rank, const void* address, void** pointer) {
   if (const mob_status_t status = check_rank("mob_ptr", rank)) return status;
   if (const mob_status_t status = check_not_null("mob_ptr", pointer, "the result")) return status;
   if (const mob_status_t status = check_not_null("mob_ptr", address, "the address")) return status;
-  void* reached = engine::engine().reach(rank, address, 0);
+  void* reached = engine::engine().pointer_to(rank, address);
   if (reached == nullptr) return engine::engine().explain_unreachable("mob_ptr", rank, address, 0);
   *pointer = reached;
   return MOB_OK;

@@ -249,6 +249,7 @@ void Engine::stop(bool all_met) {
   scheduler_.close();
   transfers_.close(true);
   remaps_.take_back();
+  moved_views_.close();
   close();
   job_.leave();
 }
@@ -325,9 +326,7 @@ void Engine::close() {
 void Engine::close_chunks(uint64_t offset, uint64_t chunks) {
   if (window_->same_address()) {
     for (mob_rank_t rank = 0; rank < size(); ++rank) {
-      for (const TargetUse use : {TargetUse::kBytes, TargetUse::kWords}) {
-        target_forget(rank, use, window_->base() + offset, chunks << kChunkShift);
-      }
+      target_forget_all(rank, window_->base() + offset, chunks << kChunkShift);
     }
   }
   window_->deny(offset, chunks);

@@ -24,6 +24,7 @@
 #include "engine/local_heap.h"
 #include "engine/memory.h"
 #include "engine/message.h"
+#include "engine/moved_views.h"
 #include "engine/mutexes.h"
 #include "engine/network.h"
 #include "engine/notifications.h"
@@ -79,6 +80,7 @@ class Engine {
         exposures_(*this),
         desk_(*this),
         remaps_(*this),
+        moved_views_(*this),
         stripes_(*this),
         served_(*this),
         messages_(*this),
@@ -117,6 +119,7 @@ class Engine {
   Exposures& exposures() { return exposures_; }
   Desk& desk() { return desk_; }
   Remaps& remaps() { return remaps_; }
+  MovedViews& moved_views() { return moved_views_; }
   Stripes& stripes() { return stripes_; }
   Served& served() { return served_; }
   Messages& messages() { return messages_; }
@@ -184,14 +187,14 @@ class Engine {
     Part part{};
     void* here = find_here(rank, reinterpret_cast<uintptr_t>(remote), bytes, &part);
     if (here == nullptr) [[unlikely]] {
-      return remaps_.find(rank, reinterpret_cast<uintptr_t>(remote), bytes);
+      return remaps_.find_word(rank, reinterpret_cast<uintptr_t>(remote), bytes);
     }
     const bool is_new = stripes_.admit_word(part.owner, reinterpret_cast<uintptr_t>(remote));
     if (window_->same_address() && !transfers_.hooked() &&
         (is_new || target_is_due(rank, TargetUse::kWords))) {
       const uint64_t offset = reinterpret_cast<uintptr_t>(here) - window_->base();
       const Stripes::Stretch stretch = stripes_.admitted_around(part, offset);
-      target_remember(rank, TargetUse::kWords, window_->base() + stretch.offset,
+      target_remember(rank, TargetUse::kWords, window_->base() + stretch.start,
                       target_limits(stretch.bytes));
     }
     return here;
@@ -202,6 +205,14 @@ class Engine {
   void* find_here(mob_rank_t rank, uintptr_t remote, size_t bytes) {
     Part part{};
     return find_here(rank, remote, bytes, &part);
+  }
+
+  // As reach(), for a pointer that the program keeps: what mob_lock() is given has to lie in the
+  // window, and a view of moved memory ends when its owner withdraws it.
+  void* pointer_to(mob_rank_t rank, const void* remote) {
+    const auto address = reinterpret_cast<uintptr_t>(remote);
+    void* here = find_here(rank, address, 0);
+    return here != nullptr ? here : remaps_.find_in_window(rank, address, 0);
   }
 
   pid_t pid_of(mob_rank_t rank) const {
@@ -470,6 +481,7 @@ class Engine {
   Exposures exposures_;
   Desk desk_;
   Remaps remaps_;
+  MovedViews moved_views_;
   Stripes stripes_;
   Served served_;
   Messages messages_;

@@ -59,6 +59,10 @@ struct ProcessBlock {
   std::atomic<uint32_t> missed_at_desk;
   // 1: it is in mob_finalize(), and takes no part in collective calls any more.
   std::atomic<uint32_t> is_ending;
+  // Where it has its entries for inlined operations, once one is of moved memory of another, whose
+  // owner takes that back; 1 while one is made (moved_views.h).
+  std::atomic<uint32_t> is_entering;
+  std::atomic<uint64_t> entries;
 };
 inline constexpr size_t kProcessBlockBytes = 8192;
 static_assert(sizeof(ProcessBlock) <= kProcessBlockBytes);

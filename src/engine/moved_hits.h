@@ -17,6 +17,7 @@ namespace mobius::engine {
 struct alignas(64) MovedHit {
   std::atomic<uint64_t> sequence{0};
   std::atomic<mob_rank_t> rank{0};
+  std::atomic<uint32_t> uses{0};  // of what inlined operations could reach
   std::atomic<uint64_t> start{0};
   std::atomic<uint64_t> bytes{0};                              // 0: nothing was found
   std::atomic<uint64_t> delta{0};                              // what to add to an address
@@ -26,6 +27,10 @@ struct alignas(64) MovedHit {
 
 inline constexpr size_t kMovedHits = 64;
 
+// What is used out of line although it has its owner's address here is looked up now and then, to
+// be inlined again (moved_views.h).
+inline constexpr uint32_t kUsesPerLook = 64;
+
 inline MovedHit& moved_hit_of(mob_rank_t rank) {
   static constinit std::array<MovedHit, kMovedHits> hits;
   return hits[static_cast<uint32_t>(rank) % kMovedHits];
@@ -34,7 +39,7 @@ inline MovedHit& moved_hit_of(mob_rank_t rank) {
 // A pointer here to bytes of a rank's moved memory, if they lie in the piece that was found last;
 // else null. Any thread, at any time.
 inline void* find_moved_again(mob_rank_t rank, uintptr_t remote, size_t bytes) {
-  const MovedHit& hit = moved_hit_of(rank);
+  MovedHit& hit = moved_hit_of(rank);
   // Acquire pairs with the release in change_moved_hit(): the fields are of this sequence or later.
   const uint64_t sequence = hit.sequence.load(std::memory_order_acquire);
   const uint64_t offset = remote - hit.start.load(std::memory_order_relaxed);
@@ -44,6 +49,11 @@ inline void* find_moved_again(mob_rank_t rank, uintptr_t remote, size_t bytes) {
     return nullptr;
   }
   const uint64_t delta = hit.delta.load(std::memory_order_relaxed);
+  if (delta == 0) {
+    const uint32_t uses = hit.uses.load(std::memory_order_relaxed) + 1;
+    hit.uses.store(uses, std::memory_order_relaxed);
+    if (uses % kUsesPerLook < 2) return nullptr;  // calls ask twice before they look it up
+  }
   // Acquire pairs with the release at the end of the owner's change: what was found before it does
   // not count any more. A mixture of two entries has one of their pointers, both of which hold.
   const uint64_t current =

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "engine/remaps.h"
 
+#include <algorithm>
+#include <utility>
 #include <vector>
 
 #include "base/status.h"
@@ -66,21 +68,25 @@ mob_status_t Remaps::add(const char* call, uintptr_t address, uint64_t bytes, bo
 }
 
 mob_status_t Remaps::remove(uintptr_t address) {
-  const auto found = moved_.find(address);
-  const Part part = found->second.part;
-  if (part.bytes != 0) {
-    if (const mob_status_t status = move_back(found->second)) return status;
-  }
-  moved_.erase(found);
+  auto removed = moved_.extract(address);
+  const Moved& moved = removed.mapped();
   publish();
-  if (part.bytes != 0) drop_part(engine_, part);
-  return MOB_OK;
+  mob_status_t status = engine_.moved_views().revoke(address, moved.end - address);
+  if (status == MOB_OK && moved.part.bytes != 0) status = move_back(moved);
+  if (status != MOB_OK) {
+    moved_.insert(std::move(removed));
+    publish();
+  } else if (moved.part.bytes != 0) {
+    drop_part(engine_, moved.part);
+  }
+  return status;
 }
 
 void Remaps::take_back() {
   for (const auto& [address, moved] : moved_) {
     // What cannot be moved keeps its contents also where it is, as the last mapping of the segment.
     if (moved.part.bytes != 0) static_cast<void>(move_back(moved));
+    target_forget_all(engine_.rank(), address, moved.end - address);
   }
   moved_.clear();
   forget_hits();
@@ -138,35 +144,71 @@ void* Remaps::find(mob_rank_t rank, uintptr_t remote, size_t bytes) {
   return engine_.is_here(rank) ? look_up(rank, remote, bytes) : nullptr;
 }
 
-void* Remaps::look_up(mob_rank_t rank, uintptr_t remote, size_t bytes) {
+void* Remaps::find_word(mob_rank_t rank, uintptr_t remote, size_t bytes) {
+  void* here = find(rank, remote, bytes);
+  const bool has_address = here == pointer(remote) && !engine_.transfers().hooked();
+  if (has_address && target_is_due(rank, TargetUse::kWords)) show_words(rank, remote);
+  return here;
+}
+
+// Has inlined operations reach the words around one, where all words may be updated like it.
+void Remaps::show_words(mob_rank_t rank, uintptr_t remote) {
+  Place place;
+  if (!locate(rank, remote, 1, &place) ||
+      !engine_.moved_views().show(rank, place.range, place.found)) {
+    return;
+  }
+  const mob_rank_t index = engine_.host_index(rank);
+  engine_.stripes().admit_word(index, remote);
+  const Stripes::Stretch around = engine_.stripes().admitted_outside(index, remote);
+  const uint64_t start = std::max(around.start, place.range.start);
+  engine_.moved_views().enter(rank, TargetUse::kWords, start,
+                              std::min(around.start + around.bytes, place.range.end) - start,
+                              place.found);
+}
+
+bool Remaps::locate(mob_rank_t rank, uintptr_t remote, size_t bytes, Place* place) {
   const mob_rank_t index = engine_.host_index(rank);
   const RangeTable& table = engine_.process(index).remaps;
-  ListedRange range{};
-  uint64_t version = 0;
+  place->found.table = &table;
+  ListedRange& range = place->range;
   if (table.version.load(std::memory_order_acquire) == 0 ||
-      !find_range(engine_, rank, table, remote, &range, &version) || bytes > range.end - remote) {
-    return nullptr;
+      !find_range(engine_, rank, table, remote, &range, &place->found.version) ||
+      bytes > range.end - remote) {
+    return false;
   }
-  uint64_t delta = 0;  // in its own process it is where it always was
-  if (!engine_.is_same_process(rank)) {
-    const void* here =
-        engine_.find_here(rank, engine_.address_in(index, range.place), range.end - range.start);
-    if (here == nullptr) return nullptr;
-    delta = reinterpret_cast<uintptr_t>(here) - range.start;
-  }
+  place->delta = 0;  // in its own process it is where it always was
+  if (engine_.is_same_process(rank)) return true;
+  const void* here =
+      engine_.find_here(rank, engine_.address_in(index, range.place), range.end - range.start);
+  place->delta = reinterpret_cast<uintptr_t>(here) - range.start;
+  return here != nullptr;
+}
+
+void* Remaps::find_in_window(mob_rank_t rank, uintptr_t remote, size_t bytes) {
+  Place place;
+  return engine_.is_here(rank) && locate(rank, remote, bytes, &place)
+             ? pointer(remote + place.delta)
+             : nullptr;
+}
+
+void* Remaps::look_up(mob_rank_t rank, uintptr_t remote, size_t bytes) {
+  Place place;
+  if (!locate(rank, remote, bytes, &place)) return nullptr;
   // A hook must see every operation: none may be done where this is looked at.
   if (!engine_.transfers().hooked()) {
+    if (engine_.moved_views().show(rank, place.range, place.found)) place.delta = 0;
     MovedHit& hit = moved_hit_of(rank);
     change_moved_hit(hit, [&] {
       hit.rank.store(rank, std::memory_order_relaxed);
-      hit.start.store(range.start, std::memory_order_relaxed);
-      hit.bytes.store(range.end - range.start, std::memory_order_relaxed);
-      hit.delta.store(delta, std::memory_order_relaxed);
-      hit.current.store(&table.version, std::memory_order_relaxed);
-      hit.version.store(version, std::memory_order_relaxed);
+      hit.start.store(place.range.start, std::memory_order_relaxed);
+      hit.bytes.store(place.range.end - place.range.start, std::memory_order_relaxed);
+      hit.delta.store(place.delta, std::memory_order_relaxed);
+      hit.current.store(&place.found.table->version, std::memory_order_relaxed);
+      hit.version.store(place.found.version, std::memory_order_relaxed);
     });
   }
-  return pointer(remote + delta);
+  return pointer(remote + place.delta);
 }
 
 void Remaps::forget_hits() {

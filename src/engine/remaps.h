@@ -11,6 +11,7 @@
 #include <map>
 
 #include "engine/chunk_table.h"
+#include "engine/moved_views.h"
 #include "engine/range_table.h"
 #include "os/pages.h"
 
@@ -42,6 +43,10 @@ class Remaps {
   // A pointer here to bytes of a rank's moved memory; null if they do not lie in one piece of it.
   // Any thread.
   void* find(mob_rank_t rank, uintptr_t remote, size_t bytes);
+  // The same, always in the window.
+  void* find_in_window(mob_rank_t rank, uintptr_t remote, size_t bytes);
+  // The same as find(), for who updates a word by atomic instructions.
+  void* find_word(mob_rank_t rank, uintptr_t remote, size_t bytes);
 
  private:
   struct Moved {
@@ -57,7 +62,14 @@ class Remaps {
   mob_status_t move_back(const Moved& moved);
   os::SharedPlace place_of(const Part& part) const;
   void publish();
+  struct Place {
+    ListedRange range{};
+    MovedViews::Found found{};
+    uint64_t delta = 0;  // what to add to an address to have it here, in the window
+  };
+  bool locate(mob_rank_t rank, uintptr_t remote, size_t bytes, Place* place);
   void* look_up(mob_rank_t rank, uintptr_t remote, size_t bytes);
+  void show_words(mob_rank_t rank, uintptr_t remote);
   static void forget_hits();
 
   Engine& engine_;

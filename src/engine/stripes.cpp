@@ -142,6 +142,12 @@ void Stripes::admit_outside(mob_rank_t host_index, uintptr_t address) {
   marks.is_admitted(address);
 }
 
+Stripes::Stretch Stripes::admitted_outside(mob_rank_t host_index, uintptr_t address) const {
+  const bool is_whole = words_in(host_index, address).admitted == WordsIn::kAll;
+  const uint64_t bytes = is_whole ? kLockBlockBytes : kWordZoneBytes;
+  return {address & ~(bytes - 1), bytes};
+}
+
 Stripes::Stretch Stripes::admitted_around(const Part& part, uint64_t offset) const {
   const ChunkTable& chunks = engine_.chunks();
   const auto is_admitted = [&](uint64_t at) {

@@ -48,10 +48,12 @@ class Stripes {
   // The stretch of a part around a word that was admitted in which all words are; as bytes of the
   // window.
   struct Stretch {
-    uint64_t offset;
+    uint64_t start;
     uint64_t bytes;
   };
   Stretch admitted_around(const Part& part, uint64_t offset) const;
+  // The same of memory that does not lie in the window: its start as an address of its process.
+  Stretch admitted_outside(mob_rank_t host_index, uintptr_t address) const;
 
   // Combines rows of `count` elements that lie in the `bytes` bytes from `address` on and are
   // reached where the rows say; together no more than a block has. False, with nothing done, if

@@ -40,25 +40,33 @@ inline uint64_t target_tagged(mob_rank_t rank, uint64_t address) {
 // Acquire and release pair with each other: changes of one entry do not mix. Readers take no lock;
 // all accesses are relaxed, and inline.h says what a reader may combine.
 inline bool target_try_lock(mob_target_t_& entry) {
-  return __atomic_exchange_n(&entry.busy, 1u, __ATOMIC_ACQUIRE) == 0;
+  return __atomic_exchange_n(&entry.busy, uint16_t{1}, __ATOMIC_ACQUIRE) == 0;
 }
 
 inline void target_unlock(mob_target_t_& entry) {
-  __atomic_store_n(&entry.busy, 0u, __ATOMIC_RELEASE);
+  __atomic_store_n(&entry.busy, uint16_t{0}, __ATOMIC_RELEASE);
 }
+
+// Where that is: in the window, or in a view of moved memory, which its owner may revoke
+// (moved_views.h).
+enum class TargetPlace : uint16_t { kWindow, kView };
 
 // Lets inlined operations on `rank` reach the part at `address` directly, and keeps the part that
 // they could reach until now for target_recall(). Any thread.
 inline void target_remember(mob_rank_t rank, TargetUse use, uint64_t address,
-                            const TargetLimits& limits) {
+                            const TargetLimits& limits, TargetPlace place = TargetPlace::kWindow) {
   mob_target_t_& entry = target_entry(rank, use);
   const uint64_t origin = target_tagged(rank, address);
   if (!target_try_lock(entry)) return;
   const uint64_t old_origin = __atomic_load_n(&entry.origin, __ATOMIC_RELAXED);
   if (old_origin != origin) {
-    __atomic_store_n(&entry.other_origin, old_origin, __ATOMIC_RELAXED);
-    __atomic_store_n(&entry.other_bytes, __atomic_load_n(&entry.limit[0], __ATOMIC_RELAXED),
-                     __ATOMIC_RELAXED);
+    // A view is not kept: its owner would have to revoke it in two places.
+    if (__atomic_load_n(&entry.is_view, __ATOMIC_RELAXED) == 0) {
+      __atomic_store_n(&entry.other_origin, old_origin, __ATOMIC_RELAXED);
+      __atomic_store_n(&entry.other_bytes, __atomic_load_n(&entry.limit[0], __ATOMIC_RELAXED),
+                       __ATOMIC_RELAXED);
+    }
+    __atomic_store_n(&entry.is_view, static_cast<uint16_t>(place), __ATOMIC_RELAXED);
     __atomic_store_n(&entry.origin, origin, __ATOMIC_RELAXED);
   }
   for (unsigned k = 0; k < limits.size(); ++k) {
@@ -81,6 +89,13 @@ inline bool target_recall(mob_rank_t rank, const void* remote, size_t bytes) {
   __atomic_store_n(&entry.recalls, recalls, __ATOMIC_RELAXED);
   // A caller that misses out on this finds the part by translation, which remembers it.
   return recalls % kRecallsPerChange != 0;
+}
+
+// Whether puts and gets reach a view in `rank` now.
+inline bool target_has_view(mob_rank_t rank) {
+  const mob_target_t_& entry = target_entry(rank);
+  return __atomic_load_n(&entry.is_view, __ATOMIC_RELAXED) != 0 &&
+         MOB_ENTRY_LOAD_(entry.limit[0]) != 0;
 }
 
 // Whether an entry is to change now: who alternates between two stretches finds one of them there,
@@ -112,6 +127,12 @@ inline void target_forget(mob_rank_t rank, TargetUse use, uint64_t address, uint
     __atomic_store_n(&entry.other_bytes, 0, __ATOMIC_RELAXED);
   }
   target_unlock(entry);
+}
+
+inline void target_forget_all(mob_rank_t rank, uint64_t address, uint64_t bytes) {
+  for (const TargetUse use : {TargetUse::kBytes, TargetUse::kWords}) {
+    target_forget(rank, use, address, bytes);
+  }
 }
 
 // Whether `bytes` bytes at `remote` lie in the part remembered for `rank`. For sizes of any length;

@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <pthread.h>
+#include <sys/auxv.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -255,5 +256,31 @@ mob_status_t make_private(uintptr_t start, size_t bytes, SharedPlace place) {
   return fail_errno(MOB_ERR_MEMORY, error, "moving %zu bytes of private memory to %p failed", bytes,
                     pointer(start));
 }
+
+bool map_where_free(uintptr_t start, size_t bytes, SharedPlace place) {
+  // malloc() asks for more of it where it ends, and the stack of the first thread grows down from
+  // where the kernel has put these random bytes.
+  constexpr uintptr_t kRoom = uintptr_t{16} << 30;
+  const auto heap = reinterpret_cast<uintptr_t>(sbrk(0));
+  const uintptr_t stack = getauxval(AT_RANDOM);
+  const auto overlaps = [&](uintptr_t first) {
+    return start < first + kRoom && first < start + bytes;
+  };
+  if (overlaps(heap) || overlaps(stack - kRoom)) return false;
+  const int error = errno;
+  void* got = mmap(pointer(start), bytes, PROT_READ | PROT_WRITE,
+                   MAP_SHARED | MAP_NORESERVE | MAP_FIXED_NOREPLACE, place.descriptor,
+                   static_cast<off_t>(place.offset));
+  // Kernels before 4.17 take the address as a mere hint.
+  if (got != MAP_FAILED && got != pointer(start)) {
+    munmap(got, bytes);
+    got = MAP_FAILED;
+  }
+  if (got != MAP_FAILED) madvise(got, bytes, MADV_DONTDUMP);
+  errno = error;
+  return got != MAP_FAILED;
+}
+
+void unmap(uintptr_t start, size_t bytes) { munmap(pointer(start), bytes); }
 
 }  // namespace mobius::os

@@ -51,4 +51,9 @@ mob_status_t make_shared(uintptr_t start, size_t bytes, bool anonymous, SharedPl
 // an error they are as before. Also in a child of fork(), for which the parent's stay shared.
 mob_status_t make_private(uintptr_t start, size_t bytes, SharedPlace place);
 
+// Maps a place at an address. False if something is there, or if the heap or the stack of the
+// program may want to grow there.
+bool map_where_free(uintptr_t start, size_t bytes, SharedPlace place);
+void unmap(uintptr_t start, size_t bytes);
+
 }  // namespace mobius::os

@@ -287,15 +287,19 @@ TEST(Remap, WhatWasFoundBeforeDoesNotCountAfterItIsWithdrawn) {
       const Moved moved(static_area, kPage * round);
       theirs = moved.theirs();
       const uint64_t value = 100 * round + static_cast<uint64_t>(me);
-      for (int twice = 0; twice < 2; ++twice) {
+      auto* const word = reinterpret_cast<uint64_t*>(theirs + 16);
+      uint64_t old = 0;
+      for (uint64_t turn = 0; turn < 40; ++turn) {
         EXPECT_EQ(mob_put8(right, theirs, value), MOB_OK) << mob_last_error();
         EXPECT_EQ(mob_put(right, theirs + 8, &value, 8), MOB_OK) << mob_last_error();
+        EXPECT_EQ(mob_fetch_add8(right, word, 1, &old), MOB_OK) << mob_last_error();
+        EXPECT_EQ(old, turn);
       }
       EXPECT_EQ(mob_flush_all(), MOB_OK);
       barrier();
     }
     const uint64_t expected[] = {100 * round + static_cast<uint64_t>(left_of(me)),
-                                 100 * round + static_cast<uint64_t>(left_of(me))};
+                                 100 * round + static_cast<uint64_t>(left_of(me)), 40};
     EXPECT_EQ(std::memcmp(static_area, expected, sizeof expected), 0) << round;
     // Of another host it may be the flush that tells.
     const auto with_flush = [right](mob_status_t status) {
@@ -306,9 +310,84 @@ TEST(Remap, WhatWasFoundBeforeDoesNotCountAfterItIsWithdrawn) {
     EXPECT_EQ(with_flush(mob_put(right, theirs, &value, 8)), MOB_ERR_RANGE);
     EXPECT_EQ(mob_get8(right, theirs, &value), MOB_ERR_RANGE);
     EXPECT_EQ(mob_get(right, theirs, &value, 8), MOB_ERR_RANGE);
+    EXPECT_EQ(mob_fetch_add8(right, reinterpret_cast<uint64_t*>(theirs + 16), 1, &value),
+              MOB_ERR_RANGE);
     barrier();
     EXPECT_EQ(std::memcmp(static_area, expected, sizeof expected), 0) << round;
   }
+}
+
+// More of them than are mapped here at their owners' addresses, in turns and anew each time.
+TEST(Remap, ManyAtATimeAndInTurns) {
+  const mob_rank_t me = mob_rank();
+  const mob_rank_t right = right_of(me);
+  constexpr size_t kRanges = 100;
+  const size_t bytes = 2 * kRanges * kPage;  // each second page, so that none are neighbours
+  void* area = nullptr;
+  ASSERT_EQ(posix_memalign(&area, kPage, bytes), 0);
+  const Heap mine(static_cast<unsigned char*>(area));
+  auto* const theirs = static_cast<unsigned char*>(exchange_address(mine.get()));
+  const auto word = [](unsigned char* base, size_t range) {
+    return reinterpret_cast<uint64_t*>(base + 2 * range * kPage + 8 * range);
+  };
+  const int rounds = mob_host_size() <= 4 ? 5 : 2;
+  for (int round = 0; round < rounds; ++round) {
+    std::memset(mine.get(), 0, bytes);
+    std::vector<mob_exposed_t> handles(kRanges);
+    // In an order that puts them elsewhere in shared memory each time.
+    for (size_t i = 0; i < kRanges; ++i) {
+      const size_t range = (i * 7 + static_cast<size_t>(round) * 13) % kRanges;
+      ASSERT_EQ(
+          mob_expose(mine.get() + 2 * range * kPage, kPage, MOB_EXPOSE_REMAP, &handles[range]),
+          MOB_OK)
+          << mob_last_error();
+    }
+    barrier();
+    for (uint64_t turn = 0; turn < 70; ++turn) {
+      for (size_t range = 0; range < kRanges; ++range) {
+        uint64_t old = 0;
+        ASSERT_EQ(mob_get8(right, word(theirs, range), &old), MOB_OK) << mob_last_error();
+        EXPECT_EQ(old, turn);
+        ASSERT_EQ(mob_put8(right, word(theirs, range), turn + 1), MOB_OK);
+      }
+      ASSERT_EQ(mob_flush(right), MOB_OK);
+    }
+    barrier();
+    for (size_t range = 0; range < kRanges; ++range) {
+      EXPECT_EQ(*word(mine.get(), range), 70u) << range;
+      EXPECT_EQ(mob_withdraw(handles[range]), MOB_OK) << mob_last_error();
+    }
+    barrier();
+  }
+}
+
+// Each time at another address, so that who uses it maps it anew there.
+TEST(Remap, HostMatesDoNotKeepWhatIsWithdrawn) {
+  const mob_rank_t right = right_of(mob_rank());
+  const int rounds = mob_host_size() <= 4 ? 200 : 100;
+  const size_t bytes = 2 * static_cast<size_t>(rounds) * kPage;
+  const int fixed = MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED;
+  void* reserved = mmap(nullptr, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  ASSERT_NE(reserved, MAP_FAILED);
+  size_t mappings_before = 0;
+  for (int round = 0; round < rounds; ++round) {
+    if (round == 10) mappings_before = mappings();
+    unsigned char* page =
+        static_cast<unsigned char*>(reserved) + 2 * static_cast<size_t>(round) * kPage;
+    ASSERT_NE(mmap(page, kPage, PROT_READ | PROT_WRITE, fixed, -1, 0), MAP_FAILED);
+    {
+      const Moved moved(page, kPage);
+      auto* const theirs = reinterpret_cast<uint64_t*>(moved.theirs());
+      EXPECT_EQ(mob_put8(right, theirs + 1, 5), MOB_OK) << mob_last_error();
+      EXPECT_EQ(mob_flush(right), MOB_OK);
+      barrier();
+      EXPECT_EQ(page[sizeof(uint64_t)], 5);
+    }
+    ASSERT_NE(mmap(page, kPage, PROT_NONE, fixed, -1, 0), MAP_FAILED);
+  }
+  EXPECT_LE(mappings(), mappings_before + kMappingsOfOthers);
+  barrier();
+  EXPECT_EQ(munmap(reserved, bytes), 0);
 }
 
 TEST(Remap, NothingIsLeftOver) {

@@ -217,5 +217,23 @@ TEST_F(Moving, AChildHasACopyUntilTheCopiesEnd) {
   EXPECT_EQ(guards, 11);
 }
 
+TEST_F(Moving, AreMappedASecondTimeOnlyWhereNothingIs) {
+  EXPECT_FALSE(map_where_free(start(), bytes_, place()));
+  EXPECT_FALSE(map_where_free(start() - page_, 2 * page_, place()));
+  ASSERT_EQ(munmap(pages_, bytes_), 0);
+  ASSERT_TRUE(map_where_free(start(), bytes_, place()));
+  EXPECT_FALSE(map_where_free(start(), page_, place()));
+  copy_[page_] = 5;
+  EXPECT_EQ(pages_[page_], 5);
+  unmap(start(), bytes_);
+  pages_ = map(MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  // Where the heap and the stack grow nothing is mapped either, free as it is.
+  const auto heap = reinterpret_cast<uintptr_t>(sbrk(0));
+  const int on_stack = 0;
+  const uintptr_t stack = page_start(reinterpret_cast<uintptr_t>(&on_stack));
+  EXPECT_FALSE(map_where_free(page_start(heap) + (uintptr_t{1} << 30), page_, place()));
+  EXPECT_FALSE(map_where_free(stack - (uintptr_t{1} << 30), page_, place()));
+}
+
 }  // namespace
 }  // namespace mobius::os

@@ -37,7 +37,8 @@ typedef struct mob_target_ {
   uint64_t other_origin;
   uint64_t other_bytes;
   uint32_t recalls; /* times it was found there */
-  uint32_t busy;    /* 1 while a thread changes the entry */
+  uint16_t busy;    /* 1 while a thread changes the entry */
+  uint16_t is_view; /* 1: what it describes is no part (src/engine/moved_views.h) */
 } __attribute__((aligned(64))) mob_target_t_;
 
 /* 1 << MOB_RANK_INDEX_BITS_ entries, then as many for words. */
