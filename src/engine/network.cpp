@@ -40,6 +40,9 @@ constexpr int kRetryMs = 1;
 constexpr int kLongestSleepMs = 200;
 // A program that has waited so often during a nap will again, and looks itself.
 constexpr uint32_t kManyWaits = 4;
+// One that starts transfers goes on with that, or waits for them: it is left alone for a moment, as
+// it would wait for the thread where that takes in what comes, and for its processor.
+constexpr uint64_t kNapAfterStartNs = 100'000;
 
 // Who waits for nobody in particular makes no more links than that, and to one of so many other
 // hosts at first: each is a connection, and asked again and again.
@@ -261,16 +264,20 @@ void Network::run() {
   Eagerness eagerness(engine_.job().host().policy().background_spin_ns);
   uint32_t polls_seen = progress.polls();
   uint32_t waits_seen = progress.waits();
+  uint32_t starts_seen = progress.starts();
   uint64_t nap_ns = kNapNs;
   const auto longer_nap = [&nap_ns](uint64_t longest) {
     const uint64_t now = std::min(nap_ns, longest);
     nap_ns = 2 * now;
     return now;
   };
+  // Who sleeps leaves the network to this thread, however much it has done before.
+  const auto nobody_sleeps = [&progress] { return !progress.has_sleepers(); };
   while (!stop_.load(std::memory_order_relaxed)) {
     // Before it polls: who polls must not find the turn taken by a thread that does not run.
     const uint32_t polls = std::exchange(polls_seen, progress.polls());
     const uint32_t waits = std::exchange(waits_seen, progress.waits());
+    const uint32_t starts = std::exchange(starts_seen, progress.starts());
     if (progress.rests()) {
       eagerness.note_left();
       wake_sleepers();
@@ -282,9 +289,12 @@ void Network::run() {
       } else {
         park(kNapsUntilLeft, is_polled, longer_nap(kLongestNapInWaitNs));
       }
-    } else if (polls != polls_seen || waits_seen - waits >= kManyWaits) {
+    } else if (nobody_sleeps() && (polls != polls_seen || waits_seen - waits >= kManyWaits)) {
       eagerness.note_left();
-      park(kNaps, [] { return true; }, longer_nap(kLongestNapNs));
+      park(kNaps, nobody_sleeps, longer_nap(kLongestNapNs));
+    } else if (nobody_sleeps() && starts != starts_seen) {
+      eagerness.note_left();
+      park(kNaps, nobody_sleeps, kNapAfterStartNs);
     } else if (nap_ns = kNapNs; serve()) {
       eagerness.note_found();
     } else if (waits != waits_seen || !eagerness.looks_again(os::now_ns())) {

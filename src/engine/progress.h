@@ -31,6 +31,7 @@
 
 #include "base/settings.h"
 #include "engine/host_memory.h"
+#include "engine/message_reader.h"
 
 namespace mobius::engine {
 
@@ -100,9 +101,15 @@ class Progress {
     return (own_->attention.load(std::memory_order_seq_cst) & ~kArmed) != 0 && !has_sleepers();
   }
 
-  // How often the program has polled, and waited; they wrap.
+  // How often the program has polled, waited, and started a transfer with another host; they wrap.
   uint32_t polls() const { return polls_.load(std::memory_order_relaxed); }
   uint32_t waits() const { return waits_.load(std::memory_order_relaxed); }
+  uint32_t starts() const { return starts_.load(std::memory_order_relaxed); }
+  void note_start() {
+    if (in_handler) return;  // the library's own thread runs those
+    // Counts of two threads may fall into one; that changes nothing.
+    starts_.store(starts_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  }
 
   // The program polls: if it goes on like this, nobody needs to wake the thread.
   void note_poll() {
@@ -128,11 +135,12 @@ class Progress {
   std::thread thread_;
   std::atomic<bool> running_ = false;
   std::atomic<bool> stop_ = false;
-  bool wanted_ = false;                    // there is something to serve
-  std::atomic<bool> resting_ = false;      // the thread leaves requests alone
-  std::atomic<bool> serving_ = false;      // the thread looks for requests, or is about to
-  std::atomic<uint32_t> polls_ = 0;        // by the program
-  std::atomic<uint32_t> waits_ = 0;        // by threads of it
+  bool wanted_ = false;                // there is something to serve
+  std::atomic<bool> resting_ = false;  // the thread leaves requests alone
+  std::atomic<bool> serving_ = false;  // the thread looks for requests, or is about to
+  std::atomic<uint32_t> polls_ = 0;    // by the program
+  std::atomic<uint32_t> waits_ = 0;    // by threads of it
+  std::atomic<uint32_t> starts_ = 0;
   std::atomic<uint32_t> armed_polls_ = 0;  // … that found the thread armed, since it last was
   uint32_t polls_seen_ = 0;                // by the thread
 };

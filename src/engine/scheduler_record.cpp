@@ -256,6 +256,7 @@ mob_status_t Scheduler::put_another(mob_rank_t rank, void* remote, const void* l
 mob_status_t Scheduler::begin_group(Queue& queue) {
   mob_transfer_t transfer{};
   transfer.rank = queue.rank;
+  engine_.progress().note_start();
   auto group = std::make_unique<Group>();
   group->pending = engine_.completion().start(transfer, nullptr);
   if (group->pending == nullptr) return MOB_ERR_MEMORY;

@@ -313,6 +313,7 @@ mob_status_t Transfers::carry(const Operation& operation) {
       }
       if (engine_.scheduler().takes(operation)) return engine_.scheduler().record(operation);
       engine_.scheduler().issue(operation.transfer->rank);
+      engine_.progress().note_start();
       break;
   }
   return engine_.served().run(operation.call, *operation.transfer, operation.shape, operation.mode,
