@@ -358,10 +358,10 @@ void Network::note_stuck() {
   if (asleep_.load(std::memory_order_seq_cst)) wake();
 }
 
+// Once is enough, until it has been up and looked around.
 void Network::wake() {
-  parked_.store(kIsUp, std::memory_order_seq_cst);
-  os::futex_wake(&parked_, 1);
-  if (asleep_.load(std::memory_order_seq_cst)) {
+  if (parked_.exchange(kIsUp, std::memory_order_seq_cst) != kIsUp) os::futex_wake(&parked_, 1);
+  if (asleep_.exchange(false, std::memory_order_seq_cst)) {
     const uint64_t one = 1;
     [[maybe_unused]] const ssize_t sent = ::write(event_, &one, sizeof one);
   }
