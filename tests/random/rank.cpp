@@ -29,13 +29,23 @@ struct RankRunner::Board {
   uint64_t logs[kMostThreads][kLogWords];
 };
 
+namespace {
+
+// The switch of a name, or null.
+bool* switch_of(const std::string& name, Options* options) {
+  if (name == "--exposed") return &options->exposed;
+  if (name == "--moved") return &options->moved;
+  if (name == "--heap") return &options->heap;
+  return name == "--verbose" ? &options->verbose : nullptr;
+}
+
+}  // namespace
+
 bool parse(int argc, char** argv, Options* options) {
   for (int i = 1; i < argc; ++i) {
     const std::string name = argv[i];
-    if (name == "--verbose" || name == "--exposed" || name == "--heap") {
-      (name == "--verbose" ? options->verbose
-       : name == "--heap"  ? options->heap
-                           : options->exposed) = true;
+    if (bool* found = switch_of(name, options)) {
+      *found = true;
       continue;
     }
     const char* value = i + 1 < argc ? argv[++i] : "";
@@ -49,14 +59,14 @@ bool parse(int argc, char** argv, Options* options) {
     } else {
       std::fprintf(stderr,
                    "%s %s: not an option; they are --seed S, --programs N, --threads 1 to %d, "
-                   "--exposed, --heap, --verbose\n",
+                   "--exposed, --moved, --heap, --verbose\n",
                    name.c_str(), value, kMostThreads);
       return false;
     }
   }
   options->command = std::string(argv[0]) + " --threads " + std::to_string(options->threads) +
-                     (options->exposed ? " --exposed" : "") + (options->heap ? " --heap" : "") +
-                     " --programs 1 --verbose --seed ";
+                     (options->exposed ? " --exposed" : "") + (options->moved ? " --moved" : "") +
+                     (options->heap ? " --heap" : "") + " --programs 1 --verbose --seed ";
   return true;
 }
 
@@ -190,11 +200,12 @@ void RankRunner::prepare(uint64_t number) {
 void RankRunner::make_memory() {
   free_memory();
   unsigned char* own = nullptr;
-  if (options_.exposed) {
-    constexpr size_t kAlignment = 64;
-    private_.resize(kMostPartBytes + kAlignment);
-    own = private_.data() + kAlignment - reinterpret_cast<uintptr_t>(private_.data()) % kAlignment;
-    check(mob_expose(own, kMostPartBytes, 0, &exposed_), "mob_expose");
+  if (options_.exposed || options_.moved) {
+    const size_t alignment = options_.moved ? 4096 : 64;  // pages of its own
+    private_.resize(kMostPartBytes + 2 * alignment);
+    own = private_.data() + alignment - reinterpret_cast<uintptr_t>(private_.data()) % alignment;
+    const unsigned flags = options_.moved ? MOB_EXPOSE_REMAP : 0;
+    check(mob_expose(own, kMostPartBytes, flags, &exposed_), "mob_expose");
   } else if (options_.heap) {
     check(mob_heap_create(MOB_TEAM_WORLD, kMostPartBytes, 4 * kMostPartBytes, &heap_),
           "mob_heap_create");

@@ -20,6 +20,7 @@ struct Options {
   int threads = 1;
   bool verbose = false;
   bool exposed = false;  // targets are private memory that is exposed, not allocations
+  bool moved = false;    // … whose pages are moved
   bool heap = false;     // … or blocks of a symmetric heap
   bool ranks_are_threads = false;
   std::string command;  // that runs one program again, without its seed
