@@ -6,6 +6,8 @@
 
 #include <cerrno>
 #include <cstddef>
+#include <iterator>
+#include <new>
 
 #include "base/status.h"
 #include "engine/engine.h"
@@ -16,8 +18,9 @@
 namespace mobius::engine {
 namespace {
 
-// Of one rank: as each is a mapping, of which the kernel gives a process 65,530.
-constexpr size_t kMostViews = 64;
+// Of one rank, and of all: each is a mapping, of which the kernel gives a process 65,530.
+constexpr size_t kMostOfRank = 64;
+constexpr size_t kMostViews = 8192;
 
 // Whether host-mates may write to this process, as revoke() has to.
 bool may_be_attached() {
@@ -51,11 +54,15 @@ bool MovedViews::map(mob_rank_t rank, const RangeTable& table, const ListedRange
   }
   if (!engine_.window().same_address() || !engine_.transfers().uses_cma(rank)) return false;
   drop_overlapping(rank, first, bytes);
-  if (drop_stale(rank, table) >= kMostViews) return false;
-  const bool is_mapped =
-      may_be_attached() && os::map_where_free(first, bytes, {engine_.host().segment(), place});
-  views_.emplace(key, View{bytes, place, is_mapped});
-  return is_mapped;
+  if (drop_stale(rank, table) >= kMostOfRank || views_.size() >= kMostViews) return false;
+  try {
+    View& view = views_.emplace(key, View{bytes, place, false}).first->second;
+    view.is_mapped =
+        may_be_attached() && os::map_where_free(first, bytes, {engine_.host().segment(), place});
+    return view.is_mapped;
+  } catch (const std::bad_alloc&) {
+    return false;  // it does without
+  }
 }
 
 MovedViews::Views::iterator MovedViews::drop(Views::iterator view) {
