@@ -178,6 +178,14 @@ def test_batch_variables_are_seen() -> None:
     assert {"SLURM_JOB_ID", "PMIX_RANK"} <= set(names)
 
 
+def test_congestion_control_is_told_and_what_bbr_means() -> None:
+    name = Path("/proc/sys/net/ipv4/tcp_congestion_control").read_text().strip()
+    assert facts()["network"]["tcp_congestion_control"] == name
+    lines = " ".join(info().stdout.split())
+    assert f"TCP congestion {name}" in lines
+    assert ("paces what is sent" in lines) == name.startswith("bbr")
+
+
 def value_of(threshold: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in threshold.items() if key != "why"}
 

@@ -390,6 +390,18 @@ Fact batch_environment() {
           names.empty() ? "no variables of PMIx, Slurm, PBS or LSF are set" : text + " set", names};
 }
 
+// How the kernel sends what providers over TCP give it.
+Fact congestion_control() {
+  const std::string name = first_line("/proc/sys/net/ipv4/tcp_congestion_control");
+  std::string text = name.empty() ? "cannot be read" : name;
+  if (name.starts_with("bbr")) {
+    text +=
+        ": paces what is sent, so that large transfers take several times as long on fast "
+        "links; cubic and reno do not (net.ipv4.tcp_congestion_control)";
+  }
+  return {"tcp_congestion_control", "TCP congestion", text, name};
+}
+
 // What `mobius run --hosts` would use.
 Fact host_launcher() {
   const launch::HostLauncher found = launch::find_host_launcher(std::getenv("PATH"));
@@ -409,8 +421,9 @@ Section probe_facts() {
 }
 
 Section network_facts() {
-  return {
-      "network", "Beyond this host", {libfabric(), pmix(), host_launcher(), batch_environment()}};
+  return {"network",
+          "Beyond this host",
+          {libfabric(), congestion_control(), pmix(), host_launcher(), batch_environment()}};
 }
 
 }  // namespace mobius::command
