@@ -103,7 +103,10 @@ void MovedViews::enter(mob_rank_t rank, TargetUse use, uintptr_t start, uint64_t
   const std::unique_lock lock(entering_, std::try_to_lock);
   if (!lock) return;
   ProcessBlock& block = engine_.process(engine_.host().index());
-  block.entries.store(reinterpret_cast<uintptr_t>(mob_targets_), std::memory_order_relaxed);
+  // An owner among the threads of this process empties them without being told where they are.
+  if (!engine_.is_same_process(rank)) {
+    block.entries.store(reinterpret_cast<uintptr_t>(mob_targets_), std::memory_order_relaxed);
+  }
   block.is_entering.store(1, std::memory_order_relaxed);
   // Pairs with the fence in revoke(): either the change of the list is seen here, or there that an
   // entry is being made, and it is taken back once it is.
@@ -139,13 +142,15 @@ mob_status_t MovedViews::revoke(uintptr_t address, uint64_t bytes) {
       return engine_.liveness().is_dead(index) || engine_.liveness().has_left(index);
     };
     while (block.is_entering.load(std::memory_order_acquire) != 0 && !has_gone()) sched_yield();
-    const uint64_t entries = block.entries.load(std::memory_order_relaxed);
-    if (entries == 0 || has_gone()) continue;
     const mob_rank_t mate = engine_.job().rank_at(index);
     if (engine_.is_same_process(mate)) {
       target_forget_all(engine_.rank(), address, bytes);
       continue;
     }
+    const uint64_t entries = block.entries.load(std::memory_order_relaxed);
+    if (entries == 0 || has_gone()) continue;
+    // It has entered none of this process then, and its number is somebody else's here.
+    if (!engine_.knows_pid_of(engine_.rank()) || !engine_.knows_pid_of(mate)) continue;
     for (const TargetUse use : {TargetUse::kBytes, TargetUse::kWords}) {
       if (const mob_status_t status = forget_at(mate, entries, use, address)) return status;
     }

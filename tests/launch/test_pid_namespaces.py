@@ -22,11 +22,11 @@ def _needs_namespaces() -> None:
         pytest.skip("the tests in C++ are not built")
 
 
-# All of them: then two have one number each.
-@pytest.mark.parametrize("ranks", ["1", "[0-9]"])
-def test_nobody_else_is_taken_for_a_rank(ranks: str) -> None:
+# All of them: then two have one number each. One of three: the others know each other's.
+@pytest.mark.parametrize(("ranks", "size"), [("1", 2), ("[0-9]", 2), ("1", 3)])
+def test_nobody_else_is_taken_for_a_rank(ranks: str, size: int) -> None:
     anew = f'case $MOBIUS_RANK in {ranks}) exec {" ".join(ANEW)} "$@";; *) exec "$@";; esac'
-    words = [command(), "run", "-n", "2", "sh", "-c", anew, "sh"]
+    words = [command(), "run", "-n", str(size), "sh", "-c", anew, "sh"]
     words += [str(SUITE), f"--gtest_filter={CASES}"]
     done = subprocess.run(words, capture_output=True, text=True, timeout=HANG_SECONDS, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
