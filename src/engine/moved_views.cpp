@@ -22,10 +22,13 @@ namespace {
 constexpr size_t kMostOfRank = 64;
 constexpr size_t kMostViews = 8192;
 
-// Whether host-mates may write to this process, as revoke() has to.
-bool may_be_attached() {
+// Whether the owner of this memory may write to this process, as revoke() has to: what the kernel
+// refuses here it refuses there, too.
+bool may_be_attached(pid_t owner, uintptr_t memory) {
   Exposures::allow_attach();
-  return prctl(PR_GET_DUMPABLE) == 1;
+  char byte = 0;
+  return prctl(PR_GET_DUMPABLE) == 1 &&
+         transport::cma_copy(owner, memory, &byte, sizeof byte, false) == 0;
 }
 
 }  // namespace
@@ -57,8 +60,8 @@ bool MovedViews::map(mob_rank_t rank, const RangeTable& table, const ListedRange
   if (drop_stale(rank, table) >= kMostOfRank || views_.size() >= kMostViews) return false;
   try {
     View& view = views_.emplace(key, View{bytes, place, false}).first->second;
-    view.is_mapped =
-        may_be_attached() && os::map_where_free(first, bytes, {engine_.host().segment(), place});
+    view.is_mapped = may_be_attached(engine_.pid_of(rank), range.start) &&
+                     os::map_where_free(first, bytes, {engine_.host().segment(), place});
     return view.is_mapped;
   } catch (const std::bad_alloc&) {
     return false;  // it does without
