@@ -160,11 +160,9 @@ void Remaps::show_words(mob_rank_t rank, uintptr_t remote) {
   }
   const mob_rank_t index = engine_.host_index(rank);
   engine_.stripes().admit_word(index, remote);
-  const Stripes::Stretch around = engine_.stripes().admitted_outside(index, remote);
-  const uint64_t start = std::max(around.start, place.range.start);
-  engine_.moved_views().enter(rank, TargetUse::kWords, start,
-                              std::min(around.start + around.bytes, place.range.end) - start,
-                              place.found);
+  const Stripes::Stretch around =
+      engine_.stripes().admitted_outside(index, remote, place.range.start, place.range.end);
+  engine_.moved_views().enter(rank, TargetUse::kWords, around.start, around.bytes, place.found);
 }
 
 bool Remaps::locate(mob_rank_t rank, uintptr_t remote, size_t bytes, Place* place) {

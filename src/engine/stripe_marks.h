@@ -38,6 +38,9 @@ class StripeMarks {
     return found;
   }
 
+  // Whether it is all memory of the stripe.
+  bool is_whole() const { return whole_.load(std::memory_order_acquire) == Whole::kAdmitted; }
+
   // Has the zone of an address arrive, or, if there is no room to remember it, all memory. The
   // caller takes the lock before it has it admitted.
   void arrives(uintptr_t address) {

@@ -20,8 +20,10 @@ constexpr uint32_t kTimesByZone = 8;
 constexpr uint32_t kTimesByBlock = 16;
 constexpr uint32_t kTimesByChunk = 24;
 
-// As far as this is looked around for what else is admitted, in chunks.
+// As far as this is looked around for what else is admitted, in chunks, and in blocks outside of
+// the window.
 constexpr uint64_t kMostChunksAround = 4096;
+constexpr uint64_t kMostBlocksAround = 4096;
 
 // What the calls from the transport are about.
 struct Held {
@@ -66,6 +68,20 @@ uint32_t blocks_in(uint64_t chunk, uint64_t begin, uint64_t end) {
   const unsigned first = begin <= start ? 0 : WordMarks::block_of(begin);
   const unsigned last = end >= start + kChunkBytes ? 31 : WordMarks::block_of(end - 1);
   return WordMarks::kAllBlocks >> (31 - last) & WordMarks::kAllBlocks << first;
+}
+
+// The zones around one of a block that are admitted like it, and next to each other: bytes from the
+// start of the block on.
+struct Zones {
+  uint64_t begin;
+  uint64_t end;
+};
+Zones admitted_zones(WordsIn words, uintptr_t address) {
+  const auto zone = static_cast<unsigned>(address % kLockBlockBytes / kWordZoneBytes);
+  const uint64_t admitted = words.admitted | uint64_t{1} << zone;
+  const auto above = static_cast<unsigned>(std::countr_one(admitted >> zone));
+  const auto below = static_cast<unsigned>(std::countl_one(admitted << (63 - zone)));
+  return {(zone + 1 - below) * kWordZoneBytes, (zone + above) * kWordZoneBytes};
 }
 
 }  // namespace
@@ -142,10 +158,34 @@ void Stripes::admit_outside(mob_rank_t host_index, uintptr_t address) {
   marks.is_admitted(address);
 }
 
-Stripes::Stretch Stripes::admitted_outside(mob_rank_t host_index, uintptr_t address) const {
-  const bool is_whole = words_in(host_index, address).admitted == WordsIn::kAll;
-  const uint64_t bytes = is_whole ? kLockBlockBytes : kWordZoneBytes;
-  return {address & ~(bytes - 1), bytes};
+Stripes::Stretch Stripes::admitted_outside(mob_rank_t host_index, uintptr_t address,
+                                           uintptr_t begin, uintptr_t end) const {
+  const auto clipped = [&](uintptr_t first, uintptr_t last) {
+    first = std::max(first, begin);
+    return Stretch{first, std::min(last, end) - first};
+  };
+  const ProcessBlock& process = engine_.process(host_index);
+  if (!process.stripes[transport::lock_stripe(address)].words.is_whole()) {
+    const uintptr_t block = address & ~(kLockBlockBytes - 1);
+    const Zones zones = admitted_zones(words_in(host_index, address), address);
+    return clipped(block + zones.begin, block + zones.end);
+  }
+  uint64_t whole = 0;
+  for (unsigned stripe = 0; stripe < transport::kLockStripes; ++stripe) {
+    whole |= uint64_t{process.stripes[stripe].words.is_whole()} << stripe;
+  }
+  const auto is_admitted = [&](uintptr_t at) {
+    return (whole >> transport::lock_stripe(at) & 1) != 0;
+  };
+  if (whole == UINT64_MAX) return clipped(begin, end);
+  const uintptr_t most = kMostBlocksAround * kLockBlockBytes;
+  const uintptr_t lowest = std::max(begin, address > most ? address - most : 0);
+  const uintptr_t highest = std::min(end, address + most);
+  uintptr_t first = address & ~(kLockBlockBytes - 1);
+  uintptr_t last = first + kLockBlockBytes;
+  while (first > lowest && is_admitted(first - kLockBlockBytes)) first -= kLockBlockBytes;
+  while (last < highest && is_admitted(last)) last += kLockBlockBytes;
+  return clipped(first, last);
 }
 
 Stripes::Stretch Stripes::admitted_around(const Part& part, uint64_t offset) const {
@@ -158,8 +198,11 @@ Stripes::Stretch Stripes::admitted_around(const Part& part, uint64_t offset) con
   uint64_t end = begin + kLockBlockBytes;
   const uint64_t part_end = part.offset + part.bytes;
   if (!is_admitted(begin)) {
-    begin = offset & ~(kWordZoneBytes - 1);
-    return {begin, std::min(begin + kWordZoneBytes, part_end) - begin};
+    const Zones zones =
+        admitted_zones(chunks.words(offset >> kChunkShift).of_block(offset), offset);
+    end = std::min(begin + zones.end, part_end);
+    begin += zones.begin;
+    return {begin, end - begin};
   }
   // By chunks where a chunk begins or ends, and all of it is.
   const uint64_t most = kMostChunksAround << kChunkShift;

@@ -52,8 +52,10 @@ class Stripes {
     uint64_t bytes;
   };
   Stretch admitted_around(const Part& part, uint64_t offset) const;
-  // The same of memory that does not lie in the window: its start as an address of its process.
-  Stretch admitted_outside(mob_rank_t host_index, uintptr_t address) const;
+  // The same of memory that does not lie in the window, from `begin` to before `end`; as addresses
+  // of its process.
+  Stretch admitted_outside(mob_rank_t host_index, uintptr_t address, uintptr_t begin,
+                           uintptr_t end) const;
 
   // Combines rows of `count` elements that lie in the `bytes` bytes from `address` on and are
   // reached where the rows say; together no more than a block has. False, with nothing done, if

@@ -164,20 +164,23 @@ TEST(Atomics, WordsAreUpdatedAmongAccumulatedArrays) {
 }
 
 // A few words of `kFewAmong` of the target are updated by half of the threads while the others add
-// arrays to all of them. Words are other ones in each round. `update` adds 1000 to one, which is
-// not quick where it is a message there and one back, perhaps for some ranks only.
+// arrays to all of them. Words are other ones in each round: far apart, and in each second round in
+// three places side by side of which each becomes known for its updates. `update` adds 1000 to one,
+// which is not quick where it is a message there and one back, perhaps for some ranks only.
 constexpr size_t kFewAmong = size_t{48} << 10;
 
 template <typename Update>
 void update_few_words_among_arrays(mob_rank_t target, const unsigned char* local,
                                    unsigned char* theirs, size_t round, bool is_quick,
                                    Update update) {
-  constexpr size_t kFew = 3;
   const std::vector<uint32_t> ones(kFewAmong, 1);
+  const bool is_near = round % 2 == 1;
   std::vector<size_t> few;
-  for (size_t i = 0; i < kFew; ++i) few.push_back((round * 4099 + i * 15'013 + 255) % kFewAmong);
+  for (size_t i = 0; i < (is_near ? 32 : 3); ++i) {
+    few.push_back((round * 4099 + i * (is_near ? 24 : 15'013) + 255) % kFewAmong);
+  }
   const uint64_t times = is_quick ? 80 : 4;
-  const uint64_t updates = is_quick ? 400 : 2;
+  const uint64_t updates = is_quick ? 1200 / few.size() : 2;
   std::atomic<uint64_t> arrays = 0;
   in_threads([&](int thread) {
     for (uint64_t i = 0; i < times; ++i) {
@@ -209,11 +212,15 @@ void update_few_words_among_arrays(mob_rank_t target, const unsigned char* local
   barrier();
 }
 
+// Hooks may delay each update.
+bool updates_are_quick() {
+  return mobius_test::one_host() && std::getenv("MOBIUS_HOOKS") == nullptr;
+}
+
 template <typename Update>
 void update_few_words_of_allocations(Update update) {
   const mob_rank_t target = mob_size() - 1;
-  // Hooks may delay each update.
-  const bool is_quick = mobius_test::one_host() && std::getenv("MOBIUS_HOOKS") == nullptr;
+  const bool is_quick = updates_are_quick();
   for (size_t round = 0; round < 6; ++round) {
     // Lies where the one before did.
     const Shared memory(kFewAmong * sizeof(uint32_t));
@@ -242,21 +249,36 @@ TEST(Atomics, FewIntegersAreAccumulatedAmongArrays) {
   update_few_words_of_allocations(accumulate_one);
 }
 
-TEST(Atomics, FewWordsOfExposedMemoryAreUpdatedAmongArrays) {
+void update_few_words_of_exposed_memory(unsigned flags) {
+  constexpr size_t kPage = 4096;
+  constexpr size_t kBytes = kFewAmong * sizeof(uint32_t);
   const mob_rank_t target = mob_size() - 1;
+  const bool is_quick = flags == MOB_EXPOSE_REMAP && updates_are_quick();
   for (size_t round = 0; round < 3; ++round) {
-    std::vector<uint32_t> memory(kFewAmong);
+    std::vector<unsigned char> space(kBytes + 2 * kPage);
+    auto address = reinterpret_cast<uintptr_t>(space.data()) + kPage;
+    address -= address % kPage;
+    const auto own = address;
     mob_exposed_t exposed = nullptr;
-    ASSERT_EQ(mob_expose(memory.data(), kFewAmong * 4, 0, &exposed), MOB_OK) << mob_last_error();
-    auto address = reinterpret_cast<uintptr_t>(memory.data());
+    ASSERT_EQ(mob_expose(reinterpret_cast<void*>(own), kBytes, flags, &exposed), MOB_OK)
+        << mob_last_error();
     ASSERT_EQ(mob_broadcast(MOB_TEAM_WORLD, target, &address, sizeof address), MOB_OK);
     update_few_words_among_arrays(
-        target, reinterpret_cast<unsigned char*>(memory.data()),
-        reinterpret_cast<unsigned char*>(address), round, false, [&](unsigned char* word) {
-          return mob_rank() % 2 == 0 ? fetch_and_add(target, word) : accumulate_one(target, word);
+        target, reinterpret_cast<unsigned char*>(own), reinterpret_cast<unsigned char*>(address),
+        round, is_quick, [&](unsigned char* word) {
+          return is_quick || mob_rank() % 2 == 0 ? fetch_and_add(target, word)
+                                                 : accumulate_one(target, word);
         });
     ASSERT_EQ(mob_withdraw(exposed), MOB_OK) << mob_last_error();
   }
+}
+
+TEST(Atomics, FewWordsOfExposedMemoryAreUpdatedAmongArrays) {
+  update_few_words_of_exposed_memory(0);
+}
+
+TEST(Atomics, FewWordsOfMovedMemoryAreUpdatedAmongArrays) {
+  update_few_words_of_exposed_memory(MOB_EXPOSE_REMAP);
 }
 
 TEST(Atomics, CompareSwapMakesALock) {
