@@ -135,12 +135,12 @@ class Progress {
   std::thread thread_;
   std::atomic<bool> running_ = false;
   std::atomic<bool> stop_ = false;
-  bool wanted_ = false;                // there is something to serve
-  std::atomic<bool> resting_ = false;  // the thread leaves requests alone
-  std::atomic<bool> serving_ = false;  // the thread looks for requests, or is about to
-  std::atomic<uint32_t> polls_ = 0;    // by the program
-  std::atomic<uint32_t> waits_ = 0;    // by threads of it
-  std::atomic<uint32_t> starts_ = 0;
+  bool wanted_ = false;                    // there is something to serve
+  std::atomic<bool> resting_ = false;      // the thread leaves requests alone
+  std::atomic<bool> serving_ = false;      // the thread looks for requests, or is about to
+  std::atomic<uint32_t> polls_ = 0;        // by the program
+  std::atomic<uint32_t> waits_ = 0;        // by threads of it
+  std::atomic<uint32_t> starts_ = 0;       // of transfers with other hosts, likewise
   std::atomic<uint32_t> armed_polls_ = 0;  // … that found the thread armed, since it last was
   uint32_t polls_seen_ = 0;                // by the thread
 };
