@@ -27,6 +27,16 @@ size_t part_of(size_t bytes, size_t offset, size_t piece) {
   return offset < bytes ? std::min(piece, bytes - offset) : 0;
 }
 
+// Data of a round lie beside the flag, or are `bytes` bytes of bulk memory of each member.
+mob_status_t begin(Rounds& rounds, Role role, bool small, size_t bytes) {
+  return small ? rounds.begin(role, Bulk::kNone) : rounds.begin(role, Bulk::kNext, bytes);
+}
+// The same where all meet.
+mob_status_t begin_met(Rounds& rounds, bool small, size_t bytes) {
+  return small ? rounds.begin(Role::kWrites, Bulk::kNone)
+               : rounds.begin(Role::kWrites, Bulk::kMet, bytes);
+}
+
 mob_status_t broadcast_in_rounds(Team& team, mob_rank_t root, void* buffer, size_t bytes) {
   mob_status_t status = MOB_OK;
   Rounds& rounds = team.rounds();
@@ -35,8 +45,7 @@ mob_status_t broadcast_in_rounds(Team& team, mob_rank_t root, void* buffer, size
   const Pieces pieces(bytes, 1, kBulkBytes);
   for (size_t offset = 0; offset < bytes; offset += pieces.bytes()) {
     const size_t now = std::min(pieces.bytes(), bytes - offset);
-    status =
-        rounds.begin(is_root ? Role::kWrites : Role::kReads, small ? Bulk::kNone : Bulk::kNext);
+    status = begin(rounds, is_root ? Role::kWrites : Role::kReads, small, pieces.bytes());
     if (status != MOB_OK) return status;
     unsigned char* shared = small ? rounds.line(root) : rounds.bulk(root);
     if (is_root) {
@@ -60,7 +69,7 @@ mob_status_t gather_in_rounds(Team& team, mob_rank_t root, const void* in, size_
   const Pieces pieces(largest, 1, kBulkBytes);
   for (size_t offset = 0; offset < largest; offset += pieces.bytes()) {
     mob_status_t status =
-        rounds.begin(is_root ? Role::kReads : Role::kWrites, small ? Bulk::kNone : Bulk::kNext);
+        begin(rounds, is_root ? Role::kReads : Role::kWrites, small, pieces.bytes());
     if (status != MOB_OK) return status;
     if (!is_root) {
       const size_t now = part_of(mine, offset, pieces.bytes());
@@ -90,7 +99,7 @@ mob_status_t allgather_in_rounds(Team& team, void* out, const Blocks& blocks) {
   const bool small = largest <= kInlineBytes;
   const Pieces pieces(largest, 1, kBulkBytes);
   for (size_t offset = 0; offset < largest; offset += pieces.bytes()) {
-    status = rounds.begin(Role::kWrites, small ? Bulk::kNone : Bulk::kNext);
+    status = begin_met(rounds, small, pieces.bytes());
     if (status != MOB_OK) return status;
     const size_t own = part_of(mine, offset, pieces.bytes());
     if (own != 0) {
@@ -122,7 +131,7 @@ mob_status_t scatter_in_rounds(Team& team, mob_rank_t root, const void* in, void
   for (size_t offset = 0; offset < bytes; offset += pieces.bytes()) {
     const size_t now = std::min(pieces.bytes(), bytes - offset);
     mob_status_t status =
-        rounds.begin(is_root ? Role::kWrites : Role::kReads, small ? Bulk::kNone : Bulk::kNext);
+        begin(rounds, is_root ? Role::kWrites : Role::kReads, small, members * pieces.bytes());
     if (status != MOB_OK) return status;
     unsigned char* shared = small ? rounds.line(root) : rounds.bulk(root);
     if (is_root) {
@@ -150,7 +159,7 @@ mob_status_t alltoall_in_rounds(Team& team, const void* in, const Blocks& in_blo
   const bool small = largest <= kInlineBytes / members;
   const Pieces pieces(largest, 1, kBulkBytes / members);
   for (size_t offset = 0; offset < largest; offset += pieces.bytes()) {
-    status = rounds.begin(Role::kWrites, small ? Bulk::kNone : Bulk::kNext);
+    status = begin_met(rounds, small, members * pieces.bytes());
     if (status != MOB_OK) return status;
     // In place this works, too: a piece is out of the way before the others' come in.
     unsigned char* own = small ? rounds.line(me) : rounds.bulk(me);

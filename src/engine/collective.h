@@ -95,6 +95,12 @@ struct FoldResult {
   mob_rank_t root = 0;
 };
 
+// Whether one of few members that alone gets the combined values combines all of them, too: the
+// others would save it nothing by combining slices that it had to collect.
+inline bool combines_alone(const FoldResult& result, size_t members) {
+  return result.kind == FoldResult::Kind::kRoot && members <= 3;
+}
+
 // Up to this much data of all members together, everyone combines all of it for itself: that is
 // less than the second round costs in which results would be handed around.
 inline constexpr size_t kRedundantBytes = size_t{4} << 10;

@@ -2,7 +2,7 @@
 #include "engine/collective_direct.h"
 
 #include <algorithm>
-#include <vector>
+#include <memory>
 
 #include "engine/engine.h"
 #include "engine/lending.h"
@@ -152,9 +152,11 @@ mob_status_t alltoall_directly(Lending& lending, const void* in, const Blocks& i
 namespace {
 
 // Every member combines one slice of all members' vectors, and puts what is wanted of it where it
-// is wanted.
+// is wanted. What one of few members wants it combines alone.
 class DirectFold {
  public:
+  using Kind = FoldResult::Kind;
+
   DirectFold(Team& team, Lending& lending, FoldResult result, const Combiner& combine,
              const void* in, void* out)
       : team_(team),
@@ -167,12 +169,12 @@ class DirectFold {
 
   bool wants_result(mob_rank_t member) const {
     switch (result_.kind) {
-      case FoldResult::Kind::kRoot:
+      case Kind::kRoot:
         return member == result_.root;
-      case FoldResult::Kind::kExclusive:
+      case Kind::kExclusive:
         return member != 0;
-      case FoldResult::Kind::kAll:
-      case FoldResult::Kind::kScan:
+      case Kind::kAll:
+      case Kind::kScan:
         return true;
     }
     return false;
@@ -188,57 +190,104 @@ class DirectFold {
   }
 
   void run(size_t count) {
-    const Slice slice(count, element_, static_cast<size_t>(team_.rank()),
-                      static_cast<size_t>(team_.size()));
+    const auto me = static_cast<size_t>(team_.rank());
+    const auto members = static_cast<size_t>(team_.size());
+    const bool alone = combines_alone(result_, members) && count * element_ < kSharedBytes;
+    if (alone && team_.rank() != result_.root) return;
+    const Slice slice = alone ? Slice(count, element_, 0, 1) : Slice(count, element_, me, members);
     const size_t end = slice.first + slice.size;
     const size_t most = std::max(kPieceBytes / element_, size_t{1});
-    folded_.resize(most * element_);
-    next_.resize(most * element_);
+    const size_t piece_bytes = std::min(most, slice.size) * element_;
+    // Where the own values are not needed any more when the first member's come.
+    folds_in_place_ = (result_.kind == Kind::kAll ||
+                       (result_.kind == Kind::kRoot && team_.rank() == result_.root)) &&
+                      (in_ != out_ || me == 0);
+    if (!folds_in_place_) folded_ = std::make_unique_for_overwrite<unsigned char[]>(piece_bytes);
+    next_ = std::make_unique_for_overwrite<unsigned char[]>(piece_bytes);
     for (size_t at = slice.first; at < end; at += most) piece(at, std::min(most, end - at));
   }
 
  private:
+  // From here on a member that wants all of it is helped, even by few.
+  static constexpr size_t kSharedBytes = size_t{128} << 10;
   // What stays in the second-level cache with its operands.
-  static constexpr size_t kPieceBytes = size_t{128} << 10;
+  static constexpr size_t kPieceBytes = size_t{64} << 10;
+  // What stays in the first-level cache with its operands.
+  static constexpr size_t kChunkBytes = size_t{8} << 10;
 
   void piece(size_t first, size_t count) {
     const size_t at = first * element_;
     const size_t bytes = count * element_;
-    const bool is_exclusive = result_.kind == FoldResult::Kind::kExclusive;
-    for (mob_rank_t r = 0; r < team_.size(); ++r) {
+    const Kind kind = result_.kind;
+    unsigned char* const folded = folds_in_place_ ? out_ + at : folded_.get();
+    const bool hands_out_first = kind == Kind::kScan || kind == Kind::kExclusive;
+    mob_rank_t next = 0;
+    if (hands_out_first || !combine_two(at, count, folded)) {
+      take_first(at, bytes, folded);
+      if (kind == Kind::kScan) hand_out(0, at, folded, bytes);
+      next = 1;
+    } else {
+      next = 2;
+    }
+    for (mob_rank_t r = next; r < team_.size(); ++r) {
       const unsigned char* values = values_of(r, at, bytes);
       // In place a member's result is where its values are: those are read by now.
-      if (is_exclusive && r != 0) {
-        if (values != next_.data()) transport::copy(next_.data(), values, bytes);
-        values = next_.data();
-        hand_out(r, at, bytes);
+      if (kind == Kind::kExclusive) {
+        if (values != next_.get()) transport::copy(next_.get(), values, bytes);
+        values = next_.get();
+        hand_out(r, at, folded, bytes);
       }
-      if (r == 0) {
-        transport::copy(folded_.data(), values, bytes);
-      } else {
-        combine_(folded_.data(), values, count);
-      }
-      if (result_.kind == FoldResult::Kind::kScan) hand_out(r, at, bytes);
+      combine_(folded, values, count);
+      if (kind == Kind::kScan) hand_out(r, at, folded, bytes);
     }
-    if (result_.kind == FoldResult::Kind::kRoot) hand_out(result_.root, at, bytes);
-    for (mob_rank_t i = 0; result_.kind == FoldResult::Kind::kAll && i < team_.size(); ++i) {
-      hand_out((team_.rank() + i) % team_.size(), at, bytes);
+    if (kind == Kind::kRoot) hand_out(result_.root, at, folded, bytes);
+    for (mob_rank_t i = 0; kind == Kind::kAll && i < team_.size(); ++i) {
+      hand_out((team_.rank() + i) % team_.size(), at, folded, bytes);
     }
+  }
+
+  // The first two members' values, where the first one's are here: what is copied is combined while
+  // the nearest cache has it. Otherwise false, with nothing done.
+  bool combine_two(size_t at, size_t count, unsigned char* folded) {
+    const unsigned char* const first = here(0, at, count * element_);
+    if (first == nullptr || first == folded) return false;
+    const unsigned char* const second = values_of(1, at, count * element_);
+    const size_t most = std::max(kChunkBytes / element_, size_t{1});
+    for (size_t done = 0; done < count; done += most) {
+      const size_t now = std::min(most, count - done);
+      const size_t place = done * element_;
+      transport::copy(folded + place, first + place, now * element_);
+      combine_(folded + place, second + place, now);
+    }
+    return true;
+  }
+
+  void take_first(size_t at, size_t bytes, unsigned char* to) {
+    const unsigned char* const values = here(0, at, bytes);
+    if (values == nullptr) {
+      lending_.get(0, lending_.of(0).in, at, to, bytes);
+    } else if (values != to) {
+      transport::copy(to, values, bytes);
+    }
+  }
+
+  // A member's values as a pointer, if they have one here.
+  const unsigned char* here(mob_rank_t member, size_t at, size_t bytes) const {
+    return member == team_.rank() ? in_ + at
+                                  : lending_.look(member, lending_.of(member).in, at, bytes);
   }
 
   const unsigned char* values_of(mob_rank_t member, size_t at, size_t bytes) {
-    if (member == team_.rank()) return in_ + at;
-    const Loan loan = lending_.of(member).in;
-    if (const unsigned char* here = lending_.look(member, loan, at, bytes)) return here;
-    lending_.get(member, loan, at, next_.data(), bytes);
-    return next_.data();
+    if (const unsigned char* values = here(member, at, bytes)) return values;
+    lending_.get(member, lending_.of(member).in, at, next_.get(), bytes);
+    return next_.get();
   }
 
-  void hand_out(mob_rank_t member, size_t at, size_t bytes) {
-    if (member == team_.rank()) {
-      transport::copy(out_ + at, folded_.data(), bytes);
-    } else {
-      lending_.put(member, lending_.of(member).out, at, folded_.data(), bytes);
+  void hand_out(mob_rank_t member, size_t at, const unsigned char* from, size_t bytes) {
+    if (member != team_.rank()) {
+      lending_.put(member, lending_.of(member).out, at, from, bytes);
+    } else if (from != out_ + at) {
+      transport::copy(out_ + at, from, bytes);
     }
   }
 
@@ -249,8 +298,9 @@ class DirectFold {
   const unsigned char* const in_;
   unsigned char* const out_;
   const size_t element_;
-  std::vector<unsigned char> folded_;
-  std::vector<unsigned char> next_;
+  bool folds_in_place_ = false;  // in `out`
+  std::unique_ptr<unsigned char[]> folded_;
+  std::unique_ptr<unsigned char[]> next_;
 };
 
 }  // namespace

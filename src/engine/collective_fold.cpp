@@ -13,6 +13,7 @@
 #include "engine/collective_ways.h"
 #include "engine/pieces.h"
 #include "transport/shm/copy.h"
+#include "transport/shm/copy_peer.h"
 
 namespace mobius::engine {
 namespace {
@@ -40,8 +41,8 @@ class Fold {
       if (last() == 0 && in_ != out_) transport::copy(out_, in_, total_);
       return MOB_OK;
     }
-    if (total_ <= kInlineBytes) return whole(Bulk::kNone);
-    if (total_ * static_cast<size_t>(team_.size()) <= kRedundantBytes) return whole(Bulk::kNext);
+    if (total_ <= kInlineBytes) return whole(Bulk::kNone, 0, total_);
+    if (total_ * members() <= kRedundantBytes) return whole(bulk_of_whole(), 0, total_);
     return take_faster_way(
         team_, CollectiveKind::kFold, total_,
         [&](Lending& lending, bool* done) {
@@ -54,13 +55,19 @@ class Fold {
   mob_status_t in_rounds() {
     if (element_ > kBulkBytes) return by_broadcasts();
     const Pieces pieces(total_, element_, kBulkBytes);
+    // To combine both members' data costs each no more than to combine a slice and to collect the
+    // other's.
+    const bool redundantly = members() <= 2 || combines_alone(result_, members());
     for (size_t offset = 0; offset < total_; offset += pieces.bytes()) {
       const size_t now = std::min(pieces.bytes(), total_ - offset);
-      if (const mob_status_t status = piece(offset, now)) return status;
+      const mob_status_t status =
+          redundantly ? whole(bulk_of_whole(), offset, now) : piece(offset, now);
+      if (status != MOB_OK) return status;
     }
     return MOB_OK;
   }
 
+  size_t members() const { return static_cast<size_t>(team_.size()); }
   bool is_scan() const { return result_.kind == Kind::kScan || result_.kind == Kind::kExclusive; }
 
   // The rank up to which this member gets values combined; -1: it gets none.
@@ -78,40 +85,77 @@ class Fold {
     return -1;
   }
 
-  // Starts a round whose results only those need who get any.
-  mob_status_t begin(Bulk bulk) {
-    const bool only_reads = result_.kind == Kind::kRoot && team_.rank() == result_.root;
-    return rounds_.begin(only_reads ? Role::kReads : Role::kWrites, bulk);
+  // Whether nobody needs this member's values but itself: it alone gets a result, or is the last in
+  // a scan.
+  bool is_reader() const {
+    return result_.kind == Kind::kRoot ? team_.rank() == result_.root
+                                       : scans_by_flags() && team_.rank() == team_.size() - 1;
   }
-  // Until those who get results may read what all have written.
+  // Whether each waits for those before it alone. Many, who do not look at each other's flags,
+  // meet.
+  bool scans_by_flags() const { return is_scan() && rounds_.meets_by_flags(); }
+
+  Bulk bulk_of_whole() const {
+    const bool all_meet = result_.kind != Kind::kRoot && !scans_by_flags();
+    return all_meet ? Bulk::kMet : Bulk::kNext;
+  }
+
+  // Everyone shows a piece of its data; who gets results combines all members' alone.
+  mob_status_t whole(Bulk bulk, size_t offset, size_t bytes) {
+    const mob_rank_t me = team_.rank();
+    mob_status_t status = rounds_.begin(is_reader() ? Role::kReads : Role::kWrites, bulk, bytes);
+    if (status != MOB_OK) return status;
+    if (!is_reader()) transport::copy_part_to_peer(shown(bulk, me), in_ + offset, bytes);
+    if ((status = hand_in_own())) return status;
+    if (last() >= 0) combine_shown(bulk, offset, bytes);
+    rounds_.end();
+    return MOB_OK;
+  }
+
+  // Until those who get results may read what they need of what others have written.
+  mob_status_t hand_in_own() {
+    if (!scans_by_flags()) return hand_in();
+    if (!is_reader()) rounds_.post_to_all();
+    for (mob_rank_t r = 0; r < team_.rank(); ++r) {
+      if (const mob_status_t status = rounds_.await(r)) return status;
+    }
+    return MOB_OK;
+  }
+  // The same of what all have written.
   mob_status_t hand_in() {
     if (result_.kind != Kind::kRoot) return rounds_.meet();
-    if (team_.rank() == result_.root) return rounds_.await_all();
+    if (is_reader()) return rounds_.await_all();
     rounds_.post_to(result_.root);
     return MOB_OK;
   }
 
-  // Everyone shows all its data; who gets results combines them alone.
-  mob_status_t whole(Bulk bulk) {
-    mob_status_t status = begin(bulk);
-    if (status != MOB_OK) return status;
-    const bool gathers = result_.kind == Kind::kRoot && team_.rank() == result_.root;
-    if (!gathers) transport::copy(shown(bulk, team_.rank()), in_, total_);
-    if ((status = hand_in())) return status;
-    if (last() >= 0) {
-      // Elements of any type are aligned here, which in lines they need not be.
-      alignas(64) unsigned char folded[kRedundantBytes];
-      alignas(64) unsigned char next[kRedundantBytes];
-      for (mob_rank_t r = 0; r <= last(); ++r) {
-        const unsigned char* values = gathers && r == team_.rank() ? in_ : shown(bulk, r);
-        std::memcpy(r == 0 ? folded : next, values, total_);
-        if (r != 0) combine_(folded, next, total_ / element_);
-      }
-      std::memcpy(out_, folded, total_);
+  void combine_shown(Bulk bulk, size_t offset, size_t bytes) {
+    const mob_rank_t me = team_.rank();
+    // Own values that the first member's would overwrite are taken from where they are shown, if
+    // they are; others are not, as that memory may be in another's cache by now.
+    const bool is_overwritten = in_ == out_ && me != 0;
+    const bool is_aside = is_overwritten && is_reader();
+    unsigned char* folded = out_ + offset;
+    if (is_aside) {
+      scratch_.resize(bytes);
+      folded = scratch_.data();
     }
-    rounds_.end();
-    return MOB_OK;
+    for (mob_rank_t r = 0; r <= last(); ++r) {
+      const bool is_shown = r != me || (is_overwritten && !is_aside);
+      const unsigned char* values = is_shown ? shown(bulk, r) : in_ + offset;
+      if (r == 0) {
+        if (values != folded) transport::copy(folded, values, bytes);
+      } else if (bulk == Bulk::kNone) {
+        alignas(64) unsigned char aligned[kInlineBytes];  // for any type, which lines are not
+        std::memcpy(aligned, values, bytes);
+        combine_(folded, aligned, bytes / element_);
+      } else {
+        combine_(folded, values, bytes / element_);
+      }
+    }
+    if (is_aside) transport::copy(out_ + offset, folded, bytes);
   }
+
   unsigned char* shown(Bulk bulk, mob_rank_t rank) const {
     return bulk == Bulk::kNone ? rounds_.line(rank) : rounds_.bulk(rank);
   }
@@ -119,14 +163,16 @@ class Fold {
   // Everyone shows a piece, combines one slice of all members' pieces, and reads results of all
   // slices.
   mob_status_t piece(size_t offset, size_t bytes) {
-    mob_status_t status = rounds_.begin(Role::kWrites, Bulk::kNext);
+    mob_status_t status = rounds_.begin(Role::kWrites, Bulk::kMet, bytes);
     if (status != MOB_OK) return status;
     transport::copy(rounds_.bulk(team_.rank()), in_ + offset, bytes);
     if ((status = rounds_.meet())) return status;
     combine_slice(bytes / element_);
     rounds_.end();
-    if ((status = begin(Bulk::kSame))) return status;
-    if ((status = hand_in())) return status;
+    const bool collects = result_.kind == Kind::kRoot && is_reader();
+    status = rounds_.begin(collects ? Role::kReads : Role::kWrites, Bulk::kSame, bytes);
+    if (status == MOB_OK) status = hand_in();
+    if (status != MOB_OK) return status;
     if (last() >= 0) {
       // A scan leaves results in place, a reduction has its one result at the first member.
       transport::copy(out_ + offset, rounds_.bulk(is_scan() ? last() : 0), bytes);

@@ -11,19 +11,28 @@
 namespace mobius::engine {
 
 mob_status_t CollectiveWays::choose(Team& team, CollectiveKind kind, size_t bytes, Way* way) {
-  if (bytes < kAttachedBytes) return MOB_OK;
   if (attaching_ == Attaching::kUnknown) {
     if (const mob_status_t status = try_attaching(team, &attaching_)) return status;
   }
-  way->attaches = attaching_ == Attaching::kAlways;
-  if (attaching_ != Attaching::kByTrial) return MOB_OK;
-  const auto size = static_cast<size_t>(std::bit_width(bytes / kAttachedBytes) - 1) / 2;
-  WayTrial& trial = trials_[static_cast<size_t>(kind)][std::min(size, kSizes - 1)];
-  way->attaches = trial.takes_first();
-  if (!trial.begins()) return MOB_OK;
+  const auto index = static_cast<size_t>(kind);
+  const auto size = static_cast<size_t>(std::bit_width(bytes / kDirectBytes) - 1);
+  WayTrial& trial = trials_[index][std::min(size, kSizes - 1)];
+  way->attaches = attaching_ == Attaching::kAlways ||
+                  (attaching_ == Attaching::kByTrial && trial.takes_first());
+  if (Silence& silence = silences_[index]; !way->attaches && silence.left != 0) {
+    --silence.left;
+    way->asks = false;
+  }
+  if (attaching_ != Attaching::kByTrial || !trial.begins()) return MOB_OK;
   way->trial = &trial;
   way->begin_ns = static_cast<int64_t>(os::now_ns());
   return MOB_OK;
+}
+
+void CollectiveWays::note_asked(CollectiveKind kind, bool lent) {
+  Silence& silence = silences_[static_cast<size_t>(kind)];
+  silence.left = lent ? 0 : silence.next;
+  silence.next = lent ? 1 : std::min(2 * silence.next, Silence::kLongest);
 }
 
 mob_status_t CollectiveWays::note(Team& team, const Way& way) {
@@ -35,8 +44,9 @@ mob_status_t CollectiveWays::note(Team& team, const Way& way) {
   const Said mine{way.begin_ns, static_cast<int64_t>(os::now_ns())};
   if (const mob_status_t status = team.exchange(mine, &all)) return status;
   const int64_t begin = std::ranges::max(all, {}, &Said::begin_ns).begin_ns;
-  const int64_t end = std::ranges::max(all, {}, &Said::end_ns).end_ns;
-  way.trial->add(way.attaches, end - begin);
+  int64_t sum = 0;
+  for (const Said& said : all) sum += std::max<int64_t>(said.end_ns - begin, 0);
+  way.trial->add(way.attaches, sum / team.size());
   return MOB_OK;
 }
 

@@ -19,10 +19,9 @@
 
 namespace mobius::engine {
 
-// From here on a look at where the memory lies costs less than a copy.
+// From here on a look at where the memory lies costs less than a copy, and private memory is worth
+// a try: the kernel's copy begins with a system call.
 inline constexpr size_t kDirectBytes = size_t{16} << 10;
-// Private memory is worth a try from here on: the kernel's copy begins with a system call.
-inline constexpr size_t kAttachedBytes = size_t{32} << 10;
 
 enum class CollectiveKind { kBroadcast, kGather, kAllgather, kScatter, kAlltoall, kFold };
 
@@ -30,6 +29,7 @@ enum class CollectiveKind { kBroadcast, kGather, kAllgather, kScatter, kAlltoall
 class CollectiveWays {
  public:
   struct Way {
+    bool asks = true;       // what is lent
     bool attaches = false;  // private memory is lent
     WayTrial* trial = nullptr;
     int64_t begin_ns = 0;
@@ -37,19 +37,28 @@ class CollectiveWays {
 
   // `bytes`: the same at all members.
   mob_status_t choose(Team& team, CollectiveKind kind, size_t bytes, Way* way);
-  // At the end of a call that went one of the two ways. What counts is the time from when the last
-  // member came until the last was through.
+  // At the end of a call that went one of the two ways. What counts is how long members take from
+  // when the last one came, on average: who is through early goes on.
   static mob_status_t note(Team& team, const Way& way);
+  // Whether anything was lent in a call that asked without attaching.
+  void note_asked(CollectiveKind kind, bool lent);
 
  private:
   enum class Attaching { kUnknown, kNever, kAlways, kByTrial };
   static constexpr size_t kKinds = 6;
-  static constexpr size_t kSizes = 4;  // each four times the one before
+  static constexpr size_t kSizes = 7;  // each twice the one before
+  // Calls of one kind that do not ask.
+  struct Silence {
+    uint32_t left = 0;
+    uint32_t next = 1;  // as many after the next call that asks in vain
+    static constexpr uint32_t kLongest = 64;
+  };
 
   static mob_status_t try_attaching(Team& team, Attaching* result);
 
   Attaching attaching_ = Attaching::kUnknown;
   std::array<std::array<WayTrial, kSizes>, kKinds> trials_;  // first: attached
+  std::array<Silence, kKinds> silences_;
 };
 
 // A collective call of `bytes` bytes, the same at all members: `directly(lending, &done)`, if
@@ -61,12 +70,17 @@ mob_status_t take_faster_way(Team& team, CollectiveKind kind, size_t bytes, Dire
   CollectiveWays::Way way;
   mob_status_t status = team.ways().choose(team, kind, bytes, &way);
   if (status != MOB_OK) return status;
-  Lending lending(team, way.attaches);
   bool done = false;
-  status = directly(lending, &done);
+  bool has_private = false;
+  if (way.asks) {
+    Lending lending(team, way.attaches);
+    status = directly(lending, &done);
+    has_private = lending.has_private();
+    if (!way.attaches) team.ways().note_asked(kind, done);
+  }
   if (status == MOB_OK && !done) status = in_rounds();
   // Other memory than private takes the same way in both turns.
-  const bool counts = way.attaches ? done && lending.has_private() : !done;
+  const bool counts = way.attaches ? done && has_private : !done;
   if (status != MOB_OK || way.trial == nullptr || !counts) return status;
   return CollectiveWays::note(team, way);
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "engine/rounds.h"
 
+#include <algorithm>
+
 #include "base/status.h"
 #include "engine/engine.h"
 #include "os/topology.h"
@@ -16,6 +18,9 @@ constexpr mob_rank_t kMostFlags = 16;
 
 // Rounds ahead for which the own line is fetched: further than any other member can be.
 constexpr uint32_t kFetchAhead = 3;
+
+// Bulk memory of so many bytes is fetched, too, for the next round.
+constexpr size_t kFetchedBytes = 512;
 
 // Ends a wait for members of a team when one of them cannot come any more. Any member's death
 // does: who is awaited may be waiting for it. That a member leaves says something about itself
@@ -123,19 +128,63 @@ mob_status_t Rounds::wait_until(Done done, Lacks lacks) {
   return status;
 }
 
-mob_status_t Rounds::begin(Role role, Bulk bulk) {
+mob_status_t Rounds::begin(Role role, Bulk bulk, size_t bytes) {
   if (broken_) [[unlikely]] {
     return fail(MOB_ERR_PEER, "this team lost a member in an earlier call and is of no use");
   }
   ++round_;
   posted_ = false;
   uint32_t before = round_ - kRoundLines;  // the round that used this line
-  if (bulk == Bulk::kNext) {
-    half_ ^= 1;
-    if (static_cast<int32_t>(last_use_[half_] - before) > 0) before = last_use_[half_];
+  if (bulk != Bulk::kNone) {
+    before = take_place(bulk, bytes);
+  } else {
+    used_[round_ % kRoundLines] = {};
   }
-  if (bulk != Bulk::kNone) last_use_[half_] = round_;
   return role == Role::kWrites ? await_done(before) : MOB_OK;
+}
+
+// Places of one size are used in turn, and lie apart from the one used next: processors fetch what
+// comes after that which is read, and would take it from who is writing there. Members that meet
+// are at most a round apart: two places do, which stay in the nearest caches. What is short, and
+// fetched to be written, is better written where nobody has looked for long.
+Rounds::Place Rounds::next_place(Bulk bulk, size_t bytes) const {
+  constexpr size_t kBytes = sizeof TeamMember::bulk;
+  constexpr size_t kLine = 64;
+  constexpr size_t kStep = 3;
+  size_t places = 2;
+  if (bulk == Bulk::kNext || bytes <= kFetchedBytes) {
+    places = std::clamp<size_t>(kBytes / std::max(bytes, kLine), 2, kRoundLines);
+  }
+  // Steps through all of them.
+  const size_t step = places % kStep == 0 ? places - 1 : kStep;
+  const size_t begin = turn_ * step % places * (kBytes / places / kLine * kLine);
+  return {begin, begin + bytes};
+}
+
+// Where a round like this one, which uses little bulk memory, would write next: all that others
+// read there is long past.
+void Rounds::fetch_next_place() const {
+  const Place& used = used_[round_ % kRoundLines];
+  const size_t bytes = used.end - used.begin;
+  if (bytes == 0 || bytes > kFetchedBytes) return;
+  const unsigned char* const next = member(rank_).bulk + next_place(Bulk::kMet, bytes).begin;
+  for (size_t at = 0; at < bytes; at += 64) os::prefetch_to_write(next + at);
+}
+
+// Returns the last round that used the line or any of the place.
+uint32_t Rounds::take_place(Bulk bulk, size_t bytes) {
+  uint32_t before = round_ - kRoundLines;
+  if (bulk != Bulk::kSame) {
+    place_ = next_place(bulk, bytes);
+    ++turn_;
+    for (uint32_t back = 1; back < kRoundLines; ++back) {
+      if (!used_[(round_ - back) % kRoundLines].overlaps(place_)) continue;
+      before = round_ - back;
+      break;
+    }
+  }
+  used_[round_ % kRoundLines] = place_;
+  return before;
 }
 
 void Rounds::give_up(mob_rank_t lost) {
@@ -207,6 +256,7 @@ mob_status_t Rounds::meet_by_flags(uint64_t expected_ns) {
   // No other member looks at that line yet; when its turn comes, it is here and ready to be
   // written.
   os::prefetch_to_write(&own_lines_->lines[(round_ + kFetchAhead) % kRoundLines]);
+  fetch_next_place();
   if (came || (expected_ns != 0 && comes_within(expected_ns, all_came))) return MOB_OK;
   return wait_for_all(all_came);
 }

@@ -26,8 +26,8 @@ namespace mobius::engine {
 class Engine;
 
 // Data that fits beside the flag.
-inline constexpr size_t kInlineBytes = 120;
-// Data of one round otherwise.
+inline constexpr size_t kInlineBytes = 56;
+// Data of one round otherwise, at most: while some read it, the next is written.
 inline constexpr size_t kBulkBytes = size_t{30} << 10;
 
 inline constexpr unsigned kRoundLines = 8;
@@ -62,16 +62,16 @@ struct TeamMember {
     Line lines[kRoundLines];                  // used in turn
     alignas(128) std::atomic<uint32_t> done;  // rounds that this member is through with
   } series[kSeries];
-  alignas(4096) unsigned char bulk[2][kBulkBytes];  // of the calls alone
+  alignas(4096) unsigned char bulk[2 * kBulkBytes];  // of the calls alone
 };
 static_assert(sizeof(TeamMember) == size_t{64} << 10);
 
 class Rounds {
  public:
   enum class Role { kReads, kWrites };
-  // Bulk memory of a round: none, the half that was not used last, or that of the round before,
-  // which stays readable.
-  enum class Bulk { kNone, kNext, kSame };
+  // Bulk memory of a round: none; the next, other than that of as many last rounds as there is room
+  // for; the same for a round in which all meet; or that of the round before, which stays readable.
+  enum class Bulk { kNone, kNext, kMet, kSame };
 
   // `area` is shared memory of area_bytes(map.size()), zero before the first member comes. The map
   // outlives this. Rounds of kEnd have no bulk memory.
@@ -82,8 +82,9 @@ class Rounds {
   }
 
   // Starts a round. Who kWrites may write when it returns: all others are through with what was
-  // there before. Waiting calls return MOB_ERR_PEER when a member died; the team is of no use then.
-  mob_status_t begin(Role role, Bulk bulk);
+  // there before. `bytes` of bulk memory of each member are used, up to kBulkBytes; all members say
+  // the same. Waiting calls return MOB_ERR_PEER when a member died; the team is of no use then.
+  mob_status_t begin(Role role, Bulk bulk, size_t bytes = 0);
 
   // Own data is complete. At most one of the three per round, by a member that kWrites.
   void post_to(mob_rank_t reader);
@@ -94,6 +95,9 @@ class Rounds {
   // processor for each, before one falls asleep and has to be woken.
   mob_status_t meet(uint64_t expected_ns = 0);
 
+  // Whether everyone looks at everyone's flag in meet().
+  bool meets_by_flags() const { return by_flags_; }
+
   // Waits until another member has posted, or all others have.
   mob_status_t await(mob_rank_t rank);
   mob_status_t await_all();
@@ -103,7 +107,7 @@ class Rounds {
 
   // Data of a member in this round; the own one's to be written.
   unsigned char* line(mob_rank_t rank) const { return line_of(rank).data; }
-  unsigned char* bulk(mob_rank_t rank) const { return member(rank).bulk[half_]; }
+  unsigned char* bulk(mob_rank_t rank) const { return member(rank).bulk + place_.begin; }
 
   // A round without data.
   mob_status_t barrier();
@@ -124,6 +128,14 @@ class Rounds {
   }
 
  private:
+  // A part of the bulk memory; of all members the same.
+  struct Place {
+    size_t begin = 0;
+    size_t end = 0;
+
+    bool overlaps(const Place& other) const { return begin < other.end && other.begin < end; }
+  };
+
   // Another member as this one sees it.
   struct Mate {
     TeamMember::Lines* lines;
@@ -159,6 +171,9 @@ class Rounds {
   mob_status_t wait_for_all(Done done) {
     return wait_until(done, [](mob_rank_t) { return true; });
   }
+  Place next_place(Bulk bulk, size_t bytes) const;
+  uint32_t take_place(Bulk bulk, size_t bytes);
+  void fetch_next_place() const;
   void end_all(uint32_t reason);
   void post();
   void ring_all_after_fence();
@@ -185,9 +200,10 @@ class Rounds {
   std::vector<Mate> mates_;  // of teams that meet by flags, which are small
   // Numbers of rounds wrap; those compared are close to each other.
   uint32_t round_ = 0;
-  uint32_t all_done_ = 0;  // everyone is known to be through with this one
-  unsigned half_ = 0;
-  uint32_t last_use_[2] = {0, 0};  // the last round in which a half was read
+  uint32_t all_done_ = 0;    // everyone is known to be through with this one
+  size_t turn_ = 0;          // which place comes next
+  Place place_;              // of the last round that used bulk memory
+  Place used_[kRoundLines];  // by the last rounds
 };
 
 }  // namespace mobius::engine

@@ -224,7 +224,6 @@ def test_every_threshold_says_where_it_comes_from_and_why() -> None:
         "message_attach_nb_bytes",
         "message_ring_bytes",
         "collective_direct_bytes",
-        "collective_attach_bytes",
         "desk_stretch_bytes",
         "desk_try_bytes",
         "batch_put_bytes",

@@ -19,7 +19,7 @@ using mobius_test::TestTeam;
 
 namespace {
 
-constexpr size_t kSizes[] = {0, 1, 7, 64, 120, 121, 4096, 20'000, 100'000, (1 << 20) + 3};
+constexpr size_t kSizes[] = {0, 1, 7, 56, 57, 400, 4096, 20'000, 100'000, (1 << 20) + 3};
 constexpr size_t kMostBytes = (size_t{2} << 20) + 64;  // in one buffer
 
 // Two buffers, for input and output, in private memory or where others can read them.
@@ -309,6 +309,79 @@ TEST(Collective, BackToBackCallsWithChangingRoots) {
           wrong += !mobius_test::all_are(out.data(), bytes, sum);
         }
     }
+  }
+  EXPECT_EQ(wrong, 0);
+  mobius_test::barrier();
+}
+
+// The same where members run ahead of each other by as many calls as there is memory for, of sizes
+// that share it in ever other places.
+TEST(Collective, CallsOfAnySizesByMembersThatFallBehind) {
+  constexpr int kCalls = 3000;
+  constexpr size_t kMost = 20'000;
+  const auto members = static_cast<size_t>(mob_size());
+  const mob_rank_t me = mob_rank();
+  const mob_rank_t last = mob_size() - 1;
+  uint64_t state = 12345;  // of all members the same
+  const auto random = [&state](uint64_t below) {
+    state = state * 6364136223846793005u + 1442695040888963407u;
+    return (state >> 33) % below;
+  };
+  std::vector<unsigned char> in(kMost * members);
+  std::vector<unsigned char> out(kMost * members);
+  int wrong = 0;
+  for (int i = 0; i < kCalls; ++i) {
+    // Mostly short ones, of which many fit.
+    const size_t bytes = 1 + random(random(4) == 0 ? kMost : (random(2) == 0 ? 64 : 3000));
+    const auto root = static_cast<mob_rank_t>(random(members));
+    const auto mark = [i](mob_rank_t rank) { return static_cast<unsigned char>(i * 13 + rank); };
+    const auto sum_up_to = [&](mob_rank_t rank) {
+      unsigned char sum = 0;
+      for (mob_rank_t r = 0; r <= rank; ++r) sum = static_cast<unsigned char>(sum + mark(r));
+      return sum;
+    };
+    const auto holds_all = [&](size_t each) {
+      for (mob_rank_t r = 0; r <= last; ++r) {
+        if (!mobius_test::all_are(out.data() + static_cast<size_t>(r) * each, each, mark(r))) {
+          return false;
+        }
+      }
+      return true;
+    };
+    if (random(100) < 3 && static_cast<mob_rank_t>(random(members)) == me) usleep(300);
+    std::memset(in.data(), mark(me), bytes * members);
+    mob_status_t status = MOB_OK;
+    bool right = true;
+    switch (random(7)) {
+      case 0:
+        status = mob_broadcast(MOB_TEAM_WORLD, root, in.data(), bytes);
+        right = mobius_test::all_are(in.data(), bytes, mark(root));
+        break;
+      case 1:
+        status = mob_gather(MOB_TEAM_WORLD, root, in.data(), out.data(), bytes);
+        right = me != root || holds_all(bytes);
+        break;
+      case 2:
+        status = mob_scatter(MOB_TEAM_WORLD, root, in.data(), out.data(), bytes);
+        right = mobius_test::all_are(out.data(), bytes, mark(root));
+        break;
+      case 3:
+        status = mob_alltoall(MOB_TEAM_WORLD, in.data(), out.data(), bytes);
+        right = holds_all(bytes);
+        break;
+      case 4:
+        status = mob_scan(MOB_TEAM_WORLD, MOB_SUM, MOB_UINT8, in.data(), out.data(), bytes);
+        right = mobius_test::all_are(out.data(), bytes, sum_up_to(me));
+        break;
+      case 5:
+        status = mob_reduce(MOB_TEAM_WORLD, root, MOB_SUM, MOB_UINT8, in.data(), in.data(), bytes);
+        right = me != root || mobius_test::all_are(in.data(), bytes, sum_up_to(last));
+        break;
+      default:
+        status = mob_allreduce(MOB_TEAM_WORLD, MOB_SUM, MOB_UINT8, in.data(), out.data(), bytes);
+        right = mobius_test::all_are(out.data(), bytes, sum_up_to(last));
+    }
+    wrong += status != MOB_OK || !right;
   }
   EXPECT_EQ(wrong, 0);
   mobius_test::barrier();

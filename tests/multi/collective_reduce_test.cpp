@@ -102,6 +102,9 @@ void check_all_calls(const TestTeam& team, mob_op_t op, mob_type_t type, size_t 
   EXPECT_EQ(mob_reduce(team.handle, root, op, type, in.data(), out.data(), count), MOB_OK);
   EXPECT_EQ(out, team.rank == root ? all : untouched) << "reduce";
   out = in;
+  EXPECT_EQ(mob_reduce(team.handle, root, op, type, out.data(), out.data(), count), MOB_OK);
+  EXPECT_EQ(out, team.rank == root ? all : in) << "reduce in place";
+  out = in;
   EXPECT_EQ(mob_scan(team.handle, op, type, out.data(), out.data(), count), MOB_OK);
   EXPECT_EQ(out, model_up_to<T>(op, team.rank, count, seed)) << "scan in place";
   out = untouched;
@@ -189,7 +192,8 @@ TEST(Reduce, EverySize) {
   const Teams teams;
   for (const TestTeam& team : teams) {
     auto seed = static_cast<unsigned>(team.kind);
-    for (const size_t bytes : {1, 7, 64, 120, 121, 4096, 30'720, 30'721, 100'000, (1 << 20) + 3}) {
+    for (const size_t bytes :
+         {1, 7, 56, 57, 64, 4096, 20'000, 30'720, 30'721, 100'000, (1 << 20) + 3}) {
       if (bytes > 100'000 && team.size > 4) continue;
       check_all_calls<uint8_t>(team, MOB_SUM, MOB_UINT8, bytes, ++seed);
       check_all_calls<double>(team, MOB_SUM, MOB_DOUBLE, bytes / sizeof(double), ++seed);

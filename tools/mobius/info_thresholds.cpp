@@ -226,18 +226,16 @@ std::vector<Fact> messages() {
 
 std::vector<Fact> collectives() {
   return {bytes("collective_inline_bytes", "collective calls", "up to {}", engine::kInlineBytes,
-                "beside the flag, in its cache lines"),
+                "beside the flag, in its cache line"),
           bytes("collective_redundant_bytes", "", "reductions of up to {} by all",
                 engine::kRedundantBytes,
                 "everyone combines all of it: less than a second round would cost"),
           bytes("collective_bulk_bytes", "", "in rounds of up to {}", engine::kBulkBytes,
                 "through memory of the team"),
           bytes("collective_direct_bytes", "", "from {} on", engine::kDirectBytes,
-                "straight to where it shall be, if the team reaches it: a look at that costs less "
-                "than a copy"),
-          bytes("collective_attach_bytes", "", "private memory from {} on", engine::kAttachedBytes,
-                "by the kernel or through memory of the team, as was faster in the first calls of "
-                "the team of that kind and size (MOBIUS_COLLECTIVES)")};
+                "straight to where it shall be: memory of allocations, and private memory by the "
+                "kernel, if that was faster in the first calls of the team of that kind and size "
+                "(MOBIUS_COLLECTIVES)")};
 }
 
 // Between hosts.
