@@ -206,9 +206,14 @@ bool Network::is_dead(mob_rank_t rank) {
   Link* known = find(rank);
   if (known == nullptr) return false;
   if (!known->has_failed() && timeout_ns_ != 0 && known->is_silent(timeout_ns_)) {
+    // Mostly both have the same setting.
+    const char* const polled = engine_.settings().progress_mode() == base::ProgressMode::kPoll
+                                   ? ", or its program does not call the library (MOBIUS_PROGRESS)"
+                                   : "";
     const std::string why =
         "it has not answered for " + std::to_string(timeout_ns_ / 1'000'000) +
-        " ms (MOBIUS_PEER_TIMEOUT_MS); its process or host has stopped, or the network between";
+        " ms (MOBIUS_PEER_TIMEOUT_MS); its process or host has stopped, or the network between" +
+        polled;
     known->fail(endpoint_.peer_name(known->peer_id()) + ": " + why);
     endpoint_.fail_peer(known->peer_id(), why.c_str());
   }
