@@ -27,7 +27,7 @@ constexpr SettingInfo kTable[] = {
      "'auto' until it refuses, 'off' leaves all of it to the owner's progress thread."},
     {"MOBIUS_COLLECTIVES", SettingType::kChoice, "", "auto", 0, 0, "auto|attach|copy",
      SettingRole::kUser,
-     "How collective calls move 32 KiB and more of private memory between host-mates: 'attach' by "
+     "How collective calls move 16 KiB and more of private memory between host-mates: 'attach' by "
      "cross-memory attach, where it lies, 'copy' through memory of the team, 'auto' what was "
      "faster in the first calls of the team of that kind and size, which try both by turns; so do "
      "a few now and then."},
@@ -97,11 +97,12 @@ constexpr SettingInfo kTable[] = {
      SettingRole::kUser,
      "How long a waiting call spins before it yields, and the network's thread, if there is a "
      "processor for it, before it sleeps. 'auto': 20000, in jobs of several hosts 100000, while "
-     "the host-mates fit on the processors they may use; 0 with more processes than processors."},
+     "each host-mate can have one of the processors that they may use; 0 where some must share "
+     "one."},
     {"MOBIUS_SPREAD", SettingType::kChoice, "", "auto", 0, 0, "auto|off", SettingRole::kUser,
      "Whether a waiting thread that shares its processor with a host-mate that waits, too, goes on "
-     "on another one. 'auto': while the host-mates fit on the processors they may use. What the "
-     "thread is allowed (taskset) stays as it is."},
+     "on another one. 'auto': while each host-mate can have one of the processors they may use. "
+     "What the thread is allowed (taskset) stays as it is."},
     {"MOBIUS_STATS", SettingType::kChoice, "", "0", 0, 0, "0|1", SettingRole::kUser,
      "1: each rank prints at its end, per target, operations, bytes and paths. Counts are exact "
      "because nothing is inlined meanwhile, which makes small operations slower."},

@@ -167,6 +167,7 @@ mob_status_t Engine::open_memory(const ThreadSeat* seat) {
   if (status == MOB_OK) status = HostMemory::reserve(host().segment(), host().index());
   if (status == MOB_OK) status = transfers_.open();
   if ((status = host().agree(status, "mob_init"))) return status;
+  job_.settle_waiting(settings_);
   own_ = &host_memory_.process(host().index());
   progress_.open(own_->doorbell);
   messages_.open(*own_);

@@ -77,6 +77,14 @@ class MembersWatch final : public os::Watch {
   const IsMissing is_missing_;  // whether a member is awaited, and will not come
 };
 
+// Whether each member can have a processor of its own. All of them find the same.
+bool have_processors(const Engine& engine, const TeamMap& map) {
+  std::vector<mob_rank_t> members;
+  for (mob_rank_t i = 0; i < map.size(); ++i)
+    members.push_back(engine.host_index(map.world_rank(i)));
+  return engine.host().room_for(members) != os::Room::kCrowded;
+}
+
 template <typename Done>
 bool comes_within(uint64_t ns, Done done) {
   constexpr int kLooks = 64;  // at one time
@@ -96,7 +104,7 @@ Rounds::Rounds(Engine& engine, const TeamMap& map, mob_rank_t rank, void* area, 
     : engine_(engine),
       map_(map),
       rank_(rank),
-      by_flags_(map.size() <= kMostFlags && map.size() <= os::processors_allowed()),
+      by_flags_(area != nullptr && map.size() <= kMostFlags && have_processors(engine, map)),
       series_(series),
       area_(area),
       members_(reinterpret_cast<TeamMember*>(static_cast<char*>(area) + sizeof(TeamHeader) +

@@ -19,11 +19,12 @@
 
 #include "job/layout.h"
 #include "os/crowding.h"
+#include "os/topology.h"
 
 namespace mobius::job {
 
 inline constexpr uint64_t kControlMagic = 0x6c6f72746e6f634d;  // "Mcontrol"
-inline constexpr uint32_t kControlVersion = 6;
+inline constexpr uint32_t kControlVersion = 7;
 
 inline constexpr size_t kPlacesOffset = size_t{1} << 20;
 inline constexpr size_t kEngineOffset = size_t{2} << 20;
@@ -57,8 +58,9 @@ struct alignas(64) ProcessSlot {
   std::atomic<uint64_t> start_time;
   os::Crowding::Place processor;
   unsigned char exchange[kExchangeBytes];
+  os::ProcessorSet processors;  // that it could run on when it joined
 };
-static_assert(sizeof(ProcessSlot) == 64);
+static_assert(sizeof(ProcessSlot) == 64 + sizeof(os::ProcessorSet));
 
 // Makes it known to all that a process, which has ended, did not leave in order; false if it did.
 bool declare_dead(ProcessSlot& slot);

@@ -56,6 +56,7 @@ void HostGroup::enter(mob_rank_t index, bool pid_is_shared) {
   mine.pid.store(getpid(), std::memory_order_relaxed);
   mine.start_time.store(pid_is_shared ? os::process_start_time(getpid()) : 0,
                         std::memory_order_relaxed);
+  mine.processors = os::ProcessorSet::allowed();
   // Release: who sees the state sees the two above.
   mine.state.store(ProcessState::kLive, std::memory_order_release);
   liveness_.open(*block_, index_);
@@ -70,6 +71,12 @@ void HostGroup::close() {
   block_ = nullptr;
   if (segment_ >= 0) ::close(segment_);
   segment_ = -1;
+}
+
+os::Room HostGroup::room_for(std::span<const mob_rank_t> indices) const {
+  std::vector<os::ProcessorSet> sets;
+  for (const mob_rank_t index : indices) sets.push_back(block_->slot(index).processors);
+  return os::room_for(sets);
 }
 
 mob_status_t HostGroup::barrier() {

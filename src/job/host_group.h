@@ -59,6 +59,9 @@ class HostGroup {
   // Has threads that wait leave a processor that they share with a host-mate that waits, too.
   void spread() { policy_.crowding = &crowding_; }
   ProcessSlot& slot(mob_rank_t index) const { return block_->slot(index); }
+  // How processes of the group, which have all joined, fit on the processors that they could run on
+  // then: the same wherever it is asked.
+  os::Room room_for(std::span<const mob_rank_t> indices) const;
   Liveness& liveness() { return liveness_; }
 
   // Returns when every process called it; what they wrote before is visible after (full fence).

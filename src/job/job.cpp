@@ -35,22 +35,28 @@ constexpr uint64_t kYieldNs = 1'000'000;
 
 }  // namespace
 
-os::WaitPolicy wait_policy(const Settings& settings, mob_rank_t processes, mob_rank_t hosts) {
+os::WaitPolicy wait_policy(const Settings& settings, os::Room room, mob_rank_t hosts) {
   os::WaitPolicy policy;
   policy.spin_ns = settings.number(SettingId::kSpin);
   policy.yields = settings.number(SettingId::kYields);
-  const auto processors = static_cast<mob_rank_t>(os::processors_allowed());
   if (policy.spin_ns == base::kAutomatic) {
     const uint64_t spin_ns = hosts == 1 ? kDefaultSpinNs : kNetworkSpinNs;
-    policy.spin_ns = processes <= processors ? spin_ns : 0;
+    policy.spin_ns = room != os::Room::kCrowded ? spin_ns : 0;
   }
   policy.yield_ns = settings.number(SettingId::kYield);
   if (policy.yield_ns == base::kAutomatic) policy.yield_ns = policy.spin_ns != 0 ? kYieldNs : 0;
-  policy.background_spin_ns = processes < processors ? policy.spin_ns : 0;
+  policy.background_spin_ns = room == os::Room::kSpare ? policy.spin_ns : 0;
   return policy;
 }
 
 namespace {
+
+// As far as one can tell who does not know the others yet.
+os::Room room_alone(mob_rank_t processes) {
+  const int processors = os::processors_allowed();
+  if (processes > processors) return os::Room::kCrowded;
+  return processes == processors ? os::Room::kOneEach : os::Room::kSpare;
+}
 
 bool is_key(const std::string& text) {
   return text.size() == kKeyDigits &&
@@ -168,13 +174,26 @@ mob_status_t Job::enter(const Settings& settings, int segment, mob_rank_t rank, 
     return find_place(mapped, rank, index);
   };
   if (const mob_status_t status = host_.open(segment, find, pid_is_shared, block)) return status;
-  host_.set_policy(wait_policy(settings, host_.size(), hosts_));
-  if (settings.spreads() && host_.size() > 1 && host_.policy().spin_ns != 0 &&
-      host_.size() <= os::processors_allowed()) {
-    host_.spread();
-  }
+  host_.set_policy(wait_policy(settings, room_alone(host_.size()), hosts_));
   rank_ = rank;
   return MOB_OK;
+}
+
+// Launchers bind each process to processors of its own, or all to the same: what one of them may
+// use says little of how many there are for all.
+void Job::settle_waiting(const Settings& settings) {
+  std::vector<mob_rank_t> everybody(static_cast<size_t>(host_.size()));
+  std::iota(everybody.begin(), everybody.end(), 0);
+  os::Room room = host_.room_for(everybody);
+  const int allowed = host_.slot(host_.index()).processors.count();
+  // Its other threads have only those that it may run on itself.
+  if (room == os::Room::kSpare && allowed == 1) room = os::Room::kOneEach;
+  if (is_virtual_ && room_alone(size_) == os::Room::kCrowded) room = os::Room::kCrowded;
+  host_.set_policy(wait_policy(settings, room, hosts_));
+  if (settings.spreads() && host_.size() > 1 && host_.policy().spin_ns != 0 &&
+      room != os::Room::kCrowded) {
+    host_.spread();
+  }
 }
 
 // Where this process is in a job; the block stays mapped while the job lives.
@@ -209,7 +228,7 @@ mob_status_t Job::receive_board(const Settings& settings, bool pid_is_shared) {
     return fail(MOB_ERR_SYSTEM, "the launcher did not send the directory of the job");
   }
   auto board = std::make_unique<Board>();
-  const os::WaitPolicy policy = wait_policy(settings, size_, hosts_);
+  const os::WaitPolicy policy = wait_policy(settings, room_alone(size_), hosts_);
   status = board->open(descriptor, rank_, policy, pid_is_shared);
   host_.set_policy(policy);
   if (status == MOB_OK) secret_ = board->secret();

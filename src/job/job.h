@@ -23,9 +23,9 @@
 
 namespace mobius::job {
 
-// How long one of `processes` that share the processors of this machine, in a job of so many hosts,
-// spins and yields.
-os::WaitPolicy wait_policy(const base::Settings& settings, mob_rank_t processes, mob_rank_t hosts);
+// How long one of the processes that fit so on the processors of this machine, in a job of so many
+// hosts, spins and yields.
+os::WaitPolicy wait_policy(const base::Settings& settings, os::Room room, mob_rank_t hosts);
 
 class Job {
  public:
@@ -82,6 +82,8 @@ class Job {
   // The hosts are parts of this machine.
   bool is_virtual() const { return is_virtual_; }
   HostGroup& host() { return host_; }
+  // Once all processes of the host have joined: how long waits of this one spin.
+  void settle_waiting(const base::Settings& settings);
   const HostGroup& host() const { return host_; }
 
  private:

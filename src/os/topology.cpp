@@ -5,19 +5,55 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <vector>
+#include <bit>
+#include <numeric>
+#include <utility>
 
 namespace mobius::os {
 
-int processors_allowed() {
+ProcessorSet ProcessorSet::allowed() {
+  ProcessorSet result{};
   // The kernel refuses (EINVAL) a mask shorter than its own, so grow until it fits.
   for (size_t sets = 1; sets <= 64; sets *= 2) {
     std::vector<cpu_set_t> mask(sets);
-    if (sched_getaffinity(0, sets * sizeof(cpu_set_t), mask.data()) == 0) {
-      return std::max(1, CPU_COUNT_S(sets * sizeof(cpu_set_t), mask.data()));
+    const size_t bytes = sets * sizeof(cpu_set_t);
+    if (sched_getaffinity(0, bytes, mask.data()) != 0) continue;
+    for (size_t i = 0; i < bytes * 8; ++i) {
+      if (CPU_ISSET_S(i, bytes, mask.data())) result.add(i);
     }
+    break;
   }
-  return static_cast<int>(std::max(1L, sysconf(_SC_NPROCESSORS_ONLN)));
+  if (result.count() != 0) return result;
+  const long online = std::max(1L, sysconf(_SC_NPROCESSORS_ONLN));
+  for (size_t i = 0; i < static_cast<size_t>(online); ++i) result.add(i);
+  return result;
+}
+
+int ProcessorSet::count() const {
+  return std::accumulate(std::begin(words), std::end(words), 0,
+                         [](int sum, uint64_t word) { return sum + std::popcount(word); });
+}
+
+// Who may run on few chooses first: that finds a place for all wherever sets are disjoint, or one
+// holds the other, as those of launchers are.
+Room room_for(const std::vector<ProcessorSet>& sets) {
+  std::vector<size_t> order(sets.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::ranges::sort(order, {}, [&](size_t i) { return std::pair(sets[i].count(), i); });
+  ProcessorSet taken{};
+  ProcessorSet all{};
+  for (const size_t i : order) {
+    bool found = false;
+    for (size_t word = 0; word < std::size(taken.words); ++word) {
+      const uint64_t free = sets[i].words[word] & ~taken.words[word];
+      all.words[word] |= sets[i].words[word];
+      if (found || free == 0) continue;
+      taken.words[word] |= free & (~free + 1);  // the lowest
+      found = true;
+    }
+    if (!found) return Room::kCrowded;
+  }
+  return static_cast<size_t>(all.count()) > sets.size() ? Room::kSpare : Room::kOneEach;
 }
 
 }  // namespace mobius::os

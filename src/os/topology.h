@@ -1,9 +1,34 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
 namespace mobius::os {
 
-// Processors that the calling thread may run on, at least 1.
-int processors_allowed();
+// Processors of this machine; valid as zeros, none. Beyond so many some are taken for the same.
+struct ProcessorSet {
+  static constexpr size_t kMost = 1024;
+
+  // Those that the calling thread may run on, at least one.
+  static ProcessorSet allowed();
+
+  void add(size_t processor) { words[processor % kMost / 64] |= uint64_t{1} << processor % 64; }
+  int count() const;
+
+  uint64_t words[kMost / 64];
+};
+
+// The number of those that the calling thread may run on.
+inline int processors_allowed() { return ProcessorSet::allowed().count(); }
+
+// How processes that each may run on a set of processors fit there.
+enum class Room {
+  kCrowded,  // some have to share one
+  kOneEach,
+  kSpare  // more processors than processes
+};
+Room room_for(const std::vector<ProcessorSet>& sets);
 
 }  // namespace mobius::os

@@ -125,9 +125,9 @@ std::vector<Fact> copies(const Settings& settings) {
 
 std::vector<Fact> waiting(const Settings& settings) {
   const auto processors = static_cast<mob_rank_t>(os::processors_allowed());
-  const os::WaitPolicy fits = job::wait_policy(settings, processors, 1);
-  const os::WaitPolicy crowded = job::wait_policy(settings, processors + 1, 1);
-  const os::WaitPolicy far = job::wait_policy(settings, processors, 2);
+  const os::WaitPolicy fits = job::wait_policy(settings, os::Room::kOneEach, 1);
+  const os::WaitPolicy crowded = job::wait_policy(settings, os::Room::kCrowded, 1);
+  const os::WaitPolicy far = job::wait_policy(settings, os::Room::kOneEach, 2);
   const Source spin = source_of(settings, SettingId::kSpin);
   const Source yield = source_of(settings, SettingId::kYield);
   return {time("spin_ns", "spinning", fmt::format("{{}} with up to {} processes here", processors),
