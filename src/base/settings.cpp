@@ -64,6 +64,12 @@ constexpr SettingInfo kTable[] = {
      "Under `mobius run` it is that job that counts."},
     {"MOBIUS_LOG", SettingType::kChoice, "", "warn", 0, 0, "error|warn|info|debug",
      SettingRole::kUser, "The least severe messages written to standard error."},
+    {"MOBIUS_MEETING", SettingType::kChoice, "", "auto", 0, 0, "auto|flags|grid|count",
+     SettingRole::kUser,
+     "How the members of a team on one host meet, in barriers and many collective calls: 'flags' "
+     "everyone looks at everyone's, 'grid' at those of a row, then at one of each other row, "
+     "'count' they count themselves. 'auto': flags up to 16 members, beyond a grid, a count where "
+     "some must share a processor. The same in all processes."},
     {"MOBIUS_MESSAGE_NS", SettingType::kCount, "ns", "1500", 1, 1'000'000'000, nullptr,
      SettingRole::kUser,
      "What one more message to another host costs beside its bytes, to the side that has more of "

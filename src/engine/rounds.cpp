@@ -5,6 +5,7 @@
 
 #include "base/status.h"
 #include "engine/engine.h"
+#include "engine/meeting_grid.h"
 #include "os/topology.h"
 
 namespace mobius::engine {
@@ -13,11 +14,15 @@ namespace {
 using base::fail;
 
 // Up to here everyone looks at everyone's flag: one trip of a cache line and no line that all
-// change. Beyond, and where members share processors, one counter costs less work.
+// change. Beyond, in two trips, at fewer. Where members share processors one counter costs less
+// work.
 constexpr mob_rank_t kMostFlags = 16;
 
 // Rounds ahead for which the own line is fetched: further than any other member can be.
 constexpr uint32_t kFetchAhead = 3;
+
+// So many rounds ago the line was in use beside which a row's flag lies.
+constexpr uint32_t kRowBehind = 2;
 
 // Bulk memory of so many bytes is fetched, too, for the next round.
 constexpr size_t kFetchedBytes = 512;
@@ -77,12 +82,15 @@ class MembersWatch final : public os::Watch {
   const IsMissing is_missing_;  // whether a member is awaited, and will not come
 };
 
-// Whether each member can have a processor of its own. All of them find the same.
-bool have_processors(const Engine& engine, const TeamMap& map) {
+// How the members of a team on one host meet: all of them find the same.
+base::Meeting meeting_of(const Engine& engine, const TeamMap& map) {
+  const base::Meeting wanted = engine.settings().meeting();
+  if (wanted != base::Meeting::kAuto) return wanted;
   std::vector<mob_rank_t> members;
   for (mob_rank_t i = 0; i < map.size(); ++i)
     members.push_back(engine.host_index(map.world_rank(i)));
-  return engine.host().room_for(members) != os::Room::kCrowded;
+  if (engine.host().room_for(members) == os::Room::kCrowded) return base::Meeting::kCount;
+  return map.size() <= kMostFlags ? base::Meeting::kFlags : base::Meeting::kGrid;
 }
 
 template <typename Done>
@@ -104,18 +112,38 @@ Rounds::Rounds(Engine& engine, const TeamMap& map, mob_rank_t rank, void* area, 
     : engine_(engine),
       map_(map),
       rank_(rank),
-      by_flags_(area != nullptr && map.size() <= kMostFlags && have_processors(engine, map)),
+      // A team on several hosts has no rounds of its own.
+      meeting_(area != nullptr ? meeting_of(engine, map) : Meeting::kCount),
       series_(series),
       area_(area),
       members_(reinterpret_cast<TeamMember*>(static_cast<char*>(area) + sizeof(TeamHeader) +
                                              kHeaderPadding)),
       first_lines_(reinterpret_cast<char*>(members_) +
                    static_cast<size_t>(series) * sizeof(TeamMember::Lines)) {
-  if (area == nullptr) return;  // a team on several hosts, which has no rounds of its own
+  if (area == nullptr) return;
   own_lines_ = &lines_of(rank);
-  if (!by_flags_) return;  // nothing is kept for each member of a large team
-  for (mob_rank_t i = 0; i < map.size(); ++i) {
-    if (i != rank) mates_.push_back({&lines_of(i), &engine.doorbell(map.world_rank(i))});
+  find_mates();
+}
+
+void Rounds::find_mates() {
+  const auto mates_of = [&](const std::vector<mob_rank_t>& members) {
+    Mates result;
+    for (const mob_rank_t i : members) {
+      result.push_back({&lines_of(i), &engine_.doorbell(map_.world_rank(i))});
+    }
+    return result;
+  };
+  if (meeting_ == Meeting::kGrid) {
+    const MeetingGrid grid(map_.size(), rank_);
+    mates_ = mates_of(grid.row());
+    across_ = mates_of(grid.across());
+    onlookers_ = mates_of(grid.onlookers());
+  } else if (meeting_ == Meeting::kFlags) {
+    std::vector<mob_rank_t> others;
+    for (mob_rank_t i = 0; i < map_.size(); ++i) {
+      if (i != rank_) others.push_back(i);
+    }
+    mates_ = mates_of(others);
   }
 }
 
@@ -242,7 +270,8 @@ void Rounds::post_to_all() {
 }
 
 mob_status_t Rounds::meet(uint64_t expected_ns) {
-  const mob_status_t status = by_flags_ ? meet_by_flags(expected_ns) : meet_by_count();
+  const mob_status_t status =
+      meeting_ == Meeting::kCount ? meet_by_count() : meet_by_flags(expected_ns);
   // Who came to this round had ended the one before.
   if (status == MOB_OK) all_done_ = round_ - 1;
   return status;
@@ -265,8 +294,33 @@ mob_status_t Rounds::meet_by_flags(uint64_t expected_ns) {
   // written.
   os::prefetch_to_write(&own_lines_->lines[(round_ + kFetchAhead) % kRoundLines]);
   fetch_next_place();
-  if (came || (expected_ns != 0 && comes_within(expected_ns, all_came))) return MOB_OK;
-  return wait_for_all(all_came);
+  if (!came && (expected_ns == 0 || !comes_within(expected_ns, all_came))) {
+    if (const mob_status_t status = wait_for_those_who_come(all_came)) return status;
+  }
+  return across_.empty() ? MOB_OK : meet_other_rows();
+}
+
+// The second step in a grid: who looks at this member knows that its row has come.
+mob_status_t Rounds::meet_other_rows() {
+  // Beside the line of an earlier round: processors fetch lines in pairs, and nobody looks at that
+  // one any more.
+  const auto row_of = [](TeamMember::Lines& lines, uint32_t round) -> std::atomic<uint32_t>& {
+    return lines.lines[(round - kRowBehind) % kRoundLines].row;
+  };
+  // Release and acquire: what its row has posted came before.
+  row_of(*own_lines_, round_).store(round_, std::memory_order_release);
+  auto next = across_.cbegin();
+  const auto all_came = [&] {
+    for (; next != across_.cend(); ++next) {
+      if (row_of(*next->lines, round_).load(std::memory_order_acquire) != round_) return false;
+    }
+    return true;
+  };
+  const bool came = all_came();
+  std::atomic_thread_fence(std::memory_order_seq_cst);  // between changes and looks for sleepers
+  for (const Mate& mate : onlookers_) Engine::ring_after_fence(*mate.doorbell);
+  os::prefetch_to_write(&row_of(*own_lines_, round_ + 1));
+  return came ? MOB_OK : wait_for_those_who_come(all_came);
 }
 
 [[gnu::flatten]] mob_status_t Rounds::barrier() {

@@ -17,6 +17,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/settings.h"
 #include "engine/host_memory.h"
 #include "engine/team_map.h"
 #include "os/futex.h"
@@ -57,6 +58,7 @@ struct TeamMember {
   struct Line {
     alignas(128) std::atomic<uint32_t> round;  // the last one posted here
     alignas(8) unsigned char data[kInlineBytes];
+    alignas(64) std::atomic<uint32_t> row;  // of the last one that its row came to (MeetingGrid)
   };
   struct Lines {
     Line lines[kRoundLines];                  // used in turn
@@ -95,8 +97,8 @@ class Rounds {
   // processor for each, before one falls asleep and has to be woken.
   mob_status_t meet(uint64_t expected_ns = 0);
 
-  // Whether everyone looks at everyone's flag in meet().
-  bool meets_by_flags() const { return by_flags_; }
+  // Whether members look at each other's flags in meet().
+  bool meets_by_flags() const { return meeting_ != Meeting::kCount; }
 
   // Waits until another member has posted, or all others have.
   mob_status_t await(mob_rank_t rank);
@@ -141,6 +143,8 @@ class Rounds {
     TeamMember::Lines* lines;
     ProcessBlock::Doorbell* doorbell;
   };
+  using Mates = std::vector<Mate>;
+  using Meeting = base::Meeting;
 
   // Members start on a page.
   static constexpr size_t kHeaderPadding = 4096 - sizeof(TeamHeader);
@@ -166,6 +170,12 @@ class Rounds {
   // `lacks(rank)`: the part of that member is awaited, and is not there.
   template <typename Done, typename Lacks>
   mob_status_t wait_until(Done done, Lacks lacks);
+  // Who leaves without having come keeps it from being done. Who has come may leave before others
+  // know that all have.
+  template <typename Done>
+  mob_status_t wait_for_those_who_come(Done done) {
+    return wait_until(done, [this](mob_rank_t member) { return !has_posted(member); });
+  }
   // Nobody leaves before `done`, unless it made it impossible.
   template <typename Done>
   mob_status_t wait_for_all(Done done) {
@@ -178,7 +188,9 @@ class Rounds {
   void post();
   void ring_all_after_fence();
   void tell_done_waiters_after_fence();
+  void find_mates();
   mob_status_t meet_by_flags(uint64_t expected_ns);
+  mob_status_t meet_other_rows();
   mob_status_t meet_by_count();
   // Waits until all others are done with a round.
   mob_status_t await_done(uint32_t round) {
@@ -189,7 +201,7 @@ class Rounds {
   Engine& engine_;
   const TeamMap& map_;
   const mob_rank_t rank_;
-  const bool by_flags_;
+  const Meeting meeting_;
   bool posted_ = false;  // in this round
   bool broken_ = false;
   const Series series_;
@@ -197,7 +209,11 @@ class Rounds {
   TeamMember* const members_;
   char* const first_lines_;  // the first member's, of this series
   TeamMember::Lines* own_lines_ = nullptr;
-  std::vector<Mate> mates_;  // of teams that meet by flags, which are small
+  // Whose flags are looked at, and who looks at the own one: all others in a small team; in a grid
+  // those of the row. Then, in a grid, one member of each other row, and who looks at this one.
+  Mates mates_;
+  Mates across_;
+  Mates onlookers_;
   // Numbers of rounds wrap; those compared are close to each other.
   uint32_t round_ = 0;
   uint32_t all_done_ = 0;    // everyone is known to be through with this one
