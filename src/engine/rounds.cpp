@@ -87,8 +87,9 @@ base::Meeting meeting_of(const Engine& engine, const TeamMap& map) {
   const base::Meeting wanted = engine.settings().meeting();
   if (wanted != base::Meeting::kAuto) return wanted;
   std::vector<mob_rank_t> members;
-  for (mob_rank_t i = 0; i < map.size(); ++i)
+  for (mob_rank_t i = 0; i < map.size(); ++i) {
     members.push_back(engine.host_index(map.world_rank(i)));
+  }
   if (engine.host().room_for(members) == os::Room::kCrowded) return base::Meeting::kCount;
   return map.size() <= kMostFlags ? base::Meeting::kFlags : base::Meeting::kGrid;
 }
@@ -179,21 +180,20 @@ mob_status_t Rounds::begin(Role role, Bulk bulk, size_t bytes) {
   return role == Role::kWrites ? await_done(before) : MOB_OK;
 }
 
-// Places of one size are used in turn, and lie apart from the one used next: processors fetch what
-// comes after that which is read, and would take it from who is writing there. Members that meet
-// are at most a round apart: two places do, which stay in the nearest caches. What is short, and
-// fetched to be written, is better written where nobody has looked for long.
-Rounds::Place Rounds::next_place(Bulk bulk, size_t bytes) const {
-  constexpr size_t kBytes = sizeof TeamMember::bulk;
+// Places lie in the two halves by turns, so that none is the one before, whatever its size: whoever
+// waits for a member to be through with a round waits two rounds later at least (end()). Nor is it
+// near: processors fetch what comes after that which is read, and would take it from who is writing
+// there. Members that meet are at most a round apart: a place in each half does, which stay in the
+// nearest caches. What is short, and fetched to be written, is better written where nobody has
+// looked for long.
+Rounds::Place Rounds::place_of(size_t turn, Bulk bulk, size_t bytes) {
   constexpr size_t kLine = 64;
-  constexpr size_t kStep = 3;
-  size_t places = 2;
+  size_t places = 1;  // in a half
   if (bulk == Bulk::kNext || bytes <= kFetchedBytes) {
-    places = std::clamp<size_t>(kBytes / std::max(bytes, kLine), 2, kRoundLines);
+    places = std::clamp<size_t>(kBulkBytes / std::max(bytes, kLine), 1, kRoundLines / 2);
   }
-  // Steps through all of them.
-  const size_t step = places % kStep == 0 ? places - 1 : kStep;
-  const size_t begin = turn_ * step % places * (kBytes / places / kLine * kLine);
+  const size_t in_half = turn / 2 % places * (kBulkBytes / places / kLine * kLine);
+  const size_t begin = turn % 2 * kBulkBytes + in_half;
   return {begin, begin + bytes};
 }
 
@@ -203,7 +203,7 @@ void Rounds::fetch_next_place() const {
   const Place& used = used_[round_ % kRoundLines];
   const size_t bytes = used.end - used.begin;
   if (bytes == 0 || bytes > kFetchedBytes) return;
-  const unsigned char* const next = member(rank_).bulk + next_place(Bulk::kMet, bytes).begin;
+  const unsigned char* const next = member(rank_).bulk + place_of(turn_, Bulk::kMet, bytes).begin;
   for (size_t at = 0; at < bytes; at += 64) os::prefetch_to_write(next + at);
 }
 
@@ -211,7 +211,7 @@ void Rounds::fetch_next_place() const {
 uint32_t Rounds::take_place(Bulk bulk, size_t bytes) {
   uint32_t before = round_ - kRoundLines;
   if (bulk != Bulk::kSame) {
-    place_ = next_place(bulk, bytes);
+    place_ = place_of(turn_, bulk, bytes);
     ++turn_;
     for (uint32_t back = 1; back < kRoundLines; ++back) {
       if (!used_[(round_ - back) % kRoundLines].overlaps(place_)) continue;
@@ -302,8 +302,8 @@ mob_status_t Rounds::meet_by_flags(uint64_t expected_ns) {
 
 // The second step in a grid: who looks at this member knows that its row has come.
 mob_status_t Rounds::meet_other_rows() {
-  // Beside the line of an earlier round: processors fetch lines in pairs, and nobody looks at that
-  // one any more.
+  // Beside the line of an earlier round: processors fetch lines in pairs, and hardly anybody looks
+  // at that one any more.
   const auto row_of = [](TeamMember::Lines& lines, uint32_t round) -> std::atomic<uint32_t>& {
     return lines.lines[(round - kRowBehind) % kRoundLines].row;
   };
@@ -367,7 +367,8 @@ void Rounds::end() {
   // Release pairs with the acquire in await_done_slowly(): what this member read may be
   // overwritten.
   if (posted_) {
-    // Who waits for this waits in a later round, and there this member posts, or passes below.
+    // Who waits for this waits two rounds later at least (place_of()), and in the round between
+    // this member posts, or passes below.
     own_lines_->done.store(round_, std::memory_order_release);
   } else {
     own_lines_->done.exchange(round_, std::memory_order_seq_cst);

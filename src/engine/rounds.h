@@ -71,9 +71,21 @@ static_assert(sizeof(TeamMember) == size_t{64} << 10);
 class Rounds {
  public:
   enum class Role { kReads, kWrites };
-  // Bulk memory of a round: none; the next, other than that of as many last rounds as there is room
-  // for; the same for a round in which all meet; or that of the round before, which stays readable.
+  // Bulk memory of a round: none; the next, which is never that of the round before, and of rounds
+  // of one size that of as many as there is room for; the same for a round in which all meet, of
+  // two; or that of the round before, which stays readable.
   enum class Bulk { kNone, kNext, kMet, kSame };
+
+  // A part of the bulk memory; of all members the same.
+  struct Place {
+    size_t begin = 0;
+    size_t end = 0;
+
+    bool overlaps(const Place& other) const { return begin < other.end && other.begin < end; }
+  };
+
+  // Where bulk memory of the `turn`th round that takes some (kNext, kMet) lies.
+  static Place place_of(size_t turn, Bulk bulk, size_t bytes);
 
   // `area` is shared memory of area_bytes(map.size()), zero before the first member comes. The map
   // outlives this. Rounds of kEnd have no bulk memory.
@@ -130,14 +142,6 @@ class Rounds {
   }
 
  private:
-  // A part of the bulk memory; of all members the same.
-  struct Place {
-    size_t begin = 0;
-    size_t end = 0;
-
-    bool overlaps(const Place& other) const { return begin < other.end && other.begin < end; }
-  };
-
   // Another member as this one sees it.
   struct Mate {
     TeamMember::Lines* lines;
@@ -181,7 +185,6 @@ class Rounds {
   mob_status_t wait_for_all(Done done) {
     return wait_until(done, [](mob_rank_t) { return true; });
   }
-  Place next_place(Bulk bulk, size_t bytes) const;
   uint32_t take_place(Bulk bulk, size_t bytes);
   void fetch_next_place() const;
   void end_all(uint32_t reason);
