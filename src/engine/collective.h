@@ -8,6 +8,7 @@
 #include <mobius/collective.h>
 
 #include <cstddef>
+#include <cstdint>
 
 #include "engine/team.h"
 #include "transport/shm/element.h"
@@ -66,6 +67,12 @@ class Combiner {
       : user_(user.combine), argument_(user.argument), element_bytes_(user.element_bytes) {}
 
   size_t element_bytes() const { return element_bytes_; }
+  // Whether operands may be where such memory of the caller's is: built-in operations take elements
+  // as their types are aligned, a user's may count on more (mob_user_op_t).
+  bool fits(const void* memory) const {
+    constexpr uintptr_t kAlignment = 16;
+    return user_ == nullptr || reinterpret_cast<uintptr_t>(memory) % kAlignment == 0;
+  }
   // Whether the result does not depend on how operands are grouped.
   bool is_exact() const { return is_exact_; }
   void operator()(void* accumulated, const void* in, size_t count) const {

@@ -201,7 +201,7 @@ class DirectFold {
     // Where the own values are not needed any more when the first member's come.
     folds_in_place_ = (result_.kind == Kind::kAll ||
                        (result_.kind == Kind::kRoot && team_.rank() == result_.root)) &&
-                      (in_ != out_ || me == 0);
+                      (in_ != out_ || me == 0) && combine_.fits(out_);
     if (!folds_in_place_) folded_ = std::make_unique_for_overwrite<unsigned char[]>(piece_bytes);
     next_ = std::make_unique_for_overwrite<unsigned char[]>(piece_bytes);
     for (size_t at = slice.first; at < end; at += most) piece(at, std::min(most, end - at));
@@ -278,8 +278,13 @@ class DirectFold {
   }
 
   const unsigned char* values_of(mob_rank_t member, size_t at, size_t bytes) {
-    if (const unsigned char* values = here(member, at, bytes)) return values;
-    lending_.get(member, lending_.of(member).in, at, next_.get(), bytes);
+    const unsigned char* const values = here(member, at, bytes);
+    if (values != nullptr && combine_.fits(values - at)) return values;
+    if (values != nullptr) {
+      transport::copy(next_.get(), values, bytes);
+    } else {
+      lending_.get(member, lending_.of(member).in, at, next_.get(), bytes);
+    }
     return next_.get();
   }
 

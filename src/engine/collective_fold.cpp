@@ -91,8 +91,8 @@ class Fold {
     return result_.kind == Kind::kRoot ? team_.rank() == result_.root
                                        : scans_by_flags() && team_.rank() == team_.size() - 1;
   }
-  // Whether each waits for those before it alone. Many, who do not look at each other's flags,
-  // meet.
+  // Whether each waits for those before it alone. Who count themselves when they meet do that here,
+  // too: they share processors.
   bool scans_by_flags() const { return is_scan() && rounds_.meets_by_flags(); }
 
   Bulk bulk_of_whole() const {
@@ -131,17 +131,19 @@ class Fold {
 
   void combine_shown(Bulk bulk, size_t offset, size_t bytes) {
     const mob_rank_t me = team_.rank();
-    // Own values that the first member's would overwrite are taken from where they are shown, if
-    // they are; others are not, as that memory may be in another's cache by now.
+    // Own values that the first member's would overwrite, or that lie too badly, are taken from
+    // where they are shown, if they are; others are not, as that memory may be in another's cache
+    // by now.
     const bool is_overwritten = in_ == out_ && me != 0;
-    const bool is_aside = is_overwritten && is_reader();
+    const bool is_own_shown = !is_reader() && (is_overwritten || (me != 0 && !combine_.fits(in_)));
+    const bool is_aside = (is_overwritten && is_reader()) || !combine_.fits(out_);
     unsigned char* folded = out_ + offset;
     if (is_aside) {
       scratch_.resize(bytes);
       folded = scratch_.data();
     }
     for (mob_rank_t r = 0; r <= last(); ++r) {
-      const bool is_shown = r != me || (is_overwritten && !is_aside);
+      const bool is_shown = r != me || is_own_shown;
       const unsigned char* values = is_shown ? shown(bulk, r) : in_ + offset;
       if (r == 0) {
         if (values != folded) transport::copy(folded, values, bytes);
@@ -149,6 +151,9 @@ class Fold {
         alignas(64) unsigned char aligned[kInlineBytes];  // for any type, which lines are not
         std::memcpy(aligned, values, bytes);
         combine_(folded, aligned, bytes / element_);
+      } else if (!is_shown && !combine_.fits(in_)) {
+        own_.assign(values, values + bytes);
+        combine_(folded, own_.data(), bytes / element_);
       } else {
         combine_(folded, values, bytes / element_);
       }
@@ -233,6 +238,7 @@ class Fold {
   const size_t element_;
   const size_t total_;
   std::vector<unsigned char> scratch_;
+  std::vector<unsigned char> own_;
 };
 
 }  // namespace

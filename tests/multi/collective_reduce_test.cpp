@@ -160,6 +160,24 @@ std::vector<Matrix> matrices_up_to(mob_rank_t last, size_t count) {
   return result;
 }
 
+// Pairs of numbers, added up, and how often they were not aligned as it is promised.
+struct Pair {
+  uint64_t at[2];
+  bool operator==(const Pair&) const = default;
+};
+
+void add_pairs(void* accumulated, const void* in, size_t count, void* misaligned) {
+  for (const void* each : {const_cast<const void*>(accumulated), in}) {
+    if (reinterpret_cast<uintptr_t>(each) % 16 != 0) ++*static_cast<int*>(misaligned);
+  }
+  auto* sum = static_cast<Pair*>(accumulated);
+  const auto* next = static_cast<const Pair*>(in);
+  for (size_t i = 0; i < count; ++i) {
+    sum[i].at[0] += next[i].at[0];
+    sum[i].at[1] += 3 * next[i].at[1];
+  }
+}
+
 // Elements too large for any buffer: the last writer's mark and the sum of all.
 constexpr size_t kLargeElement = 40'000;
 void add_large(void* accumulated, const void* in, size_t count, void*) {
@@ -277,6 +295,57 @@ TEST(Reduce, OperationsOfTheUserKeepTheOrder) {
     }
   }
   EXPECT_TRUE(calls > 0 || mob_size() == 1);
+}
+
+// Whatever memory the caller passes.
+TEST(Reduce, OperationsOfTheUserGetAlignedElements) {
+  constexpr size_t kMost = 20'000;
+  const mob_rank_t me = mob_rank();
+  const mob_rank_t size = mob_size();
+  const mobius_test::Shared memory(2 * kMost * sizeof(Pair) + 64);
+  std::vector<unsigned char> own(2 * kMost * sizeof(Pair) + 64);
+  const auto pair_of = [](mob_rank_t rank, size_t i) {
+    return Pair{{i + static_cast<uint64_t>(rank), 7 * static_cast<uint64_t>(rank) + 1}};
+  };
+  const auto up_to = [&](mob_rank_t last, size_t i) {
+    Pair sum = pair_of(0, i);
+    for (mob_rank_t r = 1; r <= last; ++r) {
+      sum.at[0] += pair_of(r, i).at[0];
+      sum.at[1] += 3 * pair_of(r, i).at[1];
+    }
+    return sum;
+  };
+  int misaligned = 0;
+  const mob_user_op_t op = {add_pairs, &misaligned, sizeof(Pair), 0};
+  int wrong = 0;
+  for (unsigned char* start : {memory.local() + 8, own.data() + 8, own.data()}) {
+    auto* in = reinterpret_cast<Pair*>(start);
+    Pair* out = in + kMost;
+    for (const size_t count : {size_t{1}, size_t{3}, size_t{20}, size_t{400}, kMost}) {
+      const auto fill = [&](Pair* to) {
+        for (size_t i = 0; i < count; ++i) to[i] = pair_of(me, i);
+      };
+      const auto check = [&](mob_status_t status, const Pair* got, mob_rank_t last) {
+        wrong += status != MOB_OK;
+        for (size_t i = 0; last >= 0 && i < count; ++i) wrong += !(got[i] == up_to(last, i));
+      };
+      fill(in);
+      check(mob_allreduce_user(MOB_TEAM_WORLD, &op, in, out, count), out, size - 1);
+      check(mob_scan_user(MOB_TEAM_WORLD, &op, in, out, count), out, me);
+      check(mob_allreduce_user(MOB_TEAM_WORLD, &op, in, in, count), in, size - 1);
+      fill(in);
+      check(mob_scan_user(MOB_TEAM_WORLD, &op, in, in, count), in, me);
+      for (const mob_rank_t root : {0, size - 1}) {
+        const mob_rank_t last = me == root ? size - 1 : -1;
+        fill(in);
+        check(mob_reduce_user(MOB_TEAM_WORLD, root, &op, in, out, count), out, last);
+        check(mob_reduce_user(MOB_TEAM_WORLD, root, &op, in, in, count), in, last);
+      }
+    }
+  }
+  EXPECT_EQ(wrong, 0);
+  EXPECT_EQ(misaligned, 0);
+  mobius_test::barrier();
 }
 
 TEST(Reduce, ElementsLargerThanAnyBuffer) {
