@@ -34,9 +34,9 @@
  *   MOB_ERR_PEER. The team stays of use.
  *
  * From 16 KiB on, what lies in memory of mob_mem_alloc() is read and written by the others where it
- * lies, in one copy; from 32 KiB on private memory, too, by cross-memory attach, where a trial of
- * the team's first such call found that faster (MOBIUS_COLLECTIVES). All else passes through memory
- * of the team, 64 KiB per member. Members on several hosts do so within each. The trial
+ * lies, in one copy; private memory, too, by cross-memory attach, where trials in the team's first
+ * calls of the kind and size found that faster (MOBIUS_COLLECTIVES). All else passes through memory
+ * of the team, 64 KiB per member. Members on several hosts do so within each. The first trial
  * allows every process of the user to attach to the members (PR_SET_PTRACER_ANY), for good.
  *
  * Compare MPI-4 §6 and OpenSHMEM 1.5 §9.9.

@@ -8,6 +8,10 @@
 // quickly they take lines from each other, and calls in how often either way moves a byte. So the
 // first calls of each kind and size try both ways by turns, and the others take the faster, until
 // both are tried again (way_trial.h).
+//
+// To find out whether memory is lent, all members meet. Where that was in vain, as all memory is
+// private and not attached to, some calls of that kind that follow do not ask, whatever memory is
+// theirs: all members have to do the same, and know of the calls before only.
 
 #include <array>
 #include <cstddef>
@@ -51,7 +55,7 @@ class CollectiveWays {
   struct Silence {
     uint32_t left = 0;
     uint32_t next = 1;  // as many after the next call that asks in vain
-    static constexpr uint32_t kLongest = 64;
+    static constexpr uint32_t kLongest = 16;
   };
 
   static mob_status_t try_attaching(Team& team, Attaching* result);

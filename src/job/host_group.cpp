@@ -57,7 +57,7 @@ void HostGroup::enter(mob_rank_t index, bool pid_is_shared) {
   mine.start_time.store(pid_is_shared ? os::process_start_time(getpid()) : 0,
                         std::memory_order_relaxed);
   mine.processors = os::ProcessorSet::allowed();
-  // Release: who sees the state sees the two above.
+  // Release: who sees the state sees what is above.
   mine.state.store(ProcessState::kLive, std::memory_order_release);
   liveness_.open(*block_, index_);
   crowding_.open(&block_->slot(0).processor, sizeof(ProcessSlot), static_cast<uint32_t>(size()),

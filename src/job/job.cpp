@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <charconv>
 #include <numeric>
@@ -185,12 +186,15 @@ void Job::settle_waiting(const Settings& settings) {
   std::vector<mob_rank_t> everybody(static_cast<size_t>(host_.size()));
   std::iota(everybody.begin(), everybody.end(), 0);
   os::Room room = host_.room_for(everybody);
-  const int allowed = host_.slot(host_.index()).processors.count();
-  // Its other threads have only those that it may run on itself.
-  if (room == os::Room::kSpare && allowed == 1) room = os::Room::kOneEach;
+  const os::ProcessorSet& own = host_.slot(host_.index()).processors;
+  // Its other threads have what those leave who may run where it may.
+  const auto near = std::ranges::count_if(
+      everybody, [&](mob_rank_t i) { return own.overlaps(host_.slot(i).processors); });
+  if (room == os::Room::kSpare && own.count() <= near) room = os::Room::kOneEach;
   if (is_virtual_ && room_alone(size_) == os::Room::kCrowded) room = os::Room::kCrowded;
   host_.set_policy(wait_policy(settings, room, hosts_));
-  if (settings.spreads() && host_.size() > 1 && host_.policy().spin_ns != 0 &&
+  // Nobody knows where those of other virtual hosts are.
+  if (settings.spreads() && host_.size() > 1 && !is_virtual_ && host_.policy().spin_ns != 0 &&
       room != os::Room::kCrowded) {
     host_.spread();
   }

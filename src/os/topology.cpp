@@ -34,6 +34,13 @@ int ProcessorSet::count() const {
                          [](int sum, uint64_t word) { return sum + std::popcount(word); });
 }
 
+bool ProcessorSet::overlaps(const ProcessorSet& other) const {
+  for (size_t i = 0; i < std::size(words); ++i) {
+    if ((words[i] & other.words[i]) != 0) return true;
+  }
+  return false;
+}
+
 // Who may run on few chooses first: that finds a place for all wherever sets are disjoint, or one
 // holds the other, as those of launchers are.
 Room room_for(const std::vector<ProcessorSet>& sets) {

@@ -16,6 +16,7 @@ struct ProcessorSet {
 
   void add(size_t processor) { words[processor % kMost / 64] |= uint64_t{1} << processor % 64; }
   int count() const;
+  bool overlaps(const ProcessorSet& other) const;
 
   uint64_t words[kMost / 64];
 };

@@ -57,6 +57,12 @@ TEST(Topology, BoundProcessesHaveRoomIfTheyAreNotBoundToTheSame) {
   EXPECT_EQ(room_for({set_of({0, 1, 2, 3}), set_of({0}), set_of({0})}), Room::kCrowded);
 }
 
+TEST(Topology, SetsOverlapWhereTheyHaveOneInCommon) {
+  EXPECT_TRUE(set_of({1, 70}).overlaps(set_of({70, 2})));
+  EXPECT_FALSE(set_of({1, 70}).overlaps(set_of({6, 71})));
+  EXPECT_FALSE(ProcessorSet{}.overlaps(set_of({0})));
+}
+
 TEST(Topology, ProcessorsBeyondTheLargestNumberAreOthersToo) {
   EXPECT_EQ(set_of({ProcessorSet::kMost}).count(), 1);
   EXPECT_EQ(room_for({set_of({ProcessorSet::kMost + 1}), set_of({0})}), Room::kOneEach);
