@@ -93,6 +93,9 @@ constexpr std::chrono::milliseconds kLook{50};
 // Between the first two looks for something that is published.
 constexpr std::chrono::milliseconds kShortestPause{1};
 
+// Several times as long as others leave between two looks.
+constexpr std::chrono::milliseconds kLinger{300};
+
 // A value that says nothing but that it is there.
 constexpr unsigned char kMark[] = {1};
 constexpr std::string_view kMarkKey = "mark";
@@ -103,6 +106,7 @@ class PmixDirectory final : public Directory {
       : library_(library), self_(self), limit_s_(limit_s), server_counts_(!others_left) {}
   ~PmixDirectory() override {
     if (!left_) abandon();
+    linger();
     finalize();
   }
 
@@ -136,6 +140,7 @@ class PmixDirectory final : public Directory {
   pmix_proc_t process(mob_rank_t rank) const;
   std::string full_key(std::string_view key) const;
   static void abandon();
+  void linger() const;
   void finalize();
 
   const Library& library_;
@@ -147,6 +152,7 @@ class PmixDirectory final : public Directory {
   bool server_counts_;
   unsigned program_ = 1;  // of those that these processes run one after the other
   unsigned meetings_ = 0;
+  std::chrono::steady_clock::time_point told_all_;  // that they have met, by rank 0
 };
 
 mob_status_t PmixDirectory::fail_pmix(const char* what, pmix_status_t status) const {
@@ -305,7 +311,20 @@ mob_status_t PmixDirectory::meet_by_values() {
   for (mob_rank_t rank = 1; rank < size_; ++rank) {
     if (const mob_status_t status = wait_for_value(rank, "met" + number, end)) return status;
   }
-  return show(all_met);
+  const mob_status_t status = show(all_met);
+  told_all_ = std::chrono::steady_clock::now();
+  return status;
+}
+
+// Servers of other nodes that ask for what rank 0 has just published, while it leaves, may never
+// get an answer (4.2): it stays until they have asked. Those of its own node have it at once.
+void PmixDirectory::linger() const {
+  std::vector<mob_rank_t> near;
+  if (told_all_ == std::chrono::steady_clock::time_point{} || neighbours(&near) != MOB_OK ||
+      near.size() == static_cast<size_t>(size_)) {
+    return;
+  }
+  std::this_thread::sleep_until(told_all_ + kLinger);
 }
 
 // Publishes a mark, and all that was published before it, at once.
