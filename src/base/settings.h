@@ -84,7 +84,7 @@ inline constexpr uint64_t kAutomatic = UINT64_MAX;  // value of a setting left a
 enum class AddressMode : uint64_t { kAuto, kSame, kTable };
 enum class Collectives : uint64_t { kAuto, kAttach, kCopy };
 enum class LauncherMode : uint64_t { kAuto, kNone };
-enum class Meeting : uint64_t { kAuto, kFlags, kGrid, kCount };
+enum class MeetBy : uint64_t { kAuto, kFlags, kGrid, kCount };
 enum class OnDeath : uint64_t { kEnd, kError };
 enum class ProgressMode : uint64_t { kThread, kPoll };
 
@@ -110,7 +110,7 @@ class Settings {
     return static_cast<AddressMode>(number(SettingId::kAddressMode));
   }
   LauncherMode launcher() const { return static_cast<LauncherMode>(number(SettingId::kLauncher)); }
-  Meeting meeting() const { return static_cast<Meeting>(number(SettingId::kMeeting)); }
+  MeetBy meet_by() const { return static_cast<MeetBy>(number(SettingId::kMeeting)); }
   OnDeath on_death() const { return static_cast<OnDeath>(number(SettingId::kOnDeath)); }
   ProgressMode progress_mode() const {
     return static_cast<ProgressMode>(number(SettingId::kProgress));

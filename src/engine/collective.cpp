@@ -27,16 +27,6 @@ size_t part_of(size_t bytes, size_t offset, size_t piece) {
   return offset < bytes ? std::min(piece, bytes - offset) : 0;
 }
 
-// Data of a round lie beside the flag, or are `bytes` bytes of bulk memory of each member.
-mob_status_t begin(Rounds& rounds, Role role, bool small, size_t bytes) {
-  return small ? rounds.begin(role, Bulk::kNone) : rounds.begin(role, Bulk::kNext, bytes);
-}
-// The same where all meet.
-mob_status_t begin_met(Rounds& rounds, bool small, size_t bytes) {
-  return small ? rounds.begin(Role::kWrites, Bulk::kNone)
-               : rounds.begin(Role::kWrites, Bulk::kMet, bytes);
-}
-
 mob_status_t broadcast_in_rounds(Team& team, mob_rank_t root, void* buffer, size_t bytes) {
   mob_status_t status = MOB_OK;
   Rounds& rounds = team.rounds();
@@ -45,7 +35,8 @@ mob_status_t broadcast_in_rounds(Team& team, mob_rank_t root, void* buffer, size
   const Pieces pieces(bytes, 1, kBulkBytes);
   for (size_t offset = 0; offset < bytes; offset += pieces.bytes()) {
     const size_t now = std::min(pieces.bytes(), bytes - offset);
-    status = begin(rounds, is_root ? Role::kWrites : Role::kReads, small, pieces.bytes());
+    status = rounds.begin(is_root ? Role::kWrites : Role::kReads, small ? Bulk::kNone : Bulk::kNext,
+                          pieces.bytes());
     if (status != MOB_OK) return status;
     unsigned char* shared = small ? rounds.line(root) : rounds.bulk(root);
     if (is_root) {
@@ -68,8 +59,8 @@ mob_status_t gather_in_rounds(Team& team, mob_rank_t root, const void* in, size_
   const bool small = largest <= kInlineBytes;
   const Pieces pieces(largest, 1, kBulkBytes);
   for (size_t offset = 0; offset < largest; offset += pieces.bytes()) {
-    mob_status_t status =
-        begin(rounds, is_root ? Role::kReads : Role::kWrites, small, pieces.bytes());
+    mob_status_t status = rounds.begin(is_root ? Role::kReads : Role::kWrites,
+                                       small ? Bulk::kNone : Bulk::kNext, pieces.bytes());
     if (status != MOB_OK) return status;
     if (!is_root) {
       const size_t now = part_of(mine, offset, pieces.bytes());
@@ -99,7 +90,7 @@ mob_status_t allgather_in_rounds(Team& team, void* out, const Blocks& blocks) {
   const bool small = largest <= kInlineBytes;
   const Pieces pieces(largest, 1, kBulkBytes);
   for (size_t offset = 0; offset < largest; offset += pieces.bytes()) {
-    status = begin_met(rounds, small, pieces.bytes());
+    status = rounds.begin(Role::kWrites, small ? Bulk::kNone : Bulk::kMet, pieces.bytes());
     if (status != MOB_OK) return status;
     const size_t own = part_of(mine, offset, pieces.bytes());
     if (own != 0) {
@@ -130,8 +121,8 @@ mob_status_t scatter_in_rounds(Team& team, mob_rank_t root, const void* in, void
   const Pieces pieces(bytes, 1, kBulkBytes / members);
   for (size_t offset = 0; offset < bytes; offset += pieces.bytes()) {
     const size_t now = std::min(pieces.bytes(), bytes - offset);
-    mob_status_t status =
-        begin(rounds, is_root ? Role::kWrites : Role::kReads, small, members * pieces.bytes());
+    mob_status_t status = rounds.begin(is_root ? Role::kWrites : Role::kReads,
+                                       small ? Bulk::kNone : Bulk::kNext, members * pieces.bytes());
     if (status != MOB_OK) return status;
     unsigned char* shared = small ? rounds.line(root) : rounds.bulk(root);
     if (is_root) {
@@ -159,7 +150,8 @@ mob_status_t alltoall_in_rounds(Team& team, const void* in, const Blocks& in_blo
   const bool small = largest <= kInlineBytes / members;
   const Pieces pieces(largest, 1, kBulkBytes / members);
   for (size_t offset = 0; offset < largest; offset += pieces.bytes()) {
-    status = begin_met(rounds, small, members * pieces.bytes());
+    status =
+        rounds.begin(Role::kWrites, small ? Bulk::kNone : Bulk::kMet, members * pieces.bytes());
     if (status != MOB_OK) return status;
     // In place this works, too: a piece is out of the way before the others' come in.
     unsigned char* own = small ? rounds.line(me) : rounds.bulk(me);

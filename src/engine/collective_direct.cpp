@@ -204,7 +204,9 @@ class DirectFold {
                       (in_ != out_ || me == 0) && combine_.fits(out_);
     if (!folds_in_place_) folded_ = std::make_unique_for_overwrite<unsigned char[]>(piece_bytes);
     next_ = std::make_unique_for_overwrite<unsigned char[]>(piece_bytes);
-    for (size_t at = slice.first; at < end; at += most) piece(at, std::min(most, end - at));
+    for (size_t at = slice.first; at < end && lending_.is_well(); at += most) {
+      piece(at, std::min(most, end - at));
+    }
   }
 
  private:
@@ -231,6 +233,7 @@ class DirectFold {
     }
     for (mob_rank_t r = next; r < team_.size(); ++r) {
       const unsigned char* values = values_of(r, at, bytes);
+      if (!lending_.is_well()) return;  // nothing is combined that did not come
       // In place a member's result is where its values are: those are read by now.
       if (kind == Kind::kExclusive) {
         if (values != next_.get()) transport::copy(next_.get(), values, bytes);
@@ -252,6 +255,7 @@ class DirectFold {
     const unsigned char* const first = here(0, at, count * element_);
     if (first == nullptr || first == folded) return false;
     const unsigned char* const second = values_of(1, at, count * element_);
+    if (!lending_.is_well()) return true;
     const size_t most = std::max(kChunkBytes / element_, size_t{1});
     for (size_t done = 0; done < count; done += most) {
       const size_t now = std::min(most, count - done);

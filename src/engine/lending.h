@@ -53,6 +53,9 @@ class Lending {
     copy(member, loan, offset, const_cast<void*>(from), bytes, true);
   }
 
+  // Whether all copies so far were made.
+  bool is_well() const { return unreached_ < 0; }
+
   // Collective, at the end: MOB_OK if all that all did was done; nothing is lent after it.
   // Otherwise all fail, and the team is as good as before unless a member died.
   mob_status_t settle();

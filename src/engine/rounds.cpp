@@ -12,6 +12,7 @@ namespace mobius::engine {
 namespace {
 
 using base::fail;
+using base::MeetBy;
 
 // Up to here everyone looks at everyone's flag: one trip of a cache line and no line that all
 // change. Beyond, in two trips, at fewer. Where members share processors one counter costs less
@@ -83,15 +84,15 @@ class MembersWatch final : public os::Watch {
 };
 
 // How the members of a team on one host meet: all of them find the same.
-base::Meeting meeting_of(const Engine& engine, const TeamMap& map) {
-  const base::Meeting wanted = engine.settings().meeting();
-  if (wanted != base::Meeting::kAuto) return wanted;
+MeetBy meet_by(const Engine& engine, const TeamMap& map) {
+  const MeetBy wanted = engine.settings().meet_by();
+  if (wanted != MeetBy::kAuto) return wanted;
   std::vector<mob_rank_t> members;
   for (mob_rank_t i = 0; i < map.size(); ++i) {
     members.push_back(engine.host_index(map.world_rank(i)));
   }
-  if (engine.host().room_for(members) == os::Room::kCrowded) return base::Meeting::kCount;
-  return map.size() <= kMostFlags ? base::Meeting::kFlags : base::Meeting::kGrid;
+  if (engine.host().room_for(members) == os::Room::kCrowded) return MeetBy::kCount;
+  return map.size() <= kMostFlags ? MeetBy::kFlags : MeetBy::kGrid;
 }
 
 template <typename Done>
@@ -114,7 +115,7 @@ Rounds::Rounds(Engine& engine, const TeamMap& map, mob_rank_t rank, void* area, 
       map_(map),
       rank_(rank),
       // A team on several hosts has no rounds of its own.
-      meeting_(area != nullptr ? meeting_of(engine, map) : Meeting::kCount),
+      meet_by_(area != nullptr ? meet_by(engine, map) : MeetBy::kCount),
       series_(series),
       area_(area),
       members_(reinterpret_cast<TeamMember*>(static_cast<char*>(area) + sizeof(TeamHeader) +
@@ -134,12 +135,12 @@ void Rounds::find_mates() {
     }
     return result;
   };
-  if (meeting_ == Meeting::kGrid) {
+  if (meet_by_ == MeetBy::kGrid) {
     const MeetingGrid grid(map_.size(), rank_);
     mates_ = mates_of(grid.row());
     across_ = mates_of(grid.across());
     onlookers_ = mates_of(grid.onlookers());
-  } else if (meeting_ == Meeting::kFlags) {
+  } else if (meet_by_ == MeetBy::kFlags) {
     std::vector<mob_rank_t> others;
     for (mob_rank_t i = 0; i < map_.size(); ++i) {
       if (i != rank_) others.push_back(i);
@@ -271,7 +272,7 @@ void Rounds::post_to_all() {
 
 mob_status_t Rounds::meet(uint64_t expected_ns) {
   const mob_status_t status =
-      meeting_ == Meeting::kCount ? meet_by_count() : meet_by_flags(expected_ns);
+      meet_by_ == MeetBy::kCount ? meet_by_count() : meet_by_flags(expected_ns);
   // Who came to this round had ended the one before.
   if (status == MOB_OK) all_done_ = round_ - 1;
   return status;

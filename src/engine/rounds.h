@@ -110,7 +110,7 @@ class Rounds {
   mob_status_t meet(uint64_t expected_ns = 0);
 
   // Whether members look at each other's flags in meet().
-  bool meets_by_flags() const { return meeting_ != Meeting::kCount; }
+  bool meets_by_flags() const { return meet_by_ != base::MeetBy::kCount; }
 
   // Waits until another member has posted, or all others have.
   mob_status_t await(mob_rank_t rank);
@@ -148,7 +148,6 @@ class Rounds {
     ProcessBlock::Doorbell* doorbell;
   };
   using Mates = std::vector<Mate>;
-  using Meeting = base::Meeting;
 
   // Members start on a page.
   static constexpr size_t kHeaderPadding = 4096 - sizeof(TeamHeader);
@@ -204,7 +203,7 @@ class Rounds {
   Engine& engine_;
   const TeamMap& map_;
   const mob_rank_t rank_;
-  const Meeting meeting_;
+  const base::MeetBy meet_by_;
   bool posted_ = false;  // in this round
   bool broken_ = false;
   const Series series_;

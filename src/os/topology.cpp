@@ -44,23 +44,26 @@ bool ProcessorSet::overlaps(const ProcessorSet& other) const {
 // Who may run on few chooses first: that finds a place for all wherever sets are disjoint, or one
 // holds the other, as those of launchers are.
 Room room_for(const std::vector<ProcessorSet>& sets) {
+  ProcessorSet all{};
+  for (const ProcessorSet& set : sets) {
+    for (size_t word = 0; word < std::size(all.words); ++word) all.words[word] |= set.words[word];
+  }
+  const auto processors = static_cast<size_t>(all.count());
+  if (processors < sets.size()) return Room::kCrowded;
   std::vector<size_t> order(sets.size());
   std::iota(order.begin(), order.end(), size_t{0});
   std::ranges::sort(order, {}, [&](size_t i) { return std::pair(sets[i].count(), i); });
   ProcessorSet taken{};
-  ProcessorSet all{};
   for (const size_t i : order) {
     bool found = false;
-    for (size_t word = 0; word < std::size(taken.words); ++word) {
+    for (size_t word = 0; word < std::size(taken.words) && !found; ++word) {
       const uint64_t free = sets[i].words[word] & ~taken.words[word];
-      all.words[word] |= sets[i].words[word];
-      if (found || free == 0) continue;
       taken.words[word] |= free & (~free + 1);  // the lowest
-      found = true;
+      found = free != 0;
     }
     if (!found) return Room::kCrowded;
   }
-  return static_cast<size_t>(all.count()) > sets.size() ? Room::kSpare : Room::kOneEach;
+  return processors > sets.size() ? Room::kSpare : Room::kOneEach;
 }
 
 }  // namespace mobius::os
