@@ -122,17 +122,16 @@ bool KeptError::keep(mob_status_t status) {
     return false;
   }
   const std::lock_guard lock(mutex_);
-  if (status_ != MOB_OK) return false;
-  status_ = status;
-  std::strncpy(text_, mob_last_error(), sizeof text_ - 1);
+  if (!first_.keep(status)) return false;
+  has_any_.store(true, std::memory_order_release);
   return true;
 }
 
-mob_status_t KeptError::take() {
+mob_status_t KeptError::take_it() {
   const std::lock_guard lock(mutex_);
-  if (status_ == MOB_OK) return MOB_OK;
-  const mob_status_t status = fail(status_, "%s", text_);
-  status_ = MOB_OK;
+  const mob_status_t status = first_.tell();
+  first_ = {};
+  has_any_.store(false, std::memory_order_relaxed);
   return status;
 }
 
@@ -269,7 +268,8 @@ void Completion::count(mob_counter_t counter, uint64_t* word) {
   Counters::count_word(word);
 }
 
-void Completion::complete_locally(Pending& pending, mob_status_t status) {
+// The last count to change, here and below, is also the fence in front of a look for sleepers.
+void Completion::note_local_end(Pending& pending, mob_status_t status) {
   if (pending.has_handle) {
     pending.error.keep(status);
   } else {
@@ -280,19 +280,33 @@ void Completion::complete_locally(Pending& pending, mob_status_t status) {
   // before, as what is counted may be gone once the wait has ended.
   pending.locally_complete.store(true, std::memory_order_release);
   pending.counts->local.fetch_sub(1, std::memory_order_release);
-  pending.context->pending.local.fetch_sub(1, std::memory_order_release);
-  engine_.ring(engine_.rank());
+  pending.context->pending.local.fetch_sub(1, std::memory_order_seq_cst);
 }
 
-void Completion::complete_remotely(Pending& pending, mob_status_t status) {
+void Completion::note_remote_end(Pending& pending, mob_status_t status) {
   keep_for_flush(*pending.context, status);
   if (status == MOB_OK) count(pending.completion_counter, pending.completion_word);
   if (!pending.is_ordered) pending.context->unordered.fetch_sub(1, std::memory_order_release);
   pending.counts->remote.fetch_sub(1, std::memory_order_release);
-  pending.context->pending.remote.fetch_sub(1, std::memory_order_release);
+  pending.context->pending.remote.fetch_sub(1, std::memory_order_seq_cst);
   add_unfinished(-1);
   release(pending);
-  engine_.ring(engine_.rank());
+}
+
+void Completion::complete_locally(Pending& pending, mob_status_t status) {
+  note_local_end(pending, status);
+  engine_.ring_after_fence(engine_.rank());
+}
+
+void Completion::complete_remotely(Pending& pending, mob_status_t status) {
+  note_remote_end(pending, status);
+  engine_.ring_after_fence(engine_.rank());
+}
+
+void Completion::complete(Pending& pending, mob_status_t status) {
+  note_local_end(pending, status);
+  note_remote_end(pending, MOB_OK);
+  engine_.ring_after_fence(engine_.rank());
 }
 
 void Completion::release(Pending& pending) {

@@ -15,25 +15,30 @@
 #include <span>
 #include <vector>
 
+#include "engine/first_error.h"
 #include "engine/registry.h"
 
 namespace mobius::engine {
 
 class Engine;
 
-// The first error of something asynchronous, kept until somebody asks.
+// The first error of something asynchronous, kept until somebody asks. Any thread.
 class KeptError {
  public:
-  // Keeps mob_last_error() of the calling thread if `status` is an error and the first; whether it
-  // did.
+  // As FirstError.
   bool keep(mob_status_t status);
   // Gives it to the calling thread, as if it had failed there, and forgets it.
-  mob_status_t take();
+  mob_status_t take() {
+    // Acquire pairs with the release in keep(): there is none yet for who cannot know of it.
+    return has_any_.load(std::memory_order_acquire) ? take_it() : MOB_OK;
+  }
 
  private:
-  std::mutex mutex_;
-  mob_status_t status_ = MOB_OK;
-  char text_[512] = {};
+  [[gnu::cold]] mob_status_t take_it();
+
+  std::atomic<bool> has_any_ = false;
+  std::mutex mutex_;  // guards what follows
+  FirstError first_;
 };
 
 // What a flush waits for.
@@ -160,6 +165,8 @@ class Completion {
   static void let_overtake(Pending& pending);
   void complete_locally(Pending& pending, mob_status_t status);
   void complete_remotely(Pending& pending, mob_status_t status);
+  // Both at once: `status` is what ends it locally.
+  void complete(Pending& pending, mob_status_t status);
 
   // For a live handle or not: MOB_ERR_HANDLE. `*done` handles are freed.
   mob_status_t test(const char* call, uint64_t handle, bool* done);
@@ -197,7 +204,9 @@ class Completion {
   std::vector<std::shared_ptr<Context>> other_contexts();
   void forget(const Context& context);
   void count(mob_counter_t counter, uint64_t* word);
-  void release(Pending& pending);
+  void note_local_end(Pending& pending, mob_status_t status);
+  void note_remote_end(Pending& pending, mob_status_t status);
+  static void release(Pending& pending);
   mob_status_t flush_context(const char* call, Context& context, mob_rank_t target, bool remote);
   template <typename Count>
   mob_status_t await(const char* call, mob_rank_t target, const std::atomic<Count>& pending);
@@ -208,7 +217,10 @@ class Completion {
   mob_status_t look_for_death(const char* call, Pending& pending);
 
   Engine& engine_;
-  std::shared_ptr<Context> default_context_ = std::make_shared<Context>();
+  Context whole_;
+  // Owns nothing: what is under way goes before this does, and to count who refers to it would take
+  // longer than all else that is noted of a transfer.
+  const std::shared_ptr<Context> default_context_{std::shared_ptr<Context>(), &whole_};
   Registry<std::shared_ptr<Context>> contexts_;
   std::mutex mutex_;  // guards made_
   std::vector<std::shared_ptr<Context>> made_;

@@ -61,8 +61,7 @@ void ExposedBatch::issue_locked() {
     const ActingFor scope(pending.context);
     status = engine_.transfers().put_exposed(rank_, remote_, local_, count);
   }
-  engine_.completion().complete_locally(pending, status);
-  engine_.completion().complete_remotely(pending, MOB_OK);
+  engine_.completion().complete(pending, status);
 }
 
 }  // namespace mobius::engine

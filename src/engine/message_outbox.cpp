@@ -541,8 +541,7 @@ void Outbox::pop(mob_status_t status) {
 // To the caller of a message that was started its handing over is all; flushes look at the ring for
 // the rest.
 void Outbox::end(Pending& pending, mob_status_t status) {
-  engine_.completion().complete_locally(pending, status);
-  engine_.completion().complete_remotely(pending, MOB_OK);
+  engine_.completion().complete(pending, status);
 }
 
 void Outbox::give_queue_up() {

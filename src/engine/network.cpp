@@ -52,6 +52,10 @@ constexpr int32_t kMostWatchedHosts = 16;
 // So many polls without anything in a row, each a system call: nothing comes.
 constexpr uint32_t kEmptyPollsToIdle = 16;
 
+// While something comes, what waits for something to ride on is looked at every so many polls: it
+// mostly finds that, and the look costs as much as a small message does.
+constexpr uint32_t kPassed = 8;
+
 }  // namespace
 
 mob_status_t Network::open(const HandlerTable& handlers) {
@@ -172,7 +176,7 @@ void Network::received(const unsigned char* message, size_t bytes) {
     from->fail(endpoint_.peer_name(from->peer_id()) + ": it has sent what makes no sense");
     endpoint_.fail_peer(from->peer_id(), "it has sent what makes no sense");
   }
-  note_unsettled();
+  from->note_report();
 }
 
 void Network::lost(PeerId id, const char* why) {
@@ -191,10 +195,16 @@ bool Network::poll() {
 }
 
 bool Network::settle(bool idle) {
-  if (!unsettled_.load(std::memory_order_relaxed) ||
-      !unsettled_.exchange(false, std::memory_order_seq_cst)) {
-    return false;
+  bool waits = waits_.load(std::memory_order_relaxed);
+  if (waits && !idle) {
+    // Counts of two threads may fall into one; that changes little.
+    const uint32_t passed = passed_.load(std::memory_order_relaxed) + 1;
+    passed_.store(passed, std::memory_order_relaxed);
+    waits = passed % kPassed == 0;
   }
+  if (!unsettled_.load(std::memory_order_relaxed) && !waits) return false;
+  unsettled_.exchange(false, std::memory_order_seq_cst);
+  waits_.exchange(false, std::memory_order_seq_cst);
   const size_t count = link_count_.load(std::memory_order_acquire);
   bool again = false;
   for (size_t i = 0; i < count; ++i) again |= links_[i]->settle(idle);
@@ -342,13 +352,13 @@ void Network::sleep() {
   // Nobody reports what is read while the thread sleeps, nor sends what is held for moments.
   settle(true);
   if (os::now_ns() < held_until_ns_.load(std::memory_order_relaxed)) return;
-  // Pairs with note_stuck(): either that finds us asleep, or we find its mark.
+  // Pairs with note_for_sleeper(): either that finds us asleep, or we find its mark.
   asleep_.store(true, std::memory_order_seq_cst);
   if (endpoint_.ready_to_sleep() && !stop_.load(std::memory_order_seq_cst)) {
     pollfd wanted[2] = {{event_, POLLIN, 0}, {endpoint_.descriptor(), POLLIN, 0}};
     // What had no room, or no connection yet, is tried again when something happens, and now and
     // then.
-    const bool is_stuck = unsettled_.load(std::memory_order_seq_cst) || bulk_.has_waiting();
+    const bool is_stuck = has_unsettled() || bulk_.has_waiting();
     ::poll(wanted, 2, is_stuck || wanted[1].fd < 0 ? kRetryMs : kLongestSleepMs);
     uint64_t count = 0;
     if (wanted[0].revents != 0) {
@@ -358,8 +368,8 @@ void Network::sleep() {
   asleep_.store(false, std::memory_order_seq_cst);
 }
 
-void Network::note_stuck() {
-  unsettled_.store(true, std::memory_order_seq_cst);
+void Network::note_for_sleeper(std::atomic<bool>& what) {
+  what.store(true, std::memory_order_seq_cst);
   if (asleep_.load(std::memory_order_seq_cst)) wake();
 }
 

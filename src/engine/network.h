@@ -66,17 +66,19 @@ class Network {
   // A link has something to send that it could not send at once.
   void note_unsettled() { unsettled_.store(true, std::memory_order_relaxed); }
   // Whether something is to be sent that goes when somebody polls.
-  bool has_unsettled() const { return unsettled_.load(std::memory_order_relaxed); }
+  bool has_unsettled() const {
+    return unsettled_.load(std::memory_order_seq_cst) || waits_.load(std::memory_order_seq_cst);
+  }
 
   // The same where nothing will come from the peer that has somebody poll.
-  void note_stuck();
+  void note_stuck() { note_for_sleeper(unsettled_); }
 
-  // A link has a report that can wait a little for something to ride on.
-  void note_report() { note_stuck(); }
-  // … and that an answer waits until then for something to ride on, and goes by itself after that.
+  // A link has a report that waits for something to ride on while something comes.
+  void note_report() { note_for_sleeper(waits_); }
+  // … and an answer that waits at least until then, and goes by itself after that.
   void note_held(uint64_t until_ns) {
     held_until_ns_.store(until_ns, std::memory_order_relaxed);
-    note_stuck();
+    note_for_sleeper(waits_);
   }
 
   // Has the thread look around. Whether it does so now: as in Progress, it says so before it looks
@@ -139,6 +141,7 @@ class Network {
   bool serve();
   void sleep();
   void wake_sleepers();
+  void note_for_sleeper(std::atomic<bool>& what);
   // Whether the thread naps, and until when at most.
   enum Parked : uint32_t { kIsUp, kNaps, kNapsUntilLeft };
   template <typename Condition>
@@ -156,6 +159,8 @@ class Network {
   std::vector<std::unique_ptr<Link>> links_;  // reserved: their places do not change
   std::atomic<size_t> link_count_ = 0;
   std::atomic<bool> unsettled_ = false;
+  std::atomic<bool> waits_ = false;  // something that waits for something to ride on
+  std::atomic<uint32_t> passed_ = 0;  // how often settle() has left that alone
   std::atomic<uint64_t> held_until_ns_ = 0;
   std::atomic<bool> all_met_ = false;
   std::atomic<mob_rank_t> next_watched_ = 0;

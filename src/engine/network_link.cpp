@@ -37,8 +37,9 @@ class AnsweringScope {
 
 thread_local int joined = 0;  // how many Link::Joined the thread has
 
-// Looks at an answer that waits, while something else comes, until it goes all the same.
-constexpr uint32_t kMostHeldLooks = 32;
+// Looks at an answer that waits, while something else comes, until it goes all the same; each after
+// several polls.
+constexpr uint32_t kMostHeldLooks = 4;
 
 // A peer that answers is asked no more often than that, as many may wait for many.
 constexpr uint64_t kAskAgainNs = 1'000'000'000;
@@ -66,7 +67,8 @@ bool Link::send_frame(bool has_records, const Send& send) {
   const bool reports = report_wanted_.exchange(false, std::memory_order_seq_cst);
   const uint32_t read = read_.load(std::memory_order_seq_cst);
   // What is collected while this is under way goes when the peer reports: so it has to.
-  const bool probe = probe_wanted_.exchange(false, std::memory_order_seq_cst);
+  const bool probe = probe_wanted_.load(std::memory_order_relaxed) &&
+                     probe_wanted_.exchange(false, std::memory_order_seq_cst);
   const FrameHeader header{engine_.rank(), read,
                            incoming_.completed.load(std::memory_order_acquire),
                            has_records || probe ? 1u : 0u, 0,
@@ -156,7 +158,11 @@ void Link::commit() {
 void Link::note_own() {
   for (Riding& riding : ridings_) {
     const bool held = &riding == holding_;
-    if (held || riding.is_undecided()) riding.note_own(os::now_ns(), held);
+    if (held) {
+      riding.note_rode();
+    } else if (riding.is_undecided()) {
+      riding.note_own(os::now_ns());
+    }
   }
 }
 
@@ -220,15 +226,27 @@ bool Link::settle(bool idle) {
   if (probe_wanted_.load(std::memory_order_seq_cst)) {
     if (!send_alone()) return true;
   } else if (report_wanted_.load(std::memory_order_relaxed)) {
-    const uint32_t unreported =
-        read_.load(std::memory_order_relaxed) - reported_read_.load(std::memory_order_relaxed);
-    if (!idle && unreported < kWindow / 2) {
+    if (!idle && !is_report_due()) {
       engine_.network().note_report();
     } else if (!send_alone()) {
       return true;
     }
   }
   return staged != 0;
+}
+
+bool Link::is_report_due() const {
+  return read_.load(std::memory_order_relaxed) - reported_read_.load(std::memory_order_relaxed) >=
+         kWindow / 2;
+}
+
+void Link::note_report() {
+  if (!report_wanted_.load(std::memory_order_relaxed)) return;
+  if (is_report_due()) {
+    engine_.network().note_unsettled();
+  } else {
+    engine_.network().note_report();
+  }
 }
 
 // The transport vouches for the sender; this keeps a sender that is not sound from doing harm here.

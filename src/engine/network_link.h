@@ -89,6 +89,8 @@ class Link {
   // The next frame of the peer, by the one thread that polls; false if it has something that may
   // not come, and what follows it was dropped. All are dropped once the peer has failed.
   bool accept(const FrameHeader& header, const unsigned char* records, size_t bytes);
+  // After that: has settle() send the report that the peer wants, unless it has gone with something.
+  void note_report();
   // Sends what could not be sent before, and reports if it is time: when nothing comes (`idle`), or
   // much has. Whether it did something that may have consequences here, or has to try again.
   bool settle(bool idle);
@@ -123,6 +125,7 @@ class Link {
   bool holds(bool idle);
   bool is_valid(const FrameRecord& record, const unsigned char* bytes) const;
   bool take_reports(const FrameHeader& header);
+  bool is_report_due() const;
 
   Engine& engine_;
   transport::ofi::Endpoint& endpoint_;

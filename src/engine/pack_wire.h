@@ -5,8 +5,10 @@
 
 #include <mobius/status.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 
 namespace mobius::engine {
 
@@ -19,12 +21,27 @@ struct PackRequest {
 
 // After it, whatever the status, what was read, in the order of the pieces.
 struct PackReply {
-  uint64_t id;
-  mob_status_t status;
+  uint64_t id = 0;
+  mob_status_t status = MOB_OK;
   char text[256];  // only after an error
 
   static constexpr size_t bytes(mob_status_t status) {
     return status == MOB_OK ? offsetof(PackReply, text) : sizeof(PackReply);
+  }
+
+  // What came, of which a text may be missing.
+  static PackReply from(const void* bytes, size_t count) {
+    PackReply reply;
+    std::memcpy(&reply, bytes, std::min(count, sizeof reply));
+    reply.text[count < sizeof reply ? 0 : sizeof reply.text - 1] = 0;
+    return reply;
+  }
+
+  // Takes in mob_last_error().
+  void refuse(mob_status_t why) {
+    status = why;
+    std::strncpy(text, mob_last_error(), sizeof text - 1);
+    text[sizeof text - 1] = 0;
   }
 };
 

@@ -157,9 +157,7 @@ Packs::Done Packs::carry_out(mob_rank_t origin, const PackRequest& request,
   std::unique_ptr<unsigned char[]>& answer = done.data;
   reply.id = request.id;
   const auto note = [&](mob_status_t status) {
-    if (status == MOB_OK || reply.status != MOB_OK) return;
-    reply.status = status;
-    std::strncpy(reply.text, mob_last_error(), sizeof reply.text - 1);
+    if (status != MOB_OK && reply.status == MOB_OK) reply.refuse(status);
   };
   size_t answered = 0;
   const bool is_sane = request.answer_bytes <= kMostAnswer && request.highest >= request.lowest;

@@ -27,7 +27,7 @@ class Packs {
 
   // What came of the operations of a message: the first error, and what was read.
   struct Done {
-    PackReply reply{};
+    PackReply reply;
     std::unique_ptr<unsigned char[]> data;
     size_t bytes = 0;
   };

@@ -39,10 +39,16 @@ class Riding {
   // Whether an answer has gone alone of which is not known yet what came after it.
   bool is_undecided() const { return alone_.load(std::memory_order_relaxed) != 0; }
 
-  // The program sends; `held`: an answer has waited, and goes with it.
-  void note_own(uint64_t now, bool held) {
+  // The program sends, and an answer that has waited goes with it.
+  void note_rode() {
+    alone_.store(0, std::memory_order_relaxed);
+    score_ = std::min(score_ + 1, kMost);
+  }
+
+  // The program sends, and nothing has waited for that.
+  void note_own(uint64_t now) {
     const uint64_t alone = alone_.exchange(0, std::memory_order_relaxed);
-    if (held || (alone != 0 && now - alone <= kSoonNs)) {
+    if (alone != 0 && now - alone <= kSoonNs) {
       score_ = std::min(score_ + 1, kMost);
     } else if (alone != 0) {
       note_nothing();

@@ -167,8 +167,7 @@ void Scheduler::give_up(mob_rank_t rank) {
   for (const schedule::Operation& operation : queue->operations) {
     if (operation.waiter() == nullptr) continue;
     auto& pending = *static_cast<Pending*>(operation.waiter());
-    engine_.completion().complete_locally(pending, lost());
-    engine_.completion().complete_remotely(pending, MOB_OK);
+    engine_.completion().complete(pending, lost());
   }
   queue->empty();
   end_part(group, lost());

@@ -162,6 +162,7 @@ class Scheduler {
   mob_status_t get(const Operation& operation, Queue& queue, schedule::Operation& made,
                    schedule::Policy policy);
   mob_status_t begin_group(Queue& queue);
+  void list(Queue& queue);
   std::string report() const;
   bool is_full(const Queue& queue, const schedule::Operation& operation) const;
   mob_status_t wait_for_room(Queue& queue);

@@ -106,7 +106,7 @@ bool Scheduler::issue(Queue& queue, const schedule::Costs& costs, std::vector<Mo
   if (engine_.transfers().timeline() != nullptr) trace_issue(queue, costs, begin, moves != nullptr);
   queue.empty();
   const std::lock_guard lock(queue.answers);
-  if (group.is_complete_here && group.status == MOB_OK) {
+  if (group.is_complete_here && group.error.status() == MOB_OK) {
     group.is_told = true;
     engine_.completion().complete_locally(*group.pending, MOB_OK);
   }
@@ -239,23 +239,21 @@ void Scheduler::issue_alone(Queue& queue, Group& group, const Issue& issue,
 
 // Needs the lock of what comes back. Keeps the first error; the last part completes the group.
 void Scheduler::end_part(Group& group, mob_status_t status) {
-  if (status != MOB_OK && group.status == MOB_OK) {
-    group.status = status;
-    std::strncpy(group.text, mob_last_error(), sizeof group.text - 1);
-  }
+  group.error.keep(status);
   if (--group.parts != 0) return;
   const std::unique_ptr<Group> ended(&group);
-  if (group.status != MOB_OK) fail(group.status, "%s", group.text);
+  const mob_status_t first = group.error.tell();
   Completion& completion = engine_.completion();
-  if (!group.is_told) completion.complete_locally(*group.pending, group.status);
-  completion.complete_remotely(*group.pending, group.is_told ? group.status : MOB_OK);
+  if (group.is_told) {
+    completion.complete_remotely(*group.pending, first);
+  } else {
+    completion.complete(*group.pending, first);
+  }
 }
 
 void Scheduler::answered(const mob_message_t& message, mob_delivery_t* delivery) {
-  PackReply reply{};
-  std::memcpy(&reply, message.header, std::min(message.header_bytes, sizeof reply));
+  const PackReply reply = PackReply::from(message.header, message.header_bytes);
   if (reply.status != MOB_OK) {
-    reply.text[sizeof reply.text - 1] = 0;
     fail(reply.status, "rank %d: %s", message.source, reply.text);
   }
   if (message.payload != nullptr || message.payload_bytes == 0) {

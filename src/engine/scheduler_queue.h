@@ -11,6 +11,7 @@
 #include <mutex>
 #include <vector>
 
+#include "engine/first_error.h"
 #include "engine/scheduler.h"
 #include "engine/stretch.h"
 #include "schedule/link_meter.h"
@@ -25,8 +26,7 @@ struct Scheduler::Group {
   uint32_t parts = 1;            // who issues it is one
   bool is_complete_here = true;  // once issued: nothing of the user's is in use any more
   bool is_told = false;          // the above has been said
-  mob_status_t status = MOB_OK;
-  char text[512] = {};
+  FirstError error;
 };
 
 // A packed message under way, and where its answer goes.

@@ -105,8 +105,7 @@ mob_status_t Scheduler::get(const Operation& operation, Queue& queue, schedule::
   made.set_waiter(pending);
   // From here on its error is the handle's.
   if (const mob_status_t status = add(queue, made, policy, true)) {
-    engine_.completion().complete_locally(*pending, status);
-    engine_.completion().complete_remotely(*pending, MOB_OK);
+    engine_.completion().complete(*pending, status);
   }
   return waits ? engine_.completion().wait(operation.call, own_handle) : MOB_OK;
 }
@@ -252,7 +251,7 @@ mob_status_t Scheduler::put_another(mob_rank_t rank, void* remote, const void* l
   return MOB_OK;
 }
 
-// Needs the queue's lock.
+// Needs the queue's lock. Who does not issue it with that lists it.
 mob_status_t Scheduler::begin_group(Queue& queue) {
   mob_transfer_t transfer{};
   transfer.rank = queue.rank;
@@ -262,14 +261,18 @@ mob_status_t Scheduler::begin_group(Queue& queue) {
   if (group->pending == nullptr) return MOB_ERR_MEMORY;
   queue.group = group.release();  // end_part() deletes it
   if (engine_.transfers().timeline() != nullptr) queue.begin_ns = Timeline::now();
-  if (queue.is_listed) return MOB_OK;
+  return MOB_OK;
+}
+
+// Needs the queue's lock. Whoever waits issues what is recorded from now on.
+void Scheduler::list(Queue& queue) {
+  if (queue.is_listed) return;
   queue.is_listed = true;
   const std::lock_guard lock(mutex_);
   filled_.push_back(&queue);
   recorded_.store(true, std::memory_order_relaxed);
   // A thread that sleeps in a flush of the same context waits for this, too: it issues it.
   engine_.ring(engine_.rank());
-  return MOB_OK;
 }
 
 bool Scheduler::is_full(const Queue& queue, const schedule::Operation& operation) const {
@@ -287,9 +290,14 @@ mob_status_t Scheduler::add(Queue& queue, schedule::Operation& operation, Policy
          !engine_.completion().is_current(*queue.group->pending->context))) {
       issue(queue);
     }
+    const bool is_now = is_urgent && !may_wait_for_epoch(queue);
+    // Nothing more goes with what goes alone: with the lock nothing gets under way.
+    const bool is_alone = is_now && queue.operations.empty() &&
+                          queue.under_way.load(std::memory_order_relaxed) == 0;
     if (queue.operations.empty()) {
       if (const mob_status_t status = begin_group(queue)) return status;
       queue.policy = policy;
+      if (!is_alone) list(queue);
     }
     if (operation.kept) {
       char* copy = queue.store.get() + queue.stored;
@@ -302,7 +310,9 @@ mob_status_t Scheduler::add(Queue& queue, schedule::Operation& operation, Policy
     queue.operations.add() = operation;
     queue.has_any.store(true, std::memory_order_relaxed);
     queue.note_call(packs(policy) ? lasting : nullptr, operation.remote, operation.bytes);
-    if (is_urgent && !may_wait_for_epoch(queue)) {
+    if (is_alone) {
+      issue(queue);
+    } else if (is_now) {
       queue.is_urgent.store(true, std::memory_order_seq_cst);
       if (queue.under_way.load(std::memory_order_seq_cst) == 0) issue(queue);
     }

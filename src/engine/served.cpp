@@ -89,8 +89,7 @@ struct Served::Whole {
   uint64_t shown_ns = 0;            // when it began, if it goes to another host, for a timeline
   std::atomic<uint32_t> parts = 1;  // the one who sends them is one
   std::mutex mutex;                 // guards what follows
-  mob_status_t status = MOB_OK;
-  char text[512] = {};
+  FirstError error;
 
   // Before anything is sent.
   void show(Engine& engine, const mob_transfer_t& transfer, const Shape& shape) {
@@ -106,7 +105,7 @@ struct Served::Whole {
     if (shown_ns == 0 || timeline == nullptr) return;
     char arguments[128];
     std::snprintf(arguments, sizeof arguments, R"("target":%d,"bytes":%zu,"path":"%s","status":%d)",
-                  target, bytes, is_bulk ? "remote memory" : "alone", status);
+                  target, bytes, is_bulk ? "remote memory" : "alone", error.status());
     timeline->add("issued", "schedule", shown_ns, arguments);
   }
 };
@@ -617,26 +616,25 @@ void Served::take_answer(std::unique_ptr<Part> part, const char* data) {
 void Served::finish_part(Whole& whole, mob_status_t status) {
   if (status != MOB_OK) {
     const std::lock_guard lock(whole.mutex);
-    if (whole.status == MOB_OK) {
-      whole.status = status;
-      std::strncpy(whole.text, mob_last_error(), sizeof whole.text - 1);
-    }
+    whole.error.keep(status);
   }
   // Both: who is last sees what the others recorded.
   if (whole.parts.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
   const std::unique_ptr<Whole> ended(&whole);
   ended->show_end(engine_);
-  if (ended->status != MOB_OK) {
-    fail(ended->status, "%s", ended->text);
-  } else if (ended->tried_ns != 0) {
+  const mob_status_t first = ended->error.tell();
+  if (first == MOB_OK && ended->tried_ns != 0) {
     engine_.network().bulk().note(ended->tried, ended->is_bulk, os::now_ns() - ended->tried_ns);
   }
   if (ended->never_waits && !ended->is_bulk) {
     engine_.scheduler().alone_ended(ended->pending->target);
   }
   Completion& completion = engine_.completion();
-  if (!ended->completes_early) completion.complete_locally(*ended->pending, ended->status);
-  completion.complete_remotely(*ended->pending, ended->completes_early ? ended->status : MOB_OK);
+  if (ended->completes_early) {
+    completion.complete_remotely(*ended->pending, first);
+  } else {
+    completion.complete(*ended->pending, first);
+  }
 }
 
 }  // namespace mobius::engine

@@ -12,11 +12,13 @@ int exchange(Riding& riding, int times, uint64_t between) {
   for (int i = 0; i < times; ++i) {
     const bool held = riding.waits();
     const uint64_t now = 1'000'000 + static_cast<uint64_t>(i) * 100'000;
-    if (!held) {
+    if (held) {
+      riding.note_rode();
+    } else {
       riding.note_alone(now);
       ++alone;
+      riding.note_own(now + between);
     }
-    riding.note_own(now + between, held);
   }
   return alone;
 }
@@ -43,7 +45,7 @@ TEST(Riding, AnswersThatThePeerNeedsFirstGoAtOnce) {
     ASSERT_FALSE(riding.waits());
     riding.note_alone(1'000 + static_cast<uint64_t>(i));
     riding.note_heard();
-    riding.note_own(1'001 + static_cast<uint64_t>(i), false);
+    riding.note_own(1'001 + static_cast<uint64_t>(i));
   }
 }
 

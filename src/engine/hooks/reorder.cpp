@@ -104,8 +104,7 @@ void ReorderHook::carry_out(const HeldOperation& held) {
   // What is started on the way belongs to who started this.
   const ActingFor scope(held.pending->context);
   const mob_status_t status = next_.carry(held.operation());
-  completion_.complete_locally(*held.pending, status);
-  completion_.complete_remotely(*held.pending, MOB_OK);  // the error is reported once
+  completion_.complete(*held.pending, status);
 }
 
 }  // namespace mobius::engine
