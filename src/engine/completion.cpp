@@ -222,7 +222,7 @@ uint64_t Completion::all_at(mob_rank_t target) const {
   return is_alone ? all : 0;
 }
 
-Pending* Completion::start(const mob_transfer_t& transfer, uint64_t* handle, bool is_overtaken) {
+std::unique_ptr<Pending> Completion::make(const mob_transfer_t& transfer, bool is_overtaken) {
   auto pending = std::make_unique<Pending>();
   pending->target = transfer.rank;
   pending->context = current();
@@ -235,16 +235,12 @@ Pending* Completion::start(const mob_transfer_t& transfer, uint64_t* handle, boo
   pending->completion_counter = transfer.completion_counter;
   pending->origin_word = transfer.origin_word;
   pending->completion_word = transfer.completion_word;
-  pending->has_handle = handle != nullptr;
   pending->is_ordered = !engine_.is_here(transfer.rank) && !is_overtaken;
-  if (handle != nullptr) {
-    pending->users.store(2, std::memory_order_relaxed);
-    *handle = handles_.add(std::make_unique<Handle>(pending.get()));
-    if (*handle == 0) {
-      fail(MOB_ERR_MEMORY, "too many transfers were started and not waited for");
-      return nullptr;
-    }
-  }
+  return pending;
+}
+
+Pending* Completion::begin(std::unique_ptr<Pending> pending) {
+  if (pending->has_handle) pending->users.store(2, std::memory_order_relaxed);
   pending->context->pending.local.fetch_add(1, std::memory_order_relaxed);
   pending->context->pending.remote.fetch_add(1, std::memory_order_relaxed);
   pending->counts->local.fetch_add(1, std::memory_order_relaxed);
@@ -252,6 +248,27 @@ Pending* Completion::start(const mob_transfer_t& transfer, uint64_t* handle, boo
   if (!pending->is_ordered) pending->context->unordered.fetch_add(1, std::memory_order_relaxed);
   add_unfinished(1);
   return pending.release();
+}
+
+Pending* Completion::start(const mob_transfer_t& transfer, uint64_t* handle, bool is_overtaken) {
+  std::unique_ptr<Pending> pending = make(transfer, is_overtaken);
+  if (pending == nullptr) return nullptr;
+  if (handle != nullptr) {
+    pending->has_handle = true;
+    *handle = handles_.add(std::make_unique<Handle>(pending.get()));
+    if (*handle == 0) {
+      fail(MOB_ERR_MEMORY, "too many transfers were started and not waited for");
+      return nullptr;
+    }
+  }
+  return begin(std::move(pending));
+}
+
+Pending* Completion::start_awaited(const mob_transfer_t& transfer, bool is_overtaken) {
+  std::unique_ptr<Pending> pending = make(transfer, is_overtaken);
+  if (pending == nullptr) return nullptr;
+  pending->has_handle = true;
+  return begin(std::move(pending));
 }
 
 void Completion::let_overtake(Pending& pending) {
@@ -364,6 +381,15 @@ mob_status_t Completion::wait(const char* call, uint64_t handle, bool* done) {
   // In a handler, which may not wait, nothing has changed.
   *done = status != MOB_ERR_STATE;
   return status != MOB_OK ? status : told_by(call, collect(handle, pending));
+}
+
+mob_status_t Completion::await(const char* call, Pending& pending) {
+  PendingWatch watch(engine_, call, pending.target);
+  mob_status_t status = engine_.wait_until(
+      [&] { return pending.locally_complete.load(std::memory_order_acquire); }, &watch);
+  if (status == MOB_OK) status = told_by(call, pending.error.take());
+  release(pending);
+  return status;
 }
 
 mob_status_t Completion::flush(const char* call, mob_rank_t target, bool remote) {

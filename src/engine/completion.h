@@ -97,7 +97,7 @@ struct Pending {
   mob_counter_t completion_counter = nullptr;
   uint64_t* origin_word = nullptr;
   uint64_t* completion_word = nullptr;
-  bool has_handle = false;
+  bool has_handle = false;  // or somebody who awaits it: its error is theirs
   bool is_ordered = false;  // by the stream to another host, which later ones follow, too
   KeptError error;          // if it has a handle
   uint64_t next_look_ns =
@@ -161,6 +161,9 @@ class Completion {
   // found after local completion is the flush's. One to another host is ordered by the stream of
   // requests unless it `is_overtaken`.
   Pending* start(const mob_transfer_t& transfer, uint64_t* handle, bool is_overtaken = false);
+  // The same for who waits for it with await(), once, and has no need of a handle.
+  Pending* start_awaited(const mob_transfer_t& transfer, bool is_overtaken = false);
+  mob_status_t await(const char* call, Pending& pending);
   // From now on one that is under way may be overtaken.
   static void let_overtake(Pending& pending);
   void complete_locally(Pending& pending, mob_status_t status);
@@ -171,10 +174,6 @@ class Completion {
   // For a live handle or not: MOB_ERR_HANDLE. `*done` handles are freed.
   mob_status_t test(const char* call, uint64_t handle, bool* done);
   mob_status_t wait(const char* call, uint64_t handle, bool* done);
-  mob_status_t wait(const char* call, uint64_t handle) {
-    bool done = false;
-    return wait(call, handle, &done);
-  }
 
   // Whether something of the calling thread's context is not remotely complete at a target.
   bool is_awaited(mob_rank_t target) const;
@@ -203,6 +202,8 @@ class Completion {
   std::shared_ptr<Context> context_of(uint64_t handle) const;
   std::vector<std::shared_ptr<Context>> other_contexts();
   void forget(const Context& context);
+  std::unique_ptr<Pending> make(const mob_transfer_t& transfer, bool is_overtaken);
+  static Pending* begin(std::unique_ptr<Pending> pending);
   void count(mob_counter_t counter, uint64_t* word);
   void note_local_end(Pending& pending, mob_status_t status);
   void note_remote_end(Pending& pending, mob_status_t status);

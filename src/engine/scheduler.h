@@ -58,6 +58,10 @@ class Scheduler {
   bool takes(const Operation& operation) const;
   mob_status_t record(const Operation& operation);
 
+  // Does one that fetches a short stretch and is waited for, without recording it: it goes at once,
+  // behind what is recorded. False if that is not how it goes.
+  bool fetch(const Operation& operation, mob_status_t* status);
+
   // Records a put of at most kMostKept bytes to another host, without a description; it is locally
   // complete with that, and an urgent one goes without a flush. False if that is not how it goes;
   // Transfers::run() knows why.
@@ -161,7 +165,7 @@ class Scheduler {
   std::vector<Queue*> all_queues();
   mob_status_t get(const Operation& operation, Queue& queue, schedule::Operation& made,
                    schedule::Policy policy);
-  mob_status_t begin_group(Queue& queue);
+  mob_status_t begin_group(Queue& queue, bool is_awaited = false);
   void list(Queue& queue);
   std::string report() const;
   bool is_full(const Queue& queue, const schedule::Operation& operation) const;

@@ -26,6 +26,24 @@ constexpr size_t kMostAlone = 256;
 
 bool packs(Policy policy) { return policy == Policy::kAdaptive || policy == Policy::kAggregate; }
 
+schedule::Operation describe(const Operation& operation) {
+  const mob_transfer_t& transfer = *operation.transfer;
+  schedule::Operation made;
+  made.kind = schedule::kind_of(transfer.kind);
+  made.bytes = operation.shape.total_bytes;
+  made.remote = reinterpret_cast<uintptr_t>(operation.shape.remote);
+  made.local = operation.shape.local;
+  if (transfer.kind == MOB_ACCUMULATE || transfer.kind == MOB_FETCH_ACCUMULATE) {
+    made.type = static_cast<uint8_t>(transfer.type);
+    made.op = static_cast<uint8_t>(transfer.op);
+    made.set_fetched(transfer.fetched);
+    made.kept = true;
+  } else {
+    made.kept = transfer.kind == MOB_PUT && operation.mode != Mode::kImplicit;
+  }
+  return made;
+}
+
 }  // namespace
 
 bool Scheduler::takes(const Operation& operation) const {
@@ -63,21 +81,9 @@ mob_status_t Scheduler::record(const Operation& operation) {
   const mob_transfer_t& transfer = *operation.transfer;
   Queue* queue = queue_of(transfer.rank);
   if (queue == nullptr) return MOB_ERR_PEER;
-  schedule::Operation made;
-  made.kind = schedule::kind_of(transfer.kind);
-  made.bytes = operation.shape.total_bytes;
-  made.remote = reinterpret_cast<uintptr_t>(operation.shape.remote);
-  made.local = operation.shape.local;
+  schedule::Operation made = describe(operation);
   const Policy policy = policy_for(transfer.rank, made.remote);
   const bool is_started = operation.mode == Mode::kImplicit;
-  if (transfer.kind == MOB_ACCUMULATE || transfer.kind == MOB_FETCH_ACCUMULATE) {
-    made.type = static_cast<uint8_t>(transfer.type);
-    made.op = static_cast<uint8_t>(transfer.op);
-    made.set_fetched(transfer.fetched);
-    made.kept = true;
-  } else {
-    made.kept = transfer.kind == MOB_PUT && !is_started;
-  }
   if (made.kind == Kind::kGet && !is_started) return get(operation, *queue, made, policy);
   const bool is_told = transfer.signal != nullptr;
   const bool is_lasting =
@@ -97,17 +103,48 @@ mob_status_t Scheduler::record(const Operation& operation) {
 // A get with a handle, or one that is waited for here.
 mob_status_t Scheduler::get(const Operation& operation, Queue& queue, schedule::Operation& made,
                             Policy policy) {
-  uint64_t own_handle = 0;
+  Completion& completion = engine_.completion();
   const bool waits = operation.mode == Mode::kBlocking;
-  Pending* pending =
-      engine_.completion().start(*operation.transfer, waits ? &own_handle : operation.handle);
+  Pending* const pending = waits ? completion.start_awaited(*operation.transfer)
+                                 : completion.start(*operation.transfer, operation.handle);
   if (pending == nullptr) return MOB_ERR_MEMORY;
   made.set_waiter(pending);
   // From here on its error is the handle's.
   if (const mob_status_t status = add(queue, made, policy, true)) {
-    engine_.completion().complete(*pending, status);
+    completion.complete(*pending, status);
   }
-  return waits ? engine_.completion().wait(operation.call, own_handle) : MOB_OK;
+  return waits ? completion.await(operation.call, *pending) : MOB_OK;
+}
+
+bool Scheduler::fetch(const Operation& operation, mob_status_t* status) {
+  const mob_transfer_t& transfer = *operation.transfer;
+  const transport::Shape& shape = operation.shape;
+  const bool fetches = transfer.kind == MOB_GET || transfer.kind == MOB_FETCH_ACCUMULATE;
+  if (!is_open_ || !fetches || operation.mode != Mode::kBlocking || in_handler ||
+      shape.kind != MOB_CONTIGUOUS || shape.total_bytes - 1 >= kMostKept || counts(transfer) ||
+      transfer.signal != nullptr || transfer.scale != nullptr ||
+      (transfer.kind == MOB_FETCH_ACCUMULATE && transfer.op == MOB_NO_OP)) {
+    return false;
+  }
+  schedule::Operation made = describe(operation);
+  made.kept = true;  // never alone: it is the group that is waited for
+  const Policy policy = policy_for(transfer.rank, made.remote);
+  Queue* const queue = packs(policy) ? queue_of(transfer.rank) : nullptr;
+  if (queue == nullptr) return false;
+  Pending* pending = nullptr;
+  {
+    const Queue::Lock lock(*queue);
+    issue(*queue);
+    if ((*status = begin_group(*queue, true)) != MOB_OK) return true;
+    pending = queue->group->pending;
+    queue->policy = policy;
+    queue->is_fenced = false;
+    queue->operations.add() = made;
+    queue->note_call(nullptr, made.remote, made.bytes);
+    issue(*queue);
+  }
+  *status = engine_.completion().await(operation.call, *pending);
+  return true;
 }
 
 // Whether a stretch may be recorded without a description, as far as that can be told here.
@@ -252,12 +289,14 @@ mob_status_t Scheduler::put_another(mob_rank_t rank, void* remote, const void* l
 }
 
 // Needs the queue's lock. Who does not issue it with that lists it.
-mob_status_t Scheduler::begin_group(Queue& queue) {
+mob_status_t Scheduler::begin_group(Queue& queue, bool is_awaited) {
   mob_transfer_t transfer{};
   transfer.rank = queue.rank;
   engine_.progress().note_start();
   auto group = std::make_unique<Group>();
-  group->pending = engine_.completion().start(transfer, nullptr);
+  Completion& completion = engine_.completion();
+  group->pending =
+      is_awaited ? completion.start_awaited(transfer) : completion.start(transfer, nullptr);
   if (group->pending == nullptr) return MOB_ERR_MEMORY;
   queue.group = group.release();  // end_part() deletes it
   if (engine_.transfers().timeline() != nullptr) queue.begin_ns = Timeline::now();

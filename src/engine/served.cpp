@@ -171,12 +171,13 @@ mob_status_t Served::run(const char* call, const mob_transfer_t& transfer, const
   if (mode == Mode::kBlocking && in_handler && !completes_early) return refuse_in_handler(call);
   if (const mob_status_t status = require()) return status;
   auto whole = std::make_unique<Whole>();
-  uint64_t own_handle = 0;
-  uint64_t* wanted = mode == Mode::kImplicit ? nullptr
-                     : mode == Mode::kHandle ? handle
-                                             : &own_handle;
-  whole->pending = engine_.completion().start(transfer, wanted, goes_in_bulk);
-  if (whole->pending == nullptr) return MOB_ERR_MEMORY;
+  Completion& completion = engine_.completion();
+  Pending* const pending =
+      mode == Mode::kBlocking
+          ? completion.start_awaited(transfer, goes_in_bulk)
+          : completion.start(transfer, mode == Mode::kHandle ? handle : nullptr, goes_in_bulk);
+  if (pending == nullptr) return MOB_ERR_MEMORY;
+  whole->pending = pending;
   whole->completes_early = completes_early;
   whole->is_bulk = goes_in_bulk;
   whole->show(engine_, transfer, shape);
@@ -195,12 +196,12 @@ mob_status_t Served::run(const char* call, const mob_transfer_t& transfer, const
     status = fail(MOB_ERR_MEMORY, "%s: this process has no memory left", call);
   }
   if (started.completes_early) {
-    engine_.completion().complete_locally(*started.pending, status);
+    completion.complete_locally(*pending, status);
     finish_part(started, MOB_OK);  // the error has been told
   } else {
     finish_part(started, status);
   }
-  return mode == Mode::kBlocking ? engine_.completion().wait(call, own_handle) : MOB_OK;
+  return mode == Mode::kBlocking ? completion.await(call, *pending) : MOB_OK;
 }
 
 void Served::start(const char* call, const mob_transfer_t& transfer, const Shape& shape,
@@ -435,10 +436,10 @@ mob_status_t Served::compare_swap(const char* call, mob_rank_t rank, void* remot
   transfer.kind = MOB_FETCH_ACCUMULATE;
   transfer.rank = rank;
   transfer.fetched = old;
-  uint64_t handle = 0;
   auto started = std::make_unique<Whole>();
-  started->pending = engine_.completion().start(transfer, &handle);
-  if (started->pending == nullptr) return MOB_ERR_MEMORY;
+  Pending* const pending = engine_.completion().start_awaited(transfer);
+  if (pending == nullptr) return MOB_ERR_MEMORY;
+  started->pending = pending;
   Whole& whole = *started.release();  // finish_part() deletes it
   auto part = std::make_unique<Part>();
   part->whole = &whole;
@@ -459,7 +460,7 @@ mob_status_t Served::compare_swap(const char* call, mob_rank_t rank, void* remot
     status = send(call, rank, std::move(part), request, nullptr, 0);
   }
   finish_part(whole, status);
-  return engine_.completion().wait(call, handle);
+  return engine_.completion().await(call, *pending);
 }
 
 // Sends what was staged. The part belongs to its answer from here on.

@@ -312,6 +312,7 @@ mob_status_t Transfers::carry(const Operation& operation) {
         return status;
       }
       if (engine_.scheduler().takes(operation)) return engine_.scheduler().record(operation);
+      if (mob_status_t status{}; engine_.scheduler().fetch(operation, &status)) return status;
       engine_.scheduler().issue(operation.transfer->rank);
       engine_.progress().note_start();
       break;
