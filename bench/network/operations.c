@@ -153,6 +153,11 @@ static void send_message(void) {
   ++sent;
   CHECK(mob_message_send(1 - mob_rank(), 1, NULL, 0, NULL, 0, NULL));
 }
+static void message(size_t bytes) {
+  (void)bytes;
+  send_message();
+  flush();
+}
 static void take_message(void) {
   const uint64_t wanted = sent + (mob_rank() == 1);
   while (messages < wanted) CHECK(mob_poll());
@@ -209,6 +214,7 @@ static const struct operation {
 #ifndef USE_MPI
     {"put-one-way", put_there_and_back, 8, 8, kAnswers, put_back, 0},
     {"message-one-way", message_there_and_back, 8, 8, kAnswers, message_back, 0},
+    {"message", message, 8, 8, kWaits, NULL, 0},
     {"put-sleeping", put, 8, 8, kSleeps, NULL, 0},
     {"get-sleeping", get, 8, 8, kSleeps, NULL, 0},
     {"put-computing", put, 8, 8, kComputes, NULL, 0},

@@ -64,6 +64,8 @@ Link::Link(Engine& engine, transport::ofi::Endpoint& endpoint, const HandlerTabl
 template <typename Send>
 bool Link::send_frame(bool has_records, const Send& send) {
   // In this order, as accept() in the other: a wish that comes later is met by a later frame.
+  const bool is_awaited = report_awaited_.load(std::memory_order_relaxed) &&
+                          report_awaited_.exchange(false, std::memory_order_seq_cst);
   const bool reports = report_wanted_.exchange(false, std::memory_order_seq_cst);
   const uint32_t read = read_.load(std::memory_order_seq_cst);
   // What is collected while this is under way goes when the peer reports: so it has to.
@@ -79,6 +81,7 @@ bool Link::send_frame(bool has_records, const Send& send) {
   if (posted == Posted::kAgain) {
     if (probe) probe_wanted_.store(true, std::memory_order_seq_cst);
     if (reports) report_wanted_.store(true, std::memory_order_seq_cst);
+    if (is_awaited) report_awaited_.store(true, std::memory_order_seq_cst);
     engine_.network().note_stuck();
     return false;
   }
@@ -212,7 +215,9 @@ void Link::probe() {
 bool Link::settle(bool idle) {
   const std::unique_lock lock(mutex_, std::try_to_lock);
   if (!lock.owns_lock()) return true;  // who has it may leave something
-  if (!probe_wanted_.load(std::memory_order_seq_cst) && holds(idle)) return false;
+  const bool is_urgent = probe_wanted_.load(std::memory_order_seq_cst) ||
+                         report_awaited_.load(std::memory_order_relaxed);
+  if (!is_urgent && holds(idle)) return false;
   const size_t staged = staged_bytes_;
   if (!send_staged()) {
     // With the window full, it is the peer's report that we wait for.
@@ -236,8 +241,9 @@ bool Link::settle(bool idle) {
 }
 
 bool Link::is_report_due() const {
-  return read_.load(std::memory_order_relaxed) - reported_read_.load(std::memory_order_relaxed) >=
-         kWindow / 2;
+  return report_awaited_.load(std::memory_order_relaxed) ||
+         read_.load(std::memory_order_relaxed) - reported_read_.load(std::memory_order_relaxed) >=
+             kWindow / 2;
 }
 
 void Link::note_report() {
@@ -288,7 +294,11 @@ bool Link::accept(const FrameHeader& header, const unsigned char* records, size_
   if (!take_reports(header)) return false;
   // What handlers send goes with the news that this one was read.
   if (bytes != 0) read_.store(read_.load(std::memory_order_relaxed) + 1, std::memory_order_seq_cst);
-  if (header.wants_report != 0) report_wanted_.store(true, std::memory_order_seq_cst);
+  if (header.wants_report != 0) {
+    // Of what says nothing else, somebody waits for the answer.
+    if (bytes == 0) report_awaited_.store(true, std::memory_order_relaxed);
+    report_wanted_.store(true, std::memory_order_seq_cst);
+  }
   if (bytes == 0) return true;
   for (Riding& riding : ridings_) riding.note_heard();
   const AnsweringScope scope(*this);

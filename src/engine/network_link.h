@@ -15,8 +15,9 @@
 //
 // A sender has at most kWindow frames under way that the receiver has not reported as read, which
 // bounds the memory that they take wherever they are. Reports ride on what goes the other way
-// anyway. One goes on a frame of its own when half of the window is not reported, or when nothing
-// else has come for a while: an answer that a thread waited for is so reported by its next request.
+// anyway. One goes on a frame of its own when half of the window is not reported, when nothing else
+// has come for a while (an answer that a thread waited for is so reported by its next request), and
+// at once where the peer asks for it in a frame of its own, as who waits for it does.
 
 #include <mobius/job.h>
 
@@ -160,6 +161,7 @@ class Link {
   std::atomic<uint32_t> read_ = 0;           // frames with records, ever
   std::atomic<uint32_t> reported_read_ = 0;  // … that the peer knows of
   std::atomic<bool> report_wanted_ = false;
+  std::atomic<bool> report_awaited_ = false;  // the peer has asked for nothing but that: probe()
   std::atomic<uint64_t> heard_ = 0;  // frames, ever
   uint64_t heard_when_asked_ = 0;    // as all below, guarded by silence_mutex_
   uint64_t asked_ns_ = 0;
