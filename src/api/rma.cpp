@@ -53,6 +53,19 @@ bool put_elsewhere(const char* call, mob_rank_t rank, void* remote, const void* 
   return is_recorded || *status != MOB_OK;
 }
 
+// A get from another host that goes without a description.
+bool get_elsewhere(const char* call, mob_rank_t rank, const void* remote, void* local, size_t bytes,
+                   mob_status_t* status) {
+  if (mob_size_ == 0) return false;
+  bool is_done = false;
+  *status = api::without_exceptions(call, [&] {
+    mob_status_t ended = MOB_OK;
+    is_done = engine::engine().scheduler().get(call, rank, remote, local, bytes, &ended);
+    return ended;
+  });
+  return is_done || *status != MOB_OK;
+}
+
 // One of many transfers with another host that are only started.
 bool one_more(mob_kind_t kind, mob_rank_t rank, const void* remote, const void* local,
               size_t bytes) {
@@ -155,6 +168,8 @@ mob_status_t put_anew(mob_rank_t rank, void* remote, const void* local, size_t b
   }
   const void* target = local == nullptr ? nullptr : reach(rank, remote, bytes);
   if (target == nullptr) [[unlikely]] {
+    mob_status_t status = MOB_OK;
+    if (get_elsewhere("mob_get", rank, remote, local, bytes, &status)) return status;
     if (copy_exposed(rank, remote, local, bytes, false)) return MOB_OK;
     return run_transfer("mob_get", contiguous(MOB_GET, rank, remote, local, bytes));
   }
@@ -187,8 +202,10 @@ mob_status_t get_value(const char* call, mob_rank_t rank, const void* remote, vo
   }
   const void* target = reach(rank, remote, sizeof(T));
   if (target == nullptr) [[unlikely]] {
-    const mob_status_t status =
-        run_transfer(call, contiguous(MOB_GET, rank, remote, result, sizeof(T)));
+    mob_status_t status = MOB_OK;
+    if (!get_elsewhere(call, rank, remote, result, sizeof(T), &status)) {
+      status = run_transfer(call, contiguous(MOB_GET, rank, remote, result, sizeof(T)));
+    }
     std::atomic_thread_fence(std::memory_order_acquire);
     return status;
   }

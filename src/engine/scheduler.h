@@ -68,6 +68,9 @@ class Scheduler {
   bool put(mob_rank_t rank, void* remote, const void* local, size_t bytes, bool is_urgent,
            mob_status_t* status);
   static constexpr size_t kMostKept = 1024;
+  // The same for a get that is waited for.
+  bool get(const char* call, mob_rank_t rank, const void* remote, void* local, size_t bytes,
+           mob_status_t* status);
 
   // Records a put or get that is only started behind others of its target, and has looked at all
   // there is to look at. False if there are none, or it is not recorded so; put() and record() know
@@ -165,6 +168,8 @@ class Scheduler {
   std::vector<Queue*> all_queues();
   mob_status_t get(const Operation& operation, Queue& queue, schedule::Operation& made,
                    schedule::Policy policy);
+  mob_status_t fetch_now(const char* call, Queue& queue, schedule::Operation made,
+                         schedule::Policy policy);
   mob_status_t begin_group(Queue& queue, bool is_awaited = false);
   void list(Queue& queue);
   std::string report() const;

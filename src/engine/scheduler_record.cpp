@@ -126,25 +126,30 @@ bool Scheduler::fetch(const Operation& operation, mob_status_t* status) {
       (transfer.kind == MOB_FETCH_ACCUMULATE && transfer.op == MOB_NO_OP)) {
     return false;
   }
-  schedule::Operation made = describe(operation);
-  made.kept = true;  // never alone: it is the group that is waited for
+  const schedule::Operation made = describe(operation);
   const Policy policy = policy_for(transfer.rank, made.remote);
   Queue* const queue = packs(policy) ? queue_of(transfer.rank) : nullptr;
   if (queue == nullptr) return false;
+  *status = fetch_now(operation.call, *queue, made, policy);
+  return true;
+}
+
+mob_status_t Scheduler::fetch_now(const char* call, Queue& queue, schedule::Operation made,
+                                  Policy policy) {
+  made.kept = true;  // never alone: it is the group that is waited for
   Pending* pending = nullptr;
   {
-    const Queue::Lock lock(*queue);
-    issue(*queue);
-    if ((*status = begin_group(*queue, true)) != MOB_OK) return true;
-    pending = queue->group->pending;
-    queue->policy = policy;
-    queue->is_fenced = false;
-    queue->operations.add() = made;
-    queue->note_call(nullptr, made.remote, made.bytes);
-    issue(*queue);
+    const Queue::Lock lock(queue);
+    issue(queue);
+    if (const mob_status_t status = begin_group(queue, true)) return status;
+    pending = queue.group->pending;
+    queue.policy = policy;
+    queue.is_fenced = false;
+    queue.operations.add() = made;
+    queue.note_call(nullptr, made.remote, made.bytes);
+    issue(queue);
   }
-  *status = engine_.completion().await(operation.call, *pending);
-  return true;
+  return engine_.completion().await(call, *pending);
 }
 
 // Whether a stretch may be recorded without a description, as far as that can be told here.
@@ -170,6 +175,27 @@ bool Scheduler::put(mob_rank_t rank, void* remote, const void* local, size_t byt
   made.remote = reinterpret_cast<uintptr_t>(remote);
   made.local = const_cast<char*>(static_cast<const char*>(local));
   *status = add(*queue, made, policy, is_urgent, is_urgent ? nullptr : made.local);
+  return true;
+}
+
+bool Scheduler::get(const char* call, mob_rank_t rank, const void* remote, void* local,
+                    size_t bytes, mob_status_t* status) {
+  if (!is_plain(rank, remote, local) || engine_.is_here(rank) || bytes - 1 >= kMostKept ||
+      in_handler) {
+    return false;
+  }
+  const Policy policy =
+      has_hints() ? policy_for(rank, reinterpret_cast<uintptr_t>(remote)) : policy_;
+  if (!packs(policy)) return false;
+  Queue* const queue = queue_of(rank);
+  // What is recorded it may overtake.
+  if (queue == nullptr || queue->has_any.load(std::memory_order_relaxed)) return false;
+  schedule::Operation made;
+  made.kind = Kind::kGet;
+  made.bytes = bytes;
+  made.remote = reinterpret_cast<uintptr_t>(remote);
+  made.local = static_cast<char*>(local);
+  *status = fetch_now(call, *queue, made, policy);
   return true;
 }
 
