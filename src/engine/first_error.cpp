@@ -17,9 +17,9 @@ void FirstError::keep_text(mob_status_t status) {
 }
 
 mob_status_t FirstError::tell_text() const {
-  return base::fail(status_, "%s",
-                    text_ != nullptr ? text_.get()
-                                     : "there was no memory left to say what went wrong");
+  return base::fail(
+      status_, "%s",
+      text_ != nullptr ? text_.get() : "there was no memory left to say what went wrong");
 }
 
 }  // namespace mobius::engine

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <new>
 #include <system_error>
 #include <utility>
 
@@ -171,10 +172,18 @@ void Network::received(const unsigned char* message, size_t bytes) {
               mob_last_error());
     return;
   }
-  if (!from->accept(header, message + sizeof header, bytes - sizeof header)) {
-    // What it says next would be taken for something else.
-    from->fail(endpoint_.peer_name(from->peer_id()) + ": it has sent what makes no sense");
-    endpoint_.fail_peer(from->peer_id(), "it has sent what makes no sense");
+  const char* wrong = nullptr;
+  try {
+    if (!from->accept(header, message + sizeof header, bytes - sizeof header)) {
+      wrong = "it has sent what makes no sense";
+    }
+  } catch (const std::bad_alloc&) {
+    wrong = "this process has no memory left for what it has sent";
+  }
+  if (wrong != nullptr) {
+    // What it says next would be taken for something else, or nobody would hear of what is missing.
+    from->fail(endpoint_.peer_name(from->peer_id()) + ": " + wrong);
+    endpoint_.fail_peer(from->peer_id(), wrong);
   }
   from->note_report();
 }
@@ -207,7 +216,7 @@ bool Network::settle(bool idle) {
   waits_.exchange(false, std::memory_order_seq_cst);
   const size_t count = link_count_.load(std::memory_order_acquire);
   bool again = false;
-  for (size_t i = 0; i < count; ++i) again |= links_[i]->settle(idle);
+  for (size_t i = 0; i < count; ++i) again |= links_[i]->settle(idle, waits);
   if (again) note_unsettled();
   return again;
 }

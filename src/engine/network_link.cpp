@@ -73,7 +73,10 @@ bool Link::send_frame(bool has_records, const Send& send) {
                      probe_wanted_.exchange(false, std::memory_order_seq_cst);
   const FrameHeader header{engine_.rank(), read,
                            incoming_.completed.load(std::memory_order_acquire),
-                           has_records || probe ? 1u : 0u, 0,
+                           probe         ? kReportAwaited
+                           : has_records ? kReportWanted
+                                         : kNoReport,
+                           0,
                            // After completed: it is of all those messages.
                            incoming_.unknown.load(std::memory_order_acquire)};
   // To a peer that is lost nothing goes; nor is the error told again, in place of the caller's own.
@@ -170,11 +173,12 @@ void Link::note_own() {
 }
 
 // Needs mutex_. Whether what is staged goes on waiting for something to ride on.
-bool Link::holds(bool idle) {
+bool Link::holds(bool idle, bool is_due) {
   if (holding_ == nullptr) return false;
   // Who finds nothing to do may be quicker than the program, which is about to go on. Where only
   // the program polls from now on, nobody would come back to it.
-  const bool may_wait = os::now_ns() < held_until_ns_ || (!idle && ++held_looks_ < kMostHeldLooks);
+  const bool may_wait = (!idle && !is_due) || os::now_ns() < held_until_ns_ ||
+                        (!idle && ++held_looks_ < kMostHeldLooks);
   if (may_wait && !engine_.progress().rests()) {
     engine_.network().note_held(held_until_ns_);
     return true;
@@ -212,20 +216,18 @@ void Link::probe() {
   settle(true);
 }
 
-bool Link::settle(bool idle) {
+bool Link::settle(bool idle, bool is_due) {
   const std::unique_lock lock(mutex_, std::try_to_lock);
   if (!lock.owns_lock()) return true;  // who has it may leave something
   const bool is_urgent = probe_wanted_.load(std::memory_order_seq_cst) ||
                          report_awaited_.load(std::memory_order_relaxed);
-  if (!is_urgent && holds(idle)) return false;
-  const size_t staged = staged_bytes_;
+  if (!is_urgent && holds(idle, is_due)) return false;
+  bool sends = staged_bytes_ != 0;
   if (!send_staged()) {
-    // With the window full, it is the peer's report that we wait for.
-    if (!has_room()) {
-      engine_.network().note_unsettled();
-      return false;
-    }
-    return true;
+    if (has_room()) return true;
+    // With the window full, it is the peer's report that we wait for; and it may wait for ours.
+    sends = false;
+    engine_.network().note_unsettled();
   }
   // A probe comes after what it is about.
   if (probe_wanted_.load(std::memory_order_seq_cst)) {
@@ -237,7 +239,7 @@ bool Link::settle(bool idle) {
       return true;
     }
   }
-  return staged != 0;
+  return sends;
 }
 
 bool Link::is_report_due() const {
@@ -294,11 +296,17 @@ bool Link::accept(const FrameHeader& header, const unsigned char* records, size_
   if (!take_reports(header)) return false;
   // What handlers send goes with the news that this one was read.
   if (bytes != 0) read_.store(read_.load(std::memory_order_relaxed) + 1, std::memory_order_seq_cst);
-  if (header.wants_report != 0) {
-    // Of what says nothing else, somebody waits for the answer.
-    if (bytes == 0) report_awaited_.store(true, std::memory_order_relaxed);
+  if (header.wants_report != kNoReport) report_wanted_.store(true, std::memory_order_seq_cst);
+  if (!accept_records(records, bytes)) return false;
+  // After the records: what has gone meanwhile does not say that they are completed.
+  if (header.wants_report == kReportAwaited) {
+    report_awaited_.store(true, std::memory_order_relaxed);
     report_wanted_.store(true, std::memory_order_seq_cst);
   }
+  return true;
+}
+
+bool Link::accept_records(const unsigned char* records, size_t bytes) {
   if (bytes == 0) return true;
   for (Riding& riding : ridings_) riding.note_heard();
   const AnsweringScope scope(*this);

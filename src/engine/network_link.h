@@ -17,7 +17,7 @@
 // bounds the memory that they take wherever they are. Reports ride on what goes the other way
 // anyway. One goes on a frame of its own when half of the window is not reported, when nothing else
 // has come for a while (an answer that a thread waited for is so reported by its next request), and
-// at once where the peer asks for it in a frame of its own, as who waits for it does.
+// at once where somebody waits for it (probe()).
 
 #include <mobius/job.h>
 
@@ -38,11 +38,14 @@ namespace mobius::engine {
 
 class Engine;
 
+// Whether a frame asks how far it was read: with what goes back anyway, or at once.
+enum ReportWish : uint32_t { kNoReport, kReportWanted, kReportAwaited };
+
 struct FrameHeader {
   int32_t source;
-  uint32_t read;       // frames of the other direction that the source has read; wraps
-  uint64_t completed;  // messages of the other direction that the source has completed
-  uint32_t wants_report;
+  uint32_t read;          // frames of the other direction that the source has read; wraps
+  uint64_t completed;     // messages of the other direction that the source has completed
+  uint32_t wants_report;  // ReportWish
   uint32_t reserved;
   uint64_t unknown;  // of the other direction: StreamHead::unknown
 };
@@ -90,11 +93,13 @@ class Link {
   // The next frame of the peer, by the one thread that polls; false if it has something that may
   // not come, and what follows it was dropped. All are dropped once the peer has failed.
   bool accept(const FrameHeader& header, const unsigned char* records, size_t bytes);
-  // After that: has settle() send the report that the peer wants, unless it has gone with something.
+  // After that: has settle() send the report that the peer wants, unless it has gone with
+  // something.
   void note_report();
   // Sends what could not be sent before, and reports if it is time: when nothing comes (`idle`), or
   // much has. Whether it did something that may have consequences here, or has to try again.
-  bool settle(bool idle);
+  // `is_due`: it is also time to look at what waits for something to ride on.
+  bool settle(bool idle, bool is_due = true);
 
   // The peer is gone, as the transport or its silence says. Any thread.
   void fail(const std::string& why);
@@ -123,7 +128,8 @@ class Link {
   bool send_alone();
   bool send_staged();
   void note_own();
-  bool holds(bool idle);
+  bool holds(bool idle, bool is_due);
+  bool accept_records(const unsigned char* records, size_t bytes);
   bool is_valid(const FrameRecord& record, const unsigned char* bytes) const;
   bool take_reports(const FrameHeader& header);
   bool is_report_due() const;
@@ -161,9 +167,9 @@ class Link {
   std::atomic<uint32_t> read_ = 0;           // frames with records, ever
   std::atomic<uint32_t> reported_read_ = 0;  // … that the peer knows of
   std::atomic<bool> report_wanted_ = false;
-  std::atomic<bool> report_awaited_ = false;  // the peer has asked for nothing but that: probe()
-  std::atomic<uint64_t> heard_ = 0;  // frames, ever
-  uint64_t heard_when_asked_ = 0;    // as all below, guarded by silence_mutex_
+  std::atomic<bool> report_awaited_ = false;  // … by somebody who waits for it
+  std::atomic<uint64_t> heard_ = 0;           // frames, ever
+  uint64_t heard_when_asked_ = 0;             // as all below, guarded by silence_mutex_
   uint64_t asked_ns_ = 0;
   std::mutex silence_mutex_;
 };

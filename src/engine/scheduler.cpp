@@ -19,6 +19,13 @@ static_assert(schedule::kMemoryUnit == kChunkBytes, "where parts begin");
 using base::fail;
 using schedule::Policy;
 
+namespace {
+
+// Flights that are kept for others: about as many as are under way at a time.
+constexpr size_t kMostSpare = 128;
+
+}  // namespace
+
 Scheduler::Scheduler(Engine& engine) : engine_(engine) {}
 Scheduler::~Scheduler() = default;
 
@@ -42,6 +49,7 @@ mob_status_t Scheduler::make_queue(mob_rank_t rank) {
   const std::lock_guard lock(mutex_);
   if (find(rank) != nullptr) return MOB_OK;
   auto queue = std::make_unique<Queue>(rank);
+  queue->spare.reserve(kMostSpare);
   queue->costs.message_ns =
       static_cast<double>(engine_.settings().number(base::SettingId::kMessageNs));
   // A message with all that stands before its pieces is one record.

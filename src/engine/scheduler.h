@@ -188,6 +188,11 @@ class Scheduler {
   bool issue(Queue& queue, const schedule::Costs& costs, std::vector<Move>* moves);
   static schedule::Costs costs_of(Queue& queue);
   void issue_recorded();
+  static constexpr size_t kNoPlan = SIZE_MAX;
+  bool issue_plan(Queue& queue, Group& group, const schedule::Costs& costs,
+                  std::vector<Move>* moves, size_t* gone);
+  void end_waiting(const Queue& queue, size_t gone, mob_status_t status);
+  static bool add_move(std::vector<Move>& moves, const Move& move);
   void issue_pack(Queue& queue, Group& group, const schedule::Issue& issue);
   void issue_alone(Queue& queue, Group& group, const schedule::Issue& issue,
                    std::vector<Move>* moves);

@@ -87,6 +87,34 @@ bool Scheduler::issue(Queue& queue, const schedule::Costs& costs, std::vector<Mo
   // Before anything is sent: who takes the answer may be faster than the end of this.
   queue.is_urgent.store(false, std::memory_order_relaxed);
   Group& group = *std::exchange(queue.group, nullptr);
+  if (queue.is_fenced) moves = nullptr;
+  bool tells = queue.operations.back().kind != Kind::kTell;
+  mob_status_t status = MOB_OK;
+  size_t gone = kNoPlan;  // issues of the plan
+  try {
+    tells |= issue_plan(queue, group, costs, moves, &gone);
+    queue.savings.add(queue.plan.savings);
+    if (engine_.transfers().timeline() != nullptr) {
+      trace_issue(queue, costs, begin, moves != nullptr);
+    }
+  } catch (const std::bad_alloc&) {
+    status = fail(MOB_ERR_MEMORY, "no memory to send what was recorded for rank %d", queue.rank);
+    end_waiting(queue, gone, status);
+  }
+  queue.empty();
+  const std::lock_guard lock(queue.answers);
+  group.error.keep(status);
+  if (group.is_complete_here && group.error.status() == MOB_OK) {
+    group.is_told = true;
+    engine_.completion().complete_locally(*group.pending, MOB_OK);
+  }
+  end_part(group, MOB_OK);
+  return tells;
+}
+
+// Whether what comes last went with others.
+bool Scheduler::issue_plan(Queue& queue, Group& group, const schedule::Costs& costs,
+                           std::vector<Move>* moves, size_t* gone) {
   schedule::make_plan(queue.operations, costs, queue.policy, &queue.plan);
   const bool tells =
       queue.operations.back().kind != Kind::kTell || queue.plan.issues.back().count > 1;
@@ -94,24 +122,38 @@ bool Scheduler::issue(Queue& queue, const schedule::Costs& costs, std::vector<Mo
     queue.plan.issues.pop_back();
     --queue.plan.savings.messages;
   }
-  if (queue.is_fenced) moves = nullptr;
+  *gone = 0;
   for (const Issue& each : queue.plan.issues) {
     if (each.packed) {
       issue_pack(queue, group, each);
     } else {
       issue_alone(queue, group, each, each.is_free ? moves : nullptr);
     }
+    ++*gone;
   }
-  queue.savings.add(queue.plan.savings);
-  if (engine_.transfers().timeline() != nullptr) trace_issue(queue, costs, begin, moves != nullptr);
-  queue.empty();
-  const std::lock_guard lock(queue.answers);
-  if (group.is_complete_here && group.error.status() == MOB_OK) {
-    group.is_told = true;
-    engine_.completion().complete_locally(*group.pending, MOB_OK);
-  }
-  end_part(group, MOB_OK);
   return tells;
+}
+
+// Needs the queue's lock. Ends those of what is recorded that somebody waits for by themselves and
+// that have not gone.
+void Scheduler::end_waiting(const Queue& queue, size_t gone, mob_status_t status) {
+  const auto end = [&](const schedule::Operation& operation) {
+    if (operation.waiter() == nullptr) return;
+    engine_.completion().complete(*static_cast<Pending*>(operation.waiter()), status);
+  };
+  if (gone == kNoPlan) {
+    for (const schedule::Operation& each : queue.operations) end(each);
+    return;
+  }
+  for (size_t i = gone; i < queue.plan.issues.size(); ++i) {
+    const Issue& issue = queue.plan.issues[i];
+    for (uint32_t p = issue.first; p < issue.first + issue.count; ++p) {
+      const schedule::Piece& piece = queue.plan.pieces[p];
+      for (uint32_t place = piece.first; place < piece.first + piece.count; ++place) {
+        end(queue.operations[queue.plan.order[place]]);
+      }
+    }
+  }
 }
 
 void Scheduler::note(mob_rank_t rank, size_t operations, const schedule::Plan& plan) {
@@ -151,15 +193,21 @@ void Scheduler::issue_pack(Queue& queue, Group& group, const Issue& issue) {
   flight->highest = written.only_puts ? written.highest : 0;
   {
     const std::lock_guard lock(queue.answers);
-    ++group.parts;
     queue.flights.push_back(std::move(flight));
+    ++group.parts;
     queue.count_flights();
     if (!queue.spare.empty()) {
       queue.next_flight = std::move(queue.spare.back());
       queue.spare.pop_back();
     }
   }
-  const mob_status_t status = engine_.messages().post("an operation", queue.rank, message);
+  mob_status_t status = MOB_OK;
+  try {
+    status = engine_.messages().post("an operation", queue.rank, message);
+  } catch (const std::bad_alloc&) {
+    status = fail(MOB_ERR_MEMORY,
+                  "no memory to keep what there is no room for on the way to rank %d", queue.rank);
+  }
   if (status == MOB_OK) return;
   const std::lock_guard lock(queue.answers);
   // Unless what was not asked for was answered all the same.
@@ -203,6 +251,15 @@ void Scheduler::expect_answer(Queue& queue, Flight& flight, const Issue& issue) 
   }
 }
 
+bool Scheduler::add_move(std::vector<Move>& moves, const Move& move) {
+  try {
+    moves.push_back(move);
+    return true;
+  } catch (const std::bad_alloc&) {
+    return false;  // it needs no list to go alone
+  }
+}
+
 // One stretch, long enough to be sent from where it is; or, if merging made it so long, to be moved
 // by remote memory access, where there are `moves`.
 void Scheduler::issue_alone(Queue& queue, Group& group, const Issue& issue,
@@ -224,8 +281,8 @@ void Scheduler::issue_alone(Queue& queue, Group& group, const Issue& issue,
   mob_status_t status = pending == nullptr ? MOB_ERR_MEMORY : MOB_OK;
   if (status == MOB_OK) status = transport::normalise(call, transfer, &shape);  // it was checked
   if (status == MOB_OK) {
-    if (moves != nullptr && engine_.served().is_bulk(transfer, shape, Mode::kImplicit)) {
-      moves->push_back({transfer, pending});
+    if (moves != nullptr && engine_.served().is_bulk(transfer, shape, Mode::kImplicit) &&
+        add_move(*moves, {transfer, pending})) {
       Completion::let_overtake(*pending);
       return;
     }
@@ -308,7 +365,7 @@ void Scheduler::take_answer(mob_rank_t rank, uint64_t id, const unsigned char* d
     queue->meter.update(&queue->costs);
     trace_answer(rank, flight->operations, flight->begin_ns, status);
     end_part(*flight->group, status);
-    queue->spare.push_back(std::move(flight));
+    if (queue->spare.size() < queue->spare.capacity()) queue->spare.push_back(std::move(flight));
     if (!queue->is_urgent.load(std::memory_order_seq_cst) || !queue->flights.empty()) return;
   }
   const Queue::Lock lock(*queue);

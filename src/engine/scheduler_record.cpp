@@ -110,9 +110,13 @@ mob_status_t Scheduler::get(const Operation& operation, Queue& queue, schedule::
   if (pending == nullptr) return MOB_ERR_MEMORY;
   made.set_waiter(pending);
   // From here on its error is the handle's.
-  if (const mob_status_t status = add(queue, made, policy, true)) {
-    completion.complete(*pending, status);
+  mob_status_t status = MOB_OK;
+  try {
+    status = add(queue, made, policy, true);
+  } catch (const std::bad_alloc&) {
+    status = fail(MOB_ERR_MEMORY, "%s: this process has no memory left", operation.call);
   }
+  if (status != MOB_OK) completion.complete(*pending, status);
   return waits ? completion.await(operation.call, *pending) : MOB_OK;
 }
 
@@ -121,8 +125,9 @@ bool Scheduler::fetch(const Operation& operation, mob_status_t* status) {
   const transport::Shape& shape = operation.shape;
   const bool fetches = transfer.kind == MOB_GET || transfer.kind == MOB_FETCH_ACCUMULATE;
   if (!is_open_ || !fetches || operation.mode != Mode::kBlocking || in_handler ||
-      shape.kind != MOB_CONTIGUOUS || shape.total_bytes - 1 >= kMostKept || counts(transfer) ||
-      transfer.signal != nullptr || transfer.scale != nullptr ||
+      engine_.served().is_bulk(transfer, shape, operation.mode) || shape.kind != MOB_CONTIGUOUS ||
+      shape.total_bytes - 1 >= kMostKept || counts(transfer) || transfer.signal != nullptr ||
+      transfer.scale != nullptr ||
       (transfer.kind == MOB_FETCH_ACCUMULATE && transfer.op == MOB_NO_OP)) {
     return false;
   }
@@ -181,7 +186,7 @@ bool Scheduler::put(mob_rank_t rank, void* remote, const void* local, size_t byt
 bool Scheduler::get(const char* call, mob_rank_t rank, const void* remote, void* local,
                     size_t bytes, mob_status_t* status) {
   if (!is_plain(rank, remote, local) || engine_.is_here(rank) || bytes - 1 >= kMostKept ||
-      in_handler) {
+      in_handler || engine_.network().bulk().is_worth(bytes)) {
     return false;
   }
   const Policy policy =
@@ -332,9 +337,9 @@ mob_status_t Scheduler::begin_group(Queue& queue, bool is_awaited) {
 // Needs the queue's lock. Whoever waits issues what is recorded from now on.
 void Scheduler::list(Queue& queue) {
   if (queue.is_listed) return;
-  queue.is_listed = true;
   const std::lock_guard lock(mutex_);
   filled_.push_back(&queue);
+  queue.is_listed = true;
   recorded_.store(true, std::memory_order_relaxed);
   // A thread that sleeps in a flush of the same context waits for this, too: it issues it.
   engine_.ring(engine_.rank());
@@ -357,12 +362,12 @@ mob_status_t Scheduler::add(Queue& queue, schedule::Operation& operation, Policy
     }
     const bool is_now = is_urgent && !may_wait_for_epoch(queue);
     // Nothing more goes with what goes alone: with the lock nothing gets under way.
-    const bool is_alone = is_now && queue.operations.empty() &&
-                          queue.under_way.load(std::memory_order_relaxed) == 0;
+    const bool is_alone =
+        is_now && queue.operations.empty() && queue.under_way.load(std::memory_order_relaxed) == 0;
     if (queue.operations.empty()) {
+      if (!is_alone) list(queue);
       if (const mob_status_t status = begin_group(queue)) return status;
       queue.policy = policy;
-      if (!is_alone) list(queue);
     }
     if (operation.kept) {
       char* copy = queue.store.get() + queue.stored;

@@ -41,6 +41,10 @@ mob_status_t refuse_in_handler(const char* call) {
               call);
 }
 
+mob_status_t has_no_memory(const char* call) {
+  return fail(MOB_ERR_MEMORY, "%s: this process has no memory left", call);
+}
+
 // What every part of a transfer says alike; a template, because requests are private.
 template <typename Request>
 void describe(const mob_transfer_t& transfer, bool last, Request* request) {
@@ -193,7 +197,7 @@ mob_status_t Served::run(const char* call, const mob_transfer_t& transfer, const
     status = goes_in_bulk ? send_bulk(call, transfer, shape, started)
                           : send_parts(call, transfer, shape, started);
   } catch (const std::bad_alloc&) {
-    status = fail(MOB_ERR_MEMORY, "%s: this process has no memory left", call);
+    status = has_no_memory(call);
   }
   if (started.completes_early) {
     completion.complete_locally(*pending, status);
@@ -206,36 +210,48 @@ mob_status_t Served::run(const char* call, const mob_transfer_t& transfer, const
 
 void Served::start(const char* call, const mob_transfer_t& transfer, const Shape& shape,
                    Pending& pending) {
-  auto whole = std::make_unique<Whole>();
+  auto* const whole = new (std::nothrow) Whole;  // finish_part() deletes it
+  if (whole == nullptr) {
+    engine_.scheduler().alone_ended(pending.target);
+    engine_.completion().complete(pending, has_no_memory(call));
+    return;
+  }
   whole->pending = &pending;
   whole->never_waits = true;
   whole->show(engine_, transfer, shape);
-  Whole& started = *whole.release();  // finish_part() deletes it
   mob_status_t status = require();
-  // In stretches, as send_parts() has them.
-  for (size_t done = 0; status == MOB_OK && done < shape.total_bytes; done += kStageBytes) {
-    Shape part = shape;
-    part.remote += done;
-    part.local += done;
-    part.run_bytes = part.total_bytes = std::min(kStageBytes, shape.total_bytes - done);
-    status = send_box(call, transfer, part, started, done + part.total_bytes == shape.total_bytes);
+  try {
+    // In stretches, as send_parts() has them.
+    for (size_t done = 0; status == MOB_OK && done < shape.total_bytes; done += kStageBytes) {
+      Shape part = shape;
+      part.remote += done;
+      part.local += done;
+      part.run_bytes = part.total_bytes = std::min(kStageBytes, shape.total_bytes - done);
+      status = send_box(call, transfer, part, *whole, done + part.total_bytes == shape.total_bytes);
+    }
+  } catch (const std::bad_alloc&) {
+    status = has_no_memory(call);
   }
-  finish_part(started, status);
+  finish_part(*whole, status);
 }
 
 void Served::start_bulk(const mob_transfer_t& transfer, Pending& pending) {
   const char* call = transfer.kind == MOB_PUT ? "mob_put_nbi" : "mob_get_nbi";
   Shape shape;
   mob_status_t status = transport::normalise(call, transfer, &shape);  // it was checked
-  auto whole = std::make_unique<Whole>();
+  auto* const whole = new (std::nothrow) Whole;                        // finish_part() deletes it
+  if (whole == nullptr) return engine_.completion().complete(pending, has_no_memory(call));
   whole->pending = &pending;
   whole->never_waits = true;
   whole->is_bulk = true;
   whole->show(engine_, transfer, shape);
-  Whole& started = *whole.release();  // finish_part() deletes it
   if (status == MOB_OK) status = require();
-  if (status == MOB_OK) status = send_bulk(call, transfer, shape, started);
-  finish_part(started, status);
+  try {
+    if (status == MOB_OK) status = send_bulk(call, transfer, shape, *whole);
+  } catch (const std::bad_alloc&) {
+    status = has_no_memory(call);
+  }
+  finish_part(*whole, status);
 }
 
 mob_status_t Served::send_parts(const char* call, const mob_transfer_t& transfer,
@@ -470,13 +486,13 @@ mob_status_t Served::send(const char* call, mob_rank_t rank, std::unique_ptr<Par
   part->target = rank;
   const void* const held = part->buffer.get();
   if (!engine_.is_here(rank) && part->tells_of_link()) part->asked_ns = os::now_ns();
-  whole.parts.fetch_add(1, std::memory_order_relaxed);
   {
     const std::lock_guard lock(mutex_);
     request.part = ++last_id_;
     unanswered_.emplace(request.part, part.get());
     part.release();
   }
+  whole.parts.fetch_add(1, std::memory_order_relaxed);
   Outgoing message;
   message.id = static_cast<unsigned>(InternalHandler::kServe);
   message.header = &request;
@@ -485,10 +501,14 @@ mob_status_t Served::send(const char* call, mob_rank_t rank, std::unique_ptr<Par
   message.payload_bytes = payload_bytes;
   // The user's is until the answer, if that is what ends the transfer here; the part is.
   message.stays = whole.never_waits || payload == held;
-  const mob_status_t status = whole.never_waits
-                                  ? engine_.messages().start(call, rank, message, nullptr)
-                              : in_handler ? engine_.messages().post(call, rank, message)
-                                           : engine_.messages().send(call, rank, message);
+  mob_status_t status = MOB_OK;
+  try {
+    status = whole.never_waits ? engine_.messages().start(call, rank, message, nullptr)
+             : in_handler      ? engine_.messages().post(call, rank, message)
+                               : engine_.messages().send(call, rank, message);
+  } catch (const std::bad_alloc&) {
+    status = has_no_memory(call);
+  }
   if (status == MOB_OK) return MOB_OK;
   part = take_unanswered(request.part);
   if (part == nullptr) return MOB_OK;  // its end has been told

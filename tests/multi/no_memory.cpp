@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: BSD-3-Clause
+
+// A process whose memory runs out now and then, in the middle of transfers with another host: each
+// call does what it says or returns MOB_ERR_MEMORY, flushes end, and with memory all goes on. The
+// argument says how often the library is refused what it asks for: once in so many times.
+
+#include <mobius/mobius.h>
+
+#include <atomic>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <new>
+
+namespace {
+
+// Of the calling thread; 0: it gets all that it asks for.
+thread_local unsigned refused_every = 0;
+thread_local unsigned asked = 0;
+std::atomic<long> refused = 0;
+
+bool is_refused() {
+  if (refused_every == 0 || ++asked % refused_every != 0) return false;
+  refused.fetch_add(1, std::memory_order_relaxed);
+  return true;
+}
+
+}  // namespace
+
+void* operator new(size_t bytes) {
+  void* const memory = is_refused() ? nullptr : std::malloc(bytes != 0 ? bytes : 1);
+  if (memory == nullptr) throw std::bad_alloc();
+  return memory;
+}
+void* operator new[](size_t bytes) { return operator new(bytes); }
+void* operator new(size_t bytes, const std::nothrow_t& /*tag*/) noexcept {
+  return is_refused() ? nullptr : std::malloc(bytes != 0 ? bytes : 1);
+}
+void* operator new[](size_t bytes, const std::nothrow_t& tag) noexcept {
+  return operator new(bytes, tag);
+}
+void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete[](void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, size_t /*bytes*/) noexcept { std::free(memory); }
+void operator delete[](void* memory, size_t /*bytes*/) noexcept { std::free(memory); }
+
+namespace {
+
+constexpr int kCalls = 6000;
+constexpr mob_rank_t kThere = 1;
+constexpr size_t kBytes = 8192;
+
+void require(mob_status_t status, const char* what) {
+  if (status == MOB_OK) return;
+  std::fprintf(stderr, "no_memory: %s: %s\n", what, mob_last_error());
+  std::exit(1);
+}
+
+mob_status_t call(int which, char* there, char* local) {
+  uint64_t old = 0;
+  switch (which % 6) {
+    case 0:
+      return mob_get(kThere, there, local, 8);
+    case 1:
+      return mob_fetch_add8(kThere, reinterpret_cast<uint64_t*>(there), 1, &old);
+    case 2:
+      return mob_put(kThere, there + 64, local, 8);
+    case 3:
+      for (int i = 0; i < 10; ++i) {
+        if (const mob_status_t status = mob_put_nbi(kThere, there + 128 + 40 * i, local, 8)) {
+          return status;
+        }
+      }
+      return MOB_OK;
+    case 4:
+      return mob_get_nbi(kThere, there + 4096, local, 3000);
+    default:
+      return mob_get(kThere, there, local, 3000);
+  }
+}
+
+// Whether the other process is still there for this one. What it has sent may have been lost for
+// lack of memory: then it counts as gone, which has to be said, too.
+bool is_acceptable(mob_status_t status, const char* what) {
+  if (status == MOB_ERR_PEER) return false;
+  if (status != MOB_ERR_MEMORY) require(status, what);
+  return true;
+}
+
+void run_out(char* there, unsigned every) {
+  static char local[kBytes];
+  bool is_there = true;
+  for (int i = 0; i < kCalls && is_there; ++i) {
+    refused_every = every;
+    const mob_status_t status = call(i, there, local);
+    refused_every = 0;
+    is_there = is_acceptable(status, "a transfer");
+    if (i % 50 != 0 || !is_there) continue;
+    refused_every = every;
+    const mob_status_t flushed = mob_flush(kThere);
+    refused_every = 0;
+    is_there = is_acceptable(flushed, "mob_flush");
+  }
+  if (refused.load() == 0) {
+    std::fprintf(stderr, "no_memory: nothing was refused\n");
+    std::exit(1);
+  }
+  // What is left to be told of: one error for each context.
+  is_there = is_there && is_acceptable(mob_flush(kThere), "the first flush with memory");
+  if (!is_there) return;
+  const uint64_t wanted = 77;
+  uint64_t found = 0;
+  require(mob_put(kThere, there, &wanted, sizeof wanted), "mob_put");
+  require(mob_flush(kThere), "mob_flush, with memory");
+  require(mob_get(kThere, there, &found, sizeof found), "mob_get");
+  if (found == wanted) return;
+  std::fprintf(stderr, "no_memory: %llu was put, %llu is there\n",
+               static_cast<unsigned long long>(wanted), static_cast<unsigned long long>(found));
+  std::exit(1);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const int every = argc == 2 ? std::atoi(argv[1]) : 0;
+  if (every < 1) {
+    std::fprintf(stderr, "usage: no_memory EVERY\n");
+    return 2;
+  }
+  require(mob_init(), "mob_init");
+  mob_mem_t mem = nullptr;
+  void* there = nullptr;
+  require(mob_mem_alloc(kBytes, &mem), "mob_mem_alloc");
+  require(mob_mem_address(mem, kThere, 0, &there), "mob_mem_address");
+  require(mob_barrier(), "mob_barrier");
+  if (mob_rank() == 0) run_out(static_cast<char*>(there), static_cast<unsigned>(every));
+  static_cast<void>(mob_barrier());  // fails where one counts as gone
+  static_cast<void>(mob_finalize());
+  return 0;
+}
