@@ -159,7 +159,7 @@ class Network {
   std::vector<std::unique_ptr<Link>> links_;  // reserved: their places do not change
   std::atomic<size_t> link_count_ = 0;
   std::atomic<bool> unsettled_ = false;
-  std::atomic<bool> waits_ = false;  // something that waits for something to ride on
+  std::atomic<bool> waits_ = false;   // something that waits for something to ride on
   std::atomic<uint32_t> passed_ = 0;  // how often settle() has left that alone
   std::atomic<uint64_t> held_until_ns_ = 0;
   std::atomic<bool> all_met_ = false;
