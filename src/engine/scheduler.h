@@ -192,6 +192,7 @@ class Scheduler {
   bool issue_plan(Queue& queue, Group& group, const schedule::Costs& costs,
                   std::vector<Move>* moves, size_t* gone);
   void end_waiting(const Queue& queue, size_t gone, mob_status_t status);
+  static void spare(Queue& queue, std::unique_ptr<Flight> flight);
   static bool add_move(std::vector<Move>& moves, const Move& move);
   void issue_pack(Queue& queue, Group& group, const schedule::Issue& issue);
   void issue_alone(Queue& queue, Group& group, const schedule::Issue& issue,

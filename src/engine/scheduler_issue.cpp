@@ -212,10 +212,16 @@ void Scheduler::issue_pack(Queue& queue, Group& group, const Issue& issue) {
   const std::lock_guard lock(queue.answers);
   // Unless what was not asked for was answered all the same.
   if (queue.flights.empty() || queue.flights.back()->id != queue.last_id) return;
-  queue.spare.push_back(std::move(queue.flights.back()));
+  spare(queue, std::move(queue.flights.back()));
   queue.flights.pop_back();
   queue.count_flights();
   end_part(group, status);
+}
+
+// Needs the lock of what comes back. Keeps it for another message, if there is room: without asking
+// for memory.
+void Scheduler::spare(Queue& queue, std::unique_ptr<Flight> flight) {
+  if (queue.spare.size() < queue.spare.capacity()) queue.spare.push_back(std::move(flight));
 }
 
 bool Scheduler::puts_surely(mob_rank_t rank) const {
@@ -365,7 +371,7 @@ void Scheduler::take_answer(mob_rank_t rank, uint64_t id, const unsigned char* d
     queue->meter.update(&queue->costs);
     trace_answer(rank, flight->operations, flight->begin_ns, status);
     end_part(*flight->group, status);
-    if (queue->spare.size() < queue->spare.capacity()) queue->spare.push_back(std::move(flight));
+    spare(*queue, std::move(flight));
     if (!queue->is_urgent.load(std::memory_order_seq_cst) || !queue->flights.empty()) return;
   }
   const Queue::Lock lock(*queue);
