@@ -39,31 +39,34 @@ void* at_hand(mob_rank_t rank, const void* remote, const void* local, size_t byt
                                                     : reach(rank, remote, bytes);
 }
 
+// Has the scheduler take a transfer with another host, by `take(scheduler, status)`; whether it
+// did, or failed.
+template <typename Take>
+bool go_elsewhere(const char* call, mob_status_t* status, Take take) {
+  if (mob_size_ == 0) return false;
+  bool is_taken = false;
+  *status = api::without_exceptions(call, [&] {
+    mob_status_t taken = MOB_OK;
+    is_taken = take(engine::engine().scheduler(), &taken);
+    return taken;
+  });
+  return is_taken || *status != MOB_OK;
+}
+
 // A put to another host that is recorded; `*status` is of that.
 bool put_elsewhere(const char* call, mob_rank_t rank, void* remote, const void* local, size_t bytes,
                    mob_status_t* status, bool is_urgent = true) {
-  if (mob_size_ == 0) return false;
-  bool is_recorded = false;
-  *status = api::without_exceptions(call, [&] {
-    mob_status_t recorded = MOB_OK;
-    is_recorded =
-        engine::engine().scheduler().put(rank, remote, local, bytes, is_urgent, &recorded);
-    return recorded;
+  return go_elsewhere(call, status, [&](engine::Scheduler& scheduler, mob_status_t* taken) {
+    return scheduler.put(rank, remote, local, bytes, is_urgent, taken);
   });
-  return is_recorded || *status != MOB_OK;
 }
 
 // A get from another host that goes without a description.
 bool get_elsewhere(const char* call, mob_rank_t rank, const void* remote, void* local, size_t bytes,
                    mob_status_t* status) {
-  if (mob_size_ == 0) return false;
-  bool is_done = false;
-  *status = api::without_exceptions(call, [&] {
-    mob_status_t ended = MOB_OK;
-    is_done = engine::engine().scheduler().get(call, rank, remote, local, bytes, &ended);
-    return ended;
+  return go_elsewhere(call, status, [&](engine::Scheduler& scheduler, mob_status_t* taken) {
+    return scheduler.get(call, rank, remote, local, bytes, taken);
   });
-  return is_done || *status != MOB_OK;
 }
 
 // One of many transfers with another host that are only started.

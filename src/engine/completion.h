@@ -218,10 +218,10 @@ class Completion {
   mob_status_t look_for_death(const char* call, Pending& pending);
 
   Engine& engine_;
-  Context whole_;
+  Context the_default_;
   // Owns nothing: what is under way goes before this does, and to count who refers to it would take
   // longer than all else that is noted of a transfer.
-  const std::shared_ptr<Context> default_context_{std::shared_ptr<Context>(), &whole_};
+  const std::shared_ptr<Context> default_context_{std::shared_ptr<Context>(), &the_default_};
   Registry<std::shared_ptr<Context>> contexts_;
   std::mutex mutex_;  // guards made_
   std::vector<std::shared_ptr<Context>> made_;

@@ -210,7 +210,8 @@ mob_status_t Served::run(const char* call, const mob_transfer_t& transfer, const
 
 void Served::start(const char* call, const mob_transfer_t& transfer, const Shape& shape,
                    Pending& pending) {
-  auto* const whole = new (std::nothrow) Whole;  // finish_part() deletes it
+  // finish_part() deletes it.
+  auto* const whole = new (std::nothrow) Whole;
   if (whole == nullptr) {
     engine_.scheduler().alone_ended(pending.target);
     engine_.completion().complete(pending, has_no_memory(call));
@@ -239,7 +240,8 @@ void Served::start_bulk(const mob_transfer_t& transfer, Pending& pending) {
   const char* call = transfer.kind == MOB_PUT ? "mob_put_nbi" : "mob_get_nbi";
   Shape shape;
   mob_status_t status = transport::normalise(call, transfer, &shape);  // it was checked
-  auto* const whole = new (std::nothrow) Whole;                        // finish_part() deletes it
+  // finish_part() deletes it.
+  auto* const whole = new (std::nothrow) Whole;
   if (whole == nullptr) return engine_.completion().complete(pending, has_no_memory(call));
   whole->pending = &pending;
   whole->never_waits = true;
@@ -491,8 +493,9 @@ mob_status_t Served::send(const char* call, mob_rank_t rank, std::unique_ptr<Par
     request.part = ++last_id_;
     unanswered_.emplace(request.part, part.get());
     part.release();
+    // Before anybody can end it (give_up()), and not if there was no memory.
+    whole.parts.fetch_add(1, std::memory_order_relaxed);
   }
-  whole.parts.fetch_add(1, std::memory_order_relaxed);
   Outgoing message;
   message.id = static_cast<unsigned>(InternalHandler::kServe);
   message.header = &request;
