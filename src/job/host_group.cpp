@@ -57,9 +57,9 @@ void HostGroup::enter(mob_rank_t index, bool pid_is_shared) {
   mine.start_time.store(pid_is_shared ? os::process_start_time(getpid()) : 0,
                         std::memory_order_relaxed);
   mine.processors = os::ProcessorSet::allowed();
+  liveness_.open(*block_, size(), index_);
   // Release: who sees the state sees what is above.
   mine.state.store(ProcessState::kLive, std::memory_order_release);
-  liveness_.open(*block_, index_);
   crowding_.open(&block_->slot(0).processor, sizeof(ProcessSlot), static_cast<uint32_t>(size()),
                  static_cast<uint32_t>(index_));
 }

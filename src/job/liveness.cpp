@@ -13,7 +13,8 @@ constexpr uint64_t kLookIntervalNs = 2'000'000;
 
 }  // namespace
 
-void Liveness::open(ControlBlock& block, mob_rank_t self) {
+void Liveness::open(ControlBlock& block, mob_rank_t size, mob_rank_t self) {
+  peers_ = std::vector<Peer>(static_cast<size_t>(size));
   block_ = &block;
   self_ = self;
   can_look_ = block.slot(self).start_time.load(std::memory_order_relaxed) != 0;
@@ -37,7 +38,8 @@ bool Liveness::is_dead(mob_rank_t index) {
   if (index == self_ || !can_look_ || start_time == 0 || pid == getpid()) return false;
   {
     const std::lock_guard lock(mutex_);
-    Peer& peer = peers_[index];
+    if (static_cast<size_t>(index) >= peers_.size()) return false;  // closed
+    Peer& peer = peers_[static_cast<size_t>(index)];
     const uint64_t now = os::now_ns();
     if (now < peer.next_look_ns) return false;
     peer.next_look_ns = now + kLookIntervalNs;

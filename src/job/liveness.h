@@ -4,8 +4,8 @@
 // Which host-mates have died. Looked at only by those who have waited long: nothing here is paid
 // for by a job in which nobody dies.
 
-#include <map>
 #include <mutex>
+#include <vector>
 
 #include "job/control.h"
 #include "os/process.h"
@@ -14,12 +14,14 @@ namespace mobius::job {
 
 class Liveness {
  public:
-  // `block` stays valid until close(); `self` is the caller's slot.
-  void open(ControlBlock& block, mob_rank_t self);
+  // `block`, of a host with `size` processes, stays valid until close(); `self` is the caller's
+  // slot.
+  void open(ControlBlock& block, mob_rank_t size, mob_rank_t self);
   void close();
 
   // Whether a host-mate ended without leaving the job: asks the kernel, at most every few
-  // milliseconds, unless it is known. Tells the others when it finds out. Any thread.
+  // milliseconds, unless it is known. Tells the others when it finds out. Allocates nothing. Any
+  // thread.
   bool is_dead(mob_rank_t index);
 
   // Whether it has come to mob_finalize(), or is through with it: it starts nothing any more.
@@ -44,7 +46,7 @@ class Liveness {
   mob_rank_t self_ = 0;
   bool can_look_ = false;  // processes have the same ids here as in the slots
   std::mutex mutex_;       // guards peers_
-  std::map<mob_rank_t, Peer> peers_;
+  std::vector<Peer> peers_;
 };
 
 }  // namespace mobius::job

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "os/process.h"
 
+#include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -13,24 +16,37 @@ namespace mobius::os {
 
 namespace {
 
-// All of a file of /proc/PID, or nothing.
-std::string read_file(pid_t pid, const char* name) {
+// Opens a file of /proc/PID; -1, and errno says why.
+int open_file(pid_t pid, const char* name) {
   char path[48];
   std::snprintf(path, sizeof path, "/proc/%d/%s", pid, name);
-  std::FILE* file = std::fopen(path, "re");
-  std::string text;
-  if (file == nullptr) return text;
-  char piece[4096];
-  while (const size_t got = std::fread(piece, 1, sizeof piece, file)) text.append(piece, got);
-  std::fclose(file);
-  return text;
+  return ::open(path, O_RDONLY | O_CLOEXEC);
 }
 
-// A numeric field of /proc/PID/stat, by its number in proc(5), from 4 on; 0 if there is none.
+ssize_t read_some(int descriptor, char* to, size_t bytes) {
+  ssize_t got = 0;
+  do {
+    got = ::read(descriptor, to, bytes);
+  } while (got < 0 && errno == EINTR);
+  return got;
+}
+
+// A numeric field of /proc/PID/stat, by its number in proc(5), from 4 on; 0 if there is none, and
+// then errno is ENOENT or ESRCH if there is no such process. Allocates nothing: it is asked by who
+// waits.
 uint64_t read_stat(pid_t pid, int field) {
-  const std::string text = read_file(pid, "stat");
+  const int descriptor = open_file(pid, "stat");
+  if (descriptor < 0) return 0;
+  char text[2048];  // some 50 numbers, and a name of 64 bytes at most
+  const ssize_t got = read_some(descriptor, text, sizeof text - 1);
+  const int error = errno;
+  ::close(descriptor);
+  errno = error;
+  if (got < 0) return 0;
+  errno = 0;
+  text[got] = '\0';
   // The second field is the program's name in parentheses and may hold anything.
-  const char* rest = std::strrchr(text.c_str(), ')');
+  const char* rest = std::strrchr(text, ')');
   if (rest == nullptr) return 0;
   ++rest;
   for (int at = 3; at < field; ++at) {
@@ -46,14 +62,36 @@ uint64_t process_start_time(pid_t pid) { return read_stat(pid, 22); }
 
 pid_t process_parent(pid_t pid) { return static_cast<pid_t>(read_stat(pid, 4)); }
 
-std::string process_environment(pid_t pid) { return read_file(pid, "environ"); }
+std::string process_environment(pid_t pid) {
+  std::string text;
+  const int descriptor = open_file(pid, "environ");
+  if (descriptor < 0) return text;
+  try {
+    char piece[4096];
+    for (ssize_t got = 0; (got = read_some(descriptor, piece, sizeof piece)) > 0;) {
+      text.append(piece, static_cast<size_t>(got));
+    }
+  } catch (...) {
+    ::close(descriptor);
+    throw;
+  }
+  ::close(descriptor);
+  return text;
+}
 
 bool ProcessWatch::has_ended(pid_t pid, uint64_t start_time) {
   if (descriptor_ < 0) {
-    descriptor_ = static_cast<int>(syscall(SYS_pidfd_open, pid, 0));
+    const auto descriptor = static_cast<int>(syscall(SYS_pidfd_open, pid, 0));
     // Only now is it certain which process the descriptor stands for.
-    if (process_start_time(pid) != start_time) return true;
-    if (descriptor_ < 0) return false;
+    const uint64_t started = process_start_time(pid);
+    if (started != start_time) {
+      const bool is_gone = started != 0 || errno == ENOENT || errno == ESRCH;
+      if (descriptor >= 0) ::close(descriptor);
+      // Who has no descriptor left, for instance, could not look, and has seen nobody end.
+      return is_gone || (kill(pid, 0) != 0 && errno == ESRCH);
+    }
+    if (descriptor < 0) return false;
+    descriptor_ = descriptor;
   }
   pollfd ended{descriptor_, POLLIN, 0};
   return poll(&ended, 1, 0) > 0;

@@ -9,7 +9,8 @@
 namespace mobius::os {
 
 // When a process started, in clock ticks since the host did; 0 if there is no such process (any
-// more). Together with the pid it names a process for good.
+// more), or if it could not be looked at: errno tells. Together with the pid it names a process for
+// good.
 uint64_t process_start_time(pid_t pid);
 
 // The process that a process is a child of; 0 if there is none, or none that we can see.
@@ -29,7 +30,8 @@ class ProcessWatch {
   ~ProcessWatch() { close(); }
 
   // Whether the process `pid` that started at `start_time` has ended. Opens the pidfd at the first
-  // call; where the kernel has none (before 5.3) the start time alone decides. Not thread-safe.
+  // call; where the kernel has none (before 5.3) the start time alone decides. Who cannot look, for
+  // lack of descriptors for instance, finds it alive. Allocates nothing. Not thread-safe.
   bool has_ended(pid_t pid, uint64_t start_time);
 
   void close();

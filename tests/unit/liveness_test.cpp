@@ -34,7 +34,7 @@ class LivenessTest : public testing::Test {
     fill(0, getpid());
     child_ = children_.start(sleep_for_ever);
     fill(1, child_);
-    liveness_.open(*block_, 0);
+    liveness_.open(*block_, 3, 0);
   }
   ~LivenessTest() override {
     mobius::job::control_unmap(block_);

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -86,6 +87,33 @@ TEST(ProcessWatch, StoppedIsNotEnded) {
   siginfo_t stopped{};
   EXPECT_EQ(waitid(P_PID, static_cast<id_t>(pid), &stopped, WSTOPPED | WNOWAIT), 0);
   EXPECT_FALSE(watch.has_ended(pid, process_start_time(pid)));
+}
+
+// Whoever has used up its descriptors can open neither a pidfd nor a file of /proc.
+TEST(ProcessWatch, WhoCannotLookSeesNobodyEnd) {
+  Children children;
+  const pid_t pid = children.start(sleep_for_ever);
+  const pid_t gone = children.start(sleep_for_ever);
+  const uint64_t start = process_start_time(pid);
+  const uint64_t start_of_gone = process_start_time(gone);
+  children.kill_one(gone);
+  rlimit before{};
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
+  const int lowest_free = dup(STDERR_FILENO);
+  ASSERT_GE(lowest_free, 0);
+  close(lowest_free);
+  // None is left, or one, which the pidfd takes.
+  for (const rlim_t left : {0, 1}) {
+    ProcessWatch watch;
+    ProcessWatch watch_of_gone;
+    rlimit few = before;
+    few.rlim_cur = static_cast<rlim_t>(lowest_free) + left;
+    ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &few), 0);
+    EXPECT_FALSE(watch.has_ended(pid, start)) << left;
+    EXPECT_TRUE(watch_of_gone.has_ended(gone, start_of_gone)) << left;
+    ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
+    EXPECT_FALSE(watch.has_ended(pid, start)) << left;
+  }
 }
 
 }  // namespace
