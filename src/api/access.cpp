@@ -68,8 +68,10 @@ mob_status_t mob_access_lock(mob_access_t access, mob_rank_t rank, mob_access_mo
   mob_rank_t member = 0;
   if (const mob_status_t status = find_target(kCall, access, rank, &found, &member)) return status;
   if (const mob_status_t status = check_mode(kCall, mode)) return status;
-  return mode == MOB_SHARED ? found->lock_shared(kCall, member, recovered)
-                            : found->lock_exclusive(kCall, member, recovered);
+  return api::without_exceptions(kCall, [&] {
+    return mode == MOB_SHARED ? found->lock_shared(kCall, member, recovered)
+                              : found->lock_exclusive(kCall, member, recovered);
+  });
 }
 
 mob_status_t mob_access_lock_nbi(mob_access_t access, mob_rank_t rank, mob_access_mode_t mode) {
@@ -92,8 +94,10 @@ mob_status_t mob_access_trylock(mob_access_t access, mob_rank_t rank, mob_access
   if (const mob_status_t status = find_target(kCall, access, rank, &found, &member)) return status;
   if (const mob_status_t status = check_mode(kCall, mode)) return status;
   if (const mob_status_t status = check_not_null(kCall, acquired, "the result")) return status;
-  return mode == MOB_SHARED ? found->try_shared(kCall, member, acquired, recovered)
-                            : found->try_exclusive(kCall, member, acquired, recovered);
+  return api::without_exceptions(kCall, [&] {
+    return mode == MOB_SHARED ? found->try_shared(kCall, member, acquired, recovered)
+                              : found->try_exclusive(kCall, member, acquired, recovered);
+  });
 }
 
 mob_status_t mob_access_unlock(mob_access_t access, mob_rank_t rank) {
@@ -101,19 +105,19 @@ mob_status_t mob_access_unlock(mob_access_t access, mob_rank_t rank) {
   Access* found = nullptr;
   mob_rank_t member = 0;
   if (const mob_status_t status = find_target(kCall, access, rank, &found, &member)) return status;
-  return found->unlock(kCall, member);
+  return api::without_exceptions(kCall, [&] { return found->unlock(kCall, member); });
 }
 
 mob_status_t mob_access_lock_all(mob_access_t access, int* recovered) {
   constexpr const char* kCall = "mob_access_lock_all";
   Access* found = nullptr;
   if (const mob_status_t status = check_access(kCall, access, &found)) return status;
-  return found->lock_all(kCall, recovered);
+  return api::without_exceptions(kCall, [&] { return found->lock_all(kCall, recovered); });
 }
 
 mob_status_t mob_access_unlock_all(mob_access_t access) {
   constexpr const char* kCall = "mob_access_unlock_all";
   Access* found = nullptr;
   if (const mob_status_t status = check_access(kCall, access, &found)) return status;
-  return found->unlock_all(kCall);
+  return api::without_exceptions(kCall, [&] { return found->unlock_all(kCall); });
 }

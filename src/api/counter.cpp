@@ -59,5 +59,6 @@ mob_status_t mob_counter_set(mob_counter_t counter, uint64_t value) {
 mob_status_t mob_counter_wait(mob_counter_t counter, uint64_t value, uint64_t* left) {
   mob_counter* found = nullptr;
   if (const mob_status_t status = find_own("mob_counter_wait", counter, &found)) return status;
-  return counters().wait(*found, value, left);
+  return api::without_exceptions("mob_counter_wait",
+                                 [&] { return counters().wait(*found, value, left); });
 }

@@ -79,13 +79,13 @@ mob_status_t mob_epoch_complete(mob_epoch_t epoch) {
   Epochs* found = nullptr;
   if (const mob_status_t status = check_epoch("mob_epoch_complete", epoch, &found)) return status;
   if (const mob_status_t status = api::check_may_wait("mob_epoch_complete")) return status;
-  return found->complete();
+  return api::without_exceptions("mob_epoch_complete", [&] { return found->complete(); });
 }
 
 mob_status_t mob_epoch_wait(mob_epoch_t epoch) {
   Epochs* found = nullptr;
   if (const mob_status_t status = check_epoch("mob_epoch_wait", epoch, &found)) return status;
-  return found->wait();
+  return api::without_exceptions("mob_epoch_wait", [&] { return found->wait(); });
 }
 
 mob_status_t mob_epoch_test(mob_epoch_t epoch, int* done) {
@@ -94,12 +94,12 @@ mob_status_t mob_epoch_test(mob_epoch_t epoch, int* done) {
   if (const mob_status_t status = check_not_null("mob_epoch_test", done, "the result")) {
     return status;
   }
-  return found->test(done);
+  return api::without_exceptions("mob_epoch_test", [&] { return found->test(done); });
 }
 
 mob_status_t mob_epoch_fence(mob_epoch_t epoch) {
   Epochs* found = nullptr;
   if (const mob_status_t status = check_epoch("mob_epoch_fence", epoch, &found)) return status;
   if (const mob_status_t status = api::check_may_wait("mob_epoch_fence")) return status;
-  return found->fence();
+  return api::without_exceptions("mob_epoch_fence", [&] { return found->fence(); });
 }

@@ -68,7 +68,9 @@ mob_status_t find_mutex(const char* call, mob_mutexes_t handle, size_t index, mo
 mob_status_t mob_lock(mob_lock_t* lock, int* recovered) {
   HybridLockWord* word = nullptr;
   if (const mob_status_t status = find_lock("mob_lock", lock, &word)) return status;
-  return engine::acquire_lock(engine::engine(), "mob_lock", *word, recovered);
+  return api::without_exceptions("mob_lock", [&] {
+    return engine::acquire_lock(engine::engine(), "mob_lock", *word, recovered);
+  });
 }
 
 mob_status_t mob_trylock(mob_lock_t* lock, int* acquired, int* recovered) {
@@ -76,13 +78,16 @@ mob_status_t mob_trylock(mob_lock_t* lock, int* acquired, int* recovered) {
   HybridLockWord* word = nullptr;
   if (const mob_status_t status = find_lock(kCall, lock, &word)) return status;
   if (const mob_status_t status = check_not_null(kCall, acquired, "the result")) return status;
-  return engine::try_acquire_lock(engine::engine(), kCall, *word, acquired, recovered);
+  return api::without_exceptions(kCall, [&] {
+    return engine::try_acquire_lock(engine::engine(), kCall, *word, acquired, recovered);
+  });
 }
 
 mob_status_t mob_unlock(mob_lock_t* lock) {
   HybridLockWord* word = nullptr;
   if (const mob_status_t status = find_lock("mob_unlock", lock, &word)) return status;
-  return engine::release_lock(engine::engine(), "mob_unlock", *word);
+  return api::without_exceptions(
+      "mob_unlock", [&] { return engine::release_lock(engine::engine(), "mob_unlock", *word); });
 }
 
 mob_status_t mob_mutexes_create(mob_team_t team, size_t count, mob_mutexes_t* mutexes) {
@@ -130,7 +135,8 @@ mob_status_t mob_mutex_lock(mob_mutexes_t mutexes, size_t index, mob_rank_t rank
   if (const mob_status_t status = find_mutex(kCall, mutexes, index, rank, &found, &member)) {
     return status;
   }
-  return found->lock(kCall, member, index, recovered);
+  return api::without_exceptions(kCall,
+                                 [&] { return found->lock(kCall, member, index, recovered); });
 }
 
 mob_status_t mob_mutex_trylock(mob_mutexes_t mutexes, size_t index, mob_rank_t rank, int* acquired,
@@ -142,7 +148,8 @@ mob_status_t mob_mutex_trylock(mob_mutexes_t mutexes, size_t index, mob_rank_t r
     return status;
   }
   if (const mob_status_t status = check_not_null(kCall, acquired, "the result")) return status;
-  return found->try_lock(kCall, member, index, acquired, recovered);
+  return api::without_exceptions(
+      kCall, [&] { return found->try_lock(kCall, member, index, acquired, recovered); });
 }
 
 mob_status_t mob_mutex_unlock(mob_mutexes_t mutexes, size_t index, mob_rank_t rank) {
@@ -152,5 +159,5 @@ mob_status_t mob_mutex_unlock(mob_mutexes_t mutexes, size_t index, mob_rank_t ra
   if (const mob_status_t status = find_mutex(kCall, mutexes, index, rank, &found, &member)) {
     return status;
   }
-  return found->unlock(kCall, member, index);
+  return api::without_exceptions(kCall, [&] { return found->unlock(kCall, member, index); });
 }

@@ -123,17 +123,21 @@ mob_status_t mob_message_reply(mob_token_t token, unsigned id, const void* heade
 
 mob_status_t mob_message_flush(mob_rank_t rank) {
   if (const mob_status_t status = check_rank("mob_message_flush", rank)) return status;
-  return engine::engine().messages().flush(rank, engine::Whose::kProgram);
+  return api::without_exceptions("mob_message_flush", [&] {
+    return engine::engine().messages().flush(rank, engine::Whose::kProgram);
+  });
 }
 
 mob_status_t mob_poll() {
   if (const mob_status_t status = check_live("mob_poll")) return status;
-  engine::Engine& engine = engine::engine();
-  engine.issue_recorded();
-  if (engine.messages().in_use()) engine.progress().note_poll();
-  engine.poll();
-  if (engine.network().is_open()) engine.network().leave();
-  return MOB_OK;
+  return api::without_exceptions("mob_poll", [] {
+    engine::Engine& engine = engine::engine();
+    engine.issue_recorded();
+    if (engine.messages().in_use()) engine.progress().note_poll();
+    engine.poll();
+    if (engine.network().is_open()) engine.network().leave();
+    return MOB_OK;
+  });
 }
 
 mob_status_t mob_progress_set(mob_progress_t progress, mob_progress_t* before) {

@@ -77,15 +77,17 @@ mob_status_t wait_each(const char* call, std::span<mob_handle_t> handles, size_t
   if (std::ranges::all_of(handles, [](mob_handle_t h) { return h == MOB_HANDLE_DONE; })) {
     return MOB_OK;
   }
-  mob_status_t outcome = MOB_OK;
-  engine::HostWatch watch(engine::engine(), call);
-  const mob_status_t status = engine::engine().wait_until(
-      [&] {
-        outcome = test_each(call, handles, most, indices, completed);
-        return outcome != MOB_OK || *completed > 0;
-      },
-      &watch);
-  return status != MOB_OK ? status : outcome;
+  return api::without_exceptions(call, [&] {
+    mob_status_t outcome = MOB_OK;
+    engine::HostWatch watch(engine::engine(), call);
+    const mob_status_t status = engine::engine().wait_until(
+        [&] {
+          outcome = test_each(call, handles, most, indices, completed);
+          return outcome != MOB_OK || *completed > 0;
+        },
+        &watch);
+    return status != MOB_OK ? status : outcome;
+  });
 }
 
 }  // namespace
@@ -117,9 +119,11 @@ mob_status_t mob_test(mob_handle_t* handle, int* done) {
   if (const mob_status_t status = check_not_null("mob_test", done, "the result")) return status;
   bool complete = *handle == MOB_HANDLE_DONE;
   if (!complete) {
-    engine::engine().issue_recorded();
-    engine::engine().poll();
-    const mob_status_t status = completion().test("mob_test", *handle, &complete);
+    const mob_status_t status = api::without_exceptions("mob_test", [&] {
+      engine::engine().issue_recorded();
+      engine::engine().poll();
+      return completion().test("mob_test", *handle, &complete);
+    });
     if (complete) *handle = MOB_HANDLE_DONE;
     if (status != MOB_OK) return status;
   }

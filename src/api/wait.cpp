@@ -119,12 +119,14 @@ struct Words {
 template <typename Look>
 mob_status_t ask(const char* call, const mob_wait_set_t* set, bool waits, Look look) {
   if (const mob_status_t status = check_set(call, set)) return status;
-  return engine::with_word_type(set->type, [&]<typename T>(T) {
-    const Words<T> words{*set};
-    Engine& engine = engine::engine();
-    if (waits) return engine::wait_for_words(engine, call, [&] { return look(words); });
-    if (!look(words) && engine.poll()) look(words);
-    return MOB_OK;
+  return api::without_exceptions(call, [&] {
+    return engine::with_word_type(set->type, [&]<typename T>(T) {
+      const Words<T> words{*set};
+      Engine& engine = engine::engine();
+      if (waits) return engine::wait_for_words(engine, call, [&] { return look(words); });
+      if (!look(words) && engine.poll()) look(words);
+      return MOB_OK;
+    });
   });
 }
 
@@ -175,9 +177,11 @@ mob_status_t mob_wait_word_(const void* word, mob_type_t type, mob_compare_t com
   if (const mob_status_t status = check_words(call, word, word_bytes(type), compare)) {
     return status;
   }
-  return engine::with_word_type(type, [&]<typename T>(T) {
-    return engine::wait_for_words(engine::engine(), call, [&] {
-      return engine::holds(static_cast<const T*>(word), compare, static_cast<T>(value));
+  return api::without_exceptions(call, [&] {
+    return engine::with_word_type(type, [&]<typename T>(T) {
+      return engine::wait_for_words(engine::engine(), call, [&] {
+        return engine::holds(static_cast<const T*>(word), compare, static_cast<T>(value));
+      });
     });
   });
 }
@@ -229,14 +233,16 @@ mob_status_t mob_test_until_some(const mob_wait_set_t* set, size_t* indices, siz
 
 mob_status_t mob_notify(mob_rank_t rank) {
   if (const mob_status_t status = api::check_rank("mob_notify", rank)) return status;
-  return engine::engine().notifications().notify(rank);
+  return api::without_exceptions("mob_notify",
+                                 [&] { return engine::engine().notifications().notify(rank); });
 }
 
 mob_status_t mob_notify_wait(mob_rank_t rank, uint32_t* count) {
   constexpr const char* kCall = "mob_notify_wait";
   if (const mob_status_t status = api::check_rank(kCall, rank)) return status;
   uint32_t taken = 0;
-  const mob_status_t status = engine::engine().notifications().wait(kCall, rank, &taken);
+  const mob_status_t status = api::without_exceptions(
+      kCall, [&] { return engine::engine().notifications().wait(kCall, rank, &taken); });
   if (status == MOB_OK && count != nullptr) *count = taken;
   return status;
 }

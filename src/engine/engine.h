@@ -9,6 +9,7 @@
 #include <atomic>
 #include <cstddef>
 #include <memory>
+#include <new>
 
 #include "engine/access.h"
 #include "engine/chunk_table.h"
@@ -346,7 +347,17 @@ class Engine {
     return served;
   }
 
+  // Nothing in it is begun that cannot be tried again where memory is refused, and then the next
+  // poll does: who waits, the library's threads, and destructors call this.
   bool poll(bool network) {
+    try {
+      return look_for_work(network);
+    } catch (const std::bad_alloc&) {
+      return false;
+    }
+  }
+
+  bool look_for_work(bool network) {
     bool found = transfers_.poll();
     if (messages_.in_use() && messages_.serve(network)) {
       found = true;

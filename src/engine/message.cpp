@@ -5,6 +5,7 @@
 #include <bit>
 #include <utility>
 
+#include "base/log.h"
 #include "base/status.h"
 #include "engine/engine.h"
 #include "engine/locks.h"
@@ -315,19 +316,22 @@ bool Messages::serve_by_turns(bool network) {
     }
     serving = kNobody;
   }
-  mob_rank_t to_ring = -1;
-  const bool found = serve_once(network, &to_ring);
+  ServeTurn turn(*this);
+  return turn.found = serve_once(network, &turn.to_ring);
+}
+
+Messages::ServeTurn::~ServeTurn() {
+  Engine& engine = messages_.engine_;
   // Also the fence in front of looks for sleepers.
-  const uint32_t asked = serving_.exchange(kNobody, std::memory_order_seq_cst);
-  if (to_ring >= 0) engine_.ring_after_fence(to_ring);
+  const uint32_t asked = messages_.serving_.exchange(kNobody, std::memory_order_seq_cst);
+  if (to_ring >= 0) engine.ring_after_fence(to_ring);
   // Who asked may sleep by now, and have come too late for what we looked at first. And who waits
   // for what handlers did looks again.
   if (asked == kOneAndAnotherAsked) {
-    Progress::wake_after_fence(engine_.process(engine_.host().index()).doorbell);
+    Progress::wake_after_fence(engine.process(engine.host().index()).doorbell);
   } else if (found) {
-    engine_.ring_after_fence(engine_.rank());
+    engine.ring_after_fence(engine.rank());
   }
-  return found;
 }
 
 // `*to_ring` becomes the sender that is still to be rung, if there is one: mostly a single ring has
@@ -396,8 +400,17 @@ void Messages::attach(uint32_t rings) {
     const uint32_t chunk = inbox_->chunks[index / Inbox::kRingsPerChunk].load() - 1;
     // Without the memory nothing can be read now; it is tried again.
     if (engine_.window().allow(uint64_t{chunk} << kChunkShift, 1) != MOB_OK) return;
-    readers_.push_back(
-        std::make_unique<MessageReader>(engine_, handlers_, *ring_at(*inbox_, index)));
+    try {
+      readers_.push_back(
+          std::make_unique<MessageReader>(engine_, handlers_, *ring_at(*inbox_, index)));
+    } catch (const std::bad_alloc&) {
+      static std::atomic<bool> told = false;
+      if (!told.exchange(true)) {
+        base::log(base::LogLevel::kWarn,
+                  "no memory to read what host-mates send: they wait until there is some");
+      }
+      return;
+    }
     if (index < kPolledRings) {
       polled_[index] = readers_.back().get();
       looked_at_.store(index + 1, std::memory_order_release);

@@ -165,6 +165,19 @@ class Messages {
                             uint64_t* offset);
   mob_status_t add_ring(Inbox& inbox, uint32_t index, MessageRing** ring);
   MessageRing* ring_at(const Inbox& inbox, uint32_t index) const;
+  // Holds serving_, and tells those who have to know when it gives it up.
+  struct ServeTurn {
+    explicit ServeTurn(Messages& messages) : messages_(messages) {}
+    ~ServeTurn();
+    ServeTurn(const ServeTurn&) = delete;
+    ServeTurn& operator=(const ServeTurn&) = delete;
+
+    bool found = false;
+    mob_rank_t to_ring = -1;  // a sender that is still to be rung, if there is one
+
+   private:
+    Messages& messages_;
+  };
   bool serve_by_turns(bool network);
   bool serve_once(bool network, mob_rank_t* to_ring);
   bool serve_written();

@@ -3,10 +3,12 @@
 
 #include <algorithm>
 #include <cstring>
+#include <new>
 
 #include "base/log.h"
 #include "base/status.h"
 #include "engine/engine.h"
+#include "engine/lack_of_memory.h"
 #include "engine/message.h"
 #include "engine/remote.h"
 #include "os/futex.h"
@@ -46,7 +48,7 @@ class HandlerScope {
 
 bool MessageReader::drain(bool* more) {
   if (settling_) {
-    if (!settle()) return false;
+    if (!settle_or_end()) return false;
     publish();
     return true;
   }
@@ -61,7 +63,7 @@ bool MessageReader::drain(bool* more) {
       if (!move(record)) break;
       continue;
     }
-    accept(record);
+    handle(record);
     // Nothing can follow a message that is being settled.
     if (!reader_.release()) continue;
     // Pairs with the fence in Outbox::reserve(): the sender sees the room, or we that it starves.
@@ -75,6 +77,25 @@ bool MessageReader::drain(bool* more) {
   *more |= records == kRecordsPerTurn;
   if (!settling_) publish();
   return true;
+}
+
+// A host-mate cannot be told that what it has sent was lost: it would wait for ever, or go on with
+// wrong data.
+template <typename Call>
+auto MessageReader::without_loss(Call call) {
+  try {
+    return call();
+  } catch (const std::bad_alloc&) {
+    end_for_lack_of_memory(engine_.rank(), "to handle a message of rank", source_);
+  }
+}
+
+void MessageReader::handle(const os::RingRecord& record) {
+  without_loss([&] { accept(record); });
+}
+
+bool MessageReader::settle_or_end() {
+  return without_loss([&] { return settle(); });
 }
 
 void MessageReader::publish() {

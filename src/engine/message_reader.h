@@ -77,6 +77,10 @@ class MessageReader {
   static constexpr uint64_t kInside = 1;
   static constexpr uint64_t kWide = 2;
 
+  template <typename Call>
+  auto without_loss(Call call);
+  void handle(const os::RingRecord& record);
+  bool settle_or_end();
   void publish();
   void begin(const os::RingRecord& record);
   void go_on(const os::RingRecord& record);

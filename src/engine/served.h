@@ -123,6 +123,8 @@ class Served {
   static mob_status_t read_shape(Engine& engine, const void* payload, size_t bytes, void* to);
   static size_t refuse_late(void* header, mob_status_t status);
   mob_status_t carry_out(const Request& request, const char* list, char* data, char* fetched);
+  mob_status_t carry_out_with_memory(const Request& request, const char* list, char* data,
+                                     char* fetched);
   mob_status_t check_remote(const Request& request, const transport::Shape& shape) const;
   mob_status_t tell(const Request& request);
   void answer(mob_rank_t origin, const Request& request, mob_status_t status,

@@ -53,7 +53,8 @@ struct Served::Arrival {
   mob_rank_t origin;
   Request request;
   bool is_direct;  // into the memory of the user
-  std::unique_ptr<char[]> payload;
+  char* payload;
+  std::unique_ptr<char[]> kept;  // which is the payload, where it is not in a record
 };
 
 // On a word of this process; `old` gets what it held.
@@ -120,13 +121,16 @@ void Served::serve_payload(const mob_message_t& message, const Request& request,
     answer(message.source, request, refuse_nonsense());
     return;
   }
-  auto arrival = std::make_unique<Arrival>(Arrival{this, message.source, request, false, nullptr});
   if (expected == 0 || message.payload != nullptr) {
     // Handlers may change what they are shown, which nobody else looks at.
-    arrival->payload.reset(const_cast<char*>(static_cast<const char*>(message.payload)));
-    serve_arrival(*arrival);
-    arrival->payload.release();
-    return;
+    auto* payload = const_cast<char*>(static_cast<const char*>(message.payload));
+    Arrival arrival{this, message.source, request, false, payload, nullptr};
+    return serve_arrival(arrival);
+  }
+  std::unique_ptr<Arrival> arrival(
+      new (std::nothrow) Arrival{this, message.source, request, false, nullptr, nullptr});
+  if (arrival == nullptr) {
+    return answer(message.source, request, fail(MOB_ERR_MEMORY, "it has no memory left"));
   }
   const bool contiguous = request.is_spans == 0 && request.dimensions == 0;
   arrival->is_direct = request.kind == MOB_PUT && contiguous &&
@@ -134,8 +138,9 @@ void Served::serve_payload(const mob_message_t& message, const Request& request,
   if (arrival->is_direct) {
     delivery->payload = request.remote;
   } else {
-    arrival->payload.reset(new (std::nothrow) char[expected]);
-    delivery->payload = arrival->payload.get();
+    arrival->kept.reset(new (std::nothrow) char[expected]);
+    arrival->payload = arrival->kept.get();
+    delivery->payload = arrival->payload;
     if (arrival->payload == nullptr) {
       answer(message.source, request, fail(MOB_ERR_MEMORY, "it has no memory left"));
       return;
@@ -161,15 +166,17 @@ void Served::serve_bulk(const mob_message_t& message, const Request& request,
     return answer(origin, request, refuse_nonsense());
   }
   std::unique_ptr<char[]> list(new (std::nothrow) char[message.payload_bytes]);
-  if (list == nullptr) {
+  std::unique_ptr<Arrival> arrival(new (std::nothrow)
+                                       Arrival{this, origin, request, false, list.get(), nullptr});
+  if (list == nullptr || arrival == nullptr) {
     return answer(origin, request, fail(MOB_ERR_MEMORY, "it has no memory left"));
   }
-  auto arrival = std::make_unique<Arrival>(Arrival{this, origin, request, false, std::move(list)});
+  arrival->kept = std::move(list);
   if (message.payload != nullptr) {
-    std::memcpy(arrival->payload.get(), message.payload, message.payload_bytes);
+    std::memcpy(arrival->payload, message.payload, message.payload_bytes);
     return move_runs(*arrival);
   }
-  delivery->payload = arrival->payload.get();
+  delivery->payload = arrival->payload;
   delivery->handler = [](mob_token_t, void* argument) {
     const std::unique_ptr<Arrival> whole(static_cast<Arrival*>(argument));
     whole->self->move_runs(*whole);
@@ -180,7 +187,7 @@ void Served::serve_bulk(const mob_message_t& message, const Request& request,
 // All or nothing of what is checked here; whoever polls when the bytes are all there answers.
 void Served::move_runs(const Arrival& arrival) {
   const Request& request = arrival.request;
-  const std::span runs(reinterpret_cast<const BulkMoves::Run*>(arrival.payload.get()),
+  const std::span runs(reinterpret_cast<const BulkMoves::Run*>(arrival.payload),
                        request.list_bytes / sizeof(BulkMoves::Run));
   size_t left = request.data_bytes;
   mob_status_t status = MOB_OK;
@@ -210,7 +217,7 @@ void Served::serve_arrival(Arrival& arrival) {
   }
   // Not where somebody is told that the data may be changed.
   if (only_reads(request)) return serve_get(arrival);
-  char* const list = arrival.payload.get();
+  char* const list = arrival.payload;
   char* data = list + request.list_bytes;
   std::unique_ptr<char[]> result;
   size_t result_bytes = 0;
@@ -247,7 +254,7 @@ void Served::serve_get(const Arrival& arrival) {
   }
   std::memcpy(description.get(), &request, sizeof request);
   if (request.list_bytes != 0) {
-    std::memcpy(description.get() + sizeof request, arrival.payload.get(), request.list_bytes);
+    std::memcpy(description.get() + sizeof request, arrival.payload, request.list_bytes);
   }
   whole.payload = description.get();
   whole.late = &kOwnShape;
@@ -362,6 +369,15 @@ mob_status_t Served::check_remote(const Request& request, const Shape& shape) co
 
 mob_status_t Served::carry_out(const Request& request, const char* list, char* data,
                                char* fetched) {
+  try {
+    return carry_out_with_memory(request, list, data, fetched);
+  } catch (const std::bad_alloc&) {
+    return fail(MOB_ERR_MEMORY, "it has no memory left");
+  }
+}
+
+mob_status_t Served::carry_out_with_memory(const Request& request, const char* list, char* data,
+                                           char* fetched) {
   mob_transfer_t transfer{};
   transfer.kind = request.kind;
   transfer.type = request.type;
