@@ -17,7 +17,8 @@
  *
  * **Recovery.** The access of a process that died, or left the job, is taken back when somebody
  * waits for it, within about 100 ms. If it was exclusive, the next to gain access is told by
- * `recovered`.
+ * `recovered`. When the member itself dies, access that processes of other hosts have to it, whose
+ * memory they do not reach any more, ends in the same way for its host-mates.
  *
  * Access to a rank on another host is gained by a message to it, which needs no help of its program
  * (MOBIUS_PROGRESS=poll: it polls or waits in the library), and given back without waiting for an
@@ -136,8 +137,9 @@ MOB_API mob_status_t mob_access_unlock(mob_access_t access, mob_rank_t rank);
  *
  * @param access     a live object
  * @param recovered  as mob_access_lock()
- * @return MOB_OK; MOB_ERR_STATE (also if the calling thread has exclusive access to a member; no
- *         access was gained then); MOB_ERR_HANDLE
+ * @return MOB_OK; MOB_ERR_STATE (also if the calling thread has exclusive access to a member);
+ *         MOB_ERR_HANDLE; MOB_ERR_PEER (a member on another host died). After an error no access
+ *         was gained.
  *
  * As mob_access_lock().
  */

@@ -11,6 +11,9 @@
  * on one host or, as docs/hosts.md says, on several, whether the program uses MPI or not; a program
  * started without a launcher is a job of one. Ranks are 0 … mob_size() - 1.
  * Processes whose memory the calling process can map are its host-mates; it is one of them itself.
+ *
+ * A child of fork() is in no job: every call in it fails with MOB_ERR_STATE, and the memory that the
+ * library gave is shared with the parent. It may start another program, or end with _exit().
  */
 
 #include <mobius/status.h>
@@ -25,7 +28,8 @@ typedef int32_t mob_rank_t;
 /**
  * Joins the job and reserves the address window of its shared memory.
  *
- * Collective over the job, blocks until every process called it. Reads the MOBIUS_* settings.
+ * Collective over the job, blocks until every process called it. Reads the MOBIUS_* settings. Opens
+ * /dev/null in the place of standard input, output and error, where these are closed.
  *
  * @return MOB_OK;
  *         MOB_ERR_STATE    called twice, or after mob_finalize() (a process joins once);

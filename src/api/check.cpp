@@ -9,6 +9,9 @@ mob_status_t state_error(const char* call) {
   if (engine::state() == engine::State::kBefore) {
     return fail(MOB_ERR_STATE, "%s: called before mob_init()", call);
   }
+  if (engine::state() == engine::State::kForked) {
+    return fail(MOB_ERR_STATE, "%s: called in a child of fork(), which is in no job", call);
+  }
   return fail(MOB_ERR_STATE, "%s: called after mob_finalize()", call);
 }
 

@@ -8,6 +8,7 @@
 #include "api/check.h"
 #include "api/version.h"
 #include "base/log.h"
+#include "os/standard_descriptors.h"
 
 using namespace mobius;  // NOLINT(google-build-using-namespace): this file is the C face of it
 using api::check_live;
@@ -26,6 +27,9 @@ mob_status_t check_not_joined(const char* call) {
     case engine::State::kAfter:
       return fail(MOB_ERR_STATE, "%s: called after mob_finalize(); a process joins a job only once",
                   call);
+    case engine::State::kForked:
+      return fail(MOB_ERR_STATE, "%s: called in a child of fork() of a process that is in a job",
+                  call);
     case engine::State::kBefore:
       break;
   }
@@ -36,11 +40,13 @@ mob_status_t check_not_joined(const char* call) {
 
 mob_status_t mob_init() {
   if (const mob_status_t status = check_not_joined("mob_init")) return status;
+  os::open_standard_descriptors();
   return api::without_exceptions("mob_init", [] { return engine_start(); });
 }
 
 mob_status_t mob_init_mpi(const void* communicator) {
   if (const mob_status_t status = check_not_joined("mob_init_mpi")) return status;
+  os::open_standard_descriptors();
   return api::without_exceptions("mob_init_mpi", [&] { return engine_start(&communicator); });
 }
 

@@ -142,7 +142,9 @@ void Access::forget_dead_readers(mob_rank_t target) {
   for (mob_rank_t reader = 0; reader < team().size(); ++reader) {
     std::atomic<uint32_t>& word = shared(reader, target);
     if (word.load(std::memory_order_relaxed) != 0 &&
-        is_lost(team().engine(), team().map().world_rank(reader))) {
+        (is_lost(team().engine(), team().map().world_rank(reader)) ||
+         (!team().engine().is_here(team().map().world_rank(reader)) &&
+          is_lost(team().engine(), team().map().world_rank(target))))) {
       word.store(0, std::memory_order_release);
     }
   }
@@ -200,7 +202,8 @@ mob_status_t Access::lock_exclusive(const char* call, mob_rank_t target, int* re
     if (status == MOB_OK) open_epoch(target, Scheduler::Epoch::kWaits);
     return status;
   }
-  if (const mob_status_t status = acquire_lock(engine, call, gate(target), recovered)) {
+  if (const mob_status_t status =
+          acquire_lock(engine, call, gate(target), recovered, team().map().world_rank(target))) {
     return status;
   }
   std::atomic_thread_fence(std::memory_order_seq_cst);  // pairs with enter_shared()
@@ -228,7 +231,8 @@ mob_status_t Access::lock_shared(const char* call, mob_rank_t target, int* recov
     if (recovered != nullptr) *recovered = 0;
     return MOB_OK;
   }
-  if (const mob_status_t status = acquire_lock(team().engine(), call, gate(target), recovered)) {
+  if (const mob_status_t status = acquire_lock(team().engine(), call, gate(target), recovered,
+                                               team().map().world_rank(target))) {
     return status;
   }
   shared(team().rank(), target).fetch_add(1, std::memory_order_relaxed);
@@ -247,8 +251,8 @@ mob_status_t Access::try_exclusive(const char* call, mob_rank_t target, int* acq
     return status;
   }
   int at_gate = 0;
-  if (const mob_status_t status =
-          try_acquire_lock(engine, call, gate(target), &at_gate, recovered)) {
+  if (const mob_status_t status = try_acquire_lock(engine, call, gate(target), &at_gate, recovered,
+                                                   team().map().world_rank(target))) {
     return status;
   }
   *acquired = 0;
@@ -283,8 +287,8 @@ mob_status_t Access::try_shared(const char* call, mob_rank_t target, int* acquir
   }
   // It may be a dead process that is at the gate, or another reader on its way.
   int at_gate = 0;
-  if (const mob_status_t status =
-          try_acquire_lock(team().engine(), call, gate(target), &at_gate, recovered)) {
+  if (const mob_status_t status = try_acquire_lock(team().engine(), call, gate(target), &at_gate,
+                                                   recovered, team().map().world_rank(target))) {
     return status;
   }
   *acquired = at_gate;
@@ -342,7 +346,13 @@ mob_status_t Access::lock_all(const char* call, int* recovered) {
   int any = 0;
   for (mob_rank_t target = 0; target < team().size(); ++target) {
     int one = 0;
-    if (const mob_status_t status = lock_shared(call, target, &one)) return status;
+    if (const mob_status_t status = lock_shared(call, target, &one)) {
+      while (target-- > 0) {
+        bool had = false;
+        static_cast<void>(leave_own_shared(target, &had));
+      }
+      return status;
+    }
     any |= one;
   }
   if (recovered != nullptr) *recovered = any;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "engine/engine.h"
 
+#include <pthread.h>
 #include <unistd.h>
 
 #include <mutex>
@@ -43,6 +44,24 @@ int live_ranks = 0;
 void set_size(mob_rank_t size) {
   __atomic_store_n(&mob_size_, size, __ATOMIC_RELAXED);
   Completion::publish_idle();
+}
+
+// In a child of fork(), which has the parent's sockets and its place in shared memory, but none of
+// its threads: what it did there would be taken for the parent's. Neither locks nor frees anything;
+// other threads were in the middle of whatever they did.
+void leave_as_child() {
+  const mob_rank_t size = mob_size_;
+  if (size == 0) return;
+  mob_size_ = 0;
+  mob_settled_size_ = 0;
+  mob_idle_size_ = 0;
+  target_forget_in_child(size);
+  current = nullptr;
+  if (thread_rank.seat != nullptr) {
+    static_cast<void>(thread_rank.engine.release());
+    thread_rank.state = State::kForked;
+  }
+  process_state.store(State::kForked, std::memory_order_relaxed);
 }
 
 // Small numbers for threads, used again when a thread ends.
@@ -380,6 +399,10 @@ void take_seat(const ThreadSeat* seat) {
 void enter(Engine* engine) { current = engine; }
 
 mob_status_t engine_start(const job::mpi::Communicator* communicator) {
+  static const int watched = pthread_atfork(nullptr, nullptr, leave_as_child);
+  if (watched != 0) {
+    return base::fail_errno(MOB_ERR_MEMORY, watched, "children of fork() cannot be watched");
+  }
   std::unique_ptr<Engine>& place =
       thread_rank.seat != nullptr ? thread_rank.engine : process_engine;
   place = std::make_unique<Engine>();

@@ -511,7 +511,7 @@ class Engine {
   Registry<Epochs> epochs_;
 };
 
-enum class State : int { kBefore, kLive, kAfter };
+enum class State : int { kBefore, kLive, kAfter, kForked };
 
 // The state of this rank, and its engine while kLive. A rank is a process, or a thread that took a
 // seat and what it started by way of enter().

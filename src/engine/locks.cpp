@@ -31,8 +31,8 @@ class RecoveryWatch final : public os::Watch {
 
 // Where no thread of the library makes progress, who waits has to: for the message of another host
 // that releases the lock.
-LockResult lock_polling(Engine& engine, os::HybridLockWord& word) {
-  LivenessProbe probe(engine);
+LockResult lock_polling(Engine& engine, os::HybridLockWord& word, mob_rank_t host) {
+  LivenessProbe probe(engine, host);
   const uint32_t self = engine.lock_id();
   if (os::lock_owner(word) == self) return LockResult::kHeldBySelf;
   bool probing = false;
@@ -55,7 +55,10 @@ LockResult lock_polling(Engine& engine, os::HybridLockWord& word) {
 
 bool LivenessProbe::is_dead(uint32_t owner) {
   const mob_rank_t rank = Engine::lock_owner(owner);
-  return rank >= 0 && rank < engine_.size() && is_lost(engine_, rank);
+  if (rank < 0 || rank >= engine_.size()) return false;
+  // What another host gives back goes to who hosts the lock: nobody takes it there any more.
+  return is_lost(engine_, rank) ||
+         (host_ >= 0 && !engine_.is_here(rank) && is_lost(engine_, host_));
 }
 
 mob_status_t held_already(const char* call) {
@@ -64,12 +67,12 @@ mob_status_t held_already(const char* call) {
 }
 
 mob_status_t acquire_lock(Engine& engine, const char* call, os::HybridLockWord& word,
-                          int* recovered) {
-  LivenessProbe probe(engine);
+                          int* recovered, mob_rank_t host) {
+  LivenessProbe probe(engine, host);
   LockResult result{};
   engine.issue_recorded();  // who has the lock may wait for it in a flush
   if (engine.must_poll_for_others() && !in_handler) [[unlikely]] {
-    result = lock_polling(engine, word);
+    result = lock_polling(engine, word, host);
   } else {
     result = os::lock(word, engine.lock_id(), engine.host().policy(), &probe);
   }
@@ -79,8 +82,8 @@ mob_status_t acquire_lock(Engine& engine, const char* call, os::HybridLockWord& 
 }
 
 mob_status_t try_acquire_lock(Engine& engine, const char* call, os::HybridLockWord& word,
-                              int* acquired, int* recovered) {
-  LivenessProbe probe(engine);
+                              int* acquired, int* recovered, mob_rank_t host) {
+  LivenessProbe probe(engine, host);
   const LockResult result = os::try_lock(word, engine.lock_id(), probe);
   if (result == LockResult::kHeldBySelf) return held_already(call);
   *acquired = result == LockResult::kGaveUp ? 0 : 1;

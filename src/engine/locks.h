@@ -11,11 +11,12 @@ namespace mobius::engine {
 // Tells a waiter whether the owner of a lock is gone for good.
 class LivenessProbe final : public os::OwnerProbe {
  public:
-  explicit LivenessProbe(Engine& engine) : engine_(engine) {}
+  explicit LivenessProbe(Engine& engine, mob_rank_t host = -1) : engine_(engine), host_(host) {}
   bool is_dead(uint32_t owner) override;
 
  private:
   Engine& engine_;
+  mob_rank_t host_;  // who hosts the lock, or -1
 };
 
 // Holds a lock whose owner cannot die halfway through a change that matters: one that a dead owner
@@ -38,9 +39,9 @@ class LockGuard {
 // Locks that callers hold for as long as they like; `call` names the public function in errors. Of
 // the results, `recovered` may be null.
 mob_status_t acquire_lock(Engine& engine, const char* call, os::HybridLockWord& word,
-                          int* recovered);
+                          int* recovered, mob_rank_t host = -1);
 mob_status_t try_acquire_lock(Engine& engine, const char* call, os::HybridLockWord& word,
-                              int* acquired, int* recovered);
+                              int* acquired, int* recovered, mob_rank_t host = -1);
 // After the calling thread's transfers; their error is returned, with the lock released. `host` is
 // the rank, on this host, that hosts a lock which processes of other hosts may claim.
 mob_status_t release_lock(Engine& engine, const char* call, os::HybridLockWord& word,

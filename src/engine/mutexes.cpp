@@ -52,7 +52,8 @@ mob_status_t Mutexes::release() {
 mob_status_t Mutexes::lock(const char* call, mob_rank_t member, size_t index, int* recovered) {
   if (const mob_status_t status = team().engine().deferred_access().gain(call)) return status;
   if (is_here(member)) [[likely]] {
-    return acquire_lock(team().engine(), call, mutex(member, index), recovered);
+    return acquire_lock(team().engine(), call, mutex(member, index), recovered,
+                        team().map().world_rank(member));
   }
   return team().engine().remote().claims().acquire(call, remote(member, index),
                                                    ClaimMode::kExclusive, recovered);
@@ -62,7 +63,8 @@ mob_status_t Mutexes::try_lock(const char* call, mob_rank_t member, size_t index
                                int* recovered) {
   if (const mob_status_t status = team().engine().deferred_access().gain(call)) return status;
   if (is_here(member)) [[likely]] {
-    return try_acquire_lock(team().engine(), call, mutex(member, index), acquired, recovered);
+    return try_acquire_lock(team().engine(), call, mutex(member, index), acquired, recovered,
+                            team().map().world_rank(member));
   }
   return team().engine().remote().claims().try_acquire(call, remote(member, index),
                                                        ClaimMode::kExclusive, acquired, recovered);

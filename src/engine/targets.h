@@ -135,6 +135,17 @@ inline void target_forget_all(mob_rank_t rank, uint64_t address, uint64_t bytes)
   }
 }
 
+// Forgets what all entries of ranks 0 to `size` - 1 hold, in a process that has no other thread.
+inline void target_forget_in_child(mob_rank_t size) {
+  for (mob_rank_t rank = 0; rank < size; ++rank) {
+    for (const TargetUse use : {TargetUse::kBytes, TargetUse::kWords}) {
+      mob_target_t_& entry = target_entry(rank, use);
+      for (uint64_t& limit : entry.limit) limit = 0;
+      entry.other_bytes = 0;
+    }
+  }
+}
+
 // Whether `bytes` bytes at `remote` lie in the part remembered for `rank`. For sizes of any length;
 // the inlined check of one value is mob_is_direct_().
 inline bool target_covers(mob_rank_t rank, const void* remote, size_t bytes) {

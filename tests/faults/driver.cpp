@@ -134,6 +134,10 @@ constexpr Scenario kScenarios[] = {
     {"abort", abort_job, false},
     {"patient", patient, false},
     {"stop", stop, false},
+    {"held_mutex", held_mutex, false},
+    {"held_exclusive", held_exclusive, false},
+    {"held_shared", held_shared, false},
+    {"lock_all", lock_all, false},
     {"memory", memory, false},
     {"limited", limited, false},
 };

@@ -124,6 +124,16 @@ def test_others_go_on_between_hosts(launcher: Launcher, scenario: str) -> None:
     assert done.returncode == 128 + signal.SIGKILL
 
 
+@pytest.mark.parametrize("scenario", ["held_mutex", "held_exclusive", "held_shared", "lock_all"])
+def test_locks_of_the_dead_between_hosts(launcher: Launcher, scenario: str) -> None:
+    words = ["-n", "4", "--virtual-hosts", "2", "--on-death", "error", driver(), scenario, "3"]
+    env = {"MOBIUS_PEER_TIMEOUT_MS": "5000", "MOBIUS_LOG": "error"}
+    done = launcher.run(*words, env=env)
+    assert done.stderr.decode().count("\n") == 1, done.stderr.decode()
+    expect_others(done, 4, 3)
+    assert done.returncode == 128 + signal.SIGKILL
+
+
 @pytest.mark.parametrize("scenario", ["contiguous", "barrier", "counters", "finalize"])
 def test_job_ends(launcher: Launcher, scenario: str) -> None:
     seed = SEED * 1000 + 500 + KILLED.index(scenario)

@@ -145,6 +145,64 @@ void word_lock(Job& job) {
       });
 }
 
+// What the victim hosts is held by rank 0, on another host, when it dies: from there nobody can
+// give it back, and yet the victim's host-mates get it.
+template <typename Lock, typename Unlock>
+void held(Job& job, Lock lock, Unlock unlock) {
+  if (job.rank() == 0) expect(lock(true), MOB_OK, "the lock of a rank on another host");
+  expect(mob_barrier(), MOB_OK, "mob_barrier");
+  if (job.is_victim()) raise(SIGKILL);
+  while (!job.is_over()) {
+  }
+  if (!job.is_elsewhere(job.victim())) {
+    expect(lock(false), MOB_OK, "the lock of a dead host-mate");
+    expect(unlock(), MOB_OK, "the end of the lock of a dead host-mate");
+  }
+  expect(mob_team_barrier(job.survivors()), MOB_OK, "mob_team_barrier of the survivors");
+  if (job.rank() == 0) (void)unlock();
+}
+
+void held_mutex(Job& job) {
+  held(
+      job, [&](bool) { return mob_mutex_lock(job.mutexes(), 0, job.victim(), nullptr); },
+      [&] { return mob_mutex_unlock(job.mutexes(), 0, job.victim()); });
+}
+
+void held_exclusive(Job& job) {
+  held(
+      job,
+      [&](bool) { return mob_access_lock(job.access(), job.victim(), MOB_EXCLUSIVE, nullptr); },
+      [&] { return mob_access_unlock(job.access(), job.victim()); });
+}
+
+void held_shared(Job& job) {
+  held(
+      job,
+      [&](bool from_elsewhere) {
+        return mob_access_lock(job.access(), job.victim(),
+                               from_elsewhere ? MOB_SHARED : MOB_EXCLUSIVE, nullptr);
+      },
+      [&] { return mob_access_unlock(job.access(), job.victim()); });
+}
+
+// Fails for the victim, and keeps no access to the others.
+void lock_all(Job& job) {
+  expect(mob_barrier(), MOB_OK, "mob_barrier");
+  if (job.is_victim()) raise(SIGKILL);
+  while (!job.is_over()) {
+  }
+  if (job.rank() == 0) {
+    expect(mob_access_lock_all(job.access(), nullptr), MOB_ERR_PEER, "mob_access_lock_all");
+    expect(mob_access_unlock_all(job.access()), MOB_ERR_STATE, "mob_access_unlock_all");
+  }
+  expect(mob_team_barrier(job.survivors()), MOB_OK, "mob_team_barrier of the survivors");
+  if (job.rank() != 0) {
+    expect(mob_access_lock(job.access(), 0, MOB_EXCLUSIVE, nullptr), MOB_OK, "mob_access_lock");
+    expect(mob_access_unlock(job.access(), 0), MOB_OK, "mob_access_unlock");
+  }
+  job.wait_for_other_hosts();
+}
+
 // Shared access in between, which the victim may die with, too.
 void access_lock(Job& job) {
   exclude(

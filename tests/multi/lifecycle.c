@@ -294,6 +294,54 @@ static void awaited_at_the_end(const char* what) {
   CHECK(mob_finalize() == MOB_OK);
 }
 
+/* A child of fork() is in no job, and what it calls does nothing to that of its parent. */
+static void forked(void) {
+  mob_mem_t mem = NULL;
+  void* there = NULL;
+  uint64_t word = 0;
+  CHECK(mob_init() == MOB_OK);
+  const mob_rank_t right = (mob_rank() + 1) % mob_size();
+  CHECK(mob_mem_alloc(8, &mem) == MOB_OK);
+  CHECK(mob_mem_address(mem, right, 0, &there) == MOB_OK);
+  CHECK(mob_put8(right, there, 1) == MOB_OK); /* inlined from now on */
+  CHECK(mob_barrier() == MOB_OK);
+  const pid_t child = fork();
+  if (child == 0) {
+    CHECK(mob_put8(right, there, 2) == MOB_ERR_STATE);
+    CHECK(mob_get8(right, there, &word) == MOB_ERR_STATE);
+    expect_state_errors("in a child of fork()");
+    CHECK(mob_init() == MOB_ERR_STATE);
+    CHECK(mob_finalize() == MOB_ERR_STATE);
+    _exit(failures);
+  }
+  int status = -1;
+  CHECK(waitpid(child, &status, 0) == child);
+  CHECK(status == 0);
+  CHECK(mob_barrier() == MOB_OK);
+  CHECK(mob_rank_alive(right) == 1);
+  CHECK(mob_get8(right, there, &word) == MOB_OK);
+  CHECK(word == 1);
+  CHECK(mob_barrier() == MOB_OK);
+  CHECK(mob_finalize() == MOB_OK);
+}
+
+/* What the library opens does not become the standard output of a program that has closed it. */
+static void closed_descriptors(void) {
+  close(STDIN_FILENO);
+  close(STDOUT_FILENO);
+  CHECK(mob_init() == MOB_OK);
+  mob_mem_t mem = NULL;
+  CHECK(mob_mem_alloc(4096, &mem) == MOB_OK);
+  memset(mob_mem_local(mem), 7, 4096);
+  for (int i = 0; i < 500; ++i) printf("a line of a program that has closed its output\n");
+  fflush(stdout);
+  CHECK(mob_barrier() == MOB_OK);
+  const unsigned char* bytes = mob_mem_local(mem);
+  for (int i = 0; i < 4096; ++i) CHECK(bytes[i] == 7);
+  CHECK(mob_mem_free(mem) == MOB_OK);
+  CHECK(mob_finalize() == MOB_OK);
+}
+
 int main(int argc, char** argv) {
   const char* test = argc > 1 ? argv[1] : "";
   if (strcmp(test, "unused") == 0) {
@@ -313,6 +361,10 @@ int main(int argc, char** argv) {
     CHECK(mob_finalize() == MOB_OK);
     expect_state_errors("after mob_finalize()");
     CHECK(mob_init() == MOB_ERR_STATE);
+  } else if (strcmp(test, "forked") == 0) {
+    forked();
+  } else if (strcmp(test, "closed_descriptors") == 0) {
+    closed_descriptors();
   } else if (strcmp(test, "moved_memory") == 0) {
     keep_moved_memory();
   } else if (strcmp(test, "moved_heap") == 0) {

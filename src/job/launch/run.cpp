@@ -18,6 +18,7 @@
 #include "job/launch/say.h"
 #include "job/launch/supervisor.h"
 #include "job/local_protocol.h"
+#include "os/standard_descriptors.h"
 
 namespace mobius::launch {
 namespace {
@@ -28,11 +29,7 @@ constexpr int kPassedOn[] = {SIGHUP,  SIGINT,  SIGQUIT,  SIGTERM, SIGUSR1,
 // Descriptors 0 to 2 exist and no others, so that none of ours becomes a rank's standard output
 // and none that we inherited reaches the ranks or stays open because of us.
 void tidy_descriptors() {
-  int descriptor = 0;
-  do {
-    descriptor = open("/dev/null", O_RDWR);
-  } while (descriptor >= 0 && descriptor <= STDERR_FILENO);
-  if (descriptor > STDERR_FILENO) close(descriptor);
+  os::open_standard_descriptors();
 #ifdef SYS_close_range
   if (syscall(SYS_close_range, 3U, ~0U, 0U) == 0) return;
 #endif
