@@ -621,13 +621,22 @@ mob_status_t Outbox::tell_unknown() {
     return MOB_OK;
   }
   const uint64_t told = told_unknown_.exchange(unknown, std::memory_order_relaxed);
-  const uint64_t dropped = unknown / StreamHead::kUnknownCount - told / StreamHead::kUnknownCount;
-  if (dropped == 0) return MOB_OK;
+  const uint64_t missed = unknown / StreamHead::kUnknownCount - told / StreamHead::kUnknownCount;
+  const uint64_t what = unknown % StreamHead::kUnknownCount;
+  if (missed == 0) return MOB_OK;
+  const char* const plural = missed == 1 ? "" : "s";
+  if (what == StreamHead::kUnknownCounter) {
+    return fail(
+        MOB_ERR_HANDLE,
+        "%llu message%s to rank %d named what is not there, the last a target counter that is "
+        "not live (freed before, or never made)",
+        static_cast<unsigned long long>(missed), plural, target_);
+  }
   return fail(MOB_ERR_HANDLE,
-              "rank %d has no handler %u, and has dropped %llu messages; register it there before "
+              "rank %d has no handler %u, and has dropped %llu message%s; register it there before "
               "anybody sends to it (mob_handler_register, then for example mob_barrier)",
-              target_, static_cast<unsigned>(unknown % StreamHead::kUnknownCount),
-              static_cast<unsigned long long>(dropped));
+              target_, static_cast<unsigned>(what), static_cast<unsigned long long>(missed),
+              plural);
 }
 
 }  // namespace mobius::engine

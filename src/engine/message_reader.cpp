@@ -140,8 +140,7 @@ void MessageReader::begin(const os::RingRecord& record) {
     // A host-mate finds that out when it sends. Others are told with the report of this message.
     base::log(base::LogLevel::kWarn, "a message of rank %d names handler %u, which is not there",
               source_, static_cast<unsigned>(wire.id));
-    const uint64_t count = head_.unknown.load(std::memory_order_relaxed) / head_.kUnknownCount + 1;
-    head_.unknown.store(count * head_.kUnknownCount + wire.id, std::memory_order_release);
+    head_.note_unknown(wire.id);
   }
   if (in_place) {
     uintptr_t address = 0;
@@ -211,21 +210,25 @@ void MessageReader::finish() {
     delivery_.handler(token_of(source_), delivery_.argument);
   }
   if (delivery_.counter != nullptr) count(engine_.rank(), delivery_.counter);
-  if (notify_.target_counter != nullptr) count(engine_.rank(), notify_.target_counter);
+  if (notify_.target_counter != nullptr && !count(engine_.rank(), notify_.target_counter) &&
+      !engine_.is_here(source_)) {
+    head_.note_unknown(StreamHead::kUnknownCounter);  // host-mates looked when they sent
+  }
   // Release pairs with the acquire in Outbox::flush(): what the handlers wrote comes before.
   head_.completed.store(messages_, std::memory_order_release);
   if (notify_.completion_counter != nullptr) count(source_, notify_.completion_counter);
 }
 
-void MessageReader::count(mob_rank_t owner, mob_counter_t counter) {
+bool MessageReader::count(mob_rank_t owner, mob_counter_t counter) {
   if (!engine_.is_here(owner)) {
     // Nobody is left to tell if it is gone.
     static_cast<void>(engine_.remote().count(owner, counter));
-    return;
+    return true;
   }
   // Senders' counters were looked at when they sent; one that was freed since is counted nowhere.
   mob_counter* found = engine_.counters().find("a message", owner, counter);
   if (found != nullptr) engine_.counters().count(owner, *found);
+  return found != nullptr;
 }
 
 }  // namespace mobius::engine

@@ -90,7 +90,8 @@ class MessageReader {
   void answer(bool taken);
   void store(const unsigned char* part, size_t bytes);
   void finish();
-  void count(mob_rank_t owner, mob_counter_t counter);
+  // False if it is a counter of this host that is not there.
+  bool count(mob_rank_t owner, mob_counter_t counter);
 
   Engine& engine_;
   const HandlerTable& handlers_;

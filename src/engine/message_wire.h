@@ -89,10 +89,16 @@ struct StreamHead {
   alignas(64) std::atomic<uint64_t> taken;
   std::atomic<uint64_t> refused;
   std::atomic<uint64_t> completed;
-  // Between hosts, of the messages that named a handler which is not there: how many, times
-  // kUnknownCount, plus the name of the last one.
+  // Between hosts, of the messages that named a handler, or a counter of the target, which is not
+  // there: how many, times kUnknownCount, plus the number of the last handler, or kUnknownCounter.
   std::atomic<uint64_t> unknown;
   static constexpr uint64_t kUnknownCount = 1 << 16;
+  static constexpr uint64_t kUnknownCounter = kUnknownCount - 1;
+
+  void note_unknown(uint64_t what) {
+    const uint64_t count = unknown.load(std::memory_order_relaxed) / kUnknownCount + 1;
+    unknown.store(count * kUnknownCount + what, std::memory_order_release);
+  }
   SharedCopy copy;
 };
 

@@ -748,6 +748,15 @@ TEST(MessageBadInput, EveryArgument) {
   expect(sent != MOB_OK ? sent : mob_message_flush(right), MOB_ERR_HANDLE,
          "rank " + std::to_string(right) + " has no handler " + std::to_string(kNever));
   EXPECT_EQ(mob_message_flush(right), MOB_OK) << mob_last_error();
+  mob_counter_t freed = nullptr;
+  ASSERT_EQ(mob_counter_create(&freed), MOB_OK);
+  ASSERT_EQ(mob_counter_free(freed), MOB_OK);
+  ASSERT_EQ(mob_barrier(), MOB_OK);
+  const mob_notify_t told{nullptr, freed, nullptr};  // at the target one of the same place is, too
+  const mob_status_t counted = mob_message_send(right, kCount, nullptr, 0, nullptr, 0, &told);
+  EXPECT_EQ(counted == MOB_OK, !mobius_test::same_host(right));
+  expect(counted != MOB_OK ? counted : mob_message_flush(right), MOB_ERR_HANDLE, "counter");
+  EXPECT_EQ(mob_message_flush(right), MOB_OK) << mob_last_error();
   expect(mob_message_send(me, kCount, nullptr, 1, nullptr, 0, nullptr), MOB_ERR_ARGUMENT,
          "header is null");
   expect(mob_message_send(me, kCount, &byte, MOB_MAX_HEADER_BYTES + 1, nullptr, 0, nullptr),
