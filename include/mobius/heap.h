@@ -32,17 +32,18 @@ typedef struct mob_heap* mob_heap_t;
  *
  * @param team           the team; it cannot be freed before its heaps
  * @param initial_bytes  memory of each member's part at first, rounded up to 2 MiB; may be 0
- * @param maximum_bytes  what a part may grow to, at least 1 and at least `initial_bytes`. It costs
- *                       address space of the window in every process, and shared memory of one
- *                       byte in 128 KiB, not the memory itself
+ * @param maximum_bytes  what a part may grow to, rounded up to 2 MiB; at least 1 and at least
+ *                       `initial_bytes`. It costs address space of the window in every process,
+ *                       and shared memory of one byte in 128 KiB, not the memory itself
  * @param heap           out: the heap
  * @return MOB_OK;
  *         MOB_ERR_STATE     outside init … finalize;
  *         MOB_ERR_HANDLE    `team` is not live (returns at once);
- *         MOB_ERR_ARGUMENT  `heap` null, sizes that differ between members or contradict each
- * other; MOB_ERR_RANGE     a size larger than the window; MOB_ERR_MEMORY    the host lacks memory,
- * or the window room for the maximum of all parts; MOB_ERR_PEER      another member got one of
- * these errors. If one member fails, all fail, and nothing stays allocated.
+ *         MOB_ERR_ARGUMENT  `heap` null, sizes that differ between members or contradict each other;
+ *         MOB_ERR_RANGE     a size larger than the window;
+ *         MOB_ERR_MEMORY    the host lacks memory, or the window room for the maximum of all parts;
+ *         MOB_ERR_PEER      another member got one of these errors.
+ *         If one member fails, all fail, and nothing stays allocated.
  *
  * Thread safety: single per team.
  */

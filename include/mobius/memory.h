@@ -38,7 +38,7 @@ typedef struct mob_mem* mob_mem_t;
  *         MOB_ERR_ARGUMENT  `mem` null;
  *         MOB_ERR_RANGE     `bytes` so large that offsets in the window would overflow;
  *         MOB_ERR_MEMORY    the host lacks memory for all parts, or the window is full;
- *         MOB_ERR_PEER      another process got one of these errors.
+ *         MOB_ERR_PEER      another process got one of these errors; MOB_ERR_RANGE may be for all.
  *         If one process fails, all fail, and nothing stays allocated.
  *
  * Alignment: parts start on a 2 MiB boundary of the address space (one page at least).
