@@ -38,7 +38,7 @@ mob_status_t mob_access_create(mob_team_t team, mob_access_t* access) {
   mob_status_t mine = check_not_null(kCall, access, "the result");
   engine::Registry<Access>::Place place(engine::engine().accesses());
   if (mine == MOB_OK) mine = place.check(kCall);
-  return api::without_exceptions(kCall, [&] {
+  return api::together(kCall, *members, [&] {
     std::unique_ptr<Access> made;
     const mob_status_t status = Access::make(*members, mine, &made);
     if (status != MOB_OK) return status;
@@ -54,7 +54,7 @@ mob_status_t mob_access_free(mob_access_t access) {
   if (const mob_status_t status = api::check_may_wait(kCall)) return status;
   Access* found = nullptr;
   if (const mob_status_t status = check_access(kCall, access, &found)) return status;
-  return api::without_exceptions(kCall, [&] {
+  return api::together(kCall, found->team(), [&] {
     const mob_status_t status = found->release();
     if (status == MOB_OK) engine::engine().accesses().remove(reinterpret_cast<uintptr_t>(access));
     return status;

@@ -62,6 +62,20 @@ mob_status_t without_exceptions(const char* name, Call call) {
   }
 }
 
+// The same for a collective call, in which others wait for this member: they hear of it if it
+// cannot go on, instead of meeting it in its next call.
+template <typename Call>
+mob_status_t together(const char* name, engine::Team& team, Call call) {
+  return without_exceptions(name, [&] {
+    try {
+      return call();
+    } catch (const std::bad_alloc&) {
+      team.resign();
+      throw;
+    }
+  });
+}
+
 // Of memory: 0 (the default), or a power of two up to 2 MiB.
 mob_status_t check_alignment(const char* call, size_t alignment);
 

@@ -12,6 +12,7 @@ using namespace mobius;  // NOLINT(google-build-using-namespace): this file is t
 using api::check_not_null;
 using api::check_team;
 using api::kChecks;
+using api::together;
 using base::fail;
 using engine::Blocks;
 using engine::Combiner;
@@ -27,19 +28,6 @@ mob_status_t enter(const char* call, mob_team_t team, Team** found) {
   if (const mob_status_t status = api::check_may_wait(call)) return status;
   (*found)->engine().transfers().count_call(call);
   return MOB_OK;
-}
-
-// Runs a collective call, in which others wait for this member: they hear of it if it cannot go on.
-template <typename Call>
-mob_status_t together(const char* name, Team& team, Call call) {
-  return api::without_exceptions(name, [&] {
-    try {
-      return call();
-    } catch (const std::bad_alloc&) {
-      team.resign();
-      throw;
-    }
-  });
 }
 
 mob_status_t check_root(const char* call, const Team& team, mob_rank_t root) {
@@ -153,7 +141,8 @@ mob_status_t fold_user(const char* call, mob_team_t team, FoldResult result,
 mob_status_t mob_team_barrier(mob_team_t team) {
   Team* found = nullptr;
   if (const mob_status_t status = enter("mob_team_barrier", team, &found)) return status;
-  return found->complete_and_meet("mob_team_barrier");
+  return together("mob_team_barrier", *found,
+                  [&] { return found->complete_and_meet("mob_team_barrier"); });
 }
 
 mob_status_t mob_broadcast(mob_team_t team, mob_rank_t root, void* buffer, size_t bytes) {

@@ -42,7 +42,7 @@ mob_status_t mob_epoch_create(mob_team_t team, mob_epoch_t* epoch) {
   mob_status_t mine = check_not_null(kCall, epoch, "the result");
   engine::Registry<Epochs>::Place place(engine::engine().epochs());
   if (mine == MOB_OK) mine = place.check(kCall);
-  return api::without_exceptions(kCall, [&] {
+  return api::together(kCall, *members, [&] {
     std::unique_ptr<Epochs> made;
     const mob_status_t status = Epochs::make(*members, mine, &made);
     if (status != MOB_OK) return status;
@@ -58,7 +58,7 @@ mob_status_t mob_epoch_free(mob_epoch_t epoch) {
   if (const mob_status_t status = api::check_may_wait(kCall)) return status;
   Epochs* found = nullptr;
   if (const mob_status_t status = check_epoch(kCall, epoch, &found)) return status;
-  return api::without_exceptions(kCall, [&] {
+  return api::together(kCall, found->team(), [&] {
     const mob_status_t status = found->release();
     if (status == MOB_OK) engine::engine().epochs().remove(reinterpret_cast<uintptr_t>(epoch));
     return status;
@@ -101,5 +101,5 @@ mob_status_t mob_epoch_fence(mob_epoch_t epoch) {
   Epochs* found = nullptr;
   if (const mob_status_t status = check_epoch("mob_epoch_fence", epoch, &found)) return status;
   if (const mob_status_t status = api::check_may_wait("mob_epoch_fence")) return status;
-  return api::without_exceptions("mob_epoch_fence", [&] { return found->fence(); });
+  return api::together("mob_epoch_fence", found->team(), [&] { return found->fence(); });
 }

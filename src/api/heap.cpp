@@ -37,8 +37,8 @@ mob_status_t allocate(const char* call, mob_heap_t heap, size_t alignment, size_
   if (const mob_status_t status = check_meeting(call, heap, &found)) return status;
   mob_status_t argument = check_not_null(call, pointer, "the result");
   if (argument == MOB_OK) argument = api::check_alignment(call, alignment);
-  return api::without_exceptions(
-      call, [&] { return found->allocate(call, argument, bytes, alignment, pointer); });
+  return api::together(call, found->team(),
+                       [&] { return found->allocate(call, argument, bytes, alignment, pointer); });
 }
 
 }  // namespace
@@ -54,7 +54,7 @@ mob_status_t mob_heap_create(mob_team_t team, size_t initial_bytes, size_t maxim
   Fault fault = heap != nullptr ? Fault::kNone : Fault::kNullResult;
   engine::Registry<Heap>::Place place(engine.heaps());
   if (fault == Fault::kNone && !place) fault = Fault::kNoPlace;
-  return api::without_exceptions(kCall, [&] {
+  return api::together(kCall, *found, [&] {
     std::unique_ptr<Heap> made;
     const mob_status_t status =
         Heap::make(engine, kCall, *found, initial_bytes, maximum_bytes, fault, &made);
@@ -70,7 +70,7 @@ mob_status_t mob_heap_destroy(mob_heap_t heap) {
   if (heap == nullptr) return MOB_OK;
   Heap* found = nullptr;
   if (const mob_status_t status = check_meeting(kCall, heap, &found)) return status;
-  return api::without_exceptions(kCall, [&] {
+  return api::together(kCall, found->team(), [&] {
     const mob_status_t status = found->destroy(kCall);
     if (!found->is_alive()) engine::engine().heaps().remove(reinterpret_cast<uintptr_t>(heap));
     return status;
@@ -93,8 +93,8 @@ mob_status_t mob_heap_calloc(mob_heap_t heap, size_t count, size_t bytes, void**
   size_t total = 0;
   // Larger than any heap: fails like any such request.
   if (__builtin_mul_overflow(count, bytes, &total)) total = SIZE_MAX;
-  return api::without_exceptions(
-      kCall, [&] { return found->allocate_zeros(kCall, argument, total, pointer); });
+  return api::together(kCall, found->team(),
+                       [&] { return found->allocate_zeros(kCall, argument, total, pointer); });
 }
 
 mob_status_t mob_heap_realloc(mob_heap_t heap, void* pointer, size_t bytes, void** result) {
@@ -102,15 +102,15 @@ mob_status_t mob_heap_realloc(mob_heap_t heap, void* pointer, size_t bytes, void
   Heap* found = nullptr;
   if (const mob_status_t status = check_meeting(kCall, heap, &found)) return status;
   const mob_status_t argument = check_not_null(kCall, result, "the result");
-  return api::without_exceptions(
-      kCall, [&] { return found->resize(kCall, argument, pointer, bytes, result); });
+  return api::together(kCall, found->team(),
+                       [&] { return found->resize(kCall, argument, pointer, bytes, result); });
 }
 
 mob_status_t mob_heap_free(mob_heap_t heap, void* pointer) {
   constexpr const char* kCall = "mob_heap_free";
   Heap* found = nullptr;
   if (const mob_status_t status = check_meeting(kCall, heap, &found)) return status;
-  return api::without_exceptions(kCall, [&] { return found->release(kCall, pointer); });
+  return api::together(kCall, found->team(), [&] { return found->release(kCall, pointer); });
 }
 
 mob_status_t mob_heap_address(mob_heap_t heap, mob_rank_t rank, const void* pointer,

@@ -103,7 +103,7 @@ mob_status_t mob_mutexes_create(mob_team_t team, size_t count, mob_mutexes_t* mu
   }
   engine::Registry<Mutexes>::Place place(engine::engine().mutexes());
   if (mine == MOB_OK) mine = place.check(kCall);
-  return api::without_exceptions(kCall, [&] {
+  return api::together(kCall, *members, [&] {
     std::unique_ptr<Mutexes> made;
     const mob_status_t status = Mutexes::make(*members, count, mine, &made);
     if (status != MOB_OK) return status;
@@ -119,7 +119,7 @@ mob_status_t mob_mutexes_free(mob_mutexes_t mutexes) {
   if (const mob_status_t status = api::check_may_wait(kCall)) return status;
   Mutexes* found = nullptr;
   if (const mob_status_t status = find_mutexes(kCall, mutexes, &found)) return status;
-  return api::without_exceptions(kCall, [&] {
+  return api::together(kCall, found->team(), [&] {
     const mob_status_t status = found->release();
     if (status == MOB_OK) {
       engine::engine().mutexes().remove(reinterpret_cast<uintptr_t>(mutexes));

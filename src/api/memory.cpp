@@ -51,7 +51,7 @@ mob_status_t allocate(const char* call, engine::Team& team, size_t bytes, size_t
     fault = Fault::kAlignment;
   }
   uint64_t handle = 0;
-  const mob_status_t status = api::without_exceptions(call, [&] {
+  const mob_status_t status = api::together(call, team, [&] {
     return engine::engine().memory().allocate(call, team, bytes, 0, fault, &handle);
   });
   if (status == MOB_OK) *mem = reinterpret_cast<mob_mem_t>(handle);
@@ -75,7 +75,7 @@ mob_status_t mob_publish(mob_team_t team, const void* mine, void** all) {
   engine::Team* found = nullptr;
   if (const mob_status_t status = check_team("mob_publish", team, &found)) return status;
   if (const mob_status_t status = api::check_may_wait("mob_publish")) return status;
-  return api::without_exceptions("mob_publish", [&] {
+  return api::together("mob_publish", *found, [&] {
     struct Entry {
       const void* address;
       bool valid_call;
@@ -100,12 +100,13 @@ mob_status_t mob_mem_free(mob_mem_t mem) {
   if (const mob_status_t status = api::check_may_wait(kCall)) return status;
   engine::Memory& memory = engine::engine().memory();
   if (mem == nullptr) {
-    return api::without_exceptions(kCall, [&] { return memory.release_none(kCall); });
+    return api::together(kCall, engine::engine().world(),
+                         [&] { return memory.release_none(kCall); });
   }
   const Allocation* allocation = nullptr;
   if (const mob_status_t status = check_handle(kCall, mem, &allocation)) return status;
-  return api::without_exceptions(
-      kCall, [&] { return memory.release(kCall, reinterpret_cast<uintptr_t>(mem)); });
+  return api::together(kCall, *allocation->team,
+                       [&] { return memory.release(kCall, reinterpret_cast<uintptr_t>(mem)); });
 }
 
 mob_status_t mob_mem_address(mob_mem_t mem, mob_rank_t rank, size_t offset, void** address) {

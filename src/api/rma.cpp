@@ -410,5 +410,6 @@ mob_status_t mob_barrier() {
   engine::Engine& engine = engine::engine();
   const engine::TraceScope trace(engine.transfers().timeline(), "mob_barrier");
   engine.transfers().count_call("mob_barrier");
-  return engine.world().complete_and_meet("mob_barrier");
+  return api::together("mob_barrier", engine.world(),
+                       [&] { return engine.world().complete_and_meet("mob_barrier"); });
 }

@@ -36,7 +36,7 @@ mob_status_t mob_team_split(mob_team_t parent, int colour, int key, mob_team_t* 
   if (const mob_status_t status = api::check_may_wait("mob_team_split")) return status;
   uint64_t handle = 0;
   // Even a wrong call takes part: the others are waiting for it.
-  const mob_status_t status = api::without_exceptions("mob_team_split", [&] {
+  const mob_status_t status = api::together("mob_team_split", *from, [&] {
     return engine::engine().teams().split(*from, colour, key, team != nullptr, &handle);
   });
   if (status == MOB_OK) *team = api::team_handle(handle);
@@ -114,8 +114,8 @@ mob_status_t mob_team_free(mob_team_t team) {
         "objects, mutexes); free them first",
         found->users());
   }
-  return api::without_exceptions(
-      "mob_team_free", [&] { return engine::engine().teams().release(api::team_number(team)); });
+  return api::together("mob_team_free", *found,
+                       [&] { return engine::engine().teams().release(api::team_number(team)); });
 }
 
 mob_rank_t mob_team_rank(mob_team_t team) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "engine/access.h"
 
+#include <new>
+
 #include "base/status.h"
 #include "engine/engine.h"
 #include "engine/host_watch.h"
@@ -210,9 +212,14 @@ mob_status_t Access::lock_exclusive(const char* call, mob_rank_t target, int* re
   mob_rank_t next = 0;
   if (!is_read(target, &next)) return MOB_OK;
   ReadersWatch watch(*this, target);
-  const mob_status_t status = engine.wait_until([&] { return !is_read(target, &next); }, &watch);
-  if (status != MOB_OK) leave_gate(target);
-  return status;
+  try {
+    const mob_status_t status = engine.wait_until([&] { return !is_read(target, &next); }, &watch);
+    if (status != MOB_OK) leave_gate(target);
+    return status;
+  } catch (const std::bad_alloc&) {
+    leave_gate(target);
+    throw;
+  }
 }
 
 mob_status_t Access::lock_shared(const char* call, mob_rank_t target, int* recovered) {

@@ -29,6 +29,8 @@ namespace mobius::engine {
 
 class Epochs final : public RemoteObject {
  public:
+  Team& team() const { return *team_; }
+
   // Collective over the team. `mine` as in TeamArea::make().
   static mob_status_t make(Team& team, mob_status_t mine, std::unique_ptr<Epochs>* epochs);
   // Collective. Inside an epoch, fails everywhere and frees nothing.

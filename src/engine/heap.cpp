@@ -175,7 +175,7 @@ mob_status_t Heap::grow(const char* call, size_t bytes) {
   const size_t new_bytes = std::min(maximum_, rounded(wanted, kChunkBytes));
   const mob_status_t status = engine_.memory().grow(call, allocation_, bytes_, new_bytes);
   if (status != MOB_OK) return status;
-  free_.release(bytes_, new_bytes - bytes_);
+  free_.add(bytes_, new_bytes - bytes_);
   bytes_ = new_bytes;
   return MOB_OK;
 }
@@ -205,7 +205,7 @@ mob_status_t Heap::resize(const char* call, mob_status_t argument, void* block, 
   const size_t old_bytes = old == kNoBlock ? 0 : blocks_[old];
   const size_t length = rounded(bytes, kGrain);
   if (bytes != 0 && length <= old_bytes) {
-    if (length < old_bytes) free_.release(old + length, old_bytes - length);
+    if (length < old_bytes) free_.shorten(old + length, old_bytes - length);
     blocks_[old] = length;
     used_ -= old_bytes - length;
     *result = block;

@@ -2,6 +2,8 @@
 #include "engine/local_heap.h"
 
 #include <algorithm>
+#include <new>
+#include <utility>
 
 #include "base/status.h"
 #include "engine/engine.h"
@@ -45,12 +47,12 @@ mob_status_t LocalHeap::allocate(size_t bytes, size_t alignment, void** block) {
 }
 
 mob_status_t LocalHeap::allocate_locked(size_t bytes, size_t alignment, uint64_t* offset) {
+  // In the books without asking for memory once the block is taken.
+  Blocks entry;
+  entry.emplace(0, bytes);
+  auto block = entry.extract(entry.begin());
   if (bytes >= kLarge || alignment >= kLarge) {
-    Part part{};
-    if (const mob_status_t status = make_part(engine_, bytes, PartMemory::kReserved, &part))
-      return status;
-    large_.emplace(part.offset, part);
-    *offset = part.offset;
+    if (const mob_status_t status = add_part(bytes, &large_, offset)) return status;
   } else if (!free_.allocate(bytes, alignment, offset)) {
     // More each time, so that there are few; a new one is empty and holds any small block.
     const mob_status_t status =
@@ -58,17 +60,34 @@ mob_status_t LocalHeap::allocate_locked(size_t bytes, size_t alignment, uint64_t
     if (status != MOB_OK) return status;
     free_.allocate(bytes, alignment, offset);
   }
-  blocks_.emplace(*offset, bytes);
+  block.key() = *offset;
+  blocks_.insert(std::move(block));
+  return MOB_OK;
+}
+
+mob_status_t LocalHeap::add_part(size_t bytes, std::map<uint64_t, Part>* parts, uint64_t* offset) {
+  std::map<uint64_t, Part> made;
+  Part& part = made[0];
+  if (const mob_status_t status = make_part(engine_, bytes, PartMemory::kReserved, &part))
+    return status;
+  auto entry = made.extract(made.begin());
+  *offset = entry.key() = entry.mapped().offset;
+  parts->insert(std::move(entry));
   return MOB_OK;
 }
 
 mob_status_t LocalHeap::add_extent(size_t bytes) {
-  Part part{};
-  if (const mob_status_t status = make_part(engine_, bytes, PartMemory::kReserved, &part))
-    return status;
-  extents_.emplace(part.offset, part);
+  uint64_t offset = 0;
+  if (const mob_status_t status = add_part(bytes, &extents_, &offset)) return status;
+  try {
+    free_.add(offset, bytes - kFence);
+  } catch (const std::bad_alloc&) {
+    const auto extent = extents_.find(offset);
+    drop_part(engine_, extent->second);
+    extents_.erase(extent);
+    throw;
+  }
   extent_bytes_ += bytes;
-  free_.release(part.offset, bytes - kFence);
   return MOB_OK;
 }
 
@@ -119,7 +138,7 @@ mob_status_t LocalHeap::resize(const char* call, void** block, size_t bytes) {
   if (new_bytes == old_bytes) return MOB_OK;
   if (new_bytes < old_bytes && !large_.contains(old_offset)) {
     found->second = new_bytes;
-    free_.release(old_offset + new_bytes, old_bytes - new_bytes);
+    free_.shorten(old_offset + new_bytes, old_bytes - new_bytes);
     return MOB_OK;
   }
   uint64_t offset = 0;

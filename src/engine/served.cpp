@@ -459,26 +459,37 @@ mob_status_t Served::compare_swap(const char* call, mob_rank_t rank, void* remot
   if (pending == nullptr) return MOB_ERR_MEMORY;
   started->pending = pending;
   Whole& whole = *started.release();  // finish_part() deletes it
+  Request request{};
+  request.kind = MOB_FETCH_ACCUMULATE;
+  request.compare_bytes = static_cast<int32_t>(bytes);
+  request.scale[0] = expected;
+  request.scale[1] = desired;
+  request.remote = static_cast<char*>(remote);
+  request.run_bytes = bytes;
+  // From here on others count on an end that is reported, also without memory to begin with.
+  mob_status_t status = MOB_OK;
+  try {
+    status = send_word(call, rank, request, old, whole);
+  } catch (const std::bad_alloc&) {
+    status = has_no_memory(call);
+  }
+  finish_part(whole, status);
+  return engine_.completion().await(call, *pending);
+}
+
+mob_status_t Served::send_word(const char* call, mob_rank_t rank, Request& request, uint64_t* old,
+                               Whole& whole) {
   auto part = std::make_unique<Part>();
   part->whole = &whole;
   part->kind = MOB_FETCH_ACCUMULATE;
   part->fetched_to = old;
-  part->fetched_bytes = bytes;
-  const bool remote_target = !engine_.is_here(rank);
-  mob_status_t status = remote_target ? MOB_OK : make_stage(*part, 0, 0, bytes);
-  if (status == MOB_OK) {
-    Request request{};
-    request.kind = MOB_FETCH_ACCUMULATE;
-    request.compare_bytes = static_cast<int32_t>(bytes);
-    request.scale[0] = expected;
-    request.scale[1] = desired;
-    request.stage = remote_target ? kInPayload : engine_.offset_of(part->stage);
-    request.remote = static_cast<char*>(remote);
-    request.run_bytes = bytes;
-    status = send(call, rank, std::move(part), request, nullptr, 0);
+  part->fetched_bytes = request.run_bytes;
+  request.stage = kInPayload;
+  if (engine_.is_here(rank)) {
+    if (const mob_status_t status = make_stage(*part, 0, 0, request.run_bytes)) return status;
+    request.stage = engine_.offset_of(part->stage);
   }
-  finish_part(whole, status);
-  return engine_.completion().await(call, *pending);
+  return send(call, rank, std::move(part), request, nullptr, 0);
 }
 
 // Sends what was staged. The part belongs to its answer from here on.
@@ -491,7 +502,12 @@ mob_status_t Served::send(const char* call, mob_rank_t rank, std::unique_ptr<Par
   {
     const std::lock_guard lock(mutex_);
     request.part = ++last_id_;
-    unanswered_.emplace(request.part, part.get());
+    try {
+      unanswered_.emplace(request.part, part.get());
+    } catch (const std::bad_alloc&) {
+      release_stage(*part);
+      throw;
+    }
     part.release();
     // Before anybody can end it (give_up()), and not if there was no memory.
     whole.parts.fetch_add(1, std::memory_order_relaxed);

@@ -104,6 +104,8 @@ class Served {
   mob_status_t make_stage(Part& part, size_t list_bytes, size_t data_bytes, size_t fetched_bytes);
   mob_status_t make_buffer(Part& part, size_t list_bytes, size_t data_bytes);
   void release_stage(Part& part);
+  mob_status_t send_word(const char* call, mob_rank_t rank, Request& request, uint64_t* old,
+                         Whole& whole);
   mob_status_t send(const char* call, mob_rank_t rank, std::unique_ptr<Part> part, Request& request,
                     const void* payload, size_t payload_bytes);
   void finish_part(Whole& whole, mob_status_t status);

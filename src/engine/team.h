@@ -81,15 +81,14 @@ class Team {
   mob_status_t exchange(const T& mine, std::vector<T>* all, uint64_t expected_ns = 0) {
     static_assert(std::is_trivially_copyable_v<T> && sizeof(T) <= kTeamExchangeBytes);
     static_assert(!std::is_same_v<T, bool>, "std::vector<bool> has no elements to copy to");
+    all->resize(static_cast<size_t>(size()));  // before others count on this member
     if (across_ != nullptr) {
-      all->resize(static_cast<size_t>(size()));
       return exchange_across(&mine, sizeof(T), all->data());
     }
     mob_status_t status = rounds_.begin(Rounds::Role::kWrites, Rounds::Bulk::kNone);
     if (status != MOB_OK) return status;
     std::memcpy(rounds_.line(rank_), &mine, sizeof(T));
     if ((status = rounds_.meet(expected_ns))) return status;
-    all->resize(static_cast<size_t>(size()));
     for (mob_rank_t i = 0; i < size(); ++i) {
       std::memcpy(&(*all)[static_cast<size_t>(i)], rounds_.line(i), sizeof(T));
     }

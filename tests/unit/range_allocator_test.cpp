@@ -51,7 +51,7 @@ TEST(RangeAllocator, AlignmentSkipsAndKeepsWhatItSkipped) {
 
 TEST(RangeAllocator, RangesCanBeAddedAndTakenOut) {
   RangeAllocator ranges;
-  ranges.release(1000, 10);
+  ranges.add(1000, 10);
   size_t offset = 0;
   ASSERT_TRUE(ranges.allocate(4, 1, &offset));
   EXPECT_EQ(offset, 1000u);
@@ -66,6 +66,20 @@ TEST(RangeAllocator, EmptyHasNothingToGive) {
   RangeAllocator ranges;
   size_t offset = 0;
   EXPECT_FALSE(ranges.allocate(1, 1, &offset));
+}
+
+// As many free pieces as there can be: every second block of many is given back.
+TEST(RangeAllocator, EverySecondBlockIsGivenBack) {
+  constexpr size_t kBlocks = 1000;
+  RangeAllocator ranges(kBlocks);
+  size_t offset = 0;
+  for (size_t i = 0; i < kBlocks; ++i) ASSERT_TRUE(ranges.allocate(1, 1, &offset));
+  for (size_t i = 0; i < kBlocks; i += 2) ranges.release(i, 1);
+  EXPECT_EQ(ranges.free_pieces(), kBlocks / 2);
+  EXPECT_FALSE(ranges.allocate(2, 1, &offset));
+  for (size_t i = 1; i < kBlocks; i += 2) ranges.release(i, 1);
+  EXPECT_EQ(ranges.free_pieces(), 1u);
+  EXPECT_TRUE(ranges.allocate(kBlocks, 1, &offset));
 }
 
 // Random sequences against a model: pieces never overlap, and freeing everything leaves one piece.
@@ -95,6 +109,13 @@ TEST(RangeAllocator, RandomSequencesKeepPiecesApartAndMerge) {
         used += bytes;
       } else {
         auto victim = std::next(model.begin(), static_cast<long>(random() % model.size()));
+        if (victim->second > 1 && random() % 3 == 0) {
+          const size_t kept = 1 + random() % (victim->second - 1);
+          ranges.shorten(victim->first + kept, victim->second - kept);
+          used -= victim->second - kept;
+          victim->second = kept;
+          continue;
+        }
         ranges.release(victim->first, victim->second);
         used -= victim->second;
         model.erase(victim);
