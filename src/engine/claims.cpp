@@ -45,6 +45,29 @@ bool Claims::holds(const RemoteLock& lock) {
   return held_.contains(held_by_self(lock));
 }
 
+// A ticket that answers find; not after it is gone.
+class Claims::TicketScope {
+ public:
+  TicketScope(Claims& claims, Ticket& ticket) : number(claims.add(ticket)), claims_(claims) {}
+  ~TicketScope() {
+    const std::lock_guard guard(claims_.mutex_);
+    claims_.tickets_.erase(number);
+  }
+  TicketScope(const TicketScope&) = delete;
+  TicketScope& operator=(const TicketScope&) = delete;
+
+  const uint64_t number;
+
+ private:
+  Claims& claims_;
+};
+
+uint64_t Claims::add(Ticket& ticket) {
+  const std::lock_guard guard(mutex_);
+  tickets_.emplace(++next_ticket_, &ticket);
+  return next_ticket_;
+}
+
 mob_status_t Claims::claim(const char* call, const RemoteLock& lock, ClaimMode mode, bool waits,
                            ClaimBatch* batch, Answer* answer) {
   if (in_handler) {
@@ -53,14 +76,12 @@ mob_status_t Claims::claim(const char* call, const RemoteLock& lock, ClaimMode m
                 lock.rank);
   }
   if (holds(lock)) return held_already(call);
+  // For the books, without asking for memory when the answer is there.
+  std::set<Held> entry{held_by_self(lock)};
   Ticket ticket;
   ticket.batch = batch;
-  uint64_t number = 0;
-  {
-    const std::lock_guard guard(mutex_);
-    number = ++next_ticket_;
-    tickets_.emplace(number, &ticket);
-  }
+  const TicketScope registered(*this, ticket);
+  const uint64_t number = registered.number;
   mob_status_t status =
       batch != nullptr ? send(lock, mode, *batch, number)
                        : engine_.remote().ask(lock.rank, {.what = waits ? Remote::What::kClaim
@@ -77,14 +98,13 @@ mob_status_t Claims::claim(const char* call, const RemoteLock& lock, ClaimMode m
         [&] { return ticket.answer.load(std::memory_order_acquire) != Answer::kNone; }, &watch);
   }
   const std::lock_guard guard(mutex_);
-  tickets_.erase(number);
   if (status != MOB_OK) return status;
   *answer = ticket.answer.load(std::memory_order_acquire);
   if (*answer == Answer::kUnknown) {
     return fail(MOB_ERR_HANDLE, "%s: rank %d has freed it", call, lock.rank);
   }
   const bool keeps = *answer != Answer::kHeld && (batch == nullptr || !batch->ends);
-  if (keeps && mode == ClaimMode::kExclusive) held_.insert(held_by_self(lock));
+  if (keeps && mode == ClaimMode::kExclusive) held_.insert(entry.extract(entry.begin()));
   return MOB_OK;
 }
 

@@ -100,9 +100,11 @@ class Claims {
     ClaimBatch* batch = nullptr;
   };
   class HostingWatch;
+  class TicketScope;
   using Held = std::tuple<uint64_t, mob_rank_t, uint64_t, uint32_t>;
 
   Held held_by_self(const RemoteLock& lock) const;
+  uint64_t add(Ticket& ticket);
   mob_status_t claim(const char* call, const RemoteLock& lock, ClaimMode mode, bool waits,
                      ClaimBatch* batch, Answer* answer);
   mob_status_t send(const RemoteLock& lock, ClaimMode mode, const ClaimBatch& batch,

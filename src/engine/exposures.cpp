@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <new>
 #include <utility>
 #include <vector>
 
@@ -100,7 +101,12 @@ mob_status_t Exposures::add_pages_locked(const char* call, const Exposed& expose
   if (const mob_status_t status = engine_.remaps().add(call, exposed.moved, bytes, anonymous)) {
     return status;
   }
-  const mob_status_t status = add_locked(exposed, handle);
+  mob_status_t status = MOB_OK;
+  try {
+    status = add_locked(exposed, handle);
+  } catch (const std::bad_alloc&) {
+    status = fail(MOB_ERR_MEMORY, "%s: this process has no memory left", call);
+  }
   if (status != MOB_OK) static_cast<void>(engine_.remaps().remove(exposed.moved));
   return status;
 }
@@ -109,10 +115,12 @@ mob_status_t Exposures::add_locked(const Exposed& exposed, uint64_t* handle) {
   // As many ranges as there are exposures at most; fewer need no more room, so that removing one
   // cannot fail.
   if (const mob_status_t status = list_.reserve(count_ + 1)) return status;
+  std::vector<ListedRange> ranges;
+  ranges.reserve(count_ + 1);
   const uint64_t added = live_.add(std::make_unique<Exposed>(exposed));
   if (added == 0) return fail(MOB_ERR_MEMORY, "mob_expose: too much is exposed already");
   ++count_;
-  publish();
+  publish(std::move(ranges));
   *handle = added;
   return MOB_OK;
 }
@@ -135,12 +143,15 @@ mob_status_t Exposures::remove_locked(uint64_t handle) {
   if (exposed == nullptr) {
     return fail(MOB_ERR_HANDLE, "mob_withdraw: not exposed (withdrawn before, or never exposed)");
   }
+  // Nothing of this fails halfway: what can no more be withdrawn would stay a target for good.
+  std::vector<ListedRange> ranges;
+  ranges.reserve(count_);
   if (exposed->moved != 0) {
     if (const mob_status_t status = engine_.remaps().remove(exposed->moved)) return status;
   }
   live_.remove(handle);
   --count_;
-  publish();
+  publish(std::move(ranges));
   engine_.desk().forget_memory();
   return MOB_OK;
 }
@@ -148,8 +159,8 @@ mob_status_t Exposures::remove_locked(uint64_t handle) {
 // Where only ancestors may attach (Yama), a process can allow others.
 void Exposures::allow_attach() { prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0); }
 
-void Exposures::publish() {
-  std::vector<ListedRange> ranges;
+// `ranges` has room for all that is exposed.
+void Exposures::publish(std::vector<ListedRange> ranges) {
   live_.for_each([&](const Exposed& each) { ranges.push_back({each.start, each.end, 0}); });
   std::ranges::sort(ranges, {}, &ListedRange::start);
   size_t merged = 0;

@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <vector>
 
 #include "engine/range_table.h"
 #include "engine/registry.h"
@@ -69,7 +70,7 @@ class Exposures {
   mob_status_t add_pages_locked(const char* call, const Exposed& exposed, uint64_t bytes,
                                 bool anonymous, uint64_t* handle);
   mob_status_t remove_locked(uint64_t handle);
-  void publish();
+  void publish(std::vector<ListedRange> ranges);
 
   void hold_for_fork();
   void go_on_after_fork();

@@ -85,8 +85,6 @@ mob_status_t Messages::add_ring(Inbox& inbox, uint32_t index, MessageRing** ring
   }
   *ring = ring_at(inbox, index);
   (*ring)->sender = engine_.rank();
-  // Release pairs with the acquire in attach(): the ring is there.
-  inbox.rings.store(index + 1, std::memory_order_release);
   return MOB_OK;
 }
 
@@ -119,14 +117,22 @@ mob_status_t Messages::connect(mob_rank_t rank) {
     return MOB_OK;
   }
   Inbox& inbox = engine_.process(engine_.host_index(rank)).inbox;
-  MessageRing* ring = nullptr;
-  uint32_t index = 0;
+  if (outboxes_.size() == outboxes_.capacity()) outboxes_.reserve(2 * outboxes_.size() + 1);
+  std::unique_ptr<Outbox> made;
   {
     const LockGuard inbox_lock(engine_, inbox.lock);
-    index = inbox.rings.load(std::memory_order_relaxed);
+    const uint32_t index = inbox.rings.load(std::memory_order_relaxed);
+    if (index == kMostSenders) {
+      return fail(MOB_ERR_MEMORY, "rank %d has messages of %d host-mates already", rank,
+                  kMostSenders);
+    }
+    MessageRing* ring = nullptr;
     if (const mob_status_t status = add_ring(inbox, index, &ring)) return status;
+    made = std::make_unique<Outbox>(engine_, rank, *ring, index, boxes_with_queue_);
+    // Release pairs with the acquire in attach(): the ring is there.
+    inbox.rings.store(index + 1, std::memory_order_release);
   }
-  outboxes_.push_back(std::make_unique<Outbox>(engine_, rank, *ring, index, boxes_with_queue_));
+  outboxes_.push_back(std::move(made));
   by_rank_[static_cast<size_t>(rank)].store(outboxes_.back().get(), std::memory_order_release);
   return MOB_OK;
 }

@@ -8,6 +8,7 @@
 
 #include "base/status.h"
 #include "engine/engine.h"
+#include "engine/lack_of_memory.h"
 #include "engine/message_payload.h"
 #include "engine/network_link.h"
 #include "transport/shm/copy_peer.h"
@@ -365,8 +366,15 @@ mob_status_t Outbox::post(const Outgoing& message) {
     write_queue_and_give_up(turn);
     return MOB_OK;
   }
-  if (parcel.bytes == nullptr) keep(parcel);
-  enqueue(std::move(parcel));
+  const bool is_begun = parcel.cursor.started;
+  try {
+    if (parcel.bytes == nullptr) keep(parcel);
+    enqueue(std::move(parcel));
+  } catch (const std::bad_alloc&) {
+    if (!is_begun) throw;
+    // The target would take what comes next for the rest of it.
+    end_for_lack_of_memory(engine_.rank(), "to finish a message to rank", target_);
+  }
   // Who has the turn looks at the queue after giving it up, and so do we.
   if (turn.has()) {
     write_queue_and_give_up(turn);
@@ -396,25 +404,24 @@ bool Outbox::send_now(const Outgoing& message) {
 }
 
 void Outbox::start(const Outgoing& message, Pending& pending) noexcept {
-  try {
-    start_or_queue(message, pending);
-  } catch (const std::bad_alloc&) {
-    // Nothing was begun: memory is asked for first.
-    end(pending,
-        fail(MOB_ERR_MEMORY, "a message to rank %d: this process has no memory left", target_));
-  }
-}
-
-void Outbox::start_or_queue(const Outgoing& message, Pending& pending) {
   if (broken_.load(std::memory_order_relaxed)) return end(pending, broken());
-  Parcel parcel{message,
-                {},
-                std::make_unique_for_overwrite<unsigned char[]>(message.header_bytes),
-                &pending,
-                is_taken_in_place(message, false)};
-  // Behind what is queued already; written at once if it can be.
-  enqueue(std::move(parcel));
-  pump();
+  try {
+    Parcel parcel{message,
+                  {},
+                  std::make_unique_for_overwrite<unsigned char[]>(message.header_bytes),
+                  &pending,
+                  is_taken_in_place(message, false)};
+    // Behind what is queued already; written at once if it can be.
+    enqueue(std::move(parcel));
+  } catch (const std::bad_alloc&) {
+    return end(pending, fail(MOB_ERR_MEMORY,
+                             "a message to rank %d: this process has no memory left", target_));
+  }
+  try {
+    pump();
+  } catch (const std::bad_alloc&) {
+    // It stays in the queue: who polls tries again.
+  }
 }
 
 // Takes over the payload as it is, the header as a copy into `bytes`.

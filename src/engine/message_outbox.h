@@ -159,7 +159,6 @@ class Outbox {
   bool help(const Outgoing& message);
   bool write_queue();
   bool await_answer(Parcel& parcel);
-  void start_or_queue(const Outgoing& message, Pending& pending);
   void give_queue_up();
   void write_queue_and_give_up(Turn& turn);
   Parcel* front();

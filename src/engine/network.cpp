@@ -167,18 +167,23 @@ void Network::received(const unsigned char* message, size_t bytes) {
     return;
   }
   Link* from = nullptr;
-  if (link(rank, &from) != MOB_OK) {
-    base::log(base::LogLevel::kError, "a message of rank %d cannot be taken: %s", rank,
-              mob_last_error());
-    return;
-  }
   const char* wrong = nullptr;
   try {
+    if (link(rank, &from) != MOB_OK) {
+      base::log(base::LogLevel::kError, "a message of rank %d cannot be taken: %s", rank,
+                mob_last_error());
+      return;
+    }
     if (!from->accept(header, message + sizeof header, bytes - sizeof header)) {
       wrong = "it has sent what makes no sense";
     }
   } catch (const std::bad_alloc&) {
     wrong = "this process has no memory left for what it has sent";
+  }
+  if (from == nullptr) {
+    // Who sent it waits for its report, and tries again or gives this process up.
+    base::log(base::LogLevel::kError, "a message of rank %d cannot be taken: %s", rank, wrong);
+    return;
   }
   if (wrong != nullptr) {
     // What it says next would be taken for something else, or nobody would hear of what is missing.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "engine/progress.h"
 
+#include <new>
 #include <system_error>
 
 #include "base/status.h"
@@ -42,6 +43,8 @@ mob_status_t Progress::start_thread() {
         MOB_ERR_SYSTEM,
         "the progress thread cannot be started: %s; MOBIUS_PROGRESS=poll does without",
         error.what());
+  } catch (const std::bad_alloc&) {
+    return base::fail(MOB_ERR_MEMORY, "this process has no memory left for the progress thread");
   }
   running_.store(true, std::memory_order_release);
   return MOB_OK;

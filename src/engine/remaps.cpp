@@ -2,6 +2,7 @@
 #include "engine/remaps.h"
 
 #include <algorithm>
+#include <new>
 #include <utility>
 #include <vector>
 
@@ -57,22 +58,39 @@ mob_status_t Remaps::add(const char* call, uintptr_t address, uint64_t bytes, bo
   if (const mob_status_t status = list_.reserve(moved_.size() + 1)) return status;
   const auto added =
       moved_.emplace(address, Moved{address + bytes, first, page_bytes, Part{}, anonymous}).first;
-  if (others_need_them()) {
-    if (const mob_status_t status = move(call, &added->second)) {
-      moved_.erase(added);
-      return status;
+  bool is_moved = false;
+  try {
+    if (others_need_them()) {
+      if (const mob_status_t status = move(call, &added->second)) {
+        moved_.erase(added);
+        return status;
+      }
     }
+    is_moved = true;
+    publish();
+    return MOB_OK;
+  } catch (const std::bad_alloc&) {
+    if (is_moved) {
+      static_cast<void>(remove(address));
+    } else {
+      if (added->second.part.bytes != 0) drop_part(engine_, added->second.part);
+      moved_.erase(added);
+    }
+    return fail(MOB_ERR_MEMORY, "%s: this process has no memory left", call);
   }
-  publish();
-  return MOB_OK;
 }
 
 mob_status_t Remaps::remove(uintptr_t address) {
   auto removed = moved_.extract(address);
   const Moved& moved = removed.mapped();
-  publish();
-  mob_status_t status = engine_.moved_views().revoke(address, moved.end - address);
-  if (status == MOB_OK && moved.part.bytes != 0) status = move_back(moved);
+  mob_status_t status = MOB_OK;
+  try {
+    publish();
+    status = engine_.moved_views().revoke(address, moved.end - address);
+    if (status == MOB_OK && moved.part.bytes != 0) status = move_back(moved);
+  } catch (const std::bad_alloc&) {
+    status = fail(MOB_ERR_MEMORY, "no memory to move pages back");
+  }
   if (status != MOB_OK) {
     moved_.insert(std::move(removed));
     publish();
