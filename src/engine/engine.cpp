@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <mutex>
+#include <new>
 #include <utility>
 #include <vector>
 
@@ -149,9 +150,13 @@ mob_status_t Engine::start(const char* const* environment, const ThreadSeat* sea
   if (seat == nullptr) {
     base::set_log(static_cast<base::LogLevel>(settings_.number(base::SettingId::kLog)), rank());
   }
-  status = open_memory(seat);
-  if (status == MOB_OK) status = open_network();
-  if (status == MOB_OK) status = teams_.open_world();
+  try {
+    status = open_memory(seat);
+    if (status == MOB_OK) status = open_network();
+    if (status == MOB_OK) status = teams_.open_world();
+  } catch (const std::bad_alloc&) {
+    status = fail(MOB_ERR_MEMORY, "mob_init: this process has no memory left");
+  }
   if (status != MOB_OK) {
     progress_.stop();
     close();

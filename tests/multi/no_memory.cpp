@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 
-// A process whose memory runs out now and then, in the middle of transfers with another host: each
-// call does what it says or returns MOB_ERR_MEMORY, flushes end, and with memory all goes on. The
-// argument says how often the library is refused what it asks for: once in so many times.
+// A process whose memory runs out now and then, in the middle of transfers with another host, or
+// with exposed memory of a host-mate: each call does what it says or returns MOB_ERR_MEMORY,
+// flushes end, and with memory all goes on. The argument says how often the library is refused what
+// it asks for: once in so many times.
 
 #include <mobius/mobius.h>
 
@@ -133,10 +134,12 @@ int main(int argc, char** argv) {
     return 2;
   }
   require(mob_init(), "mob_init");
-  mob_mem_t mem = nullptr;
-  void* there = nullptr;
-  require(mob_mem_alloc(kBytes, &mem), "mob_mem_alloc");
-  require(mob_mem_address(mem, kThere, 0, &there), "mob_mem_address");
+  alignas(8) static char memory[kBytes];
+  mob_exposed_t exposed = nullptr;
+  void* addresses[2] = {};
+  require(mob_expose(memory, kBytes, 0, &exposed), "mob_expose");
+  require(mob_publish(MOB_TEAM_WORLD, memory, addresses), "mob_publish");
+  void* const there = addresses[kThere];
   require(mob_barrier(), "mob_barrier");
   if (mob_rank() == 0) run_out(static_cast<char*>(there), static_cast<unsigned>(every));
   static_cast<void>(mob_barrier());  // fails where one counts as gone
