@@ -39,9 +39,11 @@ typedef struct mob_heap* mob_heap_t;
  * @return MOB_OK;
  *         MOB_ERR_STATE     outside init … finalize;
  *         MOB_ERR_HANDLE    `team` is not live (returns at once);
- *         MOB_ERR_ARGUMENT  `heap` null, sizes that differ between members or contradict each other;
+ *         MOB_ERR_ARGUMENT  `heap` null, sizes that differ between members or contradict
+ *                           each other;
  *         MOB_ERR_RANGE     a size larger than the window;
- *         MOB_ERR_MEMORY    the host lacks memory, or the window room for the maximum of all parts;
+ *         MOB_ERR_MEMORY    the host lacks memory, or the window room for the maximum of all
+ *                           parts;
  *         MOB_ERR_PEER      another member got one of these errors.
  *         If one member fails, all fail, and nothing stays allocated.
  *

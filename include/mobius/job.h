@@ -12,8 +12,8 @@
  * started without a launcher is a job of one. Ranks are 0 … mob_size() - 1.
  * Processes whose memory the calling process can map are its host-mates; it is one of them itself.
  *
- * A child of fork() is in no job: every call in it fails with MOB_ERR_STATE, and the memory that the
- * library gave is shared with the parent. It may start another program, or end with _exit().
+ * A child of fork() is in no job: every call in it fails with MOB_ERR_STATE, and the memory that
+ * the library gave is shared with the parent. It may start another program, or end with _exit().
  */
 
 #include <mobius/status.h>

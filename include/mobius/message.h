@@ -123,8 +123,8 @@ MOB_API mob_status_t mob_handler_register(unsigned id, mob_header_handler_t hand
  * @return MOB_OK; MOB_ERR_STATE; MOB_ERR_RANK;
  *         MOB_ERR_ARGUMENT  null with bytes, an identifier or header size out of bounds;
  *         MOB_ERR_RANGE     a payload of more bytes than any memory has;
- *         MOB_ERR_HANDLE    the target has not registered `id`, or a counter of `notify` is not live;
- *                           of a target on another host mob_message_flush() returns that;
+ *         MOB_ERR_HANDLE    the target has not registered `id`, or a counter of `notify` is not
+ *                           live; of a target on another host mob_message_flush() returns that;
  *         MOB_ERR_MEMORY    no memory for the queue between the two;
  *         MOB_ERR_PEER      the target died, or has left the job.
  *         After an error the message was not delivered, except that a target that died may have got
@@ -190,8 +190,8 @@ MOB_API mob_status_t mob_message_reply(mob_token_t token, unsigned id, const voi
  *
  * @param rank  the target
  * @return MOB_OK, MOB_ERR_STATE (also in a handler), MOB_ERR_RANK, MOB_ERR_PEER (the target died);
- *         MOB_ERR_HANDLE, once, if since the last flush a target on another host has dropped messages
- *         to a handler that it has not registered, or had no such target counter
+ *         MOB_ERR_HANDLE, once, if since the last flush a target on another host has dropped
+ *         messages to a handler that it has not registered, or had no such target counter
  *
  * A full memory fence: what the handlers wrote is visible. Makes progress. Thread safety: any.
  */

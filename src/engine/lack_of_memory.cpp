@@ -18,7 +18,7 @@ void end_for_lack_of_memory(mob_rank_t self, const char* doing, mob_rank_t rank)
   try {
     job::request_abort(environ, 1, reason);
   } catch (const std::bad_alloc&) {
-    // Then the launcher sees a process that ends with an error.
+    _exit(1);  // then the launcher sees a process that ends with an error
   }
   _exit(1);
 }

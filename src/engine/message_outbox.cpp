@@ -420,7 +420,7 @@ void Outbox::start(const Outgoing& message, Pending& pending) noexcept {
   try {
     pump();
   } catch (const std::bad_alloc&) {
-    // It stays in the queue: who polls tries again.
+    return;  // it stays in the queue: who polls tries again
   }
 }
 
