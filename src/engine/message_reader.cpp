@@ -46,6 +46,25 @@ class HandlerScope {
 
 }  // namespace
 
+// A host-mate cannot be told that what it has sent was lost: it would wait for ever, or go on with
+// wrong data.
+template <typename Call>
+[[gnu::always_inline]] inline auto MessageReader::without_loss(Call call) {
+  try {
+    return call();
+  } catch (const std::bad_alloc&) {
+    end_for_lack_of_memory(engine_.rank(), "to handle a message of rank", source_);
+  }
+}
+
+[[gnu::always_inline]] inline void MessageReader::handle(const os::RingRecord& record) {
+  without_loss([&] { accept(record); });
+}
+
+inline bool MessageReader::settle_or_end() {
+  return without_loss([&] { return settle(); });
+}
+
 bool MessageReader::drain(bool* more) {
   if (settling_) {
     if (!settle_or_end()) return false;
@@ -77,25 +96,6 @@ bool MessageReader::drain(bool* more) {
   *more |= records == kRecordsPerTurn;
   if (!settling_) publish();
   return true;
-}
-
-// A host-mate cannot be told that what it has sent was lost: it would wait for ever, or go on with
-// wrong data.
-template <typename Call>
-auto MessageReader::without_loss(Call call) {
-  try {
-    return call();
-  } catch (const std::bad_alloc&) {
-    end_for_lack_of_memory(engine_.rank(), "to handle a message of rank", source_);
-  }
-}
-
-void MessageReader::handle(const os::RingRecord& record) {
-  without_loss([&] { accept(record); });
-}
-
-bool MessageReader::settle_or_end() {
-  return without_loss([&] { return settle(); });
 }
 
 void MessageReader::publish() {
