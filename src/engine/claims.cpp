@@ -134,15 +134,18 @@ mob_status_t Claims::try_acquire(const char* call, const RemoteLock& lock, Claim
 mob_status_t Claims::give_back(const RemoteLock& lock, ClaimMode mode) {
   {
     const std::lock_guard guard(mutex_);
-    if (mode == ClaimMode::kExclusive) held_.erase(held_by_self(lock));
     unsettled_.insert(lock.rank);
     is_unsettled_.store(true, std::memory_order_relaxed);
   }
-  return engine_.remote().ask(lock.rank, {.what = Remote::What::kGiveBack,
-                                          .number = engine_.lock_id(),
-                                          .mode = mode,
-                                          .object = lock.object,
-                                          .index = lock.index});
+  const mob_status_t status = engine_.remote().ask(lock.rank, {.what = Remote::What::kGiveBack,
+                                                               .number = engine_.lock_id(),
+                                                               .mode = mode,
+                                                               .object = lock.object,
+                                                               .index = lock.index});
+  // Where there was no memory to ask, the thread has it still.
+  const std::lock_guard guard(mutex_);
+  if (mode == ClaimMode::kExclusive) held_.erase(held_by_self(lock));
+  return status;
 }
 
 // Of one that died nobody will claim anything.

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/log.h"
 #include "base/status.h"
 #include "engine/engine.h"
 #include "engine/message_reader.h"
@@ -134,8 +135,10 @@ mob_status_t Exposures::remove(uint64_t handle) {
   if (const mob_status_t status = check_may_move("mob_withdraw")) return status;
   ThreadsPause pause(engine_);
   const std::lock_guard lock(mutex_);
-  const mob_status_t status = remove_locked(handle);
-  return status != MOB_OK ? status : pause.end();
+  if (const mob_status_t status = remove_locked(handle)) return status;
+  if (pause.end() != MOB_OK)
+    base::log(base::LogLevel::kError, "mob_withdraw: %s", mob_last_error());
+  return MOB_OK;
 }
 
 mob_status_t Exposures::remove_locked(uint64_t handle) {

@@ -104,6 +104,8 @@ mob_status_t Network::start() {
     thread_ = std::thread([this] { run(); });
   } catch (const std::system_error& error) {
     return base::fail(MOB_ERR_SYSTEM, "the network's thread cannot be started: %s", error.what());
+  } catch (const std::bad_alloc&) {
+    return base::fail(MOB_ERR_MEMORY, "this process has no memory left for the network's thread");
   }
   return MOB_OK;
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-#include <utility>
+#include <chrono>
+#include <thread>
 
 #include "engine/engine.h"
 
@@ -19,15 +20,33 @@ class ThreadsPause {
   ThreadsPause(const ThreadsPause&) = delete;
   ThreadsPause& operator=(const ThreadsPause&) = delete;
 
-  mob_status_t end() {
-    const bool network = std::exchange(network_ran_, false);
-    const bool progress = std::exchange(progress_ran_, false);
-    const mob_status_t status = progress ? engine_.progress().require() : MOB_OK;
-    const mob_status_t started = network ? engine_.network().start() : MOB_OK;
-    return status != MOB_OK ? status : started;
+  // Starts them again; tries for a while where the system has no room for a thread. Without them
+  // others are served only while this process is in a call of the library.
+  mob_status_t end() noexcept {
+    constexpr int kTries = 100;
+    constexpr auto kBetween = std::chrono::milliseconds(1);
+    mob_status_t status = resume();
+    for (int tries = 1; status != MOB_OK && tries < kTries; ++tries) {
+      std::this_thread::sleep_for(kBetween);
+      status = resume();
+    }
+    network_ran_ = progress_ran_ = false;
+    return status;
   }
 
  private:
+  mob_status_t resume() noexcept {
+    if (progress_ran_) {
+      if (const mob_status_t status = engine_.progress().require()) return status;
+      progress_ran_ = false;
+    }
+    if (network_ran_) {
+      if (const mob_status_t status = engine_.network().start()) return status;
+      network_ran_ = false;
+    }
+    return MOB_OK;
+  }
+
   Engine& engine_;
   bool network_ran_;
   bool progress_ran_;
