@@ -432,9 +432,9 @@ void Outbox::enqueue(Parcel parcel) {
   }
   message.header = parcel.bytes.get();
   const bool started = parcel.cursor.started;
+  const bool is_late = message.late != nullptr;
   const std::lock_guard lock(queue_mutex_);
   const bool was_empty = queue_.empty();
-  if (message.late != nullptr) ++late_;
   parcel.number = queued_.load(std::memory_order_relaxed) + 1;
   // One that was begun is the next to go on, and it is our turn.
   if (started) {
@@ -442,6 +442,7 @@ void Outbox::enqueue(Parcel parcel) {
   } else {
     queue_.push_back(std::move(parcel));
   }
+  if (is_late) ++late_;  // not if there was no memory
   if (was_empty) boxes_with_queue_.fetch_add(1, std::memory_order_relaxed);
   // Sequentially consistent, as the load in write_queue_and_give_up(): who gives up the turn
   // sees it, or we get the turn in pump().
