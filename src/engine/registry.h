@@ -47,7 +47,7 @@ class Registry {
       if (index_ != kNone) return MOB_OK;
       return base::fail(MOB_ERR_MEMORY,
                         "%s: no room for one more object of its kind in this process, which can "
-                        "have %u",
+                        "have %u, or no memory for it",
                         call, kMost);
     }
     // The handle of the object, never 0. Once, where there is room.

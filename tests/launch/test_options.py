@@ -23,7 +23,11 @@ from launch_tools import Launcher, command
         (["-n", "x", "true"], "-n 'x'"),
         (["-n", "2x", "true"], "-n '2x'"),
         (["-n", "", "true"], "-n ''"),
-        (["-n"], "needs a value"),
+        (["-n"], "-n needs a value"),
+        (["-n", "5000", "true"], "-n 5000 is more than the 4096 processes"),
+        (["--hosts", "a,b", "true"], "say with -n how many processes there shall be"),
+        (["--hosts", "a:2,b:2", "-n", "3", "true"], "the hosts take 4 processes together, not 3"),
+        (["--hosts", "a", "--virtual-hosts", "2", "true"], "exclude each other"),
         (["-n", "2"], "no program given"),
         ([], "no program given"),
         (["--"], "no program given"),
@@ -45,6 +49,11 @@ def test_bad_command_lines(launcher: Launcher, words: list[str], said: str) -> N
     assert len(lines) == 1
     assert lines[0].startswith("mobius run: ")
     assert said in lines[0]
+
+
+def test_the_last_of_several_counts(launcher: Launcher) -> None:
+    done = launcher.run("-n", "3", "--bind", "core", "-n", "2", "--bind", "none", "echo", "x")
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"x\nx\n", b"")
 
 
 @pytest.mark.parametrize("wanted", ["100000", "3000000000", "99999999999999999999999"])

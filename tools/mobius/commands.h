@@ -4,10 +4,12 @@
 // The subcommands of `mobius`. Each gets the arguments after its own name and returns an exit code.
 
 #include <span>
+#include <string>
 
 namespace mobius::command {
 
-int run_command(std::span<char*> arguments);
+// `program`, if it is not empty, is what the options start, and none may follow them.
+int run_command(std::span<char*> arguments, const std::string& program = "");
 int info_command(std::span<char*> arguments);
 int tune_command(std::span<char*> arguments);
 int explain_command(std::span<char*> arguments);

@@ -129,7 +129,7 @@ bool check_environment(const std::vector<std::string>& entries) {
 
 }  // namespace
 
-int run_command(std::span<char*> arguments) {
+int run_command(std::span<char*> arguments, const std::string& program) {
   RunOptions options;
   std::string processes = "1";
   std::string binding = "none";
@@ -137,11 +137,11 @@ int run_command(std::span<char*> arguments) {
   std::string virtual_hosts = "1";
   CLI::App app("", "mobius run");
   app.prefix_command();  // the first word that is no option of ours is the program
-  app.add_option("-n,--processes", processes);
-  app.add_option("--bind", binding);
-  app.add_option("--on-death", on_death);
-  app.add_option("--virtual-hosts", virtual_hosts);
-  CLI::Option* hosts = app.add_option("--hosts", options.hosts);
+  CLI::Option* wanted = app.add_option("-n,--processes", processes)->take_last();
+  app.add_option("--bind", binding)->take_last();
+  app.add_option("--on-death", on_death)->take_last();
+  app.add_option("--virtual-hosts", virtual_hosts)->take_last();
+  CLI::Option* hosts = app.add_option("--hosts", options.hosts)->take_last();
   app.add_flag("--tag", options.tag)->disable_flag_override();
   app.add_option("--env", options.environment)->allow_extra_args(false);
 
@@ -155,7 +155,8 @@ int run_command(std::span<char*> arguments) {
   } catch (const CLI::ArgumentMismatch& error) {
     const std::string problem = error.what();  // "--name: 1 required ..." but for flags
     if (!problem.starts_with("--")) return usage_error("--tag takes no value");
-    return usage_error(problem.substr(0, problem.find(':')) + " needs a value");
+    const std::string option = problem.substr(0, problem.find(':'));
+    return usage_error((option == "--processes" ? "-n" : option) + " needs a value");
   } catch (const CLI::ParseError& error) {
     std::string problem = error.what();
     problem.resize(std::min(problem.find('\n'), problem.size()));
@@ -163,6 +164,14 @@ int run_command(std::span<char*> arguments) {
   }
 
   options.command = app.remaining();
+  if (!program.empty()) {
+    if (!options.command.empty()) {
+      fmt::print(stderr, "mobius tune: takes options only, not '{}'; see mobius tune --help\n",
+                 options.command[0]);
+      return kExitUsage;
+    }
+    options.command = {program};
+  }
   if (!options.command.empty() && options.command[0] == "--") {
     options.command.erase(options.command.begin());
   } else if (!options.command.empty() && options.command[0].starts_with('-')) {
@@ -180,13 +189,14 @@ int run_command(std::span<char*> arguments) {
     }
     options.environment.push_back("MOBIUS_ON_DEATH=" + on_death);
   }
-  if (!parse_processes(processes, &options.processes) || !check_environment(options.environment) ||
-      !parse_hosts(virtual_hosts, &options)) {
+  if (!parse_processes(processes, &options.processes) || !check_environment(options.environment)) {
     return kExitUsage;
   }
-  if (hosts->count() == 0) return launch::run(options);
-  if (options.virtual_hosts != 1)
-    return usage_error("--hosts and --virtual-hosts exclude each other");
+  if (hosts->count() == 0) {
+    return parse_hosts(virtual_hosts, &options) ? launch::run(options) : kExitUsage;
+  }
+  if (virtual_hosts != "1") return usage_error("--hosts and --virtual-hosts exclude each other");
+  if (wanted->count() == 0) options.processes = 0;  // as many as the hosts say
   return launch::run_on_hosts(options);
 }
 

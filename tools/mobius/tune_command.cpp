@@ -50,14 +50,12 @@ std::string find_link_program() {
 }
 
 int tune_link(std::span<char*> options) {
-  std::string program = find_link_program();
+  const std::string program = find_link_program();
   if (program.empty()) {
     fmt::print(stderr, "mobius tune: there is no program tune_link beside this one; build all\n");
     return 1;
   }
-  std::vector<char*> words(options.begin(), options.end());
-  words.push_back(program.data());
-  return run_command(words);
+  return run_command(options, program);
 }
 
 // A threshold that no copy reaches is written as the largest value that the setting takes.

@@ -8,6 +8,7 @@
  * lapi.h.
  */
 
+#include <pthread.h>
 #include <stddef.h>
 
 #ifdef __cplusplus

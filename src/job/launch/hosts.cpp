@@ -86,6 +86,12 @@ std::vector<HostShare> share_out(const std::string& hosts, mob_rank_t processes,
     if (comma == std::string_view::npos) break;
     rest.remove_prefix(comma + 1);
   }
+  if (processes == 0) {
+    if (open == 0) return shares;
+    *problem =
+        "say with -n how many processes there shall be, or with each host, as NAME:PROCESSES";
+    return {};
+  }
   const int64_t left = processes - given;
   if (left < open || (open == 0 && left != 0)) {
     *problem = open == 0
@@ -161,8 +167,11 @@ int run_on_hosts(const RunOptions& options) {
     return kExitUsage;
   }
   for (const std::string& warning : settings.unknown()) say("warning: {}", warning);
+  RunOptions settled = options;
+  settled.processes = 0;
+  for (const HostShare& share : shares) settled.processes += share.processes;
   std::vector<std::string> words =
-      host_command(launcher, shares, options, environment, settings.on_death());
+      host_command(launcher, shares, settled, environment, settings.on_death());
   std::vector<char*> arguments;
   for (std::string& word : words) arguments.push_back(word.data());
   arguments.push_back(nullptr);

@@ -26,9 +26,9 @@ struct HostLauncher {
 // Looks for one in PATH.
 HostLauncher find_host_launcher(const char* search_path);
 
-// "a:2,b" as hosts with the number of processes for each, which are `processes` together. Hosts
-// without a number share what is left as evenly as can be, the first ones getting more. Empty, and
-// `*problem` set, if that is not possible.
+// "a:2,b" as hosts with the number of processes for each, which are `processes` together, or as
+// many as they say if that is 0. Hosts without a number share what is left as evenly as can be, the
+// first ones getting more. Empty, and `*problem` set, if that is not possible.
 struct HostShare {
   std::string name;
   mob_rank_t processes;

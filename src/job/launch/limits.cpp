@@ -12,6 +12,7 @@
 #include <cstring>
 #include <optional>
 
+#include "job/control.h"
 #include "os/memfd.h"
 
 namespace mobius::launch {
@@ -153,7 +154,8 @@ void check_memory(Limit* limit, uint64_t wanted) {
 }  // namespace
 
 Limit process_limit(uint64_t wanted) {
-  Limit limit{INT32_MAX, "ranks are 32-bit numbers"};
+  Limit limit{static_cast<uint64_t>(job::kMostHostMates),
+              fmt::format("a host can have {} processes of a job", job::kMostHostMates)};
   check_descriptors(&limit);
   check_user(&limit, wanted);
   check_host(&limit);
