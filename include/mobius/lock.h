@@ -21,7 +21,9 @@
  *
  * **Recovery.** When a process dies, or leaves the job, while it holds one of them, the next who
  * wants it gets it, within about 100 ms, and is told so by `recovered`: what the lock protects may
- * have been changed halfway. A thread that ends while its process goes on must have released all.
+ * have been changed halfway. So it is when the rank dies that hosts a mutex which a process of
+ * another host holds: that one cannot give it back, and may not know yet that it has lost it. A
+ * thread that ends while its process goes on must have released all.
  */
 
 #include <mobius/team.h>
