@@ -51,6 +51,14 @@ def test_bad_command_lines(launcher: Launcher, words: list[str], said: str) -> N
     assert said in lines[0]
 
 
+@pytest.mark.parametrize("words", [["touch", "x"], ["--", "touch", "x"]])
+def test_tune_starts_nothing_but_its_own(tmp_path: Path, words: list[str]) -> None:
+    done = subprocess.run([command(), "tune", "-n", "2", *words], cwd=tmp_path, capture_output=True)
+    assert (done.returncode, done.stdout) == (2, b"")
+    assert b"mobius tune: takes options only, not 'touch'" in done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_the_last_of_several_counts(launcher: Launcher) -> None:
     done = launcher.run("-n", "3", "--bind", "core", "-n", "2", "--bind", "none", "echo", "x")
     assert (done.returncode, done.stdout, done.stderr) == (0, b"x\nx\n", b"")

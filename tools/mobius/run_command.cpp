@@ -31,7 +31,8 @@ Usage: mobius run [-n N] [--bind core|none] [--on-death end|error] [--tag]
                   [--hosts HOST[:N],... | --virtual-hosts K]
                   [--env NAME=VALUE]... PROG [ARGS...]
 
-  -n, --processes N      how many processes to start (default 1)
+  -n, --processes N      how many processes to start (default 1, or as many
+                         as --hosts says)
       --bind core|none   core: rank i stays on the i-th of the processors that
                          the launcher may use, from the first again when there
                          are more ranks; none: left to the system (default)
@@ -164,6 +165,11 @@ int run_command(std::span<char*> arguments, const std::string& program) {
   }
 
   options.command = app.remaining();
+  if (!options.command.empty() && options.command[0] == "--") {
+    options.command.erase(options.command.begin());
+  } else if (!options.command.empty() && options.command[0].starts_with('-')) {
+    return usage_error(fmt::format("unknown option {}", options.command[0]));
+  }
   if (!program.empty()) {
     if (!options.command.empty()) {
       fmt::print(stderr, "mobius tune: takes options only, not '{}'; see mobius tune --help\n",
@@ -171,11 +177,6 @@ int run_command(std::span<char*> arguments, const std::string& program) {
       return kExitUsage;
     }
     options.command = {program};
-  }
-  if (!options.command.empty() && options.command[0] == "--") {
-    options.command.erase(options.command.begin());
-  } else if (!options.command.empty() && options.command[0].starts_with('-')) {
-    return usage_error(fmt::format("unknown option {}", options.command[0]));
   }
   if (options.command.empty()) return usage_error("no program given");
   if (binding == "core") {
