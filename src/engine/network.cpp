@@ -69,12 +69,14 @@ mob_status_t Network::open(const HandlerTable& handlers) {
   options.interface = settings.text(SettingId::kInterface);
   options.allow_loopback = engine_.job().is_virtual();
   options.prefer_loopback = options.allow_loopback;
+  options.card = static_cast<uint64_t>(engine_.rank());
   std::memcpy(options.key, engine_.job().secret().data(), sizeof options.key);
   transport::ofi::Callbacks callbacks;
   callbacks.context = this;
   callbacks.received = [](void* self, const unsigned char* message, size_t bytes) {
     static_cast<Network*>(self)->received(message, bytes);
   };
+  callbacks.greeted = [](void* self, uint64_t card) { static_cast<Network*>(self)->greeted(card); };
   callbacks.ended = [](void* self, uint64_t operation, mob_status_t status, const char* text) {
     static_cast<Network*>(self)->bulk_.ended(operation, status, text);
   };
@@ -157,6 +159,21 @@ mob_status_t Network::connect(mob_rank_t rank) {
   by_rank_[static_cast<size_t>(rank)].store(links_[count].get(), std::memory_order_release);
   link_count_.store(count + 1, std::memory_order_release);
   return MOB_OK;
+}
+
+// A rank that has nothing to do with this process so far wants to.
+void Network::greeted(uint64_t card) {
+  if (card >= static_cast<uint64_t>(engine_.size())) return;
+  const auto rank = static_cast<mob_rank_t>(card);
+  if (engine_.is_here(rank)) return;
+  try {
+    Link* from = nullptr;
+    if (link(rank, &from) == MOB_OK) return;
+    base::log(base::LogLevel::kError, "rank %d cannot be answered: %s", rank, mob_last_error());
+  } catch (const std::bad_alloc&) {
+    base::log(base::LogLevel::kError,
+              "rank %d cannot be answered: this process has no memory left for it", rank);
+  }
 }
 
 void Network::received(const unsigned char* message, size_t bytes) {

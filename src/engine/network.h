@@ -134,6 +134,7 @@ class Network {
   bool have_all_met() const { return all_met_.load(std::memory_order_relaxed); }
 
  private:
+  void greeted(uint64_t card);
   void received(const unsigned char* message, size_t bytes);
   void lost(transport::ofi::PeerId id, const char* why);
   mob_status_t connect(mob_rank_t rank);

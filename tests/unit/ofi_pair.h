@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include <charconv>
 #include <cstring>
 #include <functional>
 #include <string>
@@ -32,6 +33,14 @@ inline std::string missing(const char* provider) {
   return std::string("SKIP: ") + mob_last_error();
 }
 
+// Where an endpoint over TCP listens; 0 if it does not say.
+inline uint16_t port_of(const ofi::Endpoint& endpoint) {
+  const std::string& address = endpoint.description().address;
+  uint16_t port = 0;
+  std::from_chars(address.data() + address.rfind(':') + 1, address.data() + address.size(), port);
+  return port;
+}
+
 // Bytes that differ from place to place and from one seed to the next.
 inline std::vector<unsigned char> pattern(size_t bytes, uint64_t seed) {
   std::vector<unsigned char> made(bytes);
@@ -57,6 +66,7 @@ struct End {
   std::vector<std::pair<ofi::PeerId, std::string>> failed;
   bool aligned = true;
   std::function<void(const unsigned char*, size_t)> on_message;  // instead of keeping it
+  std::function<void(uint64_t)> on_greeting;                     // of somebody who is not known
 
   mob_status_t open(const ofi::Options& options) {
     ofi::Callbacks callbacks;
@@ -69,6 +79,10 @@ struct End {
       } else {
         end.received.emplace_back(message, message + bytes);
       }
+    };
+    callbacks.greeted = [](void* context, uint64_t card) {
+      const End& end = *static_cast<End*>(context);
+      if (end.on_greeting) end.on_greeting(card);
     };
     callbacks.ended = [](void* context, uint64_t operation, mob_status_t status, const char* text) {
       static_cast<End*>(context)->ended.push_back({operation, status, text != nullptr ? text : ""});

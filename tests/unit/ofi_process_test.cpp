@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include <atomic>
-#include <charconv>
 #include <thread>
 
 #include "ofi_pair.h"
@@ -24,6 +23,7 @@ using mobius_test::loopback;
 using mobius_test::missing;
 using mobius_test::Pair;
 using mobius_test::pattern;
+using mobius_test::port_of;
 
 // Two ends of a stream between parent and child, to exchange addresses.
 struct Line {
@@ -220,13 +220,6 @@ TEST_P(OfiProcesses, PeerThatWasNeverThereIsReported) {
     end.endpoint.poll();
   }
   EXPECT_NE(end.failed[0].second.find("refused"), std::string::npos) << end.failed[0].second;
-}
-
-uint16_t port_of(const Endpoint& endpoint) {
-  const std::string& address = endpoint.description().address;
-  uint16_t port = 0;
-  std::from_chars(address.data() + address.rfind(':') + 1, address.data() + address.size(), port);
-  return port;
 }
 
 int connect_to(uint16_t port) {

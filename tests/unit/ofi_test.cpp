@@ -369,6 +369,7 @@ TEST_P(OfiEndpoint, TransferOutsideRegisteredMemoryFailsAndTouchesNothing) {
     End other;
     ASSERT_EQ(other.open(loopback(GetParam())), MOB_OK);
     const PeerId peer = other.add(pair.right);
+    pair.right.add(other);
     while (true) {
       const Posted posted =
           other.endpoint.write(peer, data.data(), bytes, registration.base + offset, key, 5);
@@ -461,6 +462,10 @@ TEST_P(OfiEndpoint, MessagesMadeWithAnotherKeyAreDropped) {
   Pair pair(GetParam());
   Options options = loopback(GetParam());
   options.key[3] ^= 1;
+  End asker;  // is not answered
+  ASSERT_EQ(asker.open(options), MOB_OK);
+  const PeerId asked = asker.add(pair.right);
+  options.asks_first = false;
   End stranger;
   ASSERT_EQ(stranger.open(options), MOB_OK);
   const PeerId target = stranger.add(pair.right);
@@ -471,7 +476,9 @@ TEST_P(OfiEndpoint, MessagesMadeWithAnotherKeyAreDropped) {
     const Posted posted = stranger.endpoint.send(target, {&piece, 1});
     ASSERT_NE(posted, Posted::kFailed);
     sent += posted == Posted::kDone ? 1 : 0;
+    EXPECT_EQ(asker.endpoint.send(asked, {&piece, 1}), Posted::kAgain);
     stranger.endpoint.poll();
+    asker.endpoint.poll();
     pair.right.endpoint.poll();
   }
   for (int i = 0; i < 10; ++i) pair.send(pair.left, {{&word, sizeof word}});

@@ -41,7 +41,37 @@ TEST(OfiWire, MessagesOpenOnceAndInOrderOfTheirSender) {
   EXPECT_EQ(senders.open_message(message_of(2, 9), &opened), Verdict::kGood);
   EXPECT_TRUE(senders.due(early));
   EXPECT_EQ(senders.open_message(message_of(3, 0), &opened), Verdict::kReplayed);
-  EXPECT_EQ(senders.open_message(message_of(0, 0, 99), &opened), Verdict::kReplayed);
+  EXPECT_EQ(senders.open_message(message_of(0, 0, 99), &opened), Verdict::kStranger);
+}
+
+TEST(OfiWire, GreetingsOpenWheneverTheyComeAndOnlyUnchanged) {
+  Senders senders(kKey, kReceiver);
+  Opened opened;
+  const Greeting greeting{77, Greeting::kAsks | Greeting::kAnswers};
+  const MessageHeader header = make_greeting_header(kKey, kSender, kReceiver, greeting);
+  std::vector<unsigned char> good(sizeof header + sizeof greeting);
+  std::memcpy(good.data(), &header, sizeof header);
+  std::memcpy(good.data() + sizeof header, &greeting, sizeof greeting);
+  for (const uint64_t sequence : {1, 2}) {
+    EXPECT_EQ(senders.open_message(good, &opened), Verdict::kGreeting);
+    EXPECT_EQ(opened.sender, kSender);
+    ASSERT_EQ(opened.message.size(), sizeof greeting);
+    EXPECT_EQ(std::memcmp(opened.message.data(), &greeting, sizeof greeting), 0);
+    EXPECT_EQ(senders.open_message(message_of(sequence, 5), &opened), Verdict::kGood);
+  }
+  for (size_t bit = 0; bit < 8 * good.size(); ++bit) {
+    auto bad = good;
+    bad[bit / 8] ^= static_cast<unsigned char>(1 << bit % 8);
+    EXPECT_EQ(senders.open_message(bad, &opened), Verdict::kStranger) << "bit " << bit;
+  }
+  for (size_t bytes = 0; bytes < good.size() + 10; ++bytes) {
+    auto bad = good;
+    bad.resize(bytes, 0);
+    if (bytes == good.size()) continue;
+    EXPECT_EQ(senders.open_message(bad, &opened), Verdict::kStranger) << bytes;
+  }
+  Senders elsewhere(kKey, kReceiver + 1);
+  EXPECT_EQ(elsewhere.open_message(good, &opened), Verdict::kStranger);
 }
 
 TEST(OfiWire, MessagesForOthersOrOfOthersAreStrange) {

@@ -7,12 +7,12 @@
 
 #include <algorithm>
 #include <cstring>
-#include <ctime>
 #include <string_view>
 #include <utility>
 
 #include "base/log.h"
 #include "base/status.h"
+#include "os/futex.h"
 #include "transport/ofi/state.h"
 
 namespace mobius::transport::ofi {
@@ -37,7 +37,7 @@ struct AddressHeader {
   size_t bytes() const {
     return sizeof *this + provider_bytes + address_bytes + size_t{host_bytes};
   }
-  static constexpr uint64_t kMagic = 0x32'6966'6f2e'626f'6d;  // "mob.ofi2" in memory
+  static constexpr uint64_t kMagic = 0x33'6966'6f2e'626f'6d;  // "mob.ofi3" in memory
 };
 static_assert(sizeof(AddressHeader) == 24);
 
@@ -50,12 +50,6 @@ constexpr size_t kPageBytes = 4096;
 constexpr size_t kMostAddressBytes = 512;
 
 size_t round_up(size_t bytes, size_t unit) { return (bytes + unit - 1) / unit * unit; }
-
-uint64_t now_ns() {
-  timespec now = {};
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(now.tv_nsec);
-}
 
 bool random_bytes(void* start, size_t bytes) {
   return getrandom(start, bytes, 0) == static_cast<ssize_t>(bytes);
@@ -353,7 +347,7 @@ Posted Endpoint::State::posted(int64_t result, PeerId peer_id, const char* call)
   }
   if (result == -FI_EAGAIN) {
     if (!over_tcp) return Posted::kAgain;
-    const int error = peer.probe.refused(peer.ip, now_ns());
+    const int error = peer.probe.refused(peer.ip, os::now_ns());
     if (error == 0) return Posted::kAgain;
     result = error;
   }
@@ -453,6 +447,7 @@ mob_status_t Endpoint::add_peer(std::span<const unsigned char> address, PeerId* 
     return state.refused("the address of a peer", count < 0 ? count : -FI_EINVAL);
   }
   added.name = header.name;
+  added.met = !state.options.asks_first;
   added.where = address_text(*state.library, header.format, bytes, header.address_bytes);
   if (header.host_bytes != 0) {
     const char* host = reinterpret_cast<const char*>(bytes) + header.address_bytes;

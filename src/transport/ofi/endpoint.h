@@ -53,7 +53,9 @@ struct Options {
   bool allow_loopback = false;              // take 127.0.0.1 if nothing else is there, or if named
   bool prefer_loopback = false;             // … or if it is there
   unsigned char key[16] = {};               // secret of the job, the same in all its processes
+  uint64_t card = 0;                        // what Callbacks::greeted() of peers gets
   Visibility visibility = Visibility::kAuto;
+  bool asks_first = true;       // for tests: false sends before peers have answered, as strangers
   bool register_local = false;  // for tests: as if the provider demanded it (FI_MR_LOCAL)
 };
 
@@ -77,6 +79,10 @@ struct Callbacks {
   // anything.
   void (*ended)(void* context, uint64_t operation, mob_status_t status, const char* text) = nullptr;
 
+  // One who has not been added has something to say, and is not answered before it has been. `card`
+  // is what it gave open(), authenticated. Null: nobody is added for that.
+  void (*greeted)(void* context, uint64_t card) = nullptr;
+
   // The peer cannot be reached any more; `text` names provider, address and reason. Once per peer,
   // which stays failed: what was under way to it ends with MOB_ERR_PEER, new calls give kFailed.
   void (*peer_failed)(void* context, PeerId peer, const char* text) = nullptr;
@@ -90,7 +96,7 @@ struct MessageBuffer {
 
 enum class Posted {
   kDone,   // under way; send(): the caller's bytes are its own again
-  kAgain,  // no room, or not connected yet: nothing happened; poll, then try again
+  kAgain,  // no room, or not met yet: nothing happened; poll, then try again
   kFailed  // nothing happened; mob_last_error() of this thread says why
 };
 
@@ -140,7 +146,8 @@ class Endpoint {
   // Up to 1 KiB, for peers' add_peer(). Valid until close().
   std::vector<unsigned char> address() const;
 
-  // Makes a peer known. No connection is made, and nothing is sent, before it is first used.
+  // Makes a peer known. No connection is made, and nothing is sent, before it is first used. It has
+  // to poll, and to know us or to be told of us (Callbacks::greeted), before anything goes to it.
   // MOB_ERR_ARGUMENT if the address is malformed or of another provider than ours.
   mob_status_t add_peer(std::span<const unsigned char> address, PeerId* peer);
 

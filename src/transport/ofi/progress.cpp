@@ -76,6 +76,10 @@ void Endpoint::State::receive(Record* record, size_t bytes) {
       unposted.push(record);
       if (!early.empty()) deliver_early(opened.sender);
       return;
+    case Verdict::kGreeting:
+      greeted(opened);
+      unposted.push(record);
+      return;
     case Verdict::kEarly:
       // Messages get their buffers in order, but a short one may be complete before a long one.
       record->early = opened;
@@ -181,6 +185,12 @@ bool Endpoint::State::take_error() {
     unposted.push(record);
     return true;
   }
+  if (record->kind == Kind::kGreeting) {
+    base::log(base::LogLevel::kDebug, "%s: a greeting did not arrive: %s",
+              description.provider.c_str(), text.c_str());
+    end(record, MOB_OK, nullptr);
+    return true;
+  }
   mob_status_t status = MOB_ERR_PEER;
   {
     const std::lock_guard lock(issue);
@@ -270,6 +280,7 @@ bool Endpoint::State::poll() {
       completed(record);
     }
   }
+  if (owed != 0) answer_owed();
   if (!early.empty()) give_up_gaps();
   if (!unposted.empty()) post_receives();
   return any || count > 0;

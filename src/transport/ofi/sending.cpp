@@ -47,6 +47,36 @@ int64_t Endpoint::State::inject(const Record& record, unsigned char* packed, siz
   return fi_sendmsg(endpoint.get(), &message, FI_INJECT | FI_COMPLETION);
 }
 
+bool Endpoint::State::is_short(size_t bytes) const {
+  return bytes <= std::min(inject_bytes, kMostInjected);
+}
+
+int64_t Endpoint::State::post(Record& record, const MessageHeader& header,
+                              std::span<const Piece> pieces, bool in_place) {
+  const fi_addr_t address = peers[record.peer].address;
+  const size_t all = sizeof header + header.bytes;
+  if (record.scarce == kShort) {
+    unsigned char packed[kMostInjected];
+    gather(packed, header, pieces);
+    return inject(record, packed, all);
+  }
+  if (in_place && !local_registration && info->tx_attr->iov_limit > 1) {
+    const std::span<const Piece> copied = pieces.first(pieces.size() - 1);
+    gather(record.buffer.start, header, copied);
+    iovec list[] = {{record.buffer.start, all - pieces.back().count},
+                    {const_cast<void*>(pieces.back().bytes), pieces.back().count}};
+    fi_msg message = {};
+    message.msg_iov = list;
+    message.iov_count = 2;
+    message.addr = address;
+    message.context = &record.context;
+    return fi_sendmsg(endpoint.get(), &message, FI_COMPLETION);
+  }
+  gather(record.buffer.start, header, pieces);
+  return fi_send(endpoint.get(), record.buffer.start, all, record.buffer.descriptor, address,
+                 &record.context);
+}
+
 Posted Endpoint::State::send(PeerId peer_id, std::span<const Piece> pieces, bool in_place,
                              uint64_t operation) {
   const char* call = in_place ? "send_in_place" : "send";
@@ -55,32 +85,12 @@ Posted Endpoint::State::send(PeerId peer_id, std::span<const Piece> pieces, bool
   const std::lock_guard lock(issue);
   if (!check_message(peer_id, bytes, call)) return Posted::kFailed;
   Peer& peer = peers[peer_id];
+  if (!peer.met) return meet(peer_id, call);
   const MessageHeader header = make_header(key, name, peer.name, peer.sequence + 1, bytes);
-  const size_t all = sizeof header + bytes;
-  const bool is_short = !in_place && all <= std::min(inject_bytes, kMostInjected);
-  Record* record = take_record(Kind::kSend, is_short ? kShort : kBuffers, peer_id, operation);
+  const Scarce scarce = !in_place && is_short(sizeof header + bytes) ? kShort : kBuffers;
+  Record* record = take_record(Kind::kSend, scarce, peer_id, operation);
   if (record == nullptr) return Posted::kAgain;
-  int64_t result = 0;
-  if (is_short) {
-    unsigned char packed[kMostInjected];
-    gather(packed, header, pieces);
-    result = inject(*record, packed, all);
-  } else if (in_place && !local_registration && info->tx_attr->iov_limit > 1) {
-    const std::span<const Piece> copied = pieces.first(pieces.size() - 1);
-    gather(record->buffer.start, header, copied);
-    iovec list[] = {{record->buffer.start, all - pieces.back().count},
-                    {const_cast<void*>(pieces.back().bytes), pieces.back().count}};
-    fi_msg message = {};
-    message.msg_iov = list;
-    message.iov_count = 2;
-    message.addr = peer.address;
-    message.context = &record->context;
-    result = fi_sendmsg(endpoint.get(), &message, FI_COMPLETION);
-  } else {
-    gather(record->buffer.start, header, pieces);
-    result = fi_send(endpoint.get(), record->buffer.start, all, record->buffer.descriptor,
-                     peer.address, &record->context);
-  }
+  const int64_t result = post(*record, header, pieces, in_place);
   if (result == 0) {
     ++peer.sequence;
     return Posted::kDone;
@@ -96,22 +106,23 @@ Posted Endpoint::State::send_buffer(PeerId peer_id, size_t bytes, MessageBuffer*
   const std::lock_guard lock(issue);
   if (!check_message(peer_id, bytes, kCall)) return Posted::kFailed;
   Peer& peer = peers[peer_id];
+  if (!peer.met) return meet(peer_id, kCall);
   const MessageHeader header = make_header(key, name, peer.name, peer.sequence + 1, bytes);
   const size_t all = sizeof header + bytes;
-  const bool is_short = all <= std::min(inject_bytes, kMostInjected);
-  Record* record = take_record(Kind::kSend, is_short ? kShort : kBuffers, peer_id, 0);
+  const Scarce scarce = is_short(all) ? kShort : kBuffers;
+  Record* record = take_record(Kind::kSend, scarce, peer_id, 0);
   if (record == nullptr) return Posted::kAgain;
   unsigned char* const start = buffer->message - sizeof header;
   std::memcpy(start, &header, sizeof header);
-  const int64_t result = is_short ? inject(*record, start, all)
-                                  : fi_send(endpoint.get(), start, all, buffer->descriptor,
-                                            peer.address, &record->context);
+  const int64_t result = scarce == kShort ? inject(*record, start, all)
+                                          : fi_send(endpoint.get(), start, all, buffer->descriptor,
+                                                    peer.address, &record->context);
   if (result != 0) {
     give_back(record);
     return posted(result, peer_id, kCall);
   }
   ++peer.sequence;
-  if (is_short) return Posted::kDone;
+  if (scarce == kShort) return Posted::kDone;
   const Buffer another = std::exchange(record->buffer, {start, buffer->descriptor});
   *buffer = {another.start + sizeof header, another.descriptor};
   return Posted::kDone;

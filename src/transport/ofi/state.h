@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-// What an open endpoint has. endpoint.cpp opens and closes it, sending.cpp and transfers.cpp start
-// operations, progress.cpp ends them.
+// What an open endpoint has. endpoint.cpp opens and closes it, introduction.cpp meets peers,
+// sending.cpp and transfers.cpp start operations, progress.cpp ends them.
 //
 // Two locks. `issue` guards everything that starts operations or is changed by their end: peers,
 // records, buffers, registrations. `polling` makes poll() one thread's at a time and guards the
@@ -18,6 +18,7 @@
 #include <deque>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <thread>
 #include <unordered_map>
 
@@ -39,7 +40,7 @@ struct CloseFid {
 template <typename Object>
 using Fid = std::unique_ptr<Object, CloseFid>;
 
-enum class Kind : uint8_t { kReceive, kSend, kWrite, kWriteAhead, kRead, kReadBack };
+enum class Kind : uint8_t { kReceive, kGreeting, kSend, kWrite, kWriteAhead, kRead, kReadBack };
 
 // What is scarce, each with a share of its own: buffers for sending, short messages that libfabric
 // has copied and still holds, transfers.
@@ -107,6 +108,10 @@ struct Peer {
   std::string where;          // its address in words
   sockaddr_storage ip = {};   // its address, if the provider is one over TCP
   Probe probe;
+  bool met = false;            // has answered: there is a connection that both ends use
+  bool owed = false;           // waits for an answer that could not be sent
+  uint64_t asks_next_ns = 0;   // when it is to be asked again if it has not answered
+  uint64_t asks_pause_ns = 0;  // how long after that once more
   bool failed = false;
   bool reported = false;  // peer_failed() was called
   std::string text;       // why
@@ -179,6 +184,7 @@ struct Endpoint::State {
   uint64_t postings = 0;
   std::map<std::pair<uint64_t, uint64_t>, Record*> early;  // by sender and sequence
   uint64_t dropped = 0;
+  size_t owed = 0;  // peers that are
 
   ~State();
 
@@ -207,12 +213,23 @@ struct Endpoint::State {
   // What a call of libfabric that started an operation says of it; under `issue`.
   Posted posted(int64_t result, PeerId peer, const char* call);
 
+  // introduction.cpp
+  Posted meet(PeerId peer, const char* call);
+  int64_t greet(PeerId peer, uint64_t says);
+  void greeted(const Opened& opened);
+  void answer(PeerId peer);
+  void answer_owed();
+  std::optional<PeerId> find_peer(uint64_t name);
+
   // sending.cpp
   Posted send(PeerId peer, std::span<const Piece> pieces, bool in_place, uint64_t operation);
   Posted send_buffer(PeerId peer, size_t bytes, MessageBuffer* buffer);
   mob_status_t make_buffer(MessageBuffer* buffer);
   bool check_message(PeerId peer, size_t bytes, const char* call);
+  bool is_short(size_t bytes) const;  // with the header
   int64_t inject(const Record& record, unsigned char* packed, size_t bytes);
+  int64_t post(Record& record, const MessageHeader& header, std::span<const Piece> pieces,
+               bool in_place);
 
   // transfers.cpp
   Posted transfer(Kind kind, PeerId peer, unsigned char* local, size_t bytes, uint64_t remote,

@@ -24,6 +24,7 @@ Posted Endpoint::State::transfer(Kind kind, PeerId peer_id, unsigned char* local
   }
   const std::lock_guard lock(issue);
   if (!check_peer(peer_id, call)) return Posted::kFailed;
+  if (!peers[peer_id].met) return meet(peer_id, call);
   Record* record = take_record(kind, kTransfers, peer_id, operation);
   if (record == nullptr) return Posted::kAgain;
   if (bytes == 0) {

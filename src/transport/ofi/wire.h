@@ -18,7 +18,7 @@ namespace mobius::transport::ofi {
 struct MessageHeader {
   uint64_t code;      // authenticates the other fields, and the receiver
   uint64_t sender;    // random name of the sending endpoint
-  uint64_t sequence;  // counts the messages of this sender to this receiver, from 1
+  uint64_t sequence;  // counts the messages of this sender to this receiver, from 1; 0: a greeting
   uint64_t bytes;     // of the message, without the header
 };
 static_assert(sizeof(MessageHeader) == 32);
@@ -34,8 +34,25 @@ inline MessageHeader make_header(const SipKey& key, uint64_t sender, uint64_t re
   return header;
 }
 
+// What endpoints say to each other before any message (introduction.cpp). Not one of the sequence:
+// it may be lost with a connection, and is said again.
+struct Greeting {
+  enum Says : uint64_t { kAsks = 1, kAnswers = 2 };  // or both
+  uint64_t card;                                     // Options::card of its sender
+  uint64_t says;
+};
+
+// The code is one of the greeting, too. A copy of it that comes later says nothing new.
+inline MessageHeader make_greeting_header(const SipKey& key, uint64_t sender, uint64_t receiver,
+                                          const Greeting& greeting) {
+  MessageHeader header{0, sender, 0, sizeof greeting};
+  header.code = siphash(key, {sender, 0, header.bytes, receiver, greeting.card, greeting.says});
+  return header;
+}
+
 enum class Verdict {
   kGood,      // the next one of its sender
+  kGreeting,  // a Greeting
   kEarly,     // good, but others of its sender come first: see due()
   kStranger,  // malformed, or not made with the key of the job
   kReplayed   // a copy of a message that came before
@@ -52,13 +69,16 @@ class Senders {
  public:
   Senders(const SipKey& key, uint64_t receiver) : key_(key), receiver_(receiver) {}
 
-  // Judges what arrived. `opened` is set if it is kGood or kEarly.
+  // Judges what arrived. `opened` is set if it is kGood, kGreeting or kEarly.
   Verdict open_message(std::span<const unsigned char> arrived, Opened* opened);
 
   // Whether a message that was early is the next one now. It counts as received if so.
   bool due(const Opened& opened);
 
  private:
+  Verdict open_greeting(const MessageHeader& header, std::span<const unsigned char> message,
+                        Opened* opened) const;
+
   SipKey key_;
   uint64_t receiver_;
   std::unordered_map<uint64_t, uint64_t> last_;  // sequence of the last message, by sender

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: BSD-3-Clause
+
+// How endpoints meet: who has something for a peer asks it first, and sends when it has answered.
+//
+// Where both ends begin at once, a provider makes one connection of two, and libfabric's over TCP
+// do not always keep the right one (docs/decisions/0021-peers-meet-first.md): one end has a
+// connection then that nobody reads from. What it sends there is lost without an error, or with one
+// that says that a peer which lives cannot be reached. Only questions are lost like that: they are
+// asked again, and after an answer both ends have the same connection.
+
+#include <algorithm>
+#include <cstring>
+
+#include "os/futex.h"
+#include "transport/ofi/state.h"
+
+namespace mobius::transport::ofi {
+namespace {
+
+// How long an answer may take before the question counts as lost. Short beside any limit that a
+// caller sets, long beside a round trip; longer each time, for peers that have no processor.
+constexpr uint64_t kFirstPauseNs = 20'000'000;
+constexpr uint64_t kLongestPauseNs = 1'000'000'000;
+
+}  // namespace
+
+// Under `issue`.
+Posted Endpoint::State::meet(PeerId id, const char* call) {
+  Peer& peer = peers[id];
+  int64_t result = -FI_EAGAIN;
+  const uint64_t now = os::now_ns();
+  if (now >= peer.asks_next_ns) {
+    result = greet(id, Greeting::kAsks);
+    if (result == 0) result = -FI_EAGAIN;  // it goes on when there is an answer
+  }
+  return posted(result, id, call);
+}
+
+// 0 or an error of libfabric; under `issue`.
+int64_t Endpoint::State::greet(PeerId id, uint64_t says) {
+  Peer& peer = peers[id];
+  const Greeting greeting{options.card, says};
+  const MessageHeader header = make_greeting_header(key, name, peer.name, greeting);
+  const Scarce scarce = is_short(sizeof header + sizeof greeting) ? kShort : kBuffers;
+  Record* record = take_record(Kind::kGreeting, scarce, id, 0);
+  if (record == nullptr) return -FI_EAGAIN;
+  const Piece piece = {&greeting, sizeof greeting};
+  const int64_t result = post(*record, header, {&piece, 1}, false);
+  if (result != 0) {
+    give_back(record);
+  } else if ((says & Greeting::kAsks) != 0) {
+    peer.asks_pause_ns = std::clamp(2 * peer.asks_pause_ns, kFirstPauseNs, kLongestPauseNs);
+    peer.asks_next_ns = os::now_ns() + peer.asks_pause_ns;
+  }
+  return result;
+}
+
+std::optional<PeerId> Endpoint::State::find_peer(uint64_t wanted) {
+  const std::lock_guard lock(issue);
+  const auto found = peers_by_name.find(wanted);
+  if (found == peers_by_name.end()) return std::nullopt;
+  return found->second;
+}
+
+void Endpoint::State::greeted(const Opened& opened) {
+  Greeting greeting;
+  std::memcpy(&greeting, opened.message.data(), sizeof greeting);
+  std::optional<PeerId> id = find_peer(opened.sender);
+  if (!id && callbacks.greeted != nullptr) {
+    callbacks.greeted(callbacks.context, greeting.card);
+    id = find_peer(opened.sender);
+  }
+  if (!id) return;  // it asks again
+  const std::lock_guard lock(issue);
+  Peer& peer = peers[*id];
+  if (peer.failed) return;
+  if ((greeting.says & Greeting::kAnswers) != 0) {
+    peer.met = true;
+    peer.probe.accepted();
+  }
+  if ((greeting.says & Greeting::kAsks) != 0) answer(*id);
+}
+
+// And asks, too, as who is sent to mostly sends. Where there is no room it is tried again. Under
+// `issue`.
+void Endpoint::State::answer(PeerId id) {
+  Peer& peer = peers[id];
+  uint64_t says = Greeting::kAnswers;
+  if (!peer.met) says |= Greeting::kAsks;
+  const bool waits = !peer.failed && greet(id, says) == -FI_EAGAIN;
+  if (waits == peer.owed) return;
+  peer.owed = waits;
+  owed = waits ? owed + 1 : owed - 1;
+}
+
+void Endpoint::State::answer_owed() {
+  const std::lock_guard lock(issue);
+  for (PeerId id = 0; id < peers.size(); ++id) {
+    if (peers[id].owed) answer(id);
+  }
+}
+
+}  // namespace mobius::transport::ofi
