@@ -13,6 +13,7 @@
 
 #include "base/status.h"
 #include "engine/engine.h"
+#include "engine/lack_of_memory.h"
 
 namespace mobius::api {
 
@@ -52,17 +53,10 @@ inline mob_status_t check_not_null(const char* call, const void* pointer, const 
   return MOB_OK;
 }
 
-// Runs a collective or starting call, which may allocate: no exception crosses the C ABI.
-template <typename Call>
-mob_status_t without_exceptions(const char* name, Call call) {
-  try {
-    return call();
-  } catch (const std::bad_alloc&) {
-    return base::fail(MOB_ERR_MEMORY, "%s: this process has no memory left", name);
-  }
-}
+// For collective and starting calls, which may allocate.
+using engine::without_exceptions;
 
-// The same for a collective call, in which others wait for this member: they hear of it if it
+// For a collective call, in which others wait for this member: they hear of it if it
 // cannot go on, instead of meeting it in its next call.
 template <typename Call>
 mob_status_t together(const char* name, engine::Team& team, Call call) {

@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "base/status.h"
 #include "engine/across.h"
+#include "engine/lack_of_memory.h"
 #include "os/memfd.h"
 #include "transport/shm/copy.h"
 
@@ -150,13 +151,7 @@ mob_status_t Engine::start(const char* const* environment, const ThreadSeat* sea
   if (seat == nullptr) {
     base::set_log(static_cast<base::LogLevel>(settings_.number(base::SettingId::kLog)), rank());
   }
-  try {
-    status = open_memory(seat);
-    if (status == MOB_OK) status = open_network();
-    if (status == MOB_OK) status = teams_.open_world();
-  } catch (const std::bad_alloc&) {
-    status = fail(MOB_ERR_MEMORY, "mob_init: this process has no memory left");
-  }
+  status = without_exceptions("mob_init", [&] { return open(seat); });
   if (status != MOB_OK) {
     progress_.stop();
     close();
@@ -165,9 +160,20 @@ mob_status_t Engine::start(const char* const* environment, const ThreadSeat* sea
   return status;
 }
 
-mob_status_t Engine::open_memory(const ThreadSeat* seat) {
+// Who cannot go on says so to its host-mates when they next meet, and does not come to the meeting
+// of all hosts.
+mob_status_t Engine::open(const ThreadSeat* seat) {
   Mappings own;
   Mappings& mappings = seat == nullptr ? own : *seat->mappings;
+  if (const mob_status_t status = open_memory(seat, mappings)) return status;
+  const mob_status_t status = teams_.open_world(without_exceptions("mob_init", [&] {
+    open_parts(mappings);
+    return open_network();
+  }));
+  return status == MOB_OK ? network_.meet() : status;
+}
+
+mob_status_t Engine::open_memory(const ThreadSeat* seat, Mappings& mappings) {
   mob_status_t status = MOB_OK;
   if (seat == nullptr || seat->rank == 0) {
     mappings.window = std::make_shared<Window>();
@@ -190,7 +196,10 @@ mob_status_t Engine::open_memory(const ThreadSeat* seat) {
   host_memory_ = mappings.host_memory;
   if (status == MOB_OK) status = HostMemory::reserve(host().segment(), host().index());
   if (status == MOB_OK) status = transfers_.open();
-  if ((status = host().agree(status, "mob_init"))) return status;
+  return host().agree(status, "mob_init");
+}
+
+void Engine::open_parts(const Mappings& mappings) {
   job_.settle_waiting(settings_);
   own_ = &host_memory_.process(host().index());
   progress_.open(own_->doorbell);
@@ -200,7 +209,6 @@ mob_status_t Engine::open_memory(const ThreadSeat* seat) {
   remaps_.open();
   chunks_.open(host_memory_, host().segment(), window_->bytes() >> kChunkShift, *this);
   notifications_.open(*this, mappings.notifications);
-  return MOB_OK;
 }
 
 // Before the others can ask for anything, everything is there to answer.

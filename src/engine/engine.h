@@ -471,7 +471,9 @@ class Engine {
   [[gnu::cold]] static mob_status_t refuse_to_wait();
 
   void apply_copy_settings() const;
-  mob_status_t open_memory(const ThreadSeat* seat);
+  mob_status_t open(const ThreadSeat* seat);
+  mob_status_t open_memory(const ThreadSeat* seat, Mappings& mappings);
+  void open_parts(const Mappings& mappings);
   mob_status_t open_network();
   void await_others();
   void close();

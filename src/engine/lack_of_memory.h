@@ -3,7 +3,22 @@
 
 #include <mobius/job.h>
 
+#include <new>
+
+#include "base/status.h"
+
 namespace mobius::engine {
+
+// Runs what may allocate and returns its status, or MOB_ERR_MEMORY where memory was refused: no
+// exception crosses the C ABI, nor a meeting that others wait in.
+template <typename Call>
+mob_status_t without_exceptions(const char* name, Call call) {
+  try {
+    return call();
+  } catch (const std::bad_alloc&) {
+    return base::fail(MOB_ERR_MEMORY, "%s: this process has no memory left", name);
+  }
+}
 
 // Ends the job, with a line that says why: this process, rank `self`, was refused memory where
 // nobody could be told of what is lost with it. `doing`, followed by `rank`, says what for.

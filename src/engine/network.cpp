@@ -92,8 +92,10 @@ mob_status_t Network::open(const HandlerTable& handlers) {
   bulk_.open(settings.number(SettingId::kRma));
   // Release pairs with the acquire in is_open(): the thread of progress polls already.
   open_.store(true, std::memory_order_release);
-  return directory.fence();
+  return MOB_OK;
 }
+
+mob_status_t Network::meet() { return is_open() ? engine_.job().directory()->fence() : MOB_OK; }
 
 mob_status_t Network::start() {
   if (!is_open()) return MOB_OK;

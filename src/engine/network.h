@@ -31,11 +31,13 @@ class Network {
  public:
   explicit Network(Engine& engine) : engine_(engine) {}
 
-  // Makes the endpoint and lets all others know of it. Collective over the job; nothing to do on
-  // one host.
+  // Makes the endpoint. Nothing to do on one host.
   mob_status_t open(const HandlerTable& handlers);
   // Starts the thread. After everything that may be asked for through the network is ready.
   mob_status_t start();
+  // Lets all others know of the endpoint, and returns when all have: collective over the job, and
+  // the last step of joining. Who cannot go on leaves before it.
+  mob_status_t meet();
   // Ends the thread until the next start(); whether there was one. Not called in handlers, which it
   // may be running.
   bool pause();

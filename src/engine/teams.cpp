@@ -10,20 +10,26 @@
 #include "base/status.h"
 #include "engine/across.h"
 #include "engine/engine.h"
+#include "engine/lack_of_memory.h"
 
 namespace mobius::engine {
 
 using base::fail;
 
-mob_status_t Teams::open_world() {
+mob_status_t Teams::open_world(mob_status_t status) {
   job::HostGroup& host = engine_.host();
   uint64_t offset = 0;
-  mob_status_t status = host.index() == 0 ? engine_.make_team_area(host.size(), &offset) : MOB_OK;
-  if ((status = host.agree(status, "mob_init"))) return status;
   std::vector<uint64_t> offsets;
+  const auto make = [&] {
+    return host.index() == 0 ? engine_.make_team_area(host.size(), &offset) : MOB_OK;
+  };
+  if (status == MOB_OK) status = without_exceptions("mob_init", make);
+  if ((status = host.agree(status, "mob_init"))) return status;
   if ((status = host.exchange(offset, &offsets))) return status;
-  status = engine_.adopt_team(TeamMap::strided(0, 1, engine_.size()), engine_.rank(), offsets[0], 0,
+  status = without_exceptions("mob_init", [&] {
+    return engine_.adopt_team(TeamMap::strided(0, 1, engine_.size()), engine_.rank(), offsets[0], 0,
                               &world_);
+  });
   return host.agree(status, "mob_init");
 }
 

@@ -15,8 +15,9 @@ class Teams {
  public:
   explicit Teams(Engine& engine) : engine_(engine) {}
 
-  // Makes the job's first team, whose members met by other means. Collective over the job.
-  mob_status_t open_world();
+  // Makes the job's first team, whose members met by other means; `status` says whether this one
+  // is ready for it. Collective over the processes of a host: fails at all or at none of them.
+  mob_status_t open_world(mob_status_t status);
 
   // The job's processes in their last calls, which nobody else's calls are taken for. Local; once.
   mob_status_t open_end(std::unique_ptr<Team>* team);

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <cstring>
 
 #include "base/status.h"
 #include "os/process.h"
@@ -100,17 +101,20 @@ mob_status_t HostGroup::barrier() {
 }
 
 mob_status_t HostGroup::agree(mob_status_t mine, const char* what) {
-  std::vector<mob_status_t> all;
-  const mob_status_t status = exchange(mine, &all);
-  if (mine != MOB_OK) return mine;
-  if (status != MOB_OK) return status;
-  for (size_t i = 0; i < all.size(); ++i) {
-    if (all[i] != MOB_OK) {
-      return fail(MOB_ERR_PEER, "%s failed here because it failed at host-mate %zu with %s", what,
-                  i, mob_status_name(all[i]));
-    }
+  // As exchange(), but without memory, which may be what is missing.
+  std::memcpy(block_->slot(index_).exchange, &mine, sizeof mine);
+  mob_status_t status = barrier();
+  mob_status_t worst = MOB_OK;
+  mob_rank_t failed = 0;
+  for (mob_rank_t i = 0; status == MOB_OK && worst == MOB_OK && i < size(); ++i) {
+    std::memcpy(&worst, block_->slot(i).exchange, sizeof worst);
+    failed = i;
   }
-  return MOB_OK;
+  if (status == MOB_OK) status = barrier();
+  if (mine != MOB_OK) return mine;
+  if (status != MOB_OK || worst == MOB_OK) return status;
+  return fail(MOB_ERR_PEER, "%s failed here because it failed at host-mate %d with %s", what,
+              failed, mob_status_name(worst));
 }
 
 }  // namespace mobius::job

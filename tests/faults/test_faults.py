@@ -134,6 +134,25 @@ def test_locks_of_the_dead_between_hosts(launcher: Launcher, scenario: str) -> N
     assert done.returncode == 128 + signal.SIGKILL
 
 
+@pytest.mark.parametrize(("hosts", "step"), [(1, 1), (2, 7)])
+def test_all_hear_of_refused_memory_at_the_start(launcher: Launcher, hosts: int, step: int) -> None:
+    program = Path(command()).parent / "no_memory"
+    if not program.exists():
+        pytest.skip("this build has no program that is refused memory")
+    words = ["-n", "2", "--virtual-hosts", str(hosts), "--on-death", "error", str(program)]
+    refused = 0
+    for which in range(1, 1000, step):
+        done = launcher.run(*words, "start", str(which))
+        said = sorted(done.stdout.decode().split("\n")[:2])
+        if said == ["MOB_OK", "MOB_OK whole"]:
+            assert refused > 10
+            return
+        # What can be done without is done without.
+        assert said in (["MOB_ERR_MEMORY", "MOB_ERR_PEER"], ["MOB_OK", "MOB_OK"]), (which, done)
+        refused += said[0] != "MOB_OK"
+    pytest.fail("mob_init() asks for memory a thousand times")
+
+
 @pytest.mark.parametrize("scenario", ["contiguous", "barrier", "counters", "finalize"])
 def test_job_ends(launcher: Launcher, scenario: str) -> None:
     seed = SEED * 1000 + 500 + KILLED.index(scenario)

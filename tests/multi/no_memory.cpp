@@ -3,7 +3,8 @@
 // A process whose memory runs out now and then, in the middle of transfers with another host, or
 // with exposed memory of a host-mate: each call does what it says or returns MOB_ERR_MEMORY,
 // flushes end, and with memory all goes on. The argument says how often the library is refused what
-// it asks for: once in so many times.
+// it asks for: once in so many times. With "start K" it is the K-th thing that mob_init() of rank 1
+// asks for, and nothing else (tests/faults).
 
 #include <mobius/mobius.h>
 
@@ -11,18 +12,22 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <new>
 
 namespace {
 
 // Of the calling thread; 0: it gets all that it asks for.
 thread_local unsigned refused_every = 0;
+thread_local unsigned refused_once = 0;  // the how manieth
 thread_local unsigned asked = 0;
 std::atomic<long> refused = 0;
 int told = 0;  // errors that said so
 
 bool is_refused() {
-  if (refused_every == 0 || ++asked % refused_every != 0) return false;
+  if (refused_every == 0 && refused_once == 0) return false;
+  ++asked;
+  if (asked != refused_once && (refused_every == 0 || asked % refused_every != 0)) return false;
   refused.fetch_add(1, std::memory_order_relaxed);
   return true;
 }
@@ -127,12 +132,26 @@ void run_out(char* there, unsigned every) {
   std::exit(1);
 }
 
+int start(unsigned which) {
+  const char* const rank = std::getenv("MOBIUS_RANK");
+  const bool is_refused = rank != nullptr && std::strcmp(rank, "1") == 0;
+  if (is_refused) refused_once = which;
+  const mob_status_t status = mob_init();
+  refused_once = 0;
+  std::printf("%s%s\n", mob_status_name(status), is_refused && asked < which ? " whole" : "");
+  if (status == MOB_OK) require(mob_finalize(), "mob_finalize");
+  return 0;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
+  if (argc == 3 && std::strcmp(argv[1], "start") == 0) {
+    return start(static_cast<unsigned>(std::atoi(argv[2])));
+  }
   const int every = argc == 2 ? std::atoi(argv[1]) : 0;
   if (every < 1) {
-    std::fprintf(stderr, "usage: no_memory EVERY\n");
+    std::fprintf(stderr, "usage: no_memory EVERY | no_memory start K\n");
     return 2;
   }
   require(mob_init(), "mob_init");
