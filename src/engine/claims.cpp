@@ -8,6 +8,7 @@
 #include "base/status.h"
 #include "engine/engine.h"
 #include "engine/host_watch.h"
+#include "engine/lack_of_memory.h"
 #include "engine/locks.h"
 
 namespace mobius::engine {
@@ -27,7 +28,11 @@ class Claims::HostingWatch final : public os::Watch {
       return fail(MOB_ERR_PEER, "%s: rank %d, on another host, %s", call_, rank_,
                   left ? "has left the job" : engine_.network().fate(rank_).c_str());
     }
-    return engine_.remote().ask(rank_, {.what = Remote::What::kLookAgain});
+    const mob_status_t asked = without_exceptions(
+        call_, [&] { return engine_.remote().ask(rank_, {.what = Remote::What::kLookAgain}); });
+    // Without memory to ask with, the next look asks: who gave up here would be given the lock all
+    // the same.
+    return asked == MOB_ERR_MEMORY ? MOB_OK : asked;
   }
 
  private:

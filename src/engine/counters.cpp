@@ -12,6 +12,8 @@ using base::fail;
 // Counters come in pages; memory that was once made for them is kept for the next ones.
 mob_status_t Counters::grow() {
   constexpr size_t kBytes = 4096;
+  constexpr size_t kCount = kBytes / sizeof(mob_counter);
+  free_.reserve(made_ + kCount);  // for all there are, so that giving one back asks for nothing
   uint64_t first = 0;
   if (const mob_status_t status = engine_.chunks().claim(1, &first)) return status;
   const uint64_t offset = first << kChunkShift;
@@ -23,7 +25,8 @@ mob_status_t Counters::grow() {
   }
   engine_.chunks().set_part(first, {offset, kBytes, engine_.host().index()});
   auto* counters = static_cast<mob_counter*>(engine_.local_address(offset));
-  for (size_t i = kBytes / sizeof(mob_counter); i-- > 0;) free_.push_back(&counters[i]);
+  for (size_t i = kCount; i-- > 0;) free_.push_back(&counters[i]);
+  made_ += kCount;
   return MOB_OK;
 }
 

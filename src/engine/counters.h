@@ -51,8 +51,9 @@ class Counters {
   mob_status_t grow();
 
   Engine& engine_;
-  std::mutex mutex_;  // guards free_
+  std::mutex mutex_;  // guards what follows
   std::vector<mob_counter*> free_;
+  size_t made_ = 0;
 };
 
 }  // namespace mobius::engine

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <new>
 
 #include "base/log.h"
 #include "transport/ofi/state.h"
@@ -77,7 +78,11 @@ void Endpoint::State::receive(Record* record, size_t bytes) {
       if (!early.empty()) deliver_early(opened.sender);
       return;
     case Verdict::kGreeting:
-      greeted(opened);
+      try {
+        greeted(opened);
+      } catch (const std::bad_alloc&) {
+        // Who is not answered asks again.
+      }
       unposted.push(record);
       return;
     case Verdict::kEarly:
