@@ -55,9 +55,16 @@ if(MOBIUS_BENCH)
     PATTERN __pycache__ EXCLUDE)
 endif()
 
-install(FILES LICENSE DESTINATION share/mobius/doc)
-install(DIRECTORY docs/ DESTINATION share/mobius/doc)
-install(DIRECTORY examples DESTINATION share/mobius)
-foreach(page README.md ARCHITECTURE.md CHANGELOG.md)
-  install(FILES ${page} DESTINATION share/mobius/doc OPTIONAL)
-endforeach()
+# The documents lie as in the checkout, with what their links lead to, so that the links hold. As a
+# component they can be installed by themselves, without building anything.
+set(documents share/doc/mobius)
+install(FILES README.md ARCHITECTURE.md CHANGELOG.md CONTRIBUTING.md LICENSE
+  DESTINATION ${documents} COMPONENT documents)
+install(DIRECTORY docs examples DESTINATION ${documents} COMPONENT documents)
+install(FILES bench/suite/README.md DESTINATION ${documents}/bench/suite COMPONENT documents)
+install(FILES src/transport/ofi/endpoint.h
+  DESTINATION ${documents}/src/transport/ofi COMPONENT documents)
+install(CODE [[
+  set(folder "$ENV{DESTDIR}${CMAKE_INSTALL_PREFIX}/share/doc/mobius")
+  file(CREATE_LINK ../../../include "${folder}/include" SYMBOLIC)
+]] COMPONENT documents)

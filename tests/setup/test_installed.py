@@ -198,6 +198,8 @@ def test_layout(installed: Installed) -> None:
         "libexec/mobius/probe_limits",
         "libexec/mobius/instrument",
         "share/mobius/probe/main.c",
-        "share/mobius/doc/LICENSE",
+        "share/doc/mobius/LICENSE",
+        "share/doc/mobius/docs/guide/index.md",
+        "share/doc/mobius/include/mobius/mobius.h",
     ):
         assert (installed.prefix / name).exists(), name
