@@ -50,7 +50,10 @@ def test_another_mpi(instrument: FakeInstrument) -> None:
         ("[library]\nname = x\nof = y\nmpicc = z", "either of"),
         ("[library]\nname = x\nof = y\ncolour = red", "unknown colour"),
         ("[library]\nname = x\nof = y\n[more]\na = b", "unknown more"),
-        ("[library]\nname = x\nmpicc = /nowhere/mpicc", "is not a program"),
+        (
+            "[library]\nname = x\nmpicc = /nowhere/mpicc",
+            ": mpicc: there is no file '/nowhere/mpicc'",
+        ),
     ],
 )
 def test_descriptions_that_are_wrong(tmp_path: Path, text: str, message: str) -> None:

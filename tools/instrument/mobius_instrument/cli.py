@@ -111,12 +111,12 @@ _MEASURING_OPTIONS = (
         help="Leave these libraries or experiments out, as a,b.",
     ),
     click.option(
-        "--mpicc", multiple=True, type=click.Path(path_type=Path),
-        help="Also the MPI with this compiler (repeatable).",
+        "--mpicc", multiple=True, metavar="COMPILER",
+        help="Also the MPI with this compiler, a path or a name in PATH (repeatable).",
     ),
     click.option(
-        "--oshcc", multiple=True, type=click.Path(path_type=Path),
-        help="Also the OpenSHMEM with this compiler (repeatable).",
+        "--oshcc", multiple=True, metavar="COMPILER",
+        help="Also the OpenSHMEM with this compiler, likewise (repeatable).",
     ),
     click.option(
         "--library", "descriptions", multiple=True, type=click.Path(path_type=Path), metavar="FILE",

@@ -20,7 +20,7 @@ from mobius_instrument.libraries.base import (
     hash_files,
     missing,
 )
-from mobius_instrument.libraries.building import COMPILE_FLAGS, build
+from mobius_instrument.libraries.building import COMPILE_FLAGS, build, no_launcher
 from mobius_instrument.libraries.mobius import (
     hosts_environment,
     messages_on_one_host,
@@ -147,7 +147,7 @@ def _prepare_beside(place: MpiPlace, archive: Path, context: Context) -> Library
     if folder is None or not (folder / "armci").is_dir():
         return missing(name, "ARMCI-MPI", "armci", "the sources of the test-suite are missing")
     if place.launcher is None:
-        return missing(name, "ARMCI-MPI", "armci", f"no mpiexec beside {place.mpicc}")
+        return missing(name, "ARMCI-MPI", "armci", no_launcher("mpiexec", place.mpicc))
     launcher = place.launcher
     text, failure = identify(place)
     family, mpi_name, version = describe_version(text) if not failure else ("", "", "")

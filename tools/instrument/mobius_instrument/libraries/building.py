@@ -6,11 +6,12 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from mobius_instrument.errors import system_reason
+from mobius_instrument.errors import InstrumentError, system_reason
 from mobius_instrument.libraries.base import Context
 from mobius_instrument.processes import Ended, clean_environment, run_watched
 
@@ -19,6 +20,47 @@ COMPILE_LIMIT_S: Final = 180.0
 # Whose compiler may be there without it: launchers and compilers are packages of their own.
 _DEBIAN_PACKAGES: Final = {"mpi.h": "libopenmpi-dev or libmpich-dev", "shmem.h": "libopenmpi-dev"}
 _MISSING_HEADER: Final = re.compile(r"fatal error: (\S+): No such file")
+
+
+def find_compiler(given: str, option: str, usual: str) -> Path:
+    """The compiler that `option` names: a path where it has a slash, else a name to find in PATH.
+
+    `usual` is what such compilers are called. The text is taken as it is given: to pathlib `./x` is
+    `x`, which is another program where there is an `x` in PATH.
+    """
+    found = shutil.which(given)
+    if found is not None:
+        return Path(found).absolute()
+    path = Path(given)
+    if not given:
+        problem = f"no compiler is named; write for example {option} {usual}"
+    elif "/" not in given:
+        here = path.is_file() and os.access(path, os.X_OK)
+        remedy = f"./{given} for the one in this folder" if here else f"its path, as /…/bin/{usual}"
+        problem = f"there is no program '{given}' in PATH; write {remedy}"
+    elif path.is_dir():
+        places = [place for place in (path / usual, path / "bin" / usual) if place.is_file()]
+        there = places[0] if places else f"{path}/{usual}"
+        problem = f"'{given}' is a folder; name the compiler itself, as {there}"
+    elif path.exists():
+        problem = f"'{given}' may not be executed; chmod +x it, if it is the compiler"
+    else:
+        seen = "" if path.is_absolute() else f" (seen from '{Path.cwd()}')"
+        problem = f"there is no file '{given}'{seen}; name the {usual} of an installed library"
+    raise InstrumentError(f"{option}: {problem}")
+
+
+def no_launcher(launcher: str, compiler: Path) -> str:
+    """What is said of a compiler without the launcher of its library."""
+    return (
+        f"there is no {launcher} beside '{compiler}', so nothing can be started; install the"
+        " library's launcher there, or name a compiler that has one beside it"
+    )
+
+
+def made_nothing(compiler: Path, kind: str) -> str:
+    """What is said of a program that ended as if it had compiled, and did not."""
+    return f"'{compiler}' made no program, and told no error: it is no compiler of {kind}"
 
 
 def run_tool(

@@ -75,7 +75,7 @@ def read_description(path: Path) -> Description:
         name=name,
         label=found.get("label", ""),
         of=of,
-        mpicc=check_mpicc(Path(mpicc)) if mpicc else None,
+        mpicc=check_mpicc(mpicc, f"--library: {path}: mpicc") if mpicc else None,
         environment=sections.get("environment", {}),
     )
 

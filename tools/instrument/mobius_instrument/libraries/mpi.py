@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from mobius_instrument.errors import InstrumentError, system_reason
+from mobius_instrument.errors import system_reason
 from mobius_instrument.hosts import Hosts
 from mobius_instrument.libraries.base import (
     AS_ROOT,
@@ -30,6 +30,9 @@ from mobius_instrument.libraries.building import (
     COMPILE_LIMIT_S,
     build,
     failure_of,
+    find_compiler,
+    made_nothing,
+    no_launcher,
     run_tool,
 )
 from mobius_instrument.results import LibraryRecord
@@ -143,12 +146,9 @@ def _identity(mpicc: Path) -> str:
     return os.path.normpath(alternatives)
 
 
-def check_mpicc(path: Path) -> Path:
+def check_mpicc(given: str, option: str = "--mpicc") -> Path:
     """An `--mpicc` argument: a path, or a name to find in PATH."""
-    found = shutil.which(str(path))
-    if found is None:
-        raise InstrumentError(f"--mpicc: {path} is not a program that can be run")
-    return Path(found).absolute()
+    return find_compiler(given, option, "mpicc")
 
 
 def prepare_mpi(place: MpiPlace, context: Context) -> Library:
@@ -171,7 +171,9 @@ def prepare_mpi(place: MpiPlace, context: Context) -> Library:
             "the sources of the probe are missing; set MOBIUS_PROBE_SOURCES to bench/probe",
         )  # fmt: skip
     if place.launcher is None:
-        return Library(replace(record, status="missing", detail=f"no mpiexec beside {place.mpicc}"))
+        return Library(
+            replace(record, status="missing", detail=no_launcher("mpiexec", place.mpicc))
+        )
     version_text, failure = identify(place)
     if failure:
         return Library(replace(record, detail=failure))
@@ -327,6 +329,8 @@ def identify(place: MpiPlace) -> tuple[str, str]:
             )  # fmt: skip
             if failure := failure_of(f"{place.mpicc.name}", compiled, COMPILE_LIMIT_S):
                 return "", _too_old(place, folder) or failure
+            if not (folder / "identify").exists():
+                return "", made_nothing(place.mpicc, "an MPI")
             said = run_tool(
                 [str(folder / "identify")], place.environment, folder, _IDENTIFY_LIMIT_S
             )

@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from mobius_instrument.errors import InstrumentError, system_reason
+from mobius_instrument.errors import system_reason
 from mobius_instrument.hosts import Hosts
 from mobius_instrument.libraries.base import (
     AS_ROOT,
@@ -22,7 +22,15 @@ from mobius_instrument.libraries.base import (
     between_hosts,
     missing,
 )
-from mobius_instrument.libraries.building import COMPILE_FLAGS, build, failure_of, run_tool
+from mobius_instrument.libraries.building import (
+    COMPILE_FLAGS,
+    build,
+    failure_of,
+    find_compiler,
+    made_nothing,
+    no_launcher,
+    run_tool,
+)
 from mobius_instrument.results import LibraryRecord
 
 _IDENTIFY_LIMIT_S: Final = 60.0
@@ -53,12 +61,9 @@ def candidates(extra: tuple[Path, ...]) -> list[Candidate]:
     ]
 
 
-def check_oshcc(path: Path) -> Path:
+def check_oshcc(given: str) -> Path:
     """An `--oshcc` argument: a path, or a name to find in PATH."""
-    found = shutil.which(str(path))
-    if found is None:
-        raise InstrumentError(f"--oshcc: {path} is not a program that can be run")
-    return Path(found).absolute()
+    return find_compiler(given, "--oshcc", "oshcc")
 
 
 def _launcher(oshcc: Path) -> Path | None:
@@ -81,7 +86,7 @@ def _prepare(name: str, oshcc: Path, context: Context) -> Library:
     if folder is None or not (folder / "shmem").is_dir():
         return missing(name, "OpenSHMEM", "shmem", "the sources of the test-suite are missing")
     if launcher is None:
-        return missing(name, "OpenSHMEM", "shmem", f"no oshrun beside {oshcc}")
+        return missing(name, "OpenSHMEM", "shmem", no_launcher("oshrun", oshcc))
     with tempfile.TemporaryDirectory(prefix="mob-", ignore_cleanup_errors=True) as temporary:
         version, maker, failure = _identify(oshcc, launcher, Path(temporary))
     label = " ".join(part for part in ("OpenSHMEM", version, f"({maker or oshcc})") if part)
@@ -142,6 +147,8 @@ def _identify(oshcc: Path, launcher: Path, folder: Path) -> tuple[str, str, str]
         compiled = run_tool(command, {}, folder, _IDENTIFY_LIMIT_S)
         if failure := failure_of(oshcc.name, compiled, _IDENTIFY_LIMIT_S):
             return "", "", failure
+        if not (folder / "identify").exists():
+            return "", "", made_nothing(oshcc, "OpenSHMEM")
         said = run_tool([str(folder / "identify")], {}, folder, _IDENTIFY_LIMIT_S)
         if failure := failure_of("identify", said, _IDENTIFY_LIMIT_S):
             return "", "", failure
