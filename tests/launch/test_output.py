@@ -11,7 +11,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from launch_tools import Launcher, python, state_of, wait_until
+from launch_tools import Launcher, command, python, state_of, wait_until
 
 WRITER = python(
     "import os, random",
@@ -188,6 +188,38 @@ def test_full_device(launcher: Launcher) -> None:
     assert code == 1
     assert err.count("\n") == 1
     assert "writing standard output failed: No space left on device" in err
+
+
+SUBCOMMANDS = ["help", "--version", "run --help", "info", "info --json", "tune", "explain FILE"]
+
+
+@pytest.mark.parametrize("words", SUBCOMMANDS)
+def test_full_device_and_other_subcommands(tmp_path: Path, words: str) -> None:
+    """Exit code and one line, for those that the user and scripts read the output of."""
+    operations = tmp_path / "operations"
+    operations.write_text("put 0 8\n")
+    arguments = [str(operations) if word == "FILE" else word for word in words.split()]
+    with Path("/dev/full").open("wb") as full:
+        done = subprocess.run(
+            [command(), *arguments], stdout=full, stderr=subprocess.PIPE, text=True, check=False
+        )
+    assert done.returncode == 1
+    assert done.stderr == "mobius: writing standard output failed: No space left on device\n"
+
+
+@pytest.mark.parametrize("ignored", [False, True])
+@pytest.mark.parametrize("words", ["help", "info"])
+def test_reader_of_another_subcommand_goes_away(words: str, ignored: bool) -> None:
+    """As SIGPIPE would end it, also where that is ignored, as under Python or in a service."""
+    reader, writer = os.pipe()
+    os.close(reader)
+    done = subprocess.run(
+        [command(), words], stdout=writer, stderr=subprocess.PIPE, check=False,
+        restore_signals=not ignored,
+    )  # fmt: skip
+    os.close(writer)
+    assert done.returncode == (128 + signal.SIGPIPE if ignored else -signal.SIGPIPE)
+    assert done.stderr == b""
 
 
 def test_closed_standard_descriptors(launcher: Launcher) -> None:

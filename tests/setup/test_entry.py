@@ -54,6 +54,17 @@ def test_main_help_lists_every_subcommand(checkout: Checkout) -> None:
         assert f"\n  {subcommand} " in shown
 
 
+@pytest.mark.parametrize("arguments", ["--help", "--version", "help", "help run", "build --help"])
+def test_help_to_a_full_disk_fails(checkout: Checkout, arguments: str) -> None:
+    with Path("/dev/full").open("wb") as full:
+        done = subprocess.run(
+            [str(checkout.root / "mobius"), *arguments.split()],
+            env=checkout.environment(), stdout=full, stderr=subprocess.PIPE, text=True, check=False,
+        )  # fmt: skip
+    assert done.returncode != 0
+    assert done.stderr
+
+
 def test_version(checkout: Checkout) -> None:
     done = checkout.run("--version")
     assert done.stdout.startswith("mobius ")

@@ -3,10 +3,14 @@
 // The native command `mobius`. Only what a subcommand needs is done: starting a job is measured in
 // milliseconds.
 
+#include <cerrno>
+#include <csignal>
 #include <cstdio>
+#include <cstring>
 #include <exception>
 #include <span>
 #include <string_view>
+#include <system_error>
 
 #include "commands.h"
 
@@ -29,6 +33,7 @@ mobius --version prints the version. Each command explains itself with --help.
 )";
 
 constexpr int kUsage = 2;
+constexpr int kReaderGone = 128 + SIGPIPE;  // as where that signal is not ignored
 
 int dispatch(std::span<char*> arguments) {
   if (arguments.empty()) {
@@ -61,13 +66,35 @@ int dispatch(std::span<char*> arguments) {
   return kUsage;
 }
 
+// Standard output that could not be written, which is no success whatever else went well.
+int output_failed(int error) {
+  if (error == EPIPE) return kReaderGone;
+  std::fprintf(stderr, "mobius: writing standard output failed: %s\n", std::strerror(error));
+  return 1;
+}
+
+// What is still buffered, and what some file systems tell at the end only. A descriptor that was
+// closed before we were started is missed by nobody who printed nothing.
+int finish(int exit_code) {
+  errno = 0;
+  if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
+    return output_failed(errno != 0 ? errno : EIO);
+  }
+  if (std::fclose(stdout) != 0 && errno != EBADF) return output_failed(errno);
+  return exit_code;
+}
+
 }  // namespace
 
 int main(int count, char** arguments) {
   try {
-    return dispatch(std::span(arguments, static_cast<size_t>(count)).subspan(count > 0 ? 1 : 0));
+    return finish(
+        dispatch(std::span(arguments, static_cast<size_t>(count)).subspan(count > 0 ? 1 : 0)));
+  } catch (const std::system_error& problem) {  // what fmt::print throws, too
+    if (std::ferror(stdout) != 0) return output_failed(problem.code().value());
+    std::fprintf(stderr, "mobius: %s\n", problem.what());
   } catch (const std::exception& problem) {
     std::fprintf(stderr, "mobius: %s\n", problem.what());
-    return 1;
   }
+  return 1;
 }

@@ -48,14 +48,14 @@ case ${1-} in
     ;;
   -h | --help)
     print_help
-    exit 0
+    exit
     ;;
   --version)
     echo "mobius $(version)"
-    exit 0
+    exit
     ;;
   help)
-    [ $# -ge 2 ] || { print_help && exit 0; }
+    [ $# -ge 2 ] || { print_help; exit; }
     shift
     set -- "$1" --help
     ;;
@@ -74,7 +74,7 @@ case ${2-} in
       run | info | tune | explain) built release && exec "$root/build/release/bin/mobius" "$1" --help ;;
     esac
     print_help "$1"
-    exit 0
+    exit
     ;;
 esac
 

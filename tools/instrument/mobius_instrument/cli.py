@@ -24,6 +24,7 @@ from mobius_instrument.libraries.mpi import check_mpicc
 from mobius_instrument.libraries.shmem import check_oshcc
 from mobius_instrument.locations import locate
 from mobius_instrument.micro import run_micro
+from mobius_instrument.output import ReaderGoneError, watch_output
 from mobius_instrument.results import find_results, read_results
 from mobius_instrument.session import (
     DEFAULT_STALL_S,
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
 
 EXIT_USAGE = 2
 EXIT_INTERRUPTED = 130
+EXIT_READER_GONE = 141  # as of a program that SIGPIPE ended
 EXIT_TERMINATED = 143
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -366,10 +368,13 @@ def main() -> None:
     signal.signal(signal.SIGINT, signal.default_int_handler)
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, _terminate)
+    watch_output()
+    exit_code = 0
     try:
         if sys.argv[1:3] == ["bench", "micro"]:  # a program of its own, with its own options
-            sys.exit(run_micro(sys.argv[3:], locate()))
-        cli(prog_name="mobius", standalone_mode=False)
+            exit_code = run_micro(sys.argv[3:], locate())
+        else:
+            cli(prog_name="mobius", standalone_mode=False)
         sys.stdout.flush()
     except InstrumentError as error:
         _fail(str(error))
@@ -379,10 +384,9 @@ def main() -> None:
         _interrupted(EXIT_INTERRUPTED)
     except _Terminated:
         _interrupted(EXIT_TERMINATED)
-    except BrokenPipeError:
-        # The reader of our output has gone (`… | head`); what was measured is kept.
-        sys.stderr.close()
-        sys.exit(EXIT_USAGE)
+    except ReaderGoneError:  # what was measured is kept
+        sys.exit(EXIT_READER_GONE)
+    sys.exit(exit_code)
 
 
 def _fail(text: str) -> NoReturn:
