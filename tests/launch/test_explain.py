@@ -11,10 +11,12 @@ import pytest
 from launch_tools import command
 
 
-def explain(text: str, *words: str) -> subprocess.CompletedProcess[str]:
+def explain(text: str, *words: str, **settings: str) -> subprocess.CompletedProcess[str]:
+    inherited = {k: v for k, v in os.environ.items() if not k.startswith("MOBIUS_")}
     return subprocess.run(
-        [command(), "explain", *words], input=text, capture_output=True, text=True, check=False
-    )
+        [command(), "explain", *words],
+        input=text, capture_output=True, text=True, check=False, env={**inherited, **settings},
+    )  # fmt: skip
 
 
 def test_gets_go_first_or_alternate_with_puts() -> None:
@@ -78,7 +80,7 @@ def test_a_timeline_has_its_epochs_and_their_plans(tmp_path: Path) -> None:
     assert "2 operations, policy interleave: 2 messages" in done.stdout
     done = explain("", "--epoch", "2", str(trace))
     assert done.returncode == 2
-    assert "there is no epoch 2; the timeline has 1" in done.stderr
+    assert f"there is no epoch 2 in '{trace}'; the timeline has 1" in done.stderr
     assert explain("put 0 8\n", "--epoch", "1").returncode == 2
     assert explain("", "--epoch", "none", str(trace)).returncode == 2
 
@@ -118,7 +120,7 @@ def test_what_cannot_be_read_is_named(tmp_path: Path) -> None:
     for path in (tmp_path, tmp_path / "none"):
         done = explain("", str(path))
         assert (done.returncode, done.stdout) == (1, "")
-        assert f"{path} cannot be read" in done.stderr
+        assert f"'{path}' cannot be read: " in done.stderr
     empty = tmp_path / "empty"
     empty.write_text("")
     done = explain("", str(empty))
@@ -134,4 +136,115 @@ def test_what_makes_no_sense_is_named() -> None:
     done = explain("put 0\n")
     assert (done.returncode, done.stdout) == (2, "")
     assert "line 1 makes no sense: put 0" in done.stderr
-    assert explain("", "--policy", "best").returncode == 2
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("put", "AT is missing"),
+        ("put 0", "BYTES is missing"),
+        ("put 0 1G", "BYTES '1G' is no number"),
+        ("put 0 0", "BYTES is at least 1"),
+        ("put 0xffffffffffffffff 8", "beyond the last address"),
+        ("put 0 8 9 more", "'more' is not understood there"),
+        ("signal 0 8", "'8' is not understood there"),
+        ("move 0 8", "'move' is none of put, get, acc, fetch, signal, tell, x, fence"),
+        ("x 9999999 put 0 8", "x goes from 1 to 1000000"),
+        ("x 3 fence", "x repeats an operation"),
+        ("fence 2", "nothing follows fence"),
+        ("put 0 8 merged 0", "merged goes from 1 to 65535"),
+    ],
+)
+def test_why_a_line_makes_no_sense(line: str, said: str) -> None:
+    done = explain(f"# first\n{line}\n")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith(f"mobius explain: line 2 makes no sense: {line} (")
+    assert said in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--policy"], "--policy needs a value"),
+        (["--epoch"], "--epoch needs a value"),
+        (["--policy", "best"], "--policy 'best': one of adaptive, fifo, interleave, gets-first, "),
+        (["--policy="], "--policy '': one of"),
+        (["--epoch", "0"], "--epoch '0': a whole number from 1"),
+        (["--epoch=1x"], "--epoch '1x': a whole number from 1"),
+        (["--fast"], "unknown option --fast"),
+        (["-p", "fifo"], "unknown option -p"),
+        (["a", "b"], "one FILE at a time, not also 'b'"),
+    ],
+)
+def test_wrong_command_line(words: list[str], said: str) -> None:
+    done = explain("put 0 8\n", *words)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith(f"mobius explain: {said}")
+    assert done.stderr.endswith("; see mobius explain --help\n")
+
+
+def test_options_in_their_other_forms(tmp_path: Path) -> None:
+    (tmp_path / "-odd").write_text("put 0 8\n")
+    fifo = explain("put 0 8\n", "--policy", "fifo").stdout
+    assert fifo.startswith("1 operations, policy fifo")
+    assert explain("put 0 8\n", "--policy=fifo", "-").stdout == fifo
+    done = subprocess.run(
+        [command(), "explain", "--policy=fifo", "--", "-odd"],
+        cwd=tmp_path, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.stdout == fifo
+
+
+def test_help_names_every_option() -> None:
+    done = explain("", "--help")
+    assert (done.returncode, done.stderr) == (0, "")
+    for word in ("--policy POLICY", "--epoch N", "-h, --help", "MOBIUS_MESSAGE_NS"):
+        assert word in done.stdout
+    assert max(len(line) for line in done.stdout.splitlines()) <= 80
+
+
+def test_settings_count_for_a_description() -> None:
+    done = explain("put 0 8\n", MOBIUS_SCHEDULE="fifo", MOBIUS_MESSAGE_NS="3000")
+    assert done.stdout.startswith("1 operations, policy fifo")
+    assert "alone goes what is longer than 15000 bytes" in done.stdout
+    put = "x 4 put 0 8K\n"
+    assert "from where it lies" in explain(put, MOBIUS_RMA_BYTES="64K").stdout
+    assert "by remote memory access" in explain(put, MOBIUS_RMA_BYTES="32K").stdout
+
+
+def test_a_malformed_setting_is_an_error_and_an_unknown_one_a_warning(tmp_path: Path) -> None:
+    done = explain("put 0 8\n", MOBIUS_SPIN_NS="abc")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("mobius explain: MOBIUS_SPIN_NS='abc' is not allowed; it takes")
+    done = explain("put 0 8\n", MOBIUS_SPIN="abc")
+    assert done.returncode == 0
+    assert "unknown setting MOBIUS_SPIN ignored; did you mean MOBIUS_SPIN_NS?" in done.stderr
+    # What was recorded has its own, wherever it is looked at.
+    trace = tmp_path / "trace.json"
+    trace.write_text('[\n{"name":"process_name","ph":"M","pid":0,"tid":0}\n]\n')
+    done = explain("", str(trace), MOBIUS_SPIN_NS="abc")
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_timeline_that_is_none_or_is_damaged(tmp_path: Path) -> None:
+    trace = tmp_path / "trace.json"
+    trace.write_text('["JSON of something else"]\n')
+    done = explain("", str(trace))
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "is neither a timeline of MOBIUS_TRACE nor a description" in done.stderr
+    event = (
+        '[\n{"name":"recorded","args":{"policy":"fifo","costs":"COSTS","rma_bytes":0,"queue":'
+        '"QUEUE"}}\n'
+    )
+    for costs, queue, said in (
+        ("10000 1500 1.0 1.0 5.0 49152", "put 0 8;hop", ": 'hop' is none of put"),
+        ("10000 1500 0 1.0 5.0 49152", "put 0 8", "makes no sense\n"),
+        ("10000 1500 1.0 1.0 5.0 -1", "put 0 8", "makes no sense\n"),
+        ("10000", "put 0 8", "makes no sense\n"),
+    ):
+        trace.write_text(event.replace("COSTS", costs).replace("QUEUE", queue))
+        done = explain("", "--epoch", "1", str(trace))
+        assert (done.returncode, done.stdout) == (2, "")
+        assert f"epoch 1 of the timeline in '{trace}' makes no sense" in done.stderr
+        assert said in done.stderr

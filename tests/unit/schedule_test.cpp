@@ -560,18 +560,38 @@ TEST(Text, NumbersThatAreNoneOrTooLargeAreRefused) {
     EXPECT_TRUE(reader.queue.empty()) << line;
   }
   QueueReader reader;
-  EXPECT_TRUE(reader.add("put 0xffffffffffffff00 17592186044415M"));
-  EXPECT_EQ(reader.queue[0].remote, UINT64_MAX - 0xff);
+  EXPECT_TRUE(reader.add("put 0xff 17592186044415M"));
+  EXPECT_EQ(reader.queue[0].remote, 0xffU);
   EXPECT_EQ(reader.queue[0].bytes, UINT64_MAX >> 20 << 20);
 }
 
 TEST(Text, NonsenseIsRefused) {
-  for (const char* line :
-       {"put", "put 0", "put 0 0", "put x 8", "put 0 8 1 2", "get 0 8 copied", "put 0 8 waited",
-        "x 0 put 0 8", "x 8", "fence 1", "send 0 8", "fetch 0 8 1 2 3", "signal", "put 0 8 merged",
-        "put 0 8 merged 0", "put 0 8 merged 70000", "acc 0 8 merged 2", "put 0 8 packed"}) {
+  for (const char* line : {"put",
+                           "put 0",
+                           "put 0 0",
+                           "put x 8",
+                           "put 0 8 1 2",
+                           "get 0 8 copied",
+                           "put 0 8 waited",
+                           "x 0 put 0 8",
+                           "x 8",
+                           "fence 1",
+                           "send 0 8",
+                           "fetch 0 8 1 2 3",
+                           "signal",
+                           "put 0 8 merged",
+                           "put 0 8 merged 0",
+                           "put 0 8 merged 70000",
+                           "acc 0 8 merged 2",
+                           "put 0 8 packed",
+                           "signal 0 8",
+                           "tell 8 0",
+                           "put 0xffffffffffffffff 8",
+                           "x 3 put 0xfffffffffffffff0 8",
+                           "put 0 8 0xffffffffffffffff"}) {
     QueueReader reader;
     EXPECT_FALSE(reader.add(line)) << line;
+    EXPECT_FALSE(reader.problem.empty()) << line;
     EXPECT_TRUE(reader.queue.empty()) << line;
   }
   QueueReader reader;

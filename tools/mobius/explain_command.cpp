@@ -1,18 +1,26 @@
 // SPDX-License-Identifier: BSD-3-Clause
+#include <mobius/status.h>
+
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <charconv>
 #include <cstdint>
+#include <cstdio>
+#include <cstring>
 #include <fstream>
 #include <iostream>
 #include <iterator>
 #include <optional>
+#include <span>
 #include <sstream>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/settings.h"
 #include "commands.h"
 #include "schedule/plan.h"
 #include "schedule/text.h"
@@ -29,6 +37,7 @@ using schedule::Policy;
 using schedule::QueueReader;
 
 constexpr int kUsage = 2;
+constexpr int kUnreadable = 1;
 
 // MOBIUS_RMA_BYTES by default.
 constexpr size_t kRmaBytes = size_t{128} << 10;
@@ -39,34 +48,47 @@ constexpr const char* kExplainHelp =
 Usage: mobius explain [--policy POLICY] [FILE]
        mobius explain [--policy POLICY] [--epoch N] TRACE
 
+      --policy POLICY  as that policy would issue them: adaptive, fifo,
+                       interleave, gets-first, aggregate; docs/scheduler.md
+                       says what they do (default: that of TRACE; of FILE
+                       that of MOBIUS_SCHEDULE, which is adaptive unless set)
+      --epoch N        the plan of the N-th stretch that TRACE lists
+  -h, --help           this text
+      --               ends the options
+
 TRACE is the timeline of a rank, as MOBIUS_TRACE=FILE makes it: lists what was
 recorded there before it was issued, stretch by stretch, or with --epoch the
 plan of one of them, by the policy and the costs that it had there. What goes
 alone goes by itself from where it lies, or by remote memory access if it is
 long and nothing behind it waits for it.
 
-FILE (standard input if it is not named) describes what is recorded for one
-target, a line each; # begins a comment:
+FILE (standard input if it is not named, or -) describes what is recorded for
+one target, a line each; # begins a comment:
 
-  put    AT BYTES [FROM] [copied]  AT: where in the target's memory; FROM, TO: in
-  get    AT BYTES [TO] [waited]    the caller's (behind what came before, if not
-  acc    AT BYTES [FROM]           named). copied: the library has the bytes;
-  fetch  AT BYTES [FROM [TO]]      waited: somebody waits for this get; packed
-  signal AT                        (get): it goes with others; merged N (put,
-  tell   BYTES                     get): N calls that became one at once. acc
-                                   and fetch accumulate; tell is for the library
-                                   at the target.
+  put    AT BYTES [FROM] [copied]  AT: where in the target's memory; FROM, TO:
+  get    AT BYTES [TO] [waited]    in the caller's (behind what came before, if
+  acc    AT BYTES [FROM]           not named). copied: the library has the
+  fetch  AT BYTES [FROM [TO]]      bytes; waited: somebody waits for this get;
+  signal AT                        packed (get): it goes with others; merged N
+  tell   BYTES                     (put, get): N calls that became one at once.
+                                   acc and fetch accumulate; tell is for the
+                                   library at the target.
   x N put ...                      N times, each behind the one before
   fence                            nothing passes
 
 Numbers are decimal, or hexadecimal with 0x, and take a suffix K or M (powers of
-1024). POLICY: adaptive (default), fifo, interleave, gets-first, aggregate;
-docs/scheduler.md says what they do.
+1024). Of a description the settings count that a program would have here:
+MOBIUS_SCHEDULE, MOBIUS_MESSAGE_NS and MOBIUS_RMA_BYTES; nothing is known of the
+link, so it is one of 1 GB/s and 10 µs.
 
   $ printf 'x 16 put 0 64K\nx 16 get 16M 64K\n' | mobius explain
 
-Exit codes: 0; 1 if FILE cannot be read; 2 for a wrong command line or line.
+Exit codes: 0; 1 if FILE cannot be read; 2 for a wrong command line, a line that
+makes no sense or a MOBIUS_* setting that is not possible.
 )help";
+
+// Far beyond any that there is: what is larger was no number of bytes.
+constexpr size_t kMostMessageBytes = size_t{1} << 40;
 
 // In the order of schedule::Kind.
 constexpr const char* kNames[] = {"put", "get", "accumulate", "fetch", "signal", "tell"};
@@ -135,9 +157,31 @@ void explain(const std::vector<Operation>& queue, const Costs& costs, Policy pol
   }
 }
 
-int wrong(std::string_view text) {
+// Of the command line.
+int usage_error(std::string_view text) {
   fmt::print(stderr, "mobius explain: {}; see mobius explain --help\n", text);
   return kUsage;
+}
+
+// Of what is read.
+int wrong(std::string_view text) {
+  fmt::print(stderr, "mobius explain: {}\n", text);
+  return kUsage;
+}
+
+int unreadable(const char* file, int error) {
+  fmt::print(stderr, "mobius explain: '{}' cannot be read: {}\n", file, std::strerror(error));
+  return kUnreadable;
+}
+
+// A line as one: its first words, and nothing that a terminal would obey.
+std::string shown(const std::string& line) {
+  constexpr size_t kMostShown = 100;
+  std::string text = line.substr(0, kMostShown);
+  for (char& each : text) {
+    if (static_cast<unsigned char>(each) < ' ' || each == 0x7f) each = '?';
+  }
+  return line.size() > kMostShown ? text + "…" : text;
 }
 
 // What of the line of an event stands behind "name":, up to the end of the string or number.
@@ -159,17 +203,24 @@ Policy policy_of(const std::string_view* name) {
   return static_cast<Policy>(std::distance(std::begin(schedule::kPolicyNames), name));
 }
 
+std::string policy_names() { return fmt::format("{}", fmt::join(schedule::kPolicyNames, ", ")); }
+
 struct Request {
   std::optional<Policy> policy;
   uint64_t epoch = 0;  // from 1 on; 0: none
   const char* file = nullptr;
+
+  const char* name() const { return file != nullptr ? file : "standard input"; }
 };
 
 bool read_costs(const std::string& text, Costs* costs) {
   std::istringstream numbers(text);
-  return static_cast<bool>(numbers >> costs->latency_ns >> costs->message_ns >>
-                           costs->out_bytes_per_ns >> costs->in_bytes_per_ns >>
-                           costs->copy_bytes_per_ns >> costs->message_bytes);
+  numbers >> costs->latency_ns >> costs->message_ns >> costs->out_bytes_per_ns >>
+      costs->in_bytes_per_ns >> costs->copy_bytes_per_ns >> costs->message_bytes;
+  return numbers && costs->latency_ns >= 0 && costs->message_ns >= 0 &&
+         costs->out_bytes_per_ns > 0 && costs->in_bytes_per_ns > 0 &&
+         costs->copy_bytes_per_ns > 0 && costs->message_bytes > 0 &&
+         costs->message_bytes <= kMostMessageBytes;
 }
 
 template <typename Number>
@@ -189,8 +240,11 @@ int explain_event(const std::string& line, const Request& request) {
   for (std::string each; is_sound && std::getline(operations, each, ';');) {
     is_sound = reader.add(each);
   }
-  if (!is_sound)
-    return wrong(fmt::format("epoch {} of the timeline makes no sense", request.epoch));
+  if (!is_sound) {
+    const std::string why = reader.problem.empty() ? "" : ": " + shown(reader.problem);
+    return wrong(fmt::format("epoch {} of the timeline in '{}' makes no sense{}", request.epoch,
+                             request.name(), why));
+  }
   fmt::print("epoch {}: rank {} to rank {}, recorded from {} µs on for {} µs\n", request.epoch,
              member(line, "pid"), member(line, "target"), member(line, "ts"), member(line, "dur"));
   explain(reader.queue, costs, request.policy.value_or(policy_of(named)), rma_bytes);
@@ -199,7 +253,9 @@ int explain_event(const std::string& line, const Request& request) {
 
 int read_trace(std::istream& input, const Request& request) {
   uint64_t count = 0;
+  bool is_timeline = false;
   for (std::string line; std::getline(input, line);) {
+    is_timeline = is_timeline || line.starts_with(R"({"name":)");
     if (!line.starts_with(R"({"name":"recorded")")) continue;
     ++count;
     if (count == request.epoch) return explain_event(line, request);
@@ -209,58 +265,119 @@ int read_trace(std::istream& input, const Request& request) {
                member(line, "messages"), member(line, "merged"), member(line, "policy"),
                member(line, "why"));
   }
+  if (count == 0 && !is_timeline) {
+    return wrong(
+        fmt::format("'{}' is neither a timeline of MOBIUS_TRACE nor a description of operations",
+                    request.name()));
+  }
   if (request.epoch != 0) {
-    return wrong(fmt::format("there is no epoch {}; the timeline has {}", request.epoch, count));
+    return wrong(fmt::format("there is no epoch {} in '{}'; the timeline has {}", request.epoch,
+                             request.name(), count));
   }
   if (count == 0) fmt::print("nothing was recorded for other hosts\n");
+  return 0;
+}
+
+int read_description(std::istream& input, const Request& request) {
+  // As a program that is started here has them, which would not start with a malformed one either.
+  base::Settings settings;
+  if (settings.load(environ) != MOB_OK) return wrong(mob_last_error());
+  for (const std::string& warning : settings.unknown()) {
+    fmt::print(stderr, "mobius explain: warning: {}\n", warning);
+  }
+  QueueReader reader;
+  std::string line;
+  for (int number = 1; std::getline(input, line); ++number) {
+    if (!reader.add(line)) {
+      return wrong(fmt::format("line {} makes no sense: {} ({})", number, shown(line),
+                               shown(reader.problem)));
+    }
+  }
+  Costs costs;
+  costs.message_ns = static_cast<double>(settings.number(base::SettingId::kMessageNs));
+  const uint64_t rma_bytes = settings.number(base::SettingId::kRma);
+  const auto policy = static_cast<Policy>(settings.number(base::SettingId::kSchedule));
+  explain(reader.queue, costs, request.policy.value_or(policy),
+          rma_bytes == base::kAutomatic ? kRmaBytes : std::max<uint64_t>(rma_bytes, 1));
   return 0;
 }
 
 int read_and_explain(std::istream& input, const Request& request) {
   // The timeline begins as an array of JSON.
   if (input.peek() == '[') return read_trace(input, request);
-  if (request.epoch != 0) return wrong("--epoch is for a timeline (MOBIUS_TRACE)");
-  QueueReader reader;
-  std::string line;
-  for (int number = 1; std::getline(input, line); ++number) {
-    if (!reader.add(line)) return wrong(fmt::format("line {} makes no sense: {}", number, line));
+  if (request.epoch != 0) {
+    return wrong(
+        fmt::format("--epoch is for a timeline (MOBIUS_TRACE), which '{}' is not", request.name()));
   }
-  explain(reader.queue, {}, request.policy.value_or(Policy::kAdaptive), kRmaBytes);
-  return 0;
+  return read_description(input, request);
+}
+
+// The exit code of a wrong command line, of which it has told; otherwise nothing.
+std::optional<int> parse(std::span<char*> arguments, Request* request) {
+  bool has_file = false;
+  bool ended = false;
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    const std::string_view argument = arguments[i];
+    if (ended || !argument.starts_with('-') || argument == "-") {
+      if (has_file) return usage_error(fmt::format("one FILE at a time, not also '{}'", argument));
+      has_file = true;
+      if (ended || argument != "-") request->file = arguments[i];
+      continue;
+    }
+    if (argument == "--") {
+      ended = true;
+      continue;
+    }
+    const size_t equals = std::min(argument.find('='), argument.size());
+    const std::string_view option = argument.substr(0, equals);
+    if (option != "--policy" && option != "--epoch") {
+      return usage_error(fmt::format("unknown option {}", argument));
+    }
+    std::string_view value;
+    if (equals < argument.size()) {
+      value = argument.substr(equals + 1);
+    } else if (++i < arguments.size()) {
+      value = arguments[i];
+    } else {
+      return usage_error(fmt::format("{} needs a value", option));
+    }
+    if (option == "--epoch") {
+      if (!parse_number(value, &request->epoch) || request->epoch == 0) {
+        return usage_error(fmt::format("--epoch '{}': a whole number from 1", value));
+      }
+      continue;
+    }
+    const std::string_view* found = find_policy(value);
+    if (found == nullptr) {
+      return usage_error(fmt::format("--policy '{}': one of {}", value, policy_names()));
+    }
+    request->policy = policy_of(found);
+  }
+  return std::nullopt;
 }
 
 }  // namespace
 
 int explain_command(std::span<char*> arguments) {
-  Request request;
-  for (size_t i = 0; i < arguments.size(); ++i) {
-    const std::string_view argument = arguments[i];
-    const bool has_value = i + 1 < arguments.size();
-    if (argument == "--help" || argument == "-h") {
+  for (const char* argument : arguments) {
+    const std::string_view word = argument;
+    if (word == "--") break;
+    if (word == "--help" || word == "-h") {
       fmt::print("{}", kExplainHelp);
       return 0;
     }
-    if (argument == "--policy" && has_value) {
-      const std::string_view* found = find_policy(arguments[++i]);
-      if (found == nullptr) return wrong(fmt::format("there is no policy '{}'", arguments[i]));
-      request.policy = policy_of(found);
-    } else if (argument == "--epoch" && has_value) {
-      if (!parse_number(std::string_view(arguments[++i]), &request.epoch) || request.epoch == 0) {
-        return wrong(fmt::format("--epoch: '{}' is no number from 1 on", arguments[i]));
-      }
-    } else if (argument.starts_with('-') || request.file != nullptr) {
-      return wrong(fmt::format("'{}' is not understood", argument));
-    } else {
-      request.file = arguments[i];
-    }
   }
-  if (request.file == nullptr) return read_and_explain(std::cin, request);
+  Request request;
+  if (const std::optional<int> code = parse(arguments, &request)) return *code;
+  errno = 0;
+  if (request.file == nullptr) {
+    std::cin.peek();
+    if (std::ferror(stdin) != 0) return unreadable("standard input", errno);
+    return read_and_explain(std::cin, request);
+  }
   std::ifstream input(request.file);
   input.peek();  // a folder can be opened, but not read
-  if (!input.is_open() || input.bad()) {
-    fmt::print(stderr, "mobius explain: {} cannot be read\n", request.file);
-    return 1;
-  }
+  if (!input.is_open() || input.bad()) return unreadable(request.file, errno);
   return read_and_explain(input, request);
 }
 

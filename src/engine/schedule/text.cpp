@@ -7,6 +7,7 @@
 #include <iterator>
 #include <sstream>
 #include <string_view>
+#include <utility>
 
 namespace mobius::schedule {
 namespace {
@@ -38,9 +39,23 @@ bool read_number(std::string_view word, uint64_t* number) {
   return fits;
 }
 
-bool next_number(std::istringstream& words, uint64_t* number) {
+// The next word as a number that `name` stands for; otherwise why it is none.
+bool next_number(std::istringstream& words, const char* name, uint64_t* number,
+                 std::string* problem) {
   std::string word;
-  return words >> word && read_number(word, number);
+  if (!(words >> word)) {
+    *problem = std::string(name) + " is missing";
+    return false;
+  }
+  if (read_number(word, number)) return true;
+  *problem = std::string(name) + " '" + word +
+             "' is no number of 64 bits (decimal, or 0x…; K or M behind it)";
+  return false;
+}
+
+// Whether `bytes` from `place` on, `times` times, lie within 64 bits.
+bool fits(uint64_t place, uint64_t bytes, uint64_t times) {
+  return bytes <= (UINT64_MAX - place) / times;
 }
 
 std::string hexadecimal(uint64_t number) {
@@ -100,42 +115,62 @@ std::string write_recorded(int target, std::span<const Operation> queue, const C
   return text + write_queue(queue, ';') + '"';
 }
 
+bool QueueReader::wrong(std::string text) {
+  problem = std::move(text);
+  return false;
+}
+
 bool QueueReader::add(const std::string& line) {
   std::istringstream words(line.substr(0, line.find('#')));
   std::string word;
   if (!(words >> word)) return true;
   if (word == "fence") {
     is_fenced_ = true;
-    return !(words >> word);
+    return !(words >> word) || wrong("nothing follows fence");
   }
   uint64_t times = 1;
-  if (word == "x" && (!next_number(words, &times) || !(words >> word))) return false;
+  if (word == "x") {
+    if (!next_number(words, "N", &times, &problem)) return false;
+    if (times == 0 || times > kMostTimes) {
+      return wrong("x goes from 1 to " + std::to_string(kMostTimes));
+    }
+    if (!(words >> word) || word == "fence") return wrong("x repeats an operation");
+  }
   const auto* name = std::ranges::find(kNames, word);
-  if (name == std::end(kNames) || times == 0 || times > kMostTimes) return false;
+  if (name == std::end(kNames)) {
+    return wrong("'" + word + "' is none of put, get, acc, fetch, signal, tell, x, fence");
+  }
   Operation operation;
   operation.kind = static_cast<Kind>(std::distance(std::begin(kNames), name));
   operation.bytes = sizeof(uint64_t);
   uint64_t bytes = operation.bytes;
-  if (operation.kind != Kind::kTell && !next_number(words, &operation.remote)) return false;
-  if (operation.kind != Kind::kSignal && (!next_number(words, &bytes) || bytes == 0)) return false;
+  const bool has_place = operation.kind != Kind::kTell;
+  const bool has_bytes = operation.kind != Kind::kSignal;
+  if (has_place && !next_number(words, "AT", &operation.remote, &problem)) return false;
+  if (has_bytes && !next_number(words, "BYTES", &bytes, &problem)) return false;
+  if (bytes == 0) return wrong("BYTES is at least 1");
+  if (!fits(operation.remote, bytes, times)) return wrong("it goes beyond the last address");
   operation.bytes = bytes;
   operation.kept = operation.kind == Kind::kAccumulate || operation.kind == Kind::kFetch ||
                    operation.kind == Kind::kTell;
   uint64_t places[2] = {next_local_, 0};
+  const int most_given = operation.kind == Kind::kFetch ? 2 : has_place && has_bytes ? 1 : 0;
   int given = 0;
   while (words >> word) {
     uint64_t calls = 0;
     if (word == "merged" && (operation.kind == Kind::kPut || operation.kind == Kind::kGet)) {
-      if (!next_number(words, &calls) || calls == 0 || calls > UINT16_MAX) return false;
+      if (!next_number(words, "N", &calls, &problem)) return false;
+      if (calls == 0 || calls > UINT16_MAX) return wrong("merged goes from 1 to 65535");
       operation.calls = static_cast<uint16_t>(calls);
     } else if ((word == "copied" && operation.kind == Kind::kPut) ||
                (word == "packed" && operation.kind == Kind::kGet)) {
       operation.kept = true;
     } else if (word == "waited" && operation.kind == Kind::kGet) {
       operation.set_waiter(this);
-    } else if (given == (operation.kind == Kind::kFetch ? 2 : 1) ||
-               !read_number(word, &places[given])) {
-      return false;
+    } else if (given == most_given || !read_number(word, &places[given])) {
+      return wrong("'" + word + "' is not understood there");
+    } else if (!fits(places[given], bytes, times)) {
+      return wrong("it goes beyond the last address");
     } else {
       ++given;
     }

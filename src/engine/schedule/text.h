@@ -16,7 +16,8 @@
 // it) or "packed" (it goes with others, however long), both with "merged N" (N calls asked for it,
 // and became one while they were recorded).
 // Numbers are decimal, or hexadecimal with 0x, and take a suffix K or M (powers of 1024). FROM and
-// TO may lack: then they lie behind those of the operation before.
+// TO may lack: then they lie behind those of the operation before. No memory goes beyond the last
+// address.
 
 #include <cstdint>
 #include <span>
@@ -39,12 +40,15 @@ std::string write_recorded(int target, std::span<const Operation> queue, const C
 // Of one line at a time. Addresses are only compared, never used.
 class QueueReader {
  public:
-  // False if the line makes no sense; "" and comments (#) do.
+  // False if the line makes no sense, and `problem` says why; "" and comments (#) do.
   bool add(const std::string& line);
 
   std::vector<Operation> queue;
+  std::string problem;
 
  private:
+  bool wrong(std::string text);
+
   bool is_fenced_ = false;
   uint64_t next_local_ = uint64_t{1} << 40;
 };
