@@ -134,17 +134,21 @@ constexpr SettingInfo kTable[] = {
     {"MOBIUS_RANK", SettingType::kText, "", "", 0, 0, nullptr, SettingRole::kInternal,
      "Rank in the job, set by `mobius run` for the processes it starts."},
     {"MOBIUS_CC", SettingType::kText, "", "cc", 0, 0, nullptr, SettingRole::kUser,
-     "C compiler that mobcc calls."},
+     "C compiler that mobcc and moblapicc call, with arguments if need be."},
     {"MOBIUS_CXX", SettingType::kText, "", "c++", 0, 0, nullptr, SettingRole::kUser,
-     "C++ compiler that mobc++ calls."},
+     "C++ compiler that mobc++ and moblapic++ call, likewise."},
+    {"MOBIUS_FC", SettingType::kText, "", "gfortran", 0, 0, nullptr, SettingRole::kUser,
+     "Fortran compiler that moblapifort calls, likewise."},
     {"MOBIUS_HOME_BIN", SettingType::kText, "", "", 0, 0, nullptr, SettingRole::kInternal,
      "Folder of the native programs, for the instrument."},
     {"MOBIUS_HOME_CACHE", SettingType::kText, "", "", 0, 0, nullptr, SettingRole::kUser,
-     "Folder where the instrument keeps the MPI libraries it installed and the probes it built."},
+     "Folder where the instrument keeps the MPI libraries it installed and the probes it built. "
+     "Unset: .mobius in a checkout, otherwise mobius in $XDG_CACHE_HOME or ~/.cache."},
     {"MOBIUS_PROBE_SOURCES", SettingType::kText, "", "", 0, 0, nullptr, SettingRole::kInternal,
      "Folder of the probes' sources, for the instrument."},
-    {"MOBIUS_PYTHON", SettingType::kText, "", "python3", 0, 0, nullptr, SettingRole::kUser,
-     "Python interpreter that the instrument runs with."},
+    {"MOBIUS_PYTHON", SettingType::kText, "", "", 0, 0, nullptr, SettingRole::kUser,
+     "Python interpreter that the instrument of an installed tree runs with, of the minor version "
+     "that it was installed for. Unset: the first of that version in PATH."},
 };
 static_assert(std::size(kTable) == static_cast<size_t>(SettingId::kCount));
 

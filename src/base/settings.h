@@ -46,6 +46,7 @@ enum class SettingId : unsigned {
   kRank,
   kCc,
   kCxx,
+  kFc,
   kHomeBin,
   kHomeCache,
   kProbeSources,
