@@ -65,6 +65,16 @@ def test_every_setting_is_listed() -> None:
         assert entry["value"] == entry["default"]
 
 
+def test_every_setting_is_documented() -> None:
+    """With its default, and nothing that is no setting."""
+    page = (ROOT / "docs/settings.md").read_text()
+    entries = {entry["name"]: entry for entry in facts()["settings"]}
+    assert set(re.findall(r"`(MOBIUS_[A-Z_]+)`", page)) == set(entries)
+    rows = dict(re.findall(r"^\| `(MOBIUS_[A-Z_]+)` \| (?:`([^`]+)`)? ?\|", page, re.M))
+    users = {name: entry for name, entry in entries.items() if entry["role"] == "user"}
+    assert rows == {name: entry["default"] for name, entry in users.items()}
+
+
 def test_setting_from_the_environment() -> None:
     entry = setting("MOBIUS_YIELDS", MOBIUS_YIELDS="99")
     assert (entry["value"], entry["source"], entry["default"]) == ("99", "environment", "16")
