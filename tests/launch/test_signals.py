@@ -76,6 +76,75 @@ def test_exit_code_after_an_interrupt(launcher: Launcher, number: signal.Signals
     assert launcher.finish(process) == (128 + number, b"", "")
 
 
+WITHOUT_CORES = ["sh", "-c", 'ulimit -c 0; exec "$@"', "sh"]
+
+
+@pytest.mark.parametrize("on_death", ["end", "error"])
+@pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGQUIT])
+def test_hangup_and_quit_end_a_job_that_does_not_handle_them(
+    launcher: Launcher, number: signal.Signals, on_death: str
+) -> None:
+    words = ["-n", "3", "--on-death", on_death, "sh", "-c", SLEEP + "exec sleep 1000"]
+    process = launcher.start(*words, prefix=WITHOUT_CORES)
+    launcher.ranks(3)
+    process.send_signal(number)
+    assert launcher.finish(process) == (128 + number, b"", "")
+
+
+@pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGQUIT])
+def test_ranks_may_take_their_time_after_a_hangup(
+    launcher: Launcher, number: signal.Signals
+) -> None:
+    """They get no SIGTERM because another rank has ended first, nor SIGKILL soon."""
+    name = number.name.removeprefix("SIG")
+    script = f"""
+        if [ $MOBIUS_RANK = 0 ]; then {SLEEP} exec sleep 1000; fi
+        trap 'echo terminated' TERM
+        trap 'sleep 1; echo saved; exit 0' {name}
+        {SLEEP}
+        while :; do sleep 0.01; done
+    """
+    process = launcher.start("-n", "2", "sh", "-c", script, prefix=WITHOUT_CORES)
+    launcher.ranks(2)
+    process.send_signal(number)
+    code, out, err = launcher.finish(process)
+    assert (code, out) == (128 + number, b"saved\n")
+    assert "mobius run" not in err  # the shell itself may tell that its `sleep` was ended
+
+
+def test_a_rank_that_survives_the_hangup_of_another_is_killed_after_a_while(
+    launcher: Launcher,
+) -> None:
+    script = 'if [ $MOBIUS_RANK = 1 ]; then trap "" HUP TERM; fi; ' + SLEEP + "exec sleep 1000"
+    process = launcher.start("-n", "2", "sh", "-c", script)
+    launcher.ranks(2)
+    process.send_signal(signal.SIGHUP)
+    code, _, err = launcher.finish(process)
+    assert code == 129
+    assert re.fullmatch(
+        r"mobius run: 1 of 2 ranks did not end within \d+ s of signal 1 \(Hangup\) "
+        r"and were killed\n",
+        err,
+    )
+
+
+def test_termination_after_a_hangup_lets_ranks_end(launcher: Launcher) -> None:
+    """As services are ended: the second signal is no second request."""
+    script = """
+        if [ $MOBIUS_RANK = 0 ]; then exec sleep 1000; fi
+        trap '' HUP
+        trap 'sleep 0.5; echo saved; exit 0' TERM
+    """
+    script += SLEEP + "while :; do sleep 0.01; done"
+    process = launcher.start("-n", "2", "sh", "-c", script)
+    launcher.file("pid.1")
+    process.send_signal(signal.SIGHUP)
+    process.send_signal(signal.SIGTERM)
+    code, out, _ = launcher.finish(process)
+    assert code in (129, 143)  # rank 0 ends by whichever comes first
+    assert out == b"saved\n"
+
+
 def test_exit_code_that_a_handler_chose(launcher: Launcher) -> None:
     script = "trap 'exit 41' TERM; " + SLEEP + "while :; do sleep 0.01; done"
     process = launcher.start("-n", "2", "sh", "-c", script)

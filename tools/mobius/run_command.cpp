@@ -55,8 +55,10 @@ Usage: mobius run [-n N] [--bind core|none] [--on-death end|error] [--tag]
 
 Output of the ranks is passed on by whole lines; standard input goes to rank 0.
 SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGWINCH, stop and continue
-reach every rank. A second SIGINT or SIGTERM kills them, and
-so does the first when they have not ended 5 seconds later.
+reach every rank, unless they were ignored when mobius run was started (nohup).
+A second SIGINT or SIGTERM kills the ranks, and so does the first when they have
+not ended 5 seconds later. SIGHUP or SIGQUIT that ends one rank ends the job:
+for that the others have 5 seconds, too. Where all handle it, the job goes on.
 
 Examples:
   mobius run -n 4 ./program --size 100   four processes; --size belongs to them
@@ -69,7 +71,8 @@ Exit codes:
   0      every rank exited with 0
   N      the first rank that failed exited with N; the others were then ended,
          or went on (--on-death error)
-  128+S  the first rank that failed was killed by signal S
+  128+S  the first rank that failed was killed by signal S, or S, sent to
+         mobius run, ended the job
   1      a rank left without mob_finalize(), or could not be started
   2      the command line, a MOBIUS_* setting or the number of processes is not
          possible; nothing was started

@@ -28,7 +28,7 @@ using std::chrono::milliseconds;
 
 // Between asking ranks to end (SIGTERM) and ending them (SIGKILL), when another has failed.
 constexpr milliseconds kGraceAfterFailure{250};
-// The same, when a user asked by SIGINT or SIGTERM: programs may save their work first.
+// The same, when a user asked by a signal: programs may save their work first, or dump core.
 constexpr milliseconds kGraceAfterInterrupt{5000};
 // A lost connection mostly means that its process is ending; how it ended says more.
 constexpr milliseconds kGraceAfterLoss{100};
@@ -221,8 +221,15 @@ void Supervisor::on_signal(int signal) {
   }
   if (signal == SIGCONT) terminal_.resume();
   signal_ranks(signal);
-  if (signal != SIGINT && signal != SIGTERM) return;
-  if (interrupt_ != 0 || phase_ != Phase::kRunning) {
+  const bool urges = signal == SIGINT || signal == SIGTERM;
+  if (!urges && signal != SIGHUP && signal != SIGQUIT) return;
+  if (!urges) {
+    passed_on_ = signal;
+    // Whether the job ends is for the programs to say; ranks that are yet to start cannot.
+    if (all_started() || interrupt_ != 0 || phase_ != Phase::kRunning) return;
+  }
+  const bool urged = interrupt_ == SIGINT || interrupt_ == SIGTERM;
+  if (urged || phase_ != Phase::kRunning) {
     if (exit_code_ == 0) exit_code_ = kExitSignal + interrupt_;
     kill_ranks();
     output_.abandon_blocked();  // perhaps it is the reader that the user is tired of
@@ -267,9 +274,14 @@ void Supervisor::on_rank_end(mob_rank_t rank, int status) {
   if (phase_ != Phase::kRunning) return;
   const int signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
   const int code = WIFEXITED(status) ? WEXITSTATUS(status) : 0;
+  const bool passed_on = signal != 0 && signal == passed_on_;
+  if (passed_on && interrupt_ == 0) {
+    interrupt_ = signal;
+    kill_at_ = Clock::now() + kGraceAfterInterrupt;
+  }
   if (interrupt_ != 0) {
     // The user ended the job and need not be told; but what the ranks made of it counts.
-    if (signal == interrupt_) {
+    if (signal == interrupt_ || passed_on) {
       exit_code_ = kExitSignal + signal;
     } else if (signal != 0) {
       fail(rank, "was killed by " + signal_text(signal), kExitSignal + signal);

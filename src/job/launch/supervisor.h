@@ -100,7 +100,8 @@ class Supervisor {
   mob_rank_t absent_ = -1;  // a rank that ended well without joining
   Phase phase_ = Phase::kRunning;
   Clock::time_point kill_at_ = kNever;
-  int interrupt_ = 0;  // the SIGINT or SIGTERM that asked the job to end
+  int interrupt_ = 0;  // the signal that asked the job to end, or that did end a rank
+  int passed_on_ = 0;  // the last SIGHUP or SIGQUIT, which programs may handle and go on
   int exit_code_ = 0;
 };
 
