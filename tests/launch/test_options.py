@@ -273,3 +273,35 @@ def test_instrument_is_found_beside_the_command(tmp_path: Path) -> None:
     copy = shutil.copy(command(), tmp_path / "bin" / "mobius")
     done = subprocess.run([copy, "report", "--full", "x"], capture_output=True, check=False)
     assert (done.returncode, done.stdout) == (0, b"report --full x\n")
+
+
+@pytest.mark.parametrize(
+    "words", [["--help"], ["-h"], ["help"], ["help", "help"], ["help", "--help"], ["--help", "-h"]]
+)
+def test_help_lists_every_subcommand(words: list[str]) -> None:
+    done = subprocess.run([command(), *words], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    for subcommand in ("run", "info", "tune", "explain", "bench", "report", "compare", "help"):
+        assert f"\n  {subcommand} " in done.stdout
+
+
+@pytest.mark.parametrize("subcommand", ["run", "info", "tune", "explain"])
+def test_every_subcommand_has_help(subcommand: str) -> None:
+    texts = set()
+    for words in (["help", subcommand], [subcommand, "--help"], [subcommand, "-h"]):
+        done = subprocess.run([command(), *words], capture_output=True, text=True, check=False)
+        assert (done.returncode, done.stderr) == (0, "")
+        assert f"Usage: mobius {subcommand}" in done.stdout
+        texts.add(done.stdout)
+    assert len(texts) == 1
+
+
+@pytest.mark.parametrize(
+    ("word", "said"),
+    [("install", "install is for a checkout: call ./mobius install"), ("fly", "no command 'fly'")],
+)
+def test_a_command_that_is_none(word: str, said: str) -> None:
+    done = subprocess.run([command(), word], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert said in done.stderr
+    assert done.stderr.count("\n") == 1

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -46,6 +47,43 @@ def test_help_needs_no_setup(checkout: Checkout, subcommand: str) -> None:
     assert checkout.run("help", subcommand).stdout == direct.stdout
     assert checkout.calls() == []
     assert not (checkout.root / ".mobius").exists()
+
+
+@pytest.mark.parametrize(
+    "call",
+    ["install --prefix DIR --help", "build -j 2 -h", "test --quick --help", "lint --fix -h"],
+)
+def test_help_behind_other_options(checkout: Checkout, call: str) -> None:
+    done = checkout.run(*call.split())
+    assert done.returncode == 0
+    assert f"Usage: ./mobius {call.split()[0]}" in done.stdout
+    assert checkout.calls() == []
+
+
+def test_help_about_help(checkout: Checkout) -> None:
+    for call in (["help", "help"], ["help", "--help"]):
+        done = checkout.run(*call)
+        assert (done.returncode, done.stderr) == (0, "")
+        assert "Usage: ./mobius help" in done.stdout
+
+
+def test_help_names_every_option_that_is_taken(checkout: Checkout) -> None:
+    """Options as the parts that parse them spell them."""
+    commands = (checkout.root / "tools" / "setup" / "commands.sh").read_text(encoding="utf-8")
+    parts = re.findall(r"^command_(\w+)\(\) \{\n(.*?)^\}", commands, re.M | re.S)
+    for subcommand, body in parts:
+        shown = checkout.run(subcommand, "--help").stdout
+        for option in re.findall(r"^ +(-[-a-z]+)\)", body, re.M):
+            assert f"  {option}" in shown, subcommand
+
+
+def test_options_with_their_value_attached(checkout: Checkout) -> None:
+    done = checkout.run("build", "--preset=dev", "-j3")
+    assert done.returncode == 0, done.stderr
+    assert "build/dev is up to date" in done.stderr
+    assert any("-j 3" in call for call in checkout.calls())
+    assert "no preset 'none'" in checkout.run("build", "--preset=none").stderr
+    assert "-j wants a number of jobs" in checkout.run("build", "-jx").stderr
 
 
 def test_main_help_lists_every_subcommand(checkout: Checkout) -> None:

@@ -29,7 +29,7 @@ Usage: mobius COMMAND [ARGUMENTS]
   compare   compare two results
   help      this text, or that of a command: mobius help run
 
-mobius --version prints the version. Each command explains itself with --help.
+mobius --version prints the version, mobius --help this text. Each command explains itself with --help.
 )";
 
 constexpr int kUsage = 2;
@@ -54,13 +54,20 @@ int dispatch(std::span<char*> arguments) {
     return 0;
   }
   if (name == "help" || name == "--help" || name == "-h") {
-    if (rest.empty()) {
+    const std::string_view topic = rest.empty() ? "" : rest[0];
+    if (topic.empty() || topic == "help" || topic == "--help" || topic == "-h") {
       std::fputs(kHelp, stdout);
       return 0;
     }
     static char help[] = "--help";
     char* of_command[] = {rest[0], help};
     return dispatch(of_command);
+  }
+  for (const char* subcommand : {"build", "test", "install", "lint", "setup"}) {
+    if (name != subcommand) continue;
+    std::fprintf(stderr, "mobius: %s is for a checkout: call ./mobius %s there; see mobius help\n",
+                 subcommand, subcommand);
+    return kUsage;
   }
   std::fprintf(stderr, "mobius: there is no command '%s'; see mobius help\n", arguments[0]);
   return kUsage;

@@ -35,10 +35,19 @@ command_build() {
         presets="$presets $2"
         shift 2
         ;;
+      --preset=*)
+        check_preset "${1#--preset=}"
+        presets="$presets ${1#--preset=}"
+        shift
+        ;;
       -j)
         value "$1" $#
         jobs=$2
         shift 2
+        ;;
+      -j?*)
+        jobs=${1#-j}
+        shift
         ;;
       *) unexpected "$1" ;;
     esac

@@ -56,7 +56,10 @@ case ${1-} in
     ;;
   help)
     [ $# -ge 2 ] || { print_help; exit; }
-    shift
+    case $2 in
+      -h | --help) ;;
+      *) shift ;;
+    esac
     set -- "$1" --help
     ;;
 esac
@@ -66,7 +69,20 @@ case " $subcommands " in
   *) unknown_subcommand "$1" ;;
 esac
 
-# Asking for help never starts a set-up.
+# Asking for help never starts a set-up. Of `run` and its kin it may be a program's own word if it is
+# not the first; of ours it is help wherever it stands.
+case $1 in
+  build | test | install | lint | setup)
+    for argument; do
+      case $argument in
+        -h | --help)
+          print_help "$1"
+          exit
+          ;;
+      esac
+    done
+    ;;
+esac
 case ${2-} in
   -h | --help)
     case $1 in
