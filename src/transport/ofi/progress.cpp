@@ -81,7 +81,8 @@ void Endpoint::State::receive(Record* record, size_t bytes) {
       try {
         greeted(opened);
       } catch (const std::bad_alloc&) {
-        // Who is not answered asks again.
+        base::log(base::LogLevel::kDebug, "%s: no memory for a greeting, which is said again",
+                  description.provider.c_str());
       }
       unposted.push(record);
       return;
