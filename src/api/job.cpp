@@ -53,10 +53,7 @@ mob_status_t mob_init_mpi(const void* communicator) {
 mob_status_t mob_finalize() {
   if (const mob_status_t status = check_live("mob_finalize")) return status;
   if (const mob_status_t status = api::check_may_wait("mob_finalize")) return status;
-  return api::without_exceptions("mob_finalize", [] {
-    engine_stop();
-    return MOB_OK;
-  });
+  return api::without_exceptions("mob_finalize", [] { return engine_stop(); });
 }
 
 int mob_initialized() { return engine::state() == engine::State::kLive ? 1 : 0; }

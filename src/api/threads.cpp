@@ -78,3 +78,5 @@ mob_status_t mob_threads_run(mob_rank_t size, void (*run)(void*), void* argument
   close(segment);
   return status;
 }
+
+mob_status_t mob_threads_act_for(mob_rank_t rank) { return engine::act_for(rank); }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "engine/engine.h"
 
-#include <pthread.h>
 #include <unistd.h>
 
 #include <mutex>
@@ -16,55 +15,10 @@
 #include "os/memfd.h"
 #include "transport/shm/copy.h"
 
-int32_t mob_size_ = 0;
-int32_t mob_settled_size_ = 0;
-int32_t mob_idle_size_ = 0;
-
 namespace mobius::engine {
 namespace {
 
 using base::fail;
-
-// The rank that this process is, or, in a thread that took a seat, the rank that the thread is.
-// Never destroyed: a process that ends without mob_finalize() has threads that use it.
-std::unique_ptr<Engine>& process_engine = *new std::unique_ptr<Engine>;  // NOLINT
-std::atomic<State> process_state = State::kBefore;
-
-struct ThreadRank {
-  const ThreadSeat* seat = nullptr;
-  std::unique_ptr<Engine> engine;
-  State state = State::kBefore;
-};
-thread_local ThreadRank thread_rank;
-// Apart from the above, because every call looks at it.
-[[gnu::tls_model("initial-exec")]] thread_local Engine* current = nullptr;
-
-// Ranks of this process that are live, and the lock that guards mob_size_'s changes.
-std::mutex live_mutex;
-int live_ranks = 0;
-
-void set_size(mob_rank_t size) {
-  __atomic_store_n(&mob_size_, size, __ATOMIC_RELAXED);
-  Completion::publish_idle();
-}
-
-// In a child of fork(), which has the parent's sockets and its place in shared memory, but none of
-// its threads: what it did there would be taken for the parent's. Neither locks nor frees anything;
-// other threads were in the middle of whatever they did.
-void leave_as_child() {
-  const mob_rank_t size = mob_size_;
-  if (size == 0) return;
-  mob_size_ = 0;
-  mob_settled_size_ = 0;
-  mob_idle_size_ = 0;
-  target_forget_in_child(size);
-  current = nullptr;
-  if (thread_rank.seat != nullptr) {
-    static_cast<void>(thread_rank.engine.release());
-    thread_rank.state = State::kForked;
-  }
-  process_state.store(State::kForked, std::memory_order_relaxed);
-}
 
 // Small numbers for threads, used again when a thread ends.
 class ThreadNumber {
@@ -395,68 +349,6 @@ mob_status_t Engine::explain_unreachable(const char* call, mob_rank_t rank, cons
               "there",
               call, bytes, static_cast<size_t>(offset - part.offset),
               static_cast<size_t>(part.bytes), rank);
-}
-
-State state() {
-  return thread_rank.seat != nullptr ? thread_rank.state
-                                     : process_state.load(std::memory_order_relaxed);
-}
-
-Engine& engine() { return current != nullptr ? *current : *process_engine; }
-
-void take_seat(const ThreadSeat* seat) {
-  thread_rank.seat = seat;
-  thread_rank.state = State::kBefore;
-}
-
-void enter(Engine* engine) { current = engine; }
-
-mob_status_t engine_start(const job::mpi::Communicator* communicator) {
-  static const int watched = pthread_atfork(nullptr, nullptr, leave_as_child);
-  if (watched != 0) {
-    return base::fail_errno(MOB_ERR_MEMORY, watched, "children of fork() cannot be watched");
-  }
-  std::unique_ptr<Engine>& place =
-      thread_rank.seat != nullptr ? thread_rank.engine : process_engine;
-  place = std::make_unique<Engine>();
-  if (const mob_status_t status = place->start(environ, thread_rank.seat, communicator)) {
-    place.reset();
-    return status;
-  }
-  {
-    const std::lock_guard lock(live_mutex);
-    // Only once: others that are threads read it without a lock by then.
-    if (live_ranks++ == 0) set_size(place->size());
-  }
-  if (thread_rank.seat != nullptr) {
-    current = place.get();
-    thread_rank.state = State::kLive;
-  } else {
-    process_state.store(State::kLive, std::memory_order_relaxed);
-  }
-  return MOB_OK;
-}
-
-void engine_stop() {
-  Engine& stopping = engine();
-  static_cast<void>(stopping.transfers().fence());  // what is held back is still to be carried
-  stopping.issue_recorded();
-  // Handlers may call everything, so this comes before the library is not live any more.
-  stopping.end_calls();
-  const bool all_met = stopping.messages().quiesce();
-  {
-    const std::lock_guard lock(live_mutex);
-    if (--live_ranks == 0) set_size(0);
-  }
-  stopping.stop(all_met);
-  current = nullptr;
-  if (thread_rank.seat != nullptr) {
-    thread_rank.engine.reset();
-    thread_rank.state = State::kAfter;
-  } else {
-    process_engine.reset();
-    process_state.store(State::kAfter, std::memory_order_relaxed);
-  }
 }
 
 }  // namespace mobius::engine

@@ -520,11 +520,13 @@ enum class State : int { kBefore, kLive, kAfter, kForked };
 State state();
 Engine& engine();
 mob_status_t engine_start(const job::mpi::Communicator* communicator = nullptr);
-void engine_stop();
+mob_status_t engine_stop();
 
 // Makes the calling thread a rank of its own; before engine_start().
 void take_seat(const ThreadSeat* seat);
 // Lets the calling thread, which some rank's engine started, act for that rank.
 void enter(Engine* engine);
+// Lets the calling thread, which is no rank, act for one that is a thread; < 0: for none.
+mob_status_t act_for(mob_rank_t rank);
 
 }  // namespace mobius::engine

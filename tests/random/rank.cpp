@@ -111,7 +111,10 @@ RankRunner::Board& RankRunner::own_board() const { return *boards_[static_cast<s
 void RankRunner::run() {
   std::vector<std::jthread> others;
   for (int t = 1; t < shape_.threads; ++t) {
-    others.emplace_back([this, t] { run_actor(t); });
+    others.emplace_back([this, t] {
+      if (options_.ranks_are_threads) check(mob_threads_act_for(rank_), "mob_threads_act_for");
+      run_actor(t);
+    });
   }
   run_actor(0);
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 
 // Ranks as threads of one process, for ThreadSanitizer: random programs, and what they leave out
-// (teams, allocations, ranks that come and go). Needs no launcher and no test library.
+// (teams, allocations, ranks that come and go). With --threads more threads act for each rank; all
+// that puts them in order is in one process then. Needs no launcher and no test library.
 
 #include <mobius/mobius.h>
 
@@ -84,10 +85,6 @@ int main(int argc, char** argv) {
     argv += 2;
   }
   if (!random_program::parse(argc, argv, &options)) return 2;
-  if (options.threads != 1) {
-    std::fprintf(stderr, "%s: a rank that is a thread has no others\n", argv[0]);
-    return 2;
-  }
   const std::string command = options.command;
   for (mob_rank_t ranks = least; ranks <= most; ++ranks) {
     options.command = std::string(argv[0]) + " --ranks " + std::to_string(ranks) +
