@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <functional>
@@ -421,6 +422,8 @@ TEST(Desk, WhoSleepsOrRunsOnTheSameProcessorIsCalled) {
           shape.local = reinterpret_cast<char*>(const_cast<unsigned char*>(data.data()));
           if (round % 4 == 0) {
             while (doorbell.sleepers.load() == 0) std::this_thread::yield();
+            // Who is about to sleep looks once more.
+            std::this_thread::sleep_for(std::chrono::milliseconds(1));
             // A small request does not wake it.
             EXPECT_FALSE(desk.copy(1, pair.at(0), data.data(), 8, true));
           }

@@ -49,7 +49,16 @@ void sleep_some_ms() {
   nanosleep(&kTime, nullptr);
 }
 
-TEST(StoppedThreads, NobodyElseRuns) {
+class Stopping : public testing::Test {
+ protected:
+  void SetUp() override {
+#ifdef __SANITIZE_THREAD__
+    GTEST_SKIP() << "ThreadSanitizer keeps signals from threads until they call the C library";
+#endif
+  }
+};
+
+TEST_F(Stopping, NobodyElseRuns) {
   const Counting counting(5);
   for (int i = 0; i < 3; ++i) {
     std::vector<uint64_t> before;
@@ -69,7 +78,7 @@ TEST(StoppedThreads, NobodyElseRuns) {
 }
 
 // Threads that have not left the handler of one stop when the next comes are none that block it.
-TEST(StoppedThreads, OneStopAfterTheOther) {
+TEST_F(Stopping, OneStopAfterTheOther) {
   const Counting counting(4 * std::max(2u, std::thread::hardware_concurrency()));
   for (int i = 0; i < 100; ++i) {
     const StoppedThreads stopped;
@@ -77,7 +86,7 @@ TEST(StoppedThreads, OneStopAfterTheOther) {
   }
 }
 
-TEST(StoppedThreads, SystemCallsGoOn) {
+TEST_F(Stopping, SystemCallsGoOn) {
   std::array<int, 2> ends{};
   ASSERT_EQ(pipe(ends.data()), 0);
   char byte = 0;
@@ -96,7 +105,7 @@ TEST(StoppedThreads, SystemCallsGoOn) {
   close(ends[1]);
 }
 
-TEST(StoppedThreads, OneThatBlocksTheSignalIsLeft) {
+TEST_F(Stopping, OneThatBlocksTheSignalIsLeft) {
   sigset_t urgent;
   sigset_t before;
   sigemptyset(&urgent);
@@ -115,7 +124,7 @@ TEST(StoppedThreads, OneThatBlocksTheSignalIsLeft) {
 
 // As the C library does for a thread that it has just started, and which may wait long for its
 // first turn of a processor: all of the signals, also those that programs cannot block.
-TEST(StoppedThreads, OneThatBlocksAllForAWhileIsWaitedFor) {
+TEST_F(Stopping, OneThatBlocksAllForAWhileIsWaitedFor) {
   constexpr auto kWhile = std::chrono::milliseconds(100);
   std::atomic<bool> blocks = false;
   std::atomic<bool> end = false;
@@ -140,7 +149,7 @@ TEST(StoppedThreads, OneThatBlocksAllForAWhileIsWaitedFor) {
 }
 
 // What the program does with the signal stays its own.
-TEST(StoppedThreads, TheProgramsHandlerIsBackAfterwards) {
+TEST_F(Stopping, TheProgramsHandlerIsBackAfterwards) {
   static std::atomic<int> handled;
   handled = 0;
   struct sigaction action{};
