@@ -48,6 +48,17 @@ engine::Outgoing outgoing(unsigned id, const void* header, size_t header_bytes, 
           payload, payload_bytes, notify != nullptr ? *notify : mob_notify_t{}};
 }
 
+// Whether it was one of the many that need nothing else, and is sent.
+[[gnu::always_inline]] inline bool send_plain(mob_rank_t rank, unsigned id, const void* header,
+                                              size_t header_bytes, const void* payload,
+                                              size_t payload_bytes, const mob_notify_t* notify) {
+  return static_cast<uint32_t>(rank) < static_cast<uint32_t>(mob_size_) && id < MOB_MAX_HANDLERS &&
+         header_bytes <= MOB_MAX_HEADER_BYTES && notify == nullptr &&
+         (header != nullptr || header_bytes == 0) && (payload != nullptr || payload_bytes == 0) &&
+         engine::engine().messages().send_plain(rank, id, header, header_bytes, payload,
+                                                payload_bytes);
+}
+
 mob_status_t start(const char* call, mob_rank_t rank, const engine::Outgoing& message,
                    mob_handle_t* handle) {
   if (const mob_status_t status = check_content(call, message)) return status;
@@ -76,6 +87,9 @@ mob_status_t mob_handler_register(unsigned id, mob_header_handler_t handler, voi
 mob_status_t mob_message_send(mob_rank_t rank, unsigned id, const void* header, size_t header_bytes,
                               const void* payload, size_t payload_bytes,
                               const mob_notify_t* notify) {
+  if (send_plain(rank, id, header, header_bytes, payload, payload_bytes, notify)) [[likely]] {
+    return MOB_OK;
+  }
   constexpr const char* kCall = "mob_message_send";
   if (const mob_status_t status = check_rank(kCall, rank)) return status;
   const engine::Outgoing message =
@@ -113,6 +127,9 @@ mob_status_t mob_message_reply(mob_token_t token, unsigned id, const void* heade
   if (rank < 0 || rank >= mob_size_) {
     return fail(MOB_ERR_HANDLE, "%s: %llx is not the token of a message", kCall,
                 static_cast<unsigned long long>(token));
+  }
+  if (send_plain(rank, id, header, header_bytes, payload, payload_bytes, notify)) [[likely]] {
+    return MOB_OK;
   }
   const engine::Outgoing message =
       outgoing(id, header, header_bytes, payload, payload_bytes, notify);

@@ -23,6 +23,7 @@ void HandlerTable::set(unsigned id, Handler handler) {
 
 void Messages::open(ProcessBlock& own) {
   inbox_ = &own.inbox;
+  doorbell_ = &own.doorbell;
   spans_hosts_ = engine_.job().hosts() > 1;
   by_rank_ = std::make_unique<std::atomic<Outbox*>[]>(static_cast<size_t>(engine_.size()));
 }
@@ -167,6 +168,16 @@ mob_status_t Messages::check_counters(const char* call, mob_rank_t rank,
                     is_live(rank, notify.target_counter) &&
                     is_live(engine_.rank(), notify.completion_counter);
   return live ? MOB_OK : MOB_ERR_HANDLE;
+}
+
+bool Messages::send_plain(mob_rank_t rank, unsigned id, const void* header, size_t header_bytes,
+                          const void* payload, size_t payload_bytes) {
+  Outbox* box = by_rank_[static_cast<size_t>(rank)].load(std::memory_order_acquire);
+  if (box == nullptr || !sent_by_program() || engine_.transfers().counts_messages()) [[unlikely]] {
+    return false;
+  }
+  engine_.transfers().issue_exposed();
+  return box->send_plain(id, header, header_bytes, payload, payload_bytes);
 }
 
 mob_status_t Messages::send(const char* call, mob_rank_t rank, const Outgoing& message) {
@@ -327,22 +338,21 @@ bool Messages::serve_by_turns(bool network) {
 }
 
 Messages::ServeTurn::~ServeTurn() {
-  Engine& engine = messages_.engine_;
   // Also the fence in front of looks for sleepers.
   const uint32_t asked = messages_.serving_.exchange(kNobody, std::memory_order_seq_cst);
-  if (to_ring >= 0) engine.ring_after_fence(to_ring);
+  if (to_ring != nullptr) Engine::ring_after_fence(*to_ring);
   // Who asked may sleep by now, and have come too late for what we looked at first. And who waits
   // for what handlers did looks again.
-  if (asked == kOneAndAnotherAsked) {
-    Progress::wake_after_fence(engine.process(engine.host().index()).doorbell);
+  if (asked == kOneAndAnotherAsked) [[unlikely]] {
+    Progress::wake_after_fence(*messages_.doorbell_);
   } else if (found) {
-    engine.ring_after_fence(engine.rank());
+    Engine::ring_after_fence(*messages_.doorbell_);
   }
 }
 
-// `*to_ring` becomes the sender that is still to be rung, if there is one: mostly a single ring has
-// something, and its fence can be another one's.
-bool Messages::serve_once(bool network, mob_rank_t* to_ring) {
+// `*to_ring` becomes that of the sender which is still to be rung, if there is one: mostly a single
+// ring has something, and its fence can be another one's.
+bool Messages::serve_once(bool network, ProcessBlock::Doorbell** to_ring) {
   bool found = false;
   const uint32_t rings = inbox_->rings.load(std::memory_order_acquire);
   if (rings > readers_.size()) [[unlikely]] {
@@ -356,13 +366,18 @@ bool Messages::serve_once(bool network, mob_rank_t* to_ring) {
   const size_t polled = std::min<size_t>(readers_.size(), kPolledRings);
   // Not after the handlers of others, which may take long.
   const auto ring_before = [&] {
-    if (*to_ring >= 0) engine_.ring(std::exchange(*to_ring, -1));
+    if (*to_ring == nullptr) return;
+    std::atomic_thread_fence(std::memory_order_seq_cst);
+    Engine::ring_after_fence(*std::exchange(*to_ring, nullptr));
   };
   for (size_t i = 0; i < polled; ++i) {
-    if (!readers_[i]->may_find()) continue;
-    ring_before();
-    if (!readers_[i]->drain(&more)) continue;
-    *to_ring = readers_[i]->source();
+    MessageReader& reader = *readers_[i];
+    if (*to_ring != nullptr) {
+      if (!reader.may_find()) continue;
+      ring_before();
+    }
+    if (!reader.drain(&more)) continue;
+    *to_ring = reader.doorbell();
     found = true;
   }
   if (readers_.size() > kPolledRings) {

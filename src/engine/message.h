@@ -27,6 +27,7 @@
 #include <mutex>
 #include <vector>
 
+#include "engine/host_memory.h"
 #include "engine/message_outbox.h"
 #include "engine/message_reader.h"
 #include "engine/message_wire.h"
@@ -34,7 +35,6 @@
 namespace mobius::engine {
 
 class Engine;
-struct ProcessBlock;
 
 enum class InternalHandler : unsigned {
   kServe = kPublicHandlers,  // up to kHandlers - 1
@@ -94,6 +94,11 @@ class Messages {
   void register_internal(InternalHandler id, mob_header_handler_t handler, void* argument) {
     register_handler(static_cast<unsigned>(id), handler, argument);
   }
+
+  // Whether a message of the program's, without counters, could be sent to a host-mate at once.
+  // Most can; all others go by what follows. To a rank of the job, with valid arguments.
+  bool send_plain(mob_rank_t rank, unsigned id, const void* header, size_t header_bytes,
+                  const void* payload, size_t payload_bytes);
 
   // To a rank of the job, with valid arguments. `call` names the public function in error texts.
   mob_status_t send(const char* call, mob_rank_t rank, const Outgoing& message);
@@ -173,18 +178,20 @@ class Messages {
     ServeTurn& operator=(const ServeTurn&) = delete;
 
     bool found = false;
-    mob_rank_t to_ring = -1;  // a sender that is still to be rung, if there is one
+    // Of a sender that is still to be rung, if there is one.
+    ProcessBlock::Doorbell* to_ring = nullptr;
 
    private:
     Messages& messages_;
   };
   bool serve_by_turns(bool network);
-  bool serve_once(bool network, mob_rank_t* to_ring);
+  bool serve_once(bool network, ProcessBlock::Doorbell** to_ring);
   bool serve_written();
   void attach(uint32_t rings);
 
   Engine& engine_;
   Inbox* inbox_ = nullptr;
+  ProcessBlock::Doorbell* doorbell_ = nullptr;  // of this process
   bool spans_hosts_ = false;
   HandlerTable handlers_;
 

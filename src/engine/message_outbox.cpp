@@ -29,6 +29,8 @@ static_assert(kWideMoreBytes <= os::ring_max_payload(kRingCapacity));
 // What a record may hold in front of the payload.
 constexpr size_t kMostBesidePayload =
     sizeof(WireMessage) + sizeof(WireNotify) + padded(MOB_MAX_HEADER_BYTES);
+// What one record holds of a payload, whatever is in front.
+constexpr size_t kMostSentNow = kMoreBytes - kMostBesidePayload;
 
 bool has_notify(const Outgoing& message) {
   return message.notify.target_counter != nullptr || message.notify.completion_counter != nullptr;
@@ -90,6 +92,7 @@ Outbox::Outbox(Engine& engine, mob_rank_t target, MessageRing& ring, uint32_t in
                std::atomic<uint32_t>& boxes_with_queue)
     : engine_(engine),
       target_(target),
+      target_block_(&engine.process(engine.host_index(target))),
       head_(ring),
       index_(index),
       boxes_with_queue_(boxes_with_queue),
@@ -99,6 +102,7 @@ Outbox::Outbox(Engine& engine, mob_rank_t target, Link& link,
                std::atomic<uint32_t>& boxes_with_queue)
     : engine_(engine),
       target_(target),
+      target_block_(nullptr),
       head_(link.outgoing_head()),
       link_(&link),
       boxes_with_queue_(boxes_with_queue),
@@ -157,8 +161,8 @@ void Outbox::tell_target() {
   tell_target_after_fence();
 }
 
-void Outbox::tell_target_after_fence() {
-  ProcessBlock& target = engine_.process(engine_.host_index(target_));
+inline void Outbox::tell_target_after_fence() {
+  ProcessBlock& target = *target_block_;
   if (index_ >= kPolledRings) {
     // Pairs with Messages::serve_written(), which clears the bit before it reads the ring.
     std::atomic<uint64_t>& word = target.inbox.written[index_ / 64];
@@ -223,11 +227,13 @@ bool Outbox::write_first(const Outgoing& message, Cursor& cursor, bool in_place)
 
 // What most messages are: writes all of one that a record holds to a ring; false where there is no
 // room. Needs the turn.
-bool Outbox::write_whole(const Outgoing& message) {
+[[gnu::always_inline]] inline bool Outbox::write_whole(const Outgoing& message) {
   const bool notify = has_notify(message);
   size_t bytes = head_bytes(message, notify);
   if (message.payload_bytes != 0) bytes = padded(bytes) + message.payload_bytes;
-  auto* record = static_cast<unsigned char*>(writer_.reserve(bytes, kFirst));
+  auto* record = static_cast<unsigned char*>(bytes <= os::kRingLinePayload
+                                                 ? writer_.reserve_line(bytes, kFirst)
+                                                 : writer_.reserve(bytes, kFirst));
   if (record == nullptr) [[unlikely]] {
     return false;
   }
@@ -327,7 +333,7 @@ bool Outbox::write_on(const Outgoing& message, Cursor& cursor, bool in_place) {
   return true;
 }
 
-void Outbox::note_written(unsigned id) {
+inline void Outbox::note_written(unsigned id) {
   // Release: who waits for completion() of this many has written them.
   const uint64_t written = written_.load(std::memory_order_relaxed) + 1;
   written_.store(written, std::memory_order_release);
@@ -386,7 +392,7 @@ mob_status_t Outbox::post(const Outgoing& message) {
 
 bool Outbox::send_now(const Outgoing& message) {
   // What one record takes is written as a whole or not at all.
-  if (message.payload_bytes > kMoreBytes - kMostBesidePayload || message.described_bytes != 0 ||
+  if (message.payload_bytes > kMostSentNow || message.described_bytes != 0 ||
       broken_.load(std::memory_order_relaxed)) {
     return false;
   }
@@ -400,6 +406,30 @@ bool Outbox::send_now(const Outgoing& message) {
   Cursor cursor;
   const bool written = (!has_queue() || write_queue()) && write(message, cursor, false);
   write_queue_and_give_up(turn);
+  return written;
+}
+
+bool Outbox::send_plain(unsigned id, const void* header, size_t header_bytes, const void* payload,
+                        size_t payload_bytes) {
+  // Acquire pairs with the release in Messages::register_handler().
+  if (link_ != nullptr || payload_bytes > kMostSentNow || widens() ||
+      broken_.load(std::memory_order_relaxed) ||
+      (target_block_->inbox.handlers[id / 64].load(std::memory_order_acquire) >> (id % 64) & 1) ==
+          0) [[unlikely]] {
+    return false;
+  }
+  const uint32_t self = engine_.lock_id();
+  if (!os::try_lock(turn_, self)) return false;
+  const bool written =
+      !has_queue() && write_whole({id, header, header_bytes, payload, payload_bytes});
+  untold_ = false;
+  os::unlock(turn_, self);
+  if (written) [[likely]] {
+    tell_target_after_fence();
+  }
+  if (has_queue()) [[unlikely]] {
+    pump();  // what came while we had the turn
+  }
   return written;
 }
 

@@ -21,6 +21,7 @@ namespace mobius::engine {
 class Engine;
 class Link;
 struct Pending;
+struct ProcessBlock;
 
 // Of an answer whose payload need not be kept while there is no room for it: it is read once there
 // is, or somebody calls Outbox::read_late().
@@ -67,6 +68,11 @@ class Outbox {
   // Whether the message could be sent at once, as a whole and without being waited for. Most are;
   // what follows is for those that were not. Never blocks.
   bool send_now(const Outgoing& message);
+
+  // The same for one without counters, of the program's; false also where the target is not a
+  // host-mate that has such a handler.
+  bool send_plain(unsigned id, const void* header, size_t header_bytes, const void* payload,
+                  size_t payload_bytes);
 
   // Blocks until local completion. Not in a handler.
   mob_status_t send(const Outgoing& message);
@@ -174,6 +180,7 @@ class Outbox {
 
   Engine& engine_;
   const mob_rank_t target_;
+  ProcessBlock* const target_block_;  // null on another host
   StreamHead& head_;
   const uint32_t index_ = 0;
   Link* const link_ = nullptr;

@@ -46,6 +46,15 @@ class HandlerScope {
 
 }  // namespace
 
+MessageReader::MessageReader(Engine& engine, const HandlerTable& handlers, MessageRing& ring)
+    : engine_(engine),
+      handlers_(handlers),
+      head_(ring),
+      source_(ring.sender),
+      doorbell_(&engine.doorbell(ring.sender)),
+      reader_(ring.memory, kRingCapacity),
+      memory_(ring.memory) {}
+
 // A host-mate cannot be told that what it has sent was lost: it would wait for ever, or go on with
 // wrong data.
 template <typename Call>
@@ -104,31 +113,13 @@ void MessageReader::publish() {
   state_.store(reader_.position() | (wide ? kWide : 0), std::memory_order_release);
 }
 
-void MessageReader::begin(const os::RingRecord& record) {
-  WireMessage wire;
-  std::memcpy(&wire, record.data, sizeof wire);
-  const unsigned char* next = record.data + sizeof wire;
-  notify_ = {};
-  if ((wire.flags & kHasNotify) != 0) {
-    std::memcpy(&notify_, next, sizeof notify_);
-    next += sizeof notify_;
-  }
-  const unsigned char* header = next;
-  const unsigned char* payload = header + padded(wire.header_bytes);
-  const bool in_place = (wire.flags & kInPlace) != 0;
-  const size_t part =
-      in_place || wire.payload_bytes == 0 ? 0 : record.bytes - (payload - record.data);
-
+// Runs the header handler.
+[[gnu::always_inline]] inline void MessageReader::call(const WireMessage& wire,
+                                                       const mob_message_t& message) {
   ++messages_;
   payload_bytes_ = wire.payload_bytes;
   stored_ = 0;
   delivery_ = {};
-  const mob_message_t message{source_,
-                              header,
-                              wire.header_bytes,
-                              wire.payload_bytes,
-                              part == wire.payload_bytes ? payload : nullptr,
-                              token_of(source_)};
   if (engine_.messages().has_queued()) [[unlikely]] {
     if (!leaves_late(wire.id)) engine_.messages().read_late(source_);
   }
@@ -142,6 +133,38 @@ void MessageReader::begin(const os::RingRecord& record) {
               source_, static_cast<unsigned>(wire.id));
     head_.note_unknown(wire.id);
   }
+}
+
+void MessageReader::begin(const os::RingRecord& record) {
+  WireMessage wire;
+  std::memcpy(&wire, record.data, sizeof wire);
+  if (wire.flags == 0 && wire.payload_bytes == 0) {
+    const unsigned char* const header = record.data + sizeof wire;
+    call(wire, {source_, header, wire.header_bytes, 0, header + padded(wire.header_bytes),
+                token_of(source_)});
+    if (delivery_.handler == nullptr && delivery_.counter == nullptr) [[likely]] {
+      // As in finish().
+      head_.completed.store(messages_, std::memory_order_release);
+    } else {
+      notify_ = {};
+      finish();
+    }
+    return;
+  }
+  const unsigned char* next = record.data + sizeof wire;
+  notify_ = {};
+  if ((wire.flags & kHasNotify) != 0) {
+    std::memcpy(&notify_, next, sizeof notify_);
+    next += sizeof notify_;
+  }
+  const unsigned char* header = next;
+  const unsigned char* payload = header + padded(wire.header_bytes);
+  const bool in_place = (wire.flags & kInPlace) != 0;
+  const size_t part =
+      in_place || wire.payload_bytes == 0 ? 0 : record.bytes - (payload - record.data);
+
+  call(wire, {source_, header, wire.header_bytes, wire.payload_bytes,
+              part == wire.payload_bytes ? payload : nullptr, token_of(source_)});
   if (in_place) {
     uintptr_t address = 0;
     std::memcpy(&address, payload, sizeof address);

@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "engine/host_memory.h"
 #include "engine/message_payload.h"
 #include "engine/message_wire.h"
 #include "os/ring.h"
@@ -24,13 +25,7 @@ extern constinit thread_local bool in_handler [[gnu::tls_model("initial-exec")]]
 // Used by one thread at a time.
 class MessageReader {
  public:
-  MessageReader(Engine& engine, const HandlerTable& handlers, MessageRing& ring)
-      : engine_(engine),
-        handlers_(handlers),
-        head_(ring),
-        source_(ring.sender),
-        reader_(ring.memory, kRingCapacity),
-        memory_(ring.memory) {}
+  MessageReader(Engine& engine, const HandlerTable& handlers, MessageRing& ring);
   // Of what comes through the network, record by record.
   MessageReader(Engine& engine, const HandlerTable& handlers, StreamHead& head)
       : engine_(engine),
@@ -53,6 +48,8 @@ class MessageReader {
   size_t bytes_left() const { return payload_bytes_ - stored_; }
 
   mob_rank_t source() const { return source_; }
+  // Of the source; null if that is on another host.
+  ProcessBlock::Doorbell* doorbell() const { return doorbell_; }
 
   // Whether drain() may find something, as far as that can be told without the right to call it.
   // Any thread. False is as certain as if the caller had looked into the ring itself: a record that
@@ -82,6 +79,7 @@ class MessageReader {
   void handle(const os::RingRecord& record);
   bool settle_or_end();
   void publish();
+  void call(const WireMessage& wire, const mob_message_t& message);
   void begin(const os::RingRecord& record);
   void go_on(const os::RingRecord& record);
   bool move(const os::RingRecord& record);
@@ -97,6 +95,7 @@ class MessageReader {
   const HandlerTable& handlers_;
   StreamHead& head_;
   const mob_rank_t source_;
+  ProcessBlock::Doorbell* const doorbell_ = nullptr;
   os::RingReader reader_;
   uint64_t messages_ = 0;  // begun
 

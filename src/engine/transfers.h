@@ -56,6 +56,7 @@ class Transfers final : private Carrier {
       note_call(call);
     }
   }
+  bool counts_messages() const { return hooks_.stats() != nullptr; }
   void count_message(mob_rank_t target, size_t bytes, mob_status_t status) {
     if (hooks_.stats() != nullptr) [[unlikely]] {
       note_message(target, bytes, status);

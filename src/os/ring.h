@@ -29,6 +29,7 @@ namespace mobius::os {
 inline constexpr size_t kRingLine = 64;
 inline constexpr size_t kRingPayloadAlignment = 16;
 inline constexpr size_t kMinRingBytes = 1024;
+inline constexpr size_t kRingLinePayload = kRingLine - kRingPayloadAlignment;  // fits in one line
 
 // The ring lies in ring_footprint(capacity) bytes of memory aligned to a line; valid, and empty, as
 // zeros. `capacity` is a power of two, at least kMinRingBytes.
@@ -98,6 +99,20 @@ class RingWriter : RingView {
     }
     Header* record = header(position_);
     end_ = position_ + needed;
+    clear(end_);
+    record->bytes = static_cast<uint32_t>(bytes);
+    record->kind = kind;
+    return record + 1;
+  }
+
+  // reserve() for up to kRingLinePayload bytes.
+  void* reserve_line(size_t bytes, uint32_t kind) {
+    // Lines fill a lap.
+    if (position_ + 2 * kRingLine > limit_) [[unlikely]] {
+      if (!make_room(bytes)) return nullptr;
+    }
+    ring_detail::Header* record = header(position_);
+    end_ = position_ + kRingLine;
     clear(end_);
     record->bytes = static_cast<uint32_t>(bytes);
     record->kind = kind;

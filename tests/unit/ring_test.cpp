@@ -43,8 +43,13 @@ void produce(void* memory, size_t capacity, uint64_t records) {
   Sequence sequence;
   for (uint64_t number = 0; number < records; ++number) {
     const size_t bytes = sequence.next_size(capacity);
+    const auto kind = static_cast<uint32_t>(number);
+    const auto reserve = [&] {
+      return bytes <= kRingLinePayload && number % 2 == 0 ? writer.reserve_line(bytes, kind)
+                                                          : writer.reserve(bytes, kind);
+    };
     void* place = nullptr;
-    while ((place = writer.reserve(bytes, static_cast<uint32_t>(number))) == nullptr) {
+    while ((place = reserve()) == nullptr) {
       std::this_thread::yield();
     }
     auto* payload = static_cast<unsigned char*>(place);
