@@ -320,24 +320,7 @@ uint64_t Messages::sent() {
   return sent;
 }
 
-bool Messages::serve_by_turns(bool network) {
-  if (in_handler) return false;
-  uint32_t serving = kNobody;
-  // Acquire pairs with the release below: what the one before did to the readers is visible.
-  while (!serving_.compare_exchange_weak(serving, kOne, std::memory_order_acquire)) {
-    if (serving == kNobody) continue;
-    uint32_t one = kOne;
-    if (serving == kOneAndAnotherAsked ||
-        serving_.compare_exchange_strong(one, kOneAndAnotherAsked, std::memory_order_relaxed)) {
-      return false;
-    }
-    serving = kNobody;
-  }
-  ServeTurn turn(*this);
-  return turn.found = serve_once(network, &turn.to_ring);
-}
-
-Messages::ServeTurn::~ServeTurn() {
+[[gnu::always_inline]] inline Messages::ServeTurn::~ServeTurn() {
   // Also the fence in front of looks for sleepers.
   const uint32_t asked = messages_.serving_.exchange(kNobody, std::memory_order_seq_cst);
   if (to_ring != nullptr) Engine::ring_after_fence(*to_ring);
@@ -352,7 +335,8 @@ Messages::ServeTurn::~ServeTurn() {
 
 // `*to_ring` becomes that of the sender which is still to be rung, if there is one: mostly a single
 // ring has something, and its fence can be another one's.
-bool Messages::serve_once(bool network, ProcessBlock::Doorbell** to_ring) {
+[[gnu::always_inline]] inline bool Messages::serve_once(bool network,
+                                                        ProcessBlock::Doorbell** to_ring) {
   bool found = false;
   const uint32_t rings = inbox_->rings.load(std::memory_order_acquire);
   if (rings > readers_.size()) [[unlikely]] {
@@ -391,6 +375,23 @@ bool Messages::serve_once(bool network, ProcessBlock::Doorbell** to_ring) {
     for (const auto& box : outboxes_) found |= box->pump();
   }
   return found;
+}
+
+bool Messages::serve_by_turns(bool network) {
+  if (in_handler) return false;
+  uint32_t serving = kNobody;
+  // Acquire pairs with the release below: what the one before did to the readers is visible.
+  while (!serving_.compare_exchange_weak(serving, kOne, std::memory_order_acquire)) {
+    if (serving == kNobody) continue;
+    uint32_t one = kOne;
+    if (serving == kOneAndAnotherAsked ||
+        serving_.compare_exchange_strong(one, kOneAndAnotherAsked, std::memory_order_relaxed)) {
+      return false;
+    }
+    serving = kNobody;
+  }
+  ServeTurn turn(*this);
+  return turn.found = serve_once(network, &turn.to_ring);
 }
 
 // The rings that said that something was written to them.
