@@ -36,8 +36,8 @@ MOB_API mob_status_t mob_threads_run(mob_rank_t size, void (*run)(void* argument
  * Lets the calling thread act for a rank that is another thread of its process, as a process has
  * further threads that act for it: every later call of the thread is one of that rank.
  *
- * The thread acts for the rank until it ends, or calls this again; it then uses the default context.
- * mob_finalize() is the rank's own thread's, and fails while others act for it.
+ * The thread acts for the rank until it ends, or calls this again; it then uses the default
+ * context. mob_finalize() is the rank's own thread's, and fails while others act for it.
  *
  * @param rank  number in the job of mob_threads_run(); < 0: none from now on
  * @return MOB_OK;
