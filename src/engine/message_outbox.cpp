@@ -412,8 +412,7 @@ bool Outbox::send_now(const Outgoing& message) {
 bool Outbox::send_plain(unsigned id, const void* header, size_t header_bytes, const void* payload,
                         size_t payload_bytes) {
   // Acquire pairs with the release in Messages::register_handler().
-  if (link_ != nullptr || payload_bytes > kMostSentNow || widens() ||
-      broken_.load(std::memory_order_relaxed) ||
+  if (link_ != nullptr || payload_bytes > kMostSentNow || broken_.load(std::memory_order_relaxed) ||
       (target_block_->inbox.handlers[id / 64].load(std::memory_order_acquire) >> (id % 64) & 1) ==
           0) [[unlikely]] {
     return false;
@@ -421,7 +420,7 @@ bool Outbox::send_plain(unsigned id, const void* header, size_t header_bytes, co
   const uint32_t self = engine_.lock_id();
   if (!os::try_lock(turn_, self)) return false;
   const bool written =
-      !has_queue() && write_whole({id, header, header_bytes, payload, payload_bytes});
+      !has_queue() && !widens() && write_whole({id, header, header_bytes, payload, payload_bytes});
   untold_ = false;
   os::unlock(turn_, self);
   if (written) [[likely]] {
