@@ -23,6 +23,11 @@ std::unique_ptr<Engine>& process_engine = *new std::unique_ptr<Engine>;  // NOLI
 std::atomic<State> process_state = State::kBefore;
 
 struct ThreadRank {
+  ThreadRank() = default;
+  ~ThreadRank();
+  ThreadRank(const ThreadRank&) = delete;
+  ThreadRank& operator=(const ThreadRank&) = delete;
+
   const ThreadSeat* seat = nullptr;
   std::unique_ptr<Engine> engine;
   State state = State::kBefore;
@@ -38,6 +43,22 @@ thread_local ThreadRank thread_rank;
 std::mutex live_mutex;
 int live_ranks = 0;
 ThreadRank* live_threads = nullptr;
+
+// Needs live_mutex.
+void take_off(const ThreadRank& rank) {
+  for (ThreadRank** link = &live_threads; *link != nullptr; link = &(*link)->next) {
+    if (*link != &rank) continue;
+    *link = rank.next;
+    return;
+  }
+}
+
+// Of one that ends without mob_finalize(). (In a child of fork() the lock may be held for ever.)
+ThreadRank::~ThreadRank() {
+  if (engine == nullptr) return;
+  const std::lock_guard lock(live_mutex);
+  take_off(*this);
+}
 
 // The rank that a thread, which is none itself, acts for; until it ends.
 class Helper {
@@ -83,9 +104,7 @@ mob_status_t withdraw_rank() {
                       "called mob_threads_act_for(-1), before",
                       thread_rank.helpers, current->rank());
   }
-  ThreadRank** link = &live_threads;
-  while (*link != &thread_rank) link = &(*link)->next;
-  *link = thread_rank.next;
+  take_off(thread_rank);
   return MOB_OK;
 }
 
@@ -110,6 +129,7 @@ void leave_as_child() {
     thread_rank.state = State::kForked;
   }
   helper.forget();
+  live_threads = nullptr;
   process_state.store(State::kForked, std::memory_order_relaxed);
 }
 

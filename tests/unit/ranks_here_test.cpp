@@ -5,6 +5,8 @@
 #include <mobius/mobius.h>
 
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <cstring>
@@ -107,6 +109,17 @@ TEST(ThreadsActFor, NobodyElse) {
       EXPECT_EQ(mob_threads_act_for(2), MOB_ERR_RANK);
       expect_text("rank 2");
     }).join();
+    ASSERT_EQ(mob_barrier(), MOB_OK);
+  });
+}
+
+TEST(ThreadsActFor, NobodyInAChildOfFork) {
+  run_pair([] {
+    const pid_t child = fork();
+    if (child == 0) _exit(mob_threads_act_for(0) == MOB_ERR_RANK ? 0 : 1);
+    int status = -1;
+    ASSERT_EQ(waitpid(child, &status, 0), child);
+    EXPECT_EQ(status, 0);
     ASSERT_EQ(mob_barrier(), MOB_OK);
   });
 }
