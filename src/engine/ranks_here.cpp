@@ -4,8 +4,9 @@
 #include <pthread.h>
 #include <unistd.h>
 
+#include <atomic>
+#include <memory>
 #include <mutex>
-#include <vector>
 
 #include "base/status.h"
 #include "engine/engine.h"
