@@ -16,11 +16,20 @@ static_assert(sizeof(mob_span_t) == 16 && offsetof(mob_span_t, bytes) == 8);
 // As many spans as a register holds: addresses in the even lanes, numbers of bytes in the odd ones.
 constexpr size_t kSpansAtOnce = kWidest / sizeof(mob_span_t);
 constexpr size_t kLanes = 2 * kSpansAtOnce;
-typedef int64_t SpanLanes __attribute__((vector_size(kLanes * 8)));
-typedef int64_t SpanLanesAnywhere __attribute__((vector_size(kLanes * 8), aligned(8), may_alias));
+typedef uint64_t SpanLanes __attribute__((vector_size(kLanes * 8)));
+typedef int64_t SignedLanes __attribute__((vector_size(kLanes * 8)));
+typedef uint64_t SpanLanesAnywhere __attribute__((vector_size(kLanes * 8), aligned(8), may_alias));
 
 [[gnu::always_inline]] inline SpanLanes load_spans(const mob_span_t* spans) {
   return *reinterpret_cast<const SpanLanesAnywhere*>(spans);
+}
+
+// Lane by lane, as if they had a sign.
+[[gnu::always_inline]] inline SpanLanes lower(SpanLanes a, SpanLanes b) {
+  return reinterpret_cast<SignedLanes>(a) < reinterpret_cast<SignedLanes>(b) ? a : b;
+}
+[[gnu::always_inline]] inline SpanLanes higher(SpanLanes a, SpanLanes b) {
+  return reinterpret_cast<SignedLanes>(a) > reinterpret_cast<SignedLanes>(b) ? a : b;
 }
 
 // Each span's two lanes change places.
@@ -51,9 +60,9 @@ struct SpanLook {
     any |= lanes;
     differ |= lanes ^ first;
     missing |= lanes - 1;  // 0 and what is below 0 have the highest bit then
-    lowest = lanes < lowest ? lanes : lowest;
+    lowest = lower(lanes, lowest);
     const SpanLanes ends = lanes + swapped(lanes);
-    highest = ends > highest ? ends : highest;
+    highest = higher(ends, highest);
     if constexpr (kHasFellows) unpaired |= lanes ^ load_spans(fellows);
   }
 };
@@ -88,14 +97,16 @@ void look_over_list(const mob_span_t* spans, size_t count, const mob_span_t* fel
   auto lowest = static_cast<int64_t>(look.lowest[0]);
   auto highest = static_cast<int64_t>(look.highest[0]);
   for (size_t lane = 0; lane < kLanes; lane += 2) {
-    summary->total += static_cast<size_t>(look.total[lane + 1]);
-    summary->addresses |= static_cast<uintptr_t>(look.any[lane]);
-    summary->bytes |= static_cast<size_t>(look.any[lane + 1]);
-    summary->differ |= static_cast<size_t>(look.differ[lane + 1]);
-    summary->unpaired |= static_cast<size_t>(look.unpaired[lane + 1]);
-    summary->missing |= static_cast<uint64_t>(look.missing[lane] | look.missing[lane + 1]);
-    if (look.lowest[lane] < lowest) lowest = look.lowest[lane];
-    if (look.highest[lane] > highest) highest = look.highest[lane];
+    summary->total += look.total[lane + 1];
+    summary->addresses |= look.any[lane];
+    summary->bytes |= look.any[lane + 1];
+    summary->differ |= look.differ[lane + 1];
+    summary->unpaired |= look.unpaired[lane + 1];
+    summary->missing |= look.missing[lane] | look.missing[lane + 1];
+    const auto low = static_cast<int64_t>(look.lowest[lane]);
+    const auto high = static_cast<int64_t>(look.highest[lane]);
+    if (low < lowest) lowest = low;
+    if (high > highest) highest = high;
   }
   summary->total -= twice;
   summary->lowest = static_cast<uintptr_t>(lowest);
