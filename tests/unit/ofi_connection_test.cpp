@@ -2,9 +2,12 @@
 
 // How connections come about, where libfabric makes them of two that begin at the same time.
 #include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "ofi_pair.h"
+#include "os/futex.h"
 #include "shared_processes.h"
 
 namespace mobius::transport::ofi {
@@ -127,6 +130,39 @@ TEST_P(OfiConnection, WhoIsNotKnownShowsItsCard) {
   }
   EXPECT_TRUE(guest.failed.empty());
   EXPECT_EQ(host.received, (std::vector<std::vector<unsigned char>>{{5, 0, 0, 0, 0, 0, 0, 0}}));
+}
+
+// Each try makes a new connection there, for which libfabric keeps memory for good.
+TEST_P(OfiConnection, WhoTurnsConnectionsDownIsTriedLessAndLessOften) {
+  End end, gone;
+  ASSERT_EQ(gone.open(loopback(GetParam())), MOB_OK);
+  ASSERT_EQ(end.open(loopback(GetParam())), MOB_OK);
+  const PeerId peer = end.add(gone);
+  sockaddr_in address = {};
+  address.sin_family = AF_INET;
+  address.sin_port = htons(port_of(gone.endpoint));
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  gone.endpoint.close();
+  const int listener = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+  const int yes = 1;
+  ASSERT_EQ(setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes), 0);
+  ASSERT_EQ(bind(listener, reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
+  ASSERT_EQ(listen(listener, 64), 0);
+  const uint64_t word = 1;
+  const Piece piece = {&word, sizeof word};
+  int tries = 0;
+  const uint64_t end_ns = os::now_ns() + 300'000'000;
+  while (os::now_ns() < end_ns) {
+    ASSERT_EQ(end.endpoint.send(peer, {&piece, 1}), Posted::kAgain) << mob_last_error();
+    end.endpoint.poll();
+    const int stranger = accept4(listener, nullptr, nullptr, SOCK_CLOEXEC);
+    if (stranger < 0) continue;
+    ++tries;
+    close(stranger);
+  }
+  close(listener);
+  EXPECT_GE(tries, 2);
+  EXPECT_LE(tries, 80);  // a quarter more time each, down to 20 ms
 }
 
 INSTANTIATE_TEST_SUITE_P(Providers, OfiConnection, ::testing::Values("tcp;ofi_rxm", "net"),

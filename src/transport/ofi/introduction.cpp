@@ -22,6 +22,11 @@ namespace {
 constexpr uint64_t kFirstPauseNs = 20'000'000;
 constexpr uint64_t kLongestPauseNs = 1'000'000'000;
 
+// A question that has no connection yet is tried again after a part of the time that this has
+// taken: a provider may make a new connection for each try, where a peer refuses them.
+constexpr uint64_t kTriesPerTime = 4;
+constexpr uint64_t kShortestTryNs = 10'000;
+
 }  // namespace
 
 // Under `issue`.
@@ -31,6 +36,11 @@ Posted Endpoint::State::meet(PeerId id, const char* call) {
   const uint64_t now = os::now_ns();
   if (now >= peer.asks_next_ns) {
     result = greet(id, Greeting::kAsks);
+    if (result == -FI_EAGAIN) {
+      if (peer.tries_since_ns == 0) peer.tries_since_ns = now;
+      peer.asks_next_ns = now + std::clamp((now - peer.tries_since_ns) / kTriesPerTime,
+                                           kShortestTryNs, kFirstPauseNs);
+    }
     if (result == 0) result = -FI_EAGAIN;  // it goes on when there is an answer
   }
   return posted(result, id, call);
@@ -51,6 +61,7 @@ int64_t Endpoint::State::greet(PeerId id, uint64_t says) {
   } else if ((says & Greeting::kAsks) != 0) {
     peer.asks_pause_ns = std::clamp(2 * peer.asks_pause_ns, kFirstPauseNs, kLongestPauseNs);
     peer.asks_next_ns = os::now_ns() + peer.asks_pause_ns;
+    peer.tries_since_ns = 0;
   }
   return result;
 }

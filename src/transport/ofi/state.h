@@ -108,10 +108,11 @@ struct Peer {
   std::string where;          // its address in words
   sockaddr_storage ip = {};   // its address, if the provider is one over TCP
   Probe probe;
-  bool met = false;            // has answered: there is a connection that both ends use
-  bool owed = false;           // waits for an answer that could not be sent
-  uint64_t asks_next_ns = 0;   // when it is to be asked again if it has not answered
-  uint64_t asks_pause_ns = 0;  // how long after that once more
+  bool met = false;             // has answered: there is a connection that both ends use
+  bool owed = false;            // waits for an answer that could not be sent
+  uint64_t asks_next_ns = 0;    // when it is to be asked again if it has not answered
+  uint64_t asks_pause_ns = 0;   // how long after that once more
+  uint64_t tries_since_ns = 0;  // since when there has been no connection to ask on, or 0
   bool failed = false;
   bool reported = false;  // peer_failed() was called
   std::string text;       // why
