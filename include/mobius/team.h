@@ -46,8 +46,9 @@ typedef struct mob_team* mob_team_t;
  * @param key     orders the new team's ranks; equal keys are ordered by rank in `parent`
  * @param team    out: the team, MOB_TEAM_NONE with a negative colour
  * @return MOB_OK, MOB_ERR_STATE, MOB_ERR_HANDLE (`parent` is not a live team),
- *         MOB_ERR_ARGUMENT (`team` null), MOB_ERR_MEMORY, MOB_ERR_PEER (it failed at, or died in,
- *         another member). If one process fails, all fail, and no team is made.
+ *         MOB_ERR_ARGUMENT (`team` null, or a member takes from `parent` by ranks), MOB_ERR_MEMORY,
+ *         MOB_ERR_PEER (it failed at, or died in, another member). If one process fails, all fail,
+ *         and no team is made.
  *
  * Thread safety: per team.
  */
@@ -63,8 +64,8 @@ MOB_API mob_status_t mob_team_split(mob_team_t parent, int colour, int key, mob_
  * @param stride  distance in `parent` from rank to rank; may be negative, not 0
  * @param size    members of the new team, at least 1
  * @param team    out: the team, MOB_TEAM_NONE in a process that is not a member
- * @return as mob_team_split(); MOB_ERR_RANK (a member would not be in `parent`) and
- * MOB_ERR_ARGUMENT (stride 0, size < 1, `team` null) return at once, in every process alike
+ * @return as mob_team_split(); MOB_ERR_RANK (a member would not be in `parent`); MOB_ERR_ARGUMENT
+ *         also for stride 0, size < 1, or values that differ between the members
  *
  * Thread safety: per team.
  */
@@ -82,7 +83,7 @@ MOB_API mob_status_t mob_team_split_strided(mob_team_t parent, mob_rank_t start,
  * @param count   how many, at least 1
  * @param team    out: the team, MOB_TEAM_NONE in a process that is not listed
  * @return as mob_team_split_strided(); MOB_ERR_ARGUMENT also for `ranks` null or a rank listed
- * twice
+ *         twice
  *
  * Thread safety: per team.
  */

@@ -21,23 +21,53 @@ mob_status_t check_member(const char* call, const Team& team, mob_rank_t rank) {
               team.size() - 1);
 }
 
-mob_status_t select(Team& parent, std::span<const mob_rank_t> ranks, mob_team_t* team) {
-  uint64_t handle = 0;
-  const mob_status_t status = engine::engine().teams().select(parent, ranks, &handle);
-  if (status == MOB_OK) *team = api::team_handle(handle);
-  return status;
+mob_status_t check_stride(const char* call, const Team& parent, mob_rank_t start, mob_rank_t stride,
+                          mob_rank_t size) {
+  if (stride == 0 || size < 1) {
+    return fail(MOB_ERR_ARGUMENT,
+                "%s: stride %d and size %d; the stride must not be 0 and the size "
+                "at least 1",
+                call, stride, size);
+  }
+  if (const mob_status_t status = check_member(call, parent, start)) return status;
+  const int64_t last = start + int64_t{stride} * (size - 1);
+  if (last >= 0 && last < parent.size()) return MOB_OK;
+  return fail(MOB_ERR_RANK,
+              "%s: %d ranks from %d in steps of %d leave the team, whose ranks are 0 "
+              "to %d",
+              call, size, start, stride, parent.size() - 1);
+}
+
+mob_status_t check_list(const char* call, const Team& parent, const mob_rank_t* ranks,
+                        mob_rank_t count) {
+  if (const mob_status_t status = check_not_null(call, ranks, "the list of ranks")) return status;
+  if (count < 1) {
+    return fail(MOB_ERR_ARGUMENT, "%s: a team of %d ranks; it needs at least 1", call, count);
+  }
+  const std::span<const mob_rank_t> list(ranks, static_cast<size_t>(count));
+  for (const mob_rank_t rank : list) {
+    if (const mob_status_t status = check_member(call, parent, rank)) return status;
+  }
+  std::vector<mob_rank_t> sorted(list.begin(), list.end());
+  std::ranges::sort(sorted);
+  const auto twice = std::ranges::adjacent_find(sorted);
+  if (twice == sorted.end()) return MOB_OK;
+  return fail(MOB_ERR_ARGUMENT, "%s: rank %d is listed twice", call, *twice);
 }
 
 }  // namespace
 
+// In all three even a wrong call takes part: the others are waiting for it.
+
 mob_status_t mob_team_split(mob_team_t parent, int colour, int key, mob_team_t* team) {
+  constexpr const char* kCall = "mob_team_split";
   Team* from = nullptr;
-  if (const mob_status_t status = check_team("mob_team_split", parent, &from)) return status;
-  if (const mob_status_t status = api::check_may_wait("mob_team_split")) return status;
+  if (const mob_status_t status = check_team(kCall, parent, &from)) return status;
+  if (const mob_status_t status = api::check_may_wait(kCall)) return status;
   uint64_t handle = 0;
-  // Even a wrong call takes part: the others are waiting for it.
-  const mob_status_t status = api::together("mob_team_split", *from, [&] {
-    return engine::engine().teams().split(*from, colour, key, team != nullptr, &handle);
+  const mob_status_t status = api::together(kCall, *from, [&] {
+    const mob_status_t mine = check_not_null(kCall, team, "the result");
+    return engine::engine().teams().split(kCall, *from, mine, colour, key, &handle);
   });
   if (status == MOB_OK) *team = api::team_handle(handle);
   return status;
@@ -49,26 +79,18 @@ mob_status_t mob_team_split_strided(mob_team_t parent, mob_rank_t start, mob_ran
   Team* from = nullptr;
   if (const mob_status_t status = check_team(kCall, parent, &from)) return status;
   if (const mob_status_t status = api::check_may_wait(kCall)) return status;
-  if (const mob_status_t status = check_not_null(kCall, team, "the result")) return status;
-  if (stride == 0 || size < 1) {
-    return fail(MOB_ERR_ARGUMENT,
-                "%s: stride %d and size %d; the stride must not be 0 and the size "
-                "at least 1",
-                kCall, stride, size);
-  }
-  if (const mob_status_t status = check_member(kCall, *from, start)) return status;
-  const int64_t last = start + int64_t{stride} * (size - 1);
-  if (last < 0 || last >= from->size()) {
-    return fail(MOB_ERR_RANK,
-                "%s: %d ranks from %d in steps of %d leave the team, whose ranks are 0 "
-                "to %d",
-                kCall, size, start, stride, from->size() - 1);
-  }
-  return api::without_exceptions(kCall, [&] {
-    std::vector<mob_rank_t> ranks(static_cast<size_t>(size));
-    for (mob_rank_t i = 0; i < size; ++i) ranks[static_cast<size_t>(i)] = start + i * stride;
-    return select(*from, ranks, team);
+  uint64_t handle = 0;
+  const mob_status_t status = api::together(kCall, *from, [&] {
+    mob_status_t mine = check_not_null(kCall, team, "the result");
+    if (mine == MOB_OK) mine = check_stride(kCall, *from, start, stride, size);
+    std::vector<mob_rank_t> ranks(mine == MOB_OK ? static_cast<size_t>(size) : 0);
+    for (size_t i = 0; i < ranks.size(); ++i) {
+      ranks[i] = start + static_cast<mob_rank_t>(i) * stride;
+    }
+    return engine::engine().teams().select(kCall, *from, mine, ranks, &handle);
   });
+  if (status == MOB_OK) *team = api::team_handle(handle);
+  return status;
 }
 
 mob_status_t mob_team_split_list(mob_team_t parent, const mob_rank_t* ranks, mob_rank_t count,
@@ -77,24 +99,15 @@ mob_status_t mob_team_split_list(mob_team_t parent, const mob_rank_t* ranks, mob
   Team* from = nullptr;
   if (const mob_status_t status = check_team(kCall, parent, &from)) return status;
   if (const mob_status_t status = api::check_may_wait(kCall)) return status;
-  if (const mob_status_t status = check_not_null(kCall, team, "the result")) return status;
-  if (const mob_status_t status = check_not_null(kCall, ranks, "the list of ranks")) return status;
-  if (count < 1) {
-    return fail(MOB_ERR_ARGUMENT, "%s: a team of %d ranks; it needs at least 1", kCall, count);
-  }
-  const std::span<const mob_rank_t> list(ranks, static_cast<size_t>(count));
-  for (const mob_rank_t rank : list) {
-    if (const mob_status_t status = check_member(kCall, *from, rank)) return status;
-  }
-  return api::without_exceptions(kCall, [&] {
-    std::vector<mob_rank_t> sorted(list.begin(), list.end());
-    std::ranges::sort(sorted);
-    const auto twice = std::ranges::adjacent_find(sorted);
-    if (twice != sorted.end()) {
-      return fail(MOB_ERR_ARGUMENT, "%s: rank %d is listed twice", kCall, *twice);
-    }
-    return select(*from, list, team);
+  uint64_t handle = 0;
+  const mob_status_t status = api::together(kCall, *from, [&] {
+    mob_status_t mine = check_not_null(kCall, team, "the result");
+    if (mine == MOB_OK) mine = check_list(kCall, *from, ranks, count);
+    const std::span<const mob_rank_t> list(ranks, mine == MOB_OK ? static_cast<size_t>(count) : 0);
+    return engine::engine().teams().select(kCall, *from, mine, list, &handle);
   });
+  if (status == MOB_OK) *team = api::team_handle(handle);
+  return status;
 }
 
 mob_status_t mob_team_free(mob_team_t team) {

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <memory>
-#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -15,6 +14,19 @@
 namespace mobius::engine {
 
 using base::fail;
+
+namespace {
+
+// FNV-1a of the ranks and their order.
+uint64_t digest_of(std::span<const mob_rank_t> ranks) {
+  uint64_t digest = 0xcbf29ce484222325;
+  for (const mob_rank_t rank : ranks) {
+    digest = (digest ^ static_cast<uint32_t>(rank)) * 0x100000001b3;
+  }
+  return digest;
+}
+
+}  // namespace
 
 mob_status_t Teams::open_world(mob_status_t status) {
   job::HostGroup& host = engine_.host();
@@ -38,23 +50,64 @@ mob_status_t Teams::open_end(std::unique_ptr<Team>* team) {
                             world_->area_offset(), kEndOfJob, team, Series::kEnd);
 }
 
-mob_status_t Teams::split(Team& parent, int colour, int key, bool valid_call, uint64_t* handle) {
-  struct Choice {
-    int colour;
-    int key;
-    mob_rank_t world_rank;
-    mob_rank_t parent_rank;
-    bool valid_call;
+// What a member asks for, in all calls that make teams. Nobody goes by what another member said
+// before all are known to ask for the same.
+struct Teams::Choice {
+  static constexpr uint64_t kSplit = 0x4d6f6254'73706c69;
+  static constexpr uint64_t kSelect = 0x4d6f6254'73656c65;
+
+  uint64_t what;
+  uint64_t list;  // digest of it
+  int colour;
+  int key;
+  mob_rank_t world_rank;
+  mob_rank_t parent_rank;
+  mob_status_t status;
+};
+
+// Fails everywhere unless all ask for the same.
+mob_status_t Teams::hear(const char* call, Team& parent, const Choice& mine,
+                         std::vector<Choice>* all) {
+  if (const mob_status_t status = parent.exchange(mine, all)) return status;
+  const auto world_rank = [&](size_t member) {
+    return parent.map().world_rank(static_cast<mob_rank_t>(member));
   };
+  for (size_t i = 0; i < all->size(); ++i) {
+    const Choice& choice = (*all)[i];
+    if (choice.what != Choice::kSplit && choice.what != Choice::kSelect) {
+      return fail(MOB_ERR_ARGUMENT, "%s: rank %d is in another collective call of the team", call,
+                  world_rank(i));
+    }
+  }
+  if (mine.status != MOB_OK) return mine.status;
+  for (size_t i = 0; i < all->size(); ++i) {
+    const Choice& choice = (*all)[i];
+    if (choice.status != MOB_OK) {
+      return fail(MOB_ERR_PEER, "%s failed here because it failed at rank %d with %s", call,
+                  world_rank(i), mob_status_name(choice.status));
+    }
+  }
+  const Choice& first = all->front();
+  for (size_t i = 1; i < all->size(); ++i) {
+    const Choice& choice = (*all)[i];
+    if (choice.what == first.what && choice.list == first.list) continue;
+    return fail(
+        MOB_ERR_ARGUMENT,
+        "%s: ranks %d and %d %s; all members of a team make the same calls in the same "
+        "order, and pass the same ranks, in the same order",
+        call, world_rank(0), world_rank(i),
+        choice.what == first.what ? "pass different ranks" : "split it by colour and by ranks");
+  }
+  return MOB_OK;
+}
+
+mob_status_t Teams::split(const char* call, Team& parent, mob_status_t mine, int colour, int key,
+                          uint64_t* handle) {
   std::vector<Choice> choices;
   const mob_rank_t self = engine_.rank();
-  mob_status_t status =
-      parent.exchange(Choice{colour, key, self, parent.rank(), valid_call}, &choices);
-  if (status != MOB_OK) return status;
-  for (const Choice& choice : choices) {
-    if (choice.valid_call) continue;
-    return fail(valid_call ? MOB_ERR_PEER : MOB_ERR_ARGUMENT,
-                "mob_team_split: rank %d passed a null result pointer", choice.world_rank);
+  if (const mob_status_t status = hear(
+          call, parent, {Choice::kSplit, 0, colour, key, self, parent.rank(), mine}, &choices)) {
+    return status;
   }
   std::erase_if(choices, [&](const Choice& choice) { return choice.colour != colour; });
   std::ranges::sort(choices, {},
@@ -66,7 +119,15 @@ mob_status_t Teams::split(Team& parent, int colour, int key, bool valid_call, ui
   return make(parent, &map, map.rank_of(self), handle);
 }
 
-mob_status_t Teams::select(Team& parent, std::span<const mob_rank_t> ranks, uint64_t* handle) {
+mob_status_t Teams::select(const char* call, Team& parent, mob_status_t mine,
+                           std::span<const mob_rank_t> ranks, uint64_t* handle) {
+  std::vector<Choice> choices;
+  if (const mob_status_t status =
+          hear(call, parent,
+               {Choice::kSelect, digest_of(ranks), 0, 0, engine_.rank(), parent.rank(), mine},
+               &choices)) {
+    return status;
+  }
   std::vector<mob_rank_t> members(ranks.size());
   std::ranges::transform(ranks, members.begin(),
                          [&](mob_rank_t rank) { return parent.map().world_rank(rank); });

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "engine/registry.h"
 #include "engine/team.h"
@@ -24,12 +25,15 @@ class Teams {
 
   // The members of `parent` with one `colour` become a team, ordered by `key`, then by their rank
   // in `parent`. A negative colour takes part without becoming a member: `*handle` is 0. Collective
-  // over `parent`.
-  mob_status_t split(Team& parent, int colour, int key, bool valid_call, uint64_t* handle);
+  // over `parent`; a call that is wrong, which `mine` says, takes part, too. `call` names the
+  // public function in error texts.
+  mob_status_t split(const char* call, Team& parent, mob_status_t mine, int colour, int key,
+                     uint64_t* handle);
 
   // As split() with the listed ranks of `parent`, in that order, as the one new team. Every member
-  // of `parent` passes the same list, which is valid.
-  mob_status_t select(Team& parent, std::span<const mob_rank_t> ranks, uint64_t* handle);
+  // of `parent` passes the same list, which is valid unless `mine` says otherwise.
+  mob_status_t select(const char* call, Team& parent, mob_status_t mine,
+                      std::span<const mob_rank_t> ranks, uint64_t* handle);
 
   // Collective over the team, which is not the world.
   mob_status_t release(uint64_t handle);
@@ -41,6 +45,8 @@ class Teams {
   void close();
 
  private:
+  struct Choice;
+  mob_status_t hear(const char* call, Team& parent, const Choice& mine, std::vector<Choice>* all);
   mob_status_t make(Team& parent, const TeamMap* map, mob_rank_t rank, uint64_t* handle);
 
   Engine& engine_;
