@@ -7,7 +7,7 @@
  * Completion counters: words that transfers and messages count up, at the origin or at the target.
  *
  * A counter is owned by the process that made it and lies in memory that host-mates reach. Its
- * handle is its address in its owner: hand it to another process (as a value in a message or a
+ * handle names its place in its owner: hand it to another process (as a value in a message or a
  * put), which names it as the target counter of transfers to its owner.
  *
  * Compare LAPI_Setcntr, LAPI_Getcntr, LAPI_Waitcntr (paper 1, §2).

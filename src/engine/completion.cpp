@@ -281,7 +281,7 @@ void Completion::keep_for_flush(Context& context, mob_status_t status) {
 }
 
 void Completion::count(mob_counter_t counter, uint64_t* word) {
-  if (counter != nullptr) engine_.counters().count(engine_.rank(), *counter);
+  if (counter != nullptr) engine_.counters().count(engine_.rank(), Counters::own(counter));
   Counters::count_word(word);
 }
 

@@ -38,16 +38,17 @@ mob_status_t Counters::create(mob_counter_t* counter) {
   mob_counter* made = free_.back();
   free_.pop_back();
   made->value.store(0, std::memory_order_relaxed);
+  const uint64_t uses = made->uses++ & kUses;
   // Release: who finds it live finds it 0.
-  made->live.store(kLive, std::memory_order_release);
-  *counter = made;
+  made->live.store(kLive | uses, std::memory_order_release);
+  *counter = reinterpret_cast<mob_counter_t>(reinterpret_cast<uintptr_t>(made) | uses);
   return MOB_OK;
 }
 
 mob_status_t Counters::free(const char* call, mob_counter_t counter) {
   mob_counter* found = find(call, engine_.rank(), counter);
   if (found == nullptr) return MOB_ERR_HANDLE;
-  uint64_t live = kLive;
+  uint64_t live = kLive | (reinterpret_cast<uintptr_t>(counter) & kUses);
   if (!found->live.compare_exchange_strong(live, 0, std::memory_order_relaxed)) {
     return fail(MOB_ERR_HANDLE, "%s: the counter at %p was freed before", call,
                 static_cast<void*>(counter));
@@ -58,12 +59,12 @@ mob_status_t Counters::free(const char* call, mob_counter_t counter) {
 }
 
 mob_counter* Counters::find(const char* call, mob_rank_t owner, mob_counter_t counter) {
-  const bool aligned = reinterpret_cast<uintptr_t>(counter) % alignof(mob_counter) == 0;
-  void* place = aligned ? engine_.reach(owner, counter, sizeof(mob_counter)) : nullptr;
+  const uint64_t live = kLive | (reinterpret_cast<uintptr_t>(counter) & kUses);
+  void* place = engine_.reach(owner, &own(counter), sizeof(mob_counter));
   auto* found = static_cast<mob_counter*>(place);
-  if (found != nullptr && found->live.load(std::memory_order_acquire) == kLive) return found;
-  fail(MOB_ERR_HANDLE, "%s: %p is not a live counter of rank %d", call, static_cast<void*>(counter),
-       owner);
+  if (found != nullptr && found->live.load(std::memory_order_acquire) == live) return found;
+  fail(MOB_ERR_HANDLE, "%s: %p is not a live counter of rank %d (freed before, or another's)", call,
+       static_cast<void*>(counter), owner);
   return nullptr;
 }
 

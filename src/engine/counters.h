@@ -2,7 +2,8 @@
 #pragma once
 
 // Completion counters (include/mobius/counter.h): words in memory of their owner that host-mates
-// reach. A counter is named by its address in its owner.
+// reach. A handle is the address of one in its owner, which leaves six bits for how often that
+// place was used before: handles that were freed are told from those that came after them.
 
 #include <mobius/counter.h>
 
@@ -13,7 +14,8 @@
 
 struct alignas(64) mob_counter {
   std::atomic<uint64_t> value;
-  std::atomic<uint64_t> live;  // kLive while it is one
+  std::atomic<uint64_t> live;  // while it is one, kLive and its handle's low bits
+  uint64_t uses;               // how often it was made before; its owner's
 };
 
 namespace mobius::engine {
@@ -28,9 +30,14 @@ class Counters {
   mob_status_t create(mob_counter_t* counter);
   mob_status_t free(const char* call, mob_counter_t counter);
 
-  // The counter of a process by its address there, reachable here; null (with the error recorded
-  // for `call`) if it is not one.
+  // The counter of a process by its handle, reachable here; null (with the error recorded for
+  // `call`) if it is not one.
   mob_counter* find(const char* call, mob_rank_t owner, mob_counter_t counter);
+
+  // One of this process, whose handle is known to be good.
+  static mob_counter& own(mob_counter_t handle) {
+    return *reinterpret_cast<mob_counter*>(reinterpret_cast<uintptr_t>(handle) & ~kUses);
+  }
 
   // Counts: what this thread wrote before is visible to who sees the count. Wakes who waits.
   void count(mob_rank_t owner, mob_counter& counter, uint64_t amount = 1);
@@ -46,7 +53,8 @@ class Counters {
   mob_status_t wait(mob_counter& counter, uint64_t value, uint64_t* left);
 
  private:
-  static constexpr uint64_t kLive = 0x7265746e756f434d;  // "MCounter"
+  static constexpr uint64_t kUses = alignof(mob_counter) - 1;
+  static constexpr uint64_t kLive = 0x7265746e756f434d & ~kUses;  // "MCounter"
 
   mob_status_t grow();
 

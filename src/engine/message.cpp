@@ -220,7 +220,7 @@ mob_status_t Messages::start(const char* call, mob_rank_t rank, const Outgoing& 
     count(rank, message, MOB_OK);
     if (!box->is_here()) sent_.fetch_add(1, std::memory_order_release);
     if (message.notify.origin_counter != nullptr) {
-      engine_.counters().count(engine_.rank(), *message.notify.origin_counter);
+      engine_.counters().count(engine_.rank(), Counters::own(message.notify.origin_counter));
     }
     if (handle != nullptr) *handle = MOB_HANDLE_DONE;
     return MOB_OK;
@@ -251,7 +251,7 @@ mob_status_t Messages::deliver(const char* call, mob_rank_t rank, const Outgoing
     sent_.fetch_add(1, std::memory_order_release);
   }
   if (status == MOB_OK && message.notify.origin_counter != nullptr) {
-    engine_.counters().count(engine_.rank(), *message.notify.origin_counter);
+    engine_.counters().count(engine_.rank(), Counters::own(message.notify.origin_counter));
   }
   return status;
 }

@@ -7,10 +7,12 @@
 #include <set>
 #include <thread>
 
+#include "errors.h"
 #include "fixture.h"
 #include "serve.h"
 
 using mobius_test::barrier;
+using mobius_test::expect_error;
 using mobius_test::Shared;
 
 namespace {
@@ -193,6 +195,24 @@ void await(const Shared& memory, size_t offset, uint64_t expected) {
 }
 
 }  // namespace
+
+// Places are used again, handles are not.
+TEST(Counters, OneThatWasFreedIsNotTakenForAnother) {
+  mob_counter_t before = nullptr;
+  EXPECT_EQ(mob_counter_create(&before), MOB_OK);
+  EXPECT_EQ(mob_counter_free(before), MOB_OK);
+  for (int i = 0; i < 10; ++i) {
+    mob_counter_t now = nullptr;
+    EXPECT_EQ(mob_counter_create(&now), MOB_OK);
+    EXPECT_NE(now, before);
+    expect_error(mob_counter_free(before), MOB_ERR_HANDLE, "mob_counter_free",
+                 "not a live counter");
+    expect_error(mob_counter_set(before, 3), MOB_ERR_HANDLE, "mob_counter_set", "freed before");
+    EXPECT_EQ(value_of(now), 0u);
+    EXPECT_EQ(mob_counter_free(now), MOB_OK) << mob_last_error();
+    before = now;
+  }
+}
 
 TEST(Signals, PutSignalComesAfterTheData) {
   constexpr size_t kBytes = 1000;
