@@ -109,6 +109,10 @@ class Network {
 
   // Asked by those who wait for a process of another host: whether it has failed, or is silent.
   bool is_dead(mob_rank_t rank);
+  // A transfer with it, which it takes a living process to carry out, has ended.
+  void note_heard(mob_rank_t rank) {
+    if (Link* known = find(rank)) known->note_heard();
+  }
 
   // The silence of a process that this one has never talked to is not noticed: who waits for one of
   // another host has it talked to from now on.
@@ -117,8 +121,8 @@ class Network {
   // up to a limit.
   void watch_more();
 
-  // What became of a rank that is dead, behind its name: "died", or "is lost: …" with provider,
-  // host and reason.
+  // What became of a rank that is dead, behind its name: "died", or "is lost: …" with the reason;
+  // with provider and host, if that is another one.
   std::string fate(mob_rank_t rank) const;
   // "provider net, peer 192.0.2.3:41233 on hostb", of one that there is a link to.
   std::string name_of(mob_rank_t rank) const;

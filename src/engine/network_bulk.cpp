@@ -72,6 +72,23 @@ void BulkMoves::note(const Extent& extent, bool in_bulk, uint64_t ns) {
   trial->add(in_bulk, static_cast<int64_t>(ns));
 }
 
+void BulkMoves::note_offered(mob_rank_t target, size_t runs) {
+  const std::lock_guard lock(offered_mutex_);
+  offered_[target] += runs;
+}
+
+void BulkMoves::note_withdrawn(mob_rank_t target, size_t runs) {
+  const std::lock_guard lock(offered_mutex_);
+  const auto found = offered_.find(target);
+  if ((found->second -= runs) == 0) offered_.erase(found);
+}
+
+bool BulkMoves::has_room_for_more(mob_rank_t target) {
+  const std::lock_guard lock(offered_mutex_);
+  const auto found = offered_.find(target);
+  return found == offered_.end() || found->second < kMostOffered;
+}
+
 void BulkMoves::move(mob_rank_t origin, mob_kind_t kind, std::span<const Run> runs, bool ahead,
                      Done done) {
   const size_t most_ahead = ahead && kind == MOB_GET ? endpoint_.description().ahead_bytes : 0;
@@ -107,14 +124,23 @@ Posted BulkMoves::post(uint64_t id, const Move& move) {
                     : endpoint_.write(peer, here, run.bytes, run.base, run.key, id);
 }
 
-// Needs mutex_. Until there is no room; whether there was any.
-bool BulkMoves::post_all(Queue& queue, std::vector<Outcome>& outcomes) {
+// Needs mutex_. Until there is no room, or what is read has to come first; whether anything went.
+bool BulkMoves::post_all(mob_rank_t origin, Queue& queue, std::vector<Outcome>& outcomes) {
   bool any = false;
   while (!queue.moves.empty()) {
     const auto found = under_way_.find(queue.moves.front());
+    const auto burst = bursts_.find(origin);
+    if (found->second.reads && burst != bursts_.end() && burst->second.bytes >= kBurstBytes) {
+      return any;
+    }
     // Its end may be told as soon as it is posted: that waits for the lock.
     const Posted posted = post(found->first, found->second);
     if (posted == Posted::kAgain) return any;
+    if (posted == Posted::kDone && found->second.reads) {
+      Burst& grown = bursts_[origin];
+      ++grown.under_way;
+      grown.bytes += found->second.run.bytes;
+    }
     any = true;
     queue.next_look_ns = 0;
     queue.moves.pop_front();
@@ -139,7 +165,7 @@ bool BulkMoves::pump() {
     const uint64_t now = os::now_ns();
     for (auto each = waiting_.begin(); each != waiting_.end();) {
       Queue& queue = each->second;
-      any |= post_all(queue, outcomes);
+      any |= post_all(each->first, queue, outcomes);
       if (queue.moves.empty()) {
         each = waiting_.erase(each);
         continue;
@@ -162,13 +188,19 @@ bool BulkMoves::pump() {
 
 void BulkMoves::ended(uint64_t operation, mob_status_t status, const char* text) {
   std::shared_ptr<Whole> whole;
+  mob_rank_t origin = 0;
   {
     const std::lock_guard lock(mutex_);
     const auto found = under_way_.find(operation);
     if (found == under_way_.end()) return;
+    origin = found->second.origin;
+    const auto burst = bursts_.find(origin);
+    if (found->second.reads && --burst->second.under_way == 0) bursts_.erase(burst);
     whole = std::move(found->second.whole);
     under_way_.erase(found);
   }
+  // Messages of it may wait for as long as others of its transfers take.
+  if (status == MOB_OK) network_.note_heard(origin);
   if (whole == nullptr) return;  // one that went ahead; of an error nobody is left to be told
   if (status != MOB_OK) base::fail(status, "%s", text);
   end_run(*whole, status);

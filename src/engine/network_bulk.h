@@ -99,6 +99,13 @@ class BulkMoves {
     if (offered.handle != nullptr) endpoint_.unregister(offered);
   }
 
+  // At the origin: so many runs of a target's requests are offered from now on, or are not any
+  // more. Who starts transfers one after the other waits while a target has many to do: it
+  // remembers each of them. Any thread.
+  void note_offered(mob_rank_t target, size_t runs);
+  void note_withdrawn(mob_rank_t target, size_t runs);
+  bool has_room_for_more(mob_rank_t target);
+
   // At the target: has the bytes of a put, or a get, move between here and the origin. After an
   // error the other runs are moved all the same. `ahead`: those of a get need only be there before
   // any message that is sent once they are done, and may still be read here until then.
@@ -135,11 +142,22 @@ class BulkMoves {
     uint64_t next_look_ns = 0;   // at the origin; 0: nothing was refused yet
   };
 
+  // What is read from one origin at a time. The stream providers of libfabric send what is read
+  // before all messages that wait: who is always read from says nothing else, neither an answer
+  // nor that it lives. So after so many bytes nothing more is asked for until all of it has come.
+  struct Burst {
+    size_t under_way = 0;  // reads
+    size_t bytes = 0;      // asked for since there were none
+  };
+  static constexpr size_t kBurstBytes = size_t{16} << 20;
+
   // A move that is done, or has failed, and why.
   struct Outcome {
     std::shared_ptr<Whole> whole;
     std::optional<std::string> failure;
   };
+
+  static constexpr size_t kMostOffered = 1024;
 
   // As often as who waits for a process looks after it.
   static constexpr uint64_t kLookNs = 100'000'000;
@@ -149,7 +167,7 @@ class BulkMoves {
   // Null: there is nothing to be tried.
   WayTrial* trial_of(const Extent& extent);
   static void end_run(Whole& whole, mob_status_t status);
-  bool post_all(Queue& queue, std::vector<Outcome>& outcomes);
+  bool post_all(mob_rank_t origin, Queue& queue, std::vector<Outcome>& outcomes);
   transport::ofi::Posted post(uint64_t id, const Move& move);
 
   Network& network_;
@@ -161,10 +179,14 @@ class BulkMoves {
   // Of one run, and of several; of puts, and of gets; first: in bulk.
   WayTrial trials_[2][2][kTrialSizes];
 
+  std::mutex offered_mutex_;              // guards what follows
+  std::map<mob_rank_t, size_t> offered_;  // runs; none is 0
+
   std::mutex mutex_;  // guards what follows; never held while something is done
   uint64_t last_id_ = 0;
   std::map<uint64_t, Move> under_way_;
   std::map<mob_rank_t, Queue> waiting_;  // of those; none is empty
+  std::map<mob_rank_t, Burst> bursts_;   // of those that are read from now
   std::atomic<size_t> waiting_count_ = 0;
 };
 

@@ -112,6 +112,8 @@ class Link {
   // Asked by those who wait for the peer, again and again: whether it has not been heard of for
   // `timeout_ns` although it was asked to report.
   bool is_silent(uint64_t timeout_ns);
+  // Something came of it that is no frame. Any thread.
+  void note_heard() { heard_.fetch_add(1, std::memory_order_relaxed); }
 
  private:
   static constexpr uint32_t kWindow = 64;
@@ -168,7 +170,7 @@ class Link {
   std::atomic<uint32_t> reported_read_ = 0;  // … that the peer knows of
   std::atomic<bool> report_wanted_ = false;
   std::atomic<bool> report_awaited_ = false;  // … by somebody who waits for it
-  std::atomic<uint64_t> heard_ = 0;           // frames, ever
+  std::atomic<uint64_t> heard_ = 0;           // frames and transfers, ever
   uint64_t heard_when_asked_ = 0;             // as all below, guarded by silence_mutex_
   uint64_t asked_ns_ = 0;
   std::mutex silence_mutex_;

@@ -16,6 +16,7 @@
 
 #include "base/status.h"
 #include "engine/engine.h"
+#include "engine/host_watch.h"
 #include "engine/served_wire.h"
 #include "engine/span_wire.h"
 #include "schedule/link_meter.h"
@@ -132,6 +133,7 @@ struct Served::Part {
   // What the target reads or writes itself, and what it is told of that.
   std::vector<transport::ofi::Registration> offered;
   std::vector<BulkMoves::Run> runs;
+  size_t offered_runs = 0;  // that the target's requests count
   mob_rank_t target = 0;
   uint64_t asked_ns = 0;  // of what tells of the link to another host
 
@@ -174,6 +176,7 @@ mob_status_t Served::run(const char* call, const mob_transfer_t& transfer, const
       !goes_in_bulk && (transfer.kind == MOB_PUT || transfer.kind == MOB_ACCUMULATE);
   if (mode == Mode::kBlocking && in_handler && !completes_early) return refuse_in_handler(call);
   if (const mob_status_t status = require()) return status;
+  if (const mob_status_t status = await_room(call, transfer.rank, goes_in_bulk)) return status;
   auto whole = std::make_unique<Whole>();
   Completion& completion = engine_.completion();
   Pending* const pending =
@@ -206,6 +209,19 @@ mob_status_t Served::run(const char* call, const mob_transfer_t& transfer, const
     finish_part(started, status);
   }
   return mode == Mode::kBlocking ? completion.await(call, *pending) : MOB_OK;
+}
+
+// Flow control of what is started; nothing more is started at who is known to be lost.
+mob_status_t Served::await_room(const char* call, mob_rank_t rank, bool in_bulk) {
+  if (engine_.is_here(rank)) return MOB_OK;
+  const Link* const link = engine_.network().find(rank);
+  if (link != nullptr && link->has_failed()) {
+    return fail(MOB_ERR_PEER, "%s: rank %d %s", call, rank, engine_.network().fate(rank).c_str());
+  }
+  BulkMoves& bulk = engine_.network().bulk();
+  if (!in_bulk || in_handler || bulk.has_room_for_more(rank)) return MOB_OK;
+  PeerWatch watch(engine_, call, rank);
+  return engine_.wait_until([&] { return bulk.has_room_for_more(rank); }, &watch);
 }
 
 void Served::start(const char* call, const mob_transfer_t& transfer, const Shape& shape,
@@ -389,6 +405,9 @@ mob_status_t Served::send_bulk(const char* call, const mob_transfer_t& transfer,
   const size_t most = bulk.extent_of(transfer.kind, shape).runs;
   part->runs.reserve(most);
   part->offered.reserve(most);
+  part->target = transfer.rank;
+  bulk.note_offered(transfer.rank, most);
+  part->offered_runs = most;
   const mob_status_t status = transport::for_each_run(shape, [&](char* there, char* here,
                                                                  size_t bytes) {
     transport::ofi::Registration& offered = part->offered.emplace_back();
@@ -568,9 +587,10 @@ void Served::give_up(mob_rank_t rank) {
 }
 
 void Served::release_stage(Part& part) {
-  for (transport::ofi::Registration& offered : part.offered) {
-    engine_.network().bulk().withdraw(offered);
-  }
+  BulkMoves& bulk = engine_.network().bulk();
+  for (transport::ofi::Registration& offered : part.offered) bulk.withdraw(offered);
+  const size_t runs = std::exchange(part.offered_runs, 0);
+  if (runs != 0) bulk.note_withdrawn(part.target, runs);
   if (part.stage == nullptr) return;
   // It is a block of this heap: this cannot fail.
   static_cast<void>(engine_.local_heap().release("the end of a transfer", part.stage));

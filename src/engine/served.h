@@ -90,6 +90,7 @@ class Served {
                           const transport::Shape& shape, Whole& whole);
   mob_status_t send_box(const char* call, const mob_transfer_t& transfer,
                         const transport::Shape& shape, Whole& whole, bool last);
+  mob_status_t await_room(const char* call, mob_rank_t rank, bool in_bulk);
   mob_status_t send_bulk(const char* call, const mob_transfer_t& transfer,
                          const transport::Shape& shape, Whole& whole);
   // Two lists of one sequence of bytes.

@@ -3,7 +3,7 @@
 /* A process of another host stops and says nothing more: `silence CASE`, as a job on virtual hosts
  * with a short MOBIUS_PEER_TIMEOUT_MS and MOBIUS_LOG=warn. Nobody who goes on may wait for ever.
  * The last line names the case and says "right"; the job ends there and then, with the process that
- * is stopped. */
+ * is stopped. In "busy" nobody stops, and nobody may be taken for one who did. */
 
 #include <mobius/mobius.h>
 
@@ -16,7 +16,7 @@
 #define LARGE_BYTES ((size_t)4 << 20)
 #define PART_BYTES ((size_t)256 << 10)
 
-enum { PARTS = 600, MOST_RANKS = 16 };
+enum { PARTS = 600, MOST_RANKS = 16, BUSY_PUTS = 5000 };
 
 static void fail(const char* what) {
   fprintf(stderr, "rank %d: %s: %s\n", mob_rank(), what, mob_last_error());
@@ -136,12 +136,43 @@ static void barrier(void) {
   end("barrier");
 }
 
+/* Nobody is silent here, but both have so many large transfers to do at once that these take longer
+ * than silence may last. What else they say must not wait for all of them, and whoever has many to
+ * do must be heard of. */
+static void busy(void) {
+  const mob_rank_t other = 1 - mob_rank();
+  mob_mem_t mem = NULL;
+  void* there = NULL;
+  need(mob_mem_alloc(LARGE_BYTES, &mem), "mob_mem_alloc");
+  need(mob_mem_address(mem, other, 0, &there), "mob_mem_address");
+  char* data = malloc(LARGE_BYTES);
+  if (data == NULL) fail("malloc");
+  memset(data, mob_rank() + 1, LARGE_BYTES);
+  need(mob_barrier(), "mob_barrier");
+  for (int i = 0; i < BUSY_PUTS; ++i) {
+    need(mob_put_nbi(other, there, data, LARGE_BYTES / 4), "mob_put_nbi");
+  }
+  need(mob_flush(other), "mob_flush");
+  need(mob_barrier(), "mob_barrier");
+  const char* mine = mob_mem_local(mem);
+  for (size_t i = 0; i < LARGE_BYTES / 4; ++i) {
+    if (mine[i] != other + 1) fail("what was put");
+  }
+  need(mob_mem_free(mem), "mob_mem_free");
+  free(data);
+  need(mob_barrier(), "mob_barrier");
+  if (mob_rank() == 0) printf("silence: busy: right\n");
+  need(mob_finalize(), "mob_finalize");
+  exit(0);
+}
+
 int main(int count, char** words) {
   if (count != 2) return 2;
   need(mob_init(), "mob_init");
   if (strcmp(words[1], "bulk") == 0) bulk();
   if (strcmp(words[1], "counter") == 0) counter();
   if (strcmp(words[1], "barrier") == 0) barrier();
+  if (strcmp(words[1], "busy") == 0) busy();
   fprintf(stderr, "unknown case '%s'\n", words[1]);
   return 2;
 }
