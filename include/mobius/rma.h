@@ -148,7 +148,9 @@ MOB_API mob_status_t mob_get_counted(mob_rank_t rank, const void* remote, void* 
  * @param rank  the target
  * @return MOB_OK, MOB_ERR_STATE (also in a handler, if it would have to wait), MOB_ERR_RANK, or the
  *         first error of an operation without a handle that was started in the context since the
- *         last flush (MOB_ERR_PEER: its target died)
+ *         last flush (MOB_ERR_PEER: its target died). Where a message of the program could not be
+ *         delivered to a target that died, each flush of it, and of all, says so from then on:
+ *         MOB_ERR_PEER; what else was started is complete all the same.
  *
  * A full memory fence between host-mates. Does not wait for other targets. Thread safety: any;
  * covers puts of other threads that happened before.

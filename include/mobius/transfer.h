@@ -179,7 +179,7 @@ MOB_API mob_status_t mob_wait(mob_handle_t* handle);
 MOB_API mob_status_t mob_test(mob_handle_t* handle, int* done);
 
 /** As mob_wait(), for `count` handles; the first error. After an error the remaining handles were
- *  waited for too. */
+ *  waited for too, but none if there are more than memory can hold (MOB_ERR_RANGE). */
 MOB_API mob_status_t mob_wait_all(mob_handle_t* handles, size_t count);
 
 /**

@@ -35,7 +35,8 @@ mob_status_t check_content(const char* call, const engine::Outgoing& message) {
     return fail(MOB_ERR_ARGUMENT, "%s: the payload is null, but has %zu bytes", call,
                 message.payload_bytes);
   }
-  if (message.payload_bytes > PTRDIFF_MAX) {
+  constexpr size_t kMostBytes = size_t{1} << 48;
+  if (message.payload_bytes > kMostBytes) {
     return fail(MOB_ERR_RANGE, "%s: a payload of %zu bytes is more than any memory has", call,
                 message.payload_bytes);
   }
@@ -125,7 +126,7 @@ mob_status_t mob_message_reply(mob_token_t token, unsigned id, const void* heade
   if (const mob_status_t status = check_live(kCall)) return status;
   const mob_rank_t rank = engine::token_source(token);
   if (rank < 0 || rank >= mob_size_) {
-    return fail(MOB_ERR_HANDLE, "%s: %llx is not the token of a message", kCall,
+    return fail(MOB_ERR_HANDLE, "%s: %#llx is not the token of a message", kCall,
                 static_cast<unsigned long long>(token));
   }
   if (send_plain(rank, id, header, header_bytes, payload, payload_bytes, notify)) [[likely]] {

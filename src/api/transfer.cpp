@@ -39,6 +39,9 @@ Completion& completion() { return engine::engine().completion(); }
 
 mob_status_t check_list(const char* call, const mob_handle_t* handles, size_t count) {
   if (const mob_status_t status = check_live(call)) return status;
+  if (count > SIZE_MAX / sizeof *handles) {
+    return base::fail(MOB_ERR_RANGE, "%s: %zu handles are more than any memory has", call, count);
+  }
   return count == 0 ? MOB_OK : check_not_null(call, handles, "the list of handles");
 }
 

@@ -39,8 +39,8 @@ class Epochs::GroupWatch final : public os::Watch {
     for (const mob_rank_t member : group_) {
       const mob_rank_t rank = team_.map().world_rank(member);
       if (is_lost(team_.engine(), rank)) {
-        return fail(MOB_ERR_PEER, "%s: rank %d, which is in the epoch, died or left the job", call_,
-                    rank);
+        return fail(MOB_ERR_PEER, "%s: rank %d, which is in the epoch, %s", call_, rank,
+                    fate_of(team_.engine(), rank).c_str());
       }
       // In this order: who is at its end has answered before, or never does.
       if (lacks_(member) && is_at_end(team_.engine(), rank) && lacks_(member)) {

@@ -285,7 +285,8 @@ void Network::watch_more() {
 
 std::string Network::fate(mob_rank_t rank) const {
   const Link* known = find(rank);
-  return known != nullptr && known->has_failed() ? "is lost: " + known->why() : "died";
+  if (known == nullptr) return "died";
+  return known->has_failed() ? "is lost: " + known->why() : "died (" + name_of(rank) + ")";
 }
 
 std::string Network::name_of(mob_rank_t rank) const {

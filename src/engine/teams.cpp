@@ -83,8 +83,8 @@ mob_status_t Teams::hear(const char* call, Team& parent, const Choice& mine,
   for (size_t i = 0; i < all->size(); ++i) {
     const Choice& choice = (*all)[i];
     if (choice.status != MOB_OK) {
-      return fail(MOB_ERR_PEER, "%s failed here because it failed at rank %d with %s", call,
-                  world_rank(i), mob_status_name(choice.status));
+      return fail(MOB_ERR_PEER, "%s: it failed at rank %d with %s", call, world_rank(i),
+                  mob_status_name(choice.status));
     }
   }
   const Choice& first = all->front();

@@ -418,8 +418,9 @@ mob_status_t Transfers::carry_by_cma(const Operation& operation) {
       return fail(MOB_ERR_PEER, "%s: rank %d died", operation.call, transfer.rank);
     case EFAULT:
       return fail(MOB_ERR_RANGE,
-                  "%s: rank %d exposed memory there, but it is not mapped, or may not be %s",
-                  operation.call, transfer.rank, transfer.kind == MOB_PUT ? "written" : "read");
+                  "%s: rank %d exposed memory at %p, but it is not mapped, or may not be %s",
+                  operation.call, transfer.rank, static_cast<const void*>(operation.shape.remote),
+                  transfer.kind == MOB_PUT ? "written" : "read");
     default:
       return base::fail_errno(MOB_ERR_SYSTEM, error,
                               "%s: the kernel did not copy from or to rank %d", operation.call,

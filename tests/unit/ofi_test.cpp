@@ -609,9 +609,18 @@ TEST(OfiChoice, WhatIsNotThereIsExplained) {
     EXPECT_NE(text.find(nowhere), std::string::npos) << text;
     EXPECT_NE(text.find("MOBIUS_INTERFACE"), std::string::npos) << text;
   }
-  // A loopback reaches nobody else: it must be allowed.
-  options.interface = "127.0.0.1";
+  // A loopback reaches nobody else: it must be allowed. So must what is for one host alone.
+  for (const char* own : {"127.0.0.1", "lo"}) {
+    options.interface = own;
+    EXPECT_EQ(endpoint.open(options, {}), MOB_ERR_SETTING);
+    EXPECT_NE(std::string(mob_last_error()).find("to other hosts"), std::string::npos)
+        << mob_last_error();
+  }
+  options.provider = "shm";
+  options.interface = "";
   EXPECT_EQ(endpoint.open(options, {}), MOB_ERR_SETTING);
+  EXPECT_NE(std::string(mob_last_error()).find("shm"), std::string::npos) << mob_last_error();
+  options.interface = "127.0.0.1";
   options.allow_loopback = true;
   options.provider = "";
   EXPECT_EQ(endpoint.open(options, {}), MOB_OK) << mob_last_error();

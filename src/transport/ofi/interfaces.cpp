@@ -62,6 +62,13 @@ std::string ip_text(const sockaddr_storage& address) {
   return text;
 }
 
+bool is_loopback(const sockaddr_storage& address) {
+  const std::string_view ip = ip_bytes(address);
+  if (address.ss_family == AF_INET) return !ip.empty() && ip.front() == IN_LOOPBACKNET;
+  return address.ss_family == AF_INET6 &&
+         IN6_IS_ADDR_LOOPBACK(&reinterpret_cast<const sockaddr_in6&>(address).sin6_addr);
+}
+
 bool same_ip(const sockaddr_storage& a, const sockaddr_storage& b) {
   return a.ss_family == b.ss_family && !ip_bytes(a).empty() && ip_bytes(a) == ip_bytes(b);
 }

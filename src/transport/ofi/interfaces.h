@@ -29,6 +29,7 @@ std::vector<Interface> host_interfaces();
 std::string ip_text(const sockaddr_storage& address);
 
 // Whether two addresses are the same but for their ports.
+bool is_loopback(const sockaddr_storage& address);
 bool same_ip(const sockaddr_storage& a, const sockaddr_storage& b);
 
 // What a user named: an address or a subnet. False if `text` is neither; it may be a name then.

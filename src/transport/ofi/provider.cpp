@@ -83,11 +83,15 @@ Interface interface_of(const fi_info* info, const std::vector<Interface>& interf
     Interface unknown;
     unknown.name = info->domain_attr->name;
     unknown.address = own;
+    unknown.loopback = is_loopback(own);
     return unknown;
   }
   Interface domain;
   domain.name = info->domain_attr->name != nullptr ? info->domain_attr->name : "";
   domain.running = true;
+  domain.loopback = std::ranges::any_of(interfaces, [&](const Interface& interface) {
+    return interface.loopback && interface.name == domain.name;
+  });
   if (info->nic != nullptr && info->nic->link_attr != nullptr) {
     domain.speed = static_cast<long>(info->nic->link_attr->speed / 1'000'000);
     domain.running = info->nic->link_attr->state != FI_LINK_DOWN;
@@ -99,6 +103,15 @@ bool is_named(const Interface& interface, const fi_info* info, const std::string
   Subnet subnet;
   if (parse_subnet(name, &subnet)) return subnet.contains(interface.address);
   return interface.name == name || name == info->domain_attr->name;
+}
+
+// Some are between the processes of one host only.
+bool reaches_other_hosts(const fi_info* info) {
+  return (info->caps & FI_REMOTE_COMM) != 0 || (info->caps & FI_LOCAL_COMM) == 0;
+}
+
+bool may_be_used(const fi_info* info, const Interface& interface, const Options& options) {
+  return options.allow_loopback || (reaches_other_hosts(info) && !interface.loopback);
 }
 
 struct Candidate {
@@ -118,7 +131,7 @@ std::optional<Candidate> best_of(const fi_info* list, const std::string& provide
     if (provider_of(info) != provider) continue;
     if (options.provider.empty() && goes_by_sockets(info)) continue;
     Interface interface = interface_of(info, interfaces);
-    if (interface.loopback && !options.allow_loopback) continue;
+    if (!may_be_used(info, interface, options)) continue;
     const bool named = !options.interface.empty();
     if (named ? !is_named(interface, info, options.interface) : !interface.running) continue;
     if (!best || is_better(interface, best->interface)) best = {info, std::move(interface)};
@@ -128,11 +141,12 @@ std::optional<Candidate> best_of(const fi_info* list, const std::string& provide
 
 // Of one provider, or, if that is "", of any.
 std::string list_of_interfaces(const fi_info* list, const std::string& provider,
-                               const std::vector<Interface>& interfaces) {
+                               const Options& options, const std::vector<Interface>& interfaces) {
   std::string text;
   for (const fi_info* info = list; info != nullptr; info = info->next) {
     if (!provider.empty() && provider_of(info) != provider) continue;
     const Interface interface = interface_of(info, interfaces);
+    if (!may_be_used(info, interface, options)) continue;
     const std::string ip = ip_text(interface.address);
     const std::string one = interface.name + (ip.empty() ? "" : " (" + ip + ")") +
                             (interface.loopback ? " (loopback)" : "");
@@ -216,12 +230,19 @@ mob_status_t choose(const Library& library, const Options& options, Choice* choi
                   options.provider.c_str(), library.version_text().c_str(),
                   list_of_providers(all.get()).c_str(), what_to_install(options.provider));
     }
+    const std::string usable = list_of_interfaces(all.get(), options.provider, options, interfaces);
+    if (usable == "none") {
+      return fail(MOB_ERR_SETTING,
+                  "provider %s has no interface '%s' to other hosts, nor another one; name another "
+                  "provider in MOBIUS_PROVIDER (%s), or no interface in MOBIUS_INTERFACE",
+                  options.provider.c_str(), options.interface.c_str(),
+                  list_of_providers(all.get()).c_str());
+    }
     return fail(
         MOB_ERR_SETTING,
         "provider %s has no interface '%s' to other hosts (it has: %s); name one of these in "
         "MOBIUS_INTERFACE, by name, address or subnet",
-        options.provider.c_str(), options.interface.c_str(),
-        list_of_interfaces(all.get(), options.provider, interfaces).c_str());
+        options.provider.c_str(), options.interface.c_str(), usable.c_str());
   }
   for (const char* provider : kPreferred) {
     const auto found = best_of(all.get(), provider, options, interfaces);
@@ -237,7 +258,8 @@ mob_status_t choose(const Library& library, const Options& options, Choice* choi
               "no provider of %s (%s) has an interface '%s' to other hosts (there are: %s); "
               "name one of these in MOBIUS_INTERFACE, by name, address or subnet",
               library.version_text().c_str(), list_of_providers(all.get()).c_str(),
-              options.interface.c_str(), list_of_interfaces(all.get(), "", interfaces).c_str());
+              options.interface.c_str(),
+              list_of_interfaces(all.get(), "", options, interfaces).c_str());
 }
 
 std::string address_text(const Library& library, uint32_t format, const void* address,
