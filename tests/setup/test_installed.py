@@ -188,6 +188,7 @@ def test_layout(installed: Installed) -> None:
         "bin/mobcc",
         "bin/mobc++",
         "include/mobius/mobius.h",
+        "include/mobius/mobius.hpp",
         "lib/libmobius.so",
         "lib/libmobius.a",
         "lib/pkgconfig/mobius.pc",
