@@ -105,9 +105,10 @@ bool is_named(const Interface& interface, const fi_info* info, const std::string
   return interface.name == name || name == info->domain_attr->name;
 }
 
-// Some are between the processes of one host only.
+// libfabric's for the processes of one host; they do not say so.
 bool reaches_other_hosts(const fi_info* info) {
-  return (info->caps & FI_REMOTE_COMM) != 0 || (info->caps & FI_LOCAL_COMM) == 0;
+  const std::string provider = provider_of(info);
+  return provider != "shm" && provider != "sm2";
 }
 
 bool may_be_used(const fi_info* info, const Interface& interface, const Options& options) {
