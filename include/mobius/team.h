@@ -65,7 +65,7 @@ MOB_API mob_status_t mob_team_split(mob_team_t parent, int colour, int key, mob_
  * @param size    members of the new team, at least 1
  * @param team    out: the team, MOB_TEAM_NONE in a process that is not a member
  * @return as mob_team_split(); MOB_ERR_RANK (a member would not be in `parent`); MOB_ERR_ARGUMENT
- *         also for stride 0, size < 1, or values that differ between the members
+ *         also for stride 0, size < 1, or values that differ between members of the new team
  *
  * Thread safety: per team.
  */
@@ -73,9 +73,10 @@ MOB_API mob_status_t mob_team_split_strided(mob_team_t parent, mob_rank_t start,
                                             mob_rank_t size, mob_team_t* team);
 
 /**
- * Makes one team of listed members of `parent`.
+ * Makes a team of listed members of `parent`.
  *
- * Collective over `parent`; all members pass the same list.
+ * Collective over `parent`; all that are listed pass the same list. Disjoint lists make several
+ * teams in one call.
  *
  * @param parent  the team to take from
  * @param ranks   ranks in `parent`, no two alike; position is rank in the new team. The caller's,

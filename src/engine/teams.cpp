@@ -87,16 +87,13 @@ mob_status_t Teams::hear(const char* call, Team& parent, const Choice& mine,
                   mob_status_name(choice.status));
     }
   }
-  const Choice& first = all->front();
   for (size_t i = 1; i < all->size(); ++i) {
-    const Choice& choice = (*all)[i];
-    if (choice.what == first.what && choice.list == first.list) continue;
+    if ((*all)[i].what == all->front().what) continue;
     return fail(
         MOB_ERR_ARGUMENT,
-        "%s: ranks %d and %d %s; all members of a team make the same calls in the same "
-        "order, and pass the same ranks, in the same order",
-        call, world_rank(0), world_rank(i),
-        choice.what == first.what ? "pass different ranks" : "split it by colour and by ranks");
+        "%s: ranks %d and %d split it by colour and by ranks; all members of a team make the "
+        "same calls in the same order",
+        call, world_rank(0), world_rank(i));
   }
   return MOB_OK;
 }
@@ -128,6 +125,20 @@ mob_status_t Teams::select(const char* call, Team& parent, mob_status_t mine,
                &choices)) {
     return status;
   }
+  // Several teams may be made at once, of members that pass one list each.
+  mob_status_t status = MOB_OK;
+  const auto passed_by = [&](mob_rank_t rank) { return choices[static_cast<size_t>(rank)].list; };
+  if (std::ranges::find(ranks, parent.rank()) != ranks.end()) {
+    const auto differs = std::ranges::find_if(
+        ranks, [&](mob_rank_t rank) { return passed_by(rank) != passed_by(parent.rank()); });
+    if (differs != ranks.end()) {
+      status = fail(MOB_ERR_ARGUMENT,
+                    "%s: ranks %d and %d pass different ranks; all that are listed pass the same, "
+                    "in the same order",
+                    call, engine_.rank(), parent.map().world_rank(*differs));
+    }
+  }
+  if ((status = parent.agree(status, call))) return status;
   std::vector<mob_rank_t> members(ranks.size());
   std::ranges::transform(ranks, members.begin(),
                          [&](mob_rank_t rank) { return parent.map().world_rank(rank); });

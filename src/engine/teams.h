@@ -30,8 +30,8 @@ class Teams {
   mob_status_t split(const char* call, Team& parent, mob_status_t mine, int colour, int key,
                      uint64_t* handle);
 
-  // As split() with the listed ranks of `parent`, in that order, as the one new team. Every member
-  // of `parent` passes the same list, which is valid unless `mine` says otherwise.
+  // As split() with the listed ranks of `parent`, in that order, as the new team. Everybody listed
+  // passes the same list, which is valid unless `mine` says otherwise; disjoint lists make several.
   mob_status_t select(const char* call, Team& parent, mob_status_t mine,
                       std::span<const mob_rank_t> ranks, uint64_t* handle);
 
