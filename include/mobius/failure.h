@@ -25,10 +25,10 @@
  *   MOB_ERR_PEER while some rank is dead and what they wait for has not come within about 100 ms.
  *   They change nothing then; who knows better calls them again.
  * - The allocations of a dead rank on this host stay where they are until the job ends: puts, gets,
- *   accumulates and atomics on them complete as usual, and mob_mem_address() still answers (but a
- *   flush says again each time that messages to it could not be delivered, if any were sent). What
- * it was writing when it died may be written in part; an accumulate of it may have reached some
- *   elements and not others, each of at most 8 bytes is old or new.
+ *   accumulates and atomics on them complete as usual, and mob_mem_address() still answers. What it
+ *   was writing when it died may be written in part; an accumulate of it may have reached some
+ *   elements and not others, each of at most 8 bytes is old or new. Where messages to it could not
+ *   be delivered, each flush of it says so again.
  * - Locks that it held inside the library are taken over by whoever waits for them.
  * - Freeing an allocation with a dead member in its team returns MOB_ERR_PEER; the handle is gone,
  *   and the memory goes when the job ends, because others may still be using it.

@@ -9,8 +9,8 @@ import re
 import shutil
 import subprocess
 import sys
-import tempfile
-from pathlib import Path
+
+from disassembly import disassembly_of
 
 SKIP = 77
 OPERATIONS = {
@@ -50,18 +50,7 @@ LOOPS = {
 
 def disassemble(compiler: str, include: str, source: str) -> dict[str, list[tuple[int, str, str]]]:
     """Functions of the compiled source: (address, mnemonic, operands) of each instruction."""
-    with tempfile.TemporaryDirectory() as folder:
-        binary = Path(folder) / "inlined.o"
-        subprocess.run(
-            [compiler, "-std=c99", "-O2", f"-I{include}", "-c", source, "-o", str(binary)],
-            check=True,
-        )
-        text = subprocess.run(
-            ["objdump", "-d", "--no-show-raw-insn", str(binary)],
-            check=True,
-            capture_output=True,
-            text=True,
-        ).stdout
+    text = disassembly_of(compiler, "c99", include, source)
     functions: dict[str, list[tuple[int, str, str]]] = {}
     current: list[tuple[int, str, str]] = []
     for line in text.splitlines():

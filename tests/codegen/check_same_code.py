@@ -3,10 +3,9 @@
 
 import re
 import shutil
-import subprocess
 import sys
-import tempfile
-from pathlib import Path
+
+from disassembly import disassembly_of
 
 SKIP = 77
 PADDING = r"nop|data16|cs |xchg +%ax,%ax"
@@ -14,18 +13,7 @@ PADDING = r"nop|data16|cs |xchg +%ax,%ax"
 
 def disassemble(compiler: str, include: str, source: str) -> dict[str, list[str]]:
     """What each function executes, in order: mnemonics, and the symbols that they refer to."""
-    with tempfile.TemporaryDirectory() as folder:
-        binary = Path(folder) / "same_code.o"
-        subprocess.run(
-            [compiler, "-std=c++20", "-O2", f"-I{include}", "-c", source, "-o", str(binary)],
-            check=True,
-        )
-        text = subprocess.run(
-            ["objdump", "--disassemble", "--reloc", "--no-show-raw-insn", str(binary)],
-            check=True,
-            capture_output=True,
-            text=True,
-        ).stdout
+    text = disassembly_of(compiler, "c++20", include, source, "--reloc")
     functions: dict[str, list[str]] = {}
     current: list[str] = []
     for line in text.splitlines():
