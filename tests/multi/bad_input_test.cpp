@@ -196,6 +196,14 @@ TEST(BadInput, NullResultOfOneRankFailsEverywhere) {
   EXPECT_EQ(mem, nullptr);
 }
 
+TEST(BadInput, MoreThanMemoryHolds) {
+  mob_handle_t handle = MOB_HANDLE_DONE;
+  expect_error(mob_wait_all(&handle, SIZE_MAX), MOB_ERR_RANGE, "mob_wait_all", "handles");
+  const char byte = 0;
+  expect_error(mob_message_send(mob_rank(), 1, nullptr, 0, &byte, (size_t{1} << 48) + 1, nullptr),
+               MOB_ERR_RANGE, "mob_message_send", "more than any memory has");
+}
+
 // Nothing is freed: both are of use after, and freed like any other.
 TEST(BadInput, MembersThatFreeDifferentAllocations) {
   if (mob_size() == 1) GTEST_SKIP() << "one process";
