@@ -41,6 +41,17 @@ mob_status_t fail_errno(mob_status_t status, int error_number, const char* forma
   return status;
 }
 
+mob_status_t name_call(const char* call, mob_status_t status) {
+  char* const text = last_error();
+  if (std::strncmp(text, "mob_", 4) == 0) return status;
+  const size_t name = std::strlen(call) + 2;  // with ": "
+  std::memmove(text + name, text, kMostBytes - name - 1);
+  std::memcpy(text, call, name - 2);
+  std::memcpy(text + name - 2, ": ", 2);
+  text[kMostBytes - 1] = '\0';
+  return status;
+}
+
 }  // namespace mobius::base
 
 const char* mob_last_error() { return mobius::base::last_error(); }

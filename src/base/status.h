@@ -35,4 +35,12 @@ class ErrorsOfOthers {
                                                                  int error_number,
                                                                  const char* format, ...);
 
+// Puts the name of a call before the text of an error that names none.
+[[gnu::cold]] mob_status_t name_call(const char* call, mob_status_t status);
+
+// What is found deep below, or later, does not know the call that it is told by.
+inline mob_status_t told_by(const char* call, mob_status_t status) {
+  return status == MOB_OK ? status : name_call(call, status);
+}
+
 }  // namespace mobius::base

@@ -24,9 +24,6 @@ using base::fail;
 constexpr size_t kMostOneWay = 32;
 constexpr size_t kMostOneWayBytes = size_t{4} << 20;
 
-// A call of a team that is broken. Letters that lie there may be of the one that failed.
-mob_status_t refuse() { return fail(MOB_ERR_PEER, "this team lost a member and is of no use"); }
-
 }  // namespace
 
 // Ends a wait when a member has died: who is awaited may be waiting for it. Leaders hear from one
@@ -45,23 +42,20 @@ class Across::MembersWatch final : public os::Watch {
     }
     for (mob_rank_t member = 0; member < across_.map_.size(); ++member) {
       const mob_rank_t rank = across_.map_.world_rank(member);
-      if (engine.is_dead(rank)) {
-        across_.lost_ = rank;
-        return fail(MOB_ERR_PEER, "rank %d %s; this collective call cannot complete", rank,
-                    engine.network().fate(rank).c_str());
-      }
+      if (engine.is_dead(rank)) return lose({Loss::Kind::kDead, rank});
       const bool leaves =
           across_.id_ == kEndOfJob ? engine.is_leaving(rank) : engine.is_ending(rank);
-      if (member == awaited_ && leaves) {
-        return fail(MOB_ERR_PEER,
-                    "rank %d leaves the job (mob_finalize) while others are in a collective call",
-                    rank);
-      }
+      if (member == awaited_ && leaves) return lose({Loss::Kind::kLeft, rank});
     }
-    return across_.is_broken() ? refuse() : MOB_OK;
+    return across_.is_broken() ? across_.refuse() : MOB_OK;
   }
 
  private:
+  mob_status_t lose(const Loss& loss) {
+    across_.loss_ = loss;
+    return fail_for(across_.engine_, loss);
+  }
+
   Across& across_;
   const mob_rank_t awaited_;
   const mob_rank_t origin_;
@@ -101,28 +95,31 @@ mob_rank_t Across::mate_rank(mob_rank_t member) const {
   return static_cast<mob_rank_t>(std::ranges::lower_bound(own(), member) - own().begin());
 }
 
+mob_status_t Across::refuse() {
+  if (!loss_) loss_ = mates_->rounds().loss();
+  return refuse_for(engine_, loss_);
+}
+
 // The mates would wait for what this member does not do any more.
 void Across::give_up() {
-  for (mob_rank_t member = 0; lost_ < 0 && member < map_.size(); ++member) {
+  if (!loss_) loss_ = mates_->rounds().loss();
+  for (mob_rank_t member = 0; !loss_ && member < map_.size(); ++member) {
     const mob_rank_t rank = map_.world_rank(member);
-    if (engine_.is_dead(rank)) lost_ = rank;
+    if (engine_.is_dead(rank)) loss_ = {Loss::Kind::kDead, rank};
   }
-  mates_->rounds().give_up(lost_);
+  if (!loss_) loss_ = {Loss::Kind::kFailed, engine_.rank()};
+  mates_->rounds().give_up(loss_);
 }
 
 // Whoever waits for something of this member hears of it, and gives up in turn.
 void Across::resign() noexcept {
-  mates_->rounds().resign();
-  char text[160];
-  std::memcpy(text, &lost_, sizeof lost_);
-  std::snprintf(text + sizeof lost_, sizeof text - sizeof lost_,
-                "rank %d has no memory left for a collective call; the team is of no use any more",
-                engine_.rank());
-  const size_t bytes = sizeof lost_ + std::strlen(text + sizeof lost_);
+  loss_ = {Loss::Kind::kNoMemory, engine_.rank()};
+  mates_->rounds().give_up(loss_);
   for (mob_rank_t member = 0; member < map_.size(); ++member) {
     if (is_mate(member)) continue;
     try {
-      engine_.team_mail().send(id_, map_.world_rank(member), Letter::Kind::kGivenUp, text, bytes);
+      engine_.team_mail().send(id_, map_.world_rank(member), Letter::Kind::kGivenUp, &loss_,
+                               sizeof loss_);
     } catch (const std::bad_alloc&) {
       // No way there has been made yet, and none can be: the leader hears of it among the mates.
       base::log(base::LogLevel::kWarn, "no memory left to tell rank %d of it",
@@ -140,7 +137,9 @@ mob_status_t Across::ended(mob_status_t status) {
 mob_status_t Across::send(mob_rank_t member, Letter::Kind kind, const void* bytes, size_t count) {
   const mob_status_t status =
       engine_.team_mail().send(id_, map_.world_rank(member), kind, bytes, count);
-  if (status != MOB_OK) give_up();
+  if (status == MOB_OK) return status;
+  if (!loss_) loss_ = {Loss::Kind::kDead, map_.world_rank(member)};
+  give_up();
   return status;
 }
 
@@ -151,13 +150,13 @@ void Across::send_outcome(mob_status_t* status, mob_rank_t member, const void* b
     *status = send(member, bytes, count);
     return;
   }
-  if (is_broken()) give_up();
-  const auto kind = is_broken() ? Letter::Kind::kGivenUp : Letter::Kind::kFailed;
-  // Who is lost, if somebody is, and the error.
-  std::string said(sizeof lost_, '\0');
-  std::memcpy(said.data(), &lost_, sizeof lost_);
-  said += mob_last_error();
-  go_on(status, [&] { return send(member, kind, said.data(), said.size()); });
+  if (is_broken()) {
+    give_up();
+    go_on(status, [&] { return send(member, Letter::Kind::kGivenUp, &loss_, sizeof loss_); });
+    return;
+  }
+  const char* const error = mob_last_error();
+  go_on(status, [&] { return send(member, Letter::Kind::kFailed, error, std::strlen(error)); });
 }
 
 mob_status_t Across::take(const char* call, mob_rank_t member, mob_rank_t origin, Letter* letter) {
@@ -169,17 +168,17 @@ mob_status_t Across::take(const char* call, mob_rank_t member, mob_rank_t origin
   if (status != MOB_OK) give_up();
   if (status == MOB_OK && letter->bytes == nullptr) throw std::bad_alloc();
   if (status != MOB_OK || letter->kind == Letter::Kind::kWhole) return status;
-  std::string said(letter->bytes.get(), letter->count);
-  if (said.size() < sizeof lost_) said.resize(sizeof lost_);
-  const char* const why = said.c_str() + sizeof lost_;
   if (letter->kind == Letter::Kind::kFailed) {
-    return fail(MOB_ERR_PEER, "%s failed here because it failed at rank %d: %s", call, rank, why);
+    const std::string why(letter->bytes.get(), letter->count);
+    return fail(MOB_ERR_PEER, "%s failed here because it failed at rank %d: %s", call, rank,
+                why.c_str());
   }
-  mob_rank_t lost = -1;
-  std::memcpy(&lost, said.data(), sizeof lost);
-  if (lost_ < 0 && lost < engine_.size()) lost_ = lost;
+  Loss told;
+  if (letter->count == sizeof told) std::memcpy(&told, letter->bytes.get(), sizeof told);
+  if (!told.is_sound(engine_.size())) told = {Loss::Kind::kFailed, rank};
+  if (!loss_) loss_ = told;
   give_up();
-  return fail(MOB_ERR_PEER, "%s", why);
+  return fail_for(engine_, loss_);
 }
 
 mob_status_t Across::receive(const char* call, mob_rank_t member, mob_rank_t origin, void* bytes,

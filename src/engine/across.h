@@ -18,6 +18,7 @@
 
 #include "base/status.h"
 #include "engine/collective.h"
+#include "engine/team_loss.h"
 #include "engine/team_mail.h"
 #include "engine/team_map.h"
 
@@ -161,6 +162,8 @@ class Across {
   // All meet.
   void forget_one_way() { one_way_ = one_way_bytes_ = 0; }
   void give_up();
+  // As calls of a team that is broken fail. Letters that lie there may be of the one that failed.
+  mob_status_t refuse();
   mob_status_t ended(mob_status_t status);
 
   Engine& engine_;
@@ -174,7 +177,7 @@ class Across {
   size_t largest_group_ = 0;
   size_t one_way_ = 0;        // calls since all have last met
   size_t one_way_bytes_ = 0;  // … and bytes in them
-  mob_rank_t lost_ = -1;      // the rank in the job of a member that was found dead
+  Loss loss_;                 // that this member has found or heard of
 };
 
 }  // namespace mobius::engine

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "engine/completion.h"
 
-#include <cstring>
 #include <new>
 #include <utility>
 
@@ -103,19 +102,6 @@ void Completion::stay_out_of_line(bool stay) { add_unfinished(stay ? 1 : -1); }
 void Completion::flush_messages_too(bool too) { add_unfinished(0, too ? 1 : -1); }
 
 void Completion::publish_idle() { add_unfinished(0); }
-
-namespace {
-
-// What was found out later does not name the call that it is told by.
-mob_status_t told_by(const char* call, mob_status_t status) {
-  if (status == MOB_OK || std::strncmp(mob_last_error(), "mob_", 4) == 0) return status;
-  char text[512];
-  std::strncpy(text, mob_last_error(), sizeof text - 1);
-  text[sizeof text - 1] = 0;
-  return fail(status, "%s: %s", call, text);
-}
-
-}  // namespace
 
 bool KeptError::keep(mob_status_t status) {
   if (status == MOB_OK) [[likely]] {
@@ -352,7 +338,7 @@ mob_status_t Completion::test(const char* call, uint64_t handle, bool* done) {
     }
     *done = pending.locally_complete.load(std::memory_order_acquire);
   }
-  return *done ? told_by(call, collect(handle, pending)) : MOB_OK;
+  return *done ? base::told_by(call, collect(handle, pending)) : MOB_OK;
 }
 
 // Who tests again and again must hear of it as who waits does.
@@ -380,14 +366,14 @@ mob_status_t Completion::wait(const char* call, uint64_t handle, bool* done) {
       [&] { return pending.locally_complete.load(std::memory_order_acquire); }, &watch);
   // In a handler, which may not wait, nothing has changed.
   *done = status != MOB_ERR_STATE;
-  return status != MOB_OK ? status : told_by(call, collect(handle, pending));
+  return status != MOB_OK ? status : base::told_by(call, collect(handle, pending));
 }
 
 mob_status_t Completion::await(const char* call, Pending& pending) {
   PendingWatch watch(engine_, call, pending.target);
   mob_status_t status = engine_.wait_until(
       [&] { return pending.locally_complete.load(std::memory_order_acquire); }, &watch);
-  if (status == MOB_OK) status = told_by(call, pending.error.take());
+  if (status == MOB_OK) status = base::told_by(call, pending.error.take());
   release(pending);
   return status;
 }
@@ -471,7 +457,7 @@ mob_status_t Completion::wait_for(const char* call, Context& context, mob_rank_t
   const mob_status_t status = await(call, target, pending);
   std::atomic_thread_fence(std::memory_order_seq_cst);  // as every flush
   if (status != MOB_OK) return status;
-  const mob_status_t failed = told_by(call, context.error.take());
+  const mob_status_t failed = base::told_by(call, context.error.take());
   if (failed != MOB_OK) add_unfinished(-1);
   return failed;
 }

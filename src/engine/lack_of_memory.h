@@ -10,11 +10,11 @@
 namespace mobius::engine {
 
 // Runs what may allocate and returns its status, or MOB_ERR_MEMORY where memory was refused: no
-// exception crosses the C ABI, nor a meeting that others wait in.
+// exception crosses the C ABI, nor a meeting that others wait in. Errors name the call.
 template <typename Call>
 mob_status_t without_exceptions(const char* name, Call call) {
   try {
-    return call();
+    return base::told_by(name, call());
   } catch (const std::bad_alloc&) {
     return base::fail(MOB_ERR_MEMORY, "%s: this process has no memory left", name);
   }

@@ -77,8 +77,9 @@ mob_status_t Lending::settle() {
     const mob_rank_t rank = team_.map().world_rank(unreached_);
     await_death(rank);
     // Dead with its part of the meeting done, it may be: the others would not find out.
-    team_.rounds().give_up(rank);
-    return base::fail(MOB_ERR_PEER, "rank %d died; this collective call cannot complete", rank);
+    const Loss loss{Loss::Kind::kDead, rank};
+    team_.rounds().give_up(loss);
+    return fail_for(team_.engine(), loss);
   }
   // The others have about as much to do.
   const mob_status_t status =

@@ -39,48 +39,27 @@ class MembersWatch final : public os::Watch {
       : engine_(engine), map_(map), header_(header), is_missing_(is_missing) {}
 
   mob_status_t look() override {
-    if (const uint32_t given_up = header_.given_up.load(std::memory_order_relaxed)) {
-      return explain(given_up);
-    }
-    for (mob_rank_t i = 0; i < map_.size(); ++i) {
-      const mob_rank_t rank = map_.world_rank(i);
-      if (engine_.is_dead(rank)) {
-        return fail(MOB_ERR_PEER, "rank %d died; this collective call cannot complete", rank);
-      }
-      if (is_missing_(i)) {
-        return fail(MOB_ERR_PEER,
-                    "rank %d leaves the job (mob_finalize) while others are in a collective call",
-                    rank);
-      }
-    }
-    return MOB_OK;
+    loss_ = find();
+    return loss_ ? fail_for(engine_, loss_) : MOB_OK;
   }
+  const Loss& loss() const { return loss_; }
 
  private:
-  // A host-mate has met another host, and this process may never have.
-  mob_status_t explain(uint32_t given_up) {
-    if (given_up >= TeamHeader::Meeting::kResigned) {
-      return fail(
-          MOB_ERR_PEER,
-          "rank %u has no memory left for a collective call; the team is of no use any more",
-          given_up - TeamHeader::Meeting::kResigned);
+  Loss find() const {
+    if (const Loss told = header_.loss.load(std::memory_order_relaxed)) return told;
+    for (mob_rank_t i = 0; i < map_.size(); ++i) {
+      const mob_rank_t rank = map_.world_rank(i);
+      if (engine_.is_dead(rank)) return {Loss::Kind::kDead, rank};
+      if (is_missing_(i)) return {Loss::Kind::kLeft, rank};
     }
-    if (given_up == TeamHeader::Meeting::kGivenUp) {
-      return fail(MOB_ERR_PEER,
-                  "a member of another host died, left, cannot be reached or has no memory left");
-    }
-    const auto lost = static_cast<mob_rank_t>(given_up - TeamHeader::Meeting::kGivenUp - 1);
-    engine_.network().watch(lost);
-    return fail(MOB_ERR_PEER,
-                "rank %d died or cannot be reached, as a host-mate has found (%s); this collective "
-                "call cannot complete",
-                lost, engine_.network().name_of(lost).c_str());
+    return {};
   }
 
   Engine& engine_;
   const TeamMap& map_;
   const TeamHeader::Meeting& header_;
   const IsMissing is_missing_;  // whether a member is awaited, and will not come
+  Loss loss_;
 };
 
 // How the members of a team on one host meet: all of them find the same.
@@ -162,13 +141,16 @@ mob_status_t Rounds::wait_until(Done done, Lacks lacks) {
   MembersWatch watch(engine_, map_, header(),
                      [&](mob_rank_t member) { return has_left_these(member) && lacks(member); });
   const mob_status_t status = engine_.wait_until(done, &watch);
-  if (status != MOB_OK) broken_ = true;
+  if (status != MOB_OK) {
+    broken_ = true;
+    loss_ = watch.loss();
+  }
   return status;
 }
 
 mob_status_t Rounds::begin(Role role, Bulk bulk, size_t bytes) {
   if (broken_) [[unlikely]] {
-    return fail(MOB_ERR_PEER, "this team lost a member in an earlier call and is of no use");
+    return refuse_for(engine_, loss());
   }
   ++round_;
   posted_ = false;
@@ -224,20 +206,15 @@ uint32_t Rounds::take_place(Bulk bulk, size_t bytes) {
   return before;
 }
 
-void Rounds::give_up(mob_rank_t lost) {
-  end_all(TeamHeader::Meeting::kGivenUp + static_cast<uint32_t>(lost + 1));
-}
-
-void Rounds::resign() {
-  const mob_rank_t self = map_.world_rank(rank_);
-  end_all(TeamHeader::Meeting::kResigned + static_cast<uint32_t>(self));
-}
-
-void Rounds::end_all(uint32_t reason) {
+void Rounds::give_up(const Loss& loss) {
   broken_ = true;
-  header().given_up.store(reason, std::memory_order_seq_cst);
+  if (!loss_) loss_ = loss;
+  Loss none;
+  header().loss.compare_exchange_strong(none, loss_, std::memory_order_seq_cst);
   ring_all_after_fence();
 }
+
+Loss Rounds::loss() const { return loss_ ? loss_ : header().loss.load(std::memory_order_relaxed); }
 
 void Rounds::post() {
   // Release pairs with the acquire in has_posted().

@@ -19,6 +19,7 @@
 
 #include "base/settings.h"
 #include "engine/host_memory.h"
+#include "engine/team_loss.h"
 #include "engine/team_map.h"
 #include "os/futex.h"
 
@@ -45,11 +46,7 @@ struct TeamHeader {
     alignas(64) std::atomic<uint32_t> arrived;  // in the meeting that is under way
     alignas(64) std::atomic<uint32_t> generation;
     alignas(64) std::atomic<uint32_t> done_waiters;  // members that wait for others' Lines::done
-    // A member knows that calls cannot complete; more than kGivenUp: for the rank that was lost;
-    // kResigned and more: for the rank that has no memory for them.
-    static constexpr uint32_t kGivenUp = 1;
-    static constexpr uint32_t kResigned = uint32_t{1} << 31;
-    std::atomic<uint32_t> given_up;
+    std::atomic<Loss> loss;                          // the first that a member has told of
   } meetings[kSeries];
   std::atomic<uint32_t> departed;  // members that will not look at the area again
 };
@@ -129,10 +126,11 @@ class Rounds {
   // Whether a round was given up because a member died or left.
   bool is_broken() const { return broken_; }
 
-  // Has the calls of all members fail from now on, those in which they are, too. Any member.
-  void give_up(mob_rank_t lost);
-  // The same, as this member has no memory for them.
-  void resign();
+  // Has the calls of all members fail from now on, those in which they are, too. Any member. What
+  // was said first stays.
+  void give_up(const Loss& loss);
+  // Why: as this member has found, or was told.
+  Loss loss() const;
 
   // Says, not collectively, that this member is done with the area; whether all are.
   bool depart() {
@@ -186,7 +184,6 @@ class Rounds {
   }
   uint32_t take_place(Bulk bulk, size_t bytes);
   void fetch_next_place() const;
-  void end_all(uint32_t reason);
   void post();
   void ring_all_after_fence();
   void tell_done_waiters_after_fence();
@@ -206,6 +203,7 @@ class Rounds {
   const base::MeetBy meet_by_;
   bool posted_ = false;  // in this round
   bool broken_ = false;
+  Loss loss_;  // that broke it, as this member has found
   const Series series_;
   void* const area_;
   TeamMember* const members_;

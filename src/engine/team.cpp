@@ -90,7 +90,10 @@ bool Team::is_broken() const {
   return across_ != nullptr ? across_->is_broken() : rounds_.is_broken();
 }
 
-void Team::resign() noexcept { across_ != nullptr ? across_->resign() : rounds_.resign(); }
+void Team::resign() noexcept {
+  if (across_ != nullptr) return across_->resign();
+  rounds_.give_up({Loss::Kind::kNoMemory, engine_.rank()});
+}
 
 CollectiveWays& Team::ways() {
   if (ways_ == nullptr) ways_ = std::make_unique<CollectiveWays>();

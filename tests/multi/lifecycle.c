@@ -228,6 +228,12 @@ static void leaves(const char* during) {
     }
   }
   CHECK(mob_rank() == last || status == MOB_ERR_PEER);
+  /* Who has left may have had others leave, so any of them may be named. */
+  if (mob_rank() != last) {
+    CHECK(strncmp(mob_last_error(), "mob_", 4) == 0 && strstr(mob_last_error(), ": rank ") != NULL);
+    CHECK(mob_barrier() == MOB_ERR_PEER);
+    CHECK(strstr(mob_last_error(), "mob_barrier: this team is of no use any more: rank ") != NULL);
+  }
   free(all);
   CHECK(mob_finalize() == MOB_OK);
 }
