@@ -40,6 +40,7 @@ class Across::MembersWatch final : public os::Watch {
     for (size_t group = 0; group < across_.groups_.size(); ++group) {
       engine.network().watch(across_.map_.world_rank(across_.leader(group)));
     }
+    engine.network().watch_more();  // whom leaders wait for
     for (mob_rank_t member = 0; member < across_.map_.size(); ++member) {
       const mob_rank_t rank = across_.map_.world_rank(member);
       if (engine.is_dead(rank)) return lose({Loss::Kind::kDead, rank});

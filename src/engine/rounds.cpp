@@ -11,7 +11,6 @@
 namespace mobius::engine {
 namespace {
 
-using base::fail;
 using base::MeetBy;
 
 // Up to here everyone looks at everyone's flag: one trip of a cache line and no line that all

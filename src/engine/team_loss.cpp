@@ -17,8 +17,8 @@ std::string text_of(Engine& engine, const Loss& loss) {
     case Loss::Kind::kDead:
       if (engine.is_dead(loss.rank)) return who + " " + engine.network().fate(loss.rank);
       engine.network().watch(loss.rank);
-      return who + " died or cannot be reached, as another member has found (" +
-             engine.network().name_of(loss.rank) + ")";
+      return who + " is lost, as another member has found (" + engine.network().name_of(loss.rank) +
+             ")";
     case Loss::Kind::kLeft:
       return who + " leaves the job (mob_finalize) while others are in a collective call";
     case Loss::Kind::kNoMemory:

@@ -136,6 +136,23 @@ static void barrier(void) {
   end("barrier");
 }
 
+/* The last rank stops, which is not the first of its host: those of the other host hear of it,
+ * while its host-mates wait until it goes on. */
+static void mate(void) {
+  const mob_rank_t last = mob_size() - 1;
+  need(mob_barrier(), "mob_barrier");
+  if (mob_rank() == last) stop();
+  const mob_status_t status = mob_barrier();
+  if (mob_is_host_mate(last) == 1) fail("a barrier without its host-mate ended");
+  need_lost(status, "rank 3 ", "mob_barrier");
+  if (mob_rank() != 0) {
+    need(mob_notify(0), "mob_notify");
+    pause();
+  }
+  await_notify(1);
+  end("mate");
+}
+
 /* Nobody is silent here, but both have so many large transfers to do at once that these take longer
  * than silence may last. What else they say must not wait for all of them, and whoever has many to
  * do must be heard of. */
@@ -172,6 +189,7 @@ int main(int count, char** words) {
   if (strcmp(words[1], "bulk") == 0) bulk();
   if (strcmp(words[1], "counter") == 0) counter();
   if (strcmp(words[1], "barrier") == 0) barrier();
+  if (strcmp(words[1], "mate") == 0) mate();
   if (strcmp(words[1], "busy") == 0) busy();
   fprintf(stderr, "unknown case '%s'\n", words[1]);
   return 2;
