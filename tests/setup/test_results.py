@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from mobius_setup import run_tests
 from mobius_setup.results import Case, UnreadableResultsError, Verdict, read_junit
-from mobius_setup.suites import Outcome, Suite, run_suite
+from mobius_setup.suites import Outcome, Suite, run_suite, run_suites
 
 DATA = Path(__file__).parent / "data"
 
@@ -100,6 +100,26 @@ def test_a_hanging_suite_is_ended_with_all_it_started(tmp_path: Path) -> None:
     suite = Suite("hangs", command, tmp_path / "log", limit_s=0.5)
     outcome = run_suite(suite, tmp_path)
     assert "still running" in outcome.cases[0].detail
+
+
+def all_of(commands: list[str], root: Path, at_once: int) -> list[int]:
+    suites = [
+        Suite(str(place), ["sh", "-c", command], root / f"{place}.log", limit_s=30)
+        for place, command in enumerate(commands)
+    ]
+    outcomes = sorted(run_suites(suites, root, at_once), key=lambda each: each.suite.name)
+    return [outcome.count(Verdict.FAILED) for outcome in outcomes]
+
+
+def test_suites_run_at_once_but_no_more_than_asked(tmp_path: Path) -> None:
+    meets = "touch {0}; while ! [ -e {1} ]; do sleep 0.01; done"
+    assert all_of([meets.format("a", "b"), meets.format("b", "a"), "exit 3"], tmp_path, 2) == [
+        0,
+        0,
+        1,
+    ]
+    alone = "mkdir alone && sleep 0.2 && rmdir alone"
+    assert all_of([alone, alone, alone], tmp_path, 1) == [0, 0, 0]
 
 
 def make(verdict: Verdict) -> Outcome:

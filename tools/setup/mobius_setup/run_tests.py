@@ -17,12 +17,14 @@ from pathlib import Path
 from types import FrameType
 
 from mobius_setup.results import Verdict
-from mobius_setup.suites import Outcome, Suite, run_suite
+from mobius_setup.suites import Outcome, Suite, run_suite, run_suites
 
 # What sanitizer builds add: with the first the compiled tests that run our code, not those that
 # look at it; with the second those in which one process has several threads.
 SANITIZERS = {"asan-ubsan": "^(unit|multi)$", "tsan": "^(threads|unit)$"}
-PYTHON_SUITES = ("faults", "hosts", "instrument", "launch", "setup")
+# Started in this order, the longest first, some at once: most of what they do is waiting.
+PYTHON_SUITES = ("setup", "hosts", "instrument", "launch", "faults")
+AT_ONCE = 2
 # A hung test's end; ctest uses it where tests/CMakeLists.txt says nothing.
 CASE_LIMIT_S = 300
 SHOWN_LINES = 60
@@ -73,7 +75,7 @@ def _run_all(selection: Selection, scratch: Path) -> list[Outcome]:
         print(f"{suite.name:<28} ", end="", flush=True)
         outcome = run_suite(suite, selection.root)
         outcomes.append(outcome)
-        _print_outcome(outcome)
+        print(_in_words(outcome), flush=True)
         return outcome.count(Verdict.FAILED) == 0
 
     # The sanitizer builds take longer than all the rest: they are asked for.
@@ -82,9 +84,10 @@ def _run_all(selection: Selection, scratch: Path) -> list[Outcome]:
         if run(_build(selection, preset)):
             run(_ctest(selection, preset, scratch))
     if not selection.presets:
-        for name in PYTHON_SUITES:
-            if any((selection.root / "tests" / name).glob("test_*.py")):
-                run(_pytest(selection, name, scratch))
+        suites = [_pytest(selection, name, scratch) for name in PYTHON_SUITES]
+        for outcome in run_suites(suites, selection.root, AT_ONCE):
+            outcomes.append(outcome)
+            print(f"{outcome.suite.name:<28} {_in_words(outcome)}", flush=True)
     return outcomes
 
 
@@ -132,12 +135,12 @@ def _pytest(selection: Selection, name: str, scratch: Path) -> Suite:
     )
 
 
-def _print_outcome(outcome: Outcome) -> None:
+def _in_words(outcome: Outcome) -> str:
     counts = [(outcome.count(verdict), verdict.value) for verdict in Verdict]
     text = ", ".join(f"{count} {word}" for count, word in counts if count)
     if not text:
         text = "no test selected" if outcome.suite.junit else "done"
-    print(f"{text} ({outcome.seconds:.1f} s)", flush=True)
+    return f"{text} ({outcome.seconds:.1f} s)"
 
 
 def _summarise(outcomes: list[Outcome]) -> int:

@@ -3,14 +3,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
 import time
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from mobius_setup.results import Case, UnreadableResultsError, Verdict, read_junit
+
+# Between looks at what runs.
+LOOK_S = 0.05
 
 
 @dataclass(frozen=True)
@@ -44,54 +49,86 @@ class Outcome:
 
 def run_suite(suite: Suite, root: Path) -> Outcome:
     """Runs a suite to its end or its limit; never raises for what the suite does."""
-    begin = time.monotonic()
-    problem = _run(suite, root)
-    cases: list[Case] = []
-    if suite.junit is not None:
-        try:
-            cases = read_junit(suite.junit)
-        except UnreadableResultsError as error:
-            problem = problem or str(error)
-    failed = any(case.verdict is Verdict.FAILED for case in cases)
-    if problem and not failed:
-        cases.append(Case(suite.name, Verdict.FAILED, f"{problem}\n{_tail(suite.log)}"))
-    return Outcome(suite, cases, time.monotonic() - begin)
+    return next(run_suites([suite], root, 1))
 
 
-def _run(suite: Suite, root: Path) -> str:
-    """Runs the command; an empty text, or what went wrong with it as a whole."""
-    environment = {**os.environ, **suite.environment}
-    with suite.log.open("wb") as log:
-        try:
-            process = subprocess.Popen(
-                suite.command,
-                cwd=root,
-                env=environment,
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
-            )
-        except OSError as error:
-            return f"'{suite.command[0]}' cannot be started: {error.strerror}"
-        try:
-            code = process.wait(timeout=suite.limit_s)
-        except subprocess.TimeoutExpired:
-            return f"still running after {suite.limit_s:.0f} s, ended"
-        finally:
-            # Also what a suite left behind, and all of it when we are interrupted ourselves.
-            _end_group(process)
-    if code == 0 or code in suite.empty_codes:
-        return ""
-    return f"'{' '.join(suite.command)}' exited with {code}"
-
-
-def _end_group(process: subprocess.Popen[bytes]) -> None:
+def run_suites(suites: Iterable[Suite], root: Path, at_once: int) -> Iterator[Outcome]:
+    """Runs suites in their order, up to `at_once` at a time; each outcome when there is one."""
+    waiting = list(suites)
+    running: list[_Running] = []
     try:
-        os.killpg(process.pid, signal.SIGKILL)
-    except ProcessLookupError:
-        return
-    process.wait()
+        while waiting or running:
+            while waiting and len(running) < at_once:
+                running.append(_Running(waiting.pop(0), root))
+            ended = [each for each in running if each.has_ended()]
+            for each in ended:
+                running.remove(each)
+                yield each.outcome()
+            if not ended:
+                time.sleep(LOOK_S)
+    finally:
+        # All of them when we are interrupted ourselves.
+        for each in running:
+            each.end()
+
+
+class _Running:
+    """A suite that was started."""
+
+    def __init__(self, suite: Suite, root: Path) -> None:
+        self._suite = suite
+        self._begin = time.monotonic()
+        self._problem = ""
+        self._process: subprocess.Popen[bytes] | None = None
+        with suite.log.open("wb") as log:
+            try:
+                self._process = subprocess.Popen(
+                    suite.command,
+                    cwd=root,
+                    env={**os.environ, **suite.environment},
+                    stdin=subprocess.DEVNULL,
+                    stdout=log,
+                    stderr=subprocess.STDOUT,
+                    start_new_session=True,
+                )
+            except OSError as error:
+                self._problem = f"'{suite.command[0]}' cannot be started: {error.strerror}"
+
+    def has_ended(self) -> bool:
+        """Whether it did, by itself or because its time was up."""
+        if self._process is None:
+            return True
+        code = self._process.poll()
+        if code is None:
+            if time.monotonic() - self._begin < self._suite.limit_s:
+                return False
+            self._problem = f"still running after {self._suite.limit_s:.0f} s, ended"
+        elif code != 0 and code not in self._suite.empty_codes:
+            self._problem = f"'{' '.join(self._suite.command)}' exited with {code}"
+        self.end()
+        return True
+
+    def end(self) -> None:
+        """Ends what runs of it, and what it left behind."""
+        if self._process is None:
+            return
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.wait()
+
+    def outcome(self) -> Outcome:
+        """What it gave, once it has ended."""
+        suite, problem = self._suite, self._problem
+        cases: list[Case] = []
+        if suite.junit is not None:
+            try:
+                cases = read_junit(suite.junit)
+            except UnreadableResultsError as error:
+                problem = problem or str(error)
+        failed = any(case.verdict is Verdict.FAILED for case in cases)
+        if problem and not failed:
+            cases.append(Case(suite.name, Verdict.FAILED, f"{problem}\n{_tail(suite.log)}"))
+        return Outcome(suite, cases, time.monotonic() - self._begin)
 
 
 def _tail(path: Path, lines: int = 80) -> str:
