@@ -17,7 +17,7 @@ namespace {
 
 constexpr size_t kCount = 16'384;  // elements of a block, and bytes of a small one
 
-struct Buffers {
+struct MemberBuffers {
   size_t members = static_cast<size_t>(mob_size());
   std::vector<uint64_t> in = std::vector<uint64_t>(members * kCount, 1);
   std::vector<uint64_t> out = std::vector<uint64_t>(members * kCount, 2);
@@ -27,10 +27,10 @@ struct Buffers {
 
 struct Call {
   const char* name;
-  mob_status_t (*make)(mob_team_t team, Buffers& buffers);
+  mob_status_t (*make)(mob_team_t team, MemberBuffers& buffers);
 };
 
-constexpr size_t kBytes = kCount * sizeof(uint64_t);
+constexpr size_t kDataBytes = kCount * sizeof(uint64_t);
 
 void add(void* sum, const void* more, size_t count, void*) {
   for (size_t i = 0; i < count; ++i) {
@@ -41,47 +41,49 @@ constexpr mob_user_op_t kAdd = {&add, nullptr, sizeof(uint64_t), 0};
 
 const Call kCalls[] = {
     {"mob_broadcast",
-     [](mob_team_t team, Buffers& b) { return mob_broadcast(team, 0, b.in.data(), kBytes); }},
+     [](mob_team_t team, MemberBuffers& b) {
+       return mob_broadcast(team, 0, b.in.data(), kDataBytes);
+     }},
     {"mob_gather",
-     [](mob_team_t team, Buffers& b) {
+     [](mob_team_t team, MemberBuffers& b) {
        return mob_gather(team, 0, b.in.data(), b.out.data(), 1'000);
      }},
     {"mob_gatherv",
-     [](mob_team_t team, Buffers& b) {
+     [](mob_team_t team, MemberBuffers& b) {
        return mob_gatherv(team, 0, b.in.data(), 100, b.out.data(), b.counts.data(),
                           b.places.data());
      }},
     {"mob_allgather",
-     [](mob_team_t team, Buffers& b) {
-       return mob_allgather(team, b.in.data(), b.out.data(), kBytes);
+     [](mob_team_t team, MemberBuffers& b) {
+       return mob_allgather(team, b.in.data(), b.out.data(), kDataBytes);
      }},
     {"mob_scatter",
-     [](mob_team_t team, Buffers& b) {
+     [](mob_team_t team, MemberBuffers& b) {
        return mob_scatter(team, 0, b.in.data(), b.out.data(), 1'000);
      }},
     {"mob_alltoall",
-     [](mob_team_t team, Buffers& b) {
+     [](mob_team_t team, MemberBuffers& b) {
        return mob_alltoall(team, b.in.data(), b.out.data(), 1'000);
      }},
     {"mob_alltoall of large blocks",
-     [](mob_team_t team, Buffers& b) {
-       return mob_alltoall(team, b.in.data(), b.out.data(), kBytes);
+     [](mob_team_t team, MemberBuffers& b) {
+       return mob_alltoall(team, b.in.data(), b.out.data(), kDataBytes);
      }},
     {"mob_alltoallv",
-     [](mob_team_t team, Buffers& b) {
+     [](mob_team_t team, MemberBuffers& b) {
        return mob_alltoallv(team, b.in.data(), b.counts.data(), b.places.data(), b.out.data(),
                             b.counts.data(), b.places.data());
      }},
     {"mob_allreduce",
-     [](mob_team_t team, Buffers& b) {
+     [](mob_team_t team, MemberBuffers& b) {
        return mob_allreduce(team, MOB_SUM, MOB_UINT64, b.in.data(), b.out.data(), kCount);
      }},
     {"mob_scan",
-     [](mob_team_t team, Buffers& b) {
+     [](mob_team_t team, MemberBuffers& b) {
        return mob_scan(team, MOB_SUM, MOB_UINT64, b.in.data(), b.out.data(), kCount);
      }},
     {"mob_reduce_user",
-     [](mob_team_t team, Buffers& b) {
+     [](mob_team_t team, MemberBuffers& b) {
        return mob_reduce_user(team, mob_size() - 1, &kAdd, b.in.data(), b.out.data(), kCount);
      }},
 };
@@ -90,7 +92,7 @@ const Call kCalls[] = {
 
 TEST(CollectiveMemory, WhoHasNoneLeftKeepsNobodyWaiting) {
   if (!ShortMemory::is_possible()) GTEST_SKIP() << "a sanitizer has the memory";
-  Buffers buffers;
+  MemberBuffers buffers;
   for (size_t i = 0; i < buffers.members; ++i) buffers.places[i] = 100 * i;
   // Ways to all, which take memory of their own.
   const mobius_test::Shared memory(8);

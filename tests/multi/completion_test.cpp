@@ -21,25 +21,25 @@ using mobius_test::Shared;
 namespace {
 
 constexpr size_t kTransfers = 20;
-constexpr size_t kBytes = 300;
+constexpr size_t kPutBytes = 300;
 constexpr unsigned kQuiet = MOB_MAX_HANDLERS - 3;  // of no other test
 
 // Puts and gets in turn, between this rank and its right neighbour.
 class Started {
  public:
-  Started() : memory_(2 * kTransfers * kBytes), handles_(kTransfers), got_(kTransfers) {
-    const auto own = mobius_test::patterned(kTransfers * kBytes, mob_rank(), 1);
+  Started() : memory_(2 * kTransfers * kPutBytes), handles_(kTransfers), got_(kTransfers) {
+    const auto own = mobius_test::patterned(kTransfers * kPutBytes, mob_rank(), 1);
     std::memcpy(memory_.local(), own.data(), own.size());
     barrier();
     const mob_rank_t target = mobius_test::right_of(mob_rank());
-    data_ = mobius_test::patterned(kTransfers * kBytes, mob_rank(), 2);
+    data_ = mobius_test::patterned(kTransfers * kPutBytes, mob_rank(), 2);
     for (size_t i = 0; i < kTransfers; ++i) {
-      got_[i].resize(kBytes);
+      got_[i].resize(kPutBytes);
       const mob_status_t status =
-          i % 2 == 0 ? mob_get_nb(target, memory_.at(target, i * kBytes), got_[i].data(), kBytes,
-                                  &handles_[i])
-                     : mob_put_nb(target, memory_.at(target, (kTransfers + i) * kBytes),
-                                  &data_[i * kBytes], kBytes, &handles_[i]);
+          i % 2 == 0 ? mob_get_nb(target, memory_.at(target, i * kPutBytes), got_[i].data(),
+                                  kPutBytes, &handles_[i])
+                     : mob_put_nb(target, memory_.at(target, (kTransfers + i) * kPutBytes),
+                                  &data_[i * kPutBytes], kPutBytes, &handles_[i]);
       EXPECT_EQ(status, MOB_OK) << mob_last_error();
     }
   }
@@ -48,16 +48,17 @@ class Started {
   // All were waited for: what was got is here, and what was put is there after a barrier.
   ~Started() {
     const auto theirs =
-        mobius_test::patterned(kTransfers * kBytes, mobius_test::right_of(mob_rank()), 1);
+        mobius_test::patterned(kTransfers * kPutBytes, mobius_test::right_of(mob_rank()), 1);
     const auto put =
-        mobius_test::patterned(kTransfers * kBytes, mobius_test::left_of(mob_rank()), 2);
+        mobius_test::patterned(kTransfers * kPutBytes, mobius_test::left_of(mob_rank()), 2);
     EXPECT_TRUE(std::ranges::all_of(handles_, [](auto h) { return h == MOB_HANDLE_DONE; }));
     for (size_t i = 0; i < kTransfers; i += 2) {
-      EXPECT_EQ(std::memcmp(got_[i].data(), &theirs[i * kBytes], kBytes), 0) << i;
+      EXPECT_EQ(std::memcmp(got_[i].data(), &theirs[i * kPutBytes], kPutBytes), 0) << i;
     }
     barrier();
     for (size_t i = 1; i < kTransfers; i += 2) {
-      EXPECT_EQ(std::memcmp(memory_.local() + (kTransfers + i) * kBytes, &put[i * kBytes], kBytes),
+      EXPECT_EQ(std::memcmp(memory_.local() + (kTransfers + i) * kPutBytes, &put[i * kPutBytes],
+                            kPutBytes),
                 0)
           << i;
     }

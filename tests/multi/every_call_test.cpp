@@ -17,15 +17,15 @@ using mobius_test::Shared;
 
 namespace {
 
-constexpr size_t kBytes = 64;
+constexpr size_t kCallBytes = 64;
 // Long enough that nobody may take it for another thing: 24 bytes, as rows, pieces or words.
 constexpr size_t kEach = 8;
 constexpr size_t kCount = 3;
 constexpr ptrdiff_t kStride = kEach;
 
 struct Buffers {
-  alignas(16) unsigned char local[kBytes] = {};
-  alignas(16) unsigned char fetched[kBytes] = {};
+  alignas(16) unsigned char local[kCallBytes] = {};
+  alignas(16) unsigned char fetched[kCallBytes] = {};
   mob_handle_t handle = MOB_HANDLE_DONE;
   uint64_t word = 0;           // counts
   uint64_t* signal = nullptr;  // of the target
@@ -160,8 +160,8 @@ std::vector<Call> calls() {
 
 class EveryCall : public testing::Test {
  protected:
-  EveryCall() : memory_(kBytes), target_(mobius_test::right_of(mob_rank())) {
-    buffers_.signal = reinterpret_cast<uint64_t*>(memory_.at(target_, kBytes - 8));
+  EveryCall() : memory_(kCallBytes), target_(mobius_test::right_of(mob_rank())) {
+    buffers_.signal = reinterpret_cast<uint64_t*>(memory_.at(target_, kCallBytes - 8));
     barrier();
   }
   ~EveryCall() override {
@@ -170,8 +170,8 @@ class EveryCall : public testing::Test {
     // Another host's process refuses what it is asked for, one part after the other, when the
     // origin has given it away.
     if (!mobius_test::one_host()) return;
-    EXPECT_TRUE(mobius_test::all_are(memory_.local(), kBytes, 0)) << "a refused call wrote";
-    EXPECT_TRUE(mobius_test::all_are(buffers_.fetched, kBytes, 0)) << "a refused call fetched";
+    EXPECT_TRUE(mobius_test::all_are(memory_.local(), kCallBytes, 0)) << "a refused call wrote";
+    EXPECT_TRUE(mobius_test::all_are(buffers_.fetched, kCallBytes, 0)) << "a refused call fetched";
     EXPECT_EQ(buffers_.word, 0u) << "a refused call counted";
   }
 
@@ -194,7 +194,7 @@ TEST_F(EveryCall, RanksOutsideTheJob) {
 TEST_F(EveryCall, PlacesOutsideTheAllocation) {
   uint64_t own[3] = {};
   for (const Call& c : calls()) {
-    unsigned char* const end = memory_.at(target_, kBytes);
+    unsigned char* const end = memory_.at(target_, kCallBytes);
     for (unsigned char* remote : {end, end - c.bytes + (c.bytes < kEach ? 1 : kEach),
                                   reinterpret_cast<unsigned char*>(own)}) {
       if (remote + c.bytes == end) continue;

@@ -16,7 +16,7 @@
 namespace mobius_test {
 namespace {
 
-constexpr size_t kBytes = 3 << 20;
+constexpr size_t kExposedBytes = 3 << 20;
 
 unsigned char static_area[4096];
 
@@ -92,27 +92,28 @@ TEST(Exposed, AGetSeesWhatWasPutThereBefore) {
 TEST(Exposed, LargeTransfersOfEveryKind) {
   const mob_rank_t me = mob_rank();
   const mob_rank_t right = right_of(me);
-  const auto mine = zeros(kBytes);
-  const Exposed exposed(mine.get(), kBytes);
-  const auto data = patterned(kBytes, me, 2);
-  EXPECT_EQ(mob_put(right, exposed.theirs(), data.data(), kBytes), MOB_OK) << mob_last_error();
+  const auto mine = zeros(kExposedBytes);
+  const Exposed exposed(mine.get(), kExposedBytes);
+  const auto data = patterned(kExposedBytes, me, 2);
+  EXPECT_EQ(mob_put(right, exposed.theirs(), data.data(), kExposedBytes), MOB_OK)
+      << mob_last_error();
   flush();
   barrier();
-  EXPECT_TRUE(holds(mine.get(), patterned(kBytes, left_of(me), 2), kBytes));
-  std::vector<unsigned char> back(kBytes);
+  EXPECT_TRUE(holds(mine.get(), patterned(kExposedBytes, left_of(me), 2), kExposedBytes));
+  std::vector<unsigned char> back(kExposedBytes);
   mob_handle_t handle = MOB_HANDLE_DONE;
-  EXPECT_EQ(mob_get_nb(right, exposed.theirs(), back.data(), kBytes, &handle), MOB_OK);
+  EXPECT_EQ(mob_get_nb(right, exposed.theirs(), back.data(), kExposedBytes, &handle), MOB_OK);
   EXPECT_EQ(mob_wait(&handle), MOB_OK) << mob_last_error();
   EXPECT_TRUE(back == data);
   barrier();
   // Bytes of the pattern, as integers: two sums show in every element.
-  constexpr size_t kCount = kBytes / sizeof(uint32_t);
+  constexpr size_t kCount = kExposedBytes / sizeof(uint32_t);
   EXPECT_EQ(mob_accumulate(right, exposed.theirs(), data.data(), kCount, MOB_UINT32, MOB_SUM),
             MOB_OK)
       << mob_last_error();
   flush();
   barrier();
-  const auto left = patterned(kBytes, left_of(me), 2);
+  const auto left = patterned(kExposedBytes, left_of(me), 2);
   size_t wrong = 0;
   for (size_t i = 0; i < kCount; ++i) {
     uint32_t put = 0;
@@ -127,8 +128,8 @@ TEST(Exposed, LargeTransfersOfEveryKind) {
 TEST(Exposed, BoxesDenseAndSparse) {
   const mob_rank_t me = mob_rank();
   const mob_rank_t right = right_of(me);
-  const auto mine = zeros(kBytes);
-  const Exposed exposed(mine.get(), kBytes);
+  const auto mine = zeros(kExposedBytes);
+  const Exposed exposed(mine.get(), kExposedBytes);
   struct Box {
     size_t run;
     size_t rows;
@@ -138,7 +139,7 @@ TEST(Exposed, BoxesDenseAndSparse) {
                         Box{100'000, 20, 150'000}, Box{1, 5, 2}}) {
     const auto packed = static_cast<ptrdiff_t>(box.run);
     const auto data = patterned(box.run * box.rows, me, 3);
-    std::memset(mine.get(), 0xaa, kBytes);
+    std::memset(mine.get(), 0xaa, kExposedBytes);
     barrier();
     EXPECT_EQ(mob_put_strided(right, exposed.theirs(), &box.stride, data.data(), &packed, box.run,
                               &box.rows, 1),

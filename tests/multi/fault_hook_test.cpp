@@ -26,7 +26,7 @@ bool injects() {
 }
 
 constexpr size_t kWords = 8;
-constexpr size_t kBytes = kWords * sizeof(uint64_t);
+constexpr size_t kFaultBytes = kWords * sizeof(uint64_t);
 constexpr uint64_t kValue = 5;
 constexpr uint64_t kUntouched = 9;
 
@@ -49,7 +49,7 @@ struct Effect {
   bool counts = false;
 };
 
-struct Call {
+struct HookedCall {
   const char* name;
   Effect effect;
   std::function<mob_status_t(Places&)> run;
@@ -67,7 +67,7 @@ mob_transfer_t described(mob_kind_t kind, Places& p) {
   transfer.rank = p.target;
   transfer.remote = p.words;
   transfer.local = kind == MOB_GET ? p.got.data() : p.local.data();
-  transfer.bytes = kBytes;
+  transfer.bytes = kFaultBytes;
   transfer.type = MOB_UINT64;
   transfer.op = MOB_SUM;
   transfer.fetched = p.got.data();
@@ -80,8 +80,8 @@ mob_transfer_t described(mob_kind_t kind, Places& p) {
 
 mob_status_t run_spans(mob_kind_t kind, Places& p) {
   mob_transfer_t transfer = described(kind, p);
-  const mob_span_t remote[] = {{p.words, 8}, {p.words + 1, kBytes - 8}};
-  const mob_span_t local = {transfer.local, kBytes};
+  const mob_span_t remote[] = {{p.words, 8}, {p.words + 1, kFaultBytes - 8}};
+  const mob_span_t local = {transfer.local, kFaultBytes};
   transfer.shape = MOB_SPANS;
   transfer.remote_spans = remote;
   transfer.remote_span_count = 2;
@@ -97,72 +97,75 @@ std::vector<void*> pieces(uint64_t* words) {
 }
 
 constexpr size_t kRow = 2 * sizeof(uint64_t);
-constexpr size_t kRows[] = {kBytes / kRow};
-constexpr ptrdiff_t kStride[] = {kRow};
+constexpr size_t kRows[] = {kFaultBytes / kRow};
+constexpr ptrdiff_t kRowStride[] = {kRow};
 
-std::vector<Call> calls() {
+std::vector<HookedCall> hooked_calls() {
   constexpr Effect kPuts{.changed = kWords};
   constexpr Effect kGets{.got = kWords};
   constexpr Effect kAdds{.changed = kWords, .adds = true};
   constexpr Effect kSetsOne{.changed = 1, .got = 1};
   return {
       {"mob_put", kPuts,
-       [](Places& p) { return mob_put(p.target, p.words, p.local.data(), kBytes); }},
+       [](Places& p) { return mob_put(p.target, p.words, p.local.data(), kFaultBytes); }},
       {"mob_get", kGets,
-       [](Places& p) { return mob_get(p.target, p.words, p.got.data(), kBytes); }},
+       [](Places& p) { return mob_get(p.target, p.words, p.got.data(), kFaultBytes); }},
       {"mob_put_nb", kPuts,
        [](Places& p) {
          mob_handle_t handle = MOB_HANDLE_DONE;
-         return completed(mob_put_nb(p.target, p.words, p.local.data(), kBytes, &handle), &handle);
+         return completed(mob_put_nb(p.target, p.words, p.local.data(), kFaultBytes, &handle),
+                          &handle);
        }},
       {"mob_get_nb", kGets,
        [](Places& p) {
          mob_handle_t handle = MOB_HANDLE_DONE;
-         return completed(mob_get_nb(p.target, p.words, p.got.data(), kBytes, &handle), &handle);
+         return completed(mob_get_nb(p.target, p.words, p.got.data(), kFaultBytes, &handle),
+                          &handle);
        }},
       {"mob_put_nbi", kPuts,
-       [](Places& p) { return mob_put_nbi(p.target, p.words, p.local.data(), kBytes); }},
+       [](Places& p) { return mob_put_nbi(p.target, p.words, p.local.data(), kFaultBytes); }},
       {"mob_get_nbi", kGets,
-       [](Places& p) { return mob_get_nbi(p.target, p.words, p.got.data(), kBytes); }},
+       [](Places& p) { return mob_get_nbi(p.target, p.words, p.got.data(), kFaultBytes); }},
       {"mob_put8", {.changed = 1}, [](Places& p) { return mob_put8(p.target, p.words, kValue); }},
       {"mob_get8", {.got = 1}, [](Places& p) { return mob_get8(p.target, p.words, p.got.data()); }},
       {"mob_put_signal",
        {.changed = kWords, .signals = true},
        [](Places& p) {
-         return mob_put_signal(p.target, p.words, p.local.data(), kBytes, p.signal, 1,
+         return mob_put_signal(p.target, p.words, p.local.data(), kFaultBytes, p.signal, 1,
                                MOB_SIGNAL_ADD);
        }},
       {"mob_get_signal",
        {.got = kWords, .signals = true},
        [](Places& p) {
-         return mob_get_signal(p.target, p.words, p.got.data(), kBytes, p.signal, 1,
+         return mob_get_signal(p.target, p.words, p.got.data(), kFaultBytes, p.signal, 1,
                                MOB_SIGNAL_ADD);
        }},
       {"mob_put_counted",
        {.changed = kWords, .signals = true, .counts = true},
        [](Places& p) {
-         return mob_put_counted(p.target, p.words, p.local.data(), kBytes, p.signal, nullptr,
+         return mob_put_counted(p.target, p.words, p.local.data(), kFaultBytes, p.signal, nullptr,
                                 &p.counted);
        }},
       {"mob_get_counted",
        {.got = kWords, .signals = true, .counts = true},
        [](Places& p) {
-         return mob_get_counted(p.target, p.words, p.got.data(), kBytes, p.signal, nullptr,
+         return mob_get_counted(p.target, p.words, p.got.data(), kFaultBytes, p.signal, nullptr,
                                 &p.counted);
        }},
       {"mob_put_strided", kPuts,
        [](Places& p) {
-         return mob_put_strided(p.target, p.words, kStride, p.local.data(), kStride, kRow, kRows,
-                                1);
+         return mob_put_strided(p.target, p.words, kRowStride, p.local.data(), kRowStride, kRow,
+                                kRows, 1);
        }},
       {"mob_get_strided", kGets,
        [](Places& p) {
-         return mob_get_strided(p.target, p.words, kStride, p.got.data(), kStride, kRow, kRows, 1);
+         return mob_get_strided(p.target, p.words, kRowStride, p.got.data(), kRowStride, kRow,
+                                kRows, 1);
        }},
       {"mob_accumulate_strided", kAdds,
        [](Places& p) {
-         return mob_accumulate_strided(p.target, p.words, kStride, p.local.data(), kStride, kRow,
-                                       kRows, 1, MOB_UINT64, MOB_SUM, nullptr);
+         return mob_accumulate_strided(p.target, p.words, kRowStride, p.local.data(), kRowStride,
+                                       kRow, kRows, 1, MOB_UINT64, MOB_SUM, nullptr);
        }},
       {"mob_put_pieces", kPuts,
        [](Places& p) {
@@ -213,7 +216,7 @@ std::vector<Call> calls() {
 }
 
 // Runs it twice, of which one fails.
-void run_twice(const Call& call, Places& places) {
+void run_twice(const HookedCall& call, Places& places) {
   int failures = 0;
   for (int i = 0; i < 2; ++i) {
     std::ranges::fill(places.got, kUntouched);
@@ -237,7 +240,8 @@ void run_twice(const Call& call, Places& places) {
 }
 
 // What my left neighbour did to me, and what I was told.
-void check(const Call& call, const uint64_t* words, const uint64_t* signal, uint64_t counted) {
+void check(const HookedCall& call, const uint64_t* words, const uint64_t* signal,
+           uint64_t counted) {
   const uint64_t done = injects() ? 1 : 2;
   const uint64_t value = call.effect.adds ? done * kValue : kValue;
   for (size_t word = 0; word < kWords; ++word) {
@@ -249,7 +253,7 @@ void check(const Call& call, const uint64_t* words, const uint64_t* signal, uint
 
 void every_call_on(uint64_t* mine, uint64_t* theirs) {
   const mob_rank_t target = right_of(mob_rank());
-  for (const Call& call : calls()) {
+  for (const HookedCall& call : hooked_calls()) {
     std::fill_n(mine, kWords + 1, 0);
     barrier();
     Places places{target, theirs, theirs + kWords};
@@ -263,7 +267,7 @@ void every_call_on(uint64_t* mine, uint64_t* theirs) {
 }  // namespace
 
 TEST(Faults, OnAllocatedMemory) {
-  const Shared memory(kBytes + 8);
+  const Shared memory(kFaultBytes + 8);
   every_call_on(reinterpret_cast<uint64_t*>(memory.local()),
                 reinterpret_cast<uint64_t*>(memory.at(right_of(mob_rank()))));
 }
@@ -271,7 +275,7 @@ TEST(Faults, OnAllocatedMemory) {
 TEST(Faults, OnExposedMemory) {
   std::vector<uint64_t> memory(kWords + 1);
   mob_exposed_t exposed = nullptr;
-  EXPECT_EQ(mob_expose(memory.data(), kBytes + 8, 0, &exposed), MOB_OK) << mob_last_error();
+  EXPECT_EQ(mob_expose(memory.data(), kFaultBytes + 8, 0, &exposed), MOB_OK) << mob_last_error();
   std::vector<void*> all(static_cast<size_t>(mob_size()));
   EXPECT_EQ(mob_publish(MOB_TEAM_WORLD, memory.data(), all.data()), MOB_OK) << mob_last_error();
   every_call_on(memory.data(),
@@ -282,7 +286,7 @@ TEST(Faults, OnExposedMemory) {
 
 // What synchronises tells of a failure once, and has synchronised all the same.
 TEST(Faults, WhatSynchronisesReturnsThemAndHasBeen) {
-  const Shared memory(kBytes);
+  const Shared memory(kFaultBytes);
   const mob_rank_t target = right_of(mob_rank());
   mob_mutexes_t mutexes = nullptr;
   mob_access_t access = nullptr;

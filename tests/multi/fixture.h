@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <string>
@@ -39,6 +40,12 @@ inline mob_status_t outcome(mob_rank_t target, mob_status_t status) {
 inline bool reorders() {
   const char* hooks = std::getenv("MOBIUS_HOOKS");
   return hooks != nullptr && std::string_view(hooks).find("reorder") != std::string_view::npos;
+}
+
+// How often a test of very many rounds goes round: all of them in the mode for such tests (`many`),
+// a few in each other one.
+inline int rounds(int all, int few) {
+  return std::getenv("MULTI_TEST_ROUNDS") != nullptr ? all : std::min(all, few);
 }
 
 // Bytes that differ by place, writer and round.

@@ -188,7 +188,7 @@ TEST(Heap, ManyLeaveNothingBehind) {
   const size_t descriptors = mobius_test::descriptors();
   const size_t shared = mobius_test::shared_bytes();
   barrier();
-  const int heaps = mob_size() <= 4 ? 200 : 50;  // each is many barriers
+  const int heaps = mobius_test::rounds(200, 20);
   for (int i = 0; i < heaps; ++i) {
     const Heap heap(0, 16 * kMiB);
     heap.malloc(static_cast<size_t>(i) * 20'000);
@@ -383,7 +383,7 @@ TEST(TeamMemory, TenThousandLeaveNothingBehind) {
   const size_t descriptors = mobius_test::descriptors();
   const size_t shared = mobius_test::shared_bytes();
   barrier();
-  const int rounds = 10'000 / mob_size();
+  const int rounds = mobius_test::rounds(10'000 / mob_size(), 200);
   for (int i = 0; i < rounds; ++i) {
     mob_mem_t mem = nullptr;
     EXPECT_EQ(mob_team_alloc(team, static_cast<size_t>(i % 9000), 0, &mem), MOB_OK);

@@ -18,10 +18,10 @@ using mobius_test::Shared;
 namespace {
 
 constexpr size_t kWords = 64;
-constexpr size_t kBytes = kWords * sizeof(uint64_t);
+constexpr size_t kHookedBytes = kWords * sizeof(uint64_t);
 
 TEST(Hooks, StartedTransfersArePendingUntilSomebodyWaits) {
-  const Shared memory(kBytes);
+  const Shared memory(kHookedBytes);
   const uint64_t value = 1;
   mob_handle_t handle = MOB_HANDLE_DONE;
   EXPECT_EQ(mob_put_nb(right_of(mob_rank()), memory.at(right_of(mob_rank())), &value, 8, &handle),
@@ -35,7 +35,7 @@ TEST(Hooks, StartedTransfersArePendingUntilSomebodyWaits) {
 }
 
 TEST(Hooks, PollingCarriesOutWhatWasStarted) {
-  const Shared memory(kBytes);
+  const Shared memory(kHookedBytes);
   const uint64_t value = 1;
   EXPECT_EQ(mob_put_nbi(mob_rank(), memory.local(), &value, 8), MOB_OK);
   uint64_t seen = 0;
@@ -49,7 +49,7 @@ TEST(Hooks, PollingCarriesOutWhatWasStarted) {
 }
 
 TEST(Hooks, FenceComesBetweenWhatWasStartedBeforeAndAfter) {
-  const Shared memory(kBytes + 8);
+  const Shared memory(kHookedBytes + 8);
   const mob_rank_t target = right_of(mob_rank());
   auto* words = reinterpret_cast<uint64_t*>(memory.local());
   std::vector<uint64_t> values(kWords);
@@ -59,11 +59,11 @@ TEST(Hooks, FenceComesBetweenWhatWasStartedBeforeAndAfter) {
       EXPECT_EQ(mob_put_nbi(target, memory.at(target, i * 8), &values[i], 8), MOB_OK);
     }
     EXPECT_EQ(mob_fence(), MOB_OK);
-    EXPECT_EQ(mob_put8(target, memory.at(target, kBytes), round), MOB_OK);
+    EXPECT_EQ(mob_put8(target, memory.at(target, kHookedBytes), round), MOB_OK);
     uint64_t seen = 0;
     while (seen != round) {
       mobius_test::serve_other_hosts();
-      EXPECT_EQ(mob_get8(mob_rank(), memory.local() + kBytes, &seen), MOB_OK);
+      EXPECT_EQ(mob_get8(mob_rank(), memory.local() + kHookedBytes, &seen), MOB_OK);
     }
     for (size_t i = 0; i < kWords; ++i) EXPECT_EQ(words[i], round * 1000 + i);
     barrier();
@@ -71,7 +71,7 @@ TEST(Hooks, FenceComesBetweenWhatWasStartedBeforeAndAfter) {
 }
 
 TEST(Hooks, UpdatesOfWordsComeAfterWhatWasStarted) {
-  const Shared memory(kBytes);
+  const Shared memory(kHookedBytes);
   const mob_rank_t self = mob_rank();
   uint64_t old = 0;
   for (uint64_t round = 1; round <= 20; ++round) {
@@ -84,7 +84,7 @@ TEST(Hooks, UpdatesOfWordsComeAfterWhatWasStarted) {
 }
 
 TEST(Hooks, DescriptionsMayBeReusedAndCountersAreTold) {
-  const Shared memory(kBytes);
+  const Shared memory(kHookedBytes);
   const mob_rank_t target = right_of(mob_rank());
   mob_counter_t done = nullptr;
   EXPECT_EQ(mob_counter_create(&done), MOB_OK);

@@ -2,22 +2,14 @@
 
 // Thousands of everything come and go: descriptors, mappings and shared memory are as before.
 
-#include <cstdlib>
-
 #include "fixture.h"
 #include "leaks.h"
 
 using mobius_test::barrier;
+using mobius_test::rounds;
 using mobius_test::Shared;
 
 namespace {
-
-// All of them in one run of the suite; fewer where processes take turns on few processors, as each
-// is several barriers.
-int rounds(int all) {
-  if (std::getenv("LEAK_TEST_ROUNDS") != nullptr || mob_size() == 1) return all;
-  return mob_size() == 2 ? all / 10 : all / 50;
-}
 
 template <typename Round>
 void expect_no_leak(int count, Round round) {
@@ -38,14 +30,14 @@ void expect_no_leak(int count, Round round) {
 }  // namespace
 
 TEST(Leaks, Allocations) {
-  expect_no_leak(rounds(10'000), [](int i) {
+  expect_no_leak(rounds(10'000, 100), [](int i) {
     const Shared memory(static_cast<size_t>(1 + i % 9000));
     EXPECT_EQ(mob_put1(mob_rank(), memory.at(mob_rank()), 1), MOB_OK);
   });
 }
 
 TEST(Leaks, Teams) {
-  expect_no_leak(rounds(2'000), [](int i) {
+  expect_no_leak(rounds(2'000, 50), [](int i) {
     mob_team_t team = MOB_TEAM_NONE;
     EXPECT_EQ(mob_team_split(MOB_TEAM_WORLD, mob_rank() % (1 + i % 3), 0, &team), MOB_OK);
     EXPECT_EQ(mob_team_free(team), MOB_OK);
@@ -53,7 +45,7 @@ TEST(Leaks, Teams) {
 }
 
 TEST(Leaks, CountersAndContexts) {
-  expect_no_leak(10'000, [](int) {
+  expect_no_leak(rounds(10'000, 1'000), [](int) {
     mob_counter_t counter = nullptr;
     mob_context_t context = nullptr;
     EXPECT_EQ(mob_counter_create(&counter), MOB_OK);
@@ -64,7 +56,7 @@ TEST(Leaks, CountersAndContexts) {
 }
 
 TEST(Leaks, FailedAllocations) {
-  expect_no_leak(rounds(500), [](int) {
+  expect_no_leak(rounds(500, 20), [](int) {
     mob_mem_t mem = nullptr;
     const bool wrong = mob_rank() == mob_size() - 1;
     EXPECT_NE(mob_mem_alloc(wrong ? SIZE_MAX / 2 : 1 << 20, &mem), MOB_OK);

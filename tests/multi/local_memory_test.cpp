@@ -173,7 +173,8 @@ TEST(LocalMemory, ManyLeaveNothingBehind) {
   barrier();
   std::mt19937 random(7);
   std::vector<unsigned char*> blocks;
-  for (int i = 0; i < 10'000; ++i) {
+  const int rounds = mobius_test::rounds(10'000, 1'000);
+  for (int i = 0; i < rounds; ++i) {
     if (blocks.size() == 100) {
       const size_t victim = random() % blocks.size();
       free_block(blocks[victim]);

@@ -171,7 +171,7 @@ TEST_F(ProgramHeap, NotOverWhatWasMovedBefore) {
 TEST_F(ProgramHeap, MovesUnderThreads) {
   // Every move is collective, and each of many processes waits for the others' threads.
   const bool are_few = mob_host_size() <= 4;
-  const int moves = are_few ? 5 : 1;
+  const int moves = are_few ? mobius_test::rounds(5, 2) : 1;
   constexpr size_t kThreads = 3;
   const size_t running = are_few ? kThreads : 1;
   std::atomic<bool> end = false;

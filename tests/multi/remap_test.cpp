@@ -330,7 +330,7 @@ TEST(Remap, ManyAtATimeAndInTurns) {
   const auto word = [](unsigned char* base, size_t range) {
     return reinterpret_cast<uint64_t*>(base + 2 * range * kPage + 8 * range);
   };
-  const int rounds = mob_host_size() <= 4 ? 5 : 2;
+  const int rounds = mobius_test::rounds(5, 2);
   for (int round = 0; round < rounds; ++round) {
     std::memset(mine.get(), 0, bytes);
     std::vector<mob_exposed_t> handles(kRanges);
@@ -364,7 +364,7 @@ TEST(Remap, ManyAtATimeAndInTurns) {
 // Each time at another address, so that who uses it maps it anew there.
 TEST(Remap, HostMatesDoNotKeepWhatIsWithdrawn) {
   const mob_rank_t right = right_of(mob_rank());
-  const int rounds = mob_host_size() <= 4 ? 200 : 100;
+  const int rounds = mobius_test::rounds(200, 40);
   const size_t bytes = 2 * static_cast<size_t>(rounds) * kPage;
   const int fixed = MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED;
   void* reserved = mmap(nullptr, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -408,7 +408,7 @@ TEST(Remap, NothingIsLeftOver) {
   const size_t descriptors_before = descriptors();
   const size_t bytes_before = shared_bytes();
   barrier();
-  const int cycles = mob_host_size() <= 4 ? 300 : 100;
+  const int cycles = mobius_test::rounds(300, 40);
   for (int i = 0; i < cycles; ++i) cycle();
   barrier();
   EXPECT_LE(mappings(), mappings_before + kMappingsOfOthers);

@@ -149,7 +149,7 @@ TEST(Schedule, HintsAndAllocationsComeAndGoBesideTransfers) {
       ASSERT_EQ(mob_flush(target), MOB_OK);
     }
   });
-  const int rounds = mob_size() <= 4 ? 200 : 20;
+  const int rounds = mobius_test::rounds(200, 20);
   for (int round = 0; round < rounds; ++round) {
     const Shared passing(4096);
     const auto hint = round % 2 == 0 ? MOB_SCHEDULE_AGGREGATE : MOB_SCHEDULE_INTERLEAVE;

@@ -20,7 +20,7 @@ namespace {
 
 using Bytes = std::vector<unsigned char>;
 
-constexpr size_t kBytes = 6000;
+constexpr size_t kAreaBytes = 6000;
 
 enum class How { kBlocking, kWait, kTest, kAll, kAny, kSome, kImplicitLocal, kImplicit };
 constexpr How kEveryHow[] = {How::kBlocking, How::kWait, How::kTest,          How::kAll,
@@ -73,9 +73,9 @@ class Mirror {
         target_(target),
         remote_(std::move(remote)),
         local_(std::move(local)),
-        fetched_(kBytes),
+        fetched_(kAreaBytes),
         real_local_(local_),
-        real_fetched_(kBytes) {}
+        real_fetched_(kAreaBytes) {}
 
   void check(How how, const Plan& plan) {
     const Description expected(plan, remote_.data(), local_.data(), fetched_.data());
@@ -105,17 +105,17 @@ class Mirror {
 };
 
 Bytes random_bytes(uint64_t seed) {
-  Bytes result(kBytes);
+  Bytes result(kAreaBytes);
   Random random(seed);
   random.fill(result.data(), result.size());
   return result;
 }
 
 Bytes exact_elements(uint64_t seed, mob_type_t type) {
-  Bytes result(kBytes);
+  Bytes result(kAreaBytes);
   Random random(seed);
   const size_t element = mobius_test::bytes_of(type);
-  for (size_t at = 0; at + element <= kBytes; at += element) {
+  for (size_t at = 0; at + element <= kAreaBytes; at += element) {
     mobius_test::write_exact(random, type, &result[at]);
   }
   return result;
@@ -124,10 +124,10 @@ Bytes exact_elements(uint64_t seed, mob_type_t type) {
 // Every rank fills its own part and is the only one to write its right neighbour's.
 template <typename Fill, typename Check>
 void with_mirror(Fill fill, Check check) {
-  const Shared memory(kBytes);
+  const Shared memory(kAreaBytes);
   const auto me = static_cast<uint64_t>(mob_rank());
   const mob_rank_t target = mobius_test::right_of(mob_rank());
-  std::memcpy(memory.local(), fill(me).data(), kBytes);
+  std::memcpy(memory.local(), fill(me).data(), kAreaBytes);
   barrier();
   Mirror mirror(memory, target, fill(static_cast<uint64_t>(target)), fill(1000 + me));
   check(mirror, target);
@@ -147,8 +147,8 @@ TEST_P(Shapes, MovesWhatTheModelMoves) {
         Plan plan;
         plan.kind = static_cast<mob_kind_t>(kind);
         plan.rank = target;
-        if (!mobius_test::shape_plan(random, static_cast<mob_shape_t>(shape), {0, kBytes},
-                                     {0, kBytes}, &plan)) {
+        if (!mobius_test::shape_plan(random, static_cast<mob_shape_t>(shape), {0, kAreaBytes},
+                                     {0, kAreaBytes}, &plan)) {
           continue;
         }
         mirror.check(how, plan);
@@ -184,8 +184,8 @@ TEST_P(Accumulates, EveryOperationInEveryShape) {
               plan.scale.resize(mobius_test::bytes_of(type));
               mobius_test::write_exact(random, type, plan.scale.data());
             }
-            if (!mobius_test::shape_plan(random, static_cast<mob_shape_t>(shape), {0, kBytes},
-                                         {0, kBytes}, &plan)) {
+            if (!mobius_test::shape_plan(random, static_cast<mob_shape_t>(shape), {0, kAreaBytes},
+                                         {0, kAreaBytes}, &plan)) {
               continue;
             }
             mirror.check(kEveryHow[random.below(std::size(kEveryHow))], plan);

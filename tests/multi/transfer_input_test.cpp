@@ -15,18 +15,18 @@ using mobius_test::Shared;
 
 namespace {
 
-constexpr size_t kBytes = 4096;
+constexpr size_t kRoomBytes = 4096;
 
 // A legal transfer to be made wrong, and where it may not leave a trace.
 class Wrong : public testing::Test {
  protected:
-  Wrong() : memory_(kBytes), target_(mobius_test::right_of(mob_rank())) {
-    std::memset(memory_.local(), 0x5A, kBytes);
+  Wrong() : memory_(kRoomBytes), target_(mobius_test::right_of(mob_rank())) {
+    std::memset(memory_.local(), 0x5A, kRoomBytes);
     barrier();
   }
   ~Wrong() override {
     barrier();
-    EXPECT_TRUE(mobius_test::all_are(memory_.local(), kBytes, 0x5A)) << "a refused call wrote";
+    EXPECT_TRUE(mobius_test::all_are(memory_.local(), kRoomBytes, 0x5A)) << "a refused call wrote";
     EXPECT_TRUE(mobius_test::all_are(local_, sizeof local_, 0)) << "a refused call wrote";
     barrier();
   }
@@ -165,7 +165,7 @@ TEST_F(WrongTransfer, AddressesAndSizes) {
     t.local = nullptr;
     refuse(t, MOB_ERR_ARGUMENT, "local buffer");
     t = contiguous(kind);
-    t.remote = memory_.at(target_, kBytes - 56);
+    t.remote = memory_.at(target_, kRoomBytes - 56);
     refuse(t, MOB_ERR_RANGE, "rank " + std::to_string(target_));
     t.remote = memory_.at(target_, 0) - 8;
     refuse(t, MOB_ERR_RANGE, "");
@@ -245,7 +245,7 @@ TEST_F(WrongTransfer, Boxes) {
     refuse(strided(), MOB_ERR_RANGE, "overflows");
     local_strides_[1] = 64;
   }
-  remote_strides_[1] = static_cast<ptrdiff_t>(kBytes);
+  remote_strides_[1] = static_cast<ptrdiff_t>(kRoomBytes);
   refuse(strided(), MOB_ERR_RANGE, "rank " + std::to_string(target_));
   remote_strides_[1] = 128;
 }
@@ -264,7 +264,7 @@ TEST_F(WrongTransfer, Lists) {
   locals_[1] = nullptr;
   refuse(t, MOB_ERR_ARGUMENT, "local buffer is null");
   t = pieces();
-  remotes_[1] = memory_.at(target_, kBytes - 7);
+  remotes_[1] = memory_.at(target_, kRoomBytes - 7);
   refuse(t, MOB_ERR_RANGE, "offset 4089");
   t = pieces();
   t.bytes = SIZE_MAX / 2 + 1;
@@ -286,7 +286,7 @@ TEST_F(WrongTransfer, Lists) {
   remote_spans_[0].bytes = SIZE_MAX;
   refuse(t, MOB_ERR_RANGE, "overflows");
   t = spans();
-  remote_spans_[1].address = memory_.at(target_, kBytes);
+  remote_spans_[1].address = memory_.at(target_, kRoomBytes);
   refuse(t, MOB_ERR_RANGE, "rank " + std::to_string(target_));
 }
 
@@ -325,7 +325,7 @@ TEST_F(WrongTransfer, SignalsAndCounters) {
 TEST_F(WrongTransfer, CallsByName) {
   const mob_transfer_t s = strided();
   const mob_transfer_t p = pieces();
-  void* outside = memory_.at(target_, kBytes);
+  void* outside = memory_.at(target_, kRoomBytes);
   mob_handle_t handle = 77;
   const mob_rank_t nobody = mob_size();
   struct Case {
