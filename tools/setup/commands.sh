@@ -129,10 +129,12 @@ command_lint() {
   git ls-files -coz --exclude-standard | xargs -0 pre-commit run --color=auto --files
 }
 
-# clang-tidy reads the commands of a configured build, which need not be built; in that of `dev` each
-# source is compiled for itself.
+# clang-tidy reads the commands of configured builds, which need not be built: in that of `dev` each
+# source is compiled for itself, in that of `release` several are together.
 prepare_lint() {
-  use_cmake && configure_preset dev
+  use_cmake && configure_preset dev && configure_preset release &&
+    ninja -C "$root/build/dev" build.ninja >/dev/null &&
+    ninja -C "$root/build/release" build.ninja >/dev/null
 }
 
 command_install() {

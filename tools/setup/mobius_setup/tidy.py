@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""clang-tidy over the files given, with the commands of build/dev: each compiled for itself.
+"""clang-tidy over the files given, with the commands of a configured build.
 
 A file that was found clean is not looked at again until it, a header of ours, its command, the
 configuration or clang-tidy changes: clang-tidy takes seconds per file, a commit touches a few.
+Those are looked at each for itself, as build/dev compiles them, so that each has to include what it
+uses. Where all files that build/release compiles together are to be looked at, they are together,
+too: most of what one costs is the headers that it includes.
 """
 
 from __future__ import annotations
@@ -11,15 +14,29 @@ import concurrent.futures
 import hashlib
 import json
 import os
+import re
 import subprocess
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 
-COMMANDS = Path("build/dev/compile_commands.json")
+SINGLE = Path("build/dev/compile_commands.json")
+UNITED = Path("build/release/compile_commands.json")
 CACHE = Path(".mobius/cache/tidy")
 CLANG_TIDY = Path(".mobius/venv/bin/clang-tidy")
 # Whatever a translation unit may include of ours.
 HEADER_FOLDERS = ("include", "src", "tools", "bench", "tests")
+# What CMake writes for files that are compiled together.
+INCLUDED = re.compile(r'^#include "(.+)"$', re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Job:
+    """One run of clang-tidy: on a translation unit, for the sake of the files in it."""
+
+    unit: Path
+    commands: Path
+    files: list[Path]
 
 
 def headers_digest() -> str:
@@ -35,21 +52,39 @@ def headers_digest() -> str:
     return digest.hexdigest()
 
 
-def read_commands() -> dict[Path, str]:
-    """The compile command of each translation unit of build/dev."""
-    entries = json.loads(COMMANDS.read_text(encoding="utf-8"))
+def read_commands(path: Path) -> dict[Path, str]:
+    """The compile command of each translation unit of a build."""
+    entries = json.loads(path.read_text(encoding="utf-8"))
     return {
         Path(entry["directory"], entry["file"]).resolve(): entry["command"] for entry in entries
     }
 
 
-def check(path: Path) -> tuple[int, str]:
-    """Runs clang-tidy on one file: its exit code and what it found."""
+def united() -> dict[Path, list[Path]]:
+    """The translation units that build/release makes of several files, and these."""
+    units = [unit for unit in read_commands(UNITED) if unit.parent.name == "Unity"]
+    return {unit: [Path(name) for name in INCLUDED.findall(unit.read_text())] for unit in units}
+
+
+def plan(waiting: list[Path]) -> list[Job]:
+    """What to run so that each of the files is looked at once; the longest runs first."""
+    left = {path.resolve(): path for path in waiting}
+    jobs = []
+    for unit, members in united().items():
+        if len(members) > 1 and all(member in left for member in members):
+            jobs.append(Job(unit, UNITED.parent, [left.pop(member) for member in members]))
+    jobs += [Job(path, SINGLE.parent, [path]) for path in left.values()]
+    return sorted(jobs, key=lambda job: -len(job.files))
+
+
+def check(job: Job) -> tuple[int, str]:
+    """Runs clang-tidy on one translation unit: its exit code and what it found."""
+    together = ["--checks=-bugprone-suspicious-include"] if len(job.files) > 1 else []
     done = subprocess.run(
         [
-            str(CLANG_TIDY), "--quiet", "--warnings-as-errors=*", "-p", str(COMMANDS.parent),
+            str(CLANG_TIDY), "--quiet", "--warnings-as-errors=*", "-p", str(job.commands),
             # The commands are those of the compiler in use: it knows options that Clang does not.
-            "--extra-arg=-Wno-ignored-optimization-argument", path,
+            "--extra-arg=-Wno-ignored-optimization-argument", *together, job.unit,
         ],
         capture_output=True,
         text=True,
@@ -60,10 +95,11 @@ def check(path: Path) -> tuple[int, str]:
 
 def main(arguments: list[str]) -> int:
     """Checks those of the files that build/dev compiles; the exit code."""
-    if not COMMANDS.is_file():
-        print(f"no '{COMMANDS}': configure with ./mobius lint")
-        return 1
-    commands = read_commands()
+    for path in (SINGLE, UNITED):
+        if not path.is_file():
+            print(f"no '{path}': configure with ./mobius lint")
+            return 1
+    commands = read_commands(SINGLE)
     shared = headers_digest()
     marks: dict[Path, Path] = {}
     for argument in arguments:
@@ -73,14 +109,15 @@ def main(arguments: list[str]) -> int:
             key = hashlib.sha256(f"{shared}\0{command}\0".encode() + path.read_bytes()).hexdigest()
             marks[path] = CACHE / key
     CACHE.mkdir(parents=True, exist_ok=True)
-    waiting = [path for path, mark in marks.items() if not mark.exists()]
+    jobs = plan([path for path, mark in marks.items() if not mark.exists()])
     status = 0
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        for path, (code, text) in zip(waiting, pool.map(check, waiting), strict=True):
+        for job, (code, text) in zip(jobs, pool.map(check, jobs), strict=True):
             if code == 0:
-                marks[path].touch()
+                for path in job.files:
+                    marks[path].touch()
             else:
-                print(f"{path}:\n{text}")
+                print(f"{', '.join(map(str, job.files))}:\n{text}")
                 status = 1
     return status
 
