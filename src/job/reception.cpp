@@ -147,15 +147,7 @@ void Reception::serve() {
     for (const Line& stranger : strangers_) watched.push_back({stranger.descriptor(), POLLIN, 0});
     if (poll(watched.data(), watched.size(), -1) < 0) continue;
     if (watched[0].revents != 0) return;
-    std::vector<Line> silent;
-    for (size_t i = 0; i < strangers_.size(); ++i) {
-      if (watched[i + 2].revents == 0) {
-        silent.push_back(std::move(strangers_[i]));
-      } else {
-        hear(strangers_[i]);
-      }
-    }
-    strangers_ = std::move(silent);
+    hear_all();
     if (watched[1].revents != 0) accept_all();
   }
 }
@@ -166,7 +158,7 @@ void Reception::accept_all() {
     if (line.descriptor() < 0) {
       const bool full = errno == EMFILE || errno == ENFILE;
       if (!full || strangers_.empty()) return;
-      strangers_.erase(strangers_.begin());
+      make_room();
       continue;
     }
     ucred peer{};
@@ -174,9 +166,26 @@ void Reception::accept_all() {
       report(peer.pid, "is another user's");
       continue;
     }
-    if (strangers_.size() == kMostStrangers) strangers_.erase(strangers_.begin());
+    if (strangers_.size() == kMostStrangers) make_room();
     strangers_.push_back(std::move(line));
   }
+}
+
+// Many may have come at once and have spoken since: only if nobody has, the one that has been
+// silent for longest goes.
+void Reception::make_room() {
+  const size_t before = strangers_.size();
+  hear_all();
+  if (strangers_.size() == before) strangers_.erase(strangers_.begin());
+}
+
+// Who has said nothing stays.
+void Reception::hear_all() {
+  std::vector<Line> silent;
+  for (Line& stranger : strangers_) {
+    if (!hear(stranger)) silent.push_back(std::move(stranger));
+  }
+  strangers_ = std::move(silent);
 }
 
 // A stranger can connect as often as it likes: it shall not fill the log.
@@ -188,17 +197,19 @@ void Reception::report(pid_t pid, const char* what) {
             reported_ == kMostReports ? "; more of this is not reported" : "");
 }
 
-// What a stranger says, who is let in or gone after that.
-void Reception::hear(Line& stranger) {
+// What a stranger says, who is let in or gone after that; false if it has said nothing.
+bool Reception::hear(Line& stranger) {
   ReceptionMessage hello;
   const ssize_t got = retry(
       [&] { return recv(stranger.descriptor(), &hello, sizeof hello, MSG_TRUNC | MSG_DONTWAIT); });
+  if (got < 0 && errno == EAGAIN) return false;
   ucred peer{};
   const bool known = os::is_same_user(stranger.descriptor(), &peer) && is_ours(hello, got) &&
                      hello.type == ReceptionMessage::Type::kHello && hello.secret == secret_;
-  if (known && welcome(stranger, hello)) return;
+  if (known && welcome(stranger, hello)) return true;
   if (got != 0) report(peer.pid, "is not of this job");
   stranger = Line();
+  return true;
 }
 
 bool Reception::welcome(Line& stranger, const ReceptionMessage& hello) {

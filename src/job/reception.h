@@ -78,7 +78,9 @@ class Reception {
   void serve();
   void accept_all();
   void report(pid_t pid, const char* what);
-  void hear(Line& stranger);
+  void make_room();
+  void hear_all();
+  bool hear(Line& stranger);
   bool welcome(Line& stranger, const ReceptionMessage& hello);
 
   ReceptionAddress address_{};

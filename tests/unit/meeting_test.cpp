@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <barrier>
+#include <chrono>
 #include <cstring>
 #include <functional>
 #include <map>
@@ -203,13 +204,12 @@ TEST(Meeting, OfTooMany) {
   EXPECT_EQ(meet(directory, {0, kMostRanks + 1, {}, 1}, &membership), MOB_ERR_ARGUMENT);
 }
 
-// A reception of rank 0 in a job of three.
-class Received : public testing::Test {
+// A reception of rank 0 in a job of three, to which others can come before it has started.
+class Awaited : public testing::Test {
  protected:
   void SetUp() override {
     ASSERT_EQ(make_secret(&secret_), MOB_OK);
     ASSERT_EQ(reception_.open(), MOB_OK);
-    ASSERT_EQ(reception_.start(secret_, 0, 3), MOB_OK);
   }
 
   Visit come(mob_rank_t rank, const Secret& secret, Line* line) {
@@ -242,6 +242,29 @@ class Received : public testing::Test {
   Secret secret_{};
   Reception reception_;
 };
+
+// … and one that has.
+class Received : public Awaited {
+ protected:
+  void SetUp() override {
+    Awaited::SetUp();
+    ASSERT_EQ(reception_.start(secret_, 0, 3), MOB_OK);
+  }
+};
+
+TEST_F(Awaited, WhoComesBeforeManyOthersIsHeard) {
+  Line line;
+  Visit outcome = Visit::kFailed;
+  std::thread guest([&] { outcome = come(1, secret_, &line); });
+  // Until it has connected and said who it is, of which nothing tells: later it is let in, too.
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  std::vector<int> silent;
+  for (int i = 0; i < 200; ++i) silent.push_back(connect_silently());
+  ASSERT_EQ(reception_.start(secret_, 0, 3), MOB_OK);
+  guest.join();
+  EXPECT_EQ(outcome, Visit::kLetIn) << mob_last_error();
+  for (const int descriptor : silent) close(descriptor);
+}
 
 TEST_F(Received, WhoKnowsTheSecretIsLetIn) {
   Line line;
