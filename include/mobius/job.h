@@ -39,7 +39,9 @@ typedef int32_t mob_rank_t;
  *                          that has been initialised, no provider of a network (docs/hosts.md);
  *         MOB_ERR_MEMORY   no address space could be reserved (`ulimit -v`);
  *         MOB_ERR_PEER     it failed in another process, or a process died before all had joined.
- *         After an error the process is as before the call.
+ *         After an error the process is as before the call. But where PMIx or an MPI brought the
+ *         processes together and others may wait for this one, the job ends, after a line that says
+ *         why.
  *
  * Thread safety: single; no other call may run at the same time.
  */
@@ -55,7 +57,8 @@ MOB_API mob_status_t mob_init(void);
  * @param communicator  an MPI_Comm of the MPI that the program has loaded: where that is a pointer
  *                      (Open MPI), as it is; where it is an int (MPICH and its kin),
  *                      `(void*)(intptr_t)comm`. Not kept.
- * @return as mob_init(); MOB_ERR_STATE also if no MPI that is known runs in this process
+ * @return as mob_init(); MOB_ERR_STATE also if no MPI that is known runs in this process;
+ *         MOB_ERR_ARGUMENT (MPI_COMM_NULL, or an intercommunicator)
  *
  * Thread safety: single; no other call may run at the same time.
  */

@@ -41,4 +41,7 @@ class Directory {
   virtual void leave() = 0;
 };
 
+// Says why the job ends, before whatever ends it: that may be quicker than the caller.
+void report_end_of_job();
+
 }  // namespace mobius::job

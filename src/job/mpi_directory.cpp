@@ -32,12 +32,14 @@ struct Mpi {
   int (*finalized)(int*);
   int (*comm_rank)(Handle, int*);
   int (*comm_size)(Handle, int*);
+  int (*comm_test_inter)(Handle, int*);
   int (*comm_dup)(Handle, Handle*);
   int (*comm_free)(Handle*);
   int (*allgather)(const void*, int, Handle, void*, int, Handle, Handle);
   int (*allgatherv)(const void*, int, Handle, void*, const int*, const int*, Handle, Handle);
   int (*abort)(Handle, int);
   Handle world;
+  Handle none;  // MPI_COMM_NULL
   Handle byte;
 
   bool find_all(void* library);
@@ -53,15 +55,19 @@ bool Mpi::find_all(void* library) {
   const bool found =
       find(library, "MPI_Initialized", &initialized) &&
       find(library, "MPI_Finalized", &finalized) && find(library, "MPI_Comm_rank", &comm_rank) &&
-      find(library, "MPI_Comm_size", &comm_size) && find(library, "MPI_Comm_dup", &comm_dup) &&
-      find(library, "MPI_Comm_free", &comm_free) && find(library, "MPI_Allgather", &allgather) &&
-      find(library, "MPI_Allgatherv", &allgatherv) && find(library, "MPI_Abort", &abort);
+      find(library, "MPI_Comm_size", &comm_size) &&
+      find(library, "MPI_Comm_test_inter", &comm_test_inter) &&
+      find(library, "MPI_Comm_dup", &comm_dup) && find(library, "MPI_Comm_free", &comm_free) &&
+      find(library, "MPI_Allgather", &allgather) && find(library, "MPI_Allgatherv", &allgatherv) &&
+      find(library, "MPI_Abort", &abort);
   if (!found) return false;
   world = dlsym(library, "ompi_mpi_comm_world");
+  none = dlsym(library, "ompi_mpi_comm_null");
   byte = dlsym(library, "ompi_mpi_byte");
   if (world != nullptr && byte != nullptr) return true;
   // Only MPICH's family has this one and these numbers.
   world = number(0x44000000);
+  none = number(0x04000000);
   byte = number(0x4c00010d);
   return dlsym(library, "MPIR_Err_create_code") != nullptr ||
          dlsym(library, "MPIX_Comm_agree") != nullptr || dlsym(library, "MPID_Abort") != nullptr;
@@ -119,7 +125,9 @@ class MpiDirectory final : public Directory {
  public:
   explicit MpiDirectory(const Mpi& mpi) : mpi_(mpi) {}
   ~MpiDirectory() override {
-    if (!left_ && is_running(mpi_)) mpi_.abort(own_, 1);
+    if (!is_in_ || !is_running(mpi_)) return;
+    report_end_of_job();
+    mpi_.abort(own_, 1);
   }
 
   mob_status_t open(const Communicator* like, mob_rank_t* rank, mob_rank_t* size);
@@ -138,18 +146,29 @@ class MpiDirectory final : public Directory {
   Handle own_{};
   mob_rank_t size_ = 0;
   Bytes unsent_;
-  bool left_ = false;
-  std::mutex mutex_;  // guards known_
+  bool is_in_ = false;  // others wait for this process
+  std::mutex mutex_;    // guards known_
   std::map<std::pair<mob_rank_t, std::string>, Bytes> known_;
 };
 
 mob_status_t MpiDirectory::open(const Communicator* like, mob_rank_t* rank, mob_rank_t* size) {
   const auto model = like != nullptr ? const_cast<Handle>(*like) : mpi_.world;
+  // MPI itself ends the job over these, or makes no sense of them.
+  if (model == nullptr || model == mpi_.none) {
+    return fail(MOB_ERR_ARGUMENT, "mob_init_mpi: the communicator is MPI_COMM_NULL");
+  }
+  int is_inter = 0;
+  if (mpi_.comm_test_inter(model, &is_inter) == 0 && is_inter != 0) {
+    return fail(MOB_ERR_ARGUMENT,
+                "mob_init_mpi: an intercommunicator has two groups of processes, a job one; "
+                "MPI_Intercomm_merge() makes one of them");
+  }
   if (mpi_.comm_dup(model, &own_) != 0 || mpi_.comm_rank(own_, rank) != 0 ||
       mpi_.comm_size(own_, size) != 0) {
     return fail(MOB_ERR_SYSTEM, "mob_init: MPI could not make a communicator");
   }
   size_ = *size;
+  is_in_ = true;
   return MOB_OK;
 }
 
@@ -232,7 +251,7 @@ mob_status_t MpiDirectory::fetch(mob_rank_t rank, std::string_view key, Bytes* v
 }
 
 void MpiDirectory::leave() {
-  left_ = true;
+  is_in_ = false;
   if (is_running(mpi_)) mpi_.comm_free(&own_);
 }
 

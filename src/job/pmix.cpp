@@ -2,7 +2,6 @@
 #include "job/pmix.h"
 
 #include <link.h>
-#include <sys/utsname.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -17,7 +16,6 @@
 #include <thread>
 #include <utility>
 
-#include "base/log.h"
 #include "base/status.h"
 #include "job/pmix_library.h"
 #include "job/pmix_news.h"
@@ -383,11 +381,7 @@ mob_status_t PmixDirectory::fetch(mob_rank_t rank, std::string_view key,
 bool PmixDirectory::is_dead(mob_rank_t rank) { return has_news_of_death(rank); }
 
 void PmixDirectory::abandon() {
-  // The line comes before the end of this process, which may come before the caller says anything.
-  utsname host = {};
-  uname(&host);
-  base::log(base::LogLevel::kError, "the job ends because mob_init() failed on host %s: %s",
-            host.nodename, mob_last_error());
+  report_end_of_job();
   abort(1, nullptr);
 }
 

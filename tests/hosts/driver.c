@@ -110,15 +110,18 @@ int PMIx_Finalize(const void* info, size_t count) {
   return function(info, count);
 }
 
+static void load_mpi(const char* name) {
+  library = dlopen(name, RTLD_NOW | RTLD_GLOBAL);
+  if (library != NULL) return;
+  printf("SKIP: %s\n", dlerror());
+  exit(77);
+}
+
 /* Both in one process; `order` is a list of M (MPI) and m (Möbius), at first starts, then ends; and
  * s: MPI leaves PMIx in one rank after the other from now on. */
 static void beside_mpi(const char* name, const char* order) {
   int mpi_is_up = 0;
-  library = dlopen(name, RTLD_NOW | RTLD_GLOBAL);
-  if (library == NULL) {
-    printf("SKIP: %s\n", dlerror());
-    exit(77);
-  }
+  load_mpi(name);
   for (; *order != '\0'; ++order) {
     if (*order == 'M') {
       if (mpi_is_up) {
@@ -140,6 +143,49 @@ static void beside_mpi(const char* name, const char* order) {
   }
 }
 
+/* A handle of MPI: a pointer in Open MPI, in MPICH a number. */
+static void* mpi_handle(const char* name, uintptr_t number) {
+  void* found = dlsym(library, name);
+  return found != NULL ? found : (void*)number;
+}
+
+static void refused(mob_status_t status, mob_status_t expected, const char* what) {
+  if (status == expected && !mob_initialized()) return;
+  fprintf(stderr, "%s: %s: %s\n", what, mob_status_name(status), mob_last_error());
+  exit(3);
+}
+
+/* A job for each half of the processes, in reverse order; and what is no communicator for one. */
+static void in_communicators(const char* name) {
+  load_mpi(name);
+  void* const world = mpi_handle("ompi_mpi_comm_world", 0x44000000);
+  void* const none = mpi_handle("ompi_mpi_comm_null", 0x04000000);
+  refused(mob_init_mpi(world), MOB_ERR_STATE, "before MPI_Init");
+  mpi_start();
+  const int rank = launched_rank();
+  void* half = NULL;
+  void* halves = NULL;
+  int (*split)(void*, int, int, void**);
+  int (*join_halves)(void*, int, void*, int, int, void**);
+  int (*function)(void*, void*) = mpi("MPI_Comm_split");
+  memcpy(&split, &function, sizeof split);
+  need(split(world, rank % 2, -rank, &half) == 0, "MPI_Comm_split");
+  function = mpi("MPI_Intercomm_create");
+  memcpy(&join_halves, &function, sizeof join_halves);
+  /* Their first ones are the last two of all, of four. */
+  need(join_halves(half, 0, world, rank % 2 == 0 ? 3 : 2, 1, &halves) == 0, "MPI_Intercomm_create");
+  refused(mob_init_mpi(NULL), MOB_ERR_ARGUMENT, "NULL");
+  refused(mob_init_mpi(none), MOB_ERR_ARGUMENT, "MPI_COMM_NULL");
+  refused(mob_init_mpi(halves), MOB_ERR_ARGUMENT, "an intercommunicator");
+  need(mob_init_mpi(half) == MOB_OK, "mob_init_mpi");
+  need(mpi("MPI_Comm_free")(&half, NULL) == 0, "MPI_Comm_free");
+  who();
+  talk();
+  leave();
+  refused(mob_init_mpi(world), MOB_ERR_STATE, "a second time");
+  mpi_end(1);
+}
+
 static void wait_for_the_end(void) {
   while (1) pause();
 }
@@ -157,6 +203,8 @@ int main(int count, char** words) {
     leave();
   } else if (strcmp(what, "beside_mpi") == 0 && count == 4) {
     beside_mpi(words[2], words[3]);
+  } else if (strcmp(what, "in_communicators") == 0 && count == 3) {
+    in_communicators(words[2]);
   } else if (strcmp(what, "exit") == 0 && count == 3) {
     join();
     const int rank = mob_rank();

@@ -229,6 +229,35 @@ def test_through_an_mpi_whose_launcher_speaks_no_pmix(
     assert [line for line in done.lines() if line] == ["left"] * 4 + expected(*places)
 
 
+def in_communicators(bed: beds.Bed, name: str, **env: str) -> Ended:
+    """Run jobs of the processes of communicators of an MPI, with its launcher."""
+    words = [DRIVER, "in_communicators", name]
+    if name.startswith("libmpich"):
+        done = run(mpiexec(bed, "hosta:2,hostb:2", 4, *words), env)
+    else:
+        export = [word for name in env for word in ("-x", name)]
+        done = run(mpirun(bed, "hosta:2,hostb:2", *export, *words), env)
+    if done.out.startswith("SKIP"):
+        pytest.skip(done.out)
+    return done
+
+
+# Ranks 0 and 2 of all, and 1 and 3, which are on two hosts.
+@pytest.mark.parametrize("name", ["libmpi.so.40", "libmpich.so.12"])
+def test_jobs_of_communicators(bed: beds.Bed, name: str) -> None:
+    done = in_communicators(bed, name)
+    assert done.code == 0 or "MPI_Finalize given up" in done.err, done.err
+    assert [line for line in done.lines() if line] == sorted(2 * expected(0, 1))
+
+
+@pytest.mark.parametrize("name", ["libmpi.so.40", "libmpich.so.12"])
+def test_jobs_of_communicators_end_with_a_reason(bed: beds.Bed, name: str) -> None:
+    done = in_communicators(bed, name, MOBIUS_PROVIDER="nosuch")
+    assert done.code != 0
+    assert "mob_init() failed on host host" in done.err
+    assert "MOBIUS_PROVIDER='nosuch'" in done.err
+
+
 def test_hydra_alone_is_not_enough_for_several_hosts(bed: beds.Bed) -> None:
     done = run(mpiexec(bed, "hosta,hostb", 2, DRIVER, "who"))
     assert done.code != 0

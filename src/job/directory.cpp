@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "job/directory.h"
+
+#include <sys/utsname.h>
+
+#include "base/log.h"
+#include "base/status.h"
+
+namespace mobius::job {
+
+void report_end_of_job() {
+  utsname host = {};
+  uname(&host);
+  base::log(base::LogLevel::kError, "the job ends because mob_init() failed on host %s: %s",
+            host.nodename, mob_last_error());
+}
+
+}  // namespace mobius::job
