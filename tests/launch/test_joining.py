@@ -148,8 +148,12 @@ def test_garbage_is_dropped_and_harms_nobody(launcher: Launcher, case: str) -> N
         "leave(s)",
     )
     done = launcher.run("-n", "2", *program)
-    assert (done.returncode, done.stderr) == (0, b"")
+    assert done.returncode == 0
     assert sorted(done.stdout.split()) == [b"2", b"2", b"b''", b"b''"]
+    # Who says nothing, or Goodbye before Hello, is no stranger.
+    is_told = case not in ("no Hello", "nothing", "an empty message")
+    assert done.stderr.count(b"and is not of this job\n") == 2 * is_told
+    assert len(done.stderr.splitlines()) == 2 * is_told
 
 
 def test_silent_strangers_do_not_keep_ranks_out(launcher: Launcher) -> None:
@@ -190,7 +194,8 @@ def test_foreign_user_is_dropped(launcher: Launcher) -> None:
         "leave(s)",
     )
     done = launcher.run(*program)
-    assert (done.returncode, done.stderr) == (0, b"")
+    assert done.returncode == 0
+    assert done.stderr.count(b"is another user's\n") == len(done.stderr.splitlines()) == 1
 
 
 @pytest.mark.parametrize(
@@ -289,4 +294,9 @@ def test_launcher_is_not_disturbed_by_strangers_from_outside(launcher: Launcher)
         shouter.join()
     os.write(ends[1], b"quiet\n")
     os.close(ends[1])
-    assert launcher.finish(process)[:2] == (0, b"got quiet\n")
+    code, out, err = launcher.finish(process)
+    assert (code, out) == (0, b"got quiet\n")
+    # Once for some of them, not for each.
+    turned_away = f"turned away process {os.getpid()}, which connected to this job's socket"
+    assert err.count(turned_away) == len(err.splitlines()) == 8
+    assert err.endswith("is not of this job; more of this is not reported\n")

@@ -12,6 +12,7 @@
 #include "base/status.h"
 #include "job/board.h"
 #include "job/control.h"
+#include "job/launch/say.h"
 #include "os/unix_socket.h"
 
 namespace mobius::launch {
@@ -19,6 +20,8 @@ namespace {
 
 using job::Message;
 using job::MessageType;
+
+constexpr int kMostReports = 8;
 
 mob_status_t make_key(std::string* key) {
   unsigned char bits[job::kKeyDigits / 2];
@@ -83,6 +86,7 @@ void Rendezvous::on_listener() {
     if (descriptor < 0) return;
     ucred peer{};
     if (!os::is_same_user(descriptor, &peer)) {
+      report(peer.pid, "is another user's");
       close(descriptor);
       continue;
     }
@@ -93,6 +97,14 @@ void Rendezvous::on_listener() {
     poller_.add(descriptor, EPOLLIN,
                 {Source::kConnection, static_cast<uint32_t>(slot - connections_.begin())});
   }
+}
+
+// A stranger can connect as often as it likes: it shall not fill the log.
+void Rendezvous::report(pid_t pid, const char* what) {
+  if (reported_ == kMostReports) return;
+  ++reported_;
+  say("warning: turned away process {}, which connected to this job's socket and {}{}", pid, what,
+      reported_ == kMostReports ? "; more of this is not reported" : "");
 }
 
 // Those who never say who they are must not keep ranks out.
@@ -141,6 +153,7 @@ bool Rendezvous::receive(Connection& connection) {
   const mob_rank_t rank = connection.rank;
   if (rank < 0) {
     if (whole && message.type == MessageType::kAbort) on_abort(message);
+    if (got > 0 && !whole) report(connection.pid, "is not of this job");
     const bool joined =
         whole && message.type == MessageType::kHello && welcome(connection, message);
     if (!joined) close_connection(connection);

@@ -73,6 +73,7 @@ class Rendezvous {
   };
 
   mob_status_t make_segments(mob_rank_t size, int32_t hosts);
+  void report(pid_t pid, const char* what);
   bool drop_silent();
   bool receive(Connection& connection);
   void on_abort(const job::Message& message);
@@ -92,6 +93,7 @@ class Rendezvous {
   uint64_t accepted_ = 0;
   mob_rank_t joined_ = 0;
   mob_rank_t lost_ = 0;
+  int reported_ = 0;  // strangers
 };
 
 }  // namespace mobius::launch
