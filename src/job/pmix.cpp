@@ -365,10 +365,16 @@ mob_status_t PmixDirectory::fetch(mob_rank_t rank, std::string_view key,
     // No fence has brought it here from another node.
     if (const mob_status_t status = wait_for_value(rank, key, join_end())) return status;
   }
-  // What was published before a fence is here; what was not would be waited for.
+  const std::string full = full_key(key);
   const pmix_info_t at_once = instruction(PMIX_IMMEDIATE, value_of(true));
   Value found;
-  const pmix_status_t status = library_.get(&who, full_key(key).c_str(), &at_once, 1, found.out());
+  pmix_status_t status = library_.get(&who, full.c_str(), &at_once, 1, found.out());
+  // What was published before a fence is here, but PRRTE's servers (3.0) leave it where it is until
+  // somebody asks.
+  if (status == PMIX_ERR_NOT_FOUND) {
+    if (const mob_status_t came = wait_for_value(rank, key, join_end())) return came;
+    status = library_.get(&who, full.c_str(), &at_once, 1, found.out());
+  }
   if (status != PMIX_SUCCESS || !found.is(PMIX_BYTE_OBJECT)) {
     return fail(MOB_ERR_PEER, "rank %d has not published its %.*s: %s", rank,
                 static_cast<int>(key.size()), key.data(), library_.error_string(status));

@@ -47,6 +47,15 @@ def test_two_processes_on_each_of_two_hosts(bed: beds.Bed) -> None:
     assert done.lines() == expected(0, 0, 1, 1)
 
 
+# Its servers keep what is published where it was, fence or not, until they are asked for it.
+def test_two_processes_on_each_of_two_hosts_under_prrte(bed: beds.Bed) -> None:
+    words = [launcher("prterun"), "--allow-run-as-root", "--prtemca", "plm_ssh_agent"]
+    words += [str(bed.agent), "--map-by", "node:OVERSUBSCRIBE", "--host", "hosta:2,hostb:2"]
+    done = run(bed.words([*words, "-n", "4", DRIVER, "who"]))
+    assert done.code == 0, done.err
+    assert done.lines() == expected(0, 1, 0, 1)
+
+
 # The server knows them as one job, and counts wrong who is in it once processes have left.
 def test_one_program_after_the_other(bed: beds.Bed) -> None:
     words = ["sh", "-c", '"$@" && "$@" && "$@" && "$@"', "sh", DRIVER, "who"]
