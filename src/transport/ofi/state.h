@@ -190,6 +190,7 @@ struct Endpoint::State {
   ~State();
 
   // endpoint.cpp
+  bool closes() const;  // whether closing it is safe
   mob_status_t open();
   mob_status_t make_queue();
   mob_status_t make_buffers();
