@@ -174,6 +174,8 @@ const char* what_to_install(const std::string& provider) {
   if (provider.starts_with("cxi")) return "it needs a Slingshot adapter and HPE's libfabric";
   if (provider.starts_with("psm3")) return "it needs a libfabric built with psm3, and its adapter";
   if (provider.starts_with("opx")) return "it needs an Omni-Path adapter and the hfi1 driver";
+  if (provider == "tcp") return "before libfabric 1.18 it is called net: MOBIUS_PROVIDER=net";
+  if (provider == "net") return "since libfabric 1.18 it is called tcp: MOBIUS_PROVIDER=tcp";
   if (provider == "tcp;ofi_rxm") {
     return "since libfabric 2 'tcp' does by itself what that did: MOBIUS_PROVIDER=tcp, or none for "
            "the best there is";
