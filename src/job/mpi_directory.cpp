@@ -51,6 +51,13 @@ bool find(void* library, const char* name, Function* function) {
   return *function != nullptr;
 }
 
+// A program that is linked with the MPI may have a copy of its own (R_X86_64_COPY), which all use
+// then; one that has loaded it apart has none.
+void* find_object(void* library, const char* name) {
+  void* found = dlsym(RTLD_DEFAULT, name);
+  return found != nullptr ? found : dlsym(library, name);
+}
+
 bool Mpi::find_all(void* library) {
   const bool found =
       find(library, "MPI_Initialized", &initialized) &&
@@ -61,9 +68,9 @@ bool Mpi::find_all(void* library) {
       find(library, "MPI_Allgather", &allgather) && find(library, "MPI_Allgatherv", &allgatherv) &&
       find(library, "MPI_Abort", &abort);
   if (!found) return false;
-  world = dlsym(library, "ompi_mpi_comm_world");
-  none = dlsym(library, "ompi_mpi_comm_null");
-  byte = dlsym(library, "ompi_mpi_byte");
+  world = find_object(library, "ompi_mpi_comm_world");
+  none = find_object(library, "ompi_mpi_comm_null");
+  byte = find_object(library, "ompi_mpi_byte");
   if (world != nullptr && byte != nullptr) return true;
   // Only MPICH's family has this one and these numbers.
   world = number(0x44000000);

@@ -143,10 +143,13 @@ static void beside_mpi(const char* name, const char* order) {
   }
 }
 
+/* What the linker makes in a program that is linked with Open MPI: a copy, which the library uses
+ * instead of its own. */
+__attribute__((visibility("default"), aligned(64))) char ompi_mpi_comm_null[4096];
+
 /* A handle of MPI: a pointer in Open MPI, in MPICH a number. */
 static void* mpi_handle(const char* name, uintptr_t number) {
-  void* found = dlsym(library, name);
-  return found != NULL ? found : (void*)number;
+  return dlsym(library, name) != NULL ? dlsym(RTLD_DEFAULT, name) : (void*)number;
 }
 
 static void refused(mob_status_t status, mob_status_t expected, const char* what) {
