@@ -99,6 +99,13 @@ mob_status_t Network::meet() { return is_open() ? engine_.job().directory()->fen
 
 mob_status_t Network::start() {
   if (!is_open()) return MOB_OK;
+  const std::lock_guard lock(thread_mutex_);
+  started_ = true;
+  return start_thread();
+}
+
+mob_status_t Network::start_thread() {
+  if (!started_ || pauses_ > 0 || thread_.joinable()) return MOB_OK;
   if (event_ < 0) event_ = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
   if (event_ < 0) {
     return base::fail_errno(MOB_ERR_SYSTEM, errno, "no descriptor for the network's thread");
@@ -114,14 +121,30 @@ mob_status_t Network::start() {
   return MOB_OK;
 }
 
-bool Network::pause() {
-  if (!thread_.joinable()) return false;
-  stop();
+void Network::pause() {
+  const std::lock_guard lock(thread_mutex_);
+  ++pauses_;
+  end_thread();
   stop_.store(false, std::memory_order_relaxed);
-  return true;
+}
+
+void Network::end_pause() {
+  const std::lock_guard lock(thread_mutex_);
+  --pauses_;
+}
+
+mob_status_t Network::go_on() {
+  const std::lock_guard lock(thread_mutex_);
+  return start_thread();
 }
 
 void Network::stop() {
+  const std::lock_guard lock(thread_mutex_);
+  started_ = false;
+  end_thread();
+}
+
+void Network::end_thread() {
   if (!thread_.joinable()) return;
   stop_.store(true, std::memory_order_seq_cst);
   wake();

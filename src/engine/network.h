@@ -38,9 +38,12 @@ class Network {
   // Lets all others know of the endpoint, and returns when all have: collective over the job, and
   // the last step of joining. Who cannot go on leaves before it.
   mob_status_t meet();
-  // Ends the thread until the next start(); whether there was one. Not called in handlers, which it
+  // Ends the thread until end_pause() has been called as often. Not called in handlers, which it
   // may be running.
-  bool pause();
+  void pause();
+  void end_pause();
+  // Starts it again if there was one, and no pause is left.
+  mob_status_t go_on();
   // Nobody sends any more, and what was sent has arrived.
   void stop();
   void close();
@@ -140,6 +143,8 @@ class Network {
   bool have_all_met() const { return all_met_.load(std::memory_order_relaxed); }
 
  private:
+  mob_status_t start_thread();
+  void end_thread();
   void greeted(uint64_t card);
   void received(const unsigned char* message, size_t bytes);
   void lost(transport::ofi::PeerId id, const char* why);
@@ -173,7 +178,10 @@ class Network {
   std::atomic<mob_rank_t> next_watched_ = 0;
 
   std::atomic<uint32_t> empty_polls_ = 1;  // in a row; by who polls
+  std::mutex thread_mutex_;                // guards starting and ending the thread
   std::thread thread_;
+  bool started_ = false;  // by start()
+  int pauses_ = 0;        // during which there is no thread
   std::atomic<bool> stop_ = false;
   std::atomic<bool> serving_ = false;
   std::atomic<uint32_t> parked_ = kIsUp;  // the thread sleeps on this word while it naps

@@ -34,7 +34,7 @@ mob_status_t Progress::require() {
 }
 
 mob_status_t Progress::start_thread() {
-  if (running_.load(std::memory_order_relaxed)) return MOB_OK;
+  if (running_.load(std::memory_order_relaxed) || pauses_ > 0) return MOB_OK;
   try {
     const os::SignalsBlocked blocked;
     thread_ = std::thread([this] { run(); });
@@ -80,13 +80,23 @@ void Progress::stop() {
   if (thread_.joinable()) end_thread();
 }
 
-bool Progress::pause() {
+void Progress::pause() {
   const std::lock_guard lock(mutex_);
-  if (!thread_.joinable()) return false;
+  ++pauses_;
+  if (!thread_.joinable()) return;
   end_thread();
   stop_.store(false, std::memory_order_relaxed);
   running_.store(false, std::memory_order_release);  // pairs with the acquire in require()
-  return true;
+}
+
+void Progress::end_pause() {
+  const std::lock_guard lock(mutex_);
+  --pauses_;
+}
+
+mob_status_t Progress::go_on() {
+  const std::lock_guard lock(mutex_);
+  return wanted_ && !resting_.load(std::memory_order_relaxed) ? start_thread() : MOB_OK;
 }
 
 void Progress::end_thread() {

@@ -49,9 +49,12 @@ class Progress {
   // Ends the thread. Nobody makes requests any more.
   void stop();
 
-  // Ends the thread for a while; whether there was one. Requests wait until the next require(). Not
-  // called in handlers, which the thread may be running.
-  bool pause();
+  // Ends the thread, and lets nobody start it until end_pause() has been called as often. Requests
+  // wait meanwhile. Not called in handlers, which the thread may be running.
+  void pause();
+  void end_pause();
+  // Starts it again if somebody asked for it, and no pause is left.
+  mob_status_t go_on();
 
   // Sees to it that somebody serves the process whose doorbell this is; the calling thread has
   // written the request, and passed a full fence since.
@@ -131,11 +134,12 @@ class Progress {
 
   Engine& engine_;
   ProcessBlock::Doorbell* own_ = nullptr;
-  std::mutex mutex_;  // guards starting the thread
+  std::mutex mutex_;  // guards starting and ending the thread
   std::thread thread_;
   std::atomic<bool> running_ = false;
   std::atomic<bool> stop_ = false;
   bool wanted_ = false;                    // there is something to serve
+  int pauses_ = 0;                         // during which there is no thread
   std::atomic<bool> resting_ = false;      // the thread leaves requests alone
   std::atomic<bool> serving_ = false;      // the thread looks for requests, or is about to
   std::atomic<uint32_t> polls_ = 0;        // by the program

@@ -9,13 +9,14 @@
 namespace mobius::engine {
 
 // While it lives, the library has no threads of its own: what they work with may lie on pages that
-// move. Requests wait meanwhile. Not in handlers, which those threads may be running.
+// move. Requests wait meanwhile. Of several that live at once, of different threads, the last lets
+// them begin again. Not in handlers, which those threads may be running.
 class ThreadsPause {
  public:
-  explicit ThreadsPause(Engine& engine)
-      : engine_(engine),
-        network_ran_(engine.network().pause()),
-        progress_ran_(engine.progress().pause()) {}
+  explicit ThreadsPause(Engine& engine) : engine_(engine) {
+    engine.network().pause();
+    engine.progress().pause();
+  }
   ~ThreadsPause() { static_cast<void>(end()); }
   ThreadsPause(const ThreadsPause&) = delete;
   ThreadsPause& operator=(const ThreadsPause&) = delete;
@@ -25,31 +26,26 @@ class ThreadsPause {
   mob_status_t end() noexcept {
     constexpr int kTries = 100;
     constexpr auto kBetween = std::chrono::milliseconds(1);
-    mob_status_t status = resume();
+    if (ended_) return MOB_OK;
+    ended_ = true;
+    engine_.network().end_pause();
+    engine_.progress().end_pause();
+    mob_status_t status = go_on();
     for (int tries = 1; status != MOB_OK && tries < kTries; ++tries) {
       std::this_thread::sleep_for(kBetween);
-      status = resume();
+      status = go_on();
     }
-    network_ran_ = progress_ran_ = false;
     return status;
   }
 
  private:
-  mob_status_t resume() noexcept {
-    if (progress_ran_) {
-      if (const mob_status_t status = engine_.progress().require()) return status;
-      progress_ran_ = false;
-    }
-    if (network_ran_) {
-      if (const mob_status_t status = engine_.network().start()) return status;
-      network_ran_ = false;
-    }
-    return MOB_OK;
+  mob_status_t go_on() noexcept {
+    if (const mob_status_t status = engine_.progress().go_on()) return status;
+    return engine_.network().go_on();
   }
 
   Engine& engine_;
-  bool network_ran_;
-  bool progress_ran_;
+  bool ended_ = false;
 };
 
 }  // namespace mobius::engine
