@@ -53,13 +53,14 @@ bool MovedViews::map(mob_rank_t rank, const RangeTable& table, const ListedRange
   const Key key{rank, first};
   const auto found = views_.find(key);
   if (found != views_.end() && found->second.bytes == bytes && found->second.place == place) {
+    found->second.start = range.start;
     return found->second.is_mapped;
   }
   if (!engine_.window().same_address() || !engine_.transfers().uses_cma(rank)) return false;
   drop_overlapping(rank, first, bytes);
   if (drop_stale(rank, table) >= kMostOfRank || views_.size() >= kMostViews) return false;
   try {
-    View& view = views_.emplace(key, View{bytes, place, false}).first->second;
+    View& view = views_.emplace(key, View{range.start, bytes, place, false}).first->second;
     view.is_mapped = may_be_attached(engine_.pid_of(rank), range.start) &&
                      os::map_where_free(first, bytes, {engine_.host().segment(), place});
     return view.is_mapped;
@@ -90,11 +91,11 @@ size_t MovedViews::drop_stale(mob_rank_t rank, const RangeTable& table) {
   size_t left = 0;
   for (auto view = views_.lower_bound({rank, 0});
        view != views_.end() && view->first.rank == rank;) {
-    const uintptr_t last = view->first.first_page + view->second.bytes - 1;
+    // One that is listed may be in use by another thread.
     ListedRange range{};
     uint64_t version = 0;
-    const bool is_listed = find_range(engine_, rank, table, last, &range, &version) &&
-                           os::page_start(range.start) == view->first.first_page;
+    const bool is_listed = find_range(engine_, rank, table, view->second.start, &range, &version) &&
+                           range.start == view->second.start;
     view = is_listed ? std::next(view) : drop(view);
     left += is_listed ? 1 : 0;
   }

@@ -52,6 +52,7 @@ class MovedViews {
     auto operator<=>(const Key&) const = default;
   };
   struct View {
+    uintptr_t start;  // of the range that it is of, which need not fill its pages
     size_t bytes;
     uint64_t place;  // in the segment
     bool is_mapped;  // false: it could not be
