@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "engine/complete_all.h"
 #include "engine/engine.h"
 #include "transport/shm/copy.h"
 
@@ -126,7 +127,7 @@ mob_status_t Heap::agree_on(const char* call, mob_status_t mine, const Request& 
 // What the calling thread has started comes to no later block. Its error is one of the call, which
 // then changes nothing.
 mob_status_t Heap::complete(const char* call, mob_status_t argument) {
-  const mob_status_t completed = engine_.complete_transfers(call);
+  const mob_status_t completed = complete_all(engine_, call);
   return argument != MOB_OK ? argument : completed;
 }
 

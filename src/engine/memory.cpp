@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "base/status.h"
+#include "engine/complete_all.h"
 #include "engine/engine.h"
 #include "engine/parts.h"
 #include "os/memfd.h"
@@ -235,7 +236,7 @@ mob_status_t Memory::release_none(const char* call) {
 
 mob_status_t Memory::release(const char* call, uint64_t handle) {
   // The others wait, also after an error of a transfer.
-  const mob_status_t completed = engine_.complete_transfers(call);
+  const mob_status_t completed = complete_all(engine_, call);
   const Allocation& named = *live_.find(handle);
   Team& team = *named.team;
   // Everybody has stopped using the memory before anybody takes it away, and everybody has let go
