@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <thread>
 
 #include "model/elements.h"
 #include "random/by_name.h"
@@ -14,7 +15,11 @@ void place_payload(const mob_message_t* message, void* /*argument*/, mob_deliver
 }
 
 ActorRunner::ActorRunner(const Shape& shape, Actor self, const Places& places)
-    : shape_(shape), self_(self), rank_(shape.rank_of(self)), places_(places) {
+    : shape_(shape),
+      self_(self),
+      rank_(shape.rank_of(self)),
+      places_(places),
+      together_(shape, self, places) {
   check(mob_counter_create(&told_), "mob_counter_create");
   check(mob_counter_create(&origin_), "mob_counter_create");
   check(mob_counter_create(&completion_), "mob_counter_create");
@@ -35,6 +40,7 @@ void ActorRunner::start(const Program& program) {
 }
 
 void ActorRunner::finish() {
+  together_.check_gone();
   check(mob_context_free(context_), "mob_context_free");
   context_ = MOB_CONTEXT_DEFAULT;
 }
@@ -42,12 +48,14 @@ void ActorRunner::finish() {
 void ActorRunner::run(const Round& round, const Model& model) {
   log_.assign(kLogWords, 0);
   anything_.clear();
+  round_ = &round;
   const ActorSteps& steps = round.actors[static_cast<size_t>(self_)];
   for (const Step& step : steps.before) run(step, model);
   for (const Step& step : steps.after) run(step, model);
 }
 
 void ActorRunner::check_local(const Model& model) const {
+  together_.check_blocks(model);
   const Bytes& expected = model.local(self_);
   const auto [got, wanted] = std::mismatch(local_.begin(), local_.end(), expected.begin());
   if (got == local_.end()) return;
@@ -61,7 +69,7 @@ void ActorRunner::run(const Step& step, const Model& model) {
     case What::kTransfer:
       return transfer(step);
     case What::kPutValue: {
-      void* remote = at(step.rank, step.remote);
+      void* remote = at(step.rank, step.remote, step.block);
       const mob_status_t status =
           step.width == 8   ? mob_put8(step.rank, remote, step.value)
           : step.width == 4 ? mob_put4(step.rank, remote, static_cast<uint32_t>(step.value))
@@ -70,7 +78,7 @@ void ActorRunner::run(const Step& step, const Model& model) {
       return check(status, "mob_put1/2/4/8");
     }
     case What::kGetValue: {
-      const void* remote = at(step.rank, step.remote);
+      const void* remote = at(step.rank, step.remote, step.block);
       uint64_t value = 0;
       const mob_status_t status =
           step.width == 8   ? mob_get8(step.rank, remote, &value)
@@ -96,6 +104,12 @@ void ActorRunner::run(const Step& step, const Model& model) {
       return await_counter(completion_, step.count, "completion");
     case What::kAwait:
       return await(step, model);
+    case What::kAwaitFlags:
+      return await_flags(step, model);
+    case What::kTogether: {
+      const Lane& lane = round_->lanes[static_cast<size_t>(shape_.lane_of(self_))];
+      return together_.run(lane.steps[step.together], model, local_.data());
+    }
   }
 }
 
@@ -106,7 +120,8 @@ void ActorRunner::transfer(const Step& step) {
   unsigned char* local = step.operand.empty()
                              ? local_.data()
                              : const_cast<unsigned char*>(step.operand.data()) + step.skew;
-  mobius_test::Description description(step.plan, at(step.plan.rank, 0), local, fetched);
+  mobius_test::Description description(step.plan, at(step.plan.rank, 0, step.block), local,
+                                       fetched);
   mob_transfer_t& transfer = description.transfer;
   if (step.counts_origin) transfer.origin_counter = origin_;
   if (step.counts_completion) transfer.completion_counter = completion_;
@@ -155,11 +170,12 @@ mob_status_t ActorRunner::send(const Step& step, const mob_transfer_t& transfer,
 void ActorRunner::update(const Step& step) {
   unsigned char* old = &local_[step.local];
   if (step.update == Update::kFetchOp) {
-    return check(mob_fetch_op(step.rank, at(step.rank, step.plan.remote), step.plan.type,
-                              step.plan.op, &step.operand[step.skew + step.plan.local], old),
-                 "mob_fetch_op");
+    return check(
+        mob_fetch_op(step.rank, at(step.rank, step.plan.remote, step.block), step.plan.type,
+                     step.plan.op, &step.operand[step.skew + step.plan.local], old),
+        "mob_fetch_op");
   }
-  void* word = at(step.rank, step.remote);
+  void* word = at(step.rank, step.remote, step.block);
   const auto run = [&](auto value, auto expected, auto add, auto conjoin, auto join, auto differ,
                        auto swap, auto compare_swap) {
     decltype(value) held = 0;
@@ -201,14 +217,16 @@ uint64_t ActorRunner::chain_of_compare_swaps(const Step& step) {
 
 // Reads, adds and writes while nobody else may.
 uint64_t ActorRunner::locked_update(const Step& step) {
-  int recovered = 0;
+  const LockPlace lock{step.lock, 0, step.rank};
   // Access of every other step is only started.
-  const bool starts = step.by_access && step.value % 2 == 0;
-  check(starts           ? mob_access_lock_nbi(places_.access, step.rank, MOB_EXCLUSIVE)
-        : step.by_access ? mob_access_lock(places_.access, step.rank, MOB_EXCLUSIVE, &recovered)
-                         : mob_mutex_lock(places_.mutexes, 0, step.rank, &recovered),
-        "locking");
-  if (recovered != 0) report("a lock was recovered from somebody who is alive");
+  const bool starts = step.lock == Lock::kAccess && !step.tries && step.value % 2 == 0;
+  if (starts) {
+    check(mob_access_lock_nbi(places_.access[0], step.rank, MOB_EXCLUSIVE), "mob_access_lock_nbi");
+  } else if (!step.tries) {
+    acquire(places_, lock);
+  } else {
+    while (!try_acquire(places_, lock, MOB_EXCLUSIVE)) std::this_thread::yield();
+  }
   void* word = at(step.rank, step.remote);
   uint64_t old = 0;
   check(mob_get(step.rank, word, &old, step.width), "mob_get");
@@ -222,9 +240,7 @@ uint64_t ActorRunner::locked_update(const Step& step) {
   }
   check(mob_put(step.rank, word, &value, step.width), "mob_put");
   if (!starts) check(mob_flush(step.rank), "mob_flush");
-  check(step.by_access ? mob_access_unlock(places_.access, step.rank)
-                       : mob_mutex_unlock(places_.mutexes, 0, step.rank),
-        "unlocking");
+  release(places_, lock);
   return old;
 }
 

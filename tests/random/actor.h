@@ -8,18 +8,12 @@
 #include <vector>
 
 #include "random/model.h"
+#include "random/places.h"
 #include "random/program.h"
 #include "random/report.h"
+#include "random/together_runner.h"
 
 namespace random_program {
-
-// Where things are in every rank; the same for all actors of a rank.
-struct Places {
-  mob_mutexes_t mutexes = nullptr;      // one of each rank
-  mob_access_t access = nullptr;        // to all ranks
-  std::vector<unsigned char*> parts;    // address of each rank's part, in that rank
-  std::vector<mob_counter_t> counters;  // of every actor: what it is told by
-};
 
 // Handlers that every rank registers before it runs programs.
 enum Handler : unsigned {
@@ -53,16 +47,21 @@ class ActorRunner {
   uint64_t locked_update(const Step& step);
   uint64_t chain_of_compare_swaps(const Step& step);
   void complete(const Step& step);
+  void await_flags(const Step& step, const Model& model);
+  void check_flag(const Step& step, size_t word, const Model& model) const;
   void await(const Step& step, const Model& model);
   void await_counter(mob_counter_t counter, uint64_t count, const char* which);
-  unsigned char* at(mob_rank_t rank, size_t offset) const {
-    return places_.parts[static_cast<size_t>(rank)] + offset;
+  unsigned char* at(mob_rank_t rank, size_t offset, int block = -1) const {
+    return (block < 0 ? places_.parts[static_cast<size_t>(rank)] : together_.place(block, rank)) +
+           offset;
   }
 
   const Shape& shape_;
   const Actor self_;
   const mob_rank_t rank_;
   const Places& places_;
+  TogetherRunner together_;
+  const Round* round_ = nullptr;
   mob_counter_t told_ = nullptr;
   mob_counter_t origin_ = nullptr;
   mob_counter_t completion_ = nullptr;

@@ -32,6 +32,7 @@ bool ActorBuilder::may_use(const Segment& segment, bool after) const {
       return segment.owner == self_;
     case Use::kMessage:
     case Use::kReadMessage:
+    case Use::kFlags:
       return after && segment.told == self_;
   }
   return false;
@@ -43,15 +44,25 @@ void ActorBuilder::build_before() {
   for (const Segment& segment : round_.segments) {
     const bool message = segment.use == Use::kMessage || segment.use == Use::kReadMessage;
     if (message && segment.owner == self_) add_message(segment);
+    for (size_t i = 0; i < segment.flags.senders.size(); ++i) {
+      if (segment.flags.senders[i] == self_) add_flag(segment, i);
+    }
     if (random_.chance(30)) add_random(false);
+    if (random_.chance(20)) add_together(lane_.before);
   }
   for (size_t left = random_.below(8); left > 0; --left) add_random(false);
+  while (add_together(lane_.before)) {
+    if (random_.chance(60)) add_random(false);
+  }
 }
 
 void ActorBuilder::build_after() {
   steps_ = &round_.actors[static_cast<size_t>(self_)].after;
   may_tell_ = false;
   add_awaits();
+  while (add_together(lane_.steps.size())) {
+    if (random_.chance(60)) add_random(true);
+  }
   for (size_t left = random_.below(5); left > 0; --left) add_random(true);
   complete_locally();
   await_completion();
@@ -60,7 +71,12 @@ void ActorBuilder::build_after() {
 
 void ActorBuilder::add_random(bool after) {
   std::vector<const Segment*> usable;
+  const bool of_blocks = random_.chance(50);
+  for (const Segment& segment : blocks_) {
+    if (of_blocks && may_use(segment, after)) usable.push_back(&segment);
+  }
   for (const Segment& segment : round_.segments) {
+    if (of_blocks && !usable.empty()) break;
     if (may_use(segment, after)) usable.push_back(&segment);
   }
   if (usable.empty()) return;
@@ -111,7 +127,7 @@ void ActorBuilder::add_transfer(Step step) {
       step.by_message && plan.kind == MOB_PUT && plan.shape == MOB_CONTIGUOUS && !step.has_signal;
   // A blocking get is over when it returns; other blocking ones are so locally.
   Accesses accesses{{plan.rank, plan.remote_hull, plan.writes_remote(),
-                     plan.kind == MOB_PUT && !step.by_message}};
+                     plan.kind == MOB_PUT && !step.by_message, step.block, step.by_message}};
   const bool uses_local = step.operand.empty() && !(plan.accumulates() && plan.op == MOB_NO_OP);
   if (uses_local) accesses.push_back({-1, plan.local_hull, plan.kind == MOB_GET, false});
   if (plan.fetches() && !step.fetches_anything) {
@@ -190,6 +206,7 @@ void ActorBuilder::add_get(const Segment& segment) {
   if (random_.chance(25)) return add_value(segment, false);
   Step step;
   step.plan.kind = MOB_GET;
+  step.block = segment.block;
   if (shape_in(segment, &step.plan)) add_transfer(std::move(step));
 }
 
@@ -200,6 +217,7 @@ void ActorBuilder::add_private(const Segment& segment) {
   if (die < 6) return add_get(segment);
   Step step;
   step.by_message = random_.chance(30);
+  step.block = segment.block;
   if (shape_in(segment, &step.plan)) add_transfer(std::move(step));
 }
 
@@ -209,10 +227,11 @@ void ActorBuilder::add_value(const Segment& segment, bool write) {
   step.width = 1u << random_.below(4);
   if (segment.range.bytes < step.width) return;
   step.rank = segment.rank;
+  step.block = segment.block;
   step.remote = segment.range.start + random_.below(segment.range.bytes - step.width + 1);
   step.local = some_local(8).start;
   step.value = random_.next();
-  const Access remote{step.rank, {step.remote, step.width}, write, write};
+  const Access remote{step.rank, {step.remote, step.width}, write, write, step.block};
   if (write) {
     push(step, {remote});
     hazards_.add(remote);
@@ -227,6 +246,7 @@ void ActorBuilder::add_update(const Segment& segment) {
   step.what = What::kUpdate;
   step.width = random_.chance(50) ? 8 : 4;
   step.rank = segment.rank;
+  step.block = segment.block;
   step.remote = (segment.range.start + step.width - 1) / step.width * step.width;
   if (step.remote + step.width > segment.range.end()) return;
   const size_t words = (segment.range.end() - step.remote) / step.width;
@@ -235,7 +255,7 @@ void ActorBuilder::add_update(const Segment& segment) {
     step.update = update;
     step.local = some_local(8).start;
     // Complete at return.
-    push(step, {{step.rank, {step.remote, step.width}, true, false},
+    push(step, {{step.rank, {step.remote, step.width}, true, false, step.block},
                 {-1, {step.local, step.width}, true, false}});
   };
   step.value = random_.next();
@@ -270,6 +290,7 @@ void ActorBuilder::add_elements(const Segment& segment, bool commuting) {
     return;
   }
   plan.rank = segment.rank;
+  step.block = segment.block;
   // Aligned for the model's elements, not for the library's.
   step.skew = random_.chance(30) ? random_.below(element) : 0;
   step.operand.resize(step.skew + operand_bytes);
@@ -289,7 +310,7 @@ void ActorBuilder::add_elements(const Segment& segment, bool commuting) {
     step.update = Update::kFetchOp;
     step.rank = plan.rank;
     step.local = some_local(element).start;
-    return push(step, {{plan.rank, plan.remote_hull, true, false},
+    return push(step, {{plan.rank, plan.remote_hull, true, false, step.block},
                        {-1, {step.local, element}, true, false}});
   }
   add_transfer(std::move(step));
@@ -319,7 +340,8 @@ void ActorBuilder::add_chain(const Segment& segment) {
                            : (sums ? Update::kAdd : Update::kSwap);
   if (segment.use == Use::kLockedChain) {
     step.update = Update::kLocked;
-    step.by_access = segment.by_access;
+    step.lock = segment.lock;
+    step.tries = random_.chance(40);
   }
   push(step, {});
 }
@@ -371,6 +393,14 @@ void ActorBuilder::add_awaits() {
     step.regions.push_back(segment.range);
   }
   if (step.count > 0 || !step.words.empty()) steps_->push_back(std::move(step));
+  for (const Segment& segment : round_.segments) {
+    if (segment.use != Use::kFlags || segment.told != self_) continue;
+    Step flags;
+    flags.what = What::kAwaitFlags;
+    flags.segment = static_cast<size_t>(&segment - round_.segments.data());
+    flags.wait_set = static_cast<WaitSet>(random_.below(6));
+    steps_->push_back(std::move(flags));
+  }
 }
 
 }  // namespace random_program

@@ -15,7 +15,14 @@ class ActorBuilder {
   // `told` counts, by actor, the notices that target counters get; shared by all builders.
   ActorBuilder(mobius_test::Random& random, const Shape& shape, Round& round, Actor self,
                std::vector<uint64_t>& told)
-      : random_(random), shape_(shape), round_(round), self_(self), told_(told) {}
+      : random_(random),
+        shape_(shape),
+        round_(round),
+        self_(self),
+        told_(told),
+        lane_(round.lanes[static_cast<size_t>(shape.lane_of(self))]) {
+    use_blocks(lane_.blocks);
+  }
 
   void build_before();
   void build_after();  // when the `before` of every actor is there
@@ -28,6 +35,11 @@ class ActorBuilder {
   void add_elements(const Segment& segment, bool commuting);
   void add_message(const Segment& segment);
   void add_chain(const Segment& segment);
+  void add_flag(const Segment& segment, size_t word);
+  bool add_together(size_t end);
+  void add_completing(const Together& together, const Step& step);
+  void use_blocks(const std::vector<Segment>& segments);
+  void forget_block(int block);
   void add_value(const Segment& segment, bool write);
   void add_update(const Segment& segment);
   void add_get(const Segment& segment);
@@ -52,6 +64,9 @@ class ActorBuilder {
   Round& round_;
   const Actor self_;
   std::vector<uint64_t>& told_;
+  const Lane& lane_;
+  size_t next_together_ = 0;
+  std::vector<Segment> blocks_;  // that are there, and whose place the actor knows
   std::vector<Step>* steps_ = nullptr;
   Hazards hazards_;
   bool may_tell_ = false;

@@ -3,6 +3,7 @@
 
 // What one actor has under way, and which completion its next step needs first.
 
+#include <algorithm>
 #include <vector>
 
 #include "random/program.h"
@@ -13,7 +14,9 @@ struct Access {
   mob_rank_t rank = -1;  // -1: the actor's own memory
   Range range;
   bool writes = false;
-  bool puts = false;  // may be ordered by a fence
+  bool puts = false;     // may be ordered by a fence
+  int block = -1;        // as in segments
+  bool message = false;  // a handler does it
 };
 
 class Hazards {
@@ -29,7 +32,8 @@ class Hazards {
     Need need;
     for (const Access& access : accesses) {
       for (const Open& open : open_) {
-        if (open.access.rank != access.rank || !open.access.range.overlaps(access.range)) continue;
+        if (open.access.rank != access.rank || open.access.block != access.block) continue;
+        if (!open.access.range.overlaps(access.range)) continue;
         if (!open.access.writes && !access.writes) continue;
         if (access.rank < 0) {
           need.local = true;
@@ -41,6 +45,12 @@ class Hazards {
       }
     }
     return need;
+  }
+
+  // Whether a handler may still have to run.
+  bool has_messages() const {
+    return std::any_of(open_.begin(), open_.end(),
+                       [](const Open& open) { return open.access.message; });
   }
 
   void add(const Access& access) { open_.push_back({access, false}); }

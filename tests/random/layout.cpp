@@ -12,15 +12,14 @@ namespace random_program {
 
 using mobius_test::Random;
 
-namespace {
-
-// Operations of which many in any order give one result.
 mob_op_t commuting_op(Random& random, mob_type_t type) {
   for (;;) {
     const auto op = static_cast<mob_op_t>(random.below(MOB_REPLACE));
     if (mobius_test::is_defined(op, type)) return op;
   }
 }
+
+namespace {
 
 void fill_with_elements(Random& random, Segment* segment) {
   const size_t element = mobius_test::bytes_of(segment->type);
@@ -34,7 +33,7 @@ void fill_with_elements(Random& random, Segment* segment) {
 void make_chain(Random& random, Segment* segment) {
   const size_t die = random.below(100);
   segment->use = die < 45 ? Use::kSumChain : die < 75 ? Use::kSwapChain : Use::kLockedChain;
-  segment->by_access = random.chance(50);
+  segment->lock = static_cast<Lock>(random.below(3));
   if (segment->use == Use::kSwapChain || random.chance(50)) {
     segment->type = random.chance(50) ? MOB_UINT64 : MOB_UINT32;
   } else {
@@ -43,6 +42,39 @@ void make_chain(Random& random, Segment* segment) {
   const size_t words = std::min<size_t>(random.between(1, 3), segment->range.bytes / 8);
   segment->range.bytes = words * mobius_test::bytes_of(segment->type);
   segment->initial.assign(segment->range.bytes, 0);
+}
+
+// A word that compares as asked, or one that does not.
+uint64_t some_word(Random& random, const Segment& segment, uint64_t value, bool fulfils) {
+  const uint64_t mask = flag_width(segment) == 8 ? ~uint64_t{0} : ~uint32_t{0};
+  for (;;) {
+    const uint64_t word = (random.chance(60) ? value + random.below(3) - 1 : random.next()) & mask;
+    if (compares(segment.flags.compare, segment.type, word, value) == fulfils) return word;
+  }
+}
+
+void make_flags(Random& random, const Shape& shape, Segment* segment) {
+  segment->use = Use::kFlags;
+  const mob_type_t types[] = {MOB_INT32, MOB_UINT32, MOB_INT64, MOB_UINT64};
+  segment->type = types[random.below(4)];
+  Flags& flags = segment->flags;
+  flags.compare = static_cast<mob_compare_t>(random.below(MOB_COMPARE_COUNT));
+  flags.one_value = random.chance(40);
+  const size_t words = random.between(1, std::min<size_t>(6, segment->range.bytes / 16));
+  for (size_t i = 0; i < words; ++i) {
+    uint64_t value = random.chance(30) ? random.below(3) : random.next();
+    // No word is less than the least, for one: a value in the midst has words on both sides.
+    const uint64_t middle = uint64_t{1} << (flag_width(*segment) * 8 - 2);
+    value = value % (middle - 2) + 1;
+    flags.values.push_back(flags.one_value && i > 0 ? flags.values[0] : value);
+    const auto actor = static_cast<Actor>(random.below(static_cast<size_t>(shape.actors())));
+    flags.senders.push_back(random.chance(15) ? -1 : actor);
+    flags.first.push_back(some_word(random, *segment, flags.values[i], false));
+    flags.last.push_back(some_word(random, *segment, flags.values[i], true));
+  }
+  segment->word = segment->range.start;
+  const size_t bytes = words * flag_width(*segment);
+  segment->range = {segment->range.start + bytes, segment->range.bytes - bytes};
 }
 
 Segment make_segment(Random& random, const Shape& shape, mob_rank_t rank, Range range) {
@@ -69,6 +101,11 @@ Segment make_segment(Random& random, const Shape& shape, mob_rank_t rank, Range 
     segment.use = Use::kShared;
   } else if (die < 82) {
     make_chain(random, &segment);
+    return segment;
+  } else if (die < 89) {
+    make_flags(random, shape, &segment);
+    segment.told =
+        shape.actor_of(rank, static_cast<int>(random.below(static_cast<size_t>(shape.threads))));
     return segment;
   } else {
     segment.use = random.chance(70) ? Use::kMessage : Use::kReadMessage;

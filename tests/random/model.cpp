@@ -46,6 +46,8 @@ void fill_local(const Program& program, Actor actor, unsigned char* local) {
 
 void Model::start(const Program& program) {
   const Shape& shape = program.shape;
+  shape_ = shape;
+  blocks_.clear();
   parts_.assign(static_cast<size_t>(shape.ranks), Bytes(shape.part_bytes));
   locals_.assign(static_cast<size_t>(shape.actors()), Bytes(shape.local_bytes));
   for (mob_rank_t r = 0; r < shape.ranks; ++r) fill_part(program, r, at(r, 0));
@@ -60,16 +62,22 @@ void Model::run(const Round& round) {
     std::memcpy(at(segment.rank, segment.range.start), segment.initial.data(),
                 segment.initial.size());
   }
-  for (size_t a = 0; a < round.actors.size(); ++a) {
-    for (const Step& step : round.actors[a].before) run(static_cast<Actor>(a), step);
+  for (const Segment& segment : round.segments) {
+    const std::vector<unsigned char> words = first_words(segment);
+    if (!words.empty()) std::memcpy(at(segment.rank, segment.word), words.data(), words.size());
   }
-  // What is awaited is what all did before anybody was told; then only who was told changes it.
+  results_.clear();
+  run(round, &ActorSteps::before);
+  note_awaited(round);
+  run(round, &ActorSteps::after);
+}
+
+// What is awaited is what all did before anybody was told; then only who was told changes it.
+void Model::note_awaited(const Round& round) {
   awaited_.assign(round.actors.size(), {});
-  const int threads = static_cast<int>(round.actors.size() / parts_.size());
   for (size_t a = 0; a < round.actors.size(); ++a) {
-    const mob_rank_t rank = static_cast<Actor>(a) / threads;
+    const mob_rank_t rank = shape_.rank_of(static_cast<Actor>(a));
     for (const Step& step : round.actors[a].after) {
-      if (step.what != What::kAwait) continue;
       for (const size_t word : step.words) {
         awaited_[a].words.push_back(load(at(rank, word), 8));
       }
@@ -77,10 +85,11 @@ void Model::run(const Round& round) {
         const unsigned char* start = at(rank, region.start);
         awaited_[a].regions.emplace_back(start, start + region.bytes);
       }
+      if (step.what != What::kAwaitFlags) continue;
+      const Range& range = round.segments[step.segment].range;
+      const unsigned char* start = at(rank, range.start);
+      awaited_[a].flags[step.segment].assign(start, start + range.bytes);
     }
-  }
-  for (size_t a = 0; a < round.actors.size(); ++a) {
-    for (const Step& step : round.actors[a].after) run(static_cast<Actor>(a), step);
   }
 }
 
@@ -97,10 +106,10 @@ void Model::run(Actor actor, const Step& step) {
     case What::kTransfer:
       return transfer(actor, step);
     case What::kPutValue:
-      std::memcpy(at(step.rank, step.remote), &step.value, step.width);
+      std::memcpy(at(step.rank, step.remote, step.block), &step.value, step.width);
       return;
     case What::kGetValue:
-      std::memcpy(&local[step.local], at(step.rank, step.remote), step.width);
+      std::memcpy(&local[step.local], at(step.rank, step.remote, step.block), step.width);
       return;
     case What::kUpdate:
       return update(actor, step);
@@ -126,7 +135,8 @@ void Model::transfer(Actor actor, const Step& step) {
   Bytes anything(step.fetches_anything ? step.plan.total_bytes : 0);
   unsigned char* local = operand.empty() ? own.data() : operand.data() + step.skew;
   unsigned char* fetched = step.fetches_anything ? anything.data() : own.data();
-  const mobius_test::Description description(step.plan, at(step.plan.rank, 0), local, fetched);
+  const mobius_test::Description description(step.plan, at(step.plan.rank, 0, step.block), local,
+                                             fetched);
   mobius_test::carry_out(description.transfer);
   if (!step.has_signal) return;
   const uint64_t old = load(at(step.plan.rank, step.signal), 8);
@@ -138,13 +148,13 @@ void Model::transfer(Actor actor, const Step& step) {
 void Model::update(Actor actor, const Step& step) {
   Bytes& local = locals_[static_cast<size_t>(actor)];
   if (step.update == Update::kFetchOp) {
-    unsigned char* target = at(step.rank, step.plan.remote);
+    unsigned char* target = at(step.rank, step.plan.remote, step.block);
     std::memcpy(&local[step.local], target, mobius_test::bytes_of(step.plan.type));
     mobius_test::combine(step.plan.type, step.plan.op, target,
                          &step.operand[step.skew + step.plan.local], nullptr);
     return;
   }
-  unsigned char* target = at(step.rank, step.remote);
+  unsigned char* target = at(step.rank, step.remote, step.block);
   const uint64_t old = load(target, step.width);
   uint64_t expected = 0;
   std::memcpy(&expected, &step.expected, step.width);

@@ -3,18 +3,18 @@
 
 // The sequential model: carries out a program, one actor after the other, on copies of all memory.
 
+#include <map>
 #include <vector>
 
 #include "random/program.h"
 
 namespace random_program {
 
-using Bytes = std::vector<unsigned char>;
-
 // What an actor must find when it has been told.
 struct Awaited {
   std::vector<uint64_t> words;
   std::vector<Bytes> regions;
+  std::map<size_t, Bytes> flags;  // by segment: what was put before the words changed
 };
 
 class Model {
@@ -28,15 +28,31 @@ class Model {
   const Bytes& part(mob_rank_t rank) const { return parts_[static_cast<size_t>(rank)]; }
   const Bytes& local(Actor actor) const { return locals_[static_cast<size_t>(actor)]; }
   const Awaited& awaited(Actor actor) const { return awaited_[static_cast<size_t>(actor)]; }
+  // What a member has from something done together: the output of a call, or a block looked at.
+  const Bytes& result(int number, size_t member) const { return results_.at(number)[member]; }
+  // A block of a rank as it is at the end of a round.
+  const Bytes& block(int block, mob_rank_t rank) const {
+    return blocks_.at(block)[static_cast<size_t>(rank)];
+  }
 
  private:
+  void run(const Round& round, std::vector<Step> ActorSteps::* phase);
+  bool run_together(const Round& round, std::vector<Step> ActorSteps::* phase, Actor actor,
+                    std::vector<size_t>* next);
+  void run(const Together& together);
+  void move_data(const Together& together);
+  void note_awaited(const Round& round);
   void run(Actor actor, const Step& step);
   void transfer(Actor actor, const Step& step);
   void update(Actor actor, const Step& step);
-  unsigned char* at(mob_rank_t rank, size_t offset) {
-    return &parts_[static_cast<size_t>(rank)][offset];
+  unsigned char* at(mob_rank_t rank, size_t offset, int block = -1) {
+    const auto owner = static_cast<size_t>(rank);
+    return block < 0 ? &parts_[owner][offset] : &blocks_.at(block)[owner][offset];
   }
 
+  Shape shape_;
+  std::map<int, std::vector<Bytes>> blocks_;   // by number: of every rank
+  std::map<int, std::vector<Bytes>> results_;  // of the round, by number: of every member
   std::vector<Bytes> parts_;
   std::vector<Bytes> locals_;
   std::vector<Awaited> awaited_;

@@ -11,18 +11,18 @@ namespace random_program {
 
 namespace {
 
-std::string text_of(const Range& range) {
-  return "[" + std::to_string(range.start) + ", " + std::to_string(range.end()) + ")";
+std::string block_of(const Step& step) {
+  return step.block < 0 ? "" : " in block " + std::to_string(step.block);
 }
 
 std::string place_of(const Step& step) {
   return std::to_string(step.width) + " bytes at " + std::to_string(step.remote) + " of rank " +
-         std::to_string(step.rank);
+         std::to_string(step.rank) + block_of(step);
 }
 
 std::string text_of_transfer(const Step& step) {
   constexpr const char* kModes[] = {"", ", with handle", ", implicit"};
-  std::string text = step.plan.text() + kModes[static_cast<int>(step.mode)];
+  std::string text = step.plan.text() + block_of(step) + kModes[static_cast<int>(step.mode)];
   if (step.by_message) {
     text += ", by message";
   } else if (step.by_name) {
@@ -41,30 +41,13 @@ std::string text_of_transfer(const Step& step) {
 
 }  // namespace
 
-std::string text_of(const Segment& segment) {
-  constexpr const char* kUses[] = {"untouched", "read only",   "private",    "elements",
-                                   "shared",    "sum chain",   "swap chain", "locked chain",
-                                   "message",   "read message"};
-  std::string text = std::string(kUses[static_cast<int>(segment.use)]) + " " +
-                     text_of(segment.range) + " of rank " + std::to_string(segment.rank);
-  if (segment.use == Use::kPrivate || segment.use == Use::kElements) {
-    text += " of actor " + std::to_string(segment.owner);
-  }
-  if (segment.use == Use::kMessage || segment.use == Use::kReadMessage) {
-    text += " from actor " + std::to_string(segment.owner) + " to " + std::to_string(segment.told) +
-            ", word at " + std::to_string(segment.word);
-  }
-  if (!segment.initial.empty()) text += std::string(", ") + mobius_test::name_of(segment.type);
-  if (segment.use == Use::kShared) text += std::string(" ") + mobius_test::name_of(segment.op);
-  return text;
-}
-
 std::string text_of(const Step& step) {
   constexpr const char* kUpdates[] = {
       "add",      "and",       "or", "xor", "swap", "compare-swap", "compare-swap loop",
       "fetch-op", "locked add"};
   constexpr const char* kCompletions[] = {"each", "each, backwards", "all", "any", "some", "test",
                                           "all"};
+  constexpr const char* kWaits[] = {"all", "any", "some", "test all", "test any", "test some"};
   const char* update = kUpdates[static_cast<int>(step.update)];
   switch (step.what) {
     case What::kTransfer:
@@ -79,7 +62,7 @@ std::string text_of(const Step& step) {
              std::to_string(step.local);
     case What::kChain:
       return std::string(update) + " " + std::to_string(step.value) + " in the chain of " +
-             place_of(step);
+             place_of(step) + (step.tries ? ", trying" : "");
     case What::kComplete:
       return std::string("wait: ") + kCompletions[static_cast<int>(step.completion)] +
              ", origin counter " + std::to_string(step.count);
@@ -94,6 +77,11 @@ std::string text_of(const Step& step) {
     case What::kAwait:
       return "wait to be told: counter " + std::to_string(step.count) + ", " +
              std::to_string(step.words.size()) + " words";
+    case What::kAwaitFlags:
+      return std::string("wait for flags, ") + kWaits[static_cast<int>(step.wait_set)] +
+             ": segment " + std::to_string(step.segment);
+    case What::kTogether:
+      return "together " + std::to_string(step.together);
   }
   return "";
 }
@@ -109,9 +97,15 @@ void print(const Program& program) {
     for (const Segment& segment : round.segments) std::printf("  %s\n", text_of(segment).c_str());
     for (size_t a = 0; a < round.actors.size(); ++a) {
       std::printf("  actor %zu\n", a);
-      for (const Step& step : round.actors[a].before)
-        std::printf("    %s\n", text_of(step).c_str());
-      for (const Step& step : round.actors[a].after) std::printf("    %s\n", text_of(step).c_str());
+      const auto lane = static_cast<size_t>(program.shape.lane_of(static_cast<Actor>(a)));
+      for (const auto* steps : {&round.actors[a].before, &round.actors[a].after}) {
+        for (const Step& step : *steps) {
+          const std::string text = step.what == What::kTogether
+                                       ? text_of(round.lanes[lane].steps[step.together])
+                                       : text_of(step);
+          std::printf("    %s\n", text.c_str());
+        }
+      }
     }
   }
   std::fflush(stdout);

@@ -5,48 +5,19 @@
 //
 // A program is a sequence of rounds with a synchronisation between. In a round the memory of each
 // rank is cut into segments, each with a use that says who may do what there, so that no two
-// accesses conflict. Every rank makes the same program from the same seed.
+// accesses conflict. In its midst the threads of one number meet those of other ranks, in
+// collective calls, and for teams and memory that come and go (together.h). Every rank makes the
+// same program from the same seed.
 
 #include <mobius/mobius.h>
 
 #include <string>
 #include <vector>
 
-#include "model/plan.h"
+#include "random/segment.h"
+#include "random/together.h"
 
 namespace random_program {
-
-using mobius_test::Plan;
-using mobius_test::Range;
-
-// A thread of a rank: number rank × threads + thread.
-using Actor = int;
-
-enum class Use {
-  kUntouched,
-  kReadOnly,     // anyone gets
-  kPrivate,      // one actor does what it likes, with bytes
-  kElements,     // one actor accumulates elements of one type, by any operation
-  kShared,       // everyone accumulates by one operation, in any order
-  kSumChain,     // everyone adds to words and fetches: who fetched what is a chain
-  kSwapChain,    // everyone swaps unique values into words
-  kLockedChain,  // everyone adds to words by getting and putting, under a lock
-  kMessage,      // one actor sends to a thread of the owner, which may use it after it was told
-  kReadMessage   // one actor gets, and tells a thread of the owner, which may change it then
-};
-
-struct Segment {
-  Use use = Use::kUntouched;
-  mob_rank_t rank = 0;
-  Range range;             // without the word
-  size_t word = 0;         // of messages: the signal word
-  Actor owner = 0;         // private: who; messages: who sends
-  Actor told = 0;          // messages: who is told
-  bool by_access = false;  // locked chains: under the rank's access lock, not its mutex
-  mob_type_t type = MOB_INT64;
-  mob_op_t op = MOB_SUM;
-  std::vector<unsigned char> initial;  // written by its rank before the round; may be empty
-};
 
 enum class What {
   kTransfer,
@@ -59,7 +30,9 @@ enum class What {
   kFlushLocal,
   kFence,
   kAwaitCompletion,  // the completion counter
-  kAwait             // what one is told of
+  kAwait,            // what one is told of
+  kAwaitFlags,       // several words of it at once
+  kTogether          // with others
 };
 
 enum class Mode { kBlocking, kHandle, kImplicit };
@@ -74,6 +47,7 @@ enum class Update {
   kFetchOp,
   kLocked
 };
+enum class WaitSet { kAll, kAny, kSome, kTestAll, kTestAny, kTestSome };
 enum class Completion { kEach, kReverse, kAll, kAny, kSome, kTest, kOriginCounter };
 
 struct Step {
@@ -97,20 +71,25 @@ struct Step {
 
   // Values and words; what is fetched goes to `local`.
   mob_rank_t rank = 0;
+  int block = -1;  // of transfers, too: what the target is in, as in segments
   unsigned width = 8;
   size_t remote = 0;
   size_t local = 0;
   uint64_t value = 0;
   uint64_t expected = 0;
   Update update = Update::kAdd;
-  bool by_access = false;  // locked updates: which lock
-  size_t log = 0;          // of chains: where the actor notes what it fetched
+  Lock lock = Lock::kMutex;  // of locked updates
+  bool tries = false;        // for the lock, until it has it
+  size_t log = 0;            // of chains: where the actor notes what it fetched
 
   // Completion, and waiting.
   Completion completion = Completion::kAll;
   uint64_t count = 0;          // counted since the last wait
   std::vector<size_t> words;   // signal words of the own rank that must become what the model says
   std::vector<Range> regions;  // of the own rank, which then hold what the model says
+  WaitSet wait_set = WaitSet::kAll;
+  size_t segment = 0;   // number in the round, of flags
+  size_t together = 0;  // number in the lane
 };
 
 enum class Sync {
@@ -133,6 +112,7 @@ struct ActorSteps {
 struct Round {
   std::vector<Segment> segments;
   std::vector<ActorSteps> actors;
+  std::vector<Lane> lanes;  // by thread
   Sync sync = Sync::kBarrier;
 };
 
@@ -144,10 +124,15 @@ struct Shape {
 
   int actors() const { return ranks * threads; }
   mob_rank_t rank_of(Actor actor) const { return actor / threads; }
+  int lane_of(Actor actor) const { return actor % threads; }
+  Actor actor_of(mob_rank_t rank, int lane) const { return rank * threads + lane; }
 };
 
 // Words that every actor may note fetched values in, per round.
 inline constexpr size_t kLogWords = 64;
+
+// What a heap may grow to: some blocks have a lead of up to a MiB.
+inline constexpr size_t kMostHeapBytes = size_t{16} << 20;
 
 struct Program {
   uint64_t seed = 0;
@@ -158,7 +143,6 @@ struct Program {
 
 Program generate(uint64_t seed, const Shape& shape);
 
-std::string text_of(const Segment& segment);
 std::string text_of(const Step& step);
 void print(const Program& program);
 

@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "model/elements.h"
+#include "random/rank_board.h"
 
 namespace random_program {
 
@@ -16,20 +17,18 @@ namespace {
 
 constexpr size_t kMostPartBytes = 6144;
 constexpr size_t kLocalBytes = 4096;
-constexpr int kMostThreads = 4;
 constexpr uint64_t kProgramsPerAllocation = 50;
 
-}  // namespace
-
-struct RankRunner::Board {
-  mob_counter_t counters[kMostThreads];
-  mob_counter_t sync_counter;
-  unsigned char* memory;
-  alignas(8) uint64_t signals;
-  uint64_t logs[kMostThreads][kLogWords];
-};
-
-namespace {
+// What a run may have been given that changes what it does, as a shell takes it.
+std::string settings() {
+  std::string text;
+  for (const char* name : {"MOBIUS_ADDRESS_MODE", "MOBIUS_CMA", "MOBIUS_HOOKS", "MOBIUS_PROGRESS",
+                           "MOBIUS_RMA_BYTES", "MOBIUS_SCHEDULE"}) {
+    const char* value = std::getenv(name);
+    if (value != nullptr) text += std::string(name) + "=" + value + " ";
+  }
+  return text;
+}
 
 // The switch of a name, or null.
 bool* switch_of(const std::string& name, Options* options) {
@@ -78,8 +77,6 @@ RankRunner::RankRunner(const Options& options)
   announce("(before the first program)");
   check(mob_mem_alloc(sizeof(Board), &board_), "mob_mem_alloc");
   check(mob_counter_create(&sync_counter_), "mob_counter_create");
-  check(mob_mutexes_create(MOB_TEAM_WORLD, 1, &places_.mutexes), "mob_mutexes_create");
-  check(mob_access_create(MOB_TEAM_WORLD, &places_.access), "mob_access_create");
   check(mob_epoch_create(MOB_TEAM_WORLD, &epoch_), "mob_epoch_create");
   check(mob_handler_register(kPlace, place_payload, nullptr), "mob_handler_register");
   const auto arrive = [](const mob_message_t*, void* count, mob_delivery_t*) {
@@ -94,14 +91,14 @@ RankRunner::RankRunner(const Options& options)
     check(mob_mem_address(board_, r, 0, &address), "mob_mem_address");
     boards_.push_back(static_cast<Board*>(address));
   }
+  make_lanes();
 }
 
 RankRunner::~RankRunner() {
   check(mob_barrier(), "mob_barrier");
   free_memory();
   check(mob_epoch_free(epoch_), "mob_epoch_free");
-  check(mob_access_free(places_.access), "mob_access_free");
-  check(mob_mutexes_free(places_.mutexes), "mob_mutexes_free");
+  free_lanes();
   check(mob_counter_free(sync_counter_), "mob_counter_free");
   check(mob_mem_free(board_), "mob_mem_free");
 }
@@ -176,8 +173,13 @@ void RankRunner::gather() {
 
 void RankRunner::announce(const std::string& seed) const {
   if (!options_.ranks_are_threads) {
-    const std::string launch =
-        shape_.ranks > 1 ? "mobius run -n " + std::to_string(shape_.ranks) + " " : "";
+    std::string launch = settings();
+    if (shape_.ranks > 1) launch += "mobius run -n " + std::to_string(shape_.ranks) + " ";
+    const mob_rank_t near = mob_host_size();
+    if (near < shape_.ranks) {
+      const mob_rank_t hosts = (shape_.ranks + near - 1) / near;
+      launch += "--virtual-hosts " + std::to_string(hosts) + " ";
+    }
     set_replay(launch + options_.command + seed);
   } else if (rank_ == 0) {
     set_replay(options_.command + seed);
@@ -202,6 +204,7 @@ void RankRunner::prepare(uint64_t number) {
 
 void RankRunner::make_memory() {
   free_memory();
+  make_heaps();
   unsigned char* own = nullptr;
   if (options_.exposed || options_.moved) {
     const size_t alignment = options_.moved ? 4096 : 64;  // pages of its own
@@ -230,6 +233,7 @@ void RankRunner::make_memory() {
 }
 
 void RankRunner::free_memory() {
+  free_heaps();
   check(mob_mem_free(memory_), "mob_mem_free");  // waits for all, also if there is none
   check(mob_withdraw(exposed_), "mob_withdraw");
   if (heap_ != nullptr) check(mob_heap_destroy(heap_), "mob_heap_destroy");
@@ -313,8 +317,12 @@ void RankRunner::synchronise_by_counters() {
 
 void RankRunner::write_initial(const Round& round) {
   for (const Segment& segment : round.segments) {
-    if (segment.rank != rank_ || segment.initial.empty()) continue;
-    std::memcpy(own_part() + segment.range.start, segment.initial.data(), segment.initial.size());
+    if (segment.rank != rank_) continue;
+    const auto write = [this](size_t at, const std::vector<unsigned char>& bytes) {
+      if (!bytes.empty()) std::memcpy(own_part() + at, bytes.data(), bytes.size());
+    };
+    write(segment.range.start, segment.initial);
+    write(segment.word, first_words(segment));
   }
 }
 

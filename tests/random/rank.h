@@ -46,6 +46,10 @@ class RankRunner {
   void run_round(int thread, ActorRunner& actor, const Round& round);
   void prepare(uint64_t number);
   void announce(const std::string& seed) const;
+  void make_lanes();
+  void free_lanes();
+  void make_heaps();
+  void free_heaps();
   void make_memory();
   void free_memory();
   void gather();
@@ -72,7 +76,7 @@ class RankRunner {
   Places places_;
   std::barrier<> threads_;
   mob_mem_t memory_ = nullptr;
-  mob_heap_t heap_ = nullptr;
+  mob_heap_t heap_ = nullptr;  // of the parts
   std::vector<unsigned char> private_;
   mob_exposed_t exposed_ = nullptr;
   std::vector<unsigned char*> memories_;  // start of each rank's memory, in that rank

@@ -14,7 +14,7 @@ namespace {
 // A program takes milliseconds, and seconds under a sanitizer: this is a hang.
 constexpr unsigned kHangSeconds = 120;
 
-char replay[512] = "";
+char replay[1024] = "";
 
 void end_a_hang(int) {
   constexpr char kText[] = "random program: it hangs; repeat it with\n  ";
