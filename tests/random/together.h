@@ -60,8 +60,8 @@ struct Buffer {
 
 struct Together {
   Call call = Call::kBarrier;
-  int number = 0;                   // in the program
-  int lane = 0;                     //
+  int number = 0;  // in the program
+  int lane = 0;
   int team = 0;                     // number in the program; those of lanes come first
   std::vector<mob_rank_t> members;  // of the team, by their rank in the job
   uint64_t seed = 0;                // of what the members give
