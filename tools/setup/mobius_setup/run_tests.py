@@ -36,6 +36,7 @@ class Selection:
 
     root: Path
     quick: bool
+    full: bool
     sanitize: bool
     presets: list[str]
     pattern: str | None
@@ -61,11 +62,14 @@ def _parse(arguments: list[str]) -> Selection:
     parser = argparse.ArgumentParser(prog="./mobius test", allow_abbrev=False)
     parser.add_argument("--root", type=Path, required=True, help=argparse.SUPPRESS)
     parser.add_argument("--quick", action="store_true", help="no slow tests")
+    parser.add_argument("--full", action="store_true", help="also modes that take long")
     parser.add_argument("--sanitize", action="store_true", help="also the sanitizer builds' tests")
     parser.add_argument("--preset", action="append", default=[], help="compiled tests of these")
     parser.add_argument("-k", dest="pattern", help="only tests whose name matches")
     parsed = parser.parse_args(arguments)
-    return Selection(parsed.root, parsed.quick, parsed.sanitize, parsed.preset, parsed.pattern)
+    return Selection(
+        parsed.root, parsed.quick, parsed.full, parsed.sanitize, parsed.preset, parsed.pattern
+    )
 
 
 def _run_all(selection: Selection, scratch: Path) -> list[Outcome]:
@@ -112,8 +116,9 @@ def _ctest(selection: Selection, preset: str, scratch: Path) -> Suite:
     command += ["--parallel", str(os.cpu_count() or 1)]
     if preset in SANITIZERS and not selection.presets:
         command += ["--label-regex", SANITIZERS[preset]]
-    if selection.quick:
-        command += ["--label-exclude", "^slow$"]
+    left_out = ["slow"] if selection.quick else []
+    left_out += [] if selection.full else ["full"]
+    command += ["--label-exclude", f"^({'|'.join(left_out)})$"] if left_out else []
     if selection.pattern:
         command += ["--tests-regex", selection.pattern]
     return Suite(f"ctest {preset}", command, _log(selection, f"ctest-{preset}"), junit)
