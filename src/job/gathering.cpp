@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "job/gathering.h"
 
+#include <poll.h>
 #include <sched.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cerrno>
 #include <cstdio>
+#include <utility>
 #include <vector>
 
 #include "base/status.h"
@@ -16,6 +20,7 @@ namespace mobius::job {
 namespace {
 
 using base::fail;
+using base::fail_errno;
 
 Message message(MessageType type, mob_rank_t rank, mob_rank_t size, pid_t pid) {
   Message made;
@@ -42,35 +47,88 @@ std::string objection(const Message& hello, mob_rank_t size, const std::vector<b
   return {};
 }
 
-// The first to come: waits for all the others.
-mob_status_t receive_all(os::UnixListener& listener, mob_rank_t rank, mob_rank_t size,
-                         int segment) {
-  std::vector<bool> here(static_cast<size_t>(size));
-  here[static_cast<size_t>(rank)] = true;
-  for (mob_rank_t missing = size - 1; missing > 0;) {
-    os::UnixSocket guest;
+// Where the first to come waits for all the others. Who connects and says nothing keeps nobody out.
+class Host {
+ public:
+  Host(os::UnixListener& listener, mob_rank_t rank, mob_rank_t size, int segment)
+      : listener_(listener), size_(size), segment_(segment), here_(static_cast<size_t>(size)) {
+    here_[static_cast<size_t>(rank)] = true;
+  }
+
+  mob_status_t receive_all() {
+    while (here_of_all() < size_) {
+      std::vector<pollfd> watched = {{listener_.descriptor(), POLLIN, 0}};
+      for (const Guest& guest : silent_) watched.push_back({guest.socket.descriptor(), POLLIN, 0});
+      if (poll(watched.data(), watched.size(), -1) < 0) {
+        if (errno == EINTR) continue;
+        return fail_errno(MOB_ERR_SYSTEM, errno, "waiting for the other processes failed");
+      }
+      std::vector<Guest> silent;
+      for (size_t i = 0; i < silent_.size(); ++i) {
+        if (watched[i + 1].revents != 0) {
+          hear(silent_[i]);
+        } else {
+          silent.push_back(std::move(silent_[i]));
+        }
+      }
+      silent_ = std::move(silent);
+      if (watched[0].revents == 0) continue;
+      if (const mob_status_t status = accept_one()) return status;
+    }
+    return MOB_OK;
+  }
+
+ private:
+  struct Guest {
+    os::UnixSocket socket;
     pid_t pid = 0;
-    if (const mob_status_t status = listener.accept(&guest, &pid)) return status;
+  };
+
+  // So many more than there can be of the job may be silent at one time.
+  static constexpr mob_rank_t kMostStrangers = 64;
+
+  mob_rank_t here_of_all() const {
+    return static_cast<mob_rank_t>(std::count(here_.begin(), here_.end(), true));
+  }
+
+  mob_status_t accept_one() {
+    Guest guest;
+    const mob_status_t status = listener_.accept(&guest.socket, &guest.pid);
+    const bool is_full = status != MOB_OK && (errno == EMFILE || errno == ENFILE);
+    if (status != MOB_OK && (!is_full || silent_.empty())) return status;
+    if (is_full || silent_.size() == static_cast<size_t>(size_ + kMostStrangers)) {
+      silent_.erase(silent_.begin());
+    }
+    if (guest.socket.is_open()) silent_.push_back(std::move(guest));
+    return MOB_OK;
+  }
+
+  // What a guest says, which is one of the job's after that, or gone.
+  void hear(Guest& guest) {
     Message hello;
     int unasked = -1;
-    if (guest.receive(&hello, sizeof hello, &unasked) != MOB_OK) continue;
+    if (guest.socket.receive(&hello, sizeof hello, &unasked) != MOB_OK) return;
     if (unasked >= 0) close(unasked);
-    const std::string reason = objection(hello, size, here);
+    const std::string reason = objection(hello, size_, here_);
     Message answer = message(reason.empty() ? MessageType::kWelcome : MessageType::kRefused,
-                             hello.rank, size, pid);
+                             hello.rank, size_, guest.pid);
     std::snprintf(answer.reason, sizeof answer.reason, "%s", reason.c_str());
-    const mob_status_t sent = guest.send(&answer, sizeof answer, reason.empty() ? segment : -1);
-    if (sent != MOB_OK || !reason.empty()) continue;
-    here[static_cast<size_t>(hello.rank)] = true;
-    --missing;
+    const mob_status_t sent =
+        guest.socket.send(&answer, sizeof answer, reason.empty() ? segment_ : -1);
+    if (sent == MOB_OK && reason.empty()) here_[static_cast<size_t>(hello.rank)] = true;
   }
-  return MOB_OK;
-}
+
+  os::UnixListener& listener_;
+  const mob_rank_t size_;
+  const int segment_;
+  std::vector<bool> here_;     // by rank
+  std::vector<Guest> silent_;  // by when they came
+};
 
 mob_status_t host(os::UnixListener& listener, mob_rank_t rank, mob_rank_t size, int* segment) {
   int made = -1;
   mob_status_t status = control_create(size, &made);
-  if (status == MOB_OK) status = receive_all(listener, rank, size, made);
+  if (status == MOB_OK) status = Host(listener, rank, size, made).receive_all();
   if (status == MOB_OK) {
     *segment = made;
   } else if (made >= 0) {

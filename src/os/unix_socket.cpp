@@ -136,19 +136,21 @@ mob_status_t UnixListener::listen(const sockaddr_un& address, socklen_t length, 
 }
 
 mob_status_t UnixListener::accept(UnixSocket* connection, pid_t* pid) {
-  while (true) {
-    UnixSocket accepted;
-    accepted.descriptor_ =
-        retry([&] { return accept4(descriptor_, nullptr, nullptr, SOCK_CLOEXEC); });
-    if (accepted.descriptor_ < 0) {
-      return fail_errno(MOB_ERR_SYSTEM, errno, "waiting for a connection failed");
-    }
-    ucred credentials{};
-    if (!is_same_user(accepted.descriptor_, &credentials)) continue;
-    *pid = credentials.pid;
-    *connection = std::move(accepted);
-    return MOB_OK;
+  UnixSocket accepted;
+  accepted.descriptor_ =
+      retry([&] { return accept4(descriptor_, nullptr, nullptr, SOCK_CLOEXEC); });
+  if (accepted.descriptor_ < 0) {
+    const int error = errno;
+    const mob_status_t status =
+        fail_errno(MOB_ERR_SYSTEM, error, "waiting for a connection failed");
+    errno = error;
+    return status;
   }
+  ucred credentials{};
+  if (!is_same_user(accepted.descriptor_, &credentials)) return MOB_OK;
+  *pid = credentials.pid;
+  *connection = std::move(accepted);
+  return MOB_OK;
 }
 
 void UnixListener::close() {

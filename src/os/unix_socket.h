@@ -45,6 +45,7 @@ class UnixSocket {
 
   void close();
   bool is_open() const { return descriptor_ >= 0; }
+  int descriptor() const { return descriptor_; }
 
  private:
   friend class UnixListener;
@@ -63,11 +64,12 @@ class UnixListener {
   // Takes an address. `*taken` says that somebody has it already, which is no error.
   mob_status_t listen(const sockaddr_un& address, socklen_t length, bool* taken);
 
-  // Waits for a process of the same user to connect; others are turned away. `*pid` is its id as
-  // this process knows it.
+  // Waits for a process to connect. `*pid` is its id as this process knows it; one of another user
+  // is turned away, which leaves `*connection` as it was. Keeps errno after an error.
   mob_status_t accept(UnixSocket* connection, pid_t* pid);
 
   void close();
+  int descriptor() const { return descriptor_; }
 
  private:
   int descriptor_ = -1;
