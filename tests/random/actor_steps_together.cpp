@@ -22,7 +22,7 @@ bool ActorBuilder::add_together(size_t end) {
     const auto member = static_cast<size_t>(together.member(rank));
     Accesses accesses;
     const auto add = [&](const Buffer& buffer, size_t bytes, bool writes) {
-      if (buffer.place != Buffer::kOwn) return;
+      if (buffer.place != Buffer::kItsOwn) return;
       accesses.push_back({-1, {buffer.at, bytes}, writes, false});
     };
     add(together.in[member], input_bytes(together, member), false);

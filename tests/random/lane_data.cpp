@@ -75,7 +75,7 @@ void LaneBuilder::choose_buffers(Together* data) {
     buffer.place = random_.chance(40) ? Buffer::kShared : Buffer::kPrivate;
     buffer.at = random_.chance(50) ? 0 : alignment * random_.below(9);
     if (!may_be_own || bytes == 0 || bytes > shape_.local_bytes / 2) return buffer;
-    buffer.place = Buffer::kOwn;
+    buffer.place = Buffer::kItsOwn;
     buffer.at = random_.below((shape_.local_bytes - bytes) / alignment + 1) * alignment;
     return buffer;
   };
@@ -89,7 +89,7 @@ void LaneBuilder::choose_buffers(Together* data) {
       const Buffer& in = data->in.back();
       const Range from{in.at, input_bytes(*data, m)};
       const Range to{out.at, output_bytes(*data, m)};
-      if (in.place != Buffer::kOwn || out.place != Buffer::kOwn || !from.overlaps(to)) break;
+      if (in.place != Buffer::kItsOwn || out.place != Buffer::kItsOwn || !from.overlaps(to)) break;
       out = {};
     }
     data->out.push_back(out);

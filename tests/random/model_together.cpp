@@ -88,11 +88,11 @@ void Model::move_data(const Together& together) {
   };
   for (size_t m = 0; m < together.size(); ++m) {
     Bytes& input = inputs.emplace_back(made_input(together, m));
-    if (together.in[m].place == Buffer::kOwn) {
+    if (together.in[m].place == Buffer::kItsOwn) {
       std::memcpy(input.data(), own(m, together.in[m]), input.size());
     }
     Bytes& output = outputs.emplace_back(output_bytes(together, m), kUnwritten);
-    if (together.out[m].place == Buffer::kOwn) {
+    if (together.out[m].place == Buffer::kItsOwn) {
       std::memcpy(output.data(), own(m, together.out[m]), output.size());
     }
     if (together.in_place && !output.empty() && !input.empty() && together.call != Call::kScatter) {
@@ -101,7 +101,7 @@ void Model::move_data(const Together& together) {
   }
   combine_all(together, inputs, &outputs);
   for (size_t m = 0; m < together.size(); ++m) {
-    if (together.out[m].place != Buffer::kOwn) continue;
+    if (together.out[m].place != Buffer::kItsOwn) continue;
     std::memcpy(own(m, together.out[m]), outputs[m].data(), outputs[m].size());
   }
   results_[together.number] = std::move(outputs);

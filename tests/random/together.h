@@ -54,7 +54,7 @@ enum class SplitBy { kColour, kStride, kLists };
 
 // Where a member's bytes lie for a collective call.
 struct Buffer {
-  enum Place { kPrivate, kShared, kOwn } place = kPrivate;
+  enum Place { kPrivate, kShared, kItsOwn } place = kPrivate;
   size_t at = 0;  // in the actor's own memory, or bytes behind an aligned address
 };
 

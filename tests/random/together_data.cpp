@@ -34,12 +34,12 @@ void TogetherRunner::move_data(const Together& together, const Model& model, uns
       in_bytes > 0 && out_bytes > 0 && (together.in_place || together.call == Call::kBroadcast);
   unsigned char* out = nullptr;
   if (out_bytes > 0) {
-    out = to.place == Buffer::kOwn ? own + to.at : room(&out_, to, out_bytes);
-    if (to.place != Buffer::kOwn) std::memset(out, kUnwritten, out_bytes);
+    out = to.place == Buffer::kItsOwn ? own + to.at : room(&out_, to, out_bytes);
+    if (to.place != Buffer::kItsOwn) std::memset(out, kUnwritten, out_bytes);
   }
   Bytes given;
   unsigned char* in = nullptr;
-  if (in_bytes > 0 && from.place == Buffer::kOwn) {
+  if (in_bytes > 0 && from.place == Buffer::kItsOwn) {
     in = own + from.at;
     given.assign(in, in + in_bytes);
   } else if (in_bytes > 0) {
