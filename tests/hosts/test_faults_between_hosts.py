@@ -124,7 +124,7 @@ def expect_lost(text: str, rank: str = r"\d+") -> None:
     """Expect an error that names the rank that is gone, its host and the provider."""
     where = r"provider \S+ (?:lost )?peer 10\.77\.0\.\d:\d+ on host[ab]: "
     # Of a host's processes the one that met the other host knows why, and tells the others who.
-    told = rf"rank {rank} died or cannot be reached, as a host-mate has found \({where[:-2]}\)"
+    told = rf"rank {rank} is lost, as another member has found \({where[:-2]}\)"
     assert re.search(told, text) or re.search(rf"rank {rank}\b.* is lost: .*{where}", text), text
 
 
