@@ -14,6 +14,7 @@
 #include "base/status.h"
 #include "job/control.h"
 #include "job/local_protocol.h"
+#include "job/strangers.h"
 #include "os/unix_socket.h"
 
 namespace mobius::job {
@@ -99,7 +100,12 @@ class Host {
     if (is_full || silent_.size() == static_cast<size_t>(size_ + kMostStrangers)) {
       silent_.erase(silent_.begin());
     }
-    if (guest.socket.is_open()) silent_.push_back(std::move(guest));
+    if (status != MOB_OK) return MOB_OK;  // there is room for it next time
+    if (guest.socket.is_open()) {
+      silent_.push_back(std::move(guest));
+    } else {
+      turned_away_.report(guest.pid, "is another user's");
+    }
     return MOB_OK;
   }
 
@@ -107,8 +113,12 @@ class Host {
   void hear(Guest& guest) {
     Message hello;
     int unasked = -1;
-    if (guest.socket.receive(&hello, sizeof hello, &unasked) != MOB_OK) return;
+    const ssize_t got =
+        os::receive_message(guest.socket.descriptor(), &hello, sizeof hello, &unasked);
     if (unasked >= 0) close(unasked);
+    const bool is_ours = got == static_cast<ssize_t>(sizeof hello) && hello.magic == kProtocolMagic;
+    if (got > 0 && !is_ours) turned_away_.report(guest.pid, "is not of this job");
+    if (!is_ours) return;
     const std::string reason = objection(hello, size_, here_);
     Message answer = message(reason.empty() ? MessageType::kWelcome : MessageType::kRefused,
                              hello.rank, size_, guest.pid);
@@ -123,6 +133,7 @@ class Host {
   const int segment_;
   std::vector<bool> here_;     // by rank
   std::vector<Guest> silent_;  // by when they came
+  Strangers turned_away_;
 };
 
 mob_status_t host(os::UnixListener& listener, mob_rank_t rank, mob_rank_t size, int* segment) {

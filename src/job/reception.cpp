@@ -48,7 +48,6 @@ using base::fail_errno;
 
 // Who connects and says nothing must not keep others out, nor fill our table of files.
 constexpr size_t kMostStrangers = 64;
-constexpr int kMostReports = 8;
 
 template <typename Call>
 auto retry(Call call) {
@@ -163,7 +162,7 @@ void Reception::accept_all() {
     }
     ucred peer{};
     if (!os::is_same_user(line.descriptor(), &peer)) {
-      report(peer.pid, "is another user's");
+      turned_away_.report(peer.pid, "is another user's");
       continue;
     }
     if (strangers_.size() == kMostStrangers) make_room();
@@ -188,15 +187,6 @@ void Reception::hear_all() {
   strangers_ = std::move(silent);
 }
 
-// A stranger can connect as often as it likes: it shall not fill the log.
-void Reception::report(pid_t pid, const char* what) {
-  if (reported_ == kMostReports) return;
-  ++reported_;
-  base::log(base::LogLevel::kWarn,
-            "turned away process %d, which connected to this job's socket and %s%s", pid, what,
-            reported_ == kMostReports ? "; more of this is not reported" : "");
-}
-
 // What a stranger says, who is let in or gone after that; false if it has said nothing.
 bool Reception::hear(Line& stranger) {
   ReceptionMessage hello;
@@ -207,7 +197,7 @@ bool Reception::hear(Line& stranger) {
   const bool known = os::is_same_user(stranger.descriptor(), &peer) && is_ours(hello, got) &&
                      hello.type == ReceptionMessage::Type::kHello && hello.secret == secret_;
   if (known && welcome(stranger, hello)) return true;
-  if (got != 0) report(peer.pid, "is not of this job");
+  if (got != 0) turned_away_.report(peer.pid, "is not of this job");
   stranger = Line();
   return true;
 }

@@ -19,6 +19,8 @@
 #include <thread>
 #include <vector>
 
+#include "job/strangers.h"
+
 namespace mobius::job {
 
 struct ReceptionMessage;
@@ -77,7 +79,6 @@ class Reception {
  private:
   void serve();
   void accept_all();
-  void report(pid_t pid, const char* what);
   void make_room();
   void hear_all();
   bool hear(Line& stranger);
@@ -92,7 +93,7 @@ class Reception {
   std::thread thread_;
   std::vector<Line> strangers_;  // in the order of their arrival
   std::vector<Guest> guests_;
-  int reported_ = 0;
+  Strangers turned_away_;
 };
 
 // What a guest is told when all are there.

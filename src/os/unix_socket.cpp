@@ -147,9 +147,9 @@ mob_status_t UnixListener::accept(UnixSocket* connection, pid_t* pid) {
     return status;
   }
   ucred credentials{};
-  if (!is_same_user(accepted.descriptor_, &credentials)) return MOB_OK;
+  const bool is_ours = is_same_user(accepted.descriptor_, &credentials);
   *pid = credentials.pid;
-  *connection = std::move(accepted);
+  if (is_ours) *connection = std::move(accepted);
   return MOB_OK;
 }
 

@@ -153,6 +153,7 @@ TEST(Gathering, ARankThatIsTakenIsRefused) {
 
 TEST(Gathering, WhoSpeaksAnotherProtocolIsRefusedAndTheOthersMeet) {
   const std::string key = key_of_this_test();
+  testing::internal::CaptureStderr();
   Children children;
   children.start([&] {
     int segment = -1;
@@ -177,6 +178,9 @@ TEST(Gathering, WhoSpeaksAnotherProtocolIsRefusedAndTheOthersMeet) {
   os::UnixSocket passing;  // comes and goes without a word
   ASSERT_EQ(passing.connect(address, length), MOB_OK);
   passing.close();
+  os::UnixSocket shouter;
+  ASSERT_EQ(shouter.connect(address, length), MOB_OK);
+  ASSERT_EQ(shouter.send("garbage", 7), MOB_OK);
   std::array<os::UnixSocket, 100> silent;  // stay, more than may
   for (os::UnixSocket& each : silent) ASSERT_EQ(each.connect(address, length), MOB_OK);
   int segment = -1;
@@ -184,6 +188,10 @@ TEST(Gathering, WhoSpeaksAnotherProtocolIsRefusedAndTheOthersMeet) {
   EXPECT_EQ(gather(key, 1, 2, &segment, &pid_is_shared), MOB_OK) << mob_last_error();
   close(segment);
   children.expect_success();
+  EXPECT_NE(testing::internal::GetCapturedStderr().find(
+                "turned away process " + std::to_string(getpid()) +
+                ", which connected to this job's socket and is not of this job\n"),
+            std::string::npos);
 }
 
 }  // namespace
