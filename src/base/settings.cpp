@@ -88,6 +88,12 @@ constexpr SettingInfo kTable[] = {
     {"MOBIUS_PROVIDER", SettingType::kText, "", "", 0, 0, nullptr, SettingRole::kUser,
      "Provider of libfabric between hosts, as `fi_info -l` names it (tcp;ofi_rxm, net, "
      "verbs;ofi_rxm, efa, cxi, psm3, opx). Unset: the best that is found here."},
+    {"MOBIUS_RING_BYTES", SettingType::kChoice, "", "auto", 0, 0, "auto|256K|1M",
+     SettingRole::kUser,
+     "Room for messages from one process to a host-mate once much has flowed between them, in the "
+     "memory of who receives them: 'auto' 1 MiB where a second-level cache holds 512 KiB or less, "
+     "so that lines are found in the cache behind it, else 256 KiB, which fit into it. Of 1 MiB "
+     "each process has four, for the first senders; the others have 256 KiB."},
     {"MOBIUS_RMA_BYTES", SettingType::kBytes, "bytes", "auto", 0, 64 * kTiB, nullptr,
      SettingRole::kUser,
      "From which size on contiguous puts and gets between hosts go by remote memory access, from "

@@ -32,6 +32,7 @@ enum class SettingId : unsigned {
   kPeerTimeout,
   kProgress,
   kProvider,
+  kRing,
   kRma,
   kSchedule,
   kSpin,
@@ -88,6 +89,7 @@ enum class LauncherMode : uint64_t { kAuto, kNone };
 enum class MeetBy : uint64_t { kAuto, kFlags, kGrid, kCount };
 enum class OnDeath : uint64_t { kEnd, kError };
 enum class ProgressMode : uint64_t { kThread, kPoll };
+enum class RingBytes : uint64_t { kAuto, k256K, k1M };
 
 std::span<const SettingInfo> setting_table();
 
@@ -116,6 +118,7 @@ class Settings {
   ProgressMode progress_mode() const {
     return static_cast<ProgressMode>(number(SettingId::kProgress));
   }
+  RingBytes ring_bytes() const { return static_cast<RingBytes>(number(SettingId::kRing)); }
   std::span<const std::string> unknown() const;
 
  private:

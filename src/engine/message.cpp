@@ -25,6 +25,7 @@ void Messages::open(ProcessBlock& own) {
   inbox_ = &own.inbox;
   doorbell_ = &own.doorbell;
   spans_hosts_ = engine_.job().hosts() > 1;
+  width_ = &wanted_width(engine_.settings().ring_bytes());
   by_rank_ = std::make_unique<std::atomic<Outbox*>[]>(static_cast<size_t>(engine_.size()));
 }
 
@@ -43,10 +44,14 @@ void Messages::close() {
     const uint32_t chunk = inbox_->chunks[index / Inbox::kRingsPerChunk].load() - 1;
     give_back(chunk);
   }
-  const uint32_t wide_rings = inbox_->wide_rings.exchange(0, std::memory_order_relaxed);
-  for (uint32_t index = 0; index < wide_rings; index += Inbox::kWideRingsPerChunk) {
-    give_back(inbox_->wide_chunks[index / Inbox::kWideRingsPerChunk].load() - 1);
-  }
+  const auto give_wider_back = [&](Inbox::WiderRings& wider, const RingWidth& width) {
+    const uint32_t made = wider.made.exchange(0, std::memory_order_relaxed);
+    for (uint32_t index = 0; index < made; index += width.per_chunk) {
+      give_back(wider.chunks[index / width.per_chunk].load() - 1);
+    }
+  };
+  give_wider_back(inbox_->wide, kWideRing);
+  give_wider_back(inbox_->large, kLargeRing);
 }
 
 void Messages::register_handler(unsigned id, mob_header_handler_t handler, void* argument) {
@@ -89,20 +94,27 @@ mob_status_t Messages::add_ring(Inbox& inbox, uint32_t index, MessageRing** ring
   return MOB_OK;
 }
 
-bool Messages::add_wide_ring(mob_rank_t rank, uint64_t* offset) {
+bool Messages::add_wider_ring(mob_rank_t rank, WireMoved* ring) {
   Inbox& inbox = engine_.process(engine_.host_index(rank)).inbox;
   const LockGuard inbox_lock(engine_, inbox.lock);
-  const uint32_t index = inbox.wide_rings.load(std::memory_order_relaxed);
-  if (index == kMostWideRings) return false;
-  if (reserve_ring(inbox.wide_chunks[index / Inbox::kWideRingsPerChunk],
-                   index % Inbox::kWideRingsPerChunk, kWideRingBytes, offset) != MOB_OK) {
+  return (width_ == &kLargeRing && add_wider_ring(inbox.large, kLargeRing, ring)) ||
+         add_wider_ring(inbox.wide, kWideRing, ring);
+}
+
+// In an inbox whose lock is held.
+bool Messages::add_wider_ring(Inbox::WiderRings& rings, const RingWidth& width, WireMoved* ring) {
+  const uint32_t index = rings.made.load(std::memory_order_relaxed);
+  if (index == width.most) return false;
+  if (reserve_ring(rings.chunks[index / width.per_chunk], index % width.per_chunk, width.bytes,
+                   &ring->offset) != MOB_OK) {
     return false;
   }
-  inbox.wide_rings.store(index + 1, std::memory_order_relaxed);
+  ring->capacity = width.capacity;
+  rings.made.store(index + 1, std::memory_order_relaxed);
   return true;
 }
 
-void* Messages::wide_ring_at(uint64_t offset) {
+void* Messages::wider_ring_at(uint64_t offset) {
   if (engine_.window().allow(offset >> kChunkShift << kChunkShift, 1) != MOB_OK) return nullptr;
   return engine_.local_address(offset);
 }

@@ -119,11 +119,12 @@ class Messages {
 
   const HandlerTable& handlers() const { return handlers_; }
 
-  // Makes a wide ring in the inbox of a host-mate: its place in the window, or false if there is no
-  // room for it.
-  bool add_wide_ring(mob_rank_t rank, uint64_t* offset);
-  // The memory of a wide ring, or null if this process cannot map it now.
-  void* wide_ring_at(uint64_t offset);
+  // After how many bytes a pair goes over to a wider ring.
+  size_t widens_after() const { return width_->after_bytes; }
+  // Makes a wider ring in the inbox of a host-mate; false if there is no room for it.
+  bool add_wider_ring(mob_rank_t rank, WireMoved* ring);
+  // The memory of a wider ring, or null if this process cannot map it now.
+  void* wider_ring_at(uint64_t offset);
 
   // Whether the program itself has sent messages, so that its flushes wait for them. Those of the
   // engine are completed by who sent them.
@@ -169,6 +170,7 @@ class Messages {
   mob_status_t reserve_ring(std::atomic<uint32_t>& chunk, size_t place, size_t bytes,
                             uint64_t* offset);
   mob_status_t add_ring(Inbox& inbox, uint32_t index, MessageRing** ring);
+  bool add_wider_ring(Inbox::WiderRings& rings, const RingWidth& width, WireMoved* ring);
   MessageRing* ring_at(const Inbox& inbox, uint32_t index) const;
   // Holds serving_, and tells those who have to know when it gives it up.
   struct ServeTurn {
@@ -201,7 +203,8 @@ class Messages {
   std::vector<std::unique_ptr<Outbox>> outboxes_;
   std::atomic<uint32_t> boxes_with_queue_ = 0;
   std::atomic<bool> sent_by_program_ = false;
-  std::atomic<uint64_t> sent_ = 0;  // see sent()
+  std::atomic<uint64_t> sent_ = 0;       // see sent()
+  const RingWidth* width_ = &kWideRing;  // of wider rings, that is wanted
 
   // Receiving.
   std::atomic<uint32_t> serving_ = kNobody;  // guards what follows

@@ -96,7 +96,8 @@ Outbox::Outbox(Engine& engine, mob_rank_t target, MessageRing& ring, uint32_t in
       head_(ring),
       index_(index),
       boxes_with_queue_(boxes_with_queue),
-      writer_(ring.memory, kRingCapacity) {}
+      writer_(ring.memory, kRingCapacity),
+      widens_after_(engine.messages().widens_after()) {}
 
 Outbox::Outbox(Engine& engine, mob_rank_t target, Link& link,
                std::atomic<uint32_t>& boxes_with_queue)
@@ -174,24 +175,24 @@ inline void Outbox::tell_target_after_fence() {
   Progress::wake_after_fence(target.doorbell);
 }
 
-// Goes over to a wide ring, if there is memory for one, and room to say so.
+// Goes over to a wider ring, if there is memory for one, and room to say so.
 void Outbox::widen() {
-  void* record = writer_.reserve(sizeof(uint64_t), kMoved);
+  WireMoved ring{};
+  void* record = writer_.reserve(sizeof ring, kMoved);
   if (record == nullptr) return;
-  is_as_wide_as_can_be_ = true;
-  uint64_t offset = 0;
-  if (!engine_.messages().add_wide_ring(target_, &offset)) return;
-  void* memory = engine_.messages().wide_ring_at(offset);
+  widens_after_ = kNever;
+  if (!engine_.messages().add_wider_ring(target_, &ring)) return;
+  void* memory = engine_.messages().wider_ring_at(ring.offset);
   if (memory == nullptr) return;
-  std::memcpy(record, &offset, sizeof offset);
+  std::memcpy(record, &ring, sizeof ring);
   commit(true);
-  writer_ = os::RingWriter(memory, kWideRingCapacity);
+  writer_ = os::RingWriter(memory, ring.capacity);
 }
 
 // What the next record may hold.
 size_t Outbox::most_bytes() const {
   if (link_ != nullptr) return link_->record_bytes();
-  return is_as_wide_as_can_be_ ? kWideMoreBytes : kMoreBytes;
+  return widens_after_ == kNever ? kWideMoreBytes : kMoreBytes;
 }
 
 bool Outbox::write_first(const Outgoing& message, Cursor& cursor, bool in_place) {
@@ -315,7 +316,7 @@ bool Outbox::write(const Outgoing& message, Cursor& cursor, bool in_place) {
 }
 
 bool Outbox::write_on(const Outgoing& message, Cursor& cursor, bool in_place) {
-  if (widens() && link_ == nullptr) [[unlikely]] {
+  if (widens()) [[unlikely]] {
     widen();
   }
   if (!cursor.started && !write_first(message, cursor, in_place)) return false;

@@ -121,6 +121,7 @@ class Outbox {
     uint64_t number = 0;  // in the order of coming to the queue
   };
   class TargetWatch;
+  static constexpr size_t kNever = SIZE_MAX;
 
   // The right to write to the ring, by one thread at a time. A handler may ask for it on a thread
   // that has it, and is told no.
@@ -159,8 +160,8 @@ class Outbox {
   bool has_queue() const {
     return queued_.load(std::memory_order_seq_cst) != unqueued_.load(std::memory_order_relaxed);
   }
-  // Whether so much has flowed that the next message goes to a wide ring, if there can be one.
-  bool widens() const { return streamed_bytes_ >= kWideAfterBytes && !is_as_wide_as_can_be_; }
+  // Whether so much has flowed that the next message goes to a wider ring, if there can be one.
+  bool widens() const { return streamed_bytes_ >= widens_after_; }
   void widen();
   bool help(const Outgoing& message);
   bool write_queue();
@@ -188,9 +189,9 @@ class Outbox {
 
   os::HybridLockWord turn_{};  // taken for the whole of a message
   os::RingWriter writer_;
-  bool untold_ = false;        // the target has not been told of what was committed last
-  size_t streamed_bytes_ = 0;  // of payloads, in this ring
-  bool is_as_wide_as_can_be_ = false;
+  bool untold_ = false;               // the target has not been told of what was committed last
+  size_t streamed_bytes_ = 0;         // of payloads, in this ring
+  size_t widens_after_ = kNever;      // bytes, that is: once it has, or on another host
   std::atomic<bool> broken_ = false;  // a message was given up halfway: the target is gone
   std::once_flag attach_allowed_;
   std::atomic<bool> attaches_ =

@@ -184,14 +184,15 @@ void MessageReader::store(const unsigned char* part, size_t bytes) {
   if (stored_ == payload_bytes_) finish();
 }
 
-// To the wide ring in which the stream goes on; false if it cannot be mapped now, and the record
+// To the wider ring in which the stream goes on; false if it cannot be mapped now, and the record
 // stays.
 bool MessageReader::move(const os::RingRecord& record) {
-  uint64_t offset = 0;
-  std::memcpy(&offset, record.data, sizeof offset);
-  void* memory = engine_.messages().wide_ring_at(offset);
+  WireMoved ring;
+  std::memcpy(&ring, record.data, sizeof ring);
+  void* memory = engine_.messages().wider_ring_at(ring.offset);
   if (memory == nullptr) return false;
-  reader_ = os::RingReader(memory, kWideRingCapacity);
+  reader_ = os::RingReader(memory, ring.capacity);
+  wide_capacity_ = ring.capacity;
   wide_memory_.store(memory, std::memory_order_relaxed);
   return true;
 }

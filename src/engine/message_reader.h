@@ -55,12 +55,12 @@ class MessageReader {
   // Any thread. False is as certain as if the caller had looked into the ring itself: a record that
   // this misses was written later, or is about to be handled by who drains.
   bool may_find() const {
-    // Acquire pairs with the release in publish(): the wide ring is known.
+    // Acquire pairs with the release in publish(): the wider ring is known.
     const uint64_t state = state_.load(std::memory_order_acquire);
     if ((state & kInside) != 0) return true;
     return (state & kWide) == 0 ? os::ring_holds(memory_, kRingCapacity, state)
                                 : os::ring_holds(wide_memory_.load(std::memory_order_relaxed),
-                                                 kWideRingCapacity, state - kWide);
+                                                 wide_capacity_, state - kWide);
   }
 
   // Handles what is there, up to a limit that gives other rings a chance. `*more` becomes true if
@@ -70,7 +70,7 @@ class MessageReader {
 
  private:
   // Bits of state_: it cannot be told from outside, as drain() is at it, or has to be; the ring is
-  // the wide one.
+  // the wider one.
   static constexpr uint64_t kInside = 1;
   static constexpr uint64_t kWide = 2;
 
@@ -103,6 +103,7 @@ class MessageReader {
   std::atomic<uint64_t> state_ = 0;
   const void* const memory_;
   std::atomic<const void*> wide_memory_ = nullptr;
+  size_t wide_capacity_ = 0;
 
   // The message under way.
   mob_delivery_t delivery_ = {};

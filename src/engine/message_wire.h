@@ -10,7 +10,9 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 
+#include "engine/ring_width.h"
 #include "os/hybrid_lock.h"
 #include "os/ring.h"
 
@@ -30,22 +32,19 @@ inline constexpr uint32_t kPolledRings = 16;
 // the same time, and little enough for every pair of processes to have one.
 inline constexpr size_t kRingCapacity = size_t{64} << 10;
 
-// A pair between which much has flowed goes over to a wide ring. What the sender writes anew there
-// has left the first-level cache of the receiver, which halves the time per byte (the step is
-// between 128 and 256 KiB on a Sapphire Rapids), and all of it fits into a second-level cache.
-inline constexpr size_t kWideRingCapacity = size_t{256} << 10;
-inline constexpr size_t kWideAfterBytes = size_t{512} << 10;  // that have flowed
-inline constexpr uint32_t kMostWideRings = 28;                // into one process: 8 MiB
-
 // Where the chunks that hold a process' rings are, and who may be sent what.
 struct Inbox {
   alignas(64) os::HybridLockWord lock;  // for senders that add a ring
   std::atomic<uint32_t> rings;          // up to here they are there for the receiver to use
-  std::atomic<uint32_t> wide_rings;
   static constexpr size_t kRingsPerChunk = 30;
   std::atomic<uint32_t> chunks[(kMostSenders + kRingsPerChunk - 1) / kRingsPerChunk];
-  static constexpr size_t kWideRingsPerChunk = 7;
-  std::atomic<uint32_t> wide_chunks[kMostWideRings / kWideRingsPerChunk];
+  // The wider ones, of one width.
+  struct WiderRings {
+    std::atomic<uint32_t> made;
+    std::atomic<uint32_t> chunks[4];
+  };
+  WiderRings wide;
+  WiderRings large;
   // One bit per handler that is registered.
   alignas(64) std::atomic<uint64_t> handlers[kHandlers / 64];
   // One bit per ring from kPolledRings on: something was written since the receiver looked.
@@ -107,11 +106,11 @@ struct MessageRing : StreamHead {
 };
 inline constexpr size_t kMessageRingBytes = size_t{68} << 10;  // whole pages
 static_assert(sizeof(MessageRing) <= kMessageRingBytes);
-inline constexpr size_t kWideRingBytes = size_t{260} << 10;
-static_assert(os::ring_footprint(kWideRingCapacity) <= kWideRingBytes);
+static_assert(kWideRing.most <= std::size(Inbox::WiderRings{}.chunks) * kWideRing.per_chunk);
+static_assert(kLargeRing.most <= std::size(Inbox::WiderRings{}.chunks) * kLargeRing.per_chunk);
 
-// A message is one record of kind kFirst and as many kMore as its payload needs. kMoved says where
-// in the window the wide ring is in which the stream goes on; there is one at most.
+// A message is one record of kind kFirst and as many kMore as its payload needs. kMoved, a
+// WireMoved, says in which wider ring the stream goes on; there is one at most.
 enum RecordKind : uint32_t {
   kFirst,
   kMore,
@@ -131,6 +130,11 @@ struct WireMessage {
 };
 inline constexpr uint32_t kHasNotify = 1;
 inline constexpr uint32_t kInPlace = 2;
+
+struct WireMoved {
+  uint64_t offset;  // in the window
+  uint64_t capacity;
+};
 
 struct WireNotify {
   mob_counter_t target_counter;

@@ -29,6 +29,11 @@ ProcessorSet ProcessorSet::allowed() {
   return result;
 }
 
+size_t second_level_cache_bytes() {
+  const long bytes = sysconf(_SC_LEVEL2_CACHE_SIZE);
+  return bytes > 0 ? static_cast<size_t>(bytes) : 0;
+}
+
 int ProcessorSet::count() const {
   return std::accumulate(std::begin(words), std::end(words), 0,
                          [](int sum, uint64_t word) { return sum + std::popcount(word); });

@@ -24,6 +24,9 @@ struct ProcessorSet {
 // The number of those that the calling thread may run on.
 inline int processors_allowed() { return ProcessorSet::allowed().count(); }
 
+// Bytes that the second-level cache of a processor holds; 0 if that is not known.
+size_t second_level_cache_bytes();
+
 // How processes that each may run on a set of processors fit there.
 enum class Room {
   kCrowded,  // some have to share one

@@ -141,13 +141,13 @@ TEST(Message, PayloadsInSharedMemory) {
   barrier();
 }
 
-// So much of what a ring holds that the pair goes over to a wide one, in the middle of it.
+// So much of what a ring holds that the pair goes over to a wider one, in the middle of it.
 TEST(Message, ManyOfMiddleSize) {
   register_handler(kStore, store);
   stored = 0;
   wrong = 0;
   barrier();
-  constexpr int kMessages = 150;
+  constexpr int kMessages = 250;
   const mob_rank_t me = mob_rank();
   const mob_rank_t right = mobius_test::right_of(me);
   for (int round = 0; round < kMessages; ++round) {
@@ -159,6 +159,27 @@ TEST(Message, ManyOfMiddleSize) {
   flush_all();
   barrier();
   EXPECT_EQ(stored.load(), uint64_t{kMessages});
+  EXPECT_EQ(wrong.load(), 0u);
+  barrier();
+}
+
+// More senders than there are rings of each width in one process.
+TEST(Message, MuchFromEverybodyToOne) {
+  register_handler(kStore, store);
+  stored = 0;
+  wrong = 0;
+  barrier();
+  constexpr int kMessages = 100;
+  const mob_rank_t me = mob_rank();
+  for (int round = 0; round < kMessages; ++round) {
+    const size_t bytes = 30'000 + static_cast<size_t>(round) % 7 * 3333;
+    const auto payload = mobius_test::patterned(bytes, me, round);
+    const Label label{bytes, me, round};
+    send(0, kStore, &label, sizeof label, payload.data(), bytes);
+  }
+  flush_all();
+  barrier();
+  EXPECT_EQ(stored.load(), me == 0 ? uint64_t{kMessages} * static_cast<uint64_t>(mob_size()) : 0);
   EXPECT_EQ(wrong.load(), 0u);
   barrier();
 }

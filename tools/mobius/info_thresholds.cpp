@@ -15,6 +15,7 @@
 #include "engine/message_payload.h"
 #include "engine/message_wire.h"
 #include "engine/network_bulk.h"
+#include "engine/ring_width.h"
 #include "engine/rounds.h"
 #include "engine/route_costs.h"
 #include "engine/scheduler.h"
@@ -197,7 +198,10 @@ std::vector<Fact> accumulates() {
                 "lock")};
 }
 
-std::vector<Fact> messages() {
+std::vector<Fact> messages(const Settings& settings) {
+  const engine::RingWidth& wider = engine::wanted_width(settings.ring_bytes());
+  const bool is_large = wider.capacity == engine::kLargeRing.capacity;
+  const Source ring = source_of(settings, SettingId::kRing);
   return {
       bytes("message_in_place_bytes", "messages", "payloads from {} on", engine::kInPlaceFromBytes,
             "in memory that the target reaches, it takes them from there: a wait of their sender "
@@ -216,10 +220,14 @@ std::vector<Fact> messages() {
             "the target copies these faster than it hands over parts"),
       bytes("message_ring_bytes", "message rings", "of {} for each pair", engine::kRingCapacity,
             "four records, so that a payload is written and read at the same time"),
-      bytes("message_wide_ring_bytes", "", "of {} later", engine::kWideRingCapacity,
-            "what is written anew there has left the caches of who read it"),
-      bytes("message_wide_after_bytes", "", "later: after {}", engine::kWideAfterBytes,
-            "not every pair is worth the memory"),
+      bytes("message_wide_ring_bytes", "", "of {} later", wider.capacity,
+            is_large ? "what is written anew there is in neither processor's second-level cache, "
+                       "but in the one behind, which both reach"
+                     : "what is written anew there has left the first-level cache of who read it, "
+                       "and fits into a second-level cache",
+            ring),
+      bytes("message_wide_after_bytes", "", "later: after {}", wider.after_bytes,
+            "not every pair is worth the memory", ring),
       count("message_polled_rings", "", "{} looked at one by one", engine::kPolledRings,
             "rings of further senders say in a bitmap that there is something")};
 }
@@ -277,8 +285,8 @@ Section threshold_facts() {
   const Settings settings = usable_settings();
   Section section{"thresholds", "Thresholds", {}};
   for (const std::vector<Fact>& part :
-       {copies(settings), waiting(settings), exposed(), accumulates(), messages(), collectives(),
-        network(settings)}) {
+       {copies(settings), waiting(settings), exposed(), accumulates(), messages(settings),
+        collectives(), network(settings)}) {
     section.facts.insert(section.facts.end(), part.begin(), part.end());
   }
   return section;
