@@ -359,7 +359,7 @@ class Engine {
 
   bool look_for_work(bool network) {
     bool found = transfers_.poll();
-    if (messages_.in_use() && messages_.serve(network)) {
+    if (messages_.serve(network)) {
       found = true;
       if (desk_.is_there()) desk_.forget_memory();  // a handler may have run
     }
@@ -518,7 +518,26 @@ enum class State : int { kBefore, kLive, kAfter, kForked };
 // The state of this rank, and its engine while kLive. A rank is a process, or a thread that took a
 // seat and what it started by way of enter().
 State state();
-Engine& engine();
+
+// The rank that this process is. Never destroyed: a process that ends without mob_finalize() has
+// threads that use it.
+union ProcessEngine {
+  constexpr ProcessEngine() noexcept : kept() {}
+  ~ProcessEngine() {}  // NOLINT(modernize-use-equals-default): the default one is deleted
+  ProcessEngine(const ProcessEngine&) = delete;
+  ProcessEngine& operator=(const ProcessEngine&) = delete;
+
+  std::unique_ptr<Engine> kept;
+};
+extern constinit ProcessEngine process_engine;
+// The rank that the calling thread is, or acts for; null if that is the process.
+extern constinit thread_local Engine* thread_engine [[gnu::tls_model("initial-exec")]];
+
+inline Engine& engine() {
+  Engine* const own = thread_engine;
+  return own != nullptr ? *own : *process_engine.kept;
+}
+
 mob_status_t engine_start(const job::mpi::Communicator* communicator = nullptr);
 mob_status_t engine_stop();
 

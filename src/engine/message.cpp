@@ -182,16 +182,6 @@ mob_status_t Messages::check_counters(const char* call, mob_rank_t rank,
   return live ? MOB_OK : MOB_ERR_HANDLE;
 }
 
-bool Messages::send_plain(mob_rank_t rank, unsigned id, const void* header, size_t header_bytes,
-                          const void* payload, size_t payload_bytes) {
-  Outbox* box = by_rank_[static_cast<size_t>(rank)].load(std::memory_order_acquire);
-  if (box == nullptr || !sent_by_program() || engine_.transfers().counts_messages()) [[unlikely]] {
-    return false;
-  }
-  engine_.transfers().issue_exposed();
-  return box->send_plain(id, header, header_bytes, payload, payload_bytes);
-}
-
 mob_status_t Messages::send(const char* call, mob_rank_t rank, const Outgoing& message) {
   return deliver(call, rank, message, in_handler ? &Outbox::post : &Outbox::send);
 }
@@ -351,7 +341,7 @@ uint64_t Messages::sent() {
                                                         ProcessBlock::Doorbell** to_ring) {
   bool found = false;
   const uint32_t rings = inbox_->rings.load(std::memory_order_acquire);
-  if (rings > readers_.size()) [[unlikely]] {
+  if (rings != looked_at_.load(std::memory_order_relaxed)) [[unlikely]] {
     attach(rings);
   }
   bool came = false;
@@ -359,15 +349,15 @@ uint64_t Messages::sent() {
     came = network ? engine_.network().poll() : engine_.network().settle(false);
   }
   bool more = false;
-  const size_t polled = std::min<size_t>(readers_.size(), kPolledRings);
+  const uint32_t polled = looked_at_.load(std::memory_order_relaxed);
   // Not after the handlers of others, which may take long.
   const auto ring_before = [&] {
     if (*to_ring == nullptr) return;
     std::atomic_thread_fence(std::memory_order_seq_cst);
     Engine::ring_after_fence(*std::exchange(*to_ring, nullptr));
   };
-  for (size_t i = 0; i < polled; ++i) {
-    MessageReader& reader = *readers_[i];
+  for (uint32_t i = 0; i < polled; ++i) {
+    MessageReader& reader = *polled_[i];
     if (*to_ring != nullptr) {
       if (!reader.may_find()) continue;
       ring_before();
@@ -376,7 +366,7 @@ uint64_t Messages::sent() {
     *to_ring = reader.doorbell();
     found = true;
   }
-  if (readers_.size() > kPolledRings) {
+  if (rings > kPolledRings) [[unlikely]] {
     ring_before();
     found |= serve_written();
   }

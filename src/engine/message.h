@@ -210,7 +210,7 @@ class Messages {
   std::atomic<uint32_t> serving_ = kNobody;  // guards what follows
   std::vector<std::unique_ptr<MessageReader>> readers_;
   // The first of them, for may_find(). Once there are more, that has to go inside.
-  std::array<const MessageReader*, kPolledRings> polled_{};
+  std::array<MessageReader*, kPolledRings> polled_{};
   std::atomic<uint32_t> looked_at_ = 0;
 };
 

@@ -10,6 +10,7 @@
 #include "engine/engine.h"
 #include "engine/lack_of_memory.h"
 #include "engine/message_payload.h"
+#include "engine/message_plain.h"
 #include "engine/network_link.h"
 #include "transport/shm/copy_peer.h"
 
@@ -18,60 +19,12 @@ namespace {
 
 using base::fail;
 
-// Payload of a record that continues a message: with its header a power of two, so that records
-// fill a lap of the ring.
-constexpr size_t kMoreBytes = (size_t{8} << 10) - os::kRingPayloadAlignment;
-// The same once much has flowed. Each record begins with a line that the target has to wait for
-// before it asks for others; with much longer records, it waits for the sender instead.
+// Payload of a record that continues a message once much has flowed. Each record begins with a line
+// that the target has to wait for before it asks for others; with much longer records, it waits for
+// the sender instead.
 constexpr size_t kWideMoreBytes = (size_t{16} << 10) - os::kRingPayloadAlignment;
 // Also in a narrow ring, where there is no memory for a wide one.
 static_assert(kWideMoreBytes <= os::ring_max_payload(kRingCapacity));
-// What a record may hold in front of the payload.
-constexpr size_t kMostBesidePayload =
-    sizeof(WireMessage) + sizeof(WireNotify) + padded(MOB_MAX_HEADER_BYTES);
-// What one record holds of a payload, whatever is in front.
-constexpr size_t kMostSentNow = kMoreBytes - kMostBesidePayload;
-
-bool has_notify(const Outgoing& message) {
-  return message.notify.target_counter != nullptr || message.notify.completion_counter != nullptr;
-}
-
-// Word by word: a short header has been written so a moment ago, and a wider load waits for stores.
-void copy_header(unsigned char* to, const void* from, size_t bytes) {
-  const auto* at = static_cast<const unsigned char*>(from);
-  for (; bytes >= sizeof(uint64_t); bytes -= sizeof(uint64_t)) {
-    uint64_t word = 0;
-    std::memcpy(&word, at, sizeof word);
-    asm("" : "+r"(word));  // the compiler would make one copy of it all again
-    std::memcpy(to, &word, sizeof word);
-    at += sizeof word;
-    to += sizeof word;
-  }
-  if (bytes != 0) std::memcpy(to, at, bytes);
-}
-
-// What comes in front of the payload of a message, which is aligned.
-size_t head_bytes(const Outgoing& message, bool notify) {
-  return sizeof(WireMessage) + (notify ? sizeof(WireNotify) : 0) + message.header_bytes;
-}
-
-// Writes it; where the payload goes.
-[[gnu::always_inline]] inline unsigned char* put_head(unsigned char* record,
-                                                      const Outgoing& message, bool notify,
-                                                      bool in_place) {
-  const WireMessage wire{message.payload_bytes, static_cast<uint16_t>(message.id),
-                         static_cast<uint16_t>(message.header_bytes),
-                         (notify ? kHasNotify : 0) | (in_place ? kInPlace : 0)};
-  std::memcpy(record, &wire, sizeof wire);
-  unsigned char* next = record + sizeof wire;
-  if (notify) {
-    const WireNotify counters{message.notify.target_counter, message.notify.completion_counter};
-    std::memcpy(next, &counters, sizeof counters);
-    next += sizeof counters;
-  }
-  copy_header(next, message.header, message.header_bytes);
-  return next + padded(message.header_bytes);
-}
 
 }  // namespace
 
@@ -162,19 +115,6 @@ void Outbox::tell_target() {
   tell_target_after_fence();
 }
 
-inline void Outbox::tell_target_after_fence() {
-  ProcessBlock& target = *target_block_;
-  if (index_ >= kPolledRings) {
-    // Pairs with Messages::serve_written(), which clears the bit before it reads the ring.
-    std::atomic<uint64_t>& word = target.inbox.written[index_ / 64];
-    const uint64_t bit = uint64_t{1} << (index_ % 64);
-    if ((word.load(std::memory_order_relaxed) & bit) == 0) {
-      word.fetch_or(bit, std::memory_order_seq_cst);
-    }
-  }
-  Progress::wake_after_fence(target.doorbell);
-}
-
 // Goes over to a wider ring, if there is memory for one, and room to say so.
 void Outbox::widen() {
   WireMoved ring{};
@@ -223,28 +163,6 @@ bool Outbox::write_first(const Outgoing& message, Cursor& cursor, bool in_place)
   if (!is_sent_in_place) commit(part == message.payload_bytes);
   if (!in_place) streamed_bytes_ += part;
   cursor = {true, in_place, part};
-  return true;
-}
-
-// What most messages are: writes all of one that a record holds to a ring; false where there is no
-// room. Needs the turn.
-[[gnu::always_inline]] inline bool Outbox::write_whole(const Outgoing& message) {
-  const bool notify = has_notify(message);
-  size_t bytes = head_bytes(message, notify);
-  if (message.payload_bytes != 0) bytes = padded(bytes) + message.payload_bytes;
-  auto* record = static_cast<unsigned char*>(bytes <= os::kRingLinePayload
-                                                 ? writer_.reserve_line(bytes, kFirst)
-                                                 : writer_.reserve(bytes, kFirst));
-  if (record == nullptr) [[unlikely]] {
-    return false;
-  }
-  unsigned char* payload = put_head(record, message, notify, false);
-  if (message.payload_bytes != 0) {
-    transport::copy_part_to_peer(payload, message.payload, message.payload_bytes);
-    streamed_bytes_ += message.payload_bytes;
-  }
-  commit(true);
-  note_written(message.id);
   return true;
 }
 
@@ -334,13 +252,6 @@ bool Outbox::write_on(const Outgoing& message, Cursor& cursor, bool in_place) {
   return true;
 }
 
-inline void Outbox::note_written(unsigned id) {
-  // Release: who waits for completion() of this many has written them.
-  const uint64_t written = written_.load(std::memory_order_relaxed) + 1;
-  written_.store(written, std::memory_order_release);
-  if (id < kPublicHandlers) own_written_.store(written, std::memory_order_release);
-}
-
 mob_status_t Outbox::send(const Outgoing& message) {
   const bool in_place = is_taken_in_place(message, true);
   TargetWatch watch(*this);
@@ -401,35 +312,13 @@ bool Outbox::send_now(const Outgoing& message) {
   if (!turn.try_take()) return false;
   const bool is_short_way = link_ == nullptr && !has_queue() && !widens();
   if (is_short_way && write_whole(message)) [[likely]] {
+    untold_ = true;
     write_queue_and_give_up(turn);
     return true;
   }
   Cursor cursor;
   const bool written = (!has_queue() || write_queue()) && write(message, cursor, false);
   write_queue_and_give_up(turn);
-  return written;
-}
-
-bool Outbox::send_plain(unsigned id, const void* header, size_t header_bytes, const void* payload,
-                        size_t payload_bytes) {
-  // Acquire pairs with the release in Messages::register_handler().
-  if (link_ != nullptr || payload_bytes > kMostSentNow || broken_.load(std::memory_order_relaxed) ||
-      (target_block_->inbox.handlers[id / 64].load(std::memory_order_acquire) >> (id % 64) & 1) ==
-          0) [[unlikely]] {
-    return false;
-  }
-  const uint32_t self = engine_.lock_id();
-  if (!os::try_lock(turn_, self)) return false;
-  const bool written =
-      !has_queue() && !widens() && write_whole({id, header, header_bytes, payload, payload_bytes});
-  untold_ = false;
-  os::unlock(turn_, self);
-  if (written) [[likely]] {
-    tell_target_after_fence();
-  }
-  if (has_queue()) [[unlikely]] {
-    pump();  // what came while we had the turn
-  }
   return written;
 }
 

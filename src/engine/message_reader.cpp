@@ -67,7 +67,16 @@ template <typename Call>
 }
 
 [[gnu::always_inline]] inline void MessageReader::handle(const os::RingRecord& record) {
-  without_loss([&] { accept(record); });
+  without_loss([&] {
+    if (record.kind == kFirst) [[likely]] {
+      WireMessage wire;
+      std::memcpy(&wire, record.data, sizeof wire);
+      if (is_bare(wire)) [[likely]] {
+        return begin_bare(record, wire);
+      }
+    }
+    accept(record);
+  });
 }
 
 inline bool MessageReader::settle_or_end() {
@@ -125,8 +134,12 @@ void MessageReader::publish() {
   }
   if (const Handler* handler = handlers_.find(wire.id)) [[likely]] {
     const HandlerScope scope;
-    const TraceScope trace(engine_.transfers().timeline(), "header handler");
-    handler->function(&message, handler->argument, &delivery_);
+    if (Timeline* timeline = engine_.transfers().timeline()) [[unlikely]] {
+      const TraceScope trace(timeline, "header handler");
+      handler->function(&message, handler->argument, &delivery_);
+    } else {
+      handler->function(&message, handler->argument, &delivery_);
+    }
   } else {
     // A host-mate finds that out when it sends. Others are told with the report of this message.
     base::log(base::LogLevel::kWarn, "a message of rank %d names handler %u, which is not there",
@@ -135,22 +148,24 @@ void MessageReader::publish() {
   }
 }
 
+[[gnu::always_inline]] inline void MessageReader::begin_bare(const os::RingRecord& record,
+                                                             const WireMessage& wire) {
+  const unsigned char* const header = record.data + sizeof wire;
+  call(wire, {source_, header, wire.header_bytes, 0, header + padded(wire.header_bytes),
+              token_of(source_)});
+  if (delivery_.handler == nullptr && delivery_.counter == nullptr) [[likely]] {
+    // As in finish().
+    head_.completed.store(messages_, std::memory_order_release);
+  } else {
+    notify_ = {};
+    finish();
+  }
+}
+
 void MessageReader::begin(const os::RingRecord& record) {
   WireMessage wire;
   std::memcpy(&wire, record.data, sizeof wire);
-  if (wire.flags == 0 && wire.payload_bytes == 0) {
-    const unsigned char* const header = record.data + sizeof wire;
-    call(wire, {source_, header, wire.header_bytes, 0, header + padded(wire.header_bytes),
-                token_of(source_)});
-    if (delivery_.handler == nullptr && delivery_.counter == nullptr) [[likely]] {
-      // As in finish().
-      head_.completed.store(messages_, std::memory_order_release);
-    } else {
-      notify_ = {};
-      finish();
-    }
-    return;
-  }
+  if (is_bare(wire)) return begin_bare(record, wire);
   const unsigned char* next = record.data + sizeof wire;
   notify_ = {};
   if ((wire.flags & kHasNotify) != 0) {

@@ -80,6 +80,11 @@ class MessageReader {
   bool settle_or_end();
   void publish();
   void call(const WireMessage& wire, const mob_message_t& message);
+  // What most messages are: without payload and counters.
+  static bool is_bare(const WireMessage& wire) {
+    return wire.flags == 0 && wire.payload_bytes == 0;
+  }
+  void begin_bare(const os::RingRecord& record, const WireMessage& wire);
   void begin(const os::RingRecord& record);
   void go_on(const os::RingRecord& record);
   bool move(const os::RingRecord& record);

@@ -16,11 +16,12 @@ int32_t mob_settled_size_ = 0;
 int32_t mob_idle_size_ = 0;
 
 namespace mobius::engine {
+
+constinit thread_local Engine* thread_engine = nullptr;
+constinit ProcessEngine process_engine;
+
 namespace {
 
-// The rank that this process is, or, in a thread that took a seat, the rank that the thread is.
-// Never destroyed: a process that ends without mob_finalize() has threads that use it.
-std::unique_ptr<Engine>& process_engine = *new std::unique_ptr<Engine>;  // NOLINT
 std::atomic<State> process_state = State::kBefore;
 
 struct ThreadRank {
@@ -37,8 +38,6 @@ struct ThreadRank {
   int helpers = 0;             // threads that act for it
 };
 thread_local ThreadRank thread_rank;
-// Apart from the above, because every call looks at it.
-[[gnu::tls_model("initial-exec")]] thread_local Engine* current = nullptr;
 
 // Ranks of this process that are live, and the lock that guards mob_size_'s changes.
 std::mutex live_mutex;
@@ -76,14 +75,14 @@ class Helper {
       if (found->engine->rank() != rank) continue;
       ++found->helpers;
       helped_ = found;
-      current = found->engine.get();
+      thread_engine = found->engine.get();
       return true;
     }
     return false;
   }
   void leave() {
     if (helped_ == nullptr) return;
-    current = nullptr;
+    thread_engine = nullptr;
     context_in_use = 0;  // a context of that rank
     const std::lock_guard lock(live_mutex);
     --helped_->helpers;
@@ -103,7 +102,7 @@ mob_status_t withdraw_rank() {
     return base::fail(MOB_ERR_STATE,
                       "mob_finalize: %d other threads act for rank %d; each must have ended, or "
                       "called mob_threads_act_for(-1), before",
-                      thread_rank.helpers, current->rank());
+                      thread_rank.helpers, thread_engine->rank());
   }
   take_off(thread_rank);
   return MOB_OK;
@@ -124,7 +123,7 @@ void leave_as_child() {
   mob_settled_size_ = 0;
   mob_idle_size_ = 0;
   target_forget_in_child(size);
-  current = nullptr;
+  thread_engine = nullptr;
   if (thread_rank.seat != nullptr) {
     static_cast<void>(thread_rank.engine.release());
     thread_rank.state = State::kForked;
@@ -137,23 +136,21 @@ void leave_as_child() {
 }  // namespace
 
 State state() {
-  if (current != nullptr) return State::kLive;
+  if (thread_engine != nullptr) return State::kLive;
   return thread_rank.seat != nullptr ? thread_rank.state
                                      : process_state.load(std::memory_order_relaxed);
 }
-
-Engine& engine() { return current != nullptr ? *current : *process_engine; }
 
 void take_seat(const ThreadSeat* seat) {
   thread_rank.seat = seat;
   thread_rank.state = State::kBefore;
 }
 
-void enter(Engine* engine) { current = engine; }
+void enter(Engine* engine) { thread_engine = engine; }
 
 mob_status_t act_for(mob_rank_t rank) {
   constexpr const char* kCall = "mob_threads_act_for";
-  if (current != nullptr && !helper.helps()) {
+  if (thread_engine != nullptr && !helper.helps()) {
     return base::fail(MOB_ERR_STATE, "%s: called by a thread that is a rank, or the library's",
                       kCall);
   }
@@ -171,7 +168,7 @@ mob_status_t engine_start(const job::mpi::Communicator* communicator) {
     return base::fail_errno(MOB_ERR_MEMORY, watched, "children of fork() cannot be watched");
   }
   std::unique_ptr<Engine>& place =
-      thread_rank.seat != nullptr ? thread_rank.engine : process_engine;
+      thread_rank.seat != nullptr ? thread_rank.engine : process_engine.kept;
   place = std::make_unique<Engine>();
   if (const mob_status_t status = place->start(environ, thread_rank.seat, communicator)) {
     place.reset();
@@ -187,7 +184,7 @@ mob_status_t engine_start(const job::mpi::Communicator* communicator) {
     }
   }
   if (thread_rank.seat != nullptr) {
-    current = place.get();
+    thread_engine = place.get();
     thread_rank.state = State::kLive;
   } else {
     process_state.store(State::kLive, std::memory_order_relaxed);
@@ -199,7 +196,7 @@ mob_status_t engine_stop() {
   if (helper.helps()) {
     return base::fail(MOB_ERR_STATE,
                       "mob_finalize: called by a thread that acts for rank %d, not by that rank",
-                      current->rank());
+                      thread_engine->rank());
   }
   if (thread_rank.seat != nullptr) {
     if (const mob_status_t status = withdraw_rank()) return status;
@@ -215,12 +212,12 @@ mob_status_t engine_stop() {
     if (--live_ranks == 0) set_size(0);
   }
   stopping.stop(all_met);
-  current = nullptr;
+  thread_engine = nullptr;
   if (thread_rank.seat != nullptr) {
     thread_rank.engine.reset();
     thread_rank.state = State::kAfter;
   } else {
-    process_engine.reset();
+    process_engine.kept.reset();
     process_state.store(State::kAfter, std::memory_order_relaxed);
   }
   return MOB_OK;

@@ -106,7 +106,7 @@ class RingWriter : RingView {
   }
 
   // reserve() for up to kRingLinePayload bytes.
-  void* reserve_line(size_t bytes, uint32_t kind) {
+  [[gnu::always_inline]] void* reserve_line(size_t bytes, uint32_t kind) {
     // Lines fill a lap.
     if (position_ + 2 * kRingLine > limit_) [[unlikely]] {
       if (!make_room(bytes)) return nullptr;
@@ -133,7 +133,7 @@ class RingWriter : RingView {
 
   // Before the record in front of `position` is seen, what is there must not look like a header.
   // Almost never it does, and then this only reads a line that is still in the producer's cache.
-  void clear(uint64_t position) {
+  [[gnu::always_inline]] void clear(uint64_t position) {
     std::atomic<uint64_t>& tag = header(position)->tag;
     if (tag.load(std::memory_order_relaxed) == ring_detail::tag_of(position)) [[unlikely]] {
       tag.store(0, std::memory_order_relaxed);
