@@ -34,18 +34,20 @@ constexpr TypeInfo kTypes[MOB_TYPE_COUNT] = {
 bool is_type(mob_type_t type) { return static_cast<unsigned>(type) < unsigned{MOB_TYPE_COUNT}; }
 bool is_op(mob_op_t op) { return static_cast<unsigned>(op) < unsigned{MOB_OP_COUNT}; }
 
-// One element, atomically; gives the old value if `kFetches`. Only what is fetched is ordered: it
-// pairs with the fence or flush that the origin of the old value made before it was stored.
+// One element, atomically; gives the old value if `kFetches`. Release pairs with the acquire of who
+// waits for the word (engine/word_wait.h): what its origin had ordered before is there, also where
+// a thread that serves other hosts has put it. Acquire, of what is fetched, pairs with the release,
+// fence or flush before the old value was stored.
 template <mob_op_t kOp, bool kFetches, typename T>
 [[gnu::always_inline]] inline T update(T* target, T value) {
-  constexpr int kOrder = kFetches ? __ATOMIC_ACQUIRE : __ATOMIC_RELAXED;
+  constexpr int kOrder = kFetches ? __ATOMIC_ACQ_REL : __ATOMIC_RELEASE;
   if constexpr (kOp == MOB_NO_OP) {
-    return __atomic_load_n(target, kOrder);
+    return __atomic_load_n(target, __ATOMIC_ACQUIRE);
   } else if constexpr (kOp == MOB_REPLACE) {
     if constexpr (kFetches) {
       return __atomic_exchange_n(target, value, kOrder);
     } else {
-      __atomic_store_n(target, value, __ATOMIC_RELAXED);
+      __atomic_store_n(target, value, kOrder);
       return value;
     }
   } else if constexpr (kOp == MOB_SUM) {
