@@ -2,6 +2,7 @@
 // Part of kernels_body.h: loops that combine elements, not atomically.
 #pragma once
 
+#include <mobius/rma.h>
 #include <mobius/types.h>
 
 #include <cstddef>
@@ -28,6 +29,18 @@ void combine_each(Loose<T>* target, const Loose<T>* origin, size_t count) {
   }
 }
 
+// One store. As that of copy_word() (copy.h), it may tell who waits for it that earlier puts are
+// there.
+template <typename T>
+[[gnu::always_inline]] inline void store_element(Loose<T>* target, T value) {
+  if constexpr (MOB_PUT_ORDER_ == __ATOMIC_RELEASE && !kIsReal<T> && !kIsComplex<T>) {
+    if (reinterpret_cast<uintptr_t>(target) % sizeof value == 0) {
+      return __atomic_store_n(reinterpret_cast<T*>(target), value, MOB_PUT_ORDER_);
+    }
+  }
+  target->value = value;
+}
+
 template <typename T>
 void add_scaled(Loose<T>* target, const Loose<T>* origin, size_t count, T scale) {
   MOB_INDEPENDENT
@@ -45,8 +58,7 @@ template <mob_op_t kOp, typename T>
     auto* to = reinterpret_cast<Loose<T>*>(target);
     const auto* from = reinterpret_cast<const Loose<T>*>(origin);
     if (count == 1 && scale == nullptr) {  // what leads up to wide registers costs more than that
-      to->value = apply<kOp>(to->value, from->value);
-      return;
+      return store_element<T>(to, apply<kOp>(to->value, from->value));
     }
     if constexpr (kOp == MOB_SUM) {
       if (scale != nullptr) {
