@@ -146,11 +146,11 @@ uint64_t episodes() {
 }  // namespace
 
 TEST(Message, NoneIsLeftLyingWhenTheTargetStopsLooking) {
-  register_handler(kPart, take);
-  register_handler(kAnswer, note_answer);
+  ASSERT_EQ(mob_counter_create(&arrived), MOB_OK) << mob_last_error();
   handled = 0;
   answered = 0;
-  ASSERT_EQ(mob_counter_create(&arrived), MOB_OK) << mob_last_error();
+  register_handler(kPart, take);
+  register_handler(kAnswer, note_answer);
   barrier();
   const char* progress = std::getenv("MOBIUS_PROGRESS");
   const bool has_thread = progress == nullptr || std::string(progress) != "poll";
