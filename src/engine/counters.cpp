@@ -59,9 +59,11 @@ mob_status_t Counters::free(const char* call, mob_counter_t counter) {
 }
 
 mob_counter* Counters::find(const char* call, mob_rank_t owner, mob_counter_t counter) {
-  const uint64_t live = kLive | (reinterpret_cast<uintptr_t>(counter) & kUses);
-  void* place = engine_.reach(owner, &own(counter), sizeof(mob_counter));
-  auto* found = static_cast<mob_counter*>(place);
+  const auto handle = reinterpret_cast<uintptr_t>(counter);
+  const uint64_t live = kLive | (handle & kUses);
+  // Not by own(): any number may come in as a handle.
+  const auto* there = reinterpret_cast<const void*>(handle & ~kUses);
+  auto* found = static_cast<mob_counter*>(engine_.reach(owner, there, sizeof(mob_counter)));
   if (found != nullptr && found->live.load(std::memory_order_acquire) == live) return found;
   fail(MOB_ERR_HANDLE, "%s: %p is not a live counter of rank %d (freed before, or another's)", call,
        static_cast<void*>(counter), owner);
