@@ -72,7 +72,8 @@ struct ThreadSeat {
 class Engine {
  public:
   Engine()
-      : teams_(*this),
+      : team_mail_(*this),
+        teams_(*this),
         memory_(*this),
         local_heap_(*this),
         counters_(*this),
@@ -88,7 +89,6 @@ class Engine {
         progress_(*this),
         network_(*this),
         remote_(*this),
-        team_mail_(*this),
         scheduler_(*this),
         deferred_access_(*this),
         packs_(*this) {}
@@ -484,6 +484,7 @@ class Engine {
   HostMemory host_memory_;
   ProcessBlock* own_ = nullptr;
   ChunkTable chunks_;
+  TeamMail team_mail_;  // outlives the teams: those that are not freed tell it of their end, too
   Teams teams_;
   Memory memory_;
   Registry<Heap> heaps_;
@@ -503,7 +504,6 @@ class Engine {
   Network network_;
   YieldPace yield_pace_;
   Remote remote_;
-  TeamMail team_mail_;
   Scheduler scheduler_;
   DeferredAccess deferred_access_;
   Packs packs_;
