@@ -41,7 +41,7 @@ TEST(WayTrial, TheMiddleOneOfEachCounts) {
   do {
     WayTrial trial;
     for (const int64_t ns : times) trial.add(true, ns);
-    for (const int64_t ns : {50, 200, 160}) trial.add(false, ns);
+    for (const int64_t ns : {80, 200, 160}) trial.add(false, ns);
     EXPECT_TRUE(trial.takes_first());
     WayTrial other;
     for (const int64_t ns : times) other.add(true, ns);
@@ -94,8 +94,41 @@ TEST(WayTrial, WhatCostsMoreIsTriedMoreSeldom) {
     return longest;
   };
   EXPECT_EQ(longest_pause(1000, 1010), 255);
-  EXPECT_EQ(longest_pause(900, 100), 7199);
+  EXPECT_EQ(longest_pause(180, 100), 719);
+  EXPECT_EQ(longest_pause(900, 100), 2399);  // once, not three times
   EXPECT_EQ(longest_pause(1, 10'000'000), (1 << 20) - 1);
+}
+
+// One way takes more than twice as long.
+TEST(WayTrial, WhatIsClearIsNotTriedThreeTimes) {
+  WayTrial trial;
+  EXPECT_EQ(run(trial, 100, 201), 4);
+  EXPECT_TRUE(trial.takes_first());
+  EXPECT_EQ(pause(trial), 15);
+  EXPECT_EQ(run(trial, 100, 201), 2);  // as before
+  EXPECT_TRUE(trial.takes_first());
+  EXPECT_EQ(pause(trial), 63);
+  EXPECT_EQ(run(trial, 100, 200), 6);  // not so clear
+  EXPECT_TRUE(trial.takes_first());
+  EXPECT_GT(pause(trial), 63);
+  EXPECT_EQ(run(trial, 300, 100), 4);  // not as before
+  EXPECT_FALSE(trial.takes_first());
+}
+
+// The first time was unlike the others.
+TEST(WayTrial, WhatIsClearOnceIsTriedOn) {
+  WayTrial trial;
+  trial.add(true, 1000);
+  trial.add(false, 100);
+  EXPECT_TRUE(trial.takes_first());
+  trial.add(true, 90);
+  trial.add(false, 100);
+  EXPECT_TRUE(trial.takes_first());
+  EXPECT_TRUE(trial.begins());
+  trial.add(true, 90);
+  trial.add(false, 100);
+  EXPECT_TRUE(trial.takes_first());
+  EXPECT_FALSE(trial.begins());
 }
 
 TEST(WayTrial, ThatTheOtherWayHasBecomeFasterIsNoticed) {
