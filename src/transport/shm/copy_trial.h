@@ -61,6 +61,8 @@ class CopyTrial {
 
  private:
   static constexpr uint32_t kUncounted = 1;
+  static constexpr uint32_t kSoon = 3;
+  static constexpr int64_t kClearly = 3;  // times as slow
   static constexpr uint32_t kEnough = 9;  // of a long row
   // One of so many is watched. A prime: parts of a message take turns at it.
   static constexpr uint32_t kWatched = 17;
@@ -84,16 +86,20 @@ class CopyTrial {
     void add(int64_t ns) {
       ++count_;
       sum_ns_ += ns;
+      shortest_ns_ = std::min(shortest_ns_, ns);
       second_ns_ = std::max(second_ns_, std::min(longest_ns_, ns));
       longest_ns_ = std::max(longest_ns_, ns);
     }
     int64_t each_ns() const {
-      const bool is_alone = longest_ns_ > 2 * second_ns_;
+      const bool is_alone = count_ > 1 && longest_ns_ > 2 * second_ns_;
       return is_alone ? (sum_ns_ - longest_ns_) / (count_ - 1) : sum_ns_ / count_;
     }
 
+    int64_t shortest_ns() const { return shortest_ns_; }
+
    private:
     int64_t count_ = 0;
+    int64_t shortest_ns_ = INT64_MAX;
     int64_t sum_ns_ = 0;
     int64_t longest_ns_ = 0;
     int64_t second_ns_ = 0;
@@ -103,18 +109,25 @@ class CopyTrial {
     Middle cycle;  // from one to the next
   };
 
+  bool is_clear() const { return past_.own.shortest_ns() >= kClearly * cached_.own.each_ns(); }
+
   // What stores past the caches drive out of them comes back slowly: no more of them than needed.
   bool is_hopeless() const {
+    if (tried_ == row() + kUncounted + 1) return is_clear();
+    if (tried_ == row() + kUncounted + kSoon) {
+      return past_.own.shortest_ns() >= cached_.own.each_ns();
+    }
     return tried_ == row() + kUncounted + kEnough &&
            past_.cycle.each_ns() >= cached_.cycle.each_ns();
   }
 
   bool is_faster() const {
-    const int64_t past = past_.cycle.each_ns();
-    const int64_t cached = cached_.cycle.each_ns();
     const int64_t past_own = past_.own.each_ns();
     const int64_t cached_own = cached_.own.each_ns();
-    if (past_own >= cached_own || past > cached * 11 / 10) return false;
+    if (past_own >= cached_own) return false;  // also where none came behind another
+    const int64_t past = past_.cycle.each_ns();
+    const int64_t cached = cached_.cycle.each_ns();
+    if (past > cached * 11 / 10) return false;
     if (length_ == Length::kLong) return past * 21 / 20 < cached;
     // By nearly a quarter: what is wrongly written past the caches costs twice as much.
     return past * 13 / 10 < cached || past_own * 13 / 10 + kFetchNs < cached_own;
@@ -124,7 +137,8 @@ class CopyTrial {
     cached_ns_ = cached_.own.each_ns();
     const bool was = std::exchange(is_past_faster_, is_faster());
     pace_ns_ = (is_past_faster_ ? past_ : cached_).cycle.each_ns();
-    pause_ = is_past_faster_ == was ? std::min(2 * pause_, kLongestPause) : kFirstPause;
+    const uint32_t longer = is_clear() ? 4 : 2;
+    pause_ = is_past_faster_ == was ? std::min(longer * pause_, kLongestPause) : kFirstPause;
     untimed_ = pause_;
     least_untimed_ = is_past_faster_            ? untimed_until_worth()
                      : length_ == Length::kLong ? kLeastBetweenLong
