@@ -7,7 +7,6 @@ from dataclasses import asdict, dataclass
 from typing import Any, Final
 
 import numpy as np
-from scipy.stats import mannwhitneyu
 
 from mobius_instrument.cells import Cell
 from mobius_instrument.results import Results, SeriesKey
@@ -66,6 +65,9 @@ class Comparison:
 def _rank_p(first: list[Floats], second: list[Floats]) -> float | None:
     if min(len(first), len(second)) < _LAUNCHES_FOR_RANKS:
         return None
+    # Longer to import than all the rest, and every report imports this module.
+    from scipy.stats import mannwhitneyu
+
     medians = [[float(np.median(launch)) for launch in launches] for launches in (first, second)]
     return float(mannwhitneyu(*medians, alternative="two-sided").pvalue)
 
