@@ -3,15 +3,18 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import sys
 from collections.abc import Callable, Iterator
+from multiprocessing import forkserver
+from multiprocessing.context import ForkServerContext
 from pathlib import Path
 
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from instrument_tools import HERE, FakeInstrument, SyntheticRun, processes_of
+from instrument_tools import HERE, PACKAGES, FakeInstrument, SyntheticRun, processes_of
 
 
 @pytest.fixture
@@ -20,13 +23,28 @@ def recorded() -> Path:
     return HERE / "data" / "recorded.jsonl"
 
 
+@pytest.fixture(scope="session")
+def forks() -> ForkServerContext:
+    """Makes processes that have imported the command line with all that it may import later."""
+    context = multiprocessing.get_context("forkserver")
+    modules = ("cli", "compare", "presentation")
+    context.set_forkserver_preload(
+        [*(f"mobius_instrument.{name}" for name in modules), "scipy.stats"]
+    )
+    # Its server looks for modules where the environment says.
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONPATH", str(PACKAGES))
+        forkserver.ensure_running()
+    return context
+
+
 @pytest.fixture
-def instrument(tmp_path: Path) -> Iterator[FakeInstrument]:
+def instrument(tmp_path: Path, forks: ForkServerContext) -> Iterator[FakeInstrument]:
     sources = tmp_path / "sources"
     sources.mkdir()
     for name in ("main.c", "adapter_mpi.c", "adapter_other.c"):
         (sources / name).write_text("int unused;\n")
-    yield FakeInstrument(tmp_path)
+    yield FakeInstrument(tmp_path, forks)
     assert processes_of(tmp_path) == []
 
 

@@ -8,12 +8,15 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from multiprocessing.context import ForkServerContext
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from mobius_instrument.cli import main
 
 HERE = Path(__file__).resolve().parent
 PACKAGES = HERE.parents[1] / "tools" / "instrument"
@@ -21,11 +24,26 @@ PACKAGES = HERE.parents[1] / "tools" / "instrument"
 Times = Callable[[int, int], float]
 
 
+def call_main(
+    arguments: tuple[str, ...], environment: dict[str, str], folder: Path, out: Path, err: Path
+) -> None:
+    """What `python -m mobius_instrument` does, in a process that is there for this only."""
+    os.environ.clear()
+    os.environ.update(environment)
+    os.chdir(folder)
+    for number, path in ((1, out), (2, err)):
+        with path.open("wb") as file:
+            os.dup2(file.fileno(), number)
+    sys.argv = ["mobius", *arguments]
+    main()
+
+
 @dataclass
 class FakeInstrument:
     """The command line with a fake MPI as its only library, in folders of its own."""
 
     folder: Path
+    forks: ForkServerContext
     environment: dict[str, str] = field(default_factory=dict)
 
     @property
@@ -60,6 +78,8 @@ class FakeInstrument:
         return {
             **os.environ,
             "PYTHONPATH": str(PACKAGES),
+            # The fake programs are in Python: this one, not a script that looks for one.
+            "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
             "MOBIUS_HOME_BIN": str(self.folder / "bin"),
             "MOBIUS_PROBE_SOURCES": str(self.folder / "sources"),
             "MOBIUS_HOME_CACHE": str(self.folder / "cache"),
@@ -68,14 +88,19 @@ class FakeInstrument:
         }
 
     def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            self.command(*arguments),
-            env=self.full_environment(),
-            cwd=self.folder,
-            capture_output=True,
-            text=True,
-            stdin=subprocess.DEVNULL,
-        )
+        """What `command` would do, in a fork: half of what that costs is importing."""
+        with tempfile.TemporaryDirectory() as folder:
+            out, err = Path(folder) / "out", Path(folder) / "err"
+            process = self.forks.Process(
+                target=call_main,
+                args=(arguments, self.full_environment(), self.folder, out, err),
+            )
+            process.start()
+            process.join()
+            code = process.exitcode
+            assert code is not None
+            said = [path.read_text(encoding="utf-8") for path in (out, err)]
+        return subprocess.CompletedProcess(self.command(*arguments), code, *said)
 
     def bench(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         return self.run(*self.bench_arguments(), *arguments)
