@@ -98,7 +98,6 @@ class Charts:
     def save(self, folder: Path) -> None:
         """Columns and a gnuplot script of every chart."""
         try:
-            folder.mkdir(parents=True, exist_ok=True)
             for name, title, x, y, curves in self.made:
                 (folder / f"{name}.dat").write_text(_columns(curves, x, y), encoding="utf-8")
                 script = _script(name, title, x, y, curves)

@@ -57,6 +57,8 @@ class Written:
 def write_report(results: Results, folder: Path, earlier: Results | None = None) -> Written:
     """Writes index.html, results.csv and plots/ into an existing folder; with an earlier run also
     what changed since."""
+    # Better known before all is drawn.
+    plots.make_folder(folder / "plots")
     here, apart = divide(results)
     if apart and not here.samples:  # Nothing but experiments between hosts.
         here, apart = apart, None

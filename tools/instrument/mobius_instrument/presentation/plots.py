@@ -291,10 +291,17 @@ def _for_page(svg: str, name: str, title: str) -> str:
     return re.sub(r">\s+<", "><", svg)
 
 
+def make_folder(folder: Path) -> None:
+    """Make the folder of plots and charts."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InstrumentError(f"cannot write {folder}: {system_reason(error)}") from error
+
+
 def save(plots: list[Plot], folder: Path) -> None:
     """Write the files of all plots."""
     try:
-        folder.mkdir(parents=True, exist_ok=True)
         for plot in plots:
             (folder / f"{plot.name}.png").write_bytes(plot.png)
             (folder / f"{plot.name}.svg").write_text(plot.file_svg, encoding="utf-8")
