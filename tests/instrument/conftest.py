@@ -17,7 +17,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from instrument_tools import HERE, PACKAGES, FakeInstrument, SyntheticRun, processes_of
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def recorded() -> Path:
     """A trimmed results file of a real run on two CPUs of a virtual machine."""
     return HERE / "data" / "recorded.jsonl"

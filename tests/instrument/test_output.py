@@ -5,11 +5,12 @@ from __future__ import annotations
 
 import os
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 from typing import IO
 
 import pytest
-from instrument_tools import FakeInstrument
+from instrument_tools import FakeInstrument, SyntheticRun
 
 COMMANDS = [
     ["--help"],
@@ -64,8 +65,13 @@ def test_what_was_measured_is_kept(instrument: FakeInstrument) -> None:
     assert instrument.bench().returncode == 0
 
 
-def test_closed_standard_output(instrument: FakeInstrument, recorded: Path) -> None:
-    words = ["report", "--from", str(recorded), "--out", str(instrument.out)]
+def test_closed_standard_output(
+    instrument: FakeInstrument, synthetic: Callable[[str], SyntheticRun]
+) -> None:
+    run = synthetic("one")
+    run.library("mobius", "Möbius 0.1.0", "mobius")
+    run.series("mobius", "locks:put:mutex:allocate:procs=2", lambda *_: 90.0, sizes=(8,))
+    words = ["report", "--from", str(run.write()), "--out", str(instrument.out)]
     done = subprocess.run(
         ["sh", "-c", 'exec "$@" >&-', "sh", *instrument.command(*words)],
         env=instrument.full_environment(), capture_output=True, text=True, check=False,

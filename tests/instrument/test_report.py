@@ -6,14 +6,16 @@ from __future__ import annotations
 import csv
 import itertools
 import re
+import subprocess
 from collections.abc import Callable
 from html.parser import HTMLParser
+from multiprocessing.context import ForkServerContext
 from pathlib import Path
 
 import pytest
 from instrument_tools import FakeInstrument, SyntheticRun
 from mobius_instrument.errors import InstrumentError
-from mobius_instrument.presentation import write_report
+from mobius_instrument.presentation import Written, write_report
 from mobius_instrument.presentation.analysis import Analysis
 from mobius_instrument.presentation.findings import (
     find,
@@ -158,19 +160,37 @@ def check_page(folder: Path) -> str:
     return text
 
 
-def test_report_of_recorded_results(recorded: Path, tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def written(recorded: Path, tmp_path_factory: pytest.TempPathFactory) -> Written:
+    """The report of the recorded results; drawing it takes seconds."""
+    folder = tmp_path_factory.mktemp("written") / "report"
+    folder.mkdir()
+    return write_report(read_results(recorded), folder)
+
+
+@pytest.fixture(scope="module")
+def by_command(
+    recorded: Path, tmp_path_factory: pytest.TempPathFactory, forks: ForkServerContext
+) -> tuple[subprocess.CompletedProcess[str], Path]:
+    """The same by the command line: how it ended, and its folder."""
+    instrument = FakeInstrument(tmp_path_factory.mktemp("by_command"), forks)
+    done = instrument.run("report", "--from", str(recorded), "--out", str(instrument.out))
+    return done, instrument.out
+
+
+def test_report_of_recorded_results(recorded: Path, written: Written) -> None:
     results = read_results(recorded)
     assert results.warnings == []
-    written = write_report(results, tmp_path)
     assert len(written.sentences) >= 3
-    text = check_page(tmp_path)
+    folder = written.path.parent
+    text = check_page(folder)
     for label in (record.label for record in results.libraries.values()):
         assert label in text
     assert text.count("<svg") >= 8
     for name in ("pingpong-put-time", "pingpong-get-bandwidth", "completion-put-time"):
-        assert (tmp_path / "plots" / f"{name}.png").read_bytes().startswith(b"\x89PNG")
-        assert "<svg" in (tmp_path / "plots" / f"{name}.svg").read_text(encoding="utf-8")
-    with (tmp_path / "results.csv").open(encoding="utf-8") as file:
+        assert (folder / "plots" / f"{name}.png").read_bytes().startswith(b"\x89PNG")
+        assert "<svg" in (folder / "plots" / f"{name}.svg").read_text(encoding="utf-8")
+    with (folder / "results.csv").open(encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
     measured = [row for row in rows if row["status"] == "ok"]
     assert len(measured) == sum(len(sizes) for sizes in results.samples.values())
@@ -179,13 +199,12 @@ def test_report_of_recorded_results(recorded: Path, tmp_path: Path) -> None:
         assert float(row["low_ns"]) <= float(row["median_ns"]) <= float(row["high_ns"])
 
 
-def test_rendering_twice_gives_the_same_page(recorded: Path, tmp_path: Path) -> None:
-    pages = []
-    for name in ("a", "b"):
-        (tmp_path / name).mkdir()
-        write_report(read_results(recorded), tmp_path / name)
-        pages.append((tmp_path / name / "index.html").read_text(encoding="utf-8"))
-    assert pages[0].replace("/a/", "/b/") == pages[1]
+def test_rendering_twice_gives_the_same_page(
+    written: Written, by_command: tuple[subprocess.CompletedProcess[str], Path]
+) -> None:
+    _, folder = by_command
+    pages = [path.read_text(encoding="utf-8") for path in (written.path, folder / "index.html")]
+    assert pages[0].replace(str(written.path.parent), str(folder)) == pages[1]
 
 
 def run_with_trouble(synthetic: Make) -> Results:
@@ -246,12 +265,14 @@ def test_results_without_samples(synthetic: Make) -> None:
         Analysis(read_results(run.write()))
 
 
-def test_report_from_a_file(recorded: Path, instrument: FakeInstrument) -> None:
-    done = instrument.run("report", "--from", str(recorded), "--out", str(instrument.out))
+def test_report_from_a_file(
+    by_command: tuple[subprocess.CompletedProcess[str], Path],
+) -> None:
+    done, folder = by_command
     assert done.returncode == 0, done.stderr
     assert len(done.stdout.splitlines()) == 5
-    assert done.stdout.splitlines()[-1] == f"report: {instrument.out.resolve() / 'index.html'}"
-    check_page(instrument.out)
+    assert done.stdout.splitlines()[-1] == f"report: {folder.resolve() / 'index.html'}"
+    check_page(folder)
 
 
 def test_plots_folder_that_cannot_be_made(recorded: Path, instrument: FakeInstrument) -> None:
