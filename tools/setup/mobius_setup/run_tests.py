@@ -23,7 +23,7 @@ from mobius_setup.suites import Outcome, Suite, run_suite, run_suites
 # look at it; with the second those in which one process has several threads.
 SANITIZERS = {"asan-ubsan": "^(unit|multi)$", "tsan": "^(threads|unit)$"}
 # Started in this order, the longest first, some at once: most of what they do is waiting.
-PYTHON_SUITES = ("setup", "hosts", "instrument", "launch", "faults")
+PYTHON_SUITES = ("hosts", "faults", "instrument", "launch", "setup")
 AT_ONCE = 3
 # A hung test's end; ctest uses it where tests/CMakeLists.txt says nothing.
 CASE_LIMIT_S = 300
