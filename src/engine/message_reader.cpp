@@ -134,6 +134,7 @@ void MessageReader::publish() {
   }
   if (const Handler* handler = handlers_.find(wire.id)) [[likely]] {
     const HandlerScope scope;
+    // A TraceScope without one does nothing, but is kept across the call.
     if (Timeline* timeline = engine_.transfers().timeline()) [[unlikely]] {
       const TraceScope trace(timeline, "header handler");
       handler->function(&message, handler->argument, &delivery_);

@@ -88,6 +88,21 @@ void store(const mob_message_t* message, void* /*argument*/, mob_delivery_t* del
   delivery->argument = storage.release();
 }
 
+void start_storing() {
+  register_handler(kStore, store);
+  stored = 0;
+  wrong = 0;
+  barrier();
+}
+
+// When all have flushed what they sent.
+void expect_stored(uint64_t count) {
+  barrier();
+  EXPECT_EQ(stored.load(), count);
+  EXPECT_EQ(wrong.load(), 0u);
+  barrier();
+}
+
 constexpr auto kSizes =
     std::to_array<size_t>({0, 1, 8, 16, 17, 32, 33, 4096, 8100, 8176, 8177, 16383, 16384, 16385,
                            65536, 100000, 1 << 20, (4 << 20) + 3});
@@ -95,10 +110,7 @@ constexpr auto kSizes =
 }  // namespace
 
 TEST(Message, PayloadsOfAllSizesBetweenAllPairs) {
-  register_handler(kStore, store);
-  stored = 0;
-  wrong = 0;
-  barrier();
+  start_storing();
   const mob_rank_t me = mob_rank();
   int round = 0;
   for (const size_t bytes : kSizes) {
@@ -110,19 +122,13 @@ TEST(Message, PayloadsOfAllSizesBetweenAllPairs) {
     ++round;
   }
   flush_all();
-  barrier();
-  EXPECT_EQ(stored.load(), kSizes.size() * static_cast<size_t>(mob_size()));
-  EXPECT_EQ(wrong.load(), 0u);
-  barrier();
+  expect_stored(kSizes.size() * static_cast<size_t>(mob_size()));
 }
 
 TEST(Message, PayloadsInSharedMemory) {
   const size_t largest = kSizes.back();
   const Shared memory(largest);
-  register_handler(kStore, store);
-  stored = 0;
-  wrong = 0;
-  barrier();
+  start_storing();
   const mob_rank_t me = mob_rank();
   int round = 0;
   for (const size_t bytes : kSizes) {
@@ -135,18 +141,12 @@ TEST(Message, PayloadsInSharedMemory) {
     ++round;
   }
   flush_all();
-  barrier();
-  EXPECT_EQ(stored.load(), kSizes.size());
-  EXPECT_EQ(wrong.load(), 0u);
-  barrier();
+  expect_stored(kSizes.size());
 }
 
 // So much of what a ring holds that the pair goes over to a wider one, in the middle of it.
 TEST(Message, ManyOfMiddleSize) {
-  register_handler(kStore, store);
-  stored = 0;
-  wrong = 0;
-  barrier();
+  start_storing();
   constexpr int kMessages = 250;
   const mob_rank_t me = mob_rank();
   const mob_rank_t right = mobius_test::right_of(me);
@@ -157,18 +157,12 @@ TEST(Message, ManyOfMiddleSize) {
     send(right, kStore, &label, sizeof label, payload.data(), bytes);
   }
   flush_all();
-  barrier();
-  EXPECT_EQ(stored.load(), uint64_t{kMessages});
-  EXPECT_EQ(wrong.load(), 0u);
-  barrier();
+  expect_stored(kMessages);
 }
 
 // More senders than there are rings of each width in one process.
 TEST(Message, MuchFromEverybodyToOne) {
-  register_handler(kStore, store);
-  stored = 0;
-  wrong = 0;
-  barrier();
+  start_storing();
   constexpr int kMessages = 100;
   const mob_rank_t me = mob_rank();
   for (int round = 0; round < kMessages; ++round) {
@@ -178,18 +172,12 @@ TEST(Message, MuchFromEverybodyToOne) {
     send(0, kStore, &label, sizeof label, payload.data(), bytes);
   }
   flush_all();
-  barrier();
-  EXPECT_EQ(stored.load(), me == 0 ? uint64_t{kMessages} * static_cast<uint64_t>(mob_size()) : 0);
-  EXPECT_EQ(wrong.load(), 0u);
-  barrier();
+  expect_stored(me == 0 ? uint64_t{kMessages} * static_cast<uint64_t>(mob_size()) : 0);
 }
 
 // In a ring that is wide by then: one record holds the payload, just so, or not, or two do.
 TEST(Message, PayloadsAboutAsLongAsRecords) {
-  register_handler(kStore, store);
-  stored = 0;
-  wrong = 0;
-  barrier();
+  start_storing();
   std::vector<size_t> sizes(60, 16'000);
   for (size_t bytes = 16'300; bytes <= 16'390; ++bytes) sizes.push_back(bytes);
   for (size_t bytes = 32'680; bytes <= 32'740; ++bytes) sizes.push_back(bytes);
@@ -203,18 +191,12 @@ TEST(Message, PayloadsAboutAsLongAsRecords) {
     ++round;
   }
   flush_all();
-  barrier();
-  EXPECT_EQ(stored.load(), sizes.size());
-  EXPECT_EQ(wrong.load(), 0u);
-  barrier();
+  expect_stored(sizes.size());
 }
 
 // Started with handles, started without, and sent: in one order, and reusable when they say so.
 TEST(Message, StartedOnesOfAllSizes) {
-  register_handler(kStore, store);
-  stored = 0;
-  wrong = 0;
-  barrier();
+  start_storing();
   const mob_rank_t me = mob_rank();
   uint64_t sent = 0;
   int round = 0;
@@ -248,10 +230,7 @@ TEST(Message, StartedOnesOfAllSizes) {
   EXPECT_EQ(mob_flush_local(mobius_test::right_of(me)), MOB_OK) << mob_last_error();
   for (auto& payload : payloads) std::fill(payload.begin(), payload.end(), 0xee);
   flush_all();
-  barrier();
-  EXPECT_EQ(stored.load(), sent);
-  EXPECT_EQ(wrong.load(), 0u);
-  barrier();
+  expect_stored(sent);
 }
 
 TEST(Message, StartedOnesKeepTheirOrder) {
