@@ -100,6 +100,10 @@ constexpr SettingInfo kTable[] = {
      "user's memory to user's memory, instead of in messages; of other shapes, what their rows, "
      "pieces or spans have on average. auto: 128K; but over TCP the first of more than 256K, up to "
      "2M, that calls wait for try both, and the others go as was faster."},
+    {"MOBIUS_RMA_KEYS", SettingType::kChoice, "", "auto", 0, 0, "auto|off", SettingRole::kUser,
+     "Whether a process tells those of other hosts that put to its allocations by remote memory "
+     "access the keys of these: 'auto' it does, with its answer to the first put, and they write "
+     "the next ones by themselves until the allocation is freed, 'off' they ask each time."},
     {"MOBIUS_SCHEDULE", SettingType::kChoice, "", "adaptive", 0, 0,
      "adaptive|fifo|interleave|gets-first|aggregate", SettingRole::kUser,
      "What may be done with operations on other hosts' memory that are small, or only started: "

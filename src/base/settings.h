@@ -34,6 +34,7 @@ enum class SettingId : unsigned {
   kProvider,
   kRing,
   kRma,
+  kRmaKeys,
   kSchedule,
   kSpin,
   kSpread,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "engine/completion.h"
 
+#include <algorithm>
 #include <new>
 #include <utility>
 
@@ -83,11 +84,11 @@ ActingFor::ActingFor(std::shared_ptr<Context> context)
 
 ActingFor::~ActingFor() { acting_for = before_; }
 
-Context::Counts<uint32_t>* Context::counts_of(mob_rank_t rank, mob_rank_t ranks) {
-  Counts<uint32_t>* counts = by_target.load(std::memory_order_acquire);
+Context::CountsOfTarget* Context::counts_of(mob_rank_t rank, mob_rank_t ranks) {
+  CountsOfTarget* counts = by_target.load(std::memory_order_acquire);
   if (counts == nullptr) {
-    auto made = std::unique_ptr<Counts<uint32_t>[]>(
-        new (std::nothrow) Counts<uint32_t>[static_cast<size_t>(ranks)]);
+    auto made = std::unique_ptr<CountsOfTarget[]>(new (std::nothrow)
+                                                      CountsOfTarget[static_cast<size_t>(ranks)]);
     if (made == nullptr) return nullptr;
     // Release: who finds them finds zeros. Another thread may have been faster.
     if (by_target.compare_exchange_strong(counts, made.get(), std::memory_order_acq_rel)) {
@@ -190,8 +191,19 @@ bool Completion::is_awaited(mob_rank_t target) const {
     return false;  // nothing is, anywhere
   }
   const std::shared_ptr<Context> context = current();
-  const Context::Counts<uint32_t>* of_target = context->find_counts(target);
+  const Context::CountsOfTarget* of_target = context->find_counts(target);
   return of_target != nullptr && of_target->remote.load(std::memory_order_acquire) != 0;
+}
+
+bool Completion::has_ordered_at(mob_rank_t target) {
+  // Acquire pairs with the release in note_remote_end(): what is complete is before what follows.
+  const auto has_some = [target](const Context& context) {
+    const Context::CountsOfTarget* of_target = context.find_counts(target);
+    return of_target != nullptr && of_target->ordered.load(std::memory_order_acquire) != 0;
+  };
+  if (has_some(the_default_)) return true;
+  const std::lock_guard lock(mutex_);
+  return std::ranges::any_of(made_, [&](const auto& each) { return has_some(*each); });
 }
 
 uint64_t Completion::all_at(mob_rank_t target) const {
@@ -202,7 +214,7 @@ uint64_t Completion::all_at(mob_rank_t target) const {
   // In this order: of all is counted before, and ends to be counted after, that of a target, so
   // that what goes elsewhere makes a difference.
   const uint64_t all = context->pending.remote.load(std::memory_order_acquire);
-  const Context::Counts<uint32_t>* of_target = context->find_counts(target);
+  const Context::CountsOfTarget* of_target = context->find_counts(target);
   const bool is_alone =
       of_target != nullptr && of_target->remote.load(std::memory_order_acquire) == all;
   return is_alone ? all : 0;
@@ -231,7 +243,11 @@ Pending* Completion::begin(std::unique_ptr<Pending> pending) {
   pending->context->pending.remote.fetch_add(1, std::memory_order_relaxed);
   pending->counts->local.fetch_add(1, std::memory_order_relaxed);
   pending->counts->remote.fetch_add(1, std::memory_order_relaxed);
-  if (!pending->is_ordered) pending->context->unordered.fetch_add(1, std::memory_order_relaxed);
+  if (pending->is_ordered) {
+    pending->counts->ordered.fetch_add(1, std::memory_order_relaxed);
+  } else {
+    pending->context->unordered.fetch_add(1, std::memory_order_relaxed);
+  }
   add_unfinished(1);
   return pending.release();
 }
@@ -260,6 +276,7 @@ Pending* Completion::start_awaited(const mob_transfer_t& transfer, bool is_overt
 void Completion::let_overtake(Pending& pending) {
   if (!std::exchange(pending.is_ordered, false)) return;
   pending.context->unordered.fetch_add(1, std::memory_order_relaxed);
+  pending.counts->ordered.fetch_sub(1, std::memory_order_relaxed);
 }
 
 void Completion::keep_for_flush(Context& context, mob_status_t status) {
@@ -289,7 +306,11 @@ void Completion::note_local_end(Pending& pending, mob_status_t status) {
 void Completion::note_remote_end(Pending& pending, mob_status_t status) {
   keep_for_flush(*pending.context, status);
   if (status == MOB_OK) count(pending.completion_counter, pending.completion_word);
-  if (!pending.is_ordered) pending.context->unordered.fetch_sub(1, std::memory_order_release);
+  if (pending.is_ordered) {
+    pending.counts->ordered.fetch_sub(1, std::memory_order_release);
+  } else {
+    pending.context->unordered.fetch_sub(1, std::memory_order_release);
+  }
   pending.counts->remote.fetch_sub(1, std::memory_order_release);
   pending.context->pending.remote.fetch_sub(1, std::memory_order_seq_cst);
   add_unfinished(-1);
@@ -408,7 +429,7 @@ mob_status_t Completion::complete_others(const char* call, std::span<const mob_r
   mob_status_t status = MOB_OK;
   for (const std::shared_ptr<Context>& context : other_contexts()) {
     for (const mob_rank_t target : targets) {
-      const Context::Counts<uint32_t>* of_target =
+      const Context::CountsOfTarget* of_target =
           target != kAll ? context->find_counts(target) : nullptr;
       const mob_status_t ended = of_target != nullptr
                                      ? await(call, target, of_target->remote)
@@ -421,7 +442,7 @@ mob_status_t Completion::complete_others(const char* call, std::span<const mob_r
 
 void Completion::await_unordered(const char* call, mob_rank_t target) {
   const std::shared_ptr<Context> context = context_of(context_in_use);
-  const Context::Counts<uint32_t>* of_target = context->find_counts(target);
+  const Context::CountsOfTarget* of_target = context->find_counts(target);
   if (of_target == nullptr) return;
   PendingWatch watch(engine_, call, target);
   // Acquire, twice, pairs with the release in complete_remotely().
@@ -435,8 +456,7 @@ void Completion::await_unordered(const char* call, mob_rank_t target) {
 
 mob_status_t Completion::flush_context(const char* call, Context& context, mob_rank_t target,
                                        bool remote) {
-  const Context::Counts<uint32_t>* of_target =
-      target != kAll ? context.find_counts(target) : nullptr;
+  const Context::CountsOfTarget* of_target = target != kAll ? context.find_counts(target) : nullptr;
   if (of_target != nullptr) {
     return wait_for(call, context, target, remote ? of_target->remote : of_target->local);
   }

@@ -55,16 +55,20 @@ struct Context {
     std::atomic<Count> remote = 0;
   };
 
-  // Those of one target. counts_of(), before anything is started, makes room for `ranks` of them;
-  // null if there is no memory.
-  Counts<uint32_t>* counts_of(mob_rank_t rank, mob_rank_t ranks);
-  const Counts<uint32_t>* find_counts(mob_rank_t rank) const {
-    const Counts<uint32_t>* counts = by_target.load(std::memory_order_acquire);
+  // Those of one target.
+  struct CountsOfTarget : Counts<uint32_t> {
+    std::atomic<uint32_t> ordered = 0;  // not complete there, and before what follows in the stream
+  };
+  // counts_of(), before anything is started, makes room for `ranks` of them; null if there is no
+  // memory.
+  CountsOfTarget* counts_of(mob_rank_t rank, mob_rank_t ranks);
+  const CountsOfTarget* find_counts(mob_rank_t rank) const {
+    const CountsOfTarget* counts = by_target.load(std::memory_order_acquire);
     return counts != nullptr ? counts + rank : nullptr;
   }
 
-  Counts<uint64_t> pending;                            // of all targets
-  std::atomic<Counts<uint32_t>*> by_target = nullptr;  // by rank, from the first that is started
+  Counts<uint64_t> pending;                          // of all targets
+  std::atomic<CountsOfTarget*> by_target = nullptr;  // by rank, from the first that is started
   std::atomic<uint64_t> unordered = 0;  // that later ones on another way could overtake
   std::atomic<int> schedule = -1;       // a policy of what is started in it, or none
   KeptError error;                      // of transfers without a handle
@@ -92,7 +96,7 @@ extern constinit thread_local const std::shared_ptr<Context>* acting_for
 struct Pending {
   mob_rank_t target = 0;
   std::shared_ptr<Context> context;
-  Context::Counts<uint32_t>* counts = nullptr;  // of the target, in the context
+  Context::CountsOfTarget* counts = nullptr;  // of the target, in the context
   mob_counter_t origin_counter = nullptr;
   mob_counter_t completion_counter = nullptr;
   uint64_t* origin_word = nullptr;
@@ -177,6 +181,10 @@ class Completion {
 
   // Whether something of the calling thread's context is not remotely complete at a target.
   bool is_awaited(mob_rank_t target) const;
+
+  // Whether something is under way to a target of another host that nothing may overtake, in any
+  // context: what was started before a fence, maybe, which is not waited for.
+  bool has_ordered_at(mob_rank_t target);
 
   // How many transfers of the calling thread's context are not remotely complete, if all of them go
   // to one target; else 0.

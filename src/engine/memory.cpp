@@ -120,6 +120,7 @@ mob_status_t Memory::allocate(const char* call, Team& team, size_t bytes, size_t
   if ((status = team.agree(status, call))) {
     // With a dead member, others may have succeeded and use it.
     if (team.is_broken() || !claimed) return status;
+    forbid_own_part(call, *allocation);
     engine_.release_memory(allocation->part_offset(mates.rank()), bytes);
     engine_.close_chunks(allocation->offset, chunks);
     // Nobody may still hold what the leader gives away.
@@ -202,6 +203,7 @@ mob_status_t Memory::grow(const char* call, const Allocation& allocation, size_t
     return status;
   }
   engine_.chunks().set_part(own >> kChunkShift, {own, new_bytes, engine_.host().index()});
+  engine_.network().keys().allow(engine_.address_in(engine_.host().index(), own), new_bytes);
   note_theirs(allocation, new_bytes);
   // Nobody uses the new bytes of a member before they are found.
   return team.barrier();
@@ -212,7 +214,14 @@ mob_status_t Memory::make_own_part(const Allocation& allocation, size_t bytes) {
   const uint64_t offset = allocation.part_offset(allocation.team->mates().rank());
   if (const mob_status_t status = engine_.reserve_memory(offset, bytes)) return status;
   engine_.chunks().set_part(offset >> kChunkShift, {offset, bytes, engine_.host().index()});
+  engine_.network().keys().allow(engine_.address_in(engine_.host().index(), offset), bytes);
   return MOB_OK;
+}
+
+// From now on nobody of another host writes there without asking.
+void Memory::forbid_own_part(const char* call, const Allocation& allocation) {
+  const uint64_t offset = allocation.part_offset(allocation.team->mates().rank());
+  engine_.network().keys().forbid(call, engine_.address_in(engine_.host().index(), offset));
 }
 
 // A barrier. Whether all members free the same.
@@ -236,7 +245,8 @@ mob_status_t Memory::release_none(const char* call) {
 
 mob_status_t Memory::release(const char* call, uint64_t handle) {
   // The others wait, also after an error of a transfer.
-  const mob_status_t completed = complete_all(engine_, call);
+  FirstError completed;
+  completed.keep(complete_all(engine_, call));
   const Allocation& named = *live_.find(handle);
   Team& team = *named.team;
   // Everybody has stopped using the memory before anybody takes it away, and everybody has let go
@@ -254,6 +264,7 @@ mob_status_t Memory::release(const char* call, uint64_t handle) {
   if (engine_.chunks().find(allocation->part_offset(mates.rank()), &own)) {
     engine_.chunks().clear_part(own);
   }
+  forbid_own_part(call, *allocation);
   engine_.close_chunks(allocation->offset, chunks);
   engine_.release_memory(allocation->part_offset(mates.rank()), allocation->stride);
   if ((status = team.barrier())) return status;
@@ -262,7 +273,7 @@ mob_status_t Memory::release(const char* call, uint64_t handle) {
     const bool all_let_go = mates.size() == engine_.host().size();
     engine_.chunks().release(allocation->offset >> kChunkShift, chunks, all_let_go);
   }
-  return completed;
+  return completed.tell();
 }
 
 }  // namespace mobius::engine

@@ -74,6 +74,7 @@ class Memory {
   mob_status_t check(const char* call, const Team& team, const std::vector<Request>& requests,
                      Fault fault, size_t* largest) const;
   mob_status_t make_own_part(const Allocation& allocation, size_t bytes);
+  void forbid_own_part(const char* call, const Allocation& allocation);
   static mob_status_t agree_on(const char* call, Team& team, uint64_t name);
   mob_status_t claim(const char* call, Team& mates, uint64_t stride, Allocation* allocation);
 

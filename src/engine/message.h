@@ -45,6 +45,7 @@ enum class InternalHandler : unsigned {
   kPacked,    // scheduler.h
   kClaiming,  // claims_batch.h
   kClaimed,
+  kKeys,  // remote_keys.h
 };
 
 struct Handler {

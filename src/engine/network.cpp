@@ -90,6 +90,7 @@ mob_status_t Network::open(const HandlerTable& handlers) {
   by_rank_ = std::make_unique<std::atomic<Link*>[]>(static_cast<size_t>(engine_.size()));
   links_.resize(static_cast<size_t>(engine_.size()));
   bulk_.open(settings.number(SettingId::kRma));
+  keys_.open();
   // Release pairs with the acquire in is_open(): the thread of progress polls already.
   open_.store(true, std::memory_order_release);
   return MOB_OK;

@@ -21,6 +21,7 @@
 
 #include "engine/network_bulk.h"
 #include "engine/network_link.h"
+#include "engine/remote_keys.h"
 #include "transport/ofi/endpoint.h"
 
 namespace mobius::engine {
@@ -51,6 +52,7 @@ class Network {
   bool is_open() const { return open_.load(std::memory_order_acquire); }
 
   BulkMoves& bulk() { return bulk_; }
+  RemoteKeys& keys() { return keys_; }
 
   // The link to a process of another host. Any thread.
   mob_status_t link(mob_rank_t rank, Link** link);
@@ -165,6 +167,7 @@ class Network {
   uint64_t timeout_ns_ = 0;
   transport::ofi::Endpoint endpoint_;
   BulkMoves bulk_{*this, endpoint_};
+  RemoteKeys keys_{engine_, endpoint_};
 
   std::mutex mutex_;  // guards making links
   std::unique_ptr<std::atomic<Link*>[]> by_rank_;

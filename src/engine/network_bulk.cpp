@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <new>
 #include <utility>
 
 #include "base/settings.h"
@@ -91,19 +92,44 @@ bool BulkMoves::has_room_for_more(mob_rank_t target) {
 
 void BulkMoves::move(mob_rank_t origin, mob_kind_t kind, std::span<const Run> runs, bool ahead,
                      Done done) {
-  const size_t most_ahead = ahead && kind == MOB_GET ? endpoint_.description().ahead_bytes : 0;
   const auto whole = std::make_shared<Whole>(std::move(done), runs.size());
   {
     const std::lock_guard lock(mutex_);
-    Queue& queue = waiting_[origin];
-    for (const Run& run : runs) {
-      const uint64_t id = ++last_id_;
-      queue.moves.push_back(id);
-      under_way_.emplace(id, Move{origin, kind == MOB_PUT, run.bytes <= most_ahead, run, whole});
-    }
-    waiting_count_.fetch_add(runs.size(), std::memory_order_seq_cst);
+    wait_for_room({origin, kind == MOB_PUT, ahead && kind == MOB_GET, {}, whole}, runs);
   }
   pump();
+}
+
+void BulkMoves::write(mob_rank_t target, std::span<const Run> runs, Done done) {
+  const auto whole = std::make_shared<Whole>(std::move(done), runs.size());
+  const std::lock_guard lock(mutex_);
+  Queue& queue = wait_for_room({target, false, false, {}, whole}, runs);
+  const size_t ended = ended_.size();
+  try {
+    post_all(target, queue, ended_);
+  } catch (const std::bad_alloc&) {
+    return;  // who polls tries again
+  }
+  if (queue.moves.empty()) waiting_.erase(target);
+  waiting_count_.fetch_add(ended_.size() - ended, std::memory_order_seq_cst);
+}
+
+// Needs mutex_. All of them, or none where there is no memory. `move` is what they have in common.
+BulkMoves::Queue& BulkMoves::wait_for_room(Move move, std::span<const Run> runs) {
+  const size_t most_ahead = move.ahead ? endpoint_.description().ahead_bytes : 0;
+  std::list<uint64_t> ids;
+  std::map<uint64_t, Move> moves;
+  for (const Run& run : runs) {
+    move.run = run;
+    move.ahead = run.bytes <= most_ahead;
+    ids.push_back(++last_id_);
+    moves.emplace_hint(moves.end(), last_id_, move);
+  }
+  Queue& queue = waiting_[move.peer];
+  queue.moves.splice(queue.moves.end(), ids);
+  under_way_.merge(moves);
+  waiting_count_.fetch_add(runs.size(), std::memory_order_seq_cst);
+  return queue;
 }
 
 // The last one tells what became of all.
@@ -115,44 +141,47 @@ void BulkMoves::end_run(Whole& whole, mob_status_t status) {
 
 Posted BulkMoves::post(uint64_t id, const Move& move) {
   Link* link = nullptr;
-  if (network_.link(move.origin, &link) != MOB_OK) return Posted::kFailed;
+  if (network_.link(move.peer, &link) != MOB_OK) return Posted::kFailed;
   const transport::ofi::PeerId peer = link->peer_id();
   const Run& run = move.run;
-  auto* here = reinterpret_cast<void*>(run.remote);
+  auto* here = reinterpret_cast<void*>(run.mover);
   if (move.reads) return endpoint_.read(peer, here, run.bytes, run.base, run.key, id);
   return move.ahead ? endpoint_.write_ahead(peer, here, run.bytes, run.base, run.key, id)
                     : endpoint_.write(peer, here, run.bytes, run.base, run.key, id);
 }
 
-// Needs mutex_. Until there is no room, or what is read has to come first; whether anything went.
-bool BulkMoves::post_all(mob_rank_t origin, Queue& queue, std::vector<Outcome>& outcomes) {
+// Needs mutex_. Until there is no room, or what is under way has to end first; whether anything
+// went. Throws before that, if at all.
+bool BulkMoves::post_all(mob_rank_t peer, Queue& queue, std::vector<Outcome>& outcomes) {
+  outcomes.reserve(outcomes.size() + queue.moves.size());
+  Burst& burst = bursts_[peer];
   bool any = false;
   while (!queue.moves.empty()) {
     const auto found = under_way_.find(queue.moves.front());
-    const auto burst = bursts_.find(origin);
-    if (found->second.reads && burst != bursts_.end() && burst->second.bytes >= kBurstBytes) {
-      return any;
-    }
+    Move& move = found->second;
+    if (!move.ahead && !burst.has_room_for(move)) break;
     // Its end may be told as soon as it is posted: that waits for the lock.
-    const Posted posted = post(found->first, found->second);
-    if (posted == Posted::kAgain) return any;
-    if (posted == Posted::kDone && found->second.reads) {
-      Burst& grown = bursts_[origin];
-      ++grown.under_way;
-      grown.bytes += found->second.run.bytes;
-    }
+    const Posted posted = post(found->first, move);
+    if (posted == Posted::kAgain) break;
     any = true;
     queue.next_look_ns = 0;
     queue.moves.pop_front();
     waiting_count_.fetch_sub(1, std::memory_order_seq_cst);
-    if (posted == Posted::kFailed) {
-      outcomes.push_back({std::move(found->second.whole), mob_last_error()});
-      under_way_.erase(found);
-    } else if (found->second.ahead) {
-      outcomes.push_back({std::move(found->second.whole), std::nullopt});
+    if (posted == Posted::kDone && !move.ahead) {
+      burst.begin(move);
+      continue;
     }
+    outcomes.push_back({std::move(move.whole), {}});
+    if (posted == Posted::kDone) continue;
+    outcomes.back().error.keep(MOB_ERR_PEER);
+    under_way_.erase(found);
   }
+  if (burst.is_over()) bursts_.erase(peer);
   return any;
+}
+
+void BulkMoves::end_runs(const std::vector<Outcome>& outcomes) {
+  for (const Outcome& each : outcomes) end_run(*each.whole, each.error.tell());
 }
 
 bool BulkMoves::pump() {
@@ -162,6 +191,8 @@ bool BulkMoves::pump() {
   std::vector<mob_rank_t> stuck;
   {
     const std::lock_guard lock(mutex_);
+    outcomes.swap(ended_);
+    waiting_count_.fetch_sub(outcomes.size(), std::memory_order_seq_cst);
     const uint64_t now = os::now_ns();
     for (auto each = waiting_.begin(); each != waiting_.end();) {
       Queue& queue = each->second;
@@ -177,30 +208,31 @@ bool BulkMoves::pump() {
       ++each;
     }
   }
-  for (const Outcome& each : outcomes) {
-    end_run(*each.whole,
-            each.failure ? base::fail(MOB_ERR_PEER, "%s", each.failure->c_str()) : MOB_OK);
-  }
-  // Nobody here waits for these. One that turns out to be silent is lost, and its moves fail.
-  for (const mob_rank_t origin : stuck) static_cast<void>(network_.is_dead(origin));
+  end_runs(outcomes);
+  // Maybe nobody here waits for these. One that turns out to be silent is lost, and its moves fail.
+  for (const mob_rank_t peer : stuck) static_cast<void>(network_.is_dead(peer));
   return any;
 }
 
 void BulkMoves::ended(uint64_t operation, mob_status_t status, const char* text) {
   std::shared_ptr<Whole> whole;
-  mob_rank_t origin = 0;
+  mob_rank_t peer = 0;
   {
     const std::lock_guard lock(mutex_);
     const auto found = under_way_.find(operation);
     if (found == under_way_.end()) return;
-    origin = found->second.origin;
-    const auto burst = bursts_.find(origin);
-    if (found->second.reads && --burst->second.under_way == 0) bursts_.erase(burst);
+    const Move& move = found->second;
+    peer = move.peer;
+    if (!move.ahead) {
+      const auto burst = bursts_.find(peer);
+      burst->second.end(move);
+      if (burst->second.is_over()) bursts_.erase(burst);
+    }
     whole = std::move(found->second.whole);
     under_way_.erase(found);
   }
   // Messages of it may wait for as long as others of its transfers take.
-  if (status == MOB_OK) network_.note_heard(origin);
+  if (status == MOB_OK) network_.note_heard(peer);
   if (whole == nullptr) return;  // one that went ahead; of an error nobody is left to be told
   if (status != MOB_OK) base::fail(status, "%s", text);
   end_run(*whole, status);

@@ -6,9 +6,10 @@
 //
 // The origin lets the target read or write its side and names it, run by run, in a request. The
 // target, which alone can tell whether its own side is memory of the job, reads a put and writes a
-// get, and answers once all of it is done. So nobody has to know keys of others' allocations, and
-// all requests are checked in one place. Such transfers may be overtaken by what is asked for
-// later.
+// get, and answers once all of it is done. So all requests are checked in one place, and all memory
+// of the job can be their target. Of allocations the target gives a key with its answer
+// (remote_keys.h), with which the origin writes later puts itself. Such transfers may be overtaken
+// by what is asked for later.
 
 #include <mobius/job.h>
 #include <mobius/status.h>
@@ -17,17 +18,16 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <functional>
+#include <list>
 #include <map>
 #include <memory>
 #include <mutex>
-#include <optional>
 #include <span>
-#include <string>
 #include <vector>
 
 #include "engine/completion.h"
+#include "engine/first_error.h"
 #include "engine/way_trial.h"
 #include "transport/ofi/endpoint.h"
 #include "transport/shm/shape.h"
@@ -38,10 +38,10 @@ class Network;
 
 class BulkMoves {
  public:
-  // What is one stretch at both sides, and where the origin lets the target reach it; as it
-  // travels.
+  // What is one stretch at both sides, and where one of them lets the other, who moves it, reach
+  // it; as it travels.
   struct Run {
-    uint64_t remote;  // in the target
+    uint64_t mover;  // its address in who moves it
     uint64_t bytes;
     uint64_t base;
     uint64_t key;
@@ -110,6 +110,11 @@ class BulkMoves {
   // error the other runs are moved all the same. `ahead`: those of a get need only be there before
   // any message that is sent once they are done, and may still be read here until then.
   void move(mob_rank_t origin, mob_kind_t kind, std::span<const Run> runs, bool ahead, Done done);
+  // At the origin: has the bytes of a put move from here to the target. `done` is not called before
+  // somebody polls. Any thread.
+  void write(mob_rank_t target, std::span<const Run> runs, Done done);
+  // Longer runs of those are cut: what is said to the target meanwhile goes between the pieces.
+  static constexpr size_t kMostWritten = size_t{4} << 20;
 
   // What the transport had no room for is tried again, and origins that take nothing for long are
   // given up once they are silent; whether there was any room. Any thread.
@@ -128,33 +133,51 @@ class BulkMoves {
   };
 
   struct Move {
-    mob_rank_t origin;
+    mob_rank_t peer;
     bool reads;
     bool ahead;  // done when it is posted
     Run run;
     std::shared_ptr<Whole> whole;
   };
 
-  // What the transport has no room for yet. Each origin has its own: one that takes nothing must
-  // not hold up what is for others.
+  // What the transport has no room for yet. Each peer has its own: one that takes nothing must not
+  // hold up what is for others.
   struct Queue {
-    std::deque<uint64_t> moves;  // in their order
-    uint64_t next_look_ns = 0;   // at the origin; 0: nothing was refused yet
+    std::list<uint64_t> moves;  // in their order
+    uint64_t next_look_ns = 0;  // at the peer; 0: nothing was refused yet
   };
 
-  // What is read from one origin at a time. The stream providers of libfabric send what is read
+  // What is read from one peer at a time. The stream providers of libfabric send what is read
   // before all messages that wait: who is always read from says nothing else, neither an answer
   // nor that it lives. So after so many bytes nothing more is asked for until all of it has come.
-  struct Burst {
-    size_t under_way = 0;  // reads
-    size_t bytes = 0;      // asked for since there were none
-  };
+  // What is written goes before messages that are sent later: so many bytes at a time.
   static constexpr size_t kBurstBytes = size_t{16} << 20;
+  struct Burst {
+    size_t reads = 0;    // under way
+    size_t bytes = 0;    // asked for since there were none
+    size_t written = 0;  // under way
 
+    bool has_room_for(const Move& move) const {
+      if (move.reads) return bytes < kBurstBytes;
+      return written == 0 || (written < kBurstBytes && move.run.bytes <= kBurstBytes - written);
+    }
+    void begin(const Move& move) {
+      (move.reads ? bytes : written) += move.run.bytes;
+      if (move.reads) ++reads;
+    }
+    void end(const Move& move) {
+      if (!move.reads) {
+        written -= move.run.bytes;
+      } else if (--reads == 0) {
+        bytes = 0;
+      }
+    }
+    bool is_over() const { return reads == 0 && written == 0; }
+  };
   // A move that is done, or has failed, and why.
   struct Outcome {
     std::shared_ptr<Whole> whole;
-    std::optional<std::string> failure;
+    FirstError error;
   };
 
   static constexpr size_t kMostOffered = 1024;
@@ -167,7 +190,9 @@ class BulkMoves {
   // Null: there is nothing to be tried.
   WayTrial* trial_of(const Extent& extent);
   static void end_run(Whole& whole, mob_status_t status);
-  bool post_all(mob_rank_t origin, Queue& queue, std::vector<Outcome>& outcomes);
+  static void end_runs(const std::vector<Outcome>& outcomes);
+  Queue& wait_for_room(Move move, std::span<const Run> runs);
+  bool post_all(mob_rank_t peer, Queue& queue, std::vector<Outcome>& outcomes);
   transport::ofi::Posted post(uint64_t id, const Move& move);
 
   Network& network_;
@@ -185,9 +210,10 @@ class BulkMoves {
   std::mutex mutex_;  // guards what follows; never held while something is done
   uint64_t last_id_ = 0;
   std::map<uint64_t, Move> under_way_;
-  std::map<mob_rank_t, Queue> waiting_;  // of those; none is empty
-  std::map<mob_rank_t, Burst> bursts_;   // of those that are read from now
-  std::atomic<size_t> waiting_count_ = 0;
+  std::map<mob_rank_t, Queue> waiting_;    // of those; none is empty
+  std::map<mob_rank_t, Burst> bursts_;     // of those that are read from, or written to, now
+  std::vector<Outcome> ended_;             // and nobody has been told
+  std::atomic<size_t> waiting_count_ = 0;  // of the last but one, and the last
 };
 
 }  // namespace mobius::engine

@@ -182,6 +182,7 @@ class Scheduler {
   struct Move {
     mob_transfer_t transfer;
     Pending* pending;
+    int turn = 1;  // in which those that are issued together start
   };
   // `moves`: of what later requests may overtake; null where the next one has to come after all.
   bool issue(Queue& queue, std::vector<Move>* moves = nullptr);

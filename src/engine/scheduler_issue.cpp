@@ -73,10 +73,15 @@ void Scheduler::issue_recorded() {
   issuing_.fetch_sub(1, std::memory_order_release);  // likewise
   // Without the locks: to make memory known to the network waits for who polls, and who polls for
   // the locks. Puts first: for those the target sends a request only, which would wait behind what
-  // it sends for gets, so that one direction were idle first and the other then.
-  for (const mob_kind_t kind : {MOB_PUT, MOB_GET}) {
+  // it sends for gets, so that one direction were idle first and the other then. For the same
+  // reason last, if their bytes go without a request.
+  Served& served = engine_.served();
+  for (Move& move : moves) {
+    if (move.transfer.kind == MOB_PUT) move.turn = served.goes_unasked(move.transfer) ? 2 : 0;
+  }
+  for (const int turn : {0, 1, 2}) {
     for (const Move& move : moves) {
-      if (move.transfer.kind == kind) engine_.served().start_bulk(move.transfer, *move.pending);
+      if (move.turn == turn) served.start_bulk(move.transfer, *move.pending);
     }
   }
 }

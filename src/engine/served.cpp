@@ -12,6 +12,7 @@
 #include <new>
 #include <optional>
 #include <span>
+#include <string>
 #include <utility>
 
 #include "base/status.h"
@@ -87,6 +88,7 @@ struct Served::Whole {
   bool completes_early = false;  // locally, as soon as everything is packed
   bool never_waits = false;      // the payload is sent from where it is, some time
   bool is_bulk = false;
+  bool is_unasked = false;
   uint64_t tried_ns = 0;    // when it began, if it is to tell how long it takes
   BulkMoves::Extent tried;  // … and what
   mob_rank_t target = 0;
@@ -104,13 +106,18 @@ struct Served::Whole {
     if (is_shown) shown_ns = Timeline::now();
   }
 
+  const char* path() const {
+    if (is_unasked) return "remote memory, unasked";
+    return is_bulk ? "remote memory" : "alone";
+  }
+
   // Before its end is told.
   void show_end(Engine& engine) const {
     Timeline* const timeline = engine.transfers().timeline();
     if (shown_ns == 0 || timeline == nullptr) return;
     char arguments[128];
     std::snprintf(arguments, sizeof arguments, R"("target":%d,"bytes":%zu,"path":"%s","status":%d)",
-                  target, bytes, is_bulk ? "remote memory" : "alone", error.status());
+                  target, bytes, path(), error.status());
     timeline->add("issued", "schedule", shown_ns, arguments);
   }
 };
@@ -394,8 +401,83 @@ bool Served::is_bulk(const mob_transfer_t& transfer, const Shape& shape, Mode mo
   return mode == Mode::kBlocking ? bulk.is_worth_waiting_for(extent) : bulk.is_worth(extent);
 }
 
+// A key of a target's that is used.
+struct Served::Loan {
+  RemoteKeys& keys;
+  const mob_rank_t target;
+  RemoteKeys::Key key{};
+  bool is_there;
+
+  Loan(RemoteKeys& all, mob_rank_t rank, const Shape& shape)
+      : keys(all), target(rank), is_there(all.borrow(rank, shape.lowest, shape.highest, &key)) {}
+  ~Loan() {
+    if (is_there) keys.let_go(target, key.id);
+  }
+  Loan(const Loan&) = delete;
+  Loan& operator=(const Loan&) = delete;
+
+  BulkMoves::Run run_at(const char* there, const char* here, size_t bytes) const {
+    const uint64_t at = key.base + (reinterpret_cast<uintptr_t>(there) - key.start);
+    return {reinterpret_cast<uintptr_t>(here), bytes, at, key.key};
+  }
+};
+
+bool Served::goes_unasked(const mob_transfer_t& transfer) const {
+  const auto remote = reinterpret_cast<uintptr_t>(transfer.remote);
+  return transfer.kind == MOB_PUT && transfer.target_counter == nullptr &&
+         transfer.signal == nullptr &&
+         engine_.network().keys().has(transfer.rank, remote, remote + transfer.bytes);
+}
+
+// Whether the target need not be asked: it has given the key of its memory, need do nothing more,
+// and what is written then overtakes nothing. Then it is written.
+bool Served::write_unasked(const mob_transfer_t& transfer, const Shape& shape, Whole& whole) {
+  const mob_rank_t target = transfer.rank;
+  if (transfer.kind != MOB_PUT || transfer.target_counter != nullptr ||
+      transfer.signal != nullptr || shape.highest == 0 ||
+      engine_.completion().has_ordered_at(target)) {
+    return false;
+  }
+  const auto loan = std::make_shared<Loan>(engine_.network().keys(), target, shape);
+  if (!loan->is_there) return false;
+  std::vector<BulkMoves::Run> runs;
+  static_cast<void>(transport::for_each_run(shape, [&](char* there, char* here, size_t bytes) {
+    for (size_t done = 0; done < bytes; done += BulkMoves::kMostWritten) {
+      const size_t now = std::min(BulkMoves::kMostWritten, bytes - done);
+      runs.push_back(loan->run_at(there + done, here + done, now));
+    }
+    return MOB_OK;
+  }));
+  const bool tells_of_link =
+      shape.kind == MOB_CONTIGUOUS && shape.total_bytes >= schedule::LinkMeter::kLargeBytes;
+  const uint64_t begun_ns = tells_of_link ? os::now_ns() : 0;
+  BulkMoves& bulk = engine_.network().bulk();
+  const auto done = [this, &whole, loan, begun_ns, count = runs.size(),
+                     bytes = shape.total_bytes](mob_status_t status) {
+    engine_.network().bulk().note_withdrawn(loan->target, count);
+    if (status != MOB_OK) {
+      fail(status, "rank %d: %s", loan->target, std::string(mob_last_error()).c_str());
+    } else if (begun_ns != 0) {
+      engine_.scheduler().moved(loan->target, bytes, 0, os::now_ns() - begun_ns);
+    }
+    finish_part(whole, status);
+  };
+  bulk.note_offered(target, runs.size());
+  whole.is_unasked = true;
+  whole.parts.fetch_add(1, std::memory_order_relaxed);
+  try {
+    bulk.write(target, runs, done);
+  } catch (const std::bad_alloc&) {
+    whole.parts.fetch_sub(1, std::memory_order_relaxed);
+    bulk.note_withdrawn(target, runs.size());
+    throw;
+  }
+  return true;
+}
+
 mob_status_t Served::send_bulk(const char* call, const mob_transfer_t& transfer, const Shape& shape,
                                Whole& whole) {
+  if (write_unasked(transfer, shape, whole)) return MOB_OK;
   auto part = std::make_unique<Part>();
   part->whole = &whole;
   part->kind = transfer.kind;
@@ -422,6 +504,7 @@ mob_status_t Served::send_bulk(const char* call, const mob_transfer_t& transfer,
   Request request{};
   describe(transfer, true, &request);
   request.stage = kMovedByTarget;
+  request.wants_key = transfer.kind == MOB_PUT ? 1 : 0;
   request.list_bytes = part->runs.size() * sizeof(BulkMoves::Run);
   request.data_bytes = shape.total_bytes;
   const void* payload = part->runs.data();
@@ -614,6 +697,9 @@ void Served::answered(const mob_message_t& message, mob_delivery_t* delivery) {
     release_stage(*part);
     finish_part(*part->whole, reply.status);
     return;
+  }
+  if (reply.has_key != 0 && part->kind == MOB_PUT && message.header_bytes == reply.bytes()) {
+    engine_.network().keys().keep(message.source, reply.key);
   }
   if (!remote || message.payload_bytes == 0 || message.payload != nullptr) {
     const char* data = part->data;

@@ -29,6 +29,7 @@
 
 #include "engine/completion.h"
 #include "engine/operation.h"
+#include "engine/remote_keys.h"
 #include "transport/shm/shape.h"
 
 namespace mobius::engine {
@@ -59,6 +60,8 @@ class Served {
   // The same by remote memory access, of one that is_bulk() as one that is only started. May wait
   // for a thread that polls.
   void start_bulk(const mob_transfer_t& transfer, Pending& pending);
+  // Whether its target would most likely not be asked, of a contiguous one.
+  bool goes_unasked(const mob_transfer_t& transfer) const;
 
   // Ends what was asked of a rank that died, with MOB_ERR_PEER. Any thread.
   void give_up(mob_rank_t rank);
@@ -81,6 +84,7 @@ class Served {
     size_t payload_bytes;
     const LatePayload* late;
     size_t described_bytes;
+    const RemoteKeys::Key* key;
   };
   // Of a payload that is memory of this process, and of one that is a Request and its list.
   static const LatePayload kOwnMemory;
@@ -91,6 +95,8 @@ class Served {
   mob_status_t send_box(const char* call, const mob_transfer_t& transfer,
                         const transport::Shape& shape, Whole& whole, bool last);
   mob_status_t await_room(const char* call, mob_rank_t rank, bool in_bulk);
+  struct Loan;
+  bool write_unasked(const mob_transfer_t& transfer, const transport::Shape& shape, Whole& whole);
   mob_status_t send_bulk(const char* call, const mob_transfer_t& transfer,
                          const transport::Shape& shape, Whole& whole);
   // Two lists of one sequence of bytes.

@@ -194,15 +194,22 @@ void Served::move_runs(const Arrival& arrival) {
   for (const BulkMoves::Run& run : runs) {
     if (run.bytes == 0 || run.bytes > left) status = refuse_nonsense();
     if (status == MOB_OK) {
-      status = check_own(reinterpret_cast<void*>(run.remote), run.bytes, request.kind == MOB_PUT);
+      status = check_own(reinterpret_cast<void*>(run.mover), run.bytes, request.kind == MOB_PUT);
     }
     if (status != MOB_OK) break;
     left -= run.bytes;
   }
   if (status == MOB_OK && left != 0) status = refuse_nonsense();
   if (status != MOB_OK) return answer(arrival.origin, request, status);
-  const auto done = [this, origin = arrival.origin, request](mob_status_t moved) {
-    answer(origin, request, moved == MOB_OK ? tell(request) : moved);
+  // Here, where it is this thread that polls: to register memory waits for who does.
+  RemoteKeys::Key key{};
+  const bool is_given =
+      request.wants_key != 0 && request.kind == MOB_PUT &&
+      engine_.network().keys().give(arrival.origin, runs[0].mover, runs[0].bytes, &key);
+  const auto done = [this, origin = arrival.origin, request, is_given, key](mob_status_t moved) {
+    Answer whole{};
+    if (is_given) whole.key = &key;
+    answer(origin, request, moved == MOB_OK ? tell(request) : moved, whole);
   };
   // Where somebody here is told that the bytes may be changed, they have to be gone.
   engine_.network().bulk().move(arrival.origin, request.kind, runs, only_reads(request), done);
@@ -235,14 +242,14 @@ void Served::serve_arrival(Arrival& arrival) {
   }
   if (request.kind == MOB_GET) data = result.get();
   const mob_status_t status = carry_out(request, list, data, result.get());
-  answer(arrival.origin, request, status, {result.get(), result_bytes, nullptr, 0});
+  answer(arrival.origin, request, status, {result.get(), result_bytes, nullptr, 0, nullptr});
 }
 
 // The answer is sent from where the data are, if they need no packing. If there is no room for it
 // yet, it is read when there is.
 void Served::serve_get(const Arrival& arrival) {
   const Request& request = arrival.request;
-  Answer whole{request.remote, request.data_bytes, &kOwnMemory, 0};
+  Answer whole{request.remote, request.data_bytes, &kOwnMemory, 0, nullptr};
   if (request.is_spans == 0 && request.dimensions == 0) {
     const mob_status_t status = check_late(request.remote, request.data_bytes);
     return answer(arrival.origin, request, status, whole);
@@ -314,11 +321,16 @@ void Served::answer(mob_rank_t origin, const Request& request, mob_status_t stat
   Reply reply{};
   reply.part = request.part;
   reply.status = status;
-  if (status != MOB_OK) std::strncpy(reply.text, mob_last_error(), sizeof reply.text - 1);
+  if (status != MOB_OK) {
+    std::strncpy(reply.text, mob_last_error(), sizeof reply.text - 1);
+  } else if (whole.key != nullptr) {
+    reply.has_key = 1;
+    reply.key = *whole.key;
+  }
   Outgoing message;
   message.id = static_cast<unsigned>(InternalHandler::kServed);
   message.header = &reply;
-  message.header_bytes = status == MOB_OK ? offsetof(Reply, text) : sizeof reply;
+  message.header_bytes = reply.bytes();
   if (status == MOB_OK) {
     message.payload = whole.payload;
     message.payload_bytes = whole.payload_bytes;

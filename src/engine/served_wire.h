@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <memory>
 
+#include "engine/remote_keys.h"
 #include "engine/served.h"
 
 namespace mobius::engine {
@@ -40,6 +41,7 @@ struct Served::Request {
   mob_op_t op;
   int32_t compare_bytes;  // not 0: a compare-swap, of scale[0] with scale[1]
   int32_t has_scale;
+  int32_t wants_key;  // of the memory, with the answer
   alignas(16) uint64_t scale[2];
   // The shape: spans, or a box (a contiguous one has no dimensions).
   int32_t is_spans;
@@ -65,7 +67,16 @@ struct Served::Request {
 struct Served::Reply {
   uint64_t part;
   mob_status_t status;
-  char text[256];
+  int32_t has_key;
+  union {
+    char text[256];       // with an error
+    RemoteKeys::Key key;  // with a key
+  };
+
+  size_t bytes() const {
+    if (status != MOB_OK) return sizeof *this;
+    return has_key != 0 ? offsetof(Reply, key) + sizeof key : offsetof(Reply, key);
+  }
 };
 
 }  // namespace mobius::engine

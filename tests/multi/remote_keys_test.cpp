@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: BSD-3-Clause
+
+// Large puts, again and again to the same memory, while allocations come, grow and go: between
+// hosts the target is asked for the first to an allocation, and those after it write by themselves.
+
+#include <mobius/mobius.h>
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <cstring>
+#include <thread>
+#include <vector>
+
+#include "fixture.h"
+
+namespace {
+
+using mobius_test::barrier;
+using mobius_test::holds;
+using mobius_test::left_of;
+using mobius_test::patterned;
+using mobius_test::right_of;
+using mobius_test::Shared;
+
+using Bytes = std::vector<unsigned char>;
+
+// More than is moved in messages by default.
+constexpr size_t kLarge = (size_t{200} << 10) + 8;
+
+void put(mob_rank_t rank, void* there, const Bytes& bytes) {
+  EXPECT_EQ(mob_put(rank, there, bytes.data(), bytes.size()), MOB_OK) << mob_last_error();
+}
+
+void flush(mob_rank_t rank) { EXPECT_EQ(mob_flush(rank), MOB_OK) << mob_last_error(); }
+
+TEST(RemoteKeys, EachPutArrivesWhole) {
+  // Beyond what is written in one piece, and then beyond what is written at a time.
+  constexpr size_t kAll = (size_t{20} << 20) + 40;
+  const Shared memory(kAll + 1);
+  const mob_rank_t target = right_of(mob_rank());
+  const mob_rank_t origin = left_of(mob_rank());
+  int round = 0;
+  for (const size_t bytes : {kLarge, kLarge, 2 * kLarge + 5, (size_t{5} << 20) + 3, kAll, kLarge}) {
+    const size_t at = round % 2 == 0 ? 0 : kAll - bytes + 1;
+    put(target, memory.at(target, at), patterned(bytes, mob_rank(), round));
+    flush(target);
+    barrier();
+    EXPECT_TRUE(holds(memory.local() + at, patterned(bytes, origin, round), bytes)) << bytes;
+    barrier();
+    ++round;
+  }
+}
+
+TEST(RemoteKeys, ManyAreUnderWayAtOnce) {
+  constexpr size_t kMany = 24;
+  const Shared memory(kMany * kLarge);
+  const mob_rank_t target = right_of(mob_rank());
+  for (int round = 0; round < 3; ++round) {
+    const Bytes bytes = patterned(kMany * kLarge, mob_rank(), round);
+    // Back to front, and those of the first round with what has to be asked for.
+    for (size_t i = kMany; i-- > 0;) {
+      const unsigned char* from = bytes.data() + i * kLarge;
+      EXPECT_EQ(mob_put_nbi(target, memory.at(target, i * kLarge), from, kLarge), MOB_OK);
+    }
+    flush(target);
+    barrier();
+    const Bytes expected = patterned(kMany * kLarge, left_of(mob_rank()), round);
+    EXPECT_TRUE(holds(memory.local(), expected, expected.size())) << round;
+    barrier();
+  }
+}
+
+// What is written without asking does not overtake what was put before a fence in messages, nor is
+// it overtaken.
+TEST(RemoteKeys, AFenceOrdersThemAndSmallPuts) {
+  const Shared memory(kLarge);
+  const mob_rank_t target = right_of(mob_rank());
+  unsigned char* const there = memory.at(target);
+  put(target, there, Bytes(kLarge, 0));
+  flush(target);
+  for (int round = 0; round < mobius_test::rounds(400, 40); ++round) {
+    const auto early = static_cast<unsigned char>(round + 1);
+    const auto late = static_cast<unsigned char>(round + 101);
+    const bool is_large_last = round % 2 == 0;
+    const Bytes small(64, is_large_last ? early : late);
+    const Bytes large(kLarge, is_large_last ? late : early);
+    const auto put_small = [&] {
+      for (size_t at = 0; at + small.size() <= kLarge; at += 8 * small.size()) {
+        EXPECT_EQ(mob_put_nbi(target, there + at, small.data(), small.size()), MOB_OK);
+      }
+    };
+    const auto put_large = [&] {
+      EXPECT_EQ(mob_put_nbi(target, there, large.data(), large.size()), MOB_OK);
+    };
+    is_large_last ? put_small() : put_large();
+    EXPECT_EQ(mob_fence(), MOB_OK);
+    is_large_last ? put_large() : put_small();
+    flush(target);
+    barrier();
+    Bytes expected(kLarge, is_large_last ? late : early);
+    for (size_t at = 0; !is_large_last && at + small.size() <= kLarge; at += 8 * small.size()) {
+      std::memset(&expected[at], late, small.size());
+    }
+    EXPECT_TRUE(holds(memory.local(), expected, kLarge)) << round;
+    barrier();
+  }
+}
+
+// The fence is of one context, what follows it of another one.
+TEST(RemoteKeys, AFenceOrdersThemAndWhatOtherContextsPut) {
+  const Shared memory(kLarge);
+  const mob_rank_t target = right_of(mob_rank());
+  put(target, memory.at(target), Bytes(kLarge, 0));
+  flush(target);
+  mob_context_t context = nullptr;
+  ASSERT_EQ(mob_context_create(&context), MOB_OK);
+  for (int round = 0; round < 20; ++round) {
+    const Bytes small(64, static_cast<unsigned char>(round + 1));
+    const Bytes large(kLarge, static_cast<unsigned char>(round + 101));
+    EXPECT_EQ(mob_context_use(context), MOB_OK);
+    EXPECT_EQ(mob_put_nbi(target, memory.at(target, 640), small.data(), small.size()), MOB_OK);
+    EXPECT_EQ(mob_fence(), MOB_OK);
+    EXPECT_EQ(mob_context_use(nullptr), MOB_OK);
+    put(target, memory.at(target), large);
+    flush(target);
+    EXPECT_EQ(mob_context_use(context), MOB_OK);
+    flush(target);
+    EXPECT_EQ(mob_context_use(nullptr), MOB_OK);
+    barrier();
+    EXPECT_TRUE(holds(memory.local(), large, kLarge)) << round;
+    barrier();
+  }
+  EXPECT_EQ(mob_context_free(context), MOB_OK);
+}
+
+// Who is told by a put finds its bytes there.
+TEST(RemoteKeys, ASignalFollowsItsBytes) {
+  const Shared memory(kLarge + 8);
+  const mob_rank_t target = right_of(mob_rank());
+  const mob_rank_t origin = left_of(mob_rank());
+  auto* const word = reinterpret_cast<uint64_t*>(memory.local() + kLarge);
+  auto* const word_there = reinterpret_cast<uint64_t*>(memory.at(target, kLarge));
+  for (int round = 0; round < 12; ++round) {
+    const Bytes bytes = patterned(kLarge, mob_rank(), round);
+    if (round % 3 == 0) {
+      put(target, memory.at(target), bytes);
+      EXPECT_EQ(mob_fence(), MOB_OK);
+      EXPECT_EQ(mob_put8(target, word_there, static_cast<uint64_t>(round + 1)), MOB_OK);
+    } else {
+      EXPECT_EQ(mob_put_signal(target, memory.at(target), bytes.data(), kLarge, word_there,
+                               static_cast<uint64_t>(round + 1), MOB_SIGNAL_SET),
+                MOB_OK);
+    }
+    EXPECT_EQ(mob_wait_until_u8(word, MOB_EQ, static_cast<uint64_t>(round + 1)), MOB_OK);
+    EXPECT_TRUE(holds(memory.local(), patterned(kLarge, origin, round), kLarge)) << round;
+    flush(target);
+    barrier();
+  }
+}
+
+// The next allocation is in the place of the one before.
+TEST(RemoteKeys, MemoryThatIsFreedIsNotWrittenAnyMore) {
+  const mob_rank_t target = right_of(mob_rank());
+  const mob_rank_t origin = left_of(mob_rank());
+  for (int round = 0; round < mobius_test::rounds(200, 25); ++round) {
+    const size_t bytes = kLarge + static_cast<size_t>(round % 5) * 70'000;
+    const Shared memory(bytes);
+    for (int i = 0; i < 3; ++i) {
+      put(target, memory.at(target), patterned(bytes, mob_rank(), round + i));
+      flush(target);
+      barrier();
+      EXPECT_TRUE(holds(memory.local(), patterned(bytes, origin, round + i), bytes)) << round;
+      barrier();
+    }
+  }
+}
+
+// Who is not of the team may have a key, too, and takes no part when the team frees the memory.
+TEST(RemoteKeys, WhoIsNotOfTheTeamLetsGo) {
+  const mob_rank_t target = right_of(mob_rank());
+  mob_team_t alone = nullptr;
+  ASSERT_EQ(mob_team_split(MOB_TEAM_WORLD, mob_rank(), 0, &alone), MOB_OK) << mob_last_error();
+  for (int round = 0; round < 10; ++round) {
+    mob_mem_t memory = nullptr;
+    ASSERT_EQ(mob_team_alloc(alone, kLarge, 0, &memory), MOB_OK) << mob_last_error();
+    void* const there = mobius_test::exchange_address(mob_mem_local(memory));
+    for (int i = 0; i < 2; ++i) put(target, there, patterned(kLarge, mob_rank(), round + i));
+    flush(target);
+    barrier();
+    const Bytes expected = patterned(kLarge, left_of(mob_rank()), round + 1);
+    EXPECT_TRUE(holds(static_cast<unsigned char*>(mob_mem_local(memory)), expected, kLarge));
+    // One half after the other, while the holders wait for something else.
+    for (const int half : {0, 1}) {
+      if ((round + mob_rank()) % 2 == half) {
+        EXPECT_EQ(mob_mem_free(memory), MOB_OK) << mob_last_error();
+      }
+      barrier();
+    }
+  }
+  EXPECT_EQ(mob_team_free(alone), MOB_OK);
+}
+
+TEST(RemoteKeys, OfMemoryThatGrows) {
+  const mob_rank_t target = right_of(mob_rank());
+  const mob_rank_t origin = left_of(mob_rank());
+  mob_heap_t heap = nullptr;
+  ASSERT_EQ(mob_heap_create(MOB_TEAM_WORLD, kLarge, 20 * kLarge, &heap), MOB_OK)
+      << mob_last_error();
+  std::vector<void*> blocks;
+  for (int round = 0; round < 12; ++round) {
+    void* block = nullptr;
+    ASSERT_EQ(mob_heap_malloc(heap, kLarge, &block), MOB_OK) << mob_last_error();
+    blocks.push_back(block);
+    void* there = nullptr;
+    ASSERT_EQ(mob_heap_address(heap, target, block, &there), MOB_OK) << mob_last_error();
+    for (int i = 0; i < 2; ++i) {
+      put(target, there, patterned(kLarge, mob_rank(), round + i));
+      flush(target);
+      barrier();
+      EXPECT_TRUE(
+          holds(static_cast<unsigned char*>(block), patterned(kLarge, origin, round + i), kLarge));
+      barrier();
+    }
+  }
+  for (void* block : blocks) EXPECT_EQ(mob_heap_free(heap, block), MOB_OK) << mob_last_error();
+  EXPECT_EQ(mob_heap_destroy(heap), MOB_OK) << mob_last_error();
+}
+
+TEST(RemoteKeys, ThreadsShareThem) {
+  constexpr size_t kThreads = 3;
+  const Shared memory(kThreads * kLarge);
+  const mob_rank_t target = right_of(mob_rank());
+  for (int round = 0; round < 4; ++round) {
+    std::vector<std::thread> threads;
+    for (size_t i = 0; i < kThreads; ++i) {
+      threads.emplace_back([&, i] {
+        for (int turn = 0; turn < 5; ++turn) {
+          const Bytes bytes = patterned(kLarge, mob_rank(), round + turn, i * kLarge);
+          put(target, memory.at(target, i * kLarge), bytes);
+          flush(target);
+        }
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+    barrier();
+    const Bytes expected = patterned(kThreads * kLarge, left_of(mob_rank()), round + 4);
+    EXPECT_TRUE(holds(memory.local(), expected, expected.size())) << round;
+    barrier();
+  }
+}
+
+}  // namespace
