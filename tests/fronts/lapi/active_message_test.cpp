@@ -49,7 +49,7 @@ void poll_until(const std::atomic<int>& word, int value) {
 
 // ---- where data goes, and the three counters
 
-std::array<char, 1 << 20> received;
+std::array<char, 1 << 20> arrived;
 std::atomic<int> completed;
 std::atomic<unsigned> header_seen;
 std::atomic<std::thread::id> completion_thread;
@@ -57,7 +57,7 @@ std::atomic<std::thread::id> header_thread;
 
 void note_completion(lapi_handle_t* hndl, void* user_info) {
   EXPECT_EQ(*hndl, handle);
-  EXPECT_EQ(user_info, &received);
+  EXPECT_EQ(user_info, &arrived);
   completion_thread = std::this_thread::get_id();
   ++completed;
 }
@@ -74,8 +74,8 @@ void* store(lapi_handle_t* hndl, void* uhdr, unsigned* uhdr_len, unsigned long* 
   header_seen = header;
   header_thread = std::this_thread::get_id();
   *comp_h = note_completion;
-  *user_info = &received;
-  return received.data();
+  *user_info = &arrived;
+  return arrived.data();
 }
 
 TEST(ActiveMessages, DataOfEverySizeAndAllCounters) {
@@ -84,14 +84,14 @@ TEST(ActiveMessages, DataOfEverySizeAndAllCounters) {
   completed = 0;
   set(kStore, store);
   const auto targets = addresses_of(&target);
-  std::vector<char> data(received.size());
+  std::vector<char> data(arrived.size());
   for (size_t i = 0; i < data.size(); ++i) data[i] = static_cast<char>(i * 7 + me);
   Counter origin;
   Counter completion;
   int round = 0;
   for (const size_t bytes : {size_t{0}, size_t{1}, size_t{8}, size_t{1000}, size_t{5000},
-                             size_t{70'000}, received.size()}) {
-    received.fill(0);
+                             size_t{70'000}, arrived.size()}) {
+    arrived.fill(0);
     gfence();
     const unsigned header = 100 + static_cast<unsigned>(round);
     ok(LAPI_Amsend(handle, right(), index(kStore), const_cast<unsigned*>(&header), sizeof header,
@@ -103,7 +103,7 @@ TEST(ActiveMessages, DataOfEverySizeAndAllCounters) {
     EXPECT_EQ(header_seen.load(), header);
     bool right_bytes = true;
     for (size_t i = 0; i < bytes; ++i) {
-      right_bytes &= received[i] == static_cast<char>(i * 7 + left());
+      right_bytes &= arrived[i] == static_cast<char>(i * 7 + left());
     }
     EXPECT_TRUE(right_bytes) << bytes;
     EXPECT_NE(completion_thread.load(), header_thread.load());
@@ -142,7 +142,7 @@ void* complete_inline(lapi_handle_t*, void* uhdr, unsigned*, unsigned long* msg_
   header_thread = std::this_thread::get_id();
   info->ret_flags = LAPI_SEND_REPLY;
   *comp_h = inline_completion;
-  return received.data();
+  return arrived.data();
 }
 
 TEST(ActiveMessages, CompletionHandlersMayRunInline) {
@@ -157,7 +157,7 @@ TEST(ActiveMessages, CompletionHandlersMayRunInline) {
     completion.wait(1);
     gfence();
     EXPECT_EQ(completed.load(), 1);
-    EXPECT_EQ(*reinterpret_cast<long*>(received.data()), 42);
+    EXPECT_EQ(*reinterpret_cast<long*>(arrived.data()), 42);
   }
   gfence();
 }
@@ -215,33 +215,33 @@ TEST(ActiveMessages, AHeaderHandlerThatGivesNothingIsReported) {
 
 // ---- what handlers may do
 
-std::array<int, 6> codes;
+std::array<int, 6> refusals;
 
 void* try_everything(lapi_handle_t* hndl, void*, unsigned*, unsigned long*, compl_hndlr_t** comp_h,
                      void**) {
   lapi_cntr_t counter;
   void* table[64];
   LAPI_Setcntr(*hndl, &counter, 0);
-  codes = {LAPI_Waitcntr(*hndl, &counter, 1, nullptr),
-           LAPI_Fence(*hndl),
-           LAPI_Gfence(*hndl),
-           LAPI_Address_init(*hndl, nullptr, table),
-           LAPI_Term(*hndl),
-           LAPI_Senv(*hndl, INTERRUPT_SET, 0)};
+  refusals = {LAPI_Waitcntr(*hndl, &counter, 1, nullptr),
+              LAPI_Fence(*hndl),
+              LAPI_Gfence(*hndl),
+              LAPI_Address_init(*hndl, nullptr, table),
+              LAPI_Term(*hndl),
+              LAPI_Senv(*hndl, INTERRUPT_SET, 0)};
   *comp_h = nullptr;
   return nullptr;
 }
 
 TEST(ActiveMessages, HeaderHandlersMustNotWait) {
   set(kForbidden, try_everything);
-  codes.fill(-1);
+  refusals.fill(-1);
   gfence();
   Counter completion;
   ok(LAPI_Amsend(handle, right(), index(kForbidden), nullptr, 0, nullptr, 0, nullptr, nullptr,
                  completion.get()));
   completion.wait(1);
   gfence();
-  for (const int code : codes) EXPECT_EQ(code, LAPI_ERR_IN_HANDLER) << text_of(code);
+  for (const int code : refusals) EXPECT_EQ(code, LAPI_ERR_IN_HANDLER) << text_of(code);
   gfence();
 }
 
@@ -353,21 +353,21 @@ void* take_some(lapi_handle_t*, void*, unsigned*, unsigned long* msg_len, compl_
                 void**) {
   reinterpret_cast<lapi_return_info_t*>(msg_len)->bytes = 100;
   *comp_h = nullptr;
-  return received.data();
+  return arrived.data();
 }
 
 TEST(ActiveMessages, AHeaderHandlerMayTakePartOfTheData) {
   set(kBytes, take_some);
   const std::vector<char> data(100'000, 3);
   for (const size_t bytes : {size_t{50}, size_t{500}, data.size()}) {
-    received.fill(0);
+    arrived.fill(0);
     gfence();
     Counter completion;
     ok(LAPI_Amsend(handle, right(), index(kBytes), nullptr, 0, const_cast<char*>(data.data()),
                    bytes, nullptr, nullptr, completion.get()));
     completion.wait(1);
     gfence();
-    EXPECT_EQ(std::count(received.begin(), received.end(), 3), std::min<long>(bytes, 100));
+    EXPECT_EQ(std::count(arrived.begin(), arrived.end(), 3), std::min<long>(bytes, 100));
   }
   gfence();
 }
@@ -393,7 +393,7 @@ lapi_vec_t* place_vectors(lapi_handle_t*, void* uhdr, unsigned* uhdr_len, unsign
   target_vectors.vector = {LAPI_GEN_IOVECTOR, 3, target_vectors.info.data(),
                            target_vectors.len.data()};
   *comp_h = note_completion;
-  *user_info = &received;
+  *user_info = &arrived;
   return &target_vectors.vector;
 }
 

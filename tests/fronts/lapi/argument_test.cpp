@@ -10,8 +10,8 @@ namespace lapi_test {
 namespace {
 
 constexpr lapi_handle_t kNoHandle = 13;
-int word;
-lapi_cntr_t counter;
+int kept;
+lapi_cntr_t resting;
 
 void* header_handler(lapi_handle_t*, void*, unsigned*, unsigned long*, compl_hndlr_t** comp_h,
                      void**) {
@@ -24,16 +24,16 @@ void* const kHandler = reinterpret_cast<void*>(header_handler);
 class Arguments : public testing::Test {
  protected:
   void SetUp() override {
-    word = 5;
-    ok(LAPI_Setcntr(handle, &counter, 0));
+    kept = 5;
+    ok(LAPI_Setcntr(handle, &resting, 0));
     gfence();
   }
   void TearDown() override {
     gfence();
     int value = -1;
-    ok(LAPI_Getcntr(handle, &counter, &value));
+    ok(LAPI_Getcntr(handle, &resting, &value));
     EXPECT_EQ(value, 0);
-    EXPECT_EQ(word, 5);
+    EXPECT_EQ(kept, 5);
     EXPECT_TRUE(take_reported().empty());
     gfence();
   }
@@ -62,21 +62,21 @@ TEST_F(Arguments, Handles) {
     invalid(LAPI_Get(wrong, 0, 0, nullptr, nullptr, nullptr, nullptr), "LAPI_Get");
     invalid(LAPI_Putv(wrong, 0, nullptr, nullptr, nullptr, nullptr, nullptr), "LAPI_Putv");
     invalid(LAPI_Getv(wrong, 0, nullptr, nullptr, nullptr, nullptr), "LAPI_Getv");
-    invalid(LAPI_Rmw(wrong, SWAP, 0, &word, &value, nullptr, nullptr), "LAPI_Rmw");
+    invalid(LAPI_Rmw(wrong, SWAP, 0, &kept, &value, nullptr, nullptr), "LAPI_Rmw");
     invalid(LAPI_Rmw64(wrong, SWAP, 0, &word64, &word64, nullptr, nullptr), "LAPI_Rmw64");
     invalid(LAPI_Amsend(wrong, 0, kHandler, nullptr, 0, nullptr, 0, nullptr, nullptr, nullptr),
             "LAPI_Amsend");
     invalid(LAPI_Amsendv(wrong, 0, kHandler, nullptr, 0, nullptr, nullptr, nullptr, nullptr),
             "LAPI_Amsendv");
     invalid(LAPI_Xfer(wrong, &xfer), "LAPI_Xfer");
-    invalid(LAPI_Setcntr(wrong, &counter, 1), "LAPI_Setcntr");
-    invalid(LAPI_Getcntr(wrong, &counter, &value), "LAPI_Getcntr");
-    invalid(LAPI_Waitcntr(wrong, &counter, 1, nullptr), "LAPI_Waitcntr");
-    invalid(LAPI_Setcntr_wstatus(wrong, &counter, 0, nullptr, nullptr), "LAPI_Setcntr_wstatus");
-    invalid(LAPI_Nopoll_wait(wrong, &counter, 1, nullptr), "LAPI_Nopoll_wait");
+    invalid(LAPI_Setcntr(wrong, &resting, 1), "LAPI_Setcntr");
+    invalid(LAPI_Getcntr(wrong, &resting, &value), "LAPI_Getcntr");
+    invalid(LAPI_Waitcntr(wrong, &resting, 1, nullptr), "LAPI_Waitcntr");
+    invalid(LAPI_Setcntr_wstatus(wrong, &resting, 0, nullptr, nullptr), "LAPI_Setcntr_wstatus");
+    invalid(LAPI_Nopoll_wait(wrong, &resting, 1, nullptr), "LAPI_Nopoll_wait");
     invalid(LAPI_Fence(wrong), "LAPI_Fence");
     invalid(LAPI_Gfence(wrong), "LAPI_Gfence");
-    invalid(LAPI_Address_init(wrong, &word, table), "LAPI_Address_init");
+    invalid(LAPI_Address_init(wrong, &kept, table), "LAPI_Address_init");
     invalid(LAPI_Address_init64(wrong, 0, table64), "LAPI_Address_init64");
     invalid(LAPI_Addr_set(wrong, kHandler, 1), "LAPI_Addr_set");
     invalid(LAPI_Addr_get(wrong, &pointer, 1), "LAPI_Addr_get");
@@ -95,41 +95,41 @@ TEST_F(Arguments, Targets) {
   for (const unsigned wrong : {tasks, UINT_MAX}) {
     const auto no_target = [](int code, const char* call) { refused(code, LAPI_ERR_TGT, call); };
     for (const unsigned long bytes : {0ul, 4ul}) {
-      no_target(LAPI_Put(handle, wrong, bytes, &word, &value, nullptr, &counter, &counter),
+      no_target(LAPI_Put(handle, wrong, bytes, &kept, &value, nullptr, &resting, &resting),
                 "LAPI_Put");
-      no_target(LAPI_Get(handle, wrong, bytes, &word, &value, nullptr, &counter), "LAPI_Get");
+      no_target(LAPI_Get(handle, wrong, bytes, &kept, &value, nullptr, &resting), "LAPI_Get");
     }
-    no_target(LAPI_Putv(handle, wrong, &vector, &vector, nullptr, &counter, &counter), "LAPI_Putv");
-    no_target(LAPI_Getv(handle, wrong, &vector, &vector, nullptr, &counter), "LAPI_Getv");
-    no_target(LAPI_Rmw(handle, SWAP, wrong, &word, &value, nullptr, &counter), "LAPI_Rmw");
-    no_target(LAPI_Rmw64(handle, SWAP, wrong, &word64, &word64, nullptr, &counter), "LAPI_Rmw64");
+    no_target(LAPI_Putv(handle, wrong, &vector, &vector, nullptr, &resting, &resting), "LAPI_Putv");
+    no_target(LAPI_Getv(handle, wrong, &vector, &vector, nullptr, &resting), "LAPI_Getv");
+    no_target(LAPI_Rmw(handle, SWAP, wrong, &kept, &value, nullptr, &resting), "LAPI_Rmw");
+    no_target(LAPI_Rmw64(handle, SWAP, wrong, &word64, &word64, nullptr, &resting), "LAPI_Rmw64");
     no_target(
-        LAPI_Amsend(handle, wrong, kHandler, nullptr, 0, nullptr, 0, nullptr, &counter, &counter),
+        LAPI_Amsend(handle, wrong, kHandler, nullptr, 0, nullptr, 0, nullptr, &resting, &resting),
         "LAPI_Amsend");
     no_target(
-        LAPI_Amsendv(handle, wrong, kHandler, nullptr, 0, &vector, nullptr, &counter, &counter),
+        LAPI_Amsendv(handle, wrong, kHandler, nullptr, 0, &vector, nullptr, &resting, &resting),
         "LAPI_Amsendv");
     no_target(LAPI_Purge_totask(handle, wrong), "LAPI_Purge_totask");
     no_target(LAPI_Resume_totask(handle, wrong), "LAPI_Resume_totask");
     unsigned list[] = {wrong};
     int status[] = {0};
-    no_target(LAPI_Setcntr_wstatus(handle, &counter, 1, list, status), "LAPI_Setcntr_wstatus");
+    no_target(LAPI_Setcntr_wstatus(handle, &resting, 1, list, status), "LAPI_Setcntr_wstatus");
   }
 }
 
 TEST_F(Arguments, PutAndGet) {
   int value = 1;
-  refused(LAPI_Put(handle, right(), 4, nullptr, &value, nullptr, &counter, nullptr),
+  refused(LAPI_Put(handle, right(), 4, nullptr, &value, nullptr, &resting, nullptr),
           LAPI_ERR_TGT_ADDR_NULL, "LAPI_Put");
-  refused(LAPI_Put(handle, right(), 4, &word, nullptr, nullptr, &counter, nullptr),
+  refused(LAPI_Put(handle, right(), 4, &kept, nullptr, nullptr, &resting, nullptr),
           LAPI_ERR_ORG_ADDR_NULL, "LAPI_Put");
-  refused(LAPI_Put(handle, right(), LAPI_MAX_MSG_SZ + 1, &word, &value, nullptr, &counter, nullptr),
+  refused(LAPI_Put(handle, right(), LAPI_MAX_MSG_SZ + 1, &kept, &value, nullptr, &resting, nullptr),
           LAPI_ERR_DATA_LEN, "LAPI_Put");
-  refused(LAPI_Get(handle, right(), 4, nullptr, &value, nullptr, &counter), LAPI_ERR_TGT_ADDR_NULL,
+  refused(LAPI_Get(handle, right(), 4, nullptr, &value, nullptr, &resting), LAPI_ERR_TGT_ADDR_NULL,
           "LAPI_Get");
-  refused(LAPI_Get(handle, right(), 4, &word, nullptr, nullptr, &counter), LAPI_ERR_ORG_ADDR_NULL,
+  refused(LAPI_Get(handle, right(), 4, &kept, nullptr, nullptr, &resting), LAPI_ERR_ORG_ADDR_NULL,
           "LAPI_Get");
-  refused(LAPI_Get(handle, right(), ULONG_MAX, &word, &value, nullptr, &counter), LAPI_ERR_DATA_LEN,
+  refused(LAPI_Get(handle, right(), ULONG_MAX, &kept, &value, nullptr, &resting), LAPI_ERR_DATA_LEN,
           "LAPI_Get");
 }
 
@@ -138,11 +138,11 @@ TEST_F(Arguments, AddressesThatAreNotMapped) {
   int value = 1;
   void* kernel = reinterpret_cast<void*>(~0ul - 100);
   if (is_far(right())) {  // which tells it later
-    ok(LAPI_Put(handle, right(), 4, kernel, &value, nullptr, nullptr, &counter));
+    ok(LAPI_Put(handle, right(), 4, kernel, &value, nullptr, nullptr, &resting));
     refused(LAPI_Fence(handle), LAPI_ERR_TGT_RANGE, "LAPI_Fence");
     return;
   }
-  refused(LAPI_Put(handle, right(), 4, kernel, &value, nullptr, &counter, nullptr),
+  refused(LAPI_Put(handle, right(), 4, kernel, &value, nullptr, &resting, nullptr),
           LAPI_ERR_TGT_RANGE, "LAPI_Put");
 }
 
@@ -150,22 +150,22 @@ TEST_F(Arguments, Rmw) {
   int in[2] = {1, 2};
   long long in64[2] = {1, 2};
   static long long word64;
-  refused(LAPI_Rmw(handle, static_cast<RMW_ops_t>(4), me, &word, in, nullptr, &counter),
+  refused(LAPI_Rmw(handle, static_cast<RMW_ops_t>(4), me, &kept, in, nullptr, &resting),
           LAPI_ERR_RMW_OP, "LAPI_Rmw");
-  refused(LAPI_Rmw(handle, static_cast<RMW_ops_t>(-1), me, &word, in, nullptr, &counter),
+  refused(LAPI_Rmw(handle, static_cast<RMW_ops_t>(-1), me, &kept, in, nullptr, &resting),
           LAPI_ERR_RMW_OP, "LAPI_Rmw");
-  refused(LAPI_Rmw(handle, SWAP, me, nullptr, in, nullptr, &counter), LAPI_ERR_TGT_VAR_NULL,
+  refused(LAPI_Rmw(handle, SWAP, me, nullptr, in, nullptr, &resting), LAPI_ERR_TGT_VAR_NULL,
           "LAPI_Rmw");
-  refused(LAPI_Rmw(handle, SWAP, me, &word, nullptr, nullptr, &counter), LAPI_ERR_IN_VAL_NULL,
+  refused(LAPI_Rmw(handle, SWAP, me, &kept, nullptr, nullptr, &resting), LAPI_ERR_IN_VAL_NULL,
           "LAPI_Rmw");
-  auto* odd = reinterpret_cast<int*>(reinterpret_cast<char*>(&word) + 1);
-  refused(LAPI_Rmw(handle, SWAP, me, odd, in, nullptr, &counter), LAPI_ERR_TGT_VAR_ALIGN,
+  auto* odd = reinterpret_cast<int*>(reinterpret_cast<char*>(&kept) + 1);
+  refused(LAPI_Rmw(handle, SWAP, me, odd, in, nullptr, &resting), LAPI_ERR_TGT_VAR_ALIGN,
           "LAPI_Rmw");
-  refused(LAPI_Rmw64(handle, SWAP, me, nullptr, in64, nullptr, &counter), LAPI_ERR_TGT_VAR_NULL,
+  refused(LAPI_Rmw64(handle, SWAP, me, nullptr, in64, nullptr, &resting), LAPI_ERR_TGT_VAR_NULL,
           "LAPI_Rmw64");
-  refused(LAPI_Rmw64(handle, SWAP, me, &word64, nullptr, nullptr, &counter), LAPI_ERR_IN_VAL_NULL,
+  refused(LAPI_Rmw64(handle, SWAP, me, &word64, nullptr, nullptr, &resting), LAPI_ERR_IN_VAL_NULL,
           "LAPI_Rmw64");
-  refused(LAPI_Rmw64(handle, static_cast<RMW_ops_t>(9), me, &word64, in64, nullptr, &counter),
+  refused(LAPI_Rmw64(handle, static_cast<RMW_ops_t>(9), me, &word64, in64, nullptr, &resting),
           LAPI_ERR_RMW_OP, "LAPI_Rmw64");
 }
 
@@ -176,7 +176,7 @@ TEST_F(Arguments, ActiveMessages) {
   const auto send = [&](void* handler, void* uhdr, unsigned uhdr_len, void* udata,
                         unsigned long udata_len) {
     return LAPI_Amsend(handle, right(), handler, uhdr, uhdr_len, udata, udata_len, nullptr,
-                       &counter, &counter);
+                       &resting, &resting);
   };
   refused(send(nullptr, nullptr, 0, nullptr, 0), LAPI_ERR_HDR_HNDLR_NULL, "LAPI_Amsend");
   refused(send(kHandler, nullptr, 4, nullptr, 0), LAPI_ERR_UHDR_NULL, "LAPI_Amsend");
@@ -188,7 +188,7 @@ TEST_F(Arguments, ActiveMessages) {
   refused(send(kHandler, nullptr, 0, data, ULONG_MAX), LAPI_ERR_DATA_LEN, "LAPI_Amsend");
   lapi_vec_t vector = {};
   const auto sendv = [&](void* handler, void* uhdr, unsigned uhdr_len, lapi_vec_t* vec) {
-    return LAPI_Amsendv(handle, right(), handler, uhdr, uhdr_len, vec, nullptr, &counter, &counter);
+    return LAPI_Amsendv(handle, right(), handler, uhdr, uhdr_len, vec, nullptr, &resting, &resting);
   };
   refused(sendv(nullptr, nullptr, 0, &vector), LAPI_ERR_HDR_HNDLR_NULL, "LAPI_Amsendv");
   refused(sendv(kHandler, nullptr, 4, &vector), LAPI_ERR_UHDR_NULL, "LAPI_Amsendv");
@@ -205,10 +205,10 @@ TEST_F(Arguments, Vectors) {
   unsigned long long_len[] = {LAPI_MAX_MSG_SZ, 4};
   const lapi_vec_t good = {LAPI_GEN_IOVECTOR, 2, info, len};
   const auto put = [&](lapi_vec_t tgt, lapi_vec_t org) {
-    return LAPI_Putv(handle, right(), &tgt, &org, nullptr, &counter, &counter);
+    return LAPI_Putv(handle, right(), &tgt, &org, nullptr, &resting, &resting);
   };
   const auto get = [&](lapi_vec_t tgt, lapi_vec_t org) {
-    return LAPI_Getv(handle, right(), &tgt, &org, nullptr, &counter);
+    return LAPI_Getv(handle, right(), &tgt, &org, nullptr, &resting);
   };
   const auto expect_both = [&](lapi_vec_t tgt, lapi_vec_t org, int code) {
     refused(put(tgt, org), code, "LAPI_Putv");
@@ -249,8 +249,8 @@ TEST_F(Arguments, StridedVectors) {
     return lapi_vec_t{LAPI_GEN_STRIDED_XFER, count, info, nullptr};
   };
   const auto expect_both = [&](lapi_vec_t tgt, lapi_vec_t org, int code) {
-    refused(LAPI_Putv(handle, right(), &tgt, &org, nullptr, &counter, nullptr), code, "LAPI_Putv");
-    refused(LAPI_Getv(handle, right(), &tgt, &org, nullptr, &counter), code, "LAPI_Getv");
+    refused(LAPI_Putv(handle, right(), &tgt, &org, nullptr, &resting, nullptr), code, "LAPI_Putv");
+    refused(LAPI_Getv(handle, right(), &tgt, &org, nullptr, &resting), code, "LAPI_Getv");
   };
   const lapi_vec_t good = strided(good_info);
   expect_both(good, strided(null_info), LAPI_ERR_STRIDE_ORG_VEC_ADDR_NULL);
@@ -268,15 +268,15 @@ TEST_F(Arguments, Counters) {
   int status[1];
   refused(LAPI_Setcntr(handle, nullptr, 0), LAPI_ERR_CNTR_NULL, "LAPI_Setcntr");
   refused(LAPI_Getcntr(handle, nullptr, &value), LAPI_ERR_CNTR_NULL, "LAPI_Getcntr");
-  refused(LAPI_Getcntr(handle, &counter, nullptr), LAPI_ERR_RET_PTR_NULL, "LAPI_Getcntr");
+  refused(LAPI_Getcntr(handle, &resting, nullptr), LAPI_ERR_RET_PTR_NULL, "LAPI_Getcntr");
   refused(LAPI_Waitcntr(handle, nullptr, 1, &value), LAPI_ERR_CNTR_NULL, "LAPI_Waitcntr");
   refused(LAPI_Nopoll_wait(handle, nullptr, 1, &value), LAPI_ERR_CNTR_NULL, "LAPI_Nopoll_wait");
-  refused(LAPI_Nopoll_wait(handle, &counter, 0, &value), LAPI_ERR_CNTR_VAL, "LAPI_Nopoll_wait");
+  refused(LAPI_Nopoll_wait(handle, &resting, 0, &value), LAPI_ERR_CNTR_VAL, "LAPI_Nopoll_wait");
   refused(LAPI_Setcntr_wstatus(handle, nullptr, 0, nullptr, nullptr), LAPI_ERR_CNTR_NULL,
           "LAPI_Setcntr_wstatus");
-  refused(LAPI_Setcntr_wstatus(handle, &counter, -1, nullptr, nullptr), LAPI_ERR_NUM_DEST,
+  refused(LAPI_Setcntr_wstatus(handle, &resting, -1, nullptr, nullptr), LAPI_ERR_NUM_DEST,
           "LAPI_Setcntr_wstatus");
-  refused(LAPI_Setcntr_wstatus(handle, &counter, 1, nullptr, status), LAPI_ERR_NUM_DEST,
+  refused(LAPI_Setcntr_wstatus(handle, &resting, 1, nullptr, status), LAPI_ERR_NUM_DEST,
           "LAPI_Setcntr_wstatus");
 }
 
@@ -285,8 +285,8 @@ TEST_F(Arguments, AddressesAndQueries) {
   void* pointer = nullptr;
   int value = 0;
   refused(LAPI_Address(nullptr, &address), LAPI_ERR_ORG_ADDR_NULL, "LAPI_Address");
-  refused(LAPI_Address(&word, nullptr), LAPI_ERR_RET_PTR_NULL, "LAPI_Address");
-  refused(LAPI_Address_init(handle, &word, nullptr), LAPI_ERR_RET_PTR_NULL, "LAPI_Address_init");
+  refused(LAPI_Address(&kept, nullptr), LAPI_ERR_RET_PTR_NULL, "LAPI_Address");
+  refused(LAPI_Address_init(handle, &kept, nullptr), LAPI_ERR_RET_PTR_NULL, "LAPI_Address_init");
   refused(LAPI_Address_init64(handle, 0, nullptr), LAPI_ERR_RET_PTR_NULL, "LAPI_Address_init64");
   int size = 0;
   ok(LAPI_Qenv(handle, LOC_ADDRTBL_SZ, &size));
@@ -343,7 +343,7 @@ TEST_F(Arguments, ErrorCheckingCanBeSwitchedOff) {
   ok(LAPI_Put(handle, right(), sizeof data, all[right()], &data, nullptr, nullptr, nullptr));
   gfence();
   EXPECT_EQ(target, static_cast<int>(left()));
-  EXPECT_NE(LAPI_Put(handle, tasks, 4, &word, &data, nullptr, &counter, nullptr), LAPI_SUCCESS);
+  EXPECT_NE(LAPI_Put(handle, tasks, 4, &kept, &data, nullptr, &resting, nullptr), LAPI_SUCCESS);
   ok(LAPI_Senv(handle, ERROR_CHK, 1));
 }
 

@@ -112,14 +112,14 @@ TEST(Programs, WrongOnesAreRefused) {
   ok(LAPI_Util(handle, &util));
 }
 
-std::array<int, 100'000> target;
+std::array<int, 100'000> scattered;
 void* target_program;
 
 void* scatter(lapi_handle_t*, void*, unsigned*, unsigned long* msg_len, compl_hndlr_t** comp_h,
               void**) {
   reinterpret_cast<lapi_return_info_t*>(msg_len)->dgsp_handle = target_program;
   *comp_h = nullptr;
-  return target.data();
+  return scattered.data();
 }
 
 TEST(Programs, GatherAtTheOriginScatterAtTheTarget) {
@@ -129,7 +129,7 @@ TEST(Programs, GatherAtTheOriginScatterAtTheTarget) {
   std::vector<int> source(100'000);
   std::iota(source.begin(), source.end(), static_cast<int>(1000 * me));
   for (const size_t count : {size_t{4}, size_t{20'000}}) {
-    target.fill(-1);
+    scattered.fill(-1);
     gfence();
     Counter completion;
     lapi_xfer_t command = {};
@@ -155,7 +155,7 @@ TEST(Programs, GatherAtTheOriginScatterAtTheTarget) {
     bool all_right = true;
     for (size_t i = 0; i < count; ++i) {
       const size_t at = i / 4 * 16 + i % 4 * 2;
-      all_right &= target[at] == static_cast<int>(1000 * left() + at) && target[at + 1] == -1;
+      all_right &= scattered[at] == static_cast<int>(1000 * left() + at) && scattered[at + 1] == -1;
     }
     EXPECT_TRUE(all_right) << count;
   }

@@ -12,16 +12,16 @@
 namespace lapi_test {
 namespace {
 
-struct Target {
+struct VectorTarget {
   lapi_cntr_t counter;
   std::array<int, 4096> data;
 };
-Target in_static_memory;
+VectorTarget vectors_in_static_memory;
 
 class Vectors : public testing::TestWithParam<bool> {
  protected:
   void SetUp() override {
-    mine_ = GetParam() ? &in_static_memory : &own_;
+    mine_ = GetParam() ? &vectors_in_static_memory : &own_;
     ok(LAPI_Setcntr(handle, &mine_->counter, 0));
     mine_->data.fill(-1);
     all_ = addresses_of(mine_);
@@ -48,9 +48,9 @@ class Vectors : public testing::TestWithParam<bool> {
   }
   static int from_left(size_t at) { return static_cast<int>(10'000 * left() + at); }
 
-  Target own_;
-  Target* mine_ = nullptr;
-  std::vector<Target*> all_;
+  VectorTarget own_;
+  VectorTarget* mine_ = nullptr;
+  std::vector<VectorTarget*> all_;
   std::array<int, 4096> source_;
 };
 

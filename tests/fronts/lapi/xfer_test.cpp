@@ -10,11 +10,11 @@
 namespace lapi_test {
 namespace {
 
-struct Target {
+struct XferTarget {
   lapi_cntr_t counter;
   std::array<long, 64> data;
 };
-Target mine;
+XferTarget mine;
 
 struct Told {
   int times = 0;
@@ -52,7 +52,7 @@ class Xfer : public testing::Test {
     EXPECT_EQ(told_.reason, static_cast<unsigned>(LAPI_SUCCESS));
   }
 
-  std::vector<Target*> all_;
+  std::vector<XferTarget*> all_;
   std::array<long, 64> source_;
   Told told_;
   Counter origin_;
