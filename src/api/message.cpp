@@ -10,6 +10,7 @@ using namespace mobius;  // NOLINT(google-build-using-namespace): this file is t
 using api::check_live;
 using api::check_rank;
 using base::fail;
+using engine::BareSent;
 
 namespace {
 
@@ -44,6 +45,11 @@ mob_status_t check_content(const char* call, const engine::Outgoing& message) {
   return MOB_OK;
 }
 
+// False before mob_init() and after mob_finalize().
+bool is_job_rank(mob_rank_t rank) {
+  return static_cast<uint32_t>(rank) < static_cast<uint32_t>(mob_size_);
+}
+
 engine::Outgoing outgoing(unsigned id, const void* header, size_t header_bytes, const void* payload,
                           size_t payload_bytes, const mob_notify_t* notify) {
   return {id,      header,        header_bytes,
@@ -54,11 +60,21 @@ engine::Outgoing outgoing(unsigned id, const void* header, size_t header_bytes, 
 [[gnu::always_inline]] inline bool send_plain(mob_rank_t rank, unsigned id, const void* header,
                                               size_t header_bytes, const void* payload,
                                               size_t payload_bytes, const mob_notify_t* notify) {
-  return static_cast<uint32_t>(rank) < static_cast<uint32_t>(mob_size_) && id < MOB_MAX_HANDLERS &&
-         header_bytes <= MOB_MAX_HEADER_BYTES && notify == nullptr &&
-         (header != nullptr || header_bytes == 0) && (payload != nullptr || payload_bytes == 0) &&
+  return is_job_rank(rank) && id < MOB_MAX_HANDLERS && header_bytes <= MOB_MAX_HEADER_BYTES &&
+         notify == nullptr && (header != nullptr || header_bytes == 0) &&
+         (payload != nullptr || payload_bytes == 0) &&
          engine::engine().messages().send_plain(rank, id, header, header_bytes, payload,
                                                 payload_bytes);
+}
+
+// The same of most messages without payload, which are what programs are in a hurry with.
+[[gnu::always_inline]] inline BareSent send_bare(mob_rank_t rank, unsigned id, const void* header,
+                                                 size_t header_bytes, size_t payload_bytes,
+                                                 const mob_notify_t* notify) {
+  const bool is_bare = is_job_rank(rank) && id < MOB_MAX_HANDLERS && payload_bytes == 0 &&
+                       notify == nullptr && (header != nullptr || header_bytes == 0);
+  return is_bare ? engine::engine().messages().send_bare(rank, id, header, header_bytes)
+                 : BareSent::kUnsent;
 }
 
 mob_status_t start(const char* call, mob_rank_t rank, const engine::Outgoing& message,
@@ -66,6 +82,58 @@ mob_status_t start(const char* call, mob_rank_t rank, const engine::Outgoing& me
   if (const mob_status_t status = check_content(call, message)) return status;
   return api::without_exceptions(
       call, [&] { return engine::engine().messages().start(call, rank, message, handle); });
+}
+
+// mob_message_send(), whatever the message.
+[[gnu::noinline]] mob_status_t send_any(mob_rank_t rank, unsigned id, const void* header,
+                                        size_t header_bytes, const void* payload,
+                                        size_t payload_bytes, const mob_notify_t* notify) {
+  if (send_plain(rank, id, header, header_bytes, payload, payload_bytes, notify)) [[likely]] {
+    return MOB_OK;
+  }
+  constexpr const char* kCall = "mob_message_send";
+  if (const mob_status_t status = check_rank(kCall, rank)) return status;
+  const engine::Outgoing message =
+      outgoing(id, header, header_bytes, payload, payload_bytes, notify);
+  if (const mob_status_t status = check_content(kCall, message)) return status;
+  return api::without_exceptions(
+      kCall, [&] { return engine::engine().messages().send(kCall, rank, message); });
+}
+
+// mob_message_reply() to that rank, whatever the message.
+[[gnu::noinline]] mob_status_t reply_any(mob_rank_t rank, unsigned id, const void* header,
+                                         size_t header_bytes, const void* payload,
+                                         size_t payload_bytes, const mob_notify_t* notify) {
+  constexpr const char* kCall = "mob_message_reply";
+  if (send_plain(rank, id, header, header_bytes, payload, payload_bytes, notify)) [[likely]] {
+    return MOB_OK;
+  }
+  const engine::Outgoing message =
+      outgoing(id, header, header_bytes, payload, payload_bytes, notify);
+  if (const mob_status_t status = check_content(kCall, message)) return status;
+  return api::without_exceptions(
+      kCall, [&] { return engine::engine().messages().post(kCall, rank, message); });
+}
+
+// What goes on after BareSent::kNoRoom.
+template <mob_status_t (*kGoOn)(mob_rank_t, unsigned, const void*, size_t, const void*, size_t,
+                                const mob_notify_t*)>
+[[gnu::noinline]] mob_status_t look_for_room_and(mob_rank_t rank, unsigned id, const void* header,
+                                                 size_t header_bytes, const void* payload,
+                                                 size_t payload_bytes, const mob_notify_t* notify) {
+  engine::engine().messages().look_for_room(rank);
+  return kGoOn(rank, id, header, header_bytes, payload, payload_bytes, notify);
+}
+
+// mob_poll() where there may be more than messages of host-mates.
+[[gnu::noinline]] mob_status_t poll_all(engine::Engine& engine) {
+  return api::without_exceptions("mob_poll", [&] {
+    engine.issue_recorded();
+    if (engine.messages().in_use()) engine.progress().note_poll();
+    engine.poll();
+    if (engine.network().is_open()) engine.network().leave();
+    return MOB_OK;
+  });
 }
 
 }  // namespace
@@ -89,16 +157,15 @@ mob_status_t mob_handler_register(unsigned id, mob_header_handler_t handler, voi
 mob_status_t mob_message_send(mob_rank_t rank, unsigned id, const void* header, size_t header_bytes,
                               const void* payload, size_t payload_bytes,
                               const mob_notify_t* notify) {
-  if (send_plain(rank, id, header, header_bytes, payload, payload_bytes, notify)) [[likely]] {
+  const BareSent sent = send_bare(rank, id, header, header_bytes, payload_bytes, notify);
+  if (sent == BareSent::kSent) [[likely]] {
     return MOB_OK;
   }
-  constexpr const char* kCall = "mob_message_send";
-  if (const mob_status_t status = check_rank(kCall, rank)) return status;
-  const engine::Outgoing message =
-      outgoing(id, header, header_bytes, payload, payload_bytes, notify);
-  if (const mob_status_t status = check_content(kCall, message)) return status;
-  return api::without_exceptions(
-      kCall, [&] { return engine::engine().messages().send(kCall, rank, message); });
+  if (sent == BareSent::kNoRoom) [[unlikely]] {
+    return look_for_room_and<send_any>(rank, id, header, header_bytes, payload, payload_bytes,
+                                       notify);
+  }
+  return send_any(rank, id, header, header_bytes, payload, payload_bytes, notify);
 }
 
 mob_status_t mob_message_send_nb(mob_rank_t rank, unsigned id, const void* header,
@@ -130,14 +197,15 @@ mob_status_t mob_message_reply(mob_token_t token, unsigned id, const void* heade
     return fail(MOB_ERR_HANDLE, "%s: %#llx is not the token of a message", kCall,
                 static_cast<unsigned long long>(token));
   }
-  if (send_plain(rank, id, header, header_bytes, payload, payload_bytes, notify)) [[likely]] {
+  const BareSent sent = send_bare(rank, id, header, header_bytes, payload_bytes, notify);
+  if (sent == BareSent::kSent) [[likely]] {
     return MOB_OK;
   }
-  const engine::Outgoing message =
-      outgoing(id, header, header_bytes, payload, payload_bytes, notify);
-  if (const mob_status_t status = check_content(kCall, message)) return status;
-  return api::without_exceptions(
-      kCall, [&] { return engine::engine().messages().post(kCall, rank, message); });
+  if (sent == BareSent::kNoRoom) [[unlikely]] {
+    return look_for_room_and<reply_any>(rank, id, header, header_bytes, payload, payload_bytes,
+                                        notify);
+  }
+  return reply_any(rank, id, header, header_bytes, payload, payload_bytes, notify);
 }
 
 mob_status_t mob_message_flush(mob_rank_t rank) {
@@ -149,14 +217,8 @@ mob_status_t mob_message_flush(mob_rank_t rank) {
 
 mob_status_t mob_poll() {
   if (const mob_status_t status = check_live("mob_poll")) return status;
-  return api::without_exceptions("mob_poll", [] {
-    engine::Engine& engine = engine::engine();
-    engine.issue_recorded();
-    if (engine.messages().in_use()) engine.progress().note_poll();
-    engine.poll();
-    if (engine.network().is_open()) engine.network().leave();
-    return MOB_OK;
-  });
+  engine::Engine& engine = engine::engine();
+  return engine.poll_messages() ? MOB_OK : poll_all(engine);
 }
 
 mob_status_t mob_progress_set(mob_progress_t progress, mob_progress_t* before) {

@@ -8,6 +8,7 @@
 namespace mobius::base {
 
 constinit thread_local bool acts_for_others = false;
+constinit thread_local bool in_handler = false;
 
 namespace {
 
@@ -15,7 +16,7 @@ constexpr size_t kMostBytes = 512;
 thread_local char own_error[kMostBytes];
 thread_local char others_error[kMostBytes];
 
-char* last_error() { return acts_for_others ? others_error : own_error; }
+char* last_error() { return acts_for_others || in_handler ? others_error : own_error; }
 
 }  // namespace
 

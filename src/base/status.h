@@ -11,6 +11,9 @@ namespace mobius::base {
 
 extern constinit thread_local bool acts_for_others [[gnu::tls_model("initial-exec")]];
 
+// True on a thread that is running a handler of a message: errors are not its own either.
+extern constinit thread_local bool in_handler [[gnu::tls_model("initial-exec")]];
+
 // While a thread does what another process asked for, in a call of its own, errors are not its own:
 // they are recorded aside, and mob_last_error() is afterwards what it was.
 class ErrorsOfOthers {

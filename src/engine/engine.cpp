@@ -163,6 +163,7 @@ void Engine::open_parts(const Mappings& mappings) {
   remaps_.open();
   chunks_.open(host_memory_, host().segment(), window_->bytes() >> kChunkShift, *this);
   notifications_.open(*this, mappings.notifications);
+  gets_messages_only_ = job_.hosts() == 1 && !transfers_.hooked();
 }
 
 // Before the others can ask for anything, everything is there to answer.

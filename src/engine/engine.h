@@ -310,14 +310,32 @@ class Engine {
   // and which costs a system call to look at.
   bool poll_at_leaving() { return poll(false); }
 
+  // What a program that polls does mostly: the same with Progress::note_poll(), where nothing waits
+  // to be issued or sent and nothing but messages of host-mates can have come. False if that is
+  // not known, and nothing was done.
+  bool poll_messages() {
+    if (!gets_messages_only_ || transfers_.any_exposed() || messages_.has_queued()) [[unlikely]] {
+      return false;
+    }
+    const uint32_t rings = messages_.rings();
+    if (rings == 0) return true;
+    progress_.note_poll();
+    if (messages_.may_find_in(rings)) serve_messages();
+    return true;
+  }
+
   // Whether what other hosts ask for is served by nobody but threads that wait or poll.
   bool must_poll_for_others() const {
     return network_.is_open() && settings_.progress_mode() == base::ProgressMode::kPoll;
   }
 
+  // Identifies the calling thread in locks of this process; not 0.
+  static uint32_t thread_id() { return thread_number != 0 ? thread_number : number_thread(); }
+  // The same, 0 if it never was asked for.
+  static uint32_t known_thread_id() { return thread_number; }
   // Identifies the calling thread in locks that lie in shared memory.
   uint32_t lock_id() const {
-    const uint32_t number = thread_number != 0 ? thread_number : number_thread();
+    const uint32_t number = thread_id();
     const auto rank = static_cast<uint32_t>(job_.rank());
     return (rank + 1) << kThreadBits | ((number - 1) & ((1u << kThreadBits) - 1));
   }
@@ -361,13 +379,27 @@ class Engine {
     bool found = transfers_.poll();
     if (messages_.serve(network)) {
       found = true;
-      if (desk_.is_there()) desk_.forget_memory();  // a handler may have run
+      note_handlers();
     }
     // After the messages, which may have brought what claims wait for.
     if (own_->doorbell.claims.load(std::memory_order_relaxed) != 0) [[unlikely]] {
       if (remote_.claims().look()) found = true;
     }
     return found;
+  }
+
+  // Handlers may have run.
+  void note_handlers() {
+    if (desk_.is_there()) desk_.forget_memory();
+  }
+
+  // As poll() with what can have come.
+  void serve_messages() {
+    try {
+      if (messages_.serve_by_turns(false)) note_handlers();
+    } catch (const std::bad_alloc&) {
+      return;
+    }
   }
 
   // Whether anybody may ask for something that a thread which waits has to look for.
@@ -483,6 +515,7 @@ class Engine {
   std::shared_ptr<Window> window_;
   HostMemory host_memory_;
   ProcessBlock* own_ = nullptr;
+  bool gets_messages_only_ = false;  // no other host, no hook: see poll_messages()
   ChunkTable chunks_;
   TeamMail team_mail_;  // outlives the teams: those that are not freed tell it of their end, too
   Teams teams_;
@@ -535,7 +568,10 @@ extern constinit thread_local Engine* thread_engine [[gnu::tls_model("initial-ex
 
 inline Engine& engine() {
   Engine* const own = thread_engine;
-  return own != nullptr ? *own : *process_engine.kept;
+  if (own != nullptr) [[unlikely]] {
+    return *own;
+  }
+  return *process_engine.kept;
 }
 
 mob_status_t engine_start(const job::mpi::Communicator* communicator = nullptr);

@@ -9,6 +9,7 @@
 #include "base/status.h"
 #include "engine/engine.h"
 #include "engine/locks.h"
+#include "engine/message_drain.h"
 
 namespace mobius::engine {
 
@@ -211,6 +212,9 @@ mob_status_t Messages::prepare(const char* call, mob_rank_t rank, const Outgoing
       !sent_by_program_.exchange(true, std::memory_order_relaxed)) {
     Completion::flush_messages_too(true);
   }
+  if (message.id < kPublicHandlers && !engine_.transfers().counts_messages()) {
+    (*box)->send_bare_from_now();
+  }
   return MOB_OK;
 }
 
@@ -262,6 +266,10 @@ void Messages::count(mob_rank_t rank, const Outgoing& message, mob_status_t stat
   if (message.id < kPublicHandlers) {
     engine_.transfers().count_message(rank, message.payload_bytes, status);
   }
+}
+
+void Messages::look_for_room(mob_rank_t rank) {
+  by_rank_[static_cast<size_t>(rank)].load(std::memory_order_acquire)->look_for_room();
 }
 
 void Messages::read_late(mob_rank_t rank) {
@@ -322,21 +330,23 @@ uint64_t Messages::sent() {
   return sent;
 }
 
-[[gnu::always_inline]] inline Messages::ServeTurn::~ServeTurn() {
+// Gives up serving_, and tells those who have to know.
+[[gnu::always_inline]] inline void Messages::end_serving(bool found,
+                                                         ProcessBlock::Doorbell* to_ring) {
   // Also the fence in front of looks for sleepers.
-  const uint32_t asked = messages_.serving_.exchange(kNobody, std::memory_order_seq_cst);
+  const uint32_t asked = serving_.exchange(kNobody, std::memory_order_seq_cst);
   if (to_ring != nullptr) Engine::ring_after_fence(*to_ring);
   // Who asked may sleep by now, and have come too late for what we looked at first. And who waits
   // for what handlers did looks again.
   if (asked == kOneAndAnotherAsked) [[unlikely]] {
-    Progress::wake_after_fence(*messages_.doorbell_);
+    Progress::wake_after_fence(*doorbell_);
   } else if (found) {
-    Engine::ring_after_fence(*messages_.doorbell_);
+    Engine::ring_after_fence(*doorbell_);
   }
 }
 
 // `*to_ring` becomes that of the sender which is still to be rung, if there is one: mostly a single
-// ring has something, and its fence can be another one's.
+// ring has something, and its fence can be another one's. There is none when it throws.
 [[gnu::always_inline]] inline bool Messages::serve_once(bool network,
                                                         ProcessBlock::Doorbell** to_ring) {
   bool found = false;
@@ -345,7 +355,7 @@ uint64_t Messages::sent() {
     attach(rings);
   }
   bool came = false;
-  if (engine_.network().is_open()) {
+  if (spans_hosts_ && engine_.network().is_open()) {
     came = network ? engine_.network().poll() : engine_.network().settle(false);
   }
   bool more = false;
@@ -358,7 +368,7 @@ uint64_t Messages::sent() {
   };
   for (uint32_t i = 0; i < polled; ++i) {
     MessageReader& reader = *polled_[i];
-    if (*to_ring != nullptr) {
+    if (*to_ring != nullptr) [[unlikely]] {
       if (!reader.may_find()) continue;
       ring_before();
     }
@@ -372,17 +382,19 @@ uint64_t Messages::sent() {
   }
   if (found) engine_.demand().note();
   found |= came;
-  if (has_queued()) {
+  if (has_queued()) [[unlikely]] {
+    ring_before();
     const std::lock_guard lock(connect_mutex_);
     for (const auto& box : outboxes_) found |= box->pump();
   }
   return found;
 }
 
-bool Messages::serve_by_turns(bool network) {
-  if (in_handler) return false;
+// The turn to serve, if nobody has it; else who has it looks again afterwards, or tells others to.
+[[gnu::noinline]] bool Messages::take_serving() {
   uint32_t serving = kNobody;
-  // Acquire pairs with the release below: what the one before did to the readers is visible.
+  // Acquire pairs with the release in end_serving(): what the one before did to the readers is
+  // visible.
   while (!serving_.compare_exchange_weak(serving, kOne, std::memory_order_acquire)) {
     if (serving == kNobody) continue;
     uint32_t one = kOne;
@@ -392,8 +404,25 @@ bool Messages::serve_by_turns(bool network) {
     }
     serving = kNobody;
   }
-  ServeTurn turn(*this);
-  return turn.found = serve_once(network, &turn.to_ring);
+  return true;
+}
+
+bool Messages::serve_by_turns(bool network) {
+  if (in_handler) return false;
+  uint32_t nobody = kNobody;
+  // Acquire as in take_serving().
+  if (!serving_.compare_exchange_strong(nobody, kOne, std::memory_order_acquire)) [[unlikely]] {
+    if (!take_serving()) return false;
+  }
+  try {
+    ProcessBlock::Doorbell* to_ring = nullptr;
+    const bool found = serve_once(network, &to_ring);
+    end_serving(found, to_ring);
+    return found;
+  } catch (...) {
+    end_serving(true, nullptr);
+    throw;
+  }
 }
 
 // The rings that said that something was written to them.

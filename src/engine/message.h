@@ -68,17 +68,6 @@ class HandlerTable {
   std::vector<std::unique_ptr<const Handler>> kept_;  // also replaced ones: they may be running
 };
 
-// A token names the rank to reply to.
-inline constexpr uint64_t kTokenMark = uint64_t{0x4d54} << 48;
-constexpr mob_token_t token_of(mob_rank_t source) {
-  return kTokenMark | static_cast<uint32_t>(source);
-}
-
-// The rank of a token; negative if it is not one.
-constexpr mob_rank_t token_source(mob_token_t token) {
-  return token >> 32 == kTokenMark >> 32 ? static_cast<mob_rank_t>(token & UINT32_MAX) : -1;
-}
-
 class Messages {
  public:
   explicit Messages(Engine& engine) : engine_(engine) {}
@@ -100,6 +89,11 @@ class Messages {
   // Most can; all others go by what follows. To a rank of the job, with valid arguments.
   bool send_plain(mob_rank_t rank, unsigned id, const void* header, size_t header_bytes,
                   const void* payload, size_t payload_bytes);
+
+  // The same of one without payload; kUnsent more often. After kNoRoom, look_for_room() is to be
+  // called before anything else.
+  BareSent send_bare(mob_rank_t rank, unsigned id, const void* header, size_t header_bytes);
+  void look_for_room(mob_rank_t rank);
 
   // To a rank of the job, with valid arguments. `call` names the public function in error texts.
   mob_status_t send(const char* call, mob_rank_t rank, const Outgoing& message);
@@ -141,15 +135,12 @@ class Messages {
 
   // Runs handlers of messages that have come, and sends what is queued; whether there was anything.
   // Any thread; of several one does it.
-  bool serve(bool network = true) { return may_find() && serve_by_turns(network); }
+  bool serve(bool network) { return may_find() && serve_by_turns(network); }
 
- private:
-  enum Serving : uint32_t { kNobody, kOne, kOneAndAnotherAsked };
-
-  // Whether there may be anything to serve. Takes nothing from other threads that look or serve.
-  bool may_find() const {
-    if (spans_hosts_ || has_queued()) return true;
-    const uint32_t rings = inbox_->rings.load(std::memory_order_relaxed);
+  // How many host-mates may send messages; and whether of them any has. The latter is all of
+  // serve()'s look for who knows that there is one host and that nothing waits for room.
+  uint32_t rings() const { return inbox_->rings.load(std::memory_order_relaxed); }
+  bool may_find_in(uint32_t rings) const {
     // Acquire pairs with the release in attach().
     if (rings != looked_at_.load(std::memory_order_acquire)) return true;
     for (uint32_t i = 0; i < rings; ++i) {
@@ -157,6 +148,14 @@ class Messages {
     }
     return false;
   }
+  // serve() after that look.
+  bool serve_by_turns(bool network);
+
+ private:
+  enum Serving : uint32_t { kNobody, kOne, kOneAndAnotherAsked };
+
+  // Whether there may be anything to serve. Takes nothing from other threads that look or serve.
+  bool may_find() const { return spans_hosts_ || has_queued() || may_find_in(rings()); }
 
   mob_status_t check_counters(const char* call, mob_rank_t rank, const mob_notify_t& notify);
   mob_status_t prepare(const char* call, mob_rank_t rank, const Outgoing& message, Outbox** box);
@@ -173,21 +172,8 @@ class Messages {
   mob_status_t add_ring(Inbox& inbox, uint32_t index, MessageRing** ring);
   bool add_wider_ring(Inbox::WiderRings& rings, const RingWidth& width, WireMoved* ring);
   MessageRing* ring_at(const Inbox& inbox, uint32_t index) const;
-  // Holds serving_, and tells those who have to know when it gives it up.
-  struct ServeTurn {
-    explicit ServeTurn(Messages& messages) : messages_(messages) {}
-    ~ServeTurn();
-    ServeTurn(const ServeTurn&) = delete;
-    ServeTurn& operator=(const ServeTurn&) = delete;
-
-    bool found = false;
-    // Of a sender that is still to be rung, if there is one.
-    ProcessBlock::Doorbell* to_ring = nullptr;
-
-   private:
-    Messages& messages_;
-  };
-  bool serve_by_turns(bool network);
+  bool take_serving();
+  void end_serving(bool found, ProcessBlock::Doorbell* to_ring);
   bool serve_once(bool network, ProcessBlock::Doorbell** to_ring);
   bool serve_written();
   void attach(uint32_t rings);

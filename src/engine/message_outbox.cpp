@@ -62,7 +62,7 @@ Outbox::Outbox(Engine& engine, mob_rank_t target, Link& link,
       boxes_with_queue_(boxes_with_queue),
       writer_(nullptr, kRingCapacity) {}
 
-Outbox::Turn::Turn(Outbox& box) : box_(box), id_(box.engine_.lock_id()) {}
+Outbox::Turn::Turn(Outbox& box) : box_(box), id_(Engine::thread_id()) {}
 
 void Outbox::Turn::take() {
   os::lock(box_.turn_, id_, box_.engine_.host().policy());
@@ -265,7 +265,7 @@ mob_status_t Outbox::send(const Outgoing& message) {
   };
   if (!written()) {
     if (const mob_status_t status = engine_.wait_until(written, &watch)) {
-      broken_.store(true, std::memory_order_relaxed);
+      set_broken();
       return status;
     }
   }
@@ -320,6 +320,39 @@ bool Outbox::send_now(const Outgoing& message) {
   const bool written = (!has_queue() || write_queue()) && write(message, cursor, false);
   write_queue_and_give_up(turn);
   return written;
+}
+
+void Outbox::send_bare_from_now() {
+  // Later senders have to say which ring they wrote to.
+  if (link_ != nullptr || index_ >= kPolledRings || sends_bare_.load(std::memory_order_relaxed)) {
+    return;
+  }
+  // Sequentially consistent, as in set_broken(): whoever comes second ends it.
+  sends_bare_.store(true, std::memory_order_seq_cst);
+  if (broken_.load(std::memory_order_seq_cst)) sends_bare_.store(false, std::memory_order_relaxed);
+}
+
+void Outbox::set_broken() {
+  broken_.store(true, std::memory_order_seq_cst);
+  sends_bare_.store(false, std::memory_order_seq_cst);
+}
+
+// What may be left to do once a message is written: to give up the turn, or more after that.
+void Outbox::finish_bare() {
+  give_up_turn();
+  tell_target_after_fence();
+  if (has_queue()) pump();  // what came while we had the turn
+}
+
+void Outbox::give_up_turn() {
+  const uint32_t self = Engine::thread_id();
+  if (os::lock_owner(turn_) == self) os::unlock(turn_, self);
+}
+
+void Outbox::look_for_room() {
+  writer_.look_for_room();
+  give_up_turn();
+  if (has_queue()) pump();
 }
 
 void Outbox::start(const Outgoing& message, Pending& pending) noexcept {

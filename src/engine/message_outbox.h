@@ -53,6 +53,10 @@ struct Outgoing {
 // and to know of their completion as well takes another round trip between hosts.
 enum class Whose { kProgram, kEveryones };
 
+// What became of a message without payload. kNoRoom: none that is known of, and the thread has the
+// turn to write; it is left to the caller to end that, so that the code to send needs no calls.
+enum class BareSent { kSent, kUnsent, kNoRoom };
+
 class Outbox {
  public:
   // `ring` is the ring at `index` of the target's inbox. `boxes_with_queue` is counted while there
@@ -74,6 +78,13 @@ class Outbox {
   bool send_plain(unsigned id, const void* header, size_t header_bytes, const void* payload,
                   size_t payload_bytes);
 
+  // The same without payload, for most of these: kUnsent at least until send_bare_from_now() was
+  // called, and where the header does not fit into a line with what is in front of it. After
+  // kNoRoom, look_for_room() is to be called before anything else.
+  BareSent send_bare(unsigned id, const void* header, size_t header_bytes);
+  void send_bare_from_now();
+  void look_for_room();
+
   // Blocks until local completion. Not in a handler.
   mob_status_t send(const Outgoing& message);
 
@@ -92,7 +103,7 @@ class Outbox {
 
   // The target has died: tells those who wait for what is queued.
   void give_up() {
-    broken_.store(true, std::memory_order_relaxed);
+    set_broken();
     pump();
   }
 
@@ -140,7 +151,7 @@ class Outbox {
 
    private:
     Outbox& box_;
-    const uint32_t id_;
+    const uint32_t id_;  // of the thread
     bool has_ = false;
   };
 
@@ -151,6 +162,11 @@ class Outbox {
   size_t most_bytes() const;
   bool write_first(const Outgoing& message, Cursor& cursor, bool in_place);
   bool write_whole(const Outgoing& message);
+  bool write_bare(unsigned id, const void* header, size_t header_bytes);
+  bool knows_handler(unsigned id) const;
+  void finish_bare();
+  void give_up_turn();
+  void set_broken();
   void note_written(unsigned id);
   bool write_more(const unsigned char* part, size_t bytes, bool last, bool stays);
   void* reserve(size_t bytes, RecordKind kind);
@@ -189,10 +205,11 @@ class Outbox {
 
   os::HybridLockWord turn_{};  // taken for the whole of a message
   os::RingWriter writer_;
-  bool untold_ = false;               // the target has not been told of what was committed last
-  size_t streamed_bytes_ = 0;         // of payloads, in this ring
-  size_t widens_after_ = kNever;      // bytes, that is: once it has, or on another host
-  std::atomic<bool> broken_ = false;  // a message was given up halfway: the target is gone
+  bool untold_ = false;                   // the target has not been told of what was committed last
+  size_t streamed_bytes_ = 0;             // of payloads, in this ring
+  size_t widens_after_ = kNever;          // bytes, that is: once it has, or on another host
+  std::atomic<bool> broken_ = false;      // a message was given up halfway: the target is gone
+  std::atomic<bool> sends_bare_ = false;  // send_bare() may be tried; not once it is broken
   std::once_flag attach_allowed_;
   std::atomic<bool> attaches_ =
       true;  // the target takes payloads from memory that it has not mapped

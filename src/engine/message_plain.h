@@ -34,18 +34,28 @@ inline bool has_notify(const Outgoing& message) {
   return message.notify.target_counter != nullptr || message.notify.completion_counter != nullptr;
 }
 
+// Copies one word, and goes on behind it.
+template <typename Word>
+[[gnu::always_inline]] inline void copy_word(unsigned char*& to, const unsigned char*& from) {
+  Word word = 0;
+  std::memcpy(&word, from, sizeof word);
+  asm("" : "+r"(word));  // the compiler would make one copy of several again
+  std::memcpy(to, &word, sizeof word);
+  from += sizeof word;
+  to += sizeof word;
+}
+
 // Word by word: a short header has been written so a moment ago, and a wider load waits for stores.
-inline void copy_header(unsigned char* to, const void* from, size_t bytes) {
+// Calls nothing, so that its callers need not save registers.
+[[gnu::always_inline]] inline void copy_header(unsigned char* to, const void* from, size_t bytes) {
   const auto* at = static_cast<const unsigned char*>(from);
-  for (; bytes >= sizeof(uint64_t); bytes -= sizeof(uint64_t)) {
-    uint64_t word = 0;
-    std::memcpy(&word, at, sizeof word);
-    asm("" : "+r"(word));  // the compiler would make one copy of it all again
-    std::memcpy(to, &word, sizeof word);
-    at += sizeof word;
-    to += sizeof word;
+  const unsigned char* const end = at + bytes / sizeof(uint64_t) * sizeof(uint64_t);
+  while (at != end) copy_word<uint64_t>(to, at);
+  if (bytes % sizeof(uint64_t) == 0) [[likely]] {
+    return;
   }
-  if (bytes != 0) std::memcpy(to, at, bytes);
+  if ((bytes & sizeof(uint32_t)) != 0) copy_word<uint32_t>(to, at);
+  for (size_t left = bytes % sizeof(uint32_t); left != 0; --left) copy_word<uint8_t>(to, at);
 }
 
 // What comes in front of the payload of a message, which is aligned.
@@ -77,9 +87,7 @@ inline size_t head_bytes(const Outgoing& message, bool notify) {
   const bool notify = has_notify(message);
   size_t bytes = head_bytes(message, notify);
   if (message.payload_bytes != 0) bytes = padded(bytes) + message.payload_bytes;
-  auto* record = static_cast<unsigned char*>(bytes <= os::kRingLinePayload
-                                                 ? writer_.reserve_line(bytes, kFirst)
-                                                 : writer_.reserve(bytes, kFirst));
+  auto* record = static_cast<unsigned char*>(writer_.reserve(bytes, kFirst));
   if (record == nullptr) [[unlikely]] {
     return false;
   }
@@ -113,16 +121,54 @@ inline void Outbox::tell_target_after_fence() {
   Progress::wake_after_fence(target.doorbell);
 }
 
+inline bool Outbox::knows_handler(unsigned id) const {
+  // Acquire pairs with the release in Messages::register_handler().
+  return (target_block_->inbox.handlers[id / 64].load(std::memory_order_acquire) >> (id % 64) &
+          1) != 0;
+}
+
+// As write_whole(), of a header that fits into a line with what is in front.
+[[gnu::always_inline]] inline bool Outbox::write_bare(unsigned id, const void* header,
+                                                      size_t header_bytes) {
+  const size_t bytes = sizeof(WireMessage) + header_bytes;
+  auto* record = static_cast<unsigned char*>(writer_.reserve_line(bytes, kFirst));
+  if (record == nullptr) [[unlikely]] {
+    return false;
+  }
+  put_head(record, {id, header, header_bytes}, false, false);
+  writer_.commit_line(record);
+  note_written(id);
+  return true;
+}
+
+// In it nothing is called while an argument is still needed, so that few registers are saved.
+[[gnu::always_inline]] inline BareSent Outbox::send_bare(unsigned id, const void* header,
+                                                         size_t header_bytes) {
+  const uint32_t self = Engine::known_thread_id();
+  // What comes to the queue from now on is not in front of this message: others have sent it.
+  if (!sends_bare_.load(std::memory_order_relaxed) ||
+      header_bytes > os::kRingLinePayload - sizeof(WireMessage) || !knows_handler(id) ||
+      has_queue() || self == 0 || !os::try_lock(turn_, self)) [[unlikely]] {
+    return BareSent::kUnsent;
+  }
+  if (!write_bare(id, header, header_bytes)) [[unlikely]] {
+    return BareSent::kNoRoom;
+  }
+  if (!os::try_unlock(turn_, self) || has_queue() ||
+      Progress::is_to_be_woken(target_block_->doorbell)) [[unlikely]] {
+    finish_bare();
+  }
+  return BareSent::kSent;
+}
+
 [[gnu::always_inline]] inline bool Outbox::send_plain(unsigned id, const void* header,
                                                       size_t header_bytes, const void* payload,
                                                       size_t payload_bytes) {
-  // Acquire pairs with the release in Messages::register_handler().
   if (link_ != nullptr || payload_bytes > kMostSentNow || broken_.load(std::memory_order_relaxed) ||
-      (target_block_->inbox.handlers[id / 64].load(std::memory_order_acquire) >> (id % 64) & 1) ==
-          0) [[unlikely]] {
+      !knows_handler(id)) [[unlikely]] {
     return false;
   }
-  const uint32_t self = engine_.lock_id();
+  const uint32_t self = Engine::thread_id();
   if (!os::try_lock(turn_, self)) [[unlikely]] {
     return false;
   }
@@ -136,6 +182,16 @@ inline void Outbox::tell_target_after_fence() {
     pump();  // what came while we had the turn
   }
   return written;
+}
+
+[[gnu::always_inline]] inline BareSent Messages::send_bare(mob_rank_t rank, unsigned id,
+                                                           const void* header,
+                                                           size_t header_bytes) {
+  Outbox* box = by_rank_[static_cast<size_t>(rank)].load(std::memory_order_acquire);
+  if (box == nullptr || engine_.transfers().any_exposed()) [[unlikely]] {
+    return BareSent::kUnsent;
+  }
+  return box->send_bare(id, header, header_bytes);
 }
 
 [[gnu::always_inline]] inline bool Messages::send_plain(mob_rank_t rank, unsigned id,

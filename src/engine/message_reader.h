@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "base/status.h"
 #include "engine/host_memory.h"
 #include "engine/message_payload.h"
 #include "engine/message_wire.h"
@@ -18,9 +19,20 @@ namespace mobius::engine {
 
 class Engine;
 class HandlerTable;
+struct Handler;
 
-// True on a thread that is running a handler.
-extern constinit thread_local bool in_handler [[gnu::tls_model("initial-exec")]];
+using base::in_handler;
+
+// A token names the rank to reply to.
+inline constexpr uint64_t kTokenMark = uint64_t{0x4d54} << 48;
+constexpr mob_token_t token_of(mob_rank_t source) {
+  return kTokenMark | static_cast<uint32_t>(source);
+}
+
+// The rank of a token; negative if it is not one.
+constexpr mob_rank_t token_source(mob_token_t token) {
+  return token >> 32 == kTokenMark >> 32 ? static_cast<mob_rank_t>(token & UINT32_MAX) : -1;
+}
 
 // Used by one thread at a time.
 class MessageReader {
@@ -36,7 +48,7 @@ class MessageReader {
         memory_(nullptr) {}
 
   // A record of a message; the next one of its sender.
-  void accept(const os::RingRecord& record) {
+  void accept(os::RingRecord record) {
     if (record.kind == kFirst) {
       begin(record);
     } else {
@@ -65,7 +77,7 @@ class MessageReader {
 
   // Handles what is there, up to a limit that gives other rings a chance. `*more` becomes true if
   // it was reached. Whether there was anything: then the caller rings the source after a full
-  // fence, as it may wait for completion.
+  // fence, as it may wait for completion. In message_drain.h.
   bool drain(bool* more);
 
  private:
@@ -76,18 +88,17 @@ class MessageReader {
 
   template <typename Call>
   auto without_loss(Call call);
-  void handle(const os::RingRecord& record);
+  bool handle_bare(os::RingRecord record);
+  bool handle();
   bool settle_or_end();
   void publish();
-  void call(const WireMessage& wire, const mob_message_t& message);
-  // What most messages are: without payload and counters.
-  static bool is_bare(const WireMessage& wire) {
-    return wire.flags == 0 && wire.payload_bytes == 0;
-  }
-  void begin_bare(const os::RingRecord& record, const WireMessage& wire);
-  void begin(const os::RingRecord& record);
-  void go_on(const os::RingRecord& record);
-  bool move(const os::RingRecord& record);
+  void end_starvation();
+  void run(unsigned id, const mob_message_t& message);
+  void run_traced(const Handler& handler, const mob_message_t& message);
+  void note_missing(unsigned id);
+  void begin(os::RingRecord record);
+  void go_on(os::RingRecord record);
+  bool move(os::RingRecord record);
   void take_in_place(uintptr_t address);
   bool settle();
   void answer(bool taken);
@@ -100,6 +111,7 @@ class MessageReader {
   const HandlerTable& handlers_;
   StreamHead& head_;
   const mob_rank_t source_;
+  const mob_token_t token_ = token_of(source_);
   ProcessBlock::Doorbell* const doorbell_ = nullptr;
   os::RingReader reader_;
   uint64_t messages_ = 0;  // begun
@@ -109,6 +121,7 @@ class MessageReader {
   const void* const memory_;
   std::atomic<const void*> wide_memory_ = nullptr;
   size_t wide_capacity_ = 0;
+  uint64_t wide_ = 0;  // kWide once it is
 
   // The message under way.
   mob_delivery_t delivery_ = {};

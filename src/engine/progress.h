@@ -59,12 +59,15 @@ class Progress {
   // Sees to it that somebody serves the process whose doorbell this is; the calling thread has
   // written the request, and passed a full fence since.
   static void wake_after_fence(ProcessBlock::Doorbell& target) {
-    // In two lines: their owner writes the first one seldom, and who polls by mob_poll() the second
-    // one, too. Sequentially consistent as in Engine::ring_after_fence().
-    if (target.sleepers.load(std::memory_order_seq_cst) != 0 ||
-        target.attention.load(std::memory_order_seq_cst) == kArmed) [[unlikely]] {
+    if (is_to_be_woken(target)) [[unlikely]] {
       wake_now(target);
     }
+  }
+  static bool is_to_be_woken(const ProcessBlock::Doorbell& target) {
+    // In two lines: their owner writes the first one seldom, and who polls by mob_poll() the second
+    // one, too. Sequentially consistent as in Engine::ring_after_fence().
+    return target.sleepers.load(std::memory_order_seq_cst) != 0 ||
+           target.attention.load(std::memory_order_seq_cst) == kArmed;
   }
   static void wake(ProcessBlock::Doorbell& target) {
     std::atomic_thread_fence(std::memory_order_seq_cst);

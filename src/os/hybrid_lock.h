@@ -85,13 +85,19 @@ inline LockResult lock(HybridLockWord& lock, uint32_t self, const WaitPolicy& po
 // does not recover.
 LockResult inherit(HybridLockWord& lock, uint32_t self);
 
-// Releases the lock. MOB_ERR_STATE, with nothing changed, if `self` does not hold it.
-inline mob_status_t unlock(HybridLockWord& lock, uint32_t self) {
+// Releases the lock if nobody sleeps until then or is to be handed it. False if not, or `self` does
+// not hold it: nothing is changed then.
+inline bool try_unlock(HybridLockWord& lock, uint32_t self) {
   uint64_t held = self;
   // Release pairs with the acquire of whoever gets the lock next. Sequentially consistent: also the
   // fence between what was changed under the lock and looks for sleepers.
-  if (lock.state.compare_exchange_strong(held, 0, std::memory_order_seq_cst,
-                                         std::memory_order_relaxed)) [[likely]] {
+  return lock.state.compare_exchange_strong(held, 0, std::memory_order_seq_cst,
+                                            std::memory_order_relaxed);
+}
+
+// Releases the lock. MOB_ERR_STATE, with nothing changed, if `self` does not hold it.
+inline mob_status_t unlock(HybridLockWord& lock, uint32_t self) {
+  if (try_unlock(lock, self)) [[likely]] {
     return MOB_OK;
   }
   return lock_detail::unlock_contended(lock, self);

@@ -11,14 +11,14 @@ using ring_detail::tag_of;
 bool RingWriter::has_room(size_t bytes) {
   if (position_ + bytes + kRingLine <= limit_) return true;
   // Acquire pairs with the release in RingReader::publish().
-  limit_ = released_->load(std::memory_order_acquire) + capacity_;
+  limit_ = released_->load(std::memory_order_acquire) + capacity();
   return position_ + bytes + kRingLine <= limit_;
 }
 
 bool RingWriter::make_room(size_t bytes) {
-  if (bytes > ring_max_payload(capacity_)) return false;
+  if (bytes > ring_max_payload(capacity())) return false;
   const size_t needed = record_bytes(bytes);
-  const size_t rest = capacity_ - (position_ & (capacity_ - 1));
+  const size_t rest = capacity() - (position_ & mask_);
   if (needed > rest) {
     if (!has_room(rest)) return false;
     ring_detail::Header* skipped = header(position_);

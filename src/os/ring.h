@@ -67,15 +67,16 @@ class RingView {
   RingView(void* memory, size_t capacity)
       : released_(static_cast<std::atomic<uint64_t>*>(memory)),
         records_(static_cast<unsigned char*>(memory) + kRingLine),
-        capacity_(capacity) {}
+        mask_(capacity - 1) {}
 
+  size_t capacity() const { return mask_ + 1; }
   ring_detail::Header* header(uint64_t position) const {
-    return reinterpret_cast<ring_detail::Header*>(records_ + (position & (capacity_ - 1)));
+    return reinterpret_cast<ring_detail::Header*>(records_ + (position & mask_));
   }
 
   std::atomic<uint64_t>* released_;  // shared: up to here the producer may write anew
   unsigned char* records_;
-  size_t capacity_;
+  size_t mask_;  // of a position's offset in the lap
 };
 
 // The producer's side, in its own memory. One at a time may exist for a ring, made when the ring
@@ -91,9 +92,9 @@ class RingWriter : RingView {
   void* reserve(size_t bytes, uint32_t kind = 0) {
     using namespace ring_detail;
     const size_t needed = record_bytes(bytes);
-    const size_t offset = position_ & (capacity_ - 1);
+    const size_t offset = position_ & mask_;
     // One line more than needed: see clear().
-    if (bytes > ring_max_payload(capacity_) || offset + needed > capacity_ ||
+    if (bytes > ring_max_payload(capacity()) || offset + needed > capacity() ||
         position_ + needed + kRingLine > limit_) [[unlikely]] {
       if (!make_room(bytes)) return nullptr;
     }
@@ -105,15 +106,15 @@ class RingWriter : RingView {
     return record + 1;
   }
 
-  // reserve() for up to kRingLinePayload bytes.
+  // reserve() for up to kRingLinePayload bytes, until commit_line(). Null also where there is room
+  // that reserve() would find.
   [[gnu::always_inline]] void* reserve_line(size_t bytes, uint32_t kind) {
     // Lines fill a lap.
     if (position_ + 2 * kRingLine > limit_) [[unlikely]] {
-      if (!make_room(bytes)) return nullptr;
+      return nullptr;
     }
     ring_detail::Header* record = header(position_);
-    end_ = position_ + kRingLine;
-    clear(end_);
+    clear(position_ + kRingLine);
     record->bytes = static_cast<uint32_t>(bytes);
     record->kind = kind;
     return record + 1;
@@ -126,6 +127,16 @@ class RingWriter : RingView {
     header(position_)->tag.store(tag_of(position_), std::memory_order_release);
     position_ = end_;
   }
+  // The same, of what reserve_line() has returned.
+  [[gnu::always_inline]] void commit_line(void* payload) {
+    using namespace ring_detail;
+    const uint64_t position = position_;
+    (static_cast<Header*>(payload) - 1)->tag.store(tag_of(position), std::memory_order_release);
+    position_ = position + kRingLine;
+  }
+
+  // After reserve_line() found none. Another call may find some.
+  void look_for_room() { static_cast<void>(has_room(kRingLine)); }
 
  private:
   bool make_room(size_t bytes);
@@ -140,9 +151,9 @@ class RingWriter : RingView {
     }
   }
 
-  uint64_t position_ = 0;       // of the next record
-  uint64_t end_ = 0;            // of the record reserved
-  uint64_t limit_ = capacity_;  // what the consumer had released when last looked at, a lap later
+  uint64_t position_ = 0;        // of the next record
+  uint64_t end_ = 0;             // of the record reserved
+  uint64_t limit_ = capacity();  // what the consumer had released when last looked at, a lap later
 };
 
 struct RingRecord {
@@ -173,14 +184,15 @@ class RingReader : RingView {
   // it is, and the same, until release().
   RingRecord peek() {
     using namespace ring_detail;
-    const Header* record = header(position_);
+    const uint64_t position = position_;
+    const Header* record = header(position);
     // Acquire pairs with the release in RingWriter::commit().
-    if (record->tag.load(std::memory_order_acquire) != tag_of(position_)) return {};
+    if (record->tag.load(std::memory_order_acquire) != tag_of(position)) return {};
     if (record->kind == kSkip) [[unlikely]] {
-      position_ = (position_ | (capacity_ - 1)) + 1;
+      position_ = (position | mask_) + 1;
       return peek();
     }
-    next_ = position_ + record_bytes(record->bytes);
+    next_ = position + record_bytes(record->bytes);
     return {reinterpret_cast<const unsigned char*>(record + 1), record->bytes, record->kind};
   }
 
@@ -191,7 +203,7 @@ class RingReader : RingView {
   // the ring: a producer that sleeps until there is room has to be woken now.
   bool release() {
     position_ = next_;
-    return position_ - published_ >= capacity_ / 4 && publish();
+    return position_ >= publish_from_ && publish();
   }
 
   // Tells the producer of everything released so far. False if it knows.
@@ -200,17 +212,18 @@ class RingReader : RingView {
   // quarter late, and no record needs more than three quarters of the ring, the end of the lap that
   // it skips included.
   bool publish() {
-    if (published_ == position_) return false;
-    published_ = position_;
+    const uint64_t publish_from = position_ + capacity() / 4;
+    if (publish_from_ == publish_from) return false;
+    publish_from_ = publish_from;
     // Release pairs with the acquire in RingWriter::has_room(): we are done reading there.
     released_->store(position_, std::memory_order_release);
     return true;
   }
 
  private:
-  uint64_t position_ = 0;  // of the next record
-  uint64_t next_ = 0;      // of the one after the record peeked
-  uint64_t published_ = 0;
+  uint64_t position_ = 0;                   // of the next record
+  uint64_t next_ = 0;                       // of the one after the record peeked
+  uint64_t publish_from_ = capacity() / 4;  // a quarter after what was published
 };
 
 }  // namespace mobius::os

@@ -44,17 +44,20 @@ void produce(void* memory, size_t capacity, uint64_t records) {
   for (uint64_t number = 0; number < records; ++number) {
     const size_t bytes = sequence.next_size(capacity);
     const auto kind = static_cast<uint32_t>(number);
-    const auto reserve = [&] {
-      return bytes <= kRingLinePayload && number % 2 == 0 ? writer.reserve_line(bytes, kind)
-                                                          : writer.reserve(bytes, kind);
-    };
+    const bool is_line = bytes <= kRingLinePayload && number % 2 == 0;
     void* place = nullptr;
-    while ((place = reserve()) == nullptr) {
+    while ((place = is_line ? writer.reserve_line(bytes, kind) : writer.reserve(bytes, kind)) ==
+           nullptr) {
+      if (is_line) writer.look_for_room();
       std::this_thread::yield();
     }
     auto* payload = static_cast<unsigned char*>(place);
     for (size_t i = 0; i < bytes; ++i) payload[i] = Sequence::byte_of(number, i);
-    writer.commit();
+    if (is_line) {
+      writer.commit_line(place);
+    } else {
+      writer.commit();
+    }
   }
 }
 
