@@ -17,6 +17,7 @@ from pathlib import Path
 from types import FrameType
 
 from mobius_setup.results import Verdict
+from mobius_setup.start_up import with_short_start
 from mobius_setup.suites import Outcome, Suite, run_suite, run_suites
 
 # What sanitizer builds add: with the first the compiled tests that run our code, not those that
@@ -24,7 +25,9 @@ from mobius_setup.suites import Outcome, Suite, run_suite, run_suites
 SANITIZERS = {"asan-ubsan": "^(unit|multi)$", "tsan": "^(threads|unit)$"}
 # Started in this order, the longest first, some at once: most of what they do is waiting.
 PYTHON_SUITES = ("hosts", "faults", "instrument", "launch", "setup")
-AT_ONCE = 3
+AT_ONCE = 4
+# Which of them start many processes on virtual hosts, and make no hosts of their own.
+ON_VIRTUAL_HOSTS = frozenset({"faults", "launch"})
 # A hung test's end; ctest uses it where tests/CMakeLists.txt says nothing.
 CASE_LIMIT_S = 300
 SHOWN_LINES = 60
@@ -121,6 +124,7 @@ def _ctest(selection: Selection, preset: str, scratch: Path) -> Suite:
     command += ["--label-exclude", f"^({'|'.join(left_out)})$"] if left_out else []
     if selection.pattern:
         command += ["--tests-regex", selection.pattern]
+    command = with_short_start(command)
     return Suite(f"ctest {preset}", command, _log(selection, f"ctest-{preset}"), junit)
 
 
@@ -131,6 +135,8 @@ def _pytest(selection: Selection, name: str, scratch: Path) -> Suite:
         command += ["-m", "not slow"]
     if selection.pattern:
         command += ["-k", selection.pattern]
+    if name in ON_VIRTUAL_HOSTS:
+        command = with_short_start(command)
     return Suite(
         name=f"pytest {name}",
         command=command,
