@@ -217,12 +217,14 @@ bool BulkMoves::pump() {
 void BulkMoves::ended(uint64_t operation, mob_status_t status, const char* text) {
   std::shared_ptr<Whole> whole;
   mob_rank_t peer = 0;
+  bool ahead = false;
   {
     const std::lock_guard lock(mutex_);
     const auto found = under_way_.find(operation);
     if (found == under_way_.end()) return;
     const Move& move = found->second;
     peer = move.peer;
+    ahead = move.ahead;
     if (!move.ahead) {
       const auto burst = bursts_.find(peer);
       burst->second.end(move);
@@ -231,8 +233,9 @@ void BulkMoves::ended(uint64_t operation, mob_status_t status, const char* text)
     whole = std::move(found->second.whole);
     under_way_.erase(found);
   }
-  // Messages of it may wait for as long as others of its transfers take.
-  if (status == MOB_OK) network_.note_heard(peer);
+  // Messages of it may wait for as long as others of its transfers take. What has gone ahead has
+  // left here, no more.
+  if (status == MOB_OK && !ahead) network_.note_heard(peer);
   if (whole == nullptr) return;  // one that went ahead; of an error nobody is left to be told
   if (status != MOB_OK) base::fail(status, "%s", text);
   end_run(*whole, status);

@@ -651,6 +651,7 @@ std::unique_ptr<Served::Part> Served::take_unanswered(uint64_t id) {
 void Served::give_up(mob_rank_t rank) {
   // What comes after all must not be written where nobody expects it any more.
   engine_.network().give_up(rank);
+  engine_.network().keys().give_up(rank);
   std::vector<std::unique_ptr<Part>> parts;
   {
     const std::lock_guard lock(mutex_);

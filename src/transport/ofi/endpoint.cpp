@@ -164,6 +164,9 @@ mob_status_t Endpoint::State::open() {
   description.is_stream = provider == "net" || provider == "tcp";
   // What goes down a stream comes in order, also of different kinds.
   description.ahead_bytes = description.is_stream ? largest_transfer : 0;
+  // Who serves a stream, and hears of nothing, would sleep while others write. An adapter needs
+  // nobody.
+  tells_of_writes = description.is_stream && info->domain_attr->cq_data_size != 0;
   description.inject_bytes =
       inject_bytes < sizeof(MessageHeader) ? 0 : inject_bytes - sizeof(MessageHeader);
   return MOB_OK;

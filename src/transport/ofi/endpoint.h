@@ -175,7 +175,8 @@ class Endpoint {
 
   // Writes to, or reads from, memory that the peer registered. `local` stays as it is until
   // ended(operation); then bytes written are visible to the target's processors, and bytes read are
-  // here. Not ordered with one another or with messages. `operation` 0: nobody is told of success;
+  // here. (Over TCP the target's poll() then says that something happened, once per write.) Not
+  // ordered with one another or with messages. `operation` 0: nobody is told of success;
   // a failure still fails the peer. A range or key that the peer did not register is an error, and
   // with some providers costs the connection and thereby the peer.
   Posted write(PeerId peer, const void* local, size_t bytes, uint64_t remote, uint64_t key,

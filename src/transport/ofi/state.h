@@ -140,6 +140,7 @@ struct Endpoint::State {
   bool bind_registrations = false;  // FI_MR_ENDPOINT
   bool choose_keys = false;         // not FI_MR_PROV_KEY
   bool read_back = false;
+  bool tells_of_writes = false;  // has the peer's queue say that a write has come
   bool over_tcp = false;
   size_t largest_transfer = 0;
   size_t inject_bytes = 0;  // with the header
@@ -237,6 +238,7 @@ struct Endpoint::State {
   Posted transfer(Kind kind, PeerId peer, unsigned char* local, size_t bytes, uint64_t remote,
                   uint64_t key, uint64_t operation);
   int64_t post_piece(Record* record);  // 0 or an error of libfabric
+  uint64_t flags_of_write(Kind kind) const;
   int64_t post_read_back(Record* record);
   int64_t post_next(Record* record);
   fid_mr* find_registration(const unsigned char* start, size_t bytes);

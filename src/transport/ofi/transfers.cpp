@@ -79,9 +79,14 @@ int64_t Endpoint::State::post_piece(Record* record) {
   message.rma_iov = &remote;
   message.rma_iov_count = 1;
   message.context = &record->context;
-  const bool is_told = record->kind == Kind::kWrite && !read_back;
-  return fi_writemsg(endpoint.get(), &message,
-                     FI_COMPLETION | (is_told ? FI_DELIVERY_COMPLETE : FI_TRANSMIT_COMPLETE));
+  return fi_writemsg(endpoint.get(), &message, FI_COMPLETION | flags_of_write(record->kind));
+}
+
+uint64_t Endpoint::State::flags_of_write(Kind kind) const {
+  // Of TCP providers, too, all that says more has the peer answer.
+  if (kind == Kind::kWriteAhead) return FI_INJECT_COMPLETE;
+  const uint64_t told = tells_of_writes ? FI_REMOTE_CQ_DATA : 0;
+  return told | (read_back ? FI_TRANSMIT_COMPLETE : FI_DELIVERY_COMPLETE);
 }
 
 // Behind the write, whose end says that its bytes have left here for good: the answer of the read
