@@ -80,6 +80,9 @@ mob_status_t Network::open(const HandlerTable& handlers) {
   callbacks.ended = [](void* self, uint64_t operation, mob_status_t status, const char* text) {
     static_cast<Network*>(self)->bulk_.ended(operation, status, text);
   };
+  callbacks.noted = [](void* self, uint64_t note) {
+    static_cast<Network*>(self)->engine_.served().noted(note);
+  };
   callbacks.peer_failed = [](void* self, PeerId id, const char* why) {
     static_cast<Network*>(self)->lost(id, why);
   };

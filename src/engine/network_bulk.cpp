@@ -91,11 +91,11 @@ bool BulkMoves::has_room_for_more(mob_rank_t target) {
 }
 
 void BulkMoves::move(mob_rank_t origin, mob_kind_t kind, std::span<const Run> runs, bool ahead,
-                     Done done) {
+                     bool noted, Done done) {
   const auto whole = std::make_shared<Whole>(std::move(done), runs.size());
   {
     const std::lock_guard lock(mutex_);
-    wait_for_room({origin, kind == MOB_PUT, ahead && kind == MOB_GET, {}, whole}, runs);
+    wait_for_room({origin, kind == MOB_PUT, ahead && kind == MOB_GET, noted, {}, whole}, runs);
   }
   pump();
 }
@@ -103,7 +103,7 @@ void BulkMoves::move(mob_rank_t origin, mob_kind_t kind, std::span<const Run> ru
 void BulkMoves::write(mob_rank_t target, std::span<const Run> runs, Done done) {
   const auto whole = std::make_shared<Whole>(std::move(done), runs.size());
   const std::lock_guard lock(mutex_);
-  Queue& queue = wait_for_room({target, false, false, {}, whole}, runs);
+  Queue& queue = wait_for_room({target, false, false, false, {}, whole}, runs);
   const size_t ended = ended_.size();
   try {
     post_all(target, queue, ended_);
@@ -146,7 +146,8 @@ Posted BulkMoves::post(uint64_t id, const Move& move) {
   const Run& run = move.run;
   auto* here = reinterpret_cast<void*>(run.mover);
   if (move.reads) return endpoint_.read(peer, here, run.bytes, run.base, run.key, id);
-  return move.ahead ? endpoint_.write_ahead(peer, here, run.bytes, run.base, run.key, id)
+  const uint64_t note = move.noted ? run.key : 0;
+  return move.ahead ? endpoint_.write_ahead(peer, here, run.bytes, run.base, run.key, id, note)
                     : endpoint_.write(peer, here, run.bytes, run.base, run.key, id);
 }
 

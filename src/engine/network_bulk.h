@@ -108,8 +108,15 @@ class BulkMoves {
 
   // At the target: has the bytes of a put, or a get, move between here and the origin. After an
   // error the other runs are moved all the same. `ahead`: those of a get need only be there before
-  // any message that is sent once they are done, and may still be read here until then.
-  void move(mob_rank_t origin, mob_kind_t kind, std::span<const Run> runs, bool ahead, Done done);
+  // any message that is sent once they are done, and may still be read here until then. `noted`: of
+  // one of those, of one run, the origin is told by the transport when it is there, by the key.
+  void move(mob_rank_t origin, mob_kind_t kind, std::span<const Run> runs, bool ahead, bool noted,
+            Done done);
+  // Whether that can be, of so many bytes.
+  bool can_note(size_t bytes) const {
+    const transport::ofi::Description& transport = endpoint_.description();
+    return transport.notes_writes && bytes <= transport.ahead_bytes;
+  }
   // At the origin: has the bytes of a put move from here to the target. `done` is not called before
   // somebody polls. Any thread.
   void write(mob_rank_t target, std::span<const Run> runs, Done done);
@@ -136,6 +143,7 @@ class BulkMoves {
     mob_rank_t peer;
     bool reads;
     bool ahead;  // done when it is posted
+    bool noted;
     Run run;
     std::shared_ptr<Whole> whole;
   };

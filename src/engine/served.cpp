@@ -5,24 +5,21 @@
 #include "engine/served.h"
 
 #include <algorithm>
-#include <cstdio>
 #include <cstring>
 #include <memory>
 #include <mutex>
 #include <new>
 #include <optional>
 #include <span>
-#include <string>
 #include <utility>
 
 #include "base/status.h"
 #include "engine/engine.h"
 #include "engine/host_watch.h"
+#include "engine/served_parts.h"
 #include "engine/served_wire.h"
 #include "engine/span_wire.h"
-#include "schedule/link_meter.h"
 #include "transport/shm/copy.h"
-#include "transport/shm/element.h"
 #include "transport/shm/move.h"
 
 namespace mobius::engine {
@@ -47,24 +44,6 @@ mob_status_t has_no_memory(const char* call) {
   return fail(MOB_ERR_MEMORY, "%s: this process has no memory left", call);
 }
 
-// What every part of a transfer says alike; a template, because requests are private.
-template <typename Request>
-void describe(const mob_transfer_t& transfer, bool last, Request* request) {
-  request->kind = transfer.kind;
-  request->type = transfer.type;
-  request->op = transfer.op;
-  const bool accumulates = transfer.kind == MOB_ACCUMULATE || transfer.kind == MOB_FETCH_ACCUMULATE;
-  if (accumulates && transfer.scale != nullptr) {
-    request->has_scale = 1;
-    std::memcpy(request->scale, transfer.scale, transport::element_bytes(transfer.type));
-  }
-  if (!last) return;
-  request->target_counter = transfer.target_counter;
-  request->signal = transfer.signal;
-  request->signal_value = transfer.signal_value;
-  request->signal_op = transfer.signal_op;
-}
-
 // Between spans and `packed`, where their bytes lie in a row. `even_bytes` as Runs has it.
 void move_packed(char* packed, std::span<const mob_span_t> spans, size_t even_bytes, size_t bytes,
                  bool to_packed) {
@@ -81,83 +60,6 @@ void move_packed(char* packed, std::span<const mob_span_t> spans, size_t even_by
 }
 
 }  // namespace
-
-// A transfer of the origin; lives until its last part is answered.
-struct Served::Whole {
-  Pending* pending = nullptr;
-  bool completes_early = false;  // locally, as soon as everything is packed
-  bool never_waits = false;      // the payload is sent from where it is, some time
-  bool is_bulk = false;
-  bool is_unasked = false;
-  uint64_t tried_ns = 0;    // when it began, if it is to tell how long it takes
-  BulkMoves::Extent tried;  // … and what
-  mob_rank_t target = 0;
-  size_t bytes = 0;
-  uint64_t shown_ns = 0;            // when it began, if it goes to another host, for a timeline
-  std::atomic<uint32_t> parts = 1;  // the one who sends them is one
-  std::mutex mutex;                 // guards what follows
-  FirstError error;
-
-  // Before anything is sent.
-  void show(Engine& engine, const mob_transfer_t& transfer, const Shape& shape) {
-    target = transfer.rank;
-    bytes = shape.total_bytes;
-    const bool is_shown = engine.transfers().timeline() != nullptr && !engine.is_here(target);
-    if (is_shown) shown_ns = Timeline::now();
-  }
-
-  const char* path() const {
-    if (is_unasked) return "remote memory, unasked";
-    return is_bulk ? "remote memory" : "alone";
-  }
-
-  // Before its end is told.
-  void show_end(Engine& engine) const {
-    Timeline* const timeline = engine.transfers().timeline();
-    if (shown_ns == 0 || timeline == nullptr) return;
-    char arguments[128];
-    std::snprintf(arguments, sizeof arguments, R"("target":%d,"bytes":%zu,"path":"%s","status":%d)",
-                  target, bytes, path(), error.status());
-    timeline->add("issued", "schedule", shown_ns, arguments);
-  }
-};
-
-// One request under way.
-struct Served::Part {
-  Whole* whole = nullptr;
-  Served* self = nullptr;  // once the answer is coming in several records
-  void* stage = nullptr;
-  std::unique_ptr<char[]> buffer;  // between hosts, instead of the stage
-  char* data = nullptr;            // in the stage
-  char* fetched = nullptr;         // in the stage
-  mob_kind_t kind = MOB_PUT;
-  // Where a get puts its data: a box whose "remote" side is the stage, or spans.
-  Shape box;
-  std::vector<mob_span_t> spans;
-  size_t even_bytes = 0;  // of each, where they are alike
-  void* fetched_to = nullptr;
-  size_t fetched_bytes = 0;
-  // What the target reads or writes itself, and what it is told of that.
-  std::vector<transport::ofi::Registration> offered;
-  std::vector<BulkMoves::Run> runs;
-  size_t offered_runs = 0;  // that the target's requests count
-  mob_rank_t target = 0;
-  uint64_t asked_ns = 0;  // of what tells of the link to another host
-
-  bool tells_of_link() const {
-    return (kind == MOB_PUT || kind == MOB_GET) && spans.empty() && box.dimensions == 0 &&
-           box.total_bytes >= schedule::LinkMeter::kLargeBytes;
-  }
-
-  // The payload that an answer from another host has to have.
-  size_t answer_bytes() const {
-    if (!offered.empty() || kind == MOB_PUT || kind == MOB_ACCUMULATE) return 0;
-    if (kind == MOB_FETCH_ACCUMULATE) return fetched_bytes;
-    size_t bytes = spans.empty() ? box.total_bytes : 0;
-    for (const mob_span_t& span : spans) bytes += span.bytes;
-    return bytes;
-  }
-};
 
 mob_status_t Served::require() {
   std::call_once(registered_, [this] {
@@ -394,123 +296,6 @@ mob_status_t Served::send_box(const char* call, const mob_transfer_t& transfer, 
               remote && reads_local(transfer) ? shape.total_bytes : 0);
 }
 
-bool Served::is_bulk(const mob_transfer_t& transfer, const Shape& shape, Mode mode) const {
-  if (engine_.is_here(transfer.rank)) return false;
-  BulkMoves& bulk = engine_.network().bulk();
-  const BulkMoves::Extent extent = bulk.extent_of(transfer.kind, shape);
-  return mode == Mode::kBlocking ? bulk.is_worth_waiting_for(extent) : bulk.is_worth(extent);
-}
-
-// A key of a target's that is used.
-struct Served::Loan {
-  RemoteKeys& keys;
-  const mob_rank_t target;
-  RemoteKeys::Key key{};
-  bool is_there;
-
-  Loan(RemoteKeys& all, mob_rank_t rank, const Shape& shape)
-      : keys(all), target(rank), is_there(all.borrow(rank, shape.lowest, shape.highest, &key)) {}
-  ~Loan() {
-    if (is_there) keys.let_go(target, key.id);
-  }
-  Loan(const Loan&) = delete;
-  Loan& operator=(const Loan&) = delete;
-
-  BulkMoves::Run run_at(const char* there, const char* here, size_t bytes) const {
-    const uint64_t at = key.base + (reinterpret_cast<uintptr_t>(there) - key.start);
-    return {reinterpret_cast<uintptr_t>(here), bytes, at, key.key};
-  }
-};
-
-bool Served::goes_unasked(const mob_transfer_t& transfer) const {
-  const auto remote = reinterpret_cast<uintptr_t>(transfer.remote);
-  return transfer.kind == MOB_PUT && transfer.target_counter == nullptr &&
-         transfer.signal == nullptr &&
-         engine_.network().keys().has(transfer.rank, remote, remote + transfer.bytes);
-}
-
-// Whether the target need not be asked: it has given the key of its memory, need do nothing more,
-// and what is written then overtakes nothing. Then it is written.
-bool Served::write_unasked(const mob_transfer_t& transfer, const Shape& shape, Whole& whole) {
-  const mob_rank_t target = transfer.rank;
-  if (transfer.kind != MOB_PUT || transfer.target_counter != nullptr ||
-      transfer.signal != nullptr || shape.highest == 0 ||
-      engine_.completion().has_ordered_at(target)) {
-    return false;
-  }
-  const auto loan = std::make_shared<Loan>(engine_.network().keys(), target, shape);
-  if (!loan->is_there) return false;
-  std::vector<BulkMoves::Run> runs;
-  static_cast<void>(transport::for_each_run(shape, [&](char* there, char* here, size_t bytes) {
-    for (size_t done = 0; done < bytes; done += BulkMoves::kMostWritten) {
-      const size_t now = std::min(BulkMoves::kMostWritten, bytes - done);
-      runs.push_back(loan->run_at(there + done, here + done, now));
-    }
-    return MOB_OK;
-  }));
-  const bool tells_of_link =
-      shape.kind == MOB_CONTIGUOUS && shape.total_bytes >= schedule::LinkMeter::kLargeBytes;
-  const uint64_t begun_ns = tells_of_link ? os::now_ns() : 0;
-  BulkMoves& bulk = engine_.network().bulk();
-  const auto done = [this, &whole, loan, begun_ns, count = runs.size(),
-                     bytes = shape.total_bytes](mob_status_t status) {
-    engine_.network().bulk().note_withdrawn(loan->target, count);
-    if (status != MOB_OK) {
-      fail(status, "rank %d: %s", loan->target, std::string(mob_last_error()).c_str());
-    } else if (begun_ns != 0) {
-      engine_.scheduler().moved(loan->target, bytes, 0, os::now_ns() - begun_ns);
-    }
-    finish_part(whole, status);
-  };
-  bulk.note_offered(target, runs.size());
-  whole.is_unasked = true;
-  whole.parts.fetch_add(1, std::memory_order_relaxed);
-  try {
-    bulk.write(target, runs, done);
-  } catch (const std::bad_alloc&) {
-    whole.parts.fetch_sub(1, std::memory_order_relaxed);
-    bulk.note_withdrawn(target, runs.size());
-    throw;
-  }
-  return true;
-}
-
-mob_status_t Served::send_bulk(const char* call, const mob_transfer_t& transfer, const Shape& shape,
-                               Whole& whole) {
-  if (write_unasked(transfer, shape, whole)) return MOB_OK;
-  auto part = std::make_unique<Part>();
-  part->whole = &whole;
-  part->kind = transfer.kind;
-  part->box.total_bytes = shape.total_bytes;
-  part->self = this;
-  BulkMoves& bulk = engine_.network().bulk();
-  const size_t most = bulk.extent_of(transfer.kind, shape).runs;
-  part->runs.reserve(most);
-  part->offered.reserve(most);
-  part->target = transfer.rank;
-  bulk.note_offered(transfer.rank, most);
-  part->offered_runs = most;
-  const mob_status_t status = transport::for_each_run(shape, [&](char* there, char* here,
-                                                                 size_t bytes) {
-    transport::ofi::Registration& offered = part->offered.emplace_back();
-    const mob_status_t made = bulk.offer(here, bytes, &offered);
-    part->runs.push_back({reinterpret_cast<uintptr_t>(there), bytes, offered.base, offered.key});
-    return made;
-  });
-  if (status != MOB_OK) {
-    release_stage(*part);
-    return status;
-  }
-  Request request{};
-  describe(transfer, true, &request);
-  request.stage = kMovedByTarget;
-  request.wants_key = transfer.kind == MOB_PUT ? 1 : 0;
-  request.list_bytes = part->runs.size() * sizeof(BulkMoves::Run);
-  request.data_bytes = shape.total_bytes;
-  const void* payload = part->runs.data();
-  return send(call, transfer.rank, std::move(part), request, payload, request.list_bytes);
-}
-
 mob_status_t Served::send_runs(const char* call, const mob_transfer_t& transfer, const Runs& runs,
                                Whole& whole, bool last) {
   auto part = std::make_unique<Part>();
@@ -605,8 +390,10 @@ mob_status_t Served::send(const char* call, mob_rank_t rank, std::unique_ptr<Par
     const std::lock_guard lock(mutex_);
     request.part = ++last_id_;
     try {
+      if (part->note != 0) noted_.emplace(part->note, request.part);
       unanswered_.emplace(request.part, part.get());
     } catch (const std::bad_alloc&) {
+      noted_.erase(part->note);
       release_stage(*part);
       throw;
     }
@@ -645,7 +432,21 @@ std::unique_ptr<Served::Part> Served::take_unanswered(uint64_t id) {
   if (found == unanswered_.end()) return nullptr;
   std::unique_ptr<Part> part(found->second);
   unanswered_.erase(found);
+  noted_.erase(part->note);
   return part;
+}
+
+void Served::noted(uint64_t note) {
+  uint64_t id = 0;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto found = noted_.find(note);
+    if (found != noted_.end()) id = found->second;
+  }
+  std::unique_ptr<Part> part = take_unanswered(id);
+  if (part == nullptr) return;  // it was given up
+  engine_.network().note_heard(part->target);
+  take_answer(std::move(part), nullptr);
 }
 
 void Served::give_up(mob_rank_t rank) {
@@ -656,8 +457,10 @@ void Served::give_up(mob_rank_t rank) {
   {
     const std::lock_guard lock(mutex_);
     const auto take = [&](Part* part) {
-      if (part->target == rank) parts.emplace_back(part);
-      return part->target == rank;
+      if (part->target != rank) return false;
+      parts.emplace_back(part);
+      noted_.erase(part->note);
+      return true;
     };
     std::erase_if(unanswered_, [&](const auto& asked) { return take(asked.second); });
     std::erase_if(arriving_, take);

@@ -69,6 +69,9 @@ class Served {
   // Whether a transfer goes by remote memory access: the target moves it, some time.
   bool is_bulk(const mob_transfer_t& transfer, const transport::Shape& shape, Mode mode) const;
 
+  // The transport says that what a note was asked of has come.
+  void noted(uint64_t note);
+
   // Whether bytes are this process' to serve: allocated, or exposed and there; the error if not.
   mob_status_t check_own(const void* address, size_t bytes, bool write) const;
 
@@ -95,6 +98,7 @@ class Served {
   mob_status_t send_box(const char* call, const mob_transfer_t& transfer,
                         const transport::Shape& shape, Whole& whole, bool last);
   mob_status_t await_room(const char* call, mob_rank_t rank, bool in_bulk);
+  bool is_told_by_note(const mob_transfer_t& transfer, const transport::Shape& shape) const;
   struct Loan;
   bool write_unasked(const mob_transfer_t& transfer, const transport::Shape& shape, Whole& whole);
   mob_status_t send_bulk(const char* call, const mob_transfer_t& transfer,
@@ -149,6 +153,7 @@ class Served {
   std::mutex mutex_;  // guards what follows
   uint64_t last_id_ = 0;
   std::map<uint64_t, Part*> unanswered_;  // owned, by what the requests call them
+  std::map<uint64_t, uint64_t> noted_;    // those of them that are answered by a note, by that
   std::set<Part*> arriving_;              // owned: a part of the answer is here
 };
 

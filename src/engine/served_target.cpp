@@ -206,13 +206,19 @@ void Served::move_runs(const Arrival& arrival) {
   const bool is_given =
       request.wants_key != 0 && request.kind == MOB_PUT &&
       engine_.network().keys().give(arrival.origin, runs[0].mover, runs[0].bytes, &key);
-  const auto done = [this, origin = arrival.origin, request, is_given, key](mob_status_t moved) {
+  // Where somebody here is told that the bytes may be changed, they have to be gone.
+  const bool ahead = only_reads(request);
+  BulkMoves& bulk = engine_.network().bulk();
+  const bool is_noted =
+      request.wants_note != 0 && ahead && runs.size() == 1 && bulk.can_note(request.data_bytes);
+  const auto done = [this, origin = arrival.origin, request, is_given, key,
+                     is_noted](mob_status_t moved) {
+    if (is_noted && moved == MOB_OK) return;
     Answer whole{};
     if (is_given) whole.key = &key;
     answer(origin, request, moved == MOB_OK ? tell(request) : moved, whole);
   };
-  // Where somebody here is told that the bytes may be changed, they have to be gone.
-  engine_.network().bulk().move(arrival.origin, request.kind, runs, only_reads(request), done);
+  bulk.move(arrival.origin, request.kind, runs, ahead, is_noted, done);
 }
 
 // All of a request of another host is here.

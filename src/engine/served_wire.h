@@ -41,7 +41,8 @@ struct Served::Request {
   mob_op_t op;
   int32_t compare_bytes;  // not 0: a compare-swap, of scale[0] with scale[1]
   int32_t has_scale;
-  int32_t wants_key;  // of the memory, with the answer
+  int32_t wants_key;   // of the memory, with the answer
+  int32_t wants_note;  // of what comes by remote memory access, instead of an answer
   alignas(16) uint64_t scale[2];
   // The shape: spans, or a box (a contiguous one has no dimensions).
   int32_t is_spans;

@@ -63,6 +63,7 @@ struct End {
   ofi::Endpoint endpoint;
   std::vector<std::vector<unsigned char>> received;
   std::vector<Ended> ended;
+  std::vector<uint64_t> notes;
   std::vector<std::pair<ofi::PeerId, std::string>> failed;
   bool aligned = true;
   std::function<void(const unsigned char*, size_t)> on_message;  // instead of keeping it
@@ -79,6 +80,9 @@ struct End {
       } else {
         end.received.emplace_back(message, message + bytes);
       }
+    };
+    callbacks.noted = [](void* context, uint64_t note) {
+      static_cast<End*>(context)->notes.push_back(note);
     };
     callbacks.greeted = [](void* context, uint64_t card) {
       const End& end = *static_cast<End*>(context);

@@ -138,6 +138,41 @@ TEST_P(OfiEndpoint, WritesAheadComeBeforeMessages) {
   pair.right.endpoint.unregister(registration);
 }
 
+TEST_P(OfiEndpoint, NotesComeWithWhatWasWritten) {
+  Pair pair(GetParam());
+  if (!pair.left.endpoint.description().notes_writes) GTEST_SKIP() << "no provider over TCP alone";
+  constexpr size_t kBytes = 700'001;
+  std::vector<unsigned char> target(kBytes, 0);
+  Registration registration;
+  ASSERT_EQ(pair.right.endpoint.register_memory(target.data(), kBytes, &registration), MOB_OK)
+      << mob_last_error();
+  std::vector<uint64_t> expected;
+  for (uint64_t round = 1; round <= 20; ++round) {
+    const auto data = pattern(round % 2 == 0 ? kBytes : 9, round);
+    // Each third without one, of which nothing is said.
+    const uint64_t note = round % 3 == 0 ? 0 : UINT64_MAX - round;
+    pair.insist([&] {
+      return pair.left.endpoint.write_ahead(pair.left.peer, data.data(), data.size(),
+                                            registration.base, registration.key, round, note);
+    });
+    if (note != 0) {
+      expected.push_back(note);
+      pair.until([&] { return pair.right.notes.size() == expected.size(); });
+      ASSERT_TRUE(std::equal(data.begin(), data.end(), target.begin())) << round;
+    }
+    pair.until([&] { return pair.left.ended.size() == round; });
+  }
+  // Nor of other writes.
+  const unsigned char byte = 0;
+  pair.insist([&] {
+    return pair.left.endpoint.write(pair.left.peer, &byte, 1, registration.base, registration.key,
+                                    21);
+  });
+  pair.until([&] { return pair.left.ended.size() == 21; });
+  EXPECT_EQ(pair.right.notes, expected);
+  pair.right.endpoint.unregister(registration);
+}
+
 // Writes and reads of many sizes at odd places, by a pair of endpoints.
 void transfers_of_all_sizes(const Options& options) {
   Pair pair(options);

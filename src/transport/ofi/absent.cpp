@@ -33,7 +33,7 @@ mob_status_t Endpoint::make_buffer(MessageBuffer*) { std::abort(); }
 Posted Endpoint::send_buffer(PeerId, size_t, MessageBuffer*) { std::abort(); }
 Posted Endpoint::send_in_place(PeerId, std::span<const Piece>, uint64_t) { std::abort(); }
 Posted Endpoint::write(PeerId, const void*, size_t, uint64_t, uint64_t, uint64_t) { std::abort(); }
-Posted Endpoint::write_ahead(PeerId, const void*, size_t, uint64_t, uint64_t, uint64_t) {
+Posted Endpoint::write_ahead(PeerId, const void*, size_t, uint64_t, uint64_t, uint64_t, uint64_t) {
   std::abort();
 }
 Posted Endpoint::read(PeerId, void*, size_t, uint64_t, uint64_t, uint64_t) { std::abort(); }

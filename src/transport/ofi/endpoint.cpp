@@ -167,6 +167,9 @@ mob_status_t Endpoint::State::open() {
   // Who serves a stream, and hears of nothing, would sleep while others write. An adapter needs
   // nobody.
   tells_of_writes = description.is_stream && info->domain_attr->cq_data_size != 0;
+  description.notes_writes = description.is_stream && choose_keys &&
+                             info->domain_attr->cq_data_size >= sizeof(uint64_t) &&
+                             info->domain_attr->mr_key_size >= sizeof(uint64_t);
   description.inject_bytes =
       inject_bytes < sizeof(MessageHeader) ? 0 : inject_bytes - sizeof(MessageHeader);
   return MOB_OK;
@@ -174,7 +177,7 @@ mob_status_t Endpoint::State::open() {
 
 mob_status_t Endpoint::State::make_queue() {
   fi_cq_attr attributes = {};
-  attributes.format = FI_CQ_FORMAT_MSG;
+  attributes.format = FI_CQ_FORMAT_DATA;
   attributes.size =
       options.send_buffers + options.receive_buffers + options.short_messages + options.operations;
   attributes.wait_obj = FI_WAIT_FD;
@@ -509,8 +512,9 @@ Posted Endpoint::write(PeerId peer, const void* local, size_t bytes, uint64_t re
 }
 
 Posted Endpoint::write_ahead(PeerId peer, const void* local, size_t bytes, uint64_t remote,
-                             uint64_t key, uint64_t operation) {
-  return state_->transfer(Kind::kWriteAhead, peer, source(local), bytes, remote, key, operation);
+                             uint64_t key, uint64_t operation, uint64_t note) {
+  return state_->transfer(Kind::kWriteAhead, peer, source(local), bytes, remote, key, operation,
+                          note);
 }
 
 Posted Endpoint::read(PeerId peer, void* local, size_t bytes, uint64_t remote, uint64_t key,

@@ -79,6 +79,10 @@ struct Callbacks {
   // anything.
   void (*ended)(void* context, uint64_t operation, mob_status_t status, const char* text) = nullptr;
 
+  // A peer has written here, with that note. Who sent it is not known, nor authenticated but by
+  // what it takes to write: the key of registered memory, any.
+  void (*noted)(void* context, uint64_t note) = nullptr;
+
   // One who has not been added has something to say, and is not answered before it has been. `card`
   // is what it gave open(), authenticated. Null: nobody is added for that.
   void (*greeted)(void* context, uint64_t card) = nullptr;
@@ -121,6 +125,7 @@ struct Description {
   bool delivery_complete = false;  // the provider reports visibility itself
   bool sleeps = false;             // descriptor() is there
   bool is_stream = false;          // messages and transfers are written to TCP as they are
+  bool notes_writes = false;       // write_ahead() with a note; and keys of memory are random
   size_t ahead_bytes = 0;          // most that write_ahead() takes; 0: there is no such order
   size_t inject_bytes = 0;         // messages up to this go without a buffer
 };
@@ -183,8 +188,10 @@ class Endpoint {
                uint64_t operation);
   // Writes before any message that is sent to the peer from then on comes there. When it has ended
   // `local` is the caller's again, which says nothing of the peer.
+  // `note` is not 0, where Description::notes_writes: the peer's Callbacks::noted gets it when the
+  // bytes are there.
   Posted write_ahead(PeerId peer, const void* local, size_t bytes, uint64_t remote, uint64_t key,
-                     uint64_t operation);
+                     uint64_t operation, uint64_t note = 0);
   Posted read(PeerId peer, void* local, size_t bytes, uint64_t remote, uint64_t key,
               uint64_t operation);
 

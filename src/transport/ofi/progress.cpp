@@ -274,10 +274,16 @@ bool Endpoint::State::poll() {
   const Poller self(poller);
   bool any = false;
   if (something_waits.load(std::memory_order_acquire)) any = finish_waiting();
-  fi_cq_msg_entry entries[kAtOnce];
+  fi_cq_data_entry entries[kAtOnce];
   const int64_t count = fi_cq_read(completions.get(), entries, kAtOnce);
   if (count == -FI_EAVAIL) return take_error() || any;
   for (int64_t i = 0; i < count; ++i) {
+    if ((entries[i].flags & FI_REMOTE_WRITE) != 0) {
+      if (entries[i].data != 0 && callbacks.noted != nullptr) {
+        callbacks.noted(callbacks.context, entries[i].data);
+      }
+      continue;
+    }
     Record* record = record_of(entries[i].op_context);
     if (record == nullptr) continue;
     if (record->kind == Kind::kReceive) {

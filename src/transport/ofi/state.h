@@ -67,6 +67,7 @@ struct Record {
   unsigned char* local = nullptr;
   uint64_t remote = 0;
   uint64_t key = 0;
+  uint64_t note = 0;
   size_t piece = 0;
   size_t left = 0;              // bytes after the piece
   fid_mr* temporary = nullptr;  // registration of `local` for this operation alone
@@ -236,9 +237,9 @@ struct Endpoint::State {
 
   // transfers.cpp
   Posted transfer(Kind kind, PeerId peer, unsigned char* local, size_t bytes, uint64_t remote,
-                  uint64_t key, uint64_t operation);
+                  uint64_t key, uint64_t operation, uint64_t note = 0);
   int64_t post_piece(Record* record);  // 0 or an error of libfabric
-  uint64_t flags_of_write(Kind kind) const;
+  uint64_t flags_of_write(const Record& record) const;
   int64_t post_read_back(Record* record);
   int64_t post_next(Record* record);
   fid_mr* find_registration(const unsigned char* start, size_t bytes);

@@ -15,7 +15,8 @@ namespace mobius::transport::ofi {
 using base::fail;
 
 Posted Endpoint::State::transfer(Kind kind, PeerId peer_id, unsigned char* local, size_t bytes,
-                                 uint64_t remote, uint64_t remote_key, uint64_t operation) {
+                                 uint64_t remote, uint64_t remote_key, uint64_t operation,
+                                 uint64_t note) {
   const char* call = kind == Kind::kRead ? "read" : "write";
   if (kind == Kind::kWriteAhead && bytes > description.ahead_bytes) {
     fail(MOB_ERR_RANGE, "write_ahead: %zu bytes; provider %s keeps %zu in order with messages",
@@ -35,6 +36,7 @@ Posted Endpoint::State::transfer(Kind kind, PeerId peer_id, unsigned char* local
   record->local = local;
   record->remote = remote;
   record->key = remote_key;
+  record->note = note;
   record->piece = std::min(bytes, largest_transfer);
   record->left = bytes - record->piece;
   if (local_registration) {
@@ -79,12 +81,15 @@ int64_t Endpoint::State::post_piece(Record* record) {
   message.rma_iov = &remote;
   message.rma_iov_count = 1;
   message.context = &record->context;
-  return fi_writemsg(endpoint.get(), &message, FI_COMPLETION | flags_of_write(record->kind));
+  message.data = record->note;
+  return fi_writemsg(endpoint.get(), &message, FI_COMPLETION | flags_of_write(*record));
 }
 
-uint64_t Endpoint::State::flags_of_write(Kind kind) const {
+uint64_t Endpoint::State::flags_of_write(const Record& record) const {
   // Of TCP providers, too, all that says more has the peer answer.
-  if (kind == Kind::kWriteAhead) return FI_INJECT_COMPLETE;
+  if (record.kind == Kind::kWriteAhead) {
+    return record.note != 0 ? FI_INJECT_COMPLETE | FI_REMOTE_CQ_DATA : FI_INJECT_COMPLETE;
+  }
   const uint64_t told = tells_of_writes ? FI_REMOTE_CQ_DATA : 0;
   return told | (read_back ? FI_TRANSMIT_COMPLETE : FI_DELIVERY_COMPLETE);
 }

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: BSD-3-Clause
+
+// The side of the origin, of what goes by remote memory access: offered to the target, or written
+// by a key that the target has given.
+
+#include <algorithm>
+#include <memory>
+#include <new>
+#include <string>
+#include <vector>
+
+#include "base/status.h"
+#include "engine/engine.h"
+#include "engine/served.h"
+#include "engine/served_parts.h"
+#include "os/futex.h"
+#include "schedule/link_meter.h"
+
+namespace mobius::engine {
+
+using base::fail;
+using transport::Shape;
+
+bool Served::is_bulk(const mob_transfer_t& transfer, const Shape& shape, Mode mode) const {
+  if (engine_.is_here(transfer.rank)) return false;
+  BulkMoves& bulk = engine_.network().bulk();
+  const BulkMoves::Extent extent = bulk.extent_of(transfer.kind, shape);
+  return mode == Mode::kBlocking ? bulk.is_worth_waiting_for(extent) : bulk.is_worth(extent);
+}
+
+// The answer to a get has nothing to say but that its bytes are here.
+bool Served::is_told_by_note(const mob_transfer_t& transfer, const Shape& shape) const {
+  return transfer.kind == MOB_GET && shape.kind == MOB_CONTIGUOUS &&
+         transfer.target_counter == nullptr && transfer.signal == nullptr &&
+         engine_.network().bulk().can_note(shape.total_bytes);
+}
+
+// A key of a target's that is used.
+struct Served::Loan {
+  RemoteKeys& keys;
+  const mob_rank_t target;
+  RemoteKeys::Key key{};
+  bool is_there;
+
+  Loan(RemoteKeys& all, mob_rank_t rank, const Shape& shape)
+      : keys(all), target(rank), is_there(all.borrow(rank, shape.lowest, shape.highest, &key)) {}
+  ~Loan() {
+    if (is_there) keys.let_go(target, key.id);
+  }
+  Loan(const Loan&) = delete;
+  Loan& operator=(const Loan&) = delete;
+
+  BulkMoves::Run run_at(const char* there, const char* here, size_t bytes) const {
+    const uint64_t at = key.base + (reinterpret_cast<uintptr_t>(there) - key.start);
+    return {reinterpret_cast<uintptr_t>(here), bytes, at, key.key};
+  }
+};
+
+bool Served::goes_unasked(const mob_transfer_t& transfer) const {
+  const auto remote = reinterpret_cast<uintptr_t>(transfer.remote);
+  return transfer.kind == MOB_PUT && transfer.target_counter == nullptr &&
+         transfer.signal == nullptr &&
+         engine_.network().keys().has(transfer.rank, remote, remote + transfer.bytes);
+}
+
+// Whether the target need not be asked: it has given the key of its memory, need do nothing more,
+// and what is written then overtakes nothing. Then it is written.
+bool Served::write_unasked(const mob_transfer_t& transfer, const Shape& shape, Whole& whole) {
+  const mob_rank_t target = transfer.rank;
+  if (transfer.kind != MOB_PUT || transfer.target_counter != nullptr ||
+      transfer.signal != nullptr || shape.highest == 0 ||
+      engine_.completion().has_ordered_at(target)) {
+    return false;
+  }
+  const auto loan = std::make_shared<Loan>(engine_.network().keys(), target, shape);
+  if (!loan->is_there) return false;
+  std::vector<BulkMoves::Run> runs;
+  static_cast<void>(transport::for_each_run(shape, [&](char* there, char* here, size_t bytes) {
+    for (size_t done = 0; done < bytes; done += BulkMoves::kMostWritten) {
+      const size_t now = std::min(BulkMoves::kMostWritten, bytes - done);
+      runs.push_back(loan->run_at(there + done, here + done, now));
+    }
+    return MOB_OK;
+  }));
+  const bool tells_of_link =
+      shape.kind == MOB_CONTIGUOUS && shape.total_bytes >= schedule::LinkMeter::kLargeBytes;
+  const uint64_t begun_ns = tells_of_link ? os::now_ns() : 0;
+  BulkMoves& bulk = engine_.network().bulk();
+  const auto done = [this, &whole, loan, begun_ns, count = runs.size(),
+                     bytes = shape.total_bytes](mob_status_t status) {
+    engine_.network().bulk().note_withdrawn(loan->target, count);
+    if (status != MOB_OK) {
+      fail(status, "rank %d: %s", loan->target, std::string(mob_last_error()).c_str());
+    } else if (begun_ns != 0) {
+      engine_.scheduler().moved(loan->target, bytes, 0, os::now_ns() - begun_ns);
+    }
+    finish_part(whole, status);
+  };
+  bulk.note_offered(target, runs.size());
+  whole.is_unasked = true;
+  whole.parts.fetch_add(1, std::memory_order_relaxed);
+  try {
+    bulk.write(target, runs, done);
+  } catch (const std::bad_alloc&) {
+    whole.parts.fetch_sub(1, std::memory_order_relaxed);
+    bulk.note_withdrawn(target, runs.size());
+    throw;
+  }
+  return true;
+}
+
+mob_status_t Served::send_bulk(const char* call, const mob_transfer_t& transfer, const Shape& shape,
+                               Whole& whole) {
+  if (write_unasked(transfer, shape, whole)) return MOB_OK;
+  auto part = std::make_unique<Part>();
+  part->whole = &whole;
+  part->kind = transfer.kind;
+  part->box.total_bytes = shape.total_bytes;
+  part->self = this;
+  BulkMoves& bulk = engine_.network().bulk();
+  const size_t most = bulk.extent_of(transfer.kind, shape).runs;
+  part->runs.reserve(most);
+  part->offered.reserve(most);
+  part->target = transfer.rank;
+  bulk.note_offered(transfer.rank, most);
+  part->offered_runs = most;
+  const mob_status_t status = transport::for_each_run(shape, [&](char* there, char* here,
+                                                                 size_t bytes) {
+    transport::ofi::Registration& offered = part->offered.emplace_back();
+    const mob_status_t made = bulk.offer(here, bytes, &offered);
+    part->runs.push_back({reinterpret_cast<uintptr_t>(there), bytes, offered.base, offered.key});
+    return made;
+  });
+  if (status != MOB_OK) {
+    release_stage(*part);
+    return status;
+  }
+  Request request{};
+  describe(transfer, true, &request);
+  request.stage = kMovedByTarget;
+  request.wants_key = transfer.kind == MOB_PUT ? 1 : 0;
+  if (is_told_by_note(transfer, shape)) {
+    request.wants_note = 1;
+    part->note = part->runs[0].key;
+  }
+  request.list_bytes = part->runs.size() * sizeof(BulkMoves::Run);
+  request.data_bytes = shape.total_bytes;
+  const void* payload = part->runs.data();
+  return send(call, transfer.rank, std::move(part), request, payload, request.list_bytes);
+}
+
+}  // namespace mobius::engine
