@@ -86,7 +86,9 @@ MOB_API mob_status_t mob_publish(mob_team_t team, const void* mine, void** all);
  *
  * Collective over that team. Completes what the calling thread has started, as mob_flush_all(), and
  * waits until every member called it, so that no operation started before can hit memory that is
- * gone; operations that other threads still run on it are an error of the caller.
+ * gone; operations that other threads still run on it are an error of the caller. Also waits until
+ * processes of other hosts that were let write there (MOBIUS_RMA_KEYS) have heard that they may not
+ * any more: members or not, their own threads see to it.
  *
  * @param mem  the allocation; null does nothing if every process of the job passes null
  * @return MOB_OK; MOB_ERR_STATE; MOB_ERR_HANDLE (not live: freed before or never allocated; the

@@ -153,6 +153,32 @@ static void mate(void) {
   end("mate");
 }
 
+/* Rank 1 stops, which may write to memory of rank 0, whose team it is not in: that frees it all the
+ * same, once rank 1 is lost. */
+static void holder(void) {
+  mob_team_t alone = NULL;
+  mob_mem_t memory = NULL;
+  void** there = NULL;
+  need(mob_team_split(MOB_TEAM_WORLD, mob_rank(), 0, &alone), "mob_team_split");
+  need(mob_team_alloc(alone, LARGE_BYTES, 0, &memory), "mob_team_alloc");
+  there = calloc((size_t)mob_size(), sizeof *there);
+  char* data = calloc(1, LARGE_BYTES);
+  if (there == NULL || data == NULL) fail("no memory");
+  need(mob_publish(MOB_TEAM_WORLD, mob_mem_local(memory), there), "mob_publish");
+  for (int i = 0; i < 3 && mob_rank() == 1; ++i) {
+    memset(data, i + 1, LARGE_BYTES);
+    need(mob_put(0, there[0], data, LARGE_BYTES), "mob_put");
+    need(mob_flush(0), "mob_flush");
+  }
+  need(mob_barrier(), "mob_barrier");
+  if (mob_rank() == 1) stop();
+  const char* mine = mob_mem_local(memory);
+  if (mine[0] != 3 || mine[LARGE_BYTES - 1] != 3) fail("what was put");
+  need(mob_mem_free(memory), "mob_mem_free");
+  need_lost(mob_put(1, there[1], data, LARGE_BYTES), "rank 1 is lost", "mob_put");
+  end("holder");
+}
+
 /* Nobody is silent here, but both have so many large transfers to do at once that these take longer
  * than silence may last. What else they say must not wait for all of them, and whoever has many to
  * do must be heard of. */
@@ -190,6 +216,7 @@ int main(int count, char** words) {
   if (strcmp(words[1], "counter") == 0) counter();
   if (strcmp(words[1], "barrier") == 0) barrier();
   if (strcmp(words[1], "mate") == 0) mate();
+  if (strcmp(words[1], "holder") == 0) holder();
   if (strcmp(words[1], "busy") == 0) busy();
   fprintf(stderr, "unknown case '%s'\n", words[1]);
   return 2;
