@@ -21,6 +21,15 @@ namespace mobius::engine {
 using base::fail;
 using transport::Shape;
 
+namespace {
+
+// Whether somebody at the target is to hear of it, which takes the target.
+bool tells_target(const mob_transfer_t& transfer) {
+  return transfer.target_counter != nullptr || transfer.signal != nullptr;
+}
+
+}  // namespace
+
 bool Served::is_bulk(const mob_transfer_t& transfer, const Shape& shape, Mode mode) const {
   if (engine_.is_here(transfer.rank)) return false;
   BulkMoves& bulk = engine_.network().bulk();
@@ -30,8 +39,7 @@ bool Served::is_bulk(const mob_transfer_t& transfer, const Shape& shape, Mode mo
 
 // The answer to a get has nothing to say but that its bytes are here.
 bool Served::is_told_by_note(const mob_transfer_t& transfer, const Shape& shape) const {
-  return transfer.kind == MOB_GET && shape.kind == MOB_CONTIGUOUS &&
-         transfer.target_counter == nullptr && transfer.signal == nullptr &&
+  return transfer.kind == MOB_GET && shape.kind == MOB_CONTIGUOUS && !tells_target(transfer) &&
          engine_.network().bulk().can_note(shape.total_bytes);
 }
 
@@ -58,8 +66,7 @@ struct Served::Loan {
 
 bool Served::goes_unasked(const mob_transfer_t& transfer) const {
   const auto remote = reinterpret_cast<uintptr_t>(transfer.remote);
-  return transfer.kind == MOB_PUT && transfer.target_counter == nullptr &&
-         transfer.signal == nullptr &&
+  return transfer.kind == MOB_PUT && !tells_target(transfer) &&
          engine_.network().keys().has(transfer.rank, remote, remote + transfer.bytes);
 }
 
@@ -67,8 +74,7 @@ bool Served::goes_unasked(const mob_transfer_t& transfer) const {
 // and what is written then overtakes nothing. Then it is written.
 bool Served::write_unasked(const mob_transfer_t& transfer, const Shape& shape, Whole& whole) {
   const mob_rank_t target = transfer.rank;
-  if (transfer.kind != MOB_PUT || transfer.target_counter != nullptr ||
-      transfer.signal != nullptr || shape.highest == 0 ||
+  if (transfer.kind != MOB_PUT || tells_target(transfer) || shape.highest == 0 ||
       engine_.completion().has_ordered_at(target)) {
     return false;
   }
