@@ -6,6 +6,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <string>
@@ -43,10 +45,14 @@ inline bool reorders() {
 }
 
 // How often a test of very many rounds goes round: all of them in the mode for such tests (`many`),
-// a few in each other one.
+// or so many of them at most; a few in each other one.
 inline int rounds(int all, int few) {
-  return std::getenv("MULTI_TEST_ROUNDS") != nullptr ? all : std::min(all, few);
+  const char* const most = std::getenv("MULTI_TEST_ROUNDS");
+  if (most == nullptr) return std::min(all, few);
+  return std::string_view(most) == "all" ? all : std::min(all, std::max(few, std::atoi(most)));
 }
+// Whether a test takes all of what it could be run on; a sample of each kind in most modes.
+inline bool takes_all() { return std::getenv("MULTI_TEST_ROUNDS") != nullptr; }
 
 // Bytes that differ by place, writer and round.
 inline unsigned char pattern(size_t at, int writer, int round) {
@@ -57,8 +63,30 @@ inline unsigned char pattern(size_t at, int writer, int round) {
 // `bytes` bytes of pattern(), starting at place `from`. Compare with memcmp(): sanitized builds
 // count bytes one by one too slowly.
 inline std::vector<unsigned char> patterned(size_t bytes, int writer, int round, size_t from = 0) {
+  // Long payloads are made and compared all the time, and 256 bytes from a multiple of 256 on
+  // differ from any others by one value.
+  constexpr size_t kPiece = 256;
+  static const auto first = [] {
+    std::array<unsigned char, kPiece> piece{};
+    for (size_t i = 0; i < kPiece; ++i) piece[i] = pattern(i, 0, 0);
+    return piece;
+  }();
   std::vector<unsigned char> result(bytes);
-  for (size_t i = 0; i < bytes; ++i) result[i] = pattern(from + i, writer, round);
+  for (size_t i = 0; i < bytes;) {
+    const unsigned char here = pattern(from + i, writer, round);
+    if ((from + i) % kPiece != 0 || bytes - i < kPiece) {
+      result[i++] = here;
+      continue;
+    }
+    const uint64_t difference = here * uint64_t{0x0101010101010101};
+    for (size_t at = 0; at < kPiece; at += sizeof(uint64_t)) {
+      uint64_t word = 0;
+      std::memcpy(&word, &first[at], sizeof word);
+      word ^= difference;
+      std::memcpy(&result[i + at], &word, sizeof word);
+    }
+    i += kPiece;
+  }
   return result;
 }
 

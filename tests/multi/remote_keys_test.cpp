@@ -32,6 +32,9 @@ void put(mob_rank_t rank, void* there, const Bytes& bytes) {
   EXPECT_EQ(mob_put(rank, there, bytes.data(), bytes.size()), MOB_OK) << mob_last_error();
 }
 
+// On one host there are no keys: these tests then say no more than others of puts.
+int rounds(int all, int few) { return mobius_test::one_host() ? 4 : mobius_test::rounds(all, few); }
+
 void flush(mob_rank_t rank) { EXPECT_EQ(mob_flush(rank), MOB_OK) << mob_last_error(); }
 
 TEST(RemoteKeys, EachPutArrivesWhole) {
@@ -79,7 +82,7 @@ TEST(RemoteKeys, AFenceOrdersThemAndSmallPuts) {
   unsigned char* const there = memory.at(target);
   put(target, there, Bytes(kLarge, 0));
   flush(target);
-  for (int round = 0; round < mobius_test::rounds(400, 40); ++round) {
+  for (int round = 0; round < rounds(400, 40); ++round) {
     const auto early = static_cast<unsigned char>(round + 1);
     const auto late = static_cast<unsigned char>(round + 101);
     const bool is_large_last = round % 2 == 0;
@@ -163,7 +166,7 @@ TEST(RemoteKeys, ASignalFollowsItsBytes) {
 TEST(RemoteKeys, MemoryThatIsFreedIsNotWrittenAnyMore) {
   const mob_rank_t target = right_of(mob_rank());
   const mob_rank_t origin = left_of(mob_rank());
-  for (int round = 0; round < mobius_test::rounds(200, 25); ++round) {
+  for (int round = 0; round < rounds(200, 25); ++round) {
     const size_t bytes = kLarge + static_cast<size_t>(round % 5) * 70'000;
     const Shared memory(bytes);
     for (int i = 0; i < 3; ++i) {
