@@ -9,15 +9,22 @@ for the script that starts the instrument.
 from __future__ import annotations
 
 import argparse
-import compileall
+import contextlib
 import importlib.metadata
-import py_compile
+import importlib.util
+import marshal
 import shutil
 import sys
 from pathlib import Path
+from types import CodeType
+from typing import Final
 
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
+
+# The head of a compiled file (PEP 552): magic number, flags, then eight bytes about its source.
+_HEAD_BYTES: Final = 16
+_UNCHECKED_HASH: Final = 0b01
 
 
 def needed(requirements: list[str]) -> list[importlib.metadata.Distribution]:
@@ -40,7 +47,7 @@ def needed(requirements: list[str]) -> list[importlib.metadata.Distribution]:
 
 
 def copy_distribution(distribution: importlib.metadata.Distribution, target: Path) -> None:
-    """Copies what belongs to it, except commands (outside site-packages) and compiled files.
+    """Copies what belongs to it, except commands (outside site-packages), and compiles it.
 
     Nor its own tests, a sixth of everything; numpy imports a part of them.
     """
@@ -49,9 +56,53 @@ def copy_distribution(distribution: importlib.metadata.Distribution, target: Pat
             continue
         if "tests" in path.parts and path.parts[0] != "numpy":
             continue
-        destination = target / path
+        source, destination = Path(str(path.locate())), target / path
         destination.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy2(str(path.locate()), destination)
+        shutil.copy2(source, destination)
+        if path.suffix == ".py":
+            _write_compiled(source, destination, str(path))
+
+
+def _write_compiled(source: Path, destination: Path, name: str) -> None:
+    """The tree may be read-only later, and moved: compiled now, as of a path relative to it, and
+    not compared with the source's date, which copying changes."""
+    text = source.read_bytes()
+    code = _compiled_here(source)
+    if code is None:
+        try:
+            code = compile(text, name, "exec", dont_inherit=True)
+        except (SyntaxError, ValueError):  # For another Python; nobody imports it.
+            return
+    head = importlib.util.MAGIC_NUMBER + _UNCHECKED_HASH.to_bytes(4, "little")
+    compiled = Path(importlib.util.cache_from_source(str(destination), optimization=""))
+    compiled.parent.mkdir(exist_ok=True)
+    compiled.write_bytes(
+        head + importlib.util.source_hash(text) + marshal.dumps(_as_of(code, name))
+    )
+
+
+def _compiled_here(source: Path) -> CodeType | None:
+    """What this environment has compiled of it, if that is of this Python and the source of now:
+    pip did that once, and compiling all again was most of an installation's time."""
+    with contextlib.suppress(OSError, EOFError, ValueError, TypeError):
+        cached = importlib.util.cache_from_source(str(source), optimization="")
+        content = Path(cached).read_bytes()
+        about = source.stat()
+        # As import does: without flags, the low halves of date and size.
+        words = (0, int(about.st_mtime), about.st_size)
+        head = [(word & 0xFFFFFFFF).to_bytes(4, "little") for word in words]
+        if content[:_HEAD_BYTES] == importlib.util.MAGIC_NUMBER + b"".join(head):
+            code = marshal.loads(content[_HEAD_BYTES:])
+            return code if isinstance(code, CodeType) else None
+    return None
+
+
+def _as_of(code: CodeType, name: str) -> CodeType:
+    """The same code, as compiled from a file of this name."""
+    constants = tuple(
+        _as_of(one, name) if isinstance(one, CodeType) else one for one in code.co_consts
+    )
+    return code.replace(co_filename=name, co_consts=constants)
 
 
 def main(arguments: list[str]) -> int:
@@ -69,15 +120,6 @@ def main(arguments: list[str]) -> int:
     for distribution in needed(wanted):
         print(f"{distribution.metadata['Name']} {distribution.version}")
         copy_distribution(distribution, target)
-    # The tree may be read-only later, and moved: compiled now, with paths relative to it, and not
-    # compared with the sources' dates, which copying changes.
-    compileall.compile_dir(
-        target,
-        quiet=2,
-        stripdir=target,
-        workers=0,
-        invalidation_mode=py_compile.PycInvalidationMode.UNCHECKED_HASH,
-    )
     version = f"{sys.version_info.major}.{sys.version_info.minor}"
     (target / "PYTHON").write_text(f"{version}\n", encoding="utf-8")
     return 0
