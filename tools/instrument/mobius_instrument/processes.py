@@ -102,15 +102,28 @@ class _Process:
 def _stat(pid: int) -> tuple[str, int, str] | None:
     """State, parent and start time."""
     try:
-        text = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
+        content = _read(f"/proc/{pid}/stat")
     except OSError:
         return None
-    fields = text[text.rindex(")") + 2 :].split()
-    return fields[0], int(fields[1]), fields[19]
+    fields = content[content.rindex(b")") + 2 :].split(None, 20)
+    return fields[0].decode(), int(fields[1]), fields[19].decode()
+
+
+def _read(path: str) -> bytes:
+    """A file of /proc, of which several are read per process of the machine: without what pathlib
+    and buffers add, which is most of the time."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        parts = []
+        while part := os.read(descriptor, 65536):
+            parts.append(part)
+    finally:
+        os.close(descriptor)
+    return b"".join(parts)
 
 
 def _all_pids() -> list[int]:
-    return [int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit()]
+    return [int(name) for name in os.listdir("/proc") if name.isdigit()]  # noqa: PTH208
 
 
 def _descendants(root: int) -> set[_Process]:
@@ -135,10 +148,11 @@ def _holders(token: str) -> set[_Process]:
         if pid == os.getpid():
             continue
         try:
-            environment = Path(f"/proc/{pid}/environ").read_bytes()
+            environment = _read(f"/proc/{pid}/environ")
         except OSError:
             continue
-        if needle in environment.split(b"\0") and (state := _stat(pid)) is not None:
+        held = needle in environment and needle in environment.split(b"\0")
+        if held and (state := _stat(pid)) is not None:
             found.add(_Process(pid, state[2]))
     return found
 
@@ -287,9 +301,9 @@ def _tree_seconds(root: int) -> float:
     ticks = 0
     for pid in (root, *(one.pid for one in _descendants(root))):
         with contextlib.suppress(OSError):
-            text = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
+            content = _read(f"/proc/{pid}/stat")
             # utime, stime, and those of children that were waited for.
-            ticks += sum(map(int, text[text.rindex(")") + 2 :].split()[11:15]))
+            ticks += sum(map(int, content[content.rindex(b")") + 2 :].split()[11:15]))
     return own_seconds() + ticks / os.sysconf("SC_CLK_TCK")
 
 

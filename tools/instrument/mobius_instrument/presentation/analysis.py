@@ -53,6 +53,11 @@ class Analysis:
                 f"{results.path} has no samples yet; run `mobius bench --out"
                 f" {results.path.parent}` to measure some"
             )
+        # Chapters ask for some of a thousand series a thousand times.
+        self._by_key = {series.key: series for series in self.series}
+        self._of_experiment: dict[str, list[Series]] = {}
+        for series in self.series:
+            self._of_experiment.setdefault(series.cell.experiment, []).append(series)
 
     def _place(self, key: SeriesKey) -> tuple[int, Cell]:
         names = list(self.results.libraries)
@@ -81,11 +86,13 @@ class Analysis:
         """Series of an experiment, narrowed down by what is given."""
         return [
             series
-            for series in self.series
-            if series.cell.experiment == experiment
-            and operation in (None, series.cell.operation)
-            and library in (None, series.library)
+            for series in self._of_experiment.get(experiment, ())
+            if operation in (None, series.cell.operation) and library in (None, series.library)
         ]
+
+    def one(self, library: str, cell: Cell) -> Series | None:
+        """The series of a cell, if it was measured."""
+        return self._by_key.get((library, cell))
 
     def best(self, experiment: str, operation: str, library: str) -> Series | None:
         """The synchronisation and memory with the smallest geometric mean of the medians, over the

@@ -140,7 +140,10 @@ def draw(name: str, title: str, lines: list[Line], quantity: Quantity) -> Plot:
         figure.text(0.095, 0.945, title, fontsize=_FONT_PT + 1, color=colours.FOREGROUND.light)
         axes.patch.set_alpha(0)
         png = io.BytesIO()
-        figure.savefig(png, format="png", dpi=_PNG_DPI, facecolor="white")
+        # The usual level 6 takes a third longer for one hundredth fewer bytes.
+        figure.savefig(
+            png, format="png", dpi=_PNG_DPI, facecolor="white", pil_kwargs={"compress_level": 4}
+        )
         svg = io.StringIO()
         figure.savefig(
             svg, format="svg", metadata={"Date": None, "Creator": None}, facecolor="none"
@@ -209,6 +212,8 @@ def _dress(axes: Axes, lines: list[Line], quantity: Quantity) -> None:
     axes.tick_params(which="both", length=0, colors=colours.MUTED.light)
     axes.tick_params(axis="x", which="major", length=3)
     axes.set_xlabel("size", color=colours.MUTED.light)
+    # Its place, found by measuring every tick label again, is of no use to a label without text.
+    axes.yaxis.set_label_coords(0, 0.5)
     _label_ends(axes, lines, quantity)
 
 

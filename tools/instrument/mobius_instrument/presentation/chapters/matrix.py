@@ -25,9 +25,7 @@ def _planned(book: Book) -> dict[str, list[Cell]]:
 def _state(book: Book, library: str, cell: Cell) -> tuple[str, str]:
     """Status and HTML of one cell."""
     outcomes = book.analysis.outcomes().get((library, cell), [])
-    series = next(
-        (one for one in book.of("matrix") if (one.library, one.cell) == (library, cell)), None
-    )
+    series = book.analysis.one(library, cell)
     times = " / ".join(format_ns(s.median) for s in series.summaries.values()) if series else ""
     if not outcomes:
         return ("ok", f"✓ {times}") if times else ("none", "–")
