@@ -75,8 +75,10 @@ class FakeInstrument:
         ]  # fmt: skip
 
     def full_environment(self) -> dict[str, str]:
+        # Compiling the instrument anew at each start would be a third of what starting it costs.
+        inherited = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
         return {
-            **os.environ,
+            **inherited,
             "PYTHONPATH": str(PACKAGES),
             # The fake programs are in Python: this one, not a script that looks for one.
             "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
