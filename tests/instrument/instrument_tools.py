@@ -80,7 +80,7 @@ class FakeInstrument:
         return {
             **inherited,
             "PYTHONPATH": str(PACKAGES),
-            # The fake programs are in Python: this one, not a script that looks for one.
+            # The fake probe is in Python: this one, not a script that looks for one.
             "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
             "MOBIUS_HOME_BIN": str(self.folder / "bin"),
             "MOBIUS_PROBE_SOURCES": str(self.folder / "sources"),

@@ -330,7 +330,7 @@ TEST(Remap, ManyAtATimeAndInTurns) {
   const auto word = [](unsigned char* base, size_t range) {
     return reinterpret_cast<uint64_t*>(base + 2 * range * kPage + 8 * range);
   };
-  const int rounds = mobius_test::rounds(5, 1);
+  const int rounds = mobius_test::rounds(5, 2);
   for (int round = 0; round < rounds; ++round) {
     std::memset(mine.get(), 0, bytes);
     std::vector<mob_exposed_t> handles(kRanges);

@@ -140,7 +140,7 @@ void notify_each_other(mob_rank_t peer) {
 
 uint64_t episodes() {
   const char* wanted = std::getenv("WAKEUP_TEST_EPISODES");
-  return wanted != nullptr ? std::strtoull(wanted, nullptr, 10) : 40;
+  return wanted != nullptr ? std::strtoull(wanted, nullptr, 10) : 60;
 }
 
 }  // namespace
