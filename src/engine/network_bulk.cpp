@@ -18,6 +18,7 @@ using transport::ofi::Posted;
 void BulkMoves::open(uint64_t least_bytes) {
   const bool is_automatic = least_bytes == base::kAutomatic;
   least_bytes_ = is_automatic ? kLeastBytes : least_bytes;
+  least_bare_ = is_automatic ? kLeastBare : least_bytes;
   tries_messages_ = is_automatic && endpoint_.description().is_stream;
 }
 

@@ -62,6 +62,8 @@ class BulkMoves {
   using Done = std::function<void(mob_status_t)>;
 
   static constexpr size_t kLeastBytes = size_t{128} << 10;
+  // Of what is_worth_bare().
+  static constexpr size_t kLeastBare = size_t{64} << 10;
   // What TCP takes at once. More than that stands still between here and there each time that a
   // buffer of the kernel is full, until the other end has copied all of it. Messages do not, as
   // they are copied piece by piece at both ends. Where one is under way, and their two copies more
@@ -84,6 +86,8 @@ class BulkMoves {
     return extent.runs != 0 && extent.runs <= kMostRuns && copies(extent.kind) &&
            extent.bytes >= extent.runs * least_bytes_;
   }
+  // Likewise of what takes no message but one request for a get (Served::is_bare()).
+  bool is_worth_bare(size_t bytes) const { return bytes >= least_bare_; }
   // … or that the call waits for.
   bool is_worth_waiting_for(const Extent& extent);
   // Once for each of those, which begins: whether that is tried out; then how long it took, until
@@ -120,8 +124,10 @@ class BulkMoves {
   // At the origin: has the bytes of a put move from here to the target. `done` is not called before
   // somebody polls. Any thread.
   void write(mob_rank_t target, std::span<const Run> runs, Done done);
-  // Longer runs of those are cut: what is said to the target meanwhile goes between the pieces.
-  static constexpr size_t kMostWritten = size_t{4} << 20;
+  // Longer runs of those are cut: what is said to the target meanwhile goes between the pieces, and
+  // each fits into the buffer of a socket (4 MiB, as Linux has it). Of one that does not the kernel
+  // takes most, and somebody has to find later that there is room for what is left.
+  static constexpr size_t kMostWritten = size_t{2} << 20;
 
   // What the transport had no room for is tried again, and origins that take nothing for long are
   // given up once they are silent; whether there was any room. Any thread.
@@ -206,6 +212,7 @@ class BulkMoves {
   Network& network_;
   transport::ofi::Endpoint& endpoint_;
   size_t least_bytes_ = SIZE_MAX;
+  size_t least_bare_ = SIZE_MAX;
   bool tries_messages_ = false;
 
   std::mutex trial_mutex_;  // guards what follows

@@ -251,7 +251,8 @@ void Scheduler::open_stretch(Queue& queue, uint64_t remote) {
 
 bool Scheduler::one_more(Kind kind, mob_rank_t rank, void* remote, const void* local,
                          size_t bytes) {
-  if (!is_plain(rank, remote, local) || bytes == 0 || engine_.network().bulk().is_worth(bytes)) {
+  if (!is_plain(rank, remote, local) || bytes == 0 ||
+      engine_.network().bulk().is_worth_bare(bytes)) {
     return false;
   }
   Queue* const queue = find(rank);

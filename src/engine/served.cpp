@@ -269,6 +269,8 @@ mob_status_t Served::send_box(const char* call, const mob_transfer_t& transfer, 
   part->box = shape;
   Request request{};
   describe(transfer, last, &request);
+  part->wants_key = can_be_bare(transfer, shape);
+  request.wants_key = part->wants_key ? 1 : 0;
   request.data_bytes = shape.total_bytes;
   request.dimensions = shape.dimensions;
   request.remote = shape.remote;
@@ -502,7 +504,7 @@ void Served::answered(const mob_message_t& message, mob_delivery_t* delivery) {
     finish_part(*part->whole, reply.status);
     return;
   }
-  if (reply.has_key != 0 && part->kind == MOB_PUT && message.header_bytes == reply.bytes()) {
+  if (reply.has_key != 0 && part->wants_key && message.header_bytes == reply.bytes()) {
     engine_.network().keys().keep(message.source, reply.key);
   }
   if (!remote || message.payload_bytes == 0 || message.payload != nullptr) {

@@ -99,6 +99,9 @@ class Served {
                         const transport::Shape& shape, Whole& whole, bool last);
   mob_status_t await_room(const char* call, mob_rank_t rank, bool in_bulk);
   bool is_told_by_note(const mob_transfer_t& transfer, const transport::Shape& shape) const;
+  bool is_bare(const mob_transfer_t& transfer, const transport::Shape& shape) const;
+  bool can_be_bare(const mob_transfer_t& transfer, const transport::Shape& shape) const;
+  bool has_key_for(const mob_transfer_t& transfer) const;
   struct Loan;
   bool write_unasked(const mob_transfer_t& transfer, const transport::Shape& shape, Whole& whole);
   mob_status_t send_bulk(const char* call, const mob_transfer_t& transfer,
@@ -128,6 +131,8 @@ class Served {
   void serve_payload(const mob_message_t& message, const Request& request,
                      mob_delivery_t* delivery);
   void serve_arrival(Arrival& arrival);
+  bool give_key(mob_rank_t origin, const Request& request, const void* first, size_t bytes,
+                RemoteKeys::Key* key);
   void serve_bulk(const mob_message_t& message, const Request& request, mob_delivery_t* delivery);
   void move_runs(const Arrival& arrival);
   void serve_get(const Arrival& arrival);

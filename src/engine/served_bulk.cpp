@@ -34,7 +34,27 @@ bool Served::is_bulk(const mob_transfer_t& transfer, const Shape& shape, Mode mo
   if (engine_.is_here(transfer.rank)) return false;
   BulkMoves& bulk = engine_.network().bulk();
   const BulkMoves::Extent extent = bulk.extent_of(transfer.kind, shape);
-  return mode == Mode::kBlocking ? bulk.is_worth_waiting_for(extent) : bulk.is_worth(extent);
+  if (!bulk.is_worth(extent)) return is_bare(transfer, shape);
+  return mode != Mode::kBlocking || bulk.is_worth_waiting_for(extent);
+}
+
+// Whether it is one stretch to move that takes no message but one request for a get. Of memory
+// whose key is here, which stays while the key does: what is withdrawn while it is written from is
+// the end of a connection over TCP, and the answer in a message says so instead.
+bool Served::is_bare(const mob_transfer_t& transfer, const Shape& shape) const {
+  return can_be_bare(transfer, shape) && has_key_for(transfer);
+}
+
+bool Served::can_be_bare(const mob_transfer_t& transfer, const Shape& shape) const {
+  return engine_.network().bulk().is_worth_bare(shape.total_bytes) &&
+         shape.kind == MOB_CONTIGUOUS && !engine_.is_here(transfer.rank) &&
+         ((transfer.kind == MOB_PUT && !tells_target(transfer)) ||
+          is_told_by_note(transfer, shape));
+}
+
+bool Served::has_key_for(const mob_transfer_t& transfer) const {
+  const auto remote = reinterpret_cast<uintptr_t>(transfer.remote);
+  return engine_.network().keys().has(transfer.rank, remote, remote + transfer.bytes);
 }
 
 // The answer to a get has nothing to say but that its bytes are here.
@@ -65,9 +85,7 @@ struct Served::Loan {
 };
 
 bool Served::goes_unasked(const mob_transfer_t& transfer) const {
-  const auto remote = reinterpret_cast<uintptr_t>(transfer.remote);
-  return transfer.kind == MOB_PUT && !tells_target(transfer) &&
-         engine_.network().keys().has(transfer.rank, remote, remote + transfer.bytes);
+  return transfer.kind == MOB_PUT && !tells_target(transfer) && has_key_for(transfer);
 }
 
 // Whether the target need not be asked: it has given the key of its memory, need do nothing more,
@@ -144,7 +162,8 @@ mob_status_t Served::send_bulk(const char* call, const mob_transfer_t& transfer,
   Request request{};
   describe(transfer, true, &request);
   request.stage = kMovedByTarget;
-  request.wants_key = transfer.kind == MOB_PUT ? 1 : 0;
+  part->wants_key = transfer.kind == MOB_PUT;
+  request.wants_key = part->wants_key ? 1 : 0;
   if (is_told_by_note(transfer, shape)) {
     request.wants_note = 1;
     part->note = part->runs[0].key;

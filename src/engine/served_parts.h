@@ -100,8 +100,9 @@ struct Served::Part {
   std::vector<BulkMoves::Run> runs;
   size_t offered_runs = 0;  // that the target's requests count
   mob_rank_t target = 0;
-  uint64_t note = 0;      // that answers it; 0: none does
-  uint64_t asked_ns = 0;  // of what tells of the link to another host
+  bool wants_key = false;  // of the memory there
+  uint64_t note = 0;       // that answers it; 0: none does
+  uint64_t asked_ns = 0;   // of what tells of the link to another host
 
   bool tells_of_link() const {
     return (kind == MOB_PUT || kind == MOB_GET) && spans.empty() && box.dimensions == 0 &&

@@ -201,11 +201,9 @@ void Served::move_runs(const Arrival& arrival) {
   }
   if (status == MOB_OK && left != 0) status = refuse_nonsense();
   if (status != MOB_OK) return answer(arrival.origin, request, status);
-  // Here, where it is this thread that polls: to register memory waits for who does.
   RemoteKeys::Key key{};
-  const bool is_given =
-      request.wants_key != 0 && request.kind == MOB_PUT &&
-      engine_.network().keys().give(arrival.origin, runs[0].mover, runs[0].bytes, &key);
+  const bool is_given = give_key(arrival.origin, request, reinterpret_cast<void*>(runs[0].mover),
+                                 runs[0].bytes, &key);
   // Where somebody here is told that the bytes may be changed, they have to be gone.
   const bool ahead = only_reads(request);
   BulkMoves& bulk = engine_.network().bulk();
@@ -224,10 +222,15 @@ void Served::move_runs(const Arrival& arrival) {
 // All of a request of another host is here.
 void Served::serve_arrival(Arrival& arrival) {
   const Request& request = arrival.request;
-  if (arrival.is_direct) {
-    answer(arrival.origin, request, tell(request));
-    return;
-  }
+  RemoteKeys::Key key{};
+  Answer whole{};
+  const auto end = [&](mob_status_t status) {
+    const bool is_given = status == MOB_OK && give_key(arrival.origin, request, request.remote,
+                                                       request.data_bytes, &key);
+    if (is_given) whole.key = &key;
+    answer(arrival.origin, request, status, whole);
+  };
+  if (arrival.is_direct) return end(tell(request));
   // Not where somebody is told that the data may be changed.
   if (only_reads(request)) return serve_get(arrival);
   char* const list = arrival.payload;
@@ -248,7 +251,17 @@ void Served::serve_arrival(Arrival& arrival) {
   }
   if (request.kind == MOB_GET) data = result.get();
   const mob_status_t status = carry_out(request, list, data, result.get());
-  answer(arrival.origin, request, status, {result.get(), result_bytes, nullptr, 0, nullptr});
+  whole.payload = result.get();
+  whole.payload_bytes = result_bytes;
+  end(status);
+}
+
+// Of what holds the bytes, if the origin wants it. Called where it is this thread that
+// polls: to register memory waits for who does.
+bool Served::give_key(mob_rank_t origin, const Request& request, const void* first, size_t bytes,
+                      RemoteKeys::Key* key) {
+  return request.wants_key != 0 && (request.kind == MOB_PUT || request.kind == MOB_GET) &&
+         engine_.network().keys().give(origin, reinterpret_cast<uintptr_t>(first), bytes, key);
 }
 
 // The answer is sent from where the data are, if they need no packing. If there is no room for it
@@ -258,6 +271,10 @@ void Served::serve_get(const Arrival& arrival) {
   Answer whole{request.remote, request.data_bytes, &kOwnMemory, 0, nullptr};
   if (request.is_spans == 0 && request.dimensions == 0) {
     const mob_status_t status = check_late(request.remote, request.data_bytes);
+    RemoteKeys::Key key{};
+    const bool is_given = status == MOB_OK && give_key(arrival.origin, request, request.remote,
+                                                       request.data_bytes, &key);
+    if (is_given) whole.key = &key;
     return answer(arrival.origin, request, status, whole);
   }
   whole.described_bytes = sizeof request + request.list_bytes;

@@ -188,12 +188,32 @@ MOVED = [
 ]
 
 
-def _schedule_of(launcher: Launcher, program: list[str], name: str) -> list[dict[str, object]]:
+# Rank 1 puts and gets what is short enough for a message and long enough to go without one where
+# there is a key, which the first of each memory brings.
+KEYED = [
+    *PROGRAM[:7],
+    "n = ctypes.c_size_t(70000)",
+    "data = ctypes.create_string_buffer(70000)",
+    "for calls in ((m.mob_put, m.mob_put, m.mob_get), (m.mob_get, m.mob_get, m.mob_put)):",
+    "    mem, at = ctypes.c_void_p(), ctypes.c_void_p()",
+    "    check(m.mob_mem_alloc(n, ctypes.byref(mem)))",
+    "    check(m.mob_mem_address(mem, 0, ctypes.c_size_t(0), ctypes.byref(at)))",
+    "    for call in calls if m.mob_rank() == 1 else ():",
+    "        check(call(0, at, data, n))",
+    "        check(m.mob_flush(0))",
+    "    check(m.mob_mem_free(mem))",
+    "check(m.mob_finalize())",
+]
+
+
+def _schedule_of(
+    launcher: Launcher, program: list[str], name: str, rma_bytes: str = "128K"
+) -> list[dict[str, object]]:
     """What the timeline of rank 1 of two hosts has of the events of that name of the scheduler."""
     _needs_network()
     done = launcher.run(
         "-n", "2", "--virtual-hosts", "2", *python(*program),
-        env={"MOBIUS_TRACE": str(launcher.folder / "%r.json"), "MOBIUS_RMA_BYTES": "128K"},
+        env={"MOBIUS_TRACE": str(launcher.folder / "%r.json"), "MOBIUS_RMA_BYTES": rma_bytes},
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     events = json.loads((launcher.folder / "1.json").read_text())
@@ -218,6 +238,15 @@ def test_what_is_moved_is_in_the_timeline(launcher: Launcher) -> None:
     issued = _schedule_of(launcher, MOVED, "issued")
     assert issued == [{"target": 0, "bytes": 262144, "path": "remote memory", "status": 0}]
     assert "262144 bytes  (operations 1 … 4 merged), by remote memory" in _plan_of(launcher)
+
+
+def test_what_has_a_key_of_its_target_goes_by_it(launcher: Launcher) -> None:
+    issued = _schedule_of(launcher, KEYED, "issued", "auto")
+    alone, got, unasked = "alone", "remote memory", "remote memory, unasked"
+    paths = [alone, unasked, got, alone, got, unasked]  # in the second memory a get comes first
+    assert issued == [
+        {"target": 0, "bytes": 70000, "path": path, "status": 0} for path in paths
+    ]  # fmt: skip
 
 
 def test_what_is_done_under_a_lock_that_travels_with_it_is_in_the_timeline(

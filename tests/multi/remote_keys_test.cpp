@@ -2,6 +2,8 @@
 
 // Large puts, again and again to the same memory, while allocations come, grow and go: between
 // hosts the target is asked for the first to an allocation, and those after it write by themselves.
+// So do shorter ones, but those before it are messages; and of gets that short it is the first
+// which is a message.
 
 #include <mobius/mobius.h>
 
@@ -25,8 +27,9 @@ using mobius_test::Shared;
 
 using Bytes = std::vector<unsigned char>;
 
-// More than is moved in messages by default.
+// More than is moved in messages by default, and more than is where there is a key.
 constexpr size_t kLarge = (size_t{200} << 10) + 8;
+constexpr size_t kShorter = (size_t{70} << 10) + 8;
 
 void put(mob_rank_t rank, void* there, const Bytes& bytes) {
   EXPECT_EQ(mob_put(rank, there, bytes.data(), bytes.size()), MOB_OK) << mob_last_error();
@@ -37,14 +40,19 @@ int rounds(int all, int few) { return mobius_test::one_host() ? 4 : mobius_test:
 
 void flush(mob_rank_t rank) { EXPECT_EQ(mob_flush(rank), MOB_OK) << mob_last_error(); }
 
-TEST(RemoteKeys, EachPutArrivesWhole) {
+class RemoteKeys : public ::testing::TestWithParam<size_t> {
+ protected:
+  const size_t large_ = GetParam();
+};
+
+TEST_P(RemoteKeys, EachPutArrivesWhole) {
   // Beyond what is written in one piece, and then beyond what is written at a time.
   constexpr size_t kAll = (size_t{20} << 20) + 40;
   const Shared memory(kAll + 1);
   const mob_rank_t target = right_of(mob_rank());
   const mob_rank_t origin = left_of(mob_rank());
   int round = 0;
-  for (const size_t bytes : {kLarge, kLarge, 2 * kLarge + 5, (size_t{5} << 20) + 3, kAll, kLarge}) {
+  for (const size_t bytes : {large_, large_, 2 * large_ + 5, (size_t{5} << 20) + 3, kAll, large_}) {
     const size_t at = round % 2 == 0 ? 0 : kAll - bytes + 1;
     put(target, memory.at(target, at), patterned(bytes, mob_rank(), round));
     flush(target);
@@ -55,20 +63,20 @@ TEST(RemoteKeys, EachPutArrivesWhole) {
   }
 }
 
-TEST(RemoteKeys, ManyAreUnderWayAtOnce) {
+TEST_P(RemoteKeys, ManyAreUnderWayAtOnce) {
   constexpr size_t kMany = 24;
-  const Shared memory(kMany * kLarge);
+  const Shared memory(kMany * large_);
   const mob_rank_t target = right_of(mob_rank());
   for (int round = 0; round < 3; ++round) {
-    const Bytes bytes = patterned(kMany * kLarge, mob_rank(), round);
+    const Bytes bytes = patterned(kMany * large_, mob_rank(), round);
     // Back to front, and those of the first round with what has to be asked for.
     for (size_t i = kMany; i-- > 0;) {
-      const unsigned char* from = bytes.data() + i * kLarge;
-      EXPECT_EQ(mob_put_nbi(target, memory.at(target, i * kLarge), from, kLarge), MOB_OK);
+      const unsigned char* from = bytes.data() + i * large_;
+      EXPECT_EQ(mob_put_nbi(target, memory.at(target, i * large_), from, large_), MOB_OK);
     }
     flush(target);
     barrier();
-    const Bytes expected = patterned(kMany * kLarge, left_of(mob_rank()), round);
+    const Bytes expected = patterned(kMany * large_, left_of(mob_rank()), round);
     EXPECT_TRUE(holds(memory.local(), expected, expected.size())) << round;
     barrier();
   }
@@ -76,20 +84,20 @@ TEST(RemoteKeys, ManyAreUnderWayAtOnce) {
 
 // What is written without asking does not overtake what was put before a fence in messages, nor is
 // it overtaken.
-TEST(RemoteKeys, AFenceOrdersThemAndSmallPuts) {
-  const Shared memory(kLarge);
+TEST_P(RemoteKeys, AFenceOrdersThemAndSmallPuts) {
+  const Shared memory(large_);
   const mob_rank_t target = right_of(mob_rank());
   unsigned char* const there = memory.at(target);
-  put(target, there, Bytes(kLarge, 0));
+  put(target, there, Bytes(large_, 0));
   flush(target);
   for (int round = 0; round < rounds(400, 40); ++round) {
     const auto early = static_cast<unsigned char>(round + 1);
     const auto late = static_cast<unsigned char>(round + 101);
     const bool is_large_last = round % 2 == 0;
     const Bytes small(64, is_large_last ? early : late);
-    const Bytes large(kLarge, is_large_last ? late : early);
+    const Bytes large(large_, is_large_last ? late : early);
     const auto put_small = [&] {
-      for (size_t at = 0; at + small.size() <= kLarge; at += 8 * small.size()) {
+      for (size_t at = 0; at + small.size() <= large_; at += 8 * small.size()) {
         EXPECT_EQ(mob_put_nbi(target, there + at, small.data(), small.size()), MOB_OK);
       }
     };
@@ -101,26 +109,26 @@ TEST(RemoteKeys, AFenceOrdersThemAndSmallPuts) {
     is_large_last ? put_large() : put_small();
     flush(target);
     barrier();
-    Bytes expected(kLarge, is_large_last ? late : early);
-    for (size_t at = 0; !is_large_last && at + small.size() <= kLarge; at += 8 * small.size()) {
+    Bytes expected(large_, is_large_last ? late : early);
+    for (size_t at = 0; !is_large_last && at + small.size() <= large_; at += 8 * small.size()) {
       std::memset(&expected[at], late, small.size());
     }
-    EXPECT_TRUE(holds(memory.local(), expected, kLarge)) << round;
+    EXPECT_TRUE(holds(memory.local(), expected, large_)) << round;
     barrier();
   }
 }
 
 // The fence is of one context, what follows it of another one.
-TEST(RemoteKeys, AFenceOrdersThemAndWhatOtherContextsPut) {
-  const Shared memory(kLarge);
+TEST_P(RemoteKeys, AFenceOrdersThemAndWhatOtherContextsPut) {
+  const Shared memory(large_);
   const mob_rank_t target = right_of(mob_rank());
-  put(target, memory.at(target), Bytes(kLarge, 0));
+  put(target, memory.at(target), Bytes(large_, 0));
   flush(target);
   mob_context_t context = nullptr;
   ASSERT_EQ(mob_context_create(&context), MOB_OK);
   for (int round = 0; round < 20; ++round) {
     const Bytes small(64, static_cast<unsigned char>(round + 1));
-    const Bytes large(kLarge, static_cast<unsigned char>(round + 101));
+    const Bytes large(large_, static_cast<unsigned char>(round + 101));
     EXPECT_EQ(mob_context_use(context), MOB_OK);
     EXPECT_EQ(mob_put_nbi(target, memory.at(target, 640), small.data(), small.size()), MOB_OK);
     EXPECT_EQ(mob_fence(), MOB_OK);
@@ -131,43 +139,43 @@ TEST(RemoteKeys, AFenceOrdersThemAndWhatOtherContextsPut) {
     flush(target);
     EXPECT_EQ(mob_context_use(nullptr), MOB_OK);
     barrier();
-    EXPECT_TRUE(holds(memory.local(), large, kLarge)) << round;
+    EXPECT_TRUE(holds(memory.local(), large, large_)) << round;
     barrier();
   }
   EXPECT_EQ(mob_context_free(context), MOB_OK);
 }
 
 // Who is told by a put finds its bytes there.
-TEST(RemoteKeys, ASignalFollowsItsBytes) {
-  const Shared memory(kLarge + 8);
+TEST_P(RemoteKeys, ASignalFollowsItsBytes) {
+  const Shared memory(large_ + 8);
   const mob_rank_t target = right_of(mob_rank());
   const mob_rank_t origin = left_of(mob_rank());
-  auto* const word = reinterpret_cast<uint64_t*>(memory.local() + kLarge);
-  auto* const word_there = reinterpret_cast<uint64_t*>(memory.at(target, kLarge));
+  auto* const word = reinterpret_cast<uint64_t*>(memory.local() + large_);
+  auto* const word_there = reinterpret_cast<uint64_t*>(memory.at(target, large_));
   for (int round = 0; round < 12; ++round) {
-    const Bytes bytes = patterned(kLarge, mob_rank(), round);
+    const Bytes bytes = patterned(large_, mob_rank(), round);
     if (round % 3 == 0) {
       put(target, memory.at(target), bytes);
       EXPECT_EQ(mob_fence(), MOB_OK);
       EXPECT_EQ(mob_put8(target, word_there, static_cast<uint64_t>(round + 1)), MOB_OK);
     } else {
-      EXPECT_EQ(mob_put_signal(target, memory.at(target), bytes.data(), kLarge, word_there,
+      EXPECT_EQ(mob_put_signal(target, memory.at(target), bytes.data(), large_, word_there,
                                static_cast<uint64_t>(round + 1), MOB_SIGNAL_SET),
                 MOB_OK);
     }
     EXPECT_EQ(mob_wait_until_u8(word, MOB_EQ, static_cast<uint64_t>(round + 1)), MOB_OK);
-    EXPECT_TRUE(holds(memory.local(), patterned(kLarge, origin, round), kLarge)) << round;
+    EXPECT_TRUE(holds(memory.local(), patterned(large_, origin, round), large_)) << round;
     flush(target);
     barrier();
   }
 }
 
 // The next allocation is in the place of the one before.
-TEST(RemoteKeys, MemoryThatIsFreedIsNotWrittenAnyMore) {
+TEST_P(RemoteKeys, MemoryThatIsFreedIsNotWrittenAnyMore) {
   const mob_rank_t target = right_of(mob_rank());
   const mob_rank_t origin = left_of(mob_rank());
   for (int round = 0; round < rounds(200, 25); ++round) {
-    const size_t bytes = kLarge + static_cast<size_t>(round % 5) * 70'000;
+    const size_t bytes = large_ + static_cast<size_t>(round % 5) * 70'000;
     const Shared memory(bytes);
     for (int i = 0; i < 3; ++i) {
       put(target, memory.at(target), patterned(bytes, mob_rank(), round + i));
@@ -180,19 +188,19 @@ TEST(RemoteKeys, MemoryThatIsFreedIsNotWrittenAnyMore) {
 }
 
 // Who is not of the team may have a key, too, and takes no part when the team frees the memory.
-TEST(RemoteKeys, WhoIsNotOfTheTeamLetsGo) {
+TEST_P(RemoteKeys, WhoIsNotOfTheTeamLetsGo) {
   const mob_rank_t target = right_of(mob_rank());
   mob_team_t alone = nullptr;
   ASSERT_EQ(mob_team_split(MOB_TEAM_WORLD, mob_rank(), 0, &alone), MOB_OK) << mob_last_error();
   for (int round = 0; round < 10; ++round) {
     mob_mem_t memory = nullptr;
-    ASSERT_EQ(mob_team_alloc(alone, kLarge, 0, &memory), MOB_OK) << mob_last_error();
+    ASSERT_EQ(mob_team_alloc(alone, large_, 0, &memory), MOB_OK) << mob_last_error();
     void* const there = mobius_test::exchange_address(mob_mem_local(memory));
-    for (int i = 0; i < 2; ++i) put(target, there, patterned(kLarge, mob_rank(), round + i));
+    for (int i = 0; i < 2; ++i) put(target, there, patterned(large_, mob_rank(), round + i));
     flush(target);
     barrier();
-    const Bytes expected = patterned(kLarge, left_of(mob_rank()), round + 1);
-    EXPECT_TRUE(holds(static_cast<unsigned char*>(mob_mem_local(memory)), expected, kLarge));
+    const Bytes expected = patterned(large_, left_of(mob_rank()), round + 1);
+    EXPECT_TRUE(holds(static_cast<unsigned char*>(mob_mem_local(memory)), expected, large_));
     // One half after the other, while the holders wait for something else.
     for (const int half : {0, 1}) {
       if ((round + mob_rank()) % 2 == half) {
@@ -204,25 +212,25 @@ TEST(RemoteKeys, WhoIsNotOfTheTeamLetsGo) {
   EXPECT_EQ(mob_team_free(alone), MOB_OK);
 }
 
-TEST(RemoteKeys, OfMemoryThatGrows) {
+TEST_P(RemoteKeys, OfMemoryThatGrows) {
   const mob_rank_t target = right_of(mob_rank());
   const mob_rank_t origin = left_of(mob_rank());
   mob_heap_t heap = nullptr;
-  ASSERT_EQ(mob_heap_create(MOB_TEAM_WORLD, kLarge, 20 * kLarge, &heap), MOB_OK)
+  ASSERT_EQ(mob_heap_create(MOB_TEAM_WORLD, large_, 20 * large_, &heap), MOB_OK)
       << mob_last_error();
   std::vector<void*> blocks;
   for (int round = 0; round < 12; ++round) {
     void* block = nullptr;
-    ASSERT_EQ(mob_heap_malloc(heap, kLarge, &block), MOB_OK) << mob_last_error();
+    ASSERT_EQ(mob_heap_malloc(heap, large_, &block), MOB_OK) << mob_last_error();
     blocks.push_back(block);
     void* there = nullptr;
     ASSERT_EQ(mob_heap_address(heap, target, block, &there), MOB_OK) << mob_last_error();
     for (int i = 0; i < 2; ++i) {
-      put(target, there, patterned(kLarge, mob_rank(), round + i));
+      put(target, there, patterned(large_, mob_rank(), round + i));
       flush(target);
       barrier();
       EXPECT_TRUE(
-          holds(static_cast<unsigned char*>(block), patterned(kLarge, origin, round + i), kLarge));
+          holds(static_cast<unsigned char*>(block), patterned(large_, origin, round + i), large_));
       barrier();
     }
   }
@@ -230,27 +238,60 @@ TEST(RemoteKeys, OfMemoryThatGrows) {
   EXPECT_EQ(mob_heap_destroy(heap), MOB_OK) << mob_last_error();
 }
 
-TEST(RemoteKeys, ThreadsShareThem) {
+TEST_P(RemoteKeys, ThreadsShareThem) {
   constexpr size_t kThreads = 3;
-  const Shared memory(kThreads * kLarge);
+  const Shared memory(kThreads * large_);
   const mob_rank_t target = right_of(mob_rank());
   for (int round = 0; round < 4; ++round) {
     std::vector<std::thread> threads;
     for (size_t i = 0; i < kThreads; ++i) {
       threads.emplace_back([&, i] {
         for (int turn = 0; turn < 5; ++turn) {
-          const Bytes bytes = patterned(kLarge, mob_rank(), round + turn, i * kLarge);
-          put(target, memory.at(target, i * kLarge), bytes);
+          const Bytes bytes = patterned(large_, mob_rank(), round + turn, i * large_);
+          put(target, memory.at(target, i * large_), bytes);
           flush(target);
         }
       });
     }
     for (std::thread& thread : threads) thread.join();
     barrier();
-    const Bytes expected = patterned(kThreads * kLarge, left_of(mob_rank()), round + 4);
+    const Bytes expected = patterned(kThreads * large_, left_of(mob_rank()), round + 4);
     EXPECT_TRUE(holds(memory.local(), expected, expected.size())) << round;
     barrier();
   }
 }
+
+// The bytes of a get, each time others, from where it had some before or from somewhere else.
+TEST_P(RemoteKeys, EachGetIsOfNow) {
+  const mob_rank_t target = right_of(mob_rank());
+  Bytes exposed(large_);
+  mob_exposed_t handle = nullptr;
+  ASSERT_EQ(mob_expose(exposed.data(), large_, 0, &handle), MOB_OK) << mob_last_error();
+  void* const exposed_there = mobius_test::exchange_address(exposed.data());
+  for (int turn = 0; turn < 4; ++turn) {
+    const Shared memory(2 * large_ + 1);
+    for (int round = 0; round < 6; ++round) {
+      const size_t at = round % 3 == 0 ? 0 : large_ + 1;
+      const Bytes mine = patterned(large_, mob_rank(), turn * 10 + round);
+      std::memcpy(memory.local() + at, mine.data(), large_);
+      std::memcpy(exposed.data(), mine.data(), large_);
+      barrier();
+      Bytes got(large_);
+      Bytes started(large_);
+      Bytes from_exposed(large_);
+      EXPECT_EQ(mob_get(target, memory.at(target, at), got.data(), large_), MOB_OK);
+      EXPECT_EQ(mob_get_nbi(target, memory.at(target, at), started.data(), large_), MOB_OK);
+      EXPECT_EQ(mob_get(target, exposed_there, from_exposed.data(), large_), MOB_OK);
+      flush(target);
+      const Bytes expected = patterned(large_, target, turn * 10 + round);
+      EXPECT_TRUE(got == expected && started == expected && from_exposed == expected) << round;
+      barrier();
+    }
+  }
+  EXPECT_EQ(mob_withdraw(handle), MOB_OK) << mob_last_error();
+  barrier();
+}
+
+INSTANTIATE_TEST_SUITE_P(Of, RemoteKeys, ::testing::Values(kLarge, kShorter));
 
 }  // namespace
