@@ -81,13 +81,13 @@ class BulkMoves {
   // From how many bytes on it is worth it, and whether it is, for a transfer that is only started.
   size_t least_bytes() const { return least_bytes_; }
   bool is_worth(size_t bytes) const { return bytes >= least_bytes_; }
+  // … of what takes no message but one request for a get (Served::is_bare()).
+  bool is_worth_bare(size_t bytes) const { return bytes >= least_bare_; }
   // Likewise where runs have as much on average.
   bool is_worth(const Extent& extent) const {
     return extent.runs != 0 && extent.runs <= kMostRuns && copies(extent.kind) &&
            extent.bytes >= extent.runs * least_bytes_;
   }
-  // Likewise of what takes no message but one request for a get (Served::is_bare()).
-  bool is_worth_bare(size_t bytes) const { return bytes >= least_bare_; }
   // … or that the call waits for.
   bool is_worth_waiting_for(const Extent& extent);
   // Once for each of those, which begins: whether that is tried out; then how long it took, until

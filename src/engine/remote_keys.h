@@ -4,14 +4,15 @@
 // Keys of allocations of processes of other hosts: who holds one writes there by remote memory
 // access without asking the owner, which takes two more ways of a message.
 //
-// A target gives the key of the allocation with the answer to a large put that it was asked for
-// (served.h). It withdraws it when the allocation is freed, and waits until every holder has let go
-// of it: one that still writes does so first. So no write meets a key that is gone, which would
-// cost the connection, nor memory that is somebody else's by then.
+// A target gives the key of the allocation with the answer to a large put that it was asked for, or
+// to a put or get that was a message and would be none with a key (served.h). It withdraws it when
+// the allocation is freed, and waits until every holder has let go of it: one that still writes
+// does so first. So no write meets a key that is gone, which would cost the connection, nor memory
+// that is somebody else's by then.
 //
-// Reads are not given away: what an origin reads may still come after it has given its target up,
-// into memory that is used for something else by then. A target that is asked writes into memory
-// that is taken out of its reach.
+// Reads are not given away: what an origin reads may
+// still come after it has given its target up, into memory that is used for something else by then.
+// A target that is asked writes into memory that is taken out of its reach.
 
 #include <mobius/job.h>
 #include <mobius/status.h>

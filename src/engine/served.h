@@ -131,8 +131,8 @@ class Served {
   void serve_payload(const mob_message_t& message, const Request& request,
                      mob_delivery_t* delivery);
   void serve_arrival(Arrival& arrival);
-  bool give_key(mob_rank_t origin, const Request& request, const void* first, size_t bytes,
-                RemoteKeys::Key* key);
+  const RemoteKeys::Key* give_key(mob_rank_t origin, const Request& request, const void* first,
+                                  size_t bytes, RemoteKeys::Key* key);
   void serve_bulk(const mob_message_t& message, const Request& request, mob_delivery_t* delivery);
   void move_runs(const Arrival& arrival);
   void serve_get(const Arrival& arrival);

@@ -39,8 +39,9 @@ bool Served::is_bulk(const mob_transfer_t& transfer, const Shape& shape, Mode mo
 }
 
 // Whether it is one stretch to move that takes no message but one request for a get. Of memory
-// whose key is here, which stays while the key does: what is withdrawn while it is written from is
-// the end of a connection over TCP, and the answer in a message says so instead.
+// whose key is here: it is not freed before what its owner was asked for has been written, as the
+// word that withdraws the key comes behind that. What is exposed may be withdrawn while it is
+// written from, which is the end of a connection over TCP; the answer in a message says so instead.
 bool Served::is_bare(const mob_transfer_t& transfer, const Shape& shape) const {
   return can_be_bare(transfer, shape) && has_key_for(transfer);
 }

@@ -203,7 +203,7 @@ void Served::move_runs(const Arrival& arrival) {
   if (status != MOB_OK) return answer(arrival.origin, request, status);
   RemoteKeys::Key key{};
   const bool is_given = give_key(arrival.origin, request, reinterpret_cast<void*>(runs[0].mover),
-                                 runs[0].bytes, &key);
+                                 runs[0].bytes, &key) != nullptr;
   // Where somebody here is told that the bytes may be changed, they have to be gone.
   const bool ahead = only_reads(request);
   BulkMoves& bulk = engine_.network().bulk();
@@ -225,9 +225,9 @@ void Served::serve_arrival(Arrival& arrival) {
   RemoteKeys::Key key{};
   Answer whole{};
   const auto end = [&](mob_status_t status) {
-    const bool is_given = status == MOB_OK && give_key(arrival.origin, request, request.remote,
-                                                       request.data_bytes, &key);
-    if (is_given) whole.key = &key;
+    whole.key = status == MOB_OK
+                    ? give_key(arrival.origin, request, request.remote, request.data_bytes, &key)
+                    : nullptr;
     answer(arrival.origin, request, status, whole);
   };
   if (arrival.is_direct) return end(tell(request));
@@ -256,12 +256,14 @@ void Served::serve_arrival(Arrival& arrival) {
   end(status);
 }
 
-// Of what holds the bytes, if the origin wants it. Called where it is this thread that
-// polls: to register memory waits for who does.
-bool Served::give_key(mob_rank_t origin, const Request& request, const void* first, size_t bytes,
-                      RemoteKeys::Key* key) {
-  return request.wants_key != 0 && (request.kind == MOB_PUT || request.kind == MOB_GET) &&
-         engine_.network().keys().give(origin, reinterpret_cast<uintptr_t>(first), bytes, key);
+// Of what holds the bytes, if the origin wants it: `key`, or null. Called where it is this thread
+// that polls: to register memory waits for who does.
+const RemoteKeys::Key* Served::give_key(mob_rank_t origin, const Request& request,
+                                        const void* first, size_t bytes, RemoteKeys::Key* key) {
+  const bool is_given =
+      request.wants_key != 0 &&
+      engine_.network().keys().give(origin, reinterpret_cast<uintptr_t>(first), bytes, key);
+  return is_given ? key : nullptr;
 }
 
 // The answer is sent from where the data are, if they need no packing. If there is no room for it
@@ -272,9 +274,8 @@ void Served::serve_get(const Arrival& arrival) {
   if (request.is_spans == 0 && request.dimensions == 0) {
     const mob_status_t status = check_late(request.remote, request.data_bytes);
     RemoteKeys::Key key{};
-    const bool is_given = status == MOB_OK && give_key(arrival.origin, request, request.remote,
-                                                       request.data_bytes, &key);
-    if (is_given) whole.key = &key;
+    if (status == MOB_OK)
+      whole.key = give_key(arrival.origin, request, request.remote, request.data_bytes, &key);
     return answer(arrival.origin, request, status, whole);
   }
   whole.described_bytes = sizeof request + request.list_bytes;

@@ -10,6 +10,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
 #include <thread>
 #include <vector>
@@ -290,6 +291,43 @@ TEST_P(RemoteKeys, EachGetIsOfNow) {
   }
   EXPECT_EQ(mob_withdraw(handle), MOB_OK) << mob_last_error();
   barrier();
+}
+
+// Its owner, who frees it and uses it for something else, waits for gets of who has a key.
+TEST_P(RemoteKeys, MemoryIsNotFreedWhileItIsGot) {
+  if (mobius_test::one_host()) GTEST_SKIP() << "only between hosts";
+  if (std::getenv("MOBIUS_RMA_KEYS") != nullptr || std::getenv("MOBIUS_PROVIDER") != nullptr) {
+    GTEST_SKIP() << "there may be no keys for gets";
+  }
+  constexpr size_t kMany = 64;  // more than buffers hold between here and there
+  const mob_rank_t target = right_of(mob_rank());
+  mob_team_t alone = nullptr;
+  ASSERT_EQ(mob_team_split(MOB_TEAM_WORLD, mob_rank(), 0, &alone), MOB_OK) << mob_last_error();
+  const Shared started(8);
+  auto* const word = reinterpret_cast<uint64_t*>(started.local());
+  auto* const word_there = reinterpret_cast<uint64_t*>(started.at(target));
+  for (int round = 1; round <= 10; ++round) {
+    mob_mem_t memory = nullptr;
+    ASSERT_EQ(mob_team_alloc(alone, large_, 0, &memory), MOB_OK) << mob_last_error();
+    void* const there = mobius_test::exchange_address(mob_mem_local(memory));
+    put(target, there, patterned(large_, mob_rank(), round));  // brings the key
+    flush(target);
+    std::vector<Bytes> got(kMany, Bytes(large_));
+    for (Bytes& each : got) {
+      EXPECT_EQ(mob_get_nbi(target, there, each.data(), large_), MOB_OK) << mob_last_error();
+    }
+    EXPECT_EQ(mob_put8(target, word_there, static_cast<uint64_t>(round)), MOB_OK);
+    EXPECT_EQ(mob_wait_until_u8(word, MOB_GE, static_cast<uint64_t>(round)), MOB_OK);
+    EXPECT_EQ(mob_mem_free(memory), MOB_OK) << mob_last_error();
+    ASSERT_EQ(mob_team_alloc(alone, large_, 0, &memory), MOB_OK) << mob_last_error();
+    std::memset(mob_mem_local(memory), 255, large_);
+    flush(target);
+    const Bytes expected = patterned(large_, mob_rank(), round);
+    for (const Bytes& each : got) EXPECT_TRUE(each == expected) << round;
+    EXPECT_EQ(mob_mem_free(memory), MOB_OK) << mob_last_error();
+    barrier();
+  }
+  EXPECT_EQ(mob_team_free(alone), MOB_OK);
 }
 
 INSTANTIATE_TEST_SUITE_P(Of, RemoteKeys, ::testing::Values(kLarge, kShorter));
