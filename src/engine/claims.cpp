@@ -8,7 +8,7 @@
 #include "base/status.h"
 #include "engine/engine.h"
 #include "engine/host_watch.h"
-#include "engine/lack_of_memory.h"
+#include "engine/common/lack_of_memory.h"
 #include "engine/locks.h"
 
 namespace mobius::engine {

@@ -19,7 +19,7 @@
 
 #include "engine/lending.h"
 #include "engine/team.h"
-#include "engine/way_trial.h"
+#include "engine/common/way_trial.h"
 
 namespace mobius::engine {
 

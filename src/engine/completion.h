@@ -15,8 +15,8 @@
 #include <span>
 #include <vector>
 
-#include "engine/first_error.h"
-#include "engine/registry.h"
+#include "engine/common/first_error.h"
+#include "engine/common/registry.h"
 
 namespace mobius::engine {
 

@@ -31,7 +31,7 @@
 #include "engine/notifications.h"
 #include "engine/packs.h"
 #include "engine/progress.h"
-#include "engine/registry.h"
+#include "engine/common/registry.h"
 #include "engine/remaps.h"
 #include "engine/remote.h"
 #include "engine/scheduler.h"

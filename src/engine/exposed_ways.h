@@ -13,7 +13,7 @@
 #include <mutex>
 
 #include "engine/desk.h"
-#include "engine/way_trial.h"
+#include "engine/common/way_trial.h"
 
 namespace mobius::engine {
 

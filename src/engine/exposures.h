@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "engine/range_table.h"
-#include "engine/registry.h"
+#include "engine/common/registry.h"
 
 namespace mobius::engine {
 

@@ -12,7 +12,7 @@
 #include <memory>
 
 #include "engine/memory.h"
-#include "engine/range_allocator.h"
+#include "engine/common/range_allocator.h"
 
 namespace mobius::engine {
 

@@ -12,7 +12,7 @@
 #include <mutex>
 
 #include "engine/chunk_table.h"
-#include "engine/range_allocator.h"
+#include "engine/common/range_allocator.h"
 
 namespace mobius::engine {
 

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "engine/chunk_table.h"
-#include "engine/registry.h"
+#include "engine/common/registry.h"
 #include "engine/team.h"
 
 namespace mobius::engine {

@@ -12,7 +12,7 @@
 
 #include "base/status.h"
 #include "engine/engine.h"
-#include "engine/lack_of_memory.h"
+#include "engine/common/lack_of_memory.h"
 #include "engine/message.h"
 #include "engine/message_reader.h"
 #include "engine/message_wire.h"

@@ -8,7 +8,7 @@
 
 #include "base/status.h"
 #include "engine/engine.h"
-#include "engine/lack_of_memory.h"
+#include "engine/common/lack_of_memory.h"
 #include "engine/message_payload.h"
 #include "engine/message_plain.h"
 #include "engine/network_link.h"

@@ -8,7 +8,7 @@
 #include "base/log.h"
 #include "base/status.h"
 #include "engine/engine.h"
-#include "engine/lack_of_memory.h"
+#include "engine/common/lack_of_memory.h"
 #include "engine/message.h"
 #include "engine/message_drain.h"
 #include "engine/remote.h"

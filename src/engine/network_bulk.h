@@ -27,8 +27,8 @@
 #include <vector>
 
 #include "engine/completion.h"
-#include "engine/first_error.h"
-#include "engine/way_trial.h"
+#include "engine/common/first_error.h"
+#include "engine/common/way_trial.h"
 #include "transport/ofi/endpoint.h"
 #include "transport/shm/shape.h"
 

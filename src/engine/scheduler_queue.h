@@ -11,7 +11,7 @@
 #include <mutex>
 #include <vector>
 
-#include "engine/first_error.h"
+#include "engine/common/first_error.h"
 #include "engine/scheduler.h"
 #include "engine/stretch.h"
 #include "schedule/link_meter.h"

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "engine/engine.h"
-#include "engine/first_error.h"
+#include "engine/common/first_error.h"
 #include "engine/served_wire.h"
 #include "schedule/link_meter.h"
 #include "transport/shm/element.h"

@@ -9,7 +9,7 @@
 #include "base/status.h"
 #include "engine/across.h"
 #include "engine/engine.h"
-#include "engine/lack_of_memory.h"
+#include "engine/common/lack_of_memory.h"
 
 namespace mobius::engine {
 

@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include "engine/registry.h"
+#include "engine/common/registry.h"
 #include "engine/team.h"
 
 namespace mobius::engine {

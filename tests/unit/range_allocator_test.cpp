@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "engine/range_allocator.h"
+#include "engine/common/range_allocator.h"
 
 #include <gtest/gtest.h>
 

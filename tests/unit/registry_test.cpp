@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "engine/registry.h"
+#include "engine/common/registry.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "engine/way_trial.h"
+#include "engine/common/way_trial.h"
 
 #include <gtest/gtest.h>
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "engine/hooks/hook.h"
-#include "engine/timeline.h"
+#include "engine/common/timeline.h"
 
 namespace mobius::engine {
 

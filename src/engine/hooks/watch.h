@@ -10,7 +10,7 @@
 #include <string>
 
 #include "engine/hooks/hook.h"
-#include "engine/timeline.h"
+#include "engine/common/timeline.h"
 
 namespace mobius::engine {
 

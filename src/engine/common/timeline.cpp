@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "engine/timeline.h"
+#include "engine/common/timeline.h"
 
 #include <fcntl.h>
 #include <sys/syscall.h>

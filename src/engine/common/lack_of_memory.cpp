@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "engine/lack_of_memory.h"
+#include "engine/common/lack_of_memory.h"
 
 #include <unistd.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "engine/first_error.h"
+#include "engine/common/first_error.h"
 
 #include <cstring>
 #include <new>
