@@ -7,7 +7,7 @@
 #include "api/transfer.h"
 #include "engine/moved_hits.h"
 #include "engine/stretch.h"
-#include "engine/targets.h"
+#include "engine/segment/targets.h"
 #include "transport/shm/copy_peer.h"
 
 using namespace mobius;  // NOLINT(google-build-using-namespace): this file is the C face of it

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "engine/engine.h"
-#include "engine/mate_memory.h"
+#include "engine/segment/mate_memory.h"
 
 namespace mobius::engine {
 

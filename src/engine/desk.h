@@ -33,7 +33,7 @@
 #include <mutex>
 
 #include "engine/absence.h"
-#include "engine/host_memory.h"
+#include "engine/segment/host_memory.h"
 #include "os/pages.h"
 #include "os/waiter.h"
 #include "transport/shm/shape.h"

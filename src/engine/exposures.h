@@ -13,7 +13,7 @@
 #include <mutex>
 #include <vector>
 
-#include "engine/range_table.h"
+#include "engine/segment/range_table.h"
 #include "engine/common/registry.h"
 
 namespace mobius::engine {

@@ -8,7 +8,7 @@
 
 #include "base/status.h"
 #include "engine/engine.h"
-#include "engine/mate_memory.h"
+#include "engine/segment/mate_memory.h"
 
 namespace mobius::engine {
 

@@ -9,7 +9,7 @@
 #include "base/status.h"
 #include "engine/complete_all.h"
 #include "engine/engine.h"
-#include "engine/parts.h"
+#include "engine/segment/parts.h"
 #include "os/memfd.h"
 
 namespace mobius::engine {

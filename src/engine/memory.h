@@ -13,7 +13,7 @@
 #include <optional>
 #include <vector>
 
-#include "engine/chunk_table.h"
+#include "engine/segment/chunk_table.h"
 #include "engine/common/registry.h"
 #include "engine/team.h"
 

@@ -27,10 +27,10 @@
 #include <mutex>
 #include <vector>
 
-#include "engine/host_memory.h"
+#include "engine/segment/host_memory.h"
 #include "engine/message_outbox.h"
 #include "engine/message_reader.h"
-#include "engine/message_wire.h"
+#include "engine/segment/message_wire.h"
 
 namespace mobius::engine {
 

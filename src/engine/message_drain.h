@@ -15,7 +15,7 @@
 #include "engine/common/lack_of_memory.h"
 #include "engine/message.h"
 #include "engine/message_reader.h"
-#include "engine/message_wire.h"
+#include "engine/segment/message_wire.h"
 #include "os/ring.h"
 
 namespace mobius::engine {

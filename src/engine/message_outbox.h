@@ -12,7 +12,7 @@
 #include <memory>
 #include <mutex>
 
-#include "engine/message_wire.h"
+#include "engine/segment/message_wire.h"
 #include "os/hybrid_lock.h"
 #include "os/ring.h"
 

@@ -12,7 +12,7 @@
 #include <new>
 
 #include "engine/engine.h"
-#include "engine/mate_memory.h"
+#include "engine/segment/mate_memory.h"
 #include "transport/cma/cma.h"
 #include "transport/shm/copy.h"
 

@@ -10,7 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "engine/message_wire.h"
+#include "engine/segment/message_wire.h"
 
 namespace mobius::engine {
 

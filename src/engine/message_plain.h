@@ -14,7 +14,7 @@
 #include "engine/engine.h"
 #include "engine/message.h"
 #include "engine/message_outbox.h"
-#include "engine/message_wire.h"
+#include "engine/segment/message_wire.h"
 #include "os/hybrid_lock.h"
 #include "os/ring.h"
 #include "transport/shm/copy_peer.h"

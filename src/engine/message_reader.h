@@ -10,9 +10,9 @@
 #include <cstdint>
 
 #include "base/status.h"
-#include "engine/host_memory.h"
+#include "engine/segment/host_memory.h"
 #include "engine/message_payload.h"
-#include "engine/message_wire.h"
+#include "engine/segment/message_wire.h"
 #include "os/ring.h"
 
 namespace mobius::engine {

@@ -11,7 +11,7 @@
 
 #include "base/status.h"
 #include "engine/engine.h"
-#include "engine/targets.h"
+#include "engine/segment/targets.h"
 #include "os/pages.h"
 #include "transport/cma/cma.h"
 

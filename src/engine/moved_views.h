@@ -12,8 +12,8 @@
 #include <map>
 #include <mutex>
 
-#include "engine/range_table.h"
-#include "engine/targets.h"
+#include "engine/segment/range_table.h"
+#include "engine/segment/targets.h"
 
 namespace mobius::engine {
 

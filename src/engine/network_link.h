@@ -30,7 +30,7 @@
 #include <string>
 
 #include "engine/message_reader.h"
-#include "engine/message_wire.h"
+#include "engine/segment/message_wire.h"
 #include "engine/riding.h"
 #include "transport/ofi/endpoint.h"
 

@@ -14,7 +14,7 @@
 #include <memory>
 #include <mutex>
 
-#include "engine/host_memory.h"
+#include "engine/segment/host_memory.h"
 #include "job/control.h"
 
 namespace mobius::engine {

@@ -30,7 +30,7 @@
 #include <thread>
 
 #include "base/settings.h"
-#include "engine/host_memory.h"
+#include "engine/segment/host_memory.h"
 #include "engine/message_reader.h"
 
 namespace mobius::engine {

@@ -9,7 +9,7 @@
 #include "base/status.h"
 #include "engine/engine.h"
 #include "engine/moved_hits.h"
-#include "engine/parts.h"
+#include "engine/segment/parts.h"
 #include "os/fork_copies.h"
 #include "os/pages.h"
 #include "os/stopped_threads.h"

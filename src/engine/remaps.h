@@ -10,9 +10,9 @@
 #include <cstdint>
 #include <map>
 
-#include "engine/chunk_table.h"
+#include "engine/segment/chunk_table.h"
 #include "engine/moved_views.h"
-#include "engine/range_table.h"
+#include "engine/segment/range_table.h"
 #include "os/pages.h"
 
 namespace mobius::engine {

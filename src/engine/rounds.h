@@ -18,7 +18,7 @@
 #include <vector>
 
 #include "base/settings.h"
-#include "engine/host_memory.h"
+#include "engine/segment/host_memory.h"
 #include "engine/team_loss.h"
 #include "engine/team_map.h"
 #include "os/futex.h"

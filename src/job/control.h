@@ -8,8 +8,8 @@
 //
 //   0            control block: header, barrier, one slot per process
 //   kPlacesOffset  where each rank of the job is, if it is on several hosts
-//   kEngineOffset  what the engine shares beside the window (engine/host_memory.h)
-//   kWindowOffset  the window: memory of the user (engine/window.h)
+//   kEngineOffset  what the engine shares beside the window (engine/segment/host_memory.h)
+//   kWindowOffset  the window: memory of the user (engine/segment/window.h)
 
 #include <mobius/job.h>
 

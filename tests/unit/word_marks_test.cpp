@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "engine/word_marks.h"
+#include "engine/segment/word_marks.h"
 
 #include <gtest/gtest.h>
 
 #include <cstdint>
 
-#include "engine/stripe_marks.h"
+#include "engine/segment/stripe_marks.h"
 
 namespace mobius::engine {
 namespace {

@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "base/settings.h"
-#include "engine/chunk_table.h"
+#include "engine/segment/chunk_table.h"
 #include "job/host_group.h"
 #include "os/address_window.h"
 

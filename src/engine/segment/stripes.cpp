@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "engine/stripes.h"
+#include "engine/segment/stripes.h"
 
 #include <algorithm>
 #include <bit>

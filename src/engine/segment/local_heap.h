@@ -11,7 +11,7 @@
 #include <map>
 #include <mutex>
 
-#include "engine/chunk_table.h"
+#include "engine/segment/chunk_table.h"
 #include "engine/common/range_allocator.h"
 
 namespace mobius::engine {

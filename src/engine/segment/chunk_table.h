@@ -7,7 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "engine/host_memory.h"
+#include "engine/segment/host_memory.h"
 #include "os/waiter.h"
 
 namespace mobius::engine {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "engine/mate_memory.h"
+#include "engine/segment/mate_memory.h"
 
 #include <algorithm>
 #include <cerrno>

@@ -12,7 +12,7 @@
 #include <cstdint>
 #include <iterator>
 
-#include "engine/ring_width.h"
+#include "engine/segment/ring_width.h"
 #include "os/hybrid_lock.h"
 #include "os/ring.h"
 

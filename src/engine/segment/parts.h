@@ -4,7 +4,7 @@
 // Parts that one process makes for itself, without the others. They reach it like any other; what
 // they still remember of it after it is gone does no harm (Engine::close_chunks()).
 
-#include "engine/chunk_table.h"
+#include "engine/segment/chunk_table.h"
 
 namespace mobius::engine {
 

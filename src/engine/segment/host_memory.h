@@ -11,10 +11,10 @@
 #include <cstdint>
 #include <memory>
 
-#include "engine/message_wire.h"
-#include "engine/range_table.h"
-#include "engine/stripe_marks.h"
-#include "engine/word_marks.h"
+#include "engine/segment/message_wire.h"
+#include "engine/segment/range_table.h"
+#include "engine/segment/stripe_marks.h"
+#include "engine/segment/word_marks.h"
 #include "job/control.h"
 #include "os/hybrid_lock.h"
 #include "transport/shm/accumulate.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "engine/range_table.h"
+#include "engine/segment/range_table.h"
 
 #include <algorithm>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "engine/ring_width.h"
+#include "engine/segment/ring_width.h"
 
 #include "os/topology.h"
 

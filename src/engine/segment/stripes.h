@@ -18,8 +18,8 @@
 #include <atomic>
 #include <cstdint>
 
-#include "engine/chunk_table.h"
-#include "engine/host_memory.h"
+#include "engine/segment/chunk_table.h"
+#include "engine/segment/host_memory.h"
 #include "transport/shm/accumulate.h"
 #include "transport/shm/element.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "engine/local_heap.h"
+#include "engine/segment/local_heap.h"
 
 #include <algorithm>
 #include <new>
@@ -7,7 +7,7 @@
 
 #include "base/status.h"
 #include "engine/engine.h"
-#include "engine/parts.h"
+#include "engine/segment/parts.h"
 #include "transport/shm/copy.h"
 
 namespace mobius::engine {

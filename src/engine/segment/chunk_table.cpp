@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "engine/chunk_table.h"
+#include "engine/segment/chunk_table.h"
 
 #include <algorithm>
 

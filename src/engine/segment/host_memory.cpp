@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "engine/host_memory.h"
+#include "engine/segment/host_memory.h"
 
 #include <sys/mman.h>
 

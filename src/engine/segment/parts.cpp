@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "engine/parts.h"
+#include "engine/segment/parts.h"
 
 #include "base/status.h"
 #include "engine/engine.h"

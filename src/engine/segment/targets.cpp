@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "engine/targets.h"
+#include "engine/segment/targets.h"
 
 namespace {
 
