@@ -7,7 +7,7 @@
 #include <span>
 
 #include "api/check.h"
-#include "engine/host_watch.h"
+#include "engine/progress/host_watch.h"
 
 using namespace mobius;  // NOLINT(google-build-using-namespace): this file is the C face of it
 using api::check_live;

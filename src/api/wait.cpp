@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "api/check.h"
-#include "engine/word_wait.h"
+#include "engine/progress/word_wait.h"
 
 using namespace mobius;  // NOLINT(google-build-using-namespace): this file is the C face of it
 using api::check_live;

@@ -5,7 +5,7 @@
 
 #include "base/status.h"
 #include "engine/engine.h"
-#include "engine/host_watch.h"
+#include "engine/progress/host_watch.h"
 #include "engine/locks.h"
 
 namespace mobius::engine {

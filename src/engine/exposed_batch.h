@@ -19,7 +19,7 @@
 #include <cstddef>
 #include <mutex>
 
-#include "engine/completion.h"
+#include "engine/progress/completion.h"
 #include "engine/operation.h"
 
 namespace mobius::engine {

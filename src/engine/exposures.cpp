@@ -13,7 +13,7 @@
 #include "base/status.h"
 #include "engine/engine.h"
 #include "engine/message_reader.h"
-#include "engine/threads_pause.h"
+#include "engine/progress/threads_pause.h"
 #include "os/fork_copies.h"
 #include "os/heap.h"
 

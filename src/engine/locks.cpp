@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "base/status.h"
-#include "engine/host_watch.h"
+#include "engine/progress/host_watch.h"
 
 namespace mobius::engine {
 namespace {

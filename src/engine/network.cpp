@@ -14,7 +14,7 @@
 
 #include "base/log.h"
 #include "base/status.h"
-#include "engine/eagerness.h"
+#include "engine/progress/eagerness.h"
 #include "engine/engine.h"
 #include "os/asymmetric_fence.h"
 #include "os/futex.h"

@@ -26,7 +26,7 @@
 #include <span>
 #include <vector>
 
-#include "engine/completion.h"
+#include "engine/progress/completion.h"
 #include "engine/common/first_error.h"
 #include "engine/common/way_trial.h"
 #include "transport/ofi/endpoint.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-// Who is told of a transfer: completion counters (engine/counters.h), the signal word at the target
+// Who is told of a transfer: completion counters (engine/progress/counters.h), the signal word at the target
 // and the words of this process that count.
 
 #include <mobius/transfer.h>

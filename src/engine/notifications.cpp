@@ -7,7 +7,7 @@
 
 #include "base/status.h"
 #include "engine/engine.h"
-#include "engine/host_watch.h"
+#include "engine/progress/host_watch.h"
 #include "os/memfd.h"
 
 namespace mobius::engine {

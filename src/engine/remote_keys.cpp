@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "engine/engine.h"
-#include "engine/host_watch.h"
+#include "engine/progress/host_watch.h"
 
 namespace mobius::engine {
 

@@ -28,7 +28,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/completion.h"
+#include "engine/progress/completion.h"
 #include "engine/hints.h"
 #include "engine/operation.h"
 #include "schedule/operation.h"

@@ -15,7 +15,7 @@
 
 #include "base/status.h"
 #include "engine/engine.h"
-#include "engine/host_watch.h"
+#include "engine/progress/host_watch.h"
 #include "engine/served_parts.h"
 #include "engine/served_wire.h"
 #include "engine/span_wire.h"

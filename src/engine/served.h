@@ -27,7 +27,7 @@
 #include <span>
 #include <vector>
 
-#include "engine/completion.h"
+#include "engine/progress/completion.h"
 #include "engine/operation.h"
 #include "engine/remote_keys.h"
 #include "transport/shm/shape.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "engine/demand.h"
+#include "engine/progress/demand.h"
 
 #include <gtest/gtest.h>
 

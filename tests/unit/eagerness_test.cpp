@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "engine/eagerness.h"
+#include "engine/progress/eagerness.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "engine/yield_pace.h"
+#include "engine/progress/yield_pace.h"
 
 #include <gtest/gtest.h>
 

@@ -8,7 +8,7 @@
 #include <mutex>
 #include <vector>
 
-#include "engine/completion.h"
+#include "engine/progress/completion.h"
 #include "engine/hooks/hook.h"
 #include "engine/hooks/reorder_plan.h"
 

@@ -36,7 +36,7 @@ struct ProcessBlock {
     // several wait. Kept up to date where there is a desk (desk.h).
     std::atomic<uint32_t> processor;
     // Of the progress thread: who need not wake it because they poll, and whether it sleeps
-    // (engine/progress.h); and what it sleeps on. Every wait of the process writes here, where all
+    // (engine/progress/progress.h); and what it sleeps on. Every wait of the process writes here, where all
     // that tell it something look at the line above.
     alignas(64) std::atomic<uint32_t> attention;
     std::atomic<uint32_t> thread_bell;

@@ -35,7 +35,7 @@ bool is_type(mob_type_t type) { return static_cast<unsigned>(type) < unsigned{MO
 bool is_op(mob_op_t op) { return static_cast<unsigned>(op) < unsigned{MOB_OP_COUNT}; }
 
 // One element, atomically; gives the old value if `kFetches`. Release pairs with the acquire of who
-// waits for the word (engine/word_wait.h): what its origin had ordered before is there, also where
+// waits for the word (engine/progress/word_wait.h): what its origin had ordered before is there, also where
 // a thread that serves other hosts has put it. Acquire, of what is fetched, pairs with the release,
 // fence or flush before the old value was stored.
 template <mob_op_t kOp, bool kFetches, typename T>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "engine/counters.h"
+#include "engine/progress/counters.h"
 
 #include "base/status.h"
 #include "engine/engine.h"
-#include "engine/host_watch.h"
+#include "engine/progress/host_watch.h"
 
 namespace mobius::engine {
 

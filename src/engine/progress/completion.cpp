@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "engine/completion.h"
+#include "engine/progress/completion.h"
 
 #include <algorithm>
 #include <new>
@@ -7,7 +7,7 @@
 
 #include "base/status.h"
 #include "engine/engine.h"
-#include "engine/host_watch.h"
+#include "engine/progress/host_watch.h"
 #include "engine/stretch.h"
 
 namespace mobius::engine {

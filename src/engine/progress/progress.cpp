@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "engine/progress.h"
+#include "engine/progress/progress.h"
 
 #include <new>
 #include <system_error>
