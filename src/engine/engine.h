@@ -27,7 +27,7 @@
 #include "engine/message.h"
 #include "engine/moved_views.h"
 #include "engine/mutexes.h"
-#include "engine/network.h"
+#include "engine/network/network.h"
 #include "engine/notifications.h"
 #include "engine/packs.h"
 #include "engine/progress/progress.h"

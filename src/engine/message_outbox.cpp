@@ -11,7 +11,7 @@
 #include "engine/common/lack_of_memory.h"
 #include "engine/message_payload.h"
 #include "engine/message_plain.h"
-#include "engine/network_link.h"
+#include "engine/network/network_link.h"
 #include "transport/shm/copy_peer.h"
 
 namespace mobius::engine {

@@ -10,7 +10,7 @@
 
 #include "base/status.h"
 #include "engine/engine.h"
-#include "engine/network_link.h"
+#include "engine/network/network_link.h"
 #include "schedule/wire.h"
 #include "transport/shm/copy.h"
 

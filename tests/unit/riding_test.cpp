@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "engine/riding.h"
+#include "engine/network/riding.h"
 
 #include <gtest/gtest.h>
 

@@ -14,7 +14,7 @@
 #include "engine/exposed_ways.h"
 #include "engine/message_payload.h"
 #include "engine/segment/message_wire.h"
-#include "engine/network_bulk.h"
+#include "engine/network/network_bulk.h"
 #include "engine/segment/ring_width.h"
 #include "engine/rounds.h"
 #include "engine/route_costs.h"

@@ -31,7 +31,7 @@
 
 #include "engine/message_reader.h"
 #include "engine/segment/message_wire.h"
-#include "engine/riding.h"
+#include "engine/network/riding.h"
 #include "transport/ofi/endpoint.h"
 
 namespace mobius::engine {

@@ -19,8 +19,8 @@
 #include <thread>
 #include <vector>
 
-#include "engine/network_bulk.h"
-#include "engine/network_link.h"
+#include "engine/network/network_bulk.h"
+#include "engine/network/network_link.h"
 #include "engine/remote_keys.h"
 #include "transport/ofi/endpoint.h"
 

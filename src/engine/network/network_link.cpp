@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "engine/network_link.h"
+#include "engine/network/network_link.h"
 
 #include <algorithm>
 #include <array>

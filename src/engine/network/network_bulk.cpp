@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "engine/network_bulk.h"
+#include "engine/network/network_bulk.h"
 
 #include <algorithm>
 #include <bit>
@@ -8,7 +8,7 @@
 
 #include "base/settings.h"
 #include "base/status.h"
-#include "engine/network.h"
+#include "engine/network/network.h"
 #include "os/futex.h"
 
 namespace mobius::engine {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "engine/network.h"
+#include "engine/network/network.h"
 
 #include <poll.h>
 #include <sys/eventfd.h>
