@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "engine/message.h"
+#include "engine/message/message.h"
 
 #include <mobius/message.h>
 
 #include "api/check.h"
-#include "engine/message_plain.h"
+#include "engine/message/message_plain.h"
 
 using namespace mobius;  // NOLINT(google-build-using-namespace): this file is the C face of it
 using api::check_live;

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "engine/engine.h"
-#include "engine/message.h"
+#include "engine/message/message.h"
 
 namespace mobius::engine {
 

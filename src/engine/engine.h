@@ -24,7 +24,7 @@
 #include "engine/segment/host_memory.h"
 #include "engine/segment/local_heap.h"
 #include "engine/memory.h"
-#include "engine/message.h"
+#include "engine/message/message.h"
 #include "engine/moved_views.h"
 #include "engine/mutexes.h"
 #include "engine/network/network.h"

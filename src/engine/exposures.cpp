@@ -12,7 +12,7 @@
 #include "base/log.h"
 #include "base/status.h"
 #include "engine/engine.h"
-#include "engine/message_reader.h"
+#include "engine/message/message_reader.h"
 #include "engine/progress/threads_pause.h"
 #include "os/fork_copies.h"
 #include "os/heap.h"

@@ -12,7 +12,7 @@
 #include "engine/desk_memory.h"
 #include "engine/exposed_batch.h"
 #include "engine/exposed_ways.h"
-#include "engine/message_payload.h"
+#include "engine/message/message_payload.h"
 #include "engine/segment/message_wire.h"
 #include "engine/network/network_bulk.h"
 #include "engine/segment/ring_width.h"

@@ -29,7 +29,7 @@
 #include <mutex>
 #include <string>
 
-#include "engine/message_reader.h"
+#include "engine/message/message_reader.h"
 #include "engine/segment/message_wire.h"
 #include "engine/network/riding.h"
 #include "transport/ofi/endpoint.h"

@@ -31,7 +31,7 @@
 
 #include "base/settings.h"
 #include "engine/segment/host_memory.h"
-#include "engine/message_reader.h"
+#include "engine/message/message_reader.h"
 
 namespace mobius::engine {
 

@@ -11,7 +11,7 @@
 
 #include "base/status.h"
 #include "engine/segment/host_memory.h"
-#include "engine/message_payload.h"
+#include "engine/message/message_payload.h"
 #include "engine/segment/message_wire.h"
 #include "os/ring.h"
 

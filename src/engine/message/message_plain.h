@@ -12,8 +12,8 @@
 #include <cstring>
 
 #include "engine/engine.h"
-#include "engine/message.h"
-#include "engine/message_outbox.h"
+#include "engine/message/message.h"
+#include "engine/message/message_outbox.h"
 #include "engine/segment/message_wire.h"
 #include "os/hybrid_lock.h"
 #include "os/ring.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "engine/message_outbox.h"
+#include "engine/message/message_outbox.h"
 
 #include <algorithm>
 #include <cstring>
@@ -9,8 +9,8 @@
 #include "base/status.h"
 #include "engine/engine.h"
 #include "engine/common/lack_of_memory.h"
-#include "engine/message_payload.h"
-#include "engine/message_plain.h"
+#include "engine/message/message_payload.h"
+#include "engine/message/message_plain.h"
 #include "engine/network/network_link.h"
 #include "transport/shm/copy_peer.h"
 

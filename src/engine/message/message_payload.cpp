@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "engine/message_payload.h"
+#include "engine/message/message_payload.h"
 
 #include <unistd.h>
 

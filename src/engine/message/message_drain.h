@@ -13,8 +13,8 @@
 #include "base/status.h"
 #include "engine/engine.h"
 #include "engine/common/lack_of_memory.h"
-#include "engine/message.h"
-#include "engine/message_reader.h"
+#include "engine/message/message.h"
+#include "engine/message/message_reader.h"
 #include "engine/segment/message_wire.h"
 #include "os/ring.h"
 

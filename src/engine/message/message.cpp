@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "engine/message.h"
+#include "engine/message/message.h"
 
 #include <algorithm>
 #include <bit>
@@ -9,7 +9,7 @@
 #include "base/status.h"
 #include "engine/engine.h"
 #include "engine/locks.h"
-#include "engine/message_drain.h"
+#include "engine/message/message_drain.h"
 
 namespace mobius::engine {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "engine/message_reader.h"
+#include "engine/message/message_reader.h"
 
 #include <algorithm>
 #include <cstring>
@@ -9,8 +9,8 @@
 #include "base/status.h"
 #include "engine/engine.h"
 #include "engine/common/lack_of_memory.h"
-#include "engine/message.h"
-#include "engine/message_drain.h"
+#include "engine/message/message.h"
+#include "engine/message/message_drain.h"
 #include "engine/remote.h"
 #include "os/futex.h"
 #include "transport/shm/copy.h"

@@ -28,8 +28,8 @@
 #include <vector>
 
 #include "engine/segment/host_memory.h"
-#include "engine/message_outbox.h"
-#include "engine/message_reader.h"
+#include "engine/message/message_outbox.h"
+#include "engine/message/message_reader.h"
 #include "engine/segment/message_wire.h"
 
 namespace mobius::engine {
