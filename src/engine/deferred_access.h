@@ -20,7 +20,7 @@
 #include <optional>
 
 #include "engine/claims.h"
-#include "engine/operation.h"
+#include "engine/rma/operation.h"
 #include "schedule/plan.h"
 
 namespace mobius::engine {

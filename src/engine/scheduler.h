@@ -30,7 +30,7 @@
 
 #include "engine/progress/completion.h"
 #include "engine/hints.h"
-#include "engine/operation.h"
+#include "engine/rma/operation.h"
 #include "schedule/operation.h"
 
 namespace mobius::schedule {

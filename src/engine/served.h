@@ -28,7 +28,7 @@
 #include <vector>
 
 #include "engine/progress/completion.h"
-#include "engine/operation.h"
+#include "engine/rma/operation.h"
 #include "engine/remote_keys.h"
 #include "transport/shm/shape.h"
 

@@ -8,7 +8,7 @@
 #include "base/status.h"
 #include "engine/engine.h"
 #include "engine/hooks/watch.h"
-#include "engine/route_costs.h"
+#include "engine/rma/route_costs.h"
 #include "schedule/operation.h"
 #include "transport/cma/cma.h"
 #include "transport/shm/copy_peer.h"

@@ -9,12 +9,12 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "engine/desk.h"
-#include "engine/exposed_batch.h"
-#include "engine/exposed_ways.h"
+#include "engine/rma/desk.h"
+#include "engine/rma/exposed_batch.h"
+#include "engine/rma/exposed_ways.h"
 #include "engine/hooks/chain.h"
-#include "engine/notices.h"
-#include "engine/operation.h"
+#include "engine/rma/notices.h"
+#include "engine/rma/operation.h"
 #include "transport/shm/accumulate.h"
 #include "transport/shm/shape.h"
 

@@ -2,7 +2,7 @@
 
 // Both sides of a desk, as two ranks that are threads: what is done, withdrawn and refused.
 
-#include "engine/desk.h"
+#include "engine/rma/desk.h"
 
 #include <mobius/mobius.h>
 

@@ -5,7 +5,7 @@
 // through. MOBIUS_HOOKS chooses them. While there is any, every operation comes this way: nothing
 // is inlined, and flushes and fences go out of line.
 
-#include "engine/operation.h"
+#include "engine/rma/operation.h"
 
 namespace mobius::engine {
 

@@ -6,8 +6,8 @@
 #include <cstring>
 
 #include "base/status.h"
-#include "engine/desk.h"
-#include "engine/desk_memory.h"
+#include "engine/rma/desk.h"
+#include "engine/rma/desk_memory.h"
 #include "engine/engine.h"
 #include "transport/shm/copy_peer.h"
 #include "transport/shm/move.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "engine/remaps.h"
+#include "engine/rma/remaps.h"
 
 #include <algorithm>
 #include <new>
@@ -8,7 +8,7 @@
 
 #include "base/status.h"
 #include "engine/engine.h"
-#include "engine/moved_hits.h"
+#include "engine/rma/moved_hits.h"
 #include "engine/segment/parts.h"
 #include "os/fork_copies.h"
 #include "os/pages.h"

@@ -32,7 +32,7 @@
 #include <memory>
 #include <mutex>
 
-#include "engine/absence.h"
+#include "engine/rma/absence.h"
 #include "engine/segment/host_memory.h"
 #include "os/pages.h"
 #include "os/waiter.h"

@@ -12,7 +12,7 @@
 #include <cstdint>
 #include <mutex>
 
-#include "engine/desk.h"
+#include "engine/rma/desk.h"
 #include "engine/common/way_trial.h"
 
 namespace mobius::engine {

@@ -9,7 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "engine/desk.h"
+#include "engine/rma/desk.h"
 #include "os/scheduling.h"
 #include "transport/shm/copy.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "engine/moved_views.h"
+#include "engine/rma/moved_views.h"
 
 #include <sched.h>
 #include <sys/prctl.h>

@@ -2,7 +2,7 @@
 
 // The side of the origin: what is laid down, and waiting for the answer.
 
-#include "engine/desk.h"
+#include "engine/rma/desk.h"
 
 #include <sched.h>
 
@@ -11,7 +11,7 @@
 #include <memory>
 #include <new>
 
-#include "engine/desk_memory.h"
+#include "engine/rma/desk_memory.h"
 #include "engine/engine.h"
 #include "os/futex.h"
 #include "transport/shm/copy_peer.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "engine/notices.h"
+#include "engine/rma/notices.h"
 
 #include "base/status.h"
 #include "engine/engine.h"

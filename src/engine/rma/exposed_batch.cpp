@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "engine/exposed_batch.h"
+#include "engine/rma/exposed_batch.h"
 
 #include "engine/engine.h"
 

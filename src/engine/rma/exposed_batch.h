@@ -20,7 +20,7 @@
 #include <mutex>
 
 #include "engine/progress/completion.h"
-#include "engine/operation.h"
+#include "engine/rma/operation.h"
 
 namespace mobius::engine {
 

@@ -8,7 +8,7 @@
 
 #include <cstdint>
 
-#include "engine/operation.h"
+#include "engine/rma/operation.h"
 
 namespace mobius::engine {
 

@@ -11,7 +11,7 @@
 #include <map>
 
 #include "engine/segment/chunk_table.h"
-#include "engine/moved_views.h"
+#include "engine/rma/moved_views.h"
 #include "engine/segment/range_table.h"
 #include "os/pages.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "engine/exposures.h"
+#include "engine/rma/exposures.h"
 
 #include <sys/prctl.h>
 
