@@ -23,7 +23,7 @@
 #include <tuple>
 
 #include "engine/claims_batch.h"
-#include "engine/packs.h"
+#include "engine/request/packs.h"
 #include "os/hybrid_lock.h"
 
 namespace mobius::engine {

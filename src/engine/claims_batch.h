@@ -11,7 +11,7 @@
 #include <memory>
 #include <vector>
 
-#include "engine/pack_wire.h"
+#include "engine/request/pack_wire.h"
 
 namespace mobius::engine {
 

@@ -9,7 +9,7 @@
 
 #include "base/status.h"
 #include "engine/engine.h"
-#include "engine/pack_wire.h"
+#include "engine/request/pack_wire.h"
 #include "engine/scheduler_queue.h"
 #include "schedule/text.h"
 #include "schedule/wire.h"

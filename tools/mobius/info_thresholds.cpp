@@ -19,7 +19,7 @@
 #include "engine/rounds.h"
 #include "engine/rma/route_costs.h"
 #include "engine/scheduler.h"
-#include "engine/served_wire.h"
+#include "engine/request/served_wire.h"
 #include "engine/stretch.h"
 #include "info.h"
 #include "job/job.h"

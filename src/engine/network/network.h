@@ -21,7 +21,7 @@
 
 #include "engine/network/network_bulk.h"
 #include "engine/network/network_link.h"
-#include "engine/remote_keys.h"
+#include "engine/request/remote_keys.h"
 #include "transport/ofi/endpoint.h"
 
 namespace mobius::engine {

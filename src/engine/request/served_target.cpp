@@ -12,9 +12,9 @@
 
 #include "base/status.h"
 #include "engine/engine.h"
-#include "engine/served.h"
-#include "engine/served_wire.h"
-#include "engine/span_wire.h"
+#include "engine/request/served.h"
+#include "engine/request/served_wire.h"
+#include "engine/request/span_wire.h"
 #include "os/pages.h"
 #include "transport/shm/copy.h"
 #include "transport/shm/shape.h"

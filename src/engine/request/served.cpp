@@ -2,7 +2,7 @@
 
 // The side of the origin: what is packed and sent, and what becomes of the answer.
 
-#include "engine/served.h"
+#include "engine/request/served.h"
 
 #include <algorithm>
 #include <cstring>
@@ -16,9 +16,9 @@
 #include "base/status.h"
 #include "engine/engine.h"
 #include "engine/progress/host_watch.h"
-#include "engine/served_parts.h"
-#include "engine/served_wire.h"
-#include "engine/span_wire.h"
+#include "engine/request/served_parts.h"
+#include "engine/request/served_wire.h"
+#include "engine/request/span_wire.h"
 #include "transport/shm/copy.h"
 #include "transport/shm/move.h"
 

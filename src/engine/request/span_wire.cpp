@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "engine/span_wire.h"
+#include "engine/request/span_wire.h"
 
 #include <bit>
 #include <cstring>

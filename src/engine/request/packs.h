@@ -8,7 +8,7 @@
 
 #include <memory>
 
-#include "engine/pack_wire.h"
+#include "engine/request/pack_wire.h"
 
 namespace mobius::schedule {
 struct Arrived;

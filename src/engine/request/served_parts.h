@@ -15,7 +15,7 @@
 
 #include "engine/engine.h"
 #include "engine/common/first_error.h"
-#include "engine/served_wire.h"
+#include "engine/request/served_wire.h"
 #include "schedule/link_meter.h"
 #include "transport/shm/element.h"
 #include "transport/shm/shape.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "engine/packs.h"
+#include "engine/request/packs.h"
 
 #include <algorithm>
 #include <cstring>

@@ -29,7 +29,7 @@
 
 #include "engine/progress/completion.h"
 #include "engine/rma/operation.h"
-#include "engine/remote_keys.h"
+#include "engine/request/remote_keys.h"
 #include "transport/shm/shape.h"
 
 namespace mobius::engine {

@@ -11,8 +11,8 @@
 
 #include "base/status.h"
 #include "engine/engine.h"
-#include "engine/served.h"
-#include "engine/served_parts.h"
+#include "engine/request/served.h"
+#include "engine/request/served_parts.h"
 #include "os/futex.h"
 #include "schedule/link_meter.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "engine/remote_keys.h"
+#include "engine/request/remote_keys.h"
 
 #include <algorithm>
 #include <cstring>

@@ -11,8 +11,8 @@
 #include <cstdint>
 #include <memory>
 
-#include "engine/remote_keys.h"
-#include "engine/served.h"
+#include "engine/request/remote_keys.h"
+#include "engine/request/served.h"
 
 namespace mobius::engine {
 
