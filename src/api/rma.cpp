@@ -6,7 +6,7 @@
 #include "api/check.h"
 #include "api/transfer.h"
 #include "engine/rma/moved_hits.h"
-#include "engine/stretch.h"
+#include "engine/scheduler/stretch.h"
 #include "engine/segment/targets.h"
 #include "transport/shm/copy_peer.h"
 

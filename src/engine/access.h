@@ -20,7 +20,7 @@
 #include <optional>
 
 #include "engine/remote.h"
-#include "engine/scheduler.h"
+#include "engine/scheduler/scheduler.h"
 #include "engine/team_area.h"
 #include "os/hybrid_lock.h"
 

@@ -6,7 +6,7 @@
 #include "base/status.h"
 #include "engine/access.h"
 #include "engine/engine.h"
-#include "engine/stretch.h"
+#include "engine/scheduler/stretch.h"
 #include "schedule/text.h"
 #include "schedule/wire.h"
 #include "transport/shm/copy.h"

@@ -34,7 +34,7 @@
 #include "engine/common/registry.h"
 #include "engine/rma/remaps.h"
 #include "engine/remote.h"
-#include "engine/scheduler.h"
+#include "engine/scheduler/scheduler.h"
 #include "engine/request/served.h"
 #include "engine/segment/stripes.h"
 #include "engine/segment/targets.h"

@@ -8,7 +8,7 @@
 #include "base/status.h"
 #include "engine/engine.h"
 #include "engine/progress/host_watch.h"
-#include "engine/stretch.h"
+#include "engine/scheduler/stretch.h"
 
 namespace mobius::engine {
 namespace {

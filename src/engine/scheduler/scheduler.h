@@ -29,7 +29,7 @@
 #include <vector>
 
 #include "engine/progress/completion.h"
-#include "engine/hints.h"
+#include "engine/scheduler/hints.h"
 #include "engine/rma/operation.h"
 #include "schedule/operation.h"
 

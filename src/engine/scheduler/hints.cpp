@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "engine/hints.h"
+#include "engine/scheduler/hints.h"
 
 #include <algorithm>
 #include <mutex>

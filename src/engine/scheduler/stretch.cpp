@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "engine/stretch.h"
+#include "engine/scheduler/stretch.h"
 
 namespace mobius::engine {
 namespace {

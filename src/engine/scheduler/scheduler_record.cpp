@@ -8,7 +8,7 @@
 #include "base/status.h"
 #include "engine/engine.h"
 #include "engine/progress/host_watch.h"
-#include "engine/scheduler_queue.h"
+#include "engine/scheduler/scheduler_queue.h"
 #include "transport/shm/copy.h"
 #include "transport/shm/element.h"
 

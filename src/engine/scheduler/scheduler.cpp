@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "engine/scheduler.h"
+#include "engine/scheduler/scheduler.h"
 
 #include <unistd.h>
 
@@ -9,7 +9,7 @@
 
 #include "base/status.h"
 #include "engine/engine.h"
-#include "engine/scheduler_queue.h"
+#include "engine/scheduler/scheduler_queue.h"
 #include "schedule/wire.h"
 
 namespace mobius::engine {

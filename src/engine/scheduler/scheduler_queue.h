@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "engine/common/first_error.h"
-#include "engine/scheduler.h"
-#include "engine/stretch.h"
+#include "engine/scheduler/scheduler.h"
+#include "engine/scheduler/stretch.h"
 #include "schedule/link_meter.h"
 #include "schedule/plan.h"
 

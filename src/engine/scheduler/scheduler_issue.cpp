@@ -10,7 +10,7 @@
 #include "base/status.h"
 #include "engine/engine.h"
 #include "engine/request/pack_wire.h"
-#include "engine/scheduler_queue.h"
+#include "engine/scheduler/scheduler_queue.h"
 #include "schedule/text.h"
 #include "schedule/wire.h"
 #include "transport/shm/copy.h"
