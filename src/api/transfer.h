@@ -3,7 +3,7 @@
 
 #include <mobius/transfer.h>
 
-#include "engine/transfers.h"
+#include "engine/transfer/transfers.h"
 
 namespace mobius::api {
 

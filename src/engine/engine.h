@@ -41,7 +41,7 @@
 #include "engine/team.h"
 #include "engine/team_mail.h"
 #include "engine/teams.h"
-#include "engine/transfers.h"
+#include "engine/transfer/transfers.h"
 #include "engine/segment/window.h"
 #include "engine/progress/yield_pace.h"
 #include "job/job.h"

@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "base/status.h"
-#include "engine/hooks/disturb.h"
-#include "engine/hooks/reorder_plan.h"
-#include "engine/hooks/watch.h"
+#include "engine/transfer/hooks/disturb.h"
+#include "engine/transfer/hooks/reorder_plan.h"
+#include "engine/transfer/hooks/watch.h"
 
 namespace mobius::engine {
 namespace {

@@ -6,7 +6,7 @@
 #include <memory>
 #include <vector>
 
-#include "engine/hooks/hook.h"
+#include "engine/transfer/hooks/hook.h"
 #include "engine/common/timeline.h"
 
 namespace mobius::engine {

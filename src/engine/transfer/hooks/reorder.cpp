@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "engine/hooks/reorder.h"
+#include "engine/transfer/hooks/reorder.h"
 
 #include <cstring>
 #include <thread>

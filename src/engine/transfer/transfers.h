@@ -12,7 +12,7 @@
 #include "engine/rma/desk.h"
 #include "engine/rma/exposed_batch.h"
 #include "engine/rma/exposed_ways.h"
-#include "engine/hooks/chain.h"
+#include "engine/transfer/hooks/chain.h"
 #include "engine/rma/notices.h"
 #include "engine/rma/operation.h"
 #include "transport/shm/accumulate.h"

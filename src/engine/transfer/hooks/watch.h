@@ -9,7 +9,7 @@
 #include <mutex>
 #include <string>
 
-#include "engine/hooks/hook.h"
+#include "engine/transfer/hooks/hook.h"
 #include "engine/common/timeline.h"
 
 namespace mobius::engine {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "engine/hooks/watch.h"
+#include "engine/transfer/hooks/watch.h"
 
 #include <unistd.h>
 

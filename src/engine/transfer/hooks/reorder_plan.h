@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include "engine/hooks/random.h"
+#include "engine/transfer/hooks/random.h"
 
 namespace mobius::engine {
 

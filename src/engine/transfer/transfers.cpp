@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "engine/transfers.h"
+#include "engine/transfer/transfers.h"
 
 #include <atomic>
 #include <cerrno>
@@ -7,7 +7,7 @@
 
 #include "base/status.h"
 #include "engine/engine.h"
-#include "engine/hooks/watch.h"
+#include "engine/transfer/hooks/watch.h"
 #include "engine/rma/route_costs.h"
 #include "schedule/operation.h"
 #include "transport/cma/cma.h"

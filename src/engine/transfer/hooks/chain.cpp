@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "engine/hooks/chain.h"
+#include "engine/transfer/hooks/chain.h"
 
 #include <algorithm>
 
 #include "base/hook_list.h"
 #include "base/status.h"
 #include "engine/engine.h"
-#include "engine/hooks/disturb.h"
-#include "engine/hooks/reorder.h"
-#include "engine/hooks/watch.h"
+#include "engine/transfer/hooks/disturb.h"
+#include "engine/transfer/hooks/reorder.h"
+#include "engine/transfer/hooks/watch.h"
 
 namespace mobius::engine {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "engine/hooks/disturb.h"
+#include "engine/transfer/hooks/disturb.h"
 
 #include <chrono>
 #include <thread>

@@ -5,8 +5,8 @@
 
 #include <atomic>
 
-#include "engine/hooks/hook.h"
-#include "engine/hooks/random.h"
+#include "engine/transfer/hooks/hook.h"
+#include "engine/transfer/hooks/random.h"
 
 namespace mobius::engine {
 

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "engine/progress/completion.h"
-#include "engine/hooks/hook.h"
-#include "engine/hooks/reorder_plan.h"
+#include "engine/transfer/hooks/hook.h"
+#include "engine/transfer/hooks/reorder_plan.h"
 
 namespace mobius::engine {
 
