@@ -19,7 +19,7 @@
 #include <mutex>
 #include <optional>
 
-#include "engine/claims.h"
+#include "engine/remote/claims.h"
 #include "engine/rma/operation.h"
 #include "schedule/plan.h"
 

@@ -33,7 +33,7 @@
 #include "engine/progress/progress.h"
 #include "engine/common/registry.h"
 #include "engine/rma/remaps.h"
-#include "engine/remote.h"
+#include "engine/remote/remote.h"
 #include "engine/scheduler/scheduler.h"
 #include "engine/request/served.h"
 #include "engine/segment/stripes.h"

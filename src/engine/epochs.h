@@ -21,7 +21,7 @@
 #include <span>
 #include <vector>
 
-#include "engine/remote.h"
+#include "engine/remote/remote.h"
 #include "engine/team_area.h"
 #include "schedule/plan.h"
 

@@ -11,7 +11,7 @@
 #include "engine/common/lack_of_memory.h"
 #include "engine/message/message.h"
 #include "engine/message/message_drain.h"
-#include "engine/remote.h"
+#include "engine/remote/remote.h"
 #include "os/futex.h"
 #include "transport/shm/copy.h"
 

@@ -22,7 +22,7 @@
 #include <set>
 #include <tuple>
 
-#include "engine/claims_batch.h"
+#include "engine/remote/claims_batch.h"
 #include "engine/request/packs.h"
 #include "os/hybrid_lock.h"
 

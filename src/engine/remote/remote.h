@@ -13,7 +13,7 @@
 #include <mutex>
 #include <set>
 
-#include "engine/claims.h"
+#include "engine/remote/claims.h"
 
 namespace mobius::engine {
 

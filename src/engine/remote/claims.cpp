@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "engine/claims.h"
+#include "engine/remote/claims.h"
 
 #include <algorithm>
 #include <utility>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "engine/remote.h"
+#include "engine/remote/remote.h"
 
 #include <cstring>
 
