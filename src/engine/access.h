@@ -21,7 +21,7 @@
 
 #include "engine/remote/remote.h"
 #include "engine/scheduler/scheduler.h"
-#include "engine/team_area.h"
+#include "engine/team/team_area.h"
 #include "os/hybrid_lock.h"
 
 namespace mobius::engine {

@@ -18,9 +18,9 @@
 
 #include "base/status.h"
 #include "engine/collective.h"
-#include "engine/team_loss.h"
-#include "engine/team_mail.h"
-#include "engine/team_map.h"
+#include "engine/team/team_loss.h"
+#include "engine/team/team_mail.h"
+#include "engine/team/team_map.h"
 
 namespace mobius::engine {
 

@@ -10,7 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "engine/team.h"
+#include "engine/team/team.h"
 #include "transport/shm/element.h"
 
 namespace mobius::engine {

@@ -18,7 +18,7 @@
 #include <cstdint>
 
 #include "engine/lending.h"
-#include "engine/team.h"
+#include "engine/team/team.h"
 #include "engine/common/way_trial.h"
 
 namespace mobius::engine {

@@ -22,7 +22,7 @@
 #include <vector>
 
 #include "engine/remote/remote.h"
-#include "engine/team_area.h"
+#include "engine/team/team_area.h"
 #include "schedule/plan.h"
 
 namespace mobius::engine {

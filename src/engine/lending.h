@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "engine/team.h"
+#include "engine/team/team.h"
 
 namespace mobius::engine {
 

@@ -15,7 +15,7 @@
 
 #include "engine/segment/chunk_table.h"
 #include "engine/common/registry.h"
-#include "engine/team.h"
+#include "engine/team/team.h"
 
 namespace mobius::engine {
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "engine/remote/remote.h"
-#include "engine/team_area.h"
+#include "engine/team/team_area.h"
 #include "os/hybrid_lock.h"
 
 namespace mobius::engine {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "engine/meeting_grid.h"
+#include "engine/team/meeting_grid.h"
 
 #include <gtest/gtest.h>
 

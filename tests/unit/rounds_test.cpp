@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "engine/rounds.h"
+#include "engine/team/rounds.h"
 
 #include <gtest/gtest.h>
 

@@ -16,7 +16,7 @@
 #include "engine/segment/message_wire.h"
 #include "engine/network/network_bulk.h"
 #include "engine/segment/ring_width.h"
-#include "engine/rounds.h"
+#include "engine/team/rounds.h"
 #include "engine/rma/route_costs.h"
 #include "engine/scheduler/scheduler.h"
 #include "engine/request/served_wire.h"

@@ -5,7 +5,7 @@
 #include <mutex>
 
 #include "engine/memory.h"
-#include "engine/team.h"
+#include "engine/team/team.h"
 
 namespace mobius::engine {
 

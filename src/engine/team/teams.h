@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "engine/common/registry.h"
-#include "engine/team.h"
+#include "engine/team/team.h"
 
 namespace mobius::engine {
 

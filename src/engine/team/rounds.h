@@ -19,8 +19,8 @@
 
 #include "base/settings.h"
 #include "engine/segment/host_memory.h"
-#include "engine/team_loss.h"
-#include "engine/team_map.h"
+#include "engine/team/team_loss.h"
+#include "engine/team/team_map.h"
 #include "os/futex.h"
 
 namespace mobius::engine {

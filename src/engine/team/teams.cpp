@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "engine/teams.h"
+#include "engine/team/teams.h"
 
 #include <algorithm>
 #include <memory>

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "engine/rounds.h"
+#include "engine/team/rounds.h"
 
 #include <algorithm>
 
 #include "base/status.h"
 #include "engine/engine.h"
-#include "engine/meeting_grid.h"
+#include "engine/team/meeting_grid.h"
 #include "os/topology.h"
 
 namespace mobius::engine {

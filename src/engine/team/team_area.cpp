@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "engine/team_area.h"
+#include "engine/team/team_area.h"
 
 #include <vector>
 

@@ -9,7 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "engine/team.h"
+#include "engine/team/team.h"
 
 namespace mobius::engine {
 

@@ -12,8 +12,8 @@
 #include <type_traits>
 #include <vector>
 
-#include "engine/rounds.h"
-#include "engine/team_map.h"
+#include "engine/team/rounds.h"
+#include "engine/team/team_map.h"
 
 namespace mobius::engine {
 

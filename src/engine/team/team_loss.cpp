@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "engine/team_loss.h"
+#include "engine/team/team_loss.h"
 
 #include <new>
 #include <string>

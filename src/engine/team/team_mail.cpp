@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "engine/team_mail.h"
+#include "engine/team/team_mail.h"
 
 #include <cstring>
 

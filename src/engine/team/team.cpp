@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "engine/team.h"
+#include "engine/team/team.h"
 
 #include <new>
 #include <utility>
