@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "engine/collective.h"
+#include "engine/collective/collective.h"
 
 #include <mobius/collective.h>
 

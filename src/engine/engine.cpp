@@ -10,7 +10,7 @@
 
 #include "base/log.h"
 #include "base/status.h"
-#include "engine/across.h"
+#include "engine/collective/across.h"
 #include "engine/common/lack_of_memory.h"
 #include "os/memfd.h"
 #include "transport/shm/copy.h"

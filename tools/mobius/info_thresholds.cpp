@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "base/settings.h"
-#include "engine/collective.h"
-#include "engine/collective_ways.h"
+#include "engine/collective/collective.h"
+#include "engine/collective/collective_ways.h"
 #include "engine/rma/desk_memory.h"
 #include "engine/rma/exposed_batch.h"
 #include "engine/rma/exposed_ways.h"

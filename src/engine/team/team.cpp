@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "base/status.h"
-#include "engine/across.h"
-#include "engine/collective_ways.h"
+#include "engine/collective/across.h"
+#include "engine/collective/collective_ways.h"
 #include "engine/engine.h"
 
 namespace mobius::engine {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/status.h"
-#include "engine/across.h"
+#include "engine/collective/across.h"
 #include "engine/engine.h"
 #include "engine/common/lack_of_memory.h"
 

@@ -10,7 +10,7 @@
 #include <memory>
 #include <vector>
 
-#include "engine/collective.h"
+#include "engine/collective/collective.h"
 
 namespace mobius::engine {
 

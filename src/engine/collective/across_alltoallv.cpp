@@ -10,8 +10,8 @@
 #include <cstring>
 #include <vector>
 
-#include "engine/across.h"
-#include "engine/across_blocks.h"
+#include "engine/collective/across.h"
+#include "engine/collective/across_blocks.h"
 #include "engine/engine.h"
 
 namespace mobius::engine {

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "engine/collective.h"
+#include "engine/collective/collective.h"
 
 #include <algorithm>
 #include <vector>
 
 #include "base/status.h"
-#include "engine/across.h"
-#include "engine/collective_direct.h"
-#include "engine/collective_ways.h"
-#include "engine/pieces.h"
+#include "engine/collective/across.h"
+#include "engine/collective/collective_direct.h"
+#include "engine/collective/collective_ways.h"
+#include "engine/collective/pieces.h"
 #include "transport/shm/copy_peer.h"
 
 namespace mobius::engine {

@@ -7,8 +7,8 @@
 
 #include <cstddef>
 
-#include "engine/collective.h"
-#include "engine/lending.h"
+#include "engine/collective/collective.h"
+#include "engine/collective/lending.h"
 
 namespace mobius::engine {
 

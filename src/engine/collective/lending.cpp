@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "engine/lending.h"
+#include "engine/collective/lending.h"
 
 #include <algorithm>
 #include <cerrno>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "engine/across.h"
+#include "engine/collective/across.h"
 
 #include <algorithm>
 #include <cstdio>

@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "engine/across.h"
+#include "engine/collective/across.h"
 #include "engine/engine.h"
 #include "transport/shm/copy.h"
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "engine/collective_direct.h"
+#include "engine/collective/collective_direct.h"
 
 #include <algorithm>
 #include <memory>
 
 #include "engine/engine.h"
-#include "engine/lending.h"
-#include "engine/pieces.h"
+#include "engine/collective/lending.h"
+#include "engine/collective/pieces.h"
 #include "transport/shm/copy.h"
 
 namespace mobius::engine {

@@ -7,11 +7,11 @@
 #include <cstring>
 #include <vector>
 
-#include "engine/across.h"
-#include "engine/collective.h"
-#include "engine/collective_direct.h"
-#include "engine/collective_ways.h"
-#include "engine/pieces.h"
+#include "engine/collective/across.h"
+#include "engine/collective/collective.h"
+#include "engine/collective/collective_direct.h"
+#include "engine/collective/collective_ways.h"
+#include "engine/collective/pieces.h"
 #include "transport/shm/copy.h"
 #include "transport/shm/copy_peer.h"
 

@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "base/status.h"
-#include "engine/collective.h"
+#include "engine/collective/collective.h"
 #include "engine/team/team_loss.h"
 #include "engine/team/team_mail.h"
 #include "engine/team/team_map.h"

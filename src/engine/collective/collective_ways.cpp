@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "engine/collective_ways.h"
+#include "engine/collective/collective_ways.h"
 
 #include <algorithm>
 #include <bit>

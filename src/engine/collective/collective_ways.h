@@ -17,7 +17,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "engine/lending.h"
+#include "engine/collective/lending.h"
 #include "engine/team/team.h"
 #include "engine/common/way_trial.h"
 

@@ -9,8 +9,8 @@
 #include <memory>
 #include <vector>
 
-#include "engine/across.h"
-#include "engine/across_blocks.h"
+#include "engine/collective/across.h"
+#include "engine/collective/across_blocks.h"
 #include "engine/engine.h"
 
 namespace mobius::engine {
