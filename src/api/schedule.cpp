@@ -6,7 +6,7 @@
 #include "api/check.h"
 #include "engine/access.h"
 #include "engine/epochs.h"
-#include "engine/memory.h"
+#include "engine/allocation/memory.h"
 
 using namespace mobius;  // NOLINT(google-build-using-namespace): this file is the C face of it
 using schedule::Policy;

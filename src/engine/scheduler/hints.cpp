@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <mutex>
 
-#include "engine/memory.h"
+#include "engine/allocation/memory.h"
 #include "engine/team/team.h"
 
 namespace mobius::engine {

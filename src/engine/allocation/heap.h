@@ -11,7 +11,7 @@
 #include <map>
 #include <memory>
 
-#include "engine/memory.h"
+#include "engine/allocation/memory.h"
 #include "engine/common/range_allocator.h"
 
 namespace mobius::engine {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "engine/heap.h"
+#include "engine/allocation/heap.h"
 
 #include <algorithm>
 #include <cstring>
 #include <vector>
 
 #include "base/status.h"
-#include "engine/complete_all.h"
+#include "engine/allocation/complete_all.h"
 #include "engine/engine.h"
 #include "transport/shm/copy.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "engine/memory.h"
+#include "engine/allocation/memory.h"
 
 #include <algorithm>
 #include <iterator>
@@ -7,7 +7,7 @@
 #include <memory>
 
 #include "base/status.h"
-#include "engine/complete_all.h"
+#include "engine/allocation/complete_all.h"
 #include "engine/engine.h"
 #include "engine/segment/parts.h"
 #include "os/memfd.h"
