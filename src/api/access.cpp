@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "engine/access.h"
+#include "engine/sync/access.h"
 
 #include <mobius/access.h>
 

@@ -4,7 +4,7 @@
 #include <span>
 
 #include "api/check.h"
-#include "engine/epochs.h"
+#include "engine/sync/epochs.h"
 
 using namespace mobius;  // NOLINT(google-build-using-namespace): this file is the C face of it
 using api::check_epoch;

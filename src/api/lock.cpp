@@ -2,8 +2,8 @@
 #include <mobius/lock.h>
 
 #include "api/check.h"
-#include "engine/locks.h"
-#include "engine/mutexes.h"
+#include "engine/sync/locks.h"
+#include "engine/sync/mutexes.h"
 
 using namespace mobius;  // NOLINT(google-build-using-namespace): this file is the C face of it
 using api::check_live;

@@ -4,8 +4,8 @@
 #include <optional>
 
 #include "api/check.h"
-#include "engine/access.h"
-#include "engine/epochs.h"
+#include "engine/sync/access.h"
+#include "engine/sync/epochs.h"
 #include "engine/allocation/memory.h"
 
 using namespace mobius;  // NOLINT(google-build-using-namespace): this file is the C face of it

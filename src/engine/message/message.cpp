@@ -8,7 +8,7 @@
 #include "base/log.h"
 #include "base/status.h"
 #include "engine/engine.h"
-#include "engine/locks.h"
+#include "engine/sync/locks.h"
 #include "engine/message/message_drain.h"
 
 namespace mobius::engine {

@@ -9,7 +9,7 @@
 #include "engine/engine.h"
 #include "engine/progress/host_watch.h"
 #include "engine/common/lack_of_memory.h"
-#include "engine/locks.h"
+#include "engine/sync/locks.h"
 
 namespace mobius::engine {
 

@@ -4,7 +4,7 @@
 #include <cstring>
 
 #include "engine/engine.h"
-#include "engine/locks.h"
+#include "engine/sync/locks.h"
 
 namespace mobius::engine {
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "base/status.h"
-#include "engine/locks.h"
+#include "engine/sync/locks.h"
 #include "os/memfd.h"
 
 namespace mobius::engine {

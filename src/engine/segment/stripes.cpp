@@ -5,7 +5,7 @@
 #include <bit>
 
 #include "engine/engine.h"
-#include "engine/locks.h"
+#include "engine/sync/locks.h"
 
 namespace mobius::engine {
 namespace {

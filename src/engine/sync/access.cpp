@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "engine/access.h"
+#include "engine/sync/access.h"
 
 #include <new>
 
 #include "base/status.h"
 #include "engine/engine.h"
 #include "engine/progress/host_watch.h"
-#include "engine/locks.h"
+#include "engine/sync/locks.h"
 
 namespace mobius::engine {
 namespace {

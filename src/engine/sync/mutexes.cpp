@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "engine/mutexes.h"
+#include "engine/sync/mutexes.h"
 
 #include <algorithm>
 
 #include "base/status.h"
 #include "engine/engine.h"
-#include "engine/locks.h"
+#include "engine/sync/locks.h"
 
 namespace mobius::engine {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "engine/epochs.h"
+#include "engine/sync/epochs.h"
 
 #include <algorithm>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "engine/locks.h"
+#include "engine/sync/locks.h"
 
 #include <utility>
 

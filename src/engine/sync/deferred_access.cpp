@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "engine/deferred_access.h"
+#include "engine/sync/deferred_access.h"
 
 #include <vector>
 
 #include "base/status.h"
-#include "engine/access.h"
+#include "engine/sync/access.h"
 #include "engine/engine.h"
 #include "engine/scheduler/stretch.h"
 #include "schedule/text.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "engine/notifications.h"
+#include "engine/sync/notifications.h"
 
 #include <sys/mman.h>
 
