@@ -5,31 +5,30 @@
 /**
  * @file
  * Passive target epochs: shared or exclusive access to the memory of one member of a team, or of
- * all, without its taking part.
+ * all members. The member takes no part.
  *
- * Shared access to a member excludes exclusive access to it and nothing else. Nothing stops a
- * transfer outside an epoch. Who waits for exclusive access holds up those who ask for shared
- * access after it, so that neither kind starves.
+ * Shared access to a member excludes exclusive access to it, and nothing else. The library does not
+ * prevent transfers outside an epoch. A thread that waits for exclusive access comes before those
+ * that ask for shared access after it, so neither kind starves.
  *
- * Exclusive access belongs to the calling thread; shared access is counted per process, and a
- * thread of the same process may give it back. A process that has shared access to a member and
- * asks for exclusive access to it waits for itself.
+ * Exclusive access belongs to the calling thread. Shared access is counted per process, and any
+ * thread of the process may give it back. A process that has shared access to a member and asks for
+ * exclusive access to it deadlocks with itself.
  *
- * **Recovery.** The access of a process that died, or left the job, is taken back when somebody
- * waits for it, within about 100 ms. If it was exclusive, the next to gain access is told by
- * `recovered`. When the member itself dies, access that processes of other hosts have to it, whose
- * memory they do not reach any more, ends in the same way for its host-mates.
+ * **Recovery.** If a process dies or leaves the job, its access is taken back within about 100 ms
+ * when another process waits for it. If the access was exclusive, `recovered` tells the next
+ * process that gains access. If the member itself dies, processes of other hosts can no longer
+ * reach its memory, and their access to it ends in the same way for its local peers.
  *
- * Access to a rank on another host is gained by a message to it, which needs no help of its program
- * (MOBIUS_PROGRESS=poll: it polls or waits in the library), and given back without waiting for an
- * answer.
+ * Access to a rank on another host is gained by a message to that rank. The rank's program need not
+ * help (with MOBIUS_PROGRESS=poll it must poll or wait in the library). Giving access back does not
+ * wait for an answer.
  *
- * What a thread puts to a rank on another host while it has exclusive access to it may wait for the
- * end of that: a put without "nb", too, need not be seen there before mob_access_unlock(), or a
- * flush.
+ * While a thread has exclusive access to a rank on another host, its puts to that rank may be
+ * delayed until the access ends: even a put without "nb" need not be visible there before
+ * mob_access_unlock() or a flush.
  *
- * Ranks are those of the world. Compare MPI-4 §12.5.3 (MPI_Win_lock, MPI_Win_lock_all).
- */
+ * Ranks are ranks of the job. Compare MPI-4 §12.5.3 (MPI_Win_lock, MPI_Win_lock_all). */
 
 #include <mobius/team.h>
 
@@ -37,33 +36,33 @@
 extern "C" {
 #endif
 
-/** Access to the members of a team. Owned by the library until mob_access_free(). */
+/** Access to the members of a team. The library owns it until mob_access_free(). */
 typedef struct mob_access* mob_access_t;
 
-/** Kind of access. */
+/** The kind of access. */
 typedef enum mob_access_mode { MOB_SHARED, MOB_EXCLUSIVE } mob_access_mode_t;
 
 /**
- * Makes an object for access to the members of a team, to which nobody has access yet.
+ * Makes an object for access to the members of a team. No process has access at first.
  *
- * Collective over the team, blocks until every member called it. Takes 4 bytes for each pair of
+ * Collective over the team: blocks until every member has called it. Takes 4 bytes for each pair of
  * members.
  *
- * @param team    a live team, not to be freed before the object
+ * @param team    a live team; must not be freed before the object
  * @param access  out: the object
  * @return MOB_OK, MOB_ERR_STATE, MOB_ERR_HANDLE (`team`), MOB_ERR_ARGUMENT (`access` null),
- *         MOB_ERR_MEMORY, MOB_ERR_PEER (it failed at, or died in, another member). If one process
- *         fails, all fail, and nothing is made.
+ *         MOB_ERR_MEMORY, MOB_ERR_PEER (another member failed or died). If one process fails, all
+ *         fail, and nothing is made.
  *
  * Thread safety: per team.
  */
 MOB_API mob_status_t mob_access_create(mob_team_t team, mob_access_t* access);
 
 /**
- * Frees an object for access. Collective over its team, blocks until every member called it.
+ * Frees an object for access. Collective over its team: blocks until every member has called it.
  *
- * @param access  live, and nobody has access by it; null does nothing
- * @return MOB_OK; MOB_ERR_STATE (also if a member has access: every member fails then, and nothing
+ * @param access  a live object through which no process has access; null does nothing
+ * @return MOB_OK; MOB_ERR_STATE (also if a member has access: then every member fails, and nothing
  *         is freed); MOB_ERR_HANDLE; MOB_ERR_PEER (another member failed)
  *
  * Thread safety: per team.
@@ -71,64 +70,76 @@ MOB_API mob_status_t mob_access_create(mob_team_t team, mob_access_t* access);
 MOB_API mob_status_t mob_access_free(mob_access_t access);
 
 /**
- * Gains access to a member; waits for as long as that takes.
+ * Gains access to a member, and waits for as long as that takes.
  *
  * @param access     a live object
- * @param rank       whose memory
- * @param mode       which kind; shared access may be gained several times, and is to be given back
- *                   as often
+ * @param rank       the member
+ * @param mode       shared or exclusive; shared access may be gained several times, and must be
+ *                   given back as often
  * @param recovered  out: 1 if a process died while it had exclusive access, else 0; may be null
  * @return MOB_OK; MOB_ERR_STATE (also if the calling thread has exclusive access already, or in a
  *         handler, if `rank` is on another host); MOB_ERR_HANDLE; MOB_ERR_RANK (not in the team);
- *         MOB_ERR_ARGUMENT (`mode`); MOB_ERR_PEER (`rank`, on another host, died)
+ *         MOB_ERR_ARGUMENT (`mode`); MOB_ERR_PEER (`rank`, on another host, died). After an error
+ *         no access was gained.
  *
- * What others did in epochs that excluded this one is visible after. Blocks, makes progress when it
- * waits for shared access to end. Thread safety: any.
+ * The caller sees everything that other processes did in epochs that excluded this one. Blocks;
+ * makes progress while it waits for shared access to end. Thread safety: any.
  */
 MOB_API mob_status_t mob_access_lock(mob_access_t access, mob_rank_t rank, mob_access_mode_t mode,
                                      int* recovered);
 
 /**
- * Starts to gain access to a member, for the calling thread's transfers to it: as
- * mob_access_lock(), but may return before there is access, as MPI_Win_lock() may. To a member on
- * another host the lock, small transfers and the mob_access_unlock() of the same thread then are
- * one message, and one answer.
+ * Starts to gain access to a member, for the calling thread's transfers to it. As
+ * mob_access_lock(), but may return before the access is gained, as MPI_Win_lock() may. For a
+ * member on another host the lock, small transfers and the mob_access_unlock() of the same thread
+ * then travel as one message with one answer.
  *
- * What the thread transfers to `rank` after it happens with access. Access is there when something
- * that the thread transferred so is complete: a blocking get has returned, or a mob_flush() or
- * mob_fence() after a transfer; before the thread gains or starts any other lock; and once before
- * mob_access_unlock() returns. Until then others may have access, what is put need not
- * be on its way, flushes of other threads do not complete it, and messages of the program may
- * overtake it. So it does not exclude others from anything but that memory, as a mutex would.
+ * The thread's later transfers to `rank` happen with access. The access is certainly gained
+ * - when such a transfer is complete: a blocking get has returned, or a mob_flush() or mob_fence()
+ *   after a transfer;
+ * - before the thread gains or starts any other lock;
+ * - before mob_access_unlock() returns.
+ *
+ * Until then other processes may have access, the thread's puts need not be on their way, flushes
+ * of other threads do not complete them, and messages of the program may overtake them. So this
+ * lock protects that memory only; it cannot serve as a mutex for anything else.
  *
  * @param access  a live object
- * @param rank    whose memory
- * @param mode    which kind; of either, the calling thread gives it back, by mob_access_unlock()
- * @return as mob_access_lock(); what cannot be found out yet (MOB_ERR_PEER, MOB_ERR_HANDLE) the
- *         call returns that has to gain it; the thread has no access then
+ * @param rank    the member
+ * @param mode    shared or exclusive; in either mode the calling thread must give the access back
+ *                itself, by mob_access_unlock()
+ * @return as mob_access_lock(). The call that has to gain the access returns the errors that are
+ *         found only then (MOB_ERR_PEER, MOB_ERR_HANDLE); the thread has no access in that case.
  *
- * That a process died while it had access is not told. Blocks at most as mob_access_lock() does.
- * Thread safety: any.
+ * Does not tell whether a process died while it had access. Blocks at most as mob_access_lock()
+ * does. Thread safety: any.
  */
 MOB_API mob_status_t mob_access_lock_nbi(mob_access_t access, mob_rank_t rank,
                                          mob_access_mode_t mode);
 
-/** As mob_access_lock() if it need not wait, otherwise `*acquired` becomes 0. MOB_ERR_ARGUMENT if
- *  `acquired` is null. Does not block but for the answer of a rank on another host. What another
- *  process gave back can be gained after a barrier in between, or a message from it to `rank`.
- *  Thread safety: any. */
+/**
+ * Gains access as mob_access_lock() if that needs no wait; otherwise `*acquired` becomes 0.
+ *
+ * @param acquired  out: 1 if the caller has access, else 0
+ * @return as mob_access_lock(); MOB_ERR_ARGUMENT also if `acquired` is null
+ *
+ * Does not block, except for the answer of a rank on another host. Access that another process gave
+ * back can be gained once a barrier has followed, or a message from that process to `rank`. Thread
+ * safety: any.
+ */
 MOB_API mob_status_t mob_access_trylock(mob_access_t access, mob_rank_t rank,
                                         mob_access_mode_t mode, int* acquired, int* recovered);
 
 /**
  * Gives access to a member back: exclusive access if the calling thread has it, else one shared
- * access of the calling process. Transfers of the calling thread to it are complete there before
- * (their errors are those of mob_flush_all(), and are returned with the access given back).
+ * access of the calling process. The calling thread's transfers to the member are complete there
+ * before that. Their errors are returned as mob_flush_all() returns them, and the access is given
+ * back even so.
  *
  * @return MOB_OK; MOB_ERR_STATE (also without access; in a handler as lock.h says); MOB_ERR_HANDLE;
  *         MOB_ERR_RANK
  *
- * Does not wait for others. Thread safety: any.
+ * Waits for the calling thread's transfers, not for other processes. Thread safety: any.
  */
 MOB_API mob_status_t mob_access_unlock(mob_access_t access, mob_rank_t rank);
 
@@ -141,18 +152,18 @@ MOB_API mob_status_t mob_access_unlock(mob_access_t access, mob_rank_t rank);
  *         MOB_ERR_HANDLE; MOB_ERR_PEER (a member on another host died). After an error no access
  *         was gained.
  *
- * As mob_access_lock().
+ * Otherwise as mob_access_lock().
  */
 MOB_API mob_status_t mob_access_lock_all(mob_access_t access, int* recovered);
 
 /**
  * Gives shared access to every member back.
  *
- * @return MOB_OK; MOB_ERR_STATE (also if the calling process lacks shared access to a member; none
- *         was given back then); MOB_ERR_HANDLE
+ * @return MOB_OK; MOB_ERR_STATE (also if the calling process lacks shared access to a member; then
+ *         none was given back); MOB_ERR_HANDLE
  *
- * As mob_access_unlock(), for every target. Thread safety: any, but no other thread gives access by
- * the same object back meanwhile.
+ * As mob_access_unlock(), for every target. Thread safety: any, but no other thread may give back
+ * access through the same object at the same time.
  */
 MOB_API mob_status_t mob_access_unlock_all(mob_access_t access);
 

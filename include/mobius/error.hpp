@@ -4,12 +4,13 @@
 
 /**
  * @file
- * Errors as exceptions, and what owners have in common.
+ * Errors as exceptions, and the common part of owners.
  *
- * **An exception in one rank does not end the collective calls of the others.** A rank that leaves
- * by an exception before a collective call that the others make lets them wait, until its process
- * ends without mob_finalize(): then it has died (failure.h), and by default the launcher ends the
- * job. So let exceptions that nobody can handle leave main(), or end the job by mob_abort():
+ * **An exception in one rank does not end the collective calls of the others.** If a rank leaves by
+ * an exception before a collective call, the other ranks wait in that call until the rank's process
+ * ends without mob_finalize(). Then it has died (failure.h), and by default the launcher ends the
+ * job. So let exceptions that the program cannot handle leave main(), or end the job by
+ * mob_abort():
  *
  * @code
  * int main() try {
@@ -22,9 +23,8 @@
  *
  * For the same reason an owner whose freeing is collective (mob::Job, mob::Team, mob::Array) does
  * nothing in its destructor while an exception that was thrown in its lifetime unwinds the stack:
- * the others may be elsewhere. What it owned stays until mob_finalize(). A program that catches
- * such an exception and goes on must do so in all members alike.
- */
+ * the other members may be elsewhere. Its object stays until mob_finalize(). A program that catches
+ * such an exception and continues must do so in all members alike. */
 
 #include <mobius/status.h>
 
@@ -38,14 +38,19 @@
 
 namespace mob {
 
-/** A call that failed. what() is what mob_last_error() said. */
+/** A failed call. what() is the text of mob_last_error(). */
 class Error : public std::runtime_error {
  public:
-  /** @param status  what the call returned, not MOB_OK
-   *  @param text    what went wrong; copied */
+  /**
+   * @param status  the status that the call returned, not MOB_OK
+   * @param text    the reason; copied
+   */
   Error(mob_status_t status, const char* text) : std::runtime_error(text), status_(status) {}
 
-  /** @return what the call returned; what that means and leaves behind its C function says */
+  /**
+   * @return the status that the call returned; the C function documents its meaning and what it
+   *         leaves behind
+   */
   [[nodiscard]] mob_status_t status() const noexcept { return status_; }
 
  private:
@@ -64,10 +69,10 @@ namespace detail {
 }  // namespace detail
 
 /**
- * Lets a call of the C interface throw: `mob::check(mob_flush(rank));`. Most of that interface
- * needs nothing more in C++.
+ * Throws if a call of the C interface failed: `mob::check(mob_flush(rank));`. Most of that
+ * interface needs nothing more in C++.
  *
- * @param status  what the call returned; MOB_OK does nothing
+ * @param status  the status that the call returned; MOB_OK does nothing
  * @throws Error  with the text of the calling thread's last failed call
  *
  * Thread safety: any. Do not let it throw out of a handler or another function that C calls.
@@ -78,14 +83,14 @@ namespace detail {
 
 namespace detail {
 
-/* A result that is negative where it is a status. */
+/* Throws if a result is negative, and therefore a status. */
 template <typename Number>
 [[nodiscard]] Number checked(Number result) {
   if (MOB_UNLIKELY(result < 0)) raise(static_cast<mob_status_t>(result));
   return result;
 }
 
-/* The product of two sizes. */
+/* The product of two sizes; throws if it overflows. */
 [[nodiscard]] inline size_t product(size_t count, size_t size) {
   size_t result = 0;
   if (__builtin_mul_overflow(count, size, &result)) {
@@ -94,7 +99,7 @@ template <typename Number>
   return result;
 }
 
-/* Whether an exception that was thrown in the lifetime of this object unwinds the stack. */
+/* Tells whether an exception that was thrown in the lifetime of this object unwinds the stack. */
 class Unwinding {
  public:
   Unwinding() = default;
@@ -108,7 +113,7 @@ class Unwinding {
   int before_ = std::uncaught_exceptions();
 };
 
-/* Owns what kFree frees; null is none. */
+/* Owns an object that kFree frees; null: none. */
 template <typename Object, mob_status_t (*kFree)(Object), bool kCollective>
 class Owner {
  public:
@@ -125,7 +130,7 @@ class Owner {
 
   [[nodiscard]] Object get() const noexcept { return object_; }
   [[nodiscard]] Object release() noexcept { return std::exchange(object_, nullptr); }
-  /* What was not freed remains: these two statuses say so of all that are owned. */
+  /* After these two statuses every object is still live. */
   [[nodiscard]] mob_status_t free() {
     if (object_ == nullptr) return MOB_OK;
     const mob_status_t status = kFree(object_);

@@ -4,8 +4,7 @@
 
 /**
  * @file
- * Being in a job, from a place in the program to the end of its scope.
- */
+ * Membership of a job as the scope of an object. */
 
 #include <mobius/error.hpp>
 #include <mobius/job.h>
@@ -13,24 +12,27 @@
 namespace mob {
 
 /**
- * Joins the job, and leaves it when it is destroyed. What owns something in the job is declared
- * after it and so goes before it. One per process; not copied, not moved.
+ * Joins the job when it is made, and leaves the job when it is destroyed. Declare owners of objects
+ * of the job after it, so that they are destroyed before it. One per process; neither copied nor
+ * moved.
  *
- * While an exception unwinds the stack the destructor does not leave the job (error.hpp): the
- * process is then to end, and counts as one that died.
+ * While an exception unwinds the stack, the destructor does not leave the job (error.hpp): the
+ * process must then end, and counts as one that died.
  *
  * Thread safety: single, as mob_init() and mob_finalize().
  */
 class Job {
  public:
-  /** As mob_init(): collective, blocks. @throws Error as it fails */
+  /** Joins as mob_init(): collective, blocks. @throws Error if it fails */
   Job() { check(mob_init()); }
-  /** As mob_init_mpi(), which says what to pass: collective over the communicator.
-   *  @throws Error as it fails */
+  /**
+   * Joins as mob_init_mpi(), which says what to pass: collective over the communicator, blocks.
+   * @throws Error  if it fails
+   */
   explicit Job(const void* communicator) { check(mob_init_mpi(communicator)); }
   Job(const Job&) = delete;
   Job& operator=(const Job&) = delete;
-  /** As mob_finalize(): collective, blocks. Does nothing if the program has called that. */
+  /** Leaves as mob_finalize(): collective, blocks. Does nothing if the program has called that. */
   ~Job() {
     if (!unwinding_) static_cast<void>(mob_finalize());
   }

@@ -6,13 +6,13 @@
  * @file
  * Memory that other processes can read and write.
  *
- * An allocation gives every process of the job, or of a team, a part of its own. A part is named by
- * the address it has in the process that owns it: that address, with the owner's rank, is what put
- * and get take. Where the window could be had at one address in all host-mates (the normal case,
- * see `mobius info`), a host-mate's address is also valid in the caller: for the parts of an
- * allocation made together from when it is made, for any other memory from when mob_ptr(), a put or
- * a get reached it. Portable programs ask mob_ptr().
- */
+ * An allocation gives every process of the job, or of a team, a *part* of its own. Put and get name
+ * a place in a part by the owner's rank and the address that the place has in the owner.
+ *
+ * The library tries to map the window at one address in all local peers (the normal case, see
+ * `mobius info`). Then an address of a local peer is also valid in the caller: for a collective
+ * allocation from the start, for any other memory once mob_ptr(), a put or a get has reached it.
+ * Portable programs call mob_ptr(). */
 
 #include <mobius/job.h>
 #include <mobius/team.h>
@@ -21,45 +21,44 @@
 extern "C" {
 #endif
 
-/** One collective allocation. Owned by the library from mob_mem_alloc() to mob_mem_free(). */
+/** A collective allocation. The library owns it from mob_mem_alloc() to mob_mem_free(). */
 typedef struct mob_mem* mob_mem_t;
 
 /**
- * Allocates remotely accessible memory, zero-filled.
+ * Allocates zero-filled memory that other processes can access.
  *
- * Collective over the job, blocks until every process called it. The memory is reserved, not only
- * promised: using it cannot fail later for lack of memory. Nothing is created in any file system.
+ * Collective over the job: blocks until every process has called it. The memory is reserved, not
+ * only promised: later use cannot fail for lack of memory. Nothing is created in any file system.
  *
- * @param bytes  size of the caller's own part in bytes; may differ between ranks and may be 0
- * @param mem    out: the allocation; the same order of allocations gives the same allocation in
- *               every process
+ * @param bytes  size of the caller's part in bytes; may differ between ranks and may be 0
+ * @param mem    out: the allocation. The n-th allocation of every process is the same allocation.
  * @return MOB_OK;
  *         MOB_ERR_STATE     outside init … finalize;
- *         MOB_ERR_ARGUMENT  `mem` null;
- *         MOB_ERR_RANGE     `bytes` so large that offsets in the window would overflow;
+ *         MOB_ERR_ARGUMENT  `mem` is null;
+ *         MOB_ERR_RANGE     `bytes` is so large that offsets in the window would overflow;
  *         MOB_ERR_MEMORY    the host lacks memory for all parts, or the window is full;
- *         MOB_ERR_PEER      another process got one of these errors; MOB_ERR_RANGE may be for all.
+ *         MOB_ERR_PEER      another process got one of these errors (all may get MOB_ERR_RANGE).
  *         If one process fails, all fail, and nothing stays allocated.
  *
- * Alignment: parts start on a 2 MiB boundary of the address space (one page at least).
+ * Alignment: a part starts on a 2 MiB boundary of the address space and takes at least one page.
  * Thread safety: single per job: all processes make their collective calls in the same order.
  */
 MOB_API mob_status_t mob_mem_alloc(size_t bytes, mob_mem_t* mem);
 
 /**
- * Allocates remotely accessible memory, zero-filled, in the members of a team.
+ * Allocates zero-filled memory that other processes can access, in the members of a team.
  *
- * Collective over the team, blocks until every member called it; else as mob_mem_alloc(), which is
- * this for the world. Parts are named by the ranks of the job. Processes that are not members reach
- * them too, given rank and address.
+ * Collective over the team: blocks until every member has called it. Otherwise as mob_mem_alloc(),
+ * which is this call for the team of all processes. Parts are named by ranks of the job. Processes
+ * outside the team can access them too, given rank and address.
  *
- * @param team       the team; it cannot be freed before its allocations
- * @param bytes      size of the caller's own part in bytes; may differ between ranks and may be 0
+ * @param team       the team; must not be freed before its allocations
+ * @param bytes      size of the caller's part in bytes; may differ between ranks and may be 0
  * @param alignment  of each part: a power of two up to 2 MiB, or 0. Parts start on 2 MiB boundaries
- *                   whatever is asked for; programs that depend on an alignment say so here
+ *                   in any case; a program that depends on an alignment states it here.
  * @param mem        out: the allocation
- * @return as mob_mem_alloc(), also MOB_ERR_HANDLE (`team` is not live; the call returns at once)
- *         and MOB_ERR_ARGUMENT for a wrong alignment
+ * @return as mob_mem_alloc(); also MOB_ERR_HANDLE (`team` is not live; the call returns at once)
+ *         and MOB_ERR_ARGUMENT for an invalid alignment
  *
  * Thread safety: single per team.
  */
@@ -67,15 +66,15 @@ MOB_API mob_status_t mob_team_alloc(mob_team_t team, size_t bytes, size_t alignm
                                     mob_mem_t* mem);
 
 /**
- * Tells every member of a team one address of each member (compare LAPI_Address_init, paper 1 §2).
+ * Gives every member of a team one address of each member (compare LAPI_Address_init, paper 1 §2).
  *
- * Collective over the team, blocks until every member called it; a barrier of the team.
+ * Collective over the team: blocks until every member has called it, and is a barrier of the team.
  *
  * @param team  the team
- * @param mine  any address, or null; it is passed on as it is
- * @param all   out: array of as many addresses as the team has members, by rank in the team
- * @return MOB_OK, MOB_ERR_STATE, MOB_ERR_HANDLE (`team`), MOB_ERR_ARGUMENT (`all` null at a rank;
- *         MOB_ERR_PEER at the others), MOB_ERR_PEER (a member died)
+ * @param mine  any address, or null; passed on unchanged
+ * @param all   out: array with one address per member, by rank in the team; the caller owns it
+ * @return MOB_OK, MOB_ERR_STATE, MOB_ERR_HANDLE (`team`), MOB_ERR_ARGUMENT (`all` is null at a
+ *         rank; the others get MOB_ERR_PEER), MOB_ERR_PEER (a member died)
  *
  * Thread safety: single per team.
  */
@@ -85,29 +84,29 @@ MOB_API mob_status_t mob_publish(mob_team_t team, const void* mine, void** all);
  * Frees an allocation in every member of the team that made it.
  *
  * Collective over that team. Completes what the calling thread has started, as mob_flush_all(), and
- * waits until every member called it, so that no operation started before can hit memory that is
- * gone; operations that other threads still run on it are an error of the caller. Also waits until
- * processes of other hosts that were let write there (MOBIUS_RMA_KEYS) have heard that they may not
- * any more: members or not, their own threads see to it.
+ * waits until every member has called it, so that no earlier operation can reach freed memory. It
+ * is an error of the caller if other threads still run operations on the allocation. The call also
+ * waits until all processes of other hosts that had permission to write to it (MOBIUS_RMA_KEYS),
+ * members or not, know that the permission has ended; their library threads answer.
  *
  * @param mem  the allocation; null does nothing if every process of the job passes null
- * @return MOB_OK; MOB_ERR_STATE; MOB_ERR_HANDLE (not live: freed before or never allocated; the
- *         call returns at once, without waiting for the others); MOB_ERR_ARGUMENT (the members pass
- *         different allocations of one team, or some of them null: every member fails, and nothing
- *         is freed); MOB_ERR_PEER (a member died; the allocation is freed); or the first error of
- *         an operation without a handle (the allocation is freed)
+ * @return MOB_OK; MOB_ERR_STATE; MOB_ERR_HANDLE (not live: freed before or never allocated; returns
+ *         at once, without waiting for the others); MOB_ERR_ARGUMENT (the members pass different
+ *         allocations of one team, or some pass null: every member fails, and nothing is freed);
+ *         MOB_ERR_PEER (a member died; the allocation is freed); or the first error of an operation
+ *         without a handle (the allocation is freed)
  *
  * Thread safety: single per job, as mob_mem_alloc().
  */
 MOB_API mob_status_t mob_mem_free(mob_mem_t mem);
 
 /**
- * Address of a part, or of a place in it, in the address space of its owner.
+ * Computes the address of a place in a part, in the address space of the part's owner.
  *
- * @param mem     a live allocation
- * @param rank    the owner
- * @param offset  bytes from the start of the part, at most the size of the part
- * @param address out: the address to give to put and get together with `rank`
+ * @param mem      a live allocation
+ * @param rank     the owner
+ * @param offset   bytes from the start of the part, at most the size of the part
+ * @param address  out: the address to give to put and get together with `rank`
  * @return MOB_OK, MOB_ERR_STATE, MOB_ERR_HANDLE, MOB_ERR_RANK, MOB_ERR_RANGE, MOB_ERR_ARGUMENT
  *
  * Local, does not block. Thread safety: any.
@@ -115,11 +114,11 @@ MOB_API mob_status_t mob_mem_free(mob_mem_t mem);
 MOB_API mob_status_t mob_mem_address(mob_mem_t mem, mob_rank_t rank, size_t offset, void** address);
 
 /**
- * Size of a part.
+ * Tells the size of a part.
  *
- * @param mem   a live allocation
- * @param rank  the owner
- * @param bytes out: the size it gave to mob_mem_alloc()
+ * @param mem    a live allocation
+ * @param rank   the owner
+ * @param bytes  out: the size that the owner gave to mob_mem_alloc()
  * @return MOB_OK, MOB_ERR_STATE, MOB_ERR_HANDLE, MOB_ERR_RANK, MOB_ERR_ARGUMENT
  *
  * Local, does not block. Thread safety: any.
@@ -127,54 +126,55 @@ MOB_API mob_status_t mob_mem_address(mob_mem_t mem, mob_rank_t rank, size_t offs
 MOB_API mob_status_t mob_mem_bytes(mob_mem_t mem, mob_rank_t rank, size_t* bytes);
 
 /**
- * The calling process' own part.
+ * Returns the address of the calling process's own part.
  *
  * @param mem  a live allocation
- * @return its address; null (with mob_last_error()) if `mem` is not live, or the part is empty
+ * @return the address, valid until mob_mem_free(); null if the part is empty, or if `mem` is not
+ *         live (then mob_last_error() has the reason)
  *
  * Local, does not block. Thread safety: any.
  */
 MOB_API void* mob_mem_local(mob_mem_t mem);
 
 /**
- * Allocates memory that host-mates can read and write, for this process alone: malloc() for memory
- * that is a target. Not collective: pass the address to whom it concerns.
+ * Allocates memory for this process alone that its local peers can read and write: a malloc() for
+ * memory that is a target. Not collective: the caller passes the address to the processes that need
+ * it.
  *
- * @param bytes      size, from 1 byte; 0 counts as 1. A block is rounded up to 16 bytes, and an
- *                   access beyond its end is noticed only where it leaves the memory that Möbius
- *                   holds for such blocks
- * @param alignment  of the block: a power of two up to 2 MiB; 0 for the 16 bytes that every block
- *                   has at least
- * @param pointer    out: the block, contents undefined; owned by the caller until mob_local_free()
- * @return MOB_OK, MOB_ERR_STATE, MOB_ERR_ARGUMENT (`pointer` null, wrong alignment),
+ * @param bytes      size, from 1 byte; 0 counts as 1. A block is rounded up to 16 bytes. An access
+ *                   beyond its end is detected only where it leaves the memory that Möbius holds
+ *                   for such blocks.
+ * @param alignment  of the block: a power of two up to 2 MiB; 0 for the minimum of 16 bytes
+ * @param pointer    out: the block, contents undefined; the caller owns it until mob_local_free()
+ * @return MOB_OK, MOB_ERR_STATE, MOB_ERR_ARGUMENT (`pointer` null, invalid alignment),
  *         MOB_ERR_MEMORY (the host lacks memory, or the window is full). The memory is reserved:
- *         using it cannot fail later.
+ *         later use cannot fail.
  *
- * Blocks of a megabyte or more have memory of their own, which goes back to the system when they
- * are freed. mob_finalize() frees what is left.
+ * A block of a megabyte or more has memory of its own, which goes back to the system when it is
+ * freed. mob_finalize() frees all remaining blocks.
  *
- * Local, does not block. Thread safety: any. Compare ARMCI_Malloc_local and LAPI's use of malloc().
+ * Local, does not block. Thread safety: any. Compare ARMCI_Malloc_local, and malloc() in LAPI
+ * programs.
  */
 MOB_API mob_status_t mob_local_alloc(size_t bytes, size_t alignment, void** pointer);
 
 /**
- * Makes a block longer or shorter, and moves it where it must.
+ * Changes the size of a block, and moves the block if it must.
  *
  * @param pointer  from mob_local_alloc() or mob_local_realloc(); null allocates
  * @param bytes    new size; 0 counts as 1
- * @param result   out: the block, whose contents are those of the old one as far as both reach;
- *                 aligned to 16 bytes where it moved. May be the address of the variable that holds
- *                 `pointer`
+ * @param result   out: the block, with the contents of the old one up to the smaller size; aligned
+ *                 to 16 bytes if it moved. May be the address of the variable that holds `pointer`.
  * @return MOB_OK; MOB_ERR_STATE, MOB_ERR_ARGUMENT (`result` null), MOB_ERR_HANDLE (`pointer` is no
  *         live block of this process), MOB_ERR_MEMORY; after an error the block is as before
  *
- * Nobody may access the block meanwhile. Local, does not block. Thread safety: any.
+ * No process may access the block during the call. Local, does not block. Thread safety: any.
  */
 MOB_API mob_status_t mob_local_realloc(void* pointer, size_t bytes, void** result);
 
 /**
- * Frees a block. Operations of others on it must be complete, and none may come: one that does may
- * be refused, be lost, or hit what lies there then.
+ * Frees a block. All operations of other processes on it must be complete, and no new one may
+ * start: it could be refused, be lost, or reach other data placed there.
  *
  * @param pointer  from mob_local_alloc() or mob_local_realloc(); null does nothing
  * @return MOB_OK, MOB_ERR_STATE, MOB_ERR_HANDLE (freed before, or not such a block of this process)
@@ -184,15 +184,15 @@ MOB_API mob_status_t mob_local_realloc(void* pointer, size_t bytes, void** resul
 MOB_API mob_status_t mob_local_free(void* pointer);
 
 /**
- * A pointer through which the caller can load and store a host-mate's memory directly.
+ * Returns a pointer through which the caller can load and store a local peer's memory directly.
  *
  * @param rank     the owner of the memory
  * @param address  an address in the owner's part of a live allocation, or in memory that it exposed
  *                 with MOB_EXPOSE_REMAP
- * @param pointer  out: valid in the calling process until the allocation is freed, or the memory is
+ * @param pointer  out: valid in the calling process until the allocation is freed or the memory is
  *                 withdrawn
- * @return MOB_OK, MOB_ERR_STATE, MOB_ERR_RANK (not a rank, or not a host-mate),
- *         MOB_ERR_RANGE (in neither of that rank), MOB_ERR_ARGUMENT
+ * @return MOB_OK, MOB_ERR_STATE, MOB_ERR_RANK (not a rank, or not a local peer), MOB_ERR_RANGE
+ *         (neither kind of memory of that rank), MOB_ERR_ARGUMENT
  *
  * Local, does not block. Thread safety: any. Compare OpenSHMEM 1.5 §9.4 shmem_ptr and MPI-4
  * MPI_Win_shared_query.

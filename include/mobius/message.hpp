@@ -4,8 +4,7 @@
 
 /**
  * @file
- * Active messages whose headers have types and whose handlers are any functions (message.h).
- */
+ * Active messages with typed headers, whose handlers are any callable objects (message.h). */
 
 #include <mobius/message.h>
 #include <mobius/types.hpp>
@@ -20,21 +19,22 @@
 
 namespace mob {
 
-/** A message as its handler sees it. Everything is valid until the handler returns. */
+/** A message as its handler receives it. All of it is valid until the handler returns. */
 template <Transferable Header>
 struct Message {
-  mob_rank_t source;        /**< who sent it */
-  const Header& header;     /**< what it says */
-  size_t payload_bytes;     /**< of the payload */
-  const std::byte* payload; /**< the whole payload, aligned to 16 bytes, if it is here already, else
-                                 null: mob_message_t */
-  mob_token_t token;        /**< for Handler::reply(), also later */
+  mob_rank_t source;    /**< the sender */
+  const Header& header; /**< the header */
+  size_t payload_bytes; /**< bytes of the payload */
+  /** the whole payload, aligned to 16 bytes, if it has arrived, else null: mob_message_t */
+  const std::byte* payload;
+  mob_token_t token; /**< for Handler::reply(), also later */
 };
 
 namespace detail {
 
-/* Keeps functions until the process ends: messages on their way may still need one that was
- * replaced. Reachable, and never destroyed, as the library's thread may run after main(). */
+/* Keeps functions until the process ends: messages on their way may still need a function that was
+ * replaced. The list stays reachable and is never destroyed, because the library's thread may run
+ * after main(). */
 inline void keep(std::shared_ptr<void> object) {
   struct Kept {
     std::mutex mutex;
@@ -48,20 +48,20 @@ inline void keep(std::shared_ptr<void> object) {
 }  // namespace detail
 
 /**
- * An identifier of messages, together with the type of their headers. A constant that every rank
- * has, those that only send too; it owns nothing.
+ * An identifier of messages, with the type of their headers. A constant of every rank, also of
+ * those that only send; it owns nothing.
  *
  * @code
  * constexpr mob::Handler<Insert> kInsert(7);
  * kInsert.set([&](const mob::Message<Insert>& message, mob_delivery_t& delivery) {
  *   delivery.payload = store.room_for(message.header.key, message.payload_bytes);
  * });
- * team.barrier();  // now everybody has a handler
+ * team.barrier();  // now every member has a handler
  * kInsert.send(rank, Insert{key}, values);
  * @endcode
  *
- * Sending throws mob::Error where mob_message_send() and its kin return an error. Completion, order
- * and blocking are theirs. Thread safety: any.
+ * Sending throws mob::Error where mob_message_send() and related calls return an error. Completion,
+ * order and blocking are those of the C calls. Thread safety: any.
  */
 template <Transferable Header>
 class Handler {
@@ -69,25 +69,27 @@ class Handler {
   static_assert(alignof(Header) <= 16, "headers are aligned to 16 bytes at most");
 
  public:
-  /** @param id  0 … MOB_MAX_HANDLERS - 1; looked at by the calls that use it */
+  /** @param id  0 … MOB_MAX_HANDLERS - 1; the calls that use it check it */
   constexpr explicit Handler(unsigned id) noexcept : id_(id) {}
 
   /** @return the identifier, for the C interface */
   [[nodiscard]] constexpr unsigned id() const noexcept { return id_; }
 
   /**
-   * Says which function messages with this identifier run in this process:
+   * Registers the function that messages with this identifier run in this process:
    * mob_handler_register(). Local.
    *
    * @param function  called with `const Message<Header>&` and, if it takes that, `mob_delivery_t&`,
-   *                  which starts as zeros: a payload is dropped. May change what it captured: the
-   *                  handlers of a rank run one at a time, but on any thread, beside the program's.
-   *                  What it refers to lives until mob_finalize(). It must not wait (message.h),
-   * nor throw: the program ends if it does. A copy is kept until the process ends, also after
-   * another took its place.
-   * @throws Error    as mob_handler_register() fails
+   *                  which starts as zeros: then the payload is dropped. The function may change
+   *                  its captures: the handlers of a rank run one at a time, but on any thread,
+   *                  beside the program's. Everything that it refers to must live until
+   *                  mob_finalize(). It must not wait (message.h), and must not throw: the program
+   *                  ends if it does. A copy is kept until the process ends, also after another
+   *                  function replaced it.
+   * @throws Error    if mob_handler_register() fails
    *
-   * A message whose header has another size, from elsewhere, ends the job: mob_abort().
+   * A message whose header has another size, from another kind of sender, ends the job:
+   * mob_abort().
    */
   template <typename Function>
     requires std::is_invocable_v<std::decay_t<Function>&, const Message<Header>&,
@@ -99,12 +101,14 @@ class Handler {
     check(mob_handler_register(id_, &run<std::decay_t<Function>>, kept.get()));
   }
 
-  /** Sends a message without payload: mob_message_send().
-   *  @param notify  who is told; null for nobody; read during the call only */
+  /**
+   * Sends a message without payload: mob_message_send().
+   * @param notify  counters to count; null for none; read during the call only
+   */
   void send(mob_rank_t rank, const Header& header, const mob_notify_t* notify = nullptr) const {
     check(mob_message_send(rank, id_, &header, sizeof header, nullptr, 0, notify));
   }
-  /** Sends a message: mob_message_send(). The payload may be reused when it returns. */
+  /** Sends a message: mob_message_send(). The caller may reuse the payload when it returns. */
   template <Buffer Payload>
   void send(mob_rank_t rank, const Header& header, const Payload& payload,
             const mob_notify_t* notify = nullptr) const {
@@ -113,8 +117,10 @@ class Handler {
                            notify));
   }
 
-  /** Starts to send a message: mob_message_send_nb(). The payload stays, unchanged, until the
-   * handle is complete. */
+  /**
+   * Starts to send a message: mob_message_send_nb(). The payload must stay unchanged until the
+   * handle is complete.
+   */
   template <Buffer Payload>
   [[nodiscard]] Handle send_nb(mob_rank_t rank, const Header& header, const Payload& payload,
                                const mob_notify_t* notify = nullptr) const {
@@ -125,8 +131,10 @@ class Handler {
     return Handle(handle);
   }
 
-  /** Starts to send a message: mob_message_send_nbi(). The payload stays, unchanged, until
-   *  mob_flush_local() or a flush. */
+  /**
+   * Starts to send a message: mob_message_send_nbi(). The payload must stay unchanged until
+   * mob_flush_local() or a flush.
+   */
   template <Buffer Payload>
   void send_nbi(mob_rank_t rank, const Header& header, const Payload& payload,
                 const mob_notify_t* notify = nullptr) const {
@@ -135,8 +143,10 @@ class Handler {
                                notify));
   }
 
-  /** Answers a message without payload: mob_message_reply(). Does not block. In a handler an error
-   *  that is thrown has to be caught there. */
+  /**
+   * Answers a message without payload: mob_message_reply(). Does not block. A handler must catch an
+   * error that this throws.
+   */
   void reply(mob_token_t token, const Header& header, const mob_notify_t* notify = nullptr) const {
     check(mob_message_reply(token, id_, &header, sizeof header, nullptr, 0, notify));
   }

@@ -4,15 +4,13 @@
 
 /**
  * @file
- * The whole interface of Möbius for C++20: the C interface, and over it, in namespace `mob`, types
- * for what C++ can look after: owners, typed pointers and buffers, handlers that are functions of
- * any kind, errors as exceptions. Headers alone; what is not here is called as in C, by
- * `mob::check(…)`.
+ * The whole interface of Möbius for C++20: the C interface and, over it, namespace `mob`: owners,
+ * typed pointers and buffers, handlers that are any callable objects, and errors as exceptions.
+ * Headers only. Call everything else as in C, with `mob::check(…)`.
  *
  * @code
  * #include <mobius/mobius.hpp>
- * @endcode
- */
+ * @endcode */
 
 #include <mobius/array.hpp>
 #include <mobius/counter.hpp>

@@ -4,8 +4,7 @@
 
 /**
  * @file
- * Compiler-specific words used by the public headers. GCC and Clang, C99 or C++20, 64-bit Linux.
- */
+ * Compiler-specific macros of the public headers: GCC and Clang, C99 or C++20, 64-bit Linux. */
 
 #include <stddef.h>
 #include <stdint.h>
@@ -18,9 +17,9 @@
 #define MOB_API __attribute__((visibility("default")))
 
 /**
- * A function defined in a header: inlined into its caller. The library compiles the same text once
- * into a symbol of the same name for callers that cannot inline (other languages, dlsym, whoever
- * takes the address): the definition here makes none (gnu_inline).
+ * A function defined in a header and inlined into its caller. This definition emits no symbol
+ * (gnu_inline). The library compiles the same text once into a symbol of the same name, for callers
+ * that cannot inline: other languages, dlsym(), code that takes the address.
  */
 #ifdef MOB_EMIT_SYMBOLS
 #define MOB_INLINE MOB_API
@@ -29,7 +28,7 @@
   extern inline __attribute__((visibility("default"), always_inline, gnu_inline, unused))
 #endif
 
-/** A part of such functions; it has no symbol, and nobody takes its address. */
+/** A helper of such functions. It has no symbol, and no code takes its address. */
 #ifdef MOB_EMIT_SYMBOLS
 #define MOB_INLINE_PART_ static inline __attribute__((always_inline, unused))
 #else

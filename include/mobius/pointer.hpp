@@ -6,11 +6,10 @@
  * @file
  * Put, get and atomic updates through typed pointers to the memory of any rank.
  *
- * Each function is the C function that it names, with sizes and types filled in; that function's
- * text is the contract: what is complete when, order, atomicity and every error. All throw
- * mob::Error where it returns an error. Single values of 1, 2, 4 and 8 bytes, and what words take,
- * are inlined like their C functions, to the same instructions. Thread safety: any.
- */
+ * Each function calls the C function that it names, with sizes and types filled in. The C
+ * function's documentation is the contract: completion, order, atomicity and every error. All throw
+ * mob::Error where it returns an error. Single values of 1, 2, 4 and 8 bytes, and updates of words,
+ * are inlined like their C functions, to the same instructions. Thread safety: any. */
 
 #include <mobius/atomic.h>
 #include <mobius/rma.h>
@@ -26,11 +25,11 @@
 namespace mob {
 
 /**
- * Where an object of a rank lies: the rank in the world, and the object's address there. A value
- * like any pointer: it owns nothing, may dangle, and can itself be put, or sent in a message.
+ * Points to an object of a rank: the rank in the job, and the object's address there. A value like
+ * any pointer: it owns nothing, may dangle, and can itself be put, or sent in a message.
  *
- * Spans may be empty; then nothing is done, as in C with 0 bytes. Addresses of elements are aligned
- * to their type where the C function says so of them.
+ * Spans may be empty; then nothing is done, as in C with 0 bytes. Addresses of elements must be
+ * aligned to their type where the C function requires it.
  */
 template <Transferable T>
 class Pointer {
@@ -40,28 +39,35 @@ class Pointer {
 
   /** Points to nothing: rank 0, address null. */
   constexpr Pointer() = default;
-  /** @param rank     the owner, a rank of the world
-   *  @param address  the address that the object has in its owner: memory that was allocated,
-   *                  published or exposed. Looked at by the calls that use it */
+  /**
+   * @param rank     the owner, a rank of the job
+   * @param address  the address that the object has in its owner: memory that was allocated,
+   *                 published or exposed. The calls that use it check it.
+   */
   constexpr Pointer(mob_rank_t rank, T* address) noexcept : rank_(rank), address_(address) {}
 
-  /** @return the owner's rank in the world */
+  /** @return the owner's rank in the job */
   [[nodiscard]] constexpr mob_rank_t rank() const noexcept { return rank_; }
-  /** @return the address in the owner; not to be dereferenced elsewhere: see mapped() */
+  /** @return the address in the owner; other processes must not dereference it: see mapped() */
   [[nodiscard]] constexpr T* address() const noexcept { return address_; }
-  /** @return whether it points anywhere */
+  /** @return true if the address is not null */
   [[nodiscard]] constexpr explicit operator bool() const noexcept { return address_ != nullptr; }
 
-  /** Through which the caller can load and store a host-mate's object directly: mob_ptr().
-   *  @throws Error  MOB_ERR_RANK if the owner is on another host, and as mob_ptr() fails */
+  /**
+   * Returns a pointer through which the caller can load and store a local peer's object directly:
+   * mob_ptr().
+   * @throws Error  MOB_ERR_RANK if the owner is on another host, and if mob_ptr() fails
+   */
   [[nodiscard]] T* mapped() const {
     void* pointer = nullptr;
     check(mob_ptr(rank_, address_, &pointer));
     return static_cast<T*>(pointer);
   }
 
-  /** Pointer to a member of the object; of an array, to its first element.
-   *  `p.member(&Slot::ready).put(1);` */
+  /**
+   * Points to a member of the object; for an array, to its first element.
+   * `p.member(&Slot::ready).put(1);`
+   */
   template <typename Member, typename Class>
     requires std::is_class_v<T> && std::same_as<Class, T> && std::is_object_v<Member>
   [[nodiscard]] auto member(Member Class::* which) const noexcept {
@@ -69,7 +75,10 @@ class Pointer {
     return Pointer<Inner>(rank_, reinterpret_cast<Inner*>(&(address_->*which)));
   }
 
-  /** Other elements of the array. What lies outside of it only the calls that use it find. */
+  /**
+   * Moves to another element of the array. Only the calls that use a pointer detect one outside the
+   * array.
+   */
   Pointer& operator+=(std::ptrdiff_t distance) noexcept {
     const uintptr_t bytes = static_cast<uintptr_t>(distance) * sizeof(T);  // may wrap
     address_ = reinterpret_cast<T*>(reinterpret_cast<uintptr_t>(address_) + bytes);
@@ -88,18 +97,20 @@ class Pointer {
   [[nodiscard]] friend Pointer operator-(Pointer pointer, std::ptrdiff_t distance) noexcept {
     return pointer -= distance;
   }
-  /** Elements from `b` to `a`, of one rank. */
+  /** The number of elements from `b` to `a`, both of one rank. */
   [[nodiscard]] friend std::ptrdiff_t operator-(Pointer a, Pointer b) noexcept {
     return static_cast<std::ptrdiff_t>(reinterpret_cast<uintptr_t>(a.address_) -
                                        reinterpret_cast<uintptr_t>(b.address_)) /
            static_cast<std::ptrdiff_t>(sizeof(T));
   }
-  /** By rank, then by address. */
+  /** Orders by rank, then by address. */
   [[nodiscard]] friend constexpr auto operator<=>(const Pointer&, const Pointer&) = default;
   [[nodiscard]] friend constexpr bool operator==(const Pointer&, const Pointer&) = default;
 
-  /** Puts one value: mob_put8() … mob_put1() where it has so many bytes, else mob_put(). Local
-   *  completion at return. */
+  /**
+   * Puts one value: mob_put8() … mob_put1() if it has that size, else mob_put(). Local completion
+   * at return.
+   */
   [[gnu::always_inline]] void put(const T& value) const {
     if constexpr (sizeof(T) == 8) {
       check(mob_put8(rank_, address_, std::bit_cast<uint64_t>(value)));
@@ -114,7 +125,7 @@ class Pointer {
     }
   }
 
-  /** Gets one value: mob_get8() … mob_get1() where it has so many bytes, else mob_get(). */
+  /** Gets one value: mob_get8() … mob_get1() if it has that size, else mob_get(). */
   [[nodiscard, gnu::always_inline]] T get() const {
     if constexpr (sizeof(T) == 8) {
       uint64_t value;
@@ -149,34 +160,42 @@ class Pointer {
     check(mob_get(rank_, address_, values.data(), values.size_bytes()));
   }
 
-  /** Starts a put: mob_put_nb(). `values` stay, unchanged, until the handle is complete. */
+  /** Starts a put: mob_put_nb(). `values` must stay unchanged until the handle is complete. */
   [[nodiscard]] Handle put_nb(std::span<const T> values) const {
     mob_handle_t handle = MOB_HANDLE_DONE;
     check(mob_put_nb(rank_, address_, values.data(), values.size_bytes(), &handle));
     return Handle(handle);
   }
 
-  /** Starts a get: mob_get_nb(). `values` stay, and are there when the handle is complete. */
+  /**
+   * Starts a get: mob_get_nb(). `values` must stay, and hold the data when the handle is complete.
+   */
   [[nodiscard]] Handle get_nb(std::span<T> values) const {
     mob_handle_t handle = MOB_HANDLE_DONE;
     check(mob_get_nb(rank_, address_, values.data(), values.size_bytes(), &handle));
     return Handle(handle);
   }
 
-  /** Starts a put: mob_put_nbi(). `values` stay, unchanged, until mob_flush_local() or a flush. */
+  /**
+   * Starts a put: mob_put_nbi(). `values` must stay unchanged until mob_flush_local() or a flush.
+   */
   void put_nbi(std::span<const T> values) const {
     check(mob_put_nbi(rank_, address_, values.data(), values.size_bytes()));
   }
 
-  /** Starts a get: mob_get_nbi(). `values` stay, and are there after mob_flush_local() or a flush.
+  /**
+   * Starts a get: mob_get_nbi(). `values` must stay, and hold the data after mob_flush_local() or a
+   * flush.
    */
   void get_nbi(std::span<T> values) const {
     check(mob_get_nbi(rank_, address_, values.data(), values.size_bytes()));
   }
 
-  /** Puts elements, then changes a word of the same rank that tells it so: mob_put_signal().
-   *  @param signal  not in what is written
-   *  @throws Error  MOB_ERR_ARGUMENT also if `signal` is another rank's */
+  /**
+   * Puts elements, then changes a signal word of the same rank: mob_put_signal().
+   * @param signal  outside the elements written
+   * @throws Error  MOB_ERR_ARGUMENT also if `signal` belongs to another rank
+   */
   void put_signal(std::span<const T> values, Pointer<uint64_t> signal, uint64_t value,
                   mob_signal_op_t op = MOB_SIGNAL_SET) const {
     check_signal(signal);
@@ -184,8 +203,9 @@ class Pointer {
                          value, op));
   }
 
-  /** Gets elements, then changes a word of the same rank that tells it so: mob_get_signal(). As
-   *  put_signal(). */
+  /**
+   * Gets elements, then changes a signal word of the same rank: mob_get_signal(). As put_signal().
+   */
   void get_signal(std::span<T> values, Pointer<uint64_t> signal, uint64_t value,
                   mob_signal_op_t op = MOB_SIGNAL_SET) const {
     check_signal(signal);
@@ -207,16 +227,19 @@ class Pointer {
     check(mob_accumulate(rank_, address_, &value, 1, type_of<T>, op));
   }
 
-  /** Adds scale × values to the target's: mob_accumulate_scaled(). */
+  /** Adds scale × values to the target's elements: mob_accumulate_scaled(). */
   void accumulate_scaled(std::span<const T> values, const T& scale) const
     requires Reducible<T>
   {
     check(mob_accumulate_scaled(rank_, address_, values.data(), values.size(), type_of<T>, &scale));
   }
 
-  /** Combines elements with the target's and fetches what that held: mob_fetch_accumulate().
-   *  @param old     out: as many elements as `values` has; not overlapping them
-   *  @throws Error  MOB_ERR_ARGUMENT also if it has not as many */
+  /**
+   * Combines elements with the target's and fetches the target's former elements:
+   * mob_fetch_accumulate().
+   * @param old     out: as many elements as `values`; must not overlap them
+   * @throws Error  MOB_ERR_ARGUMENT also if it has another number of elements
+   */
   void fetch_accumulate(std::span<const T> values, std::span<T> old, mob_op_t op = MOB_SUM) const
     requires Reducible<T>
   {
@@ -227,8 +250,10 @@ class Pointer {
                                type_of<T>, op));
   }
 
-  /** Combines one element with the target's: mob_fetch_op(). Complete at return.
-   *  @return what the target held */
+  /**
+   * Combines one element with the target's: mob_fetch_op(). Complete at return.
+   * @return the target's former element
+   */
   T fetch_op(const T& value, mob_op_t op) const
     requires Reducible<T>
   {
@@ -237,8 +262,10 @@ class Pointer {
     return old;
   }
 
-  /** Adds to a word: mob_fetch_add8() or mob_fetch_add4(). Complete at return.
-   *  @return what it held */
+  /**
+   * Adds to a word: mob_fetch_add8() or mob_fetch_add4(). Complete at return.
+   * @return the former value
+   */
   [[gnu::always_inline]] T fetch_add(T value) const
     requires Word<T>
   {
@@ -251,7 +278,7 @@ class Pointer {
     return static_cast<T>(old);
   }
 
-  /** As fetch_add(), bitwise and. */
+  /** Replaces a word by its bitwise and with `value`; as fetch_add(). */
   [[gnu::always_inline]] T fetch_and(T value) const
     requires Word<T>
   {
@@ -264,7 +291,7 @@ class Pointer {
     return static_cast<T>(old);
   }
 
-  /** As fetch_add(), bitwise or. */
+  /** Replaces a word by its bitwise or with `value`; as fetch_add(). */
   [[gnu::always_inline]] T fetch_or(T value) const
     requires Word<T>
   {
@@ -277,7 +304,7 @@ class Pointer {
     return static_cast<T>(old);
   }
 
-  /** As fetch_add(), bitwise exclusive or. */
+  /** Replaces a word by its bitwise exclusive or with `value`; as fetch_add(). */
   [[gnu::always_inline]] T fetch_xor(T value) const
     requires Word<T>
   {
@@ -290,7 +317,7 @@ class Pointer {
     return static_cast<T>(old);
   }
 
-  /** As fetch_add(); the word becomes `value`. */
+  /** Replaces a word by `value`; as fetch_add(). */
   [[gnu::always_inline]] T swap(T value) const
     requires Word<T>
   {
@@ -303,8 +330,11 @@ class Pointer {
     return static_cast<T>(old);
   }
 
-  /** As fetch_add(); the word becomes `desired` if it holds `expected`: mob_compare_swap8() or
-   *  mob_compare_swap4(). @return what it held: `expected` if it was changed */
+  /**
+   * Replaces a word by `desired` if it holds `expected`: mob_compare_swap8() or
+   * mob_compare_swap4(). Otherwise as fetch_add().
+   * @return the former value: `expected` if the word was replaced
+   */
   [[gnu::always_inline]] T compare_swap(T expected, T desired) const
     requires Word<T>
   {

@@ -6,25 +6,24 @@
  * @file
  * Put, get and their completion.
  *
- * The target takes no part in any of them. Remote addresses are addresses in the target's own
+ * The target takes no part in any of them. A remote address is an address in the target's own
  * address space (mob_mem_address()), inside one allocation.
  *
- * - **Local completion.** Every call without "nb" in its name blocks until the caller's buffer may
- * be reused (put) or holds the data (get). Nothing else is kept of it.
- * - **Remote completion.** A put is complete at the target, visible to every process, when a later
- *   mob_flush() of that target or mob_flush_all() returns.
- * - **Ordering.** Two puts may become visible in any order unless a mob_fence() or a flush of the
- *   context of the first (context.h) stands between them. A mob_get8() … mob_get1() that reads a
- * value put after a fence sees, and so do the caller's later reads, everything its origin put
- * before that fence. Nor is a get ordered with the caller's own puts: one to the same bytes may
- * read what was there before an earlier put that is not complete, or what a later put writes,
- * unless a flush stands between them. (So it is with exposed memory on one host, too: its owner may
- * be asked to do the one and not the other.)
+ * - **Local completion.** Every call without "nb" in its name blocks until the caller may reuse its
+ *   buffer (put) or the buffer holds the data (get). The library keeps no reference to the buffer.
+ * - **Remote completion.** A put is complete at the target, and visible to every process, when a
+ *   later mob_flush() of that target or mob_flush_all() returns.
+ * - **Ordering.** Two puts may become visible in any order, unless a mob_fence() or a flush of the
+ *   context of the first (context.h) stands between them. If a mob_get8() … mob_get1() reads a
+ *   value put after a fence, then it and the caller's later reads see everything that the value's
+ *   origin put before that fence. A get is not ordered with the caller's own puts: without a flush
+ *   between them, a get may read the bytes as they were before an earlier put that is not complete,
+ *   or the bytes of a later put. This also holds for exposed memory on one host, where the owner
+ *   may carry out one of the two and the origin the other.
  * - **Atomicity.** An aligned mob_put8() … mob_get1() is single-copy atomic: a concurrent reader
- *   sees the old or the new value, never a mixture. Larger or unaligned transfers are not.
+ *   sees the old or the new value, never a mixture. Larger or unaligned transfers are not atomic.
  *
- * Compare LAPI_Put, LAPI_Get, LAPI_Fence (paper 1, §2) and MPI_Put, MPI_Get, MPI_Win_flush.
- */
+ * Compare LAPI_Put, LAPI_Get, LAPI_Fence (paper 1, §2) and MPI_Put, MPI_Get, MPI_Win_flush. */
 
 #include <mobius/memory.h>
 #include <mobius/transfer.h>
@@ -38,16 +37,18 @@ extern "C" {
  *
  * @param rank    the target
  * @param remote  first byte to write, an address in the target
- * @param local   first byte to read, any memory of the caller; must not overlap the destination
- * @param bytes   how many; 0 does nothing and allows any non-negative rank of the job
+ * @param local   first byte to read, any memory of the caller; must not overlap the destination.
+ *                The caller may change it when the call returns.
+ * @param bytes   number of bytes; 0 does nothing and allows any rank of the job
  * @return MOB_OK, MOB_ERR_STATE, MOB_ERR_RANK, MOB_ERR_RANGE (outside one allocation of the target,
- *         or `remote + bytes` overflows), MOB_ERR_ARGUMENT (null with bytes > 0).
- *         Of exposed memory (expose.h) and of ranks on other hosts also MOB_ERR_PEER (the target
- *         died), MOB_ERR_MEMORY, MOB_ERR_SYSTEM (the kernel does not copy, or the library's thread
- *         cannot be started) and, where it would have to wait in a handler, MOB_ERR_STATE; what the
- *         target finds wrong the next flush returns. After an error nothing was written.
+ *         or `remote + bytes` overflows), MOB_ERR_ARGUMENT (null with bytes > 0). For exposed
+ *         memory (expose.h) and for ranks on other hosts also MOB_ERR_PEER (the target died),
+ *         MOB_ERR_MEMORY, MOB_ERR_SYSTEM (the kernel refuses to copy, or the library's thread
+ *         cannot be started) and MOB_ERR_STATE in a handler where the call would have to wait.
+ *         After an error nothing was written. The next flush returns the errors that only the
+ *         target can detect.
  *
- * Thread safety: any.
+ * Blocks until local completion. Thread safety: any.
  */
 MOB_API mob_status_t mob_put(mob_rank_t rank, void* remote, const void* local, size_t bytes);
 
@@ -57,86 +58,100 @@ MOB_API mob_status_t mob_put(mob_rank_t rank, void* remote, const void* local, s
  * @param rank    the target
  * @param remote  first byte to read, an address in the target
  * @param local   first byte to write, any memory of the caller; must not overlap the source
- * @param bytes   how many; 0 does nothing
- * @return as mob_put(), with all that went wrong
+ * @param bytes   number of bytes; 0 does nothing
+ * @return as mob_put(); every error of the transfer is returned here
  *
- * Thread safety: any.
+ * Blocks until the data has arrived. Thread safety: any.
  */
 MOB_API mob_status_t mob_get(mob_rank_t rank, const void* remote, void* local, size_t bytes);
 
 /**
- * Starts a put; as mob_put() otherwise.
+ * Starts a put; otherwise as mob_put().
  *
- * @param handle  out: for mob_wait() and its kin (transfer.h); local completion: the buffer may be
- *                reused
+ * @param rank    the target
+ * @param remote  first byte to write, an address in the target
+ * @param local   first byte to read; the caller must not change it before local completion
+ * @param bytes   number of bytes
+ * @param handle  out: for mob_wait() and related calls (transfer.h), which wait for local
+ *                completion: the caller may then reuse `local`
  * @return as mob_put(); MOB_ERR_ARGUMENT also if `handle` is null
  *
  * Does not block, except for flow control. Thread safety: any.
  */
 MOB_API mob_status_t mob_put_nb(mob_rank_t rank, void* remote, const void* local, size_t bytes,
                                 mob_handle_t* handle);
-/** Starts a get; as mob_put_nb(). Local completion: the buffer holds the data. */
+/** Starts a get; as mob_put_nb(). At local completion `local` holds the data. */
 MOB_API mob_status_t mob_get_nb(mob_rank_t rank, const void* remote, void* local, size_t bytes,
                                 mob_handle_t* handle);
 /**
- * Starts a put that the next flush of the calling thread's context completes; as mob_put_nb().
+ * Starts a put that the next flush of the calling thread's context completes; otherwise as
+ * mob_put_nb().
  *
- * To another host it may only be recorded, and leaves with a later call of the library that waits
- * (a flush, a barrier, a get that is waited for), with mob_poll(), or when enough is recorded: who
- * computes after it and wants the bytes to move meanwhile calls mob_poll() once. As do all calls
- * that only start an operation without a handle ("nbi", mob_transfer_nbi()); see docs/scheduler.md.
+ * A put to another host may only be recorded. It is then sent by a later call that waits (a flush,
+ * a barrier, a get that is waited for), by mob_poll(), or when enough is recorded. A program that
+ * computes next and wants the bytes to travel meanwhile calls mob_poll() once. The same holds for
+ * every call that starts an operation without a handle ("nbi", mob_transfer_nbi()); see
+ * docs/scheduler.md.
  */
 MOB_INLINE mob_status_t mob_put_nbi(mob_rank_t rank, void* remote, const void* local, size_t bytes);
-/** Starts a get that the next flush of the calling thread's context completes; as mob_get_nb(). */
+/**
+ * Starts a get that the next flush of the calling thread's context completes; otherwise as
+ * mob_get_nb(). The data has arrived after that flush.
+ */
 MOB_INLINE mob_status_t mob_get_nbi(mob_rank_t rank, const void* remote, void* local, size_t bytes);
 
 /**
- * Puts bytes, then changes a word of the target that tells it so: who sees the new word sees the
- * bytes. Wakes who waits for the word there.
+ * Puts bytes, then changes a signal word of the target. A reader that sees the new word sees the
+ * bytes. Wakes the threads of the target that wait for the word.
  *
  * @param rank    the target
  * @param remote  first byte to write, an address in the target
- * @param local   first byte to read
- * @param bytes   how many; 0 only signals
- * @param signal  the word, an address in the target aligned to 8 bytes, not in what is written
- * @param value   what it becomes, or what is added to it (atomic)
- * @param op      which of the two
+ * @param local   first byte to read; the caller may change it when the call returns
+ * @param bytes   number of bytes; 0 only signals
+ * @param signal  the word, an address in the target aligned to 8 bytes, outside the bytes written
+ * @param value   the new value, or the value to add (atomic)
+ * @param op      chooses one of the two
  * @return as mob_put()
  *
- * Local completion at return. Thread safety: any. Compare OpenSHMEM 1.5 §9.9.
+ * Blocks until local completion. Thread safety: any. Compare OpenSHMEM 1.5 §9.9.
  */
 MOB_API mob_status_t mob_put_signal(mob_rank_t rank, void* remote, const void* local, size_t bytes,
                                     uint64_t* signal, uint64_t value, mob_signal_op_t op);
-/** Gets bytes, then changes a word of the target that tells it that they have been read; as
- *  mob_put_signal(). */
+/**
+ * Gets bytes, then changes a signal word of the target, which tells the target that its bytes have
+ * been read; as mob_put_signal().
+ */
 MOB_API mob_status_t mob_get_signal(mob_rank_t rank, const void* remote, void* local, size_t bytes,
                                     uint64_t* signal, uint64_t value, mob_signal_op_t op);
 
 /**
- * Starts a put that counts up to three words, each by 1, as it comes along. Who waits for one of
- * them in mob_wait_until_u8() and its kin is woken at once.
+ * Starts a put that adds 1 to up to three words, one at each stage of its completion. Wakes the
+ * threads that wait for one of the words in mob_wait_until_u8() and related calls.
  *
  * @param rank             the target
  * @param remote           first byte to write, an address in the target
- * @param local            first byte to read; the caller's and unchanged until local completion
- * @param bytes            how many; 0 only counts
+ * @param local            first byte to read; the caller must not change it before local completion
+ * @param bytes            number of bytes; 0 only counts
  * @param target_word      a word of the target, its address there, aligned to 8 bytes: counted when
- *                         the data is there; may be null
- * @param origin_word      an aligned word of the caller, any memory of it: counted at local
+ *                         the data has arrived; may be null
+ * @param origin_word      an aligned word of the caller, in any memory: counted at local
  *                         completion, before the call returns if that has come; may be null
- * @param completion_word  the same, at remote completion: the target's word has been counted
- * @return as mob_put(); MOB_ERR_ARGUMENT also for a word that is not aligned. After an error
- *         nothing was written or counted. An error found later is returned by the flush.
+ * @param completion_word  the same, counted at remote completion, after the target's word; may be
+ *                         null
+ * @return as mob_put(); MOB_ERR_ARGUMENT also for an unaligned word. After an error nothing was
+ *         written or counted. The flush returns an error that is found later.
  *
- * Does not block, except for flow control; also covered by the next mob_flush() and
- * mob_flush_local() of the calling thread's context. Words that others count must not be changed by
- * plain stores meanwhile. Thread safety: any. Compare LAPI_Put (paper 1, §2).
+ * Does not block, except for flow control. The next mob_flush() and mob_flush_local() of the
+ * calling thread's context cover it too. No thread may change the words by plain stores while
+ * transfers count them. Thread safety: any. Compare LAPI_Put (paper 1, §2).
  */
 MOB_API mob_status_t mob_put_counted(mob_rank_t rank, void* remote, const void* local, size_t bytes,
                                      uint64_t* target_word, uint64_t* origin_word,
                                      uint64_t* completion_word);
-/** Starts a get that counts words; as mob_put_counted(). The target's is counted when the data has
- *  been read, the caller's when it has arrived. */
+/**
+ * Starts a get that counts words; as mob_put_counted(). The target's word is counted when the data
+ * has been read, the caller's words when the data has arrived.
+ */
 MOB_API mob_status_t mob_get_counted(mob_rank_t rank, const void* remote, void* local, size_t bytes,
                                      uint64_t* target_word, uint64_t* origin_word,
                                      uint64_t* completion_word);
@@ -148,89 +163,92 @@ MOB_API mob_status_t mob_get_counted(mob_rank_t rank, const void* remote, void* 
  * @param rank  the target
  * @return MOB_OK, MOB_ERR_STATE (also in a handler, if it would have to wait), MOB_ERR_RANK, or the
  *         first error of an operation without a handle that was started in the context since the
- *         last flush (MOB_ERR_PEER: its target died). Where a message of the program could not be
- *         delivered to a target that died, each flush of it, and of all, says so from then on:
- *         MOB_ERR_PEER; what else was started is complete all the same.
+ *         last flush (MOB_ERR_PEER: its target died). If a message of the program could not be
+ *         delivered to a target that died, every later flush of that target, and of all targets,
+ *         returns MOB_ERR_PEER; all else that was started is complete even so.
  *
- * A full memory fence between host-mates. Does not wait for other targets. Thread safety: any;
- * covers puts of other threads that happened before.
+ * Blocks, makes progress. A full memory fence between local peers. Does not wait for other targets.
+ * Covers puts of other threads that happened before. Thread safety: any.
  */
 MOB_INLINE mob_status_t mob_flush(mob_rank_t rank);
 
-/** As mob_flush(), for every target. @return as mob_flush() */
+/** Waits as mob_flush(), for every target. @return as mob_flush() */
 MOB_INLINE mob_status_t mob_flush_all(void);
 
-/** As mob_flush(), for local completion only: buffers may be reused, gets have arrived. */
+/**
+ * Waits as mob_flush(), but only for local completion: buffers may be reused, gets have arrived.
+ */
 MOB_INLINE mob_status_t mob_flush_local(mob_rank_t rank);
 
-/** As mob_flush_local(), for every target. @return as mob_flush() */
+/** Waits as mob_flush_local(), for every target. @return as mob_flush() */
 MOB_INLINE mob_status_t mob_flush_local_all(void);
 
 /**
- * Orders: puts that the calling thread started in the context that it uses (context.h) become
- * visible at each target before puts after the fence, in whatever context. Does not wait for
- * completion, but of what goes another way than later puts: long transfers to other hosts
- * (MOBIUS_RMA_BYTES), and what a host-mate was asked to do. Between host-mates it costs no
- * instruction on x86-64.
+ * Orders puts: those that the calling thread started in its context (context.h) become visible at
+ * each target before puts after the fence, in whatever context.
+ *
+ * Does not wait for completion, except of operations that take another path than later puts: long
+ * transfers to other hosts (MOBIUS_RMA_BYTES), and copies that a local peer was asked to carry out.
+ * Between local peers the fence costs no instruction on x86-64.
  *
  * @return MOB_OK; MOB_ERR_STATE (also in a handler, if it would have to wait); MOB_ERR_PEER (a
- *         target died and did not answer), and what gaining access returns that was only started
- *         (mob_access_lock_nbi()). Errors of operations are left to the next flush.
+ *         target died and did not answer); and the errors of gaining access that was only started
+ *         (mob_access_lock_nbi()). The next flush returns the errors of operations.
  *
  * Thread safety: any.
  */
 MOB_INLINE mob_status_t mob_fence(void);
 
 /**
- * Puts one value, inlined into the caller: one predicted branch and the store when the target is a
- * host-mate (docs/performance.md).
+ * Puts one value. Inlined into the caller: for a local peer it is one predicted branch and the
+ * store (docs/performance.md).
  *
  * @param rank    the target
- * @param remote  where, an address in the target; aligned to the value's size for atomicity
- *                (unaligned works, slower and not atomic)
+ * @param remote  address in the target; an aligned value is written atomically, an unaligned one
+ *                slower and not atomically
  * @param value   the value
  * @return as mob_put()
  *
- * Completion as mob_put(). Thread safety: any.
+ * Completes as mob_put(). Thread safety: any.
  */
 MOB_INLINE mob_status_t mob_put8(mob_rank_t rank, void* remote, uint64_t value);
-/** As mob_put8(), 4 bytes. */
+/** Puts 4 bytes; as mob_put8(). */
 MOB_INLINE mob_status_t mob_put4(mob_rank_t rank, void* remote, uint32_t value);
-/** As mob_put8(), 2 bytes. */
+/** Puts 2 bytes; as mob_put8(). */
 MOB_INLINE mob_status_t mob_put2(mob_rank_t rank, void* remote, uint16_t value);
-/** As mob_put8(), 1 byte. */
+/** Puts 1 byte; as mob_put8(). */
 MOB_INLINE mob_status_t mob_put1(mob_rank_t rank, void* remote, uint8_t value);
 
 /**
- * Gets one value, inlined into the caller. An acquire load: see *Ordering* above. Reading the own
- * rank is how a program polls for a put: `do mob_get8(me, flag, &v); while (v != expected);`.
+ * Gets one value. Inlined into the caller; an acquire load (see *Ordering* above). A program polls
+ * for a put by reading its own rank: `do mob_get8(me, flag, &v); while (v != expected);`.
  *
  * @param rank    the target
- * @param remote  where, an address in the target; aligned to the value's size for atomicity
+ * @param remote  address in the target; an aligned value is read atomically
  * @param value   out: the value
  * @return as mob_get(); MOB_ERR_ARGUMENT also if `value` is null
  *
- * Thread safety: any.
+ * Blocks until the value has arrived. Thread safety: any.
  */
 MOB_INLINE mob_status_t mob_get8(mob_rank_t rank, const void* remote, uint64_t* value);
-/** As mob_get8(), 4 bytes. */
+/** Gets 4 bytes; as mob_get8(). */
 MOB_INLINE mob_status_t mob_get4(mob_rank_t rank, const void* remote, uint32_t* value);
-/** As mob_get8(), 2 bytes. */
+/** Gets 2 bytes; as mob_get8(). */
 MOB_INLINE mob_status_t mob_get2(mob_rank_t rank, const void* remote, uint16_t* value);
-/** As mob_get8(), 1 byte. */
+/** Gets 1 byte; as mob_get8(). */
 MOB_INLINE mob_status_t mob_get1(mob_rank_t rank, const void* remote, uint8_t* value);
 
 /**
- * Waits until every process of the job called it.
+ * Waits until every process of the job has called it.
  *
- * Collective over the job. Completes transfers as a mob_flush_all() does: what was put before the
- * barrier, in the context that the calling thread uses, is visible to every process after it. Does
- * not wait for the handlers of messages, as that does. Spins briefly, yields, then sleeps (settings
- * MOBIUS_SPIN_NS, MOBIUS_YIELDS).
+ * Collective over the job. Completes transfers as mob_flush_all() does: puts made before the
+ * barrier in the calling thread's context are visible to every process after it. Unlike that flush
+ * it does not wait for message handlers. The wait spins briefly, yields, then sleeps (settings
+ * MOBIUS_SPIN_NS, MOBIUS_YIELDS), and makes progress.
  *
  * @return MOB_OK; MOB_ERR_STATE (also in a handler); MOB_ERR_PEER (a process died or left the job);
- *         MOB_ERR_MEMORY; or what a mob_flush_all() would return of transfers: the barrier has been
- *         then
+ *         MOB_ERR_MEMORY; or an error of a transfer that mob_flush_all() would return, in which
+ *         case the barrier is done
  *
  * Thread safety: single per job: all processes make their collective calls in the same order.
  */

@@ -4,9 +4,10 @@
 
 /**
  * @file
- * Results of calls. Every function that can fail returns a ::mob_status_t; outputs are written only
- * on MOB_OK, and a failed call leaves the job as it was unless its own text says otherwise.
- */
+ * Results of calls. Every function that can fail returns a ::mob_status_t.
+ *
+ * A call writes its outputs only when it returns MOB_OK. A call that fails leaves the job as it
+ * was, unless its own documentation says otherwise. */
 
 #include <mobius/platform.h>
 
@@ -17,36 +18,41 @@ extern "C" {
 /** Result of a call: 0 is success, every negative value an error. */
 typedef enum mob_status {
   MOB_OK = 0,
-  MOB_ERR_STATE = -1,    /**< Called before mob_init() or after mob_finalize(). */
+  /**
+   * The call was made before mob_init() or after mob_finalize(), or is not allowed here (for
+   * example in a message handler).
+   */
+  MOB_ERR_STATE = -1,
   MOB_ERR_ARGUMENT = -2, /**< A null pointer or a value outside its documented set. */
   MOB_ERR_RANK = -3,     /**< The rank is not one of this job. */
   MOB_ERR_RANGE =
-      -4, /**< Bytes outside every allocation of the target, or a size that overflows. */
-  MOB_ERR_HANDLE = -5,  /**< Not a live allocation (freed already, or never allocated). */
+      -4, /**< The bytes lie outside every allocation of the target, or a size overflows. */
+  MOB_ERR_HANDLE = -5,  /**< The handle is not live: its object was freed, or never existed. */
   MOB_ERR_MEMORY = -6,  /**< The host or this process cannot provide the memory. */
   MOB_ERR_SETTING = -7, /**< A MOBIUS_* setting is malformed or contradicts another. */
-  MOB_ERR_SYSTEM = -8,  /**< The operating system refused something Möbius needs. */
+  MOB_ERR_SYSTEM = -8,  /**< The operating system refused something that Möbius needs. */
   MOB_ERR_PEER = -9 /**< Another process of the job ended, or failed in the same collective call. */
 } mob_status_t;
 
 /**
- * Name of a status, for example "MOB_ERR_RANGE".
+ * Returns the name of a status, for example "MOB_ERR_RANGE".
  *
- * @param status  any value; unknown ones give "MOB_ERR_UNKNOWN"
- * @return static text, never null, never freed
+ * @param status  any value; an unknown one gives "MOB_ERR_UNKNOWN"
+ * @return static text, never null; the caller does not free it
  *
- * Thread safety: any. Callable at any time.
+ * Does not block. Thread safety: any. May be called at any time.
  */
 MOB_API const char* mob_status_name(mob_status_t status);
 
 /**
- * What went wrong in the last failed call of the calling thread: what, where and how to fix it.
+ * Returns the text of the last error of the calling thread: what failed, where, and how to fix it.
  *
- * @return text owned by the library, valid until the next failed call of this thread; "" when none
- *         failed. A call that succeeds leaves the text alone, so read it only after a failure; so
- *         do handlers that run in a call of this thread: their errors are told in the handler.
+ * @return text that the library owns, valid until the next call of this thread fails; "" if none
+ *         has failed. A successful call does not change the text, so read it only after a failure.
+ *         Handlers that run inside a call of this thread do not change it either: the handler
+ *         itself sees their errors.
  *
- * Thread safety: any; each thread has its own text. Callable at any time.
+ * Does not block. Thread safety: any; each thread has its own text. May be called at any time.
  */
 MOB_API const char* mob_last_error(void);
 

@@ -4,15 +4,14 @@
 
 /**
  * @file
- * Teams that are freed by themselves, and their collective calls on typed buffers.
+ * Owned teams, and their collective calls on typed buffers.
  *
- * Each function is the C function that it names (team.h, collective.h), whose text is the contract,
- * with sizes counted in elements. Buffers are contiguous ranges: std::vector, std::array,
- * std::span, arrays. All throw mob::Error where the C function returns an error, and, with
- * MOB_ERR_ARGUMENT and MOB_ERR_RANGE, where numbers of elements do not fit together or overflow in
- * bytes: then this rank has not taken part, and **the others wait for its corrected call**
- * (error.hpp). An error of allocating a result is such an error, too.
- */
+ * Each function calls the C function that it names (team.h, collective.h), with sizes counted in
+ * elements; the C function's documentation is the contract. Buffers are contiguous ranges:
+ * std::vector, std::array, std::span, arrays. All throw mob::Error where the C function returns an
+ * error. They also throw it, with MOB_ERR_ARGUMENT or MOB_ERR_RANGE, if numbers of elements do not
+ * match, or overflow in bytes: then this rank has not taken part, and **the other members wait for
+ * its corrected call** (error.hpp). The same holds if memory for a result cannot be allocated. */
 
 #include <mobius/collective.h>
 #include <mobius/memory.h>
@@ -30,7 +29,7 @@ inline mob_status_t free_team(mob_team_t team) {
   return team == MOB_TEAM_WORLD ? MOB_OK : mob_team_free(team);
 }
 
-/* An operation of the user's, for elements of type T. Lives as long as `combine`. */
+/* A user's operation on elements of type T. Valid as long as `combine` lives. */
 template <typename T, typename Combine>
 [[nodiscard]] mob_user_op_t user_op(Combine& combine) {
   static_assert(alignof(T) <= 16, "elements are aligned to 16 bytes at most");
@@ -48,9 +47,10 @@ template <typename T, typename Combine>
 
 }  // namespace detail
 
-/** How elements are combined: a mob_op_t, or a function of the lower ranks' element and another,
- *  associative, that makes no call to the library. It must not throw: the program ends if it does.
- */
+/**
+ * An operation on elements: a mob_op_t, or a function of the lower ranks' element and another
+ * element. The function must be associative, must not call the library, and must not throw: the
+ * program ends if it does. */
 template <typename Op, typename T>
 concept Operation =
     Transferable<T> &&
@@ -58,50 +58,61 @@ concept Operation =
      (!std::same_as<Op, mob_op_t> && std::is_invocable_r_v<T, Op&, const T&, const T&>));
 
 /**
- * Owns a team: frees it when it is destroyed, which is collective over the team and is left out
- * while an exception unwinds the stack (error.hpp). What was made on the team goes before. Moves;
- * one without a team is false, and its calls throw Error with MOB_ERR_HANDLE.
+ * Owns a team, and frees it when it is destroyed. That is collective over the team, and is left out
+ * while an exception unwinds the stack (error.hpp). Free everything made on the team before.
+ * Movable. An object without a team is false, and its calls throw Error with MOB_ERR_HANDLE.
  *
  * Thread safety: as the C functions, per team; rank(), size() and translations any.
  */
 class Team {
  public:
-  /** No team. */
+  /** Makes an object without a team. */
   Team() = default;
-  /** Takes over what the C interface made. */
+  /** Takes ownership of a team that the C interface made. */
   explicit Team(mob_team_t team) noexcept : team_(team) {}
-  /** @return the team of all processes, which is not freed */
+  /** @return the team of all processes, which is never freed */
   [[nodiscard]] static Team world() noexcept { return Team(MOB_TEAM_WORLD); }
 
-  /** @return whether there is a team: what a split gives to who is in none of the new ones is false
+  /**
+   * @return whether there is a team; false for the result of a split in a rank that is in no new
+   *         team
    */
   [[nodiscard]] explicit operator bool() const noexcept { return team_.get() != nullptr; }
-  /** @return the team for the C interface; remains this object's */
+  /** @return the team for the C interface; this object still owns it */
   [[nodiscard]] mob_team_t handle() const noexcept { return team_.get(); }
-  /** @return the team, which is the caller's now */
+  /** @return the team; the caller owns it now */
   [[nodiscard]] mob_team_t release() noexcept { return team_.release(); }
-  /** Frees the team before its time: mob_team_free(), collective; nothing for the world or none.
-   *  @throws Error as it fails; with MOB_ERR_STATE the team is as before, else this object has none
+  /**
+   * Frees the team before destruction: mob_team_free(), collective; does nothing for the world or
+   * without a team.
+   * @throws Error  if it fails; with MOB_ERR_STATE the team is as before, else this object has none
    */
   void free() { check(team_.free()); }
 
-  /** @return the caller's rank in the team: mob_team_rank(). @throws Error */
+  /** @return the caller's rank in the team: mob_team_rank(). @throws Error if it fails */
   [[nodiscard]] mob_rank_t rank() const { return detail::checked(mob_team_rank(handle())); }
-  /** @return number of members: mob_team_size(). @throws Error */
+  /** @return the number of members: mob_team_size(). @throws Error if it fails */
   [[nodiscard]] mob_rank_t size() const { return detail::checked(mob_team_size(handle())); }
 
-  /** Finds a member in another team: mob_team_translate(). Local.
-   *  @return its rank there, -1 if it is not a member @throws Error as it fails */
+  /**
+   * Finds a member in another team: mob_team_translate(). Local.
+   * @return        its rank there; -1 if it is not a member
+   * @throws Error  if it fails
+   */
   [[nodiscard]] mob_rank_t translate(mob_rank_t rank, const Team& to) const {
     return translate_to(rank, to.handle());
   }
-  /** @return a member's rank in the world, which is what mob::Pointer takes. Local. @throws Error
+  /**
+   * @return a member's rank in the job, which mob::Pointer takes. Local. @throws Error if it fails
    */
   [[nodiscard]] mob_rank_t world_rank(mob_rank_t rank) const {
     return translate_to(rank, MOB_TEAM_WORLD);
   }
 
-  /** Makes teams by colour, a negative one for none, and key: mob_team_split(). Collective. */
+  /**
+   * Makes teams by colour and key: mob_team_split(). A rank with a negative colour gets no team.
+   * Collective.
+   */
   [[nodiscard]] Team split(int colour, int key = 0) const {
     mob_team_t team = MOB_TEAM_NONE;
     check(mob_team_split(handle(), colour, key, &team));
@@ -124,9 +135,12 @@ class Team {
     return Team(team);
   }
 
-  /** Tells every member one address of each: mob_publish(). Collective, a barrier of the team.
-   *  @param mine  of this rank's memory: allocated, exposed, or null
-   *  @return a pointer to what each member published, by rank in the team */
+  /**
+   * Gives every member one address of each member: mob_publish(). Collective, a barrier of the
+   * team.
+   * @param mine  in this rank's memory: allocated, exposed, or null
+   * @return the pointers that the members published, by rank in the team
+   */
   template <Transferable T>
   [[nodiscard]] std::vector<Pointer<T>> publish(T* mine) const {
     const mob_rank_t members = size();
@@ -141,11 +155,13 @@ class Team {
     return pointers;
   }
 
-  /** mob_team_barrier(): completes and orders the transfers of all members. */
+  /** Completes and orders the transfers of all members: mob_team_barrier(). */
   void barrier() const { check(mob_team_barrier(handle())); }
 
-  /** Copies the root's elements to all: mob_broadcast().
-   *  @param values  in at the root, out elsewhere; as many elements everywhere */
+  /**
+   * Copies the root's elements to all members: mob_broadcast().
+   * @param values  in at the root, out elsewhere; the same number of elements everywhere
+   */
   template <WritableBuffer Values>
   void broadcast(mob_rank_t root, Values&& values) const {
     const std::span elements(values);
@@ -159,8 +175,10 @@ class Team {
     return value;
   }
 
-  /** Combines the members' elements at the root: mob_reduce() or mob_reduce_user().
-   *  @param out  at the root: as many as `in`, may be the same; elsewhere not looked at */
+  /**
+   * Combines the members' elements at the root: mob_reduce() or mob_reduce_user().
+   * @param out  at the root: as many elements as `in`, may be the same; ignored elsewhere
+   */
   template <Buffer In, WritableBuffer Out, typename Op>
     requires std::same_as<Element<In>, Element<Out>> && Operation<Op, Element<In>>
   void reduce(mob_rank_t root, Op op, const In& in, Out&& out) const {
@@ -183,8 +201,11 @@ class Team {
     return value;
   }
 
-  /** Combines the members' elements at all: mob_allreduce() or mob_allreduce_user().
-   *  @param out  as many elements as `in`; may be the same */
+  /**
+   * Combines the members' elements, with the result at all members: mob_allreduce() or
+   * mob_allreduce_user().
+   * @param out  as many elements as `in`; may be the same
+   */
   template <Buffer In, WritableBuffer Out, typename Op>
     requires std::same_as<Element<In>, Element<Out>> && Operation<Op, Element<In>>
   void allreduce(Op op, const In& in, Out&& out) const {
@@ -198,14 +219,16 @@ class Team {
     return value;
   }
 
-  /** Combines the elements of the lower ranks and one's own: mob_scan() or mob_scan_user(). As
-   *  allreduce(). */
+  /**
+   * Combines the elements of the lower ranks and the caller's: mob_scan() or mob_scan_user(). As
+   * allreduce().
+   */
   template <Buffer In, WritableBuffer Out, typename Op>
     requires std::same_as<Element<In>, Element<Out>> && Operation<Op, Element<In>>
   void scan(Op op, const In& in, Out&& out) const {
     combine<Element<In>>(&mob_scan, &mob_scan_user, op, std::span(in), std::span(out));
   }
-  /** @return the combined values of the lower ranks and one's own: as scan() of one element */
+  /** @return the combined values of the lower ranks and the caller: as scan() of one element */
   template <Transferable T, typename Op>
     requires(!std::ranges::range<T>) && Operation<Op, T>
   [[nodiscard]] T scan(Op op, T value) const {
@@ -213,15 +236,19 @@ class Team {
     return value;
   }
 
-  /** Combines the elements of the lower ranks: mob_exscan() or mob_exscan_user(). As allreduce();
-   * at the first member `out` is not written. */
+  /**
+   * Combines the elements of the lower ranks: mob_exscan() or mob_exscan_user(). As allreduce(),
+   * but at the first member `out` is not written.
+   */
   template <Buffer In, WritableBuffer Out, typename Op>
     requires std::same_as<Element<In>, Element<Out>> && Operation<Op, Element<In>>
   void exscan(Op op, const In& in, Out&& out) const {
     combine<Element<In>>(&mob_exscan, &mob_exscan_user, op, std::span(in), std::span(out));
   }
-  /** @return the combined values of the lower ranks, `first` at the first member: as exscan() of
-   * one element */
+  /**
+   * @return the combined values of the lower ranks; `first` at the first member: as exscan() of one
+   *         element
+   */
   template <Transferable T, typename Op>
     requires(!std::ranges::range<T>) && Operation<Op, T>
   [[nodiscard]] T exscan(Op op, const T& value, std::type_identity_t<T> first) const {
@@ -229,9 +256,11 @@ class Team {
     return first;
   }
 
-  /** Collects every member's elements at the root: mob_gather().
-   *  @param in   as many elements everywhere
-   *  @param out  at the root: those of all, by rank; elsewhere not looked at */
+  /**
+   * Collects every member's elements at the root: mob_gather().
+   * @param in   the same number of elements everywhere
+   * @param out  at the root: all members' elements, by rank; ignored elsewhere
+   */
   template <Buffer In, WritableBuffer Out>
     requires std::same_as<Element<In>, Element<Out>>
   void gather(mob_rank_t root, const In& in, Out&& out) const {
@@ -240,9 +269,11 @@ class Team {
                      std::span(in).size_bytes()));
   }
 
-  /** Collects every member's elements at all: mob_allgather().
-   *  @param in   as many elements everywhere
-   *  @param out  those of all, by rank */
+  /**
+   * Collects every member's elements at all members: mob_allgather().
+   * @param in   the same number of elements everywhere
+   * @param out  all members' elements, by rank
+   */
   template <Buffer In, WritableBuffer Out>
     requires std::same_as<Element<In>, Element<Out>>
   void allgather(const In& in, Out&& out) const {
@@ -259,9 +290,11 @@ class Team {
     return values;
   }
 
-  /** Gives every member its elements of the root's: mob_scatter().
-   *  @param in   at the root: those of all, by rank; elsewhere not looked at
-   *  @param out  as many elements everywhere */
+  /**
+   * Gives every member its elements of the root's buffer: mob_scatter().
+   * @param in   at the root: all members' elements, by rank; ignored elsewhere
+   * @param out  the same number of elements everywhere
+   */
   template <Buffer In, WritableBuffer Out>
     requires std::same_as<Element<In>, Element<Out>>
   void scatter(mob_rank_t root, const In& in, Out&& out) const {
@@ -270,9 +303,11 @@ class Team {
                       std::span(out).size_bytes()));
   }
 
-  /** Gives every member its elements of every member's: mob_alltoall().
-   *  @param in   a multiple of size() of elements, the same everywhere
-   *  @param out  as many; may be the same */
+  /**
+   * Gives every member its elements of every member's buffer: mob_alltoall().
+   * @param in   a multiple of size() elements, the same everywhere
+   * @param out  as many elements; may be the same
+   */
   template <Buffer In, WritableBuffer Out>
     requires std::same_as<Element<In>, Element<Out>>
   void alltoall(const In& in, Out&& out) const {
@@ -290,7 +325,7 @@ class Team {
     return result;
   }
 
-  /* Elements of all members. */
+  /* The number of elements of all members together. */
   [[nodiscard]] size_t of_all(size_t each) const {
     return detail::product(each, static_cast<size_t>(size()));
   }

@@ -5,8 +5,7 @@
 /**
  * @file
  * Ranks as threads of one process, for debuggers and tools that look at one process at a time
- * (ThreadSanitizer, valgrind) and for tests without a launcher.
- */
+ * (ThreadSanitizer, valgrind), and for tests without a launcher. */
 
 #include <mobius/job.h>
 
@@ -15,36 +14,38 @@ extern "C" {
 #endif
 
 /**
- * Runs a function in several new threads, each of them a rank of one job.
+ * Runs a function in several new threads, each of which is one rank of a job.
  *
- * In each, `run` calls mob_init() and mob_finalize() as the main function of a process would; every
- * other call acts for the thread's rank. Global variables are shared, as between any threads: a
- * program that keeps its state in them is not fit for this. A thread that `run` starts belongs to
- * no rank, and makes no calls, until it calls mob_threads_act_for().
+ * In each thread, `run` calls mob_init() and mob_finalize() as the main function of a process
+ * would. Every other call acts for the rank of its thread. The threads share global variables, so a
+ * program that keeps a rank's state in global variables cannot run this way. A thread that `run`
+ * starts belongs to no rank and must make no calls until it calls mob_threads_act_for().
  *
  * @param size      number of ranks, 1 … 4096
  * @param run       called once per rank
- * @param argument  passed to each call; the caller's
- * @return MOB_OK when all have returned; MOB_ERR_STATE (called inside init … finalize, or by a rank
- *         that is a thread); MOB_ERR_ARGUMENT; MOB_ERR_MEMORY; MOB_ERR_SYSTEM
+ * @param argument  passed to each call; the caller owns it
+ * @return MOB_OK when all threads have returned; MOB_ERR_STATE (called inside init … finalize, or
+ *         by a rank that is a thread); MOB_ERR_ARGUMENT; MOB_ERR_MEMORY; MOB_ERR_SYSTEM
  *
  * Blocks until all ranks have returned. Thread safety: single.
  */
 MOB_API mob_status_t mob_threads_run(mob_rank_t size, void (*run)(void* argument), void* argument);
 
 /**
- * Lets the calling thread act for a rank that is another thread of its process, as a process has
- * further threads that act for it: every later call of the thread is one of that rank.
+ * Lets the calling thread act for a rank that is another thread of its process: every later call of
+ * the thread is a call of that rank. A process of one rank has such further threads without this
+ * call.
  *
- * The thread acts for the rank until it ends, or calls this again; it then uses the default
- * context. mob_finalize() is the rank's own thread's, and fails while others act for it.
+ * The thread acts for the rank until it ends or calls this function again. It starts with the
+ * default context. Only the rank's own thread may call mob_finalize(), which fails while other
+ * threads act for the rank.
  *
- * @param rank  number in the job of mob_threads_run(); < 0: none from now on
+ * @param rank  rank in the job of mob_threads_run(); negative: no rank from now on
  * @return MOB_OK;
- *         MOB_ERR_STATE  the calling thread is a rank itself, or runs a handler in a thread of the
- *                        library's;
- *         MOB_ERR_RANK   no thread of this process is that rank, or it is not between mob_init()
- *                        and mob_finalize()
+ *         MOB_ERR_STATE  the calling thread is itself a rank, or is a thread of the library that
+ *                        runs a handler;
+ *         MOB_ERR_RANK   no thread of this process is that rank, or the rank is not between
+ *                        mob_init() and mob_finalize()
  *
  * Does not block. Thread safety: any.
  */

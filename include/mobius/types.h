@@ -4,8 +4,8 @@
 
 /**
  * @file
- * Types of elements and operations on them, for accumulate, read-modify-write and reductions.
- */
+ * Element types, and the operations on them for accumulates, read-modify-write calls and
+ * reductions. */
 
 #include <mobius/status.h>
 
@@ -13,7 +13,9 @@
 extern "C" {
 #endif
 
-/** Type of an element. Sizes are those of the names; complex types are two reals, real part first.
+/**
+ * The type of an element. The name gives its size; a complex type is two reals, the real part
+ * first.
  */
 typedef enum mob_type {
   MOB_INT8,
@@ -33,8 +35,10 @@ typedef enum mob_type {
 enum { MOB_TYPE_COUNT = MOB_COMPLEX_DOUBLE + 1 };
 
 /**
- * Operation that combines an element of the target (or of a partial result) with one of the origin.
- * Integer sums and products wrap. Logical operations take 0 as false and give 0 or 1. MIN and MAX
+ * An operation that combines an element of the target (or of a partial result) with one of the
+ * origin.
+ *
+ * Integer sums and products wrap. Logical operations read 0 as false and give 0 or 1. MIN and MAX
  * of a NaN and a number give the number.
  */
 typedef enum mob_op {
@@ -42,22 +46,28 @@ typedef enum mob_op {
   MOB_PROD,
   MOB_MIN,  /**< not for complex types */
   MOB_MAX,  /**< not for complex types */
-  MOB_LAND, /**< integer types only, as are all below but REPLACE and NO_OP */
+  MOB_LAND, /**< integer types only, as all below except REPLACE and NO_OP */
   MOB_LOR,
   MOB_LXOR,
   MOB_BAND,
   MOB_BOR,
   MOB_BXOR,
-  MOB_REPLACE, /**< the origin's element; element-wise atomic put */
-  MOB_NO_OP    /**< the target's element: nothing changes; element-wise atomic get when fetching */
+  MOB_REPLACE, /**< gives the origin's element: an element-wise atomic put */
+  MOB_NO_OP    /**< keeps the target's element: with a fetch, an element-wise atomic get */
 } mob_op_t;
 
 enum { MOB_OP_COUNT = MOB_NO_OP + 1 };
 
-/** @return size of an element in bytes, 0 if `type` is not one. Thread safety: any, at any time. */
+/**
+ * @return the size of an element in bytes; 0 if `type` is unknown. Thread safety: any. May be
+ *         called at any time.
+ */
 MOB_API size_t mob_type_bytes(mob_type_t type);
 
-/** @return 1 if `op` is defined on `type` as listed above, else 0. Thread safety: any, any time. */
+/**
+ * @return 1 if `op` is defined on `type` as listed above, else 0. Thread safety: any. May be called
+ *         at any time.
+ */
 MOB_API int mob_op_is_defined(mob_op_t op, mob_type_t type);
 
 #ifdef __cplusplus

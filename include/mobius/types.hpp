@@ -4,8 +4,7 @@
 
 /**
  * @file
- * Which C++ types can be transferred, combined and updated atomically, known to the compiler.
- */
+ * Concepts: which C++ types can be transferred, combined and updated atomically. */
 
 #include <mobius/error.hpp>
 #include <mobius/types.h>
@@ -18,8 +17,11 @@
 
 namespace mob {
 
-/** What can be moved byte by byte. Not plain pointers, which mean nothing in other processes
- *  (mob::Pointer does); nor do those, and references, that objects have in them. */
+/**
+ * Types that can be moved byte by byte. Plain pointers are excluded, because they mean nothing in
+ * other processes (mob::Pointer does); pointers and references inside objects mean nothing there
+ * either.
+ */
 template <typename T>
 concept Transferable =
     std::is_trivially_copyable_v<T> && std::is_object_v<T> && !std::is_array_v<T> &&
@@ -57,8 +59,10 @@ template <typename T>
 
 }  // namespace detail
 
-/** What a mob_type_t names: integers of 1, 2, 4 and 8 bytes (whatever they are called; not bool),
- *  float, double, and std::complex of these. */
+/**
+ * Types that a mob_type_t names: integers of 1, 2, 4 and 8 bytes (whatever their name; not bool),
+ * float, double, and std::complex of these.
+ */
 template <typename T>
 concept Reducible = Transferable<T> && detail::find_type<T>() >= 0;
 
@@ -66,17 +70,16 @@ concept Reducible = Transferable<T> && detail::find_type<T>() >= 0;
 template <Reducible T>
 inline constexpr mob_type_t type_of = static_cast<mob_type_t>(detail::find_type<T>());
 
-/** What atomic calls and waits take: integers of 4 and 8 bytes. */
+/** Types of atomic calls and waits: integers of 4 and 8 bytes. */
 template <typename T>
 concept Word = Reducible<T> && std::integral<T> && (sizeof(T) == 4 || sizeof(T) == 8);
 
-/** Elements that lie one after the other, to be read: a std::vector, std::array, std::span, an
- *  array … of what is transferable. */
+/** Contiguous transferable elements to read: a std::vector, std::array, std::span, an array … */
 template <typename R>
 concept Buffer = std::ranges::contiguous_range<R> && std::ranges::sized_range<R> &&
                  Transferable<std::ranges::range_value_t<R>>;
 
-/** The same, to be written. */
+/** Contiguous transferable elements to write. */
 template <typename R>
 concept WritableBuffer =
     Buffer<R> && !std::is_const_v<std::remove_reference_t<std::ranges::range_reference_t<R>>>;

@@ -4,8 +4,7 @@
 
 /**
  * @file
- * Waiting for words of the own memory by their type, and for transfers that were started.
- */
+ * Waiting for words of the caller's memory by their type, and for started transfers. */
 
 #include <mobius/transfer.h>
 #include <mobius/types.hpp>
@@ -16,15 +15,15 @@
 namespace mob {
 
 /**
- * Waits until a word compares with a value as asked: mob_wait_until_i4() and its kin, by the type
- * of the word. Inlined.
+ * Waits until the comparison of a word with a value holds: mob_wait_until_i4() and related calls,
+ * chosen by the type of the word. Inlined.
  *
  * @param word     aligned memory of the caller
- * @param compare  how
- * @param value    what with
- * @throws Error   as mob_wait_until_i4() fails
+ * @param compare  the comparison
+ * @param value    the value to compare with
+ * @throws Error   if mob_wait_until_i4() fails
  *
- * Blocks, makes progress; wakes as wait.h says. Thread safety: any.
+ * Blocks, makes progress; wait.h says what wakes it. Thread safety: any.
  */
 template <Word T>
 void wait_until(const T* word, mob_compare_t compare, std::type_identity_t<T> value) {
@@ -40,13 +39,13 @@ void wait_until(const T* word, mob_compare_t compare, std::type_identity_t<T> va
 }
 
 /**
- * Asks whether a word compares with a value as asked: mob_test_until_i4() and its kin.
+ * Tests whether the comparison of a word with a value holds: mob_test_until_i4() and related calls.
  *
  * @param word, compare, value  as wait_until()
- * @return whether it does
- * @throws Error as mob_test_until_i4() fails
+ * @return whether it holds
+ * @throws Error if mob_test_until_i4() fails
  *
- * Does not block; makes progress when the answer is no. Thread safety: any.
+ * Does not block; makes progress if the comparison does not hold. Thread safety: any.
  */
 template <Word T>
 [[nodiscard]] bool test_until(const T* word, mob_compare_t compare, std::type_identity_t<T> value) {
@@ -64,41 +63,46 @@ template <Word T>
 }
 
 /**
- * A transfer or message that was started. Owns its mob_handle_t: complete locally at the latest
- * when it is destroyed, so declare it after the buffer. Moves; not copied.
+ * A transfer or message that was started. Owns its mob_handle_t. Its destructor waits for local
+ * completion, so declare it after the buffer. Movable, not copyable.
  *
  * Thread safety: one thread per handle.
  */
 class [[nodiscard]] Handle {
  public:
-  /** One that is complete. */
+  /** Makes a handle that is complete. */
   Handle() = default;
-  /** Takes a handle of the C interface over. */
+  /** Takes ownership of a handle of the C interface. */
   explicit Handle(mob_handle_t handle) noexcept : handle_(handle) {}
   Handle(Handle&& other) noexcept : handle_(other.release()) {}
-  /** What it held before is waited for, as by the destructor. */
+  /** Waits for the handle that it held, as the destructor does. */
   Handle& operator=(Handle&& other) noexcept {
     const Handle former(std::exchange(handle_, other.release()));
     return *this;
   }
-  /** Waits for local completion, also while an exception unwinds the stack; an error of the
-   * transfer is not told. In a handler that must not wait, the handle is given up. */
+  /**
+   * Waits for local completion, also while an exception unwinds the stack. Does not report an error
+   * of the transfer. In a handler that must not wait, it gives the handle up.
+   */
   ~Handle() {
     if (handle_ != MOB_HANDLE_DONE) static_cast<void>(mob_wait(&handle_));
   }
 
-  /** Waits for local completion: mob_wait(). @throws Error as it fails */
+  /** Waits for local completion: mob_wait(). @throws Error if it fails */
   void wait() { check(mob_wait(&handle_)); }
 
-  /** Asks for local completion: mob_test(); does not block. @return whether it is complete
-   *  @throws Error as mob_test() fails */
+  /**
+   * Tests for local completion: mob_test(). Does not block.
+   * @return        whether it is complete
+   * @throws Error  if mob_test() fails
+   */
   [[nodiscard]] bool test() {
     int done = 0;
     check(mob_test(&handle_, &done));
     return done != 0;
   }
 
-  /** @return the handle, for the C interface, which is the caller's now */
+  /** @return the handle, for the C interface; the caller owns it now */
   [[nodiscard]] mob_handle_t release() noexcept { return std::exchange(handle_, MOB_HANDLE_DONE); }
 
  private:
@@ -112,14 +116,19 @@ class [[nodiscard]] Handle {
   mob_handle_t handle_ = MOB_HANDLE_DONE;
 };
 
-/** Waits for local completion of all: mob_wait_all(). @throws Error the first error; all were
- *  waited for then, too */
+/**
+ * Waits for local completion of all handles: mob_wait_all().
+ * @throws Error  the first error; all handles were waited for in that case too
+ */
 inline void wait_all(std::span<Handle> handles) {
   if (!handles.empty()) check(mob_wait_all(Handle::raw(handles), handles.size()));
 }
 
-/** Waits for local completion of one: mob_wait_any(). @return its index; `handles.size()` if all
- *  were complete @throws Error as it fails */
+/**
+ * Waits for local completion of one handle: mob_wait_any().
+ * @return        its index; `handles.size()` if all were complete
+ * @throws Error  if it fails
+ */
 [[nodiscard]] inline size_t wait_any(std::span<Handle> handles) {
   size_t index = 0;
   if (!handles.empty()) check(mob_wait_any(Handle::raw(handles), handles.size(), &index));

@@ -2,11 +2,9 @@
 #ifndef MOBIUS_DETAIL_ATOMIC_INLINE_H
 #define MOBIUS_DETAIL_ATOMIC_INLINE_H
 
-/*
- * The inlined paths of atomic.h. Not an interface: nothing here is called by programs. An atomic
- * instruction on a word that is not aligned is either very slow or faults, so that goes out of line
- * with everything else that is not the common case.
- */
+/* The inlined paths of atomic.h. Not an interface: programs call nothing here. An atomic
+ * instruction on an unaligned word is very slow or faults, so unaligned words take the out-of-line
+ * call, as every other uncommon case does. */
 
 #include <mobius/atomic.h>
 
@@ -23,20 +21,21 @@ MOB_API mob_status_t mob_rmw_out_of_line_(mob_rmw_t_ what, mob_rank_t rank, void
                                           uint64_t value, uint64_t expected, void* old,
                                           unsigned log2_bytes);
 
-#define MOB_DEFINE_FETCH_(name, suffix, type, log2_bytes, builtin, what)                        \
-  MOB_INLINE mob_status_t mob_##name##suffix(mob_rank_t rank, void* remote, type value,         \
-                                             type* old) {                                       \
-    if (MOB_LIKELY(old != NULL) && MOB_LIKELY(((uintptr_t)remote & (sizeof(type) - 1)) == 0) && \
-        mob_is_direct_(rank, remote, log2_bytes, MOB_WORD_ENTRIES_)) {                          \
-      *old = builtin((mob_value##suffix##_t_*)remote, value, __ATOMIC_SEQ_CST);                 \
-      return MOB_OK;                                                                            \
-    }                                                                                           \
-    /* Not `old` itself, which would then lie in memory, and be written there every time. */    \
-    type found = 0;                                                                             \
-    mob_status_t status =                                                                       \
-        mob_rmw_out_of_line_(what, rank, remote, value, 0, old ? &found : 0, log2_bytes);       \
-    if (status == MOB_OK) *old = found;                                                         \
-    return status;                                                                              \
+#define MOB_DEFINE_FETCH_(name, suffix, type, log2_bytes, builtin, what)                          \
+  MOB_INLINE mob_status_t mob_##name##suffix(mob_rank_t rank, void* remote, type value,           \
+                                             type* old) {                                         \
+    if (MOB_LIKELY(old != NULL) && MOB_LIKELY(((uintptr_t)remote & (sizeof(type) - 1)) == 0) &&   \
+        mob_is_direct_(rank, remote, log2_bytes, MOB_WORD_ENTRIES_)) {                            \
+      *old = builtin((mob_value##suffix##_t_*)remote, value, __ATOMIC_SEQ_CST);                   \
+      return MOB_OK;                                                                              \
+    }                                                                                             \
+    /* A local variable: `old` itself would then live in memory, and be written there every time. \
+     */                                                                                           \
+    type found = 0;                                                                               \
+    mob_status_t status =                                                                         \
+        mob_rmw_out_of_line_(what, rank, remote, value, 0, old ? &found : 0, log2_bytes);         \
+    if (status == MOB_OK) *old = found;                                                           \
+    return status;                                                                                \
   }
 
 #define MOB_DEFINE_RMW_(suffix, type, log2_bytes)                                                \

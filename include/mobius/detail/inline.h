@@ -2,76 +2,74 @@
 #ifndef MOBIUS_DETAIL_INLINE_H
 #define MOBIUS_DETAIL_INLINE_H
 
-/*
- * The inlined paths of rma.h. Not an interface: nothing here is called by programs.
+/* The inlined paths of rma.h. Not an interface: programs call nothing here.
  *
- * Each target rank has one entry that describes the part of it that was used last. One subtraction
- * and one unsigned comparison decide everything at once: that the library is initialised, that the
- * rank is the entry's, that the address lies in the part and that the whole value does. The rank is
- * folded into the address above bit 47, where no user address reaches. Everything else (another
- * part, another host, no common address, an error) is the out-of-line call's business, which also
- * moves the entry to the part it found (src/engine/targets.h).
+ * Each target rank has one entry, which describes the part of that rank that was used last. One
+ * subtraction and one unsigned comparison check everything at once: that the library is
+ * initialised, that the entry belongs to the rank, that the address lies in the part, and that the
+ * whole value does. The rank is folded into the address above bit 47, where user addresses have no
+ * bits. The out-of-line call handles all other cases (another part, another host, no common
+ * address, an error); it also moves the entry to the part it found (src/engine/targets.h).
  *
- * Atomic updates of words have entries of their own, behind the others: a part is entered there
+ * Atomic updates of words have entries of their own, behind the others. A part is entered there
  * only once accumulates leave its words to atomic instructions (src/engine/stripes.h).
  *
- * One thread at a time changes an entry, but others read it meanwhile. The reader may then
- * combine the origin of one part with the limit of another; both are parts of the same rank, so a
- * valid access is at worst sent out of line. It is only an access that was wrong anyway whose error
- * may go unnoticed.
- */
+ * One thread at a time changes an entry, but other threads read it meanwhile. A reader may combine
+ * the origin of one part with the limit of another. Both are parts of the same rank, so the worst
+ * result for a valid access is the out-of-line call. Only the error of an access that was wrong
+ * anyway may go unnoticed. */
 
 #include <mobius/memory.h>
 
 enum {
-  MOB_RANK_INDEX_BITS_ = 15, /* the low bits of a rank choose its entry … */
-  MOB_RANK_SHIFT_ = 47,      /* … and the other 17 are the tag above the address */
-  MOB_BYTE_ENTRIES_ = 0,     /* where in the table puts and gets look … */
-  MOB_WORD_ENTRIES_ = 1 << MOB_RANK_INDEX_BITS_ /* … and atomic updates do */
+  MOB_RANK_INDEX_BITS_ = 15, /* the low bits of a rank choose its entry */
+  MOB_RANK_SHIFT_ = 47,      /* the other 17 bits are the tag above the address */
+  MOB_BYTE_ENTRIES_ = 0,     /* index of the entries for puts and gets */
+  MOB_WORD_ENTRIES_ = 1 << MOB_RANK_INDEX_BITS_ /* index of the entries for atomic updates */
 };
 
 typedef struct mob_target_ {
   uint64_t origin;   /* first address of the part, plus the rank's tag */
   uint64_t limit[4]; /* offsets below limit[k] have room for 1 << k bytes; 0 in an unused entry */
-  /* The part used before it, for the out-of-line calls alone. */
+  /* The part used before this one, for the out-of-line calls only. */
   uint64_t other_origin;
   uint64_t other_bytes;
-  uint32_t recalls; /* times it was found there */
+  uint32_t recalls; /* number of times it was found there */
   uint16_t busy;    /* 1 while a thread changes the entry */
-  uint16_t is_view; /* 1: what it describes is no part (src/engine/moved_views.h) */
+  uint16_t is_view; /* 1: the entry describes a view, not a part (src/engine/moved_views.h) */
 } __attribute__((aligned(64))) mob_target_t_;
 
 /* 1 << MOB_RANK_INDEX_BITS_ entries, then as many for words. */
 extern MOB_API mob_target_t_* const mob_targets_;
 extern MOB_API int32_t mob_size_;         /* processes in the job, 0 outside init … finalize */
-extern MOB_API int32_t mob_settled_size_; /* the same, or 0 while transfers are under way … */
-extern MOB_API int32_t mob_idle_size_;    /* … or once the program has sent messages */
+extern MOB_API int32_t mob_settled_size_; /* the same, or 0 while transfers are under way */
+/* the same, or 0 while transfers are under way or once the program has sent messages */
+extern MOB_API int32_t mob_idle_size_;
 
 MOB_API mob_status_t mob_put_value_(mob_rank_t rank, void* remote, uint64_t value,
                                     unsigned log2_bytes);
 MOB_API mob_status_t mob_get_value_(mob_rank_t rank, const void* remote, void* value,
                                     unsigned log2_bytes);
 MOB_API mob_status_t mob_flush_rank_(mob_rank_t rank, int remote);
-MOB_API mob_status_t mob_flush_ranks_(int remote); /* all of them */
+MOB_API mob_status_t mob_flush_ranks_(int remote); /* all ranks */
 MOB_API mob_status_t mob_fence_out_of_line_(void);
 
-#ifdef __SANITIZE_THREAD__ /* the race described above, in words that ThreadSanitizer accepts */
+#ifdef __SANITIZE_THREAD__ /* the race described above, in a form that ThreadSanitizer accepts */
 #define MOB_ENTRY_LOAD_(field) __atomic_load_n(&(field), __ATOMIC_RELAXED)
-#define MOB_PUT_ORDER_ __ATOMIC_RELEASE /* it does not know the fence of mob_fence() */
+#define MOB_PUT_ORDER_ __ATOMIC_RELEASE /* it does not know mob_fence()'s fence */
 #else
 #define MOB_ENTRY_LOAD_(field) (field)
 #define MOB_PUT_ORDER_ __ATOMIC_RELAXED
 #endif
 
-/* 1 if `1 << log2_bytes` bytes at `remote` may be accessed here and now, in the way of `entries`.
- */
+/* 1 if the caller may access `1 << log2_bytes` bytes at `remote` directly, by the given entries. */
 MOB_INLINE_PART_ int mob_is_direct_(mob_rank_t rank, const void* remote, unsigned log2_bytes,
                                     unsigned entries) {
   const mob_target_t_* entry =
       &mob_targets_[entries + ((uint32_t)rank & ((1u << MOB_RANK_INDEX_BITS_) - 1))];
   uint64_t tag = (uint64_t)((uint32_t)rank >> MOB_RANK_INDEX_BITS_) << MOB_RANK_SHIFT_;
   uint64_t tagged = (uint64_t)(uintptr_t)remote + tag;
-  /* Keep `entry` and `tagged` as computed: GCC otherwise forms both anew at each use, which
+  /* Keep `entry` and `tagged` as computed: otherwise GCC computes both anew at each use, which
    * lengthens a loop of puts by half. */
   __asm__("" : "+r"(entry));
   __asm__("" : "+r"(tagged));

@@ -2,37 +2,37 @@
 #ifndef MOBIUS_DETAIL_STRETCH_INLINE_H
 #define MOBIUS_DETAIL_STRETCH_INLINE_H
 
-/*
- * The inlined paths of the calls that only start a put or get. Not an interface: nothing here is
- * called by programs.
+/* The inlined paths of the calls that only start a put or get. Not an interface: programs call
+ * nothing here.
  *
- * A program that puts or gets neighbours one by one to or from another host makes the operation
- * that the scheduler recorded last longer: some thirty instructions a call, none of them atomic
- * (src/engine/stretch.h). All else is the out-of-line call's business, which also opens a stretch.
- */
+ * A program that puts or gets neighbouring bytes one by one to or from another host extends the
+ * operation that the scheduler recorded last: some thirty instructions per call, none of them
+ * atomic (src/engine/stretch.h). The out-of-line call handles all other cases, and opens such a
+ * run. */
 
 #include <mobius/detail/bias_inline.h>
 #include <mobius/memory.h>
 
-/* Calls of fewer bytes may be values, which stay whole by themselves; what is longer stays for the
- * plan to order. */
+/* Shorter calls may be values, which must stay whole; the scheduler orders longer ones itself. */
 enum { MOB_STRETCH_LEAST_BYTES_ = 9, MOB_STRETCH_MOST_BYTES_ = 4096 };
-/* Another allocation may begin at a multiple of that, which no stretch goes on into. */
+/* Another allocation may begin at a multiple of this, so no run extends across one. */
 enum { MOB_STRETCH_UNIT_ = 2 << 20 };
 
 typedef struct mob_stretch_ {
-  /* Where the last operation ends at both sides, if a call that goes on there may become part of
-   * it; else null. Changed with the lock, and looked at without before it is worth taking that. */
+  /* End of the last operation at both sides, if a call that continues there may extend it; else
+   * null. Changed under the lock; read without it first, to find out whether taking the lock is
+   * worth while. */
   const char* next_local;
   uint64_t next_remote;
-  mob_bias_t_ bias; /* of the lock, which guards what follows */
-  uint64_t who;     /* mob_stretch_of_() the last operation, if it can become longer as it is */
-  uint32_t left;    /* how many more calls the thread with the bias may record so, those included
-                       that made it longer and were not counted to it yet (bias.further) */
+  mob_bias_t_ bias; /* bias of the lock, which guards the members below */
+  uint64_t who;     /* mob_stretch_of_() the last operation, if it can be extended */
+  /* number of further calls that the thread with the bias may record this way, including the calls
+   * that extended the operation and are not counted in it yet (bias.further) */
+  uint32_t left;
 } mob_stretch_t_;
 
-/* The one that was last opened to the thread with its bias, or one that never is. Any thread may
- * have published it: it is of no use to those without the bias. */
+/* The run that was last opened to the thread with its bias, or one that is never open. Any thread
+ * may have published it; threads without the bias cannot use it. */
 extern MOB_API mob_stretch_t_* mob_stretch_;
 
 MOB_API mob_status_t mob_put_nbi_out_of_line_(mob_rank_t rank, void* remote, const void* here,
@@ -44,7 +44,7 @@ MOB_INLINE_PART_ uint64_t mob_stretch_of_(mob_rank_t rank, int is_get) {
   return (uint64_t)(uint32_t)is_get << 32 | (uint32_t)rank;
 }
 
-/* Whether a call may go on with the last operation, as far as can be told without the lock. */
+/* Whether a call may extend the last operation, as far as can be told without the lock. */
 MOB_INLINE_PART_ int mob_stretch_is_next_(const mob_stretch_t_* stretch, const void* remote,
                                           const void* here, size_t bytes) {
   return __atomic_load_n(&stretch->next_local, __ATOMIC_RELAXED) == (const char*)here &&
@@ -53,15 +53,15 @@ MOB_INLINE_PART_ int mob_stretch_is_next_(const mob_stretch_t_* stretch, const v
          bytes - MOB_STRETCH_LEAST_BYTES_ <= MOB_STRETCH_MOST_BYTES_ - MOB_STRETCH_LEAST_BYTES_;
 }
 
-/* 1 if the call is one of those, of the calling thread, and is noted. */
+/* Extends the last operation by a call of the calling thread: 1 if it did. */
 MOB_INLINE_PART_ int mob_stretch_goes_on_(mob_rank_t rank, int is_get, const void* remote,
                                           const void* here, size_t bytes) {
   mob_stretch_t_* const stretch = __atomic_load_n(&mob_stretch_, __ATOMIC_RELAXED);
   int goes_on;
   if (!mob_stretch_is_next_(stretch, remote, here, bytes)) return 0;
   if (!mob_bias_enter_(&stretch->bias)) return 0;
-  /* From here on nobody else changes anything; and has not since the looks above, as the bias did
-   * not come and go. */
+  /* From here on no other thread changes anything, and none has since the reads above, because the
+   * bias stayed with this thread. */
   goes_on = stretch->who == mob_stretch_of_(rank, is_get) && stretch->bias.further < stretch->left;
   if (MOB_LIKELY(goes_on)) {
     __atomic_store_n(&stretch->next_local, (const char*)here + bytes, __ATOMIC_RELAXED);

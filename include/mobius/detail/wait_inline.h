@@ -2,16 +2,14 @@
 #ifndef MOBIUS_DETAIL_WAIT_INLINE_H
 #define MOBIUS_DETAIL_WAIT_INLINE_H
 
-/*
- * The inlined first look of wait.h. Not an interface: nothing here is called by programs.
+/* The inlined first check of wait.h. Not an interface: programs call nothing here.
  *
- * Everything but a condition that holds already, errors included, is the out-of-line call's
- * business.
+ * The out-of-line call handles everything except a condition that holds already, errors included.
  */
 
 #include <mobius/rma.h>
 
-/* `value` is that of the word's type, extended. */
+/* `value` has the word's type, extended to 64 bits. */
 MOB_API mob_status_t mob_wait_word_(const void* word, mob_type_t type, mob_compare_t compare,
                                     uint64_t value);
 MOB_API mob_status_t mob_test_word_(const void* word, mob_type_t type, mob_compare_t compare,
