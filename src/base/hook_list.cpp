@@ -22,7 +22,7 @@ constexpr Parameter kEvery = {"every", &HookSpec::every, 1, UINT64_MAX};
 struct HookName {
   const char* name;
   HookKind kind;
-  const Parameter* parameters[2];  // null where there are fewer
+  const Parameter* parameters[2];  // null where there are fewer than two
 };
 
 constexpr HookName kNames[] = {{"trace", HookKind::kTrace, {}},
@@ -31,7 +31,7 @@ constexpr HookName kNames[] = {{"trace", HookKind::kTrace, {}},
                                {"reorder", HookKind::kReorder, {&kSeed}},
                                {"fault", HookKind::kFault, {&kEvery, &kSeed}}};
 
-// Takes the text up to `separator`, and the separator, off `*rest`.
+// Removes the text up to `separator`, and the separator, from `*rest`, and returns the text.
 std::string_view take(std::string_view* rest, char separator) {
   const size_t end = std::min(rest->find(separator), rest->size());
   const std::string_view word = rest->substr(0, end);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-// The language of MOBIUS_HOOKS: `name[:parameter=number]…`, separated by commas.
+// The syntax of MOBIUS_HOOKS: `name[:parameter=number]…`, separated by commas.
 
 #include <cstdint>
 #include <string>
@@ -12,7 +12,7 @@ namespace mobius::base {
 
 enum class HookKind { kTrace, kStats, kDelay, kReorder, kFault };
 
-// One hook. Those that take a parameter say so; the others have the default.
+// One hook. A parameter is used by the hooks named beside it; other hooks ignore it.
 struct HookSpec {
   HookKind kind;
   uint64_t seed = 1;     // delay, reorder, fault
@@ -22,8 +22,8 @@ struct HookSpec {
   bool operator==(const HookSpec&) const = default;
 };
 
-// Parses a list, outermost hook first; empty text is an empty list. Otherwise `*problem` says in a
-// few words what is wrong with which part, and the result is false.
+// Parses a list of hooks, outermost first. Empty text is an empty list. On failure it returns
+// false, and `*problem` says in a few words which part is wrong and why.
 bool parse_hooks(std::string_view text, std::vector<HookSpec>* hooks, std::string* problem);
 
 }  // namespace mobius::base

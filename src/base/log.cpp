@@ -11,7 +11,7 @@
 namespace mobius::base {
 namespace {
 
-// Atomic, because ranks that are threads of one process all set them.
+// Atomic because ranks that are threads of one process all set it.
 std::atomic<LogLevel> threshold = LogLevel::kWarn;
 std::atomic<int> own_rank = -1;
 
@@ -27,7 +27,7 @@ void log(LogLevel level, const char* format, ...) {
   const int rank = own_rank.load(std::memory_order_relaxed);
   static constexpr const char* kWords[] = {"error", "warning", "info", "debug"};
   char line[1024];
-  const int limit = static_cast<int>(sizeof line) - 1;  // room for the newline
+  const int limit = static_cast<int>(sizeof line) - 1;  // space for the newline
   int length =
       rank >= 0 ? std::snprintf(line, sizeof line, "mobius: rank %d: %s: ", rank,
                                 kWords[static_cast<int>(level)])
@@ -38,7 +38,7 @@ void log(LogLevel level, const char* format, ...) {
   va_end(arguments);
   length = std::min(length, limit - 1);
   line[length] = '\n';
-  // Nobody could be told that standard error is gone.
+  // An error is ignored: there is no other place to report it.
   [[maybe_unused]] const ssize_t written =
       write(STDERR_FILENO, line, static_cast<size_t>(length) + 1);
 }

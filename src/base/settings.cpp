@@ -19,146 +19,151 @@ constexpr uint64_t kTiB = uint64_t{1} << 40;
 constexpr SettingInfo kTable[] = {
     {"MOBIUS_ADDRESS_MODE", SettingType::kChoice, "", "auto", 0, 0, "auto|same|table",
      SettingRole::kUser,
-     "How addresses of host-mates are translated: 'same' needs the memory window at one address in "
-     "all of them and fails otherwise, 'table' keeps one base per process, 'auto' tries the first "
-     "and falls back to the second."},
+     "How addresses of local peers are translated. 'same' maps the memory window at one address "
+     "in all of them, and fails if that is impossible; 'table' keeps one base address per "
+     "process; 'auto' tries 'same' and falls back to 'table'."},
     {"MOBIUS_CMA", SettingType::kChoice, "", "auto", 0, 0, "auto|off", SettingRole::kUser,
-     "Whether the kernel copies to and from exposed memory of host-mates (cross-memory attach): "
-     "'auto' until it refuses, 'off' leaves all of it to the owner's progress thread."},
+     "Whether the kernel copies to and from exposed memory of local peers (cross-memory attach). "
+     "'auto': until the kernel refuses; 'off': the owner's progress thread makes all copies."},
     {"MOBIUS_COLLECTIVES", SettingType::kChoice, "", "auto", 0, 0, "auto|attach|copy",
      SettingRole::kUser,
-     "How collective calls move 16 KiB and more of private memory between host-mates: 'attach' by "
-     "cross-memory attach, where it lies, 'copy' through memory of the team, 'auto' what was "
-     "faster in the first calls of the team of that kind and size, which try both by turns; so do "
-     "a few now and then."},
+     "How collective calls move 16 KiB and more of private memory between local peers. 'attach': "
+     "in place, by cross-memory attach; 'copy': through memory of the team; 'auto': by the faster "
+     "of the two. A team tries both in its first calls of each kind and size, and again now and "
+     "then."},
     {"MOBIUS_COPY_REP_BYTES", SettingType::kBytes, "bytes", "auto", 0, 64 * kTiB, nullptr,
      SettingRole::kUser,
-     "From which size on copies use one string instruction (rep movsb); `mobius tune` measures a "
+     "Size from which on copies use one string instruction (rep movsb). `mobius tune` measures a "
      "good value. 'auto': never."},
     {"MOBIUS_COPY_STREAM_BYTES", SettingType::kBytes, "bytes", "auto", 0, 64 * kTiB, nullptr,
      SettingRole::kUser,
-     "From which size on copies write past the caches, unless they are tried "
-     "(MOBIUS_COPY_TRY_BYTES); `mobius tune` measures a good value. 'auto': the default of this "
-     "processor, which `mobius info` shows."},
+     "Size from which on copies bypass the caches when they write, for copies that are not timed "
+     "both ways (MOBIUS_COPY_TRY_BYTES). `mobius tune` measures a good value. 'auto': the default "
+     "of this processor, which `mobius info` shows."},
     {"MOBIUS_COPY_TRY_BYTES", SettingType::kBytes, "bytes", "4K", 4 << 10, 64 * kTiB, nullptr,
      SettingRole::kUser,
-     "From which size on what is written for a host-mate is tried both through the caches and past "
-     "them: puts of 16 KiB and more, parts of messages and of what is moved through shared memory, "
-     "and gets that would go past them otherwise (MOBIUS_COPY_STREAM_BYTES). Each thread times a "
-     "few of each size both ways, now and then, and takes the faster one. 64T: never."},
+     "Size from which on copies for a local peer are timed both through the caches and past them. "
+     "Each thread times a few copies of each size now and then, and uses the faster way. Applies "
+     "to puts of 16 KiB and more, to parts of messages and of data that passes through shared "
+     "memory, and to gets that would bypass the caches (MOBIUS_COPY_STREAM_BYTES). 64T: never."},
     {"MOBIUS_HOOKS", SettingType::kHooks, "", "", 0, 0, nullptr, SettingRole::kUser,
-     "What stands between calls and transfers, outermost first: trace and stats watch "
-     "(MOBIUS_TRACE, MOBIUS_STATS), delay:max_us=50:seed=1 makes operations late, reorder:seed=1 "
-     "carries out in random order what was only started, fault:every=100:seed=1 lets operations "
-     "fail. While there is a hook, no operation is inlined."},
+     "Hooks between calls and transfers, outermost first. trace and stats record (MOBIUS_TRACE, "
+     "MOBIUS_STATS); delay:max_us=50:seed=1 delays operations; reorder:seed=1 carries out started "
+     "operations in random order; fault:every=100:seed=1 makes operations fail. With any hook, no "
+     "operation is inlined."},
     {"MOBIUS_INTERFACE", SettingType::kText, "", "", 0, 0, nullptr, SettingRole::kUser,
-     "Network between hosts: interface or domain (eth0, mlx5_0), address of this host, or subnet "
-     "(10.0.0.0/24), which is the same on all hosts. Unset: the fastest that is not a loopback."},
+     "Network between hosts: an interface or domain (eth0, mlx5_0), an address of this host, or a "
+     "subnet (10.0.0.0/24), which may be the same value on all hosts. Unset: the fastest that is "
+     "not a loopback."},
     {"MOBIUS_JOIN_SECONDS", SettingType::kCount, "s", "300", 1, 1'000'000, nullptr,
      SettingRole::kUser,
-     "How long mob_init() waits for the other processes of a job that a PMIx launcher started."},
+     "Time that mob_init() waits for the other processes of a job that a PMIx launcher started."},
     {"MOBIUS_LAUNCHER", SettingType::kChoice, "", "auto", 0, 0, "auto|none", SettingRole::kUser,
-     "Whether a program that another launcher than `mobius run` started joins the others that it "
-     "started: 'auto' it does, on any number of hosts where the launcher speaks PMIx (mpirun, "
-     "prterun, srun --mpi=pmix), otherwise on this host; 'none' makes each process a job of one. "
-     "Under `mobius run` it is that job that counts."},
+     "Whether programs started together by another launcher than `mobius run` form one job. "
+     "'auto': they do, on any number of hosts if the launcher speaks PMIx (mpirun, prterun, srun "
+     "--mpi=pmix), otherwise on this host; 'none': each process is a job of one. Under `mobius "
+     "run`, the job is always that of `mobius run`."},
     {"MOBIUS_LOG", SettingType::kChoice, "", "warn", 0, 0, "error|warn|info|debug",
-     SettingRole::kUser, "The least severe messages written to standard error."},
+     SettingRole::kUser, "The least severe level of messages that are written to standard error."},
     {"MOBIUS_MEETING", SettingType::kChoice, "", "auto", 0, 0, "auto|flags|grid|count",
      SettingRole::kUser,
-     "How the members of a team on one host meet, in barriers and many collective calls: 'flags' "
-     "everyone looks at everyone's, 'grid' at those of a row, then at one of each other row, "
-     "'count' they count themselves. 'auto': flags up to 16 members, beyond a grid, a count where "
-     "some must share a processor. The same in all processes."},
+     "How the members of a team on one host meet, in barriers and many collective calls. 'flags': "
+     "each member reads the flags of all others; 'grid': it reads those of its row, then one of "
+     "each other row; 'count': the members count in one word. 'auto': flags up to 16 members, a "
+     "grid beyond, a count where some members must share a processor. Must be the same in all "
+     "processes."},
     {"MOBIUS_MESSAGE_NS", SettingType::kCount, "ns", "1500", 1, 1'000'000'000, nullptr,
      SettingRole::kUser,
-     "What one more message to another host costs beside its bytes, to the side that has more of "
-     "it: from it follows up to which size operations share a message. `mobius tune` measures it "
+     "Cost of one more message to another host, without its bytes, at the side where it costs "
+     "more. It determines up to which size operations share a message. `mobius tune` measures it "
      "for two hosts."},
     {"MOBIUS_ON_DEATH", SettingType::kChoice, "", "end", 0, 0, "end|error", SettingRole::kUser,
-     "What `mobius run` does when a rank dies: 'end' ends the job, 'error' lets the others go on, "
-     "whose calls that need the dead rank fail with MOB_ERR_PEER."},
+     "What `mobius run` does when a rank dies. 'end': it ends the job; 'error': the other ranks "
+     "continue, and their calls that need the dead rank fail with MOB_ERR_PEER."},
     {"MOBIUS_PEER_TIMEOUT_MS", SettingType::kCount, "ms", "20000", 0, 86'400'000, nullptr,
      SettingRole::kUser,
-     "How long a process of another host that is waited for may be silent before calls that need "
-     "it fail with MOB_ERR_PEER. 0: for ever."},
+     "Time after which a silent process of another host is declared dead: calls that need it then "
+     "fail with MOB_ERR_PEER. 0: never."},
     {"MOBIUS_PROGRESS", SettingType::kChoice, "", "thread", 0, 0, "thread|poll", SettingRole::kUser,
-     "Who runs the handlers of messages that arrive: 'thread' also a thread of the library that "
-     "sleeps until they do, 'poll' only threads that wait in the library or call mob_poll()."},
+     "Which threads run the handlers of messages. 'thread': a thread of the library, which sleeps "
+     "until messages arrive, and threads that wait in the library or call mob_poll(); 'poll': "
+     "only the latter."},
     {"MOBIUS_PROVIDER", SettingType::kText, "", "", 0, 0, nullptr, SettingRole::kUser,
-     "Provider of libfabric between hosts, as `fi_info -l` names it (tcp;ofi_rxm, net, "
-     "verbs;ofi_rxm, efa, cxi, psm3, opx). Unset: the best that is found here."},
+     "libfabric provider between hosts, as `fi_info -l` names it (tcp;ofi_rxm, net, "
+     "verbs;ofi_rxm, efa, cxi, psm3, opx). Unset: the best one found on this host."},
     {"MOBIUS_RING_BYTES", SettingType::kChoice, "", "auto", 0, 0, "auto|256K|1M",
      SettingRole::kUser,
-     "Room for messages from one process to a host-mate once much has flowed between them, in the "
-     "memory of who receives them: 'auto' 1 MiB where a second-level cache holds 512 KiB or less, "
-     "so that lines are found in the cache behind it, else 256 KiB, which fit into it. Of 1 MiB "
-     "each process has four, for the first senders; the others have 256 KiB."},
+     "Size of the ring for messages from one process to a local peer once much has flowed between "
+     "them; it lies in memory of the receiver. 'auto': 1 MiB where the second-level cache holds "
+     "512 KiB or less, so that lines are found in the next cache; else 256 KiB, which fit into "
+     "the second-level cache. A process has at most four rings of 1 MiB, for its first senders."},
     {"MOBIUS_RMA_BYTES", SettingType::kBytes, "bytes", "auto", 0, 64 * kTiB, nullptr,
      SettingRole::kUser,
-     "From which size on contiguous puts and gets between hosts go by remote memory access, from "
-     "user's memory to user's memory, instead of in messages; of other shapes, what their rows, "
-     "pieces or spans have on average. auto: 128K; but over TCP the first of more than 256K, up to "
-     "2M, that calls wait for try both, and the others go as was faster."},
+     "Size from which on contiguous puts and gets between hosts use remote memory access, from "
+     "user memory to user memory, instead of messages; for other shapes, the average size of "
+     "their rows, pieces or spans. 'auto': 128K; over TCP, the first blocking calls of more than "
+     "256K, up to 2M, try both ways, and later ones use the faster."},
     {"MOBIUS_RMA_KEYS", SettingType::kChoice, "", "auto", 0, 0, "auto|off", SettingRole::kUser,
-     "Whether a process tells those of other hosts that put to its allocations by remote memory "
-     "access the keys of these: 'auto' it does, with its answer to the first put, and they write "
-     "the next ones by themselves until the allocation is freed, 'off' they ask each time."},
+     "Whether a process gives the remote access keys of its allocations to processes of other "
+     "hosts that put to them. 'auto': the answer to the first put carries the key, and the origin "
+     "writes later puts without asking until the allocation is freed; 'off': the origin asks each "
+     "time."},
     {"MOBIUS_SCHEDULE", SettingType::kChoice, "", "adaptive", 0, 0,
      "adaptive|fifo|interleave|gets-first|aggregate", SettingRole::kUser,
-     "What may be done with operations on other hosts' memory that are small, or only started: "
-     "'fifo' each is a message of its own, 'interleave' gets and puts alternate, 'gets-first' gets "
-     "do not wait behind puts, 'aggregate' many share a message, 'adaptive' what pays of these."},
+     "How small or only started operations on other hosts' memory may be scheduled. 'fifo': each "
+     "is a message of its own; 'interleave': gets and puts alternate; 'gets-first': gets are sent "
+     "before puts; 'aggregate': many share a message; 'adaptive': whichever of these pays."},
     {"MOBIUS_SPIN_NS", SettingType::kTime, "ns", "auto", 0, 1'000'000'000, nullptr,
      SettingRole::kUser,
-     "How long a waiting call spins before it yields, and the network's thread, if there is a "
-     "processor for it, before it sleeps. 'auto': 20000, in jobs of several hosts 100000, while "
-     "each host-mate can have one of the processors that they may use; 0 where some must share "
+     "Time that a waiting call spins before it yields, and that the network thread, if it has a "
+     "processor, spins before it sleeps. 'auto': 20000, in jobs of several hosts 100000, while "
+     "there is a processor for each local peer among those they may use; 0 where some must share "
      "one."},
     {"MOBIUS_SPREAD", SettingType::kChoice, "", "auto", 0, 0, "auto|off", SettingRole::kUser,
-     "Whether a waiting thread that shares its processor with a host-mate that waits, too, goes on "
-     "on another one. 'auto': while each host-mate can have one of the processors they may use. "
-     "What the thread is allowed (taskset) stays as it is."},
+     "Whether a waiting thread moves away from a processor that it shares with another waiting "
+     "local peer. 'auto': while there is a processor for each local peer among those they may "
+     "use. The thread's allowed processors (taskset) do not change."},
     {"MOBIUS_STATS", SettingType::kChoice, "", "0", 0, 0, "0|1", SettingRole::kUser,
-     "1: each rank prints at its end, per target, operations, bytes and paths. Counts are exact "
-     "because nothing is inlined meanwhile, which makes small operations slower."},
+     "1: each rank prints operations, bytes and paths per target when it ends. The counts are "
+     "exact because no operation is inlined meanwhile, which makes small operations slower."},
     {"MOBIUS_TRACE", SettingType::kText, "", "", 0, 0, nullptr, SettingRole::kUser,
-     "File for a timeline that Perfetto and Chrome open, one per rank: %r in its name becomes the "
-     "rank, otherwise the rank stands before the extension. Nothing is inlined meanwhile."},
+     "File for a timeline that Perfetto and Chrome open, one per rank. %r in its name becomes the "
+     "rank; without it, the rank is inserted before the extension. No operation is inlined "
+     "meanwhile."},
     {"MOBIUS_TRACE_BYTES", SettingType::kBytes, "bytes", "256M", kMiB, 64 * kTiB, nullptr,
-     SettingRole::kUser, "Where the timeline of each rank ends."},
+     SettingRole::kUser, "Size at which the timeline of each rank ends."},
     {"MOBIUS_WINDOW_BYTES", SettingType::kBytes, "bytes", "8T", 64 * kMiB, 64 * kTiB, nullptr,
      SettingRole::kUser,
-     "Address space reserved for shared memory in each process. Costs no memory; halved until it "
-     "fits where address space is limited (ulimit -v)."},
+     "Address space reserved for shared memory in each process. It costs no memory. Where address "
+     "space is limited (ulimit -v), the size is halved until it fits."},
     {"MOBIUS_YIELD_NS", SettingType::kTime, "ns", "auto", 0, 1'000'000'000, nullptr,
      SettingRole::kUser,
-     "How long a waiting call that has spun gives its processor away, again and again, before it "
-     "sleeps: to be woken takes tens of microseconds, for which the other side waits in turn. "
-     "'auto': 1000000; 0 where nothing spins."},
+     "Time that a waiting call, after spinning, keeps yielding its processor before it sleeps. "
+     "Waking up takes tens of microseconds, for which the other side waits in turn. 'auto': "
+     "1000000; 0 where nothing spins."},
     {"MOBIUS_YIELDS", SettingType::kCount, "", "16", 0, 1'000'000, nullptr, SettingRole::kUser,
-     "How often a waiting call gives its processor away, after spinning, before it sleeps, however "
-     "short that takes."},
+     "Smallest number of times that a waiting call, after spinning, yields its processor before "
+     "it sleeps."},
     {"MOBIUS_JOB", SettingType::kText, "", "", 0, 0, nullptr, SettingRole::kInternal,
-     "Key of the job, set by `mobius run` for the processes it starts."},
+     "Key of the job; `mobius run` sets it for the processes that it starts."},
     {"MOBIUS_RANK", SettingType::kText, "", "", 0, 0, nullptr, SettingRole::kInternal,
-     "Rank in the job, set by `mobius run` for the processes it starts."},
+     "Rank in the job; `mobius run` sets it for the processes that it starts."},
     {"MOBIUS_CC", SettingType::kText, "", "cc", 0, 0, nullptr, SettingRole::kUser,
-     "C compiler that mobcc and moblapicc call, with arguments if need be."},
+     "C compiler that mobcc and moblapicc call, with arguments if needed."},
     {"MOBIUS_CXX", SettingType::kText, "", "c++", 0, 0, nullptr, SettingRole::kUser,
-     "C++ compiler that mobc++ and moblapic++ call, likewise."},
+     "C++ compiler that mobc++ and moblapic++ call, with arguments if needed."},
     {"MOBIUS_FC", SettingType::kText, "", "gfortran", 0, 0, nullptr, SettingRole::kUser,
-     "Fortran compiler that moblapifort calls, likewise."},
+     "Fortran compiler that moblapifort calls, with arguments if needed."},
     {"MOBIUS_HOME_BIN", SettingType::kText, "", "", 0, 0, nullptr, SettingRole::kInternal,
      "Folder of the native programs, for the instrument."},
     {"MOBIUS_HOME_CACHE", SettingType::kText, "", "", 0, 0, nullptr, SettingRole::kUser,
-     "Folder where the instrument keeps the MPI libraries it installed and the probes it built. "
-     "Unset: .mobius in a checkout, otherwise mobius in $XDG_CACHE_HOME or ~/.cache."},
+     "Folder in which the instrument keeps the MPI libraries it installed and the probes it "
+     "built. Unset: .mobius in a checkout, otherwise mobius in $XDG_CACHE_HOME or ~/.cache."},
     {"MOBIUS_PROBE_SOURCES", SettingType::kText, "", "", 0, 0, nullptr, SettingRole::kInternal,
      "Folder of the probes' sources, for the instrument."},
     {"MOBIUS_PYTHON", SettingType::kText, "", "", 0, 0, nullptr, SettingRole::kUser,
-     "Python interpreter that the instrument of an installed tree runs with, of the minor version "
-     "that it was installed for. Unset: the first of that version in PATH."},
+     "Python interpreter for the instrument of an installed tree; it must have the minor version "
+     "that the tree was installed for. Unset: the first of that version in PATH."},
 };
 static_assert(std::size(kTable) == static_cast<size_t>(SettingId::kCount));
 
@@ -206,7 +211,7 @@ std::string allowed_values(const SettingInfo& info) {
   return "any text";
 }
 
-// Parses a decimal number that fills `text` up to its `suffix_length` last characters.
+// Parses a decimal number that is the whole of `text`.
 bool parse_decimal(std::string_view text, uint64_t* number) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), *number);
   return error == std::errc() && end == text.data() + text.size() && !text.empty();
@@ -229,7 +234,7 @@ bool parse_bytes(std::string_view text, uint64_t* number) {
   return true;
 }
 
-// Levenshtein distance, to suggest the name that was meant.
+// The Levenshtein distance, for suggesting the name that the user meant.
 size_t distance(std::string_view a, std::string_view b) {
   std::vector<size_t> row(b.size() + 1);
   for (size_t j = 0; j <= b.size(); ++j) row[j] = j;
@@ -247,7 +252,7 @@ size_t distance(std::string_view a, std::string_view b) {
 
 std::string unknown_warning(std::string_view name) {
   const SettingInfo* nearest = nullptr;
-  size_t least = 4;  // further away than this is another word, not a slip
+  size_t least = 4;  // names at this distance or more are different words, not misspellings
   for (const SettingInfo& info : kTable) {
     const size_t d = distance(name, info.name);
     if (info.role == SettingRole::kUser && d < least) {

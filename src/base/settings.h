@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-// The one table of MOBIUS_* settings: every name, type, unit, default, range and help text. It
-// feeds the parser, `mobius info` and the check for unknown names; nothing else reads the
-// environment.
+// The one table of MOBIUS_* settings: every name, type, unit, default, range and help text. The
+// parser, `mobius info` and the check for unknown names use it; nothing else reads the environment.
 
 #include <mobius/status.h>
 
@@ -59,14 +58,14 @@ enum class SettingId : unsigned {
 enum class SettingType {
   kCount,   // a decimal number
   kTime,    // a decimal number of nanoseconds, or "auto"
-  kBytes,   // a decimal number with an optional suffix K, M, G or T (powers of 1024), or "auto"
+  kBytes,   // "auto" only where that is the default
             // where that is the default
   kChoice,  // one word of a list
-  kHooks,   // a list of hooks (hook_list.h)
+  kHooks,   // any text: names that the tools use and the engine does not interpret
   kText     // anything; for names that the tools use and the engine does not interpret
 };
 
-// Who sets it: a user, or one part of Möbius for another.
+// A user sets a setting, or one part of Möbius sets it for another.
 enum class SettingRole { kUser, kInternal };
 
 struct SettingInfo {
@@ -81,9 +80,9 @@ struct SettingInfo {
   const char* help;
 };
 
-inline constexpr uint64_t kAutomatic = UINT64_MAX;  // value of a setting left at "auto"
+inline constexpr uint64_t kAutomatic = UINT64_MAX;  // the value of a setting left at "auto"
 
-// In the order of the table's choices.
+// These enumerations have the order of the table's choices.
 enum class AddressMode : uint64_t { kAuto, kSame, kTable };
 enum class Collectives : uint64_t { kAuto, kAttach, kCopy };
 enum class LauncherMode : uint64_t { kAuto, kNone };
@@ -94,12 +93,12 @@ enum class RingBytes : uint64_t { kAuto, k256K, k1M };
 
 std::span<const SettingInfo> setting_table();
 
-// The values of one process. Filled once, then only read.
+// The settings of one process. Filled once, then only read.
 class Settings {
  public:
-  // Parses one environment (environ in a process). Malformed values fail with MOB_ERR_SETTING and
-  // name the variable, its value, what is allowed and the default. Unknown MOBIUS_* names are
-  // collected, not fatal: unknown() has one warning text for each.
+  // Parses one environment (environ in a process). A malformed value fails with MOB_ERR_SETTING;
+  // the text names the variable, its value, the allowed values and the default. Unknown MOBIUS_*
+  // names do not fail: unknown() has one warning for each.
   mob_status_t load(const char* const* environment);
 
   uint64_t number(SettingId id) const { return values_[index(id)].number; }
@@ -131,11 +130,11 @@ class Settings {
   static constexpr size_t index(SettingId id) { return static_cast<size_t>(id); }
 
   Value values_[static_cast<size_t>(SettingId::kCount)];
-  std::string unknown_[8];  // more than these are not worth a user's screen
+  std::string unknown_[8];  // only the first few are reported
   size_t unknown_count_ = 0;
 };
 
-// "64M": as settings of type kBytes are written.
+// Writes a number of bytes as settings of type kBytes are written: "64M".
 std::string setting_bytes_text(uint64_t bytes);
 
 // Parses `text` as a value of `info`'s type and range.
