@@ -12,11 +12,11 @@
 #include <utility>
 
 #include "base/status.h"
-#include "job/board.h"
-#include "job/gathering.h"
-#include "job/local_protocol.h"
-#include "job/meeting.h"
-#include "job/pmix.h"
+#include "job/bootstrap/board.h"
+#include "job/bootstrap/gathering.h"
+#include "job/bootstrap/local_protocol.h"
+#include "job/bootstrap/meeting.h"
+#include "job/bootstrap/pmix/pmix.h"
 #include "os/topology.h"
 
 namespace mobius::job {

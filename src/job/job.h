@@ -13,11 +13,11 @@
 #include <vector>
 
 #include "base/settings.h"
-#include "job/directory.h"
+#include "job/bootstrap/directory.h"
+#include "job/bootstrap/mpi_directory.h"
+#include "job/bootstrap/mpi_launcher.h"
 #include "job/host_group.h"
 #include "job/layout.h"
-#include "job/mpi_directory.h"
-#include "job/mpi_launcher.h"
 #include "os/unix_socket.h"
 #include "os/waiter.h"
 

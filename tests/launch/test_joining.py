@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from launch_tools import Launcher, python, wait_until
 
-# src/job/local_protocol.h
+# src/job/bootstrap/local_protocol.h
 LAYOUT = "=III4i100s"
 MAGIC = 0x314D424F
 HELLO, WELCOME, REFUSED, GOODBYE = 1, 2, 3, 4

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "job/meeting.h"
+#include "job/bootstrap/meeting.h"
 
 #include <gtest/gtest.h>
 #include <poll.h>
@@ -21,8 +21,8 @@
 #include <vector>
 
 #include "base/status.h"
+#include "job/bootstrap/reception.h"
 #include "job/control.h"
-#include "job/reception.h"
 
 namespace mobius::job {
 namespace {

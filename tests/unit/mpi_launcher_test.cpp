@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "job/mpi_launcher.h"
+#include "job/bootstrap/mpi_launcher.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -7,9 +7,9 @@
 #include <array>
 #include <string>
 
+#include "job/bootstrap/gathering.h"
+#include "job/bootstrap/local_protocol.h"
 #include "job/control.h"
-#include "job/gathering.h"
-#include "job/local_protocol.h"
 #include "os/unix_socket.h"
 #include "shared_processes.h"
 

@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "job/local_protocol.h"
+#include "job/bootstrap/local_protocol.h"
 #include "os/unix_socket.h"
 
 namespace mobius::os {

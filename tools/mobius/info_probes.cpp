@@ -25,8 +25,8 @@
 
 #include "base/settings.h"
 #include "info.h"
+#include "job/bootstrap/local_protocol.h"
 #include "job/launch/hosts.h"
-#include "job/local_protocol.h"
 #include "os/address_window.h"
 #include "os/memfd.h"
 

@@ -12,10 +12,10 @@
 #include <vector>
 
 #include "commands.h"
+#include "job/bootstrap/local_protocol.h"
 #include "job/launch/hosts.h"
 #include "job/launch/run.h"
 #include "job/launch/say.h"
-#include "job/local_protocol.h"
 
 namespace mobius::command {
 namespace {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "job/launch/environment.h"
 
-#include "job/local_protocol.h"
+#include "job/bootstrap/local_protocol.h"
 
 namespace mobius::launch {
 namespace {

@@ -11,9 +11,9 @@
 #include <cstring>
 #include <string_view>
 
+#include "job/bootstrap/local_protocol.h"
 #include "job/launch/program.h"
 #include "job/launch/say.h"
-#include "job/local_protocol.h"
 
 namespace mobius::launch {
 namespace {

@@ -10,7 +10,7 @@
 #include <cerrno>
 
 #include "base/status.h"
-#include "job/board.h"
+#include "job/bootstrap/board.h"
 #include "job/control.h"
 #include "job/launch/say.h"
 #include "os/unix_socket.h"

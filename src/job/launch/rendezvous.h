@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-// The launcher's side of job/local_protocol.h: who joined, who left, who was lost.
+// The launcher's side of job/bootstrap/local_protocol.h: who joined, who left, who was lost.
 
 #include <mobius/job.h>
 
@@ -12,9 +12,9 @@
 #include <utility>
 #include <vector>
 
+#include "job/bootstrap/local_protocol.h"
 #include "job/control.h"
 #include "job/launch/poller.h"
-#include "job/local_protocol.h"
 
 namespace mobius::launch {
 

@@ -12,12 +12,12 @@
 #include <exception>
 
 #include "base/settings.h"
+#include "job/bootstrap/local_protocol.h"
 #include "job/launch/descendants.h"
 #include "job/launch/limits.h"
 #include "job/launch/program.h"
 #include "job/launch/say.h"
 #include "job/launch/supervisor.h"
-#include "job/local_protocol.h"
 #include "os/standard_descriptors.h"
 
 namespace mobius::launch {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "job/strangers.h"
+#include "job/bootstrap/strangers.h"
 
 #include "base/log.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "job/board.h"
+#include "job/bootstrap/board.h"
 
 #include <sys/mman.h>
 #include <unistd.h>

@@ -9,7 +9,7 @@
 
 #include <memory>
 
-#include "job/directory.h"
+#include "job/bootstrap/directory.h"
 
 namespace mobius::job::mpi {
 

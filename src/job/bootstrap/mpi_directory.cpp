@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "job/mpi_directory.h"
+#include "job/bootstrap/mpi_directory.h"
 
 #include <dlfcn.h>
 #include <link.h>

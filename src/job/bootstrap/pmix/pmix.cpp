@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "job/pmix.h"
+#include "job/bootstrap/pmix/pmix.h"
 
 #include <link.h>
 #include <unistd.h>
@@ -17,8 +17,8 @@
 #include <utility>
 
 #include "base/status.h"
-#include "job/pmix_library.h"
-#include "job/pmix_news.h"
+#include "job/bootstrap/pmix/pmix_library.h"
+#include "job/bootstrap/pmix/pmix_news.h"
 
 namespace mobius::job::pmix {
 namespace {

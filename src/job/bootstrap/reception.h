@@ -19,7 +19,7 @@
 #include <thread>
 #include <vector>
 
-#include "job/strangers.h"
+#include "job/bootstrap/strangers.h"
 
 namespace mobius::job {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "job/reception.h"
+#include "job/bootstrap/reception.h"
 
 #include <poll.h>
 #include <sys/eventfd.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <string_view>
 
-#include "job/pmix.h"
+#include "job/bootstrap/pmix/pmix.h"
 
 namespace mobius::job::pmix {
 

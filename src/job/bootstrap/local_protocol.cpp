@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "job/local_protocol.h"
+#include "job/bootstrap/local_protocol.h"
 
 #include <cstddef>
 #include <cstring>

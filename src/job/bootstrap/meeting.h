@@ -14,8 +14,8 @@
 
 #include <span>
 
-#include "job/directory.h"
-#include "job/reception.h"
+#include "job/bootstrap/directory.h"
+#include "job/bootstrap/reception.h"
 
 namespace mobius::job {
 

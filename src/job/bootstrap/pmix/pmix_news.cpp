@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "job/pmix_news.h"
+#include "job/bootstrap/pmix/pmix_news.h"
 
 #include <unistd.h>
 

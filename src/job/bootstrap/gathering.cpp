@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "job/gathering.h"
+#include "job/bootstrap/gathering.h"
 
 #include <poll.h>
 #include <sched.h>
@@ -12,9 +12,9 @@
 #include <vector>
 
 #include "base/status.h"
+#include "job/bootstrap/local_protocol.h"
+#include "job/bootstrap/strangers.h"
 #include "job/control.h"
-#include "job/local_protocol.h"
-#include "job/strangers.h"
 #include "os/unix_socket.h"
 
 namespace mobius::job {

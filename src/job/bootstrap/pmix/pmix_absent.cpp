@@ -3,7 +3,7 @@
 // In place of pmix.cpp in builds without network.
 
 #include "base/status.h"
-#include "job/pmix.h"
+#include "job/bootstrap/pmix/pmix.h"
 
 namespace mobius::job::pmix {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "job/directory.h"
+#include "job/bootstrap/directory.h"
 
 #include <sys/utsname.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "job/mpi_launcher.h"
+#include "job/bootstrap/mpi_launcher.h"
 
 #include <unistd.h>
 
@@ -11,7 +11,7 @@
 #include <system_error>
 
 #include "base/status.h"
-#include "job/local_protocol.h"
+#include "job/bootstrap/local_protocol.h"
 #include "os/process.h"
 
 namespace mobius::job {

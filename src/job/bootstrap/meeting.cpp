@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "job/meeting.h"
+#include "job/bootstrap/meeting.h"
 
 #include <unistd.h>
 

@@ -5,9 +5,9 @@
 // segment, which has a slot per rank and, behind the slots, a page per rank for its values, and one
 // for the job's secret: only who gets the segment from the launcher can read it.
 
-#include "job/directory.h"
+#include "job/bootstrap/directory.h"
+#include "job/bootstrap/reception.h"
 #include "job/host_group.h"
-#include "job/reception.h"
 
 namespace mobius::job {
 

@@ -10,7 +10,7 @@
 #include <memory>
 #include <vector>
 
-#include "job/directory.h"
+#include "job/bootstrap/directory.h"
 
 namespace mobius::job::pmix {
 
