@@ -59,7 +59,7 @@ typedef struct mob_message {
   size_t header_bytes;
   size_t payload_bytes;
   /**
-   * the whole payload, aligned to 16 bytes, if it has arrived; else null. A short payload (up to a
+   * The whole payload, aligned to 16 bytes, if it has arrived; else null. A short payload (up to a
    * few thousand bytes) always has.
    */
   const void* payload;
@@ -77,8 +77,8 @@ typedef void (*mob_completion_handler_t)(mob_token_t token, void* argument);
 /** A header handler's answer. All members are zero when the handler is called. */
 typedef struct mob_delivery {
   /**
-   * where the payload goes: any memory of the target with room for it, used by nothing else until
-   * completion; null: the payload is dropped
+   * Where the payload goes: any memory of the target with room for it, used by nothing else until
+   * completion; null: the payload is dropped.
    */
   void* payload;
   mob_completion_handler_t handler; /**< runs when the payload is in its place; may be null */

@@ -25,7 +25,7 @@ struct Message {
   mob_rank_t source;    /**< the sender */
   const Header& header; /**< the header */
   size_t payload_bytes; /**< bytes of the payload */
-  /** the whole payload, aligned to 16 bytes, if it has arrived, else null: mob_message_t */
+  /** The whole payload, aligned to 16 bytes, if it has arrived, else null: mob_message_t. */
   const std::byte* payload;
   mob_token_t token; /**< for Handler::reply(), also later */
 };

@@ -30,7 +30,7 @@ typedef enum mob_schedule {
   MOB_SCHEDULE_DEFAULT,  /**< no hint */
   MOB_SCHEDULE_ADAPTIVE, /**< the library chooses the schedule that pays */
   MOB_SCHEDULE_FIFO,     /**< sends each operation at once, as a message of its own */
-  /** alternates gets with other operations, so that both directions of the link work */
+  /** Alternates gets with other operations, so that both directions of the link work. */
   MOB_SCHEDULE_INTERLEAVE,
   MOB_SCHEDULE_GETS_FIRST, /**< sends gets before puts */
   MOB_SCHEDULE_AGGREGATE   /**< sends many operations in one message, and merges neighbours */

@@ -93,23 +93,24 @@ typedef struct mob_transfer_args {
   mob_type_t type;
   mob_op_t op;
   const void* scale; /**< one element, or null for 1; with MOB_SUM only */
-  /** fetching: receives the old elements in order, without gaps; the caller owns it */
+  /** Fetching: receives the old elements in order, without gaps; the caller owns it. */
   void* fetched;
 
   /* Counters and words that the transfer changes. Each may be null. */
   mob_counter_t origin_counter; /**< the caller's: + 1 at local completion */
-  /** the target's: + 1 when the data has arrived (put, accumulate) or has been read (get) */
+  /** The target's: + 1 when the data has arrived (put, accumulate) or has been read (get). */
   mob_counter_t target_counter;
   mob_counter_t completion_counter; /**< the caller's: + 1 at remote completion */
   /**
-   * an aligned word of the target, changed after the data has arrived (or has been read), for
-   * mob_wait_until() */
+   * An aligned word of the target, changed after the data has arrived (or has been read), for
+   * mob_wait_until().
+   */
   uint64_t* signal;
   uint64_t signal_value;
   mob_signal_op_t signal_op;
   /**
-   * an aligned word of the caller, in any memory: + 1 (atomic) at local completion; a counter that
-   * need not be created
+   * An aligned word of the caller, in any memory: + 1 (atomic) at local completion; a counter that
+   * need not be created.
    */
   uint64_t* origin_word;
   uint64_t* completion_word; /**< the same, + 1 at remote completion */

@@ -43,7 +43,7 @@ typedef struct mob_target_ {
 extern MOB_API mob_target_t_* const mob_targets_;
 extern MOB_API int32_t mob_size_;         /* processes in the job, 0 outside init … finalize */
 extern MOB_API int32_t mob_settled_size_; /* the same, or 0 while transfers are under way */
-/* the same, or 0 while transfers are under way or once the program has sent messages */
+/* The same, or 0 while transfers are under way or once the program has sent messages. */
 extern MOB_API int32_t mob_idle_size_;
 
 MOB_API mob_status_t mob_put_value_(mob_rank_t rank, void* remote, uint64_t value,

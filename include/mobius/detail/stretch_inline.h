@@ -26,8 +26,8 @@ typedef struct mob_stretch_ {
   uint64_t next_remote;
   mob_bias_t_ bias; /* bias of the lock, which guards the members below */
   uint64_t who;     /* mob_stretch_of_() the last operation, if it can be extended */
-  /* number of further calls that the thread with the bias may record this way, including the calls
-   * that extended the operation and are not counted in it yet (bias.further) */
+  /* Number of further calls that the thread with the bias may record this way, including the calls
+   * that extended the operation and are not counted in it yet (bias.further). */
   uint32_t left;
 } mob_stretch_t_;
 

@@ -14,18 +14,18 @@
 namespace mobius::transport {
 namespace {
 
-// Pieces per system call: the kernel takes 1024, but copies them first, and little is gained beyond
-// some dozens.
+// Pieces per system call. The kernel accepts 1024, but copies the list first, and more than some
+// dozens gain little.
 constexpr size_t kBatch = 128;
 
-// Bytes per system call: the kernel stops silently at 2 GiB less a page.
+// Bytes per system call: the kernel silently stops at 2 GiB less a page.
 constexpr size_t kMostBytes = size_t{1} << 30;
 
-// A stretch that is read with its gaps: small enough to stay in a second-level cache until it is
-// taken apart.
+// Largest stretch that is read with its gaps: it stays in a second-level cache until its runs are
+// copied out.
 constexpr size_t kStretchBytes = size_t{256} << 10;
 
-// Collects pieces and moves them, a batch at a time.
+// Collects pieces and moves them, one batch per system call.
 class Batch {
  public:
   Batch(pid_t pid, bool put) : pid_(pid), put_(put) {}
@@ -76,7 +76,7 @@ class Batch {
   size_t bytes_ = 0;
 };
 
-// Whether the runs of a strided shape are best read in stretches.
+// Whether it is faster to read the runs of a strided shape in stretches, gaps included.
 bool reads_stretches(const Shape& shape) {
   if (shape.kind != MOB_STRIDED) return false;
   const ptrdiff_t stride = shape.remote_strides[0];
@@ -85,7 +85,7 @@ bool reads_stretches(const Shape& shape) {
          static_cast<size_t>(stride) - shape.run_bytes <= kWorthwhileGapBytes;
 }
 
-// Reads `count` runs from `remote` on, gaps included, and takes them apart.
+// Reads `count` runs from `remote` on, gaps included, and copies the runs out.
 int get_stretch(pid_t pid, const Shape& shape, char* remote, char* local, size_t count,
                 char* stretch) {
   const auto stride = static_cast<size_t>(shape.remote_strides[0]);
@@ -135,13 +135,14 @@ int move_once(pid_t pid, char* remote, char* local, size_t bytes, bool put) {
   return static_cast<size_t>(moved) == bytes ? 0 : EFAULT;
 }
 
-// Whether the kernel's copy would crawl: it goes by string instructions.
+// Whether the kernel's copy would be very slow because it uses string instructions
+// (is_near_in_page()).
 bool crawls(const char* remote, const char* local, size_t bytes, bool put) {
   return bytes >= kNearBytes && copy_tuning().slow_near_in_page &&
          is_near_in_page(put ? remote : local, put ? local : remote);
 }
 
-// By way of memory that lies in its page as `remote` does.
+// Copies through a buffer that has the same offset in its page as `remote`.
 int move_by_stage(pid_t pid, char* remote, char* local, size_t bytes, bool put) {
   constexpr size_t kStageBytes = size_t{64} << 10;
   constexpr size_t kPage = 4096;
@@ -184,7 +185,7 @@ int cma_put(pid_t pid, const Shape& shape) { return move_pieces(pid, shape, true
 
 int cma_get(pid_t pid, const Shape& shape, bool may_read_gaps) {
   if (may_read_gaps && reads_stretches(shape)) {
-    // Kept for the thread's next get: making it costs as much as reading it.
+    // Kept for the thread's next get: allocating it costs as much as reading it.
     thread_local std::unique_ptr<char[]> stretch;
     if (stretch == nullptr) stretch.reset(new (std::nothrow) char[kStretchBytes]);
     if (stretch != nullptr) return get_stretches(pid, shape, stretch.get());

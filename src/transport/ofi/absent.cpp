@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 
-// The endpoint of a build without network: it cannot be opened, and says so.
+// The endpoint of a build without network. open() fails with a reason.
 
 #include <cstdlib>
 
@@ -22,7 +22,7 @@ mob_status_t Endpoint::open(const Options&, const Callbacks&) {
       "(Debian: apt-get install libfabric-dev)");
 }
 
-// Nothing below is reached: nothing is ever open.
+// Nothing below is reached, because no endpoint is ever open.
 void Endpoint::close() {}
 std::vector<unsigned char> Endpoint::address() const { std::abort(); }
 mob_status_t Endpoint::add_peer(std::span<const unsigned char>, PeerId*) { std::abort(); }

@@ -20,13 +20,13 @@ namespace {
 
 using base::fail;
 
-// Only read from: libfabric's interface for both directions has no const.
+// libfabric's interface for both directions lacks const; this memory is only read.
 unsigned char* source(const void* local) {
   return const_cast<unsigned char*>(static_cast<const unsigned char*>(local));
 }
 
-// What address() is made of; then provider's name, libfabric's address and the host's name. All
-// hosts of a job have one byte order and one version of Möbius, and `magic` differs if not.
+// The start of address(); the provider's name, libfabric's address and the host's name follow. All
+// hosts of a job have one byte order and one version of Möbius; otherwise `magic` differs.
 struct AddressHeader {
   uint64_t magic = kMagic;
   uint64_t name = 0;
@@ -61,15 +61,15 @@ Endpoint::State::Arena::~Arena() {
   if (start != nullptr) munmap(start, bytes);
 }
 
-// ofi_rxm (libfabric 1.17) may end in a segmentation fault while its endpoint is closed over
-// connections to lost peers that transfers were under way to. It is left to the process' end then.
+// Closing an ofi_rxm endpoint (libfabric 1.17) may crash if transfers were under way to lost peers.
+// Then it is left open until the process ends.
 bool Endpoint::State::closes() const {
   const bool is_rxm = description.provider.ends_with(";ofi_rxm");
   return !is_rxm || std::ranges::none_of(peers, &Peer::failed);
 }
 
 Endpoint::State::~State() {
-  // In libfabric's order: what uses another object goes first.
+  // In libfabric's order: objects that use others are closed first.
   endpoint.reset();
   for (const Record& record : records) {
     if (record.temporary != nullptr) fi_close(&record.temporary->fid);
@@ -162,10 +162,10 @@ mob_status_t Endpoint::State::open() {
   description.delivery_complete = !read_back;
   description.sleeps = descriptor >= 0;
   description.is_stream = provider == "net" || provider == "tcp";
-  // What goes down a stream comes in order, also of different kinds.
+  // All data of a stream arrives in order, also data of different kinds.
   description.ahead_bytes = description.is_stream ? largest_transfer : 0;
-  // Who serves a stream, and hears of nothing, would sleep while others write. An adapter needs
-  // nobody.
+  // A target that serves a stream would sleep through writes that do not report themselves. A
+  // network adapter needs no such reports.
   tells_of_writes = description.is_stream && info->domain_attr->cq_data_size != 0;
   description.notes_writes = description.is_stream && choose_keys &&
                              info->domain_attr->cq_data_size >= sizeof(uint64_t) &&
@@ -181,8 +181,8 @@ mob_status_t Endpoint::State::make_queue() {
   attributes.size =
       options.send_buffers + options.receive_buffers + options.short_messages + options.operations;
   attributes.wait_obj = FI_WAIT_FD;
-  // Before libfabric 1.20, fi_trywait() of these does nothing, and their descriptor stays readable
-  // after the first event. A wait set around the queue does it right.
+  // Before libfabric 1.20, fi_trywait() of these providers does nothing, and their descriptor stays
+  // readable after the first event. A wait set around the queue behaves correctly.
   const std::string_view provider = info->fabric_attr->prov_name;
   if ((provider == "net" || provider == "tcp") &&
       FI_VERSION_LT(library->version, FI_VERSION(1, 20))) {
@@ -214,7 +214,7 @@ mob_status_t Endpoint::State::make_queue() {
 
 bool Endpoint::State::ready_to_sleep() {
   if (descriptor < 0 || something_waits.load(std::memory_order_acquire)) return false;
-  // The look at the wait set takes what has come as poll() does.
+  // Checking the wait set consumes events as poll() does.
   const std::unique_lock lock(polling, std::try_to_lock);
   if (!lock.owns_lock()) return false;
   if (wait_set != nullptr) return fi_wait(wait_set.get(), 0) == -FI_ETIMEDOUT;
@@ -222,7 +222,7 @@ bool Endpoint::State::ready_to_sleep() {
   return fi_trywait(fabric.get(), &waits, 1) == FI_SUCCESS;
 }
 
-// Is the last one then.
+// The new arena is the last one.
 mob_status_t Endpoint::State::add_arena(size_t bytes) {
   bytes = round_up(bytes, kPageBytes);
   void* start = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -288,8 +288,8 @@ void Endpoint::State::fail_peer(PeerId peer, const std::string& reason) {
   something_waits.store(true, std::memory_order_release);
 }
 
-// A connection to a host that stopped may take libfabric very long to give up. What comes back then
-// stays in the pool, for the next peer that is lost.
+// libfabric may take very long to give up a connection to a stopped host. Resources that come back
+// then stay in the pool, for the next peer that is lost.
 void Endpoint::State::replace_what_is_held(PeerId lost) {
   const bool has_buffers = add_buffers(free_of[kBuffers] + peers[lost].held[kBuffers]);
   for (Record& record : records) {
@@ -301,7 +301,7 @@ void Endpoint::State::replace_what_is_held(PeerId lost) {
   }
 }
 
-// Whether there are so many free ones now.
+// Whether there are that many free buffers now.
 bool Endpoint::State::add_buffers(size_t count) {
   if (count <= free_buffers.size()) return true;
   const size_t more = count - free_buffers.size();
@@ -313,9 +313,9 @@ bool Endpoint::State::add_buffers(size_t count) {
   return true;
 }
 
-// A peer may hold as much as is free for others: one that takes nothing gets half of all, the
+// A peer may hold as much as is free for others: a peer that accepts nothing gets half of all, a
 // second such peer half of the rest (Choudhury, Hahne 1998). Once they have failed there is room
-// for somebody new, however many they were.
+// for another, however many they were.
 Record* Endpoint::State::take_record(Kind kind, Scarce scarce, PeerId peer, uint64_t operation) {
   size_t& held = peers[peer].held[scarce];
   if (held >= free_of[scarce]) return nullptr;
@@ -377,7 +377,8 @@ mob_status_t Endpoint::open(const Options& options, const Callbacks& callbacks) 
   if (options.message_bytes == 0 || options.send_buffers == 0 || options.receive_buffers == 0 ||
       options.short_messages == 0 || options.operations == 0) {
     return fail(MOB_ERR_ARGUMENT,
-                "an endpoint needs messages, buffers and operations of some size");
+                "the sizes of messages and the numbers of buffers and operations of an endpoint "
+                "must not be 0");
   }
   auto state = std::make_unique<State>();
   state->options = options;
@@ -395,7 +396,7 @@ mob_status_t Endpoint::open(const Options& options, const Callbacks& callbacks) 
 
 void Endpoint::close() {
   if (state_ == nullptr || state_->closes()) return state_.reset();
-  // Reachable, for those who look for leaks.
+  // Reachable from a static variable, so leak checkers do not report it.
   static auto* const kept = new std::vector<std::unique_ptr<State>>;
   static std::mutex mutex;
   const std::lock_guard lock(mutex);
@@ -425,8 +426,7 @@ std::vector<unsigned char> Endpoint::address() const {
   return address;
 }
 
-// libfabric takes so many bytes of an address as its family has, and is not told how many there
-// are.
+// libfabric reads as many bytes of an address as its family has, and is not given the length.
 bool Endpoint::State::is_like_own(std::span<const unsigned char> address) const {
   if (address.size() != own_address.size() || address.size() < sizeof(sa_family_t)) return false;
   const uint32_t format = info->addr_format;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-// This host's interfaces: which address belongs to which, and which of them a job should use.
+// This host's interfaces: which address belongs to which, and which one a job should use.
 
 #include <netinet/in.h>
 #include <sys/socket.h>
@@ -17,9 +17,9 @@ struct Interface {
   sockaddr_storage address = {};
   bool loopback = false;
   bool link_local = false;  // fe80::/10, 169.254.0.0/16: valid on one link only
-  bool bridge = false;      // of containers and virtual machines: seldom reaches another host
+  bool bridge = false;      // of containers or virtual machines; seldom reaches another host
   bool running = false;     // has a carrier
-  long speed = 0;           // Mbit/s, as the driver says; 0: it does not
+  long speed = 0;           // Mbit/s, as the driver reports it; 0: unknown
 };
 
 // One entry per address of interfaces that are up.
@@ -28,11 +28,12 @@ std::vector<Interface> host_interfaces();
 // "192.0.2.2", "fd00::2".
 std::string ip_text(const sockaddr_storage& address);
 
-// Whether two addresses are the same but for their ports.
+// same_ip(): whether two addresses differ at most in their ports.
 bool is_loopback(const sockaddr_storage& address);
 bool same_ip(const sockaddr_storage& a, const sockaddr_storage& b);
 
-// What a user named: an address or a subnet. False if `text` is neither; it may be a name then.
+// An address or subnet that a user named. parse_subnet() returns false if `text` is neither; it may
+// be a name then.
 struct Subnet {
   sockaddr_storage address = {};
   unsigned bits = 0;
@@ -40,7 +41,7 @@ struct Subnet {
 };
 bool parse_subnet(std::string_view text, Subnet* subnet);
 
-// Whether `a` serves a job better than `b`: another host can be reached, IPv4, speed.
+// Whether `a` suits a job better than `b`: it reaches other hosts, has IPv4, is faster.
 bool better(const Interface& a, const Interface& b);
 
 }  // namespace mobius::transport::ofi

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 
-// How endpoints meet: who has something for a peer asks it first, and sends when it has answered.
+// How endpoints meet: a sender first asks its peer, and sends messages when the peer has answered.
 //
-// Where both ends begin at once, a provider makes one connection of two, and libfabric's over TCP
-// do not always keep the right one (docs/decisions/0021-peers-meet-first.md): one end has a
-// connection then that nobody reads from. What it sends there is lost without an error, or with one
-// that says that a peer which lives cannot be reached. Only questions are lost like that: they are
-// asked again, and after an answer both ends have the same connection.
+// If both ends begin at once, a provider makes one connection out of two, and libfabric's TCP
+// providers do not always keep the right one (docs/decisions/0021-peers-meet-first.md). Then one
+// end has a connection that the other end does not read. Data sent on it is lost without an error,
+// or with an error that says that a living peer cannot be reached. Only questions can be lost this
+// way. They are repeated, and after an answer both ends have the same connection.
 
 #include <algorithm>
 #include <cstring>
@@ -17,13 +17,14 @@
 namespace mobius::transport::ofi {
 namespace {
 
-// How long an answer may take before the question counts as lost. Short beside any limit that a
-// caller sets, long beside a round trip; longer each time, for peers that have no processor.
+// Time after which a question counts as lost. It is short compared with any limit that a caller
+// sets, and long compared with a round trip. It grows with each question, for peers that have no
+// processor.
 constexpr uint64_t kFirstPauseNs = 20'000'000;
 constexpr uint64_t kLongestPauseNs = 1'000'000'000;
 
-// A question that has no connection yet is tried again after a part of the time that this has
-// taken: a provider may make a new connection for each try, where a peer refuses them.
+// A question that has no connection yet is repeated after a fraction of the time that this has
+// taken: a provider may make a new connection for each try if the peer refuses them.
 constexpr uint64_t kTriesPerTime = 4;
 constexpr uint64_t kShortestTryNs = 10'000;
 
@@ -41,12 +42,12 @@ Posted Endpoint::State::meet(PeerId id, const char* call) {
       peer.asks_next_ns = now + std::clamp((now - peer.tries_since_ns) / kTriesPerTime,
                                            kShortestTryNs, kFirstPauseNs);
     }
-    if (result == 0) result = -FI_EAGAIN;  // it goes on when there is an answer
+    if (result == 0) result = -FI_EAGAIN;  // continues when the answer comes
   }
   return posted(result, id, call);
 }
 
-// 0 or an error of libfabric; under `issue`.
+// Returns 0 or an error of libfabric; under `issue`.
 int64_t Endpoint::State::greet(PeerId id, uint64_t says) {
   Peer& peer = peers[id];
   const Greeting greeting{options.card, says};
@@ -81,7 +82,7 @@ void Endpoint::State::greeted(const Opened& opened) {
     callbacks.greeted(callbacks.context, greeting.card);
     id = find_peer(opened.sender);
   }
-  if (!id) return;  // it asks again
+  if (!id) return;  // it will ask again
   const std::lock_guard lock(issue);
   Peer& peer = peers[*id];
   if (peer.failed) return;
@@ -92,8 +93,8 @@ void Endpoint::State::greeted(const Opened& opened) {
   if ((greeting.says & Greeting::kAsks) != 0) answer(*id);
 }
 
-// And asks, too, as who is sent to mostly sends. Where there is no room it is tried again. Under
-// `issue`.
+// The answer also asks, because a process that receives mostly sends too. If there is no room, it
+// is tried again later. Under `issue`.
 void Endpoint::State::answer(PeerId id) {
   Peer& peer = peers[id];
   uint64_t says = Greeting::kAnswers;

@@ -15,7 +15,7 @@ namespace {
 
 using base::fail;
 
-// Names the library by what a Debian or Ubuntu user installs; others know their own names.
+// Names the packages of common distributions.
 constexpr const char* kInstall =
     "install libfabric 1.17 or newer (Debian, Ubuntu: apt-get install libfabric1; Fedora: dnf "
     "install libfabric) on every host";
@@ -27,8 +27,8 @@ bool find(void* handle, const char* name, Function* function) {
 }
 
 mob_status_t load(Library* library) {
-  // What libfabric is linked with (PSM2, in Debian) handles crashes of its own accord, and leaves
-  // files where the program runs.
+  // A library that libfabric links with (PSM2, in Debian) installs handlers for crashes, which
+  // leave files in the program's folder.
   const os::SignalHandlersKept kept;
   void* handle = dlopen("libfabric.so.1", RTLD_NOW | RTLD_LOCAL);
   if (handle == nullptr) {

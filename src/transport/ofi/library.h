@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-// libfabric, loaded when it is first needed and never unloaded: its providers start threads and
-// leave handlers behind. The inline functions of its headers go through tables of the objects that
-// these few functions return.
+// libfabric, loaded when it is first needed and never unloaded, because its providers start threads
+// and leave handlers behind. The inline functions of its headers go through tables of the objects
+// that these few functions return.
 
 #include <mobius/status.h>
 
@@ -14,7 +14,7 @@
 
 namespace mobius::transport::ofi {
 
-// The oldest interface that has what we use, and the one we ask every newer library for.
+// The oldest API version that has all we use; we request it from every newer library too.
 inline constexpr uint32_t kApiVersion = FI_VERSION(1, 17);
 
 struct Library {
@@ -28,8 +28,8 @@ struct Library {
 
   std::string version_text() const;  // "libfabric 1.17"
   std::string text_of(const void* value,
-                      fi_type type) const;     // of a copy: fi_tostr is not reentrant
-  std::string text_of_error(int error) const;  // of a positive or negative code
+                      fi_type type) const;     // returns a copy: fi_tostr is not reentrant
+  std::string text_of_error(int error) const;  // for a positive or negative code
 };
 
 // MOB_ERR_SYSTEM if it cannot be loaded or is too old; the text says what to install.

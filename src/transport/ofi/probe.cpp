@@ -14,7 +14,7 @@ namespace {
 constexpr uint64_t kFirstPause = 1'000'000'000;
 constexpr uint64_t kLongestPause = 64 * kFirstPause;
 
-// What only an absent peer, host or route gives. Others are trouble of this host.
+// Errors that only an absent peer, host or route causes. Other errors are problems of this host.
 bool says_absent(int error) {
   return error == ECONNREFUSED || error == EHOSTUNREACH || error == ENETUNREACH ||
          error == EHOSTDOWN || error == ENETDOWN || error == ETIMEDOUT || error == ECONNRESET;

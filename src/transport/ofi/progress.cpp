@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 
-// What poll() does: completions become callbacks, receive buffers go back to libfabric.
+// poll(): turns completions into callbacks, and gives receive buffers back to libfabric.
 
 #include <rdma/fi_errno.h>
 
@@ -18,13 +18,13 @@ constexpr size_t kAtOnce = 16;
 
 Record* record_of(void* context) { return static_cast<Record*>(context); }
 
-// Failures of one operation that say nothing of the way to the peer.
+// Failures of one operation that say nothing about the connection to the peer.
 bool concerns_operation_only(int error) {
   return error == FI_EACCES || error == FI_EPERM || error == FI_EINVAL || error == FI_ENOKEY ||
          error == FI_EKEYREJECTED || error == FI_EMSGSIZE;
 }
 
-// Notes who polls, for who may be called back while it does.
+// Records which thread polls, for the callbacks that it makes.
 class Poller {
  public:
   explicit Poller(std::atomic<std::thread::id>& place) : place_(place) {
@@ -41,7 +41,7 @@ class Poller {
 }  // namespace
 
 void Endpoint::State::drop(const char* why) {
-  // One line for each power of two: a flood must not fill the log.
+  // One line for each power of two, so that a flood cannot fill the log.
   if (std::has_single_bit(++dropped)) {
     base::log(base::LogLevel::kWarn, "%s on %s: dropped a message: %s (%llu so far)",
               description.provider.c_str(), description.address.c_str(), why,
@@ -81,13 +81,14 @@ void Endpoint::State::receive(Record* record, size_t bytes) {
       try {
         greeted(opened);
       } catch (const std::bad_alloc&) {
-        base::log(base::LogLevel::kDebug, "%s: no memory for a greeting, which is said again",
+        base::log(base::LogLevel::kDebug, "%s: no memory for a greeting, which will be repeated",
                   description.provider.c_str());
       }
       unposted.push(record);
       return;
     case Verdict::kEarly:
-      // Messages get their buffers in order, but a short one may be complete before a long one.
+      // Messages get their buffers in order, but a short one may be complete before a longer,
+      // earlier one.
       record->early = opened;
       if (early.emplace(std::pair(opened.sender, opened.sequence), record).second) return;
       [[fallthrough]];
@@ -113,8 +114,9 @@ void Endpoint::State::deliver_early(uint64_t sender) {
   }
 }
 
-// What comes before an early message got a buffer before it. When libfabric has none of those any
-// more, the connection broke and was made again: messages were lost, and their order with them.
+// Messages that precede an early message got their buffers before it. If libfabric holds none of
+// those buffers any more, the connection broke and was made again: messages were lost, and their
+// order with them.
 void Endpoint::State::give_up_gaps() {
   uint64_t oldest = UINT64_MAX;
   for (const Record& record : receive_records) {
@@ -132,7 +134,7 @@ void Endpoint::State::give_up_gaps() {
     unposted.push(record);
     const std::lock_guard lock(issue);
     const auto found = peers_by_name.find(sender);
-    if (found != peers_by_name.end()) fail_peer(found->second, "messages of it were lost");
+    if (found != peers_by_name.end()) fail_peer(found->second, "messages from it were lost");
   }
 }
 
@@ -181,7 +183,7 @@ bool Endpoint::State::take_error() {
   if (detail != nullptr && text != detail) text = text + " (" + detail + ")";
   Record* record = record_of(error.op_context);
   if (record == nullptr) {
-    base::log(base::LogLevel::kDebug, "%s: an operation that nobody waits for failed: %s",
+    base::log(base::LogLevel::kDebug, "%s: an operation without a callback failed: %s",
               description.provider.c_str(), text.c_str());
     return true;
   }
@@ -213,7 +215,8 @@ bool Endpoint::State::take_error() {
   return true;
 }
 
-// Takes the next step of what had to wait, and reports what failed or ended outside libfabric.
+// Takes the next step of operations that had to wait, and reports those that failed or ended
+// outside libfabric.
 bool Endpoint::State::finish_waiting() {
   std::vector<PeerId> lost;
   RecordList ended_here;

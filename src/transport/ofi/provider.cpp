@@ -13,15 +13,15 @@ namespace {
 
 using base::fail;
 
-// Best first. What is not in this list is taken only when it is named. What each does over TCP,
-// with libfabric 1.17 on one host (bench/network, 8 bytes, the best of rounds, against a plain
+// Best first. A provider outside this list is used only if it is named. Costs over TCP with
+// libfabric 1.17 on one host (bench/network, 8 bytes, best of several rounds, relative to a plain
 // socket): one way 1.01 (net) and 1.25 (tcp;ofi_rxm), write 1.06 and 1.25; memory of an endpoint 5
 // and 90 MB. From 1.18 on, net is called tcp.
 constexpr const char* kPreferred[] = {"cxi",           "efa", "opx", "psm3",
                                       "verbs;ofi_rxm", "tcp", "net", "tcp;ofi_rxm"};
 
-// Everything a provider may demand of those who register memory that we can fulfil. FI_MR_PROV_KEY
-// is asked for only where a provider insists: the keys that it makes can be guessed, ours cannot.
+// All registration modes that we can fulfil. FI_MR_PROV_KEY is accepted only if a provider insists:
+// keys that it makes can be guessed, ours cannot.
 constexpr int kMemoryModes = FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_ENDPOINT;
 
 Info make_hints(const Library& library, const std::string& provider, int memory_modes,
@@ -34,7 +34,7 @@ Info make_hints(const Library& library, const std::string& provider, int memory_
   hints->domain_attr->mr_mode = memory_modes;
   hints->domain_attr->threading = FI_THREAD_SAFE;
   hints->domain_attr->resource_mgmt = FI_RM_ENABLED;
-  // We have a thread for progress, which sleeps on a descriptor: a second one would only disturb.
+  // We have a progress thread that sleeps on a descriptor; a second thread would only disturb.
   hints->domain_attr->control_progress = FI_PROGRESS_MANUAL;
   hints->domain_attr->data_progress = FI_PROGRESS_MANUAL;
   hints->tx_attr->msg_order = FI_ORDER_SAS;
@@ -57,9 +57,9 @@ Info query(const Library& library, const std::string& provider, int memory_modes
 
 std::string provider_of(const fi_info* info) { return info->fabric_attr->prov_name; }
 
-// psm3, where there is no adapter of its kind, goes by the kernel's sockets, and calls its fabric
-// "TCP-192.0.2.0/24". With libfabric 2.4 a job of two did not end that way, and the
-// provider for TCP has the same wires.
+// Without an adapter of its kind, psm3 uses the kernel's sockets and calls its fabric
+// "TCP-192.0.2.0/24". With libfabric 2.4 a job of two processes did not end that way, and the TCP
+// provider uses the same network.
 bool goes_by_sockets(const fi_info* info) {
   const char* fabric = info->fabric_attr->name;
   return provider_of(info).starts_with("psm3") && fabric != nullptr &&
@@ -72,7 +72,7 @@ const sockaddr_storage* ip_address_of(const fi_info* info) {
   return ip ? static_cast<const sockaddr_storage*>(info->src_addr) : nullptr;
 }
 
-// The interface behind an entry: the host's, or one made of what a domain without addresses says.
+// The interface of an entry: the host's, or one built from the entry of a domain without addresses.
 Interface interface_of(const fi_info* info, const std::vector<Interface>& interfaces) {
   if (const sockaddr_storage* address = ip_address_of(info)) {
     sockaddr_storage own = {};
@@ -105,7 +105,7 @@ bool is_named(const Interface& interface, const fi_info* info, const std::string
   return interface.name == name || name == info->domain_attr->name;
 }
 
-// libfabric's for the processes of one host; they do not say so.
+// Excludes libfabric's providers for processes of one host, which do not say so.
 bool reaches_other_hosts(const fi_info* info) {
   const std::string provider = provider_of(info);
   return provider != "shm" && provider != "sm2";
@@ -120,7 +120,7 @@ struct Candidate {
   Interface interface;
 };
 
-// The best entry of one provider among those that may be used; the first of equals.
+// The best usable entry of one provider; the first of equals.
 std::optional<Candidate> best_of(const fi_info* list, const std::string& provider,
                                  const Options& options, const std::vector<Interface>& interfaces) {
   const auto is_better = [&](const Interface& a, const Interface& b) {
@@ -140,7 +140,7 @@ std::optional<Candidate> best_of(const fi_info* list, const std::string& provide
   return best;
 }
 
-// Of one provider, or, if that is "", of any.
+// For one provider or, if that is "", for all.
 std::string list_of_interfaces(const fi_info* list, const std::string& provider,
                                const Options& options, const std::vector<Interface>& interfaces) {
   std::string text;
@@ -177,13 +177,13 @@ const char* what_to_install(const std::string& provider) {
   if (provider == "tcp") return "before libfabric 1.18 it is called net: MOBIUS_PROVIDER=net";
   if (provider == "net") return "since libfabric 1.18 it is called tcp: MOBIUS_PROVIDER=tcp";
   if (provider == "tcp;ofi_rxm") {
-    return "since libfabric 2 'tcp' does by itself what that did: MOBIUS_PROVIDER=tcp, or none for "
-           "the best there is";
+    return "since libfabric 2, 'tcp' works without ofi_rxm: MOBIUS_PROVIDER=tcp, or leave it "
+           "unset for the best provider";
   }
   return "`fi_info` (Debian: apt-get install libfabric-bin) shows what this host has";
 }
 
-// The same entry of the same provider with the least that it demands of us and the most it grants.
+// Asks for the same entry of the same provider with the fewest demands and the most capabilities.
 mob_status_t refine(const Library& library, const Candidate& candidate, Choice* choice) {
   const std::string provider = provider_of(candidate.info);
   for (const bool delivery_complete : {true, false}) {
@@ -209,8 +209,7 @@ mob_status_t refine(const Library& library, const Candidate& candidate, Choice* 
       }
     }
   }
-  return fail(MOB_ERR_SYSTEM,
-              "provider %s describes interface %s differently each time it is asked",
+  return fail(MOB_ERR_SYSTEM, "provider %s describes interface %s differently at each request",
               provider.c_str(), candidate.info->domain_attr->name);
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 
-// Messages on their way out: injected when short, from a buffer, or from where they are.
+// Sending messages: injected if short, from a buffer, or in place.
 
 #include <algorithm>
 #include <cstring>
@@ -13,7 +13,7 @@
 namespace mobius::transport::ofi {
 namespace {
 
-constexpr size_t kMostInjected = 512;  // on the stack
+constexpr size_t kMostInjected = 512;  // kept on the stack
 
 void gather(unsigned char* to, const MessageHeader& header, std::span<const Piece> pieces) {
   std::memcpy(to, &header, sizeof header);
@@ -30,13 +30,13 @@ void gather(unsigned char* to, const MessageHeader& header, std::span<const Piec
 // Under `issue`.
 bool Endpoint::State::check_message(PeerId peer, size_t bytes, const char* call) {
   if (bytes <= options.message_bytes) return check_peer(peer, call);
-  base::fail(MOB_ERR_RANGE, "%s: a message of %zu bytes; %zu are possible", call, bytes,
+  base::fail(MOB_ERR_RANGE, "%s: a message of %zu bytes; the largest possible has %zu", call, bytes,
              options.message_bytes);
   return false;
 }
 
-// Short messages are copied by libfabric, but their completion is asked for: nothing else would
-// tell us how many of them it still holds.
+// libfabric copies short messages, but we ask for their completion: nothing else tells how many of
+// them it still holds.
 int64_t Endpoint::State::inject(const Record& record, unsigned char* packed, size_t bytes) {
   iovec all_of_it = {packed, bytes};
   fi_msg message = {};
@@ -99,8 +99,8 @@ Posted Endpoint::State::send(PeerId peer_id, std::span<const Piece> pieces, bool
   return posted(result, peer_id, call);
 }
 
-// What the caller has written goes as it is, and the caller gets what the record would have been
-// copied into.
+// Sends the caller's buffer itself, and gives the caller the buffer that the record would have been
+// copied to.
 Posted Endpoint::State::send_buffer(PeerId peer_id, size_t bytes, MessageBuffer* buffer) {
   constexpr const char* kCall = "send_buffer";
   const std::lock_guard lock(issue);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-// SipHash-2-4 of whole words (Aumasson, Bernstein 2012): a short message's authentication code
+// SipHash-2-4 of whole words (Aumasson, Bernstein 2012): the authentication code of a short message
 // under a secret key. Not the byte-string function: the length is fixed, so no padding word is
 // needed.
 

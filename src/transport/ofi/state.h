@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-// What an open endpoint has. endpoint.cpp opens and closes it, introduction.cpp meets peers,
+// The members of an open endpoint. endpoint.cpp opens and closes it, introduction.cpp meets peers,
 // sending.cpp and transfers.cpp start operations, progress.cpp ends them.
 //
-// Two locks. `issue` guards everything that starts operations or is changed by their end: peers,
-// records, buffers, registrations. `polling` makes poll() one thread's at a time and guards the
-// completion queue and what is received. Callbacks run with `polling` alone; `issue` is taken
-// inside it, never the other way round.
+// Two locks. `issue` guards everything that starting or ending an operation changes: peers,
+// records, buffers, registrations. `polling` lets one thread at a time poll, and guards the
+// completion queue and received data. Callbacks run with `polling` alone. A thread takes `issue`
+// while it holds `polling`, never the other way round.
 
 #include <rdma/fi_cm.h>
 #include <rdma/fi_domain.h>
@@ -42,28 +42,29 @@ using Fid = std::unique_ptr<Object, CloseFid>;
 
 enum class Kind : uint8_t { kReceive, kGreeting, kSend, kWrite, kWriteAhead, kRead, kReadBack };
 
-// What is scarce, each with a share of its own: buffers for sending, short messages that libfabric
+// Scarce resources, each with a share per peer: buffers for sending, short messages that libfabric
 // has copied and still holds, transfers.
 enum Scarce : uint8_t { kBuffers, kShort, kTransfers, kScarce };
 
-// Of the send or receive pool.
+// A buffer of the send or receive pool.
 struct Buffer {
   unsigned char* start = nullptr;
-  void* descriptor = nullptr;  // of the registration that it lies in, FI_MR_LOCAL
+  void* descriptor = nullptr;  // of the registration that contains it, FI_MR_LOCAL
 };
 
-// An operation, or a receive buffer. libfabric has its address while it is under way, and writes
+// An operation, or a receive buffer. libfabric holds its address while it is under way, and writes
 // into `context`.
 struct Record {
-  fi_context2 context = {};  // first: its address is the record's
+  fi_context2 context = {};  // first member: its address is the record's
   Kind kind = Kind::kSend;
-  Scarce scarce = kBuffers;  // what it takes one of
+  Scarce scarce = kBuffers;  // the resource of which it takes one
   bool ended = false;        // the caller has been told; only libfabric still holds the record
-  bool replaced = false;     // its peer has failed, and others have got what it takes
+  bool replaced = false;     // its peer has failed, and its resource has been replaced
   PeerId peer = 0;
   uint64_t operation = 0;
   Buffer buffer;
-  // Transfers larger than the provider takes go piece after piece: this is the one under way.
+  // A transfer that is larger than the provider's limit goes piece after piece; this is the piece
+  // under way.
   unsigned char* local = nullptr;
   uint64_t remote = 0;
   uint64_t key = 0;
@@ -71,13 +72,14 @@ struct Record {
   size_t piece = 0;
   size_t left = 0;              // bytes after the piece
   fid_mr* temporary = nullptr;  // registration of `local` for this operation alone
-  fid_mr* borrowed = nullptr;   // … or one of `registrations`, which counts it
-  // Receive buffers: when libfabric got it, counted; and a message that waits for earlier ones.
+  fid_mr* borrowed = nullptr;   // one of `registrations` instead, whose use it counts
+  // Receive buffers: the count at which libfabric got it, and a message that waits for earlier
+  // ones.
   uint64_t posting = 0;
   bool posted = false;
   Opened early;
   mob_status_t status = MOB_OK;
-  std::string text;        // why it failed
+  std::string text;        // reason of a failure
   Record* next = nullptr;  // in a list of free or waiting records
 };
 
@@ -103,20 +105,20 @@ class RecordList {
 
 struct Peer {
   fi_addr_t address = FI_ADDR_UNSPEC;
-  uint64_t name = 0;          // the random one of its endpoint
+  uint64_t name = 0;          // random name of its endpoint
   uint64_t sequence = 0;      // of the last message sent to it
-  size_t held[kScarce] = {};  // what operations to it take
-  std::string where;          // its address in words
-  sockaddr_storage ip = {};   // its address, if the provider is one over TCP
+  size_t held[kScarce] = {};  // resources that operations to it hold
+  std::string where;          // its address as text
+  sockaddr_storage ip = {};   // its address, if the provider works over TCP
   Probe probe;
-  bool met = false;             // has answered: there is a connection that both ends use
-  bool owed = false;            // waits for an answer that could not be sent
-  uint64_t asks_next_ns = 0;    // when it is to be asked again if it has not answered
-  uint64_t asks_pause_ns = 0;   // how long after that once more
+  bool met = false;             // has answered: both ends use the same connection
+  bool owed = false;            // waits for an answer that could not be sent yet
+  uint64_t asks_next_ns = 0;    // when to ask it again if it has not answered
+  uint64_t asks_pause_ns = 0;   // pause before the question after that
   uint64_t tries_since_ns = 0;  // since when there has been no connection to ask on, or 0
   bool failed = false;
   bool reported = false;  // peer_failed() was called
-  std::string text;       // why
+  std::string text;       // the reason of its failure
 };
 
 struct Endpoint::State {
@@ -124,30 +126,32 @@ struct Endpoint::State {
   Options options;
   Callbacks callbacks;
   Description description;
-  uint64_t name = 0;  // random: tells this endpoint from every other
+  uint64_t name = 0;  // random: distinguishes this endpoint from every other
   SipKey key;
 
   Info info;
   Fid<fid_fabric> fabric;
   Fid<fid_domain> domain;
   Fid<fid_av> addresses;
-  // Of providers whose fi_trywait() does nothing; null for all others, whose queue waits by itself.
+  // For providers whose fi_trywait() does nothing; null for all others, whose completion queue can
+  // be waited on directly.
   Fid<fid_wait> wait_set;
   Fid<fid_cq> completions;
-  // Ends before what it uses; `arenas` after all of them.
+  // Destroyed before the objects that it uses; `arenas` after all of them.
   int descriptor = -1;
-  bool local_registration = false;  // FI_MR_LOCAL: whatever libfabric reads or writes is registered
+  // FI_MR_LOCAL: all memory that libfabric reads or writes is registered
+  bool local_registration = false;
   bool virtual_addresses = false;   // FI_MR_VIRT_ADDR
   bool bind_registrations = false;  // FI_MR_ENDPOINT
   bool choose_keys = false;         // not FI_MR_PROV_KEY
   bool read_back = false;
-  bool tells_of_writes = false;  // has the peer's queue say that a write has come
+  bool tells_of_writes = false;  // the peer's queue reports that a write has come
   bool over_tcp = false;
   size_t largest_transfer = 0;
-  size_t inject_bytes = 0;  // with the header
+  size_t inject_bytes = 0;  // including the header
 
-  // Memory of buffers. The first has a byte that reads back go to and both pools, the others what
-  // replaces buffers that lost peers hold.
+  // Memory of buffers. The first has a byte for reads back and both pools; the others replace
+  // buffers that lost peers hold.
   struct Arena {
     unsigned char* start = nullptr;
     size_t bytes = 0;
@@ -163,31 +167,31 @@ struct Endpoint::State {
   std::mutex issue;
   std::deque<Peer> peers;  // references stay valid
   std::unordered_map<uint64_t, PeerId> peers_by_name;
-  std::deque<Record> records;  // all that were made for sending and transfers
+  std::deque<Record> records;  // all records for sending and transfers
   RecordList free_records;
   std::vector<Buffer> free_buffers;  // at least free_of[kBuffers]
   size_t free_of[kScarce] = {};
-  RecordList waiting;                        // libfabric had no room for the next step of these
+  RecordList waiting;                        // libfabric had no room for their next step
   RecordList done;                           // ended without libfabric
   std::vector<PeerId> failed;                // to be reported
   std::atomic<bool> something_waits{false};  // one of the three above is not empty
-  // Those of register_memory().
+  // Uses of registrations by register_memory().
   struct Uses {
-    size_t operations = 0;   // that have libfabric use it for their local side
-    bool is_closed = false;  // … and close it when they have ended
+    size_t operations = 0;   // operations whose local side uses it
+    bool is_closed = false;  // close it when they have ended
   };
   std::unordered_map<fid_mr*, Uses> registrations;
   std::map<const unsigned char*, std::pair<size_t, fid_mr*>> registered_ranges;  // FI_MR_LOCAL
 
   std::mutex polling;
-  std::atomic<std::thread::id> poller;  // who has it
+  std::atomic<std::thread::id> poller;  // the thread that holds it
   std::unique_ptr<Senders> senders;
   std::vector<Record> receive_records;
   RecordList unposted;  // receive buffers that libfabric had no room for
   uint64_t postings = 0;
   std::map<std::pair<uint64_t, uint64_t>, Record*> early;  // by sender and sequence
   uint64_t dropped = 0;
-  size_t owed = 0;  // peers that are
+  size_t owed = 0;  // number of peers with `owed` set
 
   ~State();
 
@@ -199,22 +203,22 @@ struct Endpoint::State {
   mob_status_t add_arena(size_t bytes);
   bool is_like_own(std::span<const unsigned char> address) const;
   bool ready_to_sleep();
-  // Has `polling`, unless this is a callback, until it is let go; before `issue`.
+  // Locks `polling`, unless the caller is a callback. Must be called before locking `issue`.
   std::unique_lock<std::mutex> apart_from_polling();
   mob_status_t refused(const char* what, int64_t error) const;
-  bool check_peer(PeerId peer, const char* call);  // false: recorded why
+  bool check_peer(PeerId peer, const char* call);  // false: the error is recorded
 
-  // Ends everything under way to a peer with `text`; under `issue`.
+  // Ends all operations to a peer with `text`; under `issue`.
   void fail_peer(PeerId peer, const std::string& reason);
 
-  // A free record and what it takes, or null if the peer has its share; under `issue`.
+  // Returns a free record with its resource, or null if the peer has its share; under `issue`.
   Record* take_record(Kind kind, Scarce scarce, PeerId peer, uint64_t operation);
   void give_back(Record* record);
-  // Others get as much as a lost peer holds, which comes back late or never; under `issue`.
+  // Gives other peers as much as a lost peer holds, which comes back late or never; under `issue`.
   void replace_what_is_held(PeerId lost);
   bool add_buffers(size_t count);
 
-  // What a call of libfabric that started an operation says of it; under `issue`.
+  // Turns the result of a libfabric call that started an operation into a Posted; under `issue`.
   Posted posted(int64_t result, PeerId peer, const char* call);
 
   // introduction.cpp
@@ -230,7 +234,7 @@ struct Endpoint::State {
   Posted send_buffer(PeerId peer, size_t bytes, MessageBuffer* buffer);
   mob_status_t make_buffer(MessageBuffer* buffer);
   bool check_message(PeerId peer, size_t bytes, const char* call);
-  bool is_short(size_t bytes) const;  // with the header
+  bool is_short(size_t bytes) const;  // including the header
   int64_t inject(const Record& record, unsigned char* packed, size_t bytes);
   int64_t post(Record& record, const MessageHeader& header, std::span<const Piece> pieces,
                bool in_place);

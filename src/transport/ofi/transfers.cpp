@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 
-// Writing and reading memory of peers, and making one's own known to them.
+// Writes to and reads of memory of peers, and registration of local memory.
 
 #include <sys/random.h>
 
@@ -86,7 +86,7 @@ int64_t Endpoint::State::post_piece(Record* record) {
 }
 
 uint64_t Endpoint::State::flags_of_write(const Record& record) const {
-  // Of TCP providers, too, all that says more has the peer answer.
+  // For TCP providers too, every stronger completion needs an answer of the peer.
   if (record.kind == Kind::kWriteAhead) {
     return record.note != 0 ? FI_INJECT_COMPLETE | FI_REMOTE_CQ_DATA : FI_INJECT_COMPLETE;
   }
@@ -94,8 +94,8 @@ uint64_t Endpoint::State::flags_of_write(const Record& record) const {
   return told | (read_back ? FI_TRANSMIT_COMPLETE : FI_DELIVERY_COMPLETE);
 }
 
-// Behind the write, whose end says that its bytes have left here for good: the answer of the read
-// passes where they were put, and cannot overtake them.
+// Follows the write, which ends when its bytes have left for good. The answer of the read passes
+// the place of those bytes and cannot overtake them.
 int64_t Endpoint::State::post_read_back(Record* record) {
   const Arena& arena = arenas.front();
   return fi_read(endpoint.get(), arena.start, 1, arena.descriptor(), peers[record->peer].address,
@@ -110,7 +110,7 @@ mob_status_t Endpoint::State::register_range(void* start, size_t bytes, uint64_t
                                              fid_mr** registration) {
   const size_t key_bytes = info->domain_attr->mr_key_size;
   int error = 0;
-  // A key that is taken is met rarely where keys are long; providers with short ones may need more.
+  // Long keys rarely collide; providers with short keys may need more attempts.
   for (int attempt = 0; attempt < 64; ++attempt) {
     uint64_t wanted = 0;
     if (choose_keys && getrandom(&wanted, sizeof wanted, 0) != sizeof wanted) {
@@ -156,10 +156,10 @@ void Endpoint::State::return_borrowed(fid_mr* registration) {
   fi_close(&registration->fid);
 }
 
-// The provider for TCP changes its table of keys (net of libfabric 1.17 always, tcp before 1.18.1
-// when it takes one out) without the lock under which it looks one up for a peer that reads or
-// writes: a key that is there was not found, and the connection lost. So neither while somebody
-// polls.
+// The TCP provider changes its table of keys without the lock that it holds when it looks up a key
+// for a peer that reads or writes (net of libfabric 1.17 always; tcp before 1.18.1 when it removes
+// a key). A look-up then missed a key that was there, and the connection broke. So registrations
+// change only while no thread polls.
 std::unique_lock<std::mutex> Endpoint::State::apart_from_polling() {
   std::unique_lock lock(polling, std::defer_lock);
   if (poller.load(std::memory_order_relaxed) != std::this_thread::get_id()) lock.lock();
@@ -181,7 +181,7 @@ mob_status_t Endpoint::register_memory(void* start, size_t bytes, Registration* 
   if (key == FI_KEY_NOTAVAIL) {
     fi_close(&made->fid);
     return fail(MOB_ERR_SYSTEM,
-                "provider %s makes keys of more than 8 bytes, which Möbius has no use for",
+                "provider %s makes keys of more than 8 bytes, which Möbius cannot use",
                 state.description.provider.c_str());
   }
   state.registrations.emplace(made, State::Uses{});

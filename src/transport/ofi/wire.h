@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-// What an endpoint puts in front of each message, and the one reader of such bytes. Nothing that
-// arrives is believed before open_message() says so.
+// The header in front of each message of an endpoint, and the only code that reads it. Nothing that
+// arrives is trusted before open_message() has checked it.
 
 #include <cstddef>
 #include <cstdint>
@@ -13,13 +13,14 @@
 
 namespace mobius::transport::ofi {
 
-// Its size keeps the message behind it aligned. Both hosts have one byte order: the address names
-// it.
+// Its size keeps the message behind it aligned. Both hosts have the same byte order: the address
+// contains it.
 struct MessageHeader {
-  uint64_t code;      // authenticates the other fields, and the receiver
-  uint64_t sender;    // random name of the sending endpoint
-  uint64_t sequence;  // counts the messages of this sender to this receiver, from 1; 0: a greeting
-  uint64_t bytes;     // of the message, without the header
+  uint64_t code;    // authenticates the other fields, and the receiver
+  uint64_t sender;  // random name of the sending endpoint
+  // Number of the message from this sender to this receiver, from 1; 0: a greeting.
+  uint64_t sequence;
+  uint64_t bytes;  // of the message, without the header
 };
 static_assert(sizeof(MessageHeader) == 32);
 
@@ -34,15 +35,15 @@ inline MessageHeader make_header(const SipKey& key, uint64_t sender, uint64_t re
   return header;
 }
 
-// What endpoints say to each other before any message (introduction.cpp). Not one of the sequence:
-// it may be lost with a connection, and is said again.
+// The content of messages before any other (introduction.cpp). Greetings are not in the sequence:
+// one may be lost with a connection, and is then repeated.
 struct Greeting {
-  enum Says : uint64_t { kAsks = 1, kAnswers = 2 };  // or both
+  enum Says : uint64_t { kAsks = 1, kAnswers = 2 };  // may be combined
   uint64_t card;                                     // Options::card of its sender
   uint64_t says;
 };
 
-// The code is one of the greeting, too. A copy of it that comes later says nothing new.
+// The code covers the greeting too. A later copy of it changes nothing.
 inline MessageHeader make_greeting_header(const SipKey& key, uint64_t sender, uint64_t receiver,
                                           const Greeting& greeting) {
   MessageHeader header{0, sender, 0, sizeof greeting};
@@ -51,11 +52,11 @@ inline MessageHeader make_greeting_header(const SipKey& key, uint64_t sender, ui
 }
 
 enum class Verdict {
-  kGood,      // the next one of its sender
+  kGood,      // the next message of its sender
   kGreeting,  // a Greeting
-  kEarly,     // good, but others of its sender come first: see due()
+  kEarly,     // good, but earlier messages of its sender are missing: see due()
   kStranger,  // malformed, or not made with the key of the job
-  kReplayed   // a copy of a message that came before
+  kReplayed   // a copy of an earlier message
 };
 
 struct Opened {
@@ -64,15 +65,15 @@ struct Opened {
   std::span<const unsigned char> message;
 };
 
-// The senders that an endpoint has heard of: only those that know the key are remembered.
+// The senders that an endpoint has heard of. Only those that know the key are remembered.
 class Senders {
  public:
   Senders(const SipKey& key, uint64_t receiver) : key_(key), receiver_(receiver) {}
 
-  // Judges what arrived. `opened` is set if it is kGood, kGreeting or kEarly.
+  // Checks arrived bytes. `opened` is set for kGood, kGreeting and kEarly.
   Verdict open_message(std::span<const unsigned char> arrived, Opened* opened);
 
-  // Whether a message that was early is the next one now. It counts as received if so.
+  // Whether a message that was early is the next one now. If so, it counts as received.
   bool due(const Opened& opened);
 
  private:
@@ -81,7 +82,7 @@ class Senders {
 
   SipKey key_;
   uint64_t receiver_;
-  std::unordered_map<uint64_t, uint64_t> last_;  // sequence of the last message, by sender
+  std::unordered_map<uint64_t, uint64_t> last_;  // number of the last message, by sender
 };
 
 }  // namespace mobius::transport::ofi

@@ -10,7 +10,7 @@
 namespace mobius::transport {
 namespace {
 
-// The lock of one stripe at a time, kept from run to run while they stay in one block.
+// The lock of one stripe at a time, kept from run to run while the runs stay in one block.
 class HeldStripe {
  public:
   HeldStripe(const LockTable& locks, bool integers) : locks_(locks), integers_(integers) {}
@@ -18,11 +18,12 @@ class HeldStripe {
   HeldStripe& operator=(const HeldStripe&) = delete;
   ~HeldStripe() { release(); }
 
-  // Takes the lock for `bytes` of work, at most kLockBlockBytes, that begin in `block` and have a
-  // part of `zones` of it. Gives those in which that does not exclude all others: they and the
-  // caller use atomic instructions there.
+  // Takes the lock for `bytes` of work, at most kLockBlockBytes, that begin in `block` and touch
+  // `zones` of it. Returns the zones in which the lock does not exclude every other origin: there,
+  // those and the caller use atomic instructions.
   uint64_t hold(uintptr_t block, size_t bytes, uint64_t zones) {
-    // Also between two blocks of one stripe, and for more work than others should wait for.
+    // Releases also between two blocks of one stripe, and after as much work as others should have
+    // to wait for.
     if (block != block_ || bytes > allowance_) [[unlikely]] {
       release();
       stripe_ = lock_stripe(block * kLockBlockBytes);
@@ -40,7 +41,7 @@ class HeldStripe {
   }
 
  private:
-  static constexpr uintptr_t kNone = UINTPTR_MAX;  // no address lies in that block
+  static constexpr uintptr_t kNone = UINTPTR_MAX;  // no address lies in this block
 
   WordsIn words() const {
     return integers_ ? locks_.words(locks_.context, block_ * kLockBlockBytes) : WordsIn{};
@@ -60,14 +61,15 @@ class HeldStripe {
   unsigned stripe_ = 0;
 };
 
-// Bytes of the elements that begin in the block of `remote`: an element that reaches into the next
-// block is guarded by the lock of its first byte, for everybody.
+// Bytes of the elements that begin in the block of `remote`. The lock of its first byte guards an
+// element that reaches into the next block, for every origin.
 size_t bytes_in_block(uintptr_t remote, size_t element) {
   const size_t left = kLockBlockBytes - remote % kLockBlockBytes;
   return (left + element - 1) & ~(element - 1);
 }
 
-// How many rows from the first on, of `most`, begin and end in its block; 0 if it does not itself.
+// The number of rows, of at most `most` from the first on, that begin and end in the first row's
+// block; 0 if the first row does not end in it.
 size_t rows_in_block(uintptr_t remote, ptrdiff_t stride, size_t bytes, size_t most) {
   const uintptr_t before = remote % kLockBlockBytes;
   const size_t behind = kLockBlockBytes - before;
@@ -82,7 +84,7 @@ class Accumulation {
  public:
   Accumulation(const Combination& combination, ptrdiff_t remote_delta, const LockTable& locks)
       : atomically_(atomic_kernel(combination.op, combination.type)),
-        // A copy of bytes could tear an integer for who looks at it meanwhile.
+        // A byte-wise copy could tear an integer that another process reads meanwhile.
         alone_(atomically_ != nullptr &&
                        (combination.op == MOB_REPLACE || combination.op == MOB_NO_OP)
                    ? atomically_
@@ -135,8 +137,7 @@ class Accumulation {
     }
   }
 
-  // Each row in as many parts as it has stretches of zones that are shared, and of such that are
-  // not.
+  // Splits each row into parts whose zones are all shared or all not shared.
   void combine_by_zones(const Rows& rows, size_t bytes, uint64_t shared) {
     Rows part{rows.to, rows.from, 0, 0, 1};
     for (size_t row = 0; row < rows.count; ++row) {

@@ -17,17 +17,20 @@ inline constexpr unsigned kLockStripes = 64;
 inline constexpr size_t kLockBlockBytes = size_t{64} << 10;
 inline constexpr size_t kWordZoneBytes = size_t{1} << 10;
 
-// Where in a block integers may be updated by atomic instructions without its lock: a bit for each
-// zone of kWordZoneBytes.
+// The zones of a block where atomic instructions may update integers without the block's lock. One
+// bit for each zone of kWordZoneBytes.
 struct WordsIn {
-  uint64_t arriving = 0;  // soon, or already: who has the lock and sees this uses such instructions
-  uint64_t admitted = 0;  // of these, where nobody who does otherwise has the lock any more
+  // Zones where such updates are possible now or soon: a lock holder that sees the bit uses atomic
+  // instructions there too.
+  uint64_t arriving = 0;
+  // Those of `arriving` where every lock holder that missed the bit has released the lock.
+  uint64_t admitted = 0;
 
   static constexpr uint64_t kAll = UINT64_MAX;
 };
 static_assert(kLockBlockBytes / kWordZoneBytes == 64);
 
-// The zones of a block that `bytes` bytes which begin in it have a part of.
+// The zones of a block that `bytes` bytes, which begin in that block, touch.
 constexpr uint64_t word_zones(uintptr_t remote, size_t bytes) {
   const size_t begin = remote % kLockBlockBytes;
   const size_t last = std::min(begin + bytes, kLockBlockBytes) - 1;
@@ -35,9 +38,9 @@ constexpr uint64_t word_zones(uintptr_t remote, size_t bytes) {
   return up_to_last & (WordsIn::kAll << begin / kWordZoneBytes);
 }
 
-// The locks of one target. All who accumulate into one target use the same locks; a stripe is
-// locked by one of them at a time. `words` is asked of a block, by the address where it begins,
-// with its lock and without it.
+// The locks of one target. Every origin that accumulates into the target uses the same locks; one
+// origin at a time holds a stripe. `words` is called with the address where a block begins, with
+// and without the block's lock.
 struct LockTable {
   void* context;
   void (*lock)(void* context, unsigned stripe);
@@ -45,14 +48,14 @@ struct LockTable {
   WordsIn (*words)(void* context, uintptr_t block);
 };
 
-// The stripe that guards the element at an address of the target (in the target's own terms): equal
-// within a block of kLockBlockBytes.
+// The stripe that guards the element at an address of the target (in the target's own address
+// space). All addresses in a block of kLockBlockBytes have the same stripe.
 constexpr unsigned lock_stripe(uintptr_t remote) {
-  // Fibonacci hashing: neighbours go to distant stripes, and equal distances do not collide.
+  // Fibonacci hashing: neighbouring blocks get distant stripes, and equal distances do not collide.
   return static_cast<unsigned>((remote / kLockBlockBytes * UINT64_C(0x9E3779B97F4A7C15)) >> 58);
 }
 
-// What happens to each element, as normalise() has checked it.
+// The operation on each element, as normalise() has checked it.
 struct Combination {
   mob_type_t type;
   mob_op_t op;
@@ -60,9 +63,9 @@ struct Combination {
   void* fetched;      // packed, or null
 };
 
-// Does it: under the lock of a stripe, unless integers there are combined by atomic instructions
-// because others do so without the lock; those of zones where nobody does, by loops. A remote
-// address is reached at itself plus `remote_delta` in this process. Holds at most one lock at a
+// Accumulates a shape. It holds the lock of a stripe, except in zones where other origins update
+// integers without the lock: there it uses atomic instructions, elsewhere plain loops. This process
+// reaches a remote address at that address plus `remote_delta`. It holds at most one lock at a
 // time, and none for longer than about kLockBlockBytes of work.
 void accumulate(const Shape& shape, ptrdiff_t remote_delta, const Combination& combination,
                 const LockTable& locks);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Part of kernels_body.h: loops that combine elements, not atomically.
+// Part of kernels_body.h: non-atomic loops that combine elements.
 #pragma once
 
 #include <mobius/rma.h>
@@ -11,7 +11,7 @@
 #include "transport/shm/element_ops.h"
 #include "transport/shm/kernels.h"
 
-// No element depends on one before it: where origin and target overlap they are the same.
+// The iterations are independent: where origin and target overlap, they are identical.
 #ifdef __clang__
 #define MOB_INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
 #else
@@ -29,8 +29,8 @@ void combine_each(Loose<T>* target, const Loose<T>* origin, size_t count) {
   }
 }
 
-// One store. As that of copy_word() (copy.h), it may tell who waits for it that earlier puts are
-// there.
+// One store. As in copy_word() (copy.h), the store may inform a waiter that earlier puts are
+// visible.
 template <typename T>
 [[gnu::always_inline]] inline void store_element(Loose<T>* target, T value) {
   if constexpr (MOB_PUT_ORDER_ == __ATOMIC_RELEASE && !kIsReal<T> && !kIsComplex<T>) {
@@ -57,7 +57,7 @@ template <mob_op_t kOp, typename T>
   } else if constexpr (kOp != MOB_NO_OP) {
     auto* to = reinterpret_cast<Loose<T>*>(target);
     const auto* from = reinterpret_cast<const Loose<T>*>(origin);
-    if (count == 1 && scale == nullptr) {  // what leads up to wide registers costs more than that
+    if (count == 1 && scale == nullptr) {  // the set-up for wide registers costs more than this
       return store_element<T>(to, apply<kOp>(to->value, from->value));
     }
     if constexpr (kOp == MOB_SUM) {
@@ -69,7 +69,7 @@ template <mob_op_t kOp, typename T>
   }
 }
 
-// Old values are taken in blocks that are still in the nearest cache when they are combined.
+// Fetches old values in blocks that are still in the nearest cache when they are combined.
 template <mob_op_t kOp, typename T>
 void combine_and_fetch(char* to, const char* from, size_t count, const void* scale, char* old) {
   constexpr size_t kBlock = 4096 / sizeof(T);

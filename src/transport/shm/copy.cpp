@@ -12,26 +12,26 @@
 namespace mobius::transport {
 namespace {
 
-// Measured on Sapphire Rapids with 2 MiB of second-level cache, where memcpy drops to a third of
-// its speed at 1.3 MiB; streaming is 1.3 to 1.6 times as fast as memcpy from there on. rep movsb is
+// Measured on Sapphire Rapids with 2 MiB of second-level cache. There memcpy drops to a third of
+// its speed at 1.3 MiB; from there on streaming is 1.3 to 1.6 times as fast as memcpy. rep movsb is
 // within 5 % of memcpy, which uses it itself where it is good.
 constexpr CopyTuning kDefault = {.rep_movsb_from_bytes = SIZE_MAX, .stream_from_bytes = 3 << 19};
 
 #ifdef __x86_64__
-// Measured on an EPYC of Zen 5: what one process streams past the caches the other one must fetch
-// from memory. Put back and forth, 4 MiB take 0.4 and 8 MiB 0.43 times as long without it, 32 MiB
-// 0.8 times; put one way, 0.75 to 1.05 times.
+// Measured on an EPYC of Zen 5: the reader must fetch streamed data from memory. Without streaming,
+// a ping-pong of puts takes 0.4 times as long at 4 MiB, 0.43 at 8 MiB and 0.8 at 32 MiB; puts one
+// way take 0.75 to 1.05 times as long.
 constexpr CopyTuning kOnAmd = {.rep_movsb_from_bytes = SIZE_MAX, .stream_from_bytes = SIZE_MAX};
 
-// There, memcpy of glibc 2.36 gives up the string instruction above 1 MiB, where it still is the
-// fastest: put back and forth, 1 to 16 MiB take 0.61 to 0.87 times as long with it, put one way
-// 0.72 to 0.97 times; in one process 0.75 to 1.0, wherever the two lie in their pages (which
-// matters on Zen 4: is_near_in_page()).
+// On Zen 5, memcpy of glibc 2.36 stops using the string instruction above 1 MiB, where that is
+// still the fastest. With it, a ping-pong of puts takes 0.61 to 0.87 times as long at 1 to 16 MiB,
+// puts one way 0.72 to 0.97, copies in one process 0.75 to 1.0. The offsets in their pages do not
+// matter (on Zen 4 they do: is_near_in_page()).
 constexpr CopyTuning kOnZen5 = {.rep_movsb_from_bytes = 512 << 10, .stream_from_bytes = SIZE_MAX};
 constexpr unsigned kFamilyOfZen5 = 26;
 
 bool is_zen5_or_later() {
-  // CPUID leaf 1: family 15 is followed by what is to be added; leaf 7: whether rep movsb is fast.
+  // CPUID leaf 1: an extended family is added to family 15. Leaf 7: whether rep movsb is fast.
   unsigned a = 0;
   unsigned b = 0;
   unsigned c = 0;
@@ -62,7 +62,7 @@ constinit size_t memcpy_below_bytes = kDefault.stream_from_bytes;
 
 void rep_movsb(void* to, const void* from, size_t bytes) {
 #ifdef __x86_64__
-  // Microcode copies whole lines only to where lines begin.
+  // Microcode copies whole lines only to the start of a line.
   const size_t head = -reinterpret_cast<uintptr_t>(to) & 63;
   if (bytes > head) {
     std::memcpy(to, from, head);
@@ -87,7 +87,7 @@ void stream(void* to, const void* from, size_t bytes) {
 
 namespace {
 
-// By vector registers.
+// Uses vector registers.
 void copy_by_rows(void* to, const void* from, size_t bytes) {
   constexpr size_t kRow = kRowBytesMax;
   const size_t rows = bytes / kRow;

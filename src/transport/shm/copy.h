@@ -11,54 +11,55 @@
 
 namespace mobius::transport {
 
-// From which sizes on memcpy is not the best there is. A size of SIZE_MAX: never.
+// Sizes from which on another way is faster than memcpy. SIZE_MAX: never.
 struct CopyTuning {
   size_t rep_movsb_from_bytes;  // x86: one string instruction
-  size_t stream_from_bytes;     // stores past the caches, several pages at a time
-  // From which size on both ways are tried, whatever the one above says (copy_peer.h).
+  size_t stream_from_bytes;     // stores that bypass the caches, several pages at a time
+  // Size from which on both ways are timed (copy_peer.h), whatever stream_from_bytes says.
   size_t try_from_bytes = size_t{4} << 10;
-  // Whether string instructions crawl where is_near_in_page(): from 2 KiB on memcpy may use them.
+  // Whether string instructions are very slow where is_near_in_page() holds; memcpy may use them
+  // from 2 KiB on.
   bool slow_near_in_page = false;
 };
 
-// Whether the target lies 1 to 31 bytes behind the source, whole pages left out. There `rep movsb`
-// takes 20 times as long on AMD's Zen 3 (glibc's bug 30994), on Zen 4 30 times below 16 bytes and
-// 2.3 times from there on. Memory from malloc(), which begins 16 bytes into a page, is that near to
-// all that begins with one.
+// Whether the target lies 1 to 31 bytes behind the source, ignoring whole pages. `rep movsb` then
+// takes 20 times as long on AMD's Zen 3 (glibc bug 30994); on Zen 4 it takes 30 times as long below
+// 16 bytes and 2.3 times from 16 bytes on. Memory from malloc(), which begins 16 bytes into a page,
+// has this relation to all memory that begins with a page.
 inline bool is_near_in_page(const void* to, const void* from) {
   constexpr uintptr_t kPage = 4096;
   const uintptr_t behind = reinterpret_cast<uintptr_t>(to) - reinterpret_cast<uintptr_t>(from);
   return ((behind - 1) & (kPage - 1)) < 31;
 }
 
-// From here on it matters.
+// The size from which on this matters.
 inline constexpr size_t kNearBytes = 2048;
 
-// What suits processors of this kind, without measuring.
+// The default for processors of this kind, without measuring.
 CopyTuning default_copy_tuning();
 
-// What is in use: that of one kind of processor, until set_copy_tuning().
+// The values in use: the default of this processor, until set_copy_tuning() is called.
 CopyTuning copy_tuning();
 
-// Not while another thread copies: call it before the job's transfers begin.
+// Must not run while another thread copies: call it before the job's transfers begin.
 void set_copy_tuning(const CopyTuning& tuning);
 
-// Whether that is so here, in 20 to 50 us.
+// Measures CopyTuning::slow_near_in_page on this processor, in 20 to 50 us.
 bool measure_near_in_page();
 
-// Measures what suits this machine, in about 50 ms and never 150, with 16 MiB of memory. Gives what
-// is in use if that memory cannot be had.
+// Measures the best values for this machine, in about 50 ms (never 150 ms), with 16 MiB of memory.
+// Returns the values in use if that memory is not available.
 CopyTuning measure_copy_tuning();
 
 namespace detail {
-extern size_t memcpy_below_bytes;  // memcpy is best wherever the two lie
+extern size_t memcpy_below_bytes;  // below this, memcpy is best at any relative position of the two
 void copy_large(void* to, const void* from, size_t bytes);
-// From kNearBytes on, wherever the two lie.
+// From kNearBytes on, at any relative position of the two.
 void copy_through_caches(void* to, const void* from, size_t bytes);
-void rep_movsb(void* to, const void* from, size_t bytes);  // memcpy where there is no such thing
+void rep_movsb(void* to, const void* from, size_t bytes);  // memcpy on processors without it
 void stream(void* to, const void* from, size_t bytes);     // 64 bytes or more
 
-// Two moves of N bytes that overlap copy N to 2 N bytes. Both are loaded before one is stored.
+// Two overlapping moves of N bytes copy N to 2 N bytes. Both loads precede the first store.
 template <size_t N>
 [[gnu::always_inline]] inline void copy_ends(char* to, const char* from, size_t bytes) {
   struct Block {
@@ -72,7 +73,7 @@ template <size_t N>
   std::memcpy(to + bytes - N, &tail, N);
 }
 
-// One store. It may tell who waits for it that earlier puts are there, after a fence that
+// One store. It may inform a waiter that earlier puts are visible, after a fence that
 // ThreadSanitizer does not know.
 template <typename T>
 [[gnu::always_inline]] inline void copy_word(char* to, const char* from) {
@@ -95,9 +96,9 @@ template <typename T>
 }
 }  // namespace detail
 
-// Copies `bytes` bytes; the ranges must not overlap. Aligned 1, 2, 4 and 8 bytes are copied whole,
-// and once: nobody sees half of them, and who changes them when they have come is not undone. What
-// streaming stores wrote is ordered before all later stores.
+// Copies `bytes` bytes; the ranges must not overlap. Aligned 1, 2, 4 and 8 bytes are copied by one
+// load and one store: no reader sees half of them, and a change made after they arrived is not
+// overwritten. Streaming stores are ordered before all later stores.
 [[gnu::always_inline]] inline void copy(void* to, const void* from, size_t bytes) {
   auto* target = static_cast<char*>(to);
   const auto* source = static_cast<const char*>(from);

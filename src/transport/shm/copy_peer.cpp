@@ -13,7 +13,7 @@
 namespace mobius::transport::detail {
 namespace {
 
-// Each size is twice the one before; the last is of all that are larger.
+// Each size is twice the one before; the last stands for all larger sizes.
 constexpr size_t kSizes = 9;
 
 using OfSizes = std::array<CopyTrial, kSizes>;
@@ -21,7 +21,7 @@ using OfSizes = std::array<CopyTrial, kSizes>;
 struct Trials {
   OfSizes puts;
   OfSizes parts;
-  // Of what copy() writes past the caches.
+  // For sizes that copy() writes past the caches.
   OfSizes long_puts;
   OfSizes long_gets;
 
@@ -31,9 +31,9 @@ struct Trials {
   }
 };
 
-// Of each thread its own: what they write, and for whom, differs, and none waits for another. On
-// the heap: a library that is loaded later gets little room in the threads themselves. Null if
-// there is no memory.
+// The trials of the calling thread: threads write different data for different readers, and must
+// not wait for each other. On the heap, because a library that is loaded later gets little
+// thread-local room. Null if there is no memory.
 Trials* trials() {
   thread_local std::unique_ptr<Trials> own;
   if (own == nullptr) [[unlikely]]
@@ -41,8 +41,8 @@ Trials* trials() {
   return own.get();
 }
 
-// That of copies of about so many bytes, of a kind, or of another one if copy() writes them past
-// the caches; null if they are not tried.
+// The trial for copies of a kind and about this size, or for the long kind if copy() would bypass
+// the caches; null if this copy is not to be tried.
 CopyTrial* trial_of(OfSizes Trials::* kind, OfSizes Trials::* long_kind, size_t least,
                     size_t bytes) {
   const CopyTuning tuning = copy_tuning();

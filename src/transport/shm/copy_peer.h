@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-// Copies to memory that another process is to read, or of memory that another process has written:
-// as copy(), but from some size on through the caches or past them, as is faster (copy_trial.h).
-// Not for rows with gaps: past the caches 128 of 512 bytes took the writer a third of the time on
-// Zen 4, and both of them 1.2 times as long.
+// Copies to memory that another process will read, or of memory that another process has written.
+// As copy(), but from some size on through the caches or past them, whichever is faster
+// (copy_trial.h). Not for rows with gaps: for 128 rows of 512 bytes on Zen 4, bypassing the caches
+// took the writer a third of the time, but writer and reader together 1.2 times as long.
 
 #include "transport/shm/copy.h"
 
 namespace mobius::transport {
 
 namespace detail {
-// To look at what is to be done costs shorter ones too much.
+// For shorter copies the decision itself costs too much.
 inline constexpr size_t kLeastTriedBytes = size_t{16} << 10;
 inline constexpr size_t kLeastTriedPart = size_t{4} << 10;
-// Who gets something reads it next, mostly. Past the caches goes only what does not fit into them.
+// The reader of a get usually uses the data next, so only gets that do not fit into the caches
+// bypass them.
 inline constexpr size_t kLeastTriedGet = size_t{256} << 10;
 
 void copy_large_to_peer(void* to, const void* from, size_t bytes);
@@ -22,7 +23,7 @@ void copy_large_part_to_peer(void* to, const void* from, size_t bytes);
 void copy_large_from_peer(void* to, const void* from, size_t bytes);
 }  // namespace detail
 
-// As copy(). Any thread.
+// As copy(). Any thread may call it.
 [[gnu::always_inline]] inline void copy_to_peer(void* to, const void* from, size_t bytes) {
   if (bytes >= detail::kLeastTriedBytes) [[unlikely]] {
     detail::copy_large_to_peer(to, from, bytes);
@@ -39,8 +40,8 @@ void copy_large_from_peer(void* to, const void* from, size_t bytes);
   }
 }
 
-// copy_to_peer() of a part of something longer, a message for instance, that its reader takes while
-// the next is written.
+// As copy_to_peer(), for a part of something longer, such as a message, whose reader reads one part
+// while the writer writes the next.
 inline void copy_part_to_peer(void* to, const void* from, size_t bytes) {
   if (bytes >= detail::kLeastTriedPart) {
     detail::copy_large_part_to_peer(to, from, bytes);

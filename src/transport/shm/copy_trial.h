@@ -1,23 +1,24 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-// Whether what another process is to read is written faster through the caches of the writer or
-// past them. No rule tells: if the reader has read what lay there before, each line comes from its
-// cache, which takes 70 to 500 ns by where the two processors are, and stores past the caches spare
-// that; if nobody read it, or both have one cache, they cost twice as much. So a few copies now and
-// then are tried each way. What counts is the writer's own time, and the time from one copy to the
-// next, where that shows what the reader, who has to fetch it from memory, took longer.
+// Decides whether data that another process will read is written faster through the writer's caches
+// or past them. No rule decides this. If the reader has read the former contents, each line comes
+// from the reader's cache, which takes 70 to 500 ns depending on the distance of the two
+// processors; stores that bypass the caches avoid that. If no process has read them, or both share
+// a cache, such stores cost twice as much. So a few copies are tried each way now and then. Two
+// times count: the writer's own time, and the time from one copy to the next where that shows how
+// much longer the reader took, because it had to fetch the data from memory.
 //
-// What a second-level cache does not hold would be read before it is written, which stores past the
-// caches spare: by a fifth to a third of the writer's time on an Intel Xeon (Emerald Rapids), where
-// nobody reads it. But what is read at once took 1.25 to 1.4 times as long then. That shows in the
-// time from one copy to the next, if it is taken of enough of them: a program may start several
-// before it waits for who reads them.
+// Data that does not fit into a second-level cache would be read before it is written; stores that
+// bypass the caches avoid that too. On an Intel Xeon (Emerald Rapids) this saves a fifth to a third
+// of the writer's time if no process reads the data. Data that is read at once took 1.25 to 1.4
+// times as long. The time from one copy to the next shows this if enough copies are timed: a
+// program may start several before it waits for the reader.
 //
-// A row of copies for each way, not by turns: how long one takes is a matter of where the one
-// before left the lines, so the first of each row does not count. Rows are tried again ever more
-// seldom while they say the same, and soon where the program does something else now: copies
-// through the caches have become slow, or those past them come at another pace.
+// Each way is tried in a row of copies, not alternately: the time of a copy depends on where the
+// copy before left the lines, so the first of each row does not count. Rows are repeated at growing
+// intervals while the result stays the same, and soon where the program has changed its behaviour:
+// copies through the caches have become slow, or copies past them come at another pace.
 
 #include <algorithm>
 #include <cstdint>
@@ -25,26 +26,27 @@
 
 namespace mobius::transport {
 
-// Of copies of one kind and about one size. One thread at a time.
+// For copies of one kind and about one size. One thread at a time.
 class CopyTrial {
  public:
-  // Of what a second-level cache does not hold, where that matters, or of less.
+  // kLong: copies that do not fit into a second-level cache, where that matters.
   enum class Length { kShort, kLong };
 
   CopyTrial() = default;
   explicit CopyTrial(Length length) : length_(length) {}
 
-  // The way that the next copy takes.
+  // Whether the next copy bypasses the caches.
   bool goes_past_caches() const { return untimed_ == 0 ? tried_ >= row() : is_past_faster_; }
 
-  // Once for each copy, behind goes_past_caches(): whether to time it, and add() that.
+  // Called once for each copy, after goes_past_caches(): whether to time this copy and report it to
+  // add().
   bool begins() {
     if (untimed_ == 0) return true;
     --untimed_;
     return untimed_ % kWatched == kWatchedPlace;
   }
 
-  // When the copy began and ended, on a clock that does not go back.
+  // Reports when the copy began and ended, on a monotonic clock.
   void add(int64_t begin_ns, int64_t end_ns) {
     if (untimed_ != 0) {
       watch(begin_ns, end_ns);
@@ -62,25 +64,26 @@ class CopyTrial {
  private:
   static constexpr uint32_t kUncounted = 1;
   static constexpr uint32_t kSoon = 3;
-  static constexpr int64_t kClearly = 3;  // times as slow
-  static constexpr uint32_t kEnough = 9;  // of a long row
-  // One of so many is watched. A prime: parts of a message take turns at it.
+  static constexpr int64_t kClearly = 3;  // this many times as slow is clearly slower
+  static constexpr uint32_t kEnough = 9;  // copies of a long row that suffice
+  // One copy in this many is watched. A prime, so that all parts of a message get their turn.
   static constexpr uint32_t kWatched = 17;
   static constexpr uint32_t kWatchedPlace = kWatched / 2;
   static constexpr int64_t kNever = INT64_MIN;
   static constexpr uint32_t kFirstPause = 16;
-  static constexpr uint32_t kLeastBetweenLong = 64;  // trials
+  static constexpr uint32_t kLeastBetweenLong = 64;  // copies
   static constexpr uint32_t kLongestPause = 2048;
-  // What the reader waits longer for memory than for a cache, and nobody sees who does not wait for
-  // it: of 16 to 64 KiB on Zen 4 that was 1.7 to 2.6 us.
+  // The extra time that a reader waits for memory instead of a cache; a writer that does not wait
+  // for the reader cannot see it. For 16 to 64 KiB on Zen 4 it was 1.7 to 2.6 us.
   static constexpr int64_t kFetchNs = 2600;
 
   uint32_t counted() const { return length_ == Length::kLong ? 18 : 6; }
-  // The last shows when the one before was over. A multiple of four: two parts of a message, or
-  // four, are at the same places of both rows.
+  // The last copy of a row shows when the one before ended. The length is a multiple of four, so
+  // that two or four parts of a message have the same places in both rows.
   uint32_t row() const { return kUncounted + counted() + 1; }
 
-  // Without the longest, which is that of something else unless another one is nearly as long.
+  // A mean without the longest time, unless another one is nearly as long: a lone long time is a
+  // disturbance.
   class Middle {
    public:
     void add(int64_t ns) {
@@ -105,13 +108,14 @@ class CopyTrial {
     int64_t second_ns_ = 0;
   };
   struct Times {
-    Middle own;    // of the writer
-    Middle cycle;  // from one to the next
+    Middle own;    // the writer's own time
+    Middle cycle;  // time from one copy to the next
   };
 
   bool is_clear() const { return past_.own.shortest_ns() >= kClearly * cached_.own.each_ns(); }
 
-  // What stores past the caches drive out of them comes back slowly: no more of them than needed.
+  // Lines that streaming stores evict come back slowly, so the trial ends as soon as its result is
+  // clear.
   bool is_hopeless() const {
     if (tried_ == row() + kUncounted + 1) return is_clear();
     if (tried_ == row() + kUncounted + kSoon) {
@@ -124,12 +128,12 @@ class CopyTrial {
   bool is_faster() const {
     const int64_t past_own = past_.own.each_ns();
     const int64_t cached_own = cached_.own.each_ns();
-    if (past_own >= cached_own) return false;  // also where none came behind another
+    if (past_own >= cached_own) return false;  // also if no copy followed another
     const int64_t past = past_.cycle.each_ns();
     const int64_t cached = cached_.cycle.each_ns();
     if (past > cached * 11 / 10) return false;
     if (length_ == Length::kLong) return past * 21 / 20 < cached;
-    // By nearly a quarter: what is wrongly written past the caches costs twice as much.
+    // By nearly a quarter: wrongly bypassing the caches costs twice as much.
     return past * 13 / 10 < cached || past_own * 13 / 10 + kFetchNs < cached_own;
   }
 
@@ -149,8 +153,9 @@ class CopyTrial {
     watched_begin_ns_ = kNever;
   }
 
-  // So many that the row through the caches makes them 2 % slower. The other way round it can only
-  // be twice as slow, and copies that have become slow are a better reason to try.
+  // The number of copies after which a row through the caches slows them all down by 2 %. The
+  // opposite error can only be twice as slow, and copies that have become slow are a better reason
+  // to try again.
   uint32_t untimed_until_worth() const {
     constexpr int64_t kShare = 50;
     const int64_t past = past_.cycle.each_ns();
@@ -159,9 +164,9 @@ class CopyTrial {
         std::min<int64_t>(kShare * lost / std::max<int64_t>(past, 1), kLongestPause));
   }
 
-  // Past the caches, and of long ones, it shows in the time from one copy to the next that the
-  // program does something else now; otherwise in that of one alone. One may be slow for any
-  // reason.
+  // A change of the program's behaviour shows in the time from one copy to the next if copies
+  // bypass the caches or are long, otherwise in the time of one copy. A single slow copy may have
+  // any reason.
   void watch(int64_t begin_ns, int64_t end_ns) {
     bool is_unlike = end_ns - begin_ns > 2 * cached_ns_;
     if (is_past_faster_ || length_ == Length::kLong) {
@@ -180,12 +185,12 @@ class CopyTrial {
   Times past_;
   int64_t last_begin_ns_ = 0;
   int64_t cached_ns_ = INT64_MAX / 2;
-  int64_t pace_ns_ = 0;                // of the way that is taken, from one to the next
-  int64_t watched_begin_ns_ = kNever;  // of the one watched before
-  uint32_t unlike_ = 0;                // in a row
+  int64_t pace_ns_ = 0;                // time from one copy to the next, of the chosen way
+  int64_t watched_begin_ns_ = kNever;  // when the last watched copy began
+  uint32_t unlike_ = 0;                // consecutive watched copies that differ
   uint32_t least_untimed_ = 0;
   uint32_t pause_ = kFirstPause;
-  uint32_t untimed_ = kFirstPause;  // left until both ways are tried again
+  uint32_t untimed_ = kFirstPause;  // copies left until both ways are tried again
   bool is_past_faster_ = false;
 };
 

@@ -20,12 +20,12 @@ constexpr size_t kSizes[] = {32 * kKiB,   64 * kKiB,   128 * kKiB,  256 * kKiB, 
                              3072 * kKiB, 4096 * kKiB, 8192 * kKiB};
 constexpr size_t kSizeCount = std::size(kSizes);
 constexpr size_t kLargest = kSizes[kSizeCount - 1];
-constexpr size_t kUnaligned = 24;  // the worse of two places of the source counts
+constexpr size_t kUnaligned = 24;  // the slower of two source offsets counts
 
-// Below this, what is copied is likely to be read soon, from a cache.
+// Smaller copies are likely to be read soon, from a cache.
 constexpr size_t kStreamAtLeast = 256 * kKiB;
 
-// Two blocks of shared memory, as the transfers that this is about have.
+// Two blocks of shared memory, as the transfers in question have.
 class Buffers {
  public:
   Buffers() {
@@ -60,7 +60,8 @@ double seconds(CopyFunction copy, char* to, const char* from, size_t bytes) {
 
 enum Method { kMemcpy, kRepMovsb, kStream, kMethodCount };
 
-// The best of some rounds at one size, all methods in turn so that what disturbs hits all alike.
+// The best times of some rounds at one size. The methods alternate, so that disturbances hit all
+// alike.
 struct Times {
   double of[kMethodCount];
 
@@ -102,7 +103,7 @@ bool measure_near_in_page() {
     }
     return least;
   };
-  return least_seconds(8) > kSlow * least_seconds(64);  // at 16 Zen 4 is only half as fast
+  return least_seconds(8) > kSlow * least_seconds(64);  // at 16 bytes, Zen 4 is only half as fast
 #else
   return false;
 #endif
@@ -112,7 +113,7 @@ CopyTuning measure_copy_tuning() {
   const Buffers buffers;
   if (!buffers.exist()) return copy_tuning();
 
-  // From the largest size down, each method for as long as it wins.
+  // From the largest size down, each method is used as long as it wins.
   constexpr double kWorthIt = 0.97;
   const Clock::time_point latest = Clock::now() + std::chrono::milliseconds(100);
   CopyTuning result = {.rep_movsb_from_bytes = SIZE_MAX, .stream_from_bytes = SIZE_MAX};

@@ -30,14 +30,15 @@ constexpr TypeInfo kTypes[MOB_TYPE_COUNT] = {
     {8, 4}, {16, 8},                  // complex of both
 };
 
-// Any value may come in from C.
+// C callers may pass any value.
 bool is_type(mob_type_t type) { return static_cast<unsigned>(type) < unsigned{MOB_TYPE_COUNT}; }
 bool is_op(mob_op_t op) { return static_cast<unsigned>(op) < unsigned{MOB_OP_COUNT}; }
 
-// One element, atomically; gives the old value if `kFetches`. Release pairs with the acquire of who
-// waits for the word (engine/progress/word_wait.h): what its origin had ordered before is there, also where
-// a thread that serves other hosts has put it. Acquire, of what is fetched, pairs with the release,
-// fence or flush before the old value was stored.
+// Combines one element atomically; returns the old value if `kFetches`. The release pairs with the
+// acquire of a thread that waits for the word (engine/progress/word_wait.h): the waiter sees
+// everything that the origin had ordered before, also where a thread that serves other hosts wrote
+// it. The acquire of a fetched value pairs with the release, fence or flush before the old value
+// was stored.
 template <mob_op_t kOp, bool kFetches, typename T>
 [[gnu::always_inline]] inline T update(T* target, T value) {
   constexpr int kOrder = kFetches ? __ATOMIC_ACQ_REL : __ATOMIC_RELEASE;
@@ -104,7 +105,7 @@ using KernelTable = std::array<std::array<Combine, MOB_TYPE_COUNT>, MOB_OP_COUNT
 // All operations are defined for integers.
 template <typename T, int... kOps>
 constexpr void fill_atomic(KernelTable& table, mob_type_t type,
-                           std::integer_sequence<int, kOps...> /*of all*/) {
+                           std::integer_sequence<int, kOps...> /* all operations */) {
   ((table[kOps][type] = &combine_atomically<static_cast<mob_op_t>(kOps),
                                             typename WorkOf<static_cast<mob_op_t>(kOps), T>::Type>),
    ...);

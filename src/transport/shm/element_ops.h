@@ -2,7 +2,7 @@
 #pragma once
 
 // Operations on two values, shared by the plain and the atomic loops. Internal linkage and no C++
-// library, for the reason that kernels_body.h gives.
+// library; kernels_body.h gives the reason.
 
 #include <mobius/types.h>
 
@@ -12,7 +12,7 @@
 namespace mobius::transport {
 namespace {
 
-// A value at any address, in memory that others see as another type.
+// A value at any address, in memory that other code accesses as another type.
 template <typename T>
 struct [[gnu::packed, gnu::may_alias]] Loose {
   T value;
@@ -35,8 +35,8 @@ constexpr bool kIsReal<float> = true;
 template <>
 constexpr bool kIsReal<double> = true;
 
-// The unsigned integer in which integers of N bytes wrap. Not narrower than int: the language
-// would widen them to int, whose products overflow.
+// The unsigned integer in which integers of N bytes wrap. At least as wide as int: the language
+// would promote narrower ones to int, whose products overflow.
 template <size_t N>
 struct WrapOf {
   using Type = uint32_t;
@@ -46,7 +46,7 @@ struct WrapOf<8> {
   using Type = uint64_t;
 };
 
-// The integer of N bytes whose sign does not matter.
+// The integer of N bytes for operations that ignore the sign.
 template <size_t N>
 struct UnsignedOf;
 template <>
@@ -66,7 +66,7 @@ struct UnsignedOf<8> {
   using Type = uint64_t;
 };
 
-// The type whose loop does the work: signs matter to MIN and MAX only.
+// The type whose loop does the work: only MIN and MAX depend on the sign.
 template <mob_op_t kOp, typename T>
 struct WorkOf {
   using Type = T;
@@ -102,7 +102,7 @@ template <typename T>
   }
 }
 
-// Of a NaN and a number, MIN and MAX take the number.
+// MIN and MAX of a NaN and a number give the number.
 template <typename T>
 [[gnu::always_inline]] inline T minimum(T a, T b) {
   if constexpr (kIsReal<T>) return ((b < a) | (a != a)) != 0 ? b : a;
@@ -115,7 +115,7 @@ template <typename T>
   return b > a ? b : a;
 }
 
-// Not for MOB_NO_OP. T has the operation.
+// Not for MOB_NO_OP. The operation must be defined on T.
 template <mob_op_t kOp, typename T>
 [[gnu::always_inline]] inline T apply(T a, T b) {
   if constexpr (kOp == MOB_SUM) return sum(a, b);

@@ -4,7 +4,7 @@
 namespace mobius::transport {
 namespace {
 
-// Valid before any constructor ran: whoever is earlier computes with the base set.
+// Valid before any constructor has run: code that runs earlier uses the base set.
 constinit const Kernels* chosen = &kBaseKernels;
 
 #ifdef __x86_64__

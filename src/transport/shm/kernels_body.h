@@ -2,9 +2,9 @@
 // No include guard: kernels_*.cpp include this once each, with MOB_KERNELS and MOB_KERNELS_NAME
 // set.
 //
-// Everything here and in the three files below has internal linkage or is inlined, and nothing from
-// the C++ library is used: the linker merges functions of one name, and would run what was compiled
-// for one instruction set on processors that lack it.
+// Everything here and in the three files below has internal linkage or is inlined, and uses nothing
+// from the C++ library. Otherwise the linker would merge functions of one name, and processors
+// could run code compiled for an instruction set that they lack.
 
 #include "transport/shm/combine_body.h"
 #include "transport/shm/move_body.h"

@@ -46,7 +46,7 @@ void move_box(const Shape& shape, ptrdiff_t remote_delta, bool streams) {
   });
 }
 
-// Runs of kBytes bytes, or, with 0, of `bytes(i)`, run i of which is at there(i) and here(i).
+// Runs of kBytes bytes or, if that is 0, of `bytes(i)`; run i is at there(i) and here(i).
 template <bool kToRemote, size_t kBytes, typename There, typename Here, typename Bytes>
 void move_each(size_t count, There there, Here here, Bytes bytes) {
   for (size_t i = 0; i < count; ++i) {
@@ -60,7 +60,7 @@ void move_each(size_t count, There there, Here here, Bytes bytes) {
   }
 }
 
-// Runs of equal length. Short ones cost a load and a store each beside finding their places.
+// Runs of equal length. A short run costs a load and a store besides finding its places.
 template <bool kToRemote, typename There, typename Here>
 void move_even(size_t count, size_t bytes, There there, Here here) {
   const auto length = [bytes](size_t) { return bytes; };
@@ -78,14 +78,14 @@ void move_even(size_t count, size_t bytes, There there, Here here) {
   }
 }
 
-// Lists whose runs need not be cut; whether it was one.
+// Moves lists whose runs need not be cut; false for other shapes.
 template <bool kToRemote>
 bool move_list(const Shape& shape, ptrdiff_t remote_delta) {
   const auto reached = [remote_delta](void* remote) {
     return static_cast<char*>(remote) + remote_delta;
   };
   if (shape.kind == MOB_PIECES) {
-    // Copies of what the shape says: what is stored could change it, for all the compiler knows.
+    // Copies of the shape's members: for all the compiler knows, the stores could change the shape.
     move_even<kToRemote>(
         shape.piece_count, shape.run_bytes,
         [=, remotes = shape.remotes](size_t i) { return reached(remotes[i]); },

@@ -7,8 +7,8 @@
 
 namespace mobius::transport {
 
-// Performs a put (`to_remote`) or a get. A remote address is reached at itself plus `remote_delta`
-// in this process. The two sides must not overlap.
+// Carries out a put (`to_remote`) or a get. This process reaches a remote address at that address
+// plus `remote_delta`. The two sides must not overlap.
 void move(const Shape& shape, ptrdiff_t remote_delta, bool to_remote);
 
 }  // namespace mobius::transport

@@ -27,7 +27,8 @@ struct PartOf {
   typedef char Type __attribute__((vector_size(N), aligned(1), may_alias));
 };
 
-// N bytes in as few registers as it takes. Compilers split longer vectors too, by way of the stack.
+// N bytes in as few registers as possible. Compilers split longer vectors too, but through the
+// stack.
 template <size_t N>
 struct Block {
   static constexpr size_t kPartBytes = N < kWidest ? N : kWidest;
@@ -56,7 +57,7 @@ void rows_of(const Rows& rows) {
   }
 }
 
-// Runs of N to N + M bytes: two moves that overlap.
+// Runs of N to N + M bytes: two overlapping moves.
 template <size_t N, size_t M>
 void rows_between(const Rows& rows, size_t bytes) {
   const size_t tail = bytes - M;
@@ -72,16 +73,16 @@ void rows_between(const Rows& rows, size_t bytes) {
   }
 }
 
-// Runs of 128 bytes and more: a first and a last block that overlap what is between them, which is
-// stored in whole cache lines, kLines at a time. With kAsk the place of the next run is asked for
-// while this one is written: some processors' own prefetchers do not cross the gap.
+// Runs of 128 bytes and more: a first and a last block that overlap the whole cache lines between
+// them, which are stored kLines at a time. With kAsk the loop prefetches the place of the next run
+// while it writes this one: some processors' own prefetchers do not cross the gap.
 template <bool kAsk, size_t kLines>
 void rows_long(const Rows& rows, size_t bytes) {
   constexpr size_t kLine = 64;
   const char* from = rows.from;
   char* to = rows.to;
   for (size_t left = rows.count; left != 0; --left) {
-    // Nothing is asked for beyond the last run: those lines may be another process's.
+    // Nothing is prefetched after the last run: those lines may be in use by another process.
     const char* next = left == 1 ? to : to + rows.to_stride;
     const Block<kLine> head(from);
     const Block<kLine> tail(from + bytes - kLine);
@@ -126,22 +127,23 @@ void move_rows(const Rows& rows, size_t bytes) {
   if (bytes < 4) return rows_between<2, 2>(rows, bytes);
   if (bytes < 8) return rows_between<4, 4>(rows, bytes);
   if (bytes < 16) return rows_between<8, 8>(rows, bytes);
-  // The shorter the second move, the fewer of them cross a cache line.
+  // A shorter second move crosses a cache line less often.
   if (bytes <= 24) return rows_between<16, 8>(rows, bytes);
   if (bytes < 32) return rows_between<16, 16>(rows, bytes);
   if (bytes <= 48) return rows_between<32, 16>(rows, bytes);
   if (bytes < 64) return rows_between<32, 32>(rows, bytes);
   if (bytes <= 96) return rows_between<64, 32>(rows, bytes);
   if (bytes < 128) return rows_between<64, 64>(rows, bytes);
-  // Measured on Sapphire Rapids, where asking is worth a tenth, and on Zen 5, where it costs one
-  // and long sequences of loads are worth a fifth.
+  // Measured: prefetching gains a tenth on Sapphire Rapids. On Zen 5 it costs a tenth, and long
+  // sequences of loads gain a fifth.
   if (!asks_for_next_run) {
-    // A load behind a store to the same place of another page waits for it: few loads are.
+    // A load after a store to the same offset of another page waits for the store, so keep such
+    // loads few.
     constexpr ptrdiff_t kPage = 4096;
     if (rows.to_stride % kPage == 0) return rows_long<false, 8>(rows, bytes);
     return rows_long<false, 4>(rows, bytes);
   }
-  // Runs that fall on the same few sets of the nearest cache would displace each other.
+  // Runs that map to the same few sets of the nearest cache would evict each other.
   constexpr ptrdiff_t kSameSets = 2048;
   if (rows.to_stride % kSameSets == 0) return rows_long<false, 2>(rows, bytes);
   rows_long<true, 2>(rows, bytes);
@@ -149,7 +151,7 @@ void move_rows(const Rows& rows, size_t bytes) {
 
 #ifdef __x86_64__
 
-// One cache line that bypasses the caches. `to` starts a line.
+// Writes one cache line past the caches. `to` starts a line.
 [[gnu::always_inline]] inline void stream_line(char* to, const char* from) {
 #ifdef __AVX512F__
   _mm512_stream_si512(reinterpret_cast<__m512i*>(to), _mm512_loadu_si512(from));
@@ -162,11 +164,11 @@ void move_rows(const Rows& rows, size_t bytes) {
 #endif
 }
 
-// Memory has several pages open, and one sequence of lines waits for one at a time.
+// Memory has several pages open, and one sequence of lines waits for one page at a time.
 constexpr size_t kTogether = 4;
 
-// Streams several sequences of lines side by side, two lines of each in turn. All of `to` start
-// lines.
+// Streams several sequences of lines in parallel, two lines of each in turn. Each of `to` starts a
+// line.
 void stream_together(char* const (&to)[kTogether], const char* const (&from)[kTogether],
                      size_t bytes) {
   for (size_t at = 0; at + 128 <= bytes; at += 128) {
@@ -177,23 +179,23 @@ void stream_together(char* const (&to)[kTogether], const char* const (&from)[kTo
   }
 }
 
-// The part of one run that is left, from where a line starts.
+// Streams the rest of one run, from the start of a line.
 void stream_rest(char* to, const char* from, size_t bytes) {
   size_t at = 0;
   for (; at + 64 <= bytes; at += 64) stream_line(to + at, from + at);
   __builtin_memcpy(to + at, from + at, bytes - at);
 }
 
-// Stores what is in front of the first whole line and gives its length. Neither here nor behind the
-// last whole line may anything overlap: a line that is both stored and streamed goes to memory and
-// back in between.
+// Stores the bytes in front of the first whole line and returns their number. Neither these bytes
+// nor those behind the last whole line may overlap a streamed line: a line that is both stored and
+// streamed goes to memory and back in between.
 size_t store_head(char* to, const char* from) {
   const size_t head = -reinterpret_cast<uintptr_t>(to) & 63;
   __builtin_memcpy(to, from, head);
   return head;
 }
 
-// One long run: as four that follow each other, page by page.
+// One long run, as four sequences that follow each other, page by page.
 void stream_run(char* to, const char* from, size_t bytes) {
   constexpr size_t kPage = 4096;
   size_t at = store_head(to, from);
@@ -220,7 +222,7 @@ void stream_rows(const Rows& rows, size_t first, size_t bytes) {
     tos[i] = to + heads[i];
     sources[i] = from + heads[i];
   }
-  const size_t common = (bytes - 63) / 128 * 128;  // what all have, wherever their lines start
+  const size_t common = (bytes - 63) / 128 * 128;  // lines that all four have, wherever they start
   stream_together(tos, sources, common);
   for (size_t i = 0; i < kTogether; ++i) {
     stream_rest(tos[i] + common, sources[i] + common, bytes - heads[i] - common);
@@ -237,8 +239,8 @@ void stream(const Rows& rows, size_t bytes) {
     const auto step = static_cast<ptrdiff_t>(row);
     stream_run(rows.to + step * rows.to_stride, rows.from + step * rows.from_stride, bytes);
   }
-  // Streaming stores are not ordered as others are: pairs with whoever learns of the data by a
-  // later store.
+  // Streaming stores are not ordered like other stores. The fence pairs with the reader that learns
+  // of the data from a later store.
   _mm_sfence();
 }
 

@@ -11,8 +11,8 @@ namespace {
 
 constexpr int kDimensionsMax = 7;
 
-// A box with its strides made positive, which mirrors it but keeps what overlaps, in descending
-// order.
+// A box with its strides made positive (which mirrors the box but keeps its overlaps), in
+// descending order.
 struct Box {
   int64_t run_bytes;
   int dimensions;
@@ -40,7 +40,7 @@ Box make_box(size_t run_bytes, int dimensions, const size_t* counts, const ptrdi
 
 int64_t floor_divide(int64_t a, int64_t b) { return a / b - (a % b < 0 ? 1 : 0); }
 
-// Looks for a difference between two runs, other than none, that is shorter than a run.
+// Searches for a non-zero difference of two runs' places that is shorter than a run.
 class Search {
  public:
   explicit Search(const Box& box) : box_(box) {
@@ -50,19 +50,21 @@ class Search {
     }
   }
 
-  // `offset` is what the dimensions before `d` contribute; `zero`: nothing, by steps of none.
+  // `offset` is the sum of the steps in the dimensions before `d`; `zero`: all those steps are 0.
   bool finds(int d, int64_t offset, bool zero) {
     if (--steps_left_ < 0) return false;
     if (d == box_.dimensions) return !zero && std::abs(offset) < box_.run_bytes;
     const int64_t gcd = gcd_[d];
     const int64_t slack = box_.run_bytes - 1;
-    // The rest adds a multiple of gcd: is there one between -slack - offset and slack - offset?
+    // The remaining dimensions add a multiple of gcd: is there one between -slack - offset and
+    // slack - offset?
     if (floor_divide(slack - offset, gcd) * gcd < -slack - offset) return false;
 
     const int64_t stride = box_.strides[d];
     const int64_t margin = slack + reach_[d + 1];
     const int64_t most = std::min(box_.steps[d], floor_divide(margin - offset, stride));
-    // A difference and its opposite are one pair of runs: the first step that is not 0 is positive.
+    // A difference and its opposite are the same pair of runs, so the first non-zero step is
+    // positive.
     const int64_t least =
         zero ? 0 : std::max(-box_.steps[d], -floor_divide(margin + offset, stride));
     for (int64_t step = least; step <= most && steps_left_ >= 0; ++step) {
@@ -73,8 +75,8 @@ class Search {
 
  private:
   const Box& box_;
-  // Of the dimensions from d on: any sum of steps along them is a multiple of the one and at most
-  // the other.
+  // For the dimensions from d on: every sum of steps along them is a multiple of the first array's
+  // element and at most the second's.
   int64_t gcd_[kDimensionsMax + 1] = {};
   int64_t reach_[kDimensionsMax + 1] = {};
   int steps_left_ = 10000;
@@ -89,7 +91,8 @@ bool runs_overlap(size_t run_bytes, int dimensions, const size_t* counts,
   const Box box = make_box(run_bytes, dimensions, counts, strides);
   if (box.strides[dimensions - 1] == 0) return true;
 
-  // Nested, as in a part of a larger array: each stride steps over all that is inside of it.
+  // Nested, as in a part of a larger array: each stride exceeds the extent of the dimensions inside
+  // it.
   int64_t extent = box.run_bytes;
   int64_t total = box.run_bytes;
   bool nested = true;

@@ -42,13 +42,14 @@ mob_status_t check_kind(const char* call, const mob_transfer_t& transfer) {
                 op_name(transfer.op), type_name(transfer.type));
   }
   if (transfer.scale != nullptr && transfer.op != MOB_SUM) {
-    return fail(MOB_ERR_ARGUMENT, "%s: a scale is given, which only MOB_SUM takes, with %s", call,
+    return fail(MOB_ERR_ARGUMENT, "%s: only MOB_SUM takes a scale, but one is given with %s", call,
                 op_name(transfer.op));
   }
   return MOB_OK;
 }
 
-// What every run of an accumulate must be a multiple of, in length and in address at the target.
+// Every run of an accumulate must be a multiple of this, in length and in its address at the
+// target.
 struct Element {
   size_t bytes = 1;
   size_t alignment = 1;
@@ -91,10 +92,11 @@ mob_status_t check_addresses(const char* call, const Element& element, const voi
   return MOB_OK;
 }
 
-// Longer than any address space, and short enough to add and multiply a little without overflow.
+// Larger than any address space, and small enough to add and multiply a little without overflow.
 constexpr size_t kLongest = size_t{1} << 60;
 
-// The first byte and one past the last byte of a box, or false if it leaves the address space.
+// Computes the first byte and one past the last byte of a box; false if it leaves the address
+// space.
 bool hull(const char* base, const Shape& box, const ptrdiff_t* strides, uintptr_t* lowest,
           uintptr_t* highest) {
   uintptr_t low = reinterpret_cast<uintptr_t>(base);
@@ -115,10 +117,10 @@ bool hull(const char* base, const Shape& box, const ptrdiff_t* strides, uintptr_
   return high - low <= kLongest;
 }
 
-// Takes over the dimensions that repeat something, and finds the number of bytes.
+// Copies the dimensions that repeat something, and computes the number of bytes.
 mob_status_t take_dimensions(const char* call, const mob_transfer_t& transfer, Shape* shape) {
   if (transfer.dimensions < 0 || transfer.dimensions >= static_cast<int>(MOB_MAX_DIMENSIONS)) {
-    return fail(MOB_ERR_ARGUMENT, "%s: %d dimensions; the run may be repeated in 0 to %d", call,
+    return fail(MOB_ERR_ARGUMENT, "%s: %d dimensions; a run may repeat in 0 to %d", call,
                 transfer.dimensions, static_cast<int>(MOB_MAX_DIMENSIONS) - 1);
   }
   if (transfer.dimensions > 0 &&
@@ -150,7 +152,7 @@ mob_status_t take_dimensions(const char* call, const mob_transfer_t& transfer, S
   return MOB_OK;
 }
 
-// Joins dimensions whose runs continue each other on both sides.
+// Merges dimensions whose runs continue each other on both sides.
 void merge_dimensions(Shape* shape) {
   int kept = 0;
   for (int d = 0; d < shape->dimensions; ++d) {
@@ -163,7 +165,7 @@ void merge_dimensions(Shape* shape) {
         continue;
       }
     } else {
-      // Within the hull, which was found not to overflow.
+      // Lies within the hull, which was found not to overflow.
       const auto inner = static_cast<ptrdiff_t>(shape->counts[kept - 1]);
       if (remote == inner * shape->remote_strides[kept - 1] &&
           local == inner * shape->local_strides[kept - 1]) {
@@ -265,15 +267,15 @@ mob_status_t normalise_pieces(const char* call, const mob_transfer_t& transfer, 
   return MOB_OK;
 }
 
-// What a list of spans has in common. Of no use unless `is_plain`: then nothing is wrong with any
-// span, none is empty, and no sum overflowed.
+// Summary of a list of spans. Unusable unless `is_plain`: then every span is valid, none is empty,
+// and no sum overflowed.
 struct Overview {
   size_t total = 0;
   uintptr_t lowest = 0;
   uintptr_t highest = 0;
   bool is_plain = false;
-  bool is_even = false;    // all have as many bytes
-  bool is_paired = false;  // each as many as its fellow in the other list, if there is one
+  bool is_even = false;    // all have the same size
+  bool is_paired = false;  // each has the size of its partner in the other list, if there is one
 };
 
 Overview look_over(const mob_span_t* spans, size_t count, const Element& element, bool must_align,
@@ -295,7 +297,7 @@ Overview look_over(const mob_span_t* spans, size_t count, const Element& element
           .is_paired = fellows != nullptr && all.unpaired == 0};
 }
 
-// Checks one list of spans, whatever it holds, and adds up its bytes.
+// Checks one list of spans, whatever its contents, and adds up its bytes.
 mob_status_t check_spans(const char* call, const char* side, const Element& element,
                          bool must_align, const mob_span_t* spans, size_t count, size_t* total) {
   if (count > 0 && spans == nullptr) {
@@ -361,7 +363,7 @@ mob_status_t normalise_spans(const char* call, const mob_transfer_t& transfer, S
   return MOB_OK;
 }
 
-// MOB_NO_OP needs no local buffer: whatever describes one is not looked at.
+// MOB_NO_OP needs no local buffer: members that describe one are ignored.
 mob_transfer_t with_remote_for_local(const mob_transfer_t& transfer) {
   mob_transfer_t result = transfer;
   result.local = transfer.remote;
@@ -391,7 +393,7 @@ mob_status_t normalise_any(const char* call, const mob_transfer_t& transfer, Sha
 
 mob_status_t normalise(const char* call, const mob_transfer_t& transfer, Shape* shape) {
   if (const mob_status_t status = check_kind(call, transfer)) return status;
-  new (shape) Shape;  // not Shape(), which would clear the lists as well
+  new (shape) Shape;  // not Shape(), which would also clear the lists
   const bool reads_local = !is_accumulate(transfer) || transfer.op != MOB_NO_OP;
   if (const mob_status_t status =
           normalise_any(call, reads_local ? transfer : with_remote_for_local(transfer), shape)) {
@@ -399,7 +401,7 @@ mob_status_t normalise(const char* call, const mob_transfer_t& transfer, Shape* 
   }
   if (transfer.kind == MOB_FETCH_ACCUMULATE && shape->total_bytes != 0 &&
       transfer.fetched == nullptr) {
-    return fail(MOB_ERR_ARGUMENT, "%s: the buffer for what is fetched is null", call);
+    return fail(MOB_ERR_ARGUMENT, "%s: the buffer for the fetched elements is null", call);
   }
   return MOB_OK;
 }

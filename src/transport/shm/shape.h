@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-// The shape of a transfer, checked and reduced to what its loops need.
+// The shape of a transfer, checked and reduced to the facts that its loops need.
 
 #include <mobius/transfer.h>
 
@@ -12,24 +12,27 @@
 
 namespace mobius::transport {
 
-// Made by normalise(). The lists of pieces and spans stay the caller's; nothing else points out.
+// Made by normalise(). The lists of pieces and spans remain the caller's; there are no other
+// pointers into the caller's description.
 struct Shape {
   mob_shape_t kind = MOB_CONTIGUOUS;
-  size_t total_bytes = 0;  // 0: nothing to do, and nothing below is set
+  size_t total_bytes = 0;  // 0: nothing to do, and no member below is set
 
-  // Bytes of the target that the shape lies within; of lists both 0 where that is not known.
+  // Range of the target's bytes that contains the shape; for lists both are 0 where it is not
+  // known.
   uintptr_t lowest = 0;   // first
   uintptr_t highest = 0;  // one past the last
 
-  // Contiguous, strided: where the first run is.
+  // Contiguous, strided: the first run.
   char* remote = nullptr;
   char* local = nullptr;
-  // Of a run, or a piece; of spans where all runs have as many: both lists are of such spans, or
-  // one is and the other is a single span. 0 where they differ.
+  // Bytes of a run, or of a piece. For spans: bytes of each run if all are equal, so that both
+  // lists have spans of that size, or one list does and the other is a single span. 0 if they
+  // differ.
   size_t run_bytes = 0;
 
-  // Strided: at least one dimension, of which the first turns fastest. Every count is at least 2;
-  // what lies beyond `dimensions` is not set.
+  // Strided: at least one dimension; the first changes fastest. Every count is at least 2. Elements
+  // beyond `dimensions` are not set.
   int dimensions = 0;
   size_t counts[MOB_MAX_DIMENSIONS - 1];
   ptrdiff_t remote_strides[MOB_MAX_DIMENSIONS - 1];
@@ -45,18 +48,19 @@ struct Shape {
   const mob_span_t* local_spans = nullptr;
   size_t remote_span_count = 0;
   size_t local_span_count = 0;
-  bool is_paired = false;  // each span of one list has as many bytes as its fellow in the other
+  bool is_paired = false;  // each span of one list has as many bytes as its partner in the other
 };
 
-// Checks kind, shape and, for accumulates, type, operation and alignment of a description (not its
-// rank, and not whether the target has the bytes), and fills `shape`. Dimensions of one repetition
-// are dropped, those that continue each other on both sides are merged; the order of bytes stays.
+// Checks kind, shape and, for accumulates, type, operation and alignment of a description, and
+// fills `shape`. It does not check the rank, nor whether the target has the bytes. It drops
+// dimensions of one repetition and merges those that continue each other on both sides; the order
+// of bytes stays.
 //
-// MOB_ERR_ARGUMENT, MOB_ERR_RANGE: as mob_transfer() says; `call` begins the text, and `shape` is
-// of no use.
+// MOB_ERR_ARGUMENT, MOB_ERR_RANGE: as mob_transfer() says; the text begins with `call`, and `shape`
+// is unusable.
 mob_status_t normalise(const char* call, const mob_transfer_t& transfer, Shape* shape);
 
-// The strides that one side of a strided shape has where its runs lie one after the other.
+// The strides of one side of a strided shape if its runs were contiguous.
 inline void pack_strides(const Shape& shape, ptrdiff_t* strides) {
   auto stride = static_cast<ptrdiff_t>(shape.run_bytes);
   for (int i = 0; i < shape.dimensions; ++i) {
@@ -95,8 +99,8 @@ mob_status_t for_each_row(const Shape& shape, Row row) {
   }
 }
 
-// Calls visit(remote, local, bytes) for every run, in order, until one does not return MOB_OK, and
-// returns what the last returned. Spans are cut where either list goes to its next one.
+// Calls visit(remote, local, bytes) for every run, in order, until one call does not return MOB_OK,
+// and returns the last result. Spans are cut where either list moves on to its next span.
 template <typename Visit>
 mob_status_t for_each_run(const Shape& shape, Visit visit) {
   if (shape.total_bytes == 0) return MOB_OK;
@@ -160,15 +164,16 @@ mob_status_t for_each_run(const Shape& shape, Visit visit) {
   return MOB_OK;
 }
 
-// Cuts a contiguous or strided shape into parts that are such shapes, too, in order: of as many of
-// its runs as fit, one after the other in as few dimensions as they need; longer runs are cut.
+// Cuts a contiguous or strided shape into parts that are such shapes too, in order. Each part has
+// as many runs as fit, one after the other in as few dimensions as they need; a run that is too
+// long is cut.
 class Parts {
  public:
-  // `shape` has bytes, and stays until the last part was made.
+  // `shape` has bytes, and must outlive the making of the last part.
   Parts(const Shape& shape, size_t most_bytes);
 
   bool is_at_end() const { return left_ == 0; }
-  // The next part; not at the end.
+  // The next part; must not be called at the end.
   Shape next();
 
  private:
@@ -176,12 +181,13 @@ class Parts {
 
   const Shape& shape_;
   size_t left_;            // bytes
-  int whole_ = 0;          // dimensions that every part has whole
-  size_t whole_bytes_;     // of a run in all of them
-  size_t most_count_ = 1;  // so many of those in a part
+  int whole_ = 0;          // number of innermost dimensions that every part has completely
+  size_t whole_bytes_;     // bytes of a run in all of those
+  size_t most_count_ = 1;  // largest number of those in a part
   size_t most_of_run_;     // less than a run if runs are cut
   size_t done_of_run_ = 0;
-  size_t index_[MOB_MAX_DIMENSIONS - 1] = {};  // of the next part, from dimension `whole_` on
+  // Position of the next part, from dimension `whole_` on.
+  size_t index_[MOB_MAX_DIMENSIONS - 1] = {};
 };
 
 }  // namespace mobius::transport

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Part of kernels_body.h: the look over a list of spans.
+// Part of kernels_body.h: the summary of a list of spans.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@ namespace {
 
 static_assert(sizeof(mob_span_t) == 16 && offsetof(mob_span_t, bytes) == 8);
 
-// As many spans as a register holds: addresses in the even lanes, numbers of bytes in the odd ones.
+// The number of spans in a register: addresses in the even lanes, sizes in the odd lanes.
 constexpr size_t kSpansAtOnce = kWidest / sizeof(mob_span_t);
 constexpr size_t kLanes = 2 * kSpansAtOnce;
 typedef uint64_t SpanLanes __attribute__((vector_size(kLanes * 8)));
@@ -24,7 +24,7 @@ typedef uint64_t SpanLanesAnywhere __attribute__((vector_size(kLanes * 8), align
   return *reinterpret_cast<const SpanLanesAnywhere*>(spans);
 }
 
-// Lane by lane, as if they had a sign.
+// The lesser value of each lane, compared as signed numbers.
 [[gnu::always_inline]] inline SpanLanes lower(SpanLanes a, SpanLanes b) {
   return reinterpret_cast<SignedLanes>(a) < reinterpret_cast<SignedLanes>(b) ? a : b;
 }
@@ -32,7 +32,7 @@ typedef uint64_t SpanLanesAnywhere __attribute__((vector_size(kLanes * 8), align
   return reinterpret_cast<SignedLanes>(a) > reinterpret_cast<SignedLanes>(b) ? a : b;
 }
 
-// Each span's two lanes change places.
+// Swaps each span's two lanes.
 template <typename Lanes>
 [[gnu::always_inline]] inline Lanes swapped(Lanes lanes) {
   if constexpr (sizeof(Lanes) == 64) {
@@ -59,7 +59,7 @@ struct SpanLook {
     total += lanes;
     any |= lanes;
     differ |= lanes ^ first;
-    missing |= lanes - 1;  // 0 and what is below 0 have the highest bit then
+    missing |= lanes - 1;  // sets the highest bit for 0 and for values below 0
     lowest = lower(lanes, lowest);
     const SpanLanes ends = lanes + swapped(lanes);
     highest = higher(ends, highest);
@@ -70,7 +70,7 @@ struct SpanLook {
 template <bool kHasFellows>
 void look_over_list(const mob_span_t* spans, size_t count, const mob_span_t* fellows,
                     SpanSummary* summary) {
-  // The lanes that a short list leaves over hold its first span again, which adds to `total` alone.
+  // The unused lanes of a short list repeat its first span, which affects only `total`.
   mob_span_t start[kSpansAtOnce];
   for (size_t i = 0; i < kSpansAtOnce; ++i) start[i] = spans[0];
   SpanLook look = {};
