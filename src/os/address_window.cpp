@@ -21,7 +21,7 @@ bool AddressWindow::reserve_at(uintptr_t base, size_t bytes) {
   release();
   void* got = mmap(pointer(base), bytes, PROT_NONE, kReserve | MAP_FIXED_NOREPLACE, -1, 0);
   if (got == MAP_FAILED) return false;
-  if (got != pointer(base)) {  // kernels before 4.17 take the address as a mere hint
+  if (got != pointer(base)) {  // kernels before 4.17 treat the address as a hint
     munmap(got, bytes);
     return false;
   }
@@ -59,7 +59,7 @@ mob_status_t AddressWindow::attach(int descriptor, size_t file_offset) {
                             "mapping a window of %zu bytes on shared memory failed", bytes_);
   }
   madvise(got, bytes_, MADV_DONTDUMP);
-  // All of it or nothing: parts that are advised apart would be mappings of their own for good.
+  // All of it or nothing: parts with different advice would become separate mappings for good.
   if (shared_huge_pages() == "advise") madvise(got, bytes_, MADV_HUGEPAGE);
   return MOB_OK;
 }

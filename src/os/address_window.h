@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-// A range of address space for shared memory, so that every process of a host can have it at the
-// same place. Reserved without access and without memory.
+// A range of address space for shared memory, reserved without access and without memory, so that
+// every process of a host can have it at the same address.
 
 #include <mobius/status.h>
 
@@ -18,20 +18,21 @@ class AddressWindow {
   AddressWindow& operator=(const AddressWindow&) = delete;
   ~AddressWindow() { release(); }
 
-  // Reserves `bytes` at exactly `base`; false, with nothing reserved, where that is taken.
+  // Reserves `bytes` at exactly `base`. Returns false, with nothing reserved, if the range is in
+  // use.
   bool reserve_at(uintptr_t base, size_t bytes);
 
-  // Reserves `bytes` at an address of the kernel's choice, aligned to `alignment` (a power of two).
+  // Reserves `bytes` at an address that the kernel chooses, aligned to `alignment` (a power of
+  // two).
   bool reserve_anywhere(size_t bytes, size_t alignment);
 
   void release();
 
-  // Puts `descriptor` from `file_offset` on in the place of the whole reservation, still without
-  // access.
+  // Maps `descriptor` from `file_offset` on over the whole reservation, still without access.
   mob_status_t attach(int descriptor, size_t file_offset);
 
-  // Allows, or takes away, access to part of what is attached. Pages that nobody reserved must not
-  // be allowed: touching them would make them.
+  // Allows, or removes, access to a part of the attached range. Never allow pages that were not
+  // reserved: touching them would allocate them.
   mob_status_t allow(size_t offset, size_t bytes);
   void deny(size_t offset, size_t bytes);
 

@@ -28,7 +28,7 @@ void prepare_heavy_fences() {
 bool has_heavy_fences() { return is_granted.load(std::memory_order_acquire); }
 
 void heavy_fence() {
-  // Cannot fail once it was registered; without it two threads would be in one lock.
+  // Cannot fail after registration. If it did, two threads could hold one lock.
   if (membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED) != 0) std::abort();
 }
 

@@ -13,7 +13,7 @@ namespace mobius::os {
 
 namespace {
 
-// Spins, then yields, then sleeps for moments, until it is so.
+// Spins, then yields, then sleeps for moments, until the condition holds.
 template <typename Condition>
 void await(const Condition& is_so) {
   constexpr int kSpins = 100;
@@ -47,7 +47,7 @@ void BiasedLock::wait_until_free() {
   });
 }
 
-// With `held_`: excludes the thread with the bias, or becomes that.
+// Called with `held_` set. Excludes the thread with the bias, or gives the bias to this thread.
 void BiasedLock::acquired() {
   if (biased().load(std::memory_order_relaxed) != nullptr) take_bias();
   const void* const me = mob_thread_();
@@ -66,7 +66,7 @@ void BiasedLock::acquired() {
 
 void BiasedLock::take_bias() {
   biased().store(nullptr, std::memory_order_relaxed);
-  heavy_fence();  // pairs with the light one in mob_bias_enter_()
+  heavy_fence();  // pairs with the compiler barrier in mob_bias_enter_()
   await([this] { return inside().load(std::memory_order_acquire) == 0; });
   needed_ =
       bias_.uses + bias_.further < kPays ? std::min(needed_ * 4, kLongestStreak) : kFirstStreak;

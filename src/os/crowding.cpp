@@ -9,14 +9,14 @@
 namespace mobius::os {
 namespace {
 
-constexpr uint64_t kTakenNs = 5'000;       // longer than a yield that nobody took
-constexpr uint64_t kInARowNs = 1'000'000;  // from one to the next
+constexpr uint64_t kTakenNs = 5'000;       // longer than a yield during which no other process runs
+constexpr uint64_t kInARowNs = 1'000'000;  // longest time from one such yield to the next
 constexpr uint32_t kMostTaken = 4;
-// After a move there is none for so long, and for twice as long each time that it was in vain.
+// The pause after a move; it doubles each time that a move did not help.
 constexpr uint64_t kFirstPauseNs = 2'000'000;
 constexpr uint64_t kLongestPauseNs = 1'000'000'000;
 
-// A place: the processor plus 1 below, the time in steps of about a millisecond above.
+// A place: the processor plus 1 in the low bits, the time in steps of about a millisecond above.
 constexpr uint32_t kProcessorBits = 10;
 constexpr uint32_t kProcessorMask = (uint32_t{1} << kProcessorBits) - 1;
 constexpr unsigned kStepShift = 20;
@@ -52,7 +52,7 @@ void Crowding::note_taken(uint64_t before, uint64_t now) {
     return;
   }
   cpu_set_t allowed;
-  // Machines of more processors than a set has room for are refused, and the thread stays.
+  // Fails on machines with more processors than a set has room for; then the thread stays.
   if (sched_getaffinity(0, sizeof allowed, &allowed) != 0) return;
   const int better = better_than(processor, allowed, now);
   if (better < 0) return;
@@ -76,7 +76,7 @@ uint32_t Crowding::place_of(int processor, uint64_t now_ns) {
 int Crowding::better_than(int processor, const cpu_set_t& allowed, uint64_t now_ns) const {
   const auto number = static_cast<uint32_t>(processor + 1);
   const uint32_t now = place_of(0, now_ns) >> kProcessorBits;
-  constexpr uint32_t kSteps = UINT32_MAX >> kProcessorBits;  // then they begin anew
+  constexpr uint32_t kSteps = UINT32_MAX >> kProcessorBits;  // the steps wrap here
   cpu_set_t free = allowed;
   CPU_CLR(processor, &free);
   bool shares = false;
@@ -86,8 +86,8 @@ int Crowding::better_than(int processor, const cpu_set_t& allowed, uint64_t now_
     const uint32_t theirs = said & kProcessorMask;
     if (theirs == 0) continue;
     CPU_CLR(theirs - 1, &free);
-    // Of those that share one the first stays, so that they do not all leave. What was said long
-    // ago may be so no more.
+    // Of the processes that share a processor the first stays, so that they do not all leave. Old
+    // places may no longer be true.
     const bool is_fresh = ((now - (said >> kProcessorBits)) & kSteps) <= kFreshSteps;
     shares = shares || (index < own_ && theirs == number && is_fresh);
   }

@@ -21,13 +21,13 @@ struct Copied {
   SharedPlace place;
 };
 
-// Never destroyed: fork() may come after the end of main().
+// Never destroyed: the program may fork() after the end of main().
 struct State {
-  std::mutex mutex;  // held from before fork() until it is over, in both processes
+  std::mutex mutex;  // held from before fork() until both processes are done with it
   std::vector<Copied> copied;
   std::vector<ForkGuard> guards;
   bool is_copying = false;
-  int done[2] = {-1, -1};  // a pipe: the child writes a byte, or ends
+  int done[2] = {-1, -1};  // a pipe: the child writes a byte, or its end closes
 };
 
 State& state() {
@@ -41,17 +41,19 @@ void before_fork() {
   now.is_copying = !now.copied.empty();
   if (!now.is_copying) return;
   for (const ForkGuard& guard : now.guards) guard.before(guard.context);
-  // Without a pipe the parent does not wait: the child's copy may then be of some moments later.
+  // Without a pipe the parent does not wait; then the child may copy contents of some moments
+  // later.
   if (pipe2(now.done, O_CLOEXEC) != 0) now.done[0] = now.done[1] = -1;
 }
 
 void after_fork_in_parent() {
   State& now = state();
   if (now.is_copying) {
-    // Nothing is written until the child has its copy: what this works with may be among the pages.
+    // Nothing is written until the child has its copy, because this code's own data may lie in the
+    // pages.
     if (now.done[1] >= 0) close(now.done[1]);
     char byte = 0;
-    // Also the end of a child that died, or of a fork() that failed.
+    // Ends also if the child died, or fork() failed.
     while (now.done[0] >= 0 && read(now.done[0], &byte, 1) < 0 && errno == EINTR) {
     }
     if (now.done[0] >= 0) close(now.done[0]);
@@ -66,7 +68,7 @@ void after_fork_in_child() {
   if (now.is_copying) {
     for (const Copied& each : now.copied) {
       if (make_private(each.start, each.bytes, each.place) == MOB_OK) continue;
-      // With its parent's memory it would destroy that.
+      // A child that continued with its parent's memory would destroy it.
       constexpr std::string_view kMessage =
           "mobius: fork: no memory for the child's copy of the program's shared memory; it ends\n";
       [[maybe_unused]] const ssize_t said = write(STDERR_FILENO, kMessage.data(), kMessage.size());
@@ -77,7 +79,7 @@ void after_fork_in_child() {
       if (end >= 0) close(end);
       end = -1;
     }
-    // Its pages are its own now: children of the child get them as any others.
+    // The child's pages are its own now: its children get them like any other memory.
     for (const Copied& each : now.copied) close(each.place.descriptor);
     now.copied.clear();
     for (const ForkGuard& guard : now.guards) guard.in_child(guard.context);
@@ -94,12 +96,14 @@ mob_status_t begin_copies(uintptr_t start, size_t bytes, SharedPlace place) {
   static const int registered =
       pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
   if (registered != 0) {
-    return base::fail_errno(MOB_ERR_MEMORY, registered, "children of fork() cannot be watched");
+    return base::fail_errno(MOB_ERR_MEMORY, registered, "registering handlers for fork() failed");
   }
-  // Of its own: these pages may be shared for longer than the job lasts.
+  // A descriptor of its own: these pages may stay shared for longer than the job lasts.
   const int descriptor = fcntl(place.descriptor, F_DUPFD_CLOEXEC, 0);
   if (descriptor < 0) {
-    return base::fail_errno(MOB_ERR_SYSTEM, errno, "no descriptor for pages that children copy");
+    return base::fail_errno(MOB_ERR_SYSTEM, errno,
+                            "cannot duplicate the descriptor of pages that "
+                            "children of fork() copy");
   }
   now.copied.push_back({start, bytes, {descriptor, place.offset}});
   return MOB_OK;

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-// Shared pages of the program of which a child of fork() gets a copy, as of all other memory of the
-// program. fork() returns in the parent when the child has it. Children that share the parent's
-// memory until they call exec() (vfork(), posix_spawn(), system()) need none and wait for nothing.
+// Shared pages of the program that a child of fork() gets as a copy, like all other memory of the
+// program. fork() returns in the parent when the child has the copy. Children that share the
+// parent's memory until they call exec() (vfork(), posix_spawn(), system()) need no copy and wait
+// for nothing.
 
 #include <mobius/status.h>
 
@@ -14,13 +15,14 @@
 
 namespace mobius::os {
 
-// Whole pages that make_shared() moved, until end_copies() of the same start. Any thread.
+// Registers whole pages that make_shared() moved, until end_copies() with the same start. Any
+// thread.
 mob_status_t begin_copies(uintptr_t start, size_t bytes, SharedPlace place);
 void end_copies(uintptr_t start);
 
-// Keeps quiet whoever else writes to such pages while they are copied: `before` and `after` are
-// called by the thread that forks, in the parent, unless there are no such pages; `in_child` in the
-// place of `after` in the child, which has neither such pages nor guards from then on.
+// Stops other writers to such pages while they are copied. The forking thread calls `before` and
+// `after` in the parent, unless there are no such pages. The child calls `in_child` instead of
+// `after`; from then on it has neither such pages nor guards.
 struct ForkGuard {
   void* context;
   void (*before)(void* context);

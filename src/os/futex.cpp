@@ -22,10 +22,10 @@ timespec timespec_of(uint64_t ns) {
 
 }  // namespace
 
-// Neither is FUTEX_PRIVATE: waiter and waker may be different processes.
+// Both are without FUTEX_PRIVATE: waiter and waker may be different processes.
 
 bool futex_wait(const void* word, uint32_t value, uint64_t timeout_ns, uint32_t bits) {
-  timespec deadline{};  // FUTEX_WAIT_BITSET takes a point in time, of CLOCK_MONOTONIC
+  timespec deadline{};  // FUTEX_WAIT_BITSET takes an absolute time of CLOCK_MONOTONIC
   const timespec* limit = nullptr;
   if (timeout_ns != kNoTimeout) {
     deadline = timespec_of(now_ns() + timeout_ns);

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-// The kernel's futex between processes, a pause for spinning, and the clock waits are measured by.
+// The kernel's futex between processes, a pause for spinning, and the clock that measures waits.
 
 #include <cstdint>
 
 namespace mobius::os {
 
-// For futex_wait() and futex_wake(): a sleeper is woken only through a bit it asked for.
+// For futex_wait() and futex_wake(): a sleeper is woken only by a bit that it asked for.
 inline constexpr uint32_t kAnyFutexBit = UINT32_MAX;
 
 inline constexpr uint64_t kNoTimeout = UINT64_MAX;
 
-// Sleeps while `*word` holds `value`, until woken. May also return for no reason: look again.
-// False when `timeout_ns` passed.
+// Sleeps while `*word` holds `value`, until woken. May return spuriously: check again. False if
+// `timeout_ns` passed.
 bool futex_wait(const void* word, uint32_t value, uint64_t timeout_ns,
                 uint32_t bits = kAnyFutexBit);
 
@@ -30,11 +30,11 @@ inline void relax() {
 #endif
 }
 
-// Fetches a cache line, which will be written, without waiting for it.
+// Prefetches a cache line for writing, without waiting for it.
 inline void prefetch_to_write(const void* line) {
 #if defined(__x86_64__)
-  // The builtin fetches to read unless the compiler may assume newer processors; on those that do
-  // not know this instruction it does nothing.
+  // The builtin prefetches for reading unless the compiler may assume newer processors. On
+  // processors that lack this instruction it does nothing.
   __asm__ volatile("prefetchw %0" ::"m"(*static_cast<const char*>(line)));
 #else
   __builtin_prefetch(line, 1);

@@ -16,7 +16,7 @@ namespace {
 
 using base::fail;
 
-// Where the kernel says that the heap starts; 0 if it has none.
+// The start of the heap, as the kernel reports it; 0 if there is none.
 uintptr_t heap_start() {
   uintptr_t found = 0;
   for_each_mapping([&](const Mapping& mapping) {
@@ -32,9 +32,9 @@ uintptr_t heap_start() {
 mob_status_t grow_heap(size_t bytes, uintptr_t* start, uintptr_t* end) {
   if (mallopt(M_MMAP_MAX, 0) != 1 || mallopt(M_TRIM_THRESHOLD, -1) != 1 ||
       mallopt(M_ARENA_MAX, 1) != 1) {
-    return fail(MOB_ERR_ARGUMENT, "malloc() cannot be told to leave the heap where it is");
+    return fail(MOB_ERR_ARGUMENT, "malloc() refused the settings that keep the heap in place");
   }
-  // What is freed last is the end of the heap, and stays there.
+  // The block that is freed last is the end of the heap, and stays there.
   void* block = std::malloc(bytes);  // NOLINT(cppcoreguidelines-no-malloc): it is malloc's heap
   if (block == nullptr) {
     return fail(MOB_ERR_MEMORY, "the heap cannot grow by %zu bytes of address space", bytes);
@@ -46,7 +46,7 @@ mob_status_t grow_heap(size_t bytes, uintptr_t* start, uintptr_t* end) {
   if (*start == 0 || address < *start || address > last || last - address < bytes) {
     return fail(MOB_ERR_ARGUMENT,
                 "malloc() does not take its memory from the end of the program's data: it is not "
-                "the C library's, or something lies behind that");
+                "the C library's, or another mapping follows the heap");
   }
   *end = page_start(last) + page_bytes();
   return MOB_OK;

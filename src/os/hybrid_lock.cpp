@@ -19,10 +19,9 @@ constexpr uint64_t kUpperHalf = ~kLowerHalf;
 
 constexpr uint64_t kLookIntervalNs = 100'000'000;
 constexpr uint64_t kImpatienceNs = 10'000'000;
-constexpr uint32_t kMaxBackOff = 32;  // pauses between two looks at a lock that is held
+constexpr uint32_t kMaxBackOff = 32;  // most pauses between two reads of a held lock
 
-// Sleepers differ in the bit they can be woken by, because a lock that was handed over must wake
-// the heir and nobody else.
+// Sleepers have different wake-up bits, because a lock that is handed over must wake the heir only.
 constexpr uint32_t kWaiterBits = 1;
 constexpr uint32_t kHeirBits = 2;
 
@@ -31,7 +30,7 @@ uint32_t heir_of(uint64_t state) { return static_cast<uint32_t>(state >> 32); }
 
 constexpr WaitPolicy kNoWait;
 
-// One wait for a lock.
+// One thread's wait for a lock.
 class Contender {
  public:
   Contender(HybridLockWord& lock, uint32_t self, const WaitPolicy& policy)
@@ -50,10 +49,11 @@ class Contender {
   const uint32_t self_;
   const WaitPolicy& policy_;
   const uint64_t start_;
-  uint64_t wanted_bit_ = 0;  // kSleepersBit once others may sleep because of what we were woken by
+  // kSleepersBit once other threads may sleep behind the wake-up that this thread got.
+  uint64_t wanted_bit_ = 0;
 };
 
-// True when the lock is ours: because it was free, or handed over.
+// True if this thread has the lock: it was free, or was handed over.
 bool Contender::acquire() {
   uint64_t state = state_.load(std::memory_order_relaxed);
   if (owner_of(state) == self_) {
@@ -66,7 +66,7 @@ bool Contender::acquire() {
                                         std::memory_order_relaxed);
 }
 
-// Spins, then yields. Each look takes the lock's line away from its owner: look ever more seldom.
+// Spins, then yields. Each read takes the lock's line away from its owner, so the intervals grow.
 bool Contender::poll() {
   if (acquire()) return true;
   if (policy_.spin_ns != 0) {
@@ -86,8 +86,8 @@ bool Contender::poll() {
   return false;
 }
 
-// Marks the lock so that its owner will wake us. False when that is no longer needed. Sets `*state`
-// to what the lock holds while we sleep.
+// Marks the lock so that its owner will wake this thread. False if that is no longer needed.
+// `*state` becomes the contents of the lock during the sleep.
 bool Contender::prepare_to_sleep(uint64_t now, uint64_t* state) {
   uint64_t seen = state_.load(std::memory_order_relaxed);
   while (true) {
@@ -101,15 +101,15 @@ bool Contender::prepare_to_sleep(uint64_t now, uint64_t* state) {
   }
 }
 
-// Takes the lock from a dead owner. One waiter only succeeds: the owner is part of what it
-// compares.
+// Takes the lock from a dead owner. Only one waiter succeeds, because the compared value contains
+// the owner.
 bool Contender::recover(OwnerProbe& probe) {
   uint64_t seen = state_.load(std::memory_order_relaxed);
   const uint32_t owner = owner_of(seen);
   if (owner == 0 || owner == self_ || !probe.is_dead(owner)) return false;
   while (owner_of(seen) == owner) {
     const uint64_t heir = heir_of(seen) == self_ ? 0 : seen & kUpperHalf;
-    // Others may sleep. Acquire pairs with whatever the dead owner released last.
+    // Other threads may sleep. Acquire pairs with the dead owner's last release.
     if (state_.compare_exchange_weak(seen, heir | kSleepersBit | self_, std::memory_order_acquire,
                                      std::memory_order_relaxed)) {
       return true;
@@ -118,14 +118,14 @@ bool Contender::recover(OwnerProbe& probe) {
   return false;
 }
 
-// Gives the wait up. False when the lock was handed over already.
+// Gives up the wait. False if the lock was handed over already.
 bool Contender::withdraw() {
   uint64_t seen = state_.load(std::memory_order_acquire);
   while (heir_of(seen) == self_) {
     if (state_.compare_exchange_weak(seen, seen & kLowerHalf, std::memory_order_acquire))
       return true;
   }
-  // We may be the one who was woken to take the lock: let another have it.
+  // This thread may be the one that was woken to take the lock, so wake another.
   if (seen == 0) futex_wake(&state_, 1, kWaiterBits);
   return owner_of(seen) != self_;
 }
@@ -156,7 +156,7 @@ LockResult Contender::run(OwnerProbe* probe, Watch* watch) {
 }  // namespace
 
 LockResult inherit(HybridLockWord& lock, uint32_t self) {
-  // Acquire, everywhere: pairs with the release of who had the lock.
+  // Acquire, everywhere: pairs with the release of the former owner.
   uint64_t seen = lock.state.load(std::memory_order_acquire);
   while (true) {
     if (owner_of(seen) == self) return LockResult::kAcquired;
@@ -195,8 +195,8 @@ mob_status_t unlock_contended(HybridLockWord& lock, uint32_t self) {
     // As in unlock().
     if (lock.state.compare_exchange_weak(seen, next, std::memory_order_seq_cst,
                                          std::memory_order_relaxed)) {
-      // A sleeper that is not woken here, because the one that is dies first, looks for itself
-      // after 100 ms.
+      // If the sleeper that is woken here dies first, the others find out by themselves after 100
+      // ms.
       if ((seen & kSleepersBit) != 0)
         futex_wake(&lock.state, 1, heir == 0 ? kWaiterBits : kHeirBits);
       return MOB_OK;

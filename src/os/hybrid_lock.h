@@ -15,26 +15,26 @@
 
 namespace mobius::os {
 
-// Lies in memory that all users share; valid, and free, as zeros. Everything is in one word, so
-// that a process killed between any two instructions leaves the lock whole:
+// Lies in memory that all users share; valid, and free, as zeros. All state is in one word, so that
+// a process killed between any two instructions leaves a consistent lock:
 //   bits 0…30   the owner, 0 when free
-//   bit  31     somebody may sleep on the lower half
-//   bits 32…62  the heir: a waiter that was passed over for so long that it is handed the lock
+//   bit  31     a thread may sleep on the lower half
+//   bits 32…62  the heir: a waiter that was passed over for so long that it gets the lock next
 // A free lock has neither sleeper bit nor heir.
 struct HybridLockWord {
   std::atomic<uint64_t> state;
 };
 static_assert(sizeof(HybridLockWord) == 8);
 
-// For locks whose neighbours in memory are busy as well.
+// For locks whose neighbours in memory are busy too.
 struct alignas(64) PaddedHybridLockWord : HybridLockWord {};
 static_assert(sizeof(PaddedHybridLockWord) == 64);
 
-// Names of users: 1 … kMaxLockUser. No two threads may use a lock under one name at a time, and a
-// name may be given away again only when its last user no longer holds or awaits a lock.
+// Names of users: 1 … kMaxLockUser. Two threads must not use a lock under one name at the same
+// time. A name may be reused only when its last user neither holds nor awaits a lock.
 inline constexpr uint32_t kMaxLockUser = 0x7fff'ffff;
 
-// Says who will never unlock. Called by waiting threads, about every 100 ms of a wait.
+// Tells which owners will never unlock. Waiting threads call it about every 100 ms of a wait.
 class OwnerProbe {
  public:
   virtual ~OwnerProbe() = default;
@@ -43,7 +43,7 @@ class OwnerProbe {
 
 enum class LockResult {
   kAcquired,
-  kRecovered,   // acquired from an owner that died: what the lock protects may be half changed
+  kRecovered,   // acquired from an owner that died: the protected data may be half changed
   kHeldBySelf,  // not acquired: `self` holds it already
   kGaveUp,      // not acquired: the watch ended the wait
 };
@@ -68,9 +68,9 @@ inline LockResult try_lock(HybridLockWord& lock, uint32_t self, OwnerProbe& prob
   return try_lock(lock, self) ? LockResult::kAcquired : lock_detail::recover(lock, self, probe);
 }
 
-// Acquires the lock, waiting for as long as it takes. Not reentrant. Throughput comes first: who
-// comes along may pass sleepers, but who was passed over for some 10 ms is handed the lock next.
-// Without a probe the lock stays held when a process dies that holds it or waits for it.
+// Acquires the lock, and waits for as long as that takes. Not reentrant. Throughput comes first: a
+// newcomer may pass sleepers, but a waiter that was passed over for some 10 ms gets the lock next.
+// Without a probe the lock stays held if a process dies that holds it or waits for it.
 inline LockResult lock(HybridLockWord& lock, uint32_t self, const WaitPolicy& policy,
                        OwnerProbe* probe = nullptr, Watch* watch = nullptr) {
   if (try_lock(lock, self)) [[likely]] {
@@ -79,18 +79,18 @@ inline LockResult lock(HybridLockWord& lock, uint32_t self, const WaitPolicy& po
   return lock_detail::lock_contended(lock, self, policy, probe, watch);
 }
 
-// For one who cannot sleep here: acquires the lock if it is free, or was handed over since the last
-// call; otherwise sees to it that it is handed over when it is released, unless another waiter is
-// to have it first. kGaveUp while it is held: to be called again after every unlock. Never blocks;
-// does not recover.
+// For a caller that cannot sleep here. Acquires the lock if it is free, or was handed over since
+// the last call; otherwise asks for it to be handed over at its release, unless another waiter has
+// asked first. kGaveUp while the lock is held: call again after every unlock. Never blocks; does
+// not recover.
 LockResult inherit(HybridLockWord& lock, uint32_t self);
 
-// Releases the lock if nobody sleeps until then or is to be handed it. False if not, or `self` does
-// not hold it: nothing is changed then.
+// Releases the lock if until then no thread sleeps and there is no heir. False, with nothing
+// changed, if not, or if `self` does not hold it.
 inline bool try_unlock(HybridLockWord& lock, uint32_t self) {
   uint64_t held = self;
-  // Release pairs with the acquire of whoever gets the lock next. Sequentially consistent: also the
-  // fence between what was changed under the lock and looks for sleepers.
+  // Release pairs with the acquire of the next owner. Sequentially consistent, because it is also
+  // the fence between changes under the lock and the caller's later reads of sleepers.
   return lock.state.compare_exchange_strong(held, 0, std::memory_order_seq_cst,
                                             std::memory_order_relaxed);
 }
@@ -103,7 +103,7 @@ inline mob_status_t unlock(HybridLockWord& lock, uint32_t self) {
   return lock_detail::unlock_contended(lock, self);
 }
 
-// Who holds the lock at this moment, 0 if nobody.
+// The owner of the lock at this moment; 0 if it is free.
 inline uint32_t lock_owner(const HybridLockWord& lock) {
   return static_cast<uint32_t>(lock.state.load(std::memory_order_relaxed)) & kMaxLockUser;
 }

@@ -9,7 +9,7 @@
 namespace mobius::os {
 namespace {
 
-// Namespaces are named by inodes of one kernel-wide file system.
+// The number of a namespace is its inode in one kernel-wide file system.
 uint64_t namespace_number(const char* path) {
   struct stat information{};
   return stat(path, &information) == 0 ? information.st_ino : 0;
@@ -26,7 +26,7 @@ void read_boot_id(unsigned char (&boot)[16]) {
   size_t digits = 0;
   for (int c = std::fgetc(file); c != EOF && digits < 32; c = std::fgetc(file)) {
     const int value = hexadecimal(c);
-    if (value < 0) continue;  // the dashes between
+    if (value < 0) continue;  // skips the dashes
     unsigned char& byte = boot[digits / 2];
     byte = static_cast<unsigned char>(byte << 4 | value);
     ++digits;

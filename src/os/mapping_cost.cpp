@@ -18,7 +18,7 @@ uint64_t least_ticks_to_unmap() {
     if (call() == 0) least = std::min(least, ticks() - begin);
   };
   for (int i = 0; i < kTries; ++i) {
-    // Untouched: that is the quickest to take away.
+    // Untouched, because that is the fastest to remove.
     void* page = mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (page == MAP_FAILED) return 0;
     time([page] { return mprotect(page, kBytes, PROT_NONE); });

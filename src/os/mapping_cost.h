@@ -5,9 +5,9 @@
 
 namespace mobius::os {
 
-// The least that it has taken of several times to take access to memory of this process away, by
-// munmap() or mprotect(), in ticks (ticks.h). 0 where they are not counted, or that could not be
-// tried. Takes some ten system calls of a few microseconds.
+// The shortest time, of several measurements, that the removal of access to memory of this process
+// takes by munmap() or mprotect(), in ticks (ticks.h). 0 if there are no ticks or the measurement
+// is impossible. Takes some ten system calls of a few microseconds.
 uint64_t least_ticks_to_unmap();
 
 }  // namespace mobius::os

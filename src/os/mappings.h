@@ -9,15 +9,15 @@
 
 namespace mobius::os {
 
-// A stretch of this process' address space.
+// One mapping of this process's address space.
 struct Mapping {
   uintptr_t first;
   uintptr_t end;
   char access[5];    // "rw-p"
-  const char* line;  // all that the kernel says of it, with its name at the end
+  const char* line;  // the kernel's whole line, with the name at its end
 };
 
-// Calls `look(mapping)` in the order of addresses, until it returns false. False if
+// Calls `look(mapping)` in the order of addresses until it returns false. Returns false if
 // /proc/self/maps cannot be read.
 template <typename Look>
 bool for_each_mapping(Look look) {

@@ -18,7 +18,7 @@ namespace {
 
 using base::fail_errno;
 
-// Reads one small file of /proc or /sys; empty when it does not exist.
+// Reads one small file of /proc or /sys; empty if it does not exist.
 std::string read_file(const std::string& path) {
   std::string text;
   if (std::FILE* file = std::fopen(path.c_str(), "re")) {
@@ -36,13 +36,13 @@ uint64_t number_after(const std::string& text, const char* key) {
                                  : std::strtoull(text.c_str() + at + std::strlen(key), nullptr, 10);
 }
 
-// Where the groups of one version of control groups are, and what their files are called.
+// The place of the groups of one version of control groups, and the names of their files.
 struct GroupFiles {
-  const char* membership;  // begins what follows the number in our line of /proc/self/cgroup
+  const char* membership;  // text after the number in this process's line of /proc/self/cgroup
   const char* root;
   const char* limit;
   const char* usage;
-  const char* cache;  // in memory.stat
+  const char* cache;  // key in memory.stat
 };
 
 constexpr GroupFiles kGroupFiles[] = {
@@ -51,7 +51,7 @@ constexpr GroupFiles kGroupFiles[] = {
      "\ntotal_cache "},
 };
 
-// What the groups from ours up to the root still allow.
+// The memory that the groups, from this process's up to the root, still allow.
 uint64_t room_in_groups(const std::string& memberships, const GroupFiles& files) {
   const size_t at = memberships.find(files.membership);
   if (at == std::string::npos) return UINT64_MAX;
@@ -65,7 +65,7 @@ uint64_t room_in_groups(const std::string& memberships, const GroupFiles& files)
       const uint64_t most = std::strtoull(limit.c_str(), nullptr, 10);
       const uint64_t used = std::strtoull(read_file(folder + files.usage).c_str(), nullptr, 10);
       const std::string stat = read_file(folder + "/memory.stat");
-      // Page cache counts as used but can be dropped; shared memory is counted with it and cannot.
+      // Page cache counts as used but can be dropped; shared memory is counted in it but cannot.
       const uint64_t cached = number_after(stat, files.cache);
       const uint64_t shared = number_after(stat, "\nshmem ") + number_after(stat, "\ntotal_shmem ");
       const uint64_t droppable = cached - std::min(cached, shared);

@@ -23,7 +23,7 @@ using base::fail_errno;
 
 void* pointer(uintptr_t address) { return reinterpret_cast<void*>(address); }
 
-// Whether any of these bytes is the stack of the calling thread.
+// Whether any of these bytes belong to the stack of the calling thread.
 bool is_own_stack(uintptr_t start, size_t bytes) {
   pthread_attr_t attributes;
   if (pthread_getattr_np(pthread_self(), &attributes) != 0) return false;
@@ -35,8 +35,8 @@ bool is_own_stack(uintptr_t start, size_t bytes) {
   return known && start < stack + size && stack < start + bytes;
 }
 
-// PROCMAP_QUERY of Linux 6.11, for older headers: what the kernel says of one mapping, without a
-// look at its pages.
+// PROCMAP_QUERY of Linux 6.11, for older headers: the kernel's description of one mapping, without
+// reading its pages.
 struct MapQuery {
   uint64_t size;
   uint64_t query_flags;
@@ -57,14 +57,14 @@ struct MapQuery {
 constexpr uint64_t kMapReadable = 1;
 constexpr uint64_t kMapWritable = 2;
 
-// Whether private memory of this process may be accessed; kUnknown for mappings of files, which may
-// be longer than these, and where the kernel cannot tell.
+// Whether private memory of this process can be accessed. kUnknown for mappings of files, which may
+// be longer than the file, and if the kernel cannot tell.
 enum class Access { kAllowed, kRefused, kUnknown };
 
-// `around` gets the mappings that were asked for, if they all may.
+// `around` gets the queried mappings, if all of them can be accessed.
 Access ask_mappings(uintptr_t start, uintptr_t end, bool write, Stretch* around) {
-  // A process that was forked has the file of its parent, and does not pay for being asked who it
-  // is each time.
+  // A forked process shares its parent's open file, so the static variable avoids asking for the
+  // process id each time.
   static std::atomic<bool> is_forked = false;
   static const int maps = [] {
     const int file = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
@@ -89,9 +89,9 @@ Access ask_mappings(uintptr_t start, uintptr_t end, bool write, Stretch* around)
   return Access::kAllowed;
 }
 
-// Whether pages can be made, and made they are; `around` gets them.
+// Whether pages can be allocated; if so they are. `around` gets them.
 bool is_made(uintptr_t address, size_t bytes, bool write, Stretch* around) {
-  // Their numbers, for older headers.
+  // The constants' values, for older headers.
   constexpr int kPopulateRead = 22;
   constexpr int kPopulateWrite = 23;
   const uintptr_t start = page_start(address);
@@ -119,7 +119,7 @@ uintptr_t page_start(uintptr_t address) { return address & ~(page_bytes() - 1); 
 
 bool is_accessible(uintptr_t address, size_t bytes, bool write) {
   Stretch around{};
-  // Of one page madvise() says as much in the same time, and makes it.
+  // For one page, madvise() tells as much in the same time, and allocates the page.
   return page_start(address) == page_start(address + bytes - 1)
              ? is_made(address, bytes, write, &around)
              : is_accessible(address, bytes, write, &around);
@@ -137,7 +137,7 @@ const char* why_not_shareable(uintptr_t start, size_t bytes) {
   constexpr const char* kStack = "it is a stack";
   if (is_own_stack(start, bytes)) return kStack;
   const char* reason = nullptr;
-  uintptr_t checked = start;  // up to here all is well
+  uintptr_t checked = start;  // everything below is checked
   const bool known = for_each_mapping([&](const Mapping& mapping) {
     if (mapping.end <= checked) return true;
     if (mapping.first > checked) return false;  // a hole
@@ -145,22 +145,22 @@ const char* why_not_shareable(uintptr_t start, size_t bytes) {
     if (access[3] != 'p') {
       reason = "it is shared memory already";
     } else if (access[0] != 'r' || access[1] != 'w' || access[2] != '-') {
-      reason = "it is not memory that can be read and written, and no more";
+      reason = "it is not readable, writable and non-executable";
     } else if (std::strstr(mapping.line, "[stack") != nullptr) {
       reason = kStack;
     }
     checked = mapping.end;
     return reason == nullptr && checked < start + bytes;
   });
-  if (!known) return "/proc/self/maps, which tells what it is, cannot be read";
+  if (!known) return "/proc/self/maps, which describes it, cannot be read";
   if (reason == nullptr && checked < start + bytes) reason = "not all of it is mapped";
   return reason;
 }
 
 namespace {
 
-// Whole pages of a heap also hold what AddressSanitizer lets nobody touch, and memcpy() would ask
-// it.
+// Whole pages of a heap contain bytes that AddressSanitizer forbids to touch, and memcpy() would
+// check.
 [[gnu::no_sanitize("address", "thread")]] void copy_pages(void* to, const void* from,
                                                           size_t bytes) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -172,8 +172,8 @@ namespace {
 #endif
 }
 
-// Calls `copy(first, bytes)` for stretches of anonymous pages, in order, that hold all that is not
-// zero: those of which the kernel does not say that nobody has touched them.
+// Calls `copy(first, bytes)` for ranges of anonymous pages, in order, that contain everything that
+// is not zero: all pages except those that the kernel reports as never touched.
 template <typename Copy>
 void for_used_pages(uintptr_t start, size_t bytes, Copy copy) {
   constexpr uint64_t kPresent = uint64_t{1} << 63;
@@ -203,7 +203,7 @@ void for_used_pages(uintptr_t start, size_t bytes, Copy copy) {
   if (map >= 0) close(map);
 }
 
-// The same of pages of a memfd: of which it has any. Offsets from the start.
+// The same for pages of a memfd: the pages that it has. Offsets from the start.
 template <typename Copy>
 void for_used_pages(SharedPlace place, size_t bytes, Copy copy) {
   const auto first = static_cast<off_t>(place.offset);
@@ -247,7 +247,7 @@ mob_status_t make_private(uintptr_t start, size_t bytes, SharedPlace place) {
   for_used_pages(place, bytes, [&](size_t first, size_t count) {
     copy_pages(static_cast<unsigned char*>(copy) + first, pointer(start + first), count);
   });
-  // Takes the place of the shared pages in one step: at no time is there anything else.
+  // Replaces the shared pages in one step: the range is never unmapped.
   if (mremap(copy, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, pointer(start)) != MAP_FAILED) {
     return MOB_OK;
   }
@@ -258,8 +258,8 @@ mob_status_t make_private(uintptr_t start, size_t bytes, SharedPlace place) {
 }
 
 bool map_where_free(uintptr_t start, size_t bytes, SharedPlace place) {
-  // malloc() asks for more of it where it ends, and the stack of the first thread grows down from
-  // where the kernel has put these random bytes.
+  // malloc() extends the heap at its end, and the first thread's stack grows down from where the
+  // kernel has put these random bytes.
   constexpr uintptr_t kRoom = uintptr_t{16} << 30;
   const auto heap = reinterpret_cast<uintptr_t>(sbrk(0));
   const uintptr_t stack = getauxval(AT_RANDOM);
@@ -271,7 +271,7 @@ bool map_where_free(uintptr_t start, size_t bytes, SharedPlace place) {
   void* got = mmap(pointer(start), bytes, PROT_READ | PROT_WRITE,
                    MAP_SHARED | MAP_NORESERVE | MAP_FIXED_NOREPLACE, place.descriptor,
                    static_cast<off_t>(place.offset));
-  // Kernels before 4.17 take the address as a mere hint.
+  // Kernels before 4.17 treat the address as a hint.
   if (got != MAP_FAILED && got != pointer(start)) {
     munmap(got, bytes);
     got = MAP_FAILED;

@@ -16,7 +16,7 @@ namespace mobius::os {
 
 namespace {
 
-// Opens a file of /proc/PID; -1, and errno says why.
+// Opens a file of /proc/PID; on failure -1 with errno.
 int open_file(pid_t pid, const char* name) {
   char path[48];
   std::snprintf(path, sizeof path, "/proc/%d/%s", pid, name);
@@ -31,13 +31,13 @@ ssize_t read_some(int descriptor, char* to, size_t bytes) {
   return got;
 }
 
-// A numeric field of /proc/PID/stat, by its number in proc(5), from 4 on; 0 if there is none, and
-// then errno is ENOENT or ESRCH if there is no such process. Allocates nothing: it is asked by who
-// waits.
+// A numeric field of /proc/PID/stat, by its number in proc(5), from 4 on. 0 if there is none; then
+// errno is ENOENT or ESRCH if the process does not exist. Allocates nothing, because waiting
+// threads call it.
 uint64_t read_stat(pid_t pid, int field) {
   const int descriptor = open_file(pid, "stat");
   if (descriptor < 0) return 0;
-  char text[2048];  // some 50 numbers, and a name of 64 bytes at most
+  char text[2048];  // some 50 numbers, and a name of at most 64 bytes
   const ssize_t got = read_some(descriptor, text, sizeof text - 1);
   const int error = errno;
   ::close(descriptor);
@@ -45,7 +45,7 @@ uint64_t read_stat(pid_t pid, int field) {
   if (got < 0) return 0;
   errno = 0;
   text[got] = '\0';
-  // The second field is the program's name in parentheses and may hold anything.
+  // The second field is the program's name in parentheses and may contain any character.
   const char* rest = std::strrchr(text, ')');
   if (rest == nullptr) return 0;
   ++rest;
@@ -82,12 +82,12 @@ std::string process_environment(pid_t pid) {
 bool ProcessWatch::has_ended(pid_t pid, uint64_t start_time) {
   if (descriptor_ < 0) {
     const auto descriptor = static_cast<int>(syscall(SYS_pidfd_open, pid, 0));
-    // Only now is it certain which process the descriptor stands for.
+    // Only now is it certain which process the descriptor refers to.
     const uint64_t started = process_start_time(pid);
     if (started != start_time) {
       const bool is_gone = started != 0 || errno == ENOENT || errno == ESRCH;
       if (descriptor >= 0) ::close(descriptor);
-      // Who has no descriptor left, for instance, could not look, and has seen nobody end.
+      // A caller that could not check, for example for lack of descriptors, has seen no end.
       return is_gone || (kill(pid, 0) != 0 && errno == ESRCH);
     }
     if (descriptor < 0) return false;

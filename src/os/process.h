@@ -8,20 +8,19 @@
 
 namespace mobius::os {
 
-// When a process started, in clock ticks since the host did; 0 if there is no such process (any
-// more), or if it could not be looked at: errno tells. Together with the pid it names a process for
-// good.
+// The time when a process started, in clock ticks since the host started. 0 if the process does not
+// exist (any more) or cannot be examined; errno tells which. Pid and start time together identify a
+// process for good.
 uint64_t process_start_time(pid_t pid);
 
-// The process that a process is a child of; 0 if there is none, or none that we can see.
+// The parent of a process; 0 if it has none that this process can see.
 pid_t process_parent(pid_t pid);
 
-// The environment that a process was started with: "NAME=value", each with a 0 behind it. Empty if
-// it is another user's, or gone.
+// The environment with which a process was started: "NAME=value" entries, each followed by a 0
+// byte. Empty if the process belongs to another user or is gone.
 std::string process_environment(pid_t pid);
 
-// A process that may end at any time, watched through a pidfd: a pid that is used again is not
-// taken for it.
+// Watches a process through a pidfd, so that a later process with the same pid is not taken for it.
 class ProcessWatch {
  public:
   ProcessWatch() = default;
@@ -29,9 +28,10 @@ class ProcessWatch {
   ProcessWatch& operator=(const ProcessWatch&) = delete;
   ~ProcessWatch() { close(); }
 
-  // Whether the process `pid` that started at `start_time` has ended. Opens the pidfd at the first
-  // call; where the kernel has none (before 5.3) the start time alone decides. Who cannot look, for
-  // lack of descriptors for instance, finds it alive. Allocates nothing. Not thread-safe.
+  // Whether the process `pid` that started at `start_time` has ended. The first call opens the
+  // pidfd; on kernels without pidfds (before 5.3) the start time alone decides. If the check is
+  // impossible, for example for lack of descriptors, the process counts as alive. Allocates
+  // nothing. Not thread-safe.
   bool has_ended(pid_t pid, uint64_t start_time);
 
   void close();

@@ -7,7 +7,8 @@ using ring_detail::kSkip;
 using ring_detail::record_bytes;
 using ring_detail::tag_of;
 
-// Room for `bytes` and the line after, in terms of what the consumer released.
+// Whether there is room for `bytes` and the line after them, given the consumer's published
+// position.
 bool RingWriter::has_room(size_t bytes) {
   if (position_ + bytes + kRingLine <= limit_) return true;
   // Acquire pairs with the release in RingReader::publish().

@@ -1,23 +1,22 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-// A queue of records of any length in shared memory, from one producer to one consumer, either in
-// its own process. A message of up to 48 bytes travels in one cache line: the line that the
-// consumer polls is the line that holds it.
+// A queue of records of any length in shared memory, from one producer to one consumer, each in its
+// own process. A message of up to 48 bytes travels in one cache line: the line that the consumer
+// polls is the line that holds it.
 //
-// Every record starts on a line of its own with a header whose tag is the record's position,
-// counted in bytes from the ring's first use and never repeated. A header is there when its tag is
-// right, so the consumer reads no index of the producer. What earlier laps left in the ring cannot
-// look like the header that is expected: an earlier header has another tag, and where an earlier
-// payload happens to hold the very tag, the producer clears it before the consumer gets to look
-// there.
+// Every record starts on a line of its own. Its header has a tag: the record's position, counted in
+// bytes from the ring's first use and never repeated. A header is valid when its tag is right, so
+// the consumer reads no index of the producer. Contents of earlier laps cannot look like the
+// expected header: an earlier header has another tag, and if an earlier payload happens to hold the
+// very tag, the producer clears it before the consumer can look there.
 //
-// The consumer never writes to records. It publishes how far it got seldom, so that the producer
+// The consumer never writes to records. It publishes its position seldom, so that the producer
 // rarely misses on that line.
 //
-// Streams of records gain from distance: where the consumer follows closely, it takes lines away
-// that the producer is about to write. A ring of 512 KiB streams about 1.7 times as fast as one of
-// 64 KiB, and short messages are as fast in either.
+// Streams of records gain from distance: a consumer that follows closely takes lines away that the
+// producer is about to write. A ring of 512 KiB streams about 1.7 times as fast as one of 64 KiB;
+// short messages are as fast in either.
 
 #include <atomic>
 #include <cstddef>
@@ -35,7 +34,7 @@ inline constexpr size_t kRingLinePayload = kRingLine - kRingPayloadAlignment;  /
 // zeros. `capacity` is a power of two, at least kMinRingBytes.
 constexpr size_t ring_footprint(size_t capacity) { return kRingLine + capacity; }
 
-// Largest payload.
+// The largest payload.
 constexpr size_t ring_max_payload(size_t capacity) { return capacity / 4; }
 
 namespace ring_detail {
@@ -47,10 +46,11 @@ struct Header {
 };
 static_assert(sizeof(Header) == kRingPayloadAlignment);
 
-// A kind no record has: the rest of the lap is empty because the next record did not fit.
+// A kind that no record has. It marks the rest of the lap as empty, because the next record did not
+// fit.
 inline constexpr uint32_t kSkip = UINT32_MAX;
 
-// Never 0, which fresh memory holds.
+// Never 0, the contents of fresh memory.
 constexpr uint64_t tag_of(uint64_t position) { return position | 1; }
 
 constexpr size_t record_bytes(size_t payload) {
@@ -61,7 +61,7 @@ constexpr size_t record_bytes(size_t payload) {
 
 inline constexpr uint32_t kMaxRecordKind = ring_detail::kSkip - 1;
 
-// What both views know of a ring.
+// The part that both views of a ring share.
 class RingView {
  protected:
   RingView(void* memory, size_t capacity)
@@ -74,21 +74,21 @@ class RingView {
     return reinterpret_cast<ring_detail::Header*>(records_ + (position & mask_));
   }
 
-  std::atomic<uint64_t>* released_;  // shared: up to here the producer may write anew
+  std::atomic<uint64_t>* released_;  // shared: the producer may write up to here again
   unsigned char* records_;
-  size_t mask_;  // of a position's offset in the lap
+  size_t mask_;  // gives a position's offset in the lap
 };
 
-// The producer's side, in its own memory. One at a time may exist for a ring, made when the ring
-// holds zeros and used until nobody needs the ring any more: what it knows is nowhere else. The
-// memory must outlive it. Calls must not overlap; any thread.
+// The producer's side, in the producer's own memory. Only one may exist for a ring: it is made
+// while the ring holds zeros and used until the ring is no longer needed, because its state is
+// stored nowhere else. The ring's memory must outlive it. Calls must not overlap; any thread.
 class RingWriter : RingView {
  public:
   RingWriter(void* memory, size_t capacity) : RingView(memory, capacity) {}
 
-  // Where to write the payload of the next record, aligned to kRingPayloadAlignment, or null while
-  // the ring is full (and always if `bytes` exceeds ring_max_payload()). Valid until commit().
-  // Reserving again without commit() forgets the reservation.
+  // Returns the place for the payload of the next record, aligned to kRingPayloadAlignment, or null
+  // while the ring is full (and always if `bytes` exceeds ring_max_payload()). Valid until
+  // commit(). A second call without commit() replaces the reservation.
   void* reserve(size_t bytes, uint32_t kind = 0) {
     using namespace ring_detail;
     const size_t needed = record_bytes(bytes);
@@ -106,10 +106,10 @@ class RingWriter : RingView {
     return record + 1;
   }
 
-  // reserve() for up to kRingLinePayload bytes, until commit_line(). Null also where there is room
-  // that reserve() would find.
+  // As reserve(), for up to kRingLinePayload bytes, until commit_line(). May return null although
+  // reserve() would find room.
   [[gnu::always_inline]] void* reserve_line(size_t bytes, uint32_t kind) {
-    // Lines fill a lap.
+    // A lap is a whole number of lines.
     if (position_ + 2 * kRingLine > limit_) [[unlikely]] {
       return nullptr;
     }
@@ -120,14 +120,14 @@ class RingWriter : RingView {
     return record + 1;
   }
 
-  // Lets the consumer see the record reserved last.
+  // Makes the record that was reserved last visible to the consumer.
   void commit() {
     using namespace ring_detail;
     // Release pairs with the acquire in RingReader::peek().
     header(position_)->tag.store(tag_of(position_), std::memory_order_release);
     position_ = end_;
   }
-  // The same, of what reserve_line() has returned.
+  // As commit(), for the result of reserve_line().
   [[gnu::always_inline]] void commit_line(void* payload) {
     using namespace ring_detail;
     const uint64_t position = position_;
@@ -135,15 +135,15 @@ class RingWriter : RingView {
     position_ = position + kRingLine;
   }
 
-  // After reserve_line() found none. Another call may find some.
+  // Call it after reserve_line() returned null; another call may then find room.
   void look_for_room() { static_cast<void>(has_room(kRingLine)); }
 
  private:
   bool make_room(size_t bytes);
   bool has_room(size_t bytes);
 
-  // Before the record in front of `position` is seen, what is there must not look like a header.
-  // Almost never it does, and then this only reads a line that is still in the producer's cache.
+  // The bytes behind a record must not look like a header when the record becomes visible. They
+  // almost never do; then this only reads a line that is still in the producer's cache.
   [[gnu::always_inline]] void clear(uint64_t position) {
     std::atomic<uint64_t>& tag = header(position)->tag;
     if (tag.load(std::memory_order_relaxed) == ring_detail::tag_of(position)) [[unlikely]] {
@@ -151,9 +151,9 @@ class RingWriter : RingView {
     }
   }
 
-  uint64_t position_ = 0;        // of the next record
-  uint64_t end_ = 0;             // of the record reserved
-  uint64_t limit_ = capacity();  // what the consumer had released when last looked at, a lap later
+  uint64_t position_ = 0;        // position of the next record
+  uint64_t end_ = 0;             // end of the reserved record
+  uint64_t limit_ = capacity();  // consumer's position when last read, plus one lap
 };
 
 struct RingRecord {
@@ -165,9 +165,9 @@ struct RingRecord {
   std::span<const unsigned char> payload() const { return {data, bytes}; }
 };
 
-// Whether the record at a consumer's position() is there. Any thread; once that record was
-// released, the answer may be anything: what is looked at may be part of a payload that is being
-// written. That is meant, so ThreadSanitizer is not told.
+// Whether the record at a consumer's position() is there. Any thread. Once that record was released
+// the answer may be wrong, because the bytes may belong to a payload that is being written. This
+// race is intended, so ThreadSanitizer is told to ignore it.
 [[gnu::no_sanitize("thread")]] inline bool ring_holds(const void* memory, size_t capacity,
                                                       uint64_t position) {
   const auto* records = static_cast<const unsigned char*>(memory) + kRingLine;
@@ -175,13 +175,13 @@ struct RingRecord {
   return __atomic_load_n(tag, __ATOMIC_RELAXED) == ring_detail::tag_of(position);
 }
 
-// The consumer's side, as RingWriter.
+// The consumer's side; as RingWriter.
 class RingReader : RingView {
  public:
   RingReader(void* memory, size_t capacity) : RingView(memory, capacity) {}
 
-  // The oldest record that was not released, or one without data if there is none. It stays where
-  // it is, and the same, until release().
+  // The oldest record that was not released, or one without data if there is none. It stays in
+  // place and unchanged until release().
   RingRecord peek() {
     using namespace ring_detail;
     const uint64_t position = position_;
@@ -196,34 +196,34 @@ class RingReader : RingView {
     return {reinterpret_cast<const unsigned char*>(record + 1), record->bytes, record->kind};
   }
 
-  // Where the next record will be, for ring_holds().
+  // The position of the next record, for ring_holds().
   uint64_t position() const { return position_; }
 
-  // Gives up the record peeked last. True if the producer was told, which happens every quarter of
-  // the ring: a producer that sleeps until there is room has to be woken now.
+  // Releases the record that was peeked last. True if it informed the producer, which happens once
+  // per quarter of the ring: then wake a producer that sleeps until there is room.
   bool release() {
     position_ = next_;
     return position_ >= publish_from_ && publish();
   }
 
-  // Tells the producer of everything released so far. False if it knows.
+  // Informs the producer of everything released so far. False if it already knows.
   //
-  // Never needed for progress: the producer is held up only by what is published less than a
-  // quarter late, and no record needs more than three quarters of the ring, the end of the lap that
-  // it skips included.
+  // Progress never depends on it: publication is less than a quarter of the ring late, and no
+  // record needs more than three quarters, including the end of a lap that it skips.
   bool publish() {
     const uint64_t publish_from = position_ + capacity() / 4;
     if (publish_from_ == publish_from) return false;
     publish_from_ = publish_from;
-    // Release pairs with the acquire in RingWriter::has_room(): we are done reading there.
+    // Release pairs with the acquire in RingWriter::has_room(): the consumer has finished reading
+    // there.
     released_->store(position_, std::memory_order_release);
     return true;
   }
 
  private:
-  uint64_t position_ = 0;                   // of the next record
-  uint64_t next_ = 0;                       // of the one after the record peeked
-  uint64_t publish_from_ = capacity() / 4;  // a quarter after what was published
+  uint64_t position_ = 0;                   // position of the next record
+  uint64_t next_ = 0;                       // position of the record after the peeked one
+  uint64_t publish_from_ = capacity() / 4;  // a quarter of the ring after the published position
 };
 
 }  // namespace mobius::os

@@ -10,7 +10,7 @@
 namespace mobius::os {
 namespace {
 
-// As the kernel has it (sched_setattr(2)); libc declares it only since 2.41.
+// The kernel's structure (sched_setattr(2)); libc declares it only since 2.41.
 struct SchedulingAttributes {
   uint32_t size;
   uint32_t policy;
@@ -22,7 +22,7 @@ struct SchedulingAttributes {
   uint64_t period;
 };
 
-constexpr uint64_t kShortestSliceNs = 100'000;  // that the kernel grants
+constexpr uint64_t kShortestSliceNs = 100'000;  // the shortest slice that the kernel grants
 
 }  // namespace
 

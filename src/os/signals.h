@@ -8,8 +8,8 @@
 
 namespace mobius::os {
 
-// While it lives, threads that are started block all signals: no signal of the program is handled
-// by a thread that it does not know of.
+// During its lifetime, threads that are started block all signals, so that signals of the program
+// are never handled by a thread that the program does not know.
 class SignalsBlocked {
  public:
   SignalsBlocked() {
@@ -25,8 +25,8 @@ class SignalsBlocked {
   sigset_t before_;
 };
 
-// While it lives, somebody else's code may set handlers of signals; at its end those are in place
-// again that were there before: signals are the program's. Not for two threads at once.
+// During its lifetime, foreign code may install handlers of signals. The destructor restores the
+// former handlers, because signals belong to the program. Not for two threads at once.
 class SignalHandlersKept {
  public:
   SignalHandlersKept() {
@@ -38,7 +38,7 @@ class SignalHandlersKept {
     for (int signal = 1; signal < kSignals; ++signal) {
       struct sigaction now{};
       if (!known_[at(signal)] || sigaction(signal, nullptr, &now) != 0) continue;
-      // The union's larger member: a plain handler is one of its bits.
+      // The larger member of the union; a plain handler is part of its bits.
       if (now.sa_sigaction == before_[at(signal)].sa_sigaction) continue;
       sigaction(signal, &before_[at(signal)], nullptr);
     }
@@ -47,7 +47,7 @@ class SignalHandlersKept {
   SignalHandlersKept& operator=(const SignalHandlersKept&) = delete;
 
  private:
-  static constexpr int kSignals = 32;  // real-time ones have no defaults worth keeping
+  static constexpr int kSignals = 32;  // real-time signals have no defaults worth restoring
   static constexpr size_t at(int signal) { return static_cast<size_t>(signal); }
 
   std::array<struct sigaction, kSignals> before_{};

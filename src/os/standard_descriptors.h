@@ -3,8 +3,8 @@
 
 namespace mobius::os {
 
-// Opens /dev/null as whichever of descriptors 0 to 2 is closed, so that nothing that is opened
-// later becomes the program's standard input, output or error, and is read or written as that.
+// Opens /dev/null as each of descriptors 0 to 2 that is closed. Otherwise a file that is opened
+// later could become the program's standard input, output or error.
 void open_standard_descriptors();
 
 }  // namespace mobius::os

@@ -24,27 +24,27 @@ namespace mobius::os {
 namespace {
 
 constexpr int kSignal = SIGURG;
-// Five seconds: where many threads take turns for a CPU each must come to run once.
+// Five seconds: where many threads share a CPU, each must run once.
 constexpr int kLooks = 10'000;
 constexpr int kPatientLooks =
-    40;  // before one that blocks the signal is taken to go on blocking it
+    40;  // checks before a thread that blocks the signal counts as one that keeps blocking it
 constexpr uint64_t kLongestSleepNs = 1'000'000;
 constexpr timespec kBetweenLooks = {0, 500'000};
 
-// Static, and used by handlers.
+// Static, because handlers use it.
 std::mutex stopping;
-std::atomic<uint32_t> round_number;  // odd while threads are to wait
+std::atomic<uint32_t> round_number;  // odd while threads must wait
 std::atomic<int> waiting;
 struct sigaction before;
 
 void wait_in_handler(int) {
   const int error = errno;
   const uint32_t now = round_number.load(std::memory_order_acquire);
-  if (now % 2 != 0) {  // otherwise too late
+  if (now % 2 != 0) {  // otherwise the round is over
     waiting.fetch_add(1, std::memory_order_acq_rel);
     while (round_number.load(std::memory_order_acquire) == now) {
-      // With an end, as the page of this word may be one that moves: who sleeps on it before is not
-      // woken by who looks for it after.
+      // With a time limit, because the page of this word may be moved: a thread that went to sleep
+      // before the move is not woken after it.
       futex_wait(&round_number, now, kLongestSleepNs);
     }
     waiting.fetch_sub(1, std::memory_order_acq_rel);
@@ -52,11 +52,12 @@ void wait_in_handler(int) {
   errno = error;
 }
 
-// The threads of this process but the caller, by what the kernel lists, without the C library,
-// whose directories take memory. More than fit are as good as one that cannot be stopped.
+// The threads of this process except the caller, as the kernel lists them. Does not use the C
+// library, whose directory functions allocate memory. More threads than fit count as one that
+// cannot be stopped.
 class OtherThreads {
  public:
-  // False if the kernel does not say.
+  // False if the kernel gives no list.
   bool read() {
     count_ = 0;
     const int folder = open("/proc/self/task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -88,7 +89,7 @@ class OtherThreads {
   size_t count_ = 0;
 };
 
-// What a thread in the handler blocks, as the kernel shows it.
+// The signal mask of a thread in the handler, as the kernel shows it.
 uint64_t handler_mask() {
   sigset_t all;
   sigfillset(&all);
@@ -100,9 +101,9 @@ uint64_t handler_mask() {
   return mask;
 }
 
-// Whether a thread blocks a signal that waits for it, and will go on to. One that blocks all, and
-// is about to run or waits for a page, may be on its way out of the handler of the round before, or
-// just started by the C library, which has threads begin so.
+// Whether a thread blocks a signal that is pending for it, and will keep blocking it. A thread that
+// blocks all signals, and is runnable or waits for a page, may be leaving the handler of the former
+// round, or may have just been started by the C library, which starts threads that way.
 bool refuses_signal(pid_t thread) {
   char text[4096];
   std::snprintf(text, sizeof text, "/proc/self/task/%d/status", thread);
@@ -124,17 +125,17 @@ bool refuses_signal(pid_t thread) {
 
 void sleep_between_looks() { nanosleep(&kBetweenLooks, nullptr); }
 
-// How many of these threads there still are.
+// The number of these threads that still exist.
 int alive(pid_t process, const OtherThreads& threads) {
   return static_cast<int>(std::ranges::count_if(threads.ids(), [process](pid_t thread) {
     return syscall(SYS_tgkill, process, thread, 0) == 0;
   }));
 }
 
-// Stops all, also those that others start meanwhile. How many are left.
+// Stops all threads, including those that other threads start meanwhile. Returns the number left.
 int stop_all() {
   static OtherThreads threads;
-  static OtherThreads signalled;  // once each: what is listed may lack a thread for a moment
+  static OtherThreads signalled;  // each thread once: the list may lack a thread for a moment
   signalled.clear();
   const pid_t process = getpid();
   int left = 1;
@@ -146,12 +147,12 @@ int stop_all() {
       signalled.add(thread);
       syscall(SYS_tgkill, process, thread, kSignal);
     }
-    // One that ends is not listed any more, or is soon.
+    // A thread that ends is no longer listed, or soon will not be.
     left = static_cast<int>(threads.ids().size()) - waiting.load(std::memory_order_acquire);
-    // A list that lacked one would make it look stopped: those that were seen are asked for by
-    // name.
+    // A thread missing from the list would count as stopped, so the threads seen before are looked
+    // up by id.
     if (left <= 0) left = alive(process, signalled) - waiting.load(std::memory_order_acquire);
-    // The others may only wait for a processor.
+    // The others may only be waiting for a processor.
     if (left > 0 && look % kPatientLooks == kPatientLooks - 1 &&
         std::ranges::count_if(threads.ids(), refuses_signal) >= left) {
       break;
@@ -175,7 +176,7 @@ StoppedThreads::StoppedThreads() : one_at_a_time_(stopping) {
 StoppedThreads::~StoppedThreads() {
   round_number.fetch_add(1, std::memory_order_acq_rel);
   futex_wake(&round_number, INT_MAX);
-  // The next one counts from none.
+  // The next round starts from zero.
   while (waiting.load(std::memory_order_acquire) > 0) sleep_between_looks();
   sigaction(kSignal, &before, nullptr);
 }

@@ -5,10 +5,10 @@
 
 namespace mobius::os {
 
-// While it lives, no other thread of the process runs: each waits in a handler of SIGURG, a signal
-// that does nothing by default, and goes on as after any other signal. A thread that blocks it
-// cannot be stopped. Whoever stops others takes no lock meanwhile and allocates no memory, as one
-// of them may hold what that needs.
+// During its lifetime, no other thread of the process runs: each waits in a handler of SIGURG, a
+// signal that does nothing by default, and then continues as after any other signal. A thread that
+// blocks SIGURG cannot be stopped. The caller must take no lock and allocate no memory meanwhile,
+// because a stopped thread may hold the lock that this needs.
 class StoppedThreads {
  public:
   StoppedThreads();
@@ -16,7 +16,7 @@ class StoppedThreads {
   StoppedThreads(const StoppedThreads&) = delete;
   StoppedThreads& operator=(const StoppedThreads&) = delete;
 
-  // How many threads could not be stopped.
+  // The number of threads that could not be stopped.
   int left() const { return left_; }
 
  private:

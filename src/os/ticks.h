@@ -5,8 +5,8 @@
 
 namespace mobius::os {
 
-// A count that every processor of the host goes on with evenly, at about its nominal frequency; 0
-// where reading one is not a matter of a few nanoseconds. Of use for short times only.
+// A counter that advances evenly on every processor of the host, at about the processor's nominal
+// frequency; 0 where reading it takes more than a few nanoseconds. For short intervals only.
 inline uint64_t ticks() {
 #if defined(__x86_64__)
   return __builtin_ia32_rdtsc();

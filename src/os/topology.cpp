@@ -13,7 +13,7 @@ namespace mobius::os {
 
 ProcessorSet ProcessorSet::allowed() {
   ProcessorSet result{};
-  // The kernel refuses (EINVAL) a mask shorter than its own, so grow until it fits.
+  // The kernel refuses (EINVAL) a mask shorter than its own, so grow the mask until it fits.
   for (size_t sets = 1; sets <= 64; sets *= 2) {
     std::vector<cpu_set_t> mask(sets);
     const size_t bytes = sets * sizeof(cpu_set_t);
@@ -46,8 +46,8 @@ bool ProcessorSet::overlaps(const ProcessorSet& other) const {
   return false;
 }
 
-// Who may run on few chooses first: that finds a place for all wherever sets are disjoint, or one
-// holds the other, as those of launchers are.
+// Processes with few allowed processors choose first. That finds a place for all wherever sets are
+// disjoint or nested, as launchers make them.
 Room room_for(const std::vector<ProcessorSet>& sets) {
   ProcessorSet all{};
   for (const ProcessorSet& set : sets) {

@@ -7,11 +7,12 @@
 
 namespace mobius::os {
 
-// Processors of this machine; valid as zeros, none. Beyond so many some are taken for the same.
+// A set of processors of this machine; valid as zeros, the empty set. Beyond a number, different
+// processors count as one.
 struct ProcessorSet {
   static constexpr size_t kMost = 1024;
 
-  // Those that the calling thread may run on, at least one.
+  // The processors on which the calling thread may run, at least one.
   static ProcessorSet allowed();
 
   void add(size_t processor) { words[processor % kMost / 64] |= uint64_t{1} << processor % 64; }
@@ -21,15 +22,15 @@ struct ProcessorSet {
   uint64_t words[kMost / 64];
 };
 
-// The number of those that the calling thread may run on.
+// The number of processors on which the calling thread may run.
 inline int processors_allowed() { return ProcessorSet::allowed().count(); }
 
-// Bytes that the second-level cache of a processor holds; 0 if that is not known.
+// Bytes of a processor's second-level cache; 0 if unknown.
 size_t second_level_cache_bytes();
 
-// How processes that each may run on a set of processors fit there.
+// Whether there is a processor for each of several processes that may run on given sets.
 enum class Room {
-  kCrowded,  // some have to share one
+  kCrowded,  // some must share a processor
   kOneEach,
   kSpare  // more processors than processes
 };

@@ -118,7 +118,7 @@ mob_status_t UnixSocket::receive(void* message, size_t bytes, int* descriptor) {
   }
   if (received >= 0) ::close(received);
   return fail(MOB_ERR_SYSTEM, got == 0 ? "receiving failed: the other side closed the connection"
-                                       : "receiving failed: a message of the wrong size came");
+                                       : "receiving failed: a message of the wrong size arrived");
 }
 
 mob_status_t UnixListener::listen(const sockaddr_un& address, socklen_t length, bool* taken) {
@@ -132,7 +132,7 @@ mob_status_t UnixListener::listen(const sockaddr_un& address, socklen_t length, 
   const int error = errno;
   close();
   *taken = error == EADDRINUSE;
-  return *taken ? MOB_OK : fail_errno(MOB_ERR_SYSTEM, error, "taking a Unix address failed");
+  return *taken ? MOB_OK : fail_errno(MOB_ERR_SYSTEM, error, "binding a Unix address failed");
 }
 
 mob_status_t UnixListener::accept(UnixSocket* connection, pid_t* pid) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-// Unix sockets between processes of one user: messages that may carry a descriptor, with the
-// sender's identity checked by the kernel.
+// Unix sockets between processes of one user: messages that may carry a descriptor. The kernel
+// vouches for the sender's identity.
 
 #include <mobius/status.h>
 
@@ -14,12 +14,13 @@
 
 namespace mobius::os {
 
-// Whose the other end of a connected socket is, as the kernel knows; whether that is our user.
+// Whether the other end of a connected socket belongs to this user; `peer` gets its identity, as
+// the kernel knows it.
 bool is_same_user(int connection, ucred* peer);
 
-// As sendmsg() and recvmsg() of one message, done again when a signal interrupts them. A descriptor
-// >= 0 goes along as a copy; `*descriptor` is the one that came along, the caller's, or -1. Of a
-// longer message the whole length is returned.
+// As sendmsg() and recvmsg() of one message, restarted when a signal interrupts them. Sending: a
+// descriptor >= 0 is sent along as a copy. Receiving: `*descriptor` is the one that was received,
+// owned by the caller, or -1. For a message longer than the buffer the whole length is returned.
 ssize_t send_message(int connection, const void* message, size_t bytes, int descriptor);
 ssize_t receive_message(int connection, void* message, size_t bytes, int* descriptor);
 
@@ -32,15 +33,16 @@ class UnixSocket {
   UnixSocket& operator=(UnixSocket&& other) noexcept;
   ~UnixSocket() { close(); }
 
-  // Connects a SOCK_SEQPACKET socket; refuses a peer of another user. The error text ends in the
-  // reason alone: the caller says who should have been there. `*absent`: nobody listens there.
+  // Connects a SOCK_SEQPACKET socket; refuses a peer of another user. The error text ends with the
+  // reason only; the caller adds the name of the expected peer. `*absent`: no process listens
+  // there.
   mob_status_t connect(const sockaddr_un& address, socklen_t length, bool* absent = nullptr);
 
-  // Sends one message on a connected socket; blocks. A descriptor (>= 0) goes along as a copy.
+  // Sends one message on a connected socket; blocks. A descriptor >= 0 is sent along as a copy.
   mob_status_t send(const void* message, size_t bytes, int descriptor = -1);
 
-  // Receives one message of exactly `bytes` bytes; blocks. Another size is an error.
-  // `*descriptor` is the descriptor that came with it, owned by the caller, or -1.
+  // Receives one message of exactly `bytes` bytes; blocks. Another size is an error. `*descriptor`
+  // is the received descriptor, owned by the caller, or -1.
   mob_status_t receive(void* message, size_t bytes, int* descriptor);
 
   void close();
@@ -53,7 +55,7 @@ class UnixSocket {
   int descriptor_ = -1;
 };
 
-// Where others connect to.
+// A socket to which other processes connect.
 class UnixListener {
  public:
   UnixListener() = default;
@@ -61,11 +63,11 @@ class UnixListener {
   UnixListener& operator=(const UnixListener&) = delete;
   ~UnixListener() { close(); }
 
-  // Takes an address. `*taken` says that somebody has it already, which is no error.
+  // Binds an address. `*taken` says that another process has it already, which is not an error.
   mob_status_t listen(const sockaddr_un& address, socklen_t length, bool* taken);
 
-  // Waits for a process to connect. `*pid` is its id as this process knows it; one of another user
-  // is turned away, which leaves `*connection` as it was. Keeps errno after an error.
+  // Waits for a process to connect. `*pid` is its id in this process's namespace. A process of
+  // another user is refused, which leaves `*connection` unchanged. Keeps errno after an error.
   mob_status_t accept(UnixSocket* connection, pid_t* pid);
 
   void close();

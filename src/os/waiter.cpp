@@ -32,7 +32,7 @@ Patience::Step Patience::next_patient(Work work) {
     spin_end_ = 0;
     yield_end_ = 0;
     spun_ = false;
-    // A waiter with work without end must notice, too, that what it waits for cannot come.
+    // A waiter that always finds work must also notice that its condition cannot come to hold.
     if (++busy_ % kPollsPerClock == 0 && watch_ends()) return Step::kGiveUp;
     return Step::kAgain;
   }
@@ -60,9 +60,10 @@ Patience::Step Patience::next_patient(Work work) {
   return Step::kSleep;
 }
 
-// Who slept for less than it takes to be woken made the other one wait, who sleeps then, too, and
-// so on. A processor is not lost meanwhile: whoever wants it gets it. Where both share one although
-// another is idle, the kernel notices within tens of milliseconds; between sleepers it never does.
+// A waiter that slept for less than a wake-up takes delayed the other side, which then sleeps too,
+// and so on. Yielding wastes no processor: another thread that wants it gets it. If both share a
+// processor while another is idle, the kernel notices within tens of milliseconds; between sleepers
+// it never does.
 bool Patience::yields_on() {
   if (policy_.yield_ns == 0) return false;
   const uint64_t now = now_ns();
@@ -106,7 +107,7 @@ mob_status_t wait_while_equal(const std::atomic<uint32_t>& word, uint32_t value,
   Patience patience(policy, watch);
   do {
     const Patience::Step step = patience.next();
-    // What the watch found may have come after all that was waited for.
+    // The watch may have ended the wait after the condition had come to hold.
     if (step == Patience::Step::kGiveUp) {
       return word.load(std::memory_order_acquire) != value ? MOB_OK : patience.status();
     }
