@@ -6,11 +6,7 @@
 // This half makes the kernel run a fence on every processor that runs a thread of this process
 // (membarrier(2)), which takes some microseconds.
 
-#include <atomic>
-
 namespace mobius::os {
-
-inline void light_fence() { std::atomic_signal_fence(std::memory_order_seq_cst); }
 
 // Registers the process for heavy fences. Later calls have no effect. In a process of several
 // threads the call may take tens of milliseconds, so call it where no thread waits. Any thread.
