@@ -355,12 +355,12 @@ void Endpoint::State::give_back(Record* record) {
 Posted Endpoint::State::posted(int64_t result, PeerId peer_id, const char* call) {
   Peer& peer = peers[peer_id];
   if (result == 0) {
-    peer.probe.accepted();
+    peer.reachability.accepted();
     return Posted::kDone;
   }
   if (result == -FI_EAGAIN) {
     if (!over_tcp) return Posted::kAgain;
-    const int error = peer.probe.refused(peer.ip, os::now_ns());
+    const int error = peer.reachability.refused(peer.ip, os::now_ns());
     if (error == 0) return Posted::kAgain;
     result = error;
   }

@@ -88,7 +88,7 @@ void Endpoint::State::greeted(const Opened& opened) {
   if (peer.failed) return;
   if ((greeting.says & Greeting::kAnswers) != 0) {
     peer.met = true;
-    peer.probe.accepted();
+    peer.reachability.accepted();
   }
   if ((greeting.says & Greeting::kAsks) != 0) answer(*id);
 }

@@ -24,8 +24,8 @@
 
 #include "transport/ofi/endpoint.h"
 #include "transport/ofi/library.h"
-#include "transport/ofi/probe.h"
 #include "transport/ofi/provider.h"
+#include "transport/ofi/reachability.h"
 #include "transport/ofi/wire.h"
 
 namespace mobius::transport::ofi {
@@ -110,7 +110,7 @@ struct Peer {
   size_t held[kScarce] = {};  // resources that operations to it hold
   std::string where;          // its address as text
   sockaddr_storage ip = {};   // its address, if the provider works over TCP
-  Probe probe;
+  Reachability reachability;
   bool met = false;             // has answered: both ends use the same connection
   bool owed = false;            // waits for an answer that could not be sent yet
   uint64_t asks_next_ns = 0;    // when to ask it again if it has not answered

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "transport/ofi/probe.h"
+#include "transport/ofi/reachability.h"
 
 #include <netinet/in.h>
 #include <poll.h>
@@ -22,7 +22,7 @@ bool says_absent(int error) {
 
 }  // namespace
 
-int Probe::refused(const sockaddr_storage& address, uint64_t now_ns) {
+int Reachability::refused(const sockaddr_storage& address, uint64_t now_ns) {
   if (next_ns_ == 0) {
     pause_ns_ = kFirstPause;
     next_ns_ = now_ns + pause_ns_;
@@ -45,7 +45,7 @@ int Probe::refused(const sockaddr_storage& address, uint64_t now_ns) {
   return says_absent(error) ? error : 0;
 }
 
-int Probe::ask(const sockaddr_storage& address) {
+int Reachability::ask(const sockaddr_storage& address) {
   socket_ = socket(address.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
   if (socket_ < 0) return errno;
   const bool v4 = address.ss_family == AF_INET;
@@ -54,13 +54,13 @@ int Probe::ask(const sockaddr_storage& address) {
                                                                                          : errno;
 }
 
-void Probe::accepted() {
+void Reachability::accepted() {
   if (next_ns_ == 0) return;
   next_ns_ = 0;
   stop();
 }
 
-void Probe::stop() {
+void Reachability::stop() {
   if (socket_ >= 0) ::close(socket_);
   socket_ = -1;
 }
