@@ -29,7 +29,7 @@ mob_transfer_t array(mob_kind_t kind, mob_rank_t rank, void* remote, const void*
 bool accumulate_few(mob_rank_t rank, void* remote, const void* local, size_t count,
                     const transport::Combination& what) {
   return mob_size_ != 0 &&
-         engine::engine().transfers().accumulate_few(rank, remote, local, count, what);
+         engine::engine().router().accumulate_few(rank, remote, local, count, what);
 }
 
 struct RmwNames {
@@ -63,7 +63,7 @@ mob_status_t rmw(mob_rmw_t_ what, mob_rank_t rank, void* remote, uint64_t value,
     if (engine.is_same_process(rank)) word = remote;
   }
   return api::without_exceptions(call, [&] {
-    return engine.transfers().run({call, rank, what, remote, word, value, expected, old, bytes});
+    return engine.router().run({call, rank, what, remote, word, value, expected, old, bytes});
   });
 }
 

@@ -32,7 +32,7 @@ mob_status_t check_alignment(const char* call, size_t alignment) {
 }
 
 mob_status_t check_handle(const char* call, mob_mem_t mem, const engine::Allocation** allocation) {
-  *allocation = engine::engine().memory().find(reinterpret_cast<uintptr_t>(mem));
+  *allocation = engine::engine().allocations().find(reinterpret_cast<uintptr_t>(mem));
   if (*allocation == nullptr) {
     return fail(MOB_ERR_HANDLE,
                 "%s: %p is not a live allocation (freed before, or never allocated)", call,

@@ -13,7 +13,7 @@
 
 #include "base/status.h"
 #include "engine/engine.h"
-#include "engine/common/lack_of_memory.h"
+#include "engine/common/out_of_memory.h"
 
 namespace mobius::api {
 

@@ -11,12 +11,12 @@ using api::check_live;
 using api::check_not_null;
 using base::fail;
 using engine::Engine;
-using engine::Heap;
-using Fault = engine::Memory::Fault;
+using engine::SymmetricHeap;
+using Fault = engine::Allocations::Fault;
 
 namespace {
 
-mob_status_t check_heap(const char* call, mob_heap_t heap, Heap** result) {
+mob_status_t check_heap(const char* call, mob_heap_t heap, SymmetricHeap** result) {
   if (const mob_status_t status = check_live(call)) return status;
   *result = engine::engine().heaps().find(reinterpret_cast<uintptr_t>(heap));
   if (*result != nullptr) return MOB_OK;
@@ -25,7 +25,7 @@ mob_status_t check_heap(const char* call, mob_heap_t heap, Heap** result) {
 }
 
 // As check_heap(), for collective calls.
-mob_status_t check_meeting(const char* call, mob_heap_t heap, Heap** result) {
+mob_status_t check_meeting(const char* call, mob_heap_t heap, SymmetricHeap** result) {
   if (const mob_status_t status = check_heap(call, heap, result)) return status;
   return api::check_may_wait(call);
 }
@@ -33,7 +33,7 @@ mob_status_t check_meeting(const char* call, mob_heap_t heap, Heap** result) {
 // Even a wrong call takes part: the others are waiting for it.
 mob_status_t allocate(const char* call, mob_heap_t heap, size_t alignment, size_t bytes,
                       void** pointer) {
-  Heap* found = nullptr;
+  SymmetricHeap* found = nullptr;
   if (const mob_status_t status = check_meeting(call, heap, &found)) return status;
   mob_status_t argument = check_not_null(call, pointer, "the result");
   if (argument == MOB_OK) argument = api::check_alignment(call, alignment);
@@ -52,12 +52,12 @@ mob_status_t mob_heap_create(mob_team_t team, size_t initial_bytes, size_t maxim
   Engine& engine = engine::engine();
   // Even a wrong call takes part: the others are waiting for it.
   Fault fault = heap != nullptr ? Fault::kNone : Fault::kNullResult;
-  engine::Registry<Heap>::Place place(engine.heaps());
+  engine::Registry<SymmetricHeap>::Place place(engine.heaps());
   if (fault == Fault::kNone && !place) fault = Fault::kNoPlace;
   return api::together(kCall, *found, [&] {
-    std::unique_ptr<Heap> made;
+    std::unique_ptr<SymmetricHeap> made;
     const mob_status_t status =
-        Heap::make(engine, kCall, *found, initial_bytes, maximum_bytes, fault, &made);
+        SymmetricHeap::make(engine, kCall, *found, initial_bytes, maximum_bytes, fault, &made);
     if (status != MOB_OK) return status;
     *heap = reinterpret_cast<mob_heap_t>(place.fill(std::move(made)));
     return MOB_OK;
@@ -68,7 +68,7 @@ mob_status_t mob_heap_destroy(mob_heap_t heap) {
   constexpr const char* kCall = "mob_heap_destroy";
   if (const mob_status_t status = check_live(kCall)) return status;
   if (heap == nullptr) return MOB_OK;
-  Heap* found = nullptr;
+  SymmetricHeap* found = nullptr;
   if (const mob_status_t status = check_meeting(kCall, heap, &found)) return status;
   return api::together(kCall, found->team(), [&] {
     const mob_status_t status = found->destroy(kCall);
@@ -87,7 +87,7 @@ mob_status_t mob_heap_align(mob_heap_t heap, size_t alignment, size_t bytes, voi
 
 mob_status_t mob_heap_calloc(mob_heap_t heap, size_t count, size_t bytes, void** pointer) {
   constexpr const char* kCall = "mob_heap_calloc";
-  Heap* found = nullptr;
+  SymmetricHeap* found = nullptr;
   if (const mob_status_t status = check_meeting(kCall, heap, &found)) return status;
   const mob_status_t argument = check_not_null(kCall, pointer, "the result");
   size_t total = 0;
@@ -99,7 +99,7 @@ mob_status_t mob_heap_calloc(mob_heap_t heap, size_t count, size_t bytes, void**
 
 mob_status_t mob_heap_realloc(mob_heap_t heap, void* pointer, size_t bytes, void** result) {
   constexpr const char* kCall = "mob_heap_realloc";
-  Heap* found = nullptr;
+  SymmetricHeap* found = nullptr;
   if (const mob_status_t status = check_meeting(kCall, heap, &found)) return status;
   const mob_status_t argument = check_not_null(kCall, result, "the result");
   return api::together(kCall, found->team(),
@@ -108,7 +108,7 @@ mob_status_t mob_heap_realloc(mob_heap_t heap, void* pointer, size_t bytes, void
 
 mob_status_t mob_heap_free(mob_heap_t heap, void* pointer) {
   constexpr const char* kCall = "mob_heap_free";
-  Heap* found = nullptr;
+  SymmetricHeap* found = nullptr;
   if (const mob_status_t status = check_meeting(kCall, heap, &found)) return status;
   return api::together(kCall, found->team(), [&] { return found->release(kCall, pointer); });
 }
@@ -116,7 +116,7 @@ mob_status_t mob_heap_free(mob_heap_t heap, void* pointer) {
 mob_status_t mob_heap_address(mob_heap_t heap, mob_rank_t rank, const void* pointer,
                               void** remote) {
   constexpr const char* kCall = "mob_heap_address";
-  Heap* found = nullptr;
+  SymmetricHeap* found = nullptr;
   if (const mob_status_t status = check_heap(kCall, heap, &found)) return status;
   if (const mob_status_t status = check_not_null(kCall, remote, "the result")) return status;
   const mob_rank_t member = found->team().map().rank_of(rank);
@@ -134,7 +134,7 @@ mob_status_t mob_heap_address(mob_heap_t heap, mob_rank_t rank, const void* poin
 
 mob_status_t mob_heap_stride(mob_heap_t heap, size_t* stride_bytes) {
   constexpr const char* kCall = "mob_heap_stride";
-  Heap* found = nullptr;
+  SymmetricHeap* found = nullptr;
   if (const mob_status_t status = check_heap(kCall, heap, &found)) return status;
   if (const mob_status_t status = check_not_null(kCall, stride_bytes, "the result")) return status;
   const bool equal = engine::engine().window().same_address() && found->has_stride();
@@ -143,7 +143,7 @@ mob_status_t mob_heap_stride(mob_heap_t heap, size_t* stride_bytes) {
 }
 
 mob_status_t mob_heap_bytes(mob_heap_t heap, size_t* bytes, size_t* used) {
-  Heap* found = nullptr;
+  SymmetricHeap* found = nullptr;
   if (const mob_status_t status = check_heap("mob_heap_bytes", heap, &found)) return status;
   if (bytes != nullptr) *bytes = found->bytes();
   if (used != nullptr) *used = found->used();

@@ -28,7 +28,7 @@ mob_status_t find_lock(const char* call, mob_lock_t* lock, HybridLockWord** word
   }
   Engine& engine = engine::engine();
   const uint64_t offset = address - engine.window().base();
-  engine::Part part{};
+  engine::Region part{};
   const bool is_in_part = engine.chunks().find(offset, &part) &&
                           offset - part.offset + sizeof(mob_lock_t) <= part.bytes;
   // What this process moved lies where it always did.

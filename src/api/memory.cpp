@@ -33,8 +33,8 @@ mob_status_t find_part(const char* call, mob_mem_t mem, mob_rank_t rank,
     *member = allocation->members[static_cast<size_t>(index)];
     return MOB_OK;
   }
-  engine::Part part{};
-  engine.chunks().find(allocation->part_offset(index), &part);
+  engine::Region part{};
+  engine.chunks().find(allocation->region_offset(index), &part);
   *member = {engine.address_in(part.owner, part.offset), part.bytes};
   return MOB_OK;
 }
@@ -43,7 +43,7 @@ mob_status_t find_part(const char* call, mob_mem_t mem, mob_rank_t rank,
 mob_status_t allocate(const char* call, engine::Team& team, size_t bytes, size_t alignment,
                       mob_mem_t* mem) {
   if (const mob_status_t status = api::check_may_wait(call)) return status;
-  using Fault = engine::Memory::Fault;
+  using Fault = engine::Allocations::Fault;
   Fault fault = Fault::kNone;
   if (mem == nullptr) {
     fault = Fault::kNullResult;
@@ -52,7 +52,7 @@ mob_status_t allocate(const char* call, engine::Team& team, size_t bytes, size_t
   }
   uint64_t handle = 0;
   const mob_status_t status = api::together(call, team, [&] {
-    return engine::engine().memory().allocate(call, team, bytes, 0, fault, &handle);
+    return engine::engine().allocations().allocate(call, team, bytes, 0, fault, &handle);
   });
   if (status == MOB_OK) *mem = reinterpret_cast<mob_mem_t>(handle);
   return status;
@@ -98,7 +98,7 @@ mob_status_t mob_mem_free(mob_mem_t mem) {
   constexpr const char* kCall = "mob_mem_free";
   if (const mob_status_t status = check_live(kCall)) return status;
   if (const mob_status_t status = api::check_may_wait(kCall)) return status;
-  engine::Memory& memory = engine::engine().memory();
+  engine::Allocations& memory = engine::engine().allocations();
   if (mem == nullptr) {
     return api::together(kCall, engine::engine().world(),
                          [&] { return memory.release_none(kCall); });

@@ -4,7 +4,7 @@
 #include <mobius/message.h>
 
 #include "api/check.h"
-#include "engine/message/message_plain.h"
+#include "engine/message/send_inline.h"
 
 using namespace mobius;  // NOLINT(google-build-using-namespace): this file is the C face of it
 using api::check_live;

@@ -5,9 +5,9 @@
 
 #include "api/check.h"
 #include "api/transfer.h"
-#include "engine/rma/moved_hits.h"
-#include "engine/scheduler/stretch.h"
-#include "engine/segment/targets.h"
+#include "engine/rma/remap_cache.h"
+#include "engine/scheduler/append_run.h"
+#include "engine/segment/translation_cache.h"
 #include "transport/shm/copy_peer.h"
 
 using namespace mobius;  // NOLINT(google-build-using-namespace): this file is the C face of it
@@ -25,10 +25,10 @@ namespace {
 void* reach(mob_rank_t rank, const void* remote, size_t bytes) {
   if (engine::target_recall(rank, remote, bytes)) return const_cast<void*>(remote);
   const auto address = reinterpret_cast<uintptr_t>(remote);
-  if (void* moved = engine::find_moved_again(rank, address, bytes)) return moved;
+  if (void* moved = engine::find_remapped_again(rank, address, bytes)) return moved;
   if (static_cast<uint32_t>(rank) >= static_cast<uint32_t>(mob_size_)) return nullptr;
   engine::Engine& engine = engine::engine();
-  return engine.transfers().hooked() || !engine.is_here(rank) ? nullptr
+  return engine.router().hooked() || !engine.is_here(rank) ? nullptr
                                                               : engine.reach(rank, remote, bytes);
 }
 
@@ -80,7 +80,7 @@ bool one_more(mob_kind_t kind, mob_rank_t rank, const void* remote, const void* 
 
 bool copy_exposed(mob_rank_t rank, const void* remote, const void* local, size_t bytes, bool put) {
   return mob_size_ != 0 &&
-         engine::engine().transfers().copy_exposed(rank, remote, local, bytes, put);
+         engine::engine().router().copy_exposed(rank, remote, local, bytes, put);
 }
 
 mob_transfer_t contiguous(mob_kind_t kind, mob_rank_t rank, const void* remote, const void* local,
@@ -107,7 +107,7 @@ mob_transfer_t contiguous(mob_kind_t kind, mob_rank_t rank, const void* remote, 
       put_elsewhere("mob_put_nbi", rank, remote, local, bytes, &status, false)) {
     return status;
   }
-  if (mob_size_ != 0 && engine::engine().transfers().puts_go_alone() &&
+  if (mob_size_ != 0 && engine::engine().router().puts_go_alone() &&
       copy_exposed(rank, remote, local, bytes, true)) {
     return MOB_OK;
   }
@@ -227,7 +227,7 @@ mob_status_t get_value(const char* call, mob_rank_t rank, const void* remote, vo
 mob_status_t flush(const char* call, mob_rank_t rank, bool remote) {
   return api::without_exceptions(call, [&] {
     engine::Engine& engine = engine::engine();
-    const engine::TraceScope trace(engine.transfers().timeline(), call);
+    const engine::TraceScope trace(engine.router().timeline(), call);
     const bool idle = engine::Completion::none_under_way();
     const mob_status_t status = idle ? MOB_OK : engine.completion().flush(call, rank, remote);
     engine::Messages& messages = engine.messages();
@@ -299,7 +299,7 @@ namespace {
 bool is_signal_op(mob_signal_op_t op) { return op == MOB_SIGNAL_SET || op == MOB_SIGNAL_ADD; }
 
 mob_status_t run_telling(const char* call, const engine::Telling& telling, Mode mode) {
-  if (mob_size_ != 0 && engine::engine().transfers().copy_and_tell(telling)) [[likely]] {
+  if (mob_size_ != 0 && engine::engine().router().copy_and_tell(telling)) [[likely]] {
     return MOB_OK;
   }
   mob_transfer_t transfer = contiguous(telling.is_put ? MOB_PUT : MOB_GET, telling.rank,
@@ -398,7 +398,7 @@ mob_status_t mob_flush_ranks_(int remote) {
 mob_status_t mob_fence_out_of_line_() {
   if (const mob_status_t status = check_live("mob_fence")) return status;
   return api::without_exceptions("mob_fence", [] {
-    const mob_status_t status = engine::engine().transfers().fence();
+    const mob_status_t status = engine::engine().router().fence();
     std::atomic_thread_fence(std::memory_order_release);  // as inlined
     return status;
   });
@@ -408,8 +408,8 @@ mob_status_t mob_barrier() {
   if (const mob_status_t status = check_live("mob_barrier")) return status;
   if (const mob_status_t status = api::check_may_wait("mob_barrier")) return status;
   engine::Engine& engine = engine::engine();
-  const engine::TraceScope trace(engine.transfers().timeline(), "mob_barrier");
-  engine.transfers().count_call("mob_barrier");
+  const engine::TraceScope trace(engine.router().timeline(), "mob_barrier");
+  engine.router().count_call("mob_barrier");
   return api::together("mob_barrier", engine.world(),
                        [&] { return engine.world().complete_and_meet("mob_barrier"); });
 }

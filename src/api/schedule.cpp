@@ -6,7 +6,7 @@
 #include "api/check.h"
 #include "engine/sync/access.h"
 #include "engine/sync/epochs.h"
-#include "engine/allocation/memory.h"
+#include "engine/allocation/allocations.h"
 
 using namespace mobius;  // NOLINT(google-build-using-namespace): this file is the C face of it
 using schedule::Policy;

@@ -7,7 +7,7 @@
 #include <span>
 
 #include "api/check.h"
-#include "engine/progress/host_watch.h"
+#include "engine/progress/peer_watch.h"
 
 using namespace mobius;  // NOLINT(google-build-using-namespace): this file is the C face of it
 using api::check_live;
@@ -17,13 +17,13 @@ using engine::Mode;
 
 mob_status_t api::run_transfer(const char* call, const mob_transfer_t& transfer, Mode mode,
                                mob_handle_t* handle) {
-  if (mob_size_ != 0 && engine::engine().transfers().run_rows(transfer)) {
+  if (mob_size_ != 0 && engine::engine().router().run_rows(transfer)) {
     if (mode == Mode::kHandle) *handle = MOB_HANDLE_DONE;
     return MOB_OK;
   }
   if (const mob_status_t status = check_rank(call, transfer.rank)) return status;
   return without_exceptions(
-      call, [&] { return engine::engine().transfers().run(call, transfer, mode, handle); });
+      call, [&] { return engine::engine().router().run(call, transfer, mode, handle); });
 }
 
 namespace {

@@ -3,7 +3,7 @@
 
 #include <mobius/transfer.h>
 
-#include "engine/transfer/transfers.h"
+#include "engine/transfer/router.h"
 
 namespace mobius::api {
 

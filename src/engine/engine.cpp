@@ -10,8 +10,8 @@
 
 #include "base/log.h"
 #include "base/status.h"
-#include "engine/collective/across.h"
-#include "engine/common/lack_of_memory.h"
+#include "engine/collective/inter_host.h"
+#include "engine/common/out_of_memory.h"
 #include "os/memfd.h"
 #include "transport/shm/copy.h"
 
@@ -147,33 +147,33 @@ mob_status_t Engine::open_memory(const ThreadSeat* seat, Mappings& mappings) {
     if (status != MOB_OK) return status;
   }
   window_ = mappings.window;
-  host_memory_ = mappings.host_memory;
-  if (status == MOB_OK) status = HostMemory::reserve(host().segment(), host().index());
-  if (status == MOB_OK) status = transfers_.open();
+  segment_layout_ = mappings.host_memory;
+  if (status == MOB_OK) status = SegmentLayout::reserve(host().segment(), host().index());
+  if (status == MOB_OK) status = router_.open();
   return host().agree(status, "mob_init");
 }
 
 void Engine::open_parts(const Mappings& mappings) {
   job_.settle_waiting(settings_);
-  own_ = &host_memory_.process(host().index());
+  own_ = &segment_layout_.process(host().index());
   progress_.open(own_->doorbell);
   messages_.open(*own_);
   exposures_.open();
-  desk_.open(*own_);
+  delegation_.open(*own_);
   remaps_.open();
-  chunks_.open(host_memory_, host().segment(), window_->bytes() >> kChunkShift, *this);
+  chunks_.open(segment_layout_, host().segment(), window_->bytes() >> kChunkShift, *this);
   notifications_.open(*this, mappings.notifications);
-  gets_messages_only_ = job_.hosts() == 1 && !transfers_.hooked();
+  gets_messages_only_ = job_.hosts() == 1 && !router_.hooked();
 }
 
 // Before the others can ask for anything, everything is there to answer.
 mob_status_t Engine::open_network() {
   if (job_.hosts() == 1) return MOB_OK;
-  remote_.open();
-  team_mail_.open();
-  packs_.open();
+  remote_objects_.open();
+  team_messages_.open();
+  batch_server_.open();
   if (const mob_status_t status = scheduler_.open()) return status;
-  if (const mob_status_t status = served_.require()) return status;
+  if (const mob_status_t status = am_rma_.require()) return status;
   if (const mob_status_t status = network_.open(messages_.handlers())) return status;
   return network_.start();
 }
@@ -192,7 +192,7 @@ mob_status_t Engine::make_team_area(mob_rank_t size, uint64_t* offset) {
 mob_status_t Engine::adopt_team(TeamMap map, mob_rank_t team_rank, uint64_t area_offset,
                                 uint64_t id, std::unique_ptr<Team>* team, Series series) {
   std::vector<mob_rank_t> mates;
-  const bool all_here = Across::find_mates(*this, map, &mates);
+  const bool all_here = InterHost::find_mates(*this, map, &mates);
   const uint64_t chunks = chunks_of(Team::area_bytes(static_cast<mob_rank_t>(mates.size())));
   if (const mob_status_t status = window_->allow(area_offset, chunks)) return status;
   if (!all_here) {
@@ -235,9 +235,9 @@ void Engine::stop(bool all_met) {
   network_.close();
   messages_.close();
   scheduler_.close();
-  transfers_.close(true);
+  router_.close(true);
   remaps_.take_back();
-  moved_views_.close();
+  remap_views_.close();
   close();
   job_.leave();
 }
@@ -290,7 +290,7 @@ bool Engine::is_ending(mob_rank_t rank) {
     // The first letter of a leader's end says that all of its host have come to theirs, and that
     // what they had sent before has arrived.
     const mob_rank_t leader = job_.leader_of(job_.place_of(rank).host);
-    return team_mail_.has_come(kEndOfJob, leader) || is_leaving(rank);
+    return team_messages_.has_come(kEndOfJob, leader) || is_leaving(rank);
   }
   // Acquire pairs with the release in end_calls(): who sees it sees what it did before.
   return process(index).is_ending.load(std::memory_order_acquire) != 0;
@@ -304,10 +304,10 @@ bool Engine::has_left(mob_rank_t rank) {
 void Engine::close() {
   exposures_.close();
   network_.close();
-  transfers_.close(false);
+  router_.close(false);
   teams_.close();
   notifications_.close();
-  host_memory_.close();
+  segment_layout_.close();
   window_.reset();
 }
 
@@ -337,7 +337,7 @@ mob_status_t Engine::explain_unreachable(const char* call, mob_rank_t rank, cons
                 rank);
   }
   const uint64_t offset = reinterpret_cast<uintptr_t>(remote) - window_->base_of(index);
-  Part part{};
+  Region part{};
   if (!chunks_.find(offset, &part) || part.owner != index) {
     if (bytes == 0) {
       return fail(MOB_ERR_RANGE, "%s: %p is not in any allocation of rank %d", call, remote, rank);

@@ -15,35 +15,35 @@
 #include "engine/segment/chunk_table.h"
 #include "engine/progress/completion.h"
 #include "engine/progress/counters.h"
-#include "engine/sync/deferred_access.h"
-#include "engine/progress/demand.h"
-#include "engine/rma/desk.h"
+#include "engine/sync/lazy_lock.h"
+#include "engine/progress/request_activity.h"
+#include "engine/rma/delegation.h"
 #include "engine/sync/epochs.h"
 #include "engine/rma/exposures.h"
-#include "engine/allocation/heap.h"
-#include "engine/segment/host_memory.h"
+#include "engine/allocation/symmetric_heap.h"
+#include "engine/segment/segment_layout.h"
 #include "engine/segment/local_heap.h"
-#include "engine/allocation/memory.h"
+#include "engine/allocation/allocations.h"
 #include "engine/message/message.h"
-#include "engine/rma/moved_views.h"
+#include "engine/rma/remap_views.h"
 #include "engine/sync/mutexes.h"
 #include "engine/network/network.h"
 #include "engine/sync/notifications.h"
-#include "engine/request/packs.h"
+#include "engine/request/batch_server.h"
 #include "engine/progress/progress.h"
 #include "engine/common/registry.h"
 #include "engine/rma/remaps.h"
-#include "engine/remote/remote.h"
+#include "engine/remote/remote_objects.h"
 #include "engine/scheduler/scheduler.h"
-#include "engine/request/served.h"
-#include "engine/segment/stripes.h"
-#include "engine/segment/targets.h"
+#include "engine/request/am_rma.h"
+#include "engine/segment/accumulate_locks.h"
+#include "engine/segment/translation_cache.h"
 #include "engine/team/team.h"
-#include "engine/team/team_mail.h"
+#include "engine/team/team_messages.h"
 #include "engine/team/teams.h"
-#include "engine/transfer/transfers.h"
+#include "engine/transfer/router.h"
 #include "engine/segment/window.h"
-#include "engine/progress/yield_pace.h"
+#include "engine/progress/adaptive_yield.h"
 #include "job/job.h"
 #include "job/liveness.h"
 #include "os/hybrid_lock.h"
@@ -56,7 +56,7 @@ namespace mobius::engine {
 // synchronise by has one address then, also for tools that look at one process.
 struct Mappings {
   std::shared_ptr<Window> window;
-  HostMemory host_memory;
+  SegmentLayout host_memory;
   std::shared_ptr<NotificationMemory> notifications;
 };
 
@@ -72,26 +72,26 @@ struct ThreadSeat {
 class Engine {
  public:
   Engine()
-      : team_mail_(*this),
+      : team_messages_(*this),
         teams_(*this),
-        memory_(*this),
+        allocations_(*this),
         local_heap_(*this),
         counters_(*this),
         completion_(*this),
-        transfers_(*this),
+        router_(*this),
         exposures_(*this),
-        desk_(*this),
+        delegation_(*this),
         remaps_(*this),
-        moved_views_(*this),
-        stripes_(*this),
-        served_(*this),
+        remap_views_(*this),
+        accumulate_locks_(*this),
+        am_rma_(*this),
         messages_(*this),
         progress_(*this),
         network_(*this),
-        remote_(*this),
+        remote_objects_(*this),
         scheduler_(*this),
-        deferred_access_(*this),
-        packs_(*this) {}
+        lazy_lock_(*this),
+        batch_server_(*this) {}
 
   // Collective over the job. After an error the object is as before. `seat` is null in a rank that
   // is a process; that may join with the processes of a communicator of MPI.
@@ -111,34 +111,34 @@ class Engine {
   Window& window() { return *window_; }
   ChunkTable& chunks() { return chunks_; }
   const ChunkTable& chunks() const { return chunks_; }
-  Memory& memory() { return memory_; }
-  Registry<Heap>& heaps() { return heaps_; }
+  Allocations& allocations() { return allocations_; }
+  Registry<SymmetricHeap>& heaps() { return heaps_; }
   LocalHeap& local_heap() { return local_heap_; }
   Counters& counters() { return counters_; }
   Completion& completion() { return completion_; }
-  Transfers& transfers() { return transfers_; }
+  Router& router() { return router_; }
   Exposures& exposures() { return exposures_; }
-  Desk& desk() { return desk_; }
+  Delegation& delegation() { return delegation_; }
   Remaps& remaps() { return remaps_; }
-  MovedViews& moved_views() { return moved_views_; }
-  Stripes& stripes() { return stripes_; }
-  Served& served() { return served_; }
+  RemapViews& remap_views() { return remap_views_; }
+  AccumulateLocks& accumulate_locks() { return accumulate_locks_; }
+  AmRma& am_rma() { return am_rma_; }
   Messages& messages() { return messages_; }
   Progress& progress() { return progress_; }
-  Demand& demand() { return demand_; }
+  RequestActivity& request_activity() { return request_activity_; }
   Network& network() { return network_; }
-  Remote& remote() { return remote_; }
-  TeamMail& team_mail() { return team_mail_; }
+  RemoteObjects& remote_objects() { return remote_objects_; }
+  TeamMessages& team_messages() { return team_messages_; }
   Scheduler& scheduler() { return scheduler_; }
-  DeferredAccess& deferred_access() { return deferred_access_; }
-  Packs& packs() { return packs_; }
+  LazyLock& lazy_lock() { return lazy_lock_; }
+  BatchServer& batch_server() { return batch_server_; }
   Teams& teams() { return teams_; }
   Registry<Access>& accesses() { return accesses_; }
   Registry<Mutexes>& mutexes() { return mutexes_; }
   Notifications& notifications() { return notifications_; }
   Registry<Epochs>& epochs() { return epochs_; }
   Team& world() { return teams_.world(); }
-  ProcessBlock& process(mob_rank_t host_index) { return host_memory_.process(host_index); }
+  ProcessBlock& process(mob_rank_t host_index) { return segment_layout_.process(host_index); }
 
   // A rank's number among the processes of this host; -1 if it is on another one.
   mob_rank_t host_index(mob_rank_t rank) const { return job_.index_here(rank); }
@@ -170,13 +170,13 @@ class Engine {
   // another host, or if they do not lie in one part of it, or in one piece of memory that it moved
   // there. Also readies the inlined path for that part. Any thread.
   void* reach(mob_rank_t rank, const void* remote, size_t bytes) {
-    Part part{};
+    Region part{};
     void* here = find_here(rank, reinterpret_cast<uintptr_t>(remote), bytes, &part);
     if (here == nullptr) [[unlikely]] {
       return remaps_.find(rank, reinterpret_cast<uintptr_t>(remote), bytes);
     }
     // A hook must see every operation, so that none may be inlined.
-    if (window_->same_address() && !transfers_.hooked()) {
+    if (window_->same_address() && !router_.hooked()) {
       target_remember(rank, TargetUse::kBytes, window_->base() + part.offset,
                       target_limits(part.bytes));
     }
@@ -185,16 +185,16 @@ class Engine {
 
   // As reach(), for who updates words by atomic instructions.
   void* reach_word(mob_rank_t rank, const void* remote, size_t bytes) {
-    Part part{};
+    Region part{};
     void* here = find_here(rank, reinterpret_cast<uintptr_t>(remote), bytes, &part);
     if (here == nullptr) [[unlikely]] {
       return remaps_.find_word(rank, reinterpret_cast<uintptr_t>(remote), bytes);
     }
-    const bool is_new = stripes_.admit_word(part.owner, reinterpret_cast<uintptr_t>(remote));
-    if (window_->same_address() && !transfers_.hooked() &&
+    const bool is_new = accumulate_locks_.admit_word(part.owner, reinterpret_cast<uintptr_t>(remote));
+    if (window_->same_address() && !router_.hooked() &&
         (is_new || target_is_due(rank, TargetUse::kWords))) {
       const uint64_t offset = reinterpret_cast<uintptr_t>(here) - window_->base();
-      const Stripes::Stretch stretch = stripes_.admitted_around(part, offset);
+      const AccumulateLocks::Zone stretch = accumulate_locks_.admitted_around(part, offset);
       target_remember(rank, TargetUse::kWords, window_->base() + stretch.start,
                       target_limits(stretch.bytes));
     }
@@ -204,7 +204,7 @@ class Engine {
   // As reach(), for what lies in a part of the window and programs do not reach by inlined
   // operations.
   void* find_here(mob_rank_t rank, uintptr_t remote, size_t bytes) {
-    Part part{};
+    Region part{};
     return find_here(rank, remote, bytes, &part);
   }
 
@@ -283,7 +283,7 @@ class Engine {
   // Operations that were only started, and wait for others to go with, go. Any thread; never waits.
   void issue_recorded() {
     scheduler_.issue_all();
-    transfers_.issue_exposed();
+    router_.issue_exposed();
   }
 
   // Completes the transfers of the calling thread's context at their targets, as a flush does, but
@@ -301,7 +301,7 @@ class Engine {
     if (Completion::none_under_way()) [[likely]] {
       return MOB_OK;
     }
-    return transfers_.fence();
+    return router_.fence();
   }
 
   // Does what others asked this process to do; whether there was anything. Any thread.
@@ -314,7 +314,7 @@ class Engine {
   // to be issued or sent and nothing but messages of host-mates can have come. False if that is
   // not known, and nothing was done.
   bool poll_messages() {
-    if (!gets_messages_only_ || transfers_.any_exposed() || messages_.has_queued()) [[unlikely]] {
+    if (!gets_messages_only_ || router_.any_exposed() || messages_.has_queued()) [[unlikely]] {
       return false;
     }
     const uint32_t rings = messages_.rings();
@@ -359,9 +359,9 @@ class Engine {
   }
 
   os::Work serve_desk() {
-    if (!desk_.is_there()) return os::Work::kNone;
-    const os::Work served = desk_.serve();
-    if (served != os::Work::kNone) demand_.note();
+    if (!delegation_.is_there()) return os::Work::kNone;
+    const os::Work served = delegation_.serve();
+    if (served != os::Work::kNone) request_activity_.note();
     return served;
   }
 
@@ -376,21 +376,21 @@ class Engine {
   }
 
   bool look_for_work(bool network) {
-    bool found = transfers_.poll();
+    bool found = router_.poll();
     if (messages_.serve(network)) {
       found = true;
       note_handlers();
     }
     // After the messages, which may have brought what claims wait for.
     if (own_->doorbell.claims.load(std::memory_order_relaxed) != 0) [[unlikely]] {
-      if (remote_.claims().look()) found = true;
+      if (remote_objects_.locks().look()) found = true;
     }
     return found;
   }
 
   // Handlers may have run.
   void note_handlers() {
-    if (desk_.is_there()) desk_.forget_memory();
+    if (delegation_.is_there()) delegation_.forget_memory();
   }
 
   // As poll() with what can have come.
@@ -403,14 +403,14 @@ class Engine {
   }
 
   // Whether anybody may ask for something that a thread which waits has to look for.
-  bool is_asked() const { return messages_.in_use() || desk_.is_there(); }
+  bool is_asked() const { return messages_.in_use() || delegation_.is_there(); }
 
   // Whether a wait looks for that from its start: a host-mate asked lately, or nobody else would
   // look, or send what is to be sent.
   bool looks_at_once() {
     if (progress_.rests() || messages_.has_queued() || network_.has_unsettled()) return true;
-    if (desk_.take_missed()) demand_.note();
-    return demand_.is_recent();
+    if (delegation_.take_missed()) request_activity_.note();
+    return request_activity_.is_recent();
   }
 
   // A look for what others ask, and what it takes to begin and end looking, cost a good part of a
@@ -418,8 +418,8 @@ class Engine {
   // asked for anything lately, what is awaited is looked at alone for as long as a few of those.
   template <typename Done>
   bool comes_soon(Done& done) {
-    if ((is_asked() && looks_at_once()) || transfers_.hooked() ||
-        transfers_.timeline() != nullptr || job_.host().policy().spin_ns == 0) {
+    if ((is_asked() && looks_at_once()) || router_.hooked() ||
+        router_.timeline() != nullptr || job_.host().policy().spin_ns == 0) {
       return false;
     }
     // What may come from another host is looked for among what has come, under locks: so many of
@@ -439,15 +439,15 @@ class Engine {
   template <typename Done>
   [[gnu::noinline]] mob_status_t wait_long(Done& done, os::Watch* watch, os::Wakeup wakeup) {
     const PollingScope scope(*this);
-    const TraceScope trace(transfers_.timeline(), "waiting");
+    const TraceScope trace(router_.timeline(), "waiting");
     ProcessBlock::Doorbell& own = own_->doorbell;
     uint32_t looks = 0;
     return os::wait_until(
         done, own.bell, own.sleepers, job_.host().policy(), watch,
         [this, &own, &looks] {
-          if (network_.is_open() && ++looks >= yield_pace_.looks()) {
+          if (network_.is_open() && ++looks >= adaptive_yield_.looks()) {
             looks = 0;
-            yield_pace_.offer();
+            adaptive_yield_.offer();
           }
           // Before it sleeps, a thread that has polled the network wakes the one that did not.
           if (network_.is_open() && own.sleepers.load(std::memory_order_relaxed) != 0) {
@@ -464,14 +464,14 @@ class Engine {
   class PollingScope {
    public:
     explicit PollingScope(Engine& engine)
-        : engine_(engine), counted_(engine.is_asked()), stay_(engine.desk_) {
+        : engine_(engine), counted_(engine.is_asked()), stay_(engine.delegation_) {
       if (!counted_) return;
       engine_.progress_.join();
     }
     ~PollingScope() {
       if (counted_) {
         engine_.progress_.leave();
-        engine_.demand_.note_wait();
+        engine_.request_activity_.note_wait();
       }
       engine_.serve_desk();  // who saw us wait has not lost the time
       // What may remain after one more poll is not for this thread to do.
@@ -484,17 +484,17 @@ class Engine {
    private:
     Engine& engine_;
     const bool counted_;
-    const Desk::Stay stay_;
+    const Delegation::Stay stay_;
   };
 
-  void* find_here(mob_rank_t rank, uintptr_t remote, size_t bytes, Part* part) {
+  void* find_here(mob_rank_t rank, uintptr_t remote, size_t bytes, Region* part) {
     const mob_rank_t index = host_index(rank);
     if (index < 0) return nullptr;
     const uint64_t offset = remote - window_->base_of(index);
     if (!chunks_.find(offset, part) || part->owner != index) return nullptr;
     const uint64_t within = offset - part->offset;
     if (within > part->bytes || bytes > part->bytes - within) return nullptr;
-    if (!window_->is_open(*part) && window_->open_part(*part) != MOB_OK) [[unlikely]] {
+    if (!window_->is_open(*part) && window_->open_region(*part) != MOB_OK) [[unlikely]] {
       return nullptr;
     }
     return reinterpret_cast<void*>(window_->base() + offset);
@@ -513,33 +513,33 @@ class Engine {
   base::Settings settings_;
   job::Job job_;
   std::shared_ptr<Window> window_;
-  HostMemory host_memory_;
+  SegmentLayout segment_layout_;
   ProcessBlock* own_ = nullptr;
   bool gets_messages_only_ = false;  // no other host, no hook: see poll_messages()
   ChunkTable chunks_;
-  TeamMail team_mail_;  // outlives the teams: those that are not freed tell it of their end, too
+  TeamMessages team_messages_;  // outlives the teams: those that are not freed tell it of their end, too
   Teams teams_;
-  Memory memory_;
-  Registry<Heap> heaps_;
+  Allocations allocations_;
+  Registry<SymmetricHeap> heaps_;
   LocalHeap local_heap_;
   Counters counters_;
   Completion completion_;
-  Transfers transfers_;
+  Router router_;
   Exposures exposures_;
-  Desk desk_;
+  Delegation delegation_;
   Remaps remaps_;
-  MovedViews moved_views_;
-  Stripes stripes_;
-  Served served_;
+  RemapViews remap_views_;
+  AccumulateLocks accumulate_locks_;
+  AmRma am_rma_;
   Messages messages_;
   Progress progress_;
-  Demand demand_;
+  RequestActivity request_activity_;
   Network network_;
-  YieldPace yield_pace_;
-  Remote remote_;
+  AdaptiveYield adaptive_yield_;
+  RemoteObjects remote_objects_;
   Scheduler scheduler_;
-  DeferredAccess deferred_access_;
-  Packs packs_;
+  LazyLock lazy_lock_;
+  BatchServer batch_server_;
   Registry<Access> accesses_;
   Registry<Mutexes> mutexes_;
   Notifications notifications_;

@@ -175,7 +175,7 @@ TEST(Message, MuchFromEverybodyToOne) {
   }
   flush_all();
   expect_stored(me == 0 ? uint64_t{kMessages} * static_cast<uint64_t>(mob_size()) : 0);
-  // Each has a narrow ring, too (src/engine/segment/ring_width.h).
+  // Each has a narrow ring, too (src/engine/segment/ring_size.h).
   constexpr size_t kKiB = 1024;
   constexpr size_t kOfLarge = 4 * 1028 * kKiB;
   const size_t of_each = (260 + 68) * kKiB;

@@ -41,12 +41,12 @@ int rounds(int all, int few) { return mobius_test::one_host() ? 4 : mobius_test:
 
 void flush(mob_rank_t rank) { EXPECT_EQ(mob_flush(rank), MOB_OK) << mob_last_error(); }
 
-class RemoteKeys : public ::testing::TestWithParam<size_t> {
+class Rkeys : public ::testing::TestWithParam<size_t> {
  protected:
   const size_t large_ = GetParam();
 };
 
-TEST_P(RemoteKeys, EachPutArrivesWhole) {
+TEST_P(Rkeys, EachPutArrivesWhole) {
   // Beyond what is written in one piece, and then beyond what is written at a time.
   constexpr size_t kAll = (size_t{20} << 20) + 40;
   const Shared memory(kAll + 1);
@@ -64,7 +64,7 @@ TEST_P(RemoteKeys, EachPutArrivesWhole) {
   }
 }
 
-TEST_P(RemoteKeys, ManyAreUnderWayAtOnce) {
+TEST_P(Rkeys, ManyAreUnderWayAtOnce) {
   constexpr size_t kMany = 24;
   const Shared memory(kMany * large_);
   const mob_rank_t target = right_of(mob_rank());
@@ -85,7 +85,7 @@ TEST_P(RemoteKeys, ManyAreUnderWayAtOnce) {
 
 // What is written without asking does not overtake what was put before a fence in messages, nor is
 // it overtaken.
-TEST_P(RemoteKeys, AFenceOrdersThemAndSmallPuts) {
+TEST_P(Rkeys, AFenceOrdersThemAndSmallPuts) {
   const Shared memory(large_);
   const mob_rank_t target = right_of(mob_rank());
   unsigned char* const there = memory.at(target);
@@ -120,7 +120,7 @@ TEST_P(RemoteKeys, AFenceOrdersThemAndSmallPuts) {
 }
 
 // The fence is of one context, what follows it of another one.
-TEST_P(RemoteKeys, AFenceOrdersThemAndWhatOtherContextsPut) {
+TEST_P(Rkeys, AFenceOrdersThemAndWhatOtherContextsPut) {
   const Shared memory(large_);
   const mob_rank_t target = right_of(mob_rank());
   put(target, memory.at(target), Bytes(large_, 0));
@@ -147,7 +147,7 @@ TEST_P(RemoteKeys, AFenceOrdersThemAndWhatOtherContextsPut) {
 }
 
 // Who is told by a put finds its bytes there.
-TEST_P(RemoteKeys, ASignalFollowsItsBytes) {
+TEST_P(Rkeys, ASignalFollowsItsBytes) {
   const Shared memory(large_ + 8);
   const mob_rank_t target = right_of(mob_rank());
   const mob_rank_t origin = left_of(mob_rank());
@@ -172,7 +172,7 @@ TEST_P(RemoteKeys, ASignalFollowsItsBytes) {
 }
 
 // The next allocation is in the place of the one before.
-TEST_P(RemoteKeys, MemoryThatIsFreedIsNotWrittenAnyMore) {
+TEST_P(Rkeys, MemoryThatIsFreedIsNotWrittenAnyMore) {
   const mob_rank_t target = right_of(mob_rank());
   const mob_rank_t origin = left_of(mob_rank());
   for (int round = 0; round < rounds(200, 25); ++round) {
@@ -189,7 +189,7 @@ TEST_P(RemoteKeys, MemoryThatIsFreedIsNotWrittenAnyMore) {
 }
 
 // Who is not of the team may have a key, too, and takes no part when the team frees the memory.
-TEST_P(RemoteKeys, WhoIsNotOfTheTeamLetsGo) {
+TEST_P(Rkeys, WhoIsNotOfTheTeamLetsGo) {
   const mob_rank_t target = right_of(mob_rank());
   mob_team_t alone = nullptr;
   ASSERT_EQ(mob_team_split(MOB_TEAM_WORLD, mob_rank(), 0, &alone), MOB_OK) << mob_last_error();
@@ -213,7 +213,7 @@ TEST_P(RemoteKeys, WhoIsNotOfTheTeamLetsGo) {
   EXPECT_EQ(mob_team_free(alone), MOB_OK);
 }
 
-TEST_P(RemoteKeys, OfMemoryThatGrows) {
+TEST_P(Rkeys, OfMemoryThatGrows) {
   const mob_rank_t target = right_of(mob_rank());
   const mob_rank_t origin = left_of(mob_rank());
   mob_heap_t heap = nullptr;
@@ -239,7 +239,7 @@ TEST_P(RemoteKeys, OfMemoryThatGrows) {
   EXPECT_EQ(mob_heap_destroy(heap), MOB_OK) << mob_last_error();
 }
 
-TEST_P(RemoteKeys, ThreadsShareThem) {
+TEST_P(Rkeys, ThreadsShareThem) {
   constexpr size_t kThreads = 3;
   const Shared memory(kThreads * large_);
   const mob_rank_t target = right_of(mob_rank());
@@ -263,7 +263,7 @@ TEST_P(RemoteKeys, ThreadsShareThem) {
 }
 
 // The bytes of a get, each time others, from where it had some before or from somewhere else.
-TEST_P(RemoteKeys, EachGetIsOfNow) {
+TEST_P(Rkeys, EachGetIsOfNow) {
   const mob_rank_t target = right_of(mob_rank());
   Bytes exposed(large_);
   mob_exposed_t handle = nullptr;
@@ -294,7 +294,7 @@ TEST_P(RemoteKeys, EachGetIsOfNow) {
 }
 
 // Its owner, who frees it and uses it for something else, waits for gets of who has a key.
-TEST_P(RemoteKeys, MemoryIsNotFreedWhileItIsGot) {
+TEST_P(Rkeys, MemoryIsNotFreedWhileItIsGot) {
   if (mobius_test::one_host()) GTEST_SKIP() << "only between hosts";
   if (std::getenv("MOBIUS_RMA_KEYS") != nullptr || std::getenv("MOBIUS_PROVIDER") != nullptr) {
     GTEST_SKIP() << "there may be no keys for gets";
@@ -330,6 +330,6 @@ TEST_P(RemoteKeys, MemoryIsNotFreedWhileItIsGot) {
   EXPECT_EQ(mob_team_free(alone), MOB_OK);
 }
 
-INSTANTIATE_TEST_SUITE_P(Of, RemoteKeys, ::testing::Values(kLarge, kShorter));
+INSTANTIATE_TEST_SUITE_P(Of, Rkeys, ::testing::Values(kLarge, kShorter));
 
 }  // namespace

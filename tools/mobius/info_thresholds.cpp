@@ -8,19 +8,19 @@
 
 #include "base/settings.h"
 #include "engine/collective/collective.h"
-#include "engine/collective/collective_ways.h"
-#include "engine/rma/desk_memory.h"
+#include "engine/collective/collective_tuning.h"
+#include "engine/rma/delegation_slots.h"
 #include "engine/rma/exposed_batch.h"
-#include "engine/rma/exposed_ways.h"
+#include "engine/rma/exposed_tuning.h"
 #include "engine/message/message_payload.h"
 #include "engine/segment/message_wire.h"
-#include "engine/network/network_bulk.h"
-#include "engine/segment/ring_width.h"
+#include "engine/network/network_rma.h"
+#include "engine/segment/ring_size.h"
 #include "engine/team/rounds.h"
-#include "engine/rma/route_costs.h"
+#include "engine/rma/path_costs.h"
 #include "engine/scheduler/scheduler.h"
-#include "engine/request/served_wire.h"
-#include "engine/scheduler/stretch.h"
+#include "engine/request/am_rma_wire.h"
+#include "engine/scheduler/append_run.h"
 #include "info.h"
 #include "job/job.h"
 #include "os/topology.h"
@@ -148,24 +148,24 @@ std::vector<Fact> waiting(const Settings& settings) {
 
 // Exposed memory of a host-mate.
 std::vector<Fact> exposed() {
-  using engine::Desk;
+  using engine::Delegation;
   using engine::ExposedBatch;
   return {
-      bytes("desk_stretch_bytes", "a waiting target", "up to {}", Desk::kMostBytes,
+      bytes("desk_stretch_bytes", "a waiting target", "up to {}", Delegation::kMostBytes,
             "it puts and gets one stretch of its exposed memory itself: a few cache lines instead "
             "of a system call; beyond, the kernel, which copies once, is as fast"),
-      bytes("desk_try_bytes", "", "from {} on", engine::ExposedWays::kLeastBytes,
+      bytes("desk_try_bytes", "", "from {} on", engine::ExposedTuning::kLeastBytes,
             "by it or by the kernel, as was faster in the last few of about the size that each "
             "process tried both ways"),
-      bytes("desk_list_bytes", "", "lists and accumulates up to {}", Desk::kMostAtOnce,
+      bytes("desk_list_bytes", "", "lists and accumulates up to {}", Delegation::kMostAtOnce,
             "so much has room on its desk at once"),
       bytes("desk_fetch_bytes", "", "accumulates that fetch up to {}", engine::kFetchedAt,
             "what was there needs as much room again"),
       count("desk_spans", "", "lists up to {} pieces", engine::kMostSpans,
             "so many have room beside the bytes"),
-      time("desk_patience_ns", "", "for {}", Desk::kPatienceNs,
+      time("desk_patience_ns", "", "for {}", Delegation::kPatienceNs,
            "who is not at it by then is no faster than the kernel"),
-      time("desk_call_patience_ns", "", "for {} if it is called", Desk::kCallPatienceNs,
+      time("desk_call_patience_ns", "", "for {} if it is called", Delegation::kCallPatienceNs,
            "a thread takes as long to wake up"),
       count("call_pieces", "a called target", "from {} pieces on",
             engine::kCallNs / engine::kPieceNs + 1,
@@ -199,7 +199,7 @@ std::vector<Fact> accumulates() {
 }
 
 std::vector<Fact> messages(const Settings& settings) {
-  const engine::RingWidth& wider = engine::wanted_width(settings.ring_bytes());
+  const engine::RingSize& wider = engine::wanted_ring_size(settings.ring_bytes());
   const bool is_large = wider.capacity == engine::kLargeRing.capacity;
   const Source ring = source_of(settings, SettingId::kRing);
   return {
@@ -248,7 +248,7 @@ std::vector<Fact> collectives() {
 
 // Between hosts.
 std::vector<Fact> network(const Settings& settings) {
-  using engine::BulkMoves;
+  using engine::NetworkRma;
   schedule::Costs costs;
   costs.message_ns = static_cast<double>(settings.number(SettingId::kMessageNs));
   const uint64_t rma = settings.number(SettingId::kRma);
@@ -264,16 +264,16 @@ std::vector<Fact> network(const Settings& settings) {
             "copied, and recorded without a description: the call returns at once"),
       bytes("copied_put_bytes", "", "started puts up to {}", engine::Scheduler::kMostCopied,
             "copied, which costs less than to remember where they are"),
-      bytes("stretch_bytes", "", "started ones up to {}", engine::Stretch::kMostBytes,
+      bytes("stretch_bytes", "", "started ones up to {}", engine::AppendRun::kMostBytes,
             "inlined where they go on where the one before ended"),
-      bytes("rma_bytes", "remote access", "from {} on", automatic ? BulkMoves::kLeastBytes : rma,
+      bytes("rma_bytes", "remote access", "from {} on", automatic ? NetworkRma::kLeastBytes : rma,
             "by remote memory access, from memory to memory: to ask for it and to be answered "
             "costs less than two copies",
             source_of(settings, SettingId::kRma))};
   if (automatic) {
-    facts.push_back(bytes("rma_try_bytes", "", "over TCP, of more than {}", BulkMoves::kRushBytes,
+    facts.push_back(bytes("rma_try_bytes", "", "over TCP, of more than {}", NetworkRma::kRushBytes,
                           "each process tries messages, too, in the first that a call waits for"));
-    facts.push_back(bytes("rma_try_most_bytes", "", "… up to {}", BulkMoves::kMostTriedBytes,
+    facts.push_back(bytes("rma_try_most_bytes", "", "… up to {}", NetworkRma::kMostTriedBytes,
                           "longer ones do not stay in caches on their way"));
   }
   return facts;

@@ -5,10 +5,10 @@
 #include <vector>
 
 #include "base/status.h"
-#include "engine/collective/across.h"
+#include "engine/collective/inter_host.h"
 #include "engine/collective/collective_direct.h"
-#include "engine/collective/collective_ways.h"
-#include "engine/collective/pieces.h"
+#include "engine/collective/collective_tuning.h"
+#include "engine/collective/chunking.h"
 #include "transport/shm/copy_peer.h"
 
 namespace mobius::engine {
@@ -187,7 +187,7 @@ mob_status_t broadcast(Team& team, mob_rank_t root, void* buffer, size_t bytes) 
   if (bytes == 0 || team.size() == 1) return MOB_OK;
   return take_faster_way(
       team, CollectiveKind::kBroadcast, bytes,
-      [&](Lending& lending, bool* done) {
+      [&](PeerBuffers& lending, bool* done) {
         return broadcast_directly(lending, root, buffer, bytes, done);
       },
       [&] { return broadcast_in_rounds(team, root, buffer, bytes); });
@@ -223,7 +223,7 @@ mob_status_t gather_sized(Team& team, mob_rank_t root, const void* in, size_t mi
   if (largest == 0 || team.size() == 1) return MOB_OK;
   return take_faster_way(
       team, CollectiveKind::kGather, largest,
-      [&](Lending& lending, bool* done) {
+      [&](PeerBuffers& lending, bool* done) {
         return gather_directly(lending, root, in, mine, out, blocks, done);
       },
       [&] { return gather_in_rounds(team, root, in, mine, out, blocks, largest); });
@@ -238,7 +238,7 @@ mob_status_t allgather(Team& team, const void* in, void* out, const Blocks& bloc
   if (largest == 0 || team.size() == 1) return MOB_OK;
   return take_faster_way(
       team, CollectiveKind::kAllgather, largest,
-      [&](Lending& lending, bool* done) {
+      [&](PeerBuffers& lending, bool* done) {
         return allgather_directly(lending, in, out, blocks, done);
       },
       [&] { return allgather_in_rounds(team, out, blocks); });
@@ -253,7 +253,7 @@ mob_status_t scatter(Team& team, mob_rank_t root, const void* in, void* out, siz
   if (bytes == 0 || team.size() == 1) return MOB_OK;
   return take_faster_way(
       team, CollectiveKind::kScatter, bytes,
-      [&](Lending& lending, bool* done) {
+      [&](PeerBuffers& lending, bool* done) {
         return scatter_directly(lending, root, in, out, bytes, done);
       },
       [&] { return scatter_in_rounds(team, root, in, out, bytes); });
@@ -274,7 +274,7 @@ mob_status_t alltoall(Team& team, const void* in, const Blocks& in_blocks, void*
   if (team.size() == 1) return MOB_OK;
   return take_faster_way(
       team, CollectiveKind::kAlltoall, largest,
-      [&](Lending& lending, bool* done) {
+      [&](PeerBuffers& lending, bool* done) {
         return alltoall_directly(lending, in, in_blocks, out, out_blocks, done);
       },
       [&] { return alltoall_in_rounds(team, in, in_blocks, out, out_blocks, largest); });

@@ -5,8 +5,8 @@
 #include <memory>
 
 #include "engine/engine.h"
-#include "engine/collective/lending.h"
-#include "engine/collective/pieces.h"
+#include "engine/collective/peer_buffers.h"
+#include "engine/collective/chunking.h"
 #include "transport/shm/copy.h"
 
 namespace mobius::engine {
@@ -15,9 +15,9 @@ namespace {
 // Bytes that the two ends of a copy deal out in whole pages, which the kernel copies at a time.
 constexpr size_t kPage = 4096;
 
-bool all_lend(const Lending& lending, Loan Loans::* which) {
+bool all_lend(const PeerBuffers& lending, PeerBuffer PeerBufferList::* which) {
   for (mob_rank_t r = 0; r < lending.team().size(); ++r) {
-    if ((lending.of(r).*which).kind == Loan::Kind::kNone) return false;
+    if ((lending.of(r).*which).kind == PeerBuffer::Kind::kNone) return false;
   }
   return true;
 }
@@ -31,40 +31,40 @@ size_t dealt_to_others(size_t bytes, mob_rank_t members) {
 
 }  // namespace
 
-mob_status_t broadcast_directly(Lending& lending, mob_rank_t root, void* buffer, size_t bytes,
+mob_status_t broadcast_directly(PeerBuffers& lending, mob_rank_t root, void* buffer, size_t bytes,
                                 bool* done) {
   const Team& team = lending.team();
-  const Loan mine = lending.lend(buffer, bytes);
+  const PeerBuffer mine = lending.lend(buffer, bytes);
   if (const mob_status_t status = lending.exchange({mine, mine, {}})) return status;
-  const Loan from = lending.of(root).in;
-  if (!(*done = from.kind != Loan::Kind::kNone)) return MOB_OK;
+  const PeerBuffer from = lending.of(root).in;
+  if (!(*done = from.kind != PeerBuffer::Kind::kNone)) return MOB_OK;
   const size_t theirs = dealt_to_others(bytes, team.size());
   const bool is_root = team.rank() == root;
   if (!is_root) {
-    lending.get(root, from, 0, buffer, mine.kind == Loan::Kind::kNone ? bytes : theirs);
+    lending.get(root, from, 0, buffer, mine.kind == PeerBuffer::Kind::kNone ? bytes : theirs);
   }
   for (mob_rank_t r = 0; is_root && r < team.size(); ++r) {
-    const Loan to = lending.of(r).out;
-    if (r == root || to.kind == Loan::Kind::kNone) continue;
+    const PeerBuffer to = lending.of(r).out;
+    if (r == root || to.kind == PeerBuffer::Kind::kNone) continue;
     lending.put(r, to, theirs, bytes_of(buffer) + theirs, bytes - theirs);
   }
   return lending.settle();
 }
 
-mob_status_t gather_directly(Lending& lending, mob_rank_t root, const void* in, size_t mine,
+mob_status_t gather_directly(PeerBuffers& lending, mob_rank_t root, const void* in, size_t mine,
                              void* out, const Blocks& blocks, bool* done) {
   const Team& team = lending.team();
   const bool is_root = team.rank() == root;
-  Loans loans{lending.lend(in, mine), {}, {}};
+  PeerBufferList loans{lending.lend(in, mine), {}, {}};
   // Lists are the root's alone: then it copies all.
   const size_t bytes = blocks.by_lists ? 0 : blocks.bytes;
   if (is_root && bytes != 0) {
     loans.out = lending.lend(out, static_cast<size_t>(team.size()) * bytes);
   }
   if (const mob_status_t status = lending.exchange(loans)) return status;
-  if (!(*done = all_lend(lending, &Loans::in))) return MOB_OK;
-  const Loan to = lending.of(root).out;
-  const bool shares = to.kind != Loan::Kind::kNone;
+  if (!(*done = all_lend(lending, &PeerBufferList::in))) return MOB_OK;
+  const PeerBuffer to = lending.of(root).out;
+  const bool shares = to.kind != PeerBuffer::Kind::kNone;
   const size_t theirs = dealt_to_others(bytes, team.size());
   if (!is_root && shares) lending.put(root, to, blocks.at(team.rank()), in, theirs);
   for (mob_rank_t r = 0; is_root && out != nullptr && r < team.size(); ++r) {
@@ -76,13 +76,13 @@ mob_status_t gather_directly(Lending& lending, mob_rank_t root, const void* in, 
   return lending.settle();
 }
 
-mob_status_t allgather_directly(Lending& lending, const void* in, void* out, const Blocks& blocks,
+mob_status_t allgather_directly(PeerBuffers& lending, const void* in, void* out, const Blocks& blocks,
                                 bool* done) {
   const Team& team = lending.team();
   const mob_rank_t me = team.rank();
-  const Loan mine = lending.lend(in, blocks.size(me));
+  const PeerBuffer mine = lending.lend(in, blocks.size(me));
   if (const mob_status_t status = lending.exchange({mine, {}, {}})) return status;
-  if (!(*done = all_lend(lending, &Loans::in))) return MOB_OK;
+  if (!(*done = all_lend(lending, &PeerBufferList::in))) return MOB_OK;
   for (mob_rank_t i = 1; i < team.size(); ++i) {
     const mob_rank_t r = (me + i) % team.size();  // everyone starts with another member
     lending.get(r, lending.of(r).in, 0, bytes_of(out) + blocks.at(r), blocks.size(r));
@@ -90,35 +90,35 @@ mob_status_t allgather_directly(Lending& lending, const void* in, void* out, con
   return lending.settle();
 }
 
-mob_status_t scatter_directly(Lending& lending, mob_rank_t root, const void* in, void* out,
+mob_status_t scatter_directly(PeerBuffers& lending, mob_rank_t root, const void* in, void* out,
                               size_t bytes, bool* done) {
   const Team& team = lending.team();
   const mob_rank_t me = team.rank();
   const bool is_root = me == root;
   const Blocks blocks = Blocks::packed(bytes);
-  Loans loans{{}, lending.lend(out, bytes), {}};
+  PeerBufferList loans{{}, lending.lend(out, bytes), {}};
   if (is_root) loans.in = lending.lend(in, static_cast<size_t>(team.size()) * bytes);
   if (const mob_status_t status = lending.exchange(loans)) return status;
-  const Loan from = lending.of(root).in;
-  if (!(*done = from.kind != Loan::Kind::kNone)) return MOB_OK;
+  const PeerBuffer from = lending.of(root).in;
+  if (!(*done = from.kind != PeerBuffer::Kind::kNone)) return MOB_OK;
   const size_t theirs = dealt_to_others(bytes, team.size());
   if (!is_root) {
     lending.get(root, from, blocks.at(me), out,
-                loans.out.kind == Loan::Kind::kNone ? bytes : theirs);
+                loans.out.kind == PeerBuffer::Kind::kNone ? bytes : theirs);
   }
   for (mob_rank_t r = 0; is_root && r < team.size(); ++r) {
-    const Loan to = lending.of(r).out;
-    if (r == root || to.kind == Loan::Kind::kNone) continue;
+    const PeerBuffer to = lending.of(r).out;
+    if (r == root || to.kind == PeerBuffer::Kind::kNone) continue;
     lending.put(r, to, theirs, bytes_of(in) + blocks.at(r) + theirs, bytes - theirs);
   }
   return lending.settle();
 }
 
-mob_status_t alltoall_directly(Lending& lending, const void* in, const Blocks& in_blocks, void* out,
+mob_status_t alltoall_directly(PeerBuffers& lending, const void* in, const Blocks& in_blocks, void* out,
                                const Blocks& out_blocks, bool* done) {
   const Team& team = lending.team();
   const mob_rank_t me = team.rank();
-  Loans loans;
+  PeerBufferList loans;
   // In place, the blocks to be read would be overwritten.
   if (in != out) {
     size_t end = 0;
@@ -133,7 +133,7 @@ mob_status_t alltoall_directly(Lending& lending, const void* in, const Blocks& i
     }
   }
   if (const mob_status_t status = lending.exchange(loans)) return status;
-  *done = all_lend(lending, &Loans::in) && (!in_blocks.by_lists || all_lend(lending, &Loans::list));
+  *done = all_lend(lending, &PeerBufferList::in) && (!in_blocks.by_lists || all_lend(lending, &PeerBufferList::list));
   if (!*done) return MOB_OK;
   for (mob_rank_t i = 1; i < team.size(); ++i) {
     const mob_rank_t r = (me + i) % team.size();
@@ -157,7 +157,7 @@ class DirectFold {
  public:
   using Kind = FoldResult::Kind;
 
-  DirectFold(Team& team, Lending& lending, FoldResult result, const Combiner& combine,
+  DirectFold(Team& team, PeerBuffers& lending, FoldResult result, const Combiner& combine,
              const void* in, void* out)
       : team_(team),
         lending_(lending),
@@ -182,9 +182,9 @@ class DirectFold {
 
   bool is_possible() const {
     for (mob_rank_t r = 0; r < team_.size(); ++r) {
-      const Loans& loans = lending_.of(r);
-      if (loans.in.kind == Loan::Kind::kNone) return false;
-      if (wants_result(r) && loans.out.kind == Loan::Kind::kNone) return false;
+      const PeerBufferList& loans = lending_.of(r);
+      if (loans.in.kind == PeerBuffer::Kind::kNone) return false;
+      if (wants_result(r) && loans.out.kind == PeerBuffer::Kind::kNone) return false;
     }
     return true;
   }
@@ -301,7 +301,7 @@ class DirectFold {
   }
 
   Team& team_;
-  Lending& lending_;
+  PeerBuffers& lending_;
   const FoldResult result_;
   const Combiner& combine_;
   const unsigned char* const in_;
@@ -314,12 +314,12 @@ class DirectFold {
 
 }  // namespace
 
-mob_status_t fold_directly(Lending& lending, FoldResult result, const Combiner& combine,
+mob_status_t fold_directly(PeerBuffers& lending, FoldResult result, const Combiner& combine,
                            const void* in, void* out, size_t count, bool* done) {
   Team& team = lending.team();
   const size_t bytes = count * combine.element_bytes();
   DirectFold fold(team, lending, result, combine, in, out);
-  Loans loans{lending.lend(in, bytes), {}, {}};
+  PeerBufferList loans{lending.lend(in, bytes), {}, {}};
   if (fold.wants_result(team.rank())) loans.out = lending.lend(out, bytes);
   if (const mob_status_t status = lending.exchange(loans)) return status;
   if (!(*done = fold.is_possible())) return MOB_OK;

@@ -7,11 +7,11 @@
 #include <cstring>
 #include <vector>
 
-#include "engine/collective/across.h"
+#include "engine/collective/inter_host.h"
 #include "engine/collective/collective.h"
 #include "engine/collective/collective_direct.h"
-#include "engine/collective/collective_ways.h"
-#include "engine/collective/pieces.h"
+#include "engine/collective/collective_tuning.h"
+#include "engine/collective/chunking.h"
 #include "transport/shm/copy.h"
 #include "transport/shm/copy_peer.h"
 
@@ -45,7 +45,7 @@ class Fold {
     if (total_ * members() <= kRedundantBytes) return whole(bulk_of_whole(), 0, total_);
     return take_faster_way(
         team_, CollectiveKind::kFold, total_,
-        [&](Lending& lending, bool* done) {
+        [&](PeerBuffers& lending, bool* done) {
           return fold_directly(lending, result_, combine_, in_, out_, total_ / element_, done);
         },
         [&] { return in_rounds(); });

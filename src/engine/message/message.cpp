@@ -9,7 +9,7 @@
 #include "base/status.h"
 #include "engine/engine.h"
 #include "engine/sync/locks.h"
-#include "engine/message/message_drain.h"
+#include "engine/message/receive_inline.h"
 
 namespace mobius::engine {
 
@@ -26,8 +26,8 @@ void Messages::open(ProcessBlock& own) {
   inbox_ = &own.inbox;
   doorbell_ = &own.doorbell;
   spans_hosts_ = engine_.job().hosts() > 1;
-  width_ = &wanted_width(engine_.settings().ring_bytes());
-  by_rank_ = std::make_unique<std::atomic<Outbox*>[]>(static_cast<size_t>(engine_.size()));
+  width_ = &wanted_ring_size(engine_.settings().ring_bytes());
+  by_rank_ = std::make_unique<std::atomic<MessageSender*>[]>(static_cast<size_t>(engine_.size()));
 }
 
 void Messages::close() {
@@ -35,7 +35,7 @@ void Messages::close() {
   looked_at_.store(0, std::memory_order_relaxed);
   readers_.clear();
   if (sent_by_program_.load(std::memory_order_relaxed)) Completion::flush_messages_too(false);
-  outboxes_.clear();
+  senders_.clear();
   const auto give_back = [&](uint32_t chunk) {
     engine_.release_memory(uint64_t{chunk} << kChunkShift, kChunkBytes);
     engine_.chunks().release(chunk, 1);
@@ -45,7 +45,7 @@ void Messages::close() {
     const uint32_t chunk = inbox_->chunks[index / Inbox::kRingsPerChunk].load() - 1;
     give_back(chunk);
   }
-  const auto give_wider_back = [&](Inbox::WiderRings& wider, const RingWidth& width) {
+  const auto give_wider_back = [&](Inbox::LargerRings& wider, const RingSize& width) {
     const uint32_t made = wider.made.exchange(0, std::memory_order_relaxed);
     for (uint32_t index = 0; index < made; index += width.per_chunk) {
       give_back(wider.chunks[index / width.per_chunk].load() - 1);
@@ -95,15 +95,15 @@ mob_status_t Messages::add_ring(Inbox& inbox, uint32_t index, MessageRing** ring
   return MOB_OK;
 }
 
-bool Messages::add_wider_ring(mob_rank_t rank, WireMoved* ring) {
+bool Messages::add_larger_ring(mob_rank_t rank, WireMoved* ring) {
   Inbox& inbox = engine_.process(engine_.host_index(rank)).inbox;
   const LockGuard inbox_lock(engine_, inbox.lock);
-  return (width_ == &kLargeRing && add_wider_ring(inbox.large, kLargeRing, ring)) ||
-         add_wider_ring(inbox.wide, kWideRing, ring);
+  return (width_ == &kLargeRing && add_larger_ring(inbox.large, kLargeRing, ring)) ||
+         add_larger_ring(inbox.wide, kWideRing, ring);
 }
 
 // In an inbox whose lock is held.
-bool Messages::add_wider_ring(Inbox::WiderRings& rings, const RingWidth& width, WireMoved* ring) {
+bool Messages::add_larger_ring(Inbox::LargerRings& rings, const RingSize& width, WireMoved* ring) {
   const uint32_t index = rings.made.load(std::memory_order_relaxed);
   if (index == width.most) return false;
   if (reserve_ring(rings.chunks[index / width.per_chunk], index % width.per_chunk, width.bytes,
@@ -115,7 +115,7 @@ bool Messages::add_wider_ring(Inbox::WiderRings& rings, const RingWidth& width, 
   return true;
 }
 
-void* Messages::wider_ring_at(uint64_t offset) {
+void* Messages::larger_ring_at(uint64_t offset) {
   if (engine_.window().allow(offset >> kChunkShift << kChunkShift, 1) != MOB_OK) return nullptr;
   return engine_.local_address(offset);
 }
@@ -126,13 +126,13 @@ mob_status_t Messages::connect(mob_rank_t rank) {
   if (!engine_.is_here(rank)) {
     Link* link = nullptr;
     if (const mob_status_t status = engine_.network().link(rank, &link)) return status;
-    outboxes_.push_back(std::make_unique<Outbox>(engine_, rank, *link, boxes_with_queue_));
-    by_rank_[static_cast<size_t>(rank)].store(outboxes_.back().get(), std::memory_order_release);
+    senders_.push_back(std::make_unique<MessageSender>(engine_, rank, *link, boxes_with_queue_));
+    by_rank_[static_cast<size_t>(rank)].store(senders_.back().get(), std::memory_order_release);
     return MOB_OK;
   }
   Inbox& inbox = engine_.process(engine_.host_index(rank)).inbox;
-  if (outboxes_.size() == outboxes_.capacity()) outboxes_.reserve(2 * outboxes_.size() + 1);
-  std::unique_ptr<Outbox> made;
+  if (senders_.size() == senders_.capacity()) senders_.reserve(2 * senders_.size() + 1);
+  std::unique_ptr<MessageSender> made;
   {
     const LockGuard inbox_lock(engine_, inbox.lock);
     const uint32_t index = inbox.rings.load(std::memory_order_relaxed);
@@ -142,17 +142,17 @@ mob_status_t Messages::connect(mob_rank_t rank) {
     }
     MessageRing* ring = nullptr;
     if (const mob_status_t status = add_ring(inbox, index, &ring)) return status;
-    made = std::make_unique<Outbox>(engine_, rank, *ring, index, boxes_with_queue_);
+    made = std::make_unique<MessageSender>(engine_, rank, *ring, index, boxes_with_queue_);
     // Release pairs with the acquire in attach(): the ring is there.
     inbox.rings.store(index + 1, std::memory_order_release);
   }
-  outboxes_.push_back(std::move(made));
-  by_rank_[static_cast<size_t>(rank)].store(outboxes_.back().get(), std::memory_order_release);
+  senders_.push_back(std::move(made));
+  by_rank_[static_cast<size_t>(rank)].store(senders_.back().get(), std::memory_order_release);
   return MOB_OK;
 }
 
 // The way to a rank that has registered `id`.
-mob_status_t Messages::outbox(const char* call, mob_rank_t rank, unsigned id, Outbox** box) {
+mob_status_t Messages::outbox(const char* call, mob_rank_t rank, unsigned id, MessageSender** box) {
   const bool here = engine_.is_here(rank);
   // On another host, the target says if it has no such handler.
   const Inbox& inbox = here ? engine_.process(engine_.host_index(rank)).inbox : *inbox_;
@@ -163,7 +163,7 @@ mob_status_t Messages::outbox(const char* call, mob_rank_t rank, unsigned id, Ou
                 "(mob_handler_register, then for example mob_barrier)",
                 call, rank, id);
   }
-  std::atomic<Outbox*>& known = by_rank_[static_cast<size_t>(rank)];
+  std::atomic<MessageSender*>& known = by_rank_[static_cast<size_t>(rank)];
   if (known.load(std::memory_order_acquire) == nullptr) [[unlikely]] {
     if (const mob_status_t status = connect(rank)) return status;
   }
@@ -184,15 +184,15 @@ mob_status_t Messages::check_counters(const char* call, mob_rank_t rank,
 }
 
 mob_status_t Messages::send(const char* call, mob_rank_t rank, const Outgoing& message) {
-  return deliver(call, rank, message, in_handler ? &Outbox::post : &Outbox::send);
+  return deliver(call, rank, message, in_handler ? &MessageSender::post : &MessageSender::send);
 }
 
 mob_status_t Messages::post(const char* call, mob_rank_t rank, const Outgoing& message) {
-  return deliver(call, rank, message, &Outbox::post);
+  return deliver(call, rank, message, &MessageSender::post);
 }
 
 mob_status_t Messages::prepare(const char* call, mob_rank_t rank, const Outgoing& message,
-                               Outbox** box) {
+                               MessageSender** box) {
   // Behind what the program asked for before.
   if (message.id < kPublicHandlers) {
     if (!engine_.is_here(rank)) {
@@ -200,7 +200,7 @@ mob_status_t Messages::prepare(const char* call, mob_rank_t rank, const Outgoing
       // What moves on another way would be overtaken.
       if (!in_handler) engine_.completion().await_unordered(call, rank);
     }
-    engine_.transfers().issue_exposed();
+    engine_.router().issue_exposed();
   }
   const mob_notify_t& notify = message.notify;
   if (notify.origin_counter != nullptr || notify.target_counter != nullptr ||
@@ -212,7 +212,7 @@ mob_status_t Messages::prepare(const char* call, mob_rank_t rank, const Outgoing
       !sent_by_program_.exchange(true, std::memory_order_relaxed)) {
     Completion::flush_messages_too(true);
   }
-  if (message.id < kPublicHandlers && !engine_.transfers().counts_messages()) {
+  if (message.id < kPublicHandlers && !engine_.router().counts_messages()) {
     (*box)->send_bare_from_now();
   }
   return MOB_OK;
@@ -220,7 +220,7 @@ mob_status_t Messages::prepare(const char* call, mob_rank_t rank, const Outgoing
 
 mob_status_t Messages::start(const char* call, mob_rank_t rank, const Outgoing& message,
                              uint64_t* handle) {
-  Outbox* box = nullptr;
+  MessageSender* box = nullptr;
   if (const mob_status_t status = prepare(call, rank, message, &box)) return status;
   if (box->send_now(message)) {
     count(rank, message, MOB_OK);
@@ -245,8 +245,8 @@ mob_status_t Messages::start(const char* call, mob_rank_t rank, const Outgoing& 
 }
 
 mob_status_t Messages::deliver(const char* call, mob_rank_t rank, const Outgoing& message,
-                               mob_status_t (Outbox::*how)(const Outgoing&)) {
-  Outbox* box = nullptr;
+                               mob_status_t (MessageSender::*how)(const Outgoing&)) {
+  MessageSender* box = nullptr;
   if (const mob_status_t status = prepare(call, rank, message, &box)) return status;
   const bool now = box->send_now(message);
   const mob_status_t status = now ? MOB_OK : (box->*how)(message);
@@ -264,7 +264,7 @@ mob_status_t Messages::deliver(const char* call, mob_rank_t rank, const Outgoing
 
 void Messages::count(mob_rank_t rank, const Outgoing& message, mob_status_t status) {
   if (message.id < kPublicHandlers) {
-    engine_.transfers().count_message(rank, message.payload_bytes, status);
+    engine_.router().count_message(rank, message.payload_bytes, status);
   }
 }
 
@@ -274,17 +274,17 @@ void Messages::look_for_room(mob_rank_t rank) {
 
 void Messages::read_late(mob_rank_t rank) {
   // Acquire pairs with the release in connect().
-  Outbox* box = by_rank_[static_cast<size_t>(rank)].load(std::memory_order_acquire);
+  MessageSender* box = by_rank_[static_cast<size_t>(rank)].load(std::memory_order_acquire);
   if (box != nullptr && !box->is_here()) box->read_late();
 }
 
 void Messages::give_up(mob_rank_t rank) {
-  Outbox* box = by_rank_[static_cast<size_t>(rank)].load(std::memory_order_acquire);
+  MessageSender* box = by_rank_[static_cast<size_t>(rank)].load(std::memory_order_acquire);
   if (box != nullptr) box->give_up();
 }
 
 mob_status_t Messages::flush_one(mob_rank_t rank, Whose whose) {
-  Outbox* box = by_rank_[static_cast<size_t>(rank)].load(std::memory_order_acquire);
+  MessageSender* box = by_rank_[static_cast<size_t>(rank)].load(std::memory_order_acquire);
   return box != nullptr ? box->flush(whose) : MOB_OK;
 }
 
@@ -324,7 +324,7 @@ bool Messages::quiesce() {
 uint64_t Messages::sent() {
   uint64_t sent = sent_.load(std::memory_order_acquire);
   const std::lock_guard lock(connect_mutex_);
-  for (const auto& box : outboxes_) {
+  for (const auto& box : senders_) {
     if (box->is_here()) sent += box->written();
   }
   return sent;
@@ -367,7 +367,7 @@ uint64_t Messages::sent() {
     Engine::ring_after_fence(*std::exchange(*to_ring, nullptr));
   };
   for (uint32_t i = 0; i < polled; ++i) {
-    MessageReader& reader = *polled_[i];
+    MessageReceiver& reader = *polled_[i];
     if (*to_ring != nullptr) [[unlikely]] {
       if (!reader.may_find()) continue;
       ring_before();
@@ -380,12 +380,12 @@ uint64_t Messages::sent() {
     ring_before();
     found |= serve_written();
   }
-  if (found) engine_.demand().note();
+  if (found) engine_.request_activity().note();
   found |= came;
   if (has_queued()) [[unlikely]] {
     ring_before();
     const std::lock_guard lock(connect_mutex_);
-    for (const auto& box : outboxes_) found |= box->pump();
+    for (const auto& box : senders_) found |= box->pump();
   }
   return found;
 }
@@ -431,7 +431,7 @@ bool Messages::serve_written() {
   for (size_t base = 0; base < readers_.size(); base += 64) {
     std::atomic<uint64_t>& word = inbox_->written[base / 64];
     if (word.load(std::memory_order_relaxed) == 0) continue;
-    // A full fence: pairs with the one in Outbox::commit(). What was written before the bit was set
+    // A full fence: pairs with the one in MessageSender::commit(). What was written before the bit was set
     // is found below.
     for (uint64_t bits = word.exchange(0, std::memory_order_seq_cst); bits != 0; bits &= bits - 1) {
       const auto bit = static_cast<size_t>(std::countr_zero(bits));
@@ -455,7 +455,7 @@ void Messages::attach(uint32_t rings) {
     if (engine_.window().allow(uint64_t{chunk} << kChunkShift, 1) != MOB_OK) return;
     try {
       readers_.push_back(
-          std::make_unique<MessageReader>(engine_, handlers_, *ring_at(*inbox_, index)));
+          std::make_unique<MessageReceiver>(engine_, handlers_, *ring_at(*inbox_, index)));
     } catch (const std::bad_alloc&) {
       static std::atomic<bool> told = false;
       if (!told.exchange(true)) {

@@ -27,9 +27,9 @@
 #include <mutex>
 #include <vector>
 
-#include "engine/segment/host_memory.h"
-#include "engine/message/message_outbox.h"
-#include "engine/message/message_reader.h"
+#include "engine/segment/segment_layout.h"
+#include "engine/message/message_sender.h"
+#include "engine/message/message_receiver.h"
 #include "engine/segment/message_wire.h"
 
 namespace mobius::engine {
@@ -117,9 +117,9 @@ class Messages {
   // After how many bytes a pair goes over to a wider ring.
   size_t widens_after() const { return width_->after_bytes; }
   // Makes a wider ring in the inbox of a host-mate; false if there is no room for it.
-  bool add_wider_ring(mob_rank_t rank, WireMoved* ring);
+  bool add_larger_ring(mob_rank_t rank, WireMoved* ring);
   // The memory of a wider ring, or null if this process cannot map it now.
-  void* wider_ring_at(uint64_t offset);
+  void* larger_ring_at(uint64_t offset);
 
   // Whether the program itself has sent messages, so that its flushes wait for them. Those of the
   // engine are completed by who sent them.
@@ -158,10 +158,10 @@ class Messages {
   bool may_find() const { return spans_hosts_ || has_queued() || may_find_in(rings()); }
 
   mob_status_t check_counters(const char* call, mob_rank_t rank, const mob_notify_t& notify);
-  mob_status_t prepare(const char* call, mob_rank_t rank, const Outgoing& message, Outbox** box);
-  mob_status_t outbox(const char* call, mob_rank_t rank, unsigned id, Outbox** box);
+  mob_status_t prepare(const char* call, mob_rank_t rank, const Outgoing& message, MessageSender** box);
+  mob_status_t outbox(const char* call, mob_rank_t rank, unsigned id, MessageSender** box);
   mob_status_t deliver(const char* call, mob_rank_t rank, const Outgoing& message,
-                       mob_status_t (Outbox::*how)(const Outgoing&));
+                       mob_status_t (MessageSender::*how)(const Outgoing&));
   mob_status_t flush_one(mob_rank_t rank, Whose whose);
   void count(mob_rank_t rank, const Outgoing& message, mob_status_t status);
   // A number that grows with every message, once it is written or queued; some count twice.
@@ -170,7 +170,7 @@ class Messages {
   mob_status_t reserve_ring(std::atomic<uint32_t>& chunk, size_t place, size_t bytes,
                             uint64_t* offset);
   mob_status_t add_ring(Inbox& inbox, uint32_t index, MessageRing** ring);
-  bool add_wider_ring(Inbox::WiderRings& rings, const RingWidth& width, WireMoved* ring);
+  bool add_larger_ring(Inbox::LargerRings& rings, const RingSize& width, WireMoved* ring);
   MessageRing* ring_at(const Inbox& inbox, uint32_t index) const;
   bool take_serving();
   void end_serving(bool found, ProcessBlock::Doorbell* to_ring);
@@ -186,18 +186,18 @@ class Messages {
 
   // Sending.
   std::mutex connect_mutex_;  // guards making outboxes
-  std::unique_ptr<std::atomic<Outbox*>[]> by_rank_;
-  std::vector<std::unique_ptr<Outbox>> outboxes_;
+  std::unique_ptr<std::atomic<MessageSender*>[]> by_rank_;
+  std::vector<std::unique_ptr<MessageSender>> senders_;
   std::atomic<uint32_t> boxes_with_queue_ = 0;
   std::atomic<bool> sent_by_program_ = false;
   std::atomic<uint64_t> sent_ = 0;       // see sent()
-  const RingWidth* width_ = &kWideRing;  // of wider rings, that is wanted
+  const RingSize* width_ = &kWideRing;  // of wider rings, that is wanted
 
   // Receiving.
   std::atomic<uint32_t> serving_ = kNobody;  // guards what follows
-  std::vector<std::unique_ptr<MessageReader>> readers_;
+  std::vector<std::unique_ptr<MessageReceiver>> readers_;
   // The first of them, for may_find(). Once there are more, that has to go inside.
-  std::array<MessageReader*, kPolledRings> polled_{};
+  std::array<MessageReceiver*, kPolledRings> polled_{};
   std::atomic<uint32_t> looked_at_ = 0;
 };
 

@@ -14,7 +14,7 @@
 
 #include "base/log.h"
 #include "base/status.h"
-#include "engine/progress/eagerness.h"
+#include "engine/progress/adaptive_spin.h"
 #include "engine/engine.h"
 #include "os/asymmetric_fence.h"
 #include "os/futex.h"
@@ -78,10 +78,10 @@ mob_status_t Network::open(const HandlerTable& handlers) {
   };
   callbacks.greeted = [](void* self, uint64_t card) { static_cast<Network*>(self)->greeted(card); };
   callbacks.ended = [](void* self, uint64_t operation, mob_status_t status, const char* text) {
-    static_cast<Network*>(self)->bulk_.ended(operation, status, text);
+    static_cast<Network*>(self)->rma_.ended(operation, status, text);
   };
   callbacks.noted = [](void* self, uint64_t note) {
-    static_cast<Network*>(self)->engine_.served().noted(note);
+    static_cast<Network*>(self)->engine_.am_rma().noted(note);
   };
   callbacks.peer_failed = [](void* self, PeerId id, const char* why) {
     static_cast<Network*>(self)->lost(id, why);
@@ -92,8 +92,8 @@ mob_status_t Network::open(const HandlerTable& handlers) {
   if (status != MOB_OK) return status;
   by_rank_ = std::make_unique<std::atomic<Link*>[]>(static_cast<size_t>(engine_.size()));
   links_.resize(static_cast<size_t>(engine_.size()));
-  bulk_.open(settings.number(SettingId::kRma));
-  keys_.open();
+  rma_.open(settings.number(SettingId::kRma));
+  rkeys_.open();
   // Release pairs with the acquire in is_open(): the thread of progress polls already.
   open_.store(true, std::memory_order_release);
   return MOB_OK;
@@ -250,7 +250,7 @@ void Network::lost(PeerId id, const char* why) {
 
 bool Network::poll() {
   bool found = endpoint_.poll();
-  found |= bulk_.pump();
+  found |= rma_.pump();
   const uint32_t empty = found ? 0 : empty_polls_.load(std::memory_order_relaxed) + 1;
   empty_polls_.store(empty, std::memory_order_relaxed);
   return settle(empty >= kEmptyPollsToIdle) || found;
@@ -339,7 +339,7 @@ void Network::run() {
   os::ask_for_short_slices();
   os::prepare_heavy_fences();  // here, as it may take long: for the queues of the scheduler
   Progress& progress = engine_.progress();
-  Eagerness eagerness(engine_.job().host().policy().background_spin_ns);
+  AdaptiveSpin eagerness(engine_.job().host().policy().background_spin_ns);
   uint32_t polls_seen = progress.polls();
   uint32_t waits_seen = progress.waits();
   uint32_t starts_seen = progress.starts();
@@ -421,7 +421,7 @@ void Network::sleep() {
     pollfd wanted[2] = {{event_, POLLIN, 0}, {endpoint_.descriptor(), POLLIN, 0}};
     // What had no room, or no connection yet, is tried again when something happens, and now and
     // then.
-    const bool is_stuck = has_unsettled() || bulk_.has_waiting();
+    const bool is_stuck = has_unsettled() || rma_.has_waiting();
     ::poll(wanted, 2, is_stuck || wanted[1].fd < 0 ? kRetryMs : kLongestSleepMs);
     uint64_t count = 0;
     if (wanted[0].revents != 0) {

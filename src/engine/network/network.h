@@ -19,9 +19,9 @@
 #include <thread>
 #include <vector>
 
-#include "engine/network/network_bulk.h"
-#include "engine/network/network_link.h"
-#include "engine/request/remote_keys.h"
+#include "engine/network/network_rma.h"
+#include "engine/network/link.h"
+#include "engine/request/rkeys.h"
 #include "transport/ofi/endpoint.h"
 
 namespace mobius::engine {
@@ -51,8 +51,8 @@ class Network {
 
   bool is_open() const { return open_.load(std::memory_order_acquire); }
 
-  BulkMoves& bulk() { return bulk_; }
-  RemoteKeys& keys() { return keys_; }
+  NetworkRma& rma() { return rma_; }
+  Rkeys& rkeys() { return rkeys_; }
 
   // The link to a process of another host. Any thread.
   mob_status_t link(mob_rank_t rank, Link** link);
@@ -166,8 +166,8 @@ class Network {
   std::atomic<bool> open_ = false;
   uint64_t timeout_ns_ = 0;
   transport::ofi::Endpoint endpoint_;
-  BulkMoves bulk_{*this, endpoint_};
-  RemoteKeys keys_{engine_, endpoint_};
+  NetworkRma rma_{*this, endpoint_};
+  Rkeys rkeys_{engine_, endpoint_};
 
   std::mutex mutex_;  // guards making links
   std::unique_ptr<std::atomic<Link*>[]> by_rank_;

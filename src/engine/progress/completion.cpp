@@ -7,8 +7,8 @@
 
 #include "base/status.h"
 #include "engine/engine.h"
-#include "engine/progress/host_watch.h"
-#include "engine/scheduler/stretch.h"
+#include "engine/progress/peer_watch.h"
+#include "engine/scheduler/append_run.h"
 
 namespace mobius::engine {
 namespace {
@@ -39,7 +39,7 @@ constexpr uint64_t kTestLookNs = 100'000'000;
 
 // Completes what is under way to a rank that died, with an error.
 void give_up(Engine& engine, mob_rank_t rank) {
-  engine.served().give_up(rank);
+  engine.am_rma().give_up(rank);
   engine.scheduler().give_up(rank);
   engine.messages().give_up(rank);
 }
@@ -169,7 +169,7 @@ mob_status_t Completion::use_context(uint64_t handle) {
                 "made)");
   }
   context_in_use = handle;
-  leave_stretch();
+  leave_append_run();
   return MOB_OK;
 }
 
@@ -400,7 +400,7 @@ mob_status_t Completion::await(const char* call, Pending& pending) {
 }
 
 mob_status_t Completion::flush(const char* call, mob_rank_t target, bool remote) {
-  if (const mob_status_t status = engine_.deferred_access().complete(call, target)) return status;
+  if (const mob_status_t status = engine_.lazy_lock().complete(call, target)) return status;
   const std::shared_ptr<Context> context = context_of(context_in_use);
   return flush_context(call, *context, target, remote);
 }

@@ -3,7 +3,7 @@
 
 #include "base/status.h"
 #include "engine/engine.h"
-#include "engine/progress/host_watch.h"
+#include "engine/progress/peer_watch.h"
 
 namespace mobius::engine {
 
@@ -23,7 +23,7 @@ mob_status_t Counters::grow() {
     engine_.chunks().release(first, 1);
     return status;
   }
-  engine_.chunks().set_part(first, {offset, kBytes, engine_.host().index()});
+  engine_.chunks().set_region(first, {offset, kBytes, engine_.host().index()});
   auto* counters = static_cast<mob_counter*>(engine_.local_address(offset));
   for (size_t i = kCount; i-- > 0;) free_.push_back(&counters[i]);
   made_ += kCount;

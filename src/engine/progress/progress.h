@@ -30,8 +30,8 @@
 #include <thread>
 
 #include "base/settings.h"
-#include "engine/segment/host_memory.h"
-#include "engine/message/message_reader.h"
+#include "engine/segment/segment_layout.h"
+#include "engine/message/message_receiver.h"
 
 namespace mobius::engine {
 

@@ -7,7 +7,7 @@
 
 #include <cstddef>
 
-#include "engine/progress/host_watch.h"
+#include "engine/progress/peer_watch.h"
 
 namespace mobius::engine {
 

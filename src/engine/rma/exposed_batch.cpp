@@ -59,7 +59,7 @@ void ExposedBatch::issue_locked() {
   {
     // What the target has to carry out instead belongs to who recorded it.
     const ActingFor scope(pending.context);
-    status = engine_.transfers().put_exposed(rank_, remote_, local_, count);
+    status = engine_.router().put_exposed(rank_, remote_, local_, count);
   }
   engine_.completion().complete(pending, status);
 }

@@ -12,8 +12,8 @@
 #include "base/log.h"
 #include "base/status.h"
 #include "engine/engine.h"
-#include "engine/message/message_reader.h"
-#include "engine/progress/threads_pause.h"
+#include "engine/message/message_receiver.h"
+#include "engine/progress/thread_pause.h"
 #include "os/fork_copies.h"
 #include "os/heap.h"
 
@@ -46,7 +46,7 @@ void Exposures::close() { os::remove_fork_guard(this); }
 // The child's heap is to be what it was at one moment.
 void Exposures::hold_for_fork() {
   if (in_handler) return;  // that may run in one of these threads
-  fork_pause_ = std::make_unique<ThreadsPause>(engine_);
+  fork_pause_ = std::make_unique<ThreadPause>(engine_);
 }
 
 void Exposures::go_on_after_fork() { fork_pause_.reset(); }
@@ -56,9 +56,9 @@ void Exposures::stay_alone() { static_cast<void>(fork_pause_.release()); }
 
 mob_status_t Exposures::add(uintptr_t address, uint64_t bytes, uint64_t* handle) {
   // Whoever finds the range in the table may ask for what only this process can do.
-  if (const mob_status_t status = engine_.served().require()) return status;
+  if (const mob_status_t status = engine_.am_rma().require()) return status;
   allow_attach();
-  if (const mob_status_t status = engine_.desk().require()) return status;
+  if (const mob_status_t status = engine_.delegation().require()) return status;
   const std::lock_guard lock(mutex_);
   return add_locked({address, address + bytes, 0}, handle);
 }
@@ -75,7 +75,7 @@ mob_status_t Exposures::add_heap(uint64_t bytes, uint64_t* handle) {
   uintptr_t start = 0;
   uintptr_t end = 0;
   if (const mob_status_t status = os::grow_heap(bytes, &start, &end)) return status;
-  if (const mob_status_t status = engine_.desk().require()) return status;
+  if (const mob_status_t status = engine_.delegation().require()) return status;
   const mob_status_t status = add_pages(kCall, {0, kEverything, start}, end - start, true, handle);
   if (status == MOB_OK) heap_ = *handle;
   return status;
@@ -83,11 +83,11 @@ mob_status_t Exposures::add_heap(uint64_t bytes, uint64_t* handle) {
 
 mob_status_t Exposures::add_pages(const char* call, const Exposed& exposed, uint64_t bytes,
                                   bool anonymous, uint64_t* handle) {
-  if (const mob_status_t status = engine_.served().require()) return status;
+  if (const mob_status_t status = engine_.am_rma().require()) return status;
   allow_attach();
   if (const mob_status_t status = check_may_move(call)) return status;
   // Before the lock: the threads end only after the handler that they run, which may need the lock.
-  ThreadsPause pause(engine_);
+  ThreadPause pause(engine_);
   const std::lock_guard lock(mutex_);
   if (const mob_status_t status = add_pages_locked(call, exposed, bytes, anonymous, handle)) {
     return status;
@@ -133,7 +133,7 @@ mob_status_t Exposures::remove(uint64_t handle) {
     return remove_locked(handle);
   }
   if (const mob_status_t status = check_may_move("mob_withdraw")) return status;
-  ThreadsPause pause(engine_);
+  ThreadPause pause(engine_);
   const std::lock_guard lock(mutex_);
   if (const mob_status_t status = remove_locked(handle)) return status;
   if (pause.end() != MOB_OK)
@@ -155,7 +155,7 @@ mob_status_t Exposures::remove_locked(uint64_t handle) {
   live_.remove(handle);
   --count_;
   publish(std::move(ranges));
-  engine_.desk().forget_memory();
+  engine_.delegation().forget_memory();
   return MOB_OK;
 }
 

@@ -19,7 +19,7 @@
 namespace mobius::engine {
 
 class Engine;
-class ThreadsPause;
+class ThreadPause;
 
 class Exposures {
  public:
@@ -79,7 +79,7 @@ class Exposures {
   Engine& engine_;
   std::mutex mutex_;                          // guards changes
   uint64_t heap_ = 0;                         // the handle that add_heap() gave last
-  std::unique_ptr<ThreadsPause> fork_pause_;  // from before fork() until after it
+  std::unique_ptr<ThreadPause> fork_pause_;  // from before fork() until after it
   Registry<Exposed> live_;
   size_t count_ = 0;  // of those that are live
   RangeList list_;    // shown to others: sorted and disjoint, so one look finds what matters

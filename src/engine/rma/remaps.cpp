@@ -8,8 +8,8 @@
 
 #include "base/status.h"
 #include "engine/engine.h"
-#include "engine/rma/moved_hits.h"
-#include "engine/segment/parts.h"
+#include "engine/rma/remap_cache.h"
+#include "engine/segment/region.h"
 #include "os/fork_copies.h"
 #include "os/pages.h"
 #include "os/stopped_threads.h"
@@ -57,7 +57,7 @@ mob_status_t Remaps::add(const char* call, uintptr_t address, uint64_t bytes, bo
   }
   if (const mob_status_t status = list_.reserve(moved_.size() + 1)) return status;
   const auto added =
-      moved_.emplace(address, Moved{address + bytes, first, page_bytes, Part{}, anonymous}).first;
+      moved_.emplace(address, Moved{address + bytes, first, page_bytes, Region{}, anonymous}).first;
   bool is_moved = false;
   try {
     if (others_need_them()) {
@@ -73,7 +73,7 @@ mob_status_t Remaps::add(const char* call, uintptr_t address, uint64_t bytes, bo
     if (is_moved) {
       static_cast<void>(remove(address));
     } else {
-      if (added->second.part.bytes != 0) drop_part(engine_, added->second.part);
+      if (added->second.part.bytes != 0) drop_region(engine_, added->second.part);
       moved_.erase(added);
     }
     return fail(MOB_ERR_MEMORY, "%s: this process has no memory left", call);
@@ -86,7 +86,7 @@ mob_status_t Remaps::remove(uintptr_t address) {
   mob_status_t status = MOB_OK;
   try {
     publish();
-    status = engine_.moved_views().revoke(address, moved.end - address);
+    status = engine_.remap_views().revoke(address, moved.end - address);
     if (status == MOB_OK && moved.part.bytes != 0) status = move_back(moved);
   } catch (const std::bad_alloc&) {
     status = fail(MOB_ERR_MEMORY, "no memory to move pages back");
@@ -95,7 +95,7 @@ mob_status_t Remaps::remove(uintptr_t address) {
     moved_.insert(std::move(removed));
     publish();
   } else if (moved.part.bytes != 0) {
-    drop_part(engine_, moved.part);
+    drop_region(engine_, moved.part);
   }
   return status;
 }
@@ -118,13 +118,13 @@ bool Remaps::others_need_them() const {
   return false;
 }
 
-os::SharedPlace Remaps::place_of(const Part& part) const {
+os::SharedPlace Remaps::place_of(const Region& part) const {
   return {engine_.host().segment(), job::kWindowOffset + part.offset};
 }
 
 mob_status_t Remaps::move(const char* call, Moved* moved) {
-  const auto memory = moved->is_anonymous ? PartMemory::kAsUsed : PartMemory::kReserved;
-  if (const mob_status_t status = make_part(engine_, moved->page_bytes, memory, &moved->part)) {
+  const auto memory = moved->is_anonymous ? RegionMemory::kAsUsed : RegionMemory::kReserved;
+  if (const mob_status_t status = make_region(engine_, moved->page_bytes, memory, &moved->part)) {
     return status;
   }
   const os::SharedPlace place = place_of(moved->part);
@@ -137,7 +137,7 @@ mob_status_t Remaps::move(const char* call, Moved* moved) {
     });
     if (status != MOB_OK) os::end_copies(moved->first_page);
   }
-  if (status != MOB_OK) drop_part(engine_, moved->part);
+  if (status != MOB_OK) drop_region(engine_, moved->part);
   return status;
 }
 
@@ -158,13 +158,13 @@ void Remaps::publish() {
 }
 
 void* Remaps::find(mob_rank_t rank, uintptr_t remote, size_t bytes) {
-  if (void* here = find_moved_again(rank, remote, bytes)) return here;
+  if (void* here = find_remapped_again(rank, remote, bytes)) return here;
   return engine_.is_here(rank) ? look_up(rank, remote, bytes) : nullptr;
 }
 
 void* Remaps::find_word(mob_rank_t rank, uintptr_t remote, size_t bytes) {
   void* here = find(rank, remote, bytes);
-  const bool has_address = here == pointer(remote) && !engine_.transfers().hooked();
+  const bool has_address = here == pointer(remote) && !engine_.router().hooked();
   if (has_address && target_is_due(rank, TargetUse::kWords)) show_words(rank, remote);
   return here;
 }
@@ -173,14 +173,14 @@ void* Remaps::find_word(mob_rank_t rank, uintptr_t remote, size_t bytes) {
 void Remaps::show_words(mob_rank_t rank, uintptr_t remote) {
   Place place;
   if (!locate(rank, remote, 1, &place) ||
-      !engine_.moved_views().show(rank, place.range, place.found)) {
+      !engine_.remap_views().show(rank, place.range, place.found)) {
     return;
   }
   const mob_rank_t index = engine_.host_index(rank);
-  engine_.stripes().admit_word(index, remote);
-  const Stripes::Stretch around =
-      engine_.stripes().admitted_outside(index, remote, place.range.start, place.range.end);
-  engine_.moved_views().enter(rank, TargetUse::kWords, around.start, around.bytes, place.found);
+  engine_.accumulate_locks().admit_word(index, remote);
+  const AccumulateLocks::Zone around =
+      engine_.accumulate_locks().admitted_outside(index, remote, place.range.start, place.range.end);
+  engine_.remap_views().enter(rank, TargetUse::kWords, around.start, around.bytes, place.found);
 }
 
 bool Remaps::locate(mob_rank_t rank, uintptr_t remote, size_t bytes, Place* place) {
@@ -212,10 +212,10 @@ void* Remaps::look_up(mob_rank_t rank, uintptr_t remote, size_t bytes) {
   Place place;
   if (!locate(rank, remote, bytes, &place)) return nullptr;
   // A hook must see every operation: none may be done where this is looked at.
-  if (!engine_.transfers().hooked()) {
-    if (engine_.moved_views().show(rank, place.range, place.found)) place.delta = 0;
-    MovedHit& hit = moved_hit_of(rank);
-    change_moved_hit(hit, [&] {
+  if (!engine_.router().hooked()) {
+    if (engine_.remap_views().show(rank, place.range, place.found)) place.delta = 0;
+    RemapHit& hit = remap_hit_of(rank);
+    change_remap_hit(hit, [&] {
       hit.rank.store(rank, std::memory_order_relaxed);
       hit.start.store(place.range.start, std::memory_order_relaxed);
       hit.bytes.store(place.range.end - place.range.start, std::memory_order_relaxed);
@@ -229,8 +229,8 @@ void* Remaps::look_up(mob_rank_t rank, uintptr_t remote, size_t bytes) {
 
 void Remaps::forget_hits() {
   for (mob_rank_t rank = 0; rank < static_cast<mob_rank_t>(kMovedHits); ++rank) {
-    MovedHit& hit = moved_hit_of(rank);
-    change_moved_hit(hit, [&] { hit.bytes.store(0, std::memory_order_relaxed); });
+    RemapHit& hit = remap_hit_of(rank);
+    change_remap_hit(hit, [&] { hit.bytes.store(0, std::memory_order_relaxed); });
   }
 }
 

@@ -11,7 +11,7 @@
 #include <map>
 
 #include "engine/segment/chunk_table.h"
-#include "engine/rma/moved_views.h"
+#include "engine/rma/remap_views.h"
 #include "engine/segment/range_table.h"
 #include "os/pages.h"
 
@@ -53,18 +53,18 @@ class Remaps {
     uint64_t end;  // of what was asked for
     uintptr_t first_page;
     uint64_t page_bytes;  // of all pages
-    Part part;            // that holds them; no bytes where nobody else needs it
+    Region part;            // that holds them; no bytes where nobody else needs it
     bool is_anonymous;
   };
 
   bool others_need_them() const;
   mob_status_t move(const char* call, Moved* moved);
   mob_status_t move_back(const Moved& moved);
-  os::SharedPlace place_of(const Part& part) const;
+  os::SharedPlace place_of(const Region& part) const;
   void publish();
   struct Place {
     ListedRange range{};
-    MovedViews::Found found{};
+    RemapViews::Found found{};
     uint64_t delta = 0;  // what to add to an address to have it here, in the window
   };
   bool locate(mob_rank_t rank, uintptr_t remote, size_t bytes, Place* place);

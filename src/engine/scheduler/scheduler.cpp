@@ -94,18 +94,18 @@ Policy Scheduler::policy_for(mob_rank_t rank, uint64_t remote) const {
 }
 
 void Scheduler::set_hint(const Allocation& allocation, std::optional<Policy> policy) {
-  if (hints_.set(allocation, policy)) end_stretches();
+  if (hints_.set(allocation, policy)) end_append_runs();
 }
 
 void Scheduler::look_at_contexts() {
   looks_at_contexts_.store(true, std::memory_order_relaxed);
-  end_stretches();
+  end_append_runs();
 }
 
-void Scheduler::end_stretches() {
+void Scheduler::end_append_runs() {
   for (Queue* queue : all_queues()) {
     const Queue::Lock held(*queue);
-    queue->end_stretch();
+    queue->end_append_run();
   }
 }
 
@@ -131,7 +131,7 @@ void Scheduler::open_epoch(mob_rank_t rank, std::optional<Policy> hint, Epoch ep
     hinted_epochs_.fetch_add(1, std::memory_order_relaxed);
   }
   const Queue::Lock lock(*queue);
-  queue->end_stretch();
+  queue->end_append_run();
 }
 
 void Scheduler::close_epoch(mob_rank_t rank, Epoch epoch) {
@@ -142,7 +142,7 @@ void Scheduler::close_epoch(mob_rank_t rank, Epoch epoch) {
   if (queue->epochs_hint.exchange(-1, std::memory_order_relaxed) >= 0) {
     hinted_epochs_.fetch_sub(1, std::memory_order_relaxed);
     const Queue::Lock held(*queue);
-    queue->end_stretch();
+    queue->end_append_run();
   }
 }
 
@@ -183,7 +183,7 @@ void Scheduler::give_up(mob_rank_t rank) {
 
 void Scheduler::close() {
   is_open_ = false;
-  leave_stretch();
+  leave_append_run();
   if (engine_.settings().number(base::SettingId::kStats) == 0) return;
   const std::string text = report();
   // Nobody could be told that standard error is gone.

@@ -29,7 +29,7 @@
 #include <vector>
 
 #include "engine/progress/completion.h"
-#include "engine/scheduler/hints.h"
+#include "engine/scheduler/policy_hints.h"
 #include "engine/rma/operation.h"
 #include "schedule/operation.h"
 
@@ -163,8 +163,8 @@ class Scheduler {
   bool append(Queue& queue, schedule::Kind kind, uint64_t remote, const char* local, size_t bytes);
   static void note(Queue& queue, schedule::Kind kind, uint64_t remote, const char* local,
                    size_t bytes, bool copies);
-  void open_stretch(Queue& queue, uint64_t remote);
-  void end_stretches();
+  void open_append_run(Queue& queue, uint64_t remote);
+  void end_append_runs();
   std::vector<Queue*> all_queues();
   mob_status_t get(const Operation& operation, Queue& queue, schedule::Operation& made,
                    schedule::Policy policy);
@@ -209,7 +209,7 @@ class Scheduler {
 
   Engine& engine_;
   schedule::Policy policy_{};  // adaptive
-  Hints hints_;
+  PolicyHints hints_;
   std::atomic<uint32_t> hinted_epochs_ = 0;  // open, of all targets
   std::atomic<bool> looks_at_contexts_ = false;
   bool is_open_ = false;

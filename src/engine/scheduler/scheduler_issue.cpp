@@ -9,7 +9,7 @@
 
 #include "base/status.h"
 #include "engine/engine.h"
-#include "engine/request/pack_wire.h"
+#include "engine/request/batch_wire.h"
 #include "engine/scheduler/scheduler_queue.h"
 #include "schedule/text.h"
 #include "schedule/wire.h"
@@ -75,7 +75,7 @@ void Scheduler::issue_recorded() {
   // the locks. Puts first: for those the target sends a request only, which would wait behind what
   // it sends for gets, so that one direction were idle first and the other then. For the same
   // reason last, if their bytes go without a request.
-  Served& served = engine_.served();
+  AmRma& served = engine_.am_rma();
   for (Move& move : moves) {
     if (move.transfer.kind == MOB_PUT) move.turn = served.goes_unasked(move.transfer) ? 2 : 0;
   }
@@ -99,7 +99,7 @@ bool Scheduler::issue(Queue& queue, const schedule::Costs& costs, std::vector<Mo
   try {
     tells |= issue_plan(queue, group, costs, moves, &gone);
     queue.savings.add(queue.plan.savings);
-    if (engine_.transfers().timeline() != nullptr) {
+    if (engine_.router().timeline() != nullptr) {
       trace_issue(queue, costs, begin, moves != nullptr);
     }
   } catch (const std::bad_alloc&) {
@@ -185,7 +185,7 @@ void Scheduler::issue_pack(Queue& queue, Group& group, const Issue& issue) {
   if (flight->answer_bytes != 0) group.is_complete_here = false;
   const schedule::Written written =
       schedule::write_pack(queue.operations, queue.plan, issue, queue.wire.get());
-  const PackRequest request{flight->id, written.lowest, written.highest, flight->answer_bytes};
+  const BatchRequest request{flight->id, written.lowest, written.highest, flight->answer_bytes};
   Outgoing message;
   message.id = static_cast<unsigned>(InternalHandler::kPack);
   message.header = &request;
@@ -238,7 +238,7 @@ bool Scheduler::puts_surely(mob_rank_t rank) const {
   const Group* last = nullptr;
   for (const auto& flight : queue->flights) {
     if (!engine_.completion().is_current(*flight->group->pending->context) ||
-        !engine_.memory().holds(rank, flight->lowest, flight->highest)) {
+        !engine_.allocations().holds(rank, flight->lowest, flight->highest)) {
       return false;
     }
     if (std::exchange(last, flight->group) != flight->group) ++groups;
@@ -292,13 +292,13 @@ void Scheduler::issue_alone(Queue& queue, Group& group, const Issue& issue,
   mob_status_t status = pending == nullptr ? MOB_ERR_MEMORY : MOB_OK;
   if (status == MOB_OK) status = transport::normalise(call, transfer, &shape);  // it was checked
   if (status == MOB_OK) {
-    if (moves != nullptr && engine_.served().is_bulk(transfer, shape, Mode::kImplicit) &&
+    if (moves != nullptr && engine_.am_rma().is_bulk(transfer, shape, Mode::kImplicit) &&
         add_move(*moves, {transfer, pending})) {
       Completion::let_overtake(*pending);
       return;
     }
     queue.alone.fetch_add(1, std::memory_order_relaxed);
-    return engine_.served().start(call, transfer, shape, *pending);
+    return engine_.am_rma().start(call, transfer, shape, *pending);
   }
   const std::lock_guard lock(queue.answers);
   ++group.parts;
@@ -320,7 +320,7 @@ void Scheduler::end_part(Group& group, mob_status_t status) {
 }
 
 void Scheduler::answered(const mob_message_t& message, mob_delivery_t* delivery) {
-  const PackReply reply = PackReply::from(message.header, message.header_bytes);
+  const BatchReply reply = BatchReply::from(message.header, message.header_bytes);
   if (reply.status != MOB_OK) {
     fail(reply.status, "rank %d: %s", message.source, reply.text);
   }
@@ -332,7 +332,7 @@ void Scheduler::answered(const mob_message_t& message, mob_delivery_t* delivery)
   struct Late {
     Scheduler* self;
     mob_rank_t rank;
-    PackReply reply;
+    BatchReply reply;
     size_t bytes;
     std::unique_ptr<unsigned char[]> data;
   };
@@ -385,7 +385,7 @@ void Scheduler::take_answer(mob_rank_t rank, uint64_t id, const unsigned char* d
 
 void Scheduler::trace_answer(mob_rank_t rank, size_t operations, uint64_t begin,
                              mob_status_t status) const {
-  Timeline* timeline = engine_.transfers().timeline();
+  Timeline* timeline = engine_.router().timeline();
   if (timeline == nullptr) return;
   char arguments[96];
   std::snprintf(arguments, sizeof arguments, R"("target":%d,"operations":%zu,"status":%d)", rank,
@@ -395,10 +395,10 @@ void Scheduler::trace_answer(mob_rank_t rank, size_t operations, uint64_t begin,
 
 void Scheduler::trace_issue(const Queue& queue, const schedule::Costs& costs, uint64_t begin,
                             bool moves) const {
-  const size_t rma_bytes = moves ? engine_.network().bulk().least_bytes() : 0;
+  const size_t rma_bytes = moves ? engine_.network().rma().least_bytes() : 0;
   const std::string text = schedule::write_recorded(queue.rank, queue.operations, costs,
                                                     queue.policy, queue.plan, rma_bytes);
-  engine_.transfers().timeline()->add("recorded", "schedule", begin, text.c_str());
+  engine_.router().timeline()->add("recorded", "schedule", begin, text.c_str());
 }
 
 }  // namespace mobius::engine

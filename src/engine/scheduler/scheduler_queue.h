@@ -13,7 +13,7 @@
 
 #include "engine/common/first_error.h"
 #include "engine/scheduler/scheduler.h"
-#include "engine/scheduler/stretch.h"
+#include "engine/scheduler/append_run.h"
 #include "schedule/link_meter.h"
 #include "schedule/plan.h"
 
@@ -71,7 +71,7 @@ class RecordedOperations {
 
 // Of one target. Its lock (Lock) guards what has no other comment: mostly that of the thread that
 // records, which is spared what comes back meanwhile to whoever polls.
-struct Scheduler::Queue : Stretch {
+struct Scheduler::Queue : AppendRun {
   // Most that it holds: operations, as they were asked for, and bytes of them that are copies.
   static constexpr size_t kMostOperations = 2048;
   static constexpr size_t kMostStored = size_t{32} << 10;
@@ -84,7 +84,7 @@ struct Scheduler::Queue : Stretch {
     operations.clear();
     stored = 0;
     calls = 0;
-    end_stretch();
+    end_append_run();
     is_urgent.store(false, std::memory_order_relaxed);
     has_any.store(false, std::memory_order_relaxed);
   }
@@ -97,7 +97,7 @@ struct Scheduler::Queue : Stretch {
   }
 
   // The next call is no part of the last operation: something else may be true of it.
-  void end_stretch() { set_next(nullptr, 0); }
+  void end_append_run() { set_next(nullptr, 0); }
 
   // Holds the lock of a queue, of which all calls are counted then, and the next one looks at
   // everything.

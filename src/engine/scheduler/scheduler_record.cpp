@@ -7,7 +7,7 @@
 
 #include "base/status.h"
 #include "engine/engine.h"
-#include "engine/progress/host_watch.h"
+#include "engine/progress/peer_watch.h"
 #include "engine/scheduler/scheduler_queue.h"
 #include "transport/shm/copy.h"
 #include "transport/shm/element.h"
@@ -56,7 +56,7 @@ bool Scheduler::takes(const Operation& operation) const {
     return false;
   }
   // Its request is small, goes at once, and what is moved then is in nobody's way.
-  if (engine_.served().is_bulk(transfer, shape, operation.mode)) return false;
+  if (engine_.am_rma().is_bulk(transfer, shape, operation.mode)) return false;
   const bool is_small = shape.total_bytes <= kMostKept;
   const bool is_started = operation.mode == Mode::kImplicit;
   switch (transfer.kind) {
@@ -125,7 +125,7 @@ bool Scheduler::fetch(const Operation& operation, mob_status_t* status) {
   const transport::Shape& shape = operation.shape;
   const bool fetches = transfer.kind == MOB_GET || transfer.kind == MOB_FETCH_ACCUMULATE;
   if (!is_open_ || !fetches || operation.mode != Mode::kBlocking || in_handler ||
-      engine_.served().is_bulk(transfer, shape, operation.mode) || shape.kind != MOB_CONTIGUOUS ||
+      engine_.am_rma().is_bulk(transfer, shape, operation.mode) || shape.kind != MOB_CONTIGUOUS ||
       shape.total_bytes - 1 >= kMostKept || counts(transfer) || transfer.signal != nullptr ||
       transfer.scale != nullptr ||
       (transfer.kind == MOB_FETCH_ACCUMULATE && transfer.op == MOB_NO_OP)) {
@@ -160,8 +160,8 @@ mob_status_t Scheduler::fetch_now(const char* call, Queue& queue, schedule::Oper
 // Whether a stretch may be recorded without a description, as far as that can be told here.
 inline bool Scheduler::is_plain(mob_rank_t rank, const void* remote, const void* local) const {
   return is_open_ && static_cast<uint32_t>(rank) < static_cast<uint32_t>(mob_size_) &&
-         local != nullptr && remote != nullptr && !engine_.transfers().hooked() &&
-         !engine_.deferred_access().is_used();
+         local != nullptr && remote != nullptr && !engine_.router().hooked() &&
+         !engine_.lazy_lock().is_used();
 }
 
 bool Scheduler::put(mob_rank_t rank, void* remote, const void* local, size_t bytes, bool is_urgent,
@@ -186,7 +186,7 @@ bool Scheduler::put(mob_rank_t rank, void* remote, const void* local, size_t byt
 bool Scheduler::get(const char* call, mob_rank_t rank, const void* remote, void* local,
                     size_t bytes, mob_status_t* status) {
   if (!is_plain(rank, remote, local) || engine_.is_here(rank) || bytes - 1 >= kMostKept ||
-      in_handler || engine_.network().bulk().is_worth(bytes)) {
+      in_handler || engine_.network().rma().is_worth(bytes)) {
     return false;
   }
   const Policy policy =
@@ -231,28 +231,28 @@ bool Scheduler::extend(Queue& queue, Kind kind, uint64_t remote, const char* loc
   last.bytes += bytes;
   ++last.calls;
   queue.note_call(local, remote, bytes);
-  queue.who = Stretch::whose(kind, queue.rank);
-  open_stretch(queue, remote);
+  queue.who = AppendRun::whose(kind, queue.rank);
+  open_append_run(queue, remote);
   return true;
 }
 
 // Needs the lock, and that the last call may be followed by others without a further look.
-void Scheduler::open_stretch(Queue& queue, uint64_t remote) {
+void Scheduler::open_append_run(Queue& queue, uint64_t remote) {
   if (!queue.lock.is_biased() || !packs(queue.policy) ||
-      engine_.network().bulk().is_worth(Stretch::kMostBytes)) {
+      engine_.network().rma().is_worth(AppendRun::kMostBytes)) {
     return;
   }
   queue.left = static_cast<uint32_t>(Queue::kMostOperations - queue.calls);
-  const Hints::Around alike = hints_.around(queue.rank, remote);
+  const PolicyHints::Around alike = hints_.around(queue.rank, remote);
   queue.alike_begin = alike.begin;
   queue.alike_bytes = alike.bytes;
-  set_last_stretch(queue);
+  set_last_append_run(queue);
 }
 
 bool Scheduler::one_more(Kind kind, mob_rank_t rank, void* remote, const void* local,
                          size_t bytes) {
   if (!is_plain(rank, remote, local) || bytes == 0 ||
-      engine_.network().bulk().is_worth_bare(bytes)) {
+      engine_.network().rma().is_worth_bare(bytes)) {
     return false;
   }
   Queue* const queue = find(rank);
@@ -277,7 +277,7 @@ bool Scheduler::one_more(Kind kind, mob_rank_t rank, void* remote, const void* l
     transport::copy(copy, local, bytes);
     queue.stored += bytes;
   }
-  queue.who = copies ? Stretch::kNobody : Stretch::whose(kind, queue.rank);
+  queue.who = copies ? AppendRun::kNobody : AppendRun::whose(kind, queue.rank);
 }
 
 bool Scheduler::append(Queue& queue, Kind kind, uint64_t remote, const char* local, size_t bytes) {
@@ -289,7 +289,7 @@ bool Scheduler::append(Queue& queue, Kind kind, uint64_t remote, const char* loc
   note(queue, kind, remote, local, bytes, copies);
   queue.note_call(packs(policy) ? local : nullptr, remote, bytes);
   if (engine_.completion().is_current_default(*queue.group->pending->context)) {
-    open_stretch(queue, remote);
+    open_append_run(queue, remote);
   }
   return true;
 }
@@ -298,7 +298,7 @@ bool Scheduler::append(Queue& queue, Kind kind, uint64_t remote, const char* loc
 // hardly a register has to be saved: there are thousands of these in a row.
 mob_status_t Scheduler::put_another(mob_rank_t rank, void* remote, const void* local, size_t bytes,
                                     Put* otherwise) {
-  Stretch& stretch = last_stretch();
+  AppendRun& stretch = last_append_run();
   if (bytes - 1 >= kMostCopied || local == nullptr || remote == nullptr || !stretch.lock.enter()) {
     return otherwise(rank, remote, local, bytes);
   }
@@ -331,7 +331,7 @@ mob_status_t Scheduler::begin_group(Queue& queue, bool is_awaited) {
       is_awaited ? completion.start_awaited(transfer) : completion.start(transfer, nullptr);
   if (group->pending == nullptr) return MOB_ERR_MEMORY;
   queue.group = group.release();  // end_part() deletes it
-  if (engine_.transfers().timeline() != nullptr) queue.begin_ns = Timeline::now();
+  if (engine_.router().timeline() != nullptr) queue.begin_ns = Timeline::now();
   return MOB_OK;
 }
 

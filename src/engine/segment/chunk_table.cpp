@@ -9,7 +9,7 @@
 
 namespace mobius::engine {
 
-void ChunkTable::open(HostMemory& memory, int segment, size_t chunks, Engine& engine) {
+void ChunkTable::open(SegmentLayout& memory, int segment, size_t chunks, Engine& engine) {
   memory_ = &memory;
   entries_ = memory.chunks();
   count_ = std::min<size_t>(chunks, kClaimed - 1);
@@ -59,7 +59,7 @@ mob_status_t ChunkTable::claim(uint64_t count, uint64_t* first) {
   return status;
 }
 
-void ChunkTable::set_part(uint64_t first, const Part& part) {
+void ChunkTable::set_region(uint64_t first, const Region& part) {
   entries_[first].bytes.store(part.bytes, std::memory_order_relaxed);
   auto& tag = entries_[first].owner_and_generation;
   constexpr uint32_t kLast = UINT32_MAX >> kOwnerBits;
@@ -75,7 +75,7 @@ void ChunkTable::set_part(uint64_t first, const Part& part) {
   }
 }
 
-void ChunkTable::clear_part(const Part& part) {
+void ChunkTable::clear_region(const Region& part) {
   const uint64_t first = part.offset >> kChunkShift;
   for (uint64_t chunk = first; chunk < first + chunks_of(part.bytes); ++chunk) {
     entries_[chunk].first.store(kClaimed, std::memory_order_relaxed);

@@ -7,13 +7,13 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "engine/segment/host_memory.h"
+#include "engine/segment/segment_layout.h"
 #include "os/waiter.h"
 
 namespace mobius::engine {
 
 // A process' share of an allocation, as bytes of the window.
-struct Part {
+struct Region {
   uint64_t offset;
   uint64_t bytes;    // as asked for, not rounded
   mob_rank_t owner;  // host index
@@ -29,7 +29,7 @@ class Engine;
 
 class ChunkTable {
  public:
-  void open(HostMemory& memory, int segment, size_t chunks, Engine& engine);
+  void open(SegmentLayout& memory, int segment, size_t chunks, Engine& engine);
 
   // Takes `count` chunks in a row that nobody uses; MOB_ERR_MEMORY when the window has no such
   // room. They belong to no part yet.
@@ -37,10 +37,10 @@ class ChunkTable {
 
   // Makes a part of claimed chunks, or a longer one of a part and claimed chunks after it. Fills in
   // the generation by itself.
-  void set_part(uint64_t first, const Part& part);
+  void set_region(uint64_t first, const Region& part);
 
   // Makes a part's chunks claimed ones again: nobody finds it any more.
-  void clear_part(const Part& part);
+  void clear_region(const Region& part);
 
   // Gives chunks back, parts or not. `forgets_words`: no process remembers any more that it may
   // update words there (stripes.h); otherwise they may for good, whatever is there next.
@@ -48,15 +48,15 @@ class ChunkTable {
 
   // The part that holds an offset of the window (of any process, also with 0 bytes in it); false if
   // none does. Lock-free.
-  bool find(uint64_t offset, Part* part) const {
+  bool find(uint64_t offset, Region* part) const {
     const uint64_t chunk = offset >> kChunkShift;
     if (chunk >= count_) return false;
-    // Pairs with the release in set_part().
+    // Pairs with the release in set_region().
     const uint32_t first = entries_[chunk].first.load(std::memory_order_acquire);
     if (first == 0 || first == kClaimed) return false;
     const ChunkEntry& head = entries_[first - 1];
     part->offset = uint64_t{first - 1} << kChunkShift;
-    // Pairs with the release in set_part(): who sees that a part grew sees how long it is.
+    // Pairs with the release in set_region(): who sees that a part grew sees how long it is.
     const uint32_t tag = head.owner_and_generation.load(std::memory_order_acquire);
     part->bytes = head.bytes.load(std::memory_order_relaxed);
     part->owner = static_cast<mob_rank_t>(tag & ((1u << kOwnerBits) - 1));
@@ -65,7 +65,7 @@ class ChunkTable {
   }
 
   // Of a chunk that is in use.
-  WordMarks& words(uint64_t chunk) const { return entries_[chunk].words; }
+  AtomicZones& words(uint64_t chunk) const { return entries_[chunk].words; }
   size_t count() const { return count_; }
 
  private:
@@ -73,7 +73,7 @@ class ChunkTable {
 
   mob_status_t reserve_entries(uint64_t end);
 
-  HostMemory* memory_ = nullptr;
+  SegmentLayout* memory_ = nullptr;
   ChunkEntry* entries_ = nullptr;
   size_t count_ = 0;
   int segment_ = -1;

@@ -7,7 +7,7 @@
 
 #include "base/status.h"
 #include "engine/engine.h"
-#include "engine/segment/parts.h"
+#include "engine/segment/region.h"
 #include "transport/shm/copy.h"
 
 namespace mobius::engine {
@@ -65,10 +65,10 @@ mob_status_t LocalHeap::allocate_locked(size_t bytes, size_t alignment, uint64_t
   return MOB_OK;
 }
 
-mob_status_t LocalHeap::add_part(size_t bytes, std::map<uint64_t, Part>* parts, uint64_t* offset) {
-  std::map<uint64_t, Part> made;
-  Part& part = made[0];
-  if (const mob_status_t status = make_part(engine_, bytes, PartMemory::kReserved, &part))
+mob_status_t LocalHeap::add_part(size_t bytes, std::map<uint64_t, Region>* parts, uint64_t* offset) {
+  std::map<uint64_t, Region> made;
+  Region& part = made[0];
+  if (const mob_status_t status = make_region(engine_, bytes, RegionMemory::kReserved, &part))
     return status;
   auto entry = made.extract(made.begin());
   *offset = entry.key() = entry.mapped().offset;
@@ -83,7 +83,7 @@ mob_status_t LocalHeap::add_extent(size_t bytes) {
     free_.add(offset, bytes - kFence);
   } catch (const std::bad_alloc&) {
     const auto extent = extents_.find(offset);
-    drop_part(engine_, extent->second);
+    drop_region(engine_, extent->second);
     extents_.erase(extent);
     throw;
   }
@@ -112,7 +112,7 @@ void LocalHeap::release_locked(Blocks::iterator block) {
   const auto [offset, bytes] = *block;
   blocks_.erase(block);
   if (const auto large = large_.find(offset); large != large_.end()) {
-    drop_part(engine_, large->second);
+    drop_region(engine_, large->second);
     large_.erase(large);
     return;
   }
@@ -123,7 +123,7 @@ void LocalHeap::release_locked(Blocks::iterator block) {
       extents_.size() > 1) {
     free_.remove(piece);
     extent_bytes_ -= extent->second.bytes;
-    drop_part(engine_, extent->second);
+    drop_region(engine_, extent->second);
     extents_.erase(extent);
   }
 }

@@ -46,7 +46,7 @@ class LocalHeap {
 
   mob_status_t check_size(size_t bytes) const;
   mob_status_t add_extent(size_t bytes);
-  mob_status_t add_part(size_t bytes, std::map<uint64_t, Part>* parts, uint64_t* offset);
+  mob_status_t add_part(size_t bytes, std::map<uint64_t, Region>* parts, uint64_t* offset);
   mob_status_t allocate_locked(size_t bytes, size_t alignment, uint64_t* offset);
   void release_locked(Blocks::iterator block);
   mob_status_t find(const char* call, const void* block, Blocks::iterator* found);
@@ -54,8 +54,8 @@ class LocalHeap {
   Engine& engine_;
   std::mutex mutex_;                  // guards all below
   RangeAllocator free_;               // in the extents, by offset in the window
-  std::map<uint64_t, Part> extents_;  // by offset
-  std::map<uint64_t, Part> large_;    // by offset
+  std::map<uint64_t, Region> extents_;  // by offset
+  std::map<uint64_t, Region> large_;    // by offset
   Blocks blocks_;                     // offset → bytes, of both kinds
   uint64_t extent_bytes_ = 0;         // of all
 };

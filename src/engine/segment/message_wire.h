@@ -12,7 +12,7 @@
 #include <cstdint>
 #include <iterator>
 
-#include "engine/segment/ring_width.h"
+#include "engine/segment/ring_size.h"
 #include "os/hybrid_lock.h"
 #include "os/ring.h"
 
@@ -39,12 +39,12 @@ struct Inbox {
   static constexpr size_t kRingsPerChunk = 30;
   std::atomic<uint32_t> chunks[(kMostSenders + kRingsPerChunk - 1) / kRingsPerChunk];
   // The wider ones, of one width.
-  struct WiderRings {
+  struct LargerRings {
     std::atomic<uint32_t> made;
     std::atomic<uint32_t> chunks[4];
   };
-  WiderRings wide;
-  WiderRings large;
+  LargerRings wide;
+  LargerRings large;
   // One bit per handler that is registered.
   alignas(64) std::atomic<uint64_t> handlers[kHandlers / 64];
   // One bit per ring from kPolledRings on: something was written since the receiver looked.
@@ -106,8 +106,8 @@ struct MessageRing : StreamHead {
 };
 inline constexpr size_t kMessageRingBytes = size_t{68} << 10;  // whole pages
 static_assert(sizeof(MessageRing) <= kMessageRingBytes);
-static_assert(kWideRing.most <= std::size(Inbox::WiderRings{}.chunks) * kWideRing.per_chunk);
-static_assert(kLargeRing.most <= std::size(Inbox::WiderRings{}.chunks) * kLargeRing.per_chunk);
+static_assert(kWideRing.most <= std::size(Inbox::LargerRings{}.chunks) * kWideRing.per_chunk);
+static_assert(kLargeRing.most <= std::size(Inbox::LargerRings{}.chunks) * kLargeRing.per_chunk);
 
 // A message is one record of kind kFirst and as many kMore as its payload needs. kMoved, a
 // WireMoved, says in which wider ring the stream goes on; there is one at most.

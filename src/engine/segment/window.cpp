@@ -106,7 +106,7 @@ mob_status_t Window::allow(uint64_t offset, uint64_t chunks) {
   return memory_.allow(offset, chunks << kChunkShift);
 }
 
-mob_status_t Window::open_part(const Part& part) {
+mob_status_t Window::open_region(const Region& part) {
   const std::lock_guard lock(mutex_);
   const uint64_t bytes = chunks_of(part.bytes) << kChunkShift;
   if (const mob_status_t status = memory_.allow(part.offset, bytes)) return status;

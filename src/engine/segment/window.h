@@ -45,11 +45,11 @@ class Window {
   }
 
   // Whether open() has seen this part, as long as it is now.
-  bool is_open(const Part& part) const {
+  bool is_open(const Region& part) const {
     return opened_[part.offset >> kChunkShift].load(std::memory_order_relaxed) == part.generation;
   }
   // Lets this process touch a part, whoever used its chunks before. Any thread.
-  mob_status_t open_part(const Part& part);
+  mob_status_t open_region(const Region& part);
 
   // Opens or closes whole chunks to this process. Any thread.
   mob_status_t allow(uint64_t offset, uint64_t chunks);

@@ -5,7 +5,7 @@
 
 #include "base/status.h"
 #include "engine/engine.h"
-#include "engine/progress/host_watch.h"
+#include "engine/progress/peer_watch.h"
 #include "engine/sync/locks.h"
 
 namespace mobius::engine {
@@ -97,7 +97,7 @@ void Access::open_epoch(mob_rank_t target, Scheduler::Epoch epoch) const {
 }
 
 mob_status_t Access::start_lock(const char* call, mob_rank_t target, ClaimMode mode) {
-  DeferredAccess& deferred = team().engine().deferred_access();
+  LazyLock& deferred = team().engine().lazy_lock();
   const bool is_exclusive = mode == ClaimMode::kExclusive;
   if (is_here(target) || !deferred.may_start(team().map().world_rank(target), hint())) {
     return is_exclusive ? lock_exclusive(call, target, nullptr)
@@ -126,7 +126,7 @@ std::atomic<uint32_t>& Access::shared(mob_rank_t reader, mob_rank_t target) cons
 
 bool Access::has_exclusive(mob_rank_t target) const {
   if (!is_here(target)) [[unlikely]] {
-    return team().engine().remote().claims().holds(remote(target));
+    return team().engine().remote_objects().locks().holds(remote(target));
   }
   return os::lock_owner(gate(target)) == team().engine().lock_id();
 }
@@ -170,7 +170,7 @@ bool Access::leave_shared(mob_rank_t reader, mob_rank_t target) {
     Engine& engine = team().engine();
     const uint32_t waiting = os::lock_owner(gate(target));
     if (waiting != 0) engine.ring(Engine::lock_owner(waiting));
-    if (engine.network().is_open()) Claims::released(engine, team().map().world_rank(target));
+    if (engine.network().is_open()) RemoteLocks::released(engine, team().map().world_rank(target));
   }
   return true;
 }
@@ -184,23 +184,23 @@ mob_status_t Access::leave_own_shared(mob_rank_t target, bool* had) {
   *had = take_one(own_shared(target));
   if (!*had) return MOB_OK;
   team().engine().scheduler().close_epoch(team().map().world_rank(target), Scheduler::Epoch::kSeen);
-  return team().engine().remote().claims().give_back(remote(target), ClaimMode::kShared);
+  return team().engine().remote_objects().locks().give_back(remote(target), ClaimMode::kShared);
 }
 
 // Of the calling thread. Its transfers have nothing to do with that: they come before unlock().
 void Access::leave_gate(mob_rank_t target) const {
   Engine& engine = team().engine();
   static_cast<void>(os::unlock(gate(target), engine.lock_id()));
-  if (engine.network().is_open()) Claims::released(engine, team().map().world_rank(target));
+  if (engine.network().is_open()) RemoteLocks::released(engine, team().map().world_rank(target));
 }
 
 mob_status_t Access::lock_exclusive(const char* call, mob_rank_t target, int* recovered) {
   Engine& engine = team().engine();
-  const Desk::Stay stay(engine.desk());
-  if (const mob_status_t status = engine.deferred_access().gain(call)) return status;
+  const Delegation::Stay stay(engine.delegation());
+  if (const mob_status_t status = engine.lazy_lock().gain(call)) return status;
   if (!is_here(target)) [[unlikely]] {
     const mob_status_t status =
-        engine.remote().claims().acquire(call, remote(target), ClaimMode::kExclusive, recovered);
+        engine.remote_objects().locks().acquire(call, remote(target), ClaimMode::kExclusive, recovered);
     if (status == MOB_OK) open_epoch(target, Scheduler::Epoch::kWaits);
     return status;
   }
@@ -223,10 +223,10 @@ mob_status_t Access::lock_exclusive(const char* call, mob_rank_t target, int* re
 }
 
 mob_status_t Access::lock_shared(const char* call, mob_rank_t target, int* recovered) {
-  const Desk::Stay stay(team().engine().desk());
-  if (const mob_status_t status = team().engine().deferred_access().gain(call)) return status;
+  const Delegation::Stay stay(team().engine().delegation());
+  if (const mob_status_t status = team().engine().lazy_lock().gain(call)) return status;
   if (!is_here(target)) [[unlikely]] {
-    const mob_status_t status = team().engine().remote().claims().acquire(
+    const mob_status_t status = team().engine().remote_objects().locks().acquire(
         call, remote(target), ClaimMode::kShared, recovered);
     if (status == MOB_OK) {
       own_shared(target).fetch_add(1, std::memory_order_relaxed);
@@ -250,9 +250,9 @@ mob_status_t Access::lock_shared(const char* call, mob_rank_t target, int* recov
 mob_status_t Access::try_exclusive(const char* call, mob_rank_t target, int* acquired,
                                    int* recovered) {
   Engine& engine = team().engine();
-  if (const mob_status_t status = engine.deferred_access().gain(call)) return status;
+  if (const mob_status_t status = engine.lazy_lock().gain(call)) return status;
   if (!is_here(target)) [[unlikely]] {
-    const mob_status_t status = engine.remote().claims().try_acquire(
+    const mob_status_t status = engine.remote_objects().locks().try_acquire(
         call, remote(target), ClaimMode::kExclusive, acquired, recovered);
     if (status == MOB_OK && *acquired != 0) open_epoch(target, Scheduler::Epoch::kWaits);
     return status;
@@ -277,9 +277,9 @@ mob_status_t Access::try_exclusive(const char* call, mob_rank_t target, int* acq
 
 mob_status_t Access::try_shared(const char* call, mob_rank_t target, int* acquired,
                                 int* recovered) {
-  if (const mob_status_t status = team().engine().deferred_access().gain(call)) return status;
+  if (const mob_status_t status = team().engine().lazy_lock().gain(call)) return status;
   if (!is_here(target)) [[unlikely]] {
-    const mob_status_t status = team().engine().remote().claims().try_acquire(
+    const mob_status_t status = team().engine().remote_objects().locks().try_acquire(
         call, remote(target), ClaimMode::kShared, acquired, recovered);
     if (status == MOB_OK && *acquired != 0) {
       own_shared(target).fetch_add(1, std::memory_order_relaxed);
@@ -307,14 +307,14 @@ mob_status_t Access::try_shared(const char* call, mob_rank_t target, int* acquir
 
 mob_status_t Access::unlock(const char* call, mob_rank_t target) {
   Engine& engine = team().engine();
-  const Desk::Stay stay(engine.desk());
+  const Delegation::Stay stay(engine.delegation());
   const mob_rank_t rank = team().map().world_rank(target);
-  if (!is_here(target) && engine.deferred_access().is_used()) [[unlikely]] {
+  if (!is_here(target) && engine.lazy_lock().is_used()) [[unlikely]] {
     // What the thread put before goes by the same stream; what does not has to be there before.
     engine.scheduler().fence();
     const mob_status_t ordered = engine.completion().order(call);
     mob_status_t ended = MOB_OK;
-    if (engine.deferred_access().end(call, *this, target, &ended)) {
+    if (engine.lazy_lock().end(call, *this, target, &ended)) {
       const mob_status_t completed = engine.complete_transfers(call);
       if (ended != MOB_OK) return ended;
       return completed != MOB_OK ? completed : ordered;
@@ -328,7 +328,7 @@ mob_status_t Access::unlock(const char* call, mob_rank_t target) {
     mob_status_t status = engine.order_transfers();
     engine.scheduler().close_epoch(rank);
     const mob_status_t asked =
-        engine.remote().claims().give_back(remote(target), ClaimMode::kExclusive);
+        engine.remote_objects().locks().give_back(remote(target), ClaimMode::kExclusive);
     if (status == MOB_OK) status = asked;
     const mob_status_t completed = engine.complete_transfers(call);
     return completed != MOB_OK ? completed : status;
@@ -344,7 +344,7 @@ mob_status_t Access::unlock(const char* call, mob_rank_t target) {
 }
 
 mob_status_t Access::lock_all(const char* call, int* recovered) {
-  if (const mob_status_t status = team().engine().deferred_access().gain(call)) return status;
+  if (const mob_status_t status = team().engine().lazy_lock().gain(call)) return status;
   for (mob_rank_t target = 0; target < team().size(); ++target) {
     if (!has_exclusive(target)) continue;
     return fail(MOB_ERR_STATE, "%s: the calling thread has exclusive access to rank %d", call,
@@ -367,8 +367,8 @@ mob_status_t Access::lock_all(const char* call, int* recovered) {
 }
 
 mob_status_t Access::unlock_all(const char* call) {
-  const Desk::Stay stay(team().engine().desk());
-  if (const mob_status_t status = team().engine().deferred_access().gain(call)) return status;
+  const Delegation::Stay stay(team().engine().delegation());
+  if (const mob_status_t status = team().engine().lazy_lock().gain(call)) return status;
   for (mob_rank_t target = 0; target < team().size(); ++target) {
     if (own_shared(target).load(std::memory_order_relaxed) != 0) continue;
     return fail(MOB_ERR_STATE, "%s: no shared access to rank %d to give back", call,

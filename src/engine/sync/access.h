@@ -19,7 +19,7 @@
 #include <memory>
 #include <optional>
 
-#include "engine/remote/remote.h"
+#include "engine/remote/remote_objects.h"
 #include "engine/scheduler/scheduler.h"
 #include "engine/team/team_area.h"
 #include "os/hybrid_lock.h"

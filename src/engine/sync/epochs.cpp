@@ -5,7 +5,7 @@
 
 #include "base/status.h"
 #include "engine/engine.h"
-#include "engine/progress/host_watch.h"
+#include "engine/progress/peer_watch.h"
 
 namespace mobius::engine {
 namespace {
@@ -106,7 +106,7 @@ inline mob_status_t Epochs::tell(mob_rank_t member, std::atomic<uint32_t> Words:
                                  uint32_t value) {
   const Peer& to = peer(member);
   if (to.told == nullptr) [[unlikely]] {
-    return team_->engine().remote().tell(team_->map().world_rank(member), area_.name(),
+    return team_->engine().remote_objects().tell(team_->map().world_rank(member), area_.name(),
                                          team_->rank(),
                                          word == &Words::posted ? kPosted : kCompleted, value);
   }

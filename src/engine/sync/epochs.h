@@ -21,7 +21,7 @@
 #include <span>
 #include <vector>
 
-#include "engine/remote/remote.h"
+#include "engine/remote/remote_objects.h"
 #include "engine/team/team_area.h"
 #include "schedule/plan.h"
 

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "base/status.h"
-#include "engine/progress/host_watch.h"
+#include "engine/progress/peer_watch.h"
 
 namespace mobius::engine {
 namespace {
@@ -99,7 +99,7 @@ mob_status_t release_lock(Engine& engine, const char* call, os::HybridLockWord& 
     const mob_status_t status = engine.complete_transfers(call);
     static_cast<void>(os::unlock(word, self));  // cannot fail: the owner calls
     if (host >= 0 && engine.network().is_open()) [[unlikely]] {
-      Claims::released(engine, host);
+      RemoteLocks::released(engine, host);
     }
     return status;
   }

@@ -50,23 +50,23 @@ mob_status_t Mutexes::release() {
 }
 
 mob_status_t Mutexes::lock(const char* call, mob_rank_t member, size_t index, int* recovered) {
-  if (const mob_status_t status = team().engine().deferred_access().gain(call)) return status;
+  if (const mob_status_t status = team().engine().lazy_lock().gain(call)) return status;
   if (is_here(member)) [[likely]] {
     return acquire_lock(team().engine(), call, mutex(member, index), recovered,
                         team().map().world_rank(member));
   }
-  return team().engine().remote().claims().acquire(call, remote(member, index),
+  return team().engine().remote_objects().locks().acquire(call, remote(member, index),
                                                    ClaimMode::kExclusive, recovered);
 }
 
 mob_status_t Mutexes::try_lock(const char* call, mob_rank_t member, size_t index, int* acquired,
                                int* recovered) {
-  if (const mob_status_t status = team().engine().deferred_access().gain(call)) return status;
+  if (const mob_status_t status = team().engine().lazy_lock().gain(call)) return status;
   if (is_here(member)) [[likely]] {
     return try_acquire_lock(team().engine(), call, mutex(member, index), acquired, recovered,
                             team().map().world_rank(member));
   }
-  return team().engine().remote().claims().try_acquire(call, remote(member, index),
+  return team().engine().remote_objects().locks().try_acquire(call, remote(member, index),
                                                        ClaimMode::kExclusive, acquired, recovered);
 }
 
@@ -77,7 +77,7 @@ mob_status_t Mutexes::unlock(const char* call, mob_rank_t member, size_t index) 
     return release_lock(engine, call, mutex(member, index), rank);
   }
   const RemoteLock lock = remote(member, index);
-  Claims& claims = engine.remote().claims();
+  RemoteLocks& claims = engine.remote_objects().locks();
   if (!claims.holds(lock)) {
     return base::fail(MOB_ERR_STATE, "%s: the calling thread does not hold it; acquire it first",
                       call);

@@ -8,7 +8,7 @@
 #include <memory>
 #include <vector>
 
-#include "engine/remote/remote.h"
+#include "engine/remote/remote_objects.h"
 #include "engine/team/team_area.h"
 #include "os/hybrid_lock.h"
 

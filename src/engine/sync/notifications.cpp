@@ -7,7 +7,7 @@
 
 #include "base/status.h"
 #include "engine/engine.h"
-#include "engine/progress/host_watch.h"
+#include "engine/progress/peer_watch.h"
 #include "os/memfd.h"
 
 namespace mobius::engine {
@@ -98,7 +98,7 @@ void Notifications::notified(mob_rank_t from) {
 mob_status_t Notifications::notify(mob_rank_t to) {
   if (!engine_->is_here(to)) [[unlikely]] {
     const mob_status_t status = engine_->complete_transfers("mob_notify");
-    return status != MOB_OK ? status : engine_->remote().notify(to);
+    return status != MOB_OK ? status : engine_->remote_objects().notify(to);
   }
   Pair* pair = nullptr;
   if (const mob_status_t status = find(engine_->rank(), to, &pair)) return status;

@@ -14,7 +14,7 @@
 #include <memory>
 #include <mutex>
 
-#include "engine/segment/host_memory.h"
+#include "engine/segment/segment_layout.h"
 #include "job/control.h"
 
 namespace mobius::engine {

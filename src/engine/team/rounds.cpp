@@ -5,7 +5,7 @@
 
 #include "base/status.h"
 #include "engine/engine.h"
-#include "engine/team/meeting_grid.h"
+#include "engine/team/grid_barrier.h"
 #include "os/topology.h"
 
 namespace mobius::engine {
@@ -41,15 +41,15 @@ class MembersWatch final : public os::Watch {
     loss_ = find();
     return loss_ ? fail_for(engine_, loss_) : MOB_OK;
   }
-  const Loss& loss() const { return loss_; }
+  const TeamFailure& loss() const { return loss_; }
 
  private:
-  Loss find() const {
-    if (const Loss told = header_.loss.load(std::memory_order_relaxed)) return told;
+  TeamFailure find() const {
+    if (const TeamFailure told = header_.loss.load(std::memory_order_relaxed)) return told;
     for (mob_rank_t i = 0; i < map_.size(); ++i) {
       const mob_rank_t rank = map_.world_rank(i);
-      if (engine_.is_dead(rank)) return {Loss::Kind::kDead, rank};
-      if (is_missing_(i)) return {Loss::Kind::kLeft, rank};
+      if (engine_.is_dead(rank)) return {TeamFailure::Kind::kDead, rank};
+      if (is_missing_(i)) return {TeamFailure::Kind::kLeft, rank};
     }
     return {};
   }
@@ -58,7 +58,7 @@ class MembersWatch final : public os::Watch {
   const TeamMap& map_;
   const TeamHeader::Meeting& header_;
   const IsMissing is_missing_;  // whether a member is awaited, and will not come
-  Loss loss_;
+  TeamFailure loss_;
 };
 
 // How the members of a team on one host meet: all of them find the same.
@@ -114,7 +114,7 @@ void Rounds::find_mates() {
     return result;
   };
   if (meet_by_ == MeetBy::kGrid) {
-    const MeetingGrid grid(map_.size(), rank_);
+    const GridBarrier grid(map_.size(), rank_);
     mates_ = mates_of(grid.row());
     across_ = mates_of(grid.across());
     onlookers_ = mates_of(grid.onlookers());
@@ -205,15 +205,15 @@ uint32_t Rounds::take_place(Bulk bulk, size_t bytes) {
   return before;
 }
 
-void Rounds::give_up(const Loss& loss) {
+void Rounds::give_up(const TeamFailure& loss) {
   broken_ = true;
   if (!loss_) loss_ = loss;
-  Loss none;
+  TeamFailure none;
   header().loss.compare_exchange_strong(none, loss_, std::memory_order_seq_cst);
   ring_all_after_fence();
 }
 
-Loss Rounds::loss() const { return loss_ ? loss_ : header().loss.load(std::memory_order_relaxed); }
+TeamFailure Rounds::loss() const { return loss_ ? loss_ : header().loss.load(std::memory_order_relaxed); }
 
 void Rounds::post() {
   // Release pairs with the acquire in has_posted().

@@ -18,8 +18,8 @@
 #include <vector>
 
 #include "base/settings.h"
-#include "engine/segment/host_memory.h"
-#include "engine/team/team_loss.h"
+#include "engine/segment/segment_layout.h"
+#include "engine/team/team_failure.h"
 #include "engine/team/team_map.h"
 #include "os/futex.h"
 
@@ -46,7 +46,7 @@ struct TeamHeader {
     alignas(64) std::atomic<uint32_t> arrived;  // in the meeting that is under way
     alignas(64) std::atomic<uint32_t> generation;
     alignas(64) std::atomic<uint32_t> done_waiters;  // members that wait for others' Lines::done
-    std::atomic<Loss> loss;                          // the first that a member has told of
+    std::atomic<TeamFailure> loss;                          // the first that a member has told of
   } meetings[kSeries];
   std::atomic<uint32_t> departed;  // members that will not look at the area again
 };
@@ -55,7 +55,7 @@ struct TeamMember {
   struct Line {
     alignas(128) std::atomic<uint32_t> round;  // the last one posted here
     alignas(8) unsigned char data[kInlineBytes];
-    alignas(64) std::atomic<uint32_t> row;  // of the last one that its row came to (MeetingGrid)
+    alignas(64) std::atomic<uint32_t> row;  // of the last one that its row came to (GridBarrier)
   };
   struct Lines {
     Line lines[kRoundLines];                  // used in turn
@@ -128,9 +128,9 @@ class Rounds {
 
   // Has the calls of all members fail from now on, those in which they are, too. Any member. What
   // was said first stays.
-  void give_up(const Loss& loss);
+  void give_up(const TeamFailure& loss);
   // Why: as this member has found, or was told.
-  Loss loss() const;
+  TeamFailure loss() const;
 
   // Says, not collectively, that this member is done with the area; whether all are.
   bool depart() {
@@ -203,7 +203,7 @@ class Rounds {
   const base::MeetBy meet_by_;
   bool posted_ = false;  // in this round
   bool broken_ = false;
-  Loss loss_;  // that broke it, as this member has found
+  TeamFailure loss_;  // that broke it, as this member has found
   const Series series_;
   void* const area_;
   TeamMember* const members_;

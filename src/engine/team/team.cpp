@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "base/status.h"
-#include "engine/collective/across.h"
-#include "engine/collective/collective_ways.h"
+#include "engine/collective/inter_host.h"
+#include "engine/collective/collective_tuning.h"
 #include "engine/engine.h"
 
 namespace mobius::engine {
@@ -26,7 +26,7 @@ Team::Team(Engine& engine, TeamMap map, mob_rank_t rank, uint64_t id, std::uniqu
       rank_(rank),
       offset_(mates->area_offset()),
       rounds_(engine, map_, rank, nullptr, Series::kCalls),
-      across_(std::make_unique<Across>(engine, map_, rank, id, std::move(mates))) {}
+      across_(std::make_unique<InterHost>(engine, map_, rank, id, std::move(mates))) {}
 
 Team::~Team() = default;
 
@@ -46,7 +46,7 @@ mob_status_t Team::go_across(Call call) {
 }
 
 mob_status_t Team::barrier_across() {
-  engine_.remote().claims().settle();
+  engine_.remote_objects().locks().settle();
   return go_across([this] { return across_->barrier(); });
 }
 
@@ -72,7 +72,7 @@ mob_status_t Team::meet_other(const char* call, mob_rank_t rank, Kind kind) {
 
 mob_status_t Team::complete_and_meet(const char* call, Kind kind) {
   const mob_rank_t other = across_ != nullptr ? across_->only_other() : -1;
-  if (other >= 0 && !engine_.transfers().hooked() &&
+  if (other >= 0 && !engine_.router().hooked() &&
       engine_.completion().all_at(map_.world_rank(other)) != 0) {
     return meet_other(call, map_.world_rank(other), kind);
   }
@@ -92,11 +92,11 @@ bool Team::is_broken() const {
 
 void Team::resign() noexcept {
   if (across_ != nullptr) return across_->resign();
-  rounds_.give_up({Loss::Kind::kNoMemory, engine_.rank()});
+  rounds_.give_up({TeamFailure::Kind::kNoMemory, engine_.rank()});
 }
 
-CollectiveWays& Team::ways() {
-  if (ways_ == nullptr) ways_ = std::make_unique<CollectiveWays>();
+CollectiveTuning& Team::ways() {
+  if (ways_ == nullptr) ways_ = std::make_unique<CollectiveTuning>();
   return *ways_;
 }
 

@@ -17,8 +17,8 @@
 
 namespace mobius::engine {
 
-class Across;
-class CollectiveWays;
+class InterHost;
+class CollectiveTuning;
 class Engine;
 
 // Bytes that Team::exchange() carries per member.
@@ -30,7 +30,7 @@ class Team {
   // `offset` is its place in the window, for who frees it.
   Team(Engine& engine, TeamMap map, mob_rank_t rank, void* area, uint64_t offset,
        Series series = Series::kCalls);
-  // On several hosts; the area is the mates'. `id` as for Across.
+  // On several hosts; the area is the mates'. `id` as for InterHost.
   Team(Engine& engine, TeamMap map, mob_rank_t rank, uint64_t id, std::unique_ptr<Team> mates);
   ~Team();
 
@@ -41,7 +41,7 @@ class Team {
   const TeamMap& map() const { return map_; }
   uint64_t area_offset() const { return offset_; }
   // Null where all members are on this host.
-  Across* across() { return across_.get(); }
+  InterHost* across() { return across_.get(); }
   bool spans_hosts() const { return across_ != nullptr; }
   // The members of this host, and how many they are.
   Team& mates();
@@ -109,7 +109,7 @@ class Team {
   void resign() noexcept;
 
   // Which way large private memory takes.
-  CollectiveWays& ways();
+  CollectiveTuning& ways();
 
   // Says, not collectively, that this member is done with the team's area; whether all who use it
   // are.
@@ -128,9 +128,9 @@ class Team {
   const mob_rank_t rank_;
   const uint64_t offset_;
   Rounds rounds_;
-  std::unique_ptr<Across> across_;
+  std::unique_ptr<InterHost> across_;
   std::atomic<int> users_ = 0;
-  std::unique_ptr<CollectiveWays> ways_;  // from its first use
+  std::unique_ptr<CollectiveTuning> ways_;  // from its first use
 };
 
 }  // namespace mobius::engine

@@ -36,7 +36,7 @@ mob_status_t TeamArea::make(Team& team, size_t bytes, mob_status_t mine, const c
   const Team& mates = team.mates();
   const mob_rank_t first = mates.map().world_rank(0);
   const bool leader = mates.rank() == 0;
-  Remote& remote = team.engine().remote();
+  RemoteObjects& remote = team.engine().remote_objects();
   Place place{mine, 0, 0};
   if (leader && mine == MOB_OK) place.status = claim(&place.offset);
   if (team.rank() == 0) place.name = remote.new_name();
@@ -67,7 +67,7 @@ mob_status_t TeamArea::make(Team& team, size_t bytes, mob_status_t mine, const c
 
 mob_status_t TeamArea::release() {
   const mob_status_t status = team_->barrier();
-  if (name_ != 0) team_->engine().remote().remove(name_);
+  if (name_ != 0) team_->engine().remote_objects().remove(name_);
   // Both: who is last has seen the others' last use of the area.
   const uint32_t before = header_->departed.fetch_add(1, std::memory_order_acq_rel);
   if (before + 1 == static_cast<uint32_t>(team_->mates().size())) give_back();

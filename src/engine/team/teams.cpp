@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "base/status.h"
-#include "engine/collective/across.h"
+#include "engine/collective/inter_host.h"
 #include "engine/engine.h"
-#include "engine/common/lack_of_memory.h"
+#include "engine/common/out_of_memory.h"
 
 namespace mobius::engine {
 
@@ -159,7 +159,7 @@ mob_status_t Teams::make(Team& parent, const TeamMap* map, mob_rank_t rank, uint
   Registry<Team>::Place place(live_);
   Area area{MOB_OK, 0, 0};
   std::vector<mob_rank_t> mates;
-  if (map != nullptr) Across::find_mates(engine_, *map, &mates);
+  if (map != nullptr) InterHost::find_mates(engine_, *map, &mates);
   const bool leads = !mates.empty() && mates.front() == engine_.rank();
   const auto members = static_cast<mob_rank_t>(mates.size());
   if (leads) area.status = engine_.make_team_area(members, &area.offset);

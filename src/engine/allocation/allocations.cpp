@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "engine/allocation/allocations.h"
+
+#include <algorithm>
+#include <iterator>
+#include <map>
+#include <memory>
+
+#include "base/status.h"
+#include "engine/allocation/complete_all.h"
+#include "engine/engine.h"
+#include "engine/segment/region.h"
+#include "os/memfd.h"
+
+namespace mobius::engine {
+namespace {
+
+using base::fail;
+
+constexpr uint64_t kNoName = UINT64_MAX;  // of no allocation
+
+const char* text_of(Allocations::Fault fault) {
+  switch (fault) {
+    case Allocations::Fault::kNullResult:
+      return "passed null for the result";
+    case Allocations::Fault::kAlignment:
+      return "passed an alignment that is not a power of two up to 2 MiB";
+    case Allocations::Fault::kNoPlace:
+      return "has no room for one more object of its kind";
+    case Allocations::Fault::kNone:
+      break;
+  }
+  return "";
+}
+
+mob_status_t status_of(Allocations::Fault own) {
+  if (own == Allocations::Fault::kNone) return MOB_ERR_PEER;
+  return own == Allocations::Fault::kNoPlace ? MOB_ERR_MEMORY : MOB_ERR_ARGUMENT;
+}
+
+}  // namespace
+
+struct Allocations::Request {
+  size_t bytes;
+  size_t available;  // of the host; asked of the kernel by one of its processes for all
+  Fault fault;
+};
+
+// Between hosts all find the same, too, unless their windows differ: each knows what all asked for,
+// and what each host has.
+mob_status_t Allocations::check(const char* call, const Team& team, const std::vector<Request>& requests,
+                           Fault fault, size_t* largest) const {
+  struct HostSum {
+    size_t total = 0;
+    size_t available = 0;
+  };
+  std::map<mob_rank_t, HostSum> hosts;
+  const size_t window = engine_.window().bytes();
+  *largest = 0;
+  for (size_t i = 0; i < requests.size(); ++i) {
+    const mob_rank_t rank = team.map().world_rank(static_cast<mob_rank_t>(i));
+    if (requests[i].fault != Fault::kNone) {
+      return fail(status_of(fault), "%s: rank %d %s", call, rank, text_of(requests[i].fault));
+    }
+    HostSum& host = hosts[engine_.job().place_of(rank).host];
+    if (requests[i].available != 0) host.available = requests[i].available;
+    if (requests[i].bytes > window ||
+        __builtin_add_overflow(host.total, requests[i].bytes, &host.total)) {
+      return fail(MOB_ERR_RANGE,
+                  "%s: %zu bytes at rank %d are more than the window of %zu bytes; see "
+                  "MOBIUS_WINDOW_BYTES",
+                  call, requests[i].bytes, rank, window);
+    }
+    *largest = std::max(*largest, requests[i].bytes);
+  }
+  const mob_rank_t own = engine_.job().place_of(engine_.rank()).host;
+  for (const auto& [place, host] : hosts) {
+    if (host.total <= host.available) continue;
+    return fail(MOB_ERR_MEMORY,
+                "%s: the processes of %s host ask for %zu bytes together, but only "
+                "%zu bytes of memory are available",
+                call, place == own ? "this" : "another", host.total, host.available);
+  }
+  return MOB_OK;
+}
+
+mob_status_t Allocations::allocate(const char* call, Team& team, size_t bytes, size_t room, Fault fault,
+                              uint64_t* handle) {
+  Team& mates = team.mates();
+  const bool leader = mates.rank() == 0;
+  Registry<Allocation>::Place place(live_);
+  if (fault == Fault::kNone && !place) fault = Fault::kNoPlace;
+  std::vector<Request> requests;
+  mob_status_t status =
+      team.exchange(Request{bytes, leader ? os::available_memory() : 0, fault}, &requests);
+  if (status != MOB_OK) return status;
+  auto allocation = std::make_unique<Allocation>();
+  allocation->team = &team;
+  size_t largest = 0;
+  status = check(call, team, requests, fault, &largest);
+  // On one host all find the same.
+  if (status != MOB_OK && team.across() == nullptr) return status;
+  const uint64_t stride = chunks_of(std::max(largest, room)) << kChunkShift;
+  const uint64_t chunks = (stride >> kChunkShift) * static_cast<uint64_t>(mates.size());
+  allocation->stride = stride;
+  const bool checked = status == MOB_OK;
+  bool claimed = false;
+  if (checked) {
+    status = claim(call, mates, stride, allocation.get());
+    claimed = status == MOB_OK;
+  }
+  if (status != MOB_OK && team.across() == nullptr) return status;
+
+  if (status == MOB_OK) status = make_own_region(*allocation, bytes);
+  for (mob_rank_t i = 0; status == MOB_OK && i < mates.size(); ++i) {
+    const mob_rank_t member = team.map().rank_of(mates.map().world_rank(i));
+    status = engine_.window().allow(allocation->region_offset(i),
+                                    chunks_of(requests[static_cast<size_t>(member)].bytes));
+  }
+  if ((status = team.agree(status, call))) {
+    // With a dead member, others may have succeeded and use it.
+    if (team.is_broken() || !claimed) return status;
+    forbid_own_region(call, *allocation);
+    engine_.release_memory(allocation->region_offset(mates.rank()), bytes);
+    engine_.close_chunks(allocation->offset, chunks);
+    // Nobody may still hold what the leader gives away.
+    if (mates.barrier() == MOB_OK && leader) {
+      engine_.chunks().release(allocation->offset >> kChunkShift, chunks);
+    }
+    return status;
+  }
+  if (team.across() != nullptr) {
+    const uint64_t own =
+        engine_.address_in(engine_.host().index(), allocation->region_offset(mates.rank()));
+    if ((status = team.exchange(Allocation::Member{own, bytes}, &allocation->members))) {
+      return status;
+    }
+    note_theirs(*allocation, std::nullopt);
+  }
+  team.add_user();
+  *handle = place.fill(std::move(allocation));
+  return MOB_OK;
+}
+
+// `bytes`: what the other one's part has from now on, if not what it was made with.
+void Allocations::note_theirs(const Allocation& allocation, std::optional<size_t> bytes) {
+  if (engine_.size() != 2 || allocation.members.empty()) return;
+  const auto other = static_cast<size_t>(1 - allocation.team->rank());
+  const Allocation::Member& part = allocation.members[other];
+  const std::lock_guard lock(mutex_);
+  if (const size_t length = bytes.value_or(part.bytes); length != 0) {
+    theirs_[part.address] = part.address + length;
+  } else if (bytes) {
+    theirs_.erase(part.address);
+  }
+}
+
+bool Allocations::holds(mob_rank_t rank, uint64_t lowest, uint64_t highest) const {
+  if (engine_.is_here(rank)) return false;
+  const std::lock_guard lock(mutex_);
+  const auto next = theirs_.upper_bound(lowest);
+  return lowest < highest && next != theirs_.begin() && highest <= std::prev(next)->second;
+}
+
+// A place for the parts of one host's members, found by one of them.
+mob_status_t Allocations::claim(const char* call, Team& mates, uint64_t stride, Allocation* allocation) {
+  struct Place {
+    mob_status_t status;
+    uint64_t first;
+  };
+  Place place{MOB_OK, 0};
+  const bool leader = mates.rank() == 0;
+  const uint64_t chunks = (stride >> kChunkShift) * static_cast<uint64_t>(mates.size());
+  if (leader) place.status = engine_.chunks().claim(chunks, &place.first);
+  std::vector<Place> places;
+  if (const mob_status_t status = mates.exchange(place, &places)) return status;
+  allocation->offset = places[0].first << kChunkShift;
+  if (places[0].status == MOB_OK || leader) return places[0].status;
+  return fail(places[0].status,
+              "%s: %d parts of up to %zu bytes do not fit into what is left of the "
+              "window of %zu bytes; free allocations or raise MOBIUS_WINDOW_BYTES",
+              call, mates.size(), static_cast<size_t>(stride), engine_.window().bytes());
+}
+
+mob_status_t Allocations::grow(const char* call, const Allocation& allocation, size_t bytes,
+                          size_t new_bytes) {
+  Team& team = *allocation.team;
+  Team& mates = team.mates();
+  const uint64_t own = allocation.region_offset(mates.rank());
+  const uint64_t had = chunks_of(bytes);
+  const uint64_t more = chunks_of(new_bytes) - had;
+  mob_status_t status = check_available(new_bytes - bytes);
+  if (status == MOB_OK) status = engine_.reserve_memory(own + bytes, new_bytes - bytes);
+  for (mob_rank_t i = 0; status == MOB_OK && more > 0 && i < mates.size(); ++i) {
+    status = engine_.window().allow(allocation.region_offset(i) + (had << kChunkShift), more);
+  }
+  if ((status = team.agree(status, call))) {
+    if (team.is_broken()) return status;  // others may have succeeded, and use theirs
+    engine_.release_memory(own + bytes, new_bytes - bytes);
+    for (mob_rank_t i = 0; more > 0 && i < mates.size(); ++i) {
+      engine_.close_chunks(allocation.region_offset(i) + (had << kChunkShift), more);
+    }
+    return status;
+  }
+  engine_.chunks().set_region(own >> kChunkShift, {own, new_bytes, engine_.host().index()});
+  engine_.network().rkeys().allow(engine_.address_in(engine_.host().index(), own), new_bytes);
+  note_theirs(allocation, new_bytes);
+  // Nobody uses the new bytes of a member before they are found.
+  return team.barrier();
+}
+
+// Each member reserves the pages of its own part, which also puts them on its NUMA node.
+mob_status_t Allocations::make_own_region(const Allocation& allocation, size_t bytes) {
+  const uint64_t offset = allocation.region_offset(allocation.team->mates().rank());
+  if (const mob_status_t status = engine_.reserve_memory(offset, bytes)) return status;
+  engine_.chunks().set_region(offset >> kChunkShift, {offset, bytes, engine_.host().index()});
+  engine_.network().rkeys().allow(engine_.address_in(engine_.host().index(), offset), bytes);
+  return MOB_OK;
+}
+
+// From now on nobody of another host writes there without asking.
+void Allocations::forbid_own_region(const char* call, const Allocation& allocation) {
+  const uint64_t offset = allocation.region_offset(allocation.team->mates().rank());
+  engine_.network().rkeys().forbid(call, engine_.address_in(engine_.host().index(), offset));
+}
+
+// A barrier. Whether all members free the same.
+mob_status_t Allocations::agree_on(const char* call, Team& team, uint64_t name) {
+  std::vector<uint64_t> names;
+  if (const mob_status_t status = team.exchange(name, &names)) return status;
+  const auto other = std::ranges::find_if(names, [&](uint64_t n) { return n != names[0]; });
+  if (other == names.end()) return MOB_OK;
+  const bool has_null = names[0] == kNoName || *other == kNoName;
+  return fail(MOB_ERR_ARGUMENT,
+              "%s: ranks %d and %d free different allocations%s; all members free the same, in the "
+              "same order",
+              call, team.map().world_rank(0),
+              team.map().world_rank(static_cast<mob_rank_t>(other - names.begin())),
+              has_null ? " (one of them passes null)" : "");
+}
+
+mob_status_t Allocations::release_none(const char* call) {
+  return agree_on(call, engine_.world(), kNoName);
+}
+
+mob_status_t Allocations::release(const char* call, uint64_t handle) {
+  // The others wait, also after an error of a transfer.
+  FirstError completed;
+  completed.keep(complete_all(engine_, call));
+  const Allocation& named = *live_.find(handle);
+  Team& team = *named.team;
+  // Everybody has stopped using the memory before anybody takes it away, and everybody has let go
+  // of it before it may be given to others. Where a death keeps that from being certain it stays.
+  mob_status_t status = agree_on(call, team, named.name());
+  if (status == MOB_ERR_ARGUMENT) return status;
+  const std::unique_ptr<Allocation> allocation = live_.remove(handle);
+  engine_.scheduler().set_hint(*allocation, std::nullopt);
+  note_theirs(*allocation, 0);
+  team.remove_user();
+  if (status != MOB_OK) return status;
+  Team& mates = team.mates();
+  const uint64_t chunks = (allocation->stride >> kChunkShift) * static_cast<uint64_t>(mates.size());
+  Region own{};
+  if (engine_.chunks().find(allocation->region_offset(mates.rank()), &own)) {
+    engine_.chunks().clear_region(own);
+  }
+  forbid_own_region(call, *allocation);
+  engine_.close_chunks(allocation->offset, chunks);
+  engine_.release_memory(allocation->region_offset(mates.rank()), allocation->stride);
+  if ((status = team.barrier())) return status;
+  if (mates.rank() == 0) {
+    // Who is not of the team may remember something of it.
+    const bool all_let_go = mates.size() == engine_.host().size();
+    engine_.chunks().release(allocation->offset >> kChunkShift, chunks, all_let_go);
+  }
+  return completed.tell();
+}
+
+}  // namespace mobius::engine

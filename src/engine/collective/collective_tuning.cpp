@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "engine/collective/collective_tuning.h"
+
+#include <algorithm>
+#include <bit>
+#include <vector>
+
+#include "engine/engine.h"
+#include "engine/segment/peer_memory.h"
+
+namespace mobius::engine {
+
+mob_status_t CollectiveTuning::choose(Team& team, CollectiveKind kind, size_t bytes, Way* way) {
+  if (attaching_ == Attaching::kUnknown) {
+    if (const mob_status_t status = try_attaching(team, &attaching_)) return status;
+  }
+  const auto index = static_cast<size_t>(kind);
+  const auto size = static_cast<size_t>(std::bit_width(bytes / kDirectBytes) - 1);
+  AbTuner& trial = trials_[index][std::min(size, kSizes - 1)];
+  way->attaches = attaching_ == Attaching::kAlways ||
+                  (attaching_ == Attaching::kByTrial && trial.takes_first());
+  if (Silence& silence = silences_[index]; !way->attaches && silence.left != 0) {
+    --silence.left;
+    way->asks = false;
+  }
+  if (attaching_ != Attaching::kByTrial || !trial.begins()) return MOB_OK;
+  way->trial = &trial;
+  way->begin_ns = static_cast<int64_t>(os::now_ns());
+  return MOB_OK;
+}
+
+void CollectiveTuning::note_asked(CollectiveKind kind, bool lent) {
+  Silence& silence = silences_[static_cast<size_t>(kind)];
+  silence.left = lent ? 0 : silence.next;
+  silence.next = lent ? 1 : std::min(2 * silence.next, Silence::kLongest);
+}
+
+mob_status_t CollectiveTuning::note(Team& team, const Way& way) {
+  struct Said {
+    int64_t begin_ns;
+    int64_t end_ns;
+  };
+  std::vector<Said> all;
+  const Said mine{way.begin_ns, static_cast<int64_t>(os::now_ns())};
+  if (const mob_status_t status = team.exchange(mine, &all)) return status;
+  const int64_t begin = std::ranges::max(all, {}, &Said::begin_ns).begin_ns;
+  int64_t sum = 0;
+  for (const Said& said : all) sum += std::max<int64_t>(said.end_ns - begin, 0);
+  way.trial->add(way.attaches, sum / team.size());
+  return MOB_OK;
+}
+
+// Whether every member can read every other's private memory, and it is theirs that is read: a
+// process may have another number where processes are counted anew.
+mob_status_t CollectiveTuning::try_attaching(Team& team, Attaching* result) {
+  Engine& engine = team.engine();
+  const base::Collectives wanted = engine.settings().collectives();
+  Exposures::allow_attach();
+  struct Said {
+    uint64_t mark;
+    uint64_t at;  // of the mark
+    bool may;
+    bool always;
+  };
+  uint64_t mark = os::now_ns() ^ static_cast<uint64_t>(engine.rank()) << 48;
+  Said said{mark, reinterpret_cast<uintptr_t>(&mark),
+            engine.router().uses_cma() && wanted != base::Collectives::kCopy,
+            wanted == base::Collectives::kAttach};
+  std::vector<Said> all;
+  if (const mob_status_t status = team.exchange(said, &all)) return status;
+  const bool always = std::ranges::any_of(all, &Said::always);
+  said.may = std::ranges::all_of(all, &Said::may);
+  for (mob_rank_t r = 0; said.may && r < team.size(); ++r) {
+    const Said& other = all[static_cast<size_t>(r)];
+    uint64_t seen = 0;
+    said.may = r == team.rank() || (copy_with_peer(engine, team.map().world_rank(r), other.at,
+                                                   &seen, sizeof seen, false) == 0 &&
+                                    seen == other.mark);
+  }
+  // Until then the mark is there.
+  if (const mob_status_t status = team.exchange(said, &all)) return status;
+  if (!std::ranges::all_of(all, &Said::may)) {
+    *result = Attaching::kNever;
+  } else {
+    *result = always ? Attaching::kAlways : Attaching::kByTrial;
+  }
+  return MOB_OK;
+}
+
+}  // namespace mobius::engine

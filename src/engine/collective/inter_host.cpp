@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "engine/collective/inter_host.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+#include <new>
+#include <string>
+#include <utility>
+
+#include "base/log.h"
+#include "base/status.h"
+#include "engine/engine.h"
+#include "transport/shm/copy.h"
+
+namespace mobius::engine {
+namespace {
+
+using base::fail;
+
+// A member that only sends does not wait for others. After so many calls all meet, so that no more
+// letters than that lie unread; and after so many bytes, of calls in which all know of how many
+// there are.
+constexpr size_t kMostOneWay = 32;
+constexpr size_t kMostOneWayBytes = size_t{4} << 20;
+
+}  // namespace
+
+// Ends a wait when a member has died: who is awaited may be waiting for it. Leaders hear from one
+// another in turns, so that each has all of them watched; and the one that has what is handed on.
+class InterHost::MembersWatch final : public os::Watch {
+ public:
+  MembersWatch(InterHost& across, mob_rank_t awaited, mob_rank_t origin)
+      : across_(across), awaited_(awaited), origin_(origin) {}
+
+  mob_status_t look() override {
+    Engine& engine = across_.engine_;
+    engine.network().watch(across_.map_.world_rank(awaited_));
+    engine.network().watch(across_.map_.world_rank(origin_));
+    for (size_t group = 0; group < across_.groups_.size(); ++group) {
+      engine.network().watch(across_.map_.world_rank(across_.leader(group)));
+    }
+    engine.network().watch_more();  // whom leaders wait for
+    for (mob_rank_t member = 0; member < across_.map_.size(); ++member) {
+      const mob_rank_t rank = across_.map_.world_rank(member);
+      if (engine.is_dead(rank)) return lose({TeamFailure::Kind::kDead, rank});
+      const bool leaves =
+          across_.id_ == kEndOfJob ? engine.is_leaving(rank) : engine.is_ending(rank);
+      if (member == awaited_ && leaves) return lose({TeamFailure::Kind::kLeft, rank});
+    }
+    return across_.is_broken() ? across_.refuse() : MOB_OK;
+  }
+
+ private:
+  mob_status_t lose(const TeamFailure& loss) {
+    across_.loss_ = loss;
+    return fail_for(across_.engine_, loss);
+  }
+
+  InterHost& across_;
+  const mob_rank_t awaited_;
+  const mob_rank_t origin_;
+};
+
+InterHost::InterHost(Engine& engine, const TeamMap& map, mob_rank_t rank, uint64_t id,
+               std::unique_ptr<Team> mates)
+    : engine_(engine), map_(map), rank_(rank), id_(id), mates_(std::move(mates)) {
+  std::vector<size_t> group_of_host(static_cast<size_t>(engine.job().hosts()), SIZE_MAX);
+  for (mob_rank_t member = 0; member < map.size(); ++member) {
+    const job::Place place = engine.job().place_of(map.world_rank(member));
+    size_t& group = group_of_host[static_cast<size_t>(place.host)];
+    if (group == SIZE_MAX) {
+      group = groups_.size();
+      groups_.emplace_back();
+    }
+    groups_[group].push_back(member);
+    group_of_.push_back(static_cast<uint32_t>(group));
+  }
+  own_ = group_of(rank);
+  for (const Group& group : groups_) largest_group_ = std::max(largest_group_, group.size());
+}
+
+InterHost::~InterHost() { engine_.team_messages().forget(id_); }
+
+bool InterHost::find_mates(const Engine& engine, const TeamMap& map, std::vector<mob_rank_t>* mates) {
+  for (mob_rank_t member = 0; member < map.size(); ++member) {
+    const mob_rank_t rank = map.world_rank(member);
+    if (engine.is_here(rank)) mates->push_back(rank);
+  }
+  return mates->size() == static_cast<size_t>(map.size());
+}
+
+bool InterHost::is_broken() const { return mates_->is_broken(); }
+
+mob_rank_t InterHost::mate_rank(mob_rank_t member) const {
+  return static_cast<mob_rank_t>(std::ranges::lower_bound(own(), member) - own().begin());
+}
+
+mob_status_t InterHost::refuse() {
+  if (!loss_) loss_ = mates_->rounds().loss();
+  return refuse_for(engine_, loss_);
+}
+
+// The mates would wait for what this member does not do any more.
+void InterHost::give_up() {
+  if (!loss_) loss_ = mates_->rounds().loss();
+  for (mob_rank_t member = 0; !loss_ && member < map_.size(); ++member) {
+    const mob_rank_t rank = map_.world_rank(member);
+    if (engine_.is_dead(rank)) loss_ = {TeamFailure::Kind::kDead, rank};
+  }
+  if (!loss_) loss_ = {TeamFailure::Kind::kFailed, engine_.rank()};
+  mates_->rounds().give_up(loss_);
+}
+
+// Whoever waits for something of this member hears of it, and gives up in turn.
+void InterHost::resign() noexcept {
+  loss_ = {TeamFailure::Kind::kNoMemory, engine_.rank()};
+  mates_->rounds().give_up(loss_);
+  for (mob_rank_t member = 0; member < map_.size(); ++member) {
+    if (is_mate(member)) continue;
+    try {
+      engine_.team_messages().send(id_, map_.world_rank(member), TeamMessage::Kind::kGivenUp, &loss_,
+                               sizeof loss_);
+    } catch (const std::bad_alloc&) {
+      // No way there has been made yet, and none can be: the leader hears of it among the mates.
+      base::log(base::LogLevel::kWarn, "no memory left to tell rank %d of it",
+                map_.world_rank(member));
+    }
+  }
+}
+
+// Who finds among the mates that the team is of no use lets all of them know.
+mob_status_t InterHost::ended(mob_status_t status) {
+  if (status != MOB_OK && is_broken()) give_up();
+  return status;
+}
+
+mob_status_t InterHost::send(mob_rank_t member, TeamMessage::Kind kind, const void* bytes, size_t count) {
+  const mob_status_t status =
+      engine_.team_messages().send(id_, map_.world_rank(member), kind, bytes, count);
+  if (status == MOB_OK) return status;
+  if (!loss_) loss_ = {TeamFailure::Kind::kDead, map_.world_rank(member)};
+  give_up();
+  return status;
+}
+
+void InterHost::send_outcome(mob_status_t* status, mob_rank_t member, const void* bytes,
+                          size_t count) {
+  if (*status == MOB_OK && is_broken()) *status = refuse();
+  if (*status == MOB_OK) {
+    *status = send(member, bytes, count);
+    return;
+  }
+  if (is_broken()) {
+    give_up();
+    go_on(status, [&] { return send(member, TeamMessage::Kind::kGivenUp, &loss_, sizeof loss_); });
+    return;
+  }
+  const char* const error = mob_last_error();
+  go_on(status, [&] { return send(member, TeamMessage::Kind::kFailed, error, std::strlen(error)); });
+}
+
+mob_status_t InterHost::take(const char* call, mob_rank_t member, mob_rank_t origin, TeamMessage* letter) {
+  if (is_broken()) return refuse();
+  const mob_rank_t rank = map_.world_rank(member);
+  MembersWatch watch(*this, member, origin);
+  const mob_status_t status =
+      engine_.wait_until([&] { return engine_.team_messages().take(id_, rank, letter); }, &watch);
+  if (status != MOB_OK) give_up();
+  if (status == MOB_OK && letter->bytes == nullptr) throw std::bad_alloc();
+  if (status != MOB_OK || letter->kind == TeamMessage::Kind::kWhole) return status;
+  if (letter->kind == TeamMessage::Kind::kFailed) {
+    const std::string why(letter->bytes.get(), letter->count);
+    return fail(MOB_ERR_PEER, "%s failed here because it failed at rank %d: %s", call, rank,
+                why.c_str());
+  }
+  TeamFailure told;
+  if (letter->count == sizeof told) std::memcpy(&told, letter->bytes.get(), sizeof told);
+  if (!told.is_sound(engine_.size())) told = {TeamFailure::Kind::kFailed, rank};
+  if (!loss_) loss_ = told;
+  give_up();
+  return fail_for(engine_, loss_);
+}
+
+mob_status_t InterHost::receive(const char* call, mob_rank_t member, mob_rank_t origin, void* bytes,
+                             size_t count) {
+  TeamMessage letter;
+  if (const mob_status_t status = take(call, member, origin, &letter)) return status;
+  if (letter.count != count) {
+    return fail(MOB_ERR_ARGUMENT, "%s: member %d passes %zu bytes but member %d expects %zu", call,
+                member, letter.count, rank_, count);
+  }
+  if (count != 0) transport::copy(bytes, letter.bytes.get(), count);
+  return MOB_OK;
+}
+
+// `bytes` may lie unread at one member: the same for all, so that all meet after the same call.
+mob_status_t InterHost::note_one_way(mob_status_t status, size_t bytes) {
+  if (is_broken()) return ended(status);
+  // Also after an error of some members alone: all count alike.
+  one_way_bytes_ += bytes;
+  if (++one_way_ < kMostOneWay && one_way_bytes_ < kMostOneWayBytes) return status;
+  go_on(&status, [&] { return barrier(); });
+  return status;
+}
+
+// Dissemination: in each round everybody hears of twice as many. Who waits for one that gave up
+// hears of that, too, and of what kept the mates of this one from meeting.
+mob_status_t InterHost::meet_leaders(mob_status_t status) {
+  const size_t groups = groups_.size();
+  for (size_t distance = 1; distance < groups; distance *= 2) {
+    send_outcome(&status, leader((own_ + distance) % groups), nullptr, 0);
+    if (status != MOB_OK) continue;
+    status = receive("a barrier", leader((own_ + groups - distance) % groups), nullptr, 0);
+  }
+  return status;
+}
+
+mob_status_t InterHost::barrier() {
+  forget_one_way();
+  mob_status_t status = mates_->barrier();
+  if (leads()) status = meet_leaders(status);
+  if (status == MOB_OK && mates_->size() > 1) status = mates_->barrier();
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  return ended(status);
+}
+
+// One for each host; the own one's is nobody's.
+mob_status_t InterHost::exchange_parcels(const char* call, mob_status_t status,
+                                      const std::vector<Parcel>& parcels) {
+  const size_t groups = groups_.size();
+  for (size_t i = 1; i < groups; ++i) {
+    const size_t group = (own_ + i) % groups;
+    send_outcome(&status, leader(group), parcels[group].out, parcels[group].out_bytes);
+  }
+  for (size_t i = 1; i < groups && !is_broken(); ++i) {
+    const size_t group = (own_ + groups - i) % groups;
+    go_on(&status,
+          [&] { return receive(call, leader(group), parcels[group].in, parcels[group].in_bytes); });
+  }
+  return status;
+}
+
+// Each leader has its host's blocks in `packed`, where they start at starts[group]; gets all.
+mob_status_t InterHost::exchange_leaders(mob_status_t status, std::vector<char>& packed,
+                                      const std::vector<size_t>& starts) {
+  std::vector<Parcel> parcels;
+  for (size_t group = 0; group < groups_.size(); ++group) {
+    parcels.push_back({packed.data() + starts[own_], starts[own_ + 1] - starts[own_],
+                       packed.data() + starts[group], starts[group + 1] - starts[group]});
+  }
+  return exchange_parcels("a collective call", status, parcels);
+}
+
+mob_status_t InterHost::share_outcome(mob_status_t status, void* data, size_t bytes) {
+  if (mates_->size() == 1 || (status != MOB_OK && is_broken())) return status;
+  mob_status_t leaders = status;
+  char said[sizeof leaders + kToldBytes];
+  if (leads()) {
+    std::memcpy(said, &leaders, sizeof leaders);
+    if (bytes != 0) std::memcpy(said + sizeof leaders, data, bytes);
+  }
+  const mob_status_t shared = engine::broadcast(*mates_, 0, said, sizeof leaders + bytes);
+  if (shared != MOB_OK) return shared;
+  if (leads()) return status;
+  std::memcpy(&leaders, said, sizeof leaders);
+  if (leaders != MOB_OK) {
+    return fail(MOB_ERR_PEER, "a collective call failed here because it failed at rank %d with %s",
+                map_.world_rank(leader(own_)), mob_status_name(leaders));
+  }
+  if (bytes != 0) std::memcpy(data, said + sizeof leaders, bytes);
+  return MOB_OK;
+}
+
+mob_status_t InterHost::hand_on(mob_status_t status, void* data, size_t bytes) {
+  if (bytes <= kToldBytes) return share_outcome(status, data, bytes);
+  status = share_outcome(status);
+  return status != MOB_OK ? status : engine::broadcast(*mates_, 0, data, bytes);
+}
+
+}  // namespace mobius::engine

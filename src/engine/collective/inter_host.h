@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+// A team whose members are on several hosts: on each host a team of the members there, the mates,
+// who meet in shared memory; between hosts letters (team_mail.h), in most calls one for each pair
+// of hosts that has something to exchange, from and to their first members, the leaders. Only large
+// blocks go from member to member.
+//
+// A leader whose host cannot give what others wait for tells them so. All letters of a call are
+// taken, also after an error, so that the next one finds its own.
+
+#include <mobius/job.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "base/status.h"
+#include "engine/collective/collective.h"
+#include "engine/team/team_failure.h"
+#include "engine/team/team_messages.h"
+#include "engine/team/team_map.h"
+
+namespace mobius::engine {
+
+class Engine;
+class Team;
+
+// Members are named by their ranks in the whole team.
+class InterHost {
+ public:
+  // `map` outlives this. `id` names the team on all hosts. `mates` is the team of the members of
+  // this host, by increasing rank.
+  InterHost(Engine& engine, const TeamMap& map, mob_rank_t rank, uint64_t id,
+         std::unique_ptr<Team> mates);
+  ~InterHost();
+  InterHost(const InterHost&) = delete;
+  InterHost& operator=(const InterHost&) = delete;
+
+  // The members of a team that are on this host; whether all are.
+  static bool find_mates(const Engine& engine, const TeamMap& map, std::vector<mob_rank_t>* mates);
+
+  Team& mates() { return *mates_; }
+  uint64_t id() const { return id_; }
+  // The rank of a member among the mates; -1 if it is none of them.
+  mob_rank_t place_here(mob_rank_t member) const {
+    return is_mate(member) ? mate_rank(member) : -1;
+  }
+  // The other member, where there are two, each on a host of its own; else -1.
+  mob_rank_t only_other() const { return map_.size() == 2 ? 1 - rank_ : -1; }
+  // A collective call was given up: the team is of no use.
+  bool is_broken() const;
+  // Gives up the one that this member is in, for lack of memory, and has the others hear of it.
+  void resign() noexcept;
+
+  // Collective over the team, as in team.h and collective.h.
+  mob_status_t barrier();
+  mob_status_t broadcast(mob_rank_t root, void* buffer, size_t bytes);
+  mob_status_t gather(mob_rank_t root, const void* in, size_t mine, void* out,
+                      const Blocks& blocks);
+  mob_status_t allgather(const void* in, void* out, const Blocks& blocks);
+  mob_status_t scatter(mob_rank_t root, const void* in, void* out, size_t bytes);
+  mob_status_t alltoall(const void* in, const Blocks& in_blocks, void* out,
+                        const Blocks& out_blocks);
+  mob_status_t fold(FoldResult result, const Combiner& combine, const void* in, void* out,
+                    size_t count);
+
+ private:
+  class MembersWatch;
+
+  // The members of one host; the first leads.
+  using Group = std::vector<mob_rank_t>;
+
+  // What the leader of a host is sent, and what it sends.
+  struct Parcel {
+    const char* out = nullptr;
+    size_t out_bytes = 0;
+    char* in = nullptr;
+    size_t in_bytes = 0;
+  };
+
+  const Group& own() const { return groups_[own_]; }
+  mob_rank_t leader(size_t group) const { return groups_[group].front(); }
+  bool leads() const { return leader(own_) == rank_; }
+  size_t group_of(mob_rank_t member) const { return group_of_[static_cast<size_t>(member)]; }
+  bool is_mate(mob_rank_t member) const { return group_of(member) == own_; }
+  mob_rank_t mate_rank(mob_rank_t member) const;
+
+  // Does what is to be done also after an error, of which the first is told.
+  template <typename Step>
+  static void go_on(mob_status_t* status, Step step) {
+    if (*status == MOB_OK) {
+      *status = step();
+      return;
+    }
+    const base::ErrorsOfOthers aside;
+    static_cast<void>(step());
+  }
+
+  // Letters. Where one cannot be sent or awaited, a member is lost, and the team given up.
+  mob_status_t send(mob_rank_t member, const void* bytes, size_t count) {
+    return send(member, TeamMessage::Kind::kWhole, bytes, count);
+  }
+  mob_status_t send(mob_rank_t member, TeamMessage::Kind kind, const void* bytes, size_t count);
+  // The same, or, after an error of the call here, that there was one.
+  void send_outcome(mob_status_t* status, mob_rank_t member, const void* bytes, size_t count);
+  // `origin`: who the awaited one may wait for.
+  mob_status_t take(const char* call, mob_rank_t member, mob_rank_t origin, TeamMessage* letter);
+  mob_status_t receive(const char* call, mob_rank_t member, mob_rank_t origin, void* bytes,
+                       size_t count);
+  mob_status_t receive(const char* call, mob_rank_t member, void* bytes, size_t count) {
+    return receive(call, member, member, bytes, count);
+  }
+
+  // Up to so much goes to the mates with how the leader fared, as one.
+  static constexpr size_t kToldBytes = size_t{4} << 10;
+
+  // By leaders. `status`: how the call went on this host.
+  mob_status_t meet_leaders(mob_status_t status);
+  mob_status_t exchange_parcels(const char* call, mob_status_t status,
+                                const std::vector<Parcel>& parcels);
+  mob_status_t exchange_leaders(mob_status_t status, std::vector<char>& packed,
+                                const std::vector<size_t>& starts);
+  // By all of a host, where the call went well on it: how it went between the leaders, with what
+  // the leader has for its mates.
+  mob_status_t share_outcome(mob_status_t status, void* data = nullptr, size_t bytes = 0);
+  mob_status_t hand_on(mob_status_t status, void* data, size_t bytes);
+
+  mob_status_t broadcast_to_hosts(mob_rank_t root, void* buffer, size_t bytes);
+  mob_status_t gather_here(mob_rank_t root, const void* in, size_t mine, void* out,
+                           const Blocks& blocks, const std::vector<size_t>& sizes);
+  mob_status_t gather_there(mob_status_t status, mob_rank_t root, const void* in, size_t mine,
+                            bool by_lists, const std::vector<size_t>& sizes);
+  mob_status_t check_gathered(mob_rank_t member, size_t bytes, const Blocks& blocks) const;
+  mob_status_t take_gathered(size_t group, void* out, const Blocks& blocks);
+  mob_status_t take_from_each(const Group& members, void* out, const Blocks& blocks);
+  bool goes_by_members(size_t group, size_t bytes) const;
+  mob_status_t scatter_here(mob_rank_t root, const void* in, void* out, size_t bytes);
+  mob_status_t scatter_there(mob_rank_t root, void* out, size_t bytes);
+
+  // All to all. `groups`: for each host whether its blocks go, or come, from member to member.
+  bool goes_by_leaders(size_t bytes) const;
+  mob_status_t alltoall_by_leaders(const void* in, void* out, size_t bytes);
+  mob_status_t exchange_rows(mob_status_t status, std::vector<char>& rows, size_t bytes);
+  mob_status_t alltoall_by_members(const void* in, const Blocks& in_blocks, void* out,
+                                   const Blocks& out_blocks);
+  void send_to_members(mob_status_t* status, const std::vector<char>& groups, const void* in,
+                       const Blocks& blocks);
+  void exchange_with_mates(mob_status_t* status, const void* in, const Blocks& in_blocks, void* out,
+                           const Blocks& out_blocks);
+  void receive_from_members(mob_status_t* status, const std::vector<char>& groups, void* out,
+                            const Blocks& blocks);
+  class Alltoallv;
+  mob_status_t alltoallv(const void* in, const Blocks& in_blocks, void* out,
+                         const Blocks& out_blocks);
+  mob_status_t fold_by_hosts(FoldResult result, const Combiner& combine, const void* in, void* out,
+                             size_t count);
+  mob_status_t fold_in_order(FoldResult result, const Combiner& combine, const char* in, char* out,
+                             size_t count);
+  mob_status_t note_one_way(mob_status_t status, size_t bytes);
+  // All meet.
+  void forget_one_way() { one_way_ = one_way_bytes_ = 0; }
+  void give_up();
+  // As calls of a team that is broken fail. Letters that lie there may be of the one that failed.
+  mob_status_t refuse();
+  mob_status_t ended(mob_status_t status);
+
+  Engine& engine_;
+  const TeamMap& map_;
+  const mob_rank_t rank_;
+  const uint64_t id_;
+  const std::unique_ptr<Team> mates_;
+  std::vector<Group> groups_;  // in the order of their leaders
+  std::vector<uint32_t> group_of_;
+  size_t own_ = 0;
+  size_t largest_group_ = 0;
+  size_t one_way_ = 0;        // calls since all have last met
+  size_t one_way_bytes_ = 0;  // … and bytes in them
+  TeamFailure loss_;                 // that this member has found or heard of
+};
+
+}  // namespace mobius::engine

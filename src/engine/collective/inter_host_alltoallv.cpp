@@ -1,0 +1,299 @@
+// SPDX-License-Identifier: BSD-3-Clause
+
+// mob_alltoallv() of teams on several hosts. Each member knows the sizes of its own blocks alone:
+// what a host has for another, and so whether that is one letter of the leaders or goes from member
+// to member, its members add up; those of the other host learn it from the sizes that come first in
+// each letter of a leader. Between two members that are alone on their hosts there are no sizes,
+// and no other letter than from member to member.
+
+#include <algorithm>
+#include <cstring>
+#include <vector>
+
+#include "engine/collective/inter_host.h"
+#include "engine/collective/inter_host_blocks.h"
+#include "engine/engine.h"
+
+namespace mobius::engine {
+namespace {
+
+using base::fail;
+
+// From here on, on average of what one member gets, the leaders' copies cost more than letters from
+// member to member.
+constexpr size_t kListedBlockBytes = size_t{2} << 10;
+
+void append(std::vector<char>& to, const void* from, size_t bytes) {
+  const auto* const first = static_cast<const char*>(from);
+  to.insert(to.end(), first, first + bytes);
+}
+
+// Takes a size from a list of them.
+uint64_t next_size(const char*& list) {
+  uint64_t bytes = 0;
+  std::memcpy(&bytes, list, sizeof bytes);
+  list += sizeof bytes;
+  return bytes;
+}
+
+// For sums of sizes that may be too large to be added up: then more than any letter has.
+uint64_t limited(uint64_t bytes) { return std::min<uint64_t>(bytes, kMostRowsBytes); }
+
+// What each of several receivers gets, of sizes sender by sender.
+std::vector<uint64_t> sums_of(const char* sizes, size_t senders, size_t receivers) {
+  std::vector<uint64_t> sums(receivers, 0);
+  for (size_t i = 0; i < senders * receivers; ++i) sums[i % receivers] += limited(next_size(sizes));
+  return sums;
+}
+
+uint64_t total_of(const std::vector<uint64_t>& sums) {
+  uint64_t total = 0;
+  for (const uint64_t sum : sums) total += sum;
+  return total;
+}
+
+}  // namespace
+
+class InterHost::Alltoallv {
+ public:
+  Alltoallv(InterHost& across, const Blocks& in_blocks, const Blocks& out_blocks)
+      : across_(across),
+        in_blocks_(in_blocks),
+        out_blocks_(out_blocks),
+        shares_(across.leads() ? across.own().size() : 0),
+        by_members_(across.groups_.size(), 0) {}
+
+  mob_status_t run(const void* in, void* out);
+
+ private:
+  // What the leader has taken for one of its mates.
+  struct Share {
+    std::vector<char> sizes;  // uint64_t
+    std::vector<char> blocks;
+  };
+
+  const std::vector<Group>& groups() const { return across_.groups_; }
+  const Group& own() const { return across_.own(); }
+  bool has_sizes(size_t group) const {
+    return group != across_.own_ && (own().size() != 1 || groups()[group].size() != 1);
+  }
+  bool has_letter(size_t group) const { return has_sizes(group) && by_members_[group] == 0; }
+  bool fits_a_letter(size_t from, size_t to, uint64_t most) const;
+  mob_status_t find_ways();
+  mob_status_t gather_rows(const void* in);
+  void send_rows(mob_status_t* status);
+  mob_status_t take_row(size_t group);
+  mob_status_t take_rows();
+  mob_status_t share_ways(mob_status_t status, uint64_t* largest);
+  mob_status_t hand_out(void* out);
+  mob_status_t take_share(const char* slot, void* out) const;
+
+  InterHost& across_;
+  const Blocks& in_blocks_;
+  const Blocks& out_blocks_;
+  // At the leader.
+  std::vector<char> rows_;
+  std::vector<size_t> starts_;
+  std::vector<Share> shares_;
+  // For each host whether its blocks go from member to member; from take_rows() on, those it sends.
+  std::vector<char> by_members_;
+};
+
+mob_status_t InterHost::alltoallv(const void* in, const Blocks& in_blocks, void* out,
+                               const Blocks& out_blocks) {
+  return Alltoallv(*this, in_blocks, out_blocks).run(in, out);
+}
+
+mob_status_t InterHost::Alltoallv::run(const void* in, void* out) {
+  mob_status_t status = find_ways();
+  if (status == MOB_OK) status = gather_rows(in);
+  // Without the sizes others do not know what comes.
+  if (status != MOB_OK) across_.give_up();
+  if (across_.leads()) send_rows(&status);
+  across_.send_to_members(&status, by_members_, in, in_blocks_);
+  across_.exchange_with_mates(&status, in, in_blocks_, out, out_blocks_);
+  const mob_status_t handed_out = hand_out(out);
+  if (status == MOB_OK) status = handed_out;
+  across_.receive_from_members(&status, by_members_, out, out_blocks_);
+  return status;
+}
+
+// `most`: bytes that one of the receivers gets. Their leader hands as many on to each of them.
+bool InterHost::Alltoallv::fits_a_letter(size_t from, size_t to, uint64_t most) const {
+  return most < groups()[from].size() * kListedBlockBytes &&
+         most <= kMostRowsBytes / (groups().size() * groups()[to].size());
+}
+
+// Collective over the mates: what is sent how.
+mob_status_t InterHost::Alltoallv::find_ways() {
+  std::vector<uint64_t> sums;  // that each member gets from this host
+  for (mob_rank_t member = 0; member < across_.map_.size(); ++member) {
+    sums.push_back(limited(in_blocks_.size(member)));
+  }
+  const mob_status_t status =
+      engine::fold(*across_.mates_, {FoldResult::Kind::kAll}, Combiner(MOB_SUM, MOB_UINT64),
+                   sums.data(), sums.data(), sums.size());
+  for (size_t group = 0; group < groups().size(); ++group) {
+    uint64_t most = 0;
+    for (const mob_rank_t member : groups()[group]) {
+      most = std::max(most, sums[static_cast<size_t>(member)]);
+    }
+    by_members_[group] = has_sizes(group) && fits_a_letter(across_.own_, group, most) ? 0 : 1;
+  }
+  return status;
+}
+
+// Collective over the mates. A row is what a member has for other hosts, host by host: the sizes of
+// its blocks; then those of the blocks that leaders exchange.
+mob_status_t InterHost::Alltoallv::gather_rows(const void* in) {
+  std::vector<char> row;
+  for (size_t group = 0; group < groups().size(); ++group) {
+    if (!has_sizes(group)) continue;
+    for (const mob_rank_t member : groups()[group]) {
+      const uint64_t bytes = in_blocks_.size(member);
+      append(row, &bytes, sizeof bytes);
+    }
+  }
+  for (size_t group = 0; group < groups().size(); ++group) {
+    if (!has_letter(group)) continue;
+    for (const mob_rank_t member : groups()[group]) {
+      append(row, bytes_of(in) + in_blocks_.at(member), in_blocks_.size(member));
+    }
+  }
+  std::vector<size_t> sizes;
+  if (const mob_status_t status = across_.mates_->exchange(row.size(), &sizes)) return status;
+  starts_ = starts_of(sizes);
+  if (across_.leads()) rows_.resize(starts_.back());
+  return engine::gather_sized(*across_.mates_, 0, row.data(), row.size(), rows_.data(),
+                              Blocks::listed(sizes.data(), starts_.data()),
+                              *std::ranges::max_element(sizes));
+}
+
+// By leaders, from the rows of their mates: to each host the sizes, sender by sender, and the
+// blocks in the same order.
+void InterHost::Alltoallv::send_rows(mob_status_t* status) {
+  std::vector<const char*> sizes;   // of each sender: where those for the next host are
+  std::vector<const char*> blocks;  // … and its blocks
+  size_t listed = 0;
+  for (size_t group = 0; group < groups().size(); ++group) {
+    if (has_sizes(group)) listed += groups()[group].size();
+  }
+  for (size_t sender = 0; *status == MOB_OK && sender < own().size(); ++sender) {
+    sizes.push_back(rows_.data() + starts_[sender]);
+    blocks.push_back(sizes.back() + listed * sizeof(uint64_t));
+  }
+  std::vector<char> letter;
+  for (size_t group = 0; group < groups().size(); ++group) {
+    if (!has_sizes(group)) continue;
+    letter.clear();
+    const size_t receivers = groups()[group].size();
+    for (const char*& at : sizes) {
+      append(letter, at, receivers * sizeof(uint64_t));
+      at += receivers * sizeof(uint64_t);
+    }
+    for (size_t sender = 0; has_letter(group) && sender < sizes.size(); ++sender) {
+      const char* const list = letter.data() + sender * receivers * sizeof(uint64_t);
+      const size_t bytes = total_of(sums_of(list, 1, receivers));
+      append(letter, blocks[sender], bytes);
+      blocks[sender] += bytes;
+    }
+    across_.send_outcome(status, across_.leader(group), letter.data(), letter.size());
+  }
+}
+
+// By leaders: what send_rows() has sent.
+mob_status_t InterHost::Alltoallv::take_rows() {
+  for (size_t group = 0; group < groups().size(); ++group) {
+    if (!has_sizes(group)) continue;
+    if (const mob_status_t status = take_row(group)) return status;
+  }
+  return MOB_OK;
+}
+
+mob_status_t InterHost::Alltoallv::take_row(size_t group) {
+  const mob_rank_t leader = across_.leader(group);
+  TeamMessage letter;
+  if (const mob_status_t status = across_.take("mob_alltoallv", leader, leader, &letter)) {
+    return status;
+  }
+  const size_t senders = groups()[group].size();
+  const size_t receivers = own().size();
+  const size_t head = senders * receivers * sizeof(uint64_t);
+  if (letter.count >= head) {
+    const char* sizes = letter.bytes.get();
+    const std::vector<uint64_t> sums = sums_of(sizes, senders, receivers);
+    const bool fits = fits_a_letter(group, across_.own_, *std::ranges::max_element(sums));
+    by_members_[group] = fits ? 0 : 1;
+    if (letter.count - head == (fits ? total_of(sums) : 0)) {
+      const char* blocks = sizes + head;
+      for (size_t pair = 0; fits && pair < senders * receivers; ++pair) {
+        const uint64_t bytes = next_size(sizes);
+        Share& share = shares_[pair % receivers];
+        append(share.sizes, &bytes, sizeof bytes);
+        append(share.blocks, blocks, bytes);
+        blocks += bytes;
+      }
+      return MOB_OK;
+    }
+  }
+  return fail(MOB_ERR_SYSTEM, "mob_alltoallv: what member %d has sent makes no sense", leader);
+}
+
+// Collective over the mates: what came how, and the most that there is for one of them.
+mob_status_t InterHost::Alltoallv::share_ways(mob_status_t status, uint64_t* largest) {
+  std::vector<char> told(sizeof *largest + by_members_.size());
+  std::memcpy(told.data(), largest, sizeof *largest);
+  std::memcpy(told.data() + sizeof *largest, by_members_.data(), by_members_.size());
+  if ((status = across_.share_outcome(status, told.data(), told.size()))) return status;
+  std::memcpy(largest, told.data(), sizeof *largest);
+  std::memcpy(by_members_.data(), told.data() + sizeof *largest, by_members_.size());
+  return MOB_OK;
+}
+
+// Collective over the mates. Leaders take what there is for their hosts, and give each mate its
+// own: the sizes of its blocks, then the blocks, sender by sender.
+mob_status_t InterHost::Alltoallv::hand_out(void* out) {
+  mob_status_t status = across_.leads() ? take_rows() : MOB_OK;
+  // Nobody here knows what else would come.
+  if (status != MOB_OK) across_.give_up();
+  uint64_t largest = 0;
+  for (const Share& share : shares_) {
+    largest = std::max<uint64_t>(largest, share.sizes.size() + share.blocks.size());
+  }
+  if ((status = share_ways(status, &largest))) return status;
+  std::vector<char> slots(shares_.size() * largest);
+  for (size_t mate = 0; mate < shares_.size(); ++mate) {
+    char* const to = std::ranges::copy(shares_[mate].sizes, slots.data() + mate * largest).out;
+    std::ranges::copy(shares_[mate].blocks, to);
+  }
+  std::vector<char> slot(largest);
+  status = engine::scatter(*across_.mates_, 0, slots.data(), slot.data(), largest);
+  return status != MOB_OK ? status : take_share(slot.data(), out);
+}
+
+mob_status_t InterHost::Alltoallv::take_share(const char* slot, void* out) const {
+  size_t listed = 0;
+  for (size_t group = 0; group < groups().size(); ++group) {
+    if (has_letter(group)) listed += groups()[group].size();
+  }
+  const char* sizes = slot;
+  const char* from = slot + listed * sizeof(uint64_t);
+  mob_status_t status = MOB_OK;
+  for (size_t group = 0; group < groups().size(); ++group) {
+    if (!has_letter(group)) continue;
+    for (const mob_rank_t member : groups()[group]) {
+      const uint64_t bytes = next_size(sizes);
+      if (bytes == out_blocks_.size(member)) {
+        copy_block(bytes_of(out) + out_blocks_.at(member), from, bytes);
+      } else if (status == MOB_OK) {
+        status = fail(MOB_ERR_ARGUMENT,
+                      "mob_alltoallv: member %d passes %zu bytes but member %d expects %zu", member,
+                      static_cast<size_t>(bytes), across_.rank_, out_blocks_.size(member));
+      }
+      from += bytes;
+    }
+  }
+  return status;
+}
+
+}  // namespace mobius::engine

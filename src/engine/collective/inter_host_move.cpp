@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: BSD-3-Clause
+
+// Collective calls of teams on several hosts that move data. What goes between two hosts is put
+// together, and taken apart, by their leaders: a letter costs far more than a copy in shared
+// memory.
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <vector>
+
+#include "engine/collective/inter_host.h"
+#include "engine/collective/inter_host_blocks.h"
+#include "engine/engine.h"
+
+namespace mobius::engine {
+namespace {
+
+using base::fail;
+
+// From here on the leaders' copies cost more than letters from member to member: bytes that a root
+// and all members of another host exchange.
+constexpr size_t kMemberBytes = size_t{256} << 10;
+
+}  // namespace
+
+// A binomial tree of hosts, in which the root stands for its own.
+mob_status_t InterHost::broadcast_to_hosts(mob_rank_t root, void* buffer, size_t bytes) {
+  const size_t groups = groups_.size();
+  const size_t first = group_of(root);
+  const size_t place = (own_ + groups - first) % groups;
+  const auto at = [&](size_t other) {
+    return other == 0 ? root : leader((first + other) % groups);
+  };
+  mob_status_t status = MOB_OK;
+  if (place != 0) status = receive("mob_broadcast", at(place & (place - 1)), root, buffer, bytes);
+  // Who hands on to most comes first.
+  size_t step = 1;
+  while (step < groups && (place & step) == 0) step *= 2;
+  for (step /= 2; step != 0; step /= 2) {
+    if (place + step < groups) send_outcome(&status, at(place + step), buffer, bytes);
+  }
+  return status;
+}
+
+mob_status_t InterHost::broadcast(mob_rank_t root, void* buffer, size_t bytes) {
+  const bool is_here = is_mate(root);
+  mob_status_t status = MOB_OK;
+  if (rank_ == root || (leads() && !is_here)) status = broadcast_to_hosts(root, buffer, bytes);
+  if (!is_here) {
+    status = hand_on(status, buffer, bytes);
+  } else if (status == MOB_OK) {
+    status = engine::broadcast(*mates_, mate_rank(root), buffer, bytes);
+  }
+  return note_one_way(status, bytes);
+}
+
+// What a root and a host exchange, in blocks of so many bytes.
+bool InterHost::goes_by_members(size_t group, size_t bytes) const {
+  return groups_[group].size() == 1 || groups_[group].size() * bytes >= kMemberBytes;
+}
+
+mob_status_t InterHost::gather(mob_rank_t root, const void* in, size_t mine, void* out,
+                            const Blocks& blocks) {
+  // Only the root knows of them where they differ, and each member of its own.
+  const size_t known = blocks.by_lists ? 0 : static_cast<size_t>(map_.size()) * blocks.bytes;
+  std::vector<size_t> sizes(own().size(), mine);
+  mob_status_t status = MOB_OK;
+  if (blocks.by_lists) status = mates_->exchange(mine, &sizes);
+  if (!is_mate(root)) {
+    if (status == MOB_OK || leads()) {
+      status = gather_there(status, root, in, mine, blocks.by_lists, sizes);
+    }
+    return note_one_way(status, known);
+  }
+  if (status == MOB_OK) status = gather_here(root, in, mine, out, blocks, sizes);
+  // All letters are taken, so that the next call finds its own.
+  for (size_t group = 0; rank_ == root && group < groups_.size() && !is_broken(); ++group) {
+    if (group == own_) continue;
+    go_on(&status, [&] { return take_gathered(group, out, blocks); });
+  }
+  return note_one_way(status, known);
+}
+
+// On the root's host; `sizes` of all mates.
+mob_status_t InterHost::gather_here(mob_rank_t root, const void* in, size_t mine, void* out,
+                                 const Blocks& blocks, const std::vector<size_t>& sizes) {
+  const size_t largest = *std::ranges::max_element(sizes);
+  const mob_rank_t first = mate_rank(root);
+  if (rank_ != root) {
+    return engine::gather_sized(*mates_, first, in, mine, nullptr, Blocks::packed(mine), largest);
+  }
+  mob_status_t mismatch = MOB_OK;
+  for (size_t i = 0; mismatch == MOB_OK && i < sizes.size(); ++i) {
+    mismatch = check_gathered(own()[i], sizes[i], blocks);
+  }
+  const Selected selected(blocks, own());
+  const mob_status_t status = engine::gather_sized(
+      *mates_, first, in, mine, mismatch == MOB_OK ? out : nullptr, selected.blocks(), largest);
+  return status != MOB_OK ? status : mismatch;
+}
+
+mob_status_t InterHost::check_gathered(mob_rank_t member, size_t bytes, const Blocks& blocks) const {
+  if (bytes == blocks.size(member)) return MOB_OK;
+  return fail(MOB_ERR_ARGUMENT, "mob_gatherv: member %d passes %zu bytes but member %d expects %zu",
+              member, bytes, rank_, blocks.size(member));
+}
+
+// On another host: one letter of all its blocks, behind their sizes where those differ. Large
+// blocks follow from member to member; one block alone is a letter.
+mob_status_t InterHost::gather_there(mob_status_t status, mob_rank_t root, const void* in, size_t mine,
+                                  bool by_lists, const std::vector<size_t>& sizes) {
+  if (sizes.size() == 1) {
+    send_outcome(&status, root, in, mine);
+    return status;
+  }
+  const std::vector<size_t> starts = starts_of(sizes);
+  const size_t head = by_lists ? sizes.size() * sizeof(size_t) : 0;
+  if (starts.back() >= kMemberBytes) {
+    if (by_lists && leads()) send_outcome(&status, root, sizes.data(), head);
+    send_outcome(&status, root, in, mine);
+    return status;
+  }
+  const size_t bytes = leads() ? head + starts.back() : 0;
+  const std::unique_ptr<char[]> letter = room_for(bytes);
+  if (status == MOB_OK) {
+    const Blocks packed =
+        by_lists ? Blocks::listed(sizes.data(), starts.data()) : Blocks::packed(mine);
+    status = engine::gather_sized(*mates_, 0, in, mine, letter.get() + head, packed,
+                                  *std::ranges::max_element(sizes));
+  }
+  if (!leads()) return status;
+  std::memcpy(letter.get(), sizes.data(), head);
+  send_outcome(&status, root, letter.get(), bytes);
+  return status;
+}
+
+// At the root: what gather_there() has sent.
+mob_status_t InterHost::take_gathered(size_t group, void* out, const Blocks& blocks) {
+  const Group& members = groups_[group];
+  if (members.size() == 1 || (!blocks.by_lists && goes_by_members(group, blocks.bytes))) {
+    return take_from_each(members, out, blocks);
+  }
+  TeamMessage letter;
+  if (const mob_status_t status = take("mob_gatherv", leader(group), leader(group), &letter)) {
+    return status;
+  }
+  std::vector<size_t> sizes(members.size(), letter.count / members.size());
+  const size_t head = blocks.by_lists ? members.size() * sizeof(size_t) : 0;
+  if (head <= letter.count) std::memcpy(sizes.data(), letter.bytes.get(), head);
+  const std::vector<size_t> starts = starts_of(sizes);
+  if (blocks.by_lists && starts.back() >= kMemberBytes) return take_from_each(members, out, blocks);
+  for (size_t i = 0; i < members.size(); ++i) {
+    if (const mob_status_t status = check_gathered(members[i], sizes[i], blocks)) return status;
+  }
+  if (head + starts.back() != letter.count) {
+    return fail(MOB_ERR_ARGUMENT, "mob_gatherv: member %d passes %zu bytes but %zu were expected",
+                leader(group), letter.count, head + starts.back());
+  }
+  for (size_t i = 0; i < members.size(); ++i) {
+    copy_block(bytes_of(out) + blocks.at(members[i]), letter.bytes.get() + head + starts[i],
+               sizes[i]);
+  }
+  return MOB_OK;
+}
+
+mob_status_t InterHost::take_from_each(const Group& members, void* out, const Blocks& blocks) {
+  mob_status_t status = MOB_OK;
+  for (const mob_rank_t member : members) {
+    if (is_broken()) break;
+    go_on(&status, [&] {
+      return receive("mob_gatherv", member, bytes_of(out) + blocks.at(member), blocks.size(member));
+    });
+  }
+  return status;
+}
+
+mob_status_t InterHost::allgather(const void* in, void* out, const Blocks& blocks) {
+  forget_one_way();
+  // Host by host, each host's blocks by rank.
+  std::vector<size_t> starts{0};
+  for (const Group& group : groups_) {
+    size_t bytes = 0;
+    for (const mob_rank_t member : group) bytes += blocks.size(member);
+    starts.push_back(starts.back() + bytes);
+  }
+  std::vector<char> packed(starts.back());
+  std::vector<size_t> counts;
+  for (const mob_rank_t member : own()) counts.push_back(blocks.size(member));
+  const std::vector<size_t> displacements = starts_of(counts);
+  const Blocks local = blocks.by_lists ? Blocks::listed(counts.data(), displacements.data())
+                                       : Blocks::packed(blocks.bytes);
+  mob_status_t status =
+      engine::gather_sized(*mates_, 0, in, blocks.size(rank_), packed.data() + starts[own_], local,
+                           *std::ranges::max_element(counts));
+  const mob_status_t exchanged = leads() ? exchange_leaders(status, packed, starts) : MOB_OK;
+  if (status == MOB_OK) status = hand_on(exchanged, packed.data(), packed.size());
+  if (status != MOB_OK) return ended(status);
+  for (size_t group = 0; group < groups_.size(); ++group) {
+    const char* from = packed.data() + starts[group];
+    for (const mob_rank_t member : groups_[group]) {
+      copy_block(bytes_of(out) + blocks.at(member), from, blocks.size(member));
+      from += blocks.size(member);
+    }
+  }
+  // One member alone on its host with nothing to say has met nobody yet; letters were exchanged,
+  // so that all have come.
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  return MOB_OK;
+}
+
+mob_status_t InterHost::scatter(mob_rank_t root, const void* in, void* out, size_t bytes) {
+  const mob_status_t status =
+      is_mate(root) ? scatter_here(root, in, out, bytes) : scatter_there(root, out, bytes);
+  // At a leader, or a member.
+  const size_t unread = std::max(bytes, std::min(largest_group_ * bytes, kMemberBytes));
+  return note_one_way(status, unread);
+}
+
+mob_status_t InterHost::scatter_here(mob_rank_t root, const void* in, void* out, size_t bytes) {
+  mob_status_t status = MOB_OK;
+  std::vector<char> packed;
+  if (rank_ == root) {
+    const auto block = [&](mob_rank_t member) {
+      return bytes_of(in) + static_cast<size_t>(member) * bytes;
+    };
+    const auto pack = [&](const Group& members) {
+      packed.clear();
+      for (const mob_rank_t member : members) {
+        packed.insert(packed.end(), block(member), block(member) + bytes);
+      }
+    };
+    for (size_t group = 0; group < groups_.size(); ++group) {
+      if (group == own_) continue;
+      if (goes_by_members(group, bytes)) {
+        for (const mob_rank_t member : groups_[group]) {
+          send_outcome(&status, member, block(member), bytes);
+        }
+      } else {
+        pack(groups_[group]);
+        send_outcome(&status, leader(group), packed.data(), packed.size());
+      }
+    }
+    pack(own());
+  }
+  if (status != MOB_OK) return status;
+  return engine::scatter(*mates_, mate_rank(root), packed.data(), out, bytes);
+}
+
+mob_status_t InterHost::scatter_there(mob_rank_t root, void* out, size_t bytes) {
+  if (goes_by_members(own_, bytes)) return receive("mob_scatter", root, out, bytes);
+  mob_status_t status = MOB_OK;
+  std::unique_ptr<char[]> blocks;
+  if (leads()) {
+    const size_t all = own().size() * bytes;
+    blocks = room_for(all);
+    status = receive("mob_scatter", root, blocks.get(), all);
+  }
+  status = share_outcome(status);
+  if (status != MOB_OK) return status;
+  return engine::scatter(*mates_, 0, blocks.get(), out, bytes);
+}
+
+}  // namespace mobius::engine

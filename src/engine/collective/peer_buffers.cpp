@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "engine/collective/peer_buffers.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <thread>
+
+#include "base/status.h"
+#include "engine/engine.h"
+#include "engine/segment/peer_memory.h"
+
+namespace mobius::engine {
+
+PeerBuffer PeerBuffers::lend(const void* memory, size_t bytes) const {
+  Engine& engine = team_.engine();
+  const uint64_t offset = reinterpret_cast<uintptr_t>(memory) - engine.window().base();
+  if (bytes == 0) return {PeerBuffer::Kind::kWindow, 0};
+  if (offset < engine.window().bytes() && engine.reach(engine.rank(), memory, bytes) != nullptr) {
+    return {PeerBuffer::Kind::kWindow, offset};
+  }
+  if (!attaches_) return {};
+  return {PeerBuffer::Kind::kPrivate, reinterpret_cast<uintptr_t>(memory)};
+}
+
+uintptr_t PeerBuffers::address(mob_rank_t member, const PeerBuffer& loan, size_t offset) const {
+  const Engine& engine = team_.engine();
+  const uintptr_t start =
+      loan.kind == PeerBuffer::Kind::kPrivate
+          ? loan.at
+          : engine.address_in(engine.host_index(team_.map().world_rank(member)), loan.at);
+  return start + offset;
+}
+
+const unsigned char* PeerBuffers::look(mob_rank_t member, const PeerBuffer& loan, size_t offset,
+                                   size_t bytes) const {
+  return static_cast<const unsigned char*>(
+      mapped(team_.engine(), team_.map().world_rank(member), address(member, loan, offset), bytes));
+}
+
+void PeerBuffers::copy(mob_rank_t member, const PeerBuffer& loan, size_t offset, void* local, size_t bytes,
+                   bool put) {
+  if (bytes == 0) return;
+  const mob_rank_t rank = team_.map().world_rank(member);
+  if (const int error =
+          copy_with_peer(team_.engine(), rank, address(member, loan, offset), local, bytes, put)) {
+    unreached_ = member;
+    is_gone_ = is_gone_ || error == ESRCH;
+  }
+}
+
+mob_status_t PeerBuffers::exchange(const PeerBufferList& mine) {
+  const mob_status_t status = team_.exchange(mine, &all_);
+  began_ns_ = os::now_ns();
+  return status;
+}
+
+bool PeerBuffers::has_private() const {
+  return std::ranges::any_of(all_, [](const PeerBufferList& loans) {
+    return loans.in.kind == PeerBuffer::Kind::kPrivate || loans.out.kind == PeerBuffer::Kind::kPrivate;
+  });
+}
+
+// The memory of a process is gone a moment before the process: nobody is to be told of the one who
+// cannot find the other.
+void PeerBuffers::await_death(mob_rank_t rank) {
+  constexpr auto kAtMost = std::chrono::seconds(1);
+  const auto end = std::chrono::steady_clock::now() + kAtMost;
+  while (!team_.engine().is_dead(rank) && std::chrono::steady_clock::now() < end) {
+    std::this_thread::yield();
+  }
+}
+
+mob_status_t PeerBuffers::settle() {
+  constexpr const char* kWhat = "a collective call";
+  if (is_gone_) {
+    const mob_rank_t rank = team_.map().world_rank(unreached_);
+    await_death(rank);
+    // Dead with its part of the meeting done, it may be: the others would not find out.
+    const TeamFailure loss{TeamFailure::Kind::kDead, rank};
+    team_.rounds().give_up(loss);
+    return fail_for(team_.engine(), loss);
+  }
+  // The others have about as much to do.
+  const mob_status_t status =
+      team_.agree(unreached_ < 0 ? MOB_OK : MOB_ERR_RANGE, kWhat, os::now_ns() - began_ns_);
+  if (team_.is_broken()) return MOB_ERR_PEER;  // then that is why
+  if (unreached_ < 0) return status;
+  return base::fail(
+      MOB_ERR_RANGE,
+      "%s cannot reach all of the memory that rank %d or this one passed to it: is it mapped, "
+      "and what is to be written not read-only?",
+      kWhat, team_.map().world_rank(unreached_));
+}
+
+}  // namespace mobius::engine

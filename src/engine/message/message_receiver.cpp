@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "engine/message/message_receiver.h"
+
+#include <algorithm>
+#include <cstring>
+#include <new>
+
+#include "base/log.h"
+#include "base/status.h"
+#include "engine/engine.h"
+#include "engine/common/out_of_memory.h"
+#include "engine/message/message.h"
+#include "engine/message/receive_inline.h"
+#include "engine/remote/remote_objects.h"
+#include "os/futex.h"
+#include "transport/shm/copy.h"
+
+namespace mobius::engine {
+
+namespace {
+
+// How often the receiver of a payload looks whether the sender is done with its last part, before
+// it goes on with something else.
+constexpr int kSettlingLooks = 2000;
+
+// Whether what was posted to its source may be read later still: an answer tells nothing about it,
+// and Served looks itself at what it is asked for.
+bool leaves_late(unsigned id) {
+  return id == static_cast<unsigned>(InternalHandler::kServe) ||
+         id == static_cast<unsigned>(InternalHandler::kServed);
+}
+
+}  // namespace
+
+MessageReceiver::MessageReceiver(Engine& engine, const HandlerTable& handlers, MessageRing& ring)
+    : engine_(engine),
+      handlers_(handlers),
+      head_(ring),
+      source_(ring.sender),
+      doorbell_(&engine.doorbell(ring.sender)),
+      reader_(ring.memory, kRingCapacity),
+      memory_(ring.memory) {}
+
+bool MessageReceiver::settle_or_end() {
+  return without_loss([&] { return settle(); });
+}
+
+// Handles a record that is not a bare message, the one peeked last; false if it stays for now.
+bool MessageReceiver::handle() {
+  const os::RingRecord record = reader_.peek();
+  if (record.kind == kMoved) return move(record);
+  without_loss([&] { accept(record); });
+  return true;
+}
+
+// After room was made, and the sender told.
+void MessageReceiver::end_starvation() {
+  // Pairs with the fence in MessageSender::reserve(): the sender sees the room, or we that it starves.
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  if (head_.starved.load(std::memory_order_relaxed) == 0) return;
+  head_.starved.store(0, std::memory_order_relaxed);
+  Progress::wake_after_fence(engine_.process(engine_.host_index(source_)).doorbell);
+}
+
+void MessageReceiver::run_traced(const Handler& handler, const mob_message_t& message) {
+  const TraceScope trace(engine_.router().timeline(), "header handler");
+  handler.function(&message, handler.argument, &delivery_);
+}
+
+void MessageReceiver::note_missing(unsigned id) {
+  // A host-mate finds that out when it sends. Others are told with the report of this message.
+  base::log(base::LogLevel::kWarn, "a message of rank %d names handler %u, which is not there",
+            source_, id);
+  head_.note_unknown(id);
+}
+
+void MessageReceiver::begin(os::RingRecord record) {
+  WireMessage wire;
+  std::memcpy(&wire, record.data, sizeof wire);
+  const unsigned char* next = record.data + sizeof wire;
+  notify_ = {};
+  if ((wire.flags & kHasNotify) != 0) {
+    std::memcpy(&notify_, next, sizeof notify_);
+    next += sizeof notify_;
+  }
+  const unsigned char* header = next;
+  const unsigned char* payload = header + padded(wire.header_bytes);
+  const bool in_place = (wire.flags & kInPlace) != 0;
+  const size_t part =
+      in_place || wire.payload_bytes == 0 ? 0 : record.bytes - (payload - record.data);
+
+  ++messages_;
+  payload_bytes_ = wire.payload_bytes;
+  stored_ = 0;
+  delivery_ = {};
+  if (doorbell_ == nullptr && engine_.messages().has_queued() && !leaves_late(wire.id)) {
+    engine_.messages().read_late(source_);
+  }
+  run(wire.id, {source_, header, wire.header_bytes, wire.payload_bytes,
+                part == wire.payload_bytes ? payload : nullptr, token_});
+  if (in_place) {
+    uintptr_t address = 0;
+    std::memcpy(&address, payload, sizeof address);
+    take_in_place(address);
+  } else {
+    store(payload, part);
+  }
+}
+
+void MessageReceiver::go_on(os::RingRecord record) { store(record.data, record.bytes); }
+
+void MessageReceiver::store(const unsigned char* part, size_t bytes) {
+  if (delivery_.payload != nullptr && bytes != 0) {
+    transport::copy(static_cast<unsigned char*>(delivery_.payload) + stored_, part, bytes);
+  }
+  stored_ += bytes;
+  if (stored_ == payload_bytes_) finish();
+}
+
+// To the wider ring in which the stream goes on; false if it cannot be mapped now, and the record
+// stays.
+bool MessageReceiver::move(os::RingRecord record) {
+  WireMoved ring;
+  std::memcpy(&ring, record.data, sizeof ring);
+  void* memory = engine_.messages().larger_ring_at(ring.offset);
+  if (memory == nullptr) return false;
+  reader_ = os::RingReader(memory, ring.capacity);
+  wide_capacity_ = ring.capacity;
+  wide_ = kWide;
+  wide_memory_.store(memory, std::memory_order_relaxed);
+  return true;
+}
+
+// From the sender, which may not free or change the memory before we have answered.
+void MessageReceiver::take_in_place(uintptr_t address) {
+  if (delivery_.payload == nullptr) return answer(true);
+  if (!copy_.start(engine_, source_, head_.copy, messages_, address, delivery_.payload,
+                   payload_bytes_)) {
+    return answer(false);
+  }
+  for (int looks = 0; !settle() && looks < kSettlingLooks; ++looks) os::relax();
+}
+
+bool MessageReceiver::settle() {
+  settling_ = !copy_.is_settled();
+  if (!settling_) answer(copy_.finish(engine_, source_));
+  return !settling_;
+}
+
+void MessageReceiver::answer(bool taken) {
+  // Release pairs with the acquire in MessageSender::is_answered(): we are done reading.
+  (taken ? head_.taken : head_.refused).store(messages_, std::memory_order_release);
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  // Pairs with the fence in MessageSender::await_answer().
+  if (head_.starved.load(std::memory_order_relaxed) != 0) {
+    head_.starved.store(0, std::memory_order_relaxed);
+    Progress::wake_after_fence(engine_.process(engine_.host_index(source_)).doorbell);
+  } else {
+    engine_.ring_after_fence(source_);
+  }
+  if (taken) finish();
+}
+
+void MessageReceiver::finish() {
+  if (delivery_.handler != nullptr) {
+    const HandlerScope scope;
+    const TraceScope trace(engine_.router().timeline(), "completion handler");
+    delivery_.handler(token_, delivery_.argument);
+  }
+  if (delivery_.counter != nullptr) count(engine_.rank(), delivery_.counter);
+  if (notify_.target_counter != nullptr && !count(engine_.rank(), notify_.target_counter) &&
+      !engine_.is_here(source_)) {
+    head_.note_unknown(StreamHead::kUnknownCounter);  // host-mates looked when they sent
+  }
+  // Release pairs with the acquire in MessageSender::flush(): what the handlers wrote comes before.
+  head_.completed.store(messages_, std::memory_order_release);
+  if (notify_.completion_counter != nullptr) count(source_, notify_.completion_counter);
+}
+
+bool MessageReceiver::count(mob_rank_t owner, mob_counter_t counter) {
+  if (!engine_.is_here(owner)) {
+    // Nobody is left to tell if it is gone.
+    static_cast<void>(engine_.remote_objects().count(owner, counter));
+    return true;
+  }
+  // Senders' counters were looked at when they sent; one that was freed since is counted nowhere.
+  mob_counter* found = engine_.counters().find("a message", owner, counter);
+  if (found != nullptr) engine_.counters().count(owner, *found);
+  return found != nullptr;
+}
+
+}  // namespace mobius::engine

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+// The receiving side of a stream of records: runs handlers, moves payloads.
+
+#include <mobius/message.h>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "base/status.h"
+#include "engine/segment/segment_layout.h"
+#include "engine/message/message_payload.h"
+#include "engine/segment/message_wire.h"
+#include "os/ring.h"
+
+namespace mobius::engine {
+
+class Engine;
+class HandlerTable;
+struct Handler;
+
+using base::in_handler;
+
+// A token names the rank to reply to.
+inline constexpr uint64_t kTokenMark = uint64_t{0x4d54} << 48;
+constexpr mob_token_t token_of(mob_rank_t source) {
+  return kTokenMark | static_cast<uint32_t>(source);
+}
+
+// The rank of a token; negative if it is not one.
+constexpr mob_rank_t token_source(mob_token_t token) {
+  return token >> 32 == kTokenMark >> 32 ? static_cast<mob_rank_t>(token & UINT32_MAX) : -1;
+}
+
+// Used by one thread at a time.
+class MessageReceiver {
+ public:
+  MessageReceiver(Engine& engine, const HandlerTable& handlers, MessageRing& ring);
+  // Of what comes through the network, record by record.
+  MessageReceiver(Engine& engine, const HandlerTable& handlers, StreamHead& head)
+      : engine_(engine),
+        handlers_(handlers),
+        head_(head),
+        source_(head.sender),
+        reader_(nullptr, kRingCapacity),
+        memory_(nullptr) {}
+
+  // A record of a message; the next one of its sender.
+  void accept(os::RingRecord record) {
+    if (record.kind == kFirst) {
+      begin(record);
+    } else {
+      go_on(record);
+    }
+  }
+  // Whether a message is under way, so that kMore is what may come.
+  bool is_within() const { return stored_ != payload_bytes_; }
+  size_t bytes_left() const { return payload_bytes_ - stored_; }
+
+  mob_rank_t source() const { return source_; }
+  // Of the source; null if that is on another host.
+  ProcessBlock::Doorbell* doorbell() const { return doorbell_; }
+
+  // Whether drain() may find something, as far as that can be told without the right to call it.
+  // Any thread. False is as certain as if the caller had looked into the ring itself: a record that
+  // this misses was written later, or is about to be handled by who drains.
+  bool may_find() const {
+    // Acquire pairs with the release in publish(): the wider ring is known.
+    const uint64_t state = state_.load(std::memory_order_acquire);
+    if ((state & kInside) != 0) return true;
+    return (state & kWide) == 0 ? os::ring_holds(memory_, kRingCapacity, state)
+                                : os::ring_holds(wide_memory_.load(std::memory_order_relaxed),
+                                                 wide_capacity_, state - kWide);
+  }
+
+  // Handles what is there, up to a limit that gives other rings a chance. `*more` becomes true if
+  // it was reached. Whether there was anything: then the caller rings the source after a full
+  // fence, as it may wait for completion. In message_drain.h.
+  bool drain(bool* more);
+
+ private:
+  // Bits of state_: it cannot be told from outside, as drain() is at it, or has to be; the ring is
+  // the wider one.
+  static constexpr uint64_t kInside = 1;
+  static constexpr uint64_t kWide = 2;
+
+  template <typename Call>
+  auto without_loss(Call call);
+  bool handle_bare(os::RingRecord record);
+  bool handle();
+  bool settle_or_end();
+  void publish();
+  void end_starvation();
+  void run(unsigned id, const mob_message_t& message);
+  void run_traced(const Handler& handler, const mob_message_t& message);
+  void note_missing(unsigned id);
+  void begin(os::RingRecord record);
+  void go_on(os::RingRecord record);
+  bool move(os::RingRecord record);
+  void take_in_place(uintptr_t address);
+  bool settle();
+  void answer(bool taken);
+  void store(const unsigned char* part, size_t bytes);
+  void finish();
+  // False if it is a counter of this host that is not there.
+  bool count(mob_rank_t owner, mob_counter_t counter);
+
+  Engine& engine_;
+  const HandlerTable& handlers_;
+  StreamHead& head_;
+  const mob_rank_t source_;
+  const mob_token_t token_ = token_of(source_);
+  ProcessBlock::Doorbell* const doorbell_ = nullptr;
+  os::RingReader reader_;
+  uint64_t messages_ = 0;  // begun
+
+  // For may_find(): the position in the ring, a multiple of a line, and bits.
+  std::atomic<uint64_t> state_ = 0;
+  const void* const memory_;
+  std::atomic<const void*> wide_memory_ = nullptr;
+  size_t wide_capacity_ = 0;
+  uint64_t wide_ = 0;  // kWide once it is
+
+  // The message under way.
+  mob_delivery_t delivery_ = {};
+  WireNotify notify_ = {};
+  size_t payload_bytes_ = 0;
+  size_t stored_ = 0;
+  PayloadCopy copy_;
+  bool settling_ = false;  // the sender still copies a part of it
+};
+
+}  // namespace mobius::engine

@@ -1,0 +1,602 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "engine/message/message_sender.h"
+
+#include <algorithm>
+#include <cstring>
+#include <new>
+#include <utility>
+
+#include "base/status.h"
+#include "engine/engine.h"
+#include "engine/common/out_of_memory.h"
+#include "engine/message/message_payload.h"
+#include "engine/message/send_inline.h"
+#include "engine/network/link.h"
+#include "transport/shm/copy_peer.h"
+
+namespace mobius::engine {
+namespace {
+
+using base::fail;
+
+// Payload of a record that continues a message once much has flowed. Each record begins with a line
+// that the target has to wait for before it asks for others; with much longer records, it waits for
+// the sender instead.
+constexpr size_t kWideMoreBytes = (size_t{16} << 10) - os::kRingPayloadAlignment;
+// Also in a narrow ring, where there is no memory for a wide one.
+static_assert(kWideMoreBytes <= os::ring_max_payload(kRingCapacity));
+
+}  // namespace
+
+// Ends waits for the target when it cannot answer any more.
+class MessageSender::TargetWatch final : public os::Watch {
+ public:
+  explicit TargetWatch(const MessageSender& box) : box_(box) {}
+
+  mob_status_t look() override {
+    return box_.engine_.has_gone(box_.target_) ? box_.broken() : MOB_OK;
+  }
+
+ private:
+  const MessageSender& box_;
+};
+
+MessageSender::MessageSender(Engine& engine, mob_rank_t target, MessageRing& ring, uint32_t index,
+               std::atomic<uint32_t>& boxes_with_queue)
+    : engine_(engine),
+      target_(target),
+      target_block_(&engine.process(engine.host_index(target))),
+      head_(ring),
+      index_(index),
+      boxes_with_queue_(boxes_with_queue),
+      writer_(ring.memory, kRingCapacity),
+      widens_after_(engine.messages().widens_after()) {}
+
+MessageSender::MessageSender(Engine& engine, mob_rank_t target, Link& link,
+               std::atomic<uint32_t>& boxes_with_queue)
+    : engine_(engine),
+      target_(target),
+      target_block_(nullptr),
+      head_(link.outgoing_head()),
+      link_(&link),
+      boxes_with_queue_(boxes_with_queue),
+      writer_(nullptr, kRingCapacity) {}
+
+MessageSender::Turn::Turn(MessageSender& box) : box_(box), id_(Engine::thread_id()) {}
+
+void MessageSender::Turn::take() {
+  os::lock(box_.turn_, id_, box_.engine_.host().policy());
+  has_ = true;
+}
+
+bool MessageSender::Turn::try_take() { return has_ = os::try_lock(box_.turn_, id_); }
+
+void MessageSender::Turn::give_up() {
+  os::unlock(box_.turn_, id_);
+  has_ = false;
+}
+
+mob_status_t MessageSender::broken() const {
+  const bool left = engine_.has_left(target_);
+  return fail(MOB_ERR_PEER, "a message to rank %d cannot be delivered: it %s", target_,
+              left ? "has left the job (mob_finalize)" : engine_.network().fate(target_).c_str());
+}
+
+// Where the next record goes, or null while there is no room. Whoever makes room afterwards wakes
+// this process.
+void* MessageSender::reserve(size_t bytes, RecordKind kind) {
+  if (link_ != nullptr) return link_->reserve(bytes, kind);
+  if (void* record = writer_.reserve(bytes, kind)) [[likely]] {
+    return record;
+  }
+  head_.starved.store(1, std::memory_order_relaxed);
+  // Pairs with the fence in MessageReceiver::drain(): it sees that we starve, or we see the room.
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  void* record = writer_.reserve(bytes, kind);
+  if (record == nullptr) {
+    untold_ = false;
+    tell_target_after_fence();  // what was not told of so far
+  }
+  return record;
+}
+
+// Lets the target see the record; `tell`: it is to be woken, if it would not look, before we wait
+// or give up the turn. For records that are followed by others at once this would be the larger
+// part of their cost.
+void MessageSender::commit(bool tell) {
+  if (link_ != nullptr) return link_->commit();
+  writer_.commit();
+  untold_ |= tell;
+}
+
+void MessageSender::tell_target() {
+  untold_ = false;
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  tell_target_after_fence();
+}
+
+// Goes over to a wider ring, if there is memory for one, and room to say so.
+void MessageSender::widen() {
+  WireMoved ring{};
+  void* record = writer_.reserve(sizeof ring, kMoved);
+  if (record == nullptr) return;
+  widens_after_ = kNever;
+  if (!engine_.messages().add_larger_ring(target_, &ring)) return;
+  void* memory = engine_.messages().larger_ring_at(ring.offset);
+  if (memory == nullptr) return;
+  std::memcpy(record, &ring, sizeof ring);
+  commit(true);
+  writer_ = os::RingWriter(memory, ring.capacity);
+}
+
+// What the next record may hold.
+size_t MessageSender::most_bytes() const {
+  if (link_ != nullptr) return link_->record_bytes();
+  return widens_after_ == kNever ? kWideMoreBytes : kMoreBytes;
+}
+
+bool MessageSender::write_first(const Outgoing& message, Cursor& cursor, bool in_place) {
+  const bool notify = has_notify(message);
+  size_t bytes = head_bytes(message, notify);
+  size_t part = 0;
+  if (in_place) {
+    bytes = padded(bytes) + sizeof message.payload;
+  } else if (message.payload_bytes != 0) {
+    bytes = padded(bytes);
+    part = std::min(message.payload_bytes, most_bytes() - bytes);
+    bytes += part;
+  }
+  // As much of a frame as two of which no frame would hold.
+  const bool is_sent_in_place = link_ != nullptr && message.stays && part > most_bytes() / 2;
+  alignas(os::kRingPayloadAlignment) unsigned char head[kMostBesidePayload];
+  auto* record = is_sent_in_place ? head : static_cast<unsigned char*>(reserve(bytes, kFirst));
+  if (record == nullptr) return false;
+  unsigned char* payload = put_head(record, message, notify, in_place);
+  if (is_sent_in_place) {
+    if (!link_->send_in_place(kFirst, {head, bytes - part}, message.payload, part)) return false;
+  } else if (in_place) {
+    std::memcpy(payload, &message.payload, sizeof message.payload);
+    part = message.payload_bytes;
+  } else if (part != 0) {
+    transport::copy_part_to_peer(payload, message.payload, part);
+  }
+  if (!is_sent_in_place) commit(part == message.payload_bytes);
+  if (!in_place) streamed_bytes_ += part;
+  cursor = {true, in_place, part};
+  return true;
+}
+
+// Whether the target is asked to take the payload from where it is. `waits`: the sender does, and
+// can help.
+bool MessageSender::is_taken_in_place(const Outgoing& message, bool waits) {
+  if (link_ != nullptr || message.payload_bytes < kInPlaceFromBytes) return false;
+  if (engine_.is_same_process(target_) ||
+      engine_.reach(engine_.rank(), message.payload, message.payload_bytes) != nullptr) {
+    return true;
+  }
+  if (message.payload_bytes < kSharedFromBytes || !attaches_.load(std::memory_order_relaxed) ||
+      !engine_.router().uses_cma(target_) ||
+      message.payload_bytes < (waits ? attach_from_bytes() : kAttachFromBytes)) {
+    return false;
+  }
+  std::call_once(attach_allowed_, Exposures::allow_attach);
+  return true;
+}
+
+// Whether the target has taken the payload, or refused to.
+bool MessageSender::is_answered(Cursor& cursor, size_t payload_bytes) {
+  // Nothing was begun since: the answer is to this message, the one after those written.
+  const uint64_t number = written_.load(std::memory_order_relaxed) + 1;
+  // Acquire, here and below, pairs with the release in MessageReceiver: it is done reading.
+  if (head_.taken.load(std::memory_order_acquire) == number) {
+    cursor.sent = payload_bytes;
+  } else if (head_.refused.load(std::memory_order_acquire) == number) {
+    attaches_.store(false, std::memory_order_relaxed);
+    cursor.sent = 0;
+  } else {
+    return false;
+  }
+  cursor.asked = false;
+  return true;
+}
+
+// Copies a part of a payload that the target has been asked to take; false if there is nothing to
+// be done.
+bool MessageSender::help(const Outgoing& message) {
+  const uint64_t number = written_.load(std::memory_order_relaxed) + 1;
+  if (!help_to_copy(engine_, target_, head_.copy, number, message.payload, message.payload_bytes)) {
+    return false;
+  }
+  tell_target();
+  return true;
+}
+
+bool MessageSender::write_more(const unsigned char* part, size_t bytes, bool last, bool stays) {
+  if (link_ != nullptr) {
+    return stays ? link_->send_in_place(kMore, {}, part, bytes) : link_->send_more(part, bytes);
+  }
+  void* record = reserve(bytes, kMore);
+  if (record == nullptr) return false;
+  transport::copy_part_to_peer(record, part, bytes);
+  commit(last);
+  streamed_bytes_ += bytes;
+  return true;
+}
+
+// Writes as much of the message as there is room for; whether that was all. If not, the target
+// knows of what was written; else it is to be told. Needs the turn.
+bool MessageSender::write(const Outgoing& message, Cursor& cursor, bool in_place) {
+  if (write_on(message, cursor, in_place)) [[likely]] {
+    return true;
+  }
+  if (untold_) tell_target();
+  return false;
+}
+
+bool MessageSender::write_on(const Outgoing& message, Cursor& cursor, bool in_place) {
+  if (widens()) [[unlikely]] {
+    widen();
+  }
+  if (!cursor.started && !write_first(message, cursor, in_place)) return false;
+  while (cursor.asked && !is_answered(cursor, message.payload_bytes)) {
+    if (!help(message)) return false;
+  }
+  while (cursor.sent < message.payload_bytes) {
+    const size_t part = std::min(message.payload_bytes - cursor.sent, most_bytes());
+    const auto* from = static_cast<const unsigned char*>(message.payload) + cursor.sent;
+    const bool last = cursor.sent + part == message.payload_bytes;
+    if (!write_more(from, part, last, message.stays)) return false;
+    cursor.sent += part;
+  }
+  note_written(message.id);
+  return true;
+}
+
+mob_status_t MessageSender::send(const Outgoing& message) {
+  const bool in_place = is_taken_in_place(message, true);
+  TargetWatch watch(*this);
+  Turn turn(*this);
+  turn.take();
+  if (broken_.load(std::memory_order_relaxed)) return broken();
+  Cursor cursor;
+  // Handlers that run meanwhile add to the queue; nothing comes between the records of a message.
+  const auto written = [&] {
+    return (cursor.started || write_queue()) && write(message, cursor, in_place);
+  };
+  if (!written()) {
+    if (const mob_status_t status = engine_.wait_until(written, &watch)) {
+      set_broken();
+      return status;
+    }
+  }
+  write_queue_and_give_up(turn);
+  return MOB_OK;
+}
+
+mob_status_t MessageSender::post(const Outgoing& message) {
+  if (broken_.load(std::memory_order_relaxed)) return broken();
+  Turn turn(*this);
+  turn.try_take();
+  const bool is_next = turn.has() && write_queue();
+  Parcel parcel{message, {}, nullptr};
+  if (is_next && message.described_bytes != 0) read(parcel, *message.late);
+  if (is_next && write(parcel.message, parcel.cursor, false)) {
+    write_queue_and_give_up(turn);
+    return MOB_OK;
+  }
+  const bool is_begun = parcel.cursor.started;
+  try {
+    if (parcel.bytes == nullptr) keep(parcel);
+    enqueue(std::move(parcel));
+  } catch (const std::bad_alloc&) {
+    if (!is_begun) throw;
+    // The target would take what comes next for the rest of it.
+    end_for_lack_of_memory(engine_.rank(), "to finish a message to rank", target_);
+  }
+  // Who has the turn looks at the queue after giving it up, and so do we.
+  if (turn.has()) {
+    write_queue_and_give_up(turn);
+  } else {
+    pump();
+  }
+  return MOB_OK;
+}
+
+bool MessageSender::send_now(const Outgoing& message) {
+  // What one record takes is written as a whole or not at all.
+  if (message.payload_bytes > kMostSentNow || message.described_bytes != 0 ||
+      broken_.load(std::memory_order_relaxed)) {
+    return false;
+  }
+  Turn turn(*this);
+  if (!turn.try_take()) return false;
+  const bool is_short_way = link_ == nullptr && !has_queue() && !widens();
+  if (is_short_way && write_whole(message)) [[likely]] {
+    untold_ = true;
+    write_queue_and_give_up(turn);
+    return true;
+  }
+  Cursor cursor;
+  const bool written = (!has_queue() || write_queue()) && write(message, cursor, false);
+  write_queue_and_give_up(turn);
+  return written;
+}
+
+void MessageSender::send_bare_from_now() {
+  // Later senders have to say which ring they wrote to.
+  if (link_ != nullptr || index_ >= kPolledRings || sends_bare_.load(std::memory_order_relaxed)) {
+    return;
+  }
+  // Sequentially consistent, as in set_broken(): whoever comes second ends it.
+  sends_bare_.store(true, std::memory_order_seq_cst);
+  if (broken_.load(std::memory_order_seq_cst)) sends_bare_.store(false, std::memory_order_relaxed);
+}
+
+void MessageSender::set_broken() {
+  broken_.store(true, std::memory_order_seq_cst);
+  sends_bare_.store(false, std::memory_order_seq_cst);
+}
+
+// What may be left to do once a message is written: to give up the turn, or more after that.
+void MessageSender::finish_bare() {
+  give_up_turn();
+  tell_target_after_fence();
+  if (has_queue()) pump();  // what came while we had the turn
+}
+
+void MessageSender::give_up_turn() {
+  const uint32_t self = Engine::thread_id();
+  if (os::lock_owner(turn_) == self) os::unlock(turn_, self);
+}
+
+void MessageSender::look_for_room() {
+  writer_.look_for_room();
+  give_up_turn();
+  if (has_queue()) pump();
+}
+
+void MessageSender::start(const Outgoing& message, Pending& pending) noexcept {
+  if (broken_.load(std::memory_order_relaxed)) return end(pending, broken());
+  try {
+    Parcel parcel{message,
+                  {},
+                  std::make_unique_for_overwrite<unsigned char[]>(message.header_bytes),
+                  &pending,
+                  is_taken_in_place(message, false)};
+    // Behind what is queued already; written at once if it can be.
+    enqueue(std::move(parcel));
+  } catch (const std::bad_alloc&) {
+    return end(pending, fail(MOB_ERR_MEMORY,
+                             "a message to rank %d: this process has no memory left", target_));
+  }
+  try {
+    pump();
+  } catch (const std::bad_alloc&) {
+    return;  // it stays in the queue: who polls tries again
+  }
+}
+
+// Takes over the payload as it is, the header as a copy into `bytes`.
+void MessageSender::enqueue(Parcel parcel) {
+  Outgoing& message = parcel.message;
+  if (message.header_bytes != 0 && message.header != parcel.bytes.get()) {
+    std::memcpy(parcel.bytes.get(), message.header, message.header_bytes);
+  }
+  message.header = parcel.bytes.get();
+  const bool started = parcel.cursor.started;
+  const bool is_late = message.late != nullptr;
+  const std::lock_guard lock(queue_mutex_);
+  const bool was_empty = queue_.empty();
+  parcel.number = queued_.load(std::memory_order_relaxed) + 1;
+  // One that was begun is the next to go on, and it is our turn.
+  if (started) {
+    queue_.push_front(std::move(parcel));
+  } else {
+    queue_.push_back(std::move(parcel));
+  }
+  if (is_late) ++late_;  // not if there was no memory
+  if (was_empty) boxes_with_queue_.fetch_add(1, std::memory_order_relaxed);
+  // Sequentially consistent, as the load in write_queue_and_give_up(): who gives up the turn
+  // sees it, or we get the turn in pump().
+  queued_.fetch_add(1, std::memory_order_seq_cst);
+}
+
+MessageSender::Parcel* MessageSender::front() {
+  const std::lock_guard lock(queue_mutex_);
+  return queue_.empty() ? nullptr : &queue_.front();
+}
+
+// What is to be sent later has a copy of all that the caller takes back.
+void MessageSender::keep(Parcel& parcel) {
+  Outgoing& message = parcel.message;
+  const bool is_described = message.described_bytes != 0;
+  // One that was begun has said how long it is: nothing can be said instead of it.
+  if (message.late != nullptr && !is_described &&
+      (link_ == nullptr || parcel.cursor.started ||
+       message.header_bytes + message.payload_bytes <= message.late->header_room)) {
+    message.late = nullptr;
+  }
+  const bool is_late = message.late != nullptr;
+  const size_t room = is_late ? message.late->header_room : message.header_bytes;
+  const size_t copied = is_late ? message.described_bytes : message.payload_bytes;
+  parcel.bytes = std::make_unique_for_overwrite<unsigned char[]>(room + copied);
+  if (copied == 0) return;
+  message.stays = false;
+  transport::copy(parcel.bytes.get() + room, message.payload, copied);
+  message.payload = parcel.bytes.get() + room;
+}
+
+// There is one. What of it is late is read as a whole: its owner may change the memory, or give it
+// away, while this is written.
+MessageSender::Parcel& MessageSender::front_to_write() {
+  const std::lock_guard lock(queue_mutex_);
+  read_late(queue_.front());
+  return queue_.front();
+}
+
+// Needs queue_mutex_.
+void MessageSender::read_late(Parcel& parcel) {
+  Outgoing& message = parcel.message;
+  if (message.late == nullptr) return;
+  --late_;
+  read(parcel, *message.late);
+}
+
+// Reads what is late of a message into a parcel, which then has all of it, or the error instead.
+void MessageSender::read(Parcel& parcel, const LatePayload& late) {
+  Outgoing& message = parcel.message;
+  const base::ErrorsOfOthers errors;
+  const size_t bytes = message.payload_bytes;
+  const size_t room = std::max(message.header_bytes + bytes, late.header_room);
+  std::unique_ptr<unsigned char[]> whole(new (std::nothrow) unsigned char[room]);
+  unsigned char* const payload = whole.get() + message.header_bytes;
+  const mob_status_t status = whole != nullptr ? late.read(engine_, message.payload, bytes, payload)
+                                               : fail(MOB_ERR_MEMORY, "it has no memory left");
+  if (whole == nullptr && parcel.bytes == nullptr) {
+    whole = std::make_unique_for_overwrite<unsigned char[]>(late.header_room);
+  }
+  if (whole != nullptr) {
+    std::memcpy(whole.get(), message.header, message.header_bytes);
+    parcel.bytes = std::move(whole);
+  }
+  if (status != MOB_OK) {
+    message.header_bytes = late.refuse(parcel.bytes.get(), status);
+    message.payload_bytes = 0;
+  }
+  message.header = parcel.bytes.get();
+  message.payload = payload;
+  message.late = nullptr;
+  message.described_bytes = 0;
+}
+
+void MessageSender::read_late() {
+  const std::lock_guard lock(queue_mutex_);
+  // In their order. None is in front of what was read before, which may be much.
+  auto next = queue_.end();
+  for (size_t before = late_; before != 0;) {
+    --next;
+    if (next->message.late != nullptr) --before;
+  }
+  for (; late_ != 0; ++next) read_late(*next);
+}
+
+// Removes the first one, which was written, or else never will be.
+void MessageSender::pop(mob_status_t status) {
+  Pending* pending = nullptr;
+  {
+    const std::lock_guard lock(queue_mutex_);
+    pending = queue_.front().pending;
+    if (queue_.front().message.late != nullptr) --late_;
+    queue_.pop_front();
+    if (queue_.empty()) boxes_with_queue_.fetch_sub(1, std::memory_order_relaxed);
+    // One that was begun has passed others that came before it: a flush that waits for those must
+    // not take it for one of them.
+    unqueued_.store(
+        queue_.empty() ? queued_.load(std::memory_order_relaxed) : queue_.front().number - 1,
+        std::memory_order_release);
+  }
+  if (pending != nullptr) end(*pending, status);
+}
+
+// To the caller of a message that was started its handing over is all; flushes look at the ring for
+// the rest.
+void MessageSender::end(Pending& pending, mob_status_t status) {
+  engine_.completion().complete(pending, status);
+}
+
+void MessageSender::give_queue_up() {
+  while (front() != nullptr) pop(broken());
+}
+
+// Whether the target has answered by now; else it will wake this process.
+bool MessageSender::await_answer(Parcel& parcel) {
+  head_.starved.store(1, std::memory_order_relaxed);
+  // Pairs with the fence in MessageReceiver::answer(): it sees the mark, or we the answer.
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  return is_answered(parcel.cursor, parcel.message.payload_bytes);
+}
+
+// Writes what is queued, in order; whether that was all. Needs the turn.
+bool MessageSender::write_queue() {
+  while (has_queue()) {
+    Parcel& parcel = front_to_write();
+    while (!write(parcel.message, parcel.cursor, parcel.in_place)) {
+      if (!parcel.cursor.asked || !await_answer(parcel)) return false;
+    }
+    pop(MOB_OK);
+  }
+  return true;
+}
+
+// After the turn was given up, nothing may be in the queue that nobody knows of: what came
+// meanwhile is written here, or by who has the turn then. The giving up is also the fence between
+// what was written and the looks that tell the target.
+void MessageSender::write_queue_and_give_up(Turn& turn) {
+  bool all = true;
+  do {
+    all = !has_queue() || write_queue();
+    const bool tell = std::exchange(untold_, false);
+    turn.give_up();
+    if (tell) tell_target_after_fence();
+  } while (all && has_queue() && turn.try_take());
+}
+
+bool MessageSender::pump() {
+  const uint64_t unqueued = unqueued_.load(std::memory_order_relaxed);
+  if (!has_queue()) return false;
+  Turn turn(*this);
+  if (!turn.try_take()) return false;
+  if (broken_.load(std::memory_order_relaxed)) {
+    give_queue_up();
+    return true;
+  }
+  write_queue_and_give_up(turn);
+  return unqueued_.load(std::memory_order_relaxed) != unqueued;
+}
+
+mob_status_t MessageSender::flush(Whose whose) {
+  if (broken_.load(std::memory_order_relaxed)) return broken();
+  TargetWatch watch(*this);
+  const uint64_t queued = queued_.load(std::memory_order_seq_cst);
+  mob_status_t status = engine_.wait_until(
+      [&] { return unqueued_.load(std::memory_order_acquire) >= queued; }, &watch);
+  if (status == MOB_OK) {
+    const uint64_t written =
+        (whose == Whose::kProgram ? own_written_ : written_).load(std::memory_order_acquire);
+    if (link_ != nullptr && head_.completed.load(std::memory_order_acquire) < written) {
+      link_->probe();
+    }
+    // Acquire pairs with the release in MessageReceiver::finish(): what handlers wrote is visible.
+    status = engine_.wait_until(
+        [&] { return head_.completed.load(std::memory_order_acquire) >= written; }, &watch);
+  }
+  if (status == MOB_ERR_PEER) give_up();
+  return status != MOB_OK ? status : tell_unknown();
+}
+
+// What the target of another host could only say afterwards; one flush tells it.
+mob_status_t MessageSender::tell_unknown() {
+  const uint64_t unknown = head_.unknown.load(std::memory_order_acquire);
+  if (unknown == told_unknown_.load(std::memory_order_relaxed)) [[likely]] {
+    return MOB_OK;
+  }
+  const uint64_t told = told_unknown_.exchange(unknown, std::memory_order_relaxed);
+  const uint64_t missed = unknown / StreamHead::kUnknownCount - told / StreamHead::kUnknownCount;
+  const uint64_t what = unknown % StreamHead::kUnknownCount;
+  if (missed == 0) return MOB_OK;
+  const char* const plural = missed == 1 ? "" : "s";
+  if (what == StreamHead::kUnknownCounter) {
+    return fail(
+        MOB_ERR_HANDLE,
+        "%llu message%s to rank %d named what is not there, the last a target counter that is "
+        "not live (freed before, or never made)",
+        static_cast<unsigned long long>(missed), plural, target_);
+  }
+  return fail(MOB_ERR_HANDLE,
+              "rank %d has no handler %u, and has dropped %llu message%s; register it there before "
+              "anybody sends to it (mob_handler_register, then for example mob_barrier)",
+              target_, static_cast<unsigned>(what), static_cast<unsigned long long>(missed),
+              plural);
+}
+
+}  // namespace mobius::engine

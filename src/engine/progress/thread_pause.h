@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+#include <chrono>
+#include <thread>
+
+#include "engine/engine.h"
+
+namespace mobius::engine {
+
+// While it lives, the library has no threads of its own: what they work with may lie on pages that
+// move. Requests wait meanwhile. Of several that live at once, of different threads, the last lets
+// them begin again. Not in handlers, which those threads may be running.
+class ThreadPause {
+ public:
+  explicit ThreadPause(Engine& engine) : engine_(engine) {
+    engine.network().pause();
+    engine.progress().pause();
+  }
+  ~ThreadPause() { static_cast<void>(end()); }
+  ThreadPause(const ThreadPause&) = delete;
+  ThreadPause& operator=(const ThreadPause&) = delete;
+
+  // Starts them again; tries for a while where the system has no room for a thread. Without them
+  // others are served only while this process is in a call of the library.
+  mob_status_t end() noexcept {
+    constexpr int kTries = 100;
+    constexpr auto kBetween = std::chrono::milliseconds(1);
+    if (ended_) return MOB_OK;
+    ended_ = true;
+    engine_.network().end_pause();
+    engine_.progress().end_pause();
+    mob_status_t status = go_on();
+    for (int tries = 1; status != MOB_OK && tries < kTries; ++tries) {
+      std::this_thread::sleep_for(kBetween);
+      status = go_on();
+    }
+    return status;
+  }
+
+ private:
+  mob_status_t go_on() noexcept {
+    if (const mob_status_t status = engine_.progress().go_on()) return status;
+    return engine_.network().go_on();
+  }
+
+  Engine& engine_;
+  bool ended_ = false;
+};
+
+}  // namespace mobius::engine

@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: BSD-3-Clause
+// Which rank a thread acts for: the process, a rank that is a thread, or one that it was told.
+
+#include <pthread.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+
+#include "base/status.h"
+#include "engine/engine.h"
+
+int32_t mob_size_ = 0;
+int32_t mob_settled_size_ = 0;
+int32_t mob_idle_size_ = 0;
+
+namespace mobius::engine {
+
+constinit thread_local Engine* thread_engine = nullptr;
+constinit ProcessEngine process_engine;
+
+namespace {
+
+std::atomic<State> process_state = State::kBefore;
+
+struct ThreadRank {
+  ThreadRank() = default;
+  ~ThreadRank();
+  ThreadRank(const ThreadRank&) = delete;
+  ThreadRank& operator=(const ThreadRank&) = delete;
+
+  const ThreadSeat* seat = nullptr;
+  std::unique_ptr<Engine> engine;
+  State state = State::kBefore;
+  // Guarded by live_mutex.
+  ThreadRank* next = nullptr;  // of those that are live
+  int helpers = 0;             // threads that act for it
+};
+thread_local ThreadRank thread_rank;
+
+// Ranks of this process that are live, and the lock that guards mob_size_'s changes.
+std::mutex live_mutex;
+int live_ranks = 0;
+ThreadRank* live_threads = nullptr;
+
+// Needs live_mutex.
+void take_off(const ThreadRank& rank) {
+  for (ThreadRank** link = &live_threads; *link != nullptr; link = &(*link)->next) {
+    if (*link != &rank) continue;
+    *link = rank.next;
+    return;
+  }
+}
+
+// Of one that ends without mob_finalize(). (In a child of fork() the lock may be held for ever.)
+ThreadRank::~ThreadRank() {
+  if (engine == nullptr) return;
+  const std::lock_guard lock(live_mutex);
+  take_off(*this);
+}
+
+// The rank that a thread, which is none itself, acts for; until it ends.
+class Helper {
+ public:
+  ~Helper() { leave(); }
+  Helper() = default;
+  Helper(const Helper&) = delete;
+  Helper& operator=(const Helper&) = delete;
+
+  bool helps() const { return helped_ != nullptr; }
+  bool join(mob_rank_t rank) {
+    const std::lock_guard lock(live_mutex);
+    for (ThreadRank* found = live_threads; found != nullptr; found = found->next) {
+      if (found->engine->rank() != rank) continue;
+      ++found->helpers;
+      helped_ = found;
+      thread_engine = found->engine.get();
+      return true;
+    }
+    return false;
+  }
+  void leave() {
+    if (helped_ == nullptr) return;
+    thread_engine = nullptr;
+    context_in_use = 0;  // a context of that rank
+    const std::lock_guard lock(live_mutex);
+    --helped_->helpers;
+    helped_ = nullptr;
+  }
+  void forget() { helped_ = nullptr; }
+
+ private:
+  ThreadRank* helped_ = nullptr;
+};
+thread_local Helper helper;
+
+// An error while other threads act for the calling rank.
+mob_status_t withdraw_rank() {
+  const std::lock_guard lock(live_mutex);
+  if (thread_rank.helpers > 0) {
+    return base::fail(MOB_ERR_STATE,
+                      "mob_finalize: %d other threads act for rank %d; each must have ended, or "
+                      "called mob_threads_act_for(-1), before",
+                      thread_rank.helpers, thread_engine->rank());
+  }
+  take_off(thread_rank);
+  return MOB_OK;
+}
+
+void set_size(mob_rank_t size) {
+  __atomic_store_n(&mob_size_, size, __ATOMIC_RELAXED);
+  Completion::publish_idle();
+}
+
+// In a child of fork(), which has the parent's sockets and its place in shared memory, but none of
+// its threads: what it did there would be taken for the parent's. Neither locks nor frees anything;
+// other threads were in the middle of whatever they did.
+void leave_as_child() {
+  const mob_rank_t size = mob_size_;
+  if (size == 0) return;
+  mob_size_ = 0;
+  mob_settled_size_ = 0;
+  mob_idle_size_ = 0;
+  target_forget_in_child(size);
+  thread_engine = nullptr;
+  if (thread_rank.seat != nullptr) {
+    static_cast<void>(thread_rank.engine.release());
+    thread_rank.state = State::kForked;
+  }
+  helper.forget();
+  live_threads = nullptr;
+  process_state.store(State::kForked, std::memory_order_relaxed);
+}
+
+}  // namespace
+
+State state() {
+  if (thread_engine != nullptr) return State::kLive;
+  return thread_rank.seat != nullptr ? thread_rank.state
+                                     : process_state.load(std::memory_order_relaxed);
+}
+
+void take_seat(const ThreadSeat* seat) {
+  thread_rank.seat = seat;
+  thread_rank.state = State::kBefore;
+}
+
+void enter(Engine* engine) { thread_engine = engine; }
+
+mob_status_t act_for(mob_rank_t rank) {
+  constexpr const char* kCall = "mob_threads_act_for";
+  if (thread_engine != nullptr && !helper.helps()) {
+    return base::fail(MOB_ERR_STATE, "%s: called by a thread that is a rank, or the library's",
+                      kCall);
+  }
+  helper.leave();
+  if (rank < 0 || helper.join(rank)) return MOB_OK;
+  return base::fail(MOB_ERR_RANK,
+                    "%s: rank %d is no thread of this process between mob_init() and "
+                    "mob_finalize()",
+                    kCall, rank);
+}
+
+mob_status_t engine_start(const job::mpi::Communicator* communicator) {
+  static const int watched = pthread_atfork(nullptr, nullptr, leave_as_child);
+  if (watched != 0) {
+    return base::fail_errno(MOB_ERR_MEMORY, watched, "children of fork() cannot be watched");
+  }
+  std::unique_ptr<Engine>& place =
+      thread_rank.seat != nullptr ? thread_rank.engine : process_engine.kept;
+  place = std::make_unique<Engine>();
+  if (const mob_status_t status = place->start(environ, thread_rank.seat, communicator)) {
+    place.reset();
+    return status;
+  }
+  {
+    const std::lock_guard lock(live_mutex);
+    // Only once: others that are threads read it without a lock by then.
+    if (live_ranks++ == 0) set_size(place->size());
+    if (thread_rank.seat != nullptr) {
+      thread_rank.next = live_threads;
+      live_threads = &thread_rank;
+    }
+  }
+  if (thread_rank.seat != nullptr) {
+    thread_engine = place.get();
+    thread_rank.state = State::kLive;
+  } else {
+    process_state.store(State::kLive, std::memory_order_relaxed);
+  }
+  return MOB_OK;
+}
+
+mob_status_t engine_stop() {
+  if (helper.helps()) {
+    return base::fail(MOB_ERR_STATE,
+                      "mob_finalize: called by a thread that acts for rank %d, not by that rank",
+                      thread_engine->rank());
+  }
+  if (thread_rank.seat != nullptr) {
+    if (const mob_status_t status = withdraw_rank()) return status;
+  }
+  Engine& stopping = engine();
+  static_cast<void>(stopping.router().fence());  // what is held back is still to be carried
+  stopping.issue_recorded();
+  // Handlers may call everything, so this comes before the library is not live any more.
+  stopping.end_calls();
+  const bool all_met = stopping.messages().quiesce();
+  {
+    const std::lock_guard lock(live_mutex);
+    if (--live_ranks == 0) set_size(0);
+  }
+  stopping.stop(all_met);
+  thread_engine = nullptr;
+  if (thread_rank.seat != nullptr) {
+    thread_rank.engine.reset();
+    thread_rank.state = State::kAfter;
+  } else {
+    process_engine.kept.reset();
+    process_state.store(State::kAfter, std::memory_order_relaxed);
+  }
+  return MOB_OK;
+}
+
+}  // namespace mobius::engine

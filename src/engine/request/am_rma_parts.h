@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+// What the origin of served transfers remembers of them, for served.cpp and served_bulk.cpp alone.
+
+#include <mobius/transfer.h>
+
+#include <atomic>
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "engine/engine.h"
+#include "engine/common/first_error.h"
+#include "engine/request/am_rma_wire.h"
+#include "schedule/link_meter.h"
+#include "transport/shm/element.h"
+#include "transport/shm/shape.h"
+
+namespace mobius::engine {
+
+// What every part of a transfer says alike; a template, because requests are private.
+template <typename Request>
+void describe(const mob_transfer_t& transfer, bool last, Request* request) {
+  request->kind = transfer.kind;
+  request->type = transfer.type;
+  request->op = transfer.op;
+  const bool accumulates = transfer.kind == MOB_ACCUMULATE || transfer.kind == MOB_FETCH_ACCUMULATE;
+  if (accumulates && transfer.scale != nullptr) {
+    request->has_scale = 1;
+    std::memcpy(request->scale, transfer.scale, transport::element_bytes(transfer.type));
+  }
+  if (!last) return;
+  request->target_counter = transfer.target_counter;
+  request->signal = transfer.signal;
+  request->signal_value = transfer.signal_value;
+  request->signal_op = transfer.signal_op;
+}
+
+// A transfer of the origin; lives until its last part is answered.
+struct AmRma::Whole {
+  Pending* pending = nullptr;
+  bool completes_early = false;  // locally, as soon as everything is packed
+  bool never_waits = false;      // the payload is sent from where it is, some time
+  bool is_bulk = false;
+  bool is_unasked = false;
+  uint64_t tried_ns = 0;    // when it began, if it is to tell how long it takes
+  NetworkRma::Extent tried;  // … and what
+  mob_rank_t target = 0;
+  size_t bytes = 0;
+  uint64_t shown_ns = 0;            // when it began, if it goes to another host, for a timeline
+  std::atomic<uint32_t> parts = 1;  // the one who sends them is one
+  std::mutex mutex;                 // guards what follows
+  FirstError error;
+
+  // Before anything is sent.
+  void show(Engine& engine, const mob_transfer_t& transfer, const transport::Shape& shape) {
+    target = transfer.rank;
+    bytes = shape.total_bytes;
+    const bool is_shown = engine.router().timeline() != nullptr && !engine.is_here(target);
+    if (is_shown) shown_ns = Timeline::now();
+  }
+
+  const char* path() const {
+    if (is_unasked) return "remote memory, unasked";
+    return is_bulk ? "remote memory" : "alone";
+  }
+
+  // Before its end is told.
+  void show_end(Engine& engine) const {
+    Timeline* const timeline = engine.router().timeline();
+    if (shown_ns == 0 || timeline == nullptr) return;
+    char arguments[128];
+    std::snprintf(arguments, sizeof arguments, R"("target":%d,"bytes":%zu,"path":"%s","status":%d)",
+                  target, bytes, path(), error.status());
+    timeline->add("issued", "schedule", shown_ns, arguments);
+  }
+};
+
+// One request under way.
+struct AmRma::Part {
+  Whole* whole = nullptr;
+  AmRma* self = nullptr;  // once the answer is coming in several records
+  void* stage = nullptr;
+  std::unique_ptr<char[]> buffer;  // between hosts, instead of the stage
+  char* data = nullptr;            // in the stage
+  char* fetched = nullptr;         // in the stage
+  mob_kind_t kind = MOB_PUT;
+  // Where a get puts its data: a box whose "remote" side is the stage, or spans.
+  transport::Shape box;
+  std::vector<mob_span_t> spans;
+  size_t even_bytes = 0;  // of each, where they are alike
+  void* fetched_to = nullptr;
+  size_t fetched_bytes = 0;
+  // What the target reads or writes itself, and what it is told of that.
+  std::vector<transport::ofi::Registration> offered;
+  std::vector<NetworkRma::Run> runs;
+  size_t offered_runs = 0;  // that the target's requests count
+  mob_rank_t target = 0;
+  bool wants_key = false;  // of the memory there
+  uint64_t note = 0;       // that answers it; 0: none does
+  uint64_t asked_ns = 0;   // of what tells of the link to another host
+
+  bool tells_of_link() const {
+    return (kind == MOB_PUT || kind == MOB_GET) && spans.empty() && box.dimensions == 0 &&
+           box.total_bytes >= schedule::LinkMeter::kLargeBytes;
+  }
+
+  // The payload that an answer from another host has to have.
+  size_t answer_bytes() const {
+    if (!offered.empty() || kind == MOB_PUT || kind == MOB_ACCUMULATE) return 0;
+    if (kind == MOB_FETCH_ACCUMULATE) return fetched_bytes;
+    size_t bytes = spans.empty() ? box.total_bytes : 0;
+    for (const mob_span_t& span : spans) bytes += span.bytes;
+    return bytes;
+  }
+};
+
+}  // namespace mobius::engine

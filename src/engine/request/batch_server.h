@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+// Carries out, at the target, the packed messages of other hosts' schedulers: many operations on
+// this process' memory, in order, with one answer.
+
+#include <mobius/message.h>
+
+#include <memory>
+
+#include "engine/request/batch_wire.h"
+
+namespace mobius::schedule {
+struct Arrived;
+}  // namespace mobius::schedule
+
+namespace mobius::engine {
+
+class Engine;
+
+class BatchServer {
+ public:
+  explicit BatchServer(Engine& engine) : engine_(engine) {}
+
+  // Readies this process to be asked.
+  void open();
+
+  // What came of the operations of a message: the first error, and what was read.
+  struct Done {
+    BatchReply reply;
+    std::unique_ptr<unsigned char[]> data;
+    size_t bytes = 0;
+  };
+  // Does them. With `may_tell` also what the origin asks the engine for, which may take any of its
+  // locks.
+  Done carry_out(mob_rank_t origin, const BatchRequest& request, const unsigned char* pieces,
+                 size_t bytes, bool may_tell);
+
+ private:
+  struct Whole;
+
+  void serve(const mob_message_t& message, mob_delivery_t* delivery);
+  void serve_pieces(mob_rank_t origin, const BatchRequest& request, const unsigned char* bytes,
+                    size_t count);
+  mob_status_t carry_out(mob_rank_t origin, const schedule::Arrived& piece, bool is_checked,
+                         unsigned char* answer);
+  // Of what is not checked, one row.
+  mob_status_t move(const schedule::Arrived& piece, bool is_checked, unsigned char* answer) const;
+  mob_status_t combine(const schedule::Arrived& piece, unsigned char* answer);
+
+  Engine& engine_;
+};
+
+}  // namespace mobius::engine

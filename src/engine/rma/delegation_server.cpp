@@ -1,0 +1,301 @@
+// SPDX-License-Identifier: BSD-3-Clause
+
+// The side of the target: making the desk, and doing what lies on it.
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/status.h"
+#include "engine/rma/delegation.h"
+#include "engine/rma/delegation_slots.h"
+#include "engine/engine.h"
+#include "transport/shm/copy_peer.h"
+#include "transport/shm/move.h"
+
+namespace mobius::engine {
+
+using transport::Shape;
+
+namespace {
+
+// What has been done for somebody who runs on a processor.
+os::Work work_for(uint32_t processor) {
+  return processor == this_processor() ? os::Work::kForNear : os::Work::kSome;
+}
+
+}  // namespace
+
+mob_status_t Delegation::require() {
+  const std::lock_guard lock(mutex_);
+  if (is_there()) return MOB_OK;
+  void* memory = nullptr;
+  if (const mob_status_t status =
+          engine_.local_heap().allocate(sizeof(DelegationSlots), alignof(DelegationSlots), &memory)) {
+    return status;
+  }
+  std::memset(memory, 0, offsetof(DelegationSlots, spans));
+  UnmapGuard::measure();
+  auto* desk = static_cast<DelegationSlots*>(memory);
+  // Release pairs with the acquire in find().
+  block_->desk.store(engine_.offset_of(desk) + 1, std::memory_order_release);
+  own_.store(desk, std::memory_order_release);
+  return MOB_OK;
+}
+
+os::Work Delegation::look(DelegationSlots& desk) {
+  const unsigned expected = next_place_.load(std::memory_order_relaxed);
+  bool goes_on = false;
+  os::Work found = look_at(desk, expected, &goes_on);
+  // In the middle of something: another thread may have gone on with it, or its origin given it up.
+  for (unsigned place = 0; expected != 0 && found == os::Work::kNone && place < kPlaces; ++place) {
+    found = look_at(desk, place, &goes_on);
+  }
+  if (found == os::Work::kNone) return look_idly(desk);
+  // All that is there: who called from this processor gets it back once for it, not for each piece.
+  for (unsigned places = 1; goes_on && places < kPlaces; ++places) {
+    const os::Work more = look_at(desk, next_place_.load(std::memory_order_relaxed), &goes_on);
+    if (more == os::Work::kNone) break;
+    found = more;
+  }
+  return found;
+}
+
+// Nothing is to be done.
+os::Work Delegation::look_idly(DelegationSlots& desk) {
+  note_processor();
+  look_ahead();
+  std::atomic<uint32_t>& wanted_by = desk.requests[0].wanted_by;
+  const uint32_t who = wanted_by.load(std::memory_order_relaxed);
+  if (who == 0) [[likely]] {
+    return os::Work::kNone;
+  }
+  wanted_by.store(0, std::memory_order_relaxed);
+  return work_for(who);
+}
+
+// Does what lies in one place; whether it goes on in the next one.
+os::Work Delegation::look_at(DelegationSlots& desk, unsigned place, bool* goes_on) {
+  Request& request = desk.requests[place];
+  unsigned expected = next_place_.load(std::memory_order_relaxed);
+  uint64_t state = request.state.load(std::memory_order_relaxed);
+  if (phase_of(state) != kLaidDown) return os::Work::kNone;
+  const uint64_t number = number_of(state);
+  // Acquire pairs with the release in lay_down().
+  if (!request.state.compare_exchange_strong(state, state_of(number, kTakenUp),
+                                             std::memory_order_acquire,
+                                             std::memory_order_relaxed)) {
+    return os::Work::kNone;
+  }
+  const uint32_t caller = request.caller;  // the next one may be there as soon as this is answered
+  *goes_on = request.goes_on;
+  const unsigned next = *goes_on ? (place + 1) % kPlaces : 0;
+  // Not if another thread has got further.
+  if (next != expected) {
+    next_place_.compare_exchange_strong(expected, next, std::memory_order_relaxed);
+  }
+  const base::ErrorsOfOthers errors;
+  const uint64_t end = carry_out(desk, request) ? kDone : kRefused;
+  // Release pairs with the acquires in await() and await_answer().
+  request.answer.store(number << 1 | end, std::memory_order_release);
+  return caller == 0 ? os::Work::kSome : work_for(caller);
+}
+
+// Of two threads that wait at once each would write its own, again and again. Who leaves counts as
+// a waiter: origins that look at the line would have to fetch it for every wait.
+void Delegation::note_processor() {
+  ProcessBlock::Doorbell& doorbell = block_->doorbell;
+  const uint32_t here = Progress::has_several_waiters(doorbell) ? 0 : this_processor();
+  if (doorbell.processor.load(std::memory_order_relaxed) != here) [[unlikely]] {
+    doorbell.processor.store(here, std::memory_order_relaxed);
+  }
+}
+
+bool Delegation::carry_out(DelegationSlots& desk, Request& request) {
+  Known& known = known_[&request - desk.requests];
+  switch (request.what) {
+    case kStretch: {
+      void* memory = reinterpret_cast<void*>(request.remote);
+      const size_t bytes = request.bytes;
+      if (!is_mapped(known, request.remote, bytes, request.is_put)) return false;
+      if (request.is_put) {
+        transport::copy(memory, bytes <= kInRequest ? request.put : desk.data_of(request), bytes);
+      } else {
+        unsigned char* answer = bytes <= kInAnswer ? request.got : desk.data_of(request);
+        if (request.goes_on) {
+          transport::copy_part_to_peer(answer, memory, bytes);
+        } else {
+          transport::copy(answer, memory, bytes);
+        }
+      }
+      return true;
+    }
+    case kBox:
+      return carry_out_box(desk, request, known);
+    case kSpans:
+      return carry_out_spans(desk, request, known);
+    default:
+      return update(desk, request, known);
+  }
+}
+
+bool Delegation::carry_out_box(DelegationSlots& desk, Request& request, Known& known) {
+  Shape box;
+  box.kind = MOB_STRIDED;
+  box.total_bytes = request.bytes;
+  box.remote = reinterpret_cast<char*>(request.remote);
+  box.run_bytes = request.run_bytes;
+  box.dimensions = static_cast<int>(request.count);
+  std::copy_n(request.counts, request.count, box.counts);
+  std::copy_n(request.strides, request.count, box.remote_strides);
+  transport::pack_strides(box, box.local_strides);
+  const auto run_is_mapped = [&](const char* run, const char*, size_t bytes) {
+    return is_mapped(known, reinterpret_cast<uintptr_t>(run), bytes, request.is_put)
+               ? MOB_OK
+               : MOB_ERR_RANGE;
+  };
+  if (!hull_is_mapped(known, request) && transport::for_each_run(box, run_is_mapped) != MOB_OK) {
+    return false;
+  }
+  unsigned char* data = desk.data_of(request);
+  const auto move_to = [&](unsigned char* packed) {
+    box.local = reinterpret_cast<char*>(packed);
+    transport::move(box, 0, request.is_put);
+  };
+  if (request.is_put) {
+    move_to(data);
+  } else {
+    pack_in_slots(data, request.bytes, request.run_bytes, move_to);
+  }
+  return true;
+}
+
+bool Delegation::carry_out_spans(DelegationSlots& desk, Request& request, Known& known) {
+  const mob_span_t* const first = desk.spans;
+  const mob_span_t* const end = first + request.count;
+  const auto span_is_mapped = [&](const mob_span_t& span) {
+    return is_mapped(known, reinterpret_cast<uintptr_t>(span.address), span.bytes, request.is_put);
+  };
+  if (!hull_is_mapped(known, request) && !std::all_of(first, end, span_is_mapped)) {
+    return false;
+  }
+  if (request.is_put) {
+    const unsigned char* data = desk.data;
+    for (const mob_span_t* span = first; span != end; ++span) {
+      transport::copy(span->address, data, span->bytes);
+      data += span->bytes;
+    }
+  } else {
+    pack_in_slots(desk.data, request.bytes, 1, [&](unsigned char* data) {
+      for (const mob_span_t* span = first; span != end; ++span) {
+        transport::copy(data, span->address, span->bytes);
+        data += span->bytes;
+      }
+    });
+  }
+  return true;
+}
+
+bool Delegation::update(DelegationSlots& desk, Request& request, Known& known) {
+  if (!is_mapped(known, request.remote, request.bytes, true)) return false;
+  Update asked{};
+  std::memcpy(&asked, request.put, sizeof asked);
+  if (request.what == kCompareSwap) {
+    WordUpdate swap;
+    swap.rank = engine_.rank();
+    swap.what = MOB_RMW_COMPARE_SWAP_;
+    swap.remote = swap.word = reinterpret_cast<void*>(request.remote);
+    std::memcpy(&swap.expected, asked.scale, sizeof swap.expected);
+    std::memcpy(&swap.value, asked.operand, sizeof swap.value);
+    swap.old = request.got;
+    swap.bytes = request.bytes;
+    return engine_.router().run_on_own_memory(swap) == MOB_OK;
+  }
+  mob_transfer_t transfer{};
+  transfer.kind = asked.fetches ? MOB_FETCH_ACCUMULATE : MOB_ACCUMULATE;
+  transfer.rank = engine_.rank();
+  transfer.type = static_cast<mob_type_t>(asked.type);
+  transfer.op = static_cast<mob_op_t>(asked.op);
+  transfer.scale = asked.has_scale ? asked.scale : nullptr;
+  transfer.fetched = request.bytes <= kInAnswer ? request.got : desk.data + kFetchedAt;
+  Shape shape;
+  shape.kind = MOB_CONTIGUOUS;
+  shape.total_bytes = shape.run_bytes = request.bytes;
+  shape.lowest = request.remote;
+  shape.highest = request.remote + request.bytes;
+  shape.remote = reinterpret_cast<char*>(request.remote);
+  shape.local =
+      reinterpret_cast<char*>(request.bytes <= sizeof asked.operand ? asked.operand : desk.data);
+  return engine_.router().run_on_own_memory(transfer, shape) == MOB_OK;
+}
+
+bool Delegation::Known::covers(uintptr_t address, size_t bytes, bool write) const {
+  const uintptr_t end = address + bytes;
+  return std::ranges::any_of(parts, [&](const Region& part) {
+    return address >= part.memory.start && end <= part.memory.end && (part.writable || !write);
+  });
+}
+
+// Asks the kernel, once in a wait for all that it can tell at once. What nobody has requested yet
+// is not touched for that. Needs the mutex.
+bool Delegation::Known::learn(uint64_t now, uintptr_t address, size_t bytes, bool write,
+                        bool is_requested) {
+  if (visit != now) {
+    visit = now;
+    parts = {};
+  }
+  if (covers(address, bytes, write)) return true;
+  os::Stretch around{};
+  if (!os::is_accessible(address, bytes, write, &around, is_requested)) return false;
+  parts[next++ % parts.size()] = {around, write};
+  return true;
+}
+
+// Before the kernel is asked: the visit that its answer is of.
+uint64_t Delegation::begin_to_know() {
+  const uint64_t visit = visits_.load(std::memory_order_acquire);
+  if (!knows_memory()) knows_.store(true, std::memory_order_relaxed);
+  return visit;
+}
+
+// Whether bytes of this process can be accessed. To touch memory that was given back would be the
+// end of it.
+bool Delegation::is_mapped(Known& known, uintptr_t address, size_t bytes, bool write) {
+  const uint64_t visit = begin_to_know();
+  const std::lock_guard lock(known.mutex);
+  known.asked_for = address;
+  known.asked_bytes = bytes;
+  known.asked_to_write = write;
+  known.asked_in.store(visit, std::memory_order_relaxed);
+  return known.learn(visit, address, bytes, write, true);
+}
+
+// Who was asked for something in one of the last waits is probably asked for the same in this one:
+// the kernel has told about it, then, before the request is there.
+void Delegation::look_ahead() {
+  constexpr uint64_t kVisits = 4;
+  const uint64_t visit = visits_.load(std::memory_order_relaxed);
+  if (looked_in_.load(std::memory_order_relaxed) == visit) [[likely]] {
+    return;
+  }
+  looked_in_.store(visit, std::memory_order_relaxed);
+  Known& known = known_[0];
+  const uint64_t asked_in = known.asked_in.load(std::memory_order_relaxed);
+  if (asked_in == 0 || visit - asked_in > kVisits) return;
+  const std::unique_lock lock(known.mutex, std::try_to_lock);
+  if (!lock || begin_to_know() != visit) return;
+  known.learn(visit, known.asked_for, known.asked_bytes, known.asked_to_write, false);
+}
+
+// The same for all that lies between the runs of a request, too. False also where that is so much
+// that it is not asked for: the runs may be all that is there.
+bool Delegation::hull_is_mapped(Known& known, const Request& request) {
+  constexpr size_t kMostAskedFor = size_t{192} << 10;
+  if (request.hull_bytes <= kMostAskedFor) {
+    return is_mapped(known, request.lowest, request.hull_bytes, request.is_put);
+  }
+  const std::lock_guard lock(known.mutex);
+  return visits_.load(std::memory_order_relaxed) == known.visit &&
+         known.covers(request.lowest, request.hull_bytes, request.is_put);
+}
+
+}  // namespace mobius::engine

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+// Which way one stretch of exposed memory goes while its target waits: by that, over the desk
+// (desk.h), with two copies and a few cache lines there and back, or by one system call. Kernels
+// and processors differ in both by several times, so of each kind and size both are tried; in rows,
+// since the kernel copies through the origin's caches, and a target through its own.
+
+#include <array>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+
+#include "engine/rma/delegation.h"
+#include "engine/common/ab_tuner.h"
+
+namespace mobius::engine {
+
+// Any thread.
+class ExposedTuning {
+ public:
+  // Of fewer bytes the desk is faster wherever there is a kernel to call.
+  static constexpr size_t kLeastBytes = 512;
+
+  struct Turn {
+    bool by_desk = true;
+    bool is_timed = false;  // add() is to be told
+  };
+  // For each stretch of kLeastBytes to Desk::kMostBytes, before it goes.
+  Turn begin(bool put, size_t bytes) {
+    AbTuner& trial = trial_of(put, bytes);
+    const std::lock_guard lock(mutex_);
+    const bool by_desk = trial.takes_first();
+    return {by_desk, trial.begins()};
+  }
+  // It went that way.
+  void add(bool put, size_t bytes, bool by_desk, uint64_t ns) {
+    AbTuner& trial = trial_of(put, bytes);
+    const std::lock_guard lock(mutex_);
+    trial.add(by_desk, static_cast<int64_t>(ns));
+  }
+
+ private:
+  struct InRows : AbTuner {
+    InRows() : AbTuner(Order::kInRows) {}
+  };
+  static constexpr size_t kSizes = std::bit_width(Delegation::kMostBytes / kLeastBytes);
+
+  AbTuner& trial_of(bool put, size_t bytes) {
+    return trials_[put ? 0 : 1][static_cast<size_t>(std::bit_width(bytes / kLeastBytes)) - 1];
+  }
+
+  std::mutex mutex_;  // guards what follows
+  std::array<std::array<InRows, kSizes>, 2> trials_;
+};
+
+}  // namespace mobius::engine

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "engine/rma/remap_views.h"
+
+#include <sched.h>
+#include <sys/prctl.h>
+
+#include <cerrno>
+#include <cstddef>
+#include <iterator>
+#include <new>
+
+#include "base/status.h"
+#include "engine/engine.h"
+#include "engine/segment/translation_cache.h"
+#include "os/pages.h"
+#include "transport/cma/cma.h"
+
+namespace mobius::engine {
+namespace {
+
+// Of one rank, and of all: each is a mapping, of which the kernel gives a process 65,530.
+constexpr size_t kMostOfRank = 64;
+constexpr size_t kMostViews = 8192;
+
+// Whether the owner of this memory may write to this process, as revoke() has to: what the kernel
+// refuses here it refuses there, too.
+bool may_be_attached(pid_t owner, uintptr_t memory) {
+  Exposures::allow_attach();
+  char byte = 0;
+  return prctl(PR_GET_DUMPABLE) == 1 &&
+         transport::cma_copy(owner, memory, &byte, sizeof byte, false) == 0;
+}
+
+}  // namespace
+
+bool RemapViews::show(mob_rank_t rank, const ListedRange& range, Found found) {
+  if (!engine_.is_same_process(rank)) {
+    // Who finds another thread at it goes through the window this time.
+    const std::unique_lock lock(mutex_, std::try_to_lock);
+    if (!lock || !map(rank, *found.table, range)) return false;
+  }
+  // Who alternates between two ranges finds the other one in moved_hits.h.
+  if (!target_has_view(rank) || target_is_due(rank, TargetUse::kBytes)) {
+    enter(rank, TargetUse::kBytes, range.start, range.end - range.start, found);
+  }
+  return true;
+}
+
+bool RemapViews::map(mob_rank_t rank, const RangeTable& table, const ListedRange& range) {
+  const uintptr_t first = os::page_start(range.start);
+  const size_t bytes = os::page_start(range.end - 1) + os::page_bytes() - first;
+  const uint64_t place = job::kWindowOffset + range.place - (range.start - first);
+  const Key key{rank, first};
+  const auto found = views_.find(key);
+  if (found != views_.end() && found->second.bytes == bytes && found->second.place == place) {
+    found->second.start = range.start;
+    return found->second.is_mapped;
+  }
+  if (!engine_.window().same_address() || !engine_.router().uses_cma(rank)) return false;
+  drop_overlapping(rank, first, bytes);
+  if (drop_stale(rank, table) >= kMostOfRank || views_.size() >= kMostViews) return false;
+  try {
+    View& view = views_.emplace(key, View{range.start, bytes, place, false}).first->second;
+    view.is_mapped = may_be_attached(engine_.pid_of(rank), range.start) &&
+                     os::map_where_free(first, bytes, {engine_.host().segment(), place});
+    return view.is_mapped;
+  } catch (const std::bad_alloc&) {
+    return false;  // it does without
+  }
+}
+
+RemapViews::Views::iterator RemapViews::drop(Views::iterator view) {
+  const uintptr_t first = view->first.first_page;
+  if (view->second.is_mapped) {
+    target_forget_all(view->first.rank, first, view->second.bytes);
+    os::unmap(first, view->second.bytes);
+  }
+  return views_.erase(view);
+}
+
+void RemapViews::drop_overlapping(mob_rank_t rank, uintptr_t start, size_t bytes) {
+  for (auto view = views_.lower_bound({rank, 0});
+       view != views_.end() && view->first.rank == rank;) {
+    const uintptr_t first = view->first.first_page;
+    const bool overlaps = first < start + bytes && start < first + view->second.bytes;
+    view = overlaps ? drop(view) : std::next(view);
+  }
+}
+
+size_t RemapViews::drop_stale(mob_rank_t rank, const RangeTable& table) {
+  size_t left = 0;
+  for (auto view = views_.lower_bound({rank, 0});
+       view != views_.end() && view->first.rank == rank;) {
+    // One that is listed may be in use by another thread.
+    ListedRange range{};
+    uint64_t version = 0;
+    const bool is_listed = find_range(engine_, rank, table, view->second.start, &range, &version) &&
+                           range.start == view->second.start;
+    view = is_listed ? std::next(view) : drop(view);
+    left += is_listed ? 1 : 0;
+  }
+  return left;
+}
+
+void RemapViews::enter(mob_rank_t rank, TargetUse use, uintptr_t start, uint64_t bytes,
+                       Found found) {
+  const std::unique_lock lock(entering_, std::try_to_lock);
+  if (!lock) return;
+  ProcessBlock& block = engine_.process(engine_.host().index());
+  // An owner among the threads of this process empties them without being told where they are.
+  if (!engine_.is_same_process(rank)) {
+    block.entries.store(reinterpret_cast<uintptr_t>(mob_targets_), std::memory_order_relaxed);
+  }
+  block.is_entering.store(1, std::memory_order_relaxed);
+  // Pairs with the fence in revoke(): either the change of the list is seen here, or there that an
+  // entry is being made, and it is taken back once it is.
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  if (found.table->version.load(std::memory_order_relaxed) == found.version) {
+    target_remember(rank, use, start, target_limits(bytes), TargetPlace::kView);
+  }
+  block.is_entering.store(0, std::memory_order_release);  // pairs with the acquire in revoke()
+}
+
+// Empties the entry of this rank in a host-mate, whatever it holds: what is wrongly forgotten is
+// found again.
+mob_status_t RemapViews::forget_at(mob_rank_t mate, uint64_t entries, TargetUse use,
+                                   uintptr_t address) {
+  const mob_target_t_& mine = target_entry(engine_.rank(), use);
+  const uintptr_t within =
+      reinterpret_cast<uintptr_t>(mine.limit) - reinterpret_cast<uintptr_t>(mob_targets_);
+  const TargetLimits none{};
+  const int error =
+      transport::cma_copy(engine_.pid_of(mate), entries + within, none.data(), sizeof none, true);
+  if (error == 0 || error == ESRCH) return MOB_OK;
+  return base::fail_errno(MOB_ERR_SYSTEM, error,
+                          "rank %d uses the memory at %p directly, and the kernel does not let "
+                          "this process write to that one any more, to end it",
+                          mate, reinterpret_cast<void*>(address));
+}
+
+mob_status_t RemapViews::revoke(uintptr_t address, uint64_t bytes) {
+  std::atomic_thread_fence(std::memory_order_seq_cst);  // pairs with that in enter()
+  for (mob_rank_t index = 0; index < engine_.host().size(); ++index) {
+    const ProcessBlock& block = engine_.process(index);
+    const auto has_gone = [&] {
+      return engine_.liveness().is_dead(index) || engine_.liveness().has_left(index);
+    };
+    while (block.is_entering.load(std::memory_order_acquire) != 0 && !has_gone()) sched_yield();
+    const mob_rank_t mate = engine_.job().rank_at(index);
+    if (engine_.is_same_process(mate)) {
+      target_forget_all(engine_.rank(), address, bytes);
+      continue;
+    }
+    const uint64_t entries = block.entries.load(std::memory_order_relaxed);
+    if (entries == 0 || has_gone()) continue;
+    // It has entered none of this process then, and its number is somebody else's here.
+    if (!engine_.knows_pid_of(engine_.rank()) || !engine_.knows_pid_of(mate)) continue;
+    for (const TargetUse use : {TargetUse::kBytes, TargetUse::kWords}) {
+      if (const mob_status_t status = forget_at(mate, entries, use, address)) return status;
+    }
+  }
+  return MOB_OK;
+}
+
+void RemapViews::close() {
+  const std::lock_guard lock(mutex_);
+  for (auto view = views_.begin(); view != views_.end();) view = drop(view);
+}
+
+}  // namespace mobius::engine

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "engine/scheduler/policy_hints.h"
+
+#include <algorithm>
+#include <mutex>
+
+#include "engine/allocation/allocations.h"
+#include "engine/team/team.h"
+
+namespace mobius::engine {
+
+namespace {
+
+std::atomic<uint64_t> last_version = 0;  // of all Hints
+
+}  // namespace
+
+bool PolicyHints::set(const Allocation& allocation, std::optional<schedule::Policy> policy) {
+  if (!policy && !any()) return false;
+  const std::lock_guard lock(mutex_);
+  const size_t erased =
+      std::erase_if(hints_, [&](const Hint& hint) { return hint.allocation == &allocation; });
+  if (!policy && erased == 0) return false;
+  if (policy) hints_.push_back({&allocation, *policy});
+  version_.store(last_version.fetch_add(1, std::memory_order_relaxed) + 1,
+                 std::memory_order_release);
+  any_.store(!hints_.empty(), std::memory_order_relaxed);
+  return true;
+}
+
+std::optional<schedule::Policy> PolicyHints::find(mob_rank_t rank, uint64_t remote) const {
+  return answer(rank, remote).policy;
+}
+
+PolicyHints::Around PolicyHints::around(mob_rank_t rank, uint64_t remote) const {
+  if (!any()) return {0, UINT64_MAX};
+  const Answer& found = answer(rank, remote);
+  return {found.begin, found.end - found.begin};
+}
+
+const PolicyHints::Answer& PolicyHints::answer(mob_rank_t rank, uint64_t remote) const {
+  thread_local Answer last;
+  if (last.version != version_.load(std::memory_order_acquire) || last.rank != rank ||
+      remote < last.begin || remote >= last.end) {
+    last = look_up(rank, remote);
+  }
+  return last;
+}
+
+PolicyHints::Answer PolicyHints::look_up(mob_rank_t rank, uint64_t remote) const {
+  const std::shared_lock lock(mutex_);
+  Answer answer{version_.load(std::memory_order_relaxed), rank, 0, UINT64_MAX, std::nullopt};
+  for (const Hint& hint : hints_) {
+    if (hint.allocation->members.empty()) continue;  // all on this host
+    const mob_rank_t member = hint.allocation->team->map().rank_of(rank);
+    if (member < 0) continue;
+    const Allocation::Member& part = hint.allocation->members[static_cast<size_t>(member)];
+    const uint64_t end = part.address + part.bytes;
+    if (remote < part.address) {
+      answer.end = std::min(answer.end, part.address);
+    } else if (remote >= end) {
+      answer.begin = std::max(answer.begin, end);
+    } else {
+      answer.begin = part.address;
+      answer.end = end;
+      answer.policy = hint.policy;
+      break;
+    }
+  }
+  return answer;
+}
+
+}  // namespace mobius::engine

@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "engine/segment/accumulate_locks.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "engine/engine.h"
+#include "engine/sync/locks.h"
+
+namespace mobius::engine {
+namespace {
+
+using transport::kLockBlockBytes;
+using transport::kWordZoneBytes;
+using transport::WordsIn;
+
+// How often a process admits so much of a part at a time, before it admits more: each time costs a
+// few hundred nanoseconds, and makes accumulates of integers slow there.
+constexpr uint32_t kTimesByZone = 8;
+constexpr uint32_t kTimesByBlock = 16;
+constexpr uint32_t kTimesByChunk = 24;
+
+// As far as this is looked around for what else is admitted, in chunks, and in blocks outside of
+// the window.
+constexpr uint64_t kMostChunksAround = 4096;
+constexpr uint64_t kMostBlocksAround = 4096;
+
+// What the calls from the transport are about.
+struct Held {
+  AccumulateLocks& stripes;
+  Engine& engine;
+  mob_rank_t host_index;
+  ProcessBlock& process;
+  uint32_t id;
+
+  static const Held& of(void* context) { return *static_cast<Held*>(context); }
+};
+
+void lock(void* context, unsigned stripe) {
+  const Held& held = Held::of(context);
+  LivenessProbe probe(held.engine);
+  os::lock(held.process.stripes[stripe].lock, held.id, held.engine.host().policy(), &probe);
+}
+
+void unlock(void* context, unsigned stripe) {
+  const Held& held = Held::of(context);
+  os::unlock(held.process.stripes[stripe].lock, held.id);
+}
+
+WordsIn words(void* context, uintptr_t block) {
+  const Held& held = Held::of(context);
+  return held.stripes.words_in(held.host_index, block);
+}
+
+uint64_t stripes_of(uintptr_t address, uint64_t bytes) {
+  if (bytes >= transport::kLockStripes * kLockBlockBytes) return UINT64_MAX;
+  uint64_t stripes = 0;
+  for (uintptr_t block = address / kLockBlockBytes;
+       block <= (address + bytes - 1) / kLockBlockBytes; ++block) {
+    stripes |= uint64_t{1} << transport::lock_stripe(block * kLockBlockBytes);
+  }
+  return stripes;
+}
+
+// The blocks of a chunk that [begin, end) of the window has a part of.
+uint32_t blocks_in(uint64_t chunk, uint64_t begin, uint64_t end) {
+  const uint64_t start = chunk << kChunkShift;
+  const unsigned first = begin <= start ? 0 : AtomicZones::block_of(begin);
+  const unsigned last = end >= start + kChunkBytes ? 31 : AtomicZones::block_of(end - 1);
+  return AtomicZones::kAllBlocks >> (31 - last) & AtomicZones::kAllBlocks << first;
+}
+
+// The zones around one of a block that are admitted like it, and next to each other: bytes from the
+// start of the block on.
+struct Zones {
+  uint64_t begin;
+  uint64_t end;
+};
+Zones admitted_zones(WordsIn words, uintptr_t address) {
+  const auto zone = static_cast<unsigned>(address % kLockBlockBytes / kWordZoneBytes);
+  const uint64_t admitted = words.admitted | uint64_t{1} << zone;
+  const auto above = static_cast<unsigned>(std::countr_one(admitted >> zone));
+  const auto below = static_cast<unsigned>(std::countl_one(admitted << (63 - zone)));
+  return {(zone + 1 - below) * kWordZoneBytes, (zone + above) * kWordZoneBytes};
+}
+
+}  // namespace
+
+WordsIn AccumulateLocks::words_in(mob_rank_t host_index, uintptr_t address) const {
+  const uint64_t offset = address - engine_.window().base_of(host_index);
+  return offset < engine_.window().bytes()
+             ? engine_.chunks().words(offset >> kChunkShift).of_block(offset)
+             : engine_.process(host_index)
+                   .stripes[transport::lock_stripe(address)]
+                   .words.of_block(address);
+}
+
+// Several processes may do it at once, and one may die at it: each that needs it sees it through.
+void AccumulateLocks::admit(mob_rank_t host_index, uintptr_t address) {
+  const uint64_t offset = address - engine_.window().base_of(host_index);
+  Region part{};
+  if (offset < engine_.window().bytes() && engine_.chunks().find(offset, &part)) {
+    admit_in_window(host_index, offset, part);
+  } else {
+    admit_outside(host_index, address);
+  }
+}
+
+// So often by now.
+uint32_t AccumulateLocks::count_admission(const Region& part) {
+  Admissions& of_part = admissions_[(part.offset >> kChunkShift) % kRemembered];
+  // Counts of two threads may fall into one; that changes little.
+  if (of_part.part.exchange(part.offset + 1, std::memory_order_relaxed) != part.offset + 1) {
+    of_part.times.store(0, std::memory_order_relaxed);
+  }
+  return of_part.times.fetch_add(1, std::memory_order_relaxed) + 1;
+}
+
+void AccumulateLocks::admit_in_window(mob_rank_t host_index, uint64_t offset, const Region& part) {
+  const uintptr_t base = engine_.window().base_of(host_index);
+  const ChunkTable& chunks = engine_.chunks();
+  const uint32_t times = count_admission(part);
+  AtomicZones& own = chunks.words(offset >> kChunkShift);
+  if (times <= kTimesByZone && own.zone_arrives(offset)) {
+    wait_for_stripes(host_index, base + offset, 1);
+    own.zone_is_admitted(offset);
+    return;
+  }
+  // Of blocks that have a byte of the part: the rest of the last one is nobody's.
+  const uint64_t unit = times <= kTimesByBlock ? kLockBlockBytes : kChunkBytes;
+  uint64_t begin = part.offset;
+  uint64_t end = part.offset + std::max<uint64_t>(part.bytes, 1);
+  if (times <= kTimesByChunk) {
+    begin = offset & ~(unit - 1);
+    end = std::min(end, begin + unit);
+  }
+  for (uint64_t chunk = begin >> kChunkShift; chunk << kChunkShift < end; ++chunk) {
+    chunks.words(chunk).blocks_arrive(blocks_in(chunk, begin, end));
+  }
+  wait_for_stripes(host_index, base + begin, end - begin);
+  for (uint64_t chunk = begin >> kChunkShift; chunk << kChunkShift < end; ++chunk) {
+    chunks.words(chunk).blocks_are_admitted(blocks_in(chunk, begin, end));
+  }
+}
+
+// Until everybody who had a lock of that memory when this was called has given it back.
+void AccumulateLocks::wait_for_stripes(mob_rank_t host_index, uintptr_t address, uint64_t bytes) {
+  ProcessBlock& process = engine_.process(host_index);
+  for (uint64_t left = stripes_of(address, bytes); left != 0; left &= left - 1) {
+    const LockGuard after_the_last_without(engine_, process.stripes[std::countr_zero(left)].lock);
+  }
+}
+
+void AccumulateLocks::admit_outside(mob_rank_t host_index, uintptr_t address) {
+  PrivateAtomicZones& marks = engine_.process(host_index).stripes[transport::lock_stripe(address)].words;
+  marks.arrives(address);
+  wait_for_stripes(host_index, address, 1);
+  marks.is_admitted(address);
+}
+
+AccumulateLocks::Zone AccumulateLocks::admitted_outside(mob_rank_t host_index, uintptr_t address,
+                                           uintptr_t begin, uintptr_t end) const {
+  const auto clipped = [&](uintptr_t first, uintptr_t last) {
+    first = std::max(first, begin);
+    return Zone{first, std::min(last, end) - first};
+  };
+  const ProcessBlock& process = engine_.process(host_index);
+  if (!process.stripes[transport::lock_stripe(address)].words.is_whole()) {
+    const uintptr_t block = address & ~(kLockBlockBytes - 1);
+    const Zones zones = admitted_zones(words_in(host_index, address), address);
+    return clipped(block + zones.begin, block + zones.end);
+  }
+  uint64_t whole = 0;
+  for (unsigned stripe = 0; stripe < transport::kLockStripes; ++stripe) {
+    whole |= uint64_t{process.stripes[stripe].words.is_whole()} << stripe;
+  }
+  const auto is_admitted = [&](uintptr_t at) {
+    return (whole >> transport::lock_stripe(at) & 1) != 0;
+  };
+  if (whole == UINT64_MAX) return clipped(begin, end);
+  const uintptr_t most = kMostBlocksAround * kLockBlockBytes;
+  const uintptr_t lowest = std::max(begin, address > most ? address - most : 0);
+  const uintptr_t highest = std::min(end, address + most);
+  uintptr_t first = address & ~(kLockBlockBytes - 1);
+  uintptr_t last = first + kLockBlockBytes;
+  while (first > lowest && is_admitted(first - kLockBlockBytes)) first -= kLockBlockBytes;
+  while (last < highest && is_admitted(last)) last += kLockBlockBytes;
+  return clipped(first, last);
+}
+
+AccumulateLocks::Zone AccumulateLocks::admitted_around(const Region& part, uint64_t offset) const {
+  const ChunkTable& chunks = engine_.chunks();
+  const auto is_admitted = [&](uint64_t at) {
+    const uint32_t blocks = chunks.words(at >> kChunkShift).admitted_blocks();
+    return (blocks >> AtomicZones::block_of(at) & 1) != 0;
+  };
+  uint64_t begin = offset & ~(kLockBlockBytes - 1);
+  uint64_t end = begin + kLockBlockBytes;
+  const uint64_t part_end = part.offset + part.bytes;
+  if (!is_admitted(begin)) {
+    const Zones zones =
+        admitted_zones(chunks.words(offset >> kChunkShift).of_block(offset), offset);
+    end = std::min(begin + zones.end, part_end);
+    begin += zones.begin;
+    return {begin, end - begin};
+  }
+  // By chunks where a chunk begins or ends, and all of it is.
+  const uint64_t most = kMostChunksAround << kChunkShift;
+  const uint64_t lowest = std::max(part.offset, offset > most ? offset - most : 0);
+  const uint64_t highest = std::min(part_end, offset + most);
+  const auto whole = [&](uint64_t chunk) {
+    return chunks.words(chunk).admitted_blocks() == AtomicZones::kAllBlocks;
+  };
+  while (begin > lowest) {
+    const bool at_chunk = begin % kChunkBytes == 0;
+    if (at_chunk && whole((begin >> kChunkShift) - 1)) {
+      begin -= kChunkBytes;
+    } else if (is_admitted(begin - kLockBlockBytes)) {
+      begin -= kLockBlockBytes;
+    } else {
+      break;
+    }
+  }
+  while (end < highest) {
+    const bool at_chunk = end % kChunkBytes == 0;
+    if (at_chunk && whole(end >> kChunkShift)) {
+      end += kChunkBytes;
+    } else if (is_admitted(end)) {
+      end += kLockBlockBytes;
+    } else {
+      break;
+    }
+  }
+  begin = std::max(begin, part.offset);
+  return {begin, std::min(end, part_end) - begin};
+}
+
+bool AccumulateLocks::accumulate_few(mob_rank_t host_index, uintptr_t address, size_t bytes,
+                             const transport::Rows& rows, size_t count,
+                             const transport::Combination& what,
+                             const transport::ElementOp& element) {
+  if (address % element.alignment != 0 || what.op == MOB_NO_OP) return false;
+  const uintptr_t last = address + bytes - element.bytes;
+  if (address / kLockBlockBytes != last / kLockBlockBytes) return false;
+  ProcessBlock::Stripe& stripe =
+      engine_.process(host_index).stripes[transport::lock_stripe(address)];
+  if (element.atomic == nullptr) {
+    const LockGuard lock(engine_, stripe.lock);
+    element.plain(rows, count, what.scale, what.fetched);
+    return true;
+  }
+  const uint64_t offset = address - engine_.window().base_of(host_index);
+  const AtomicZones* const marks =
+      offset < engine_.window().bytes() ? &engine_.chunks().words(offset >> kChunkShift) : nullptr;
+  const auto words = [&] {
+    return marks != nullptr ? marks->of_block(offset) : stripe.words.of_block(address);
+  };
+  const uint64_t zones = transport::word_zones(address, bytes);
+  if ((zones & ~words().admitted) == 0) {
+    element.atomic(rows, count, what.scale, what.fetched);
+    return true;
+  }
+  // An update of a word: that is to be admitted.
+  if (what.fetched != nullptr && bytes == element.bytes) return false;
+  // Zone by zone, where it is worth it; here all elements are combined alike.
+  constexpr size_t kMostAlike = 64;
+  if (rows.count * count > kMostAlike && (zones & words().arriving) != 0) return false;
+  const LockGuard lock(engine_, stripe.lock);
+  // As transport::accumulate() has it.
+  const bool is_alone = (zones & words().arriving) == 0 && what.op != MOB_REPLACE;
+  (is_alone ? element.plain : element.atomic)(rows, count, what.scale, what.fetched);
+  return true;
+}
+
+void AccumulateLocks::accumulate(mob_rank_t host_index, const transport::Shape& shape,
+                         ptrdiff_t remote_delta, const transport::Combination& combination) {
+  Held held{*this, engine_, host_index, engine_.process(host_index), engine_.lock_id()};
+  const transport::LockTable table{&held, &lock, &unlock, &words};
+  transport::accumulate(shape, remote_delta, combination, table);
+}
+
+}  // namespace mobius::engine

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+// Memory of another process of this host, any of it: copied through a mapping where there is one,
+// else by the kernel (cross-memory attach).
+
+#include <mobius/job.h>
+
+#include <cstddef>
+#include <cstdint>
+
+namespace mobius::engine {
+
+class Engine;
+
+// `remote` of `rank` as a pointer of this process; null if it has no such.
+void* mapped(Engine& engine, mob_rank_t rank, uintptr_t remote, size_t bytes);
+
+// Copies between this process and `rank`. 0 or an errno: ESRCH if that is gone, EFAULT if some of
+// the memory is not there, EPERM if it is out of bounds. `local` is written unless `put`.
+int copy_with_peer(Engine& engine, mob_rank_t rank, uintptr_t remote, void* local, size_t bytes,
+                   bool put);
+
+}  // namespace mobius::engine

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+// How a described transfer is carried out: checked, routed, moved, announced.
+
+#include <mobius/transfer.h>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "engine/rma/delegation.h"
+#include "engine/rma/exposed_batch.h"
+#include "engine/rma/exposed_tuning.h"
+#include "engine/transfer/hooks/chain.h"
+#include "engine/rma/completion_signals.h"
+#include "engine/rma/operation.h"
+#include "transport/shm/accumulate.h"
+#include "transport/shm/shape.h"
+
+namespace mobius::engine {
+
+class Engine;
+
+// One stretch and the words that it changes: what a short transfer needs of mob_transfer_t, which
+// is long enough for its zeros to be felt. Words may be null.
+struct Telling {
+  bool is_put;
+  mob_signal_op_t signal_op;
+  mob_rank_t rank;
+  void* remote;
+  void* local;
+  size_t bytes;
+  uint64_t* signal;  // the target's
+  uint64_t signal_value;
+  uint64_t* origin_word;
+  uint64_t* completion_word;
+};
+
+// Checks and routes operations, and is the last carrier of the chain: the one that moves bytes.
+class Router final : private Carrier {
+ public:
+  explicit Router(Engine& engine) : engine_(engine), completion_signals_(engine), exposed_batch_(engine) {}
+
+  // Puts the hooks of the settings in front; before anything is carried. close() lets them report
+  // if there was a job at all; nothing is carried any more.
+  mob_status_t open();
+  void close(bool report);
+
+  // Where waits and handlers are drawn; null unless MOBIUS_TRACE asks for it.
+  Timeline* timeline() const { return hooks_.timeline(); }
+
+  // Counts what does not come through here, where MOBIUS_STATS asks for it.
+  void count_call(const char* call) {
+    if (hooks_.stats() != nullptr) [[unlikely]] {
+      note_call(call);
+    }
+  }
+  bool counts_messages() const { return hooks_.stats() != nullptr; }
+  void count_message(mob_rank_t target, size_t bytes, mob_status_t status) {
+    if (hooks_.stats() != nullptr) [[unlikely]] {
+      note_message(target, bytes, status);
+    }
+  }
+
+  // Runs one transfer. `*handle` is written in mode kHandle only.
+  mob_status_t run(const char* call, const mob_transfer_t& transfer, Mode mode, uint64_t* handle);
+
+  // Runs one update of a word that is the target's, on the way that its members say.
+  mob_status_t run(const WordUpdate& update) { return first_->update(update); }
+
+  // Puts or gets one stretch of exposed memory on the shortest way, without a description. False if
+  // that is not how it goes; run() knows why.
+  bool copy_exposed(mob_rank_t rank, const void* remote, const void* local, size_t bytes,
+                    bool put) {
+    exposed_batch_.issue();
+    const auto start = reinterpret_cast<uintptr_t>(remote);
+    return uses_cma() && !hooked() && local != nullptr &&
+           copy_covered(rank, start, local, bytes, put);
+  }
+
+  // Whether such a put that is only started goes like one that is not.
+  bool puts_go_alone() { return exposed_batch_.lets_go_alone(); }
+
+  // Puts to exposed memory that wait for each other are carried out. Any thread; never waits.
+  void issue_exposed() { exposed_batch_.issue(); }
+  bool any_exposed() const { return exposed_batch_.any(); }
+  // For them: puts `count` stretches, all of them whatever becomes of one; the first error.
+  mob_status_t put_exposed(mob_rank_t rank, const mob_span_t* remote, const mob_span_t* local,
+                           size_t count);
+
+  // Puts or gets one stretch that is mapped here, and tells who is to be told: words, no counters.
+  // All of it or nothing; false if that is not how it goes, and run() knows why.
+  bool copy_and_tell(const Telling& telling);
+
+  // Puts, gets or accumulates a box of one dimension, and not too many bytes, that is mapped here
+  // and of which nobody is told. False if that is not what it is, or anything is wrong; run() knows
+  // why.
+  bool run_rows(const mob_transfer_t& transfer);
+
+  // Accumulates a few elements that lie in one piece and are mapped here, without a description.
+  // False if that is not how it goes; run() knows why.
+  bool accumulate_few(mob_rank_t rank, void* remote, const void* local, size_t count,
+                      const transport::Combination& what);
+
+  // Carries out what another process asked for, on exposed or allocated memory of this one, and
+  // tells who is to be told here.
+  mob_status_t run_on_own_memory(const mob_transfer_t& transfer, const transport::Shape& shape);
+  mob_status_t run_on_own_memory(const WordUpdate& update) { return Router::update(update); }
+
+  // Whether the kernel copies between this process and its host-mates; false once it has refused.
+  bool uses_cma() const { return uses_cma_.load(std::memory_order_relaxed); }
+  // … and one of them: not where processes are counted anew, so that its number is another's here.
+  bool uses_cma(mob_rank_t rank) const;
+
+  // mob_fence() where it is not a fence of this processor alone.
+  mob_status_t fence();
+
+  // Pushes on what is under way; whether there was anything to do.
+  bool poll() { return hooked() && first_->progress(); }
+
+  // Whether operations must come here rather than be done on the spot by their callers.
+  bool hooked() const { return first_ != this; }
+  // Whether they may be carried out in another order, and by another thread.
+  bool reorders() const { return hooks_.reorders(); }
+
+ private:
+  mob_status_t carry(const Operation& operation) override;
+  mob_status_t update(const WordUpdate& update) override;
+  mob_status_t order() override { return order_for("mob_fence"); }
+  bool progress() override { return false; }
+
+  void note_call(const char* call);
+  void note_message(mob_rank_t target, size_t bytes, mob_status_t status);
+  void find_route(const mob_transfer_t& transfer, const transport::Shape& shape,
+                  const Notice& notice, Route* route);
+  bool is_exposed(mob_rank_t rank, const transport::Shape& shape);
+  static size_t cma_time(mob_kind_t kind, const transport::Shape& shape, bool may_read_gaps);
+  void perform(const mob_transfer_t& transfer, const transport::Shape& shape, ptrdiff_t delta);
+  Delegation::Outcome ask_waiting_target(const Operation& operation);
+  mob_status_t carry_by_cma(const Operation& operation);
+  bool copy_covered(mob_rank_t rank, uintptr_t remote, const void* local, size_t bytes, bool put);
+  bool copy_attended(mob_rank_t rank, uintptr_t remote, const void* local, size_t bytes, bool put);
+  bool is_attended_stretch(const Operation& operation);
+  mob_status_t order_for(const char* call);
+  mob_status_t update_by_target(const WordUpdate& update);
+  bool reach_all(mob_rank_t rank, const transport::Shape& shape, ptrdiff_t* delta);
+  mob_status_t prepare(const char* call, const mob_transfer_t& transfer, Operation* operation);
+  mob_status_t explain(const char* call, mob_rank_t rank, const transport::Shape& shape);
+
+  Engine& engine_;
+  CompletionSignals completion_signals_;
+  ExposedBatch exposed_batch_;
+  ExposedTuning exposed_ways_;
+  HookChain hooks_;
+  Carrier* first_ = this;
+  std::atomic<bool> uses_cma_ = false;
+};
+
+}  // namespace mobius::engine

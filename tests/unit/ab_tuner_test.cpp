@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "engine/common/ab_tuner.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+namespace mobius::engine {
+namespace {
+
+// Times of `first` and of `second` nanoseconds until one is not timed; how many were.
+int run(AbTuner& trial, int64_t first, int64_t second) {
+  int times = 0;
+  for (; times < 100; ++times) {
+    const bool takes_first = trial.takes_first();
+    if (!trial.begins()) break;
+    trial.add(takes_first, takes_first ? first : second);
+  }
+  return times;
+}
+
+// How many go untimed until both ways are tried again, the first of which is timed.
+int pause(AbTuner& trial) {
+  int times = 0;
+  while (times < 10'000'000 && !trial.begins()) ++times;
+  return times;
+}
+
+TEST(AbTuner, BothAreTriedAndTheFasterIsTaken) {
+  AbTuner trial;
+  EXPECT_TRUE(trial.takes_first());
+  EXPECT_EQ(run(trial, 100, 101), 6);
+  EXPECT_TRUE(trial.takes_first());
+  AbTuner other;
+  EXPECT_EQ(run(other, 101, 100), 6);
+  EXPECT_FALSE(other.takes_first());
+}
+
+TEST(AbTuner, TheMiddleOneOfEachCounts) {
+  int64_t times[] = {100, 150, 900};
+  do {
+    AbTuner trial;
+    for (const int64_t ns : times) trial.add(true, ns);
+    for (const int64_t ns : {80, 200, 160}) trial.add(false, ns);
+    EXPECT_TRUE(trial.takes_first());
+    AbTuner other;
+    for (const int64_t ns : times) other.add(true, ns);
+    for (const int64_t ns : {500, 140, 140}) other.add(false, ns);
+    EXPECT_FALSE(other.takes_first());
+  } while (std::next_permutation(std::begin(times), std::end(times)));
+}
+
+// What could not be done the one way says nothing: the same way has its turn again.
+TEST(AbTuner, TheTurnStaysWhereNothingWasAdded) {
+  AbTuner trial;
+  trial.add(true, 100);
+  EXPECT_FALSE(trial.takes_first());
+  EXPECT_FALSE(trial.takes_first());
+  trial.add(false, 100);
+  EXPECT_TRUE(trial.takes_first());
+  EXPECT_TRUE(trial.begins());
+}
+
+TEST(AbTuner, WhatEndsLateChangesNothing) {
+  AbTuner trial;
+  run(trial, 100, 200);
+  trial.add(false, 1);
+  EXPECT_TRUE(trial.takes_first());
+}
+
+// The first times were unlike those that follow.
+TEST(AbTuner, BothAreTriedAgainEverMoreSeldom) {
+  AbTuner trial;
+  run(trial, 300, 200);
+  EXPECT_FALSE(trial.takes_first());
+  EXPECT_EQ(pause(trial), 15);  // run() took one
+  EXPECT_TRUE(trial.takes_first());
+  EXPECT_EQ(run(trial, 100, 200), 6);
+  EXPECT_TRUE(trial.takes_first());
+  for (const int expected : {31, 63, 127, 255, 511, 899, 899}) {
+    EXPECT_EQ(pause(trial), expected);
+    EXPECT_EQ(run(trial, 100, 200), 6);
+  }
+}
+
+TEST(AbTuner, WhatCostsMoreIsTriedMoreSeldom) {
+  const auto longest_pause = [](int64_t first, int64_t second) {
+    AbTuner trial;
+    int longest = 0;
+    for (int i = 0; i < 20; ++i) {
+      run(trial, first, second);
+      longest = std::max(longest, pause(trial));
+    }
+    return longest;
+  };
+  EXPECT_EQ(longest_pause(1000, 1010), 255);
+  EXPECT_EQ(longest_pause(180, 100), 719);
+  EXPECT_EQ(longest_pause(900, 100), 2399);  // once, not three times
+  EXPECT_EQ(longest_pause(1, 10'000'000), (1 << 20) - 1);
+}
+
+// One way takes more than twice as long.
+TEST(AbTuner, WhatIsClearIsNotTriedThreeTimes) {
+  AbTuner trial;
+  EXPECT_EQ(run(trial, 100, 201), 4);
+  EXPECT_TRUE(trial.takes_first());
+  EXPECT_EQ(pause(trial), 15);
+  EXPECT_EQ(run(trial, 100, 201), 2);  // as before
+  EXPECT_TRUE(trial.takes_first());
+  EXPECT_EQ(pause(trial), 63);
+  EXPECT_EQ(run(trial, 100, 200), 6);  // not so clear
+  EXPECT_TRUE(trial.takes_first());
+  EXPECT_GT(pause(trial), 63);
+  EXPECT_EQ(run(trial, 300, 100), 4);  // not as before
+  EXPECT_FALSE(trial.takes_first());
+}
+
+// The first time was unlike the others.
+TEST(AbTuner, WhatIsClearOnceIsTriedOn) {
+  AbTuner trial;
+  trial.add(true, 1000);
+  trial.add(false, 100);
+  EXPECT_TRUE(trial.takes_first());
+  trial.add(true, 90);
+  trial.add(false, 100);
+  EXPECT_TRUE(trial.takes_first());
+  EXPECT_TRUE(trial.begins());
+  trial.add(true, 90);
+  trial.add(false, 100);
+  EXPECT_TRUE(trial.takes_first());
+  EXPECT_FALSE(trial.begins());
+}
+
+TEST(AbTuner, ThatTheOtherWayHasBecomeFasterIsNoticed) {
+  AbTuner trial;
+  const auto second_of = [&trial](int times, int64_t first, int64_t second) {
+    int taken = 0;
+    for (int i = 0; i < times; ++i) {
+      const bool takes_first = trial.takes_first();
+      taken += takes_first ? 0 : 1;
+      if (trial.begins()) trial.add(takes_first, takes_first ? first : second);
+    }
+    return taken;
+  };
+  EXPECT_LT(second_of(100'000, 4000, 5000), 5000);
+  EXPECT_GT(second_of(1000, 4000, 1300), 700);
+}
+
+// Each way leaves things where the other one finds them slow.
+TEST(AbTuner, InRowsTheFirstOfEachDoesNotCount) {
+  AbTuner trial(AbTuner::Order::kInRows);
+  bool before = true;
+  int changes = 0;
+  int times = 0;
+  for (; times < 100; ++times) {
+    const bool takes_first = trial.takes_first();
+    if (!trial.begins()) break;
+    const bool is_change = times != 0 && takes_first != before;
+    changes += is_change ? 1 : 0;
+    // The second is the faster one, unless it comes behind the first.
+    trial.add(takes_first, times == 0 || is_change ? 9000 : takes_first ? 500 : 400);
+    before = takes_first;
+  }
+  EXPECT_EQ(times, 8);
+  EXPECT_EQ(changes, 1);
+  EXPECT_FALSE(trial.takes_first());
+}
+
+}  // namespace
+}  // namespace mobius::engine
