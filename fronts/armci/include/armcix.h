@@ -2,7 +2,9 @@
 #ifndef MOBIUS_ARMCIX_H
 #define MOBIUS_ARMCIX_H
 
-/** @file What ARMCI-MPI adds to ARMCI: groups by colour, and any number of sets of mutexes. */
+/**
+ * @file Extensions of ARMCI-MPI to ARMCI: groups by colour, and any number of sets of mutexes.
+ */
 
 #include <armci.h>
 
@@ -13,8 +15,10 @@
 extern "C" {
 #endif
 
-/** Makes a group of the members of `parent` that pass the same colour, ordered by key; collective
- *  over `parent`. */
+/**
+ * Makes a group of the members of `parent` that pass the same colour, ordered by key; collective
+ * over `parent`.
+ */
 int ARMCIX_Group_split(ARMCI_Group* parent, int color, int key, ARMCI_Group* group);
 /** Makes a group of the same members; collective over `parent`. */
 int ARMCIX_Group_dup(ARMCI_Group* parent, ARMCI_Group* group);
@@ -26,11 +30,11 @@ armcix_mutex_hdl_t ARMCIX_Create_mutexes_hdl(int count, ARMCI_Group* group);
 int ARMCIX_Destroy_mutexes_hdl(armcix_mutex_hdl_t mutexes);
 /** `proc` is a rank in the job. */
 void ARMCIX_Lock_hdl(armcix_mutex_hdl_t mutexes, int mutex, int proc);
-/** @return 0 if it was acquired, else 1. Does not wait. */
+/** @return 0 if the mutex was acquired, else 1. Does not wait. */
 int ARMCIX_Trylock_hdl(armcix_mutex_hdl_t mutexes, int mutex, int proc);
 void ARMCIX_Unlock_hdl(armcix_mutex_hdl_t mutexes, int mutex, int proc);
 
-/** Serves what others ask of the caller. */
+/** Makes progress: serves requests of other processes to the caller. */
 void ARMCIX_Progress(void);
 
 #ifdef __cplusplus

@@ -2,7 +2,9 @@
 #ifndef MOBIUS_ARMCI_MESSAGE_H
 #define MOBIUS_ARMCI_MESSAGE_H
 
-/** @file Another name of <armci_msg.h>, by which ARMCI-MPI and ComEx know it. */
+/**
+ * @file Another name of <armci_msg.h>, used by ARMCI-MPI and ComEx.
+ */
 
 #include <armci_msg.h>
 

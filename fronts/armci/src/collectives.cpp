@@ -43,8 +43,7 @@ mob_type_t type_of(int type, const char* function) {
     case ARMCI_DOUBLE:
       return MOB_DOUBLE;
     default:
-      die(function, "rank %d: %d is no type of elements; see ARMCI_INT and its kin", mob_rank(),
-          type);
+      die(function, "rank %d: %d is not an element type; see armci_type_e", mob_rank(), type);
   }
 }
 
@@ -54,7 +53,8 @@ Reduction reduction_of(const char* op, int type, const char* function) {
     mob_op_t op;
     bool of_absolutes;
   } kOperations[] = {
-      // Callers in Fortran have no end of text: the longer of two that begin alike comes first.
+      // Texts from Fortran callers have no end, so of two names with the same beginning the longer
+      // comes first.
       {"+", MOB_SUM, false},     {"*", MOB_PROD, false},    {"absmax", MOB_MAX, true},
       {"absmin", MOB_MIN, true}, {"max", MOB_MAX, false},   {"min", MOB_MIN, false},
       {"land", MOB_LAND, false}, {"&&", MOB_LAND, false},   {"lor", MOB_LOR, false},
@@ -66,11 +66,11 @@ Reduction reduction_of(const char* op, int type, const char* function) {
   for (const auto& known : kOperations) {
     if (std::strncmp(op, known.name, std::strlen(known.name)) != 0) continue;
     if (mob_op_is_defined(known.op, elements) == 0) {
-      die(function, "rank %d: operation '%s' is for integers", mob_rank(), known.name);
+      die(function, "rank %d: operation '%s' needs integers", mob_rank(), known.name);
     }
     return {elements, known.op, known.of_absolutes};
   }
-  die(function, "rank %d: no operation '%.8s'; see armci_msg.h", mob_rank(), op);
+  die(function, "rank %d: '%.8s' is not an operation; see armci_msg.h", mob_rank(), op);
 }
 
 template <typename T>
@@ -92,7 +92,7 @@ void make_absolute(mob_type_t type, void* x, int n) {
   }
 }
 
-// With `root` the result is only there, in the party's first process.
+// With `to_root`, only the party's first process gets the result.
 void combine(Party party, void* x, int n, const char* op, int type, bool to_root,
              const char* function) {
   const Reduction reduction = reduction_of(op, type, function);
@@ -124,11 +124,11 @@ void broadcast(Party party, void* buffer, int bytes, int root, const char* funct
   if (party.team == MOB_TEAM_NONE) return;
   mob_rank_t there = -1;
   check(mob_team_translate(MOB_TEAM_WORLD, root, party.team, &there), function, root);
-  if (there < 0) die(function, "process %d is the root, and takes no part", root);
+  if (there < 0) die(function, "the root, process %d, does not take part", root);
   check(mob_broadcast(party.team, there, buffer, static_cast<size_t>(bytes)), function, root);
 }
 
-// Records of a selection: whether it counts, then the bytes.
+// A record of a selection: whether it counts, then the bytes.
 struct Selection {
   int type;
   bool is_minimum;
@@ -184,7 +184,7 @@ void select_one(Party party, void* x, int bytes, const char* op, int type, int c
   check_not_null(op, "the operation", function, mob_rank());
   const bool is_minimum = std::strncmp(op, "min", 3) == 0;
   if (!is_minimum && std::strncmp(op, "max", 3) != 0) {
-    die(function, "rank %d: no operation '%.8s'; 'min' and 'max' are possible", mob_rank(), op);
+    die(function, "rank %d: '%.8s' is not an operation; it must be 'min' or 'max'", mob_rank(), op);
   }
   if (party.team == MOB_TEAM_NONE) return;
   Selection selection{type, is_minimum, kSelectionHeader + static_cast<size_t>(bytes)};
@@ -206,7 +206,7 @@ void exchange(mob_team_t team, void** addresses, int n, const char* function) {
 
 void meet(mob_team_t team, const char* function) { check(mob_team_barrier(team), function); }
 
-// Members of a scope of the world, in ascending order.
+// The members of a scope of the world, in ascending order.
 std::vector<int> scope_members(int scope, const char* function) {
   std::vector<int> members;
   switch (scope) {
@@ -221,7 +221,7 @@ std::vector<int> scope_members(int scope, const char* function) {
       for (int proc = 0; proc < mob_size(); ++proc) members.push_back(proc);
       return members;
     default:
-      die(function, "rank %d: %d is no scope", mob_rank(), scope);
+      die(function, "rank %d: %d is not a scope; see armci_scope_e", mob_rank(), scope);
   }
 }
 

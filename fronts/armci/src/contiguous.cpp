@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 
-// Put, get and accumulate of one piece, values, and words that change atomically.
+// Put, get and accumulate of one contiguous range, single values, and atomic updates of words.
 
 #include <complex>
 #include <cstring>
@@ -17,7 +17,7 @@ const void* unless_one(const void* scale) {
   return value == T(1) ? nullptr : scale;
 }
 
-// Values of 1, 2, 4 and 8 bytes go inline.
+// Values of 1, 2, 4 and 8 bytes use the inlined calls.
 template <typename T>
 void put_one(const void* src, void* dst, int proc, mob_status_t (*put)(mob_rank_t, void*, T),
              const char* function) {
@@ -100,7 +100,7 @@ void move(mob_kind_t kind, void* remote, void* local, int bytes, int proc, armci
   handles().started(handle, proc, operation);
 }
 
-// A value is taken over by the call itself, so that it is complete here when it returns.
+// The call copies the value, so the operation is locally complete when it returns.
 template <typename T>
 int put_value(T value, void* dst, int proc, const char* function) {
   put(&value, dst, sizeof value, proc, function);
@@ -154,8 +154,8 @@ void set_combination(mob_transfer_t* transfer, const Combination& combination,
       transfer->scale = unless_one<std::complex<double>>(scale);
       break;
     default:
-      die(function, "process %d: %d is no type of elements; see ARMCI_ACC_INT and its kin",
-          transfer->rank, combination.datatype);
+      die(function, "process %d: %d is not an element type; see ARMCI_Acc_e", transfer->rank,
+          combination.datatype);
   }
 }
 
@@ -266,7 +266,7 @@ int PARMCI_Rmw(int op, void* ploc, void* prem, int value, int proc) {
       std::memcpy(ploc, &old8, sizeof old8);
       break;
     default:
-      die(kName, "process %d: %d is no operation; see ARMCI_FETCH_AND_ADD and its kin", proc, op);
+      die(kName, "process %d: %d is not an operation; see ARMCI_Rmw_e", proc, op);
   }
   return 0;
 }

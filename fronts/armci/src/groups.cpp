@@ -10,14 +10,14 @@
 namespace mobius::armci {
 namespace {
 
-// What lies in bytes 8 to 15 of a handle.
+// Bytes 8 to 15 of a handle.
 struct Name {
   int number;
   uint32_t magic;
 };
 constexpr size_t kNameOffset = 8;
 constexpr uint32_t kMagic = 0x47524d41;  // "AMRG"
-constexpr int kNobody = 0;               // a group that the caller is not a member of
+constexpr int kNobody = 0;               // stands for a group of which the caller is not a member
 constexpr int kWorld = 1;
 static_assert(sizeof(mpi_beside::Comm) <= kNameOffset && sizeof(Name) == 8);
 
@@ -64,11 +64,12 @@ void Groups::close() {
   groups_.clear();
 }
 
-// One domain is the normal case and needs no teams of its own.
+// With one domain, the normal case, the scopes need no teams of their own.
 void Groups::find_scopes(Group* group, const char* function) {
   const int me = mob_rank();
   const mob_rank_t size = mob_team_size(group->team);
-  std::vector<int> first(static_cast<size_t>(topology().domains()), -1);  // member by domain
+  // First member of each domain.
+  std::vector<int> first(static_cast<size_t>(topology().domains()), -1);
   int used = 0;
   for (mob_rank_t i = 0; i < size; ++i) {
     mob_rank_t proc = 0;
@@ -175,7 +176,7 @@ Party party_of(int scope, const ARMCI_Group* group, const char* function) {
     case SCOPE_MASTERS:
       return found.masters;
     default:
-      die(function, "rank %d: %d is no scope", mob_rank(), scope);
+      die(function, "rank %d: %d is not a scope; see armci_scope_e", mob_rank(), scope);
   }
 }
 

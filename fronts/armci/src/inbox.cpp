@@ -7,7 +7,7 @@
 namespace mobius::armci {
 namespace {
 
-// Of the identifiers of active messages, the one that ARMCI takes; programs start from 0.
+// The identifier of ARMCI's active messages; programs use identifiers from 0 on.
 constexpr unsigned kHandler = MOB_MAX_HANDLERS - 1;
 
 }  // namespace
@@ -50,7 +50,7 @@ void Inbox::on_payload(mob_token_t, void* argument) {
   Inbox* self = letter->inbox;
   const std::lock_guard lock(self->mutex_);
   letter->is_here = true;
-  // Release pairs with the acquire of receive(): who sees the number sees the letter.
+  // Release pairs with the acquire of receive(): a receiver that sees the number sees the letter.
   std::atomic_ref(self->arrived_).fetch_add(1, std::memory_order_release);
 }
 
@@ -58,7 +58,7 @@ bool Inbox::take(int tag, int from, Letter* letter) {
   const std::lock_guard lock(mutex_);
   for (auto at = letters_.begin(); at != letters_.end(); ++at) {
     if (at->tag != tag || (from != kAnyone && at->from != from)) continue;
-    // A later one from the same process must not overtake it.
+    // A later letter from the same process must not overtake this one.
     if (!at->is_here && from != kAnyone) return false;
     if (!at->is_here) continue;
     *letter = std::move(*at);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-// Messages with tags (armci_msg_snd() and armci_msg_rcv()), carried by Möbius' active messages:
-// what arrives is kept here until somebody receives it.
+// Messages with tags (armci_msg_snd() and armci_msg_rcv()), carried by active messages of Möbius.
+// An arrived message is kept here until the program receives it.
 
 #include <cstdint>
 #include <list>
@@ -22,7 +22,7 @@ class Inbox {
 
   void send(int tag, const void* data, int bytes, int to, const char* function);
 
-  // Waits for the oldest message with a tag, from a process or anyone; returns who sent it.
+  // Waits for the oldest message with a tag, from one process or from any; returns the sender.
   int receive(int tag, void* buffer, int capacity, int* received, int from, const char* function);
 
  private:
@@ -36,12 +36,12 @@ class Inbox {
 
   static void on_header(const mob_message_t* message, void* inbox, mob_delivery_t* delivery);
   static void on_payload(mob_token_t token, void* letter);
-  // Takes out the letter that was asked for, if it is here.
+  // Removes the requested letter if it has arrived.
   bool take(int tag, int from, Letter* letter);
 
   std::mutex mutex_;           // guards letters_
-  std::list<Letter> letters_;  // in order of arrival; a letter does not move
-  uint64_t arrived_ = 0;       // changed by handlers, waited for
+  std::list<Letter> letters_;  // in order of arrival; a letter stays at its address
+  uint64_t arrived_ = 0;       // handlers change it, receivers wait for it
 };
 
 Inbox& inbox();

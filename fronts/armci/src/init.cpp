@@ -18,8 +18,8 @@ namespace {
 
 struct Life {
   std::mutex mutex;
-  int starts = 0;        // ARMCI_Init() without their ARMCI_Finalize()
-  bool is_ours = false;  // it was ARMCI_Init() that called mob_init()
+  int starts = 0;        // calls of ARMCI_Init() without their ARMCI_Finalize() so far
+  bool is_ours = false;  // ARMCI_Init() called mob_init()
 };
 
 Life& life() {
@@ -27,7 +27,7 @@ Life& life() {
   return instance;
 }
 
-// Programs mix ranks of both, so they must be the same.
+// Programs mix ranks of both, so the ranks must be the same.
 void compare_with_mpi(const char* function, mpi_beside::Comm comm, const char* name) {
   int rank = -1;
   int size = 0;
@@ -45,7 +45,7 @@ int start(const char* function, const mpi_beside::Comm* comm) {
   if (life().starts++ > 0) return 0;
   life().is_ours = mob_initialized() == 0;
   if (life().is_ours) {
-    // The launcher's job is the world's; any other communicator is a job of its own.
+    // The launcher's job is that of the world; any other communicator makes a job of its own.
     const bool is_part = comm != nullptr && !mpi_beside::is_like_world(*comm);
     check(is_part ? mob_init_mpi(reinterpret_cast<const void*>(*comm)) : mob_init(), function);
   }
@@ -59,7 +59,7 @@ int start(const char* function, const mpi_beside::Comm* comm) {
   topology().find(function);
   groups().open(world, function);
   inbox().open(function);
-  // Nobody may send before all can receive.
+  // No process may send before all can receive.
   check(mob_barrier(), function);
   return 0;
 }
@@ -74,7 +74,7 @@ void die(const char* function, const char* format, ...) {
   std::vsnprintf(text + length, sizeof text - static_cast<size_t>(length), format, arguments);
   va_end(arguments);
   ARMCI_Error(text, EXIT_FAILURE);
-  std::abort();  // somebody has put a function in its place that returns
+  std::abort();  // the program has replaced the function by one that returns
 }
 
 void die_of(const char* function, int proc) {
@@ -99,7 +99,7 @@ int PARMCI_Init(void) { return start("ARMCI_Init", nullptr); }
 int PARMCI_Init_args(int*, char***) { return start("ARMCI_Init_args", nullptr); }
 int PARMCI_Init_thread(int) { return start("ARMCI_Init_thread", nullptr); }
 
-// Declared in armci.h where there is an MPI_Comm.
+// armci.h declares it only where there is an MPI_Comm.
 __attribute__((visibility("default"))) int PARMCI_Init_mpi_comm(mpi_beside::Comm comm) {
   return start("ARMCI_Init_mpi_comm", &comm);
 }

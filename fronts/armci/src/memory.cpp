@@ -15,7 +15,7 @@ namespace {
 struct Allocation {
   mob_mem_t mem;
   mob_team_t team;
-  std::vector<void*> parts;  // by rank in the team, null where there are no bytes
+  std::vector<void*> parts;  // by rank in the team, null for parts of 0 bytes
 };
 
 struct Allocations {
@@ -35,7 +35,7 @@ int allocate(void** base_ptrs, armci_size_t bytes, mob_team_t team, const char* 
   const mob_status_t status = mob_team_alloc(team, static_cast<size_t>(bytes), 0, &mem);
   if (status == MOB_ERR_MEMORY || status == MOB_ERR_RANGE) return 1;
   if (status == MOB_ERR_PEER) {
-    // Memory is lacking elsewhere, or somebody died, which whoever waits for it is told.
+    // Another process lacks memory, or died; the processes that wait for it get that error.
     return 1;
   }
   check(status, function);
@@ -54,7 +54,7 @@ int allocate(void** base_ptrs, armci_size_t bytes, mob_team_t team, const char* 
     made.parts.push_back(address);
     base_ptrs[i] = address;
   }
-  if (is_empty) {  // nobody could name it to free it
+  if (is_empty) {  // no process could name it in order to free it
     check(mob_mem_free(mem), function);
     return 0;
   }
@@ -64,7 +64,7 @@ int allocate(void** base_ptrs, armci_size_t bytes, mob_team_t team, const char* 
 }
 
 // Removes and returns the allocation of a team in which member `rank` has the part `address`; an
-// empty one if there is none. Without a team, any in which the caller has it.
+// empty one if there is none. Without a team: any allocation in which the caller has that part.
 Allocation take(mob_team_t team, mob_rank_t rank, const void* address) {
   const std::lock_guard lock(allocations().mutex);
   std::vector<Allocation>& live = allocations().live;
@@ -77,18 +77,20 @@ Allocation take(mob_team_t team, mob_rank_t rank, const void* address) {
   return {nullptr, MOB_TEAM_NONE, {}};
 }
 
-// The team of the caller's allocation that begins at `address`.
+// The team of the allocation in which the caller's part begins at `address`.
 mob_team_t team_of(const void* address, const char* function) {
   const std::lock_guard lock(allocations().mutex);
   for (const Allocation& allocation : allocations().live) {
     const mob_rank_t rank = mob_team_rank(allocation.team);
     if (allocation.parts[static_cast<size_t>(rank)] == address) return allocation.team;
   }
-  die(function, "rank %d: %p is not what ARMCI_Malloc() gave this process, or was freed before",
+  die(function,
+      "rank %d: %p is not an address from ARMCI_Malloc() in this process, or was freed "
+      "before",
       mob_rank(), address);
 }
 
-// Members without bytes cannot say what they free; those that have some tell them.
+// Members without bytes cannot name the allocation; the other members tell them.
 int release(void* ptr, mob_team_t team, const char* function) {
   if (ptr != nullptr) team = team_of(ptr, function);
   std::vector<void*> named(static_cast<size_t>(mob_team_size(team)));
@@ -203,13 +205,14 @@ void PARMCI_Memctl(armci_meminfo_t* info) {
   constexpr const char* kName = "ARMCI_Memctl";
   check_not_null(info, "the information", kName, mob_rank());
   if (info->cpid != mob_rank()) {
-    die(kName, "rank %d: the memory is that of process %d, which frees it", mob_rank(), info->cpid);
+    die(kName, "rank %d: the memory belongs to process %d, which must free it", mob_rank(),
+        info->cpid);
   }
   check(mob_local_free(info->armci_addr), kName, info->cpid);
   info->armci_addr = nullptr;
 }
 
-// Shared memory is coherent: it is only what the caller has under way that matters.
+// Shared memory is coherent, so only the caller's own operations under way matter.
 void PARMCI_Access_begin(void* ptr) {
   check_not_null(ptr, "the address", "ARMCI_Access_begin", mob_rank());
   check(mob_flush_all(), "ARMCI_Access_begin");

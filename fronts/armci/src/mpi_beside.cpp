@@ -45,7 +45,7 @@ bool world(Comm* comm) {
 }
 
 bool is_like_world(Comm comm) {
-  constexpr int kCongruent = 1;  // MPI_CONGRUENT, behind MPI_IDENT, the same in both ABIs
+  constexpr int kCongruent = 1;  // MPI_CONGRUENT, after MPI_IDENT; the same in both ABIs
   Comm everybody = 0;
   int relation = 0;
   auto* compare = find<int(Comm, Comm, int*)>("MPI_Comm_compare");
@@ -62,7 +62,7 @@ bool place(Comm comm, int* rank, int* size) {
 
 bool split(Comm parent, int colour, int key, Comm* comm) {
   constexpr int kUndefined = -32766;  // MPI_UNDEFINED, the same in both ABIs
-  *comm = 0;                          // whoever has an int writes only half of it
+  *comm = 0;                          // an MPI whose communicator is an int writes only half of it
   auto* call = find<int(Comm, int, int, Comm*)>("MPI_Comm_split");
   if (call == nullptr || call(parent, colour >= 0 ? colour : kUndefined, key, comm) != 0 ||
       colour < 0) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-// The MPI library that the program uses beside ARMCI, if it does. It is found among what the
-// program loaded, never linked: one libarmci serves programs of any MPI and of none.
+// The MPI library that the program uses beside ARMCI, if any. It is looked up among the loaded
+// libraries, never linked: one libarmci serves programs of any MPI and of none.
 
 #include <cstdint>
 
@@ -11,21 +11,21 @@ namespace mobius::armci::mpi_beside {
 // A communicator as it is passed in a register: MPI_Comm is an int or a pointer.
 using Comm = uintptr_t;
 
-// Whether MPI is there, initialised and not finalised.
+// Whether MPI is loaded, initialised and not finalised.
 bool is_live();
 
-// Whether MPI_COMM_WORLD can be named, and its handle.
+// Whether MPI_COMM_WORLD can be found; `*comm` becomes its handle.
 bool world(Comm* comm);
 
-// Whether a communicator has the processes of MPI_COMM_WORLD in their order, as far as MPI can
+// Whether a communicator has the processes of MPI_COMM_WORLD in the same order, as far as MPI can
 // tell.
 bool is_like_world(Comm comm);
 
-// Rank of the caller in a communicator, and its size. False if MPI cannot tell.
+// The caller's rank in a communicator, and its size. False if MPI cannot tell.
 bool place(Comm comm, int* rank, int* size);
 
-// MPI_Comm_split(), collective over `parent`; a negative colour is for those who go into none of
-// the new communicators. False, with 0 in `*comm`, if MPI cannot or the caller is in none.
+// MPI_Comm_split(), collective over `parent`; processes with a negative colour join none of the new
+// communicators. False, with 0 in `*comm`, if MPI fails or the caller joins none.
 bool split(Comm parent, int colour, int key, Comm* comm);
 
 // MPI_Comm_free(), collective over `comm`.

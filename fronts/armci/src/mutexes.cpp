@@ -66,8 +66,7 @@ extern "C" {
 int PARMCI_Create_mutexes(int count) {
   constexpr const char* kName = "ARMCI_Create_mutexes";
   if (all_mutexes != nullptr) {
-    die(kName, "rank %d: there are mutexes already; call ARMCI_Destroy_mutexes() first",
-        mob_rank());
+    die(kName, "rank %d: mutexes exist already; call ARMCI_Destroy_mutexes() first", mob_rank());
   }
   return create(count, MOB_TEAM_WORLD, &all_mutexes, kName) ? 0 : 1;
 }

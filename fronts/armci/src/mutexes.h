@@ -3,7 +3,7 @@
 
 namespace mobius::armci {
 
-// Frees the mutexes of ARMCI_Create_mutexes() that are left; collective.
+// Frees the remaining mutexes of ARMCI_Create_mutexes(); collective.
 void mutexes_close();
 
 }  // namespace mobius::armci

@@ -9,8 +9,8 @@
 namespace mobius::armci {
 namespace {
 
-// A box as ARMCI describes it, with the levels left out that do not repeat. Of the arrays, what
-// `levels` says is there: clearing them all costs as much as a small transfer.
+// A box as ARMCI describes it, without the levels that do not repeat. Only the first `levels`
+// elements of the arrays are set: clearing all of them would cost as much as a small transfer.
 struct Box {
   size_t bytes = 0;
   int levels = 0;
@@ -28,7 +28,7 @@ struct Side {
 Box make_box(const int* src_strides, const int* dst_strides, const int* count, int levels,
              const char* function, int proc) {
   if (levels < 0 || levels > ARMCI_MAX_STRIDE_LEVEL) {
-    die(function, "process %d: %d stride levels; 0 to %d are possible", proc, levels,
+    die(function, "process %d: %d stride levels; it must be 0 to %d", proc, levels,
         ARMCI_MAX_STRIDE_LEVEL);
   }
   check_not_null(count, "the array of counts", function, proc);
@@ -39,7 +39,8 @@ Box make_box(const int* src_strides, const int* dst_strides, const int* count, i
   Box box;
   for (int level = 0; level <= levels; ++level) {
     if (count[level] < 0) {
-      die(function, "process %d: count[%d] is %d", proc, level, count[level]);
+      die(function, "process %d: count[%d] is %d; it must not be negative", proc, level,
+          count[level]);
     }
     if (count[level] == 0) box.is_empty = true;
   }
@@ -76,7 +77,7 @@ void carry(mob_kind_t kind, const Combination& combination, Side src, Side dst, 
     issue(transfer, ending, function);
     return;
   }
-  // One level more than Möbius has is a loop around it.
+  // A loop handles the one level that ARMCI has more than Möbius.
   const int outer = transfer.dimensions;
   const size_t repetitions = box.levels > outer ? box.counts[outer] : 1;
   for (size_t i = 0; i < repetitions; ++i) {

@@ -9,7 +9,7 @@
 namespace mobius::armci {
 namespace {
 
-// Whether memory of a host-mate is where its owner sees it.
+// Whether memory of local peers has the same address in the caller as in its owner.
 bool finds_host_mates_in_place(const char* function) {
   mob_mem_t mem = nullptr;
   check(mob_mem_alloc(1, &mem), function);

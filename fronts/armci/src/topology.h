@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-// Domains: the processes that can access each other's memory through the addresses that
-// ARMCI_Malloc() gave. Those are host-mates where the shared memory is at one address in all of
-// them, the normal case; otherwise (MOBIUS_ADDRESS_MODE=table) every process is its own domain, so
-// that programs do not follow pointers that mean something else here.
+// Domains: the processes that can access each other's memory through the addresses from
+// ARMCI_Malloc(). Local peers form a domain if shared memory is at one address in all of them, the
+// normal case. Otherwise (MOBIUS_ADDRESS_MODE=table) every process is a domain of its own, so that
+// programs do not use pointers that mean something else in another process.
 
 #include <cstddef>
 #include <vector>
@@ -18,9 +18,9 @@ class Topology {
 
   bool is_direct() const { return is_direct_; }
   int domains() const { return static_cast<int>(members_.size()); }
-  // Ends the job if there is no such process or domain.
+  // Ends the job if the process or domain does not exist.
   int domain_of(int proc, const char* function) const;
-  // Whether a process is in another domain; not, if there is no such process.
+  // Whether a process is in another domain; false if the process does not exist.
   bool is_far(int proc) const {
     return static_cast<size_t>(proc) < domain_.size() &&
            domain_[static_cast<size_t>(proc)] != own_domain_;

@@ -6,10 +6,10 @@
  * @file
  * LAPI, the low-level application programming interface of the IBM SP, on Möbius.
  *
- * Written from the public manual pages of LAPI; numeric values are Möbius' own. What each call
- * does, its errors and where it differs from the original is in docs/fronts/lapi.md. Every call
- * returns LAPI_SUCCESS or one of the LAPI_ERR_… codes below; the text of an error, with what was
- * wrong and where, is that of LAPI_Msg_string(). Every LAPI_Name has a twin PLAPI_Name for
+ * Written from the public manual pages of LAPI; numeric values are those of Möbius.
+ * docs/fronts/lapi.md documents each call, its errors, and where it differs from the original.
+ * Every call returns LAPI_SUCCESS or one of the LAPI_ERR_… codes below. LAPI_Msg_string() gives the
+ * text of an error, which says what was wrong and where. Every LAPI_Name has a twin PLAPI_Name for
  * profiling.
  */
 
@@ -23,16 +23,18 @@
 extern "C" {
 #endif
 
-/** A LAPI context; the same number names it in every task. */
+/** A LAPI context. The same number names it in every task. */
 typedef unsigned int lapi_handle_t;
-/** Holds an address of any task. */
+/** An address of any task. */
 typedef unsigned long long lapi_long_t;
-/** A registered data gather/scatter program. Null names none. */
+/** A registered data gather/scatter program. Null: none. */
 typedef void* lapi_dg_handle_t;
 
-/** A counter, in any memory. Only through the calls below; LAPI_Setcntr() makes it one. */
+/**
+ * A counter, in any memory. LAPI_Setcntr() makes it one; access it only through the calls below.
+ */
 typedef struct lapi_cntr {
-  uint64_t lapi_value; /* counted by anybody who was given its address */
+  uint64_t lapi_value; /* counted by every task that was given its address */
   struct lapi_cntr_status* lapi_status;
 } lapi_cntr_t;
 
@@ -40,36 +42,41 @@ typedef struct lapi_cntr {
 
 typedef enum { NULL_DEV, TB2_DEV, TB3_DEV, UDP_DEV, VIRTUAL_DEV, MOBIUS_DEV } lapi_dev_t;
 typedef enum { L1_LIB = 0, L2_LIB, LAST_LIB } lapi_lib_t;
-/** What an error handler is told of: an error inside, or of the way to another task. */
+/**
+ * The kind of an error that a handler gets: internal, or of the communication with another task.
+ */
 typedef enum { INT_ERR, COM_ERR } lapi_err_t;
 
 /**
- * Called once for each error that no call can return: a task that ended, a header handler that
- * gave no place to its message. The error code may be passed to LAPI_Msg_string(). Without one the
- * task ends the job with one line. Runs in the thread that found the error.
+ * Called once for each error that no call can return: a task that ended, or a header handler that
+ * returned no place for its message. The error code may be passed to LAPI_Msg_string(). Without an
+ * error handler the task ends the job with one line. Runs in the thread that detected the error.
  */
 typedef void(LAPI_err_hndlr)(lapi_handle_t* hndl, int* error_code, lapi_err_t* err_type,
                              int* task_id, int* src);
 
-/** Attributes of the threads that run completion handlers, and what each of them calls first. */
+/**
+ * Attributes of the threads that run completion handlers, and a function that each of them calls
+ * first.
+ */
 typedef struct {
-  pthread_attr_t* attr;    /**< null: the default */
-  void (*init_func)(void); /**< null: nothing */
+  pthread_attr_t* attr;    /**< null: the default attributes */
+  void (*init_func)(void); /**< null: no function */
 } com_thread_info_t;
 
 typedef struct {
   int udp_hndlr; /**< unused */
 } lapi_extend_t;
 
-/** To be zeroed before it is filled in. */
+/** Zero it before filling it in. */
 typedef struct {
-  lapi_dev_t protocol;                 /**< out: MOBIUS_DEV */
-  lapi_lib_t lib_vers;                 /**< L2_LIB or LAST_LIB for LAPI_Nopoll_wait() and kin */
-  uint32_t epoch_num;                  /**< unused */
-  int num_compl_hndlr_thr;             /**< threads for completion handlers; 0 is 1 */
-  uint32_t instance_no;                /**< 1 … 16: which handle; 0: the next */
-  int info6;                           /**< must be 0 */
-  LAPI_err_hndlr* err_hndlr;           /**< may be null */
+  lapi_dev_t protocol;       /**< out: MOBIUS_DEV */
+  lapi_lib_t lib_vers;       /**< L2_LIB or LAST_LIB for LAPI_Nopoll_wait() and related calls */
+  uint32_t epoch_num;        /**< unused */
+  int num_compl_hndlr_thr;   /**< threads for completion handlers; 0 means 1 */
+  uint32_t instance_no;      /**< 1 … 16: the handle to open; 0: the next free one */
+  int info6;                 /**< must be 0 */
+  LAPI_err_hndlr* err_hndlr; /**< may be null */
   com_thread_info_t* lapi_thread_attr; /**< may be null */
   void* adapter_name;                  /**< ignored */
   lapi_extend_t* add_info;             /**< ignored */
@@ -78,40 +85,42 @@ typedef struct {
 /* ---- LAPI_Qenv, LAPI_Senv ---- */
 
 typedef enum {
-  TASK_ID,              /**< the calling task, 0 … NUM_TASKS - 1 */
-  NUM_TASKS,            /**< tasks of the job */
-  MAX_UHDR_SZ,          /**< bytes of the largest user header; a multiple of 8 */
-  MAX_DATA_SZ,          /**< bytes of the largest transfer */
-  ERROR_CHK,            /**< set: 1 checks arguments (default), 0 does not */
-  TIMEOUT,              /**< set: seconds after which a task that does not answer is an error */
-  MIN_TIMEOUT,          /**< of TIMEOUT */
-  MAX_TIMEOUT,          /**< of TIMEOUT */
-  INTERRUPT_SET,        /**< set: 1 serves others at any time (default), 0 only in calls of LAPI */
-  MAX_PORTS,            /**< handles that a task may have */
-  MAX_PKT_SZ,           /**< bytes of a payload that header handlers always get at once */
-  NUM_REX_BUFS,         /**< retransmission buffers: 0, nothing is lost */
-  REX_BUF_SZ,           /**< their size */
-  LOC_ADDRTBL_SZ,       /**< size of the table of LAPI_Addr_set(): indices are 1 … this - 1 */
-  EPOCH_NUM,            /**< unused: 0 */
-  USE_THRESH,           /**< unused: 0 */
-  RCV_FIFO_SIZE,        /**< unused: 0 */
-  MAX_ATOM_SIZE,        /**< of a data gather/scatter program */
-  BUF_CP_SIZE,          /**< payloads up to this are copied by LAPI_Amsend(), and its buffer free */
+  TASK_ID,        /**< the calling task, 0 … NUM_TASKS - 1 */
+  NUM_TASKS,      /**< tasks of the job */
+  MAX_UHDR_SZ,    /**< bytes of the largest user header, a multiple of 8 */
+  MAX_DATA_SZ,    /**< bytes of the largest transfer */
+  ERROR_CHK,      /**< set: 1 checks arguments (default), 0 does not */
+  TIMEOUT,        /**< set: seconds after which a silent task is an error */
+  MIN_TIMEOUT,    /**< smallest TIMEOUT */
+  MAX_TIMEOUT,    /**< largest TIMEOUT */
+  INTERRUPT_SET,  /**< set: 1 serves other tasks at any time (default), 0 only in calls of LAPI */
+  MAX_PORTS,      /**< handles that a task may have */
+  MAX_PKT_SZ,     /**< header handlers always get a payload of up to this many bytes at once */
+  NUM_REX_BUFS,   /**< retransmission buffers: 0, because no packet is lost */
+  REX_BUF_SZ,     /**< their size */
+  LOC_ADDRTBL_SZ, /**< size of the table of LAPI_Addr_set(): indices are 1 … this - 1 */
+  EPOCH_NUM,      /**< unused: 0 */
+  USE_THRESH,     /**< unused: 0 */
+  RCV_FIFO_SIZE,  /**< unused: 0 */
+  MAX_ATOM_SIZE,  /**< largest atom of a data gather/scatter program */
+  /** LAPI_Amsend() copies payloads up to this size, and their buffer is free at once. */
+  BUF_CP_SIZE,
   MAX_PKTS_OUT,         /**< unused: 0 */
-  ACK_THRESHOLD,        /**< set: kept, has no effect */
+  ACK_THRESHOLD,        /**< set: stored, without effect */
   QUERY_SHM_ENABLED,    /**< 1 if another task shares memory with this one */
-  QUERY_SHM_NUM_TASKS,  /**< how many do, this one included */
-  QUERY_SHM_TASKS,      /**< ret_val is int[NUM_TASKS]: position among them, or -1 */
-  QUERY_STATISTICS,     /**< ret_val is lapi_statistics_t*: over a network */
+  QUERY_SHM_NUM_TASKS,  /**< number of tasks that share memory, this one included */
+  QUERY_SHM_TASKS,      /**< ret_val is int[NUM_TASKS]: each task's position among them, or -1 */
+  QUERY_STATISTICS,     /**< ret_val is lapi_statistics_t*: for a network */
   PRINT_STATISTICS,     /**< prints both statistics to standard error; ret_val may be null */
-  QUERY_SHM_STATISTICS, /**< ret_val is lapi_statistics_t*: between tasks that share memory */
-  QUERY_LOCAL_SEND_STATISTICS, /**< ret_val is lapi_statistics_t*: of the task to itself */
-  BULK_XFER,                   /**< 0 */
-  BULK_MIN_MSG_SIZE,           /**< 0 */
+  QUERY_SHM_STATISTICS, /**< ret_val is lapi_statistics_t*: for tasks that share memory */
+  /** ret_val is lapi_statistics_t*: for messages of the task to itself. */
+  QUERY_LOCAL_SEND_STATISTICS,
+  BULK_XFER,         /**< 0 */
+  BULK_MIN_MSG_SIZE, /**< 0 */
   LAST_QUERY
 } lapi_query_t;
 
-/** What was sent and received since LAPI_Init(). Packets are messages and transfers. */
+/** Counts of packets sent and received since LAPI_Init(). Packets are messages and transfers. */
 typedef struct {
   lapi_long_t Tot_dup_pkt_cnt;
   lapi_long_t Tot_retrans_pkt_cnt;
@@ -124,38 +133,44 @@ typedef struct {
 
 /* ---- Active messages ---- */
 
-/** Runs when all of a message is there. Its own thread, in which it may call and wait for
- *  everything; or where the header handler ran, if that said so (ret_flags). */
+/**
+ * Runs when a message has arrived completely. It runs in a thread of its own, in which it may make
+ * every call and wait; or in the thread of the header handler, if that asked for it (ret_flags).
+ */
 typedef void(compl_hndlr_t)(lapi_handle_t* hndl, void* user_info);
 
-/** Runs at the target when a message arrives; returns where its data goes. It must not wait. Its
- *  `msg_len` is also a lapi_return_info_t*. */
+/**
+ * Runs at the target when a message arrives, and returns the place for its data. It must not wait.
+ * `msg_len` is also a lapi_return_info_t*.
+ */
 typedef void*(hdr_hndlr_t)(lapi_handle_t * hndl, void* uhdr, unsigned int* uhdr_len,
                            unsigned long* msg_len, compl_hndlr_t** comp_h, void** user_info);
 
-/** What to do with the message (ctl_flags). */
+/** What the library does with the message (ctl_flags). */
 typedef enum { LAPI_CTL_NORMAL, LAPI_DROP_PKT, LAPI_BURY_MSG } lapi_ctl_flags_t;
-/** Where its completion handler runs (ret_flags). */
+/** Where the completion handler of a message runs (ret_flags). */
 typedef enum {
-  LAPI_NORMAL,      /**< in a thread of its own kind */
-  LAPI_LOCAL_STATE, /**< inline; it does not communicate */
-  LAPI_SEND_REPLY   /**< inline; it may send, but not wait */
+  LAPI_NORMAL,      /**< in a thread for completion handlers */
+  LAPI_LOCAL_STATE, /**< inline; the handler does not communicate */
+  LAPI_SEND_REPLY   /**< inline; the handler may send, but not wait */
 } lapi_ret_flags_t;
 
-/** What a header handler learns and may say beside its arguments. */
+/** Input and output of a header handler beside its arguments. */
 typedef struct {
-  unsigned long msg_len;        /**< bytes of the message */
-  int magic;                    /**< unused */
-  lapi_ret_flags_t ret_flags;   /**< in and out: how the completion handler runs */
-  lapi_ctl_flags_t ctl_flags;   /**< in and out: LAPI_BURY_MSG, LAPI_DROP_PKT: throw it away */
+  unsigned long msg_len;      /**< bytes of the message */
+  int magic;                  /**< unused */
+  lapi_ret_flags_t ret_flags; /**< in and out: where the completion handler runs */
+  /** In and out: LAPI_BURY_MSG and LAPI_DROP_PKT discard the message. */
+  lapi_ctl_flags_t ctl_flags;
   lapi_dg_handle_t dgsp_handle; /**< in and out: the program that scatters the data */
-  unsigned long bytes;          /**< in and out: receive at most this; 0: all */
-  unsigned int src;             /**< the task that sent it */
-  void* udata_one_pkt_ptr;      /**< the whole message if it is here already, else null */
-  unsigned long recv_offset_dgsp_bytes; /**< in and out: where in the program the data begins */
+  unsigned long bytes;          /**< in and out: receive at most this many bytes; 0: all */
+  unsigned int src;             /**< the task that sent the message */
+  void* udata_one_pkt_ptr;      /**< the whole message if it has arrived, else null */
+  /** In and out: position in the program where the data begins. */
+  unsigned long recv_offset_dgsp_bytes;
 } lapi_return_info_t;
 
-/** Told when the origin's buffer may be reused (LAPI_Xfer). */
+/** Input of the handler that runs when the origin may reuse its buffer (LAPI_Xfer). */
 typedef struct {
   unsigned int src;    /**< the target */
   unsigned int reason; /**< LAPI_SUCCESS or an error */
@@ -166,9 +181,9 @@ typedef void(scompl_hndlr_t)(lapi_handle_t* hndl, void* completion_param, lapi_s
 /* ---- Vectors ---- */
 
 typedef enum {
-  LAPI_GEN_IOVECTOR,    /**< pairs of equally many vectors */
-  LAPI_GEN_GENERIC,     /**< the origin's bytes in order into the target's */
-  LAPI_GEN_STRIDED_XFER /**< info: base, bytes of a block, bytes from block to block */
+  LAPI_GEN_IOVECTOR,    /**< pairs of vectors of equal length */
+  LAPI_GEN_GENERIC,     /**< the origin's bytes, in order, into the target's */
+  LAPI_GEN_STRIDED_XFER /**< info: base, bytes of a block, distance in bytes from block to block */
 } lapi_vectype_t;
 
 typedef struct {
@@ -178,7 +193,7 @@ typedef struct {
   unsigned long* len;
 } lapi_vec_t;
 
-/** The same with addresses of any task, for LAPI_Xfer(). */
+/** A vector with addresses of any task, for LAPI_Xfer(). */
 typedef struct {
   lapi_vectype_t vec_type;
   unsigned int num_vecs;
@@ -186,7 +201,7 @@ typedef struct {
   unsigned long* len;
 } lapi_lvec_t;
 
-/** Runs at the target of LAPI_Amsendv(); returns where the data goes. */
+/** Runs at the target of LAPI_Amsendv(), and returns the place for the data. */
 typedef lapi_vec_t*(vhdr_hndlr_t)(lapi_handle_t * hndl, void* uhdr, unsigned int* uhdr_len,
                                   unsigned long* len_vec[], compl_hndlr_t** comp_h,
                                   void** user_info);
@@ -215,12 +230,12 @@ typedef struct {
   lapi_xfer_type_t Xfer_type; /**< LAPI_AM_XFER or LAPI_AM_LW_XFER */
   int flags;
   unsigned int tgt;
-  lapi_long_t hdr_hdl; /**< address, or index of LAPI_Addr_set() */
+  lapi_long_t hdr_hdl; /**< address of the handler, or its index of LAPI_Addr_set() */
   unsigned int uhdr_len;
   void* uhdr;
   void* udata;
   unsigned long udata_len;
-  scompl_hndlr_t* shdlr; /**< instead of org_cntr; may be null */
+  scompl_hndlr_t* shdlr; /**< called instead of counting org_cntr; may be null */
   void* sinfo;
   lapi_long_t tgt_cntr;
   lapi_cntr_t* org_cntr;
@@ -256,7 +271,7 @@ typedef struct {
   lapi_long_t tgt_cntr;
   lapi_cntr_t* org_cntr;
   lapi_cntr_t* cmpl_cntr;
-  lapi_dg_handle_t dgsp; /**< gathers udata */
+  lapi_dg_handle_t dgsp; /**< the program that gathers udata */
   int status;            /**< out */
 } lapi_amdgsp_t;
 
@@ -281,7 +296,7 @@ typedef struct {
   lapi_long_t tgt_addr;
   void* org_addr;
   unsigned long len;
-  compl_hndlr_t* chndlr; /**< runs when the data is there; may be null */
+  compl_hndlr_t* chndlr; /**< runs when the data has arrived; may be null */
   void* cinfo;
   lapi_long_t tgt_cntr;
   lapi_cntr_t* org_cntr;
@@ -319,7 +334,7 @@ typedef struct {
   RMW_ops_t op;
   unsigned int size; /**< bits: 32 or 64 */
   lapi_long_t tgt_var;
-  lapi_long_t in_val;        /**< the value; for COMPARE_AND_SWAP the address of two */
+  lapi_long_t in_val;        /**< the value; for COMPARE_AND_SWAP the address of two values */
   lapi_long_t* prev_tgt_val; /**< may be null */
   lapi_cntr_t* org_cntr;
   scompl_hndlr_t* shdlr;
@@ -342,11 +357,11 @@ typedef union {
 
 /** Flags of lapi_msg_info_t::status. */
 typedef enum {
-  LAPI_DISP_CNTR = 1,     /**< looked `cnt` times, nothing came to an end */
-  LAPI_SEND_COMPLETE = 2, /**< a message that was sent is complete */
-  LAPI_RECV_COMPLETE = 4, /**< a message was received */
-  LAPI_BOTH_COMPLETE = 8, /**< both of the two before */
-  LAPI_POLLING_NET = 16   /**< another thread is at it */
+  LAPI_DISP_CNTR = 1,     /**< polled `cnt` times, and nothing was completed */
+  LAPI_SEND_COMPLETE = 2, /**< a message of this task was sent completely */
+  LAPI_RECV_COMPLETE = 4, /**< a message was received completely */
+  LAPI_BOTH_COMPLETE = 8, /**< both of the above */
+  LAPI_POLLING_NET = 16   /**< another thread is polling */
 } lapi_msg_state_t;
 
 typedef struct {
@@ -356,7 +371,7 @@ typedef struct {
 
 /* ---- Recovery ---- */
 
-/** Of a task that a counter of LAPI_Setcntr_wstatus() waits for. */
+/** The state of a task that a counter of LAPI_Setcntr_wstatus() waits for. */
 enum { LAPI_MSG_INITIAL, LAPI_MSG_RECVD, LAPI_MSG_PURGED, LAPI_MSG_PURGED_RCVD, LAPI_MSG_INVALID };
 
 #include <lapi_errors.h>

@@ -28,30 +28,33 @@ typedef enum {
 } lapi_util_type_t;
 
 /**
- * Operations of a data gather/scatter program, which is an array of long: the code of an operation,
- * then its operands. Copies go on behind each other in the packed form.
+ * Operations of a data gather/scatter program. A program is an array of long: the code of an
+ * operation, then its operands. Copied blocks follow each other in the packed form.
  */
 typedef enum {
   LAPI_DGSM_COPY = 1, /**< bytes, offset: copies a block at the current position + offset */
   LAPI_DGSM_MCOPY,    /**< count, then count × (bytes, offset) */
-  LAPI_DGSM_GOSUB,    /**< repetitions, stride, place: runs the code at `place`, up to its
-                           LAPI_DGSM_RETURN, moving the position by the stride each time */
-  LAPI_DGSM_RETURN,   /**< ends what LAPI_DGSM_GOSUB began */
-  LAPI_DGSM_ITERATE,  /**< place: moves the position by the extent and goes on at `place` */
-  LAPI_DGSM_CONTROL   /**< operands, then that many that are passed over */
+  /**
+   * Repetitions, stride, place: runs the code at `place`, up to its LAPI_DGSM_RETURN, and moves the
+   * position by the stride after each repetition.
+   */
+  LAPI_DGSM_GOSUB,
+  LAPI_DGSM_RETURN,  /**< ends the code of LAPI_DGSM_GOSUB */
+  LAPI_DGSM_ITERATE, /**< place: moves the position by the extent and continues at `place` */
+  LAPI_DGSM_CONTROL  /**< count, then that many operands, which are ignored */
 } lapi_dgsm_op_t;
 
-/** Describes how data lies in memory. Kept by nobody: registering copies it. */
+/** Describes the layout of data in memory. The library does not keep it: registering copies it. */
 typedef struct {
   long* code;
-  int code_size; /**< words of it */
-  int depth;     /**< most LAPI_DGSM_GOSUB inside each other, plus 1 */
+  int code_size; /**< words of the code */
+  int depth;     /**< deepest nesting of LAPI_DGSM_GOSUB, plus 1 */
   int density;   /**< unused */
-  long size;     /**< bytes of one run through it */
-  long extent;   /**< from the start of one run to that of the next */
+  long size;     /**< bytes that one run of the program copies */
+  long extent;   /**< distance in bytes from one run to the next */
   long lext;     /**< lowest offset */
   long rext;     /**< one past the highest offset */
-  int atom_size; /**< blocks are cut at multiples of it only; 0: anywhere */
+  int atom_size; /**< blocks are cut only at multiples of this; 0: anywhere */
 } lapi_dgsp_descr_t;
 
 typedef struct {
@@ -73,7 +76,10 @@ typedef struct {
   int status;
 } lapi_resv_dgsp_t;
 
-/** Moves `bytes` bytes that arrive, with the user's data; unused by this library but kept. */
+/**
+ * Combines `bytes` arriving bytes with the user's data. This library stores the function and does
+ * not call it.
+ */
 typedef long (*lapi_ddm_func_t)(void* in, void* inout, long bytes, int operation, int dtype);
 typedef struct {
   lapi_util_type_t Util_type;
@@ -92,20 +98,20 @@ typedef struct {
   lapi_util_type_t Util_type;
   void* dgsp_handle;
   void* in_buf;
-  unsigned long bytes; /**< of the packed form to make */
+  unsigned long bytes; /**< size of the packed form to make */
   void* out_buf;
   unsigned long out_size;
-  unsigned long position; /**< in and out: where in out_buf */
+  unsigned long position; /**< in and out: position in out_buf */
   int status;
 } lapi_pack_dgsp_t;
 
 typedef struct {
   lapi_util_type_t Util_type;
-  void* buf; /**< packed */
+  void* buf; /**< the packed form */
   unsigned long in_size;
-  unsigned long position; /**< in and out: where in buf */
+  unsigned long position; /**< in and out: position in buf */
   void* out_buf;
-  unsigned long bytes; /**< of the packed form to take */
+  unsigned long bytes; /**< bytes of the packed form to read */
   void* dgsp_handle;
   int status;
 } lapi_unpack_dgsp_t;
@@ -113,7 +119,9 @@ typedef struct {
 /** A condition of the lock of a handle. */
 typedef pthread_cond_t lapi_cond_t;
 
-/** The lock of a handle: while a thread holds it, no header handler runs but in its calls. */
+/**
+ * The lock of a handle. While a thread holds it, header handlers run only in calls of that thread.
+ */
 typedef struct {
   lapi_util_type_t Util_type;
   int (*mutex_lock)(lapi_handle_t hndl);

@@ -36,7 +36,7 @@ void CompletionThreads::work() {
 }
 
 bool CompletionThreads::start_one() {
-  threads_.reserve(threads_.size() + 1);  // before there is one that has to be joined
+  threads_.reserve(threads_.size() + 1);  // before a thread exists that must be joined
   pthread_t thread;
   if (pthread_create(&thread, attributes_.attr, main, this) != 0) return !threads_.empty();
   threads_.push_back(thread);

@@ -19,11 +19,11 @@ class CompletionThreads {
     void* argument;
   };
 
-  // How many threads there may be, and how they begin. They are started when there is work.
+  // Sets the largest number of threads, and how they begin. Threads are started when there is work.
   void open(int threads, const com_thread_info_t* attributes);
-  // Any thread, also handlers. Runs the work itself if no thread can be started.
+  // Any thread may call it, also in handlers. If no thread can be started, it runs the work itself.
   void add(Work work);
-  // Waits until all that was added has been run.
+  // Waits until all added work has been run.
   void drain();
   // As drain(), then ends the threads.
   void close();

@@ -18,9 +18,9 @@ namespace {
 
 constexpr int kDefaultTimeout = 900;  // seconds
 
-std::mutex contexts_mutex;  // guards making and ending contexts
+std::mutex contexts_mutex;  // guards opening and ending contexts
 unsigned live_contexts = 0;
-bool began_job = false;  // mob_init() was called here
+bool began_job = false;  // this front called mob_init()
 
 int check_info(const char* call, const lapi_handle_t* hndl, const lapi_info_t* info) {
   if (hndl == nullptr)
@@ -74,7 +74,8 @@ void begin(Context& context, const lapi_info_t& info) {
   context.live.store(true, std::memory_order_release);
 }
 
-// Everything that was asked of or by this task has been done; the others as far as they live.
+// Waits until all operations that this task requested, or that others requested of it, are done, as
+// far as the other tasks are alive.
 void settle(Context& context) {
   static_cast<void>(mob_flush_all());
   static_cast<void>(mob_barrier());
@@ -169,7 +170,8 @@ extern "C" int PLAPI_Init(lapi_handle_t* hndl, lapi_info_t* lapi_info) {
   }
   if (handle > lapi::kMostHandles || contexts[handle].live) {
     return lapi::fail(kCall, LAPI_ERR_ALL_HNDL_IN_USE, "%s",
-                      handle > lapi::kMostHandles ? "there are 16" : "this instance_no is");
+                      handle > lapi::kMostHandles ? "there are 16 handles"
+                                                  : "the handle of this instance_no is in use");
   }
   if (lapi::live_contexts == 0) {
     if (const int error = lapi::join_job(kCall)) return error;
@@ -178,7 +180,7 @@ extern "C" int PLAPI_Init(lapi_handle_t* hndl, lapi_info_t* lapi_info) {
   context.handle = handle;
   lapi::begin(context, *lapi_info);
   ++lapi::live_contexts;
-  // From here on every task may send to it.
+  // From here on every task may send to this one.
   if (const mob_status_t status = mob_barrier()) {
     return lapi::fail_by_engine(kCall, context, context.task, status);
   }

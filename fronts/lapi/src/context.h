@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-// A LAPI context: what one handle of LAPI_Init() stands for. The same number names it in each task.
+// A LAPI context: the state behind one handle of LAPI_Init(). The same number names it in each
+// task.
 
 #include <mobius/mobius.h>
 
@@ -20,8 +21,8 @@ namespace lapi {
 inline constexpr unsigned kMostHandles = 16;
 inline constexpr int kAddressTable = 1024;
 
-// Of one way: over a network, within a host, or to oneself. Lost counts of threads that race are
-// borne, so that a message does not pay for them.
+// Counts for one path: over a network, within a host, or to the task itself. Racing threads may
+// lose counts; exact ones would slow down every message.
 struct Statistics {
   std::atomic<uint64_t> sent = 0;
   std::atomic<uint64_t> received = 0;
@@ -47,7 +48,7 @@ struct Context {
   std::atomic<bool> interrupts = true;
   std::array<std::atomic<void*>, kAddressTable> addresses{};
   std::unique_ptr<std::atomic<bool>[]> purged;
-  std::atomic<unsigned> purges = 0;  // ever
+  std::atomic<unsigned> purges = 0;  // number of purges so far
   CompletionThreads completions;
   HandleLock lock;
   Statistics within_host;
@@ -56,18 +57,18 @@ struct Context {
   std::atomic<uint64_t> sends_completed = 0;  // for LAPI_Msgpoll()
   std::atomic<uint64_t> receives_completed = 0;
 
-  std::unique_ptr<Statistics*[]> ways;  // by task
+  std::unique_ptr<Statistics*[]> ways;  // the path to each task
 
   Statistics& statistics_of(unsigned other) { return *ways[other]; }
 
-  // After a transfer was started: it goes on its way though the program may not call LAPI for long.
-  // Between hosts the engine would gather it with others until then.
+  // Called after a transfer was started: sends it now, because the program may not call LAPI for a
+  // long time. Between hosts the engine would otherwise gather it with others until the next call.
   void push(unsigned target);
 };
 
-extern std::array<Context, kMostHandles + 1> contexts;  // by handle; the first is never live
+extern std::array<Context, kMostHandles + 1> contexts;  // by handle; index 0 is never live
 
-// The context of a handle, or null with the error recorded.
+// The context of a handle; null if there is none, with the error recorded.
 inline Context* find_context(const char* call, lapi_handle_t handle) {
   if (handle <= kMostHandles) [[likely]] {
     Context& found = contexts[handle];
@@ -80,7 +81,7 @@ inline Context* find_context(const char* call, lapi_handle_t handle) {
   return nullptr;
 }
 
-// LAPI_SUCCESS, or why a task cannot be a target.
+// LAPI_SUCCESS, or the reason why a task cannot be a target.
 [[gnu::cold]] int refuse_target(const char* call, const Context& context, unsigned target);
 inline int check_target(const char* call, const Context& context, unsigned target) {
   if (target < context.tasks && !context.any_purged.load(std::memory_order_relaxed)) [[likely]] {
@@ -89,18 +90,18 @@ inline int check_target(const char* call, const Context& context, unsigned targe
   return refuse_target(call, context, target);
 }
 
-// Reports what the engine refused in a call that concerns a task.
+// Reports an error of the engine in a call that concerns a task.
 [[gnu::cold]] int fail_by_engine(const char* call, Context& context, unsigned target,
                                  mob_status_t status);
 
-// An error that no call can return: the user's handler is told, or the job ends.
+// An error that no call can return: calls the user's handler, or ends the job.
 [[gnu::cold]] void report(Context& context, int code, lapi_err_t type, unsigned task,
                           const char* text);
 
-// Whether a task has ended that is not purged; which.
+// Whether a task has ended that was not purged; `*task` becomes that task.
 bool a_task_ended(const Context& context, unsigned* task);
 
-// While a header or inline completion handler runs on this thread.
+// Not 0 while a header handler or an inline completion handler runs on this thread.
 extern constinit thread_local int handler_depth [[gnu::tls_model("initial-exec")]];
 struct InHandler {
   InHandler() { ++handler_depth; }
@@ -118,6 +119,6 @@ inline void Context::push(unsigned target) {
 
 }  // namespace lapi
 
-// Defines LAPI_name as a weak twin of PLAPI_name, whose definition comes before.
+// Defines LAPI_name as a weak alias of PLAPI_name, whose definition precedes it.
 #define LAPI_TWIN(name) \
   extern "C" decltype(PLAPI_##name) LAPI_##name __attribute__((weak, alias("PLAPI_" #name)));

@@ -15,7 +15,7 @@ constexpr int kSpins = 200;
 
 std::atomic<int> waiters = 0;
 
-// The statuses ever set, by counter: a counter has no end at which its own could be freed.
+// All statuses that were ever set, by counter. They are never freed, because a counter has no end.
 std::mutex statuses_mutex;
 std::unordered_map<const lapi_cntr_t*, std::unique_ptr<lapi_cntr_status>> statuses;
 
@@ -29,7 +29,7 @@ int64_t load(const lapi_cntr_t& counter) {
   return static_cast<int64_t>(__atomic_load_n(&counter.lapi_value, __ATOMIC_ACQUIRE));
 }
 
-// Takes `value` off if the counter has as much; `*left` is the rest.
+// Subtracts `value` if the counter holds that much; `*left` becomes the rest.
 bool take(lapi_cntr_t& counter, int64_t value, int64_t* left) {
   uint64_t held = __atomic_load_n(&counter.lapi_value, __ATOMIC_ACQUIRE);
   while (static_cast<int64_t>(held) >= value) {
@@ -70,7 +70,8 @@ void set(lapi_cntr_t& counter, int value, lapi_cntr_status* status) {
   wake_waiters();
 }
 
-// Waits once more for a counter: LAPI_SUCCESS when it is worth another look.
+// Waits once for a change of a counter: LAPI_SUCCESS when the caller should check the counter
+// again.
 int wait_in_engine(const char* call, Context& context, lapi_cntr_t& counter, int value) {
   waiters.fetch_add(1, std::memory_order_seq_cst);
   const mob_status_t status =
@@ -80,7 +81,7 @@ int wait_in_engine(const char* call, Context& context, lapi_cntr_t& counter, int
   if (status == MOB_ERR_STATE) return check_may_wait(call);
   unsigned task = 0;
   if (status == MOB_ERR_PEER) {
-    // Who has ended and was purged is waited for by nobody.
+    // A task that has ended and was purged does not end the wait.
     if (!a_task_ended(context, &task)) return LAPI_SUCCESS;
   }
   return fail_by_engine(call, context, task, status);
@@ -90,7 +91,7 @@ int wait_in_engine(const char* call, Context& context, lapi_cntr_t& counter, int
 
 void wake_waiters() {
   if (waiters.load(std::memory_order_seq_cst) == 0) return;
-  // Counted when the engine comes to it, which may be after this call.
+  // Counted when the engine gets to it, which may be after this call has returned.
   static uint64_t rung = 0;
   static_cast<void>(mob_put_counted(mob_rank(), nullptr, nullptr, 0, nullptr, &rung, nullptr));
 }
@@ -103,7 +104,7 @@ void count(lapi_cntr_t* counter, unsigned source) {
   wake_waiters();
 }
 
-// What a purge of a task does to counters that wait for it.
+// Updates the counters that wait for a purged task.
 void note_purge(unsigned task) {
   const std::lock_guard lock(statuses_mutex);
   for (const auto& each : statuses) {
@@ -184,7 +185,7 @@ extern "C" int PLAPI_Setcntr_wstatus(lapi_handle_t hndl, lapi_cntr_t* cntr, int 
 }
 LAPI_TWIN(Setcntr_wstatus)
 
-// Sleeps between looks.
+// Sleeps between checks.
 extern "C" int PLAPI_Nopoll_wait(lapi_handle_t hndl, lapi_cntr_t* cntr_ptr, int val,
                                  int* cur_cntr_val) {
   constexpr const char* kCall = "LAPI_Nopoll_wait";

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-// Counters: words in memory of the program, with what LAPI_Setcntr_wstatus() hangs on them.
+// Counters: words in memory of the program, and the status that LAPI_Setcntr_wstatus() attaches to
+// them.
 
 #include <lapi.h>
 
@@ -19,18 +20,18 @@ namespace lapi {
 
 struct Context;
 
-// What the engine counts.
+// The word that the engine counts.
 inline uint64_t* word_of(lapi_cntr_t* counter) {
   return counter != nullptr ? &counter->lapi_value : nullptr;
 }
 
-// Counts a counter of this task, because of `source`, and wakes who waits for it.
+// Counts a counter of this task on behalf of `source`, and wakes its waiters.
 void count(lapi_cntr_t* counter, unsigned source);
 
-// Marks, for counters that say what they wait for, that a task was purged.
+// Marks a task as purged in the counters that wait for it.
 void note_purge(unsigned task);
 
-// Lets threads look again that wait for counters of this task.
+// Wakes the threads that wait for counters of this task, so that they check again.
 void wake_waiters();
 
 }  // namespace lapi

@@ -13,7 +13,7 @@ namespace {
 
 constexpr int kMinTimeout = 10;     // seconds
 constexpr int kMaxTimeout = 86400;  // seconds
-constexpr int kPacketBytes = 1024;  // payloads that come with their header in any case
+constexpr int kPacketBytes = 1024;  // payloads of up to this size always arrive with their header
 constexpr int kMaxAtom = 1 << 20;
 
 void copy(const Statistics& from, lapi_statistics_t* to) {
@@ -34,7 +34,7 @@ void print(const Context& context, const char* way, const Statistics& statistics
                all.Tot_pkt_recv_cnt, all.Tot_data_recv);
 }
 
-// Queries whose answer is one integer; whether it is one of those.
+// Answers queries whose answer is one integer; returns whether this is one of them.
 bool integer_of(const Context& context, lapi_query_t query, int* value) {
   switch (query) {
     case TASK_ID:
@@ -47,7 +47,7 @@ bool integer_of(const Context& context, lapi_query_t query, int* value) {
       *value = static_cast<int>(kMostHeaderBytes);
       return true;
     case MAX_DATA_SZ:
-      *value = INT32_MAX;  // as much of LAPI_MAX_MSG_SZ as an int can say
+      *value = INT32_MAX;  // LAPI_MAX_MSG_SZ, limited to an int
       return true;
     case ERROR_CHK:
       *value = context.checks ? 1 : 0;
@@ -145,7 +145,7 @@ extern "C" int PLAPI_Qenv(lapi_handle_t hndl, lapi_query_t query, int* ret_val) 
     *ret_val = value;
     return LAPI_SUCCESS;
   }
-  // The type of the answer is the query's (lapi.h).
+  // The query defines the type of the answer (lapi.h).
   auto* statistics = static_cast<lapi_statistics_t*>(static_cast<void*>(ret_val));
   switch (query) {
     case QUERY_SHM_TASKS:
@@ -192,7 +192,7 @@ extern "C" int PLAPI_Senv(lapi_handle_t hndl, lapi_query_t query, int set_val) {
       return LAPI_SUCCESS;
     default:
       return lapi::fail(kCall, LAPI_ERR_QUERY_TYPE,
-                        "query %d cannot be set; ERROR_CHK, INTERRUPT_SET, TIMEOUT and "
+                        "query %d cannot be set; only ERROR_CHK, INTERRUPT_SET, TIMEOUT and "
                         "ACK_THRESHOLD can",
                         static_cast<int>(query));
   }

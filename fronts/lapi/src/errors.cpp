@@ -67,8 +67,8 @@ extern "C" int PLAPI_Msg_string(int error_code, void* buf) {
   }
   const char* what = lapi::text_of(error_code);
   if (what == nullptr) {
-    std::snprintf(text, LAPI_MAX_ERR_STRING, "%d is no return code of LAPI", error_code);
-    return lapi::fail("LAPI_Msg_string", LAPI_ERR_CODE_UNKNOWN, "%d is no return code of LAPI",
+    std::snprintf(text, LAPI_MAX_ERR_STRING, "%d is not a return code of LAPI", error_code);
+    return lapi::fail("LAPI_Msg_string", LAPI_ERR_CODE_UNKNOWN, "%d is not a return code of LAPI",
                       error_code);
   }
   const bool has_detail = lapi::last.code == error_code;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 
-// The Fortran bindings (lapif.h): every argument by reference, the return code in the last one.
-// Addresses of other tasks are integers of 8 bytes; LAPI_ADDR_NULL stands for a missing argument of
-// any type.
+// The Fortran bindings (lapif.h): every argument is passed by reference, the return code comes
+// last. Addresses of other tasks are integers of 8 bytes. LAPI_ADDR_NULL stands for a missing
+// argument of any type.
 
 #include <lapi.h>
 
@@ -10,7 +10,7 @@
 
 extern "C" {
 
-// The common block that lapif.h declares. Its address is LAPI_ADDR_NULL.
+// The common block that lapif.h declares; its address is LAPI_ADDR_NULL.
 int64_t lapi_null_ = 0;
 
 }  // extern "C"
@@ -36,7 +36,7 @@ unsigned long length_of(const int64_t* length) { return static_cast<unsigned lon
 
 }  // namespace
 
-// Defines lapi_name_ and its twin plapi_name_.
+// Pads with blanks, as Fortran's strings are.
 #define LAPI_FORTRAN(name, NAME, parameters, arguments)                            \
   extern "C" void plapi_##name##_ parameters;                                      \
   extern "C" void lapi_##name##_ parameters;                                       \

@@ -12,8 +12,8 @@ namespace lapi {
 namespace {
 
 std::mutex interrupts_mutex;
-unsigned forbidden = 0;                               // by how many
-mob_progress_t before_forbidden = MOB_PROGRESS_POLL;  // while somebody does
+unsigned forbidden = 0;  // number of locks held, and of programs' requests to forbid
+mob_progress_t before_forbidden = MOB_PROGRESS_POLL;  // the mode before the first of them
 
 }  // namespace
 
@@ -88,7 +88,7 @@ int HandleLock::wait(pthread_cond_t* condition, const timespec* until) {
     return EPERM;
   }
   held_.store(false, std::memory_order_relaxed);
-  static_cast<void>(allow_interrupts());  // who signals may be a handler
+  static_cast<void>(allow_interrupts());  // the thread that signals may be a handler
   const int status = until != nullptr ? pthread_cond_timedwait(condition, &mutex_, until)
                                       : pthread_cond_wait(condition, &mutex_);
   hold();

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-// The lock of a handle that LAPI_Util(LAPI_GET_THREAD_FUNC) gives to programs. While it is held the
-// library's thread serves nobody, so that header handlers run only in calls of LAPI.
+// The lock of a handle, which LAPI_Util(LAPI_GET_THREAD_FUNC) gives to programs. While a thread
+// holds it, the library's thread serves no requests, so header handlers run only in calls of LAPI.
 
 #include <pthread.h>
 
@@ -26,8 +26,8 @@ class HandleLock {
   std::atomic<pthread_t> owner_{};
 };
 
-// Interrupts as a program asked for them, less the locks that are held: whether the library's
-// thread may serve. Counts those who say no.
+// Forbids or allows the library's thread to serve requests. Counts the requests of programs and the
+// held locks that forbid it; it serves when there is none.
 int forbid_interrupts();
 int allow_interrupts();
 

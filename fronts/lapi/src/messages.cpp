@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 
-// What arrives: header handlers and completion handlers.
+// Arriving messages: header handlers and completion handlers.
 
 #include "messages.h"
 
@@ -18,7 +18,7 @@
 namespace lapi {
 namespace {
 
-// A message whose header handler has run, or will when all of it is there.
+// A message whose header handler has run, or will run when the message has arrived completely.
 struct Arrival {
   Context* context;
   Wire wire;
@@ -28,16 +28,16 @@ struct Arrival {
   compl_hndlr_t* handler = nullptr;
   void* argument = nullptr;
   lapi_ret_flags_t where = LAPI_NORMAL;
-  // Data that must be unpacked, and into what.
+  // Data to be unpacked, and its destination.
   std::unique_ptr<char[]> staged;
   unsigned long staged_bytes = 0;
   void* buffer = nullptr;
   void* program = nullptr;
   unsigned long program_offset = 0;
-  std::unique_ptr<char[]> header;  // of a vector message
+  std::unique_ptr<char[]> header;  // the user header of a vector message
 };
 
-// Everything is there and no handler is left to run.
+// Finishes a message: all data has arrived, and no handler is left to run.
 void finish(const Arrival& arrival) {
   Context& context = *arrival.context;
   count(reinterpret_cast<lapi_cntr_t*>(arrival.counters.target), arrival.source);
@@ -49,7 +49,7 @@ void finish(const Arrival& arrival) {
   } answer{};
   answer.wire = Wire(0, {Form::kCompleted, arrival.wire.handle(), true, 0, 0});
   answer.counters.completion = arrival.counters.completion;
-  // If the origin is gone, nobody is left to tell.
+  // If the origin is gone, there is no task to inform.
   static_cast<void>(
       mob_message_reply(arrival.token, kMessageId, &answer, sizeof answer, nullptr, 0, nullptr));
 }
@@ -91,7 +91,7 @@ bool is_missing(Context& context, const void* function, const Wire& wire, unsign
   return true;
 }
 
-// What the header handler of a plain message says goes into `info` and `arrival`.
+// Calls the header handler of a plain message; its answer goes into `info` and `arrival`.
 void* call_header_handler(hdr_hndlr_t* function, Arrival& arrival, const void* header,
                           lapi_return_info_t* info) {
   const InHandler inside;
@@ -133,7 +133,7 @@ void deliver_plain(const mob_message_t& message, const void* header, Arrival& ar
     bytes = 0;
   } else if (bytes != 0 && buffer == nullptr) {
     report(context, LAPI_ERR_HDR_HNDLR_NO_BUFFER, INT_ERR, arrival.source,
-           "the data of a message was thrown away");
+           "the data of a message was discarded");
     bytes = 0;
   }
   const bool whole = info.dgsp_handle == nullptr && (info.bytes == 0 || info.bytes >= bytes);
@@ -162,7 +162,7 @@ void deliver_plain(const mob_message_t& message, const void* header, Arrival& ar
   delivery->argument = kept.release();
 }
 
-// All of a vector message is there: lengths, then data.
+// A vector message has arrived completely: lengths, then data.
 void vector_arrived(std::unique_ptr<Arrival> arrival, const char* packed, const void* header) {
   Context& context = *arrival->context;
   auto* function = function_of<vhdr_hndlr_t>(context, arrival->wire.handler());
@@ -183,11 +183,11 @@ void vector_arrived(std::unique_ptr<Arrival> arrival, const char* packed, const 
   }
   if (vector == nullptr && left != 0) {
     report(context, LAPI_ERR_HDR_HNDLR_NO_BUFFER, INT_ERR, arrival->source,
-           "the vectors of a message were thrown away");
+           "the vectors of a message were discarded");
   } else if (vector != nullptr) {
     if (const int error = check_vector("LAPI_Amsendv", vector, Side::kTarget)) {
       report(context, error, INT_ERR, arrival->source,
-             "the vector that a header handler gave is wrong");
+             "the vector that a header handler returned is invalid");
     } else {
       const char* from = packed + arrival->wire.vectors() * sizeof lengths[0];
       for (const mob_span_t& span : spans_of(*vector)) {
@@ -257,7 +257,7 @@ void message_arrived(const mob_message_t* message, void*, mob_delivery_t* delive
       deliver_vector(*message, header, arrival, delivery);
     }
   } catch (const std::bad_alloc&) {
-    report(context, LAPI_ERR_MEMORY_EXHAUSTED, INT_ERR, source, "a message was thrown away");
+    report(context, LAPI_ERR_MEMORY_EXHAUSTED, INT_ERR, source, "a message was discarded");
   }
 }
 

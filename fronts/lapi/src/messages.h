@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-// Active messages: what travels, and what the target does with it.
+// Active messages: their format, and their treatment at the target.
 
 #include <mobius/message.h>
 
@@ -15,12 +15,12 @@ struct Context;
 enum class Form : uint8_t {
   kPlain,
   kVector,    // the lengths of its vectors come first
-  kCompleted  // none: a completion counter of the receiver is to be counted
+  kCompleted  // no data: the receiver counts a completion counter
 };
 
-// Before the user's header. Short, so that a short message is one cache line with what the engine
-// adds; the counters are there only if there is one. Two words, written as such: the engine copies
-// them at once, and a load that is wider than the stores before it waits for them.
+// Precedes the user's header. It is short, so that a short message with the engine's header fits in
+// one cache line. The counters are present only if there is one. It is two words, written as words:
+// the engine copies them soon, and a load that is wider than the stores before it waits for them.
 class Wire {
  public:
   struct Fields {
@@ -58,7 +58,7 @@ inline constexpr unsigned kMostHeaderBytes =
     MOB_MAX_HEADER_BYTES - sizeof(Wire) - sizeof(WireCounters);
 static_assert(sizeof(Wire) == 16 && kMostHeaderBytes % 8 == 0);
 
-// The identifier of LAPI's messages among those of the program.
+// The identifier of LAPI's messages; the program's messages have the others.
 inline constexpr unsigned kMessageId = MOB_MAX_HANDLERS - 1;
 
 mob_status_t register_messages();

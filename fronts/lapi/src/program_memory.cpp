@@ -19,7 +19,7 @@ mob_exposed_t everything = nullptr;
 mob_exposed_t statics = nullptr;
 mob_exposed_t heap = nullptr;
 
-// All tasks of a host get as much of one window.
+// All tasks of a host get an equal share of one window.
 constexpr size_t kMostHeapBytes = size_t{16} << 30;
 
 uintptr_t page_bytes() { return static_cast<uintptr_t>(sysconf(_SC_PAGESIZE)); }
@@ -29,8 +29,8 @@ struct Range {
   uintptr_t end = 0;
 };
 
-// The static variables of the program itself: its segment that can be written, less what the loader
-// made read-only. The program is the first object that is visited.
+// Finds the static variables of the program itself: its writable segment, less the part that the
+// loader made read-only. The program is the first object that is visited.
 int find_statics(dl_phdr_info* object, size_t, void* found) {
   Range range;
   uintptr_t read_only_end = 0;
@@ -60,7 +60,7 @@ void expose_statics() {
                                MOB_EXPOSE_REMAP, &statics));
 }
 
-// Address space costs nothing; more than there is memory is not needed, and not always given.
+// Address space costs nothing. More than the host's memory is not needed, and not always available.
 void expose_heap() {
   const auto memory = static_cast<size_t>(sysconf(_SC_PHYS_PAGES)) * page_bytes();
   static_cast<void>(mob_expose_heap(std::min(memory / 2, kMostHeapBytes), &heap));
@@ -70,7 +70,7 @@ void expose_heap() {
 
 mob_status_t expose_program() {
   if (const mob_status_t status = mob_expose_all(&everything)) return status;
-  // Without these all works, by way of the kernel.
+  // All works without this too, through the kernel.
   if (!stays_private("LAPI_STATIC_MEMORY")) expose_statics();
   if (!stays_private("LAPI_HEAP_MEMORY")) expose_heap();
   return MOB_OK;
@@ -78,7 +78,7 @@ mob_status_t expose_program() {
 
 void withdraw_program() {
   for (mob_exposed_t* each : {&heap, &statics, &everything}) {
-    // What cannot go back now does so at the end of the job, or stays where it is.
+    // Memory that cannot be withdrawn now is withdrawn at the end of the job, or stays as it is.
     static_cast<void>(mob_withdraw(std::exchange(*each, nullptr)));
   }
 }

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-// What of a program's memory is a target, and how fast.
+// Exposure of the program's memory as a target.
 
 #include <mobius/status.h>
 
 namespace lapi {
 
-// Makes all memory of the process a target. Its static variables and its heap move into shared
-// memory, so that host-mates reach them without the kernel, unless the program has a thread that
+// Makes all memory of the process a target. Moves its static variables and its heap into shared
+// memory, so that local peers access them without the kernel, unless the program has a thread that
 // cannot be stopped for that moment.
 mob_status_t expose_program();
 void withdraw_program();

@@ -13,14 +13,14 @@
 namespace lapi {
 namespace {
 
-// Registering runs a program once: what it copies is all that is kept.
+// Registering runs a program once and keeps only the list of its copies.
 struct Block {
   long offset;
   unsigned long bytes;
 };
 struct Program {
   std::vector<Block> blocks;  // of one run, in order
-  unsigned long bytes = 0;    // of one run, packed
+  unsigned long bytes = 0;    // bytes of one run, packed
   long extent = 0;
   int users = 1;
 };
@@ -119,7 +119,7 @@ const Program* find(const void* handle) {
   return found != programs.end() ? found->second.get() : nullptr;
 }
 
-// Calls visit(offset from the base, bytes) for a stretch of the packed form.
+// Calls visit(offset from the base, bytes) for each block of a range of the packed form.
 template <typename Visit>
 void for_each_block(const Program& program, unsigned long from, unsigned long bytes, Visit visit) {
   long base = static_cast<long>(from / program.bytes) * program.extent;
@@ -164,7 +164,8 @@ int register_program(const char* call, const lapi_dgsp_descr_t* description, voi
 int reserve_program(const char* call, void* handle) {
   const std::lock_guard lock(programs_mutex);
   const auto found = programs.find(handle);
-  if (found == programs.end()) return fail(call, LAPI_ERR_DGSP, "%p is no program", handle);
+  if (found == programs.end())
+    return fail(call, LAPI_ERR_DGSP, "%p is not a registered program", handle);
   ++found->second->users;
   return LAPI_SUCCESS;
 }
@@ -172,7 +173,8 @@ int reserve_program(const char* call, void* handle) {
 int release_program(const char* call, void* handle) {
   const std::lock_guard lock(programs_mutex);
   const auto found = programs.find(handle);
-  if (found == programs.end()) return fail(call, LAPI_ERR_DGSP_FREE, "%p is no program", handle);
+  if (found == programs.end())
+    return fail(call, LAPI_ERR_DGSP_FREE, "%p is not a registered program", handle);
   if (--found->second->users == 0) programs.erase(found);
   return LAPI_SUCCESS;
 }

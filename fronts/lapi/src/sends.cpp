@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 
-// LAPI_Amsend and LAPI_Amsendv: what the origin does.
+// LAPI_Amsend and LAPI_Amsendv at the origin.
 
 #include <cstring>
 #include <memory>
@@ -43,7 +43,7 @@ int check(const char* call, const Context& context, const Message& message) {
 int check_if_asked(const char* call, const Context& context, const Message& message) {
   if (context.checks.load(std::memory_order_relaxed)) return check(call, context, message);
   if (const int error = check_target(call, context, message.tgt)) return error;
-  // What would overrun a buffer of this library is refused in any case.
+  // A header that would overrun a buffer of this library is refused even without argument checks.
   if (message.uhdr_len > kMostHeaderBytes) {
     return fail(call, LAPI_ERR_UHDR_LEN, "a user header of %u bytes", message.uhdr_len);
   }
@@ -118,7 +118,7 @@ int send_vector(const char* call, Context& context, const Message& message,
 int send_program(const char* call, Context& context, const Message& message, void* dgsp,
                  const Counters& counters) {
   if (const int error = check_if_asked(call, context, message)) return error;
-  if (!is_program(dgsp)) return fail(call, LAPI_ERR_DGSP, "%p is no registered program", dgsp);
+  if (!is_program(dgsp)) return fail(call, LAPI_ERR_DGSP, "%p is not a registered program", dgsp);
   const std::unique_ptr<char[]> packed(new (std::nothrow) char[message.udata_len + 1]);
   if (packed == nullptr) {
     return fail(call, LAPI_ERR_MEMORY_EXHAUSTED, "%lu bytes to pack into", message.udata_len);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 
-// Fences, progress, addresses, and tasks that are given up.
+// Fences, progress, addresses, and the purge of tasks.
 
 #include "context.h"
 #include "counters.h"
@@ -21,7 +21,8 @@ int flush(const char* call, Context& context) {
 
 int check_index(const char* call, int index) {
   if (index >= 1 && index < kAddressTable) return LAPI_SUCCESS;
-  return fail(call, LAPI_ERR_ADDR_HNDL_RANGE, "index %d; 1 to %d are", index, kAddressTable - 1);
+  return fail(call, LAPI_ERR_ADDR_HNDL_RANGE, "index %d; it must be 1 to %d", index,
+              kAddressTable - 1);
 }
 
 int publish(const char* call, lapi_handle_t hndl, const void* mine, void** all) {
@@ -51,7 +52,7 @@ extern "C" int PLAPI_Gfence(lapi_handle_t hndl) {
   Context* context = lapi::find_context(kCall, hndl);
   if (context == nullptr) return LAPI_ERR_HNDL_INVALID;
   if (const int error = lapi::check_may_wait(kCall)) return error;
-  // The others wait, also for a task whose own operations have failed.
+  // The other tasks wait for this one even if its own operations have failed.
   const int flushed = lapi::flush(kCall, *context);
   const mob_status_t status = mob_barrier();
   if (flushed != LAPI_SUCCESS || status == MOB_OK) return flushed;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 
-// LAPI_Put and LAPI_Get: checked here, carried out and counted by the engine.
+// LAPI_Put and LAPI_Get: this file checks them, the engine carries them out and counts them.
 
 #include "transfers.h"
 
@@ -31,7 +31,8 @@ inline bool is_plain(const Context& context, unsigned tgt, unsigned long len, co
          org_addr != nullptr && !context.any_purged.load(std::memory_order_relaxed);
 }
 
-// What is common to both: checks, unless the program does without, and the purged.
+// The checks of both calls (unless the program turned checks off), and the refusal of purged
+// targets.
 inline int check(const char* call, const Context& context, unsigned tgt, unsigned long len,
                  const void* tgt_addr, const void* org_addr) {
   if (is_plain(context, tgt, len, tgt_addr, org_addr)) [[likely]] {

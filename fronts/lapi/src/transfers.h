@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-// The transfers behind the calls, for LAPI_Xfer() too.
+// The transfers behind the calls, also for LAPI_Xfer().
 
 #include <lapi.h>
 
@@ -9,7 +9,7 @@ namespace lapi {
 
 struct Context;
 
-// Any may be null. The target's is an address there.
+// Each may be null. The target's is an address in the target.
 struct Counters {
   lapi_cntr_t* target;
   lapi_cntr_t* origin;
@@ -20,14 +20,14 @@ int put(const char* call, Context& context, unsigned tgt, unsigned long len, voi
         const void* org_addr, const Counters& counters);
 int get(const char* call, Context& context, unsigned tgt, unsigned long len, const void* tgt_addr,
         void* org_addr, const Counters& counters);
-// `is_put` or get.
+// A put if `is_put`, else a get.
 int vector_transfer(const char* call, Context& context, unsigned tgt, const lapi_vec_t* tgt_vec,
                     const lapi_vec_t* org_vec, const Counters& counters, bool is_put);
-// `bits` are 32 or 64; `in` points to one value, or two for COMPARE_AND_SWAP.
+// `bits` is 32 or 64; `in` points to one value, or to two for COMPARE_AND_SWAP.
 int rmw(const char* call, Context& context, RMW_ops_t op, unsigned tgt, void* tgt_var,
         const void* in, void* previous, unsigned bits, lapi_cntr_t* origin);
 
-// An active message; how its data lies at the origin.
+// An active message, and the layout of its data at the origin.
 struct Message {
   unsigned tgt;
   void* hdr_hdl;

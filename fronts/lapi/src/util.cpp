@@ -53,7 +53,7 @@ void give_functions(lapi_thread_func_t* functions) {
 
 int pack(const char* call, lapi_pack_dgsp_t& x) {
   if (!is_program(x.dgsp_handle)) {
-    return fail(call, LAPI_ERR_DGSP, "%p is no registered program", x.dgsp_handle);
+    return fail(call, LAPI_ERR_DGSP, "%p is not a registered program", x.dgsp_handle);
   }
   if (x.in_buf == nullptr || x.out_buf == nullptr) {
     return fail(call, LAPI_ERR_ORG_ADDR_NULL, "a buffer is null");
@@ -68,7 +68,7 @@ int pack(const char* call, lapi_pack_dgsp_t& x) {
 
 int unpack(const char* call, lapi_unpack_dgsp_t& x) {
   if (!is_program(x.dgsp_handle)) {
-    return fail(call, LAPI_ERR_DGSP, "%p is no registered program", x.dgsp_handle);
+    return fail(call, LAPI_ERR_DGSP, "%p is not a registered program", x.dgsp_handle);
   }
   if (x.buf == nullptr || x.out_buf == nullptr) {
     return fail(call, LAPI_ERR_ORG_ADDR_NULL, "a buffer is null");
@@ -85,7 +85,7 @@ int unpack(const char* call, lapi_unpack_dgsp_t& x) {
 }  // namespace
 }  // namespace lapi
 
-// Programs need no handle.
+// These commands need no handle.
 extern "C" int PLAPI_Util(lapi_handle_t hndl, lapi_util_t* util_cmd) {
   constexpr const char* kCall = "LAPI_Util";
   if (util_cmd == nullptr) return lapi::fail(kCall, LAPI_ERR_UTIL_CMD, "the command is null");
@@ -107,7 +107,7 @@ extern "C" int PLAPI_Util(lapi_handle_t hndl, lapi_util_t* util_cmd) {
     case LAPI_REG_DDM_FUNC:
       return util_cmd->DdmFunc.status = LAPI_SUCCESS;
     case LAPI_ADD_UDP_DEST_PORT:
-      return lapi::fail(kCall, LAPI_ERR_NO_UDP_HNDLR, "tasks are found without ports");
+      return lapi::fail(kCall, LAPI_ERR_NO_UDP_HNDLR, "tasks need no UDP ports");
     case LAPI_DGSP_PACK:
       return util_cmd->PackDgsp.status = lapi::pack(kCall, util_cmd->PackDgsp);
     case LAPI_DGSP_UNPACK:

@@ -129,7 +129,7 @@ std::vector<mob_span_t> spans_of(const lapi_vec_t& vector) {
 
 namespace {
 
-// The first `bytes` bytes of a list.
+// Keeps the first `bytes` bytes of a list.
 void shorten(std::vector<mob_span_t>& spans, unsigned long bytes) {
   size_t kept = 0;
   for (; kept < spans.size() && bytes > 0; ++kept) {

@@ -12,13 +12,13 @@ namespace {
 lapi_cntr_t* counter_at(lapi_long_t address) { return reinterpret_cast<lapi_cntr_t*>(address); }
 void* pointer_at(lapi_long_t address) { return reinterpret_cast<void*>(address); }
 
-// The vector of the target as one of LAPI_Putv().
+// Converts the target's vector to one of LAPI_Putv().
 lapi_vec_t narrow(const lapi_lvec_t& vector) {
   return {vector.vec_type, vector.num_vecs, reinterpret_cast<void**>(vector.info), vector.len};
 }
 static_assert(sizeof(lapi_long_t) == sizeof(void*));
 
-// Waits for local completion, where a handler is to be called then, and calls it.
+// If there is a handler: waits for local completion and calls it.
 int tell(const char* call, Context& context, unsigned tgt, scompl_hndlr_t* handler, void* argument,
          int result) {
   if (handler == nullptr || result != LAPI_SUCCESS) return result;
@@ -46,7 +46,7 @@ int tell_arrival(const char* call, Context& context, unsigned tgt, compl_hndlr_t
 
 int run_rmw(const char* call, Context& context, const lapi_rmw_t& x) {
   if (x.size != 32 && x.size != 64) {
-    return fail(call, LAPI_ERR_OP_SZ, "%u bits; 32 or 64 are", x.size);
+    return fail(call, LAPI_ERR_OP_SZ, "%u bits; it must be 32 or 64", x.size);
   }
   const auto value32 = static_cast<uint32_t>(x.in_val);
   const void* in = x.op == COMPARE_AND_SWAP ? pointer_at(x.in_val)
