@@ -8,7 +8,7 @@
 namespace mobius::engine {
 namespace {
 
-// Times of `first` and of `second` nanoseconds until one is not timed; how many were.
+// Adds times of `first` and `second` nanoseconds until one is not timed; returns their number.
 int run(AbTuner& trial, int64_t first, int64_t second) {
   int times = 0;
   for (; times < 100; ++times) {
@@ -19,7 +19,7 @@ int run(AbTuner& trial, int64_t first, int64_t second) {
   return times;
 }
 
-// How many go untimed until both ways are tried again, the first of which is timed.
+// The number of untimed uses until both ways are tried again; the first of those is timed.
 int pause(AbTuner& trial) {
   int times = 0;
   while (times < 10'000'000 && !trial.begins()) ++times;
@@ -50,7 +50,7 @@ TEST(AbTuner, TheMiddleOneOfEachCounts) {
   } while (std::next_permutation(std::begin(times), std::end(times)));
 }
 
-// What could not be done the one way says nothing: the same way has its turn again.
+// A use that could not take its way says nothing: that way has its turn again.
 TEST(AbTuner, TheTurnStaysWhereNothingWasAdded) {
   AbTuner trial;
   trial.add(true, 100);
@@ -68,12 +68,12 @@ TEST(AbTuner, WhatEndsLateChangesNothing) {
   EXPECT_TRUE(trial.takes_first());
 }
 
-// The first times were unlike those that follow.
+// The first times differed from those that follow.
 TEST(AbTuner, BothAreTriedAgainEverMoreSeldom) {
   AbTuner trial;
   run(trial, 300, 200);
   EXPECT_FALSE(trial.takes_first());
-  EXPECT_EQ(pause(trial), 15);  // run() took one
+  EXPECT_EQ(pause(trial), 15);  // run() used one
   EXPECT_TRUE(trial.takes_first());
   EXPECT_EQ(run(trial, 100, 200), 6);
   EXPECT_TRUE(trial.takes_first());
@@ -115,7 +115,7 @@ TEST(AbTuner, WhatIsClearIsNotTriedThreeTimes) {
   EXPECT_FALSE(trial.takes_first());
 }
 
-// The first time was unlike the others.
+// The first time differed from the others.
 TEST(AbTuner, WhatIsClearOnceIsTriedOn) {
   AbTuner trial;
   trial.add(true, 1000);
@@ -146,7 +146,7 @@ TEST(AbTuner, ThatTheOtherWayHasBecomeFasterIsNoticed) {
   EXPECT_GT(second_of(1000, 4000, 1300), 700);
 }
 
-// Each way leaves things where the other one finds them slow.
+// Each way leaves the state so that the other one is slow.
 TEST(AbTuner, InRowsTheFirstOfEachDoesNotCount) {
   AbTuner trial(AbTuner::Order::kInRows);
   bool before = true;
@@ -157,7 +157,7 @@ TEST(AbTuner, InRowsTheFirstOfEachDoesNotCount) {
     if (!trial.begins()) break;
     const bool is_change = times != 0 && takes_first != before;
     changes += is_change ? 1 : 0;
-    // The second is the faster one, unless it comes behind the first.
+    // The second is faster, unless it follows the first.
     trial.add(takes_first, times == 0 || is_change ? 9000 : takes_first ? 500 : 400);
     before = takes_first;
   }

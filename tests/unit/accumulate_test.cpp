@@ -17,7 +17,7 @@
 namespace mobius::transport {
 namespace {
 
-// Mutexes that count how they are used.
+// Mutexes that count their uses.
 class Locks {
  public:
   LockTable table() { return {this, &lock, &unlock, &words}; }
@@ -72,7 +72,7 @@ Shape rows_of(void* remote, void* local, size_t bytes, size_t count, ptrdiff_t r
 }
 
 TEST(Accumulate, RowsOfDoublesWithScaleAndFetch) {
-  // Within one block of the locks, wherever the memory comes from.
+  // Within one block of the locks, wherever the memory lies.
   alignas(kLockBlockBytes) static std::array<double, 1000> target;
   std::array<double, 1000> ones;
   ones.fill(1);
@@ -104,7 +104,7 @@ TEST(Accumulate, FetchedElementsComeInTheOrderOfTheDescription) {
   int32_t fetched[12] = {};
   for (int i = 0; i < 24; ++i) target[i] = i;
   const size_t counts[2] = {3, 4};
-  const ptrdiff_t remote_strides[2] = {32, 8};  // the first dimension turns fastest
+  const ptrdiff_t remote_strides[2] = {32, 8};  // the first dimension changes fastest
   const ptrdiff_t local_strides[2] = {4, 12};
   mob_transfer_t transfer = {};
   transfer.kind = MOB_FETCH_ACCUMULATE;
@@ -129,7 +129,7 @@ TEST(Accumulate, FetchedElementsComeInTheOrderOfTheDescription) {
   EXPECT_EQ(locks.held(), 0);
 }
 
-// The sums are the same in every way; a lock is taken until nobody counts on it.
+// Every path gives the same sums; the lock is taken until words are admitted.
 TEST(Accumulate, IntegersAreLockedUntilWordsAreAdmitted) {
   constexpr size_t kCount = 2 * kLockBlockBytes / sizeof(uint32_t);
   std::vector<uint32_t> target(kCount, 1);
@@ -166,12 +166,12 @@ TEST(WordZones, AreThoseThatARangeHasAPartOf) {
   EXPECT_EQ(word_zones(1023, 2), 3u);
   EXPECT_EQ(word_zones(1024, 1024), 2u);
   EXPECT_EQ(word_zones(kLockBlockBytes - 8, 8), uint64_t{1} << 63);
-  EXPECT_EQ(word_zones(kLockBlockBytes - 8, 16), uint64_t{1} << 63);  // begins there
+  EXPECT_EQ(word_zones(kLockBlockBytes - 8, 16), uint64_t{1} << 63);  // begins in that zone
   EXPECT_EQ(word_zones(3 * kLockBlockBytes, kLockBlockBytes), WordsIn::kAll);
   EXPECT_EQ(word_zones(2048, 60 * 1024), WordsIn::kAll >> 2 & WordsIn::kAll << 2);
 }
 
-// Whichever zones words are admitted to, every element is combined once, and fetched in its place.
+// Whichever zones are admitted, every element is combined once, and fetched in its place.
 TEST(Accumulate, AnyZonesGiveTheSameSums) {
   constexpr size_t kCount = 3 * kLockBlockBytes / sizeof(uint32_t);
   std::vector<uint32_t> target(kCount);
@@ -214,7 +214,7 @@ TEST(Accumulate, AnyZonesGiveTheSameSums) {
   }
 }
 
-// Only what lies in admitted zones goes without the lock.
+// Only elements in admitted zones are combined without the lock.
 TEST(Accumulate, TheLockIsLeftOutWhereAllZonesAreAdmitted) {
   alignas(kLockBlockBytes) static uint32_t target[kLockBlockBytes / sizeof(uint32_t)];
   uint32_t one[512] = {};
@@ -233,7 +233,7 @@ TEST(Accumulate, TheLockIsLeftOutWhereAllZonesAreAdmitted) {
   EXPECT_TRUE(takes_a_lock(8192, 4));
 }
 
-// Words of two zones are updated without a lock while all of the block is accumulated.
+// Words of two zones are updated without a lock while the whole block is accumulated.
 TEST(Accumulate, UpdatesOfWordsInTheirZonesAreNotLost) {
   constexpr size_t kCount = kLockBlockBytes / sizeof(uint64_t);
   constexpr size_t kPerZone = kWordZoneBytes / sizeof(uint64_t);
@@ -266,7 +266,7 @@ TEST(Accumulate, UpdatesOfWordsInTheirZonesAreNotLost) {
   }
 }
 
-// A run through several blocks, of elements that reach over the borders between them.
+// A run through several blocks, with elements that cross the borders between them.
 TEST(Accumulate, ALongRunOfComplexesIsCutAtBlocks) {
   using Element = std::complex<double>;
   constexpr size_t kCount = 3 * kLockBlockBytes / sizeof(Element);
@@ -286,8 +286,8 @@ TEST(Accumulate, ALongRunOfComplexesIsCutAtBlocks) {
   EXPECT_EQ(locks.held(), 0);
 }
 
-// Where this process sees the target elsewhere than the target itself, the target's address decides
-// which lock it is.
+// If this process has the target's memory at another address than the target itself, the target's
+// address chooses the lock.
 TEST(Accumulate, TheTargetsAddressChoosesTheLock) {
   constexpr size_t kAway = 5 * kLockBlockBytes;
   constexpr ptrdiff_t kDelta = kAway;
@@ -304,7 +304,7 @@ TEST(Accumulate, TheTargetsAddressChoosesTheLock) {
   EXPECT_EQ(last_stripe, lock_stripe(reinterpret_cast<uintptr_t>(seen_by_target)));
 }
 
-// Looks, whenever a lock is given back, at what changed while it was held.
+// At every unlock, records what changed while the lock was held.
 struct Watched {
   std::vector<double> values;
   std::vector<double> before;

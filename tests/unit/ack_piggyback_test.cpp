@@ -6,7 +6,8 @@
 namespace mobius::engine {
 namespace {
 
-// A program that answers, then sends, some nanoseconds later. Returns how many answers went alone.
+// A program that answers, then sends some nanoseconds later. Returns the number of answers that
+// went alone.
 int exchange(AckPiggyback& riding, int times, uint64_t between) {
   int alone = 0;
   for (int i = 0; i < times; ++i) {
@@ -51,7 +52,7 @@ TEST(AckPiggyback, AnswersThatThePeerNeedsFirstGoAtOnce) {
 
 TEST(AckPiggyback, WhoWasHeardOfEndsTheWaiting) {
   AckPiggyback riding;
-  exchange(riding, 2, 500);  // one more would do
+  exchange(riding, 2, 500);  // one more would suffice
   riding.note_alone(5'000'000);
   riding.note_heard();
   EXPECT_EQ(exchange(riding, 20, 500), 5);
@@ -65,7 +66,7 @@ TEST(AckPiggyback, WhoWasHeardOfEndsTheWaiting) {
   EXPECT_EQ(exchange(other, 20, 500), 6);
 }
 
-// A program that does the same for long, then something else for a moment, is trusted still.
+// A program that behaves the same for long, then differs for a moment, stays trusted.
 TEST(AckPiggyback, WaitingInVainOnceInAWhileChangesNothing) {
   AckPiggyback riding;
   EXPECT_EQ(exchange(riding, 40, 500), 3);
@@ -76,10 +77,11 @@ TEST(AckPiggyback, WaitingInVainOnceInAWhileChangesNothing) {
   }
 }
 
-// What waits in vain often, or for long, costs ever more trust, until it is earned anew.
+// Answers that wait in vain often, or for long, cost ever more trust, until it is earned again.
 TEST(AckPiggyback, WaitingInVainMakesItRarer) {
   for (const uint64_t waited_ns : {5'000, 20'000, 1'000'000}) {
-    const uint64_t between = 2 + waited_ns / 10'000;  // what rides, until one waits in vain
+    // Answers that share a message, until one waits in vain.
+    const uint64_t between = 2 + waited_ns / 10'000;
     AckPiggyback riding;
     int held = 0;
     for (int round = 0; round < 1000; ++round) {

@@ -11,8 +11,8 @@ namespace {
 constexpr uint64_t kSpinNs = 100'000;
 constexpr uint64_t kLookNs = 1'000;
 
-// A thread that looks until it finds what comes at `comes`, or sleeps. Returns for how long it has
-// looked, and sets `now` to when it has found it.
+// A thread that spins until it finds the work that comes at `comes`, or sleeps. Returns how long it
+// has spun, and sets `now` to the time when it has found the work.
 uint64_t serve(AdaptiveSpin& eagerness, uint64_t* now, uint64_t comes) {
   const uint64_t begin = *now;
   uint64_t end = begin;
@@ -25,7 +25,7 @@ uint64_t serve(AdaptiveSpin& eagerness, uint64_t* now, uint64_t comes) {
   return end - begin;
 }
 
-// So often in a row something comes so long after the last; for how long it looks in all.
+// Work comes `times` times, each `every` after the last; returns how long the thread spins in all.
 uint64_t serve(AdaptiveSpin& eagerness, uint64_t* now, int times, uint64_t every) {
   uint64_t looked = 0;
   for (int i = 0; i < times; ++i) looked += serve(eagerness, now, *now + every);
@@ -41,7 +41,7 @@ TEST(AdaptiveSpin, WhatComesSoonIsFoundAwake) {
 TEST(AdaptiveSpin, LooksEverMoreSeldomInVain) {
   AdaptiveSpin eagerness(kSpinNs);
   uint64_t now = 1;
-  // At the 1st, 2nd, 4th, 8th … of what comes.
+  // At the 1st, 2nd, 4th, 8th … piece of work.
   EXPECT_LE(serve(eagerness, &now, 127, 2 * kSpinNs), 7 * kSpinNs);
   EXPECT_GE(serve(eagerness, &now, 1280, 2 * kSpinNs), 9 * kSpinNs);
   EXPECT_LE(serve(eagerness, &now, 1280, 2 * kSpinNs), 11 * kSpinNs);

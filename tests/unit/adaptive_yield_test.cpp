@@ -15,7 +15,7 @@ TEST(AdaptiveYield, OffersSoonToWhoIsBriefAndOnlyWhileItIs) {
   AdaptiveYield pace;
   pace.note(15'000);
   EXPECT_EQ(pace.looks(), AdaptiveYield::kSoon);
-  pace.note(500);  // nobody was there
+  pace.note(500);  // no other thread ran
   EXPECT_EQ(pace.looks(), AdaptiveYield::kLate);
 }
 
@@ -32,7 +32,7 @@ TEST(AdaptiveYield, AnOfferIsNoted) {
   AdaptiveYield pace;
   pace.note(15'000);
   do pace.offer();
-  while (pace.looks() == AdaptiveYield::kSoon);  // until nobody took it
+  while (pace.looks() == AdaptiveYield::kSoon);  // until no other thread ran
   EXPECT_EQ(pace.looks(), AdaptiveYield::kLate);
 }
 

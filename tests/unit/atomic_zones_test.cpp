@@ -14,7 +14,7 @@ using transport::WordsIn;
 
 constexpr uint64_t kBlock = transport::kLockBlockBytes;
 constexpr uint64_t kZone = transport::kWordZoneBytes;
-// The chunk need not be the first one.
+// A chunk other than the first.
 constexpr uint64_t kChunk = 7 * AtomicZones::kChunkBytes;
 
 void expect(const AtomicZones& marks, uint64_t block, uint64_t arriving, uint64_t admitted) {
@@ -31,7 +31,7 @@ TEST(AtomicZones, FewZonesAreKnownOneByOne) {
   expect(marks, 3, uint64_t{1} << 9, 0);
   marks.zone_is_admitted(place);
   expect(marks, 3, uint64_t{1} << 9, uint64_t{1} << 9);
-  EXPECT_TRUE(marks.zone_arrives(place + 1000));  // is there
+  EXPECT_TRUE(marks.zone_arrives(place + 1000));  // has arrived
   EXPECT_TRUE(marks.zone_arrives(kChunk + AtomicZones::kChunkBytes - 8));
   expect(marks, 31, uint64_t{1} << 63, 0);
   expect(marks, 3, uint64_t{1} << 9, uint64_t{1} << 9);
@@ -46,7 +46,7 @@ TEST(AtomicZones, WhatDoesNotFitIsToldByBlocks) {
   }
   EXPECT_FALSE(marks.zone_arrives(kChunk + 5 * kZone));
   EXPECT_TRUE(marks.zone_arrives(kChunk + 4 * kZone));
-  marks.zone_is_admitted(kChunk + 5 * kZone);  // nothing
+  marks.zone_is_admitted(kChunk + 5 * kZone);  // does nothing
   expect(marks, 0, 31, 31);
   marks.blocks_arrive(1);
   expect(marks, 0, WordsIn::kAll, 31);
@@ -62,11 +62,12 @@ TEST(AtomicZones, WhatDoesNotFitIsToldByBlocks) {
   EXPECT_TRUE(marks.zone_arrives(kChunk + 5 * kZone));
 }
 
-// Of addresses outside of the window.
+// For addresses outside the window.
 constexpr uintptr_t kAddress = 0x7f12'3456'0000;
 static_assert(kAddress % kBlock == 0);
 
-void expect(const PrivateAtomicZones& marks, uintptr_t address, uint64_t arriving, uint64_t admitted) {
+void expect(const PrivateAtomicZones& marks, uintptr_t address, uint64_t arriving,
+            uint64_t admitted) {
   const WordsIn found = marks.of_block(address);
   EXPECT_EQ(found.arriving, arriving) << address;
   EXPECT_EQ(found.admitted, admitted) << address;
@@ -80,7 +81,7 @@ TEST(PrivateAtomicZones, FewZonesAreKnownOneByOne) {
   expect(marks, kAddress + kBlock, 0, 0);
   marks.is_admitted(kAddress + 9 * kZone + 16);
   expect(marks, kAddress, uint64_t{1} << 9, uint64_t{1} << 9);
-  // Once more, and of another block of the stripe.
+  // Once more, for another block of the stripe.
   marks.arrives(kAddress + 9 * kZone);
   marks.arrives(kAddress + 5 * kBlock - 8);
   expect(marks, kAddress, uint64_t{1} << 9, uint64_t{1} << 9);

@@ -14,7 +14,7 @@
 namespace mobius::os {
 namespace {
 
-// One that owns the part that may be inlined.
+// A lock with the part that programs can inline.
 class Lock : public mob_bias_t_, public BiasedLock {
  public:
   Lock() : mob_bias_t_{}, BiasedLock(static_cast<mob_bias_t_&>(*this)) {}
@@ -29,7 +29,7 @@ void use_elsewhere(BiasedLock& lock, uint32_t times = 1) {
 }
 
 void exclude(BiasedLock& lock) {
-  uint64_t count = 0;  // no atomic: what the lock is for
+  uint64_t count = 0;  // not atomic: the lock protects it
   constexpr uint64_t kTimes = 20'000;
   std::vector<std::thread> threads;
   for (int i = 0; i < 4; ++i) {
@@ -44,7 +44,7 @@ void exclude(BiasedLock& lock) {
   EXPECT_EQ(count, 4 * kTimes);
 }
 
-// The holder gives up its processor again and again, so that who waits goes through all stages.
+// The holder yields its processor again and again, so that waiters go through all stages.
 void be_waited_for(BiasedLock& lock) {
   std::atomic<bool> is_asked = false;
   bool is_done = false;
@@ -94,7 +94,7 @@ TEST_F(Biased, ExcludesThreads) {
   std::atomic<bool> is_over = false;
   uint64_t count = 0;
   uint64_t others = 0;
-  // The others come seldom enough for this thread to have the bias again and again.
+  // The other threads come seldom enough for this thread to regain the bias again and again.
   std::thread other([&] {
     while (!is_over.load()) {
       {

@@ -16,7 +16,7 @@
 namespace mobius::transport {
 namespace {
 
-// The own process stands for the other: the kernel makes no difference.
+// The test's own process plays the other process: the kernel treats them alike.
 class Cma : public testing::Test {
  protected:
   void SetUp() override {
@@ -68,7 +68,7 @@ TEST_F(Cma, BoxesOfAllDensities) {
       }
     }
     ASSERT_EQ(local, expected);
-    // And back, to another place: what lies between the runs stays.
+    // And back, to another place: the bytes between the runs stay unchanged.
     std::vector<unsigned char> other(remote.size(), 0x55);
     transfer.kind = MOB_PUT;
     transfer.remote = other.data();
@@ -87,7 +87,7 @@ TEST_F(Cma, BoxesOfAllDensities) {
   }
 }
 
-// Where string instructions crawl the bytes take another way, in parts of 64 KiB.
+// Where string instructions are very slow, the bytes take another path, in parts of 64 KiB.
 TEST_F(Cma, NearInThePageByAnotherWay) {
   const CopyTuning before = copy_tuning();
   CopyTuning tuning = before;

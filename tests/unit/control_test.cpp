@@ -78,7 +78,7 @@ class ThreadedGroup : public testing::TestWithParam<int> {
 
 TEST_P(ThreadedGroup, BarrierSeparatesPhases) {
   constexpr int kPhases = 300;
-  // Atomic only for ThreadSanitizer, which cannot see that two mappings of the block are one
+  // Atomic only for ThreadSanitizer, which cannot know that two mappings of the block are the same
   // memory.
   std::vector<std::atomic<int>> phase(static_cast<size_t>(GetParam()));
   run([&](HostGroup& group) {

@@ -21,7 +21,7 @@ constexpr size_t kGuardBytes = 128;
 
 unsigned char pattern(size_t i) { return static_cast<unsigned char>(i * 167 + (i >> 8) * 13 + 1); }
 
-// Copies at one size and pair of alignments, and looks at every byte of the target and around it.
+// Copies with one size and pair of alignments, and checks every byte of the target and around it.
 class Field {
  public:
   explicit Field(size_t most) : source_(most + 2 * kGuardBytes), target_(most + 2 * kGuardBytes) {
@@ -62,7 +62,7 @@ class Tuning : public testing::Test {
 
 using Copy = Tuning;
 
-// copy() itself, which is always inlined, has no address.
+// copy() itself is always inlined and has no address.
 constexpr auto kCopy = [](void* to, const void* from, size_t bytes) { copy(to, from, bytes); };
 
 TEST_F(Copy, EverySmallSizeAtEveryAlignment) {
@@ -89,7 +89,7 @@ TEST_F(Copy, AroundTheThresholds) {
   }
 }
 
-// Whichever way it has come to.
+// Whichever way is in use.
 TEST_F(Copy, ToAPeerEitherWay) {
   constexpr size_t kTried = detail::kLeastTriedBytes;
   constexpr size_t kTriedPart = detail::kLeastTriedPart;
@@ -111,7 +111,7 @@ TEST_F(Copy, ToAPeerEitherWay) {
   }
 }
 
-// Also where past the caches is the rule, and gets.
+// Also where bypassing the caches is the default, and gets.
 TEST_F(Copy, LongOnesWithAPeerEitherWay) {
   constexpr size_t kTried = detail::kLeastTriedGet;
   constexpr auto kToPeer = [](void* to, const void* from, size_t n) { copy_to_peer(to, from, n); };
@@ -167,7 +167,7 @@ TEST_F(Copy, NearInThePageByAnotherWay) {
   }
 }
 
-// Every set of kernels that this processor can run, not only the one it chose.
+// Every set of kernels that this processor can run, not only the chosen one.
 std::vector<const Kernels*> all_kernels() {
   std::vector<const Kernels*> sets = {&kBaseKernels};
 #ifdef __x86_64__

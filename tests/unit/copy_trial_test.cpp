@@ -10,11 +10,12 @@
 namespace mobius::transport {
 namespace {
 
-// What copies take each way, the writer alone and until the next; and how many went which.
+// The times of copies each way, for the writer alone and until the next copy; and the number of
+// copies that went each way.
 struct World {
   int64_t cached_ns;
   int64_t past_ns;
-  int64_t cached_cycle_ns = 0;  // 0: nothing comes between copies
+  int64_t cached_cycle_ns = 0;  // 0: no time passes between copies
   int64_t past_cycle_ns = 0;
   int64_t now_ns = 0;
   int cached = 0;
@@ -60,8 +61,8 @@ TEST(CopyTrial, TheFirstAreNotTried) {
   EXPECT_EQ(world.past + world.timed, 1);  // one is watched
 }
 
-// As measured: the writer alone, and from one put to the next when both take turns, each of which
-// puts once in it.
+// Measured values: the writer alone, and from one put to the next when both processes alternate,
+// one put each.
 TEST(CopyTrial, TheFasterWayIsTaken) {
   EXPECT_TRUE(goes_past_caches_then({7200, 2100, 16'800, 10'800}));    // 64 KiB
   EXPECT_TRUE(goes_past_caches_then({26'000, 9300, 60'000, 34'800}));  // 256 KiB
@@ -69,10 +70,10 @@ TEST(CopyTrial, TheFasterWayIsTaken) {
   EXPECT_TRUE(goes_past_caches_then({426'000, 38'000, 935'000, 137'000}));
   EXPECT_FALSE(goes_past_caches_then({1500, 300, 4000, 5600}));            // 16 KiB
   EXPECT_FALSE(goes_past_caches_then({22'300, 37'800, 70'000, 134'000}));  // 1 MiB
-  EXPECT_FALSE(goes_past_caches_then({1200, 2100, 2600, 5200}));           // nobody reads
+  EXPECT_FALSE(goes_past_caches_then({1200, 2100, 2600, 5200}));           // no process reads
 }
 
-// Its reader does not wait for each, or takes it later.
+// The reader does not wait for each copy, or reads it later.
 TEST(CopyTrial, WhatTheReaderWaitsLongerShowsInTheCycleOrIsAllowedFor) {
   EXPECT_TRUE(goes_past_caches_then({1500, 300, 1950, 850}));  // one after the other
   EXPECT_FALSE(goes_past_caches_then({1500, 300, 50'000, 50'000}));
@@ -80,8 +81,8 @@ TEST(CopyTrial, WhatTheReaderWaitsLongerShowsInTheCycleOrIsAllowedFor) {
   EXPECT_FALSE(goes_past_caches_then({7200, 2100, 20'000, 25'000}));
 }
 
-// Where the copy before left the lines makes the first of a row unlike the others, and a time now
-// and then is that of something else.
+// The first copy of a row differs from the others, because the copy before left the lines
+// elsewhere; and now and then a time contains a disturbance.
 TEST(CopyTrial, TheFirstOfARowAndTheLongestDoNotCount) {
   CopyTrial trial;
   int64_t now_ns = 0;
@@ -97,7 +98,7 @@ TEST(CopyTrial, TheFirstOfARowAndTheLongestDoNotCount) {
 }
 
 TEST(CopyTrial, TriedEverMoreSeldomWhileItSaysTheSame) {
-  // Of the slower way each trial takes a row of eight, or four where none of three was faster.
+  // Each trial makes eight copies the slower way, or four if none of three was faster.
   for (const auto& [start, row] :
        {std::pair{World{1200, 2000}, 4}, std::pair{World{30'000, 2000}, 8}}) {
     CopyTrial trial;
@@ -113,7 +114,7 @@ TEST(CopyTrial, ASlowCopyIsNoticedIfItComesTwice) {
   CopyTrial trial;
   World world{1200, 2000};
   for (int i = 0; i < 20'000; ++i) world.copy(trial);
-  // Until one has just ended.
+  // Until a trial has just ended.
   for (int past = world.past; world.past < past + 4;) world.copy(trial);
   ASSERT_FALSE(trial.goes_past_caches());
   // Once.
@@ -160,16 +161,17 @@ bool goes_past_caches_if_long(World world) {
   return trial.goes_past_caches();
 }
 
-// As measured on an Intel Xeon (Emerald Rapids).
+// Measured on an Intel Xeon (Emerald Rapids).
 TEST(CopyTrial, WhatALevelDoesNotHoldGoesPastTheCachesUnlessItsReaderWaits) {
-  EXPECT_TRUE(goes_past_caches_if_long({285'000, 235'000}));  // 4 MB that nobody reads
+  EXPECT_TRUE(goes_past_caches_if_long({285'000, 235'000}));  // 4 MB that no process reads
   EXPECT_TRUE(goes_past_caches_if_long({148'000, 103'000}));  // 2 MB
   EXPECT_FALSE(goes_past_caches_if_long({280'000, 370'000, 560'000, 740'000}));
   EXPECT_FALSE(goes_past_caches_if_long({280'000, 230'000, 560'000, 740'000}));
   EXPECT_FALSE(goes_past_caches_if_long({280'000, 230'000, 9'000'000, 9'000'000}));
 }
 
-// Several are started before their reader is waited for, who takes longer past the caches.
+// Several copies are started before the reader is waited for, which takes longer if they bypass the
+// caches.
 TEST(CopyTrial, WhatIsWaitedForNowAndThenCountsForAll) {
   for (const int burst : {1, 2, 4, 8}) {
     CopyTrial trial(kLong);
@@ -207,7 +209,7 @@ TEST(CopyTrial, WhatIsClearIsTriedTwiceAndMoreSeldom) {
   EXPECT_FALSE(trial.goes_past_caches());
 }
 
-// One of the first was slow for another reason.
+// One of the first copies was slow for another reason.
 TEST(CopyTrial, ASlowCopyDoesNotMakeARowHopeless) {
   CopyTrial trial;
   World world{7200, 2100, 16'800, 10'800};

@@ -39,12 +39,12 @@ TEST(Crowding, TheLaterOneLeavesForAProcessorThatNobodyUses) {
   processes.open(&last, 3);
   const uint64_t now = 1000 * kMs;
   const cpu_set_t all = set_of({0, 1, 2, 3});
-  EXPECT_EQ(last.better_than(1, all, now), -1);  // nobody has said anything
+  EXPECT_EQ(last.better_than(1, all, now), -1);  // no process has a place yet
   processes.say(0, 1, now);
   processes.say(3, 1, now);
   EXPECT_EQ(first.better_than(1, all, now), -1);
   EXPECT_EQ(last.better_than(1, all, now), 2);
-  EXPECT_EQ(last.better_than(2, all, now), -1);  // it shares with nobody there
+  EXPECT_EQ(last.better_than(2, all, now), -1);  // it shares this processor with none
   processes.say(1, 2, now - 100 * kMs);          // it may still be there
   EXPECT_EQ(last.better_than(1, all, now), 3);
   EXPECT_EQ(last.better_than(1, set_of({0, 1, 2}), now), 0);
@@ -57,14 +57,14 @@ TEST(Crowding, WhatWasSaidLongAgoIsNoReasonToLeave) {
   Crowding last;
   processes.open(&last, 3);
   const cpu_set_t all = set_of({0, 1});
-  // Also where the time that a place has room for begins anew.
+  // Also where the times of places wrap.
   for (const uint64_t said : {1000 * kMs, (uint64_t{1} << 42) - kMs}) {
     processes.say(0, 1, said);
     EXPECT_EQ(last.better_than(1, all, said), 0);
     EXPECT_EQ(last.better_than(1, all, said + 2 * kMs), 0);
     EXPECT_EQ(last.better_than(1, all, said + 10 * kMs), -1);
   }
-  processes.say(0, 5000, 1000 * kMs);  // more than a place has room for: nothing is said
+  processes.say(0, 5000, 1000 * kMs);  // more than a place has room for, so it is not recorded
   EXPECT_EQ(processes.places[0].load(), 0u);
 }
 
@@ -80,8 +80,8 @@ TEST(Crowding, WhoIsMovedMayGoWhereItMightBefore) {
   }
 }
 
-// Two that wait for each other by yielding, begun on one processor. Wherever the kernel puts them:
-// both may still run everywhere, and come to their end.
+// Two processes that wait for each other by yielding start on one processor. Wherever the kernel
+// puts them, both may still run on all their processors, and both finish.
 TEST(Crowding, WhoLeavesMayGoWhereItMightBefore) {
   cpu_set_t allowed;
   ASSERT_EQ(sched_getaffinity(0, sizeof allowed, &allowed), 0);

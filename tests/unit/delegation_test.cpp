@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 
-// Both sides of a desk, as two ranks that are threads: what is done, withdrawn and refused.
+// Both sides of a delegation, as two ranks that are threads: requests that are carried out,
+// withdrawn and refused.
 
 #include "engine/rma/delegation.h"
 
@@ -27,7 +28,7 @@
 namespace mobius::engine {
 namespace {
 
-// What the two threads share beside the library.
+// The state that the two threads share beside the library.
 struct Pair {
   std::function<void(Pair&)> origin;
   std::function<void(Pair&)> target = {};
@@ -35,9 +36,8 @@ struct Pair {
   uintptr_t at(size_t offset) { return reinterpret_cast<uintptr_t>(memory.data()) + offset; }
 };
 
-// Has the calling thread run on one processor of those it may use, each rank on another: who shares
-// one with the owner is not served by it, and the kernel may leave two that are busy where they
-// are.
+// Pins the calling thread to one of its processors, each rank to another. An owner does not serve
+// an origin that shares its processor, and the kernel may leave two busy threads where they are.
 void settle(int rank) {
   cpu_set_t allowed;
   ASSERT_EQ(sched_getaffinity(0, sizeof allowed, &allowed), 0);
@@ -75,7 +75,7 @@ using Region = std::function<void(Pair&)>;
 void run_pair(Region origin, Region target = {}) {
   if (!has_two_processors()) GTEST_SKIP() << "needs two processors";
   Pair pair{std::move(origin), std::move(target)};
-  // Waiters look, however few processors there are.
+  // Waiters spin, however few processors there are.
   ASSERT_EQ(setenv("MOBIUS_SPIN_NS", "1000000", 1), 0);
   ASSERT_EQ(mob_threads_run(2, run, &pair), MOB_OK) << mob_last_error();
 }
@@ -86,14 +86,14 @@ std::vector<unsigned char> counted(size_t bytes, unsigned first) {
   return data;
 }
 
-// What the two threads of a test have come to; each test begins with 0.
+// The step that the two threads of a test have reached; each test begins with 0.
 std::atomic<int> step;
 
 void await(int wanted) {
   while (step.load() != wanted) std::this_thread::yield();
 }
 
-// Until the target has come to wait, and whenever it was not quick enough.
+// Repeats the request until the target waits, and whenever the target was not quick enough.
 template <typename Ask>
 void until_done(Ask ask) {
   while (!ask()) {
@@ -103,9 +103,9 @@ void until_done(Ask ask) {
 TEST(Delegation, StretchesWhileTheOwnerWaits) {
   run_pair([](Pair& pair) {
     Delegation& desk = engine().delegation();
-    for (const size_t bytes :
-         {size_t{1}, size_t{8}, size_t{32}, size_t{33}, size_t{56}, size_t{57}, size_t{4095},
-          Delegation::kPieceBytes, Delegation::kPieceBytes + 1, 5 * Delegation::kPieceBytes + 7, Delegation::kMostBytes}) {
+    for (const size_t bytes : {size_t{1}, size_t{8}, size_t{32}, size_t{33}, size_t{56}, size_t{57},
+                               size_t{4095}, Delegation::kPieceBytes, Delegation::kPieceBytes + 1,
+                               5 * Delegation::kPieceBytes + 7, Delegation::kMostBytes}) {
       const auto data = counted(bytes, static_cast<unsigned>(bytes));
       std::vector<unsigned char> back(bytes);
       until_done([&] { return desk.copy(1, pair.at(3), data.data(), bytes, true); });
@@ -163,7 +163,7 @@ TEST(Delegation, BoxesAndListsWhileTheOwnerWaits) {
   });
 }
 
-// Rows of planes, from the last plane to the first, with gaps on both sides; `put` and back.
+// Moves rows of planes, from the last plane to the first, with gaps on both sides; `put` and back.
 void move_planes(Delegation& desk, Pair& pair, size_t row_bytes, size_t rows, size_t planes) {
   const auto stride = static_cast<ptrdiff_t>(row_bytes);
   const std::vector<size_t> counts = {rows, planes};
@@ -200,8 +200,8 @@ void move_planes(Delegation& desk, Pair& pair, size_t row_bytes, size_t rows, si
       for (size_t k = 0; k < row_bytes; ++k) {
         wrong += to[k] != data[from + k] || back[from + k] != data[from + k] ? 1 : 0;
       }
-      wrong += to[row_bytes] != 0 ? 1 : 0;           // the gap there
-      wrong += back[from + row_bytes] != 0 ? 1 : 0;  // and here
+      wrong += to[row_bytes] != 0 ? 1 : 0;           // the gap at the target
+      wrong += back[from + row_bytes] != 0 ? 1 : 0;  // and at the origin
     }
   }
   EXPECT_EQ(wrong, 0u) << row_bytes << " bytes, " << rows << " rows, " << planes << " planes";
@@ -218,7 +218,7 @@ TEST(Delegation, LargeBoxesComeInPieces) {
   });
 }
 
-// Pages far apart: what lies between them is nobody's, and is not needed.
+// Pages far apart: the memory between them is unmapped, and not needed.
 TEST(Delegation, BoxesAroundWhatIsNotMapped) {
   const size_t page = os::page_bytes();
   constexpr size_t kRows = 20;
@@ -246,7 +246,7 @@ TEST(Delegation, BoxesAroundWhatIsNotMapped) {
     for (size_t i = 0; i < kRows; ++i) {
       ASSERT_EQ(std::memcmp(memory + 3 * i * page, &data[i * page], page), 0) << i;
     }
-    // One row of the last piece is in a hole; after that the desk is free again.
+    // One row of the last piece is in a hole; afterwards the slot is free again.
     shape.remote += page;
     shape.lowest += page;
     shape.highest += page;
@@ -260,8 +260,7 @@ TEST(Delegation, BoxesAroundWhatIsNotMapped) {
   munmap(memory, 3 * kRows * page);
 }
 
-// Two threads of the target serve, and two of the origin ask, none of which must get in the way of
-// the other.
+// Two threads of the target serve, and two of the origin request; none may disturb another.
 TEST(Delegation, PiecesBetweenSeveralThreads) {
   static std::atomic<int> at_it = 0;
   at_it = 2;
@@ -304,7 +303,7 @@ TEST(Delegation, UpdatesWhileTheOwnerWaits) {
   run_pair([](Pair& pair) {
     Delegation& desk = engine().delegation();
     auto* there = reinterpret_cast<int32_t*>(pair.memory.data());
-    int32_t expected = 0;  // in every element
+    int32_t expected = 0;  // value of every element
     for (const size_t count : {1, 2, 3, 14, 15, 1000, 8192, 8193, 16384}) {
       std::vector<int32_t> data(count, 3);
       std::vector<int32_t> back(count, -1);
@@ -346,7 +345,7 @@ TEST(Delegation, UpdatesWhileTheOwnerWaits) {
       until_done([&] { return done(MOB_FETCH_ACCUMULATE); });
       ASSERT_EQ(back, data);
     }
-    // As many as there are, up to where they no longer fit.
+    // The largest number of elements, up to where they no longer fit.
     const std::vector<double> many(8193, 1.5);
     for (const size_t count : {8192, 8193}) {
       std::memset(pair.memory.data(), 0, many.size() * sizeof(double));
@@ -397,8 +396,8 @@ TEST(Delegation, SwapsOfWordsWhileTheOwnerWaits) {
   });
 }
 
-// All on one processor, where nobody sees another one look; and asleep there, since it waits longer
-// than anybody spins.
+// All on one processor, where no thread sees another one spin; and asleep there, because it waits
+// longer than any thread spins.
 TEST(Delegation, WhoSleepsOrRunsOnTheSameProcessorIsCalled) {
   cpu_set_t before;
   ASSERT_EQ(sched_getaffinity(0, sizeof before, &before), 0);
@@ -422,7 +421,7 @@ TEST(Delegation, WhoSleepsOrRunsOnTheSameProcessorIsCalled) {
           shape.local = reinterpret_cast<char*>(const_cast<unsigned char*>(data.data()));
           if (round % 4 == 0) {
             while (doorbell.sleepers.load() == 0) std::this_thread::yield();
-            // Who is about to sleep looks once more.
+            // A thread that is about to sleep checks once more.
             std::this_thread::sleep_for(std::chrono::milliseconds(1));
             // A small request does not wake it.
             EXPECT_FALSE(desk.copy(1, pair.at(0), data.data(), 8, true));
@@ -430,7 +429,8 @@ TEST(Delegation, WhoSleepsOrRunsOnTheSameProcessorIsCalled) {
           until_done([&] { return desk.move(1, shape, true, true) == Delegation::Outcome::kDone; });
           ASSERT_EQ(std::memcmp(pair.memory.data(), data.data(), data.size()), 0) << round;
           shape.local = reinterpret_cast<char*>(back.data());
-          until_done([&] { return desk.move(1, shape, false, true) == Delegation::Outcome::kDone; });
+          until_done(
+              [&] { return desk.move(1, shape, false, true) == Delegation::Outcome::kDone; });
           ASSERT_EQ(back, data);
         }
         called = 1;
@@ -444,7 +444,8 @@ TEST(Delegation, WhoSleepsOrRunsOnTheSameProcessorIsCalled) {
       });
 }
 
-// It looks as if it waited, but does not look at its desk: the request must not be done later.
+// The target seems to wait, but does not look at its slots: the request must not be carried out
+// later.
 TEST(Delegation, WhatNobodyTakesUpIsWithdrawn) {
   step = 0;
   run_pair(
@@ -460,11 +461,13 @@ TEST(Delegation, WhatNobodyTakesUpIsWithdrawn) {
         shape.local = reinterpret_cast<char*>(const_cast<uint64_t*>(&value));
         std::vector<char> many(10 * Delegation::kPieceBytes, 1);
         for (int i = 0; i < 10; ++i) {
-          ASSERT_EQ(engine().delegation().move(1, shape, true, true), Delegation::Outcome::kNobodyCame);
+          ASSERT_EQ(engine().delegation().move(1, shape, true, true),
+                    Delegation::Outcome::kNobodyCame);
           transport::Shape large = shape;
           large.local = many.data();
           large.total_bytes = large.run_bytes = many.size();
-          ASSERT_EQ(engine().delegation().move(1, large, true, true), Delegation::Outcome::kNobodyCame);
+          ASSERT_EQ(engine().delegation().move(1, large, true, true),
+                    Delegation::Outcome::kNobodyCame);
         }
         step = 2;
       },
@@ -496,7 +499,7 @@ TEST(Delegation, WhatIsNotMappedIsRefused) {
   munmap(page, 4096);
 }
 
-// What was asked for in the wait before is looked at ahead: as it is now.
+// The target checks a request again that was made during the wait before.
 TEST(Delegation, WhatWasGivenBackBetweenTwoWaitsIsRefused) {
   step = 0;
   void* page = mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -524,9 +527,9 @@ TEST(Delegation, WhatWasGivenBackBetweenTwoWaitsIsRefused) {
         }
         step = 4;
         await(5);
-        EXPECT_FALSE(desk.copy(1, pair.at(0), &value, sizeof value, true));  // it has gone
-        EXPECT_EQ(*reinterpret_cast<uint64_t*>(pair.at(0)), 7u);             // by an earlier one
-        EXPECT_FALSE(desk.is_attended(1));  // which is known by now
+        EXPECT_FALSE(desk.copy(1, pair.at(0), &value, sizeof value, true));  // the memory is gone
+        EXPECT_EQ(*reinterpret_cast<uint64_t*>(pair.at(0)), 7u);  // written by an earlier request
+        EXPECT_FALSE(desk.is_attended(1));                        // the origin knows that by now
         step = 6;
       },
       [&](Pair&) {
@@ -539,7 +542,8 @@ TEST(Delegation, WhatWasGivenBackBetweenTwoWaitsIsRefused) {
       });
 }
 
-// Waits of a target that nobody asks do not look: who comes then leaves word.
+// A target that gets no requests does not look while it waits; an origin that finds no server
+// leaves a note.
 TEST(Delegation, TheOwnerLearnsThatSomebodyFoundNobody) {
   step = 0;
   run_pair(
@@ -550,13 +554,13 @@ TEST(Delegation, TheOwnerLearnsThatSomebodyFoundNobody) {
         EXPECT_FALSE(desk.is_attended(1));
         step = 2;
         await(3);
-        until_done([&] { return desk.is_attended(1); });  // leaves no word
+        until_done([&] { return desk.is_attended(1); });  // leaves no note
         until_done([&] { return desk.copy(1, pair.at(0), &value, sizeof value, true); });
         step = 4;
       },
       [&](Pair&) {
         Delegation& desk = engine().delegation();
-        static_cast<void>(desk.take_missed());  // of how this began
+        static_cast<void>(desk.take_missed());  // clears the note of the start
         step = 1;
         await(2);
         EXPECT_TRUE(desk.take_missed());

@@ -23,11 +23,11 @@ constexpr bool kIsComplex = false;
 template <typename T>
 constexpr bool kIsComplex<std::complex<T>> = true;
 
-// The operation as its documentation words it, on one pair.
+// The documented result of the operation, for one pair.
 template <typename T>
 T model(mob_op_t op, T a, T b) {
   if constexpr (std::is_integral_v<T>) {
-    // Modulo 2^64, so that what is cut off last is right for every narrower type.
+    // Modulo 2^64, so that the truncated result is right for every narrower type.
     const auto wide_a = static_cast<uint64_t>(a);
     const auto wide_b = static_cast<uint64_t>(b);
     switch (op) {
@@ -69,19 +69,19 @@ T model(mob_op_t op, T a, T b) {
 template <typename T>
 T random_element(std::mt19937_64& random) {
   if constexpr (std::is_integral_v<T>) {
-    // Small ones are often equal or 0, which is where logical operations differ.
+    // Small values are often equal or 0, where logical operations differ.
     const auto bits = static_cast<T>(random());
     return random() % 3 == 0 ? static_cast<T>(bits & 1) : bits;
   } else if constexpr (kIsComplex<T>) {
     using Part = typename T::value_type;
-    // Small whole numbers: products are exact, in whatever order they are added.
+    // Small whole numbers, so that products are exact whatever the order of the additions.
     return {static_cast<Part>(random() % 200) - 100, static_cast<Part>(random() % 200) - 100};
   } else {
     return static_cast<T>(random() % 2000) / 8 - 100;
   }
 }
 
-// Elements between guards, at an offset in bytes from an aligned place.
+// Elements between guards, at an offset in bytes from an aligned address.
 template <typename T>
 class Elements {
  public:
@@ -138,7 +138,7 @@ void check_kernel(Combine kernel, mob_op_t op, size_t count, bool scales, bool f
   ASSERT_TRUE(fetched.guards_are_whole());
 }
 
-// Rows at any distances, upwards and downwards, as one after the other.
+// Rows at any distance, ascending and descending, give the same as contiguous ones.
 template <typename T>
 void check_rows(Combine kernel, mob_op_t op, bool fetches, std::mt19937_64& random) {
   constexpr size_t kRows = 5;
@@ -283,7 +283,7 @@ void check_concurrent_sums(mob_type_t type) {
   constexpr int kThreads = 4;
   std::vector<T> target(kElements, 0);
   std::vector<T> ones(kElements, 1);
-  // PROD by 1 is a compare-and-swap loop that must not lose the sums of others.
+  // PROD by 1 is a compare-and-swap loop, which must not lose the other threads' sums.
   std::vector<std::thread> threads;
   for (int thread = 0; thread < kThreads; ++thread) {
     threads.emplace_back([&, thread] {

@@ -20,7 +20,7 @@ TEST(GridBarrier, WhoLooksAroundKnowsOfEverybody) {
       EXPECT_FALSE(known.contains(rank));
       known.insert(rank);
       for (const mob_rank_t other : grid.across()) {
-        EXPECT_FALSE(known.contains(other)) << size << ", " << rank;  // of another row each
+        EXPECT_FALSE(known.contains(other)) << size << ", " << rank;  // each of another row
         known.insert(other);
         const Ranks row = as_set(GridBarrier(size, other).row());
         known.insert(row.begin(), row.end());

@@ -14,7 +14,7 @@
 namespace mobius::engine {
 namespace {
 
-// Takes what is held as a fence does: all of it.
+// Takes all held operations, as a fence does.
 std::vector<int> drained(ReorderPlan<int>& plan) {
   std::vector<int> order;
   while (!plan.empty()) order.push_back(plan.take());
@@ -92,7 +92,7 @@ TEST(Stats, TableIsAlignedAndAddsUp) {
   const std::string table = stats_table(3, targets);
   EXPECT_NE(table.find("rank 3"), std::string::npos);
   EXPECT_NE(table.find("1000000000008"), std::string::npos) << table;
-  // All lines of the table, without the title, are equally long.
+  // All lines of the table, except the title, have the same length.
   std::set<size_t> lengths;
   for (size_t at = table.find('\n') + 1; at < table.size();) {
     const size_t end = table.find('\n', at);

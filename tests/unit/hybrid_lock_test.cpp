@@ -34,7 +34,7 @@ bool enter_often(Guarded& guarded, uint32_t self, const WaitPolicy& policy, int 
     const uint64_t value = guarded.first;
     guarded.first = value + 1;
     if (guarded.second != value) return false;
-    if (i % 64 == 0) std::this_thread::yield();  // lets others find the lock held
+    if (i % 64 == 0) std::this_thread::yield();  // lets other threads find the lock held
     guarded.second = value + 1;
     if (unlock(guarded.lock, self) != MOB_OK) return false;
   }
@@ -136,7 +136,7 @@ TEST_P(HybridLock, AWaiterThatWasKilledHoldsNobodyUp) {
   });
   children.start([&] {
     guarded->waiting.fetch_add(1);
-    Dead probe(2);  // the victim may have been handed the lock
+    Dead probe(2);  // the victim may have got the lock handed over
     return lock(guarded->lock, 3, GetParam(), &probe) != LockResult::kGaveUp &&
            unlock(guarded->lock, 3) == MOB_OK;
   });

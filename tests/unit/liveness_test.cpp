@@ -25,7 +25,7 @@ bool sleep_for_ever() {
   while (true) pause();
 }
 
-// A control block of three: this process, a child, and one that has not come.
+// A control block of three processes: this one, a child, and one that has not joined.
 class LivenessTest : public testing::Test {
  protected:
   LivenessTest() {
@@ -47,7 +47,7 @@ class LivenessTest : public testing::Test {
     slot.start_time.store(mobius::os::process_start_time(pid));
     slot.state.store(ProcessState::kLive);
   }
-  // Also when the last look was a moment ago.
+  // Also if the last check was a moment ago.
   bool is_dead_in_time(mob_rank_t index) {
     const uint64_t end = mobius::os::now_ns() + 60'000'000'000;
     while (mobius::os::now_ns() < end) {
@@ -101,7 +101,7 @@ TEST_F(LivenessTest, WhoLeftInOrderIsNotDead) {
 
 TEST_F(LivenessTest, DeclaredByAnother) {
   EXPECT_TRUE(declare_dead(block_->slot(1)));
-  EXPECT_TRUE(declare_dead(block_->slot(2)));  // before it came
+  EXPECT_TRUE(declare_dead(block_->slot(2)));  // before it joined
   EXPECT_TRUE(liveness_.is_dead(1));
   EXPECT_TRUE(liveness_.is_dead(2));
 }

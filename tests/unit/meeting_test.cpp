@@ -29,7 +29,7 @@ namespace {
 
 using Bytes = std::vector<unsigned char>;
 
-// What the processes of a job, which are threads here, have published.
+// The addresses that the processes of a job, which are threads here, have published.
 class Table {
  public:
   explicit Table(mob_rank_t size) : barrier_(size) {}
@@ -44,7 +44,7 @@ class Table {
   std::barrier<> barrier_;
 };
 
-// `change` may falsify what a process gets to know of another.
+// `change` may falsify the address that a process reads of another.
 class TestDirectory final : public Directory {
  public:
   using Change =
@@ -85,7 +85,7 @@ struct Outcome {
   std::string error;
   Membership membership;
   ino_t segment = 0;
-  std::vector<uint32_t> places;  // what the segment says, of a job on several hosts
+  std::vector<uint32_t> places;  // contents of the segment of a job on several hosts
 };
 
 void read_places(mob_rank_t size, Outcome* outcome) {
@@ -147,8 +147,8 @@ void expect_hosts(const std::vector<Outcome>& outcomes, const std::vector<int32_
   }
 }
 
-// As if `reader` could not be on one host with `rank`: the card begins with a version and the boot
-// id, and ends with the address.
+// Makes the two processes look as if they were on different hosts: the card begins with a version
+// and the boot id, and ends with the address.
 void make_other_kernel(Bytes& card) { card[8] ^= 1; }
 void make_unreachable(Bytes& card) { card.back() ^= 1; }
 
@@ -170,7 +170,7 @@ TEST(Meeting, OfContainersThatCannotReachEachOther) {
   expect_hosts(meet_all(6, change), {0, 0, 1, 1, 2, 2});
 }
 
-// Rank 1 reaches 0, and 2 reaches only 1, which is not the first of its host.
+// Rank 1 reaches 0, but 2 reaches only 1, which is not the first of its host.
 TEST(Meeting, WhereReachIsNotTransitive) {
   const auto change = [](mob_rank_t reader, mob_rank_t rank, const std::string& key, Bytes& value) {
     if (key == "card" && reader == 2 && rank == 0) make_unreachable(value);
@@ -204,7 +204,7 @@ TEST(Meeting, OfTooMany) {
   EXPECT_EQ(meet(directory, {0, kMostRanks + 1, {}, 1}, &membership), MOB_ERR_ARGUMENT);
 }
 
-// A reception of rank 0 in a job of three, to which others can come before it has started.
+// A reception of rank 0 in a job of three; others can come before it has started.
 class Awaited : public testing::Test {
  protected:
   void SetUp() override {
@@ -215,7 +215,7 @@ class Awaited : public testing::Test {
   Visit come(mob_rank_t rank, const Secret& secret, Line* line) {
     return visit(reception_.address(), secret, 0, rank, 60, line);
   }
-  // A connection that says nothing of itself.
+  // Connects without an introduction.
   int connect_silently() {
     std::string name(1, '\0');
     name += "mobius-host-";
@@ -243,7 +243,7 @@ class Awaited : public testing::Test {
   Reception reception_;
 };
 
-// … and one that has.
+// A reception that has started.
 class Received : public Awaited {
  protected:
   void SetUp() override {
@@ -256,7 +256,7 @@ TEST_F(Awaited, WhoComesBeforeManyOthersIsHeard) {
   Line line;
   Visit outcome = Visit::kFailed;
   std::thread guest([&] { outcome = come(1, secret_, &line); });
-  // Until it has connected and said who it is, of which nothing tells: later it is let in, too.
+  // Until it has connected and introduced itself, which nothing reports; a late one is let in too.
   std::this_thread::sleep_for(std::chrono::milliseconds(20));
   std::vector<int> silent;
   for (int i = 0; i < 200; ++i) silent.push_back(connect_silently());
@@ -352,7 +352,7 @@ TEST_F(Received, WhenTheFirstDiesItsGuestsAreTold) {
 TEST(Reception, WhoNeverAnswersIsWaitedForWithinLimits) {
   Secret secret;
   ASSERT_EQ(make_secret(&secret), MOB_OK);
-  Reception stopped;  // it listens, and will not start
+  Reception stopped;  // listens, but will not start
   ASSERT_EQ(stopped.open(), MOB_OK);
   Line line;
   EXPECT_EQ(visit(stopped.address(), secret, 7, 8, 1, &line), Visit::kFailed);

@@ -175,13 +175,13 @@ TEST(Gathering, WhoSpeaksAnotherProtocolIsRefusedAndTheOthersMeet) {
   ASSERT_EQ(stranger.receive(&answer, sizeof answer, &descriptor), MOB_OK);
   EXPECT_EQ(answer.type, MessageType::kRefused);
   EXPECT_EQ(descriptor, -1);
-  os::UnixSocket passing;  // comes and goes without a word
+  os::UnixSocket passing;  // connects and leaves without a message
   ASSERT_EQ(passing.connect(address, length), MOB_OK);
   passing.close();
   os::UnixSocket shouter;
   ASSERT_EQ(shouter.connect(address, length), MOB_OK);
   ASSERT_EQ(shouter.send("garbage", 7), MOB_OK);
-  std::array<os::UnixSocket, 100> silent;  // stay, more than may
+  std::array<os::UnixSocket, 100> silent;  // stay connected, more than are permitted
   for (os::UnixSocket& each : silent) ASSERT_EQ(each.connect(address, length), MOB_OK);
   int segment = -1;
   bool pid_is_shared = false;

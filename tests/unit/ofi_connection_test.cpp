@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 
-// How connections come about, where libfabric makes them of two that begin at the same time.
+// How connections are made, in particular when both ends begin at the same time and libfabric makes
+// one connection out of two.
 #include <gtest/gtest.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
@@ -27,7 +28,7 @@ class OfiConnection : public ::testing::TestWithParam<const char*> {
   }
 };
 
-// Has both ends connected to a process that then dies, and notice that.
+// Connects both ends to a process that then dies, and lets both notice the death.
 void outlive_somebody(Pair& pair, Children& children, const char* provider) {
   int line[2];
   ASSERT_EQ(pipe(line), 0);
@@ -75,16 +76,17 @@ void outlive_somebody(Pair& pair, Children& children, const char* provider) {
   for (int i = 0; i < 20; ++i) pair.poll();
 }
 
-// libfabric's providers over TCP keep the process number of whom a connection was to where they
-// keep the next one, and take a request that was given up for one of a new process then: who had
-// lost another peer closed the good connection of two that had begun at once.
+// libfabric's TCP providers store the process number of a connection's peer where they store the
+// next one's. They then took a request that had been given up for a request of a new process: an
+// endpoint that had lost a peer closed the good connection of two endpoints that had begun at once.
 TEST_P(OfiConnection, ComesAboutAtBothEndsAtOnceAfterADeath) {
   const uint64_t word = 5;
   const Piece piece = {&word, sizeof word};
   Children children;
   Pair pair(GetParam());
   ASSERT_NO_FATAL_FAILURE(outlive_somebody(pair, children, GetParam()));
-  // The request of the larger address wins, and is answered while the other one lies there unread.
+  // The request of the larger address wins, and is answered while the other request is still
+  // unread.
   const bool left_wins = port_of(pair.left.endpoint) > port_of(pair.right.endpoint);
   End& wins = left_wins ? pair.left : pair.right;
   End& yields = left_wins ? pair.right : pair.left;
@@ -92,9 +94,9 @@ TEST_P(OfiConnection, ComesAboutAtBothEndsAtOnceAfterADeath) {
     EXPECT_EQ(end.endpoint.send(end.peer, {&piece, 1}), Posted::kAgain);
     for (int i = 0; i < 5; ++i) then.endpoint.poll();
   };
-  begin(yields, wins);  // who sees it come, and does not know yet who it is
+  begin(yields, wins);  // it sees the request come, and does not know its sender yet
   begin(wins, wins);    // asks
-  for (int i = 0; i < 5; ++i) yields.endpoint.poll();  // asks, too, and finds that it shall not
+  for (int i = 0; i < 5; ++i) yields.endpoint.poll();  // asks too, and finds that it must not
   for (uint64_t sent = 1; sent <= 20; ++sent) {
     pair.send(wins, {piece});
     pair.send(yields, {piece});
@@ -117,7 +119,7 @@ TEST_P(OfiConnection, WhoIsNotKnownShowsItsCard) {
   };
   const uint64_t word = 5;
   const Piece piece = {&word, sizeof word};
-  // It asks again while nobody answers, and sends nothing before.
+  // It repeats its question while there is no answer, and sends nothing before.
   while (guest.endpoint.send(guest.peer, {&piece, 1}) == Posted::kAgain) {
     EXPECT_TRUE(host.received.empty());
     host.endpoint.poll();
@@ -132,7 +134,7 @@ TEST_P(OfiConnection, WhoIsNotKnownShowsItsCard) {
   EXPECT_EQ(host.received, (std::vector<std::vector<unsigned char>>{{5, 0, 0, 0, 0, 0, 0, 0}}));
 }
 
-// Each try makes a new connection there, for which libfabric keeps memory for good.
+// Each attempt makes a new connection there, for which libfabric keeps memory for good.
 TEST_P(OfiConnection, WhoTurnsConnectionsDownIsTriedLessAndLessOften) {
   End end, gone;
   ASSERT_EQ(gone.open(loopback(GetParam())), MOB_OK);
@@ -162,7 +164,7 @@ TEST_P(OfiConnection, WhoTurnsConnectionsDownIsTriedLessAndLessOften) {
   }
   close(listener);
   EXPECT_GE(tries, 2);
-  EXPECT_LE(tries, 80);  // a quarter more time each, down to 20 ms
+  EXPECT_LE(tries, 80);  // a quarter more time for each, from 20 ms on
 }
 
 INSTANTIATE_TEST_SUITE_P(Providers, OfiConnection, ::testing::Values("tcp;ofi_rxm", "net"),

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-// Endpoints over the loopback interface, for tests, and what they were told.
+// Endpoints over the loopback interface, for tests, and a record of their callbacks.
 
 #include <gtest/gtest.h>
 
@@ -26,14 +26,14 @@ inline ofi::Options loopback(const char* provider) {
   return options;
 }
 
-// Why a provider cannot be tried here; "" if it can.
+// The reason why a provider cannot be tested here; "" if it can.
 inline std::string missing(const char* provider) {
   ofi::Endpoint endpoint;
   if (endpoint.open(loopback(provider), {}) == MOB_OK) return "";
   return std::string("SKIP: ") + mob_last_error();
 }
 
-// Where an endpoint over TCP listens; 0 if it does not say.
+// The port on which an endpoint over TCP listens; 0 if unknown.
 inline uint16_t port_of(const ofi::Endpoint& endpoint) {
   const std::string& address = endpoint.description().address;
   uint16_t port = 0;
@@ -41,7 +41,7 @@ inline uint16_t port_of(const ofi::Endpoint& endpoint) {
   return port;
 }
 
-// Bytes that differ from place to place and from one seed to the next.
+// Bytes that differ from place to place and from seed to seed.
 inline std::vector<unsigned char> pattern(size_t bytes, uint64_t seed) {
   std::vector<unsigned char> made(bytes);
   uint64_t state = seed * 2654435761 + 1;
@@ -52,7 +52,7 @@ inline std::vector<unsigned char> pattern(size_t bytes, uint64_t seed) {
   return made;
 }
 
-// An endpoint that notes what its callbacks say.
+// An endpoint that records its callbacks.
 struct End {
   struct Ended {
     uint64_t operation;
@@ -66,8 +66,9 @@ struct End {
   std::vector<uint64_t> notes;
   std::vector<std::pair<ofi::PeerId, std::string>> failed;
   bool aligned = true;
-  std::function<void(const unsigned char*, size_t)> on_message;  // instead of keeping it
-  std::function<void(uint64_t)> on_greeting;                     // of somebody who is not known
+  // Called instead of storing the message.
+  std::function<void(const unsigned char*, size_t)> on_message;
+  std::function<void(uint64_t)> on_greeting;  // called for a sender that is unknown
 
   mob_status_t open(const ofi::Options& options) {
     ofi::Callbacks callbacks;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 
-// Endpoints of two processes, which sleep on their descriptors, die, or are no endpoints at all.
+// Endpoints of two processes that sleep on their descriptors or die, and peers that are not
+// endpoints.
 #include <arpa/inet.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
@@ -25,7 +26,7 @@ using mobius_test::Pair;
 using mobius_test::pattern;
 using mobius_test::port_of;
 
-// Two ends of a stream between parent and child, to exchange addresses.
+// A stream between parent and child, for exchanging addresses.
 struct Line {
   int ends[2] = {-1, -1};
   Line() {
@@ -46,13 +47,13 @@ std::vector<unsigned char> hear(int line) {
   return bytes;
 }
 
-// Opens an end and exchanges addresses with the other process.
+// Opens an endpoint and exchanges addresses with the other process.
 bool meet(End& end, const Options& options, int line) {
   return end.open(options) == MOB_OK && tell(line, end.endpoint.address()) &&
          end.endpoint.add_peer(hear(line), &end.peer) == MOB_OK;
 }
 
-// Polls until `done`, asleep whenever that is allowed.
+// Polls until `done`, and sleeps whenever that is allowed.
 void sleep_until(End& end, const std::function<bool()>& done) {
   while (!done()) {
     if (end.endpoint.poll() || !end.endpoint.ready_to_sleep()) continue;
@@ -67,7 +68,7 @@ bool send_asleep(End& end, std::span<const Piece> pieces) {
     if (posted != Posted::kAgain) return posted == Posted::kDone;
     if (end.endpoint.poll() || !end.endpoint.ready_to_sleep()) continue;
     pollfd wait = {end.endpoint.descriptor(), POLLIN, 0};
-    // Room may be made without an event: short of that, this is a pause.
+    // Room may be made without an event; then this is a pause.
     ::poll(&wait, 1, 1);
   }
 }
@@ -98,7 +99,7 @@ TEST_P(OfiProcesses, SleepersAreWokenByEveryMessage) {
       end.received.clear();
       if (!first) good = good && send_asleep(end, {&piece, 1});
     }
-    // The last message may still be on its way out when its sender is done.
+    // The last message may still be under way when its sender is done.
     tell(line, {1});
     pollfd other = {line, POLLIN, 0};
     while (::poll(&other, 1, 0) == 0) end.endpoint.poll();
@@ -127,7 +128,7 @@ TEST_P(OfiProcesses, ReadsAndWritesAreServedBySleepers) {
   });
   End end;
   ASSERT_TRUE(meet(end, loopback(GetParam()), line_.ends[0])) << mob_last_error();
-  // Something must be sent for a connection to be made.
+  // A connection is made only when something is sent.
   sleep_until(end, [&] { return !end.received.empty(); });
   uint64_t words[2];
   ASSERT_EQ(end.received[0].size(), sizeof words);
@@ -183,7 +184,7 @@ TEST_P(OfiProcesses, DeathOfAPeerIsReportedOnceAndEndsWhatIsUnderWay) {
   ASSERT_TRUE(send_asleep(end, {&piece, 1}));
   pollfd answer = {line_.ends[0], POLLIN, 0};
   while (::poll(&answer, 1, 0) == 0) end.endpoint.poll();
-  // Nobody serves this.
+  // No process serves this.
   std::vector<unsigned char> here(4096);
   ASSERT_EQ(end.endpoint.read(end.peer, here.data(), 4096, words[0], words[1], 77), Posted::kDone);
   for (int i = 0; i < 100; ++i) end.endpoint.poll();
@@ -244,7 +245,7 @@ TEST_P(OfiProcesses, StrangersWithPlainSocketsDisturbNobody) {
   };
   const uint16_t port = port_of(pair.right.endpoint);
   ASSERT_NE(port, 0);
-  // The first ones come before, the others after the pair has a connection.
+  // The first ones come before the pair has a connection, the others after.
   std::vector<int> plain;
   for (uint64_t seed = 0; seed < 60; ++seed) {
     const int stranger = connect_to(port);
@@ -256,7 +257,7 @@ TEST_P(OfiProcesses, StrangersWithPlainSocketsDisturbNobody) {
     if (seed % 2 == 0) {
       close(stranger);
     } else {
-      plain.push_back(stranger);  // stays, and says no more
+      plain.push_back(stranger);  // stays connected, and sends nothing more
     }
     if (seed == 5 || seed % 20 == 19) check();
     for (int i = 0; i < 20; ++i) pair.poll();

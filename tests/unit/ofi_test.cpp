@@ -82,7 +82,7 @@ TEST_P(OfiEndpoint, MessagesSentInPlaceArriveAndEnd) {
   for (uint64_t i = 1; i <= kMessages; ++i) {
     kept.push_back(pattern(i * 1300 % pair.left.endpoint.message_bytes(), i));
     const auto& bytes = kept.back();
-    // One piece; or the last of four, behind those that are the caller's again at once.
+    // One piece; or the last of four, after three that the caller may reuse at once.
     std::vector<Piece> pieces = {{bytes.data(), bytes.size()}};
     std::vector<unsigned char> head(bytes.begin(), bytes.begin() + bytes.size() / 3);
     if (i % 2 == 0) {
@@ -129,7 +129,7 @@ TEST_P(OfiEndpoint, WritesAheadComeBeforeMessages) {
                                             registration.base, registration.key, round);
     });
     pair.send(pair.left, {{&byte, 1}});
-    // What has been heard of has to be there.
+    // A write whose note has come must have arrived.
     pair.until([&] { return pair.right.received.size() == round; });
     ASSERT_TRUE(std::equal(data.begin(), data.end(), target.begin())) << round;
     pair.until([&] { return pair.left.ended.size() == round; });
@@ -149,7 +149,7 @@ TEST_P(OfiEndpoint, NotesComeWithWhatWasWritten) {
   std::vector<uint64_t> expected;
   for (uint64_t round = 1; round <= 20; ++round) {
     const auto data = pattern(round % 2 == 0 ? kBytes : 9, round);
-    // Each third without one, of which nothing is said.
+    // Each third write has no note, so it is not reported.
     const uint64_t note = round % 3 == 0 ? 0 : UINT64_MAX - round;
     pair.insist([&] {
       return pair.left.endpoint.write_ahead(pair.left.peer, data.data(), data.size(),
@@ -162,7 +162,7 @@ TEST_P(OfiEndpoint, NotesComeWithWhatWasWritten) {
     }
     pair.until([&] { return pair.left.ended.size() == round; });
   }
-  // Nor of other writes.
+  // Other kinds of write are not reported either.
   const unsigned char byte = 0;
   pair.insist([&] {
     return pair.left.endpoint.write(pair.left.peer, &byte, 1, registration.base, registration.key,
@@ -173,7 +173,7 @@ TEST_P(OfiEndpoint, NotesComeWithWhatWasWritten) {
   pair.right.endpoint.unregister(registration);
 }
 
-// Writes and reads of many sizes at odd places, by a pair of endpoints.
+// Writes and reads of many sizes at unaligned places, by a pair of endpoints.
 void transfers_of_all_sizes(const Options& options) {
   Pair pair(options);
   constexpr size_t kBytes = 3 << 20;
@@ -291,7 +291,7 @@ TEST_P(OfiEndpoint, FloodBothWaysEndsAndKeepsOrder) {
   EXPECT_TRUE(sides[1].good);
 }
 
-// How many messages an endpoint takes for a peer that does not poll.
+// The number of messages that an endpoint takes for a peer that does not poll.
 uint64_t fill(End& from, PeerId peer, size_t bytes) {
   const std::vector<unsigned char> data(bytes, 7);
   const Piece piece = {data.data(), bytes};
@@ -313,14 +313,14 @@ TEST_P(OfiEndpoint, PeerThatDoesNotPollIsSentABoundedAmountAndStopsNobodyElse) {
     ASSERT_EQ(third.open(loopback(GetParam())), MOB_OK) << mob_last_error();
     const PeerId to_third = pair.left.add(third);
     third.peer = third.add(pair.left);
-    // Connected, so that what follows fills sockets and not queues of connections.
+    // Connects, so that the following messages fill sockets and not connection queues.
     const uint64_t word = 0;
     pair.send(pair.left, {{&word, sizeof word}});
     pair.until([&] { return pair.right.received.size() == 1; });
 
     const uint64_t taken = fill(pair.left, pair.left.peer, bytes);
     EXPECT_GT(taken, 0u);
-    // What we hold, and what two sockets of the kernel do.
+    // The endpoint's buffers, and those of two sockets of the kernel.
     EXPECT_LT(taken * bytes, size_t{40} << 20) << taken << " messages of " << bytes;
 
     const Piece piece = {&word, sizeof word};
@@ -337,12 +337,12 @@ TEST_P(OfiEndpoint, PeerThatDoesNotPollIsSentABoundedAmountAndStopsNobodyElse) {
       pair.left.endpoint.poll();
       third.endpoint.poll();
     }
-    // It polls again: nothing was lost.
+    // The peer polls again: no message was lost.
     pair.until([&] { return pair.right.received.size() == 1 + taken; });
   }
 }
 
-// However much is lost with peers that hold what they were sent, and were given up.
+// However many buffers are held for peers that were given up.
 TEST_P(OfiEndpoint, PeersThatWereGivenUpLeaveRoomForOthers) {
   constexpr size_t kStuck = 10;
   constexpr uint64_t kMessages = 200;
@@ -421,7 +421,7 @@ TEST_P(OfiEndpoint, TransferOutsideRegisteredMemoryFailsAndTouchesNothing) {
     EXPECT_NE(other.ended[0].text.find(GetParam()), std::string::npos) << other.ended[0].text;
     EXPECT_EQ(memory, std::vector<unsigned char>(3 * 4096, 1));
   }
-  // Those who behave are not concerned.
+  // Peers that behave are not affected.
   pair.insist([&] {
     return pair.left.endpoint.write(pair.left.peer, data.data(), 8, registration.base,
                                     registration.key, 6);
@@ -432,7 +432,7 @@ TEST_P(OfiEndpoint, TransferOutsideRegisteredMemoryFailsAndTouchesNothing) {
   EXPECT_EQ(memory[4096 + 8], 1);
 }
 
-// Providers look keys up while they poll, and some without a lock.
+// Providers look up keys while they poll, and some without a lock.
 TEST_P(OfiEndpoint, KeysAreMadeAndWithdrawnWhileOthersAreUsed) {
   constexpr uint64_t kReads = 10'000;
   Pair pair(GetParam());
@@ -497,7 +497,7 @@ TEST_P(OfiEndpoint, MessagesMadeWithAnotherKeyAreDropped) {
   Pair pair(GetParam());
   Options options = loopback(GetParam());
   options.key[3] ^= 1;
-  End asker;  // is not answered
+  End asker;  // gets no answer
   ASSERT_EQ(asker.open(options), MOB_OK);
   const PeerId asked = asker.add(pair.right);
   options.asks_first = false;
@@ -548,7 +548,7 @@ TEST_P(OfiEndpoint, SleepsWhenThereIsNothingToDo) {
     pair.send(pair.right, {{&word, sizeof word}});
     const auto more = pair.left.received.size() + 1;
     pair.until([&] { return pair.left.received.size() >= more; });
-    // Until both could sleep at once: whatever was under way has come to its end then.
+    // Until both could sleep at once: then all operations under way have ended.
     const auto asleep = [](End& end) {
       pollfd readable = {end.endpoint.descriptor(), POLLIN, 0};
       return !end.endpoint.poll() && end.endpoint.ready_to_sleep() && ::poll(&readable, 1, 0) == 0;
@@ -578,11 +578,11 @@ TEST_P(OfiEndpoint, AddressesThatAreNoneAreRefused) {
   other[24] ^= 1;  // a letter of the provider's name
   EXPECT_EQ(end.endpoint.add_peer(other, &peer), MOB_ERR_SETTING);
   EXPECT_NE(std::string(mob_last_error()).find("MOBIUS_PROVIDER"), std::string::npos);
-  // Whole, but the provider would take bytes of what follows for its own.
+  // The whole address, but the provider would read bytes of the following fields as its own.
   for (const unsigned char bytes : {1, 8, 12}) {
     auto cut = good;
-    cut[22] = static_cast<unsigned char>(cut[22] - bytes);  // of the provider's address
-    cut[21] = static_cast<unsigned char>(cut[21] + bytes);  // of the host's name
+    cut[22] = static_cast<unsigned char>(cut[22] - bytes);  // length of the provider's address
+    cut[21] = static_cast<unsigned char>(cut[21] + bytes);  // length of the host's name
     EXPECT_EQ(end.endpoint.add_peer(cut, &peer), MOB_ERR_ARGUMENT) << int{bytes};
   }
   auto family = good;
@@ -644,7 +644,7 @@ TEST(OfiChoice, WhatIsNotThereIsExplained) {
     EXPECT_NE(text.find(nowhere), std::string::npos) << text;
     EXPECT_NE(text.find("MOBIUS_INTERFACE"), std::string::npos) << text;
   }
-  // A loopback reaches nobody else: it must be allowed. So must what is for one host alone.
+  // A loopback reaches no other host, so it must be allowed; so must providers for one host.
   for (const char* own : {"127.0.0.1", "lo"}) {
     options.interface = own;
     EXPECT_EQ(endpoint.open(options, {}), MOB_ERR_SETTING);
@@ -660,7 +660,7 @@ TEST(OfiChoice, WhatIsNotThereIsExplained) {
   options.provider = "";
   EXPECT_EQ(endpoint.open(options, {}), MOB_OK) << mob_last_error();
   EXPECT_EQ(endpoint.description().interface, "lo");
-  // … and is taken, although there may be others, where all are on one machine.
+  // It is chosen, although other interfaces may exist, if all processes are on one machine.
   endpoint.close();
   options.interface = "";
   options.prefer_loopback = true;

@@ -15,7 +15,7 @@ constexpr SipKey kKey = {{0x0706050403020100, 0x0f0e0d0c0b0a0908}};
 constexpr uint64_t kSender = 11, kReceiver = 22;
 
 TEST(OfiWire, CodeIsSipHash) {
-  // The vectors of its authors, for 8 and 16 bytes.
+  // The test vectors of SipHash's authors, for 8 and 16 bytes.
   EXPECT_EQ(siphash(kKey, {0x0706050403020100}), 0x93f5f5799a932462u);
   EXPECT_EQ(siphash(kKey, {0x0706050403020100, 0x0f0e0d0c0b0a0908}), 0x3f2acc7f57c29bdbu);
 }
@@ -104,7 +104,7 @@ TEST(OfiWire, NoChangeOfAHeaderAndNoLengthGetsThrough) {
     for (unsigned char& byte : bad) byte = static_cast<unsigned char>(random());
     EXPECT_EQ(senders.open_message(bad, &opened), Verdict::kStranger);
   }
-  // None of them left a trace.
+  // The dropped messages left no trace.
   EXPECT_EQ(senders.open_message(good, &opened), Verdict::kGood);
 }
 

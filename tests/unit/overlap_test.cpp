@@ -45,10 +45,10 @@ TEST(Overlap, BoxesThatMustPass) {
   EXPECT_FALSE(overlaps({8, {100}, {8}}));
   EXPECT_FALSE(overlaps({8, {100}, {-8}}));
   EXPECT_FALSE(overlaps({64, {10, 10}, {256, 4096}}));      // part of an array
-  EXPECT_FALSE(overlaps({64, {10, 10}, {4096, 256}}));      // the same, turned around
-  EXPECT_FALSE(overlaps({8, {1000, 2}, {16, 8}}));          // two combs in each other
+  EXPECT_FALSE(overlaps({64, {10, 10}, {4096, 256}}));      // the same with the dimensions swapped
+  EXPECT_FALSE(overlaps({8, {1000, 2}, {16, 8}}));          // two interleaved combs
   EXPECT_FALSE(overlaps({8, {2, 1000}, {8 + 16000, 16}}));  // shifted by an odd number of teeth
-  EXPECT_FALSE(overlaps({4, {100, 3}, {12, 8}}));           // not nested, teeth in gaps
+  EXPECT_FALSE(overlaps({4, {100, 3}, {12, 8}}));           // not nested; teeth in gaps
   EXPECT_FALSE(overlaps({1, {3, 5}, {5, 3}}));              // coprime, short
 }
 
@@ -85,8 +85,8 @@ TEST(Overlap, AgreesWithBruteForceOnSmallBoxes) {
   EXPECT_GT(disjoint, 1000);
 }
 
-// Nearly equal strides in all dimensions, chosen so that no two runs meet: too hard to decide in
-// the steps allowed, so it must pass.
+// Nearly equal strides in all dimensions, chosen so that no two runs meet: too hard to decide
+// within the permitted steps, so it must pass.
 TEST(Overlap, AHardBoxIsNotRefused) {
   Box box = {8, std::vector<size_t>(7, 10), {}};
   ptrdiff_t place = 8;

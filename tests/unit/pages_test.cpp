@@ -16,7 +16,7 @@ namespace {
 
 constexpr int kPopulateRead = 22;  // Linux 5.14
 
-// Five pages, of which the kernel can be asked.
+// Five pages about which the kernel can be asked.
 class Accessible : public testing::Test {
  protected:
   void SetUp() override {
@@ -31,7 +31,7 @@ class Accessible : public testing::Test {
     ASSERT_NE(memory_, MAP_FAILED);
   }
   void* page(size_t index) const { return static_cast<char*>(memory_) + index * page_; }
-  // Of `bytes` bytes from the last byte of a page on.
+  // For `bytes` bytes from the last byte of a page on.
   bool may(size_t index, size_t bytes, bool write) const {
     return is_accessible(reinterpret_cast<uintptr_t>(page(index)) + page_ - 1, bytes, write);
   }
@@ -57,7 +57,7 @@ TEST_F(Accessible, PrivateMemory) {
   EXPECT_TRUE(may(3, page_ + 1, true));
 }
 
-// What holds around the bytes that were asked for ends where it does not hold any more.
+// The range around the bytes ends where the property ends.
 TEST_F(Accessible, AsFarAsItHolds) {
   map(MAP_PRIVATE | MAP_ANONYMOUS, -1);
   ASSERT_EQ(mprotect(page(1), page_, PROT_READ), 0);
@@ -68,7 +68,7 @@ TEST_F(Accessible, AsFarAsItHolds) {
   EXPECT_EQ(around.start, at(2));
   EXPECT_GE(around.end, at(3));
   EXPECT_LE(around.end, at(4));
-  // Neighbours may all be readable, and named or not, up to the hole.
+  // Neighbours may all be readable, named or not, up to the hole.
   ASSERT_TRUE(is_accessible(at(1), page_ + 1, false, &around));
   EXPECT_LE(around.start, at(1));
   EXPECT_GE(around.end, at(3));
@@ -93,7 +93,7 @@ TEST_F(Accessible, MappingLongerThanItsFile) {
   EXPECT_LE(around.end, start + 3 * page_);
 }
 
-// Pages that move into shared memory and back, some of them never touched.
+// Pages that move into shared memory and back; some were never touched.
 class Moving : public testing::Test {
  protected:
   static constexpr size_t kPages = 5000;
@@ -126,7 +126,7 @@ class Moving : public testing::Test {
     EXPECT_EQ(fstat(file_, &status), 0);
     return static_cast<size_t>(status.st_blocks) * 512 / page_;
   }
-  // Each page in its place, with what was written to it, seen by reading it whole.
+  // Each page is in its place, with the contents written to it, seen by reading it whole.
   void expect_contents() const {
     size_t sum = 0;
     size_t expected = 0;
@@ -138,7 +138,7 @@ class Moving : public testing::Test {
     EXPECT_EQ(sum, expected);
   }
 
-  // Also the first and the last, and around where the kernel's answer is cut.
+  // Also the first and the last, and around the places where the kernel's answer is cut.
   static constexpr size_t kUsed[] = {0, 1, 7, 4094, 4095, 4096, 4100, kPages - 1};
   const size_t page_ = page_bytes();
   const size_t bytes_ = kPages * page_;
@@ -149,7 +149,7 @@ class Moving : public testing::Test {
 
 TEST_F(Moving, ThereAndBackWithoutThePagesThatNobodyTouched) {
   ASSERT_EQ(make_shared(start(), bytes_, true, place(), copy_), MOB_OK);
-  // Without pagemap all are copied.
+  // Without pagemap all pages are copied.
   if (access("/proc/self/pagemap", R_OK) == 0) {
     EXPECT_EQ(used_pages(), std::size(kUsed));
   }
@@ -161,7 +161,7 @@ TEST_F(Moving, ThereAndBackWithoutThePagesThatNobodyTouched) {
   expect_contents();
 }
 
-// Pages of a file that were not touched hold what is in the file.
+// Untouched pages of a file have the file's contents.
 TEST_F(Moving, AllPagesOfAFile) {
   const int program = memfd_create("pages_test_program", MFD_CLOEXEC);
   ASSERT_GE(program, 0);
@@ -201,8 +201,8 @@ TEST_F(Moving, AChildHasACopyUntilTheCopiesEnd) {
   in_child([&] {
     if (guards != 101) _exit(1);
     pages_[0] = 77;
-    pages_[2 * page_] = 78;  // a page that holds nothing in its parent
-    // Its own children have what it has.
+    pages_[2 * page_] = 78;  // a page that is empty in its parent
+    // Its own children have the same contents.
     in_child([&] {
       if (pages_[0] != 77 || pages_[2 * page_] != 78 || guards != 101) _exit(1);
     });
@@ -227,7 +227,7 @@ TEST_F(Moving, AreMappedASecondTimeOnlyWhereNothingIs) {
   EXPECT_EQ(pages_[page_], 5);
   unmap(start(), bytes_);
   pages_ = map(MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  // Where the heap and the stack grow nothing is mapped either, free as it is.
+  // Nothing is mapped where the heap and the stack may grow, although those ranges are free.
   const auto heap = reinterpret_cast<uintptr_t>(sbrk(0));
   const int on_stack = 0;
   const uintptr_t stack = page_start(reinterpret_cast<uintptr_t>(&on_stack));

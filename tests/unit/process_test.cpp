@@ -58,7 +58,7 @@ TEST(ProcessWatch, SeesTheEndBeforeAnybodyReapsIt) {
   kill(pid, SIGKILL);
   wait_for_end_without_reaping(pid);
   EXPECT_TRUE(early.has_ended(pid, start));
-  ProcessWatch late;  // opened when it is a zombie
+  ProcessWatch late;  // opened when the process is a zombie
   EXPECT_TRUE(late.has_ended(pid, start));
 }
 
@@ -89,7 +89,7 @@ TEST(ProcessWatch, StoppedIsNotEnded) {
   EXPECT_FALSE(watch.has_ended(pid, process_start_time(pid)));
 }
 
-// Whoever has used up its descriptors can open neither a pidfd nor a file of /proc.
+// A process that has used up its descriptors can open neither a pidfd nor a file of /proc.
 TEST(ProcessWatch, WhoCannotLookSeesNobodyEnd) {
   Children children;
   const pid_t pid = children.start(sleep_for_ever);
@@ -102,7 +102,7 @@ TEST(ProcessWatch, WhoCannotLookSeesNobodyEnd) {
   const int lowest_free = dup(STDERR_FILENO);
   ASSERT_GE(lowest_free, 0);
   close(lowest_free);
-  // None is left, or one, which the pidfd takes.
+  // No descriptor is left, or one, which the pidfd takes.
   for (const rlim_t left : {0, 1}) {
     ProcessWatch watch;
     ProcessWatch watch_of_gone;

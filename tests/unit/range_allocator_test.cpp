@@ -68,7 +68,7 @@ TEST(RangeAllocator, EmptyHasNothingToGive) {
   EXPECT_FALSE(ranges.allocate(1, 1, &offset));
 }
 
-// As many free pieces as there can be: every second block of many is given back.
+// The largest number of free pieces: every second block of many is freed.
 TEST(RangeAllocator, EverySecondBlockIsGivenBack) {
   constexpr size_t kBlocks = 1000;
   RangeAllocator ranges(kBlocks);

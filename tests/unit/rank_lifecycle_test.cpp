@@ -44,7 +44,7 @@ TEST(ThreadsActFor, TheRankTheyName) {
       EXPECT_EQ(mob_fetch_add8(0, word, 1, &old), MOB_OK) << mob_last_error();
       EXPECT_EQ(mob_notify(1 - rank), MOB_OK) << mob_last_error();
     }).join();
-    // The other rank's notification came from who acted for it.
+    // The thread that acts for the other rank sent this notification.
     EXPECT_EQ(mob_notify_wait(1 - rank, nullptr), MOB_OK) << mob_last_error();
     ASSERT_EQ(mob_barrier(), MOB_OK);
     uint64_t sum = 0;

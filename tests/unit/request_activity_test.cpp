@@ -6,7 +6,7 @@
 namespace mobius::engine {
 namespace {
 
-// How many waits it takes to forget, at most `most`.
+// The number of waits, at most `most`, until the demand is forgotten.
 int waits_to_forget(RequestActivity& demand, int most) {
   int waits = 0;
   for (; demand.is_recent() && waits < most; ++waits) demand.note_wait();
@@ -15,7 +15,7 @@ int waits_to_forget(RequestActivity& demand, int most) {
 
 TEST(Demand, IsForgottenAfterWaitsInWhichNobodyAsks) {
   RequestActivity demand;
-  EXPECT_TRUE(demand.is_recent());  // until it is known better
+  EXPECT_TRUE(demand.is_recent());  // until there is evidence
   const int waits = waits_to_forget(demand, 100'000);
   EXPECT_GT(waits, 1);
   EXPECT_FALSE(demand.is_recent());

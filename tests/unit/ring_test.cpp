@@ -23,7 +23,7 @@ struct Memory {
   alignas(kRingLine) unsigned char bytes[ring_footprint(kBytes)];
 };
 
-// Sizes from nothing to the largest, small ones mostly; what a record holds depends on its number.
+// Sizes from nothing to the largest, mostly small; a record's contents depend on its number.
 class Sequence {
  public:
   size_t next_size(size_t capacity) {
@@ -61,7 +61,7 @@ void produce(void* memory, size_t capacity, uint64_t records) {
   }
 }
 
-// The number of records that arrived as they were sent.
+// The number of records that arrived unchanged.
 uint64_t consume(void* memory, size_t capacity, uint64_t records) {
   RingReader reader(memory, capacity);
   Sequence sequence;
@@ -180,7 +180,7 @@ TEST(Ring, ARecordCanBeReservedAnew) {
   EXPECT_FALSE(reader.peek());
 }
 
-// Payloads full of the very headers that the consumer will look for one lap later, at every line.
+// Payloads contain, at every line, the very headers that the consumer will expect one lap later.
 TEST(Ring, OldPayloadsDoNotPassForRecords) {
   SharedZeros<Memory<kCapacity>> memory;
   RingWriter writer(memory->bytes, kCapacity);
@@ -202,7 +202,7 @@ TEST(Ring, OldPayloadsDoNotPassForRecords) {
       position += kCapacity / 4;
       ASSERT_FALSE(reader.peek());
     }
-    // A lap of small ones over them.
+    // A lap of small records over them.
     for (size_t line = 0; line < kCapacity; line += kRingLine) {
       ASSERT_NE(writer.reserve(8, 7), nullptr);
       writer.commit();

@@ -25,8 +25,8 @@ TEST(Rounds, PlacesAreInside) {
   }
 }
 
-// Who waits for the readers of the round before would not be told: they have posted there, and wait
-// for it now.
+// A member that waits for the readers of the round before would miss them: they have posted there,
+// and now wait for that member.
 TEST(Rounds, NoPlaceIsThatOfTheRoundBefore) {
   for (size_t turn = 0; turn < 20; ++turn) {
     for (const Bulk before : {Bulk::kNext, Bulk::kMet}) {

@@ -20,8 +20,8 @@ namespace {
 constexpr Policy kPolicies[] = {Policy::kAdaptive, Policy::kFifo, Policy::kInterleave,
                                 Policy::kGetsFirst, Policy::kAggregate};
 
-// What a target has, and what carries out operations on it as the target would: a sum of bytes
-// stands for all accumulates.
+// A target's memory, which carries out operations as the target would; a sum of bytes stands for
+// all accumulates.
 struct Memory {
   std::vector<unsigned char> bytes;
 
@@ -40,8 +40,8 @@ struct Memory {
 
 unsigned char* bytes_of(char* local) { return reinterpret_cast<unsigned char*>(local); }
 
-// Those of a plan, in order, or with what is free behind the others as the scheduler has it: puts
-// first.
+// The messages of a plan in order, or with the free ones behind the others, as the scheduler sends
+// them: puts first.
 std::vector<Issue> issues_of(const Plan& plan, const std::vector<Operation>& queue,
                              bool is_free_last) {
   std::vector<Issue> issues = plan.issues;
@@ -54,8 +54,8 @@ std::vector<Issue> issues_of(const Plan& plan, const std::vector<Operation>& que
   return issues;
 }
 
-// Carries a plan out by way of its messages, of which each is answered before the next goes; what
-// came back for each operation.
+// Carries out a plan by its messages, each answered before the next is sent. Returns the answer for
+// each operation.
 std::vector<std::vector<unsigned char>> carry_out(const std::vector<Operation>& queue,
                                                   const Plan& plan, const Costs& costs,
                                                   Memory* memory, bool is_free_last = false) {
@@ -138,7 +138,7 @@ class Queues {
     return queue;
   }
 
-  // The memory of the origin.
+  // The origin's memory.
   std::vector<char>& local() { return local_; }
 
   uint64_t below(uint64_t limit) { return random_() % limit; }
@@ -165,8 +165,8 @@ class Queues {
     return local_.data() + next_ - bytes;
   }
 
-  // Of the origin's memory, some that is another one's, too, now and then; not what was to be
-  // written before it is read: nobody knows when the answer is there.
+  // Memory of the origin, now and then shared with another operation. It is never written before an
+  // earlier operation has read it, because the time of the answer is unknown.
   char* place(size_t bytes, bool writes) {
     const size_t begin = below(kSharedBytes - bytes);
     const auto written = std::span(is_written_).subspan(begin, bytes);
@@ -185,7 +185,7 @@ class Queues {
     for (uint64_t i = 1 + below(8); i > 0; --i, remote += stride) add(queue, kind, remote, bytes);
   }
 
-  // Equal ones anywhere.
+  // Operations of equal size at any place.
   void add_scattered(std::vector<Operation>* queue) {
     const Kind kind = below(2) == 0 ? Kind::kPut : Kind::kGet;
     const size_t bytes = 1 + below(8);
@@ -198,9 +198,9 @@ class Queues {
 
   std::mt19937_64 random_;
   std::vector<char> local_;
-  bool shares_ = false;           // the next queue
-  std::vector<char> is_written_;  // of what is shared
-  size_t next_ = 0;               // of what is not
+  bool shares_ = false;           // the next queue shares memory
+  std::vector<char> is_written_;  // per byte of the shared memory
+  size_t next_ = 0;               // next byte of the memory that is not shared
 };
 
 TEST(Plan, RandomQueuesLeaveWhatTheyWouldInTheirOwnOrder) {
@@ -316,7 +316,7 @@ TEST(Plan, ScatteredPutsAreOnePieceOfElevenBytesEach) {
   EXPECT_LE(write_pack(queue, plan, plan.issues[0], wire.data()).bytes, 11'020u);
 }
 
-// Two or three of those in a row are at one distance.
+// Two or three operations in a row are at one distance.
 TEST(Plan, AFewRowsAtOneDistanceStayAmongScatteredOnes) {
   std::vector<char> local(8000);
   std::vector<Operation> queue;
@@ -328,7 +328,7 @@ TEST(Plan, AFewRowsAtOneDistanceStayAmongScatteredOnes) {
   make_plan(queue, {}, Policy::kAdaptive, &plan);
   ASSERT_EQ(plan.pieces.size(), 1u);
   EXPECT_TRUE(plan.pieces[0].is_scattered());
-  // A long run has a piece of its own, with one address, and what is behind it another.
+  // A long run has a piece of its own with one address; the operations behind it have another.
   for (size_t i = 0; i < 100; ++i) {
     queue.push_back(operation(Kind::kPut, (1 << 20) + i * 24, local.data() + 8 * queue.size(), 8));
   }
@@ -346,7 +346,7 @@ TEST(Plan, AFewRowsAtOneDistanceStayAmongScatteredOnes) {
   EXPECT_EQ(plan.pieces[2].rows, 100u);
 }
 
-// The same place again and again is no distance: the last one stays.
+// The same place again and again is not a distance; the last operation wins.
 TEST(Plan, RowsAtOnePlaceKeepTheirOrder) {
   uint64_t values[12];
   std::vector<Operation> queue;
@@ -384,7 +384,7 @@ TEST(Plan, WhatWasMergedWhileItWasRecordedCounts) {
 TEST(Plan, ScatteredRowsAreFoundWhereverTheyLie) {
   std::vector<char> local(64);
   for (const unsigned bits : {0u, 7u, 8u, 15u, 16u, 23u, 24u, 31u, 32u, 33u, 63u}) {
-    // The farthest two are so many bits apart; the others are near either.
+    // The farthest two are that many bits apart; the others are near one of them.
     const uint64_t base = uint64_t{1} << 40;
     const uint64_t far = base + (uint64_t{1} << bits) - 1;
     const uint64_t places[] = {far, base, base, far, base + (far - base) / 2, far};
@@ -453,7 +453,7 @@ TEST(Plan, FreeIsTheLastOfItsKindWhereNothingConflicts) {
   Operation fenced = small_put;
   fenced.fenced = true;
   EXPECT_EQ(free_of({long_put, fenced}), (std::vector<bool>{false, false}));
-  // Reads what was put.
+  // Reads the bytes that were put.
   Operation reads = long_get;
   reads.remote = 100;
   for (const Policy policy : kPolicies) EXPECT_FALSE(free_of({long_put, reads}, policy)[0]);
@@ -506,7 +506,7 @@ TEST(Plan, InterleaveAlternates) {
   }
 }
 
-// Reads what write_queue() wrote.
+// Reads the bytes that write_queue() wrote.
 std::vector<Operation> written_and_read(const std::vector<Operation>& queue) {
   QueueReader reader;
   std::istringstream lines(write_queue(queue, '\n'));
@@ -608,8 +608,8 @@ TEST(Text, NonsenseIsRefused) {
   EXPECT_TRUE(reader.queue[9].kept);
 }
 
-// Messages of a link of 20 µs, 0.1 bytes a nanosecond out and 0.2 in, of which others of the
-// machine often take some time.
+// Messages of a link of 20 µs that carries 0.1 bytes per nanosecond out and 0.2 in. Other traffic
+// of the machine often delays them.
 TEST(LinkMeter, FindsOutWhatALinkCosts) {
   std::mt19937_64 random(8);
   LinkMeter meter;
@@ -623,13 +623,13 @@ TEST(LinkMeter, FindsOutWhatALinkCosts) {
     meter.answered(64, 8, disturbed(40'000));
     meter.answered(40'000, 0, disturbed(40'000 + 400'000));
     meter.answered(64, 40'000, disturbed(40'000 + 200'000));
-    meter.answered(40'000, 40'000, disturbed(440'000));  // tells nothing
+    meter.answered(40'000, 40'000, disturbed(440'000));  // says nothing
   }
   meter.update(&costs);
   EXPECT_NEAR(costs.latency_ns, 20'000, 200);
   EXPECT_NEAR(costs.out_bytes_per_ns, 0.1, 0.002);
   EXPECT_NEAR(costs.in_bytes_per_ns, 0.2, 0.004);
-  // One that is full of something else for a while is not slower.
+  // A link that other traffic fills for a while is not slower.
   for (int i = 0; i < 500; ++i) meter.answered(64, 8, disturbed(800'000));
   meter.update(&costs);
   EXPECT_NEAR(costs.latency_ns, 20'000, 200);
@@ -698,14 +698,14 @@ TEST(Plan, ManySmallOfBothKindsShareMessagesThatAreFullBothWays) {
   constexpr size_t kBytes = 1000;
   std::vector<char> local(2 * kBytes);
   for (const size_t times : {1, 4}) {
-    // So many messages' worth of puts, then of gets.
+    // That many messages' worth of puts, then of gets.
     const size_t count = times * costs.message_bytes / kBytes;
     std::vector<Operation> queue;
     for (size_t i = 0; i < 2 * count; ++i) {
       queue.push_back(i < count
                           ? operation(Kind::kPut, 3 * kBytes * i, local.data(), kBytes)
                           : operation(Kind::kGet, 3 * kBytes * i, local.data() + kBytes, kBytes));
-      queue.back().remote += i % 2;  // no rows
+      queue.back().remote += i % 2;  // not rows
     }
     Plan plan;
     make_plan(queue, costs, Policy::kAdaptive, &plan);

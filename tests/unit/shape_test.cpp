@@ -19,7 +19,7 @@
 namespace mobius::transport {
 namespace {
 
-// A strided transfer with the lists it points to.
+// A strided transfer with its lists.
 struct Strided {
   mob_transfer_t transfer = {};
   std::vector<size_t> counts;
@@ -259,7 +259,7 @@ TEST(Shape, ListsAreChecked) {
   expect_refused(spans, MOB_ERR_ARGUMENT, "list of remote spans");
 }
 
-// Two memories of bytes that tell where they come from.
+// Two memories whose bytes tell their place.
 class Memory {
  public:
   static constexpr size_t kBytes = 1 << 14;
@@ -278,7 +278,7 @@ class Memory {
 
 constexpr size_t kRoom = Memory::kBytes / 2 - 64;
 
-// How far from its first byte a box may lie.
+// The largest distance of a box's bytes from its first byte.
 size_t reach(size_t run, const std::vector<size_t>& counts, const std::vector<ptrdiff_t>& strides) {
   size_t bytes = run;
   for (size_t d = 0; d < counts.size(); ++d) {
@@ -287,7 +287,7 @@ size_t reach(size_t run, const std::vector<size_t>& counts, const std::vector<pt
   return bytes;
 }
 
-// Random boxes, moved by us and byte by byte; what is not part of the box must stay.
+// Random boxes, moved by the library and byte by byte; bytes outside the box must not change.
 void check_random_boxes(unsigned seed) {
   std::mt19937 random(seed);
   int moved = 0;
@@ -317,7 +317,7 @@ void check_random_boxes(unsigned seed) {
     Memory local(2);
     Memory remote_model(1);
     Memory local_model(2);
-    // The target sees its memory 64 bytes away from where this process does.
+    // The target has its memory 64 bytes away from its address in this process.
     constexpr ptrdiff_t kDelta = 64;
     const Strided box(puts ? MOB_PUT : MOB_GET, remote.middle() - kDelta, local.middle(), run,
                       counts, strides[0], strides[1]);
@@ -402,8 +402,8 @@ TEST(Move, PiecesAndSpans) {
   EXPECT_EQ(arrived, sequence);
 }
 
-// Cuts `total` bytes into spans of `even` bytes, or of random ones if that is 0, at places of their
-// own in random order.
+// Cuts `total` bytes into spans of `even` bytes, or of random sizes if that is 0, at separate
+// places in random order.
 std::vector<mob_span_t> cut(std::mt19937& random, char* room, size_t total, size_t even) {
   std::vector<size_t> lengths;
   for (size_t left = total; left != 0; left -= lengths.back()) {
@@ -420,9 +420,9 @@ std::vector<mob_span_t> cut(std::mt19937& random, char* room, size_t total, size
   return spans;
 }
 
-// Lists cut alike, or one of them not at all, take ways of their own.
+// Lists that are cut alike, and lists of one span, take paths of their own.
 TEST(Move, RandomSpansAgreeWithAModel) {
-  constexpr ptrdiff_t kDelta = 64;  // the target sees its memory elsewhere
+  constexpr ptrdiff_t kDelta = 64;  // the target has its memory at another address
   std::mt19937 random(14);
   for (int round = 0; round < 6000; ++round) {
     const bool puts = random() % 2 == 0;
@@ -518,14 +518,14 @@ TEST(Shape, WhatSpansHaveInCommonIsFound) {
   EXPECT_EQ(with(near, 3), std::pair(size_t{8}, true));
   EXPECT_EQ(with(whole, 1), std::pair(size_t{8}, false));
   EXPECT_EQ(with(uneven, 3), std::pair(size_t{0}, false));
-  // Lengths whose sum wraps around, and an address behind all of the address space.
+  // Lengths whose sum wraps, and an address beyond the address space.
   const mob_span_t wrapping[2] = {{remote_bytes, SIZE_MAX}, {remote_bytes, 25}};
   spans.remote_spans = wrapping;
   spans.remote_span_count = 2;
   expect_refused(spans, MOB_ERR_RANGE, "overflows");
 }
 
-// Where each byte of a shape is, on both sides, in order.
+// The place of each byte of a shape, on both sides, in order.
 std::vector<std::pair<char*, char*>> bytes_of(const Shape& shape) {
   std::vector<std::pair<char*, char*>> all;
   EXPECT_EQ(for_each_run(shape,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-// Forked processes over one shared mapping, for tests of what lies in shared memory.
+// Forked processes over one shared mapping, for tests of objects in shared memory.
 
 #include <gtest/gtest.h>
 #include <sys/mman.h>
@@ -34,7 +34,7 @@ class SharedZeros {
   void* memory_;
 };
 
-// Kills what still runs at its end.
+// Its destructor kills the processes that still run.
 class Children {
  public:
   Children() = default;
@@ -47,8 +47,8 @@ class Children {
     }
   }
 
-  // Runs `body` in a new process, which succeeds if `body` returns true. Fork before any thread is
-  // started.
+  // Runs `body` in a new process, which succeeds if `body` returns true. Fork before starting any
+  // thread.
   pid_t start(const std::function<bool()>& body) {
     const pid_t pid = fork();
     if (pid == 0) _exit(body() ? 0 : 1);
@@ -63,7 +63,7 @@ class Children {
     std::erase(running_, pid);
   }
 
-  // Waits for all and expects that they succeeded.
+  // Waits for all and expects success.
   void expect_success() {
     for (const pid_t pid : running_) {
       int status = -1;

@@ -19,7 +19,7 @@
 namespace mobius::os {
 namespace {
 
-// Threads that count, each for itself, until the end.
+// Threads that count, each its own counter, until the end.
 class Counting {
  public:
   explicit Counting(size_t threads) : counts_(threads) {
@@ -77,7 +77,8 @@ TEST_F(Stopping, NobodyElseRuns) {
   }
 }
 
-// Threads that have not left the handler of one stop when the next comes are none that block it.
+// Threads that have not left the handler of one stop when the next begins do not count as blocking
+// the signal.
 TEST_F(Stopping, OneStopAfterTheOther) {
   const Counting counting(4 * std::max(2u, std::thread::hardware_concurrency()));
   for (int i = 0; i < 100; ++i) {
@@ -111,7 +112,7 @@ TEST_F(Stopping, OneThatBlocksTheSignalIsLeft) {
   sigemptyset(&urgent);
   sigaddset(&urgent, SIGURG);
   pthread_sigmask(SIG_BLOCK, &urgent, &before);
-  const Counting counting(1);  // inherits that
+  const Counting counting(1);  // inherits the blocked signal
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
   const Counting others(2);
   {
@@ -122,8 +123,8 @@ TEST_F(Stopping, OneThatBlocksTheSignalIsLeft) {
   while (others.counts() == count) std::this_thread::yield();
 }
 
-// As the C library does for a thread that it has just started, and which may wait long for its
-// first turn of a processor: all of the signals, also those that programs cannot block.
+// The C library blocks all signals in a thread that it has just started, also those that programs
+// cannot block; the thread may wait long for its first turn on a processor.
 TEST_F(Stopping, OneThatBlocksAllForAWhileIsWaitedFor) {
   constexpr auto kWhile = std::chrono::milliseconds(100);
   std::atomic<bool> blocks = false;
@@ -148,7 +149,7 @@ TEST_F(Stopping, OneThatBlocksAllForAWhileIsWaitedFor) {
   thread.join();
 }
 
-// What the program does with the signal stays its own.
+// The program's own handler of the signal stays in place.
 TEST_F(Stopping, TheProgramsHandlerIsBackAfterwards) {
   static std::atomic<int> handled;
   handled = 0;

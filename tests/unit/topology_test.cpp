@@ -51,7 +51,7 @@ TEST(Topology, BoundProcessesHaveRoomIfTheyAreNotBoundToTheSame) {
   EXPECT_EQ(room_for({set_of({70}), set_of({6})}), Room::kOneEach);
   EXPECT_EQ(room_for({set_of({1}), set_of({1})}), Room::kCrowded);
   EXPECT_EQ(room_for({set_of({0, 1}), set_of({2, 3})}), Room::kSpare);
-  // Whoever has only one comes first, wherever it stands.
+  // A process with only one processor is placed first, wherever it stands.
   EXPECT_EQ(room_for({set_of({0, 1}), set_of({0})}), Room::kOneEach);
   EXPECT_EQ(room_for({set_of({0, 1, 2}), set_of({1}), set_of({0})}), Room::kOneEach);
   EXPECT_EQ(room_for({set_of({0, 1, 2, 3}), set_of({0}), set_of({0})}), Room::kCrowded);

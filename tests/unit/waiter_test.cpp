@@ -14,7 +14,7 @@ namespace {
 using mobius_test::Children;
 using mobius_test::SharedZeros;
 
-// Ends the wait at a given look.
+// Ends the wait at a given call of look().
 class GiveUpAt : public Watch {
  public:
   explicit GiveUpAt(int look) : last_(look) {}
@@ -28,7 +28,7 @@ class GiveUpAt : public Watch {
 
 class Waiter : public testing::TestWithParam<WaitPolicy> {};
 
-// Hands a counter to and fro; a lost wake-up would hang.
+// Passes a counter to and fro; a lost wake-up would hang.
 void play_on_a_word(WaitWord& word, uint32_t parity, uint32_t turns, const WaitPolicy& policy) {
   for (uint32_t turn = parity; turn < turns; turn += 2) {
     while (true) {
@@ -70,7 +70,7 @@ struct Relay {
   WaitWord bell;
 };
 
-// More players than processors share one bell, so that most rings are for somebody else.
+// More players than processors share one bell, so most rings are for another player.
 TEST_P(Waiter, NoWakeUpIsLostOnASharedBell) {
   constexpr uint64_t kPlayers = 5;
   constexpr uint64_t kTurns = 5'000;
@@ -103,7 +103,7 @@ struct Given {
 };
 
 // Each piece of work is given only after the one before was done, by a waiter that may be asleep.
-// A turn for each side; nobody fences between a change and the look at sleepers.
+// The sides alternate, and neither fences between its change and its read of the sleepers.
 TEST_P(Waiter, NoWakeUpIsLostWithoutAFence) {
   constexpr uint32_t kTurns = 2'000;
   struct Side {
@@ -198,7 +198,7 @@ TEST_P(Waiter, AWatchThatIsContentLetsTheWaitGoOn) {
   GiveUpAt watch(0);
   std::thread other([&] {
     WaitWord never{};
-    GiveUpAt soon(2);  // two looks of the other wait pass meanwhile
+    GiveUpAt soon(2);  // the other wait calls look() twice meanwhile
     wait_while_equal(never.value, 0, never.sleepers, {}, &soon);
     word.value.store(1, std::memory_order_release);
     wake_all(word.value, word.sleepers);
@@ -227,7 +227,7 @@ TEST(WaiterThatYields, SleepsNoEarlierThanItsTimeIsOver) {
   while (patience.next() != Patience::Step::kSleep) {
   }
   EXPECT_GE(now_ns() - begin, policy.yield_ns);
-  // What it found to do lets it start over.
+  // Work that it found starts the wait over.
   EXPECT_EQ(patience.next(Work::kSome), Patience::Step::kAgain);
   const uint64_t again = now_ns();
   while (patience.next() != Patience::Step::kSleep) {

@@ -39,7 +39,7 @@ TEST(AddressWindow, AllowsAndDeniesPartsOfSharedMemory) {
   EXPECT_DEATH(*reinterpret_cast<volatile int*>(window.base()) = 1, "");
   window.deny(2 * kMiB, 4 * kMiB);
   EXPECT_DEATH(*word = 1, "");
-  // Still reserved: nobody else gets the place.
+  // Still reserved: no other mapping gets the place.
   AddressWindow other;
   EXPECT_FALSE(other.reserve_at(window.base() + 2 * kMiB, 4 * kMiB));
   memfd_release(fd, 18 * kMiB, 2 * kMiB);
