@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-// An object for access to the members of a team, for as long as a test needs it.
+// An object for access to the members of a team, freed at the end of a test's scope.
 
 #include <mobius/access.h>
 

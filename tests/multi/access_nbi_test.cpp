@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 
-// Access that is only started: that it is as good as access for what its thread transfers, and what
-// it promises of order, completion and errors.
+// Access that is only started: for its thread's transfers it is as good as access; its promises of
+// order, completion and errors.
 
 #include <array>
 #include <atomic>
@@ -16,7 +16,7 @@
 namespace mobius_test {
 namespace {
 
-// A rank that is on another host where all hosts have as many ranks.
+// A rank on another host, if all hosts have the same number of ranks.
 mob_rank_t far_rank() { return (mob_rank() + mob_size() / 2) % mob_size(); }
 bool has_far_rank() { return mob_host_size() * 2 <= mob_size(); }
 
@@ -76,7 +76,7 @@ TEST(AccessNbi, ExcludesWhatItsModeExcludes) {
   barrier();
 }
 
-// With nothing but what goes in one message: everybody adds, by accumulates and by puts.
+// Only operations that fit in one message: every rank adds, by accumulates and by puts.
 TEST(AccessNbi, WhatIsUnlockedIsThere) {
   constexpr uint64_t kTimes = 100;
   const Shared memory(64 * static_cast<size_t>(mob_size() + 1));
@@ -99,12 +99,12 @@ TEST(AccessNbi, WhatIsUnlockedIsThere) {
   barrier();
 }
 
-// … also where it goes on behind what was put there before without a lock.
+// The same if the put continues an earlier put that was made without a lock.
 TEST(AccessNbi, ANeighbourOfWhatWasPutBeforeWaitsForTheLock) {
   if (!has_far_rank()) GTEST_SKIP() << "needs another host";
   constexpr size_t kPiece = 48;
   constexpr size_t kPieces = 200;
-  const mob_rank_t target = mob_size() / 2;  // of rank 0
+  const mob_rank_t target = mob_size() / 2;  // on the host of rank 0
   const Shared memory((kPieces + 1) * kPiece);
   const Access access;
   const std::vector<unsigned char> ones((kPieces + 1) * kPiece, 1);
@@ -165,8 +165,8 @@ TEST(AccessNbi, AFlushHasWhatWasGotAndKeepsTheAccess) {
   }
 }
 
-// Locks of one thread are taken in the order of its calls: everybody takes them in the same, and
-// nobody waits for ever.
+// Locks of one thread are taken in the order of its calls. All ranks take them in the same order,
+// so none deadlocks.
 TEST(AccessNbi, SeveralLocksOfOneThread) {
   const Shared memory(64);
   const Access access;
@@ -211,7 +211,8 @@ TEST(AccessNbi, SeveralLocksOfOneThread) {
   ASSERT_EQ(mob_mutexes_free(mutexes), MOB_OK);
 }
 
-// More than a message, of what may go in one and what may not; a get sees what was put before it.
+// More than one message, of operations that may share a message and others; a get sees earlier
+// puts.
 TEST(AccessNbi, ManyOperationsOfAllKinds) {
   constexpr size_t kWords = 3000;
   constexpr size_t kLong = 200'000;
@@ -282,7 +283,7 @@ TEST(AccessNbi, UpdatesOfWords) {
   barrier();
 }
 
-// A flush of another thread has nothing to do with it, and does not wait.
+// A flush of another thread does not wait for the access.
 TEST(AccessNbi, OtherThreadsDoNotWaitForIt) {
   const Shared memory(64);
   const Access access;
@@ -303,7 +304,7 @@ TEST(AccessNbi, OtherThreadsDoNotWaitForIt) {
   barrier();
 }
 
-// It waits for who has access, also where there is nothing to do with it.
+// The access waits for its present holder even if the thread makes no transfers.
 TEST(AccessNbi, WithoutTransfersItIsGainedOnce) {
   const Shared memory(64);
   const Access access;
@@ -346,7 +347,7 @@ TEST(AccessNbi, AnErrorOfOneLeavesTheOthersAndEndsTheAccess) {
       << mob_last_error();
   EXPECT_EQ(mob_access_unlock(access, target), MOB_ERR_STATE);
   EXPECT_EQ(mob_flush(target), MOB_OK);
-  // Of one that is waited for the call tells, and the access is there.
+  // If an operation is waited for, its call reports the error, and the access is gained.
   uint64_t got = 0;
   ASSERT_EQ(mob_access_lock_nbi(access, target, MOB_SHARED), MOB_OK);
   EXPECT_EQ(mob_get(target, reinterpret_cast<void*>(64), &got, 8), MOB_ERR_RANGE);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 
-// Shared and exclusive access to members of a team: what excludes what, and what is refused.
+// Shared and exclusive access to members of a team: exclusion, and refused calls.
 
 #include "access.h"
 
@@ -84,7 +84,7 @@ TEST(Access, SharedExcludesExclusiveAlone) {
   barrier();
 }
 
-// Everybody wants everything at once, in both ways.
+// All ranks want access to all members at once, in both modes.
 TEST(Access, AllMembersAtOnceAndOneByOne) {
   const Shared memory(64);
   const Access access;
@@ -111,7 +111,7 @@ TEST(Access, AllMembersAtOnceAndOneByOne) {
   barrier();
 }
 
-// To gain access, or to be told that there is none, has nothing to do with what was started before.
+// Gaining access, or failing to, does not report errors of earlier operations.
 TEST(Access, LeavesEarlierErrorsToTheFlush) {
   if (mob_size() < 2) GTEST_SKIP() << "takes two processes";
   const Access access;
@@ -125,7 +125,7 @@ TEST(Access, LeavesEarlierErrorsToTheFlush) {
   EXPECT_EQ(acquired, 0);
   EXPECT_EQ(mob_flush_all(), MOB_ERR_RANGE);
   EXPECT_EQ(mob_access_unlock(access, me), MOB_OK) << mob_last_error();
-  // Behind a writer that goes away once the reader is on its way.
+  // Behind a writer that leaves once the reader has begun to wait.
   EXPECT_EQ(mob_access_lock(access, me, MOB_EXCLUSIVE, nullptr), MOB_OK);
   std::atomic<bool> asks = false;
   std::thread reader([&] {
@@ -182,7 +182,7 @@ TEST(AccessBadInput, EveryArgumentAndState) {
   EXPECT_EQ(mob_access_free(access), MOB_ERR_STATE);
   EXPECT_EQ(mob_access_unlock(access, me), MOB_OK);
   barrier();
-  // One member with shared access is enough to keep the object alive.
+  // One member with shared access keeps the object alive.
   if (me == 0) {
     EXPECT_EQ(mob_access_lock(access, 0, MOB_SHARED, nullptr), MOB_OK);
   }

@@ -86,7 +86,7 @@ TEST(Allocation, NoPointerToAnotherHost) {
   barrier();
 }
 
-// Many come and go: nothing may pile up in descriptors or mappings.
+// Many allocations are made and freed: descriptors and mappings must not accumulate.
 TEST(Allocation, ManyLeaveNothingBehind) {
   const Shared kept(100);
   {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 
-// Atomic updates by all ranks and several threads at once: what they give together.
+// Atomic updates by all ranks and several threads at once, and their joint result.
 
 #include <algorithm>
 #include <atomic>
@@ -35,7 +35,8 @@ T word_at(const Shared& memory, size_t offset) {
   return value;
 }
 
-// By all to all at once: few and many elements, on both sides of a block that has one lock.
+// Every rank updates every rank at once: few and many elements, on both sides of the end of a
+// lock's block.
 TEST(Atomics, FewElementsAroundTheEndOfABlock) {
   constexpr size_t kBlock = 64 << 10;
   constexpr size_t kMost = 600;
@@ -122,8 +123,8 @@ TEST(Atomics, FetchesAndAccumulatesOfOneTypeCountTogether) {
   }
 }
 
-// Who updates words comes while others add arrays to the same memory, of which nobody has updated
-// words before.
+// Threads update words while others add arrays to the same memory, whose words were not updated
+// before.
 TEST(Atomics, WordsAreUpdatedAmongAccumulatedArrays) {
   constexpr size_t kWords = size_t{512} << 10;
   constexpr uint64_t kArrays = 12;
@@ -163,10 +164,10 @@ TEST(Atomics, WordsAreUpdatedAmongAccumulatedArrays) {
   barrier();
 }
 
-// A few words of `kFewAmong` of the target are updated by half of the threads while the others add
-// arrays to all of them. Words are other ones in each round: far apart, and in each second round in
-// three places side by side of which each becomes known for its updates. `update` adds 1000 to one,
-// which is not quick where it is a message there and one back, perhaps for some ranks only.
+// Half of the threads update a few words in `kFewAmong` bytes of the target while the others add
+// arrays to all of them. Each round uses other words: far apart, and in every second round in three
+// adjacent places that become known for their updates one by one. `update` adds 1000 to a word. It
+// is slow where it needs a message and an answer, which may be so for some ranks only.
 constexpr size_t kFewAmong = size_t{48} << 10;
 
 template <typename Update>
@@ -222,7 +223,7 @@ void update_few_words_of_allocations(Update update) {
   const mob_rank_t target = mob_size() - 1;
   const bool is_quick = updates_are_quick();
   for (size_t round = 0; round < 6; ++round) {
-    // Lies where the one before did.
+    // Lies at the former one's address.
     const Shared memory(kFewAmong * sizeof(uint32_t));
     std::memset(memory.local(), 0, kFewAmong * sizeof(uint32_t));
     barrier();
@@ -311,7 +312,8 @@ TEST(Atomics, CompareSwapMakesALock) {
   barrier();
 }
 
-// Everyone puts in a value of its own and takes out somebody's: none is lost, none is there twice.
+// Every rank swaps in values of its own and takes others out: no value is lost, and none is taken
+// twice.
 TEST(Atomics, SwapsFormAChain) {
   const Shared memory(8);
   const Shared taken(kThreads * kRounds * sizeof(uint32_t));

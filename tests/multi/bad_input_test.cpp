@@ -36,7 +36,7 @@ TEST(BadInput, RanksOutsideTheJob) {
 
 TEST(BadInput, RangesOutsideTheAllocation) {
   constexpr size_t kBytes = 100;
-  // The last lies behind another one, which does not reach it, and not in a gap between others.
+  // The last allocation follows another one that does not extend to it, and is not in a gap.
   const Shared first(kBytes);
   const Shared second(kBytes);
   const Shared third(kBytes);
@@ -66,7 +66,7 @@ TEST(BadInput, RangesOutsideTheAllocation) {
   // Memory that is not shared at all.
   uint64_t own = 0;
   EXPECT_EQ(outcome(target, mob_put8(target, &own, 1)), MOB_ERR_RANGE);
-  // What exactly is wrong is known where the allocation is.
+  // Only the allocation's host knows the exact error.
   if (mobius_test::same_host(target)) {
     expect_error(mob_put8(target, start + kBytes, 1), MOB_ERR_RANGE, "mob_put8", "rank");
     expect_error(mob_put4(target, start + kBytes - 3, 1), MOB_ERR_RANGE, "mob_put4", "offset 97");
@@ -74,14 +74,14 @@ TEST(BadInput, RangesOutsideTheAllocation) {
     expect_error(mob_put1(target, start + kBytes, 1), MOB_ERR_RANGE, "mob_put1", "offset 100");
     expect_error(mob_put8(target, &own, 1), MOB_ERR_RANGE, "mob_put8", "not in any allocation");
   }
-  // Another rank's part.
+  // The part of another rank.
   EXPECT_EQ(mob_put8(target, memory.at(target), 0), MOB_OK);
   if (mob_size() > 1 && mobius_test::one_host()) {
     const mob_rank_t other = mob_rank() == 0 ? 1 : 0;
     uint64_t value = 0;
     void* pointer = nullptr;
-    // In table mode, as on different hosts, two ranks' parts may have one address; the same offset
-    // is then legal.
+    // In table mode, and on different hosts, two ranks' parts may have the same address; the same
+    // offset is then legal.
     EXPECT_EQ(mob_ptr(other, memory.at(other), &pointer), MOB_OK);
     if (pointer == memory.at(other)) {
       for (mob_rank_t r = 0; r < mob_size(); ++r) {
@@ -123,7 +123,7 @@ void expect_no_value(const char* call, mob_status_t (*get)(mob_rank_t, const voi
   const mob_rank_t target = mobius_test::right_of(mob_rank());
   for (int i = 0; i < 2; ++i) {
     expect_error(get(target, memory.at(target), nullptr), MOB_ERR_ARGUMENT, call, "result");
-    // From now on the part is reached inline.
+    // From now on the part is accessed inline.
     T value = 1;
     EXPECT_EQ(get(target, memory.at(target), &value), MOB_OK) << mob_last_error();
     EXPECT_EQ(value, T{0});
@@ -176,10 +176,10 @@ TEST(BadInput, AllocationsLargerThanMemoryFailEverywhereAndLeaveRoom) {
     expect_error(mob_mem_alloc(bytes, &mem), MOB_ERR_RANGE, "mob_mem_alloc", "window");
     EXPECT_EQ(mem, nullptr);
   }
-  // More than any host of today has, less than the window.
+  // More than any host of today has, but less than the window.
   const mob_status_t status = mob_mem_alloc(size_t{1} << 42, &mem);
   EXPECT_TRUE(status == MOB_ERR_MEMORY || status == MOB_ERR_RANGE) << mob_last_error();
-  // One process alone asks for too much: everyone is told.
+  // One process alone asks for too much: all get an error.
   const size_t bytes = mob_rank() == mob_size() - 1 ? size_t{1} << 42 : 64;
   const mob_status_t one = mob_mem_alloc(bytes, &mem);
   EXPECT_TRUE(one == MOB_ERR_MEMORY || one == MOB_ERR_RANGE) << mob_last_error();
@@ -204,7 +204,7 @@ TEST(BadInput, MoreThanMemoryHolds) {
                MOB_ERR_RANGE, "mob_message_send", "more than any memory has");
 }
 
-// Nothing is freed: both are of use after, and freed like any other.
+// Nothing is freed: both remain usable, and are freed like any other.
 TEST(BadInput, MembersThatFreeDifferentAllocations) {
   if (mob_size() == 1) GTEST_SKIP() << "one process";
   const bool last = mob_rank() == mob_size() - 1;
@@ -231,7 +231,7 @@ TEST(BadInput, MembersThatFreeDifferentAllocations) {
   }
 }
 
-// Members know an allocation by different handles where they made different ones before.
+// Members have different handles for an allocation if they made different allocations before.
 TEST(BadInput, AllocationsWithDifferentHandlesAreFreed) {
   mob_team_t alone = MOB_TEAM_NONE;
   EXPECT_EQ(mob_team_split(MOB_TEAM_WORLD, mob_rank(), 0, &alone), MOB_OK) << mob_last_error();

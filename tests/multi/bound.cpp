@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 
 // Processes that are bound to processors when they join, as launchers do it: each to one of its own
-// ("one_each"), or only the first one ("one_alone"). Where each can have a processor, nobody sleeps
-// in short waits, and all meet in the same way.
+// ("one_each"), or only the first one ("one_alone"). If each can have a processor, no process
+// sleeps in short waits, and all choose the same way to meet.
 
 #include <mobius/mobius.h>
 
@@ -40,7 +40,7 @@ long sleeps() {
   return usage.ru_nvcsw;
 }
 
-// How often this thread gives its processor away in so many epochs of two.
+// The number of times that this thread gives up its processor in that many epochs of two ranks.
 long sleeps_of_epochs(mob_epoch_t epoch) {
   const mob_rank_t other = 1 - mob_rank();
   require(mob_barrier(), "mob_barrier");
@@ -80,7 +80,7 @@ int main(int argc, char** argv) {
   require(mob_team_free(both), "mob_team_free");
   require(mob_epoch_free(epoch), "mob_epoch_free");
   require(mob_finalize(), "mob_finalize");
-  // It was every second turn. Other work of the machine makes a wait long now and then.
+  // It used to be every second turn. Other work of the machine makes a wait long now and then.
   if (each && slept > kTurns / 10) {
     std::fprintf(stderr, "bound: slept %ld times in %d turns\n", slept, kTurns);
     return 1;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-// Operations that are found to fail after the call that started them.
+// Operations whose failure is detected after the call that started them.
 
 #include <mobius/mobius.h>
 
@@ -12,7 +12,7 @@
 
 namespace mobius_test {
 
-// A page that is exposed, and closed even to its owner. Collective.
+// An exposed page that not even its owner can access. Collective.
 class Closed {
  public:
   Closed()
@@ -31,8 +31,8 @@ class Closed {
   Closed(const Closed&) = delete;
   Closed& operator=(const Closed&) = delete;
 
-  // Starts a put or an accumulate to that of the right neighbour. The next flush tells of an
-  // accumulate, and of a put unless the call does: MOB_ERR_RANGE.
+  // Starts a put or an accumulate to the right neighbour's page. The next flush reports the error
+  // of an accumulate, and of a put unless the call itself does: MOB_ERR_RANGE.
   mob_status_t start(mob_kind_t kind) const {
     mob_transfer_t transfer{};
     transfer.kind = kind;

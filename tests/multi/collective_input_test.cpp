@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 
-// Wrong arguments of collective calls. Each is wrong everywhere, fails at once, and does no harm.
+// Wrong arguments of collective calls. Each is wrong in every member, fails at once, and leaves no
+// trace.
 
 #include <algorithm>
 #include <atomic>
@@ -17,10 +18,10 @@ namespace {
 void keep(void*, const void*, size_t, void*) {}
 constexpr mob_user_op_t kKeep = {&keep, nullptr, 8, 0};
 
-// Of the one test here with a handler; others' are less.
+// Used by the one test here with a handler; other tests use smaller identifiers.
 constexpr unsigned kHandler = 200;
 
-// What collective calls are made on, all live.
+// Live objects on which the collective calls are made.
 struct Objects {
   Objects() {
     EXPECT_EQ(mob_team_split(MOB_TEAM_WORLD, 0, 0, &team), MOB_OK) << mob_last_error();
@@ -55,7 +56,7 @@ struct Objects {
   std::vector<size_t> places = std::vector<size_t>(static_cast<size_t>(mob_size()), 0);
 };
 
-// Makes every collective call, rightly but for where it is made.
+// Makes every collective call with valid arguments, but in a handler.
 void expect_refused_in_handler(Objects& o) {
   const auto refused = [](const char* call, mob_status_t status) {
     expect_error(status, MOB_ERR_STATE, call, "handler");
@@ -195,7 +196,7 @@ TEST(CollectiveInput, NullPointers) {
       "mob_alltoallv");
   expect_null(mob_alltoallv(world, all, sizes.data(), places.data(), all, sizes.data(), nullptr),
               "mob_alltoallv");
-  // Buffers of no bytes may be null.
+  // Buffers of 0 bytes may be null.
   EXPECT_EQ(mob_broadcast(world, 0, nullptr, 0), MOB_OK);
   EXPECT_EQ(mob_allreduce(world, MOB_SUM, MOB_INT8, nullptr, nullptr, 0), MOB_OK);
   EXPECT_EQ(mob_allgather(world, nullptr, nullptr, 0), MOB_OK);
@@ -244,7 +245,8 @@ TEST(CollectiveInput, ElementsThatAreNotAligned) {
                "mob_scan", "not aligned to the 4 bytes of its type");
   expect_error(mob_exscan(world, MOB_SUM, MOB_UINT64, in + 1, out, 1), MOB_ERR_ARGUMENT,
                "mob_exscan", "the input");
-  // Of complex elements the parts are; bytes are anywhere; no elements are nowhere.
+  // Complex elements need the alignment of one real; bytes need none; a buffer of 0 elements may be
+  // anywhere.
   EXPECT_EQ(mob_allreduce(world, MOB_SUM, MOB_COMPLEX_DOUBLE, in + 8, out + 8, 2), MOB_OK);
   EXPECT_EQ(mob_allreduce(world, MOB_SUM, MOB_INT8, in + 1, out + 3, 5), MOB_OK);
   EXPECT_EQ(mob_allreduce(world, MOB_SUM, MOB_DOUBLE, in + 1, out + 1, 0), MOB_OK);
@@ -286,7 +288,7 @@ TEST(CollectiveInput, SizesThatDoNotMatch) {
   expect_error(mob_alltoallv(MOB_TEAM_WORLD, buffer.data(), sizes.data(), places.data(),
                              buffer.data(), others.data(), places.data()),
                MOB_ERR_ARGUMENT, "mob_alltoallv", "must match");
-  // The root finds out, and the team goes on.
+  // The root detects the error, and the team continues.
   sizes.back() = 16;
   const mob_status_t status =
       mob_gatherv(MOB_TEAM_WORLD, 0, places.data(), 8, buffer.data(), sizes.data(), places.data());
@@ -328,7 +330,7 @@ TEST(CollectiveInput, TeamsThatAreNotLive) {
   mobius_test::barrier();
 }
 
-// One rank alone makes them, and the others' next call waits for its own.
+// Only one rank makes the calls; the others' next call waits for its own.
 TEST(CollectiveInput, InAMessageHandler) {
   Objects objects;
   static std::atomic<bool> handled;

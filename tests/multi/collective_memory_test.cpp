@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 
-// A member that has no memory left for a collective call says so, and so do the calls of all others
-// that cannot do without it: nobody waits for it, and the world stays as it was.
+// A member without memory for a collective call reports it, and so do the calls of all members that
+// need it: none waits for it, and the world remains as it was.
 
 #include <cstdint>
 #include <iterator>
@@ -94,14 +94,15 @@ TEST(CollectiveMemory, WhoHasNoneLeftKeepsNobodyWaiting) {
   if (!ShortMemory::is_possible()) GTEST_SKIP() << "a sanitizer has the memory";
   MemberBuffers buffers;
   for (size_t i = 0; i < buffers.members; ++i) buffers.places[i] = 100 * i;
-  // Ways to all, which take memory of their own.
+  // Connections to all ranks, which take memory of their own.
   const mobius_test::Shared memory(8);
   for (mob_rank_t rank = 0; rank < mob_size(); ++rank) {
     ASSERT_EQ(mob_put8(rank, memory.at(rank), 1), MOB_OK);
   }
   ASSERT_EQ(mob_flush_all(), MOB_OK);
   int lacks = 0;
-  // On one host each costs a watch's turn, and less is copied: other sizes of jobs have the others.
+  // On one host each failure costs one turn of a watch, and fewer calls copy; jobs of other sizes
+  // test the other sizes.
   const size_t step = mobius_test::one_host() ? 4 : 1;
   for (size_t i = buffers.members % step; i < std::size(kCalls); i += step) {
     const Call& call = kCalls[i];
@@ -112,7 +113,7 @@ TEST(CollectiveMemory, WhoHasNoneLeftKeepsNobodyWaiting) {
     ASSERT_EQ(mob_team_split(MOB_TEAM_WORLD, 0, 0, &team), MOB_OK) << mob_last_error();
     mob_status_t status = MOB_OK;
     {
-      // Before the others begin, so that what they send finds no memory, either.
+      // Set before the other ranks begin, so that their messages find no memory either.
       const ShortMemory none(mob_rank() == victim ? 1'000 : SIZE_MAX);
       mobius_test::barrier();
       status = call.make(team, buffers);
@@ -133,7 +134,8 @@ TEST(CollectiveMemory, WhoHasNoneLeftKeepsNobodyWaiting) {
     lacks += failed != 0 ? 1 : 0;
     mobius_test::barrier();
   }
-  // Between hosts blocks are put together; on one they go straight to where they shall be.
+  // Between hosts blocks are gathered in a buffer; on one host they go straight to their
+  // destination.
   if (!mobius_test::one_host()) {
     EXPECT_GT(lacks, 0);
   }

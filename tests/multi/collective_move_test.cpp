@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 
-// Collective calls that move data: every size that takes another way, private and shared buffers,
+// Collective calls that move data: every size that takes another path, private and shared buffers,
 // every root, several teams.
 
 #include <sys/mman.h>
@@ -22,7 +22,7 @@ namespace {
 constexpr size_t kSizes[] = {0, 1, 7, 56, 57, 400, 4096, 20'000, 100'000, (1 << 20) + 3};
 constexpr size_t kMostBytes = (size_t{2} << 20) + 64;  // in one buffer
 
-// Two buffers, for input and output, in private memory or where others can read them.
+// Two buffers, for input and output, in private or in shared memory.
 class Buffers {
  public:
   explicit Buffers(bool shared) : shared_(shared ? 2 * kMostBytes : 0) {
@@ -39,7 +39,7 @@ class Buffers {
   std::vector<unsigned char> private_;
 };
 
-// Which block: from whom to whom, in a call that is told apart from others by a number.
+// The number of a block from one member to another; rounds distinguish calls.
 int block_id(mob_rank_t from, mob_rank_t to) { return from * 31 + to * 7; }
 
 void fill(unsigned char* at, size_t bytes, int writer, int round) {
@@ -50,8 +50,8 @@ bool holds(const unsigned char* at, size_t bytes, int writer, int round) {
   return mobius_test::holds(at, mobius_test::patterned(bytes, writer, round), bytes);
 }
 
-// Calls visit(team, buffers, bytes, round) for all that fits into the buffers with `blocks` blocks
-// per member.
+// Calls visit(team, buffers, bytes, round) for all sizes that fit into the buffers with `blocks`
+// blocks per member.
 template <typename Visit>
 void for_each_case(bool many_blocks, Visit visit) {
   for (const bool shared : {false, true}) {
@@ -227,8 +227,8 @@ TEST(Collective, AlltoallOfDifferentSizes) {
   });
 }
 
-// Between some hosts little, between others much, in the one direction or in both; and from most
-// members nothing.
+// Little data between some hosts, much between others, in one direction or both; most members send
+// none.
 TEST(Collective, AlltoallOfAFewLargeBlocksAmongSmallOnes) {
   using Size = size_t (*)(mob_rank_t from, mob_rank_t to);
   constexpr Size kPatterns[] = {
@@ -238,7 +238,7 @@ TEST(Collective, AlltoallOfAFewLargeBlocksAmongSmallOnes) {
       },
       [](mob_rank_t from, mob_rank_t to) { return from == 0 && to != 0 ? size_t{30'000} : 0; },
       [](mob_rank_t from, mob_rank_t to) { return to == 0 && from != 0 ? size_t{30'000} : 0; },
-      // About what leaders still exchange, just below and just above.
+      // About the size up to which leaders exchange the blocks, just below and just above.
       [](mob_rank_t from, mob_rank_t to) { return size_t{2044} + static_cast<size_t>(from + to); },
       [](mob_rank_t from, mob_rank_t to) { return size_t{2042} + static_cast<size_t>(from + to); },
       [](mob_rank_t from, mob_rank_t to) {
@@ -274,7 +274,7 @@ TEST(Collective, AlltoallOfAFewLargeBlocksAmongSmallOnes) {
   mobius_test::barrier();
 }
 
-// Buffers of a call must not be written by the next before everyone has read them.
+// The next call must not write to a call's buffers before all members have read them.
 TEST(Collective, BackToBackCallsWithChangingRoots) {
   constexpr size_t kChanging[] = {8, 500, 12'000, 40'000, 100};
   const mob_rank_t me = mob_rank();
@@ -314,15 +314,15 @@ TEST(Collective, BackToBackCallsWithChangingRoots) {
   mobius_test::barrier();
 }
 
-// The same where members run ahead of each other by as many calls as there is memory for, of sizes
-// that share it in ever other places.
+// The same where members run ahead of each other by as many calls as there is memory for, with
+// sizes that divide it at ever other places.
 TEST(Collective, CallsOfAnySizesByMembersThatFallBehind) {
   constexpr int kCalls = 3000;
   constexpr size_t kMost = 20'000;
   const auto members = static_cast<size_t>(mob_size());
   const mob_rank_t me = mob_rank();
   const mob_rank_t last = mob_size() - 1;
-  uint64_t state = 12345;  // of all members the same
+  uint64_t state = 12345;  // the same in all members
   const auto random = [&state](uint64_t below) {
     state = state * 6364136223846793005u + 1442695040888963407u;
     return (state >> 33) % below;
@@ -387,7 +387,7 @@ TEST(Collective, CallsOfAnySizesByMembersThatFallBehind) {
   mobius_test::barrier();
 }
 
-// Those that only give do not fill the memory of who comes late: they wait for it before.
+// Members that only send must not fill the memory of a late member: they wait for it first.
 TEST(Collective, LateMembersHoldUpThoseThatGive) {
   if (mobius_test::one_host()) GTEST_SKIP() << "only between hosts";
   constexpr size_t kBytes = size_t{1} << 20;
@@ -425,7 +425,8 @@ TEST(Collective, LateMembersHoldUpThoseThatGive) {
   }
 }
 
-// A size that is not the one expected is told who takes the block, and the next call finds its own.
+// The receiver of a block with an unexpected size gets an error, and the next call finds its own
+// block.
 TEST(Collective, WrongSizesAreToldAndTheNextCallWorks) {
   constexpr size_t kRight[] = {0, 8, 3000, 100'000};
   const Teams teams;
@@ -463,7 +464,7 @@ TEST(Collective, WrongSizesAreToldAndTheNextCallWorks) {
           EXPECT_TRUE(holds(out.data() + at, bytes, r, 2)) << "root " << root << " member " << r;
         }
       }
-      // Who shares memory takes what there is of what it expects.
+      // A receiver that shares memory takes as much of the block as it expects.
       const bool is_told = team.rank == 0 && !mobius_test::same_host(wrong_rank);
       if (mobius_test::one_host() || members == 1) continue;
       Lists sent = lists;
@@ -495,7 +496,7 @@ TEST(Collective, WrongSizesAreToldAndTheNextCallWorks) {
   mobius_test::barrier();
 }
 
-// Where the members write into each other's memory, what cannot be written is an error at all.
+// Where members write into each other's memory, unwritable memory is an error in all of them.
 TEST(Collective, MemoryThatCannotBeWrittenIsAnErrorAtAll) {
   const char* setting = std::getenv("MOBIUS_COLLECTIVES");
   if (setting == nullptr || std::string(setting) != "attach" || mob_size() == 1 ||
@@ -514,11 +515,11 @@ TEST(Collective, MemoryThatCannotBeWrittenIsAnErrorAtAll) {
     EXPECT_EQ(status, MOB_ERR_RANGE);
     EXPECT_NE(std::string(mob_last_error()).find("rank 0"), std::string::npos) << mob_last_error();
   } else if (mob_rank() == 0) {
-    EXPECT_EQ(status, MOB_ERR_RANGE);  // it writes a part
+    EXPECT_EQ(status, MOB_ERR_RANGE);  // it writes a part itself
   } else {
     EXPECT_EQ(status, MOB_ERR_PEER);
   }
-  // The team is as good as before.
+  // The team is as usable as before.
   EXPECT_EQ(mprotect(buffer, kBytes, PROT_READ | PROT_WRITE), 0);
   if (mob_rank() == 0) std::memset(buffer, 7, kBytes);
   EXPECT_EQ(mob_broadcast(MOB_TEAM_WORLD, 0, buffer, kBytes), MOB_OK) << mob_last_error();
@@ -526,7 +527,7 @@ TEST(Collective, MemoryThatCannotBeWrittenIsAnErrorAtAll) {
   EXPECT_EQ(munmap(buffer, kBytes), 0);
 }
 
-// … and what cannot be read, also on other hosts than where it is.
+// Unreadable memory is an error in all members, also on other hosts than its owner's.
 TEST(Collective, MemoryThatCannotBeReadIsAnErrorAtAll) {
   const char* setting = std::getenv("MOBIUS_COLLECTIVES");
   if (setting == nullptr || std::string(setting) != "attach" || mob_size() == 1) {
@@ -546,7 +547,7 @@ TEST(Collective, MemoryThatCannotBeReadIsAnErrorAtAll) {
                    : mob_allgather(MOB_TEAM_WORLD, in, all.data(), kBytes);
   };
   for (const bool gathers : {false, true}) {
-    if (!gathers && mobius_test::one_host()) continue;  // each copies its own there
+    if (!gathers && mobius_test::one_host()) continue;  // there each member copies its own block
     if (mob_rank() == last) {
       EXPECT_EQ(mprotect(in, kBytes, PROT_NONE), 0);
     }
@@ -598,7 +599,7 @@ TEST(Collective, TwoTeamsInTwoThreadsAtOnce) {
 }
 
 TEST(Collective, TeamBarrierSeparatesPhases) {
-  // Words for each member in a place of each team's own: a process may be ahead in another team.
+  // Each team has a place of its own for the words, because a process may be ahead in another team.
   const size_t bytes = sizeof(uint64_t) * static_cast<size_t>(mob_size());
   const Teams teams;
   const Shared phases(bytes * Teams::kKinds);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 
-// Reductions and scans against the same operations done in rank order by one process.
+// Reductions and scans, compared with the same operations made in rank order by one process.
 
 #include <algorithm>
 #include <complex>
@@ -18,7 +18,7 @@ struct IsComplex : std::false_type {};
 template <typename T>
 struct IsComplex<std::complex<T>> : std::true_type {};
 
-// What include/mobius/types.h says, in the plainest way.
+// The operations of include/mobius/types.h, in the simplest form.
 template <typename T>
 T model(mob_op_t op, T a, T b) {
   if (op == MOB_REPLACE) return b;
@@ -54,7 +54,7 @@ T model(mob_op_t op, T a, T b) {
   return a;
 }
 
-// Small whole numbers, of which results are exact in every type.
+// Small whole numbers, whose results are exact in every type.
 template <typename T>
 std::vector<T> values_of(mob_rank_t rank, size_t count, unsigned seed) {
   unsigned state = seed * 1000 + static_cast<unsigned>(rank);
@@ -120,7 +120,7 @@ void check_type(const Teams& teams, mob_type_t type) {
     for (const TestTeam& team : teams) {
       unsigned seed = static_cast<unsigned>(team.kind * 100 + op);
       for (const size_t count : {0, 1, 7, 64, 700}) {
-        // A sample of each way it goes.
+        // One count for each path.
         if (!mobius_test::takes_all() && count != 7 && count != 700) continue;
         check_all_calls<T>(team, static_cast<mob_op_t>(op), type, count, ++seed);
       }
@@ -128,7 +128,7 @@ void check_type(const Teams& teams, mob_type_t type) {
   }
 }
 
-// 2 × 2 matrices of numbers that wrap: associative, and the order shows.
+// 2 × 2 matrices of numbers that wrap: associative, and the result depends on the order.
 struct Matrix {
   uint32_t at[4];
   bool operator==(const Matrix&) const = default;
@@ -161,7 +161,7 @@ std::vector<Matrix> matrices_up_to(mob_rank_t last, size_t count) {
   return result;
 }
 
-// Pairs of numbers, added up, and how often they were not aligned as it is promised.
+// Pairs of numbers that are added, and the number of pairs that lacked the promised alignment.
 struct Pair {
   uint64_t at[2];
   bool operator==(const Pair&) const = default;
@@ -220,7 +220,7 @@ TEST(Reduce, EverySize) {
   }
 }
 
-// Where the others reach it by pointers, results come to where values were.
+// Where the other members reach the buffers by pointers, results overwrite the values.
 TEST(Reduce, InPlaceInSharedMemory) {
   constexpr size_t kCount = 50'000;
   const mobius_test::Shared memory(kCount * sizeof(uint32_t));
@@ -249,7 +249,7 @@ TEST(Reduce, InPlaceInSharedMemory) {
   mobius_test::barrier();
 }
 
-// Sums of floating-point numbers depend on the order: it is the documented one at every size.
+// Floating-point sums depend on the order: it is the documented one at every size.
 TEST(Reduce, SumsInRankOrderBitForBit) {
   const auto value = [](mob_rank_t rank, size_t i) {
     return static_cast<float>(i % 7 + 1) / static_cast<float>(3 + rank * 11);

@@ -22,7 +22,7 @@ namespace {
 
 constexpr size_t kTransfers = 20;
 constexpr size_t kPutBytes = 300;
-constexpr unsigned kQuiet = MOB_MAX_HANDLERS - 3;  // of no other test
+constexpr unsigned kQuiet = MOB_MAX_HANDLERS - 3;  // used by no other test
 
 // Puts and gets in turn, between this rank and its right neighbour.
 class Started {
@@ -45,7 +45,7 @@ class Started {
   }
   Started(const Started&) = delete;
   Started& operator=(const Started&) = delete;
-  // All were waited for: what was got is here, and what was put is there after a barrier.
+  // All were waited for: the gets have arrived, and the puts have arrived after a barrier.
   ~Started() {
     const auto theirs =
         mobius_test::patterned(kTransfers * kPutBytes, mobius_test::right_of(mob_rank()), 1);
@@ -126,7 +126,7 @@ TEST(Handles, TestingCompletesThem) {
 
 namespace {
 
-// Polls while it lives, so that transfers are completed by another thread than who waits for them.
+// Polls during its lifetime, so that another thread than the waiter completes transfers.
 class Poller {
  public:
   Poller() : thread_([this] { poll(); }) {}
@@ -157,7 +157,7 @@ uint64_t value_of(mob_counter_t counter) {
 
 }  // namespace
 
-// What is counted may be gone when the wait is over.
+// The counter may be freed when the wait is over.
 TEST(ExposedHandles, CountBeforeTheWaitEnds) {
   constexpr int kRounds = 3000;
   uint64_t exposed[2] = {0, 0};
@@ -228,7 +228,7 @@ class Stopped {
 
 }  // namespace
 
-// What is under way to a process that does not answer is not waited for.
+// The flush does not wait for operations to a process that does not answer.
 TEST(Flush, OfOneTargetDoesNotWaitForOthers) {
   if (mob_size() < 3) GTEST_SKIP() << "takes three processes";
   constexpr size_t kSmall = 64;
@@ -277,7 +277,7 @@ TEST(Flush, OfOneTargetDoesNotWaitForOthers) {
   barrier();
 }
 
-// An operation that waits for what was started before leaves its error to the flush.
+// An operation that waits for earlier ones leaves their error to the flush.
 TEST(Flush, TellsOfWhatFailedBeforeAFetchOp) {
   if (mob_size() < 2) GTEST_SKIP() << "takes two processes";
   const Shared memory(sizeof(uint64_t));
@@ -285,7 +285,7 @@ TEST(Flush, TellsOfWhatFailedBeforeAFetchOp) {
   const mobius_test::Closed closed;
   for (int round = 0; round < 3; ++round) {
     closed.start_failing();
-    // Between hosts, the answer to that comes behind the error.
+    // Between hosts, the answer to this operation comes after the error.
     uint64_t value = 0;
     EXPECT_EQ(mob_get(target, memory.at(target), &value, sizeof value), MOB_OK);
     EXPECT_EQ(mob_fence(), MOB_OK) << mob_last_error();
@@ -300,7 +300,7 @@ TEST(Flush, TellsOfWhatFailedBeforeAFetchOp) {
   barrier();
 }
 
-// Its error names the flush, or the call that it is of, and the rank once.
+// The error text names the flush, or the call that failed, and the rank once.
 TEST(Flush, NamesWhatFailed) {
   if (mob_size() < 2) GTEST_SKIP() << "takes two processes";
   const mobius_test::Closed closed;
@@ -317,7 +317,7 @@ TEST(Flush, NamesWhatFailed) {
   barrier();
 }
 
-// A flush between hosts asks for no news of what the library sent and has the answers of.
+// A flush between hosts does not ask about operations that were already answered.
 TEST(Flush, NeedsNoNewsOfPutsThatWereAnsweredBesideMessages) {
   if (mob_size() < 2) GTEST_SKIP() << "takes two processes";
   const mob_rank_t silent = mob_size() - 1;
@@ -342,7 +342,7 @@ TEST(Flush, NeedsNoNewsOfPutsThatWereAnsweredBesideMessages) {
     uint64_t pid = 0;
     std::memcpy(&pid, pids.local(), sizeof pid);
     const Stopped stopped(static_cast<pid_t>(pid));
-    // Ends what would otherwise never end.
+    // Ends a loop that would otherwise never end.
     std::atomic<bool> flushed = false;
     std::atomic<bool> was_needed = false;
     std::thread watchdog([&] {

@@ -24,7 +24,7 @@ TEST(Contexts, BelongToTheThreadThatUsesThem) {
   barrier();
 }
 
-// Every thread flushes what it did in a context of its own.
+// Every thread flushes its operations in a context of its own.
 TEST(Contexts, FlushCompletesWhatWasStartedInThem) {
   constexpr size_t kThreads = 4;
   constexpr size_t kBytes = 500;

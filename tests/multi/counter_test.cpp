@@ -17,7 +17,7 @@ using mobius_test::Shared;
 
 namespace {
 
-// A counter of every rank, freed when nobody counts any more.
+// A counter of every rank, freed when no operation counts it any more.
 class SharedCounter {
  public:
   SharedCounter() : handles_(sizeof(mob_counter_t)) {
@@ -88,10 +88,10 @@ TEST(Counters, EveryKindOfTransferCountsAllThree) {
   EXPECT_EQ(mob_counter_wait(origin, started, &left), MOB_OK);
   EXPECT_EQ(left, 0u);
   EXPECT_EQ(mob_counter_wait(completion, started - 1, &left), MOB_OK);
-  EXPECT_LE(left, 1u);  // the last one may be complete here and not yet there
+  EXPECT_LE(left, 1u);  // the last one may be complete at the origin and not yet at the target
   EXPECT_EQ(mob_flush(target), MOB_OK);
   EXPECT_EQ(value_of(completion), 1u);
-  // The left neighbour does here what this rank does at its right.
+  // The left neighbour does here what this rank does at its right neighbour.
   EXPECT_EQ(mob_counter_wait(target_counter.own(), started, &left), MOB_OK);
   EXPECT_EQ(left, 0u);
   EXPECT_EQ(mob_flush_all(), MOB_OK);
@@ -99,7 +99,7 @@ TEST(Counters, EveryKindOfTransferCountsAllThree) {
   EXPECT_EQ(mob_counter_free(completion), MOB_OK);
 }
 
-// Who waited for the target counter finds the data, without any other synchronisation.
+// A thread that waited for the target counter finds the data, without any other synchronisation.
 TEST(Counters, TargetCounterComesAfterTheData) {
   constexpr size_t kBytes = 2000;
   const SharedCounter arrived;
@@ -127,7 +127,7 @@ TEST(Counters, TargetCounterComesAfterTheData) {
   }
 }
 
-// Of several threads that wait, as many go on as the counter has room for.
+// Several waiting threads continue as far as the counter suffices for each of them.
 TEST(Counters, WaitsOfSeveralThreadsShareACounter) {
   const SharedCounter counter;
   const mob_rank_t target = mobius_test::right_of(mob_rank());
@@ -186,7 +186,7 @@ TEST(Counters, AreFreshAndDistinct) {
 
 namespace {
 
-// Polls the own memory, as a receiver does.
+// Polls the caller's own memory, as a receiver does.
 void await(const Shared& memory, size_t offset, uint64_t expected) {
   for (uint64_t seen = ~expected; seen != expected; std::this_thread::yield()) {
     mobius_test::serve_other_hosts();
@@ -238,7 +238,7 @@ TEST(Signals, PutSignalComesAfterTheData) {
   barrier();
 }
 
-// The owner may overwrite what it was told has been read.
+// The owner may overwrite data that it was told has been read.
 TEST(Signals, GetSignalComesAfterTheDataHasLeft) {
   constexpr size_t kBytes = 1000;
   const Shared memory(kBytes + 16);
@@ -264,7 +264,7 @@ namespace {
 
 uint64_t load(const uint64_t& word) { return __atomic_load_n(&word, __ATOMIC_ACQUIRE); }
 
-// Puts and gets that count words, at a target's address that may be reached in any way.
+// Puts and gets that count words, at a target's address of any kind.
 void count_words_at(unsigned char* remote, uint64_t* remote_word) {
   const mob_rank_t target = mobius_test::right_of(mob_rank());
   uint64_t origin = 0;
@@ -287,7 +287,7 @@ void count_words_at(unsigned char* remote, uint64_t* remote_word) {
     EXPECT_EQ(back, data);
     EXPECT_EQ(mob_wait_until_u8(&completion, MOB_EQ, 2 * i + 2), MOB_OK);
   }
-  // Nothing but counting.
+  // Only counting.
   EXPECT_EQ(mob_put_counted(target, nullptr, nullptr, 0, remote_word, &origin, nullptr), MOB_OK);
   EXPECT_EQ(mob_flush_all(), MOB_OK);
   EXPECT_EQ(load(origin), 2 * kTimes + 1);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 
-// Fences between epochs: what is put is there for its target and for whatever its origin does next,
-// and a fence tells of what could not be put before it. Of two processes on two hosts none waits
-// for an answer to what it put where it is sure to be done.
+// Fences between epochs: puts have arrived for their target and for the origin's later operations,
+// and a fence reports earlier puts that failed. In a job of two processes on two hosts, no process
+// waits for an answer to a put that is sure to be carried out.
 
 #include <mobius/epoch.h>
 
@@ -27,7 +27,8 @@ class EpochFence : public testing::Test {
 
   mob_status_t fence() const { return mob_epoch_fence(epoch_); }
 
-  // What a put of 8 bytes, and a fence behind it, come to: one host has the put tell.
+  // The status of a put of 8 bytes and a fence after it; on one host the put itself reports the
+  // error.
   mob_status_t put_and_fence(void* to) const {
     static const uint64_t value = 4711;
     const mob_status_t put = mob_put_nbi(right_of(mob_rank()), to, &value, sizeof value);
@@ -52,7 +53,7 @@ TEST_F(EpochFence, WhatFollowsFindsWhatWasPut) {
     for (int times = 0; times < 12; ++times, ++round) {
       const auto data = patterned(bytes, mob_rank(), round);
       const auto arrived = patterned(bytes, mobius_test::left_of(mob_rank()), round);
-      // In two, of which the first goes by itself if it is long enough, as the other one behind it.
+      // In two puts; the first goes alone if it is long enough, like the second.
       const size_t first = times % 4 < 2 ? bytes : bytes / 4 * 3;
       ASSERT_EQ(mob_put_nbi(right, theirs, data.data(), first), MOB_OK);
       if (first != bytes) {
@@ -60,7 +61,7 @@ TEST_F(EpochFence, WhatFollowsFindsWhatWasPut) {
       }
       ASSERT_EQ(fence(), MOB_OK) << mob_last_error();
       ASSERT_TRUE(mobius_test::holds(memory.local(), arrived, bytes)) << bytes;
-      // The last one by remote memory access, which does not go the way of the put.
+      // The last get uses remote memory access, which is another path than the put's.
       const size_t reads = times % 3 == 0 ? bytes : times % 3 == 1 ? kLong : 1;
       ASSERT_EQ(mob_get(right, theirs, got.data(), reads), MOB_OK) << mob_last_error();
       ASSERT_EQ(std::memcmp(got.data(), data.data(), std::min(reads, bytes)), 0) << bytes;
@@ -70,7 +71,7 @@ TEST_F(EpochFence, WhatFollowsFindsWhatWasPut) {
       ASSERT_EQ(fence(), MOB_OK) << mob_last_error();
     }
   }
-  // The same of what is long, behind what is short.
+  // The same for long transfers behind short ones.
   const auto whole = patterned(kLong, mob_rank(), round);
   const auto last = patterned(kLong, mobius_test::left_of(mob_rank()), round);
   ASSERT_EQ(mob_put_nbi(right, theirs + kLong, whole.data(), 8), MOB_OK);
@@ -102,14 +103,14 @@ TEST_F(EpochFence, TellsOfWhatWasNotPutBeforeIt) {
   ASSERT_EQ(mob_withdraw(handle), MOB_OK) << mob_last_error();
   ASSERT_EQ(mob_mem_free(other), MOB_OK) << mob_last_error();
   EXPECT_EQ(put_and_fence(freed), MOB_ERR_RANGE);
-  if (mob_size() > 1) {  // one's own needs not be exposed
+  if (mob_size() > 1) {  // a rank's own memory need not be exposed
     EXPECT_EQ(put_and_fence(exposed), MOB_ERR_RANGE);
   }
   EXPECT_EQ(own[1], 0U);
   EXPECT_EQ(fence(), MOB_OK) << mob_last_error();
 }
 
-// Parts of a heap that grows are known as they are.
+// The known parts of a growing heap stay up to date.
 TEST_F(EpochFence, OfAHeapThatGrows) {
   mob_heap_t heap = nullptr;
   ASSERT_EQ(mob_heap_create(MOB_TEAM_WORLD, 4096, size_t{1} << 24, &heap), MOB_OK)

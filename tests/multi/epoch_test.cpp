@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 
-// Access and exposure epochs: what is there when a wait returns, groups of all kinds, and calls
-// that do not match.
+// Access and exposure epochs: the data that has arrived when a wait returns, groups of all kinds,
+// and calls that do not match.
 
 #include <mobius/epoch.h>
 
@@ -84,7 +84,7 @@ TEST(Epoch, EveryoneToEveryoneAndTesting) {
   EXPECT_EQ(wrong, 0);
 }
 
-// Posts of two targets to one origin that starts them one after the other, in the other order.
+// Two targets post to one origin, which starts to them one after the other, in the other order.
 TEST(Epoch, PairsAreIndependent) {
   const Epoch epoch;
   const mob_rank_t origin = 0;
@@ -124,7 +124,7 @@ TEST(Epoch, OfATeamAndWithNobody) {
   EXPECT_EQ(mob_team_free(team), MOB_OK);
 }
 
-// A list is compared with the one before: the same, another one, one that was refused, none.
+// A list is compared with the former list: the same, another one, one that was refused, none.
 TEST(Epoch, GroupsThatChangeFromEpochToEpoch) {
   const Epoch epoch;
   const mob_rank_t me = mob_rank();
@@ -146,7 +146,7 @@ TEST(Epoch, GroupsThatChangeFromEpochToEpoch) {
   }
 }
 
-// What a handler would have to wait for it is refused, and the epoch is as it was.
+// A call that would have to wait in a handler is refused, and the epoch is as it was.
 TEST(Epoch, HandlersDoNotEndThem) {
   constexpr unsigned kTries = 120;
   struct Trial {
@@ -197,7 +197,7 @@ TEST(Epoch, HandlersDoNotEndThem) {
   }
 }
 
-// Both sides check their lists at once, as two threads may call them.
+// Both sides check their lists at once, because two threads may call them.
 TEST(Epoch, ThreadsNameTheGroupsOfBothSides) {
   const Epoch epoch;
   const mob_rank_t me = mob_rank();
@@ -222,8 +222,8 @@ TEST(Epoch, ThreadsNameTheGroupsOfBothSides) {
   EXPECT_EQ(wrong.load(), 0) << mob_last_error();
 }
 
-// Long enough to go beside the messages between hosts, where the context that moves it is not the
-// one that ends the epoch.
+// Transfers long enough not to travel as messages between hosts, in another context than the one
+// that ends the epoch.
 TEST(Epoch, EndsCompleteWhatAnyContextPut) {
   constexpr size_t kBytes = 16 << 20;
   const Shared memory(kBytes);

@@ -9,7 +9,7 @@
 
 namespace mobius_test {
 
-// The error must say which call, and contain `detail`.
+// Expects an error whose text names the call and contains `detail`.
 inline void expect_error(mob_status_t got, mob_status_t expected, const std::string& call,
                          const std::string& detail) {
   EXPECT_EQ(got, expected) << mob_status_name(got) << ": " << mob_last_error();

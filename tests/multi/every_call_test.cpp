@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 
-// Every call that names a place of a target, with each argument that all of them have, wrong: they
-// refuse it alike, in their own name, and nothing is transferred.
+// Every call that takes a place of a target, with each common argument wrong: all refuse it alike,
+// under their own name, and nothing is transferred.
 
 #include <climits>
 #include <functional>
@@ -18,7 +18,7 @@ using mobius_test::Shared;
 namespace {
 
 constexpr size_t kCallBytes = 64;
-// Long enough that nobody may take it for another thing: 24 bytes, as rows, pieces or words.
+// 24 bytes, as rows, pieces or words: no other object of that size is involved.
 constexpr size_t kEach = 8;
 constexpr size_t kCount = 3;
 constexpr ptrdiff_t kStride = kEach;
@@ -27,13 +27,13 @@ struct Buffers {
   alignas(16) unsigned char local[kCallBytes] = {};
   alignas(16) unsigned char fetched[kCallBytes] = {};
   mob_handle_t handle = MOB_HANDLE_DONE;
-  uint64_t word = 0;           // counts
+  uint64_t word = 0;           // a word that is counted
   uint64_t* signal = nullptr;  // of the target
 };
 
 struct Call {
   std::string name;
-  size_t bytes;  // how far it reaches
+  size_t bytes;  // bytes that the access covers
   std::function<mob_status_t(mob_rank_t, unsigned char*, void*, Buffers&)> run;
 };
 
@@ -167,8 +167,7 @@ class EveryCall : public testing::Test {
   ~EveryCall() override {
     EXPECT_EQ(mob_flush_all(), MOB_OK) << mob_last_error();
     barrier();
-    // Another host's process refuses what it is asked for, one part after the other, when the
-    // origin has given it away.
+    // A process on another host refuses a request part by part, after the origin has given it away.
     if (!mobius_test::one_host()) return;
     EXPECT_TRUE(mobius_test::all_are(memory_.local(), kCallBytes, 0)) << "a refused call wrote";
     EXPECT_TRUE(mobius_test::all_are(buffers_.fetched, kCallBytes, 0)) << "a refused call fetched";
@@ -214,7 +213,7 @@ TEST_F(EveryCall, NullPlaces) {
                  "null");
     const bool has_local = c.name.rfind("mob_put", 0) != 0 || c.name.size() != 8;
     if (!has_local) continue;
-    // The inlined get does not look: atomic.h and rma.h say so.
+    // The inlined get does not check: atomic.h and rma.h say so.
     if (c.name.rfind("mob_get", 0) == 0 && c.name.size() == 8) continue;
     expect_error(c.run(target_, memory_.at(target_), nullptr, buffers_), MOB_ERR_ARGUMENT, c.name,
                  "null");

@@ -20,7 +20,7 @@ constexpr size_t kExposedBytes = 3 << 20;
 
 unsigned char static_area[4096];
 
-// Memory of this process that is exposed while the object lives.
+// Memory of this process that is exposed during the object's lifetime.
 class Exposed {
  public:
   Exposed(void* address, size_t bytes) {
@@ -74,8 +74,8 @@ TEST(Exposed, HeapStackAndStaticMemory) {
   }
 }
 
-// Whether the kernel copies, the target does while it waits, or is sent a message: the way of the
-// get may be another one than that of the put.
+// The kernel may copy, the target may serve while it waits, or it may get a message: the get may
+// take another path than the put.
 TEST(Exposed, AGetSeesWhatWasPutThereBefore) {
   const mob_rank_t right = right_of(mob_rank());
   const auto mine = zeros(8);
@@ -224,7 +224,7 @@ TEST(Exposed, AtomicsWhileTheTargetComputes) {
   auto* counter = reinterpret_cast<uint64_t*>(address);
   constexpr uint64_t kTurns = 50;
   if (me == 0 && mob_size() > 1) {
-    // Makes no call meanwhile: somebody else serves.
+    // The target makes no call meanwhile: its library thread serves.
     const uint64_t all = kTurns * static_cast<uint64_t>(mob_size() - 1);
     const bool polls = std::getenv("MOBIUS_PROGRESS") != nullptr &&
                        std::string_view(std::getenv("MOBIUS_PROGRESS")) == "poll";
@@ -306,7 +306,7 @@ TEST(Exposed, WhatIsNotExposedIsRefused) {
     EXPECT_EQ(mob_get(right, first + 1000, &value, 1), MOB_ERR_RANGE);
     EXPECT_EQ(mob_put(right, first + 992, &value, 8), MOB_OK) << mob_last_error();
     barrier();
-    // A second exposure that overlaps joins with the first.
+    // A second exposure that overlaps the first is merged with it.
     mob_exposed_t more = nullptr;
     EXPECT_EQ(mob_expose(mine.get() + 1000, 1000, 0, &more), MOB_OK);
     barrier();
@@ -331,8 +331,9 @@ TEST(Exposed, WhatIsNotExposedIsRefused) {
   barrier();
 }
 
-// Memory that its owner exposed and gave back is an error of the caller, whichever way the call
-// takes, and not the end of the owner. (The place is kept, so that nothing else comes there.)
+// An access to exposed memory that its owner has unmapped is an error of the caller, whichever path
+// it takes, and must not kill the owner. (The range stays reserved, so that nothing else is mapped
+// there.)
 TEST(Exposed, WhatIsNotThereAnyMoreIsAnError) {
   constexpr size_t kPages = 64 << 10;
   void* mine = mmap(nullptr, kPages, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -340,11 +341,12 @@ TEST(Exposed, WhatIsNotThereAnyMoreIsAnError) {
   const Exposed exposed(mine, kPages);
   ASSERT_EQ(mprotect(mine, kPages, PROT_NONE), 0);
   barrier();
-  if (mob_size() == 1) return;  // a process that writes to its own memory is on its own
+  if (mob_size() == 1) return;  // a process that writes to its own memory gets no help
   const mob_rank_t right = right_of(mob_rank());
   unsigned char* theirs = exposed.theirs();
   std::vector<unsigned char> data(kPages, 1);
-  // What is complete here before its target has done it fails in the flush.
+  // An operation that is complete at the origin before the target has carried it out fails in the
+  // flush.
   const auto fails = [&](mob_status_t status) {
     return (status == MOB_OK ? mob_flush(right) : status) == MOB_ERR_RANGE;
   };
@@ -363,7 +365,7 @@ TEST(Exposed, WhatIsNotThereAnyMoreIsAnError) {
     EXPECT_TRUE(fails(mob_put_strided(right, theirs, &stride, data.data(), &packed, 8, &count, 1)))
         << mob_last_error();
   }
-  // Nothing is transferred, and the word that is to be told is not there.
+  // Nothing is transferred, because the signal word is not mapped.
   mob_transfer_t transfer{};
   transfer.kind = MOB_PUT;
   transfer.shape = MOB_SPANS;
@@ -374,7 +376,7 @@ TEST(Exposed, WhatIsNotThereAnyMoreIsAnError) {
   EXPECT_TRUE(fails(mob_transfer(&transfer))) << mob_last_error();
 }
 
-// The same for a part of what is exposed, that others reach from the parts beside it: while the
+// The same for a part of exposed memory that other ranks reach from the parts beside it, while the
 // target waits, and while it does not.
 TEST(Exposed, APartWithoutAccessIsAnError) {
   constexpr size_t kPage = 4096;
@@ -395,7 +397,7 @@ TEST(Exposed, APartWithoutAccessIsAnError) {
   barrier();
   ASSERT_EQ(mprotect(mine + 20 * kPage, kPage, PROT_NONE), 0);
   barrier();
-  if (mob_size() > 1) {  // a process that writes to its own memory is on its own
+  if (mob_size() > 1) {  // a process that writes to its own memory gets no help
     for (int round = 0; round < 2; ++round) {
       // All at once, or each target waits for its turn.
       for (mob_rank_t turn = 0; turn < mob_size(); ++turn) {
@@ -414,11 +416,11 @@ TEST(Exposed, APartWithoutAccessIsAnError) {
   }
   barrier();
   ASSERT_EQ(mprotect(mine + 20 * kPage, kPage, PROT_READ | PROT_WRITE), 0);
-  EXPECT_EQ(mine[20 * kPage], 1);  // from before
+  EXPECT_EQ(mine[20 * kPage], 1);  // written before
 }
 
-// Taken away and given back between waits that follow each other at once, with nothing else
-// between. Whose turn it is puts while its target waits in a barrier.
+// Access is removed and restored between waits that follow each other directly. The rank whose turn
+// it is puts while its target waits in a barrier.
 TEST(Exposed, AccessThatComesAndGoesBetweenWaits) {
   if (mob_size() == 1) GTEST_SKIP() << "a process that writes to its own memory is on its own";
   constexpr size_t kPage = 4096;
@@ -479,8 +481,8 @@ TEST(Exposed, AccessThatAHandlerTakesAndGives) {
   barrier();
 }
 
-// What lies between the runs of a list may be exposed and not be there, or not be exposed at all;
-// the runs may not.
+// Memory between the runs of a list may be exposed but unmapped, or not exposed at all; the runs
+// must be both.
 TEST(Exposed, BetweenTheRunsOfAList) {
   constexpr size_t kPage = 4096;
   void* memory =
@@ -512,7 +514,7 @@ TEST(Exposed, BetweenTheRunsOfAList) {
   };
   EXPECT_EQ(add(4 * kPage + 8, 0, 2 * kPage), MOB_OK) << mob_last_error();
   EXPECT_EQ(add(8, 0, kPage - 8), MOB_OK) << mob_last_error();
-  if (mob_size() > 1) {  // a process that writes to its own memory is on its own
+  if (mob_size() > 1) {  // a process that writes to its own memory gets no help
     EXPECT_EQ(add(16, kPage, 2 * kPage), MOB_ERR_RANGE);
   }
   EXPECT_EQ(add(16, 3 * kPage, 2 * kPage), MOB_ERR_RANGE);
@@ -532,9 +534,9 @@ TEST(Exposed, BetweenTheRunsOfAList) {
   ASSERT_EQ(mprotect(mine + kPage, kPage, PROT_READ | PROT_WRITE), 0);
 }
 
-// One waits in a barrier and is the target of all others, each in a part of its own: of stretches
-// on both sides of every length that goes another way, of boxes and lists, of more at once than it
-// can take up. Then it comes late, so that it is not there for some.
+// One rank waits in a barrier and is the target of all others, each in a part of its own:
+// contiguous ranges of every length that takes another path, boxes and lists, and more at once than
+// it can serve. Then it comes late, so that some ranks find no server.
 TEST(Exposed, WhileTheTargetWaits) {
   constexpr size_t kPart = 72 << 10;
   const mob_rank_t me = mob_rank();
@@ -557,7 +559,7 @@ TEST(Exposed, WhileTheTargetWaits) {
         ASSERT_EQ(mob_get(target, theirs + round, back.data(), bytes), MOB_OK) << mob_last_error();
         ASSERT_TRUE(back == data) << bytes << " " << round;
       }
-      // Two dimensions; every other byte of what lies between stays.
+      // Two dimensions; every other byte between them stays.
       const auto before = back;
       const ptrdiff_t strides[] = {32, 2048};
       const ptrdiff_t packed[] = {8, 8 * 16};
@@ -569,7 +571,7 @@ TEST(Exposed, WhileTheTargetWaits) {
       ASSERT_EQ(mob_get_strided(target, theirs + round, strides, back.data(), packed, 8, counts, 2),
                 MOB_OK);
       ASSERT_TRUE(back == data) << round;
-      // Lists: few pieces, many, and more than a desk has room for.
+      // Lists: few pieces, many, and more than one request has room for.
       for (const size_t count : {3, 1000, 1500}) {
         std::vector<void*> remotes;
         std::vector<void*> locals;
@@ -598,11 +600,12 @@ TEST(Exposed, WhileTheTargetWaits) {
   EXPECT_EQ(mob_withdraw(handle), MOB_OK);
 }
 
-// All update the same words of one who waits, then comes late: nothing is lost, whoever does it.
+// All update the same words of a rank that waits, then comes late: no update is lost, whichever
+// thread carries it out.
 TEST(Exposed, UpdatesWhileTheTargetWaits) {
   const uint64_t rounds = mob_size() <= 4 ? 200 : 50;
   const mob_rank_t me = mob_rank();
-  // By atomic instructions; by accumulates of integers, of numbers; and compared, then swapped.
+  // By atomic instructions; by accumulates of integers and of numbers; and by compare and swap.
   struct Words {
     uint64_t added;
     int32_t sums[100];
@@ -659,7 +662,8 @@ TEST(Exposed, SignalsWithoutData) {
   EXPECT_EQ(mob_wait_until_u8(&word, MOB_EQ, 7), MOB_OK) << mob_last_error();
 }
 
-// What was only started waits for others to go with: nothing else may come before it, or be lost.
+// Puts that were only started wait for others to share a call: nothing may overtake them, and none
+// may be lost.
 TEST(Exposed, ManySmallPutsThatWereOnlyStarted) {
   if (reorders()) GTEST_SKIP() << "a hook may change that order";
   constexpr size_t kPuts = 1000;
@@ -699,7 +703,7 @@ TEST(Exposed, ManySmallPutsThatWereOnlyStarted) {
         ASSERT_EQ(value, 5u);
         break;
       case 3:
-        // Carried out by the target, behind what was put; a flush waits for it.
+        // The target carries it out after the puts; a flush waits for it.
         ASSERT_EQ(mob_accumulate(right, exposed.theirs(), &one, 1, MOB_UINT64, MOB_SUM), MOB_OK);
         flush();
         ASSERT_EQ(mob_get8(right, exposed.theirs(), &value), MOB_OK);
@@ -714,8 +718,8 @@ TEST(Exposed, ManySmallPutsThatWereOnlyStarted) {
   flush();
 }
 
-// The error is that of one put only: told by the flush if the put waited for others, else at once.
-// One at a time goes at once, mostly; several wait for each other.
+// Only one put fails. The flush reports it if the put waited for others, else the call. A single
+// put mostly goes at once; several wait for each other.
 TEST(Exposed, PutsThatWereOnlyStartedKeepTheirOrderFewAtATime) {
   if (reorders()) GTEST_SKIP() << "a hook may change that order";
   constexpr uint64_t kRounds = 300;
@@ -741,7 +745,7 @@ TEST(Exposed, PutsThatWereOnlyStartedKeepTheirOrderFewAtATime) {
     uint64_t last = 0;
     EXPECT_EQ(mob_get8(right, exposed.theirs() + 128, &last), MOB_OK);
     ASSERT_TRUE(round % 3 != 0 || last == values[puts - 1]) << round;
-    if (round % 50 == 0) barrier();  // some waits are those of a target that looks
+    if (round % 50 == 0) barrier();  // some waits are those of a target that serves
   }
   barrier();
 }
@@ -764,7 +768,7 @@ TEST(Exposed, OneOfManySmallPutsFails) {
       const mob_status_t status =
           mob_put_nbi(right, exposed.theirs() + page * kPage, &value, sizeof value);
       if (me == right) {
-        // The own memory is reached by loads and stores, of which this one would be a fault.
+        // A rank accesses its own memory by loads and stores, of which this one would crash.
         break;
       }
       if (page == 1) at_once = status;

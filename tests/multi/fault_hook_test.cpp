@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 
-// Operations that the fault hook lets fail: each says so once, by itself or by what completes it,
-// has changed nothing and told nobody; the next one works. Without the hook none fails.
+// Operations that the fault hook makes fail: each reports it once, by its own call or by the call
+// that completes it, has changed nothing and counted nothing; the next one works. Without the hook
+// none fails.
 
 #include <algorithm>
 #include <cstdlib>
@@ -18,7 +19,7 @@ using mobius_test::Shared;
 
 namespace {
 
-// Whether the hook lets one of two operations fail.
+// Whether the hook makes one of two operations fail.
 bool injects() {
   const char* hooks = std::getenv("MOBIUS_HOOKS");
   return hooks != nullptr &&
@@ -30,7 +31,7 @@ constexpr size_t kFaultBytes = kWords * sizeof(uint64_t);
 constexpr uint64_t kValue = 5;
 constexpr uint64_t kUntouched = 9;
 
-// Where an operation goes and comes from.
+// Origin and target memory of an operation.
 struct Places {
   mob_rank_t target;
   uint64_t* words;   // of the target
@@ -40,11 +41,11 @@ struct Places {
   uint64_t counted = 0;
 };
 
-// What an operation does when it works.
+// The effect of an operation that works.
 struct Effect {
   size_t changed = 0;  // words of the target that become kValue
   bool adds = false;   // or kValue more
-  size_t got = 0;      // words that come back
+  size_t got = 0;      // words that are fetched
   bool signals = false;
   bool counts = false;
 };
@@ -215,7 +216,7 @@ std::vector<HookedCall> hooked_calls() {
   };
 }
 
-// Runs it twice, of which one fails.
+// Runs it twice; one of the runs fails.
 void run_twice(const HookedCall& call, Places& places) {
   int failures = 0;
   for (int i = 0; i < 2; ++i) {
@@ -239,7 +240,7 @@ void run_twice(const HookedCall& call, Places& places) {
   EXPECT_EQ(failures, injects() ? 1 : 0) << call.name;
 }
 
-// What my left neighbour did to me, and what I was told.
+// Checks the left neighbour's changes to this rank's memory, and this rank's counters.
 void check(const HookedCall& call, const uint64_t* words, const uint64_t* signal,
            uint64_t counted) {
   const uint64_t done = injects() ? 1 : 2;
@@ -284,7 +285,7 @@ TEST(Faults, OnExposedMemory) {
   barrier();
 }
 
-// What synchronises tells of a failure once, and has synchronised all the same.
+// A synchronising call reports a failure once, and has synchronised in spite of it.
 TEST(Faults, WhatSynchronisesReturnsThemAndHasBeen) {
   const Shared memory(kFaultBytes);
   const mob_rank_t target = right_of(mob_rank());
@@ -317,7 +318,7 @@ TEST(Faults, WhatSynchronisesReturnsThemAndHasBeen) {
       EXPECT_EQ(status, MOB_ERR_PEER) << mob_last_error();
     }
     EXPECT_EQ(failures, injects() ? 1 : 0);
-    // Whichever is held still.
+    // Whichever is still held.
     (void)mob_mutex_unlock(mutexes, 0, target);
     (void)mob_access_unlock(access, target);
     EXPECT_EQ(mob_flush_all(), MOB_OK) << mob_last_error();

@@ -21,9 +21,9 @@ inline mob_rank_t left_of(mob_rank_t rank) { return (rank + mob_size() - 1) % mo
 
 // Whether a rank shares memory with the caller, so that mob_ptr() and locks in memory reach it.
 inline bool same_host(mob_rank_t rank) { return mob_is_host_mate(rank) == 1; }
-// Whether all ranks do.
+// Whether all ranks share memory.
 inline bool one_host() { return mob_host_size() == mob_size(); }
-// The rank at a place of the caller's host, counted round.
+// The rank at a position among the caller's local peers, modulo their number.
 inline mob_rank_t host_mate(mob_rank_t place) {
   mob_rank_t rank = -1;
   EXPECT_EQ(mob_host_mate((place + mob_host_size()) % mob_host_size(), &rank), MOB_OK)
@@ -32,26 +32,26 @@ inline mob_rank_t host_mate(mob_rank_t place) {
 }
 inline mob_rank_t first_of_host() { return host_mate(0); }
 
-// What became of a transfer to `target` that was given `status` when it was started: on another
-// host it is the target that finds out what is wrong with it, and the next flush that tells.
+// The final status of a transfer to `target` whose start returned `status`: on another host the
+// target detects errors, and the next flush reports them.
 inline mob_status_t outcome(mob_rank_t target, mob_status_t status) {
   return status != MOB_OK || same_host(target) ? status : mob_flush(target);
 }
 
-// Whether a hook carries out in any order what was only started.
+// Whether a hook carries out started operations in any order.
 inline bool reorders() {
   const char* hooks = std::getenv("MOBIUS_HOOKS");
   return hooks != nullptr && std::string_view(hooks).find("reorder") != std::string_view::npos;
 }
 
-// How often a test of very many rounds goes round: all of them in the mode for such tests (`many`),
-// or so many of them at most; a few in each other one.
+// The number of rounds of a test with very many: all of them in the mode for such tests (`many`),
+// at most `few` in each other mode.
 inline int rounds(int all, int few) {
   const char* const most = std::getenv("MULTI_TEST_ROUNDS");
   if (most == nullptr) return std::min(all, few);
   return std::string_view(most) == "all" ? all : std::min(all, std::max(few, std::atoi(most)));
 }
-// Whether a test takes all of what it could be run on; a sample of each kind in most modes.
+// Whether a test covers all its variants; in most modes it covers a sample of each kind.
 inline bool takes_all() { return std::getenv("MULTI_TEST_ROUNDS") != nullptr; }
 
 // Bytes that differ by place, writer and round.
@@ -61,10 +61,10 @@ inline unsigned char pattern(size_t at, int writer, int round) {
 }
 
 // `bytes` bytes of pattern(), starting at place `from`. Compare with memcmp(): sanitized builds
-// count bytes one by one too slowly.
+// compare single bytes too slowly.
 inline std::vector<unsigned char> patterned(size_t bytes, int writer, int round, size_t from = 0) {
-  // Long payloads are made and compared all the time, and 256 bytes from a multiple of 256 on
-  // differ from any others by one value.
+  // Long payloads are made and compared all the time. 256 bytes from a multiple of 256 on differ
+  // from any other such bytes by one value.
   constexpr size_t kPiece = 256;
   static const auto first = [] {
     std::array<unsigned char, kPiece> piece{};
@@ -95,12 +95,12 @@ inline bool holds(const unsigned char* memory, const std::vector<unsigned char>&
   return bytes == 0 || std::memcmp(memory, expected.data(), bytes) == 0;
 }
 
-// Whether `bytes` (> 0) bytes all have one value.
+// Whether all `bytes` (> 0) bytes have one value.
 inline bool all_are(const unsigned char* memory, size_t bytes, unsigned char value) {
   return memory[0] == value && std::memcmp(memory, memory + 1, bytes - 1) == 0;
 }
 
-// An allocation of the same size everywhere, freed at the end of the test.
+// An allocation of the same size in every rank, freed at the end of the scope.
 class Shared {
  public:
   explicit Shared(size_t bytes) {
@@ -122,7 +122,7 @@ class Shared {
   mob_mem_t mem_ = nullptr;
 };
 
-// The last error of this thread: of a call, and what it says.
+// Expects that this thread's last error names a call, and contains a text.
 inline void expect_text(const std::string& call, const std::string& detail) {
   const std::string text = mob_last_error();
   EXPECT_EQ(text.rfind(call + ":", 0), 0u) << text;
@@ -131,7 +131,7 @@ inline void expect_text(const std::string& call, const std::string& detail) {
 
 inline void barrier() { EXPECT_EQ(mob_barrier(), MOB_OK) << mob_last_error(); }
 
-// Tells the left neighbour where something of mine is, and learns where the right one's is.
+// Gives the left neighbour an address of this rank, and returns the right neighbour's.
 inline void* exchange_address(void* mine) {
   const Shared mail(sizeof(uint64_t));
   EXPECT_EQ(mob_put8(left_of(mob_rank()), mail.at(left_of(mob_rank())),

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
 
-// What a process of another host sends that is not sound, with the key of the job:
-// `frame_fuzz [SEED [FRAMES]]`, as a job of two ranks on two virtual hosts, neither of which serves
-// by a thread (MOBIUS_PROGRESS=poll).
+// Malformed frames of a process on another host that has the key of the job: `frame_fuzz [SEED
+// [FRAMES]]`, as a job of two ranks on two virtual hosts, neither of which serves by a thread
+// (MOBIUS_PROGRESS=poll).
 //
-// Rank 1 does a little of everything to rank 0, which keeps copies of the messages of the library
-// that this takes. Then rank 0 takes frames of changed copies as if they came from rank 1, each at
-// the end of memory that is followed by a page that nobody may touch. Nothing may happen but what
-// sound messages could do: no access outside the frame, no write outside memory of the job.
+// Rank 1 makes some operations of every kind on rank 0, which keeps copies of the library's
+// messages. Then rank 0 processes frames of changed copies as if they came from rank 1, each at the
+// end of memory that an inaccessible page follows. They must have no effects that valid messages
+// could not have: no access outside the frame, no write outside memory of the job.
 //
-// The last line names the seed and says "right". The job ends there and then: what it has been
-// told is not what others believe.
+// The last line names the seed and says "right". The job ends then without finalising, because its
+// state no longer matches the other rank's.
 
 #include <mobius/mobius.h>
 
@@ -48,7 +48,7 @@ using Bytes = std::vector<unsigned char>;
 
 constexpr unsigned kUserHandler = 5;
 constexpr size_t kWords = 512;
-constexpr size_t kMostBytes = (size_t{1} << 16) - sizeof(FrameHeader);  // of what a frame holds
+constexpr size_t kMostBytes = (size_t{1} << 16) - sizeof(FrameHeader);  // bytes that a frame holds
 
 void need(mob_status_t status, const char* what) {
   if (status == MOB_OK) return;
@@ -66,7 +66,7 @@ bool is_told_by_name(const std::array<unsigned char, 16>& secret) {
   return digits == std::getenv("MOBIUS_JOB") || secret == std::array<unsigned char, 16>{};
 }
 
-// Memory that ends at a page which is not there.
+// Memory that ends at an inaccessible page.
 class Fenced {
  public:
   explicit Fenced(size_t bytes) {
@@ -80,7 +80,7 @@ class Fenced {
     }
     end_ = static_cast<unsigned char*>(start) + all;
   }
-  // Where so many bytes end at the page.
+  // The address from which so many bytes end at the page.
   unsigned char* last(size_t bytes) const { return end_ - bytes; }
 
  private:
@@ -93,9 +93,9 @@ struct Message {
   Bytes payload;
 };
 std::vector<Message> recorded;
-bool records = true;  // until there is enough
+bool records = true;  // until there are enough
 
-// In front of each handler of the library: keeps what it gets, and hands it on.
+// Placed before each handler of the library: copies its message, and passes it on.
 void record_messages(Engine& engine) {
   static std::vector<std::unique_ptr<std::pair<unsigned, Handler>>> originals;
   for (unsigned id = kPublicHandlers; id < kHandlers; ++id) {
@@ -124,7 +124,7 @@ void take_user_message(const mob_message_t* message, void* argument, mob_deliver
   static_cast<void>(delivery);
 }
 
-// Of rank 1, to rank 0: something of each kind.
+// Rank 1 makes operations of every kind on rank 0.
 void do_everything(uint64_t* words, mob_counter_t counter, mob_mutexes_t mutexes,
                    mob_access_t access) {
   uint64_t local[64] = {1, 2, 3};
@@ -189,7 +189,7 @@ class Fuzz {
     need(endpoint_.open(options, {}), "an endpoint");
   }
 
-  // A frame of one to three messages that were changed, or not.
+  // Processes a frame of one to three messages, changed or not.
   void take_frame() {
     Bytes frame;
     for (uint64_t left = 1 + below(3); left > 0; --left) append(any_message(), frame);
@@ -216,7 +216,7 @@ class Fuzz {
     return message;
   }
 
-  // From a place on: bits, bytes, or words that are limits of something.
+  // Changes the bytes from a place on: bits, bytes, or words that are boundary values.
   void change(Bytes& bytes, size_t from) {
     static constexpr uint64_t kLimits[] = {0,
                                            1,
@@ -292,8 +292,8 @@ class Fuzz {
     frame.resize(padded(frame.size()));
   }
 
-  // Frames are whole numbers of 16 bytes only if they are sound: memory is at its end, as aligned
-  // as what arrives is.
+  // Only valid frames have a multiple of 16 bytes: the frame ends where the memory ends, aligned as
+  // arriving frames are.
   void accept(Link& link, const FrameHeader& header, const Bytes& frame) {
     unsigned char* place = frame_.last(padded(frame.size()));
     std::memcpy(place, frame.data(), frame.size());
@@ -360,7 +360,7 @@ int main(int count, char** words) {
     while (mob_rank_alive(0) == 1) usleep(10'000);
     _exit(0);
   }
-  // What lies behind the allocation in its page is nobody's.
+  // The rest of the page behind the allocation belongs to no object.
   for (size_t i = 0; i < kWords; ++i) {
     if (beside[i] != 0) need(MOB_ERR_SYSTEM, "memory behind an allocation");
   }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 
-// Handlers of messages: what flushes know of them, new ones in place of others, and their errors.
-// They may run on any thread of the process, so what they touch is atomic.
+// Handlers of messages: what flushes wait for, replaced handlers, and their errors. They may run on
+// any thread of the process, so all that they change is atomic.
 
 #include <algorithm>
 #include <atomic>
@@ -51,8 +51,8 @@ TEST(Message, FlushesCoverMessages) {
 }
 
 TEST(Message, FlushesWaitForHandlersAmongPuts) {
-  // What ends in a slow completion handler has ended when the flush returns, whatever the library
-  // sends to the same target before and after. Clocks are one: all ranks are on this machine.
+  // A slow completion handler has ended when the flush returns, whatever the library sends to the
+  // same target before and after. All ranks are on this machine, so they share one clock.
   static std::atomic<int64_t> ended_ns;
   static const auto now_ns = [] {
     return std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds(1);
@@ -124,13 +124,13 @@ TEST(Message, HandlersCanBeReplaced) {
   barrier();
 }
 
-// What a handler was not allowed to wait for is there to be waited for later.
+// A handle whose wait was refused in a handler can be waited for later.
 TEST(Message, HandlesOutliveAWaitThatAHandlerIsRefused) {
   static std::atomic<bool> refused;
   static std::vector<unsigned char> payload;
   static mob_handle_t handles[2];
   refused = false;
-  payload.assign(1 << 20, 7);  // only taken after this handler
+  payload.assign(1 << 20, 7);  // taken only after this handler
   register_handler(kAwaited, [](const mob_message_t*, void*, mob_delivery_t*) {});
   register_handler(kWaiting, [](const mob_message_t*, void*, mob_delivery_t*) {
     for (mob_handle_t& handle : handles) {
@@ -156,8 +156,8 @@ TEST(Message, HandlesOutliveAWaitThatAHandlerIsRefused) {
   barrier();
 }
 
-// What a handler would have to wait for is not begun: nothing comes to its buffers afterwards, and
-// nobody is told.
+// A call that would have to wait in a handler starts nothing: its buffers are not written
+// afterwards, and no counter is counted.
 TEST(Message, WhatHandlersAreRefusedIsNotStarted) {
   constexpr size_t kLong = size_t{1} << 20;
   static std::vector<unsigned char> got;
@@ -179,7 +179,7 @@ TEST(Message, WhatHandlersAreRefusedIsNotStarted) {
     auto* word = static_cast<uint64_t*>(to);
     auto* signal = reinterpret_cast<uint64_t*>(shared->at(target, 64));
     static const uint64_t one = 1;
-    // There is something that gets could overtake.
+    // A put under way, which gets could overtake.
     EXPECT_EQ(mob_put_nbi(target, shared->at(target, 128), &one, sizeof one), MOB_OK);
     for (const size_t bytes : {size_t{8}, size_t{10'000}, kLong}) {
       EXPECT_EQ(mob_get(target, from, to, bytes), MOB_ERR_STATE);
@@ -207,7 +207,7 @@ TEST(Message, WhatHandlersAreRefusedIsNotStarted) {
   EXPECT_EQ(mob_mutexes_free(mutexes), MOB_OK) << mob_last_error();
 }
 
-// Whatever fails in a handler, in a call that waits or polls, is not an error of that call.
+// Errors in a handler that runs in a waiting or polling call are not errors of that call.
 TEST(Message, ErrorsInHandlersLeaveThoseOfTheProgram) {
   static std::atomic<int> failed;
   failed = 0;

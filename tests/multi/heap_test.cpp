@@ -54,7 +54,7 @@ class Heap {
   mob_heap_t heap_ = nullptr;
 };
 
-// The ranks with one parity; every process is in one of the two.
+// The ranks with one parity; every process is in one of the two teams.
 mob_team_t half() {
   mob_team_t team = MOB_TEAM_NONE;
   EXPECT_EQ(mob_team_split(MOB_TEAM_WORLD, mob_rank() % 2, 0, &team), MOB_OK);
@@ -85,7 +85,7 @@ TEST(Heap, BlocksLieAlikeInEveryMember) {
   EXPECT_EQ(heap.used(), 0u);
 }
 
-// Blocks from before keep their addresses, their contents and what is remembered of them.
+// Earlier blocks keep their addresses, their contents and their bookkeeping.
 TEST(Heap, GrowsWhileInUse) {
   const Heap heap(0, 40 * kMiB);
   const mob_rank_t target = right_of(mob_rank());
@@ -109,7 +109,7 @@ TEST(Heap, GrowsWhileInUse) {
   for (size_t i = 0; i < blocks.size(); ++i) {
     EXPECT_EQ(*reinterpret_cast<uint64_t*>(blocks[i] + kMiB - 8), i);
   }
-  // What the heap may have but has not is refused, and so is what lies beyond it.
+  // Memory that the heap does not have yet is refused, and so is memory beyond its maximum.
   EXPECT_EQ(mob_put8(target, heap.in(target, first) + heap.bytes(), 1), MOB_ERR_RANGE);
 }
 
@@ -236,7 +236,7 @@ TEST(Heap, BadInput) {
                "mob_heap_free", "not a live block");
   expect_error(mob_heap_free(heap.handle(), &none), MOB_ERR_HANDLE, "mob_heap_free", "not a live");
   if (mob_size() > 1) {
-    // One member alone makes the mistake: all are told, nothing changes.
+    // Only one member makes the mistake: all get an error, and nothing changes.
     EXPECT_EQ(mob_heap_malloc(heap.handle(), last ? 8 : 9, &pointer), MOB_ERR_ARGUMENT);
     EXPECT_EQ(mob_heap_malloc(heap.handle(), 8, last ? nullptr : &pointer),
               last ? MOB_ERR_ARGUMENT : MOB_ERR_PEER);
@@ -276,7 +276,7 @@ TEST(Heap, MembersThatDestroyDifferentHeapsKeepThem) {
   }
 }
 
-// Also what a hook holds back: the calls that follow these are no flushes.
+// Also operations that a hook delays: the calls that follow them are not flushes.
 TEST(Heap, StartedTransfersComeToNoLaterBlock) {
   const Heap heap(kMiB);
   const mob_rank_t target = right_of(mob_rank());
@@ -353,7 +353,7 @@ TEST(TeamMemory, EachTeamHasItsOwn) {
       EXPECT_EQ(mob_put1(rank, static_cast<char*>(address) + me, 1), MOB_OK) << mob_last_error();
     }
   }
-  // All addresses of a team; then those who are not members use them too.
+  // All addresses of a team; then processes outside the team use them too.
   std::vector<void*> all(static_cast<size_t>(mob_size()));
   void* mine = bytes > 0 ? mob_mem_local(mem) : nullptr;
   EXPECT_EQ(mob_publish(MOB_TEAM_WORLD, mine, all.data()), MOB_OK) << mob_last_error();

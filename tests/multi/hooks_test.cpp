@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 
-// What operations still promise when a hook reorders them, and that it does. Without hooks the same
-// tests hold trivially.
+// The promises that operations keep when a hook reorders them, and that it does reorder. Without
+// hooks the same tests hold trivially.
 
 #include <cstdlib>
 #include <string_view>

@@ -8,7 +8,7 @@
 
 using mobius_test::Shared;
 
-// Libraries that are loaded for a job on several hosts would like to handle crashes.
+// Libraries that are loaded for a job on several hosts install handlers for crashes.
 TEST(Job, SignalsBelongToTheProgram) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
   const auto signals = {SIGINT, SIGTERM, SIGUSR1};  // sanitizers handle crashes

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 
-// Thousands of everything come and go: descriptors, mappings and shared memory are as before.
+// Thousands of objects of each kind are made and freed: descriptors, mappings and shared memory are
+// as before.
 
 #include "fixture.h"
 #include "leaks.h"
@@ -13,7 +14,7 @@ namespace {
 
 template <typename Round>
 void expect_no_leak(int count, Round round) {
-  for (int i = 0; i < 20; ++i) round(i);  // what is made once is made here
+  for (int i = 0; i < 20; ++i) round(i);  // allocates what is allocated once
   barrier();
   const size_t mappings = mobius_test::mappings();
   const size_t descriptors = mobius_test::descriptors();

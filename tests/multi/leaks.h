@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-// What a process holds of the machine, to compare before and after.
+// The resources of the machine that a process holds, to compare before and after.
 
 #include <mobius/mobius.h>
 
@@ -15,11 +15,11 @@
 
 namespace mobius_test {
 
-// What a first look at others' memory, and threads that come and go, may add for good; far less
-// than one for each repetition of a test of leaks.
+// The first access to other ranks' memory, and threads that come and go, may add so many for good;
+// far fewer than one for each repetition of a leak test.
 inline constexpr size_t kMappingsOfOthers = 40;
 
-// AddressSanitizer keeps what was freed, and maps more for it: nothing to learn there.
+// AddressSanitizer keeps freed memory and maps more, so the number says nothing there.
 inline size_t mappings() {
 #ifdef __SANITIZE_ADDRESS__
   return 0;
@@ -35,7 +35,7 @@ inline size_t descriptors() {
   return static_cast<size_t>(std::distance(Folder("/proc/self/fd"), Folder()));
 }
 
-// Descriptors that may be added by waiting: one who waits long watches the others, each once.
+// Waiting may add so many descriptors: a process that waits for long watches the others, each once.
 inline size_t watch_descriptors() { return static_cast<size_t>(mob_size()); }
 
 // Memory that the job shares: the pages of its segment, which every process maps.
@@ -44,7 +44,7 @@ inline size_t shared_bytes() {
   for (std::string line; std::getline(file, line);) {
     const size_t start = line.find("/memfd:");
     if (start == std::string::npos) continue;
-    // The descriptor behind the mapping: the one that is the same file.
+    // The descriptor of the mapping: the one that is the same file.
     const std::string name = line.substr(start, line.find(' ', start) - start);
     for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
       std::error_code error;

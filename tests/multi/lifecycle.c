@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* Calls in the wrong order and jobs that cannot be joined, one case a process. */
+/* Calls in the wrong order and jobs that cannot be joined, one case per process. */
 
 #include <mobius/mobius.h>
 
@@ -38,7 +38,7 @@ static void hop(const mob_message_t* message, void* argument, mob_delivery_t* de
   }
 }
 
-/* Every call answers with MOB_ERR_STATE, and the text names the call and contains `when`. */
+/* Every call returns MOB_ERR_STATE, and the text names the call and contains `when`. */
 static void expect_state_errors(const char* when) {
   uint64_t word = 0;
   void* pointer = NULL;
@@ -98,7 +98,7 @@ static int is_shared(const void* address) {
   return result;
 }
 
-/* Memory that was moved and never withdrawn is the program's own again, with its contents. */
+/* Memory that was moved and never withdrawn belongs to the program again, with its contents. */
 static void keep_moved_memory(void) {
   const size_t bytes = 50000;
   mob_exposed_t exposed = NULL;
@@ -127,8 +127,8 @@ static void* add_all_the_time(void* word) {
   return (void*)added;
 }
 
-/* A thread that writes to the heap at the end of the job loses nothing. If it cannot be stopped the
-   heap stays shared, and children of fork() have theirs all the same. */
+/* A thread that writes to the heap at the end of the job loses nothing. If the thread cannot be
+ * stopped, the heap stays shared, and children of fork() still have their own copy. */
 static void keep_moved_heap(int stoppable) {
   mob_exposed_t exposed = NULL;
   pthread_t thread;
@@ -174,7 +174,8 @@ static int init_fails_with(mob_status_t expected, const char* detail) {
   return failures != 0;
 }
 
-/* mob_finalize() completes what was sent, and what handlers send because of it. */
+/* mob_finalize() completes all messages that were sent, and those that handlers send because of
+ * them. */
 static void messages_at_the_end(void) {
   const int hops = HOPS;
   int size = 0;
@@ -186,15 +187,15 @@ static void messages_at_the_end(void) {
     CHECK(mob_message_send(i % size, 0, &hops, sizeof hops, NULL, 0, NULL) == MOB_OK);
   }
   CHECK(mob_finalize() == MOB_OK);
-  /* Each process sends as many to each target as any other, and all go equally far. */
+  /* Each process sends the same number to each target, and all make the same number of hops. */
   CHECK(hops_ended == MESSAGES);
 }
 
-/* Enough of the calls that need not wait for others that they must, at last. */
+/* Enough of the calls that need not wait for other ranks that they must wait at last. */
 enum { MANY = 1000 };
 
-/* The last rank leaves while the others are in a collective call: they are told, and what it does
-   at its end is not taken for its part of the call. */
+/* The last rank leaves while the others are in a collective call: they get an error, and the rank's
+ * messages at its end do not count as its part of the call. */
 static void leaves(const char* during) {
   const int value = 7;
   int result = 0;
@@ -221,14 +222,14 @@ static void leaves(const char* during) {
     } else {
       status = mob_mem_alloc(64, &mem);
     }
-    /* Only calls that some members merely give to, or take from others than it, succeed at times.
+    /* Only calls in which some members merely give to, or take from, other ranks succeed at times.
      */
     if (strncmp(during, "broadcast_to", 12) != 0 && strcmp(during, "gather") != 0) {
       CHECK(status == MOB_ERR_PEER);
     }
   }
   CHECK(mob_rank() == last || status == MOB_ERR_PEER);
-  /* Who has left may have had others leave, so any of them may be named. */
+  /* A rank that has left may have caused others to leave, so the error may name any of them. */
   if (mob_rank() != last) {
     CHECK(strncmp(mob_last_error(), "mob_", 4) == 0 && strstr(mob_last_error(), ": rank ") != NULL);
     CHECK(mob_barrier() == MOB_ERR_PEER);
@@ -238,7 +239,7 @@ static void leaves(const char* during) {
   CHECK(mob_finalize() == MOB_OK);
 }
 
-/* Notifies who sent the message. */
+/* Notifies the sender of the message. */
 static void notify_back(const mob_message_t* message, void* argument, mob_delivery_t* delivery) {
   (void)argument;
   (void)delivery;
@@ -251,7 +252,7 @@ static void expect_end_of_job(mob_status_t status) {
 }
 
 /* The last rank answers each of the others once and leaves. They find the answer, however late they
-   look, and are told that there is no other, unless one of its handlers may still give it. */
+ * wait, and get an error for a second one, unless one of the rank's handlers may still give it. */
 static void awaited_at_the_end(const char* what) {
   mob_epoch_t epoch = NULL;
   mob_rank_t others[16];
@@ -266,7 +267,7 @@ static void awaited_at_the_end(const char* what) {
     for (mob_rank_t rank = 0; leaves_now && rank < last; ++rank) CHECK(mob_notify(rank) == MOB_OK);
     if (!leaves_now) {
       CHECK(mob_notify_wait(last, &count) == MOB_OK && count == 1);
-      /* It serves others until all have come to their ends, so that it is waited for. */
+      /* It serves requests until all ranks have reached their ends, so the others wait for it. */
       CHECK(mob_message_send(last, 0, NULL, 0, NULL, 0, NULL) == MOB_OK);
       CHECK(mob_notify_wait(last, &count) == MOB_OK && count == 2);
     }
@@ -300,7 +301,7 @@ static void awaited_at_the_end(const char* what) {
   CHECK(mob_finalize() == MOB_OK);
 }
 
-/* A child of fork() is in no job, and what it calls does nothing to that of its parent. */
+/* A child of fork() is in no job, and its calls do nothing to its parent's job. */
 static void forked(void) {
   mob_mem_t mem = NULL;
   void* there = NULL;
@@ -331,7 +332,8 @@ static void forked(void) {
   CHECK(mob_finalize() == MOB_OK);
 }
 
-/* What the library opens does not become the standard output of a program that has closed it. */
+/* Files that the library opens do not become the standard output of a program that has closed it.
+ */
 static void closed_descriptors(void) {
   close(STDIN_FILENO);
   close(STDOUT_FILENO);

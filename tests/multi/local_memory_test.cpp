@@ -20,7 +20,7 @@ namespace {
 constexpr size_t kSizes[] = {1,       8, 15, 16, 17, 100, 4096, 100'000, 1u << 20, (1u << 20) + 1,
                              5u << 20};
 
-// Tells every rank the address that `mine` is at the others.
+// Gives every rank the addresses of all other ranks' `mine`.
 std::vector<unsigned char*> everyones(const Shared& board, void* mine) {
   const auto value = reinterpret_cast<uint64_t>(mine);
   barrier();
@@ -48,7 +48,7 @@ void free_block(void* pointer) { EXPECT_EQ(mob_local_free(pointer), MOB_OK) << m
 TEST(LocalMemory, HostMatesReachBlocksOfAnySize) {
   const Shared board(8);
   for (const size_t bytes : kSizes) {
-    // Ranks differ in how much they have, so that nobody's blocks lie as the others' do.
+    // Ranks allocate different amounts, so that their blocks have different places.
     std::vector<unsigned char*> more;
     for (mob_rank_t i = 0; i < mob_rank(); ++i) more.push_back(allocate(200'000));
     unsigned char* mine = allocate(bytes);
@@ -99,7 +99,7 @@ TEST(LocalMemory, ReallocKeepsTheContents) {
   free_block(block);
 }
 
-// A block that came to lie where another rank's memory was is reached as the new owner's.
+// A block at the place of another rank's former memory is reached as the new owner's.
 TEST(LocalMemory, OtherOwnersOfTheSamePlace) {
   const Shared board(8);
   for (int round = 0; round < 6; ++round) {
@@ -121,7 +121,7 @@ TEST(LocalMemory, OtherOwnersOfTheSamePlace) {
       free_block(mine);
     }
     barrier();
-    // The same place, allocated by all, freed by all: everyone closes it.
+    // All ranks allocate and free the same place; every rank closes it.
     const Shared between(size_t{1} << 20);
     EXPECT_EQ(mob_put8(target, between.at(target), 1), MOB_OK);
   }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 
 // Locks in shared memory and mutexes of a team: exclusion between ranks and between threads, and
-// what is refused.
+// refused calls.
 
 #include <mobius/lock.h>
 
@@ -45,7 +45,7 @@ int enter(Guarded* guarded) {
   return wrong;
 }
 
-// The same from afar, of what lies at `address` in `rank`.
+// The same from another rank, on the counters at `address` in `rank`.
 int enter(mob_rank_t rank, unsigned char* address) {
   unsigned char* const second = address + offsetof(Guarded, second);
   uint64_t value = 0;
@@ -58,7 +58,7 @@ int enter(mob_rank_t rank, unsigned char* address) {
 
 }  // namespace
 
-// Of one host: it is shared memory that the locks lie in.
+// Ranks of one host, because the locks lie in shared memory.
 TEST(Lock, ExcludesThreadsOfAllRanks) {
   constexpr int kThreads = 3;
   const Shared memory(256);
@@ -101,7 +101,7 @@ TEST(Lock, TryingTakesAFreeLockOnly) {
   barrier();
 }
 
-// In memory that its owner moved, to which each host-mate has another pointer.
+// In memory that its owner moved, to which each local peer has another pointer.
 TEST(Lock, ExcludesInMovedMemory) {
   constexpr size_t kPage = 4096;
   void* page = mmap(nullptr, kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -215,7 +215,7 @@ TEST(MutexesBadInput, EveryArgumentAndState) {
   const mob_rank_t me = mob_rank();
   mob_mutexes_t mutexes = nullptr;
   int acquired = 9;
-  // One member's error is everybody's.
+  // One member's error is an error of all.
   EXPECT_EQ(mob_mutexes_create(MOB_TEAM_WORLD, 1, me == 0 ? nullptr : &mutexes),
             me == 0 ? MOB_ERR_ARGUMENT : MOB_ERR_PEER);
   EXPECT_EQ(mob_mutexes_create(MOB_TEAM_WORLD, me == 0 ? SIZE_MAX : 1, &mutexes),
@@ -238,7 +238,7 @@ TEST(MutexesBadInput, EveryArgumentAndState) {
   EXPECT_EQ(mob_mutex_unlock(mutexes, 0, me), MOB_ERR_STATE);
   EXPECT_EQ(mob_mutex_lock(mutexes, 0, me, nullptr), MOB_OK);
   EXPECT_EQ(mob_mutex_lock(mutexes, 0, me, nullptr), MOB_ERR_STATE);
-  // A mutex that is held cannot go away.
+  // A mutex that is held cannot be freed.
   EXPECT_EQ(mob_mutexes_free(mutexes), MOB_ERR_STATE);
   EXPECT_EQ(mob_mutex_unlock(mutexes, 0, me), MOB_OK);
   EXPECT_EQ(mob_mutexes_free(mutexes), MOB_OK) << mob_last_error();

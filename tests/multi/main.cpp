@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 
 // Runs the same tests in the same order in every process of the job. Checks are EXPECT_…, never
-// ASSERT_… before a collective call: a process that left a test early would let the others wait.
+// ASSERT_… before a collective call: a process that left a test early would block the others.
 
 #include <mobius/mobius.h>
 
@@ -12,7 +12,7 @@
 
 namespace {
 
-// Prints nothing of what went well; failures of any rank are printed by that rank.
+// Prints nothing about successes; each rank prints its own failures.
 class QuietPrinter : public testing::EmptyTestEventListener {
   void OnTestStart(const testing::TestInfo& test) override { test_ = &test; }
   void OnTestPartResult(const testing::TestPartResult& result) override {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-// How memory of this process is mapped.
+// The mapping of memory in this process.
 
 #include <mobius/mobius.h>
 
@@ -12,7 +12,7 @@
 
 namespace mobius_test {
 
-// How the page of an address is mapped: "rw-p", "rw-s".
+// The access of an address's page: "rw-p", "rw-s".
 inline std::string access_of(const void* address) {
   std::ifstream file("/proc/self/maps");
   for (std::string line; std::getline(file, line);) {
@@ -26,7 +26,7 @@ inline std::string access_of(const void* address) {
   return "none";
 }
 
-// Alone, nobody else needs the pages, and they stay where they are.
+// Without local peers the pages are not needed by others, and stay where they are.
 inline const char* moved_access() { return mob_host_size() > 1 ? "rw-s" : "rw-p"; }
 
 }  // namespace mobius_test

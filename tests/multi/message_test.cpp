@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 
-// Active messages. Handlers may run on any thread of the process, so what they touch is atomic.
+// Active messages. Handlers may run on any thread of the process, so all that they change is
+// atomic.
 
 #include <sched.h>
 
@@ -53,7 +54,7 @@ bool has_progress_thread() {
   return mode == nullptr || std::string_view(mode) != "poll";
 }
 
-// Stores payloads into memory of its own and looks at them when they are there.
+// Stores payloads in memory of its own and checks them when they have arrived.
 std::atomic<uint64_t> stored{0};
 std::atomic<uint64_t> wrong{0};
 
@@ -96,7 +97,7 @@ void start_storing() {
   barrier();
 }
 
-// When all have flushed what they sent.
+// Call it when all ranks have flushed their messages.
 void expect_stored(uint64_t count) {
   barrier();
   EXPECT_EQ(stored.load(), count);
@@ -145,7 +146,7 @@ TEST(Message, PayloadsInSharedMemory) {
   expect_stored(kSizes.size());
 }
 
-// So much of what a ring holds that the pair goes over to a wider one, in the middle of it.
+// So much of a ring's capacity that the pair changes to a wider ring, in the middle of it.
 TEST(Message, ManyOfMiddleSize) {
   start_storing();
   constexpr int kMessages = 250;
@@ -161,7 +162,7 @@ TEST(Message, ManyOfMiddleSize) {
   expect_stored(kMessages);
 }
 
-// More senders than there are large rings in one process: the others have smaller ones.
+// More senders than a process has large rings: the others have smaller ones.
 TEST(Message, MuchFromEverybodyToOne) {
   start_storing();
   const size_t shared = mobius_test::shared_bytes();
@@ -175,7 +176,7 @@ TEST(Message, MuchFromEverybodyToOne) {
   }
   flush_all();
   expect_stored(me == 0 ? uint64_t{kMessages} * static_cast<uint64_t>(mob_size()) : 0);
-  // Each has a narrow ring, too (src/engine/segment/ring_size.h).
+  // Each also has a narrow ring (src/engine/segment/ring_size.h).
   constexpr size_t kKiB = 1024;
   constexpr size_t kOfLarge = 4 * 1028 * kKiB;
   const size_t of_each = (260 + 68) * kKiB;
@@ -183,7 +184,8 @@ TEST(Message, MuchFromEverybodyToOne) {
             shared + kOfLarge + static_cast<size_t>(mob_size()) * of_each);
 }
 
-// In a ring that is wide by then: one record holds the payload, just so, or not, or two do.
+// In a ring that is wide by then: the payload just fits in one record, or just does not, or fits in
+// two.
 TEST(Message, PayloadsAboutAsLongAsRecords) {
   start_storing();
   std::vector<size_t> sizes(60, 16'000);
@@ -202,7 +204,7 @@ TEST(Message, PayloadsAboutAsLongAsRecords) {
   expect_stored(sizes.size());
 }
 
-// Started with handles, started without, and sent: in one order, and reusable when they say so.
+// Started with handles, started without, and sent: in one order, and reusable as documented.
 TEST(Message, StartedOnesOfAllSizes) {
   start_storing();
   const mob_rank_t me = mob_rank();
@@ -210,7 +212,8 @@ TEST(Message, StartedOnesOfAllSizes) {
   int round = 0;
   std::vector<std::vector<unsigned char>> payloads;
   std::vector<mob_handle_t> handles;
-  const mob_rank_t targets = std::min<mob_rank_t>(mob_size(), 4);  // the own rank and the next ones
+  // The caller and the ranks after it.
+  const mob_rank_t targets = std::min<mob_rank_t>(mob_size(), 4);
   for (const size_t bytes : kSizes) {
     for (mob_rank_t i = 0; i < targets; ++i) {
       const mob_rank_t target = (me + i) % mob_size();
@@ -274,7 +277,7 @@ TEST(Message, StartedOnesKeepTheirOrder) {
   barrier();
 }
 
-// Without a call that waits: the progress thread, or polling, goes on with what was started.
+// Without a call that waits: the progress thread, or polling, continues started messages.
 TEST(Message, StartedOnesAreTestedAndCounted) {
   static std::atomic<uint64_t> arrived;
   arrived = 0;
@@ -311,7 +314,7 @@ TEST(Message, StartedOnesAreTestedAndCounted) {
   barrier();
 }
 
-// Handlers answer while their process is in the middle of sending something large to the same one.
+// Handlers reply while their process is in the middle of sending a large payload to the same rank.
 TEST(Message, LargeOnesStayWholeWhileHandlersReply) {
   static std::atomic<uint64_t> answered;
   answered = 0;
@@ -447,7 +450,7 @@ TEST(Message, OneThreadsMessagesStartInOrderAndHandlersOneAtATime) {
       for (uint64_t i = 1; i <= kMessages; ++i) {
         const Number number{t, i};
         for (mob_rank_t target = 0; target < mob_size(); ++target) {
-          // Also many without, which go their own way.
+          // Also many without payload, which take another path.
           const size_t bytes = i % 50 == 0 ? payload.size() : i % 3 == 0 ? i % 100 : 0;
           send(target, kOrdered, &number, sizeof number, payload.data(), bytes);
         }
@@ -471,8 +474,7 @@ std::atomic<uint64_t> refused{0};
 
 }  // namespace
 
-// Everybody sends to everybody, and every message is answered by two, one of them larger than what
-// the queues hold.
+// All ranks send to all, and two replies answer every message, one of them larger than the queues.
 TEST(Message, FloodsWithRepliesDoNotDeadlock) {
   replies = 0;
   refused = 0;
@@ -513,8 +515,8 @@ std::atomic<int> put_status{0};
 
 }  // namespace
 
-// A thread that waits for room in the middle of a payload runs handlers, and what they send to the
-// same target comes after that payload, not into it.
+// A thread that waits for room in the middle of a payload runs handlers; their messages to the same
+// target come after that payload, not into it.
 TEST(Message, RepliesDoNotTearPayloadsThatAreHalfWritten) {
   constexpr int kRounds = 20;
   constexpr std::array<size_t, 2> kLong = {100'000, size_t{1} << 20};
@@ -535,7 +537,7 @@ TEST(Message, RepliesDoNotTearPayloadsThatAreHalfWritten) {
     if (message->header_bytes == sizeof place) std::memcpy(&place, message->header, sizeof place);
     if (place != static_cast<int>(replies.fetch_add(1) % 3) || message->payload_bytes != 0) ++wrong;
   });
-  // In pairs, one of three with itself if it has to be, so that both send at once.
+  // In pairs (a rank without partner with itself), so that both send at once.
   const mob_rank_t me = mob_rank();
   const mob_rank_t partner = (me ^ 1) < mob_size() ? me ^ 1 : me;
   barrier();
@@ -599,14 +601,14 @@ TEST(Message, TargetThatComputesIsServed) {
   barrier();
   const int messages = 50;
   const mob_rank_t target = mobius_test::right_of(mob_rank());
-  // Each waits for its own messages without the library, so nobody polls.
+  // Each rank waits for its messages without the library, so no thread polls.
   for (int i = 1; i <= messages; ++i) {
     send(target, kCount);
     while (arrived.load() < i) sched_yield();
   }
   EXPECT_EQ(arrived.load(), messages);
   barrier();
-  // The last one that polls stops doing so: the thread has to notice.
+  // The last thread that polls stops: the library's thread has to notice.
   if (mob_rank() == 0) {
     for (int i = 0; i < 100'000; ++i) EXPECT_EQ(mob_poll(), MOB_OK);
   }
@@ -658,7 +660,7 @@ TEST(Message, CountersOfAllKinds) {
   }
 }
 
-// Handlers run where the program says, and what came while nobody served is not lost.
+// Handlers run where the program says, and messages that came while no thread served are not lost.
 TEST(Message, ProgressCanBeChanged) {
   static std::atomic<std::thread::id> ran_on;
   const auto note = [](const mob_message_t*, void*, mob_delivery_t*) {
@@ -672,7 +674,7 @@ TEST(Message, ProgressCanBeChanged) {
     const auto* word = reinterpret_cast<const uint64_t*>(flags.local()) + flag;
     while (__atomic_load_n(word, __ATOMIC_ACQUIRE) != round) sched_yield();
   };
-  // The target sees that the message was sent without a call of the library since it came.
+  // The target sees the message without having called the library since it came.
   const auto send_and_see = [&](uint64_t round) {
     barrier();
     if (me == target) {
@@ -750,7 +752,7 @@ TEST(MessageBadInput, EveryArgument) {
          "out of bounds");
   expect(mob_message_send(me, MOB_MAX_HANDLERS + 1, nullptr, 0, nullptr, 0, nullptr),
          MOB_ERR_ARGUMENT, "out of bounds");
-  // On another host the target says so, to the next flush.
+  // If the target is on another host, the next flush reports the error.
   const mob_rank_t right = mobius_test::right_of(me);
   const mob_status_t sent = mob_message_send(right, kNever, nullptr, 0, nullptr, 0, nullptr);
   EXPECT_EQ(sent == MOB_OK, !mobius_test::same_host(right));
@@ -761,7 +763,8 @@ TEST(MessageBadInput, EveryArgument) {
   ASSERT_EQ(mob_counter_create(&freed), MOB_OK);
   ASSERT_EQ(mob_counter_free(freed), MOB_OK);
   ASSERT_EQ(mob_barrier(), MOB_OK);
-  const mob_notify_t told{nullptr, freed, nullptr};  // at the target one of the same place is, too
+  // A counter of the target at the same place is freed too.
+  const mob_notify_t told{nullptr, freed, nullptr};
   const mob_status_t counted = mob_message_send(right, kCount, nullptr, 0, nullptr, 0, &told);
   EXPECT_EQ(counted == MOB_OK, !mobius_test::same_host(right));
   expect(counted != MOB_OK ? counted : mob_message_flush(right), MOB_ERR_HANDLE, "counter");

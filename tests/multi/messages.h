@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-// Messages whose calls are to work.
+// Messages whose calls must succeed.
 
 #include <mobius/mobius.h>
 

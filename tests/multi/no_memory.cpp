@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 
 // A process whose memory runs out now and then, in the middle of transfers with another host, or
-// with exposed memory of a host-mate: each call does what it says or returns MOB_ERR_MEMORY,
-// flushes end, and with memory all goes on. The argument says how often the library is refused what
-// it asks for: once in so many times. With "start K" it is the K-th thing that mob_init() of rank 1
-// asks for, and nothing else (tests/faults).
+// with exposed memory of a local peer: each call works or returns MOB_ERR_MEMORY, flushes end, and
+// everything works again once there is memory. The argument N makes every N-th allocation of the
+// library fail. With "start K" only the K-th allocation of mob_init() in rank 1 fails
+// (tests/faults).
 
 #include <mobius/mobius.h>
 
@@ -17,12 +17,12 @@
 
 namespace {
 
-// Of the calling thread; 0: it gets all that it asks for.
+// For the calling thread; 0: no allocation fails.
 thread_local unsigned refused_every = 0;
-thread_local unsigned refused_once = 0;  // the how manieth
+thread_local unsigned refused_once = 0;  // the number of the allocation that fails
 thread_local unsigned asked = 0;
 std::atomic<long> refused = 0;
-int told = 0;  // errors that said so
+int told = 0;  // errors that reported it
 
 bool is_refused() {
   if (refused_every == 0 && refused_once == 0) return false;
@@ -88,8 +88,8 @@ mob_status_t call(int which, char* there, char* local) {
   }
 }
 
-// Whether the other process is still there for this one. What it has sent may have been lost for
-// lack of memory: then it counts as gone, which has to be said, too.
+// Whether the other process still counts as alive for this one. Its messages may have been lost for
+// lack of memory: then it counts as gone, and that must be reported too.
 bool is_acceptable(mob_status_t status, const char* what) {
   if (status == MOB_ERR_PEER) return false;
   if (status == MOB_ERR_MEMORY) {
@@ -118,7 +118,7 @@ void run_out(char* there, unsigned every) {
     std::fprintf(stderr, "no_memory: %ld were refused, %d errors said so\n", refused.load(), told);
     std::exit(1);
   }
-  // What is left to be told of: one error for each context.
+  // The remaining errors: one for each context.
   is_there = is_there && is_acceptable(mob_flush(kThere), "the first flush with memory");
   if (!is_there) return;
   const uint64_t wanted = 77;
@@ -170,11 +170,11 @@ int main(int argc, char** argv) {
     char* const word = static_cast<char*>(there) + kBytes - sizeof one;
     if (!is_alone) require(mob_put(kThere, word, &one, sizeof one), "the last mob_put");
   } else if (!is_alone) {
-    // Computes: a host-mate that waited would do most of it without being sent anything.
+    // Computes: a local peer that waited would do most of it without a message.
     while (__atomic_load_n(ended, __ATOMIC_ACQUIRE) == 0) {
     }
   }
-  static_cast<void>(mob_barrier());  // fails where one counts as gone
+  static_cast<void>(mob_barrier());  // fails where one of them counts as gone
   static_cast<void>(mob_finalize());
   return 0;
 }

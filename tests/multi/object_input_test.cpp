@@ -78,7 +78,7 @@ TEST(WrongWords, EveryArgumentOfEveryCall) {
   EXPECT_TRUE(mobius_test::all_are(memory.local(), 64, 0)) << "a refused call wrote";
 }
 
-// Also where the part was used before, whose words are then reached inline.
+// Also where the part was used before, so that its words are accessed inline.
 TEST(WrongWords, NoPlaceForTheResult) {
   const mob_rank_t me = mob_rank();
   for (const Call& c : word_calls()) {
@@ -154,7 +154,7 @@ TEST(WrongCounters, EveryArgument) {
   EXPECT_EQ(value, 5u);
 }
 
-// One process' counter is nothing to another but the target counter of transfers to it.
+// One process's counter is valid in another only as the target counter of transfers to its owner.
 TEST(WrongCounters, OfAnotherProcess) {
   const Shared handles(sizeof(mob_counter_t));
   mob_counter_t own = nullptr;
@@ -164,7 +164,8 @@ TEST(WrongCounters, OfAnotherProcess) {
   const mob_rank_t other = mobius_test::right_of(mob_rank());
   mob_counter_t theirs = nullptr;
   EXPECT_EQ(mob_get(other, handles.at(other), &theirs, sizeof theirs), MOB_OK);
-  // In table mode two processes' counters may have one address: then it is the own one.
+  // In table mode two processes' counters may have the same address: then it names the caller's
+  // own.
   if (theirs != own) {
     uint64_t value = 0;
     expect_error(mob_counter_get(theirs, &value), MOB_ERR_HANDLE, "mob_counter_get", "rank");
@@ -195,7 +196,7 @@ TEST(WrongContexts, EveryArgument) {
   EXPECT_EQ(mob_context_current(), MOB_CONTEXT_DEFAULT);
 }
 
-// A context that another thread freed is the default from then on.
+// A thread whose context another thread freed uses the default from then on.
 TEST(WrongContexts, FreedByAnotherThread) {
   const Shared memory(8);
   mob_context_t context = nullptr;
@@ -284,7 +285,7 @@ TEST(WrongTeams, NotLive) {
   barrier();
 }
 
-// One rank's mistake is everyone's error, and the next split works.
+// One rank's mistake is an error in all, and the next split works.
 TEST(WrongTeams, NullResultOfOneRankFailsEverywhere) {
   const bool wrong = mob_rank() == mob_size() - 1;
   mob_team_t team = MOB_TEAM_NONE;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 
-// The program's own heap, moved into shared memory: malloc() gives memory that host-mates reach
-// like an allocation, and a child of fork() has its own.
+// The program's own heap, moved into shared memory: local peers access memory from malloc() like an
+// allocation, and a child of fork() has its own copy.
 
 #include <sys/wait.h>
 #include <unistd.h>
@@ -35,7 +35,7 @@ struct Free {
 };
 using Block = std::unique_ptr<unsigned char[], Free>;
 
-// malloc() itself is what is tested.
+// malloc() itself is tested.
 Block allocate(size_t bytes) {
   return Block(static_cast<unsigned char*>(std::malloc(bytes)));  // NOLINT
 }
@@ -69,7 +69,7 @@ TEST_F(ProgramHeap, WhatMallocGivesIsATarget) {
     const auto before = patterned(bytes, me, 1);
     std::memcpy(mine.get(), before.data(), bytes);
     auto* theirs = static_cast<unsigned char*>(exchange_address(mine.get()));
-    // Small ones may be blocks of other threads, freed by this one and not moved.
+    // Small blocks may belong to other threads' arenas, freed by this thread and not moved.
     if (bytes > kLargestRecycled) {
       EXPECT_EQ(access_of(mine.get() + bytes - 1), moved_access()) << bytes;
     }
@@ -96,7 +96,7 @@ TEST_F(ProgramHeap, AChildHasItsOwn) {
   std::memset(mine.get(), 1, kBytes);
   const pid_t child = fork();
   if (child == 0) {
-    // All of it as it was, and what is done to it is nobody else's business.
+    // All of it is as it was, and changes to it are invisible elsewhere.
     bool right = all_are(mine.get(), kBytes, 1);
     std::memset(mine.get(), 2, kBytes);
     for (int i = 0; i < 1000; ++i) {
@@ -104,7 +104,7 @@ TEST_F(ProgramHeap, AChildHasItsOwn) {
       std::memset(more.get(), 3, static_cast<size_t>(i) * 97 + 1);
     }
     right = right && all_are(mine.get(), kBytes, 2) && access_of(mine.get()).compare("rw-p") == 0;
-    // It is no process of the job, and its own children have what it has.
+    // The child is not in the job, and its own children have the same contents.
     constexpr size_t kMore = size_t{2} << 20;
     const Block more = allocate(kMore);
     std::memset(more.get(), 4, kMore);
@@ -125,7 +125,7 @@ TEST_F(ProgramHeap, AChildHasItsOwn) {
   EXPECT_EQ(access_of(mine.get()), moved_access());
 }
 
-// Room that nobody has used takes no memory; what was used before does.
+// Room that was never used takes no memory; memory used before does.
 TEST_F(ProgramHeap, TakesMemoryAsItIsUsed) {
   constexpr size_t kMuch = size_t{256} << 20;
   EXPECT_EQ(mob_withdraw(handle_), MOB_OK) << mob_last_error();
@@ -152,7 +152,7 @@ TEST_F(ProgramHeap, BadInput) {
   EXPECT_EQ(again, nullptr);
 }
 
-// A block of the heap that was moved before is in the way of the rest.
+// A block of the heap that was moved before prevents moving the rest.
 TEST_F(ProgramHeap, NotOverWhatWasMovedBefore) {
   EXPECT_EQ(mob_withdraw(handle_), MOB_OK) << mob_last_error();
   const Block block = allocate(50'000);
@@ -167,7 +167,7 @@ TEST_F(ProgramHeap, NotOverWhatWasMovedBefore) {
   EXPECT_EQ(mob_expose_heap(kRoom, &handle_), MOB_OK) << mob_last_error();
 }
 
-// Threads that go on writing to pages while these move, there and back, lose nothing.
+// Threads that keep writing to pages while these move, there and back, lose nothing.
 TEST_F(ProgramHeap, MovesUnderThreads) {
   // Every move is collective, and each of many processes waits for the others' threads.
   const bool are_few = mob_host_size() <= 4;
@@ -199,7 +199,7 @@ TEST_F(ProgramHeap, MovesUnderThreads) {
   }
 }
 
-// One that sleeps on a word of such a page is woken all the same.
+// A thread that sleeps on a word of such a page is still woken.
 TEST_F(ProgramHeap, SleepersAreWoken) {
   struct Sleep {
     std::mutex mutex;
@@ -224,8 +224,8 @@ TEST_F(ProgramHeap, SleepersAreWoken) {
 
 TEST_F(ProgramHeap, AThreadThatCannotBeStopped) {
   std::atomic<int> state = 0;
-  // One that runs may be about to let the signal in: it is waited for for seconds, which one job
-  // does for all.
+  // A running thread may be about to accept the signal, so it is waited for for seconds; one job
+  // tests that for all.
   const bool runs = std::getenv("UNSTOPPABLE_TEST_RUNS") != nullptr;
   std::thread other([&] {
     sigset_t all;

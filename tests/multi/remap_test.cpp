@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 
-// Exposed memory whose pages move into shared memory: the program's own view of it stays, and
-// host-mates reach it like an allocation.
+// Exposed memory whose pages move into shared memory: the program's own view of it stays, and local
+// peers access it like an allocation.
 
 #include <sys/mman.h>
 #include <unistd.h>
@@ -28,12 +28,12 @@ struct Free {
 };
 using Heap = std::unique_ptr<unsigned char[], Free>;
 
-// malloc() itself is what is tested.
+// malloc() itself is tested.
 Heap heap(size_t bytes) {
   return Heap(static_cast<unsigned char*>(std::malloc(bytes)));  // NOLINT
 }
 
-// Memory of this process that is moved while the object lives.
+// Memory of this process that is moved during the object's lifetime.
 class Moved {
  public:
   Moved(void* address, size_t bytes) {
@@ -81,7 +81,7 @@ void put_and_get(unsigned char* mine, size_t bytes) {
     if (direct != nullptr) {
       EXPECT_TRUE(holds(static_cast<unsigned char*>(direct), data, bytes));
     }
-    // The first byte after the end is nobody's, although it is on the same page.
+    // The first byte after the end is not exposed, although it is on the same page.
     unsigned char byte = 0;
     EXPECT_EQ(mob_get(right, moved.theirs() + bytes, &byte, 1), MOB_ERR_RANGE);
     EXPECT_EQ(mob_get(right, moved.theirs() - 1, &byte, 1), MOB_ERR_RANGE);
@@ -112,7 +112,7 @@ TEST(Remap, NeighboursOnThePagesStay) {
   const mob_rank_t right = right_of(mob_rank());
   {
     const Moved moved(blocks[100].get(), 100);
-    // What lies next to it goes on being used, and the heap with it.
+    // Neighbouring blocks and the heap stay in use.
     for (int i = 0; i < 200; ++i)
       EXPECT_TRUE(
           all_are(blocks[static_cast<size_t>(i)].get(), 100, static_cast<unsigned char>(i)));
@@ -144,7 +144,7 @@ TEST(Remap, ValuesAtomicsAndAccumulates) {
   for (uint64_t turn = 0; turn < kTurns; ++turn) {
     uint64_t old = 0;
     EXPECT_EQ(mob_fetch_add8(0, of_zero, 1, &old), MOB_OK) << mob_last_error();
-    // The owner's own instructions and those of its host-mates exclude each other.
+    // The owner's own instructions and those of its local peers exclude each other.
     if (me == 0) words[0].fetch_add(1);
     uint32_t old4 = 0;
     EXPECT_EQ(mob_fetch_add4(0, of_zero + 1, 1, &old4), MOB_OK);
@@ -241,7 +241,7 @@ TEST(Remap, WhatCannotBeMovedIsRefused) {
   EXPECT_EQ(munmap(shared, kPage), 0);
   const Shared allocated(kPage);
   EXPECT_EQ(try_to_move(allocated.local(), kPage), MOB_ERR_ARGUMENT);
-  // Twice, and what only shares a page with it.
+  // Twice, and memory that only shares a page with it.
   mob_exposed_t moved = nullptr;
   EXPECT_EQ(mob_expose(static_area + kPage, 8, MOB_EXPOSE_REMAP, &moved), MOB_OK);
   EXPECT_EQ(try_to_move(static_area + kPage, 8), MOB_ERR_STATE);
@@ -275,8 +275,8 @@ TEST(Remap, NextToMemoryThatIsMerelyExposed) {
   barrier();
 }
 
-// What a process found there before counts neither once its owner has taken it back, nor when it is
-// somewhere else then.
+// A process's cached look-ups are invalid once the owner has withdrawn the memory, and when it is
+// at another place then.
 TEST(Remap, WhatWasFoundBeforeDoesNotCountAfterItIsWithdrawn) {
   const mob_rank_t me = mob_rank();
   const mob_rank_t right = right_of(me);
@@ -301,7 +301,7 @@ TEST(Remap, WhatWasFoundBeforeDoesNotCountAfterItIsWithdrawn) {
     const uint64_t expected[] = {100 * round + static_cast<uint64_t>(left_of(me)),
                                  100 * round + static_cast<uint64_t>(left_of(me)), 40};
     EXPECT_EQ(std::memcmp(static_area, expected, sizeof expected), 0) << round;
-    // Of another host it may be the flush that tells.
+    // If the target is on another host, the flush may report the error.
     const auto with_flush = [right](mob_status_t status) {
       return status != MOB_OK ? status : mob_flush(right);
     };
@@ -317,12 +317,12 @@ TEST(Remap, WhatWasFoundBeforeDoesNotCountAfterItIsWithdrawn) {
   }
 }
 
-// More of them than are mapped here at their owners' addresses, in turns and anew each time.
+// More ranges than are mapped at their owners' addresses here, in turns and newly each time.
 TEST(Remap, ManyAtATimeAndInTurns) {
   const mob_rank_t me = mob_rank();
   const mob_rank_t right = right_of(me);
   constexpr size_t kRanges = 100;
-  const size_t bytes = 2 * kRanges * kPage;  // each second page, so that none are neighbours
+  const size_t bytes = 2 * kRanges * kPage;  // every second page, so that none are neighbours
   void* area = nullptr;
   ASSERT_EQ(posix_memalign(&area, kPage, bytes), 0);
   const Heap mine(static_cast<unsigned char*>(area));
@@ -334,7 +334,7 @@ TEST(Remap, ManyAtATimeAndInTurns) {
   for (int round = 0; round < rounds; ++round) {
     std::memset(mine.get(), 0, bytes);
     std::vector<mob_exposed_t> handles(kRanges);
-    // In an order that puts them elsewhere in shared memory each time.
+    // In an order that gives them other places in shared memory each time.
     for (size_t i = 0; i < kRanges; ++i) {
       const size_t range = (i * 7 + static_cast<size_t>(round) * 13) % kRanges;
       ASSERT_EQ(
@@ -361,7 +361,7 @@ TEST(Remap, ManyAtATimeAndInTurns) {
   }
 }
 
-// Each time at another address, so that who uses it maps it anew there.
+// At another address each time, so that a local peer that accesses it maps it anew.
 TEST(Remap, HostMatesDoNotKeepWhatIsWithdrawn) {
   const mob_rank_t right = right_of(mob_rank());
   const int rounds = mobius_test::rounds(200, 40);
@@ -401,7 +401,8 @@ TEST(Remap, NothingIsLeftOver) {
     mine[0] = static_cast<unsigned char>(mine[0] + 1);
     EXPECT_EQ(mob_withdraw(handle), MOB_OK) << mob_last_error();
   };
-  // The first ones make what stays: memory for the lists, pieces of the heap that are mapped apart.
+  // The first cycles allocate what stays: memory for the lists, and separately mapped pieces of the
+  // heap.
   for (int i = 0; i < 10; ++i) cycle();
   barrier();
   const size_t mappings_before = mappings();

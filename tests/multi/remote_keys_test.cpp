@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 
-// Large puts, again and again to the same memory, while allocations come, grow and go: between
-// hosts the target is asked for the first to an allocation, and those after it write by themselves.
-// So do shorter ones, but those before it are messages; and of gets that short it is the first
-// which is a message.
+// Large puts, repeatedly to the same memory, while allocations are made, grow and are freed.
+// Between hosts the origin asks the target for the first put to an allocation, and writes the later
+// ones by itself. Shorter puts do so too, after first ones that are messages; of short gets, the
+// first is a message.
 
 #include <mobius/mobius.h>
 
@@ -28,7 +28,7 @@ using mobius_test::Shared;
 
 using Bytes = std::vector<unsigned char>;
 
-// More than is moved in messages by default, and more than is where there is a key.
+// More than is moved in messages by default, and less than that limit where the origin has a key.
 constexpr size_t kLarge = (size_t{200} << 10) + 8;
 constexpr size_t kShorter = (size_t{70} << 10) + 8;
 
@@ -36,7 +36,7 @@ void put(mob_rank_t rank, void* there, const Bytes& bytes) {
   EXPECT_EQ(mob_put(rank, there, bytes.data(), bytes.size()), MOB_OK) << mob_last_error();
 }
 
-// On one host there are no keys: these tests then say no more than others of puts.
+// On one host there are no keys: there these tests say no more than other tests of puts.
 int rounds(int all, int few) { return mobius_test::one_host() ? 4 : mobius_test::rounds(all, few); }
 
 void flush(mob_rank_t rank) { EXPECT_EQ(mob_flush(rank), MOB_OK) << mob_last_error(); }
@@ -47,7 +47,7 @@ class Rkeys : public ::testing::TestWithParam<size_t> {
 };
 
 TEST_P(Rkeys, EachPutArrivesWhole) {
-  // Beyond what is written in one piece, and then beyond what is written at a time.
+  // More than is written in one piece, and then more than is written at a time.
   constexpr size_t kAll = (size_t{20} << 20) + 40;
   const Shared memory(kAll + 1);
   const mob_rank_t target = right_of(mob_rank());
@@ -70,7 +70,7 @@ TEST_P(Rkeys, ManyAreUnderWayAtOnce) {
   const mob_rank_t target = right_of(mob_rank());
   for (int round = 0; round < 3; ++round) {
     const Bytes bytes = patterned(kMany * large_, mob_rank(), round);
-    // Back to front, and those of the first round with what has to be asked for.
+    // Back to front; those of the first round together with puts that need a request.
     for (size_t i = kMany; i-- > 0;) {
       const unsigned char* from = bytes.data() + i * large_;
       EXPECT_EQ(mob_put_nbi(target, memory.at(target, i * large_), from, large_), MOB_OK);
@@ -83,8 +83,8 @@ TEST_P(Rkeys, ManyAreUnderWayAtOnce) {
   }
 }
 
-// What is written without asking does not overtake what was put before a fence in messages, nor is
-// it overtaken.
+// Puts that are written without a request neither overtake puts that were sent as messages before a
+// fence, nor are overtaken.
 TEST_P(Rkeys, AFenceOrdersThemAndSmallPuts) {
   const Shared memory(large_);
   const mob_rank_t target = right_of(mob_rank());
@@ -119,7 +119,7 @@ TEST_P(Rkeys, AFenceOrdersThemAndSmallPuts) {
   }
 }
 
-// The fence is of one context, what follows it of another one.
+// The fence belongs to one context, the later puts to another.
 TEST_P(Rkeys, AFenceOrdersThemAndWhatOtherContextsPut) {
   const Shared memory(large_);
   const mob_rank_t target = right_of(mob_rank());
@@ -146,7 +146,7 @@ TEST_P(Rkeys, AFenceOrdersThemAndWhatOtherContextsPut) {
   EXPECT_EQ(mob_context_free(context), MOB_OK);
 }
 
-// Who is told by a put finds its bytes there.
+// A rank that a signal informs finds the bytes.
 TEST_P(Rkeys, ASignalFollowsItsBytes) {
   const Shared memory(large_ + 8);
   const mob_rank_t target = right_of(mob_rank());
@@ -171,7 +171,7 @@ TEST_P(Rkeys, ASignalFollowsItsBytes) {
   }
 }
 
-// The next allocation is in the place of the one before.
+// The next allocation has the place of the former one.
 TEST_P(Rkeys, MemoryThatIsFreedIsNotWrittenAnyMore) {
   const mob_rank_t target = right_of(mob_rank());
   const mob_rank_t origin = left_of(mob_rank());
@@ -188,7 +188,7 @@ TEST_P(Rkeys, MemoryThatIsFreedIsNotWrittenAnyMore) {
   }
 }
 
-// Who is not of the team may have a key, too, and takes no part when the team frees the memory.
+// A process outside the team may have a key too, and takes no part when the team frees the memory.
 TEST_P(Rkeys, WhoIsNotOfTheTeamLetsGo) {
   const mob_rank_t target = right_of(mob_rank());
   mob_team_t alone = nullptr;
@@ -202,7 +202,7 @@ TEST_P(Rkeys, WhoIsNotOfTheTeamLetsGo) {
     barrier();
     const Bytes expected = patterned(large_, left_of(mob_rank()), round + 1);
     EXPECT_TRUE(holds(static_cast<unsigned char*>(mob_mem_local(memory)), expected, large_));
-    // One half after the other, while the holders wait for something else.
+    // One half after the other, while the holders of keys wait for something else.
     for (const int half : {0, 1}) {
       if ((round + mob_rank()) % 2 == half) {
         EXPECT_EQ(mob_mem_free(memory), MOB_OK) << mob_last_error();
@@ -262,7 +262,7 @@ TEST_P(Rkeys, ThreadsShareThem) {
   }
 }
 
-// The bytes of a get, each time others, from where it had some before or from somewhere else.
+// The bytes of a get are different each time, at a place of an earlier get or at a new one.
 TEST_P(Rkeys, EachGetIsOfNow) {
   const mob_rank_t target = right_of(mob_rank());
   Bytes exposed(large_);
@@ -293,13 +293,13 @@ TEST_P(Rkeys, EachGetIsOfNow) {
   barrier();
 }
 
-// Its owner, who frees it and uses it for something else, waits for gets of who has a key.
+// The owner, which frees the memory and reuses it, waits for gets of a process that has a key.
 TEST_P(Rkeys, MemoryIsNotFreedWhileItIsGot) {
   if (mobius_test::one_host()) GTEST_SKIP() << "only between hosts";
   if (std::getenv("MOBIUS_RMA_KEYS") != nullptr || std::getenv("MOBIUS_PROVIDER") != nullptr) {
     GTEST_SKIP() << "there may be no keys for gets";
   }
-  constexpr size_t kMany = 64;  // more than buffers hold between here and there
+  constexpr size_t kMany = 64;  // more than the buffers between the two hold
   const mob_rank_t target = right_of(mob_rank());
   mob_team_t alone = nullptr;
   ASSERT_EQ(mob_team_split(MOB_TEAM_WORLD, mob_rank(), 0, &alone), MOB_OK) << mob_last_error();

@@ -14,20 +14,20 @@
 
 #include "fixture.h"
 
-// Where what is recorded for other hosts meets something else: the ends of memory, wrong addresses,
-// other threads, a target that does not answer. On one host the same programs, where everything
+// Recorded operations for other hosts at limits: the ends of memory, wrong addresses, other
+// threads, a target that does not answer. On one host the same programs run, where everything
 // happens at once.
 namespace mobius_test {
 namespace {
 
-// As much as an allocation takes of the addresses, so that the next one may begin where it ends.
+// The address space of one allocation, so that the next one may begin where it ends.
 constexpr size_t kWhole = size_t{2} << 20;
 
 mob_rank_t on_other_host() {
   return static_cast<mob_rank_t>((mob_rank() + mob_size() / 2) % mob_size());
 }
 
-// Two allocations of kWhole bytes, of which the second begins where the first ends.
+// Two allocations of kWhole bytes; the second begins where the first ends.
 class Neighbours {
  public:
   explicit Neighbours(mob_rank_t target) : target_(target) {
@@ -44,7 +44,7 @@ class Neighbours {
   }
 
   bool are_there() const { return first_ != nullptr; }
-  // Of the target, as if they were one.
+  // An address in the target, as if the two were one.
   unsigned char* at(size_t offset) const {
     return offset < kWhole ? first_->at(target_, offset) : second_->at(target_, offset - kWhole);
   }
@@ -73,7 +73,7 @@ void move_in_pieces(const Neighbours& neighbours, size_t begin, size_t end, size
 
 TEST(Schedule, NeighboursInTwoAllocationsAreAllThere) {
   const int32_t mates = mob_host_size();
-  int32_t most = 0;  // on any host: all skip it, or none
+  int32_t most = 0;  // on any host: all ranks skip it, or none
   ASSERT_EQ(mob_allreduce(MOB_TEAM_WORLD, MOB_MAX, MOB_INT32, &mates, &most, 1), MOB_OK);
   if (most > 1) GTEST_SKIP() << "what lies side by side belongs to several ranks";
   const Neighbours neighbours(on_other_host());
@@ -82,7 +82,7 @@ TEST(Schedule, NeighboursInTwoAllocationsAreAllThere) {
   move_in_pieces(neighbours, kWhole - 640, kWhole + 640, 64);
   move_in_pieces(neighbours, kWhole - 40'960, kWhole + 40'960, 8192);
   move_in_pieces(neighbours, 0, 2 * kWhole, size_t{64} << 10);
-  // One that leads from one into the other is wrong by itself.
+  // A put that leads from one into the other is wrong by itself.
   const auto data = patterned(128, mob_rank(), 1);
   EXPECT_EQ(outcome(on_other_host(),
                     mob_put(on_other_host(), neighbours.at(kWhole - 64), data.data(), 128)),
@@ -113,7 +113,7 @@ TEST(Schedule, AnErrorOfOneOfManyRowsLeavesTheOthers) {
   ASSERT_EQ(mob_barrier(), MOB_OK);
 }
 
-// Rows at one distance, which leads around the end of all addresses.
+// Rows at one distance that leads around the end of the address space.
 TEST(Schedule, RowsBeyondAllAddressesAreRefused) {
   if (mob_host_size() * 2 > mob_size()) GTEST_SKIP() << "on one host the call itself fails";
   if (reorders()) GTEST_SKIP() << "which of two puts to one place is the last one matters";
@@ -130,7 +130,7 @@ TEST(Schedule, RowsBeyondAllAddressesAreRefused) {
     EXPECT_NE(std::strstr(mob_last_error(), "not in one of its allocations"), nullptr)
         << mob_last_error();
     ASSERT_EQ(mob_barrier(), MOB_OK);
-    // With the first distance the third is the first again.
+    // With the first distance the third row would be the first again.
     const auto expected = patterned(size_t{3} * 100, on_other_host(), 2);
     const size_t last = far << 1 == 0 ? 200 : 0;
     EXPECT_EQ(std::memcmp(shared.local(), expected.data() + last, 100), 0);
@@ -167,9 +167,9 @@ TEST(Schedule, HintsAndAllocationsComeAndGoBesideTransfers) {
   ASSERT_EQ(mob_barrier(), MOB_OK);
 }
 
-// The thread that records many keeps the lock of its queue to itself by plain stores. That another
-// one takes in the answers meanwhile is no reason to take it away: then every call cost ten times
-// as much, for as long as a million of them.
+// The thread that records many operations keeps the lock of its queue by plain stores. Another
+// thread that processes answers meanwhile must not take it away: then every call would cost ten
+// times as much, for up to a million of them.
 TEST(Schedule, AnswersLeaveTheShortWayOpen) {
   const mob_rank_t target = on_other_host();
   const Shared shared(64 << 10);
@@ -184,7 +184,7 @@ TEST(Schedule, AnswersLeaveTheShortWayOpen) {
     return __atomic_load_n(&mob_stretch_->bias.thread, __ATOMIC_RELAXED) == mob_thread_();
   };
   bool was_open = false;
-  // The kernel takes some time to let a process do that.
+  // The kernel takes some time to grant this to a process.
   for (int round = 0; !was_open && round < 30; ++round) {
     put_neighbours();
     was_open = is_open();
@@ -193,7 +193,7 @@ TEST(Schedule, AnswersLeaveTheShortWayOpen) {
   }
   for (int round = 0; was_open && round < 10; ++round) {
     put_neighbours();
-    // Goes at once, and so does what was put before.
+    // It is sent at once, with all earlier puts.
     ASSERT_EQ(mob_put(target, shared.at(target), data.data(), kPiece), MOB_OK);
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
     ASSERT_EQ(mob_flush(target), MOB_OK) << mob_last_error();
@@ -205,7 +205,7 @@ TEST(Schedule, AnswersLeaveTheShortWayOpen) {
   if (!was_open) GTEST_SKIP() << "nothing is recorded on a short way here";
 }
 
-// What one thread puts is seen while another one has exclusive access to the target.
+// One thread's put becomes visible while another thread has exclusive access to the target.
 TEST(Schedule, ThreadsDoNotWaitForTheEpochsOfOthers) {
   if (mob_size() == 1) GTEST_SKIP() << "needs a target";
   const mob_rank_t origin = 0;
@@ -229,7 +229,7 @@ TEST(Schedule, ThreadsDoNotWaitForTheEpochsOfOthers) {
     });
     while (step == 0) std::this_thread::yield();
     ASSERT_EQ(mob_put8(target, shared.at(target), 1), MOB_OK);
-    // Without a call that would have it go. The limit is there to fail instead of hanging.
+    // Without a call that would send it. The limit turns a hang into a failure.
     const auto limit = std::chrono::steady_clock::now() + std::chrono::seconds(20);
     auto* const reply = reinterpret_cast<uint64_t*>(shared.local() + 8);
     while (__atomic_load_n(reply, __ATOMIC_ACQUIRE) == 0 &&
@@ -252,14 +252,15 @@ size_t resident_bytes() {
   return pages * static_cast<size_t>(sysconf(_SC_PAGESIZE));
 }
 
-// AddressSanitizer keeps for a while what was freed, ThreadSanitizer much beside it.
+// AddressSanitizer keeps freed memory for a while, and ThreadSanitizer needs much beside it.
 void expect_grown_by_less_than([[maybe_unused]] size_t bytes, [[maybe_unused]] size_t begin) {
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
   EXPECT_LT(resident_bytes(), begin + bytes);
 #endif
 }
 
-// What is too long for a packed message, one by one, to a target that does not answer for a while.
+// Transfers too long for a packed message, one by one, to a target that does not answer for a
+// while.
 TEST(Schedule, LongTransfersToOneThatDoesNotAnswerAreFew) {
   if (mob_host_size() * 2 > mob_size()) GTEST_SKIP() << "only between hosts";
   constexpr size_t kBytes = 12'000;
@@ -283,7 +284,7 @@ TEST(Schedule, LongTransfersToOneThatDoesNotAnswerAreFew) {
   if (puts) {
     const size_t begin = resident_bytes();
     put_often(kMany);
-    // All of them would be twelve times as many.
+    // All of them together would be twelve times as many.
     expect_grown_by_less_than(size_t{8} << 20, begin);
     ASSERT_EQ(mob_flush(target), MOB_OK);
   } else {
@@ -294,8 +295,8 @@ TEST(Schedule, LongTransfersToOneThatDoesNotAnswerAreFew) {
   ASSERT_EQ(mob_barrier(), MOB_OK);
 }
 
-// What is long goes from where it is if it stays there, and that is not so for a call that returns
-// before it has been sent: here to a target that takes in nothing for a while.
+// A long put is sent from the caller's buffer if that stays unchanged. It does not stay if the call
+// returns before the put is sent, here to a target that accepts nothing for a while.
 TEST(Schedule, LongPutsThatAreTheCallersAgainAreNotReadLater) {
   if (mob_host_size() * 2 > mob_size()) GTEST_SKIP() << "only between hosts";
   constexpr size_t kBytes = 60'000;
@@ -328,8 +329,8 @@ TEST(Schedule, LongPutsThatAreTheCallersAgainAreNotReadLater) {
   ASSERT_EQ(mob_barrier(), MOB_OK);
 }
 
-// Half of the ranks get from the others, and take answers only where they wait for them. What they
-// get is one stretch, or rows with gaps between them that their target has to pack.
+// Half of the ranks get from the others, and process answers only where they wait for them. They
+// get one contiguous range, or rows with gaps that their target has to pack.
 class UnansweredGets : public ::testing::TestWithParam<mob_shape_t> {
  protected:
   static constexpr size_t kRows = 100;
@@ -352,7 +353,7 @@ class UnansweredGets : public ::testing::TestWithParam<mob_shape_t> {
     ASSERT_EQ(mob_barrier(), MOB_OK);
   }
 
-  // Starts a get of all rows of memory that the other one has at `remote`.
+  // Starts a get of all rows of the memory at `remote` in the other rank.
   mob_status_t get(void* remote, unsigned char* to, mob_handle_t* handle) {
     constexpr size_t kCount = kRows;
     constexpr ptrdiff_t kRemote = kDistance;
@@ -380,7 +381,7 @@ class UnansweredGets : public ::testing::TestWithParam<mob_shape_t> {
     return handle != nullptr ? mob_transfer_nb(&transfer, handle) : mob_transfer_nbi(&transfer);
   }
 
-  // What that gets of a pattern.
+  // The bytes that this get reads of a pattern.
   static std::vector<unsigned char> rows_of(const std::vector<unsigned char>& pattern) {
     const size_t distance = GetParam() == MOB_CONTIGUOUS ? kRowBytes : kDistance;
     std::vector<unsigned char> rows(kBytes);
@@ -390,7 +391,7 @@ class UnansweredGets : public ::testing::TestWithParam<mob_shape_t> {
     return rows;
   }
 
-  // So many that most are on their way.
+  // So many that most are under way.
   std::vector<mob_handle_t> get_often(void* remote) {
     std::vector<mob_handle_t> handles(2000);
     got_.resize(kBytes);
@@ -417,12 +418,12 @@ TEST_P(UnansweredGets, CostTheirTargetLittle) {
   } else {
     const size_t begin = resident_bytes();
     usleep(300'000);
-    // All answers would be six times as many.
+    // All answers together would be six times as many.
     expect_grown_by_less_than(size_t{32} << 20, begin);
   }
 }
 
-// Whoever waits for an epoch may write where others read in it.
+// A rank that waits for an epoch may overwrite what others read in it.
 TEST_P(UnansweredGets, AreReadBeforeTheirEpochEnds) {
   constexpr size_t kMany = 200;
   Shared shared(kExtent);
@@ -449,7 +450,7 @@ TEST_P(UnansweredGets, AreReadBeforeTheirEpochEnds) {
   ASSERT_EQ(mob_epoch_free(epoch), MOB_OK);
 }
 
-// The target gives the memory away while none of its threads serves others.
+// The target withdraws the memory while none of its threads serves.
 TEST_P(UnansweredGets, DoNotTouchWhatWasWithdrawn) {
   Shared where(sizeof(uint64_t));
   void* mine = mmap(nullptr, kExtent, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

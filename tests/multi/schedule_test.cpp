@@ -12,14 +12,14 @@
 #include "fixture.h"
 #include "messages.h"
 
-// What is recorded for other hosts and issued later (docs/scheduler.md). On one host the same
-// programs, where everything happens at once.
+// Operations that are recorded for other hosts and sent later (docs/scheduler.md). On one host the
+// same programs run, where everything happens at once.
 namespace mobius_test {
 namespace {
 
 constexpr size_t kPlaces = 3001;
 
-// Each place once, at no distance that comes twice in a row: a power of all remainders of a prime.
+// Each place once, never at the same distance twice in a row: powers modulo a prime.
 size_t scattered_place(size_t i) {
   size_t place = 1;
   for (int factors = 0; factors < 7; ++factors) place = place * i % kPlaces;
@@ -40,7 +40,7 @@ TEST(Schedule, ManyScatteredPutsAreAllThere) {
     } else if (place % 3 == 1) {
       ASSERT_EQ(mob_put_nbi(right_of(mob_rank()), to, &values[place], 8), MOB_OK);
     } else {
-      const uint64_t value = values[place];  // ours again at once
+      const uint64_t value = values[place];  // the caller's again at once
       ASSERT_EQ(mob_put(right_of(mob_rank()), to, &value, 8), MOB_OK);
     }
   }
@@ -51,7 +51,7 @@ TEST(Schedule, ManyScatteredPutsAreAllThere) {
     std::memcpy(&found, shared.at(mob_rank(), i * 64), sizeof found);
     ASSERT_EQ(found, values[i]) << i;
   }
-  // And some of them back: what was put, a part of it, or more.
+  // And gets of some of them: the bytes that were put, a part of them, or more.
   constexpr size_t kGets = 300;
   for (const size_t bytes : {size_t{4}, size_t{8}, size_t{24}}) {
     std::vector<unsigned char> got(kGets * bytes);
@@ -68,8 +68,8 @@ TEST(Schedule, ManyScatteredPutsAreAllThere) {
   ASSERT_EQ(mob_barrier(), MOB_OK);
 }
 
-// What is recorded keeps that order (docs/scheduler.md). What is longer, and goes on its own, has
-// none without a flush.
+// Recorded operations keep that order (docs/scheduler.md). Longer ones, which are sent alone, are
+// not ordered without a flush.
 TEST(Schedule, AGetSeesWhatWasPutThereBefore) {
   if (reorders()) GTEST_SKIP() << "a hook may change that order";
   constexpr size_t kBytes = 100'000;
@@ -96,7 +96,7 @@ TEST(Schedule, AGetSeesWhatWasPutThereBefore) {
   }
 }
 
-// A get that is waited for may overtake what was only started; it may not lose anything.
+// A blocking get may overtake operations that were only started; none may be lost.
 TEST(Schedule, AGetThatIsWaitedForOvertakesAndLosesNothing) {
   constexpr size_t kBytes = 300'000;
   Shared shared(2 * kBytes);
@@ -163,7 +163,7 @@ TEST(Schedule, AccumulatesKeepTheirOrderAmongPuts) {
 }
 
 TEST(Schedule, AnErrorOfOneLeavesTheOthers) {
-  // All ranks or none: on another host, where all hosts have as many ranks.
+  // All ranks or none: on another host, if all hosts have the same number of ranks.
   if (mob_host_size() * 2 > mob_size()) GTEST_SKIP() << "on one host the call itself fails";
   const auto target = static_cast<mob_rank_t>((mob_rank() + mob_size() / 2) % mob_size());
   Shared shared(4096);
@@ -244,9 +244,9 @@ TEST(Schedule, PiecesOfOneBufferArriveAsOne) {
   ASSERT_EQ(mob_barrier(), MOB_OK);
 }
 
-// What goes on where the one before ended becomes part of it when it is recorded, if it may: in
-// pieces that are copied and that are not, got as well as put, among puts whose bytes are the
-// caller's again at once, and others that lie on one side only where the last one ended.
+// An operation that continues the former one is merged with it when it is recorded, if possible:
+// with pieces that are copied and pieces that are not, gets as well as puts, among puts whose bytes
+// the caller may reuse at once, and others that continue the former one on one side only.
 TEST(Schedule, PiecesOfAnyLengthMakeUpOneBuffer) {
   constexpr size_t kBytes = 60'000;
   Shared shared(3 * kBytes);
@@ -269,7 +269,7 @@ TEST(Schedule, PiecesOfAnyLengthMakeUpOneBuffer) {
       } else {
         ASSERT_EQ(mob_put_nbi(target, to, data.data() + at, bytes), MOB_OK);
       }
-      if (i % 50 == 40) {  // goes on at the origin, not at the target
+      if (i % 50 == 40) {  // continues at the origin, not at the target
         beside = at + bytes;
         rest = std::min<size_t>(40, kBytes - beside);
         void* elsewhere = shared.at(target, kBytes + beside);
@@ -297,8 +297,8 @@ TEST(Schedule, PiecesOfAnyLengthMakeUpOneBuffer) {
 }
 
 // One thread puts and gets neighbours, mostly alone, and has the queue to itself
-// (os/biased_lock.h); another one comes along now and then and issues what there is, in the midst
-// of it.
+// (os/biased_lock.h). Another thread comes along now and then and sends everything recorded, in the
+// middle of it.
 TEST(Schedule, NeighboursOfOneThreadStayWholeWhereOthersComeAlong) {
   constexpr size_t kBytes = 24'000;
   constexpr size_t kWords = 64;
@@ -318,7 +318,7 @@ TEST(Schedule, NeighboursOfOneThreadStayWholeWhereOthersComeAlong) {
       std::this_thread::sleep_for(std::chrono::microseconds(uint64_t{1} << turn % 14));
     }
   });
-  const size_t rounds = one_host() ? 40 : 400;  // nothing comes along where nothing waits
+  const size_t rounds = one_host() ? 40 : 400;  // the other thread never comes where nothing waits
   for (size_t round = 0; round < rounds; ++round) {
     std::vector<unsigned char> back(kBytes);
     for (const bool puts : {true, false}) {
@@ -349,8 +349,8 @@ TEST(Schedule, NeighboursOfOneThreadStayWholeWhereOthersComeAlong) {
   ASSERT_EQ(mob_barrier(), MOB_OK);
 }
 
-// What goes on where the one before ended, but belongs to another context, is none of its: here it
-// is what has no place at the target, and whose error is that context's alone.
+// An operation that continues the former one but belongs to another context stays separate: here it
+// is one outside the target's memory, whose error belongs to that context alone.
 TEST(Schedule, NeighboursOfTwoContextsStayApart) {
   if (mob_host_size() * 2 > mob_size()) GTEST_SKIP() << "on one host the call itself fails";
   constexpr size_t kPiece = 48;
@@ -379,8 +379,8 @@ TEST(Schedule, NeighboursOfTwoContextsStayApart) {
   ASSERT_EQ(mob_barrier(), MOB_OK);
 }
 
-// … of which a call without "nb" has its bytes back at once, also where the next goes on in the
-// same buffer.
+// The same for a call without "nb", whose bytes the caller may reuse at once, also if the next put
+// continues in the same buffer.
 TEST(Schedule, WhatIsTheCallersAgainIsNotReadLater) {
   constexpr size_t kPiece = 40;
   constexpr size_t kPieces = 30;
@@ -411,17 +411,16 @@ constexpr std::array kSchedules = {MOB_SCHEDULE_DEFAULT,    MOB_SCHEDULE_ADAPTIV
                                    MOB_SCHEDULE_FIFO,       MOB_SCHEDULE_INTERLEAVE,
                                    MOB_SCHEDULE_GETS_FIRST, MOB_SCHEDULE_AGGREGATE};
 
-// Two allocations with hints of their own, or the second without; what is put to one of them by
-// turns with what is got from the other, and a word of the first again and again.
-// What became long by merging, and long puts that are only started, move on a way where others
-// could overtake them.
+// Two allocations with hints of their own, or the second without. Puts to one alternate with gets
+// from the other, and a word of the first is put again and again. Operations that became long by
+// merging, and long puts that are only started, take a path on which others could overtake them.
 class LongTransfers : public ::testing::Test {
  protected:
   static constexpr size_t kPieces = 16;
   static constexpr size_t kBytes = size_t{1} << 20;
   static constexpr uint64_t kRounds = 12;
 
-  // In pieces, or one.
+  // In pieces, or in one.
   void start(uint64_t round, size_t pieces) {
     std::memset(data_.data(), static_cast<int>(round), kBytes);
     const size_t bytes = kBytes / pieces;
@@ -446,7 +445,7 @@ TEST_F(LongTransfers, AFenceOrdersThem) {
   auto* flag = reinterpret_cast<uint64_t*>(shared_.at(mob_rank(), kBytes));
   for (uint64_t round = 1; round <= kRounds; ++round) {
     start(round, round % 2 == 0 ? 1 : kPieces);
-    // Issued by a poll, before the fence or behind it, or by what is put then.
+    // Sent by a poll, before the fence or after it, or by a later put.
     if (round % 3 == 0) {
       ASSERT_EQ(mob_poll(), MOB_OK);
     }
@@ -611,7 +610,7 @@ TEST(Schedule, EveryHintOfAnEpochEndsItWithAllThere) {
   ASSERT_EQ(mob_epoch_free(epoch), MOB_OK);
 }
 
-// Exclusive access; and shared access twice at a time, between which the hint changes.
+// Exclusive access; and shared access twice at a time, with a change of the hint in between.
 TEST(Schedule, EveryHintOfAnObjectForAccessKeepsWhatIsPromised) {
   constexpr size_t kWords = 300;
   Shared shared(2 * kWords * 8);
@@ -653,8 +652,8 @@ TEST(Schedule, EveryHintOfAnObjectForAccessKeepsWhatIsPromised) {
   ASSERT_EQ(mob_access_free(access), MOB_OK);
 }
 
-// Two contexts with hints of their own, or the second without, by turns; puts of both go to words
-// of their own, and to one that the last of them decides.
+// Two contexts with hints of their own, or the second without, in turns. Puts of both go to words
+// of their own, and to one word that the last put decides.
 TEST(Schedule, EveryHintOfAContextKeepsWhatIsPromised) {
   if (reorders()) GTEST_SKIP() << "a hook may change that order";
   constexpr size_t kWords = 200;
@@ -685,7 +684,7 @@ TEST(Schedule, EveryHintOfAContextKeepsWhatIsPromised) {
     EXPECT_EQ(own[2 * kWords], tag + 2 * kWords - 1);
     ASSERT_EQ(mob_barrier(), MOB_OK);
   }
-  // The default one, as any other.
+  // The default context, like any other.
   ASSERT_EQ(mob_context_schedule(MOB_CONTEXT_DEFAULT, MOB_SCHEDULE_FIFO), MOB_OK);
   ASSERT_EQ(mob_put8(target, shared.at(target, 0), 1), MOB_OK);
   ASSERT_EQ(mob_context_schedule(MOB_CONTEXT_DEFAULT, MOB_SCHEDULE_DEFAULT), MOB_OK);
@@ -700,8 +699,8 @@ TEST(Schedule, EveryHintOfAContextKeepsWhatIsPromised) {
   ASSERT_EQ(mob_barrier(), MOB_OK);
 }
 
-// A barrier, in whatever form, ends what was only started, however long: what was put is there,
-// what is got is here, and nobody still reads what its owner changes next.
+// A barrier, in whatever form, completes all started operations, however long: puts have arrived,
+// gets have arrived, and no operation still reads memory that its owner changes next.
 TEST(Schedule, EveryBarrierEndsWhatWasStarted) {
   constexpr size_t kBytes = 300'000;
   constexpr size_t kCounter = 4 * kBytes;
@@ -723,7 +722,7 @@ TEST(Schedule, EveryBarrierEndsWhatWasStarted) {
   offer(0);
   offer(1);
   ASSERT_EQ(mob_barrier(), MOB_OK);
-  // Who starts nothing waits for nothing of its own, and looks the sooner.
+  // A rank that starts nothing has nothing to wait for, and checks sooner.
   const auto acts = [](mob_rank_t rank, int round) { return round % 2 == 0 || rank % 2 == 0; };
   int round = 0;
   uint64_t least = 0;
@@ -739,7 +738,7 @@ TEST(Schedule, EveryBarrierEndsWhatWasStarted) {
         ASSERT_EQ(mob_get_nbi(right, shared.at(right, 2 * kBytes + half(round)), got.data(), bytes),
                   MOB_OK);
         ASSERT_EQ(mob_put_nbi(right, shared.at(right, half(round)), put.data(), bytes), MOB_OK);
-        // It is not only started, and has what was recorded before it go with it.
+        // It is not only started, and takes everything recorded before along.
         ASSERT_EQ(times < 3 ? mob_accumulate(right, shared.at(right, kCounter), &one, 1, MOB_UINT64,
                                              MOB_SUM)
                             : MOB_OK,
@@ -750,7 +749,7 @@ TEST(Schedule, EveryBarrierEndsWhatWasStarted) {
         least += times < 3 ? 1 : 0;
         ASSERT_TRUE(holds(shared.at(self, half(round)), expected, bytes)) << round;
       }
-      // The left one may be in the next round already.
+      // The left neighbour may be in the next round already.
       const uint64_t count =
           __atomic_load_n(reinterpret_cast<uint64_t*>(shared.at(self, kCounter)), __ATOMIC_ACQUIRE);
       ASSERT_GE(count, least) << round;

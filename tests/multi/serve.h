@@ -7,8 +7,8 @@
 
 namespace mobius_test {
 
-// For loops that look at memory by calls which are loads and stores on one host: with
-// MOBIUS_PROGRESS=poll nobody serves the other hosts meanwhile, nor sends them what is recorded.
+// For loops that poll memory by calls which on one host are loads and stores. With
+// MOBIUS_PROGRESS=poll nothing else would serve other hosts meanwhile, or send recorded operations.
 inline void serve_other_hosts() {
   if (mob_host_size() == mob_size()) return;
   EXPECT_EQ(mob_poll(), MOB_OK) << mob_last_error();

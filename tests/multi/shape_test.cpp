@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 
-// Transfers of every kind, shape and way of completion against the model of tests/model.
+// Transfers of every kind, shape and way of completion, compared with the model of tests/model.
 
 #include <algorithm>
 #include <array>
@@ -67,7 +67,8 @@ mob_status_t run(How how, const mob_transfer_t& transfer) {
   return handle == MOB_HANDLE_DONE ? completed : MOB_ERR_HANDLE;
 }
 
-// One origin's view of a target that only it writes: what must be there, and what must be here.
+// One origin's view of a target that only it writes: the expected contents at the target and at the
+// origin.
 class Mirror {
  public:
   Mirror(const Shared& memory, mob_rank_t target, Bytes remote, Bytes local)
@@ -123,7 +124,7 @@ Bytes exact_elements(uint64_t seed, mob_type_t type) {
   return result;
 }
 
-// Every rank fills its own part and is the only one to write its right neighbour's.
+// Every rank fills its own part, and only its left neighbour writes to it.
 template <typename Fill, typename Check>
 void with_mirror(Fill fill, Check check) {
   const Shared memory(kAreaBytes);
@@ -203,8 +204,8 @@ INSTANTIATE_TEST_SUITE_P(Types, Accumulates, testing::Range(0, int{MOB_TYPE_COUN
 // The first and the last byte of a part, from the first to the last rank.
 TEST(Borders, EveryShapeReachesTheEnds) {
   constexpr size_t kSmall = 96;
-  // What was in front of it is gone: memory that the library keeps for later would be a target,
-  // too.
+  // The allocation in front of it is freed: memory that the library kept for later would be a
+  // target too.
   std::array<std::optional<Shared>, 8> in_front;
   for (auto& each : in_front) each.emplace(kSmall);
   const Shared memory(kSmall);
@@ -226,7 +227,7 @@ TEST(Borders, EveryShapeReachesTheEnds) {
       void* remotes[] = {start + kSmall - 2, start + 1};
       void* locals[] = {bytes, bytes};
       EXPECT_EQ(mob_put_pieces(target, remotes, locals, 2, 1), MOB_OK);
-      // One byte more is refused, at either end, and nothing of it is written.
+      // One byte more is refused at either end, and nothing of it is written.
       remotes[0] = start + kSmall;
       EXPECT_EQ(outcome(target, mob_put_pieces(target, remotes, locals, 2, 1)), MOB_ERR_RANGE);
       const ptrdiff_t too_far = kSmall;
@@ -277,7 +278,7 @@ class LargeRows : public testing::Test {
         remote_spans[row] = {remotes[row], kRowBytes};
         local_spans[row] = {locals[row], kRowBytes};
       }
-      // Of the last one the tail by itself.
+      // The tail of the last row is a span of its own.
       local_spans[kRows - 1].bytes -= 100;
       local_spans[kRows] = {local + (kRows - 1) * kApart + kRowBytes - 100, 100};
       transfer.count = kRows;
@@ -303,7 +304,7 @@ class LargeRows : public testing::Test {
 
   static constexpr mob_shape_t kShapes[] = {MOB_STRIDED, MOB_PIECES, MOB_SPANS};
 
-  // Whether `memory` holds rows of `from`, and between them what `gaps` holds.
+  // Whether `memory` holds rows of `from`, and between them the bytes of `gaps`.
   static bool has_rows(const unsigned char* memory, const Bytes& from, const Bytes& gaps) {
     for (size_t row = 0; row < kRows; ++row) {
       const size_t at = row * kApart;
@@ -355,7 +356,7 @@ TEST_F(LargeRows, GoThereAndBack) {
   barrier();
 }
 
-// So many that the list of them takes several records, where each goes by itself.
+// So many that their list takes several records, where each row goes alone.
 TEST_F(LargeRows, ManySmallOnes) {
   constexpr size_t kMany = 5000;
   constexpr size_t kSmall = 64;
@@ -445,7 +446,7 @@ TEST_F(LargeRows, AFenceOrdersThem) {
     if (round % 2 == 0) {
       EXPECT_EQ(mob_fence(), MOB_OK);
       EXPECT_EQ(mob_put8(target_, word_at(target_), round), MOB_OK);
-    } else {  // an update waits for them by itself
+    } else {  // an update itself waits for them
       uint64_t old = 0;
       EXPECT_EQ(mob_fetch_add8(target_, word_at(target_), 1, &old), MOB_OK);
     }
@@ -458,8 +459,8 @@ TEST_F(LargeRows, AFenceOrdersThem) {
   }
 }
 
-// One of them is no memory of the target: none is written or read, nobody is told, and the error
-// comes once.
+// One row lies outside the target's memory: none is written or read, no counter is counted, and the
+// error is reported once.
 TEST_F(LargeRows, OneIsWrong) {
   std::memset(memory_.local(), 0, kWindow + 64);
   barrier();
@@ -485,7 +486,7 @@ TEST_F(LargeRows, OneIsWrong) {
   barrier();
 }
 
-// Complex elements need the alignment of one part only.
+// Complex elements need only the alignment of one real.
 TEST(Accumulate, ComplexElementsAlignedToOnePart) {
   const Shared memory(64);
   const mob_rank_t target = mobius_test::right_of(mob_rank());

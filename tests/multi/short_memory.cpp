@@ -13,7 +13,7 @@ std::atomic<std::size_t> refused = SIZE_MAX;
 }  // namespace
 
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-// Also that of the library, which takes the program's.
+// Also used by the library, which takes the program's operator.
 void* operator new(std::size_t bytes) {
   void* const memory = bytes < refused.load(std::memory_order_relaxed)
                            ? std::malloc(bytes != 0 ? bytes : 1)

@@ -5,7 +5,7 @@
 
 namespace mobius_test {
 
-// While one lives, `new` of this process, of whatever thread, gives nobody so many bytes or more.
+// During its lifetime, `new` of so many bytes or more fails in every thread of this process.
 // Sanitizers have a `new` of their own; is_possible() is false there.
 class ShortMemory {
  public:

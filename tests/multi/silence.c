@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* A process of another host stops and says nothing more: `silence CASE`, as a job on virtual hosts
- * with a short MOBIUS_PEER_TIMEOUT_MS and MOBIUS_LOG=warn. Nobody who goes on may wait for ever.
- * The last line names the case and says "right"; the job ends there and then, with the process that
- * is stopped. In "busy" nobody stops, and nobody may be taken for one who did. */
+/* A process of another host stops and falls silent: `silence CASE`, as a job on virtual hosts with
+ * a short MOBIUS_PEER_TIMEOUT_MS and MOBIUS_LOG=warn. No other process may wait for ever. The last
+ * line names the case and says "right"; then the job ends, with the stopped process. In "busy" no
+ * process stops, and none may be declared dead. */
 
 #include <mobius/mobius.h>
 
@@ -60,7 +60,7 @@ static void end(const char* what) {
   mob_abort(0, "the end of a test");
 }
 
-/* Reads what this process says of others until it says that one is lost. */
+/* Reads this process's log until it says that another is lost. */
 static void read_loss(FILE* log) {
   char line[1000];
   while (fgets(line, sizeof line, log) != NULL) {
@@ -69,9 +69,9 @@ static void read_loss(FILE* log) {
   fail("the log ended");
 }
 
-/* All but the first and the last ask rank 0 for much, together more than its transport takes, and
- * stop: what the last asks it for comes all the same, and rank 0, which does not call the library
- * meanwhile, finds out. */
+/* All but the first and the last rank make large requests to rank 0, together more than its
+ * transport takes, and stop. A request of the last rank still succeeds, and rank 0, which does not
+ * call the library meanwhile, finds out. */
 static void bulk(void) {
   mob_mem_t memory = NULL;
   need(mob_mem_alloc(LARGE_BYTES, &memory), "mob_mem_alloc");
@@ -110,7 +110,7 @@ static void bulk(void) {
   end("bulk");
 }
 
-/* Rank 3 stops, which rank 0 has never had to do with: its wait for nobody in particular ends. */
+/* Rank 3 stops, with which rank 0 has never communicated: rank 0's wait for any rank ends. */
 static void counter(void) {
   mob_counter_t never = NULL;
   need(mob_counter_create(&never), "mob_counter_create");
@@ -121,10 +121,10 @@ static void counter(void) {
   end("counter");
 }
 
-/* Rank 0 stops, and all others come to a barrier: each hears of it. */
+/* Rank 0 stops, and all other ranks enter a barrier: each gets the error. */
 static void barrier(void) {
   need(mob_barrier(), "mob_barrier");
-  /* What it said in that barrier may still wait for a connection, and goes first. */
+  /* Its messages in that barrier may still wait for a connection, and go first. */
   if (mob_rank() == 0) usleep(300000);
   if (mob_rank() == 0) stop();
   need_lost(mob_barrier(), "rank 0 is lost", "mob_barrier");
@@ -136,8 +136,8 @@ static void barrier(void) {
   end("barrier");
 }
 
-/* The last rank stops, which is not the first of its host: those of the other host hear of it,
- * while its host-mates wait until it goes on. */
+/* The last rank stops, which is not the first of its host. The ranks of the other host learn of it,
+ * while its local peers wait until it continues. */
 static void mate(void) {
   const mob_rank_t last = mob_size() - 1;
   need(mob_barrier(), "mob_barrier");
@@ -153,8 +153,8 @@ static void mate(void) {
   end("mate");
 }
 
-/* Rank 1 stops, which may write to memory of rank 0, whose team it is not in: that frees it all the
- * same, once rank 1 is lost. */
+/* Rank 1 stops. It may write to memory of rank 0 although it is not in the team, which still frees
+ * the memory once rank 1 is lost. */
 static void holder(void) {
   mob_team_t alone = NULL;
   mob_mem_t memory = NULL;
@@ -179,9 +179,9 @@ static void holder(void) {
   end("holder");
 }
 
-/* Nobody is silent here, but both have so many large transfers to do at once that these take longer
- * than silence may last. What else they say must not wait for all of them, and whoever has many to
- * do must be heard of. */
+/* No process is silent, but both have so many large transfers at once that these take longer than
+ * the time-out. Their other messages must not wait for all of them, and a process with many
+ * transfers must be heard of. */
 static void busy(void) {
   const mob_rank_t other = 1 - mob_rank();
   mob_mem_t mem = NULL;

@@ -7,17 +7,17 @@
 
 namespace mobius_test {
 
-// A team that the caller may be a member of, freed at the end.
+// A team that may include the caller, freed at the end.
 struct TestTeam {
   std::string name;
-  int kind = 0;  // the same at all members, another for each team that a process is in
+  int kind = 0;  // the same at all members, different for each team that a process is in
   mob_team_t handle = MOB_TEAM_NONE;
   mob_rank_t rank = -1;
   mob_rank_t size = 0;
 };
 
-// The world, its halves, every second rank in reverse, every rank alone, the world in an order that
-// follows no host, and the first half with the last rank.
+// The world, its halves, every second rank in reverse, every rank alone, the world in an order
+// unrelated to hosts, and the first half with the last rank.
 class Teams {
  public:
   static constexpr size_t kKinds = 6;
@@ -50,7 +50,7 @@ class Teams {
   Teams(const Teams&) = delete;
   Teams& operator=(const Teams&) = delete;
 
-  // Those that the caller is a member of.
+  // The teams that include the caller.
   auto begin() const { return teams_.begin(); }
   auto end() const { return teams_.end(); }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 
-// Who is in a team, under which rank.
+// The members of a team and their ranks.
 
 #include <algorithm>
 #include <array>
@@ -14,7 +14,7 @@ using mobius_test::expect_error;
 
 namespace {
 
-// The members must be these ranks of the world, in this order.
+// Expects these ranks of the job as members, in this order.
 void expect_members(mob_team_t team, const std::vector<mob_rank_t>& members) {
   const auto own = std::ranges::find(members, mob_rank());
   if (own == members.end()) {
@@ -118,8 +118,8 @@ TEST(Teams, ListsNameRanksOfTheParent) {
   barrier();
 }
 
-// All members of the world make a team and must hear why not: ranks 0, 1 and the others. The world
-// is of use afterwards.
+// All members of the world make a team and must get the given errors: ranks 0, 1 and the others.
+// The world remains usable.
 template <typename Call>
 void expect_disagreement(const std::array<mob_status_t, 3>& expected, const char* detail,
                          Call call) {
@@ -153,7 +153,7 @@ TEST(Teams, MembersThatDisagreeAllFail) {
   expect_disagreement({kArgument, kArgument, kPeer}, "pass different ranks", [&](auto* team) {
     return first ? split_list({0, 1}, team) : split_list({1, 0}, team);
   });
-  // What is wrong at one member alone.
+  // Errors of one member alone.
   expect_disagreement({MOB_ERR_RANK, kPeer, kPeer}, "not in the team",
                       [&](auto* team) { return split_list({0, first ? mob_size() : 1}, team); });
   expect_disagreement({kArgument, kPeer, kPeer}, "stride", [&](auto* team) {
@@ -173,7 +173,7 @@ TEST(Teams, SeveralListsMakeSeveralTeams) {
   expect_members(team, half);
   EXPECT_EQ(mob_team_free(team), MOB_OK);
   if (mob_size() == 1) return;
-  // A stride and the list that it stands for are one thing.
+  // A stride and the list that it stands for are equivalent.
   EXPECT_EQ(mob_rank() == 0 ? mob_team_split_strided(MOB_TEAM_WORLD, 1, -1, 2, &team)
                             : split_list({1, 0}, &team),
             MOB_OK)
@@ -183,7 +183,7 @@ TEST(Teams, SeveralListsMakeSeveralTeams) {
   barrier();
 }
 
-// A team outlives what was made on it, whatever that is.
+// A team cannot be freed before the objects made on it, whatever they are.
 TEST(Teams, AreKeptWhileTheyAreUsed) {
   mob_team_t team = MOB_TEAM_NONE;
   EXPECT_EQ(mob_team_split(MOB_TEAM_WORLD, mob_rank() % 2, 0, &team), MOB_OK);
@@ -211,7 +211,7 @@ TEST(Teams, AreKeptWhileTheyAreUsed) {
   EXPECT_EQ(mob_mutexes_create(team, 1, &mutexes), MOB_OK) << mob_last_error();
   expect_kept();
   EXPECT_EQ(mob_mutexes_free(mutexes), MOB_OK) << mob_last_error();
-  // Nor does a failed call leave a user.
+  // A failed call does not count as a user either.
   EXPECT_NE(mob_epoch_create(team, nullptr), MOB_OK);
   EXPECT_EQ(mob_team_free(team), MOB_OK) << mob_last_error();
   barrier();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 
-// Transfers from many threads at once: they share the table of targets, whose entries move between
-// allocations all the time here.
+// Transfers from many threads at once. They share the table of targets, whose entries change
+// between allocations all the time here.
 
 #include <atomic>
 #include <thread>
@@ -14,7 +14,7 @@ namespace {
 
 constexpr size_t kThreads = 4;
 constexpr size_t kWords = 64;  // of each thread in each allocation
-// Each call of a hooked one takes as long as a hundred.
+// A hooked call takes as long as a hundred others.
 const uint64_t kRounds = std::getenv("MOBIUS_HOOKS") != nullptr ? 30 : 300;
 
 uint64_t value_of(mob_rank_t origin, size_t thread, size_t word, uint64_t round) {
@@ -27,7 +27,7 @@ uint64_t value_of(mob_rank_t origin, size_t thread, size_t word, uint64_t round)
 TEST(Threads, TransfersToTwoAllocationsFromManyThreads) {
   constexpr size_t kBytes = kThreads * kWords * sizeof(uint64_t);
   const Shared first(kBytes);
-  const Shared second(2 * kBytes);  // another size, so that entries cannot be confused unnoticed
+  const Shared second(2 * kBytes);  // another size, so that confused entries would be noticed
   const mob_rank_t me = mob_rank();
   const mob_rank_t target = mobius_test::right_of(me);
   std::atomic<size_t> wrong{0};
@@ -35,7 +35,7 @@ TEST(Threads, TransfersToTwoAllocationsFromManyThreads) {
   for (size_t t = 0; t < kThreads; ++t) {
     threads.emplace_back([&, t] {
       auto* own_first = reinterpret_cast<uint64_t*>(first.at(target)) + t * kWords;
-      // The end of the larger one: outside the bounds of the other.
+      // The end of the larger one, outside the bounds of the other.
       auto* own_second = reinterpret_cast<uint64_t*>(second.at(target, kBytes)) + t * kWords;
       for (uint64_t round = 0; round < kRounds; ++round) {
         for (size_t w = 0; w < kWords; ++w) {
@@ -47,7 +47,7 @@ TEST(Threads, TransfersToTwoAllocationsFromManyThreads) {
           bad += mob_get8(target, own_second + w, &back) != MOB_OK || back != value;
           if (bad != 0) wrong += bad;
         }
-        // What is wrong stays an error, whichever part the entry describes at the moment.
+        // A wrong access stays an error, whichever part the entry describes at the moment.
         uint64_t unused = 0;
         if (mob_get8(target, second.at(target) + 2 * kBytes, &unused) != MOB_ERR_RANGE) ++wrong;
       }

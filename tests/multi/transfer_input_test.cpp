@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 
-// What transfers say of descriptions that are wrong: transfer.h, rma.h and strided.h.
+// Errors of transfers with wrong descriptions: transfer.h, rma.h and strided.h.
 
 #include <climits>
 #include <functional>
@@ -17,7 +17,7 @@ namespace {
 
 constexpr size_t kRoomBytes = 4096;
 
-// A legal transfer to be made wrong, and where it may not leave a trace.
+// A legal transfer to make wrong, and the memory in which it must leave no trace.
 class Wrong : public testing::Test {
  protected:
   Wrong() : memory_(kRoomBytes), target_(mobius_test::right_of(mob_rank())) {
@@ -78,7 +78,7 @@ class Wrong : public testing::Test {
     return t;
   }
 
-  // Every way to run it refuses it alike, and starts nothing.
+  // Every call that runs it refuses it alike, and starts nothing.
   void refuse(const mob_transfer_t& t, mob_status_t status, const std::string& detail) {
     expect_error(mob_transfer(&t), status, "mob_transfer", detail);
     mob_handle_t handle = 77;
@@ -221,7 +221,7 @@ TEST_F(WrongTransfer, Boxes) {
   t = strided();
   t.local_strides = nullptr;
   refuse(t, MOB_ERR_ARGUMENT, "local strides is null");
-  // Written twice: at the target of a put, here of a get.
+  // Written twice: at the target by a put, at the origin by a get.
   for (const ptrdiff_t stride : {0, 8, -8}) {
     remote_strides_[0] = stride;
     refuse(strided(), MOB_ERR_ARGUMENT, "remote strides overlap");
@@ -231,7 +231,7 @@ TEST_F(WrongTransfer, Boxes) {
     refuse(strided(MOB_GET), MOB_ERR_ARGUMENT, "local strides overlap");
     local_strides_[0] = 16;
   }
-  // Sizes and ways that overflow.
+  // Sizes and distances that overflow.
   for (const size_t count : {SIZE_MAX, SIZE_MAX / 16, size_t{1} << 60}) {
     counts_[1] = count;
     refuse(strided(), MOB_ERR_RANGE, "overflows");
@@ -321,7 +321,7 @@ TEST_F(WrongTransfer, SignalsAndCounters) {
                MOB_ERR_ARGUMENT, "mob_get_signal", "aligned");
 }
 
-// The calls by name refuse what mob_transfer() refuses, in their own name.
+// The named calls refuse what mob_transfer() refuses, under their own name.
 TEST_F(WrongTransfer, CallsByName) {
   const mob_transfer_t s = strided();
   const mob_transfer_t p = pieces();

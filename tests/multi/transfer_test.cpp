@@ -142,7 +142,7 @@ TEST(Transfer, FenceOrdersDataBeforeTheSignal) {
   EXPECT_EQ(wrong, 0u);
 }
 
-// Random puts and gets on several allocations against a model that every rank can compute.
+// Random puts and gets on several allocations, compared with a model that every rank can compute.
 TEST(Transfer, RandomTransfersMatchAModel) {
   for (unsigned seed = 1; seed <= 3; ++seed) {
     std::mt19937 sizes_of_all(seed);
@@ -153,7 +153,7 @@ TEST(Transfer, RandomTransfersMatchAModel) {
     const Shared third(bytes[2]);
     const Shared fourth(bytes[3]);
     const Shared* all[] = {&first, &second, &third, &fourth};
-    // Each rank writes only to its right neighbour, so it alone decides what is there.
+    // Each rank writes only to its right neighbour, so it alone decides the contents.
     const mob_rank_t target = right_of(mob_rank());
     std::vector<std::vector<unsigned char>> model;
     for (const size_t b : bytes) model.emplace_back(b, 0);

@@ -114,7 +114,7 @@ TEST(Wait, ForSomeUntilAllCame) {
     came += found;
   }
   EXPECT_EQ(came, ranks);
-  // Nothing is left to wait for.
+  // No word is left to wait for.
   size_t found = 5;
   EXPECT_EQ(mob_wait_until_some(&set, indices.data(), &found), MOB_OK);
   EXPECT_EQ(found, 0u);
@@ -263,7 +263,7 @@ TEST(WaitBadInput, EveryMemberOfASet) {
   EXPECT_EQ(index, 77u);
   EXPECT_EQ(indices[0], 77u);
   EXPECT_EQ(done, 77);
-  // Nothing to wait for needs no memory.
+  // A set without words needs no memory.
   const mob_wait_set_t empty = {nullptr, 0, MOB_INT32, MOB_EQ, nullptr, 0, nullptr};
   EXPECT_EQ(mob_wait_until_all(&empty), MOB_OK);
   EXPECT_EQ(mob_wait_until_any(&empty, &index), MOB_OK);

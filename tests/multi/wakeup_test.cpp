@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 
-// No message is left lying when its target stops looking: streams in which the target leaves a wait
-// to compute, stops polling, or falls asleep at any point, while the sender goes on. Of each pair
-// of ranks one sends, then the other.
+// No message is left unserved when its target stops polling: streams in which the target leaves a
+// wait to compute, stops polling, or falls asleep at any point, while the sender continues. Of each
+// pair of ranks one sends, then the other.
 
 #include <algorithm>
 #include <atomic>
@@ -45,7 +45,7 @@ void note_answer(const mob_message_t*, void*, mob_delivery_t*) {
   answered.fetch_add(1, std::memory_order_release);
 }
 
-// A lost message would come with the next call of the library: nobody makes one any more.
+// A lost message would be found by the next call of the library, so none is made any more.
 template <typename Condition, typename Meanwhile>
 void insist(const char* what, uint64_t episode, Condition condition, Meanwhile meanwhile) {
   constexpr uint64_t kLongNs = 20'000'000'000;
@@ -59,18 +59,18 @@ void insist(const char* what, uint64_t episode, Condition condition, Meanwhile m
   }
 }
 
-// What both ends know of an episode.
+// The facts of an episode that both ends know.
 struct Episode {
   explicit Episode(uint64_t seed, bool has_thread) : random(seed) {
     messages = 1 + below(below(2) == 0 ? 40 : 2000);
     payload = below(3) == 0 ? 0 : below(2) == 0 ? 4096 : 1 + below(6000);
-    // Mostly while the last ones are on their way: nothing comes behind them that would be found.
+    // Mostly while the last messages are under way: no later message would lead to their discovery.
     const uint64_t left = below(4) == 0 ? below(messages + 1) : below(3);
     leaves_after = messages - std::min(left, messages);
     polls = below(2) == 0;
-    // Without a thread, only who goes on waiting is owed the rest.
+    // Without a library thread, only a target that keeps waiting must get the rest.
     waits_for_rest = !has_thread || below(3) == 0;
-    // In which nobody asks for anything: the next ones may begin without a look.
+    // No requests come meanwhile, so the next wait may begin without polling.
     waits_before = below(4) == 0 ? 300 : 0;
   }
   uint64_t below(uint64_t limit) { return random() % limit; }
@@ -94,7 +94,7 @@ void run_sender(mob_rank_t peer, Episode episode, uint64_t number) {
   std::mt19937_64 own(number * 7919 + 13);
   for (uint64_t i = 0; i < episode.messages; ++i) {
     send(peer, kPart, nullptr, 0, payload.data(), episode.payload);
-    // Now and then the target catches up, and goes to sleep.
+    // Now and then the target catches up and falls asleep.
     if (own() % 512 == 0) pause_for(own() % 60'000);
   }
   insist(
@@ -105,7 +105,7 @@ void run_sender(mob_rank_t peer, Episode episode, uint64_t number) {
       });
 }
 
-// `before`: the messages of all earlier episodes. Some of this one may have come already.
+// `before`: the messages of all earlier episodes. Some of this episode may have arrived already.
 void run_target(mob_rank_t peer, const Episode& episode, uint64_t number, uint64_t before) {
   uint64_t waited = 0;
   if (episode.polls) {
