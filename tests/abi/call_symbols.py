@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Uses libmobius through its symbols alone, as other languages do: a job of one."""
+"""Uses libmobius through its symbols alone, as other languages do, in a job of one."""
 
 import ctypes
 import os
@@ -7,7 +7,7 @@ import sys
 
 
 def main() -> int:
-    """0 when put and get through symbols deliver the value."""
+    """Returns 0 if put and get through symbols deliver the value."""
     for name in ("MOBIUS_JOB", "MOBIUS_RANK"):
         os.environ.pop(name, None)
     library = ctypes.CDLL(sys.argv[1])

@@ -10,7 +10,7 @@ INTERNAL = {"MOBIUS_0"}  # the version node itself
 
 
 def exported(library: str) -> set[str]:
-    """Names of the dynamic symbols that the library defines."""
+    """The names of the dynamic symbols that the library defines."""
     output = subprocess.run(
         ["nm", "--dynamic", "--defined-only", "--format=posix", library],
         check=True,
@@ -21,7 +21,7 @@ def exported(library: str) -> set[str]:
 
 
 def declared(include: Path) -> set[str]:
-    """Names that the public headers declare as part of the library."""
+    """The names that the public headers declare as part of the library."""
     names: set[str] = set()
     for header in sorted(include.rglob("*.h")):
         text = re.sub(r"/\*.*?\*/", "", header.read_text(encoding="utf-8"), flags=re.DOTALL)
@@ -33,7 +33,7 @@ def declared(include: Path) -> set[str]:
 
 
 def main() -> int:
-    """Prints every difference; 0 when there is none."""
+    """Prints every difference; returns 0 if there is none."""
     library, include = sys.argv[1], Path(sys.argv[2])
     in_library = exported(library) - INTERNAL
     in_headers = declared(include)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Checks the machine code of the inlined operations.
 
-The path taken when the check holds runs from the function's start to its first `ret` without a call
-and with exactly one conditional branch, the check itself.
+If the check of an operation holds, its path runs from the function's start to its first `ret`
+without a call and with exactly one conditional branch, the check itself.
 """
 
 import re
@@ -19,7 +19,7 @@ OPERATIONS = {
     "put4": (1, 16),
     "put2": (1, 16),
     "put1": (1, 16),
-    # Whether there is a place for the result, too.
+    # Also checks that there is a place for the result.
     "get8": (2, 18),
     "get4": (2, 18),
     "get2": (2, 18),
@@ -27,21 +27,22 @@ OPERATIONS = {
     "flush": (1, 7),
     "flush_all": (1, 7),
     "fence": (1, 6),
-    # … and whether the word is aligned.
+    # Also checks that the word is aligned.
     "fetch_add8": (3, 29),
     "swap8": (3, 29),
     "compare_swap8": (3, 30),
 }
-# What goes on where the call before ended: all of it, no part of it atomic, and a jump to the rest.
+# Calls that continue the former one: the inlined part completely, no instruction of it atomic, and
+# a jump to the rest.
 STARTED = ("put_nbi", "get_nbi")
 STARTED_INSTRUCTIONS = 44
 PADDING = ("nop", "nopw", "nopl", "cs", "data16", "xchg %ax,%ax")
-# Per operation in a loop, the loop's own three instructions and one branch included: conditional
+# Per operation in a loop, including the loop's own three instructions and one branch: conditional
 # branches, and most instructions by compiler. Clang adds two to a put: it keeps the tagged address
 # as a second induction variable, and leaves the loop's condition at its top.
 LOOPS = {
     "loop8": (2, {"gcc": 9, "clang": 11}),
-    # The result goes to a local variable: nothing looks whether there is a place for it.
+    # The result goes to a local variable, so no instruction checks its place.
     "loop_get8": (2, {"gcc": 11}),
     "loop_add8": (3, {"gcc": 13}),
     "loop_compare_swap8": (3, {"gcc": 14}),
@@ -49,7 +50,7 @@ LOOPS = {
 
 
 def disassemble(compiler: str, include: str, source: str) -> dict[str, list[tuple[int, str, str]]]:
-    """Functions of the compiled source: (address, mnemonic, operands) of each instruction."""
+    """The functions of the compiled source: (address, mnemonic, operands) of each instruction."""
     text = disassembly_of(compiler, "c99", include, source)
     functions: dict[str, list[tuple[int, str, str]]] = {}
     current: list[tuple[int, str, str]] = []
@@ -62,12 +63,12 @@ def disassemble(compiler: str, include: str, source: str) -> dict[str, list[tupl
 
 
 def is_conditional(mnemonic: str) -> bool:
-    """Whether a mnemonic is a conditional jump."""
+    """Tells whether a mnemonic is a conditional jump."""
     return mnemonic.startswith("j") and mnemonic != "jmp"
 
 
 def hot_path(code: list[tuple[int, str, str]]) -> list[str]:
-    """Mnemonics from the start to the first return, in memory order: the predicted path."""
+    """The mnemonics from the start to the first return, in memory order: the predicted path."""
     path: list[str] = []
     for _, mnemonic, _ in code:
         path.append(mnemonic)
@@ -77,7 +78,7 @@ def hot_path(code: list[tuple[int, str, str]]) -> list[str]:
 
 
 def loop_body(code: list[tuple[int, str, str]]) -> list[str]:
-    """Mnemonics of the innermost loop: the shortest stretch that a backward jump repeats."""
+    """The mnemonics of the innermost loop: the shortest range that a backward jump repeats."""
     best: list[str] = []
     for index, (address, mnemonic, operands) in enumerate(code):
         target = re.match(r"([0-9a-f]+)", operands) if mnemonic.startswith("j") else None
@@ -91,7 +92,7 @@ def loop_body(code: list[tuple[int, str, str]]) -> list[str]:
 
 
 def main() -> int:
-    """Prints what was counted; 0 when everything is as promised."""
+    """Prints the counts; returns 0 if every limit holds."""
     compiler, include, source = sys.argv[1:4]
     if shutil.which(compiler) is None:
         print(f"skipped: {compiler} is not installed")

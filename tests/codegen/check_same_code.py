@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Checks that the C++ calls are compiled to the instructions of the C calls that they stand for."""
+"""Checks that the C++ calls compile to the instructions of the C calls that they stand for."""
 
 import re
 import shutil
@@ -12,7 +12,7 @@ PADDING = r"nop|data16|cs |xchg +%ax,%ax"
 
 
 def disassemble(compiler: str, include: str, source: str) -> dict[str, list[str]]:
-    """What each function executes, in order: mnemonics, and the symbols that they refer to."""
+    """The instructions of each function, in order: mnemonics, and symbols that they refer to."""
     text = disassembly_of(compiler, "c++20", include, source, "--reloc")
     functions: dict[str, list[str]] = {}
     current: list[str] = []
@@ -27,7 +27,7 @@ def disassemble(compiler: str, include: str, source: str) -> dict[str, list[str]
 
 
 def main() -> int:
-    """Prints every pair that differs; 0 when there is none."""
+    """Prints every pair that differs; returns 0 if there is none."""
     compiler, include, source = sys.argv[1:]
     if shutil.which(compiler) is None or shutil.which("objdump") is None:
         print(f"SKIP: no {compiler}, or no objdump")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a compiler makes of a source file, as text."""
+"""The machine code that a compiler makes of a source file, as text."""
 
 import subprocess
 import tempfile
@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 def disassembly_of(compiler: str, standard: str, include: str, source: str, *options: str) -> str:
-    """Optimised; `options` are further ones of objdump."""
+    """Compiles with optimisation and disassembles; `options` are further options of objdump."""
     with tempfile.TemporaryDirectory() as folder:
         binary = Path(folder) / "code.o"
         subprocess.run(

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* One function per inlined operation, for check_inline.py to look at. */
+/* One function per inlined operation, for check_inline.py to examine. */
 
 #include <mobius/mobius.h>
 
@@ -50,12 +50,12 @@ mob_status_t check_get_nbi(mob_rank_t rank, const void* remote, void* to, size_t
   return mob_get_nbi(rank, remote, to, bytes);
 }
 
-/* The loops that docs/performance.md counts. */
+/* The loops whose instructions docs/performance.md counts. */
 void check_loop8(mob_rank_t rank, uint64_t* remote, uint64_t count) {
   for (uint64_t i = 0; i < count; ++i) (void)mob_put8(rank, remote + i, i);
 }
 
-/* Loops whose results go to a local variable: where it lies needs no look. */
+/* Loops whose results go to a local variable, whose address needs no check. */
 uint64_t check_loop_get8(mob_rank_t rank, const uint64_t* remote, uint64_t count) {
   uint64_t sum = 0;
   for (uint64_t i = 0; i < count; ++i) {

@@ -41,7 +41,7 @@ MOB_PAIR(compare_swap8, Word, Word, MOB_FETCH(Word, mob_compare_swap8(rank, at, 
          return p.compare_swap(a, b))
 MOB_PAIR(wait_until, void, Word, mob::check(mob_wait_until_u8(at, MOB_GE, a)),
          mob::wait_until(p.address(), MOB_GE, a))
-// Also of other types, with the same calls.
+// Other types too, with the same calls.
 MOB_PAIR(put_double, void, double, mob::check(mob_put8(rank, at, std::bit_cast<uint64_t>(a))),
          p.put(a))
 MOB_PAIR(loop, void, Word, for (Word i = 0; i < a; ++i) mob::check(mob_put8(rank, at + i, b)),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 
-// What ends a job: the cases that CMakeLists.txt names.
+// Cases that end a job; CMakeLists.txt names them.
 
 #include <mobius/mobius.hpp>
 

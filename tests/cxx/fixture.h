@@ -12,7 +12,8 @@ namespace mobius_test {
 inline mob_rank_t right_of(mob_rank_t rank) { return (rank + 1) % mob_size(); }
 inline mob_rank_t left_of(mob_rank_t rank) { return (rank + mob_size() - 1) % mob_size(); }
 
-// The status that a call throws, MOB_OK if it throws nothing; its text begins as expected.
+// Returns the status that a call throws, MOB_OK if it throws nothing; expects the given beginning
+// of its text.
 template <typename Call>
 mob_status_t thrown(Call&& call, const std::string& text = "mob") {
   try {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 
-// Messages: handlers of any kind, and every way to send.
+// Messages: handlers of any kind, and every call that sends.
 
 #include <atomic>
 #include <cstring>
@@ -63,7 +63,7 @@ TEST(Messages, GoToFunctionsWithPayloads) {
   EXPECT_EQ(received[39999], left_of(me) + 0.25);
   EXPECT_EQ(received[40001], left_of(me) + 0.75);
   EXPECT_EQ(received[60000], 0.0);
-  kInsert.set([](const mob::Message<Insert>&) {});  // not these variables any more
+  kInsert.set([](const mob::Message<Insert>&) {});  // does not refer to these variables any more
   mob::check(mob_barrier());
 }
 
@@ -109,7 +109,7 @@ TEST(Messages, FunctionsAreReplacedAndOwnWhatTheyHold) {
   kReplaced.set([second, calls = 0](const mob::Message<int>& message) mutable {
     *second += message.header * ++calls;
   });
-  EXPECT_EQ(first.use_count(), 2);  // kept: messages on their way might need it
+  EXPECT_EQ(first.use_count(), 2);  // kept: messages under way might need it
   mob::check(mob_barrier());
   kReplaced.send(right_of(mob_rank()), 10);
   kReplaced.send(right_of(mob_rank()), 10);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 
-// Errors, and what owners do when they are moved, freed, destroyed, and left by an exception.
+// Errors; and owners that are moved, freed, destroyed, and left by an exception.
 
 #include <limits>
 #include <stdexcept>
@@ -28,7 +28,7 @@ TEST(Errors, HaveStatusAndText) {
 
 TEST(Arrays, HaveAPartInEveryMember) {
   const mob_rank_t me = mob_rank();
-  const mob::Array<double> array(static_cast<size_t>(me));  // none at rank 0
+  const mob::Array<double> array(static_cast<size_t>(me));  // no elements at rank 0
   EXPECT_EQ(array.local().size(), static_cast<size_t>(me));
   for (const double value : array.local()) EXPECT_EQ(value, 0.0);
   for (mob_rank_t rank = 0; rank < mob_size(); ++rank) {
@@ -85,7 +85,7 @@ TEST(Arrays, OfATeamAreFreedBeforeIt) {
   EXPECT_FALSE(team);
 }
 
-// All ranks leave by an exception, so that they can see what became of the allocation.
+// All ranks leave by an exception, so that they can check that the allocation still exists.
 TEST(Arrays, ThatAnExceptionLeavesStay) {
   mob_mem_t left = nullptr;
   try {
@@ -100,7 +100,7 @@ TEST(Arrays, ThatAnExceptionLeavesStay) {
   EXPECT_EQ(bytes, sizeof(int));
   EXPECT_EQ(mob_mem_free(left), MOB_OK);
 
-  // An array that was made while the stack is unwound is freed as ever.
+  // An array that was made while the stack is unwound is freed as usual.
   struct Maker {
     mob_mem_t* made;
     ~Maker() {

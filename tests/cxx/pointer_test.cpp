@@ -96,7 +96,7 @@ TEST(Pointers, AreComputedAndCompared) {
   EXPECT_EQ((p += 4) -= 3, array.at(0, 1));
   EXPECT_LT(array.at(0), p);
   EXPECT_GE(p, array.at(0, 1));
-  EXPECT_LT(p, mob::Pointer<Point>(1, nullptr));  // ranks first
+  EXPECT_LT(p, mob::Pointer<Point>(1, nullptr));  // the rank decides first
   EXPECT_NE(mob::Pointer<int>(0, nullptr), mob::Pointer<int>(1, nullptr));
   EXPECT_FALSE(mob::Pointer<int>());
   EXPECT_TRUE(p);
@@ -183,7 +183,7 @@ TEST(Pointers, HandlesAreWaitedFor) {
   std::vector<double> got(16);
   handles[1] = array.at(right, 16).get_nb(got);
   const size_t which = mob::wait_any(handles);
-  EXPECT_TRUE(which == 1 || which == 3);  // complete at once between host-mates
+  EXPECT_TRUE(which == 1 || which == 3);  // complete at once between local peers
   EXPECT_EQ(got[15], 2.5);
   {
     const mob::Handle dropped = array.at(right, 48).put_nb(std::span(values).first(16));
@@ -287,7 +287,7 @@ TYPED_TEST(Words, AreUpdated) {
   EXPECT_TRUE(mob::test_until(&array.local()[1], MOB_GT, 3));
   EXPECT_FALSE(mob::test_until(&array.local()[1], MOB_LT, 3));
   mob::check(mob_barrier());
-  there.swap(static_cast<T>(-2));  // signed or not decides what is less
+  there.swap(static_cast<T>(-2));  // less depends on the sign
   mob::check(mob_barrier());
   EXPECT_EQ(mob::test_until(&array.local()[1], MOB_LT, 3), std::is_signed_v<T>);
   mob::check(mob_barrier());

@@ -20,7 +20,7 @@ struct Range {
   bool operator==(const Range&) const = default;
 };
 
-// What ranks 0 … last hold, added up.
+// The sum of the values of ranks 0 … last.
 int sum_to(mob_rank_t last) { return last * (last + 1) / 2; }
 
 template <typename Op, typename T>
@@ -137,7 +137,7 @@ TEST(Teams, CombineByFunctions) {
   const Range reduced = world.reduce(0, hull, mine);
   EXPECT_EQ(reduced, me == 0 ? (Range{10 - last, 20 + last}) : mine);
 
-  // In rank order, with what a function object holds, and of more than one element.
+  // In rank order, with the state of a function object, and with more than one element.
   const int ten = 10;
   std::vector<uint64_t> digits(3000, static_cast<uint64_t>(me)), number(3000);
   world.allreduce([&](uint64_t a, uint64_t b) { return a * static_cast<unsigned>(ten) + b; },
@@ -189,7 +189,7 @@ TEST(Teams, GatherScatterAndExchange) {
   world.allgather(std::span<const int>(), std::span<int>());
 }
 
-// Found before this rank has taken part: all ranks make the mistake and go on.
+// Detected before this rank has taken part: all ranks make the mistake and continue.
 TEST(Teams, TellNumbersThatDoNotFit) {
   const mob::Team world = mob::Team::world();
   const mob_rank_t me = mob_rank(), size = mob_size();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 
-// Collective calls that move data.
+// Collective calls that move data, in a job whose victim dies.
 
 #include <algorithm>
 #include <iterator>
@@ -12,7 +12,7 @@ namespace faults {
 
 namespace {
 
-// The blocks of one collective call: few bytes and many, with each as root in turn.
+// The blocks of one collective call: few bytes and many, with each rank as root in turn.
 class Blocks {
  public:
   explicit Blocks(const Job& job)
@@ -31,7 +31,7 @@ class Blocks {
   uint64_t* in() { return in_.data(); }
   uint64_t* out() { return out_.data(); }
 
-  // What `from` has for `to` in this round.
+  // The value from `from` for `to` in this round.
   uint64_t value(mob_rank_t from, mob_rank_t to) const {
     return (round_ * kMostRanks + static_cast<uint64_t>(from)) * kMostRanks +
            static_cast<uint64_t>(to);
@@ -58,7 +58,7 @@ class Blocks {
   std::vector<uint64_t> out_;
 };
 
-// One such call after the other; `check` what each gave.
+// Makes one such call after the other; `check` examines the result of each.
 template <typename Call, typename Check>
 void repeat(Job& job, const char* what, Call call, Check check) {
   Blocks blocks(job);
@@ -71,7 +71,7 @@ void repeat(Job& job, const char* what, Call call, Check check) {
   job.finish();
 }
 
-// The sum of what the first `count` members have for themselves.
+// The sum of the first `count` members' values for themselves.
 uint64_t sum(const Blocks& blocks, mob_rank_t count) {
   uint64_t result = 0;
   for (mob_rank_t each = 0; each < count; ++each) result += blocks.value(each, each);
@@ -128,7 +128,7 @@ void alltoall(Job& job) {
       });
 }
 
-// Some members have much for each other, others a word.
+// Some members have much data for each other, others a word.
 void alltoallv(Job& job) {
   const auto words_of = [](const Blocks& b, mob_rank_t from, mob_rank_t to) {
     return (from + to) % 3 == 0 ? b.count() : 1;
@@ -178,7 +178,7 @@ void scan(Job& job) {
       [](Blocks& b) { b.check("mob_scan", 0, sum(b, b.rank() + 1)); });
 }
 
-// Vectors of many rounds.
+// Vectors that take many rounds.
 void allreduce(Job& job) {
   const std::vector<double> ones(5 * kDoubles, 1.0);
   std::vector<double> sums(ones.size());

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 
 // One job in which one rank dies, stops or misbehaves: fault_driver SCENARIO SEED. The seed chooses
-// the rank and the moment. The others check what failure.h promises. Each of them that found
+// the rank and the moment. The other ranks check the promises of failure.h. Each rank that found
 // everything in order prints one line to standard output, and nothing to standard error.
 
 #include "job.h"
@@ -10,19 +10,19 @@
 namespace faults {
 namespace {
 
-// As barrier(), for a death that comes from outside.
+// As barrier(), for a rank that is killed from outside.
 void patient(Job& job) {
   std::printf("rank %d ready\n", job.rank());
   std::fflush(stdout);
   barrier(job);
 }
 
-// The survivors wait in mob_finalize() while the victim is still at work.
+// The survivors wait in mob_finalize() while the victim still runs.
 void finalize(Job& job) {
   while (job.is_victim()) expect(mob_flush_all(), MOB_OK, "mob_flush_all");
 }
 
-// Ends without a word, and with a code that claims success.
+// Ends without mob_finalize(), with an exit code that claims success.
 void leave_early(Job& job) {
   if (job.is_victim()) _exit(0);
   job.until_failure("mob_barrier", mob_barrier);
@@ -37,7 +37,7 @@ void abort_job(Job& job) {
   }
 }
 
-// The victim stops; what others do to its memory completes, and what needs it waits.
+// The victim stops. Operations of others on its memory complete; calls that need the victim wait.
 void stop(Job& job) {
   Block& there = job.block(job.victim());
   const auto slot = static_cast<size_t>(job.rank());
@@ -63,7 +63,7 @@ void stop(Job& job) {
   }
 }
 
-// More memory than there is: an error, and everything works as before.
+// More memory than the host has: an error, and everything works as before.
 void memory(Job&) {
   mob_mem_t mem = nullptr;
   expect(mob_mem_alloc(size_t{1} << 42, &mem), MOB_ERR_MEMORY, "an allocation of 4 TiB");
@@ -72,7 +72,7 @@ void memory(Job&) {
   expect(mob_mem_free(mem), MOB_OK, "mob_mem_free");
 }
 
-// Where there is little memory, or little room for addresses.
+// With little memory, or little address space.
 void limited(Job&) {
   mob_mem_t mem = nullptr;
   expect(mob_mem_alloc(size_t{1} << 30, &mem), MOB_ERR_MEMORY, "an allocation of 1 GiB");
@@ -142,7 +142,7 @@ constexpr Scenario kScenarios[] = {
     {"limited", limited, false},
 };
 
-// Killed at any point of joining: the others join, or hear of it.
+// Killed at any point of joining: the others join, or get an error.
 int joining(Job& job, mob_rank_t rank, mob_rank_t size) {
   job.choose(size);
   if (rank == job.victim()) job.arm();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-// What all scenarios of driver.cpp share: one job in which a rank, the victim, dies.
+// Shared by all scenarios of driver.cpp: one job in which a rank, the victim, dies.
 
 #include <mobius/mobius.h>
 
@@ -20,8 +20,8 @@
 namespace faults {
 
 constexpr size_t kDoubles = 2048;
-constexpr size_t kAskedDoubles = 16384;  // for each rank: as many as go in several pieces
-constexpr size_t kSlotBytes = 4096;      // of each writer, in the memory of each rank
+constexpr size_t kAskedDoubles = 16384;  // for each rank; as many as travel in several pieces
+constexpr size_t kSlotBytes = 4096;      // for each writer, in the memory of each rank
 constexpr mob_rank_t kMostRanks = 16;
 constexpr uint64_t kMostDelayNs = 15'000'000;
 
@@ -43,19 +43,19 @@ inline void expect(mob_status_t status, mob_status_t wanted, const char* what) {
            mob_last_error());
 }
 
-// What each rank shares with the others.
+// The memory that each rank shares with the others.
 struct Block {
-  uint64_t started;  // accumulates or additions begun, and those completed
+  uint64_t started;  // number of accumulates or additions begun, and of those completed
   uint64_t finished;
   uint64_t sum;      // target of fetch-and-add
-  uint64_t last;     // target of swaps: who was the last, and one more
-  uint64_t pair[2];  // equal whenever a lock is free that protects them
+  uint64_t last;     // target of swaps: the last rank that swapped, plus one
+  uint64_t pair[2];  // equal whenever the lock that protects them is free
   mob_lock_t lock;
   mob_counter_t counter;
-  double* exposed;            // kAskedDoubles for each in the private memory of the rank
-  unsigned char* moved;       // kSlotBytes for each, if its pages have been moved
-  uint64_t round;             // what its left neighbour has come to
-  uint64_t told[kMostRanks];  // signals of each
+  double* exposed;            // kAskedDoubles for each rank, in the owner's private memory
+  unsigned char* moved;       // kSlotBytes for each rank, if its pages have been moved
+  uint64_t round;             // the round that its left neighbour has reached
+  uint64_t told[kMostRanks];  // signals of each rank
   double doubles[kDoubles];
   uint64_t integers[kDoubles];
   unsigned char slots[kMostRanks][kSlotBytes];
@@ -64,12 +64,12 @@ struct Block {
 constexpr unsigned kHandler = 7;
 constexpr unsigned kLargeHandler = 8;
 
-// Payloads go to the slot of their sender.
+// Puts payloads into the slot of their sender.
 inline void take_message(const mob_message_t* message, void* argument, mob_delivery_t* delivery) {
   delivery->payload = static_cast<unsigned char (*)[kSlotBytes]>(argument)[message->source];
 }
 
-// kAskedDoubles of them to the place of their sender.
+// Puts kAskedDoubles into the place of their sender.
 inline void take_large_message(const mob_message_t* message, void* argument,
                                mob_delivery_t* delivery) {
   delivery->payload =
@@ -96,7 +96,7 @@ class Job {
 
   void choose(mob_rank_t size) { victim_ = static_cast<mob_rank_t>(seed_ % size); }
 
-  // Joins, with memory and a team of those who will survive, and what `prepare` does beside that.
+  // Joins, with memory and a team of the survivors, and does what `prepare` does besides.
   void start(bool kills, void (*prepare)(Job& job)) {
     expect(mob_init(), MOB_OK, "mob_init");
     rank_ = mob_rank();
@@ -121,15 +121,15 @@ class Job {
     if (kills && is_victim()) arm();
   }
 
-  // The survivors' end: they still have each other, unless the job ends, and they are ended one
-  // after the other.
+  // The end of a survivor: the survivors still have each other, unless the launcher ends the job
+  // and kills them one after the other.
   void finish() {
     const char* on_death = std::getenv("MOBIUS_ON_DEATH");
     if (on_death == nullptr || std::strcmp(on_death, "error") != 0) {
       mob_team_barrier(survivors_);
-      for (;;) pause();  // until it is this one's turn
+      for (;;) pause();  // until the launcher kills this one
     }
-    // What was put to the victim may have come to nothing, which no later call is to tell.
+    // Puts to the victim may have failed; no later call is to report that.
     if (is_elsewhere(victim_)) (void)mob_flush_all();
     if (mob_rank_alive(victim_) != 0) complain("rank %d counts as alive", victim_);
     for (mob_rank_t each = 0; each < size_; ++each) {
@@ -138,8 +138,8 @@ class Job {
     expect(mob_team_barrier(survivors_), MOB_OK, "mob_team_barrier of the survivors");
   }
 
-  // Who has come to its end waits for host-mates, and for others only while nobody is lost: they
-  // may still be looking at what it has.
+  // A rank at its end waits for its local peers, and for other hosts only while no rank is lost:
+  // they may still read its memory.
   void wait_for_other_hosts() {
     if (mob_host_size() == size_) return;
     expect(mob_team_barrier(survivors_), MOB_OK, "mob_team_barrier of the survivors");
@@ -149,7 +149,7 @@ class Job {
   mob_rank_t size() const { return size_; }
   mob_rank_t victim() const { return victim_; }
   bool is_victim() const { return rank_ == victim_; }
-  // Whether a rank is on another host, where nothing can be done to it once it is dead.
+  // Whether a rank is on another host, so that its memory is out of reach once it is dead.
   bool is_elsewhere(mob_rank_t rank) const { return mob_is_host_mate(rank) != 1; }
   mob_rank_t neighbour() const { return (victim_ + 1) % size_; }
   mob_team_t survivors() const { return survivors_; }
@@ -158,7 +158,7 @@ class Job {
   mob_epoch_t epoch() const { return epoch_; }
   double* private_memory() { return private_.data(); }
   Block& here() const { return *static_cast<Block*>(mob_mem_local(mem_)); }
-  // In the address space of `rank`.
+  // An address in `rank`.
   Block& block(mob_rank_t rank) const {
     void* address = nullptr;
     expect(mob_mem_address(mem_, rank, 0, &address), MOB_OK, "mob_mem_address");
@@ -170,11 +170,12 @@ class Job {
     return value;
   }
 
-  // Whether something was done to memory of `target`, as it must be unless that is the victim on
-  // another host.
+  // Whether an operation on memory of `target` succeeded, as it must unless the target is the
+  // victim on another host.
   bool is_done(mob_rank_t target, mob_status_t status, const char* what) const {
     if (status == MOB_ERR_PEER && target == victim_ && is_elsewhere(target)) {
-      // What else was begun there the next flush is to tell, not one of another target later.
+      // The next flush reports the errors of other operations begun there, and not a later flush of
+      // another target.
       (void)mob_flush(target);
       return false;
     }
@@ -182,7 +183,7 @@ class Job {
     return status == MOB_OK;
   }
 
-  // Whether the victim is dead. Of one on another host only who wants something of it finds out.
+  // Whether the victim is dead. A rank on another host finds out only by an operation on it.
   bool is_over() const {
     if (is_elsewhere(victim_)) {
       uint64_t value = 0;
@@ -191,13 +192,13 @@ class Job {
     return mob_rank_alive(victim_) == 0;
   }
 
-  // What all have begun and what all have completed bound what is there.
+  // The value must lie between the sums of completed and of begun operations.
   void check_bounds(const char* what, uint64_t value) const {
     uint64_t least = 0;
     uint64_t most = 0;
     for (mob_rank_t each = 0; each < size_; ++each) {
       if (each == victim_ && is_elsewhere(each)) {
-        most = UINT64_MAX / 2;  // nobody can say
+        most = UINT64_MAX / 2;  // unknown
         continue;
       }
       least += remote_word(each, block(each).finished);
@@ -208,16 +209,16 @@ class Job {
              static_cast<unsigned long>(least), static_cast<unsigned long>(most));
   }
 
-  // Repeats what never needs the victim's help until the victim is dead, and once more. The victim
-  // does so until it dies.
+  // Repeats a step that never needs the victim's help until the victim is dead, and once more. The
+  // victim repeats it until it dies.
   template <typename Step>
   void until_death(Step step) {
     while (is_victim() || !is_over()) step();
     step();
   }
 
-  // Repeats a call that needs the victim until it fails; from then on it fails for good, unless
-  // the failure left it half done.
+  // Repeats a call that needs the victim until it fails; from then on it always fails, unless the
+  // failure left it half done.
   template <typename Call>
   void until_failure(const char* what, Call call, bool can_be_repeated = true) {
     mob_status_t status = MOB_OK;

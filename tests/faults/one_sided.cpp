@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 
-// What never needs the victim's help: transfers, updates, accumulates.
+// Operations that never need the victim's help: transfers, updates, accumulates.
 
 #include <algorithm>
 
@@ -16,14 +16,14 @@ constexpr size_t kRun = 48;
 
 using Slot = unsigned char[kSlotBytes];
 
-// What one rank writes to a slot, a round after the other, and reads back.
+// The contents that one rank writes to a slot, round after round, and reads back.
 struct Contents {
   std::vector<unsigned char> mine;
   std::vector<unsigned char> back;
 };
 
-// Every rank writes its own slot in everybody's memory, in runs of so many bytes, and reads back
-// what it wrote. `slots` says where, `there_and_back` how. Tells how often in `finished`.
+// Every rank writes its own slot in every rank's memory, in runs of so many bytes, and reads it
+// back. `slots` gives the places, `there_and_back` the transfers. Counts the rounds in `finished`.
 template <typename Slots, typename Copy>
 void transfers(Job& job, size_t run, Slots slots, Copy there_and_back) {
   const auto own = static_cast<size_t>(job.rank());
@@ -43,7 +43,7 @@ void transfers(Job& job, size_t run, Slots slots, Copy there_and_back) {
   });
   __atomic_store_n(&job.here().finished, round, __ATOMIC_SEQ_CST);
   job.finish();
-  // What the survivors wrote here is whole: all of one round.
+  // The survivors' slots here are consistent: all of one round.
   for (mob_rank_t writer = 0; writer < job.size(); ++writer) {
     if (writer == job.victim()) continue;
     const unsigned char* written = slots(job.rank())[writer];
@@ -121,8 +121,8 @@ mob_status_t copy_spans(mob_rank_t target, unsigned char* there, Contents& conte
 constexpr size_t kMovedBytes = sizeof(Slot) * kMostRanks;
 alignas(1 << 16) unsigned char moved_area[kMovedBytes];
 
-// Long accumulates, so that the victim mostly dies while it holds a lock, at two targets: one that
-// lives and the victim itself.
+// Long accumulates, so that the victim mostly dies while it holds a lock, at two targets: a living
+// rank and the victim itself.
 template <typename T, typename Accumulate>
 void accumulate_arrays(Job& job, T (Block::*array)[kDoubles], Accumulate accumulate) {
   std::vector<T> ones(kDoubles, 1);
@@ -140,7 +140,7 @@ void accumulate_arrays(Job& job, T (Block::*array)[kDoubles], Accumulate accumul
   job.finish();
   std::vector<T> sums(kDoubles);
   for (const mob_rank_t target : targets) {
-    // What others were told had failed there counts as completed.
+    // An operation that failed there, as its origin was told, counts as completed.
     if (target == job.victim() && mob_host_size() != job.size()) continue;
     expect(mob_get(target, job.block(target).*array, sums.data(), kDoubles * sizeof(T)), MOB_OK,
            "mob_get");
@@ -150,7 +150,8 @@ void accumulate_arrays(Job& job, T (Block::*array)[kDoubles], Accumulate accumul
   }
 }
 
-// Puts and accumulates on exposed memory of all, once: what became of those on the victim's.
+// Puts and accumulates on exposed memory of all ranks, once; returns the status of those on the
+// victim's.
 mob_status_t use_exposed(Job& job) {
   const std::vector<double> ones(kDoubles, 1.0);
   std::vector<double> back(kDoubles);
@@ -172,7 +173,8 @@ mob_status_t use_exposed(Job& job) {
     }
     if (target == job.victim()) {
       to_victim = status;
-      if (status != MOB_OK) (void)mob_flush(target);  // tells the rest of what was begun there
+      // Reports the errors of other operations begun there.
+      if (status != MOB_OK) (void)mob_flush(target);
     } else {
       expect(status, MOB_OK, "operations on exposed memory of one who is alive");
     }
@@ -186,14 +188,14 @@ void until_memory_is_gone(Job& job, Step step) {
   mob_status_t status = MOB_OK;
   while (status == MOB_OK) status = step();
   expect(status, MOB_ERR_PEER, "operations on exposed memory");
-  // Its memory goes a little before it counts as dead.
+  // Its memory disappears a little before it counts as dead.
   while (!job.is_over()) {
   }
   expect(step(), MOB_ERR_PEER, "operations on exposed memory of a dead rank");
   job.finish();
 }
 
-// Puts and gets, by each in a place of its own, on exposed memory of one who waits meanwhile.
+// Each rank puts and gets in a place of its own, on exposed memory of a rank that waits meanwhile.
 void ask(Job& job, mob_rank_t target, unsigned* round, mob_status_t expected) {
   double* theirs = nullptr;
   expect(mob_get(target, &job.block(target).exposed, &theirs, sizeof theirs), MOB_OK, "mob_get");
@@ -215,7 +217,7 @@ void strided(Job& job) { transfers(job, kRun, allocated(job), copy_rows); }
 void pieces(Job& job) { transfers(job, kRun, allocated(job), copy_pieces); }
 void spans(Job& job) { transfers(job, kRun, allocated(job), copy_spans); }
 
-// With a signal behind each put and each get: as many come as there were of them.
+// With a signal after each put and each get: as many arrive as there were operations.
 void signals(Job& job) {
   const auto own = static_cast<size_t>(job.rank());
   transfers(job, kFrame, allocated(job),
@@ -240,7 +242,7 @@ void signals(Job& job) {
   }
 }
 
-// Pages that are shared from now on, and known to the others.
+// Pages that are shared from now on, and known to the other ranks.
 void move_pages(Job& job) {
   mob_exposed_t moved = nullptr;
   expect(mob_expose(moved_area, sizeof moved_area, MOB_EXPOSE_REMAP, &moved), MOB_OK,
@@ -248,7 +250,7 @@ void move_pages(Job& job) {
   job.here().moved = moved_area;
 }
 
-// In memory whose pages were moved, which stays as an allocation does.
+// In memory whose pages were moved, which survives its owner as an allocation does.
 void moved(Job& job) {
   std::vector<Slot*> areas(static_cast<size_t>(job.size()));
   for (mob_rank_t each = 0; each < job.size(); ++each) {
@@ -265,7 +267,7 @@ void accumulate(Job& job) {
   });
 }
 
-// Some time, a different one for each, they begin to update words of these arrays, too.
+// At some time, different for each rank, the ranks also begin to update words of these arrays.
 void accumulate_words(Job& job) {
   size_t steps = 0;
   accumulate_arrays(job, &Block::integers, [&](mob_rank_t target, uint64_t* there, uint64_t* ones) {
@@ -305,7 +307,7 @@ void fetch_add(Job& job) {
   job.check_bounds("fetch and add", job.remote_word(target, job.block(target).sum));
 }
 
-// Additions by comparing and swapping, and a word that always holds what somebody swapped in.
+// Additions by compare and swap, and a word that always holds a value that some rank swapped in.
 void swaps(Job& job) {
   Block& mine = job.here();
   const mob_rank_t target = job.neighbour();
@@ -333,7 +335,7 @@ void exposed(Job& job) {
   until_memory_is_gone(job, [&] { return use_exposed(job); });
 }
 
-// Beside that all expose and withdraw other memory, whose pages move every other time.
+// Meanwhile all ranks expose and withdraw other memory, whose pages move every other time.
 void exposing(Job& job) {
   unsigned char round = 0;
   until_memory_is_gone(job, [&] {
@@ -352,7 +354,7 @@ void exposing(Job& job) {
   });
 }
 
-// What is started needs the victim, which soon serves nobody any more, and is only tested.
+// Started operations need the victim, which soon serves no more, and are only tested.
 void tested(Job& job) {
   if (job.is_victim()) {
     expect(mob_progress_set(MOB_PROGRESS_POLL, nullptr), MOB_OK, "mob_progress_set");
@@ -382,7 +384,7 @@ void tested(Job& job) {
 
 void asked_target(Job& job) {
   unsigned round = 0;
-  if (job.is_victim()) mob_barrier();  // until it dies: the others do not come
+  if (job.is_victim()) mob_barrier();  // until it dies: the others do not enter this barrier
   job.until_death([&] { ask(job, job.victim(), &round, MOB_ERR_PEER); });
   job.finish();
 }

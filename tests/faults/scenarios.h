@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-// What ranks are doing when one of them dies.
+// The operations that ranks repeat when one of them dies.
 
 namespace faults {
 

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Ranks that die, stop, or ask for too much: what the others see, and what is left behind.
+"""Ranks that die, stop, or request too much: the errors that the others get, and the resources
+left.
 
-driver.cpp is the program. A seed chooses which rank dies and when; FAULT_SEED changes all of them.
+driver.cpp is the program. A seed chooses which rank dies and when; FAULT_SEED changes all seeds.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ import pytest
 from launch_tools import Launcher, command, state_of, variables_of, wait_until
 
 SEED = int(os.environ.get("FAULT_SEED", "1"))
-# Those whose blocks may be read where they lie.
+# Scenarios whose blocks may be read in place.
 COLLECTIVE = [
     "allreduce",
     "broadcast",
@@ -65,9 +66,9 @@ KILLED = [
     "large_messages",
     *COLLECTIVE,
 ]
-# Those in which somebody has to be awake while it waits, however few processors there are.
+# Scenarios in which a waiting rank must be awake, however few processors there are.
 SPINNING = ["asked_target", "asking_origin"]
-# Those about what only host-mates do.
+# Scenarios of operations that exist between local peers only.
 ON_ONE_HOST = [*SPINNING, "moved", "word_lock", "local_allocation"]
 
 
@@ -147,7 +148,7 @@ def test_all_hear_of_refused_memory_at_the_start(launcher: Launcher, hosts: int,
         if said == ["MOB_OK", "MOB_OK whole"]:
             assert refused > 10
             return
-        # What can be done without is done without.
+        # Optional memory is done without.
         assert said in (["MOB_ERR_MEMORY", "MOB_ERR_PEER"], ["MOB_OK", "MOB_OK"]), (which, done)
         refused += said[0] != "MOB_OK"
     pytest.fail("mob_init() asks for memory a thousand times")
@@ -201,7 +202,7 @@ def test_abort_ends_everything(launcher: Launcher, on_death: str) -> None:
 
 
 def test_wrapper_killed(launcher: Launcher) -> None:
-    """The process behind a wrapper ends with it: the others take over what it holds."""
+    """The process behind a wrapper dies with it: the others take over its locks."""
     script = '"$0" patient 1; true'
     process = launcher.start("-n", "3", "--on-death", "error", "sh", "-c", script, driver())
     assert process.stdout is not None
@@ -236,7 +237,7 @@ def test_stopped_rank_is_waited_for(launcher: Launcher) -> None:
         b"rank 0 done\n",
         b"rank 2 done\n",
     ]
-    # The others look after the stopped one about every 100 ms of their wait.
+    # The others check the stopped one about every 100 ms of their wait.
     others = [pid for pid in launcher.named("fault_driver") if pid not in stopped]
     before = {pid: voluntary_switches(pid) for pid in others}
     wait_until(
@@ -275,20 +276,20 @@ def test_limit_on_address_space(launcher: Launcher) -> None:
 
 @pytest.mark.parametrize("mib", [64, 128])
 def test_too_little_address_space(launcher: Launcher, mib: int) -> None:
-    """Too little for the window, or for what is beside it: the text says what to do."""
+    """Too little for the window, or for the rest: the text says what to do."""
 
     def limit() -> None:
         resource.setrlimit(resource.RLIMIT_AS, (mib << 20, mib << 20))
 
     done = launcher.run("-n", "2", driver(), "limited", "0", preexec_fn=limit)
-    # The driver goes on after the error, as it does after those that it provokes.
+    # The driver continues after the error, as after those that it provokes.
     assert done.returncode != 0
     assert re.search(r"mob_init.*\(ulimit -v\)", done.stderr.decode())
 
 
 @pytest.fixture
 def small_group() -> Iterator[Path]:
-    """A control group below ours that allows 256 MiB."""
+    """A control group below this process's that allows 256 MiB."""
     lines = [line.split(":", 2) for line in Path("/proc/self/cgroup").read_text().splitlines()]
     places = [
         (f"/sys/fs/cgroup/memory{group}", "memory.limit_in_bytes")
@@ -321,7 +322,7 @@ def test_limit_of_a_control_group(launcher: Launcher, small_group: Path) -> None
 
 
 def test_tiny_dev_shm(launcher: Launcher) -> None:
-    """Shared memory does not come from /dev/shm: it may be as small as it likes."""
+    """Shared memory does not come from /dev/shm, whose size therefore does not matter."""
     script = 'mount -t tmpfs -o size=1m tmpfs /dev/shm && exec "$@"'
     words = ["unshare", "--mount", "sh", "-c", script, "sh"]
     if subprocess.run([*words, "true"], capture_output=True, check=False).returncode != 0:

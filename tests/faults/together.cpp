@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 
-// What ranks do together: collective calls, locks, messages, notifications, epochs.
+// Joint operations: collective calls, locks, messages, notifications, epochs.
 
 #include <algorithm>
 
@@ -25,7 +25,7 @@ void allocation(Job& job) {
   job.finish();
 }
 
-// Each allocates by itself, which takes a lock that all share.
+// Each rank allocates by itself, under a lock that all share.
 void local_allocation(Job& job) {
   job.until_death([&] {
     void* memory = nullptr;
@@ -35,7 +35,7 @@ void local_allocation(Job& job) {
   job.finish();
 }
 
-// What the members of a team make and free together beside memory.
+// Objects other than memory that the members of a team make and free together.
 void objects(Job& job) {
   job.until_failure("making and freeing", [&] {
     mob_mutexes_t mutexes = nullptr;
@@ -58,14 +58,14 @@ void split(Job& job) {
     const mob_status_t status = mob_team_split(MOB_TEAM_WORLD, 0, -job.rank(), &team);
     return status != MOB_OK ? status : mob_team_free(team);
   });
-  // A team that the survivors make of themselves.
+  // A team of the survivors.
   mob_team_t team = MOB_TEAM_NONE;
   expect(mob_team_split(job.survivors(), 0, 0, &team), MOB_OK, "a split of the survivors");
   expect(mob_team_barrier(team), MOB_OK, "a barrier of the new team");
   job.finish();
 }
 
-// Everybody counts everybody's counter, and waits until all have counted the own one.
+// Every rank counts every rank's counter, and waits until all have counted its own.
 void counters(Job& job) {
   const auto slot = static_cast<size_t>(job.rank());
   job.until_failure(
@@ -96,7 +96,7 @@ void counters(Job& job) {
 
 namespace {
 
-// Changes two words one after the other, under a lock that says when its owner died in between.
+// Changes two words one after the other, under a lock that reports if its owner died in between.
 template <typename Lock, typename Unlock>
 void exclude(Job& job, Lock lock, Unlock unlock) {
   const mob_rank_t target = job.neighbour();
@@ -145,8 +145,8 @@ void word_lock(Job& job) {
       });
 }
 
-// What the victim hosts is held by rank 0, on another host, when it dies: from there nobody can
-// give it back, and yet the victim's host-mates get it.
+// Rank 0, on another host, holds a lock that the victim hosts when the victim dies. Rank 0 can no
+// longer release it, and yet the victim's local peers get it.
 template <typename Lock, typename Unlock>
 void held(Job& job, Lock lock, Unlock unlock) {
   if (job.rank() == 0) expect(lock(true), MOB_OK, "the lock of a rank on another host");
@@ -203,7 +203,7 @@ void lock_all(Job& job) {
   job.wait_for_other_hosts();
 }
 
-// Shared access in between, which the victim may die with, too.
+// Shared access in between, which the victim may hold when it dies.
 void access_lock(Job& job) {
   exclude(
       job,
@@ -221,7 +221,7 @@ void access_lock(Job& job) {
 
 namespace {
 
-// Messages to all, round after round; `payload` says what of.
+// Messages to all ranks, round after round; `payload` gives their contents.
 template <typename Payload>
 void send_to_all(Job& job, unsigned handler, size_t bytes, Payload payload) {
   unsigned round = 0;
@@ -250,7 +250,7 @@ void messages(Job& job) {
   send_to_all(job, kHandler, payload.size(), [&](unsigned) { return payload.data(); });
 }
 
-// Payloads that are copied from where they lie, by the kernel or out of shared memory.
+// Payloads that are copied in place, by the kernel or from shared memory.
 void large_messages(Job& job) {
   std::vector<double> own(kAskedDoubles);
   void* allocated = nullptr;
@@ -261,7 +261,7 @@ void large_messages(Job& job) {
     std::fill_n(payload, kAskedDoubles, static_cast<double>(round));
     return payload;
   });
-  // What came of the survivors is whole.
+  // Messages of the survivors have arrived whole.
   for (mob_rank_t sender = 0; sender < job.size(); ++sender) {
     const double* came = job.private_memory() + static_cast<size_t>(sender) * kAskedDoubles;
     for (size_t i = 0; sender != job.victim() && i < kAskedDoubles; ++i) {
@@ -286,8 +286,8 @@ void heap(Job& job) {
   job.finish();
 }
 
-// Everybody notifies everybody. The victim is the first that all wait for: what ends somebody's
-// rounds ends everybody's.
+// Every rank notifies every rank. All wait for the victim first, so that the rounds of all end
+// together.
 void notify(Job& job) {
   job.until_failure(
       "mob_notify_wait",
@@ -305,7 +305,7 @@ void notify(Job& job) {
   job.finish();
 }
 
-// Rounds in which each tells the next one how far it is, and waits for the one before.
+// Rounds in which each rank tells the next one its round, and waits for the one before.
 void wait_until(Job& job) {
   uint64_t round = 0;
   const mob_rank_t right = (job.rank() + 1) % job.size();

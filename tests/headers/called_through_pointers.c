@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* Inlined functions called through pointers whose values the compiler knows, and through others: no
- * level of optimisation may refuse that. */
+/* Inlined functions called through pointers, some with values that the compiler knows: every level
+ * of optimisation must accept that. */
 
 #include <mobius/mobius.h>
 

@@ -1,13 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Several hosts on one machine, to try out what happens between hosts.
+"""Several hosts on one machine, for tests between hosts.
 
 Each host is a network, UTS, IPC and mount namespace with a name (hosta, hostb, …), an address
 (10.77.0.1, …), a /dev/shm and an /etc/hosts of its own. Links end at a bridge that is in a
-namespace, too: nothing of this is seen on the machine's real network, and any number of beds, told
-apart by their names, may be up at a time. A host lives as long as a process that holds its
-namespaces; what is to be known of a bed lies in one folder. Files and process ids are shared by all
-hosts.
+namespace too, so nothing of this is visible on the machine's real network. Any number of beds with
+different names may be up at a time. A host lives as long as a process that holds its namespaces.
+One folder holds all facts about a bed. All hosts share files and process ids.
 
 By hand:
 
@@ -19,8 +18,8 @@ By hand:
     tests/hosts/bed.py status
     tests/hosts/bed.py down
 
-Needs to be root (of a user namespace is enough: unshare --user --map-root-user --mount), iproute2
-and util-linux. `up` exits with 77 after one line with the reason where it is not allowed.
+Needs root (root of a user namespace suffices: unshare --user --map-root-user --mount), iproute2 and
+util-linux. Where a bed is not permitted, `up` prints one line with the reason and exits with 77.
 """
 
 from __future__ import annotations
@@ -46,35 +45,35 @@ NETWORK = "10.77.0"
 INTERFACE = "v0"
 KINDS = ("net", "uts", "ipc", "mnt")
 SKIPPED = 77
-# Of a link with a rate (_shape()).
+# For a link with a rate (_shape()).
 BUCKET_SECONDS = 131e-6
 LEAST_BUCKET = 16 << 10
 LATE_SECONDS = 524e-6
 PEAK = 1.25
-# Open MPI's mpirun asks root for these.
+# Open MPI's mpirun needs these when root calls it.
 MPIRUN_BY_ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
-# A process that was killed is gone within milliseconds; one that is not needs a person.
+# A killed process is gone within milliseconds; one that is not needs a person.
 SECONDS_TO_DIE = 20
 
 
 class BedError(Exception):
-    """What is wrong, in one line for the user."""
+    """An error, in one line for the user."""
 
 
 @dataclass(frozen=True)
 class Holder:
-    """A process that keeps namespaces alive; with its start time, since ids are used again."""
+    """A process that keeps namespaces alive, with its start time, because ids are reused."""
 
     name: str
     pid: int
     started: int
 
     def lives(self) -> bool:
-        """Whether it is still this process."""
+        """Tells whether the process is still this one."""
         return _start_time(self.pid) == self.started
 
     def enter(self) -> list[str]:
-        """Words that, before a command, run it in these namespaces."""
+        """The words that, before a command, run it in these namespaces."""
         return ["nsenter", f"--target={self.pid}", "--net", "--uts", "--ipc", "--mount", "--"]
 
 
@@ -89,12 +88,12 @@ class Bed:
 
     @property
     def folder(self) -> Path:
-        """Where what is to be known of it lies."""
+        """The folder with all facts about the bed."""
         return _beds() / self.name
 
     @property
     def agent(self) -> Path:
-        """The program that starts commands on hosts by their name, called as ssh is."""
+        """The program that starts commands on hosts by name; called as ssh is."""
         return self.folder / "agent"
 
     def host(self, name: str) -> Holder:
@@ -106,7 +105,7 @@ class Bed:
         raise BedError(f"no host '{name}' in bed '{self.name}', which has {known}")
 
     def words(self, command: Sequence[str], host: str = NAMES[0]) -> list[str]:
-        """`command`, to be started in the caller's folder on a host."""
+        """The words that start `command` in the caller's folder on a host."""
         inside = ["sh", "-c", 'cd -- "$1" && shift && exec "$@"', "sh", str(Path.cwd()), *command]
         return self.host(host).enter() + inside
 
@@ -116,7 +115,7 @@ class Bed:
 
 
 def why_not() -> str | None:
-    """Why there can be no test bed here, or None."""
+    """The reason why there can be no test bed here, or None."""
     for command, package in {"ip": "iproute2", "tc": "iproute2", "nsenter": "util-linux"}.items():
         if shutil.which(command) is None:
             return f"there is no command '{command}' (package {package})"
@@ -134,7 +133,7 @@ def why_not() -> str | None:
 
 
 def up(name: str = "default", hosts: int = 2, rate: str = "") -> Bed:
-    """Makes a bed, or finds that it is there already."""
+    """Makes a bed, or finds an existing one."""
     if not 2 <= hosts <= len(NAMES):
         raise BedError(f"a bed has 2 to {len(NAMES)} hosts, not {hosts}")
     with _locked():
@@ -164,7 +163,7 @@ def up(name: str = "default", hosts: int = 2, rate: str = "") -> Bed:
 
 
 def down(name: str = "default") -> bool:
-    """Takes a bed away, with all processes on its hosts; False if there was none."""
+    """Removes a bed, with all processes on its hosts; False if there was none."""
     with _locked():
         return _remove(name)
 
@@ -179,12 +178,12 @@ def find(name: str = "default") -> Bed:
 
 
 def all_names() -> list[str]:
-    """The names of all beds of this user, also of those that are broken."""
+    """The names of all beds of this user, including broken ones."""
     return sorted(path.name for path in _beds().iterdir() if path.is_dir())
 
 
 def processes_on(bed: Bed) -> dict[str, list[int]]:
-    """By host: the processes there, without those that hold it."""
+    """By host: the processes there, except the one that holds it."""
     inside = _inside([_namespace(host.pid) for host in bed.hosts])
     return {
         host.name: [pid for pid, space in inside if space == _namespace(host.pid)]
@@ -251,7 +250,7 @@ def _namespace(pid: int) -> str | None:
 
 
 def _inside(spaces: Sequence[str | None]) -> list[tuple[int, str]]:
-    """Processes in these network namespaces that were not started to hold one."""
+    """The processes in these network namespaces, except those that were started to hold one."""
     found = []
     for entry in Path("/proc").iterdir():
         if not entry.name.isdigit():
@@ -303,10 +302,10 @@ def _ip(pid: int, *words: str) -> None:
     _call("nsenter", f"--target={pid}", "--net", "ip", *words)
 
 
-# What a host needs besides its namespaces; run in them. /sys is mounted again because it shows the
-# network of whoever mounted it, and keeps the control groups that were below the old one. Of
-# TCP's ways to control congestion the one that most systems have, not this machine's: BBR paces
-# what it sends by timers, and now and then holds it back to measure.
+# Run in a host's namespaces, after their creation. /sys is mounted again because it shows the
+# network of the process that mounted it, and keeps the control groups that were below the old one.
+# TCP's congestion control is the one that most systems have, not this machine's: BBR paces its
+# packets by timers, and now and then delays them to measure.
 _FURNISH = """
 set -e
 hostname "$name"
@@ -335,26 +334,25 @@ _BINARY_UNITS = {"ki": 1 << 10, "mi": 1 << 20, "gi": 1 << 30, "ti": 1 << 40}
 
 
 def bits_per_second(rate: str) -> float:
-    """Of a rate as tc writes it."""
+    """Parses a rate in tc's notation."""
     found = re.fullmatch(r"(\d+(?:\.\d+)?)([kmgt]?i?)(bit|bps)", rate.lower())
     unit = (_UNITS | _BINARY_UNITS).get(found[2]) if found else None
     if found is None or unit is None or float(found[1]) == 0:
-        raise BedError(f"'{rate}' is no rate as tc takes it: 100mbit, 1gbit")
+        raise BedError(f"'{rate}' is not a rate in tc's notation, such as 100mbit or 1gbit")
     return float(found[1]) * unit * (8 if found[3] == "bps" else 1)
 
 
 def _shape(rate: str) -> dict[str, str]:
-    """How a link is held to a rate, so that a short burst after a pause takes its time, too.
+    """tc's words for a rate limit that also slows down a short burst after a pause.
 
-    The kernel lets packets pass as long as there are tokens in a bucket. A real link has none to
-    spare, but a bucket that holds few loses rate: the timer that lets the next packet pass is late
-    by what a busy machine needs to come to it, and what would have been filled into a full bucket
-    meanwhile is lost. (One of 32 KB lost a fifth of 1 Gbit/s in one direction, half in both; one
-    of 256 KB none, but then twice 64 KB pass at once, and nothing waits behind anything.) So
-    there are two: the small one is filled faster than the rate and is what a burst meets; the
-    large one is filled at the rate, and what it holds makes up for timers that were late.
-    Packets are small beside the small one (the kernel would hand over 64 KB in one), and no more
-    than it holds passes at once.
+    The kernel lets packets pass as long as there are tokens in a bucket. A real link has no
+    spare tokens, but a small bucket loses rate: the timer that lets the next packet pass is late
+    on a busy machine, and tokens that would have gone into a full bucket meanwhile are lost. (A
+    bucket of 32 KB lost a fifth of 1 Gbit/s in one direction, and half in both. One of 256 KB
+    lost none, but then twice 64 KB pass at once, and no packet waits.) So there are two buckets.
+    The small one is filled faster than the rate, and limits a burst. The large one is filled at
+    the rate, and its tokens make up for late timers. Packets are small compared with the small
+    bucket (the kernel would hand over 64 KB in one), and no more than it holds passes at once.
     """
     if not rate:
         return {"rate": ""}
@@ -430,7 +428,7 @@ def _remove(name: str) -> bool:
 
 
 def _kill(find_them: Callable[[], list[int]], what: str) -> None:
-    """Kills processes until there are none, also of those that they start meanwhile."""
+    """Kills processes until there are none, including those that they start meanwhile."""
     deadline = time.monotonic() + SECONDS_TO_DIE
     while left := [pid for pid in find_them() if _start_time(pid) is not None]:
         for pid in left:
@@ -444,7 +442,7 @@ def _kill(find_them: Callable[[], list[int]], what: str) -> None:
 
 
 def _reap() -> None:
-    """Holders are children of whoever called up(), which may be this process."""
+    """Reaps dead holders, which are children of the process that called up(), perhaps this one."""
     for name in all_names():
         for holder in _holders(name):
             with suppress(ChildProcessError):
@@ -498,7 +496,7 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
 
 
 def main(arguments: list[str]) -> int:
-    """The command line."""
+    """Runs the command line."""
     asked = _parse(arguments)
     if asked.command == "status":
         _print_status()

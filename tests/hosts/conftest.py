@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Beds of two and three hosts for the tests of this folder; skipped where there can be none."""
+"""Beds of two and three hosts for the tests of this folder; skips where beds are impossible."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def remove_forgotten() -> None:
 
 @contextmanager
 def made(hosts: int) -> Iterator[beds.Bed]:
-    """Make a bed of our own, and look for what tests left on it."""
+    """Make a bed for this run, and check for processes that tests left on it."""
     reason = beds.why_not()
     if reason is not None:
         pytest.skip(reason)

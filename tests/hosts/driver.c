@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* A job that other people's launchers start; the first argument says what its processes do. An MPI
- * is loaded at run time, so that any can be tried and none is needed to build this. */
+/* A job that foreign launchers start; the first argument selects the processes' actions. An MPI is
+ * loaded at run time, so that any can be tested and none is needed to build this program. */
 
 #include <mobius/mobius.h>
 
@@ -21,14 +21,14 @@ static void need(int ok, const char* what) {
 static void join(void) { need(mob_init() == MOB_OK, "mob_init"); }
 static void leave(void) { need(mob_finalize() == MOB_OK, "mob_finalize"); }
 
-/* One line in one write(), so that lines of several processes do not mix. */
+/* Writes one line with one write(), so that lines of several processes do not mix. */
 static void say(const char* line) {
   char text[256];
   const int length = snprintf(text, sizeof text, "%s\n", line);
   need(write(STDOUT_FILENO, text, (size_t)length) == length, "writing");
 }
 
-/* Everybody puts its rank to everybody. */
+/* Every rank puts its rank to every rank. */
 static void talk(void) {
   const mob_rank_t size = mob_size();
   mob_mem_t memory = NULL;
@@ -76,9 +76,9 @@ static void give_mpi_up(int number) {
   _exit(0);
 }
 
-/* MPICH 4.0 over UCX now and then never returns, also in programs that know nothing of Möbius: some
- * processes wait at the launcher's barrier, another for one of those. `last`: nothing comes after
- * it that could be tested; what the launcher makes of those who go is not ours. */
+/* MPICH 4.0 over UCX now and then never returns, also in programs that do not use Möbius: some
+ * processes wait at the launcher's barrier, and another process waits for one of them. `last`:
+ * nothing testable follows; how the launcher treats ending processes is not Möbius's concern. */
 static void mpi_end(int last) {
   if (last) {
     signal(SIGALRM, give_mpi_up);
@@ -88,7 +88,7 @@ static void mpi_end(int last) {
   alarm(0);
 }
 
-/* The rank that whoever started us gave to this process, before it has joined. */
+/* The rank that the launcher gave to this process, before it has joined. */
 static int launched_rank(void) {
   static const char* const names[] = {"PMIX_RANK", "PMI_RANK", "MOBIUS_RANK"};
   for (size_t i = 0; i < sizeof names / sizeof *names; ++i) {
@@ -100,7 +100,7 @@ static int launched_rank(void) {
 
 static int staggers = 0;
 
-/* Comes before libpmix's for an MPI. */
+/* Overrides libpmix's function for an MPI. */
 __attribute__((visibility("default"))) int PMIx_Finalize(const void* info, size_t count);
 int PMIx_Finalize(const void* info, size_t count) {
   int (*function)(const void*, size_t);
@@ -117,8 +117,8 @@ static void load_mpi(const char* name) {
   exit(77);
 }
 
-/* Both in one process; `order` is a list of M (MPI) and m (Möbius), at first starts, then ends; and
- * s: MPI leaves PMIx in one rank after the other from now on. */
+/* Both in one process. `order` is a list of M (MPI) and m (Möbius), first starts, then ends; with
+ * s, MPI finalizes PMIx in one rank after the other from then on. */
 static void beside_mpi(const char* name, const char* order) {
   int mpi_is_up = 0;
   load_mpi(name);
@@ -143,11 +143,11 @@ static void beside_mpi(const char* name, const char* order) {
   }
 }
 
-/* What the linker makes in a program that is linked with Open MPI: a copy, which the library uses
- * instead of its own. */
+/* The linker makes this copy in a program that is linked with Open MPI; the library uses it instead
+ * of its own. */
 __attribute__((visibility("default"), aligned(64))) char ompi_mpi_comm_null[4096];
 
-/* A handle of MPI: a pointer in Open MPI, in MPICH a number. */
+/* A handle of MPI: a pointer in Open MPI, a number in MPICH. */
 static void* mpi_handle(const char* name, uintptr_t number) {
   return dlsym(library, name) != NULL ? dlsym(RTLD_DEFAULT, name) : (void*)number;
 }
@@ -158,7 +158,8 @@ static void refused(mob_status_t status, mob_status_t expected, const char* what
   exit(3);
 }
 
-/* A job for each half of the processes, in reverse order; and what is no communicator for one. */
+/* A job for each half of the processes, in reverse order; and handles from which no job can be
+ * made. */
 static void in_communicators(const char* name) {
   load_mpi(name);
   void* const world = mpi_handle("ompi_mpi_comm_world", 0x44000000);
@@ -175,7 +176,7 @@ static void in_communicators(const char* name) {
   need(split(world, rank % 2, -rank, &half) == 0, "MPI_Comm_split");
   function = mpi("MPI_Intercomm_create");
   memcpy(&join_halves, &function, sizeof join_halves);
-  /* Their first ones are the last two of all, of four. */
+  /* Of four ranks, the leaders are the last two. */
   need(join_halves(half, 0, world, rank % 2 == 0 ? 3 : 2, 1, &halves) == 0, "MPI_Intercomm_create");
   refused(mob_init_mpi(NULL), MOB_ERR_ARGUMENT, "NULL");
   refused(mob_init_mpi(none), MOB_ERR_ARGUMENT, "MPI_COMM_NULL");

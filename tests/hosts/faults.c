@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* A job in which something happens to a host, a process or the network, done by who started it:
+/* A job in which the test that started it does something to a host, a process or the network:
  * `hosts_faults FOLDER WHAT`. Each rank repeats WHAT with the rank that is half the job away, until
- * a call fails or FOLDER/stop is there, and writes what became of it to FOLDER/rank.R: the name of
- * the status, a tab, and the error's text. FOLDER/ready.R says that it has begun. Files, because
- * what a launcher would hand on may be what is broken. Whatever a call gave, data are right. */
+ * a call fails or FOLDER/stop exists. It writes the result to FOLDER/rank.R: the name of the
+ * status, a tab, and the error's text. FOLDER/ready.R says that it has begun. It uses files because
+ * the launcher's output may be what is broken. Whatever status a call returned, data are right. */
 
 #include <mobius/mobius.h>
 
@@ -17,15 +17,15 @@
 #define HANDLER 3
 
 typedef struct {
-  uint64_t word;                     /* what fetch-and-add changes */
+  uint64_t word;                     /* target of fetch-and-add */
   unsigned char fixed[BYTES];        /* pattern() of its owner, never changed */
-  unsigned char landing[BYTES];      /* of puts: bytes of one value each */
-  unsigned char small_landing[1024]; /* the same, of small ones */
+  unsigned char landing[BYTES];      /* target of puts; bytes of one value each */
+  unsigned char small_landing[1024]; /* target of small puts */
 } memory_t;
 
 static const char* folder;
 static memory_t* mine;
-static memory_t* theirs; /* in the partner's address space */
+static memory_t* theirs; /* an address in the partner */
 static mob_rank_t partner;
 static mob_mutexes_t mutexes;
 static mob_access_t locks;
@@ -105,7 +105,7 @@ static mob_status_t send(void) {
   return mob_message_flush(partner);
 }
 
-/* The flush has to learn of both ends, or that there will be none. */
+/* The flush must learn that both have ended, or that they never will. */
 static mob_status_t put_beside_messages(void) {
   const mob_status_t status = mob_message_send(partner, HANDLER, NULL, 0, NULL, 0, NULL);
   return status != MOB_OK ? status : put(theirs->small_landing, 8);
@@ -116,7 +116,7 @@ static mob_status_t lock(void) {
   return status != MOB_OK ? status : mob_mutex_unlock(mutexes, 0, partner);
 }
 
-/* The lock, what is done under it, and its end in one message, or nearly. */
+/* The lock, the operations under it, and its end in one message, or nearly. */
 static mob_status_t access_nbi(void) {
   uint64_t old = 0;
   mob_status_t status = mob_access_lock_nbi(locks, partner, MOB_EXCLUSIVE);
@@ -137,8 +137,8 @@ static mob_status_t reduce(void) {
   return status;
 }
 
-/* Much of everything, waited for seldom: what a partner that is stopped is sent has to be bounded
- * in memory, and to arrive when it goes on. */
+/* Many operations of all kinds, rarely waited for: the data for a stopped partner must be bounded
+ * in memory, and must arrive when it continues. */
 static mob_status_t flood(void) {
   uint64_t old = 0;
   mob_status_t status = MOB_OK;
@@ -212,7 +212,7 @@ int main(int count, char** words) {
   snprintf(text, sizeof text, "%s\t%s\n", mob_status_name(status),
            status == MOB_OK ? "" : mob_last_error());
   write_file("rank", text);
-  /* Whoever is gone, this ends. */
+  /* Returns whichever rank is gone. */
   (void)mob_finalize();
   return 0;
 }

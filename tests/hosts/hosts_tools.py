@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the tests between hosts share: the bed, commands on its hosts, launchers."""
+"""Shared by the tests between hosts: the bed, commands on its hosts, launchers."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ sys.path.insert(0, str(Path(__file__).parent))
 import bed as beds
 
 ROOT = Path(__file__).resolve().parents[2]
-HANG_SECONDS = 120  # far beyond what anything here takes: only a hang gets there
+HANG_SECONDS = 120  # far longer than any test here takes: only a hang gets there
 
 
 @dataclass(frozen=True)
 class Ended:
-    """How a command ended."""
+    """The end of a command."""
 
     code: int
     out: str
     err: str
 
     def lines(self) -> list[str]:
-        """What it printed, in an order that does not depend on who was first."""
+        """The lines that it printed, in an order that does not depend on timing."""
         return sorted(self.out.splitlines())
 
 
 def program(name: str) -> str:
-    """Path of a native program of the build under test."""
+    """The path of a native program of the build under test."""
     folder = os.environ.get("MOBIUS_HOME_BIN") or str(ROOT / "build" / "release" / "bin")
     path = Path(folder) / name
     if not path.exists():
@@ -45,7 +45,7 @@ def program(name: str) -> str:
 
 
 def launcher(name: str) -> str:
-    """Path of a launcher, or a reason to skip the test."""
+    """The path of a launcher, or a skipped test."""
     path = shutil.which(name)
     if path is None:
         pytest.skip(f"there is no '{name}' on this machine")
@@ -53,7 +53,9 @@ def launcher(name: str) -> str:
 
 
 def environment(changes: Mapping[str, str] | None = None) -> dict[str, str]:
-    """Build our environment without settings of Möbius, with what mpirun asks root for."""
+    """Build an environment without settings of Möbius, with the variables that mpirun needs for
+    root.
+    """
     inherited = {k: v for k, v in os.environ.items() if not k.startswith("MOBIUS_")}
     return {**inherited, **beds.MPIRUN_BY_ROOT, **(changes or {})}
 
@@ -61,7 +63,7 @@ def environment(changes: Mapping[str, str] | None = None) -> dict[str, str]:
 def run(
     words: Sequence[str], env: Mapping[str, str] | None = None, cwd: Path | None = None
 ) -> Ended:
-    """Run a command to its end, with everything that it started if it hangs."""
+    """Run a command to its end; if it hangs, end everything that it started."""
     process = subprocess.Popen(
         words,
         stdin=subprocess.DEVNULL,

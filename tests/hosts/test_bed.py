@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The bed itself: hosts that share what hosts share, and nothing else."""
+"""The bed itself: hosts share what real hosts share, and nothing else."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def on(bed: beds.Bed, host: str, *words: str) -> str:
 
 @pytest.fixture
 def name() -> Iterator[str]:
-    """Yield the name of a bed that is gone after the test."""
+    """Yield the name of a bed that is removed after the test."""
     reason = beds.why_not()
     if reason is not None:
         pytest.skip(reason)
@@ -223,7 +223,7 @@ def test_a_link_can_be_cut_and_mended(bed: beds.Bed) -> None:
 
 @contextmanager
 def taking(bed: beds.Bed, program: str) -> Iterator[IO[str]]:
-    """What the end that takes, on the second host, says after it has begun to listen."""
+    """The text of the receiving end, on the second host, after it has begun to listen."""
     words = bed.words([sys.executable, "-c", program, "take"], "hostb")
     with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as taker:
         assert taker.stdout is not None
@@ -236,7 +236,7 @@ def test_a_rate_holds(name: str) -> None:
     with taking(bed, SPEED) as taker:
         on(bed, "hosta", sys.executable, "-c", SPEED, "give")
         bytes_per_second = float(taker.readline())
-    # Headers take a part of it; without a limit it is 100 ×.
+    # Headers take a part of it; without a limit it would be 100 times as much.
     assert bytes_per_second < 1.1 * 100e6 / 8
 
 
@@ -244,8 +244,8 @@ def test_a_burst_after_a_pause_takes_its_time(name: str) -> None:
     bed = beds.up(name, 2, "1gbit")
     with taking(bed, BURST):
         seconds = float(on(bed, "hosta", sys.executable, "-c", BURST, "give"))
-    # 524 µs at the rate; 16 KB may be there at once, the rest a quarter faster. With a bucket that
-    # holds all of it 75 µs.
+    # 524 µs at the rate; 16 KB may pass at once, the rest a quarter faster. A bucket that held all
+    # of it would give 75 µs.
     assert seconds > 300e-6
 
 
@@ -258,7 +258,7 @@ def test_rates_are_those_of_tc(rate: str, bits: float) -> None:
 
 @pytest.mark.parametrize("rate", ["fast", "1", "0gbit", "gbit", "-1gbit", "1xbit"])
 def test_what_is_no_rate(rate: str) -> None:
-    with pytest.raises(beds.BedError, match="is no rate"):
+    with pytest.raises(beds.BedError, match="is not a rate"):
         beds.bits_per_second(rate)
 
 

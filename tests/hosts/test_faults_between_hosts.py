@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What happens to a job when a host, a process or the network between fails.
+"""A job whose host, process or network between hosts fails.
 
-faults.c is the program. Two ranks on each of two hosts, rank i works with rank (i + 2) % 4; those
-on hostb are the ones that something happens to. Nobody may hang, and nobody get wrong data.
+faults.c is the program. There are two ranks on each of two hosts, and rank i works with rank (i
++ 2) % 4; the failures happen on hostb. No rank may hang, and none may get wrong data.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from hosts_tools import HANG_SECONDS, environment, mpirun, program, run
 
 FAULTS = program("hosts_faults")
 SILENCE_MS = "1500"
-# Nobody listens there, which only hostb itself can say.
+# No process listens there, which only hostb itself can report.
 REACH = """
 import errno, socket, sys
 s = socket.socket()
@@ -33,7 +33,7 @@ sys.exit(s.connect_ex(("hostb", 9)) != errno.ECONNREFUSED)
 
 
 def until(condition: Callable[[], bool], what: str) -> None:
-    """Wait for something that a test can see."""
+    """Wait for a condition that a test can check."""
     deadline = time.monotonic() + HANG_SECONDS
     while not condition():
         assert time.monotonic() < deadline, f"{what}: it does not happen"
@@ -41,7 +41,7 @@ def until(condition: Callable[[], bool], what: str) -> None:
 
 
 class Job:
-    """A job of faults.c that runs."""
+    """A running job of faults.c."""
 
     def __init__(self, bed: beds.Bed, folder: Path, process: subprocess.Popen[bytes]) -> None:
         self.bed = bed
@@ -49,7 +49,7 @@ class Job:
         self.process = process
 
     def ranks(self) -> dict[int, int]:
-        """Rank to process id."""
+        """The process id of each rank."""
         found = {}
         for pids in beds.processes_on(self.bed).values():
             for pid in pids:
@@ -59,7 +59,7 @@ class Job:
                         continue
                     variables = Path(f"/proc/{pid}/environ").read_bytes()
                     rank = re.search(rb"(?:^|\0)PMIX_RANK=(\d+)", variables)
-                    if rank is not None:  # not one that is ending
+                    if rank is not None:  # not a process that is ending
                         found[int(rank[1])] = pid
         return found
 
@@ -69,16 +69,16 @@ class Job:
         until(lambda: all(path.exists() for path in paths), f"{name} of ranks {ranks}")
 
     def outcome(self, rank: int) -> tuple[str, str]:
-        """Name of the status that ended a rank's work, and the error's text."""
+        """The name of the status that ended a rank's work, and the error's text."""
         status, text = (self.folder / f"rank.{rank}").read_text().rstrip("\n").split("\t", 1)
         return status, text
 
     def stop(self) -> None:
-        """Have those that go on end."""
+        """End the ranks that still work."""
         (self.folder / "stop").touch()
 
     def wait_for_the_end(self) -> tuple[int, str]:
-        """Exit code of the launcher, and what was written to standard error."""
+        """The exit code of the launcher, and the text on standard error."""
         self.stop()
         _, err = self.process.communicate(timeout=HANG_SECONDS)
         return self.process.returncode, err.decode()
@@ -86,10 +86,10 @@ class Job:
 
 @contextmanager
 def job(bed: beds.Bed, folder: Path, what: str, **env: str) -> Iterator[Job]:
-    """Start a job that has begun its work, and see to its end."""
+    """Start a job, wait until it has begun its work, and ensure that it ends."""
     env = {"MOBIUS_PEER_TIMEOUT_MS": SILENCE_MS, "MOBIUS_ON_DEATH": "error", **env}
     options = [word for name in env for word in ("-x", name)]
-    # Without --enable-recovery the launcher ends all when one dies.
+    # Without --enable-recovery the launcher ends all ranks when one dies.
     options += ["--enable-recovery", "--bind-to", "none"]
     words = mpirun(bed, "hosta:2,hostb:2", *options, FAULTS, str(folder), what)
     process = subprocess.Popen(
@@ -121,9 +121,10 @@ def job(bed: beds.Bed, folder: Path, what: str, **env: str) -> Iterator[Job]:
 
 
 def expect_lost(text: str, rank: str = r"\d+") -> None:
-    """Expect an error that names the rank that is gone, its host and the provider."""
+    """Expect an error that names the lost rank, its host and the provider."""
     where = r"provider \S+ (?:lost )?peer 10\.77\.0\.\d:\d+ on host[ab]: "
-    # Of a host's processes the one that met the other host knows why, and tells the others who.
+    # The process of a host that talked to the other host knows the reason, and tells the others the
+    # rank.
     told = rf"rank {rank} is lost, as another member has found \({where[:-2]}\)"
     assert re.search(told, text) or re.search(rf"rank {rank}\b.* is lost: .*{where}", text), text
 
@@ -193,7 +194,7 @@ def test_a_full_socket_bounds_memory_and_loses_nothing(bed: beds.Bed, tmp_path: 
         ranks = one.ranks()
         before = memory_kib(ranks[0], "VmRSS")
         os.kill(ranks[2], signal.SIGSTOP)
-        # Until its sender has come to a stop.
+        # Until its sender has stopped.
         seen = [-1, before]
         while seen[-1] != seen[-2]:
             time.sleep(0.5)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Jobs on several hosts, started by other people's launchers and by `mobius run --hosts`."""
+"""Jobs on several hosts, started by foreign launchers and by `mobius run --hosts`."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def ours(bed: beds.Bed, *words: str, **env: str) -> Ended:
 
 
 def expected(*places: int) -> list[str]:
-    """Lines of a job whose rank i is on host places[i]."""
+    """The lines of a job whose rank i is on host places[i]."""
     lines = []
     for rank, place in enumerate(places):
         index = places[:rank].count(place)
@@ -47,7 +47,7 @@ def test_two_processes_on_each_of_two_hosts(bed: beds.Bed) -> None:
     assert done.lines() == expected(0, 0, 1, 1)
 
 
-# Its servers keep what is published where it was, fence or not, until they are asked for it.
+# Its servers keep published values where they were published, fence or not, until asked for them.
 def test_two_processes_on_each_of_two_hosts_under_prrte(bed: beds.Bed) -> None:
     words = [launcher("prterun"), "--allow-run-as-root", "--prtemca", "plm_ssh_agent"]
     words += [str(bed.agent), "--map-by", "node:OVERSUBSCRIBE", "--host", "hosta:2,hostb:2"]
@@ -56,7 +56,7 @@ def test_two_processes_on_each_of_two_hosts_under_prrte(bed: beds.Bed) -> None:
     assert done.lines() == expected(0, 1, 0, 1)
 
 
-# The server knows them as one job, and counts wrong who is in it once processes have left.
+# The server treats them as one job, and miscounts its processes once some have left.
 def test_one_program_after_the_other(bed: beds.Bed) -> None:
     words = ["sh", "-c", '"$@" && "$@" && "$@" && "$@"', "sh", DRIVER, "who"]
     done = run(mpirun(bed, "hosta:2,hostb:2", *words))
@@ -64,7 +64,7 @@ def test_one_program_after_the_other(bed: beds.Bed) -> None:
     assert done.lines() == sorted(4 * expected(0, 0, 1, 1))
 
 
-# So it does with what an MPI in the same process has left.
+# The same happens after an MPI in the same process has left.
 @pytest.mark.parametrize("order", ["MMmm", "MsMmm"])
 def test_after_an_mpi_in_the_same_process(bed: beds.Bed, order: str) -> None:
     done = job(bed, "hosta:2,hostb:2", "beside_mpi", "libmpi.so.40", order)
@@ -137,7 +137,7 @@ def test_our_launcher_says_what_to_install(tmp_path: Path) -> None:
     assert done.code == 2
     assert "apt-get install openmpi-bin" in done.err
     assert "srun --mpi=pmix" in done.err
-    # Another MPI's mpirun is not one of those that can.
+    # Another MPI's mpirun cannot start such jobs.
     (tmp_path / "mpirun").symlink_to(shutil.which("true") or "/bin/true")
     assert run(words, {"PATH": str(tmp_path)}).err == done.err
 
@@ -183,8 +183,8 @@ def test_info_knows_the_launcher() -> None:
     assert f"{path}, for mobius run --hosts" in run([MOBIUS, "info"]).out
 
 
-# Not what is left out between virtual hosts either (tests/multi/CMakeLists.txt says why), nor what
-# takes seconds for its many barriers alone.
+# Also not the tests that are left out between virtual hosts (tests/multi/CMakeLists.txt gives the
+# reasons), nor those that take seconds for their many barriers alone.
 NOT_ON_TWO_HOSTS = (
     "Threads.* Remap.* CountedWords.BadInput* Exposed.WhatIsNotExposed* Heap.GrowsWhileInUse "
     "Heap.ManyLeaveNothingBehind Hooks.StartedTransfers* Message.ProgressCanBeChanged "
@@ -224,14 +224,14 @@ def test_random_programs_on_two_hosts(bed: beds.Bed, memory: list[str]) -> None:
     assert "300 programs" in done.out
 
 
-# What Hydra says of processes that go without MPI_Finalize, on standard output.
+# Hydra's messages about processes that end without MPI_Finalize, on standard output.
 HYDRAS = re.compile(
     r"=+$|=   |YOUR APPLICATION TERMINATED WITH|This typically refers to|Please see the FAQ page"
 )
 
 
 def said(done: Ended) -> list[str]:
-    """Lines of the processes."""
+    """The lines of the processes."""
     gave_up = "MPI_Finalize given up" in done.err
     return [line for line in done.lines() if line and not (gave_up and HYDRAS.match(line))]
 
@@ -245,13 +245,13 @@ def test_through_an_mpi_whose_launcher_speaks_no_pmix(
     done = run(mpiexec(bed, hosts, 4, DRIVER, "beside_mpi", "libmpich.so.12", "MmmM"))
     if done.out.startswith("SKIP"):
         pytest.skip(done.out)
-    # Hydra may fail over processes that go without MPI_Finalize, which driver.c explains.
+    # Hydra may fail because of processes that end without MPI_Finalize; driver.c explains that.
     assert done.code == 0 or "MPI_Finalize given up" in done.err, done.err
     assert said(done) == ["left"] * 4 + expected(*places)
 
 
 def in_communicators(bed: beds.Bed, name: str, **env: str) -> Ended:
-    """Run jobs of the processes of communicators of an MPI, with its launcher."""
+    """Run jobs of the processes of an MPI's communicators, with its launcher."""
     words = [DRIVER, "in_communicators", name]
     if name.startswith("libmpich"):
         done = run(mpiexec(bed, "hosta:2,hostb:2", 4, *words), env)
@@ -263,7 +263,7 @@ def in_communicators(bed: beds.Bed, name: str, **env: str) -> Ended:
     return done
 
 
-# Ranks 0 and 2 of all, and 1 and 3, which are on two hosts.
+# Ranks 0 and 2, and ranks 1 and 3, which are on two hosts.
 @pytest.mark.parametrize("name", ["libmpi.so.40", "libmpich.so.12"])
 def test_jobs_of_communicators(bed: beds.Bed, name: str) -> None:
     done = in_communicators(bed, name)

@@ -57,7 +57,7 @@ def test_mpi_in_the_same_process(order: str) -> None:
     assert done.lines() == ["left"] * 2 + everybody(2)
 
 
-# Servers count who finalises PMIx out of a fence that a quicker one waits in.
+# Servers count processes that finalise PMIx as absent from a fence in which a faster one waits.
 def test_an_mpi_that_one_process_after_the_other_has_left() -> None:
     done = job(4, "beside_mpi", OPEN_MPI, "MsMmm")
     if done.out.startswith("SKIP"):
@@ -97,7 +97,7 @@ def test_death_is_noticed_where_the_launcher_goes_on() -> None:
 
 def test_who_is_left_alone_by_its_launcher_ends() -> None:
     words = mpirun(None, "-n 2", DRIVER, "wait")
-    # Its ranks keep the pipe open: it ends when they do.
+    # Its ranks keep the pipe open, so it ends when they do.
     with subprocess.Popen(
         words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment()
     ) as process:
@@ -143,7 +143,7 @@ def test_a_server_that_is_not_there() -> None:
 
 
 def without_library(*words: str) -> list[str]:
-    """Words for a command that sees no libpmix."""
+    """The words for a command that finds no libpmix."""
     listed = subprocess.run(
         ["sh", "-c", "ldconfig -p | sed -n 's/.*libpmix.so.2 .*=> //p'"],
         capture_output=True,
@@ -156,7 +156,7 @@ def without_library(*words: str) -> list[str]:
 
 
 def test_one_host_can_do_without_the_library(bed: beds.Bed) -> None:
-    del bed  # only to know that namespaces are allowed
+    del bed  # used only to know that namespaces are permitted
     done = run([*mpirun(None, "-n 2"), *without_library(DRIVER, "who")])
     assert (done.code, done.err) == (0, "")
     assert done.lines() == everybody(2)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-// What types and operations mean, written as plainly as possible: the library is compared with it.
+// The meaning of types and operations, in the simplest form, for comparison with the library.
 
 #include <mobius/mobius.h>
 
@@ -21,7 +21,7 @@ void combine(mob_type_t type, mob_op_t op, void* target, const void* origin, con
 // An element for which sums and products of a few are exact in any order, and never 0.
 void write_exact(Random& random, mob_type_t type, void* element);
 
-// Whether arrays are equal as numbers: zeros of both signs are.
+// Whether arrays are equal as numbers; zeros of both signs are equal.
 bool equal(mob_type_t type, const unsigned char* a, const unsigned char* b, size_t bytes);
 
 const char* name_of(mob_type_t type);

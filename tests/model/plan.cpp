@@ -36,7 +36,7 @@ void add_box(const mob_transfer_t& transfer, std::vector<Run>* runs) {
   }
 }
 
-// Byte by byte: slow, and right.
+// Byte by byte: slow and simple.
 std::vector<unsigned char*> spread(const mob_span_t* spans, size_t count) {
   std::vector<unsigned char*> result;
   for (size_t i = 0; i < count; ++i) {

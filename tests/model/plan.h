@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-// A transfer in offsets, so that the same one can be carried out by the library on shared memory
-// and by the model on a copy of it.
+// A transfer in offsets, so that the library can carry it out on shared memory, and the model on a
+// copy of it.
 
 #include <mobius/mobius.h>
 
@@ -39,7 +39,7 @@ struct Plan {
   std::vector<unsigned char> scale;  // empty: none
   size_t fetched = 0;
   size_t total_bytes = 0;
-  // Everything that is touched lies in these.
+  // Every accessed byte lies in these ranges.
   Range remote_hull;
   Range local_hull;
 
@@ -66,12 +66,11 @@ class Description {
   std::vector<mob_span_t> local_spans_;
 };
 
-// Carries out a transfer of which every address is valid here. Tells nobody.
+// Carries out a transfer whose addresses are all valid in the caller. Counts no counter.
 void carry_out(const mob_transfer_t& transfer);
 
-// Fills shape and offsets of a plan whose kind, and for accumulates type and operation, are set,
-// with something that lies in the two ranges; elements at multiples of their size on both sides.
-// False if nothing fits.
+// Fills shape and offsets of a plan whose kind (for accumulates also type and operation) is set,
+// within the two ranges; elements at multiples of their size on both sides. False if nothing fits.
 bool shape_plan(Random& random, mob_shape_t shape, Range remote, Range local, Plan* plan);
 
 }  // namespace mobius_test

@@ -10,7 +10,7 @@
 
 namespace mobius_test {
 
-// SplitMix64 (Steele, Lea, Flood 2014): any seed is a good one.
+// SplitMix64 (Steele, Lea, Flood 2014): any seed is good.
 class Random {
  public:
   explicit Random(uint64_t seed) : state_(seed) {}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 
-// Random shapes that lie in given ranges.
+// Random shapes within given ranges.
 
 #include <algorithm>
 
@@ -10,11 +10,11 @@
 namespace mobius_test {
 namespace {
 
-// One side of a transfer: where it may lie, and how.
+// One side of a transfer: its permitted range and form.
 struct Side {
   Range range;
   size_t alignment;
-  bool written;  // then nothing may lie on anything else
+  bool written;  // if so, no two pieces may overlap
 
   size_t first() const { return (range.start + alignment - 1) / alignment * alignment; }
   size_t room() const { return first() < range.end() ? range.end() - first() : 0; }
@@ -29,8 +29,8 @@ struct Side {
 
 size_t round_up(size_t value, size_t to) { return (value + to - 1) / to * to; }
 
-// Strides that make runs not overlap (or, on a side that is read, any), in any order of sizes, some
-// of them negative. False if it does not fit.
+// Strides with which runs do not overlap (on a side that is read: any strides), in any order of
+// sizes, some of them negative. False if the box does not fit.
 bool place_box(Random& random, const Side& side, size_t run, const std::vector<size_t>& counts,
                size_t* base, std::vector<ptrdiff_t>* strides, Range* hull) {
   std::vector<size_t> order(counts.size());
@@ -38,7 +38,7 @@ bool place_box(Random& random, const Side& side, size_t run, const std::vector<s
   random.shuffle(order);
   strides->assign(counts.size(), 0);
   size_t extent = run;
-  size_t before = 0;  // of the hull, before the first run
+  size_t before = 0;  // bytes of the hull before the first run
   for (const size_t d : order) {
     size_t stride = round_up(extent, side.alignment);
     if (random.chance(60)) stride += side.alignment * random.below(9);

@@ -215,10 +215,10 @@ uint64_t ActorRunner::chain_of_compare_swaps(const Step& step) {
                          : loop(uint32_t{0}, mob_compare_swap4);
 }
 
-// Reads, adds and writes while nobody else may.
+// Reads, adds and writes under a lock.
 uint64_t ActorRunner::locked_update(const Step& step) {
   const LockPlace lock{step.lock, 0, step.rank};
-  // Access of every other step is only started.
+  // For every other step, access is only started.
   const bool starts = step.lock == Lock::kAccess && !step.tries && step.value % 2 == 0;
   if (starts) {
     check(mob_access_lock_nbi(places_.access[0], step.rank, MOB_EXCLUSIVE), "mob_access_lock_nbi");

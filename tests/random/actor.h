@@ -18,7 +18,7 @@ namespace random_program {
 // Handlers that every rank registers before it runs programs.
 enum Handler : unsigned {
   kPlace,   // the header is the payload's address
-  kArrive,  // synchronisation
+  kArrive,  // for synchronisation
 };
 void place_payload(const mob_message_t* message, void* argument, mob_delivery_t* delivery);
 
@@ -67,7 +67,7 @@ class ActorRunner {
   mob_counter_t completion_ = nullptr;
   mob_context_t context_ = MOB_CONTEXT_DEFAULT;
   Bytes local_;
-  std::vector<Bytes> anything_;  // what is fetched in this round and not compared
+  std::vector<Bytes> anything_;  // results that this round fetches and does not compare
   std::vector<mob_handle_t> handles_;
   std::vector<uint64_t> log_;
 };

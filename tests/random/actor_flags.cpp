@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 
-// Waiting for words that are next to each other.
+// Waiting for adjacent words.
 
 #include <algorithm>
 #include <cstring>
@@ -30,7 +30,7 @@ mob_status_t wait_for_one(const Segment& segment, const void* word) {
   }
 }
 
-// Those that were found, which are all that count if `all`.
+// The words that were found; all that count if `all`.
 std::vector<size_t> wait_once(const mob_wait_set_t& set, WaitSet how) {
   std::vector<size_t> indices(set.count);
   size_t found = 0;
@@ -116,7 +116,7 @@ void ActorRunner::await_flags(const Step& step, const Model& model) {
     }
     exclude();
   }
-  // Nobody changes the others.
+  // No other actor changes the other words.
   size_t index = 0;
   check(mob_test_until_any(&set, &index), "mob_test_until_any");
   if (index != count) {

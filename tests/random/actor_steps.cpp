@@ -125,7 +125,7 @@ void ActorBuilder::add_transfer(Step step) {
   const Plan& plan = step.plan;
   step.by_message =
       step.by_message && plan.kind == MOB_PUT && plan.shape == MOB_CONTIGUOUS && !step.has_signal;
-  // A blocking get is over when it returns; other blocking ones are so locally.
+  // A blocking get is complete when it returns; other blocking transfers are locally complete.
   Accesses accesses{{plan.rank, plan.remote_hull, plan.writes_remote(),
                      plan.kind == MOB_PUT && !step.by_message, step.block, step.by_message}};
   const bool uses_local = step.operand.empty() && !(plan.accumulates() && plan.op == MOB_NO_OP);
@@ -331,7 +331,7 @@ void ActorBuilder::add_chain(const Segment& segment) {
   if (sums) {
     step.value = random_.between(1, 1000);
   } else {
-    // Unique, and never the 0 that the word has at first.
+    // Unique, and never 0, the word's first value.
     step.value = (static_cast<uint64_t>(self_) + 1) * kLogWords + step.log;
   }
   const size_t die = segment.type == MOB_DOUBLE ? 0 : random_.below(3);

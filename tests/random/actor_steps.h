@@ -12,7 +12,7 @@ namespace random_program {
 
 class ActorBuilder {
  public:
-  // `told` counts, by actor, the notices that target counters get; shared by all builders.
+  // `told` counts, by actor, the counts of target counters; all builders share it.
   ActorBuilder(mobius_test::Random& random, const Shape& shape, Round& round, Actor self,
                std::vector<uint64_t>& told)
       : random_(random),
@@ -25,7 +25,7 @@ class ActorBuilder {
   }
 
   void build_before();
-  void build_after();  // when the `before` of every actor is there
+  void build_after();  // called when the `before` of every actor exists
 
  private:
   using Accesses = std::vector<Access>;
@@ -45,7 +45,7 @@ class ActorBuilder {
   void add_get(const Segment& segment);
   void add_awaits();
 
-  // A step that moves what `plan` says within the segment; false if nothing fits.
+  // Adds a step that carries out `plan` within the segment; false if nothing fits.
   bool shape_in(const Segment& segment, Plan* plan);
   void add_transfer(Step step);
   void choose_mode(Step* step);
@@ -66,7 +66,7 @@ class ActorBuilder {
   std::vector<uint64_t>& told_;
   const Lane& lane_;
   size_t next_together_ = 0;
-  std::vector<Segment> blocks_;  // that are there, and whose place the actor knows
+  std::vector<Segment> blocks_;  // existing blocks whose place the actor knows
   std::vector<Step>* steps_ = nullptr;
   Hazards hazards_;
   bool may_tell_ = false;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 
-// Steps that concern several actors: collective calls, blocks that come and go, words among others.
+// Steps of several actors: collective calls, blocks that are made and freed, and words among
+// others.
 
 #include <algorithm>
 #include <optional>
@@ -9,7 +10,7 @@
 
 namespace random_program {
 
-// The next that the actor takes part in, if it comes before `end`.
+// Adds the next joint step of the actor, if it comes before `end`.
 bool ActorBuilder::add_together(size_t end) {
   const mob_rank_t rank = shape_.rank_of(self_);
   while (next_together_ < end && lane_.steps[next_together_].member(rank) < 0) ++next_together_;
@@ -48,7 +49,7 @@ bool ActorBuilder::add_together(size_t end) {
   return true;
 }
 
-// What completes the transfers of who calls it; a barrier does not wait for handlers.
+// Completes the transfers of the caller; a barrier does not wait for handlers.
 void ActorBuilder::add_completing(const Together& together, const Step& step) {
   const bool flushes = together.call == Call::kDestroyHeap ||
                        (together.memory == Memory::kHeap && together.block >= 0 &&
@@ -75,7 +76,7 @@ void ActorBuilder::forget_block(int block) {
   std::erase_if(blocks_, [block](const Segment& segment) { return segment.block == block; });
 }
 
-// Puts something, then changes a word so that who sees the word sees it.
+// Puts something, then changes a word, so that a reader of the word sees the data.
 void ActorBuilder::add_flag(const Segment& segment, size_t word) {
   Segment slice = segment;
   slice.range = flag_slice(segment, word);
@@ -105,7 +106,8 @@ void ActorBuilder::add_flag(const Segment& segment, size_t word) {
       return add_transfer(std::move(*put));
     }
   } else if (die < 50) {
-    // Atomic updates order what was put before them, where a fence orders what was only started.
+    // Atomic updates order earlier puts where a fence would order operations that were only
+    // started.
     meet({.fence = true});
     flag.what = What::kUpdate;
     flag.update = random_.chance(50) ? Update::kSwap : Update::kAdd;
@@ -113,7 +115,7 @@ void ActorBuilder::add_flag(const Segment& segment, size_t word) {
     flag.local = some_local(8).start;
     return push(flag, {{-1, {flag.local, width}, true, false}});
   } else if (die < 65) {
-    // Accumulates are not ordered by fences.
+    // Fences do not order accumulates.
     complete_remotely(-1);
     Step add;
     Plan& plan = add.plan;

@@ -7,8 +7,8 @@
 
 namespace random_program {
 
-// Carries out a transfer through the call that is named after its kind and shape. False if there is
-// no such call.
+// Carries out a transfer by the call that is named after its kind and shape. False if there is no
+// such call.
 bool call_by_name(const mob_transfer_t& transfer, Mode mode, mob_handle_t* handle,
                   mob_status_t* status);
 

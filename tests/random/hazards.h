@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-// What one actor has under way, and which completion its next step needs first.
+// The operations that one actor has under way, and the completion that its next step needs first.
 
 #include <algorithm>
 #include <vector>
@@ -16,12 +16,12 @@ struct Access {
   bool writes = false;
   bool puts = false;     // may be ordered by a fence
   int block = -1;        // as in segments
-  bool message = false;  // a handler does it
+  bool message = false;  // a handler carries it out
 };
 
 class Hazards {
  public:
-  // A remote completion is the others, too; of these, neither is the other.
+  // A remote completion includes the others; of the other two, neither includes the other.
   struct Need {
     bool fence = false;
     bool local = false;

@@ -88,7 +88,7 @@ void LaneBuilder::add_split() {
     split.lists.emplace_back();
     for (mob_rank_t i = 0; i < count; ++i) split.lists[0].push_back(first + i * split.stride);
   } else {
-    // Some colours, and perhaps members of none; the members of each in any order.
+    // Some colours, and perhaps members without one; the members of each in any order.
     const size_t colours = random_.between(1, std::min<size_t>(3, size));
     split.lists.resize(colours);
     std::vector<size_t> order(size);
@@ -132,7 +132,8 @@ void LaneBuilder::add_free_team() {
 }
 
 void LaneBuilder::add_exclusion() {
-  // Of all: the members of another team would not wait for these, and take the same lock.
+  // In the team of all: members of another team would not wait for these, but would take the same
+  // lock.
   const Team& team = teams_.front();
   Together exclusion = start(Call::kExclude, team);
   exclusion.lock = static_cast<Lock>(random_.below(3));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-// Makes what the actors of one lane do together.
+// Makes the joint operations of the actors of one lane.
 
 #include <vector>
 
@@ -21,7 +21,7 @@ class LaneBuilder {
  public:
   LaneBuilder(mobius_test::Random& random, const Shape& shape, int lane, Numbers& numbers);
 
-  // What is there at the end of the last round goes with it.
+  // In the last round, all remaining objects are freed.
   Lane build(bool last);
 
  private:
@@ -71,7 +71,8 @@ class LaneBuilder {
   Heap& heap_of(const Block& block);
   const Team& team_of(int number) const;
   bool in_use(const Team& team) const;
-  bool is_lanes(int number) const { return number < shape_.threads; }  // there for good
+  // Exists for the whole program.
+  bool is_lanes(int number) const { return number < shape_.threads; }
 
   mobius_test::Random& random_;
   const Shape& shape_;

@@ -11,7 +11,7 @@ namespace random_program {
 
 namespace {
 
-// Mostly some lines; sometimes as much as is moved where it lies, or in several pieces.
+// Mostly some cache lines; sometimes as much as is moved in place, or in several pieces.
 size_t some_bytes(mobius_test::Random& random) {
   const size_t die = random.below(100);
   if (die < 3) return 0;
@@ -79,7 +79,7 @@ void LaneBuilder::choose_buffers(Together* data) {
     buffer.at = random_.below((shape_.local_bytes - bytes) / alignment + 1) * alignment;
     return buffer;
   };
-  // What lies in an actor's own memory are no numbers, and elements of it are not aligned.
+  // An actor's own memory does not hold numbers, and elements in it are not aligned.
   const bool own = !reduces(data->call) || data->user;
   for (size_t m = 0; m < data->size(); ++m) {
     data->in.push_back(choose(input_bytes(*data, m), own && !data->in_place && random_.chance(40)));
@@ -94,7 +94,7 @@ void LaneBuilder::choose_buffers(Together* data) {
     }
     data->out.push_back(out);
   }
-  // The one buffer of a broadcast.
+  // The single buffer of a broadcast.
   const auto root = static_cast<size_t>(data->root);
   if (data->call == Call::kBroadcast) data->in[root] = data->out[root];
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 
-// Memory that comes and goes in the midst of a program.
+// Memory that is made and freed in the middle of a program.
 
 #include <algorithm>
 
@@ -34,7 +34,7 @@ Together LaneBuilder::start(Call call, const Block& block) {
   return together;
 }
 
-// Others than before, and for something else.
+// Other actors than before, with another use.
 std::vector<Segment> LaneBuilder::new_uses(const Block& block) {
   const std::vector<mob_rank_t>& members = team_of(block.team).members;
   std::vector<Segment> segments;
@@ -92,7 +92,7 @@ void LaneBuilder::add_block() {
                  : die < 70 ? Memory::kLocal
                  : die < 90 ? Memory::kExposed
                             : Memory::kAllocated;
-  // Freed by calls that one thread of a rank makes.
+  // The calls that free it are made by one thread of a rank.
   if (block.memory == Memory::kAllocated && number_ > 0) block.memory = Memory::kLocal;
   Heap* heap = nullptr;
   if (block.memory == Memory::kHeap) {

@@ -44,7 +44,7 @@ void make_chain(Random& random, Segment* segment) {
   segment->initial.assign(segment->range.bytes, 0);
 }
 
-// A word that compares as asked, or one that does not.
+// A word for which the comparison holds, or one for which it does not.
 uint64_t some_word(Random& random, const Segment& segment, uint64_t value, bool fulfils) {
   const uint64_t mask = flag_width(segment) == 8 ? ~uint64_t{0} : ~uint32_t{0};
   for (;;) {
@@ -63,7 +63,8 @@ void make_flags(Random& random, const Shape& shape, Segment* segment) {
   const size_t words = random.between(1, std::min<size_t>(6, segment->range.bytes / 16));
   for (size_t i = 0; i < words; ++i) {
     uint64_t value = random.chance(30) ? random.below(3) : random.next();
-    // No word is less than the least, for one: a value in the midst has words on both sides.
+    // No word is less than the least one, for example: a value in the middle has words on both
+    // sides.
     const uint64_t middle = uint64_t{1} << (flag_width(*segment) * 8 - 2);
     value = value % (middle - 2) + 1;
     flags.values.push_back(flags.one_value && i > 0 ? flags.values[0] : value);
@@ -91,7 +92,7 @@ Segment make_segment(Random& random, const Shape& shape, mob_rank_t rank, Range 
     segment.use = Use::kReadOnly;
     return segment;
   }
-  // The rest wants alignment.
+  // The rest must be aligned.
   const size_t skipped = (16 - range.start % 16) % 16;
   if (range.bytes < skipped + 32) return segment;
   segment.range = {range.start + skipped, range.bytes - skipped};

@@ -10,7 +10,7 @@ namespace random_program {
 // Cuts the memory of every rank into segments for one round.
 std::vector<Segment> cut_memory(mobius_test::Random& random, const Shape& shape);
 
-// An operation of which many in any order give one result.
+// An operation whose combinations give the same result in any order.
 mob_op_t commuting_op(mobius_test::Random& random, mob_type_t type);
 
 }  // namespace random_program

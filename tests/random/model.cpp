@@ -72,7 +72,8 @@ void Model::run(const Round& round) {
   run(round, &ActorSteps::after);
 }
 
-// What is awaited is what all did before anybody was told; then only who was told changes it.
+// The awaited contents are those that all actors wrote before any was informed; later only informed
+// actors change them.
 void Model::note_awaited(const Round& round) {
   awaited_.assign(round.actors.size(), {});
   for (size_t a = 0; a < round.actors.size(); ++a) {

@@ -10,11 +10,11 @@
 
 namespace random_program {
 
-// What an actor must find when it has been told.
+// The contents that an actor must find when it has been informed.
 struct Awaited {
   std::vector<uint64_t> words;
   std::vector<Bytes> regions;
-  std::map<size_t, Bytes> flags;  // by segment: what was put before the words changed
+  std::map<size_t, Bytes> flags;  // by segment: the data that was put before the words changed
 };
 
 class Model {
@@ -22,15 +22,16 @@ class Model {
   void start(const Program& program);
   void run(const Round& round);
 
-  // Swaps end in an order that the model does not know: its words become 0 there, and here.
+  // Swaps end in an order that the model does not know, so their words become 0 in memory and in
+  // the model.
   void clear_swaps(const Round& round);
 
   const Bytes& part(mob_rank_t rank) const { return parts_[static_cast<size_t>(rank)]; }
   const Bytes& local(Actor actor) const { return locals_[static_cast<size_t>(actor)]; }
   const Awaited& awaited(Actor actor) const { return awaited_[static_cast<size_t>(actor)]; }
-  // What a member has from something done together: the output of a call, or a block looked at.
+  // A member's result of a joint operation: the output of a call, or a block that it compared.
   const Bytes& result(int number, size_t member) const { return results_.at(number)[member]; }
-  // A block of a rank as it is at the end of a round.
+  // A rank's block at the end of a round.
   const Bytes& block(int block, mob_rank_t rank) const {
     return blocks_.at(block)[static_cast<size_t>(rank)];
   }
@@ -51,14 +52,14 @@ class Model {
   }
 
   Shape shape_;
-  std::map<int, std::vector<Bytes>> blocks_;   // by number: of every rank
-  std::map<int, std::vector<Bytes>> results_;  // of the round, by number: of every member
+  std::map<int, std::vector<Bytes>> blocks_;   // by number: for every rank
+  std::map<int, std::vector<Bytes>> results_;  // of the round, by number: for every member
   std::vector<Bytes> parts_;
   std::vector<Bytes> locals_;
   std::vector<Awaited> awaited_;
 };
 
-// What memory holds at first.
+// The initial contents of memory.
 void fill_part(const Program& program, mob_rank_t rank, unsigned char* part);
 void fill_local(const Program& program, Actor actor, unsigned char* local);
 

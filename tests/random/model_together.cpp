@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 
-// What several ranks do together, in the model.
+// Joint operations of several ranks, in the model.
 
 #include <cstring>
 
@@ -9,7 +9,7 @@
 
 namespace random_program {
 
-// Every actor goes on until it does something together with others, who have to come there, too.
+// Every actor continues up to a joint operation, which all its actors must reach.
 void Model::run(const Round& round, std::vector<Step> ActorSteps::* phase) {
   std::vector<size_t> next(round.actors.size());
   for (bool moved = true; moved;) {

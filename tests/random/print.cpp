@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 
-// Programs in words.
+// Programs as text.
 
 #include <cstdio>
 

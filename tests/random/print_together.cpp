@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 
-// What several do together, and segments, in words.
+// Joint operations and segments as text.
 
 #include "model/elements.h"
 #include "random/together.h"

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-// A random program: what every thread of every rank does, such that the outcome is determined.
+// A random program: the operations of every thread of every rank, such that the outcome is
+// determined.
 //
-// A program is a sequence of rounds with a synchronisation between. In a round the memory of each
-// rank is cut into segments, each with a use that says who may do what there, so that no two
-// accesses conflict. In its midst the threads of one number meet those of other ranks, in
-// collective calls, and for teams and memory that come and go (together.h). Every rank makes the
-// same program from the same seed.
+// A program is a sequence of rounds with a synchronisation between them. In a round the memory of
+// each rank is cut into segments. Each has a use that says which actors may do what there, so that
+// no two accesses conflict. In the middle of a program the threads of one number meet those of
+// other ranks, in collective calls, and for teams and memory that are made and freed (together.h).
+// Every rank makes the same program from the same seed.
 
 #include <mobius/mobius.h>
 
@@ -23,15 +24,15 @@ enum class What {
   kTransfer,
   kPutValue,
   kGetValue,
-  kUpdate,    // an atomic on a word that nobody else uses
-  kChain,     // an atomic on a word of a chain
-  kComplete,  // every started transfer, locally
+  kUpdate,    // an atomic update of a word that no other actor uses
+  kChain,     // an atomic update of a word of a chain
+  kComplete,  // completes every started transfer locally
   kFlush,
   kFlushLocal,
   kFence,
-  kAwaitCompletion,  // the completion counter
-  kAwait,            // what one is told of
-  kAwaitFlags,       // several words of it at once
+  kAwaitCompletion,  // waits for the completion counter
+  kAwait,            // waits for data that another actor sends
+  kAwaitFlags,       // waits for several words of such data at once
   kTogether          // with others
 };
 
@@ -56,22 +57,22 @@ struct Step {
   // Transfers.
   Plan plan;
   Mode mode = Mode::kBlocking;
-  bool by_name = true;                 // through the call of that name, if there is one
+  bool by_name = true;                 // by the call of that name, if there is one
   bool by_message = false;             // as the payload of a message, which its handler places
-  std::vector<unsigned char> operand;  // the local side, instead of the actor's own memory …
-  size_t skew = 0;                     // … from this byte on
-  bool fetches_anything = false;       // what it fetches depends on the order
+  std::vector<unsigned char> operand;  // the local side, instead of the actor's own memory
+  size_t skew = 0;                     // first byte of it
+  bool fetches_anything = false;       // the fetched value depends on the order
   bool has_signal = false;
   size_t signal = 0;
   uint64_t signal_value = 0;
   mob_signal_op_t signal_op = MOB_SIGNAL_SET;
-  Actor told = -1;  // whose target counter counts it
+  Actor told = -1;  // the actor whose target counter counts it
   bool counts_origin = false;
   bool counts_completion = false;
 
-  // Values and words; what is fetched goes to `local`.
+  // Values and words; the fetched value goes to `local`.
   mob_rank_t rank = 0;
-  int block = -1;  // of transfers, too: what the target is in, as in segments
+  int block = -1;  // for transfers too: the block of the target, as in segments
   unsigned width = 8;
   size_t remote = 0;
   size_t local = 0;
@@ -79,16 +80,16 @@ struct Step {
   uint64_t expected = 0;
   Update update = Update::kAdd;
   Lock lock = Lock::kMutex;  // of locked updates
-  bool tries = false;        // for the lock, until it has it
-  size_t log = 0;            // of chains: where the actor notes what it fetched
+  bool tries = false;        // tries the lock until it has it
+  size_t log = 0;            // for chains: where the actor stores the fetched value
 
   // Completion, and waiting.
   Completion completion = Completion::kAll;
   uint64_t count = 0;          // counted since the last wait
-  std::vector<size_t> words;   // signal words of the own rank that must become what the model says
-  std::vector<Range> regions;  // of the own rank, which then hold what the model says
+  std::vector<size_t> words;   // signal words of the caller's rank that must get the model's values
+  std::vector<Range> regions;  // ranges of the caller's rank, which then have the model's contents
   WaitSet wait_set = WaitSet::kAll;
-  size_t segment = 0;   // number in the round, of flags
+  size_t segment = 0;   // for flags: number of the segment in the round
   size_t together = 0;  // number in the lane
 };
 
@@ -105,8 +106,8 @@ enum class Sync {
 inline constexpr size_t kSyncs = 8;
 
 struct ActorSteps {
-  std::vector<Step> before;  // … anybody is told of anything
-  std::vector<Step> after;   // kAwait, and what may follow it
+  std::vector<Step> before;  // steps before any actor is informed
+  std::vector<Step> after;   // kAwait, and the steps after it
 };
 
 struct Round {
@@ -128,10 +129,10 @@ struct Shape {
   Actor actor_of(mob_rank_t rank, int lane) const { return rank * threads + lane; }
 };
 
-// Words that every actor may note fetched values in, per round.
+// Words in which every actor may store fetched values, per round.
 inline constexpr size_t kLogWords = 64;
 
-// What a heap may grow to: some blocks have a lead of up to a MiB.
+// The size to which a heap may grow: some blocks have a lead of up to a MiB.
 inline constexpr size_t kMostHeapBytes = size_t{16} << 20;
 
 struct Program {

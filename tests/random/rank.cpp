@@ -19,7 +19,7 @@ constexpr size_t kMostPartBytes = 6144;
 constexpr size_t kLocalBytes = 4096;
 constexpr uint64_t kProgramsPerAllocation = 50;
 
-// What a run may have been given that changes what it does, as a shell takes it.
+// The settings that change a run, as a shell takes them.
 std::string settings() {
   std::string text;
   for (const char* name : {"MOBIUS_ADDRESS_MODE", "MOBIUS_CMA", "MOBIUS_HOOKS", "MOBIUS_PROGRESS",
@@ -30,7 +30,7 @@ std::string settings() {
   return text;
 }
 
-// The switch of a name, or null.
+// The switch with a name, or null.
 bool* switch_of(const std::string& name, Options* options) {
   if (name == "--exposed") return &options->exposed;
   if (name == "--moved") return &options->moved;
@@ -116,7 +116,7 @@ void RankRunner::run() {
   run_actor(0);
 }
 
-// Thread 0 does what is done once per rank, while the others wait.
+// Thread 0 does the work of the rank, while the others wait.
 void RankRunner::run_actor(int thread) {
   ActorRunner actor(shape_, rank_ * shape_.threads + thread, places_);
   own_board().counters[thread] = actor.told();
@@ -130,7 +130,7 @@ void RankRunner::run_actor(int thread) {
     actor.finish();
     threads_.arrive_and_wait();
   }
-  if (thread == 0) check(mob_barrier(), "mob_barrier");  // nobody counts any more
+  if (thread == 0) check(mob_barrier(), "mob_barrier");  // no operation counts any more
   threads_.arrive_and_wait();
 }
 
@@ -156,7 +156,7 @@ void RankRunner::run_round(int thread, ActorRunner& actor, const Round& round) {
   }
 }
 
-// Learns the counters of all actors.
+// Gets the counters of all actors.
 void RankRunner::gather() {
   own_board().sync_counter = sync_counter_;
   check(mob_barrier(), "mob_barrier");
@@ -191,7 +191,7 @@ void RankRunner::prepare(uint64_t number) {
   announce(std::to_string(seed));
   if (number % kProgramsPerAllocation == 0) make_memory();
   shape_.part_bytes = 64 + mobius_test::Random(seed).below(kMostPartBytes / 16 - 3) * 16;
-  // The end of the program's part is the end of what is a target.
+  // The program's part ends where the target ends.
   for (mob_rank_t r = 0; r < shape_.ranks; ++r) {
     const auto rank = static_cast<size_t>(r);
     places_.parts[rank] = memories_[rank] + kMostPartBytes - shape_.part_bytes;
@@ -352,7 +352,7 @@ void RankRunner::check_part(const Round& round) {
   }
 }
 
-// Every value that was produced in a chain was fetched by exactly one, or is there at the end.
+// Exactly one actor has fetched each value of a chain, or it is the word's last value.
 void RankRunner::check_chains(const Round& round) {
   std::vector<std::vector<uint64_t>> logs;
   for (const Segment& segment : round.segments) {

@@ -20,13 +20,13 @@ struct Options {
   int threads = 1;
   bool verbose = false;
   bool exposed = false;  // targets are private memory that is exposed, not allocations
-  bool moved = false;    // … whose pages are moved
-  bool heap = false;     // … or blocks of a symmetric heap
+  bool moved = false;    // the same, with pages that are moved
+  bool heap = false;     // targets are blocks of a symmetric heap
   bool ranks_are_threads = false;
-  std::string command;  // that runs one program again, without its seed
+  std::string command;  // command that runs one program again, without its seed
 };
 
-// Reads the options of a command. False, with a message, if an argument is none.
+// Reads the options of a command. False, with a message, if an argument is unknown.
 bool parse(int argc, char** argv, Options* options);
 
 class RankRunner {
@@ -36,11 +36,11 @@ class RankRunner {
   RankRunner(const RankRunner&) = delete;
   RankRunner& operator=(const RankRunner&) = delete;
 
-  // Runs all programs with the calling thread and those it needs beside it.
+  // Runs all programs with the calling thread and the others that it needs.
   void run();
 
  private:
-  struct Board;  // what a rank shows to the others
+  struct Board;  // the addresses that a rank shows to the others
 
   void run_actor(int thread);
   void run_round(int thread, ActorRunner& actor, const Round& round);
@@ -82,12 +82,12 @@ class RankRunner {
   std::vector<unsigned char*> memories_;  // start of each rank's memory, in that rank
   mob_mem_t board_ = nullptr;
   mob_counter_t sync_counter_ = nullptr;
-  std::vector<Board*> boards_;  // addresses in their owners
+  std::vector<Board*> boards_;  // each an address in its owner
   std::vector<mob_counter_t> sync_counters_;
   uint64_t signalled_ = 0;
   mob_epoch_t epoch_ = nullptr;
   std::vector<mob_rank_t> all_ranks_;
-  std::atomic<uint64_t> arrived_ = 0;  // messages
+  std::atomic<uint64_t> arrived_ = 0;  // arrived messages
   uint64_t awaited_ = 0;
 };
 

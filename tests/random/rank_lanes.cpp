@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 
-// What a rank has for each of its threads, so that all of them may meet those of other ranks.
+// The objects of a rank for each of its threads, so that all threads may meet those of other ranks.
 
 #include "random/rank.h"
 #include "random/rank_board.h"

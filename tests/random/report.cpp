@@ -11,7 +11,7 @@ namespace random_program {
 
 namespace {
 
-// A program takes milliseconds, and seconds under a sanitizer: this is a hang.
+// A program takes milliseconds, or seconds under a sanitizer: this long is a hang.
 constexpr unsigned kHangSeconds = 120;
 
 char replay[1024] = "";

@@ -7,10 +7,10 @@
 
 namespace random_program {
 
-// From now on failures say how to repeat this; and the program ends if it hangs in it.
+// From now on failures tell how to repeat the program, and the process ends if it hangs.
 void set_replay(const std::string& command);
 
-// Ends the job with what went wrong and the command that repeats it.
+// Ends the job with the failure and the command that repeats it.
 [[noreturn]] void report(const std::string& what);
 
 // Ends the job if a call failed.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-// What may be done where in one round.
+// The permitted accesses to memory in one round.
 
 #include <mobius/mobius.h>
 
@@ -20,26 +20,26 @@ using Actor = int;
 
 enum class Use {
   kUntouched,
-  kReadOnly,     // anyone gets
-  kPrivate,      // one actor does what it likes, with bytes
+  kReadOnly,     // every actor gets
+  kPrivate,      // one actor does all kinds of operations, on bytes
   kElements,     // one actor accumulates elements of one type, by any operation
-  kShared,       // everyone accumulates by one operation, in any order
-  kSumChain,     // everyone adds to words and fetches: who fetched what is a chain
-  kSwapChain,    // everyone swaps unique values into words
-  kLockedChain,  // everyone adds to words by getting and putting, under a lock
-  kMessage,      // one actor sends to a thread of the owner, which may use it after it was told
-  kReadMessage,  // one actor gets, and tells a thread of the owner, which may change it then
+  kShared,       // all actors accumulate by one operation, in any order
+  kSumChain,     // all actors add to words and fetch; the fetched values form a chain
+  kSwapChain,    // all actors swap unique values into words
+  kLockedChain,  // all actors add to words by getting and putting, under a lock
+  kMessage,      // one actor sends to a thread of the owner, which may use it after it was informed
+  kReadMessage,  // one actor gets, and informs a thread of the owner, which may then change it
   kFlags         // several actors send to a thread of the owner, which waits for any of their words
 };
 
-// What excludes others from a chain.
+// The lock that excludes other actors from a chain.
 enum class Lock { kMutex, kAccess, kWord };
 
-// Words next to each other, each of which one actor changes after it has put something.
+// Adjacent words; one actor changes each word after it has put something.
 struct Flags {
   mob_compare_t compare = MOB_EQ;
   bool one_value = false;
-  // By word; nobody sends to a word of sender -1, which then never compares as asked.
+  // By word. A word with sender -1 never changes, and its comparison never holds.
   std::vector<Actor> senders;
   std::vector<uint64_t> values;  // compared with
   std::vector<uint64_t> first;
@@ -50,21 +50,21 @@ struct Segment {
   Use use = Use::kUntouched;
   mob_rank_t rank = 0;
   Range range;      // without the words
-  size_t word = 0;  // of messages: the signal word, or the first of several
-  Actor owner = 0;  // private: who; messages: who sends
-  Actor told = 0;   // messages: who is told
+  size_t word = 0;  // for messages: the signal word, or the first of several
+  Actor owner = 0;  // private: the actor; messages: the sender
+  Actor told = 0;   // messages: the informed actor
   Lock lock = Lock::kMutex;
-  mob_type_t type = MOB_INT64;  // flags: of the words
+  mob_type_t type = MOB_INT64;  // flags: type of the words
   mob_op_t op = MOB_SUM;
   std::vector<unsigned char> initial;  // written by its rank before the round; may be empty
   Flags flags;
-  // Of a block that came into being in the midst of the program; -1: of the rank's part.
+  // The block, if it was made in the middle of the program; -1: the rank's part.
   int block = -1;
-  std::vector<mob_rank_t> members;  // who knows where a block is
+  std::vector<mob_rank_t> members;  // the ranks that know the block's place
 };
 
 size_t flag_width(const Segment& segment);
-// What the sender of one word puts.
+// The range that the sender of one word puts.
 Range flag_slice(const Segment& segment, size_t word);
 // The words before the round.
 std::vector<unsigned char> first_words(const Segment& segment);

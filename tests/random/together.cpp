@@ -14,7 +14,7 @@ using mobius_test::Random;
 
 namespace {
 
-// Eight bytes at a time: some inputs are long.
+// Eight bytes at a time, because some inputs are long.
 void fill(Random& random, unsigned char* to, size_t bytes) {
   for (size_t at = 0; at < bytes; at += 8) {
     const uint64_t word = random.next();
@@ -22,7 +22,7 @@ void fill(Random& random, unsigned char* to, size_t bytes) {
   }
 }
 
-// Sums and products of these depend on the order, which is promised.
+// Sums and products of these depend on the order, which is documented.
 template <typename T>
 void fill_with_numbers(Random& random, Bytes* bytes) {
   for (size_t at = 0; at + sizeof(T) <= bytes->size(); at += sizeof(T)) {
@@ -63,7 +63,7 @@ void reduce_all(const Together& together, const std::vector<Bytes>& inputs,
   }
 }
 
-// Bytes that `from` has for `to`.
+// Moves the bytes of `from` for `to`.
 void move_block(const Together& together, size_t from, size_t to, const std::vector<Bytes>& inputs,
                 std::vector<Bytes>* outputs) {
   const size_t size = together.size();
@@ -142,7 +142,7 @@ std::vector<size_t> counts_of(const Together& together, size_t member, bool outp
 
 std::vector<size_t> displacements(const Together& together, size_t member, bool output) {
   const std::vector<size_t> counts = counts_of(together, member, output);
-  // In place both lists are one.
+  // In place both lists are the same.
   Random random(together.seed * 8191 + member * 2 + (output && !together.in_place ? 1 : 0));
   std::vector<size_t> order(counts.size());
   for (size_t i = 0; i < order.size(); ++i) order[i] = i;
@@ -230,7 +230,7 @@ void fill_block(const Together& together, mob_rank_t rank, unsigned char* bytes)
   if (together.call != Call::kAllocate || together.manner != Manner::kZeroed) {
     fill(random, all.data(), all.size());
   }
-  // What a block held before it was made longer or shorter stays.
+  // A block that was resized keeps its contents.
   const size_t kept = together.call == Call::kResize ? std::min(together.before, all.size()) : 0;
   if (kept < all.size()) std::memcpy(bytes + kept, all.data() + kept, all.size() - kept);
 }
@@ -265,11 +265,11 @@ void compose(void* accumulated, const void* in, size_t count, void* argument) {
   auto* a = static_cast<unsigned char*>(accumulated);
   const auto* b = static_cast<const unsigned char*>(in);
   for (size_t i = 0; i < count; ++i, a += element, b += element) {
-    if (element == 1) {  // the last that is not 0
+    if (element == 1) {  // the last value that is not 0
       if (*b != 0) *a = *b;
       continue;
     }
-    // x → factor × x + sum
+    // x → factor × x + sum.
     const uint64_t factor = load(b, width);
     const uint64_t product = load(a, width) * factor;
     const uint64_t sum = load(a + width, width) * factor + load(b + width, width);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-// What several ranks do together in the midst of a program: collective calls, teams that come and
-// go, and memory that does.
+// Joint operations of several ranks in the middle of a program: collective calls, and teams and
+// memory that are made and freed.
 //
 // A lane is the threads of one number, one of each rank. They have a team of their own, so that
 // several lanes may make collective calls at once, each in one order.
@@ -39,23 +39,23 @@ enum class Call {
   kAllocate,
   kResize,
   kHandOver,  // others use a block from now on
-  kLook,      // everyone compares its block
+  kLook,      // every actor compares its block
   kDrop,
-  kExclude  // who has a lock keeps others from it
+  kExclude  // an actor with a lock excludes the others
 };
 
-// A block of every member of a team, that another actor uses than its owner.
+// A block of every member of a team, which another actor than its owner uses.
 enum class Memory { kHeap, kLocal, kExposed, kAllocated };
 
-// How a block of a heap comes or goes.
+// How a block of a heap is made or freed.
 enum class Manner { kPlain, kZeroed, kAligned, kRealloc };
 
 enum class SplitBy { kColour, kStride, kLists };
 
-// Where a member's bytes lie for a collective call.
+// The place of a member's bytes for a collective call.
 struct Buffer {
   enum Place { kPrivate, kShared, kItsOwn } place = kPrivate;
-  size_t at = 0;  // in the actor's own memory, or bytes behind an aligned address
+  size_t at = 0;  // in the actor's own memory, or bytes after an aligned address
 };
 
 struct Together {
@@ -64,7 +64,7 @@ struct Together {
   int lane = 0;
   int team = 0;                     // number in the program; those of lanes come first
   std::vector<mob_rank_t> members;  // of the team, by their rank in the job
-  uint64_t seed = 0;                // of what the members give
+  uint64_t seed = 0;                // of the members' inputs
 
   // Data.
   mob_rank_t root = 0;  // in the team
@@ -74,8 +74,9 @@ struct Together {
   mob_type_t type = MOB_INT64;
   mob_op_t op = MOB_SUM;
   bool in_place = false;
-  std::vector<size_t> counts;  // of calls with different sizes: from each, or from each to each
-  std::vector<Buffer> in;      // by member
+  // For calls with different sizes: from each member, or from each to each.
+  std::vector<size_t> counts;
+  std::vector<Buffer> in;  // by member
   std::vector<Buffer> out;
 
   // Teams.
@@ -90,16 +91,16 @@ struct Together {
   int heap = -1;  // number in the program; those of lanes come first
   size_t heap_bytes = 0;
   size_t most_heap_bytes = 0;
-  size_t used = 0;  // in blocks of the heap, afterwards
+  size_t used = 0;  // bytes in blocks of the heap, afterwards
   int block = -1;
   Memory memory = Memory::kHeap;
   Manner manner = Manner::kPlain;
   size_t alignment = 0;
-  size_t lead = 0;                // bytes of the block before those that are used
-  size_t bytes = 0;               // that are used
-  size_t before = 0;              // … so far
-  std::vector<int> lost;          // blocks that go with a heap
-  std::vector<Segment> segments;  // who uses the block from now on, and how
+  size_t lead = 0;                // bytes of the block before the used ones
+  size_t bytes = 0;               // used bytes
+  size_t before = 0;              // used bytes so far
+  std::vector<int> lost;          // blocks that are freed with a heap
+  std::vector<Segment> segments;  // the actors that use the block from now on, and their uses
 
   // Locks.
   Lock lock = Lock::kMutex;
@@ -109,42 +110,43 @@ struct Together {
   mob_access_mode_t tried = MOB_EXCLUSIVE;
 
   size_t size() const { return members.size(); }
-  // The rank in the team of a rank of the job; -1 if it is no member.
+  // The rank in the team of a rank of the job; -1 if it is not a member.
   mob_rank_t member(mob_rank_t rank) const;
 };
 
 struct Lane {
   std::vector<Together> steps;
-  size_t before = 0;            // how many of them come before anybody is told of anything
-  std::vector<Segment> blocks;  // that are there when the round begins
+  size_t before = 0;            // number of those before any actor is informed
+  std::vector<Segment> blocks;  // blocks that exist when the round begins
 };
 
 bool moves_data(Call call);
 bool reduces(Call call);
-// An input is a part of the output (or, scattering, the other way round).
+// Whether an input may be a part of the output (for a scatter, the other way round).
 bool may_be_in_place(Call call);
 bool has_root(Call call);
 
-// Sizes of what a member gives and gets, and where in the output its input lies in place.
+// Sizes of a member's input and output, and the place of its input in the output for calls in
+// place.
 size_t input_bytes(const Together& together, size_t member);
 size_t output_bytes(const Together& together, size_t member);
 size_t place_in_output(const Together& together, size_t member);
-// Of calls with different sizes: where the blocks of a member's list lie, in any order with gaps.
+// For calls with different sizes: places of the blocks of a member's list, in any order with gaps.
 std::vector<size_t> displacements(const Together& together, size_t member, bool output);
 std::vector<size_t> counts_of(const Together& together, size_t member, bool output);
 
-// What a member gives that has nothing of its own to give.
+// The input of a member that has none of its own.
 Bytes made_input(const Together& together, size_t member);
 // Fresh bytes of a block.
 void fill_block(const Together& together, mob_rank_t rank, unsigned char* bytes);
 inline constexpr unsigned char kUnwritten = 0xA5;
 
-// What all members get; `outputs` have what was there before.
+// Computes the outputs of all members; `outputs` hold their former contents.
 void combine_all(const Together& together, const std::vector<Bytes>& inputs,
                  std::vector<Bytes>* outputs);
 
-// The operation of the user's: composes functions, so that the order matters. The argument is the
-// address of the size of an element.
+// The user's operation: composes functions, so that the order matters. The argument is the address
+// of the size of an element.
 void compose(void* accumulated, const void* in, size_t count, void* argument);
 
 std::string text_of(const Together& together);

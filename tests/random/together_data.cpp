@@ -48,7 +48,7 @@ void TogetherRunner::move_data(const Together& together, const Model& model, uns
     std::memcpy(in, given.data(), in_bytes);
   }
   if (scatters && in_place) out = in + self * together.count;
-  // The first of an exclusive scan gets nothing.
+  // The first member of an exclusive scan gets nothing.
   const bool nothing = together.call == Call::kExscan && self == 0 && !in_place;
   call(together, in, nothing && together.seed % 2 == 0 ? nullptr : out);
   if ((!in_place || scatters) && !std::equal(given.begin(), given.end(), in)) {
@@ -75,7 +75,7 @@ void TogetherRunner::call(const Together& together, const void* in, void* out) {
     case Call::kGather:
       return check(mob_gather(team, root, in, out, bytes), "mob_gather");
     case Call::kGatherv: {
-      // Looked at by the root alone.
+      // Only the root reads it.
       const bool is_root = together.root == together.member(rank_);
       const std::vector<size_t> places = displacements(together, self, true);
       return check(mob_gatherv(team, root, in, together.counts[self], out,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 
-// Memory that comes and goes in the midst of a program.
+// Memory that is made and freed in the middle of a program.
 
 #include <algorithm>
 #include <cstring>
@@ -105,7 +105,7 @@ void TogetherRunner::allocate_in_heap(const Together& together, Block* block) {
 }
 
 void TogetherRunner::expose(const Together& together, Block* block) {
-  // Pages that move are the block's alone.
+  // Pages that move belong to the block alone.
   const size_t whole = places_.expose_flags != 0 ? kPageBytes : 16;
   const size_t bytes = (together.bytes + whole - 1) / whole * whole;
   block->memory.resize(bytes + whole);
@@ -120,7 +120,7 @@ void TogetherRunner::withdraw(Block* block) {
   block->exposed = nullptr;
 }
 
-// Learns where the block is in the other members.
+// Gets the places of the block in the other members.
 void TogetherRunner::find(const Together& together, Block* block) {
   const mob_rank_t self = together.member(rank_);
   std::vector<void*> all(together.size());
@@ -163,7 +163,7 @@ void TogetherRunner::resize(const Together& together) {
     block.own = bytes_at(pointer) + together.lead;
     check_heap(together);
   } else {
-    check(mob_team_barrier(team), "mob_team_barrier");  // nobody uses it any more
+    check(mob_team_barrier(team), "mob_team_barrier");  // no member uses it any more
     if (together.memory == Memory::kLocal) {
       check(mob_local_realloc(pointer, together.bytes, &pointer), "mob_local_realloc");
       block.own = bytes_at(pointer);

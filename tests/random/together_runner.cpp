@@ -41,7 +41,7 @@ void TogetherRunner::run(const Together& together, const Model& model, unsigned 
       return drop(together);
     case Call::kExclude:
       return exclude(together);
-    default:  // a barrier is all that a block needs to be handed over
+    default:  // handing over a block takes a barrier only
       return check(mob_team_barrier(team_of(together)), "mob_team_barrier");
   }
 }
@@ -68,7 +68,7 @@ void TogetherRunner::split(const Together& together) {
       break;
     case SplitBy::kLists: {
       if (together.lists.empty()) break;
-      // Who is in none may pass any of them.
+      // A rank that is in none may pass any of them.
       const auto& list = together.lists[joins ? joined : 0];
       check(mob_team_split_list(parent, list.data(), static_cast<mob_rank_t>(list.size()), &made),
             "mob_team_split_list");
@@ -103,7 +103,7 @@ void TogetherRunner::check_team(const Together& together, size_t which, mob_team
   teams_[together.made[which]] = made;
 }
 
-// Who has a lock keeps the others from it; who comes after a barrier need not wait.
+// A rank with a lock excludes the others; ranks after a barrier need not wait.
 void TogetherRunner::exclude(const Together& together) {
   const mob_team_t team = team_of(together);
   const LockPlace lock{together.lock, static_cast<size_t>(lane_) + 1, together.host};

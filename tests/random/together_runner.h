@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-// Carries out what one actor does together with others, with the library.
+// Carries out one actor's joint operations, with the library.
 
 #include <map>
 #include <string>
@@ -23,20 +23,20 @@ class TogetherRunner {
   // `own` is the actor's own memory.
   void run(const Together& together, const Model& model, unsigned char* own);
 
-  // Where a block of a rank is that the actor knows of, in that rank.
+  // The place of a rank's block that the actor knows, as an address in that rank.
   unsigned char* place(int block, mob_rank_t rank) const {
     return blocks_.at(block).places[static_cast<size_t>(rank)];
   }
-  // The own blocks that are there, at the end of a round.
+  // Checks the actor's existing blocks at the end of a round.
   void check_blocks(const Model& model) const;
-  // That everything that came went, at the end of a program.
+  // Checks, at the end of a program, that everything was freed.
   void check_gone() const;
 
  private:
   struct Block {
     unsigned char* own = nullptr;        // without the lead
-    std::vector<unsigned char*> places;  // … in every rank
-    Bytes memory;                        // that is exposed
+    std::vector<unsigned char*> places;  // the same place in every rank
+    Bytes memory;                        // exposed memory
     mob_exposed_t exposed = nullptr;
     mob_mem_t allocation = nullptr;
   };

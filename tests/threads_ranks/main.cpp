@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 
-// Ranks as threads of one process, for ThreadSanitizer: random programs, and what they leave out
-// (teams, allocations, ranks that come and go). With --threads more threads act for each rank; all
-// that puts them in order is in one process then. Needs no launcher and no test library.
+// Ranks as threads of one process, for ThreadSanitizer: random programs, and subjects that they
+// leave out (teams, allocations, ranks that join and leave). With --threads more threads act for
+// each rank; all synchronisation is then in one process. Needs no launcher and no test library.
 
 #include <mobius/mobius.h>
 
@@ -22,7 +22,7 @@ void require(bool holds, const char* what) {
   if (!holds) report(std::string("not so: ") + what);
 }
 
-// Everyone adds to a word of everyone, by every kind of atomic update.
+// Every rank adds to a word of every rank, by every kind of atomic update.
 void count_together() {
   constexpr uint64_t kRounds = 200;
   mob_mem_t mem = nullptr;
@@ -47,7 +47,7 @@ void count_together() {
   double doubles = 0;
   std::memcpy(&words, part, sizeof words);
   std::memcpy(&doubles, part + 8, sizeof doubles);
-  // Rank and round decide the target, so that every rank is one equally often.
+  // Rank and round determine the target, so that every rank is one equally often.
   if (kRounds % size == 0) require(words == kRounds, "every addition counts");
   require(doubles == static_cast<double>(words), "sums of doubles lose nothing");
   check(mob_mem_free(mem), "mob_mem_free");

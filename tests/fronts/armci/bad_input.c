@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* Arguments that make no sense: each in a job of one of its own, which ends with one line that
- * names function, rank and value. */
+/* Invalid arguments: each in a job of one process, which must end with one line that names
+ * function, rank and value. */
 
 #include <armci.h>
 #include <armcix.h>
@@ -149,7 +149,7 @@ static const struct {
     {own_words, "rank 0: as the program says (code 9)"},
 };
 
-/* Runs one case in a process of its own; 1 if it did not end as it should. */
+/* Runs one case in a process of its own; 1 if it did not end as expected. */
 static int failed(size_t index) {
   char text[4096] = "";
   size_t length = 0;
@@ -180,14 +180,14 @@ static int failed(size_t index) {
   return 1;
 }
 
-/* Rank 1 dies with a mutex of its own; rank 0 wants it. */
+/* Rank 1 dies with a mutex of its own; rank 0 waits for it. */
 static int dead_owner(void) {
   ARMCI_Init();
   ARMCI_Create_mutexes(1);
   if (armci_msg_me() == 1) {
     ARMCI_Lock(0, 1);
     armci_notify(0);
-    armci_notify_wait(0, NULL); /* what is on its way when a rank dies may be lost */
+    armci_notify_wait(0, NULL); /* operations under way when a rank dies may be lost */
     _exit(5);
   }
   armci_notify_wait(1, NULL);
@@ -205,7 +205,7 @@ static int owner_dies(void) {
   if (armci_msg_me() == last) {
     ARMCI_Lock(0, 0);
     armci_notify(0);
-    usleep(200000); /* the other is very likely to wait in ARMCI_Lock() by then */
+    usleep(200000); /* rank 0 very likely waits in ARMCI_Lock() by then */
     _exit(5);
   }
   if (armci_msg_me() == 0) {

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/*
- * ARMCI in a part of an MPI program: communicators(PARTS, ORDER). The processes are dealt out to so
- * many communicators, each an ARMCI of its own at the same time, in the order of the world or
- * turned round; with one part, the last process stays out of it. Prints "communicators: right".
- */
+/* ARMCI in a part of an MPI program: communicators(PARTS, ORDER). The processes are distributed
+ * over so many communicators, each an ARMCI of its own at the same time, in the order of the world
+ * or reversed; with one part, the last process stays outside. Prints "communicators: right". */
 
 #include <armci.h>
 #include <armci_msg.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /* A program of Global Arrays, with MPI beside it: put, get, accumulate, matrix product, and a
- * counter that hands out work. Every process checks what it sees. */
+ * counter that hands out work. Every process checks its results. */
 
 #include <ga.h>
 #include <macdecls.h>

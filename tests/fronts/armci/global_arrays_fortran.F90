@@ -1,6 +1,6 @@
 ! SPDX-License-Identifier: BSD-3-Clause
 !
-! As global_arrays.c, in Fortran. Debian's Global Arrays has integers of 8 bytes.
+! As global_arrays.c, in Fortran. Debian's Global Arrays uses integers of 8 bytes.
 program global_arrays_fortran
   implicit none
 #include "mafdecls.fh"

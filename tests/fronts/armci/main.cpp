@@ -5,7 +5,7 @@
 #include <cstdio>
 #include <cstdlib>
 
-// Every rank runs all tests in the same order; the job fails if one does.
+// Every rank runs all tests in the same order; the job fails if one rank fails.
 int main(int argc, char** argv) {
   testing::InitGoogleTest(&argc, argv);
   if (ARMCI_Initialized() != 0) return EXIT_FAILURE;
@@ -26,11 +26,11 @@ int main(int argc, char** argv) {
   int failed = RUN_ALL_TESTS();
   if (testing::UnitTest::GetInstance()->test_to_run_count() == 0) failed = 1;
   armci_msg_igop(&failed, 1, const_cast<char*>("max"));
-  ARMCI_Init();  // counted
+  ARMCI_Init();  // counted: needs one more ARMCI_Finalize()
   ARMCI_Finalize();
   if (ARMCI_Init_thread(3) != 0) failed = 1;  // MPI_THREAD_MULTIPLE
   ARMCI_Finalize();
-  ARMCI_Cleanup();  // of nothing: what is left is the system's
+  ARMCI_Cleanup();  // frees nothing
   if (ARMCI_Initialized() != 1) failed = 1;
   ARMCI_Finalize();
   if (ARMCI_Initialized() != 0) failed = 1;

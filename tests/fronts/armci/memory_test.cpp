@@ -83,7 +83,7 @@ TEST(Memory, GotAttachedAndReleased) {
     EXPECT_NE(there, nullptr);
     *there = 50 + me();
     ARMCI_Memdt(&neighbours, 16);
-  } else {  // it can be reached by transfers only
+  } else {  // only transfers can access it
     EXPECT_EQ(there, nullptr);
     ARMCI_PutValueInt(50 + me(), neighbours.armci_addr + 16, right());
   }

@@ -181,7 +181,7 @@ TEST(Collectives, Selection) {
   EXPECT_EQ(chosen.who, procs() == 1 ? 0 : procs() > 3 ? 3 : 1);
   chosen = record;
   armci_msg_sel(&chosen, sizeof chosen, op("min"), ARMCI_DOUBLE, 0);
-  EXPECT_EQ(chosen.who, me());  // nobody did
+  EXPECT_EQ(chosen.who, me());  // no process did
 }
 
 TEST(Collectives, TreesReachEverybodyOnce) {
@@ -202,7 +202,7 @@ TEST(Collectives, TreesReachEverybodyOnce) {
 }
 
 TEST(Groups, HalvesAndTheirMemory) {
-  std::vector<int> list;  // the even ones, backwards
+  std::vector<int> list;  // the even ranks, in descending order
   for (int proc = (procs() - 1) / 2 * 2; proc >= 0; proc -= 2) list.push_back(proc);
   const int size = static_cast<int>(list.size());
   ARMCI_Group group;
@@ -240,7 +240,7 @@ TEST(Groups, HalvesAndTheirMemory) {
   addresses[static_cast<size_t>(rank)] = &sum;
   armci_exchange_address_grp(addresses.data(), size, &group);
   EXPECT_EQ(addresses[static_cast<size_t>(rank)], &sum);
-  // A child of it, made from the default.
+  // A child of the group, made from the default.
   ARMCI_Group_set_default(&group);
   ARMCI_Group now;
   ARMCI_Group_get_default(&now);

@@ -19,7 +19,8 @@ TEST_P(Sizes, PutAndGet) {
   std::vector<char> in(size + 1, 'x');
   for (size_t i = 0; i < size; ++i) out[i] = static_cast<char>(i * 7 + static_cast<size_t>(me()));
   EXPECT_EQ(ARMCI_Put(out.data(), memory.at(right()), bytes, right()), 0);
-  EXPECT_EQ(ARMCI_Get(memory.at(right()), in.data(), bytes, right()), 0);  // its own put is seen
+  // The caller's own put is visible.
+  EXPECT_EQ(ARMCI_Get(memory.at(right()), in.data(), bytes, right()), 0);
   EXPECT_EQ(std::memcmp(in.data(), out.data(), size), 0);
   EXPECT_EQ(in[size], 'x');
   ARMCI_Fence(right());
@@ -40,7 +41,7 @@ TEST_P(Sizes, HandlesAndNone) {
   ARMCI_INIT_HANDLE(&handle);
   EXPECT_EQ(ARMCI_NbPut(out.data(), memory.at(right()), bytes, right(), &handle), 0);
   EXPECT_EQ(ARMCI_Wait(&handle), 0);
-  EXPECT_EQ(ARMCI_Wait(&handle), 0);  // nothing is left to wait for
+  EXPECT_EQ(ARMCI_Wait(&handle), 0);  // no operation is left to wait for
   ARMCI_SET_AGGREGATE_HANDLE(&handle);
   EXPECT_EQ(ARMCI_NbPut(out.data(), memory.at(right()) + size, bytes, right(), &handle), 0);
   EXPECT_EQ(ARMCI_NbGet(memory.at(right()), in.data(), bytes, right(), &handle), 0);
@@ -129,7 +130,8 @@ TEST(Transfer, Values) {
   EXPECT_EQ(memory.mine()[1].d, -0.1);
 }
 
-// Everybody adds scale times (1 … n) to process 0, blocking, strided as a whole, and by segments.
+// Every process adds scale times (1 … n) to process 0, blocking, as one strided box, and by
+// segments.
 template <typename T>
 void expect_sums(int type, T scale) {
   constexpr int kCount = 100;
@@ -186,8 +188,8 @@ TEST(Accumulate, ASegmentMayComeTwice) {
   EXPECT_EQ(memory.mine()[0], 22);
 }
 
-// A box with as many levels as are possible, two of each, in memory where every second one is left
-// out.
+// A box with the largest number of levels, each with two repetitions, in memory where every second
+// place is unused.
 class Levels : public testing::TestWithParam<int> {};
 
 TEST_P(Levels, PutAndGet) {
@@ -328,7 +330,7 @@ TEST(Rmw, CountsAndSwaps) {
   armci_msg_lgop(&sum, 1, const_cast<char*>("+"));
   EXPECT_EQ(sum, all * (all - 1) / 2);  // each number was handed out once
   ARMCI_Barrier();
-  // The values that processes swap in come out again, all but one.
+  // The values that processes swap in come out again, except one.
   int token = me() + 100;
   long long_token = me() + 100;
   ARMCI_Rmw(ARMCI_SWAP, &token, &there->i, 0, 0);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* A tool that counts: it defines some functions and calls their twins. Also: the sizes that
- * programs compiled for ARMCI-MPI rely on. */
+/* A counting tool: it defines some functions and calls their twins. Also checks the sizes on which
+ * programs compiled for ARMCI-MPI rely. */
 
 #include <armci.h>
 #include <stdio.h>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 
-// LAPI_Amsend and LAPI_Amsendv: handlers, where they run, and what may be done in them.
+// LAPI_Amsend and LAPI_Amsendv: handlers, the threads that run them, and the calls permitted in
+// them.
 
 #include <sched.h>
 
@@ -245,7 +246,7 @@ TEST(ActiveMessages, HeaderHandlersMustNotWait) {
   gfence();
 }
 
-// A handler may send: 0 asks, the others answer to all.
+// A handler may send: task 0 asks, the others answer to all.
 std::atomic<int> answers;
 
 void* take_answer(lapi_handle_t*, void*, unsigned*, unsigned long*, compl_hndlr_t** comp_h,
@@ -275,7 +276,7 @@ TEST(ActiveMessages, HeaderHandlersMaySend) {
   gfence();
 }
 
-// A completion handler in its thread may wait, for something that needs another message.
+// A completion handler in its own thread may wait for something that needs another message.
 lapi_cntr_t let_go;
 
 void wait_in_completion(lapi_handle_t* hndl, void*) {

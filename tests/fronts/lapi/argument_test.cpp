@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 
-// Every documented error of every call: the code, the call in its text, and nothing done.
+// Every documented error of every call: the code, the call's name in the text, and no effect.
 
 #include <climits>
 
@@ -20,7 +20,7 @@ void* header_handler(lapi_handle_t*, void*, unsigned*, unsigned long*, compl_hnd
 }
 void* const kHandler = reinterpret_cast<void*>(header_handler);
 
-// No call with a wrong argument may have counted or written.
+// A call with a wrong argument must not count or write anything.
 class Arguments : public testing::Test {
  protected:
   void SetUp() override {
@@ -134,10 +134,10 @@ TEST_F(Arguments, PutAndGet) {
 }
 
 TEST_F(Arguments, AddressesThatAreNotMapped) {
-  if (tasks == 1) return;  // its own wrong addresses are its own fault
+  if (tasks == 1) return;  // a task's own wrong addresses are not checked
   int value = 1;
   void* kernel = reinterpret_cast<void*>(~0ul - 100);
-  if (is_far(right())) {  // which tells it later
+  if (is_far(right())) {  // which reports it later
     ok(LAPI_Put(handle, right(), 4, kernel, &value, nullptr, nullptr, &resting));
     refused(LAPI_Fence(handle), LAPI_ERR_TGT_RANGE, "LAPI_Fence");
     return;
@@ -331,7 +331,7 @@ TEST_F(Arguments, TransfersAndCommands) {
   refused(LAPI_Util(handle, &util), LAPI_ERR_NO_UDP_HNDLR, "LAPI_Util");
 }
 
-// Without checks, calls that are right work, and what the engine finds is still an error.
+// Without checks, valid calls work, and errors that the engine detects are still errors.
 TEST_F(Arguments, ErrorCheckingCanBeSwitchedOff) {
   ok(LAPI_Senv(handle, ERROR_CHK, 0));
   int value = -1;

@@ -82,7 +82,7 @@ program calls
   call lapi_gfence(handle, code)
   call check(code, 'lapi_gfence')
 
-  ! put, and get back what was put
+  ! put, and get the data back
   numbers = [(100 * task + value, value = 1, 8)]
   bytes = 32
   call lapi_put(handle, right, bytes, places(right), numbers, counters(right), sent, completed, code)
@@ -156,7 +156,7 @@ program calls
   call check(code, 'lapi_fence')
   call lapi_gfence(handle, code)
 
-  ! errors, and tasks that are given up
+  ! errors, and purged tasks
   call lapi_put(handle, tasks, bytes, places(right), numbers, LAPI_ADDR_NULL, LAPI_ADDR_NULL, &
                 LAPI_ADDR_NULL, code)
   call expect(code == LAPI_ERR_TGT, 'a target that is not there')

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 
-// What counters hold, and who waits for them.
+// Values of counters, and waits for them.
 
 #include <thread>
 
@@ -34,7 +34,8 @@ TEST(Counters, ThreadsWaitUntilAnotherSets) {
   waiter.join();
 }
 
-// As many waits go on as the counter has room for; together they take off what was counted.
+// Waits continue as far as the counter suffices for each; together they subtract everything
+// counted.
 TEST(Counters, ManyThreadsShareOne) {
   static lapi_cntr_t counter;
   ok(LAPI_Setcntr(handle, &counter, 0));
@@ -55,7 +56,7 @@ TEST(Counters, ManyThreadsShareOne) {
   gfence();
 }
 
-// Set again while transfers count it: none of those that come after is lost.
+// Set again while transfers count it: no later count is lost.
 TEST(Counters, ReusedWhileInFlight) {
   static lapi_cntr_t counter;
   ok(LAPI_Setcntr(handle, &counter, 0));

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/*
- * The last task ends without LAPI_Term(). Each call of the others that needs it returns
- * LAPI_ERR_TIMEOUT after it has told the error handler, none waits for ever, and what needs only
- * the living goes on. Wants three tasks or more, and --on-death error.
- */
+/* The last task ends without LAPI_Term(). Each call of the others that needs it returns
+ * LAPI_ERR_TIMEOUT after calling the error handler, none waits for ever, and operations on living
+ * tasks continue. Needs three tasks or more, and --on-death error. */
 
 #include <lapi.h>
 #include <stdint.h>
@@ -17,11 +15,11 @@ static lapi_handle_t handle;
 static int me;
 static int tasks;
 static int failures;
-static lapi_cntr_t from_left; /* counted by the left one of the living */
-static lapi_cntr_t ended;     /* … by all others of them, when they have seen everything */
-static lapi_cntr_t never;     /* counted by nobody */
+static lapi_cntr_t from_left; /* counted by the left neighbour among the living */
+static lapi_cntr_t ended;     /* counted by all other living tasks when they have finished */
+static lapi_cntr_t never;     /* never counted */
 
-/* What the error handler was told last, and how often. */
+/* The last code that the error handler got, and the number of its calls. */
 static int told;
 static int told_code;
 static int told_source;
@@ -39,7 +37,7 @@ static void expect(int good, const char* what) {
   ++failures;
 }
 
-/* Of a call that needs the dead task. */
+/* Expects the result of a call that needs the dead task. */
 static void expect_dead(int code, const char* what) {
   char text[LAPI_MAX_ERR_STRING];
   if (code != LAPI_ERR_TIMEOUT) {
@@ -67,7 +65,7 @@ int main(void) {
   void* ends[64];
   lapi_cntr_t completion;
   long value = 7;
-  /* On the stack: the heap of a dead task is shared memory, and still there. */
+  /* On the stack, because the heap of a dead task is shared memory that still exists. */
   long word = 0;
   int code;
   unsigned dead;
@@ -110,7 +108,7 @@ int main(void) {
   expect_dead(LAPI_Gfence(handle), "LAPI_Gfence");
   expect_dead(LAPI_Nopoll_wait(handle, &never, 1, NULL), "LAPI_Nopoll_wait");
 
-  /* Nobody waits for it any more. */
+  /* From here on no call waits for it. */
   expect(LAPI_Purge_totask(handle, dead) == LAPI_SUCCESS, "LAPI_Purge_totask");
   expect(LAPI_Put(handle, dead, sizeof value, words[dead], &value, NULL, NULL, NULL) ==
              LAPI_ERR_TGT_PURGED,
@@ -123,14 +121,14 @@ int main(void) {
   expect(word == value, "the value of a living task");
   expect(LAPI_Fence(handle) == LAPI_SUCCESS, "LAPI_Fence");
   expect(told == 0, "the error handler was told of a purged task");
-  /* A task that leaves looks like one that died to those that have not seen everything yet. */
+  /* A task that leaves looks dead to tasks that have not finished yet. */
   for (unsigned other = 0; other < dead; ++other) {
     if (other != (unsigned)me) {
       LAPI_Put(handle, other, 0, NULL, NULL, ends[other], NULL, NULL);
     }
   }
-  LAPI_Waitcntr(handle, &ended, (int)dead - 1, NULL); /* fails if another one is through it */
-  LAPI_Term(handle);                                  /* may fail: not all are there */
+  LAPI_Waitcntr(handle, &ended, (int)dead - 1, NULL); /* fails if another task has finished */
+  LAPI_Term(handle);                                  /* may fail: not all tasks are there */
   if (failures == 0) printf("task %d: right\n", me);
   return failures != 0;
 }

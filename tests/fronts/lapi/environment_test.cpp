@@ -34,7 +34,7 @@ TEST(Environment, EveryQueryHasAnAnswer) {
   EXPECT_GT(query(MAX_ATOM_SIZE), 0);
   EXPECT_GT(query(ACK_THRESHOLD), 0);
   int mates = 0;
-  std::vector<int> places;  // among the tasks that share memory
+  std::vector<int> places;  // positions among the tasks that share memory
   for (unsigned task = 0; task < tasks; ++task) places.push_back(is_far(task) ? -1 : mates++);
   EXPECT_EQ(query(QUERY_SHM_ENABLED), mates > 1 ? 1 : 0);
   EXPECT_EQ(query(QUERY_SHM_NUM_TASKS), mates);
@@ -70,7 +70,7 @@ void* take(lapi_handle_t*, void*, unsigned*, unsigned long*, compl_hndlr_t** com
 TEST(Environment, StatisticsCountMessages) {
   ok(LAPI_Addr_set(handle, reinterpret_cast<void*>(take), 50));
   gfence();
-  // Counted apart: what goes to oneself, to tasks that share memory, and over the network.
+  // Separate counts: messages to the task itself, to tasks that share memory, and over the network.
   const auto of_way = [](lapi_query_t what) {
     lapi_statistics_t result = {};
     ok(LAPI_Qenv(handle, what, reinterpret_cast<int*>(&result)));
@@ -114,7 +114,7 @@ void* note_thread(lapi_handle_t*, void*, unsigned*, unsigned long*, compl_hndlr_
   return nullptr;
 }
 
-// Task 0 sends to the last one, which knows of it without a call of LAPI.
+// Task 0 sends to the last one, which notices without a call of LAPI.
 class Interrupts : public testing::Test {
  protected:
   void SetUp() override {
@@ -126,7 +126,8 @@ class Interrupts : public testing::Test {
     all_ready_ = addresses_of(&ready_);
   }
   bool is_target() const { return me == tasks - 1; }
-  // The message comes when the target is out of every call: task 0 looks until it says so.
+  // The message is sent when the target is outside every call: task 0 polls until the target says
+  // so.
   void send_and_see() {
     ran_on = std::thread::id();
     gfence();

@@ -11,17 +11,17 @@
 
 namespace lapi_test {
 
-extern lapi_handle_t handle;  // the one of most tests
+extern lapi_handle_t handle;  // the handle of most tests
 extern unsigned me;
 extern unsigned tasks;
 
-// Errors that the error handler was told, and forgets them.
+// Returns the codes that the error handler got, and forgets them.
 std::vector<int> take_reported();
 
 inline unsigned right() { return (me + 1) % tasks; }
 inline unsigned left() { return (me + tasks - 1) % tasks; }
 
-// Whether a task shares no memory with this one.
+// Whether a task does not share memory with this one.
 inline bool is_far(unsigned task) { return mob_is_host_mate(static_cast<mob_rank_t>(task)) == 0; }
 
 inline std::string text_of(int code) {
@@ -33,7 +33,7 @@ inline std::string text_of(int code) {
 inline void ok(int code) { EXPECT_EQ(code, LAPI_SUCCESS) << text_of(code); }
 inline void gfence() { ok(LAPI_Gfence(handle)); }
 
-// Everybody's address of something, by task.
+// Every task's address of an object, by task.
 template <typename T>
 std::vector<T*> addresses_of(T* mine) {
   std::vector<void*> all(tasks);
@@ -53,7 +53,7 @@ class Counter {
     ok(LAPI_Getcntr(handle, &counter_, &result));
     return result;
   }
-  // Waits for `value`, returns what is left.
+  // Waits for `value`, returns the value after the subtraction.
   int wait(int value) {
     int left = -1;
     ok(LAPI_Waitcntr(handle, &counter_, value, &left));
@@ -64,7 +64,7 @@ class Counter {
   lapi_cntr_t counter_;
 };
 
-// Expects a code whose text tells of the call.
+// Expects a code whose text names the call.
 inline void refused(int code, int expected, const std::string& call) {
   EXPECT_EQ(code, expected) << text_of(code) << " instead of " << text_of(expected);
   EXPECT_NE(text_of(code).find(call), std::string::npos) << text_of(code);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 
-// Several handles, their locks, and what LAPI_Init refuses.
+// Several handles, their locks, and arguments that LAPI_Init refuses.
 
 #include <cerrno>
 #include <thread>

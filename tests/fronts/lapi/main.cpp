@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 
 // Runs the same tests in the same order in every task. Checks are EXPECT_…: a task that left a test
-// early would let the others wait.
+// early would block the others.
 
 #include <cstdio>
 #include <mutex>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* A job that cannot be joined, and the same process in one that can. */
+/* A job that cannot be joined, then a job that the same process can join. */
 
 #include <lapi.h>
 #include <stdio.h>

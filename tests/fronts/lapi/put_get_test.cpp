@@ -29,7 +29,7 @@ std::vector<int> numbers(int first) {
   return result;
 }
 
-// Puts to the right neighbour, which learns by its counter, and gets back.
+// Puts to the right neighbour, which waits for its counter, and gets the data back.
 void exchange(Target& mine) {
   ok(LAPI_Setcntr(handle, &mine.counter, 0));
   mine.data.fill(-1);
@@ -68,7 +68,7 @@ TEST(PutGet, StackMemory) {
 
 TEST(PutGet, HeapMemory) { exchange(*std::make_unique<Target>()); }
 
-// Whether a host-mate's memory is reached without the kernel.
+// Whether a local peer's memory is accessed without the kernel.
 bool is_direct(void* remote) {
   void* here = nullptr;
   return mob_ptr(static_cast<mob_rank_t>(right()), remote, &here) == MOB_OK;
@@ -77,7 +77,7 @@ bool is_direct(void* remote) {
 TEST(PutGet, StaticMemoryAndTheHeapAreShared) {
   const char* statics = std::getenv("LAPI_STATIC_MEMORY");
   const std::vector<Target> small(1);
-  const std::vector<Target> large(1000);  // what malloc() would map otherwise
+  const std::vector<Target> large(1000);  // so large that malloc() would normally map it
   const Target on_stack{};
   EXPECT_EQ(is_direct(addresses_of(&in_static_memory)[right()]),
             !is_far(right()) && statics == nullptr);
@@ -159,7 +159,7 @@ TEST(PutGet, OneCounterForAllThree) {
   static int word;
   const auto words = addresses_of(&word);
   int data = 7;
-  // To the task itself: all three are the same counter there.
+  // To the task itself: all three arguments are the same counter there.
   ok(LAPI_Put(handle, me, sizeof data, words[me], &data, counters[me], &counter, &counter));
   ok(LAPI_Waitcntr(handle, &counter, 3, nullptr));
   EXPECT_EQ(word, 7);

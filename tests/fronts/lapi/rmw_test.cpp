@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 
-// LAPI_Rmw and LAPI_Rmw64: each operation, and that they exclude each other.
+// LAPI_Rmw and LAPI_Rmw64: each operation, and their atomicity.
 
 #include "fixture.h"
 
@@ -42,7 +42,7 @@ void every_operation(T* mine) {
   in[0] = 0;
   in[1] = 1;
   run(COMPARE_AND_SWAP);
-  EXPECT_EQ(previous, 0);  // it holds -7
+  EXPECT_EQ(previous, 0);  // the word holds -7
   in[0] = -7;
   in[1] = 99;
   run(COMPARE_AND_SWAP);

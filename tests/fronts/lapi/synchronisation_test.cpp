@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 
-// Fences, addresses, polling, and tasks that are given up.
+// Fences, addresses, polling, and purged tasks.
 
 #include <thread>
 
@@ -43,9 +43,9 @@ TEST(Addresses, AreExchanged) {
   EXPECT_EQ(address, reinterpret_cast<unsigned long>(&mine));
 }
 
-// A task that has not come to LAPI_Address_init() yet has been a target since LAPI_Init().
+// A task that has not called LAPI_Address_init() yet can be a target since LAPI_Init().
 TEST(Addresses, TargetsNeedNotHavePublished) {
-  static int word;  // the same program: at the same address but for randomisation
+  static int word;  // the same program, so at the same address, apart from randomisation
   word = -1;
   gfence();
   const auto all = addresses_of(&word);
@@ -76,7 +76,7 @@ TEST(Polling, MsgpollTellsWhatCame) {
   ok(LAPI_Msgpoll(handle, 10, &info));
   EXPECT_EQ(info.status, LAPI_DISP_CNTR);
   gfence();
-  // To itself: nothing but the calls below makes progress.
+  // To itself: only the calls below make progress.
   Counter completion;
   ok(LAPI_Amsend(handle, me, reinterpret_cast<void*>(60), nullptr, 0, nullptr, 0, nullptr, nullptr,
                  completion.get()));
