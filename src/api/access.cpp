@@ -34,7 +34,7 @@ mob_status_t mob_access_create(mob_team_t team, mob_access_t* access) {
   engine::Team* members = nullptr;
   if (const mob_status_t status = api::check_team(kCall, team, &members)) return status;
   if (const mob_status_t status = api::check_may_wait(kCall)) return status;
-  // Even a wrong call takes part: the others are waiting for it.
+  // A wrong call takes part too, because the other members wait for it.
   mob_status_t mine = check_not_null(kCall, access, "the result");
   engine::Registry<Access>::Place place(engine::engine().accesses());
   if (mine == MOB_OK) mine = place.check(kCall);

@@ -17,7 +17,7 @@ mob_transfer_t array(mob_kind_t kind, mob_rank_t rank, void* remote, const void*
   transfer.rank = rank;
   transfer.remote = remote;
   transfer.local = const_cast<void*>(local);
-  // Overflow: more than any target has, which is what the error says.
+  // Overflow: more bytes than any target has, as the error says.
   if (__builtin_mul_overflow(count, mob_type_bytes(type), &transfer.bytes)) {
     transfer.bytes = SIZE_MAX - SIZE_MAX % 16;
   }
@@ -76,12 +76,12 @@ mob_status_t mob_rmw_out_of_line_(mob_rmw_t_ what, mob_rank_t rank, void* remote
 
 mob_status_t mob_fetch_op(mob_rank_t rank, void* remote, mob_type_t type, mob_op_t op,
                           const void* operand, void* old) {
-  // An address that is never read, where the operation has no operand.
+  // An operation without operand gets an address that is never read.
   const void* local = op == MOB_NO_OP && operand == nullptr ? old : operand;
   mob_transfer_t transfer = array(MOB_FETCH_ACCUMULATE, rank, remote, local, 1, type, op);
   transfer.fetched = old;
-  // Orders like the calls on words. MOB_ERR_STATE is of before mob_init(), which follows again, or
-  // of a handler, which may not wait.
+  // Orders as the calls on words do. MOB_ERR_STATE means a call before mob_init(), which is
+  // reported below, or a handler, which must not wait.
   const mob_status_t ordered = mob_fence();
   if (ordered != MOB_OK && ordered != MOB_ERR_STATE) return ordered;
   std::atomic_thread_fence(std::memory_order_seq_cst);

@@ -27,8 +27,8 @@ mob_status_t rank_error(const char* call, mob_rank_t rank) {
 
 mob_status_t check_alignment(const char* call, size_t alignment) {
   if ((alignment & (alignment - 1)) == 0 && alignment <= engine::kChunkBytes) return MOB_OK;
-  return fail(MOB_ERR_ARGUMENT, "%s: an alignment of %zu; it must be a power of two up to 2 MiB",
-              call, alignment);
+  return fail(MOB_ERR_ARGUMENT, "%s: the alignment %zu is not a power of two up to 2 MiB", call,
+              alignment);
 }
 
 mob_status_t check_handle(const char* call, mob_mem_t mem, const engine::Allocation** allocation) {
@@ -77,7 +77,7 @@ mob_status_t check_team_rank(const char* call, const engine::Team& team, mob_ran
   if (const mob_status_t status = check_rank(call, rank)) return status;
   *member = team.map().rank_of(rank);
   if (*member >= 0) return MOB_OK;
-  return fail(MOB_ERR_RANK, "%s: rank %d is not in the team that this was made on", call, rank);
+  return fail(MOB_ERR_RANK, "%s: rank %d is not in the team of this object", call, rank);
 }
 
 }  // namespace mobius::api

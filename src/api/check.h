@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-// Checks at the entry of public calls. MOB_NO_CHECKS compiles them away for those who measured.
+// Checks at the entry of public calls. MOB_NO_CHECKS removes them, for users who have measured that
+// they matter.
 
 #include <mobius/access.h>
 #include <mobius/epoch.h>
@@ -12,8 +13,8 @@
 #include <new>
 
 #include "base/status.h"
-#include "engine/engine.h"
 #include "engine/common/out_of_memory.h"
+#include "engine/engine.h"
 
 namespace mobius::api {
 
@@ -41,7 +42,7 @@ inline mob_status_t check_rank(const char* call, mob_rank_t rank) {
   return MOB_OK;
 }
 
-// For calls that wait for others to make the same call.
+// For calls that wait for other processes to make the same call.
 inline mob_status_t check_may_wait(const char* call) {
   return engine::in_handler ? handler_error(call) : MOB_OK;
 }
@@ -53,11 +54,11 @@ inline mob_status_t check_not_null(const char* call, const void* pointer, const 
   return MOB_OK;
 }
 
-// For collective and starting calls, which may allocate.
+// For collective calls and calls that start operations, which may allocate.
 using engine::without_exceptions;
 
-// For a collective call, in which others wait for this member: they hear of it if it
-// cannot go on, instead of meeting it in its next call.
+// For a collective call. If this member cannot go on, it tells the other members, which would
+// otherwise wait for it until its next call.
 template <typename Call>
 mob_status_t together(const char* name, engine::Team& team, Call call) {
   return without_exceptions(name, [&] {
@@ -70,25 +71,25 @@ mob_status_t together(const char* name, engine::Team& team, Call call) {
   });
 }
 
-// Of memory: 0 (the default), or a power of two up to 2 MiB.
+// An alignment of memory: 0 (the default), or a power of two up to 2 MiB.
 mob_status_t check_alignment(const char* call, size_t alignment);
 
-// The allocation behind a handle.
+// Finds the allocation of a handle.
 mob_status_t check_handle(const char* call, mob_mem_t mem, const engine::Allocation** allocation);
 
-// The team behind a handle; also checks that the library is live.
+// Finds the team of a handle; also checks that the library is live.
 mob_status_t check_team(const char* call, mob_team_t team, engine::Team** result);
 
-// The object behind a handle; also checks that the library is live.
+// Finds the object of a handle; also checks that the library is live.
 mob_status_t check_epoch(const char* call, mob_epoch_t handle, engine::Epochs** epochs);
 mob_status_t check_access(const char* call, mob_access_t handle, engine::Access** access);
 
-// The rank in a team of a rank of the world.
+// Finds the rank in a team of a rank of the job.
 mob_status_t check_team_rank(const char* call, const engine::Team& team, mob_rank_t rank,
                              mob_rank_t* member);
 
-// A handle is the number of its object, in the clothes of a pointer. The world has the number that
-// no other team ever gets: registries give out numbers with a generation above the index.
+// A handle is the number of its object, cast to a pointer. The world team has a number that no
+// other team ever gets, because registries give out numbers with a generation above the index.
 inline uint64_t team_number(mob_team_t team) { return reinterpret_cast<uintptr_t>(team); }
 inline mob_team_t team_handle(uint64_t number) { return reinterpret_cast<mob_team_t>(number); }
 

@@ -22,7 +22,7 @@ using Kind = engine::FoldResult::Kind;
 
 namespace {
 
-// What every call here begins with.
+// The first checks of every call here.
 mob_status_t enter(const char* call, mob_team_t team, Team** found) {
   if (const mob_status_t status = check_team(call, team, found)) return status;
   if (const mob_status_t status = api::check_may_wait(call)) return status;
@@ -42,7 +42,7 @@ mob_status_t check_buffer(const char* call, const void* buffer, size_t bytes, co
   return bytes == 0 ? MOB_OK : check_not_null(call, buffer, what);
 }
 
-// That `count` things of `bytes` bytes are an amount of memory.
+// Checks that `count` items of `bytes` bytes do not overflow.
 mob_status_t check_product(const char* call, size_t count, size_t bytes) {
   size_t total = 0;
   if (!kChecks || (!__builtin_mul_overflow(count, bytes, &total) && total <= PTRDIFF_MAX))
@@ -57,7 +57,7 @@ mob_status_t check_packed(const char* call, const Team& team, size_t bytes) {
   return check_product(call, static_cast<size_t>(team.size()), bytes);
 }
 
-// The two lists of blocks and the buffer that they are in.
+// Checks the two lists of blocks and their buffer.
 mob_status_t check_listed(const char* call, const Team& team, const void* buffer,
                           const size_t* counts, const size_t* displacements, const char* what) {
   if (!kChecks) return MOB_OK;
@@ -85,7 +85,7 @@ mob_status_t check_elements(const char* call, const void* buffer, size_t count, 
               what, buffer, alignment);
 }
 
-// `alignment`: of elements of a type of the library; 1 for the user's, who knows theirs.
+// `alignment`: of elements of a library type; 1 for a user's operation, which knows its own.
 mob_status_t check_fold(const char* call, const Team& team, FoldResult result, size_t element_bytes,
                         size_t alignment, const void* in, const void* out, size_t count) {
   if (result.kind == Kind::kRoot) {

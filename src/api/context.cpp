@@ -11,7 +11,7 @@ namespace {
 
 engine::Completion& completion() { return engine::engine().completion(); }
 
-// A handle is the number of its object, in the clothes of a pointer.
+// A handle is the number of its object, cast to a pointer.
 uint64_t number_of(mob_context_t context) { return reinterpret_cast<uintptr_t>(context); }
 
 }  // namespace

@@ -42,7 +42,7 @@ mob_status_t mob_counter_get(mob_counter_t counter, uint64_t* value) {
     return status;
   }
   engine::engine().poll();
-  // Acquire pairs with Counters::count(): what was counted can be read.
+  // Acquire pairs with Counters::count(): the caller sees the data of every counted operation.
   *value = found->value.load(std::memory_order_acquire);
   return MOB_OK;
 }
@@ -50,7 +50,7 @@ mob_status_t mob_counter_get(mob_counter_t counter, uint64_t* value) {
 mob_status_t mob_counter_set(mob_counter_t counter, uint64_t value) {
   mob_counter* found = nullptr;
   if (const mob_status_t status = find_own("mob_counter_set", counter, &found)) return status;
-  // Sequentially consistent: also the fence in front of the look at sleepers.
+  // Sequentially consistent: also the fence before the number of sleepers is read.
   found->value.exchange(value, std::memory_order_seq_cst);
   engine::engine().ring_after_fence(engine::engine().rank());
   return MOB_OK;

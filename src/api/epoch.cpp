@@ -38,7 +38,7 @@ mob_status_t mob_epoch_create(mob_team_t team, mob_epoch_t* epoch) {
   engine::Team* members = nullptr;
   if (const mob_status_t status = api::check_team(kCall, team, &members)) return status;
   if (const mob_status_t status = api::check_may_wait(kCall)) return status;
-  // Even a wrong call takes part: the others are waiting for it.
+  // A wrong call takes part too, because the other members wait for it.
   mob_status_t mine = check_not_null(kCall, epoch, "the result");
   engine::Registry<Epochs>::Place place(engine::engine().epochs());
   if (mine == MOB_OK) mine = place.check(kCall);

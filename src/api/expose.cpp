@@ -12,7 +12,7 @@ namespace {
 
 constexpr uint64_t kAddressSpace = engine::Exposures::kEverything;
 
-// Calls `add(handle)` of what is exposed.
+// Calls `add(handle)`, which exposes the memory.
 template <typename Add>
 mob_status_t expose(const char* call, mob_exposed_t* exposed, Add add) {
   uint64_t handle = 0;

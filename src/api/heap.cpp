@@ -30,7 +30,7 @@ mob_status_t check_meeting(const char* call, mob_heap_t heap, SymmetricHeap** re
   return api::check_may_wait(call);
 }
 
-// Even a wrong call takes part: the others are waiting for it.
+// A wrong call takes part too, because the other members wait for it.
 mob_status_t allocate(const char* call, mob_heap_t heap, size_t alignment, size_t bytes,
                       void** pointer) {
   SymmetricHeap* found = nullptr;
@@ -50,7 +50,7 @@ mob_status_t mob_heap_create(mob_team_t team, size_t initial_bytes, size_t maxim
   if (const mob_status_t status = api::check_team(kCall, team, &found)) return status;
   if (const mob_status_t status = api::check_may_wait(kCall)) return status;
   Engine& engine = engine::engine();
-  // Even a wrong call takes part: the others are waiting for it.
+  // A wrong call takes part too, because the other members wait for it.
   Fault fault = heap != nullptr ? Fault::kNone : Fault::kNullResult;
   engine::Registry<SymmetricHeap>::Place place(engine.heaps());
   if (fault == Fault::kNone && !place) fault = Fault::kNoPlace;
@@ -91,7 +91,7 @@ mob_status_t mob_heap_calloc(mob_heap_t heap, size_t count, size_t bytes, void**
   if (const mob_status_t status = check_meeting(kCall, heap, &found)) return status;
   const mob_status_t argument = check_not_null(kCall, pointer, "the result");
   size_t total = 0;
-  // Larger than any heap: fails like any such request.
+  // Larger than any heap, so it fails like any such request.
   if (__builtin_mul_overflow(count, bytes, &total)) total = SIZE_MAX;
   return api::together(kCall, found->team(),
                        [&] { return found->allocate_zeros(kCall, argument, total, pointer); });

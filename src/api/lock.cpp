@@ -17,7 +17,7 @@ namespace {
 
 static_assert(sizeof(mob_lock_t) == sizeof(HybridLockWord));
 
-// The lock behind a caller's pointer.
+// Finds the lock at a caller's pointer.
 mob_status_t find_lock(const char* call, mob_lock_t* lock, HybridLockWord** word) {
   if (const mob_status_t status = check_live(call)) return status;
   if (const mob_status_t status = check_not_null(call, lock, "the lock")) return status;
@@ -31,10 +31,10 @@ mob_status_t find_lock(const char* call, mob_lock_t* lock, HybridLockWord** word
   engine::Region part{};
   const bool is_in_part = engine.chunks().find(offset, &part) &&
                           offset - part.offset + sizeof(mob_lock_t) <= part.bytes;
-  // What this process moved lies where it always did.
+  // Memory that this process moved is still at its own address.
   if (!is_in_part && engine.remaps().find(engine.rank(), address, sizeof(mob_lock_t)) == nullptr) {
     return fail(MOB_ERR_RANGE,
-                "%s: %p is not in shared memory, so that it would exclude nobody; see mob_ptr()",
+                "%s: %p is not in shared memory and would exclude no other process; see mob_ptr()",
                 call, static_cast<void*>(lock));
   }
   *word = reinterpret_cast<HybridLockWord*>(lock);
@@ -49,7 +49,7 @@ mob_status_t find_mutexes(const char* call, mob_mutexes_t handle, Mutexes** mute
               static_cast<void*>(handle));
 }
 
-// A mutex of a member, checked.
+// Finds a member's mutex, with all checks.
 mob_status_t find_mutex(const char* call, mob_mutexes_t handle, size_t index, mob_rank_t rank,
                         Mutexes** mutexes, mob_rank_t* member) {
   if (const mob_status_t status = find_mutexes(call, handle, mutexes)) return status;
@@ -95,7 +95,7 @@ mob_status_t mob_mutexes_create(mob_team_t team, size_t count, mob_mutexes_t* mu
   engine::Team* members = nullptr;
   if (const mob_status_t status = api::check_team(kCall, team, &members)) return status;
   if (const mob_status_t status = api::check_may_wait(kCall)) return status;
-  // Even a wrong call takes part: the others are waiting for it.
+  // A wrong call takes part too, because the other members wait for it.
   mob_status_t mine = check_not_null(kCall, mutexes, "the result");
   if (mine == MOB_OK && count > MOB_MAX_MUTEXES) {
     mine = fail(MOB_ERR_RANGE, "%s: %zu mutexes; a member can host up to %d", kCall, count,

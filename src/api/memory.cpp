@@ -17,7 +17,7 @@ using engine::Allocation;
 
 namespace {
 
-// The part of a member of an allocation's team, as its owner sees it.
+// Finds the part of a member of an allocation's team, at its address in its owner.
 mob_status_t find_part(const char* call, mob_mem_t mem, mob_rank_t rank,
                        Allocation::Member* member) {
   const Allocation* allocation = nullptr;
@@ -39,7 +39,7 @@ mob_status_t find_part(const char* call, mob_mem_t mem, mob_rank_t rank,
   return MOB_OK;
 }
 
-// Even a wrong call takes part: the others are waiting for it.
+// A wrong call takes part too, because the other members wait for it.
 mob_status_t allocate(const char* call, engine::Team& team, size_t bytes, size_t alignment,
                       mob_mem_t* mem) {
   if (const mob_status_t status = api::check_may_wait(call)) return status;
@@ -142,7 +142,7 @@ void* mob_mem_local(mob_mem_t mem) {
     return nullptr;
   }
   if (part.bytes == 0) {
-    fail(MOB_ERR_RANGE, "mob_mem_local: the own part of this allocation is empty");
+    fail(MOB_ERR_RANGE, "mob_mem_local: this process's part of the allocation is empty");
     return nullptr;
   }
   return reinterpret_cast<void*>(part.address);

@@ -25,8 +25,7 @@ mob_status_t check_content(const char* call, const engine::Outgoing& message) {
   if (const mob_status_t status = check_id(call, message.id)) return status;
   if (message.header_bytes > MOB_MAX_HEADER_BYTES) {
     return fail(MOB_ERR_ARGUMENT,
-                "%s: a header of %zu bytes; there may be %d, the rest goes into "
-                "the payload",
+                "%s: a header of %zu bytes; the largest has %d, put the rest into the payload",
                 call, message.header_bytes, MOB_MAX_HEADER_BYTES);
   }
   if (message.header == nullptr && message.header_bytes != 0) {
@@ -56,7 +55,7 @@ engine::Outgoing outgoing(unsigned id, const void* header, size_t header_bytes, 
           payload, payload_bytes, notify != nullptr ? *notify : mob_notify_t{}};
 }
 
-// Whether it was one of the many that need nothing else, and is sent.
+// Sends the message if it is one of the many that need nothing else; returns whether it did.
 [[gnu::always_inline]] inline bool send_plain(mob_rank_t rank, unsigned id, const void* header,
                                               size_t header_bytes, const void* payload,
                                               size_t payload_bytes, const mob_notify_t* notify) {
@@ -67,7 +66,7 @@ engine::Outgoing outgoing(unsigned id, const void* header, size_t header_bytes, 
                                                 payload_bytes);
 }
 
-// The same of most messages without payload, which are what programs are in a hurry with.
+// The same for most messages without payload, where latency matters most.
 [[gnu::always_inline]] inline BareSent send_bare(mob_rank_t rank, unsigned id, const void* header,
                                                  size_t header_bytes, size_t payload_bytes,
                                                  const mob_notify_t* notify) {
@@ -84,7 +83,7 @@ mob_status_t start(const char* call, mob_rank_t rank, const engine::Outgoing& me
       call, [&] { return engine::engine().messages().start(call, rank, message, handle); });
 }
 
-// mob_message_send(), whatever the message.
+// mob_message_send() of any message.
 [[gnu::noinline]] mob_status_t send_any(mob_rank_t rank, unsigned id, const void* header,
                                         size_t header_bytes, const void* payload,
                                         size_t payload_bytes, const mob_notify_t* notify) {
@@ -100,7 +99,7 @@ mob_status_t start(const char* call, mob_rank_t rank, const engine::Outgoing& me
       kCall, [&] { return engine::engine().messages().send(kCall, rank, message); });
 }
 
-// mob_message_reply() to that rank, whatever the message.
+// mob_message_reply() of any message to that rank.
 [[gnu::noinline]] mob_status_t reply_any(mob_rank_t rank, unsigned id, const void* header,
                                          size_t header_bytes, const void* payload,
                                          size_t payload_bytes, const mob_notify_t* notify) {
@@ -115,7 +114,7 @@ mob_status_t start(const char* call, mob_rank_t rank, const engine::Outgoing& me
       kCall, [&] { return engine::engine().messages().post(kCall, rank, message); });
 }
 
-// What goes on after BareSent::kNoRoom.
+// The continuation after BareSent::kNoRoom.
 template <mob_status_t (*kGoOn)(mob_rank_t, unsigned, const void*, size_t, const void*, size_t,
                                 const mob_notify_t*)>
 [[gnu::noinline]] mob_status_t look_for_room_and(mob_rank_t rank, unsigned id, const void* header,
@@ -125,7 +124,7 @@ template <mob_status_t (*kGoOn)(mob_rank_t, unsigned, const void*, size_t, const
   return kGoOn(rank, id, header, header_bytes, payload, payload_bytes, notify);
 }
 
-// mob_poll() where there may be more than messages of host-mates.
+// mob_poll() where there may be more than messages of local peers.
 [[gnu::noinline]] mob_status_t poll_all(engine::Engine& engine) {
   return api::without_exceptions("mob_poll", [&] {
     engine.issue_recorded();

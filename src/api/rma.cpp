@@ -19,8 +19,8 @@ using engine::Mode;
 
 namespace {
 
-// Out of line: what the inlined check does not know. The part used before, memory that was moved,
-// any other part, no common address, or an error; null for the last, and where a hook has to see
+// Out of line, for addresses that the inlined check does not know: the part used before, moved
+// memory, any other part, no common address, or an error. Null for an error, and if a hook must see
 // the operation.
 void* reach(mob_rank_t rank, const void* remote, size_t bytes) {
   if (engine::target_recall(rank, remote, bytes)) return const_cast<void*>(remote);
@@ -29,18 +29,19 @@ void* reach(mob_rank_t rank, const void* remote, size_t bytes) {
   if (static_cast<uint32_t>(rank) >= static_cast<uint32_t>(mob_size_)) return nullptr;
   engine::Engine& engine = engine::engine();
   return engine.router().hooked() || !engine.is_here(rank) ? nullptr
-                                                              : engine.reach(rank, remote, bytes);
+                                                           : engine.reach(rank, remote, bytes);
 }
 
-// Where bytes of this host are that may be copied at once; null: for a closer look.
+// Returns where the bytes are on this host if they may be copied at once; null if further checks
+// are needed.
 void* at_hand(mob_rank_t rank, const void* remote, const void* local, size_t bytes) {
   if (bytes == 0 || local == nullptr) return nullptr;
   return engine::target_covers(rank, remote, bytes) ? const_cast<void*>(remote)
                                                     : reach(rank, remote, bytes);
 }
 
-// Has the scheduler take a transfer with another host, by `take(scheduler, status)`; whether it
-// did, or failed.
+// Gives a transfer with another host to the scheduler, by `take(scheduler, status)`. Returns
+// whether the scheduler took it, or failed.
 template <typename Take>
 bool go_elsewhere(const char* call, mob_status_t* status, Take take) {
   if (mob_size_ == 0) return false;
@@ -53,7 +54,7 @@ bool go_elsewhere(const char* call, mob_status_t* status, Take take) {
   return is_taken || *status != MOB_OK;
 }
 
-// A put to another host that is recorded; `*status` is of that.
+// A put to another host that is recorded; `*status` is the result of recording it.
 bool put_elsewhere(const char* call, mob_rank_t rank, void* remote, const void* local, size_t bytes,
                    mob_status_t* status, bool is_urgent = true) {
   return go_elsewhere(call, status, [&](engine::Scheduler& scheduler, mob_status_t* taken) {
@@ -61,7 +62,7 @@ bool put_elsewhere(const char* call, mob_rank_t rank, void* remote, const void* 
   });
 }
 
-// A get from another host that goes without a description.
+// A get from another host that needs no description.
 bool get_elsewhere(const char* call, mob_rank_t rank, const void* remote, void* local, size_t bytes,
                    mob_status_t* status) {
   return go_elsewhere(call, status, [&](engine::Scheduler& scheduler, mob_status_t* taken) {
@@ -79,8 +80,7 @@ bool one_more(mob_kind_t kind, mob_rank_t rank, const void* remote, const void* 
 }
 
 bool copy_exposed(mob_rank_t rank, const void* remote, const void* local, size_t bytes, bool put) {
-  return mob_size_ != 0 &&
-         engine::engine().router().copy_exposed(rank, remote, local, bytes, put);
+  return mob_size_ != 0 && engine::engine().router().copy_exposed(rank, remote, local, bytes, put);
 }
 
 mob_transfer_t contiguous(mob_kind_t kind, mob_rank_t rank, const void* remote, const void* local,
@@ -94,8 +94,8 @@ mob_transfer_t contiguous(mob_kind_t kind, mob_rank_t rank, const void* remote, 
   return transfer;
 }
 
-// What the three below know nothing of. Out of line: the descriptions would have room made for
-// them.
+// The cases that the three functions below do not handle. Out of line, because the descriptions
+// would reserve stack space in them.
 [[gnu::noinline]] mob_status_t put_nbi(mob_rank_t rank, void* remote, const void* local,
                                        size_t bytes) {
   if (void* target = at_hand(rank, remote, local, bytes)) {
@@ -126,7 +126,8 @@ mob_transfer_t contiguous(mob_kind_t kind, mob_rank_t rank, const void* remote, 
                       Mode::kImplicit);
 }
 
-// Out of line, these and put_another(): what the calls look at first needs no registers saved.
+// These and put_another() are out of line, so that the first checks of the calls need not save
+// registers.
 [[gnu::noinline]] mob_status_t copy_out(void* remote, const void* local, size_t bytes) {
   transport::copy_to_peer(remote, local, bytes);
   return MOB_OK;
@@ -180,7 +181,7 @@ mob_status_t put_anew(mob_rank_t rank, void* remote, const void* local, size_t b
   return MOB_OK;
 }
 
-// Aligned values stay single-copy atomic, whatever path they take.
+// Aligned values stay single-copy atomic on every path.
 template <typename T>
 mob_status_t put_value(const char* call, mob_rank_t rank, void* remote, T value) {
   void* target = reach(rank, remote, sizeof value);
@@ -223,7 +224,7 @@ mob_status_t get_value(const char* call, mob_rank_t rank, const void* remote, vo
   return MOB_OK;
 }
 
-// Of one rank, or Completion::kAll.
+// For one rank, or Completion::kAll.
 mob_status_t flush(const char* call, mob_rank_t rank, bool remote) {
   return api::without_exceptions(call, [&] {
     engine::Engine& engine = engine::engine();
@@ -232,7 +233,7 @@ mob_status_t flush(const char* call, mob_rank_t rank, bool remote) {
     const mob_status_t status = idle ? MOB_OK : engine.completion().flush(call, rank, remote);
     engine::Messages& messages = engine.messages();
     if (!remote || !messages.sent_by_program()) {
-      std::atomic_thread_fence(std::memory_order_seq_cst);  // as inlined
+      std::atomic_thread_fence(std::memory_order_seq_cst);  // as in the inlined call
       return status;
     }
     constexpr auto kProgram = engine::Whose::kProgram;
@@ -399,7 +400,7 @@ mob_status_t mob_fence_out_of_line_() {
   if (const mob_status_t status = check_live("mob_fence")) return status;
   return api::without_exceptions("mob_fence", [] {
     const mob_status_t status = engine::engine().router().fence();
-    std::atomic_thread_fence(std::memory_order_release);  // as inlined
+    std::atomic_thread_fence(std::memory_order_release);  // as in the inlined call
     return status;
   });
 }

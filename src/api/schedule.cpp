@@ -4,9 +4,9 @@
 #include <optional>
 
 #include "api/check.h"
+#include "engine/allocation/allocations.h"
 #include "engine/sync/access.h"
 #include "engine/sync/epochs.h"
-#include "engine/allocation/allocations.h"
 
 using namespace mobius;  // NOLINT(google-build-using-namespace): this file is the C face of it
 using schedule::Policy;
@@ -69,7 +69,7 @@ mob_status_t mob_context_schedule(mob_context_t context, mob_schedule_t schedule
   if (const mob_status_t status = api::check_live(kCall)) return status;
   if (const mob_status_t status = read_hint(kCall, schedule, &hint)) return status;
   engine::Engine& engine = engine::engine();
-  // A handle is the number of its object, in the clothes of a pointer.
+  // A handle is the number of its object, cast to a pointer.
   if (const mob_status_t status = engine.completion().set_schedule(
           kCall, reinterpret_cast<uintptr_t>(context), hint ? static_cast<int>(*hint) : -1)) {
     return status;

@@ -57,7 +57,7 @@ mob_status_t check_list(const char* call, const Team& parent, const mob_rank_t* 
 
 }  // namespace
 
-// In all three even a wrong call takes part: the others are waiting for it.
+// In all three splits a wrong call takes part too, because the other members wait for it.
 
 mob_status_t mob_team_split(mob_team_t parent, int colour, int key, mob_team_t* team) {
   constexpr const char* kCall = "mob_team_split";
@@ -115,11 +115,13 @@ mob_status_t mob_team_free(mob_team_t team) {
   if (const mob_status_t status = api::check_may_wait("mob_team_free")) return status;
   if (team == MOB_TEAM_NONE) return MOB_OK;
   if (team == MOB_TEAM_WORLD) {
-    return fail(MOB_ERR_ARGUMENT, "mob_team_free: the world cannot be freed; mob_finalize() does");
+    return fail(MOB_ERR_ARGUMENT,
+                "mob_team_free: the world team cannot be freed; mob_finalize() "
+                "frees it");
   }
   Team* found = nullptr;
   if (const mob_status_t status = check_team("mob_team_free", team, &found)) return status;
-  // After a death its objects cannot be freed any more, and are of no use.
+  // After a death the team's objects can neither be freed nor used.
   if (found->users() != 0 && !found->is_broken()) {
     return fail(
         MOB_ERR_STATE,

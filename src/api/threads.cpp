@@ -23,7 +23,7 @@ void run_seat(const engine::ThreadSeat& seat, void (*run)(void*), void* argument
   engine::take_seat(nullptr);
 }
 
-// Those that run wait for the rest for ever: there is no job to return from.
+// The threads that run would wait for the missing ones for ever, so the call cannot return.
 void abort_if_any_runs(const std::vector<std::thread>& threads, const std::exception& error) {
   if (!threads.empty()) mob_abort(1, error.what());
 }

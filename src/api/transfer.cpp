@@ -55,7 +55,7 @@ mob_status_t wait_one(const char* call, mob_handle_t* handle) {
   });
 }
 
-// Tests each; `indices` gets those that became complete.
+// Tests each handle; `indices` gets those that became complete.
 mob_status_t test_each(const char* call, std::span<mob_handle_t> handles, size_t most,
                        size_t* indices, size_t* completed) {
   *completed = 0;
@@ -73,7 +73,7 @@ mob_status_t test_each(const char* call, std::span<mob_handle_t> handles, size_t
   return first_error;
 }
 
-// Waits until test_each() finds something, or a failure.
+// Waits until test_each() finds a complete one, or fails.
 mob_status_t wait_each(const char* call, std::span<mob_handle_t> handles, size_t most,
                        size_t* indices, size_t* completed) {
   *completed = 0;

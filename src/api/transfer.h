@@ -7,8 +7,8 @@
 
 namespace mobius::api {
 
-// Checks state and rank and runs a transfer; every named put, get and accumulate that is not done
-// on the spot ends here. `handle` is for mode kHandle.
+// Checks state and rank and runs a transfer. Every named put, get and accumulate that is not done
+// directly ends here. `handle` is for mode kHandle.
 mob_status_t run_transfer(const char* call, const mob_transfer_t& transfer,
                           engine::Mode mode = engine::Mode::kBlocking,
                           mob_handle_t* handle = nullptr);

@@ -3,7 +3,7 @@
 
 #include "transport/shm/element.h"
 
-// Any value may come in from C.
+// C callers may pass any value.
 size_t mob_type_bytes(mob_type_t type) { return mobius::transport::element_bytes(type); }
 
 int mob_op_is_defined(mob_op_t op, mob_type_t type) {

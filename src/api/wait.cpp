@@ -14,7 +14,7 @@ using engine::Engine;
 
 namespace {
 
-// Bytes of a type that words can have, 0 for others.
+// The size of a word type; 0 for other types.
 size_t word_bytes(mob_type_t type) {
   switch (type) {
     case MOB_INT32:
@@ -28,7 +28,7 @@ size_t word_bytes(mob_type_t type) {
   }
 }
 
-// The public functions on one word, by its type.
+// Names of the public functions on one word, by its type.
 struct WordNames {
   const char* i4;
   const char* u4;
@@ -89,13 +89,13 @@ bool is_excluded(const mob_wait_set_t& set, size_t index) {
   return set.excluded != nullptr && set.excluded[index] != 0;
 }
 
-// First word that counts from `index` on, `count` if there is none.
+// The first word from `index` on that is not excluded; `count` if there is none.
 size_t next_included(const mob_wait_set_t& set, size_t index) {
   while (index < set.count && is_excluded(set, index)) ++index;
   return index;
 }
 
-// A checked set, its words of type T.
+// A checked set whose words have type T.
 template <typename T>
 struct Words {
   const mob_wait_set_t& set;
@@ -105,7 +105,8 @@ struct Words {
     return engine::holds(static_cast<const T*>(set.words) + index, set.compare,
                          values[set.one_value != 0 ? 0 : index]);
   }
-  // The first word from `index` on that counts and fulfils its condition, `count` if none does.
+  // The first word from `index` on that is not excluded and whose comparison holds; `count` if
+  // there is none.
   size_t find(size_t index) const {
     for (; index < set.count; ++index) {
       if (!is_excluded(set, index) && hold(index)) break;
@@ -114,8 +115,8 @@ struct Words {
   }
 };
 
-// What each of the functions on sets asks, as look(words): whether that is known now. When
-// `waits`, looks until it is.
+// Runs a function on sets: look(words) tells whether its answer is known. If `waits`, repeats until
+// it is.
 template <typename Look>
 mob_status_t ask(const char* call, const mob_wait_set_t* set, bool waits, Look look) {
   if (const mob_status_t status = check_set(call, set)) return status;
@@ -131,7 +132,8 @@ mob_status_t ask(const char* call, const mob_wait_set_t* set, bool waits, Look l
 }
 
 mob_status_t ask_all(const char* call, const mob_wait_set_t* set, bool waits, bool* all) {
-  size_t next = 0;  // those before it have fulfilled their condition, or do not count
+  size_t next =
+      0;  // the comparison of every word before this one has held, or the word is excluded
   return ask(call, set, waits, [&](const auto& words) {
     while ((next = next_included(*set, next)) < set->count && words.hold(next)) ++next;
     return *all = next == set->count;

@@ -203,7 +203,7 @@ TEST_F(WrongTransfer, ElementsScalesAndFetched) {
   }
   mob_transfer_t t = contiguous(MOB_FETCH_ACCUMULATE);
   t.fetched = nullptr;
-  refuse(t, MOB_ERR_ARGUMENT, "fetched is null");
+  refuse(t, MOB_ERR_ARGUMENT, "fetched elements is null");
 }
 
 TEST_F(WrongTransfer, Boxes) {
