@@ -118,7 +118,7 @@ TEST(Pointers, FindMembers) {
   mob::check(mob_barrier());
 }
 
-TEST(Pointers, AreMappedByHostMates) {
+TEST(Pointers, AreMappedByLocalPeers) {
   const mob::Array<int> array(4);
   array.local()[3] = 30 + mob_rank();
   mob::check(mob_barrier());

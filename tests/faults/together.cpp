@@ -155,8 +155,8 @@ void held(Job& job, Lock lock, Unlock unlock) {
   while (!job.is_over()) {
   }
   if (!job.is_elsewhere(job.victim())) {
-    expect(lock(false), MOB_OK, "the lock of a dead host-mate");
-    expect(unlock(), MOB_OK, "the end of the lock of a dead host-mate");
+    expect(lock(false), MOB_OK, "the lock of a dead local peer");
+    expect(unlock(), MOB_OK, "the end of the lock of a dead local peer");
   }
   expect(mob_team_barrier(job.survivors()), MOB_OK, "mob_team_barrier of the survivors");
   if (job.rank() == 0) (void)unlock();

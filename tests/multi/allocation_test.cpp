@@ -62,15 +62,15 @@ TEST(Allocation, PartsLargerThanAChunk) {
   barrier();
 }
 
-TEST(Allocation, PointerOfAHostMateIsItsMemory) {
+TEST(Allocation, PointerOfALocalPeerIsItsMemory) {
   const Shared memory(4096);
-  const mob_rank_t target = mobius_test::host_mate(mob_host_rank() + 1);
+  const mob_rank_t target = mobius_test::local_peer(mob_host_rank() + 1);
   void* pointer = nullptr;
   EXPECT_EQ(mob_ptr(target, memory.at(target, 8), &pointer), MOB_OK) << mob_last_error();
   *static_cast<volatile int*>(pointer) = 1000 + mob_rank();
   barrier();
   EXPECT_EQ(*reinterpret_cast<volatile int*>(memory.local() + 8),
-            1000 + mobius_test::host_mate(mob_host_rank() - 1));
+            1000 + mobius_test::local_peer(mob_host_rank() - 1));
   barrier();
 }
 

@@ -753,7 +753,7 @@ TEST(Exposed, PutsThatWereOnlyStartedKeepTheirOrderFewAtATime) {
 TEST(Exposed, OneOfManySmallPutsFails) {
   const mob_rank_t me = mob_rank();
   const mob_rank_t right = right_of(me);
-  if (mob_host_size() != mob_size()) GTEST_SKIP() << "for host-mates";
+  if (mob_host_size() != mob_size()) GTEST_SKIP() << "for local peers";
   constexpr size_t kPage = 4096;
   auto* pages = static_cast<unsigned char*>(
       mmap(nullptr, 3 * kPage, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));

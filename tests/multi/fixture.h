@@ -24,13 +24,13 @@ inline bool same_host(mob_rank_t rank) { return mob_is_host_mate(rank) == 1; }
 // Whether all ranks share memory.
 inline bool one_host() { return mob_host_size() == mob_size(); }
 // The rank at a position among the caller's local peers, modulo their number.
-inline mob_rank_t host_mate(mob_rank_t place) {
+inline mob_rank_t local_peer(mob_rank_t place) {
   mob_rank_t rank = -1;
   EXPECT_EQ(mob_host_mate((place + mob_host_size()) % mob_host_size(), &rank), MOB_OK)
       << mob_last_error();
   return rank;
 }
-inline mob_rank_t first_of_host() { return host_mate(0); }
+inline mob_rank_t first_of_host() { return local_peer(0); }
 
 // The final status of a transfer to `target` whose start returned `status`: on another host the
 // target detects errors, and the next flush reports them.

@@ -22,7 +22,7 @@ TEST(Job, SignalsBelongToTheProgram) {
   }
 }
 
-TEST(Job, RanksAndHostMatesAreConsistent) {
+TEST(Job, RanksAndLocalPeersAreConsistent) {
   EXPECT_EQ(mob_initialized(), 1);
   ASSERT_GT(mob_size(), 0);
   EXPECT_GE(mob_rank(), 0);

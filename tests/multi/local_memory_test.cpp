@@ -45,7 +45,7 @@ void free_block(void* pointer) { EXPECT_EQ(mob_local_free(pointer), MOB_OK) << m
 
 }  // namespace
 
-TEST(LocalMemory, HostMatesReachBlocksOfAnySize) {
+TEST(LocalMemory, LocalPeersReachBlocksOfAnySize) {
   const Shared board(8);
   for (const size_t bytes : kSizes) {
     // Ranks allocate different amounts, so that their blocks have different places.

@@ -362,7 +362,7 @@ TEST(Remap, ManyAtATimeAndInTurns) {
 }
 
 // At another address each time, so that a local peer that accesses it maps it anew.
-TEST(Remap, HostMatesDoNotKeepWhatIsWithdrawn) {
+TEST(Remap, LocalPeersDoNotKeepWhatIsWithdrawn) {
   const mob_rank_t right = right_of(mob_rank());
   const int rounds = mobius_test::rounds(200, 40);
   const size_t bytes = 2 * static_cast<size_t>(rounds) * kPage;

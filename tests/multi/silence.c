@@ -138,7 +138,7 @@ static void barrier(void) {
 
 /* The last rank stops, which is not the first of its host. The ranks of the other host learn of it,
  * while its local peers wait until it continues. */
-static void mate(void) {
+static void local_peer(void) {
   const mob_rank_t last = mob_size() - 1;
   need(mob_barrier(), "mob_barrier");
   if (mob_rank() == last) stop();
@@ -150,7 +150,7 @@ static void mate(void) {
     pause();
   }
   await_notify(1);
-  end("mate");
+  end("local_peer");
 }
 
 /* Rank 1 stops. It may write to memory of rank 0 although it is not in the team, which still frees
@@ -215,7 +215,7 @@ int main(int count, char** words) {
   if (strcmp(words[1], "bulk") == 0) bulk();
   if (strcmp(words[1], "counter") == 0) counter();
   if (strcmp(words[1], "barrier") == 0) barrier();
-  if (strcmp(words[1], "mate") == 0) mate();
+  if (strcmp(words[1], "local_peer") == 0) local_peer();
   if (strcmp(words[1], "holder") == 0) holder();
   if (strcmp(words[1], "busy") == 0) busy();
   fprintf(stderr, "unknown case '%s'\n", words[1]);

@@ -10,17 +10,17 @@ namespace mobius::armci {
 namespace {
 
 // Whether memory of local peers has the same address in the caller as in its owner.
-bool finds_host_mates_in_place(const char* function) {
+bool finds_local_peers_in_place(const char* function) {
   mob_mem_t mem = nullptr;
   check(mob_mem_alloc(1, &mem), function);
   bool in_place = true;
   for (mob_rank_t i = 0; i < mob_host_size(); ++i) {
-    mob_rank_t mate = 0;
+    mob_rank_t peer = 0;
     void* address = nullptr;
     void* here = nullptr;
-    check(mob_host_mate(i, &mate), function);
-    check(mob_mem_address(mem, mate, 0, &address), function);
-    check(mob_ptr(mate, address, &here), function);
+    check(mob_host_mate(i, &peer), function);
+    check(mob_mem_address(mem, peer, 0, &address), function);
+    check(mob_ptr(peer, address, &here), function);
     in_place = in_place && here == address;
   }
   check(mob_mem_free(mem), function);
@@ -35,7 +35,7 @@ Topology& topology() {
 }
 
 void Topology::find(const char* function) {
-  is_direct_ = finds_host_mates_in_place(function);
+  is_direct_ = finds_local_peers_in_place(function);
   mob_rank_t first = mob_rank();
   if (is_direct_) check(mob_host_mate(0, &first), function);
   std::vector<mob_rank_t> firsts(static_cast<size_t>(mob_size()));

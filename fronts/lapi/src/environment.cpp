@@ -101,7 +101,7 @@ bool integer_of(const Context& context, lapi_query_t query, int* value) {
   }
 }
 
-void list_host_mates(const Context& context, int* positions) {
+void list_local_peers(const Context& context, int* positions) {
   for (unsigned i = 0; i < context.tasks; ++i) positions[i] = -1;
   for (mob_rank_t i = 0; i < mob_host_size(); ++i) {
     mob_rank_t rank = 0;
@@ -149,7 +149,7 @@ extern "C" int PLAPI_Qenv(lapi_handle_t hndl, lapi_query_t query, int* ret_val) 
   auto* statistics = static_cast<lapi_statistics_t*>(static_cast<void*>(ret_val));
   switch (query) {
     case QUERY_SHM_TASKS:
-      lapi::list_host_mates(*context, ret_val);
+      lapi::list_local_peers(*context, ret_val);
       break;
     case QUERY_STATISTICS:
       lapi::copy(context->over_network, statistics);

@@ -9,10 +9,12 @@
  * initialised, that the entry belongs to the rank, that the address lies in the part, and that the
  * whole value does. The rank is folded into the address above bit 47, where user addresses have no
  * bits. The out-of-line call handles all other cases (another part, another host, no common
- * address, an error); it also moves the entry to the part it found (src/engine/targets.h).
+ * address, an error); it also moves the entry to the part it found
+ * (src/engine/segment/translation_cache.h).
  *
  * Atomic updates of words have entries of their own, behind the others. A part is entered there
- * only once accumulates leave its words to atomic instructions (src/engine/stripes.h).
+ * only once accumulates leave its words to atomic instructions
+ * (src/engine/segment/accumulate_locks.h).
  *
  * One thread at a time changes an entry, but other threads read it meanwhile. A reader may combine
  * the origin of one part with the limit of another. Both are parts of the same rank, so the worst
@@ -36,7 +38,7 @@ typedef struct mob_target_ {
   uint64_t other_bytes;
   uint32_t recalls; /* number of times it was found there */
   uint16_t busy;    /* 1 while a thread changes the entry */
-  uint16_t is_view; /* 1: the entry describes a view, not a part (src/engine/moved_views.h) */
+  uint16_t is_view; /* 1: the entry describes a view, not a part (src/engine/rma/remap_views.h) */
 } __attribute__((aligned(64))) mob_target_t_;
 
 /* 1 << MOB_RANK_INDEX_BITS_ entries, then as many for words. */

@@ -7,8 +7,8 @@
  *
  * A program that puts or gets neighbouring bytes one by one to or from another host extends the
  * operation that the scheduler recorded last: some thirty instructions per call, none of them
- * atomic (src/engine/stretch.h). The out-of-line call handles all other cases, and opens such a
- * run. */
+ * atomic (src/engine/scheduler/append_run.h). The out-of-line call handles all other cases, and
+ * opens such a run. */
 
 #include <mobius/detail/bias_inline.h>
 #include <mobius/memory.h>
