@@ -144,7 +144,7 @@ MOB_API mob_status_t mob_access_trylock(mob_access_t access, mob_rank_t rank,
 MOB_API mob_status_t mob_access_unlock(mob_access_t access, mob_rank_t rank);
 
 /**
- * Gains shared access to every member.
+ * Gains shared access to every member, and waits for as long as that takes.
  *
  * @param access     a live object
  * @param recovered  as mob_access_lock()
@@ -152,7 +152,7 @@ MOB_API mob_status_t mob_access_unlock(mob_access_t access, mob_rank_t rank);
  *         MOB_ERR_HANDLE; MOB_ERR_PEER (a member on another host died). After an error no access
  *         was gained.
  *
- * Otherwise as mob_access_lock().
+ * Otherwise as mob_access_lock(). Thread safety: any.
  */
 MOB_API mob_status_t mob_access_lock_all(mob_access_t access, int* recovered);
 
@@ -162,8 +162,8 @@ MOB_API mob_status_t mob_access_lock_all(mob_access_t access, int* recovered);
  * @return MOB_OK; MOB_ERR_STATE (also if the calling process lacks shared access to a member; then
  *         none was given back); MOB_ERR_HANDLE
  *
- * As mob_access_unlock(), for every target. Thread safety: any, but no other thread may give back
- * access through the same object at the same time.
+ * Waits for the calling thread's transfers, as mob_access_unlock(), for every target. Thread
+ * safety: any, but no other thread may give back access through the same object at the same time.
  */
 MOB_API mob_status_t mob_access_unlock_all(mob_access_t access);
 

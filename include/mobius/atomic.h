@@ -138,6 +138,8 @@ MOB_API mob_status_t mob_accumulate(mob_rank_t rank, void* remote, const void* l
  *
  * @param scale  one element of `type`
  * @return as mob_transfer()
+ *
+ * Blocks until local completion. Thread safety: any.
  */
 MOB_API mob_status_t mob_accumulate_scaled(mob_rank_t rank, void* remote, const void* local,
                                            size_t count, mob_type_t type, const void* scale);
@@ -147,6 +149,8 @@ MOB_API mob_status_t mob_accumulate_scaled(mob_rank_t rank, void* remote, const 
  *
  * @param old  out: `count` elements, any alignment; must not overlap `local`
  * @return as mob_transfer()
+ *
+ * Blocks until the former elements have arrived. Thread safety: any.
  */
 MOB_API mob_status_t mob_fetch_accumulate(mob_rank_t rank, void* remote, const void* local,
                                           void* old, size_t count, mob_type_t type, mob_op_t op);

@@ -99,17 +99,33 @@ MOB_API mob_status_t mob_broadcast(mob_team_t team, mob_rank_t root, void* buffe
 MOB_API mob_status_t mob_reduce(mob_team_t team, mob_rank_t root, mob_op_t op, mob_type_t type,
                                 const void* in, void* out, size_t count);
 
-/** Reduces as mob_reduce(), with the result at every member. `in` may be `out`. */
+/**
+ * Reduces as mob_reduce(), with the result at every member. `in` may be `out`.
+ *
+ * @return as mob_reduce()
+ *
+ * Thread safety: per team.
+ */
 MOB_API mob_status_t mob_allreduce(mob_team_t team, mob_op_t op, mob_type_t type, const void* in,
                                    void* out, size_t count);
 
-/** Reduces as mob_reduce(), but member r gets x0 op … op xr. `in` may be `out`. */
+/**
+ * Reduces as mob_reduce(), but member r gets x0 op … op xr. `in` may be `out`.
+ *
+ * @return as mob_reduce()
+ *
+ * Thread safety: per team.
+ */
 MOB_API mob_status_t mob_scan(mob_team_t team, mob_op_t op, mob_type_t type, const void* in,
                               void* out, size_t count);
 
 /**
  * Reduces as mob_reduce(), but member r gets x0 op … op x(r-1). The first member's `out` is not
  * written and may be null. `in` may be `out`.
+ *
+ * @return as mob_reduce()
+ *
+ * Thread safety: per team.
  */
 MOB_API mob_status_t mob_exscan(mob_team_t team, mob_op_t op, mob_type_t type, const void* in,
                                 void* out, size_t count);
@@ -150,15 +166,33 @@ typedef struct mob_user_op {
 MOB_API mob_status_t mob_reduce_user(mob_team_t team, mob_rank_t root, const mob_user_op_t* op,
                                      const void* in, void* out, size_t count);
 
-/** Reduces as mob_reduce_user(), with the result at every member. `in` may be `out`. */
+/**
+ * Reduces as mob_reduce_user(), with the result at every member. `in` may be `out`.
+ *
+ * @return as mob_reduce_user()
+ *
+ * Thread safety: per team.
+ */
 MOB_API mob_status_t mob_allreduce_user(mob_team_t team, const mob_user_op_t* op, const void* in,
                                         void* out, size_t count);
 
-/** Scans as mob_scan(), with a user's operation. `in` may be `out`. */
+/**
+ * Scans as mob_scan(), with a user's operation. `in` may be `out`.
+ *
+ * @return as mob_reduce_user()
+ *
+ * Thread safety: per team.
+ */
 MOB_API mob_status_t mob_scan_user(mob_team_t team, const mob_user_op_t* op, const void* in,
                                    void* out, size_t count);
 
-/** Scans as mob_exscan(), with a user's operation. `in` may be `out`. */
+/**
+ * Scans as mob_exscan(), with a user's operation. `in` may be `out`.
+ *
+ * @return as mob_reduce_user()
+ *
+ * Thread safety: per team.
+ */
 MOB_API mob_status_t mob_exscan_user(mob_team_t team, const mob_user_op_t* op, const void* in,
                                      void* out, size_t count);
 

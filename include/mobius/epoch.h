@@ -108,7 +108,8 @@ MOB_API mob_status_t mob_epoch_start(mob_epoch_t epoch, const mob_rank_t* target
  *         in which case the epoch has ended. Errors of transfers in contexts that the calling
  *         thread does not use are left to the flushes of those contexts.
  *
- * Does not wait for the targets' calls. Thread safety: as described for this file.
+ * Blocks for transfers of the calling process, not for calls of the targets. Thread safety: as
+ * described for this file.
  */
 MOB_API mob_status_t mob_epoch_complete(mob_epoch_t epoch);
 

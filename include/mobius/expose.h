@@ -132,6 +132,11 @@ MOB_API mob_status_t mob_expose_heap(size_t bytes, mob_exposed_t* exposed);
 
 /**
  * Exposes everything that is or will be mapped in the calling process; otherwise as mob_expose().
+ *
+ * @param exposed  out: for mob_withdraw()
+ * @return as mob_expose() without flags
+ *
+ * Local, does not block. Thread safety: any.
  */
 MOB_API mob_status_t mob_expose_all(mob_exposed_t* exposed);
 

@@ -96,6 +96,8 @@ MOB_API mob_status_t mob_heap_malloc(mob_heap_t heap, size_t bytes, void** point
  * before it returns.
  *
  * @return as mob_heap_malloc(); MOB_ERR_MEMORY also if the product overflows
+ *
+ * Collective, blocks as mob_heap_malloc(). Thread safety: single per team.
  */
 MOB_API mob_status_t mob_heap_calloc(mob_heap_t heap, size_t count, size_t bytes, void** pointer);
 
@@ -104,6 +106,8 @@ MOB_API mob_status_t mob_heap_calloc(mob_heap_t heap, size_t count, size_t bytes
  *
  * @param alignment  a power of two up to 2 MiB, or 0 for 16 bytes; the same everywhere
  * @return as mob_heap_malloc(); MOB_ERR_ARGUMENT also for an invalid alignment
+ *
+ * Collective, blocks as mob_heap_malloc(). Thread safety: single per team.
  */
 MOB_API mob_status_t mob_heap_align(mob_heap_t heap, size_t alignment, size_t bytes,
                                     void** pointer);

@@ -125,7 +125,8 @@ MOB_API mob_status_t mob_mutexes_free(mob_mutexes_t mutexes);
  *         `rank` is on another host); MOB_ERR_HANDLE; MOB_ERR_RANK (not in the team); MOB_ERR_RANGE
  *         (`rank` hosts no such mutex); MOB_ERR_PEER (`rank`, on another host, died)
  *
- * Otherwise as mob_lock(). Thread safety: any.
+ * Blocks; the caller sees everything that former owners did, as with mob_lock(). Thread safety:
+ * any.
  */
 MOB_API mob_status_t mob_mutex_lock(mob_mutexes_t mutexes, size_t index, mob_rank_t rank,
                                     int* recovered);

@@ -80,23 +80,50 @@ MOB_API mob_status_t mob_get(mob_rank_t rank, const void* remote, void* local, s
  */
 MOB_API mob_status_t mob_put_nb(mob_rank_t rank, void* remote, const void* local, size_t bytes,
                                 mob_handle_t* handle);
-/** Starts a get; as mob_put_nb(). At local completion `local` holds the data. */
+/**
+ * Starts a get; otherwise as mob_get().
+ *
+ * @param rank    the target
+ * @param remote  first byte to read, an address in the target
+ * @param local   first byte to write; must stay until local completion, and holds the data then
+ * @param bytes   number of bytes
+ * @param handle  out: for mob_wait() and related calls (transfer.h), which wait for local
+ *                completion
+ * @return as mob_get(); MOB_ERR_ARGUMENT also if `handle` is null
+ *
+ * Does not block, except for flow control. Thread safety: any.
+ */
 MOB_API mob_status_t mob_get_nb(mob_rank_t rank, const void* remote, void* local, size_t bytes,
                                 mob_handle_t* handle);
 /**
- * Starts a put that the next flush of the calling thread's context completes; otherwise as
- * mob_put_nb().
+ * Starts a put that the next flush of the calling thread's context completes.
  *
  * A put to another host may only be recorded. It is then sent by a later call that waits (a flush,
  * a barrier, a get that is waited for), by mob_poll(), or when enough is recorded. A program that
  * computes next and wants the bytes to travel meanwhile calls mob_poll() once. The same holds for
  * every call that starts an operation without a handle ("nbi", mob_transfer_nbi()); see
  * docs/scheduler.md.
+ *
+ * @param rank    the target
+ * @param remote  first byte to write, an address in the target
+ * @param local   first byte to read; the caller must not change it before local completion
+ * @param bytes   number of bytes
+ * @return as mob_put(); the flush returns an error that is found later
+ *
+ * Does not block, except for flow control. Thread safety: any.
  */
 MOB_INLINE mob_status_t mob_put_nbi(mob_rank_t rank, void* remote, const void* local, size_t bytes);
 /**
- * Starts a get that the next flush of the calling thread's context completes; otherwise as
- * mob_get_nb(). The data has arrived after that flush.
+ * Starts a get that the next flush of the calling thread's context completes. The data has arrived
+ * after that flush. As mob_put_nbi(), it may only be recorded at first.
+ *
+ * @param rank    the target
+ * @param remote  first byte to read, an address in the target
+ * @param local   first byte to write; must stay until local completion, and holds the data then
+ * @param bytes   number of bytes
+ * @return as mob_get(); the flush returns an error that is found later
+ *
+ * Does not block, except for flow control. Thread safety: any.
  */
 MOB_INLINE mob_status_t mob_get_nbi(mob_rank_t rank, const void* remote, void* local, size_t bytes);
 
@@ -120,6 +147,10 @@ MOB_API mob_status_t mob_put_signal(mob_rank_t rank, void* remote, const void* l
 /**
  * Gets bytes, then changes a signal word of the target, which tells the target that its bytes have
  * been read; as mob_put_signal().
+ *
+ * @return as mob_get()
+ *
+ * Blocks until the data has arrived. Thread safety: any.
  */
 MOB_API mob_status_t mob_get_signal(mob_rank_t rank, const void* remote, void* local, size_t bytes,
                                     uint64_t* signal, uint64_t value, mob_signal_op_t op);
@@ -151,6 +182,10 @@ MOB_API mob_status_t mob_put_counted(mob_rank_t rank, void* remote, const void* 
 /**
  * Starts a get that counts words; as mob_put_counted(). The target's word is counted when the data
  * has been read, the caller's words when the data has arrived.
+ *
+ * @return as mob_put_counted()
+ *
+ * Does not block, except for flow control. Thread safety: any.
  */
 MOB_API mob_status_t mob_get_counted(mob_rank_t rank, const void* remote, void* local, size_t bytes,
                                      uint64_t* target_word, uint64_t* origin_word,
@@ -172,15 +207,31 @@ MOB_API mob_status_t mob_get_counted(mob_rank_t rank, const void* remote, void* 
  */
 MOB_INLINE mob_status_t mob_flush(mob_rank_t rank);
 
-/** Waits as mob_flush(), for every target. @return as mob_flush() */
+/**
+ * Waits as mob_flush(), for every target.
+ *
+ * @return as mob_flush()
+ *
+ * Blocks, makes progress. Thread safety: any.
+ */
 MOB_INLINE mob_status_t mob_flush_all(void);
 
 /**
  * Waits as mob_flush(), but only for local completion: buffers may be reused, gets have arrived.
+ *
+ * @return as mob_flush()
+ *
+ * Blocks, makes progress. Thread safety: any.
  */
 MOB_INLINE mob_status_t mob_flush_local(mob_rank_t rank);
 
-/** Waits as mob_flush_local(), for every target. @return as mob_flush() */
+/**
+ * Waits as mob_flush_local(), for every target.
+ *
+ * @return as mob_flush()
+ *
+ * Blocks, makes progress. Thread safety: any.
+ */
 MOB_INLINE mob_status_t mob_flush_local_all(void);
 
 /**

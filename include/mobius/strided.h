@@ -43,6 +43,10 @@ MOB_API mob_status_t mob_put_strided(mob_rank_t rank, void* remote, const ptrdif
 
 /**
  * Gets a box; as mob_put_strided(). The runs at the caller are written, so they must not overlap.
+ *
+ * @return as mob_transfer()
+ *
+ * Blocks until the data has arrived. Thread safety: any.
  */
 MOB_API mob_status_t mob_get_strided(mob_rank_t rank, const void* remote,
                                      const ptrdiff_t* remote_strides, void* local,
@@ -55,6 +59,9 @@ MOB_API mob_status_t mob_get_strided(mob_rank_t rank, const void* remote,
  * @param type   type of the elements; a run holds whole elements, aligned at the target
  * @param op     an operation that is defined on that type
  * @param scale  one element, with MOB_SUM only; or null for 1
+ * @return as mob_transfer()
+ *
+ * Blocks until local completion. Thread safety: any.
  */
 MOB_API mob_status_t mob_accumulate_strided(mob_rank_t rank, void* remote,
                                             const ptrdiff_t* remote_strides, const void* local,
@@ -78,13 +85,24 @@ MOB_API mob_status_t mob_accumulate_strided(mob_rank_t rank, void* remote,
 MOB_API mob_status_t mob_put_pieces(mob_rank_t rank, void* const* remotes, void* const* locals,
                                     size_t count, size_t bytes);
 
-/** Gets pieces, the i-th from remotes[i] to locals[i]; as mob_put_pieces(). */
+/**
+ * Gets pieces, the i-th from remotes[i] to locals[i]; as mob_put_pieces(). The pieces at the caller
+ * are written, so they must not overlap.
+ *
+ * @return as mob_transfer()
+ *
+ * Blocks until the data has arrived. Thread safety: any.
+ */
 MOB_API mob_status_t mob_get_pieces(mob_rank_t rank, void* const* remotes, void* const* locals,
                                     size_t count, size_t bytes);
 
 /**
  * Accumulates pieces as mob_put_pieces(), with type, operation and scale as
  * mob_accumulate_strided().
+ *
+ * @return as mob_transfer()
+ *
+ * Blocks until local completion. Thread safety: any.
  */
 MOB_API mob_status_t mob_accumulate_pieces(mob_rank_t rank, void* const* remotes,
                                            void* const* locals, size_t count, size_t bytes,

@@ -194,6 +194,8 @@ MOB_API mob_status_t mob_test(mob_handle_t* handle, int* done);
  *
  * @return the first error. After an error the remaining handles were waited for too; but none was
  *         if there are more handles than memory can hold (MOB_ERR_RANGE).
+ *
+ * Blocks, makes progress. Thread safety: any, but one thread per handle.
  */
 MOB_API mob_status_t mob_wait_all(mob_handle_t* handles, size_t count);
 

@@ -2,8 +2,8 @@
 !
 ! LAPI on Moebius for Fortran (docs/fronts/lapi.md): fixed and free form. Every call is a subroutine
 ! whose last argument is the return code. Addresses of other tasks are integers of kind
-! LAPI_ADDR_TYPE; LAPI_ADDR_NULL stands for a missing argument of any type (gfortran wants
-! -fallow-argument-mismatch for that). Tasks may have a handler at different addresses: pass
+! LAPI_ADDR_TYPE; LAPI_ADDR_NULL stands for a missing argument of any type (gfortran needs
+! -fallow-argument-mismatch for that). Tasks may have a handler at different addresses, so pass
 ! %val(int(index, 8)) of an index that lapi_addr_set() was given, not the procedure.
       integer, parameter :: LAPI_ADDR_TYPE = 8
       integer, parameter :: LAPI_LONG_TYPE = 8
@@ -133,7 +133,7 @@
       integer, parameter :: LAPI_DGSP_UNPACK = 6
       integer, parameter :: LAPI_GET_THREAD_FUNC = 7
       integer, parameter :: LAPI_LAST_UTIL = 8
-! Of a task that a counter waits for
+! State of a task that a counter waits for
       integer, parameter :: LAPI_MSG_INITIAL = 0
       integer, parameter :: LAPI_MSG_RECVD = 1
       integer, parameter :: LAPI_MSG_PURGED = 2
