@@ -28,7 +28,7 @@ mob_status_t find_part(const char* call, mob_mem_t mem, mob_rank_t rank,
     return fail(MOB_ERR_RANK, "%s: rank %d is not in the team that made this allocation", call,
                 rank);
   }
-  const engine::Engine& engine = engine::engine();
+  engine::Engine& engine = engine::engine();
   if (!allocation->members.empty()) {
     *member = allocation->members[static_cast<size_t>(index)];
     return MOB_OK;

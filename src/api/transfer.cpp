@@ -82,7 +82,7 @@ mob_status_t wait_each(const char* call, std::span<mob_handle_t> handles, size_t
   }
   return api::without_exceptions(call, [&] {
     mob_status_t outcome = MOB_OK;
-    engine::HostWatch watch(engine::engine(), call);
+    engine::AnyPeerWatch watch(engine::engine().peers(), call);
     const mob_status_t status = engine::engine().wait_until(
         [&] {
           outcome = test_each(call, handles, most, indices, completed);

@@ -124,7 +124,9 @@ mob_status_t ask(const char* call, const mob_wait_set_t* set, bool waits, Look l
     return engine::with_word_type(set->type, [&]<typename T>(T) {
       const Words<T> words{*set};
       Engine& engine = engine::engine();
-      if (waits) return engine::wait_for_words(engine, call, [&] { return look(words); });
+      if (waits)
+        return engine::wait_for_words(engine.peers(), engine.waiter(), call,
+                                      [&] { return look(words); });
       if (!look(words) && engine.poll()) look(words);
       return MOB_OK;
     });
@@ -181,7 +183,7 @@ mob_status_t mob_wait_word_(const void* word, mob_type_t type, mob_compare_t com
   }
   return api::without_exceptions(call, [&] {
     return engine::with_word_type(type, [&]<typename T>(T) {
-      return engine::wait_for_words(engine::engine(), call, [&] {
+      return engine::wait_for_words(engine::engine().peers(), engine::engine().waiter(), call, [&] {
         return engine::holds(static_cast<const T*>(word), compare, static_cast<T>(value));
       });
     });

@@ -12,6 +12,7 @@
 #include "base/status.h"
 #include "engine/collective/inter_host.h"
 #include "engine/common/out_of_memory.h"
+#include "engine/scheduler/append_run.h"
 #include "os/memfd.h"
 #include "transport/shm/copy.h"
 
@@ -20,53 +21,7 @@ namespace {
 
 using base::fail;
 
-// Small numbers for threads, used again when a thread ends.
-class ThreadNumber {
- public:
-  ThreadNumber() {
-    const std::lock_guard lock(mutex());
-    if (free_numbers().empty()) {
-      value_ = next()++;
-    } else {
-      value_ = free_numbers().back();
-      free_numbers().pop_back();
-    }
-  }
-  ~ThreadNumber() {
-    const std::lock_guard lock(mutex());
-    free_numbers().push_back(value_);
-  }
-  ThreadNumber(const ThreadNumber&) = delete;
-  ThreadNumber& operator=(const ThreadNumber&) = delete;
-
-  uint32_t value() const { return value_; }
-
- private:
-  // Never destroyed: threads may end after the process' static objects.
-  static std::mutex& mutex() {
-    static auto* const instance = new std::mutex;
-    return *instance;
-  }
-  static std::vector<uint32_t>& free_numbers() {
-    static auto* const instance = new std::vector<uint32_t>;
-    return *instance;
-  }
-  static uint32_t& next() {
-    static uint32_t instance = 0;
-    return instance;
-  }
-
-  uint32_t value_;
-};
-
 }  // namespace
-
-constinit thread_local uint32_t Engine::thread_number = 0;
-
-uint32_t Engine::number_thread() {
-  thread_local const ThreadNumber number;  // until the thread ends
-  return thread_number = number.value() + 1;
-}
 
 void Engine::apply_copy_settings() const {
   using base::SettingId;
@@ -95,11 +50,11 @@ mob_status_t Engine::start(const char* const* environment, const ThreadSeat* sea
   }
   mob_status_t status = MOB_OK;
   if (communicator != nullptr) {
-    status = job_.join_mpi(settings_, communicator);
+    status = peers_.job().join_mpi(settings_, communicator);
   } else if (seat == nullptr) {
-    status = job_.join(settings_);
+    status = peers_.job().join(settings_);
   } else {
-    status = job_.join_threads(settings_, seat->segment, *seat->control, seat->rank);
+    status = peers_.job().join_threads(settings_, seat->segment, *seat->control, seat->rank);
   }
   if (status != MOB_OK) return status;
   if (seat == nullptr) {
@@ -109,7 +64,7 @@ mob_status_t Engine::start(const char* const* environment, const ThreadSeat* sea
   if (status != MOB_OK) {
     progress_.stop();
     close();
-    job_.abandon();
+    peers_.job().abandon();
   }
   return status;
 }
@@ -139,36 +94,36 @@ mob_status_t Engine::open_memory(const ThreadSeat* seat, Mappings& mappings) {
       return status;  // everywhere
     }
     if (status == MOB_OK) {
-      status = mappings.host_memory.map(host().segment(), window.bytes() >> kChunkShift);
+      status = mappings.layout.map(host().segment(), window.bytes() >> kChunkShift);
     }
   }
   if (seat != nullptr) {
     status = host().agree(status, "mob_init");
     if (status != MOB_OK) return status;
   }
-  window_ = mappings.window;
-  segment_layout_ = mappings.host_memory;
+  segment_.adopt(mappings.window, mappings.layout);
   if (status == MOB_OK) status = SegmentLayout::reserve(host().segment(), host().index());
   if (status == MOB_OK) status = router_.open();
+  segment_.let_inlined(!router_.hooked());
   return host().agree(status, "mob_init");
 }
 
 void Engine::open_parts(const Mappings& mappings) {
-  job_.settle_waiting(settings_);
-  own_ = &segment_layout_.process(host().index());
-  progress_.open(own_->doorbell);
-  messages_.open(*own_);
+  peers_.job().settle_waiting(settings_);
+  ProcessBlock& own = segment_.own_process();
+  progress_.open(own.doorbell, settings_.progress_mode());
+  messages_.open(own);
   exposures_.open();
-  delegation_.open(*own_);
+  delegation_.open(own);
   remaps_.open();
-  chunks_.open(segment_layout_, host().segment(), window_->bytes() >> kChunkShift, *this);
+  segment_.open_chunks();
   notifications_.open(*this, mappings.notifications);
-  gets_messages_only_ = job_.hosts() == 1 && !router_.hooked();
+  waiter_.open();
 }
 
 // Before the others can ask for anything, everything is there to answer.
 mob_status_t Engine::open_network() {
-  if (job_.hosts() == 1) return MOB_OK;
+  if (peers_.job().hosts() == 1) return MOB_OK;
   remote_objects_.open();
   team_messages_.open();
   batch_server_.open();
@@ -181,10 +136,10 @@ mob_status_t Engine::open_network() {
 mob_status_t Engine::make_team_area(mob_rank_t size, uint64_t* offset) {
   const uint64_t chunks = chunks_of(Team::area_bytes(size));
   uint64_t first = 0;
-  if (const mob_status_t status = chunks_.claim(chunks, &first)) return status;
+  if (const mob_status_t status = segment_.chunks().claim(chunks, &first)) return status;
   *offset = first << kChunkShift;
   const mob_status_t status = reserve_memory(*offset, Team::area_bytes(size));
-  if (status != MOB_OK) chunks_.release(first, chunks);
+  if (status != MOB_OK) segment_.chunks().release(first, chunks);
   return status;
 }
 
@@ -194,7 +149,7 @@ mob_status_t Engine::adopt_team(TeamMap map, mob_rank_t team_rank, uint64_t area
   std::vector<mob_rank_t> mates;
   const bool all_here = InterHost::find_mates(*this, map, &mates);
   const uint64_t chunks = chunks_of(Team::area_bytes(static_cast<mob_rank_t>(mates.size())));
-  if (const mob_status_t status = window_->allow(area_offset, chunks)) return status;
+  if (const mob_status_t status = segment_.window().allow(area_offset, chunks)) return status;
   if (!all_here) {
     TeamMap here = TeamMap::of(mates);
     const mob_rank_t place = here.rank_of(rank());
@@ -211,13 +166,7 @@ mob_status_t Engine::adopt_team(TeamMap map, mob_rank_t team_rank, uint64_t area
 void Engine::release_team_area(uint64_t offset, mob_rank_t size) {
   const uint64_t chunks = chunks_of(Team::area_bytes(size));
   release_memory(offset, chunks << kChunkShift);
-  chunks_.release(offset >> kChunkShift, chunks);
-}
-
-mob_status_t Engine::refuse_to_wait() {
-  return fail(MOB_ERR_STATE,
-              "a handler must not wait, and this call would have to; send a message and go on in "
-              "the handler of the reply");
+  segment_.chunks().release(offset >> kChunkShift, chunks);
 }
 
 void Engine::end_calls() { process(host().index()).is_ending.store(1, std::memory_order_release); }
@@ -228,9 +177,9 @@ void Engine::stop(bool all_met) {
   await_others();
   // Who is lost does not come, and who has lost it does not wait; others know by the last meeting.
   const bool all_come = !network_.has_lost_any() && all_met;
-  if (job_.hosts() > 1 && all_come) {
+  if (peers_.job().hosts() > 1 && all_come) {
     network_.note_all_met();
-    static_cast<void>(job_.directory()->fence());
+    static_cast<void>(peers_.job().directory()->fence());
   }
   network_.close();
   messages_.close();
@@ -239,16 +188,16 @@ void Engine::stop(bool all_met) {
   remaps_.take_back();
   remap_views_.close();
   close();
-  job_.leave();
+  peers_.job().leave();
 }
 
 // Waits until every process of the host that is alive has come to its end.
 void Engine::await_others() {
-  job_.start_leaving();
+  peers_.job().start_leaving();
   std::atomic_thread_fence(std::memory_order_seq_cst);  // between the change and looks for sleepers
   const mob_rank_t mates = host().size();
   for (mob_rank_t index = 0; index < mates; ++index) {
-    if (index != host().index()) ring_after_fence(job_.rank_at(index));
+    if (index != host().index()) ring_after_fence(peers_.job().rank_at(index));
   }
   mob_rank_t next = 0;  // those before it are known not to come, or to have come
   const auto all_came = [&] {
@@ -273,33 +222,29 @@ void Engine::await_others() {
   static_cast<void>(wait_until(all_came, &finder));
 }
 
-bool Engine::is_dead(mob_rank_t rank) {
-  const mob_rank_t index = host_index(rank);
-  if (index >= 0) return liveness().is_dead(index);
-  return network_.is_dead(rank) || job_.directory()->is_dead(rank);
-}
-
-bool Engine::is_leaving(mob_rank_t rank) {
-  const mob_rank_t index = host_index(rank);
-  return index >= 0 ? liveness().is_leaving(index) : job_.directory()->has_left(rank);
-}
-
-bool Engine::is_ending(mob_rank_t rank) {
-  const mob_rank_t index = host_index(rank);
+bool Engine::Reports::is_ending(mob_rank_t rank) {
+  Peers& peers = engine_.peers_;
+  const mob_rank_t index = peers.host_index(rank);
   if (index < 0) {
     // The first letter of a leader's end says that all of its host have come to theirs, and that
     // what they had sent before has arrived.
-    const mob_rank_t leader = job_.leader_of(job_.place_of(rank).host);
-    return team_messages_.has_come(kEndOfJob, leader) || is_leaving(rank);
+    const job::Job& job = peers.job();
+    const mob_rank_t leader = job.leader_of(job.place_of(rank).host);
+    return engine_.team_messages_.has_come(kEndOfJob, leader) || peers.is_leaving(rank);
   }
   // Acquire pairs with the release in end_calls(): who sees it sees what it did before.
-  return process(index).is_ending.load(std::memory_order_acquire) != 0;
+  return engine_.segment_.process(index).is_ending.load(std::memory_order_acquire) != 0;
 }
 
-bool Engine::has_left(mob_rank_t rank) {
-  const mob_rank_t index = host_index(rank);
-  return index >= 0 ? liveness().has_left(index) : job_.directory()->has_left(rank);
+void Engine::Dependents::context_changed() { leave_append_run(); }
+
+void Engine::Dependents::give_up(mob_rank_t rank) {
+  engine_.am_rma_.give_up(rank);
+  engine_.scheduler_.give_up(rank);
+  engine_.messages_.give_up(rank);
 }
+
+void Engine::Threads::enter() { engine::enter(&engine_); }
 
 void Engine::close() {
   exposures_.close();
@@ -307,49 +252,7 @@ void Engine::close() {
   router_.close(false);
   teams_.close();
   notifications_.close();
-  segment_layout_.close();
-  window_.reset();
-}
-
-void Engine::close_chunks(uint64_t offset, uint64_t chunks) {
-  if (window_->same_address()) {
-    for (mob_rank_t rank = 0; rank < size(); ++rank) {
-      target_forget_all(rank, window_->base() + offset, chunks << kChunkShift);
-    }
-  }
-  window_->deny(offset, chunks);
-}
-
-mob_status_t Engine::reserve_memory(uint64_t offset, size_t bytes) {
-  return os::memfd_reserve(host().segment(), job::kWindowOffset + offset, bytes);
-}
-
-void Engine::release_memory(uint64_t offset, size_t bytes) {
-  os::memfd_release(host().segment(), job::kWindowOffset + offset, bytes);
-}
-
-mob_status_t Engine::explain_unreachable(const char* call, mob_rank_t rank, const void* remote,
-                                         size_t bytes) const {
-  const mob_rank_t index = host_index(rank);
-  if (index < 0) {
-    return fail(MOB_ERR_RANK,
-                "%s: rank %d is on another host; its memory cannot be reached by a pointer", call,
-                rank);
-  }
-  const uint64_t offset = reinterpret_cast<uintptr_t>(remote) - window_->base_of(index);
-  Region part{};
-  if (!chunks_.find(offset, &part) || part.owner != index) {
-    if (bytes == 0) {
-      return fail(MOB_ERR_RANGE, "%s: %p is not in any allocation of rank %d", call, remote, rank);
-    }
-    return fail(MOB_ERR_RANGE, "%s: %zu bytes at %p are not in any allocation of rank %d", call,
-                bytes, remote, rank);
-  }
-  return fail(MOB_ERR_RANGE,
-              "%s: %zu bytes at offset %zu do not fit into the %zu bytes that rank %d allocated "
-              "there",
-              call, bytes, static_cast<size_t>(offset - part.offset),
-              static_cast<size_t>(part.bytes), rank);
+  segment_.close();
 }
 
 }  // namespace mobius::engine

@@ -73,9 +73,11 @@ mob_status_t CollectiveTuning::try_attaching(Team& team, Attaching* result) {
   for (mob_rank_t r = 0; said.may && r < team.size(); ++r) {
     const Said& other = all[static_cast<size_t>(r)];
     uint64_t seen = 0;
-    said.may = r == team.rank() || (copy_with_peer(engine, team.map().world_rank(r), other.at,
-                                                   &seen, sizeof seen, false) == 0 &&
-                                    seen == other.mark);
+    said.may =
+        r == team.rank() ||
+        (copy_with_peer(engine.segment(), engine.router().uses_cma(team.map().world_rank(r)),
+                        team.map().world_rank(r), other.at, &seen, sizeof seen, false) == 0 &&
+         seen == other.mark);
   }
   // Until then the mark is there.
   if (const mob_status_t status = team.exchange(said, &all)) return status;

@@ -33,17 +33,19 @@ uintptr_t PeerBuffers::address(mob_rank_t member, const PeerBuffer& loan, size_t
 }
 
 const unsigned char* PeerBuffers::look(mob_rank_t member, const PeerBuffer& loan, size_t offset,
-                                   size_t bytes) const {
-  return static_cast<const unsigned char*>(
-      mapped(team_.engine(), team_.map().world_rank(member), address(member, loan, offset), bytes));
+                                       size_t bytes) const {
+  return static_cast<const unsigned char*>(mapped(team_.engine().segment(),
+                                                  team_.map().world_rank(member),
+                                                  address(member, loan, offset), bytes));
 }
 
-void PeerBuffers::copy(mob_rank_t member, const PeerBuffer& loan, size_t offset, void* local, size_t bytes,
-                   bool put) {
+void PeerBuffers::copy(mob_rank_t member, const PeerBuffer& loan, size_t offset, void* local,
+                       size_t bytes, bool put) {
   if (bytes == 0) return;
   const mob_rank_t rank = team_.map().world_rank(member);
   if (const int error =
-          copy_with_peer(team_.engine(), rank, address(member, loan, offset), local, bytes, put)) {
+          copy_with_peer(team_.engine().segment(), team_.engine().router().uses_cma(rank), rank,
+                         address(member, loan, offset), local, bytes, put)) {
     unreached_ = member;
     is_gone_ = is_gone_ || error == ESRCH;
   }
@@ -57,7 +59,8 @@ mob_status_t PeerBuffers::exchange(const PeerBufferList& mine) {
 
 bool PeerBuffers::has_private() const {
   return std::ranges::any_of(all_, [](const PeerBufferList& loans) {
-    return loans.in.kind == PeerBuffer::Kind::kPrivate || loans.out.kind == PeerBuffer::Kind::kPrivate;
+    return loans.in.kind == PeerBuffer::Kind::kPrivate ||
+           loans.out.kind == PeerBuffer::Kind::kPrivate;
   });
 }
 

@@ -8,8 +8,8 @@
 #include "base/log.h"
 #include "base/status.h"
 #include "engine/engine.h"
-#include "engine/sync/locks.h"
 #include "engine/message/receive_inline.h"
+#include "engine/sync/locks.h"
 
 namespace mobius::engine {
 
@@ -97,7 +97,7 @@ mob_status_t Messages::add_ring(Inbox& inbox, uint32_t index, MessageRing** ring
 
 bool Messages::add_larger_ring(mob_rank_t rank, WireMoved* ring) {
   Inbox& inbox = engine_.process(engine_.host_index(rank)).inbox;
-  const LockGuard inbox_lock(engine_, inbox.lock);
+  const LockGuard inbox_lock(engine_.peers(), inbox.lock);
   return (width_ == &kLargeRing && add_larger_ring(inbox.large, kLargeRing, ring)) ||
          add_larger_ring(inbox.wide, kWideRing, ring);
 }
@@ -134,7 +134,7 @@ mob_status_t Messages::connect(mob_rank_t rank) {
   if (senders_.size() == senders_.capacity()) senders_.reserve(2 * senders_.size() + 1);
   std::unique_ptr<MessageSender> made;
   {
-    const LockGuard inbox_lock(engine_, inbox.lock);
+    const LockGuard inbox_lock(engine_.peers(), inbox.lock);
     const uint32_t index = inbox.rings.load(std::memory_order_relaxed);
     if (index == kMostSenders) {
       return fail(MOB_ERR_MEMORY, "rank %d has messages of %d host-mates already", rank,
@@ -431,8 +431,8 @@ bool Messages::serve_written() {
   for (size_t base = 0; base < readers_.size(); base += 64) {
     std::atomic<uint64_t>& word = inbox_->written[base / 64];
     if (word.load(std::memory_order_relaxed) == 0) continue;
-    // A full fence: pairs with the one in MessageSender::commit(). What was written before the bit was set
-    // is found below.
+    // A full fence: pairs with the one in MessageSender::commit(). What was written before the bit
+    // was set is found below.
     for (uint64_t bits = word.exchange(0, std::memory_order_seq_cst); bits != 0; bits &= bits - 1) {
       const auto bit = static_cast<size_t>(std::countr_zero(bits));
       bool more = false;

@@ -10,9 +10,9 @@
 #include <cstdint>
 
 #include "base/status.h"
-#include "engine/segment/segment_layout.h"
 #include "engine/message/message_payload.h"
 #include "engine/segment/message_wire.h"
+#include "engine/segment/segment_layout.h"
 #include "os/ring.h"
 
 namespace mobius::engine {
@@ -20,8 +20,6 @@ namespace mobius::engine {
 class Engine;
 class HandlerTable;
 struct Handler;
-
-using base::in_handler;
 
 // A token names the rank to reply to.
 inline constexpr uint64_t kTokenMark = uint64_t{0x4d54} << 48;

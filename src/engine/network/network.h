@@ -19,8 +19,9 @@
 #include <thread>
 #include <vector>
 
-#include "engine/network/network_rma.h"
 #include "engine/network/link.h"
+#include "engine/network/network_rma.h"
+#include "engine/progress/progress.h"
 #include "engine/request/rkeys.h"
 #include "transport/ofi/endpoint.h"
 
@@ -28,7 +29,7 @@ namespace mobius::engine {
 
 class Engine;
 
-class Network {
+class Network final : public NetworkServer {
  public:
   explicit Network(Engine& engine) : engine_(engine) {}
 
@@ -90,8 +91,9 @@ class Network {
 
   // Has the thread look around. Whether it does so now: as in Progress, it says so before it looks
   // whether it is to rest.
-  void wake();
-  bool is_serving() const { return serving_.load(std::memory_order_seq_cst); }
+  void wake() override;
+  void settle_all() override { settle(true); }
+  bool is_serving() const override { return serving_.load(std::memory_order_seq_cst); }
 
   // A thread that has polled is about to sleep: what it took from the transport does not wake the
   // thread that sleeps there.

@@ -6,14 +6,17 @@
 #include <utility>
 
 #include "base/status.h"
-#include "engine/engine.h"
+#include "engine/common/peers.h"
+#include "engine/progress/counters.h"
 #include "engine/progress/peer_watch.h"
-#include "engine/scheduler/append_run.h"
+#include "engine/progress/waiter.h"
+#include "os/futex.h"
 
 namespace mobius::engine {
 namespace {
 
 using base::fail;
+using base::in_handler;
 
 // What keeps flushes and fences of this process from being a fence alone: transfers under way,
 // errors that nobody has taken yet, and hooks. And flushes, but not those that the library makes
@@ -37,36 +40,30 @@ void add_unfinished(int change, int senders = 0) {
 constexpr int kMostLooks = 10;
 constexpr uint64_t kTestLookNs = 100'000'000;
 
-// Completes what is under way to a rank that died, with an error.
-void give_up(Engine& engine, mob_rank_t rank) {
-  engine.am_rma().give_up(rank);
-  engine.scheduler().give_up(rank);
-  engine.messages().give_up(rank);
-}
-
 // Ends what is under way to ranks that died, of those that are waited for, so that the wait for it
 // ends by itself, with the error of what failed. The wait for others goes on; but it ends too if
 // the dead keep something open.
 class PendingWatch final : public os::Watch {
  public:
-  PendingWatch(Engine& engine, const char* call, mob_rank_t target)
-      : engine_(engine), call_(call), target_(target) {}
+  PendingWatch(Peers& peers, TransferDependents& dependents, const char* call, mob_rank_t target)
+      : peers_(peers), dependents_(dependents), call_(call), target_(target) {}
 
   mob_status_t look() override {
     const bool is_one = target_ != Completion::kAll;
     bool any = false;
-    for (mob_rank_t rank = is_one ? target_ : 0; rank < (is_one ? target_ + 1 : engine_.size());
+    for (mob_rank_t rank = is_one ? target_ : 0; rank < (is_one ? target_ + 1 : peers_.size());
          ++rank) {
-      if (!engine_.is_dead(rank)) continue;
-      give_up(engine_, rank);
+      if (!peers_.is_dead(rank)) continue;
+      dependents_.give_up(rank);
       any = true;
     }
     if (!any || ++looks_ <= kMostLooks) return MOB_OK;
-    return is_one ? PeerWatch(engine_, call_, target_).look() : HostWatch(engine_, call_).look();
+    return is_one ? PeerWatch(peers_, call_, target_).look() : AnyPeerWatch(peers_, call_).look();
   }
 
  private:
-  Engine& engine_;
+  Peers& peers_;
+  TransferDependents& dependents_;
   const char* call_;
   const mob_rank_t target_;
   int looks_ = 0;
@@ -169,7 +166,7 @@ mob_status_t Completion::use_context(uint64_t handle) {
                 "made)");
   }
   context_in_use = handle;
-  leave_append_run();
+  dependents_.context_changed();
   return MOB_OK;
 }
 
@@ -224,16 +221,16 @@ std::unique_ptr<Pending> Completion::make(const mob_transfer_t& transfer, bool i
   auto pending = std::make_unique<Pending>();
   pending->target = transfer.rank;
   pending->context = current();
-  pending->counts = pending->context->counts_of(transfer.rank, engine_.size());
+  pending->counts = pending->context->counts_of(transfer.rank, peers_.size());
   if (pending->counts == nullptr) {
-    fail(MOB_ERR_MEMORY, "no memory to count what is under way to %d ranks", engine_.size());
+    fail(MOB_ERR_MEMORY, "no memory to count what is under way to %d ranks", peers_.size());
     return nullptr;
   }
   pending->origin_counter = transfer.origin_counter;
   pending->completion_counter = transfer.completion_counter;
   pending->origin_word = transfer.origin_word;
   pending->completion_word = transfer.completion_word;
-  pending->is_ordered = !engine_.is_here(transfer.rank) && !is_overtaken;
+  pending->is_ordered = !peers_.is_here(transfer.rank) && !is_overtaken;
   return pending;
 }
 
@@ -284,7 +281,7 @@ void Completion::keep_for_flush(Context& context, mob_status_t status) {
 }
 
 void Completion::count(mob_counter_t counter, uint64_t* word) {
-  if (counter != nullptr) engine_.counters().count(engine_.rank(), Counters::own(counter));
+  if (counter != nullptr) counters_.count(peers_.rank(), Counters::own(counter));
   Counters::count_word(word);
 }
 
@@ -319,18 +316,18 @@ void Completion::note_remote_end(Pending& pending, mob_status_t status) {
 
 void Completion::complete_locally(Pending& pending, mob_status_t status) {
   note_local_end(pending, status);
-  engine_.ring_after_fence(engine_.rank());
+  waiter_.ring_after_fence(peers_.rank());
 }
 
 void Completion::complete_remotely(Pending& pending, mob_status_t status) {
   note_remote_end(pending, status);
-  engine_.ring_after_fence(engine_.rank());
+  waiter_.ring_after_fence(peers_.rank());
 }
 
 void Completion::complete(Pending& pending, mob_status_t status) {
   note_local_end(pending, status);
   note_remote_end(pending, MOB_OK);
-  engine_.ring_after_fence(engine_.rank());
+  waiter_.ring_after_fence(peers_.rank());
 }
 
 void Completion::release(Pending& pending) {
@@ -368,10 +365,10 @@ mob_status_t Completion::look_for_death(const char* call, Pending& pending) {
   if (now < pending.next_look_ns) return MOB_OK;
   const bool is_first = pending.next_look_ns == 0;
   pending.next_look_ns = now + kTestLookNs;
-  if (is_first || !engine_.is_dead(pending.target)) return MOB_OK;
-  give_up(engine_, pending.target);
+  if (is_first || !peers_.is_dead(pending.target)) return MOB_OK;
+  dependents_.give_up(pending.target);
   if (++pending.looks <= kMostLooks) return MOB_OK;
-  return PeerWatch(engine_, call, pending.target).look();
+  return PeerWatch(peers_, call, pending.target).look();
 }
 
 mob_status_t Completion::wait(const char* call, uint64_t handle, bool* done) {
@@ -382,8 +379,8 @@ mob_status_t Completion::wait(const char* call, uint64_t handle, bool* done) {
                 call);
   }
   Pending& pending = **found;
-  PendingWatch watch(engine_, call, pending.target);
-  const mob_status_t status = engine_.wait_until(
+  PendingWatch watch(peers_, dependents_, call, pending.target);
+  const mob_status_t status = waiter_.wait_until(
       [&] { return pending.locally_complete.load(std::memory_order_acquire); }, &watch);
   // In a handler, which may not wait, nothing has changed.
   *done = status != MOB_ERR_STATE;
@@ -391,8 +388,8 @@ mob_status_t Completion::wait(const char* call, uint64_t handle, bool* done) {
 }
 
 mob_status_t Completion::await(const char* call, Pending& pending) {
-  PendingWatch watch(engine_, call, pending.target);
-  mob_status_t status = engine_.wait_until(
+  PendingWatch watch(peers_, dependents_, call, pending.target);
+  mob_status_t status = waiter_.wait_until(
       [&] { return pending.locally_complete.load(std::memory_order_acquire); }, &watch);
   if (status == MOB_OK) status = base::told_by(call, pending.error.take());
   release(pending);
@@ -400,7 +397,7 @@ mob_status_t Completion::await(const char* call, Pending& pending) {
 }
 
 mob_status_t Completion::flush(const char* call, mob_rank_t target, bool remote) {
-  if (const mob_status_t status = engine_.lazy_lock().complete(call, target)) return status;
+  if (const mob_status_t status = dependents_.before_flush(call, target)) return status;
   const std::shared_ptr<Context> context = context_of(context_in_use);
   return flush_context(call, *context, target, remote);
 }
@@ -444,9 +441,9 @@ void Completion::await_unordered(const char* call, mob_rank_t target) {
   const std::shared_ptr<Context> context = context_of(context_in_use);
   const Context::CountsOfTarget* of_target = context->find_counts(target);
   if (of_target == nullptr) return;
-  PendingWatch watch(engine_, call, target);
+  PendingWatch watch(peers_, dependents_, call, target);
   // Acquire, twice, pairs with the release in complete_remotely().
-  static_cast<void>(engine_.wait_until(
+  static_cast<void>(waiter_.wait_until(
       [&] {
         return context->unordered.load(std::memory_order_acquire) == 0 ||
                of_target->remote.load(std::memory_order_acquire) == 0;
@@ -467,8 +464,8 @@ mob_status_t Completion::flush_context(const char* call, Context& context, mob_r
 template <typename Count>
 mob_status_t Completion::await(const char* call, mob_rank_t target,
                                const std::atomic<Count>& pending) {
-  PendingWatch watch(engine_, call, target);
-  return engine_.wait_until([&] { return pending.load(std::memory_order_acquire) == 0; }, &watch);
+  PendingWatch watch(peers_, dependents_, call, target);
+  return waiter_.wait_until([&] { return pending.load(std::memory_order_acquire) == 0; }, &watch);
 }
 
 template <typename Count>

@@ -20,7 +20,9 @@
 
 namespace mobius::engine {
 
-class Engine;
+class Counters;
+class Peers;
+class Waiter;
 
 // The first error of something asynchronous, kept until somebody asks. Any thread.
 class KeptError {
@@ -111,9 +113,27 @@ struct Pending {
   std::atomic<int> users = 1;
 };
 
+// What else has to happen when transfers complete or cannot; known to components below this folder.
+class TransferDependents {
+ public:
+  TransferDependents() = default;
+  virtual ~TransferDependents() = default;
+  TransferDependents(const TransferDependents&) = delete;
+  TransferDependents& operator=(const TransferDependents&) = delete;
+
+  // A flush of the calling thread is about to wait for transfers to one target, or to all
+  // (Completion::kAll): transfers and locks that were held back for them go now.
+  virtual mob_status_t before_flush(const char* call, mob_rank_t target) = 0;
+  // The calling thread uses another context from now on.
+  virtual void context_changed() = 0;
+  // Completes what is under way to a rank that died, with an error.
+  virtual void give_up(mob_rank_t rank) = 0;
+};
+
 class Completion {
  public:
-  explicit Completion(Engine& engine) : engine_(engine) {}
+  Completion(Peers& peers, Waiter& waiter, Counters& counters, TransferDependents& dependents)
+      : peers_(peers), waiter_(waiter), counters_(counters), dependents_(dependents) {}
 
   mob_status_t create_context(uint64_t* handle);
   mob_status_t free_context(uint64_t handle);
@@ -195,6 +215,15 @@ class Completion {
   mob_status_t flush(const char* call, mob_rank_t target, bool remote);
   static constexpr mob_rank_t kAll = -1;
 
+  // Completes the transfers of the calling thread's context at their targets, as a flush does, but
+  // without a fence when none is under way.
+  mob_status_t complete_all(const char* call) {
+    if (none_under_way()) [[likely]] {
+      return MOB_OK;
+    }
+    return flush(call, kAll, true);
+  }
+
   // Waits for those that a fence has to wait for: what went wrong is the next flush's.
   mob_status_t order(const char* call);
   // Waits for what is pending at targets in other contexts than the calling thread's: what went
@@ -225,7 +254,10 @@ class Completion {
   mob_status_t collect(uint64_t handle, Pending& pending);
   mob_status_t look_for_death(const char* call, Pending& pending);
 
-  Engine& engine_;
+  Peers& peers_;
+  Waiter& waiter_;
+  Counters& counters_;
+  TransferDependents& dependents_;
   Context the_default_;
   // Owns nothing: what is under way goes before this does, and to count who refers to it would take
   // longer than all else that is noted of a transfer.

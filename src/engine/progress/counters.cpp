@@ -2,7 +2,6 @@
 #include "engine/progress/counters.h"
 
 #include "base/status.h"
-#include "engine/engine.h"
 #include "engine/progress/peer_watch.h"
 
 namespace mobius::engine {
@@ -15,16 +14,16 @@ mob_status_t Counters::grow() {
   constexpr size_t kCount = kBytes / sizeof(mob_counter);
   free_.reserve(made_ + kCount);  // for all there are, so that giving one back asks for nothing
   uint64_t first = 0;
-  if (const mob_status_t status = engine_.chunks().claim(1, &first)) return status;
+  if (const mob_status_t status = segment_.chunks().claim(1, &first)) return status;
   const uint64_t offset = first << kChunkShift;
-  mob_status_t status = engine_.reserve_memory(offset, kBytes);
-  if (status == MOB_OK) status = engine_.window().allow(offset, 1);
+  mob_status_t status = segment_.reserve_memory(offset, kBytes);
+  if (status == MOB_OK) status = segment_.window().allow(offset, 1);
   if (status != MOB_OK) {
-    engine_.chunks().release(first, 1);
+    segment_.chunks().release(first, 1);
     return status;
   }
-  engine_.chunks().set_region(first, {offset, kBytes, engine_.host().index()});
-  auto* counters = static_cast<mob_counter*>(engine_.local_address(offset));
+  segment_.chunks().set_region(first, {offset, kBytes, segment_.peers().host().index()});
+  auto* counters = static_cast<mob_counter*>(segment_.local_address(offset));
   for (size_t i = kCount; i-- > 0;) free_.push_back(&counters[i]);
   made_ += kCount;
   return MOB_OK;
@@ -46,7 +45,7 @@ mob_status_t Counters::create(mob_counter_t* counter) {
 }
 
 mob_status_t Counters::free(const char* call, mob_counter_t counter) {
-  mob_counter* found = find(call, engine_.rank(), counter);
+  mob_counter* found = find(call, segment_.peers().rank(), counter);
   if (found == nullptr) return MOB_ERR_HANDLE;
   uint64_t live = kLive | (reinterpret_cast<uintptr_t>(counter) & kUses);
   if (!found->live.compare_exchange_strong(live, 0, std::memory_order_relaxed)) {
@@ -63,7 +62,7 @@ mob_counter* Counters::find(const char* call, mob_rank_t owner, mob_counter_t co
   const uint64_t live = kLive | (handle & kUses);
   // Not by own(): any number may come in as a handle.
   const auto* there = reinterpret_cast<const void*>(handle & ~kUses);
-  auto* found = static_cast<mob_counter*>(engine_.reach(owner, there, sizeof(mob_counter)));
+  auto* found = static_cast<mob_counter*>(segment_.reach(owner, there, sizeof(mob_counter)));
   if (found != nullptr && found->live.load(std::memory_order_acquire) == live) return found;
   fail(MOB_ERR_HANDLE, "%s: %p is not a live counter of rank %d (freed before, or another's)", call,
        static_cast<void*>(counter), owner);
@@ -74,7 +73,7 @@ void Counters::count(mob_rank_t owner, mob_counter& counter, uint64_t amount) {
   // Pairs with the acquire in wait() and mob_counter_get(). Sequentially consistent: also the fence
   // in front of the look at sleepers.
   counter.value.fetch_add(amount, std::memory_order_seq_cst);
-  engine_.ring_after_fence(owner);
+  waiter_.ring_after_fence(owner);
 }
 
 mob_status_t Counters::wait(mob_counter& counter, uint64_t value, uint64_t* left) {
@@ -90,8 +89,8 @@ mob_status_t Counters::wait(mob_counter& counter, uint64_t value, uint64_t* left
     return false;
   };
   if (!take()) {
-    HostWatch watch(engine_, "mob_counter_wait");
-    if (const mob_status_t status = engine_.wait_until(take, &watch)) return status;
+    AnyPeerWatch watch(segment_.peers(), "mob_counter_wait");
+    if (const mob_status_t status = waiter_.wait_until(take, &watch)) return status;
   }
   if (left != nullptr) *left = held - value;
   return MOB_OK;

@@ -12,6 +12,9 @@
 #include <mutex>
 #include <vector>
 
+#include "engine/progress/waiter.h"
+#include "engine/segment/segment.h"
+
 struct alignas(64) mob_counter {
   std::atomic<uint64_t> value;
   std::atomic<uint64_t> live;  // while it is one, kLive and its handle's low bits
@@ -20,11 +23,9 @@ struct alignas(64) mob_counter {
 
 namespace mobius::engine {
 
-class Engine;
-
 class Counters {
  public:
-  explicit Counters(Engine& engine) : engine_(engine) {}
+  Counters(Segment& segment, Waiter& waiter) : segment_(segment), waiter_(waiter) {}
 
   // Made and freed by their owner. Any thread.
   mob_status_t create(mob_counter_t* counter);
@@ -58,7 +59,8 @@ class Counters {
 
   mob_status_t grow();
 
-  Engine& engine_;
+  Segment& segment_;
+  Waiter& waiter_;
   std::mutex mutex_;  // guards what follows
   std::vector<mob_counter*> free_;
   size_t made_ = 0;

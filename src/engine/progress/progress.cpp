@@ -5,7 +5,6 @@
 #include <system_error>
 
 #include "base/status.h"
-#include "engine/engine.h"
 #include "os/futex.h"
 #include "os/scheduling.h"
 #include "os/signals.h"
@@ -20,10 +19,9 @@ constexpr uint64_t kNapNs = 1'000'000;
 
 }  // namespace
 
-void Progress::open(ProcessBlock::Doorbell& own) {
+void Progress::open(ProcessBlock::Doorbell& own, base::ProgressMode mode) {
   own_ = &own;
-  resting_.store(engine_.settings().progress_mode() == base::ProgressMode::kPoll,
-                 std::memory_order_relaxed);
+  resting_.store(mode == base::ProgressMode::kPoll, std::memory_order_relaxed);
 }
 
 mob_status_t Progress::require() {
@@ -57,11 +55,11 @@ mob_status_t Progress::set_mode(base::ProgressMode mode, base::ProgressMode* bef
   if (rests && !rested) {
     // Both of resting_ and serving_ are written, then the other is read: one of the two sees it.
     resting_.store(true, std::memory_order_seq_cst);
-    while (serving_.load(std::memory_order_seq_cst) || engine_.network().is_serving()) {
+    while (serving_.load(std::memory_order_seq_cst) || network_.is_serving()) {
       std::this_thread::yield();
     }
     own_->attention.fetch_and(~kArmed, std::memory_order_relaxed);
-    engine_.network().settle(true);  // what was left to the thread to send
+    network_.settle_all();  // what was left to the thread to send
   } else if (!rests && rested) {
     resting_.store(false, std::memory_order_seq_cst);
     const mob_status_t status = wanted_ ? start_thread() : MOB_OK;
@@ -70,7 +68,7 @@ mob_status_t Progress::set_mode(base::ProgressMode mode, base::ProgressMode* bef
       return status;
     }
     wake_thread(*own_);  // they look for what has come meanwhile
-    engine_.network().wake();
+    network_.wake();
   }
   *before = rested ? base::ProgressMode::kPoll : base::ProgressMode::kThread;
   return MOB_OK;
@@ -131,7 +129,7 @@ void Progress::note_armed_poll() {
 }
 
 void Progress::run() {
-  enter(&engine_);
+  thread_entry_.enter();
   os::ask_for_short_slices();
   while (!stop_.load(std::memory_order_relaxed)) {
     // Who rings after this does not let the thread sleep below.
@@ -156,11 +154,11 @@ bool Progress::serve(uint64_t* sleep_ns) {
     *sleep_ns = kNapNs;  // without a look: who polls must not find the turn taken
     return false;
   }
-  if (engine_.poll()) return true;
+  if (waiter_.poll()) return true;
   armed_polls_.store(0, std::memory_order_relaxed);
   own_->attention.fetch_or(kArmed, std::memory_order_seq_cst);
   std::atomic_thread_fence(std::memory_order_seq_cst);
-  if (engine_.poll() || stop_.load(std::memory_order_relaxed)) {
+  if (waiter_.poll() || stop_.load(std::memory_order_relaxed)) {
     own_->attention.fetch_and(~kArmed, std::memory_order_relaxed);
     return true;
   }

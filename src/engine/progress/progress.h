@@ -3,7 +3,7 @@
 
 // Who serves the requests of others, and who wakes them.
 //
-// Requests lie in shared memory; a process finds them with Engine::poll(). That is called by
+// Requests lie in shared memory; a process finds them with Waiter::poll(). That is called by
 // threads that wait in the library, by programs (mob_poll()), and by a thread of the library that
 // sleeps otherwise. Who made a request calls wake(), which costs a system call only if nobody would
 // look.
@@ -15,7 +15,7 @@
 //   then reads the word. Either the thread finds the request or the requester finds kArmed.
 // - *Waiting threads.* One that waits counts itself in the same word while it does; kArmed has no
 //   effect then, because it polls. Before it sleeps it counts itself a sleeper of the doorbell,
-//   then polls (Engine::wait_until()); the requester, which reads both words, rings. When it
+//   then polls (Waiter::wait_until()); the requester, which reads both words, rings. When it
 //   leaves, it takes itself off the count, then polls once more.
 // - *Two at once.* Only one thread serves. Another one that wanted to leaves a mark, and who serves
 //   calls wake() for its own process after it stopped, as if it had made a request.
@@ -30,18 +30,34 @@
 #include <thread>
 
 #include "base/settings.h"
+#include "engine/common/thread_entry.h"
+#include "engine/progress/waiter.h"
 #include "engine/segment/segment_layout.h"
-#include "engine/message/message_receiver.h"
 
 namespace mobius::engine {
 
-class Engine;
+// A thread of the library that serves processes of other hosts, beside the progress thread.
+class NetworkServer {
+ public:
+  NetworkServer() = default;
+  virtual ~NetworkServer() = default;
+  NetworkServer(const NetworkServer&) = delete;
+  NetworkServer& operator=(const NetworkServer&) = delete;
+
+  // Whether the thread looks for requests, or is about to.
+  virtual bool is_serving() const = 0;
+  // Sends what was left to the thread to send.
+  virtual void settle_all() = 0;
+  // Has the thread look for what has arrived.
+  virtual void wake() = 0;
+};
 
 class Progress {
  public:
-  explicit Progress(Engine& engine) : engine_(engine) {}
+  Progress(Waiter& waiter, NetworkServer& network, ThreadEntry& thread)
+      : waiter_(waiter), network_(network), thread_entry_(thread) {}
 
-  void open(ProcessBlock::Doorbell& own);
+  void open(ProcessBlock::Doorbell& own, base::ProgressMode mode);
 
   // Starts the progress thread unless it runs or the job does without (MOBIUS_PROGRESS). Called by
   // who makes something that others can make requests of. Any thread.
@@ -65,7 +81,7 @@ class Progress {
   }
   static bool is_to_be_woken(const ProcessBlock::Doorbell& target) {
     // In two lines: their owner writes the first one seldom, and who polls by mob_poll() the second
-    // one, too. Sequentially consistent as in Engine::ring_after_fence().
+    // one, too. Sequentially consistent as in Waiter::ring_after_fence().
     return target.sleepers.load(std::memory_order_seq_cst) != 0 ||
            target.attention.load(std::memory_order_seq_cst) == kArmed;
   }
@@ -135,7 +151,9 @@ class Progress {
   void run();
   bool serve(uint64_t* sleep_ns);
 
-  Engine& engine_;
+  Waiter& waiter_;
+  NetworkServer& network_;
+  ThreadEntry& thread_entry_;
   ProcessBlock::Doorbell* own_ = nullptr;
   std::mutex mutex_;  // guards starting and ending the thread
   std::thread thread_;

@@ -8,6 +8,7 @@
 #include <cstddef>
 
 #include "engine/progress/peer_watch.h"
+#include "engine/progress/waiter.h"
 
 namespace mobius::engine {
 
@@ -53,9 +54,9 @@ decltype(auto) with_word_type(mob_type_t type, Use use) {
 
 // Waits until `done()`, which words decide that may be changed by plain puts. Ends with
 // MOB_ERR_PEER when a host-mate has died.
-mob_status_t wait_for_words(Engine& engine, const char* call, auto done) {
-  HostWatch watch(engine, call);
-  return engine.wait_until(done, &watch, os::Wakeup::kMaybe);
+mob_status_t wait_for_words(Peers& peers, Waiter& waiter, const char* call, auto done) {
+  AnyPeerWatch watch(peers, call);
+  return waiter.wait_until(done, &watch, os::Wakeup::kMaybe);
 }
 
 }  // namespace mobius::engine

@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "base/status.h"
+#include "engine/common/out_of_memory.h"
 #include "engine/engine.h"
 #include "engine/progress/peer_watch.h"
-#include "engine/common/out_of_memory.h"
 #include "engine/sync/locks.h"
 
 namespace mobius::engine {
@@ -23,13 +23,14 @@ class RemoteLocks::HostingWatch final : public os::Watch {
       : engine_(engine), call_(call), rank_(rank) {}
 
   mob_status_t look() override {
-    if (is_lost(engine_, rank_)) {
+    if (engine_.peers().is_lost(rank_)) {
       const bool left = engine_.has_left(rank_);
       return fail(MOB_ERR_PEER, "%s: rank %d, on another host, %s", call_, rank_,
                   left ? "has left the job" : engine_.network().fate(rank_).c_str());
     }
-    const mob_status_t asked = without_exceptions(
-        call_, [&] { return engine_.remote_objects().ask(rank_, {.what = RemoteObjects::What::kLookAgain}); });
+    const mob_status_t asked = without_exceptions(call_, [&] {
+      return engine_.remote_objects().ask(rank_, {.what = RemoteObjects::What::kLookAgain});
+    });
     // Without memory to ask with, the next look asks: who gave up here would be given the lock all
     // the same.
     return asked == MOB_ERR_MEMORY ? MOB_OK : asked;
@@ -73,8 +74,8 @@ uint64_t RemoteLocks::add(Ticket& ticket) {
   return next_ticket_;
 }
 
-mob_status_t RemoteLocks::claim(const char* call, const RemoteLock& lock, ClaimMode mode, bool waits,
-                           RemoteLockBatch* batch, Answer* answer) {
+mob_status_t RemoteLocks::claim(const char* call, const RemoteLock& lock, ClaimMode mode,
+                                bool waits, RemoteLockBatch* batch, Answer* answer) {
   if (in_handler) {
     return fail(MOB_ERR_STATE,
                 "%s: rank %d is on another host, and a handler must not wait for its answer", call,
@@ -88,14 +89,15 @@ mob_status_t RemoteLocks::claim(const char* call, const RemoteLock& lock, ClaimM
   const TicketScope registered(*this, ticket);
   const uint64_t number = registered.number;
   mob_status_t status =
-      batch != nullptr ? send(lock, mode, *batch, number)
-                       : engine_.remote_objects().ask(lock.rank, {.what = waits ? RemoteObjects::What::kClaim
-                                                                        : RemoteObjects::What::kTryClaim,
-                                                          .number = engine_.lock_id(),
-                                                          .mode = mode,
-                                                          .object = lock.object,
-                                                          .index = lock.index,
-                                                          .value = number});
+      batch != nullptr
+          ? send(lock, mode, *batch, number)
+          : engine_.remote_objects().ask(lock.rank, {.what = waits ? RemoteObjects::What::kClaim
+                                                                   : RemoteObjects::What::kTryClaim,
+                                                     .number = engine_.lock_id(),
+                                                     .mode = mode,
+                                                     .object = lock.object,
+                                                     .index = lock.index,
+                                                     .value = number});
   if (status == MOB_OK) {
     HostingWatch watch(engine_, call, lock.rank);
     // Acquire pairs with the release in answered().
@@ -114,7 +116,7 @@ mob_status_t RemoteLocks::claim(const char* call, const RemoteLock& lock, ClaimM
 }
 
 mob_status_t RemoteLocks::acquire(const char* call, const RemoteLock& lock, ClaimMode mode,
-                             int* recovered) {
+                                  int* recovered) {
   Answer answer{};
   if (const mob_status_t status = claim(call, lock, mode, true, nullptr, &answer)) return status;
   if (recovered != nullptr) *recovered = answer == Answer::kRecovered ? 1 : 0;
@@ -122,13 +124,13 @@ mob_status_t RemoteLocks::acquire(const char* call, const RemoteLock& lock, Clai
 }
 
 mob_status_t RemoteLocks::acquire_for(const char* call, const RemoteLock& lock, ClaimMode mode,
-                                 RemoteLockBatch* batch) {
+                                      RemoteLockBatch* batch) {
   Answer answer{};
   return claim(call, lock, mode, true, batch, &answer);
 }
 
 mob_status_t RemoteLocks::try_acquire(const char* call, const RemoteLock& lock, ClaimMode mode,
-                                 int* acquired, int* recovered) {
+                                      int* acquired, int* recovered) {
   Answer answer{};
   if (const mob_status_t status = claim(call, lock, mode, false, nullptr, &answer)) return status;
   *acquired = answer == Answer::kHeld ? 0 : 1;
@@ -142,11 +144,12 @@ mob_status_t RemoteLocks::give_back(const RemoteLock& lock, ClaimMode mode) {
     unsettled_.insert(lock.rank);
     is_unsettled_.store(true, std::memory_order_relaxed);
   }
-  const mob_status_t status = engine_.remote_objects().ask(lock.rank, {.what = RemoteObjects::What::kGiveBack,
-                                                               .number = engine_.lock_id(),
-                                                               .mode = mode,
-                                                               .object = lock.object,
-                                                               .index = lock.index});
+  const mob_status_t status =
+      engine_.remote_objects().ask(lock.rank, {.what = RemoteObjects::What::kGiveBack,
+                                               .number = engine_.lock_id(),
+                                               .mode = mode,
+                                               .object = lock.object,
+                                               .index = lock.index});
   // Where there was no memory to ask, the thread has it still.
   const std::lock_guard guard(mutex_);
   if (mode == ClaimMode::kExclusive) held_.erase(held_by_self(lock));
@@ -176,9 +179,10 @@ void RemoteLocks::answered(uint64_t ticket, Answer answer) {
 void RemoteLocks::answer(const Claim& claim, Answer answer) {
   // Nobody is left to be told if it is gone.
   if (claim.work != nullptr) return reply(claim, answer, {});
-  static_cast<void>(engine_.remote_objects().ask(claim.rank, {.what = RemoteObjects::What::kAnswer,
-                                                      .number = static_cast<uint32_t>(answer),
-                                                      .value = claim.ticket}));
+  static_cast<void>(
+      engine_.remote_objects().ask(claim.rank, {.what = RemoteObjects::What::kAnswer,
+                                                .number = static_cast<uint32_t>(answer),
+                                                .value = claim.ticket}));
 }
 
 void RemoteLocks::serve(Claim claim) {
@@ -196,7 +200,7 @@ void RemoteLocks::serve(Claim claim) {
   const bool others = std::ranges::any_of(waiting_, [&](const Claim& waiting) {
     return waiting.object == claim.object && waiting.index == claim.index;
   });
-  LivenessProbe probe(engine_);
+  LivenessProbe probe(engine_.peers());
   if (!others && object->attempt(claim, &probe)) {
     return answer(claim, claim.recovered ? Answer::kRecovered : Answer::kAcquired);
   }

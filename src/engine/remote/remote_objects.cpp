@@ -42,8 +42,8 @@ mob_status_t RemoteObjects::count(mob_rank_t owner, mob_counter_t counter) {
 
 mob_status_t RemoteObjects::notify(mob_rank_t rank) { return ask(rank, {.what = What::kNotify}); }
 
-mob_status_t RemoteObjects::tell(mob_rank_t rank, uint64_t object, mob_rank_t member, uint64_t index,
-                          uint32_t value) {
+mob_status_t RemoteObjects::tell(mob_rank_t rank, uint64_t object, mob_rank_t member,
+                                 uint64_t index, uint32_t value) {
   return ask(
       rank,
       {.what = What::kTell, .number = value, .member = member, .object = object, .index = index});
@@ -132,7 +132,7 @@ void RemoteObjects::serve_object(mob_rank_t source, const Request& request) {
       locks_.look_at_all(nullptr);
       break;
     case What::kLookAgain: {
-      LivenessProbe probe(engine_);
+      LivenessProbe probe(engine_.peers());
       locks_.look_at_all(&probe);
       break;
     }

@@ -77,7 +77,7 @@ mob_status_t AmRma::require() {
 }
 
 mob_status_t AmRma::run(const char* call, const mob_transfer_t& transfer, const Shape& shape,
-                         Mode mode, uint64_t* handle) {
+                        Mode mode, uint64_t* handle) {
   // What is locally complete as soon as it is packed, or queued, waits for nothing.
   const bool goes_in_bulk =
       is_bulk(transfer, shape, mode) && !(mode == Mode::kBlocking && in_handler);
@@ -129,12 +129,12 @@ mob_status_t AmRma::await_room(const char* call, mob_rank_t rank, bool in_bulk) 
   }
   NetworkRma& bulk = engine_.network().rma();
   if (!in_bulk || in_handler || bulk.has_room_for_more(rank)) return MOB_OK;
-  PeerWatch watch(engine_, call, rank);
+  PeerWatch watch(engine_.peers(), call, rank);
   return engine_.wait_until([&] { return bulk.has_room_for_more(rank); }, &watch);
 }
 
 void AmRma::start(const char* call, const mob_transfer_t& transfer, const Shape& shape,
-                   Pending& pending) {
+                  Pending& pending) {
   // finish_part() deletes it.
   auto* const whole = new (std::nothrow) Whole;
   if (whole == nullptr) {
@@ -181,8 +181,8 @@ void AmRma::start_bulk(const mob_transfer_t& transfer, Pending& pending) {
   finish_part(*whole, status);
 }
 
-mob_status_t AmRma::send_parts(const char* call, const mob_transfer_t& transfer,
-                                const Shape& shape, Whole& whole) {
+mob_status_t AmRma::send_parts(const char* call, const mob_transfer_t& transfer, const Shape& shape,
+                               Whole& whole) {
   const bool is_box = shape.kind == MOB_CONTIGUOUS || shape.kind == MOB_STRIDED;
   // Without data somebody may still be told.
   if (shape.total_bytes == 0 || (is_box && shape.total_bytes <= kStageBytes)) {
@@ -237,7 +237,7 @@ mob_status_t AmRma::send_parts(const char* call, const mob_transfer_t& transfer,
 }
 
 mob_status_t AmRma::make_stage(Part& part, size_t list_bytes, size_t data_bytes,
-                                size_t fetched_bytes) {
+                               size_t fetched_bytes) {
   if (const mob_status_t status = engine_.local_heap().allocate(
           std::max<size_t>(list_bytes + data_bytes + fetched_bytes, 1), 64, &part.stage)) {
     return status;
@@ -259,7 +259,7 @@ mob_status_t AmRma::make_buffer(Part& part, size_t list_bytes, size_t data_bytes
 }
 
 mob_status_t AmRma::send_box(const char* call, const mob_transfer_t& transfer, const Shape& shape,
-                              Whole& whole, bool last) {
+                             Whole& whole, bool last) {
   auto part = std::make_unique<Part>();
   part->whole = &whole;
   part->kind = transfer.kind;
@@ -299,7 +299,7 @@ mob_status_t AmRma::send_box(const char* call, const mob_transfer_t& transfer, c
 }
 
 mob_status_t AmRma::send_runs(const char* call, const mob_transfer_t& transfer, const Runs& runs,
-                               Whole& whole, bool last) {
+                              Whole& whole, bool last) {
   auto part = std::make_unique<Part>();
   part->whole = &whole;
   part->kind = transfer.kind;
@@ -336,7 +336,7 @@ mob_status_t AmRma::send_runs(const char* call, const mob_transfer_t& transfer, 
 }
 
 mob_status_t AmRma::compare_swap(const char* call, mob_rank_t rank, void* remote, size_t bytes,
-                                  uint64_t expected, uint64_t desired, uint64_t* old) {
+                                 uint64_t expected, uint64_t desired, uint64_t* old) {
   if (in_handler) return refuse_in_handler(call);
   if (const mob_status_t status = require()) return status;
   mob_transfer_t transfer{};
@@ -367,7 +367,7 @@ mob_status_t AmRma::compare_swap(const char* call, mob_rank_t rank, void* remote
 }
 
 mob_status_t AmRma::send_word(const char* call, mob_rank_t rank, Request& request, uint64_t* old,
-                               Whole& whole) {
+                              Whole& whole) {
   auto part = std::make_unique<Part>();
   part->whole = &whole;
   part->kind = MOB_FETCH_ACCUMULATE;
@@ -383,7 +383,7 @@ mob_status_t AmRma::send_word(const char* call, mob_rank_t rank, Request& reques
 
 // Sends what was staged. The part belongs to its answer from here on.
 mob_status_t AmRma::send(const char* call, mob_rank_t rank, std::unique_ptr<Part> part,
-                          Request& request, const void* payload, size_t payload_bytes) {
+                         Request& request, const void* payload, size_t payload_bytes) {
   Whole& whole = *part->whole;
   part->target = rank;
   const void* const held = part->buffer.get();

@@ -115,7 +115,7 @@ void Rkeys::withdraw(const char* call, std::map<uint64_t, Given>::node_type give
     while (!tell(rank, {id, What::kWithdrawn})) engine_.poll();
   }
   for (mob_rank_t rank = holder_after(id, -1); rank >= 0; rank = holder_after(id, rank)) {
-    PeerWatch watch(engine_, call, rank);
+    PeerWatch watch(engine_.peers(), call, rank);
     const auto has_let_go = [&] { return holder_after(id, rank - 1) != rank; };
     if (engine_.wait_until(has_let_go, &watch) != MOB_OK) drop_holder(id, rank);
   }

@@ -13,7 +13,7 @@
 #include "base/status.h"
 #include "engine/engine.h"
 #include "engine/message/message_receiver.h"
-#include "engine/progress/thread_pause.h"
+#include "engine/network/thread_pause.h"
 #include "os/fork_copies.h"
 #include "os/heap.h"
 
@@ -30,7 +30,8 @@ mob_status_t check_may_move(const char* call) {
 
 }  // namespace
 
-Exposures::Exposures(Engine& engine) : engine_(engine), list_(engine) {}
+Exposures::Exposures(Engine& engine)
+    : engine_(engine), list_(engine.segment(), engine.local_heap()) {}
 
 Exposures::~Exposures() { close(); }
 
@@ -183,7 +184,7 @@ bool Exposures::find_and_cover(mob_rank_t rank, uintptr_t address, size_t bytes,
   if (!engine_.is_here(rank)) return false;
   const RangeTable& table = engine_.process(engine_.host_index(rank)).exposures;
   uint64_t version = 0;
-  if (!find_range(engine_, rank, table, address, found, &version)) {
+  if (!find_range(engine_.segment(), rank, table, address, found, &version)) {
     *found = {};
     return false;
   }

@@ -94,8 +94,9 @@ size_t RemapViews::drop_stale(mob_rank_t rank, const RangeTable& table) {
     // One that is listed may be in use by another thread.
     ListedRange range{};
     uint64_t version = 0;
-    const bool is_listed = find_range(engine_, rank, table, view->second.start, &range, &version) &&
-                           range.start == view->second.start;
+    const bool is_listed =
+        find_range(engine_.segment(), rank, table, view->second.start, &range, &version) &&
+        range.start == view->second.start;
     view = is_listed ? std::next(view) : drop(view);
     left += is_listed ? 1 : 0;
   }

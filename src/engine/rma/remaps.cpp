@@ -35,6 +35,8 @@ mob_status_t move_pages(const char* call, MovePages move) {
 
 }  // namespace
 
+Remaps::Remaps(Engine& engine) : engine_(engine), list_(engine.segment(), engine.local_heap()) {}
+
 void Remaps::open() { list_.open(engine_.process(engine_.host().index()).remaps); }
 
 mob_status_t Remaps::add(const char* call, uintptr_t address, uint64_t bytes, bool anonymous) {
@@ -73,7 +75,7 @@ mob_status_t Remaps::add(const char* call, uintptr_t address, uint64_t bytes, bo
     if (is_moved) {
       static_cast<void>(remove(address));
     } else {
-      if (added->second.part.bytes != 0) drop_region(engine_, added->second.part);
+      if (added->second.part.bytes != 0) drop_region(engine_.segment(), added->second.part);
       moved_.erase(added);
     }
     return fail(MOB_ERR_MEMORY, "%s: this process has no memory left", call);
@@ -95,7 +97,7 @@ mob_status_t Remaps::remove(uintptr_t address) {
     moved_.insert(std::move(removed));
     publish();
   } else if (moved.part.bytes != 0) {
-    drop_region(engine_, moved.part);
+    drop_region(engine_.segment(), moved.part);
   }
   return status;
 }
@@ -124,7 +126,8 @@ os::SharedPlace Remaps::place_of(const Region& part) const {
 
 mob_status_t Remaps::move(const char* call, Moved* moved) {
   const auto memory = moved->is_anonymous ? RegionMemory::kAsUsed : RegionMemory::kReserved;
-  if (const mob_status_t status = make_region(engine_, moved->page_bytes, memory, &moved->part)) {
+  if (const mob_status_t status =
+          make_region(engine_.segment(), moved->page_bytes, memory, &moved->part)) {
     return status;
   }
   const os::SharedPlace place = place_of(moved->part);
@@ -137,7 +140,7 @@ mob_status_t Remaps::move(const char* call, Moved* moved) {
     });
     if (status != MOB_OK) os::end_copies(moved->first_page);
   }
-  if (status != MOB_OK) drop_region(engine_, moved->part);
+  if (status != MOB_OK) drop_region(engine_.segment(), moved->part);
   return status;
 }
 
@@ -178,8 +181,8 @@ void Remaps::show_words(mob_rank_t rank, uintptr_t remote) {
   }
   const mob_rank_t index = engine_.host_index(rank);
   engine_.accumulate_locks().admit_word(index, remote);
-  const AccumulateLocks::Zone around =
-      engine_.accumulate_locks().admitted_outside(index, remote, place.range.start, place.range.end);
+  const AccumulateLocks::Zone around = engine_.accumulate_locks().admitted_outside(
+      index, remote, place.range.start, place.range.end);
   engine_.remap_views().enter(rank, TargetUse::kWords, around.start, around.bytes, place.found);
 }
 
@@ -189,7 +192,7 @@ bool Remaps::locate(mob_rank_t rank, uintptr_t remote, size_t bytes, Place* plac
   place->found.table = &table;
   ListedRange& range = place->range;
   if (table.version.load(std::memory_order_acquire) == 0 ||
-      !find_range(engine_, rank, table, remote, &range, &place->found.version) ||
+      !find_range(engine_.segment(), rank, table, remote, &range, &place->found.version) ||
       bytes > range.end - remote) {
     return false;
   }

@@ -10,18 +10,19 @@
 #include <cstdint>
 #include <map>
 
-#include "engine/segment/chunk_table.h"
 #include "engine/rma/remap_views.h"
+#include "engine/segment/chunk_table.h"
 #include "engine/segment/range_table.h"
+#include "engine/segment/segment.h"
 #include "os/pages.h"
 
 namespace mobius::engine {
 
 class Engine;
 
-class Remaps {
+class Remaps final : public RemappedMemory {
  public:
-  explicit Remaps(Engine& engine) : engine_(engine), list_(engine) {}
+  explicit Remaps(Engine& engine);
   Remaps(const Remaps&) = delete;
   Remaps& operator=(const Remaps&) = delete;
 
@@ -42,18 +43,18 @@ class Remaps {
 
   // A pointer here to bytes of a rank's moved memory; null if they do not lie in one piece of it.
   // Any thread.
-  void* find(mob_rank_t rank, uintptr_t remote, size_t bytes);
+  void* find(mob_rank_t rank, uintptr_t remote, size_t bytes) override;
   // The same, always in the window.
-  void* find_in_window(mob_rank_t rank, uintptr_t remote, size_t bytes);
+  void* find_in_window(mob_rank_t rank, uintptr_t remote, size_t bytes) override;
   // The same as find(), for who updates a word by atomic instructions.
-  void* find_word(mob_rank_t rank, uintptr_t remote, size_t bytes);
+  void* find_word(mob_rank_t rank, uintptr_t remote, size_t bytes) override;
 
  private:
   struct Moved {
     uint64_t end;  // of what was asked for
     uintptr_t first_page;
     uint64_t page_bytes;  // of all pages
-    Region part;            // that holds them; no bytes where nobody else needs it
+    Region part;          // that holds them; no bytes where nobody else needs it
     bool is_anonymous;
   };
 

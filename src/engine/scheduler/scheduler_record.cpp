@@ -400,8 +400,8 @@ mob_status_t Scheduler::wait_for_room(Queue& queue) {
   struct Finder final : os::Watch {
     Finder(Engine& owner, mob_rank_t target) : engine(owner), rank(target) {}
     mob_status_t look() override {
-      if (!is_lost(engine, rank)) return MOB_OK;
-      return fail(MOB_ERR_PEER, "rank %d %s", rank, fate_of(engine, rank).c_str());
+      if (!engine.peers().is_lost(rank)) return MOB_OK;
+      return fail(MOB_ERR_PEER, "rank %d %s", rank, engine.peers().fate_of_lost(rank).c_str());
     }
     Engine& engine;
     const mob_rank_t rank;

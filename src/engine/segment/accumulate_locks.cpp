@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <bit>
 
-#include "engine/engine.h"
-#include "engine/sync/locks.h"
+#include "engine/segment/segment.h"
+#include "engine/segment/shared_lock.h"
 
 namespace mobius::engine {
 namespace {
@@ -28,7 +28,7 @@ constexpr uint64_t kMostBlocksAround = 4096;
 // What the calls from the transport are about.
 struct Held {
   AccumulateLocks& stripes;
-  Engine& engine;
+  Peers& peers;
   mob_rank_t host_index;
   ProcessBlock& process;
   uint32_t id;
@@ -38,8 +38,8 @@ struct Held {
 
 void lock(void* context, unsigned stripe) {
   const Held& held = Held::of(context);
-  LivenessProbe probe(held.engine);
-  os::lock(held.process.stripes[stripe].lock, held.id, held.engine.host().policy(), &probe);
+  LivenessProbe probe(held.peers);
+  os::lock(held.process.stripes[stripe].lock, held.id, held.peers.host().policy(), &probe);
 }
 
 void unlock(void* context, unsigned stripe) {
@@ -87,19 +87,19 @@ Zones admitted_zones(WordsIn words, uintptr_t address) {
 }  // namespace
 
 WordsIn AccumulateLocks::words_in(mob_rank_t host_index, uintptr_t address) const {
-  const uint64_t offset = address - engine_.window().base_of(host_index);
-  return offset < engine_.window().bytes()
-             ? engine_.chunks().words(offset >> kChunkShift).of_block(offset)
-             : engine_.process(host_index)
+  const uint64_t offset = address - segment_.window().base_of(host_index);
+  return offset < segment_.window().bytes()
+             ? segment_.chunks().words(offset >> kChunkShift).of_block(offset)
+             : segment_.process(host_index)
                    .stripes[transport::lock_stripe(address)]
                    .words.of_block(address);
 }
 
 // Several processes may do it at once, and one may die at it: each that needs it sees it through.
 void AccumulateLocks::admit(mob_rank_t host_index, uintptr_t address) {
-  const uint64_t offset = address - engine_.window().base_of(host_index);
+  const uint64_t offset = address - segment_.window().base_of(host_index);
   Region part{};
-  if (offset < engine_.window().bytes() && engine_.chunks().find(offset, &part)) {
+  if (offset < segment_.window().bytes() && segment_.chunks().find(offset, &part)) {
     admit_in_window(host_index, offset, part);
   } else {
     admit_outside(host_index, address);
@@ -117,8 +117,8 @@ uint32_t AccumulateLocks::count_admission(const Region& part) {
 }
 
 void AccumulateLocks::admit_in_window(mob_rank_t host_index, uint64_t offset, const Region& part) {
-  const uintptr_t base = engine_.window().base_of(host_index);
-  const ChunkTable& chunks = engine_.chunks();
+  const uintptr_t base = segment_.window().base_of(host_index);
+  const ChunkTable& chunks = segment_.chunks();
   const uint32_t times = count_admission(part);
   AtomicZones& own = chunks.words(offset >> kChunkShift);
   if (times <= kTimesByZone && own.zone_arrives(offset)) {
@@ -145,26 +145,28 @@ void AccumulateLocks::admit_in_window(mob_rank_t host_index, uint64_t offset, co
 
 // Until everybody who had a lock of that memory when this was called has given it back.
 void AccumulateLocks::wait_for_stripes(mob_rank_t host_index, uintptr_t address, uint64_t bytes) {
-  ProcessBlock& process = engine_.process(host_index);
+  ProcessBlock& process = segment_.process(host_index);
   for (uint64_t left = stripes_of(address, bytes); left != 0; left &= left - 1) {
-    const LockGuard after_the_last_without(engine_, process.stripes[std::countr_zero(left)].lock);
+    const LockGuard after_the_last_without(segment_.peers(),
+                                           process.stripes[std::countr_zero(left)].lock);
   }
 }
 
 void AccumulateLocks::admit_outside(mob_rank_t host_index, uintptr_t address) {
-  PrivateAtomicZones& marks = engine_.process(host_index).stripes[transport::lock_stripe(address)].words;
+  PrivateAtomicZones& marks =
+      segment_.process(host_index).stripes[transport::lock_stripe(address)].words;
   marks.arrives(address);
   wait_for_stripes(host_index, address, 1);
   marks.is_admitted(address);
 }
 
 AccumulateLocks::Zone AccumulateLocks::admitted_outside(mob_rank_t host_index, uintptr_t address,
-                                           uintptr_t begin, uintptr_t end) const {
+                                                        uintptr_t begin, uintptr_t end) const {
   const auto clipped = [&](uintptr_t first, uintptr_t last) {
     first = std::max(first, begin);
     return Zone{first, std::min(last, end) - first};
   };
-  const ProcessBlock& process = engine_.process(host_index);
+  const ProcessBlock& process = segment_.process(host_index);
   if (!process.stripes[transport::lock_stripe(address)].words.is_whole()) {
     const uintptr_t block = address & ~(kLockBlockBytes - 1);
     const Zones zones = admitted_zones(words_in(host_index, address), address);
@@ -189,7 +191,7 @@ AccumulateLocks::Zone AccumulateLocks::admitted_outside(mob_rank_t host_index, u
 }
 
 AccumulateLocks::Zone AccumulateLocks::admitted_around(const Region& part, uint64_t offset) const {
-  const ChunkTable& chunks = engine_.chunks();
+  const ChunkTable& chunks = segment_.chunks();
   const auto is_admitted = [&](uint64_t at) {
     const uint32_t blocks = chunks.words(at >> kChunkShift).admitted_blocks();
     return (blocks >> AtomicZones::block_of(at) & 1) != 0;
@@ -236,22 +238,23 @@ AccumulateLocks::Zone AccumulateLocks::admitted_around(const Region& part, uint6
 }
 
 bool AccumulateLocks::accumulate_few(mob_rank_t host_index, uintptr_t address, size_t bytes,
-                             const transport::Rows& rows, size_t count,
-                             const transport::Combination& what,
-                             const transport::ElementOp& element) {
+                                     const transport::Rows& rows, size_t count,
+                                     const transport::Combination& what,
+                                     const transport::ElementOp& element) {
   if (address % element.alignment != 0 || what.op == MOB_NO_OP) return false;
   const uintptr_t last = address + bytes - element.bytes;
   if (address / kLockBlockBytes != last / kLockBlockBytes) return false;
   ProcessBlock::Stripe& stripe =
-      engine_.process(host_index).stripes[transport::lock_stripe(address)];
+      segment_.process(host_index).stripes[transport::lock_stripe(address)];
   if (element.atomic == nullptr) {
-    const LockGuard lock(engine_, stripe.lock);
+    const LockGuard lock(segment_.peers(), stripe.lock);
     element.plain(rows, count, what.scale, what.fetched);
     return true;
   }
-  const uint64_t offset = address - engine_.window().base_of(host_index);
-  const AtomicZones* const marks =
-      offset < engine_.window().bytes() ? &engine_.chunks().words(offset >> kChunkShift) : nullptr;
+  const uint64_t offset = address - segment_.window().base_of(host_index);
+  const AtomicZones* const marks = offset < segment_.window().bytes()
+                                       ? &segment_.chunks().words(offset >> kChunkShift)
+                                       : nullptr;
   const auto words = [&] {
     return marks != nullptr ? marks->of_block(offset) : stripe.words.of_block(address);
   };
@@ -265,7 +268,7 @@ bool AccumulateLocks::accumulate_few(mob_rank_t host_index, uintptr_t address, s
   // Zone by zone, where it is worth it; here all elements are combined alike.
   constexpr size_t kMostAlike = 64;
   if (rows.count * count > kMostAlike && (zones & words().arriving) != 0) return false;
-  const LockGuard lock(engine_, stripe.lock);
+  const LockGuard lock(segment_.peers(), stripe.lock);
   // As transport::accumulate() has it.
   const bool is_alone = (zones & words().arriving) == 0 && what.op != MOB_REPLACE;
   (is_alone ? element.plain : element.atomic)(rows, count, what.scale, what.fetched);
@@ -273,8 +276,10 @@ bool AccumulateLocks::accumulate_few(mob_rank_t host_index, uintptr_t address, s
 }
 
 void AccumulateLocks::accumulate(mob_rank_t host_index, const transport::Shape& shape,
-                         ptrdiff_t remote_delta, const transport::Combination& combination) {
-  Held held{*this, engine_, host_index, engine_.process(host_index), engine_.lock_id()};
+                                 ptrdiff_t remote_delta,
+                                 const transport::Combination& combination) {
+  Held held{*this, segment_.peers(), host_index, segment_.process(host_index),
+            segment_.peers().lock_id()};
   const transport::LockTable table{&held, &lock, &unlock, &words};
   transport::accumulate(shape, remote_delta, combination, table);
 }

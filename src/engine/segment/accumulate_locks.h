@@ -25,11 +25,11 @@
 
 namespace mobius::engine {
 
-class Engine;
+class Segment;
 
 class AccumulateLocks {
  public:
-  explicit AccumulateLocks(Engine& engine) : engine_(engine) {}
+  explicit AccumulateLocks(Segment& segment) : segment_(segment) {}
 
   // What is to be known of the block at an address of a process of this host.
   transport::WordsIn words_in(mob_rank_t host_index, uintptr_t address) const;
@@ -55,7 +55,7 @@ class AccumulateLocks {
   // The same of memory that does not lie in the window, from `begin` to before `end`; as addresses
   // of its process.
   Zone admitted_outside(mob_rank_t host_index, uintptr_t address, uintptr_t begin,
-                           uintptr_t end) const;
+                        uintptr_t end) const;
 
   // Combines rows of `count` elements that lie in the `bytes` bytes from `address` on and are
   // reached where the rows say; together no more than a block has. False, with nothing done, if
@@ -85,7 +85,7 @@ class AccumulateLocks {
   void wait_for_stripes(mob_rank_t host_index, uintptr_t address, uint64_t bytes);
   void admit_outside(mob_rank_t host_index, uintptr_t address);
 
-  Engine& engine_;
+  Segment& segment_;
   std::array<Admissions, kRemembered> admissions_;
 };
 

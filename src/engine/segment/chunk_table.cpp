@@ -4,17 +4,16 @@
 #include <algorithm>
 
 #include "base/status.h"
-#include "engine/sync/locks.h"
+#include "engine/segment/shared_lock.h"
 #include "os/memfd.h"
 
 namespace mobius::engine {
 
-void ChunkTable::open(SegmentLayout& memory, int segment, size_t chunks, Engine& engine) {
+void ChunkTable::open(Peers& peers, const SegmentLayout& memory, size_t chunks) {
   memory_ = &memory;
   entries_ = memory.chunks();
   count_ = std::min<size_t>(chunks, kClaimed - 1);
-  segment_ = segment;
-  engine_ = &engine;
+  peers_ = &peers;
 }
 
 // Entries below `end` get memory before they are written.
@@ -22,8 +21,9 @@ mob_status_t ChunkTable::reserve_entries(uint64_t end) {
   ChunkTableHeader& header = memory_->chunk_table();
   const uint64_t used = header.high_water.load(std::memory_order_relaxed);
   if (end <= used) return MOB_OK;
-  const mob_status_t status = os::memfd_reserve(
-      segment_, kChunkTableOffset + used * sizeof(ChunkEntry), (end - used) * sizeof(ChunkEntry));
+  const mob_status_t status =
+      os::memfd_reserve(peers_->host().segment(), kChunkTableOffset + used * sizeof(ChunkEntry),
+                        (end - used) * sizeof(ChunkEntry));
   if (status == MOB_OK) header.high_water.store(end, std::memory_order_relaxed);
   return status;
 }
@@ -32,7 +32,7 @@ mob_status_t ChunkTable::reserve_entries(uint64_t end) {
 // entry is written whole, and chunks of nobody are only lost.
 mob_status_t ChunkTable::claim(uint64_t count, uint64_t* first) {
   ChunkTableHeader& header = memory_->chunk_table();
-  const LockGuard lock(*engine_, header.lock);
+  const LockGuard lock(*peers_, header.lock);
   const uint64_t used = header.high_water.load(std::memory_order_relaxed);
   const uint64_t lowest = header.lowest_free.load(std::memory_order_relaxed);
   uint64_t start = lowest;
@@ -84,7 +84,7 @@ void ChunkTable::clear_region(const Region& part) {
 
 void ChunkTable::release(uint64_t first, uint64_t count, bool forgets_words) {
   ChunkTableHeader& header = memory_->chunk_table();
-  const LockGuard lock(*engine_, header.lock);
+  const LockGuard lock(*peers_, header.lock);
   for (uint64_t chunk = first; chunk < first + count; ++chunk) {
     if (forgets_words) entries_[chunk].words.clear();
     entries_[chunk].first.store(0, std::memory_order_relaxed);

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "engine/common/peers.h"
 #include "engine/segment/segment_layout.h"
 #include "os/waiter.h"
 
@@ -25,11 +26,9 @@ constexpr uint64_t chunks_of(uint64_t bytes) {
   return bytes == 0 ? 1 : (bytes + kChunkBytes - 1) >> kChunkShift;
 }
 
-class Engine;
-
 class ChunkTable {
  public:
-  void open(SegmentLayout& memory, int segment, size_t chunks, Engine& engine);
+  void open(Peers& peers, const SegmentLayout& memory, size_t chunks);
 
   // Takes `count` chunks in a row that nobody uses; MOB_ERR_MEMORY when the window has no such
   // room. They belong to no part yet.
@@ -73,11 +72,10 @@ class ChunkTable {
 
   mob_status_t reserve_entries(uint64_t end);
 
-  SegmentLayout* memory_ = nullptr;
+  const SegmentLayout* memory_ = nullptr;
   ChunkEntry* entries_ = nullptr;
   size_t count_ = 0;
-  int segment_ = -1;
-  Engine* engine_ = nullptr;  // for its locks
+  Peers* peers_ = nullptr;
 };
 
 }  // namespace mobius::engine

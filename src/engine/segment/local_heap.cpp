@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "base/status.h"
-#include "engine/engine.h"
 #include "engine/segment/region.h"
+#include "engine/segment/segment.h"
 #include "transport/shm/copy.h"
 
 namespace mobius::engine {
@@ -29,7 +29,7 @@ constexpr uint64_t rounded(uint64_t bytes) {
 }  // namespace
 
 mob_status_t LocalHeap::check_size(size_t bytes) const {
-  const size_t window = engine_.window().bytes();
+  const size_t window = segment_.window().bytes();
   if (bytes <= window) return MOB_OK;
   return fail(MOB_ERR_MEMORY,
               "a block of %zu bytes is larger than the window of %zu bytes; see "
@@ -42,7 +42,7 @@ mob_status_t LocalHeap::allocate(size_t bytes, size_t alignment, void** block) {
   const std::lock_guard lock(mutex_);
   uint64_t offset = 0;
   const mob_status_t status = allocate_locked(rounded(bytes), std::max(alignment, kGrain), &offset);
-  if (status == MOB_OK) *block = engine_.local_address(offset);
+  if (status == MOB_OK) *block = segment_.local_address(offset);
   return status;
 }
 
@@ -65,10 +65,11 @@ mob_status_t LocalHeap::allocate_locked(size_t bytes, size_t alignment, uint64_t
   return MOB_OK;
 }
 
-mob_status_t LocalHeap::add_part(size_t bytes, std::map<uint64_t, Region>* parts, uint64_t* offset) {
+mob_status_t LocalHeap::add_part(size_t bytes, std::map<uint64_t, Region>* parts,
+                                 uint64_t* offset) {
   std::map<uint64_t, Region> made;
   Region& part = made[0];
-  if (const mob_status_t status = make_region(engine_, bytes, RegionMemory::kReserved, &part))
+  if (const mob_status_t status = make_region(segment_, bytes, RegionMemory::kReserved, &part))
     return status;
   auto entry = made.extract(made.begin());
   *offset = entry.key() = entry.mapped().offset;
@@ -83,7 +84,7 @@ mob_status_t LocalHeap::add_extent(size_t bytes) {
     free_.add(offset, bytes - kFence);
   } catch (const std::bad_alloc&) {
     const auto extent = extents_.find(offset);
-    drop_region(engine_, extent->second);
+    drop_region(segment_, extent->second);
     extents_.erase(extent);
     throw;
   }
@@ -92,7 +93,7 @@ mob_status_t LocalHeap::add_extent(size_t bytes) {
 }
 
 mob_status_t LocalHeap::find(const char* call, const void* block, Blocks::iterator* found) {
-  *found = blocks_.find(engine_.offset_of(block));
+  *found = blocks_.find(segment_.offset_of(block));
   if (*found != blocks_.end()) return MOB_OK;
   return fail(MOB_ERR_HANDLE,
               "%s: %p is not a live block of this process' local memory (freed before, or never "
@@ -112,7 +113,7 @@ void LocalHeap::release_locked(Blocks::iterator block) {
   const auto [offset, bytes] = *block;
   blocks_.erase(block);
   if (const auto large = large_.find(offset); large != large_.end()) {
-    drop_region(engine_, large->second);
+    drop_region(segment_, large->second);
     large_.erase(large);
     return;
   }
@@ -123,7 +124,7 @@ void LocalHeap::release_locked(Blocks::iterator block) {
       extents_.size() > 1) {
     free_.remove(piece);
     extent_bytes_ -= extent->second.bytes;
-    drop_region(engine_, extent->second);
+    drop_region(segment_, extent->second);
     extents_.erase(extent);
   }
 }
@@ -143,7 +144,7 @@ mob_status_t LocalHeap::resize(const char* call, void** block, size_t bytes) {
   }
   uint64_t offset = 0;
   if (const mob_status_t status = allocate_locked(new_bytes, kGrain, &offset)) return status;
-  void* moved = engine_.local_address(offset);
+  void* moved = segment_.local_address(offset);
   transport::copy(moved, *block, std::min(old_bytes, new_bytes));
   release_locked(found);
   *block = moved;

@@ -11,19 +11,19 @@
 #include <map>
 #include <mutex>
 
-#include "engine/segment/chunk_table.h"
 #include "engine/common/range_allocator.h"
+#include "engine/segment/chunk_table.h"
 
 namespace mobius::engine {
 
-class Engine;
+class Segment;
 
 // Small blocks are cut from extents of some megabytes, large ones are parts of their own. Which
 // block is where is kept in private memory: a wild write into a block breaks no books. Safe from
 // any thread.
 class LocalHeap {
  public:
-  explicit LocalHeap(Engine& engine) : engine_(engine) {}
+  explicit LocalHeap(Segment& segment) : segment_(segment) {}
   LocalHeap(const LocalHeap&) = delete;
   LocalHeap& operator=(const LocalHeap&) = delete;
 
@@ -31,7 +31,7 @@ class LocalHeap {
   static constexpr size_t kGrain = 16;
 
   // `bytes` > 0; `alignment` a power of two up to kChunkBytes. The contents are undefined.
-  // Engine::offset_of() gives the block's place in the window.
+  // Segment::offset_of() gives the block's place in the window.
   mob_status_t allocate(size_t bytes, size_t alignment, void** block);
 
   // MOB_ERR_HANDLE if `block` is not what allocate() or resize() gave, or was released. `call`
@@ -51,13 +51,13 @@ class LocalHeap {
   void release_locked(Blocks::iterator block);
   mob_status_t find(const char* call, const void* block, Blocks::iterator* found);
 
-  Engine& engine_;
-  std::mutex mutex_;                  // guards all below
-  RangeAllocator free_;               // in the extents, by offset in the window
+  Segment& segment_;
+  std::mutex mutex_;                    // guards all below
+  RangeAllocator free_;                 // in the extents, by offset in the window
   std::map<uint64_t, Region> extents_;  // by offset
   std::map<uint64_t, Region> large_;    // by offset
-  Blocks blocks_;                     // offset → bytes, of both kinds
-  uint64_t extent_bytes_ = 0;         // of all
+  Blocks blocks_;                       // offset → bytes, of both kinds
+  uint64_t extent_bytes_ = 0;           // of all
 };
 
 }  // namespace mobius::engine

@@ -4,20 +4,20 @@
 #include <algorithm>
 #include <cerrno>
 
-#include "engine/engine.h"
+#include "engine/segment/segment.h"
 #include "transport/cma/cma.h"
 #include "transport/shm/copy_peer.h"
 
 namespace mobius::engine {
 
-void* mapped(Engine& engine, mob_rank_t rank, uintptr_t remote, size_t bytes) {
+void* mapped(Segment& segment, mob_rank_t rank, uintptr_t remote, size_t bytes) {
   void* address = reinterpret_cast<void*>(remote);
-  return engine.is_same_process(rank) ? address : engine.reach(rank, address, bytes);
+  return segment.peers().is_same_process(rank) ? address : segment.reach(rank, address, bytes);
 }
 
-int copy_with_peer(Engine& engine, mob_rank_t rank, uintptr_t remote, void* local, size_t bytes,
-                   bool put) {
-  void* direct = mapped(engine, rank, remote, bytes);
+int copy_with_peer(Segment& segment, bool by_kernel, mob_rank_t rank, uintptr_t remote, void* local,
+                   size_t bytes, bool put) {
+  void* direct = mapped(segment, rank, remote, bytes);
   if (direct != nullptr) {
     if (put) {
       transport::copy_to_peer(direct, local, bytes);
@@ -26,14 +26,14 @@ int copy_with_peer(Engine& engine, mob_rank_t rank, uintptr_t remote, void* loca
     }
     return 0;
   }
-  if (!engine.router().uses_cma(rank)) return EPERM;
+  if (!by_kernel) return EPERM;
   // The kernel stops silently at 2 GiB less a page.
   constexpr size_t kMost = size_t{1} << 30;
   auto* here = static_cast<unsigned char*>(local);
   for (size_t done = 0; done < bytes; done += kMost) {
     const size_t part = std::min(kMost, bytes - done);
-    if (const int error =
-            transport::cma_copy(engine.pid_of(rank), remote + done, here + done, part, put)) {
+    if (const int error = transport::cma_copy(segment.peers().pid_of(rank), remote + done,
+                                              here + done, part, put)) {
       return error;
     }
   }

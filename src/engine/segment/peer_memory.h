@@ -11,14 +11,14 @@
 
 namespace mobius::engine {
 
-class Engine;
+class Segment;
 
 // `remote` of `rank` as a pointer of this process; null if it has no such.
-void* mapped(Engine& engine, mob_rank_t rank, uintptr_t remote, size_t bytes);
+void* mapped(Segment& segment, mob_rank_t rank, uintptr_t remote, size_t bytes);
 
 // Copies between this process and `rank`. 0 or an errno: ESRCH if that is gone, EFAULT if some of
 // the memory is not there, EPERM if it is out of bounds. `local` is written unless `put`.
-int copy_with_peer(Engine& engine, mob_rank_t rank, uintptr_t remote, void* local, size_t bytes,
-                   bool put);
+int copy_with_peer(Segment& segment, bool by_kernel, mob_rank_t rank, uintptr_t remote, void* local,
+                   size_t bytes, bool put);
 
 }  // namespace mobius::engine

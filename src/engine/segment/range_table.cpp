@@ -3,7 +3,8 @@
 
 #include <algorithm>
 
-#include "engine/engine.h"
+#include "engine/segment/local_heap.h"
+#include "engine/segment/segment.h"
 
 namespace mobius::engine {
 namespace {
@@ -53,7 +54,7 @@ mob_status_t RangeList::reserve(size_t count) {
   const size_t room = std::max<size_t>({count, 2 * capacity_, 16});
   void* block = nullptr;
   if (const mob_status_t status =
-          engine_.local_heap().allocate(room * sizeof(ListedRange), alignof(ListedRange), &block)) {
+          local_heap_.allocate(room * sizeof(ListedRange), alignof(ListedRange), &block)) {
     return status;
   }
   auto* longer = static_cast<ListedRange*>(block);
@@ -61,11 +62,11 @@ mob_status_t RangeList::reserve(size_t count) {
   void* old = ranges_;
   {
     const Change change(*table_);
-    table_->offset.store(engine_.offset_of(longer), std::memory_order_relaxed);
+    table_->offset.store(segment_.offset_of(longer), std::memory_order_relaxed);
   }
   ranges_ = longer;
   capacity_ = room;
-  return old == nullptr ? MOB_OK : engine_.local_heap().release("mob_expose", old);
+  return old == nullptr ? MOB_OK : local_heap_.release("mob_expose", old);
 }
 
 void RangeList::publish(const std::vector<ListedRange>& ranges) {
@@ -78,9 +79,9 @@ void RangeList::publish(const std::vector<ListedRange>& ranges) {
   table_->count.store(ranges.size(), std::memory_order_relaxed);
 }
 
-bool find_range(Engine& engine, mob_rank_t rank, const RangeTable& table, uintptr_t address,
+bool find_range(Segment& segment, mob_rank_t rank, const RangeTable& table, uintptr_t address,
                 ListedRange* found, uint64_t* version) {
-  const mob_rank_t index = engine.host_index(rank);
+  const mob_rank_t index = segment.peers().host_index(rank);
   while (true) {
     // Acquire pairs with the release of the even version at the end of a change.
     *version = table.version.load(std::memory_order_acquire);
@@ -90,7 +91,7 @@ bool find_range(Engine& engine, mob_rank_t rank, const RangeTable& table, uintpt
     bool is_found = false;
     if (*version % 2 == 0 && count > 0) {
       const auto* ranges = static_cast<const ListedRange*>(
-          engine.find_here(rank, engine.address_in(index, offset), count * sizeof(ListedRange)));
+          segment.find_here(rank, segment.address_in(index, offset), count * sizeof(ListedRange)));
       const uint64_t before = ranges == nullptr ? 0 : starting_before(ranges, count, address);
       if (before > 0) {
         const ListedRange& last = ranges[before - 1];
@@ -101,7 +102,7 @@ bool find_range(Engine& engine, mob_rank_t rank, const RangeTable& table, uintpt
     std::atomic_thread_fence(std::memory_order_acquire);  // pairs with that of a change
     if (table.version.load(std::memory_order_relaxed) == *version) {
       if (*version % 2 == 0) return is_found;
-      if (engine.liveness().is_dead(index)) return false;  // in the middle of a change
+      if (segment.peers().liveness().is_dead(index)) return false;  // in the middle of a change
     }
   }
 }

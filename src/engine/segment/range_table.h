@@ -14,7 +14,8 @@
 
 namespace mobius::engine {
 
-class Engine;
+class LocalHeap;
+class Segment;
 
 // In the process' block: where the list is. Changed by its owner alone; `version` is odd meanwhile,
 // and 0 if there never was a list. Valid as zeros.
@@ -33,7 +34,7 @@ struct ListedRange {
 // The owner's side. One thread at a time.
 class RangeList {
  public:
-  explicit RangeList(Engine& engine) : engine_(engine) {}
+  RangeList(Segment& segment, LocalHeap& local_heap) : segment_(segment), local_heap_(local_heap) {}
 
   void open(RangeTable& table) { table_ = &table; }
 
@@ -43,7 +44,8 @@ class RangeList {
   void publish(const std::vector<ListedRange>& ranges);
 
  private:
-  Engine& engine_;
+  Segment& segment_;
+  LocalHeap& local_heap_;
   RangeTable* table_ = nullptr;
   ListedRange* ranges_ = nullptr;  // in shared memory
   size_t capacity_ = 0;
@@ -51,7 +53,7 @@ class RangeList {
 
 // The last range that starts at or before an address and reaches it; false if there is none.
 // `version` is that of the table in which it was found, or not. Any thread.
-bool find_range(Engine& engine, mob_rank_t rank, const RangeTable& table, uintptr_t address,
+bool find_range(Segment& segment, mob_rank_t rank, const RangeTable& table, uintptr_t address,
                 ListedRange* found, uint64_t* version);
 
 }  // namespace mobius::engine

@@ -2,7 +2,7 @@
 #include "engine/segment/region.h"
 
 #include "base/status.h"
-#include "engine/engine.h"
+#include "engine/segment/segment.h"
 #include "os/memfd.h"
 
 namespace mobius::engine {
@@ -14,33 +14,33 @@ mob_status_t check_available(uint64_t bytes) {
                     static_cast<size_t>(bytes), static_cast<size_t>(available));
 }
 
-mob_status_t make_region(Engine& engine, uint64_t bytes, RegionMemory memory, Region* part) {
+mob_status_t make_region(Segment& segment, uint64_t bytes, RegionMemory memory, Region* part) {
   const uint64_t reserved = memory == RegionMemory::kReserved ? bytes : 0;
   if (const mob_status_t status = check_available(reserved)) return status;
   uint64_t first = 0;
-  if (const mob_status_t status = engine.chunks().claim(chunks_of(bytes), &first)) return status;
-  const Region made{first << kChunkShift, bytes, engine.host().index()};
-  mob_status_t status = engine.reserve_memory(made.offset, reserved);
+  if (const mob_status_t status = segment.chunks().claim(chunks_of(bytes), &first)) return status;
+  const Region made{first << kChunkShift, bytes, segment.peers().host().index()};
+  mob_status_t status = segment.reserve_memory(made.offset, reserved);
   if (status == MOB_OK) {
-    status = engine.window().allow(made.offset, chunks_of(bytes));
-    if (status != MOB_OK) engine.release_memory(made.offset, bytes);
+    status = segment.window().allow(made.offset, chunks_of(bytes));
+    if (status != MOB_OK) segment.release_memory(made.offset, bytes);
   }
   if (status != MOB_OK) {
-    engine.chunks().release(first, chunks_of(bytes));
+    segment.chunks().release(first, chunks_of(bytes));
     return status;
   }
-  engine.chunks().set_region(first, made);
+  segment.chunks().set_region(first, made);
   *part = made;
   return MOB_OK;
 }
 
-void drop_region(Engine& engine, const Region& part) {
+void drop_region(Segment& segment, const Region& part) {
   const uint64_t chunks = chunks_of(part.bytes);
-  engine.chunks().clear_region(part);
-  engine.close_chunks(part.offset, chunks);
+  segment.chunks().clear_region(part);
+  segment.close_chunks(part.offset, chunks);
   // Whole chunks: somebody may have touched what is beyond the last byte.
-  engine.release_memory(part.offset, chunks << kChunkShift);
-  engine.chunks().release(part.offset >> kChunkShift, chunks);
+  segment.release_memory(part.offset, chunks << kChunkShift);
+  segment.chunks().release(part.offset >> kChunkShift, chunks);
 }
 
 }  // namespace mobius::engine

@@ -144,9 +144,9 @@ void Access::forget_dead_readers(mob_rank_t target) {
   for (mob_rank_t reader = 0; reader < team().size(); ++reader) {
     std::atomic<uint32_t>& word = shared(reader, target);
     if (word.load(std::memory_order_relaxed) != 0 &&
-        (is_lost(team().engine(), team().map().world_rank(reader)) ||
+        (team().engine().peers().is_lost(team().map().world_rank(reader)) ||
          (!team().engine().is_here(team().map().world_rank(reader)) &&
-          is_lost(team().engine(), team().map().world_rank(target))))) {
+          team().engine().peers().is_lost(team().map().world_rank(target))))) {
       word.store(0, std::memory_order_release);
     }
   }
@@ -199,8 +199,8 @@ mob_status_t Access::lock_exclusive(const char* call, mob_rank_t target, int* re
   const Delegation::Stay stay(engine.delegation());
   if (const mob_status_t status = engine.lazy_lock().gain(call)) return status;
   if (!is_here(target)) [[unlikely]] {
-    const mob_status_t status =
-        engine.remote_objects().locks().acquire(call, remote(target), ClaimMode::kExclusive, recovered);
+    const mob_status_t status = engine.remote_objects().locks().acquire(
+        call, remote(target), ClaimMode::kExclusive, recovered);
     if (status == MOB_OK) open_epoch(target, Scheduler::Epoch::kWaits);
     return status;
   }

@@ -38,12 +38,12 @@ class Epochs::GroupWatch final : public os::Watch {
   mob_status_t look() override {
     for (const mob_rank_t member : group_) {
       const mob_rank_t rank = team_.map().world_rank(member);
-      if (is_lost(team_.engine(), rank)) {
+      if (team_.engine().peers().is_lost(rank)) {
         return fail(MOB_ERR_PEER, "%s: rank %d, which is in the epoch, %s", call_, rank,
-                    fate_of(team_.engine(), rank).c_str());
+                    team_.engine().peers().fate_of_lost(rank).c_str());
       }
       // In this order: who is at its end has answered before, or never does.
-      if (lacks_(member) && is_at_end(team_.engine(), rank) && lacks_(member)) {
+      if (lacks_(member) && team_.engine().peers().is_at_end(rank) && lacks_(member)) {
         return fail(MOB_ERR_PEER,
                     "%s: rank %d, which is in the epoch, has come to the end of the job "
                     "(mob_finalize)",
@@ -106,9 +106,9 @@ inline mob_status_t Epochs::tell(mob_rank_t member, std::atomic<uint32_t> Words:
                                  uint32_t value) {
   const Peer& to = peer(member);
   if (to.told == nullptr) [[unlikely]] {
-    return team_->engine().remote_objects().tell(team_->map().world_rank(member), area_.name(),
-                                         team_->rank(),
-                                         word == &Words::posted ? kPosted : kCompleted, value);
+    return team_->engine().remote_objects().tell(
+        team_->map().world_rank(member), area_.name(), team_->rank(),
+        word == &Words::posted ? kPosted : kCompleted, value);
   }
   // Release pairs with the acquire in is_beyond().
   (to.told->*word).store(value, std::memory_order_release);

@@ -32,7 +32,7 @@ class RecoveryWatch final : public os::Watch {
 // Where no thread of the library makes progress, who waits has to: for the message of another host
 // that releases the lock.
 LockResult lock_polling(Engine& engine, os::HybridLockWord& word, mob_rank_t host) {
-  LivenessProbe probe(engine, host);
+  LivenessProbe probe(engine.peers(), host);
   const uint32_t self = engine.lock_id();
   if (os::lock_owner(word) == self) return LockResult::kHeldBySelf;
   bool probing = false;
@@ -53,14 +53,6 @@ LockResult lock_polling(Engine& engine, os::HybridLockWord& word, mob_rank_t hos
 
 }  // namespace
 
-bool LivenessProbe::is_dead(uint32_t owner) {
-  const mob_rank_t rank = Engine::lock_owner(owner);
-  if (rank < 0 || rank >= engine_.size()) return false;
-  // What another host gives back goes to who hosts the lock: nobody takes it there any more.
-  return is_lost(engine_, rank) ||
-         (host_ >= 0 && !engine_.is_here(rank) && is_lost(engine_, host_));
-}
-
 mob_status_t held_already(const char* call) {
   return fail(MOB_ERR_STATE,
               "%s: the calling thread holds it already, and would wait for itself for ever", call);
@@ -68,7 +60,7 @@ mob_status_t held_already(const char* call) {
 
 mob_status_t acquire_lock(Engine& engine, const char* call, os::HybridLockWord& word,
                           int* recovered, mob_rank_t host) {
-  LivenessProbe probe(engine, host);
+  LivenessProbe probe(engine.peers(), host);
   LockResult result{};
   engine.issue_recorded();  // who has the lock may wait for it in a flush
   if (engine.must_poll_for_others() && !in_handler) [[unlikely]] {
@@ -83,7 +75,7 @@ mob_status_t acquire_lock(Engine& engine, const char* call, os::HybridLockWord& 
 
 mob_status_t try_acquire_lock(Engine& engine, const char* call, os::HybridLockWord& word,
                               int* acquired, int* recovered, mob_rank_t host) {
-  LivenessProbe probe(engine, host);
+  LivenessProbe probe(engine.peers(), host);
   const LockResult result = os::try_lock(word, engine.lock_id(), probe);
   if (result == LockResult::kHeldBySelf) return held_already(call);
   *acquired = result == LockResult::kGaveUp ? 0 : 1;
@@ -124,7 +116,7 @@ bool attempt_lock(os::HybridLockWord& word, Claim& claim, os::OwnerProbe* probe)
 
 bool is_held(Engine& engine, const os::HybridLockWord& word) {
   const uint32_t owner = os::lock_owner(word);
-  return owner != 0 && !LivenessProbe(engine).is_dead(owner);
+  return owner != 0 && !LivenessProbe(engine.peers()).is_dead(owner);
 }
 
 }  // namespace mobius::engine

@@ -4,37 +4,10 @@
 // Short exclusion between all threads of all processes of a host, by a lock in shared memory.
 
 #include "engine/engine.h"
+#include "engine/segment/shared_lock.h"
 #include "os/hybrid_lock.h"
 
 namespace mobius::engine {
-
-// Tells a waiter whether the owner of a lock is gone for good.
-class LivenessProbe final : public os::OwnerProbe {
- public:
-  explicit LivenessProbe(Engine& engine, mob_rank_t host = -1) : engine_(engine), host_(host) {}
-  bool is_dead(uint32_t owner) override;
-
- private:
-  Engine& engine_;
-  mob_rank_t host_;  // who hosts the lock, or -1
-};
-
-// Holds a lock whose owner cannot die halfway through a change that matters: one that a dead owner
-// left is taken over as it is.
-class LockGuard {
- public:
-  LockGuard(Engine& engine, os::HybridLockWord& word) : word_(word), id_(engine.lock_id()) {
-    LivenessProbe probe(engine);
-    os::lock(word_, id_, engine.host().policy(), &probe);
-  }
-  ~LockGuard() { os::unlock(word_, id_); }
-  LockGuard(const LockGuard&) = delete;
-  LockGuard& operator=(const LockGuard&) = delete;
-
- private:
-  os::HybridLockWord& word_;
-  const uint32_t id_;
-};
 
 // Locks that callers hold for as long as they like; `call` names the public function in errors. Of
 // the results, `recovered` may be null.

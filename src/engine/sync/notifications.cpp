@@ -22,8 +22,9 @@ class SenderWatch final : public os::Watch {
       : engine_(engine), call_(call), from_(from) {}
 
   mob_status_t look() override {
-    if (!is_lost(engine_, from_)) return MOB_OK;
-    return fail(MOB_ERR_PEER, "%s: rank %d %s", call_, from_, fate_of(engine_, from_).c_str());
+    if (!engine_.peers().is_lost(from_)) return MOB_OK;
+    return fail(MOB_ERR_PEER, "%s: rank %d %s", call_, from_,
+                engine_.peers().fate_of_lost(from_).c_str());
   }
 
  private:

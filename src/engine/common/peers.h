@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+// The processes of the job as this one sees them: which of them share this host's memory, and which
+// have died or left. Every component that needs to know a rank takes a Peers.
+
+#include <mobius/job.h>
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <string>
+
+#include "engine/common/thread_id.h"
+#include "job/job.h"
+#include "job/liveness.h"
+
+namespace mobius::engine {
+
+// Facts that only components below this folder have: the links to other hosts, and the messages in
+// which their processes announce that they end. Any thread.
+class PeerReports {
+ public:
+  PeerReports() = default;
+  virtual ~PeerReports() = default;
+  PeerReports(const PeerReports&) = delete;
+  PeerReports& operator=(const PeerReports&) = delete;
+
+  // Whether the link to a process of another host has failed.
+  virtual bool has_lost(mob_rank_t rank) = 0;
+  // Asks for signs of life of a process of another host from now on; nothing for local peers.
+  virtual void watch(mob_rank_t rank) = 0;
+  // The same for more and more processes of other hosts, when the caller waits for none in
+  // particular.
+  virtual void watch_more() = 0;
+  // What became of a process that died or was lost, as the end of a sentence that begins with its
+  // rank.
+  virtual std::string fate(mob_rank_t rank) = 0;
+  // Peers::is_ending() and Peers::is_at_end().
+  virtual bool is_ending(mob_rank_t rank) = 0;
+  virtual bool is_at_end(mob_rank_t rank) = 0;
+};
+
+class Peers {
+ public:
+  explicit Peers(PeerReports& reports) : reports_(reports) {}
+
+  job::Job& job() { return job_; }
+  const job::Job& job() const { return job_; }
+  job::HostGroup& host() { return job_.host(); }
+  const job::HostGroup& host() const { return job_.host(); }
+  job::Liveness& liveness() { return job_.host().liveness(); }
+
+  mob_rank_t rank() const { return job_.rank(); }
+  mob_rank_t size() const { return job_.size(); }
+  // A rank's number among the processes of this host; -1 if it is on another host.
+  mob_rank_t host_index(mob_rank_t rank) const { return job_.index_here(rank); }
+  bool is_here(mob_rank_t rank) const { return host_index(rank) >= 0; }
+
+  // Of a process of this host.
+  pid_t pid_of(mob_rank_t rank) const {
+    return host().slot(host_index(rank)).pid.load(std::memory_order_relaxed);
+  }
+  // Whether pid_of() means that process in this process' pid namespace, too.
+  bool knows_pid_of(mob_rank_t rank) const {
+    return host().slot(host_index(rank)).start_time.load(std::memory_order_relaxed) != 0;
+  }
+  // Whether a rank is this process or a thread of it.
+  bool is_same_process(mob_rank_t rank) const {
+    return rank == this->rank() || (is_here(rank) && pid_of(rank) == pid_of(this->rank()) &&
+                                    knows_pid_of(rank) && knows_pid_of(this->rank()));
+  }
+
+  // The process ended without leaving the job.
+  bool is_dead(mob_rank_t rank);
+  // The process has called mob_finalize(). Of another host this is known once all processes of that
+  // host have, which is enough for collective calls.
+  bool is_ending(mob_rank_t rank) { return reports_.is_ending(rank); }
+  // The process has called mob_finalize(), and does nothing but serve others. A process of another
+  // host is asked, and the answer is known at a later call.
+  bool is_at_end(mob_rank_t rank) { return reports_.is_at_end(rank); }
+  // The process waits for the others at the end of mob_finalize(), or has returned from it.
+  bool is_leaving(mob_rank_t rank);
+  // The process has returned from mob_finalize().
+  bool has_left(mob_rank_t rank);
+  bool has_gone(mob_rank_t rank) { return is_dead(rank) || has_left(rank); }
+
+  void watch(mob_rank_t rank) { reports_.watch(rank); }
+  void watch_more() { reports_.watch_more(); }
+  // Whether a process that the caller waits for has died or left; from now on its signs of life are
+  // asked for.
+  bool is_lost(mob_rank_t rank) {
+    reports_.watch(rank);
+    return has_gone(rank);
+  }
+  // What became of a process that died, left or was lost, as the end of a sentence that begins with
+  // its rank.
+  std::string fate(mob_rank_t rank) { return reports_.fate(rank); }
+  std::string fate_of_lost(mob_rank_t rank) {
+    return has_left(rank) ? "has left the job (mob_finalize)" : fate(rank);
+  }
+
+  // Identifies the calling thread in locks that lie in shared memory.
+  uint32_t lock_id() const {
+    const uint32_t number = thread_id();
+    const auto rank = static_cast<uint32_t>(job_.rank());
+    return (rank + 1) << kThreadBits | ((number - 1) & ((1u << kThreadBits) - 1));
+  }
+  // The rank of the process of a lock_id().
+  static mob_rank_t lock_owner(uint32_t id) {
+    return static_cast<mob_rank_t>(id >> kThreadBits) - 1;
+  }
+
+ private:
+  static constexpr unsigned kThreadBits = 18;
+
+  job::Job job_;
+  PeerReports& reports_;
+};
+
+}  // namespace mobius::engine

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include "engine/segment/shared_lock.h"
+
+namespace mobius::engine {
+
+bool LivenessProbe::is_dead(uint32_t owner) {
+  const mob_rank_t rank = Peers::lock_owner(owner);
+  if (rank < 0 || rank >= peers_.size()) return false;
+  // A release by a process of another host goes to the rank that hosts the lock: once that rank is
+  // gone, nobody releases the lock any more.
+  return peers_.is_lost(rank) || (host_ >= 0 && !peers_.is_here(rank) && peers_.is_lost(host_));
+}
+
+}  // namespace mobius::engine

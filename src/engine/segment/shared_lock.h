@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+// Short exclusion between all threads of all processes of a host, by a lock in shared memory.
+
+#include "engine/common/peers.h"
+#include "os/hybrid_lock.h"
+
+namespace mobius::engine {
+
+// Tells a waiter whether the owner of a lock is gone for good.
+class LivenessProbe final : public os::OwnerProbe {
+ public:
+  // `host` is the rank, on this host, that hosts a lock which processes of other hosts may hold;
+  // -1 for every other lock.
+  explicit LivenessProbe(Peers& peers, mob_rank_t host = -1) : peers_(peers), host_(host) {}
+  bool is_dead(uint32_t owner) override;
+
+ private:
+  Peers& peers_;
+  const mob_rank_t host_;
+};
+
+// Holds a lock whose owner cannot die halfway through a change that matters: a lock that a dead
+// owner left is taken over as it is.
+class LockGuard {
+ public:
+  LockGuard(Peers& peers, os::HybridLockWord& word) : word_(word), id_(peers.lock_id()) {
+    LivenessProbe probe(peers);
+    os::lock(word_, id_, peers.host().policy(), &probe);
+  }
+  ~LockGuard() { os::unlock(word_, id_); }
+  LockGuard(const LockGuard&) = delete;
+  LockGuard& operator=(const LockGuard&) = delete;
+
+ private:
+  os::HybridLockWord& word_;
+  const uint32_t id_;
+};
+
+}  // namespace mobius::engine
