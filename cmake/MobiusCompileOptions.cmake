@@ -1,4 +1,4 @@
-# Warnings, sanitizers and definitions shared by everything we compile.
+# Warnings, sanitizers and definitions shared by all targets.
 add_library(mobius_compile_options INTERFACE)
 target_compile_options(mobius_compile_options INTERFACE
   -Wall -Wextra -Wpedantic -Wshadow -Wcast-align -Wformat=2 -Wundef -Wvla
@@ -15,12 +15,12 @@ if(MOBIUS_SANITIZE)
     -fsanitize=${MOBIUS_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
   target_link_options(mobius_compile_options INTERFACE -fsanitize=${MOBIUS_SANITIZE})
 endif()
-# What comes in from C as an enumeration may be any number, and is checked by us.
+# C callers may pass any number as an enumeration; the library checks it.
 if(MOBIUS_SANITIZE MATCHES "undefined")
   target_compile_options(mobius_compile_options INTERFACE -fno-sanitize=enum)
 endif()
-# ThreadSanitizer does not model fences and GCC says so at each; what a fence orders here is also
-# ordered by the atomics beside it, as far as threads of one process are concerned.
+# ThreadSanitizer does not model fences, and GCC warns about each. As far as threads of one process
+# are concerned, the atomics beside a fence order the same accesses.
 if(MOBIUS_SANITIZE MATCHES "thread" AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   target_compile_options(mobius_compile_options INTERFACE -Wno-tsan)
 endif()

@@ -1,8 +1,8 @@
 # mobius_layer(NAME SOURCES file... [DEPENDS layer...] [LIBRARIES lib...])
 #
-# Declares one layer of the engine (docs: ARCHITECTURE.md). Its headers are reached as
-# "NAME/header.h", and only by targets that link mobius_NAME: the include path holds one link per
-# layer, so an include of a layer that was not declared in DEPENDS does not compile.
+# Declares one layer of the engine (ARCHITECTURE.md). Other code includes its headers as
+# "NAME/header.h", and only if its target links mobius_NAME: the include path holds one link per
+# layer, so an include of a layer that is missing in DEPENDS does not compile.
 function(mobius_layer name)
   cmake_parse_arguments(layer "" "" "SOURCES;DEPENDS;LIBRARIES" ${ARGN})
   set(view ${PROJECT_BINARY_DIR}/layers/${name})
