@@ -62,9 +62,9 @@ mob_status_t mob_threads_run(mob_rank_t size, void (*run)(void*), void* argument
   if (mob_size_ != 0) {
     return fail(MOB_ERR_STATE, "%s: called while this process takes part in a job", kCall);
   }
-  if (size < 1 || size > job::kMostHostMates) {
+  if (size < 1 || size > job::kMostLocalPeers) {
     return fail(MOB_ERR_ARGUMENT, "%s: %d ranks; there can be 1 to %d", kCall, size,
-                job::kMostHostMates);
+                job::kMostLocalPeers);
   }
   int segment = -1;
   if (const mob_status_t status = job::control_create(size, &segment)) return status;

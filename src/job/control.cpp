@@ -28,8 +28,8 @@ mob_status_t write_at(int descriptor, const void* bytes, size_t count, size_t of
 
 mob_status_t create(const ControlHeader& header, const Layout* layout, int* descriptor) {
   const mob_rank_t size = header.size;
-  if (size > kMostHostMates) {
-    return fail(MOB_ERR_ARGUMENT, "a host can have %d processes of a job at most", kMostHostMates);
+  if (size > kMostLocalPeers) {
+    return fail(MOB_ERR_ARGUMENT, "a host can have %d processes of a job at most", kMostLocalPeers);
   }
   rlimit most{};
   if (getrlimit(RLIMIT_FSIZE, &most) == 0 && most.rlim_cur < kSegmentBytes) {
@@ -68,7 +68,7 @@ mob_status_t control_create(mob_rank_t size, int* descriptor) {
 }
 
 mob_status_t control_create(const Layout& layout, int host, int* descriptor) {
-  return create({kControlMagic, kControlVersion, layout.mates_of(host), layout.size(),
+  return create({kControlMagic, kControlVersion, layout.local_size_of(host), layout.size(),
                  layout.hosts(), host, 0},
                 &layout, descriptor);
 }
@@ -89,7 +89,7 @@ mob_status_t control_map(int descriptor, ControlBlock** block) {
   auto* mapped = static_cast<ControlBlock*>(memory);
   const ControlHeader& header = mapped->header;
   if (header.magic != kControlMagic || header.version != kControlVersion || header.size < 1 ||
-      header.size > kMostHostMates || header.job_size < header.size || header.hosts < 1 ||
+      header.size > kMostLocalPeers || header.job_size < header.size || header.hosts < 1 ||
       header.hosts > header.job_size || header.host < 0 || header.host >= header.hosts ||
       header.job_size > kMostRanks) {
     munmap(memory, kEngineOffset);
@@ -104,7 +104,7 @@ mob_status_t control_map(int descriptor, ControlBlock** block) {
 bool declare_dead(ProcessSlot& slot) {
   ProcessState seen = slot.state.load(std::memory_order_acquire);
   while (seen != ProcessState::kLeft && seen != ProcessState::kDead) {
-    // Release pairs with the acquire of whoever looks: what was found out before is known then.
+    // Release pairs with the acquire in Liveness.
     if (slot.state.compare_exchange_weak(seen, ProcessState::kDead, std::memory_order_acq_rel)) {
       return true;
     }

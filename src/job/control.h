@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-// The segment: the one anonymous memfd in which the processes of a host share memory, and its first
-// bytes, the control block. Made by the launcher (or by a job of one for itself); every process
-// maps it. It is larger than any host's memory and almost all of it a hole: pages exist where they
-// were reserved. Everything in it is valid as zeros except the header.
+// The segment, an anonymous memfd in which the processes of a host share memory, and its first
+// bytes, the control block. The launcher makes it (a job of one makes its own) and every process
+// maps it. It is larger than any host's memory and sparse: pages exist only where they were
+// reserved. Zeros are a valid state of everything in it except the header.
 //
 //   0            control block: header, barrier, one slot per process
-//   kPlacesOffset  where each rank of the job is, if it is on several hosts
-//   kEngineOffset  what the engine shares beside the window (engine/segment/host_memory.h)
+//   kPlacesOffset  the place of each rank, in a job on several hosts
+//   kEngineOffset  the engine's shared state beside the window (engine/segment/host_memory.h)
 //   kWindowOffset  the window: memory of the user (engine/segment/window.h)
 
 #include <mobius/job.h>
@@ -32,17 +32,17 @@ inline constexpr size_t kWindowOffset = size_t{1} << 30;
 // Holds the largest window that MOBIUS_WINDOW_BYTES allows.
 inline constexpr size_t kSegmentBytes = kWindowOffset + (size_t{64} << 40);
 
-// Largest block that HostGroup::exchange() carries per process, in bytes.
+// Largest value that HostGroup::exchange() carries per process.
 inline constexpr size_t kExchangeBytes = 44;
 
-// One line per word that another process writes, so that arrivals do not slow down waiters.
+// The words are on separate cache lines, so that arrivals do not slow down waiters.
 struct BarrierBlock {
   alignas(64) std::atomic<uint32_t> arrived;
   alignas(64) std::atomic<uint32_t> generation;  // futex word
   std::atomic<uint32_t> sleepers;
 };
 
-// What the others know about a process.
+// The state of a process, as it and the others record it.
 enum class ProcessState : uint32_t {
   kAbsent,
   kLive,
@@ -54,20 +54,20 @@ enum class ProcessState : uint32_t {
 struct alignas(64) ProcessSlot {
   std::atomic<int32_t> pid;
   std::atomic<ProcessState> state;
-  // Of the process, so that a reused pid is told apart; 0 when the others cannot look it up.
+  // Of the process; tells it apart from a later one with the same pid. 0: other processes see it
+  // under another pid or not at all.
   std::atomic<uint64_t> start_time;
   os::Crowding::Place processor;
   unsigned char exchange[kExchangeBytes];
-  os::ProcessorSet processors;  // that it could run on when it joined
+  os::ProcessorSet processors;  // those it was allowed to run on when it joined
 };
 static_assert(sizeof(ProcessSlot) == 64 + sizeof(os::ProcessorSet));
 
-// Makes it known to all that a process, which has ended, did not leave in order; false if it did.
+// Marks a process that has ended as dead, for all processes to see; false if it had left in order.
 bool declare_dead(ProcessSlot& slot);
 
-// Processes that a host group can ever have, also after it has grown: what fits before the engine's
-// part of the segment.
-inline constexpr mob_rank_t kMostHostMates = 4096;
+// The most processes that one host can have: their slots fit before kPlacesOffset.
+inline constexpr mob_rank_t kMostLocalPeers = 4096;
 
 struct ControlHeader {
   uint64_t magic;
@@ -75,7 +75,7 @@ struct ControlHeader {
   int32_t size;  // processes of the host group
   int32_t job_size;
   int32_t hosts;
-  int32_t host;  // which of them this is
+  int32_t host;  // the number of this host
   int32_t reserved;
 };
 
@@ -83,11 +83,11 @@ struct ControlBlock {
   ControlHeader header;
   BarrierBlock barrier;
 
-  // One word per rank of a job of several hosts.
+  // One word per rank, in a job on several hosts.
   const uint32_t* places() const {
     return reinterpret_cast<const uint32_t*>(reinterpret_cast<const char*>(this) + kPlacesOffset);
   }
-  // One slot per host-mate follows the block.
+  // One slot per process of the host follows the block.
   ProcessSlot& slot(mob_rank_t index) { return reinterpret_cast<ProcessSlot*>(this + 1)[index]; }
 };
 static_assert(sizeof(ControlBlock) % alignof(ProcessSlot) == 0);
@@ -96,13 +96,13 @@ constexpr size_t control_bytes(mob_rank_t size) {
   return sizeof(ControlBlock) + static_cast<size_t>(size) * sizeof(ProcessSlot);
 }
 
-static_assert(control_bytes(kMostHostMates) <= kPlacesOffset);
+static_assert(control_bytes(kMostLocalPeers) <= kPlacesOffset);
 static_assert(kPlacesOffset + size_t{kMostRanks} * sizeof(uint32_t) <= kEngineOffset);
 
-// Makes a segment with the control block of `size` processes, the whole job, whose memory is
-// reserved. `*descriptor` is owned by the caller.
+// Makes a segment with a control block for a job of `size` processes on one host and reserves the
+// block's memory. The caller owns `*descriptor`.
 mob_status_t control_create(mob_rank_t size, int* descriptor);
-// The same for one host of a job.
+// The same for one host of a job on several.
 mob_status_t control_create(const Layout& layout, int host, int* descriptor);
 
 // Maps and checks the control block of a segment; `*block` stays valid until control_unmap().

@@ -14,7 +14,7 @@ namespace {
 
 using base::fail;
 
-// Ends a wait for the group when one of it died.
+// Ends a wait for the group when one of its processes has died.
 class GroupWatch final : public os::Watch {
  public:
   GroupWatch(Liveness& liveness, mob_rank_t size) : liveness_(liveness), size_(size) {}
@@ -59,7 +59,7 @@ void HostGroup::enter(mob_rank_t index, bool pid_is_shared) {
                         std::memory_order_relaxed);
   mine.processors = os::ProcessorSet::allowed();
   liveness_.open(*block_, size(), index_);
-  // Release: who sees the state sees what is above.
+  // Release pairs with the acquire in Liveness: the fields above are visible with the state.
   mine.state.store(ProcessState::kLive, std::memory_order_release);
   crowding_.open(&block_->slot(0).processor, sizeof(ProcessSlot), static_cast<uint32_t>(size()),
                  static_cast<uint32_t>(index_));
@@ -91,7 +91,7 @@ mob_status_t HostGroup::barrier() {
   if (before + 1 == static_cast<uint32_t>(size())) {
     shared.arrived.store(0, std::memory_order_relaxed);
     // Release pairs with the acquire in wait_while_equal(): the reset above and everything that any
-    // process wrote before arriving is visible to those who leave.
+    // process wrote before it arrived are visible to all that leave.
     shared.generation.store(generation + 1, std::memory_order_release);
     os::wake_all(shared.generation, shared.sleepers);
     return MOB_OK;
@@ -101,7 +101,7 @@ mob_status_t HostGroup::barrier() {
 }
 
 mob_status_t HostGroup::agree(mob_status_t mine, const char* what) {
-  // As exchange(), but without memory, which may be what is missing.
+  // Like exchange() but without allocating, because lack of memory may be the error.
   std::memcpy(block_->slot(index_).exchange, &mine, sizeof mine);
   mob_status_t status = barrier();
   mob_status_t worst = MOB_OK;
@@ -113,8 +113,8 @@ mob_status_t HostGroup::agree(mob_status_t mine, const char* what) {
   if (status == MOB_OK) status = barrier();
   if (mine != MOB_OK) return mine;
   if (status != MOB_OK || worst == MOB_OK) return status;
-  return fail(MOB_ERR_PEER, "%s failed here because it failed at host-mate %d with %s", what,
-              failed, mob_status_name(worst));
+  return fail(MOB_ERR_PEER, "%s failed because it failed at local peer %d with %s", what, failed,
+              mob_status_name(worst));
 }
 
 }  // namespace mobius::job

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-// The processes of one host that share a segment: what they need from each other before they have
-// teams.
+// The processes of one host that share a segment: barrier, exchange and liveness, which they need
+// before they have teams.
 
 #include <mobius/job.h>
 
@@ -20,9 +20,9 @@
 
 namespace mobius::job {
 
-// All members but the accessors are collective over the group and must be called in the same order
-// by every process; not thread-safe. They return MOB_ERR_PEER when a process of the group died; the
-// group is of no use then.
+// All members but the accessors are collective over the group: every process calls them in the same
+// order. Not thread-safe. They return MOB_ERR_PEER when a process of the group has died; the group
+// is unusable then.
 class HostGroup {
  public:
   HostGroup() = default;
@@ -30,10 +30,10 @@ class HostGroup {
   HostGroup& operator=(const HostGroup&) = delete;
   ~HostGroup() { close(); }
 
-  // Maps the control block of `segment`, whose descriptor it takes over also on failure.
-  // `pid_is_shared`: the others know this process by the id that it knows itself by. `block`: the
-  // segment's control block, which the caller has mapped and unmaps after close(); null: not yet.
-  // The second form asks find(block, &index) which slot is this process'.
+  // Maps the control block of `segment` and owns the descriptor from now on, also on failure.
+  // `pid_is_shared`: the other processes see this one under the process id that it has for itself.
+  // `block`: the segment's control block where the caller has mapped it (the caller unmaps it after
+  // close()), or null. The second form asks find(block, &index) for the slot of this process.
   mob_status_t open(int segment, mob_rank_t index, bool pid_is_shared = true,
                     ControlBlock* block = nullptr);
   template <typename Find>
@@ -56,18 +56,20 @@ class HostGroup {
   int segment() const { return segment_; }
   const os::WaitPolicy& policy() const { return policy_; }
   void set_policy(const os::WaitPolicy& policy) { policy_ = policy; }
-  // Has threads that wait leave a processor that they share with a host-mate that waits, too.
+  // From now on a waiting thread that shares its processor with a waiting local peer moves to
+  // another one.
   void spread() { policy_.crowding = &crowding_; }
   ProcessSlot& slot(mob_rank_t index) const { return block_->slot(index); }
-  // How processes of the group, which have all joined, fit on the processors that they could run on
-  // then: the same wherever it is asked.
+  // How the given processes, which have all joined, fit on the processors that they were allowed
+  // when they joined. Every process gets the same answer.
   os::Room room_for(std::span<const mob_rank_t> indices) const;
   Liveness& liveness() { return liveness_; }
 
-  // Returns when every process called it; what they wrote before is visible after (full fence).
+  // Returns when every process has called it. Everything written before is visible after (full
+  // fence).
   mob_status_t barrier();
 
-  // Gives every process the value of every process, by index. Ends like a barrier.
+  // Gives every process the values of all processes, by index. Orders memory as barrier() does.
   template <typename T>
   mob_status_t exchange(const T& mine, std::vector<T>* all) {
     static_assert(std::is_trivially_copyable_v<T> && sizeof(T) <= kExchangeBytes);
@@ -78,11 +80,12 @@ class HostGroup {
     for (mob_rank_t i = 0; i < size(); ++i) {
       std::memcpy(&(*all)[static_cast<size_t>(i)], block_->slot(i).exchange, sizeof(T));
     }
-    return barrier();  // nobody may overwrite a slot that another still reads
+    return barrier();  // no process may overwrite its slot while another reads it
   }
 
-  // Agrees on the outcome of a collective step: MOB_OK everywhere if all passed MOB_OK, otherwise
-  // the own error where there is one and MOB_ERR_PEER elsewhere. `what` names the call.
+  // Agrees on the outcome of a collective step: MOB_OK if every process passed MOB_OK. Otherwise a
+  // process that passed an error gets it back, and the others get MOB_ERR_PEER. `what` names the
+  // call in error texts.
   mob_status_t agree(mob_status_t mine, const char* what);
 
  private:
@@ -90,7 +93,7 @@ class HostGroup {
   void enter(mob_rank_t index, bool pid_is_shared);
 
   ControlBlock* block_ = nullptr;
-  bool mapped_block_ = false;  // here, and not by the caller
+  bool mapped_block_ = false;  // by map(), not by the caller
   mob_rank_t index_ = 0;
   int segment_ = -1;
   os::WaitPolicy policy_;

@@ -12,11 +12,11 @@
 #include <utility>
 
 #include "base/status.h"
-#include "job/bootstrap/board.h"
-#include "job/bootstrap/gathering.h"
+#include "job/bootstrap/join_by_address.h"
+#include "job/bootstrap/join_by_directory.h"
 #include "job/bootstrap/local_protocol.h"
-#include "job/bootstrap/meeting.h"
 #include "job/bootstrap/pmix/pmix.h"
+#include "job/bootstrap/shm_directory.h"
 #include "os/topology.h"
 
 namespace mobius::job {
@@ -26,12 +26,12 @@ using base::fail;
 using base::SettingId;
 using base::Settings;
 
-// Long enough that a waiter on another processor sees a change before it yields, short enough that
-// it does not matter when it never comes.
+// Long enough for a change on another processor to be seen before the waiter yields, short enough
+// not to matter when no change comes.
 constexpr uint64_t kDefaultSpinNs = 20'000;
-// The same where an answer has to cross a network twice.
+// The same where the answer takes a round trip over a network.
 constexpr uint64_t kNetworkSpinNs = 100'000;
-// Far longer than it takes to wake a thread, also where processors are virtual (30 to 100 us).
+// Far longer than waking a thread takes, also on virtual processors (30 to 100 us).
 constexpr uint64_t kYieldNs = 1'000'000;
 
 }  // namespace
@@ -52,7 +52,7 @@ os::WaitPolicy wait_policy(const Settings& settings, os::Room room, mob_rank_t h
 
 namespace {
 
-// As far as one can tell who does not know the others yet.
+// An estimate, made before the processors of the other processes are known.
 os::Room room_alone(mob_rank_t processes) {
   const int processors = os::processors_allowed();
   if (processes > processors) return os::Room::kCrowded;
@@ -100,20 +100,20 @@ mob_status_t Job::join_mpi_launch(const Settings& settings, const MpiLaunch& lau
   int segment = -1;
   bool pid_is_shared = false;
   if (const mob_status_t status =
-          gather(launch.key, launch.rank, launch.size, &segment, &pid_is_shared)) {
+          join_by_address(launch.key, launch.rank, launch.size, &segment, &pid_is_shared)) {
     return status;
   }
   return enter(settings, segment, launch.rank, pid_is_shared);
 }
 
-// Whoever started this process; nobody may have.
+// Joins by what the environment says of the launcher; there may be none.
 mob_status_t Job::join_foreign(const Settings& settings) {
   std::string missing;
   if (pmix::started_us(environ)) {
     if (pmix::is_usable()) return join_pmix(settings);
     missing = mob_last_error();
   }
-  // Some tell in other ways, too, what is enough on one host.
+  // On one host the rank and size that some launchers set in the environment are enough.
   MpiLaunch launch;
   bool found = false;
   if (find_mpi_launch(environ, &launch, &found) != MOB_OK) {
@@ -132,10 +132,10 @@ mob_status_t Job::join_pmix(const Settings& settings) {
   const mob_status_t status =
       pmix::connect(limit_s, survive, mpi::has_ended(), &where, &directory_);
   return status != MOB_OK ? status
-                          : meet_others(settings, where.rank, where.size, where.neighbours);
+                          : join_others(settings, where.rank, where.size, where.neighbours);
 }
 
-// The MPI that runs in this process knows the others; which are near, trying will tell.
+// The MPI that runs in this process names the other processes. All are tried as local peers.
 mob_status_t Job::join_mpi(const Settings& settings, const mpi::Communicator* communicator) {
   mob_rank_t rank = 0;
   mob_rank_t size = 0;
@@ -143,14 +143,15 @@ mob_status_t Job::join_mpi(const Settings& settings, const mpi::Communicator* co
     return status;
   std::vector<mob_rank_t> everybody(static_cast<size_t>(size));
   std::iota(everybody.begin(), everybody.end(), 0);
-  return meet_others(settings, rank, size, everybody);
+  return join_others(settings, rank, size, everybody);
 }
 
-mob_status_t Job::meet_others(const Settings& settings, mob_rank_t rank, mob_rank_t size,
+mob_status_t Job::join_others(const Settings& settings, mob_rank_t rank, mob_rank_t size,
                               std::span<const mob_rank_t> neighbours) {
   const auto limit_s = static_cast<unsigned>(settings.number(SettingId::kJoinSeconds));
   Membership membership;
-  mob_status_t status = meet(*directory_, {rank, size, neighbours, limit_s}, &membership);
+  mob_status_t status =
+      join_by_directory(*directory_, {rank, size, neighbours, limit_s}, &membership);
   if (status == MOB_OK) {
     secret_ = membership.secret;
     status = enter(settings, membership.segment, rank, membership.pid_is_shared);
@@ -168,7 +169,7 @@ mob_status_t Job::join_threads(const Settings& settings, int segment, ControlBlo
   return enter(settings, own, rank, true, &block);
 }
 
-// The last step of joining, in whatever way; takes over `segment`.
+// The last step of every way to join. Owns `segment` from now on.
 mob_status_t Job::enter(const Settings& settings, int segment, mob_rank_t rank, bool pid_is_shared,
                         ControlBlock* block) {
   const auto find = [&](const ControlBlock& mapped, mob_rank_t* index) {
@@ -180,27 +181,27 @@ mob_status_t Job::enter(const Settings& settings, int segment, mob_rank_t rank, 
   return MOB_OK;
 }
 
-// Launchers bind each process to processors of its own, or all to the same: what one of them may
-// use says little of how many there are for all.
+// Some launchers bind each process to processors of its own, others bind all to the same ones, so
+// the processors of one process do not tell how many there are for all.
 void Job::settle_waiting(const Settings& settings) {
   std::vector<mob_rank_t> everybody(static_cast<size_t>(host_.size()));
   std::iota(everybody.begin(), everybody.end(), 0);
   os::Room room = host_.room_for(everybody);
   const os::ProcessorSet& own = host_.slot(host_.index()).processors;
-  // Its other threads have what those leave who may run where it may.
+  // The other threads of this process run on what the processes that overlap with it leave free.
   const auto near = std::ranges::count_if(
       everybody, [&](mob_rank_t i) { return own.overlaps(host_.slot(i).processors); });
   if (room == os::Room::kSpare && own.count() <= near) room = os::Room::kOneEach;
   if (is_virtual_ && room_alone(size_) == os::Room::kCrowded) room = os::Room::kCrowded;
   host_.set_policy(wait_policy(settings, room, hosts_));
-  // Nobody knows where those of other virtual hosts are.
+  // The processors of processes on other virtual hosts are not known.
   if (settings.spreads() && host_.size() > 1 && !is_virtual_ && host_.policy().spin_ns != 0 &&
       room != os::Room::kCrowded) {
     host_.spread();
   }
 }
 
-// Where this process is in a job; the block stays mapped while the job lives.
+// Finds the slot of this process. The block stays mapped while the job lives.
 mob_status_t Job::find_place(const ControlBlock& block, mob_rank_t rank, mob_rank_t* index) {
   const ControlHeader& header = block.header;
   if (rank < 0 || rank >= header.job_size) {
@@ -222,21 +223,21 @@ mob_status_t Job::find_place(const ControlBlock& block, mob_rank_t rank, mob_ran
   return MOB_OK;
 }
 
-// On virtual hosts, what the launcher sends after the segment.
-mob_status_t Job::receive_board(const Settings& settings, bool pid_is_shared) {
+// On virtual hosts the launcher sends the descriptor of the job's directory after the segment.
+mob_status_t Job::receive_directory(const Settings& settings, bool pid_is_shared) {
   Message message;
   int descriptor = -1;
   mob_status_t status = launcher_.receive(&message, sizeof message, &descriptor);
   if (status != MOB_OK) return status;
-  if (message.type != MessageType::kBoard || descriptor < 0) {
+  if (message.type != MessageType::kDirectory || descriptor < 0) {
     return fail(MOB_ERR_SYSTEM, "the launcher did not send the directory of the job");
   }
-  auto board = std::make_unique<Board>();
+  auto directory = std::make_unique<ShmDirectory>();
   const os::WaitPolicy policy = wait_policy(settings, room_alone(size_), hosts_);
-  status = board->open(descriptor, rank_, policy, pid_is_shared);
+  status = directory->open(descriptor, rank_, policy, pid_is_shared);
   host_.set_policy(policy);
-  if (status == MOB_OK) secret_ = board->secret();
-  directory_ = std::move(board);
+  if (status == MOB_OK) secret_ = directory->secret();
+  directory_ = std::move(directory);
   is_virtual_ = true;
   return status;
 }
@@ -271,10 +272,10 @@ mob_status_t Job::join_launcher(const Settings& settings, mob_rank_t rank) {
     }
   }
   if (status == MOB_OK) {
-    // Behind a wrapper that made a namespace of process ids, ids mean nothing to the others.
+    // Behind a wrapper that made a pid namespace, the ids seen here differ from those of others.
     const bool pid_is_shared = answer.pid == getpid();
     status = enter(settings, descriptor, rank, pid_is_shared);
-    if (status == MOB_OK && answer.hosts > 1) status = receive_board(settings, pid_is_shared);
+    if (status == MOB_OK && answer.hosts > 1) status = receive_directory(settings, pid_is_shared);
   } else if (descriptor >= 0) {
     close(descriptor);
   }
@@ -283,7 +284,8 @@ mob_status_t Job::join_launcher(const Settings& settings, mob_rank_t rank) {
 }
 
 void Job::start_leaving() {
-  // Release pairs with Liveness: who sees this sees all that this process did before.
+  // Release pairs with the acquire in Liveness: a process that sees the state sees everything that
+  // this process wrote before.
   host_.slot(host_.index()).state.store(ProcessState::kLeaving, std::memory_order_release);
 }
 
@@ -295,7 +297,7 @@ void Job::leave() {
     goodbye.type = MessageType::kGoodbye;
     goodbye.rank = rank_;
     goodbye.pid = getpid();
-    // A launcher that is gone has ended the job already.
+    // If the launcher is gone, the job has ended already.
     static_cast<void>(launcher_.send(&goodbye, sizeof goodbye));
   }
   abandon();
@@ -320,7 +322,7 @@ void request_abort(const char* const* environment, int exit_code, const char* re
   sockaddr_un address{};
   const socklen_t length = socket_address(settings.text(SettingId::kJob), &address);
   os::UnixSocket launcher;
-  // A launcher that is gone has ended the job already.
+  // If the launcher is gone, the job has ended already.
   if (launcher.connect(address, length) == MOB_OK) {
     static_cast<void>(launcher.send(&abort, sizeof abort));
   }

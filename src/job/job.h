@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-// Joining a job: under `mobius run` through its launcher, under a PMIx launcher through that, under
-// another launcher of an MPI library by meeting the others that it started on this host, otherwise
-// as a job of one.
+// Joins a job: through the launcher under `mobius run`, through PMIx under a launcher that speaks
+// it, by a common address under another launcher of an MPI library, otherwise as a job of one. How
+// the processes find each other is in job/bootstrap.
 
 #include <mobius/job.h>
 
@@ -23,38 +23,39 @@
 
 namespace mobius::job {
 
-// How long one of the processes that fit so on the processors of this machine, in a job of so many
-// hosts, spins and yields.
+// How long waits spin and yield, given how the processes of this machine fit on its processors and
+// how many hosts the job has.
 os::WaitPolicy wait_policy(const base::Settings& settings, os::Room room, mob_rank_t hosts);
 
 class Job {
  public:
-  // Finds out how this process was started and joins. Blocks until all processes of the host did.
+  // Finds out how this process was started and joins. Blocks until all processes of the host have
+  // joined.
   mob_status_t join(const base::Settings& settings);
 
-  // Joins with the processes of a communicator of the MPI that runs in this process, or of all of
-  // it, whoever started them. Blocks until they did.
+  // Joins with the processes of a communicator of the MPI that runs in this process; null means all
+  // of its processes. Blocks until they have joined.
   mob_status_t join_mpi(const base::Settings& settings, const mpi::Communicator* communicator);
 
-  // Joins as one of `size` threads of this process that share `segment` and its control block,
-  // which stay the caller's.
+  // Joins as one of several threads of this process that share `segment` and its control block. The
+  // caller keeps both.
   mob_status_t join_threads(const base::Settings& settings, int segment, ControlBlock& block,
                             mob_rank_t rank);
 
-  // Tells the launcher that this process ends in order. Call after the last collective step.
+  // Tells the launcher that this process leaves in order. Call after the last collective step.
   void leave();
 
-  // Tells the others that this process starts nothing any more. Before leave().
+  // Tells the others that this process starts no more operations. Call before leave().
   void start_leaving();
 
-  // Leaves without a goodbye, after a failure: the launcher ends the job, because the others may be
+  // Leaves after a failure, without Goodbye. The launcher then ends the job, because others may be
   // waiting for this process.
   void abandon();
 
   mob_rank_t rank() const { return rank_; }
   mob_rank_t size() const { return size_; }
 
-  // The hosts of the job, numbered from 0, and the own one.
+  // Hosts are numbered from 0.
   int32_t hosts() const { return hosts_; }
   int32_t own_host() const { return own_host_; }
   Place place_of(mob_rank_t rank) const {
@@ -68,7 +69,7 @@ class Job {
     const Place place = decode(places_[rank]);
     return place.host == own_host_ ? place.index : -1;
   }
-  // Of a process of this host.
+  // The rank of a process of this host.
   mob_rank_t rank_at(mob_rank_t index) const {
     return hosts_ == 1 ? index : mates_[static_cast<size_t>(index)];
   }
@@ -77,12 +78,12 @@ class Job {
 
   // Never null in a job of several hosts.
   Directory* directory() const { return directory_.get(); }
-  // What only processes of the job know; zeros in a job of one host.
+  // Known only to processes of the job; zeros in a job of one host.
   const std::array<unsigned char, 16>& secret() const { return secret_; }
-  // The hosts are parts of this machine.
+  // The hosts are parts of this machine (mobius run --virtual-hosts).
   bool is_virtual() const { return is_virtual_; }
   HostGroup& host() { return host_; }
-  // Once all processes of the host have joined: how long waits of this one spin.
+  // Sets how long waits of this process spin. Call when all processes of the host have joined.
   void settle_waiting(const base::Settings& settings);
   const HostGroup& host() const { return host_; }
 
@@ -91,13 +92,13 @@ class Job {
   mob_status_t join_launcher(const base::Settings& settings, mob_rank_t rank);
   mob_status_t join_foreign(const base::Settings& settings);
   mob_status_t join_pmix(const base::Settings& settings);
-  mob_status_t meet_others(const base::Settings& settings, mob_rank_t rank, mob_rank_t size,
+  mob_status_t join_others(const base::Settings& settings, mob_rank_t rank, mob_rank_t size,
                            std::span<const mob_rank_t> neighbours);
   mob_status_t join_mpi_launch(const base::Settings& settings, const MpiLaunch& launch);
   mob_status_t enter(const base::Settings& settings, int segment, mob_rank_t rank,
                      bool pid_is_shared, ControlBlock* block = nullptr);
   mob_status_t find_place(const ControlBlock& block, mob_rank_t rank, mob_rank_t* index);
-  mob_status_t receive_board(const base::Settings& settings, bool pid_is_shared);
+  mob_status_t receive_directory(const base::Settings& settings, bool pid_is_shared);
 
   mob_rank_t rank_ = 0;
   mob_rank_t size_ = 1;
@@ -109,12 +110,12 @@ class Job {
   const uint32_t* places_ = nullptr;      // in the segment; several hosts only, as all below
   std::vector<mob_rank_t> mates_;         // ranks of this host
   std::vector<mob_rank_t> leaders_;       // by host
-  std::unique_ptr<Directory> directory_;  // under PMIx also of a job of one host
+  std::unique_ptr<Directory> directory_;  // under PMIx also in a job of one host
   std::array<unsigned char, 16> secret_{};
   bool is_virtual_ = false;
 };
 
-// Tells the launcher, if there is one, that the job has to end. Any thread, at any time.
+// Asks the launcher, if there is one, to end the job. Any thread, at any time.
 void request_abort(const char* const* environment, int exit_code, const char* reason);
 
 }  // namespace mobius::job

@@ -11,14 +11,13 @@
 
 namespace mobius::job {
 
-// Where a rank is: the number of its host, and its number among the processes of that host, which
-// are in the order of their ranks.
+// Where a rank is: its host, and its index among the processes of that host in the order of ranks.
 struct Place {
   int32_t host;
   mob_rank_t index;
 };
 
-// Ranks that a job can have.
+// The most ranks that a job can have.
 inline constexpr mob_rank_t kMostRanks = 16'000;
 
 // A place as one word.
@@ -35,13 +34,13 @@ class Layout {
  public:
   // `host_of_rank[r]` is the host of rank r; hosts are numbered from 0 without gaps.
   explicit Layout(std::span<const int32_t> host_of_rank);
-  // Ranks in blocks that are as equal as they can be.
+  // Ranks in blocks, one per host, whose sizes differ by one at most.
   static Layout blocks(mob_rank_t size, int32_t hosts);
 
   mob_rank_t size() const { return static_cast<mob_rank_t>(places_.size()); }
   int32_t hosts() const { return static_cast<int32_t>(mates_.size()); }
   Place place_of(mob_rank_t rank) const { return places_[static_cast<size_t>(rank)]; }
-  mob_rank_t mates_of(int32_t host) const { return mates_[static_cast<size_t>(host)]; }
+  mob_rank_t local_size_of(int32_t host) const { return mates_[static_cast<size_t>(host)]; }
 
   // One word per rank.
   std::vector<uint32_t> encoded() const;

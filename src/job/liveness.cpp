@@ -8,7 +8,7 @@
 namespace mobius::job {
 namespace {
 
-// Between two questions to the kernel about one process.
+// Time between two questions to the kernel about one process.
 constexpr uint64_t kLookIntervalNs = 2'000'000;
 
 }  // namespace
@@ -33,8 +33,8 @@ bool Liveness::is_dead(mob_rank_t index) {
   ProcessSlot& slot = block_->slot(index);
   const pid_t pid = slot.pid.load(std::memory_order_relaxed);
   const uint64_t start_time = slot.start_time.load(std::memory_order_relaxed);
-  // Also another rank that is a thread of this process. Whom we cannot look up the launcher
-  // declares dead.
+  // A pid equal to ours is another rank that is a thread of this process. Where a peer cannot be
+  // looked up, the launcher declares it dead.
   if (index == self_ || !can_look_ || start_time == 0 || pid == getpid()) return false;
   {
     const std::lock_guard lock(mutex_);
@@ -45,7 +45,7 @@ bool Liveness::is_dead(mob_rank_t index) {
     peer.next_look_ns = now + kLookIntervalNs;
     if (!peer.watch.has_ended(pid, start_time)) return false;
   }
-  return declare_dead(slot);  // unless it left between the two looks
+  return declare_dead(slot);  // false if it has left in the meantime
 }
 
 }  // namespace mobius::job

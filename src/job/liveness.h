@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-// Which host-mates have died. Looked at only by those who have waited long: nothing here is paid
-// for by a job in which nobody dies.
+// Which local peers have died. Only calls that have waited long ask, so a job in which nobody dies
+// pays nothing.
 
 #include <mutex>
 #include <vector>
@@ -14,17 +14,17 @@ namespace mobius::job {
 
 class Liveness {
  public:
-  // `block`, of a host with `size` processes, stays valid until close(); `self` is the caller's
-  // slot.
+  // `block` belongs to a host with `size` processes and stays valid until close(). `self` is the
+  // caller's slot.
   void open(ControlBlock& block, mob_rank_t size, mob_rank_t self);
   void close();
 
-  // Whether a host-mate ended without leaving the job: asks the kernel, at most every few
-  // milliseconds, unless it is known. Tells the others when it finds out. Allocates nothing. Any
-  // thread.
+  // Whether a local peer ended without leaving the job. Asks the kernel, at most every few
+  // milliseconds, unless the slot says so already, and marks the slot when it finds a death.
+  // Allocates nothing. Any thread.
   bool is_dead(mob_rank_t index);
 
-  // Whether it has come to mob_finalize(), or is through with it: it starts nothing any more.
+  // Whether it has called mob_finalize() or left: it starts no more operations.
   bool is_leaving(mob_rank_t index) const {
     const ProcessState state = state_of(index);
     return state == ProcessState::kLeaving || state == ProcessState::kLeft;
@@ -38,13 +38,14 @@ class Liveness {
   };
 
   ProcessState state_of(mob_rank_t index) const {
-    // Acquire: who sees that a process leaves sees everything that it did before.
+    // Acquire pairs with the release of the process that sets its state: everything it wrote before
+    // is visible.
     return block_->slot(index).state.load(std::memory_order_acquire);
   }
 
   ControlBlock* block_ = nullptr;
   mob_rank_t self_ = 0;
-  bool can_look_ = false;  // processes have the same ids here as in the slots
+  bool can_look_ = false;  // the process ids in the slots are valid in this process
   std::mutex mutex_;       // guards peers_
   std::vector<Peer> peers_;
 };

@@ -45,7 +45,7 @@ TEST(Control, RefusesOtherVersionsAndShortFiles) {
 TEST(Control, RefusesASizeThatDoesNotFit) {
   int fd = -1;
   ASSERT_EQ(control_create(1, &fd), MOB_OK);
-  const int32_t size = kMostHostMates + 1;
+  const int32_t size = kMostLocalPeers + 1;
   ASSERT_EQ(pwrite(fd, &size, sizeof size, offsetof(ControlHeader, size)), 4);
   ControlBlock* block = nullptr;
   EXPECT_EQ(control_map(fd, &block), MOB_ERR_SYSTEM);

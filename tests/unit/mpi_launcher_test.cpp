@@ -7,7 +7,7 @@
 #include <array>
 #include <string>
 
-#include "job/bootstrap/gathering.h"
+#include "job/bootstrap/join_by_address.h"
 #include "job/bootstrap/local_protocol.h"
 #include "job/control.h"
 #include "os/unix_socket.h"
@@ -101,7 +101,7 @@ TEST(MpiLauncher, SeveralHostsAreRefused) {
   EXPECT_EQ(find(unknown, &launch), MOB_ERR_SYSTEM);
 }
 
-TEST(Gathering, AllGetOneSegment) {
+TEST(JoinByAddress, AllGetOneSegment) {
   constexpr mob_rank_t kSize = 16;
   const std::string key = key_of_this_test();
   SharedZeros<std::atomic<int>> seen;
@@ -111,7 +111,7 @@ TEST(Gathering, AllGetOneSegment) {
       children.start([&, rank] {
         int segment = -1;
         bool pid_is_shared = false;
-        if (gather(key, rank, kSize, &segment, &pid_is_shared) != MOB_OK) return false;
+        if (join_by_address(key, rank, kSize, &segment, &pid_is_shared) != MOB_OK) return false;
         ControlBlock* block = nullptr;
         if (!pid_is_shared || control_map(segment, &block) != MOB_OK) return false;
         block->slot(rank).pid.store(getpid());
@@ -129,14 +129,14 @@ TEST(Gathering, AllGetOneSegment) {
   EXPECT_EQ(seen->load(), 3 * kSize);
 }
 
-TEST(Gathering, ARankThatIsTakenIsRefused) {
+TEST(JoinByAddress, ARankThatIsTakenIsRefused) {
   const std::string key = key_of_this_test();
   SharedZeros<std::atomic<int>> refused;
   Children children;
   const auto join_as_0 = [&] {
     int segment = -1;
     bool pid_is_shared = false;
-    if (gather(key, 0, 2, &segment, &pid_is_shared) == MOB_OK) return true;
+    if (join_by_address(key, 0, 2, &segment, &pid_is_shared) == MOB_OK) return true;
     refused->fetch_add(1);
     return std::string(mob_last_error()).find("joined as rank 0") != std::string::npos;
   };
@@ -145,20 +145,20 @@ TEST(Gathering, ARankThatIsTakenIsRefused) {
   while (refused->load() == 0) sched_yield();
   int segment = -1;
   bool pid_is_shared = false;
-  EXPECT_EQ(gather(key, 1, 2, &segment, &pid_is_shared), MOB_OK) << mob_last_error();
+  EXPECT_EQ(join_by_address(key, 1, 2, &segment, &pid_is_shared), MOB_OK) << mob_last_error();
   close(segment);
   children.expect_success();
   EXPECT_EQ(refused->load(), 1);
 }
 
-TEST(Gathering, WhoSpeaksAnotherProtocolIsRefusedAndTheOthersMeet) {
+TEST(JoinByAddress, WhoSpeaksAnotherProtocolIsRefusedAndTheOthersMeet) {
   const std::string key = key_of_this_test();
   testing::internal::CaptureStderr();
   Children children;
   children.start([&] {
     int segment = -1;
     bool pid_is_shared = false;
-    return gather(key, 0, 2, &segment, &pid_is_shared) == MOB_OK;
+    return join_by_address(key, 0, 2, &segment, &pid_is_shared) == MOB_OK;
   });
   sockaddr_un address{};
   const socklen_t length = socket_address(key, &address);
@@ -185,7 +185,7 @@ TEST(Gathering, WhoSpeaksAnotherProtocolIsRefusedAndTheOthersMeet) {
   for (os::UnixSocket& each : silent) ASSERT_EQ(each.connect(address, length), MOB_OK);
   int segment = -1;
   bool pid_is_shared = false;
-  EXPECT_EQ(gather(key, 1, 2, &segment, &pid_is_shared), MOB_OK) << mob_last_error();
+  EXPECT_EQ(join_by_address(key, 1, 2, &segment, &pid_is_shared), MOB_OK) << mob_last_error();
   close(segment);
   children.expect_success();
   EXPECT_NE(testing::internal::GetCapturedStderr().find(

@@ -36,8 +36,8 @@ struct ProcessBlock {
     // several wait. Kept up to date where there is a desk (desk.h).
     std::atomic<uint32_t> processor;
     // Of the progress thread: who need not wake it because they poll, and whether it sleeps
-    // (engine/progress/progress.h); and what it sleeps on. Every wait of the process writes here, where all
-    // that tell it something look at the line above.
+    // (engine/progress/progress.h); and what it sleeps on. Every wait of the process writes here,
+    // where all that tell it something look at the line above.
     alignas(64) std::atomic<uint32_t> attention;
     std::atomic<uint32_t> thread_bell;
     // RemoteLocks of other hosts on locks that the process hosts, and that it waits for on their behalf
@@ -78,7 +78,7 @@ struct ChunkEntry {
   AtomicZones words;
 };
 inline constexpr unsigned kOwnerBits = 12;
-static_assert(job::kMostHostMates <= 1 << kOwnerBits);
+static_assert(job::kMostLocalPeers <= 1 << kOwnerBits);
 
 struct ChunkTableHeader {
   alignas(64) os::HybridLockWord lock;  // for those who claim and release
@@ -90,7 +90,8 @@ struct ChunkTableHeader {
 inline constexpr size_t kProcessBlocksOffset = job::kEngineOffset + (size_t{1} << 20);
 inline constexpr size_t kChunkTableOffset = size_t{64} << 20;
 inline constexpr size_t kNotificationsOffset = size_t{768} << 20;  // notifications.h
-static_assert(kProcessBlocksOffset + job::kMostHostMates * kProcessBlockBytes <= kChunkTableOffset);
+static_assert(kProcessBlocksOffset + job::kMostLocalPeers * kProcessBlockBytes <=
+              kChunkTableOffset);
 
 // Copies share one mapping, which lasts as long as any of them.
 class SegmentLayout {

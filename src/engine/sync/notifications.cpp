@@ -76,7 +76,7 @@ mob_status_t Notifications::prepare(size_t page) {
 
 // Pairs with one receiver lie together.
 mob_status_t Notifications::find(mob_rank_t from, mob_rank_t to, Pair** pair) {
-  const size_t index = static_cast<size_t>(engine_->host_index(to)) * job::kMostHostMates +
+  const size_t index = static_cast<size_t>(engine_->host_index(to)) * job::kMostLocalPeers +
                        static_cast<size_t>(engine_->host_index(from));
   const size_t page = index * sizeof(Pair) / kPageBytes;
   if ((ready_[page / 64].load(std::memory_order_acquire) >> page % 64 & 1) == 0) {

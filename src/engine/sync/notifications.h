@@ -63,7 +63,7 @@ class Notifications {
   };
   static constexpr size_t kPageBytes = 4096;
   static constexpr size_t kPages =
-      static_cast<size_t>(job::kMostHostMates) * job::kMostHostMates * sizeof(Pair) / kPageBytes;
+      static_cast<size_t>(job::kMostLocalPeers) * job::kMostLocalPeers * sizeof(Pair) / kPageBytes;
 
   static_assert(kNotificationsOffset + kPages * kPageBytes <= job::kWindowOffset);
 

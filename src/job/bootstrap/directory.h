@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-// What the processes of a job of several hosts tell each other before they can talk: small values
-// that each publishes for all, through whoever started the job.
+// Small values that each process publishes for all others before they can exchange messages. The
+// launcher, an MPI or a shared segment carries them.
 
 #include <mobius/job.h>
 
@@ -13,12 +13,12 @@
 
 namespace mobius::job {
 
-// Bytes of a value, and of all the values of one process with their keys.
+// Largest value, and largest sum of the values of one process with their keys.
 inline constexpr size_t kDirectoryValueBytes = 1024;
 inline constexpr size_t kDirectoryBytes = 3072;
 
-// What all processes published before fence() can be fetched by all after it. Values are not
-// changed once they are published. publish() and fence() are called by one thread; the rest by any.
+// Every process can fetch after fence() what any process published before it. A published value
+// never changes. One thread calls publish() and fence(); any thread may call the rest.
 class Directory {
  public:
   Directory() = default;
@@ -27,21 +27,22 @@ class Directory {
   Directory& operator=(const Directory&) = delete;
 
   virtual mob_status_t publish(std::string_view key, std::span<const unsigned char> value) = 0;
-  // Collective over the job. MOB_ERR_PEER when a process died that did not come.
+  // Collective over the job. MOB_ERR_PEER if a process died before it called fence().
   virtual mob_status_t fence() = 0;
-  // Error texts name the rank.
+  // Error texts name `rank`.
   virtual mob_status_t fetch(mob_rank_t rank, std::string_view key,
                              std::vector<unsigned char>* value) = 0;
 
-  // What whoever started the job knows of a process; false where it does not tell.
+  // What the launcher reports of a process; false where it reports nothing.
   virtual bool is_dead(mob_rank_t rank) = 0;
   virtual bool has_left(mob_rank_t rank) = 0;
 
-  // This process ends in order.
+  // Reports that this process leaves the job in order.
   virtual void leave() = 0;
 };
 
-// Says why the job ends, before whatever ends it: that may be quicker than the caller.
+// Logs mob_last_error() as the reason why the job ends. Call it before the call that ends the job,
+// which may end this process first.
 void report_end_of_job();
 
 }  // namespace mobius::job

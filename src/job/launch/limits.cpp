@@ -154,8 +154,8 @@ void check_memory(Limit* limit, uint64_t wanted) {
 }  // namespace
 
 Limit process_limit(uint64_t wanted) {
-  Limit limit{static_cast<uint64_t>(job::kMostHostMates),
-              fmt::format("a host can have {} processes of a job", job::kMostHostMates)};
+  Limit limit{static_cast<uint64_t>(job::kMostLocalPeers),
+              fmt::format("a host can have {} processes of a job", job::kMostLocalPeers)};
   check_descriptors(&limit);
   check_user(&limit, wanted);
   check_host(&limit);

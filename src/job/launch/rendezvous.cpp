@@ -10,7 +10,7 @@
 #include <cerrno>
 
 #include "base/status.h"
-#include "job/bootstrap/board.h"
+#include "job/bootstrap/shm_directory.h"
 #include "job/control.h"
 #include "job/launch/say.h"
 #include "os/unix_socket.h"
@@ -60,7 +60,7 @@ mob_status_t Rendezvous::make_segments(mob_rank_t size, int32_t hosts) {
     if (status != MOB_OK) return status;
   }
   if (hosts == 1) return MOB_OK;
-  const mob_status_t status = job::Board::create(size, &board_.descriptor);
+  const mob_status_t status = job::ShmDirectory::create(size, &board_.descriptor);
   return status != MOB_OK ? status : job::control_map(board_.descriptor, &board_.block);
 }
 
@@ -218,7 +218,7 @@ bool Rendezvous::welcome(Connection& connection, const Message& hello) {
   const Segment& segment = segments_[static_cast<size_t>(place.host)];
   if (!send_message(connection.descriptor, answer, segment.descriptor)) return false;
   if (board_.block != nullptr) {
-    answer.type = MessageType::kBoard;
+    answer.type = MessageType::kDirectory;
     if (!send_message(connection.descriptor, answer, board_.descriptor)) return false;
   }
   connection.rank = hello.rank;

@@ -17,8 +17,8 @@
 #include <utility>
 
 #include "base/status.h"
+#include "job/bootstrap/pmix/pmix_events.h"
 #include "job/bootstrap/pmix/pmix_library.h"
-#include "job/bootstrap/pmix/pmix_news.h"
 
 namespace mobius::job::pmix {
 namespace {
@@ -165,12 +165,12 @@ pmix_proc_t PmixDirectory::all() const {
 }
 
 void PmixDirectory::listen(bool survive) {
-  begin_news(self_, survive);
+  begin_events(self_, survive);
   pmix_status_t events[] = {PMIX_ERR_LOST_CONNECTION, PMIX_ERR_PROC_ABORTED,
                             PMIX_ERR_PROC_TERM_WO_SYNC, PMIX_ERR_PROC_ABORTED_BY_SIG,
                             PMIX_ERR_PROC_KILLED_BY_CMD};
   // Not to be told is no error: the launcher may end the job by itself.
-  handler_ = library_.register_event_handler(events, std::size(events), nullptr, 0, on_news,
+  handler_ = library_.register_event_handler(events, std::size(events), nullptr, 0, on_event,
                                              nullptr, nullptr);
   connected.store(&library_, std::memory_order_release);
 }
@@ -284,11 +284,11 @@ mob_status_t PmixDirectory::wait_for(Fence& fence) {
   const auto end = join_end();
   std::unique_lock lock(fence.mutex);
   while (!fence.changed.wait_for(lock, kLook, [&] { return fence.ended; })) {
-    if (const mob_status_t status = look_for_news()) return status;
+    if (const mob_status_t status = check_events()) return status;
     if (std::chrono::steady_clock::now() > end) return not_all_came();
   }
   if (fence.status == PMIX_SUCCESS) return MOB_OK;
-  if (const mob_status_t status = look_for_news()) return status;
+  if (const mob_status_t status = check_events()) return status;
   return fail(MOB_ERR_PEER, "mob_init: waiting for all processes of the job failed: %s (%d)",
               library_.error_string(fence.status), fence.status);
 }
@@ -345,7 +345,7 @@ mob_status_t PmixDirectory::wait_for_value(mob_rank_t rank, std::string_view key
   for (auto pause = kShortestPause;; pause = std::min(2 * pause, kLook)) {
     Value found;
     if (library_.get(&who, full.c_str(), &limit, 1, found.out()) == PMIX_SUCCESS) return MOB_OK;
-    if (const mob_status_t status = look_for_news()) return status;
+    if (const mob_status_t status = check_events()) return status;
     if (std::chrono::steady_clock::now() > end) return not_all_came();
     std::this_thread::sleep_for(pause);
   }
@@ -384,7 +384,7 @@ mob_status_t PmixDirectory::fetch(mob_rank_t rank, std::string_view key,
   return MOB_OK;
 }
 
-bool PmixDirectory::is_dead(mob_rank_t rank) { return has_news_of_death(rank); }
+bool PmixDirectory::is_dead(mob_rank_t rank) { return is_reported_dead(rank); }
 
 void PmixDirectory::abandon() {
   report_end_of_job();
@@ -408,7 +408,7 @@ bool has_mpi() {
 // for whose acknowledgement, 40 ms, the kernel would keep the next one, our farewell, back.
 void PmixDirectory::finalize() {
   connected.store(nullptr, std::memory_order_release);
-  end_news();
+  end_events();
   static const Library* last = nullptr;
   static pmix_status_t last_handler = -1;
   last = &library_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "job/bootstrap/pmix/pmix_news.h"
+#include "job/bootstrap/pmix/pmix_events.h"
 
 #include <unistd.h>
 
@@ -17,7 +17,7 @@ namespace {
 
 using base::fail;
 
-struct News {
+struct Events {
   std::mutex mutex;
   bool listening = false;  // connected, and not leaving
   bool survive = false;
@@ -27,8 +27,8 @@ struct News {
 };
 
 // Never destroyed: PMIx's thread runs on.
-News& news() {
-  static auto* const instance = new News;
+Events& events() {
+  static auto* const instance = new Events;
   return *instance;
 }
 
@@ -53,7 +53,7 @@ bool is_of(const pmix_proc_t& process, const pmix_nspace_t& job) {
 }
 
 // Needs the mutex.
-void note(News& known, pmix_status_t event, const pmix_proc_t* source, const pmix_info_t* info,
+void note(Events& known, pmix_status_t event, const pmix_proc_t* source, const pmix_info_t* info,
           size_t info_count) {
   if (!known.listening) return;
   // Of processes servers say so, too: of one that died, and now and then of one that has left.
@@ -75,8 +75,8 @@ void note(News& known, pmix_status_t event, const pmix_proc_t* source, const pmi
 
 }  // namespace
 
-void begin_news(const pmix_proc_t& self, bool survive) {
-  News& known = news();
+void begin_events(const pmix_proc_t& self, bool survive) {
+  Events& known = events();
   const std::lock_guard lock(known.mutex);
   std::memcpy(known.job, self.nspace, sizeof known.job);
   known.survive = survive;
@@ -85,17 +85,17 @@ void begin_news(const pmix_proc_t& self, bool survive) {
   known.listening = true;
 }
 
-void end_news() {
-  News& known = news();
+void end_events() {
+  Events& known = events();
   const std::lock_guard lock(known.mutex);
   known.listening = false;
 }
 
-void on_news(size_t /*handler*/, pmix_status_t event, const pmix_proc_t* source, pmix_info_t* info,
-             size_t info_count, pmix_info_t* /*results*/, size_t /*result_count*/,
-             pmix_event_notification_cbfunc_fn_t done, void* data) {
+void on_event(size_t /*handler*/, pmix_status_t event, const pmix_proc_t* source, pmix_info_t* info,
+              size_t info_count, pmix_info_t* /*results*/, size_t /*result_count*/,
+              pmix_event_notification_cbfunc_fn_t done, void* data) {
   {
-    News& known = news();
+    Events& known = events();
     const std::lock_guard lock(known.mutex);
     note(known, event, source, info, info_count);
   }
@@ -103,8 +103,8 @@ void on_news(size_t /*handler*/, pmix_status_t event, const pmix_proc_t* source,
   if (done != nullptr) done(PMIX_SUCCESS, nullptr, 0, nullptr, nullptr, data);
 }
 
-mob_status_t look_for_news() {
-  News& known = news();
+mob_status_t check_events() {
+  Events& known = events();
   const std::lock_guard lock(known.mutex);
   if (known.server_is_gone) {
     return fail(MOB_ERR_PEER, "mob_init: the launcher that started this process is gone");
@@ -115,8 +115,8 @@ mob_status_t look_for_news() {
   return MOB_OK;
 }
 
-bool has_news_of_death(mob_rank_t rank) {
-  News& known = news();
+bool is_reported_dead(mob_rank_t rank) {
+  Events& known = events();
   const std::lock_guard lock(known.mutex);
   return std::ranges::find(known.dead, rank) != known.dead.end();
 }

@@ -5,9 +5,9 @@
 
 namespace mobius::job {
 
-// Says in the log who was turned away from a socket of this job. A stranger can connect as often as
-// it likes: it shall not fill the log.
-class Strangers {
+// Logs connections that were refused at a socket of this job. Outsiders can connect as often as
+// they like, so only the first few are logged.
+class RejectionLog {
  public:
   void report(pid_t pid, const char* what);
 

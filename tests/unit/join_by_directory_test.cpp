@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "job/bootstrap/meeting.h"
+#include "job/bootstrap/join_by_directory.h"
 
 #include <gtest/gtest.h>
 #include <poll.h>
@@ -21,7 +21,7 @@
 #include <vector>
 
 #include "base/status.h"
-#include "job/bootstrap/reception.h"
+#include "job/bootstrap/segment_server.h"
 #include "job/control.h"
 
 namespace mobius::job {
@@ -29,7 +29,7 @@ namespace {
 
 using Bytes = std::vector<unsigned char>;
 
-// The addresses that the processes of a job, which are threads here, have published.
+// What the processes of a job, which are threads here, have published.
 class Table {
  public:
   explicit Table(mob_rank_t size) : barrier_(size) {}
@@ -44,7 +44,7 @@ class Table {
   std::barrier<> barrier_;
 };
 
-// `change` may falsify the address that a process reads of another.
+// `change` may falsify a value on its way to a reader.
 class TestDirectory final : public Directory {
  public:
   using Change =
@@ -85,7 +85,7 @@ struct Outcome {
   std::string error;
   Membership membership;
   ino_t segment = 0;
-  std::vector<uint32_t> places;  // contents of the segment of a job on several hosts
+  std::vector<uint32_t> places;  // what the segment says, of a job on several hosts
 };
 
 void read_places(mob_rank_t size, Outcome* outcome) {
@@ -102,7 +102,7 @@ void read_places(mob_rank_t size, Outcome* outcome) {
   close(outcome->membership.segment);
 }
 
-std::vector<Outcome> meet_all(mob_rank_t size, const TestDirectory::Change& change = {},
+std::vector<Outcome> join_all(mob_rank_t size, const TestDirectory::Change& change = {},
                               unsigned limit_s = 60) {
   Table table(size);
   std::vector<mob_rank_t> neighbours(static_cast<size_t>(size));
@@ -113,7 +113,8 @@ std::vector<Outcome> meet_all(mob_rank_t size, const TestDirectory::Change& chan
     threads.emplace_back([&, rank] {
       Outcome& outcome = outcomes[static_cast<size_t>(rank)];
       TestDirectory directory(table, rank, change);
-      outcome.status = meet(directory, {rank, size, neighbours, limit_s}, &outcome.membership);
+      outcome.status =
+          join_by_directory(directory, {rank, size, neighbours, limit_s}, &outcome.membership);
       if (outcome.status != MOB_OK) {
         outcome.error = mob_last_error();
         table.drop();
@@ -147,79 +148,80 @@ void expect_hosts(const std::vector<Outcome>& outcomes, const std::vector<int32_
   }
 }
 
-// Makes the two processes look as if they were on different hosts: the card begins with a version
+// Make it look as if `reader` could not be on one host with `rank`: a contact begins with a version
 // and the boot id, and ends with the address.
-void make_other_kernel(Bytes& card) { card[8] ^= 1; }
-void make_unreachable(Bytes& card) { card.back() ^= 1; }
+void make_other_kernel(Bytes& contact) { contact[8] ^= 1; }
+void make_unreachable(Bytes& contact) { contact.back() ^= 1; }
 
-TEST(Meeting, OfOne) { expect_hosts(meet_all(1), {0}); }
+TEST(JoinByDirectory, OfOne) { expect_hosts(join_all(1), {0}); }
 
-TEST(Meeting, OfOneHost) { expect_hosts(meet_all(9), std::vector<int32_t>(9, 0)); }
+TEST(JoinByDirectory, OfOneHost) { expect_hosts(join_all(9), std::vector<int32_t>(9, 0)); }
 
-TEST(Meeting, OfTwoKernels) {
+TEST(JoinByDirectory, OfTwoKernels) {
   const auto change = [](mob_rank_t reader, mob_rank_t rank, const std::string& key, Bytes& value) {
-    if (key == "card" && (reader + rank) % 2 != 0) make_other_kernel(value);
+    if (key == "contact" && (reader + rank) % 2 != 0) make_other_kernel(value);
   };
-  expect_hosts(meet_all(5, change), {0, 1, 0, 1, 0});
+  expect_hosts(join_all(5, change), {0, 1, 0, 1, 0});
 }
 
-TEST(Meeting, OfContainersThatCannotReachEachOther) {
+TEST(JoinByDirectory, OfContainersThatCannotReachEachOther) {
   const auto change = [](mob_rank_t reader, mob_rank_t rank, const std::string& key, Bytes& value) {
-    if (key == "card" && reader / 2 != rank / 2) make_unreachable(value);
+    if (key == "contact" && reader / 2 != rank / 2) make_unreachable(value);
   };
-  expect_hosts(meet_all(6, change), {0, 0, 1, 1, 2, 2});
+  expect_hosts(join_all(6, change), {0, 0, 1, 1, 2, 2});
 }
 
-// Rank 1 reaches 0, but 2 reaches only 1, which is not the first of its host.
-TEST(Meeting, WhereReachIsNotTransitive) {
+// Rank 1 reaches 0, and 2 reaches only 1, which is not the first of its host.
+TEST(JoinByDirectory, WhereReachIsNotTransitive) {
   const auto change = [](mob_rank_t reader, mob_rank_t rank, const std::string& key, Bytes& value) {
-    if (key == "card" && reader == 2 && rank == 0) make_unreachable(value);
+    if (key == "contact" && reader == 2 && rank == 0) make_unreachable(value);
   };
-  expect_hosts(meet_all(4, change), {0, 0, 1, 0});
+  expect_hosts(join_all(4, change), {0, 0, 1, 0});
 }
 
-TEST(Meeting, WhoHasAnotherSecretIsNotLetIn) {
+TEST(JoinByDirectory, WhoHasAnotherSecretIsNotLetIn) {
   const auto change = [](mob_rank_t reader, mob_rank_t rank, const std::string& key, Bytes& value) {
     if (key == "secret" && reader == 1) value[static_cast<size_t>(rank)] ^= 1;
   };
-  const std::vector<Outcome> outcomes = meet_all(3, change);
+  const std::vector<Outcome> outcomes = join_all(3, change);
   ASSERT_EQ(outcomes[1].status, MOB_OK);
   EXPECT_EQ(outcomes[0].segment, outcomes[2].segment);
   EXPECT_NE(outcomes[0].segment, outcomes[1].segment);
 }
 
-TEST(Meeting, WhatIsOfAnotherVersionIsAnError) {
+TEST(JoinByDirectory, WhatIsOfAnotherVersionIsAnError) {
   const auto change = [](mob_rank_t reader, mob_rank_t, const std::string& key, Bytes& value) {
-    if (key == "card" && reader == 1) value.pop_back();
+    if (key == "contact" && reader == 1) value.pop_back();
   };
-  const std::vector<Outcome> outcomes = meet_all(2, change);
+  const std::vector<Outcome> outcomes = join_all(2, change);
   EXPECT_EQ(outcomes[1].status, MOB_ERR_SYSTEM);
   EXPECT_NE(outcomes[1].error.find("same libmobius"), std::string::npos) << outcomes[1].error;
 }
 
-TEST(Meeting, OfTooMany) {
+TEST(JoinByDirectory, OfTooMany) {
   Table table(1);
   TestDirectory directory(table, 0, {});
   Membership membership;
-  EXPECT_EQ(meet(directory, {0, kMostRanks + 1, {}, 1}, &membership), MOB_ERR_ARGUMENT);
+  EXPECT_EQ(join_by_directory(directory, {0, kMostRanks + 1, {}, 1}, &membership),
+            MOB_ERR_ARGUMENT);
 }
 
-// A reception of rank 0 in a job of three; others can come before it has started.
-class Awaited : public testing::Test {
+// The server of rank 0 in a job of three, before start().
+class SegmentServerListens : public testing::Test {
  protected:
   void SetUp() override {
     ASSERT_EQ(make_secret(&secret_), MOB_OK);
-    ASSERT_EQ(reception_.open(), MOB_OK);
+    ASSERT_EQ(server_.open(), MOB_OK);
   }
 
-  Visit come(mob_rank_t rank, const Secret& secret, Line* line) {
-    return visit(reception_.address(), secret, 0, rank, 60, line);
+  JoinOutcome come(mob_rank_t rank, const Secret& secret, Connection* connection) {
+    return join_segment_server(server_.address(), secret, 0, rank, 60, connection);
   }
-  // Connects without an introduction.
+  // A connection that sends nothing.
   int connect_silently() {
     std::string name(1, '\0');
     name += "mobius-host-";
-    for (const unsigned char byte : reception_.address()) {
+    for (const unsigned char byte : server_.address()) {
       constexpr const char* kDigits = "0123456789abcdef";
       name += kDigits[byte >> 4];
       name += kDigits[byte & 15];
@@ -240,122 +242,125 @@ class Awaited : public testing::Test {
   }
 
   Secret secret_{};
-  Reception reception_;
+  SegmentServer server_;
 };
 
-// A reception that has started.
-class Received : public Awaited {
+// The same after start().
+class SegmentServerServes : public SegmentServerListens {
  protected:
   void SetUp() override {
-    Awaited::SetUp();
-    ASSERT_EQ(reception_.start(secret_, 0, 3), MOB_OK);
+    SegmentServerListens::SetUp();
+    ASSERT_EQ(server_.start(secret_, 0, 3), MOB_OK);
   }
 };
 
-TEST_F(Awaited, WhoComesBeforeManyOthersIsHeard) {
-  Line line;
-  Visit outcome = Visit::kFailed;
-  std::thread guest([&] { outcome = come(1, secret_, &line); });
-  // Until it has connected and introduced itself, which nothing reports; a late one is let in too.
+TEST_F(SegmentServerListens, AClientThatConnectedBeforeManyOthersIsHeard) {
+  Connection connection;
+  JoinOutcome outcome = JoinOutcome::kFailed;
+  std::thread client([&] { outcome = come(1, secret_, &connection); });
+  // Nothing tells when the client has connected and sent its hello; if it has not, it is admitted
+  // later.
   std::this_thread::sleep_for(std::chrono::milliseconds(20));
   std::vector<int> silent;
   for (int i = 0; i < 200; ++i) silent.push_back(connect_silently());
-  ASSERT_EQ(reception_.start(secret_, 0, 3), MOB_OK);
-  guest.join();
-  EXPECT_EQ(outcome, Visit::kLetIn) << mob_last_error();
+  ASSERT_EQ(server_.start(secret_, 0, 3), MOB_OK);
+  client.join();
+  EXPECT_EQ(outcome, JoinOutcome::kJoined) << mob_last_error();
   for (const int descriptor : silent) close(descriptor);
 }
 
-TEST_F(Received, WhoKnowsTheSecretIsLetIn) {
-  Line line;
-  ASSERT_EQ(come(2, secret_, &line), Visit::kLetIn) << mob_last_error();
-  const std::vector<Guest> guests = reception_.stop();
-  ASSERT_EQ(guests.size(), 1u);
-  EXPECT_EQ(guests[0].rank, 2);
-  EXPECT_TRUE(guests[0].knows_our_pid);
-  EXPECT_TRUE(guests[0].pid_is_known);
+TEST_F(SegmentServerServes, AdmitsWhoKnowsTheSecret) {
+  Connection connection;
+  ASSERT_EQ(come(2, secret_, &connection), JoinOutcome::kJoined) << mob_last_error();
+  const std::vector<SegmentClient> clients = server_.stop();
+  ASSERT_EQ(clients.size(), 1u);
+  EXPECT_EQ(clients[0].rank, 2);
+  EXPECT_TRUE(clients[0].knows_our_pid);
+  EXPECT_TRUE(clients[0].pid_is_known);
   const int segment = dup(0);
-  ASSERT_EQ(hand_over(guests[0], {segment, true}), MOB_OK);
-  Handover handover;
-  ASSERT_EQ(take_over(line, 0, 60, &handover), MOB_OK) << mob_last_error();
-  EXPECT_TRUE(handover.pid_is_shared);
-  EXPECT_NE(handover.segment, segment);
+  ASSERT_EQ(send_segment(clients[0], {segment, true}), MOB_OK);
+  SegmentOffer offer;
+  ASSERT_EQ(receive_segment(connection, 0, 60, &offer), MOB_OK) << mob_last_error();
+  EXPECT_TRUE(offer.pid_is_shared);
+  EXPECT_NE(offer.segment, segment);
   close(segment);
-  close(handover.segment);
+  close(offer.segment);
 }
 
-TEST_F(Received, WhoDoesNotIsNot) {
+TEST_F(SegmentServerServes, RefusesOthers) {
   Secret wrong = secret_;
   wrong[15] ^= 1;
-  Line line;
-  EXPECT_EQ(come(1, wrong, &line), Visit::kNobodyThere);
-  EXPECT_EQ(come(0, secret_, &line), Visit::kNobodyThere) << "the rank of the host itself";
-  EXPECT_EQ(come(3, secret_, &line), Visit::kNobodyThere) << "not in the job";
-  EXPECT_EQ(come(-1, secret_, &line), Visit::kNobodyThere);
-  EXPECT_EQ(come(1, secret_, &line), Visit::kLetIn);
-  Line again;
-  EXPECT_EQ(come(1, secret_, &again), Visit::kNobodyThere) << "taken";
-  EXPECT_EQ(reception_.stop().size(), 1u);
+  Connection connection;
+  EXPECT_EQ(come(1, wrong, &connection), JoinOutcome::kNobodyThere);
+  EXPECT_EQ(come(0, secret_, &connection), JoinOutcome::kNobodyThere)
+      << "the rank of the host itself";
+  EXPECT_EQ(come(3, secret_, &connection), JoinOutcome::kNobodyThere) << "not in the job";
+  EXPECT_EQ(come(-1, secret_, &connection), JoinOutcome::kNobodyThere);
+  EXPECT_EQ(come(1, secret_, &connection), JoinOutcome::kJoined);
+  Connection again;
+  EXPECT_EQ(come(1, secret_, &again), JoinOutcome::kNobodyThere) << "taken";
+  EXPECT_EQ(server_.stop().size(), 1u);
 }
 
-TEST_F(Received, GarbageIsDropped) {
+TEST_F(SegmentServerServes, GarbageIsDropped) {
   for (const size_t bytes : {size_t{1}, size_t{127}, size_t{128}, size_t{129}, size_t{5000}}) {
-    const int stranger = connect_silently();
+    const int connection = connect_silently();
     const std::string garbage(bytes, 'x');
-    ASSERT_EQ(send(stranger, garbage.data(), bytes, 0), static_cast<ssize_t>(bytes));
-    EXPECT_TRUE(is_dropped(stranger)) << bytes;
-    close(stranger);
+    ASSERT_EQ(send(connection, garbage.data(), bytes, 0), static_cast<ssize_t>(bytes));
+    EXPECT_TRUE(is_dropped(connection)) << bytes;
+    close(connection);
   }
-  Line line;
-  EXPECT_EQ(come(1, secret_, &line), Visit::kLetIn);
+  Connection connection;
+  EXPECT_EQ(come(1, secret_, &connection), JoinOutcome::kJoined);
 }
 
-TEST_F(Received, TheSilentKeepNobodyOut) {
+TEST_F(SegmentServerServes, SilentConnectionsKeepNobodyOut) {
   std::vector<int> silent;
   for (int i = 0; i < 200; ++i) silent.push_back(connect_silently());
-  Line line;
-  EXPECT_EQ(come(1, secret_, &line), Visit::kLetIn);
+  Connection connection;
+  EXPECT_EQ(come(1, secret_, &connection), JoinOutcome::kJoined);
   EXPECT_TRUE(is_dropped(silent[0]));
   for (const int descriptor : silent) close(descriptor);
-  EXPECT_EQ(reception_.stop().size(), 1u);
+  EXPECT_EQ(server_.stop().size(), 1u);
 }
 
-TEST_F(Received, WhenItClosesNobodyIsThere) {
-  reception_.close();
-  Line line;
-  EXPECT_EQ(come(1, secret_, &line), Visit::kNobodyThere);
+TEST_F(SegmentServerServes, NobodyIsThereOnceItIsClosed) {
+  server_.close();
+  Connection connection;
+  EXPECT_EQ(come(1, secret_, &connection), JoinOutcome::kNobodyThere);
 }
 
-TEST_F(Received, WhoIsTurnedAwayIsToldWhy) {
-  Line line;
-  ASSERT_EQ(come(1, secret_, &line), Visit::kLetIn);
-  const std::vector<Guest> guests = reception_.stop();
-  turn_away(guests[0], std::string(300, 'x').replace(0, 9, "no memory").c_str());
-  Handover handover;
-  EXPECT_EQ(take_over(line, 0, 60, &handover), MOB_ERR_PEER);
+TEST_F(SegmentServerServes, ARefusedClientIsToldWhy) {
+  Connection connection;
+  ASSERT_EQ(come(1, secret_, &connection), JoinOutcome::kJoined);
+  const std::vector<SegmentClient> clients = server_.stop();
+  send_refusal(clients[0], std::string(300, 'x').replace(0, 9, "no memory").c_str());
+  SegmentOffer offer;
+  EXPECT_EQ(receive_segment(connection, 0, 60, &offer), MOB_ERR_PEER);
   EXPECT_NE(std::string(mob_last_error()).find("rank 0, the first of this host: no memory"),
             std::string::npos)
       << mob_last_error();
 }
 
-TEST_F(Received, WhenTheFirstDiesItsGuestsAreTold) {
-  Line line;
-  ASSERT_EQ(come(1, secret_, &line), Visit::kLetIn);
+TEST_F(SegmentServerServes, ClientsAreToldWhenItDies) {
+  Connection connection;
+  ASSERT_EQ(come(1, secret_, &connection), JoinOutcome::kJoined);
   {
-    const std::vector<Guest> forgotten = reception_.stop();
+    const std::vector<SegmentClient> forgotten = server_.stop();
   }
-  Handover handover;
-  EXPECT_EQ(take_over(line, 0, 60, &handover), MOB_ERR_PEER);
+  SegmentOffer offer;
+  EXPECT_EQ(receive_segment(connection, 0, 60, &offer), MOB_ERR_PEER);
   EXPECT_NE(std::string(mob_last_error()).find("has died"), std::string::npos);
 }
 
-TEST(Reception, WhoNeverAnswersIsWaitedForWithinLimits) {
+TEST(SegmentServer, AClientWaitsForASilentServerWithinItsLimit) {
   Secret secret;
   ASSERT_EQ(make_secret(&secret), MOB_OK);
-  Reception stopped;  // listens, but will not start
+  SegmentServer stopped;  // it listens and never starts
   ASSERT_EQ(stopped.open(), MOB_OK);
-  Line line;
-  EXPECT_EQ(visit(stopped.address(), secret, 7, 8, 1, &line), Visit::kFailed);
+  Connection connection;
+  EXPECT_EQ(join_segment_server(stopped.address(), secret, 7, 8, 1, &connection),
+            JoinOutcome::kFailed);
   const std::string text = mob_last_error();
   EXPECT_NE(text.find("rank 7"), std::string::npos) << text;
   EXPECT_NE(text.find("MOBIUS_JOIN_SECONDS"), std::string::npos) << text;

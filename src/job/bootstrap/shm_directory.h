@@ -1,26 +1,25 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-// The directory of a job on virtual hosts: all its processes are on this machine and share one more
-// segment, which has a slot per rank and, behind the slots, a page per rank for its values, and one
-// for the job's secret: only who gets the segment from the launcher can read it.
+// The directory of a job on virtual hosts. All processes are on this machine and share one more
+// segment. It has a slot per rank and, behind the slots, one page per rank for the values that the
+// rank publishes and one page for the job's secret. The launcher hands the segment to ranks only.
 
 #include "job/bootstrap/directory.h"
-#include "job/bootstrap/reception.h"
+#include "job/bootstrap/segment_server.h"
 #include "job/host_group.h"
 
 namespace mobius::job {
 
-class Board final : public Directory {
+class ShmDirectory final : public Directory {
  public:
-  Board() = default;
-  ~Board() override { close(); }
+  ShmDirectory() = default;
+  ~ShmDirectory() override { close(); }
 
-  // Makes the segment of a board for `size` ranks, with a new secret; `*descriptor` is the
-  // caller's.
+  // Makes the segment for `size` ranks, with a new secret. `*descriptor` is owned by the caller.
   static mob_status_t create(mob_rank_t size, int* descriptor);
 
-  // Takes over the descriptor also on failure. `pid_is_shared` as for HostGroup::open().
+  // Owns the descriptor from now on, also on failure. `pid_is_shared` as in HostGroup::open().
   mob_status_t open(int segment, mob_rank_t rank, const os::WaitPolicy& policy, bool pid_is_shared);
 
   Secret secret() const;

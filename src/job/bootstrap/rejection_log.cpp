@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "job/bootstrap/strangers.h"
+#include "job/bootstrap/rejection_log.h"
 
 #include "base/log.h"
 
 namespace mobius::job {
 
-void Strangers::report(pid_t pid, const char* what) {
+void RejectionLog::report(pid_t pid, const char* what) {
   constexpr int kMostReports = 8;
   if (reported_ == kMostReports) return;
   ++reported_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#include "job/bootstrap/board.h"
+#include "job/bootstrap/shm_directory.h"
 
 #include <sys/mman.h>
 #include <unistd.h>
@@ -14,8 +14,8 @@ namespace mobius::job {
 
 using base::fail;
 
-// Entries one after the other: lengths, key, value. Written before a fence, read after it.
-struct Board::Page {
+// The entries of one rank, each with lengths, key and value. Written before a fence, read after it.
+struct ShmDirectory::Page {
   uint32_t used;
   unsigned char entries[4092];
 };
@@ -29,11 +29,11 @@ struct Entry {
 
 }  // namespace
 
-Board::Page& Board::page(mob_rank_t rank) const {
+ShmDirectory::Page& ShmDirectory::page(mob_rank_t rank) const {
   return reinterpret_cast<Page*>(pages_)[static_cast<size_t>(rank)];
 }
 
-mob_status_t Board::create(mob_rank_t size, int* descriptor) {
+mob_status_t ShmDirectory::create(mob_rank_t size, int* descriptor) {
   if (const mob_status_t status = control_create(size, descriptor)) return status;
   const size_t pages_bytes = static_cast<size_t>(size) * sizeof(Page);
   mob_status_t status = os::memfd_reserve(*descriptor, kEngineOffset, pages_bytes + sizeof(Page));
@@ -48,14 +48,14 @@ mob_status_t Board::create(mob_rank_t size, int* descriptor) {
   return status;
 }
 
-Secret Board::secret() const {
+Secret ShmDirectory::secret() const {
   Secret secret;
   std::memcpy(secret.data(), &page(group_.size()), secret.size());
   return secret;
 }
 
-mob_status_t Board::open(int segment, mob_rank_t rank, const os::WaitPolicy& policy,
-                         bool pid_is_shared) {
+mob_status_t ShmDirectory::open(int segment, mob_rank_t rank, const os::WaitPolicy& policy,
+                                bool pid_is_shared) {
   if (const mob_status_t status = group_.open(segment, rank, pid_is_shared)) return status;
   group_.set_policy(policy);
   bytes_ = (static_cast<size_t>(group_.size()) + 1) * sizeof(Page);
@@ -68,13 +68,13 @@ mob_status_t Board::open(int segment, mob_rank_t rank, const os::WaitPolicy& pol
   return MOB_OK;
 }
 
-void Board::close() {
+void ShmDirectory::close() {
   if (pages_ != nullptr) munmap(pages_, bytes_);
   pages_ = nullptr;
   group_.close();
 }
 
-mob_status_t Board::publish(std::string_view key, std::span<const unsigned char> value) {
+mob_status_t ShmDirectory::publish(std::string_view key, std::span<const unsigned char> value) {
   Page& own = page(group_.index());
   const size_t bytes = sizeof(Entry) + key.size() + value.size();
   if (value.size() > kDirectoryValueBytes || own.used + bytes > kDirectoryBytes) {
@@ -89,8 +89,8 @@ mob_status_t Board::publish(std::string_view key, std::span<const unsigned char>
   return MOB_OK;
 }
 
-mob_status_t Board::fetch(mob_rank_t rank, std::string_view key,
-                          std::vector<unsigned char>* value) {
+mob_status_t ShmDirectory::fetch(mob_rank_t rank, std::string_view key,
+                                 std::vector<unsigned char>* value) {
   const Page& theirs = page(rank);
   for (size_t offset = 0; offset < theirs.used;) {
     Entry entry;
@@ -106,7 +106,7 @@ mob_status_t Board::fetch(mob_rank_t rank, std::string_view key,
               static_cast<int>(key.size()), key.data());
 }
 
-void Board::leave() {
+void ShmDirectory::leave() {
   group_.slot(group_.index()).state.store(ProcessState::kLeft, std::memory_order_release);
 }
 
