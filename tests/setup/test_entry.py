@@ -36,7 +36,9 @@ def test_no_subcommand_shows_help_and_fails(checkout: Checkout) -> None:
     assert "Usage: ./mobius SUBCOMMAND" in done.stderr
 
 
-SUBCOMMANDS = "build test run bench report compare info tune explain install lint setup".split()
+SUBCOMMANDS = (
+    "build test run mpirun bench report compare info tune explain install lint setup"
+).split()
 
 
 @pytest.mark.parametrize("subcommand", SUBCOMMANDS)
@@ -230,6 +232,21 @@ def test_changed_presets_are_configured_again(checkout: Checkout) -> None:
     os.utime(checkout.root / "CMakePresets.json", (later, later))
     assert checkout.run("build").returncode == 0
     assert "cmake --preset release" in checkout.calls()
+
+
+def test_an_mpi_that_comes_or_goes_is_configured_for(checkout: Checkout) -> None:
+    assert checkout.run("build").returncode == 0
+    for comes in (True, False):
+        checkout.forget_calls()
+        if comes:
+            checkout.fake("mpicc.mpich", "")
+        else:
+            checkout.remove("mpicc.mpich")
+        assert checkout.run("build").returncode == 0
+        assert checkout.calls().count("cmake --preset release") == 1
+        checkout.forget_calls()
+        assert checkout.run("build").returncode == 0
+        assert "cmake --preset release" not in checkout.calls()
 
 
 def test_a_moved_checkout_is_set_up_again(checkout: Checkout) -> None:

@@ -10,6 +10,7 @@ namespace mobius::command {
 
 // `program`, if it is not empty, is what the options start, and none may follow them.
 int run_command(std::span<char*> arguments, const std::string& program = "");
+int mpirun_command(std::span<char*> arguments);
 int info_command(std::span<char*> arguments);
 int tune_command(std::span<char*> arguments);
 int explain_command(std::span<char*> arguments);

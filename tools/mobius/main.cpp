@@ -21,6 +21,7 @@ constexpr const char* kHelp = R"(mobius - one-sided communication
 Usage: mobius COMMAND [ARGUMENTS]
 
   run       start a program as a job of several processes on this host
+  mpirun    start an MPI program whose windows are Möbius'
   info      what this host offers, and every setting with its value
   tune      measure what suits this host, and print settings for it
   explain   print how the scheduler issues an epoch's operations
@@ -43,6 +44,7 @@ int dispatch(std::span<char*> arguments) {
   const std::string_view name = arguments[0];
   std::span<char*> rest = arguments.subspan(1);
   if (name == "run") return mobius::command::run_command(rest);
+  if (name == "mpirun") return mobius::command::mpirun_command(rest);
   if (name == "info") return mobius::command::info_command(rest);
   if (name == "tune") return mobius::command::tune_command(rest);
   if (name == "explain") return mobius::command::explain_command(rest);

@@ -10,9 +10,11 @@ check_preset() {
       's/.*"configurePreset": "\([^"]*\)".*/\1/p' "$root/CMakePresets.json" | sort -u | tr '\n' ' ')"
 }
 
-# configure_preset PRESET: unless Ninja can do it itself when something changed.
+# configure_preset PRESET: unless Ninja can do it itself when something changed, which it cannot when an
+# MPI came or went.
 configure_preset() {
-  if stamped "$state/configure-$1.stamp" "$root/CMakePresets.json" &&
+  note_mpis
+  if stamped "$state/configure-$1.stamp" "$root/CMakePresets.json" "$state/mpis" &&
     [ -f "$root/build/$1/build.ninja" ]; then
     return 0
   fi

@@ -19,7 +19,9 @@ command_help() {
 
 command_setup() {
   [ $# -eq 0 ] || unexpected "$1"
-  locked set_up build python test lint -- release || exit
+  locked set_up build python test lint -- || exit
+  locked want_mpis again
+  locked set_up build -- release || exit
   locked want_packages
   say "ready; ./mobius --help lists the subcommands"
 }
@@ -65,6 +67,12 @@ command_run() {
   exec "$root/build/release/bin/mobius" "$subcommand" "$@"
 }
 
+command_mpirun() {
+  locked set_up build python -- || exit
+  locked want_mpis
+  command_run "$@"
+}
+
 command_info() {
   command_run "$@"
 }
@@ -78,7 +86,12 @@ command_explain() {
 }
 
 command_bench() {
-  locked set_up build python -- release || exit
+  locked set_up build python -- || exit
+  case " $* " in
+    *" --no-peers "*) ;;
+    *) locked want_mpis ;;
+  esac
+  locked set_up build -- release || exit
   instrument "$subcommand" "$@"
 }
 
@@ -106,6 +119,7 @@ command_test() {
     echo "0 passed, 1 failed, 0 skipped"
     exit 1
   fi
+  locked want_mpis
   python_part run_tests --root "$root" "$@"
 }
 
@@ -159,8 +173,11 @@ command_install() {
     *) prefix=$PWD/$prefix ;;
   esac
   check_prefix "$prefix"
-  locked set_up build python -- release || exit
+  locked set_up build python -- || exit
+  locked want_mpis again
+  locked set_up build -- release || exit
   locked install_tree || exit
+  tell_fronts "$root/build/release/share/mobius/mpi-fronts"
   say "installed in '$prefix': the folder may be moved; start with '$prefix/bin/mobius' --help"
 }
 

@@ -8,6 +8,7 @@
 #   common.sh       messages, logged steps, the lock
 #   packages.sh     what the system must have, and apt
 #   environment.sh  the private Python environment
+#   mpis.sh         what the fronts for MPI are compiled with
 #   build.sh        configure and build a preset
 #   commands.sh     one function per subcommand
 #   help.txt        the text of --help
@@ -15,7 +16,7 @@
 
 set -u
 
-for part in common packages environment build commands; do
+for part in common packages environment mpis build commands; do
   # shellcheck disable=SC1090 # each part is checked on its own
   . "$root/tools/setup/$part.sh"
 done
@@ -39,7 +40,7 @@ unknown_subcommand() {
   exit 2
 }
 
-subcommands="build test run bench report compare info tune explain install lint setup help"
+subcommands="build test run mpirun bench report compare info tune explain install lint setup help"
 
 case ${1-} in
   '')
@@ -87,7 +88,7 @@ case ${2-} in
   -h | --help)
     case $1 in
       bench | report | compare) built release && venv_ready && instrument "$1" --help ;;
-      run | info | tune | explain) built release && exec "$root/build/release/bin/mobius" "$1" --help ;;
+      run | mpirun | info | tune | explain) built release && exec "$root/build/release/bin/mobius" "$1" --help ;;
     esac
     print_help "$1"
     exit

@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""MPIs from PyPI, each in a virtual environment of its own, installed on first use."""
+"""MPIs from PyPI, each in a virtual environment of its own, installed on first use.
+
+As a program (`python -m mobius_instrument.libraries.wheels`) it installs those that are always
+measured, for the set-up: the fronts for MPI are compiled with their headers.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +11,7 @@ import fcntl
 import os
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +20,7 @@ from typing import Final
 from mobius_instrument.errors import system_reason
 from mobius_instrument.libraries.base import Candidate, Context, Library, missing
 from mobius_instrument.libraries.mpi import MpiPlace, launcher_for, prepare_mpi
-from mobius_instrument.locations import Locations
+from mobius_instrument.locations import Locations, locate
 from mobius_instrument.processes import clean_environment, run_watched
 
 _INSTALL_LIMIT_S: Final = 900.0
@@ -62,16 +66,21 @@ def _folder(wheel: Wheel, locations: Locations) -> Path:
     return locations.cache / "peers" / wheel.name
 
 
-def _prepare(wheel: Wheel, context: Context) -> Library:
-    folder = _folder(wheel, context.locations)
-    label = f"{wheel.label} (PyPI)"
+def fetch(wheel: Wheel, locations: Locations, announce: Callable[[str], None]) -> str:
+    """Installs a wheel that is not there yet; why it could not be, or ""."""
+    folder = _folder(wheel, locations)
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
         with _lock(folder.with_suffix(".lock")):
-            failure = "" if (folder / _MARK).is_file() else _install(wheel, folder, context)
+            return "" if (folder / _MARK).is_file() else _install(wheel, folder, announce)
     except OSError as error:
-        failure = f"cannot install into {folder}: {system_reason(error)}"
-    if failure:
+        return f"cannot install into {folder}: {system_reason(error)}"
+
+
+def _prepare(wheel: Wheel, context: Context) -> Library:
+    folder = _folder(wheel, context.locations)
+    label = f"{wheel.label} (PyPI)"
+    if failure := fetch(wheel, context.locations, context.announce):
         return missing(wheel.name, label, "mpi", failure)
     mpicc = folder / "bin" / "mpicc"
     if not os.access(mpicc, os.X_OK):
@@ -93,9 +102,9 @@ def _lock(path: Path) -> Iterator[None]:
         yield
 
 
-def _install(wheel: Wheel, folder: Path, context: Context) -> str:
+def _install(wheel: Wheel, folder: Path, announce: Callable[[str], None]) -> str:
     """Installs, or says why not in one line."""
-    context.announce(f"installing {wheel.label} from PyPI into {folder} …")
+    announce(f"installing {wheel.label} from PyPI into {folder} …")
     shutil.rmtree(folder, ignore_errors=True)
     pip = [str(folder / "bin" / "python"), "-m", "pip", "install", "--quiet", "--no-input"]
     pip += ["--disable-pip-version-check", "--only-binary", ":all:", "--timeout", "20"]
@@ -125,3 +134,16 @@ def _reason(output: str) -> str:
             return "no connection to PyPI"
     errors = [line for line in lines if "ERROR" in line or "Error" in line]
     return (errors or lines or ["no message"])[-1][:300]
+
+
+def main() -> int:
+    """Installs all of WHEELS; one line for each that could not be."""
+    failures = {wheel.label: fetch(wheel, locate(), print) for wheel in WHEELS}
+    for label, failure in failures.items():
+        if failure:
+            print(f"{label} {failure}")
+    return 1 if any(failures.values()) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
