@@ -18,6 +18,8 @@ from mobius_instrument.results import LibraryRecord
 
 PROCESSES: Final = 2
 _TWO_JOBS: Final = Path(__file__).resolve().parents[1] / "two_jobs.py"
+# Behind the name of an MPI whose windows are on Möbius.
+ON_MOBIUS: Final = "+mobius"
 # What mpirun of Open MPI asks root for.
 AS_ROOT: Final = ("OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM")
 
@@ -63,6 +65,8 @@ class Library:
     between: Callable[[Hosts], Library] | None = None
     # Where the processes are to run; None: all on this host.
     hosts: Hosts | None = None
+    # The same with its windows on Möbius; None where there is no front for it.
+    fronted: Callable[[], Library] | None = None
 
     @property
     def name(self) -> str:
@@ -148,6 +152,7 @@ def between_hosts(
         suite=start_suite if suite else None,
         by_messages=None,
         between=None,
+        fronted=None,
         hosts=hosts,
     )
 

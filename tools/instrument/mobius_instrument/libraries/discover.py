@@ -7,7 +7,7 @@ from pathlib import Path
 
 from mobius_instrument.errors import InstrumentError
 from mobius_instrument.libraries import armci, lapi, mobius, mpi, shmem, wheels
-from mobius_instrument.libraries.base import Candidate
+from mobius_instrument.libraries.base import ON_MOBIUS, Candidate
 from mobius_instrument.libraries.described import Description, described, shipped_variants
 from mobius_instrument.locations import Locations
 
@@ -26,8 +26,10 @@ def discover(
         *mobius.candidates(locations),
         *lapi.candidates(locations),
         *armci.candidates(locations),
-        *wheels.candidates(locations, install, intel),
-        *mpi.system_candidates(mpiccs),
+        *mpi.on_mobius(
+            [*wheels.candidates(locations, install, intel), *mpi.system_candidates(mpiccs)],
+            locations,
+        ),
         *armci.beside_mpi(),
         *shmem.candidates(oshccs),
     ]
@@ -57,7 +59,7 @@ def choose(
         and (
             not wanted
             or candidate.name in (*wanted, *given)
-            or candidate.name.startswith(("mpicc", "oshcc"))
+            or (candidate.name.startswith(("mpicc", "oshcc")) and ON_MOBIUS not in candidate.name)
         )
     ]
     if not chosen:

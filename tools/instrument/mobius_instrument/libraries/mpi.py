@@ -16,6 +16,7 @@ from mobius_instrument.errors import system_reason
 from mobius_instrument.hosts import Hosts
 from mobius_instrument.libraries.base import (
     AS_ROOT,
+    ON_MOBIUS,
     Candidate,
     Context,
     Library,
@@ -23,6 +24,7 @@ from mobius_instrument.libraries.base import (
     as_two_jobs,
     between_hosts,
     cells,
+    hash_files,
     missing,
 )
 from mobius_instrument.libraries.building import (
@@ -35,6 +37,7 @@ from mobius_instrument.libraries.building import (
     no_launcher,
     run_tool,
 )
+from mobius_instrument.locations import Locations
 from mobius_instrument.results import LibraryRecord
 
 _SYNCS: Final = ("flush", "fence", "pscw", "lock")
@@ -85,6 +88,8 @@ class MpiPlace:
     launcher: Path | None
     origin: str
     environment: Mapping[str, str]
+    # Words before the launcher: those of `mobius mpirun`.
+    before: tuple[str, ...] = ()
 
 
 def describe_version(text: str) -> tuple[str, str, str]:
@@ -185,13 +190,14 @@ def prepare_mpi(place: MpiPlace, context: Context) -> Library:
     if failure:
         return Library(replace(record, detail=_without_rma(failure)))
     launcher = place.launcher
-    launch, environment = launch_rules(family, launcher, context.cpus, Start())
+    before = place.before
+    launch, environment = launch_rules(family, launcher, context.cpus, Start(), before)
     suite, suite_key = _suite(place, version_text, context, label)
 
     server = _server(family, launcher, version)
 
     def start_suite(how: Start) -> tuple[str, ...]:
-        start, _ = launch_rules(family, launcher, context.cpus, how)
+        start, _ = launch_rules(family, launcher, context.cpus, how, before)
         if not how.two_jobs:
             return *start, str(suite)
         job = (*start, *(_TO_SERVER if server else ()), str(suite))
@@ -208,8 +214,10 @@ def prepare_mpi(place: MpiPlace, context: Context) -> Library:
         fingerprint=key + suite_key,
         suite=start_suite if suite else None,
         suite_kind="mpi",
-        by_messages=by_messages if suite and family in MESSAGES else None,
+        # The front shares memory whatever the MPI is told.
+        by_messages=by_messages if suite and family in MESSAGES and not before else None,
         messages_environment=MESSAGES.get(family, {}),
+        fronted=None if before else lambda: _fronted(place, family, label, context),
     )
 
     def between(hosts: Hosts) -> Library:
@@ -228,6 +236,78 @@ def prepare_mpi(place: MpiPlace, context: Context) -> Library:
         )
 
     return replace(library, between=between) if family in ACROSS else library
+
+
+# Families of MPI and the front that they use.
+FRONTS: Final = {"openmpi": "ompi", "mpich": "mpich", "intel": "mpich"}
+
+
+def _fronted(place: MpiPlace, family: str, label: str, context: Context) -> Library:
+    """The same MPI started by `mobius mpirun`: its windows are on this Möbius."""
+    name, label = place.name + ON_MOBIUS, _label_on_mobius(label)
+    mobius = context.locations.program("mobius")
+    front = FRONTS.get(family)
+    if mobius is None or front is None:
+        what = "there is no front for this MPI" if mobius else "run `mobius build`"
+        return missing(name, label, "front", what)
+    tree = mobius.resolve().parents[1]
+    shared = [tree / "lib" / f"libmobius_{front}.so", tree / "lib" / "libmobius.so"]
+    if not shared[0].is_file():
+        return missing(name, label, "front", _why_no_front(tree, front) or f"no {shared[0]}")
+    words = (str(mobius), "mpirun", "--quiet", "--front", front)
+    library = prepare_mpi(replace(place, name=name, before=words), context)
+    return replace(
+        library,
+        record=replace(library.record, kind="front", label=label),
+        fingerprint=f"{library.fingerprint}|{hash_files(mobius, *shared)}",
+    )
+
+
+def _label_on_mobius(label: str) -> str:
+    """Before the origin, which is left out where the rest tells enough."""
+    what, bracket, origin = label.partition(" (")
+    return f"{what} on Möbius{bracket}{origin}"
+
+
+def _why_no_front(tree: Path, front: str) -> str:
+    """What the build has recorded of a front that it did not make."""
+    try:
+        lines = (tree / "share" / "mobius" / "mpi-fronts").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return ""
+    for line in lines:
+        abi, _, told = line.partition("|")
+        state, _, reason = told.partition("|")
+        if abi == front and state != "made":
+            return f"libmobius_{front} was not built: {reason}"
+    return ""
+
+
+def on_mobius(known: list[Candidate], locations: Locations) -> list[Candidate]:
+    """For each MPI the same on Möbius, behind it; none where no front was built."""
+    mobius = locations.program("mobius")
+    if mobius is None or not any((mobius.resolve().parents[1] / "lib").glob("libmobius_*.so")):
+        return known
+    found = []
+    for candidate in known:
+        found += [
+            candidate,
+            Candidate(
+                name=candidate.name + ON_MOBIUS,
+                description=f"{candidate.description}, with its windows on this Möbius",
+                present=candidate.present,
+                prepare=lambda context, base=candidate: _prepare_fronted(base, context),  # type: ignore[misc]
+            ),
+        ]
+    return found
+
+
+def _prepare_fronted(base: Candidate, context: Context) -> Library:
+    library = base.prepare(context)
+    name, label = library.name + ON_MOBIUS, _label_on_mobius(library.record.label)
+    if library.fronted is None:
+        return missing(name, label, "front", library.record.detail)
+    return library.fronted()
 
 
 # What keeps processes of one host from sharing memory: MPICH itself, and UCX where it is built on
@@ -257,7 +337,7 @@ def rules_on_hosts(
 ) -> tuple[tuple[str, ...], dict[str, str]]:
     """Words and environment that start processes on hosts, in blocks and unbound; what they spawn
     is for the second host."""
-    start = (str(place.launcher), "-n", str(how.processes))
+    start = (*place.before, str(place.launcher), "-n", str(how.processes))
     blocks = hosts.blocks(how.processes)
     if how.host is not None:
         blocks = [(hosts.names[how.host], how.processes)]
@@ -274,18 +354,22 @@ def rules_on_hosts(
         }
         if hosts.interface:
             variables["OMPI_MCA_btl_tcp_if_include"] = hosts.interface
+            variables |= {"MOBIUS_INTERFACE": hosts.interface} if place.before else {}
         # mpirun of version 4 hands on OMPI_MCA_ variables, that of version 5 too.
         slots = ("--map-by", "slot:OVERSUBSCRIBE" if _major(version) >= 5 else "slot")
         crowd = () if _major(version) >= 5 else ("--oversubscribe",)
         return (*start, *prefix, "--host", where, *slots, *crowd, "--bind-to", "none"), variables
     names = ("-hosts", ",".join(name for name, _ in blocks), "-ppn", str(blocks[0][1]))
     interface = ("-iface", hosts.interface) if hosts.interface else ()
+    ours = {"MOBIUS_INTERFACE": hosts.interface} if hosts.interface and place.before else {}
     if family == "intel":
         agent = ("-bootstrap", "ssh", "-bootstrap-exec", hosts.agent)
-        return (*start, *agent, *interface, *names), {**_INTEL, "I_MPI_FABRICS": "shm:ofi"}
+        return (*start, *agent, *interface, *names), {
+            **_INTEL, "I_MPI_FABRICS": "shm:ofi", **ours,
+        }  # fmt: skip
     agent = ("-launcher", "ssh", "-launcher-exec", hosts.agent)
     binding = () if how.dynamic else ("-bind-to", "none")
-    return (*start, *agent, *interface, *names, *binding), {}
+    return (*start, *agent, *interface, *names, *binding), ours
 
 
 # It does not bind, and without a fabric's hardware its network is TCP.
@@ -298,10 +382,10 @@ def _major(version: str) -> int:
 
 
 def launch_rules(
-    family: str, launcher: Path, cpus: int, how: Start
+    family: str, launcher: Path, cpus: int, how: Start, before: tuple[str, ...] = ()
 ) -> tuple[tuple[str, ...], dict[str, str]]:
-    """The probe pins itself, so launchers must not."""
-    start = (str(launcher), "-n", str(how.processes))
+    """The probe pins itself, so launchers must not. `before`: as in MpiPlace."""
+    start = (*before, str(launcher), "-n", str(how.processes))
     if family == "openmpi":
         as_root = dict.fromkeys(AS_ROOT, "1")
         crowd = ("--oversubscribe",) if cpus < how.together else ()

@@ -12,6 +12,7 @@ from mobius_instrument.presentation.chapters import (
     dynamic,
     hosts,
     matrix,
+    on_mobius,
     paper1,
     paper5,
     progress,
@@ -34,6 +35,7 @@ def write_chapters(
     each chapter the same between hosts."""
     made = [
         changes.chapter(book, earlier) if earlier else None,
+        on_mobius.chapter(book),
         paper1.chapter(book, between),
         sync_cost.chapter(book),
         paper5.chapter(book, between),
