@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-// Which of two ways to do the same is the faster one here, where processors and kernels differ in
-// it too much for a rule: the first times both are taken, by turns, or, where how long one takes is
-// a matter of what the one before left in whose caches, in rows, of which the first does not count;
-// from then on the one that took less. Of each the middle one of three times counts: what other
-// work of the machine did to one of them does not, nor that a way is quick now and then. The first
-// times may be unlike all others (memory is touched first, a connection has not grown yet), and the
-// program may come to do something else, so both are tried again: ever more seldom, but not more
-// seldom than makes all together a three-hundredth slower. By turns, a trial ends sooner where one
-// way takes more than twice as long, twice in a row, or once if that is what the trial before it
-// found: each further time would cost as much as several of those that follow.
+// Finds out which of two methods is faster on this machine, where processors and kernels differ too
+// much for a rule. A trial runs both a few times: by turns, or in rows where a run's time depends
+// on what the run before it left in the caches (the first run of a row does not count). Until the
+// next trial the faster method is used. The median of three times counts, so that a disturbed run,
+// or one that is quick by chance, does not decide. The first runs may be unlike all others (memory
+// is touched for the first time, a connection has not grown yet) and programs change what they do,
+// so trials are repeated, more and more seldom, as long as all trials together cost about one run
+// in three hundred. By turns, a trial ends early where one method takes more than twice as long
+// twice in a row, or once if the trial before it found the same.
 
 #include <algorithm>
 #include <cstdint>
@@ -24,13 +23,13 @@ class AbTuner {
 
   explicit AbTuner(Order order = Order::kByTurns) : order_(order) { start(); }
 
-  // Whether it is the first way that is to be taken now.
+  // Whether the next run uses the first method.
   bool takes_first() const {
     if (is_over_) return first_is_faster_;
     return order_ == Order::kByTurns ? first_.times <= second_.times : first_.times < kTimes;
   }
 
-  // Once for each time: it begins, the way that takes_first() said. Whether it is to be timed.
+  // Called when a run begins, with the method that takes_first() named. Returns whether to time it.
   bool begins() {
     if (!is_over_) return true;
     if (untimed_ != 0) {
@@ -41,7 +40,7 @@ class AbTuner {
     return true;
   }
 
-  // How long it took once, that way. What was begun before a trial was over may end after it.
+  // Adds the time of one run of a method. A run that began during a trial may end after it.
   void add(bool first, int64_t ns) {
     Taken& taken = first ? first_ : second_;
     if (is_over_ || taken.times == kTimes) return;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-// The first error of something that goes on while others do other things: kept with its text by who
-// finds it, told later to who asks.
+// The first error of an operation that runs in the background. The thread that finds it keeps it
+// with its text; a thread that asks later gets both.
 
 #include <mobius/status.h>
 
@@ -25,7 +25,7 @@ class FirstError {
 
   mob_status_t status() const { return status_; }
 
-  // Gives it to the calling thread, as if it had failed there.
+  // Makes the kept error the calling thread's own, as if the operation had failed there.
   mob_status_t tell() const { return status_ == MOB_OK ? MOB_OK : tell_text(); }
 
  private:

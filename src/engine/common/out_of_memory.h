@@ -9,8 +9,9 @@
 
 namespace mobius::engine {
 
-// Runs what may allocate and returns its status, or MOB_ERR_MEMORY where memory was refused: no
-// exception crosses the C ABI, nor a meeting that others wait in. Errors name the call.
+// Runs a function that may allocate and returns its status, or MOB_ERR_MEMORY where memory was
+// refused: no exception crosses the C ABI, or leaves a collective step in which others wait. Errors
+// name the call.
 template <typename Call>
 mob_status_t without_exceptions(const char* name, Call call) {
   try {
@@ -20,8 +21,9 @@ mob_status_t without_exceptions(const char* name, Call call) {
   }
 }
 
-// Ends the job, with a line that says why: this process, rank `self`, was refused memory where
-// nobody could be told of what is lost with it. `doing`, followed by `rank`, says what for.
+// Ends the job with a line that says why: this process, rank `self`, was refused memory at a point
+// where the loss could not be reported to anybody. `doing`, followed by `rank`, says what the
+// memory was for.
 [[noreturn]] void end_for_lack_of_memory(mob_rank_t self, const char* doing, mob_rank_t rank);
 
 }  // namespace mobius::engine

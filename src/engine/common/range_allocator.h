@@ -19,9 +19,9 @@ struct Range {
 // merge when freed. A pure function of its calls, so that processes that make the same calls get
 // the same offsets without talking. Keeps its books outside the ranges. Not thread-safe.
 //
-// What gives back never asks for memory. Between two free pieces lies a block or the end of a
-// range, so there are no more free pieces than blocks and ranges; what keeps so many in the books
-// is asked for when they are made.
+// Giving back never allocates. Between two free pieces lies a block or the end of a range, so there
+// are never more free pieces than blocks and ranges; the nodes for that many are allocated when
+// blocks and ranges are made.
 class RangeAllocator {
  public:
   explicit RangeAllocator(size_t bytes = 0) {
@@ -75,8 +75,8 @@ class RangeAllocator {
   size_t free_pieces() const { return by_offset_.size(); }
 
  private:
-  // So many more than needed are kept: who takes a block and gives it back again and again asks for
-  // no memory.
+  // So many nodes more than needed are kept, so that a caller that allocates and frees one block
+  // again and again allocates no nodes.
   static constexpr size_t kSpare = 32;
 
   Range give_back(size_t offset, size_t bytes) noexcept {

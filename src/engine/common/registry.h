@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-// Objects that callers name by handles. A handle is looked up, never followed: one that was freed,
-// or never was one, is told apart from a live one.
+// Objects that callers name by handles. A handle is looked up, never followed as a pointer, so a
+// handle that was freed, or never was one, is recognised.
 
 #include <array>
 #include <atomic>
@@ -30,7 +30,7 @@ class Registry {
     for (auto& block : blocks_) delete block.load(std::memory_order_relaxed);
   }
 
-  // Room for an object that is still to be made: who has it can add that.
+  // Room that is reserved for an object still to be made; adding that object cannot fail then.
   class Place {
    public:
     explicit Place(Registry& registry) : registry_(registry), index_(registry.reserve()) {}

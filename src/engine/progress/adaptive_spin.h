@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-// How long a thread that serves others looks before it sleeps: what has come lately comes soon
-// again, and it takes longer to be woken than to be found awake.
+// How long a serving thread polls before it sleeps: requests that came lately will probably be
+// followed by others, and waking a thread takes longer than finding it awake.
 //
-// Not when somebody else wants this processor: the kernel lets a thread that was asleep run at
-// once, but not one that has spun. And ever more seldom while it looks in vain: who would send the
-// next request may be waiting for this very processor, and gets it when the thread sleeps.
+// It does not spin when another thread wants this processor: the kernel runs a thread that was
+// asleep at once, but not one that has used up its time by spinning. And it spins more and more
+// seldom while nothing comes: the process that would send the next request may be waiting for this
+// very processor.
 
 #include <algorithm>
 #include <cstdint>
@@ -23,11 +24,11 @@ class AdaptiveSpin {
     spin_end_ = 0;
   }
 
-  // The thread does something else than to look.
+  // The thread does something else than polling.
   void note_left() { spin_end_ = 0; }
 
-  // After nothing was found: whether to look again at once. If not, the thread sleeps until
-  // something is there.
+  // After a poll that found nothing: whether to poll again at once. If not, the thread sleeps until
+  // it is woken.
   bool looks_again(uint64_t now) {
     if (spin_end_ != 0) {
       if (now - last_look_ > kInterruptedNs) {
@@ -48,7 +49,8 @@ class AdaptiveSpin {
   }
 
  private:
-  // Between two looks, each well below a microsecond: another thread ran here.
+  // A longer time between two polls, each of which takes less than a microsecond, means that
+  // another thread ran here.
   static constexpr uint64_t kInterruptedNs = 200'000;
   static constexpr uint64_t kBackOffNs = 50'000'000;
   static constexpr uint32_t kMostVain = 7;  // that are told from one another

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-// When a thread that waits for another host, and looks at the network again and again, offers its
-// processor. Who is to answer may wait for it, also if it is of another host, as on a test bed:
-// that the kernel sees two threads that spin on one, while another processor is idle, can last for
-// seconds. Where the last offer was taken by somebody who was brief, as who answers is, the next
-// comes soon. Somebody who computes keeps the processor for milliseconds: that is not repeated
-// without need.
+// When a thread that waits for another host, and polls the network again and again, yields its
+// processor. The process that is to answer may need this very processor, even if it belongs to
+// another host, as on a test bed: the kernel can leave two spinning threads on one processor for
+// seconds while another is idle. If the last yield was taken for a short time, as an answer takes,
+// the next yield comes soon. A thread that computes keeps the processor for milliseconds, so a
+// yield that took long is not repeated soon.
 
 #include <sched.h>
 
@@ -20,7 +20,7 @@ namespace mobius::engine {
 // Any thread.
 class AdaptiveYield {
  public:
-  // After so many looks without anything, each a system call.
+  // Yield after so many polls in vain, each a system call.
   uint32_t looks() const { return looks_.load(std::memory_order_relaxed); }
 
   void offer() {
@@ -29,7 +29,7 @@ class AdaptiveYield {
     note(os::now_ns() - before);
   }
 
-  // How long an offer took.
+  // Notes how long a yield took.
   void note(uint64_t ns) {
     const bool was_brief = ns >= kTakenNs && ns < kLongNs;
     looks_.store(was_brief ? kSoon : kLate, std::memory_order_relaxed);

@@ -18,9 +18,9 @@ namespace {
 using base::fail;
 using base::in_handler;
 
-// What keeps flushes and fences of this process from being a fence alone: transfers under way,
-// errors that nobody has taken yet, and hooks. And flushes, but not those that the library makes
-// of its transfers: that the program has sent messages.
+// Reasons why a flush or fence of this process must be more than a processor fence: transfers under
+// way, errors that no flush has returned yet, and hooks. For flushes of the program, but not for
+// those that the library makes: messages that the program has sent.
 std::mutex unfinished_mutex;
 uint32_t unfinished = 0;
 uint32_t message_senders = 0;
@@ -35,14 +35,14 @@ void add_unfinished(int change, int senders = 0) {
   __atomic_store_n(&mob_idle_size_, message_senders == 0 ? settled_size : 0, __ATOMIC_RELEASE);
 }
 
-// How often the dead are given up before a wait ends although something of theirs is still open,
-// and how long who only tests leaves between two looks at them.
+// Retries of cancelling a dead peer's operations before the wait fails, and the time between two
+// liveness checks of a caller that only tests.
 constexpr int kMostLooks = 10;
 constexpr uint64_t kTestLookNs = 100'000'000;
 
-// Ends what is under way to ranks that died, of those that are waited for, so that the wait for it
-// ends by itself, with the error of what failed. The wait for others goes on; but it ends too if
-// the dead keep something open.
+// Completes, with an error, the transfers to awaited ranks that have died, so that the wait for
+// them ends by itself. The wait for living ranks goes on; it fails too if a dead rank's transfers
+// cannot be completed.
 class PendingWatch final : public os::Watch {
  public:
   PendingWatch(Peers& peers, TransferDependents& dependents, const char* call, mob_rank_t target)
@@ -87,7 +87,7 @@ Context::CountsOfTarget* Context::counts_of(mob_rank_t rank, mob_rank_t ranks) {
     auto made = std::unique_ptr<CountsOfTarget[]>(new (std::nothrow)
                                                       CountsOfTarget[static_cast<size_t>(ranks)]);
     if (made == nullptr) return nullptr;
-    // Release: who finds them finds zeros. Another thread may have been faster.
+    // Release: a thread that finds the counts finds zeros. Another thread may have been faster.
     if (by_target.compare_exchange_strong(counts, made.get(), std::memory_order_acq_rel)) {
       counts = made.release();
     }
@@ -293,8 +293,8 @@ void Completion::note_local_end(Pending& pending, mob_status_t status) {
     keep_for_flush(*pending.context, status);
   }
   if (status == MOB_OK) count(pending.origin_counter, pending.origin_word);
-  // Release, here and below, pairs with the acquire of who waits: data, error and counts come
-  // before, as what is counted may be gone once the wait has ended.
+  // Release, here and below, pairs with the acquire of the waiter: data, error and counters are
+  // written before, because the counters may be gone once the wait has ended.
   pending.locally_complete.store(true, std::memory_order_release);
   pending.counts->local.fetch_sub(1, std::memory_order_release);
   pending.context->pending.local.fetch_sub(1, std::memory_order_seq_cst);
@@ -359,7 +359,7 @@ mob_status_t Completion::test(const char* call, uint64_t handle, bool* done) {
   return *done ? base::told_by(call, collect(handle, pending)) : MOB_OK;
 }
 
-// Who tests again and again must hear of it as who waits does.
+// A caller that tests again and again must learn of a death as a waiter does.
 mob_status_t Completion::look_for_death(const char* call, Pending& pending) {
   const uint64_t now = os::now_ns();
   if (now < pending.next_look_ns) return MOB_OK;
@@ -382,7 +382,7 @@ mob_status_t Completion::wait(const char* call, uint64_t handle, bool* done) {
   PendingWatch watch(peers_, dependents_, call, pending.target);
   const mob_status_t status = waiter_.wait_until(
       [&] { return pending.locally_complete.load(std::memory_order_acquire); }, &watch);
-  // In a handler, which may not wait, nothing has changed.
+  // In a handler, which may not wait, nothing has changed and the handle stays valid.
   *done = status != MOB_ERR_STATE;
   return status != MOB_OK ? status : base::told_by(call, collect(handle, pending));
 }
@@ -457,7 +457,7 @@ mob_status_t Completion::flush_context(const char* call, Context& context, mob_r
   if (of_target != nullptr) {
     return wait_for(call, context, target, remote ? of_target->remote : of_target->local);
   }
-  // Of one target, too: nothing was ever started.
+  // Nothing was ever started to the target, so the context's counts say the same.
   return wait_for(call, context, target, remote ? context.pending.remote : context.pending.local);
 }
 

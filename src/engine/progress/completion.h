@@ -24,14 +24,14 @@ class Counters;
 class Peers;
 class Waiter;
 
-// The first error of something asynchronous, kept until somebody asks. Any thread.
+// The first error of asynchronous operations, kept until a caller asks. Any thread.
 class KeptError {
  public:
   // As FirstError.
   bool keep(mob_status_t status);
-  // Gives it to the calling thread, as if it had failed there, and forgets it.
+  // Makes the error the calling thread's own, as if the operation had failed there, and forgets it.
   mob_status_t take() {
-    // Acquire pairs with the release in keep(): there is none yet for who cannot know of it.
+    // Acquire pairs with the release in keep().
     return has_any_.load(std::memory_order_acquire) ? take_it() : MOB_OK;
   }
 
@@ -43,7 +43,7 @@ class KeptError {
   FirstError first_;
 };
 
-// What a flush waits for.
+// A context: the transfers that a flush waits for.
 struct Context {
   Context() = default;
   ~Context() { delete[] by_target.load(std::memory_order_relaxed); }
@@ -57,12 +57,12 @@ struct Context {
     std::atomic<Count> remote = 0;
   };
 
-  // Those of one target.
+  // The counts of one target.
   struct CountsOfTarget : Counts<uint32_t> {
     std::atomic<uint32_t> ordered = 0;  // not complete there, and before what follows in the stream
   };
-  // counts_of(), before anything is started, makes room for `ranks` of them; null if there is no
-  // memory.
+  // The counts of a target. The first call makes room for the counts of `ranks` targets; null if
+  // there is no memory.
   CountsOfTarget* counts_of(mob_rank_t rank, mob_rank_t ranks);
   const CountsOfTarget* find_counts(mob_rank_t rank) const {
     const CountsOfTarget* counts = by_target.load(std::memory_order_acquire);
@@ -76,7 +76,8 @@ struct Context {
   KeptError error;                      // of transfers without a handle
 };
 
-// While it lives, what the calling thread starts belongs to a context, whichever it uses.
+// While it lives, transfers that the calling thread starts belong to this context, whichever
+// context the thread uses.
 class ActingFor {
  public:
   explicit ActingFor(std::shared_ptr<Context> context);
@@ -89,7 +90,7 @@ class ActingFor {
   const std::shared_ptr<Context>* const before_;
 };
 
-// The context that the calling thread uses (0: the default), and whose it acts for, if any.
+// The context that the calling thread uses (0: the default), and the context it acts for, if any.
 extern constinit thread_local uint64_t context_in_use [[gnu::tls_model("initial-exec")]];
 extern constinit thread_local const std::shared_ptr<Context>* acting_for
     [[gnu::tls_model("initial-exec")]];
@@ -139,7 +140,7 @@ class Completion {
   mob_status_t free_context(uint64_t handle);
   mob_status_t use_context(uint64_t handle);  // 0: the default
   static uint64_t current_context();
-  // Whether what the calling thread starts belongs to this context.
+  // Whether transfers that the calling thread starts belong to this context.
   bool is_current(const Context& context) const {
     if (acting_for != nullptr) return acting_for->get() == &context;
     if (context_in_use == 0) [[likely]] {
@@ -147,12 +148,12 @@ class Completion {
     }
     return context_of(context_in_use).get() == &context;
   }
-  // … which is the default one.
+  // The same, and it is the default context.
   bool is_current_default(const Context& context) const {
     return acting_for == nullptr && context_in_use == 0 && default_context_.get() == &context;
   }
 
-  // What the calling thread starts belongs to it.
+  // The context of transfers that the calling thread starts.
   std::shared_ptr<Context> current() const {
     return acting_for != nullptr ? *acting_for : context_of(context_in_use);
   }
@@ -162,18 +163,18 @@ class Completion {
   // A hint for the scheduler (schedule.h of the public interface): a policy, or -1. For a live
   // context, or MOB_ERR_HANDLE; 0: the default one.
   mob_status_t set_schedule(const char* call, uint64_t handle, int policy);
-  // That of what the calling thread starts.
+  // The schedule of transfers that the calling thread starts.
   int schedule() const;
 
-  // Whether no transfer of this process is under way, no error kept for a flush, and nothing else
-  // there that flushes and fences have to see to. Acquire, as in every wait: what another thread
-  // has completed is there for this one.
+  // Whether no transfer of this process is under way, no error is kept for a flush, and nothing
+  // else needs a flush or fence. Acquire, as in every wait: data of transfers that another thread
+  // saw complete is visible to this one.
   static bool none_under_way() {
     return __atomic_load_n(&mob_settled_size_, __ATOMIC_ACQUIRE) != 0;
   }
-  // There is something else, or not any more.
+  // Something else needs flushes and fences (a hook), or does not any more.
   static void stay_out_of_line(bool stay);
-  // Flushes of the program look at its messages, too, or not any more.
+  // Flushes of the program wait for its messages, too, or do not any more.
   static void flush_messages_too(bool too);
   // Sets mob_settled_size_ and mob_idle_size_; after mob_size_ changed.
   static void publish_idle();
@@ -185,25 +186,25 @@ class Completion {
   // found after local completion is the flush's. One to another host is ordered by the stream of
   // requests unless it `is_overtaken`.
   Pending* start(const mob_transfer_t& transfer, uint64_t* handle, bool is_overtaken = false);
-  // The same for who waits for it with await(), once, and has no need of a handle.
+  // The same for a caller that waits for it with await(), once, and needs no handle.
   Pending* start_awaited(const mob_transfer_t& transfer, bool is_overtaken = false);
   mob_status_t await(const char* call, Pending& pending);
-  // From now on one that is under way may be overtaken.
+  // From now on other transfers may overtake this one.
   static void let_overtake(Pending& pending);
   void complete_locally(Pending& pending, mob_status_t status);
   void complete_remotely(Pending& pending, mob_status_t status);
-  // Both at once: `status` is what ends it locally.
+  // Reports both completions at once: `status` is that of the local one.
   void complete(Pending& pending, mob_status_t status);
 
   // For a live handle or not: MOB_ERR_HANDLE. `*done` handles are freed.
   mob_status_t test(const char* call, uint64_t handle, bool* done);
   mob_status_t wait(const char* call, uint64_t handle, bool* done);
 
-  // Whether something of the calling thread's context is not remotely complete at a target.
+  // Whether a transfer of the calling thread's context to a target is not remotely complete.
   bool is_awaited(mob_rank_t target) const;
 
-  // Whether something is under way to a target of another host that nothing may overtake, in any
-  // context: what was started before a fence, maybe, which is not waited for.
+  // Whether a transfer that may not be overtaken is under way to a target of another host, in any
+  // context.
   bool has_ordered_at(mob_rank_t target);
 
   // How many transfers of the calling thread's context are not remotely complete, if all of them go
@@ -224,13 +225,13 @@ class Completion {
     return flush(call, kAll, true);
   }
 
-  // Waits for those that a fence has to wait for: what went wrong is the next flush's.
+  // Waits for the transfers that a fence has to wait for. The next flush returns their errors.
   mob_status_t order(const char* call);
-  // Waits for what is pending at targets in other contexts than the calling thread's: what went
-  // wrong is the next flush's in each.
+  // Waits for transfers to these targets in contexts other than the calling thread's. The next
+  // flush in each context returns its errors.
   mob_status_t complete_others(const char* call, std::span<const mob_rank_t> targets);
-  // Waits until there are none, or nothing to this target is under way: what went wrong is the next
-  // flush's.
+  // Waits until no transfer that later ones could overtake is under way, or none to this target.
+  // The next flush returns their errors.
   void await_unordered(const char* call, mob_rank_t target);
 
  private:
@@ -259,8 +260,8 @@ class Completion {
   Counters& counters_;
   TransferDependents& dependents_;
   Context the_default_;
-  // Owns nothing: what is under way goes before this does, and to count who refers to it would take
-  // longer than all else that is noted of a transfer.
+  // Owns nothing: transfers end before this object does, and counting references would take longer
+  // than everything else that is noted of a transfer.
   const std::shared_ptr<Context> default_context_{std::shared_ptr<Context>(), &the_default_};
   Registry<std::shared_ptr<Context>> contexts_;
   std::mutex mutex_;  // guards made_

@@ -8,7 +8,7 @@ namespace mobius::engine {
 
 using base::fail;
 
-// Counters come in pages; memory that was once made for them is kept for the next ones.
+// Counters come in pages; their memory is kept for later counters.
 mob_status_t Counters::grow() {
   constexpr size_t kBytes = 4096;
   constexpr size_t kCount = kBytes / sizeof(mob_counter);
@@ -38,7 +38,7 @@ mob_status_t Counters::create(mob_counter_t* counter) {
   free_.pop_back();
   made->value.store(0, std::memory_order_relaxed);
   const uint64_t uses = made->uses++ & kUses;
-  // Release: who finds it live finds it 0.
+  // Release: a thread that finds it live finds it 0.
   made->live.store(kLive | uses, std::memory_order_release);
   *counter = reinterpret_cast<mob_counter_t>(reinterpret_cast<uintptr_t>(made) | uses);
   return MOB_OK;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-// Completion counters (include/mobius/counter.h): words in memory of their owner that host-mates
-// reach. A handle is the address of one in its owner, which leaves six bits for how often that
-// place was used before: handles that were freed are told from those that came after them.
+// Completion counters (include/mobius/counter.h): words in memory of their owner that local peers
+// reach. A handle is the address of the counter in its owner; its six low bits count how often that
+// place was used before, so that freed handles differ from later ones.
 
 #include <mobius/counter.h>
 
@@ -40,7 +40,8 @@ class Counters {
     return *reinterpret_cast<mob_counter*>(reinterpret_cast<uintptr_t>(handle) & ~kUses);
   }
 
-  // Counts: what this thread wrote before is visible to who sees the count. Wakes who waits.
+  // Adds to a counter and wakes its waiters. A thread that sees the new count sees what this thread
+  // wrote before.
   void count(mob_rank_t owner, mob_counter& counter, uint64_t amount = 1);
 
   // Counts a word of this process, or none. The caller rings this process afterwards.

@@ -9,7 +9,8 @@
 
 namespace mobius::engine {
 
-// Ends a wait for nobody in particular when any process has died: it may have been the one.
+// Ends a wait for no particular process when any process has died: it may have been the awaited
+// one.
 class AnyPeerWatch final : public os::Watch {
  public:
   AnyPeerWatch(Peers& peers, const char* call) : peers_(peers), call_(call) {}

@@ -132,7 +132,7 @@ void Progress::run() {
   thread_entry_.enter();
   os::ask_for_short_slices();
   while (!stop_.load(std::memory_order_relaxed)) {
-    // Who rings after this does not let the thread sleep below.
+    // A ring after this line keeps the thread from sleeping below.
     const uint32_t bell = own_->thread_bell.load(std::memory_order_acquire);
     uint64_t sleep_ns = os::kNoTimeout;
     serving_.store(true, std::memory_order_seq_cst);
@@ -145,8 +145,8 @@ void Progress::run() {
   }
 }
 
-// Does what is asked for. If there is nothing, returns false, and how long the thread may sleep
-// unless somebody rings.
+// Serves requests. If there are none, returns false, and how long the thread may sleep unless it is
+// rung.
 bool Progress::serve(uint64_t* sleep_ns) {
   const uint32_t polls = polls_.load(std::memory_order_relaxed);
   if (polls != polls_seen_) {

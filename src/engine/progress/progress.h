@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-// Who serves the requests of others, and who wakes them.
+// Which thread serves the requests of other processes, and how it is woken.
 //
-// Requests lie in shared memory; a process finds them with Waiter::poll(). That is called by
-// threads that wait in the library, by programs (mob_poll()), and by a thread of the library that
-// sleeps otherwise. Who made a request calls wake(), which costs a system call only if nobody would
-// look.
+// Requests lie in shared memory; a process finds them with Waiter::poll(). Threads that wait in the
+// library call it, programs do (mob_poll()), and otherwise the progress thread, which sleeps when
+// there is nothing to do. A requester calls wake(), which costs a system call only if no thread of
+// the target polls.
 //
 // No request is left lying. All pairings are of the form "write, full fence, read" on both sides,
 // so that at least one of the two sees the other's write:
@@ -59,8 +59,8 @@ class Progress {
 
   void open(ProcessBlock::Doorbell& own, base::ProgressMode mode);
 
-  // Starts the progress thread unless it runs or the job does without (MOBIUS_PROGRESS). Called by
-  // who makes something that others can make requests of. Any thread.
+  // Starts the progress thread unless it runs or the job does without (MOBIUS_PROGRESS). A
+  // component calls it when it makes something that others can make requests of. Any thread.
   mob_status_t require();
   // Ends the thread. Nobody makes requests any more.
   void stop();
@@ -72,7 +72,7 @@ class Progress {
   // Starts it again if somebody asked for it, and no pause is left.
   mob_status_t go_on();
 
-  // Sees to it that somebody serves the process whose doorbell this is; the calling thread has
+  // Makes sure that a thread serves the process whose doorbell this is. The calling thread has
   // written the request, and passed a full fence since.
   static void wake_after_fence(ProcessBlock::Doorbell& target) {
     if (is_to_be_woken(target)) [[unlikely]] {
@@ -80,8 +80,9 @@ class Progress {
     }
   }
   static bool is_to_be_woken(const ProcessBlock::Doorbell& target) {
-    // In two lines: their owner writes the first one seldom, and who polls by mob_poll() the second
-    // one, too. Sequentially consistent as in Waiter::ring_after_fence().
+    // The two words lie in two lines: the owner seldom writes the first, and a program that polls
+    // with mob_poll() seldom writes the second. Sequentially consistent as in
+    // Waiter::ring_after_fence().
     return target.sleepers.load(std::memory_order_seq_cst) != 0 ||
            target.attention.load(std::memory_order_seq_cst) == kArmed;
   }
@@ -90,11 +91,11 @@ class Progress {
     wake_after_fence(target);
   }
 
-  // Who serves from now on, whatever the settings say. Waits for what the thread is doing; not
-  // called in handlers.
+  // Changes which threads serve from now on, whatever the settings say. Waits until the progress
+  // thread has ended what it is doing; not called in handlers.
   mob_status_t set_mode(base::ProgressMode mode, base::ProgressMode* before);
 
-  // A thread that will poll from now on until it calls leave(), and then once more.
+  // The calling thread polls from now on until it calls leave(), and then once more.
   void join() {
     own_->attention.fetch_add(1, std::memory_order_relaxed);
     // Counts of two threads may fall into one; that changes nothing.
@@ -109,7 +110,7 @@ class Progress {
   bool has_sleepers() const { return own_->sleepers.load(std::memory_order_seq_cst) != 0; }
   void ring_sleepers() { os::ring_sleepers(own_->bell); }
 
-  // Whether threads of a process wait, awake or asleep. A guess: it may change any moment.
+  // Whether threads of a process wait, awake or asleep. May change at any moment.
   static bool has_waiters(const ProcessBlock::Doorbell& target) {
     return (target.attention.load(std::memory_order_relaxed) & ~kArmed) != 0;
   }
@@ -133,7 +134,7 @@ class Progress {
     starts_.store(starts_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   }
 
-  // The program polls: if it goes on like this, nobody needs to wake the thread.
+  // The program has polled: if it goes on like this, requesters need not wake the progress thread.
   void note_poll() {
     // Counts of two threads may fall into one; that changes nothing.
     polls_.store(polls_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);

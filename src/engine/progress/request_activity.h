@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-// Whether host-mates have lately asked this process for what it does for them while it waits: to
-// run handlers of messages, or to put and get in its exposed memory. To look for that, and to tell
-// others that one looks, takes as long as a cache line's way between two processors, and more: a
-// wait begins without it while nobody asks. Who asks then is seen to as if the process computed, by
-// a thread that sleeps or by the kernel, and from then on waits look again.
+// Whether local peers have lately asked this process for what a waiting thread does for them: run
+// handlers of messages, put and get in its exposed memory. Looking for such requests, and
+// announcing that one looks, costs more than one cross-core cache miss, so a wait begins without it
+// while no requests come. The next request is then served as if the process computed, by the
+// progress thread or the kernel, and from then on waits look for requests again.
 //
-// Other hosts do not count: what comes from them takes far longer than a wait goes without a look.
+// Requests of other hosts do not count: they take far longer than a wait goes without a look.
 
 #include <atomic>
 #include <cstdint>
@@ -16,7 +16,7 @@ namespace mobius::engine {
 
 class RequestActivity {
  public:
-  // Something was asked for. Any thread.
+  // A request came. Any thread.
   void note() { waits_since_.store(0, std::memory_order_relaxed); }
 
   // A wait of the program ended. Counts of two threads may fall into one; that changes nothing.
@@ -28,8 +28,9 @@ class RequestActivity {
   bool is_recent() const { return waits_since_.load(std::memory_order_relaxed) < kWaitsToForget; }
 
  private:
-  // To wake a thread that sleeps costs as much as it takes to look in so many waits (5 to 25 µs,
-  // 0.06 to 0.18 each): whoever asks, and how often, that at most doubles the costs.
+  // Waking the progress thread costs as much as looking for requests in so many waits (5 to 25 µs
+  // against 0.06 to 0.18 µs each), so this rule at most doubles the cost of any pattern of
+  // requests.
   static constexpr uint32_t kWaitsToForget = 128;
 
   std::atomic<uint32_t> waits_since_ = 0;

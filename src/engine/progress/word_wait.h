@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-// Conditions on words of the own memory that others change, and waiting for them.
+// Conditions on words of this process' memory that others change, and waiting for them.
 
 #include <mobius/wait.h>
 
@@ -31,7 +31,7 @@ bool compares(T seen, mob_compare_t compare, T value) {
   return false;
 }
 
-// Whether `word` fulfils its condition. Acquire pairs with the ordering that its writer asked for.
+// Whether `word` fulfils the condition. Acquire pairs with the ordering that its writer asked for.
 template <typename T>
 bool holds(const T* word, mob_compare_t compare, T value) {
   return compares(__atomic_load_n(word, __ATOMIC_ACQUIRE), compare, value);
@@ -52,8 +52,8 @@ decltype(auto) with_word_type(mob_type_t type, Use use) {
   }
 }
 
-// Waits until `done()`, which words decide that may be changed by plain puts. Ends with
-// MOB_ERR_PEER when a host-mate has died.
+// Waits until `done()`, which depends on words that others may change by plain puts. Ends with
+// MOB_ERR_PEER when a process of the job has died.
 mob_status_t wait_for_words(Peers& peers, Waiter& waiter, const char* call, auto done) {
   AnyPeerWatch watch(peers, call);
   return waiter.wait_until(done, &watch, os::Wakeup::kMaybe);

@@ -14,18 +14,19 @@ using transport::kLockBlockBytes;
 using transport::kWordZoneBytes;
 using transport::WordsIn;
 
-// How often a process admits so much of a part at a time, before it admits more: each time costs a
-// few hundred nanoseconds, and makes accumulates of integers slow there.
+// How often a process admits a zone, a block or a chunk of a region before it admits the next
+// larger unit. Each time costs a few hundred nanoseconds, and makes accumulates of integers slow in
+// what was admitted.
 constexpr uint32_t kTimesByZone = 8;
 constexpr uint32_t kTimesByBlock = 16;
 constexpr uint32_t kTimesByChunk = 24;
 
-// As far as this is looked around for what else is admitted, in chunks, and in blocks outside of
+// How far around a word the search for admitted memory goes: in chunks, and in blocks outside of
 // the window.
 constexpr uint64_t kMostChunksAround = 4096;
 constexpr uint64_t kMostBlocksAround = 4096;
 
-// What the calls from the transport are about.
+// The context of the transport's calls to lock(), unlock() and words().
 struct Held {
   AccumulateLocks& stripes;
   Peers& peers;
@@ -62,7 +63,7 @@ uint64_t stripes_of(uintptr_t address, uint64_t bytes) {
   return stripes;
 }
 
-// The blocks of a chunk that [begin, end) of the window has a part of.
+// The blocks of a chunk that overlap [begin, end) of the window.
 uint32_t blocks_in(uint64_t chunk, uint64_t begin, uint64_t end) {
   const uint64_t start = chunk << kChunkShift;
   const unsigned first = begin <= start ? 0 : AtomicZones::block_of(begin);
@@ -95,41 +96,44 @@ WordsIn AccumulateLocks::words_in(mob_rank_t host_index, uintptr_t address) cons
                    .words.of_block(address);
 }
 
-// Several processes may do it at once, and one may die at it: each that needs it sees it through.
+// Several processes may admit the same memory at once, and one may die at it: each process that
+// needs it completes the admission itself.
 void AccumulateLocks::admit(mob_rank_t host_index, uintptr_t address) {
   const uint64_t offset = address - segment_.window().base_of(host_index);
-  Region part{};
-  if (offset < segment_.window().bytes() && segment_.chunks().find(offset, &part)) {
-    admit_in_window(host_index, offset, part);
+  Region region{};
+  if (offset < segment_.window().bytes() && segment_.chunks().find(offset, &region)) {
+    admit_in_window(host_index, offset, region);
   } else {
     admit_outside(host_index, address);
   }
 }
 
 // So often by now.
-uint32_t AccumulateLocks::count_admission(const Region& part) {
-  Admissions& of_part = admissions_[(part.offset >> kChunkShift) % kRemembered];
+uint32_t AccumulateLocks::count_admission(const Region& region) {
+  Admissions& of_region = admissions_[(region.offset >> kChunkShift) % kRemembered];
   // Counts of two threads may fall into one; that changes little.
-  if (of_part.part.exchange(part.offset + 1, std::memory_order_relaxed) != part.offset + 1) {
-    of_part.times.store(0, std::memory_order_relaxed);
+  if (of_region.region.exchange(region.offset + 1, std::memory_order_relaxed) !=
+      region.offset + 1) {
+    of_region.times.store(0, std::memory_order_relaxed);
   }
-  return of_part.times.fetch_add(1, std::memory_order_relaxed) + 1;
+  return of_region.times.fetch_add(1, std::memory_order_relaxed) + 1;
 }
 
-void AccumulateLocks::admit_in_window(mob_rank_t host_index, uint64_t offset, const Region& part) {
+void AccumulateLocks::admit_in_window(mob_rank_t host_index, uint64_t offset,
+                                      const Region& region) {
   const uintptr_t base = segment_.window().base_of(host_index);
   const ChunkTable& chunks = segment_.chunks();
-  const uint32_t times = count_admission(part);
+  const uint32_t times = count_admission(region);
   AtomicZones& own = chunks.words(offset >> kChunkShift);
   if (times <= kTimesByZone && own.zone_arrives(offset)) {
     wait_for_stripes(host_index, base + offset, 1);
     own.zone_is_admitted(offset);
     return;
   }
-  // Of blocks that have a byte of the part: the rest of the last one is nobody's.
+  // Whole blocks that hold a byte of the region; nothing else lies in the rest of the last block.
   const uint64_t unit = times <= kTimesByBlock ? kLockBlockBytes : kChunkBytes;
-  uint64_t begin = part.offset;
-  uint64_t end = part.offset + std::max<uint64_t>(part.bytes, 1);
+  uint64_t begin = region.offset;
+  uint64_t end = region.offset + std::max<uint64_t>(region.bytes, 1);
   if (times <= kTimesByChunk) {
     begin = offset & ~(unit - 1);
     end = std::min(end, begin + unit);
@@ -143,7 +147,7 @@ void AccumulateLocks::admit_in_window(mob_rank_t host_index, uint64_t offset, co
   }
 }
 
-// Until everybody who had a lock of that memory when this was called has given it back.
+// Waits until every holder of a lock of that memory at the time of the call has released it.
 void AccumulateLocks::wait_for_stripes(mob_rank_t host_index, uintptr_t address, uint64_t bytes) {
   ProcessBlock& process = segment_.process(host_index);
   for (uint64_t left = stripes_of(address, bytes); left != 0; left &= left - 1) {
@@ -190,7 +194,8 @@ AccumulateLocks::Zone AccumulateLocks::admitted_outside(mob_rank_t host_index, u
   return clipped(first, last);
 }
 
-AccumulateLocks::Zone AccumulateLocks::admitted_around(const Region& part, uint64_t offset) const {
+AccumulateLocks::Zone AccumulateLocks::admitted_around(const Region& region,
+                                                       uint64_t offset) const {
   const ChunkTable& chunks = segment_.chunks();
   const auto is_admitted = [&](uint64_t at) {
     const uint32_t blocks = chunks.words(at >> kChunkShift).admitted_blocks();
@@ -198,18 +203,18 @@ AccumulateLocks::Zone AccumulateLocks::admitted_around(const Region& part, uint6
   };
   uint64_t begin = offset & ~(kLockBlockBytes - 1);
   uint64_t end = begin + kLockBlockBytes;
-  const uint64_t part_end = part.offset + part.bytes;
+  const uint64_t region_end = region.offset + region.bytes;
   if (!is_admitted(begin)) {
     const Zones zones =
         admitted_zones(chunks.words(offset >> kChunkShift).of_block(offset), offset);
-    end = std::min(begin + zones.end, part_end);
+    end = std::min(begin + zones.end, region_end);
     begin += zones.begin;
     return {begin, end - begin};
   }
   // By chunks where a chunk begins or ends, and all of it is.
   const uint64_t most = kMostChunksAround << kChunkShift;
-  const uint64_t lowest = std::max(part.offset, offset > most ? offset - most : 0);
-  const uint64_t highest = std::min(part_end, offset + most);
+  const uint64_t lowest = std::max(region.offset, offset > most ? offset - most : 0);
+  const uint64_t highest = std::min(region_end, offset + most);
   const auto whole = [&](uint64_t chunk) {
     return chunks.words(chunk).admitted_blocks() == AtomicZones::kAllBlocks;
   };
@@ -233,8 +238,8 @@ AccumulateLocks::Zone AccumulateLocks::admitted_around(const Region& part, uint6
       break;
     }
   }
-  begin = std::max(begin, part.offset);
-  return {begin, std::min(end, part_end) - begin};
+  begin = std::max(begin, region.offset);
+  return {begin, std::min(end, region_end) - begin};
 }
 
 bool AccumulateLocks::accumulate_few(mob_rank_t host_index, uintptr_t address, size_t bytes,

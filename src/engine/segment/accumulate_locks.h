@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-// What excludes accumulates into one process from each other: locks, one for each stripe of its
+// Locks that make accumulates into one process exclude each other: one for each stripe of its
 // memory (transport/shm/accumulate.h).
 //
-// Updates of single words, mob_fetch_add8() and its kin, take no lock: they are one instruction in
-// the caller. So that accumulates of integers may be loops under a lock all the same, who is about
-// to update words somewhere first admits words there: says so in the marks of that memory, then
-// takes its lock once, so that nobody is left inside who did not see them. From then on accumulates
-// combine the integers there by atomic instructions, too.
+// Updates of single words, such as mob_fetch_add8(), take no lock: they are one instruction in the
+// caller. Accumulates of integers are plain loops under a lock all the same, as long as no word of
+// that memory was ever updated. A process that is about to update a word first *admits* words
+// there: it marks the zone in shared memory, then locks and unlocks once, so that every holder that
+// missed the mark has left. From then on accumulates combine the integers of that zone by atomic
+// instructions, too.
 //
-// "There" is a zone of 1 KiB at first. Who goes on to update words in other zones of a part admits
-// more of it each time, up to all of it: each new place takes a call out of line. Of memory that
-// does not lie in the window it is a whole stripe once too many zones were admitted.
+// A zone is 1 KiB at first. A process that goes on to update words in other zones of a region
+// admits more of it each time, up to all of it, because each new zone takes a call out of line. In
+// memory outside the window, a whole stripe is admitted once too many of its zones were.
 
 #include <array>
 #include <atomic>
@@ -31,11 +32,11 @@ class AccumulateLocks {
  public:
   explicit AccumulateLocks(Segment& segment) : segment_(segment) {}
 
-  // What is to be known of the block at an address of a process of this host.
+  // Which zones of the block at an address of a process of this host are marked or admitted.
   transport::WordsIn words_in(mob_rank_t host_index, uintptr_t address) const;
 
   // When it returns, the word of at most 8 bytes at an aligned address of a process of this host
-  // may be updated by atomic instructions; whether it could not before. Any thread.
+  // may be updated by atomic instructions. Returns whether this call admitted it. Any thread.
   bool admit_word(mob_rank_t host_index, uintptr_t address) {
     const uint64_t zone = transport::word_zones(address, 1);
     if ((words_in(host_index, address).admitted & zone) != 0) [[likely]] {
@@ -45,15 +46,14 @@ class AccumulateLocks {
     return true;
   }
 
-  // The stretch of a part around a word that was admitted in which all words are; as bytes of the
-  // window.
+  // The bytes of a region around an admitted word in which all words are admitted; as offsets in
+  // the window.
   struct Zone {
     uint64_t start;
     uint64_t bytes;
   };
-  Zone admitted_around(const Region& part, uint64_t offset) const;
-  // The same of memory that does not lie in the window, from `begin` to before `end`; as addresses
-  // of its process.
+  Zone admitted_around(const Region& region, uint64_t offset) const;
+  // The same for memory outside the window, within `begin` to `end`; as addresses of its process.
   Zone admitted_outside(mob_rank_t host_index, uintptr_t address, uintptr_t begin,
                         uintptr_t end) const;
 
@@ -71,17 +71,16 @@ class AccumulateLocks {
                   const transport::Combination& combination);
 
  private:
-  // How often this process had to admit words of a part, for the parts that were last of their
-  // kind.
+  // How often this process had to admit words of a region, for the regions admitted last.
   struct Admissions {
-    std::atomic<uint64_t> part = 0;  // its offset in the window, plus 1
+    std::atomic<uint64_t> region = 0;  // its offset in the window, plus 1
     std::atomic<uint32_t> times = 0;
   };
   static constexpr size_t kRemembered = 64;
 
   [[gnu::cold]] void admit(mob_rank_t host_index, uintptr_t address);
-  void admit_in_window(mob_rank_t host_index, uint64_t offset, const Region& part);
-  uint32_t count_admission(const Region& part);
+  void admit_in_window(mob_rank_t host_index, uint64_t offset, const Region& region);
+  uint32_t count_admission(const Region& region);
   void wait_for_stripes(mob_rank_t host_index, uintptr_t address, uint64_t bytes);
   void admit_outside(mob_rank_t host_index, uintptr_t address);
 

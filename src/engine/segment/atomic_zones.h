@@ -2,11 +2,11 @@
 #pragma once
 
 // Where in a chunk of the window integers are updated by atomic instructions without a lock
-// (stripes.h). Lies in shared memory; valid, and says nowhere, as zeros.
+// (accumulate_locks.h). Lies in shared memory; as zeros it is valid and means nowhere.
 //
-// Of a few zones their numbers are kept. What does not fit is told by blocks, of which each has a
-// bit. First something is arriving, then, once nobody is left under a lock who did not see that, it
-// is admitted. Both are for good, until clear().
+// A few zones are kept by their numbers; where they do not fit, whole blocks are marked, one bit
+// each. A zone or block first *arrives* (it is marked), and is *admitted* once every lock holder
+// that missed the mark has left. Neither is taken back before clear().
 
 #include <atomic>
 #include <bit>
@@ -22,8 +22,8 @@ class AtomicZones {
   static constexpr size_t kChunkBytes = size_t{2} << 20;
   static constexpr uint32_t kAllBlocks = UINT32_MAX;
 
-  // What is to be known of the block at an offset of the window. Acquire pairs with the releases
-  // below: nobody is left under the lock.
+  // Which zones of the block at an offset of the window have arrived or are admitted. Acquire pairs
+  // with the releases below: no holder that missed the marks is left under the lock.
   transport::WordsIn of_block(uint64_t offset) const {
     const uint64_t blocks = blocks_.load(std::memory_order_acquire);
     const uint64_t zones = zones_.load(std::memory_order_acquire);
@@ -33,8 +33,8 @@ class AtomicZones {
     return look(block_of(offset), blocks, zones);
   }
 
-  // Has the zone of an offset arrive; false if there is no room to remember it. The caller takes
-  // the block's lock before it admits it.
+  // Marks the zone of an offset as arriving; false if there is no room for its number. The caller
+  // takes the block's lock before it admits the zone.
   bool zone_arrives(uint64_t offset) {
     uint64_t zones = zones_.load(std::memory_order_relaxed);
     const unsigned zone = zone_of(offset);
@@ -56,7 +56,7 @@ class AtomicZones {
     }
   }
 
-  // The same of blocks, a bit each.
+  // The same for blocks, one bit each.
   void blocks_arrive(uint32_t blocks) { blocks_.fetch_or(blocks, std::memory_order_relaxed); }
   void blocks_are_admitted(uint32_t blocks) {
     blocks_.fetch_or(uint64_t{blocks} << kAdmittedShift, std::memory_order_release);

@@ -28,8 +28,8 @@ mob_status_t ChunkTable::reserve_entries(uint64_t end) {
   return status;
 }
 
-// First fit. An owner that died inside leaves claimed chunks behind, never a broken table: every
-// entry is written whole, and chunks of nobody are only lost.
+// First fit. A process that dies in here leaves claimed chunks behind, never a broken table: every
+// entry is written whole, and chunks without an owner are only lost.
 mob_status_t ChunkTable::claim(uint64_t count, uint64_t* first) {
   ChunkTableHeader& header = memory_->chunk_table();
   const LockGuard lock(*peers_, header.lock);
@@ -59,25 +59,25 @@ mob_status_t ChunkTable::claim(uint64_t count, uint64_t* first) {
   return status;
 }
 
-void ChunkTable::set_region(uint64_t first, const Region& part) {
-  entries_[first].bytes.store(part.bytes, std::memory_order_relaxed);
+void ChunkTable::set_region(uint64_t first, const Region& region) {
+  entries_[first].bytes.store(region.bytes, std::memory_order_relaxed);
   auto& tag = entries_[first].owner_and_generation;
   constexpr uint32_t kLast = UINT32_MAX >> kOwnerBits;
   const uint32_t before = tag.load(std::memory_order_relaxed) >> kOwnerBits;
   const uint32_t generation = before == kLast ? 1 : before + 1;
-  // Both pair with find(): who sees the tag sees the bytes, who sees the chunk's part sees the
-  // part.
-  tag.store(generation << kOwnerBits | static_cast<uint32_t>(part.owner),
+  // Both pair with find(): a reader that sees the tag sees the bytes, a reader that sees the
+  // chunk's region sees the region.
+  tag.store(generation << kOwnerBits | static_cast<uint32_t>(region.owner),
             std::memory_order_release);
-  const uint64_t end = first + chunks_of(part.bytes);
+  const uint64_t end = first + chunks_of(region.bytes);
   for (uint64_t chunk = first; chunk < end; ++chunk) {
     entries_[chunk].first.store(static_cast<uint32_t>(first + 1), std::memory_order_release);
   }
 }
 
-void ChunkTable::clear_region(const Region& part) {
-  const uint64_t first = part.offset >> kChunkShift;
-  for (uint64_t chunk = first; chunk < first + chunks_of(part.bytes); ++chunk) {
+void ChunkTable::clear_region(const Region& region) {
+  const uint64_t first = region.offset >> kChunkShift;
+  for (uint64_t chunk = first; chunk < first + chunks_of(region.bytes); ++chunk) {
     entries_[chunk].first.store(kClaimed, std::memory_order_relaxed);
   }
 }

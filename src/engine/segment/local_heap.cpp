@@ -17,7 +17,8 @@ using base::fail;
 
 constexpr uint64_t kLeastExtent = uint64_t{4} << 20;
 constexpr uint64_t kMostExtent = uint64_t{64} << 20;
-// From here on a block is worth a part of its own: its memory goes back to the system when freed.
+// Blocks of at least so many bytes are regions of their own: their memory goes back to the system
+// when freed.
 constexpr uint64_t kLarge = uint64_t{1} << 20;
 // At the end of an extent, in no block: keeps free pieces of two extents from becoming one.
 constexpr uint64_t kFence = LocalHeap::kGrain;
@@ -47,14 +48,14 @@ mob_status_t LocalHeap::allocate(size_t bytes, size_t alignment, void** block) {
 }
 
 mob_status_t LocalHeap::allocate_locked(size_t bytes, size_t alignment, uint64_t* offset) {
-  // In the books without asking for memory once the block is taken.
+  // The entry for the books is allocated first, so that nothing can fail once the block is taken.
   Blocks entry;
   entry.emplace(0, bytes);
   auto block = entry.extract(entry.begin());
   if (bytes >= kLarge || alignment >= kLarge) {
-    if (const mob_status_t status = add_part(bytes, &large_, offset)) return status;
+    if (const mob_status_t status = add_region(bytes, &large_, offset)) return status;
   } else if (!free_.allocate(bytes, alignment, offset)) {
-    // More each time, so that there are few; a new one is empty and holds any small block.
+    // Extents grow, so that there are few; a new extent is empty and has room for any small block.
     const mob_status_t status =
         add_extent(std::clamp(extent_bytes_ / 2, kLeastExtent, kMostExtent));
     if (status != MOB_OK) return status;
@@ -65,21 +66,21 @@ mob_status_t LocalHeap::allocate_locked(size_t bytes, size_t alignment, uint64_t
   return MOB_OK;
 }
 
-mob_status_t LocalHeap::add_part(size_t bytes, std::map<uint64_t, Region>* parts,
-                                 uint64_t* offset) {
+mob_status_t LocalHeap::add_region(size_t bytes, std::map<uint64_t, Region>* regions,
+                                   uint64_t* offset) {
   std::map<uint64_t, Region> made;
-  Region& part = made[0];
-  if (const mob_status_t status = make_region(segment_, bytes, RegionMemory::kReserved, &part))
+  Region& region = made[0];
+  if (const mob_status_t status = make_region(segment_, bytes, RegionMemory::kReserved, &region))
     return status;
   auto entry = made.extract(made.begin());
   *offset = entry.key() = entry.mapped().offset;
-  parts->insert(std::move(entry));
+  regions->insert(std::move(entry));
   return MOB_OK;
 }
 
 mob_status_t LocalHeap::add_extent(size_t bytes) {
   uint64_t offset = 0;
-  if (const mob_status_t status = add_part(bytes, &extents_, &offset)) return status;
+  if (const mob_status_t status = add_region(bytes, &extents_, &offset)) return status;
   try {
     free_.add(offset, bytes - kFence);
   } catch (const std::bad_alloc&) {
@@ -119,7 +120,7 @@ void LocalHeap::release_locked(Blocks::iterator block) {
   }
   const Range piece = free_.release(offset, bytes);
   const auto extent = extents_.find(piece.offset);
-  // The last one stays: a program that allocates and frees one block all the time keeps it.
+  // The last extent stays, for programs that allocate and free one block again and again.
   if (extent != extents_.end() && piece.bytes == extent->second.bytes - kFence &&
       extents_.size() > 1) {
     free_.remove(piece);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-// Memory that one process allocates by itself, of any size, and that its host-mates reach at once:
-// what malloc() is to a process alone. The engine keeps there what others count, lock or read.
+// Memory that one process allocates by itself and that its local peers can reach at once: a
+// malloc() in shared memory. The engine keeps there what other processes count, lock or read.
 
 #include <mobius/job.h>
 
@@ -18,16 +18,15 @@ namespace mobius::engine {
 
 class Segment;
 
-// Small blocks are cut from extents of some megabytes, large ones are parts of their own. Which
-// block is where is kept in private memory: a wild write into a block breaks no books. Safe from
-// any thread.
+// Small blocks are cut from extents of some megabytes, large ones are regions of their own. The
+// books are in private memory, so a stray write into a block cannot damage them. Any thread.
 class LocalHeap {
  public:
   explicit LocalHeap(Segment& segment) : segment_(segment) {}
   LocalHeap(const LocalHeap&) = delete;
   LocalHeap& operator=(const LocalHeap&) = delete;
 
-  // What blocks are aligned to at least.
+  // The least alignment of blocks, in bytes.
   static constexpr size_t kGrain = 16;
 
   // `bytes` > 0; `alignment` a power of two up to kChunkBytes. The contents are undefined.
@@ -46,7 +45,7 @@ class LocalHeap {
 
   mob_status_t check_size(size_t bytes) const;
   mob_status_t add_extent(size_t bytes);
-  mob_status_t add_part(size_t bytes, std::map<uint64_t, Region>* parts, uint64_t* offset);
+  mob_status_t add_region(size_t bytes, std::map<uint64_t, Region>* regions, uint64_t* offset);
   mob_status_t allocate_locked(size_t bytes, size_t alignment, uint64_t* offset);
   void release_locked(Blocks::iterator block);
   mob_status_t find(const char* call, const void* block, Blocks::iterator* found);

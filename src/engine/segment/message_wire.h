@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-// What lies in shared memory for messages: per process an inbox, per pair of processes that use it
-// one ring in the receiver's inbox. All of it is valid as zeros.
+// The shared memory of messages: an inbox for each process, and in the receiver's inbox one ring
+// for each sender that has used it. All of it is valid as zeros.
 
 #include <mobius/message.h>
 
@@ -24,21 +24,21 @@ inline constexpr unsigned kHandlers = kPublicHandlers + 64;
 
 inline constexpr mob_rank_t kMostSenders = 4096;
 
-// Rings of the first senders are looked at one by one; later ones say in a bitmap that there is
-// something to look at.
+// The receiver polls the rings of the first senders one by one; later senders mark their rings in a
+// bitmap.
 inline constexpr uint32_t kPolledRings = 16;
 
 // Bytes of a ring: four records of the largest size, so that a long payload is written and read at
 // the same time, and little enough for every pair of processes to have one.
 inline constexpr size_t kRingCapacity = size_t{64} << 10;
 
-// Where the chunks that hold a process' rings are, and who may be sent what.
+// Where a process' rings are, and for which messages it has handlers.
 struct Inbox {
   alignas(64) os::HybridLockWord lock;  // for senders that add a ring
   std::atomic<uint32_t> rings;          // up to here they are there for the receiver to use
   static constexpr size_t kRingsPerChunk = 30;
   std::atomic<uint32_t> chunks[(kMostSenders + kRingsPerChunk - 1) / kRingsPerChunk];
-  // The wider ones, of one width.
+  // Larger rings of one size.
   struct LargerRings {
     std::atomic<uint32_t> made;
     std::atomic<uint32_t> chunks[4];
@@ -51,19 +51,19 @@ struct Inbox {
   alignas(64) std::atomic<uint64_t> written[kMostSenders / 64];
 };
 
-// A payload that lies in its sender's memory and that both ends copy, each a part after the other
-// until all is claimed: a sender that waits has nothing better to do.
+// A payload in its sender's memory that both ends copy together, part by part until all is claimed:
+// a sender that waits has nothing better to do.
 struct SharedCopy {
   alignas(64) std::atomic<uint64_t> number;   // of the message that the rest is about; written last
   uint64_t to;                                // where it goes, in the receiver
   std::atomic<uint64_t> claimed;              // up to here somebody copies it, or has
   alignas(64) std::atomic<uint64_t> settled;  // bytes that the sender claimed and is done with
-  // Of these, what it could not copy. It claims nothing any more afterwards.
+  // What the sender could not copy of these. It claims nothing any more afterwards.
   uint64_t failed_at;
   uint64_t failed_bytes;
 };
 
-// The next part of a payload for whom asks; its bytes, 0 when all is claimed.
+// Claims the next part of a payload for the caller. Returns its bytes, 0 when all is claimed.
 inline size_t claim_part(SharedCopy& copy, size_t payload_bytes, size_t* offset) {
   constexpr size_t kLeast = size_t{32} << 10;
   uint64_t claimed = copy.claimed.load(std::memory_order_relaxed);
@@ -78,18 +78,18 @@ inline size_t claim_part(SharedCopy& copy, size_t payload_bytes, size_t* offset)
   return part;
 }
 
-// What the two ends of a stream of records tell each other beside it.
+// What the two ends of a stream tell each other besides the records.
 struct StreamHead {
   mob_rank_t sender;
   std::atomic<uint32_t> starved;  // the sender waits for room
-  // By their number in the ring, the last message whose payload was taken from its sender's memory,
-  // the last one for which that did not work, and the last one whose completion handler has
+  // Numbers of messages in the ring: the last one whose payload was copied from its sender's
+  // memory, the last one for which that failed, and the last one whose completion handler has
   // returned.
   alignas(64) std::atomic<uint64_t> taken;
   std::atomic<uint64_t> refused;
   std::atomic<uint64_t> completed;
-  // Between hosts, of the messages that named a handler, or a counter of the target, which is not
-  // there: how many, times kUnknownCount, plus the number of the last handler, or kUnknownCounter.
+  // Between hosts: the number of messages that named a handler or a counter that the target does
+  // not have, times kUnknownCount, plus the id of the last such handler, or kUnknownCounter.
   std::atomic<uint64_t> unknown;
   static constexpr uint64_t kUnknownCount = 1 << 16;
   static constexpr uint64_t kUnknownCounter = kUnknownCount - 1;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-// Memory of another process of this host, any of it: copied through a mapping where there is one,
-// else by the kernel (cross-memory attach).
+// Copies any memory of another process of this host: through a mapping where there is one, else by
+// the kernel (cross-memory attach).
 
 #include <mobius/job.h>
 
@@ -13,7 +13,7 @@ namespace mobius::engine {
 
 class Segment;
 
-// `remote` of `rank` as a pointer of this process; null if it has no such.
+// `remote` of `rank` as a pointer in this process; null if it is not mapped here.
 void* mapped(Segment& segment, mob_rank_t rank, uintptr_t remote, size_t bytes);
 
 // Copies between this process and `rank`. 0 or an errno: ESRCH if that is gone, EFAULT if some of

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-// Where, of the memory that one stripe's lock guards and that does not lie in the window, integers
-// are updated by atomic instructions without the lock (stripes.h; word_marks.h is for the window).
-// Lies in shared memory, beside the lock; valid, and says nowhere, as zeros.
+// Where integers outside the window are updated by atomic instructions without a lock, in the
+// memory that one stripe's lock guards (accumulate_locks.h; atomic_zones.h is for the window). Lies
+// in shared memory beside the lock; as zeros it is valid and means nowhere.
 //
-// A few zones are kept by their addresses; once there is no room for another it is all memory of
-// the stripe. First something is arriving, then it is admitted, as in word_marks.h, and for good:
-// what lies at an address may change, but nobody tells when.
+// A few zones are kept by their addresses; once there is no room for another, all memory of the
+// stripe is marked. Zones arrive and are admitted as in atomic_zones.h, but for good: other memory
+// may come to lie at an address, and nobody says when.
 
 #include <array>
 #include <atomic>
@@ -20,8 +20,8 @@ namespace mobius::engine {
 
 class PrivateAtomicZones {
  public:
-  // What is to be known of the block at an address, which is of this stripe. Acquire pairs with the
-  // releases below: nobody is left under the lock.
+  // Which zones of the block at an address of this stripe have arrived or are admitted. Acquire
+  // pairs with the releases below: no holder that missed the marks is left under the lock.
   transport::WordsIn of_block(uintptr_t address) const {
     const Whole whole = whole_.load(std::memory_order_acquire);
     if (whole == Whole::kAdmitted) return {transport::WordsIn::kAll, transport::WordsIn::kAll};
@@ -38,17 +38,17 @@ class PrivateAtomicZones {
     return found;
   }
 
-  // Whether it is all memory of the stripe.
+  // Whether all memory of the stripe is admitted.
   bool is_whole() const { return whole_.load(std::memory_order_acquire) == Whole::kAdmitted; }
 
-  // Has the zone of an address arrive, or, if there is no room to remember it, all memory. The
-  // caller takes the lock before it has it admitted.
+  // Marks the zone of an address as arriving or, if there is no room for it, all memory of the
+  // stripe. The caller takes the lock before it calls is_admitted().
   void arrives(uintptr_t address) {
     // Relaxed: the lock that is taken next orders it.
     if (find(address) == nullptr) whole_.store(Whole::kArriving, std::memory_order_relaxed);
   }
   void is_admitted(uintptr_t address) {
-    // Release pairs with of_block(): who sees it need not take the lock.
+    // Release pairs with of_block(): a process that sees it need not take the lock.
     if (std::atomic<uint64_t>* const place = find(address)) {
       place->fetch_or(kAdmitted, std::memory_order_release);
     } else {
@@ -62,7 +62,7 @@ class PrivateAtomicZones {
       transport::kLockBlockBytes / transport::kWordZoneBytes;
   static constexpr uint64_t kAdmitted = 1;
 
-  // Where the zone of an address is kept, from now on if there is room. Places fill in order.
+  // The entry of the zone of an address, made if there is room for it. Entries fill in order.
   std::atomic<uint64_t>* find(uintptr_t address) {
     const uint64_t zone = address / transport::kWordZoneBytes << 1;
     for (std::atomic<uint64_t>& place : zones_) {
@@ -75,7 +75,8 @@ class PrivateAtomicZones {
     return nullptr;
   }
 
-  // Of each its address in zones, and below that whether it is admitted; no memory is at zone 0.
+  // Each entry is a zone's number, above a bit that says whether the zone is admitted. No memory is
+  // in zone 0.
   std::array<std::atomic<uint64_t>, 6> zones_;
   std::atomic<Whole> whole_;
 };

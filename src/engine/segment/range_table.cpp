@@ -9,11 +9,11 @@
 namespace mobius::engine {
 namespace {
 
-// Neither mixes with a change of the same word; what belongs together is up to the version.
+// Single words are never torn; the version tells which words belong together.
 uint64_t load(const uint64_t& word) { return __atomic_load_n(&word, __ATOMIC_RELAXED); }
 void store(uint64_t& word, uint64_t value) { __atomic_store_n(&word, value, __ATOMIC_RELAXED); }
 
-// How many of the ranges, which are sorted, start at or before an address.
+// How many of the sorted ranges start at or before an address.
 uint64_t starting_before(const ListedRange* ranges, uint64_t count, uintptr_t address) {
   uint64_t low = 0;
   for (uint64_t high = count; low < high;) {
@@ -33,8 +33,8 @@ class Change {
   explicit Change(RangeTable& table)
       : table_(table), before_(table.version.load(std::memory_order_relaxed)) {
     table_.version.store(before_ + 1, std::memory_order_relaxed);
-    // Pairs with the acquire fence in find_range(): who read anything of what follows, or of memory
-    // that is used again, sees that the version has moved on.
+    // Pairs with the acquire fence in find_range(): a reader that saw anything of what follows, or
+    // of memory that is used again, sees that the version has changed.
     std::atomic_thread_fence(std::memory_order_release);
   }
   // Pairs with the acquire in find_range().

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-// A list of address ranges that a process keeps in shared memory and that its host-mates look up
-// without a lock, while it may change. Which ranges, and what they stand for, is said by who owns
-// the list (exposures.h, remaps.h).
+// A list of address ranges that a process keeps in shared memory and that local peers search
+// without a lock while it may change. The owner of the list says what its ranges mean
+// (rma/exposures.h, rma/remaps.h).
 
 #include <mobius/job.h>
 
@@ -17,8 +17,8 @@ namespace mobius::engine {
 class LocalHeap;
 class Segment;
 
-// In the process' block: where the list is. Changed by its owner alone; `version` is odd meanwhile,
-// and 0 if there never was a list. Valid as zeros.
+// In the process block: where the list is. Only its owner changes it; `version` is odd during a
+// change, and 0 if there never was a list. Valid as zeros.
 struct RangeTable {
   alignas(64) std::atomic<uint64_t> version;
   std::atomic<uint64_t> offset;  // of the list, in the window
@@ -40,7 +40,7 @@ class RangeList {
 
   // Makes room for so many ranges; publish() of no more cannot fail then.
   mob_status_t reserve(size_t count);
-  // Shows the others these ranges, sorted and disjoint.
+  // Publishes these ranges, which are sorted and disjoint.
   void publish(const std::vector<ListedRange>& ranges);
 
  private:
@@ -51,8 +51,8 @@ class RangeList {
   size_t capacity_ = 0;
 };
 
-// The last range that starts at or before an address and reaches it; false if there is none.
-// `version` is that of the table in which it was found, or not. Any thread.
+// Finds the last range that starts at or before an address and reaches it; false if there is none.
+// `version` is the version of the table that was searched. Any thread.
 bool find_range(Segment& segment, mob_rank_t rank, const RangeTable& table, uintptr_t address,
                 ListedRange* found, uint64_t* version);
 

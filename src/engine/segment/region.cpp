@@ -14,7 +14,7 @@ mob_status_t check_available(uint64_t bytes) {
                     static_cast<size_t>(bytes), static_cast<size_t>(available));
 }
 
-mob_status_t make_region(Segment& segment, uint64_t bytes, RegionMemory memory, Region* part) {
+mob_status_t make_region(Segment& segment, uint64_t bytes, RegionMemory memory, Region* region) {
   const uint64_t reserved = memory == RegionMemory::kReserved ? bytes : 0;
   if (const mob_status_t status = check_available(reserved)) return status;
   uint64_t first = 0;
@@ -30,17 +30,17 @@ mob_status_t make_region(Segment& segment, uint64_t bytes, RegionMemory memory, 
     return status;
   }
   segment.chunks().set_region(first, made);
-  *part = made;
+  *region = made;
   return MOB_OK;
 }
 
-void drop_region(Segment& segment, const Region& part) {
-  const uint64_t chunks = chunks_of(part.bytes);
-  segment.chunks().clear_region(part);
-  segment.close_chunks(part.offset, chunks);
+void drop_region(Segment& segment, const Region& region) {
+  const uint64_t chunks = chunks_of(region.bytes);
+  segment.chunks().clear_region(region);
+  segment.close_chunks(region.offset, chunks);
   // Whole chunks: somebody may have touched what is beyond the last byte.
-  segment.release_memory(part.offset, chunks << kChunkShift);
-  segment.chunks().release(part.offset >> kChunkShift, chunks);
+  segment.release_memory(region.offset, chunks << kChunkShift);
+  segment.chunks().release(region.offset >> kChunkShift, chunks);
 }
 
 }  // namespace mobius::engine

@@ -14,7 +14,7 @@ const RingSize& wanted_ring_size(base::RingBytes setting) {
     case base::RingBytes::kAuto:
       break;
   }
-  // Twice as much as such a cache holds. Where it holds more, a ring of 256 KiB was measured.
+  // A ring twice as large as a second-level cache. For larger caches a ring of 256 KiB was faster.
   const size_t cache = os::second_level_cache_bytes();
   return cache != 0 && cache <= kLargeRing.capacity / 2 ? kLargeRing : kWideRing;
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-// The wider rings to which a pair of host-mates goes over once much has flowed between them.
+// The sizes of the larger rings that a pair of local peers changes to once much has flowed between
+// them.
 
 #include <cstddef>
 #include <cstdint>
@@ -19,30 +20,30 @@ struct RingSize {
   uint32_t most;  // into one process
 };
 
-// What the sender writes anew there has left the first-level cache of the receiver, which halves
-// the time per byte (the step is between 128 and 256 KiB on a Sapphire Rapids), and all of it fits
-// into a second-level cache. 8 MiB into one process.
+// By the time the sender overwrites a line of this ring, the line has left the receiver's
+// first-level cache, which halves the time per byte (on a Sapphire Rapids the step is between 128
+// and 256 KiB); and the whole ring fits into a second-level cache. At most 8 MiB for one receiver.
 inline constexpr RingSize kWideRing = {.capacity = size_t{256} << 10,
-                                        .bytes = size_t{260} << 10,
-                                        .after_bytes = size_t{512} << 10,
-                                        .per_chunk = 7,
-                                        .most = 28};
+                                       .bytes = size_t{260} << 10,
+                                       .after_bytes = size_t{512} << 10,
+                                       .per_chunk = 7,
+                                       .most = 28};
 
-// What is written anew has left the second-level caches, too: neither processor has to ask the
-// other one for its lines, as they are in the cache that both share. On a Zen 3, whose second-level
-// caches hold 512 KiB, that takes half the time per byte of 64 KiB and two thirds of 1 MiB; the
-// step is between 512 and 768 KiB. 4 MiB into one process; later senders have the one above.
+// By the time the sender overwrites a line of this ring, the line has left the second-level caches,
+// too, and is in the cache that both processors share. On a Zen 3, whose second-level caches hold
+// 512 KiB, that takes half the time per byte of 64 KiB and two thirds of 1 MiB; the step is between
+// 512 and 768 KiB. At most 4 MiB for one receiver; later senders get the size above.
 inline constexpr RingSize kLargeRing = {.capacity = size_t{1} << 20,
-                                         .bytes = size_t{1028} << 10,
-                                         .after_bytes = size_t{2} << 20,
-                                         .per_chunk = 1,
-                                         .most = 4};
+                                        .bytes = size_t{1028} << 10,
+                                        .after_bytes = size_t{2} << 20,
+                                        .per_chunk = 1,
+                                        .most = 4};
 
 static_assert(os::ring_footprint(kWideRing.capacity) <= kWideRing.bytes);
 static_assert(os::ring_footprint(kLargeRing.capacity) <= kLargeRing.bytes);
 
-// The one that senders want here, by the setting and, where that leaves it open, by the size of the
-// second-level cache.
+// The size that senders use on this machine: by the setting or, where that says auto, by the size
+// of the second-level cache.
 const RingSize& wanted_ring_size(base::RingBytes setting);
 
 }  // namespace mobius::engine

@@ -11,10 +11,10 @@
 #include <cstdint>
 #include <memory>
 
-#include "engine/segment/message_wire.h"
-#include "engine/segment/range_table.h"
-#include "engine/segment/private_atomic_zones.h"
 #include "engine/segment/atomic_zones.h"
+#include "engine/segment/message_wire.h"
+#include "engine/segment/private_atomic_zones.h"
+#include "engine/segment/range_table.h"
 #include "job/control.h"
 #include "os/hybrid_lock.h"
 #include "transport/shm/accumulate.h"
@@ -26,25 +26,25 @@ inline constexpr unsigned kChunkShift = 21;
 inline constexpr size_t kChunkBytes = size_t{1} << kChunkShift;
 static_assert(kChunkBytes == AtomicZones::kChunkBytes);
 
-// What others write or read of one process.
+// What other processes write or read of one process.
 struct ProcessBlock {
-  // Rung when something happened that a thread of this process may sleep for.
+  // Rung when something happened that a thread of this process may be sleeping for.
   struct alignas(64) Doorbell {
     std::atomic<uint32_t> bell;
     std::atomic<uint32_t> sleepers;
-    // Where the thread that waits has run last: the processor's number, plus 1; 0: nobody knows, or
-    // several wait. Kept up to date where there is a desk (desk.h).
+    // The processor on which the waiting thread ran last, plus 1; 0 if that is unknown or several
+    // threads wait. Kept up to date where the process has delegation slots (rma/delegation.h).
     std::atomic<uint32_t> processor;
-    // Of the progress thread: who need not wake it because they poll, and whether it sleeps
-    // (engine/progress/progress.h); and what it sleeps on. Every wait of the process writes here,
-    // where all that tell it something look at the line above.
+    // The state of the progress thread: how many threads poll in its place, and whether it sleeps
+    // (progress/progress.h), and the word it sleeps on. In a line of its own: every wait of the
+    // process writes here, and every process that rings reads the line above.
     alignas(64) std::atomic<uint32_t> attention;
     std::atomic<uint32_t> thread_bell;
-    // RemoteLocks of other hosts on locks that the process hosts, and that it waits for on their behalf
-    // (claims.h): who releases such a lock wakes it.
+    // The number of claims of other hosts on locks that this process hosts (remote/remote_locks.h).
+    // A process that releases such a lock wakes this one.
     std::atomic<uint32_t> claims;
   } doorbell;
-  // stripes.h; the marks are of memory that does not lie in the window.
+  // accumulate_locks.h; the zones are those of memory outside the window.
   struct alignas(64) Stripe {
     os::HybridLockWord lock;
     PrivateAtomicZones words;
@@ -53,32 +53,34 @@ struct ProcessBlock {
   Inbox inbox;
   RangeTable exposures;  // exposures.h
   RangeTable remaps;     // remaps.h
-  // Where the process' desk is: its offset in the window, plus 1 (desk.h).
+  // Where the process' delegation slots are: their offset in the window, plus 1 (rma/delegation.h).
   std::atomic<uint64_t> desk;
-  // 1: somebody came to it while no thread waited, and went another way; its owner clears it.
+  // 1: an origin found no waiting thread and took another path; the owner clears it.
   std::atomic<uint32_t> missed_at_desk;
-  // 1: it is in mob_finalize(), and takes no part in collective calls any more.
+  // 1: the process is in mob_finalize() and takes no part in collective calls any more.
   std::atomic<uint32_t> is_ending;
-  // Where it has its entries for inlined operations, once one is of moved memory of another, whose
-  // owner takes that back; 1 while one is made (moved_views.h).
+  // Where the process keeps its entries for inlined operations, once one of them is of another
+  // process' remapped memory, which the owner may take back; 1 while an entry is made
+  // (rma/remap_views.h).
   std::atomic<uint32_t> is_entering;
   std::atomic<uint64_t> entries;
 };
 inline constexpr size_t kProcessBlockBytes = 8192;
 static_assert(sizeof(ProcessBlock) <= kProcessBlockBytes);
 
-// One chunk of the window. A part is a run of chunks that one process owns; its first chunk says
-// how many bytes it has, the others point to the first.
+// One chunk of the window. A region is a run of chunks that one process owns; the entry of its
+// first chunk has its bytes, the others point to the first.
 struct ChunkEntry {
   std::atomic<uint64_t> bytes;  // of the part, in the entry of its first chunk
   std::atomic<uint32_t> first;  // index of the part's first chunk, plus 1; 0: not part of any
-  // Of the part, in the entry of its first chunk: host index of its owner below kOwnerBits, above
-  // how often a part was made here, so that who opened an earlier one notices.
+  // Of the region, in the entry of its first chunk: the host index of its owner in the low
+  // kOwnerBits, above it how often a region was made here, so that a process that opened an earlier
+  // region notices.
   std::atomic<uint32_t> owner_and_generation;
   AtomicZones words;
 };
 inline constexpr unsigned kOwnerBits = 12;
-static_assert(job::kMostLocalPeers <= 1 << kOwnerBits);
+static_assert(job::kMostHostMates <= 1 << kOwnerBits);
 
 struct ChunkTableHeader {
   alignas(64) os::HybridLockWord lock;  // for those who claim and release
@@ -90,8 +92,7 @@ struct ChunkTableHeader {
 inline constexpr size_t kProcessBlocksOffset = job::kEngineOffset + (size_t{1} << 20);
 inline constexpr size_t kChunkTableOffset = size_t{64} << 20;
 inline constexpr size_t kNotificationsOffset = size_t{768} << 20;  // notifications.h
-static_assert(kProcessBlocksOffset + job::kMostLocalPeers * kProcessBlockBytes <=
-              kChunkTableOffset);
+static_assert(kProcessBlocksOffset + job::kMostHostMates * kProcessBlockBytes <= kChunkTableOffset);
 
 // Copies share one mapping, which lasts as long as any of them.
 class SegmentLayout {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-// The table that the inlined operations look at (include/mobius/detail/inline.h): for each target
-// rank, the part of it that was used last, for puts and gets and for atomic updates of words.
+// The table that the inlined operations read (include/mobius/detail/inline.h): for each target
+// rank, the region that was used last by puts and gets, and the one used last by atomic updates of
+// words.
 
 #include <mobius/rma.h>
 
@@ -12,7 +13,7 @@
 
 namespace mobius::engine {
 
-// The limits of an entry, for a part of a given size.
+// The limits of an entry, for a region of a given size.
 using TargetLimits = std::array<uint64_t, 4>;
 
 constexpr TargetLimits target_limits(uint64_t bytes) {
@@ -36,9 +37,9 @@ inline uint64_t target_tagged(mob_rank_t rank, uint64_t address) {
          (uint64_t{static_cast<uint32_t>(rank) >> MOB_RANK_INDEX_BITS_} << MOB_RANK_SHIFT_);
 }
 
-// Entries are only hints, so nobody waits to change one: a thread that finds another at it leaves.
-// Acquire and release pair with each other: changes of one entry do not mix. Readers take no lock;
-// all accesses are relaxed, and inline.h says what a reader may combine.
+// Entries are only hints, so no thread waits to change one: a thread that finds an entry locked
+// leaves it. Acquire and release pair with each other, so changes of one entry do not mix. Readers
+// take no lock; all accesses are relaxed, and inline.h says what a reader may combine.
 inline bool target_try_lock(mob_target_t_& entry) {
   return __atomic_exchange_n(&entry.busy, uint16_t{1}, __ATOMIC_ACQUIRE) == 0;
 }
@@ -47,12 +48,12 @@ inline void target_unlock(mob_target_t_& entry) {
   __atomic_store_n(&entry.busy, uint16_t{0}, __ATOMIC_RELEASE);
 }
 
-// Where that is: in the window, or in a view of moved memory, which its owner may revoke
-// (moved_views.h).
+// Where the remembered memory is: in the window, or in a view of remapped memory, which its owner
+// may revoke (rma/remap_views.h).
 enum class TargetPlace : uint16_t { kWindow, kView };
 
-// Lets inlined operations on `rank` reach the part at `address` directly, and keeps the part that
-// they could reach until now for target_recall(). Any thread.
+// Lets inlined operations on `rank` reach the region at `address` directly, and keeps the region
+// that they could reach before for target_recall(). Any thread.
 inline void target_remember(mob_rank_t rank, TargetUse use, uint64_t address,
                             const TargetLimits& limits, TargetPlace place = TargetPlace::kWindow) {
   mob_target_t_& entry = target_entry(rank, use);
@@ -60,7 +61,7 @@ inline void target_remember(mob_rank_t rank, TargetUse use, uint64_t address,
   if (!target_try_lock(entry)) return;
   const uint64_t old_origin = __atomic_load_n(&entry.origin, __ATOMIC_RELAXED);
   if (old_origin != origin) {
-    // A view is not kept: its owner would have to revoke it in two places.
+    // A view is not kept for target_recall(): its owner would have to revoke it in two places.
     if (__atomic_load_n(&entry.is_view, __ATOMIC_RELAXED) == 0) {
       __atomic_store_n(&entry.other_origin, old_origin, __ATOMIC_RELAXED);
       __atomic_store_n(&entry.other_bytes, __atomic_load_n(&entry.limit[0], __ATOMIC_RELAXED),
@@ -75,9 +76,10 @@ inline void target_remember(mob_rank_t rank, TargetUse use, uint64_t address,
   target_unlock(entry);
 }
 
-// Whether `bytes` bytes at `remote` lie in the part that was remembered before this one. A program
-// that alternates between two parts finds one inlined and the other here; one that has moved on for
-// good must not stay here, so now and then the two change places. Any thread.
+// Whether `bytes` bytes at `remote` lie in the region remembered before the current one. A program
+// that alternates between two regions finds one inlined and the other here. A program that has
+// moved on for good must not stay on this slower path, so now and then the two change places. Any
+// thread.
 inline bool target_recall(mob_rank_t rank, const void* remote, size_t bytes) {
   constexpr uint32_t kRecallsPerChange = 32;
   mob_target_t_& entry = target_entry(rank);

@@ -106,11 +106,11 @@ mob_status_t Window::allow(uint64_t offset, uint64_t chunks) {
   return memory_.allow(offset, chunks << kChunkShift);
 }
 
-mob_status_t Window::open_region(const Region& part) {
+mob_status_t Window::open_region(const Region& region) {
   const std::lock_guard lock(mutex_);
-  const uint64_t bytes = chunks_of(part.bytes) << kChunkShift;
-  if (const mob_status_t status = memory_.allow(part.offset, bytes)) return status;
-  opened_[part.offset >> kChunkShift].store(part.generation, std::memory_order_relaxed);
+  const uint64_t bytes = chunks_of(region.bytes) << kChunkShift;
+  if (const mob_status_t status = memory_.allow(region.offset, bytes)) return status;
+  opened_[region.offset >> kChunkShift].store(region.generation, std::memory_order_relaxed);
   return MOB_OK;
 }
 

@@ -3,10 +3,10 @@
 
 // The window: the address range in which every process of a host has the memory that users share.
 //
-// It is one mapping of the host's segment. A process opens (makes accessible) a part when it first
-// uses it; what nobody allocated stays inaccessible, so a stray pointer still faults. Offsets in
-// the window are the same in all processes. Where the window also starts at one address
-// everywhere, a host-mate's address is an address here ("same"); otherwise the difference of the
+// It is one mapping of the host's segment. A process opens (makes accessible) a region when it
+// first uses it; memory that nobody allocated stays inaccessible, so a stray pointer still faults.
+// Offsets in the window are the same in all processes. Where the window also starts at one address
+// everywhere, a local peer's address is an address here ("same"); otherwise the difference of the
 // two bases translates it ("table"). Both modes differ in base_of() alone.
 
 #include <atomic>
@@ -44,12 +44,13 @@ class Window {
     return same_address_ ? memory_.base() : bases_[static_cast<size_t>(host_index)];
   }
 
-  // Whether open() has seen this part, as long as it is now.
-  bool is_open(const Region& part) const {
-    return opened_[part.offset >> kChunkShift].load(std::memory_order_relaxed) == part.generation;
+  // Whether this process has opened the region in its current length.
+  bool is_open(const Region& region) const {
+    return opened_[region.offset >> kChunkShift].load(std::memory_order_relaxed) ==
+           region.generation;
   }
-  // Lets this process touch a part, whoever used its chunks before. Any thread.
-  mob_status_t open_region(const Region& part);
+  // Lets this process access a region, whatever its chunks were used for before. Any thread.
+  mob_status_t open_region(const Region& region);
 
   // Opens or closes whole chunks to this process. Any thread.
   mob_status_t allow(uint64_t offset, uint64_t chunks);
@@ -64,7 +65,7 @@ class Window {
   std::vector<uintptr_t> bases_;  // empty in "same" mode
   bool same_address_ = false;
   std::mutex mutex_;  // guards changes of access
-  // One per chunk: the generation of the part that starts there and was opened. Address space until
+  // One per chunk: the generation of the opened region that starts there. Takes no memory until
   // used.
   std::atomic<uint32_t>* opened_ = nullptr;
 };
