@@ -80,7 +80,7 @@ struct ChunkEntry {
   AtomicZones words;
 };
 inline constexpr unsigned kOwnerBits = 12;
-static_assert(job::kMostHostMates <= 1 << kOwnerBits);
+static_assert(job::kMostLocalPeers <= 1 << kOwnerBits);
 
 struct ChunkTableHeader {
   alignas(64) os::HybridLockWord lock;  // for those who claim and release
@@ -92,7 +92,8 @@ struct ChunkTableHeader {
 inline constexpr size_t kProcessBlocksOffset = job::kEngineOffset + (size_t{1} << 20);
 inline constexpr size_t kChunkTableOffset = size_t{64} << 20;
 inline constexpr size_t kNotificationsOffset = size_t{768} << 20;  // notifications.h
-static_assert(kProcessBlocksOffset + job::kMostHostMates * kProcessBlockBytes <= kChunkTableOffset);
+static_assert(kProcessBlocksOffset + job::kMostLocalPeers * kProcessBlockBytes <=
+              kChunkTableOffset);
 
 // Copies share one mapping, which lasts as long as any of them.
 class SegmentLayout {
