@@ -17,8 +17,8 @@ namespace mobius::os {
 mob_status_t memfd_create_sized(const char* name, size_t bytes, int* descriptor);
 
 // Allocates the pages of [offset, offset + bytes) now, on the NUMA node of the calling thread, so
-// that using them cannot fail. MOB_ERR_MEMORY if the kernel refuses. Check available_memory()
-// first: the kernel may start the out-of-memory killer instead of refusing.
+// that using them cannot fail. MOB_ERR_MEMORY if the kernel refuses. Check
+// available_memory() first: the kernel may start the out-of-memory killer instead of refusing.
 mob_status_t memfd_reserve(int descriptor, uint64_t offset, size_t bytes);
 
 // Returns the pages of [offset, offset + bytes) to the system; they read as zeros again.
@@ -27,9 +27,5 @@ void memfd_release(int descriptor, uint64_t offset, size_t bytes);
 // The kernel's setting for huge pages in shared memory: "always", "within_size", "advise", "never",
 // "deny" or "force"; empty if it has none.
 std::string shared_huge_pages();
-
-// Bytes that this process can still allocate: the least of the host's available memory and the
-// limits of its control groups.
-uint64_t available_memory();
 
 }  // namespace mobius::os

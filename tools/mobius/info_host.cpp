@@ -14,6 +14,7 @@
 #include "job/launch/limits.h"
 #include "job/launch/processors.h"
 #include "os/memfd.h"
+#include "os/memory_limits.h"
 
 namespace mobius::command {
 namespace {
@@ -106,11 +107,12 @@ Fact caches() {
 
 Fact memory() {
   const uint64_t total = number(value_of("/proc/meminfo", "MemTotal")).value_or(0) * 1024;
-  const uint64_t available = os::available_memory();
+  const os::AvailableMemory available = os::available_memory();
   return {"memory",
           "memory",
-          fmt::format("{} available of {}", bytes_text(available), bytes_text(total)),
-          {{"available_bytes", available}, {"total_bytes", total}}};
+          fmt::format("{} available of {}{}{}", bytes_text(available.bytes), bytes_text(total),
+                      available.limited_by.empty() ? "" : ", ", available.limited_by),
+          {{"available_bytes", available.bytes}, {"total_bytes", total}}};
 }
 
 Fact overcommit() {
@@ -174,30 +176,19 @@ Fact memory_nodes() {
   return {"memory_nodes", "NUMA nodes", text, {{"count", nodes}, {"list", list}}};
 }
 
-// Of the group itself; version 2 in one hierarchy, version 1 in that of the controller.
+// The group that allows least, of this process' own and those above it.
 Fact memory_group() {
-  std::ifstream file("/proc/self/cgroup");
-  std::string text;
-  Json value = nullptr;
-  for (std::string line; std::getline(file, line);) {
-    const size_t first = line.find(':');
-    const size_t second = line.find(':', first + 1);
-    if (first == std::string::npos || second == std::string::npos) continue;
-    const std::string controllers = line.substr(first + 1, second - first - 1);
-    const std::string group = line.substr(second + 1);
-    const bool old = controllers == "memory";
-    if (!old && !controllers.empty()) continue;
-    const std::string limit =
-        first_line(old ? "/sys/fs/cgroup/memory" + group + "/memory.limit_in_bytes"
-                       : "/sys/fs/cgroup" + group + "/memory.max");
-    const std::optional<uint64_t> most = number(limit);
-    constexpr uint64_t kUnlimited = uint64_t{1} << 62;  // version 1 writes a huge number
-    if (most && *most < kUnlimited) {
-      text = fmt::format("{} of memory for {}", bytes_text(*most), group);
-      value = {{"group", group}, {"memory_bytes", *most}};
-    }
+  const os::GroupLimit group = os::tightest_group();
+  if (group.limit_bytes == UINT64_MAX) {
+    return {"control_group", "control group", "sets no limit on memory", nullptr};
   }
-  return {"control_group", "control group", text.empty() ? "sets no limit on memory" : text, value};
+  return {"control_group",
+          "control group",
+          fmt::format("{} of memory for {}, of which {} are left", bytes_text(group.limit_bytes),
+                      group.folder, bytes_text(group.room_bytes)),
+          {{"group", group.folder},
+           {"memory_bytes", group.limit_bytes},
+           {"room_bytes", group.room_bytes}}};
 }
 
 Fact largest_job() {

@@ -5,12 +5,13 @@
 #include <iterator>
 #include <map>
 #include <memory>
+#include <string>
 
 #include "base/status.h"
 #include "engine/allocation/complete_all.h"
 #include "engine/engine.h"
 #include "engine/segment/region.h"
-#include "os/memfd.h"
+#include "os/memory_limits.h"
 
 namespace mobius::engine {
 namespace {
@@ -48,8 +49,9 @@ struct Allocations::Request {
 
 // Between hosts all find the same, too, unless their windows differ: each knows what all asked for,
 // and what each host has.
-mob_status_t Allocations::check(const char* call, const Team& team, const std::vector<Request>& requests,
-                           Fault fault, size_t* largest) const {
+mob_status_t Allocations::check(const char* call, const Team& team,
+                                const std::vector<Request>& requests, Fault fault,
+                                size_t* largest) const {
   struct HostSum {
     size_t total = 0;
     size_t available = 0;
@@ -76,23 +78,25 @@ mob_status_t Allocations::check(const char* call, const Team& team, const std::v
   const mob_rank_t own = engine_.job().place_of(engine_.rank()).host;
   for (const auto& [place, host] : hosts) {
     if (host.total <= host.available) continue;
+    const std::string why = place == own ? os::available_memory().limited_by : "";
     return fail(MOB_ERR_MEMORY,
                 "%s: the processes of %s host ask for %zu bytes together, but only "
-                "%zu bytes of memory are available",
-                call, place == own ? "this" : "another", host.total, host.available);
+                "%zu bytes of memory are available%s%s",
+                call, place == own ? "this" : "another", host.total, host.available,
+                why.empty() ? "" : " ", why.c_str());
   }
   return MOB_OK;
 }
 
-mob_status_t Allocations::allocate(const char* call, Team& team, size_t bytes, size_t room, Fault fault,
-                              uint64_t* handle) {
+mob_status_t Allocations::allocate(const char* call, Team& team, size_t bytes, size_t room,
+                                   Fault fault, uint64_t* handle) {
   Team& mates = team.mates();
   const bool leader = mates.rank() == 0;
   Registry<Allocation>::Place place(live_);
   if (fault == Fault::kNone && !place) fault = Fault::kNoPlace;
   std::vector<Request> requests;
   mob_status_t status =
-      team.exchange(Request{bytes, leader ? os::available_memory() : 0, fault}, &requests);
+      team.exchange(Request{bytes, leader ? os::available_memory().bytes : 0, fault}, &requests);
   if (status != MOB_OK) return status;
   auto allocation = std::make_unique<Allocation>();
   allocation->team = &team;
@@ -163,7 +167,8 @@ bool Allocations::holds(mob_rank_t rank, uint64_t lowest, uint64_t highest) cons
 }
 
 // A place for the parts of one host's members, found by one of them.
-mob_status_t Allocations::claim(const char* call, Team& mates, uint64_t stride, Allocation* allocation) {
+mob_status_t Allocations::claim(const char* call, Team& mates, uint64_t stride,
+                                Allocation* allocation) {
   struct Place {
     mob_status_t status;
     uint64_t first;
@@ -183,13 +188,13 @@ mob_status_t Allocations::claim(const char* call, Team& mates, uint64_t stride, 
 }
 
 mob_status_t Allocations::grow(const char* call, const Allocation& allocation, size_t bytes,
-                          size_t new_bytes) {
+                               size_t new_bytes) {
   Team& team = *allocation.team;
   Team& mates = team.mates();
   const uint64_t own = allocation.region_offset(mates.rank());
   const uint64_t had = chunks_of(bytes);
   const uint64_t more = chunks_of(new_bytes) - had;
-  mob_status_t status = check_available(new_bytes - bytes);
+  mob_status_t status = Segment::check_available(new_bytes - bytes);
   if (status == MOB_OK) status = engine_.reserve_memory(own + bytes, new_bytes - bytes);
   for (mob_rank_t i = 0; status == MOB_OK && more > 0 && i < mates.size(); ++i) {
     status = engine_.window().allow(allocation.region_offset(i) + (had << kChunkShift), more);

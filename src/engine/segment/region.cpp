@@ -1,22 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "engine/segment/region.h"
 
-#include "base/status.h"
 #include "engine/segment/segment.h"
-#include "os/memfd.h"
 
 namespace mobius::engine {
 
-mob_status_t check_available(uint64_t bytes) {
-  const uint64_t available = os::available_memory();
-  if (bytes <= available) return MOB_OK;
-  return base::fail(MOB_ERR_MEMORY, "%zu bytes of shared memory are needed, %zu are available",
-                    static_cast<size_t>(bytes), static_cast<size_t>(available));
-}
-
 mob_status_t make_region(Segment& segment, uint64_t bytes, RegionMemory memory, Region* region) {
   const uint64_t reserved = memory == RegionMemory::kReserved ? bytes : 0;
-  if (const mob_status_t status = check_available(reserved)) return status;
   uint64_t first = 0;
   if (const mob_status_t status = segment.chunks().claim(chunks_of(bytes), &first)) return status;
   const Region made{first << kChunkShift, bytes, segment.peers().host().index()};

@@ -21,8 +21,4 @@ mob_status_t make_region(Segment& segment, uint64_t bytes, RegionMemory memory, 
 // Gives a region back that nobody uses any more. Any thread.
 void drop_region(Segment& segment, const Region& region);
 
-// MOB_ERR_MEMORY where the host has less than `bytes` bytes left: asked first, because the kernel
-// may rather end processes than refuse.
-mob_status_t check_available(uint64_t bytes);
-
 }  // namespace mobius::engine

@@ -4,7 +4,9 @@
 #include <utility>
 
 #include "base/status.h"
+#include "engine/segment/shared_lock.h"
 #include "os/memfd.h"
+#include "os/memory_limits.h"
 
 namespace mobius::engine {
 
@@ -31,7 +33,22 @@ void Segment::close_chunks(uint64_t offset, uint64_t chunks) {
   window_->deny(offset, chunks);
 }
 
+mob_status_t Segment::check_available(uint64_t bytes) {
+  const os::AvailableMemory available = os::available_memory();
+  if (bytes <= available.bytes) return MOB_OK;
+  const std::string& why = available.limited_by;
+  return fail(MOB_ERR_MEMORY, "%zu bytes of shared memory are needed, %zu are available%s%s",
+              static_cast<size_t>(bytes), static_cast<size_t>(available.bytes),
+              why.empty() ? "" : " ", why.c_str());
+}
+
 mob_status_t Segment::reserve_memory(uint64_t offset, size_t bytes) {
+  constexpr size_t kChecked = size_t{1} << 20;
+  if (bytes >= kChecked) {
+    const LockGuard lock(peers_, layout_.chunk_table().reserve_lock);
+    if (const mob_status_t status = check_available(bytes)) return status;
+    return os::memfd_reserve(peers_.host().segment(), job::kWindowOffset + offset, bytes);
+  }
   return os::memfd_reserve(peers_.host().segment(), job::kWindowOffset + offset, bytes);
 }
 

@@ -126,8 +126,13 @@ class Segment {
   [[gnu::cold]] mob_status_t explain_unreachable(const char* call, mob_rank_t rank,
                                                  const void* remote, size_t bytes) const;
 
-  // Reserves, or gives back, pages of the window.
+  // Reserves pages of the window. MOB_ERR_MEMORY where the host, or a control group of this
+  // process, has less than that left: large requests are checked first, one process of the host at
+  // a time, because the kernel may rather end processes than refuse.
   mob_status_t reserve_memory(uint64_t offset, size_t bytes);
+  // The check alone, for requests that others have to agree on.
+  static mob_status_t check_available(uint64_t bytes);
+  // Gives pages of the window back.
   void release_memory(uint64_t offset, size_t bytes);
 
   // Closes chunks of the window to this process. What the inlined path remembers of them, for any

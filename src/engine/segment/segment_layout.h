@@ -86,6 +86,9 @@ struct ChunkTableHeader {
   alignas(64) os::HybridLockWord lock;  // for those who claim and release
   std::atomic<uint64_t> high_water;     // chunks from here on were never used
   std::atomic<uint64_t> lowest_free;    // chunks below are all used
+  // For processes that reserve much memory: between the look at what is left and the reservation no
+  // other process of the host reserves.
+  alignas(64) os::HybridLockWord reserve_lock;
 };
 
 // Offsets in the segment.

@@ -13,7 +13,7 @@
 #include <optional>
 
 #include "job/control.h"
-#include "os/memfd.h"
+#include "os/memory_limits.h"
 
 namespace mobius::launch {
 namespace {
@@ -145,7 +145,7 @@ void check_control_groups(Limit* limit) {
 
 void check_memory(Limit* limit, uint64_t wanted) {
   if (wanted <= kSmallJob) return;
-  const uint64_t available = os::available_memory();
+  const uint64_t available = os::available_memory().bytes;
   tighten(limit, available / kLeastMemoryPerRank,
           fmt::format("{} MiB of memory are available and a process takes at least {} KiB",
                       available >> 20, kLeastMemoryPerRank >> 10));
