@@ -26,7 +26,7 @@ namespace {
 mob_status_t enter(const char* call, mob_team_t team, Team** found) {
   if (const mob_status_t status = check_team(call, team, found)) return status;
   if (const mob_status_t status = api::check_may_wait(call)) return status;
-  (*found)->engine().router().count_call(call);
+  (*found)->engine().instrumentation().count_call(call);
   return MOB_OK;
 }
 

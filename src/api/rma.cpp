@@ -28,7 +28,7 @@ void* reach(mob_rank_t rank, const void* remote, size_t bytes) {
   if (void* moved = engine::find_remapped_again(rank, address, bytes)) return moved;
   if (static_cast<uint32_t>(rank) >= static_cast<uint32_t>(mob_size_)) return nullptr;
   engine::Engine& engine = engine::engine();
-  return engine.router().hooked() || !engine.is_here(rank) ? nullptr
+  return engine.instrumentation().hooked() || !engine.is_here(rank) ? nullptr
                                                            : engine.reach(rank, remote, bytes);
 }
 
@@ -228,7 +228,7 @@ mob_status_t get_value(const char* call, mob_rank_t rank, const void* remote, vo
 mob_status_t flush(const char* call, mob_rank_t rank, bool remote) {
   return api::without_exceptions(call, [&] {
     engine::Engine& engine = engine::engine();
-    const engine::TraceScope trace(engine.router().timeline(), call);
+    const engine::TraceScope trace(engine.instrumentation().timeline(), call);
     const bool idle = engine::Completion::none_under_way();
     const mob_status_t status = idle ? MOB_OK : engine.completion().flush(call, rank, remote);
     engine::Messages& messages = engine.messages();
@@ -409,8 +409,8 @@ mob_status_t mob_barrier() {
   if (const mob_status_t status = check_live("mob_barrier")) return status;
   if (const mob_status_t status = api::check_may_wait("mob_barrier")) return status;
   engine::Engine& engine = engine::engine();
-  const engine::TraceScope trace(engine.router().timeline(), "mob_barrier");
-  engine.router().count_call("mob_barrier");
+  const engine::TraceScope trace(engine.instrumentation().timeline(), "mob_barrier");
+  engine.instrumentation().count_call("mob_barrier");
   return api::together("mob_barrier", engine.world(),
                        [&] { return engine.world().complete_and_meet("mob_barrier"); });
 }

@@ -13,6 +13,7 @@
 
 #include "engine/allocation/allocations.h"
 #include "engine/allocation/symmetric_heap.h"
+#include "engine/common/instrumentation.h"
 #include "engine/common/peers.h"
 #include "engine/common/registry.h"
 #include "engine/message/message.h"
@@ -31,6 +32,7 @@
 #include "engine/scheduler/scheduler.h"
 #include "engine/segment/accumulate_locks.h"
 #include "engine/segment/chunk_table.h"
+#include "engine/segment/kernel_copy.h"
 #include "engine/segment/local_heap.h"
 #include "engine/segment/segment.h"
 #include "engine/segment/segment_layout.h"
@@ -80,7 +82,7 @@ class Engine {
         local_heap_(segment_),
         counters_(segment_, waiter_),
         completion_(peers_, waiter_, counters_, dependents_),
-        router_(*this),
+        router_(*this, instrumentation_, kernel_copy_),
         exposures_(*this),
         delegation_(*this),
         remaps_(*this),
@@ -119,6 +121,8 @@ class Engine {
   LocalHeap& local_heap() { return local_heap_; }
   Counters& counters() { return counters_; }
   Completion& completion() { return completion_; }
+  const Instrumentation& instrumentation() const { return instrumentation_; }
+  KernelCopy& kernel_copy() { return kernel_copy_; }
   Router& router() { return router_; }
   Exposures& exposures() { return exposures_; }
   Delegation& delegation() { return delegation_; }
@@ -282,12 +286,14 @@ class Engine {
   Reports reports_{*this};
   Dependents dependents_{*this};
   Threads threads_{*this};
+  Instrumentation instrumentation_;
   Peers peers_{reports_};
+  KernelCopy kernel_copy_{peers_};
   Segment segment_{peers_, remaps_};
   WaitLoop waiter_{peers_,
                    segment_,
-                   {router_, messages_, delegation_, remote_objects_, scheduler_, network_,
-                    progress_, request_activity_}};
+                   {instrumentation_, router_, messages_, delegation_, remote_objects_,
+                    scheduler_, network_, progress_, request_activity_}};
   TeamMessages
       team_messages_;  // outlives the teams: those that are not freed tell it of their end, too
   Teams teams_;

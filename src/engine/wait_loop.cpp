@@ -30,12 +30,12 @@ class WaitLoop::PollingScope {
 
 void WaitLoop::open() {
   own_ = &segment_.own_process();
-  gets_messages_only_ = peers_.job().hosts() == 1 && !sources_.router.hooked();
+  gets_messages_only_ = peers_.job().hosts() == 1 && !sources_.instrumentation.hooked();
 }
 
 Waiter::Start WaitLoop::start() {
-  if ((is_asked() && looks_at_once()) || sources_.router.hooked() ||
-      sources_.router.timeline() != nullptr || peers_.host().policy().spin_ns == 0) {
+  if ((is_asked() && looks_at_once()) || sources_.instrumentation.hooked() ||
+      sources_.instrumentation.timeline() != nullptr || peers_.host().policy().spin_ns == 0) {
     return Start::kServe;
   }
   return sources_.network.is_open() ? Start::kTestTimed : Start::kTest;
@@ -43,7 +43,7 @@ Waiter::Start WaitLoop::start() {
 
 mob_status_t WaitLoop::wait_long(Condition done, os::Watch* watch, os::Wakeup wakeup) {
   const PollingScope scope(*this);
-  const TraceScope trace(sources_.router.timeline(), "waiting");
+  const TraceScope trace(sources_.instrumentation.timeline(), "waiting");
   ProcessBlock::Doorbell& own = own_->doorbell;
   Network& network = sources_.network;
   uint32_t looks = 0;

@@ -7,6 +7,7 @@
 
 #include <new>
 
+#include "engine/common/instrumentation.h"
 #include "engine/message/message.h"
 #include "engine/network/network.h"
 #include "engine/progress/adaptive_yield.h"
@@ -24,6 +25,7 @@ class WaitLoop final : public Waiter {
  public:
   // Where a process may find something to do.
   struct Sources {
+    const Instrumentation& instrumentation;
     Router& router;
     Messages& messages;
     Delegation& delegation;

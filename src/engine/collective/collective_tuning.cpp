@@ -64,7 +64,7 @@ mob_status_t CollectiveTuning::try_attaching(Team& team, Attaching* result) {
   };
   uint64_t mark = os::now_ns() ^ static_cast<uint64_t>(engine.rank()) << 48;
   Said said{mark, reinterpret_cast<uintptr_t>(&mark),
-            engine.router().uses_cma() && wanted != base::Collectives::kCopy,
+            engine.kernel_copy().allowed() && wanted != base::Collectives::kCopy,
             wanted == base::Collectives::kAttach};
   std::vector<Said> all;
   if (const mob_status_t status = team.exchange(said, &all)) return status;
@@ -75,7 +75,7 @@ mob_status_t CollectiveTuning::try_attaching(Team& team, Attaching* result) {
     uint64_t seen = 0;
     said.may =
         r == team.rank() ||
-        (copy_with_peer(engine.segment(), engine.router().uses_cma(team.map().world_rank(r)),
+        (copy_with_peer(engine.segment(), engine.kernel_copy().allowed(team.map().world_rank(r)),
                         team.map().world_rank(r), other.at, &seen, sizeof seen, false) == 0 &&
          seen == other.mark);
   }

@@ -44,7 +44,7 @@ void PeerBuffers::copy(mob_rank_t member, const PeerBuffer& loan, size_t offset,
   if (bytes == 0) return;
   const mob_rank_t rank = team_.map().world_rank(member);
   if (const int error =
-          copy_with_peer(team_.engine().segment(), team_.engine().router().uses_cma(rank), rank,
+          copy_with_peer(team_.engine().segment(), team_.engine().kernel_copy().allowed(rank), rank,
                          address(member, loan, offset), local, bytes, put)) {
     unreached_ = member;
     is_gone_ = is_gone_ || error == ESRCH;

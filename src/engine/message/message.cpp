@@ -212,7 +212,7 @@ mob_status_t Messages::prepare(const char* call, mob_rank_t rank, const Outgoing
       !sent_by_program_.exchange(true, std::memory_order_relaxed)) {
     Completion::flush_messages_too(true);
   }
-  if (message.id < kPublicHandlers && !engine_.router().counts_messages()) {
+  if (message.id < kPublicHandlers && !engine_.instrumentation().counts_messages()) {
     (*box)->send_bare_from_now();
   }
   return MOB_OK;
@@ -264,7 +264,7 @@ mob_status_t Messages::deliver(const char* call, mob_rank_t rank, const Outgoing
 
 void Messages::count(mob_rank_t rank, const Outgoing& message, mob_status_t status) {
   if (message.id < kPublicHandlers) {
-    engine_.router().count_message(rank, message.payload_bytes, status);
+    engine_.instrumentation().count_message(rank, message.payload_bytes, status);
   }
 }
 

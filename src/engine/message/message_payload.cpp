@@ -69,7 +69,7 @@ bool help_to_copy(Engine& engine, mob_rank_t receiver, SharedCopy& copy, uint64_
   const size_t part = claim_part(copy, payload_bytes, &offset);
   if (part == 0) return false;
   auto* from = const_cast<unsigned char*>(static_cast<const unsigned char*>(payload)) + offset;
-  if (copy_with_peer(engine.segment(), engine.router().uses_cma(receiver), receiver,
+  if (copy_with_peer(engine.segment(), engine.kernel_copy().allowed(receiver), receiver,
                      copy.to + offset, from, part, true) != 0) {
     copy.failed_at = offset;
     copy.failed_bytes = part;
@@ -90,7 +90,7 @@ bool PayloadCopy::start(Engine& engine, mob_rank_t sender, SharedCopy& copy, uin
   if (bytes < kSharedFromBytes || !sender_helps_ ||
       (bytes < kMappedSharedFromBytes &&
        mapped(engine.segment(), sender, from, bytes) != nullptr)) {
-    return copy_with_peer(engine.segment(), engine.router().uses_cma(sender), sender, from, to,
+    return copy_with_peer(engine.segment(), engine.kernel_copy().allowed(sender), sender, from, to,
                           bytes, false) == 0;
   }
   static const bool allowed = [] {
@@ -108,7 +108,7 @@ bool PayloadCopy::start(Engine& engine, mob_rank_t sender, SharedCopy& copy, uin
   copy.number.store(number, std::memory_order_release);
   size_t mine = 0;
   for (; part != 0; part = claim_part(copy, bytes, &offset)) {
-    if (copy_with_peer(engine.segment(), engine.router().uses_cma(sender), sender, from + offset,
+    if (copy_with_peer(engine.segment(), engine.kernel_copy().allowed(sender), sender, from + offset,
                        to_ + offset, part, false) != 0)
       return false;
     mine += part;
@@ -125,7 +125,7 @@ bool PayloadCopy::is_settled() const {
 bool PayloadCopy::finish(Engine& engine, mob_rank_t sender) {
   if (left_to_sender_ == 0 || copy_->failed_bytes == 0) return true;
   sender_helps_ = false;
-  return copy_with_peer(engine.segment(), engine.router().uses_cma(sender), sender,
+  return copy_with_peer(engine.segment(), engine.kernel_copy().allowed(sender), sender,
                         from_ + copy_->failed_at, to_ + copy_->failed_at, copy_->failed_bytes,
                         false) == 0;
 }

@@ -63,7 +63,7 @@ void MessageReceiver::end_starvation() {
 }
 
 void MessageReceiver::run_traced(const Handler& handler, const mob_message_t& message) {
-  const TraceScope trace(engine_.router().timeline(), "header handler");
+  const TraceScope trace(engine_.instrumentation().timeline(), "header handler");
   handler.function(&message, handler.argument, &delivery_);
 }
 
@@ -164,7 +164,7 @@ void MessageReceiver::answer(bool taken) {
 void MessageReceiver::finish() {
   if (delivery_.handler != nullptr) {
     const HandlerScope scope;
-    const TraceScope trace(engine_.router().timeline(), "completion handler");
+    const TraceScope trace(engine_.instrumentation().timeline(), "completion handler");
     delivery_.handler(token_, delivery_.argument);
   }
   if (delivery_.counter != nullptr) count(engine_.rank(), delivery_.counter);

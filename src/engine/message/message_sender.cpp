@@ -175,7 +175,7 @@ bool MessageSender::is_taken_in_place(const Outgoing& message, bool waits) {
     return true;
   }
   if (message.payload_bytes < kSharedFromBytes || !attaches_.load(std::memory_order_relaxed) ||
-      !engine_.router().uses_cma(target_) ||
+      !engine_.kernel_copy().allowed(target_) ||
       message.payload_bytes < (waits ? attach_from_bytes() : kAttachFromBytes)) {
     return false;
   }

@@ -49,7 +49,7 @@ template <typename Call>
   }
   const HandlerScope scope;
   // A TraceScope without a timeline does nothing, but is kept across the call.
-  if (engine_.router().timeline() != nullptr) [[unlikely]] {
+  if (engine_.instrumentation().timeline() != nullptr) [[unlikely]] {
     run_traced(*handler, message);
   } else {
     handler->function(&message, handler->argument, &delivery_);

@@ -198,7 +198,7 @@ inline bool MessageSender::knows_handler(unsigned id) const {
                                                         const void* header, size_t header_bytes,
                                                         const void* payload, size_t payload_bytes) {
   MessageSender* box = by_rank_[static_cast<size_t>(rank)].load(std::memory_order_acquire);
-  if (box == nullptr || !sent_by_program() || engine_.router().counts_messages()) [[unlikely]] {
+  if (box == nullptr || !sent_by_program() || engine_.instrumentation().counts_messages()) [[unlikely]] {
     return false;
   }
   engine_.router().issue_exposed();

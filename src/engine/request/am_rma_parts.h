@@ -60,7 +60,7 @@ struct AmRma::Whole {
   void show(Engine& engine, const mob_transfer_t& transfer, const transport::Shape& shape) {
     target = transfer.rank;
     bytes = shape.total_bytes;
-    const bool is_shown = engine.router().timeline() != nullptr && !engine.is_here(target);
+    const bool is_shown = engine.instrumentation().timeline() != nullptr && !engine.is_here(target);
     if (is_shown) shown_ns = Timeline::now();
   }
 
@@ -71,7 +71,7 @@ struct AmRma::Whole {
 
   // Before its end is told.
   void show_end(Engine& engine) const {
-    Timeline* const timeline = engine.router().timeline();
+    Timeline* const timeline = engine.instrumentation().timeline();
     if (shown_ns == 0 || timeline == nullptr) return;
     char arguments[128];
     std::snprintf(arguments, sizeof arguments, R"("target":%d,"bytes":%zu,"path":"%s","status":%d)",

@@ -56,7 +56,7 @@ bool RemapViews::map(mob_rank_t rank, const RangeTable& table, const ListedRange
     found->second.start = range.start;
     return found->second.is_mapped;
   }
-  if (!engine_.window().same_address() || !engine_.router().uses_cma(rank)) return false;
+  if (!engine_.window().same_address() || !engine_.kernel_copy().allowed(rank)) return false;
   drop_overlapping(rank, first, bytes);
   if (drop_stale(rank, table) >= kMostOfRank || views_.size() >= kMostViews) return false;
   try {

@@ -167,7 +167,7 @@ void* Remaps::find(mob_rank_t rank, uintptr_t remote, size_t bytes) {
 
 void* Remaps::find_word(mob_rank_t rank, uintptr_t remote, size_t bytes) {
   void* here = find(rank, remote, bytes);
-  const bool has_address = here == pointer(remote) && !engine_.router().hooked();
+  const bool has_address = here == pointer(remote) && !engine_.instrumentation().hooked();
   if (has_address && target_is_due(rank, TargetUse::kWords)) show_words(rank, remote);
   return here;
 }
@@ -215,7 +215,7 @@ void* Remaps::look_up(mob_rank_t rank, uintptr_t remote, size_t bytes) {
   Place place;
   if (!locate(rank, remote, bytes, &place)) return nullptr;
   // A hook must see every operation: none may be done where this is looked at.
-  if (!engine_.router().hooked()) {
+  if (!engine_.instrumentation().hooked()) {
     if (engine_.remap_views().show(rank, place.range, place.found)) place.delta = 0;
     RemapHit& hit = remap_hit_of(rank);
     change_remap_hit(hit, [&] {

@@ -99,7 +99,7 @@ bool Scheduler::issue(Queue& queue, const schedule::Costs& costs, std::vector<Mo
   try {
     tells |= issue_plan(queue, group, costs, moves, &gone);
     queue.savings.add(queue.plan.savings);
-    if (engine_.router().timeline() != nullptr) {
+    if (engine_.instrumentation().timeline() != nullptr) {
       trace_issue(queue, costs, begin, moves != nullptr);
     }
   } catch (const std::bad_alloc&) {
@@ -385,7 +385,7 @@ void Scheduler::take_answer(mob_rank_t rank, uint64_t id, const unsigned char* d
 
 void Scheduler::trace_answer(mob_rank_t rank, size_t operations, uint64_t begin,
                              mob_status_t status) const {
-  Timeline* timeline = engine_.router().timeline();
+  Timeline* timeline = engine_.instrumentation().timeline();
   if (timeline == nullptr) return;
   char arguments[96];
   std::snprintf(arguments, sizeof arguments, R"("target":%d,"operations":%zu,"status":%d)", rank,
@@ -398,7 +398,7 @@ void Scheduler::trace_issue(const Queue& queue, const schedule::Costs& costs, ui
   const size_t rma_bytes = moves ? engine_.network().rma().least_bytes() : 0;
   const std::string text = schedule::write_recorded(queue.rank, queue.operations, costs,
                                                     queue.policy, queue.plan, rma_bytes);
-  engine_.router().timeline()->add("recorded", "schedule", begin, text.c_str());
+  engine_.instrumentation().timeline()->add("recorded", "schedule", begin, text.c_str());
 }
 
 }  // namespace mobius::engine

@@ -160,7 +160,7 @@ mob_status_t Scheduler::fetch_now(const char* call, Queue& queue, schedule::Oper
 // Whether a stretch may be recorded without a description, as far as that can be told here.
 inline bool Scheduler::is_plain(mob_rank_t rank, const void* remote, const void* local) const {
   return is_open_ && static_cast<uint32_t>(rank) < static_cast<uint32_t>(mob_size_) &&
-         local != nullptr && remote != nullptr && !engine_.router().hooked() &&
+         local != nullptr && remote != nullptr && !engine_.instrumentation().hooked() &&
          !engine_.lazy_lock().is_used();
 }
 
@@ -331,7 +331,7 @@ mob_status_t Scheduler::begin_group(Queue& queue, bool is_awaited) {
       is_awaited ? completion.start_awaited(transfer) : completion.start(transfer, nullptr);
   if (group->pending == nullptr) return MOB_ERR_MEMORY;
   queue.group = group.release();  // end_part() deletes it
-  if (engine_.router().timeline() != nullptr) queue.begin_ns = Timeline::now();
+  if (engine_.instrumentation().timeline() != nullptr) queue.begin_ns = Timeline::now();
   return MOB_OK;
 }
 

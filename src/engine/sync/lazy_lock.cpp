@@ -157,7 +157,7 @@ bool LazyLock::keep(const Operation& operation, mob_status_t* status) {
   kept->out += kBeside;
   if (kept->operations.empty()) {
     kept->context = engine_.completion().current();
-    if (engine_.router().timeline() != nullptr) kept->begin_ns = Timeline::now();
+    if (engine_.instrumentation().timeline() != nullptr) kept->begin_ns = Timeline::now();
   }
   kept->operations.push_back(made);
   const bool is_awaited = reads && operation.mode == Mode::kBlocking;
@@ -231,7 +231,7 @@ void LazyLock::write(Kept& kept, RemoteLockBatch* batch) {
   batch->pieces = kept.wire.get();
   batch->piece_bytes = written.bytes;
   engine_.scheduler().note(kept.lock.rank, kept.operations.size(), kept.plan);
-  if (Timeline* timeline = engine_.router().timeline()) {
+  if (Timeline* timeline = engine_.instrumentation().timeline()) {
     const std::string text = schedule::write_recorded(kept.lock.rank, kept.operations, kept.costs,
                                                       Policy::kAggregate, kept.plan, 0);
     timeline->add("recorded", "schedule", kept.begin_ns, text.c_str());

@@ -72,7 +72,7 @@ mob_status_t Team::meet_other(const char* call, mob_rank_t rank, Kind kind) {
 
 mob_status_t Team::complete_and_meet(const char* call, Kind kind) {
   const mob_rank_t other = across_ != nullptr ? across_->only_other() : -1;
-  if (other >= 0 && !engine_.router().hooked() &&
+  if (other >= 0 && !engine_.instrumentation().hooked() &&
       engine_.completion().all_at(map_.world_rank(other)) != 0) {
     return meet_other(call, map_.world_rank(other), kind);
   }

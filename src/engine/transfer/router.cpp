@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "engine/transfer/router.h"
 
-#include <atomic>
 #include <cerrno>
 #include <cstring>
 
 #include "base/status.h"
 #include "engine/engine.h"
-#include "engine/transfer/hooks/watch.h"
 #include "engine/rma/path_costs.h"
 #include "schedule/operation.h"
 #include "transport/cma/cma.h"
@@ -77,8 +75,6 @@ bool for_each_part(const Shape& shape, Visit visit) {
 }  // namespace
 
 mob_status_t Router::open() {
-  uses_cma_.store(engine_.settings().cma_allowed() && engine_.knows_pid_of(engine_.rank()),
-                  std::memory_order_relaxed);
   if (const mob_status_t status = hooks_.open(engine_, *this)) return status;
   if (hooks_.empty()) return MOB_OK;
   first_ = &hooks_.first();
@@ -86,19 +82,11 @@ mob_status_t Router::open() {
   return MOB_OK;
 }
 
-bool Router::uses_cma(mob_rank_t rank) const { return uses_cma() && engine_.knows_pid_of(rank); }
-
 void Router::close(bool report) {
   if (!hooked()) return;
   first_ = this;
   Completion::stay_out_of_line(false);
   hooks_.close(report);
-}
-
-void Router::note_call(const char* call) { hooks_.stats()->count_call(call); }
-
-void Router::note_message(mob_rank_t target, size_t bytes, mob_status_t status) {
-  hooks_.stats()->count_message(target, bytes, status);
 }
 
 mob_status_t Router::run(const char* call, const mob_transfer_t& transfer, Mode mode,
@@ -258,7 +246,7 @@ void Router::find_route(const mob_transfer_t& transfer, const Shape& shape, cons
   const bool is_box = shape.kind == MOB_CONTIGUOUS || shape.kind == MOB_STRIDED;
   route->may_read_gaps = is_box && engine_.exposures().covers(transfer.rank, shape.lowest,
                                                               shape.highest - shape.lowest);
-  const size_t cma_ns = notice.by_target || !uses_cma(transfer.rank)
+  const size_t cma_ns = notice.by_target || !kernel_copy_.allowed(transfer.rank)
                             ? SIZE_MAX
                             : cma_time(transfer.kind, shape, route->may_read_gaps);
   route->path =
@@ -302,7 +290,7 @@ mob_status_t Router::carry(const Operation& operation) {
       if (outcome == kDone) return MOB_OK;
       const bool copies =
           operation.transfer->kind == MOB_PUT || operation.transfer->kind == MOB_GET;
-      if (outcome == kNobodyCame && copies && uses_cma(operation.transfer->rank)) {
+      if (outcome == kNobodyCame && copies && kernel_copy_.allowed(operation.transfer->rank)) {
         return carry_by_cma(operation);
       }
       break;
@@ -342,7 +330,7 @@ bool Router::copy_covered(mob_rank_t rank, uintptr_t remote, const void* local, 
                              bool put) {
   if (static_cast<uint32_t>(rank) >= static_cast<uint32_t>(mob_size_) ||
       !engine_.exposures().covers(rank, remote, bytes) || engine_.is_same_process(rank) ||
-      !uses_cma(rank)) {
+      !kernel_copy_.allowed(rank)) {
     return false;
   }
   const Delegation::Stay stay(engine_.delegation());
@@ -411,7 +399,7 @@ mob_status_t Router::carry_by_cma(const Operation& operation) {
       return MOB_OK;
     case EPERM:
     case ENOSYS:
-      uses_cma_.store(false, std::memory_order_relaxed);
+      kernel_copy_.refuse();
       return engine_.am_rma().run(operation.call, transfer, operation.shape, operation.mode,
                                   operation.handle);
     case ESRCH:
@@ -430,7 +418,7 @@ mob_status_t Router::carry_by_cma(const Operation& operation) {
 
 mob_status_t Router::put_exposed(mob_rank_t rank, const mob_span_t* remote,
                                     const mob_span_t* local, size_t count) {
-  if (uses_cma(rank)) {
+  if (kernel_copy_.allowed(rank)) {
     const auto first = reinterpret_cast<uintptr_t>(remote->address);
     if (count == 1 && copy_covered(rank, first, local->address, remote->bytes, true)) {
       return MOB_OK;

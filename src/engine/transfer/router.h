@@ -5,7 +5,6 @@
 
 #include <mobius/transfer.h>
 
-#include <atomic>
 #include <cstddef>
 #include <cstdint>
 
@@ -15,6 +14,7 @@
 #include "engine/transfer/hooks/chain.h"
 #include "engine/rma/completion_signals.h"
 #include "engine/rma/operation.h"
+#include "engine/segment/kernel_copy.h"
 #include "transport/shm/accumulate.h"
 #include "transport/shm/shape.h"
 
@@ -40,28 +40,17 @@ struct Telling {
 // Checks and routes operations, and is the last carrier of the chain: the one that moves bytes.
 class Router final : private Carrier {
  public:
-  explicit Router(Engine& engine) : engine_(engine), completion_signals_(engine), exposed_batch_(engine) {}
+  Router(Engine& engine, Instrumentation& instrumentation, KernelCopy& kernel_copy)
+      : engine_(engine),
+        kernel_copy_(kernel_copy),
+        completion_signals_(engine),
+        exposed_batch_(engine),
+        hooks_(instrumentation) {}
 
   // Puts the hooks of the settings in front; before anything is carried. close() lets them report
   // if there was a job at all; nothing is carried any more.
   mob_status_t open();
   void close(bool report);
-
-  // Where waits and handlers are drawn; null unless MOBIUS_TRACE asks for it.
-  Timeline* timeline() const { return hooks_.timeline(); }
-
-  // Counts what does not come through here, where MOBIUS_STATS asks for it.
-  void count_call(const char* call) {
-    if (hooks_.stats() != nullptr) [[unlikely]] {
-      note_call(call);
-    }
-  }
-  bool counts_messages() const { return hooks_.stats() != nullptr; }
-  void count_message(mob_rank_t target, size_t bytes, mob_status_t status) {
-    if (hooks_.stats() != nullptr) [[unlikely]] {
-      note_message(target, bytes, status);
-    }
-  }
 
   // Runs one transfer. `*handle` is written in mode kHandle only.
   mob_status_t run(const char* call, const mob_transfer_t& transfer, Mode mode, uint64_t* handle);
@@ -75,7 +64,7 @@ class Router final : private Carrier {
                     bool put) {
     exposed_batch_.issue();
     const auto start = reinterpret_cast<uintptr_t>(remote);
-    return uses_cma() && !hooked() && local != nullptr &&
+    return kernel_copy_.allowed() && !hooked() && local != nullptr &&
            copy_covered(rank, start, local, bytes, put);
   }
 
@@ -108,11 +97,6 @@ class Router final : private Carrier {
   mob_status_t run_on_own_memory(const mob_transfer_t& transfer, const transport::Shape& shape);
   mob_status_t run_on_own_memory(const WordUpdate& update) { return Router::update(update); }
 
-  // Whether the kernel copies between this process and its host-mates; false once it has refused.
-  bool uses_cma() const { return uses_cma_.load(std::memory_order_relaxed); }
-  // … and one of them: not where processes are counted anew, so that its number is another's here.
-  bool uses_cma(mob_rank_t rank) const;
-
   // mob_fence() where it is not a fence of this processor alone.
   mob_status_t fence();
 
@@ -130,8 +114,6 @@ class Router final : private Carrier {
   mob_status_t order() override { return order_for("mob_fence"); }
   bool progress() override { return false; }
 
-  void note_call(const char* call);
-  void note_message(mob_rank_t target, size_t bytes, mob_status_t status);
   void find_route(const mob_transfer_t& transfer, const transport::Shape& shape,
                   const Notice& notice, Route* route);
   bool is_exposed(mob_rank_t rank, const transport::Shape& shape);
@@ -149,12 +131,12 @@ class Router final : private Carrier {
   mob_status_t explain(const char* call, mob_rank_t rank, const transport::Shape& shape);
 
   Engine& engine_;
+  KernelCopy& kernel_copy_;
   CompletionSignals completion_signals_;
   ExposedBatch exposed_batch_;
   ExposedTuning exposed_ways_;
   HookChain hooks_;
   Carrier* first_ = this;
-  std::atomic<bool> uses_cma_ = false;
 };
 
 }  // namespace mobius::engine

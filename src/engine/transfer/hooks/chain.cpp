@@ -37,6 +37,7 @@ mob_status_t HookChain::open(Engine& engine, Carrier& end) {
   const base::Settings& settings = engine.settings();
   const mob_rank_t rank = engine.rank();
   const std::vector<HookSpec> specs = wanted_hooks(settings);
+  CallCounts* counts = nullptr;
   for (auto spec = specs.rbegin(); spec != specs.rend(); ++spec) {
     Carrier& next = hooks_.empty() ? end : *hooks_.back();
     switch (spec->kind) {
@@ -53,7 +54,7 @@ mob_status_t HookChain::open(Engine& engine, Carrier& end) {
       }
       case HookKind::kStats: {
         auto stats = std::make_unique<StatsHook>(next, rank);
-        stats_ = stats.get();
+        counts = stats.get();
         hooks_.push_back(std::move(stats));
         break;
       }
@@ -70,6 +71,7 @@ mob_status_t HookChain::open(Engine& engine, Carrier& end) {
         break;
     }
   }
+  if (!hooks_.empty()) instrumentation_.install(timeline_.get(), counts);
   return MOB_OK;
 }
 
@@ -77,7 +79,7 @@ void HookChain::close(bool report) {
   if (report) {
     for (const auto& hook : hooks_) hook->finish();
   }
-  stats_ = nullptr;
+  instrumentation_.remove();
   hooks_.clear();
   reorders_ = false;
   timeline_.reset();

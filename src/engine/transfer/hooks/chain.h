@@ -6,17 +6,20 @@
 #include <memory>
 #include <vector>
 
-#include "engine/transfer/hooks/hook.h"
+#include "engine/common/instrumentation.h"
 #include "engine/common/timeline.h"
+#include "engine/transfer/hooks/hook.h"
 
 namespace mobius::engine {
 
 class Engine;
-class StatsHook;
 
 class HookChain {
  public:
-  // Makes the hooks in front of `end`. MOB_ERR_SETTING: no timeline can be written.
+  explicit HookChain(Instrumentation& instrumentation) : instrumentation_(instrumentation) {}
+
+  // Makes the hooks in front of `end` and fills in the instrumentation. MOB_ERR_SETTING: no
+  // timeline can be written.
   mob_status_t open(Engine& engine, Carrier& end);
   // Ends the hooks, which report first if that is wanted. Nothing is carried any more.
   void close(bool report);
@@ -24,12 +27,10 @@ class HookChain {
   bool empty() const { return hooks_.empty(); }
   bool reorders() const { return reorders_; }
   Carrier& first() const { return *hooks_.back(); }
-  Timeline* timeline() const { return timeline_.get(); }
-  StatsHook* stats() const { return stats_; }
 
  private:
+  Instrumentation& instrumentation_;
   std::unique_ptr<Timeline> timeline_;
-  StatsHook* stats_ = nullptr;
   bool reorders_ = false;
   std::vector<std::unique_ptr<Hook>> hooks_;  // the last is the first that an operation meets
 };

@@ -9,8 +9,9 @@
 #include <mutex>
 #include <string>
 
-#include "engine/transfer/hooks/hook.h"
+#include "engine/common/instrumentation.h"
 #include "engine/common/timeline.h"
+#include "engine/transfer/hooks/hook.h"
 
 namespace mobius::engine {
 
@@ -31,7 +32,7 @@ std::string stats_table(mob_rank_t rank, const std::map<mob_rank_t, TargetCounts
 std::string calls_line(mob_rank_t rank, const std::map<std::string, uint64_t>& calls);
 
 // Counts what is carried; prints the table to standard error at the end of the job.
-class StatsHook final : public Hook {
+class StatsHook final : public Hook, public CallCounts {
  public:
   StatsHook(Carrier& next, mob_rank_t rank) : Hook(next), rank_(rank) {}
 
@@ -39,9 +40,8 @@ class StatsHook final : public Hook {
   mob_status_t update(const WordUpdate& update) override;
   void finish() override;
 
-  // What is not carried.
-  void count_message(mob_rank_t target, size_t bytes, mob_status_t status);
-  void count_call(const char* call);
+  void count_message(mob_rank_t target, size_t bytes, mob_status_t status) override;
+  void count_call(const char* call) override;
 
  private:
   const mob_rank_t rank_;
