@@ -16,8 +16,9 @@ static void check(mob_status_t status) {
   if (status != MOB_OK) mob_abort(1, mob_last_error());
 }
 
-/* Where cells are: the same in every rank, so that each knows where to put. Two grids in turn, each
- * with a frame of one cell around the block; own cells have rows and columns from 1. */
+/* The places of cells are the same in every rank, so that each rank knows where to put. Two grids
+ * are used in turn, each with a frame of one cell around the block; own cells have rows and columns
+ * from 1. */
 static mob_mem_t memory;
 static int grid_rows, grid_columns; /* of a grid, frame included */
 
@@ -44,7 +45,7 @@ static void step(const double* from, double* to, int rows, int columns, int pitc
   }
 }
 
-/* Puts `count` runs of cells, one below the other, from the own grid into a neighbour's. */
+/* Puts `count` runs of cells, one below the other, from this rank's grid into a neighbour's. */
 static void put_cells(mob_rank_t rank, size_t to, size_t from, size_t run_cells, size_t count) {
   const ptrdiff_t stride = (ptrdiff_t)grid_columns * kCell;
   void* remote;
@@ -53,7 +54,7 @@ static void put_cells(mob_rank_t rank, size_t to, size_t from, size_t run_cells,
                         run_cells * kCell, &count, 1));
 }
 
-/* The largest difference between what all ranks have and what one process computes alone. */
+/* The largest difference between the result of all ranks and that of one process alone. */
 static double difference_from_serial(int grid, int down, int across) {
   const int pitch = kSide + 2;
   double* cells[2] = {calloc((size_t)pitch * pitch, kCell), calloc((size_t)pitch * pitch, kCell)};
@@ -115,15 +116,15 @@ int main(void) {
 
   check(mob_barrier()); /* nobody puts before all have set their frames */
   for (int n = 0; n < kSteps; ++n) {
-    const int grid = 1 - n % 2; /* computed in this step, from the other one */
+    const int grid = 1 - n % 2; /* this step computes it from the other one */
     step(own_cell(1 - grid, 1, 1), own_cell(grid, 1, 1), rows, columns, grid_columns);
     for (int e = 0; e < 4; ++e) {
       if (!edges[e].exists) continue;
       put_cells(edges[e].rank, offset_of(grid, 0, 0) + edges[e].to,
                 offset_of(grid, 0, 0) + edges[e].from, edges[e].run_cells, edges[e].count);
-      check(mob_notify(edges[e].rank)); /* it sees what was put before */
+      check(mob_notify(edges[e].rank)); /* the neighbour sees what was put before */
     }
-    /* A neighbour that has notified has also read its frame of the grid that comes next. */
+    /* A neighbour that has notified has also read its frame of the grid computed next. */
     for (int e = 0; e < 4; ++e) {
       if (edges[e].exists) check(mob_notify_wait(edges[e].rank, NULL));
     }

@@ -37,7 +37,7 @@ static uint64_t count(mob_rank_t rank, uint64_t bins, uint64_t* counts) {
   return outside;
 }
 
-/* Whether the bins of all ranks hold what one process counts alone. */
+/* Whether the bins of all ranks hold the counts that one process finds alone. */
 static int is_right(mob_mem_t mem, const uint64_t* outside_word) {
   const uint64_t bins = (uint64_t)mob_size() * kBinsPerRank;
   uint64_t* counts = calloc(bins, sizeof(uint64_t));
@@ -60,7 +60,7 @@ int main(void) {
   const mob_rank_t size = mob_size(), rank = mob_rank();
   const uint64_t bins = (uint64_t)size * kBinsPerRank;
 
-  /* The bins of a rank; and a word that is used in rank 0 alone, in an allocation of its own:
+  /* The bins of each rank, and a word, of which only rank 0's is used, in an allocation of its own:
    * arrays are accumulated faster where no words are updated. All are zero. */
   mob_mem_t mem, word;
   void *remote, *outside_word;
@@ -74,7 +74,7 @@ int main(void) {
   uint64_t before;
   for (uint64_t i = 0; i < outside; ++i) check(mob_fetch_add8(0, outside_word, 1, &before));
   for (mob_rank_t i = 0; i < size; ++i) {
-    const mob_rank_t owner = (rank + i) % size; /* not everybody to the same one at once */
+    const mob_rank_t owner = (rank + i) % size; /* so that the ranks begin at different owners */
     check(mob_mem_address(mem, owner, 0, &remote));
     check(mob_accumulate(owner, remote, counts + owner * kBinsPerRank, kBinsPerRank, MOB_UINT64,
                          MOB_SUM));

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 
-// Particles that move between ranks, each of which owns a stretch of space. Who finds a particle
-// that belongs to another rank takes a place in that rank's list with a fetch-and-add and puts it
-// there; the owner does nothing. Build and run:
+// Particles that move between ranks, each of which owns a part of space. A rank that finds a
+// particle of another rank takes a place in that rank's list with a fetch-and-add and puts the
+// particle there; the owner does nothing. Build and run:
 //   mobc++ -std=c++20 particles.cpp -o particles && mobius run -n 4 ./particles
 
 #include <mobius/mobius.hpp>
@@ -18,7 +18,7 @@ struct Particle {
   int number;
 };
 
-// Of which particles there are, and whether they are where they belong.
+// Which particles there are, and whether each is at its owner.
 struct Census {
   long count, numbers;
   bool in_place;

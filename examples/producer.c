@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /* Producers and consumers: each rank makes items for its right neighbour and takes those of its
- * left one. Items go through a ring of slots in the consumer's memory. An item and the news of it
- * travel in one call, mob_put_signal(); who has nothing to do sleeps. Build and run:
+ * left one. Items go through a ring of slots in the consumer's memory. An item and its
+ * signal travel in one call, mob_put_signal(); a rank with nothing to do sleeps. Build and run:
  *   mobcc producer.c -o producer && mobius run -n 4 ./producer */
 
 #include <mobius/mobius.h>
@@ -16,7 +16,7 @@ typedef struct {
   uint64_t words[kWordsPerItem];
 } item_t;
 
-/* What each rank has in shared memory. */
+/* The shared memory of each rank. */
 typedef struct {
   uint64_t arrived; /* items that the left neighbour has put into `slots`, since the start */
   uint64_t taken;   /* items that the right neighbour has taken from its own */

@@ -7,14 +7,21 @@
 
 #include <stdio.h>
 
+static void check(mob_status_t status) {
+  if (status != MOB_OK) mob_abort(1, mob_last_error()); /* ends the job and says why */
+}
+
 int main(void) {
   mob_mem_t mem;
   void* remote;
-  if (mob_init() || mob_mem_alloc(4096, &mem)) return fprintf(stderr, "%s\n", mob_last_error()), 1;
+  check(mob_init());
+  check(mob_mem_alloc(sizeof(uint64_t), &mem)); /* 8 bytes in every process, zeros */
   const mob_rank_t right = (mob_rank() + 1) % mob_size();
-  mob_mem_address(mem, right, 0, &remote);               /* the address in its owner */
-  mob_put8(right, remote, (uint64_t)(100 + mob_rank())); /* the neighbour does nothing */
-  mob_barrier();
-  printf("rank %d got %d\n", (int)mob_rank(), *(int*)mob_mem_local(mem));
-  return mob_finalize();
+  check(mob_mem_address(mem, right, 0, &remote)); /* its address in the neighbour */
+  check(mob_put8(right, remote, 100 + (uint64_t)mob_rank()));
+  check(mob_barrier()); /* the puts of all are complete */
+  printf("rank %d got %d\n", (int)mob_rank(), (int)*(uint64_t*)mob_mem_local(mem));
+  check(mob_mem_free(mem));
+  check(mob_finalize());
+  return 0;
 }

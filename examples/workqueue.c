@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* A queue of tasks of very different length. There is no master: a counter says which task is next,
- * and whoever is free takes it with one fetch-and-add. Build and run:
+/* A queue of tasks of very different length. There is no master: a counter has the number of the
+ * next task, and a free rank takes it with one fetch-and-add. Build and run:
  *   mobcc workqueue.c -o workqueue && mobius run -n 4 ./workqueue */
 
 #include <mobius/mobius.h>
@@ -10,7 +10,7 @@
 
 enum { kTasks = 2000, kNumbersPerTask = 50 };
 
-/* What the rank that hosts the queue has. */
+/* The memory of the rank that hosts the queue. */
 typedef struct {
   uint64_t next; /* number of the next task */
   uint64_t results[kTasks];
@@ -39,7 +39,7 @@ int main(void) {
   void* address;
   check(mob_mem_alloc(is_host ? sizeof(queue_t) : 0, &mem)); /* zeros */
   check(mob_mem_address(mem, host, 0, &address));
-  queue_t* queue = address; /* where the host has it: for puts and gets, not to be dereferenced */
+  queue_t* queue = address; /* its address in the host: for puts and gets, not to be dereferenced */
 
   uint64_t done = 0;
   for (;;) {

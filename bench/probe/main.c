@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * A probe: measures one library and writes JSON lines (docs/instrument.md). The library is chosen
- * when linking: adapter.h says what an adapter gives. Everything that is the same for all libraries
- * is here and in the other shared files; nothing of a library is.
+ * A probe: measures one library and writes JSON lines (docs/instrument-formats.md). The library is
+ * chosen when linking: adapter.h says what an adapter gives. Everything that is the same for all
+ * libraries is here and in the other shared files; nothing of a library is.
  */
 
 #ifndef _GNU_SOURCE

@@ -2,7 +2,7 @@
 
 /*
  * The test-suite: measures cells that are put together from blocks (suite.h) and writes JSON lines
- * (docs/instrument.md). One program per library.
+ * (docs/instrument-formats.md). One program per library.
  */
 
 #ifndef _GNU_SOURCE

@@ -138,7 +138,7 @@ int suite_row_of(const suite_cell_t* cell, size_t bytes);
 /** Largest of the session's sizes. */
 size_t suite_largest(const suite_session_t* session);
 
-/* Records (docs/instrument.md). `part` is appended to the cell's name unless null. */
+/* Records (docs/instrument-formats.md). `part` is appended to the cell's name unless null. */
 void suite_record_samples(suite_session_t* session, const suite_cell_t* cell, const char* part,
                           size_t bytes, const suite_times_t* times);
 void suite_record_fact(suite_session_t* session, const suite_cell_t* cell, const char* name,

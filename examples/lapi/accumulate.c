@@ -2,7 +2,7 @@
 
 /*
  * Accumulate by active messages: every task adds its vector to one of every other task. The header
- * handler gives a buffer for what has not come yet; the completion handler adds it.
+ * handler gives a buffer for data that has not come yet; the completion handler adds it.
  *
  *   moblapicc accumulate.c -o accumulate && mobius run -n 4 accumulate
  */

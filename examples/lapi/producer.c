@@ -2,7 +2,7 @@
 
 /*
  * A producer and its consumers: task 0 puts items into slots of each other task, which tells it by
- * a counter that a slot is free again. Nobody sends a message that must be received.
+ * a counter that a slot is free again. No task sends a message that must be received.
  *
  *   moblapicc producer.c -o producer && mobius run -n 4 producer
  */
@@ -25,7 +25,7 @@ static void check(int code, const char* call) {
 }
 #define CHECK(call) check(call, #call)
 
-/* Where others write: any memory will do. */
+/* Others write here; any memory will do. */
 static long slots[SLOTS];
 static lapi_cntr_t filled;            /* at a consumer: items in slots */
 static lapi_cntr_t freed[MOST_TASKS]; /* at the producer: free slots of each consumer */

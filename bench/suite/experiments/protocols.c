@@ -6,7 +6,7 @@
  * completion; of messages, one leg of a ping-pong. Options:
  *
  *   cold=1       each transfer is of another place, so that its data are not in a near cache
- *   by=messages  says how the processes were started (docs/instrument.md)
+ *   by=messages  says how the processes were started (docs/instrument-formats.md)
  */
 
 #include <string.h>

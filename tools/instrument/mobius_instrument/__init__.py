@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The instrument: measures one-sided communication in Möbius and in every MPI found.
 
-`docs/instrument.md` is the contract between this package and the probes. Below, modules only use
-those further left:
+`docs/instrument-formats.md` is the contract between this package and the probes. Below, modules
+only use those further left:
 
     errors, cells, stats → results, host, locations, processes, shared_memory → libraries
     → experiments → plan

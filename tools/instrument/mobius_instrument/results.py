@@ -319,7 +319,7 @@ class _Reader:
         if results is None:
             raise InstrumentError(
                 f"{self._path} is not a results file of the instrument: it has no 'run' line"
-                " (see docs/instrument.md)"
+                " (see docs/instrument-formats.md)"
             )
         results.samples = self._samples
         name, damaged = self._path.name, self._damaged
