@@ -136,6 +136,8 @@ MOB_API mob_status_t mob_access_trylock(mob_access_t access, mob_rank_t rank,
  * before that. Their errors are returned as mob_flush_all() returns them, and the access is given
  * back even so.
  *
+ * @param access  a live object
+ * @param rank    the member
  * @return MOB_OK; MOB_ERR_STATE (also without access; in a handler as lock.h says); MOB_ERR_HANDLE;
  *         MOB_ERR_RANK
  *
@@ -159,6 +161,7 @@ MOB_API mob_status_t mob_access_lock_all(mob_access_t access, int* recovered);
 /**
  * Gives shared access to every member back.
  *
+ * @param access  a live object
  * @return MOB_OK; MOB_ERR_STATE (also if the calling process lacks shared access to a member; then
  *         none was given back); MOB_ERR_HANDLE
  *

@@ -54,10 +54,10 @@ typedef uint64_t mob_token_t;
 
 /** A message as its header handler receives it. All of it is valid until the handler returns. */
 typedef struct mob_message {
-  mob_rank_t source;  /**< the sender */
-  const void* header; /**< aligned to 16 bytes */
-  size_t header_bytes;
-  size_t payload_bytes;
+  mob_rank_t source;    /**< the sender */
+  const void* header;   /**< aligned to 16 bytes */
+  size_t header_bytes;  /**< of the header */
+  size_t payload_bytes; /**< of the payload, whether it has arrived or not */
   /**
    * The whole payload, aligned to 16 bytes, if it has arrived; else null. A short payload (up to a
    * few thousand bytes) always has.

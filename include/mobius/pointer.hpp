@@ -34,8 +34,8 @@ namespace mob {
 template <Transferable T>
 class Pointer {
  public:
-  using element_type = T;
-  using difference_type = std::ptrdiff_t;
+  using element_type = T;                 /**< as std::pointer_traits wants it */
+  using difference_type = std::ptrdiff_t; /**< likewise */
 
   /** Points to nothing: rank 0, address null. */
   constexpr Pointer() = default;
@@ -67,6 +67,7 @@ class Pointer {
   /**
    * Points to a member of the object; for an array, to its first element.
    * `p.member(&Slot::ready).put(1);`
+   * @param which  the member
    */
   template <typename Member, typename Class>
     requires std::is_class_v<T> && std::same_as<Class, T> && std::is_object_v<Member>
@@ -150,7 +151,7 @@ class Pointer {
     }
   }
 
-  /** Puts elements: mob_put(). Local completion at return. */
+  /** Puts the elements of `values`: mob_put(). Local completion at return. */
   void put(std::span<const T> values) const {
     check(mob_put(rank_, address_, values.data(), values.size_bytes()));
   }
@@ -192,7 +193,7 @@ class Pointer {
   }
 
   /**
-   * Puts elements, then changes a signal word of the same rank: mob_put_signal().
+   * Puts the elements of `values`, then changes a signal word of the same rank: mob_put_signal().
    * @param signal  outside the elements written
    * @throws Error  MOB_ERR_ARGUMENT also if `signal` belongs to another rank
    */
@@ -204,7 +205,8 @@ class Pointer {
   }
 
   /**
-   * Gets elements, then changes a signal word of the same rank: mob_get_signal(). As put_signal().
+   * Gets as many elements as `values` has, then changes a signal word of the same rank:
+   * mob_get_signal(). As put_signal().
    */
   void get_signal(std::span<T> values, Pointer<uint64_t> signal, uint64_t value,
                   mob_signal_op_t op = MOB_SIGNAL_SET) const {
@@ -213,21 +215,21 @@ class Pointer {
                          value, op));
   }
 
-  /** Combines elements with the target's: mob_accumulate(). Local completion at return. */
+  /** Combines `values` with the target's elements: mob_accumulate(). Local completion at return. */
   void accumulate(std::span<const T> values, mob_op_t op = MOB_SUM) const
     requires Reducible<T>
   {
     check(mob_accumulate(rank_, address_, values.data(), values.size(), type_of<T>, op));
   }
 
-  /** Combines one element with the target's: mob_accumulate(). */
+  /** Combines `value` with the target's element: mob_accumulate(). */
   void accumulate(const T& value, mob_op_t op = MOB_SUM) const
     requires Reducible<T>
   {
     check(mob_accumulate(rank_, address_, &value, 1, type_of<T>, op));
   }
 
-  /** Adds scale × values to the target's elements: mob_accumulate_scaled(). */
+  /** Adds scale × `values` to the target's elements: mob_accumulate_scaled(). */
   void accumulate_scaled(std::span<const T> values, const T& scale) const
     requires Reducible<T>
   {

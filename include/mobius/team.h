@@ -105,12 +105,14 @@ MOB_API mob_status_t mob_team_split_list(mob_team_t parent, const mob_rank_t* ra
 MOB_API mob_status_t mob_team_free(mob_team_t team);
 
 /**
+ * @param team  a live team
  * @return the rank of the calling process in a team, or MOB_ERR_STATE or MOB_ERR_HANDLE (negative).
  *         Does not block. Thread safety: any.
  */
 MOB_API mob_rank_t mob_team_rank(mob_team_t team);
 
 /**
+ * @param team  a live team
  * @return the number of members of a team, or MOB_ERR_STATE or MOB_ERR_HANDLE (negative). Does not
  *         block. Thread safety: any.
  */

@@ -68,7 +68,7 @@ class Team {
  public:
   /** Makes an object without a team. */
   Team() = default;
-  /** Takes ownership of a team that the C interface made. */
+  /** Takes ownership of `team`, which the C interface made. */
   explicit Team(mob_team_t team) noexcept : team_(team) {}
   /** @return the team of all processes, which is never freed */
   [[nodiscard]] static Team world() noexcept { return Team(MOB_TEAM_WORLD); }
@@ -103,7 +103,9 @@ class Team {
     return translate_to(rank, to.handle());
   }
   /**
-   * @return a member's rank in the job, which mob::Pointer takes. Local. @throws Error if it fails
+   * @param rank    a member's rank in this team
+   * @return        its rank in the job, which mob::Pointer takes. Local.
+   * @throws Error  if it fails
    */
   [[nodiscard]] mob_rank_t world_rank(mob_rank_t rank) const {
     return translate_to(rank, MOB_TEAM_WORLD);
@@ -167,7 +169,7 @@ class Team {
     const std::span elements(values);
     check(mob_broadcast(handle(), root, elements.data(), elements.size_bytes()));
   }
-  /** @return the root's value, at all members: mob_broadcast() */
+  /** @return the root's `value`, at all members: mob_broadcast() */
   template <Transferable T>
     requires(!std::ranges::range<T>)
   [[nodiscard]] T broadcast(mob_rank_t root, T value) const {
@@ -211,7 +213,7 @@ class Team {
   void allreduce(Op op, const In& in, Out&& out) const {
     combine<Element<In>>(&mob_allreduce, &mob_allreduce_user, op, std::span(in), std::span(out));
   }
-  /** @return the combined values: as allreduce() of one element */
+  /** @return the combination of every member's `value`: as allreduce() of one element */
   template <Transferable T, typename Op>
     requires(!std::ranges::range<T>) && Operation<Op, T>
   [[nodiscard]] T allreduce(Op op, T value) const {
@@ -228,7 +230,8 @@ class Team {
   void scan(Op op, const In& in, Out&& out) const {
     combine<Element<In>>(&mob_scan, &mob_scan_user, op, std::span(in), std::span(out));
   }
-  /** @return the combined values of the lower ranks and the caller: as scan() of one element */
+  /** @return the combination of `value` of the lower ranks and the caller: as scan() of one element
+   */
   template <Transferable T, typename Op>
     requires(!std::ranges::range<T>) && Operation<Op, T>
   [[nodiscard]] T scan(Op op, T value) const {
@@ -246,8 +249,8 @@ class Team {
     combine<Element<In>>(&mob_exscan, &mob_exscan_user, op, std::span(in), std::span(out));
   }
   /**
-   * @return the combined values of the lower ranks; `first` at the first member: as exscan() of one
-   *         element
+   * @return the combination of `value` of the lower ranks; `first` at the first member: as exscan()
+   *         of one element
    */
   template <Transferable T, typename Op>
     requires(!std::ranges::range<T>) && Operation<Op, T>
@@ -281,7 +284,7 @@ class Team {
     check(mob_allgather(handle(), std::ranges::data(in), std::ranges::data(out),
                         std::span(in).size_bytes()));
   }
-  /** @return every member's value, by rank: as allgather() of one element */
+  /** @return every member's `value`, by rank: as allgather() of one element */
   template <Transferable T>
     requires(!std::ranges::range<T> && std::is_default_constructible_v<T> && !std::same_as<T, bool>)
   [[nodiscard]] std::vector<T> allgather(const T& value) const {

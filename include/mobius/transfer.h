@@ -45,12 +45,12 @@ typedef enum mob_shape {
   MOB_SPANS       /**< two lists of address and length, with the same total of bytes */
 } mob_shape_t;
 
-enum { MOB_MAX_DIMENSIONS = 8 };
+enum { MOB_MAX_DIMENSIONS = 8 /**< of a strided transfer, its run included */ };
 
 /** A contiguous range of bytes. */
 typedef struct mob_span {
-  void* address;
-  size_t bytes;
+  void* address; /**< the first of them, where their owner has it */
+  size_t bytes;  /**< how many */
 } mob_span_t;
 
 /** The change of a signal word at the target (put-with-signal). */
@@ -61,9 +61,9 @@ typedef enum mob_signal_op {
 
 /** The description of a transfer. Members that do not belong to its shape and kind are ignored. */
 typedef struct mob_transfer_args {
-  mob_kind_t kind;
-  mob_shape_t shape;
-  mob_rank_t rank; /**< the target */
+  mob_kind_t kind;   /**< what it does */
+  mob_shape_t shape; /**< how its bytes lie, on both sides */
+  mob_rank_t rank;   /**< the target */
 
   /* Contiguous and strided. */
   void* remote; /**< first byte, an address in the target (only read, for a get) */
@@ -74,24 +74,25 @@ typedef struct mob_transfer_args {
    * Strides are in bytes, may be negative, and may be 0 on the side that is read. */
   /** 0 … MOB_MAX_DIMENSIONS - 1 repetitions of the run: the dimensions of the box - 1 */
   int dimensions;
-  const size_t* counts;
-  const ptrdiff_t* remote_strides;
-  const ptrdiff_t* local_strides;
+  const size_t* counts; /**< `dimensions` of them: repetitions in each dimension */
+  const ptrdiff_t*
+      remote_strides; /**< `dimensions` of them: bytes from one repetition to the next */
+  const ptrdiff_t* local_strides; /**< the same, at the caller */
 
   /* Pieces: the i-th piece moves between remotes[i] and locals[i]. */
-  size_t count;
-  void* const* remotes;
-  void* const* locals;
+  size_t count;         /**< how many pieces, each of `bytes` bytes */
+  void* const* remotes; /**< their addresses in the target */
+  void* const* locals;  /**< their addresses at the caller */
 
   /* Spans: the bytes of both lists, in order. */
-  const mob_span_t* remote_spans;
-  size_t remote_span_count;
-  const mob_span_t* local_spans;
-  size_t local_span_count;
+  const mob_span_t* remote_spans; /**< in the target */
+  size_t remote_span_count;       /**< length of that list */
+  const mob_span_t* local_spans;  /**< at the caller; as many bytes as in the target in all */
+  size_t local_span_count;        /**< length of that list */
 
   /* Accumulate. Every run, piece and span holds whole elements, aligned at the target. */
-  mob_type_t type;
-  mob_op_t op;
+  mob_type_t type;   /**< of the elements */
+  mob_op_t op;       /**< how they are combined */
   const void* scale; /**< one element, or null for 1; with MOB_SUM only */
   /** Fetching: receives the old elements in order, without gaps; the caller owns it. */
   void* fetched;
@@ -106,8 +107,8 @@ typedef struct mob_transfer_args {
    * mob_wait_until().
    */
   uint64_t* signal;
-  uint64_t signal_value;
-  mob_signal_op_t signal_op;
+  uint64_t signal_value;     /**< what `signal` becomes, or what is added to it */
+  mob_signal_op_t signal_op; /**< which of the two */
   /**
    * An aligned word of the caller, in any memory: + 1 (atomic) at local completion; a counter that
    * need not be created.
@@ -118,6 +119,7 @@ typedef struct mob_transfer_args {
 
 /** A transfer that was started. MOB_HANDLE_DONE stands for one that is complete. */
 typedef uint64_t mob_handle_t;
+/** The handle of a transfer that is complete. */
 #define MOB_HANDLE_DONE UINT64_C(0)
 
 /**
@@ -191,6 +193,9 @@ MOB_API mob_status_t mob_test(mob_handle_t* handle, int* done);
 
 /**
  * Waits for `count` handles, as mob_wait().
+ *
+ * @param handles  `count` of them; each becomes MOB_HANDLE_DONE
+ * @param count    how many; 0 does nothing
  *
  * @return the first error. After an error the remaining handles were waited for too; but none was
  *         if there are more handles than memory can hold (MOB_ERR_RANGE).

@@ -32,7 +32,7 @@ typedef enum mob_type {
   MOB_COMPLEX_DOUBLE /**< 16 bytes, aligned to 8 */
 } mob_type_t;
 
-enum { MOB_TYPE_COUNT = MOB_COMPLEX_DOUBLE + 1 };
+enum { MOB_TYPE_COUNT = MOB_COMPLEX_DOUBLE + 1 /**< how many types there are */ };
 
 /**
  * An operation that combines an element of the target (or of a partial result) with one of the
@@ -56,7 +56,7 @@ typedef enum mob_op {
   MOB_NO_OP    /**< keeps the target's element: with a fetch, an element-wise atomic get */
 } mob_op_t;
 
-enum { MOB_OP_COUNT = MOB_NO_OP + 1 };
+enum { MOB_OP_COUNT = MOB_NO_OP + 1 /**< how many operations there are */ };
 
 /**
  * @return the size of an element in bytes; 0 if `type` is unknown. Thread safety: any. May be

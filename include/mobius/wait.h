@@ -35,7 +35,7 @@ extern "C" {
 /** A comparison of a word with a value: `word == value`, `word != value`, `word > value`, … */
 typedef enum mob_compare { MOB_EQ, MOB_NE, MOB_GT, MOB_GE, MOB_LT, MOB_LE } mob_compare_t;
 
-enum { MOB_COMPARE_COUNT = MOB_LE + 1 };
+enum { MOB_COMPARE_COUNT = MOB_LE + 1 /**< how many comparisons there are */ };
 
 /**
  * Waits until the comparison of a word with a value holds. Inlined: one load when it holds already.

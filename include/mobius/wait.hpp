@@ -72,7 +72,7 @@ class [[nodiscard]] Handle {
  public:
   /** Makes a handle that is complete. */
   Handle() = default;
-  /** Takes ownership of a handle of the C interface. */
+  /** Takes ownership of `handle`, which the C interface made. */
   explicit Handle(mob_handle_t handle) noexcept : handle_(handle) {}
   Handle(Handle&& other) noexcept : handle_(other.release()) {}
   /** Waits for the handle that it held, as the destructor does. */
@@ -117,7 +117,7 @@ class [[nodiscard]] Handle {
 };
 
 /**
- * Waits for local completion of all handles: mob_wait_all().
+ * Waits for local completion of all `handles`: mob_wait_all().
  * @throws Error  the first error; all handles were waited for in that case too
  */
 inline void wait_all(std::span<Handle> handles) {

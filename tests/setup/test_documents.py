@@ -1,14 +1,17 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The documents: every link in them leads somewhere, in the checkout and in an installed tree."""
+"""The documents: every link in them leads somewhere, in the checkout and in an installed tree; what
+they show is what is there."""
 
 from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
+from mobius_setup.docs import reference
 from setup_trees import ROOT
 
 LINK = re.compile(r"\]\(([^)\s]+)\)")
@@ -63,3 +66,37 @@ def test_links_of_the_installed_documents(tmp_path: Path) -> None:
     pages = {str(page.relative_to(tmp_path / "share" / "doc" / "mobius")) for page in documents}
     assert {"README.md", "CHANGELOG.md", "docs/hosts.md", "docs/guide/index.md"} <= pages
     assert dead_links(tmp_path, documents) == []
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/guide/index.md"])
+def test_the_first_program_is_the_example(page: str) -> None:
+    program = (ROOT / "examples" / "ring.c").read_text(encoding="utf-8").partition("#include")
+    text = (ROOT / page).read_text(encoding="utf-8")
+    assert f"```c\n{program[1]}{program[2]}```" in text
+
+
+def test_public_headers_are_described() -> None:
+    if shutil.which("doxygen") is None:
+        pytest.skip(reference.MISSING)
+    assert reference.problems(ROOT) == []
+
+
+def test_the_reference_lists_every_header() -> None:
+    page = (ROOT / "docs" / "reference.md").read_text(encoding="utf-8")
+    listed = set(re.findall(r"\(\.\./include/mobius/(\w+\.h)\)", page))
+    there = {path.name for path in (ROOT / "include" / "mobius").glob("*.h")}
+    assert listed == there - {"mobius.h"}
+
+
+def test_every_name_of_the_interface_exists() -> None:
+    name = re.compile(r"\b(?:mob|MOB)_\w*\w")
+    headers = (ROOT / "include" / "mobius").rglob("*.h*")
+    known = {word for path in headers for word in name.findall(path.read_text(encoding="utf-8"))}
+    pages = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]
+    unknown = {
+        f"{page.relative_to(ROOT)}: {word}"
+        for page in pages
+        for word in name.findall(page.read_text(encoding="utf-8"))
+        if word not in known
+    }
+    assert unknown == set()

@@ -123,6 +123,33 @@ command_test() {
   python_part run_tests --root "$root" "$@"
 }
 
+# The documents' parts that are made: tables of recorded figures, the site of the public headers.
+command_docs() {
+  case " $* " in
+    *" -h "* | *" --help "*)
+      print_help docs
+      exit
+      ;;
+  esac
+  case ${1-} in
+    '')
+      print_help docs >&2
+      exit 2
+      ;;
+    figures) locked set_up python -- || exit ;;
+    record) locked set_up build python test -- release || exit ;;
+    reference)
+      locked set_up python -- || exit
+      locked want_doxygen
+      ;;
+    *) unexpected "$1" ;;
+  esac
+  export PATH="$venv/bin:$PATH"
+  unset PYTHONHOME
+  PYTHONPATH=$root/tools/setup:$root/tools/instrument PYTHONNOUSERSITE=1 \
+    exec "$venv/bin/python" -m mobius_setup.docs --root "$root" "$@"
+}
+
 # Every file that git knows or would add, so that new files are checked before they are committed.
 command_lint() {
   fix=
@@ -135,6 +162,8 @@ command_lint() {
   done
   locked set_up build python lint -- || exit
   locked prepare_lint || exit
+  locked want_doxygen
+  has doxygen || say "no Doxygen here: descriptions in the public headers are not checked"
   cd -- "$root" || exit
   git rev-parse --git-dir >/dev/null ||
     die "lint goes over the files that git knows; '$root' is not a git work tree that git accepts"

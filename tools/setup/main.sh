@@ -40,7 +40,7 @@ unknown_subcommand() {
   exit 2
 }
 
-subcommands="build test run mpirun bench report compare info tune explain install lint setup help"
+subcommands="build test run mpirun bench report compare info tune explain docs install lint setup help"
 
 case ${1-} in
   '')

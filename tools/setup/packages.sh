@@ -99,6 +99,15 @@ want_packages() {
     say "tests of Global Arrays are skipped: apt-get could not install $wanted"
 }
 
+# want_doxygen: for the site of the public headers, and for the check of their descriptions, which is
+# left out without it. Tried once.
+want_doxygen() {
+  has doxygen || [ -e "$state/doxygen.stamp" ] || ! may_install && return
+  : >"$state/doxygen.stamp"
+  step apt-doxygen "installing package: doxygen" "install it by hand" \
+    apt_install_updating doxygen || :
+}
+
 # may_install: whether apt-get may be used without asking anybody; sets as_root to its prefix.
 may_install() {
   has apt-get || return 1

@@ -1,0 +1,279 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Measures what the tables of the documents show and writes docs/results/PART.jsonl.
+
+Each part runs programs of the release build, or `./mobius bench`, on this machine. It should have
+nothing else to do meanwhile; a recording says how much of the processors other programs had.
+"""
+
+from __future__ import annotations
+
+import datetime
+import json
+import os
+import re
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Final
+
+from mobius_setup.docs.recording import FOLDER, DocsError, Figure, write
+
+LAUNCHES: Final = 3
+_PROGRAMS: Final = Path("build/release/bin")
+_SIZES: Final = "8b,4kb,64kb,1mb"
+
+
+def _output(root: Path, command: Iterable[str | Path]) -> str:
+    arguments = [str(part) for part in command]
+    done = subprocess.run(
+        arguments, cwd=root, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True
+    )
+    if done.returncode != 0:
+        raise DocsError(f"'{' '.join(arguments)}' failed with exit code {done.returncode}")
+    return done.stdout
+
+
+def _launched(
+    root: Path, program: str, *arguments: str, options: Iterable[str] = ("-n", "2")
+) -> str:
+    return _output(root, [_PROGRAMS / "mobius", "run", *options, _PROGRAMS / program, *arguments])
+
+
+def _instructions(root: Path) -> list[Figure]:
+    """Machine code of the inlined calls, as tests/codegen checks it."""
+    text = _output(
+        root,
+        [
+            sys.executable,
+            "tests/codegen/check_inline.py",
+            "cc",
+            "include",
+            "tests/codegen/inlined.c",
+        ],
+    )
+    found = re.findall(r"^ok +(\w+): (\d+) instructions(?:, (\d+) conditional)?", text, re.M)
+    return [
+        {"key": name, "instructions": int(count), **({"branches": int(jumps)} if jumps else {})}
+        for name, count, jumps in found
+    ]
+
+
+def _micro(root: Path) -> list[Figure]:
+    """Möbius against the bare machine: medians of interleaved rounds in one launch."""
+    names = (
+        "put8 get8 put8_flush one_way fetch_add8 copy_4k copy_64k copy_4m strided_512_1024"
+        " accumulate_rows accumulate_integers barrier sync lock exposed_put8 exposed_strided"
+        " exposed_fetch_add8 moved_put8 message_8 message_wake message_4k message_64k message_1m"
+    ).split()
+    figures = []
+    for line in _launched(root, "micro", "--json", "--rounds", "15", *names).splitlines():
+        record = json.loads(line)
+        ns = record["ns"]
+        figures.append(
+            {
+                "key": f"{record['benchmark']}/{record['variant']}",
+                "ns": record["median_ns"], "low_ns": min(ns), "high_ns": max(ns),
+                "ratio": record["ratio_to_limit"],
+            }
+        )  # fmt: skip
+    return figures
+
+
+def _bench(root: Path, *arguments: str) -> list[Figure]:
+    """Medians of a run of the instrument."""
+    with tempfile.TemporaryDirectory() as folder:
+        _output(
+            root, [sys.executable, "-m", "mobius_instrument", "bench", *arguments, "--out", folder]
+        )
+        return figures_of(Path(folder))
+
+
+def figures_of(folder: Path) -> list[Figure]:
+    """Medians of what `./mobius bench` left in a folder."""
+    from mobius_instrument.presentation.analysis import Analysis
+    from mobius_instrument.results import RESULTS_NAME, read_results
+
+    results = read_results(folder / RESULTS_NAME)
+    figures: list[Figure] = [
+        {"key": f"label {one.library}", "label": one.label.removesuffix(" (PyPI)")}
+        for one in results.libraries.values()
+        if one.status == "ready"
+    ]
+    for series in Analysis(results).series:
+        figures += [
+            {
+                "key": f"{series.library} {series.cell} {size}", "ns": round(s.median, 2),
+                "low_ns": round(s.low, 2), "high_ns": round(s.high, 2), "launches": s.launches,
+            }
+            for size, s in series.summaries.items()
+        ]  # fmt: skip
+    return figures
+
+
+def _libraries(root: Path) -> list[Figure]:
+    """Möbius beside Open MPI and MPICH: an operation with its completion, and synchronisation."""
+    return _bench(
+        root, "completion", "sync-cost", "--libs", "mobius,lapi,openmpi,mpich", "--sizes", _SIZES
+    )
+
+
+def _protocols(root: Path) -> list[Figure]:
+    """ARMCI on Möbius beside what the MPIs offer for it."""
+    return _bench(root, "protocols", "--libs", "armci,openmpi,mpich")
+
+
+def _scheduler(root: Path, rate: str) -> list[Figure]:
+    hosts = f"testbed:{rate}" if rate else "testbed"
+    return _bench(root, "schedule", "--hosts", hosts, "--libs", "mobius,openmpi,mpich")
+
+
+def _network(root: Path) -> list[Figure]:
+    """Single operations between two virtual hosts, each beside a plain socket."""
+    names = (
+        "put get fetch-add put-one-way message-one-way put-sleeping put-computing put-64K get-64K"
+        " strided-64K put-1M get-1M put-stream-1M get-stream-1M"
+    ).split()
+    times: dict[str, list[tuple[float, float]]] = {}
+    for _ in range(LAUNCHES):
+        options = ("-n", "2", "--virtual-hosts", "2")
+        text = _launched(root, "operations_bench", "7", *names, options=options)
+        for line in text.splitlines():
+            name, _, ours, socket, _ = line.split()
+            times.setdefault(name, []).append((float(ours) * 1e3, float(socket) * 1e3))
+    return [
+        {
+            "key": name, "ns": statistics.median(ours for ours, _ in launches),
+            "socket_ns": statistics.median(socket for _, socket in launches),
+            "ratio": statistics.median(ours / socket for ours, socket in launches),
+            "low_ns": min(ours for ours, _ in launches),
+            "high_ns": max(ours for ours, _ in launches), "launches": len(launches),
+        }
+        for name, launches in times.items()
+    ]  # fmt: skip
+
+
+def _scale(root: Path) -> list[Figure]:
+    """Start-up and memory of jobs of 2 to 128 processes."""
+    pattern = re.compile(
+        r"mob_init ([\d.]+) ms, put to all and barrier ([\d.]+) ms,"
+        r" private memory (\d+), then (\d+) KiB"
+    )
+    figures = []
+    for hosts, sizes in ((1, (2, 8, 32, 64, 128)), (2, (2, 8, 32, 64)), (4, (32,))):
+        for size in sizes:
+            options = ["-n", str(size), *(["--virtual-hosts", str(hosts)] if hosts > 1 else [])]
+            launches = []
+            for _ in range(LAUNCHES):
+                text = _launched(root, "scale_bench", options=options)
+                if (found := pattern.search(text)) is None:
+                    raise DocsError(f"scale_bench said '{text}'")
+                launches.append([float(value) for value in found.groups()])
+            middle = [statistics.median(values) for values in zip(*launches, strict=True)]
+            figures.append(
+                {
+                    "key": f"{size} on {hosts}", "init_ms": middle[0], "puts_ms": middle[1],
+                    "first_kib": middle[2], "then_kib": middle[3], "launches": len(launches),
+                }
+            )  # fmt: skip
+    return figures
+
+
+def _lapi(root: Path) -> list[Figure]:
+    """LAPI beside the native calls, by turns in one program."""
+    pattern = re.compile(r"^(.+?) +([\d.]+) ns +([\d.]+) ns +ratio ([\d.]+)$", re.M)
+    launches: dict[str, list[list[float]]] = {}
+    for _ in range(LAUNCHES):
+        for name, *values in pattern.findall(_launched(root, "micro_lapi")):
+            launches.setdefault(name, []).append([float(value) for value in values])
+    figures = []
+    for name, values in launches.items():
+        native, lapi, ratio = (statistics.median(one) for one in zip(*values, strict=True))
+        figures.append({"key": name, "native_ns": native, "ns": lapi, "ratio": ratio})
+    return figures
+
+
+PARTS: Final[dict[str, Callable[[Path], list[Figure]]]] = {
+    "instructions": _instructions,
+    "micro": _micro,
+    "libraries": _libraries,
+    "network": _network,
+    "scheduler-1gbit": lambda root: _scheduler(root, "1gbit"),
+    "scheduler": lambda root: _scheduler(root, ""),
+    "scale": _scale,
+    "lapi": _lapi,
+    "armci": _protocols,
+}
+
+
+def _git(root: Path, *arguments: str) -> str:
+    done = subprocess.run(["git", *arguments], cwd=root, capture_output=True, text=True)
+    return done.stdout.strip()
+
+
+def _commit(root: Path) -> str:
+    """The commit that was measured; with a + where files of it were changed since."""
+    name = _git(root, "rev-parse", "--short=10", "HEAD") or "unknown"
+    changed = _git(root, "status", "--porcelain", "-uno", "--", ".", ":!docs", ":!*.md")
+    return name + ("+" if changed else "")
+
+
+def _version(root: Path) -> str:
+    text = (root / "CMakeLists.txt").read_text(encoding="utf-8")
+    found = re.search(r"project\(mobius VERSION ([\d.]+)", text)
+    if found is None:
+        raise DocsError("CMakeLists.txt does not say which version this is")
+    return found[1]
+
+
+class _Others:
+    """How many processors other programs used, from here until `average()`."""
+
+    def __init__(self) -> None:
+        self._began = (time.monotonic(), *self._used())
+
+    @staticmethod
+    def _used() -> tuple[float, float]:
+        line = Path("/proc/stat").read_text(encoding="ascii").splitlines()[0].split()
+        # user (with guests), nice, system, interrupts, soft interrupts, stolen
+        busy = sum(int(line[place]) for place in (1, 2, 3, 6, 7, 8))
+        times = os.times()
+        own = times.user + times.system + times.children_user + times.children_system
+        return busy / os.sysconf("SC_CLK_TCK"), own
+
+    def average(self) -> float:
+        """Of the processors of this machine."""
+        wall, busy, own = (
+            after - before
+            for after, before in zip((time.monotonic(), *self._used()), self._began, strict=True)
+        )
+        return max(0.0, (busy - own) / max(wall, 1e-3))
+
+
+def run(root: Path, parts: list[str]) -> int:
+    """Records the parts that are named, or all."""
+    from mobius_instrument.host import describe_host
+
+    if unknown := [part for part in parts if part not in PARTS]:
+        raise DocsError(f"there is no part '{unknown[0]}'; there are: {' '.join(PARTS)}")
+    host = describe_host()
+    host["kernel"] = str(host["kernel"]).partition("-")[0]
+    for part in parts or PARTS:
+        print(f"mobius docs: recording {part}", file=sys.stderr)
+        others = _Others()
+        figures = PARTS[part](root)
+        if not figures:
+            raise DocsError(f"part '{part}' measured nothing")
+        about = {
+            "command": f"./mobius docs record {part}",
+            "date": datetime.date.today().isoformat(),
+            "version": _version(root),
+            "commit": _commit(root),
+            "others": round(others.average(), 2),
+            "host": {name: value for name, value in host.items() if name != "hostname"},
+        }
+        write(root / FOLDER / f"{part}.jsonl", about, figures)
+    return 0

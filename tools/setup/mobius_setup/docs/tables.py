@@ -1,0 +1,324 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The tables of recorded figures, by the names that pages call them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Final
+
+from mobius_setup.docs.recording import FOLDER, DocsError, Figure, Recording, read
+
+NONE: Final = "–"
+_PEERS: Final = ("openmpi", "mpich")
+
+
+def time_text(ns: float) -> str:
+    """A time with three digits at most and its unit."""
+    scales = (("ns", 1.0), ("µs", 1e3), ("ms", 1e6), ("s", 1e9))
+    unit, size = next((one for one in scales if ns / one[1] < 999.5), scales[-1])
+    value = ns / size
+    digits = 0 if value >= 99.5 or (unit == "ns" and value >= 9.95) else 1 if value >= 9.95 else 2
+    return f"{value:.{digits}f} {unit}"
+
+
+def ratio_text(ratio: float) -> str:
+    """A ratio with two or three digits."""
+    return f"{ratio:.2f}" if ratio < 9.95 else f"{ratio:.0f}"
+
+
+def count_text(value: float) -> str:
+    """A number with commas."""
+    return f"{value:,.0f}"
+
+
+def _table(head: Sequence[str], rows: Iterable[Sequence[str]], source: str) -> str:
+    lines = [head, ["---"] * len(head), *rows]
+    text = "".join(f"| {' | '.join(line)} |\n" for line in lines)
+    return f"{text}\n{source}\n"
+
+
+def _instructions(of: Recording) -> str:
+    rows = []
+    for label, name, loop in (
+        ("`mob_put8`, `mob_put4`", "put8", "loop8"),
+        ("`mob_put2`, `mob_put1`", "put2", None),
+        ("`mob_get8` … `mob_get1`", "get8", "loop_get8"),
+        ("`mob_fetch_add8`, `mob_swap8` and the like", "fetch_add8", "loop_add8"),
+        ("`mob_compare_swap8`", "compare_swap8", "loop_compare_swap8"),
+        ("`mob_flush`, `mob_flush_all`", "flush", None),
+        ("`mob_fence`", "fence", None),
+        ("`mob_put_nbi`, `mob_get_nbi` that continue a transfer to another host", "put_nbi", None),
+    ):
+        alone = of.need(name)
+        in_loop = of.find(loop) if loop else None
+        rows.append(
+            [
+                label,
+                str(alone["instructions"]),
+                str(alone.get("branches", NONE)),
+                str(in_loop["instructions"]) if in_loop else NONE,
+            ]
+        )
+    head = (
+        "call", "instructions to the return", "conditional branches",
+        "per turn of a loop, which has 3 itself",
+    )  # fmt: skip
+    return _table(head, rows, of.compiler())
+
+
+def _one_host(of: Recording) -> str:
+    rows = []
+    for label, key, limit in (
+        ("`mob_put8` in a loop", "put8/mob_put8", "store"),
+        ("`mob_get8` in a loop", "get8/mob_get8", "load"),
+        ("`mob_put` of 8 bytes in a loop", "put8/mob_put (any size)", "store"),
+        ("`mob_put8` + `mob_flush`", "put8_flush/mob_put8 + mob_flush", "store and full fence"),
+        ("`mob_put8` until a polling peer sees it", "one_way/mob_put8, two processes",
+         "two threads exchange a cache line"),
+        ("`mob_fetch_add8`", "fetch_add8/mob_fetch_add8", "the atomic instruction"),
+        ("put of 4 KiB", "copy_4k/mob_put", "memcpy"),
+        ("put of 64 KiB", "copy_64k/mob_put", "memcpy"),
+        ("put of 4 MiB", "copy_4m/mob_put", "memcpy"),
+        ("get of 4 MiB", "copy_4m/mob_get", "memcpy"),
+        ("put of 128 rows of 512 bytes", "strided_512_1024/mob_put_strided", "128 calls of memcpy"),
+        ("128 rows of 512 bytes of doubles accumulated", "accumulate_rows/mob_accumulate_strided",
+         "plain loops"),
+        ("64 KiB of 32-bit integers accumulated", "accumulate_integers/mob_accumulate",
+         "plain loop"),
+        ("barrier of 2", "barrier/mob_barrier", "two flags"),
+        ("`mob_lock` + `mob_unlock`", "lock/mob_lock", "pthread mutex"),
+        ("exclusive access, locked and unlocked", "lock/mob_access_lock, exclusive",
+         "pthread mutex"),
+        ("message of 8 bytes to a polling peer", "message_8/mob_message_send",
+         "two threads exchange two cache lines"),
+        ("message and its reply, target computes", "message_wake/target computes",
+         "two wake-ups by a futex"),
+        ("exposed memory: put of 8 bytes, target computes", "exposed_put8/mob_put, target computes",
+         "`process_vm_writev`"),
+        ("remapped memory: put of 8 bytes", "moved_put8/mob_put, moved", "the same, allocated"),
+    ):  # fmt: skip
+        figure = of.need(key)
+        rows.append([label, time_text(figure["ns"]), ratio_text(figure["ratio"]), limit])
+    return _table(("operation", "time", "ratio", "limit"), rows, of.source())
+
+
+def _labels(of: Recording, libraries: Sequence[str]) -> list[str]:
+    return [str((of.find(f"label {name}") or {"label": name})["label"]) for name in libraries]
+
+
+def _best(of: Recording, library: str, ends: Sequence[str]) -> Figure | None:
+    found = [figure for end in ends if (figure := of.find(f"{library} {end}")) is not None]
+    return min(found, key=lambda figure: float(figure["ns"])) if found else None
+
+
+def _beside(
+    of: Recording, rows: Iterable[tuple[str, str | None, Sequence[str]]], libraries: Sequence[str]
+) -> str:
+    """Rows of (label, Möbius' cell, the others' cells, of which the fastest counts)."""
+    lines = []
+    for label, ours, theirs in rows:
+        own = of.need(f"mobius {ours}") if ours else None
+        others = [_best(of, library, theirs) for library in libraries]
+        times = [time_text(one["ns"]) if one else NONE for one in others]
+        least = min((float(one["ns"]) for one in others if one), default=0.0)
+        ratio = ratio_text(own["ns"] / least) if own and least else NONE
+        lines.append([label, time_text(own["ns"]) if own else NONE, *times, ratio])
+    head = ("operation", *_labels(of, ("mobius", *libraries)), "ratio to the faster")
+    return _table(head, lines, of.source())
+
+
+def _completion(label: str, operation: str, memory: str, size: int) -> tuple[str, str, list[str]]:
+    cell = f"completion:{operation}:flush:{memory} {size}"
+    locked = f"completion:{operation}:lock:{memory} {size}"
+    return label, cell, [cell, locked]
+
+
+def _sync(label: str, sync: str, memory: str) -> tuple[str, str, list[str]]:
+    cell = f"sync-cost:put:{sync}:{memory} 4"
+    return label, cell, [cell]
+
+
+def _beside_mpi(of: Recording) -> str:
+    messages = ["sync-cost:sendrecv:none:local 4", "sync-cost:isendrecv:none:local 4"]
+    rows: list[tuple[str, str | None, Sequence[str]]] = [
+        _completion("put of 8 bytes, complete", "put", "allocate", 8),
+        _completion("get of 8 bytes", "get", "allocate", 8),
+        _completion("put of 4 KiB, complete", "put", "allocate", 4096),
+        _completion("put of 64 KiB, complete", "put", "allocate", 65536),
+        _completion("put of 1 MiB, complete", "put", "allocate", 1 << 20),
+        _sync("put of 4 bytes until both know: flush", "flush", "allocate"),
+        _sync("the same: fence", "fence", "allocate"),
+        _sync("the same: post, start, complete, wait", "pscw", "allocate"),
+        _sync("the same: exclusive lock", "lockx", "allocate"),
+        _completion("exposed: put of 8 bytes, complete", "put", "create", 8),
+        _completion("exposed: get of 8 bytes", "get", "create", 8),
+        _completion("exposed: put of 64 KiB, complete", "put", "create", 65536),
+        _completion("exposed: put of 1 MiB, complete", "put", "create", 1 << 20),
+        _sync("exposed: put of 4 bytes until both know: flush", "flush", "create"),
+        _sync("exposed: the same: fence", "fence", "create"),
+        ("send and receive of 4 bytes, one way", None, messages),
+    ]
+    return _beside(of, rows, _PEERS)
+
+
+def _readme(of: Recording) -> str:
+    rows = [
+        _completion("put of 8 bytes", "put", "allocate", 8),
+        _completion("get of 8 bytes", "get", "allocate", 8),
+        _completion("put of 64 KiB", "put", "allocate", 65536),
+        _completion("put of 8 bytes to `malloc()` memory", "put", "create", 8),
+        _sync("put of 4 bytes, and the target knows (epochs)", "pscw", "allocate"),
+    ]
+    return _beside(of, rows, _PEERS)
+
+
+def _lapi_memory(of: Recording) -> str:
+    lines = []
+    for label, library, own, other in (
+        ("LAPI on Möbius", "lapi", "allocate", "create"),
+        ("Open MPI", "openmpi", "allocate", "create"),
+        ("MPICH", "mpich", "allocate", "create"),
+    ):
+        times = []
+        for memory in (own, other):
+            ends = [f"completion:put:{sync}:{memory} 8" for sync in ("flush", "lock")]
+            figure = _best(of, library, ends)
+            times.append(time_text(figure["ns"]) if figure else NONE)
+        lines.append([_labels(of, [library])[0] or label, *times])
+    head = ("library", "its own memory, or static variables", "`malloc()` memory")
+    return _table(head, lines, of.source())
+
+
+def _lapi(of: Recording) -> str:
+    lines = [
+        [name, time_text(one["native_ns"]), time_text(one["ns"]), ratio_text(one["ratio"])]
+        for name, one in of.figures.items()
+    ]
+    return _table(("operation: native call; LAPI", "native", "LAPI", "ratio"), lines, of.source())
+
+
+def _armci(of: Recording) -> str:
+    lines = []
+    libraries = ("armci", *_PEERS)
+    square = 512 << 10
+    for label, cell in (
+        ("put of 8 bytes and fence", "protocols:put:flush:allocate:type=double 8"),
+        ("get of 8 bytes", "protocols:get:flush:allocate:type=double 8"),
+        ("get of 512 KiB", f"protocols:get:flush:allocate:type=double {square}"),
+        ("get of a square of 512 KiB", f"protocols:get:flush:allocate:type=patch {square}"),
+        ("accumulate of 8 bytes and fence", "protocols:accumulate:flush:allocate:type=double 8"),
+        ("accumulate of 512 KiB and fence",
+         f"protocols:accumulate:flush:allocate:type=double {square}"),
+        ("accumulate of a square of 512 KiB and fence",
+         f"protocols:accumulate:flush:allocate:type=patch {square}"),
+        ("read-modify-write", "protocols:fetch_op:flush:allocate:type=int 4"),
+    ):  # fmt: skip
+        figures = [of.find(f"{library} {cell}") for library in libraries]
+        lines.append([label, *(time_text(one["ns"]) if one else NONE for one in figures)])
+    return _table(("operation", *_labels(of, libraries)), lines, of.source())
+
+
+def _between_hosts(of: Recording) -> str:
+    rows = []
+    for label, name in (
+        ("put of 8 bytes, complete", "put"),
+        ("get of 8 bytes", "get"),
+        ("fetch-and-add", "fetch-add"),
+        ("put of 8 bytes until a polling target sees it", "put-one-way"),
+        ("message of 8 bytes, one way", "message-one-way"),
+        ("put of 8 bytes, target sleeps", "put-sleeping"),
+        ("put of 8 bytes, target computes", "put-computing"),
+        ("put of 64 KiB, complete", "put-64K"),
+        ("get of 64 KiB", "get-64K"),
+        ("put of 64 KiB in rows with gaps", "strided-64K"),
+        ("put of 1 MiB, complete", "put-1M"),
+        ("get of 1 MiB", "get-1M"),
+        ("16 puts of 1 MiB in a row, each", "put-stream-1M"),
+        ("16 gets of 1 MiB in a row, each", "get-stream-1M"),
+    ):
+        one = of.need(name)
+        rows.append(
+            [label, time_text(one["ns"]), time_text(one["socket_ns"]), ratio_text(one["ratio"])]
+        )
+    return _table(("operation", "Möbius", "plain socket", "ratio"), rows, of.source())
+
+
+def _schedule(of: Recording) -> str:
+    kib = 1024
+    rows = []
+    for label, cell, size in (
+        ("16 puts, then 16 gets of 1 KiB", "put:flush:allocate:what=mixed", kib),
+        ("16 puts, then 16 gets of 64 KiB", "put:flush:allocate:what=mixed", 64 * kib),
+        ("a get of 64 KiB behind a put of as much", "rget:flush:allocate:what=behind", 64 * kib),
+        ("put of 4 bytes, flush", "put:flush:allocate:what=one", 4),
+        ("start, put of 4 bytes, complete", "put:pscw:allocate:what=one", 4),
+        ("exclusive lock, put of 4 bytes, unlock", "put:lockx:allocate:what=one", 4),
+        ("64 KiB in 1,024 puts", "put:flush:allocate:what=pieces:n=1024", 64 * kib),
+        ("64 KiB in one put", "put:flush:allocate:what=pieces:n=1", 64 * kib),
+        ("1,000 puts of 8 bytes to scattered places", "put:flush:allocate:what=scattered", 8000),
+        ("random puts and gets, 64,000 bytes in all", "put:flush:allocate:what=random", 64000),
+    ):
+        ours = [
+            of.need(f"mobius@hosts schedule:{cell}:policy={policy} {size}")
+            for policy in ("adaptive", "fifo", "interleave", "gets-first", "aggregate")
+        ]
+        theirs = [of.find(f"{library}@hosts schedule:{cell} {size}") for library in _PEERS]
+        rows.append(
+            [
+                label,
+                *(time_text(one["ns"]) for one in ours),
+                *(time_text(one["ns"]) if one else NONE for one in theirs),
+            ]
+        )
+    policies = ("adaptive", "fifo", "interleave", "gets-first", "aggregate")
+    head = ("epoch", *policies, *_labels(of, _PEERS))
+    return _table(head, rows, of.source())
+
+
+def _scale(of: Recording, hosts: Sequence[int]) -> str:
+    rows = []
+    for key, one in of.figures.items():
+        processes, _, on = key.partition(" on ")
+        if int(on) not in hosts:
+            continue
+        rows.append(
+            [
+                processes if hosts == (1,) else f"{processes} on {on} hosts",
+                time_text(one["init_ms"] * 1e6),
+                time_text(one["puts_ms"] * 1e6),
+                f"{count_text(one['first_kib'])} KiB, then {count_text(one['then_kib'])} KiB",
+            ]
+        )
+    head = ("processes", "`mob_init()`", "put to all and barrier", "private memory of a process")
+    return _table(head, rows, of.source())
+
+
+TABLES: Final[dict[str, tuple[str, Callable[[Recording], str]]]] = {
+    "instructions": ("instructions", _instructions),
+    "one-host": ("micro", _one_host),
+    "beside-mpi": ("libraries", _beside_mpi),
+    "readme": ("libraries", _readme),
+    "between-hosts": ("network", _between_hosts),
+    "schedule-1gbit": ("scheduler-1gbit", _schedule),
+    "schedule": ("scheduler", _schedule),
+    "scale-one-host": ("scale", lambda of: _scale(of, (1,))),
+    "scale-between-hosts": ("scale", lambda of: _scale(of, (2, 4))),
+    "lapi": ("lapi", _lapi),
+    "lapi-memory": ("libraries", _lapi_memory),
+    "armci": ("armci", _armci),
+}
+
+
+def make(name: str, root: Path) -> str:
+    """The Markdown of a table."""
+    if name not in TABLES:
+        raise DocsError(f"there is no table '{name}'; there are: {' '.join(TABLES)}")
+    part, function = TABLES[name]
+    recording = read(root / FOLDER / f"{part}.jsonl")
+    try:
+        return function(recording)
+    except (KeyError, TypeError, ValueError) as error:
+        raise DocsError(
+            f"{recording.path}: a figure of table '{name}' is damaged: {error!r}"
+        ) from error
