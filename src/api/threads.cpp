@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include <mobius/threads.h>
 
-#include <unistd.h>
-
 #include <exception>
 #include <new>
 #include <system_error>
@@ -11,6 +9,7 @@
 
 #include "api/check.h"
 #include "job/control.h"
+#include "os/held_descriptor.h"
 
 using namespace mobius;  // NOLINT(google-build-using-namespace): this file is the C face of it
 using base::fail;
@@ -69,13 +68,13 @@ mob_status_t mob_threads_run(mob_rank_t size, void (*run)(void*), void* argument
   int segment = -1;
   if (const mob_status_t status = job::control_create(size, &segment)) return status;
   job::ControlBlock* control = nullptr;
+  os::HeldDescriptor held(segment);
   mob_status_t status = job::control_map(segment, &control);
   if (status == MOB_OK) {
     status = api::without_exceptions(
         kCall, [&] { return run_seats(segment, *control, size, run, argument); });
     job::control_unmap(control);
   }
-  close(segment);
   return status;
 }
 

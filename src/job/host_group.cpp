@@ -45,7 +45,7 @@ mob_status_t HostGroup::open(int segment, mob_rank_t index, bool pid_is_shared,
 }
 
 mob_status_t HostGroup::map(int segment, ControlBlock* block) {
-  segment_ = segment;
+  segment_.hold(segment);
   block_ = block;
   mapped_block_ = block == nullptr;
   return mapped_block_ ? control_map(segment, &block_) : MOB_OK;
@@ -70,8 +70,7 @@ void HostGroup::close() {
   liveness_.close();
   if (block_ != nullptr && mapped_block_) control_unmap(block_);
   block_ = nullptr;
-  if (segment_ >= 0) ::close(segment_);
-  segment_ = -1;
+  segment_.close();
 }
 
 os::Room HostGroup::room_for(std::span<const mob_rank_t> indices) const {

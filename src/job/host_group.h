@@ -16,6 +16,7 @@
 #include "job/control.h"
 #include "job/liveness.h"
 #include "os/crowding.h"
+#include "os/held_descriptor.h"
 #include "os/waiter.h"
 
 namespace mobius::job {
@@ -53,7 +54,8 @@ class HostGroup {
 
   mob_rank_t index() const { return index_; }
   mob_rank_t size() const { return block_->header.size; }
-  int segment() const { return segment_; }
+  // The descriptor of the segment; -1 if the program has closed it. A system call.
+  int segment() const { return segment_.get(); }
   const os::WaitPolicy& policy() const { return policy_; }
   void set_policy(const os::WaitPolicy& policy) { policy_ = policy; }
   // From now on a waiting thread that shares its processor with a waiting local peer moves to
@@ -95,7 +97,7 @@ class HostGroup {
   ControlBlock* block_ = nullptr;
   bool mapped_block_ = false;  // by map(), not by the caller
   mob_rank_t index_ = 0;
-  int segment_ = -1;
+  os::HeldDescriptor segment_;
   os::WaitPolicy policy_;
   os::Crowding crowding_;
   Liveness liveness_;

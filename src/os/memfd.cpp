@@ -9,6 +9,7 @@
 #include <string>
 
 #include "base/status.h"
+#include "os/held_descriptor.h"
 #include "os/small_file.h"
 
 namespace mobius::os {
@@ -38,6 +39,7 @@ mob_status_t memfd_create_sized(const char* name, size_t bytes, int* descriptor)
 }
 
 mob_status_t memfd_reserve(int descriptor, uint64_t offset, size_t bytes) {
+  if (descriptor < 0) return fail_closed("shared memory");
   if (bytes == 0) return MOB_OK;
   int result = 0;
   do {
@@ -50,7 +52,7 @@ mob_status_t memfd_reserve(int descriptor, uint64_t offset, size_t bytes) {
 }
 
 void memfd_release(int descriptor, uint64_t offset, size_t bytes) {
-  if (bytes == 0) return;
+  if (bytes == 0 || descriptor < 0) return;
   while (fallocate(descriptor, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
                    static_cast<off_t>(offset), static_cast<off_t>(bytes)) != 0 &&
          errno == EINTR) {

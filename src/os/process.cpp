@@ -80,7 +80,7 @@ std::string process_environment(pid_t pid) {
 }
 
 bool ProcessWatch::has_ended(pid_t pid, uint64_t start_time) {
-  if (descriptor_ < 0) {
+  if (!is_ours()) {
     const auto descriptor = static_cast<int>(syscall(SYS_pidfd_open, pid, 0));
     // Only now is it certain which process the descriptor refers to.
     const uint64_t started = process_start_time(pid);
@@ -91,15 +91,18 @@ bool ProcessWatch::has_ended(pid_t pid, uint64_t start_time) {
       return is_gone || (kill(pid, 0) != 0 && errno == ESRCH);
     }
     if (descriptor < 0) return false;
-    descriptor_ = descriptor;
+    descriptor_.hold(descriptor);
   }
-  pollfd ended{descriptor_, POLLIN, 0};
+  pollfd ended{descriptor_.get(), POLLIN, 0};
   return poll(&ended, 1, 0) > 0;
 }
 
-void ProcessWatch::close() {
-  if (descriptor_ >= 0) ::close(descriptor_);
-  descriptor_ = -1;
+// Before Linux 6.9 all pidfds, and some other descriptors, have one inode, so the kernel is also
+// asked whether the number is a pidfd.
+bool ProcessWatch::is_ours() const {
+  const int descriptor = descriptor_.get();
+  return descriptor >= 0 &&
+         (syscall(SYS_pidfd_send_signal, descriptor, 0, nullptr, 0) == 0 || errno != EBADF);
 }
 
 }  // namespace mobius::os

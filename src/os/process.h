@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <string>
 
+#include "os/held_descriptor.h"
+
 namespace mobius::os {
 
 // The time when a process started, in clock ticks since the host started. 0 if the process does not
@@ -26,7 +28,6 @@ class ProcessWatch {
   ProcessWatch() = default;
   ProcessWatch(const ProcessWatch&) = delete;
   ProcessWatch& operator=(const ProcessWatch&) = delete;
-  ~ProcessWatch() { close(); }
 
   // Whether the process `pid` that started at `start_time` has ended. The first call opens the
   // pidfd; on kernels without pidfds (before 5.3) the start time alone decides. If the check is
@@ -34,10 +35,12 @@ class ProcessWatch {
   // nothing. Not thread-safe.
   bool has_ended(pid_t pid, uint64_t start_time);
 
-  void close();
+  void close() { descriptor_.close(); }
 
  private:
-  int descriptor_ = -1;
+  bool is_ours() const;
+
+  HeldDescriptor descriptor_;
 };
 
 }  // namespace mobius::os

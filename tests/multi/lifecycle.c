@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/types.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -350,6 +351,42 @@ static void closed_descriptors(void) {
   CHECK(mob_finalize() == MOB_OK);
 }
 
+/* A program that closes descriptors which are not its own, as daemons do, and then opens a file
+ * that gets a number of the library's: the file stays as it is, and calls that need the descriptor
+ * say why they fail. */
+static void descriptors_closed_later(void) {
+  enum { PIECES = 1300, PIECE = 4096 };
+  const off_t distance = (off_t)1 << 20;
+  static unsigned char piece[PIECE];
+  CHECK(mob_init() == MOB_OK);
+  mob_mem_t mem = NULL;
+  CHECK(mob_mem_alloc((size_t)4 << 20, &mem) == MOB_OK);
+  for (int descriptor = 3; descriptor < 256; ++descriptor) close(descriptor);
+  int files[3];
+  for (int file = 0; file < 3; ++file) {
+    char name[] = "/tmp/mobius-lifecycle-XXXXXX";
+    CHECK((files[file] = mkstemp(name)) >= 0);
+    unlink(name);
+    memset(piece, 0xff, PIECE);
+    for (int i = 0; i < PIECES; ++i)
+      CHECK(pwrite(files[file], piece, PIECE, i * distance) == PIECE);
+  }
+  mob_mem_t more = NULL;
+  CHECK(mob_mem_alloc((size_t)4 << 20, &more) == MOB_ERR_STATE);
+  CHECK(strstr(mob_last_error(), "was closed by the program") != NULL);
+  CHECK(mob_mem_free(mem) == MOB_OK);
+  CHECK(mob_finalize() == MOB_OK);
+  for (int file = 0; file < 3; ++file) {
+    CHECK(lseek(files[file], 0, SEEK_END) == (PIECES - 1) * distance + PIECE);
+    for (int i = 0; i < PIECES; ++i) {
+      memset(piece, 0, PIECE);
+      CHECK(pread(files[file], piece, PIECE, i * distance) == PIECE && piece[0] == 0xff &&
+            memcmp(piece, piece + 1, PIECE - 1) == 0);
+    }
+    close(files[file]);
+  }
+}
+
 int main(int argc, char** argv) {
   const char* test = argc > 1 ? argv[1] : "";
   if (strcmp(test, "unused") == 0) {
@@ -373,6 +410,8 @@ int main(int argc, char** argv) {
     forked();
   } else if (strcmp(test, "closed_descriptors") == 0) {
     closed_descriptors();
+  } else if (strcmp(test, "descriptors_closed_later") == 0) {
+    descriptors_closed_later();
   } else if (strcmp(test, "moved_memory") == 0) {
     keep_moved_memory();
   } else if (strcmp(test, "moved_heap") == 0) {

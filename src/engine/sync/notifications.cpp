@@ -62,13 +62,13 @@ void Notifications::close() {
 
 mob_status_t Notifications::prepare(size_t page) {
   const int segment = engine_->host().segment();
-  unsigned char* memory = nullptr;
-  mob_status_t status = shared_->map(segment, &memory);
-  if (status != MOB_OK) return status;
-  memory_.store(memory, std::memory_order_relaxed);
   // Both processes of a pair do this: it changes nothing where there is memory already.
-  status = os::memfd_reserve(segment, kNotificationsOffset + page * kPageBytes, kPageBytes);
+  mob_status_t status =
+      os::memfd_reserve(segment, kNotificationsOffset + page * kPageBytes, kPageBytes);
   if (status != MOB_OK) return status;
+  unsigned char* memory = nullptr;
+  if ((status = shared_->map(segment, &memory))) return status;
+  memory_.store(memory, std::memory_order_relaxed);
   // Release pairs with the acquire in find().
   ready_[page / 64].fetch_or(uint64_t{1} << page % 64, std::memory_order_release);
   return MOB_OK;
