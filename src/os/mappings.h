@@ -18,11 +18,11 @@ struct Mapping {
 };
 
 // Calls `look(mapping)` in the order of addresses until it returns false. Returns false if
-// /proc/self/maps cannot be read.
+// /proc/thread-self/maps cannot be read.
 template <typename Look>
 bool for_each_mapping(Look look) {
-  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> maps(std::fopen("/proc/self/maps", "re"),
-                                                             &std::fclose);
+  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> maps(
+      std::fopen("/proc/thread-self/maps", "re"), &std::fclose);
   if (maps == nullptr) return false;
   char* line = nullptr;
   size_t room = 0;

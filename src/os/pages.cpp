@@ -14,6 +14,7 @@
 #include <cstring>
 
 #include "base/status.h"
+#include "os/held_descriptor.h"
 #include "os/mappings.h"
 
 namespace mobius::os {
@@ -66,11 +67,12 @@ Access ask_mappings(uintptr_t start, uintptr_t end, bool write, Stretch* around)
   // A forked process shares its parent's open file, so the static variable avoids asking for the
   // process id each time.
   static std::atomic<bool> is_forked = false;
-  static const int maps = [] {
-    const int file = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
+  static const HeldDescriptor held([] {
+    const int file = open("/proc/thread-self/maps", O_RDONLY | O_CLOEXEC);
     const int error = pthread_atfork(nullptr, nullptr, [] { is_forked.store(true); });
     return error == 0 ? file : -1;
-  }();
+  }());
+  const int maps = held.get();
   if (maps < 0 || is_forked.load(std::memory_order_relaxed)) return Access::kUnknown;
   uintptr_t lowest = UINTPTR_MAX;
   while (start < end) {
@@ -152,7 +154,7 @@ const char* why_not_shareable(uintptr_t start, size_t bytes) {
     checked = mapping.end;
     return reason == nullptr && checked < start + bytes;
   });
-  if (!known) return "/proc/self/maps, which describes it, cannot be read";
+  if (!known) return "/proc/thread-self/maps, which describes it, cannot be read";
   if (reason == nullptr && checked < start + bytes) reason = "not all of it is mapped";
   return reason;
 }
@@ -179,7 +181,7 @@ void for_used_pages(uintptr_t start, size_t bytes, Copy copy) {
   constexpr uint64_t kPresent = uint64_t{1} << 63;
   constexpr uint64_t kSwapped = uint64_t{1} << 62;
   constexpr size_t kEntries = 4096;
-  const int map = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
+  const int map = open("/proc/thread-self/pagemap", O_RDONLY | O_CLOEXEC);
   const size_t page = page_bytes();
   uint64_t entries[kEntries];
   for (size_t done = 0; done < bytes;) {

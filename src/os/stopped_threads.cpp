@@ -52,6 +52,24 @@ void wait_in_handler(int) {
   errno = error;
 }
 
+// Reads a file of /proc/self/task/THREAD. Does not allocate. Empty if there is no such thread.
+template <size_t kRoom>
+void read_task_file(pid_t thread, const char* name, char (&text)[kRoom]) {
+  std::snprintf(text, kRoom, "/proc/self/task/%d/%s", thread, name);
+  const int file = open(text, O_RDONLY | O_CLOEXEC);
+  const ssize_t got = file < 0 ? 0 : read(file, text, kRoom - 1);
+  if (file >= 0) close(file);
+  text[std::max<ssize_t>(got, 0)] = 0;
+}
+
+// Whether a thread has ended: the first thread of a process stays in the kernel's list after its
+// end, until all others have ended, too.
+bool has_ended(pid_t thread) {
+  char text[4096];
+  read_task_file(thread, "status", text);
+  return std::strstr(text, "State:\tZ") != nullptr || std::strstr(text, "State:\tX") != nullptr;
+}
+
 // The threads of this process except the caller, as the kernel lists them. Does not use the C
 // library, whose directory functions allocate memory. More threads than fit count as one that
 // cannot be stopped.
@@ -62,6 +80,7 @@ class OtherThreads {
     count_ = 0;
     const int folder = open("/proc/self/task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (folder < 0) return false;
+    const pid_t process = getpid();
     const auto self = static_cast<pid_t>(syscall(SYS_gettid));
     alignas(8) char buffer[4096];
     long got = 0;
@@ -71,7 +90,9 @@ class OtherThreads {
         const char* entry = buffer + at;
         at += *reinterpret_cast<const uint16_t*>(entry + 16);
         const auto thread = static_cast<pid_t>(std::strtol(entry + 19, nullptr, 10));
-        if (thread > 0 && thread != self && count_ < ids_.size()) ids_[count_++] = thread;
+        if (thread <= 0 || thread == self || count_ == ids_.size()) continue;
+        if (thread == process && has_ended(thread)) continue;
+        ids_[count_++] = thread;
       }
     }
     close(folder);
@@ -106,12 +127,7 @@ uint64_t handler_mask() {
 // round, or may have just been started by the C library, which starts threads that way.
 bool refuses_signal(pid_t thread) {
   char text[4096];
-  std::snprintf(text, sizeof text, "/proc/self/task/%d/status", thread);
-  const int file = open(text, O_RDONLY | O_CLOEXEC);
-  if (file < 0) return false;
-  const ssize_t got = read(file, text, sizeof text - 1);
-  close(file);
-  text[std::max<ssize_t>(got, 0)] = 0;
+  read_task_file(thread, "status", text);
   const auto set_of = [&](const char* name) -> uint64_t {
     const char* at = std::strstr(text, name);
     return at != nullptr ? std::strtoull(at + std::strlen(name), nullptr, 16) : 0;

@@ -387,6 +387,61 @@ static void descriptors_closed_later(void) {
   }
 }
 
+static pthread_t first_thread;
+
+/* What a program goes on with after its main() has ended. */
+static void* outlive_main(void* whether_main_ends) {
+  const size_t bytes = (size_t)4 << 20;
+  char* buffer = malloc(bytes);
+  char* target = malloc(bytes);
+  char* moved = malloc(bytes);
+  void* targets[2];
+  void* moved_targets[2];
+  mob_exposed_t exposed[2] = {NULL, NULL};
+  const mob_rank_t peer = 1 - mob_rank();
+  memset(buffer, 1 + mob_rank(), bytes);
+  CHECK(mob_broadcast(MOB_TEAM_WORLD, 0, buffer, bytes) == MOB_OK);
+  if (whether_main_ends != NULL) pthread_join(first_thread, NULL);
+  CHECK(mob_barrier() == MOB_OK);
+  CHECK(mob_expose(target, bytes, 0, &exposed[0]) == MOB_OK);
+  CHECK(mob_expose(moved, bytes, MOB_EXPOSE_REMAP, &exposed[1]) == MOB_OK);
+  CHECK(mob_publish(MOB_TEAM_WORLD, target, targets) == MOB_OK);
+  CHECK(mob_publish(MOB_TEAM_WORLD, moved, moved_targets) == MOB_OK);
+  for (int i = 0; i < 5; ++i) {
+    memset(buffer, 10 + mob_rank() + i, bytes);
+    CHECK(mob_put(peer, targets[peer], buffer, bytes) == MOB_OK);
+    CHECK(mob_put(peer, moved_targets[peer], buffer, bytes) == MOB_OK);
+    CHECK(mob_flush_all() == MOB_OK);
+    CHECK(mob_barrier() == MOB_OK);
+    CHECK(target[0] == 10 + peer + i && target[bytes - 1] == 10 + peer + i);
+    CHECK(moved[0] == 10 + peer + i && moved[bytes - 1] == 10 + peer + i);
+    memset(buffer, 20 + mob_rank(), bytes);
+    CHECK(mob_broadcast(MOB_TEAM_WORLD, i % 2, buffer, bytes) == MOB_OK);
+    CHECK(buffer[0] == 20 + i % 2 && buffer[bytes - 1] == 20 + i % 2);
+  }
+  CHECK(mob_rank_alive(peer) == 1);
+  for (int i = 0; i < 2; ++i) CHECK(mob_withdraw(exposed[i]) == MOB_OK);
+  CHECK(mob_finalize() == MOB_OK);
+  free(buffer);
+  free(target);
+  free(moved);
+  if (whether_main_ends != NULL) exit(failures == 0 ? 0 : 1);
+  return NULL;
+}
+
+/* main() of one rank ends with pthread_exit() while another thread goes on: the process has no
+ * memory under its own id any more, but it lives. */
+static void main_thread_ends(void) {
+  static int ends = 1;
+  pthread_t worker;
+  CHECK(mob_init() == MOB_OK);
+  CHECK(mob_size() == 2);
+  first_thread = pthread_self();
+  CHECK(pthread_create(&worker, NULL, outlive_main, mob_rank() == 1 ? &ends : NULL) == 0);
+  if (mob_rank() == 1) pthread_exit(NULL);
+  pthread_join(worker, NULL);
+}
+
 int main(int argc, char** argv) {
   const char* test = argc > 1 ? argv[1] : "";
   if (strcmp(test, "unused") == 0) {
@@ -412,6 +467,8 @@ int main(int argc, char** argv) {
     closed_descriptors();
   } else if (strcmp(test, "descriptors_closed_later") == 0) {
     descriptors_closed_later();
+  } else if (strcmp(test, "main_thread_ends") == 0) {
+    main_thread_ends();
   } else if (strcmp(test, "moved_memory") == 0) {
     keep_moved_memory();
   } else if (strcmp(test, "moved_heap") == 0) {

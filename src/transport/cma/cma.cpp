@@ -1,10 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "transport/cma/cma.h"
 
+#include <dirent.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
+#include <cstdio>
+#include <cstdlib>
 #include <memory>
 #include <new>
 
@@ -24,6 +30,62 @@ constexpr size_t kMostBytes = size_t{1} << 30;
 // Largest stretch that is read with its gaps: it stays in a second-level cache until its runs are
 // copied out.
 constexpr size_t kStretchBytes = size_t{256} << 10;
+
+// The kernel finds a process' memory by any of its threads. A process whose first thread has ended,
+// as when main() ends with pthread_exit(), is not found by its own id any more, but by the id of
+// another thread. Remembers such ids, one for each of the last processes that needed one.
+class Substitutes {
+ public:
+  // The id by which to look for a process.
+  pid_t of(pid_t pid) const {
+    const uint64_t known = slot(pid).load(std::memory_order_relaxed);
+    return known >> 32 == static_cast<uint64_t>(pid) ? static_cast<pid_t>(known & UINT32_MAX) : pid;
+  }
+  // After `failed` was not found: another thread of the process; 0 if there is none.
+  pid_t find(pid_t pid, pid_t failed) {
+    char path[40];
+    std::snprintf(path, sizeof path, "/proc/%d/task", pid);
+    const std::unique_ptr<DIR, int (*)(DIR*)> threads(opendir(path), &closedir);
+    if (threads == nullptr) return 0;
+    while (const dirent* entry = readdir(threads.get())) {
+      const auto thread = static_cast<pid_t>(std::strtol(entry->d_name, nullptr, 10));
+      if (thread <= 0 || thread == pid || thread == failed) continue;
+      // Signal 0 only asks: a thread that is ending has no memory any more.
+      if (syscall(SYS_tgkill, pid, thread, 0) != 0) continue;
+      slot(pid).store(static_cast<uint64_t>(pid) << 32 | static_cast<uint32_t>(thread),
+                      std::memory_order_relaxed);
+      return thread;
+    }
+    return 0;
+  }
+
+ private:
+  static constexpr size_t kSlots = 64;
+  std::atomic<uint64_t>& slot(pid_t pid) { return slots_[static_cast<size_t>(pid) % kSlots]; }
+  const std::atomic<uint64_t>& slot(pid_t pid) const {
+    return slots_[static_cast<size_t>(pid) % kSlots];
+  }
+  std::atomic<uint64_t> slots_[kSlots] = {};
+};
+constinit Substitutes substitutes;
+
+// process_vm_writev() or process_vm_readv().
+ssize_t copy_by_kernel(pid_t pid, const iovec* local, size_t locals, const iovec* remote,
+                       size_t remotes, bool put) {
+  const auto call = put ? &process_vm_writev : &process_vm_readv;
+  pid_t id = substitutes.of(pid);
+  ssize_t moved = call(id, local, locals, remote, remotes, 0);
+  // Threads may end one after the other.
+  for (int tries = 0; moved < 0 && errno == ESRCH && tries < 4; ++tries) {
+    id = substitutes.find(pid, id);
+    if (id == 0) {
+      errno = ESRCH;
+      break;
+    }
+    moved = call(id, local, locals, remote, remotes, 0);
+  }
+  return moved;
+}
 
 // Collects pieces and moves them, one batch per system call.
 class Batch {
@@ -48,8 +110,7 @@ class Batch {
     if (bytes_ == 0) return 0;
     const iovec* local = local_;
     const iovec* remote = remote_;
-    const auto moved = put_ ? process_vm_writev(pid_, local, locals_, remote, remotes_, 0)
-                            : process_vm_readv(pid_, local, locals_, remote, remotes_, 0);
+    const ssize_t moved = copy_by_kernel(pid_, local, locals_, remote, remotes_, put_);
     const int error = moved < 0 ? errno : static_cast<size_t>(moved) == bytes_ ? 0 : EFAULT;
     locals_ = remotes_ = bytes_ = 0;
     return error;
@@ -92,7 +153,7 @@ int get_stretch(pid_t pid, const Shape& shape, char* remote, char* local, size_t
   const size_t bytes = (count - 1) * stride + shape.run_bytes;
   iovec here{stretch, bytes};
   iovec there{remote, bytes};
-  const auto got = process_vm_readv(pid, &here, 1, &there, 1, 0);
+  const ssize_t got = copy_by_kernel(pid, &here, 1, &there, 1, false);
   if (got < 0) return errno;
   if (static_cast<size_t>(got) != bytes) return EFAULT;
   Shape rows;
@@ -129,8 +190,7 @@ int get_stretches(pid_t pid, const Shape& shape, char* stretch) {
 int move_once(pid_t pid, char* remote, char* local, size_t bytes, bool put) {
   const iovec here{local, bytes};
   const iovec there{remote, bytes};
-  const auto moved = put ? process_vm_writev(pid, &here, 1, &there, 1, 0)
-                         : process_vm_readv(pid, &here, 1, &there, 1, 0);
+  const ssize_t moved = copy_by_kernel(pid, &here, 1, &there, 1, put);
   if (moved < 0) return errno;
   return static_cast<size_t>(moved) == bytes ? 0 : EFAULT;
 }
