@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "base/status.h"
 
+#include <pthread.h>
+#include <sys/mman.h>
+
+#include <cerrno>
 #include <cstdarg>
 #include <cstdio>
 #include <cstring>
@@ -13,10 +17,46 @@ constinit thread_local bool in_handler = false;
 namespace {
 
 constexpr size_t kMostBytes = 512;
-thread_local char own_error[kMostBytes];
-thread_local char others_error[kMostBytes];
 
-char* last_error() { return acts_for_others || in_handler ? others_error : own_error; }
+// The texts of a thread. In a page of their own instead of thread-local storage, of which a library
+// that a running program loads gets little; and not from malloc(), as errors are also reported
+// while other threads are stopped, which may hold its locks.
+struct Texts {
+  char own[kMostBytes];
+  char others[kMostBytes];
+};
+constinit thread_local Texts* texts_of_thread [[gnu::tls_model("initial-exec")]] = nullptr;
+// For threads for which the system has no page. Several share it, so their texts may mix.
+constinit Texts texts_of_poor_threads{};
+
+void free_texts(void* texts) {
+  texts_of_thread = nullptr;
+  munmap(texts, sizeof(Texts));
+}
+
+// Keeps errno, which callers may report next.
+[[gnu::noinline]] Texts& make_texts() {
+  const int error = errno;
+  static const struct Key {
+    Key() : is_made(pthread_key_create(&key, &free_texts) == 0) {}
+    pthread_key_t key{};
+    bool is_made;
+  } key;
+  void* const page =
+      mmap(nullptr, sizeof(Texts), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  errno = error;
+  if (page == MAP_FAILED) return texts_of_poor_threads;
+  if (!key.is_made || pthread_setspecific(key.key, page) != 0) {
+    munmap(page, sizeof(Texts));
+    return texts_of_poor_threads;
+  }
+  return *(texts_of_thread = static_cast<Texts*>(page));
+}
+
+char* last_error() {
+  Texts& texts = texts_of_thread != nullptr ? *texts_of_thread : make_texts();
+  return acts_for_others || in_handler ? texts.others : texts.own;
+}
 
 }  // namespace
 
