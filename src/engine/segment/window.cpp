@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <utility>
 
 #include "base/log.h"
 #include "base/status.h"
@@ -91,25 +92,38 @@ mob_status_t Window::attach(int segment) {
                             table_bytes, bytes());
   }
   opened_ = static_cast<std::atomic<uint32_t>*>(memory);  // zeros: nothing is
+  if (!open_chunks_.open(bytes() >> kChunkShift, most_borders())) {
+    return base::fail(MOB_ERR_MEMORY, "no address space for the table of a window of %zu bytes",
+                      bytes());
+  }
   return memory_.attach(segment, job::kWindowOffset);
 }
 
 void Window::close() {
   if (opened_ != nullptr) munmap(opened_, (bytes() >> kChunkShift) * sizeof *opened_);
   opened_ = nullptr;
+  open_chunks_.close();
   memory_.release();
   bases_.clear();
 }
 
 mob_status_t Window::allow(uint64_t offset, uint64_t chunks) {
   const std::lock_guard lock(mutex_);
-  return memory_.allow(offset, chunks << kChunkShift);
+  return allow_locked(offset, chunks);
+}
+
+mob_status_t Window::allow_locked(uint64_t offset, uint64_t chunks) {
+  const ChunkRun run = open_chunks_.to_allow({offset >> kChunkShift, chunks});
+  const mob_status_t status = memory_.allow(run.first << kChunkShift, run.count << kChunkShift);
+  if (status == MOB_OK) open_chunks_.set(run, true);
+  return status;
 }
 
 mob_status_t Window::open_region(const Region& region) {
   const std::lock_guard lock(mutex_);
-  const uint64_t bytes = chunks_of(region.bytes) << kChunkShift;
-  if (const mob_status_t status = memory_.allow(region.offset, bytes)) return status;
+  if (const mob_status_t status = allow_locked(region.offset, chunks_of(region.bytes))) {
+    return status;
+  }
   opened_[region.offset >> kChunkShift].store(region.generation, std::memory_order_relaxed);
   return MOB_OK;
 }
@@ -119,7 +133,18 @@ void Window::deny(uint64_t offset, uint64_t chunks) {
   for (uint64_t i = 0; i < chunks; ++i) {
     opened_[(offset >> kChunkShift) + i].store(0, std::memory_order_relaxed);
   }
+  const ChunkRun run{offset >> kChunkShift, chunks};
+  if (!open_chunks_.may_deny(run)) {
+    if (std::exchange(said_many_mappings_, true)) return;
+    base::log(base::LogLevel::kWarn,
+              "this process has %zu mappings of shared memory, many of them between freed "
+              "allocations; to leave the program enough (vm.max_map_count), freed memory stays "
+              "accessible from now on, so that stray accesses to it are not noticed",
+              static_cast<size_t>(open_chunks_.borders()));
+    return;
+  }
   memory_.deny(offset, chunks << kChunkShift);
+  open_chunks_.set(run, false);
 }
 
 // The largest size that every process can reserve: halve until it fits, then take the least.

@@ -17,6 +17,7 @@
 
 #include "base/settings.h"
 #include "engine/segment/chunk_table.h"
+#include "engine/segment/open_chunks.h"
 #include "job/host_group.h"
 #include "os/address_window.h"
 
@@ -52,7 +53,8 @@ class Window {
   // Lets this process access a region, whatever its chunks were used for before. Any thread.
   mob_status_t open_region(const Region& region);
 
-  // Opens or closes whole chunks to this process. Any thread.
+  // Opens or closes whole chunks to this process. Closed chunks stay accessible where closing them
+  // would take more mappings than a process should have (open_chunks.h). Any thread.
   mob_status_t allow(uint64_t offset, uint64_t chunks);
   void deny(uint64_t offset, uint64_t chunks);
 
@@ -60,11 +62,14 @@ class Window {
   mob_status_t agree_on_size(job::HostGroup& group, size_t wanted, size_t* agreed);
   mob_status_t try_same_address(job::HostGroup& group, size_t size);
   mob_status_t attach(int segment);
+  mob_status_t allow_locked(uint64_t offset, uint64_t chunks);
 
   os::AddressWindow memory_;
   std::vector<uintptr_t> bases_;  // empty in "same" mode
   bool same_address_ = false;
   std::mutex mutex_;  // guards changes of access
+  OpenChunks open_chunks_;
+  bool said_many_mappings_ = false;
   // One per chunk: the generation of the opened region that starts there. Takes no memory until
   // used.
   std::atomic<uint32_t>* opened_ = nullptr;
