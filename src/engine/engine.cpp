@@ -130,7 +130,8 @@ mob_status_t Engine::open_network() {
   batch_server_.open();
   if (const mob_status_t status = scheduler_.open()) return status;
   if (const mob_status_t status = am_rma_.require()) return status;
-  if (const mob_status_t status = network_.open(messages_.handlers())) return status;
+  if (const mob_status_t status = network_.open(messages_, am_rma_)) return status;
+  rkeys_.open();
   return network_.start();
 }
 

@@ -25,6 +25,7 @@
 #include "engine/remote/remote_objects.h"
 #include "engine/request/am_rma.h"
 #include "engine/request/batch_server.h"
+#include "engine/request/rkeys.h"
 #include "engine/rma/delegation.h"
 #include "engine/rma/exposures.h"
 #include "engine/rma/remap_views.h"
@@ -91,6 +92,7 @@ class Engine {
         messages_(*this),
         progress_(waiter_, network_, threads_),
         network_(*this),
+        rkeys_(*this, network_.endpoint()),
         remote_objects_(*this),
         scheduler_(*this),
         lazy_lock_(*this),
@@ -134,6 +136,7 @@ class Engine {
   Progress& progress() { return progress_; }
   RequestActivity& request_activity() { return request_activity_; }
   Network& network() { return network_; }
+  Rkeys& rkeys() { return rkeys_; }
   RemoteObjects& remote_objects() { return remote_objects_; }
   TeamMessages& team_messages() { return team_messages_; }
   Scheduler& scheduler() { return scheduler_; }
@@ -312,6 +315,7 @@ class Engine {
   Progress progress_;
   RequestActivity request_activity_;
   Network network_;
+  Rkeys rkeys_;
   RemoteObjects remote_objects_;
   Scheduler scheduler_;
   LazyLock lazy_lock_;

@@ -208,7 +208,7 @@ mob_status_t Allocations::grow(const char* call, const Allocation& allocation, s
     return status;
   }
   engine_.chunks().set_region(own >> kChunkShift, {own, new_bytes, engine_.host().index()});
-  engine_.network().rkeys().allow(engine_.address_in(engine_.host().index(), own), new_bytes);
+  engine_.rkeys().allow(engine_.address_in(engine_.host().index(), own), new_bytes);
   note_theirs(allocation, new_bytes);
   // Nobody uses the new bytes of a member before they are found.
   return team.barrier();
@@ -219,14 +219,14 @@ mob_status_t Allocations::make_own_region(const Allocation& allocation, size_t b
   const uint64_t offset = allocation.region_offset(allocation.team->mates().rank());
   if (const mob_status_t status = engine_.reserve_memory(offset, bytes)) return status;
   engine_.chunks().set_region(offset >> kChunkShift, {offset, bytes, engine_.host().index()});
-  engine_.network().rkeys().allow(engine_.address_in(engine_.host().index(), offset), bytes);
+  engine_.rkeys().allow(engine_.address_in(engine_.host().index(), offset), bytes);
   return MOB_OK;
 }
 
 // From now on nobody of another host writes there without asking.
 void Allocations::forbid_own_region(const char* call, const Allocation& allocation) {
   const uint64_t offset = allocation.region_offset(allocation.team->mates().rank());
-  engine_.network().rkeys().forbid(call, engine_.address_in(engine_.host().index(), offset));
+  engine_.rkeys().forbid(call, engine_.address_in(engine_.host().index(), offset));
 }
 
 // A barrier. Whether all members free the same.

@@ -22,6 +22,26 @@ void HandlerTable::set(unsigned id, Handler handler) {
   handlers_[id].store(kept_.back().get(), std::memory_order_release);
 }
 
+namespace {
+
+// Receives what one link brings.
+class LinkReceiver final : public RecordSink {
+ public:
+  LinkReceiver(Engine& engine, const HandlerTable& handlers, StreamHead& incoming)
+      : receiver_(engine, handlers, incoming) {}
+  void accept(os::RingRecord record) override { receiver_.accept(record); }
+  size_t bytes_left() const override { return receiver_.bytes_left(); }
+
+ private:
+  MessageReceiver receiver_;
+};
+
+}  // namespace
+
+std::unique_ptr<RecordSink> Messages::make_sink(StreamHead& incoming) {
+  return std::make_unique<LinkReceiver>(engine_, handlers_, incoming);
+}
+
 void Messages::open(ProcessBlock& own) {
   inbox_ = &own.inbox;
   doorbell_ = &own.doorbell;

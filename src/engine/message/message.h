@@ -30,6 +30,7 @@
 #include "engine/segment/segment_layout.h"
 #include "engine/message/message_sender.h"
 #include "engine/message/message_receiver.h"
+#include "engine/network/record_sink.h"
 #include "engine/segment/message_wire.h"
 
 namespace mobius::engine {
@@ -68,7 +69,7 @@ class HandlerTable {
   std::vector<std::unique_ptr<const Handler>> kept_;  // also replaced ones: they may be running
 };
 
-class Messages {
+class Messages final : public RecordSinks {
  public:
   explicit Messages(Engine& engine) : engine_(engine) {}
 
@@ -112,7 +113,8 @@ class Messages {
   // Returns the first error, after having waited for all.
   mob_status_t flush_all(Whose whose);
 
-  const HandlerTable& handlers() const { return handlers_; }
+  // For messages that come from another host.
+  std::unique_ptr<RecordSink> make_sink(StreamHead& incoming) override;
 
   // After how many bytes a pair goes over to a wider ring.
   size_t widens_after() const { return width_->after_bytes; }

@@ -54,7 +54,7 @@ class MessageReceiver {
     }
   }
   // Whether a message is under way, so that kMore is what may come.
-  bool is_within() const { return stored_ != payload_bytes_; }
+  // Payload bytes of the current message that have not come yet; 0 between messages.
   size_t bytes_left() const { return payload_bytes_ - stored_; }
 
   mob_rank_t source() const { return source_; }

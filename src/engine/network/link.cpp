@@ -46,8 +46,8 @@ constexpr uint64_t kAskAgainNs = 1'000'000'000;
 
 }  // namespace
 
-Link::Link(Engine& engine, transport::ofi::Endpoint& endpoint, const HandlerTable& handlers,
-           mob_rank_t peer, transport::ofi::PeerId id)
+Link::Link(Engine& engine, transport::ofi::Endpoint& endpoint, RecordSinks& sinks, mob_rank_t peer,
+           transport::ofi::PeerId id)
     : engine_(engine),
       endpoint_(endpoint),
       peer_(peer),
@@ -55,7 +55,7 @@ Link::Link(Engine& engine, transport::ofi::Endpoint& endpoint, const HandlerTabl
       record_bytes_((endpoint.message_bytes() - sizeof(FrameHeader) - sizeof(FrameRecord)) &
                     ~(os::kRingPayloadAlignment - 1)),
       incoming_{peer, 0, 0, 0, 0, 0, {}},
-      reader_(engine, handlers, incoming_) {
+      sink_(sinks.make_sink(incoming_)) {
   if (endpoint.make_buffer(&stage_) != MOB_OK) throw std::bad_alloc();
 }
 
@@ -260,9 +260,9 @@ void Link::note_report() {
 // The transport vouches for the sender; this keeps a sender that is not sound from doing harm here.
 bool Link::is_valid(const FrameRecord& record, const unsigned char* bytes) const {
   if (record.kind == kMore) {
-    return reader_.is_within() && record.bytes != 0 && record.bytes <= reader_.bytes_left();
+    return record.bytes != 0 && record.bytes <= sink_->bytes_left();
   }
-  if (record.kind != kFirst || reader_.is_within() || record.bytes < sizeof(WireMessage)) {
+  if (record.kind != kFirst || sink_->bytes_left() != 0 || record.bytes < sizeof(WireMessage)) {
     return false;
   }
   WireMessage wire;
@@ -316,7 +316,7 @@ bool Link::accept_records(const unsigned char* records, size_t bytes) {
     std::memcpy(&record, records + at, sizeof record);
     at += sizeof record;
     if (record.bytes > bytes - at || !is_valid(record, records + at)) return false;
-    reader_.accept({records + at, record.bytes, record.kind});
+    sink_->accept({records + at, record.bytes, record.kind});
     at += padded(record.bytes);
   }
   return true;

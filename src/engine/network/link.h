@@ -27,11 +27,12 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string>
 
-#include "engine/message/message_receiver.h"
 #include "engine/segment/message_wire.h"
 #include "engine/network/ack_piggyback.h"
+#include "engine/network/record_sink.h"
 #include "transport/ofi/endpoint.h"
 
 namespace mobius::engine {
@@ -61,8 +62,8 @@ static_assert(sizeof(FrameRecord) == os::kRingPayloadAlignment);
 
 class Link {
  public:
-  Link(Engine& engine, transport::ofi::Endpoint& endpoint, const HandlerTable& handlers,
-       mob_rank_t peer, transport::ofi::PeerId id);
+  Link(Engine& engine, transport::ofi::Endpoint& endpoint, RecordSinks& sinks, mob_rank_t peer,
+       transport::ofi::PeerId id);
 
   mob_rank_t peer() const { return peer_; }
   transport::ofi::PeerId peer_id() const { return id_; }
@@ -164,8 +165,8 @@ class Link {
 
   // Receiving.
   StreamHead incoming_{};
-  std::mutex receiving_;  // held by accept(); guards the reader
-  MessageReceiver reader_;
+  std::mutex receiving_;  // held by accept(); guards the sink
+  const std::unique_ptr<RecordSink> sink_;
   std::atomic<uint32_t> read_ = 0;           // frames with records, ever
   std::atomic<uint32_t> reported_read_ = 0;  // … that the peer knows of
   std::atomic<bool> report_wanted_ = false;

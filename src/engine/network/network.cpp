@@ -59,10 +59,11 @@ constexpr uint32_t kPassed = 8;
 
 }  // namespace
 
-mob_status_t Network::open(const HandlerTable& handlers) {
+mob_status_t Network::open(RecordSinks& sinks, WriteObserver& observer) {
   if (engine_.job().hosts() == 1) return MOB_OK;
   const base::Settings& settings = engine_.settings();
-  handlers_ = &handlers;
+  sinks_ = &sinks;
+  observer_ = &observer;
   timeout_ns_ = settings.number(SettingId::kPeerTimeout) * 1'000'000;
   transport::ofi::Options options;
   options.provider = settings.text(SettingId::kProvider);
@@ -81,7 +82,7 @@ mob_status_t Network::open(const HandlerTable& handlers) {
     static_cast<Network*>(self)->rma_.ended(operation, status, text);
   };
   callbacks.noted = [](void* self, uint64_t note) {
-    static_cast<Network*>(self)->engine_.am_rma().noted(note);
+    static_cast<Network*>(self)->observer_->noted(note);
   };
   callbacks.peer_failed = [](void* self, PeerId id, const char* why) {
     static_cast<Network*>(self)->lost(id, why);
@@ -93,7 +94,6 @@ mob_status_t Network::open(const HandlerTable& handlers) {
   by_rank_ = std::make_unique<std::atomic<Link*>[]>(static_cast<size_t>(engine_.size()));
   links_.resize(static_cast<size_t>(engine_.size()));
   rma_.open(settings.number(SettingId::kRma));
-  rkeys_.open();
   // Release pairs with the acquire in is_open(): the thread of progress polls already.
   open_.store(true, std::memory_order_release);
   return MOB_OK;
@@ -183,7 +183,7 @@ mob_status_t Network::connect(mob_rank_t rank) {
   if (status == MOB_OK) status = endpoint_.add_peer(address, &id);
   if (status != MOB_OK) return status;
   const size_t count = link_count_.load(std::memory_order_relaxed);
-  links_[count] = std::make_unique<Link>(engine_, endpoint_, *handlers_, rank, id);
+  links_[count] = std::make_unique<Link>(engine_, endpoint_, *sinks_, rank, id);
   // Release, both: who finds it finds it whole.
   by_rank_[static_cast<size_t>(rank)].store(links_[count].get(), std::memory_order_release);
   link_count_.store(count + 1, std::memory_order_release);

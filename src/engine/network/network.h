@@ -21,8 +21,8 @@
 
 #include "engine/network/link.h"
 #include "engine/network/network_rma.h"
+#include "engine/network/write_observer.h"
 #include "engine/progress/progress.h"
-#include "engine/request/rkeys.h"
 #include "transport/ofi/endpoint.h"
 
 namespace mobius::engine {
@@ -33,8 +33,8 @@ class Network final : public NetworkServer {
  public:
   explicit Network(Engine& engine) : engine_(engine) {}
 
-  // Makes the endpoint. Nothing to do on one host.
-  mob_status_t open(const HandlerTable& handlers);
+  // Makes the endpoint. Does nothing in a job on one host. Both outlive this.
+  mob_status_t open(RecordSinks& sinks, WriteObserver& observer);
   // Starts the thread. After everything that may be asked for through the network is ready.
   mob_status_t start();
   // Lets all others know of the endpoint, and returns when all have: collective over the job, and
@@ -53,7 +53,8 @@ class Network final : public NetworkServer {
   bool is_open() const { return open_.load(std::memory_order_acquire); }
 
   NetworkRma& rma() { return rma_; }
-  Rkeys& rkeys() { return rkeys_; }
+  // For registrations of memory.
+  transport::ofi::Endpoint& endpoint() { return endpoint_; }
 
   // The link to a process of another host. Any thread.
   mob_status_t link(mob_rank_t rank, Link** link);
@@ -164,12 +165,12 @@ class Network final : public NetworkServer {
   void park(Parked how, Condition condition, uint64_t timeout_ns);
 
   Engine& engine_;
-  const HandlerTable* handlers_ = nullptr;
+  RecordSinks* sinks_ = nullptr;
+  WriteObserver* observer_ = nullptr;
   std::atomic<bool> open_ = false;
   uint64_t timeout_ns_ = 0;
   transport::ofi::Endpoint endpoint_;
   NetworkRma rma_{*this, endpoint_};
-  Rkeys rkeys_{engine_, endpoint_};
 
   std::mutex mutex_;  // guards making links
   std::unique_ptr<std::atomic<Link*>[]> by_rank_;

@@ -454,7 +454,7 @@ void AmRma::noted(uint64_t note) {
 void AmRma::give_up(mob_rank_t rank) {
   // What comes after all must not be written where nobody expects it any more.
   engine_.network().give_up(rank);
-  engine_.network().rkeys().give_up(rank);
+  engine_.rkeys().give_up(rank);
   std::vector<std::unique_ptr<Part>> parts;
   {
     const std::lock_guard lock(mutex_);
@@ -505,7 +505,7 @@ void AmRma::answered(const mob_message_t& message, mob_delivery_t* delivery) {
     return;
   }
   if (reply.has_key != 0 && part->wants_key && message.header_bytes == reply.bytes()) {
-    engine_.network().rkeys().keep(message.source, reply.key);
+    engine_.rkeys().keep(message.source, reply.key);
   }
   if (!remote || message.payload_bytes == 0 || message.payload != nullptr) {
     const char* data = part->data;

@@ -27,6 +27,7 @@
 #include <span>
 #include <vector>
 
+#include "engine/network/write_observer.h"
 #include "engine/progress/completion.h"
 #include "engine/rma/operation.h"
 #include "engine/request/rkeys.h"
@@ -37,7 +38,7 @@ namespace mobius::engine {
 class Engine;
 struct LatePayload;
 
-class AmRma {
+class AmRma final : public WriteObserver {
  public:
   explicit AmRma(Engine& engine) : engine_(engine) {}
 
@@ -70,7 +71,7 @@ class AmRma {
   bool is_bulk(const mob_transfer_t& transfer, const transport::Shape& shape, Mode mode) const;
 
   // The transport says that what a note was asked of has come.
-  void noted(uint64_t note);
+  void noted(uint64_t note) override;
 
   // Whether bytes are this process' to serve: allocated, or exposed and there; the error if not.
   mob_status_t check_own(const void* address, size_t bytes, bool write) const;

@@ -55,7 +55,7 @@ bool AmRma::can_be_bare(const mob_transfer_t& transfer, const Shape& shape) cons
 
 bool AmRma::has_key_for(const mob_transfer_t& transfer) const {
   const auto remote = reinterpret_cast<uintptr_t>(transfer.remote);
-  return engine_.network().rkeys().has(transfer.rank, remote, remote + transfer.bytes);
+  return engine_.rkeys().has(transfer.rank, remote, remote + transfer.bytes);
 }
 
 // The answer to a get has nothing to say but that its bytes are here.
@@ -97,7 +97,7 @@ bool AmRma::write_unasked(const mob_transfer_t& transfer, const Shape& shape, Wh
       engine_.completion().has_ordered_at(target)) {
     return false;
   }
-  const auto loan = std::make_shared<RkeyLoan>(engine_.network().rkeys(), target, shape);
+  const auto loan = std::make_shared<RkeyLoan>(engine_.rkeys(), target, shape);
   if (!loan->is_there) return false;
   std::vector<NetworkRma::Run> runs;
   static_cast<void>(transport::for_each_run(shape, [&](char* there, char* here, size_t bytes) {

@@ -262,7 +262,7 @@ const Rkeys::Key* AmRma::give_key(mob_rank_t origin, const Request& request,
                                         const void* first, size_t bytes, Rkeys::Key* key) {
   const bool is_given =
       request.wants_key != 0 &&
-      engine_.network().rkeys().give(origin, reinterpret_cast<uintptr_t>(first), bytes, key);
+      engine_.rkeys().give(origin, reinterpret_cast<uintptr_t>(first), bytes, key);
   return is_given ? key : nullptr;
 }
 
