@@ -113,7 +113,7 @@ void Engine::open_parts(const Mappings& mappings) {
   peers_.job().settle_waiting(settings_);
   ProcessBlock& own = segment_.own_process();
   progress_.open(own.doorbell, settings_.progress_mode());
-  messages_.open(own);
+  messages_.open(own, send_gate_, remote_objects_);
   exposures_.open();
   delegation_.open(own);
   remaps_.open();
@@ -133,6 +133,12 @@ mob_status_t Engine::open_network() {
   if (const mob_status_t status = network_.open(messages_, am_rma_)) return status;
   rkeys_.open();
   return network_.start();
+}
+
+void Engine::OperationsFirst::issue_to(const char* call, mob_rank_t rank) {
+  engine_.scheduler_.issue(rank);
+  // Transfers that take another way could be overtaken.
+  if (!in_handler) engine_.completion_.await_unordered(call, rank);
 }
 
 mob_status_t Engine::make_team_area(mob_rank_t size, uint64_t* offset) {

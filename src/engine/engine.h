@@ -236,6 +236,20 @@ class Engine {
   static mob_rank_t lock_owner(uint32_t id) { return Peers::lock_owner(id); }
 
  private:
+  // What the program started before a message goes before it.
+  class OperationsFirst final : public SendGate {
+   public:
+    explicit OperationsFirst(Engine& engine) : engine_(engine) {}
+    const std::atomic<bool>& puts_wait() const override {
+      return engine_.router_.any_exposed_flag();
+    }
+    void issue_puts() override { engine_.router_.issue_exposed(); }
+    void issue_to(const char* call, mob_rank_t rank) override;
+
+   private:
+    Engine& engine_;
+  };
+
   // Answers for Peers, of what components below it know.
   class Reports final : public PeerReports {
    public:
@@ -320,6 +334,7 @@ class Engine {
   Scheduler scheduler_;
   LazyLock lazy_lock_;
   BatchServer batch_server_;
+  OperationsFirst send_gate_{*this};
   Registry<Access> accesses_;
   Registry<Mutexes> mutexes_;
   Notifications notifications_;

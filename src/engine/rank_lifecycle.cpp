@@ -7,6 +7,7 @@
 #include <atomic>
 #include <memory>
 #include <mutex>
+#include <vector>
 
 #include "base/status.h"
 #include "engine/engine.h"
@@ -108,6 +109,28 @@ mob_status_t withdraw_rank() {
   return MOB_OK;
 }
 
+// Completes every message of every process, including those that handlers send. Collective over the
+// job, once, at its end; false if a dead process has ended it early.
+//
+// Handlers send messages too, so this takes rounds. In each round every process completes its
+// messages, then all exchange how many they have sent so far. If nobody has sent any since the round
+// before, no message is under way: a handler that still ran would have been started by a message
+// that its sender counted after it began to complete its messages.
+bool quiesce(Engine& stopping) {
+  std::unique_ptr<Team> all;
+  if (stopping.teams().open_end(&all) != MOB_OK) return false;
+  std::vector<uint64_t> before(static_cast<size_t>(stopping.size()));
+  std::vector<uint64_t> now;
+  while (true) {
+    static_cast<void>(stopping.messages().flush_all(Whose::kEveryones));
+    if (all->barrier() != MOB_OK || all->exchange(stopping.messages().sent(), &now) != MOB_OK) {
+      return false;
+    }
+    if (now == before) return true;
+    before.swap(now);
+  }
+}
+
 void set_size(mob_rank_t size) {
   __atomic_store_n(&mob_size_, size, __ATOMIC_RELAXED);
   Completion::publish_idle();
@@ -206,7 +229,7 @@ mob_status_t engine_stop() {
   stopping.issue_recorded();
   // Handlers may call everything, so this comes before the library is not live any more.
   stopping.end_calls();
-  const bool all_met = stopping.messages().quiesce();
+  const bool all_met = quiesce(stopping);
   {
     const std::lock_guard lock(live_mutex);
     if (--live_ranks == 0) set_size(0);

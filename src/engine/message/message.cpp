@@ -42,7 +42,10 @@ std::unique_ptr<RecordSink> Messages::make_sink(StreamHead& incoming) {
   return std::make_unique<LinkReceiver>(engine_, handlers_, incoming);
 }
 
-void Messages::open(ProcessBlock& own) {
+void Messages::open(ProcessBlock& own, SendGate& gate, RemoteCounts& remote_counts) {
+  gate_ = &gate;
+  puts_wait_ = &gate.puts_wait();
+  remote_counts_ = &remote_counts;
   inbox_ = &own.inbox;
   doorbell_ = &own.doorbell;
   spans_hosts_ = engine_.job().hosts() > 1;
@@ -215,12 +218,8 @@ mob_status_t Messages::prepare(const char* call, mob_rank_t rank, const Outgoing
                                MessageSender** box) {
   // Behind what the program asked for before.
   if (message.id < kPublicHandlers) {
-    if (!engine_.is_here(rank)) {
-      engine_.scheduler().issue(rank);
-      // What moves on another way would be overtaken.
-      if (!in_handler) engine_.completion().await_unordered(call, rank);
-    }
-    engine_.router().issue_exposed();
+    if (!engine_.is_here(rank)) gate_->issue_to(call, rank);
+    issue_puts();
   }
   const mob_notify_t& notify = message.notify;
   if (notify.origin_counter != nullptr || notify.target_counter != nullptr ||
@@ -271,7 +270,7 @@ mob_status_t Messages::deliver(const char* call, mob_rank_t rank, const Outgoing
   const bool now = box->send_now(message);
   const mob_status_t status = now ? MOB_OK : (box->*how)(message);
   count(rank, message, status);
-  // The letters of quiesce() between hosts start nothing.
+  // The messages with which teams of several hosts meet at the end of the job start nothing.
   const bool counted = now && box->is_here();
   if (!counted && message.id != static_cast<unsigned>(InternalHandler::kTeam)) {
     sent_.fetch_add(1, std::memory_order_release);
@@ -322,23 +321,6 @@ mob_status_t Messages::flush_all(Whose whose) {
   }
   std::atomic_thread_fence(std::memory_order_seq_cst);
   return first;
-}
-
-// Messages that handlers send make this a matter of rounds. In each, everybody completes what it
-// sent, and when all have, says how many messages that is so far. If nobody has sent any since the
-// round before, nothing is under way: a handler that still ran would have been started by a message
-// that was sent after its sender began to complete what it had sent, but before it counted.
-bool Messages::quiesce() {
-  std::unique_ptr<Team> all;
-  if (engine_.teams().open_end(&all) != MOB_OK) return false;
-  std::vector<uint64_t> before(static_cast<size_t>(engine_.size()));
-  std::vector<uint64_t> now;
-  while (true) {
-    static_cast<void>(flush_all(Whose::kEveryones));
-    if (all->barrier() != MOB_OK || all->exchange(sent(), &now) != MOB_OK) return false;
-    if (now == before) return true;
-    before.swap(now);
-  }
 }
 
 uint64_t Messages::sent() {

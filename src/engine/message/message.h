@@ -30,6 +30,7 @@
 #include "engine/segment/segment_layout.h"
 #include "engine/message/message_sender.h"
 #include "engine/message/message_receiver.h"
+#include "engine/message/send_gate.h"
 #include "engine/network/record_sink.h"
 #include "engine/segment/message_wire.h"
 
@@ -73,10 +74,8 @@ class Messages final : public RecordSinks {
  public:
   explicit Messages(Engine& engine) : engine_(engine) {}
 
-  void open(ProcessBlock& own);
-  // Completes every message of every process, including those that handlers send. Collective over
-  // the job, once, at its end; false if a dead process has ended it early.
-  bool quiesce();
+  // Before any other call. Both outlive this.
+  void open(ProcessBlock& own, SendGate& gate, RemoteCounts& remote_counts);
   // Gives the inbox back. Nobody sends any more.
   void close();
 
@@ -116,6 +115,12 @@ class Messages final : public RecordSinks {
   // For messages that come from another host.
   std::unique_ptr<RecordSink> make_sink(StreamHead& incoming) override;
 
+  // Counts a counter of a rank of another host.
+  void count_elsewhere(mob_rank_t owner, mob_counter_t counter) {
+    // If the owner is gone, there is nobody to tell.
+    static_cast<void>(remote_counts_->count(owner, counter));
+  }
+
   // After how many bytes a pair goes over to a wider ring.
   size_t widens_after() const { return width_->after_bytes; }
   // Makes a wider ring in the inbox of a host-mate; false if there is no room for it.
@@ -126,6 +131,9 @@ class Messages final : public RecordSinks {
   // Whether the program itself has sent messages, so that its flushes wait for them. Those of the
   // engine are completed by who sent them.
   bool sent_by_program() const { return sent_by_program_.load(std::memory_order_relaxed); }
+
+  // A number that grows with every message once it is written or queued; some count twice.
+  uint64_t sent();
 
   // Whether anything waits for room.
   bool has_queued() const { return boxes_with_queue_.load(std::memory_order_relaxed) != 0; }
@@ -159,6 +167,10 @@ class Messages final : public RecordSinks {
   // Whether there may be anything to serve. Takes nothing from other threads that look or serve.
   bool may_find() const { return spans_hosts_ || has_queued() || may_find_in(rings()); }
 
+  bool puts_wait() const { return puts_wait_->load(std::memory_order_relaxed); }
+  void issue_puts() {
+    if (puts_wait()) gate_->issue_puts();
+  }
   mob_status_t check_counters(const char* call, mob_rank_t rank, const mob_notify_t& notify);
   mob_status_t prepare(const char* call, mob_rank_t rank, const Outgoing& message, MessageSender** box);
   mob_status_t outbox(const char* call, mob_rank_t rank, unsigned id, MessageSender** box);
@@ -166,8 +178,6 @@ class Messages final : public RecordSinks {
                        mob_status_t (MessageSender::*how)(const Outgoing&));
   mob_status_t flush_one(mob_rank_t rank, Whose whose);
   void count(mob_rank_t rank, const Outgoing& message, mob_status_t status);
-  // A number that grows with every message, once it is written or queued; some count twice.
-  uint64_t sent();
   mob_status_t connect(mob_rank_t rank);
   mob_status_t reserve_ring(std::atomic<uint32_t>& chunk, size_t place, size_t bytes,
                             uint64_t* offset);
@@ -184,6 +194,9 @@ class Messages final : public RecordSinks {
   Inbox* inbox_ = nullptr;
   ProcessBlock::Doorbell* doorbell_ = nullptr;  // of this process
   bool spans_hosts_ = false;
+  const std::atomic<bool>* puts_wait_ = nullptr;  // of the gate
+  SendGate* gate_ = nullptr;
+  RemoteCounts* remote_counts_ = nullptr;
   HandlerTable handlers_;
 
   // Sending.

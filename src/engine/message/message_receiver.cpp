@@ -11,7 +11,6 @@
 #include "engine/common/out_of_memory.h"
 #include "engine/message/message.h"
 #include "engine/message/receive_inline.h"
-#include "engine/remote/remote_objects.h"
 #include "os/futex.h"
 #include "transport/shm/copy.h"
 
@@ -179,8 +178,7 @@ void MessageReceiver::finish() {
 
 bool MessageReceiver::count(mob_rank_t owner, mob_counter_t counter) {
   if (!engine_.is_here(owner)) {
-    // Nobody is left to tell if it is gone.
-    static_cast<void>(engine_.remote_objects().count(owner, counter));
+    engine_.messages().count_elsewhere(owner, counter);
     return true;
   }
   // Senders' counters were looked at when they sent; one that was freed since is counted nowhere.

@@ -188,7 +188,7 @@ inline bool MessageSender::knows_handler(unsigned id) const {
                                                            const void* header,
                                                            size_t header_bytes) {
   MessageSender* box = by_rank_[static_cast<size_t>(rank)].load(std::memory_order_acquire);
-  if (box == nullptr || engine_.router().any_exposed()) [[unlikely]] {
+  if (box == nullptr || puts_wait()) [[unlikely]] {
     return BareSent::kUnsent;
   }
   return box->send_bare(id, header, header_bytes);
@@ -201,7 +201,7 @@ inline bool MessageSender::knows_handler(unsigned id) const {
   if (box == nullptr || !sent_by_program() || engine_.instrumentation().counts_messages()) [[unlikely]] {
     return false;
   }
-  engine_.router().issue_exposed();
+  issue_puts();
   return box->send_plain(id, header, header_bytes, payload, payload_bytes);
 }
 

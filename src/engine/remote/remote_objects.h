@@ -13,6 +13,7 @@
 #include <mutex>
 #include <set>
 
+#include "engine/message/send_gate.h"
 #include "engine/remote/remote_locks.h"
 
 namespace mobius::engine {
@@ -43,7 +44,7 @@ class RemoteObject {
   ~RemoteObject() = default;
 };
 
-class RemoteObjects {
+class RemoteObjects final : public RemoteCounts {
  public:
   explicit RemoteObjects(Engine& engine) : engine_(engine), locks_(engine) {}
 
@@ -55,7 +56,7 @@ class RemoteObjects {
   // All of these: any thread; they do not wait.
 
   // Counts a counter of `owner`.
-  mob_status_t count(mob_rank_t owner, mob_counter_t counter);
+  mob_status_t count(mob_rank_t owner, mob_counter_t counter) override;
   // A notification for `rank`.
   mob_status_t notify(mob_rank_t rank);
   // Has told(own rank, `member`, `index`, `value`) called at the object of that name in `rank`.

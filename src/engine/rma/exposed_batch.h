@@ -44,6 +44,7 @@ class ExposedBatch {
   mob_status_t record(const Operation& operation);
 
   bool any() const { return any_.load(std::memory_order_relaxed); }
+  const std::atomic<bool>& any_flag() const { return any_; }
   // Any thread; never waits.
   void issue() {
     if (any()) issue_recorded();

@@ -74,6 +74,7 @@ class Router final : private Carrier {
   // Puts to exposed memory that wait for each other are carried out. Any thread; never waits.
   void issue_exposed() { exposed_batch_.issue(); }
   bool any_exposed() const { return exposed_batch_.any(); }
+  const std::atomic<bool>& any_exposed_flag() const { return exposed_batch_.any_flag(); }
   // For them: puts `count` stretches, all of them whatever becomes of one; the first error.
   mob_status_t put_exposed(mob_rank_t rank, const mob_span_t* remote, const mob_span_t* local,
                            size_t count);
