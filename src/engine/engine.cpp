@@ -125,7 +125,7 @@ void Engine::open_parts(const Mappings& mappings) {
 // Before the others can ask for anything, everything is there to answer.
 mob_status_t Engine::open_network() {
   if (peers_.job().hosts() == 1) return MOB_OK;
-  remote_objects_.open();
+  remote_objects_.open(notifications_);
   team_messages_.open();
   batch_server_.open();
   if (const mob_status_t status = scheduler_.open()) return status;

@@ -8,7 +8,8 @@
 
 namespace mobius::engine {
 
-void RemoteObjects::open() {
+void RemoteObjects::open(NotificationSink& notifications) {
+  notifications_ = &notifications;
   engine_.messages().register_internal(
       InternalHandler::kRemote,
       [](const mob_message_t* message, void* self, mob_delivery_t*) {
@@ -50,6 +51,7 @@ mob_status_t RemoteObjects::tell(mob_rank_t rank, uint64_t object, mob_rank_t me
 }
 
 bool RemoteObjects::is_at_end(mob_rank_t rank) {
+  if (engine_.is_here(rank)) return engine_.is_ending(rank);
   {
     const std::lock_guard lock(at_end_mutex_);
     if (at_end_.contains(rank)) return true;
@@ -88,7 +90,7 @@ void RemoteObjects::serve(const mob_message_t& message) {
       break;
     }
     case What::kNotify:
-      engine_.notifications().notified(message.source);
+      notifications_->notified(message.source);
       break;
     case What::kAsksForEnd:
       if (engine_.is_ending(rank())) {

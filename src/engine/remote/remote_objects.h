@@ -44,12 +44,22 @@ class RemoteObject {
   ~RemoteObject() = default;
 };
 
+// Hears of notifications that processes of other hosts send to this one (RemoteObjects::notify()).
+class NotificationSink {
+ public:
+  // Called by a thread that serves messages; it wakes whoever waits.
+  virtual void notified(mob_rank_t from) = 0;
+
+ protected:
+  ~NotificationSink() = default;
+};
+
 class RemoteObjects final : public RemoteCounts {
  public:
   explicit RemoteObjects(Engine& engine) : engine_(engine), locks_(engine) {}
 
-  // Readies this process to be asked.
-  void open();
+  // Readies this process to be asked. The sink outlives this.
+  void open(NotificationSink& notifications);
 
   RemoteLocks& locks() { return locks_; }
 
@@ -63,8 +73,11 @@ class RemoteObjects final : public RemoteCounts {
   mob_status_t tell(mob_rank_t rank, uint64_t object, mob_rank_t member, uint64_t index,
                     uint32_t value);
 
-  // Whether a process is known to have come to the end of the job. If not, it is asked: an answer
-  // comes behind everything that it told before, and nothing is asked of who is not waited for.
+  // Whether a process is known to have come to the end of the job, where it does nothing but serve
+  // others. A process of another host that is not known to have is asked; its answer comes behind
+  // everything that it told before. So call this only for a process that is waited for. (Peers learn
+  // of the end of other hosts without asking only once all processes of such a host have come to
+  // it, which is enough for collective calls.)
   bool is_at_end(mob_rank_t rank);
 
   // Names for objects are never used again. add() before others can know the name; after remove()
@@ -111,6 +124,7 @@ class RemoteObjects final : public RemoteCounts {
 
   Engine& engine_;
   RemoteLocks locks_;
+  NotificationSink* notifications_ = nullptr;
   std::atomic<uint32_t> names_ = 0;
   std::mutex mutex_;  // guards objects_, and what RemoteLocks does for others
   std::map<uint64_t, RemoteObject*> objects_;

@@ -14,6 +14,7 @@
 #include <memory>
 #include <mutex>
 
+#include "engine/remote/remote_objects.h"
 #include "engine/segment/segment_layout.h"
 #include "job/control.h"
 
@@ -36,7 +37,7 @@ class NotificationMemory {
   unsigned char* memory_ = nullptr;
 };
 
-class Notifications {
+class Notifications final : public NotificationSink {
  public:
   Notifications() = default;
   Notifications(const Notifications&) = delete;
@@ -53,7 +54,7 @@ class Notifications {
   mob_status_t wait(const char* call, mob_rank_t from, uint32_t* count);
 
   // One has come from a process of another host.
-  void notified(mob_rank_t from);
+  void notified(mob_rank_t from) override;
 
  private:
   // Written by one process and by its peer; valid as zeros.
