@@ -10,7 +10,6 @@
 
 #include "base/log.h"
 #include "base/status.h"
-#include "engine/collective/inter_host.h"
 #include "engine/common/out_of_memory.h"
 #include "engine/scheduler/append_run.h"
 #include "os/memfd.h"
@@ -139,42 +138,6 @@ void Engine::OperationsFirst::issue_to(const char* call, mob_rank_t rank) {
   engine_.scheduler_.issue(rank);
   // Transfers that take another way could be overtaken.
   if (!in_handler) engine_.completion_.await_unordered(call, rank);
-}
-
-mob_status_t Engine::make_team_area(mob_rank_t size, uint64_t* offset) {
-  const uint64_t chunks = chunks_of(Team::area_bytes(size));
-  uint64_t first = 0;
-  if (const mob_status_t status = segment_.chunks().claim(chunks, &first)) return status;
-  *offset = first << kChunkShift;
-  const mob_status_t status = reserve_memory(*offset, Team::area_bytes(size));
-  if (status != MOB_OK) segment_.chunks().release(first, chunks);
-  return status;
-}
-
-// The area is that of the members of this host.
-mob_status_t Engine::adopt_team(TeamMap map, mob_rank_t team_rank, uint64_t area_offset,
-                                uint64_t id, std::unique_ptr<Team>* team, Series series) {
-  std::vector<mob_rank_t> mates;
-  const bool all_here = InterHost::find_mates(*this, map, &mates);
-  const uint64_t chunks = chunks_of(Team::area_bytes(static_cast<mob_rank_t>(mates.size())));
-  if (const mob_status_t status = segment_.window().allow(area_offset, chunks)) return status;
-  if (!all_here) {
-    TeamMap here = TeamMap::of(mates);
-    const mob_rank_t place = here.rank_of(rank());
-    auto local = std::make_unique<Team>(*this, std::move(here), place, local_address(area_offset),
-                                        area_offset, series);
-    *team = std::make_unique<Team>(*this, std::move(map), team_rank, id, std::move(local));
-    return MOB_OK;
-  }
-  *team = std::make_unique<Team>(*this, std::move(map), team_rank, local_address(area_offset),
-                                 area_offset, series);
-  return MOB_OK;
-}
-
-void Engine::release_team_area(uint64_t offset, mob_rank_t size) {
-  const uint64_t chunks = chunks_of(Team::area_bytes(size));
-  release_memory(offset, chunks << kChunkShift);
-  segment_.chunks().release(offset >> kChunkShift, chunks);
 }
 
 void Engine::end_calls() { process(host().index()).is_ending.store(1, std::memory_order_release); }

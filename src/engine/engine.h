@@ -13,6 +13,7 @@
 
 #include "engine/allocation/allocations.h"
 #include "engine/allocation/symmetric_heap.h"
+#include "engine/collective/inter_host.h"
 #include "engine/common/instrumentation.h"
 #include "engine/common/peers.h"
 #include "engine/common/registry.h"
@@ -78,7 +79,8 @@ class Engine {
  public:
   Engine()
       : team_messages_(*this),
-        teams_(*this),
+        team_backends_(*this),
+        teams_(*this, team_backends_),
         allocations_(*this),
         local_heap_(segment_),
         counters_(segment_, waiter_),
@@ -186,12 +188,6 @@ class Engine {
     return segment_.reserve_memory(offset, bytes);
   }
   void release_memory(uint64_t offset, size_t bytes) { segment_.release_memory(offset, bytes); }
-
-  // What a team of `size` members shares, for teams.h: reserved by one, adopted by each.
-  mob_status_t make_team_area(mob_rank_t size, uint64_t* offset);
-  mob_status_t adopt_team(TeamMap map, mob_rank_t team_rank, uint64_t area_offset, uint64_t id,
-                          std::unique_ptr<Team>* team, Series series = Series::kCalls);
-  void release_team_area(uint64_t offset, mob_rank_t size);
 
   void close_chunks(uint64_t offset, uint64_t chunks) { segment_.close_chunks(offset, chunks); }
   template <typename Done>
@@ -313,6 +309,7 @@ class Engine {
                     scheduler_, network_, progress_, request_activity_}};
   TeamMessages
       team_messages_;  // outlives the teams: those that are not freed tell it of their end, too
+  InterHostBackends team_backends_;
   Teams teams_;
   Allocations allocations_;
   Registry<SymmetricHeap> heaps_;

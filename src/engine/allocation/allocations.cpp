@@ -103,7 +103,7 @@ mob_status_t Allocations::allocate(const char* call, Team& team, size_t bytes, s
   size_t largest = 0;
   status = check(call, team, requests, fault, &largest);
   // On one host all find the same.
-  if (status != MOB_OK && team.across() == nullptr) return status;
+  if (status != MOB_OK && !team.spans_hosts()) return status;
   const uint64_t stride = chunks_of(std::max(largest, room)) << kChunkShift;
   const uint64_t chunks = (stride >> kChunkShift) * static_cast<uint64_t>(mates.size());
   allocation->stride = stride;
@@ -113,7 +113,7 @@ mob_status_t Allocations::allocate(const char* call, Team& team, size_t bytes, s
     status = claim(call, mates, stride, allocation.get());
     claimed = status == MOB_OK;
   }
-  if (status != MOB_OK && team.across() == nullptr) return status;
+  if (status != MOB_OK && !team.spans_hosts()) return status;
 
   if (status == MOB_OK) status = make_own_region(*allocation, bytes);
   for (mob_rank_t i = 0; status == MOB_OK && i < mates.size(); ++i) {
@@ -133,7 +133,7 @@ mob_status_t Allocations::allocate(const char* call, Team& team, size_t bytes, s
     }
     return status;
   }
-  if (team.across() != nullptr) {
+  if (team.spans_hosts()) {
     const uint64_t own =
         engine_.address_in(engine_.host().index(), allocation->region_offset(mates.rank()));
     if ((status = team.exchange(Allocation::Member{own, bytes}, &allocation->members))) {

@@ -183,7 +183,7 @@ size_t Blocks::largest(mob_rank_t members) const {
 }
 
 mob_status_t broadcast(Team& team, mob_rank_t root, void* buffer, size_t bytes) {
-  if (team.across() != nullptr) return team.across()->broadcast(root, buffer, bytes);
+  if (InterHost* const hosts = InterHost::of(team)) return hosts->broadcast(root, buffer, bytes);
   if (bytes == 0 || team.size() == 1) return MOB_OK;
   return take_faster_way(
       team, CollectiveKind::kBroadcast, bytes,
@@ -195,7 +195,7 @@ mob_status_t broadcast(Team& team, mob_rank_t root, void* buffer, size_t bytes) 
 
 mob_status_t gather(Team& team, mob_rank_t root, const void* in, size_t mine, void* out,
                     const Blocks& blocks) {
-  if (team.across() != nullptr) return team.across()->gather(root, in, mine, out, blocks);
+  if (InterHost* const hosts = InterHost::of(team)) return hosts->gather(root, in, mine, out, blocks);
   const bool is_root = team.rank() == root;
   size_t largest = mine;
   std::vector<size_t> sizes;
@@ -230,7 +230,7 @@ mob_status_t gather_sized(Team& team, mob_rank_t root, const void* in, size_t mi
 }
 
 mob_status_t allgather(Team& team, const void* in, void* out, const Blocks& blocks) {
-  if (team.across() != nullptr) return team.across()->allgather(in, out, blocks);
+  if (InterHost* const hosts = InterHost::of(team)) return hosts->allgather(in, out, blocks);
   const mob_rank_t me = team.rank();
   const size_t mine = blocks.size(me);
   const size_t largest = blocks.largest(team.size());
@@ -245,7 +245,7 @@ mob_status_t allgather(Team& team, const void* in, void* out, const Blocks& bloc
 }
 
 mob_status_t scatter(Team& team, mob_rank_t root, const void* in, void* out, size_t bytes) {
-  if (team.across() != nullptr) return team.across()->scatter(root, in, out, bytes);
+  if (InterHost* const hosts = InterHost::of(team)) return hosts->scatter(root, in, out, bytes);
   const Blocks blocks = Blocks::packed(bytes);
   const mob_rank_t me = team.rank();
   const bool is_root = me == root;
@@ -261,7 +261,7 @@ mob_status_t scatter(Team& team, mob_rank_t root, const void* in, void* out, siz
 
 mob_status_t alltoall(Team& team, const void* in, const Blocks& in_blocks, void* out,
                       const Blocks& out_blocks) {
-  if (team.across() != nullptr) return team.across()->alltoall(in, in_blocks, out, out_blocks);
+  if (InterHost* const hosts = InterHost::of(team)) return hosts->alltoall(in, in_blocks, out, out_blocks);
   const mob_rank_t me = team.rank();
   size_t largest = std::max(in_blocks.largest(team.size()), out_blocks.largest(team.size()));
   mob_status_t status = MOB_OK;

@@ -245,7 +245,7 @@ class Fold {
 
 mob_status_t fold(Team& team, FoldResult result, const Combiner& combine, const void* in, void* out,
                   size_t count) {
-  if (team.across() != nullptr) return team.across()->fold(result, combine, in, out, count);
+  if (InterHost* const hosts = InterHost::of(team)) return hosts->fold(result, combine, in, out, count);
   return Fold(team, result, combine, in, out, count).run();
 }
 

@@ -3,12 +3,19 @@
 
 #include <algorithm>
 #include <bit>
+#include <memory>
 #include <vector>
 
 #include "engine/engine.h"
 #include "engine/segment/peer_memory.h"
 
 namespace mobius::engine {
+
+CollectiveTuning& CollectiveTuning::of(Team& team) {
+  std::unique_ptr<TeamExtension>& extension = team.extension();
+  if (extension == nullptr) extension = std::make_unique<CollectiveTuning>();
+  return static_cast<CollectiveTuning&>(*extension);
+}
 
 mob_status_t CollectiveTuning::choose(Team& team, CollectiveKind kind, size_t bytes, Way* way) {
   if (attaching_ == Attaching::kUnknown) {

@@ -30,8 +30,11 @@ inline constexpr size_t kDirectBytes = size_t{16} << 10;
 enum class CollectiveKind { kBroadcast, kGather, kAllgather, kScatter, kAlltoall, kFold };
 
 // All calls are collective, and one at a time, as those that they are about.
-class CollectiveTuning {
+class CollectiveTuning final : public TeamExtension {
  public:
+  // That of a team, made at its first use.
+  static CollectiveTuning& of(Team& team);
+
   struct Way {
     bool asks = true;       // what is lent
     bool attaches = false;  // private memory is lent
@@ -72,7 +75,7 @@ mob_status_t take_faster_way(Team& team, CollectiveKind kind, size_t bytes, Dire
                              InRounds in_rounds) {
   if (bytes < kDirectBytes) return in_rounds();
   CollectiveTuning::Way way;
-  mob_status_t status = team.ways().choose(team, kind, bytes, &way);
+  mob_status_t status = CollectiveTuning::of(team).choose(team, kind, bytes, &way);
   if (status != MOB_OK) return status;
   bool done = false;
   bool has_private = false;
@@ -80,7 +83,7 @@ mob_status_t take_faster_way(Team& team, CollectiveKind kind, size_t bytes, Dire
     PeerBuffers lending(team, way.attaches);
     status = directly(lending, &done);
     has_private = lending.has_private();
-    if (!way.attaches) team.ways().note_asked(kind, done);
+    if (!way.attaches) CollectiveTuning::of(team).note_asked(kind, done);
   }
   if (status == MOB_OK && !done) status = in_rounds();
   // Other memory than private takes the same way in both turns.

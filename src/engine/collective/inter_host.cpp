@@ -82,12 +82,10 @@ InterHost::InterHost(Engine& engine, const TeamMap& map, mob_rank_t rank, uint64
 
 InterHost::~InterHost() { engine_.team_messages().forget(id_); }
 
-bool InterHost::find_mates(const Engine& engine, const TeamMap& map, std::vector<mob_rank_t>* mates) {
-  for (mob_rank_t member = 0; member < map.size(); ++member) {
-    const mob_rank_t rank = map.world_rank(member);
-    if (engine.is_here(rank)) mates->push_back(rank);
-  }
-  return mates->size() == static_cast<size_t>(map.size());
+std::unique_ptr<TeamBackend> InterHostBackends::make_backend(const TeamMap& map, mob_rank_t rank,
+                                                             uint64_t id,
+                                                             std::unique_ptr<Team> mates) {
+  return std::make_unique<InterHost>(engine_, map, rank, id, std::move(mates));
 }
 
 bool InterHost::is_broken() const { return mates_->is_broken(); }

@@ -18,6 +18,8 @@
 
 #include "base/status.h"
 #include "engine/collective/collective.h"
+#include "engine/team/team.h"
+#include "engine/team/team_backend.h"
 #include "engine/team/team_failure.h"
 #include "engine/team/team_messages.h"
 #include "engine/team/team_map.h"
@@ -25,37 +27,33 @@
 namespace mobius::engine {
 
 class Engine;
-class Team;
 
 // Members are named by their ranks in the whole team.
-class InterHost {
+class InterHost final : public TeamBackend {
  public:
   // `map` outlives this. `id` names the team on all hosts. `mates` is the team of the members of
   // this host, by increasing rank.
   InterHost(Engine& engine, const TeamMap& map, mob_rank_t rank, uint64_t id,
          std::unique_ptr<Team> mates);
-  ~InterHost();
-  InterHost(const InterHost&) = delete;
-  InterHost& operator=(const InterHost&) = delete;
+  ~InterHost() override;
 
-  // The members of a team that are on this host; whether all are.
-  static bool find_mates(const Engine& engine, const TeamMap& map, std::vector<mob_rank_t>* mates);
+  // That of a team; null if all its members are on this host.
+  static InterHost* of(Team& team) { return static_cast<InterHost*>(team.backend()); }
 
-  Team& mates() { return *mates_; }
+  Team& mates() override { return *mates_; }
   uint64_t id() const { return id_; }
-  // The rank of a member among the mates; -1 if it is none of them.
-  mob_rank_t place_here(mob_rank_t member) const {
+  mob_rank_t place_here(mob_rank_t member) const override {
     return is_mate(member) ? mate_rank(member) : -1;
   }
-  // The other member, where there are two, each on a host of its own; else -1.
-  mob_rank_t only_other() const { return map_.size() == 2 ? 1 - rank_ : -1; }
-  // A collective call was given up: the team is of no use.
-  bool is_broken() const;
-  // Gives up the one that this member is in, for lack of memory, and has the others hear of it.
-  void resign() noexcept;
+  mob_rank_t only_other() const override { return map_.size() == 2 ? 1 - rank_ : -1; }
+  bool is_broken() const override;
+  void resign() noexcept override;
 
   // Collective over the team, as in team.h and collective.h.
-  mob_status_t barrier();
+  mob_status_t barrier() override;
+  mob_status_t exchange(const void* mine, size_t bytes, void* all) override {
+    return allgather(mine, all, Blocks::packed(bytes));
+  }
   mob_status_t broadcast(mob_rank_t root, void* buffer, size_t bytes);
   mob_status_t gather(mob_rank_t root, const void* in, size_t mine, void* out,
                       const Blocks& blocks);
@@ -178,6 +176,17 @@ class InterHost {
   size_t one_way_ = 0;        // calls since all have last met
   size_t one_way_bytes_ = 0;  // … and bytes in them
   TeamFailure loss_;                 // that this member has found or heard of
+};
+
+// Makes them for teams.
+class InterHostBackends final : public TeamBackends {
+ public:
+  explicit InterHostBackends(Engine& engine) : engine_(engine) {}
+  std::unique_ptr<TeamBackend> make_backend(const TeamMap& map, mob_rank_t rank, uint64_t id,
+                                            std::unique_ptr<Team> mates) override;
+
+ private:
+  Engine& engine_;
 };
 
 }  // namespace mobius::engine

@@ -5,8 +5,6 @@
 #include <utility>
 
 #include "base/status.h"
-#include "engine/collective/inter_host.h"
-#include "engine/collective/collective_tuning.h"
 #include "engine/engine.h"
 
 namespace mobius::engine {
@@ -20,19 +18,18 @@ Team::Team(Engine& engine, TeamMap map, mob_rank_t rank, void* area, uint64_t of
       offset_(offset),
       rounds_(engine, map_, rank, area, series) {}
 
-Team::Team(Engine& engine, TeamMap map, mob_rank_t rank, uint64_t id, std::unique_ptr<Team> mates)
+Team::Team(Engine& engine, TeamBackends& backends, TeamMap map, mob_rank_t rank, uint64_t id,
+           std::unique_ptr<Team> mates)
     : engine_(engine),
       map_(std::move(map)),
       rank_(rank),
       offset_(mates->area_offset()),
       rounds_(engine, map_, rank, nullptr, Series::kCalls),
-      across_(std::make_unique<InterHost>(engine, map_, rank, id, std::move(mates))) {}
+      backend_(backends.make_backend(map_, rank, id, std::move(mates))) {}
 
 Team::~Team() = default;
 
-Team& Team::mates() { return across_ != nullptr ? across_->mates() : *this; }
-
-mob_rank_t Team::place_across(mob_rank_t member) const { return across_->place_here(member); }
+Team& Team::mates() { return backend_ != nullptr ? backend_->mates() : *this; }
 
 // What sets things up, and barriers: above them nobody catches anything, or knows the team.
 template <typename Call>
@@ -47,7 +44,7 @@ mob_status_t Team::go_across(Call call) {
 
 mob_status_t Team::barrier_across() {
   engine_.remote_objects().locks().settle();
-  return go_across([this] { return across_->barrier(); });
+  return go_across([this] { return backend_->barrier(); });
 }
 
 // What this member says comes to the only other one behind what it has put there, and what it gets
@@ -71,7 +68,7 @@ mob_status_t Team::meet_other(const char* call, mob_rank_t rank, Kind kind) {
 }
 
 mob_status_t Team::complete_and_meet(const char* call, Kind kind) {
-  const mob_rank_t other = across_ != nullptr ? across_->only_other() : -1;
+  const mob_rank_t other = backend_ != nullptr ? backend_->only_other() : -1;
   if (other >= 0 && !engine_.instrumentation().hooked() &&
       engine_.completion().all_at(map_.world_rank(other)) != 0) {
     return meet_other(call, map_.world_rank(other), kind);
@@ -83,24 +80,19 @@ mob_status_t Team::complete_and_meet(const char* call, Kind kind) {
 }
 
 mob_status_t Team::exchange_across(const void* mine, size_t bytes, void* all) {
-  return go_across([&] { return across_->allgather(mine, all, Blocks::packed(bytes)); });
+  return go_across([&] { return backend_->exchange(mine, bytes, all); });
 }
 
 bool Team::is_broken() const {
-  return across_ != nullptr ? across_->is_broken() : rounds_.is_broken();
+  return backend_ != nullptr ? backend_->is_broken() : rounds_.is_broken();
 }
 
 void Team::resign() noexcept {
-  if (across_ != nullptr) return across_->resign();
+  if (backend_ != nullptr) return backend_->resign();
   rounds_.give_up({TeamFailure::Kind::kNoMemory, engine_.rank()});
 }
 
-CollectiveTuning& Team::ways() {
-  if (ways_ == nullptr) ways_ = std::make_unique<CollectiveTuning>();
-  return *ways_;
-}
-
-bool Team::depart() { return across_ != nullptr ? across_->mates().depart() : rounds_.depart(); }
+bool Team::depart() { return backend_ != nullptr ? backend_->mates().depart() : rounds_.depart(); }
 
 mob_status_t Team::agree(mob_status_t mine, const char* what, uint64_t expected_ns) {
   std::vector<mob_status_t> all;

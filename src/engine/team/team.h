@@ -13,12 +13,11 @@
 #include <vector>
 
 #include "engine/team/rounds.h"
+#include "engine/team/team_backend.h"
 #include "engine/team/team_map.h"
 
 namespace mobius::engine {
 
-class InterHost;
-class CollectiveTuning;
 class Engine;
 
 // Bytes that Team::exchange() carries per member.
@@ -30,8 +29,10 @@ class Team {
   // `offset` is its place in the window, for who frees it.
   Team(Engine& engine, TeamMap map, mob_rank_t rank, void* area, uint64_t offset,
        Series series = Series::kCalls);
-  // On several hosts; the area is the mates'. `id` as for InterHost.
-  Team(Engine& engine, TeamMap map, mob_rank_t rank, uint64_t id, std::unique_ptr<Team> mates);
+  // On several hosts. The area is that of `mates`, the team of the members on this host; `id` names
+  // the team on all hosts.
+  Team(Engine& engine, TeamBackends& backends, TeamMap map, mob_rank_t rank, uint64_t id,
+       std::unique_ptr<Team> mates);
   ~Team();
 
   static size_t area_bytes(mob_rank_t size) { return Rounds::area_bytes(size); }
@@ -41,13 +42,13 @@ class Team {
   const TeamMap& map() const { return map_; }
   uint64_t area_offset() const { return offset_; }
   // Null where all members are on this host.
-  InterHost* across() { return across_.get(); }
-  bool spans_hosts() const { return across_ != nullptr; }
+  TeamBackend* backend() { return backend_.get(); }
+  bool spans_hosts() const { return backend_ != nullptr; }
   // The members of this host, and how many they are.
   Team& mates();
   // A member's number among those of its host, if that is this one; else -1.
   mob_rank_t place_here(mob_rank_t member) const {
-    return across_ == nullptr ? member : place_across(member);
+    return backend_ == nullptr ? member : backend_->place_here(member);
   }
   Engine& engine() const { return engine_; }
   Rounds& rounds() { return rounds_; }
@@ -62,7 +63,7 @@ class Team {
   // Returns when every member called it; what they wrote before is visible after (full fence).
   // MOB_ERR_PEER when a member died; the team is of no use then.
   mob_status_t barrier() {
-    if (across_ != nullptr) [[unlikely]] {
+    if (backend_ != nullptr) [[unlikely]] {
       return barrier_across();
     }
     if (size() > 1) return rounds_.barrier();
@@ -82,7 +83,7 @@ class Team {
     static_assert(std::is_trivially_copyable_v<T> && sizeof(T) <= kTeamExchangeBytes);
     static_assert(!std::is_same_v<T, bool>, "std::vector<bool> has no elements to copy to");
     all->resize(static_cast<size_t>(size()));  // before others count on this member
-    if (across_ != nullptr) {
+    if (backend_ != nullptr) {
       return exchange_across(&mine, sizeof(T), all->data());
     }
     mob_status_t status = rounds_.begin(Rounds::Role::kWrites, Rounds::Bulk::kNone);
@@ -108,15 +109,14 @@ class Team {
   // the team is of no use any more.
   void resign() noexcept;
 
-  // Which way large private memory takes.
-  CollectiveTuning& ways();
+  // Null until a higher layer sets it.
+  std::unique_ptr<TeamExtension>& extension() { return extension_; }
 
   // Says, not collectively, that this member is done with the team's area; whether all who use it
   // are.
   bool depart();
 
  private:
-  mob_rank_t place_across(mob_rank_t member) const;
   mob_status_t barrier_across();
   mob_status_t meet_other(const char* call, mob_rank_t rank, Kind kind);
   mob_status_t exchange_across(const void* mine, size_t bytes, void* all);
@@ -128,9 +128,9 @@ class Team {
   const mob_rank_t rank_;
   const uint64_t offset_;
   Rounds rounds_;
-  std::unique_ptr<InterHost> across_;
+  std::unique_ptr<TeamBackend> backend_;  // null where all members are on this host
   std::atomic<int> users_ = 0;
-  std::unique_ptr<CollectiveTuning> ways_;  // from its first use
+  std::unique_ptr<TeamExtension> extension_;
 };
 
 }  // namespace mobius::engine

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "base/status.h"
-#include "engine/collective/inter_host.h"
 #include "engine/engine.h"
 #include "engine/common/out_of_memory.h"
 
@@ -28,25 +27,71 @@ uint64_t digest_of(std::span<const mob_rank_t> ranks) {
 
 }  // namespace
 
+bool Teams::find_mates(const TeamMap& map, std::vector<mob_rank_t>* mates) const {
+  for (mob_rank_t member = 0; member < map.size(); ++member) {
+    const mob_rank_t rank = map.world_rank(member);
+    if (engine_.is_here(rank)) mates->push_back(rank);
+  }
+  return mates->size() == static_cast<size_t>(map.size());
+}
+
+mob_status_t Teams::make_area(mob_rank_t size, uint64_t* offset) {
+  const uint64_t chunks = chunks_of(Team::area_bytes(size));
+  uint64_t first = 0;
+  if (const mob_status_t status = engine_.chunks().claim(chunks, &first)) return status;
+  *offset = first << kChunkShift;
+  const mob_status_t status = engine_.reserve_memory(*offset, Team::area_bytes(size));
+  if (status != MOB_OK) engine_.chunks().release(first, chunks);
+  return status;
+}
+
+// The area is that of the members of this host.
+mob_status_t Teams::adopt(TeamMap map, mob_rank_t team_rank, uint64_t area_offset, uint64_t id,
+                          std::unique_ptr<Team>* team, Series series) {
+  std::vector<mob_rank_t> mates;
+  const bool all_here = find_mates(map, &mates);
+  const uint64_t chunks = chunks_of(Team::area_bytes(static_cast<mob_rank_t>(mates.size())));
+  if (const mob_status_t status = engine_.window().allow(area_offset, chunks)) return status;
+  void* const area = engine_.local_address(area_offset);
+  if (!all_here) {
+    TeamMap here = TeamMap::of(mates);
+    const mob_rank_t place = here.rank_of(engine_.rank());
+    auto local =
+        std::make_unique<Team>(engine_, std::move(here), place, area, area_offset, series);
+    *team = std::make_unique<Team>(engine_, backends_, std::move(map), team_rank, id,
+                                   std::move(local));
+    return MOB_OK;
+  }
+  *team =
+      std::make_unique<Team>(engine_, std::move(map), team_rank, area, area_offset, series);
+  return MOB_OK;
+}
+
+void Teams::release_area(uint64_t offset, mob_rank_t size) {
+  const uint64_t chunks = chunks_of(Team::area_bytes(size));
+  engine_.release_memory(offset, chunks << kChunkShift);
+  engine_.chunks().release(offset >> kChunkShift, chunks);
+}
+
 mob_status_t Teams::open_world(mob_status_t status) {
   job::HostGroup& host = engine_.host();
   uint64_t offset = 0;
   std::vector<uint64_t> offsets;
   const auto make = [&] {
-    return host.index() == 0 ? engine_.make_team_area(host.size(), &offset) : MOB_OK;
+    return host.index() == 0 ? make_area(host.size(), &offset) : MOB_OK;
   };
   if (status == MOB_OK) status = without_exceptions("mob_init", make);
   if ((status = host.agree(status, "mob_init"))) return status;
   if ((status = host.exchange(offset, &offsets))) return status;
   status = without_exceptions("mob_init", [&] {
-    return engine_.adopt_team(TeamMap::strided(0, 1, engine_.size()), engine_.rank(), offsets[0], 0,
+    return adopt(TeamMap::strided(0, 1, engine_.size()), engine_.rank(), offsets[0], 0,
                               &world_);
   });
   return host.agree(status, "mob_init");
 }
 
 mob_status_t Teams::open_end(std::unique_ptr<Team>* team) {
-  return engine_.adopt_team(TeamMap::strided(0, 1, engine_.size()), engine_.rank(),
+  return adopt(TeamMap::strided(0, 1, engine_.size()), engine_.rank(),
                             world_->area_offset(), kEndOfJob, team, Series::kEnd);
 }
 
@@ -159,10 +204,10 @@ mob_status_t Teams::make(Team& parent, const TeamMap* map, mob_rank_t rank, uint
   Registry<Team>::Place place(live_);
   Area area{MOB_OK, 0, 0};
   std::vector<mob_rank_t> mates;
-  if (map != nullptr) InterHost::find_mates(engine_, *map, &mates);
+  if (map != nullptr) find_mates(*map, &mates);
   const bool leads = !mates.empty() && mates.front() == engine_.rank();
   const auto members = static_cast<mob_rank_t>(mates.size());
-  if (leads) area.status = engine_.make_team_area(members, &area.offset);
+  if (leads) area.status = make_area(members, &area.offset);
   if (rank == 0) area.id = static_cast<uint64_t>(engine_.rank() + 1) << 32 | ++made_;
   std::vector<Area> areas;
   mob_status_t status = parent.exchange(area, &areas);
@@ -175,13 +220,13 @@ mob_status_t Teams::make(Team& parent, const TeamMap* map, mob_rank_t rank, uint
     };
     const Area own = told_by(mates.front());
     const uint64_t id = told_by(map->world_rank(0)).id;
-    if (own.status == MOB_OK) status = engine_.adopt_team(*map, rank, own.offset, id, &team);
+    if (own.status == MOB_OK) status = adopt(*map, rank, own.offset, id, &team);
     if (status == MOB_OK) status = place.check(kWhat);
   }
   // One that fails anywhere fails everywhere: a team that some members lack hangs the others.
   if ((status = parent.agree(status, kWhat))) {
     if (leads && area.status == MOB_OK && !parent.is_broken()) {
-      engine_.release_team_area(area.offset, members);
+      release_area(area.offset, members);
     }
     return status;
   }
@@ -193,7 +238,7 @@ mob_status_t Teams::release(uint64_t handle) {
   const std::unique_ptr<Team> team = live_.remove(handle);
   const mob_status_t status = team->barrier();
   // The last to leave takes the area away: a member may still be looking at it in the barrier.
-  if (team->depart()) engine_.release_team_area(team->area_offset(), team->mates().size());
+  if (team->depart()) release_area(team->area_offset(), team->mates().size());
   return status;
 }
 

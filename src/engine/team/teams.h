@@ -14,7 +14,7 @@ namespace mobius::engine {
 
 class Teams {
  public:
-  explicit Teams(Engine& engine) : engine_(engine) {}
+  Teams(Engine& engine, TeamBackends& backends) : engine_(engine), backends_(backends) {}
 
   // Makes the job's first team, whose members met by other means; `status` says whether this one
   // is ready for it. Collective over the processes of a host: fails at all or at none of them.
@@ -49,7 +49,17 @@ class Teams {
   mob_status_t hear(const char* call, Team& parent, const Choice& mine, std::vector<Choice>* all);
   mob_status_t make(Team& parent, const TeamMap* map, mob_rank_t rank, uint64_t* handle);
 
+  // The members of a team that are on this host; whether all are.
+  bool find_mates(const TeamMap& map, std::vector<mob_rank_t>* mates) const;
+  // Memory that the `size` members of a team on one host share: one of them reserves it, each
+  // adopts it.
+  mob_status_t make_area(mob_rank_t size, uint64_t* offset);
+  mob_status_t adopt(TeamMap map, mob_rank_t team_rank, uint64_t area_offset, uint64_t id,
+                     std::unique_ptr<Team>* team, Series series = Series::kCalls);
+  void release_area(uint64_t offset, mob_rank_t size);
+
   Engine& engine_;
+  TeamBackends& backends_;
   Registry<Team> live_;
   uint32_t made_ = 0;  // teams that this process is the first member of
   std::unique_ptr<Team> world_;
