@@ -16,6 +16,7 @@
 #include "base/status.h"
 #include "engine/progress/adaptive_spin.h"
 #include "engine/engine.h"
+#include "engine/network/duty.h"
 #include "os/asymmetric_fence.h"
 #include "os/futex.h"
 #include "os/scheduling.h"
@@ -39,10 +40,8 @@ constexpr uint64_t kLongestNapInWaitNs = 8'000'000;
 constexpr int kRetryMs = 1;
 // And otherwise: a wake-up that a provider has lost costs no more than that.
 constexpr int kLongestSleepMs = 200;
-// A program that has waited so often during a nap will again, and looks itself.
-constexpr uint32_t kManyWaits = 4;
-// One that starts transfers goes on with that, or waits for them: it is left alone for a moment, as
-// it would wait for the thread where that takes in what comes, and for its processor.
+// A program that starts transfers is left alone for a moment: it would wait for the thread where
+// that receives, and for its processor.
 constexpr uint64_t kNapAfterStartNs = 100'000;
 
 // Who waits for nobody in particular makes no more links than that, and to one of so many other
@@ -349,35 +348,47 @@ void Network::run() {
     nap_ns = 2 * now;
     return now;
   };
-  // Who sleeps leaves the network to this thread, however much it has done before.
+  const auto is_polled = [&progress] { return progress.is_polled(); };
   const auto nobody_sleeps = [&progress] { return !progress.has_sleepers(); };
   while (!stop_.load(std::memory_order_relaxed)) {
-    // Before it polls: who polls must not find the turn taken by a thread that does not run.
+    // Before it polls: a thread of the program that polls must not find the turn taken by a thread
+    // that does not run.
     const uint32_t polls = std::exchange(polls_seen, progress.polls());
     const uint32_t waits = std::exchange(waits_seen, progress.waits());
     const uint32_t starts = std::exchange(starts_seen, progress.starts());
-    if (progress.rests()) {
-      eagerness.note_left();
-      wake_sleepers();
-    } else if (progress.is_polled()) {
-      eagerness.note_left();
-      const auto is_polled = [&] { return progress.is_polled(); };
-      if (waits != waits_seen) {
+    const Duty duty = choose({.rests = progress.rests(),
+                              .is_polled = progress.is_polled(),
+                              .has_sleepers = progress.has_sleepers(),
+                              .has_polled = polls != polls_seen,
+                              .has_started = starts != starts_seen,
+                              .waits = waits_seen - waits});
+    if (duty != Duty::kServe) eagerness.note_left();
+    switch (duty) {
+      case Duty::kRest:
+        wake_sleepers();
+        break;
+      case Duty::kNapBetweenWaits:
         park(kNaps, is_polled, longer_nap(kLongestNapNs));
-      } else {
+        break;
+      case Duty::kNapInWait:
         park(kNapsUntilLeft, is_polled, longer_nap(kLongestNapInWaitNs));
-      }
-    } else if (nobody_sleeps() && (polls != polls_seen || waits_seen - waits >= kManyWaits)) {
-      eagerness.note_left();
-      park(kNaps, nobody_sleeps, longer_nap(kLongestNapNs));
-    } else if (nobody_sleeps() && starts != starts_seen) {
-      eagerness.note_left();
-      park(kNaps, nobody_sleeps, kNapAfterStartNs);
-    } else if (nap_ns = kNapNs; serve()) {
-      eagerness.note_found();
-    } else if (waits != waits_seen || !eagerness.looks_again(os::now_ns())) {
-      eagerness.note_left();
-      sleep();  // without looking for long beside a program that waits now and then
+        break;
+      case Duty::kNapForProgram:
+        park(kNaps, nobody_sleeps, longer_nap(kLongestNapNs));
+        break;
+      case Duty::kNapAfterStart:
+        park(kNaps, nobody_sleeps, kNapAfterStartNs);
+        break;
+      case Duty::kServe:
+        nap_ns = kNapNs;
+        if (serve()) {
+          eagerness.note_found();
+        } else if (waits != waits_seen || !eagerness.looks_again(os::now_ns())) {
+          // Beside a program that waits now and then it does not poll for long.
+          eagerness.note_left();
+          sleep();
+        }
+        break;
     }
   }
 }
