@@ -93,7 +93,7 @@ class Engine {
         am_rma_(*this),
         messages_(*this),
         progress_(waiter_, network_, threads_),
-        network_(*this),
+        network_(settings_, peers_, waiter_, progress_, threads_),
         rkeys_(*this, network_.endpoint()),
         remote_objects_(*this),
         scheduler_(*this),

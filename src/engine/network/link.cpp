@@ -7,7 +7,8 @@
 #include <utility>
 
 #include "base/log.h"
-#include "engine/engine.h"
+#include "engine/network/network.h"
+#include "engine/progress/progress.h"
 #include "os/futex.h"
 
 namespace mobius::engine {
@@ -46,9 +47,12 @@ constexpr uint64_t kAskAgainNs = 1'000'000'000;
 
 }  // namespace
 
-Link::Link(Engine& engine, transport::ofi::Endpoint& endpoint, RecordSinks& sinks, mob_rank_t peer,
+Link::Link(Network& network, mob_rank_t own, const Progress& progress,
+           transport::ofi::Endpoint& endpoint, RecordSinks& sinks, mob_rank_t peer,
            transport::ofi::PeerId id)
-    : engine_(engine),
+    : network_(network),
+      own_(own),
+      progress_(progress),
       endpoint_(endpoint),
       peer_(peer),
       id_(id),
@@ -71,7 +75,7 @@ bool Link::send_frame(bool has_records, const Send& send) {
   // What is collected while this is under way goes when the peer reports: so it has to.
   const bool probe = probe_wanted_.load(std::memory_order_relaxed) &&
                      probe_wanted_.exchange(false, std::memory_order_seq_cst);
-  const FrameHeader header{engine_.rank(), read,
+  const FrameHeader header{own_, read,
                            incoming_.completed.load(std::memory_order_acquire),
                            probe         ? kReportAwaited
                            : has_records ? kReportWanted
@@ -85,7 +89,7 @@ bool Link::send_frame(bool has_records, const Send& send) {
     if (probe) probe_wanted_.store(true, std::memory_order_seq_cst);
     if (reports) report_wanted_.store(true, std::memory_order_seq_cst);
     if (is_awaited) report_awaited_.store(true, std::memory_order_seq_cst);
-    engine_.network().note_stuck();
+    network_.note_stuck();
     return false;
   }
   if (posted == Posted::kFailed) fail(mob_last_error());
@@ -143,18 +147,18 @@ void Link::commit() {
   if (!is_answer) note_own();
   AckPiggyback& riding = ridings_[answering.has_told ? 1 : 0];
   // Where only the program polls, nobody would send it after all.
-  if (answers_only && riding.waits() && !engine_.progress().rests()) {
+  if (answers_only && riding.waits() && !progress_.rests()) {
     if (holding_ == nullptr) {
       held_looks_ = 0;
       held_until_ns_ = os::now_ns() + AckPiggyback::kSoonNs;
       holding_ = &riding;
     }
-    engine_.network().note_held(held_until_ns_);
+    network_.note_held(held_until_ns_);
     return;
   }
   holding_ = nullptr;
   if (under_way() != 0 || joined != 0) {
-    engine_.network().note_unsettled();
+    network_.note_unsettled();
   } else if (send_staged() && answers_only) {
     riding.note_alone(os::now_ns());
   }
@@ -179,8 +183,8 @@ bool Link::holds(bool idle, bool is_due) {
   // the program polls from now on, nobody would come back to it.
   const bool may_wait = (!idle && !is_due) || os::now_ns() < held_until_ns_ ||
                         (!idle && ++held_looks_ < kMostHeldLooks);
-  if (may_wait && !engine_.progress().rests()) {
-    engine_.network().note_held(held_until_ns_);
+  if (may_wait && !progress_.rests()) {
+    network_.note_held(held_until_ns_);
     return true;
   }
   const uint64_t held_ns = held_until_ns_ - AckPiggyback::kSoonNs;
@@ -212,7 +216,7 @@ bool Link::send_record(RecordKind kind, const Piece& head, const Piece& rest, bo
 
 void Link::probe() {
   probe_wanted_.store(true, std::memory_order_seq_cst);
-  engine_.network().note_unsettled();
+  network_.note_unsettled();
   settle(true);
 }
 
@@ -227,14 +231,14 @@ bool Link::settle(bool idle, bool is_due) {
     if (has_room()) return true;
     // With the window full, it is the peer's report that we wait for; and it may wait for ours.
     sends = false;
-    engine_.network().note_unsettled();
+    network_.note_unsettled();
   }
   // A probe comes after what it is about.
   if (probe_wanted_.load(std::memory_order_seq_cst)) {
     if (!send_alone()) return true;
   } else if (report_wanted_.load(std::memory_order_relaxed)) {
     if (!idle && !is_report_due()) {
-      engine_.network().note_report();
+      network_.note_report();
     } else if (!send_alone()) {
       return true;
     }
@@ -251,9 +255,9 @@ bool Link::is_report_due() const {
 void Link::note_report() {
   if (!report_wanted_.load(std::memory_order_relaxed)) return;
   if (is_report_due()) {
-    engine_.network().note_unsettled();
+    network_.note_unsettled();
   } else {
-    engine_.network().note_report();
+    network_.note_report();
   }
 }
 
@@ -329,7 +333,7 @@ void Link::fail(const std::string& why) {
     why_ = why;
     failed_.store(true, std::memory_order_release);
   }
-  const bool matters = !engine_.network().have_all_met();
+  const bool matters = !network_.have_all_met();
   base::log(matters ? base::LogLevel::kWarn : base::LogLevel::kDebug, "rank %d is lost: %s", peer_,
             why.c_str());
 }

@@ -37,7 +37,8 @@
 
 namespace mobius::engine {
 
-class Engine;
+class Network;
+class Progress;
 
 // Whether a frame asks how far it was read: with what goes back anyway, or at once.
 enum ReportWish : uint32_t { kNoReport, kReportWanted, kReportAwaited };
@@ -62,7 +63,9 @@ static_assert(sizeof(FrameRecord) == os::kRingPayloadAlignment);
 
 class Link {
  public:
-  Link(Engine& engine, transport::ofi::Endpoint& endpoint, RecordSinks& sinks, mob_rank_t peer,
+  // `own` is the rank of this process.
+  Link(Network& network, mob_rank_t own, const Progress& progress,
+       transport::ofi::Endpoint& endpoint, RecordSinks& sinks, mob_rank_t peer,
        transport::ofi::PeerId id);
 
   mob_rank_t peer() const { return peer_; }
@@ -137,7 +140,9 @@ class Link {
   bool take_reports(const FrameHeader& header);
   bool is_report_due() const;
 
-  Engine& engine_;
+  Network& network_;
+  const mob_rank_t own_;
+  const Progress& progress_;
   transport::ofi::Endpoint& endpoint_;
   const mob_rank_t peer_;
   const transport::ofi::PeerId id_;

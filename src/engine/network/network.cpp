@@ -15,7 +15,6 @@
 #include "base/log.h"
 #include "base/status.h"
 #include "engine/progress/adaptive_spin.h"
-#include "engine/engine.h"
 #include "engine/network/duty.h"
 #include "os/asymmetric_fence.h"
 #include "os/futex.h"
@@ -59,18 +58,17 @@ constexpr uint32_t kPassed = 8;
 }  // namespace
 
 mob_status_t Network::open(RecordSinks& sinks, WriteObserver& observer) {
-  if (engine_.job().hosts() == 1) return MOB_OK;
-  const base::Settings& settings = engine_.settings();
+  if (peers_.job().hosts() == 1) return MOB_OK;
   sinks_ = &sinks;
   observer_ = &observer;
-  timeout_ns_ = settings.number(SettingId::kPeerTimeout) * 1'000'000;
+  timeout_ns_ = settings_.number(SettingId::kPeerTimeout) * 1'000'000;
   transport::ofi::Options options;
-  options.provider = settings.text(SettingId::kProvider);
-  options.interface = settings.text(SettingId::kInterface);
-  options.allow_loopback = engine_.job().is_virtual();
+  options.provider = settings_.text(SettingId::kProvider);
+  options.interface = settings_.text(SettingId::kInterface);
+  options.allow_loopback = peers_.job().is_virtual();
   options.prefer_loopback = options.allow_loopback;
-  options.card = static_cast<uint64_t>(engine_.rank());
-  std::memcpy(options.key, engine_.job().secret().data(), sizeof options.key);
+  options.card = static_cast<uint64_t>(peers_.rank());
+  std::memcpy(options.key, peers_.job().secret().data(), sizeof options.key);
   transport::ofi::Callbacks callbacks;
   callbacks.context = this;
   callbacks.received = [](void* self, const unsigned char* message, size_t bytes) {
@@ -87,18 +85,18 @@ mob_status_t Network::open(RecordSinks& sinks, WriteObserver& observer) {
     static_cast<Network*>(self)->lost(id, why);
   };
   mob_status_t status = endpoint_.open(options, callbacks);
-  job::Directory& directory = *engine_.job().directory();
+  job::Directory& directory = *peers_.job().directory();
   if (status == MOB_OK) status = directory.publish(kAddressKey, endpoint_.address());
   if (status != MOB_OK) return status;
-  by_rank_ = std::make_unique<std::atomic<Link*>[]>(static_cast<size_t>(engine_.size()));
-  links_.resize(static_cast<size_t>(engine_.size()));
-  rma_.open(settings.number(SettingId::kRma));
+  by_rank_ = std::make_unique<std::atomic<Link*>[]>(static_cast<size_t>(peers_.size()));
+  links_.resize(static_cast<size_t>(peers_.size()));
+  rma_.open(settings_.number(SettingId::kRma));
   // Release pairs with the acquire in is_open(): the thread of progress polls already.
   open_.store(true, std::memory_order_release);
   return MOB_OK;
 }
 
-mob_status_t Network::meet() { return is_open() ? engine_.job().directory()->fence() : MOB_OK; }
+mob_status_t Network::meet() { return is_open() ? peers_.job().directory()->fence() : MOB_OK; }
 
 mob_status_t Network::start() {
   if (!is_open()) return MOB_OK;
@@ -177,12 +175,12 @@ mob_status_t Network::link(mob_rank_t rank, Link** link) {
 // Needs mutex_. Peers are numbered as links are: in the order in which they were made.
 mob_status_t Network::connect(mob_rank_t rank) {
   std::vector<unsigned char> address;
-  mob_status_t status = engine_.job().directory()->fetch(rank, kAddressKey, &address);
+  mob_status_t status = peers_.job().directory()->fetch(rank, kAddressKey, &address);
   PeerId id = 0;
   if (status == MOB_OK) status = endpoint_.add_peer(address, &id);
   if (status != MOB_OK) return status;
   const size_t count = link_count_.load(std::memory_order_relaxed);
-  links_[count] = std::make_unique<Link>(engine_, endpoint_, *sinks_, rank, id);
+  links_[count] = std::make_unique<Link>(*this, peers_.rank(), progress_, endpoint_, *sinks_, rank, id);
   // Release, both: who finds it finds it whole.
   by_rank_[static_cast<size_t>(rank)].store(links_[count].get(), std::memory_order_release);
   link_count_.store(count + 1, std::memory_order_release);
@@ -191,9 +189,9 @@ mob_status_t Network::connect(mob_rank_t rank) {
 
 // A rank that has nothing to do with this process so far wants to.
 void Network::greeted(uint64_t card) {
-  if (card >= static_cast<uint64_t>(engine_.size())) return;
+  if (card >= static_cast<uint64_t>(peers_.size())) return;
   const auto rank = static_cast<mob_rank_t>(card);
-  if (engine_.is_here(rank)) return;
+  if (peers_.is_here(rank)) return;
   try {
     Link* from = nullptr;
     if (link(rank, &from) == MOB_OK) return;
@@ -209,7 +207,7 @@ void Network::received(const unsigned char* message, size_t bytes) {
   if (bytes < sizeof header) return;
   std::memcpy(&header, message, sizeof header);
   const mob_rank_t rank = header.source;
-  if (rank < 0 || rank >= engine_.size() || engine_.is_here(rank)) {
+  if (rank < 0 || rank >= peers_.size() || peers_.is_here(rank)) {
     base::log(base::LogLevel::kWarn, "a message that no rank can have sent was dropped");
     return;
   }
@@ -278,7 +276,7 @@ bool Network::is_dead(mob_rank_t rank) {
   if (known == nullptr) return false;
   if (!known->has_failed() && timeout_ns_ != 0 && known->is_silent(timeout_ns_)) {
     // Mostly both have the same setting.
-    const char* const polled = engine_.settings().progress_mode() == base::ProgressMode::kPoll
+    const char* const polled = settings_.progress_mode() == base::ProgressMode::kPoll
                                    ? ", or its program does not call the library (MOBIUS_PROGRESS)"
                                    : "";
     const std::string why =
@@ -293,18 +291,18 @@ bool Network::is_dead(mob_rank_t rank) {
 
 void Network::watch(mob_rank_t rank) {
   Link* link_to_it = nullptr;
-  if (!is_open() || timeout_ns_ == 0 || engine_.is_here(rank) || engine_.has_left(rank)) return;
+  if (!is_open() || timeout_ns_ == 0 || peers_.is_here(rank) || peers_.has_left(rank)) return;
   static_cast<void>(link(rank, &link_to_it));
 }
 
 void Network::watch_more() {
-  const job::Job& job = engine_.job();
+  const job::Job& job = peers_.job();
   if (!is_open()) return;
   for (int32_t i = 1; i < std::min(job.hosts(), kMostWatchedHosts + 1); ++i) {
     watch(job.leader_of((job.own_host() + i) % job.hosts()));
   }
   const mob_rank_t next = next_watched_.load(std::memory_order_relaxed);
-  if (next == engine_.size() || link_count_.load(std::memory_order_relaxed) >= kMostWatched) return;
+  if (next == peers_.size() || link_count_.load(std::memory_order_relaxed) >= kMostWatched) return;
   watch(next);
   next_watched_.store(next + 1, std::memory_order_relaxed);
 }
@@ -334,11 +332,11 @@ bool Network::has_lost_any() const {
 }
 
 void Network::run() {
-  enter(&engine_);
+  threads_.enter();
   os::ask_for_short_slices();
   os::prepare_heavy_fences();  // here, as it may take long: for the queues of the scheduler
-  Progress& progress = engine_.progress();
-  AdaptiveSpin eagerness(engine_.job().host().policy().background_spin_ns);
+  Progress& progress = progress_;
+  AdaptiveSpin eagerness(peers_.job().host().policy().background_spin_ns);
   uint32_t polls_seen = progress.polls();
   uint32_t waits_seen = progress.waits();
   uint32_t starts_seen = progress.starts();
@@ -395,7 +393,7 @@ void Network::run() {
 
 bool Network::serve() {
   serving_.store(true, std::memory_order_seq_cst);
-  const bool found = !engine_.progress().rests() && engine_.poll();
+  const bool found = !progress_.rests() && waiter_.poll();
   serving_.store(false, std::memory_order_release);
   return found;
 }
@@ -403,7 +401,7 @@ bool Network::serve() {
 // The thread serves nobody, but those of the program that sleep do not hear of the network
 // otherwise.
 void Network::wake_sleepers() {
-  Progress& progress = engine_.progress();
+  Progress& progress = progress_;
   park(kNaps, [&] { return progress.rests() && !progress.has_sleepers(); }, os::kNoTimeout);
   if (!progress.rests() || !progress.has_sleepers()) return;
   sleep();

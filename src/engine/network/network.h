@@ -19,19 +19,27 @@
 #include <thread>
 #include <vector>
 
+#include "base/settings.h"
+#include "engine/common/peers.h"
+#include "engine/common/thread_entry.h"
 #include "engine/network/link.h"
 #include "engine/network/network_rma.h"
 #include "engine/network/write_observer.h"
 #include "engine/progress/progress.h"
+#include "engine/progress/waiter.h"
 #include "transport/ofi/endpoint.h"
 
 namespace mobius::engine {
 
-class Engine;
-
 class Network final : public NetworkServer {
  public:
-  explicit Network(Engine& engine) : engine_(engine) {}
+  Network(const base::Settings& settings, Peers& peers, Waiter& waiter, Progress& progress,
+          ThreadEntry& threads)
+      : settings_(settings),
+        peers_(peers),
+        waiter_(waiter),
+        progress_(progress),
+        threads_(threads) {}
 
   // Makes the endpoint. Does nothing in a job on one host. Both outlive this.
   mob_status_t open(RecordSinks& sinks, WriteObserver& observer);
@@ -164,7 +172,11 @@ class Network final : public NetworkServer {
   template <typename Condition>
   void park(Parked how, Condition condition, uint64_t timeout_ns);
 
-  Engine& engine_;
+  const base::Settings& settings_;
+  Peers& peers_;
+  Waiter& waiter_;
+  Progress& progress_;
+  ThreadEntry& threads_;
   RecordSinks* sinks_ = nullptr;
   WriteObserver* observer_ = nullptr;
   std::atomic<bool> open_ = false;

@@ -4,7 +4,8 @@
 #include <chrono>
 #include <thread>
 
-#include "engine/engine.h"
+#include "engine/network/network.h"
+#include "engine/progress/progress.h"
 
 namespace mobius::engine {
 
@@ -13,9 +14,9 @@ namespace mobius::engine {
 // them begin again. Not in handlers, which those threads may be running.
 class ThreadPause {
  public:
-  explicit ThreadPause(Engine& engine) : engine_(engine) {
-    engine.network().pause();
-    engine.progress().pause();
+  ThreadPause(Network& network, Progress& progress) : network_(network), progress_(progress) {
+    network.pause();
+    progress.pause();
   }
   ~ThreadPause() { static_cast<void>(end()); }
   ThreadPause(const ThreadPause&) = delete;
@@ -28,8 +29,8 @@ class ThreadPause {
     constexpr auto kBetween = std::chrono::milliseconds(1);
     if (ended_) return MOB_OK;
     ended_ = true;
-    engine_.network().end_pause();
-    engine_.progress().end_pause();
+    network_.end_pause();
+    progress_.end_pause();
     mob_status_t status = go_on();
     for (int tries = 1; status != MOB_OK && tries < kTries; ++tries) {
       std::this_thread::sleep_for(kBetween);
@@ -40,11 +41,12 @@ class ThreadPause {
 
  private:
   mob_status_t go_on() noexcept {
-    if (const mob_status_t status = engine_.progress().go_on()) return status;
-    return engine_.network().go_on();
+    if (const mob_status_t status = progress_.go_on()) return status;
+    return network_.go_on();
   }
 
-  Engine& engine_;
+  Network& network_;
+  Progress& progress_;
   bool ended_ = false;
 };
 

@@ -47,7 +47,7 @@ void Exposures::close() { os::remove_fork_guard(this); }
 // The child's heap is to be what it was at one moment.
 void Exposures::hold_for_fork() {
   if (in_handler) return;  // that may run in one of these threads
-  fork_pause_ = std::make_unique<ThreadPause>(engine_);
+  fork_pause_ = std::make_unique<ThreadPause>(engine_.network(), engine_.progress());
 }
 
 void Exposures::go_on_after_fork() { fork_pause_.reset(); }
@@ -88,7 +88,7 @@ mob_status_t Exposures::add_pages(const char* call, const Exposed& exposed, uint
   allow_attach();
   if (const mob_status_t status = check_may_move(call)) return status;
   // Before the lock: the threads end only after the handler that they run, which may need the lock.
-  ThreadPause pause(engine_);
+  ThreadPause pause(engine_.network(), engine_.progress());
   const std::lock_guard lock(mutex_);
   if (const mob_status_t status = add_pages_locked(call, exposed, bytes, anonymous, handle)) {
     return status;
@@ -134,7 +134,7 @@ mob_status_t Exposures::remove(uint64_t handle) {
     return remove_locked(handle);
   }
   if (const mob_status_t status = check_may_move("mob_withdraw")) return status;
-  ThreadPause pause(engine_);
+  ThreadPause pause(engine_.network(), engine_.progress());
   const std::lock_guard lock(mutex_);
   if (const mob_status_t status = remove_locked(handle)) return status;
   if (pause.end() != MOB_OK)
