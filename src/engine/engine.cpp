@@ -112,7 +112,7 @@ void Engine::open_parts(const Mappings& mappings) {
   peers_.job().settle_waiting(settings_);
   ProcessBlock& own = segment_.own_process();
   progress_.open(own.doorbell, settings_.progress_mode());
-  messages_.open(own, send_gate_, remote_objects_);
+  messages_.open(own, settings_.ring_bytes(), send_gate_, remote_objects_);
   exposures_.open();
   delegation_.open(own);
   remaps_.open();

@@ -8,6 +8,7 @@
 
 #include "engine/engine.h"
 #include "engine/segment/peer_memory.h"
+#include "transport/cma/cma.h"
 
 namespace mobius::engine {
 
@@ -62,7 +63,7 @@ mob_status_t CollectiveTuning::note(Team& team, const Way& way) {
 mob_status_t CollectiveTuning::try_attaching(Team& team, Attaching* result) {
   Engine& engine = team.engine();
   const base::Collectives wanted = engine.settings().collectives();
-  Exposures::allow_attach();
+  transport::allow_attach();
   struct Said {
     uint64_t mark;
     uint64_t at;  // of the mark

@@ -7,9 +7,14 @@
 
 #include "base/log.h"
 #include "base/status.h"
-#include "engine/engine.h"
+#include "engine/common/instrumentation.h"
 #include "engine/message/receive_inline.h"
-#include "engine/sync/locks.h"
+#include "engine/network/network.h"
+#include "engine/progress/completion.h"
+#include "engine/progress/counters.h"
+#include "engine/progress/progress.h"
+#include "engine/progress/request_activity.h"
+#include "engine/segment/shared_lock.h"
 
 namespace mobius::engine {
 
@@ -27,8 +32,8 @@ namespace {
 // Receives what one link brings.
 class LinkReceiver final : public RecordSink {
  public:
-  LinkReceiver(Engine& engine, const HandlerTable& handlers, StreamHead& incoming)
-      : receiver_(engine, handlers, incoming) {}
+  LinkReceiver(const MessageServices& services, const HandlerTable& handlers, StreamHead& incoming)
+      : receiver_(services, handlers, incoming) {}
   void accept(os::RingRecord record) override { receiver_.accept(record); }
   size_t bytes_left() const override { return receiver_.bytes_left(); }
 
@@ -39,18 +44,19 @@ class LinkReceiver final : public RecordSink {
 }  // namespace
 
 std::unique_ptr<RecordSink> Messages::make_sink(StreamHead& incoming) {
-  return std::make_unique<LinkReceiver>(engine_, handlers_, incoming);
+  return std::make_unique<LinkReceiver>(services_, handlers_, incoming);
 }
 
-void Messages::open(ProcessBlock& own, SendGate& gate, RemoteCounts& remote_counts) {
+void Messages::open(ProcessBlock& own, base::RingBytes ring_bytes, SendGate& gate,
+                    RemoteCounts& remote_counts) {
   gate_ = &gate;
   puts_wait_ = &gate.puts_wait();
   remote_counts_ = &remote_counts;
   inbox_ = &own.inbox;
   doorbell_ = &own.doorbell;
-  spans_hosts_ = engine_.job().hosts() > 1;
-  width_ = &wanted_ring_size(engine_.settings().ring_bytes());
-  by_rank_ = std::make_unique<std::atomic<MessageSender*>[]>(static_cast<size_t>(engine_.size()));
+  spans_hosts_ = services_.peers.job().hosts() > 1;
+  width_ = &wanted_ring_size(ring_bytes);
+  by_rank_ = std::make_unique<std::atomic<MessageSender*>[]>(static_cast<size_t>(services_.peers.size()));
 }
 
 void Messages::close() {
@@ -60,8 +66,8 @@ void Messages::close() {
   if (sent_by_program_.load(std::memory_order_relaxed)) Completion::flush_messages_too(false);
   senders_.clear();
   const auto give_back = [&](uint32_t chunk) {
-    engine_.release_memory(uint64_t{chunk} << kChunkShift, kChunkBytes);
-    engine_.chunks().release(chunk, 1);
+    services_.segment.release_memory(uint64_t{chunk} << kChunkShift, kChunkBytes);
+    services_.segment.chunks().release(chunk, 1);
   };
   const uint32_t rings = inbox_->rings.exchange(0, std::memory_order_relaxed);
   for (uint32_t index = 0; index < rings; index += Inbox::kRingsPerChunk) {
@@ -88,7 +94,7 @@ MessageRing* Messages::ring_at(const Inbox& inbox, uint32_t index) const {
   const uint32_t chunk = inbox.chunks[index / Inbox::kRingsPerChunk].load() - 1;
   const uint64_t offset =
       (uint64_t{chunk} << kChunkShift) + index % Inbox::kRingsPerChunk * kMessageRingBytes;
-  return static_cast<MessageRing*>(engine_.local_address(offset));
+  return static_cast<MessageRing*>(services_.segment.local_address(offset));
 }
 
 // Memory for the ring at a place of a chunk of an inbox whose lock is held.
@@ -96,13 +102,13 @@ mob_status_t Messages::reserve_ring(std::atomic<uint32_t>& chunk, size_t place, 
                                     uint64_t* offset) {
   if (chunk.load() == 0) {
     uint64_t first = 0;
-    if (const mob_status_t status = engine_.chunks().claim(1, &first)) return status;
+    if (const mob_status_t status = services_.segment.chunks().claim(1, &first)) return status;
     chunk.store(static_cast<uint32_t>(first + 1));
   }
   const uint64_t start = uint64_t{chunk.load() - 1} << kChunkShift;
   *offset = start + place * bytes;
-  const mob_status_t status = engine_.reserve_memory(*offset, bytes);
-  return status == MOB_OK ? engine_.window().allow(start, 1) : status;
+  const mob_status_t status = services_.segment.reserve_memory(*offset, bytes);
+  return status == MOB_OK ? services_.segment.window().allow(start, 1) : status;
 }
 
 // Makes the ring at `index` of an inbox whose lock is held.
@@ -114,13 +120,13 @@ mob_status_t Messages::add_ring(Inbox& inbox, uint32_t index, MessageRing** ring
     return status;
   }
   *ring = ring_at(inbox, index);
-  (*ring)->sender = engine_.rank();
+  (*ring)->sender = services_.peers.rank();
   return MOB_OK;
 }
 
 bool Messages::add_larger_ring(mob_rank_t rank, WireMoved* ring) {
-  Inbox& inbox = engine_.process(engine_.host_index(rank)).inbox;
-  const LockGuard inbox_lock(engine_.peers(), inbox.lock);
+  Inbox& inbox = services_.segment.process(services_.peers.host_index(rank)).inbox;
+  const LockGuard inbox_lock(services_.peers, inbox.lock);
   return (width_ == &kLargeRing && add_larger_ring(inbox.large, kLargeRing, ring)) ||
          add_larger_ring(inbox.wide, kWideRing, ring);
 }
@@ -139,25 +145,25 @@ bool Messages::add_larger_ring(Inbox::LargerRings& rings, const RingSize& width,
 }
 
 void* Messages::larger_ring_at(uint64_t offset) {
-  if (engine_.window().allow(offset >> kChunkShift << kChunkShift, 1) != MOB_OK) return nullptr;
-  return engine_.local_address(offset);
+  if (services_.segment.window().allow(offset >> kChunkShift << kChunkShift, 1) != MOB_OK) return nullptr;
+  return services_.segment.local_address(offset);
 }
 
 mob_status_t Messages::connect(mob_rank_t rank) {
   const std::lock_guard lock(connect_mutex_);
   if (by_rank_[static_cast<size_t>(rank)].load(std::memory_order_relaxed) != nullptr) return MOB_OK;
-  if (!engine_.is_here(rank)) {
+  if (!services_.peers.is_here(rank)) {
     Link* link = nullptr;
-    if (const mob_status_t status = engine_.network().link(rank, &link)) return status;
-    senders_.push_back(std::make_unique<MessageSender>(engine_, rank, *link, boxes_with_queue_));
+    if (const mob_status_t status = services_.network.link(rank, &link)) return status;
+    senders_.push_back(std::make_unique<MessageSender>(services_, rank, *link, boxes_with_queue_));
     by_rank_[static_cast<size_t>(rank)].store(senders_.back().get(), std::memory_order_release);
     return MOB_OK;
   }
-  Inbox& inbox = engine_.process(engine_.host_index(rank)).inbox;
+  Inbox& inbox = services_.segment.process(services_.peers.host_index(rank)).inbox;
   if (senders_.size() == senders_.capacity()) senders_.reserve(2 * senders_.size() + 1);
   std::unique_ptr<MessageSender> made;
   {
-    const LockGuard inbox_lock(engine_.peers(), inbox.lock);
+    const LockGuard inbox_lock(services_.peers, inbox.lock);
     const uint32_t index = inbox.rings.load(std::memory_order_relaxed);
     if (index == kMostSenders) {
       return fail(MOB_ERR_MEMORY, "rank %d has messages of %d host-mates already", rank,
@@ -165,7 +171,7 @@ mob_status_t Messages::connect(mob_rank_t rank) {
     }
     MessageRing* ring = nullptr;
     if (const mob_status_t status = add_ring(inbox, index, &ring)) return status;
-    made = std::make_unique<MessageSender>(engine_, rank, *ring, index, boxes_with_queue_);
+    made = std::make_unique<MessageSender>(services_, rank, *ring, index, boxes_with_queue_);
     // Release pairs with the acquire in attach(): the ring is there.
     inbox.rings.store(index + 1, std::memory_order_release);
   }
@@ -176,9 +182,9 @@ mob_status_t Messages::connect(mob_rank_t rank) {
 
 // The way to a rank that has registered `id`.
 mob_status_t Messages::outbox(const char* call, mob_rank_t rank, unsigned id, MessageSender** box) {
-  const bool here = engine_.is_here(rank);
+  const bool here = services_.peers.is_here(rank);
   // On another host, the target says if it has no such handler.
-  const Inbox& inbox = here ? engine_.process(engine_.host_index(rank)).inbox : *inbox_;
+  const Inbox& inbox = here ? services_.segment.process(services_.peers.host_index(rank)).inbox : *inbox_;
   // Acquire pairs with the release in register_handler().
   if (here && (inbox.handlers[id / 64].load(std::memory_order_acquire) >> (id % 64) & 1) == 0) {
     return fail(MOB_ERR_HANDLE,
@@ -197,12 +203,12 @@ mob_status_t Messages::outbox(const char* call, mob_rank_t rank, unsigned id, Me
 mob_status_t Messages::check_counters(const char* call, mob_rank_t rank,
                                       const mob_notify_t& notify) {
   const auto is_live = [&](mob_rank_t owner, mob_counter_t counter) {
-    return counter == nullptr || !engine_.is_here(owner) ||
-           engine_.counters().find(call, owner, counter) != nullptr;
+    return counter == nullptr || !services_.peers.is_here(owner) ||
+           services_.counters.find(call, owner, counter) != nullptr;
   };
-  const bool live = is_live(engine_.rank(), notify.origin_counter) &&
+  const bool live = is_live(services_.peers.rank(), notify.origin_counter) &&
                     is_live(rank, notify.target_counter) &&
-                    is_live(engine_.rank(), notify.completion_counter);
+                    is_live(services_.peers.rank(), notify.completion_counter);
   return live ? MOB_OK : MOB_ERR_HANDLE;
 }
 
@@ -218,7 +224,7 @@ mob_status_t Messages::prepare(const char* call, mob_rank_t rank, const Outgoing
                                MessageSender** box) {
   // Behind what the program asked for before.
   if (message.id < kPublicHandlers) {
-    if (!engine_.is_here(rank)) gate_->issue_to(call, rank);
+    if (!services_.peers.is_here(rank)) gate_->issue_to(call, rank);
     issue_puts();
   }
   const mob_notify_t& notify = message.notify;
@@ -231,7 +237,7 @@ mob_status_t Messages::prepare(const char* call, mob_rank_t rank, const Outgoing
       !sent_by_program_.exchange(true, std::memory_order_relaxed)) {
     Completion::flush_messages_too(true);
   }
-  if (message.id < kPublicHandlers && !engine_.instrumentation().counts_messages()) {
+  if (message.id < kPublicHandlers && !services_.instrumentation.counts_messages()) {
     (*box)->send_bare_from_now();
   }
   return MOB_OK;
@@ -245,17 +251,17 @@ mob_status_t Messages::start(const char* call, mob_rank_t rank, const Outgoing& 
     count(rank, message, MOB_OK);
     if (!box->is_here()) sent_.fetch_add(1, std::memory_order_release);
     if (message.notify.origin_counter != nullptr) {
-      engine_.counters().count(engine_.rank(), Counters::own(message.notify.origin_counter));
+      services_.counters.count(services_.peers.rank(), Counters::own(message.notify.origin_counter));
     }
     if (handle != nullptr) *handle = MOB_HANDLE_DONE;
     return MOB_OK;
   }
   // Somebody has to go on with what is queued.
-  if (const mob_status_t status = engine_.progress().require()) return status;
+  if (const mob_status_t status = services_.progress.require()) return status;
   mob_transfer_t transfer{};
   transfer.rank = rank;
   transfer.origin_counter = message.notify.origin_counter;
-  Pending* pending = engine_.completion().start(transfer, handle);
+  Pending* pending = services_.completion.start(transfer, handle);
   if (pending == nullptr) return MOB_ERR_MEMORY;
   count(rank, message, MOB_OK);
   box->start(message, *pending);
@@ -276,14 +282,14 @@ mob_status_t Messages::deliver(const char* call, mob_rank_t rank, const Outgoing
     sent_.fetch_add(1, std::memory_order_release);
   }
   if (status == MOB_OK && message.notify.origin_counter != nullptr) {
-    engine_.counters().count(engine_.rank(), Counters::own(message.notify.origin_counter));
+    services_.counters.count(services_.peers.rank(), Counters::own(message.notify.origin_counter));
   }
   return status;
 }
 
 void Messages::count(mob_rank_t rank, const Outgoing& message, mob_status_t status) {
   if (message.id < kPublicHandlers) {
-    engine_.instrumentation().count_message(rank, message.payload_bytes, status);
+    services_.instrumentation.count_message(rank, message.payload_bytes, status);
   }
 }
 
@@ -315,7 +321,7 @@ mob_status_t Messages::flush(mob_rank_t rank, Whose whose) {
 
 mob_status_t Messages::flush_all(Whose whose) {
   mob_status_t first = MOB_OK;
-  for (mob_rank_t rank = 0; rank < engine_.size(); ++rank) {
+  for (mob_rank_t rank = 0; rank < services_.peers.size(); ++rank) {
     const mob_status_t status = flush_one(rank, whose);
     if (first == MOB_OK) first = status;
   }
@@ -337,13 +343,13 @@ uint64_t Messages::sent() {
                                                          ProcessBlock::Doorbell* to_ring) {
   // Also the fence in front of looks for sleepers.
   const uint32_t asked = serving_.exchange(kNobody, std::memory_order_seq_cst);
-  if (to_ring != nullptr) Engine::ring_after_fence(*to_ring);
+  if (to_ring != nullptr) Waiter::ring_after_fence(*to_ring);
   // Who asked may sleep by now, and have come too late for what we looked at first. And who waits
   // for what handlers did looks again.
   if (asked == kOneAndAnotherAsked) [[unlikely]] {
     Progress::wake_after_fence(*doorbell_);
   } else if (found) {
-    Engine::ring_after_fence(*doorbell_);
+    Waiter::ring_after_fence(*doorbell_);
   }
 }
 
@@ -357,8 +363,8 @@ uint64_t Messages::sent() {
     attach(rings);
   }
   bool came = false;
-  if (spans_hosts_ && engine_.network().is_open()) {
-    came = network ? engine_.network().poll() : engine_.network().settle(false);
+  if (spans_hosts_ && services_.network.is_open()) {
+    came = network ? services_.network.poll() : services_.network.settle(false);
   }
   bool more = false;
   const uint32_t polled = looked_at_.load(std::memory_order_relaxed);
@@ -366,7 +372,7 @@ uint64_t Messages::sent() {
   const auto ring_before = [&] {
     if (*to_ring == nullptr) return;
     std::atomic_thread_fence(std::memory_order_seq_cst);
-    Engine::ring_after_fence(*std::exchange(*to_ring, nullptr));
+    Waiter::ring_after_fence(*std::exchange(*to_ring, nullptr));
   };
   for (uint32_t i = 0; i < polled; ++i) {
     MessageReceiver& reader = *polled_[i];
@@ -382,7 +388,7 @@ uint64_t Messages::sent() {
     ring_before();
     found |= serve_written();
   }
-  if (found) engine_.request_activity().note();
+  if (found) services_.request_activity.note();
   found |= came;
   if (has_queued()) [[unlikely]] {
     ring_before();
@@ -439,7 +445,7 @@ bool Messages::serve_written() {
       const auto bit = static_cast<size_t>(std::countr_zero(bits));
       bool more = false;
       if (base + bit < readers_.size() && readers_[base + bit]->drain(&more)) {
-        engine_.ring(readers_[base + bit]->source());
+        services_.waiter.ring(readers_[base + bit]->source());
         found = true;
       }
       if (more || base + bit >= readers_.size()) {
@@ -454,10 +460,10 @@ void Messages::attach(uint32_t rings) {
   for (auto index = static_cast<uint32_t>(readers_.size()); index < rings; ++index) {
     const uint32_t chunk = inbox_->chunks[index / Inbox::kRingsPerChunk].load() - 1;
     // Without the memory nothing can be read now; it is tried again.
-    if (engine_.window().allow(uint64_t{chunk} << kChunkShift, 1) != MOB_OK) return;
+    if (services_.segment.window().allow(uint64_t{chunk} << kChunkShift, 1) != MOB_OK) return;
     try {
       readers_.push_back(
-          std::make_unique<MessageReceiver>(engine_, handlers_, *ring_at(*inbox_, index)));
+          std::make_unique<MessageReceiver>(services_, handlers_, *ring_at(*inbox_, index)));
     } catch (const std::bad_alloc&) {
       static std::atomic<bool> told = false;
       if (!told.exchange(true)) {

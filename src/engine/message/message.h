@@ -6,11 +6,11 @@
 // A part of the engine that has work done by another process registers a handler of its own in
 // every process, with an identifier of InternalHandler, before its messages can come:
 //
-//   engine.messages().register_internal(InternalHandler::kName, handle, this);
+//   messages.register_internal(InternalHandler::kName, handle, this);
 //
 // Where such messages can come at any time it also sees to it that they are served:
 //
-//   engine.progress().require();
+//   progress.require();
 //
 // It sends with send(), which blocks until local completion and must not be called where one may
 // not wait, or with post(), which never blocks and copies what it cannot send at once. Both may be
@@ -29,14 +29,15 @@
 
 #include "engine/segment/segment_layout.h"
 #include "engine/message/message_sender.h"
+#include "base/settings.h"
 #include "engine/message/message_receiver.h"
+#include "engine/message/message_services.h"
 #include "engine/message/send_gate.h"
 #include "engine/network/record_sink.h"
 #include "engine/segment/message_wire.h"
 
 namespace mobius::engine {
 
-class Engine;
 
 enum class InternalHandler : unsigned {
   kServe = kPublicHandlers,  // up to kHandlers - 1
@@ -72,10 +73,11 @@ class HandlerTable {
 
 class Messages final : public RecordSinks {
  public:
-  explicit Messages(Engine& engine) : engine_(engine) {}
+  explicit Messages(const MessageServices& services) : services_(services) {}
 
-  // Before any other call. Both outlive this.
-  void open(ProcessBlock& own, SendGate& gate, RemoteCounts& remote_counts);
+  // Before any other call. `ring_bytes` is MOBIUS_RING_BYTES; gate and counts outlive this.
+  void open(ProcessBlock& own, base::RingBytes ring_bytes, SendGate& gate,
+            RemoteCounts& remote_counts);
   // Gives the inbox back. Nobody sends any more.
   void close();
 
@@ -190,7 +192,7 @@ class Messages final : public RecordSinks {
   bool serve_written();
   void attach(uint32_t rings);
 
-  Engine& engine_;
+  const MessageServices services_;
   Inbox* inbox_ = nullptr;
   ProcessBlock::Doorbell* doorbell_ = nullptr;  // of this process
   bool spans_hosts_ = false;

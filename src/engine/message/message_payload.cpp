@@ -11,7 +11,8 @@
 #include <memory>
 #include <new>
 
-#include "engine/engine.h"
+#include "engine/message/message_services.h"
+#include "engine/segment/kernel_copy.h"
 #include "engine/segment/peer_memory.h"
 #include "transport/cma/cma.h"
 #include "transport/shm/copy.h"
@@ -61,7 +62,7 @@ size_t attach_from_bytes() {
   return bytes;
 }
 
-bool help_to_copy(Engine& engine, mob_rank_t receiver, SharedCopy& copy, uint64_t number,
+bool help_to_copy(const MessageServices& services, mob_rank_t receiver, SharedCopy& copy, uint64_t number,
                   const void* payload, size_t payload_bytes) {
   // Acquire pairs with the release in PayloadCopy::start().
   if (copy.number.load(std::memory_order_acquire) != number || copy.failed_bytes != 0) return false;
@@ -69,7 +70,7 @@ bool help_to_copy(Engine& engine, mob_rank_t receiver, SharedCopy& copy, uint64_
   const size_t part = claim_part(copy, payload_bytes, &offset);
   if (part == 0) return false;
   auto* from = const_cast<unsigned char*>(static_cast<const unsigned char*>(payload)) + offset;
-  if (copy_with_peer(engine.segment(), engine.kernel_copy().allowed(receiver), receiver,
+  if (copy_with_peer(services.segment, services.kernel_copy.allowed(receiver), receiver,
                      copy.to + offset, from, part, true) != 0) {
     copy.failed_at = offset;
     copy.failed_bytes = part;
@@ -81,7 +82,7 @@ bool help_to_copy(Engine& engine, mob_rank_t receiver, SharedCopy& copy, uint64_
   return true;
 }
 
-bool PayloadCopy::start(Engine& engine, mob_rank_t sender, SharedCopy& copy, uint64_t number,
+bool PayloadCopy::start(const MessageServices& services, mob_rank_t sender, SharedCopy& copy, uint64_t number,
                         uintptr_t from, void* to, size_t bytes) {
   copy_ = &copy;
   from_ = from;
@@ -89,12 +90,12 @@ bool PayloadCopy::start(Engine& engine, mob_rank_t sender, SharedCopy& copy, uin
   left_to_sender_ = 0;
   if (bytes < kSharedFromBytes || !sender_helps_ ||
       (bytes < kMappedSharedFromBytes &&
-       mapped(engine.segment(), sender, from, bytes) != nullptr)) {
-    return copy_with_peer(engine.segment(), engine.kernel_copy().allowed(sender), sender, from, to,
+       mapped(services.segment, sender, from, bytes) != nullptr)) {
+    return copy_with_peer(services.segment, services.kernel_copy.allowed(sender), sender, from, to,
                           bytes, false) == 0;
   }
   static const bool allowed = [] {
-    Exposures::allow_attach();
+    transport::allow_attach();
     return true;
   }();
   static_cast<void>(allowed);
@@ -108,9 +109,10 @@ bool PayloadCopy::start(Engine& engine, mob_rank_t sender, SharedCopy& copy, uin
   copy.number.store(number, std::memory_order_release);
   size_t mine = 0;
   for (; part != 0; part = claim_part(copy, bytes, &offset)) {
-    if (copy_with_peer(engine.segment(), engine.kernel_copy().allowed(sender), sender, from + offset,
-                       to_ + offset, part, false) != 0)
+    if (copy_with_peer(services.segment, services.kernel_copy.allowed(sender), sender, from + offset,
+                       to_ + offset, part, false) != 0) {
       return false;
+    }
     mine += part;
   }
   left_to_sender_ = bytes - mine;
@@ -122,10 +124,10 @@ bool PayloadCopy::is_settled() const {
   return left_to_sender_ == 0 || copy_->settled.load(std::memory_order_acquire) == left_to_sender_;
 }
 
-bool PayloadCopy::finish(Engine& engine, mob_rank_t sender) {
+bool PayloadCopy::finish(const MessageServices& services, mob_rank_t sender) {
   if (left_to_sender_ == 0 || copy_->failed_bytes == 0) return true;
   sender_helps_ = false;
-  return copy_with_peer(engine.segment(), engine.kernel_copy().allowed(sender), sender,
+  return copy_with_peer(services.segment, services.kernel_copy.allowed(sender), sender,
                         from_ + copy_->failed_at, to_ + copy_->failed_at, copy_->failed_bytes,
                         false) == 0;
 }

@@ -14,7 +14,7 @@
 
 namespace mobius::engine {
 
-class Engine;
+struct MessageServices;
 
 // Payloads from here on that lie in memory which the target reaches are taken from there. Costs the
 // sender a wait for the target, and saves one of two copies.
@@ -36,7 +36,7 @@ inline constexpr size_t kMappedSharedFromBytes = size_t{256} << 10;
 size_t attach_from_bytes();
 
 // The sender's part in message `number`; false if there was none to claim.
-bool help_to_copy(Engine& engine, mob_rank_t receiver, SharedCopy& copy, uint64_t number,
+bool help_to_copy(const MessageServices& services, mob_rank_t receiver, SharedCopy& copy, uint64_t number,
                   const void* payload, size_t payload_bytes);
 
 // The receiver's part.
@@ -44,12 +44,12 @@ class PayloadCopy {
  public:
   // Copies as long as there is something to claim. False if the sender's memory cannot be read;
   // then it is over.
-  bool start(Engine& engine, mob_rank_t sender, SharedCopy& copy, uint64_t number, uintptr_t from,
+  bool start(const MessageServices& services, mob_rank_t sender, SharedCopy& copy, uint64_t number, uintptr_t from,
              void* to, size_t bytes);
   // Whether the sender, too, is done with what it claimed.
   bool is_settled() const;
   // When that is so: copies what it could not; false as above.
-  bool finish(Engine& engine, mob_rank_t sender);
+  bool finish(const MessageServices& services, mob_rank_t sender);
 
  private:
   SharedCopy* copy_ = nullptr;

@@ -7,10 +7,11 @@
 
 #include "base/log.h"
 #include "base/status.h"
-#include "engine/engine.h"
 #include "engine/common/out_of_memory.h"
 #include "engine/message/message.h"
 #include "engine/message/receive_inline.h"
+#include "engine/progress/counters.h"
+#include "engine/progress/progress.h"
 #include "os/futex.h"
 #include "transport/shm/copy.h"
 
@@ -31,12 +32,13 @@ bool leaves_late(unsigned id) {
 
 }  // namespace
 
-MessageReceiver::MessageReceiver(Engine& engine, const HandlerTable& handlers, MessageRing& ring)
-    : engine_(engine),
+MessageReceiver::MessageReceiver(const MessageServices& services, const HandlerTable& handlers, MessageRing& ring)
+    : services_(services),
+      instrumentation_(services.instrumentation),
       handlers_(handlers),
       head_(ring),
       source_(ring.sender),
-      doorbell_(&engine.doorbell(ring.sender)),
+      doorbell_(&services.segment.doorbell(ring.sender)),
       reader_(ring.memory, kRingCapacity),
       memory_(ring.memory) {}
 
@@ -58,11 +60,11 @@ void MessageReceiver::end_starvation() {
   std::atomic_thread_fence(std::memory_order_seq_cst);
   if (head_.starved.load(std::memory_order_relaxed) == 0) return;
   head_.starved.store(0, std::memory_order_relaxed);
-  Progress::wake_after_fence(engine_.process(engine_.host_index(source_)).doorbell);
+  Progress::wake_after_fence(services_.segment.doorbell(source_));
 }
 
 void MessageReceiver::run_traced(const Handler& handler, const mob_message_t& message) {
-  const TraceScope trace(engine_.instrumentation().timeline(), "header handler");
+  const TraceScope trace(instrumentation_.timeline(), "header handler");
   handler.function(&message, handler.argument, &delivery_);
 }
 
@@ -92,8 +94,8 @@ void MessageReceiver::begin(os::RingRecord record) {
   payload_bytes_ = wire.payload_bytes;
   stored_ = 0;
   delivery_ = {};
-  if (doorbell_ == nullptr && engine_.messages().has_queued() && !leaves_late(wire.id)) {
-    engine_.messages().read_late(source_);
+  if (doorbell_ == nullptr && services_.messages.has_queued() && !leaves_late(wire.id)) {
+    services_.messages.read_late(source_);
   }
   run(wire.id, {source_, header, wire.header_bytes, wire.payload_bytes,
                 part == wire.payload_bytes ? payload : nullptr, token_});
@@ -121,7 +123,7 @@ void MessageReceiver::store(const unsigned char* part, size_t bytes) {
 bool MessageReceiver::move(os::RingRecord record) {
   WireMoved ring;
   std::memcpy(&ring, record.data, sizeof ring);
-  void* memory = engine_.messages().larger_ring_at(ring.offset);
+  void* memory = services_.messages.larger_ring_at(ring.offset);
   if (memory == nullptr) return false;
   reader_ = os::RingReader(memory, ring.capacity);
   wide_capacity_ = ring.capacity;
@@ -133,7 +135,7 @@ bool MessageReceiver::move(os::RingRecord record) {
 // From the sender, which may not free or change the memory before we have answered.
 void MessageReceiver::take_in_place(uintptr_t address) {
   if (delivery_.payload == nullptr) return answer(true);
-  if (!copy_.start(engine_, source_, head_.copy, messages_, address, delivery_.payload,
+  if (!copy_.start(services_, source_, head_.copy, messages_, address, delivery_.payload,
                    payload_bytes_)) {
     return answer(false);
   }
@@ -142,7 +144,7 @@ void MessageReceiver::take_in_place(uintptr_t address) {
 
 bool MessageReceiver::settle() {
   settling_ = !copy_.is_settled();
-  if (!settling_) answer(copy_.finish(engine_, source_));
+  if (!settling_) answer(copy_.finish(services_, source_));
   return !settling_;
 }
 
@@ -153,9 +155,9 @@ void MessageReceiver::answer(bool taken) {
   // Pairs with the fence in MessageSender::await_answer().
   if (head_.starved.load(std::memory_order_relaxed) != 0) {
     head_.starved.store(0, std::memory_order_relaxed);
-    Progress::wake_after_fence(engine_.process(engine_.host_index(source_)).doorbell);
+    Progress::wake_after_fence(services_.segment.doorbell(source_));
   } else {
-    engine_.ring_after_fence(source_);
+    services_.waiter.ring_after_fence(source_);
   }
   if (taken) finish();
 }
@@ -163,12 +165,12 @@ void MessageReceiver::answer(bool taken) {
 void MessageReceiver::finish() {
   if (delivery_.handler != nullptr) {
     const HandlerScope scope;
-    const TraceScope trace(engine_.instrumentation().timeline(), "completion handler");
+    const TraceScope trace(instrumentation_.timeline(), "completion handler");
     delivery_.handler(token_, delivery_.argument);
   }
-  if (delivery_.counter != nullptr) count(engine_.rank(), delivery_.counter);
-  if (notify_.target_counter != nullptr && !count(engine_.rank(), notify_.target_counter) &&
-      !engine_.is_here(source_)) {
+  if (delivery_.counter != nullptr) count(services_.peers.rank(), delivery_.counter);
+  if (notify_.target_counter != nullptr && !count(services_.peers.rank(), notify_.target_counter) &&
+      !services_.peers.is_here(source_)) {
     head_.note_unknown(StreamHead::kUnknownCounter);  // host-mates looked when they sent
   }
   // Release pairs with the acquire in MessageSender::flush(): what the handlers wrote comes before.
@@ -177,13 +179,13 @@ void MessageReceiver::finish() {
 }
 
 bool MessageReceiver::count(mob_rank_t owner, mob_counter_t counter) {
-  if (!engine_.is_here(owner)) {
-    engine_.messages().count_elsewhere(owner, counter);
+  if (!services_.peers.is_here(owner)) {
+    services_.messages.count_elsewhere(owner, counter);
     return true;
   }
   // Senders' counters were looked at when they sent; one that was freed since is counted nowhere.
-  mob_counter* found = engine_.counters().find("a message", owner, counter);
-  if (found != nullptr) engine_.counters().count(owner, *found);
+  mob_counter* found = services_.counters.find("a message", owner, counter);
+  if (found != nullptr) services_.counters.count(owner, *found);
   return found != nullptr;
 }
 

@@ -11,13 +11,13 @@
 
 #include "base/status.h"
 #include "engine/message/message_payload.h"
+#include "engine/message/message_services.h"
 #include "engine/segment/message_wire.h"
 #include "engine/segment/segment_layout.h"
 #include "os/ring.h"
 
 namespace mobius::engine {
 
-class Engine;
 class HandlerTable;
 struct Handler;
 
@@ -35,10 +35,11 @@ constexpr mob_rank_t token_source(mob_token_t token) {
 // Used by one thread at a time.
 class MessageReceiver {
  public:
-  MessageReceiver(Engine& engine, const HandlerTable& handlers, MessageRing& ring);
+  MessageReceiver(const MessageServices& services, const HandlerTable& handlers, MessageRing& ring);
   // Of what comes through the network, record by record.
-  MessageReceiver(Engine& engine, const HandlerTable& handlers, StreamHead& head)
-      : engine_(engine),
+  MessageReceiver(const MessageServices& services, const HandlerTable& handlers, StreamHead& head)
+      : services_(services),
+        instrumentation_(services.instrumentation),
         handlers_(handlers),
         head_(head),
         source_(head.sender),
@@ -105,7 +106,8 @@ class MessageReceiver {
   // False if it is a counter of this host that is not there.
   bool count(mob_rank_t owner, mob_counter_t counter);
 
-  Engine& engine_;
+  const MessageServices& services_;
+  const Instrumentation& instrumentation_;
   const HandlerTable& handlers_;
   StreamHead& head_;
   const mob_rank_t source_;

@@ -7,11 +7,14 @@
 #include <utility>
 
 #include "base/status.h"
-#include "engine/engine.h"
 #include "engine/common/out_of_memory.h"
 #include "engine/message/message_payload.h"
 #include "engine/message/send_inline.h"
 #include "engine/network/link.h"
+#include "engine/progress/completion.h"
+#include "engine/progress/progress.h"
+#include "engine/segment/kernel_copy.h"
+#include "transport/cma/cma.h"
 #include "transport/shm/copy_peer.h"
 
 namespace mobius::engine {
@@ -34,27 +37,27 @@ class MessageSender::TargetWatch final : public os::Watch {
   explicit TargetWatch(const MessageSender& box) : box_(box) {}
 
   mob_status_t look() override {
-    return box_.engine_.has_gone(box_.target_) ? box_.broken() : MOB_OK;
+    return box_.services_.peers.has_gone(box_.target_) ? box_.broken() : MOB_OK;
   }
 
  private:
   const MessageSender& box_;
 };
 
-MessageSender::MessageSender(Engine& engine, mob_rank_t target, MessageRing& ring, uint32_t index,
+MessageSender::MessageSender(const MessageServices& services, mob_rank_t target, MessageRing& ring, uint32_t index,
                std::atomic<uint32_t>& boxes_with_queue)
-    : engine_(engine),
+    : services_(services),
       target_(target),
-      target_block_(&engine.process(engine.host_index(target))),
+      target_block_(&services.segment.process(services.peers.host_index(target))),
       head_(ring),
       index_(index),
       boxes_with_queue_(boxes_with_queue),
       writer_(ring.memory, kRingCapacity),
-      widens_after_(engine.messages().widens_after()) {}
+      widens_after_(services.messages.widens_after()) {}
 
-MessageSender::MessageSender(Engine& engine, mob_rank_t target, Link& link,
+MessageSender::MessageSender(const MessageServices& services, mob_rank_t target, Link& link,
                std::atomic<uint32_t>& boxes_with_queue)
-    : engine_(engine),
+    : services_(services),
       target_(target),
       target_block_(nullptr),
       head_(link.outgoing_head()),
@@ -62,10 +65,10 @@ MessageSender::MessageSender(Engine& engine, mob_rank_t target, Link& link,
       boxes_with_queue_(boxes_with_queue),
       writer_(nullptr, kRingCapacity) {}
 
-MessageSender::Turn::Turn(MessageSender& box) : box_(box), id_(Engine::thread_id()) {}
+MessageSender::Turn::Turn(MessageSender& box) : box_(box), id_(thread_id()) {}
 
 void MessageSender::Turn::take() {
-  os::lock(box_.turn_, id_, box_.engine_.host().policy());
+  os::lock(box_.turn_, id_, box_.services_.peers.host().policy());
   has_ = true;
 }
 
@@ -77,9 +80,9 @@ void MessageSender::Turn::give_up() {
 }
 
 mob_status_t MessageSender::broken() const {
-  const bool left = engine_.has_left(target_);
+  const bool left = services_.peers.has_left(target_);
   return fail(MOB_ERR_PEER, "a message to rank %d cannot be delivered: it %s", target_,
-              left ? "has left the job (mob_finalize)" : engine_.network().fate(target_).c_str());
+              left ? "has left the job (mob_finalize)" : services_.peers.fate(target_).c_str());
 }
 
 // Where the next record goes, or null while there is no room. Whoever makes room afterwards wakes
@@ -121,8 +124,8 @@ void MessageSender::widen() {
   void* record = writer_.reserve(sizeof ring, kMoved);
   if (record == nullptr) return;
   widens_after_ = kNever;
-  if (!engine_.messages().add_larger_ring(target_, &ring)) return;
-  void* memory = engine_.messages().larger_ring_at(ring.offset);
+  if (!services_.messages.add_larger_ring(target_, &ring)) return;
+  void* memory = services_.messages.larger_ring_at(ring.offset);
   if (memory == nullptr) return;
   std::memcpy(record, &ring, sizeof ring);
   commit(true);
@@ -170,16 +173,16 @@ bool MessageSender::write_first(const Outgoing& message, Cursor& cursor, bool in
 // can help.
 bool MessageSender::is_taken_in_place(const Outgoing& message, bool waits) {
   if (link_ != nullptr || message.payload_bytes < kInPlaceFromBytes) return false;
-  if (engine_.is_same_process(target_) ||
-      engine_.reach(engine_.rank(), message.payload, message.payload_bytes) != nullptr) {
+  if (services_.peers.is_same_process(target_) ||
+      services_.segment.reach(services_.peers.rank(), message.payload, message.payload_bytes) != nullptr) {
     return true;
   }
   if (message.payload_bytes < kSharedFromBytes || !attaches_.load(std::memory_order_relaxed) ||
-      !engine_.kernel_copy().allowed(target_) ||
+      !services_.kernel_copy.allowed(target_) ||
       message.payload_bytes < (waits ? attach_from_bytes() : kAttachFromBytes)) {
     return false;
   }
-  std::call_once(attach_allowed_, Exposures::allow_attach);
+  std::call_once(attach_allowed_, transport::allow_attach);
   return true;
 }
 
@@ -204,7 +207,7 @@ bool MessageSender::is_answered(Cursor& cursor, size_t payload_bytes) {
 // be done.
 bool MessageSender::help(const Outgoing& message) {
   const uint64_t number = written_.load(std::memory_order_relaxed) + 1;
-  if (!help_to_copy(engine_, target_, head_.copy, number, message.payload, message.payload_bytes)) {
+  if (!help_to_copy(services_, target_, head_.copy, number, message.payload, message.payload_bytes)) {
     return false;
   }
   tell_target();
@@ -264,7 +267,7 @@ mob_status_t MessageSender::send(const Outgoing& message) {
     return (cursor.started || write_queue()) && write(message, cursor, in_place);
   };
   if (!written()) {
-    if (const mob_status_t status = engine_.wait_until(written, &watch)) {
+    if (const mob_status_t status = services_.waiter.wait_until(written, &watch)) {
       set_broken();
       return status;
     }
@@ -291,7 +294,7 @@ mob_status_t MessageSender::post(const Outgoing& message) {
   } catch (const std::bad_alloc&) {
     if (!is_begun) throw;
     // The target would take what comes next for the rest of it.
-    end_for_lack_of_memory(engine_.rank(), "to finish a message to rank", target_);
+    end_for_lack_of_memory(services_.peers.rank(), "to finish a message to rank", target_);
   }
   // Who has the turn looks at the queue after giving it up, and so do we.
   if (turn.has()) {
@@ -345,7 +348,7 @@ void MessageSender::finish_bare() {
 }
 
 void MessageSender::give_up_turn() {
-  const uint32_t self = Engine::thread_id();
+  const uint32_t self = thread_id();
   if (os::lock_owner(turn_) == self) os::unlock(turn_, self);
 }
 
@@ -450,7 +453,7 @@ void MessageSender::read(Parcel& parcel, const LatePayload& late) {
   const size_t room = std::max(message.header_bytes + bytes, late.header_room);
   std::unique_ptr<unsigned char[]> whole(new (std::nothrow) unsigned char[room]);
   unsigned char* const payload = whole.get() + message.header_bytes;
-  const mob_status_t status = whole != nullptr ? late.read(engine_, message.payload, bytes, payload)
+  const mob_status_t status = whole != nullptr ? late.read(message.late_owner, message.payload, bytes, payload)
                                                : fail(MOB_ERR_MEMORY, "it has no memory left");
   if (whole == nullptr && parcel.bytes == nullptr) {
     whole = std::make_unique_for_overwrite<unsigned char[]>(late.header_room);
@@ -501,7 +504,7 @@ void MessageSender::pop(mob_status_t status) {
 // To the caller of a message that was started its handing over is all; flushes look at the ring for
 // the rest.
 void MessageSender::end(Pending& pending, mob_status_t status) {
-  engine_.completion().complete(pending, status);
+  services_.completion.complete(pending, status);
 }
 
 void MessageSender::give_queue_up() {
@@ -558,7 +561,7 @@ mob_status_t MessageSender::flush(Whose whose) {
   if (broken_.load(std::memory_order_relaxed)) return broken();
   TargetWatch watch(*this);
   const uint64_t queued = queued_.load(std::memory_order_seq_cst);
-  mob_status_t status = engine_.wait_until(
+  mob_status_t status = services_.waiter.wait_until(
       [&] { return unqueued_.load(std::memory_order_acquire) >= queued; }, &watch);
   if (status == MOB_OK) {
     const uint64_t written =
@@ -567,7 +570,7 @@ mob_status_t MessageSender::flush(Whose whose) {
       link_->probe();
     }
     // Acquire pairs with the release in MessageReceiver::finish(): what handlers wrote is visible.
-    status = engine_.wait_until(
+    status = services_.waiter.wait_until(
         [&] { return head_.completed.load(std::memory_order_acquire) >= written; }, &watch);
   }
   if (status == MOB_ERR_PEER) give_up();

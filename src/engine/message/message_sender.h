@@ -12,13 +12,13 @@
 #include <memory>
 #include <mutex>
 
+#include "engine/message/message_services.h"
 #include "engine/segment/message_wire.h"
 #include "os/hybrid_lock.h"
 #include "os/ring.h"
 
 namespace mobius::engine {
 
-class Engine;
 class Link;
 struct Pending;
 struct ProcessBlock;
@@ -26,8 +26,8 @@ struct ProcessBlock;
 // Of an answer whose payload need not be kept while there is no room for it: it is read once there
 // is, or somebody calls MessageSender::read_late().
 struct LatePayload {
-  // Reads its `bytes` bytes, if that may be done now.
-  mob_status_t (*read)(Engine&, const void* payload, size_t bytes, void* to);
+  // Reads its `bytes` bytes, if that may be done now. `owner` is Outgoing::late_owner.
+  mob_status_t (*read)(void* owner, const void* payload, size_t bytes, void* to);
   // If not: has the header say so, with that status and mob_last_error(); its length then.
   size_t (*refuse)(void* header, mob_status_t status);
   size_t header_room;  // for that
@@ -42,6 +42,7 @@ struct Outgoing {
   size_t payload_bytes = 0;
   mob_notify_t notify = {};
   const LatePayload* late = nullptr;  // of one that is posted to another host
+  void* late_owner = nullptr;
   // Not 0: `payload` points to so many bytes, which describe it to LatePayload::read(). Else it is
   // the payload itself.
   size_t described_bytes = 0;
@@ -61,10 +62,10 @@ class MessageSender {
  public:
   // `ring` is the ring at `index` of the target's inbox. `boxes_with_queue` is counted while there
   // is a queue here.
-  MessageSender(Engine& engine, mob_rank_t target, MessageRing& ring, uint32_t index,
+  MessageSender(const MessageServices& services, mob_rank_t target, MessageRing& ring, uint32_t index,
          std::atomic<uint32_t>& boxes_with_queue);
   // To a process of another host.
-  MessageSender(Engine& engine, mob_rank_t target, Link& link, std::atomic<uint32_t>& boxes_with_queue);
+  MessageSender(const MessageServices& services, mob_rank_t target, Link& link, std::atomic<uint32_t>& boxes_with_queue);
   ~MessageSender() { give_queue_up(); }
   MessageSender(const MessageSender&) = delete;
   MessageSender& operator=(const MessageSender&) = delete;
@@ -195,7 +196,7 @@ class MessageSender {
   mob_status_t broken() const;
   mob_status_t tell_unknown();
 
-  Engine& engine_;
+  const MessageServices& services_;
   const mob_rank_t target_;
   ProcessBlock* const target_block_;  // null on another host
   StreamHead& head_;

@@ -11,10 +11,11 @@
 #include <new>
 
 #include "base/status.h"
-#include "engine/engine.h"
+#include "engine/common/instrumentation.h"
 #include "engine/common/out_of_memory.h"
 #include "engine/message/message.h"
 #include "engine/message/message_receiver.h"
+#include "engine/progress/waiter.h"
 #include "engine/segment/message_wire.h"
 #include "os/ring.h"
 
@@ -37,7 +38,7 @@ template <typename Call>
   try {
     return call();
   } catch (const std::bad_alloc&) {
-    end_for_lack_of_memory(engine_.rank(), "to handle a message of rank", source_);
+    end_for_lack_of_memory(services_.peers.rank(), "to handle a message of rank", source_);
   }
 }
 
@@ -49,7 +50,7 @@ template <typename Call>
   }
   const HandlerScope scope;
   // A TraceScope without a timeline does nothing, but is kept across the call.
-  if (engine_.instrumentation().timeline() != nullptr) [[unlikely]] {
+  if (instrumentation_.timeline() != nullptr) [[unlikely]] {
     run_traced(*handler, message);
   } else {
     handler->function(&message, handler->argument, &delivery_);

@@ -11,9 +11,11 @@
 #include <cstdint>
 #include <cstring>
 
-#include "engine/engine.h"
+#include "engine/common/instrumentation.h"
+#include "engine/common/thread_id.h"
 #include "engine/message/message.h"
 #include "engine/message/message_sender.h"
+#include "engine/progress/progress.h"
 #include "engine/segment/message_wire.h"
 #include "os/hybrid_lock.h"
 #include "os/ring.h"
@@ -144,7 +146,7 @@ inline bool MessageSender::knows_handler(unsigned id) const {
 // In it nothing is called while an argument is still needed, so that few registers are saved.
 [[gnu::always_inline]] inline BareSent MessageSender::send_bare(unsigned id, const void* header,
                                                          size_t header_bytes) {
-  const uint32_t self = Engine::known_thread_id();
+  const uint32_t self = known_thread_id();
   // What comes to the queue from now on is not in front of this message: others have sent it.
   if (!sends_bare_.load(std::memory_order_relaxed) ||
       header_bytes > os::kRingLinePayload - sizeof(WireMessage) || !knows_handler(id) ||
@@ -168,7 +170,7 @@ inline bool MessageSender::knows_handler(unsigned id) const {
       !knows_handler(id)) [[unlikely]] {
     return false;
   }
-  const uint32_t self = Engine::thread_id();
+  const uint32_t self = thread_id();
   if (!os::try_lock(turn_, self)) [[unlikely]] {
     return false;
   }
@@ -198,7 +200,7 @@ inline bool MessageSender::knows_handler(unsigned id) const {
                                                         const void* header, size_t header_bytes,
                                                         const void* payload, size_t payload_bytes) {
   MessageSender* box = by_rank_[static_cast<size_t>(rank)].load(std::memory_order_acquire);
-  if (box == nullptr || !sent_by_program() || engine_.instrumentation().counts_messages()) [[unlikely]] {
+  if (box == nullptr || !sent_by_program() || services_.instrumentation.counts_messages()) [[unlikely]] {
     return false;
   }
   issue_puts();

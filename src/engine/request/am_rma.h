@@ -138,8 +138,8 @@ class AmRma final : public WriteObserver {
   void move_runs(const Arrival& arrival);
   void serve_get(const Arrival& arrival);
   mob_status_t check_late(const void* payload, size_t bytes) const;
-  static mob_status_t read_late(Engine& engine, const void* payload, size_t bytes, void* to);
-  static mob_status_t read_shape(Engine& engine, const void* payload, size_t bytes, void* to);
+  static mob_status_t read_late(void* owner, const void* payload, size_t bytes, void* to);
+  static mob_status_t read_shape(void* owner, const void* payload, size_t bytes, void* to);
   static size_t refuse_late(void* header, mob_status_t status);
   mob_status_t carry_out(const Request& request, const char* list, char* data, char* fetched);
   mob_status_t carry_out_with_memory(const Request& request, const char* list, char* data,

@@ -297,17 +297,17 @@ mob_status_t AmRma::check_late(const void* payload, size_t bytes) const {
 }
 
 // It may be somebody else's by now, or gone.
-mob_status_t AmRma::read_late(Engine& engine, const void* payload, size_t bytes, void* to) {
-  const mob_status_t status = engine.am_rma().check_late(payload, bytes);
+mob_status_t AmRma::read_late(void* owner, const void* payload, size_t bytes, void* to) {
+  const mob_status_t status = static_cast<AmRma*>(owner)->check_late(payload, bytes);
   if (status == MOB_OK) transport::copy(to, payload, bytes);
   return status;
 }
 
-mob_status_t AmRma::read_shape(Engine& engine, const void* payload, size_t /*bytes*/, void* to) {
+mob_status_t AmRma::read_shape(void* owner, const void* payload, size_t /*bytes*/, void* to) {
   Request request{};
   std::memcpy(&request, payload, sizeof request);
   const char* const list = static_cast<const char*>(payload) + sizeof request;
-  return engine.am_rma().carry_out(request, list, static_cast<char*>(to), nullptr);
+  return static_cast<AmRma*>(owner)->carry_out(request, list, static_cast<char*>(to), nullptr);
 }
 
 size_t AmRma::refuse_late(void* header, mob_status_t status) {
@@ -359,6 +359,7 @@ void AmRma::answer(mob_rank_t origin, const Request& request, mob_status_t statu
     message.payload = whole.payload;
     message.payload_bytes = whole.payload_bytes;
     message.late = whole.late;
+    message.late_owner = this;
     message.described_bytes = whole.described_bytes;
   }
   // If the origin is gone, nobody is left to tell.

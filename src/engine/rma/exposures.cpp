@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "engine/rma/exposures.h"
 
-#include <sys/prctl.h>
 
 #include <algorithm>
 #include <memory>
@@ -16,6 +15,7 @@
 #include "engine/network/thread_pause.h"
 #include "os/fork_copies.h"
 #include "os/heap.h"
+#include "transport/cma/cma.h"
 
 namespace mobius::engine {
 
@@ -58,7 +58,7 @@ void Exposures::stay_alone() { static_cast<void>(fork_pause_.release()); }
 mob_status_t Exposures::add(uintptr_t address, uint64_t bytes, uint64_t* handle) {
   // Whoever finds the range in the table may ask for what only this process can do.
   if (const mob_status_t status = engine_.am_rma().require()) return status;
-  allow_attach();
+  transport::allow_attach();
   if (const mob_status_t status = engine_.delegation().require()) return status;
   const std::lock_guard lock(mutex_);
   return add_locked({address, address + bytes, 0}, handle);
@@ -85,7 +85,7 @@ mob_status_t Exposures::add_heap(uint64_t bytes, uint64_t* handle) {
 mob_status_t Exposures::add_pages(const char* call, const Exposed& exposed, uint64_t bytes,
                                   bool anonymous, uint64_t* handle) {
   if (const mob_status_t status = engine_.am_rma().require()) return status;
-  allow_attach();
+  transport::allow_attach();
   if (const mob_status_t status = check_may_move(call)) return status;
   // Before the lock: the threads end only after the handler that they run, which may need the lock.
   ThreadPause pause(engine_.network(), engine_.progress());
@@ -159,9 +159,6 @@ mob_status_t Exposures::remove_locked(uint64_t handle) {
   engine_.delegation().forget_memory();
   return MOB_OK;
 }
-
-// Where only ancestors may attach (Yama), a process can allow others.
-void Exposures::allow_attach() { prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0); }
 
 // `ranges` has room for all that is exposed.
 void Exposures::publish(std::vector<ListedRange> ranges) {

@@ -52,9 +52,6 @@ class Exposures {
            find_and_cover(rank, address, bytes, known);
   }
 
-  // Lets host-mates attach to this process where the kernel would not let them by itself.
-  static void allow_attach();
-
  private:
   struct Exposed {
     uint64_t start;

@@ -25,7 +25,7 @@ constexpr size_t kMostViews = 8192;
 // Whether the owner of this memory may write to this process, as revoke() has to: what the kernel
 // refuses here it refuses there, too.
 bool may_be_attached(pid_t owner, uintptr_t memory) {
-  Exposures::allow_attach();
+  transport::allow_attach();
   char byte = 0;
   return prctl(PR_GET_DUMPABLE) == 1 &&
          transport::cma_copy(owner, memory, &byte, sizeof byte, false) == 0;

@@ -2,6 +2,7 @@
 #include "transport/cma/cma.h"
 
 #include <dirent.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -233,6 +234,8 @@ int move_pieces(pid_t pid, const Shape& shape, bool put) {
 }
 
 }  // namespace
+
+void allow_attach() { prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0); }
 
 int cma_copy(pid_t pid, uintptr_t remote, const void* local, size_t bytes, bool put) {
   auto* here = static_cast<char*>(const_cast<void*>(local));

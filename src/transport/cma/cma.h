@@ -15,6 +15,10 @@
 
 namespace mobius::transport {
 
+// Where only ancestors may attach to a process (Yama), lets all processes of the user attach to this
+// one.
+void allow_attach();
+
 // Copies one contiguous range. Returns 0 or an errno as below. `local` is written unless `put`.
 int cma_copy(pid_t pid, uintptr_t remote, const void* local, size_t bytes, bool put);
 
