@@ -96,7 +96,8 @@ class Engine {
         progress_(waiter_, network_, threads_),
         network_(settings_, peers_, waiter_, progress_, threads_),
         rkeys_(*this, network_.endpoint()),
-        remote_objects_(*this),
+        remote_objects_(
+            {peers_, segment_, waiter_, counters_, messages_, scheduler_, batch_server_}),
         scheduler_(*this),
         lazy_lock_(*this),
         batch_server_(*this) {}

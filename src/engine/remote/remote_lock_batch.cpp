@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// RemoteLocks that bring operations (claims_batch.h).
+// Locks of other hosts whose requests bring operations (remote_lock_batch.h).
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
 #include <new>
 #include <utility>
 
-#include "engine/engine.h"
+#include "engine/common/peers.h"
+#include "engine/message/message.h"
+#include "engine/remote/remote_objects.h"
+#include "engine/request/batch_server.h"
+#include "engine/scheduler/scheduler.h"
 #include "transport/shm/copy.h"
 
 namespace mobius::engine {
@@ -39,7 +43,7 @@ void take_payload(const mob_message_t& message, mob_delivery_t* delivery, Take t
 }  // namespace
 
 void RemoteLocks::open() {
-  engine_.messages().register_internal(
+  services_.messages.register_internal(
       InternalHandler::kClaiming,
       [](const mob_message_t* message, void* self, mob_delivery_t* delivery) {
         ClaimingRequest request;
@@ -52,7 +56,7 @@ void RemoteLocks::open() {
                      });
       },
       this);
-  engine_.messages().register_internal(
+  services_.messages.register_internal(
       InternalHandler::kClaimed,
       [](const mob_message_t* message, void* self, mob_delivery_t* delivery) {
         ClaimedReply reply{};
@@ -72,7 +76,7 @@ mob_status_t RemoteLocks::send(const RemoteLock& lock, ClaimMode mode, const Rem
   ClaimingRequest request{.pack = batch.request,
                           .object = lock.object,
                           .index = lock.index,
-                          .thread = engine_.lock_id(),
+                          .thread = services_.peers.lock_id(),
                           .mode = mode,
                           .ends = batch.ends ? 1u : 0u};
   request.pack.id = ticket;
@@ -83,8 +87,8 @@ mob_status_t RemoteLocks::send(const RemoteLock& lock, ClaimMode mode, const Rem
   message.payload = batch.pieces;
   message.payload_bytes = batch.piece_bytes;
   // Behind what is recorded for that target.
-  engine_.scheduler().issue(lock.rank);
-  return engine_.messages().post("a request", lock.rank, message);
+  services_.scheduler.issue(lock.rank);
+  return services_.messages.post("a request", lock.rank, message);
 }
 
 void RemoteLocks::serve_batch(mob_rank_t origin, const ClaimingRequest& request,
@@ -96,7 +100,7 @@ void RemoteLocks::serve_batch(mob_rank_t origin, const ClaimingRequest& request,
   if (pieces == nullptr) work->request.answer_bytes = UINT64_MAX;
   work->piece_bytes = pieces == nullptr ? 0 : bytes;
   work->pieces = std::move(pieces);
-  const std::lock_guard lock(engine_.remote_objects().mutex_);
+  const std::lock_guard lock(objects_.mutex_);
   serve(Claim{.rank = origin,
               .id = request.thread,
               .mode = request.mode,
@@ -112,7 +116,7 @@ void RemoteLocks::satisfy(const Claim& claim, RemoteObject& object) {
   const Answer acquired = claim.recovered ? Answer::kRecovered : Answer::kAcquired;
   if (claim.work == nullptr) return answer(claim, acquired);
   const RemoteLockBatchWork& work = *claim.work;
-  const BatchServer::Done done = engine_.batch_server().carry_out(claim.rank, work.request, work.pieces.get(),
+  const BatchServer::Done done = services_.batch_server.carry_out(claim.rank, work.request, work.pieces.get(),
                                                      work.piece_bytes, false);
   if (work.ends) object.give_back(claim);
   reply(claim, acquired, done);
@@ -128,7 +132,7 @@ void RemoteLocks::reply(const Claim& claim, Answer answer, const BatchServer::Do
   message.payload = done.data.get();
   message.payload_bytes = done.bytes;
   // If the origin is gone, nobody is left to tell.
-  static_cast<void>(engine_.messages().post("an answer", claim.rank, message));
+  static_cast<void>(services_.messages.post("an answer", claim.rank, message));
 }
 
 void RemoteLocks::take_reply(mob_rank_t source, const ClaimedReply& reply, const unsigned char* data,

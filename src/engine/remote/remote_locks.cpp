@@ -7,29 +7,37 @@
 
 #include "base/status.h"
 #include "engine/common/out_of_memory.h"
-#include "engine/engine.h"
+#include "engine/message/message.h"
 #include "engine/progress/peer_watch.h"
-#include "engine/sync/locks.h"
+#include "engine/progress/progress.h"
+#include "engine/remote/remote_objects.h"
+#include "engine/segment/segment.h"
+#include "engine/segment/shared_lock.h"
 
 namespace mobius::engine {
 
 using base::fail;
 
+mob_status_t held_already(const char* call) {
+  return fail(MOB_ERR_STATE,
+              "%s: the calling thread holds it already, and would wait for itself for ever", call);
+}
+
 // Ends a wait when the hosting process cannot answer any more, and has it look for owners that
 // cannot release any more.
 class RemoteLocks::HostingWatch final : public os::Watch {
  public:
-  HostingWatch(Engine& engine, const char* call, mob_rank_t rank)
-      : engine_(engine), call_(call), rank_(rank) {}
+  HostingWatch(Peers& peers, RemoteObjects& objects, const char* call, mob_rank_t rank)
+      : peers_(peers), objects_(objects), call_(call), rank_(rank) {}
 
   mob_status_t look() override {
-    if (engine_.peers().is_lost(rank_)) {
-      const bool left = engine_.has_left(rank_);
+    if (peers_.is_lost(rank_)) {
+      const bool left = peers_.has_left(rank_);
       return fail(MOB_ERR_PEER, "%s: rank %d, on another host, %s", call_, rank_,
-                  left ? "has left the job" : engine_.network().fate(rank_).c_str());
+                  left ? "has left the job" : peers_.fate(rank_).c_str());
     }
     const mob_status_t asked = without_exceptions(call_, [&] {
-      return engine_.remote_objects().ask(rank_, {.what = RemoteObjects::What::kLookAgain});
+      return objects_.ask(rank_, {.what = RemoteObjects::What::kLookAgain});
     });
     // Without memory to ask with, the next look asks: who gave up here would be given the lock all
     // the same.
@@ -37,13 +45,14 @@ class RemoteLocks::HostingWatch final : public os::Watch {
   }
 
  private:
-  Engine& engine_;
+  Peers& peers_;
+  RemoteObjects& objects_;
   const char* call_;
   const mob_rank_t rank_;
 };
 
 RemoteLocks::Held RemoteLocks::held_by_self(const RemoteLock& lock) const {
-  return {lock.object, lock.rank, lock.index, engine_.lock_id()};
+  return {lock.object, lock.rank, lock.index, services_.peers.lock_id()};
 }
 
 bool RemoteLocks::holds(const RemoteLock& lock) {
@@ -91,17 +100,17 @@ mob_status_t RemoteLocks::claim(const char* call, const RemoteLock& lock, ClaimM
   mob_status_t status =
       batch != nullptr
           ? send(lock, mode, *batch, number)
-          : engine_.remote_objects().ask(lock.rank, {.what = waits ? RemoteObjects::What::kClaim
+          : objects_.ask(lock.rank, {.what = waits ? RemoteObjects::What::kClaim
                                                                    : RemoteObjects::What::kTryClaim,
-                                                     .number = engine_.lock_id(),
+                                                     .number = services_.peers.lock_id(),
                                                      .mode = mode,
                                                      .object = lock.object,
                                                      .index = lock.index,
                                                      .value = number});
   if (status == MOB_OK) {
-    HostingWatch watch(engine_, call, lock.rank);
+    HostingWatch watch(services_.peers, objects_, call, lock.rank);
     // Acquire pairs with the release in answered().
-    status = engine_.wait_until(
+    status = services_.waiter.wait_until(
         [&] { return ticket.answer.load(std::memory_order_acquire) != Answer::kNone; }, &watch);
   }
   const std::lock_guard guard(mutex_);
@@ -145,8 +154,8 @@ mob_status_t RemoteLocks::give_back(const RemoteLock& lock, ClaimMode mode) {
     is_unsettled_.store(true, std::memory_order_relaxed);
   }
   const mob_status_t status =
-      engine_.remote_objects().ask(lock.rank, {.what = RemoteObjects::What::kGiveBack,
-                                               .number = engine_.lock_id(),
+      objects_.ask(lock.rank, {.what = RemoteObjects::What::kGiveBack,
+                                               .number = services_.peers.lock_id(),
                                                .mode = mode,
                                                .object = lock.object,
                                                .index = lock.index});
@@ -165,7 +174,7 @@ void RemoteLocks::settle_now() {
     is_unsettled_.store(false, std::memory_order_relaxed);
   }
   for (const mob_rank_t rank : ranks) {
-    static_cast<void>(engine_.messages().flush(rank, Whose::kEveryones));
+    static_cast<void>(services_.messages.flush(rank, Whose::kEveryones));
   }
 }
 
@@ -180,27 +189,27 @@ void RemoteLocks::answer(const Claim& claim, Answer answer) {
   // Nobody is left to be told if it is gone.
   if (claim.work != nullptr) return reply(claim, answer, {});
   static_cast<void>(
-      engine_.remote_objects().ask(claim.rank, {.what = RemoteObjects::What::kAnswer,
+      objects_.ask(claim.rank, {.what = RemoteObjects::What::kAnswer,
                                                 .number = static_cast<uint32_t>(answer),
                                                 .value = claim.ticket}));
 }
 
 void RemoteLocks::serve(Claim claim) {
-  RemoteObject* object = engine_.remote_objects().find(claim.object);
-  if (object == nullptr || Engine::lock_owner(claim.id) != claim.rank) {
+  RemoteObject* object = objects_.find(claim.object);
+  if (object == nullptr || Peers::lock_owner(claim.id) != claim.rank) {
     return answer(claim, Answer::kUnknown);
   }
   if (claim.waits) {
     waiting_.push_back(claim);
     // Sequentially consistent, and before the attempt: pairs with the fence in released().
-    engine_.process(engine_.host().index()).doorbell.claims.fetch_add(1, std::memory_order_seq_cst);
+    services_.segment.own_process().doorbell.claims.fetch_add(1, std::memory_order_seq_cst);
     look_at_all(nullptr);
     return;
   }
   const bool others = std::ranges::any_of(waiting_, [&](const Claim& waiting) {
     return waiting.object == claim.object && waiting.index == claim.index;
   });
-  LivenessProbe probe(engine_.peers());
+  LivenessProbe probe(services_.peers);
   if (!others && object->attempt(claim, &probe)) {
     return answer(claim, claim.recovered ? Answer::kRecovered : Answer::kAcquired);
   }
@@ -210,7 +219,7 @@ void RemoteLocks::serve(Claim claim) {
 
 bool RemoteLocks::look() {
   const base::ErrorsOfOthers errors;
-  const std::lock_guard guard(engine_.remote_objects().mutex_);
+  const std::lock_guard guard(objects_.mutex_);
   return look_at_all(nullptr);
 }
 
@@ -220,7 +229,7 @@ bool RemoteLocks::look_at_all(os::OwnerProbe* probe) {
   bool satisfied = false;
   for (auto claim = waiting_.begin(); claim != waiting_.end();) {
     const std::pair place(claim->object, claim->index);
-    RemoteObject* object = engine_.remote_objects().find(claim->object);
+    RemoteObject* object = objects_.find(claim->object);
     const bool gone = probe != nullptr && probe->is_dead(claim->id);
     if (object != nullptr && !gone) {
       const bool is_next = std::ranges::find(held_up, place) == held_up.end();
@@ -238,13 +247,13 @@ bool RemoteLocks::look_at_all(os::OwnerProbe* probe) {
       answer(*claim, Answer::kUnknown);
     }
     claim = waiting_.erase(claim);
-    engine_.process(engine_.host().index()).doorbell.claims.fetch_sub(1, std::memory_order_relaxed);
+    services_.segment.own_process().doorbell.claims.fetch_sub(1, std::memory_order_relaxed);
   }
   return satisfied;
 }
 
-void RemoteLocks::released(Engine& engine, mob_rank_t host) {
-  ProcessBlock::Doorbell& hosting = engine.process(engine.host_index(host)).doorbell;
+void RemoteLocks::released(Segment& segment, mob_rank_t host) {
+  ProcessBlock::Doorbell& hosting = segment.doorbell(host);
   // The release comes before the look: pairs with the count in serve().
   std::atomic_thread_fence(std::memory_order_seq_cst);
   if (hosting.claims.load(std::memory_order_relaxed) != 0) Progress::wake_after_fence(hosting);

@@ -2,7 +2,7 @@
 #pragma once
 
 // Locks of processes of other hosts. A thread claims one of the process that hosts it, which tries
-// on the thread's behalf, under the thread's name (Engine::lock_id()), and keeps what cannot be
+// on the thread's behalf, under the thread's name (Peers::lock_id()), and keeps what cannot be
 // given yet in a queue. A claim at the head of the queue becomes the lock's heir (os::inherit()),
 // so that it is handed over by whoever releases it, also by a host-mate in shared memory; who does
 // so wakes the hosting process, whose progress sends the answer. Nobody polls, and claims of one
@@ -23,13 +23,14 @@
 #include <tuple>
 
 #include "engine/remote/remote_lock_batch.h"
+#include "engine/remote/remote_services.h"
 #include "engine/request/batch_server.h"
 #include "os/hybrid_lock.h"
 
 namespace mobius::engine {
 
-class Engine;
 class RemoteObject;
+class RemoteObjects;
 
 // A lock of a member on another host: the one at `index` of what the object of that name has in
 // `rank`, which says what the number means.
@@ -56,9 +57,13 @@ struct Claim {
   mob_rank_t next = 0;
 };
 
+// The error for a thread that would wait for itself. `call` names the public function.
+mob_status_t held_already(const char* call);
+
 class RemoteLocks {
  public:
-  explicit RemoteLocks(Engine& engine) : engine_(engine) {}
+  RemoteLocks(const RemoteServices& services, RemoteObjects& objects)
+      : services_(services), objects_(objects) {}
 
   // Readies this process to be asked.
   void open();
@@ -89,7 +94,7 @@ class RemoteLocks {
 
   // After the release, or the change that may satisfy a claim, of something that `host`, a rank of
   // this host, hosts: wakes it if it waits on others' behalf.
-  static void released(Engine& engine, mob_rank_t host);
+  static void released(Segment& segment, mob_rank_t host);
 
  private:
   friend class RemoteObjects;
@@ -123,7 +128,8 @@ class RemoteLocks {
   bool look_at_all(os::OwnerProbe* probe);
   void answer(const Claim& claim, Answer answer);
 
-  Engine& engine_;
+  const RemoteServices& services_;
+  RemoteObjects& objects_;
   std::mutex mutex_;  // guards what follows, up to waiting_
   uint64_t next_ticket_ = 0;
   std::map<uint64_t, Ticket*> tickets_;

@@ -3,14 +3,16 @@
 
 #include <cstring>
 
-#include "engine/engine.h"
-#include "engine/sync/locks.h"
+#include "engine/message/message.h"
+#include "engine/progress/counters.h"
+#include "engine/scheduler/scheduler.h"
+#include "engine/segment/shared_lock.h"
 
 namespace mobius::engine {
 
 void RemoteObjects::open(NotificationSink& notifications) {
   notifications_ = &notifications;
-  engine_.messages().register_internal(
+  services_.messages.register_internal(
       InternalHandler::kRemote,
       [](const mob_message_t* message, void* self, mob_delivery_t*) {
         static_cast<RemoteObjects*>(self)->serve(*message);
@@ -25,16 +27,16 @@ bool RemoteObject::attempt(Claim& /*claim*/, os::OwnerProbe* /*probe*/) { return
 void RemoteObject::abandon(Claim& /*claim*/) {}
 void RemoteObject::give_back(const Claim& /*claim*/) {}
 
-mob_rank_t RemoteObjects::rank() const { return engine_.rank(); }
+mob_rank_t RemoteObjects::rank() const { return services_.peers.rank(); }
 
 mob_status_t RemoteObjects::ask(mob_rank_t rank, const Request& request) {
   // With what is recorded for that target, and behind it.
-  if (engine_.scheduler().tell(rank, &request, sizeof request)) return MOB_OK;
+  if (services_.scheduler.tell(rank, &request, sizeof request)) return MOB_OK;
   Outgoing message;
   message.id = static_cast<unsigned>(InternalHandler::kRemote);
   message.header = &request;
   message.header_bytes = sizeof request;
-  return engine_.messages().post("a request", rank, message);
+  return services_.messages.post("a request", rank, message);
 }
 
 mob_status_t RemoteObjects::count(mob_rank_t owner, mob_counter_t counter) {
@@ -51,7 +53,7 @@ mob_status_t RemoteObjects::tell(mob_rank_t rank, uint64_t object, mob_rank_t me
 }
 
 bool RemoteObjects::is_at_end(mob_rank_t rank) {
-  if (engine_.is_here(rank)) return engine_.is_ending(rank);
+  if (services_.peers.is_here(rank)) return services_.peers.is_ending(rank);
   {
     const std::lock_guard lock(at_end_mutex_);
     if (at_end_.contains(rank)) return true;
@@ -80,20 +82,20 @@ void RemoteObjects::serve(const mob_message_t& message) {
   Request request;
   if (message.header_bytes != sizeof request) return;
   std::memcpy(&request, message.header, sizeof request);
-  const mob_rank_t self = engine_.rank();
+  const mob_rank_t self = services_.peers.rank();
   switch (request.what) {
     case What::kCount: {
       // One that was freed since is counted nowhere.
       auto* named = reinterpret_cast<mob_counter_t>(request.index);
-      mob_counter* counter = engine_.counters().find("a message", self, named);
-      if (counter != nullptr) engine_.counters().count(self, *counter);
+      mob_counter* counter = services_.counters.find("a message", self, named);
+      if (counter != nullptr) services_.counters.count(self, *counter);
       break;
     }
     case What::kNotify:
       notifications_->notified(message.source);
       break;
     case What::kAsksForEnd:
-      if (engine_.is_ending(rank())) {
+      if (services_.peers.is_ending(rank())) {
         static_cast<void>(ask(message.source, {.what = What::kIsAtEnd}));
       }
       break;
@@ -129,12 +131,12 @@ void RemoteObjects::serve_object(mob_rank_t source, const Request& request) {
       locks_.serve(claim);
       break;
     case What::kGiveBack:
-      if (object == nullptr || Engine::lock_owner(claim.id) != source) break;
+      if (object == nullptr || Peers::lock_owner(claim.id) != source) break;
       object->give_back(claim);
       locks_.look_at_all(nullptr);
       break;
     case What::kLookAgain: {
-      LivenessProbe probe(engine_.peers());
+      LivenessProbe probe(services_.peers);
       locks_.look_at_all(&probe);
       break;
     }

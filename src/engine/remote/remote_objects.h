@@ -18,8 +18,6 @@
 
 namespace mobius::engine {
 
-class Engine;
-
 // What the members of a team made together: each has a part of it, which members of other hosts
 // have changed by the process of that member. Called by a thread that serves messages, with the
 // object held live.
@@ -56,7 +54,8 @@ class NotificationSink {
 
 class RemoteObjects final : public RemoteCounts {
  public:
-  explicit RemoteObjects(Engine& engine) : engine_(engine), locks_(engine) {}
+  explicit RemoteObjects(const RemoteServices& services)
+      : services_(services), locks_(services_, *this) {}
 
   // Readies this process to be asked. The sink outlives this.
   void open(NotificationSink& notifications);
@@ -122,7 +121,7 @@ class RemoteObjects final : public RemoteCounts {
   void serve_object(mob_rank_t source, const Request& request);
   RemoteObject* find(uint64_t name);  // needs mutex_
 
-  Engine& engine_;
+  const RemoteServices services_;
   RemoteLocks locks_;
   NotificationSink* notifications_ = nullptr;
   std::atomic<uint32_t> names_ = 0;

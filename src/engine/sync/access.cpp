@@ -170,7 +170,7 @@ bool Access::leave_shared(mob_rank_t reader, mob_rank_t target) {
     Engine& engine = team().engine();
     const uint32_t waiting = os::lock_owner(gate(target));
     if (waiting != 0) engine.ring(Engine::lock_owner(waiting));
-    if (engine.network().is_open()) RemoteLocks::released(engine, team().map().world_rank(target));
+    if (engine.network().is_open()) RemoteLocks::released(engine.segment(), team().map().world_rank(target));
   }
   return true;
 }
@@ -191,7 +191,7 @@ mob_status_t Access::leave_own_shared(mob_rank_t target, bool* had) {
 void Access::leave_gate(mob_rank_t target) const {
   Engine& engine = team().engine();
   static_cast<void>(os::unlock(gate(target), engine.lock_id()));
-  if (engine.network().is_open()) RemoteLocks::released(engine, team().map().world_rank(target));
+  if (engine.network().is_open()) RemoteLocks::released(engine.segment(), team().map().world_rank(target));
 }
 
 mob_status_t Access::lock_exclusive(const char* call, mob_rank_t target, int* recovered) {

@@ -53,11 +53,6 @@ LockResult lock_polling(Engine& engine, os::HybridLockWord& word, mob_rank_t hos
 
 }  // namespace
 
-mob_status_t held_already(const char* call) {
-  return fail(MOB_ERR_STATE,
-              "%s: the calling thread holds it already, and would wait for itself for ever", call);
-}
-
 mob_status_t acquire_lock(Engine& engine, const char* call, os::HybridLockWord& word,
                           int* recovered, mob_rank_t host) {
   LivenessProbe probe(engine.peers(), host);
@@ -91,7 +86,7 @@ mob_status_t release_lock(Engine& engine, const char* call, os::HybridLockWord& 
     const mob_status_t status = engine.complete_transfers(call);
     static_cast<void>(os::unlock(word, self));  // cannot fail: the owner calls
     if (host >= 0 && engine.network().is_open()) [[unlikely]] {
-      RemoteLocks::released(engine, host);
+      RemoteLocks::released(engine.segment(), host);
     }
     return status;
   }

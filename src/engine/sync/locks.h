@@ -20,9 +20,6 @@ mob_status_t try_acquire_lock(Engine& engine, const char* call, os::HybridLockWo
 mob_status_t release_lock(Engine& engine, const char* call, os::HybridLockWord& word,
                           mob_rank_t host = -1);
 
-// The error for who would wait for itself.
-mob_status_t held_already(const char* call);
-
 // As RemoteObject::attempt(), for a lock.
 bool attempt_lock(os::HybridLockWord& word, Claim& claim, os::OwnerProbe* probe);
 
