@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "engine/collective/collective.h"
+#include "engine/common/instrumentation.h"
 
 #include <mobius/collective.h>
 
@@ -26,7 +27,7 @@ namespace {
 mob_status_t enter(const char* call, mob_team_t team, Team** found) {
   if (const mob_status_t status = check_team(call, team, found)) return status;
   if (const mob_status_t status = api::check_may_wait(call)) return status;
-  (*found)->engine().instrumentation().count_call(call);
+  (*found)->services().instrumentation.count_call(call);
   return MOB_OK;
 }
 

@@ -57,7 +57,7 @@ mob_status_t mob_heap_create(mob_team_t team, size_t initial_bytes, size_t maxim
   return api::together(kCall, *found, [&] {
     std::unique_ptr<SymmetricHeap> made;
     const mob_status_t status =
-        SymmetricHeap::make(engine, kCall, *found, initial_bytes, maximum_bytes, fault, &made);
+        SymmetricHeap::make(engine.allocations(), kCall, *found, initial_bytes, maximum_bytes, fault, &made);
     if (status != MOB_OK) return status;
     *heap = reinterpret_cast<mob_heap_t>(place.fill(std::move(made)));
     return MOB_OK;

@@ -69,7 +69,7 @@ mob_status_t mob_lock(mob_lock_t* lock, int* recovered) {
   HybridLockWord* word = nullptr;
   if (const mob_status_t status = find_lock("mob_lock", lock, &word)) return status;
   return api::without_exceptions("mob_lock", [&] {
-    return engine::acquire_lock(engine::engine(), "mob_lock", *word, recovered);
+    return engine::acquire_lock(engine::engine().sync_services(), "mob_lock", *word, recovered);
   });
 }
 
@@ -79,7 +79,7 @@ mob_status_t mob_trylock(mob_lock_t* lock, int* acquired, int* recovered) {
   if (const mob_status_t status = find_lock(kCall, lock, &word)) return status;
   if (const mob_status_t status = check_not_null(kCall, acquired, "the result")) return status;
   return api::without_exceptions(kCall, [&] {
-    return engine::try_acquire_lock(engine::engine(), kCall, *word, acquired, recovered);
+    return engine::try_acquire_lock(engine::engine().sync_services(), kCall, *word, acquired, recovered);
   });
 }
 
@@ -87,7 +87,7 @@ mob_status_t mob_unlock(mob_lock_t* lock) {
   HybridLockWord* word = nullptr;
   if (const mob_status_t status = find_lock("mob_unlock", lock, &word)) return status;
   return api::without_exceptions(
-      "mob_unlock", [&] { return engine::release_lock(engine::engine(), "mob_unlock", *word); });
+      "mob_unlock", [&] { return engine::release_lock(engine::engine().sync_services(), "mob_unlock", *word); });
 }
 
 mob_status_t mob_mutexes_create(mob_team_t team, size_t count, mob_mutexes_t* mutexes) {
@@ -105,7 +105,7 @@ mob_status_t mob_mutexes_create(mob_team_t team, size_t count, mob_mutexes_t* mu
   if (mine == MOB_OK) mine = place.check(kCall);
   return api::together(kCall, *members, [&] {
     std::unique_ptr<Mutexes> made;
-    const mob_status_t status = Mutexes::make(*members, count, mine, &made);
+    const mob_status_t status = Mutexes::make(engine::engine().sync_services(), *members, count, mine, &made);
     if (status != MOB_OK) return status;
     *mutexes = reinterpret_cast<mob_mutexes_t>(place.fill(std::move(made)));
     return MOB_OK;

@@ -117,7 +117,7 @@ void Engine::open_parts(const Mappings& mappings) {
   delegation_.open(own);
   remaps_.open();
   segment_.open_chunks();
-  notifications_.open(*this, mappings.notifications);
+  notifications_.open(mappings.notifications);
   waiter_.open();
 }
 

@@ -78,10 +78,10 @@ struct ThreadSeat {
 class Engine {
  public:
   Engine()
-      : team_messages_(*this),
-        team_backends_(*this),
-        teams_(*this, team_backends_),
-        allocations_(*this),
+      : team_backends_(team_services_),
+        teams_(team_services_, team_backends_),
+        allocations_(
+            {peers_, segment_, completion_, messages_, rkeys_, scheduler_, teams_}),
         local_heap_(segment_),
         counters_(segment_, waiter_),
         completion_(peers_, waiter_, counters_, dependents_),
@@ -99,8 +99,9 @@ class Engine {
         remote_objects_(
             {peers_, segment_, waiter_, counters_, messages_, scheduler_, batch_server_}),
         scheduler_(*this),
-        lazy_lock_(*this),
-        batch_server_(*this) {}
+        lazy_lock_(sync_services_),
+        batch_server_(*this),
+        notifications_(sync_services_) {}
 
   // Collective over the job. After an error the object is as before. `seat` is null in a rank that
   // is a process; that may join with the processes of a communicator of MPI.
@@ -145,6 +146,8 @@ class Engine {
   TeamMessages& team_messages() { return team_messages_; }
   Scheduler& scheduler() { return scheduler_; }
   LazyLock& lazy_lock() { return lazy_lock_; }
+  // For objects of sync/ that calls of the program make.
+  const SyncServices& sync_services() const { return sync_services_; }
   BatchServer& batch_server() { return batch_server_; }
   Teams& teams() { return teams_; }
   Registry<Access>& accesses() { return accesses_; }
@@ -309,8 +312,11 @@ class Engine {
                    segment_,
                    {instrumentation_, router_, messages_, delegation_, remote_objects_,
                     scheduler_, network_, progress_, request_activity_}};
-  TeamMessages
-      team_messages_;  // outlives the teams: those that are not freed tell it of their end, too
+  // Outlives the teams: those that were not freed tell it of their end, too.
+  TeamMessages team_messages_{messages_};
+  TeamServices team_services_{settings_,  instrumentation_, peers_,     segment_,
+                              kernel_copy_, waiter_,        completion_, network_,
+                              scheduler_,   router_,        remote_objects_, team_messages_};
   InterHostBackends team_backends_;
   Teams teams_;
   Allocations allocations_;
@@ -331,6 +337,9 @@ class Engine {
   Rkeys rkeys_;
   RemoteObjects remote_objects_;
   Scheduler scheduler_;
+  SyncServices sync_services_{settings_,  instrumentation_, peers_,   segment_,  waiter_,
+                              completion_, network_,         delegation_, am_rma_, scheduler_,
+                              router_,     remote_objects_,  lazy_lock_};
   LazyLock lazy_lock_;
   BatchServer batch_server_;
   OperationsFirst send_gate_{*this};

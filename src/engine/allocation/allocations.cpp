@@ -9,7 +9,11 @@
 
 #include "base/status.h"
 #include "engine/allocation/complete_all.h"
-#include "engine/engine.h"
+#include "engine/common/peers.h"
+#include "engine/request/rkeys.h"
+#include "engine/scheduler/scheduler.h"
+#include "engine/segment/segment.h"
+#include "engine/team/teams.h"
 #include "engine/segment/region.h"
 #include "os/memory_limits.h"
 
@@ -57,14 +61,14 @@ mob_status_t Allocations::check(const char* call, const Team& team,
     size_t available = 0;
   };
   std::map<mob_rank_t, HostSum> hosts;
-  const size_t window = engine_.window().bytes();
+  const size_t window = services_.segment.window().bytes();
   *largest = 0;
   for (size_t i = 0; i < requests.size(); ++i) {
     const mob_rank_t rank = team.map().world_rank(static_cast<mob_rank_t>(i));
     if (requests[i].fault != Fault::kNone) {
       return fail(status_of(fault), "%s: rank %d %s", call, rank, text_of(requests[i].fault));
     }
-    HostSum& host = hosts[engine_.job().place_of(rank).host];
+    HostSum& host = hosts[services_.peers.job().place_of(rank).host];
     if (requests[i].available != 0) host.available = requests[i].available;
     if (requests[i].bytes > window ||
         __builtin_add_overflow(host.total, requests[i].bytes, &host.total)) {
@@ -75,7 +79,7 @@ mob_status_t Allocations::check(const char* call, const Team& team,
     }
     *largest = std::max(*largest, requests[i].bytes);
   }
-  const mob_rank_t own = engine_.job().place_of(engine_.rank()).host;
+  const mob_rank_t own = services_.peers.job().place_of(services_.peers.rank()).host;
   for (const auto& [place, host] : hosts) {
     if (host.total <= host.available) continue;
     const std::string why = place == own ? os::available_memory().limited_by : "";
@@ -118,24 +122,24 @@ mob_status_t Allocations::allocate(const char* call, Team& team, size_t bytes, s
   if (status == MOB_OK) status = make_own_region(*allocation, bytes);
   for (mob_rank_t i = 0; status == MOB_OK && i < mates.size(); ++i) {
     const mob_rank_t member = team.map().rank_of(mates.map().world_rank(i));
-    status = engine_.window().allow(allocation->region_offset(i),
+    status = services_.segment.window().allow(allocation->region_offset(i),
                                     chunks_of(requests[static_cast<size_t>(member)].bytes));
   }
   if ((status = team.agree(status, call))) {
     // With a dead member, others may have succeeded and use it.
     if (team.is_broken() || !claimed) return status;
     forbid_own_region(call, *allocation);
-    engine_.release_memory(allocation->region_offset(mates.rank()), bytes);
-    engine_.close_chunks(allocation->offset, chunks);
+    services_.segment.release_memory(allocation->region_offset(mates.rank()), bytes);
+    services_.segment.close_chunks(allocation->offset, chunks);
     // Nobody may still hold what the leader gives away.
     if (mates.barrier() == MOB_OK && leader) {
-      engine_.chunks().release(allocation->offset >> kChunkShift, chunks);
+      services_.segment.chunks().release(allocation->offset >> kChunkShift, chunks);
     }
     return status;
   }
   if (team.spans_hosts()) {
     const uint64_t own =
-        engine_.address_in(engine_.host().index(), allocation->region_offset(mates.rank()));
+        services_.segment.address_in(services_.peers.host().index(), allocation->region_offset(mates.rank()));
     if ((status = team.exchange(Allocation::Member{own, bytes}, &allocation->members))) {
       return status;
     }
@@ -148,7 +152,7 @@ mob_status_t Allocations::allocate(const char* call, Team& team, size_t bytes, s
 
 // `bytes`: what the other one's part has from now on, if not what it was made with.
 void Allocations::note_theirs(const Allocation& allocation, std::optional<size_t> bytes) {
-  if (engine_.size() != 2 || allocation.members.empty()) return;
+  if (services_.peers.size() != 2 || allocation.members.empty()) return;
   const auto other = static_cast<size_t>(1 - allocation.team->rank());
   const Allocation::Member& part = allocation.members[other];
   const std::lock_guard lock(mutex_);
@@ -160,7 +164,7 @@ void Allocations::note_theirs(const Allocation& allocation, std::optional<size_t
 }
 
 bool Allocations::holds(mob_rank_t rank, uint64_t lowest, uint64_t highest) const {
-  if (engine_.is_here(rank)) return false;
+  if (services_.peers.is_here(rank)) return false;
   const std::lock_guard lock(mutex_);
   const auto next = theirs_.upper_bound(lowest);
   return lowest < highest && next != theirs_.begin() && highest <= std::prev(next)->second;
@@ -176,7 +180,7 @@ mob_status_t Allocations::claim(const char* call, Team& mates, uint64_t stride,
   Place place{MOB_OK, 0};
   const bool leader = mates.rank() == 0;
   const uint64_t chunks = (stride >> kChunkShift) * static_cast<uint64_t>(mates.size());
-  if (leader) place.status = engine_.chunks().claim(chunks, &place.first);
+  if (leader) place.status = services_.segment.chunks().claim(chunks, &place.first);
   std::vector<Place> places;
   if (const mob_status_t status = mates.exchange(place, &places)) return status;
   allocation->offset = places[0].first << kChunkShift;
@@ -184,7 +188,7 @@ mob_status_t Allocations::claim(const char* call, Team& mates, uint64_t stride,
   return fail(places[0].status,
               "%s: %d parts of up to %zu bytes do not fit into what is left of the "
               "window of %zu bytes; free allocations or raise MOBIUS_WINDOW_BYTES",
-              call, mates.size(), static_cast<size_t>(stride), engine_.window().bytes());
+              call, mates.size(), static_cast<size_t>(stride), services_.segment.window().bytes());
 }
 
 mob_status_t Allocations::grow(const char* call, const Allocation& allocation, size_t bytes,
@@ -195,20 +199,20 @@ mob_status_t Allocations::grow(const char* call, const Allocation& allocation, s
   const uint64_t had = chunks_of(bytes);
   const uint64_t more = chunks_of(new_bytes) - had;
   mob_status_t status = Segment::check_available(new_bytes - bytes);
-  if (status == MOB_OK) status = engine_.reserve_memory(own + bytes, new_bytes - bytes);
+  if (status == MOB_OK) status = services_.segment.reserve_memory(own + bytes, new_bytes - bytes);
   for (mob_rank_t i = 0; status == MOB_OK && more > 0 && i < mates.size(); ++i) {
-    status = engine_.window().allow(allocation.region_offset(i) + (had << kChunkShift), more);
+    status = services_.segment.window().allow(allocation.region_offset(i) + (had << kChunkShift), more);
   }
   if ((status = team.agree(status, call))) {
     if (team.is_broken()) return status;  // others may have succeeded, and use theirs
-    engine_.release_memory(own + bytes, new_bytes - bytes);
+    services_.segment.release_memory(own + bytes, new_bytes - bytes);
     for (mob_rank_t i = 0; more > 0 && i < mates.size(); ++i) {
-      engine_.close_chunks(allocation.region_offset(i) + (had << kChunkShift), more);
+      services_.segment.close_chunks(allocation.region_offset(i) + (had << kChunkShift), more);
     }
     return status;
   }
-  engine_.chunks().set_region(own >> kChunkShift, {own, new_bytes, engine_.host().index()});
-  engine_.rkeys().allow(engine_.address_in(engine_.host().index(), own), new_bytes);
+  services_.segment.chunks().set_region(own >> kChunkShift, {own, new_bytes, services_.peers.host().index()});
+  services_.rkeys.allow(services_.segment.address_in(services_.peers.host().index(), own), new_bytes);
   note_theirs(allocation, new_bytes);
   // Nobody uses the new bytes of a member before they are found.
   return team.barrier();
@@ -217,16 +221,16 @@ mob_status_t Allocations::grow(const char* call, const Allocation& allocation, s
 // Each member reserves the pages of its own part, which also puts them on its NUMA node.
 mob_status_t Allocations::make_own_region(const Allocation& allocation, size_t bytes) {
   const uint64_t offset = allocation.region_offset(allocation.team->mates().rank());
-  if (const mob_status_t status = engine_.reserve_memory(offset, bytes)) return status;
-  engine_.chunks().set_region(offset >> kChunkShift, {offset, bytes, engine_.host().index()});
-  engine_.rkeys().allow(engine_.address_in(engine_.host().index(), offset), bytes);
+  if (const mob_status_t status = services_.segment.reserve_memory(offset, bytes)) return status;
+  services_.segment.chunks().set_region(offset >> kChunkShift, {offset, bytes, services_.peers.host().index()});
+  services_.rkeys.allow(services_.segment.address_in(services_.peers.host().index(), offset), bytes);
   return MOB_OK;
 }
 
 // From now on nobody of another host writes there without asking.
 void Allocations::forbid_own_region(const char* call, const Allocation& allocation) {
   const uint64_t offset = allocation.region_offset(allocation.team->mates().rank());
-  engine_.rkeys().forbid(call, engine_.address_in(engine_.host().index(), offset));
+  services_.rkeys.forbid(call, services_.segment.address_in(services_.peers.host().index(), offset));
 }
 
 // A barrier. Whether all members free the same.
@@ -245,13 +249,13 @@ mob_status_t Allocations::agree_on(const char* call, Team& team, uint64_t name) 
 }
 
 mob_status_t Allocations::release_none(const char* call) {
-  return agree_on(call, engine_.world(), kNoName);
+  return agree_on(call, services_.teams.world(), kNoName);
 }
 
 mob_status_t Allocations::release(const char* call, uint64_t handle) {
   // The others wait, also after an error of a transfer.
   FirstError completed;
-  completed.keep(complete_all(engine_, call));
+  completed.keep(complete_all(services_, call));
   const Allocation& named = *live_.find(handle);
   Team& team = *named.team;
   // Everybody has stopped using the memory before anybody takes it away, and everybody has let go
@@ -259,24 +263,24 @@ mob_status_t Allocations::release(const char* call, uint64_t handle) {
   mob_status_t status = agree_on(call, team, named.name());
   if (status == MOB_ERR_ARGUMENT) return status;
   const std::unique_ptr<Allocation> allocation = live_.remove(handle);
-  engine_.scheduler().set_hint(*allocation, std::nullopt);
+  services_.scheduler.set_hint(*allocation, std::nullopt);
   note_theirs(*allocation, 0);
   team.remove_user();
   if (status != MOB_OK) return status;
   Team& mates = team.mates();
   const uint64_t chunks = (allocation->stride >> kChunkShift) * static_cast<uint64_t>(mates.size());
   Region own{};
-  if (engine_.chunks().find(allocation->region_offset(mates.rank()), &own)) {
-    engine_.chunks().clear_region(own);
+  if (services_.segment.chunks().find(allocation->region_offset(mates.rank()), &own)) {
+    services_.segment.chunks().clear_region(own);
   }
   forbid_own_region(call, *allocation);
-  engine_.close_chunks(allocation->offset, chunks);
-  engine_.release_memory(allocation->region_offset(mates.rank()), allocation->stride);
+  services_.segment.close_chunks(allocation->offset, chunks);
+  services_.segment.release_memory(allocation->region_offset(mates.rank()), allocation->stride);
   if ((status = team.barrier())) return status;
   if (mates.rank() == 0) {
     // Who is not of the team may remember something of it.
-    const bool all_let_go = mates.size() == engine_.host().size();
-    engine_.chunks().release(allocation->offset >> kChunkShift, chunks, all_let_go);
+    const bool all_let_go = mates.size() == services_.peers.host().size();
+    services_.segment.chunks().release(allocation->offset >> kChunkShift, chunks, all_let_go);
   }
   return completed.tell();
 }

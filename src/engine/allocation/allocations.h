@@ -13,8 +13,9 @@
 #include <optional>
 #include <vector>
 
-#include "engine/segment/chunk_table.h"
+#include "engine/allocation/allocation_services.h"
 #include "engine/common/registry.h"
+#include "engine/segment/chunk_table.h"
 #include "engine/team/team.h"
 
 namespace mobius::engine {
@@ -43,7 +44,9 @@ struct Allocation {
 // is safe from any thread at any time.
 class Allocations {
  public:
-  explicit Allocations(Engine& engine) : engine_(engine) {}
+  explicit Allocations(const AllocationServices& services) : services_(services) {}
+
+  const AllocationServices& services() const { return services_; }
 
   // Why a call that takes part all the same cannot succeed: it fails everywhere.
   enum class Fault { kNone, kNullResult, kAlignment, kNoPlace };
@@ -78,7 +81,7 @@ class Allocations {
   static mob_status_t agree_on(const char* call, Team& team, uint64_t name);
   mob_status_t claim(const char* call, Team& mates, uint64_t stride, Allocation* allocation);
 
-  Engine& engine_;
+  const AllocationServices services_;
   Registry<Allocation> live_;
   mutable std::mutex mutex_;             // guards what follows
   std::map<uint64_t, uint64_t> theirs_;  // holds(): of each part, from where to where

@@ -7,7 +7,7 @@
 
 #include "base/status.h"
 #include "engine/allocation/complete_all.h"
-#include "engine/engine.h"
+#include "engine/segment/segment.h"
 #include "transport/shm/copy.h"
 
 namespace mobius::engine {
@@ -31,7 +31,7 @@ struct SymmetricHeap::Request {
   size_t alignment;  // doubles as the kind of call: 0 frees
 };
 
-mob_status_t SymmetricHeap::make(Engine& engine, const char* call, Team& team, size_t initial,
+mob_status_t SymmetricHeap::make(Allocations& allocations, const char* call, Team& team, size_t initial,
                         size_t maximum, Allocations::Fault fault, std::unique_ptr<SymmetricHeap>* heap) {
   struct Sizes {
     size_t initial;
@@ -50,44 +50,46 @@ mob_status_t SymmetricHeap::make(Engine& engine, const char* call, Team& team, s
                 "less than the other",
                 call, initial, maximum);
   }
-  if (maximum > engine.window().bytes()) {
+  if (maximum > allocations.services().segment.window().bytes()) {
     return fail(MOB_ERR_RANGE,
                 "%s: a maximum of %zu bytes is more than the window of %zu bytes; see "
                 "MOBIUS_WINDOW_BYTES",
-                call, maximum, engine.window().bytes());
+                call, maximum, allocations.services().segment.window().bytes());
   }
   const size_t most = rounded(maximum, kChunkBytes);
   const size_t bytes = rounded(std::max<size_t>(initial, 1), kChunkBytes);
   uint64_t memory = 0;
-  const mob_status_t status = engine.allocations().allocate(call, team, bytes, most, fault, &memory);
-  if (status == MOB_OK) *heap = std::make_unique<SymmetricHeap>(engine, memory, bytes, most);
+  const mob_status_t status = allocations.allocate(call, team, bytes, most, fault, &memory);
+  if (status == MOB_OK) *heap = std::make_unique<SymmetricHeap>(allocations, memory, bytes, most);
   return status;
 }
 
-SymmetricHeap::SymmetricHeap(Engine& engine, uint64_t memory, size_t bytes, size_t maximum)
-    : engine_(engine),
+SymmetricHeap::SymmetricHeap(Allocations& allocations, uint64_t memory, size_t bytes,
+                             size_t maximum)
+    : allocations_(allocations),
+      segment_(allocations.services().segment),
       memory_(memory),
-      allocation_(*engine.allocations().find(memory)),
+      allocation_(*allocations.find(memory)),
       maximum_(maximum),
       bytes_(bytes),
       free_(bytes) {}
 
-mob_status_t SymmetricHeap::destroy(const char* call) { return engine_.allocations().release(call, memory_); }
+mob_status_t SymmetricHeap::destroy(const char* call) { return allocations_.release(call, memory_); }
 
-bool SymmetricHeap::is_alive() const { return engine_.allocations().find(memory_) != nullptr; }
+bool SymmetricHeap::is_alive() const { return allocations_.find(memory_) != nullptr; }
 
 uintptr_t SymmetricHeap::address_in(mob_rank_t team_rank) const {
   if (!allocation_.members.empty()) {
     return allocation_.members[static_cast<size_t>(team_rank)].address;
   }
   const mob_rank_t rank = team().map().world_rank(team_rank);
-  return engine_.address_in(engine_.host_index(rank), allocation_.region_offset(team_rank));
+  return segment_.address_in(segment_.peers().host_index(rank), allocation_.region_offset(team_rank));
 }
 
-void* SymmetricHeap::address(size_t offset) const { return engine_.local_address(own_offset() + offset); }
+void* SymmetricHeap::address(size_t offset) const { return segment_.local_address(own_offset() + offset); }
 
 mob_status_t SymmetricHeap::find(const char* call, const void* block, size_t* offset) const {
-  *offset = engine_.offset_of(block) - own_offset();
+  *offset = segment_.offset_of(block) - own_offset();
   if (blocks_.contains(*offset)) return MOB_OK;
   return fail(
       MOB_ERR_HANDLE,
@@ -127,7 +129,7 @@ mob_status_t SymmetricHeap::agree_on(const char* call, mob_status_t mine, const 
 // What the calling thread has started comes to no later block. Its error is one of the call, which
 // then changes nothing.
 mob_status_t SymmetricHeap::complete(const char* call, mob_status_t argument) {
-  const mob_status_t completed = complete_all(engine_, call);
+  const mob_status_t completed = complete_all(allocations_.services(), call);
   return argument != MOB_OK ? argument : completed;
 }
 
@@ -174,7 +176,7 @@ mob_status_t SymmetricHeap::take(const char* call, size_t bytes, size_t alignmen
 mob_status_t SymmetricHeap::grow(const char* call, size_t bytes) {
   const size_t wanted = bytes_ + std::max(bytes, rounded(bytes_ / 2, kChunkBytes));
   const size_t new_bytes = std::min(maximum_, rounded(wanted, kChunkBytes));
-  const mob_status_t status = engine_.allocations().grow(call, allocation_, bytes_, new_bytes);
+  const mob_status_t status = allocations_.grow(call, allocation_, bytes_, new_bytes);
   if (status != MOB_OK) return status;
   free_.add(bytes_, new_bytes - bytes_);
   bytes_ = new_bytes;

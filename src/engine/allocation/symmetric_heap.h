@@ -21,9 +21,10 @@ class SymmetricHeap {
  public:
   static constexpr size_t kGrain = 16;  // what blocks are aligned to at least
 
-  static mob_status_t make(Engine& engine, const char* call, Team& team, size_t initial,
-                           size_t maximum, Allocations::Fault fault, std::unique_ptr<SymmetricHeap>* heap);
-  SymmetricHeap(Engine& engine, uint64_t memory, size_t bytes, size_t maximum);
+  static mob_status_t make(Allocations& allocations, const char* call, Team& team,
+                           size_t initial, size_t maximum, Allocations::Fault fault,
+                           std::unique_ptr<SymmetricHeap>* heap);
+  SymmetricHeap(Allocations& allocations, uint64_t memory, size_t bytes, size_t maximum);
   SymmetricHeap(const SymmetricHeap&) = delete;
   SymmetricHeap& operator=(const SymmetricHeap&) = delete;
 
@@ -63,7 +64,8 @@ class SymmetricHeap {
   mob_status_t find(const char* call, const void* block, size_t* offset) const;
   void give_back(size_t offset);
 
-  Engine& engine_;
+  Allocations& allocations_;
+  Segment& segment_;
   const uint64_t memory_;         // the allocation's handle
   const Allocation& allocation_;  // lives until destroy()
   const size_t maximum_;

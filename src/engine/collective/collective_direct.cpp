@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <memory>
 
-#include "engine/engine.h"
 #include "engine/collective/peer_buffers.h"
 #include "engine/collective/chunking.h"
 #include "transport/shm/copy.h"

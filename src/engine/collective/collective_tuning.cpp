@@ -6,7 +6,10 @@
 #include <memory>
 #include <vector>
 
-#include "engine/engine.h"
+#include "base/settings.h"
+#include "engine/common/peers.h"
+#include "engine/segment/kernel_copy.h"
+#include "engine/segment/segment.h"
 #include "engine/segment/peer_memory.h"
 #include "transport/cma/cma.h"
 
@@ -61,8 +64,8 @@ mob_status_t CollectiveTuning::note(Team& team, const Way& way) {
 // Whether every member can read every other's private memory, and it is theirs that is read: a
 // process may have another number where processes are counted anew.
 mob_status_t CollectiveTuning::try_attaching(Team& team, Attaching* result) {
-  Engine& engine = team.engine();
-  const base::Collectives wanted = engine.settings().collectives();
+  const TeamServices& services = team.services();
+  const base::Collectives wanted = services.settings.collectives();
   transport::allow_attach();
   struct Said {
     uint64_t mark;
@@ -70,9 +73,9 @@ mob_status_t CollectiveTuning::try_attaching(Team& team, Attaching* result) {
     bool may;
     bool always;
   };
-  uint64_t mark = os::now_ns() ^ static_cast<uint64_t>(engine.rank()) << 48;
+  uint64_t mark = os::now_ns() ^ static_cast<uint64_t>(services.peers.rank()) << 48;
   Said said{mark, reinterpret_cast<uintptr_t>(&mark),
-            engine.kernel_copy().allowed() && wanted != base::Collectives::kCopy,
+            services.kernel_copy.allowed() && wanted != base::Collectives::kCopy,
             wanted == base::Collectives::kAttach};
   std::vector<Said> all;
   if (const mob_status_t status = team.exchange(said, &all)) return status;
@@ -83,7 +86,7 @@ mob_status_t CollectiveTuning::try_attaching(Team& team, Attaching* result) {
     uint64_t seen = 0;
     said.may =
         r == team.rank() ||
-        (copy_with_peer(engine.segment(), engine.kernel_copy().allowed(team.map().world_rank(r)),
+        (copy_with_peer(services.segment, services.kernel_copy.allowed(team.map().world_rank(r)),
                         team.map().world_rank(r), other.at, &seen, sizeof seen, false) == 0 &&
          seen == other.mark);
   }

@@ -10,7 +10,8 @@
 
 #include "base/log.h"
 #include "base/status.h"
-#include "engine/engine.h"
+#include "engine/common/peers.h"
+#include "engine/progress/waiter.h"
 #include "transport/shm/copy.h"
 
 namespace mobius::engine {
@@ -34,18 +35,18 @@ class InterHost::MembersWatch final : public os::Watch {
       : across_(across), awaited_(awaited), origin_(origin) {}
 
   mob_status_t look() override {
-    Engine& engine = across_.engine_;
-    engine.network().watch(across_.map_.world_rank(awaited_));
-    engine.network().watch(across_.map_.world_rank(origin_));
+    const TeamServices& services = across_.services_;
+    services.peers.watch(across_.map_.world_rank(awaited_));
+    services.peers.watch(across_.map_.world_rank(origin_));
     for (size_t group = 0; group < across_.groups_.size(); ++group) {
-      engine.network().watch(across_.map_.world_rank(across_.leader(group)));
+      services.peers.watch(across_.map_.world_rank(across_.leader(group)));
     }
-    engine.network().watch_more();  // whom leaders wait for
+    services.peers.watch_more();  // whom leaders wait for
     for (mob_rank_t member = 0; member < across_.map_.size(); ++member) {
       const mob_rank_t rank = across_.map_.world_rank(member);
-      if (engine.is_dead(rank)) return lose({TeamFailure::Kind::kDead, rank});
+      if (services.peers.is_dead(rank)) return lose({TeamFailure::Kind::kDead, rank});
       const bool leaves =
-          across_.id_ == kEndOfJob ? engine.is_leaving(rank) : engine.is_ending(rank);
+          across_.id_ == kEndOfJob ? services.peers.is_leaving(rank) : services.peers.is_ending(rank);
       if (member == awaited_ && leaves) return lose({TeamFailure::Kind::kLeft, rank});
     }
     return across_.is_broken() ? across_.refuse() : MOB_OK;
@@ -54,7 +55,7 @@ class InterHost::MembersWatch final : public os::Watch {
  private:
   mob_status_t lose(const TeamFailure& loss) {
     across_.loss_ = loss;
-    return fail_for(across_.engine_, loss);
+    return fail_for(across_.services_, loss);
   }
 
   InterHost& across_;
@@ -62,12 +63,12 @@ class InterHost::MembersWatch final : public os::Watch {
   const mob_rank_t origin_;
 };
 
-InterHost::InterHost(Engine& engine, const TeamMap& map, mob_rank_t rank, uint64_t id,
+InterHost::InterHost(const TeamServices& services, const TeamMap& map, mob_rank_t rank, uint64_t id,
                std::unique_ptr<Team> mates)
-    : engine_(engine), map_(map), rank_(rank), id_(id), mates_(std::move(mates)) {
-  std::vector<size_t> group_of_host(static_cast<size_t>(engine.job().hosts()), SIZE_MAX);
+    : services_(services), map_(map), rank_(rank), id_(id), mates_(std::move(mates)) {
+  std::vector<size_t> group_of_host(static_cast<size_t>(services.peers.job().hosts()), SIZE_MAX);
   for (mob_rank_t member = 0; member < map.size(); ++member) {
-    const job::Place place = engine.job().place_of(map.world_rank(member));
+    const job::Place place = services.peers.job().place_of(map.world_rank(member));
     size_t& group = group_of_host[static_cast<size_t>(place.host)];
     if (group == SIZE_MAX) {
       group = groups_.size();
@@ -80,12 +81,12 @@ InterHost::InterHost(Engine& engine, const TeamMap& map, mob_rank_t rank, uint64
   for (const Group& group : groups_) largest_group_ = std::max(largest_group_, group.size());
 }
 
-InterHost::~InterHost() { engine_.team_messages().forget(id_); }
+InterHost::~InterHost() { services_.messages.forget(id_); }
 
 std::unique_ptr<TeamBackend> InterHostBackends::make_backend(const TeamMap& map, mob_rank_t rank,
                                                              uint64_t id,
                                                              std::unique_ptr<Team> mates) {
-  return std::make_unique<InterHost>(engine_, map, rank, id, std::move(mates));
+  return std::make_unique<InterHost>(services_, map, rank, id, std::move(mates));
 }
 
 bool InterHost::is_broken() const { return mates_->is_broken(); }
@@ -96,7 +97,7 @@ mob_rank_t InterHost::mate_rank(mob_rank_t member) const {
 
 mob_status_t InterHost::refuse() {
   if (!loss_) loss_ = mates_->rounds().loss();
-  return refuse_for(engine_, loss_);
+  return refuse_for(services_, loss_);
 }
 
 // The mates would wait for what this member does not do any more.
@@ -104,20 +105,20 @@ void InterHost::give_up() {
   if (!loss_) loss_ = mates_->rounds().loss();
   for (mob_rank_t member = 0; !loss_ && member < map_.size(); ++member) {
     const mob_rank_t rank = map_.world_rank(member);
-    if (engine_.is_dead(rank)) loss_ = {TeamFailure::Kind::kDead, rank};
+    if (services_.peers.is_dead(rank)) loss_ = {TeamFailure::Kind::kDead, rank};
   }
-  if (!loss_) loss_ = {TeamFailure::Kind::kFailed, engine_.rank()};
+  if (!loss_) loss_ = {TeamFailure::Kind::kFailed, services_.peers.rank()};
   mates_->rounds().give_up(loss_);
 }
 
 // Whoever waits for something of this member hears of it, and gives up in turn.
 void InterHost::resign() noexcept {
-  loss_ = {TeamFailure::Kind::kNoMemory, engine_.rank()};
+  loss_ = {TeamFailure::Kind::kNoMemory, services_.peers.rank()};
   mates_->rounds().give_up(loss_);
   for (mob_rank_t member = 0; member < map_.size(); ++member) {
     if (is_mate(member)) continue;
     try {
-      engine_.team_messages().send(id_, map_.world_rank(member), TeamMessage::Kind::kGivenUp, &loss_,
+      services_.messages.send(id_, map_.world_rank(member), TeamMessage::Kind::kGivenUp, &loss_,
                                sizeof loss_);
     } catch (const std::bad_alloc&) {
       // No way there has been made yet, and none can be: the leader hears of it among the mates.
@@ -135,7 +136,7 @@ mob_status_t InterHost::ended(mob_status_t status) {
 
 mob_status_t InterHost::send(mob_rank_t member, TeamMessage::Kind kind, const void* bytes, size_t count) {
   const mob_status_t status =
-      engine_.team_messages().send(id_, map_.world_rank(member), kind, bytes, count);
+      services_.messages.send(id_, map_.world_rank(member), kind, bytes, count);
   if (status == MOB_OK) return status;
   if (!loss_) loss_ = {TeamFailure::Kind::kDead, map_.world_rank(member)};
   give_up();
@@ -163,7 +164,7 @@ mob_status_t InterHost::take(const char* call, mob_rank_t member, mob_rank_t ori
   const mob_rank_t rank = map_.world_rank(member);
   MembersWatch watch(*this, member, origin);
   const mob_status_t status =
-      engine_.wait_until([&] { return engine_.team_messages().take(id_, rank, letter); }, &watch);
+      services_.waiter.wait_until([&] { return services_.messages.take(id_, rank, letter); }, &watch);
   if (status != MOB_OK) give_up();
   if (status == MOB_OK && letter->bytes == nullptr) throw std::bad_alloc();
   if (status != MOB_OK || letter->kind == TeamMessage::Kind::kWhole) return status;
@@ -174,10 +175,10 @@ mob_status_t InterHost::take(const char* call, mob_rank_t member, mob_rank_t ori
   }
   TeamFailure told;
   if (letter->count == sizeof told) std::memcpy(&told, letter->bytes.get(), sizeof told);
-  if (!told.is_sound(engine_.size())) told = {TeamFailure::Kind::kFailed, rank};
+  if (!told.is_sound(services_.peers.size())) told = {TeamFailure::Kind::kFailed, rank};
   if (!loss_) loss_ = told;
   give_up();
-  return fail_for(engine_, loss_);
+  return fail_for(services_, loss_);
 }
 
 mob_status_t InterHost::receive(const char* call, mob_rank_t member, mob_rank_t origin, void* bytes,

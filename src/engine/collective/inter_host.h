@@ -26,14 +26,13 @@
 
 namespace mobius::engine {
 
-class Engine;
 
 // Members are named by their ranks in the whole team.
 class InterHost final : public TeamBackend {
  public:
   // `map` outlives this. `id` names the team on all hosts. `mates` is the team of the members of
   // this host, by increasing rank.
-  InterHost(Engine& engine, const TeamMap& map, mob_rank_t rank, uint64_t id,
+  InterHost(const TeamServices& services, const TeamMap& map, mob_rank_t rank, uint64_t id,
          std::unique_ptr<Team> mates);
   ~InterHost() override;
 
@@ -164,7 +163,7 @@ class InterHost final : public TeamBackend {
   mob_status_t refuse();
   mob_status_t ended(mob_status_t status);
 
-  Engine& engine_;
+  const TeamServices& services_;
   const TeamMap& map_;
   const mob_rank_t rank_;
   const uint64_t id_;
@@ -181,12 +180,12 @@ class InterHost final : public TeamBackend {
 // Makes them for teams.
 class InterHostBackends final : public TeamBackends {
  public:
-  explicit InterHostBackends(Engine& engine) : engine_(engine) {}
+  explicit InterHostBackends(const TeamServices& services) : services_(services) {}
   std::unique_ptr<TeamBackend> make_backend(const TeamMap& map, mob_rank_t rank, uint64_t id,
                                             std::unique_ptr<Team> mates) override;
 
  private:
-  Engine& engine_;
+  const TeamServices& services_;
 };
 
 }  // namespace mobius::engine

@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "engine/collective/inter_host.h"
-#include "engine/engine.h"
 #include "transport/shm/copy.h"
 
 namespace mobius::engine {

@@ -11,7 +11,6 @@
 
 #include "engine/collective/inter_host.h"
 #include "engine/collective/inter_host_blocks.h"
-#include "engine/engine.h"
 
 namespace mobius::engine {
 namespace {

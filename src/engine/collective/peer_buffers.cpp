@@ -7,16 +7,18 @@
 #include <thread>
 
 #include "base/status.h"
-#include "engine/engine.h"
+#include "engine/common/peers.h"
+#include "engine/segment/kernel_copy.h"
+#include "engine/segment/segment.h"
 #include "engine/segment/peer_memory.h"
 
 namespace mobius::engine {
 
 PeerBuffer PeerBuffers::lend(const void* memory, size_t bytes) const {
-  Engine& engine = team_.engine();
-  const uint64_t offset = reinterpret_cast<uintptr_t>(memory) - engine.window().base();
+  const TeamServices& services = team_.services();
+  const uint64_t offset = reinterpret_cast<uintptr_t>(memory) - services.segment.window().base();
   if (bytes == 0) return {PeerBuffer::Kind::kWindow, 0};
-  if (offset < engine.window().bytes() && engine.reach(engine.rank(), memory, bytes) != nullptr) {
+  if (offset < services.segment.window().bytes() && services.segment.reach(services.peers.rank(), memory, bytes) != nullptr) {
     return {PeerBuffer::Kind::kWindow, offset};
   }
   if (!attaches_) return {};
@@ -24,17 +26,17 @@ PeerBuffer PeerBuffers::lend(const void* memory, size_t bytes) const {
 }
 
 uintptr_t PeerBuffers::address(mob_rank_t member, const PeerBuffer& loan, size_t offset) const {
-  const Engine& engine = team_.engine();
+  const TeamServices& services = team_.services();
   const uintptr_t start =
       loan.kind == PeerBuffer::Kind::kPrivate
           ? loan.at
-          : engine.address_in(engine.host_index(team_.map().world_rank(member)), loan.at);
+          : services.segment.address_in(services.peers.host_index(team_.map().world_rank(member)), loan.at);
   return start + offset;
 }
 
 const unsigned char* PeerBuffers::look(mob_rank_t member, const PeerBuffer& loan, size_t offset,
                                        size_t bytes) const {
-  return static_cast<const unsigned char*>(mapped(team_.engine().segment(),
+  return static_cast<const unsigned char*>(mapped(team_.services().segment,
                                                   team_.map().world_rank(member),
                                                   address(member, loan, offset), bytes));
 }
@@ -44,7 +46,7 @@ void PeerBuffers::copy(mob_rank_t member, const PeerBuffer& loan, size_t offset,
   if (bytes == 0) return;
   const mob_rank_t rank = team_.map().world_rank(member);
   if (const int error =
-          copy_with_peer(team_.engine().segment(), team_.engine().kernel_copy().allowed(rank), rank,
+          copy_with_peer(team_.services().segment, team_.services().kernel_copy.allowed(rank), rank,
                          address(member, loan, offset), local, bytes, put)) {
     unreached_ = member;
     is_gone_ = is_gone_ || error == ESRCH;
@@ -69,7 +71,7 @@ bool PeerBuffers::has_private() const {
 void PeerBuffers::await_death(mob_rank_t rank) {
   constexpr auto kAtMost = std::chrono::seconds(1);
   const auto end = std::chrono::steady_clock::now() + kAtMost;
-  while (!team_.engine().is_dead(rank) && std::chrono::steady_clock::now() < end) {
+  while (!team_.services().peers.is_dead(rank) && std::chrono::steady_clock::now() < end) {
     std::this_thread::yield();
   }
 }
@@ -82,7 +84,7 @@ mob_status_t PeerBuffers::settle() {
     // Dead with its part of the meeting done, it may be: the others would not find out.
     const TeamFailure loss{TeamFailure::Kind::kDead, rank};
     team_.rounds().give_up(loss);
-    return fail_for(team_.engine(), loss);
+    return fail_for(team_.services(), loss);
   }
   // The others have about as much to do.
   const mob_status_t status =

@@ -4,8 +4,16 @@
 #include <new>
 
 #include "base/status.h"
-#include "engine/engine.h"
-#include "engine/progress/peer_watch.h"
+#include "engine/common/peers.h"
+#include "engine/network/network.h"
+#include "engine/progress/completion.h"
+#include "engine/progress/waiter.h"
+#include "engine/remote/remote_objects.h"
+#include "engine/rma/delegation.h"
+#include "engine/scheduler/scheduler.h"
+#include "engine/segment/segment.h"
+#include "engine/sync/lazy_lock.h"
+#include "engine/transfer/router.h"
 #include "engine/sync/locks.h"
 
 namespace mobius::engine {
@@ -47,8 +55,8 @@ class Access::ReadersWatch final : public os::Watch {
   mob_rank_t target_;
 };
 
-mob_status_t Access::make(Team& team, mob_status_t mine, std::unique_ptr<Access>* access) {
-  auto made = std::make_unique<Access>();
+mob_status_t Access::make(const SyncServices& services, Team& team, mob_status_t mine, std::unique_ptr<Access>* access) {
+  auto made = std::make_unique<Access>(services);
   const auto members = static_cast<size_t>(team.size());
   const mob_rank_t mates = team.mates().size();
   const size_t bytes =
@@ -67,7 +75,7 @@ mob_status_t Access::release() {
   mob_status_t status = team().barrier();
   const mob_rank_t self = team().rank();
   const mob_rank_t own_rank = team().map().world_rank(self);
-  if (status == MOB_OK && is_held(team().engine(), gate(self))) {
+  if (status == MOB_OK && is_held(services_, gate(self))) {
     status = fail(MOB_ERR_STATE, "%s: a process has exclusive access to rank %d", kCall, own_rank);
   }
   if (status == MOB_OK && deferred_.load(std::memory_order_relaxed) != 0) {
@@ -93,11 +101,11 @@ std::optional<schedule::Policy> Access::hint() const {
 }
 
 void Access::open_epoch(mob_rank_t target, Scheduler::Epoch epoch) const {
-  team().engine().scheduler().open_epoch(team().map().world_rank(target), hint(), epoch);
+  services_.scheduler.open_epoch(team().map().world_rank(target), hint(), epoch);
 }
 
 mob_status_t Access::start_lock(const char* call, mob_rank_t target, ClaimMode mode) {
-  LazyLock& deferred = team().engine().lazy_lock();
+  LazyLock& deferred = services_.lazy_lock;
   const bool is_exclusive = mode == ClaimMode::kExclusive;
   if (is_here(target) || !deferred.may_start(team().map().world_rank(target), hint())) {
     return is_exclusive ? lock_exclusive(call, target, nullptr)
@@ -111,7 +119,7 @@ mob_status_t Access::start_lock(const char* call, mob_rank_t target, ClaimMode m
 void Access::gained(mob_rank_t target, ClaimMode mode, std::optional<schedule::Policy> hint) {
   const bool is_shared = mode == ClaimMode::kShared;
   if (is_shared) own_shared(target).fetch_add(1, std::memory_order_relaxed);
-  team().engine().scheduler().open_epoch(
+  services_.scheduler.open_epoch(
       team().map().world_rank(target), hint,
       is_shared ? Scheduler::Epoch::kSeen : Scheduler::Epoch::kWaits);
 }
@@ -126,9 +134,9 @@ std::atomic<uint32_t>& Access::shared(mob_rank_t reader, mob_rank_t target) cons
 
 bool Access::has_exclusive(mob_rank_t target) const {
   if (!is_here(target)) [[unlikely]] {
-    return team().engine().remote_objects().locks().holds(remote(target));
+    return services_.remote_objects.locks().holds(remote(target));
   }
-  return os::lock_owner(gate(target)) == team().engine().lock_id();
+  return os::lock_owner(gate(target)) == services_.peers.lock_id();
 }
 
 // Whether anybody has shared access to the target; nobody before `*next` does.
@@ -144,9 +152,9 @@ void Access::forget_dead_readers(mob_rank_t target) {
   for (mob_rank_t reader = 0; reader < team().size(); ++reader) {
     std::atomic<uint32_t>& word = shared(reader, target);
     if (word.load(std::memory_order_relaxed) != 0 &&
-        (team().engine().peers().is_lost(team().map().world_rank(reader)) ||
-         (!team().engine().is_here(team().map().world_rank(reader)) &&
-          team().engine().peers().is_lost(team().map().world_rank(target))))) {
+        (services_.peers.is_lost(team().map().world_rank(reader)) ||
+         (!services_.peers.is_here(team().map().world_rank(reader)) &&
+          services_.peers.is_lost(team().map().world_rank(target))))) {
       word.store(0, std::memory_order_release);
     }
   }
@@ -167,10 +175,9 @@ bool Access::enter_shared(mob_rank_t reader, mob_rank_t target) {
 bool Access::leave_shared(mob_rank_t reader, mob_rank_t target) {
   if (!take_one(shared(reader, target))) return false;
   if (gate(target).state.load(std::memory_order_seq_cst) != 0) [[unlikely]] {
-    Engine& engine = team().engine();
-    const uint32_t waiting = os::lock_owner(gate(target));
-    if (waiting != 0) engine.ring(Engine::lock_owner(waiting));
-    if (engine.network().is_open()) RemoteLocks::released(engine.segment(), team().map().world_rank(target));
+      const uint32_t waiting = os::lock_owner(gate(target));
+    if (waiting != 0) services_.waiter.ring(Peers::lock_owner(waiting));
+    if (services_.network.is_open()) RemoteLocks::released(services_.segment, team().map().world_rank(target));
   }
   return true;
 }
@@ -183,29 +190,27 @@ mob_status_t Access::leave_own_shared(mob_rank_t target, bool* had) {
   }
   *had = take_one(own_shared(target));
   if (!*had) return MOB_OK;
-  team().engine().scheduler().close_epoch(team().map().world_rank(target), Scheduler::Epoch::kSeen);
-  return team().engine().remote_objects().locks().give_back(remote(target), ClaimMode::kShared);
+  services_.scheduler.close_epoch(team().map().world_rank(target), Scheduler::Epoch::kSeen);
+  return services_.remote_objects.locks().give_back(remote(target), ClaimMode::kShared);
 }
 
 // Of the calling thread. Its transfers have nothing to do with that: they come before unlock().
 void Access::leave_gate(mob_rank_t target) const {
-  Engine& engine = team().engine();
-  static_cast<void>(os::unlock(gate(target), engine.lock_id()));
-  if (engine.network().is_open()) RemoteLocks::released(engine.segment(), team().map().world_rank(target));
+  static_cast<void>(os::unlock(gate(target), services_.peers.lock_id()));
+  if (services_.network.is_open()) RemoteLocks::released(services_.segment, team().map().world_rank(target));
 }
 
 mob_status_t Access::lock_exclusive(const char* call, mob_rank_t target, int* recovered) {
-  Engine& engine = team().engine();
-  const Delegation::Stay stay(engine.delegation());
-  if (const mob_status_t status = engine.lazy_lock().gain(call)) return status;
+  const Delegation::Stay stay(services_.delegation);
+  if (const mob_status_t status = services_.lazy_lock.gain(call)) return status;
   if (!is_here(target)) [[unlikely]] {
-    const mob_status_t status = engine.remote_objects().locks().acquire(
+    const mob_status_t status = services_.remote_objects.locks().acquire(
         call, remote(target), ClaimMode::kExclusive, recovered);
     if (status == MOB_OK) open_epoch(target, Scheduler::Epoch::kWaits);
     return status;
   }
   if (const mob_status_t status =
-          acquire_lock(engine, call, gate(target), recovered, team().map().world_rank(target))) {
+          acquire_lock(services_, call, gate(target), recovered, team().map().world_rank(target))) {
     return status;
   }
   std::atomic_thread_fence(std::memory_order_seq_cst);  // pairs with enter_shared()
@@ -213,7 +218,7 @@ mob_status_t Access::lock_exclusive(const char* call, mob_rank_t target, int* re
   if (!is_read(target, &next)) return MOB_OK;
   ReadersWatch watch(*this, target);
   try {
-    const mob_status_t status = engine.wait_until([&] { return !is_read(target, &next); }, &watch);
+    const mob_status_t status = services_.waiter.wait_until([&] { return !is_read(target, &next); }, &watch);
     if (status != MOB_OK) leave_gate(target);
     return status;
   } catch (const std::bad_alloc&) {
@@ -223,10 +228,10 @@ mob_status_t Access::lock_exclusive(const char* call, mob_rank_t target, int* re
 }
 
 mob_status_t Access::lock_shared(const char* call, mob_rank_t target, int* recovered) {
-  const Delegation::Stay stay(team().engine().delegation());
-  if (const mob_status_t status = team().engine().lazy_lock().gain(call)) return status;
+  const Delegation::Stay stay(services_.delegation);
+  if (const mob_status_t status = services_.lazy_lock.gain(call)) return status;
   if (!is_here(target)) [[unlikely]] {
-    const mob_status_t status = team().engine().remote_objects().locks().acquire(
+    const mob_status_t status = services_.remote_objects.locks().acquire(
         call, remote(target), ClaimMode::kShared, recovered);
     if (status == MOB_OK) {
       own_shared(target).fetch_add(1, std::memory_order_relaxed);
@@ -238,7 +243,7 @@ mob_status_t Access::lock_shared(const char* call, mob_rank_t target, int* recov
     if (recovered != nullptr) *recovered = 0;
     return MOB_OK;
   }
-  if (const mob_status_t status = acquire_lock(team().engine(), call, gate(target), recovered,
+  if (const mob_status_t status = acquire_lock(services_, call, gate(target), recovered,
                                                team().map().world_rank(target))) {
     return status;
   }
@@ -249,16 +254,15 @@ mob_status_t Access::lock_shared(const char* call, mob_rank_t target, int* recov
 
 mob_status_t Access::try_exclusive(const char* call, mob_rank_t target, int* acquired,
                                    int* recovered) {
-  Engine& engine = team().engine();
-  if (const mob_status_t status = engine.lazy_lock().gain(call)) return status;
+  if (const mob_status_t status = services_.lazy_lock.gain(call)) return status;
   if (!is_here(target)) [[unlikely]] {
-    const mob_status_t status = engine.remote_objects().locks().try_acquire(
+    const mob_status_t status = services_.remote_objects.locks().try_acquire(
         call, remote(target), ClaimMode::kExclusive, acquired, recovered);
     if (status == MOB_OK && *acquired != 0) open_epoch(target, Scheduler::Epoch::kWaits);
     return status;
   }
   int at_gate = 0;
-  if (const mob_status_t status = try_acquire_lock(engine, call, gate(target), &at_gate, recovered,
+  if (const mob_status_t status = try_acquire_lock(services_, call, gate(target), &at_gate, recovered,
                                                    team().map().world_rank(target))) {
     return status;
   }
@@ -277,9 +281,9 @@ mob_status_t Access::try_exclusive(const char* call, mob_rank_t target, int* acq
 
 mob_status_t Access::try_shared(const char* call, mob_rank_t target, int* acquired,
                                 int* recovered) {
-  if (const mob_status_t status = team().engine().lazy_lock().gain(call)) return status;
+  if (const mob_status_t status = services_.lazy_lock.gain(call)) return status;
   if (!is_here(target)) [[unlikely]] {
-    const mob_status_t status = team().engine().remote_objects().locks().try_acquire(
+    const mob_status_t status = services_.remote_objects.locks().try_acquire(
         call, remote(target), ClaimMode::kShared, acquired, recovered);
     if (status == MOB_OK && *acquired != 0) {
       own_shared(target).fetch_add(1, std::memory_order_relaxed);
@@ -294,7 +298,7 @@ mob_status_t Access::try_shared(const char* call, mob_rank_t target, int* acquir
   }
   // It may be a dead process that is at the gate, or another reader on its way.
   int at_gate = 0;
-  if (const mob_status_t status = try_acquire_lock(team().engine(), call, gate(target), &at_gate,
+  if (const mob_status_t status = try_acquire_lock(services_, call, gate(target), &at_gate,
                                                    recovered, team().map().world_rank(target))) {
     return status;
   }
@@ -306,35 +310,34 @@ mob_status_t Access::try_shared(const char* call, mob_rank_t target, int* acquir
 }
 
 mob_status_t Access::unlock(const char* call, mob_rank_t target) {
-  Engine& engine = team().engine();
-  const Delegation::Stay stay(engine.delegation());
+  const Delegation::Stay stay(services_.delegation);
   const mob_rank_t rank = team().map().world_rank(target);
-  if (!is_here(target) && engine.lazy_lock().is_used()) [[unlikely]] {
+  if (!is_here(target) && services_.lazy_lock.is_used()) [[unlikely]] {
     // What the thread put before goes by the same stream; what does not has to be there before.
-    engine.scheduler().fence();
-    const mob_status_t ordered = engine.completion().order(call);
+    services_.scheduler.fence();
+    const mob_status_t ordered = services_.completion.order(call);
     mob_status_t ended = MOB_OK;
-    if (engine.lazy_lock().end(call, *this, target, &ended)) {
-      const mob_status_t completed = engine.complete_transfers(call);
+    if (services_.lazy_lock.end(call, *this, target, &ended)) {
+      const mob_status_t completed = services_.completion.complete_all(call);
       if (ended != MOB_OK) return ended;
       return completed != MOB_OK ? completed : ordered;
     }
   }
   if (has_exclusive(target)) {
     if (is_here(target)) [[likely]] {
-      return release_lock(engine, call, gate(target), rank);
+      return release_lock(services_, call, gate(target), rank);
     }
     // Behind the transfers, in one message with them: the target need not wait for their answer.
-    mob_status_t status = engine.order_transfers();
-    engine.scheduler().close_epoch(rank);
+    mob_status_t status = services_.router.order_transfers();
+    services_.scheduler.close_epoch(rank);
     const mob_status_t asked =
-        engine.remote_objects().locks().give_back(remote(target), ClaimMode::kExclusive);
+        services_.remote_objects.locks().give_back(remote(target), ClaimMode::kExclusive);
     if (status == MOB_OK) status = asked;
-    const mob_status_t completed = engine.complete_transfers(call);
+    const mob_status_t completed = services_.completion.complete_all(call);
     return completed != MOB_OK ? completed : status;
   }
   if (own_shared(target).load(std::memory_order_relaxed) != 0) {
-    const mob_status_t status = engine.complete_transfers(call);
+    const mob_status_t status = services_.completion.complete_all(call);
     bool had = false;
     const mob_status_t left = leave_own_shared(target, &had);
     if (had) return status != MOB_OK ? status : left;
@@ -344,7 +347,7 @@ mob_status_t Access::unlock(const char* call, mob_rank_t target) {
 }
 
 mob_status_t Access::lock_all(const char* call, int* recovered) {
-  if (const mob_status_t status = team().engine().lazy_lock().gain(call)) return status;
+  if (const mob_status_t status = services_.lazy_lock.gain(call)) return status;
   for (mob_rank_t target = 0; target < team().size(); ++target) {
     if (!has_exclusive(target)) continue;
     return fail(MOB_ERR_STATE, "%s: the calling thread has exclusive access to rank %d", call,
@@ -367,14 +370,14 @@ mob_status_t Access::lock_all(const char* call, int* recovered) {
 }
 
 mob_status_t Access::unlock_all(const char* call) {
-  const Delegation::Stay stay(team().engine().delegation());
-  if (const mob_status_t status = team().engine().lazy_lock().gain(call)) return status;
+  const Delegation::Stay stay(services_.delegation);
+  if (const mob_status_t status = services_.lazy_lock.gain(call)) return status;
   for (mob_rank_t target = 0; target < team().size(); ++target) {
     if (own_shared(target).load(std::memory_order_relaxed) != 0) continue;
     return fail(MOB_ERR_STATE, "%s: no shared access to rank %d to give back", call,
                 team().map().world_rank(target));
   }
-  mob_status_t status = team().engine().complete_transfers(call);
+  mob_status_t status = services_.completion.complete_all(call);
   for (mob_rank_t target = 0; target < team().size(); ++target) {
     bool had = false;
     const mob_status_t left = leave_own_shared(target, &had);

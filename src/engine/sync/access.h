@@ -21,6 +21,7 @@
 
 #include "engine/remote/remote_objects.h"
 #include "engine/scheduler/scheduler.h"
+#include "engine/sync/sync_services.h"
 #include "engine/team/team_area.h"
 #include "os/hybrid_lock.h"
 
@@ -28,8 +29,10 @@ namespace mobius::engine {
 
 class Access final : public RemoteObject {
  public:
+  explicit Access(const SyncServices& services) : services_(services) {}
+
   // Collective over the team. `mine` as in TeamArea::make().
-  static mob_status_t make(Team& team, mob_status_t mine, std::unique_ptr<Access>* access);
+  static mob_status_t make(const SyncServices& services, Team& team, mob_status_t mine, std::unique_ptr<Access>* access);
   // Collective. While a member has access, fails everywhere and frees nothing.
   mob_status_t release();
 
@@ -92,6 +95,7 @@ class Access final : public RemoteObject {
   void forget_dead_readers(mob_rank_t target);
   mob_rank_t claiming_member(const Claim& claim) const;
 
+  const SyncServices& services_;
   TeamArea area_;
   // By target, in a team on several hosts; those on this host are not used.
   std::unique_ptr<std::atomic<uint32_t>[]> shared_elsewhere_;

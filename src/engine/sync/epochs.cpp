@@ -4,8 +4,14 @@
 #include <algorithm>
 
 #include "base/status.h"
-#include "engine/engine.h"
-#include "engine/progress/peer_watch.h"
+#include "engine/common/peers.h"
+#include "engine/network/network.h"
+#include "engine/progress/completion.h"
+#include "engine/progress/waiter.h"
+#include "engine/remote/remote_objects.h"
+#include "engine/scheduler/scheduler.h"
+#include "engine/segment/segment.h"
+#include "engine/transfer/router.h"
 
 namespace mobius::engine {
 namespace {
@@ -32,18 +38,23 @@ bool is_beyond(const std::atomic<uint32_t>& word, uint32_t taken) {
 template <typename Lacks>
 class Epochs::GroupWatch final : public os::Watch {
  public:
-  GroupWatch(const Team& team, const char* call, const std::vector<mob_rank_t>& group, Lacks lacks)
-      : team_(team), call_(call), group_(group), lacks_(lacks) {}
+  GroupWatch(const Epochs& epochs, const char* call, const std::vector<mob_rank_t>& group,
+             Lacks lacks)
+      : peers_(epochs.services_.peers),
+        team_(epochs.team()),
+        call_(call),
+        group_(group),
+        lacks_(lacks) {}
 
   mob_status_t look() override {
     for (const mob_rank_t member : group_) {
       const mob_rank_t rank = team_.map().world_rank(member);
-      if (team_.engine().peers().is_lost(rank)) {
+      if (peers_.is_lost(rank)) {
         return fail(MOB_ERR_PEER, "%s: rank %d, which is in the epoch, %s", call_, rank,
-                    team_.engine().peers().fate_of_lost(rank).c_str());
+                    peers_.fate_of_lost(rank).c_str());
       }
       // In this order: who is at its end has answered before, or never does.
-      if (lacks_(member) && team_.engine().peers().is_at_end(rank) && lacks_(member)) {
+      if (lacks_(member) && peers_.is_at_end(rank) && lacks_(member)) {
         return fail(MOB_ERR_PEER,
                     "%s: rank %d, which is in the epoch, has come to the end of the job "
                     "(mob_finalize)",
@@ -54,14 +65,15 @@ class Epochs::GroupWatch final : public os::Watch {
   }
 
  private:
+  Peers& peers_;
   const Team& team_;
   const char* call_;
   const std::vector<mob_rank_t>& group_;
   const Lacks lacks_;  // whether the answer of a member is awaited
 };
 
-mob_status_t Epochs::make(Team& team, mob_status_t mine, std::unique_ptr<Epochs>* epochs) {
-  auto made = std::make_unique<Epochs>();
+mob_status_t Epochs::make(const SyncServices& services, Team& team, mob_status_t mine, std::unique_ptr<Epochs>* epochs) {
+  auto made = std::make_unique<Epochs>(services);
   const auto members = static_cast<size_t>(team.size());
   made->team_ = &team;
   made->stride_ = team.size() <= kMostLines ? 64 : sizeof(Words);
@@ -77,7 +89,7 @@ mob_status_t Epochs::make(Team& team, mob_status_t mine, std::unique_ptr<Epochs>
     peer.heard = &made->words(member, team.rank());
     if (team.place_here(member) < 0) continue;
     peer.told = &made->words(team.rank(), member);
-    peer.doorbell = &team.engine().doorbell(team.map().world_rank(member));
+    peer.doorbell = &services.segment.doorbell(team.map().world_rank(member));
   }
   *epochs = std::move(made);
   return MOB_OK;
@@ -106,13 +118,13 @@ inline mob_status_t Epochs::tell(mob_rank_t member, std::atomic<uint32_t> Words:
                                  uint32_t value) {
   const Peer& to = peer(member);
   if (to.told == nullptr) [[unlikely]] {
-    return team_->engine().remote_objects().tell(
+    return services_.remote_objects.tell(
         team_->map().world_rank(member), area_.name(), team_->rank(),
         word == &Words::posted ? kPosted : kCompleted, value);
   }
   // Release pairs with the acquire in is_beyond().
   (to.told->*word).store(value, std::memory_order_release);
-  Engine::ring_after_fence(*to.doorbell);
+  Waiter::ring_after_fence(*to.doorbell);
   return MOB_OK;
 }
 
@@ -196,10 +208,10 @@ mob_status_t Epochs::start(std::span<const mob_rank_t> targets) {
     return true;
   };
   if (!all_posted()) [[unlikely]] {
-    GroupWatch watch(*team_, kCall, access_.group,
+    GroupWatch watch(*this, kCall, access_.group,
                      [&](mob_rank_t member) { return !has_posted(member); });
     if (const mob_status_t status =
-            team_->engine().wait_until(all_posted, &watch, os::Wakeup::kUnfenced)) {
+            services_.waiter.wait_until(all_posted, &watch, os::Wakeup::kUnfenced)) {
       access_.open = false;
       return status;
     }
@@ -208,7 +220,7 @@ mob_status_t Epochs::start(std::span<const mob_rank_t> targets) {
     Peer& target = peer(member);
     ++target.posts_taken;
     if (target.told == nullptr) [[unlikely]] {
-      team_->engine().scheduler().open_epoch(team_->map().world_rank(member), hint_);
+      services_.scheduler.open_epoch(team_->map().world_rank(member), hint_);
     }
   }
   return MOB_OK;
@@ -225,12 +237,11 @@ mob_status_t Epochs::set_schedule(std::optional<schedule::Policy> hint) {
 
 // Those of other hosts, or those of this one.
 inline mob_status_t Epochs::tell_completed(bool elsewhere) {
-  Engine& engine = team_->engine();
-  mob_status_t status = elsewhere && engine.network().is_open() ? engine.order_transfers() : MOB_OK;
+  mob_status_t status = elsewhere && services_.network.is_open() ? services_.router.order_transfers() : MOB_OK;
   for (const mob_rank_t member : access_.group) {
     Peer& target = peer(member);
     if ((target.told == nullptr) != elsewhere) continue;
-    if (elsewhere) engine.scheduler().close_epoch(team_->map().world_rank(member));
+    if (elsewhere) services_.scheduler.close_epoch(team_->map().world_rank(member));
     const mob_status_t told = tell(member, &Words::completed, ++target.completes_sent);
     if (status == MOB_OK) status = told;
   }
@@ -243,11 +254,11 @@ mob_status_t Epochs::complete() {
     return fail(MOB_ERR_STATE, "%s: no access epoch is open; mob_epoch_start() opens one", kCall);
   }
   // What other contexts than the thread's have put in it is not ordered with what is told.
-  const mob_status_t others = team_->engine().completion().complete_others(kCall, access_.ranks);
+  const mob_status_t others = services_.completion.complete_others(kCall, access_.ranks);
   // Targets of other hosts hear of it behind the transfers, in one message with them: they need not
   // wait until those are answered.
   mob_status_t status = team_->spans_hosts() ? tell_completed(true) : MOB_OK;
-  const mob_status_t completed = team_->engine().complete_transfers(kCall);
+  const mob_status_t completed = services_.completion.complete_all(kCall);
   if (completed != MOB_OK) status = completed;
   const mob_status_t told = tell_completed(false);
   access_.open = false;
@@ -281,9 +292,9 @@ mob_status_t Epochs::wait() {
   size_t next = 0;
   mob_status_t status = MOB_OK;
   if (!all_completed(&next)) {
-    GroupWatch watch(*team_, kCall, exposure_.group,
+    GroupWatch watch(*this, kCall, exposure_.group,
                      [&](mob_rank_t member) { return !has_completed(member); });
-    status = team_->engine().wait_until([&] { return all_completed(&next); }, &watch,
+    status = services_.waiter.wait_until([&] { return all_completed(&next); }, &watch,
                                         os::Wakeup::kUnfenced);
   }
   // In a handler, which may not wait, nothing has changed.
@@ -297,7 +308,7 @@ mob_status_t Epochs::test(int* done) {
                 "mob_epoch_test: no exposure epoch is open; mob_epoch_post() opens one");
   }
   size_t next = 0;
-  *done = all_completed(&next) || (team_->engine().poll() && all_completed(&next)) ? 1 : 0;
+  *done = all_completed(&next) || (services_.waiter.poll() && all_completed(&next)) ? 1 : 0;
   if (*done != 0) end_exposure();
   return MOB_OK;
 }
@@ -307,7 +318,7 @@ mob_status_t Epochs::fence() {
   const bool inside = access_.open || exposure_.open;
   // Also out of place: the others are waiting.
   const mob_rank_t everywhere = Completion::kAll;
-  const mob_status_t others = team_->engine().completion().complete_others(kCall, {&everywhere, 1});
+  const mob_status_t others = services_.completion.complete_others(kCall, {&everywhere, 1});
   const mob_status_t status = team_->complete_and_meet(kCall, Team::Kind::kFence);
   if (!inside) return status != MOB_OK ? status : others;
   return fail(MOB_ERR_STATE, "%s: inside %s; %s ends it", kCall,

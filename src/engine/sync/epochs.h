@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "engine/remote/remote_objects.h"
+#include "engine/sync/sync_services.h"
 #include "engine/team/team_area.h"
 #include "schedule/plan.h"
 
@@ -29,10 +30,12 @@ namespace mobius::engine {
 
 class Epochs final : public RemoteObject {
  public:
+  explicit Epochs(const SyncServices& services) : services_(services) {}
+
   Team& team() const { return *team_; }
 
   // Collective over the team. `mine` as in TeamArea::make().
-  static mob_status_t make(Team& team, mob_status_t mine, std::unique_ptr<Epochs>* epochs);
+  static mob_status_t make(const SyncServices& services, Team& team, mob_status_t mine, std::unique_ptr<Epochs>* epochs);
   // Collective. Inside an epoch, fails everywhere and frees nothing.
   mob_status_t release();
 
@@ -86,6 +89,7 @@ class Epochs final : public RemoteObject {
   mob_status_t tell_completed(bool elsewhere);
   void end_exposure();
 
+  const SyncServices& services_;
   TeamArea area_;
   Team* team_ = nullptr;
   size_t stride_ = 0;  // bytes from pair to pair

@@ -5,7 +5,14 @@
 
 #include "base/status.h"
 #include "engine/sync/access.h"
-#include "engine/engine.h"
+#include "engine/common/instrumentation.h"
+#include "engine/common/peers.h"
+#include "engine/progress/completion.h"
+#include "engine/progress/waiter.h"
+#include "engine/remote/remote_objects.h"
+#include "engine/request/am_rma.h"
+#include "engine/scheduler/scheduler.h"
+#include "engine/transfer/router.h"
 #include "engine/scheduler/append_run.h"
 #include "schedule/text.h"
 #include "schedule/wire.h"
@@ -45,31 +52,31 @@ struct LazyLock::Kept {
   std::unique_ptr<unsigned char[]> wire;
 };
 
-LazyLock::LazyLock(Engine& engine) : engine_(engine) {}
+LazyLock::LazyLock(const SyncServices& services) : services_(services) {}
 LazyLock::~LazyLock() = default;
 
 bool LazyLock::may_start(mob_rank_t rank, std::optional<Policy> hint) const {
   // What a hook holds back would come too late.
-  return !in_handler && !engine_.router().reorders() &&
-         hint.value_or(engine_.scheduler().policy_for(rank, 0)) != Policy::kFifo;
+  return !in_handler && !services_.router.reorders() &&
+         hint.value_or(services_.scheduler.policy_for(rank, 0)) != Policy::kFifo;
 }
 
 LazyLock::Kept* LazyLock::find_own() {
   const std::lock_guard lock(mutex_);
-  const auto found = by_thread_.find(engine_.lock_id());
+  const auto found = by_thread_.find(services_.peers.lock_id());
   return found != by_thread_.end() && found->second->is_open ? found->second.get() : nullptr;
 }
 
 mob_status_t LazyLock::start(Access& access, mob_rank_t member, const RemoteLock& lock,
                                    ClaimMode mode, std::optional<Policy> hint) {
   size_t bytes = 0;
-  if (const mob_status_t status = engine_.scheduler().message_bytes(lock.rank, &bytes)) {
+  if (const mob_status_t status = services_.scheduler.message_bytes(lock.rank, &bytes)) {
     return status;
   }
   Kept* kept = nullptr;
   {
     const std::lock_guard guard(mutex_);
-    std::unique_ptr<Kept>& own = by_thread_[engine_.lock_id()];
+    std::unique_ptr<Kept>& own = by_thread_[services_.peers.lock_id()];
     if (own == nullptr) own = std::make_unique<Kept>();
     kept = own.get();
   }
@@ -106,12 +113,12 @@ bool LazyLock::may_keep(const Kept& kept, const Operation& operation) const {
   const mob_transfer_t& transfer = *operation.transfer;
   const transport::Shape& shape = operation.shape;
   const auto remote = reinterpret_cast<uintptr_t>(shape.remote);
-  const Policy policy = kept.hint.value_or(engine_.scheduler().policy_for(transfer.rank, remote));
+  const Policy policy = kept.hint.value_or(services_.scheduler.policy_for(transfer.rank, remote));
   const size_t bytes = shape.total_bytes;
   if (policy == Policy::kFifo || shape.kind != MOB_CONTIGUOUS || bytes == 0 ||
       bytes > schedule::most_packed_bytes(kept.costs) || transfer.signal != nullptr ||
       counts(transfer) || operation.mode == Mode::kHandle ||
-      engine_.am_rma().is_bulk(transfer, shape, operation.mode)) {
+      services_.am_rma.is_bulk(transfer, shape, operation.mode)) {
     return false;
   }
   const bool is_get = transfer.kind == MOB_GET;
@@ -121,7 +128,7 @@ bool LazyLock::may_keep(const Kept& kept, const Operation& operation) const {
   if (kept.operations.empty()) return true;
   // The error of one that is waited for is that of its call: nothing goes with it.
   if ((is_get || fetches) && operation.mode == Mode::kBlocking) return false;
-  return engine_.completion().is_current(*kept.context) &&
+  return services_.completion.is_current(*kept.context) &&
          kept.out + kBeside + (is_get ? 0 : bytes) <= kept.costs.message_bytes &&
          kept.in + (is_get || fetches ? bytes : 0) <= kept.costs.message_bytes;
 }
@@ -156,8 +163,8 @@ bool LazyLock::keep(const Operation& operation, mob_status_t* status) {
   if (reads) kept->in += bytes;
   kept->out += kBeside;
   if (kept->operations.empty()) {
-    kept->context = engine_.completion().current();
-    if (engine_.instrumentation().timeline() != nullptr) kept->begin_ns = Timeline::now();
+    kept->context = services_.completion.current();
+    if (services_.instrumentation.timeline() != nullptr) kept->begin_ns = Timeline::now();
   }
   kept->operations.push_back(made);
   const bool is_awaited = reads && operation.mode == Mode::kBlocking;
@@ -189,7 +196,7 @@ bool LazyLock::end_own(const char* call, const Access& access, mob_rank_t member
 // the next flush's, or that of the one that is awaited.
 mob_status_t LazyLock::send(const char* call, Kept& kept, bool ends, bool is_awaited) {
   Access& access = *kept.access;
-  RemoteLocks& claims = engine_.remote_objects().locks();
+  RemoteLocks& claims = services_.remote_objects.locks();
   const std::shared_ptr<Context> context = kept.context;
   RemoteLockBatch batch;
   batch.ends = ends;
@@ -204,7 +211,7 @@ mob_status_t LazyLock::send(const char* call, Kept& kept, bool ends, bool is_awa
     close(kept);
     status = claims.acquire_for(call, kept.lock, kept.mode, &batch);
     const mob_status_t worst = status != MOB_OK ? status : batch.status;
-    if (operations != 0) engine_.scheduler().trace_answer(kept.lock.rank, operations, begin, worst);
+    if (operations != 0) services_.scheduler.trace_answer(kept.lock.rank, operations, begin, worst);
   }
   access.is_not_deferred();
   if (status != MOB_OK) return status;
@@ -230,8 +237,8 @@ void LazyLock::write(Kept& kept, RemoteLockBatch* batch) {
   batch->request = {0, written.lowest, written.highest, issue.answer_bytes};
   batch->pieces = kept.wire.get();
   batch->piece_bytes = written.bytes;
-  engine_.scheduler().note(kept.lock.rank, kept.operations.size(), kept.plan);
-  if (Timeline* timeline = engine_.instrumentation().timeline()) {
+  services_.scheduler.note(kept.lock.rank, kept.operations.size(), kept.plan);
+  if (Timeline* timeline = services_.instrumentation.timeline()) {
     const std::string text = schedule::write_recorded(kept.lock.rank, kept.operations, kept.costs,
                                                       Policy::kAggregate, kept.plan, 0);
     timeline->add("recorded", "schedule", kept.begin_ns, text.c_str());

@@ -21,16 +21,16 @@
 
 #include "engine/remote/remote_locks.h"
 #include "engine/rma/operation.h"
+#include "engine/sync/sync_services.h"
 #include "schedule/plan.h"
 
 namespace mobius::engine {
 
 class Access;
-class Engine;
 
 class LazyLock {
  public:
-  explicit LazyLock(Engine& engine);
+  explicit LazyLock(const SyncServices& services);
   ~LazyLock();
   LazyLock(const LazyLock&) = delete;
   LazyLock& operator=(const LazyLock&) = delete;
@@ -77,7 +77,7 @@ class LazyLock {
   void write(Kept& kept, RemoteLockBatch* batch);
   void close(Kept& kept);
 
-  Engine& engine_;
+  const SyncServices& services_;
   std::atomic<uint32_t> started_ = 0;  // of all threads, not gained or ended
   std::mutex mutex_;                   // guards the map; what is in it is its thread's alone
   std::map<uint32_t, std::unique_ptr<Kept>> by_thread_;

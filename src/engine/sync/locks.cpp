@@ -4,7 +4,12 @@
 #include <utility>
 
 #include "base/status.h"
-#include "engine/progress/peer_watch.h"
+#include "base/settings.h"
+#include "engine/network/network.h"
+#include "engine/progress/completion.h"
+#include "engine/progress/waiter.h"
+#include "engine/scheduler/scheduler.h"
+#include "engine/transfer/router.h"
 
 namespace mobius::engine {
 namespace {
@@ -29,16 +34,22 @@ class RecoveryWatch final : public os::Watch {
   bool* probing_;
 };
 
+// Whether requests of other hosts are served only by threads that wait or poll.
+bool must_poll_for_others(const SyncServices& services) {
+  return services.network.is_open() &&
+         services.settings.progress_mode() == base::ProgressMode::kPoll;
+}
+
 // Where no thread of the library makes progress, who waits has to: for the message of another host
 // that releases the lock.
-LockResult lock_polling(Engine& engine, os::HybridLockWord& word, mob_rank_t host) {
-  LivenessProbe probe(engine.peers(), host);
-  const uint32_t self = engine.lock_id();
+LockResult lock_polling(const SyncServices& services, os::HybridLockWord& word, mob_rank_t host) {
+  LivenessProbe probe(services.peers, host);
+  const uint32_t self = services.peers.lock_id();
   if (os::lock_owner(word) == self) return LockResult::kHeldBySelf;
   bool probing = false;
   LockResult result = LockResult::kGaveUp;
   RecoveryWatch watch(&probing);
-  static_cast<void>(engine.wait_until(
+  static_cast<void>(services.waiter.wait_until(
       [&] {
         if (os::try_lock(word, self)) {
           result = LockResult::kAcquired;
@@ -53,46 +64,48 @@ LockResult lock_polling(Engine& engine, os::HybridLockWord& word, mob_rank_t hos
 
 }  // namespace
 
-mob_status_t acquire_lock(Engine& engine, const char* call, os::HybridLockWord& word,
+mob_status_t acquire_lock(const SyncServices& services, const char* call, os::HybridLockWord& word,
                           int* recovered, mob_rank_t host) {
-  LivenessProbe probe(engine.peers(), host);
+  LivenessProbe probe(services.peers, host);
   LockResult result{};
-  engine.issue_recorded();  // who has the lock may wait for it in a flush
-  if (engine.must_poll_for_others() && !in_handler) [[unlikely]] {
-    result = lock_polling(engine, word, host);
+  // Whoever holds the lock may wait for these operations in a flush. Inlined, as Waiter would not.
+  services.scheduler.issue_all();
+  services.router.issue_exposed();
+  if (must_poll_for_others(services) && !in_handler) [[unlikely]] {
+    result = lock_polling(services, word, host);
   } else {
-    result = os::lock(word, engine.lock_id(), engine.host().policy(), &probe);
+    result = os::lock(word, services.peers.lock_id(), services.peers.host().policy(), &probe);
   }
   if (result == LockResult::kHeldBySelf) return held_already(call);
   say_recovered(result, recovered);
   return MOB_OK;
 }
 
-mob_status_t try_acquire_lock(Engine& engine, const char* call, os::HybridLockWord& word,
+mob_status_t try_acquire_lock(const SyncServices& services, const char* call, os::HybridLockWord& word,
                               int* acquired, int* recovered, mob_rank_t host) {
-  LivenessProbe probe(engine.peers(), host);
-  const LockResult result = os::try_lock(word, engine.lock_id(), probe);
+  LivenessProbe probe(services.peers, host);
+  const LockResult result = os::try_lock(word, services.peers.lock_id(), probe);
   if (result == LockResult::kHeldBySelf) return held_already(call);
   *acquired = result == LockResult::kGaveUp ? 0 : 1;
   say_recovered(result, recovered);
   return MOB_OK;
 }
 
-mob_status_t release_lock(Engine& engine, const char* call, os::HybridLockWord& word,
+mob_status_t release_lock(const SyncServices& services, const char* call, os::HybridLockWord& word,
                           mob_rank_t host) {
-  const uint32_t self = engine.lock_id();
+  const uint32_t self = services.peers.lock_id();
   const uint32_t owner = os::lock_owner(word);
   if (owner == self) {
-    const mob_status_t status = engine.complete_transfers(call);
+    const mob_status_t status = services.completion.complete_all(call);
     static_cast<void>(os::unlock(word, self));  // cannot fail: the owner calls
-    if (host >= 0 && engine.network().is_open()) [[unlikely]] {
-      RemoteLocks::released(engine.segment(), host);
+    if (host >= 0 && services.network.is_open()) [[unlikely]] {
+      RemoteLocks::released(services.segment, host);
     }
     return status;
   }
   if (owner == 0) return fail(MOB_ERR_STATE, "%s: nobody holds it; acquire it first", call);
   return fail(MOB_ERR_STATE, "%s: the calling thread does not hold it; a thread of rank %d does",
-              call, Engine::lock_owner(owner));
+              call, Peers::lock_owner(owner));
 }
 
 bool attempt_lock(os::HybridLockWord& word, Claim& claim, os::OwnerProbe* probe) {
@@ -109,9 +122,9 @@ bool attempt_lock(os::HybridLockWord& word, Claim& claim, os::OwnerProbe* probe)
   return result == LockResult::kAcquired || result == LockResult::kRecovered;
 }
 
-bool is_held(Engine& engine, const os::HybridLockWord& word) {
+bool is_held(const SyncServices& services, const os::HybridLockWord& word) {
   const uint32_t owner = os::lock_owner(word);
-  return owner != 0 && !LivenessProbe(engine.peers()).is_dead(owner);
+  return owner != 0 && !LivenessProbe(services.peers).is_dead(owner);
 }
 
 }  // namespace mobius::engine

@@ -4,16 +4,19 @@
 #include <algorithm>
 
 #include "base/status.h"
-#include "engine/engine.h"
+#include "engine/common/peers.h"
+#include "engine/progress/completion.h"
+#include "engine/remote/remote_objects.h"
+#include "engine/sync/lazy_lock.h"
 #include "engine/sync/locks.h"
 
 namespace mobius::engine {
 
-mob_status_t Mutexes::make(Team& team, size_t count, mob_status_t mine,
+mob_status_t Mutexes::make(const SyncServices& services, Team& team, size_t count, mob_status_t mine,
                            std::unique_ptr<Mutexes>* mutexes) {
   std::vector<size_t> counts;
   if (const mob_status_t status = team.exchange(mine == MOB_OK ? count : 0, &counts)) return status;
-  auto made = std::make_unique<Mutexes>();
+  auto made = std::make_unique<Mutexes>(services);
   made->equal_count_ = counts[0];
   size_t total = 0;
   size_t total_here = 0;
@@ -41,7 +44,7 @@ mob_status_t Mutexes::release() {
   mob_status_t status = team().barrier();
   const mob_rank_t self = team().rank();
   for (size_t i = 0; i < count(self) && status == MOB_OK; ++i) {
-    if (!is_held(team().engine(), mutex(self, i))) continue;
+    if (!is_held(services_, mutex(self, i))) continue;
     status = base::fail(MOB_ERR_STATE, "%s: mutex %zu of rank %d is held; unlock it first", kCall,
                         i, team().map().world_rank(self));
   }
@@ -50,39 +53,38 @@ mob_status_t Mutexes::release() {
 }
 
 mob_status_t Mutexes::lock(const char* call, mob_rank_t member, size_t index, int* recovered) {
-  if (const mob_status_t status = team().engine().lazy_lock().gain(call)) return status;
+  if (const mob_status_t status = services_.lazy_lock.gain(call)) return status;
   if (is_here(member)) [[likely]] {
-    return acquire_lock(team().engine(), call, mutex(member, index), recovered,
+    return acquire_lock(services_, call, mutex(member, index), recovered,
                         team().map().world_rank(member));
   }
-  return team().engine().remote_objects().locks().acquire(call, remote(member, index),
+  return services_.remote_objects.locks().acquire(call, remote(member, index),
                                                    ClaimMode::kExclusive, recovered);
 }
 
 mob_status_t Mutexes::try_lock(const char* call, mob_rank_t member, size_t index, int* acquired,
                                int* recovered) {
-  if (const mob_status_t status = team().engine().lazy_lock().gain(call)) return status;
+  if (const mob_status_t status = services_.lazy_lock.gain(call)) return status;
   if (is_here(member)) [[likely]] {
-    return try_acquire_lock(team().engine(), call, mutex(member, index), acquired, recovered,
+    return try_acquire_lock(services_, call, mutex(member, index), acquired, recovered,
                             team().map().world_rank(member));
   }
-  return team().engine().remote_objects().locks().try_acquire(call, remote(member, index),
+  return services_.remote_objects.locks().try_acquire(call, remote(member, index),
                                                        ClaimMode::kExclusive, acquired, recovered);
 }
 
 mob_status_t Mutexes::unlock(const char* call, mob_rank_t member, size_t index) {
-  Engine& engine = team().engine();
   const mob_rank_t rank = team().map().world_rank(member);
   if (is_here(member)) [[likely]] {
-    return release_lock(engine, call, mutex(member, index), rank);
+    return release_lock(services_, call, mutex(member, index), rank);
   }
   const RemoteLock lock = remote(member, index);
-  RemoteLocks& claims = engine.remote_objects().locks();
+  RemoteLocks& claims = services_.remote_objects.locks();
   if (!claims.holds(lock)) {
     return base::fail(MOB_ERR_STATE, "%s: the calling thread does not hold it; acquire it first",
                       call);
   }
-  const mob_status_t status = engine.complete_transfers(call);
+  const mob_status_t status = services_.completion.complete_all(call);
   const mob_status_t asked = claims.give_back(lock, ClaimMode::kExclusive);
   return status != MOB_OK ? status : asked;
 }

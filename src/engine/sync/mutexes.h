@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "engine/remote/remote_objects.h"
+#include "engine/sync/sync_services.h"
 #include "engine/team/team_area.h"
 #include "os/hybrid_lock.h"
 
@@ -16,8 +17,10 @@ namespace mobius::engine {
 
 class Mutexes final : public RemoteObject {
  public:
+  explicit Mutexes(const SyncServices& services) : services_(services) {}
+
   // Collective over the team. `mine` as in TeamArea::make().
-  static mob_status_t make(Team& team, size_t count, mob_status_t mine,
+  static mob_status_t make(const SyncServices& services, Team& team, size_t count, mob_status_t mine,
                            std::unique_ptr<Mutexes>* mutexes);
 
   // Collective. With a mutex held that the caller hosts, fails everywhere and frees nothing.
@@ -58,6 +61,7 @@ class Mutexes final : public RemoteObject {
   }
   os::HybridLockWord* claimed(const Claim& claim) const;
 
+  const SyncServices& services_;
   TeamArea area_;
   size_t equal_count_ = 0;      // of each member …
   std::vector<size_t> firsts_;  // … unless this is not empty

@@ -6,8 +6,9 @@
 #include <cerrno>
 
 #include "base/status.h"
-#include "engine/engine.h"
-#include "engine/progress/peer_watch.h"
+#include "engine/common/peers.h"
+#include "engine/progress/completion.h"
+#include "engine/progress/waiter.h"
 #include "os/memfd.h"
 
 namespace mobius::engine {
@@ -18,17 +19,17 @@ using base::fail;
 // Ends a wait for a notification that cannot come any more.
 class SenderWatch final : public os::Watch {
  public:
-  SenderWatch(Engine& engine, const char* call, mob_rank_t from)
-      : engine_(engine), call_(call), from_(from) {}
+  SenderWatch(Peers& peers, const char* call, mob_rank_t from)
+      : peers_(peers), call_(call), from_(from) {}
 
   mob_status_t look() override {
-    if (!engine_.peers().is_lost(from_)) return MOB_OK;
+    if (!peers_.is_lost(from_)) return MOB_OK;
     return fail(MOB_ERR_PEER, "%s: rank %d %s", call_, from_,
-                engine_.peers().fate_of_lost(from_).c_str());
+                peers_.fate_of_lost(from_).c_str());
   }
 
  private:
-  Engine& engine_;
+  Peers& peers_;
   const char* call_;
   mob_rank_t from_;
 };
@@ -61,7 +62,7 @@ void Notifications::close() {
 }
 
 mob_status_t Notifications::prepare(size_t page) {
-  const int segment = engine_->host().segment();
+  const int segment = services_.peers.host().segment();
   // Both processes of a pair do this: it changes nothing where there is memory already.
   mob_status_t status =
       os::memfd_reserve(segment, kNotificationsOffset + page * kPageBytes, kPageBytes);
@@ -76,8 +77,8 @@ mob_status_t Notifications::prepare(size_t page) {
 
 // Pairs with one receiver lie together.
 mob_status_t Notifications::find(mob_rank_t from, mob_rank_t to, Pair** pair) {
-  const size_t index = static_cast<size_t>(engine_->host_index(to)) * job::kMostLocalPeers +
-                       static_cast<size_t>(engine_->host_index(from));
+  const size_t index = static_cast<size_t>(services_.peers.host_index(to)) * job::kMostLocalPeers +
+                       static_cast<size_t>(services_.peers.host_index(from));
   const size_t page = index * sizeof(Pair) / kPageBytes;
   if ((ready_[page / 64].load(std::memory_order_acquire) >> page % 64 & 1) == 0) {
     if (const mob_status_t status = prepare(page)) return status;
@@ -97,25 +98,25 @@ void Notifications::notified(mob_rank_t from) {
 }
 
 mob_status_t Notifications::notify(mob_rank_t to) {
-  if (!engine_->is_here(to)) [[unlikely]] {
-    const mob_status_t status = engine_->complete_transfers("mob_notify");
-    return status != MOB_OK ? status : engine_->remote_objects().notify(to);
+  if (!services_.peers.is_here(to)) [[unlikely]] {
+    const mob_status_t status = services_.completion.complete_all("mob_notify");
+    return status != MOB_OK ? status : services_.remote_objects.notify(to);
   }
   Pair* pair = nullptr;
-  if (const mob_status_t status = find(engine_->rank(), to, &pair)) return status;
-  if (const mob_status_t status = engine_->complete_transfers("mob_notify")) return status;
+  if (const mob_status_t status = find(services_.peers.rank(), to, &pair)) return status;
+  if (const mob_status_t status = services_.completion.complete_all("mob_notify")) return status;
   // Release pairs with the acquire in wait(): the caller's puts come first. Sequentially
   // consistent: also the fence before the look at sleepers.
   pair->sent.fetch_add(1, std::memory_order_seq_cst);
-  engine_->ring_after_fence(to);
+  services_.waiter.ring_after_fence(to);
   return MOB_OK;
 }
 
 mob_status_t Notifications::wait(const char* call, mob_rank_t from, uint32_t* count) {
   Pair* pair = nullptr;
-  if (!engine_->is_here(from)) [[unlikely]] {
+  if (!services_.peers.is_here(from)) [[unlikely]] {
     pair = &from_elsewhere(from);
-  } else if (const mob_status_t status = find(from, engine_->rank(), &pair)) {
+  } else if (const mob_status_t status = find(from, services_.peers.rank(), &pair)) {
     return status;
   }
   uint32_t taken = pair->taken.load(std::memory_order_relaxed);
@@ -129,8 +130,8 @@ mob_status_t Notifications::wait(const char* call, mob_rank_t from, uint32_t* co
     return false;
   };
   if (!take()) {
-    SenderWatch watch(*engine_, call, from);
-    if (const mob_status_t status = engine_->wait_until(take, &watch)) return status;
+    SenderWatch watch(services_.peers, call, from);
+    if (const mob_status_t status = services_.waiter.wait_until(take, &watch)) return status;
   }
   *count = taken + 1;
   return MOB_OK;

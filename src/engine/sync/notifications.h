@@ -16,11 +16,10 @@
 
 #include "engine/remote/remote_objects.h"
 #include "engine/segment/segment_layout.h"
+#include "engine/sync/sync_services.h"
 #include "job/control.h"
 
 namespace mobius::engine {
-
-class Engine;
 
 // Where the words are in this process; for all its ranks. Nothing is mapped before the first use.
 class NotificationMemory {
@@ -39,14 +38,11 @@ class NotificationMemory {
 
 class Notifications final : public NotificationSink {
  public:
-  Notifications() = default;
+  explicit Notifications(const SyncServices& services) : services_(services) {}
   Notifications(const Notifications&) = delete;
   Notifications& operator=(const Notifications&) = delete;
 
-  void open(Engine& engine, std::shared_ptr<NotificationMemory> shared) {
-    engine_ = &engine;
-    shared_ = std::move(shared);
-  }
+  void open(std::shared_ptr<NotificationMemory> shared) { shared_ = std::move(shared); }
   void close();
 
   // By ranks. Any thread.
@@ -74,7 +70,7 @@ class Notifications final : public NotificationSink {
 
   friend class NotificationMemory;
 
-  Engine* engine_ = nullptr;
+  const SyncServices& services_;
   std::shared_ptr<NotificationMemory> shared_;
   std::atomic<unsigned char*> memory_ = nullptr;
   // A bit for each page that this process knows to have memory.

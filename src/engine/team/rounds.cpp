@@ -4,7 +4,10 @@
 #include <algorithm>
 
 #include "base/status.h"
-#include "engine/engine.h"
+#include "engine/common/peers.h"
+#include "engine/progress/waiter.h"
+#include "engine/segment/segment.h"
+#include "base/settings.h"
 #include "engine/team/grid_barrier.h"
 #include "os/topology.h"
 
@@ -33,13 +36,13 @@ constexpr size_t kFetchedBytes = 512;
 template <typename IsMissing>
 class MembersWatch final : public os::Watch {
  public:
-  MembersWatch(Engine& engine, const TeamMap& map, const TeamHeader::Meeting& header,
+  MembersWatch(const TeamServices& services, const TeamMap& map, const TeamHeader::Meeting& header,
                IsMissing is_missing)
-      : engine_(engine), map_(map), header_(header), is_missing_(is_missing) {}
+      : services_(services), map_(map), header_(header), is_missing_(is_missing) {}
 
   mob_status_t look() override {
     loss_ = find();
-    return loss_ ? fail_for(engine_, loss_) : MOB_OK;
+    return loss_ ? fail_for(services_, loss_) : MOB_OK;
   }
   const TeamFailure& loss() const { return loss_; }
 
@@ -48,13 +51,13 @@ class MembersWatch final : public os::Watch {
     if (const TeamFailure told = header_.loss.load(std::memory_order_relaxed)) return told;
     for (mob_rank_t i = 0; i < map_.size(); ++i) {
       const mob_rank_t rank = map_.world_rank(i);
-      if (engine_.is_dead(rank)) return {TeamFailure::Kind::kDead, rank};
+      if (services_.peers.is_dead(rank)) return {TeamFailure::Kind::kDead, rank};
       if (is_missing_(i)) return {TeamFailure::Kind::kLeft, rank};
     }
     return {};
   }
 
-  Engine& engine_;
+  const TeamServices& services_;
   const TeamMap& map_;
   const TeamHeader::Meeting& header_;
   const IsMissing is_missing_;  // whether a member is awaited, and will not come
@@ -62,14 +65,14 @@ class MembersWatch final : public os::Watch {
 };
 
 // How the members of a team on one host meet: all of them find the same.
-MeetBy meet_by(const Engine& engine, const TeamMap& map) {
-  const MeetBy wanted = engine.settings().meet_by();
+MeetBy meet_by(const TeamServices& services, const TeamMap& map) {
+  const MeetBy wanted = services.settings.meet_by();
   if (wanted != MeetBy::kAuto) return wanted;
   std::vector<mob_rank_t> members;
   for (mob_rank_t i = 0; i < map.size(); ++i) {
-    members.push_back(engine.host_index(map.world_rank(i)));
+    members.push_back(services.peers.host_index(map.world_rank(i)));
   }
-  if (engine.host().room_for(members) == os::Room::kCrowded) return MeetBy::kCount;
+  if (services.peers.host().room_for(members) == os::Room::kCrowded) return MeetBy::kCount;
   return map.size() <= kMostFlags ? MeetBy::kFlags : MeetBy::kGrid;
 }
 
@@ -88,12 +91,12 @@ bool comes_within(uint64_t ns, Done done) {
 
 }  // namespace
 
-Rounds::Rounds(Engine& engine, const TeamMap& map, mob_rank_t rank, void* area, Series series)
-    : engine_(engine),
+Rounds::Rounds(const TeamServices& services, const TeamMap& map, mob_rank_t rank, void* area, Series series)
+    : services_(services),
       map_(map),
       rank_(rank),
       // A team on several hosts has no rounds of its own.
-      meet_by_(area != nullptr ? meet_by(engine, map) : MeetBy::kCount),
+      meet_by_(area != nullptr ? meet_by(services, map) : MeetBy::kCount),
       series_(series),
       area_(area),
       members_(reinterpret_cast<TeamMember*>(static_cast<char*>(area) + sizeof(TeamHeader) +
@@ -109,7 +112,7 @@ void Rounds::find_mates() {
   const auto mates_of = [&](const std::vector<mob_rank_t>& members) {
     Mates result;
     for (const mob_rank_t i : members) {
-      result.push_back({&lines_of(i), &engine_.doorbell(map_.world_rank(i))});
+      result.push_back({&lines_of(i), &services_.segment.doorbell(map_.world_rank(i))});
     }
     return result;
   };
@@ -129,7 +132,7 @@ void Rounds::find_mates() {
 
 bool Rounds::has_left_these(mob_rank_t rank) const {
   const mob_rank_t process = map_.world_rank(rank);
-  return series_ == Series::kCalls ? engine_.is_ending(process) : engine_.is_leaving(process);
+  return series_ == Series::kCalls ? services_.peers.is_ending(process) : services_.peers.is_leaving(process);
 }
 
 // Members give up at different points: what one left behind must not complete the next call of
@@ -137,9 +140,9 @@ bool Rounds::has_left_these(mob_rank_t rank) const {
 template <typename Done, typename Lacks>
 mob_status_t Rounds::wait_until(Done done, Lacks lacks) {
   // In this order: who leaves has done its part before, or never does.
-  MembersWatch watch(engine_, map_, header(),
+  MembersWatch watch(services_, map_, header(),
                      [&](mob_rank_t member) { return has_left_these(member) && lacks(member); });
-  const mob_status_t status = engine_.wait_until(done, &watch);
+  const mob_status_t status = services_.waiter.wait_until(done, &watch);
   if (status != MOB_OK) {
     broken_ = true;
     loss_ = watch.loss();
@@ -149,7 +152,7 @@ mob_status_t Rounds::wait_until(Done done, Lacks lacks) {
 
 mob_status_t Rounds::begin(Role role, Bulk bulk, size_t bytes) {
   if (broken_) [[unlikely]] {
-    return refuse_for(engine_, loss());
+    return refuse_for(services_, loss());
   }
   ++round_;
   posted_ = false;
@@ -223,7 +226,7 @@ void Rounds::post() {
 
 void Rounds::ring_all_after_fence() {
   for (mob_rank_t i = 0; i < map_.size(); ++i) {
-    if (i != rank_) engine_.ring_after_fence(map_.world_rank(i));
+    if (i != rank_) services_.waiter.ring_after_fence(map_.world_rank(i));
   }
 }
 
@@ -236,7 +239,7 @@ void Rounds::tell_done_waiters_after_fence() {
 void Rounds::post_to(mob_rank_t reader) {
   post();
   std::atomic_thread_fence(std::memory_order_seq_cst);  // between changes and looks for sleepers
-  engine_.ring_after_fence(map_.world_rank(reader));
+  services_.waiter.ring_after_fence(map_.world_rank(reader));
   tell_done_waiters_after_fence();
 }
 
@@ -266,7 +269,7 @@ mob_status_t Rounds::meet_by_flags(uint64_t expected_ns) {
   // Look before the fence waits for the own line to be written: both lines travel at once.
   const bool came = all_came();
   std::atomic_thread_fence(std::memory_order_seq_cst);  // between changes and looks for sleepers
-  for (const Mate& mate : mates_) Engine::ring_after_fence(*mate.doorbell);
+  for (const Mate& mate : mates_) Waiter::ring_after_fence(*mate.doorbell);
   // No other member looks at that line yet; when its turn comes, it is here and ready to be
   // written.
   os::prefetch_to_write(&own_lines_->lines[(round_ + kFetchAhead) % kRoundLines]);
@@ -295,7 +298,7 @@ mob_status_t Rounds::meet_other_rows() {
   };
   const bool came = all_came();
   std::atomic_thread_fence(std::memory_order_seq_cst);  // between changes and looks for sleepers
-  for (const Mate& mate : onlookers_) Engine::ring_after_fence(*mate.doorbell);
+  for (const Mate& mate : onlookers_) Waiter::ring_after_fence(*mate.doorbell);
   os::prefetch_to_write(&row_of(*own_lines_, round_ + 1));
   return came ? MOB_OK : wait_for_those_who_come(all_came);
 }

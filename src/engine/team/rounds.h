@@ -21,11 +21,11 @@
 #include "engine/segment/segment_layout.h"
 #include "engine/team/team_failure.h"
 #include "engine/team/team_map.h"
+#include "engine/team/team_services.h"
 #include "os/futex.h"
 
 namespace mobius::engine {
 
-class Engine;
 
 // Data that fits beside the flag.
 inline constexpr size_t kInlineBytes = 56;
@@ -86,7 +86,7 @@ class Rounds {
 
   // `area` is shared memory of area_bytes(map.size()), zero before the first member comes. The map
   // outlives this. Rounds of kEnd have no bulk memory.
-  Rounds(Engine& engine, const TeamMap& map, mob_rank_t rank, void* area, Series series);
+  Rounds(const TeamServices& services, const TeamMap& map, mob_rank_t rank, void* area, Series series);
 
   static size_t area_bytes(mob_rank_t size) {
     return sizeof(TeamHeader) + kHeaderPadding + static_cast<size_t>(size) * sizeof(TeamMember);
@@ -197,7 +197,7 @@ class Rounds {
   }
   mob_status_t await_done_slowly(uint32_t round);
 
-  Engine& engine_;
+  const TeamServices& services_;
   const TeamMap& map_;
   const mob_rank_t rank_;
   const base::MeetBy meet_by_;

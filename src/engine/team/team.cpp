@@ -5,26 +5,32 @@
 #include <utility>
 
 #include "base/status.h"
-#include "engine/engine.h"
+#include "engine/common/instrumentation.h"
+#include "engine/common/peers.h"
+#include "engine/network/link.h"
+#include "engine/progress/completion.h"
+#include "engine/remote/remote_objects.h"
+#include "engine/scheduler/scheduler.h"
+#include "engine/transfer/router.h"
 
 namespace mobius::engine {
 
 using base::fail;
 
-Team::Team(Engine& engine, TeamMap map, mob_rank_t rank, void* area, uint64_t offset, Series series)
-    : engine_(engine),
+Team::Team(const TeamServices& services, TeamMap map, mob_rank_t rank, void* area, uint64_t offset, Series series)
+    : services_(services),
       map_(std::move(map)),
       rank_(rank),
       offset_(offset),
-      rounds_(engine, map_, rank, area, series) {}
+      rounds_(services, map_, rank, area, series) {}
 
-Team::Team(Engine& engine, TeamBackends& backends, TeamMap map, mob_rank_t rank, uint64_t id,
+Team::Team(const TeamServices& services, TeamBackends& backends, TeamMap map, mob_rank_t rank, uint64_t id,
            std::unique_ptr<Team> mates)
-    : engine_(engine),
+    : services_(services),
       map_(std::move(map)),
       rank_(rank),
       offset_(mates->area_offset()),
-      rounds_(engine, map_, rank, nullptr, Series::kCalls),
+      rounds_(services, map_, rank, nullptr, Series::kCalls),
       backend_(backends.make_backend(map_, rank, id, std::move(mates))) {}
 
 Team::~Team() = default;
@@ -43,7 +49,7 @@ mob_status_t Team::go_across(Call call) {
 }
 
 mob_status_t Team::barrier_across() {
-  engine_.remote_objects().locks().settle();
+  services_.remote_objects.locks().settle();
   return go_across([this] { return backend_->barrier(); });
 }
 
@@ -51,10 +57,10 @@ mob_status_t Team::barrier_across() {
 // was read: one round trip for both. With a third one, who could ask the other for it before it has
 // come, the answers have to be here first.
 mob_status_t Team::meet_other(const char* call, mob_rank_t rank, Kind kind) {
-  const mob_status_t ordered = engine_.order_transfers();
+  const mob_status_t ordered = services_.router.order_transfers();
   // In a job of two, what this process does by the other one from now on comes there later.
-  const bool may_be_done = kind == Kind::kFence && engine_.size() == 2;
-  Scheduler& scheduler = engine_.scheduler();
+  const bool may_be_done = kind == Kind::kFence && services_.peers.size() == 2;
+  Scheduler& scheduler = services_.scheduler;
   {
     const Link::Joined with_the_barrier;
     may_be_done ? scheduler.issue_for_fence(rank) : scheduler.issue(rank);
@@ -62,19 +68,19 @@ mob_status_t Team::meet_other(const char* call, mob_rank_t rank, Kind kind) {
   const mob_status_t met = barrier();
   const bool is_done = may_be_done && met == MOB_OK && scheduler.puts_surely(rank);
   const mob_status_t completed =
-      is_done ? engine_.completion().flush(call, rank, false) : engine_.complete_transfers(call);
+      is_done ? services_.completion.flush(call, rank, false) : services_.completion.complete_all(call);
   if (met != MOB_OK) return met;
   return ordered != MOB_OK ? ordered : completed;
 }
 
 mob_status_t Team::complete_and_meet(const char* call, Kind kind) {
   const mob_rank_t other = backend_ != nullptr ? backend_->only_other() : -1;
-  if (other >= 0 && !engine_.instrumentation().hooked() &&
-      engine_.completion().all_at(map_.world_rank(other)) != 0) {
+  if (other >= 0 && !services_.instrumentation.hooked() &&
+      services_.completion.all_at(map_.world_rank(other)) != 0) {
     return meet_other(call, map_.world_rank(other), kind);
   }
   // The others wait, also after an error of a transfer.
-  const mob_status_t completed = engine_.complete_transfers(call);
+  const mob_status_t completed = services_.completion.complete_all(call);
   const mob_status_t met = barrier();
   return met != MOB_OK ? met : completed;
 }
@@ -89,7 +95,7 @@ bool Team::is_broken() const {
 
 void Team::resign() noexcept {
   if (backend_ != nullptr) return backend_->resign();
-  rounds_.give_up({TeamFailure::Kind::kNoMemory, engine_.rank()});
+  rounds_.give_up({TeamFailure::Kind::kNoMemory, services_.peers.rank()});
 }
 
 bool Team::depart() { return backend_ != nullptr ? backend_->mates().depart() : rounds_.depart(); }

@@ -18,7 +18,6 @@
 
 namespace mobius::engine {
 
-class Engine;
 
 // Bytes that Team::exchange() carries per member.
 inline constexpr size_t kTeamExchangeBytes = kInlineBytes;
@@ -27,11 +26,11 @@ class Team {
  public:
   // `area` is shared memory of area_bytes(map.size()), zero before the first member comes.
   // `offset` is its place in the window, for who frees it.
-  Team(Engine& engine, TeamMap map, mob_rank_t rank, void* area, uint64_t offset,
+  Team(const TeamServices& services, TeamMap map, mob_rank_t rank, void* area, uint64_t offset,
        Series series = Series::kCalls);
   // On several hosts. The area is that of `mates`, the team of the members on this host; `id` names
   // the team on all hosts.
-  Team(Engine& engine, TeamBackends& backends, TeamMap map, mob_rank_t rank, uint64_t id,
+  Team(const TeamServices& services, TeamBackends& backends, TeamMap map, mob_rank_t rank, uint64_t id,
        std::unique_ptr<Team> mates);
   ~Team();
 
@@ -50,7 +49,7 @@ class Team {
   mob_rank_t place_here(mob_rank_t member) const {
     return backend_ == nullptr ? member : backend_->place_here(member);
   }
-  Engine& engine() const { return engine_; }
+  const TeamServices& services() const { return services_; }
   Rounds& rounds() { return rounds_; }
 
   // What this process has made on the team and not freed; a team with such things is kept.
@@ -123,7 +122,7 @@ class Team {
   template <typename Call>
   mob_status_t go_across(Call call);
 
-  Engine& engine_;
+  const TeamServices& services_;
   const TeamMap map_;
   const mob_rank_t rank_;
   const uint64_t offset_;

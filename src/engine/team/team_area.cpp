@@ -3,24 +3,25 @@
 
 #include <vector>
 
-#include "engine/engine.h"
+#include "engine/remote/remote_objects.h"
+#include "engine/segment/segment.h"
 
 namespace mobius::engine {
 
 mob_status_t TeamArea::claim(uint64_t* offset) {
-  Engine& engine = team_->engine();
+  const TeamServices& services = team_->services();
   uint64_t first = 0;
-  if (const mob_status_t status = engine.chunks().claim(chunks_of(bytes_), &first)) return status;
+  if (const mob_status_t status = services.segment.chunks().claim(chunks_of(bytes_), &first)) return status;
   *offset = first << kChunkShift;
-  const mob_status_t status = engine.reserve_memory(*offset, bytes_);
-  if (status != MOB_OK) engine.chunks().release(first, chunks_of(bytes_));
+  const mob_status_t status = services.segment.reserve_memory(*offset, bytes_);
+  if (status != MOB_OK) services.segment.chunks().release(first, chunks_of(bytes_));
   return status;
 }
 
 void TeamArea::give_back() {
-  Engine& engine = team_->engine();
-  engine.release_memory(offset_, chunks_of(bytes_) << kChunkShift);
-  engine.chunks().release(offset_ >> kChunkShift, chunks_of(bytes_));
+  const TeamServices& services = team_->services();
+  services.segment.release_memory(offset_, chunks_of(bytes_) << kChunkShift);
+  services.segment.chunks().release(offset_ >> kChunkShift, chunks_of(bytes_));
 }
 
 mob_status_t TeamArea::make(Team& team, size_t bytes, mob_status_t mine, const char* call,
@@ -36,7 +37,7 @@ mob_status_t TeamArea::make(Team& team, size_t bytes, mob_status_t mine, const c
   const Team& mates = team.mates();
   const mob_rank_t first = mates.map().world_rank(0);
   const bool leader = mates.rank() == 0;
-  RemoteObjects& remote = team.engine().remote_objects();
+  RemoteObjects& remote = team.services().remote_objects;
   Place place{mine, 0, 0};
   if (leader && mine == MOB_OK) place.status = claim(&place.offset);
   if (team.rank() == 0) place.name = remote.new_name();
@@ -48,9 +49,9 @@ mob_status_t TeamArea::make(Team& team, size_t bytes, mob_status_t mine, const c
   offset_ = made.offset;
   status = place.status;
   if (status == MOB_OK && claimed) {
-    status = team.engine().window().allow(offset_, chunks_of(bytes_));
+    status = team.services().segment.window().allow(offset_, chunks_of(bytes_));
   }
-  header_ = static_cast<Header*>(team.engine().local_address(offset_));
+  header_ = static_cast<Header*>(team.services().segment.local_address(offset_));
   if (status == MOB_OK && claimed && team.spans_hosts()) {
     name_ = places[0].name;
     remote.add(name_, object);
@@ -67,7 +68,7 @@ mob_status_t TeamArea::make(Team& team, size_t bytes, mob_status_t mine, const c
 
 mob_status_t TeamArea::release() {
   const mob_status_t status = team_->barrier();
-  if (name_ != 0) team_->engine().remote_objects().remove(name_);
+  if (name_ != 0) team_->services().remote_objects.remove(name_);
   // Both: who is last has seen the others' last use of the area.
   const uint32_t before = header_->departed.fetch_add(1, std::memory_order_acq_rel);
   if (before + 1 == static_cast<uint32_t>(team_->mates().size())) give_back();

@@ -5,19 +5,21 @@
 #include <string>
 
 #include "base/status.h"
-#include "engine/engine.h"
+#include "engine/common/peers.h"
+#include "engine/network/network.h"
+#include "engine/team/team_services.h"
 
 namespace mobius::engine {
 namespace {
 
 // What became of whom. Asks after one that only other members have found dead.
-std::string text_of(Engine& engine, const TeamFailure& loss) {
+std::string text_of(const TeamServices& services, const TeamFailure& loss) {
   const std::string who = "rank " + std::to_string(loss.rank);
   switch (loss.kind) {
     case TeamFailure::Kind::kDead:
-      if (engine.is_dead(loss.rank)) return who + " " + engine.network().fate(loss.rank);
-      engine.network().watch(loss.rank);
-      return who + " is lost, as another member has found (" + engine.network().name_of(loss.rank) +
+      if (services.peers.is_dead(loss.rank)) return who + " " + services.peers.fate(loss.rank);
+      services.peers.watch(loss.rank);
+      return who + " is lost, as another member has found (" + services.network.name_of(loss.rank) +
              ")";
     case TeamFailure::Kind::kLeft:
       return who + " leaves the job (mob_finalize) while others are in a collective call";
@@ -31,9 +33,9 @@ std::string text_of(Engine& engine, const TeamFailure& loss) {
   return "a collective call of it has failed";
 }
 
-mob_status_t record(Engine& engine, const TeamFailure& loss, const char* before, const char* after) {
+mob_status_t record(const TeamServices& services, const TeamFailure& loss, const char* before, const char* after) {
   try {
-    return base::fail(MOB_ERR_PEER, "%s%s%s", before, text_of(engine, loss).c_str(), after);
+    return base::fail(MOB_ERR_PEER, "%s%s%s", before, text_of(services, loss).c_str(), after);
   } catch (const std::bad_alloc&) {
     return base::fail(MOB_ERR_PEER, "%srank %d is lost%s", before, loss.rank, after);
   }
@@ -41,12 +43,12 @@ mob_status_t record(Engine& engine, const TeamFailure& loss, const char* before,
 
 }  // namespace
 
-mob_status_t fail_for(Engine& engine, const TeamFailure& loss) {
-  return record(engine, loss, "", "; this collective call cannot complete");
+mob_status_t fail_for(const TeamServices& services, const TeamFailure& loss) {
+  return record(services, loss, "", "; this collective call cannot complete");
 }
 
-mob_status_t refuse_for(Engine& engine, const TeamFailure& loss) {
-  return record(engine, loss, "this team is of no use any more: ", "");
+mob_status_t refuse_for(const TeamServices& services, const TeamFailure& loss) {
+  return record(services, loss, "this team is of no use any more: ", "");
 }
 
 }  // namespace mobius::engine

@@ -9,7 +9,7 @@
 
 namespace mobius::engine {
 
-class Engine;
+struct TeamServices;
 
 // Why a team's collective calls cannot complete any more. Members tell each other, in shared memory
 // and in letters. Valid as zeros.
@@ -35,7 +35,7 @@ static_assert(std::atomic<TeamFailure>::is_always_lock_free);
 
 // Both record the error and return its status: of the call in which a member was lost, and of those
 // that come after it.
-mob_status_t fail_for(Engine& engine, const TeamFailure& loss);
-mob_status_t refuse_for(Engine& engine, const TeamFailure& loss);
+mob_status_t fail_for(const TeamServices& services, const TeamFailure& loss);
+mob_status_t refuse_for(const TeamServices& services, const TeamFailure& loss);
 
 }  // namespace mobius::engine

@@ -4,7 +4,7 @@
 #include <cstring>
 
 #include "base/log.h"
-#include "engine/engine.h"
+#include "engine/message/message.h"
 #include "transport/shm/copy.h"
 
 namespace mobius::engine {
@@ -25,7 +25,7 @@ struct TeamMessages::Arrival {
 };
 
 void TeamMessages::open() {
-  engine_.messages().register_internal(
+  messages_.register_internal(
       InternalHandler::kTeam,
       [](const mob_message_t* message, void* self, mob_delivery_t* delivery) {
         static_cast<TeamMessages*>(self)->receive(*message, delivery);
@@ -42,7 +42,7 @@ mob_status_t TeamMessages::send(uint64_t team, mob_rank_t rank, TeamMessage::Kin
   message.header_bytes = sizeof head;
   message.payload = bytes;
   message.payload_bytes = count;
-  return engine_.messages().send("a collective call", rank, message);
+  return messages_.send("a collective call", rank, message);
 }
 
 void TeamMessages::receive(const mob_message_t& message, mob_delivery_t* delivery) {

@@ -16,7 +16,7 @@
 
 namespace mobius::engine {
 
-class Engine;
+class Messages;
 
 // Stands for a team of the whole job in the letters of its end (Series::kEnd). The world is 0,
 // others have their first member's number in the upper half.
@@ -34,7 +34,7 @@ struct TeamMessage {
 
 class TeamMessages {
  public:
-  explicit TeamMessages(Engine& engine) : engine_(engine) {}
+  explicit TeamMessages(Messages& messages) : messages_(messages) {}
 
   // Readies this process to receive.
   void open();
@@ -59,7 +59,7 @@ class TeamMessages {
   void receive(const mob_message_t& message, mob_delivery_t* delivery);
   void keep(uint64_t team, mob_rank_t rank, TeamMessage letter);
 
-  Engine& engine_;
+  Messages& messages_;
   std::mutex mutex_;  // guards queues_
   std::map<Key, std::deque<TeamMessage>> queues_;
 };

@@ -7,7 +7,9 @@
 #include <vector>
 
 #include "base/status.h"
-#include "engine/engine.h"
+#include "engine/common/peers.h"
+#include "engine/segment/segment.h"
+#include "engine/team/team_messages.h"
 #include "engine/common/out_of_memory.h"
 
 namespace mobius::engine {
@@ -30,7 +32,7 @@ uint64_t digest_of(std::span<const mob_rank_t> ranks) {
 bool Teams::find_mates(const TeamMap& map, std::vector<mob_rank_t>* mates) const {
   for (mob_rank_t member = 0; member < map.size(); ++member) {
     const mob_rank_t rank = map.world_rank(member);
-    if (engine_.is_here(rank)) mates->push_back(rank);
+    if (services_.peers.is_here(rank)) mates->push_back(rank);
   }
   return mates->size() == static_cast<size_t>(map.size());
 }
@@ -38,10 +40,10 @@ bool Teams::find_mates(const TeamMap& map, std::vector<mob_rank_t>* mates) const
 mob_status_t Teams::make_area(mob_rank_t size, uint64_t* offset) {
   const uint64_t chunks = chunks_of(Team::area_bytes(size));
   uint64_t first = 0;
-  if (const mob_status_t status = engine_.chunks().claim(chunks, &first)) return status;
+  if (const mob_status_t status = services_.segment.chunks().claim(chunks, &first)) return status;
   *offset = first << kChunkShift;
-  const mob_status_t status = engine_.reserve_memory(*offset, Team::area_bytes(size));
-  if (status != MOB_OK) engine_.chunks().release(first, chunks);
+  const mob_status_t status = services_.segment.reserve_memory(*offset, Team::area_bytes(size));
+  if (status != MOB_OK) services_.segment.chunks().release(first, chunks);
   return status;
 }
 
@@ -51,30 +53,30 @@ mob_status_t Teams::adopt(TeamMap map, mob_rank_t team_rank, uint64_t area_offse
   std::vector<mob_rank_t> mates;
   const bool all_here = find_mates(map, &mates);
   const uint64_t chunks = chunks_of(Team::area_bytes(static_cast<mob_rank_t>(mates.size())));
-  if (const mob_status_t status = engine_.window().allow(area_offset, chunks)) return status;
-  void* const area = engine_.local_address(area_offset);
+  if (const mob_status_t status = services_.segment.window().allow(area_offset, chunks)) return status;
+  void* const area = services_.segment.local_address(area_offset);
   if (!all_here) {
     TeamMap here = TeamMap::of(mates);
-    const mob_rank_t place = here.rank_of(engine_.rank());
+    const mob_rank_t place = here.rank_of(services_.peers.rank());
     auto local =
-        std::make_unique<Team>(engine_, std::move(here), place, area, area_offset, series);
-    *team = std::make_unique<Team>(engine_, backends_, std::move(map), team_rank, id,
+        std::make_unique<Team>(services_, std::move(here), place, area, area_offset, series);
+    *team = std::make_unique<Team>(services_, backends_, std::move(map), team_rank, id,
                                    std::move(local));
     return MOB_OK;
   }
   *team =
-      std::make_unique<Team>(engine_, std::move(map), team_rank, area, area_offset, series);
+      std::make_unique<Team>(services_, std::move(map), team_rank, area, area_offset, series);
   return MOB_OK;
 }
 
 void Teams::release_area(uint64_t offset, mob_rank_t size) {
   const uint64_t chunks = chunks_of(Team::area_bytes(size));
-  engine_.release_memory(offset, chunks << kChunkShift);
-  engine_.chunks().release(offset >> kChunkShift, chunks);
+  services_.segment.release_memory(offset, chunks << kChunkShift);
+  services_.segment.chunks().release(offset >> kChunkShift, chunks);
 }
 
 mob_status_t Teams::open_world(mob_status_t status) {
-  job::HostGroup& host = engine_.host();
+  job::HostGroup& host = services_.peers.host();
   uint64_t offset = 0;
   std::vector<uint64_t> offsets;
   const auto make = [&] {
@@ -84,14 +86,14 @@ mob_status_t Teams::open_world(mob_status_t status) {
   if ((status = host.agree(status, "mob_init"))) return status;
   if ((status = host.exchange(offset, &offsets))) return status;
   status = without_exceptions("mob_init", [&] {
-    return adopt(TeamMap::strided(0, 1, engine_.size()), engine_.rank(), offsets[0], 0,
+    return adopt(TeamMap::strided(0, 1, services_.peers.size()), services_.peers.rank(), offsets[0], 0,
                               &world_);
   });
   return host.agree(status, "mob_init");
 }
 
 mob_status_t Teams::open_end(std::unique_ptr<Team>* team) {
-  return adopt(TeamMap::strided(0, 1, engine_.size()), engine_.rank(),
+  return adopt(TeamMap::strided(0, 1, services_.peers.size()), services_.peers.rank(),
                             world_->area_offset(), kEndOfJob, team, Series::kEnd);
 }
 
@@ -146,7 +148,7 @@ mob_status_t Teams::hear(const char* call, Team& parent, const Choice& mine,
 mob_status_t Teams::split(const char* call, Team& parent, mob_status_t mine, int colour, int key,
                           uint64_t* handle) {
   std::vector<Choice> choices;
-  const mob_rank_t self = engine_.rank();
+  const mob_rank_t self = services_.peers.rank();
   if (const mob_status_t status = hear(
           call, parent, {Choice::kSplit, 0, colour, key, self, parent.rank(), mine}, &choices)) {
     return status;
@@ -166,7 +168,7 @@ mob_status_t Teams::select(const char* call, Team& parent, mob_status_t mine,
   std::vector<Choice> choices;
   if (const mob_status_t status =
           hear(call, parent,
-               {Choice::kSelect, digest_of(ranks), 0, 0, engine_.rank(), parent.rank(), mine},
+               {Choice::kSelect, digest_of(ranks), 0, 0, services_.peers.rank(), parent.rank(), mine},
                &choices)) {
     return status;
   }
@@ -180,7 +182,7 @@ mob_status_t Teams::select(const char* call, Team& parent, mob_status_t mine,
       status = fail(MOB_ERR_ARGUMENT,
                     "%s: ranks %d and %d pass different ranks; all that are listed pass the same, "
                     "in the same order",
-                    call, engine_.rank(), parent.map().world_rank(*differs));
+                    call, services_.peers.rank(), parent.map().world_rank(*differs));
     }
   }
   if ((status = parent.agree(status, call))) return status;
@@ -188,7 +190,7 @@ mob_status_t Teams::select(const char* call, Team& parent, mob_status_t mine,
   std::ranges::transform(ranks, members.begin(),
                          [&](mob_rank_t rank) { return parent.map().world_rank(rank); });
   const TeamMap map = TeamMap::of(members);
-  const mob_rank_t rank = map.rank_of(engine_.rank());
+  const mob_rank_t rank = map.rank_of(services_.peers.rank());
   return make(parent, rank >= 0 ? &map : nullptr, rank, handle);
 }
 
@@ -205,10 +207,10 @@ mob_status_t Teams::make(Team& parent, const TeamMap* map, mob_rank_t rank, uint
   Area area{MOB_OK, 0, 0};
   std::vector<mob_rank_t> mates;
   if (map != nullptr) find_mates(*map, &mates);
-  const bool leads = !mates.empty() && mates.front() == engine_.rank();
+  const bool leads = !mates.empty() && mates.front() == services_.peers.rank();
   const auto members = static_cast<mob_rank_t>(mates.size());
   if (leads) area.status = make_area(members, &area.offset);
-  if (rank == 0) area.id = static_cast<uint64_t>(engine_.rank() + 1) << 32 | ++made_;
+  if (rank == 0) area.id = static_cast<uint64_t>(services_.peers.rank() + 1) << 32 | ++made_;
   std::vector<Area> areas;
   mob_status_t status = parent.exchange(area, &areas);
   if (status != MOB_OK) return status;

@@ -14,7 +14,7 @@ namespace mobius::engine {
 
 class Teams {
  public:
-  Teams(Engine& engine, TeamBackends& backends) : engine_(engine), backends_(backends) {}
+  Teams(const TeamServices& services, TeamBackends& backends) : services_(services), backends_(backends) {}
 
   // Makes the job's first team, whose members met by other means; `status` says whether this one
   // is ready for it. Collective over the processes of a host: fails at all or at none of them.
@@ -58,7 +58,7 @@ class Teams {
                      std::unique_ptr<Team>* team, Series series = Series::kCalls);
   void release_area(uint64_t offset, mob_rank_t size);
 
-  Engine& engine_;
+  const TeamServices& services_;
   TeamBackends& backends_;
   Registry<Team> live_;
   uint32_t made_ = 0;  // teams that this process is the first member of

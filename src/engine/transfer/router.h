@@ -101,6 +101,15 @@ class Router final : private Carrier {
   // mob_fence() where it is not a fence of this processor alone.
   mob_status_t fence();
 
+  // The transfers that the calling thread has started come, at every target of another host, before
+  // what it sends to that target next. Waits for nothing that goes the same way.
+  mob_status_t order_transfers() {
+    if (Completion::none_under_way()) [[likely]] {
+      return MOB_OK;
+    }
+    return fence();
+  }
+
   // Pushes on what is under way; whether there was anything to do.
   bool poll() { return hooked() && first_->progress(); }
 
