@@ -80,8 +80,7 @@ class Engine {
   Engine()
       : team_backends_(team_services_),
         teams_(team_services_, team_backends_),
-        allocations_(
-            {peers_, segment_, completion_, messages_, rkeys_, scheduler_, teams_}),
+        allocations_({peers_, segment_, completion_, messages_, rkeys_, scheduler_, teams_}),
         local_heap_(segment_),
         counters_(segment_, waiter_),
         completion_(peers_, waiter_, counters_, dependents_),
@@ -310,13 +309,13 @@ class Engine {
   Segment segment_{peers_, remaps_};
   WaitLoop waiter_{peers_,
                    segment_,
-                   {instrumentation_, router_, messages_, delegation_, remote_objects_,
-                    scheduler_, network_, progress_, request_activity_}};
+                   {instrumentation_, router_, messages_, delegation_, remote_objects_, scheduler_,
+                    network_, progress_, request_activity_}};
   // Outlives the teams: those that were not freed tell it of their end, too.
   TeamMessages team_messages_{messages_};
-  TeamServices team_services_{settings_,  instrumentation_, peers_,     segment_,
-                              kernel_copy_, waiter_,        completion_, network_,
-                              scheduler_,   router_,        remote_objects_, team_messages_};
+  TeamServices team_services_{settings_,    instrumentation_, peers_,          segment_,
+                              kernel_copy_, waiter_,          completion_,     network_,
+                              scheduler_,   router_,          remote_objects_, team_messages_};
   InterHostBackends team_backends_;
   Teams teams_;
   Allocations allocations_;
@@ -337,8 +336,8 @@ class Engine {
   Rkeys rkeys_;
   RemoteObjects remote_objects_;
   Scheduler scheduler_;
-  SyncServices sync_services_{settings_,  instrumentation_, peers_,   segment_,  waiter_,
-                              completion_, network_,         delegation_, am_rma_, scheduler_,
+  SyncServices sync_services_{settings_,   instrumentation_, peers_,      segment_, waiter_,
+                              completion_, network_,         delegation_, am_rma_,  scheduler_,
                               router_,     remote_objects_,  lazy_lock_};
   LazyLock lazy_lock_;
   BatchServer batch_server_;

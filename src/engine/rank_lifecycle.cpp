@@ -113,9 +113,9 @@ mob_status_t withdraw_rank() {
 // job, once, at its end; false if a dead process has ended it early.
 //
 // Handlers send messages too, so this takes rounds. In each round every process completes its
-// messages, then all exchange how many they have sent so far. If nobody has sent any since the round
-// before, no message is under way: a handler that still ran would have been started by a message
-// that its sender counted after it began to complete its messages.
+// messages, then all exchange how many they have sent so far. If nobody has sent any since the
+// round before, no message is under way: a handler that still ran would have been started by a
+// message that its sender counted after it began to complete its messages.
 bool quiesce(Engine& stopping) {
   std::unique_ptr<Team> all;
   if (stopping.teams().open_end(&all) != MOB_OK) return false;

@@ -12,11 +12,10 @@ TEST(Duty, ServesAProgramThatComputes) {
 }
 
 TEST(Duty, ServesWhileAThreadSleepsHoweverMuchTheProgramHasDone) {
-  EXPECT_EQ(choose({.has_sleepers = true,
-                    .has_polled = true,
-                    .has_started = true,
-                    .waits = 2 * kManyWaits}),
-            Duty::kServe);
+  EXPECT_EQ(
+      choose(
+          {.has_sleepers = true, .has_polled = true, .has_started = true, .waits = 2 * kManyWaits}),
+      Duty::kServe);
 }
 
 TEST(Duty, RestsWhereTheProgramServesWhateverItDoes) {

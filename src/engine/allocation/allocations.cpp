@@ -12,9 +12,9 @@
 #include "engine/common/peers.h"
 #include "engine/request/rkeys.h"
 #include "engine/scheduler/scheduler.h"
+#include "engine/segment/region.h"
 #include "engine/segment/segment.h"
 #include "engine/team/teams.h"
-#include "engine/segment/region.h"
 #include "os/memory_limits.h"
 
 namespace mobius::engine {
@@ -122,8 +122,8 @@ mob_status_t Allocations::allocate(const char* call, Team& team, size_t bytes, s
   if (status == MOB_OK) status = make_own_region(*allocation, bytes);
   for (mob_rank_t i = 0; status == MOB_OK && i < mates.size(); ++i) {
     const mob_rank_t member = team.map().rank_of(mates.map().world_rank(i));
-    status = services_.segment.window().allow(allocation->region_offset(i),
-                                    chunks_of(requests[static_cast<size_t>(member)].bytes));
+    status = services_.segment.window().allow(
+        allocation->region_offset(i), chunks_of(requests[static_cast<size_t>(member)].bytes));
   }
   if ((status = team.agree(status, call))) {
     // With a dead member, others may have succeeded and use it.
@@ -138,8 +138,8 @@ mob_status_t Allocations::allocate(const char* call, Team& team, size_t bytes, s
     return status;
   }
   if (team.spans_hosts()) {
-    const uint64_t own =
-        services_.segment.address_in(services_.peers.host().index(), allocation->region_offset(mates.rank()));
+    const uint64_t own = services_.segment.address_in(services_.peers.host().index(),
+                                                      allocation->region_offset(mates.rank()));
     if ((status = team.exchange(Allocation::Member{own, bytes}, &allocation->members))) {
       return status;
     }
@@ -201,7 +201,8 @@ mob_status_t Allocations::grow(const char* call, const Allocation& allocation, s
   mob_status_t status = Segment::check_available(new_bytes - bytes);
   if (status == MOB_OK) status = services_.segment.reserve_memory(own + bytes, new_bytes - bytes);
   for (mob_rank_t i = 0; status == MOB_OK && more > 0 && i < mates.size(); ++i) {
-    status = services_.segment.window().allow(allocation.region_offset(i) + (had << kChunkShift), more);
+    status =
+        services_.segment.window().allow(allocation.region_offset(i) + (had << kChunkShift), more);
   }
   if ((status = team.agree(status, call))) {
     if (team.is_broken()) return status;  // others may have succeeded, and use theirs
@@ -211,8 +212,10 @@ mob_status_t Allocations::grow(const char* call, const Allocation& allocation, s
     }
     return status;
   }
-  services_.segment.chunks().set_region(own >> kChunkShift, {own, new_bytes, services_.peers.host().index()});
-  services_.rkeys.allow(services_.segment.address_in(services_.peers.host().index(), own), new_bytes);
+  services_.segment.chunks().set_region(own >> kChunkShift,
+                                        {own, new_bytes, services_.peers.host().index()});
+  services_.rkeys.allow(services_.segment.address_in(services_.peers.host().index(), own),
+                        new_bytes);
   note_theirs(allocation, new_bytes);
   // Nobody uses the new bytes of a member before they are found.
   return team.barrier();
@@ -222,15 +225,18 @@ mob_status_t Allocations::grow(const char* call, const Allocation& allocation, s
 mob_status_t Allocations::make_own_region(const Allocation& allocation, size_t bytes) {
   const uint64_t offset = allocation.region_offset(allocation.team->mates().rank());
   if (const mob_status_t status = services_.segment.reserve_memory(offset, bytes)) return status;
-  services_.segment.chunks().set_region(offset >> kChunkShift, {offset, bytes, services_.peers.host().index()});
-  services_.rkeys.allow(services_.segment.address_in(services_.peers.host().index(), offset), bytes);
+  services_.segment.chunks().set_region(offset >> kChunkShift,
+                                        {offset, bytes, services_.peers.host().index()});
+  services_.rkeys.allow(services_.segment.address_in(services_.peers.host().index(), offset),
+                        bytes);
   return MOB_OK;
 }
 
 // From now on nobody of another host writes there without asking.
 void Allocations::forbid_own_region(const char* call, const Allocation& allocation) {
   const uint64_t offset = allocation.region_offset(allocation.team->mates().rank());
-  services_.rkeys.forbid(call, services_.segment.address_in(services_.peers.host().index(), offset));
+  services_.rkeys.forbid(call,
+                         services_.segment.address_in(services_.peers.host().index(), offset));
 }
 
 // A barrier. Whether all members free the same.

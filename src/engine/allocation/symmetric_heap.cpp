@@ -31,8 +31,9 @@ struct SymmetricHeap::Request {
   size_t alignment;  // doubles as the kind of call: 0 frees
 };
 
-mob_status_t SymmetricHeap::make(Allocations& allocations, const char* call, Team& team, size_t initial,
-                        size_t maximum, Allocations::Fault fault, std::unique_ptr<SymmetricHeap>* heap) {
+mob_status_t SymmetricHeap::make(Allocations& allocations, const char* call, Team& team,
+                                 size_t initial, size_t maximum, Allocations::Fault fault,
+                                 std::unique_ptr<SymmetricHeap>* heap) {
   struct Sizes {
     size_t initial;
     size_t maximum;
@@ -74,7 +75,9 @@ SymmetricHeap::SymmetricHeap(Allocations& allocations, uint64_t memory, size_t b
       bytes_(bytes),
       free_(bytes) {}
 
-mob_status_t SymmetricHeap::destroy(const char* call) { return allocations_.release(call, memory_); }
+mob_status_t SymmetricHeap::destroy(const char* call) {
+  return allocations_.release(call, memory_);
+}
 
 bool SymmetricHeap::is_alive() const { return allocations_.find(memory_) != nullptr; }
 
@@ -83,10 +86,13 @@ uintptr_t SymmetricHeap::address_in(mob_rank_t team_rank) const {
     return allocation_.members[static_cast<size_t>(team_rank)].address;
   }
   const mob_rank_t rank = team().map().world_rank(team_rank);
-  return segment_.address_in(segment_.peers().host_index(rank), allocation_.region_offset(team_rank));
+  return segment_.address_in(segment_.peers().host_index(rank),
+                             allocation_.region_offset(team_rank));
 }
 
-void* SymmetricHeap::address(size_t offset) const { return segment_.local_address(own_offset() + offset); }
+void* SymmetricHeap::address(size_t offset) const {
+  return segment_.local_address(own_offset() + offset);
+}
 
 mob_status_t SymmetricHeap::find(const char* call, const void* block, size_t* offset) const {
   *offset = segment_.offset_of(block) - own_offset();
@@ -133,8 +139,8 @@ mob_status_t SymmetricHeap::complete(const char* call, mob_status_t argument) {
   return argument != MOB_OK ? argument : completed;
 }
 
-mob_status_t SymmetricHeap::allocate(const char* call, mob_status_t argument, size_t bytes, size_t alignment,
-                            void** block) {
+mob_status_t SymmetricHeap::allocate(const char* call, mob_status_t argument, size_t bytes,
+                                     size_t alignment, void** block) {
   alignment = std::max(alignment, kGrain);
   const Request request{kNoBlock, bytes, alignment};
   if (const mob_status_t status = agree_on(call, argument, request)) return status;
@@ -147,7 +153,7 @@ mob_status_t SymmetricHeap::allocate(const char* call, mob_status_t argument, si
 }
 
 mob_status_t SymmetricHeap::allocate_zeros(const char* call, mob_status_t argument, size_t bytes,
-                                  void** block) {
+                                           void** block) {
   if (const mob_status_t status = allocate(call, argument, bytes, 0, block)) return status;
   if (bytes == 0) return MOB_OK;
   std::memset(*block, 0, bytes);
@@ -199,8 +205,8 @@ mob_status_t SymmetricHeap::release(const char* call, void* block) {
   return MOB_OK;
 }
 
-mob_status_t SymmetricHeap::resize(const char* call, mob_status_t argument, void* block, size_t bytes,
-                          void** result) {
+mob_status_t SymmetricHeap::resize(const char* call, mob_status_t argument, void* block,
+                                   size_t bytes, void** result) {
   size_t old = kNoBlock;
   if (argument == MOB_OK && block != nullptr) argument = find(call, block, &old);
   const mob_status_t mine = complete(call, argument);

@@ -21,8 +21,8 @@ class SymmetricHeap {
  public:
   static constexpr size_t kGrain = 16;  // what blocks are aligned to at least
 
-  static mob_status_t make(Allocations& allocations, const char* call, Team& team,
-                           size_t initial, size_t maximum, Allocations::Fault fault,
+  static mob_status_t make(Allocations& allocations, const char* call, Team& team, size_t initial,
+                           size_t maximum, Allocations::Fault fault,
                            std::unique_ptr<SymmetricHeap>* heap);
   SymmetricHeap(Allocations& allocations, uint64_t memory, size_t bytes, size_t maximum);
   SymmetricHeap(const SymmetricHeap&) = delete;

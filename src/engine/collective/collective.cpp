@@ -5,10 +5,10 @@
 #include <vector>
 
 #include "base/status.h"
-#include "engine/collective/inter_host.h"
+#include "engine/collective/chunking.h"
 #include "engine/collective/collective_direct.h"
 #include "engine/collective/collective_tuning.h"
-#include "engine/collective/chunking.h"
+#include "engine/collective/inter_host.h"
 #include "transport/shm/copy_peer.h"
 
 namespace mobius::engine {
@@ -195,7 +195,8 @@ mob_status_t broadcast(Team& team, mob_rank_t root, void* buffer, size_t bytes) 
 
 mob_status_t gather(Team& team, mob_rank_t root, const void* in, size_t mine, void* out,
                     const Blocks& blocks) {
-  if (InterHost* const hosts = InterHost::of(team)) return hosts->gather(root, in, mine, out, blocks);
+  if (InterHost* const hosts = InterHost::of(team))
+    return hosts->gather(root, in, mine, out, blocks);
   const bool is_root = team.rank() == root;
   size_t largest = mine;
   std::vector<size_t> sizes;
@@ -261,7 +262,8 @@ mob_status_t scatter(Team& team, mob_rank_t root, const void* in, void* out, siz
 
 mob_status_t alltoall(Team& team, const void* in, const Blocks& in_blocks, void* out,
                       const Blocks& out_blocks) {
-  if (InterHost* const hosts = InterHost::of(team)) return hosts->alltoall(in, in_blocks, out, out_blocks);
+  if (InterHost* const hosts = InterHost::of(team))
+    return hosts->alltoall(in, in_blocks, out, out_blocks);
   const mob_rank_t me = team.rank();
   size_t largest = std::max(in_blocks.largest(team.size()), out_blocks.largest(team.size()));
   mob_status_t status = MOB_OK;

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <memory>
 
-#include "engine/collective/peer_buffers.h"
 #include "engine/collective/chunking.h"
+#include "engine/collective/peer_buffers.h"
 #include "transport/shm/copy.h"
 
 namespace mobius::engine {
@@ -75,8 +75,8 @@ mob_status_t gather_directly(PeerBuffers& lending, mob_rank_t root, const void* 
   return lending.settle();
 }
 
-mob_status_t allgather_directly(PeerBuffers& lending, const void* in, void* out, const Blocks& blocks,
-                                bool* done) {
+mob_status_t allgather_directly(PeerBuffers& lending, const void* in, void* out,
+                                const Blocks& blocks, bool* done) {
   const Team& team = lending.team();
   const mob_rank_t me = team.rank();
   const PeerBuffer mine = lending.lend(in, blocks.size(me));
@@ -113,8 +113,8 @@ mob_status_t scatter_directly(PeerBuffers& lending, mob_rank_t root, const void*
   return lending.settle();
 }
 
-mob_status_t alltoall_directly(PeerBuffers& lending, const void* in, const Blocks& in_blocks, void* out,
-                               const Blocks& out_blocks, bool* done) {
+mob_status_t alltoall_directly(PeerBuffers& lending, const void* in, const Blocks& in_blocks,
+                               void* out, const Blocks& out_blocks, bool* done) {
   const Team& team = lending.team();
   const mob_rank_t me = team.rank();
   PeerBufferList loans;
@@ -132,7 +132,8 @@ mob_status_t alltoall_directly(PeerBuffers& lending, const void* in, const Block
     }
   }
   if (const mob_status_t status = lending.exchange(loans)) return status;
-  *done = all_lend(lending, &PeerBufferList::in) && (!in_blocks.by_lists || all_lend(lending, &PeerBufferList::list));
+  *done = all_lend(lending, &PeerBufferList::in) &&
+          (!in_blocks.by_lists || all_lend(lending, &PeerBufferList::list));
   if (!*done) return MOB_OK;
   for (mob_rank_t i = 1; i < team.size(); ++i) {
     const mob_rank_t r = (me + i) % team.size();

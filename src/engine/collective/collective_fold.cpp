@@ -7,11 +7,11 @@
 #include <cstring>
 #include <vector>
 
-#include "engine/collective/inter_host.h"
+#include "engine/collective/chunking.h"
 #include "engine/collective/collective.h"
 #include "engine/collective/collective_direct.h"
 #include "engine/collective/collective_tuning.h"
-#include "engine/collective/chunking.h"
+#include "engine/collective/inter_host.h"
 #include "transport/shm/copy.h"
 #include "transport/shm/copy_peer.h"
 
@@ -245,7 +245,8 @@ class Fold {
 
 mob_status_t fold(Team& team, FoldResult result, const Combiner& combine, const void* in, void* out,
                   size_t count) {
-  if (InterHost* const hosts = InterHost::of(team)) return hosts->fold(result, combine, in, out, count);
+  if (InterHost* const hosts = InterHost::of(team))
+    return hosts->fold(result, combine, in, out, count);
   return Fold(team, result, combine, in, out, count).run();
 }
 

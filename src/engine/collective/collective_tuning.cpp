@@ -9,8 +9,8 @@
 #include "base/settings.h"
 #include "engine/common/peers.h"
 #include "engine/segment/kernel_copy.h"
-#include "engine/segment/segment.h"
 #include "engine/segment/peer_memory.h"
+#include "engine/segment/segment.h"
 #include "transport/cma/cma.h"
 
 namespace mobius::engine {

@@ -18,8 +18,8 @@
 #include <cstdint>
 
 #include "engine/collective/peer_buffers.h"
-#include "engine/team/team.h"
 #include "engine/common/ab_tuner.h"
+#include "engine/team/team.h"
 
 namespace mobius::engine {
 

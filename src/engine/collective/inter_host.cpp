@@ -45,8 +45,8 @@ class InterHost::MembersWatch final : public os::Watch {
     for (mob_rank_t member = 0; member < across_.map_.size(); ++member) {
       const mob_rank_t rank = across_.map_.world_rank(member);
       if (services.peers.is_dead(rank)) return lose({TeamFailure::Kind::kDead, rank});
-      const bool leaves =
-          across_.id_ == kEndOfJob ? services.peers.is_leaving(rank) : services.peers.is_ending(rank);
+      const bool leaves = across_.id_ == kEndOfJob ? services.peers.is_leaving(rank)
+                                                   : services.peers.is_ending(rank);
       if (member == awaited_ && leaves) return lose({TeamFailure::Kind::kLeft, rank});
     }
     return across_.is_broken() ? across_.refuse() : MOB_OK;
@@ -64,7 +64,7 @@ class InterHost::MembersWatch final : public os::Watch {
 };
 
 InterHost::InterHost(const TeamServices& services, const TeamMap& map, mob_rank_t rank, uint64_t id,
-               std::unique_ptr<Team> mates)
+                     std::unique_ptr<Team> mates)
     : services_(services), map_(map), rank_(rank), id_(id), mates_(std::move(mates)) {
   std::vector<size_t> group_of_host(static_cast<size_t>(services.peers.job().hosts()), SIZE_MAX);
   for (mob_rank_t member = 0; member < map.size(); ++member) {
@@ -119,7 +119,7 @@ void InterHost::resign() noexcept {
     if (is_mate(member)) continue;
     try {
       services_.messages.send(id_, map_.world_rank(member), TeamMessage::Kind::kGivenUp, &loss_,
-                               sizeof loss_);
+                              sizeof loss_);
     } catch (const std::bad_alloc&) {
       // No way there has been made yet, and none can be: the leader hears of it among the mates.
       base::log(base::LogLevel::kWarn, "no memory left to tell rank %d of it",
@@ -134,7 +134,8 @@ mob_status_t InterHost::ended(mob_status_t status) {
   return status;
 }
 
-mob_status_t InterHost::send(mob_rank_t member, TeamMessage::Kind kind, const void* bytes, size_t count) {
+mob_status_t InterHost::send(mob_rank_t member, TeamMessage::Kind kind, const void* bytes,
+                             size_t count) {
   const mob_status_t status =
       services_.messages.send(id_, map_.world_rank(member), kind, bytes, count);
   if (status == MOB_OK) return status;
@@ -144,7 +145,7 @@ mob_status_t InterHost::send(mob_rank_t member, TeamMessage::Kind kind, const vo
 }
 
 void InterHost::send_outcome(mob_status_t* status, mob_rank_t member, const void* bytes,
-                          size_t count) {
+                             size_t count) {
   if (*status == MOB_OK && is_broken()) *status = refuse();
   if (*status == MOB_OK) {
     *status = send(member, bytes, count);
@@ -156,15 +157,17 @@ void InterHost::send_outcome(mob_status_t* status, mob_rank_t member, const void
     return;
   }
   const char* const error = mob_last_error();
-  go_on(status, [&] { return send(member, TeamMessage::Kind::kFailed, error, std::strlen(error)); });
+  go_on(status,
+        [&] { return send(member, TeamMessage::Kind::kFailed, error, std::strlen(error)); });
 }
 
-mob_status_t InterHost::take(const char* call, mob_rank_t member, mob_rank_t origin, TeamMessage* letter) {
+mob_status_t InterHost::take(const char* call, mob_rank_t member, mob_rank_t origin,
+                             TeamMessage* letter) {
   if (is_broken()) return refuse();
   const mob_rank_t rank = map_.world_rank(member);
   MembersWatch watch(*this, member, origin);
-  const mob_status_t status =
-      services_.waiter.wait_until([&] { return services_.messages.take(id_, rank, letter); }, &watch);
+  const mob_status_t status = services_.waiter.wait_until(
+      [&] { return services_.messages.take(id_, rank, letter); }, &watch);
   if (status != MOB_OK) give_up();
   if (status == MOB_OK && letter->bytes == nullptr) throw std::bad_alloc();
   if (status != MOB_OK || letter->kind == TeamMessage::Kind::kWhole) return status;
@@ -182,7 +185,7 @@ mob_status_t InterHost::take(const char* call, mob_rank_t member, mob_rank_t ori
 }
 
 mob_status_t InterHost::receive(const char* call, mob_rank_t member, mob_rank_t origin, void* bytes,
-                             size_t count) {
+                                size_t count) {
   TeamMessage letter;
   if (const mob_status_t status = take(call, member, origin, &letter)) return status;
   if (letter.count != count) {
@@ -226,7 +229,7 @@ mob_status_t InterHost::barrier() {
 
 // One for each host; the own one's is nobody's.
 mob_status_t InterHost::exchange_parcels(const char* call, mob_status_t status,
-                                      const std::vector<Parcel>& parcels) {
+                                         const std::vector<Parcel>& parcels) {
   const size_t groups = groups_.size();
   for (size_t i = 1; i < groups; ++i) {
     const size_t group = (own_ + i) % groups;
@@ -242,7 +245,7 @@ mob_status_t InterHost::exchange_parcels(const char* call, mob_status_t status,
 
 // Each leader has its host's blocks in `packed`, where they start at starts[group]; gets all.
 mob_status_t InterHost::exchange_leaders(mob_status_t status, std::vector<char>& packed,
-                                      const std::vector<size_t>& starts) {
+                                         const std::vector<size_t>& starts) {
   std::vector<Parcel> parcels;
   for (size_t group = 0; group < groups_.size(); ++group) {
     parcels.push_back({packed.data() + starts[own_], starts[own_ + 1] - starts[own_],

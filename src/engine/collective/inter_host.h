@@ -21,11 +21,10 @@
 #include "engine/team/team.h"
 #include "engine/team/team_backend.h"
 #include "engine/team/team_failure.h"
-#include "engine/team/team_messages.h"
 #include "engine/team/team_map.h"
+#include "engine/team/team_messages.h"
 
 namespace mobius::engine {
-
 
 // Members are named by their ranks in the whole team.
 class InterHost final : public TeamBackend {
@@ -33,7 +32,7 @@ class InterHost final : public TeamBackend {
   // `map` outlives this. `id` names the team on all hosts. `mates` is the team of the members of
   // this host, by increasing rank.
   InterHost(const TeamServices& services, const TeamMap& map, mob_rank_t rank, uint64_t id,
-         std::unique_ptr<Team> mates);
+            std::unique_ptr<Team> mates);
   ~InterHost() override;
 
   // That of a team; null if all its members are on this host.
@@ -174,7 +173,7 @@ class InterHost final : public TeamBackend {
   size_t largest_group_ = 0;
   size_t one_way_ = 0;        // calls since all have last met
   size_t one_way_bytes_ = 0;  // … and bytes in them
-  TeamFailure loss_;                 // that this member has found or heard of
+  TeamFailure loss_;          // that this member has found or heard of
 };
 
 // Makes them for teams.

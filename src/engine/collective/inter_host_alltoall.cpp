@@ -21,7 +21,7 @@ constexpr size_t kMemberBlockBytes = size_t{4} << 10;
 }  // namespace
 
 mob_status_t InterHost::alltoall(const void* in, const Blocks& in_blocks, void* out,
-                              const Blocks& out_blocks) {
+                                 const Blocks& out_blocks) {
   forget_one_way();
   if (largest_group_ == 1 || sizeof(uint64_t) + groups_.size() > kToldBytes) {
     return ended(alltoall_by_members(in, in_blocks, out, out_blocks));
@@ -83,7 +83,7 @@ mob_status_t InterHost::exchange_rows(mob_status_t status, std::vector<char>& ro
 }
 
 mob_status_t InterHost::alltoall_by_members(const void* in, const Blocks& in_blocks, void* out,
-                                         const Blocks& out_blocks) {
+                                            const Blocks& out_blocks) {
   const std::vector<char> all(groups_.size(), 1);
   mob_status_t status = MOB_OK;
   send_to_members(&status, all, in, in_blocks);
@@ -93,8 +93,8 @@ mob_status_t InterHost::alltoall_by_members(const void* in, const Blocks& in_blo
 }
 
 // In place, blocks of others would come over those that are still to be sent: this comes first.
-void InterHost::send_to_members(mob_status_t* status, const std::vector<char>& groups, const void* in,
-                             const Blocks& blocks) {
+void InterHost::send_to_members(mob_status_t* status, const std::vector<char>& groups,
+                                const void* in, const Blocks& blocks) {
   const mob_rank_t members = map_.size();
   for (mob_rank_t i = 1; i < members; ++i) {
     const mob_rank_t member = (rank_ + i) % members;
@@ -104,15 +104,15 @@ void InterHost::send_to_members(mob_status_t* status, const std::vector<char>& g
 }
 
 void InterHost::exchange_with_mates(mob_status_t* status, const void* in, const Blocks& in_blocks,
-                                 void* out, const Blocks& out_blocks) {
+                                    void* out, const Blocks& out_blocks) {
   if (*status != MOB_OK) return;
   const Selected given(in_blocks, own());
   const Selected taken(out_blocks, own());
   *status = engine::alltoall(*mates_, in, given.blocks(), out, taken.blocks());
 }
 
-void InterHost::receive_from_members(mob_status_t* status, const std::vector<char>& groups, void* out,
-                                  const Blocks& blocks) {
+void InterHost::receive_from_members(mob_status_t* status, const std::vector<char>& groups,
+                                     void* out, const Blocks& blocks) {
   const char* const call = blocks.by_lists ? "mob_alltoallv" : "mob_alltoall";
   const mob_rank_t members = map_.size();
   for (mob_rank_t i = 1; i < members && !is_broken(); ++i) {

@@ -99,7 +99,7 @@ class InterHost::Alltoallv {
 };
 
 mob_status_t InterHost::alltoallv(const void* in, const Blocks& in_blocks, void* out,
-                               const Blocks& out_blocks) {
+                                  const Blocks& out_blocks) {
   return Alltoallv(*this, in_blocks, out_blocks).run(in, out);
 }
 

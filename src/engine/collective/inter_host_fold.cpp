@@ -22,7 +22,7 @@ constexpr size_t kPieceBytes = size_t{256} << 10;
 }  // namespace
 
 mob_status_t InterHost::fold(FoldResult result, const Combiner& combine, const void* in, void* out,
-                          size_t count) {
+                             size_t count) {
   if (count == 0) return MOB_OK;
   const bool is_scan = result.kind == Kind::kScan || result.kind == Kind::kExclusive;
   if (!is_scan && combine.is_exact()) return fold_by_hosts(result, combine, in, out, count);
@@ -39,7 +39,7 @@ mob_status_t InterHost::fold(FoldResult result, const Combiner& combine, const v
 }
 
 mob_status_t InterHost::fold_by_hosts(FoldResult result, const Combiner& combine, const void* in,
-                                   void* out, size_t count) {
+                                      void* out, size_t count) {
   const size_t bytes = count * combine.element_bytes();
   std::vector<size_t> starts{0};
   for (size_t i = 0; i < groups_.size(); ++i) starts.push_back(starts.back() + bytes);
@@ -63,7 +63,7 @@ mob_status_t InterHost::fold_by_hosts(FoldResult result, const Combiner& combine
 }
 
 mob_status_t InterHost::fold_in_order(FoldResult result, const Combiner& combine, const char* in,
-                                   char* out, size_t count) {
+                                      char* out, size_t count) {
   const size_t bytes = count * combine.element_bytes();
   std::vector<char> all(bytes * static_cast<size_t>(map_.size()));
   const mob_status_t status = allgather(in, all.data(), Blocks::packed(bytes));

@@ -60,7 +60,7 @@ bool InterHost::goes_by_members(size_t group, size_t bytes) const {
 }
 
 mob_status_t InterHost::gather(mob_rank_t root, const void* in, size_t mine, void* out,
-                            const Blocks& blocks) {
+                               const Blocks& blocks) {
   // Only the root knows of them where they differ, and each member of its own.
   const size_t known = blocks.by_lists ? 0 : static_cast<size_t>(map_.size()) * blocks.bytes;
   std::vector<size_t> sizes(own().size(), mine);
@@ -83,7 +83,7 @@ mob_status_t InterHost::gather(mob_rank_t root, const void* in, size_t mine, voi
 
 // On the root's host; `sizes` of all mates.
 mob_status_t InterHost::gather_here(mob_rank_t root, const void* in, size_t mine, void* out,
-                                 const Blocks& blocks, const std::vector<size_t>& sizes) {
+                                    const Blocks& blocks, const std::vector<size_t>& sizes) {
   const size_t largest = *std::ranges::max_element(sizes);
   const mob_rank_t first = mate_rank(root);
   if (rank_ != root) {
@@ -99,7 +99,8 @@ mob_status_t InterHost::gather_here(mob_rank_t root, const void* in, size_t mine
   return status != MOB_OK ? status : mismatch;
 }
 
-mob_status_t InterHost::check_gathered(mob_rank_t member, size_t bytes, const Blocks& blocks) const {
+mob_status_t InterHost::check_gathered(mob_rank_t member, size_t bytes,
+                                       const Blocks& blocks) const {
   if (bytes == blocks.size(member)) return MOB_OK;
   return fail(MOB_ERR_ARGUMENT, "mob_gatherv: member %d passes %zu bytes but member %d expects %zu",
               member, bytes, rank_, blocks.size(member));
@@ -107,8 +108,8 @@ mob_status_t InterHost::check_gathered(mob_rank_t member, size_t bytes, const Bl
 
 // On another host: one letter of all its blocks, behind their sizes where those differ. Large
 // blocks follow from member to member; one block alone is a letter.
-mob_status_t InterHost::gather_there(mob_status_t status, mob_rank_t root, const void* in, size_t mine,
-                                  bool by_lists, const std::vector<size_t>& sizes) {
+mob_status_t InterHost::gather_there(mob_status_t status, mob_rank_t root, const void* in,
+                                     size_t mine, bool by_lists, const std::vector<size_t>& sizes) {
   if (sizes.size() == 1) {
     send_outcome(&status, root, in, mine);
     return status;

@@ -9,8 +9,8 @@
 #include "base/status.h"
 #include "engine/common/peers.h"
 #include "engine/segment/kernel_copy.h"
-#include "engine/segment/segment.h"
 #include "engine/segment/peer_memory.h"
+#include "engine/segment/segment.h"
 
 namespace mobius::engine {
 
@@ -18,7 +18,8 @@ PeerBuffer PeerBuffers::lend(const void* memory, size_t bytes) const {
   const TeamServices& services = team_.services();
   const uint64_t offset = reinterpret_cast<uintptr_t>(memory) - services.segment.window().base();
   if (bytes == 0) return {PeerBuffer::Kind::kWindow, 0};
-  if (offset < services.segment.window().bytes() && services.segment.reach(services.peers.rank(), memory, bytes) != nullptr) {
+  if (offset < services.segment.window().bytes() &&
+      services.segment.reach(services.peers.rank(), memory, bytes) != nullptr) {
     return {PeerBuffer::Kind::kWindow, offset};
   }
   if (!attaches_) return {};
@@ -30,7 +31,8 @@ uintptr_t PeerBuffers::address(mob_rank_t member, const PeerBuffer& loan, size_t
   const uintptr_t start =
       loan.kind == PeerBuffer::Kind::kPrivate
           ? loan.at
-          : services.segment.address_in(services.peers.host_index(team_.map().world_rank(member)), loan.at);
+          : services.segment.address_in(services.peers.host_index(team_.map().world_rank(member)),
+                                        loan.at);
   return start + offset;
 }
 

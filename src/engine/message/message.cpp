@@ -56,7 +56,8 @@ void Messages::open(ProcessBlock& own, base::RingBytes ring_bytes, SendGate& gat
   doorbell_ = &own.doorbell;
   spans_hosts_ = services_.peers.job().hosts() > 1;
   width_ = &wanted_ring_size(ring_bytes);
-  by_rank_ = std::make_unique<std::atomic<MessageSender*>[]>(static_cast<size_t>(services_.peers.size()));
+  by_rank_ =
+      std::make_unique<std::atomic<MessageSender*>[]>(static_cast<size_t>(services_.peers.size()));
 }
 
 void Messages::close() {
@@ -145,7 +146,8 @@ bool Messages::add_larger_ring(Inbox::LargerRings& rings, const RingSize& width,
 }
 
 void* Messages::larger_ring_at(uint64_t offset) {
-  if (services_.segment.window().allow(offset >> kChunkShift << kChunkShift, 1) != MOB_OK) return nullptr;
+  if (services_.segment.window().allow(offset >> kChunkShift << kChunkShift, 1) != MOB_OK)
+    return nullptr;
   return services_.segment.local_address(offset);
 }
 
@@ -184,7 +186,8 @@ mob_status_t Messages::connect(mob_rank_t rank) {
 mob_status_t Messages::outbox(const char* call, mob_rank_t rank, unsigned id, MessageSender** box) {
   const bool here = services_.peers.is_here(rank);
   // On another host, the target says if it has no such handler.
-  const Inbox& inbox = here ? services_.segment.process(services_.peers.host_index(rank)).inbox : *inbox_;
+  const Inbox& inbox =
+      here ? services_.segment.process(services_.peers.host_index(rank)).inbox : *inbox_;
   // Acquire pairs with the release in register_handler().
   if (here && (inbox.handlers[id / 64].load(std::memory_order_acquire) >> (id % 64) & 1) == 0) {
     return fail(MOB_ERR_HANDLE,
@@ -251,7 +254,8 @@ mob_status_t Messages::start(const char* call, mob_rank_t rank, const Outgoing& 
     count(rank, message, MOB_OK);
     if (!box->is_here()) sent_.fetch_add(1, std::memory_order_release);
     if (message.notify.origin_counter != nullptr) {
-      services_.counters.count(services_.peers.rank(), Counters::own(message.notify.origin_counter));
+      services_.counters.count(services_.peers.rank(),
+                               Counters::own(message.notify.origin_counter));
     }
     if (handle != nullptr) *handle = MOB_HANDLE_DONE;
     return MOB_OK;

@@ -27,17 +27,16 @@
 #include <mutex>
 #include <vector>
 
-#include "engine/segment/segment_layout.h"
-#include "engine/message/message_sender.h"
 #include "base/settings.h"
 #include "engine/message/message_receiver.h"
+#include "engine/message/message_sender.h"
 #include "engine/message/message_services.h"
 #include "engine/message/send_gate.h"
 #include "engine/network/record_sink.h"
 #include "engine/segment/message_wire.h"
+#include "engine/segment/segment_layout.h"
 
 namespace mobius::engine {
-
 
 enum class InternalHandler : unsigned {
   kServe = kPublicHandlers,  // up to kHandlers - 1
@@ -174,7 +173,8 @@ class Messages final : public RecordSinks {
     if (puts_wait()) gate_->issue_puts();
   }
   mob_status_t check_counters(const char* call, mob_rank_t rank, const mob_notify_t& notify);
-  mob_status_t prepare(const char* call, mob_rank_t rank, const Outgoing& message, MessageSender** box);
+  mob_status_t prepare(const char* call, mob_rank_t rank, const Outgoing& message,
+                       MessageSender** box);
   mob_status_t outbox(const char* call, mob_rank_t rank, unsigned id, MessageSender** box);
   mob_status_t deliver(const char* call, mob_rank_t rank, const Outgoing& message,
                        mob_status_t (MessageSender::*how)(const Outgoing&));
@@ -207,7 +207,7 @@ class Messages final : public RecordSinks {
   std::vector<std::unique_ptr<MessageSender>> senders_;
   std::atomic<uint32_t> boxes_with_queue_ = 0;
   std::atomic<bool> sent_by_program_ = false;
-  std::atomic<uint64_t> sent_ = 0;       // see sent()
+  std::atomic<uint64_t> sent_ = 0;      // see sent()
   const RingSize* width_ = &kWideRing;  // of wider rings, that is wanted
 
   // Receiving.

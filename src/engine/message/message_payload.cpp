@@ -62,8 +62,8 @@ size_t attach_from_bytes() {
   return bytes;
 }
 
-bool help_to_copy(const MessageServices& services, mob_rank_t receiver, SharedCopy& copy, uint64_t number,
-                  const void* payload, size_t payload_bytes) {
+bool help_to_copy(const MessageServices& services, mob_rank_t receiver, SharedCopy& copy,
+                  uint64_t number, const void* payload, size_t payload_bytes) {
   // Acquire pairs with the release in PayloadCopy::start().
   if (copy.number.load(std::memory_order_acquire) != number || copy.failed_bytes != 0) return false;
   size_t offset = 0;
@@ -82,8 +82,8 @@ bool help_to_copy(const MessageServices& services, mob_rank_t receiver, SharedCo
   return true;
 }
 
-bool PayloadCopy::start(const MessageServices& services, mob_rank_t sender, SharedCopy& copy, uint64_t number,
-                        uintptr_t from, void* to, size_t bytes) {
+bool PayloadCopy::start(const MessageServices& services, mob_rank_t sender, SharedCopy& copy,
+                        uint64_t number, uintptr_t from, void* to, size_t bytes) {
   copy_ = &copy;
   from_ = from;
   to_ = static_cast<unsigned char*>(to);
@@ -109,8 +109,8 @@ bool PayloadCopy::start(const MessageServices& services, mob_rank_t sender, Shar
   copy.number.store(number, std::memory_order_release);
   size_t mine = 0;
   for (; part != 0; part = claim_part(copy, bytes, &offset)) {
-    if (copy_with_peer(services.segment, services.kernel_copy.allowed(sender), sender, from + offset,
-                       to_ + offset, part, false) != 0) {
+    if (copy_with_peer(services.segment, services.kernel_copy.allowed(sender), sender,
+                       from + offset, to_ + offset, part, false) != 0) {
       return false;
     }
     mine += part;

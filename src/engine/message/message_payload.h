@@ -36,16 +36,16 @@ inline constexpr size_t kMappedSharedFromBytes = size_t{256} << 10;
 size_t attach_from_bytes();
 
 // The sender's part in message `number`; false if there was none to claim.
-bool help_to_copy(const MessageServices& services, mob_rank_t receiver, SharedCopy& copy, uint64_t number,
-                  const void* payload, size_t payload_bytes);
+bool help_to_copy(const MessageServices& services, mob_rank_t receiver, SharedCopy& copy,
+                  uint64_t number, const void* payload, size_t payload_bytes);
 
 // The receiver's part.
 class PayloadCopy {
  public:
   // Copies as long as there is something to claim. False if the sender's memory cannot be read;
   // then it is over.
-  bool start(const MessageServices& services, mob_rank_t sender, SharedCopy& copy, uint64_t number, uintptr_t from,
-             void* to, size_t bytes);
+  bool start(const MessageServices& services, mob_rank_t sender, SharedCopy& copy, uint64_t number,
+             uintptr_t from, void* to, size_t bytes);
   // Whether the sender, too, is done with what it claimed.
   bool is_settled() const;
   // When that is so: copies what it could not; false as above.

@@ -32,7 +32,8 @@ bool leaves_late(unsigned id) {
 
 }  // namespace
 
-MessageReceiver::MessageReceiver(const MessageServices& services, const HandlerTable& handlers, MessageRing& ring)
+MessageReceiver::MessageReceiver(const MessageServices& services, const HandlerTable& handlers,
+                                 MessageRing& ring)
     : services_(services),
       instrumentation_(services.instrumentation),
       handlers_(handlers),
@@ -56,7 +57,8 @@ bool MessageReceiver::handle() {
 
 // After room was made, and the sender told.
 void MessageReceiver::end_starvation() {
-  // Pairs with the fence in MessageSender::reserve(): the sender sees the room, or we that it starves.
+  // Pairs with the fence in MessageSender::reserve(): the sender sees the room, or we that it
+  // starves.
   std::atomic_thread_fence(std::memory_order_seq_cst);
   if (head_.starved.load(std::memory_order_relaxed) == 0) return;
   head_.starved.store(0, std::memory_order_relaxed);

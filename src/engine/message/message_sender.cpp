@@ -44,8 +44,8 @@ class MessageSender::TargetWatch final : public os::Watch {
   const MessageSender& box_;
 };
 
-MessageSender::MessageSender(const MessageServices& services, mob_rank_t target, MessageRing& ring, uint32_t index,
-               std::atomic<uint32_t>& boxes_with_queue)
+MessageSender::MessageSender(const MessageServices& services, mob_rank_t target, MessageRing& ring,
+                             uint32_t index, std::atomic<uint32_t>& boxes_with_queue)
     : services_(services),
       target_(target),
       target_block_(&services.segment.process(services.peers.host_index(target))),
@@ -56,7 +56,7 @@ MessageSender::MessageSender(const MessageServices& services, mob_rank_t target,
       widens_after_(services.messages.widens_after()) {}
 
 MessageSender::MessageSender(const MessageServices& services, mob_rank_t target, Link& link,
-               std::atomic<uint32_t>& boxes_with_queue)
+                             std::atomic<uint32_t>& boxes_with_queue)
     : services_(services),
       target_(target),
       target_block_(nullptr),
@@ -174,7 +174,8 @@ bool MessageSender::write_first(const Outgoing& message, Cursor& cursor, bool in
 bool MessageSender::is_taken_in_place(const Outgoing& message, bool waits) {
   if (link_ != nullptr || message.payload_bytes < kInPlaceFromBytes) return false;
   if (services_.peers.is_same_process(target_) ||
-      services_.segment.reach(services_.peers.rank(), message.payload, message.payload_bytes) != nullptr) {
+      services_.segment.reach(services_.peers.rank(), message.payload, message.payload_bytes) !=
+          nullptr) {
     return true;
   }
   if (message.payload_bytes < kSharedFromBytes || !attaches_.load(std::memory_order_relaxed) ||
@@ -207,7 +208,8 @@ bool MessageSender::is_answered(Cursor& cursor, size_t payload_bytes) {
 // be done.
 bool MessageSender::help(const Outgoing& message) {
   const uint64_t number = written_.load(std::memory_order_relaxed) + 1;
-  if (!help_to_copy(services_, target_, head_.copy, number, message.payload, message.payload_bytes)) {
+  if (!help_to_copy(services_, target_, head_.copy, number, message.payload,
+                    message.payload_bytes)) {
     return false;
   }
   tell_target();
@@ -453,8 +455,9 @@ void MessageSender::read(Parcel& parcel, const LatePayload& late) {
   const size_t room = std::max(message.header_bytes + bytes, late.header_room);
   std::unique_ptr<unsigned char[]> whole(new (std::nothrow) unsigned char[room]);
   unsigned char* const payload = whole.get() + message.header_bytes;
-  const mob_status_t status = whole != nullptr ? late.read(message.late_owner, message.payload, bytes, payload)
-                                               : fail(MOB_ERR_MEMORY, "it has no memory left");
+  const mob_status_t status = whole != nullptr
+                                  ? late.read(message.late_owner, message.payload, bytes, payload)
+                                  : fail(MOB_ERR_MEMORY, "it has no memory left");
   if (whole == nullptr && parcel.bytes == nullptr) {
     whole = std::make_unique_for_overwrite<unsigned char[]>(late.header_room);
   }

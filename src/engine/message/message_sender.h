@@ -62,10 +62,11 @@ class MessageSender {
  public:
   // `ring` is the ring at `index` of the target's inbox. `boxes_with_queue` is counted while there
   // is a queue here.
-  MessageSender(const MessageServices& services, mob_rank_t target, MessageRing& ring, uint32_t index,
-         std::atomic<uint32_t>& boxes_with_queue);
+  MessageSender(const MessageServices& services, mob_rank_t target, MessageRing& ring,
+                uint32_t index, std::atomic<uint32_t>& boxes_with_queue);
   // To a process of another host.
-  MessageSender(const MessageServices& services, mob_rank_t target, Link& link, std::atomic<uint32_t>& boxes_with_queue);
+  MessageSender(const MessageServices& services, mob_rank_t target, Link& link,
+                std::atomic<uint32_t>& boxes_with_queue);
   ~MessageSender() { give_queue_up(); }
   MessageSender(const MessageSender&) = delete;
   MessageSender& operator=(const MessageSender&) = delete;

@@ -25,7 +25,8 @@ class SendGate {
   ~SendGate() = default;
 };
 
-// Counts counters whose owner is on another host. Never waits; an owner that is gone is not counted.
+// Counts counters whose owner is on another host. Never waits; an owner that is gone is not
+// counted.
 class RemoteCounts {
  public:
   virtual mob_status_t count(mob_rank_t owner, mob_counter_t counter) = 0;

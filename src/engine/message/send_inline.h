@@ -131,7 +131,7 @@ inline bool MessageSender::knows_handler(unsigned id) const {
 
 // As write_whole(), of a header that fits into a line with what is in front.
 [[gnu::always_inline]] inline bool MessageSender::write_bare(unsigned id, const void* header,
-                                                      size_t header_bytes) {
+                                                             size_t header_bytes) {
   const size_t bytes = sizeof(WireMessage) + header_bytes;
   auto* record = static_cast<unsigned char*>(writer_.reserve_line(bytes, kFirst));
   if (record == nullptr) [[unlikely]] {
@@ -145,7 +145,7 @@ inline bool MessageSender::knows_handler(unsigned id) const {
 
 // In it nothing is called while an argument is still needed, so that few registers are saved.
 [[gnu::always_inline]] inline BareSent MessageSender::send_bare(unsigned id, const void* header,
-                                                         size_t header_bytes) {
+                                                                size_t header_bytes) {
   const uint32_t self = known_thread_id();
   // What comes to the queue from now on is not in front of this message: others have sent it.
   if (!sends_bare_.load(std::memory_order_relaxed) ||
@@ -164,8 +164,9 @@ inline bool MessageSender::knows_handler(unsigned id) const {
 }
 
 [[gnu::always_inline]] inline bool MessageSender::send_plain(unsigned id, const void* header,
-                                                      size_t header_bytes, const void* payload,
-                                                      size_t payload_bytes) {
+                                                             size_t header_bytes,
+                                                             const void* payload,
+                                                             size_t payload_bytes) {
   if (link_ != nullptr || payload_bytes > kMostSentNow || broken_.load(std::memory_order_relaxed) ||
       !knows_handler(id)) [[unlikely]] {
     return false;
@@ -200,7 +201,8 @@ inline bool MessageSender::knows_handler(unsigned id) const {
                                                         const void* header, size_t header_bytes,
                                                         const void* payload, size_t payload_bytes) {
   MessageSender* box = by_rank_[static_cast<size_t>(rank)].load(std::memory_order_acquire);
-  if (box == nullptr || !sent_by_program() || services_.instrumentation.counts_messages()) [[unlikely]] {
+  if (box == nullptr || !sent_by_program() || services_.instrumentation.counts_messages())
+      [[unlikely]] {
     return false;
   }
   issue_puts();

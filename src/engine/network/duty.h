@@ -8,11 +8,11 @@ namespace mobius::engine {
 // What the network's thread does next. It serves only when no thread of the program would: it takes
 // a processor for each round, mostly that of a thread which polls.
 enum class Duty {
-  kRest,            // the program alone serves (MOBIUS_PROGRESS=poll)
-  kNapBetweenWaits, // a thread of the program polls, and its waits are short
-  kNapInWait,       // a thread of the program polls, in one long wait, and wakes this one when it ends
-  kNapForProgram,   // the program polls or waits often, and will again
-  kNapAfterStart,   // the program starts transfers, and goes on with that or waits for them
+  kRest,             // the program alone serves (MOBIUS_PROGRESS=poll)
+  kNapBetweenWaits,  // a thread of the program polls, and its waits are short
+  kNapInWait,  // a thread of the program polls, in one long wait, and wakes this one when it ends
+  kNapForProgram,  // the program polls or waits often, and will again
+  kNapAfterStart,  // the program starts transfers, and goes on with that or waits for them
   kServe,
 };
 

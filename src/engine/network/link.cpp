@@ -75,8 +75,7 @@ bool Link::send_frame(bool has_records, const Send& send) {
   // What is collected while this is under way goes when the peer reports: so it has to.
   const bool probe = probe_wanted_.load(std::memory_order_relaxed) &&
                      probe_wanted_.exchange(false, std::memory_order_seq_cst);
-  const FrameHeader header{own_, read,
-                           incoming_.completed.load(std::memory_order_acquire),
+  const FrameHeader header{own_, read, incoming_.completed.load(std::memory_order_acquire),
                            probe         ? kReportAwaited
                            : has_records ? kReportWanted
                                          : kNoReport,

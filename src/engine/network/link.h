@@ -30,9 +30,9 @@
 #include <span>
 #include <string>
 
-#include "engine/segment/message_wire.h"
 #include "engine/network/ack_piggyback.h"
 #include "engine/network/record_sink.h"
+#include "engine/segment/message_wire.h"
 #include "transport/ofi/endpoint.h"
 
 namespace mobius::engine {
@@ -163,7 +163,8 @@ class Link {
   // Of answers to what tells the program nothing, and to what tells it something: it may well be
   // about to send, then.
   std::array<AckPiggyback, 2> ridings_;
-  AckPiggyback* holding_ = nullptr;   // has what is staged wait, which are answers; null: nothing waits
+  AckPiggyback* holding_ =
+      nullptr;                  // has what is staged wait, which are answers; null: nothing waits
   uint32_t held_looks_ = 0;     // how often settle() has found them so
   uint64_t held_until_ns_ = 0;  // at least
   std::atomic<bool> probe_wanted_ = false;

@@ -14,8 +14,8 @@
 
 #include "base/log.h"
 #include "base/status.h"
-#include "engine/progress/adaptive_spin.h"
 #include "engine/network/duty.h"
+#include "engine/progress/adaptive_spin.h"
 #include "os/asymmetric_fence.h"
 #include "os/futex.h"
 #include "os/scheduling.h"
@@ -180,7 +180,8 @@ mob_status_t Network::connect(mob_rank_t rank) {
   if (status == MOB_OK) status = endpoint_.add_peer(address, &id);
   if (status != MOB_OK) return status;
   const size_t count = link_count_.load(std::memory_order_relaxed);
-  links_[count] = std::make_unique<Link>(*this, peers_.rank(), progress_, endpoint_, *sinks_, rank, id);
+  links_[count] =
+      std::make_unique<Link>(*this, peers_.rank(), progress_, endpoint_, *sinks_, rank, id);
   // Release, both: who finds it finds it whole.
   by_rank_[static_cast<size_t>(rank)].store(links_[count].get(), std::memory_order_release);
   link_count_.store(count + 1, std::memory_order_release);

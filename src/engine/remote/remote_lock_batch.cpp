@@ -72,7 +72,7 @@ void RemoteLocks::open() {
 }
 
 mob_status_t RemoteLocks::send(const RemoteLock& lock, ClaimMode mode, const RemoteLockBatch& batch,
-                          uint64_t ticket) {
+                               uint64_t ticket) {
   ClaimingRequest request{.pack = batch.request,
                           .object = lock.object,
                           .index = lock.index,
@@ -92,7 +92,7 @@ mob_status_t RemoteLocks::send(const RemoteLock& lock, ClaimMode mode, const Rem
 }
 
 void RemoteLocks::serve_batch(mob_rank_t origin, const ClaimingRequest& request,
-                         std::unique_ptr<unsigned char[]> pieces, size_t bytes) {
+                              std::unique_ptr<unsigned char[]> pieces, size_t bytes) {
   auto work = std::make_shared<RemoteLockBatchWork>();
   work->request = request.pack;
   work->ends = request.ends != 0;
@@ -116,8 +116,8 @@ void RemoteLocks::satisfy(const Claim& claim, RemoteObject& object) {
   const Answer acquired = claim.recovered ? Answer::kRecovered : Answer::kAcquired;
   if (claim.work == nullptr) return answer(claim, acquired);
   const RemoteLockBatchWork& work = *claim.work;
-  const BatchServer::Done done = services_.batch_server.carry_out(claim.rank, work.request, work.pieces.get(),
-                                                     work.piece_bytes, false);
+  const BatchServer::Done done = services_.batch_server.carry_out(
+      claim.rank, work.request, work.pieces.get(), work.piece_bytes, false);
   if (work.ends) object.give_back(claim);
   reply(claim, acquired, done);
 }
@@ -135,8 +135,8 @@ void RemoteLocks::reply(const Claim& claim, Answer answer, const BatchServer::Do
   static_cast<void>(services_.messages.post("an answer", claim.rank, message));
 }
 
-void RemoteLocks::take_reply(mob_rank_t source, const ClaimedReply& reply, const unsigned char* data,
-                        size_t bytes) {
+void RemoteLocks::take_reply(mob_rank_t source, const ClaimedReply& reply,
+                             const unsigned char* data, size_t bytes) {
   const std::lock_guard guard(mutex_);
   const auto found = tickets_.find(reply.pack.id);
   if (found == tickets_.end() || found->second->batch == nullptr) return;

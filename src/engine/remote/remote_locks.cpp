@@ -36,9 +36,8 @@ class RemoteLocks::HostingWatch final : public os::Watch {
       return fail(MOB_ERR_PEER, "%s: rank %d, on another host, %s", call_, rank_,
                   left ? "has left the job" : peers_.fate(rank_).c_str());
     }
-    const mob_status_t asked = without_exceptions(call_, [&] {
-      return objects_.ask(rank_, {.what = RemoteObjects::What::kLookAgain});
-    });
+    const mob_status_t asked = without_exceptions(
+        call_, [&] { return objects_.ask(rank_, {.what = RemoteObjects::What::kLookAgain}); });
     // Without memory to ask with, the next look asks: who gave up here would be given the lock all
     // the same.
     return asked == MOB_ERR_MEMORY ? MOB_OK : asked;
@@ -98,15 +97,14 @@ mob_status_t RemoteLocks::claim(const char* call, const RemoteLock& lock, ClaimM
   const TicketScope registered(*this, ticket);
   const uint64_t number = registered.number;
   mob_status_t status =
-      batch != nullptr
-          ? send(lock, mode, *batch, number)
-          : objects_.ask(lock.rank, {.what = waits ? RemoteObjects::What::kClaim
-                                                                   : RemoteObjects::What::kTryClaim,
-                                                     .number = services_.peers.lock_id(),
-                                                     .mode = mode,
-                                                     .object = lock.object,
-                                                     .index = lock.index,
-                                                     .value = number});
+      batch != nullptr ? send(lock, mode, *batch, number)
+                       : objects_.ask(lock.rank, {.what = waits ? RemoteObjects::What::kClaim
+                                                                : RemoteObjects::What::kTryClaim,
+                                                  .number = services_.peers.lock_id(),
+                                                  .mode = mode,
+                                                  .object = lock.object,
+                                                  .index = lock.index,
+                                                  .value = number});
   if (status == MOB_OK) {
     HostingWatch watch(services_.peers, objects_, call, lock.rank);
     // Acquire pairs with the release in answered().
@@ -153,12 +151,11 @@ mob_status_t RemoteLocks::give_back(const RemoteLock& lock, ClaimMode mode) {
     unsettled_.insert(lock.rank);
     is_unsettled_.store(true, std::memory_order_relaxed);
   }
-  const mob_status_t status =
-      objects_.ask(lock.rank, {.what = RemoteObjects::What::kGiveBack,
-                                               .number = services_.peers.lock_id(),
-                                               .mode = mode,
-                                               .object = lock.object,
-                                               .index = lock.index});
+  const mob_status_t status = objects_.ask(lock.rank, {.what = RemoteObjects::What::kGiveBack,
+                                                       .number = services_.peers.lock_id(),
+                                                       .mode = mode,
+                                                       .object = lock.object,
+                                                       .index = lock.index});
   // Where there was no memory to ask, the thread has it still.
   const std::lock_guard guard(mutex_);
   if (mode == ClaimMode::kExclusive) held_.erase(held_by_self(lock));
@@ -188,10 +185,9 @@ void RemoteLocks::answered(uint64_t ticket, Answer answer) {
 void RemoteLocks::answer(const Claim& claim, Answer answer) {
   // Nobody is left to be told if it is gone.
   if (claim.work != nullptr) return reply(claim, answer, {});
-  static_cast<void>(
-      objects_.ask(claim.rank, {.what = RemoteObjects::What::kAnswer,
-                                                .number = static_cast<uint32_t>(answer),
-                                                .value = claim.ticket}));
+  static_cast<void>(objects_.ask(claim.rank, {.what = RemoteObjects::What::kAnswer,
+                                              .number = static_cast<uint32_t>(answer),
+                                              .value = claim.ticket}));
 }
 
 void RemoteLocks::serve(Claim claim) {

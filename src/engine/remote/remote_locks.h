@@ -48,7 +48,7 @@ struct Claim {
   bool waits;  // otherwise it is tried once
   uint64_t object;
   uint64_t index;
-  uint64_t ticket;                                  // for the answer
+  uint64_t ticket;                                            // for the answer
   std::shared_ptr<const RemoteLockBatchWork> work = nullptr;  // that came with it
   // The object's:
   bool queued = false;     // it has been tried before

@@ -74,9 +74,9 @@ class RemoteObjects final : public RemoteCounts {
 
   // Whether a process is known to have come to the end of the job, where it does nothing but serve
   // others. A process of another host that is not known to have is asked; its answer comes behind
-  // everything that it told before. So call this only for a process that is waited for. (Peers learn
-  // of the end of other hosts without asking only once all processes of such a host have come to
-  // it, which is enough for collective calls.)
+  // everything that it told before. So call this only for a process that is waited for. (Peers
+  // learn of the end of other hosts without asking only once all processes of such a host have come
+  // to it, which is enough for collective calls.)
   bool is_at_end(mob_rank_t rank);
 
   // Names for objects are never used again. add() before others can know the name; after remove()

@@ -13,8 +13,8 @@
 #include "engine/scheduler/scheduler.h"
 #include "engine/segment/segment.h"
 #include "engine/sync/lazy_lock.h"
-#include "engine/transfer/router.h"
 #include "engine/sync/locks.h"
+#include "engine/transfer/router.h"
 
 namespace mobius::engine {
 namespace {
@@ -55,7 +55,8 @@ class Access::ReadersWatch final : public os::Watch {
   mob_rank_t target_;
 };
 
-mob_status_t Access::make(const SyncServices& services, Team& team, mob_status_t mine, std::unique_ptr<Access>* access) {
+mob_status_t Access::make(const SyncServices& services, Team& team, mob_status_t mine,
+                          std::unique_ptr<Access>* access) {
   auto made = std::make_unique<Access>(services);
   const auto members = static_cast<size_t>(team.size());
   const mob_rank_t mates = team.mates().size();
@@ -119,9 +120,8 @@ mob_status_t Access::start_lock(const char* call, mob_rank_t target, ClaimMode m
 void Access::gained(mob_rank_t target, ClaimMode mode, std::optional<schedule::Policy> hint) {
   const bool is_shared = mode == ClaimMode::kShared;
   if (is_shared) own_shared(target).fetch_add(1, std::memory_order_relaxed);
-  services_.scheduler.open_epoch(
-      team().map().world_rank(target), hint,
-      is_shared ? Scheduler::Epoch::kSeen : Scheduler::Epoch::kWaits);
+  services_.scheduler.open_epoch(team().map().world_rank(target), hint,
+                                 is_shared ? Scheduler::Epoch::kSeen : Scheduler::Epoch::kWaits);
 }
 
 std::atomic<uint32_t>& Access::shared(mob_rank_t reader, mob_rank_t target) const {
@@ -175,9 +175,11 @@ bool Access::enter_shared(mob_rank_t reader, mob_rank_t target) {
 bool Access::leave_shared(mob_rank_t reader, mob_rank_t target) {
   if (!take_one(shared(reader, target))) return false;
   if (gate(target).state.load(std::memory_order_seq_cst) != 0) [[unlikely]] {
-      const uint32_t waiting = os::lock_owner(gate(target));
+    const uint32_t waiting = os::lock_owner(gate(target));
     if (waiting != 0) services_.waiter.ring(Peers::lock_owner(waiting));
-    if (services_.network.is_open()) RemoteLocks::released(services_.segment, team().map().world_rank(target));
+    if (services_.network.is_open()) {
+      RemoteLocks::released(services_.segment, team().map().world_rank(target));
+    }
   }
   return true;
 }
@@ -197,7 +199,9 @@ mob_status_t Access::leave_own_shared(mob_rank_t target, bool* had) {
 // Of the calling thread. Its transfers have nothing to do with that: they come before unlock().
 void Access::leave_gate(mob_rank_t target) const {
   static_cast<void>(os::unlock(gate(target), services_.peers.lock_id()));
-  if (services_.network.is_open()) RemoteLocks::released(services_.segment, team().map().world_rank(target));
+  if (services_.network.is_open()) {
+    RemoteLocks::released(services_.segment, team().map().world_rank(target));
+  }
 }
 
 mob_status_t Access::lock_exclusive(const char* call, mob_rank_t target, int* recovered) {
@@ -218,7 +222,8 @@ mob_status_t Access::lock_exclusive(const char* call, mob_rank_t target, int* re
   if (!is_read(target, &next)) return MOB_OK;
   ReadersWatch watch(*this, target);
   try {
-    const mob_status_t status = services_.waiter.wait_until([&] { return !is_read(target, &next); }, &watch);
+    const mob_status_t status =
+        services_.waiter.wait_until([&] { return !is_read(target, &next); }, &watch);
     if (status != MOB_OK) leave_gate(target);
     return status;
   } catch (const std::bad_alloc&) {
@@ -243,8 +248,8 @@ mob_status_t Access::lock_shared(const char* call, mob_rank_t target, int* recov
     if (recovered != nullptr) *recovered = 0;
     return MOB_OK;
   }
-  if (const mob_status_t status = acquire_lock(services_, call, gate(target), recovered,
-                                               team().map().world_rank(target))) {
+  if (const mob_status_t status =
+          acquire_lock(services_, call, gate(target), recovered, team().map().world_rank(target))) {
     return status;
   }
   shared(team().rank(), target).fetch_add(1, std::memory_order_relaxed);
@@ -262,8 +267,8 @@ mob_status_t Access::try_exclusive(const char* call, mob_rank_t target, int* acq
     return status;
   }
   int at_gate = 0;
-  if (const mob_status_t status = try_acquire_lock(services_, call, gate(target), &at_gate, recovered,
-                                                   team().map().world_rank(target))) {
+  if (const mob_status_t status = try_acquire_lock(services_, call, gate(target), &at_gate,
+                                                   recovered, team().map().world_rank(target))) {
     return status;
   }
   *acquired = 0;

@@ -32,7 +32,8 @@ class Access final : public RemoteObject {
   explicit Access(const SyncServices& services) : services_(services) {}
 
   // Collective over the team. `mine` as in TeamArea::make().
-  static mob_status_t make(const SyncServices& services, Team& team, mob_status_t mine, std::unique_ptr<Access>* access);
+  static mob_status_t make(const SyncServices& services, Team& team, mob_status_t mine,
+                           std::unique_ptr<Access>* access);
   // Collective. While a member has access, fails everywhere and frees nothing.
   mob_status_t release();
 

@@ -72,7 +72,8 @@ class Epochs::GroupWatch final : public os::Watch {
   const Lacks lacks_;  // whether the answer of a member is awaited
 };
 
-mob_status_t Epochs::make(const SyncServices& services, Team& team, mob_status_t mine, std::unique_ptr<Epochs>* epochs) {
+mob_status_t Epochs::make(const SyncServices& services, Team& team, mob_status_t mine,
+                          std::unique_ptr<Epochs>* epochs) {
   auto made = std::make_unique<Epochs>(services);
   const auto members = static_cast<size_t>(team.size());
   made->team_ = &team;
@@ -118,9 +119,9 @@ inline mob_status_t Epochs::tell(mob_rank_t member, std::atomic<uint32_t> Words:
                                  uint32_t value) {
   const Peer& to = peer(member);
   if (to.told == nullptr) [[unlikely]] {
-    return services_.remote_objects.tell(
-        team_->map().world_rank(member), area_.name(), team_->rank(),
-        word == &Words::posted ? kPosted : kCompleted, value);
+    return services_.remote_objects.tell(team_->map().world_rank(member), area_.name(),
+                                         team_->rank(),
+                                         word == &Words::posted ? kPosted : kCompleted, value);
   }
   // Release pairs with the acquire in is_beyond().
   (to.told->*word).store(value, std::memory_order_release);
@@ -237,7 +238,8 @@ mob_status_t Epochs::set_schedule(std::optional<schedule::Policy> hint) {
 
 // Those of other hosts, or those of this one.
 inline mob_status_t Epochs::tell_completed(bool elsewhere) {
-  mob_status_t status = elsewhere && services_.network.is_open() ? services_.router.order_transfers() : MOB_OK;
+  mob_status_t status =
+      elsewhere && services_.network.is_open() ? services_.router.order_transfers() : MOB_OK;
   for (const mob_rank_t member : access_.group) {
     Peer& target = peer(member);
     if ((target.told == nullptr) != elsewhere) continue;
@@ -295,7 +297,7 @@ mob_status_t Epochs::wait() {
     GroupWatch watch(*this, kCall, exposure_.group,
                      [&](mob_rank_t member) { return !has_completed(member); });
     status = services_.waiter.wait_until([&] { return all_completed(&next); }, &watch,
-                                        os::Wakeup::kUnfenced);
+                                         os::Wakeup::kUnfenced);
   }
   // In a handler, which may not wait, nothing has changed.
   if (status != MOB_ERR_STATE) end_exposure();

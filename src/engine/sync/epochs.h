@@ -35,7 +35,8 @@ class Epochs final : public RemoteObject {
   Team& team() const { return *team_; }
 
   // Collective over the team. `mine` as in TeamArea::make().
-  static mob_status_t make(const SyncServices& services, Team& team, mob_status_t mine, std::unique_ptr<Epochs>* epochs);
+  static mob_status_t make(const SyncServices& services, Team& team, mob_status_t mine,
+                           std::unique_ptr<Epochs>* epochs);
   // Collective. Inside an epoch, fails everywhere and frees nothing.
   mob_status_t release();
 

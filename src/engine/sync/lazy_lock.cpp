@@ -4,16 +4,16 @@
 #include <vector>
 
 #include "base/status.h"
-#include "engine/sync/access.h"
 #include "engine/common/instrumentation.h"
 #include "engine/common/peers.h"
 #include "engine/progress/completion.h"
 #include "engine/progress/waiter.h"
 #include "engine/remote/remote_objects.h"
 #include "engine/request/am_rma.h"
-#include "engine/scheduler/scheduler.h"
-#include "engine/transfer/router.h"
 #include "engine/scheduler/append_run.h"
+#include "engine/scheduler/scheduler.h"
+#include "engine/sync/access.h"
+#include "engine/transfer/router.h"
 #include "schedule/text.h"
 #include "schedule/wire.h"
 #include "transport/shm/copy.h"
@@ -68,7 +68,7 @@ LazyLock::Kept* LazyLock::find_own() {
 }
 
 mob_status_t LazyLock::start(Access& access, mob_rank_t member, const RemoteLock& lock,
-                                   ClaimMode mode, std::optional<Policy> hint) {
+                             ClaimMode mode, std::optional<Policy> hint) {
   size_t bytes = 0;
   if (const mob_status_t status = services_.scheduler.message_bytes(lock.rank, &bytes)) {
     return status;
@@ -185,7 +185,7 @@ mob_status_t LazyLock::complete_own(const char* call, mob_rank_t rank) {
 }
 
 bool LazyLock::end_own(const char* call, const Access& access, mob_rank_t member,
-                             mob_status_t* status) {
+                       mob_status_t* status) {
   Kept* kept = in_handler ? nullptr : find_own();
   if (kept == nullptr || kept->access != &access || kept->member != member) return false;
   *status = send(call, *kept, true);

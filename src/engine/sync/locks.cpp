@@ -3,8 +3,8 @@
 
 #include <utility>
 
-#include "base/status.h"
 #include "base/settings.h"
+#include "base/status.h"
 #include "engine/network/network.h"
 #include "engine/progress/completion.h"
 #include "engine/progress/waiter.h"
@@ -81,8 +81,9 @@ mob_status_t acquire_lock(const SyncServices& services, const char* call, os::Hy
   return MOB_OK;
 }
 
-mob_status_t try_acquire_lock(const SyncServices& services, const char* call, os::HybridLockWord& word,
-                              int* acquired, int* recovered, mob_rank_t host) {
+mob_status_t try_acquire_lock(const SyncServices& services, const char* call,
+                              os::HybridLockWord& word, int* acquired, int* recovered,
+                              mob_rank_t host) {
   LivenessProbe probe(services.peers, host);
   const LockResult result = os::try_lock(word, services.peers.lock_id(), probe);
   if (result == LockResult::kHeldBySelf) return held_already(call);

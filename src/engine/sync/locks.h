@@ -14,8 +14,9 @@ namespace mobius::engine {
 // the results, `recovered` may be null.
 mob_status_t acquire_lock(const SyncServices& services, const char* call, os::HybridLockWord& word,
                           int* recovered, mob_rank_t host = -1);
-mob_status_t try_acquire_lock(const SyncServices& services, const char* call, os::HybridLockWord& word,
-                              int* acquired, int* recovered, mob_rank_t host = -1);
+mob_status_t try_acquire_lock(const SyncServices& services, const char* call,
+                              os::HybridLockWord& word, int* acquired, int* recovered,
+                              mob_rank_t host = -1);
 // After the calling thread's transfers; their error is returned, with the lock released. `host` is
 // the rank, on this host, that hosts a lock which processes of other hosts may claim.
 mob_status_t release_lock(const SyncServices& services, const char* call, os::HybridLockWord& word,

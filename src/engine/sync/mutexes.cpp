@@ -12,8 +12,8 @@
 
 namespace mobius::engine {
 
-mob_status_t Mutexes::make(const SyncServices& services, Team& team, size_t count, mob_status_t mine,
-                           std::unique_ptr<Mutexes>* mutexes) {
+mob_status_t Mutexes::make(const SyncServices& services, Team& team, size_t count,
+                           mob_status_t mine, std::unique_ptr<Mutexes>* mutexes) {
   std::vector<size_t> counts;
   if (const mob_status_t status = team.exchange(mine == MOB_OK ? count : 0, &counts)) return status;
   auto made = std::make_unique<Mutexes>(services);
@@ -59,7 +59,7 @@ mob_status_t Mutexes::lock(const char* call, mob_rank_t member, size_t index, in
                         team().map().world_rank(member));
   }
   return services_.remote_objects.locks().acquire(call, remote(member, index),
-                                                   ClaimMode::kExclusive, recovered);
+                                                  ClaimMode::kExclusive, recovered);
 }
 
 mob_status_t Mutexes::try_lock(const char* call, mob_rank_t member, size_t index, int* acquired,
@@ -70,7 +70,7 @@ mob_status_t Mutexes::try_lock(const char* call, mob_rank_t member, size_t index
                             team().map().world_rank(member));
   }
   return services_.remote_objects.locks().try_acquire(call, remote(member, index),
-                                                       ClaimMode::kExclusive, acquired, recovered);
+                                                      ClaimMode::kExclusive, acquired, recovered);
 }
 
 mob_status_t Mutexes::unlock(const char* call, mob_rank_t member, size_t index) {

@@ -20,8 +20,8 @@ class Mutexes final : public RemoteObject {
   explicit Mutexes(const SyncServices& services) : services_(services) {}
 
   // Collective over the team. `mine` as in TeamArea::make().
-  static mob_status_t make(const SyncServices& services, Team& team, size_t count, mob_status_t mine,
-                           std::unique_ptr<Mutexes>* mutexes);
+  static mob_status_t make(const SyncServices& services, Team& team, size_t count,
+                           mob_status_t mine, std::unique_ptr<Mutexes>* mutexes);
 
   // Collective. With a mutex held that the caller hosts, fails everywhere and frees nothing.
   mob_status_t release();

@@ -24,8 +24,7 @@ class SenderWatch final : public os::Watch {
 
   mob_status_t look() override {
     if (!peers_.is_lost(from_)) return MOB_OK;
-    return fail(MOB_ERR_PEER, "%s: rank %d %s", call_, from_,
-                peers_.fate_of_lost(from_).c_str());
+    return fail(MOB_ERR_PEER, "%s: rank %d %s", call_, from_, peers_.fate_of_lost(from_).c_str());
   }
 
  private:

@@ -3,11 +3,11 @@
 
 #include <algorithm>
 
+#include "base/settings.h"
 #include "base/status.h"
 #include "engine/common/peers.h"
 #include "engine/progress/waiter.h"
 #include "engine/segment/segment.h"
-#include "base/settings.h"
 #include "engine/team/grid_barrier.h"
 #include "os/topology.h"
 
@@ -91,7 +91,8 @@ bool comes_within(uint64_t ns, Done done) {
 
 }  // namespace
 
-Rounds::Rounds(const TeamServices& services, const TeamMap& map, mob_rank_t rank, void* area, Series series)
+Rounds::Rounds(const TeamServices& services, const TeamMap& map, mob_rank_t rank, void* area,
+               Series series)
     : services_(services),
       map_(map),
       rank_(rank),
@@ -132,7 +133,8 @@ void Rounds::find_mates() {
 
 bool Rounds::has_left_these(mob_rank_t rank) const {
   const mob_rank_t process = map_.world_rank(rank);
-  return series_ == Series::kCalls ? services_.peers.is_ending(process) : services_.peers.is_leaving(process);
+  return series_ == Series::kCalls ? services_.peers.is_ending(process)
+                                   : services_.peers.is_leaving(process);
 }
 
 // Members give up at different points: what one left behind must not complete the next call of
@@ -216,7 +218,9 @@ void Rounds::give_up(const TeamFailure& loss) {
   ring_all_after_fence();
 }
 
-TeamFailure Rounds::loss() const { return loss_ ? loss_ : header().loss.load(std::memory_order_relaxed); }
+TeamFailure Rounds::loss() const {
+  return loss_ ? loss_ : header().loss.load(std::memory_order_relaxed);
+}
 
 void Rounds::post() {
   // Release pairs with the acquire in has_posted().

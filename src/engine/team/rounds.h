@@ -26,7 +26,6 @@
 
 namespace mobius::engine {
 
-
 // Data that fits beside the flag.
 inline constexpr size_t kInlineBytes = 56;
 // Data of one round otherwise, at most: while some read it, the next is written.
@@ -46,7 +45,7 @@ struct TeamHeader {
     alignas(64) std::atomic<uint32_t> arrived;  // in the meeting that is under way
     alignas(64) std::atomic<uint32_t> generation;
     alignas(64) std::atomic<uint32_t> done_waiters;  // members that wait for others' Lines::done
-    std::atomic<TeamFailure> loss;                          // the first that a member has told of
+    std::atomic<TeamFailure> loss;                   // the first that a member has told of
   } meetings[kSeries];
   std::atomic<uint32_t> departed;  // members that will not look at the area again
 };
@@ -86,7 +85,8 @@ class Rounds {
 
   // `area` is shared memory of area_bytes(map.size()), zero before the first member comes. The map
   // outlives this. Rounds of kEnd have no bulk memory.
-  Rounds(const TeamServices& services, const TeamMap& map, mob_rank_t rank, void* area, Series series);
+  Rounds(const TeamServices& services, const TeamMap& map, mob_rank_t rank, void* area,
+         Series series);
 
   static size_t area_bytes(mob_rank_t size) {
     return sizeof(TeamHeader) + kHeaderPadding + static_cast<size_t>(size) * sizeof(TeamMember);

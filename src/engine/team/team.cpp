@@ -17,15 +17,16 @@ namespace mobius::engine {
 
 using base::fail;
 
-Team::Team(const TeamServices& services, TeamMap map, mob_rank_t rank, void* area, uint64_t offset, Series series)
+Team::Team(const TeamServices& services, TeamMap map, mob_rank_t rank, void* area, uint64_t offset,
+           Series series)
     : services_(services),
       map_(std::move(map)),
       rank_(rank),
       offset_(offset),
       rounds_(services, map_, rank, area, series) {}
 
-Team::Team(const TeamServices& services, TeamBackends& backends, TeamMap map, mob_rank_t rank, uint64_t id,
-           std::unique_ptr<Team> mates)
+Team::Team(const TeamServices& services, TeamBackends& backends, TeamMap map, mob_rank_t rank,
+           uint64_t id, std::unique_ptr<Team> mates)
     : services_(services),
       map_(std::move(map)),
       rank_(rank),
@@ -67,8 +68,8 @@ mob_status_t Team::meet_other(const char* call, mob_rank_t rank, Kind kind) {
   }
   const mob_status_t met = barrier();
   const bool is_done = may_be_done && met == MOB_OK && scheduler.puts_surely(rank);
-  const mob_status_t completed =
-      is_done ? services_.completion.flush(call, rank, false) : services_.completion.complete_all(call);
+  const mob_status_t completed = is_done ? services_.completion.flush(call, rank, false)
+                                         : services_.completion.complete_all(call);
   if (met != MOB_OK) return met;
   return ordered != MOB_OK ? ordered : completed;
 }

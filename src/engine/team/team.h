@@ -18,7 +18,6 @@
 
 namespace mobius::engine {
 
-
 // Bytes that Team::exchange() carries per member.
 inline constexpr size_t kTeamExchangeBytes = kInlineBytes;
 
@@ -30,8 +29,8 @@ class Team {
        Series series = Series::kCalls);
   // On several hosts. The area is that of `mates`, the team of the members on this host; `id` names
   // the team on all hosts.
-  Team(const TeamServices& services, TeamBackends& backends, TeamMap map, mob_rank_t rank, uint64_t id,
-       std::unique_ptr<Team> mates);
+  Team(const TeamServices& services, TeamBackends& backends, TeamMap map, mob_rank_t rank,
+       uint64_t id, std::unique_ptr<Team> mates);
   ~Team();
 
   static size_t area_bytes(mob_rank_t size) { return Rounds::area_bytes(size); }

@@ -11,7 +11,8 @@ namespace mobius::engine {
 mob_status_t TeamArea::claim(uint64_t* offset) {
   const TeamServices& services = team_->services();
   uint64_t first = 0;
-  if (const mob_status_t status = services.segment.chunks().claim(chunks_of(bytes_), &first)) return status;
+  if (const mob_status_t status = services.segment.chunks().claim(chunks_of(bytes_), &first))
+    return status;
   *offset = first << kChunkShift;
   const mob_status_t status = services.segment.reserve_memory(*offset, bytes_);
   if (status != MOB_OK) services.segment.chunks().release(first, chunks_of(bytes_));

@@ -13,8 +13,8 @@ namespace mobius::engine {
 class Team;
 class TeamMap;
 
-// How the members of a team on several hosts meet and exchange data. The collective layer implements
-// it. Members are named by their ranks in the whole team.
+// How the members of a team on several hosts meet and exchange data. The collective layer
+// implements it. Members are named by their ranks in the whole team.
 class TeamBackend {
  public:
   TeamBackend() = default;
@@ -42,10 +42,10 @@ class TeamBackend {
 // Makes the backends of teams.
 class TeamBackends {
  public:
-  // `map` outlives the backend. `id` names the team on all hosts. `mates` is the team of the members
-  // on this host, by increasing rank.
-  virtual std::unique_ptr<TeamBackend> make_backend(const TeamMap& map, mob_rank_t rank, uint64_t id,
-                                                    std::unique_ptr<Team> mates) = 0;
+  // `map` outlives the backend. `id` names the team on all hosts. `mates` is the team of the
+  // members on this host, by increasing rank.
+  virtual std::unique_ptr<TeamBackend> make_backend(const TeamMap& map, mob_rank_t rank,
+                                                    uint64_t id, std::unique_ptr<Team> mates) = 0;
 
  protected:
   ~TeamBackends() = default;

@@ -33,7 +33,8 @@ std::string text_of(const TeamServices& services, const TeamFailure& loss) {
   return "a collective call of it has failed";
 }
 
-mob_status_t record(const TeamServices& services, const TeamFailure& loss, const char* before, const char* after) {
+mob_status_t record(const TeamServices& services, const TeamFailure& loss, const char* before,
+                    const char* after) {
   try {
     return base::fail(MOB_ERR_PEER, "%s%s%s", before, text_of(services, loss).c_str(), after);
   } catch (const std::bad_alloc&) {

@@ -33,8 +33,8 @@ void TeamMessages::open() {
       this);
 }
 
-mob_status_t TeamMessages::send(uint64_t team, mob_rank_t rank, TeamMessage::Kind kind, const void* bytes,
-                            size_t count) {
+mob_status_t TeamMessages::send(uint64_t team, mob_rank_t rank, TeamMessage::Kind kind,
+                                const void* bytes, size_t count) {
   const LetterHead head{team, kind};
   Outgoing message;
   message.id = static_cast<unsigned>(InternalHandler::kTeam);
@@ -51,7 +51,7 @@ void TeamMessages::receive(const mob_message_t& message, mob_delivery_t* deliver
   std::memcpy(&head, message.header, sizeof head);
   const uint64_t team = head.team;
   TeamMessage letter{std::unique_ptr<char[]>(new (std::nothrow) char[message.payload_bytes]),
-                message.payload_bytes, head.kind};
+                     message.payload_bytes, head.kind};
   if (letter.bytes == nullptr) {
     base::log(base::LogLevel::kError, "no memory for %zu bytes of a collective call",
               message.payload_bytes);

@@ -7,10 +7,10 @@
 #include <vector>
 
 #include "base/status.h"
+#include "engine/common/out_of_memory.h"
 #include "engine/common/peers.h"
 #include "engine/segment/segment.h"
 #include "engine/team/team_messages.h"
-#include "engine/common/out_of_memory.h"
 
 namespace mobius::engine {
 
@@ -53,7 +53,8 @@ mob_status_t Teams::adopt(TeamMap map, mob_rank_t team_rank, uint64_t area_offse
   std::vector<mob_rank_t> mates;
   const bool all_here = find_mates(map, &mates);
   const uint64_t chunks = chunks_of(Team::area_bytes(static_cast<mob_rank_t>(mates.size())));
-  if (const mob_status_t status = services_.segment.window().allow(area_offset, chunks)) return status;
+  if (const mob_status_t status = services_.segment.window().allow(area_offset, chunks))
+    return status;
   void* const area = services_.segment.local_address(area_offset);
   if (!all_here) {
     TeamMap here = TeamMap::of(mates);
@@ -64,8 +65,7 @@ mob_status_t Teams::adopt(TeamMap map, mob_rank_t team_rank, uint64_t area_offse
                                    std::move(local));
     return MOB_OK;
   }
-  *team =
-      std::make_unique<Team>(services_, std::move(map), team_rank, area, area_offset, series);
+  *team = std::make_unique<Team>(services_, std::move(map), team_rank, area, area_offset, series);
   return MOB_OK;
 }
 
@@ -79,22 +79,20 @@ mob_status_t Teams::open_world(mob_status_t status) {
   job::HostGroup& host = services_.peers.host();
   uint64_t offset = 0;
   std::vector<uint64_t> offsets;
-  const auto make = [&] {
-    return host.index() == 0 ? make_area(host.size(), &offset) : MOB_OK;
-  };
+  const auto make = [&] { return host.index() == 0 ? make_area(host.size(), &offset) : MOB_OK; };
   if (status == MOB_OK) status = without_exceptions("mob_init", make);
   if ((status = host.agree(status, "mob_init"))) return status;
   if ((status = host.exchange(offset, &offsets))) return status;
   status = without_exceptions("mob_init", [&] {
-    return adopt(TeamMap::strided(0, 1, services_.peers.size()), services_.peers.rank(), offsets[0], 0,
-                              &world_);
+    return adopt(TeamMap::strided(0, 1, services_.peers.size()), services_.peers.rank(), offsets[0],
+                 0, &world_);
   });
   return host.agree(status, "mob_init");
 }
 
 mob_status_t Teams::open_end(std::unique_ptr<Team>* team) {
   return adopt(TeamMap::strided(0, 1, services_.peers.size()), services_.peers.rank(),
-                            world_->area_offset(), kEndOfJob, team, Series::kEnd);
+               world_->area_offset(), kEndOfJob, team, Series::kEnd);
 }
 
 // What a member asks for, in all calls that make teams. Nobody goes by what another member said
@@ -166,10 +164,10 @@ mob_status_t Teams::split(const char* call, Team& parent, mob_status_t mine, int
 mob_status_t Teams::select(const char* call, Team& parent, mob_status_t mine,
                            std::span<const mob_rank_t> ranks, uint64_t* handle) {
   std::vector<Choice> choices;
-  if (const mob_status_t status =
-          hear(call, parent,
-               {Choice::kSelect, digest_of(ranks), 0, 0, services_.peers.rank(), parent.rank(), mine},
-               &choices)) {
+  if (const mob_status_t status = hear(
+          call, parent,
+          {Choice::kSelect, digest_of(ranks), 0, 0, services_.peers.rank(), parent.rank(), mine},
+          &choices)) {
     return status;
   }
   // Several teams may be made at once, of members that pass one list each.

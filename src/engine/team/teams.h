@@ -14,7 +14,8 @@ namespace mobius::engine {
 
 class Teams {
  public:
-  Teams(const TeamServices& services, TeamBackends& backends) : services_(services), backends_(backends) {}
+  Teams(const TeamServices& services, TeamBackends& backends)
+      : services_(services), backends_(backends) {}
 
   // Makes the job's first team, whose members met by other means; `status` says whether this one
   // is ready for it. Collective over the processes of a host: fails at all or at none of them.

@@ -15,8 +15,8 @@
 
 namespace mobius::transport {
 
-// Where only ancestors may attach to a process (Yama), lets all processes of the user attach to this
-// one.
+// Where only ancestors may attach to a process (Yama), lets all processes of the user attach to
+// this one.
 void allow_attach();
 
 // Copies one contiguous range. Returns 0 or an errno as below. `local` is written unless `put`.
