@@ -2,12 +2,12 @@
 #pragma once
 
 // Which way large private memory takes in the collective calls of a team on one host: members lend
-// it to each other (lending.h), or it passes through memory of the team, piece by piece.
+// it to each other (peer_buffers.h), or it passes through memory of the team, piece by piece.
 //
 // Kernels differ by a factor of ten in what cross-memory attach costs, processors as much in how
 // quickly they take lines from each other, and calls in how often either way moves a byte. So the
 // first calls of each kind and size try both ways by turns, and the others take the faster, until
-// both are tried again (way_trial.h).
+// both are tried again (common/ab_tuner.h).
 //
 // To find out whether memory is lent, all members meet. Where that was in vain, as all memory is
 // private and not attached to, some calls of that kind that follow do not ask, whatever memory is

@@ -2,9 +2,9 @@
 #pragma once
 
 // A team whose members are on several hosts: on each host a team of the members there, the mates,
-// who meet in shared memory; between hosts letters (team_mail.h), in most calls one for each pair
-// of hosts that has something to exchange, from and to their first members, the leaders. Only large
-// blocks go from member to member.
+// who meet in shared memory; between hosts letters (team/team_messages.h), in most calls one for
+// each pair of hosts that has something to exchange, from and to their first members, the leaders.
+// Only large blocks go from member to member.
 //
 // A leader whose host cannot give what others wait for tells them so. All letters of a call are
 // taken, also after an error, so that the next one finds its own.

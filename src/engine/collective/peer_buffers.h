@@ -44,12 +44,14 @@ class PeerBuffers {
   bool has_private() const;
 
   // Bytes of what another member lends, as a pointer; null if it has none here.
-  const unsigned char* look(mob_rank_t member, const PeerBuffer& loan, size_t offset, size_t bytes) const;
+  const unsigned char* look(mob_rank_t member, const PeerBuffer& loan, size_t offset,
+                            size_t bytes) const;
   // Copies from, or to, what another member lends. Errors are kept for settle().
   void get(mob_rank_t member, const PeerBuffer& loan, size_t offset, void* to, size_t bytes) {
     copy(member, loan, offset, to, bytes, false);
   }
-  void put(mob_rank_t member, const PeerBuffer& loan, size_t offset, const void* from, size_t bytes) {
+  void put(mob_rank_t member, const PeerBuffer& loan, size_t offset, const void* from,
+           size_t bytes) {
     copy(member, loan, offset, const_cast<void*>(from), bytes, true);
   }
 

@@ -168,7 +168,7 @@ mob_status_t Messages::connect(mob_rank_t rank) {
     const LockGuard inbox_lock(services_.peers, inbox.lock);
     const uint32_t index = inbox.rings.load(std::memory_order_relaxed);
     if (index == kMostSenders) {
-      return fail(MOB_ERR_MEMORY, "rank %d has messages of %d host-mates already", rank,
+      return fail(MOB_ERR_MEMORY, "rank %d has messages of %d local peers already", rank,
                   kMostSenders);
     }
     MessageRing* ring = nullptr;
@@ -183,7 +183,8 @@ mob_status_t Messages::connect(mob_rank_t rank) {
 }
 
 // The way to a rank that has registered `id`.
-mob_status_t Messages::outbox(const char* call, mob_rank_t rank, unsigned id, MessageSender** box) {
+mob_status_t Messages::find_sender(const char* call, mob_rank_t rank, unsigned id,
+                                   MessageSender** box) {
   const bool here = services_.peers.is_here(rank);
   // On another host, the target says if it has no such handler.
   const Inbox& inbox =
@@ -235,7 +236,7 @@ mob_status_t Messages::prepare(const char* call, mob_rank_t rank, const Outgoing
       notify.completion_counter != nullptr) {
     if (const mob_status_t status = check_counters(call, rank, notify)) return status;
   }
-  if (const mob_status_t status = outbox(call, rank, message.id, box)) return status;
+  if (const mob_status_t status = find_sender(call, rank, message.id, box)) return status;
   if (message.id < kPublicHandlers && !sent_by_program() &&
       !sent_by_program_.exchange(true, std::memory_order_relaxed)) {
     Completion::flush_messages_too(true);
@@ -472,7 +473,7 @@ void Messages::attach(uint32_t rings) {
       static std::atomic<bool> told = false;
       if (!told.exchange(true)) {
         base::log(base::LogLevel::kWarn,
-                  "no memory to read what host-mates send: they wait until there is some");
+                  "no memory to read messages of local peers; they wait until there is some");
       }
       return;
     }

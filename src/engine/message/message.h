@@ -41,13 +41,13 @@ namespace mobius::engine {
 enum class InternalHandler : unsigned {
   kServe = kPublicHandlers,  // up to kHandlers - 1
   kServed,
-  kRemote,    // remote.h
-  kTeam,      // team_link.h
-  kPack,      // packs.h
+  kRemote,    // remote/remote_objects.h
+  kTeam,      // team/team_messages.h
+  kPack,      // request/batch_server.h
   kPacked,    // scheduler.h
-  kClaiming,  // claims_batch.h
+  kClaiming,  // remote/remote_lock_batch.h
   kClaimed,
-  kKeys,  // remote_keys.h
+  kKeys,  // request/rkeys.h
 };
 
 struct Handler {
@@ -86,7 +86,7 @@ class Messages final : public RecordSinks {
     register_handler(static_cast<unsigned>(id), handler, argument);
   }
 
-  // Whether a message of the program's, without counters, could be sent to a host-mate at once.
+  // Whether a message of the program's, without counters, could be sent to a local peer at once.
   // Most can; all others go by what follows. To a rank of the job, with valid arguments.
   bool send_plain(mob_rank_t rank, unsigned id, const void* header, size_t header_bytes,
                   const void* payload, size_t payload_bytes);
@@ -124,7 +124,7 @@ class Messages final : public RecordSinks {
 
   // After how many bytes a pair goes over to a wider ring.
   size_t widens_after() const { return width_->after_bytes; }
-  // Makes a wider ring in the inbox of a host-mate; false if there is no room for it.
+  // Makes a wider ring in the inbox of a local peer; false if there is no room for it.
   bool add_larger_ring(mob_rank_t rank, WireMoved* ring);
   // The memory of a wider ring, or null if this process cannot map it now.
   void* larger_ring_at(uint64_t offset);
@@ -148,7 +148,7 @@ class Messages final : public RecordSinks {
   // Any thread; of several one does it.
   bool serve(bool network) { return may_find() && serve_by_turns(network); }
 
-  // How many host-mates may send messages; and whether of them any has. The latter is all of
+  // How many local peers may send messages; and whether of them any has. The latter is all of
   // serve()'s look for who knows that there is one host and that nothing waits for room.
   uint32_t rings() const { return inbox_->rings.load(std::memory_order_relaxed); }
   bool may_find_in(uint32_t rings) const {
@@ -175,7 +175,7 @@ class Messages final : public RecordSinks {
   mob_status_t check_counters(const char* call, mob_rank_t rank, const mob_notify_t& notify);
   mob_status_t prepare(const char* call, mob_rank_t rank, const Outgoing& message,
                        MessageSender** box);
-  mob_status_t outbox(const char* call, mob_rank_t rank, unsigned id, MessageSender** box);
+  mob_status_t find_sender(const char* call, mob_rank_t rank, unsigned id, MessageSender** box);
   mob_status_t deliver(const char* call, mob_rank_t rank, const Outgoing& message,
                        mob_status_t (MessageSender::*how)(const Outgoing&));
   mob_status_t flush_one(mob_rank_t rank, Whose whose);
@@ -202,7 +202,7 @@ class Messages final : public RecordSinks {
   HandlerTable handlers_;
 
   // Sending.
-  std::mutex connect_mutex_;  // guards making outboxes
+  std::mutex connect_mutex_;  // guards making senders
   std::unique_ptr<std::atomic<MessageSender*>[]> by_rank_;
   std::vector<std::unique_ptr<MessageSender>> senders_;
   std::atomic<uint32_t> boxes_with_queue_ = 0;

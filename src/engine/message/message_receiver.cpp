@@ -24,7 +24,7 @@ namespace {
 constexpr int kSettlingLooks = 2000;
 
 // Whether what was posted to its source may be read later still: an answer tells nothing about it,
-// and Served looks itself at what it is asked for.
+// and AmRma itself decides when to read for what it is asked.
 bool leaves_late(unsigned id) {
   return id == static_cast<unsigned>(InternalHandler::kServe) ||
          id == static_cast<unsigned>(InternalHandler::kServed);
@@ -71,7 +71,7 @@ void MessageReceiver::run_traced(const Handler& handler, const mob_message_t& me
 }
 
 void MessageReceiver::note_missing(unsigned id) {
-  // A host-mate finds that out when it sends. Others are told with the report of this message.
+  // A local peer finds that out when it sends. Others are told with the report of this message.
   base::log(base::LogLevel::kWarn, "a message of rank %d names handler %u, which is not there",
             source_, id);
   head_.note_unknown(id);
@@ -173,7 +173,7 @@ void MessageReceiver::finish() {
   if (delivery_.counter != nullptr) count(services_.peers.rank(), delivery_.counter);
   if (notify_.target_counter != nullptr && !count(services_.peers.rank(), notify_.target_counter) &&
       !services_.peers.is_here(source_)) {
-    head_.note_unknown(StreamHead::kUnknownCounter);  // host-mates looked when they sent
+    head_.note_unknown(StreamHead::kUnknownCounter);  // local peers looked when they sent
   }
   // Release pairs with the acquire in MessageSender::flush(): what the handlers wrote comes before.
   head_.completed.store(messages_, std::memory_order_release);

@@ -76,7 +76,7 @@ class MessageReceiver {
 
   // Handles what is there, up to a limit that gives other rings a chance. `*more` becomes true if
   // it was reached. Whether there was anything: then the caller rings the source after a full
-  // fence, as it may wait for completion. In message_drain.h.
+  // fence, as it may wait for completion. In receive_inline.h.
   bool drain(bool* more);
 
  private:

@@ -76,7 +76,7 @@ class MessageSender {
   bool send_now(const Outgoing& message);
 
   // The same for one without counters, of the program's; false also where the target is not a
-  // host-mate that has such a handler.
+  // local peer that has such a handler.
   bool send_plain(unsigned id, const void* header, size_t header_bytes, const void* payload,
                   size_t payload_bytes);
 

@@ -2,7 +2,7 @@
 #pragma once
 
 // The short way of a message at its target: from the ring to its handler in one piece of code, as
-// message_plain.h at its sender.
+// send_inline.h at its sender.
 
 #include <mobius/message.h>
 
@@ -31,7 +31,7 @@ class HandlerScope {
   HandlerScope& operator=(const HandlerScope&) = delete;
 };
 
-// A host-mate cannot be told that what it has sent was lost: it would wait for ever, or go on with
+// A local peer cannot be told that what it has sent was lost: it would wait for ever, or go on with
 // wrong data.
 template <typename Call>
 [[gnu::always_inline]] inline auto MessageReceiver::without_loss(Call call) {
@@ -57,7 +57,7 @@ template <typename Call>
   }
 }
 
-// Handles a record of a host-mate, if it is what most are: a whole message without payload and
+// Handles a record of a local peer, if it is what most are: a whole message without payload and
 // counters.
 [[gnu::always_inline]] inline bool MessageReceiver::handle_bare(os::RingRecord record) {
   WireMessage wire;

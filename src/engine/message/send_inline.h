@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-// The short way of a message, which most go: from the call to a record of a host-mate's ring in one
+// The short path, which most messages take: from the call to a record of a local peer's ring in one
 // piece of code, as calls with this many arguments cost a good part of it.
 
 #include <mobius/message.h>

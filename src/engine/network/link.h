@@ -2,7 +2,7 @@
 #pragma once
 
 // The stream of records between this process and one of another host, in both directions: what a
-// pair of rings is between host-mates.
+// pair of rings is between local peers.
 //
 // Records travel in frames, which are messages of the transport: that has proved by then that they
 // come from the job, whole and in order. A frame's header says who sent it and how far the sender
@@ -71,7 +71,7 @@ class Link {
   mob_rank_t peer() const { return peer_; }
   transport::ofi::PeerId peer_id() const { return id_; }
 
-  // Sending records; by who has the turn of the outbox.
+  // Sending records; called by the thread that has the turn of the MessageSender.
   StreamHead& outgoing_head() { return outgoing_; }
   size_t record_bytes() const { return record_bytes_; }
   // Where the next record goes, up to record_bytes(); null while there is no room. If not, commit()

@@ -8,8 +8,8 @@
 // target, which alone can tell whether its own side is memory of the job, reads a put and writes a
 // get, and answers once all of it is done. So all requests are checked in one place, and all memory
 // of the job can be their target. Of allocations the target gives a key with its answer
-// (remote_keys.h), with which the origin writes later puts itself. Such transfers may be overtaken
-// by what is asked for later.
+// (request/rkeys.h), with which the origin writes later puts itself. Later requests may
+// overtake such transfers.
 
 #include <mobius/job.h>
 #include <mobius/status.h>
@@ -81,7 +81,7 @@ class NetworkRma {
   // From how many bytes on it is worth it, and whether it is, for a transfer that is only started.
   size_t least_bytes() const { return least_bytes_; }
   bool is_worth(size_t bytes) const { return bytes >= least_bytes_; }
-  // … of what takes no message but one request for a get (Served::is_bare()).
+  // … of a transfer that takes no message but one request for a get (AmRma::is_bare()).
   bool is_worth_bare(size_t bytes) const { return bytes >= least_bare_; }
   // Likewise where runs have as much on average.
   bool is_worth(const Extent& extent) const {

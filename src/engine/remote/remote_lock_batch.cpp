@@ -111,7 +111,7 @@ void RemoteLocks::serve_batch(mob_rank_t origin, const ClaimingRequest& request,
               .work = std::move(work)});
 }
 
-// Under Remote::mutex_, as what others ask for is: nothing in it waits.
+// Under RemoteObjects::mutex_, as everything that others ask for. Nothing in it waits.
 void RemoteLocks::satisfy(const Claim& claim, RemoteObject& object) {
   const Answer acquired = claim.recovered ? Answer::kRecovered : Answer::kAcquired;
   if (claim.work == nullptr) return answer(claim, acquired);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-// A claim (claims.h) that brings operations of its thread, which are carried out once it is
+// A claim (remote_locks.h) that brings operations of its thread, which are carried out once it is
 // satisfied, and perhaps the end of the access: one message, and one answer when all is done.
 
 #include <mobius/job.h>

@@ -4,7 +4,7 @@
 // Locks of processes of other hosts. A thread claims one of the process that hosts it, which tries
 // on the thread's behalf, under the thread's name (Peers::lock_id()), and keeps what cannot be
 // given yet in a queue. A claim at the head of the queue becomes the lock's heir (os::inherit()),
-// so that it is handed over by whoever releases it, also by a host-mate in shared memory; who does
+// so that it is handed over by whoever releases it, also by a local peer in shared memory; who does
 // so wakes the hosting process, whose progress sends the answer. Nobody polls, and claims of one
 // lock are served in the order in which they came.
 //
@@ -119,7 +119,7 @@ class RemoteLocks {
                   size_t bytes);
   void settle_now();
 
-  // For others; these need Remote::mutex_.
+  // For others; these need RemoteObjects::mutex_.
   void serve(Claim claim);
   void serve_batch(mob_rank_t origin, const ClaimingRequest& request,
                    std::unique_ptr<unsigned char[]> pieces, size_t bytes);  // takes it

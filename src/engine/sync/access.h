@@ -12,8 +12,8 @@
 //
 // Every word says whose it is, so that what a dead process left can be taken back.
 //
-// A member of another host has its process do all this for it (claims.h), to words that are in the
-// name of the thread and of the process that claims.
+// For a member of another host the process of that member does all this (remote/remote_locks.h),
+// with words that name the thread and the process that claim.
 
 #include <atomic>
 #include <memory>
@@ -47,7 +47,7 @@ class Access final : public RemoteObject {
   mob_status_t try_shared(const char* call, mob_rank_t target, int* acquired, int* recovered);
   mob_status_t unlock(const char* call, mob_rank_t target);
 
-  // May return before there is access (deferred_access.h, which says what became of it).
+  // May return before there is access (lazy_lock.h, which says what became of it).
   mob_status_t start_lock(const char* call, mob_rank_t target, ClaimMode mode);
   void is_deferred() { deferred_.fetch_add(1, std::memory_order_relaxed); }
   void is_not_deferred() { deferred_.fetch_sub(1, std::memory_order_relaxed); }

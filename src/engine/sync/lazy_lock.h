@@ -4,7 +4,7 @@
 // Access to members of other hosts that was only started (mob_access_lock_nbi()) and nobody needs
 // yet. What its thread transfers to that member is kept here, copied, until the access ends, or a
 // transfer must be complete: then the claim, the transfers and the end, if it is that, are one
-// message (claims_batch.h), whose answer is waited for.
+// message (remote/remote_lock_batch.h), whose answer is waited for.
 //
 // A thread has one such access at most. Before it gains or starts any other it gains that one: so a
 // thread takes locks in the order of its calls, and while it waits for one it holds none that it

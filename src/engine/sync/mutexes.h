@@ -2,7 +2,7 @@
 #pragma once
 
 // Mutexes that the members of a team host: one lock per cache line in memory of the host's members.
-// Those of other hosts are claimed of the hosting process (claims.h).
+// Those of other hosts are claimed of the hosting process (remote/remote_locks.h).
 
 #include <cstddef>
 #include <memory>

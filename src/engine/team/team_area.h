@@ -3,7 +3,7 @@
 
 // Memory that the members of a team share for the life of an object they made together. Of a team
 // on several hosts each host's members have memory of their own; what is in that of other hosts is
-// changed by asking its members, by the name of the object (remote.h).
+// changed by asking its members, by the name of the object (remote/remote_objects.h).
 
 #include <atomic>
 #include <cstddef>
