@@ -103,7 +103,7 @@ mob_status_t Engine::open_memory(const ThreadSeat* seat, Mappings& mappings) {
   segment_.adopt(mappings.window, mappings.layout);
   if (status == MOB_OK) status = SegmentLayout::reserve(host().segment(), host().index());
   kernel_copy_.open(settings_);
-  if (status == MOB_OK) status = router_.open();
+  if (status == MOB_OK) status = router_.open(settings_);
   segment_.let_inlined(!instrumentation_.hooked());
   return host().agree(status, "mob_init");
 }

@@ -28,7 +28,10 @@
 #include "engine/request/batch_server.h"
 #include "engine/request/rkeys.h"
 #include "engine/rma/delegation.h"
+#include "engine/rma/exposed_batch.h"
+#include "engine/rma/exposed_path.h"
 #include "engine/rma/exposures.h"
+#include "engine/rma/local_execute.h"
 #include "engine/rma/remap_views.h"
 #include "engine/rma/remaps.h"
 #include "engine/scheduler/scheduler.h"
@@ -84,11 +87,19 @@ class Engine {
         local_heap_(segment_),
         counters_(segment_, waiter_),
         completion_(peers_, waiter_, counters_, dependents_),
-        router_(*this, instrumentation_, kernel_copy_),
-        exposures_(*this),
-        delegation_(*this),
-        remaps_(*this),
-        remap_views_(*this),
+        completion_signals_(segment_, waiter_, counters_, exposures_),
+        local_executor_(segment_, completion_signals_),
+        exposures_(segment_, local_heap_, delegation_, remaps_, am_rma_, network_, progress_),
+        delegation_(segment_, local_heap_, local_executor_),
+        remaps_(segment_, local_heap_, remap_views_, instrumentation_),
+        remap_views_(segment_, kernel_copy_),
+        exposed_path_(segment_, kernel_copy_, exposures_, delegation_, completion_signals_,
+                      am_rma_),
+        exposed_batch_(completion_, exposed_path_),
+        router_({segment_, kernel_copy_, completion_, progress_, completion_signals_, exposures_,
+                 delegation_, local_executor_, exposed_path_, exposed_batch_, lazy_lock_, am_rma_,
+                 scheduler_},
+                instrumentation_),
         am_rma_(*this),
         messages_({peers_, segment_, waiter_, completion_, counters_, progress_, network_,
                    kernel_copy_, instrumentation_, request_activity_, messages_}),
@@ -129,6 +140,7 @@ class Engine {
   Completion& completion() { return completion_; }
   const Instrumentation& instrumentation() const { return instrumentation_; }
   KernelCopy& kernel_copy() { return kernel_copy_; }
+  LocalExecutor& local_executor() { return local_executor_; }
   Router& router() { return router_; }
   Exposures& exposures() { return exposures_; }
   Delegation& delegation() { return delegation_; }
@@ -241,9 +253,9 @@ class Engine {
    public:
     explicit OperationsFirst(Engine& engine) : engine_(engine) {}
     const std::atomic<bool>& puts_wait() const override {
-      return engine_.router_.any_exposed_flag();
+      return engine_.exposed_batch_.any_flag();
     }
-    void issue_puts() override { engine_.router_.issue_exposed(); }
+    void issue_puts() override { engine_.exposed_batch_.issue(); }
     void issue_to(const char* call, mob_rank_t rank) override;
 
    private:
@@ -309,8 +321,8 @@ class Engine {
   Segment segment_{peers_, remaps_};
   WaitLoop waiter_{peers_,
                    segment_,
-                   {instrumentation_, router_, messages_, delegation_, remote_objects_, scheduler_,
-                    network_, progress_, request_activity_}};
+                   {instrumentation_, exposed_batch_, router_, messages_, delegation_,
+                    remote_objects_, scheduler_, network_, progress_, request_activity_}};
   // Outlives the teams: those that were not freed tell it of their end, too.
   TeamMessages team_messages_{messages_};
   TeamServices team_services_{settings_,    instrumentation_, peers_,          segment_,
@@ -323,11 +335,15 @@ class Engine {
   LocalHeap local_heap_;
   Counters counters_;
   Completion completion_;
-  Router router_;
+  CompletionSignals completion_signals_;
+  LocalExecutor local_executor_;
   Exposures exposures_;
   Delegation delegation_;
   Remaps remaps_;
   RemapViews remap_views_;
+  ExposedPath exposed_path_;
+  ExposedBatch exposed_batch_;
+  Router router_;
   AmRma am_rma_;
   Messages messages_;
   Progress progress_;

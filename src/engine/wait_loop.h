@@ -16,6 +16,7 @@
 #include "engine/progress/waiter.h"
 #include "engine/remote/remote_objects.h"
 #include "engine/rma/delegation.h"
+#include "engine/rma/exposed_batch.h"
 #include "engine/scheduler/scheduler.h"
 #include "engine/transfer/router.h"
 
@@ -26,6 +27,7 @@ class WaitLoop final : public Waiter {
   // Where a process may find something to do.
   struct Sources {
     const Instrumentation& instrumentation;
+    ExposedBatch& exposed_batch;
     Router& router;
     Messages& messages;
     Delegation& delegation;
@@ -44,7 +46,7 @@ class WaitLoop final : public Waiter {
 
   void issue_recorded() override {
     sources_.scheduler.issue_all();
-    sources_.router.issue_exposed();
+    sources_.exposed_batch.issue();
   }
   bool poll() override { return poll(true); }
 
@@ -52,7 +54,7 @@ class WaitLoop final : public Waiter {
   // to be issued or sent and nothing but messages of local peers can have come. False if that is
   // not known; then nothing was done.
   bool poll_messages() {
-    if (!gets_messages_only_ || sources_.router.any_exposed() || sources_.messages.has_queued())
+    if (!gets_messages_only_ || sources_.exposed_batch.any() || sources_.messages.has_queued())
         [[unlikely]] {
       return false;
     }

@@ -30,6 +30,7 @@
 #include "engine/network/write_observer.h"
 #include "engine/progress/completion.h"
 #include "engine/rma/operation.h"
+#include "engine/rma/request_path.h"
 #include "engine/request/rkeys.h"
 #include "transport/shm/shape.h"
 
@@ -38,17 +39,15 @@ namespace mobius::engine {
 class Engine;
 struct LatePayload;
 
-class AmRma final : public WriteObserver {
+class AmRma final : public RequestPath, public WriteObserver {
  public:
   explicit AmRma(Engine& engine) : engine_(engine) {}
 
-  // Readies this process to serve, and to be answered. Called before memory is exposed, and by
-  // run(). Any thread.
-  mob_status_t require();
+  // Readies this process to serve, and to be answered. Also called by run().
+  mob_status_t require() override;
 
-  // Starts a checked transfer, or runs it up to local completion in mode kBlocking.
   mob_status_t run(const char* call, const mob_transfer_t& transfer, const transport::Shape& shape,
-                   Mode mode, uint64_t* handle);
+                   Mode mode, uint64_t* handle) override;
 
   // mob_compare_swap8() and 4 on a word of the target.
   mob_status_t compare_swap(const char* call, mob_rank_t rank, void* remote, size_t bytes,

@@ -337,7 +337,7 @@ mob_status_t AmRma::tell(const Request& request) {
   nothing.signal = request.signal;
   nothing.signal_value = request.signal_value;
   nothing.signal_op = request.signal_op;
-  return engine_.router().run_on_own_memory(nothing, Shape{});
+  return engine_.local_executor().serve(nothing, Shape{});
 }
 
 void AmRma::answer(mob_rank_t origin, const Request& request, mob_status_t status,
@@ -476,7 +476,7 @@ mob_status_t AmRma::carry_out_with_memory(const Request& request, const char* li
     return refuse_nonsense();
   }
   if (const mob_status_t status = check_remote(request, shape)) return status;
-  return engine_.router().run_on_own_memory(transfer, shape);
+  return engine_.local_executor().serve(transfer, shape);
 }
 
 }  // namespace mobius::engine

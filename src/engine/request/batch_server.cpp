@@ -225,7 +225,7 @@ mob_status_t BatchServer::carry_out(mob_rank_t origin, const Arrived& piece, boo
       transfer.signal_value = piece.value;
       transfer.signal_op = static_cast<mob_signal_op_t>(piece.op);
       Link::note_told();
-      return engine_.router().run_on_own_memory(transfer, transport::Shape{});
+      return engine_.local_executor().serve(transfer, transport::Shape{});
     }
     case Kind::kTell: {
       mob_message_t message{};
@@ -302,7 +302,7 @@ mob_status_t BatchServer::combine(const Arrived& piece, unsigned char* answer) {
           engine_.am_rma().check_own(transfer.remote, piece.bytes(), true)) {
     return status;
   }
-  const mob_status_t status = engine_.router().run_on_own_memory(transfer, shape);
+  const mob_status_t status = engine_.local_executor().serve(transfer, shape);
   if (fetches && status == MOB_OK) std::memcpy(answer, fetched, piece.bytes());
   return status;
 }

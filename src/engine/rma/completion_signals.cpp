@@ -2,14 +2,17 @@
 #include "engine/rma/completion_signals.h"
 
 #include "base/status.h"
-#include "engine/engine.h"
+#include "engine/progress/counters.h"
+#include "engine/progress/waiter.h"
+#include "engine/rma/exposures.h"
+#include "engine/segment/segment.h"
 
 namespace mobius::engine {
 
 using base::fail;
 
 mob_status_t CompletionSignals::resolve(const char* call, const mob_transfer_t& transfer, Notice* notice) {
-  const mob_rank_t self = engine_.rank();
+  const mob_rank_t self = segment_.peers().rank();
   const struct {
     mob_rank_t owner;
     mob_counter_t counter;
@@ -18,8 +21,8 @@ mob_status_t CompletionSignals::resolve(const char* call, const mob_transfer_t& 
                 {transfer.rank, transfer.target_counter, &notice->target},
                 {self, transfer.completion_counter, &notice->completion}};
   for (const auto& each : wanted) {
-    if (each.counter == nullptr || !engine_.is_here(each.owner)) continue;
-    *each.found = engine_.counters().find(call, each.owner, each.counter);
+    if (each.counter == nullptr || !segment_.peers().is_here(each.owner)) continue;
+    *each.found = counters_.find(call, each.owner, each.counter);
     if (*each.found == nullptr) return MOB_ERR_HANDLE;
   }
   for (const uint64_t* word : {transfer.origin_word, transfer.completion_word}) {
@@ -35,31 +38,31 @@ mob_status_t CompletionSignals::resolve(const char* call, const mob_transfer_t& 
   if (transfer.signal_op != MOB_SIGNAL_SET && transfer.signal_op != MOB_SIGNAL_ADD) {
     return fail(MOB_ERR_ARGUMENT, "%s: %d is not a signal operation", call, transfer.signal_op);
   }
-  if (!engine_.is_here(transfer.rank)) {
+  if (!segment_.peers().is_here(transfer.rank)) {
     notice->by_target = true;
     return MOB_OK;
   }
   notice->signal =
-      static_cast<uint64_t*>(engine_.reach(transfer.rank, transfer.signal, sizeof(uint64_t)));
+      static_cast<uint64_t*>(segment_.reach(transfer.rank, transfer.signal, sizeof(uint64_t)));
   if (notice->signal != nullptr) return MOB_OK;
-  notice->by_target = engine_.exposures().covers(
+  notice->by_target = exposures_.covers(
       transfer.rank, reinterpret_cast<uintptr_t>(transfer.signal), sizeof(uint64_t));
-  if (notice->by_target && engine_.is_same_process(transfer.rank)) {
+  if (notice->by_target && segment_.peers().is_same_process(transfer.rank)) {
     notice->by_target = false;
     notice->signal = transfer.signal;
   }
   if (notice->by_target || notice->signal != nullptr) return MOB_OK;
-  return engine_.explain_unreachable(call, transfer.rank, transfer.signal, sizeof(uint64_t));
+  return segment_.explain_unreachable(call, transfer.rank, transfer.signal, sizeof(uint64_t));
 }
 
 void CompletionSignals::announce(const mob_transfer_t& transfer, const Notice& notice) {
-  const mob_rank_t self = engine_.rank();
+  const mob_rank_t self = segment_.peers().rank();
   if (notice.signal != nullptr) {
     signal(transfer.rank, notice.signal, transfer.signal_value, transfer.signal_op);
   }
-  if (notice.target != nullptr) engine_.counters().count(transfer.rank, *notice.target);
-  if (notice.origin != nullptr) engine_.counters().count(self, *notice.origin);
-  if (notice.completion != nullptr) engine_.counters().count(self, *notice.completion);
+  if (notice.target != nullptr) counters_.count(transfer.rank, *notice.target);
+  if (notice.origin != nullptr) counters_.count(self, *notice.origin);
+  if (notice.completion != nullptr) counters_.count(self, *notice.completion);
   count_own(transfer.origin_word, transfer.completion_word);
 }
 
@@ -71,14 +74,14 @@ void CompletionSignals::signal(mob_rank_t rank, uint64_t* word, uint64_t value, 
   } else {
     __atomic_fetch_add(word, value, __ATOMIC_SEQ_CST);
   }
-  engine_.ring_after_fence(rank);
+  waiter_.ring_after_fence(rank);
 }
 
 void CompletionSignals::count_own(uint64_t* origin_word, uint64_t* completion_word) {
   if (origin_word == nullptr && completion_word == nullptr) return;
   Counters::count_word(origin_word);
   Counters::count_word(completion_word);
-  engine_.ring_after_fence(engine_.rank());
+  waiter_.ring_after_fence(segment_.peers().rank());
 }
 
 }  // namespace mobius::engine

@@ -12,11 +12,15 @@
 
 namespace mobius::engine {
 
-class Engine;
+class Counters;
+class Exposures;
+class Segment;
+class Waiter;
 
 class CompletionSignals {
  public:
-  explicit CompletionSignals(Engine& engine) : engine_(engine) {}
+  CompletionSignals(Segment& segment, Waiter& waiter, Counters& counters, Exposures& exposures)
+      : segment_(segment), waiter_(waiter), counters_(counters), exposures_(exposures) {}
 
   // Finds whom a transfer names, and checks them. An error is recorded for `call`.
   mob_status_t resolve(const char* call, const mob_transfer_t& transfer, Notice* notice);
@@ -32,7 +36,10 @@ class CompletionSignals {
   void count_own(uint64_t* origin_word, uint64_t* completion_word);
 
  private:
-  Engine& engine_;
+  Segment& segment_;
+  Waiter& waiter_;
+  Counters& counters_;
+  Exposures& exposures_;
 };
 
 }  // namespace mobius::engine

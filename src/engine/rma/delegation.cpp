@@ -12,7 +12,8 @@
 #include <new>
 
 #include "engine/rma/delegation_slots.h"
-#include "engine/engine.h"
+#include "engine/progress/progress.h"
+#include "engine/segment/segment.h"
 #include "os/futex.h"
 #include "transport/shm/copy_peer.h"
 #include "transport/shm/element.h"
@@ -55,13 +56,13 @@ Shape packed_at(unsigned char* data, const Shape& shape) {
 
 void Delegation::open(ProcessBlock& own) {
   block_ = &own;
-  targets_ = std::make_unique<Target[]>(static_cast<size_t>(engine_.host().size()));
+  targets_ = std::make_unique<Target[]>(static_cast<size_t>(segment_.peers().host().size()));
 }
 
 bool Delegation::is_attended(mob_rank_t rank) {
-  if (engine_.host().policy().spin_ns == 0) return false;  // waiters do not look, they sleep
-  const mob_rank_t index = engine_.host_index(rank);
-  ProcessBlock& process = engine_.process(index);
+  if (segment_.peers().host().policy().spin_ns == 0) return false;  // waiters do not look, they sleep
+  const mob_rank_t index = segment_.peers().host_index(rank);
+  ProcessBlock& process = segment_.process(index);
   Target& target = targets_[static_cast<size_t>(index)];
   if (!expects_waiter(process, target)) return false;
   if (process.doorbell.sleepers.load(std::memory_order_relaxed) != 0) {
@@ -124,17 +125,17 @@ void Delegation::note_lost_time(Target& target, uint64_t ns) {
 
 // The desk of a process; null if it has none.
 DelegationSlots* Delegation::find(mob_rank_t rank) {
-  const mob_rank_t index = engine_.host_index(rank);
+  const mob_rank_t index = segment_.peers().host_index(rank);
   Target& target = targets_[static_cast<size_t>(index)];
   DelegationSlots* desk = target.desk.load(std::memory_order_acquire);
   if (desk != nullptr) [[likely]] {
     return desk;
   }
   // Acquire pairs with the release in require().
-  const uint64_t place = engine_.process(index).desk.load(std::memory_order_acquire);
+  const uint64_t place = segment_.process(index).desk.load(std::memory_order_acquire);
   if (place == 0) return nullptr;
   desk = static_cast<DelegationSlots*>(
-      engine_.find_here(rank, engine_.address_in(index, place - 1), sizeof(DelegationSlots)));
+      segment_.find_here(rank, segment_.address_in(index, place - 1), sizeof(DelegationSlots)));
   target.desk.store(desk, std::memory_order_release);
   return desk;
 }
@@ -143,14 +144,14 @@ DelegationSlots* Delegation::find(mob_rank_t rank) {
 DelegationSlots* Delegation::take(mob_rank_t rank, size_t bytes) {
   DelegationSlots* desk = find(rank);
   if (desk == nullptr) return nullptr;
-  Target& target = targets_[static_cast<size_t>(engine_.host_index(rank))];
-  const auto self = static_cast<uint32_t>(engine_.rank()) + 1;
+  Target& target = targets_[static_cast<size_t>(segment_.peers().host_index(rank))];
+  const auto self = static_cast<uint32_t>(segment_.peers().rank()) + 1;
   uint32_t holder = 0;
   // Acquire pairs with the release in give_back().
   if (!desk->holder.compare_exchange_strong(holder, self, std::memory_order_acquire)) {
     note_miss(target);
     const bool gave_up = target.misses.load(std::memory_order_relaxed) == kMostMisses;
-    if (!gave_up || !engine_.is_dead(static_cast<mob_rank_t>(holder) - 1) ||
+    if (!gave_up || !segment_.peers().is_dead(static_cast<mob_rank_t>(holder) - 1) ||
         !desk->holder.compare_exchange_strong(holder, self, std::memory_order_acquire)) {
       return nullptr;
     }
@@ -224,9 +225,9 @@ Delegation::Outcome Delegation::move(mob_rank_t rank, const Shape& shape, bool p
 
 // kDone if the target is to be asked, and whether it has to be called for that.
 Delegation::Outcome Delegation::may_call(mob_rank_t rank, bool* calls) {
-  if (engine_.host().policy().spin_ns == 0) return Outcome::kNotForDesk;
-  const mob_rank_t index = engine_.host_index(rank);
-  ProcessBlock& process = engine_.process(index);
+  if (segment_.peers().host().policy().spin_ns == 0) return Outcome::kNotForDesk;
+  const mob_rank_t index = segment_.peers().host_index(rank);
+  ProcessBlock& process = segment_.process(index);
   Target& target = targets_[static_cast<size_t>(index)];
   if (!expects_waiter(process, target)) return Outcome::kNotForDesk;
   *calls = is_asleep_or_near(process);
@@ -460,14 +461,14 @@ Delegation::Outcome Delegation::await(mob_rank_t rank, Request& request, bool ca
   const auto is_answered = [&] {
     return request.answer.load(std::memory_order_acquire) >> 1 == number;
   };
-  const mob_rank_t index = engine_.host_index(rank);
+  const mob_rank_t index = segment_.peers().host_index(rank);
   Target& target = targets_[static_cast<size_t>(index)];
   for (int looks = 0; looks < kEagerLooks && !is_answered(); ++looks) {
   }
   if (!is_answered() && !calls && target.came.load(std::memory_order_relaxed)) {
     for (int looks = 0; looks < kLooksForComing && !is_answered(); ++looks) {
     }
-    if (!is_answered() && is_withdrawn_from_absent(engine_.process(index), target, request)) {
+    if (!is_answered() && is_withdrawn_from_absent(segment_.process(index), target, request)) {
       return Outcome::kNotForDesk;
     }
   }
@@ -482,14 +483,14 @@ Delegation::Outcome Delegation::await(mob_rank_t rank, Request& request, bool ca
 // Wakes who sleeps there.
 void Delegation::call(mob_rank_t rank) {
   std::atomic_thread_fence(std::memory_order_seq_cst);  // between the request and the look
-  ProcessBlock::Doorbell& doorbell = engine_.process(engine_.host_index(rank)).doorbell;
+  ProcessBlock::Doorbell& doorbell = segment_.process(segment_.peers().host_index(rank)).doorbell;
   if (doorbell.sleepers.load(std::memory_order_relaxed) != 0) os::ring_sleepers(doorbell.bell);
 }
 
 // False if the request was withdrawn, or the target died at it.
 bool Delegation::await_answer(mob_rank_t rank, Request& request, uint64_t number, bool calls) {
   const uint64_t start = os::now_ns();
-  Target& target = targets_[static_cast<size_t>(engine_.host_index(rank))];
+  Target& target = targets_[static_cast<size_t>(segment_.peers().host_index(rank))];
   const uint64_t patience_ns = calls ? kCallPatienceNs : kPatienceNs;
   uint64_t next_look = start + kLookForDeathNs;
   bool may_withdraw = true;
@@ -512,7 +513,7 @@ bool Delegation::await_answer(mob_rank_t rank, Request& request, uint64_t number
     }
     if (calls || now - start > kYieldAfterNs) sched_yield();
     if (now >= next_look) {
-      if (engine_.is_dead(rank)) return false;
+      if (segment_.peers().is_dead(rank)) return false;
       next_look = now + kLookForDeathNs;
     }
   }

@@ -40,7 +40,9 @@
 
 namespace mobius::engine {
 
-class Engine;
+class LocalExecutor;
+class LocalHeap;
+class Segment;
 struct DelegationSlots;
 struct Request;
 
@@ -52,7 +54,8 @@ class Delegation {
     kNobodyCame,  // a thread of the target waits, but gets no processor: no message helps either
   };
 
-  explicit Delegation(Engine& engine) : engine_(engine) {}
+  Delegation(Segment& segment, LocalHeap& local_heap, LocalExecutor& executor)
+      : segment_(segment), local_heap_(local_heap), executor_(executor) {}
   void open(ProcessBlock& own);
 
   // Sets up the desk of this process; one that has it keeps it. Any thread.
@@ -207,7 +210,9 @@ class Delegation {
   void look_ahead();
   bool hull_is_mapped(Known& known, const Request& request);
 
-  Engine& engine_;
+  Segment& segment_;
+  LocalHeap& local_heap_;
+  LocalExecutor& executor_;
   ProcessBlock* block_ = nullptr;
 
   // At the target.

@@ -8,7 +8,10 @@
 #include "base/status.h"
 #include "engine/rma/delegation.h"
 #include "engine/rma/delegation_slots.h"
-#include "engine/engine.h"
+#include "engine/rma/local_execute.h"
+#include "engine/segment/local_heap.h"
+#include "engine/progress/progress.h"
+#include "engine/segment/segment.h"
 #include "transport/shm/copy_peer.h"
 #include "transport/shm/move.h"
 
@@ -30,14 +33,14 @@ mob_status_t Delegation::require() {
   if (is_there()) return MOB_OK;
   void* memory = nullptr;
   if (const mob_status_t status =
-          engine_.local_heap().allocate(sizeof(DelegationSlots), alignof(DelegationSlots), &memory)) {
+          local_heap_.allocate(sizeof(DelegationSlots), alignof(DelegationSlots), &memory)) {
     return status;
   }
   std::memset(memory, 0, offsetof(DelegationSlots, spans));
   UnmapGuard::measure();
   auto* desk = static_cast<DelegationSlots*>(memory);
   // Release pairs with the acquire in find().
-  block_->desk.store(engine_.offset_of(desk) + 1, std::memory_order_release);
+  block_->desk.store(segment_.offset_of(desk) + 1, std::memory_order_release);
   own_.store(desk, std::memory_order_release);
   return MOB_OK;
 }
@@ -201,18 +204,19 @@ bool Delegation::update(DelegationSlots& desk, Request& request, Known& known) {
   std::memcpy(&asked, request.put, sizeof asked);
   if (request.what == kCompareSwap) {
     WordUpdate swap;
-    swap.rank = engine_.rank();
+    swap.rank = segment_.peers().rank();
     swap.what = MOB_RMW_COMPARE_SWAP_;
     swap.remote = swap.word = reinterpret_cast<void*>(request.remote);
     std::memcpy(&swap.expected, asked.scale, sizeof swap.expected);
     std::memcpy(&swap.value, asked.operand, sizeof swap.value);
     swap.old = request.got;
     swap.bytes = request.bytes;
-    return engine_.router().run_on_own_memory(swap) == MOB_OK;
+    executor_.update(swap);
+    return true;
   }
   mob_transfer_t transfer{};
   transfer.kind = asked.fetches ? MOB_FETCH_ACCUMULATE : MOB_ACCUMULATE;
-  transfer.rank = engine_.rank();
+  transfer.rank = segment_.peers().rank();
   transfer.type = static_cast<mob_type_t>(asked.type);
   transfer.op = static_cast<mob_op_t>(asked.op);
   transfer.scale = asked.has_scale ? asked.scale : nullptr;
@@ -225,7 +229,7 @@ bool Delegation::update(DelegationSlots& desk, Request& request, Known& known) {
   shape.remote = reinterpret_cast<char*>(request.remote);
   shape.local =
       reinterpret_cast<char*>(request.bytes <= sizeof asked.operand ? asked.operand : desk.data);
-  return engine_.router().run_on_own_memory(transfer, shape) == MOB_OK;
+  return executor_.serve(transfer, shape) == MOB_OK;
 }
 
 bool Delegation::Known::covers(uintptr_t address, size_t bytes, bool write) const {

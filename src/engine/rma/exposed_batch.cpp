@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "engine/rma/exposed_batch.h"
 
-#include "engine/engine.h"
+#include "engine/rma/exposed_path.h"
 
 namespace mobius::engine {
 
@@ -28,11 +28,11 @@ mob_status_t ExposedBatch::record(const Operation& operation) {
   const std::lock_guard lock(mutex_);
   const mob_transfer_t& transfer = *operation.transfer;
   if (count_ == kMost || (count_ != 0 && (rank_ != transfer.rank ||
-                                          !engine_.completion().is_current(*pending_->context)))) {
+                                          !completion_.is_current(*pending_->context)))) {
     issue_locked();
   }
   if (count_ == 0) {
-    pending_ = engine_.completion().start(transfer, nullptr);
+    pending_ = completion_.start(transfer, nullptr);
     if (pending_ == nullptr) return MOB_ERR_MEMORY;
     rank_ = transfer.rank;
     any_.store(true, std::memory_order_relaxed);
@@ -59,9 +59,9 @@ void ExposedBatch::issue_locked() {
   {
     // What the target has to carry out instead belongs to who recorded it.
     const ActingFor scope(pending.context);
-    status = engine_.router().put_exposed(rank_, remote_, local_, count);
+    status = path_.put(rank_, remote_, local_, count);
   }
-  engine_.completion().complete(pending, status);
+  completion_.complete(pending, status);
 }
 
 }  // namespace mobius::engine

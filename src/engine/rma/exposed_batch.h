@@ -24,7 +24,7 @@
 
 namespace mobius::engine {
 
-class Engine;
+class ExposedPath;
 
 class ExposedBatch {
  public:
@@ -35,7 +35,7 @@ class ExposedBatch {
   // So many go at once behind one that waited alone.
   static constexpr uint32_t kAlone = 31;
 
-  explicit ExposedBatch(Engine& engine) : engine_(engine) {}
+  ExposedBatch(Completion& completion, ExposedPath& path) : completion_(completion), path_(path) {}
 
   // Whether a checked operation by cross-memory attach is one to wait; then record() it.
   bool takes(const Operation& operation);
@@ -54,7 +54,8 @@ class ExposedBatch {
   void issue_recorded();
   void issue_locked();
 
-  Engine& engine_;
+  Completion& completion_;
+  ExposedPath& path_;
   std::atomic<bool> any_ = false;
   std::atomic<uint32_t> alone_ = 0;  // that still go at once
   std::mutex mutex_;                 // guards what follows

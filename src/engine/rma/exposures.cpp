@@ -10,9 +10,11 @@
 
 #include "base/log.h"
 #include "base/status.h"
-#include "engine/engine.h"
-#include "engine/message/message_receiver.h"
 #include "engine/network/thread_pause.h"
+#include "engine/rma/delegation.h"
+#include "engine/rma/remaps.h"
+#include "engine/rma/request_path.h"
+#include "engine/segment/segment.h"
 #include "os/fork_copies.h"
 #include "os/heap.h"
 #include "transport/cma/cma.h"
@@ -20,6 +22,7 @@
 namespace mobius::engine {
 
 using base::fail;
+using base::in_handler;
 
 namespace {
 
@@ -30,13 +33,20 @@ mob_status_t check_may_move(const char* call) {
 
 }  // namespace
 
-Exposures::Exposures(Engine& engine)
-    : engine_(engine), list_(engine.segment(), engine.local_heap()) {}
+Exposures::Exposures(Segment& segment, LocalHeap& local_heap, Delegation& delegation,
+                     Remaps& remaps, RequestPath& requests, Network& network, Progress& progress)
+    : segment_(segment),
+      delegation_(delegation),
+      remaps_(remaps),
+      requests_(requests),
+      network_(network),
+      progress_(progress),
+      list_(segment, local_heap) {}
 
 Exposures::~Exposures() { close(); }
 
 void Exposures::open() {
-  list_.open(engine_.process(engine_.host().index()).exposures);
+  list_.open(segment_.own_process().exposures);
   os::add_fork_guard({this, [](void* self) { static_cast<Exposures*>(self)->hold_for_fork(); },
                       [](void* self) { static_cast<Exposures*>(self)->go_on_after_fork(); },
                       [](void* self) { static_cast<Exposures*>(self)->stay_alone(); }});
@@ -47,7 +57,7 @@ void Exposures::close() { os::remove_fork_guard(this); }
 // The child's heap is to be what it was at one moment.
 void Exposures::hold_for_fork() {
   if (in_handler) return;  // that may run in one of these threads
-  fork_pause_ = std::make_unique<ThreadPause>(engine_.network(), engine_.progress());
+  fork_pause_ = std::make_unique<ThreadPause>(network_, progress_);
 }
 
 void Exposures::go_on_after_fork() { fork_pause_.reset(); }
@@ -57,9 +67,9 @@ void Exposures::stay_alone() { static_cast<void>(fork_pause_.release()); }
 
 mob_status_t Exposures::add(uintptr_t address, uint64_t bytes, uint64_t* handle) {
   // Whoever finds the range in the table may ask for what only this process can do.
-  if (const mob_status_t status = engine_.am_rma().require()) return status;
+  if (const mob_status_t status = requests_.require()) return status;
   transport::allow_attach();
-  if (const mob_status_t status = engine_.delegation().require()) return status;
+  if (const mob_status_t status = delegation_.require()) return status;
   const std::lock_guard lock(mutex_);
   return add_locked({address, address + bytes, 0}, handle);
 }
@@ -76,7 +86,7 @@ mob_status_t Exposures::add_heap(uint64_t bytes, uint64_t* handle) {
   uintptr_t start = 0;
   uintptr_t end = 0;
   if (const mob_status_t status = os::grow_heap(bytes, &start, &end)) return status;
-  if (const mob_status_t status = engine_.delegation().require()) return status;
+  if (const mob_status_t status = delegation_.require()) return status;
   const mob_status_t status = add_pages(kCall, {0, kEverything, start}, end - start, true, handle);
   if (status == MOB_OK) heap_ = *handle;
   return status;
@@ -84,11 +94,11 @@ mob_status_t Exposures::add_heap(uint64_t bytes, uint64_t* handle) {
 
 mob_status_t Exposures::add_pages(const char* call, const Exposed& exposed, uint64_t bytes,
                                   bool anonymous, uint64_t* handle) {
-  if (const mob_status_t status = engine_.am_rma().require()) return status;
+  if (const mob_status_t status = requests_.require()) return status;
   transport::allow_attach();
   if (const mob_status_t status = check_may_move(call)) return status;
   // Before the lock: the threads end only after the handler that they run, which may need the lock.
-  ThreadPause pause(engine_.network(), engine_.progress());
+  ThreadPause pause(network_, progress_);
   const std::lock_guard lock(mutex_);
   if (const mob_status_t status = add_pages_locked(call, exposed, bytes, anonymous, handle)) {
     return status;
@@ -100,7 +110,7 @@ mob_status_t Exposures::add_pages(const char* call, const Exposed& exposed, uint
 
 mob_status_t Exposures::add_pages_locked(const char* call, const Exposed& exposed, uint64_t bytes,
                                          bool anonymous, uint64_t* handle) {
-  if (const mob_status_t status = engine_.remaps().add(call, exposed.moved, bytes, anonymous)) {
+  if (const mob_status_t status = remaps_.add(call, exposed.moved, bytes, anonymous)) {
     return status;
   }
   mob_status_t status = MOB_OK;
@@ -109,7 +119,7 @@ mob_status_t Exposures::add_pages_locked(const char* call, const Exposed& expose
   } catch (const std::bad_alloc&) {
     status = fail(MOB_ERR_MEMORY, "%s: this process has no memory left", call);
   }
-  if (status != MOB_OK) static_cast<void>(engine_.remaps().remove(exposed.moved));
+  if (status != MOB_OK) static_cast<void>(remaps_.remove(exposed.moved));
   return status;
 }
 
@@ -134,7 +144,7 @@ mob_status_t Exposures::remove(uint64_t handle) {
     return remove_locked(handle);
   }
   if (const mob_status_t status = check_may_move("mob_withdraw")) return status;
-  ThreadPause pause(engine_.network(), engine_.progress());
+  ThreadPause pause(network_, progress_);
   const std::lock_guard lock(mutex_);
   if (const mob_status_t status = remove_locked(handle)) return status;
   if (pause.end() != MOB_OK)
@@ -151,12 +161,12 @@ mob_status_t Exposures::remove_locked(uint64_t handle) {
   std::vector<ListedRange> ranges;
   ranges.reserve(count_);
   if (exposed->moved != 0) {
-    if (const mob_status_t status = engine_.remaps().remove(exposed->moved)) return status;
+    if (const mob_status_t status = remaps_.remove(exposed->moved)) return status;
   }
   live_.remove(handle);
   --count_;
   publish(std::move(ranges));
-  engine_.delegation().forget_memory();
+  delegation_.forget_memory();
   return MOB_OK;
 }
 
@@ -178,10 +188,11 @@ void Exposures::publish(std::vector<ListedRange> ranges) {
 
 bool Exposures::find_and_cover(mob_rank_t rank, uintptr_t address, size_t bytes,
                                ListedRange* found) {
-  if (!engine_.is_here(rank)) return false;
-  const RangeTable& table = engine_.process(engine_.host_index(rank)).exposures;
+  const mob_rank_t index = segment_.peers().host_index(rank);
+  if (index < 0) return false;
+  const RangeTable& table = segment_.process(index).exposures;
   uint64_t version = 0;
-  if (!find_range(engine_.segment(), rank, table, address, found, &version)) {
+  if (!find_range(segment_, rank, table, address, found, &version)) {
     *found = {};
     return false;
   }

@@ -18,7 +18,11 @@
 
 namespace mobius::engine {
 
-class Engine;
+class Delegation;
+class Network;
+class Progress;
+class Remaps;
+class RequestPath;
 class ThreadPause;
 
 class Exposures {
@@ -26,7 +30,8 @@ class Exposures {
   // No user address reaches further.
   static constexpr uint64_t kEverything = uint64_t{1} << 47;
 
-  explicit Exposures(Engine& engine);
+  Exposures(Segment& segment, LocalHeap& local_heap, Delegation& delegation, Remaps& remaps,
+            RequestPath& requests, Network& network, Progress& progress);
   ~Exposures();
 
   void open();
@@ -73,7 +78,12 @@ class Exposures {
   void go_on_after_fork();
   void stay_alone();
 
-  Engine& engine_;
+  Segment& segment_;
+  Delegation& delegation_;
+  Remaps& remaps_;
+  RequestPath& requests_;
+  Network& network_;
+  Progress& progress_;
   std::mutex mutex_;                          // guards changes
   uint64_t heap_ = 0;                         // the handle that add_heap() gave last
   std::unique_ptr<ThreadPause> fork_pause_;  // from before fork() until after it

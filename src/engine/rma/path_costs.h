@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-// About what the ways to exposed memory of a host-mate cost: by that, a list goes one or the other
-// (Transfers::find_route()).
+// About what the paths to exposed memory of a local peer cost. ExposedPath::find_route() chooses
+// between them by these numbers.
 
 #include <cstddef>
 

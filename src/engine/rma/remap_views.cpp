@@ -10,7 +10,9 @@
 #include <new>
 
 #include "base/status.h"
-#include "engine/engine.h"
+#include "engine/rma/exposures.h"
+#include "engine/segment/kernel_copy.h"
+#include "engine/segment/segment.h"
 #include "engine/segment/translation_cache.h"
 #include "os/pages.h"
 #include "transport/cma/cma.h"
@@ -34,7 +36,7 @@ bool may_be_attached(pid_t owner, uintptr_t memory) {
 }  // namespace
 
 bool RemapViews::show(mob_rank_t rank, const ListedRange& range, Found found) {
-  if (!engine_.is_same_process(rank)) {
+  if (!segment_.peers().is_same_process(rank)) {
     // Who finds another thread at it goes through the window this time.
     const std::unique_lock lock(mutex_, std::try_to_lock);
     if (!lock || !map(rank, *found.table, range)) return false;
@@ -56,13 +58,13 @@ bool RemapViews::map(mob_rank_t rank, const RangeTable& table, const ListedRange
     found->second.start = range.start;
     return found->second.is_mapped;
   }
-  if (!engine_.window().same_address() || !engine_.kernel_copy().allowed(rank)) return false;
+  if (!segment_.window().same_address() || !kernel_copy_.allowed(rank)) return false;
   drop_overlapping(rank, first, bytes);
   if (drop_stale(rank, table) >= kMostOfRank || views_.size() >= kMostViews) return false;
   try {
     View& view = views_.emplace(key, View{range.start, bytes, place, false}).first->second;
-    view.is_mapped = may_be_attached(engine_.pid_of(rank), range.start) &&
-                     os::map_where_free(first, bytes, {engine_.host().segment(), place});
+    view.is_mapped = may_be_attached(segment_.peers().pid_of(rank), range.start) &&
+                     os::map_where_free(first, bytes, {segment_.peers().host().segment(), place});
     return view.is_mapped;
   } catch (const std::bad_alloc&) {
     return false;  // it does without
@@ -95,7 +97,7 @@ size_t RemapViews::drop_stale(mob_rank_t rank, const RangeTable& table) {
     ListedRange range{};
     uint64_t version = 0;
     const bool is_listed =
-        find_range(engine_.segment(), rank, table, view->second.start, &range, &version) &&
+        find_range(segment_, rank, table, view->second.start, &range, &version) &&
         range.start == view->second.start;
     view = is_listed ? std::next(view) : drop(view);
     left += is_listed ? 1 : 0;
@@ -107,9 +109,9 @@ void RemapViews::enter(mob_rank_t rank, TargetUse use, uintptr_t start, uint64_t
                        Found found) {
   const std::unique_lock lock(entering_, std::try_to_lock);
   if (!lock) return;
-  ProcessBlock& block = engine_.process(engine_.host().index());
+  ProcessBlock& block = segment_.own_process();
   // An owner among the threads of this process empties them without being told where they are.
-  if (!engine_.is_same_process(rank)) {
+  if (!segment_.peers().is_same_process(rank)) {
     block.entries.store(reinterpret_cast<uintptr_t>(mob_targets_), std::memory_order_relaxed);
   }
   block.is_entering.store(1, std::memory_order_relaxed);
@@ -126,12 +128,12 @@ void RemapViews::enter(mob_rank_t rank, TargetUse use, uintptr_t start, uint64_t
 // found again.
 mob_status_t RemapViews::forget_at(mob_rank_t mate, uint64_t entries, TargetUse use,
                                    uintptr_t address) {
-  const mob_target_t_& mine = target_entry(engine_.rank(), use);
+  const mob_target_t_& mine = target_entry(segment_.peers().rank(), use);
   const uintptr_t within =
       reinterpret_cast<uintptr_t>(mine.limit) - reinterpret_cast<uintptr_t>(mob_targets_);
   const TargetLimits none{};
   const int error =
-      transport::cma_copy(engine_.pid_of(mate), entries + within, none.data(), sizeof none, true);
+      transport::cma_copy(segment_.peers().pid_of(mate), entries + within, none.data(), sizeof none, true);
   if (error == 0 || error == ESRCH) return MOB_OK;
   return base::fail_errno(MOB_ERR_SYSTEM, error,
                           "rank %d uses the memory at %p directly, and the kernel does not let "
@@ -141,21 +143,21 @@ mob_status_t RemapViews::forget_at(mob_rank_t mate, uint64_t entries, TargetUse 
 
 mob_status_t RemapViews::revoke(uintptr_t address, uint64_t bytes) {
   std::atomic_thread_fence(std::memory_order_seq_cst);  // pairs with that in enter()
-  for (mob_rank_t index = 0; index < engine_.host().size(); ++index) {
-    const ProcessBlock& block = engine_.process(index);
+  for (mob_rank_t index = 0; index < segment_.peers().host().size(); ++index) {
+    const ProcessBlock& block = segment_.process(index);
     const auto has_gone = [&] {
-      return engine_.liveness().is_dead(index) || engine_.liveness().has_left(index);
+      return segment_.peers().liveness().is_dead(index) || segment_.peers().liveness().has_left(index);
     };
     while (block.is_entering.load(std::memory_order_acquire) != 0 && !has_gone()) sched_yield();
-    const mob_rank_t mate = engine_.job().rank_at(index);
-    if (engine_.is_same_process(mate)) {
-      target_forget_all(engine_.rank(), address, bytes);
+    const mob_rank_t mate = segment_.peers().job().rank_at(index);
+    if (segment_.peers().is_same_process(mate)) {
+      target_forget_all(segment_.peers().rank(), address, bytes);
       continue;
     }
     const uint64_t entries = block.entries.load(std::memory_order_relaxed);
     if (entries == 0 || has_gone()) continue;
     // It has entered none of this process then, and its number is somebody else's here.
-    if (!engine_.knows_pid_of(engine_.rank()) || !engine_.knows_pid_of(mate)) continue;
+    if (!segment_.peers().knows_pid_of(segment_.peers().rank()) || !segment_.peers().knows_pid_of(mate)) continue;
     for (const TargetUse use : {TargetUse::kBytes, TargetUse::kWords}) {
       if (const mob_status_t status = forget_at(mate, entries, use, address)) return status;
     }

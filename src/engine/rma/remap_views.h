@@ -17,11 +17,13 @@
 
 namespace mobius::engine {
 
-class Engine;
+class KernelCopy;
+class Segment;
 
 class RemapViews {
  public:
-  explicit RemapViews(Engine& engine) : engine_(engine) {}
+  RemapViews(Segment& segment, const KernelCopy& kernel_copy)
+      : segment_(segment), kernel_copy_(kernel_copy) {}
   RemapViews(const RemapViews&) = delete;
   RemapViews& operator=(const RemapViews&) = delete;
 
@@ -66,7 +68,8 @@ class RemapViews {
   Views::iterator drop(Views::iterator view);
   mob_status_t forget_at(mob_rank_t mate, uint64_t entries, TargetUse use, uintptr_t address);
 
-  Engine& engine_;
+  Segment& segment_;
+  const KernelCopy& kernel_copy_;
   std::mutex mutex_;  // guards the next
   Views views_;
   std::mutex entering_;

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/status.h"
-#include "engine/engine.h"
+#include "engine/common/instrumentation.h"
 #include "engine/rma/remap_cache.h"
 #include "engine/segment/region.h"
 #include "os/fork_copies.h"
@@ -35,9 +35,14 @@ mob_status_t move_pages(const char* call, MovePages move) {
 
 }  // namespace
 
-Remaps::Remaps(Engine& engine) : engine_(engine), list_(engine.segment(), engine.local_heap()) {}
+Remaps::Remaps(Segment& segment, LocalHeap& local_heap, RemapViews& views,
+               const Instrumentation& instrumentation)
+    : segment_(segment),
+      views_(views),
+      instrumentation_(instrumentation),
+      list_(segment, local_heap) {}
 
-void Remaps::open() { list_.open(engine_.process(engine_.host().index()).remaps); }
+void Remaps::open() { list_.open(segment_.own_process().remaps); }
 
 mob_status_t Remaps::add(const char* call, uintptr_t address, uint64_t bytes, bool anonymous) {
   const uintptr_t first = os::page_start(address);
@@ -75,7 +80,7 @@ mob_status_t Remaps::add(const char* call, uintptr_t address, uint64_t bytes, bo
     if (is_moved) {
       static_cast<void>(remove(address));
     } else {
-      if (added->second.part.bytes != 0) drop_region(engine_.segment(), added->second.part);
+      if (added->second.part.bytes != 0) drop_region(segment_, added->second.part);
       moved_.erase(added);
     }
     return fail(MOB_ERR_MEMORY, "%s: this process has no memory left", call);
@@ -88,7 +93,7 @@ mob_status_t Remaps::remove(uintptr_t address) {
   mob_status_t status = MOB_OK;
   try {
     publish();
-    status = engine_.remap_views().revoke(address, moved.end - address);
+    status = views_.revoke(address, moved.end - address);
     if (status == MOB_OK && moved.part.bytes != 0) status = move_back(moved);
   } catch (const std::bad_alloc&) {
     status = fail(MOB_ERR_MEMORY, "no memory to move pages back");
@@ -97,7 +102,7 @@ mob_status_t Remaps::remove(uintptr_t address) {
     moved_.insert(std::move(removed));
     publish();
   } else if (moved.part.bytes != 0) {
-    drop_region(engine_.segment(), moved.part);
+    drop_region(segment_, moved.part);
   }
   return status;
 }
@@ -106,7 +111,7 @@ void Remaps::take_back() {
   for (const auto& [address, moved] : moved_) {
     // What cannot be moved keeps its contents also where it is, as the last mapping of the segment.
     if (moved.part.bytes != 0) static_cast<void>(move_back(moved));
-    target_forget_all(engine_.rank(), address, moved.end - address);
+    target_forget_all(segment_.peers().rank(), address, moved.end - address);
   }
   moved_.clear();
   forget_hits();
@@ -114,33 +119,33 @@ void Remaps::take_back() {
 
 // Ranks that are threads of one process have all memory in common.
 bool Remaps::others_need_them() const {
-  for (mob_rank_t index = 0; index < engine_.host().size(); ++index) {
-    if (!engine_.is_same_process(engine_.job().rank_at(index))) return true;
+  for (mob_rank_t index = 0; index < segment_.peers().host().size(); ++index) {
+    if (!segment_.peers().is_same_process(segment_.peers().job().rank_at(index))) return true;
   }
   return false;
 }
 
 os::SharedPlace Remaps::place_of(const Region& part) const {
-  return {engine_.host().segment(), job::kWindowOffset + part.offset};
+  return {segment_.peers().host().segment(), job::kWindowOffset + part.offset};
 }
 
 mob_status_t Remaps::move(const char* call, Moved* moved) {
   const auto memory = moved->is_anonymous ? RegionMemory::kAsUsed : RegionMemory::kReserved;
   if (const mob_status_t status =
-          make_region(engine_.segment(), moved->page_bytes, memory, &moved->part)) {
+          make_region(segment_, moved->page_bytes, memory, &moved->part)) {
     return status;
   }
   const os::SharedPlace place = place_of(moved->part);
   mob_status_t status = os::begin_copies(moved->first_page, moved->page_bytes, place);
   if (status == MOB_OK) {
-    void* copy = engine_.local_address(moved->part.offset);
+    void* copy = segment_.local_address(moved->part.offset);
     status = move_pages(call, [&] {
       return os::make_shared(moved->first_page, moved->page_bytes, moved->is_anonymous, place,
                              copy);
     });
     if (status != MOB_OK) os::end_copies(moved->first_page);
   }
-  if (status != MOB_OK) drop_region(engine_.segment(), moved->part);
+  if (status != MOB_OK) drop_region(segment_, moved->part);
   return status;
 }
 
@@ -162,12 +167,12 @@ void Remaps::publish() {
 
 void* Remaps::find(mob_rank_t rank, uintptr_t remote, size_t bytes) {
   if (void* here = find_remapped_again(rank, remote, bytes)) return here;
-  return engine_.is_here(rank) ? look_up(rank, remote, bytes) : nullptr;
+  return segment_.peers().is_here(rank) ? look_up(rank, remote, bytes) : nullptr;
 }
 
 void* Remaps::find_word(mob_rank_t rank, uintptr_t remote, size_t bytes) {
   void* here = find(rank, remote, bytes);
-  const bool has_address = here == pointer(remote) && !engine_.instrumentation().hooked();
+  const bool has_address = here == pointer(remote) && !instrumentation_.hooked();
   if (has_address && target_is_due(rank, TargetUse::kWords)) show_words(rank, remote);
   return here;
 }
@@ -176,37 +181,37 @@ void* Remaps::find_word(mob_rank_t rank, uintptr_t remote, size_t bytes) {
 void Remaps::show_words(mob_rank_t rank, uintptr_t remote) {
   Place place;
   if (!locate(rank, remote, 1, &place) ||
-      !engine_.remap_views().show(rank, place.range, place.found)) {
+      !views_.show(rank, place.range, place.found)) {
     return;
   }
-  const mob_rank_t index = engine_.host_index(rank);
-  engine_.accumulate_locks().admit_word(index, remote);
-  const AccumulateLocks::Zone around = engine_.accumulate_locks().admitted_outside(
+  const mob_rank_t index = segment_.peers().host_index(rank);
+  segment_.accumulate_locks().admit_word(index, remote);
+  const AccumulateLocks::Zone around = segment_.accumulate_locks().admitted_outside(
       index, remote, place.range.start, place.range.end);
-  engine_.remap_views().enter(rank, TargetUse::kWords, around.start, around.bytes, place.found);
+  views_.enter(rank, TargetUse::kWords, around.start, around.bytes, place.found);
 }
 
 bool Remaps::locate(mob_rank_t rank, uintptr_t remote, size_t bytes, Place* place) {
-  const mob_rank_t index = engine_.host_index(rank);
-  const RangeTable& table = engine_.process(index).remaps;
+  const mob_rank_t index = segment_.peers().host_index(rank);
+  const RangeTable& table = segment_.process(index).remaps;
   place->found.table = &table;
   ListedRange& range = place->range;
   if (table.version.load(std::memory_order_acquire) == 0 ||
-      !find_range(engine_.segment(), rank, table, remote, &range, &place->found.version) ||
+      !find_range(segment_, rank, table, remote, &range, &place->found.version) ||
       bytes > range.end - remote) {
     return false;
   }
   place->delta = 0;  // in its own process it is where it always was
-  if (engine_.is_same_process(rank)) return true;
+  if (segment_.peers().is_same_process(rank)) return true;
   const void* here =
-      engine_.find_here(rank, engine_.address_in(index, range.place), range.end - range.start);
+      segment_.find_here(rank, segment_.address_in(index, range.place), range.end - range.start);
   place->delta = reinterpret_cast<uintptr_t>(here) - range.start;
   return here != nullptr;
 }
 
 void* Remaps::find_in_window(mob_rank_t rank, uintptr_t remote, size_t bytes) {
   Place place;
-  return engine_.is_here(rank) && locate(rank, remote, bytes, &place)
+  return segment_.peers().is_here(rank) && locate(rank, remote, bytes, &place)
              ? pointer(remote + place.delta)
              : nullptr;
 }
@@ -215,8 +220,8 @@ void* Remaps::look_up(mob_rank_t rank, uintptr_t remote, size_t bytes) {
   Place place;
   if (!locate(rank, remote, bytes, &place)) return nullptr;
   // A hook must see every operation: none may be done where this is looked at.
-  if (!engine_.instrumentation().hooked()) {
-    if (engine_.remap_views().show(rank, place.range, place.found)) place.delta = 0;
+  if (!instrumentation_.hooked()) {
+    if (views_.show(rank, place.range, place.found)) place.delta = 0;
     RemapHit& hit = remap_hit_of(rank);
     change_remap_hit(hit, [&] {
       hit.rank.store(rank, std::memory_order_relaxed);

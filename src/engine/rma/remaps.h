@@ -18,11 +18,13 @@
 
 namespace mobius::engine {
 
-class Engine;
+class Instrumentation;
+class LocalHeap;
 
 class Remaps final : public RemappedMemory {
  public:
-  explicit Remaps(Engine& engine);
+  Remaps(Segment& segment, LocalHeap& local_heap, RemapViews& views,
+         const Instrumentation& instrumentation);
   Remaps(const Remaps&) = delete;
   Remaps& operator=(const Remaps&) = delete;
 
@@ -73,7 +75,9 @@ class Remaps final : public RemappedMemory {
   void show_words(mob_rank_t rank, uintptr_t remote);
   static void forget_hits();
 
-  Engine& engine_;
+  Segment& segment_;
+  RemapViews& views_;
+  const Instrumentation& instrumentation_;
   RangeList list_;
   std::map<uintptr_t, Moved> moved_;  // by the address that was asked for; pages are disjoint
 };

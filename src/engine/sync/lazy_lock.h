@@ -13,13 +13,13 @@
 
 #include <mobius/job.h>
 
-#include <atomic>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
 
 #include "engine/remote/remote_locks.h"
+#include "engine/rma/deferred_access.h"
 #include "engine/rma/operation.h"
 #include "engine/sync/sync_services.h"
 #include "schedule/plan.h"
@@ -28,15 +28,10 @@ namespace mobius::engine {
 
 class Access;
 
-class LazyLock {
+class LazyLock final : public DeferredAccess {
  public:
   explicit LazyLock(const SyncServices& services);
-  ~LazyLock();
-  LazyLock(const LazyLock&) = delete;
-  LazyLock& operator=(const LazyLock&) = delete;
-
-  // Whether any thread has some, without which nothing below does anything.
-  bool is_used() const { return started_.load(std::memory_order_relaxed) != 0; }
+  ~LazyLock() override;
 
   // Whether what would be deferred may be, for a rank of another host.
   bool may_start(mob_rank_t rank, std::optional<schedule::Policy> hint) const;
@@ -44,19 +39,6 @@ class LazyLock {
   // The calling thread, which has none and may, starts access to a member. `access` is told.
   mob_status_t start(Access& access, mob_rank_t member, const RemoteLock& lock, ClaimMode mode,
                      std::optional<schedule::Policy> hint);
-
-  // Of a checked operation on another host's memory: whether it belongs to the calling thread's
-  // access and was kept, or failed. Otherwise what there was has been gained.
-  bool takes(const Operation& operation, mob_status_t* status) {
-    return is_used() && keep(operation, status);
-  }
-
-  // Has the calling thread gain what it started; with complete() only if something was kept, for
-  // `rank` (kAll: for any). Nothing in a handler, which must not wait.
-  mob_status_t gain(const char* call) { return is_used() ? gain_own(call) : MOB_OK; }
-  mob_status_t complete(const char* call, mob_rank_t rank) {
-    return is_used() ? complete_own(call, rank) : MOB_OK;
-  }
 
   // Ends the calling thread's access, complete; false if it has none that is deferred to that
   // member.
@@ -68,18 +50,17 @@ class LazyLock {
   struct Kept;
 
   Kept* find_own();
-  bool keep(const Operation& operation, mob_status_t* status);
+  bool keep(const Operation& operation, mob_status_t* status) override;
   bool may_keep(const Kept& kept, const Operation& operation) const;
-  mob_status_t gain_own(const char* call);
-  mob_status_t complete_own(const char* call, mob_rank_t rank);
+  mob_status_t gain_own(const char* call) override;
+  mob_status_t complete_own(const char* call, mob_rank_t rank) override;
   bool end_own(const char* call, const Access& access, mob_rank_t member, mob_status_t* status);
   mob_status_t send(const char* call, Kept& kept, bool ends, bool is_awaited = false);
   void write(Kept& kept, RemoteLockBatch* batch);
   void close(Kept& kept);
 
   const SyncServices& services_;
-  std::atomic<uint32_t> started_ = 0;  // of all threads, not gained or ended
-  std::mutex mutex_;                   // guards the map; what is in it is its thread's alone
+  std::mutex mutex_;  // guards the map; what is in it is its thread's alone
   std::map<uint32_t, std::unique_ptr<Kept>> by_thread_;
 };
 

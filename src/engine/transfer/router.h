@@ -1,26 +1,36 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-// How a described transfer is carried out: checked, routed, moved, announced.
+// Where every operation that is not done inline is decided: by loads and stores, by the kernel, by a
+// waiting target, by a request, or over the network.
 
 #include <mobius/transfer.h>
 
 #include <cstddef>
 #include <cstdint>
 
+#include "base/settings.h"
+#include "engine/common/instrumentation.h"
+#include "engine/rma/completion_signals.h"
+#include "engine/rma/deferred_access.h"
 #include "engine/rma/delegation.h"
 #include "engine/rma/exposed_batch.h"
-#include "engine/rma/exposed_tuning.h"
-#include "engine/transfer/hooks/chain.h"
-#include "engine/rma/completion_signals.h"
+#include "engine/rma/exposed_path.h"
+#include "engine/rma/exposures.h"
+#include "engine/rma/local_execute.h"
 #include "engine/rma/operation.h"
 #include "engine/segment/kernel_copy.h"
+#include "engine/segment/segment.h"
+#include "engine/transfer/hooks/chain.h"
 #include "transport/shm/accumulate.h"
 #include "transport/shm/shape.h"
 
 namespace mobius::engine {
 
-class Engine;
+class AmRma;
+class Completion;
+class Progress;
+class Scheduler;
 
 // One stretch and the words that it changes: what a short transfer needs of mob_transfer_t, which
 // is long enough for its zeros to be felt. Words may be null.
@@ -40,16 +50,29 @@ struct Telling {
 // Checks and routes operations, and is the last carrier of the chain: the one that moves bytes.
 class Router final : private Carrier {
  public:
-  Router(Engine& engine, Instrumentation& instrumentation, KernelCopy& kernel_copy)
-      : engine_(engine),
-        kernel_copy_(kernel_copy),
-        completion_signals_(engine),
-        exposed_batch_(engine),
-        hooks_(instrumentation) {}
+  // The paths that an operation may take, and what the router asks to choose one.
+  struct Paths {
+    Segment& segment;
+    KernelCopy& kernel_copy;
+    Completion& completion;
+    Progress& progress;
+    CompletionSignals& signals;
+    Exposures& exposures;
+    Delegation& delegation;
+    LocalExecutor& local;
+    ExposedPath& exposed;
+    ExposedBatch& exposed_batch;
+    DeferredAccess& deferred;
+    AmRma& requests;
+    Scheduler& scheduler;
+  };
+
+  Router(const Paths& paths, Instrumentation& instrumentation)
+      : paths_(paths), hooks_(instrumentation) {}
 
   // Puts the hooks of the settings in front; before anything is carried. close() lets them report
   // if there was a job at all; nothing is carried any more.
-  mob_status_t open();
+  mob_status_t open(const base::Settings& settings);
   void close(bool report);
 
   // Runs one transfer. `*handle` is written in mode kHandle only.
@@ -62,22 +85,17 @@ class Router final : private Carrier {
   // that is not how it goes; run() knows why.
   bool copy_exposed(mob_rank_t rank, const void* remote, const void* local, size_t bytes,
                     bool put) {
-    exposed_batch_.issue();
+    paths_.exposed_batch.issue();
     const auto start = reinterpret_cast<uintptr_t>(remote);
-    return kernel_copy_.allowed() && !hooked() && local != nullptr &&
-           copy_covered(rank, start, local, bytes, put);
+    return paths_.kernel_copy.allowed() && !hooked() && local != nullptr &&
+           paths_.exposed.copy_covered(rank, start, local, bytes, put);
   }
 
   // Whether such a put that is only started goes like one that is not.
-  bool puts_go_alone() { return exposed_batch_.lets_go_alone(); }
+  bool puts_go_alone() { return paths_.exposed_batch.lets_go_alone(); }
 
-  // Puts to exposed memory that wait for each other are carried out. Any thread; never waits.
-  void issue_exposed() { exposed_batch_.issue(); }
-  bool any_exposed() const { return exposed_batch_.any(); }
-  const std::atomic<bool>& any_exposed_flag() const { return exposed_batch_.any_flag(); }
-  // For them: puts `count` stretches, all of them whatever becomes of one; the first error.
-  mob_status_t put_exposed(mob_rank_t rank, const mob_span_t* remote, const mob_span_t* local,
-                           size_t count);
+  // Issues puts to exposed memory that were only recorded. Any thread; never waits.
+  void issue_exposed() { paths_.exposed_batch.issue(); }
 
   // Puts or gets one stretch that is mapped here, and tells who is to be told: words, no counters.
   // All of it or nothing; false if that is not how it goes, and run() knows why.
@@ -92,11 +110,6 @@ class Router final : private Carrier {
   // False if that is not how it goes; run() knows why.
   bool accumulate_few(mob_rank_t rank, void* remote, const void* local, size_t count,
                       const transport::Combination& what);
-
-  // Carries out what another process asked for, on exposed or allocated memory of this one, and
-  // tells who is to be told here.
-  mob_status_t run_on_own_memory(const mob_transfer_t& transfer, const transport::Shape& shape);
-  mob_status_t run_on_own_memory(const WordUpdate& update) { return Router::update(update); }
 
   // mob_fence() where it is not a fence of this processor alone.
   mob_status_t fence();
@@ -124,27 +137,13 @@ class Router final : private Carrier {
   mob_status_t order() override { return order_for("mob_fence"); }
   bool progress() override { return false; }
 
-  void find_route(const mob_transfer_t& transfer, const transport::Shape& shape,
-                  const Notice& notice, Route* route);
-  bool is_exposed(mob_rank_t rank, const transport::Shape& shape);
-  static size_t cma_time(mob_kind_t kind, const transport::Shape& shape, bool may_read_gaps);
-  void perform(const mob_transfer_t& transfer, const transport::Shape& shape, ptrdiff_t delta);
-  Delegation::Outcome ask_waiting_target(const Operation& operation);
-  mob_status_t carry_by_cma(const Operation& operation);
-  bool copy_covered(mob_rank_t rank, uintptr_t remote, const void* local, size_t bytes, bool put);
-  bool copy_attended(mob_rank_t rank, uintptr_t remote, const void* local, size_t bytes, bool put);
-  bool is_attended_stretch(const Operation& operation);
   mob_status_t order_for(const char* call);
   mob_status_t update_by_target(const WordUpdate& update);
   bool reach_all(mob_rank_t rank, const transport::Shape& shape, ptrdiff_t* delta);
   mob_status_t prepare(const char* call, const mob_transfer_t& transfer, Operation* operation);
   mob_status_t explain(const char* call, mob_rank_t rank, const transport::Shape& shape);
 
-  Engine& engine_;
-  KernelCopy& kernel_copy_;
-  CompletionSignals completion_signals_;
-  ExposedBatch exposed_batch_;
-  ExposedTuning exposed_ways_;
+  const Paths paths_;
   HookChain hooks_;
   Carrier* first_ = this;
 };

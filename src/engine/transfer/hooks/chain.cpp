@@ -5,7 +5,7 @@
 
 #include "base/hook_list.h"
 #include "base/status.h"
-#include "engine/engine.h"
+#include "engine/progress/completion.h"
 #include "engine/transfer/hooks/disturb.h"
 #include "engine/transfer/hooks/reorder.h"
 #include "engine/transfer/hooks/watch.h"
@@ -33,9 +33,8 @@ std::vector<HookSpec> wanted_hooks(const base::Settings& settings) {
 
 }  // namespace
 
-mob_status_t HookChain::open(Engine& engine, Carrier& end) {
-  const base::Settings& settings = engine.settings();
-  const mob_rank_t rank = engine.rank();
+mob_status_t HookChain::open(const base::Settings& settings, mob_rank_t rank,
+                             Completion& completion, Carrier& end) {
   const std::vector<HookSpec> specs = wanted_hooks(settings);
   CallCounts* counts = nullptr;
   for (auto spec = specs.rbegin(); spec != specs.rend(); ++spec) {
@@ -63,8 +62,7 @@ mob_status_t HookChain::open(Engine& engine, Carrier& end) {
         break;
       case HookKind::kReorder:
         reorders_ = true;
-        hooks_.push_back(
-            std::make_unique<ReorderHook>(next, engine.completion(), spec->seed, rank));
+        hooks_.push_back(std::make_unique<ReorderHook>(next, completion, spec->seed, rank));
         break;
       case HookKind::kFault:
         hooks_.push_back(std::make_unique<FaultHook>(next, spec->every, spec->seed, rank));

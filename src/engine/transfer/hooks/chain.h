@@ -6,13 +6,14 @@
 #include <memory>
 #include <vector>
 
+#include "base/settings.h"
 #include "engine/common/instrumentation.h"
 #include "engine/common/timeline.h"
 #include "engine/transfer/hooks/hook.h"
 
 namespace mobius::engine {
 
-class Engine;
+class Completion;
 
 class HookChain {
  public:
@@ -20,7 +21,8 @@ class HookChain {
 
   // Makes the hooks in front of `end` and fills in the instrumentation. MOB_ERR_SETTING: no
   // timeline can be written.
-  mob_status_t open(Engine& engine, Carrier& end);
+  mob_status_t open(const base::Settings& settings, mob_rank_t rank, Completion& completion,
+                    Carrier& end);
   // Ends the hooks, which report first if that is wanted. Nothing is carried any more.
   void close(bool report);
 
