@@ -100,17 +100,18 @@ class Engine {
                  delegation_, local_executor_, exposed_path_, exposed_batch_, lazy_lock_, am_rma_,
                  scheduler_},
                 instrumentation_),
-        am_rma_(*this),
+        am_rma_(request_services_),
         messages_({peers_, segment_, waiter_, completion_, counters_, progress_, network_,
                    kernel_copy_, instrumentation_, request_activity_, messages_}),
         progress_(waiter_, network_, threads_),
         network_(settings_, peers_, waiter_, progress_, threads_),
-        rkeys_(*this, network_.endpoint()),
+        rkeys_(peers_, waiter_, messages_, network_.endpoint()),
         remote_objects_(
             {peers_, segment_, waiter_, counters_, messages_, scheduler_, batch_server_}),
-        scheduler_(*this),
+        scheduler_({settings_, peers_, waiter_, completion_, progress_, network_, messages_,
+                    instrumentation_, am_rma_, lazy_lock_, allocations_}),
         lazy_lock_(sync_services_),
-        batch_server_(*this),
+        batch_server_(request_services_, am_rma_, remote_objects_),
         notifications_(sync_services_) {}
 
   // Collective over the job. After an error the object is as before. `seat` is null in a rank that
@@ -344,6 +345,9 @@ class Engine {
   ExposedPath exposed_path_;
   ExposedBatch exposed_batch_;
   Router router_;
+  const RequestServices request_services_{
+      peers_,    segment_,         local_heap_, waiter_,         completion_, progress_, network_,
+      messages_, instrumentation_, exposures_,  local_executor_, rkeys_,      scheduler_};
   AmRma am_rma_;
   Messages messages_;
   Progress progress_;

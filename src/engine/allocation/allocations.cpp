@@ -170,6 +170,19 @@ bool Allocations::holds(mob_rank_t rank, uint64_t lowest, uint64_t highest) cons
   return lowest < highest && next != theirs_.begin() && highest <= std::prev(next)->second;
 }
 
+void Allocations::set_schedule(const Allocation& allocation,
+                               std::optional<schedule::Policy> policy) {
+  std::vector<HintedRange> ranges;
+  if (policy) {
+    for (size_t member = 0; member < allocation.members.size(); ++member) {
+      const auto& [address, bytes] = allocation.members[member];
+      const mob_rank_t rank = allocation.team->map().world_rank(static_cast<mob_rank_t>(member));
+      ranges.push_back({rank, address, address + bytes});
+    }
+  }
+  services_.scheduler.set_hint(&allocation, std::move(ranges), policy);
+}
+
 // A place for the parts of one host's members, found by one of them.
 mob_status_t Allocations::claim(const char* call, Team& mates, uint64_t stride,
                                 Allocation* allocation) {
@@ -269,7 +282,7 @@ mob_status_t Allocations::release(const char* call, uint64_t handle) {
   mob_status_t status = agree_on(call, team, named.name());
   if (status == MOB_ERR_ARGUMENT) return status;
   const std::unique_ptr<Allocation> allocation = live_.remove(handle);
-  services_.scheduler.set_hint(*allocation, std::nullopt);
+  services_.scheduler.set_hint(allocation.get(), {}, std::nullopt);
   note_theirs(*allocation, 0);
   team.remove_user();
   if (status != MOB_OK) return status;

@@ -15,8 +15,10 @@
 
 #include "engine/allocation/allocation_services.h"
 #include "engine/common/registry.h"
+#include "engine/scheduler/scheduler_services.h"
 #include "engine/segment/chunk_table.h"
 #include "engine/team/team.h"
+#include "schedule/plan.h"
 
 namespace mobius::engine {
 
@@ -42,7 +44,7 @@ struct Allocation {
 
 // The live allocations of a process. allocate() and release() are collective over a team; the rest
 // is safe from any thread at any time.
-class Allocations {
+class Allocations final : public AllocatedMemory {
  public:
   explicit Allocations(const AllocationServices& services) : services_(services) {}
 
@@ -69,7 +71,10 @@ class Allocations {
 
   // Whether what lies between two addresses, the second one higher, is of one part of `rank`. Known
   // in a job of two processes on two hosts only; else false.
-  bool holds(mob_rank_t rank, uint64_t lowest, uint64_t highest) const;
+  bool holds(mob_rank_t rank, uint64_t lowest, uint64_t highest) const override;
+
+  // Sets the schedule of operations on an allocation; none: that of the job.
+  void set_schedule(const Allocation& allocation, std::optional<schedule::Policy> policy);
 
  private:
   struct Request;

@@ -15,6 +15,7 @@
 
 #include "engine/message/send_gate.h"
 #include "engine/remote/remote_locks.h"
+#include "engine/request/batch_server.h"
 
 namespace mobius::engine {
 
@@ -52,7 +53,7 @@ class NotificationSink {
   ~NotificationSink() = default;
 };
 
-class RemoteObjects final : public RemoteCounts {
+class RemoteObjects final : public RemoteCounts, public TellSink {
  public:
   explicit RemoteObjects(const RemoteServices& services)
       : services_(services), locks_(services_, *this) {}
@@ -89,7 +90,7 @@ class RemoteObjects final : public RemoteCounts {
   void remove(uint64_t name);
 
   // Does what a process of another host asks for. By a thread that serves messages.
-  void serve(const mob_message_t& message);
+  void serve(const mob_message_t& message) override;
 
  private:
   friend class RemoteLocks;

@@ -14,11 +14,18 @@
 #include <utility>
 
 #include "base/status.h"
-#include "engine/engine.h"
+#include "engine/common/instrumentation.h"
+#include "engine/message/message.h"
+#include "engine/network/network.h"
 #include "engine/progress/peer_watch.h"
+#include "engine/progress/progress.h"
+#include "engine/progress/waiter.h"
 #include "engine/request/am_rma_parts.h"
 #include "engine/request/am_rma_wire.h"
+#include "engine/request/link_observer.h"
 #include "engine/request/span_wire.h"
+#include "engine/segment/local_heap.h"
+#include "os/futex.h"
 #include "transport/shm/copy.h"
 #include "transport/shm/move.h"
 
@@ -70,10 +77,10 @@ mob_status_t AmRma::require() {
                                 mob_delivery_t* delivery) {
       static_cast<AmRma*>(self)->answered(*message, delivery);
     };
-    engine_.messages().register_internal(InternalHandler::kServe, serve_it, this);
-    engine_.messages().register_internal(InternalHandler::kServed, take_answer, this);
+    services_.messages.register_internal(InternalHandler::kServe, serve_it, this);
+    services_.messages.register_internal(InternalHandler::kServed, take_answer, this);
   });
-  return engine_.progress().require();
+  return services_.progress.require();
 }
 
 mob_status_t AmRma::run(const char* call, const mob_transfer_t& transfer, const Shape& shape,
@@ -87,7 +94,7 @@ mob_status_t AmRma::run(const char* call, const mob_transfer_t& transfer, const 
   if (const mob_status_t status = require()) return status;
   if (const mob_status_t status = await_room(call, transfer.rank, goes_in_bulk)) return status;
   auto whole = std::make_unique<Whole>();
-  Completion& completion = engine_.completion();
+  Completion& completion = services_.completion;
   Pending* const pending =
       mode == Mode::kBlocking
           ? completion.start_awaited(transfer, goes_in_bulk)
@@ -96,9 +103,9 @@ mob_status_t AmRma::run(const char* call, const mob_transfer_t& transfer, const 
   whole->pending = pending;
   whole->completes_early = completes_early;
   whole->is_bulk = goes_in_bulk;
-  whole->show(engine_, transfer, shape);
-  if (mode == Mode::kBlocking && !engine_.is_here(transfer.rank)) {
-    NetworkRma& bulk = engine_.network().rma();
+  whole->show(services_, transfer, shape);
+  if (mode == Mode::kBlocking && !services_.peers.is_here(transfer.rank)) {
+    NetworkRma& bulk = services_.network.rma();
     whole->tried = bulk.extent_of(transfer.kind, shape);
     if (bulk.is_tried_out(whole->tried)) whole->tried_ns = os::now_ns();
   }
@@ -122,15 +129,15 @@ mob_status_t AmRma::run(const char* call, const mob_transfer_t& transfer, const 
 
 // Flow control of what is started; nothing more is started at who is known to be lost.
 mob_status_t AmRma::await_room(const char* call, mob_rank_t rank, bool in_bulk) {
-  if (engine_.is_here(rank)) return MOB_OK;
-  const Link* const link = engine_.network().find(rank);
+  if (services_.peers.is_here(rank)) return MOB_OK;
+  const Link* const link = services_.network.find(rank);
   if (link != nullptr && link->has_failed()) {
-    return fail(MOB_ERR_PEER, "%s: rank %d %s", call, rank, engine_.network().fate(rank).c_str());
+    return fail(MOB_ERR_PEER, "%s: rank %d %s", call, rank, services_.network.fate(rank).c_str());
   }
-  NetworkRma& bulk = engine_.network().rma();
+  NetworkRma& bulk = services_.network.rma();
   if (!in_bulk || in_handler || bulk.has_room_for_more(rank)) return MOB_OK;
-  PeerWatch watch(engine_.peers(), call, rank);
-  return engine_.wait_until([&] { return bulk.has_room_for_more(rank); }, &watch);
+  PeerWatch watch(services_.peers, call, rank);
+  return services_.waiter.wait_until([&] { return bulk.has_room_for_more(rank); }, &watch);
 }
 
 void AmRma::start(const char* call, const mob_transfer_t& transfer, const Shape& shape,
@@ -138,13 +145,13 @@ void AmRma::start(const char* call, const mob_transfer_t& transfer, const Shape&
   // finish_part() deletes it.
   auto* const whole = new (std::nothrow) Whole;
   if (whole == nullptr) {
-    engine_.scheduler().alone_ended(pending.target);
-    engine_.completion().complete(pending, has_no_memory(call));
+    services_.links.alone_ended(pending.target);
+    services_.completion.complete(pending, has_no_memory(call));
     return;
   }
   whole->pending = &pending;
   whole->never_waits = true;
-  whole->show(engine_, transfer, shape);
+  whole->show(services_, transfer, shape);
   mob_status_t status = require();
   try {
     // In stretches, as send_parts() has them.
@@ -167,11 +174,11 @@ void AmRma::start_bulk(const mob_transfer_t& transfer, Pending& pending) {
   mob_status_t status = transport::normalise(call, transfer, &shape);  // it was checked
   // finish_part() deletes it.
   auto* const whole = new (std::nothrow) Whole;
-  if (whole == nullptr) return engine_.completion().complete(pending, has_no_memory(call));
+  if (whole == nullptr) return services_.completion.complete(pending, has_no_memory(call));
   whole->pending = &pending;
   whole->never_waits = true;
   whole->is_bulk = true;
-  whole->show(engine_, transfer, shape);
+  whole->show(services_, transfer, shape);
   if (status == MOB_OK) status = require();
   try {
     if (status == MOB_OK) status = send_bulk(call, transfer, shape, *whole);
@@ -238,7 +245,7 @@ mob_status_t AmRma::send_parts(const char* call, const mob_transfer_t& transfer,
 
 mob_status_t AmRma::make_stage(Part& part, size_t list_bytes, size_t data_bytes,
                                size_t fetched_bytes) {
-  if (const mob_status_t status = engine_.local_heap().allocate(
+  if (const mob_status_t status = services_.local_heap.allocate(
           std::max<size_t>(list_bytes + data_bytes + fetched_bytes, 1), 64, &part.stage)) {
     return status;
   }
@@ -279,7 +286,7 @@ mob_status_t AmRma::send_box(const char* call, const mob_transfer_t& transfer, c
     request.box[i] = {shape.counts[i], shape.remote_strides[i]};
   }
   transport::pack_strides(shape, part->box.remote_strides);
-  const bool remote = !engine_.is_here(transfer.rank);
+  const bool remote = !services_.peers.is_here(transfer.rank);
   const void* payload = nullptr;
   mob_status_t status = MOB_OK;
   if (remote && shape.dimensions == 0) {
@@ -293,7 +300,7 @@ mob_status_t AmRma::send_box(const char* call, const mob_transfer_t& transfer, c
   if (status != MOB_OK) return status;
   part->box.remote = part->data;
   if (reads_local(transfer) && payload != shape.local) transport::move(part->box, 0, true);
-  request.stage = remote ? kInPayload : engine_.offset_of(part->stage);
+  request.stage = remote ? kInPayload : services_.segment.offset_of(part->stage);
   return send(call, transfer.rank, std::move(part), request, payload,
               remote && reads_local(transfer) ? shape.total_bytes : 0);
 }
@@ -309,7 +316,7 @@ mob_status_t AmRma::send_runs(const char* call, const mob_transfer_t& transfer, 
     part->even_bytes = runs.even_bytes;
   }
   part->fetched_bytes = transfer.kind == MOB_FETCH_ACCUMULATE ? runs.bytes : 0;
-  const bool is_remote = !engine_.is_here(transfer.rank);
+  const bool is_remote = !services_.peers.is_here(transfer.rank);
   std::optional<SpanWire> wire;
   if (is_remote) wire.emplace(runs.remote.data(), runs.remote.size());
   const size_t list_bytes = wire ? wire->bytes() : runs.remote.size_bytes();
@@ -327,7 +334,7 @@ mob_status_t AmRma::send_runs(const char* call, const mob_transfer_t& transfer, 
   Request request{};
   describe(transfer, last, &request);
   request.is_spans = 1;
-  request.stage = is_remote ? kInPayload : engine_.offset_of(part->stage);
+  request.stage = is_remote ? kInPayload : services_.segment.offset_of(part->stage);
   request.list_bytes = list_bytes;
   request.data_bytes = runs.bytes;
   const void* payload = part->buffer.get();
@@ -344,7 +351,7 @@ mob_status_t AmRma::compare_swap(const char* call, mob_rank_t rank, void* remote
   transfer.rank = rank;
   transfer.fetched = old;
   auto started = std::make_unique<Whole>();
-  Pending* const pending = engine_.completion().start_awaited(transfer);
+  Pending* const pending = services_.completion.start_awaited(transfer);
   if (pending == nullptr) return MOB_ERR_MEMORY;
   started->pending = pending;
   Whole& whole = *started.release();  // finish_part() deletes it
@@ -363,7 +370,7 @@ mob_status_t AmRma::compare_swap(const char* call, mob_rank_t rank, void* remote
     status = has_no_memory(call);
   }
   finish_part(whole, status);
-  return engine_.completion().await(call, *pending);
+  return services_.completion.await(call, *pending);
 }
 
 mob_status_t AmRma::send_word(const char* call, mob_rank_t rank, Request& request, uint64_t* old,
@@ -374,9 +381,9 @@ mob_status_t AmRma::send_word(const char* call, mob_rank_t rank, Request& reques
   part->fetched_to = old;
   part->fetched_bytes = request.run_bytes;
   request.stage = kInPayload;
-  if (engine_.is_here(rank)) {
+  if (services_.peers.is_here(rank)) {
     if (const mob_status_t status = make_stage(*part, 0, 0, request.run_bytes)) return status;
-    request.stage = engine_.offset_of(part->stage);
+    request.stage = services_.segment.offset_of(part->stage);
   }
   return send(call, rank, std::move(part), request, nullptr, 0);
 }
@@ -387,7 +394,7 @@ mob_status_t AmRma::send(const char* call, mob_rank_t rank, std::unique_ptr<Part
   Whole& whole = *part->whole;
   part->target = rank;
   const void* const held = part->buffer.get();
-  if (!engine_.is_here(rank) && part->tells_of_link()) part->asked_ns = os::now_ns();
+  if (!services_.peers.is_here(rank) && part->tells_of_link()) part->asked_ns = os::now_ns();
   {
     const std::lock_guard lock(mutex_);
     request.part = ++last_id_;
@@ -413,9 +420,9 @@ mob_status_t AmRma::send(const char* call, mob_rank_t rank, std::unique_ptr<Part
   message.stays = whole.never_waits || payload == held;
   mob_status_t status = MOB_OK;
   try {
-    status = whole.never_waits ? engine_.messages().start(call, rank, message, nullptr)
-             : in_handler      ? engine_.messages().post(call, rank, message)
-                               : engine_.messages().send(call, rank, message);
+    status = whole.never_waits ? services_.messages.start(call, rank, message, nullptr)
+             : in_handler      ? services_.messages.post(call, rank, message)
+                               : services_.messages.send(call, rank, message);
   } catch (const std::bad_alloc&) {
     status = has_no_memory(call);
   }
@@ -447,14 +454,14 @@ void AmRma::noted(uint64_t note) {
   }
   std::unique_ptr<Part> part = take_unanswered(id);
   if (part == nullptr) return;  // it was given up
-  engine_.network().note_heard(part->target);
+  services_.network.note_heard(part->target);
   take_answer(std::move(part), nullptr);
 }
 
 void AmRma::give_up(mob_rank_t rank) {
   // What comes after all must not be written where nobody expects it any more.
-  engine_.network().give_up(rank);
-  engine_.rkeys().give_up(rank);
+  services_.network.give_up(rank);
+  services_.rkeys.give_up(rank);
   std::vector<std::unique_ptr<Part>> parts;
   {
     const std::lock_guard lock(mutex_);
@@ -469,20 +476,20 @@ void AmRma::give_up(mob_rank_t rank) {
   }
   for (const std::unique_ptr<Part>& part : parts) {
     const mob_status_t status = fail(MOB_ERR_PEER, "rank %d %s; it has not answered", rank,
-                                     engine_.network().fate(rank).c_str());
+                                     services_.network.fate(rank).c_str());
     release_stage(*part);
     finish_part(*part->whole, status);
   }
 }
 
 void AmRma::release_stage(Part& part) {
-  NetworkRma& bulk = engine_.network().rma();
+  NetworkRma& bulk = services_.network.rma();
   for (transport::ofi::Registration& offered : part.offered) bulk.withdraw(offered);
   const size_t runs = std::exchange(part.offered_runs, 0);
   if (runs != 0) bulk.note_withdrawn(part.target, runs);
   if (part.stage == nullptr) return;
   // It is a block of this heap: this cannot fail.
-  static_cast<void>(engine_.local_heap().release("the end of a transfer", part.stage));
+  static_cast<void>(services_.local_heap.release("the end of a transfer", part.stage));
 }
 
 // At the origin: what came back goes where it belongs.
@@ -492,7 +499,7 @@ void AmRma::answered(const mob_message_t& message, mob_delivery_t* delivery) {
   reply.text[sizeof reply.text - 1] = '\0';
   std::unique_ptr<Part> part = take_unanswered(reply.part);
   if (part == nullptr) return;  // it was given up
-  const bool remote = !engine_.is_here(message.source);
+  const bool remote = !services_.peers.is_here(message.source);
   if (remote && reply.status == MOB_OK &&
       (message.source != part->target || message.payload_bytes != part->answer_bytes())) {
     reply.status = MOB_ERR_SYSTEM;
@@ -505,7 +512,7 @@ void AmRma::answered(const mob_message_t& message, mob_delivery_t* delivery) {
     return;
   }
   if (reply.has_key != 0 && part->wants_key && message.header_bytes == reply.bytes()) {
-    engine_.rkeys().keep(message.source, reply.key);
+    services_.rkeys.keep(message.source, reply.key);
   }
   if (!remote || message.payload_bytes == 0 || message.payload != nullptr) {
     const char* data = part->data;
@@ -556,8 +563,8 @@ void AmRma::take_answer(std::unique_ptr<Part> part, const char* data) {
   if (part->asked_ns != 0) {
     const bool puts = part->kind == MOB_PUT;
     const size_t bytes = part->box.total_bytes;
-    engine_.scheduler().moved(part->target, puts ? bytes : 0, puts ? 0 : bytes,
-                              os::now_ns() - part->asked_ns);
+    services_.links.moved(part->target, puts ? bytes : 0, puts ? 0 : bytes,
+                          os::now_ns() - part->asked_ns);
   }
   release_stage(*part);
   finish_part(*part->whole, MOB_OK);
@@ -573,15 +580,15 @@ void AmRma::finish_part(Whole& whole, mob_status_t status) {
   // Both: who is last sees what the others recorded.
   if (whole.parts.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
   const std::unique_ptr<Whole> ended(&whole);
-  ended->show_end(engine_);
+  ended->show_end(services_);
   const mob_status_t first = ended->error.tell();
   if (first == MOB_OK && ended->tried_ns != 0) {
-    engine_.network().rma().note(ended->tried, ended->is_bulk, os::now_ns() - ended->tried_ns);
+    services_.network.rma().note(ended->tried, ended->is_bulk, os::now_ns() - ended->tried_ns);
   }
   if (ended->never_waits && !ended->is_bulk) {
-    engine_.scheduler().alone_ended(ended->pending->target);
+    services_.links.alone_ended(ended->pending->target);
   }
-  Completion& completion = engine_.completion();
+  Completion& completion = services_.completion;
   if (ended->completes_early) {
     completion.complete_remotely(*ended->pending, first);
   } else {

@@ -29,19 +29,19 @@
 
 #include "engine/network/write_observer.h"
 #include "engine/progress/completion.h"
+#include "engine/request/request_services.h"
+#include "engine/request/rkeys.h"
 #include "engine/rma/operation.h"
 #include "engine/rma/request_path.h"
-#include "engine/request/rkeys.h"
 #include "transport/shm/shape.h"
 
 namespace mobius::engine {
 
-class Engine;
 struct LatePayload;
 
 class AmRma final : public RequestPath, public WriteObserver {
  public:
-  explicit AmRma(Engine& engine) : engine_(engine) {}
+  explicit AmRma(const RequestServices& services) : services_(services) {}
 
   // Readies this process to serve, and to be answered. Also called by run().
   mob_status_t require() override;
@@ -132,7 +132,7 @@ class AmRma final : public RequestPath, public WriteObserver {
                      mob_delivery_t* delivery);
   void serve_arrival(Arrival& arrival);
   const Rkeys::Key* give_key(mob_rank_t origin, const Request& request, const void* first,
-                                  size_t bytes, Rkeys::Key* key);
+                             size_t bytes, Rkeys::Key* key);
   void serve_bulk(const mob_message_t& message, const Request& request, mob_delivery_t* delivery);
   void move_runs(const Arrival& arrival);
   void serve_get(const Arrival& arrival);
@@ -153,7 +153,7 @@ class AmRma final : public RequestPath, public WriteObserver {
   void answered(const mob_message_t& message, mob_delivery_t* delivery);
   void take_answer(std::unique_ptr<Part> part, const char* data);
 
-  Engine& engine_;
+  const RequestServices services_;
   std::once_flag registered_;
   std::mutex mutex_;  // guards what follows
   uint64_t last_id_ = 0;

@@ -10,9 +10,14 @@
 #include <vector>
 
 #include "base/status.h"
-#include "engine/engine.h"
+#include "engine/common/instrumentation.h"
+#include "engine/message/message.h"
+#include "engine/network/network.h"
+#include "engine/progress/progress.h"
+#include "engine/progress/waiter.h"
 #include "engine/request/am_rma.h"
 #include "engine/request/am_rma_parts.h"
+#include "engine/request/link_observer.h"
 #include "os/futex.h"
 #include "schedule/link_meter.h"
 
@@ -31,8 +36,8 @@ bool tells_target(const mob_transfer_t& transfer) {
 }  // namespace
 
 bool AmRma::is_bulk(const mob_transfer_t& transfer, const Shape& shape, Mode mode) const {
-  if (engine_.is_here(transfer.rank)) return false;
-  NetworkRma& bulk = engine_.network().rma();
+  if (services_.peers.is_here(transfer.rank)) return false;
+  NetworkRma& bulk = services_.network.rma();
   const NetworkRma::Extent extent = bulk.extent_of(transfer.kind, shape);
   if (!bulk.is_worth(extent)) return is_bare(transfer, shape);
   return mode != Mode::kBlocking || bulk.is_worth_waiting_for(extent);
@@ -47,21 +52,21 @@ bool AmRma::is_bare(const mob_transfer_t& transfer, const Shape& shape) const {
 }
 
 bool AmRma::can_be_bare(const mob_transfer_t& transfer, const Shape& shape) const {
-  return engine_.network().rma().is_worth_bare(shape.total_bytes) &&
-         shape.kind == MOB_CONTIGUOUS && !engine_.is_here(transfer.rank) &&
+  return services_.network.rma().is_worth_bare(shape.total_bytes) && shape.kind == MOB_CONTIGUOUS &&
+         !services_.peers.is_here(transfer.rank) &&
          ((transfer.kind == MOB_PUT && !tells_target(transfer)) ||
           is_told_by_note(transfer, shape));
 }
 
 bool AmRma::has_key_for(const mob_transfer_t& transfer) const {
   const auto remote = reinterpret_cast<uintptr_t>(transfer.remote);
-  return engine_.rkeys().has(transfer.rank, remote, remote + transfer.bytes);
+  return services_.rkeys.has(transfer.rank, remote, remote + transfer.bytes);
 }
 
 // The answer to a get has nothing to say but that its bytes are here.
 bool AmRma::is_told_by_note(const mob_transfer_t& transfer, const Shape& shape) const {
   return transfer.kind == MOB_GET && shape.kind == MOB_CONTIGUOUS && !tells_target(transfer) &&
-         engine_.network().rma().can_note(shape.total_bytes);
+         services_.network.rma().can_note(shape.total_bytes);
 }
 
 // A key of a target's that is used.
@@ -94,10 +99,10 @@ bool AmRma::goes_unasked(const mob_transfer_t& transfer) const {
 bool AmRma::write_unasked(const mob_transfer_t& transfer, const Shape& shape, Whole& whole) {
   const mob_rank_t target = transfer.rank;
   if (transfer.kind != MOB_PUT || tells_target(transfer) || shape.highest == 0 ||
-      engine_.completion().has_ordered_at(target)) {
+      services_.completion.has_ordered_at(target)) {
     return false;
   }
-  const auto loan = std::make_shared<RkeyLoan>(engine_.rkeys(), target, shape);
+  const auto loan = std::make_shared<RkeyLoan>(services_.rkeys, target, shape);
   if (!loan->is_there) return false;
   std::vector<NetworkRma::Run> runs;
   static_cast<void>(transport::for_each_run(shape, [&](char* there, char* here, size_t bytes) {
@@ -110,14 +115,14 @@ bool AmRma::write_unasked(const mob_transfer_t& transfer, const Shape& shape, Wh
   const bool tells_of_link =
       shape.kind == MOB_CONTIGUOUS && shape.total_bytes >= schedule::LinkMeter::kLargeBytes;
   const uint64_t begun_ns = tells_of_link ? os::now_ns() : 0;
-  NetworkRma& bulk = engine_.network().rma();
+  NetworkRma& bulk = services_.network.rma();
   const auto done = [this, &whole, loan, begun_ns, count = runs.size(),
                      bytes = shape.total_bytes](mob_status_t status) {
-    engine_.network().rma().note_withdrawn(loan->target, count);
+    services_.network.rma().note_withdrawn(loan->target, count);
     if (status != MOB_OK) {
       fail(status, "rank %d: %s", loan->target, std::string(mob_last_error()).c_str());
     } else if (begun_ns != 0) {
-      engine_.scheduler().moved(loan->target, bytes, 0, os::now_ns() - begun_ns);
+      services_.links.moved(loan->target, bytes, 0, os::now_ns() - begun_ns);
     }
     finish_part(whole, status);
   };
@@ -135,14 +140,14 @@ bool AmRma::write_unasked(const mob_transfer_t& transfer, const Shape& shape, Wh
 }
 
 mob_status_t AmRma::send_bulk(const char* call, const mob_transfer_t& transfer, const Shape& shape,
-                               Whole& whole) {
+                              Whole& whole) {
   if (write_unasked(transfer, shape, whole)) return MOB_OK;
   auto part = std::make_unique<Part>();
   part->whole = &whole;
   part->kind = transfer.kind;
   part->box.total_bytes = shape.total_bytes;
   part->self = this;
-  NetworkRma& bulk = engine_.network().rma();
+  NetworkRma& bulk = services_.network.rma();
   const size_t most = bulk.extent_of(transfer.kind, shape).runs;
   part->runs.reserve(most);
   part->offered.reserve(most);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-// What the origin of served transfers remembers of them, for served.cpp and served_bulk.cpp alone.
+// What the origin remembers of transfers that the target carries out; for am_rma.cpp and
+// am_rma_network.cpp alone.
 
 #include <mobius/transfer.h>
 
@@ -13,9 +14,12 @@
 #include <mutex>
 #include <vector>
 
-#include "engine/engine.h"
 #include "engine/common/first_error.h"
+#include "engine/common/instrumentation.h"
+#include "engine/common/peers.h"
+#include "engine/network/network_rma.h"
 #include "engine/request/am_rma_wire.h"
+#include "engine/request/request_services.h"
 #include "schedule/link_meter.h"
 #include "transport/shm/element.h"
 #include "transport/shm/shape.h"
@@ -47,7 +51,7 @@ struct AmRma::Whole {
   bool never_waits = false;      // the payload is sent from where it is, some time
   bool is_bulk = false;
   bool is_unasked = false;
-  uint64_t tried_ns = 0;    // when it began, if it is to tell how long it takes
+  uint64_t tried_ns = 0;     // when it began, if it is to tell how long it takes
   NetworkRma::Extent tried;  // … and what
   mob_rank_t target = 0;
   size_t bytes = 0;
@@ -57,10 +61,12 @@ struct AmRma::Whole {
   FirstError error;
 
   // Before anything is sent.
-  void show(Engine& engine, const mob_transfer_t& transfer, const transport::Shape& shape) {
+  void show(const RequestServices& services, const mob_transfer_t& transfer,
+            const transport::Shape& shape) {
     target = transfer.rank;
     bytes = shape.total_bytes;
-    const bool is_shown = engine.instrumentation().timeline() != nullptr && !engine.is_here(target);
+    const bool is_shown =
+        services.instrumentation.timeline() != nullptr && !services.peers.is_here(target);
     if (is_shown) shown_ns = Timeline::now();
   }
 
@@ -70,8 +76,8 @@ struct AmRma::Whole {
   }
 
   // Before its end is told.
-  void show_end(Engine& engine) const {
-    Timeline* const timeline = engine.instrumentation().timeline();
+  void show_end(const RequestServices& services) const {
+    Timeline* const timeline = services.instrumentation.timeline();
     if (shown_ns == 0 || timeline == nullptr) return;
     char arguments[128];
     std::snprintf(arguments, sizeof arguments, R"("target":%d,"bytes":%zu,"path":"%s","status":%d)",

@@ -11,10 +11,17 @@
 #include <vector>
 
 #include "base/status.h"
-#include "engine/engine.h"
+#include "engine/common/instrumentation.h"
+#include "engine/message/message.h"
+#include "engine/network/network.h"
+#include "engine/progress/progress.h"
+#include "engine/progress/waiter.h"
 #include "engine/request/am_rma.h"
 #include "engine/request/am_rma_wire.h"
 #include "engine/request/span_wire.h"
+#include "engine/rma/exposures.h"
+#include "engine/rma/local_execute.h"
+#include "engine/segment/segment.h"
 #include "os/pages.h"
 #include "transport/shm/copy.h"
 #include "transport/shm/shape.h"
@@ -59,7 +66,8 @@ struct AmRma::Arrival {
 
 // On a word of this process; `old` gets what it held.
 void AmRma::compare_swap_here(const Request& request, void* old) {
-  engine_.accumulate_locks().admit_word(engine_.host().index(), reinterpret_cast<uintptr_t>(request.remote));
+  services_.segment.accumulate_locks().admit_word(services_.peers.host().index(),
+                                                  reinterpret_cast<uintptr_t>(request.remote));
   const auto swap = [&]<typename T>(T expected, T desired) {
     // The result is told by the old value.
     static_cast<void>(__atomic_compare_exchange_n(reinterpret_cast<T*>(request.remote), &expected,
@@ -81,20 +89,20 @@ void AmRma::serve(const mob_message_t& message, mob_delivery_t* delivery) {
     return;
   }
   std::memcpy(&request, message.header, message.header_bytes);
-  if (!only_reads(request)) engine_.messages().read_late(message.source);
+  if (!only_reads(request)) services_.messages.read_late(message.source);
   if (request.stage == kInPayload) {
     serve_payload(message, request, delivery);
   } else if (request.stage == kMovedByTarget) {
     serve_bulk(message, request, delivery);
-  } else if (engine_.is_here(message.source)) {
+  } else if (services_.peers.is_here(message.source)) {
     serve_staged(message.source, request);
   }
 }
 
 void AmRma::serve_staged(mob_rank_t origin, const Request& request) {
-  const mob_rank_t index = engine_.host_index(origin);
-  auto* stage =
-      static_cast<char*>(engine_.find_here(origin, engine_.address_in(index, request.stage), 1));
+  const mob_rank_t index = services_.peers.host_index(origin);
+  auto* stage = static_cast<char*>(
+      services_.segment.find_here(origin, services_.segment.address_in(index, request.stage), 1));
   mob_status_t status = MOB_OK;
   if (stage == nullptr) {
     status = fail(MOB_ERR_SYSTEM, "the origin's stage cannot be reached");
@@ -106,7 +114,7 @@ void AmRma::serve_staged(mob_rank_t origin, const Request& request) {
 }
 
 void AmRma::serve_payload(const mob_message_t& message, const Request& request,
-                           mob_delivery_t* delivery) {
+                          mob_delivery_t* delivery) {
   const bool sends_data =
       request.kind == MOB_PUT || (request.kind != MOB_GET && request.op != MOB_NO_OP);
   const size_t expected =
@@ -155,10 +163,10 @@ void AmRma::serve_payload(const mob_message_t& message, const Request& request,
 
 // Moves the bytes itself, once it knows which.
 void AmRma::serve_bulk(const mob_message_t& message, const Request& request,
-                        mob_delivery_t* delivery) {
+                       mob_delivery_t* delivery) {
   const mob_rank_t origin = message.source;
   const size_t runs = message.payload_bytes / sizeof(NetworkRma::Run);
-  if (engine_.is_here(origin) || runs == 0 || runs > NetworkRma::kMostRuns ||
+  if (services_.peers.is_here(origin) || runs == 0 || runs > NetworkRma::kMostRuns ||
       message.payload_bytes != runs * sizeof(NetworkRma::Run) ||
       message.payload_bytes != request.list_bytes || request.is_spans != 0 ||
       request.dimensions != 0 || message.header_bytes != request.bytes() ||
@@ -206,7 +214,7 @@ void AmRma::move_runs(const Arrival& arrival) {
                                  runs[0].bytes, &key) != nullptr;
   // Where somebody here is told that the bytes may be changed, they have to be gone.
   const bool ahead = only_reads(request);
-  NetworkRma& bulk = engine_.network().rma();
+  NetworkRma& bulk = services_.network.rma();
   const bool is_noted =
       request.wants_note != 0 && ahead && runs.size() == 1 && bulk.can_note(request.data_bytes);
   const auto done = [this, origin = arrival.origin, request, is_given, key,
@@ -258,11 +266,11 @@ void AmRma::serve_arrival(Arrival& arrival) {
 
 // Of what holds the bytes, if the origin wants it: `key`, or null. Called where it is this thread
 // that polls: to register memory waits for who does.
-const Rkeys::Key* AmRma::give_key(mob_rank_t origin, const Request& request,
-                                        const void* first, size_t bytes, Rkeys::Key* key) {
+const Rkeys::Key* AmRma::give_key(mob_rank_t origin, const Request& request, const void* first,
+                                  size_t bytes, Rkeys::Key* key) {
   const bool is_given =
       request.wants_key != 0 &&
-      engine_.rkeys().give(origin, reinterpret_cast<uintptr_t>(first), bytes, key);
+      services_.rkeys.give(origin, reinterpret_cast<uintptr_t>(first), bytes, key);
   return is_given ? key : nullptr;
 }
 
@@ -332,16 +340,16 @@ mob_status_t AmRma::tell(const Request& request) {
   }
   mob_transfer_t nothing{};
   nothing.kind = MOB_PUT;
-  nothing.rank = engine_.rank();
+  nothing.rank = services_.peers.rank();
   nothing.target_counter = request.target_counter;
   nothing.signal = request.signal;
   nothing.signal_value = request.signal_value;
   nothing.signal_op = request.signal_op;
-  return engine_.local_executor().serve(nothing, Shape{});
+  return services_.executor.serve(nothing, Shape{});
 }
 
 void AmRma::answer(mob_rank_t origin, const Request& request, mob_status_t status,
-                    const Answer& whole) {
+                   const Answer& whole) {
   Reply reply{};
   reply.part = request.part;
   reply.status = status;
@@ -363,15 +371,15 @@ void AmRma::answer(mob_rank_t origin, const Request& request, mob_status_t statu
     message.described_bytes = whole.described_bytes;
   }
   // If the origin is gone, nobody is left to tell.
-  static_cast<void>(engine_.messages().post("an answer", origin, message));
+  static_cast<void>(services_.messages.post("an answer", origin, message));
 }
 
 // Exposed memory may have been given back since; to touch it then would be the end of this process.
 mob_status_t AmRma::check_own(const void* address, size_t bytes, bool write) const {
-  const mob_rank_t self = engine_.rank();
+  const mob_rank_t self = services_.peers.rank();
   const auto start = reinterpret_cast<uintptr_t>(address);
-  if (engine_.find_here(self, start, bytes) != nullptr) return MOB_OK;
-  if (!engine_.exposures().covers(self, start, bytes)) {
+  if (services_.segment.find_here(self, start, bytes) != nullptr) return MOB_OK;
+  if (!services_.exposures.covers(self, start, bytes)) {
     return fail(MOB_ERR_RANGE, "%zu bytes at %p are not in one of its allocations, or exposed",
                 bytes, address);
   }
@@ -392,7 +400,8 @@ mob_status_t AmRma::check_remote(const Request& request, const Shape& shape) con
   // are left alone. The gaps of a list may be nobody's.
   const size_t hull = shape.highest - shape.lowest;
   if (shape.highest != 0) {
-    if (engine_.find_here(engine_.rank(), shape.lowest, hull) != nullptr) return MOB_OK;
+    if (services_.segment.find_here(services_.peers.rank(), shape.lowest, hull) != nullptr)
+      return MOB_OK;
     constexpr size_t kSmall = size_t{64} << 10;
     if (hull <= kSmall || hull / 2 <= shape.total_bytes) {
       const mob_status_t status = check_own(reinterpret_cast<void*>(shape.lowest), hull, writes);
@@ -404,8 +413,7 @@ mob_status_t AmRma::check_remote(const Request& request, const Shape& shape) con
   });
 }
 
-mob_status_t AmRma::carry_out(const Request& request, const char* list, char* data,
-                               char* fetched) {
+mob_status_t AmRma::carry_out(const Request& request, const char* list, char* data, char* fetched) {
   try {
     return carry_out_with_memory(request, list, data, fetched);
   } catch (const std::bad_alloc&) {
@@ -414,12 +422,12 @@ mob_status_t AmRma::carry_out(const Request& request, const char* list, char* da
 }
 
 mob_status_t AmRma::carry_out_with_memory(const Request& request, const char* list, char* data,
-                                           char* fetched) {
+                                          char* fetched) {
   mob_transfer_t transfer{};
   transfer.kind = request.kind;
   transfer.type = request.type;
   transfer.op = request.op;
-  transfer.rank = engine_.rank();
+  transfer.rank = services_.peers.rank();
   transfer.scale = request.has_scale != 0 ? request.scale : nullptr;
   transfer.fetched = fetched;
   const mob_span_t packed{data, request.data_bytes};
@@ -476,7 +484,7 @@ mob_status_t AmRma::carry_out_with_memory(const Request& request, const char* li
     return refuse_nonsense();
   }
   if (const mob_status_t status = check_remote(request, shape)) return status;
-  return engine_.local_executor().serve(transfer, shape);
+  return services_.executor.serve(transfer, shape);
 }
 
 }  // namespace mobius::engine

@@ -9,8 +9,10 @@
 #include <vector>
 
 #include "base/status.h"
-#include "engine/engine.h"
+#include "engine/message/message.h"
 #include "engine/network/link.h"
+#include "engine/request/am_rma.h"
+#include "engine/rma/local_execute.h"
 #include "schedule/wire.h"
 #include "transport/shm/copy.h"
 
@@ -101,7 +103,7 @@ struct BatchServer::Whole {
 };
 
 void BatchServer::open() {
-  engine_.messages().register_internal(
+  services_.messages.register_internal(
       InternalHandler::kPack,
       [](const mob_message_t* message, void* self, mob_delivery_t* delivery) {
         static_cast<BatchServer*>(self)->serve(*message, delivery);
@@ -134,8 +136,8 @@ void BatchServer::serve(const mob_message_t& message, mob_delivery_t* delivery) 
   delivery->argument = whole.release();
 }
 
-void BatchServer::serve_pieces(mob_rank_t origin, const BatchRequest& request, const unsigned char* bytes,
-                         size_t count) {
+void BatchServer::serve_pieces(mob_rank_t origin, const BatchRequest& request,
+                               const unsigned char* bytes, size_t count) {
   const Done done = carry_out(origin, request, bytes, count, true);
   Outgoing message;
   message.id = static_cast<unsigned>(InternalHandler::kPacked);
@@ -144,13 +146,13 @@ void BatchServer::serve_pieces(mob_rank_t origin, const BatchRequest& request, c
   message.payload = done.data.get();
   message.payload_bytes = done.bytes;
   // If the origin is gone, nobody is left to tell.
-  static_cast<void>(engine_.messages().post("an answer", origin, message));
+  static_cast<void>(services_.messages.post("an answer", origin, message));
 }
 
 // After an error the others are carried out all the same: they know nothing of each other. What
 // was merged into one stretch is one.
 BatchServer::Done BatchServer::carry_out(mob_rank_t origin, const BatchRequest& request,
-                             const unsigned char* bytes, size_t count, bool may_tell) {
+                                         const unsigned char* bytes, size_t count, bool may_tell) {
   constexpr size_t kMostAnswer = size_t{1} << 24;
   Done done;
   BatchReply& reply = done.reply;
@@ -170,10 +172,9 @@ BatchServer::Done BatchServer::carry_out(mob_rank_t origin, const BatchRequest& 
     note(fail(MOB_ERR_MEMORY, "it has no memory left"));
   } else {
     // Mostly all lies in one piece of memory: one look instead of one per piece.
-    const bool is_one =
-        request.highest != request.lowest &&
-        engine_.am_rma().check_own(reinterpret_cast<void*>(request.lowest),
-                                   request.highest - request.lowest, true) == MOB_OK;
+    const bool is_one = request.highest != request.lowest &&
+                        am_rma_.check_own(reinterpret_cast<void*>(request.lowest),
+                                          request.highest - request.lowest, true) == MOB_OK;
     schedule::PackReader reader({bytes, count});
     Arrived piece;
     while (reader.next(&piece)) {
@@ -205,7 +206,7 @@ BatchServer::Done BatchServer::carry_out(mob_rank_t origin, const BatchRequest& 
 }
 
 mob_status_t BatchServer::carry_out(mob_rank_t origin, const Arrived& piece, bool is_checked,
-                              unsigned char* answer) {
+                                    unsigned char* answer) {
   switch (piece.kind) {
     case Kind::kPut:
     case Kind::kGet:
@@ -215,17 +216,17 @@ mob_status_t BatchServer::carry_out(mob_rank_t origin, const Arrived& piece, boo
       return combine(piece, answer);
     case Kind::kSignal: {
       auto* word = reinterpret_cast<void*>(piece.remote);
-      if (const mob_status_t status = engine_.am_rma().check_own(word, sizeof(uint64_t), true)) {
+      if (const mob_status_t status = am_rma_.check_own(word, sizeof(uint64_t), true)) {
         return status;
       }
       mob_transfer_t transfer{};
       transfer.kind = MOB_PUT;
-      transfer.rank = engine_.rank();
+      transfer.rank = services_.peers.rank();
       transfer.signal = reinterpret_cast<uint64_t*>(piece.remote);
       transfer.signal_value = piece.value;
       transfer.signal_op = static_cast<mob_signal_op_t>(piece.op);
       Link::note_told();
-      return engine_.local_executor().serve(transfer, transport::Shape{});
+      return services_.executor.serve(transfer, transport::Shape{});
     }
     case Kind::kTell: {
       mob_message_t message{};
@@ -233,7 +234,7 @@ mob_status_t BatchServer::carry_out(mob_rank_t origin, const Arrived& piece, boo
       message.header = piece.data;
       message.header_bytes = piece.bytes();
       Link::note_told();
-      engine_.remote_objects().serve(message);
+      tells_.serve(message);
       return MOB_OK;
     }
   }
@@ -244,7 +245,7 @@ mob_status_t BatchServer::move(const Arrived& piece, bool is_checked, unsigned c
   if (!is_checked) {
     auto* at = reinterpret_cast<void*>(piece.remote);
     if (const mob_status_t status =
-            engine_.am_rma().check_own(at, piece.row_bytes, piece.kind == Kind::kPut)) {
+            am_rma_.check_own(at, piece.row_bytes, piece.kind == Kind::kPut)) {
       return status;
     }
   }
@@ -287,7 +288,7 @@ mob_status_t BatchServer::combine(const Arrived& piece, unsigned char* answer) {
   std::memcpy(operands, piece.data, piece.bytes());
   mob_transfer_t transfer{};
   transfer.kind = fetches ? MOB_FETCH_ACCUMULATE : MOB_ACCUMULATE;
-  transfer.rank = engine_.rank();
+  transfer.rank = services_.peers.rank();
   transfer.remote = reinterpret_cast<void*>(piece.remote);
   transfer.local = operands;
   transfer.bytes = piece.bytes();
@@ -298,11 +299,10 @@ mob_status_t BatchServer::combine(const Arrived& piece, unsigned char* answer) {
   if (const mob_status_t status = transport::normalise("a served transfer", transfer, &shape)) {
     return status;
   }
-  if (const mob_status_t status =
-          engine_.am_rma().check_own(transfer.remote, piece.bytes(), true)) {
+  if (const mob_status_t status = am_rma_.check_own(transfer.remote, piece.bytes(), true)) {
     return status;
   }
-  const mob_status_t status = engine_.local_executor().serve(transfer, shape);
+  const mob_status_t status = services_.executor.serve(transfer, shape);
   if (fetches && status == MOB_OK) std::memcpy(answer, fetched, piece.bytes());
   return status;
 }

@@ -9,6 +9,7 @@
 #include <memory>
 
 #include "engine/request/batch_wire.h"
+#include "engine/request/request_services.h"
 
 namespace mobius::schedule {
 struct Arrived;
@@ -16,11 +17,22 @@ struct Arrived;
 
 namespace mobius::engine {
 
-class Engine;
+class AmRma;
+
+// Takes what an origin tells the engine of this process behind operations of a batch.
+class TellSink {
+ public:
+  // The message's header says what. Any thread that carries out messages.
+  virtual void serve(const mob_message_t& message) = 0;
+
+ protected:
+  ~TellSink() = default;
+};
 
 class BatchServer {
  public:
-  explicit BatchServer(Engine& engine) : engine_(engine) {}
+  BatchServer(const RequestServices& services, AmRma& am_rma, TellSink& tells)
+      : services_(services), am_rma_(am_rma), tells_(tells) {}
 
   // Readies this process to be asked.
   void open();
@@ -48,7 +60,9 @@ class BatchServer {
   mob_status_t move(const schedule::Arrived& piece, bool is_checked, unsigned char* answer) const;
   mob_status_t combine(const schedule::Arrived& piece, unsigned char* answer);
 
-  Engine& engine_;
+  const RequestServices services_;
+  AmRma& am_rma_;
+  TellSink& tells_;
 };
 
 }  // namespace mobius::engine

@@ -7,16 +7,17 @@
 #include <thread>
 #include <utility>
 
-#include "engine/engine.h"
+#include "engine/message/message.h"
 #include "engine/progress/peer_watch.h"
+#include "engine/progress/waiter.h"
 
 namespace mobius::engine {
 
 using transport::ofi::Registration;
 
-void Rkeys::open() {
-  if (engine_.settings().text(base::SettingId::kRmaKeys) == "off") return;
-  engine_.messages().register_internal(
+void Rkeys::open(const base::Settings& settings) {
+  if (settings.text(base::SettingId::kRmaKeys) == "off") return;
+  messages_.register_internal(
       InternalHandler::kKeys,
       [](const mob_message_t* message, void* self, mob_delivery_t*) {
         Notice notice{};
@@ -112,12 +113,12 @@ void Rkeys::withdraw(const char* call, std::map<uint64_t, Given>::node_type give
     withdrawn_.insert(std::move(given));
   }
   for (mob_rank_t rank = holder_after(id, -1); rank >= 0; rank = holder_after(id, rank)) {
-    while (!tell(rank, {id, What::kWithdrawn})) engine_.poll();
+    while (!tell(rank, {id, What::kWithdrawn})) waiter_.poll();
   }
   for (mob_rank_t rank = holder_after(id, -1); rank >= 0; rank = holder_after(id, rank)) {
-    PeerWatch watch(engine_.peers(), call, rank);
+    PeerWatch watch(peers_, call, rank);
     const auto has_let_go = [&] { return holder_after(id, rank - 1) != rank; };
-    if (engine_.wait_until(has_let_go, &watch) != MOB_OK) drop_holder(id, rank);
+    if (waiter_.wait_until(has_let_go, &watch) != MOB_OK) drop_holder(id, rank);
   }
   {
     const std::lock_guard lock(mutex_);
@@ -204,7 +205,7 @@ void Rkeys::give_up(mob_rank_t rank) {
 void Rkeys::serve(mob_rank_t from, const Notice& notice) {
   if (notice.what == What::kLetGo) {
     drop_holder(notice.id, from);
-    return engine_.ring(engine_.rank());
+    return waiter_.ring(peers_.rank());
   }
   {
     const std::lock_guard lock(mutex_);
@@ -222,7 +223,7 @@ bool Rkeys::tell(mob_rank_t rank, const Notice& notice) {
   message.header = &notice;
   message.header_bytes = sizeof notice;
   try {
-    static_cast<void>(engine_.messages().post("the key of an allocation", rank, message));
+    static_cast<void>(messages_.post("the key of an allocation", rank, message));
     return true;
   } catch (const std::bad_alloc&) {
     return false;

@@ -24,11 +24,14 @@
 #include <mutex>
 #include <set>
 
+#include "base/settings.h"
 #include "transport/ofi/endpoint.h"
 
 namespace mobius::engine {
 
-class Engine;
+class Messages;
+class Peers;
+class Waiter;
 
 class Rkeys {
  public:
@@ -41,11 +44,11 @@ class Rkeys {
     uint64_t key;
   };
 
-  Rkeys(Engine& engine, transport::ofi::Endpoint& endpoint)
-      : engine_(engine), endpoint_(endpoint) {}
+  Rkeys(Peers& peers, Waiter& waiter, Messages& messages, transport::ofi::Endpoint& endpoint)
+      : peers_(peers), waiter_(waiter), messages_(messages), endpoint_(endpoint) {}
 
-  // Before any other call, which all do nothing without.
-  void open();
+  // Before any other call; without it, or with MOBIUS_RMA_KEYS=off, they all do nothing.
+  void open(const base::Settings& settings);
 
   // At the target, any thread. Keys of this memory may be given; again when there is more of it.
   void allow(uint64_t start, size_t bytes);
@@ -103,7 +106,9 @@ class Rkeys {
   void serve(mob_rank_t from, const Notice& notice);
   bool tell(mob_rank_t rank, const Notice& notice);
 
-  Engine& engine_;
+  Peers& peers_;
+  Waiter& waiter_;
+  Messages& messages_;
   transport::ofi::Endpoint& endpoint_;
   std::atomic<bool> is_open_ = false;
 

@@ -11,7 +11,8 @@ namespace mobius::engine {
 
 using base::fail;
 
-mob_status_t CompletionSignals::resolve(const char* call, const mob_transfer_t& transfer, Notice* notice) {
+mob_status_t CompletionSignals::resolve(const char* call, const mob_transfer_t& transfer,
+                                        Notice* notice) {
   const mob_rank_t self = segment_.peers().rank();
   const struct {
     mob_rank_t owner;
@@ -45,8 +46,8 @@ mob_status_t CompletionSignals::resolve(const char* call, const mob_transfer_t& 
   notice->signal =
       static_cast<uint64_t*>(segment_.reach(transfer.rank, transfer.signal, sizeof(uint64_t)));
   if (notice->signal != nullptr) return MOB_OK;
-  notice->by_target = exposures_.covers(
-      transfer.rank, reinterpret_cast<uintptr_t>(transfer.signal), sizeof(uint64_t));
+  notice->by_target = exposures_.covers(transfer.rank, reinterpret_cast<uintptr_t>(transfer.signal),
+                                        sizeof(uint64_t));
   if (notice->by_target && segment_.peers().is_same_process(transfer.rank)) {
     notice->by_target = false;
     notice->signal = transfer.signal;
@@ -66,7 +67,8 @@ void CompletionSignals::announce(const mob_transfer_t& transfer, const Notice& n
   count_own(transfer.origin_word, transfer.completion_word);
 }
 
-void CompletionSignals::signal(mob_rank_t rank, uint64_t* word, uint64_t value, mob_signal_op_t op) {
+void CompletionSignals::signal(mob_rank_t rank, uint64_t* word, uint64_t value,
+                               mob_signal_op_t op) {
   // Both orders: the data before the signal, and the signal before the look at sleepers. Pairs with
   // the acquire of who waits for the word.
   if (op == MOB_SIGNAL_SET) {

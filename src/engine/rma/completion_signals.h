@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-// Who is told of a transfer: completion counters (engine/progress/counters.h), the signal word at the target
-// and the words of this process that count.
+// Who is told of a transfer: completion counters (engine/progress/counters.h), the signal word at
+// the target and the words of this process that count.
 
 #include <mobius/transfer.h>
 

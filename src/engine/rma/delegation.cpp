@@ -11,8 +11,8 @@
 #include <memory>
 #include <new>
 
-#include "engine/rma/delegation_slots.h"
 #include "engine/progress/progress.h"
+#include "engine/rma/delegation_slots.h"
 #include "engine/segment/segment.h"
 #include "os/futex.h"
 #include "transport/shm/copy_peer.h"
@@ -60,7 +60,8 @@ void Delegation::open(ProcessBlock& own) {
 }
 
 bool Delegation::is_attended(mob_rank_t rank) {
-  if (segment_.peers().host().policy().spin_ns == 0) return false;  // waiters do not look, they sleep
+  if (segment_.peers().host().policy().spin_ns == 0)
+    return false;  // waiters do not look, they sleep
   const mob_rank_t index = segment_.peers().host_index(rank);
   ProcessBlock& process = segment_.process(index);
   Target& target = targets_[static_cast<size_t>(index)];
@@ -180,7 +181,9 @@ bool Delegation::withdraw(Request& request) {
                                                std::memory_order_relaxed);
 }
 
-void Delegation::give_back(DelegationSlots& desk) { desk.holder.store(0, std::memory_order_release); }
+void Delegation::give_back(DelegationSlots& desk) {
+  desk.holder.store(0, std::memory_order_release);
+}
 
 unsigned char* Delegation::packing_space() {
   // Kept for the thread's next one.
@@ -189,8 +192,8 @@ unsigned char* Delegation::packing_space() {
   return space.get();
 }
 
-Delegation::Outcome Delegation::ask_to_copy(mob_rank_t rank, uintptr_t remote, const void* local, size_t bytes,
-                                bool put, bool calls) {
+Delegation::Outcome Delegation::ask_to_copy(mob_rank_t rank, uintptr_t remote, const void* local,
+                                            size_t bytes, bool put, bool calls) {
   if (bytes > kPieceBytes) {
     Shape shape;
     shape.total_bytes = shape.run_bytes = bytes;
@@ -294,8 +297,8 @@ Delegation::Outcome Delegation::combine(const mob_transfer_t& transfer, const Sh
   return outcome;
 }
 
-Delegation::Outcome Delegation::compare_swap(mob_rank_t rank, void* remote, size_t bytes, uint64_t expected,
-                                 uint64_t desired, uint64_t* old) {
+Delegation::Outcome Delegation::compare_swap(mob_rank_t rank, void* remote, size_t bytes,
+                                             uint64_t expected, uint64_t desired, uint64_t* old) {
   bool calls = false;
   if (const Outcome outcome = may_call(rank, &calls); outcome != Outcome::kDone) return outcome;
   DelegationSlots* desk = take(rank, bytes);
@@ -314,7 +317,8 @@ Delegation::Outcome Delegation::compare_swap(mob_rank_t rank, void* remote, size
   return outcome;
 }
 
-Delegation::Outcome Delegation::ask_to_move(mob_rank_t rank, const Shape& shape, bool put, bool calls) {
+Delegation::Outcome Delegation::ask_to_move(mob_rank_t rank, const Shape& shape, bool put,
+                                            bool calls) {
   if (shape.kind == MOB_CONTIGUOUS && shape.total_bytes <= kPieceBytes) {
     return ask_to_copy(rank, reinterpret_cast<uintptr_t>(shape.remote), shape.local,
                        shape.total_bytes, put, calls);
@@ -335,8 +339,8 @@ Delegation::Outcome Delegation::ask_to_move(mob_rank_t rank, const Shape& shape,
 }
 
 // Whatever becomes of it, nothing of it is under way afterwards; some pieces may have been done.
-Delegation::Outcome Delegation::ask_in_pieces(mob_rank_t rank, DelegationSlots& desk, const Shape& shape, bool put,
-                                  bool calls) {
+Delegation::Outcome Delegation::ask_in_pieces(mob_rank_t rank, DelegationSlots& desk,
+                                              const Shape& shape, bool put, bool calls) {
   Outcome outcome = Outcome::kDone;
   Shape pieces[kPlaces];  // those under way
   unsigned laid_down = 0;
@@ -362,7 +366,8 @@ Delegation::Outcome Delegation::ask_in_pieces(mob_rank_t rank, DelegationSlots& 
 }
 
 // Writes down what is to be done with one stretch or box, and with `put` its bytes.
-uint16_t Delegation::describe(DelegationSlots& desk, Request& request, const Shape& shape, bool put) {
+uint16_t Delegation::describe(DelegationSlots& desk, Request& request, const Shape& shape,
+                              bool put) {
   request.remote = reinterpret_cast<uintptr_t>(shape.remote);
   request.bytes = static_cast<uint32_t>(shape.total_bytes);
   request.is_put = put;
@@ -382,7 +387,7 @@ uint16_t Delegation::describe(DelegationSlots& desk, Request& request, const Sha
   std::copy_n(shape.remote_strides, request.count, request.strides);
   if (put) {
     pack_in_slots(data, shape.total_bytes, shape.run_bytes,
-                 [&](unsigned char* to) { transport::move(packed_at(to, shape), 0, true); });
+                  [&](unsigned char* to) { transport::move(packed_at(to, shape), 0, true); });
   }
   return kBox;
 }
@@ -440,12 +445,14 @@ void Delegation::take_spans(const DelegationSlots& desk, const Shape& shape) {
 }
 
 // Has one request done that was written down in the first place.
-Delegation::Outcome Delegation::ask(mob_rank_t rank, DelegationSlots& desk, uint16_t what, bool calls) {
+Delegation::Outcome Delegation::ask(mob_rank_t rank, DelegationSlots& desk, uint16_t what,
+                                    bool calls) {
   lay_down(rank, desk.requests[0], what, false, calls);
   return await(rank, desk.requests[0], calls);
 }
 
-void Delegation::lay_down(mob_rank_t rank, Request& request, uint16_t what, bool goes_on, bool calls) {
+void Delegation::lay_down(mob_rank_t rank, Request& request, uint16_t what, bool goes_on,
+                          bool calls) {
   request.what = what;
   request.goes_on = goes_on;
   request.caller = calls ? this_processor() : 0;

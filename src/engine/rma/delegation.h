@@ -183,11 +183,12 @@ class Delegation {
   Outcome ask_to_copy(mob_rank_t rank, uintptr_t remote, const void* local, size_t bytes, bool put,
                       bool calls);
   Outcome ask_to_move(mob_rank_t rank, const transport::Shape& shape, bool put, bool calls);
-  Outcome ask_in_pieces(mob_rank_t rank, DelegationSlots& desk, const transport::Shape& shape, bool put,
-                        bool calls);
+  Outcome ask_in_pieces(mob_rank_t rank, DelegationSlots& desk, const transport::Shape& shape,
+                        bool put, bool calls);
   static uint16_t describe(DelegationSlots& desk, Request& request, const transport::Shape& shape,
                            bool put);
-  static void take_data(DelegationSlots& desk, const Request& request, const transport::Shape& shape);
+  static void take_data(DelegationSlots& desk, const Request& request,
+                        const transport::Shape& shape);
   static bool list_spans(DelegationSlots& desk, const transport::Shape& shape, bool put);
   static void take_spans(const DelegationSlots& desk, const transport::Shape& shape);
   Outcome ask(mob_rank_t rank, DelegationSlots& desk, uint16_t what, bool calls);

@@ -6,11 +6,11 @@
 #include <cstring>
 
 #include "base/status.h"
+#include "engine/progress/progress.h"
 #include "engine/rma/delegation.h"
 #include "engine/rma/delegation_slots.h"
 #include "engine/rma/local_execute.h"
 #include "engine/segment/local_heap.h"
-#include "engine/progress/progress.h"
 #include "engine/segment/segment.h"
 #include "transport/shm/copy_peer.h"
 #include "transport/shm/move.h"
@@ -242,7 +242,7 @@ bool Delegation::Known::covers(uintptr_t address, size_t bytes, bool write) cons
 // Asks the kernel, once in a wait for all that it can tell at once. What nobody has requested yet
 // is not touched for that. Needs the mutex.
 bool Delegation::Known::learn(uint64_t now, uintptr_t address, size_t bytes, bool write,
-                        bool is_requested) {
+                              bool is_requested) {
   if (visit != now) {
     visit = now;
     parts = {};

@@ -27,8 +27,8 @@ bool ExposedBatch::takes(const Operation& operation) {
 mob_status_t ExposedBatch::record(const Operation& operation) {
   const std::lock_guard lock(mutex_);
   const mob_transfer_t& transfer = *operation.transfer;
-  if (count_ == kMost || (count_ != 0 && (rank_ != transfer.rank ||
-                                          !completion_.is_current(*pending_->context)))) {
+  if (count_ == kMost ||
+      (count_ != 0 && (rank_ != transfer.rank || !completion_.is_current(*pending_->context)))) {
     issue_locked();
   }
   if (count_ == 0) {

@@ -36,8 +36,8 @@ void ExposedPath::find_route(const mob_transfer_t& transfer, const Shape& shape,
     return;
   }
   const bool is_box = shape.kind == MOB_CONTIGUOUS || shape.kind == MOB_STRIDED;
-  route->may_read_gaps = is_box && exposures_.covers(transfer.rank, shape.lowest,
-                                                              shape.highest - shape.lowest);
+  route->may_read_gaps =
+      is_box && exposures_.covers(transfer.rank, shape.lowest, shape.highest - shape.lowest);
   const size_t cma_ns = notice.by_target || !kernel_copy_.allowed(transfer.rank)
                             ? SIZE_MAX
                             : kernel_time(transfer.kind, shape, route->may_read_gaps);
@@ -59,7 +59,7 @@ size_t ExposedPath::kernel_time(mob_kind_t kind, const Shape& shape, bool may_re
 }
 
 bool ExposedPath::copy_covered(mob_rank_t rank, uintptr_t remote, const void* local, size_t bytes,
-                             bool put) {
+                               bool put) {
   if (static_cast<uint32_t>(rank) >= static_cast<uint32_t>(mob_size_) ||
       !exposures_.covers(rank, remote, bytes) || segment_.peers().is_same_process(rank) ||
       !kernel_copy_.allowed(rank)) {
@@ -74,12 +74,13 @@ bool ExposedPath::copy_covered(mob_rank_t rank, uintptr_t remote, const void* lo
 
 // Has the target copy, or the kernel if that has been faster for about as many bytes.
 bool ExposedPath::copy_attended(mob_rank_t rank, uintptr_t remote, const void* local, size_t bytes,
-                              bool put) {
+                                bool put) {
   ExposedTuning::Turn turn;
   if (bytes >= ExposedTuning::kLeastBytes) turn = tuning_.begin(put, bytes);
   const uint64_t begin_ns = turn.is_timed ? os::now_ns() : 0;
   const bool by_desk = turn.by_desk && delegation_.copy(rank, remote, local, bytes, put);
-  if (!by_desk && transport::cma_copy(segment_.peers().pid_of(rank), remote, local, bytes, put) != 0) {
+  if (!by_desk &&
+      transport::cma_copy(segment_.peers().pid_of(rank), remote, local, bytes, put) != 0) {
     return false;
   }
   if (turn.is_timed && by_desk == turn.by_desk) {
@@ -139,7 +140,7 @@ mob_status_t ExposedPath::carry_by_kernel(const Operation& operation) {
     case ENOSYS:
       kernel_copy_.refuse();
       return requests_.run(operation.call, transfer, operation.shape, operation.mode,
-                                  operation.handle);
+                           operation.handle);
     case ESRCH:
       return fail(MOB_ERR_PEER, "%s: rank %d died", operation.call, transfer.rank);
     case EFAULT:
@@ -154,8 +155,8 @@ mob_status_t ExposedPath::carry_by_kernel(const Operation& operation) {
   }
 }
 
-mob_status_t ExposedPath::put(mob_rank_t rank, const mob_span_t* remote,
-                                    const mob_span_t* local, size_t count) {
+mob_status_t ExposedPath::put(mob_rank_t rank, const mob_span_t* remote, const mob_span_t* local,
+                              size_t count) {
   if (kernel_copy_.allowed(rank)) {
     const auto first = reinterpret_cast<uintptr_t>(remote->address);
     if (count == 1 && copy_covered(rank, first, local->address, remote->bytes, true)) {

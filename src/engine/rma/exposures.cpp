@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "engine/rma/exposures.h"
 
-
 #include <algorithm>
 #include <memory>
 #include <new>

@@ -13,8 +13,8 @@
 #include <mutex>
 #include <vector>
 
-#include "engine/segment/range_table.h"
 #include "engine/common/registry.h"
+#include "engine/segment/range_table.h"
 
 namespace mobius::engine {
 
@@ -84,8 +84,8 @@ class Exposures {
   RequestPath& requests_;
   Network& network_;
   Progress& progress_;
-  std::mutex mutex_;                          // guards changes
-  uint64_t heap_ = 0;                         // the handle that add_heap() gave last
+  std::mutex mutex_;                         // guards changes
+  uint64_t heap_ = 0;                        // the handle that add_heap() gave last
   std::unique_ptr<ThreadPause> fork_pause_;  // from before fork() until after it
   Registry<Exposed> live_;
   size_t count_ = 0;  // of those that are live

@@ -132,8 +132,8 @@ mob_status_t RemapViews::forget_at(mob_rank_t mate, uint64_t entries, TargetUse 
   const uintptr_t within =
       reinterpret_cast<uintptr_t>(mine.limit) - reinterpret_cast<uintptr_t>(mob_targets_);
   const TargetLimits none{};
-  const int error =
-      transport::cma_copy(segment_.peers().pid_of(mate), entries + within, none.data(), sizeof none, true);
+  const int error = transport::cma_copy(segment_.peers().pid_of(mate), entries + within,
+                                        none.data(), sizeof none, true);
   if (error == 0 || error == ESRCH) return MOB_OK;
   return base::fail_errno(MOB_ERR_SYSTEM, error,
                           "rank %d uses the memory at %p directly, and the kernel does not let "
@@ -146,7 +146,8 @@ mob_status_t RemapViews::revoke(uintptr_t address, uint64_t bytes) {
   for (mob_rank_t index = 0; index < segment_.peers().host().size(); ++index) {
     const ProcessBlock& block = segment_.process(index);
     const auto has_gone = [&] {
-      return segment_.peers().liveness().is_dead(index) || segment_.peers().liveness().has_left(index);
+      return segment_.peers().liveness().is_dead(index) ||
+             segment_.peers().liveness().has_left(index);
     };
     while (block.is_entering.load(std::memory_order_acquire) != 0 && !has_gone()) sched_yield();
     const mob_rank_t mate = segment_.peers().job().rank_at(index);
@@ -157,7 +158,9 @@ mob_status_t RemapViews::revoke(uintptr_t address, uint64_t bytes) {
     const uint64_t entries = block.entries.load(std::memory_order_relaxed);
     if (entries == 0 || has_gone()) continue;
     // It has entered none of this process then, and its number is somebody else's here.
-    if (!segment_.peers().knows_pid_of(segment_.peers().rank()) || !segment_.peers().knows_pid_of(mate)) continue;
+    if (!segment_.peers().knows_pid_of(segment_.peers().rank()) ||
+        !segment_.peers().knows_pid_of(mate))
+      continue;
     for (const TargetUse use : {TargetUse::kBytes, TargetUse::kWords}) {
       if (const mob_status_t status = forget_at(mate, entries, use, address)) return status;
     }

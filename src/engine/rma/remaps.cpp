@@ -131,8 +131,7 @@ os::SharedPlace Remaps::place_of(const Region& part) const {
 
 mob_status_t Remaps::move(const char* call, Moved* moved) {
   const auto memory = moved->is_anonymous ? RegionMemory::kAsUsed : RegionMemory::kReserved;
-  if (const mob_status_t status =
-          make_region(segment_, moved->page_bytes, memory, &moved->part)) {
+  if (const mob_status_t status = make_region(segment_, moved->page_bytes, memory, &moved->part)) {
     return status;
   }
   const os::SharedPlace place = place_of(moved->part);
@@ -180,8 +179,7 @@ void* Remaps::find_word(mob_rank_t rank, uintptr_t remote, size_t bytes) {
 // Has inlined operations reach the words around one, where all words may be updated like it.
 void Remaps::show_words(mob_rank_t rank, uintptr_t remote) {
   Place place;
-  if (!locate(rank, remote, 1, &place) ||
-      !views_.show(rank, place.range, place.found)) {
+  if (!locate(rank, remote, 1, &place) || !views_.show(rank, place.range, place.found)) {
     return;
   }
   const mob_rank_t index = segment_.peers().host_index(rank);

@@ -3,9 +3,7 @@
 
 #include <algorithm>
 #include <mutex>
-
-#include "engine/allocation/allocations.h"
-#include "engine/team/team.h"
+#include <utility>
 
 namespace mobius::engine {
 
@@ -15,13 +13,17 @@ std::atomic<uint64_t> last_version = 0;  // of all Hints
 
 }  // namespace
 
-bool PolicyHints::set(const Allocation& allocation, std::optional<schedule::Policy> policy) {
+bool PolicyHints::set(const void* allocation, std::vector<HintedRange> ranges,
+                      std::optional<schedule::Policy> policy) {
   if (!policy && !any()) return false;
   const std::lock_guard lock(mutex_);
   const size_t erased =
-      std::erase_if(hints_, [&](const Hint& hint) { return hint.allocation == &allocation; });
+      std::erase_if(hints_, [&](const Hint& hint) { return hint.allocation == allocation; });
   if (!policy && erased == 0) return false;
-  if (policy) hints_.push_back({&allocation, *policy});
+  if (policy) {
+    std::ranges::sort(ranges, {}, &HintedRange::rank);
+    hints_.push_back({allocation, std::move(ranges), *policy});
+  }
   version_.store(last_version.fetch_add(1, std::memory_order_relaxed) + 1,
                  std::memory_order_release);
   any_.store(!hints_.empty(), std::memory_order_relaxed);
@@ -51,18 +53,15 @@ PolicyHints::Answer PolicyHints::look_up(mob_rank_t rank, uint64_t remote) const
   const std::shared_lock lock(mutex_);
   Answer answer{version_.load(std::memory_order_relaxed), rank, 0, UINT64_MAX, std::nullopt};
   for (const Hint& hint : hints_) {
-    if (hint.allocation->members.empty()) continue;  // all on this host
-    const mob_rank_t member = hint.allocation->team->map().rank_of(rank);
-    if (member < 0) continue;
-    const Allocation::Member& part = hint.allocation->members[static_cast<size_t>(member)];
-    const uint64_t end = part.address + part.bytes;
-    if (remote < part.address) {
-      answer.end = std::min(answer.end, part.address);
-    } else if (remote >= end) {
-      answer.begin = std::max(answer.begin, end);
+    const auto range = std::ranges::lower_bound(hint.ranges, rank, {}, &HintedRange::rank);
+    if (range == hint.ranges.end() || range->rank != rank) continue;
+    if (remote < range->begin) {
+      answer.end = std::min(answer.end, range->begin);
+    } else if (remote >= range->end) {
+      answer.begin = std::max(answer.begin, range->end);
     } else {
-      answer.begin = part.address;
-      answer.end = end;
+      answer.begin = range->begin;
+      answer.end = range->end;
       answer.policy = hint.policy;
       break;
     }

@@ -17,13 +17,21 @@
 
 namespace mobius::engine {
 
-struct Allocation;
+// The part of an allocation that one rank of another host owns.
+struct HintedRange {
+  mob_rank_t rank;
+  uint64_t begin;
+  uint64_t end;
+};
 
 // Any thread.
 class PolicyHints {
  public:
-  // Without a policy: no hint any more, also before the allocation goes. False if nothing changed.
-  bool set(const Allocation& allocation, std::optional<schedule::Policy> policy);
+  // Sets the policy of an allocation, which its address tells from others; at most one range of
+  // each rank. Without a policy: no hint any more, also before the allocation goes. False if
+  // nothing changed.
+  bool set(const void* allocation, std::vector<HintedRange> ranges,
+           std::optional<schedule::Policy> policy);
 
   bool any() const { return any_.load(std::memory_order_relaxed); }
 
@@ -39,7 +47,8 @@ class PolicyHints {
 
  private:
   struct Hint {
-    const Allocation* allocation;
+    const void* allocation;
+    std::vector<HintedRange> ranges;  // by rank
     schedule::Policy policy;
   };
 

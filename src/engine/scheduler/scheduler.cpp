@@ -8,8 +8,11 @@
 #include <utility>
 
 #include "base/status.h"
-#include "engine/engine.h"
+#include "engine/message/message.h"
+#include "engine/network/network.h"
+#include "engine/progress/peer_watch.h"
 #include "engine/scheduler/scheduler_queue.h"
+#include "engine/segment/segment_layout.h"
 #include "schedule/wire.h"
 
 namespace mobius::engine {
@@ -26,14 +29,14 @@ constexpr size_t kMostSpare = 128;
 
 }  // namespace
 
-Scheduler::Scheduler(Engine& engine) : engine_(engine) {}
+Scheduler::Scheduler(const SchedulerServices& services) : services_(services) {}
 Scheduler::~Scheduler() = default;
 
 mob_status_t Scheduler::open() {
-  const base::Settings& settings = engine_.settings();
+  const base::Settings& settings = services_.settings;
   policy_ = static_cast<Policy>(settings.number(base::SettingId::kSchedule));
-  by_rank_ = std::make_unique<std::atomic<Queue*>[]>(static_cast<size_t>(engine_.size()));
-  engine_.messages().register_internal(
+  by_rank_ = std::make_unique<std::atomic<Queue*>[]>(static_cast<size_t>(services_.peers.size()));
+  services_.messages.register_internal(
       InternalHandler::kPacked,
       [](const mob_message_t* message, void* self, mob_delivery_t* delivery) {
         static_cast<Scheduler*>(self)->answered(*message, delivery);
@@ -45,13 +48,13 @@ mob_status_t Scheduler::open() {
 
 mob_status_t Scheduler::make_queue(mob_rank_t rank) {
   Link* link = nullptr;
-  if (const mob_status_t status = engine_.network().link(rank, &link)) return status;
+  if (const mob_status_t status = services_.network.link(rank, &link)) return status;
   const std::lock_guard lock(mutex_);
   if (find(rank) != nullptr) return MOB_OK;
   auto queue = std::make_unique<Queue>(rank);
   queue->spare.reserve(kMostSpare);
   queue->costs.message_ns =
-      static_cast<double>(engine_.settings().number(base::SettingId::kMessageNs));
+      static_cast<double>(services_.settings.number(base::SettingId::kMessageNs));
   // A message with all that stands before its pieces is one record.
   constexpr size_t kBefore = 256;
   queue->costs.message_bytes = std::min(queue->costs.message_bytes, link->record_bytes() - kBefore);
@@ -83,7 +86,7 @@ Policy Scheduler::policy_for(mob_rank_t rank, uint64_t remote) const {
     if (hint >= 0) return static_cast<Policy>(hint);
   }
   if (looks_at_contexts_.load(std::memory_order_relaxed)) [[unlikely]] {
-    if (const int hint = engine_.completion().schedule(); hint >= 0) {
+    if (const int hint = services_.completion.schedule(); hint >= 0) {
       return static_cast<Policy>(hint);
     }
   }
@@ -93,8 +96,9 @@ Policy Scheduler::policy_for(mob_rank_t rank, uint64_t remote) const {
   return policy_;
 }
 
-void Scheduler::set_hint(const Allocation& allocation, std::optional<Policy> policy) {
-  if (hints_.set(allocation, policy)) end_append_runs();
+void Scheduler::set_hint(const void* allocation, std::vector<HintedRange> ranges,
+                         std::optional<Policy> policy) {
+  if (hints_.set(allocation, std::move(ranges), policy)) end_append_runs();
 }
 
 void Scheduler::look_at_contexts() {
@@ -118,12 +122,12 @@ std::vector<Scheduler::Queue*> Scheduler::all_queues() {
 }
 
 void Scheduler::open_epoch(mob_rank_t rank, std::optional<Policy> hint, Epoch epoch) {
-  if (!is_open_ || engine_.is_here(rank)) return;
+  if (!is_open_ || services_.peers.is_here(rank)) return;
   Queue* queue = queue_of(rank);
   if (queue == nullptr) return;
   if (epoch == Epoch::kWaits) {
     queue->waiting_epochs.fetch_add(1, std::memory_order_relaxed);
-    queue->epoch_thread.store(engine_.lock_id(), std::memory_order_relaxed);
+    queue->epoch_thread.store(services_.peers.lock_id(), std::memory_order_relaxed);
   }
   queue->epochs.fetch_add(1, std::memory_order_relaxed);
   if (!hint) return;
@@ -152,7 +156,7 @@ void Scheduler::alone_ended(mob_rank_t rank) {
 
 bool Scheduler::may_wait_for_epoch(const Queue& queue) const {
   return queue.waiting_epochs.load(std::memory_order_relaxed) != 0 &&
-         queue.epoch_thread.load(std::memory_order_relaxed) == engine_.lock_id();
+         queue.epoch_thread.load(std::memory_order_relaxed) == services_.peers.lock_id();
 }
 
 void Scheduler::give_up(mob_rank_t rank) {
@@ -162,7 +166,7 @@ void Scheduler::give_up(mob_rank_t rank) {
   const std::lock_guard nothing_comes(queue->answers);
   const auto lost = [&] {
     return fail(MOB_ERR_PEER, "rank %d %s; it has not answered", rank,
-                engine_.network().fate(rank).c_str());
+                services_.network.fate(rank).c_str());
   };
   while (!queue->flights.empty()) {
     const std::unique_ptr<Flight> flight = std::move(queue->flights.front());
@@ -175,7 +179,7 @@ void Scheduler::give_up(mob_rank_t rank) {
   for (const schedule::Operation& operation : queue->operations) {
     if (operation.waiter() == nullptr) continue;
     auto& pending = *static_cast<Pending*>(operation.waiter());
-    engine_.completion().complete(pending, lost());
+    services_.completion.complete(pending, lost());
   }
   queue->empty();
   end_part(group, lost());
@@ -184,7 +188,7 @@ void Scheduler::give_up(mob_rank_t rank) {
 void Scheduler::close() {
   is_open_ = false;
   leave_append_run();
-  if (engine_.settings().number(base::SettingId::kStats) == 0) return;
+  if (services_.settings.number(base::SettingId::kStats) == 0) return;
   const std::string text = report();
   // Nobody could be told that standard error is gone.
   [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, text.data(), text.size());
@@ -192,7 +196,7 @@ void Scheduler::close() {
 
 std::string Scheduler::report() const {
   std::string text;
-  for (mob_rank_t rank = 0; by_rank_ != nullptr && rank < engine_.size(); ++rank) {
+  for (mob_rank_t rank = 0; by_rank_ != nullptr && rank < services_.peers.size(); ++rank) {
     Queue* queue = find(rank);
     if (queue == nullptr) continue;
     const Queue::Lock lock(*queue);
@@ -203,7 +207,7 @@ std::string Scheduler::report() const {
     std::snprintf(line, sizeof line,
                   "mobius: rank %d: schedule to %d: %zu recorded, %zu merged, %zu packed, %zu "
                   "re-ordered, %zu messages, %zu saved\n",
-                  engine_.rank(), queue->rank, static_cast<size_t>(queue->recorded),
+                  services_.peers.rank(), queue->rank, static_cast<size_t>(queue->recorded),
                   static_cast<size_t>(saved.merged), static_cast<size_t>(saved.packed),
                   static_cast<size_t>(saved.reordered), static_cast<size_t>(saved.messages),
                   static_cast<size_t>(queue->recorded - saved.messages));
@@ -212,7 +216,7 @@ std::string Scheduler::report() const {
     std::snprintf(line, sizeof line,
                   "mobius: rank %d: link to %d: latency %.1f us, out %.0f MB/s, in %.0f MB/s, one "
                   "more message %.1f us\n",
-                  engine_.rank(), queue->rank, costs.latency_ns / 1000,
+                  services_.peers.rank(), queue->rank, costs.latency_ns / 1000,
                   costs.out_bytes_per_ns * 1000, costs.in_bytes_per_ns * 1000,
                   costs.message_ns / 1000);
     text += line;

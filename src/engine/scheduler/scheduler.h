@@ -29,8 +29,10 @@
 #include <vector>
 
 #include "engine/progress/completion.h"
-#include "engine/scheduler/policy_hints.h"
+#include "engine/request/link_observer.h"
 #include "engine/rma/operation.h"
+#include "engine/scheduler/policy_hints.h"
+#include "engine/scheduler/scheduler_services.h"
 #include "schedule/operation.h"
 
 namespace mobius::schedule {
@@ -41,11 +43,9 @@ struct Plan;
 
 namespace mobius::engine {
 
-class Engine;
-
-class Scheduler {
+class Scheduler final : public LinkObserver {
  public:
-  explicit Scheduler(Engine& engine);
+  explicit Scheduler(const SchedulerServices& services);
   ~Scheduler();
   Scheduler(const Scheduler&) = delete;
   Scheduler& operator=(const Scheduler&) = delete;
@@ -64,7 +64,7 @@ class Scheduler {
 
   // Records a put of at most kMostKept bytes to another host, without a description; it is locally
   // complete with that, and an urgent one goes without a flush. False if that is not how it goes;
-  // Transfers::run() knows why.
+  // Router::run() knows why.
   bool put(mob_rank_t rank, void* remote, const void* local, size_t bytes, bool is_urgent,
            mob_status_t* status);
   static constexpr size_t kMostKept = 1024;
@@ -124,15 +124,13 @@ class Scheduler {
   // In the timeline, if there is one: a packed message was answered, also such a one.
   void trace_answer(mob_rank_t rank, size_t operations, uint64_t begin, mob_status_t status) const;
 
-  // One that was started alone has ended. Takes no lock: it may be while that is issued.
-  void alone_ended(mob_rank_t rank);
+  void alone_ended(mob_rank_t rank) override;
+  void moved(mob_rank_t rank, size_t out, size_t in, uint64_t ns) override;
 
-  // A transfer that went alone was answered: what it says of the link. Any thread.
-  void moved(mob_rank_t rank, size_t out, size_t in, uint64_t ns);
-
-  // What the user says of an allocation (without a policy: nothing any more); and that he says
-  // something of a context (Completion). Any thread.
-  void set_hint(const Allocation& allocation, std::optional<schedule::Policy> policy);
+  // What the user says of an allocation, whose parts on other hosts are `ranges` (without a policy:
+  // nothing any more); and that the user says something of a context (Completion). Any thread.
+  void set_hint(const void* allocation, std::vector<HintedRange> ranges,
+                std::optional<schedule::Policy> policy);
   void look_at_contexts();
 
   // Ends what was issued or recorded for a rank that died, with MOB_ERR_PEER. Any thread.
@@ -207,7 +205,7 @@ class Scheduler {
   void take_answer(mob_rank_t rank, uint64_t id, const unsigned char* data, size_t bytes,
                    mob_status_t status);
 
-  Engine& engine_;
+  const SchedulerServices services_;
   schedule::Policy policy_{};  // adaptive
   PolicyHints hints_;
   std::atomic<uint32_t> hinted_epochs_ = 0;  // open, of all targets

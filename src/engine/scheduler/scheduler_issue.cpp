@@ -8,7 +8,10 @@
 #include <utility>
 
 #include "base/status.h"
-#include "engine/engine.h"
+#include "engine/common/instrumentation.h"
+#include "engine/message/message.h"
+#include "engine/network/network.h"
+#include "engine/request/am_rma.h"
 #include "engine/request/batch_wire.h"
 #include "engine/scheduler/scheduler_queue.h"
 #include "schedule/text.h"
@@ -75,7 +78,7 @@ void Scheduler::issue_recorded() {
   // the locks. Puts first: for those the target sends a request only, which would wait behind what
   // it sends for gets, so that one direction were idle first and the other then. For the same
   // reason last, if their bytes go without a request.
-  AmRma& served = engine_.am_rma();
+  AmRma& served = services_.requests;
   for (Move& move : moves) {
     if (move.transfer.kind == MOB_PUT) move.turn = served.goes_unasked(move.transfer) ? 2 : 0;
   }
@@ -99,7 +102,7 @@ bool Scheduler::issue(Queue& queue, const schedule::Costs& costs, std::vector<Mo
   try {
     tells |= issue_plan(queue, group, costs, moves, &gone);
     queue.savings.add(queue.plan.savings);
-    if (engine_.instrumentation().timeline() != nullptr) {
+    if (services_.instrumentation.timeline() != nullptr) {
       trace_issue(queue, costs, begin, moves != nullptr);
     }
   } catch (const std::bad_alloc&) {
@@ -111,7 +114,7 @@ bool Scheduler::issue(Queue& queue, const schedule::Costs& costs, std::vector<Mo
   group.error.keep(status);
   if (group.is_complete_here && group.error.status() == MOB_OK) {
     group.is_told = true;
-    engine_.completion().complete_locally(*group.pending, MOB_OK);
+    services_.completion.complete_locally(*group.pending, MOB_OK);
   }
   end_part(group, MOB_OK);
   return tells;
@@ -144,7 +147,7 @@ bool Scheduler::issue_plan(Queue& queue, Group& group, const schedule::Costs& co
 void Scheduler::end_waiting(const Queue& queue, size_t gone, mob_status_t status) {
   const auto end = [&](const schedule::Operation& operation) {
     if (operation.waiter() == nullptr) return;
-    engine_.completion().complete(*static_cast<Pending*>(operation.waiter()), status);
+    services_.completion.complete(*static_cast<Pending*>(operation.waiter()), status);
   };
   if (gone == kNoPlan) {
     for (const schedule::Operation& each : queue.operations) end(each);
@@ -208,7 +211,7 @@ void Scheduler::issue_pack(Queue& queue, Group& group, const Issue& issue) {
   }
   mob_status_t status = MOB_OK;
   try {
-    status = engine_.messages().post("an operation", queue.rank, message);
+    status = services_.messages.post("an operation", queue.rank, message);
   } catch (const std::bad_alloc&) {
     status = fail(MOB_ERR_MEMORY,
                   "no memory to keep what there is no room for on the way to rank %d", queue.rank);
@@ -237,13 +240,13 @@ bool Scheduler::puts_surely(mob_rank_t rank) const {
   uint64_t groups = 0;
   const Group* last = nullptr;
   for (const auto& flight : queue->flights) {
-    if (!engine_.completion().is_current(*flight->group->pending->context) ||
-        !engine_.allocations().holds(rank, flight->lowest, flight->highest)) {
+    if (!services_.completion.is_current(*flight->group->pending->context) ||
+        !services_.allocated.holds(rank, flight->lowest, flight->highest)) {
       return false;
     }
     if (std::exchange(last, flight->group) != flight->group) ++groups;
   }
-  return queue->operations.empty() && engine_.completion().all_at(rank) == groups;
+  return queue->operations.empty() && services_.completion.all_at(rank) == groups;
 }
 
 // Where what comes back is to go.
@@ -287,18 +290,18 @@ void Scheduler::issue_alone(Queue& queue, Group& group, const Issue& issue,
   auto* pending = static_cast<Pending*>(first.waiter());
   // What is only remembered belongs to who recorded it, whoever issues it.
   const ActingFor scope(group.pending->context);
-  if (pending == nullptr) pending = engine_.completion().start(transfer, nullptr);
+  if (pending == nullptr) pending = services_.completion.start(transfer, nullptr);
   transport::Shape shape;
   mob_status_t status = pending == nullptr ? MOB_ERR_MEMORY : MOB_OK;
   if (status == MOB_OK) status = transport::normalise(call, transfer, &shape);  // it was checked
   if (status == MOB_OK) {
-    if (moves != nullptr && engine_.am_rma().is_bulk(transfer, shape, Mode::kImplicit) &&
+    if (moves != nullptr && services_.requests.is_bulk(transfer, shape, Mode::kImplicit) &&
         add_move(*moves, {transfer, pending})) {
       Completion::let_overtake(*pending);
       return;
     }
     queue.alone.fetch_add(1, std::memory_order_relaxed);
-    return engine_.am_rma().start(call, transfer, shape, *pending);
+    return services_.requests.start(call, transfer, shape, *pending);
   }
   const std::lock_guard lock(queue.answers);
   ++group.parts;
@@ -311,7 +314,7 @@ void Scheduler::end_part(Group& group, mob_status_t status) {
   if (--group.parts != 0) return;
   const std::unique_ptr<Group> ended(&group);
   const mob_status_t first = group.error.tell();
-  Completion& completion = engine_.completion();
+  Completion& completion = services_.completion;
   if (group.is_told) {
     completion.complete_remotely(*group.pending, first);
   } else {
@@ -385,7 +388,7 @@ void Scheduler::take_answer(mob_rank_t rank, uint64_t id, const unsigned char* d
 
 void Scheduler::trace_answer(mob_rank_t rank, size_t operations, uint64_t begin,
                              mob_status_t status) const {
-  Timeline* timeline = engine_.instrumentation().timeline();
+  Timeline* timeline = services_.instrumentation.timeline();
   if (timeline == nullptr) return;
   char arguments[96];
   std::snprintf(arguments, sizeof arguments, R"("target":%d,"operations":%zu,"status":%d)", rank,
@@ -395,10 +398,10 @@ void Scheduler::trace_answer(mob_rank_t rank, size_t operations, uint64_t begin,
 
 void Scheduler::trace_issue(const Queue& queue, const schedule::Costs& costs, uint64_t begin,
                             bool moves) const {
-  const size_t rma_bytes = moves ? engine_.network().rma().least_bytes() : 0;
+  const size_t rma_bytes = moves ? services_.network.rma().least_bytes() : 0;
   const std::string text = schedule::write_recorded(queue.rank, queue.operations, costs,
                                                     queue.policy, queue.plan, rma_bytes);
-  engine_.instrumentation().timeline()->add("recorded", "schedule", begin, text.c_str());
+  services_.instrumentation.timeline()->add("recorded", "schedule", begin, text.c_str());
 }
 
 }  // namespace mobius::engine

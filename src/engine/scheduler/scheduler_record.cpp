@@ -6,8 +6,13 @@
 #include <utility>
 
 #include "base/status.h"
-#include "engine/engine.h"
-#include "engine/progress/peer_watch.h"
+#include "engine/common/instrumentation.h"
+#include "engine/message/message.h"
+#include "engine/network/network.h"
+#include "engine/progress/progress.h"
+#include "engine/progress/waiter.h"
+#include "engine/request/am_rma.h"
+#include "engine/rma/deferred_access.h"
 #include "engine/scheduler/scheduler_queue.h"
 #include "transport/shm/copy.h"
 #include "transport/shm/element.h"
@@ -56,7 +61,7 @@ bool Scheduler::takes(const Operation& operation) const {
     return false;
   }
   // Its request is small, goes at once, and what is moved then is in nobody's way.
-  if (engine_.am_rma().is_bulk(transfer, shape, operation.mode)) return false;
+  if (services_.requests.is_bulk(transfer, shape, operation.mode)) return false;
   const bool is_small = shape.total_bytes <= kMostKept;
   const bool is_started = operation.mode == Mode::kImplicit;
   switch (transfer.kind) {
@@ -103,7 +108,7 @@ mob_status_t Scheduler::record(const Operation& operation) {
 // A get with a handle, or one that is waited for here.
 mob_status_t Scheduler::get(const Operation& operation, Queue& queue, schedule::Operation& made,
                             Policy policy) {
-  Completion& completion = engine_.completion();
+  Completion& completion = services_.completion;
   const bool waits = operation.mode == Mode::kBlocking;
   Pending* const pending = waits ? completion.start_awaited(*operation.transfer)
                                  : completion.start(*operation.transfer, operation.handle);
@@ -125,7 +130,7 @@ bool Scheduler::fetch(const Operation& operation, mob_status_t* status) {
   const transport::Shape& shape = operation.shape;
   const bool fetches = transfer.kind == MOB_GET || transfer.kind == MOB_FETCH_ACCUMULATE;
   if (!is_open_ || !fetches || operation.mode != Mode::kBlocking || in_handler ||
-      engine_.am_rma().is_bulk(transfer, shape, operation.mode) || shape.kind != MOB_CONTIGUOUS ||
+      services_.requests.is_bulk(transfer, shape, operation.mode) || shape.kind != MOB_CONTIGUOUS ||
       shape.total_bytes - 1 >= kMostKept || counts(transfer) || transfer.signal != nullptr ||
       transfer.scale != nullptr ||
       (transfer.kind == MOB_FETCH_ACCUMULATE && transfer.op == MOB_NO_OP)) {
@@ -154,19 +159,19 @@ mob_status_t Scheduler::fetch_now(const char* call, Queue& queue, schedule::Oper
     queue.note_call(nullptr, made.remote, made.bytes);
     issue(queue);
   }
-  return engine_.completion().await(call, *pending);
+  return services_.completion.await(call, *pending);
 }
 
 // Whether a stretch may be recorded without a description, as far as that can be told here.
 inline bool Scheduler::is_plain(mob_rank_t rank, const void* remote, const void* local) const {
   return is_open_ && static_cast<uint32_t>(rank) < static_cast<uint32_t>(mob_size_) &&
-         local != nullptr && remote != nullptr && !engine_.instrumentation().hooked() &&
-         !engine_.lazy_lock().is_used();
+         local != nullptr && remote != nullptr && !services_.instrumentation.hooked() &&
+         !services_.deferred.is_used();
 }
 
 bool Scheduler::put(mob_rank_t rank, void* remote, const void* local, size_t bytes, bool is_urgent,
                     mob_status_t* status) {
-  if (!is_plain(rank, remote, local) || engine_.is_here(rank) || bytes - 1 >= kMostKept) {
+  if (!is_plain(rank, remote, local) || services_.peers.is_here(rank) || bytes - 1 >= kMostKept) {
     return false;
   }
   const Policy policy =
@@ -185,8 +190,8 @@ bool Scheduler::put(mob_rank_t rank, void* remote, const void* local, size_t byt
 
 bool Scheduler::get(const char* call, mob_rank_t rank, const void* remote, void* local,
                     size_t bytes, mob_status_t* status) {
-  if (!is_plain(rank, remote, local) || engine_.is_here(rank) || bytes - 1 >= kMostKept ||
-      in_handler || engine_.network().rma().is_worth(bytes)) {
+  if (!is_plain(rank, remote, local) || services_.peers.is_here(rank) || bytes - 1 >= kMostKept ||
+      in_handler || services_.network.rma().is_worth(bytes)) {
     return false;
   }
   const Policy policy =
@@ -209,7 +214,7 @@ inline bool Scheduler::takes_one_more(const Queue& queue, Policy policy) const {
   return !queue.operations.empty() && queue.calls != Queue::kMostOperations &&
          queue.policy == policy && !queue.is_fenced &&
          queue.under_way.load(std::memory_order_relaxed) <= kMostFlights &&
-         engine_.completion().is_current(*queue.group->pending->context);
+         services_.completion.is_current(*queue.group->pending->context);
 }
 
 // Makes a put or get part of the last one, if it goes on where that ends at both sides. Then a copy
@@ -218,7 +223,7 @@ bool Scheduler::extend(Queue& queue, Kind kind, uint64_t remote, const char* loc
   const Queue::Lock lock(queue);
   // Again, with the lock: there is a last one then, too.
   if (!queue.is_next(remote, local, bytes) || queue.calls == Queue::kMostOperations ||
-      queue.is_fenced || !engine_.completion().is_current_default(*queue.group->pending->context)) {
+      queue.is_fenced || !services_.completion.is_current_default(*queue.group->pending->context)) {
     return false;
   }
   schedule::Operation& last = queue.operations.back();
@@ -239,7 +244,7 @@ bool Scheduler::extend(Queue& queue, Kind kind, uint64_t remote, const char* loc
 // Needs the lock, and that the last call may be followed by others without a further look.
 void Scheduler::open_append_run(Queue& queue, uint64_t remote) {
   if (!queue.lock.is_biased() || !packs(queue.policy) ||
-      engine_.network().rma().is_worth(AppendRun::kMostBytes)) {
+      services_.network.rma().is_worth(AppendRun::kMostBytes)) {
     return;
   }
   queue.left = static_cast<uint32_t>(Queue::kMostOperations - queue.calls);
@@ -252,7 +257,7 @@ void Scheduler::open_append_run(Queue& queue, uint64_t remote) {
 bool Scheduler::one_more(Kind kind, mob_rank_t rank, void* remote, const void* local,
                          size_t bytes) {
   if (!is_plain(rank, remote, local) || bytes == 0 ||
-      engine_.network().rma().is_worth_bare(bytes)) {
+      services_.network.rma().is_worth_bare(bytes)) {
     return false;
   }
   Queue* const queue = find(rank);
@@ -288,7 +293,7 @@ bool Scheduler::append(Queue& queue, Kind kind, uint64_t remote, const char* loc
   if (copies && queue.stored + bytes > Queue::kMostStored) return false;
   note(queue, kind, remote, local, bytes, copies);
   queue.note_call(packs(policy) ? local : nullptr, remote, bytes);
-  if (engine_.completion().is_current_default(*queue.group->pending->context)) {
+  if (services_.completion.is_current_default(*queue.group->pending->context)) {
     open_append_run(queue, remote);
   }
   return true;
@@ -324,14 +329,14 @@ mob_status_t Scheduler::put_another(mob_rank_t rank, void* remote, const void* l
 mob_status_t Scheduler::begin_group(Queue& queue, bool is_awaited) {
   mob_transfer_t transfer{};
   transfer.rank = queue.rank;
-  engine_.progress().note_start();
+  services_.progress.note_start();
   auto group = std::make_unique<Group>();
-  Completion& completion = engine_.completion();
+  Completion& completion = services_.completion;
   group->pending =
       is_awaited ? completion.start_awaited(transfer) : completion.start(transfer, nullptr);
   if (group->pending == nullptr) return MOB_ERR_MEMORY;
   queue.group = group.release();  // end_part() deletes it
-  if (engine_.instrumentation().timeline() != nullptr) queue.begin_ns = Timeline::now();
+  if (services_.instrumentation.timeline() != nullptr) queue.begin_ns = Timeline::now();
   return MOB_OK;
 }
 
@@ -343,7 +348,7 @@ void Scheduler::list(Queue& queue) {
   queue.is_listed = true;
   recorded_.store(true, std::memory_order_relaxed);
   // A thread that sleeps in a flush of the same context waits for this, too: it issues it.
-  engine_.ring(engine_.rank());
+  services_.waiter.ring(services_.peers.rank());
 }
 
 bool Scheduler::is_full(const Queue& queue, const schedule::Operation& operation) const {
@@ -358,7 +363,7 @@ mob_status_t Scheduler::add(Queue& queue, schedule::Operation& operation, Policy
     const Queue::Lock lock(queue);
     if (!queue.operations.empty() &&
         (queue.policy != policy || is_full(queue, operation) ||
-         !engine_.completion().is_current(*queue.group->pending->context))) {
+         !services_.completion.is_current(*queue.group->pending->context))) {
       issue(queue);
     }
     const bool is_now = is_urgent && !may_wait_for_epoch(queue);
@@ -398,15 +403,15 @@ mob_status_t Scheduler::add(Queue& queue, schedule::Operation& operation, Policy
 mob_status_t Scheduler::wait_for_room(Queue& queue) {
   // Who died answers nothing; the next flush says so.
   struct Finder final : os::Watch {
-    Finder(Engine& owner, mob_rank_t target) : engine(owner), rank(target) {}
+    Finder(Peers& all, mob_rank_t target) : peers(all), rank(target) {}
     mob_status_t look() override {
-      if (!engine.peers().is_lost(rank)) return MOB_OK;
-      return fail(MOB_ERR_PEER, "rank %d %s", rank, engine.peers().fate_of_lost(rank).c_str());
+      if (!peers.is_lost(rank)) return MOB_OK;
+      return fail(MOB_ERR_PEER, "rank %d %s", rank, peers.fate_of_lost(rank).c_str());
     }
-    Engine& engine;
+    Peers& peers;
     const mob_rank_t rank;
-  } finder(engine_, queue.rank);
-  return engine_.wait_until(
+  } finder(services_.peers, queue.rank);
+  return services_.waiter.wait_until(
       [&] {
         return queue.under_way.load(std::memory_order_relaxed) <= kMostFlights / 2 &&
                queue.alone.load(std::memory_order_relaxed) <= kMostAlone / 2;

@@ -19,7 +19,9 @@ using base::fail;
 using transport::Shape;
 
 mob_status_t Router::open(const base::Settings& settings) {
-  if (const mob_status_t status = hooks_.open(settings, paths_.segment.peers().rank(), paths_.completion, *this)) return status;
+  if (const mob_status_t status =
+          hooks_.open(settings, paths_.segment.peers().rank(), paths_.completion, *this))
+    return status;
   if (hooks_.empty()) return MOB_OK;
   first_ = &hooks_.first();
   Completion::stay_out_of_line(true);
@@ -34,7 +36,7 @@ void Router::close(bool report) {
 }
 
 mob_status_t Router::run(const char* call, const mob_transfer_t& transfer, Mode mode,
-                            uint64_t* handle) {
+                         uint64_t* handle) {
   Operation operation;
   operation.mode = mode;
   operation.handle = handle;
@@ -45,7 +47,7 @@ mob_status_t Router::run(const char* call, const mob_transfer_t& transfer, Mode 
 
 // Checks it and finds the way that it goes.
 mob_status_t Router::prepare(const char* call, const mob_transfer_t& transfer,
-                                Operation* operation) {
+                             Operation* operation) {
   operation->call = call;
   operation->transfer = &transfer;
   if (const mob_status_t status = transport::normalise(call, transfer, &operation->shape)) {
@@ -139,9 +141,9 @@ bool Router::run_rows(const mob_transfer_t& transfer) {
         return false;
       }
       return paths_.segment.accumulate_locks().accumulate_few(
-          paths_.segment.peers().host_index(transfer.rank), reinterpret_cast<uintptr_t>(transfer.remote), reach,
-          {remote, local, far, near, count}, bytes / element.bytes,
-          {transfer.type, transfer.op, transfer.scale, nullptr}, element);
+          paths_.segment.peers().host_index(transfer.rank),
+          reinterpret_cast<uintptr_t>(transfer.remote), reach, {remote, local, far, near, count},
+          bytes / element.bytes, {transfer.type, transfer.op, transfer.scale, nullptr}, element);
     }
     case MOB_FETCH_ACCUMULATE:
       break;
@@ -150,7 +152,7 @@ bool Router::run_rows(const mob_transfer_t& transfer) {
 }
 
 bool Router::accumulate_few(mob_rank_t rank, void* remote, const void* local, size_t count,
-                               const transport::Combination& what) {
+                            const transport::Combination& what) {
   transport::ElementOp element;
   if (static_cast<uint32_t>(rank) >= static_cast<uint32_t>(mob_size_) || hooked() ||
       local == nullptr || count - 1 >= transport::kLockBlockBytes ||
@@ -158,10 +160,12 @@ bool Router::accumulate_few(mob_rank_t rank, void* remote, const void* local, si
     return false;
   }
   const size_t bytes = count * element.bytes;
-  void* here = target_covers(rank, remote, bytes) ? remote : paths_.segment.reach(rank, remote, bytes);
-  return here != nullptr && paths_.segment.accumulate_locks().accumulate_few(
-                                paths_.segment.peers().host_index(rank), reinterpret_cast<uintptr_t>(remote),
-                                bytes, transport::one_row(here, local), count, what, element);
+  void* here =
+      target_covers(rank, remote, bytes) ? remote : paths_.segment.reach(rank, remote, bytes);
+  return here != nullptr &&
+         paths_.segment.accumulate_locks().accumulate_few(
+             paths_.segment.peers().host_index(rank), reinterpret_cast<uintptr_t>(remote), bytes,
+             transport::one_row(here, local), count, what, element);
 }
 
 mob_status_t Router::carry(const Operation& operation) {
@@ -185,7 +189,8 @@ mob_status_t Router::carry(const Operation& operation) {
       if (outcome == kDone) return MOB_OK;
       const bool copies =
           operation.transfer->kind == MOB_PUT || operation.transfer->kind == MOB_GET;
-      if (outcome == kNobodyCame && copies && paths_.kernel_copy.allowed(operation.transfer->rank)) {
+      if (outcome == kNobodyCame && copies &&
+          paths_.kernel_copy.allowed(operation.transfer->rank)) {
         return paths_.exposed.carry_by_kernel(operation);
       }
       break;
@@ -201,7 +206,7 @@ mob_status_t Router::carry(const Operation& operation) {
       break;
   }
   return paths_.requests.run(operation.call, *operation.transfer, operation.shape, operation.mode,
-                              operation.handle);
+                             operation.handle);
 }
 
 mob_status_t Router::fence() {
@@ -234,13 +239,13 @@ mob_status_t Router::update_by_target(const WordUpdate& update) {
     uint64_t held = 0;
     if (paths_.segment.peers().is_here(update.rank) &&
         paths_.delegation.compare_swap(update.rank, update.remote, update.bytes, update.expected,
-                                    update.value, &held) == Delegation::Outcome::kDone) {
+                                       update.value, &held) == Delegation::Outcome::kDone) {
       std::memcpy(update.old, &held, update.bytes);
       return MOB_OK;
     }
     const mob_status_t status =
         paths_.requests.compare_swap(update.call, update.rank, update.remote, update.bytes,
-                                      update.expected, update.value, &held);
+                                     update.expected, update.value, &held);
     if (status == MOB_OK) std::memcpy(update.old, &held, update.bytes);
     return status;
   }

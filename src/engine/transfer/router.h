@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-// Where every operation that is not done inline is decided: by loads and stores, by the kernel, by a
-// waiting target, by a request, or over the network.
+// Where every operation that is not done inline is decided: by loads and stores, by the kernel, by
+// a waiting target, by a request, or over the network.
 
 #include <mobius/transfer.h>
 

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+// What the scheduler needs of other components; put together by the engine.
+
+#include <mobius/job.h>
+
+#include <cstdint>
+
+#include "base/settings.h"
+
+namespace mobius::engine {
+
+class AmRma;
+class Completion;
+class DeferredAccess;
+class Instrumentation;
+class Messages;
+class Network;
+class Peers;
+class Progress;
+class Waiter;
+
+// Knows which memory of other hosts is allocated (allocation/allocations.h). Any thread.
+class AllocatedMemory {
+ public:
+  // Whether all from `lowest` up to `highest` belongs to one allocation of `rank`. May return false
+  // although it does.
+  virtual bool holds(mob_rank_t rank, uint64_t lowest, uint64_t highest) const = 0;
+
+ protected:
+  ~AllocatedMemory() = default;
+};
+
+struct SchedulerServices {
+  const base::Settings& settings;
+  Peers& peers;
+  Waiter& waiter;
+  Completion& completion;
+  Progress& progress;
+  Network& network;
+  Messages& messages;
+  const Instrumentation& instrumentation;
+  AmRma& requests;
+  DeferredAccess& deferred;
+  const AllocatedMemory& allocated;
+};
+
+}  // namespace mobius::engine
