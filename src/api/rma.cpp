@@ -20,16 +20,14 @@ using engine::Mode;
 namespace {
 
 // Out of line, for addresses that the inlined check does not know: the part used before, moved
-// memory, any other part, no common address, or an error. Null for an error, and if a hook must see
-// the operation.
+// memory, or any other part. Null if the bytes are not mapped here or may not be used at once; the
+// router finds out why.
 void* reach(mob_rank_t rank, const void* remote, size_t bytes) {
   if (engine::target_recall(rank, remote, bytes)) return const_cast<void*>(remote);
   const auto address = reinterpret_cast<uintptr_t>(remote);
   if (void* moved = engine::find_remapped_again(rank, address, bytes)) return moved;
   if (static_cast<uint32_t>(rank) >= static_cast<uint32_t>(mob_size_)) return nullptr;
-  engine::Engine& engine = engine::engine();
-  return engine.instrumentation().hooked() || !engine.is_here(rank) ? nullptr
-                                                           : engine.reach(rank, remote, bytes);
+  return engine::engine().router().reach(rank, remote, bytes);
 }
 
 // Returns where the bytes are on this host if they may be copied at once; null if further checks
@@ -38,36 +36,6 @@ void* at_hand(mob_rank_t rank, const void* remote, const void* local, size_t byt
   if (bytes == 0 || local == nullptr) return nullptr;
   return engine::target_covers(rank, remote, bytes) ? const_cast<void*>(remote)
                                                     : reach(rank, remote, bytes);
-}
-
-// Gives a transfer with another host to the scheduler, by `take(scheduler, status)`. Returns
-// whether the scheduler took it, or failed.
-template <typename Take>
-bool go_elsewhere(const char* call, mob_status_t* status, Take take) {
-  if (mob_size_ == 0) return false;
-  bool is_taken = false;
-  *status = api::without_exceptions(call, [&] {
-    mob_status_t taken = MOB_OK;
-    is_taken = take(engine::engine().scheduler(), &taken);
-    return taken;
-  });
-  return is_taken || *status != MOB_OK;
-}
-
-// A put to another host that is recorded; `*status` is the result of recording it.
-bool put_elsewhere(const char* call, mob_rank_t rank, void* remote, const void* local, size_t bytes,
-                   mob_status_t* status, bool is_urgent = true) {
-  return go_elsewhere(call, status, [&](engine::Scheduler& scheduler, mob_status_t* taken) {
-    return scheduler.put(rank, remote, local, bytes, is_urgent, taken);
-  });
-}
-
-// A get from another host that needs no description.
-bool get_elsewhere(const char* call, mob_rank_t rank, const void* remote, void* local, size_t bytes,
-                   mob_status_t* status) {
-  return go_elsewhere(call, status, [&](engine::Scheduler& scheduler, mob_status_t* taken) {
-    return scheduler.get(call, rank, remote, local, bytes, taken);
-  });
 }
 
 // One of many transfers with another host that are only started.
@@ -79,40 +47,24 @@ bool one_more(mob_kind_t kind, mob_rank_t rank, const void* remote, const void* 
          scheduler.one_more(schedule::kind_of(kind), rank, const_cast<void*>(remote), local, bytes);
 }
 
-bool copy_exposed(mob_rank_t rank, const void* remote, const void* local, size_t bytes, bool put) {
-  return mob_size_ != 0 && engine::engine().router().copy_exposed(rank, remote, local, bytes, put);
+// Calls `route(router)` if the rank is one of the job.
+template <typename Route>
+mob_status_t route(const char* call, mob_rank_t rank, Route route) {
+  if (const mob_status_t status = check_rank(call, rank)) return status;
+  return api::without_exceptions(call, [&] { return route(engine::engine().router()); });
 }
 
-mob_transfer_t contiguous(mob_kind_t kind, mob_rank_t rank, const void* remote, const void* local,
-                          size_t bytes) {
-  mob_transfer_t transfer{};
-  transfer.kind = kind;
-  transfer.rank = rank;
-  transfer.remote = const_cast<void*>(remote);
-  transfer.local = const_cast<void*>(local);
-  transfer.bytes = bytes;
-  return transfer;
-}
-
-// The cases that the three functions below do not handle. Out of line, because the descriptions
-// would reserve stack space in them.
+// The cases that the calls below do not handle themselves. Out of line, so that these need not save
+// registers.
 [[gnu::noinline]] mob_status_t put_nbi(mob_rank_t rank, void* remote, const void* local,
                                        size_t bytes) {
   if (void* target = at_hand(rank, remote, local, bytes)) {
     transport::copy_to_peer(target, local, bytes);
     return MOB_OK;
   }
-  mob_status_t status = MOB_OK;
-  if (bytes <= engine::Scheduler::kMostCopied &&
-      put_elsewhere("mob_put_nbi", rank, remote, local, bytes, &status, false)) {
-    return status;
-  }
-  if (mob_size_ != 0 && engine::engine().router().puts_go_alone() &&
-      copy_exposed(rank, remote, local, bytes, true)) {
-    return MOB_OK;
-  }
-  return run_transfer("mob_put_nbi", contiguous(MOB_PUT, rank, remote, local, bytes),
-                      Mode::kImplicit);
+  return route("mob_put_nbi", rank, [&](engine::Router& router) {
+    return router.put_unmapped_nbi("mob_put_nbi", rank, remote, local, bytes);
+  });
 }
 
 [[gnu::noinline]] mob_status_t get_nbi(mob_rank_t rank, const void* remote, void* local,
@@ -121,9 +73,9 @@ mob_transfer_t contiguous(mob_kind_t kind, mob_rank_t rank, const void* remote, 
     transport::copy_from_peer(local, target, bytes);
     return MOB_OK;
   }
-  if (copy_exposed(rank, remote, local, bytes, false)) return MOB_OK;
-  return run_transfer("mob_get_nbi", contiguous(MOB_GET, rank, remote, local, bytes),
-                      Mode::kImplicit);
+  return route("mob_get_nbi", rank, [&](engine::Router& router) {
+    return router.get_unmapped_nbi("mob_get_nbi", rank, remote, local, bytes);
+  });
 }
 
 // These and put_another() are out of line, so that the first checks of the calls need not save
@@ -156,10 +108,9 @@ mob_status_t put_anew(mob_rank_t rank, void* remote, const void* local, size_t b
   }
   void* target = local == nullptr ? nullptr : reach(rank, remote, bytes);
   if (target == nullptr) [[unlikely]] {
-    mob_status_t status = MOB_OK;
-    if (put_elsewhere("mob_put", rank, remote, local, bytes, &status)) return status;
-    if (copy_exposed(rank, remote, local, bytes, true)) return MOB_OK;
-    return run_transfer("mob_put", contiguous(MOB_PUT, rank, remote, local, bytes));
+    return route("mob_put", rank, [&](engine::Router& router) {
+      return router.put_unmapped("mob_put", rank, remote, local, bytes);
+    });
   }
   transport::copy_to_peer(target, local, bytes);
   return MOB_OK;
@@ -172,10 +123,9 @@ mob_status_t put_anew(mob_rank_t rank, void* remote, const void* local, size_t b
   }
   const void* target = local == nullptr ? nullptr : reach(rank, remote, bytes);
   if (target == nullptr) [[unlikely]] {
-    mob_status_t status = MOB_OK;
-    if (get_elsewhere("mob_get", rank, remote, local, bytes, &status)) return status;
-    if (copy_exposed(rank, remote, local, bytes, false)) return MOB_OK;
-    return run_transfer("mob_get", contiguous(MOB_GET, rank, remote, local, bytes));
+    return route("mob_get", rank, [&](engine::Router& router) {
+      return router.get_unmapped("mob_get", rank, remote, local, bytes);
+    });
   }
   transport::copy_from_peer(local, target, bytes);
   return MOB_OK;
@@ -186,9 +136,9 @@ template <typename T>
 mob_status_t put_value(const char* call, mob_rank_t rank, void* remote, T value) {
   void* target = reach(rank, remote, sizeof value);
   if (target == nullptr) [[unlikely]] {
-    mob_status_t status = MOB_OK;
-    if (put_elsewhere(call, rank, remote, &value, sizeof value, &status)) return status;
-    return run_transfer(call, contiguous(MOB_PUT, rank, remote, &value, sizeof value));
+    return route(call, rank, [&](engine::Router& router) {
+      return router.put_unmapped_value(call, rank, remote, &value, sizeof value);
+    });
   }
   if (reinterpret_cast<uintptr_t>(target) % sizeof value == 0) [[likely]] {
     __atomic_store_n(static_cast<T*>(target), value, MOB_PUT_ORDER_);
@@ -206,10 +156,9 @@ mob_status_t get_value(const char* call, mob_rank_t rank, const void* remote, vo
   }
   const void* target = reach(rank, remote, sizeof(T));
   if (target == nullptr) [[unlikely]] {
-    mob_status_t status = MOB_OK;
-    if (!get_elsewhere(call, rank, remote, result, sizeof(T), &status)) {
-      status = run_transfer(call, contiguous(MOB_GET, rank, remote, result, sizeof(T)));
-    }
+    const mob_status_t status = route(call, rank, [&](engine::Router& router) {
+      return router.get_unmapped_value(call, rank, remote, result, sizeof(T));
+    });
     std::atomic_thread_fence(std::memory_order_acquire);
     return status;
   }
@@ -265,8 +214,8 @@ mob_status_t mob_put_nb(mob_rank_t rank, void* remote, const void* local, size_t
     *handle = MOB_HANDLE_DONE;
     return MOB_OK;
   }
-  return run_transfer("mob_put_nb", contiguous(MOB_PUT, rank, remote, local, bytes), Mode::kHandle,
-                      handle);
+  return run_transfer("mob_put_nb", engine::contiguous(MOB_PUT, rank, remote, local, bytes),
+                      Mode::kHandle, handle);
 }
 
 mob_status_t mob_get_nb(mob_rank_t rank, const void* remote, void* local, size_t bytes,
@@ -277,8 +226,8 @@ mob_status_t mob_get_nb(mob_rank_t rank, const void* remote, void* local, size_t
     *handle = MOB_HANDLE_DONE;
     return MOB_OK;
   }
-  return run_transfer("mob_get_nb", contiguous(MOB_GET, rank, remote, local, bytes), Mode::kHandle,
-                      handle);
+  return run_transfer("mob_get_nb", engine::contiguous(MOB_GET, rank, remote, local, bytes),
+                      Mode::kHandle, handle);
 }
 
 mob_status_t mob_put_nbi_out_of_line_(mob_rank_t rank, void* remote, const void* local,
@@ -303,8 +252,8 @@ mob_status_t run_telling(const char* call, const engine::Telling& telling, Mode 
   if (mob_size_ != 0 && engine::engine().router().copy_and_tell(telling)) [[likely]] {
     return MOB_OK;
   }
-  mob_transfer_t transfer = contiguous(telling.is_put ? MOB_PUT : MOB_GET, telling.rank,
-                                       telling.remote, telling.local, telling.bytes);
+  mob_transfer_t transfer = engine::contiguous(telling.is_put ? MOB_PUT : MOB_GET, telling.rank,
+                                               telling.remote, telling.local, telling.bytes);
   transfer.signal = telling.signal;
   transfer.signal_value = telling.signal_value;
   transfer.signal_op = telling.signal_op;
@@ -321,7 +270,8 @@ mob_status_t run_signalling(const char* call, bool is_put, mob_rank_t rank, cons
       is_put, op,      rank,   const_cast<void*>(remote), const_cast<void*>(local), bytes, signal,
       value,  nullptr, nullptr};
   if (is_signal_op(op)) return run_telling(call, telling, Mode::kBlocking);
-  mob_transfer_t refused = contiguous(is_put ? MOB_PUT : MOB_GET, rank, remote, local, bytes);
+  mob_transfer_t refused =
+      engine::contiguous(is_put ? MOB_PUT : MOB_GET, rank, remote, local, bytes);
   refused.signal = signal;
   refused.signal_value = value;
   refused.signal_op = op;

@@ -45,6 +45,53 @@ mob_status_t Router::run(const char* call, const mob_transfer_t& transfer, Mode 
   return first_->carry(operation);
 }
 
+mob_status_t Router::put_unmapped(const char* call, mob_rank_t rank, void* remote,
+                                  const void* local, size_t bytes) {
+  mob_status_t status = MOB_OK;
+  if (paths_.scheduler.put(rank, remote, local, bytes, true, &status)) return status;
+  if (copy_exposed(rank, remote, local, bytes, true)) return MOB_OK;
+  return run(call, contiguous(MOB_PUT, rank, remote, local, bytes), Mode::kBlocking, nullptr);
+}
+
+mob_status_t Router::get_unmapped(const char* call, mob_rank_t rank, const void* remote,
+                                  void* local, size_t bytes) {
+  mob_status_t status = MOB_OK;
+  if (paths_.scheduler.get(call, rank, remote, local, bytes, &status)) return status;
+  if (copy_exposed(rank, remote, local, bytes, false)) return MOB_OK;
+  return run(call, contiguous(MOB_GET, rank, remote, local, bytes), Mode::kBlocking, nullptr);
+}
+
+mob_status_t Router::put_unmapped_nbi(const char* call, mob_rank_t rank, void* remote,
+                                      const void* local, size_t bytes) {
+  mob_status_t status = MOB_OK;
+  if (bytes <= Scheduler::kMostCopied &&
+      paths_.scheduler.put(rank, remote, local, bytes, false, &status)) {
+    return status;
+  }
+  if (puts_go_alone() && copy_exposed(rank, remote, local, bytes, true)) return MOB_OK;
+  return run(call, contiguous(MOB_PUT, rank, remote, local, bytes), Mode::kImplicit, nullptr);
+}
+
+mob_status_t Router::get_unmapped_nbi(const char* call, mob_rank_t rank, const void* remote,
+                                      void* local, size_t bytes) {
+  if (copy_exposed(rank, remote, local, bytes, false)) return MOB_OK;
+  return run(call, contiguous(MOB_GET, rank, remote, local, bytes), Mode::kImplicit, nullptr);
+}
+
+mob_status_t Router::put_unmapped_value(const char* call, mob_rank_t rank, void* remote,
+                                        const void* value, size_t bytes) {
+  mob_status_t status = MOB_OK;
+  if (paths_.scheduler.put(rank, remote, value, bytes, true, &status)) return status;
+  return run(call, contiguous(MOB_PUT, rank, remote, value, bytes), Mode::kBlocking, nullptr);
+}
+
+mob_status_t Router::get_unmapped_value(const char* call, mob_rank_t rank, const void* remote,
+                                        void* value, size_t bytes) {
+  mob_status_t status = MOB_OK;
+  if (paths_.scheduler.get(call, rank, remote, value, bytes, &status)) return status;
+  return run(call, contiguous(MOB_GET, rank, remote, value, bytes), Mode::kBlocking, nullptr);
+}
+
 // Checks it and finds the way that it goes.
 mob_status_t Router::prepare(const char* call, const mob_transfer_t& transfer,
                              Operation* operation) {

@@ -47,6 +47,18 @@ struct Telling {
   uint64_t* completion_word;
 };
 
+// The description of one stretch.
+inline mob_transfer_t contiguous(mob_kind_t kind, mob_rank_t rank, const void* remote,
+                                 const void* local, size_t bytes) {
+  mob_transfer_t transfer{};
+  transfer.kind = kind;
+  transfer.rank = rank;
+  transfer.remote = const_cast<void*>(remote);
+  transfer.local = const_cast<void*>(local);
+  transfer.bytes = bytes;
+  return transfer;
+}
+
 // Checks and routes operations, and is the last carrier of the chain: the one that moves bytes.
 class Router final : private Carrier {
  public:
@@ -77,6 +89,29 @@ class Router final : private Carrier {
 
   // Runs one transfer. `*handle` is written in mode kHandle only.
   mob_status_t run(const char* call, const mob_transfer_t& transfer, Mode mode, uint64_t* handle);
+
+  // Where bytes of a rank of the job are here, if a caller may copy them at once; else null.
+  void* reach(mob_rank_t rank, const void* remote, size_t bytes) {
+    return hooked() || !paths_.segment.peers().is_here(rank)
+               ? nullptr
+               : paths_.segment.reach(rank, remote, bytes);
+  }
+
+  // Puts or gets one stretch that reach() does not find: by the scheduler to another host, by the
+  // kernel or a waiting target on this one, and else as run(). A value is one of 1 to 16 bytes that
+  // is not split. With "nbi" it is only started.
+  mob_status_t put_unmapped(const char* call, mob_rank_t rank, void* remote, const void* local,
+                            size_t bytes);
+  mob_status_t get_unmapped(const char* call, mob_rank_t rank, const void* remote, void* local,
+                            size_t bytes);
+  mob_status_t put_unmapped_nbi(const char* call, mob_rank_t rank, void* remote, const void* local,
+                                size_t bytes);
+  mob_status_t get_unmapped_nbi(const char* call, mob_rank_t rank, const void* remote, void* local,
+                                size_t bytes);
+  mob_status_t put_unmapped_value(const char* call, mob_rank_t rank, void* remote,
+                                  const void* value, size_t bytes);
+  mob_status_t get_unmapped_value(const char* call, mob_rank_t rank, const void* remote,
+                                  void* value, size_t bytes);
 
   // Runs one update of a word that is the target's, on the way that its members say.
   mob_status_t run(const WordUpdate& update) { return first_->update(update); }
