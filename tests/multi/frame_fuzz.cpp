@@ -198,7 +198,8 @@ class Fuzz {
     frame.resize(std::min(frame.size(), kMostBytes));
     FrameHeader header{1, 0, below(3), static_cast<uint32_t>(below(2)), 0, 0};
     if (one_in(16)) header.read = static_cast<uint32_t>(random_());
-    Link link(engine_, endpoint_, engine_.messages().handlers(), 1, 0);
+    Link link(engine_.network(), engine_.rank(), engine_.progress(), endpoint_, engine_.messages(),
+              1, 0);
     accept(link, header, frame);
   }
 

@@ -115,6 +115,8 @@ class Messages final : public RecordSinks {
 
   // For messages that come from another host.
   std::unique_ptr<RecordSink> make_sink(StreamHead& incoming) override;
+  // What runs for each message.
+  HandlerTable& handlers() { return handlers_; }
 
   // Counts a counter of a rank of another host.
   void count_elsewhere(mob_rank_t owner, mob_counter_t counter) {
