@@ -92,6 +92,42 @@ MOB_API mob_status_t mob_team_split_list(mob_team_t parent, const mob_rank_t* ra
                                          mob_rank_t count, mob_team_t* team);
 
 /**
+ * Distributes `bytes` bytes of every listed process to every listed process, in the order of the
+ * list. The caller of mob_team_gather() provides this function.
+ *
+ * @param mine      `bytes` bytes of the calling process
+ * @param bytes     the same in every process
+ * @param all       out: room for `bytes` bytes of each listed process
+ * @param argument  the argument of mob_team_gather()
+ * @return 0, or any other value if it failed
+ */
+typedef int (*mob_exchange_t)(const void* mine, size_t bytes, void* all, void* argument);
+
+/**
+ * Makes a team of listed processes of the job. The listed processes exchange data by a function of
+ * the caller, so that processes outside the list, and other teams, take no part.
+ *
+ * Collective over the listed processes only; all pass the same list.
+ *
+ * @param ranks     ranks of the world, each at most once, among them the caller's. The position in
+ *                  the list is the rank in the new team. Read during the call only
+ * @param count     length of the list, at least 1
+ * @param exchange  called several times, equally often in each listed process, with up to 64 bytes.
+ *                  MPI_Allgather() over a communicator of the listed processes is suitable
+ * @param argument  passed to `exchange`
+ * @param team      out: the team
+ * @return MOB_OK, MOB_ERR_STATE, MOB_ERR_RANK (not a rank of the job), MOB_ERR_ARGUMENT (null,
+ *         `count` < 1, a rank listed twice, or the caller is not listed: returns at once),
+ *         MOB_ERR_MEMORY, MOB_ERR_SYSTEM (`exchange` failed), MOB_ERR_PEER (the call failed in
+ *         another listed process). Unless `exchange` fails, the call fails in all listed processes
+ *         or in none.
+ *
+ * Thread safety: that of `exchange`. Compare MPI-4 MPI_Comm_create_group.
+ */
+MOB_API mob_status_t mob_team_gather(const mob_rank_t* ranks, mob_rank_t count,
+                                     mob_exchange_t exchange, void* argument, mob_team_t* team);
+
+/**
  * Frees a team. Collective over it: blocks until every member has called it. Everything made on the
  * team must be freed before: allocations, heaps, and objects for epochs, for access and of mutexes.
  *

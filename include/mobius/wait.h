@@ -154,6 +154,21 @@ MOB_API mob_status_t mob_test_until_any(const mob_wait_set_t* set, size_t* index
 MOB_API mob_status_t mob_test_until_some(const mob_wait_set_t* set, size_t* indices, size_t* found);
 
 /**
+ * Sets a function that the calling thread runs repeatedly during its waits in the library, after it
+ * has spun for MOBIUS_SPIN_NS. For a program whose other communication library makes progress only
+ * when this thread calls it. A thread that sleeps in a wait wakes up for the function: at first
+ * after 50 µs, later less often, and at least once per millisecond.
+ *
+ * @param call      the function, or null for none (the default). It must not call this library,
+ * wait, throw, or leave by longjmp()
+ * @param argument  passed to `call`
+ *
+ * Local, does not block. Callable at any time. Thread safety: any; the setting belongs to the
+ * calling thread.
+ */
+MOB_API void mob_wait_hook(void (*call)(void* argument), void* argument);
+
+/**
  * Notifies a process: adds 1 to the notifications that it awaits with mob_notify_wait(). A process
  * that has waited for the notification sees the calling thread's earlier puts to it.
  *

@@ -110,6 +110,29 @@ mob_status_t mob_team_split_list(mob_team_t parent, const mob_rank_t* ranks, mob
   return status;
 }
 
+mob_status_t mob_team_gather(const mob_rank_t* ranks, mob_rank_t count, mob_exchange_t exchange,
+                             void* argument, mob_team_t* team) {
+  constexpr const char* kCall = "mob_team_gather";
+  if (const mob_status_t status = api::check_live(kCall)) return status;
+  if (const mob_status_t status = api::check_may_wait(kCall)) return status;
+  if (const mob_status_t status = check_not_null(kCall, team, "the result")) return status;
+  if (exchange == nullptr) return fail(MOB_ERR_ARGUMENT, "%s: the exchange is null", kCall);
+  uint64_t handle = 0;
+  const mob_status_t status = api::without_exceptions(kCall, [&] {
+    engine::Engine& engine = engine::engine();
+    if (const mob_status_t wrong = check_list(kCall, engine.teams().world(), ranks, count)) {
+      return wrong;
+    }
+    const std::span<const mob_rank_t> list(ranks, static_cast<size_t>(count));
+    if (std::ranges::find(list, engine.rank()) == list.end()) {
+      return fail(MOB_ERR_ARGUMENT, "%s: rank %d calls it and is not listed", kCall, engine.rank());
+    }
+    return engine.teams().gather(kCall, list, exchange, argument, &handle);
+  });
+  if (status == MOB_OK) *team = api::team_handle(handle);
+  return status;
+}
+
 mob_status_t mob_team_free(mob_team_t team) {
   if (const mob_status_t status = api::check_live("mob_team_free")) return status;
   if (const mob_status_t status = api::check_may_wait("mob_team_free")) return status;

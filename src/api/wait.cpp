@@ -5,6 +5,7 @@
 
 #include "api/check.h"
 #include "engine/progress/word_wait.h"
+#include "os/waiter.h"
 
 using namespace mobius;  // NOLINT(google-build-using-namespace): this file is the C face of it
 using api::check_live;
@@ -233,6 +234,10 @@ mob_status_t mob_test_until_any(const mob_wait_set_t* set, size_t* index) {
 
 mob_status_t mob_test_until_some(const mob_wait_set_t* set, size_t* indices, size_t* found) {
   return ask_some("mob_test_until_some", set, false, indices, found);
+}
+
+void mob_wait_hook(void (*call)(void* argument), void* argument) {
+  os::idle_hook = {call, argument};
 }
 
 mob_status_t mob_notify(mob_rank_t rank) {

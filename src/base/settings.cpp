@@ -77,6 +77,13 @@ constexpr SettingInfo kTable[] = {
      "Cost of one more message to another host, without its bytes, at the side where it costs "
      "more. It determines up to which size operations share a message. `mobius tune` measures it "
      "for two hosts."},
+    {"MOBIUS_MPI_MOVE", SettingType::kChoice, "", "auto", 0, 0, "auto|off", SettingRole::kUser,
+     "Whether memory of the program that an MPI window is made of (MPI_Win_create(), "
+     "MPI_Win_attach()) moves into shared memory, at its own address, so that processes of the "
+     "host reach it directly. 'off': the kernel copies to and from it."},
+    {"MOBIUS_MPI_WINDOWS", SettingType::kChoice, "", "auto", 0, 0, "auto|off", SettingRole::kUser,
+     "Whether Möbius serves the windows of an MPI program that is started with its library for "
+     "MPI. 'off': all of them are left to the MPI."},
     {"MOBIUS_ON_DEATH", SettingType::kChoice, "", "end", 0, 0, "end|error", SettingRole::kUser,
      "What `mobius run` does when a rank dies. 'end': it ends the job; 'error': the other ranks "
      "continue, and their calls that need the dead rank fail with MOB_ERR_PEER."},

@@ -27,6 +27,8 @@ enum class SettingId : unsigned {
   kLog,
   kMeeting,
   kMessageNs,
+  kMpiMove,
+  kMpiWindows,
   kOnDeath,
   kPeerTimeout,
   kProgress,

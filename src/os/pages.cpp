@@ -6,6 +6,7 @@
 #include <sys/auxv.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -223,6 +224,32 @@ void for_used_pages(SharedPlace place, size_t bytes, Copy copy) {
 
 }  // namespace
 
+// Other libraries replace the C library's mmap(), mremap() and munmap() with functions that call
+// back (UCX and libfabric, for their caches of registered memory). While pages move, such a
+// callback would change memory that was copied already, or wait for a thread that is stopped.
+namespace raw {
+
+void* map(void* address, size_t bytes, int flags, int descriptor, uint64_t offset) {
+  const long got = syscall(SYS_mmap, address, bytes, PROT_READ | PROT_WRITE, flags, descriptor,
+                           static_cast<long>(offset));
+  return got == -1 ? MAP_FAILED : pointer(static_cast<uintptr_t>(got));
+}
+
+bool move_mapping(void* from, size_t bytes, uintptr_t to) {
+  return syscall(SYS_mremap, from, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, to) != -1;
+}
+
+void unmap(void* address, size_t bytes) { syscall(SYS_munmap, address, bytes); }
+
+}  // namespace raw
+
+void announce_move(uintptr_t start, size_t bytes) {
+  const int error = errno;
+  // Changes nothing.
+  static_cast<void>(mremap(pointer(start), bytes, bytes, 0));
+  errno = error;
+}
+
 mob_status_t make_shared(uintptr_t start, size_t bytes, bool anonymous, SharedPlace place,
                          void* copy) {
   const auto copy_stretch = [&](uintptr_t first, size_t count) {
@@ -233,16 +260,15 @@ mob_status_t make_shared(uintptr_t start, size_t bytes, bool anonymous, SharedPl
   } else {
     copy_stretch(start, bytes);
   }
-  const void* got = mmap(pointer(start), bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED,
-                         place.descriptor, static_cast<off_t>(place.offset));
+  const void* got =
+      raw::map(pointer(start), bytes, MAP_SHARED | MAP_FIXED, place.descriptor, place.offset);
   if (got != MAP_FAILED) return MOB_OK;
   return fail_errno(MOB_ERR_MEMORY, errno, "mapping %zu bytes of shared memory at %p failed", bytes,
                     pointer(start));
 }
 
 mob_status_t make_private(uintptr_t start, size_t bytes, SharedPlace place) {
-  void* copy = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
-                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  void* copy = raw::map(nullptr, bytes, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (copy == MAP_FAILED) {
     return fail_errno(MOB_ERR_MEMORY, errno, "no %zu bytes of private memory", bytes);
   }
@@ -250,11 +276,9 @@ mob_status_t make_private(uintptr_t start, size_t bytes, SharedPlace place) {
     copy_pages(static_cast<unsigned char*>(copy) + first, pointer(start + first), count);
   });
   // Replaces the shared pages in one step: the range is never unmapped.
-  if (mremap(copy, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, pointer(start)) != MAP_FAILED) {
-    return MOB_OK;
-  }
+  if (raw::move_mapping(copy, bytes, start)) return MOB_OK;
   const int error = errno;
-  munmap(copy, bytes);
+  raw::unmap(copy, bytes);
   return fail_errno(MOB_ERR_MEMORY, error, "moving %zu bytes of private memory to %p failed", bytes,
                     pointer(start));
 }

@@ -42,6 +42,11 @@ struct SharedPlace {
   uint64_t offset;
 };
 
+// Tells libraries that watch the C library's mmap() and its kin, in order to know which memory is
+// registered with a device, that the pages of a range are about to be replaced. Before the threads
+// of the process are stopped for that.
+void announce_move(uintptr_t start, size_t bytes);
+
 // Moves whole pages to a place in shared memory that holds zeros and is mapped at `copy`: copies
 // their contents there, then maps the place over the pages. If `anonymous`, pages that were never
 // touched are zero and take no memory. After an error the pages are as before.

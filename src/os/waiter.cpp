@@ -52,6 +52,7 @@ Patience::Step Patience::next_patient(Work work) {
   }
   if (watch_ends()) return Step::kGiveUp;
   if (policy_.spin_ns != 0 && !spun_) return Step::kAgain;
+  if (idle_hook.call != nullptr) idle_hook.call(idle_hook.argument);
   if (yields_ < policy_.yields || yields_on()) {
     ++yields_;
     policy_.yield();
@@ -89,7 +90,8 @@ void Patience::sleep(const std::atomic<uint32_t>& word, uint32_t value) {
     const uint64_t now = now_ns();
     timeout = next_look_ > now ? next_look_ - now : 0;
   }
-  if (wakeup_ == Wakeup::kMaybe) {
+  // Nobody rings for the events that the hook looks for.
+  if (wakeup_ == Wakeup::kMaybe || idle_hook.call != nullptr) {
     timeout = std::min(timeout, nap_ns_);
     nap_ns_ = std::min(nap_ns_ + nap_ns_ / 8, kLongestNapNs);
   }

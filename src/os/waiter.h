@@ -49,6 +49,14 @@ enum class Wakeup {
   kMaybe,     // that thread may not ring at all
 };
 
+// A function that the calling thread runs during its waits, once it has spun (mob_wait_hook()). It
+// neither waits nor throws.
+struct IdleHook {
+  void (*call)(void*) = nullptr;
+  void* argument = nullptr;
+};
+inline thread_local constinit IdleHook idle_hook;
+
 // The work that a waiter found meanwhile.
 enum class Work {
   kNone,

@@ -92,6 +92,71 @@ TEST(Teams, StridesGoBothWays) {
   barrier();
 }
 
+namespace {
+
+int exchange_over(const void* mine, size_t bytes, void* all, void* team) {
+  return mob_allgather(*static_cast<mob_team_t*>(team), mine, all, bytes);
+}
+
+int exchange_nothing(const void*, size_t, void*, void*) { return 1; }
+
+}  // namespace
+
+// Only the listed processes call it: those of even and of odd rank make teams apart, backwards.
+TEST(Teams, GatheredTeamsHaveTheListedProcesses) {
+  std::vector<mob_rank_t> members;
+  for (mob_rank_t r = mob_rank() % 2; r < mob_size(); r += 2) members.push_back(r);
+  mob_team_t meeting = MOB_TEAM_NONE;
+  ASSERT_EQ(mob_team_split(MOB_TEAM_WORLD, mob_rank() % 2, -mob_rank(), &meeting), MOB_OK);
+  std::ranges::reverse(members);
+  const auto count = static_cast<mob_rank_t>(members.size());
+  for (int i = 0; i < (mob_rank() % 2 == 0 ? 3 : 2); ++i) {
+    mob_team_t team = MOB_TEAM_NONE;
+    ASSERT_EQ(mob_team_gather(members.data(), count, exchange_over, &meeting, &team), MOB_OK)
+        << mob_last_error();
+    expect_members(team, members);
+    int64_t sum = 0;
+    const int64_t one = 1;
+    EXPECT_EQ(mob_allreduce(team, MOB_SUM, MOB_INT64, &one, &sum, 1), MOB_OK);
+    EXPECT_EQ(sum, count);
+    mob_mem_t mem = nullptr;
+    EXPECT_EQ(mob_team_alloc(team, 100, 0, &mem), MOB_OK) << mob_last_error();
+    EXPECT_EQ(mob_mem_free(mem), MOB_OK);
+    EXPECT_EQ(mob_team_free(team), MOB_OK) << mob_last_error();
+  }
+  EXPECT_EQ(mob_team_free(meeting), MOB_OK);
+  barrier();
+}
+
+TEST(Teams, GatheringChecksItsArguments) {
+  const char* const call = "mob_team_gather";
+  mob_team_t team = MOB_TEAM_NONE;
+  const mob_rank_t me = mob_rank();
+  const mob_rank_t twice[] = {me, me};
+  const mob_rank_t nobody = mob_size();
+  expect_error(mob_team_gather(nullptr, 1, exchange_nothing, nullptr, &team), MOB_ERR_ARGUMENT,
+               call, "list of ranks");
+  expect_error(mob_team_gather(&me, 0, exchange_nothing, nullptr, &team), MOB_ERR_ARGUMENT, call,
+               "at least 1");
+  expect_error(mob_team_gather(&me, 1, nullptr, nullptr, &team), MOB_ERR_ARGUMENT, call,
+               "exchange");
+  expect_error(mob_team_gather(&me, 1, exchange_nothing, nullptr, nullptr), MOB_ERR_ARGUMENT, call,
+               "result");
+  expect_error(mob_team_gather(twice, 2, exchange_nothing, nullptr, &team), MOB_ERR_ARGUMENT, call,
+               "twice");
+  expect_error(mob_team_gather(&nobody, 1, exchange_nothing, nullptr, &team), MOB_ERR_RANK, call,
+               "not in the team");
+  expect_error(mob_team_gather(&me, 1, exchange_nothing, nullptr, &team), MOB_ERR_SYSTEM, call,
+               "exchange failed");
+  if (mob_size() > 1) {
+    const mob_rank_t other = me == 0 ? 1 : 0;
+    expect_error(mob_team_gather(&other, 1, exchange_nothing, nullptr, &team), MOB_ERR_ARGUMENT,
+                 call, "not listed");
+  }
+  EXPECT_EQ(team, MOB_TEAM_NONE);
+  barrier();
+}
+
 // Lists, and teams of teams: ranks are those of the parent.
 TEST(Teams, ListsNameRanksOfTheParent) {
   std::vector<mob_rank_t> odd_first;

@@ -2,6 +2,9 @@
 
 // Waiting for words that other ranks change by plain puts.
 
+#include <sched.h>
+
+#include <atomic>
 #include <climits>
 #include <string>
 #include <thread>
@@ -268,4 +271,53 @@ TEST(WaitBadInput, EveryMemberOfASet) {
   EXPECT_EQ(mob_wait_until_all(&empty), MOB_OK);
   EXPECT_EQ(mob_wait_until_any(&empty, &index), MOB_OK);
   EXPECT_EQ(index, 0u);
+}
+
+namespace {
+
+std::atomic<uint64_t>* hook_flag = nullptr;
+
+}  // namespace
+
+// Rank 0 waits for a notification that rank 1 sends only once it has seen the hook of rank 0 run:
+// while rank 0 spins, yields, and, in the second round, has slept.
+TEST(WaitHook, RunsWhileTheThreadWaits) {
+  if (mob_size() < 2) return;
+  mob_mem_t mem = nullptr;
+  ASSERT_EQ(mob_mem_alloc(64, &mem), MOB_OK);
+  void* flag = nullptr;
+  ASSERT_EQ(mob_mem_address(mem, 0, 0, &flag), MOB_OK);
+  for (const uint64_t calls : {1, 3000}) {
+    if (mob_rank() == 0) {
+      hook_flag = static_cast<std::atomic<uint64_t>*>(flag);
+      hook_flag->store(0);
+      barrier();
+      uint64_t mine = 0;
+      mob_wait_hook(
+          [](void* count) {
+            hook_flag->fetch_add(1);
+            ++*static_cast<uint64_t*>(count);
+          },
+          &mine);
+      EXPECT_EQ(mob_notify_wait(1, nullptr), MOB_OK) << mob_last_error();
+      mob_wait_hook(nullptr, nullptr);
+      EXPECT_GE(mine, calls);
+      const uint64_t before = hook_flag->load();
+      barrier();
+      EXPECT_EQ(hook_flag->load(), before);
+    } else {
+      barrier();
+      if (mob_rank() == 1) {
+        uint64_t seen = 0;
+        while (seen < calls) {
+          ASSERT_EQ(mob_get8(0, flag, &seen), MOB_OK);
+          sched_yield();
+        }
+        EXPECT_EQ(mob_notify(0), MOB_OK);
+      }
+      barrier();
+    }
+  }
+  barrier();
+  EXPECT_EQ(mob_mem_free(mem), MOB_OK);
 }

@@ -138,6 +138,7 @@ mob_status_t Remaps::move(const char* call, Moved* moved) {
   mob_status_t status = os::begin_copies(moved->first_page, moved->page_bytes, place);
   if (status == MOB_OK) {
     void* copy = segment_.local_address(moved->part.offset);
+    os::announce_move(moved->first_page, moved->page_bytes);
     status = move_pages(call, [&] {
       return os::make_shared(moved->first_page, moved->page_bytes, moved->is_anonymous, place,
                              copy);
@@ -150,6 +151,7 @@ mob_status_t Remaps::move(const char* call, Moved* moved) {
 
 mob_status_t Remaps::move_back(const Moved& moved) {
   const os::SharedPlace place = place_of(moved.part);
+  os::announce_move(moved.first_page, moved.page_bytes);
   const mob_status_t status = move_pages(
       "mob_withdraw", [&] { return os::make_private(moved.first_page, moved.page_bytes, place); });
   if (status == MOB_OK) os::end_copies(moved.first_page);

@@ -234,6 +234,53 @@ mob_status_t Teams::make(Team& parent, const TeamMap* map, mob_rank_t rank, uint
   return MOB_OK;
 }
 
+mob_status_t Teams::gather(const char* call, std::span<const mob_rank_t> ranks,
+                           mob_exchange_t exchange, void* argument, uint64_t* handle) {
+  struct Area {
+    mob_status_t status;
+    uint64_t offset;
+    uint64_t id;
+  };
+  std::vector<Area> areas(ranks.size());
+  std::vector<mob_status_t> outcomes(ranks.size());
+  const auto failed = [&] {
+    return fail(MOB_ERR_SYSTEM, "%s: the caller's exchange failed", call);
+  };
+  const auto peer_failed = [&](mob_rank_t rank, mob_status_t status) {
+    return fail(MOB_ERR_PEER, "%s: it failed at rank %d with %s", call, rank,
+                mob_status_name(status));
+  };
+  const TeamMap map = TeamMap::of(ranks);
+  const mob_rank_t rank = map.rank_of(services_.peers.rank());
+  std::vector<mob_rank_t> mates;
+  find_mates(map, &mates);
+  const bool leads = mates.front() == services_.peers.rank();
+  const auto members = static_cast<mob_rank_t>(mates.size());
+  Registry<Team>::Place place(live_);
+  Area area{MOB_OK, 0, 0};
+  if (leads) area.status = make_area(members, &area.offset);
+  if (rank == 0) area.id = static_cast<uint64_t>(services_.peers.rank() + 1) << 32 | ++made_;
+  const auto give_up = [&](mob_status_t status) {
+    if (leads && area.status == MOB_OK) release_area(area.offset, members);
+    return status;
+  };
+  if (exchange(&area, sizeof area, areas.data(), argument) != 0) return give_up(failed());
+  const Area& own = areas[static_cast<size_t>(map.rank_of(mates.front()))];
+  mob_status_t status = area.status;
+  if (status == MOB_OK && own.status != MOB_OK) status = peer_failed(mates.front(), own.status);
+  std::unique_ptr<Team> team;
+  if (status == MOB_OK) status = adopt(map, rank, own.offset, areas[0].id, &team);
+  if (status == MOB_OK) status = place.check(call);
+  // One that fails anywhere fails everywhere: a team that some members lack hangs the others.
+  if (exchange(&status, sizeof status, outcomes.data(), argument) != 0) return give_up(failed());
+  if (status != MOB_OK) return give_up(status);
+  for (size_t i = 0; i < outcomes.size(); ++i) {
+    if (outcomes[i] != MOB_OK) return give_up(peer_failed(ranks[i], outcomes[i]));
+  }
+  *handle = place.fill(std::move(team));
+  return MOB_OK;
+}
+
 mob_status_t Teams::release(uint64_t handle) {
   const std::unique_ptr<Team> team = live_.remove(handle);
   const mob_status_t status = team->barrier();

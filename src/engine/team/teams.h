@@ -3,6 +3,9 @@
 
 // Making and freeing teams.
 
+#include <mobius/team.h>
+
+#include <atomic>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -36,6 +39,11 @@ class Teams {
   mob_status_t select(const char* call, Team& parent, mob_status_t mine,
                       std::span<const mob_rank_t> ranks, uint64_t* handle);
 
+  // As select(), with ranks of the world, collective over the listed processes only: they exchange
+  // data by a function of the program. The list is valid.
+  mob_status_t gather(const char* call, std::span<const mob_rank_t> ranks, mob_exchange_t exchange,
+                      void* argument, uint64_t* handle);
+
   // Collective over the team, which is not the world.
   mob_status_t release(uint64_t handle);
 
@@ -62,7 +70,7 @@ class Teams {
   const TeamServices& services_;
   TeamBackends& backends_;
   Registry<Team> live_;
-  uint32_t made_ = 0;  // teams that this process is the first member of
+  std::atomic<uint32_t> made_ = 0;  // teams that this process is the first member of
   std::unique_ptr<Team> world_;
 };
 

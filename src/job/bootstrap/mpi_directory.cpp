@@ -18,8 +18,8 @@ namespace {
 
 using base::fail;
 
-// A handle of MPI as an argument: Open MPI's are pointers, MPICH's and its descendants' (which have
-// one ABI) numbers of 32 bits; both fit.
+// A handle of MPI as an argument: Open MPI's and those of the standard ABI are pointers, MPICH's
+// and its descendants' (which have one ABI) numbers of 32 bits; both fit.
 using Handle = void*;
 
 Handle number(uint32_t value) {
@@ -42,7 +42,7 @@ struct Mpi {
   Handle none;  // MPI_COMM_NULL
   Handle byte;
 
-  bool find_all(void* library);
+  bool find_all(void* library, bool has_standard_abi);
 };
 
 template <typename Function>
@@ -58,7 +58,7 @@ void* find_object(void* library, const char* name) {
   return found != nullptr ? found : dlsym(library, name);
 }
 
-bool Mpi::find_all(void* library) {
+bool Mpi::find_all(void* library, bool has_standard_abi) {
   const bool found =
       find(library, "MPI_Initialized", &initialized) &&
       find(library, "MPI_Finalized", &finalized) && find(library, "MPI_Comm_rank", &comm_rank) &&
@@ -68,6 +68,12 @@ bool Mpi::find_all(void* library) {
       find(library, "MPI_Allgather", &allgather) && find(library, "MPI_Allgatherv", &allgatherv) &&
       find(library, "MPI_Abort", &abort);
   if (!found) return false;
+  if (has_standard_abi) {
+    world = number(0x101);
+    none = number(0x100);
+    byte = number(0x247);
+    return true;
+  }
   world = find_object(library, "ompi_mpi_comm_world");
   none = find_object(library, "ompi_mpi_comm_null");
   byte = find_object(library, "ompi_mpi_byte");
@@ -82,7 +88,7 @@ bool Mpi::find_all(void* library) {
 
 // The first library that is called as an MPI is. Not by dlsym(RTLD_DEFAULT): Python's modules are
 // loaded apart.
-void* loaded_mpi() {
+void* loaded_mpi(bool* has_standard_abi) {
   std::string path;
   const auto look = [](dl_phdr_info* library, size_t /*bytes*/, void* data) {
     const std::string_view name = library->dlpi_name;
@@ -91,6 +97,8 @@ void* loaded_mpi() {
     return 1;
   };
   if (dl_iterate_phdr(look, &path) == 0) return nullptr;
+  // MPI-5 §20: its handles are the same in every MPI.
+  *has_standard_abi = path.find("libmpi_abi.so") != std::string::npos;
   return dlopen(path.c_str(), RTLD_NOW | RTLD_NOLOAD);
 }
 
@@ -113,8 +121,9 @@ bool is_running(const Mpi& mpi) {
 }
 
 bool find_loaded_mpi(Mpi* mpi) {
-  void* library = loaded_mpi();
-  return library != nullptr && mpi->find_all(library);
+  bool has_standard_abi = false;
+  void* library = loaded_mpi(&has_standard_abi);
+  return library != nullptr && mpi->find_all(library, has_standard_abi);
 }
 
 // False where there is none that runs.
