@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#pragma once
+
+// The lock of one member of a window whose members all share memory: shared by many or held by one,
+// two atomic instructions for an uncontended lock and unlock. It belongs to a process, not to a
+// thread, as MPI's locks do.
+
+#include <mobius/job.h>
+
+#include <atomic>
+#include <cstdint>
+
+namespace mobius::mpi {
+
+// Lies in shared memory; free when it is zero.
+class TargetLock {
+ public:
+  void lock_shared() {
+    // Acquire pairs with the releases of those who had it exclusively.
+    if ((word_.fetch_add(kReader, std::memory_order_acquire) & kWriters) != 0) [[unlikely]] {
+      wait_shared();
+    }
+  }
+  void unlock_shared() { word_.fetch_sub(kReader, std::memory_order_release); }
+
+  // `me` is the rank in the job.
+  void lock_exclusive(mob_rank_t me) {
+    uint64_t expected = 0;
+    if (!word_.compare_exchange_strong(expected, holder(me), std::memory_order_acquire,
+                                       std::memory_order_relaxed)) [[unlikely]] {
+      wait_exclusive(me);
+    }
+  }
+  void unlock_exclusive(mob_rank_t me) { word_.fetch_sub(holder(me), std::memory_order_release); }
+
+ private:
+  // From the lowest bits on: how many share it, how many wait for it exclusively, and the rank plus
+  // one of the process that holds it exclusively. Whoever comes to share it waits for the others.
+  static constexpr uint64_t kReader = 1;
+  static constexpr uint64_t kReaders = 0xfffff;
+  static constexpr uint64_t kWaiter = kReaders + 1;
+  static constexpr unsigned kHolderShift = 40;
+  static constexpr uint64_t kWriters = ~kReaders;
+
+  static uint64_t holder(mob_rank_t rank) {
+    return static_cast<uint64_t>(rank + 1) << kHolderShift;
+  }
+  void wait_shared();
+  void wait_exclusive(mob_rank_t me);
+  void free_of_dead(uint64_t seen);
+
+  std::atomic<uint64_t> word_;
+};
+
+}  // namespace mobius::mpi
