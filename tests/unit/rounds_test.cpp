@@ -1,7 +1,25 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "engine/team/rounds.h"
 
+#include <mobius/status.h>
+
 #include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/settings.h"
+#include "engine/common/instrumentation.h"
+#include "engine/common/peers.h"
+#include "engine/progress/waiter.h"
+#include "engine/segment/segment.h"
+#include "os/memfd.h"
 
 namespace mobius::engine {
 namespace {
@@ -54,6 +72,212 @@ TEST(Rounds, WhoOnlyGivesHasAsManyPlacesAsFit) {
   EXPECT_EQ(distinct(Bulk::kNext, 8192), 6u);
   EXPECT_EQ(distinct(Bulk::kNext, kBulkBytes), 2u);
   EXPECT_EQ(distinct(Bulk::kMet, 8192), 2u);
+}
+
+// What Rounds uses of the engine, for members that are threads of this test.
+
+class NoReports final : public PeerReports {
+ public:
+  bool has_lost(mob_rank_t /*rank*/) override { return false; }
+  void watch(mob_rank_t /*rank*/) override {}
+  void watch_more() override {}
+  std::string fate(mob_rank_t /*rank*/) override { return "died"; }
+  bool is_ending(mob_rank_t /*rank*/) override { return false; }
+  bool is_at_end(mob_rank_t /*rank*/) override { return false; }
+};
+
+class NothingRemapped final : public RemappedMemory {
+ public:
+  void* find(mob_rank_t /*rank*/, uintptr_t /*remote*/, size_t /*bytes*/) override {
+    return nullptr;
+  }
+  void* find_word(mob_rank_t /*rank*/, uintptr_t /*remote*/, size_t /*bytes*/) override {
+    return nullptr;
+  }
+  void* find_in_window(mob_rank_t /*rank*/, uintptr_t /*remote*/, size_t /*bytes*/) override {
+    return nullptr;
+  }
+};
+
+// Yields until the condition holds; asks the watch once the test says that something was given up.
+class YieldingWaiter final : public Waiter {
+ public:
+  using Waiter::Waiter;
+  void issue_recorded() override {}
+  bool poll() override { return false; }
+  void let_watch() { watches_.store(true); }
+
+ private:
+  Start start() override { return Start::kTest; }
+  mob_status_t wait_long(Condition done, os::Watch* watch, os::Wakeup /*wakeup*/) override {
+    while (!done()) {
+      if (watches_.load() && watch != nullptr) {
+        if (const mob_status_t status = watch->look()) return status;
+      }
+      std::this_thread::yield();
+    }
+    return MOB_OK;
+  }
+
+  std::atomic<bool> watches_ = false;
+};
+
+// A component that Rounds is given with the others, and never touches.
+template <typename T>
+T& untouched() {
+  alignas(64) static unsigned char nothing[64];
+  return *static_cast<T*>(static_cast<void*>(nothing));
+}
+
+class TeamOfThreads {
+ public:
+  TeamOfThreads(mob_rank_t size, const char* meeting) : map_(TeamMap::strided(0, 1, size)) {
+    const std::string setting = std::string("MOBIUS_MEETING=") + meeting;
+    const char* const environment[] = {setting.c_str(), nullptr};
+    EXPECT_EQ(settings_.load(environment), MOB_OK);
+    int segment = -1;
+    EXPECT_EQ(os::memfd_create_sized("rounds_test", job::kWindowOffset, &segment), MOB_OK);
+    SegmentLayout layout;
+    EXPECT_EQ(layout.map(segment, 1), MOB_OK) << mob_last_error();
+    for (mob_rank_t member = 0; member < size; ++member) {
+      EXPECT_EQ(SegmentLayout::reserve(segment, member), MOB_OK) << mob_last_error();
+    }
+    segment_.adopt(nullptr, layout);
+    close(segment);
+    const size_t bytes = Rounds::area_bytes(size);
+    area_.reset(std::aligned_alloc(4096, bytes));
+    std::memset(area_.get(), 0, bytes);
+  }
+
+  YieldingWaiter& waiter() { return waiter_; }
+
+  // Calls member(rounds, rank) for each member at once.
+  template <typename Member>
+  void run(Member member) {
+    std::vector<std::thread> threads;
+    for (mob_rank_t rank = 0; rank < map_.size(); ++rank) {
+      threads.emplace_back([this, rank, member] {
+        Rounds rounds(services_, map_, rank, area_.get(), Series::kCalls);
+        member(rounds, rank);
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+  }
+
+ private:
+  struct Free {
+    void operator()(void* memory) const { std::free(memory); }
+  };
+
+  base::Settings settings_;
+  Instrumentation instrumentation_;
+  NoReports reports_;
+  NothingRemapped remapped_;
+  Peers peers_{reports_};
+  Segment segment_{peers_, remapped_};
+  YieldingWaiter waiter_{peers_, segment_};
+  const TeamServices services_{settings_,
+                               instrumentation_,
+                               peers_,
+                               segment_,
+                               untouched<KernelCopy>(),
+                               waiter_,
+                               untouched<Completion>(),
+                               untouched<Network>(),
+                               untouched<Scheduler>(),
+                               untouched<Router>(),
+                               untouched<RemoteObjects>(),
+                               untouched<TeamMessages>()};
+  const TeamMap map_;
+  std::unique_ptr<void, Free> area_;
+};
+
+constexpr const char* kMeetings[] = {"flags", "grid", "count"};
+
+// Each member sees in each round what the others wrote in that round, neither less nor more.
+TEST(RoundsOfThreads, EveryMemberSeesTheLinesOfTheRound) {
+  constexpr mob_rank_t kMostMembers = 5;
+  constexpr uint32_t kRounds = 100;
+  for (const char* const meeting : kMeetings) {
+    for (mob_rank_t size = 1; size <= kMostMembers; ++size) {
+      SCOPED_TRACE(std::string(meeting) + ", " + std::to_string(size) + " members");
+      TeamOfThreads team(size, meeting);
+      std::atomic<uint32_t> wrong = 0;
+      team.run([&](Rounds& rounds, mob_rank_t rank) {
+        for (uint32_t round = 0; round < kRounds; ++round) {
+          bool is_right = rounds.begin(Rounds::Role::kWrites, Bulk::kNone) == MOB_OK;
+          const uint32_t mine = round * 100 + static_cast<uint32_t>(rank);
+          std::memcpy(rounds.line(rank), &mine, sizeof mine);
+          is_right &= rounds.meet() == MOB_OK;
+          for (mob_rank_t other = 0; other < size; ++other) {
+            uint32_t theirs = 0;
+            std::memcpy(&theirs, rounds.line(other), sizeof theirs);
+            is_right &= theirs == round * 100 + static_cast<uint32_t>(other);
+          }
+          rounds.end();
+          if (!is_right) wrong.fetch_add(1);
+        }
+      });
+      EXPECT_EQ(wrong.load(), 0u);
+    }
+  }
+}
+
+// A member that only writes runs ahead of its readers, but never into what they still read.
+TEST(RoundsOfThreads, TheWriterDoesNotOvertakeItsReaders) {
+  constexpr mob_rank_t kMembers = 3;
+  constexpr size_t kBytes = 5000;
+  constexpr uint32_t kRounds = 100;
+  TeamOfThreads team(kMembers, "flags");
+  std::atomic<uint32_t> wrong = 0;
+  team.run([&](Rounds& rounds, mob_rank_t rank) {
+    for (uint32_t round = 0; round < kRounds; ++round) {
+      const auto value = static_cast<int>(round % 251);
+      const bool writes = rank == 0;
+      bool is_right = rounds.begin(writes ? Rounds::Role::kWrites : Rounds::Role::kReads,
+                                   Bulk::kNext, kBytes) == MOB_OK;
+      if (writes) {
+        std::memset(rounds.bulk(0), value, kBytes);
+        rounds.post_to_all();
+      } else {
+        is_right &= rounds.await(0) == MOB_OK;
+        const unsigned char* const bulk = rounds.bulk(0);
+        if (rank == 1) std::this_thread::yield();
+        for (size_t i = 0; i < kBytes; ++i) is_right &= bulk[i] == value;
+      }
+      rounds.end();
+      if (!is_right) wrong.fetch_add(1);
+    }
+  });
+  EXPECT_EQ(wrong.load(), 0u);
+}
+
+// What one member gives up fails for those that wait for it, and for every call after that.
+TEST(RoundsOfThreads, WhatAMemberGivesUpFailsForAll) {
+  constexpr mob_rank_t kMembers = 3;
+  for (const char* const meeting : kMeetings) {
+    SCOPED_TRACE(meeting);
+    TeamOfThreads team(kMembers, meeting);
+    std::atomic<int> failed = 0;
+    team.run([&](Rounds& rounds, mob_rank_t rank) {
+      EXPECT_EQ(rounds.barrier(), MOB_OK);
+      if (rank == 2) {
+        rounds.give_up({TeamFailure::Kind::kNoMemory, 2});
+        team.waiter().let_watch();
+      } else {
+        EXPECT_EQ(rounds.barrier(), MOB_ERR_PEER);
+        EXPECT_NE(std::string(mob_last_error()).find("rank 2 has no memory left"),
+                  std::string::npos)
+            << mob_last_error();
+        failed.fetch_add(1);
+      }
+      EXPECT_TRUE(rounds.is_broken());
+      EXPECT_EQ(rounds.barrier(), MOB_ERR_PEER);
+      EXPECT_NE(std::string(mob_last_error()).find("of no use any more"), std::string::npos)
+          << mob_last_error();
+    });
+    EXPECT_EQ(failed.load(), 2);
+  }
 }
 
 }  // namespace
