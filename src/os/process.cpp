@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -77,6 +78,10 @@ std::string process_environment(pid_t pid) {
   }
   ::close(descriptor);
   return text;
+}
+
+Credentials Credentials::own() {
+  return {geteuid(), getegid(), prctl(PR_GET_DUMPABLE, 0, 0, 0, 0) == 1};
 }
 
 bool ProcessWatch::has_ended(pid_t pid, uint64_t start_time) {

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/types.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -442,6 +443,39 @@ static void main_thread_ends(void) {
   pthread_join(worker, NULL);
 }
 
+/* A rank becomes one that others may not attach to, and a root that becomes another user, as
+ * servers do: collective calls of much private memory go on, by copies that need no permission. */
+static void privileges_dropped(void) {
+  const size_t bytes = (size_t)8 << 20;
+  char* in = malloc(bytes);
+  char* out = malloc(bytes);
+  CHECK(mob_init() == MOB_OK);
+  for (int round = 0; round < 3; ++round) {
+    for (int root = 0; root < 2; ++root) {
+      memset(in, mob_rank() == root ? 1 + round : 0, bytes);
+      CHECK(mob_broadcast(MOB_TEAM_WORLD, root, in, bytes) == MOB_OK);
+      CHECK(in[0] == 1 + round && in[bytes - 1] == 1 + round);
+    }
+    memset(in, 10 + mob_rank(), bytes);
+    CHECK(mob_allgather(MOB_TEAM_WORLD, in, out, bytes / 2) == MOB_OK);
+    CHECK(out[0] == 10 && out[bytes / 2] == 11 && out[bytes - 1] == 11);
+    CHECK(mob_gather(MOB_TEAM_WORLD, 0, in, out, bytes / 2) == MOB_OK);
+    CHECK(mob_scatter(MOB_TEAM_WORLD, 0, in, out, bytes / 2) == MOB_OK);
+    CHECK(out[0] == 10 && out[bytes / 2 - 1] == 10);
+    CHECK(mob_alltoall(MOB_TEAM_WORLD, in, out, bytes / 2) == MOB_OK);
+    CHECK(out[0] == 10 && out[bytes - 1] == 11);
+    CHECK(mob_allreduce(MOB_TEAM_WORLD, MOB_SUM, MOB_INT8, in, out, bytes) == MOB_OK);
+    CHECK(out[0] == 21 && out[bytes - 1] == 21);
+    if (round == 0 && mob_rank() == 1) CHECK(prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) == 0);
+    if (round == 1 && mob_rank() == 0 && geteuid() == 0)
+      CHECK(setgid(65534) == 0 && setuid(65534) == 0);
+    CHECK(mob_barrier() == MOB_OK);
+  }
+  CHECK(mob_finalize() == MOB_OK);
+  free(in);
+  free(out);
+}
+
 int main(int argc, char** argv) {
   const char* test = argc > 1 ? argv[1] : "";
   if (strcmp(test, "unused") == 0) {
@@ -469,6 +503,8 @@ int main(int argc, char** argv) {
     descriptors_closed_later();
   } else if (strcmp(test, "main_thread_ends") == 0) {
     main_thread_ends();
+  } else if (strcmp(test, "privileges_dropped") == 0) {
+    privileges_dropped();
   } else if (strcmp(test, "moved_memory") == 0) {
     keep_moved_memory();
   } else if (strcmp(test, "moved_heap") == 0) {

@@ -40,7 +40,8 @@ mob_status_t broadcast_directly(PeerBuffers& lending, mob_rank_t root, void* buf
   const size_t theirs = dealt_to_others(bytes, team.size());
   const bool is_root = team.rank() == root;
   if (!is_root) {
-    lending.get(root, from, 0, buffer, mine.kind == PeerBuffer::Kind::kNone ? bytes : theirs);
+    const bool is_written = lending.of(team.rank()).out.kind != PeerBuffer::Kind::kNone;
+    lending.get(root, from, 0, buffer, is_written ? theirs : bytes);
   }
   for (mob_rank_t r = 0; is_root && r < team.size(); ++r) {
     const PeerBuffer to = lending.of(r).out;
@@ -103,7 +104,7 @@ mob_status_t scatter_directly(PeerBuffers& lending, mob_rank_t root, const void*
   const size_t theirs = dealt_to_others(bytes, team.size());
   if (!is_root) {
     lending.get(root, from, blocks.at(me), out,
-                loans.out.kind == PeerBuffer::Kind::kNone ? bytes : theirs);
+                lending.of(me).out.kind == PeerBuffer::Kind::kNone ? bytes : theirs);
   }
   for (mob_rank_t r = 0; is_root && r < team.size(); ++r) {
     const PeerBuffer to = lending.of(r).out;

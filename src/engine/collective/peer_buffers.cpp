@@ -55,8 +55,16 @@ void PeerBuffers::copy(mob_rank_t member, const PeerBuffer& loan, size_t offset,
   }
 }
 
-mob_status_t PeerBuffers::exchange(const PeerBufferList& mine) {
+mob_status_t PeerBuffers::exchange(PeerBufferList mine) {
+  mine.may_attach = attaches_ && team_.services().kernel_copy.is_still_allowed() ? 1 : 0;
   const mob_status_t status = team_.exchange(mine, &all_);
+  if (status == MOB_OK && attaches_ && !std::ranges::all_of(all_, &PeerBufferList::may_attach)) {
+    for (PeerBufferList& loans : all_) {
+      for (PeerBuffer* loan : {&loans.in, &loans.out, &loans.list}) {
+        if (loan->kind == PeerBuffer::Kind::kPrivate) *loan = {};
+      }
+    }
+  }
   began_ns_ = os::now_ns();
   return status;
 }

@@ -24,7 +24,8 @@ struct PeerBuffer {
 struct PeerBufferList {
   PeerBuffer in;
   PeerBuffer out;
-  PeerBuffer list;  // displacements, where only their owner knows them
+  PeerBuffer list;          // displacements, where only their owner knows them
+  uint64_t may_attach = 1;  // 0: this member can neither reach private memory nor be reached
 };
 
 class PeerBuffers {
@@ -37,8 +38,9 @@ class PeerBuffers {
   // Of kNone if the others cannot reach it. What has no bytes is never reached, wherever it lies.
   PeerBuffer lend(const void* memory, size_t bytes) const;
 
-  // Collective, each member with its own: all have what all lend.
-  mob_status_t exchange(const PeerBufferList& mine);
+  // Collective, each member with its own: all have what all lend, which is less than they offered
+  // if a member has lost the right to attach to the others. of() says what counts.
+  mob_status_t exchange(PeerBufferList mine);
   const PeerBufferList& of(mob_rank_t member) const { return all_[static_cast<size_t>(member)]; }
   // Whether any of it is private; the same at all members.
   bool has_private() const;
