@@ -2,8 +2,8 @@
 #pragma once
 
 // A descriptor that the library keeps open and uses again later, by number. A program may close
-// descriptors that are not its own, as daemons do, and its next file gets the number: so every use
-// checks first that the number still stands for what was held.
+// descriptors that are not its own, as daemons do, and its next file gets the number. So every use
+// first checks that the number still refers to the held file.
 
 #include <mobius/status.h>
 
@@ -21,13 +21,13 @@ class HeldDescriptor {
 
   // Owns `descriptor` (-1: none) from now on, and closes the one held before.
   void hold(int descriptor);
-  // Closes the descriptor, unless the number is not ours any more.
+  // Closes the descriptor, unless its number belongs to the program by now.
   void close();
 
   bool is_held() const { return descriptor_ >= 0; }
-  // Whether the number still stands for what was held. A system call.
+  // Whether the number still refers to the held file. A system call.
   bool is_ours() const;
-  // The number; -1 if nothing is held, or if the program has closed it.
+  // The number; -1 if no descriptor is held, or if the program has closed it.
   int get() const { return is_ours() ? descriptor_ : -1; }
 
  private:
@@ -36,7 +36,7 @@ class HeldDescriptor {
   ino_t inode_ = 0;
 };
 
-// The error of a call that needs a descriptor which the program has closed. `what` is what it was,
+// The error of a call that needs a descriptor which the program has closed. `what` names the file,
 // such as "shared memory".
 mob_status_t fail_closed(const char* what);
 

@@ -17,13 +17,13 @@ namespace mobius::os {
 mob_status_t memfd_create_sized(const char* name, size_t bytes, int* descriptor);
 
 // Allocates the pages of [offset, offset + bytes) now, on the NUMA node of the calling thread, so
-// that using them cannot fail. `descriptor` is -1 if the program has closed it: MOB_ERR_STATE.
-// MOB_ERR_MEMORY if the kernel refuses. Check
-// available_memory() first: the kernel may start the out-of-memory killer instead of refusing.
+// that using them cannot fail. MOB_ERR_STATE if `descriptor` is -1, because the program has closed
+// it; MOB_ERR_MEMORY if the kernel refuses. Check available_memory() first: the kernel may start
+// the out-of-memory killer instead of refusing.
 mob_status_t memfd_reserve(int descriptor, uint64_t offset, size_t bytes);
 
-// Returns the pages of [offset, offset + bytes) to the system; they read as zeros again. Nothing if
-// `descriptor` is -1, because the program has closed it.
+// Returns the pages of [offset, offset + bytes) to the system; they read as zeros again. Does
+// nothing if `descriptor` is -1, because the program has closed it.
 void memfd_release(int descriptor, uint64_t offset, size_t bytes);
 
 // The kernel's setting for huge pages in shared memory: "always", "within_size", "advise", "never",

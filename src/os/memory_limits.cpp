@@ -24,11 +24,11 @@ std::optional<uint64_t> number_after(const std::string& text, const std::string&
   return std::nullopt;
 }
 
-// What differs between the two versions of control groups.
+// The differences between the two versions of control groups.
 struct GroupVersion {
   std::string_view controllers;  // in a line of /proc/self/cgroup
   std::string_view file_system;  // in a line of /proc/self/mountinfo
-  std::string_view option;       // that its mount must have
+  std::string_view option;       // required of its mount
   const char* usual_mount;
   const char* limit;
   const char* usage;
@@ -51,7 +51,7 @@ bool lists(std::string_view list, std::string_view word) {
   }
 }
 
-// This process' group in a version's hierarchy, as its control group namespace names it.
+// This process's group in a version's hierarchy, as its control group namespace names it.
 std::optional<std::string> own_group(const std::string& memberships, const GroupVersion& version) {
   std::istringstream lines(memberships);
   for (std::string line; std::getline(lines, line);) {
@@ -68,7 +68,7 @@ std::optional<std::string> own_group(const std::string& memberships, const Group
   return std::nullopt;
 }
 
-// Where a version's file system is mounted, and which group is at that place.
+// The place where a version's file system is mounted, and the group at that place.
 struct Mount {
   std::string place;
   std::string group;
@@ -103,7 +103,7 @@ std::string below_mount(const std::string& group, const Mount& mount) {
   return path;
 }
 
-// What a group's files say of it alone.
+// Reads a group's own files, without those of the groups above it.
 GroupLimit read_group(const std::string& root, const std::string& folder,
                       const GroupVersion& version) {
   GroupLimit found{folder};

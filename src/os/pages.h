@@ -42,9 +42,9 @@ struct SharedPlace {
   uint64_t offset;
 };
 
-// Tells libraries that watch the C library's mmap() and its kin, in order to know which memory is
-// registered with a device, that the pages of a range are about to be replaced. Before the threads
-// of the process are stopped for that.
+// Tells libraries that watch the C library's mmap() and related calls, in order to know which
+// memory is registered with a device, that the pages of a range are about to be replaced. Call it
+// before the threads of the process are stopped for that.
 void announce_move(uintptr_t start, size_t bytes);
 
 // Moves whole pages to a place in shared memory that holds zeros and is mapped at `copy`: copies

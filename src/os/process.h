@@ -22,11 +22,11 @@ pid_t process_parent(pid_t pid);
 // byte. Empty if the process belongs to another user or is gone.
 std::string process_environment(pid_t pid);
 
-// What decides whether another process may attach to this one, and this one to others.
+// The facts that decide whether another process may attach to this one, and this one to others.
 struct Credentials {
   uid_t user = 0;
   gid_t group = 0;
-  bool is_dumpable = true;  // false after a change of user, too
+  bool is_dumpable = true;  // also false after a change of user
 
   static Credentials own();
   bool operator==(const Credentials&) const = default;

@@ -63,7 +63,7 @@ void read_task_file(pid_t thread, const char* name, char (&text)[kRoom]) {
 }
 
 // Whether a thread has ended: the first thread of a process stays in the kernel's list after its
-// end, until all others have ended, too.
+// end, until all others have ended.
 bool has_ended(pid_t thread) {
   char text[4096];
   read_task_file(thread, "status", text);

@@ -90,7 +90,7 @@ void Patience::sleep(const std::atomic<uint32_t>& word, uint32_t value) {
     const uint64_t now = now_ns();
     timeout = next_look_ > now ? next_look_ - now : 0;
   }
-  // Nobody rings for the events that the hook looks for.
+  // No bell rings for the events that the hook polls for.
   if (wakeup_ == Wakeup::kMaybe || idle_hook.call != nullptr) {
     timeout = std::min(timeout, nap_ns_);
     nap_ns_ = std::min(nap_ns_ + nap_ns_ / 8, kLongestNapNs);

@@ -80,7 +80,8 @@ int main(int argc, char** argv) {
   require(mob_team_free(both), "mob_team_free");
   require(mob_epoch_free(epoch), "mob_epoch_free");
   require(mob_finalize(), "mob_finalize");
-  // It used to be every second turn. Other work of the machine makes a wait long now and then.
+  // A sleep in every second turn is the error. Other work of the machine makes a wait long now and
+  // then.
   if (each && slept > kTurns / 10) {
     std::fprintf(stderr, "bound: slept %ld times in %d turns\n", slept, kTurns);
     return 1;

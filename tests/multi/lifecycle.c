@@ -390,7 +390,7 @@ static void descriptors_closed_later(void) {
 
 static pthread_t first_thread;
 
-/* What a program goes on with after its main() has ended. */
+/* Continues after the main() of a program has ended. */
 static void* outlive_main(void* whether_main_ends) {
   const size_t bytes = (size_t)4 << 20;
   char* buffer = malloc(bytes);
@@ -430,8 +430,8 @@ static void* outlive_main(void* whether_main_ends) {
   return NULL;
 }
 
-/* main() of one rank ends with pthread_exit() while another thread goes on: the process has no
- * memory under its own id any more, but it lives. */
+/* main() of one rank ends with pthread_exit() while another thread continues: the kernel no longer
+ * finds memory under the process's own id, but the process lives. */
 static void main_thread_ends(void) {
   static int ends = 1;
   pthread_t worker;
@@ -443,8 +443,9 @@ static void main_thread_ends(void) {
   pthread_join(worker, NULL);
 }
 
-/* A rank becomes one that others may not attach to, and a root that becomes another user, as
- * servers do: collective calls of much private memory go on, by copies that need no permission. */
+/* One rank becomes a process to which others may not attach, and a root changes its user, as
+ * servers do. Collective calls with much private memory continue, by copies that need no
+ * permission. */
 static void privileges_dropped(void) {
   const size_t bytes = (size_t)8 << 20;
   char* in = malloc(bytes);

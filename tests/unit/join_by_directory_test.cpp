@@ -29,7 +29,7 @@ namespace {
 
 using Bytes = std::vector<unsigned char>;
 
-// What the processes of a job, which are threads here, have published.
+// The addresses that the processes of a job, which are threads here, have published.
 class Table {
  public:
   explicit Table(mob_rank_t size) : barrier_(size) {}
@@ -85,7 +85,7 @@ struct Outcome {
   std::string error;
   Membership membership;
   ino_t segment = 0;
-  std::vector<uint32_t> places;  // what the segment says, of a job on several hosts
+  std::vector<uint32_t> places;  // contents of the segment of a job on several hosts
 };
 
 void read_places(mob_rank_t size, Outcome* outcome) {
@@ -148,7 +148,7 @@ void expect_hosts(const std::vector<Outcome>& outcomes, const std::vector<int32_
   }
 }
 
-// Make it look as if `reader` could not be on one host with `rank`: a contact begins with a version
+// Makes the two processes look as if they were on different hosts: a contact begins with a version
 // and the boot id, and ends with the address.
 void make_other_kernel(Bytes& contact) { contact[8] ^= 1; }
 void make_unreachable(Bytes& contact) { contact.back() ^= 1; }
@@ -171,7 +171,7 @@ TEST(JoinByDirectory, OfContainersThatCannotReachEachOther) {
   expect_hosts(join_all(6, change), {0, 0, 1, 1, 2, 2});
 }
 
-// Rank 1 reaches 0, and 2 reaches only 1, which is not the first of its host.
+// Rank 1 reaches 0, but 2 reaches only 1, which is not the first of its host.
 TEST(JoinByDirectory, WhereReachIsNotTransitive) {
   const auto change = [](mob_rank_t reader, mob_rank_t rank, const std::string& key, Bytes& value) {
     if (key == "contact" && reader == 2 && rank == 0) make_unreachable(value);
@@ -217,7 +217,7 @@ class SegmentServerListens : public testing::Test {
   JoinOutcome come(mob_rank_t rank, const Secret& secret, Connection* connection) {
     return join_segment_server(server_.address(), secret, 0, rank, 60, connection);
   }
-  // A connection that sends nothing.
+  // Connects and sends nothing.
   int connect_silently() {
     std::string name(1, '\0');
     name += "mobius-host-";
@@ -356,7 +356,7 @@ TEST_F(SegmentServerServes, ClientsAreToldWhenItDies) {
 TEST(SegmentServer, AClientWaitsForASilentServerWithinItsLimit) {
   Secret secret;
   ASSERT_EQ(make_secret(&secret), MOB_OK);
-  SegmentServer stopped;  // it listens and never starts
+  SegmentServer stopped;  // listens, but never starts
   ASSERT_EQ(stopped.open(), MOB_OK);
   Connection connection;
   EXPECT_EQ(join_segment_server(stopped.address(), secret, 7, 8, 1, &connection),

@@ -44,7 +44,8 @@ TEST(OpenChunks, EverySecondChunkIsClosedUpToTheLimit) {
   }
   EXPECT_GE(closed, 45u);
   EXPECT_LE(chunks.borders(), 100u);
-  // What takes no further border may always be closed: the neighbour of a closed chunk.
+  // A change that adds no border is always permitted: here the neighbour of a closed chunk is
+  // closed.
   EXPECT_TRUE(chunks.may_deny({2, 1}));
 }
 

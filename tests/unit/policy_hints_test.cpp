@@ -45,7 +45,7 @@ TEST(PolicyHints, AreReplacedAndForgotten) {
   EXPECT_FALSE(hints.set(&first_allocation, {}, std::nullopt));
   hints.set(&first_allocation, {{1, 1000, 2000}}, Policy::kFifo);
   EXPECT_EQ(hints.find(1, 1500), Policy::kFifo);
-  // What this thread remembers of the last answer does not outlive a change.
+  // This thread's cached answer is invalid after a change.
   EXPECT_TRUE(hints.set(&first_allocation, {{1, 1000, 2000}}, Policy::kAggregate));
   EXPECT_EQ(hints.find(1, 1500), Policy::kAggregate);
   EXPECT_FALSE(hints.set(&second_allocation, {}, std::nullopt));

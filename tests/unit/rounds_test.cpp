@@ -74,7 +74,7 @@ TEST(Rounds, WhoOnlyGivesHasAsManyPlacesAsFit) {
   EXPECT_EQ(distinct(Bulk::kMet, 8192), 2u);
 }
 
-// What Rounds uses of the engine, for members that are threads of this test.
+// The interfaces of the engine that Rounds uses, for members that are threads of this test.
 
 class NoReports final : public PeerReports {
  public:
@@ -99,7 +99,7 @@ class NothingRemapped final : public RemappedMemory {
   }
 };
 
-// Yields until the condition holds; asks the watch once the test says that something was given up.
+// Yields until the condition holds; asks the watch once the test says that a member has given up.
 class YieldingWaiter final : public Waiter {
  public:
   using Waiter::Waiter;
@@ -122,7 +122,7 @@ class YieldingWaiter final : public Waiter {
   std::atomic<bool> watches_ = false;
 };
 
-// A component that Rounds is given with the others, and never touches.
+// A component that Rounds gets with the others, and never accesses.
 template <typename T>
 T& untouched() {
   alignas(64) static unsigned char nothing[64];
@@ -194,7 +194,7 @@ class TeamOfThreads {
 
 constexpr const char* kMeetings[] = {"flags", "grid", "count"};
 
-// Each member sees in each round what the others wrote in that round, neither less nor more.
+// Each member sees in each round exactly the lines that the others wrote in that round.
 TEST(RoundsOfThreads, EveryMemberSeesTheLinesOfTheRound) {
   constexpr mob_rank_t kMostMembers = 5;
   constexpr uint32_t kRounds = 100;
@@ -223,7 +223,8 @@ TEST(RoundsOfThreads, EveryMemberSeesTheLinesOfTheRound) {
   }
 }
 
-// A member that only writes runs ahead of its readers, but never into what they still read.
+// A member that only writes runs ahead of its readers, but never overwrites lines that they still
+// read.
 TEST(RoundsOfThreads, TheWriterDoesNotOvertakeItsReaders) {
   constexpr mob_rank_t kMembers = 3;
   constexpr size_t kBytes = 5000;
@@ -252,7 +253,8 @@ TEST(RoundsOfThreads, TheWriterDoesNotOvertakeItsReaders) {
   EXPECT_EQ(wrong.load(), 0u);
 }
 
-// What one member gives up fails for those that wait for it, and for every call after that.
+// A call that one member gives up fails for the members that wait for it, and so does every later
+// call.
 TEST(RoundsOfThreads, WhatAMemberGivesUpFailsForAll) {
   constexpr mob_rank_t kMembers = 3;
   for (const char* const meeting : kMeetings) {

@@ -32,12 +32,13 @@ constexpr size_t kMostBytes = size_t{1} << 30;
 // copied out.
 constexpr size_t kStretchBytes = size_t{256} << 10;
 
-// The kernel finds a process' memory by any of its threads. A process whose first thread has ended,
-// as when main() ends with pthread_exit(), is not found by its own id any more, but by the id of
-// another thread. Remembers such ids, one for each of the last processes that needed one.
+// The kernel finds a process's memory by any of its threads. If a process's first thread has ended,
+// as when main() ends with pthread_exit(), the kernel finds the process no more by its own id, but
+// by the id of another thread. This class remembers such ids, one for each of the last processes
+// that needed one.
 class Substitutes {
  public:
-  // The id by which to look for a process.
+  // The id by which to address a process.
   pid_t of(pid_t pid) const {
     const uint64_t known = slot(pid).load(std::memory_order_relaxed);
     return known >> 32 == static_cast<uint64_t>(pid) ? static_cast<pid_t>(known & UINT32_MAX) : pid;
@@ -51,7 +52,7 @@ class Substitutes {
     while (const dirent* entry = readdir(threads.get())) {
       const auto thread = static_cast<pid_t>(std::strtol(entry->d_name, nullptr, 10));
       if (thread <= 0 || thread == pid || thread == failed) continue;
-      // Signal 0 only asks: a thread that is ending has no memory any more.
+      // Signal 0 only tests: a thread that is ending has no memory any more.
       if (syscall(SYS_tgkill, pid, thread, 0) != 0) continue;
       slot(pid).store(static_cast<uint64_t>(pid) << 32 | static_cast<uint32_t>(thread),
                       std::memory_order_relaxed);
