@@ -69,8 +69,8 @@ void CompletionSignals::announce(const mob_transfer_t& transfer, const Notice& n
 
 void CompletionSignals::signal(mob_rank_t rank, uint64_t* word, uint64_t value,
                                mob_signal_op_t op) {
-  // Both orders: the data before the signal, and the signal before the look at sleepers. Pairs with
-  // the acquire of who waits for the word.
+  // Sequentially consistent: data before signal, and signal before the check for sleepers. Pairs
+  // with the acquire of the word's waiter.
   if (op == MOB_SIGNAL_SET) {
     __atomic_exchange_n(word, value, __ATOMIC_SEQ_CST);
   } else {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 
-// The side of the origin: what is laid down, and waiting for the answer.
+// The origin's side: posting requests and waiting for the answer.
 
 #include "engine/rma/delegation.h"
 
@@ -25,26 +25,27 @@ namespace {
 using transport::Shape;
 
 constexpr int kEagerLooks = 200;
-// Of one that came before, and does not wait: about what the news of it take from far away.
+// Spins for a target that has answered before, and does not wait now: about as long as the cache
+// lines of its arrival take between distant processors.
 constexpr int kLooksForComing = 1000;
 constexpr int kLooksPerClock = 16;
-// Who has taken up a request copies at once, unless the system took its processor away.
+// A target that has taken a request copies at once, unless it lost its processor.
 constexpr uint64_t kYieldAfterNs = 50'000;
 constexpr uint64_t kLookForDeathNs = 10'000'000;
 
-// Requests that nobody takes up cost as much as the other way: so few are tried after many of them,
-// and none for a while after one that cost much more, because somebody else got the processor.
+// An untaken request costs as much as the other path. After many of them only few are tried. After
+// one that cost much more, because another thread got the processor, none is tried for a while.
 constexpr uint32_t kMostMisses = 6;
 constexpr uint64_t kMostForCallNs = 100'000;
 constexpr uint64_t kLostNsPerSkip = 4000;
 constexpr uint64_t kMostSkips = 10'000;
-// A sleeper is woken for so many requests within a time in which they would be many more, if it
-// were awake.
+// A sleeping waiter is woken after so many requests within this time: an awake one would get many
+// more.
 constexpr uint32_t kRequestsToWake = 16;
 constexpr uint64_t kWakeWithinNs = 10'000'000;
 constexpr uint32_t kMostBetweenWakes = 1024;
 
-// A shape whose other side is a desk.
+// A shape whose other side is a delegation slot.
 Shape packed_at(unsigned char* data, const Shape& shape) {
   Shape packed = shape;
   packed.remote = reinterpret_cast<char*>(data);
@@ -61,7 +62,7 @@ void Delegation::open(ProcessBlock& own) {
 
 bool Delegation::is_attended(mob_rank_t rank) {
   if (segment_.peers().host().policy().spin_ns == 0)
-    return false;  // waiters do not look, they sleep
+    return false;  // waiters sleep at once and do not serve
   const mob_rank_t index = segment_.peers().host_index(rank);
   ProcessBlock& process = segment_.process(index);
   Target& target = targets_[static_cast<size_t>(index)];
@@ -74,25 +75,25 @@ bool Delegation::is_attended(mob_rank_t rank) {
          !skips(target);
 }
 
-// Whether a thread that waits cannot look now.
+// Whether a waiting thread cannot serve requests now.
 bool Delegation::is_asleep_or_near(const ProcessBlock& process) {
   return process.doorbell.sleepers.load(std::memory_order_relaxed) != 0 ||
          process.doorbell.processor.load(std::memory_order_relaxed) == this_processor();
 }
 
-// Whether this one of the requests goes the other way without a try.
+// Whether this request takes the other path without a try.
 bool Delegation::skips(Target& target) {
   const uint32_t to_skip = target.to_skip.load(std::memory_order_relaxed);
   if (to_skip == 0) [[likely]] {
     return false;
   }
-  // Counts of two threads may fall into one; that changes nothing, here and below.
+  // Two threads may count as one, here and below; that is harmless.
   target.to_skip.store(to_skip - 1, std::memory_order_relaxed);
   return true;
 }
 
-// It waits, but sleeps: awake, it would answer, and every answer keep it awake. Less and less often
-// if it does not help.
+// The target's waiter sleeps. Awake it would answer, and each answer would keep it awake. Wakes it
+// now and then, ever less often if that does not help.
 void Delegation::note_asleep(mob_rank_t rank, ProcessBlock& process, Target& target) {
   const uint32_t asleep = target.asleep.load(std::memory_order_relaxed) + 1;
   target.asleep.store(asleep, std::memory_order_relaxed);
@@ -109,7 +110,7 @@ void Delegation::note_asleep(mob_rank_t rank, ProcessBlock& process, Target& tar
   if (desk == nullptr) return;
   target.to_skip.store(0, std::memory_order_relaxed);
   desk->requests[0].wanted_by.store(this_processor(), std::memory_order_relaxed);
-  os::ring_sleepers(process.doorbell.bell);  // a release: who wakes sees that
+  os::ring_sleepers(process.doorbell.bell);  // a release: the woken thread sees the line above
 }
 
 void Delegation::note_miss(Target& target) {
@@ -118,13 +119,13 @@ void Delegation::note_miss(Target& target) {
   target.to_skip.store(uint32_t{1} << misses, std::memory_order_relaxed);
 }
 
-// After a call for which the processor was given away.
+// To be called after a call of the target for which this thread yielded the processor.
 void Delegation::note_lost_time(Target& target, uint64_t ns) {
   const auto skips = static_cast<uint32_t>(std::min(ns / kLostNsPerSkip, kMostSkips));
   if (ns > kMostForCallNs) target.to_skip.store(skips, std::memory_order_relaxed);
 }
 
-// The desk of a process; null if it has none.
+// The slots of a process; null if it has none.
 DelegationSlots* Delegation::find(mob_rank_t rank) {
   const mob_rank_t index = segment_.peers().host_index(rank);
   Target& target = targets_[static_cast<size_t>(index)];
@@ -141,7 +142,8 @@ DelegationSlots* Delegation::find(mob_rank_t rank) {
   return desk;
 }
 
-// The same, for this process alone and for so many bytes of data; null also if it is in use.
+// Takes hold of the slots of a process, for so many bytes of data; null also if another origin
+// holds them.
 DelegationSlots* Delegation::take(mob_rank_t rank, size_t bytes) {
   DelegationSlots* desk = find(rank);
   if (desk == nullptr) return nullptr;
@@ -165,7 +167,7 @@ DelegationSlots* Delegation::take(mob_rank_t rank, size_t bytes) {
   return desk;
 }
 
-// Who died may have left something there. False if it is still being done.
+// A dead origin may have left a request; false while the target still executes it.
 bool Delegation::clear(Request& request) {
   if (phase_of(request.state.load(std::memory_order_relaxed)) == kLaidDown) withdraw(request);
   const uint64_t state = request.state.load(std::memory_order_relaxed);
@@ -173,7 +175,7 @@ bool Delegation::clear(Request& request) {
          request.answer.load(std::memory_order_acquire) >> 1 == number_of(state);
 }
 
-// False if it was taken up, or is not there.
+// False if the request was taken, or was not posted.
 bool Delegation::withdraw(Request& request) {
   const uint64_t number = number_of(request.state.load(std::memory_order_relaxed));
   uint64_t laid_down = state_of(number, kLaidDown);
@@ -186,7 +188,7 @@ void Delegation::give_back(DelegationSlots& desk) {
 }
 
 unsigned char* Delegation::packing_space() {
-  // Kept for the thread's next one.
+  // Kept for the thread's next call.
   thread_local std::unique_ptr<unsigned char[]> space;
   if (space == nullptr) space.reset(new (std::nothrow) unsigned char[kMostAtOnce]);
   return space.get();
@@ -226,7 +228,7 @@ Delegation::Outcome Delegation::move(mob_rank_t rank, const Shape& shape, bool p
   return outcome == Outcome::kDone ? ask_to_move(rank, shape, put, calls) : outcome;
 }
 
-// kDone if the target is to be asked, and whether it has to be called for that.
+// kDone if the target is to be asked; `calls` tells whether it has to be called.
 Delegation::Outcome Delegation::may_call(mob_rank_t rank, bool* calls) {
   if (segment_.peers().host().policy().spin_ns == 0) return Outcome::kNotForDesk;
   const mob_rank_t index = segment_.peers().host_index(rank);
@@ -238,8 +240,9 @@ Delegation::Outcome Delegation::may_call(mob_rank_t rank, bool* calls) {
   return Outcome::kDone;
 }
 
-// One that came before waits, or may be about to, as after a barrier of both: what is laid down is
-// there when it comes. It is not looked at, which would fetch a line that each of its waits writes.
+// A target that answered before is waiting, or may be about to, as after a barrier of both: it
+// finds the request when it arrives. Its doorbell is not read, because each of its waits writes to
+// that cache line.
 bool Delegation::expects_waiter(ProcessBlock& process, Target& target) {
   if (target.came.load(std::memory_order_relaxed)) return true;
   if (Progress::has_waiters(process.doorbell)) return true;
@@ -247,7 +250,8 @@ bool Delegation::expects_waiter(ProcessBlock& process, Target& target) {
   return false;
 }
 
-// It may be in a wait that does not look for requests because none have come (demand.h).
+// The target may be in a wait that does not poll for requests because none have come
+// (progress/request_activity.h). This makes it poll.
 void Delegation::leave_word(ProcessBlock& process) {
   if (process.missed_at_desk.load(std::memory_order_relaxed) != 0) return;
   process.missed_at_desk.store(1, std::memory_order_relaxed);
@@ -338,11 +342,11 @@ Delegation::Outcome Delegation::ask_to_move(mob_rank_t rank, const Shape& shape,
   return outcome;
 }
 
-// Whatever becomes of it, nothing of it is under way afterwards; some pieces may have been done.
+// Afterwards no request is pending, whatever the outcome; some pieces may have been carried out.
 Delegation::Outcome Delegation::ask_in_pieces(mob_rank_t rank, DelegationSlots& desk,
                                               const Shape& shape, bool put, bool calls) {
   Outcome outcome = Outcome::kDone;
-  Shape pieces[kPlaces];  // those under way
+  Shape pieces[kPlaces];  // the pending ones
   unsigned laid_down = 0;
   unsigned ended = 0;
   const auto end_oldest = [&] {
@@ -365,7 +369,7 @@ Delegation::Outcome Delegation::ask_in_pieces(mob_rank_t rank, DelegationSlots& 
   return outcome;
 }
 
-// Writes down what is to be done with one stretch or box, and with `put` its bytes.
+// Describes one contiguous range or box in a request, and with `put` packs its bytes.
 uint16_t Delegation::describe(DelegationSlots& desk, Request& request, const Shape& shape,
                               bool put) {
   request.remote = reinterpret_cast<uintptr_t>(shape.remote);
@@ -392,7 +396,7 @@ uint16_t Delegation::describe(DelegationSlots& desk, Request& request, const Sha
   return kBox;
 }
 
-// What a get has brought.
+// Unpacks the bytes of a get.
 void Delegation::take_data(DelegationSlots& desk, const Request& request, const Shape& shape) {
   const unsigned char* data = desk.data_of(request);
   if (shape.kind == MOB_CONTIGUOUS) {
@@ -403,7 +407,7 @@ void Delegation::take_data(DelegationSlots& desk, const Request& request, const 
   }
 }
 
-// Lays down where the runs are, and with `put` what they hold; false if there are too many.
+// Lists the runs, and with `put` packs their bytes; false if there are too many runs.
 bool Delegation::list_spans(DelegationSlots& desk, const Shape& shape, bool put) {
   Request& request = desk.requests[0];
   mob_span_t* span = desk.spans;
@@ -444,7 +448,7 @@ void Delegation::take_spans(const DelegationSlots& desk, const Shape& shape) {
       }));
 }
 
-// Has one request done that was written down in the first place.
+// Posts the request that is described in the first slot, and awaits its answer.
 Delegation::Outcome Delegation::ask(mob_rank_t rank, DelegationSlots& desk, uint16_t what,
                                     bool calls) {
   lay_down(rank, desk.requests[0], what, false, calls);
@@ -487,14 +491,14 @@ Delegation::Outcome Delegation::await(mob_rank_t rank, Request& request, bool ca
   return done ? Outcome::kDone : Outcome::kNotForDesk;
 }
 
-// Wakes who sleeps there.
+// Wakes the target's sleepers.
 void Delegation::call(mob_rank_t rank) {
-  std::atomic_thread_fence(std::memory_order_seq_cst);  // between the request and the look
+  std::atomic_thread_fence(std::memory_order_seq_cst);  // the request before the check
   ProcessBlock::Doorbell& doorbell = segment_.process(segment_.peers().host_index(rank)).doorbell;
   if (doorbell.sleepers.load(std::memory_order_relaxed) != 0) os::ring_sleepers(doorbell.bell);
 }
 
-// False if the request was withdrawn, or the target died at it.
+// False if the request was withdrawn, or the target died during it.
 bool Delegation::await_answer(mob_rank_t rank, Request& request, uint64_t number, bool calls) {
   const uint64_t start = os::now_ns();
   Target& target = targets_[static_cast<size_t>(segment_.peers().host_index(rank))];
@@ -516,7 +520,7 @@ bool Delegation::await_answer(mob_rank_t rank, Request& request, uint64_t number
         note_lost_time(target, now - start);
         return false;
       }
-      may_withdraw = false;  // it is being done
+      may_withdraw = false;  // a thread of the target took it
     }
     if (calls || now - start > kYieldAfterNs) sched_yield();
     if (now >= next_look) {

@@ -1,26 +1,28 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-// Small puts and gets on exposed memory, done by its owner while it waits in the library anyway:
-// a few cache lines change hands, where cross-memory attach would enter the kernel.
+// Delegates small puts and gets on exposed memory to a thread of the target that waits in the
+// library. That moves a few cache lines, where cross-memory attach would enter the kernel.
 //
-// A process that exposes memory has one desk, in shared memory. An origin that sees a thread of it
-// wait, and awake, or saw one the last time, takes the desk for itself, lays down a request, and
-// looks for the answer. If nobody takes the request up in about the time that the kernel's way
-// takes, the origin withdraws it and goes that way; so it does, at once, if the desk is in use.
-// Request and withdrawal are settled by one compare-and-swap: what was taken up is answered, what
-// was withdrawn is done by nobody, and nothing is done twice.
+// Each process that exposes memory has delegation slots in shared memory. An origin uses them if a
+// thread of the target waits awake, or did so the last time. The origin takes hold of the slots,
+// posts a request, and spins for the answer. If no thread of the target takes the request within
+// about the time of a system call, the origin withdraws it and calls the kernel. If another origin
+// holds the slots, it calls the kernel at once. One compare-and-swap decides between taking and
+// withdrawing: a taken request is always answered, a withdrawn one is never carried out, and none
+// is carried out twice.
 //
-// What is larger comes in pieces, each a request of its own in one of a few places: the target does
-// one while the origin packs the next, or takes what came with the one before.
+// A larger transfer is cut into pieces, each a request in one of a few slots: the target copies one
+// piece while the origin packs the next, or unpacks the one before.
 //
-// What cannot be done (memory that is not there) is refused without being begun, so that the other
-// way can tell the error.
+// The target refuses a request for memory that is not mapped before it touches any; the origin's
+// other path then reports the error.
 //
-// A waiter that sleeps, or last ran on the very processor that the origin runs on now, does not
-// look. For a small request nobody is woken; but an origin that has many, closely one after the
-// other, wakes a sleeper now and then: requests keep it awake. For what takes the kernel long it is
-// called: woken, and given the processor, which it gives back as soon as it has answered.
+// A waiter does not serve requests while it sleeps, or if it last ran on the origin's processor. A
+// small request does not wake it, but an origin with many requests in a short time wakes a sleeper
+// now and then, because requests keep it awake. For transfers that take the kernel long, the origin
+// calls the target: it wakes the waiter and yields the processor, and the waiter yields it back as
+// soon as it has answered.
 
 #include <mobius/job.h>
 #include <mobius/transfer.h>
@@ -51,23 +53,23 @@ class Delegation {
   enum class Outcome {
     kDone,
     kNotForDesk,
-    kNobodyCame,  // a thread of the target waits, but gets no processor: no message helps either
+    kNobodyCame,  // a thread of the target waits, but gets no processor; a message would not help
   };
 
   Delegation(Segment& segment, LocalHeap& local_heap, LocalExecutor& executor)
       : segment_(segment), local_heap_(local_heap), executor_(executor) {}
   void open(ProcessBlock& own);
 
-  // Sets up the desk of this process; one that has it keeps it. Any thread.
+  // Allocates the slots of this process if it has none. Any thread.
   mob_status_t require();
   bool is_there() const { return own_.load(std::memory_order_acquire) != nullptr; }
 
-  // At the target, by a thread that waits: does what lies on the desk.
+  // Called at the target by a thread that waits: carries out posted requests.
   os::Work serve() {
     DelegationSlots* desk = own_.load(std::memory_order_acquire);
     return desk != nullptr ? look(*desk) : os::Work::kNone;
   }
-  // Whether somebody came since this was asked last, and found no thread that waits.
+  // Whether an origin found no waiting thread since the last call.
   bool take_missed() {
     if (block_->missed_at_desk.load(std::memory_order_relaxed) == 0) [[likely]] {
       return false;
@@ -75,9 +77,8 @@ class Delegation {
     block_->missed_at_desk.store(0, std::memory_order_relaxed);
     return true;
   }
-  // A thread of this process has come from the program, to wait or to use others' exposed memory,
-  // and goes back to it when this ends. In between it may give memory back that is known to be
-  // there.
+  // Exists while a thread of this process is in the library, to wait or to use exposed memory of
+  // others. Outside of it the program may unmap memory that is known to be mapped.
   class Stay {
    public:
     explicit Stay(Delegation& own) : own_(own.is_there() ? &own : nullptr) {
@@ -92,72 +93,73 @@ class Delegation {
    private:
     Delegation* const own_;
   };
-  // What is known of the memory of this process may not hold any more: a function of the program
-  // was called, or memory was withdrawn. Any thread.
+  // Drops the knowledge of mapped memory: a function of the program was called, or memory was
+  // withdrawn. Any thread.
   void forget_memory() {
     knows_.store(false, std::memory_order_relaxed);
-    // Release pairs with the acquire in begin_to_know(): who knows something since then says so
-    // after the line above.
+    // Release pairs with the acquire in begin_to_know(): a thread that learns something after this
+    // increment sets knows_ again after the line above.
     visits_.fetch_add(1, std::memory_order_release);
   }
-  // Whether anything may be known of it, so that it matters whether some of it is given back.
+  // Whether anything may be known of this process' memory, so that unmapping it matters.
   bool knows_memory() const { return knows_.load(std::memory_order_relaxed); }
 
-  // At the origin: whether a thread of the target is likely to look, now or in a moment, from
-  // another processor.
+  // Called at the origin: whether a thread of the target, on another processor, is likely to serve
+  // requests now or in a moment.
   bool is_attended(mob_rank_t rank);
-  // Has such a target put or get one stretch, or any target a shape, of its exposed memory. False
-  // if that is not how it goes, and nothing was done. Waits for nobody who is not at it already.
+  // copy() asks such a target to put or get one contiguous range of its exposed memory; move() asks
+  // any target to move a shape. False: nothing was done, take another path. Both wait only for a
+  // thread that is already waiting.
   bool copy(mob_rank_t rank, uintptr_t remote, const void* local, size_t bytes, bool put) {
     return bytes <= kMostBytes &&
            ask_to_copy(rank, remote, local, bytes, put, false) == Outcome::kDone;
   }
-  // With `calls` the target is called if a thread of it waits, but does not look.
+  // With `calls` the origin calls a target whose waiter does not serve requests.
   Outcome move(mob_rank_t rank, const transport::Shape& shape, bool put, bool calls);
 
-  // The same for an accumulate of one stretch, whose elements are checked; and for the update of a
-  // word of 4 or 8 bytes by MOB_RMW_COMPARE_SWAP_, of which `old` gets what the word held.
+  // The same for an accumulate of one contiguous range, whose elements are checked, and for
+  // MOB_RMW_COMPARE_SWAP_ on a word of 4 or 8 bytes; `old` receives the word's former value.
   Outcome combine(const mob_transfer_t& transfer, const transport::Shape& shape);
   Outcome compare_swap(mob_rank_t rank, void* remote, size_t bytes, uint64_t expected,
                        uint64_t desired, uint64_t* old);
 
-  // Beyond that the kernel, which copies once, is about as fast.
+  // Above this size the kernel, which copies once, is about as fast.
   static constexpr size_t kMostBytes = size_t{1} << 20;
-  // Of what does not come in pieces: lists and accumulates.
+  // Limit of requests that are not cut into pieces: lists and accumulates.
   static constexpr size_t kMostAtOnce = size_t{64} << 10;
   static constexpr size_t kPieceBytes = size_t{16} << 10;
   static constexpr unsigned kPlaces = kMostAtOnce / kPieceBytes;
 
-  // For how long a request is left on the desk: about as long as the kernel's way takes.
+  // Time until an untaken request is withdrawn: about as long as the system call takes.
   static constexpr uint64_t kPatienceNs = 1500;
-  // … where the target is called: longer than a thread takes to wake up.
+  // The same where the target is called: longer than a thread takes to wake up.
   static constexpr uint64_t kCallPatienceNs = 50'000;
 
-  // Room for kMostAtOnce bytes, of the calling thread; null if there is none.
+  // kMostAtOnce bytes that belong to the calling thread; null if out of memory.
   static unsigned char* packing_space();
 
  private:
-  // What this process knows of another one as a target.
+  // The origin's knowledge of a process as a target.
   struct Target {
     std::atomic<DelegationSlots*> desk = nullptr;
-    std::atomic<uint32_t> to_skip = 0;    // so many requests go the other way without a try
-    std::atomic<uint32_t> misses = 0;     // requests in a row that nobody took up
-    std::atomic<uint32_t> asleep = 0;     // … that were not made because all slept
+    std::atomic<uint32_t> to_skip = 0;    // number of requests to send by another path, untried
+    std::atomic<uint32_t> misses = 0;     // consecutive requests that no thread took
+    std::atomic<uint32_t> asleep = 0;     // requests not made because all waiters slept
     std::atomic<uint64_t> asleep_at = 0;  // when some of them were counted
-    std::atomic<bool> came = false;       // it answered, and has not been found away since
+    std::atomic<bool> came = false;  // the last request was answered, and a waiter expected since
   };
 
-  // Memory of this process that is known to be there, as long as a wait lasts.
+  // Memory of this process that is known to be mapped, for the duration of a wait.
   struct Known {
     struct Region {
       os::Stretch memory;
       bool writable;
     };
-    std::mutex mutex;  // guards what follows
+    std::mutex mutex;  // guards the members below
     uint64_t visit = 0;
     size_t next = 0;
     std::array<Region, 4> parts{};
-    // The last bytes that a request was about, and when that was.
+    // The memory of the last request, and the visit in which it came.
     uintptr_t asked_for = 0;
     size_t asked_bytes = 0;
     bool asked_to_write = false;
@@ -216,16 +218,16 @@ class Delegation {
   LocalExecutor& executor_;
   ProcessBlock* block_ = nullptr;
 
-  // At the target.
-  std::mutex mutex_;  // guards making the desk
+  // Target.
+  std::mutex mutex_;  // guards allocation of the slots
   std::atomic<DelegationSlots*> own_ = nullptr;
   std::atomic<uint64_t> visits_ = 0;
   std::atomic<bool> knows_ = false;
-  std::atomic<unsigned> next_place_ = 0;  // where the next request is to be looked for
-  Known known_[kPlaces];                  // by place
-  std::atomic<uint64_t> looked_in_ = 0;   // the last visit with look_ahead()
+  std::atomic<unsigned> next_place_ = 0;  // slot in which the next request is expected
+  Known known_[kPlaces];                  // by slot
+  std::atomic<uint64_t> looked_in_ = 0;   // the last visit in which look_ahead() ran
 
-  // At the origin.
+  // Origin.
   std::unique_ptr<Target[]> targets_;  // by host index
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 
-// The side of the target: making the desk, and doing what lies on it.
+// The target's side: allocating the slots and carrying out requests.
 
 #include <algorithm>
 #include <cstring>
@@ -21,7 +21,7 @@ using transport::Shape;
 
 namespace {
 
-// What has been done for somebody who runs on a processor.
+// Work that was done for an origin on this processor.
 os::Work work_for(uint32_t processor) {
   return processor == this_processor() ? os::Work::kForNear : os::Work::kSome;
 }
@@ -49,12 +49,14 @@ os::Work Delegation::look(DelegationSlots& desk) {
   const unsigned expected = next_place_.load(std::memory_order_relaxed);
   bool goes_on = false;
   os::Work found = look_at(desk, expected, &goes_on);
-  // In the middle of something: another thread may have gone on with it, or its origin given it up.
+  // The slots are in the middle of a transfer: another thread may have continued it, or its origin
+  // withdrawn the rest.
   for (unsigned place = 0; expected != 0 && found == os::Work::kNone && place < kPlaces; ++place) {
     found = look_at(desk, place, &goes_on);
   }
   if (found == os::Work::kNone) return look_idly(desk);
-  // All that is there: who called from this processor gets it back once for it, not for each piece.
+  // Serves all posted pieces: an origin that called from this processor gets it back once for all
+  // of them, not for each piece.
   for (unsigned places = 1; goes_on && places < kPlaces; ++places) {
     const os::Work more = look_at(desk, next_place_.load(std::memory_order_relaxed), &goes_on);
     if (more == os::Work::kNone) break;
@@ -63,7 +65,7 @@ os::Work Delegation::look(DelegationSlots& desk) {
   return found;
 }
 
-// Nothing is to be done.
+// Called when no request is posted.
 os::Work Delegation::look_idly(DelegationSlots& desk) {
   note_processor();
   look_ahead();
@@ -76,7 +78,7 @@ os::Work Delegation::look_idly(DelegationSlots& desk) {
   return work_for(who);
 }
 
-// Does what lies in one place; whether it goes on in the next one.
+// Carries out the request of one slot. Sets whether the transfer continues in the next slot.
 os::Work Delegation::look_at(DelegationSlots& desk, unsigned place, bool* goes_on) {
   Request& request = desk.requests[place];
   unsigned expected = next_place_.load(std::memory_order_relaxed);
@@ -89,10 +91,10 @@ os::Work Delegation::look_at(DelegationSlots& desk, unsigned place, bool* goes_o
                                              std::memory_order_relaxed)) {
     return os::Work::kNone;
   }
-  const uint32_t caller = request.caller;  // the next one may be there as soon as this is answered
+  const uint32_t caller = request.caller;  // once this is answered, the next may overwrite it
   *goes_on = request.goes_on;
   const unsigned next = *goes_on ? (place + 1) % kPlaces : 0;
-  // Not if another thread has got further.
+  // Has no effect if another thread has got further.
   if (next != expected) {
     next_place_.compare_exchange_strong(expected, next, std::memory_order_relaxed);
   }
@@ -103,8 +105,9 @@ os::Work Delegation::look_at(DelegationSlots& desk, unsigned place, bool* goes_o
   return caller == 0 ? os::Work::kSome : work_for(caller);
 }
 
-// Of two threads that wait at once each would write its own, again and again. Who leaves counts as
-// a waiter: origins that look at the line would have to fetch it for every wait.
+// Two threads that wait at once would overwrite each other's processor again and again, so none is
+// noted. A thread that leaves counts as a waiter: origins that read this cache line would have to
+// fetch it for every wait.
 void Delegation::note_processor() {
   ProcessBlock::Doorbell& doorbell = block_->doorbell;
   const uint32_t here = Progress::has_several_waiters(doorbell) ? 0 : this_processor();
@@ -239,8 +242,8 @@ bool Delegation::Known::covers(uintptr_t address, size_t bytes, bool write) cons
   });
 }
 
-// Asks the kernel, once in a wait for all that it can tell at once. What nobody has requested yet
-// is not touched for that. Needs the mutex.
+// Asks the kernel whether memory is mapped, once in a wait for as much as it can report. Memory
+// that no request has named is not touched for that. Needs the mutex.
 bool Delegation::Known::learn(uint64_t now, uintptr_t address, size_t bytes, bool write,
                               bool is_requested) {
   if (visit != now) {
@@ -254,15 +257,15 @@ bool Delegation::Known::learn(uint64_t now, uintptr_t address, size_t bytes, boo
   return true;
 }
 
-// Before the kernel is asked: the visit that its answer is of.
+// To be called before the kernel is asked: returns the visit for which its answer holds.
 uint64_t Delegation::begin_to_know() {
   const uint64_t visit = visits_.load(std::memory_order_acquire);
   if (!knows_memory()) knows_.store(true, std::memory_order_relaxed);
   return visit;
 }
 
-// Whether bytes of this process can be accessed. To touch memory that was given back would be the
-// end of it.
+// Whether bytes of this process can be accessed. Touching memory that was unmapped would crash the
+// process.
 bool Delegation::is_mapped(Known& known, uintptr_t address, size_t bytes, bool write) {
   const uint64_t visit = begin_to_know();
   const std::lock_guard lock(known.mutex);
@@ -273,8 +276,8 @@ bool Delegation::is_mapped(Known& known, uintptr_t address, size_t bytes, bool w
   return known.learn(visit, address, bytes, write, true);
 }
 
-// Who was asked for something in one of the last waits is probably asked for the same in this one:
-// the kernel has told about it, then, before the request is there.
+// A request in this wait probably names the same memory as one in the last waits. Asks the kernel
+// about it before the request arrives.
 void Delegation::look_ahead() {
   constexpr uint64_t kVisits = 4;
   const uint64_t visit = visits_.load(std::memory_order_relaxed);
@@ -290,8 +293,8 @@ void Delegation::look_ahead() {
   known.learn(visit, known.asked_for, known.asked_bytes, known.asked_to_write, false);
 }
 
-// The same for all that lies between the runs of a request, too. False also where that is so much
-// that it is not asked for: the runs may be all that is there.
+// The same for all memory around the runs of a request, including the gaps. False also where that
+// is too much to ask for: perhaps only the runs are mapped.
 bool Delegation::hull_is_mapped(Known& known, const Request& request) {
   constexpr size_t kMostAskedFor = size_t{192} << 10;
   if (request.hull_bytes <= kMostAskedFor) {

@@ -6,10 +6,10 @@
 namespace mobius::engine {
 
 bool ExposedBatch::lets_go_alone() {
-  if (any()) return false;  // which was first
+  if (any()) return false;  // the recorded puts go first
   const uint32_t alone = alone_.load(std::memory_order_relaxed);
   if (alone == 0) return false;
-  // Counts of two threads may fall into one; that changes nothing.
+  // Two threads may count as one; that is harmless.
   alone_.store(alone - 1, std::memory_order_relaxed);
   return true;
 }
@@ -57,7 +57,7 @@ void ExposedBatch::issue_locked() {
   alone_.store(count == 1 ? kAlone : 0, std::memory_order_relaxed);
   mob_status_t status = MOB_OK;
   {
-    // What the target has to carry out instead belongs to who recorded it.
+    // An operation that the target has to carry out instead belongs to the recording context.
     const ActingFor scope(pending.context);
     status = path_.put(rank_, remote_, local_, count);
   }

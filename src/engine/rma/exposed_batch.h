@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-// Small puts to exposed memory of a host-mate that were only started: they wait here, for one
-// target at a time, and go to the kernel many in one call, in their order. A call of the kernel
-// costs as much as the copies of some pieces.
+// Collects small implicit puts to exposed memory of a local peer, for one target at a time. The
+// kernel copies many of them in one system call, in their order, since a system call costs as much
+// as the copies of some pieces.
 //
-// Where nothing came to one that waited, the next go at once, by themselves: to wait costs as much
-// as half a call of the kernel.
+// If a put waited alone in the batch, the next puts are carried out at once: waiting costs half as
+// much as a system call.
 //
-// They are issued when a thread waits in the library or polls, when the batch is full, and before
-// anything else that does not go by loads and stores to a host-mate. Their bytes are the user's
-// until a flush, as for every put that is only started.
+// The batch is issued when a thread waits in the library or polls, when it is full, and before any
+// operation that does not use loads and stores to a local peer. The puts' bytes are the user's
+// until a flush, as for every implicit put.
 
 #include <mobius/job.h>
 #include <mobius/transfer.h>
@@ -28,18 +28,18 @@ class ExposedPath;
 
 class ExposedBatch {
  public:
-  // What one call of the kernel is given at once (transport/cma).
+  // Most pieces of one system call (transport/cma).
   static constexpr size_t kMost = 128;
-  // Longer ones gain nothing.
+  // Larger puts gain nothing.
   static constexpr size_t kMostBytes = 4096;
-  // So many go at once behind one that waited alone.
+  // Number of puts that are carried out at once after one that waited alone.
   static constexpr uint32_t kAlone = 31;
 
   ExposedBatch(Completion& completion, ExposedPath& path) : completion_(completion), path_(path) {}
 
-  // Whether a checked operation by cross-memory attach is one to wait; then record() it.
+  // Whether a checked operation by cross-memory attach is to wait in the batch; then record() it.
   bool takes(const Operation& operation);
-  // Whether the next one goes at once.
+  // Whether the next put is carried out at once.
   bool lets_go_alone();
   mob_status_t record(const Operation& operation);
 
@@ -57,8 +57,8 @@ class ExposedBatch {
   Completion& completion_;
   ExposedPath& path_;
   std::atomic<bool> any_ = false;
-  std::atomic<uint32_t> alone_ = 0;  // that still go at once
-  std::mutex mutex_;                 // guards what follows
+  std::atomic<uint32_t> alone_ = 0;  // puts that are still carried out at once
+  std::mutex mutex_;                 // guards the members below
   mob_rank_t rank_ = 0;
   Pending* pending_ = nullptr;
   size_t count_ = 0;

@@ -20,7 +20,7 @@ using base::fail;
 using transport::Shape;
 
 bool ExposedPath::is_exposed(mob_rank_t rank, const Shape& shape) {
-  ListedRange known{};  // most lists stay in one range
+  ListedRange known{};  // most lists stay within one range
   const auto covered = [&](const void* remote, size_t bytes) {
     return exposures_.covers(rank, reinterpret_cast<uintptr_t>(remote), bytes, &known) ||
            segment_.reach(rank, remote, bytes) != nullptr;
@@ -43,14 +43,14 @@ void ExposedPath::find_route(const mob_transfer_t& transfer, const Shape& shape,
                             : kernel_time(transfer.kind, shape, route->may_read_gaps);
   route->path =
       cma_ns <= kServiceNs + shape.total_bytes / kStageBytesPerNs ? Path::kCma : Path::kMessage;
-  // Where the kernel reads gaps, it copies those as well.
+  // If the kernel reads gaps, it copies those as well.
   const bool reads_gaps = transfer.kind == MOB_GET && shape.kind == MOB_STRIDED &&
                           cma_ns < transport::cma_put_pieces(shape) * kPieceNs;
   const size_t copied = reads_gaps ? shape.highest - shape.lowest : shape.total_bytes;
   route->calls = cma_ns > kCallNs || cma_ns + copied / kKernelBytesPerNs > kCallNs;
 }
 
-// About how long the kernel takes beside copying the bytes, in nanoseconds; SIZE_MAX if it cannot
+// The kernel's approximate time in nanoseconds beside copying the bytes; SIZE_MAX if it cannot
 // carry the transfer out.
 size_t ExposedPath::kernel_time(mob_kind_t kind, const Shape& shape, bool may_read_gaps) {
   if (kind == MOB_PUT) return transport::cma_put_pieces(shape) * kPieceNs;
@@ -72,7 +72,7 @@ bool ExposedPath::copy_covered(mob_rank_t rank, uintptr_t remote, const void* lo
   return transport::cma_copy(segment_.peers().pid_of(rank), remote, local, bytes, put) == 0;
 }
 
-// Has the target copy, or the kernel if that has been faster for about as many bytes.
+// Has the target copy, or the kernel if that was faster for about as many bytes.
 bool ExposedPath::copy_attended(mob_rank_t rank, uintptr_t remote, const void* local, size_t bytes,
                                 bool put) {
   ExposedTuning::Turn turn;
@@ -89,7 +89,7 @@ bool ExposedPath::copy_attended(mob_rank_t rank, uintptr_t remote, const void* l
   return true;
 }
 
-// Whether copy_attended() may do it.
+// Whether copy_attended() may carry it out.
 bool ExposedPath::is_attended_stretch(const Operation& operation) {
   const mob_transfer_t& transfer = *operation.transfer;
   return (transfer.kind == MOB_PUT || transfer.kind == MOB_GET) &&
@@ -171,7 +171,7 @@ mob_status_t ExposedPath::put(mob_rank_t rank, const mob_span_t* remote, const m
     if (delegation_.move(rank, all, true, false) == Delegation::Outcome::kDone) return MOB_OK;
     if (transport::cma_put(segment_.peers().pid_of(rank), all) == 0) return MOB_OK;
   }
-  // One by one: this finds out which of them fail, and does the others.
+  // One by one: finds the failing puts, and carries out the others.
   mob_status_t first = MOB_OK;
   for (size_t i = 0; i < count; ++i) {
     mob_transfer_t transfer{};
@@ -181,7 +181,7 @@ mob_status_t ExposedPath::put(mob_rank_t rank, const mob_span_t* remote, const m
     transfer.local = local[i].address;
     transfer.bytes = remote[i].bytes;
     Operation operation;
-    operation.call = "a put that was only started";  // by whichever call
+    operation.call = "a put that was only started";  // by any call
     operation.transfer = &transfer;
     operation.mode = Mode::kImplicit;
     mob_status_t status = transport::normalise(operation.call, transfer, &operation.shape);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-// Puts and gets on exposed memory of local peers, which this process has not mapped: the kernel
-// copies (cross-memory attach), or the target does while one of its threads waits (delegation.h),
-// or else a handler of the target (request_path.h).
+// Puts and gets on exposed memory of local peers that this process has not mapped. The kernel
+// copies (cross-memory attach), or the target while one of its threads waits (delegation.h), or a
+// handler of the target (request_path.h).
 
 #include <mobius/job.h>
 #include <mobius/transfer.h>
@@ -39,24 +39,25 @@ class ExposedPath {
   // Whether all of the target's bytes are exposed, or mapped here.
   bool is_exposed(mob_rank_t rank, const transport::Shape& shape);
 
-  // Chooses the path to exposed memory that is not all mapped here, by what each costs.
+  // Chooses the cheapest path to exposed memory that is not all mapped here.
   void find_route(const mob_transfer_t& transfer, const transport::Shape& shape,
                   const Notice& notice, Route* route);
 
-  // Copies one stretch of exposed memory without a description. False if that is not how it goes,
-  // and nothing was done.
+  // Copies one contiguous range of exposed memory without a description. False: nothing was done,
+  // take another path.
   bool copy_covered(mob_rank_t rank, uintptr_t remote, const void* local, size_t bytes, bool put);
 
   // Carries out an operation whose path is Path::kCma.
   mob_status_t carry(const Operation& operation);
 
-  // Asks the target to carry it out while it waits, and announces it if it is done.
+  // Asks the target to carry it out while it waits, and announces it when it is done.
   Delegation::Outcome ask_waiting_target(const Operation& operation);
 
-  // Has the kernel copy, and announces it; where the kernel refuses, a handler of the target.
+  // Has the kernel copy, and announces the operation. If the kernel refuses, a handler of the
+  // target carries it out.
   mob_status_t carry_by_kernel(const Operation& operation);
 
-  // Puts `count` stretches, all of them whatever becomes of one; the first error.
+  // Puts `count` contiguous ranges, each of them even if another fails. Returns the first error.
   mob_status_t put(mob_rank_t rank, const mob_span_t* remote, const mob_span_t* local,
                    size_t count);
 

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-// Which way one stretch of exposed memory goes while its target waits: by that, over the desk
-// (desk.h), with two copies and a few cache lines there and back, or by one system call. Kernels
-// and processors differ in both by several times, so of each kind and size both are tried; in rows,
-// since the kernel copies through the origin's caches, and a target through its own.
+// Chooses the path for one contiguous range of exposed memory while its target waits: delegation
+// (delegation.h), with two copies and a few cache lines back and forth, or one system call. Kernels
+// and processors differ in both by several times, so both are tried for each kind and size. They
+// are tried in rows, since the kernel copies through the origin's caches, and a target through its
+// own.
 
 #include <array>
 #include <bit>
@@ -12,29 +13,29 @@
 #include <cstdint>
 #include <mutex>
 
-#include "engine/rma/delegation.h"
 #include "engine/common/ab_tuner.h"
+#include "engine/rma/delegation.h"
 
 namespace mobius::engine {
 
 // Any thread.
 class ExposedTuning {
  public:
-  // Of fewer bytes the desk is faster wherever there is a kernel to call.
+  // Below this size delegation is faster wherever there is a kernel to call.
   static constexpr size_t kLeastBytes = 512;
 
   struct Turn {
     bool by_desk = true;
-    bool is_timed = false;  // add() is to be told
+    bool is_timed = false;  // the caller reports the time to add()
   };
-  // For each stretch of kLeastBytes to Desk::kMostBytes, before it goes.
+  // Called before each transfer of kLeastBytes to Delegation::kMostBytes.
   Turn begin(bool put, size_t bytes) {
     AbTuner& trial = trial_of(put, bytes);
     const std::lock_guard lock(mutex_);
     const bool by_desk = trial.takes_first();
     return {by_desk, trial.begins()};
   }
-  // It went that way.
+  // Reports the time of a transfer by the path of `by_desk`.
   void add(bool put, size_t bytes, bool by_desk, uint64_t ns) {
     AbTuner& trial = trial_of(put, bytes);
     const std::lock_guard lock(mutex_);
@@ -51,7 +52,7 @@ class ExposedTuning {
     return trials_[put ? 0 : 1][static_cast<size_t>(std::bit_width(bytes / kLeastBytes)) - 1];
   }
 
-  std::mutex mutex_;  // guards what follows
+  std::mutex mutex_;  // guards the members below
   std::array<std::array<InRows, kSizes>, 2> trials_;
 };
 

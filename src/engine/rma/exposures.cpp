@@ -53,19 +53,20 @@ void Exposures::open() {
 
 void Exposures::close() { os::remove_fork_guard(this); }
 
-// The child's heap is to be what it was at one moment.
+// The child's copy of the heap has to be consistent: no thread of the library may write meanwhile.
 void Exposures::hold_for_fork() {
-  if (in_handler) return;  // that may run in one of these threads
+  if (in_handler) return;  // the handler may run in one of these threads
   fork_pause_ = std::make_unique<ThreadPause>(network_, progress_);
 }
 
 void Exposures::go_on_after_fork() { fork_pause_.reset(); }
 
-// A child is no process of the job: its threads do not begin again.
+// A child is no process of the job: its threads stay stopped.
 void Exposures::stay_alone() { static_cast<void>(fork_pause_.release()); }
 
 mob_status_t Exposures::add(uintptr_t address, uint64_t bytes, uint64_t* handle) {
-  // Whoever finds the range in the table may ask for what only this process can do.
+  // An origin that finds the range in the table may ask for operations that only this process can
+  // carry out.
   if (const mob_status_t status = requests_.require()) return status;
   transport::allow_attach();
   if (const mob_status_t status = delegation_.require()) return status;
@@ -123,8 +124,7 @@ mob_status_t Exposures::add_pages_locked(const char* call, const Exposed& expose
 }
 
 mob_status_t Exposures::add_locked(const Exposed& exposed, uint64_t* handle) {
-  // As many ranges as there are exposures at most; fewer need no more room, so that removing one
-  // cannot fail.
+  // At most as many ranges as exposures. Fewer need no more room, so that removing one cannot fail.
   if (const mob_status_t status = list_.reserve(count_ + 1)) return status;
   std::vector<ListedRange> ranges;
   ranges.reserve(count_ + 1);
@@ -156,7 +156,7 @@ mob_status_t Exposures::remove_locked(uint64_t handle) {
   if (exposed == nullptr) {
     return fail(MOB_ERR_HANDLE, "mob_withdraw: not exposed (withdrawn before, or never exposed)");
   }
-  // Nothing of this fails halfway: what can no more be withdrawn would stay a target for good.
+  // No step may fail halfway: memory that can no longer be withdrawn would stay a target forever.
   std::vector<ListedRange> ranges;
   ranges.reserve(count_);
   if (exposed->moved != 0) {
@@ -169,7 +169,7 @@ mob_status_t Exposures::remove_locked(uint64_t handle) {
   return MOB_OK;
 }
 
-// `ranges` has room for all that is exposed.
+// `ranges` has room for all live exposures.
 void Exposures::publish(std::vector<ListedRange> ranges) {
   live_.for_each([&](const Exposed& each) { ranges.push_back({each.start, each.end, 0}); });
   std::ranges::sort(ranges, {}, &ListedRange::start);

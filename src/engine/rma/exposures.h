@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-// Which ordinary memory of each process is a target (include/mobius/expose.h). Origins look it up
-// in shared memory before they ask the kernel for it, so that a wrong address is an error and not
-// somebody's heap.
+// Ordinary memory of each process that is a target (include/mobius/expose.h). Origins look it up in
+// shared memory before they ask the kernel to copy, so that a wrong address is an error and does
+// not overwrite the target's heap.
 
 #include <mobius/job.h>
 
@@ -27,7 +27,7 @@ class ThreadPause;
 
 class Exposures {
  public:
-  // No user address reaches further.
+  // No user address is higher.
   static constexpr uint64_t kEverything = uint64_t{1} << 47;
 
   Exposures(Segment& segment, LocalHeap& local_heap, Delegation& delegation, Remaps& remaps,
@@ -37,21 +37,21 @@ class Exposures {
   void open();
   void close();
 
-  // `bytes` > 0 that do not leave the address space.
+  // `bytes` > 0, and the range does not wrap around.
   mob_status_t add(uintptr_t address, uint64_t bytes, uint64_t* handle);
-  // The same, and moves their pages (remaps.h).
+  // The same, and moves the range's pages (remaps.h).
   mob_status_t add_moved(uintptr_t address, uint64_t bytes, uint64_t* handle);
-  // Everything, and moves the heap after it has grown by `bytes`.
+  // Exposes all memory, grows the heap by `bytes`, and moves its pages.
   mob_status_t add_heap(uint64_t bytes, uint64_t* handle);
   mob_status_t remove(uint64_t handle);
 
-  // Whether all of some bytes of a process are exposed. Lock-free; any thread.
+  // Whether all of these bytes of a process are exposed. Lock-free; any thread.
   bool covers(mob_rank_t rank, uintptr_t address, size_t bytes) {
     ListedRange known{};
     return covers(rank, address, bytes, &known);
   }
-  // The same for many of one process after each other: `known`, zeros at first, is the range that
-  // was found last, and is looked into first.
+  // The same for many ranges of one process in a row. `known` (zeros at first) is the range found
+  // last, and is checked first.
   bool covers(mob_rank_t rank, uintptr_t address, size_t bytes, ListedRange* known) {
     return (address >= known->start && address < known->end && bytes <= known->end - address) ||
            find_and_cover(rank, address, bytes, known);
@@ -61,7 +61,7 @@ class Exposures {
   struct Exposed {
     uint64_t start;
     uint64_t end;
-    uintptr_t moved;  // of which pages from here on are moved; 0: none
+    uintptr_t moved;  // start of the moved pages; 0: none
   };
 
   bool find_and_cover(mob_rank_t rank, uintptr_t address, size_t bytes, ListedRange* found);
@@ -85,11 +85,11 @@ class Exposures {
   Network& network_;
   Progress& progress_;
   std::mutex mutex_;                         // guards changes
-  uint64_t heap_ = 0;                        // the handle that add_heap() gave last
-  std::unique_ptr<ThreadPause> fork_pause_;  // from before fork() until after it
+  uint64_t heap_ = 0;                        // the handle that add_heap() returned last
+  std::unique_ptr<ThreadPause> fork_pause_;  // held from before fork() until after it
   Registry<Exposed> live_;
-  size_t count_ = 0;  // of those that are live
-  RangeList list_;    // shown to others: sorted and disjoint, so one look finds what matters
+  size_t count_ = 0;  // number of live exposures
+  RangeList list_;    // shown to others; sorted and disjoint, so one lookup is enough
 };
 
 }  // namespace mobius::engine

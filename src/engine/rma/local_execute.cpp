@@ -15,7 +15,7 @@ void LocalExecutor::perform(const mob_transfer_t& transfer, const Shape& shape, 
   }
   const mob_rank_t host_index = segment_.peers().host_index(transfer.rank);
   const bool fetches = transfer.kind == MOB_FETCH_ACCUMULATE;
-  // One fetched integer is an update of a word.
+  // A fetch of one integer is an atomic update of a word.
   if (fetches && shape.kind == MOB_CONTIGUOUS && transport::is_integer(transfer.type) &&
       shape.total_bytes == transport::element_bytes(transfer.type)) {
     segment_.accumulate_locks().admit_word(host_index, shape.lowest);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-// Carries operations out by loads and stores: on memory of a local peer that is mapped here, and on
-// memory of this process for origins that asked for it by a request.
+// Carries out operations by loads and stores: on memory of a local peer that is mapped here, and on
+// memory of this process for origins that sent a request.
 
 #include <cstddef>
 #include <cstdint>
@@ -22,11 +22,11 @@ class LocalExecutor {
       : segment_(segment), signals_(signals) {}
 
   // Moves or combines the bytes of a checked transfer with a local peer, whose addresses plus
-  // `delta` are addresses here. Tells nobody.
+  // `delta` are addresses here. Announces nothing.
   void perform(const mob_transfer_t& transfer, const transport::Shape& shape, ptrdiff_t delta);
 
-  // Carries out a transfer that another process asked for, on exposed or allocated memory of this
-  // one, and announces it to those it names in this process.
+  // Carries out another process' transfer on exposed or allocated memory of this one, and announces
+  // it to the counters and words of this process that it names.
   mob_status_t serve(const mob_transfer_t& transfer, const transport::Shape& shape);
 
   // Updates a word that is mapped here.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-// What was found last of each rank's moved memory (remaps.h): what the calls look at that the
-// inlined check sends out of line, before they look for a part.
+// Caches the range found last in each rank's remapped memory (remaps.h). Calls that the inlined
+// check sends out of line look here before they search the owner's list.
 
 #include <mobius/job.h>
 
@@ -13,22 +13,22 @@
 
 namespace mobius::engine {
 
-// `sequence` is odd while it is changed; everything else is relaxed.
+// `sequence` is odd during a change; all other fields are relaxed.
 struct alignas(64) RemapHit {
   std::atomic<uint64_t> sequence{0};
   std::atomic<mob_rank_t> rank{0};
-  std::atomic<uint32_t> uses{0};  // of what inlined operations could reach
+  std::atomic<uint32_t> uses{0};  // by calls that could have been inlined
   std::atomic<uint64_t> start{0};
-  std::atomic<uint64_t> bytes{0};                              // 0: nothing was found
-  std::atomic<uint64_t> delta{0};                              // what to add to an address
-  std::atomic<const std::atomic<uint64_t>*> current{nullptr};  // version of its owner's list …
-  std::atomic<uint64_t> version{0};                            // … and the one this is of
+  std::atomic<uint64_t> bytes{0};  // 0: empty
+  std::atomic<uint64_t> delta{0};  // added to a remote address it gives the address here
+  std::atomic<const std::atomic<uint64_t>*> current{nullptr};  // version of the owner's list …
+  std::atomic<uint64_t> version{0};                            // … and the version of this entry
 };
 
 inline constexpr size_t kMovedHits = 64;
 
-// What is used out of line although it has its owner's address here is looked up now and then, to
-// be inlined again (moved_views.h).
+// A range that has its owner's address here, but is used out of line, is looked up again after so
+// many uses, so that it can be inlined again (remap_views.h).
 inline constexpr uint32_t kUsesPerLook = 64;
 
 inline RemapHit& remap_hit_of(mob_rank_t rank) {
@@ -36,11 +36,12 @@ inline RemapHit& remap_hit_of(mob_rank_t rank) {
   return hits[static_cast<uint32_t>(rank) % kMovedHits];
 }
 
-// A pointer here to bytes of a rank's moved memory, if they lie in the piece that was found last;
-// else null. Any thread, at any time.
+// A pointer here to bytes of a rank's remapped memory if they lie in the cached range; else null.
+// Any thread, at any time.
 inline void* find_remapped_again(mob_rank_t rank, uintptr_t remote, size_t bytes) {
   RemapHit& hit = remap_hit_of(rank);
-  // Acquire pairs with the release in change_remap_hit(): the fields are of this sequence or later.
+  // Acquire pairs with the release in change_remap_hit(): the fields are of this sequence or a
+  // later one.
   const uint64_t sequence = hit.sequence.load(std::memory_order_acquire);
   const uint64_t offset = remote - hit.start.load(std::memory_order_relaxed);
   const uint64_t limit = hit.bytes.load(std::memory_order_relaxed);
@@ -52,10 +53,11 @@ inline void* find_remapped_again(mob_rank_t rank, uintptr_t remote, size_t bytes
   if (delta == 0) {
     const uint32_t uses = hit.uses.load(std::memory_order_relaxed) + 1;
     hit.uses.store(uses, std::memory_order_relaxed);
-    if (uses % kUsesPerLook < 2) return nullptr;  // calls ask twice before they look it up
+    if (uses % kUsesPerLook < 2) return nullptr;  // calls ask twice before the lookup
   }
-  // Acquire pairs with the release at the end of the owner's change: what was found before it does
-  // not count any more. A mixture of two entries has one of their pointers, both of which hold.
+  // Acquire pairs with the release at the end of the owner's change: an entry found before that
+  // change is out of date. A mixture of two entries holds the pointer of one of them; both are
+  // valid.
   const uint64_t current =
       hit.current.load(std::memory_order_relaxed)->load(std::memory_order_acquire);
   const bool is_current = current == hit.version.load(std::memory_order_relaxed);
@@ -67,11 +69,11 @@ inline void* find_remapped_again(mob_rank_t rank, uintptr_t remote, size_t bytes
   return reinterpret_cast<void*>(remote + delta);
 }
 
-// Who finds another thread at it leaves: it is only a hint.
+// If another thread is changing the entry, this call does nothing: the entry is only a hint.
 template <typename Change>
 void change_remap_hit(RemapHit& hit, Change change) {
   uint64_t sequence = hit.sequence.load(std::memory_order_relaxed);
-  // Acquire keeps what follows behind it, and pairs with the release of the last change.
+  // Acquire keeps the changes after the exchange, and pairs with the release of the last change.
   if (sequence % 2 != 0 ||
       !hit.sequence.compare_exchange_strong(sequence, sequence + 1, std::memory_order_acquire,
                                             std::memory_order_relaxed)) {

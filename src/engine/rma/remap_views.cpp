@@ -20,12 +20,12 @@
 namespace mobius::engine {
 namespace {
 
-// Of one rank, and of all: each is a mapping, of which the kernel gives a process 65,530.
+// Limits for one rank, and for all: each view is a mapping, and the kernel gives a process 65,530.
 constexpr size_t kMostOfRank = 64;
 constexpr size_t kMostViews = 8192;
 
-// Whether the owner of this memory may write to this process, as revoke() has to: what the kernel
-// refuses here it refuses there, too.
+// Whether the owner of this memory may write to this process, as revoke() has to. If the kernel
+// refuses this process' access to the owner, it refuses the owner's, too.
 bool may_be_attached(pid_t owner, uintptr_t memory) {
   transport::allow_attach();
   char byte = 0;
@@ -37,11 +37,11 @@ bool may_be_attached(pid_t owner, uintptr_t memory) {
 
 bool RemapViews::show(mob_rank_t rank, const ListedRange& range, Found found) {
   if (!segment_.peers().is_same_process(rank)) {
-    // Who finds another thread at it goes through the window this time.
+    // If another thread is changing the views, this call uses the window.
     const std::unique_lock lock(mutex_, std::try_to_lock);
     if (!lock || !map(rank, *found.table, range)) return false;
   }
-  // Who alternates between two ranges finds the other one in moved_hits.h.
+  // A caller that alternates between two ranges finds the other one in remap_cache.h.
   if (!target_has_view(rank) || target_is_due(rank, TargetUse::kBytes)) {
     enter(rank, TargetUse::kBytes, range.start, range.end - range.start, found);
   }
@@ -67,7 +67,7 @@ bool RemapViews::map(mob_rank_t rank, const RangeTable& table, const ListedRange
                      os::map_where_free(first, bytes, {segment_.peers().host().segment(), place});
     return view.is_mapped;
   } catch (const std::bad_alloc&) {
-    return false;  // it does without
+    return false;  // the window serves as well
   }
 }
 
@@ -93,7 +93,7 @@ size_t RemapViews::drop_stale(mob_rank_t rank, const RangeTable& table) {
   size_t left = 0;
   for (auto view = views_.lower_bound({rank, 0});
        view != views_.end() && view->first.rank == rank;) {
-    // One that is listed may be in use by another thread.
+    // Another thread may use a view that is still listed.
     ListedRange range{};
     uint64_t version = 0;
     const bool is_listed =
@@ -110,13 +110,14 @@ void RemapViews::enter(mob_rank_t rank, TargetUse use, uintptr_t start, uint64_t
   const std::unique_lock lock(entering_, std::try_to_lock);
   if (!lock) return;
   ProcessBlock& block = segment_.own_process();
-  // An owner among the threads of this process empties them without being told where they are.
+  // An owner that is a thread of this process empties the entries without being told where they
+  // are.
   if (!segment_.peers().is_same_process(rank)) {
     block.entries.store(reinterpret_cast<uintptr_t>(mob_targets_), std::memory_order_relaxed);
   }
   block.is_entering.store(1, std::memory_order_relaxed);
-  // Pairs with the fence in revoke(): either the change of the list is seen here, or there that an
-  // entry is being made, and it is taken back once it is.
+  // Pairs with the fence in revoke(): either this thread sees the owner's change of the list, or
+  // the owner sees that an entry is being made, and revokes it afterwards.
   std::atomic_thread_fence(std::memory_order_seq_cst);
   if (found.table->version.load(std::memory_order_relaxed) == found.version) {
     target_remember(rank, use, start, target_limits(bytes), TargetPlace::kView);
@@ -124,8 +125,8 @@ void RemapViews::enter(mob_rank_t rank, TargetUse use, uintptr_t start, uint64_t
   block.is_entering.store(0, std::memory_order_release);  // pairs with the acquire in revoke()
 }
 
-// Empties the entry of this rank in a host-mate, whatever it holds: what is wrongly forgotten is
-// found again.
+// Empties the entry for this rank in a local peer, whatever it holds: an entry that is dropped by
+// mistake is found again.
 mob_status_t RemapViews::forget_at(mob_rank_t mate, uint64_t entries, TargetUse use,
                                    uintptr_t address) {
   const mob_target_t_& mine = target_entry(segment_.peers().rank(), use);
@@ -142,7 +143,7 @@ mob_status_t RemapViews::forget_at(mob_rank_t mate, uint64_t entries, TargetUse 
 }
 
 mob_status_t RemapViews::revoke(uintptr_t address, uint64_t bytes) {
-  std::atomic_thread_fence(std::memory_order_seq_cst);  // pairs with that in enter()
+  std::atomic_thread_fence(std::memory_order_seq_cst);  // pairs with the fence in enter()
   for (mob_rank_t index = 0; index < segment_.peers().host().size(); ++index) {
     const ProcessBlock& block = segment_.process(index);
     const auto has_gone = [&] {
@@ -157,7 +158,8 @@ mob_status_t RemapViews::revoke(uintptr_t address, uint64_t bytes) {
     }
     const uint64_t entries = block.entries.load(std::memory_order_relaxed);
     if (entries == 0 || has_gone()) continue;
-    // It has entered none of this process then, and its number is somebody else's here.
+    // The peer has entered no memory of this process then, and its process id here may be
+    // another's.
     if (!segment_.peers().knows_pid_of(segment_.peers().rank()) ||
         !segment_.peers().knows_pid_of(mate))
       continue;

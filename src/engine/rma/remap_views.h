@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-// Moved memory (remaps.h) mapped in a host-mate a second time, at the address that it has in its
-// owner, where nothing is there: so the inlined calls reach it like an allocation. Where that fails
-// it is reached through the window, by the out-of-line calls.
+// Views: remapped memory (remaps.h) mapped in a local peer a second time, at its address in the
+// owner, if that address is free. Inlined calls then reach it like an allocation. Where there is no
+// view, out-of-line calls reach the memory through the window.
 
 #include <mobius/job.h>
 
@@ -27,24 +27,25 @@ class RemapViews {
   RemapViews(const RemapViews&) = delete;
   RemapViews& operator=(const RemapViews&) = delete;
 
-  // The list that something was found in, and its version then.
+  // The list in which a range was found, and its version at that time.
   struct Found {
     const RangeTable* table;
     uint64_t version;
   };
 
-  // Whether a range has its owner's address here, too. Now and then it also becomes what inlined
-  // puts and gets reach in `rank`. Any thread.
+  // Whether a range has its owner's address here, too. Now and then it also becomes the range that
+  // inlined puts and gets reach in `rank`. Any thread.
   bool show(mob_rank_t rank, const ListedRange& range, Found found);
-  // Makes `bytes` bytes at `start` of such a range what inlined operations reach, unless its owner
-  // has changed the list since. Any thread.
+  // Makes `bytes` bytes at `start` of such a range the ones that inlined operations reach, unless
+  // the owner has changed its list since. Any thread.
   void enter(mob_rank_t rank, TargetUse use, uintptr_t start, uint64_t bytes, Found found);
 
-  // The owner's side, of memory that its list does not show any more: once this returns no inlined
-  // operation of a host-mate reaches it. MOB_ERR_SYSTEM if one cannot be kept from it. One thread.
+  // Called by the owner for memory that its list no longer shows: once this returns, no inlined
+  // operation of a local peer reaches it. MOB_ERR_SYSTEM if a peer cannot be prevented from it. One
+  // thread at a time.
   mob_status_t revoke(uintptr_t address, uint64_t bytes);
 
-  // Unmaps all of them. No other thread uses them.
+  // Unmaps all views. No other thread may use them.
   void close();
 
  private:
@@ -54,15 +55,15 @@ class RemapViews {
     auto operator<=>(const Key&) const = default;
   };
   struct View {
-    uintptr_t start;  // of the range that it is of, which need not fill its pages
+    uintptr_t start;  // of the viewed range, which need not fill its pages
     size_t bytes;
-    uint64_t place;  // in the segment
-    bool is_mapped;  // false: it could not be
+    uint64_t place;  // offset in the segment
+    bool is_mapped;  // false: mapping it failed
   };
   using Views = std::map<Key, View>;
 
   bool map(mob_rank_t rank, const RangeTable& table, const ListedRange& range);
-  // Of a rank's views those that overlap, or that its list does not show any more.
+  // Drop the views of a rank that overlap a range, or that its list no longer shows.
   void drop_overlapping(mob_rank_t rank, uintptr_t start, size_t bytes);
   size_t drop_stale(mob_rank_t rank, const RangeTable& table);
   Views::iterator drop(Views::iterator view);
@@ -70,7 +71,7 @@ class RemapViews {
 
   Segment& segment_;
   const KernelCopy& kernel_copy_;
-  std::mutex mutex_;  // guards the next
+  std::mutex mutex_;  // guards views_
   Views views_;
   std::mutex entering_;
 };

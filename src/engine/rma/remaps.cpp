@@ -21,7 +21,7 @@ using base::fail;
 
 void* pointer(uintptr_t address) { return reinterpret_cast<void*>(address); }
 
-// Makes pages shared, or private, while nobody writes to them. `move` allocates nothing.
+// Makes pages shared or private while no thread writes to them. `move` allocates nothing.
 template <typename MovePages>
 mob_status_t move_pages(const char* call, MovePages move) {
   const os::StoppedThreads stopped;
@@ -109,7 +109,7 @@ mob_status_t Remaps::remove(uintptr_t address) {
 
 void Remaps::take_back() {
   for (const auto& [address, moved] : moved_) {
-    // What cannot be moved keeps its contents also where it is, as the last mapping of the segment.
+    // Pages that cannot be moved back keep their contents, as the last mapping of the segment.
     if (moved.part.bytes != 0) static_cast<void>(move_back(moved));
     target_forget_all(segment_.peers().rank(), address, moved.end - address);
   }
@@ -117,7 +117,7 @@ void Remaps::take_back() {
   forget_hits();
 }
 
-// Ranks that are threads of one process have all memory in common.
+// Ranks that are threads of one process share all memory anyway.
 bool Remaps::others_need_them() const {
   for (mob_rank_t index = 0; index < segment_.peers().host().size(); ++index) {
     if (!segment_.peers().is_same_process(segment_.peers().job().rank_at(index))) return true;
@@ -178,7 +178,7 @@ void* Remaps::find_word(mob_rank_t rank, uintptr_t remote, size_t bytes) {
   return here;
 }
 
-// Has inlined operations reach the words around one, where all words may be updated like it.
+// Lets inlined operations reach the words around one that they may update in the same way.
 void Remaps::show_words(mob_rank_t rank, uintptr_t remote) {
   Place place;
   if (!locate(rank, remote, 1, &place) || !views_.show(rank, place.range, place.found)) {
@@ -201,7 +201,7 @@ bool Remaps::locate(mob_rank_t rank, uintptr_t remote, size_t bytes, Place* plac
       bytes > range.end - remote) {
     return false;
   }
-  place->delta = 0;  // in its own process it is where it always was
+  place->delta = 0;  // in the owner's own process the address is the same
   if (segment_.peers().is_same_process(rank)) return true;
   const void* here =
       segment_.find_here(rank, segment_.address_in(index, range.place), range.end - range.start);
@@ -219,7 +219,7 @@ void* Remaps::find_in_window(mob_rank_t rank, uintptr_t remote, size_t bytes) {
 void* Remaps::look_up(mob_rank_t rank, uintptr_t remote, size_t bytes) {
   Place place;
   if (!locate(rank, remote, bytes, &place)) return nullptr;
-  // A hook must see every operation: none may be done where this is looked at.
+  // A hook must see every operation, so none may use the cache.
   if (!instrumentation_.hooked()) {
     if (views_.show(rank, place.range, place.found)) place.delta = 0;
     RemapHit& hit = remap_hit_of(rank);

@@ -2,7 +2,7 @@
 #pragma once
 
 // Exposed memory whose pages were moved into shared memory at their own address (MOB_EXPOSE_REMAP):
-// its owner uses it as before, its host-mates find it in the window.
+// its owner uses it as before, and its local peers find it in the window.
 
 #include <mobius/job.h>
 
@@ -30,33 +30,33 @@ class Remaps final : public RemappedMemory {
 
   void open();
 
-  // Moves the pages of `bytes` (> 0) bytes and lets the others know. Where they are `anonymous`,
-  // those that nobody has touched are zero and take no memory. After an error all is as before. One
-  // thread at a time, here and in remove(); no other thread of the library runs, because what it
-  // writes to may lie on these pages. Those of the program are stopped for that moment. `call`
-  // names the public function in errors.
+  // Moves the pages of `bytes` (> 0) bytes and publishes the range. With `anonymous`, pages that
+  // were never touched are zero and take no memory. After an error nothing has changed. One thread
+  // at a time, here and in remove(). No other thread of the library runs, because it might write to
+  // these pages; threads of the program are stopped meanwhile. `call` names the public function in
+  // errors.
   mob_status_t add(const char* call, uintptr_t address, uint64_t bytes, bool anonymous);
-  // Takes back what add() did for this address. After an error it still stands.
+  // Undoes add() for this address. After an error the memory is still remapped.
   mob_status_t remove(uintptr_t address);
-  // At the end of the job, when no other process touches them any more, and this one none of the
-  // others': the program keeps its memory. Pages to which a thread may write that cannot be stopped
-  // stay where they are.
+  // Moves all pages back at the end of the job, so that the program keeps its memory. No other
+  // process accesses them any more, and this process none of the others'. Pages stay in shared
+  // memory if a thread that cannot be stopped may write to them.
   void take_back();
 
-  // A pointer here to bytes of a rank's moved memory; null if they do not lie in one piece of it.
-  // Any thread.
+  // A pointer here to bytes of a rank's remapped memory; null if they do not lie in one remapped
+  // range. Any thread.
   void* find(mob_rank_t rank, uintptr_t remote, size_t bytes) override;
-  // The same, always in the window.
+  // The same, but always an address in the window.
   void* find_in_window(mob_rank_t rank, uintptr_t remote, size_t bytes) override;
-  // The same as find(), for who updates a word by atomic instructions.
+  // The same as find(), for callers that update a word by atomic instructions.
   void* find_word(mob_rank_t rank, uintptr_t remote, size_t bytes) override;
 
  private:
   struct Moved {
-    uint64_t end;  // of what was asked for
+    uint64_t end;  // of the requested range
     uintptr_t first_page;
     uint64_t page_bytes;  // of all pages
-    Region part;          // that holds them; no bytes where nobody else needs it
+    Region part;          // holds the pages; no bytes where no other process needs it
     bool is_anonymous;
   };
 
@@ -68,7 +68,7 @@ class Remaps final : public RemappedMemory {
   struct Place {
     ListedRange range{};
     RemapViews::Found found{};
-    uint64_t delta = 0;  // what to add to an address to have it here, in the window
+    uint64_t delta = 0;  // added to a remote address it gives the address here
   };
   bool locate(mob_rank_t rank, uintptr_t remote, size_t bytes, Place* place);
   void* look_up(mob_rank_t rank, uintptr_t remote, size_t bytes);
@@ -79,7 +79,7 @@ class Remaps final : public RemappedMemory {
   RemapViews& views_;
   const Instrumentation& instrumentation_;
   RangeList list_;
-  std::map<uintptr_t, Moved> moved_;  // by the address that was asked for; pages are disjoint
+  std::map<uintptr_t, Moved> moved_;  // by requested address; their pages are disjoint
 };
 
 }  // namespace mobius::engine

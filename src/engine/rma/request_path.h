@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-// What this folder asks of transfers that a handler of the target carries out (request/am_rma.h).
+// Interface to transfers that a handler of the target carries out (request/am_rma.h).
 
 #include <mobius/transfer.h>
 
@@ -18,8 +18,8 @@ class RequestPath {
   RequestPath(const RequestPath&) = delete;
   RequestPath& operator=(const RequestPath&) = delete;
 
-  // Readies this process to serve requests. Called before memory is exposed: whoever finds that
-  // memory may ask for operations that only this process can do. Any thread.
+  // Readies this process to serve requests. Called before memory is exposed: an origin that finds
+  // the memory may ask for operations that only this process can carry out. Any thread.
   virtual mob_status_t require() = 0;
 
   // Starts a checked transfer, or runs it up to local completion in mode kBlocking.

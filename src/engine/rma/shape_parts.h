@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-// The pieces of a shape that each have to lie in one piece of the target's memory.
+// The ranges of a shape that each have to lie in one region of the target's memory.
 
 #include <cstddef>
 
@@ -9,8 +9,8 @@
 
 namespace mobius::engine {
 
-// Calls visit(address, bytes) for each: a box with its gaps, each piece of a list, each span.
-// Stops, and returns false, as soon as visit() returns false.
+// Calls visit(address, bytes) for each range: a box with its gaps, each piece of a list, each span.
+// Stops and returns false as soon as visit() returns false.
 template <typename Visit>
 bool for_each_part(const transport::Shape& shape, Visit visit) {
   switch (shape.kind) {

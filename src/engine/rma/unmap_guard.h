@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-// Whether the calling thread, while it was not in the library, may have given memory back, or
-// protected it. That takes a system call which changes mappings and tells the processors, of
-// thousands of ticks. Who goes from one call of the library to the next, as in putting something
-// back and forth, is out of it for some tens, and for some hundreds with each cache line that comes
-// from a processor far away. So the limit is a third of what such calls take at the least, as
-// measured here.
+// Tells whether the calling thread may have unmapped or protected memory while it was outside the
+// library. A system call that changes mappings takes thousands of ticks, since it notifies other
+// processors. A thread that goes from one call of the library straight to the next is outside for
+// some tens of ticks, and for some hundreds with each cache line from a distant processor. So the
+// limit is a third of the least time of such system calls, as measured here.
 
 #include <atomic>
 #include <cstdint>
@@ -18,19 +17,19 @@ namespace mobius::engine {
 
 class UnmapGuard {
  public:
-  // Finds the limit. Before it has been called every absence is long.
+  // Measures the limit. Before that, every time outside counts as long.
   static void measure() {
     constexpr uint64_t kShare = 3;
     most_ticks.store(os::least_ticks_to_unmap() / kShare, std::memory_order_relaxed);
   }
 
-  // Between end() and begin() the thread is in the library. They nest. What functions of the
-  // program do that are called meanwhile is seen to elsewhere. `matters`: there is something that
-  // may be given back; to read the clock for nothing costs a lock and its unlock 90 ns.
+  // The thread is in the library between end() and begin(). They nest. Delegation::forget_memory()
+  // covers functions of the program that run meanwhile. `matters`: there is memory that may be
+  // unmapped; reading the clock needlessly costs a lock and its unlock 90 ns.
   static void begin(bool matters) {
     if (--stays == 0 && matters) since = os::ticks();
   }
-  // Whether it was long enough; also where that cannot be told.
+  // Whether the thread was outside for long enough, or that is unknown.
   static bool end(bool matters) {
     return stays++ == 0 && matters &&
            os::ticks() - since >= most_ticks.load(std::memory_order_relaxed);
