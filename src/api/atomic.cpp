@@ -55,12 +55,12 @@ mob_status_t rmw(mob_rmw_t_ what, mob_rank_t rank, void* remote, uint64_t value,
                 bytes);
   }
   engine::Engine& engine = engine::engine();
-  void* word = engine.reach_word(rank, remote, bytes);
-  if (word == nullptr && engine.is_here(rank)) {
+  void* word = engine.segment().reach_word(rank, remote, bytes);
+  if (word == nullptr && engine.peers().is_here(rank)) {
     if (!engine.exposures().covers(rank, reinterpret_cast<uintptr_t>(remote), bytes)) {
-      return engine.explain_unreachable(call, rank, remote, bytes);
+      return engine.segment().explain_unreachable(call, rank, remote, bytes);
     }
-    if (engine.is_same_process(rank)) word = remote;
+    if (engine.peers().is_same_process(rank)) word = remote;
   }
   return api::without_exceptions(call, [&] {
     return engine.router().run({call, rank, what, remote, word, value, expected, old, bytes});

@@ -14,7 +14,7 @@ Counters& counters() { return engine::engine().counters(); }
 
 mob_status_t find_own(const char* call, mob_counter_t counter, mob_counter** found) {
   if (const mob_status_t status = check_live(call)) return status;
-  *found = counters().find(call, engine::engine().rank(), counter);
+  *found = counters().find(call, engine::engine().peers().rank(), counter);
   return *found == nullptr ? MOB_ERR_HANDLE : MOB_OK;
 }
 
@@ -41,7 +41,7 @@ mob_status_t mob_counter_get(mob_counter_t counter, uint64_t* value) {
   if (const mob_status_t status = check_not_null("mob_counter_get", value, "the result")) {
     return status;
   }
-  engine::engine().poll();
+  engine::engine().waiter().poll();
   // Acquire pairs with Counters::count(): the caller sees the data of every counted operation.
   *value = found->value.load(std::memory_order_acquire);
   return MOB_OK;
@@ -52,7 +52,7 @@ mob_status_t mob_counter_set(mob_counter_t counter, uint64_t value) {
   if (const mob_status_t status = find_own("mob_counter_set", counter, &found)) return status;
   // Sequentially consistent: also the fence before the number of sleepers is read.
   found->value.exchange(value, std::memory_order_seq_cst);
-  engine::engine().ring_after_fence(engine::engine().rank());
+  engine::engine().waiter().ring_after_fence(engine::engine().peers().rank());
   return MOB_OK;
 }
 

@@ -56,8 +56,8 @@ mob_status_t mob_heap_create(mob_team_t team, size_t initial_bytes, size_t maxim
   if (fault == Fault::kNone && !place) fault = Fault::kNoPlace;
   return api::together(kCall, *found, [&] {
     std::unique_ptr<SymmetricHeap> made;
-    const mob_status_t status =
-        SymmetricHeap::make(engine.allocations(), kCall, *found, initial_bytes, maximum_bytes, fault, &made);
+    const mob_status_t status = SymmetricHeap::make(engine.allocations(), kCall, *found,
+                                                    initial_bytes, maximum_bytes, fault, &made);
     if (status != MOB_OK) return status;
     *heap = reinterpret_cast<mob_heap_t>(place.fill(std::move(made)));
     return MOB_OK;
@@ -123,8 +123,8 @@ mob_status_t mob_heap_address(mob_heap_t heap, mob_rank_t rank, const void* poin
   if (member < 0) {
     return fail(MOB_ERR_RANK, "%s: rank %d is not in the team of this heap", kCall, rank);
   }
-  const Engine& engine = engine::engine();
-  const uint64_t within = engine.offset_of(pointer) - found->own_offset();
+  Engine& engine = engine::engine();
+  const uint64_t within = engine.segment().offset_of(pointer) - found->own_offset();
   if (within >= found->maximum()) {
     return fail(MOB_ERR_RANGE, "%s: %p is not in the caller's part of this heap", kCall, pointer);
   }
@@ -137,7 +137,7 @@ mob_status_t mob_heap_stride(mob_heap_t heap, size_t* stride_bytes) {
   SymmetricHeap* found = nullptr;
   if (const mob_status_t status = check_heap(kCall, heap, &found)) return status;
   if (const mob_status_t status = check_not_null(kCall, stride_bytes, "the result")) return status;
-  const bool equal = engine::engine().window().same_address() && found->has_stride();
+  const bool equal = engine::engine().segment().window().same_address() && found->has_stride();
   *stride_bytes = equal ? found->stride() : 0;
   return MOB_OK;
 }

@@ -60,7 +60,7 @@ int mob_initialized() { return engine::state() == engine::State::kLive ? 1 : 0; 
 
 mob_rank_t mob_rank() {
   if (const mob_status_t status = check_live("mob_rank")) return status;
-  return engine::engine().rank();
+  return engine::engine().peers().rank();
 }
 
 mob_rank_t mob_size() {
@@ -70,29 +70,29 @@ mob_rank_t mob_size() {
 
 mob_rank_t mob_host_size() {
   if (const mob_status_t status = check_live("mob_host_size")) return status;
-  return engine::engine().host().size();
+  return engine::engine().peers().host().size();
 }
 
 mob_rank_t mob_host_rank() {
   if (const mob_status_t status = check_live("mob_host_rank")) return status;
-  return engine::engine().host().index();
+  return engine::engine().peers().host().index();
 }
 
 int mob_is_host_mate(mob_rank_t rank) {
   if (const mob_status_t status = check_rank("mob_is_host_mate", rank)) return status;
-  return engine::engine().is_here(rank) ? 1 : 0;
+  return engine::engine().peers().is_here(rank) ? 1 : 0;
 }
 
 mob_status_t mob_host_mate(mob_rank_t host_rank, mob_rank_t* rank) {
   constexpr const char* kCall = "mob_host_mate";
   if (const mob_status_t status = check_live(kCall)) return status;
-  const mob_rank_t mates = engine::engine().host().size();
+  const mob_rank_t mates = engine::engine().peers().host().size();
   if (host_rank < 0 || host_rank >= mates) {
     return base::fail(MOB_ERR_RANK, "%s: position %d; this host has processes 0 to %d", kCall,
                       host_rank, mates - 1);
   }
   if (const mob_status_t status = check_not_null(kCall, rank, "the result")) return status;
-  *rank = engine::engine().job().rank_at(host_rank);
+  *rank = engine::engine().peers().job().rank_at(host_rank);
   return MOB_OK;
 }
 

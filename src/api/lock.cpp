@@ -27,12 +27,13 @@ mob_status_t find_lock(const char* call, mob_lock_t* lock, HybridLockWord** word
                 static_cast<void*>(lock));
   }
   Engine& engine = engine::engine();
-  const uint64_t offset = address - engine.window().base();
+  const uint64_t offset = address - engine.segment().window().base();
   engine::Region part{};
-  const bool is_in_part = engine.chunks().find(offset, &part) &&
+  const bool is_in_part = engine.segment().chunks().find(offset, &part) &&
                           offset - part.offset + sizeof(mob_lock_t) <= part.bytes;
   // Memory that this process moved is still at its own address.
-  if (!is_in_part && engine.remaps().find(engine.rank(), address, sizeof(mob_lock_t)) == nullptr) {
+  if (!is_in_part &&
+      engine.remaps().find(engine.peers().rank(), address, sizeof(mob_lock_t)) == nullptr) {
     return fail(MOB_ERR_RANGE,
                 "%s: %p is not in shared memory and would exclude no other process; see mob_ptr()",
                 call, static_cast<void*>(lock));
@@ -79,15 +80,17 @@ mob_status_t mob_trylock(mob_lock_t* lock, int* acquired, int* recovered) {
   if (const mob_status_t status = find_lock(kCall, lock, &word)) return status;
   if (const mob_status_t status = check_not_null(kCall, acquired, "the result")) return status;
   return api::without_exceptions(kCall, [&] {
-    return engine::try_acquire_lock(engine::engine().sync_services(), kCall, *word, acquired, recovered);
+    return engine::try_acquire_lock(engine::engine().sync_services(), kCall, *word, acquired,
+                                    recovered);
   });
 }
 
 mob_status_t mob_unlock(mob_lock_t* lock) {
   HybridLockWord* word = nullptr;
   if (const mob_status_t status = find_lock("mob_unlock", lock, &word)) return status;
-  return api::without_exceptions(
-      "mob_unlock", [&] { return engine::release_lock(engine::engine().sync_services(), "mob_unlock", *word); });
+  return api::without_exceptions("mob_unlock", [&] {
+    return engine::release_lock(engine::engine().sync_services(), "mob_unlock", *word);
+  });
 }
 
 mob_status_t mob_mutexes_create(mob_team_t team, size_t count, mob_mutexes_t* mutexes) {
@@ -105,7 +108,8 @@ mob_status_t mob_mutexes_create(mob_team_t team, size_t count, mob_mutexes_t* mu
   if (mine == MOB_OK) mine = place.check(kCall);
   return api::together(kCall, *members, [&] {
     std::unique_ptr<Mutexes> made;
-    const mob_status_t status = Mutexes::make(engine::engine().sync_services(), *members, count, mine, &made);
+    const mob_status_t status =
+        Mutexes::make(engine::engine().sync_services(), *members, count, mine, &made);
     if (status != MOB_OK) return status;
     *mutexes = reinterpret_cast<mob_mutexes_t>(place.fill(std::move(made)));
     return MOB_OK;

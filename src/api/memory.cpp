@@ -34,8 +34,8 @@ mob_status_t find_part(const char* call, mob_mem_t mem, mob_rank_t rank,
     return MOB_OK;
   }
   engine::Region part{};
-  engine.chunks().find(allocation->region_offset(index), &part);
-  *member = {engine.address_in(part.owner, part.offset), part.bytes};
+  engine.segment().chunks().find(allocation->region_offset(index), &part);
+  *member = {engine.segment().address_in(part.owner, part.offset), part.bytes};
   return MOB_OK;
 }
 
@@ -62,7 +62,7 @@ mob_status_t allocate(const char* call, engine::Team& team, size_t bytes, size_t
 
 mob_status_t mob_mem_alloc(size_t bytes, mob_mem_t* mem) {
   if (const mob_status_t status = check_live("mob_mem_alloc")) return status;
-  return allocate("mob_mem_alloc", engine::engine().world(), bytes, 0, mem);
+  return allocate("mob_mem_alloc", engine::engine().teams().world(), bytes, 0, mem);
 }
 
 mob_status_t mob_team_alloc(mob_team_t team, size_t bytes, size_t alignment, mob_mem_t* mem) {
@@ -100,7 +100,7 @@ mob_status_t mob_mem_free(mob_mem_t mem) {
   if (const mob_status_t status = api::check_may_wait(kCall)) return status;
   engine::Allocations& memory = engine::engine().allocations();
   if (mem == nullptr) {
-    return api::together(kCall, engine::engine().world(),
+    return api::together(kCall, engine::engine().teams().world(),
                          [&] { return memory.release_none(kCall); });
   }
   const Allocation* allocation = nullptr;
@@ -138,7 +138,7 @@ mob_status_t mob_mem_bytes(mob_mem_t mem, mob_rank_t rank, size_t* bytes) {
 void* mob_mem_local(mob_mem_t mem) {
   Allocation::Member part{};
   if (check_live("mob_mem_local") != MOB_OK ||
-      find_part("mob_mem_local", mem, engine::engine().rank(), &part) != MOB_OK) {
+      find_part("mob_mem_local", mem, engine::engine().peers().rank(), &part) != MOB_OK) {
     return nullptr;
   }
   if (part.bytes == 0) {
@@ -152,8 +152,9 @@ mob_status_t mob_ptr(mob_rank_t rank, const void* address, void** pointer) {
   if (const mob_status_t status = check_rank("mob_ptr", rank)) return status;
   if (const mob_status_t status = check_not_null("mob_ptr", pointer, "the result")) return status;
   if (const mob_status_t status = check_not_null("mob_ptr", address, "the address")) return status;
-  void* reached = engine::engine().pointer_to(rank, address);
-  if (reached == nullptr) return engine::engine().explain_unreachable("mob_ptr", rank, address, 0);
+  void* reached = engine::engine().segment().pointer_to(rank, address);
+  if (reached == nullptr)
+    return engine::engine().segment().explain_unreachable("mob_ptr", rank, address, 0);
   *pointer = reached;
   return MOB_OK;
 }

@@ -127,9 +127,9 @@ template <mob_status_t (*kGoOn)(mob_rank_t, unsigned, const void*, size_t, const
 // mob_poll() where there may be more than messages of local peers.
 [[gnu::noinline]] mob_status_t poll_all(engine::Engine& engine) {
   return api::without_exceptions("mob_poll", [&] {
-    engine.issue_recorded();
+    engine.waiter().issue_recorded();
     if (engine.messages().in_use()) engine.progress().note_poll();
-    engine.poll();
+    engine.waiter().poll();
     if (engine.network().is_open()) engine.network().leave();
     return MOB_OK;
   });
@@ -217,7 +217,7 @@ mob_status_t mob_message_flush(mob_rank_t rank) {
 mob_status_t mob_poll() {
   if (const mob_status_t status = check_live("mob_poll")) return status;
   engine::Engine& engine = engine::engine();
-  return engine.poll_messages() ? MOB_OK : poll_all(engine);
+  return engine.waiter().poll_messages() ? MOB_OK : poll_all(engine);
 }
 
 mob_status_t mob_progress_set(mob_progress_t progress, mob_progress_t* before) {

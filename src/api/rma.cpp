@@ -361,6 +361,6 @@ mob_status_t mob_barrier() {
   engine::Engine& engine = engine::engine();
   const engine::TraceScope trace(engine.instrumentation().timeline(), "mob_barrier");
   engine.instrumentation().count_call("mob_barrier");
-  return api::together("mob_barrier", engine.world(),
-                       [&] { return engine.world().complete_and_meet("mob_barrier"); });
+  return api::together("mob_barrier", engine.teams().world(),
+                       [&] { return engine.teams().world().complete_and_meet("mob_barrier"); });
 }

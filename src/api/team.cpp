@@ -124,8 +124,9 @@ mob_status_t mob_team_gather(const mob_rank_t* ranks, mob_rank_t count, mob_exch
       return wrong;
     }
     const std::span<const mob_rank_t> list(ranks, static_cast<size_t>(count));
-    if (std::ranges::find(list, engine.rank()) == list.end()) {
-      return fail(MOB_ERR_ARGUMENT, "%s: rank %d calls it and is not listed", kCall, engine.rank());
+    if (std::ranges::find(list, engine.peers().rank()) == list.end()) {
+      return fail(MOB_ERR_ARGUMENT, "%s: rank %d calls it and is not listed", kCall,
+                  engine.peers().rank());
     }
     return engine.teams().gather(kCall, list, exchange, argument, &handle);
   });

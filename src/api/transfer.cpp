@@ -83,7 +83,7 @@ mob_status_t wait_each(const char* call, std::span<mob_handle_t> handles, size_t
   return api::without_exceptions(call, [&] {
     mob_status_t outcome = MOB_OK;
     engine::AnyPeerWatch watch(engine::engine().peers(), call);
-    const mob_status_t status = engine::engine().wait_until(
+    const mob_status_t status = engine::engine().waiter().wait_until(
         [&] {
           outcome = test_each(call, handles, most, indices, completed);
           return outcome != MOB_OK || *completed > 0;
@@ -123,8 +123,8 @@ mob_status_t mob_test(mob_handle_t* handle, int* done) {
   bool complete = *handle == MOB_HANDLE_DONE;
   if (!complete) {
     const mob_status_t status = api::without_exceptions("mob_test", [&] {
-      engine::engine().issue_recorded();
-      engine::engine().poll();
+      engine::engine().waiter().issue_recorded();
+      engine::engine().waiter().poll();
       return completion().test("mob_test", *handle, &complete);
     });
     if (complete) *handle = MOB_HANDLE_DONE;

@@ -128,7 +128,7 @@ mob_status_t ask(const char* call, const mob_wait_set_t* set, bool waits, Look l
       if (waits)
         return engine::wait_for_words(engine.peers(), engine.waiter(), call,
                                       [&] { return look(words); });
-      if (!look(words) && engine.poll()) look(words);
+      if (!look(words) && engine.waiter().poll()) look(words);
       return MOB_OK;
     });
   });
@@ -198,7 +198,7 @@ mob_status_t mob_test_word_(const void* word, mob_type_t type, mob_compare_t com
     return status;
   }
   if (const mob_status_t status = check_not_null(call, done, "the result")) return status;
-  engine::engine().poll();
+  engine::engine().waiter().poll();
   *done = engine::with_word_type(type, [&]<typename T>(T) {
     return engine::holds(static_cast<const T*>(word), compare, static_cast<T>(value)) ? 1 : 0;
   });

@@ -57,7 +57,8 @@ mob_status_t Engine::start(const char* const* environment, const ThreadSeat* sea
   }
   if (status != MOB_OK) return status;
   if (seat == nullptr) {
-    base::set_log(static_cast<base::LogLevel>(settings_.number(base::SettingId::kLog)), rank());
+    base::set_log(static_cast<base::LogLevel>(settings_.number(base::SettingId::kLog)),
+                  peers_.rank());
   }
   status = without_exceptions("mob_init", [&] { return open(seat); });
   if (status != MOB_OK) {
@@ -88,24 +89,25 @@ mob_status_t Engine::open_memory(const ThreadSeat* seat, Mappings& mappings) {
     mappings.notifications = std::make_shared<NotificationMemory>();
     Window& window = *mappings.window;
     if (seat != nullptr) {
-      status = window.open_for_threads(host(), settings_);
-    } else if ((status = window.open(host(), settings_))) {
+      status = window.open_for_threads(peers_.host(), settings_);
+    } else if ((status = window.open(peers_.host(), settings_))) {
       return status;  // everywhere
     }
     if (status == MOB_OK) {
-      status = mappings.layout.map(host().segment(), window.bytes() >> kChunkShift);
+      status = mappings.layout.map(peers_.host().segment(), window.bytes() >> kChunkShift);
     }
   }
   if (seat != nullptr) {
-    status = host().agree(status, "mob_init");
+    status = peers_.host().agree(status, "mob_init");
     if (status != MOB_OK) return status;
   }
   segment_.adopt(mappings.window, mappings.layout);
-  if (status == MOB_OK) status = SegmentLayout::reserve(host().segment(), host().index());
+  if (status == MOB_OK)
+    status = SegmentLayout::reserve(peers_.host().segment(), peers_.host().index());
   kernel_copy_.open(settings_);
   if (status == MOB_OK) status = router_.open(settings_);
   segment_.let_inlined(!instrumentation_.hooked());
-  return host().agree(status, "mob_init");
+  return peers_.host().agree(status, "mob_init");
 }
 
 void Engine::open_parts(const Mappings& mappings) {
@@ -140,7 +142,9 @@ void Engine::OperationsFirst::issue_to(const char* call, mob_rank_t rank) {
   if (!in_handler) engine_.completion_.await_unordered(call, rank);
 }
 
-void Engine::end_calls() { process(host().index()).is_ending.store(1, std::memory_order_release); }
+void Engine::end_calls() {
+  segment_.process(peers_.host().index()).is_ending.store(1, std::memory_order_release);
+}
 
 void Engine::stop(bool all_met) {
   progress_.stop();
@@ -166,15 +170,16 @@ void Engine::stop(bool all_met) {
 void Engine::await_others() {
   peers_.job().start_leaving();
   std::atomic_thread_fence(std::memory_order_seq_cst);  // between the change and looks for sleepers
-  const mob_rank_t mates = host().size();
+  const mob_rank_t mates = peers_.host().size();
   for (mob_rank_t index = 0; index < mates; ++index) {
-    if (index != host().index()) ring_after_fence(peers_.job().rank_at(index));
+    if (index != peers_.host().index()) waiter_.ring_after_fence(peers_.job().rank_at(index));
   }
   mob_rank_t next = 0;  // those before it are known not to come, or to have come
   const auto all_came = [&] {
     for (; next < mates; ++next) {
-      if (next == host().index()) continue;
-      const job::ProcessState state = host().slot(next).state.load(std::memory_order_acquire);
+      if (next == peers_.host().index()) continue;
+      const job::ProcessState state =
+          peers_.host().slot(next).state.load(std::memory_order_acquire);
       if (state == job::ProcessState::kLive || state == job::ProcessState::kAbsent) return false;
     }
     return true;
@@ -183,14 +188,14 @@ void Engine::await_others() {
   struct Finder final : os::Watch {
     explicit Finder(Engine& owner) : engine(owner) {}
     mob_status_t look() override {
-      for (mob_rank_t index = 0; index < engine.host().size(); ++index) {
-        static_cast<void>(engine.liveness().is_dead(index));
+      for (mob_rank_t index = 0; index < engine.peers_.host().size(); ++index) {
+        static_cast<void>(engine.peers_.liveness().is_dead(index));
       }
       return MOB_OK;
     }
     Engine& engine;
   } finder(*this);
-  static_cast<void>(wait_until(all_came, &finder));
+  static_cast<void>(waiter_.wait_until(all_came, &finder));
 }
 
 bool Engine::Reports::is_ending(mob_rank_t rank) {

@@ -126,127 +126,27 @@ class Engine {
   Peers& peers() { return peers_; }
   Segment& segment() { return segment_; }
   WaitLoop& waiter() { return waiter_; }
-  mob_rank_t rank() const { return peers_.rank(); }
-  mob_rank_t size() const { return peers_.size(); }
-  job::HostGroup& host() { return peers_.host(); }
-  const job::HostGroup& host() const { return peers_.host(); }
-  job::Liveness& liveness() { return peers_.liveness(); }
-  const base::Settings& settings() const { return settings_; }
-  Window& window() { return segment_.window(); }
-  ChunkTable& chunks() { return segment_.chunks(); }
   Allocations& allocations() { return allocations_; }
   Registry<SymmetricHeap>& heaps() { return heaps_; }
   LocalHeap& local_heap() { return local_heap_; }
   Counters& counters() { return counters_; }
   Completion& completion() { return completion_; }
   const Instrumentation& instrumentation() const { return instrumentation_; }
-  KernelCopy& kernel_copy() { return kernel_copy_; }
-  LocalExecutor& local_executor() { return local_executor_; }
   Router& router() { return router_; }
   Exposures& exposures() { return exposures_; }
   Delegation& delegation() { return delegation_; }
   Remaps& remaps() { return remaps_; }
-  RemapViews& remap_views() { return remap_views_; }
-  AccumulateLocks& accumulate_locks() { return segment_.accumulate_locks(); }
-  AmRma& am_rma() { return am_rma_; }
   Messages& messages() { return messages_; }
   Progress& progress() { return progress_; }
-  RequestActivity& request_activity() { return request_activity_; }
   Network& network() { return network_; }
-  Rkeys& rkeys() { return rkeys_; }
-  RemoteObjects& remote_objects() { return remote_objects_; }
-  TeamMessages& team_messages() { return team_messages_; }
   Scheduler& scheduler() { return scheduler_; }
-  LazyLock& lazy_lock() { return lazy_lock_; }
   // For objects of sync/ that calls of the program make.
   const SyncServices& sync_services() const { return sync_services_; }
-  BatchServer& batch_server() { return batch_server_; }
   Teams& teams() { return teams_; }
   Registry<Access>& accesses() { return accesses_; }
   Registry<Mutexes>& mutexes() { return mutexes_; }
   Notifications& notifications() { return notifications_; }
   Registry<Epochs>& epochs() { return epochs_; }
-  Team& world() { return teams_.world(); }
-  ProcessBlock& process(mob_rank_t host_index) { return segment_.process(host_index); }
-
-  mob_rank_t host_index(mob_rank_t rank) const { return peers_.host_index(rank); }
-  bool is_here(mob_rank_t rank) const { return peers_.is_here(rank); }
-  const job::Job& job() const { return peers_.job(); }
-  bool is_dead(mob_rank_t rank) { return peers_.is_dead(rank); }
-  bool is_ending(mob_rank_t rank) { return peers_.is_ending(rank); }
-  bool is_leaving(mob_rank_t rank) { return peers_.is_leaving(rank); }
-  bool has_left(mob_rank_t rank) { return peers_.has_left(rank); }
-  bool has_gone(mob_rank_t rank) { return peers_.has_gone(rank); }
-  uintptr_t address_in(mob_rank_t host_index, uint64_t offset) const {
-    return segment_.address_in(host_index, offset);
-  }
-  void* local_address(uint64_t offset) const { return segment_.local_address(offset); }
-  uint64_t offset_of(const void* address) const { return segment_.offset_of(address); }
-  void* reach(mob_rank_t rank, const void* remote, size_t bytes) {
-    return segment_.reach(rank, remote, bytes);
-  }
-  void* reach_word(mob_rank_t rank, const void* remote, size_t bytes) {
-    return segment_.reach_word(rank, remote, bytes);
-  }
-  void* find_here(mob_rank_t rank, uintptr_t remote, size_t bytes) {
-    return segment_.find_here(rank, remote, bytes);
-  }
-  void* pointer_to(mob_rank_t rank, const void* remote) {
-    return segment_.pointer_to(rank, remote);
-  }
-  pid_t pid_of(mob_rank_t rank) const { return peers_.pid_of(rank); }
-  bool knows_pid_of(mob_rank_t rank) const { return peers_.knows_pid_of(rank); }
-  bool is_same_process(mob_rank_t rank) const { return peers_.is_same_process(rank); }
-  mob_status_t explain_unreachable(const char* call, mob_rank_t rank, const void* remote,
-                                   size_t bytes) const {
-    return segment_.explain_unreachable(call, rank, remote, bytes);
-  }
-  mob_status_t reserve_memory(uint64_t offset, size_t bytes) {
-    return segment_.reserve_memory(offset, bytes);
-  }
-  void release_memory(uint64_t offset, size_t bytes) { segment_.release_memory(offset, bytes); }
-
-  void close_chunks(uint64_t offset, uint64_t chunks) { segment_.close_chunks(offset, chunks); }
-  template <typename Done>
-  mob_status_t wait_until(Done done, os::Watch* watch, os::Wakeup wakeup = os::Wakeup::kRung) {
-    return waiter_.wait_until(done, watch, wakeup);
-  }
-  void ring(mob_rank_t rank) { waiter_.ring(rank); }
-  void ring_after_fence(mob_rank_t rank) { waiter_.ring_after_fence(rank); }
-  static void ring_after_fence(ProcessBlock::Doorbell& target) { Waiter::ring_after_fence(target); }
-  ProcessBlock::Doorbell& doorbell(mob_rank_t rank) { return segment_.doorbell(rank); }
-  void issue_recorded() { waiter_.issue_recorded(); }
-
-  // Completes the transfers of the calling thread's context at their targets, as a flush does, but
-  // without a fence when none is under way.
-  mob_status_t complete_transfers(const char* call) {
-    if (Completion::none_under_way()) [[likely]] {
-      return MOB_OK;
-    }
-    return completion_.flush(call, Completion::kAll, true);
-  }
-
-  // What the calling thread has started comes, at every target of another host, before what it says
-  // next to that. Waits for nothing that goes the same way.
-  mob_status_t order_transfers() {
-    if (Completion::none_under_way()) [[likely]] {
-      return MOB_OK;
-    }
-    return router_.fence();
-  }
-
-  bool poll() { return waiter_.poll(); }
-  bool poll_messages() { return waiter_.poll_messages(); }
-
-  // Whether what other hosts ask for is served by nobody but threads that wait or poll.
-  bool must_poll_for_others() const {
-    return network_.is_open() && settings_.progress_mode() == base::ProgressMode::kPoll;
-  }
-
-  static uint32_t thread_id() { return engine::thread_id(); }
-  static uint32_t known_thread_id() { return engine::known_thread_id(); }
-  uint32_t lock_id() const { return peers_.lock_id(); }
-  static mob_rank_t lock_owner(uint32_t id) { return Peers::lock_owner(id); }
 
  private:
   // What the program started before a message goes before it.
@@ -273,7 +173,8 @@ class Engine {
     std::string fate(mob_rank_t rank) override { return engine_.network_.fate(rank); }
     bool is_ending(mob_rank_t rank) override;
     bool is_at_end(mob_rank_t rank) override {
-      return engine_.is_here(rank) ? is_ending(rank) : engine_.remote_objects_.is_at_end(rank);
+      return engine_.peers_.is_here(rank) ? is_ending(rank)
+                                          : engine_.remote_objects_.is_at_end(rank);
     }
 
    private:

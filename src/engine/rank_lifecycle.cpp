@@ -73,7 +73,7 @@ class Helper {
   bool join(mob_rank_t rank) {
     const std::lock_guard lock(live_mutex);
     for (ThreadRank* found = live_threads; found != nullptr; found = found->next) {
-      if (found->engine->rank() != rank) continue;
+      if (found->engine->peers().rank() != rank) continue;
       ++found->helpers;
       helped_ = found;
       thread_engine = found->engine.get();
@@ -103,7 +103,7 @@ mob_status_t withdraw_rank() {
     return base::fail(MOB_ERR_STATE,
                       "mob_finalize: %d other threads act for rank %d; each must have ended, or "
                       "called mob_threads_act_for(-1), before",
-                      thread_rank.helpers, thread_engine->rank());
+                      thread_rank.helpers, thread_engine->peers().rank());
   }
   take_off(thread_rank);
   return MOB_OK;
@@ -119,7 +119,7 @@ mob_status_t withdraw_rank() {
 bool quiesce(Engine& stopping) {
   std::unique_ptr<Team> all;
   if (stopping.teams().open_end(&all) != MOB_OK) return false;
-  std::vector<uint64_t> before(static_cast<size_t>(stopping.size()));
+  std::vector<uint64_t> before(static_cast<size_t>(stopping.peers().size()));
   std::vector<uint64_t> now;
   while (true) {
     static_cast<void>(stopping.messages().flush_all(Whose::kEveryones));
@@ -200,7 +200,7 @@ mob_status_t engine_start(const job::mpi::Communicator* communicator) {
   {
     const std::lock_guard lock(live_mutex);
     // Only once: others that are threads read it without a lock by then.
-    if (live_ranks++ == 0) set_size(place->size());
+    if (live_ranks++ == 0) set_size(place->peers().size());
     if (thread_rank.seat != nullptr) {
       thread_rank.next = live_threads;
       live_threads = &thread_rank;
@@ -219,14 +219,14 @@ mob_status_t engine_stop() {
   if (helper.helps()) {
     return base::fail(MOB_ERR_STATE,
                       "mob_finalize: called by a thread that acts for rank %d, not by that rank",
-                      thread_engine->rank());
+                      thread_engine->peers().rank());
   }
   if (thread_rank.seat != nullptr) {
     if (const mob_status_t status = withdraw_rank()) return status;
   }
   Engine& stopping = engine();
   static_cast<void>(stopping.router().fence());  // what is held back is still to be carried
-  stopping.issue_recorded();
+  stopping.waiter().issue_recorded();
   // Handlers may call everything, so this comes before the library is not live any more.
   stopping.end_calls();
   const bool all_met = quiesce(stopping);

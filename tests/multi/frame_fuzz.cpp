@@ -198,8 +198,8 @@ class Fuzz {
     frame.resize(std::min(frame.size(), kMostBytes));
     FrameHeader header{1, 0, below(3), static_cast<uint32_t>(below(2)), 0, 0};
     if (one_in(16)) header.read = static_cast<uint32_t>(random_());
-    Link link(engine_.network(), engine_.rank(), engine_.progress(), endpoint_, engine_.messages(),
-              1, 0);
+    Link link(engine_.network(), engine_.peers().rank(), engine_.progress(), endpoint_,
+              engine_.messages(), 1, 0);
     accept(link, header, frame);
   }
 
@@ -340,7 +340,7 @@ int main(int count, char** words) {
   need(mob_broadcast(MOB_TEAM_WORLD, 0, counters, sizeof counters), "mob_broadcast");
   std::memcpy(&counter, &counters[0], sizeof counter);
   Engine& engine = mobius::engine::engine();
-  if (is_told_by_name(engine.job().secret())) {
+  if (is_told_by_name(engine.peers().job().secret())) {
     std::fprintf(stderr, "who knows the name of the launcher's socket has the key of the job\n");
     return 3;
   }

@@ -287,8 +287,8 @@ TEST(Delegation, PiecesBetweenSeveralThreads) {
       },
       [](Pair&) {
         const auto serve = [] {
-          static_cast<void>(
-              engine().wait_until([] { return at_it.load() == 0; }, nullptr, os::Wakeup::kMaybe));
+          static_cast<void>(engine().waiter().wait_until([] { return at_it.load() == 0; }, nullptr,
+                                                         os::Wakeup::kMaybe));
         };
         Engine& own = engine();
         std::thread other([&own] {
@@ -410,8 +410,8 @@ TEST(Delegation, WhoSleepsOrRunsOnTheSameProcessorIsCalled) {
       [&](Pair& pair) {
         ASSERT_EQ(sched_setaffinity(0, sizeof one, &one), 0);
         Delegation& desk = engine().delegation();
-        const mob_rank_t index = engine().host_index(1);
-        const auto& doorbell = engine().process(index).doorbell;
+        const mob_rank_t index = engine().peers().host_index(1);
+        const auto& doorbell = engine().segment().process(index).doorbell;
         std::vector<unsigned char> back(4096);
         for (unsigned round = 0; round < 200; ++round) {
           const auto data = counted(back.size(), round);
@@ -438,8 +438,8 @@ TEST(Delegation, WhoSleepsOrRunsOnTheSameProcessorIsCalled) {
       },
       [&](Pair&) {
         ASSERT_EQ(sched_setaffinity(0, sizeof one, &one), 0);
-        static_cast<void>(
-            engine().wait_until([] { return called.load() == 1; }, nullptr, os::Wakeup::kMaybe));
+        static_cast<void>(engine().waiter().wait_until([] { return called.load() == 1; }, nullptr,
+                                                       os::Wakeup::kMaybe));
         ASSERT_EQ(sched_setaffinity(0, sizeof before, &before), 0);
       });
 }
