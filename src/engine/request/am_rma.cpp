@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 
-// The side of the origin: what is packed and sent, and what becomes of the answer.
+// The origin's side: packing and sending requests, and receiving answers.
 
 #include "engine/request/am_rma.h"
 
@@ -51,7 +51,7 @@ mob_status_t has_no_memory(const char* call) {
   return fail(MOB_ERR_MEMORY, "%s: this process has no memory left", call);
 }
 
-// Between spans and `packed`, where their bytes lie in a row. `even_bytes` as Runs has it.
+// Copies between spans and the packed bytes at `packed`. `even_bytes` as in Runs.
 void move_packed(char* packed, std::span<const mob_span_t> spans, size_t even_bytes, size_t bytes,
                  bool to_packed) {
   const mob_span_t whole{packed, bytes};
@@ -85,7 +85,7 @@ mob_status_t AmRma::require() {
 
 mob_status_t AmRma::run(const char* call, const mob_transfer_t& transfer, const Shape& shape,
                         Mode mode, uint64_t* handle) {
-  // What is locally complete as soon as it is packed, or queued, waits for nothing.
+  // A transfer that is locally complete as soon as it is packed or queued does not wait.
   const bool goes_in_bulk =
       is_bulk(transfer, shape, mode) && !(mode == Mode::kBlocking && in_handler);
   const bool completes_early =
@@ -110,7 +110,7 @@ mob_status_t AmRma::run(const char* call, const mob_transfer_t& transfer, const 
     if (bulk.is_tried_out(whole->tried)) whole->tried_ns = os::now_ns();
   }
   Whole& started = *whole.release();  // finish_part() deletes it
-  // From here on others count on an end that is reported, also without memory to begin with.
+  // From here on completion must be reported, even if memory runs out before anything is sent.
   mob_status_t status = MOB_OK;
   try {
     status = goes_in_bulk ? send_bulk(call, transfer, shape, started)
@@ -120,14 +120,14 @@ mob_status_t AmRma::run(const char* call, const mob_transfer_t& transfer, const 
   }
   if (started.completes_early) {
     completion.complete_locally(*pending, status);
-    finish_part(started, MOB_OK);  // the error has been told
+    finish_part(started, MOB_OK);  // the error was reported
   } else {
     finish_part(started, status);
   }
   return mode == Mode::kBlocking ? completion.await(call, *pending) : MOB_OK;
 }
 
-// Flow control of what is started; nothing more is started at who is known to be lost.
+// Flow control before a transfer starts. An error if the rank is known to be lost.
 mob_status_t AmRma::await_room(const char* call, mob_rank_t rank, bool in_bulk) {
   if (services_.peers.is_here(rank)) return MOB_OK;
   const Link* const link = services_.network.find(rank);
@@ -142,7 +142,7 @@ mob_status_t AmRma::await_room(const char* call, mob_rank_t rank, bool in_bulk) 
 
 void AmRma::start(const char* call, const mob_transfer_t& transfer, const Shape& shape,
                   Pending& pending) {
-  // finish_part() deletes it.
+  // Deleted by finish_part().
   auto* const whole = new (std::nothrow) Whole;
   if (whole == nullptr) {
     services_.links.alone_ended(pending.target);
@@ -154,7 +154,7 @@ void AmRma::start(const char* call, const mob_transfer_t& transfer, const Shape&
   whole->show(services_, transfer, shape);
   mob_status_t status = require();
   try {
-    // In stretches, as send_parts() has them.
+    // In pieces of a stage's size, as in send_parts().
     for (size_t done = 0; status == MOB_OK && done < shape.total_bytes; done += kStageBytes) {
       Shape part = shape;
       part.remote += done;
@@ -171,8 +171,9 @@ void AmRma::start(const char* call, const mob_transfer_t& transfer, const Shape&
 void AmRma::start_bulk(const mob_transfer_t& transfer, Pending& pending) {
   const char* call = transfer.kind == MOB_PUT ? "mob_put_nbi" : "mob_get_nbi";
   Shape shape;
-  mob_status_t status = transport::normalise(call, transfer, &shape);  // it was checked
-  // finish_part() deletes it.
+  mob_status_t status =
+      transport::normalise(call, transfer, &shape);  // cannot fail: it was checked
+  // Deleted by finish_part().
   auto* const whole = new (std::nothrow) Whole;
   if (whole == nullptr) return services_.completion.complete(pending, has_no_memory(call));
   whole->pending = &pending;
@@ -191,11 +192,11 @@ void AmRma::start_bulk(const mob_transfer_t& transfer, Pending& pending) {
 mob_status_t AmRma::send_parts(const char* call, const mob_transfer_t& transfer, const Shape& shape,
                                Whole& whole) {
   const bool is_box = shape.kind == MOB_CONTIGUOUS || shape.kind == MOB_STRIDED;
-  // Without data somebody may still be told.
+  // A transfer without data may still notify.
   if (shape.total_bytes == 0 || (is_box && shape.total_bytes <= kStageBytes)) {
     return send_box(call, transfer, shape, whole, true);
   }
-  // Both lists are one sequence of bytes: they need not be cut alike.
+  // Both lists are the same sequence of bytes, and may be cut differently.
   if (shape.kind == MOB_SPANS && shape.total_bytes <= kStageBytes &&
       shape.remote_span_count <= kMostSpansSent) {
     const bool has_even_locals = shape.is_paired || shape.remote_span_count == 1;
@@ -206,7 +207,7 @@ mob_status_t AmRma::send_parts(const char* call, const mob_transfer_t& transfer,
                       has_even_locals ? shape.run_bytes : 0},
                      whole, true);
   }
-  // In stretches of runs that fill a stage; long runs are cut at whole elements.
+  // Collects runs until a stage is full; long runs are cut at whole elements.
   std::vector<mob_span_t> remote;
   std::vector<mob_span_t> local;
   const size_t listed =
@@ -255,7 +256,7 @@ mob_status_t AmRma::make_stage(Part& part, size_t list_bytes, size_t data_bytes,
   return MOB_OK;
 }
 
-// What travels as payload; from malloc(), so that it is aligned for every element.
+// Allocates the payload by malloc(), so that it is aligned for every element.
 mob_status_t AmRma::make_buffer(Part& part, size_t list_bytes, size_t data_bytes) {
   part.buffer.reset(new (std::nothrow) char[std::max<size_t>(list_bytes + data_bytes, 1)]);
   if (part.buffer == nullptr) {
@@ -290,7 +291,7 @@ mob_status_t AmRma::send_box(const char* call, const mob_transfer_t& transfer, c
   const void* payload = nullptr;
   mob_status_t status = MOB_OK;
   if (remote && shape.dimensions == 0) {
-    payload = shape.local;  // sent from, or received to, where it is
+    payload = shape.local;  // sent from, or received into, the user's memory
   } else if (remote && reads_local(transfer)) {
     status = make_buffer(*part, 0, shape.total_bytes);
     payload = part->data;
@@ -362,7 +363,7 @@ mob_status_t AmRma::compare_swap(const char* call, mob_rank_t rank, void* remote
   request.scale[1] = desired;
   request.remote = static_cast<char*>(remote);
   request.run_bytes = bytes;
-  // From here on others count on an end that is reported, also without memory to begin with.
+  // From here on completion must be reported, even if memory runs out before anything is sent.
   mob_status_t status = MOB_OK;
   try {
     status = send_word(call, rank, request, old, whole);
@@ -388,7 +389,7 @@ mob_status_t AmRma::send_word(const char* call, mob_rank_t rank, Request& reques
   return send(call, rank, std::move(part), request, nullptr, 0);
 }
 
-// Sends what was staged. The part belongs to its answer from here on.
+// Sends a packed part. From here on the thread that handles its answer owns the part.
 mob_status_t AmRma::send(const char* call, mob_rank_t rank, std::unique_ptr<Part> part,
                          Request& request, const void* payload, size_t payload_bytes) {
   Whole& whole = *part->whole;
@@ -407,7 +408,7 @@ mob_status_t AmRma::send(const char* call, mob_rank_t rank, std::unique_ptr<Part
       throw;
     }
     part.release();
-    // Before anybody can end it (give_up()), and not if there was no memory.
+    // Counted before give_up() can end the part, and only if there was memory for it.
     whole.parts.fetch_add(1, std::memory_order_relaxed);
   }
   Outgoing message;
@@ -416,7 +417,8 @@ mob_status_t AmRma::send(const char* call, mob_rank_t rank, std::unique_ptr<Part
   message.header_bytes = request.bytes();
   message.payload = payload;
   message.payload_bytes = payload_bytes;
-  // The user's is until the answer, if that is what ends the transfer here; the part is.
+  // The payload stays valid until the answer if it is the part's own buffer, or the user's memory
+  // in a transfer that the answer completes.
   message.stays = whole.never_waits || payload == held;
   mob_status_t status = MOB_OK;
   try {
@@ -428,13 +430,13 @@ mob_status_t AmRma::send(const char* call, mob_rank_t rank, std::unique_ptr<Part
   }
   if (status == MOB_OK) return MOB_OK;
   part = take_unanswered(request.part);
-  if (part == nullptr) return MOB_OK;  // its end has been told
+  if (part == nullptr) return MOB_OK;  // its end has been reported
   whole.parts.fetch_sub(1, std::memory_order_relaxed);
   release_stage(*part);
   return status;
 }
 
-// Takes out what was asked; null if that has come to its end.
+// Takes a part out of the unanswered ones; null if it has ended already.
 std::unique_ptr<AmRma::Part> AmRma::take_unanswered(uint64_t id) {
   const std::lock_guard lock(mutex_);
   const auto found = unanswered_.find(id);
@@ -453,13 +455,13 @@ void AmRma::noted(uint64_t note) {
     if (found != noted_.end()) id = found->second;
   }
   std::unique_ptr<Part> part = take_unanswered(id);
-  if (part == nullptr) return;  // it was given up
+  if (part == nullptr) return;  // give_up() ended it
   services_.network.note_heard(part->target);
   take_answer(std::move(part), nullptr);
 }
 
 void AmRma::give_up(mob_rank_t rank) {
-  // What comes after all must not be written where nobody expects it any more.
+  // First prevent late data from being written to memory that the user may reuse.
   services_.network.give_up(rank);
   services_.rkeys.give_up(rank);
   std::vector<std::unique_ptr<Part>> parts;
@@ -488,17 +490,17 @@ void AmRma::release_stage(Part& part) {
   const size_t runs = std::exchange(part.offered_runs, 0);
   if (runs != 0) bulk.note_withdrawn(part.target, runs);
   if (part.stage == nullptr) return;
-  // It is a block of this heap: this cannot fail.
+  // The stage is a block of this heap, so this cannot fail.
   static_cast<void>(services_.local_heap.release("the end of a transfer", part.stage));
 }
 
-// At the origin: what came back goes where it belongs.
+// Handles an answer: data go to their destination.
 void AmRma::answered(const mob_message_t& message, mob_delivery_t* delivery) {
   Reply reply{};
   std::memcpy(&reply, message.header, std::min(message.header_bytes, sizeof reply));
   reply.text[sizeof reply.text - 1] = '\0';
   std::unique_ptr<Part> part = take_unanswered(reply.part);
-  if (part == nullptr) return;  // it was given up
+  if (part == nullptr) return;  // give_up() ended it
   const bool remote = !services_.peers.is_here(message.source);
   if (remote && reply.status == MOB_OK &&
       (message.source != part->target || message.payload_bytes != part->answer_bytes())) {
@@ -546,7 +548,7 @@ void AmRma::answered(const mob_message_t& message, mob_delivery_t* delivery) {
   delivery->argument = part.release();
 }
 
-// `data` is what came, unless it came to its place.
+// `data` is the payload; null if it arrived at its destination already.
 void AmRma::take_answer(std::unique_ptr<Part> part, const char* data) {
   const bool is_in_place = part->self != nullptr && data == nullptr;
   if (part->kind == MOB_GET && !is_in_place && part->spans.empty()) {
@@ -570,14 +572,14 @@ void AmRma::take_answer(std::unique_ptr<Part> part, const char* data) {
   finish_part(*part->whole, MOB_OK);
 }
 
-// The last of a transfer's parts to come to its end completes it. After a first error the others
-// still come.
+// The last part of a transfer to end completes it. After a first error the other parts still
+// arrive.
 void AmRma::finish_part(Whole& whole, mob_status_t status) {
   if (status != MOB_OK) {
     const std::lock_guard lock(whole.mutex);
     whole.error.keep(status);
   }
-  // Both: who is last sees what the others recorded.
+  // Acquire and release: the last thread sees the errors that others recorded.
   if (whole.parts.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
   const std::unique_ptr<Whole> ended(&whole);
   ended->show_end(services_);

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-// Transfers that their target carries out: on memory that the origin has not mapped, where
-// cross-memory attach is refused, has no such operation (accumulates, read-modify-write), or would
-// be slower.
+// Transfers that a handler of the target carries out: on memory that the origin has not mapped,
+// where cross-memory attach is refused, has no such operation (accumulates, read-modify-write), or
+// would be slower.
 //
-// Between host-mates the origin packs what the target needs into a block of its own shared memory,
-// the stage, and sends a short message; the target's progress works straight from and to the stage
-// and answers. No data passes through the rings.
+// Between local peers the origin packs the data into a block of its own shared memory, the stage,
+// and sends a short message. The target reads from and writes to the stage directly, and answers.
+// No data passes through the rings.
 //
-// Between hosts the data are the payload of the request and of its answer, and go from and to the
-// user's memory without being packed where they are contiguous there. The answer of a get that
-// cannot be sent at once is read, and packed, when it can be, or before anything is done that the
-// same origin asks for and that may show. What has large runs the target moves itself, by remote
-// memory access (network_bulk.h).
+// Between hosts the data are the payload of the request and of its answer. Contiguous data go from
+// and to the user's memory without packing. If the answer of a get cannot be sent at once, the
+// target reads and packs the data when it can, or before it carries out any operation of the same
+// origin that could change them. If a transfer has large runs, the target moves them itself by
+// remote memory access (network/network_rma.h).
 
 #include <mobius/message.h>
 #include <mobius/transfer.h>
@@ -43,36 +43,37 @@ class AmRma final : public RequestPath, public WriteObserver {
  public:
   explicit AmRma(const RequestServices& services) : services_(services) {}
 
-  // Readies this process to serve, and to be answered. Also called by run().
+  // Readies this process to serve requests and to receive answers. Also called by run().
   mob_status_t require() override;
 
   mob_status_t run(const char* call, const mob_transfer_t& transfer, const transport::Shape& shape,
                    Mode mode, uint64_t* handle) override;
 
-  // mob_compare_swap8() and 4 on a word of the target.
+  // mob_compare_swap8() and mob_compare_swap4() on a word of the target.
   mob_status_t compare_swap(const char* call, mob_rank_t rank, void* remote, size_t bytes,
                             uint64_t expected, uint64_t desired, uint64_t* old);
 
-  // Starts a checked transfer of one stretch to or from another host, which `pending` is told of.
-  // Never waits; the data are the user's until the answer.
+  // Starts a checked transfer of one contiguous range to or from another host, and completes
+  // `pending` in the end. Never waits; the data are the user's until the answer.
   void start(const char* call, const mob_transfer_t& transfer, const transport::Shape& shape,
              Pending& pending);
-  // The same by remote memory access, of one that is_bulk() as one that is only started. May wait
-  // for a thread that polls.
+  // The same by remote memory access, for a transfer for which is_bulk() holds in a mode that does
+  // not wait. May wait for a thread that polls.
   void start_bulk(const mob_transfer_t& transfer, Pending& pending);
-  // Whether its target would most likely not be asked, of a contiguous one.
+  // Whether a contiguous transfer most likely needs no request to the target.
   bool goes_unasked(const mob_transfer_t& transfer) const;
 
-  // Ends what was asked of a rank that died, with MOB_ERR_PEER. Any thread.
+  // Ends all requests to a dead rank with MOB_ERR_PEER. Any thread.
   void give_up(mob_rank_t rank);
 
-  // Whether a transfer goes by remote memory access: the target moves it, some time.
+  // Whether the target (or this process with a key) moves the data by remote memory access.
   bool is_bulk(const mob_transfer_t& transfer, const transport::Shape& shape, Mode mode) const;
 
-  // The transport says that what a note was asked of has come.
+  // Called by the transport when the bytes that `note` stands for have arrived.
   void noted(uint64_t note) override;
 
-  // Whether bytes are this process' to serve: allocated, or exposed and there; the error if not.
+  // Whether bytes of this process may be accessed: they are allocated, or exposed and mapped.
+  // Returns the error if not.
   mob_status_t check_own(const void* address, size_t bytes, bool write) const;
 
  private:
@@ -81,7 +82,7 @@ class AmRma final : public RequestPath, public WriteObserver {
   struct Whole;
   struct Part;
   struct Arrival;
-  // What comes back; as in Outgoing.
+  // Contents of an answer; members as in Outgoing.
   struct Answer {
     const void* payload;
     size_t payload_bytes;
@@ -89,7 +90,7 @@ class AmRma final : public RequestPath, public WriteObserver {
     size_t described_bytes;
     const Rkeys::Key* key;
   };
-  // Of a payload that is memory of this process, and of one that is a Request and its list.
+  // For a payload that is memory of this process, and for one that is a Request and its list.
   static const LatePayload kOwnMemory;
   static const LatePayload kOwnShape;
 
@@ -106,12 +107,12 @@ class AmRma final : public RequestPath, public WriteObserver {
   bool write_unasked(const mob_transfer_t& transfer, const transport::Shape& shape, Whole& whole);
   mob_status_t send_bulk(const char* call, const mob_transfer_t& transfer,
                          const transport::Shape& shape, Whole& whole);
-  // Two lists of one sequence of bytes.
+  // Two lists of the same sequence of bytes.
   struct Runs {
     std::span<const mob_span_t> remote;
     std::span<const mob_span_t> local;
     size_t bytes;
-    size_t even_bytes;  // of each local span, or 0 where they differ
+    size_t even_bytes;  // of each local span; 0 if they differ
   };
   mob_status_t send_runs(const char* call, const mob_transfer_t& transfer, const Runs& runs,
                          Whole& whole, bool last);
@@ -125,7 +126,7 @@ class AmRma final : public RequestPath, public WriteObserver {
   void finish_part(Whole& whole, mob_status_t status);
   std::unique_ptr<Part> take_unanswered(uint64_t id);
 
-  // At the target.
+  // Target.
   void serve(const mob_message_t& message, mob_delivery_t* delivery);
   void serve_staged(mob_rank_t origin, const Request& request);
   void serve_payload(const mob_message_t& message, const Request& request,
@@ -149,17 +150,17 @@ class AmRma final : public RequestPath, public WriteObserver {
               const Answer& whole = {});
   void compare_swap_here(const Request& request, void* old);
 
-  // At the origin.
+  // Origin.
   void answered(const mob_message_t& message, mob_delivery_t* delivery);
   void take_answer(std::unique_ptr<Part> part, const char* data);
 
   const RequestServices services_;
   std::once_flag registered_;
-  std::mutex mutex_;  // guards what follows
+  std::mutex mutex_;  // guards the members below
   uint64_t last_id_ = 0;
-  std::map<uint64_t, Part*> unanswered_;  // owned, by what the requests call them
-  std::map<uint64_t, uint64_t> noted_;    // those of them that are answered by a note, by that
-  std::set<Part*> arriving_;              // owned: a part of the answer is here
+  std::map<uint64_t, Part*> unanswered_;  // owned; by request number
+  std::map<uint64_t, uint64_t> noted_;    // request numbers by the note that answers them
+  std::set<Part*> arriving_;              // owned: parts whose answer has begun to arrive
 };
 
 }  // namespace mobius::engine

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 
-// The side of the origin, of what goes by remote memory access: offered to the target, or written
-// by a key that the target has given.
+// The origin's side of remote memory access: memory offered to the target, or writes with a key
+// that the target has given.
 
 #include <algorithm>
 #include <memory>
@@ -28,7 +28,7 @@ using transport::Shape;
 
 namespace {
 
-// Whether somebody at the target is to hear of it, which takes the target.
+// Whether the transfer notifies at the target, which only the target can do.
 bool tells_target(const mob_transfer_t& transfer) {
   return transfer.target_counter != nullptr || transfer.signal != nullptr;
 }
@@ -43,10 +43,11 @@ bool AmRma::is_bulk(const mob_transfer_t& transfer, const Shape& shape, Mode mod
   return mode != Mode::kBlocking || bulk.is_worth_waiting_for(extent);
 }
 
-// Whether it is one stretch to move that takes no message but one request for a get. Of memory
-// whose key is here: it is not freed before what its owner was asked for has been written, as the
-// word that withdraws the key comes behind that. What is exposed may be withdrawn while it is
-// written from, which is the end of a connection over TCP; the answer in a message says so instead.
+// Whether the transfer moves one contiguous range, and needs no message, or a request alone for a
+// get. Only for memory whose key is here: its owner does not free it before it has written the data
+// of earlier requests, because the withdrawal of the key is ordered behind those data. Exposed
+// memory could be withdrawn while the target writes from it, which would break a TCP connection; an
+// answer in a message reports the error instead.
 bool AmRma::is_bare(const mob_transfer_t& transfer, const Shape& shape) const {
   return can_be_bare(transfer, shape) && has_key_for(transfer);
 }
@@ -63,13 +64,13 @@ bool AmRma::has_key_for(const mob_transfer_t& transfer) const {
   return services_.rkeys.has(transfer.rank, remote, remote + transfer.bytes);
 }
 
-// The answer to a get has nothing to say but that its bytes are here.
+// Whether the arrival of a get's bytes is enough as its answer.
 bool AmRma::is_told_by_note(const mob_transfer_t& transfer, const Shape& shape) const {
   return transfer.kind == MOB_GET && shape.kind == MOB_CONTIGUOUS && !tells_target(transfer) &&
          services_.network.rma().can_note(shape.total_bytes);
 }
 
-// A key of a target's that is used.
+// Use of a target's key, for the lifetime of this object.
 struct AmRma::RkeyLoan {
   Rkeys& keys;
   const mob_rank_t target;
@@ -94,8 +95,8 @@ bool AmRma::goes_unasked(const mob_transfer_t& transfer) const {
   return transfer.kind == MOB_PUT && !tells_target(transfer) && has_key_for(transfer);
 }
 
-// Whether the target need not be asked: it has given the key of its memory, need do nothing more,
-// and what is written then overtakes nothing. Then it is written.
+// Writes by a key that the target has given, if that is all the transfer needs, and if the write
+// overtakes no earlier operation. False: the target must be asked.
 bool AmRma::write_unasked(const mob_transfer_t& transfer, const Shape& shape, Whole& whole) {
   const mob_rank_t target = transfer.rank;
   if (transfer.kind != MOB_PUT || tells_target(transfer) || shape.highest == 0 ||

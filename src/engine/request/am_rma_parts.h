@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-// What the origin remembers of transfers that the target carries out; for am_rma.cpp and
+// The origin's state of transfers that the target carries out; for am_rma.cpp and
 // am_rma_network.cpp alone.
 
 #include <mobius/transfer.h>
@@ -26,7 +26,8 @@
 
 namespace mobius::engine {
 
-// What every part of a transfer says alike; a template, because requests are private.
+// Fills in the fields that are the same in every part of a transfer. A template, because requests
+// are private.
 template <typename Request>
 void describe(const mob_transfer_t& transfer, bool last, Request* request) {
   request->kind = transfer.kind;
@@ -44,23 +45,23 @@ void describe(const mob_transfer_t& transfer, bool last, Request* request) {
   request->signal_op = transfer.signal_op;
 }
 
-// A transfer of the origin; lives until its last part is answered.
+// A transfer at its origin; exists until its last part is answered.
 struct AmRma::Whole {
   Pending* pending = nullptr;
   bool completes_early = false;  // locally, as soon as everything is packed
-  bool never_waits = false;      // the payload is sent from where it is, some time
+  bool never_waits = false;      // the payload is sent later, from the user's memory
   bool is_bulk = false;
   bool is_unasked = false;
-  uint64_t tried_ns = 0;     // when it began, if it is to tell how long it takes
-  NetworkRma::Extent tried;  // … and what
+  uint64_t tried_ns = 0;     // start time, if the transfer is measured
+  NetworkRma::Extent tried;  // … and its extent
   mob_rank_t target = 0;
   size_t bytes = 0;
-  uint64_t shown_ns = 0;            // when it began, if it goes to another host, for a timeline
-  std::atomic<uint32_t> parts = 1;  // the one who sends them is one
-  std::mutex mutex;                 // guards what follows
+  uint64_t shown_ns = 0;            // start time for the timeline, if to another host
+  std::atomic<uint32_t> parts = 1;  // the sending thread counts as one
+  std::mutex mutex;                 // guards the members below
   FirstError error;
 
-  // Before anything is sent.
+  // Called before anything is sent.
   void show(const RequestServices& services, const mob_transfer_t& transfer,
             const transport::Shape& shape) {
     target = transfer.rank;
@@ -75,7 +76,7 @@ struct AmRma::Whole {
     return is_bulk ? "remote memory" : "alone";
   }
 
-  // Before its end is told.
+  // Called before completion.
   void show_end(const RequestServices& services) const {
     Timeline* const timeline = services.instrumentation.timeline();
     if (shown_ns == 0 || timeline == nullptr) return;
@@ -86,36 +87,36 @@ struct AmRma::Whole {
   }
 };
 
-// One request under way.
+// One pending request.
 struct AmRma::Part {
   Whole* whole = nullptr;
-  AmRma* self = nullptr;  // once the answer is coming in several records
+  AmRma* self = nullptr;  // set once an answer of several records arrives
   void* stage = nullptr;
   std::unique_ptr<char[]> buffer;  // between hosts, instead of the stage
   char* data = nullptr;            // in the stage
   char* fetched = nullptr;         // in the stage
   mob_kind_t kind = MOB_PUT;
-  // Where a get puts its data: a box whose "remote" side is the stage, or spans.
+  // Destination of a get: a box whose "remote" side is the stage, or spans.
   transport::Shape box;
   std::vector<mob_span_t> spans;
-  size_t even_bytes = 0;  // of each, where they are alike
+  size_t even_bytes = 0;  // of each span, where all are alike
   void* fetched_to = nullptr;
   size_t fetched_bytes = 0;
-  // What the target reads or writes itself, and what it is told of that.
+  // Memory that the target reads or writes itself, and the runs in it that the request lists.
   std::vector<transport::ofi::Registration> offered;
   std::vector<NetworkRma::Run> runs;
-  size_t offered_runs = 0;  // that the target's requests count
+  size_t offered_runs = 0;  // runs that count as offered to the target
   mob_rank_t target = 0;
-  bool wants_key = false;  // of the memory there
-  uint64_t note = 0;       // that answers it; 0: none does
-  uint64_t asked_ns = 0;   // of what tells of the link to another host
+  bool wants_key = false;  // of the target's memory
+  uint64_t note = 0;       // the note that answers the request; 0: none
+  uint64_t asked_ns = 0;   // start time, if the transfer measures the link to another host
 
   bool tells_of_link() const {
     return (kind == MOB_PUT || kind == MOB_GET) && spans.empty() && box.dimensions == 0 &&
            box.total_bytes >= schedule::LinkMeter::kLargeBytes;
   }
 
-  // The payload that an answer from another host has to have.
+  // Size of the payload in the answer from another host.
   size_t answer_bytes() const {
     if (!offered.empty() || kind == MOB_PUT || kind == MOB_ACCUMULATE) return 0;
     if (kind == MOB_FETCH_ACCUMULATE) return fetched_bytes;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 
-// The side of the target: requests whose data lie in a stage or come as a payload, checked, carried
-// out and answered.
+// The target's side: checks requests whose data are in a stage or a payload, carries them out, and
+// answers.
 
 #include <algorithm>
 #include <cstring>
@@ -46,7 +46,8 @@ mob_status_t read_list(const char* list, size_t bytes, std::vector<mob_span_t>* 
   }
 }
 
-// Whether nobody can tell when it is carried out. A template, because requests are private.
+// Whether the request has no effect that others could observe. A template, because requests are
+// private.
 template <typename Request>
 bool only_reads(const Request& request) {
   return request.kind == MOB_GET && request.target_counter == nullptr && request.signal == nullptr;
@@ -54,22 +55,22 @@ bool only_reads(const Request& request) {
 
 }  // namespace
 
-// A request whose payload comes in several records.
+// A request whose payload arrives in several records.
 struct AmRma::Arrival {
   AmRma* self;
   mob_rank_t origin;
   Request request;
-  bool is_direct;  // into the memory of the user
+  bool is_direct;  // into the user's memory
   char* payload;
-  std::unique_ptr<char[]> kept;  // which is the payload, where it is not in a record
+  std::unique_ptr<char[]> kept;  // the payload, if it is not in a record
 };
 
-// On a word of this process; `old` gets what it held.
+// Compare-swap of a word of this process; `old` receives the former value.
 void AmRma::compare_swap_here(const Request& request, void* old) {
   services_.segment.accumulate_locks().admit_word(services_.peers.host().index(),
                                                   reinterpret_cast<uintptr_t>(request.remote));
   const auto swap = [&]<typename T>(T expected, T desired) {
-    // The result is told by the old value.
+    // The old value tells the result.
     static_cast<void>(__atomic_compare_exchange_n(reinterpret_cast<T*>(request.remote), &expected,
                                                   desired, false, __ATOMIC_SEQ_CST,
                                                   __ATOMIC_SEQ_CST));
@@ -82,7 +83,7 @@ void AmRma::compare_swap_here(const Request& request, void* old) {
   }
 }
 
-// At the target: does it and answers. Runs in a message handler, so it never waits.
+// Serves a request at the target. Runs in a message handler, so it never waits.
 void AmRma::serve(const mob_message_t& message, mob_delivery_t* delivery) {
   Request request{};
   if (message.header_bytes < offsetof(Request, box) || message.header_bytes > sizeof request) {
@@ -119,7 +120,7 @@ void AmRma::serve_payload(const mob_message_t& message, const Request& request,
       request.kind == MOB_PUT || (request.kind != MOB_GET && request.op != MOB_NO_OP);
   const size_t expected =
       request.compare_bytes != 0 ? 0 : request.list_bytes + (sends_data ? request.data_bytes : 0);
-  // The sum may have wrapped, but not if no part of it is larger.
+  // The sum may have wrapped, but not if each of its terms is at most the sum.
   if (message.payload_bytes != expected || request.data_bytes > kStageBytes ||
       (request.compare_bytes == 0 && request.list_bytes > expected) ||
       request.list_bytes % sizeof(mob_span_t) != 0 || request.dimensions < 0 ||
@@ -130,7 +131,7 @@ void AmRma::serve_payload(const mob_message_t& message, const Request& request,
     return;
   }
   if (expected == 0 || message.payload != nullptr) {
-    // Handlers may change what they are shown, which nobody else looks at.
+    // Handlers may change the payload; nothing else reads it.
     auto* payload = const_cast<char*>(static_cast<const char*>(message.payload));
     Arrival arrival{this, message.source, request, false, payload, nullptr};
     return serve_arrival(arrival);
@@ -161,7 +162,7 @@ void AmRma::serve_payload(const mob_message_t& message, const Request& request,
   delivery->argument = arrival.release();
 }
 
-// Moves the bytes itself, once it knows which.
+// Receives the list of runs that this process is to move itself.
 void AmRma::serve_bulk(const mob_message_t& message, const Request& request,
                        mob_delivery_t* delivery) {
   const mob_rank_t origin = message.source;
@@ -192,7 +193,7 @@ void AmRma::serve_bulk(const mob_message_t& message, const Request& request,
   delivery->argument = arrival.release();
 }
 
-// All or nothing of what is checked here; whoever polls when the bytes are all there answers.
+// Checks all runs before it moves any. The thread that polls when the last bytes arrive answers.
 void AmRma::move_runs(const Arrival& arrival) {
   const Request& request = arrival.request;
   const std::span runs(reinterpret_cast<const NetworkRma::Run*>(arrival.payload),
@@ -212,7 +213,8 @@ void AmRma::move_runs(const Arrival& arrival) {
   Rkeys::Key key{};
   const bool is_given = give_key(arrival.origin, request, reinterpret_cast<void*>(runs[0].mover),
                                  runs[0].bytes, &key) != nullptr;
-  // Where somebody here is told that the bytes may be changed, they have to be gone.
+  // If the transfer notifies at the target, the receiver may change the bytes: then they must have
+  // left before done() notifies it.
   const bool ahead = only_reads(request);
   NetworkRma& bulk = services_.network.rma();
   const bool is_noted =
@@ -227,7 +229,7 @@ void AmRma::move_runs(const Arrival& arrival) {
   bulk.move(arrival.origin, request.kind, runs, ahead, is_noted, done);
 }
 
-// All of a request of another host is here.
+// Called when the whole request of another host has arrived.
 void AmRma::serve_arrival(Arrival& arrival) {
   const Request& request = arrival.request;
   Rkeys::Key key{};
@@ -239,7 +241,7 @@ void AmRma::serve_arrival(Arrival& arrival) {
     answer(arrival.origin, request, status, whole);
   };
   if (arrival.is_direct) return end(tell(request));
-  // Not where somebody is told that the data may be changed.
+  // Not for a get with a notification: its receiver may change the data.
   if (only_reads(request)) return serve_get(arrival);
   char* const list = arrival.payload;
   char* data = list + request.list_bytes;
@@ -264,8 +266,8 @@ void AmRma::serve_arrival(Arrival& arrival) {
   end(status);
 }
 
-// Of what holds the bytes, if the origin wants it: `key`, or null. Called where it is this thread
-// that polls: to register memory waits for who does.
+// Gives the origin a key of the allocation that holds the bytes, if it wants one; else null. Called
+// by the polling thread: registering memory in another thread would wait for it.
 const Rkeys::Key* AmRma::give_key(mob_rank_t origin, const Request& request, const void* first,
                                   size_t bytes, Rkeys::Key* key) {
   const bool is_given =
@@ -274,8 +276,8 @@ const Rkeys::Key* AmRma::give_key(mob_rank_t origin, const Request& request, con
   return is_given ? key : nullptr;
 }
 
-// The answer is sent from where the data are, if they need no packing. If there is no room for it
-// yet, it is read when there is.
+// Sends the answer from the data's own memory if it needs no packing. If there is no room for it
+// yet, the data are read when there is.
 void AmRma::serve_get(const Arrival& arrival) {
   const Request& request = arrival.request;
   Answer whole{request.remote, request.data_bytes, &kOwnMemory, 0, nullptr};
@@ -304,7 +306,7 @@ mob_status_t AmRma::check_late(const void* payload, size_t bytes) const {
   return bytes == 0 ? MOB_OK : check_own(payload, bytes, false);
 }
 
-// It may be somebody else's by now, or gone.
+// The memory may have been freed or reused meanwhile, so it is checked again.
 mob_status_t AmRma::read_late(void* owner, const void* payload, size_t bytes, void* to) {
   const mob_status_t status = static_cast<AmRma*>(owner)->check_late(payload, bytes);
   if (status == MOB_OK) transport::copy(to, payload, bytes);
@@ -330,7 +332,7 @@ size_t AmRma::refuse_late(void* header, mob_status_t status) {
 constinit const LatePayload AmRma::kOwnMemory{read_late, refuse_late, sizeof(Reply)};
 constinit const LatePayload AmRma::kOwnShape{read_shape, refuse_late, sizeof(Reply)};
 
-// Tells those that a transfer names at the target, when its data are in place.
+// Notifies the counter and signal that a transfer names at the target, when its data are in place.
 mob_status_t AmRma::tell(const Request& request) {
   if (request.target_counter == nullptr && request.signal == nullptr) return MOB_OK;
   if (request.signal != nullptr) {
@@ -370,11 +372,11 @@ void AmRma::answer(mob_rank_t origin, const Request& request, mob_status_t statu
     message.late_owner = this;
     message.described_bytes = whole.described_bytes;
   }
-  // If the origin is gone, nobody is left to tell.
+  // If the origin is lost, nobody needs the answer.
   static_cast<void>(services_.messages.post("an answer", origin, message));
 }
 
-// Exposed memory may have been given back since; to touch it then would be the end of this process.
+// The program may have unmapped exposed memory; touching it would crash this process.
 mob_status_t AmRma::check_own(const void* address, size_t bytes, bool write) const {
   const mob_rank_t self = services_.peers.rank();
   const auto start = reinterpret_cast<uintptr_t>(address);
@@ -394,10 +396,10 @@ mob_status_t AmRma::check_remote(const Request& request, const Shape& shape) con
       return status;
     }
   }
-  if (shape.total_bytes == 0) return MOB_OK;  // it only tells somebody, and names no memory
+  if (shape.total_bytes == 0) return MOB_OK;  // only notifies, and names no memory
   const bool writes = request.kind != MOB_GET;
-  // One look for all of it, unless it is exposed memory and its runs are far apart: then the gaps
-  // are left alone. The gaps of a list may be nobody's.
+  // One check for the whole range, unless it is exposed memory with runs far apart: then gaps are
+  // not checked. The gaps of a list may be unmapped.
   const size_t hull = shape.highest - shape.lowest;
   if (shape.highest != 0) {
     if (services_.segment.find_here(services_.peers.rank(), shape.lowest, hull) != nullptr)

@@ -25,8 +25,8 @@ using schedule::Kind;
 
 mob_status_t makes_no_sense() { return fail(MOB_ERR_SYSTEM, "a packed message makes no sense"); }
 
-// One row. Aligned values are written whole, as mob_put8() says, and as the fence between two of
-// them has it: after what came before.
+// Writes one row. Aligned values are written whole (see mob_put8()), and after everything written
+// before (for a fence between two of them).
 void write_row(unsigned char* to, const unsigned char* from, size_t bytes) {
   const auto store = [&]<typename T>(T value) {
     std::memcpy(&value, from, sizeof value);
@@ -73,8 +73,8 @@ void read_row(unsigned char* to, const unsigned char* from, size_t bytes) {
   }
 }
 
-// Whether all rows lie between two addresses. Strides come from the network: one may lead around
-// the end of all addresses, or further.
+// Whether all rows lie between two addresses. Strides come from the network, so their sums may
+// overflow.
 bool lies_between(const Arrived& piece, uint64_t lowest, uint64_t highest) {
   const auto row_does = [&](uint64_t row) {
     return row >= lowest && row <= highest && piece.row_bytes <= highest - row;
@@ -93,7 +93,7 @@ bool lies_between(const Arrived& piece, uint64_t lowest, uint64_t highest) {
 
 }  // namespace
 
-// A message whose pieces come in several records.
+// A batch whose pieces arrive in several records.
 struct BatchServer::Whole {
   BatchServer* self;
   mob_rank_t origin;
@@ -120,7 +120,7 @@ void BatchServer::serve(const mob_message_t& message, mob_delivery_t* delivery) 
                  message.payload_bytes);
     return;
   }
-  // What cannot be kept is refused, as what makes no sense.
+  // Without memory to keep it, the batch is refused like a malformed one.
   std::unique_ptr<unsigned char[]> kept(new (std::nothrow) unsigned char[message.payload_bytes]);
   if (kept == nullptr) {
     request.answer_bytes = UINT64_MAX;
@@ -145,12 +145,12 @@ void BatchServer::serve_pieces(mob_rank_t origin, const BatchRequest& request,
   message.header_bytes = BatchReply::bytes(done.reply.status);
   message.payload = done.data.get();
   message.payload_bytes = done.bytes;
-  // If the origin is gone, nobody is left to tell.
+  // If the origin is lost, nobody needs the answer.
   static_cast<void>(services_.messages.post("an answer", origin, message));
 }
 
-// After an error the others are carried out all the same: they know nothing of each other. What
-// was merged into one stretch is one.
+// After an error the other operations are still carried out, because they are independent. Merged
+// operations count as one.
 BatchServer::Done BatchServer::carry_out(mob_rank_t origin, const BatchRequest& request,
                                          const unsigned char* bytes, size_t count, bool may_tell) {
   constexpr size_t kMostAnswer = size_t{1} << 24;
@@ -171,7 +171,7 @@ BatchServer::Done BatchServer::carry_out(mob_rank_t origin, const BatchRequest& 
   } else if (request.answer_bytes != 0 && answer == nullptr) {
     note(fail(MOB_ERR_MEMORY, "it has no memory left"));
   } else {
-    // Mostly all lies in one piece of memory: one look instead of one per piece.
+    // Most batches lie within one region: one check instead of one per piece.
     const bool is_one = request.highest != request.lowest &&
                         am_rma_.check_own(reinterpret_cast<void*>(request.lowest),
                                           request.highest - request.lowest, true) == MOB_OK;
@@ -191,7 +191,7 @@ BatchServer::Done BatchServer::carry_out(mob_rank_t origin, const BatchRequest& 
       if (is_checked || piece.rows == 1) {
         note(carry_out(origin, piece, is_checked, answer.get() + answered));
       } else {
-        // Rows are operations that know nothing of each other, either.
+        // Rows are independent operations, too.
         for (uint32_t row = 0; row < piece.rows; ++row) {
           note(carry_out(origin, piece.only(row), false,
                          answer.get() + answered + (data != 0 ? row * piece.row_bytes : 0)));
@@ -263,7 +263,7 @@ mob_status_t BatchServer::move(const Arrived& piece, bool is_checked, unsigned c
       });
     }
   };
-  // Most of many rows are words: no look at each for how long it is.
+  // Most batches of many rows move words: a constant size avoids a test for each row.
   if (piece.row_bytes == sizeof(uint64_t)) {
     move_rows(std::integral_constant<size_t, sizeof(uint64_t)>{});
   } else {
@@ -273,7 +273,7 @@ mob_status_t BatchServer::move(const Arrived& piece, bool is_checked, unsigned c
 }
 
 mob_status_t BatchServer::combine(const Arrived& piece, unsigned char* answer) {
-  // Aligned for every type, as the elements of the message are not.
+  // Aligned for every type; the elements in the message are not.
   alignas(16) unsigned char small[256];
   std::unique_ptr<unsigned char[]> large;
   unsigned char* operands = small;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-// Carries out, at the target, the packed messages of other hosts' schedulers: many operations on
-// this process' memory, in order, with one answer.
+// Carries out batches of other hosts' schedulers at the target: many operations on this process'
+// memory in one message, in order, with one answer.
 
 #include <mobius/message.h>
 
@@ -19,10 +19,11 @@ namespace mobius::engine {
 
 class AmRma;
 
-// Takes what an origin tells the engine of this process behind operations of a batch.
+// Receives the tells of a batch: messages of an origin to the engine of this process, ordered
+// behind the batch's earlier operations.
 class TellSink {
  public:
-  // The message's header says what. Any thread that carries out messages.
+  // The message is in the header. Any thread that carries out messages.
   virtual void serve(const mob_message_t& message) = 0;
 
  protected:
@@ -34,17 +35,17 @@ class BatchServer {
   BatchServer(const RequestServices& services, AmRma& am_rma, TellSink& tells)
       : services_(services), am_rma_(am_rma), tells_(tells) {}
 
-  // Readies this process to be asked.
+  // Readies this process to receive batches.
   void open();
 
-  // What came of the operations of a message: the first error, and what was read.
+  // Outcome of a batch: the first error, and the data read.
   struct Done {
     BatchReply reply;
     std::unique_ptr<unsigned char[]> data;
     size_t bytes = 0;
   };
-  // Does them. With `may_tell` also what the origin asks the engine for, which may take any of its
-  // locks.
+  // Carries out a batch. With `may_tell` it also serves tells, which may take any lock of the
+  // engine.
   Done carry_out(mob_rank_t origin, const BatchRequest& request, const unsigned char* pieces,
                  size_t bytes, bool may_tell);
 
@@ -56,7 +57,7 @@ class BatchServer {
                     size_t count);
   mob_status_t carry_out(mob_rank_t origin, const schedule::Arrived& piece, bool is_checked,
                          unsigned char* answer);
-  // Of what is not checked, one row.
+  // For an unchecked piece: one row.
   mob_status_t move(const schedule::Arrived& piece, bool is_checked, unsigned char* answer) const;
   mob_status_t combine(const schedule::Arrived& piece, unsigned char* answer);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-// What scheduler.h sends to packs.h and gets back, around the pieces (schedule/wire.h).
+// Header of the messages between Scheduler and BatchServer, around the pieces (schedule/wire.h).
 
 #include <mobius/status.h>
 
@@ -13,13 +13,13 @@
 namespace mobius::engine {
 
 struct BatchRequest {
-  uint64_t id;            // of the origin, for the reply
-  uint64_t lowest;        // puts and gets lie between this
-  uint64_t highest;       // … and this: of one piece of memory, mostly
+  uint64_t id;            // the origin's number, returned in the reply
+  uint64_t lowest;        // puts and gets lie in the range from here …
+  uint64_t highest;       // … to here: mostly within one region
   uint64_t answer_bytes;  // of all gets and fetches
 };
 
-// After it, whatever the status, what was read, in the order of the pieces.
+// Followed by the data read, in the order of the pieces, whatever the status.
 struct BatchReply {
   uint64_t id = 0;
   mob_status_t status = MOB_OK;
@@ -29,7 +29,7 @@ struct BatchReply {
     return status == MOB_OK ? offsetof(BatchReply, text) : sizeof(BatchReply);
   }
 
-  // What came, of which a text may be missing.
+  // A reply as received; the text may be missing.
   static BatchReply from(const void* bytes, size_t count) {
     BatchReply reply;
     std::memcpy(&reply, bytes, std::min(count, sizeof reply));
@@ -37,7 +37,7 @@ struct BatchReply {
     return reply;
   }
 
-  // Takes in mob_last_error().
+  // Copies the text of mob_last_error().
   void refuse(mob_status_t why) {
     status = why;
     std::strncpy(text, mob_last_error(), sizeof text - 1);

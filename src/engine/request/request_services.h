@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-// What requests and their servers need of other components; put together by the engine.
+// The components that requests and their servers use; put together by the engine.
 
 namespace mobius::engine {
 

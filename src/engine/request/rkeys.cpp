@@ -35,11 +35,12 @@ void Rkeys::allow(uint64_t start, size_t bytes) {
   try {
     own_[start].bytes = bytes;
   } catch (const std::bad_alloc&) {
-    return;  // origins ask each time
+    return;  // origins then ask each time
   }
 }
 
-// Under mutex_: gives a key that is there; else what one would be of, unless there can be none.
+// Finds a key that exists and gives it to `origin`. Otherwise sets `wanted` to the memory to
+// register, or to no bytes if there can be no key. Needs the mutex.
 bool Rkeys::share(mob_rank_t origin, uint64_t address, size_t bytes, Key* key, Key* wanted) {
   *wanted = {};
   auto found = own_.upper_bound(address);
@@ -74,7 +75,7 @@ bool Rkeys::give(mob_rank_t origin, uint64_t address, size_t bytes, Key* key) {
     const bool is_made = endpoint_.register_memory(reinterpret_cast<void*>(wanted.start),
                                                    wanted.bytes, &made) == MOB_OK;
     const std::lock_guard lock(mutex_);
-    // Unless another thread has made one, or forbids it.
+    // Another thread may have made a key meanwhile, or forbidden it.
     Key now{};
     is_given = share(origin, address, bytes, key, &now);
     if (!is_given && now.start == wanted.start && now.bytes == wanted.bytes) {
@@ -127,7 +128,7 @@ void Rkeys::withdraw(const char* call, std::map<uint64_t, Given>::node_type give
   endpoint_.unregister(registration);
 }
 
-// Of a withdrawn one, the holder with the next higher rank; -1: there is none.
+// The holder of a withdrawn key with the next higher rank; -1: none.
 mob_rank_t Rkeys::holder_after(uint64_t id, mob_rank_t rank) {
   const std::lock_guard lock(mutex_);
   const std::set<mob_rank_t>& holders = withdrawn_.find(id)->second.holders;
@@ -152,7 +153,7 @@ void Rkeys::keep(mob_rank_t target, const Key& key) {
   }
 }
 
-// Under mutex_.
+// Needs the mutex.
 Rkeys::Held* Rkeys::find(mob_rank_t target, uint64_t lowest, uint64_t highest) {
   const auto of_target = held_.find(target);
   if (of_target == held_.end()) return nullptr;
@@ -181,7 +182,7 @@ void Rkeys::let_go(mob_rank_t target, uint64_t id) {
   {
     const std::lock_guard lock(mutex_);
     const auto of_target = held_.find(target);
-    if (of_target == held_.end()) return;  // it is lost
+    if (of_target == held_.end()) return;  // the target is lost
     const auto found = of_target->second.find(id);
     if (found == of_target->second.end()) return;
     Held& held = found->second;
@@ -216,7 +217,7 @@ void Rkeys::serve(mob_rank_t from, const Notice& notice) {
   let_go(from, notice.id);
 }
 
-// False if there is no memory for it. Who cannot be told otherwise is lost.
+// False if there is no memory for the message. Any other failure means that the rank is lost.
 bool Rkeys::tell(mob_rank_t rank, const Notice& notice) {
   Outgoing message;
   message.id = static_cast<unsigned>(InternalHandler::kKeys);

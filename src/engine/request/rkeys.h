@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-// Keys of allocations of processes of other hosts: who holds one writes there by remote memory
-// access without asking the owner, which takes two more ways of a message.
+// Remote keys: with the key of another host's allocation an origin writes there by remote memory
+// access without asking the owner, which would take two more message latencies.
 //
-// A target gives the key of the allocation with the answer to a large put that it was asked for, or
-// to a put or get that was a message and would be none with a key (served.h). It withdraws it when
-// the allocation is freed, and waits until every holder has let go of it: one that still writes
-// does so first. So no write meets a key that is gone, which would cost the connection, nor memory
-// that is somebody else's by then.
+// A target sends the key in its answer to a large put, or to a put or get that went as a message
+// and could use a key the next time (am_rma.h). When the allocation is freed, the target withdraws
+// the key and waits until every holder has released it; a holder releases it after its pending
+// writes. So no write uses a withdrawn key, which would break the connection, and none reaches
+// memory that is reused.
 //
-// Reads are not given away: what an origin reads may
-// still come after it has given its target up, into memory that is used for something else by then.
-// A target that is asked writes into memory that is taken out of its reach.
+// Keys are not for reading: if an origin gave its target up, the data of a read could still arrive,
+// in memory that is reused by then. A target that is asked instead writes into a registration that
+// the origin can withdraw.
 
 #include <mobius/job.h>
 #include <mobius/status.h>
@@ -37,7 +37,7 @@ class Rkeys {
  public:
   // As it travels.
   struct Key {
-    uint64_t id;  // of the owner; never used again
+    uint64_t id;  // number given by the owner; never reused
     uint64_t start;
     uint64_t bytes;
     uint64_t base;
@@ -47,27 +47,30 @@ class Rkeys {
   Rkeys(Peers& peers, Waiter& waiter, Messages& messages, transport::ofi::Endpoint& endpoint)
       : peers_(peers), waiter_(waiter), messages_(messages), endpoint_(endpoint) {}
 
-  // Before any other call; without it, or with MOBIUS_RMA_KEYS=off, they all do nothing.
+  // Called before any other function. Without it, or with MOBIUS_RMA_KEYS=off, the others do
+  // nothing.
   void open(const base::Settings& settings);
 
-  // At the target, any thread. Keys of this memory may be given; again when there is more of it.
+  // Target, any thread. Permits keys of this memory; to be called again when it grows.
   void allow(uint64_t start, size_t bytes);
-  // Withdraws those that were, and waits for it: not in handlers. Who is lost is not waited for.
-  // `call` names the public function.
+  // Withdraws the keys of this memory, and waits until no holder is left; not in handlers. It does
+  // not wait for lost processes. `call` names the public function.
   void forbid(const char* call, uint64_t start);
-  // Lets `origin` write to what holds these bytes; whether it may. Never waits.
+  // Gives `origin` a key to the allocation that holds these bytes; false if there is none. Never
+  // waits.
   bool give(mob_rank_t origin, uint64_t address, size_t bytes, Key* key);
 
-  // At the origin, any thread. What its target gave.
+  // Origin, any thread. Stores a key that the target gave.
   void keep(mob_rank_t target, const Key& key);
-  // The key of memory from `lowest` up to `highest`, which stays good until let_go(id); whether
-  // there is one.
+  // Finds a key for memory from `lowest` up to `highest`, which is valid until let_go(id); false if
+  // there is none.
   bool borrow(mob_rank_t target, uint64_t lowest, uint64_t highest, Key* key);
   void let_go(mob_rank_t target, uint64_t id);
-  // Whether there is one now.
+  // Whether there is such a key now.
   bool has(mob_rank_t target, uint64_t lowest, uint64_t highest);
 
-  // Forgets what a lost process was given. What it gave goes with the transfers that use it.
+  // Drops the keys that a lost process held. The keys that it gave go with the transfers that use
+  // them.
   void give_up(mob_rank_t rank);
 
  private:
@@ -77,20 +80,20 @@ class Rkeys {
     What what;
   };
 
-  // At the target.
+  // Target.
   struct Given {
     transport::ofi::Registration registration;
     std::set<mob_rank_t> holders;
   };
   struct Own {
     size_t bytes = 0;
-    std::map<uint64_t, Given> given;  // by id: of more bytes each
-    bool is_refused = false;          // the provider has no room for it
+    std::map<uint64_t, Given> given;  // by id; each of more bytes than the one before
+    bool is_refused = false;          // the provider cannot register it
   };
 
-  // At the origin.
+  // Origin.
   struct Held {
-    Key key{};  // of no bytes: it has not come yet
+    Key key{};  // without bytes: the key has not arrived yet
     size_t uses = 0;
     bool is_withdrawn = false;
   };
@@ -112,11 +115,12 @@ class Rkeys {
   transport::ofi::Endpoint& endpoint_;
   std::atomic<bool> is_open_ = false;
 
-  // Never held while something is registered: who polls waits for it, and is waited for then.
-  std::mutex mutex_;  // guards what follows
+  // Never held while memory is registered: registering waits for the polling thread, and that
+  // thread may wait for this mutex.
+  std::mutex mutex_;  // guards the members below
   uint64_t last_id_ = 0;
-  std::map<uint64_t, Own> own_;                          // by where it starts
-  std::map<uint64_t, Given> withdrawn_;                  // by id; until nobody holds it
+  std::map<uint64_t, Own> own_;                          // by start address
+  std::map<uint64_t, Given> withdrawn_;                  // by id; until no holder is left
   std::map<mob_rank_t, std::map<uint64_t, Held>> held_;  // by target and id
 };
 

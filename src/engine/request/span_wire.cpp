@@ -7,11 +7,11 @@
 namespace mobius::engine {
 namespace {
 
-constexpr size_t kPad = 16;  // so that elements behind a list are aligned as the list is
+constexpr size_t kPad = 16;  // aligns elements behind a list as the list is
 
 uint64_t address_of(const mob_span_t& span) { return reinterpret_cast<uint64_t>(span.address); }
 
-// Calls visit(T{}) with the type of `width` bytes; false if there is none.
+// Calls visit(T{}) with the integer type of `width` bytes; false if there is none.
 template <typename Visit>
 bool with_width(unsigned width, Visit visit) {
   switch (width) {
@@ -34,7 +34,7 @@ bool with_width(unsigned width, Visit visit) {
 
 }  // namespace
 
-// `any` has every bit that one of the numbers has: it bounds the largest, within a factor of two.
+// `any` is the bitwise or of all numbers: it bounds the largest within a factor of two.
 SpanWire::Numbers SpanWire::Numbers::holding(uint64_t any) {
   Numbers numbers;
   numbers.shift = any == 0 ? 0 : static_cast<uint8_t>(std::countr_zero(any));
