@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-// What the thread that has the bias of a queue's lock records by itself: what goes on where the
-// call before it ended, which makes the last operation of the queue longer, and one more of a kind
-// that is recorded without a further look. A program that puts or gets neighbours one by one pays
-// some thirty instructions a call, none of them atomic.
+// Append runs: the thread that a queue's lock is biased to records two kinds of calls by itself. A
+// call that continues where the call before it ended makes the queue's last operation longer. A
+// call like the one before it is recorded without further checks. A program that puts or gets
+// neighbouring elements one by one pays some thirty instructions a call, none of them atomic.
 
 #include <mobius/rma.h>
 
@@ -17,9 +17,9 @@
 
 namespace mobius::engine {
 
-// Of one queue of the scheduler. Whoever takes its lock otherwise counts what was noted here to the
-// last operation, and ends the thread's licence (Scheduler::Queue::Lock). What the inlined calls
-// know of it is in <mobius/detail/stretch_inline.h>.
+// The append run of one queue of the scheduler. Another thread that takes the queue's lock adds the
+// calls noted here to the last operation and ends the run (Scheduler::Queue::Lock). The inlined
+// calls know the fields in <mobius/detail/stretch_inline.h>.
 struct AppendRun : mob_stretch_t_ {
   static constexpr size_t kMostBytes = MOB_STRETCH_MOST_BYTES_;
   static_assert(MOB_STRETCH_UNIT_ == schedule::kMemoryUnit);
@@ -31,25 +31,24 @@ struct AppendRun : mob_stretch_t_ {
 
   constexpr AppendRun() noexcept : mob_stretch_t_{}, lock(bias) { who = kNobody; }
 
-  // Whether a call may go on with the last operation, as far as can be told without the lock.
+  // Whether a call may continue the last operation, as far as can be told without the lock.
   bool is_next(uint64_t remote, const void* local, size_t bytes) const {
     return mob_stretch_is_next_(this, reinterpret_cast<const void*>(remote), local, bytes) != 0;
   }
-  // Where the next call goes on at both sides. Needs the lock.
+  // Sets where the next call has to begin at both sides to continue. Needs the lock.
   void set_next(const char* local, uint64_t remote) {
     std::atomic_ref(next_local).store(local, std::memory_order_relaxed);
     std::atomic_ref(next_remote).store(remote, std::memory_order_relaxed);
   }
 
   os::BiasedLock lock;  // guards the queue
-  // Calls of the thread with the bias that begin here, in so many bytes, may be recorded as it
-  // recorded the last one, as long as `left` says so: to the same target, in the default context,
-  // by the same policy, which packs, and unfenced.
+  // Remote addresses at which calls of the biased thread may be recorded like its last one, as long
+  // as `left` permits: same target, default context, same packing policy, no fence.
   uint64_t alike_begin = 0;
   uint64_t alike_bytes = 0;
 };
 
-// The calling thread's stretch, if it has one.
+// The calling thread's append run; one without a bias if it has none.
 inline AppendRun& last_append_run() {
   return static_cast<AppendRun&>(*std::atomic_ref(mob_stretch_).load(std::memory_order_relaxed));
 }
@@ -57,7 +56,8 @@ inline void set_last_append_run(AppendRun& stretch) {
   std::atomic_ref(mob_stretch_).store(&stretch, std::memory_order_relaxed);
 }
 
-// Has the calling thread's next call look at everything: something may be different for it.
+// Ends the calling thread's append run, so that its next call makes all checks. For changes that
+// only affect this thread's calls.
 void leave_append_run();
 
 }  // namespace mobius::engine

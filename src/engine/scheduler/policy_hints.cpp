@@ -9,7 +9,7 @@ namespace mobius::engine {
 
 namespace {
 
-std::atomic<uint64_t> last_version = 0;  // of all Hints
+std::atomic<uint64_t> last_version = 0;  // of all PolicyHints
 
 }  // namespace
 

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-// Which allocations of this process have a schedule of their own (mob_mem_schedule()). Mostly none,
-// which is one load to know. If there are any, every operation that is recorded asks: each thread
-// remembers what it was told last, and as far as that goes needs no lock.
+// The allocations of this process that have a scheduling policy of their own (mob_mem_schedule()).
+// Mostly there are none, which takes one load to find out. If there are any, every recorded
+// operation looks its address up; each thread keeps its last answer, and needs no lock while that
+// answer holds.
 
 #include <mobius/job.h>
 
@@ -17,7 +18,7 @@
 
 namespace mobius::engine {
 
-// The part of an allocation that one rank of another host owns.
+// The region of an allocation that one rank of another host owns.
 struct HintedRange {
   mob_rank_t rank;
   uint64_t begin;
@@ -27,18 +28,18 @@ struct HintedRange {
 // Any thread.
 class PolicyHints {
  public:
-  // Sets the policy of an allocation, which its address tells from others; at most one range of
-  // each rank. Without a policy: no hint any more, also before the allocation goes. False if
-  // nothing changed.
+  // Sets the policy of an allocation, whose address identifies it; at most one range per rank.
+  // Without a policy: removes the hint, also before the allocation is freed. False if nothing
+  // changed.
   bool set(const void* allocation, std::vector<HintedRange> ranges,
            std::optional<schedule::Policy> policy);
 
   bool any() const { return any_.load(std::memory_order_relaxed); }
 
-  // Of an address in a rank of another host.
+  // The policy for an address in a rank of another host.
   std::optional<schedule::Policy> find(mob_rank_t rank, uint64_t remote) const;
 
-  // Addresses of a rank around one of which the same is true, until something is set.
+  // A range of a rank's addresses that have the same policy as one of them, until the next set().
   struct Around {
     uint64_t begin;
     uint64_t bytes;
@@ -52,7 +53,7 @@ class PolicyHints {
     schedule::Policy policy;
   };
 
-  // What is true of all addresses of a rank that lie between two others, until something is set.
+  // The policy of a range of a rank's addresses, until the next set().
   struct Answer {
     uint64_t version = 0;
     mob_rank_t rank = -1;
@@ -64,9 +65,10 @@ class PolicyHints {
   Answer look_up(mob_rank_t rank, uint64_t remote) const;
 
   std::atomic<bool> any_ = false;
-  // Another one after each change, and of no other Hints, so that an answer of it is of this one.
+  // Changes with each set(), and is unique among all PolicyHints, so that a kept answer matches
+  // only its own.
   std::atomic<uint64_t> version_ = 0;
-  mutable std::shared_mutex mutex_;  // guards what follows
+  mutable std::shared_mutex mutex_;  // guards the members below
   std::vector<Hint> hints_;
 };
 

@@ -24,7 +24,7 @@ using schedule::Policy;
 
 namespace {
 
-// Flights that are kept for others: about as many as are under way at a time.
+// Flights that are kept for reuse: about as many as are pending at a time.
 constexpr size_t kMostSpare = 128;
 
 }  // namespace
@@ -55,7 +55,7 @@ mob_status_t Scheduler::make_queue(mob_rank_t rank) {
   queue->spare.reserve(kMostSpare);
   queue->costs.message_ns =
       static_cast<double>(services_.settings.number(base::SettingId::kMessageNs));
-  // A message with all that stands before its pieces is one record.
+  // A packed message, with everything in front of its pieces, fits into one record.
   constexpr size_t kBefore = 256;
   queue->costs.message_bytes = std::min(queue->costs.message_bytes, link->record_bytes() - kBefore);
   queue->wire =
@@ -113,7 +113,7 @@ void Scheduler::end_append_runs() {
   }
 }
 
-// As there are now: who has the lock of one may wait for that of the list.
+// A copy of the list: a thread that holds the lock of a queue may wait for the lock of the list.
 std::vector<Scheduler::Queue*> Scheduler::all_queues() {
   const std::lock_guard lock(mutex_);
   std::vector<Queue*> all;
@@ -190,7 +190,7 @@ void Scheduler::close() {
   leave_append_run();
   if (services_.settings.number(base::SettingId::kStats) == 0) return;
   const std::string text = report();
-  // Nobody could be told that standard error is gone.
+  // An error is ignored: there is nowhere to report it.
   [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, text.data(), text.size());
 }
 

@@ -1,21 +1,22 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-// Records what may be delayed of the operations on other hosts' memory, and issues it by a plan
-// (schedule/plan.h): in another order, merged, many in one message that has one answer.
+// Records operations on other hosts' memory that may be delayed, and issues them by a plan
+// (schedule/plan.h): reordered, merged, or many in one message that has one answer.
 //
-// Recorded is what is small, or only started. It is issued
+// It records small and implicit operations. They are issued
 //
 // - when any thread of the process waits in the library or calls mob_poll(): a flush, a lock, a
 //   blocking get, the end of an epoch;
-// - when its target's queue is full;
-// - before anything that goes to the same target without being recorded, so that the order in which
-//   a target is asked stays that of the calls;
-// - if the call that recorded it has no "nb" in its name, as soon as no other message of this queue
-//   is under way to the target: at once on a quiet link, else with the next answer.
+// - when the target's queue is full;
+// - before any operation on the same target that is not recorded, so that the target receives
+//   operations in the order of the calls;
+// - if the recording call has no "nb" in its name, as soon as no other message of this queue is
+//   pending at the target: at once on a quiet link, else with the next answer.
 //
-// Issuing never waits. Each queue is used under its lock, which covers issuing, too: what is issued
-// later comes later to the target. Who records waits, for flow control, with no lock held.
+// Issuing never waits. The lock of a queue is also held during issuing, so operations that are
+// issued later reach the target later. For flow control a recording thread waits, with no lock
+// held.
 
 #include <mobius/job.h>
 #include <mobius/message.h>
@@ -50,93 +51,95 @@ class Scheduler final : public LinkObserver {
   Scheduler(const Scheduler&) = delete;
   Scheduler& operator=(const Scheduler&) = delete;
 
-  // Nothing to do on one host. Before anything is recorded or can arrive.
+  // Does nothing on one host. Called before anything is recorded or can arrive.
   mob_status_t open();
 
-  // Whether a checked operation on another host's memory is one to be recorded; then record() it,
-  // which waits for a blocking get.
+  // Whether a checked operation on another host's memory is to be recorded; then record() it, which
+  // waits for a blocking get.
   bool takes(const Operation& operation) const;
   mob_status_t record(const Operation& operation);
 
-  // Does one that fetches a short stretch and is waited for, without recording it: it goes at once,
-  // behind what is recorded. False if that is not how it goes.
+  // Carries out a blocking fetch of one short contiguous range without recording it: it is sent at
+  // once, behind the recorded operations. False: nothing was done, take another path.
   bool fetch(const Operation& operation, mob_status_t* status);
 
-  // Records a put of at most kMostKept bytes to another host, without a description; it is locally
-  // complete with that, and an urgent one goes without a flush. False if that is not how it goes;
-  // Router::run() knows why.
+  // Records a put of at most kMostKept bytes to another host, without a description. It is locally
+  // complete on return, and an urgent one is issued without a flush. False: not recorded;
+  // Router::run() finds out why.
   bool put(mob_rank_t rank, void* remote, const void* local, size_t bytes, bool is_urgent,
            mob_status_t* status);
   static constexpr size_t kMostKept = 1024;
-  // The same for a get that is waited for.
+  // The same for a blocking get.
   bool get(const char* call, mob_rank_t rank, const void* remote, void* local, size_t bytes,
            mob_status_t* status);
 
-  // Records a put or get that is only started behind others of its target, and has looked at all
-  // there is to look at. False if there are none, or it is not recorded so; put() and record() know
-  // why.
+  // Records an implicit put or get behind others of its target, after all checks. False if there
+  // are no others, or it cannot be recorded this way; put() and record() find out why.
   bool one_more(schedule::Kind kind, mob_rank_t rank, void* remote, const void* local,
                 size_t bytes);
-  // The same of a put that follows another one of the thread to the target, which is all there is
-  // to look at; `otherwise` is called for any other. Tried before one_more().
+  // The same for a put that follows another put of this thread to the target, which is all it has
+  // to check; calls `otherwise` for any other put. To be tried before one_more().
   using Put = mob_status_t(mob_rank_t rank, void* remote, const void* local, size_t bytes);
   static mob_status_t put_another(mob_rank_t rank, void* remote, const void* local, size_t bytes,
                                   Put* otherwise);
-  // Puts up to so long that are only started are copied: that is cheaper than to remember where
-  // they are.
+  // Implicit puts up to this size are copied: that is cheaper than to remember where they are.
   static constexpr size_t kMostCopied = 64;
 
-  // Has the engine of a target hear `bytes` bytes (Remote) behind what is recorded for it, in the
-  // same message, which goes now. False if nothing is, or what is goes alone.
+  // Sends `bytes` bytes to the engine of a target (RemoteObjects) in the same message as the
+  // operations recorded for it, behind them, and issues that message. False: nothing was sent;
+  // recorded operations, if any, were issued.
   bool tell(mob_rank_t rank, const void* what, size_t bytes);
 
-  // What was recorded before comes before what is recorded from now on.
+  // Orders operations recorded before this call before those recorded after it.
   void fence();
 
-  // Issues what is recorded: for one target, or all. Any thread; never waits.
+  // Issues the recorded operations for one target, or for all. Any thread; never waits.
   void issue(mob_rank_t rank);
   void issue_all() {
     if (any_recorded()) issue_recorded();
   }
-  // The same before a fence that waits for no answers where puts_surely(): what is short enough to
-  // gain by that is packed.
+  // The same before a fence that need not wait for answers where puts_surely() holds: packs the
+  // puts that are short enough for that to pay.
   void issue_for_fence(mob_rank_t rank);
-  // Whether all that the calling thread's context has under way to a rank is packed messages that
-  // only put into allocations, so that nothing but the end of that rank keeps them from being done.
+  // Whether all pending operations of the calling thread's context at a rank are packed puts into
+  // allocations. Then only the rank's death can keep them from being carried out.
   bool puts_surely(mob_rank_t rank) const;
-  // Whether anything may be.
+  // Whether anything may be recorded.
   bool any_recorded() const { return recorded_.load(std::memory_order_relaxed); }
 
-  // While the calling process has an access epoch to a target open, what is transferred goes as the
-  // hint says, if there is one; and what is put there need not be there before the epoch's end,
-  // unless others may look for it before (Epoch::kSeen: shared access). Any thread; calls nest.
+  // While the calling process has an access epoch to a target open, transfers use the epoch's hint,
+  // if there is one, and puts may be delayed to the end of the epoch. With Epoch::kSeen (shared
+  // access) they are not delayed, because others may look for them before. Any thread; calls nest.
   enum class Epoch { kWaits, kSeen };
   void open_epoch(mob_rank_t rank, std::optional<schedule::Policy> hint,
                   Epoch epoch = Epoch::kWaits);
   void close_epoch(mob_rank_t rank, Epoch epoch = Epoch::kWaits);
 
-  // The epoch's hint, the context's, the allocation's, or the job's policy.
+  // The epoch's hint, the context's, the allocation's, or the job's policy, in this order.
   schedule::Policy policy_for(mob_rank_t rank, uint64_t remote) const;
 
-  // Most that a packed message to a target may hold; and the statistics of one that others sent.
+  // message_bytes(): the most that a packed message to a target may hold. note(): adds to the
+  // statistics a plan that another component has carried out.
   mob_status_t message_bytes(mob_rank_t rank, size_t* bytes);
   void note(mob_rank_t rank, size_t operations, const schedule::Plan& plan);
-  // In the timeline, if there is one: a packed message was answered, also such a one.
+  // Adds to the timeline, if there is one, that a packed message was answered; also for such a
+  // plan.
   void trace_answer(mob_rank_t rank, size_t operations, uint64_t begin, mob_status_t status) const;
 
   void alone_ended(mob_rank_t rank) override;
   void moved(mob_rank_t rank, size_t out, size_t in, uint64_t ns) override;
 
-  // What the user says of an allocation, whose parts on other hosts are `ranges` (without a policy:
-  // nothing any more); and that the user says something of a context (Completion). Any thread.
+  // Sets the user's policy for an allocation, whose regions on other hosts are `ranges` (without a
+  // policy: removes it). look_at_contexts(): the user has set the policy of a context (Completion).
+  // Any thread.
   void set_hint(const void* allocation, std::vector<HintedRange> ranges,
                 std::optional<schedule::Policy> policy);
   void look_at_contexts();
 
-  // Ends what was issued or recorded for a rank that died, with MOB_ERR_PEER. Any thread.
+  // Ends all issued and recorded operations for a dead rank with MOB_ERR_PEER. Any thread.
   void give_up(mob_rank_t rank);
 
-  // Nothing is recorded any more: says what was saved, where MOBIUS_STATS asks for it.
+  // Ends recording, and prints the savings if MOBIUS_STATS asks for it.
   void close();
 
  private:
@@ -144,7 +147,7 @@ class Scheduler final : public LinkObserver {
   struct Group;
   struct Flight;
 
-  // Whether policy_for() may be another than the job's.
+  // Whether policy_for() may differ from the job's policy.
   bool has_hints() const {
     return hinted_epochs_.load(std::memory_order_relaxed) != 0 ||
            looks_at_contexts_.load(std::memory_order_relaxed) || hints_.any();
@@ -152,7 +155,7 @@ class Scheduler final : public LinkObserver {
   Queue* queue_of(mob_rank_t rank);
   Queue* find(mob_rank_t rank) const;
   mob_status_t make_queue(mob_rank_t rank);
-  // `lasting`: where the user keeps its bytes as they are until it is complete, or null.
+  // `lasting`: where the user keeps the bytes unchanged until completion, or null.
   mob_status_t add(Queue& queue, schedule::Operation& operation, schedule::Policy policy,
                    bool is_urgent, const char* lasting = nullptr);
   bool is_plain(mob_rank_t rank, const void* remote, const void* local) const;
@@ -173,16 +176,16 @@ class Scheduler final : public LinkObserver {
   std::string report() const;
   bool is_full(const Queue& queue, const schedule::Operation& operation) const;
   mob_status_t wait_for_room(Queue& queue);
-  // Whether what the calling thread puts there may wait for the end of an epoch: one that it has
-  // opened, as others may wait for what is put meanwhile.
+  // Whether puts of the calling thread may be delayed to the end of an epoch. Only in one that it
+  // has opened itself: other threads may wait for the arrival of their puts.
   bool may_wait_for_epoch(const Queue& queue) const;
-  // What is to be moved by remote memory access, once no lock is held.
+  // A transfer to be started by remote memory access when no lock is held.
   struct Move {
     mob_transfer_t transfer;
     Pending* pending;
-    int turn = 1;  // in which those that are issued together start
+    int turn = 1;  // order of start among moves issued together
   };
-  // `moves`: of what later requests may overtake; null where the next one has to come after all.
+  // `moves` receives transfers that later requests may overtake; null if none may.
   bool issue(Queue& queue, std::vector<Move>* moves = nullptr);
   bool issue(Queue& queue, const schedule::Costs& costs, std::vector<Move>* moves);
   static schedule::Costs costs_of(Queue& queue);
@@ -208,16 +211,16 @@ class Scheduler final : public LinkObserver {
   const SchedulerServices services_;
   schedule::Policy policy_{};  // adaptive
   PolicyHints hints_;
-  std::atomic<uint32_t> hinted_epochs_ = 0;  // open, of all targets
+  std::atomic<uint32_t> hinted_epochs_ = 0;  // open epochs with a hint, of all targets
   std::atomic<bool> looks_at_contexts_ = false;
   bool is_open_ = false;
   std::atomic<bool> recorded_ = false;
   std::atomic<uint32_t> issuing_ = 0;  // threads in issue_recorded()
   std::unique_ptr<std::atomic<Queue*>[]> by_rank_;
-  // Guards what follows. May be taken with a queue's lock held, never the other way around.
+  // Guards the members below. May be taken with a queue's lock held, never the other way around.
   std::mutex mutex_;
   std::vector<std::unique_ptr<Queue>> queues_;
-  std::vector<Queue*> filled_;  // may have something recorded; each once
+  std::vector<Queue*> filled_;  // may have recorded operations; each queue once
 };
 
 }  // namespace mobius::engine

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Issuing, and what comes back.
+// Issuing, and taking answers.
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
@@ -43,7 +43,7 @@ void Scheduler::issue_for_fence(mob_rank_t rank) {
     bytes += each.bytes;
     only_puts &= each.kind == Kind::kPut;
   }
-  // One answer is spared, however many there are: it has to pay for all that is copied.
+  // Packing saves one answer, whatever the number of puts: that has to pay for all copies.
   if (only_puts && bytes <= schedule::most_packed_bytes(spared)) costs = spared;
   issue(*queue, costs, nullptr);
 }
@@ -53,8 +53,8 @@ schedule::Costs Scheduler::costs_of(Queue& queue) {
   return queue.costs;
 }
 
-// Needs the queue's lock. False if it leaves to the caller to tell what comes last: that would be a
-// message by itself, and is one without an answer elsewhere.
+// Needs the queue's lock. False if the caller has to send the last operation, a tell, by itself:
+// alone in a packed message it would cost an answer.
 bool Scheduler::issue(Queue& queue, std::vector<Move>* moves) {
   return queue.operations.empty() || issue(queue, costs_of(queue), moves);
 }
@@ -74,10 +74,10 @@ void Scheduler::issue_recorded() {
     issue(*queue, &moves);
   }
   issuing_.fetch_sub(1, std::memory_order_release);  // likewise
-  // Without the locks: to make memory known to the network waits for who polls, and who polls for
-  // the locks. Puts first: for those the target sends a request only, which would wait behind what
-  // it sends for gets, so that one direction were idle first and the other then. For the same
-  // reason last, if their bytes go without a request.
+  // Starts the moves without the locks: registering memory waits for the thread that polls, and
+  // that thread may wait for the locks. Puts first: for them the target only sends a request (to
+  // read), which would otherwise wait behind its data for gets, and leave first one direction idle
+  // and then the other. For the same reason puts whose bytes need no request come last.
   AmRma& served = services_.requests;
   for (Move& move : moves) {
     if (move.transfer.kind == MOB_PUT) move.turn = served.goes_unasked(move.transfer) ? 2 : 0;
@@ -92,13 +92,13 @@ void Scheduler::issue_recorded() {
 bool Scheduler::issue(Queue& queue, const schedule::Costs& costs, std::vector<Move>* moves) {
   if (queue.operations.empty()) return true;
   const uint64_t begin = queue.begin_ns;
-  // Before anything is sent: who takes the answer may be faster than the end of this.
+  // Cleared before anything is sent: an answer may arrive before this function returns.
   queue.is_urgent.store(false, std::memory_order_relaxed);
   Group& group = *std::exchange(queue.group, nullptr);
   if (queue.is_fenced) moves = nullptr;
   bool tells = queue.operations.back().kind != Kind::kTell;
   mob_status_t status = MOB_OK;
-  size_t gone = kNoPlan;  // issues of the plan
+  size_t gone = kNoPlan;  // issues of the plan that were sent
   try {
     tells |= issue_plan(queue, group, costs, moves, &gone);
     queue.savings.add(queue.plan.savings);
@@ -120,7 +120,7 @@ bool Scheduler::issue(Queue& queue, const schedule::Costs& costs, std::vector<Mo
   return tells;
 }
 
-// Whether what comes last went with others.
+// False if the last operation is a tell that is left to the caller.
 bool Scheduler::issue_plan(Queue& queue, Group& group, const schedule::Costs& costs,
                            std::vector<Move>* moves, size_t* gone) {
   schedule::make_plan(queue.operations, costs, queue.policy, &queue.plan);
@@ -142,8 +142,8 @@ bool Scheduler::issue_plan(Queue& queue, Group& group, const schedule::Costs& co
   return tells;
 }
 
-// Needs the queue's lock. Ends those of what is recorded that somebody waits for by themselves and
-// that have not gone.
+// Needs the queue's lock. Completes the operations that have waiters of their own and were not
+// sent.
 void Scheduler::end_waiting(const Queue& queue, size_t gone, mob_status_t status) {
   const auto end = [&](const schedule::Operation& operation) {
     if (operation.waiter() == nullptr) return;
@@ -173,7 +173,7 @@ void Scheduler::note(mob_rank_t rank, size_t operations, const schedule::Plan& p
 
 void Scheduler::moved(mob_rank_t rank, size_t out, size_t in, uint64_t ns) {
   Queue* queue = find(rank);
-  if (queue == nullptr) return;  // nothing is planned
+  if (queue == nullptr) return;  // there is no queue to plan for
   const std::lock_guard lock(queue->answers);
   queue->meter.answered(out, in, static_cast<double>(ns));
   queue->meter.update(&queue->costs);
@@ -218,7 +218,7 @@ void Scheduler::issue_pack(Queue& queue, Group& group, const Issue& issue) {
   }
   if (status == MOB_OK) return;
   const std::lock_guard lock(queue.answers);
-  // Unless what was not asked for was answered all the same.
+  // Unless it was answered in spite of the error.
   if (queue.flights.empty() || queue.flights.back()->id != queue.last_id) return;
   spare(queue, std::move(queue.flights.back()));
   queue.flights.pop_back();
@@ -226,8 +226,7 @@ void Scheduler::issue_pack(Queue& queue, Group& group, const Issue& issue) {
   end_part(group, status);
 }
 
-// Needs the lock of what comes back. Keeps it for another message, if there is room: without asking
-// for memory.
+// Needs `answers`. Keeps a flight for reuse if there is room, without allocating.
 void Scheduler::spare(Queue& queue, std::unique_ptr<Flight> flight) {
   if (queue.spare.size() < queue.spare.capacity()) queue.spare.push_back(std::move(flight));
 }
@@ -249,7 +248,7 @@ bool Scheduler::puts_surely(mob_rank_t rank) const {
   return queue->operations.empty() && services_.completion.all_at(rank) == groups;
 }
 
-// Where what comes back is to go.
+// Lists the destinations of the answer's data.
 void Scheduler::expect_answer(Queue& queue, Flight& flight, const Issue& issue) {
   flight.places.clear();
   flight.operations = issue.operations;
@@ -270,12 +269,12 @@ bool Scheduler::add_move(std::vector<Move>& moves, const Move& move) {
     moves.push_back(move);
     return true;
   } catch (const std::bad_alloc&) {
-    return false;  // it needs no list to go alone
+    return false;  // without a list it goes alone
   }
 }
 
-// One stretch, long enough to be sent from where it is; or, if merging made it so long, to be moved
-// by remote memory access, where there are `moves`.
+// Issues one contiguous range that is long enough to be sent from the user's memory. If merging
+// made it so long, and `moves` is not null, it is moved by remote memory access.
 void Scheduler::issue_alone(Queue& queue, Group& group, const Issue& issue,
                             std::vector<Move>* moves) {
   const schedule::Piece& piece = queue.plan.pieces[issue.first];
@@ -288,7 +287,7 @@ void Scheduler::issue_alone(Queue& queue, Group& group, const Issue& issue,
   transfer.bytes = piece.bytes();
   const char* call = first.kind == Kind::kPut ? "mob_put_nbi" : "mob_get_nbi";
   auto* pending = static_cast<Pending*>(first.waiter());
-  // What is only remembered belongs to who recorded it, whoever issues it.
+  // An operation without a handle belongs to the recording context, whichever thread issues it.
   const ActingFor scope(group.pending->context);
   if (pending == nullptr) pending = services_.completion.start(transfer, nullptr);
   transport::Shape shape;
@@ -308,7 +307,7 @@ void Scheduler::issue_alone(Queue& queue, Group& group, const Issue& issue,
   end_part(group, status);
 }
 
-// Needs the lock of what comes back. Keeps the first error; the last part completes the group.
+// Needs `answers`. Keeps the first error; the last part completes the group.
 void Scheduler::end_part(Group& group, mob_status_t status) {
   group.error.keep(status);
   if (--group.parts != 0) return;
@@ -339,7 +338,7 @@ void Scheduler::answered(const mob_message_t& message, mob_delivery_t* delivery)
     size_t bytes;
     std::unique_ptr<unsigned char[]> data;
   };
-  // As much as it says may be more than there is; it is taken as an answer without data then.
+  // An answer of an untrusted size: if there is no memory for it, it counts as one without data.
   std::unique_ptr<unsigned char[]> data(new (std::nothrow) unsigned char[message.payload_bytes]);
   const size_t kept = data != nullptr ? message.payload_bytes : 0;
   auto late = std::make_unique<Late>(Late{this, message.source, reply, kept, std::move(data)});
@@ -361,7 +360,7 @@ void Scheduler::take_answer(mob_rank_t rank, uint64_t id, const unsigned char* d
   if (queue == nullptr) return;
   {
     const std::lock_guard lock(queue->answers);
-    // Answers come in the order of the questions; those before were given up.
+    // Answers come in the order of the messages; give_up() has ended any before.
     if (queue->flights.empty() || queue->flights.front()->id != id) return;
     std::unique_ptr<Flight> flight = std::move(queue->flights.front());
     queue->flights.pop_front();

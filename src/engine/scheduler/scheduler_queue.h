@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-// What the scheduler keeps of each target, for its own files alone.
+// The scheduler's state of each target, for its own files alone.
 
 #include <atomic>
 #include <cstddef>
@@ -12,24 +12,24 @@
 #include <vector>
 
 #include "engine/common/first_error.h"
-#include "engine/scheduler/scheduler.h"
 #include "engine/scheduler/append_run.h"
+#include "engine/scheduler/scheduler.h"
 #include "schedule/link_meter.h"
 #include "schedule/plan.h"
 
 namespace mobius::engine {
 
-// What was recorded together: completed when all its messages are answered. Once it is issued,
-// Queue::answers guards it.
+// Operations that were recorded together: complete when all their messages are answered. From
+// issuing on, Queue::answers guards it.
 struct Scheduler::Group {
   Pending* pending = nullptr;
-  uint32_t parts = 1;            // who issues it is one
-  bool is_complete_here = true;  // once issued: nothing of the user's is in use any more
-  bool is_told = false;          // the above has been said
+  uint32_t parts = 1;            // the issuing thread is one
+  bool is_complete_here = true;  // once issued: the user's memory is no longer in use
+  bool is_told = false;          // local completion has been reported
   FirstError error;
 };
 
-// A packed message under way, and where its answer goes.
+// A pending packed message, and the destinations of its answer.
 struct Scheduler::Flight {
   struct Place {
     char* to;
@@ -39,15 +39,15 @@ struct Scheduler::Flight {
   Group* group = nullptr;
   size_t bytes = 0;
   size_t answer_bytes = 0;
-  uint64_t lowest = 0;   // all that it does is to put between this
-  uint64_t highest = 0;  // … and this, unless that is no more
+  uint64_t lowest = 0;   // all of its puts lie in the range from here …
+  uint64_t highest = 0;  // … to here; no bytes if it does anything else
   uint64_t begin_ns = 0;
   uint32_t operations = 0;
   std::vector<Place> places;
 };
 
-// What is recorded, in the order of the calls: a vector that never grows beyond what it was made
-// for, which the caller sees to, so that one more is no more than to write it.
+// Recorded operations in the order of the calls: a vector of fixed capacity. The caller checks for
+// room, so that adding one is no more than writing it.
 class RecordedOperations {
  public:
   explicit RecordedOperations(size_t most)
@@ -69,10 +69,10 @@ class RecordedOperations {
   schedule::Operation* end_;
 };
 
-// Of one target. Its lock (Lock) guards what has no other comment: mostly that of the thread that
-// records, which is spared what comes back meanwhile to whoever polls.
+// The queue of one target. Its lock (Lock) guards the members without a comment of their own.
+// Mostly the recording thread takes it; the thread that polls takes `answers` instead.
 struct Scheduler::Queue : AppendRun {
-  // Most that it holds: operations, as they were asked for, and bytes of them that are copies.
+  // Limits: operations (as the user called them), and bytes of copies.
   static constexpr size_t kMostOperations = 2048;
   static constexpr size_t kMostStored = size_t{32} << 10;
 
@@ -89,18 +89,17 @@ struct Scheduler::Queue : AppendRun {
     has_any.store(false, std::memory_order_relaxed);
   }
 
-  // A call was recorded, whose bytes the user keeps as they are at `lasting`, unless that is null.
+  // Notes one recorded call. The user keeps its bytes unchanged at `lasting`, unless that is null.
   void note_call(const char* lasting, uint64_t remote, size_t bytes) {
     set_next(lasting != nullptr ? lasting + bytes : nullptr, remote + bytes);
     ++calls;
     ++recorded;
   }
 
-  // The next call is no part of the last operation: something else may be true of it.
+  // The next call must not extend the last operation: different conditions may hold for it.
   void end_append_run() { set_next(nullptr, 0); }
 
-  // Holds the lock of a queue, of which all calls are counted then, and the next one looks at
-  // everything.
+  // Holds the lock of a queue. All calls of its append run are counted then, and the run has ended.
   class [[nodiscard]] Lock {
    public:
     explicit Lock(Queue& queue) : guard_(queue.lock) {
@@ -113,45 +112,46 @@ struct Scheduler::Queue : AppendRun {
   };
 
   const mob_rank_t rank;
-  std::atomic<uint32_t> epochs = 0;          // open
-  std::atomic<uint32_t> waiting_epochs = 0;  // … to whose end puts may wait
-  std::atomic<uint32_t> epoch_thread = 0;    // … who has opened the last of those (lock_id())
+  std::atomic<uint32_t> epochs = 0;          // open ones
+  std::atomic<uint32_t> waiting_epochs = 0;  // … to whose end puts may be delayed
+  std::atomic<uint32_t> epoch_thread = 0;    // … thread that opened the last of those (lock_id())
   std::atomic<int> epochs_hint = -1;         // their policy, or none
-  std::atomic<bool> has_any = false;         // operations, for who looks without the lock
+  std::atomic<bool> has_any = false;  // whether there are operations, for reads without the lock
 
-  RecordedOperations operations;  // no more than `calls`
+  RecordedOperations operations;  // at most `calls`
   std::unique_ptr<char[]> store;
   size_t stored = 0;
-  size_t calls = 0;           // that asked for the operations
-  Group* group = nullptr;     // of what is recorded
+  size_t calls = 0;           // number of recorded calls
+  Group* group = nullptr;     // of the recorded operations
   schedule::Policy policy{};  // likewise
-  bool is_fenced = false;     // what is recorded next
+  bool is_fenced = false;     // a fence comes before the next operation
   bool is_listed = false;     // in filled_
-  uint64_t begin_ns = 0;      // of the first, where there is a timeline
+  uint64_t begin_ns = 0;      // of the first operation, where there is a timeline
 
   schedule::Plan plan;
   std::unique_ptr<unsigned char[]> wire;
   uint64_t last_id = 0;
-  std::unique_ptr<Flight> next_flight;  // one of those that were spare
-  // Something recorded is to be there without a flush. Set before `under_way` is looked at, by who
-  // records; and looked at after that has changed, by who takes an answer: one of them issues it.
+  std::unique_ptr<Flight> next_flight;  // taken from `spare`
+  // A recorded operation is to be issued without a flush. The recording thread sets this before it
+  // reads `under_way`. The thread that takes an answer changes `under_way` before it reads this. So
+  // one of them issues it.
   std::atomic<bool> is_urgent = false;
 
-  uint64_t recorded = 0;  // ever
+  uint64_t recorded = 0;  // in total
   schedule::Savings savings;
 
-  std::mutex answers;  // guards what follows; also taken with the queue's lock, never before that
+  std::mutex answers;  // guards the members below; taken after the queue's lock, if both
   schedule::LinkMeter meter;
   schedule::Costs costs;                        // `message_bytes` is set once
   std::deque<std::unique_ptr<Flight>> flights;  // in the order of their answers
   std::vector<std::unique_ptr<Flight>> spare;
-  std::atomic<size_t> under_way = 0;  // flights; changes with `answers` held
-  std::atomic<size_t> alone = 0;      // transfers that went alone and have not ended
+  std::atomic<size_t> under_way = 0;  // number of flights; changes with `answers` held
+  std::atomic<size_t> alone = 0;      // pending transfers outside of packed messages
 
   // Needs `answers`.
   void count_flights() { under_way.store(flights.size(), std::memory_order_seq_cst); }
 
-  // Those that went on with the last operation. Needs the lock.
+  // Adds the calls of the append run to the last operation. Needs the lock.
   void count_calls() {
     const uint32_t further = bias.further;
     if (further == 0) return;

@@ -24,8 +24,8 @@ using base::fail;
 using schedule::Kind;
 using schedule::Policy;
 
-// Most that is under way to a target before who records waits: packed messages, and transfers that
-// went alone.
+// Limits of pending packed messages, and of pending transfers outside of them, beyond which a
+// recording thread waits.
 constexpr size_t kMostFlights = 64;
 constexpr size_t kMostAlone = 256;
 
@@ -60,7 +60,7 @@ bool Scheduler::takes(const Operation& operation) const {
       counts(transfer)) {
     return false;
   }
-  // Its request is small, goes at once, and what is moved then is in nobody's way.
+  // The request is small and is sent at once, and the move does not delay other messages.
   if (services_.requests.is_bulk(transfer, shape, operation.mode)) return false;
   const bool is_small = shape.total_bytes <= kMostKept;
   const bool is_started = operation.mode == Mode::kImplicit;
@@ -69,7 +69,7 @@ bool Scheduler::takes(const Operation& operation) const {
       return (is_started && (transfer.signal == nullptr || is_small)) ||
              (packs(policy) && is_small);
     case MOB_GET: {
-      // One that is waited for gains only where there is something that it can overtake.
+      // A blocking get gains only if there are recorded operations that it can overtake.
       const Queue* queue = is_started || in_handler ? nullptr : find(transfer.rank);
       return transfer.signal == nullptr && (is_started || (queue != nullptr && queue->has_any));
     }
@@ -105,7 +105,7 @@ mob_status_t Scheduler::record(const Operation& operation) {
   return add(*queue, made, policy, true);
 }
 
-// A get with a handle, or one that is waited for here.
+// Records a get with a handle, or a blocking one, and waits for it.
 mob_status_t Scheduler::get(const Operation& operation, Queue& queue, schedule::Operation& made,
                             Policy policy) {
   Completion& completion = services_.completion;
@@ -114,7 +114,7 @@ mob_status_t Scheduler::get(const Operation& operation, Queue& queue, schedule::
                                  : completion.start(*operation.transfer, operation.handle);
   if (pending == nullptr) return MOB_ERR_MEMORY;
   made.set_waiter(pending);
-  // From here on its error is the handle's.
+  // From here on the handle reports any error.
   mob_status_t status = MOB_OK;
   try {
     status = add(queue, made, policy, true);
@@ -146,7 +146,7 @@ bool Scheduler::fetch(const Operation& operation, mob_status_t* status) {
 
 mob_status_t Scheduler::fetch_now(const char* call, Queue& queue, schedule::Operation made,
                                   Policy policy) {
-  made.kept = true;  // never alone: it is the group that is waited for
+  made.kept = true;  // never outside of a packed message: the group is awaited
   Pending* pending = nullptr;
   {
     const Queue::Lock lock(queue);
@@ -162,7 +162,7 @@ mob_status_t Scheduler::fetch_now(const char* call, Queue& queue, schedule::Oper
   return services_.completion.await(call, *pending);
 }
 
-// Whether a stretch may be recorded without a description, as far as that can be told here.
+// Whether one contiguous range may be recorded without a description, as far as can be told here.
 inline bool Scheduler::is_plain(mob_rank_t rank, const void* remote, const void* local) const {
   return is_open_ && static_cast<uint32_t>(rank) < static_cast<uint32_t>(mob_size_) &&
          local != nullptr && remote != nullptr && !services_.instrumentation.hooked() &&
@@ -198,7 +198,7 @@ bool Scheduler::get(const char* call, mob_rank_t rank, const void* remote, void*
       has_hints() ? policy_for(rank, reinterpret_cast<uintptr_t>(remote)) : policy_;
   if (!packs(policy)) return false;
   Queue* const queue = queue_of(rank);
-  // What is recorded it may overtake.
+  // It may overtake recorded operations.
   if (queue == nullptr || queue->has_any.load(std::memory_order_relaxed)) return false;
   schedule::Operation made;
   made.kind = Kind::kGet;
@@ -209,7 +209,7 @@ bool Scheduler::get(const char* call, mob_rank_t rank, const void* remote, void*
   return true;
 }
 
-// Whether what add() does with one of many is no more than to remember it.
+// Whether add() would only store one more operation.
 inline bool Scheduler::takes_one_more(const Queue& queue, Policy policy) const {
   return !queue.operations.empty() && queue.calls != Queue::kMostOperations &&
          queue.policy == policy && !queue.is_fenced &&
@@ -217,11 +217,11 @@ inline bool Scheduler::takes_one_more(const Queue& queue, Policy policy) const {
          services_.completion.is_current(*queue.group->pending->context);
 }
 
-// Makes a put or get part of the last one, if it goes on where that ends at both sides. Then a copy
-// is not needed, either: what is only started is the user's.
+// Makes a put or get part of the last operation, if it continues that at both sides. Then no copy
+// is needed: the bytes of an implicit operation are the user's.
 bool Scheduler::extend(Queue& queue, Kind kind, uint64_t remote, const char* local, size_t bytes) {
   const Queue::Lock lock(queue);
-  // Again, with the lock: there is a last one then, too.
+  // Checked again with the lock, under which there is a last operation.
   if (!queue.is_next(remote, local, bytes) || queue.calls == Queue::kMostOperations ||
       queue.is_fenced || !services_.completion.is_current_default(*queue.group->pending->context)) {
     return false;
@@ -241,7 +241,7 @@ bool Scheduler::extend(Queue& queue, Kind kind, uint64_t remote, const char* loc
   return true;
 }
 
-// Needs the lock, and that the last call may be followed by others without a further look.
+// Needs the lock. Starts an append run: the next calls may follow without further checks.
 void Scheduler::open_append_run(Queue& queue, uint64_t remote) {
   if (!queue.lock.is_biased() || !packs(queue.policy) ||
       services_.network.rma().is_worth(AppendRun::kMostBytes)) {
@@ -268,7 +268,7 @@ bool Scheduler::one_more(Kind kind, mob_rank_t rank, void* remote, const void* l
          append(*queue, kind, place, from, bytes);
 }
 
-// What add() does with one of many. Needs the lock, and that there is room.
+// Stores one more operation. Needs the lock, and room in the queue.
 [[gnu::always_inline]] inline void Scheduler::note(Queue& queue, Kind kind, uint64_t remote,
                                                    const char* local, size_t bytes, bool copies) {
   char* const copy = queue.store.get() + queue.stored;
@@ -299,15 +299,15 @@ bool Scheduler::append(Queue& queue, Kind kind, uint64_t remote, const char* loc
   return true;
 }
 
-// A put like the last one, of the thread with the bias. Calls nothing but its last resort, so that
-// hardly a register has to be saved: there are thousands of these in a row.
+// Records a put like the last one of the biased thread. It calls nothing but `otherwise`, so that
+// hardly any register has to be saved: there may be thousands of such puts in a row.
 mob_status_t Scheduler::put_another(mob_rank_t rank, void* remote, const void* local, size_t bytes,
                                     Put* otherwise) {
   AppendRun& stretch = last_append_run();
   if (bytes - 1 >= kMostCopied || local == nullptr || remote == nullptr || !stretch.lock.enter()) {
     return otherwise(rank, remote, local, bytes);
   }
-  auto& queue = static_cast<Queue&>(stretch);  // the one that is none has no bias
+  auto& queue = static_cast<Queue&>(stretch);  // the run of no queue has no bias
   const auto place = reinterpret_cast<uintptr_t>(remote);
   const bool takes = queue.rank == rank && place - queue.alike_begin < queue.alike_bytes &&
                      queue.bias.further < queue.left &&
@@ -325,7 +325,7 @@ mob_status_t Scheduler::put_another(mob_rank_t rank, void* remote, const void* l
   return MOB_OK;
 }
 
-// Needs the queue's lock. Who does not issue it with that lists it.
+// Needs the queue's lock. The caller has to list() the queue unless it issues the group itself.
 mob_status_t Scheduler::begin_group(Queue& queue, bool is_awaited) {
   mob_transfer_t transfer{};
   transfer.rank = queue.rank;
@@ -340,14 +340,15 @@ mob_status_t Scheduler::begin_group(Queue& queue, bool is_awaited) {
   return MOB_OK;
 }
 
-// Needs the queue's lock. Whoever waits issues what is recorded from now on.
+// Needs the queue's lock. Makes threads that wait issue the queue's operations from now on.
 void Scheduler::list(Queue& queue) {
   if (queue.is_listed) return;
   const std::lock_guard lock(mutex_);
   filled_.push_back(&queue);
   queue.is_listed = true;
   recorded_.store(true, std::memory_order_relaxed);
-  // A thread that sleeps in a flush of the same context waits for this, too: it issues it.
+  // A thread that sleeps in a flush of the same context waits for this operation, too: it issues
+  // it.
   services_.waiter.ring(services_.peers.rank());
 }
 
@@ -367,7 +368,7 @@ mob_status_t Scheduler::add(Queue& queue, schedule::Operation& operation, Policy
       issue(queue);
     }
     const bool is_now = is_urgent && !may_wait_for_epoch(queue);
-    // Nothing more goes with what goes alone: with the lock nothing gets under way.
+    // An operation that is issued alone is not listed: under the lock no message becomes pending.
     const bool is_alone =
         is_now && queue.operations.empty() && queue.under_way.load(std::memory_order_relaxed) == 0;
     if (queue.operations.empty()) {
@@ -395,13 +396,13 @@ mob_status_t Scheduler::add(Queue& queue, schedule::Operation& operation, Policy
     waits = queue.under_way.load(std::memory_order_relaxed) > kMostFlights ||
             queue.alone.load(std::memory_order_relaxed) > kMostAlone;
   }
-  // It is recorded: whatever ends the wait, the next flush says what became of it.
+  // The operation is recorded: if the wait fails, the next flush reports the error.
   if (waits && !in_handler) static_cast<void>(wait_for_room(queue));
   return MOB_OK;
 }
 
 mob_status_t Scheduler::wait_for_room(Queue& queue) {
-  // Who died answers nothing; the next flush says so.
+  // A dead rank answers nothing; the next flush reports it.
   struct Finder final : os::Watch {
     Finder(Peers& all, mob_rank_t target) : peers(all), rank(target) {}
     mob_status_t look() override {
@@ -445,15 +446,16 @@ bool Scheduler::tell(mob_rank_t rank, const void* what, size_t bytes) {
 }
 
 void Scheduler::fence() {
-  // Acquire, twice, pairs with the releases in issue_recorded(): what another thread is about to
-  // issue is fenced, too; what it has issued is known to be on a way where it can be overtaken.
+  // Acquire, twice, pairs with the releases in issue_recorded(): operations that another thread is
+  // about to issue are fenced, too. Operations that it has issued are known to use a path on which
+  // later ones could overtake them.
   if (!recorded_.load(std::memory_order_acquire) && issuing_.load(std::memory_order_acquire) == 0) {
     return;
   }
   std::vector<Queue*> filled;
   {
     const std::lock_guard lock(mutex_);
-    // Under the lock: who took the queues off the list since then is counted.
+    // Under the lock: a thread that has taken the queues off the list since then is counted.
     if (issuing_.load(std::memory_order_acquire) != 0) {
       for (const auto& queue : queues_) filled.push_back(queue.get());
     } else {

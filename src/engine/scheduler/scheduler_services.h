@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-// What the scheduler needs of other components; put together by the engine.
+// The components that the scheduler uses; put together by the engine.
 
 #include <mobius/job.h>
 
@@ -24,8 +24,8 @@ class Waiter;
 // Knows which memory of other hosts is allocated (allocation/allocations.h). Any thread.
 class AllocatedMemory {
  public:
-  // Whether all from `lowest` up to `highest` belongs to one allocation of `rank`. May return false
-  // although it does.
+  // Whether all memory from `lowest` up to `highest` belongs to one allocation of `rank`. May be
+  // false although it does.
   virtual bool holds(mob_rank_t rank, uint64_t lowest, uint64_t highest) const = 0;
 
  protected:
