@@ -92,7 +92,7 @@ mob_status_t Router::get_unmapped_value(const char* call, mob_rank_t rank, const
   return run(call, contiguous(MOB_GET, rank, remote, value, bytes), Mode::kBlocking, nullptr);
 }
 
-// Checks it and finds the way that it goes.
+// Checks the transfer and chooses its path.
 mob_status_t Router::prepare(const char* call, const mob_transfer_t& transfer,
                              Operation* operation) {
   operation->call = call;
@@ -146,7 +146,7 @@ bool Router::copy_and_tell(const Telling& telling) {
 }
 
 bool Router::run_rows(const mob_transfer_t& transfer) {
-  // So that no size overflows, and nothing would be gained by streaming.
+  // Limits that rule out overflow of sizes; larger boxes would gain by streaming.
   constexpr size_t kMostBytes = size_t{64} << 10;
   constexpr size_t kLongestStride = size_t{1} << 24;
   if (transfer.shape != MOB_STRIDED || transfer.dimensions != 1 || counts(transfer) ||
@@ -228,8 +228,8 @@ mob_status_t Router::carry(const Operation& operation) {
       return paths_.exposed.carry(operation);
     case Path::kMessage: {
       paths_.exposed_batch.issue();
-      // Behind what the target was asked to do by message and has not done: a get would not see
-      // what was put there before it.
+      // If requests by message are pending at the target, this operation must follow them:
+      // otherwise a get would not see an earlier put.
       if (paths_.completion.is_awaited(operation.transfer->rank)) break;
       const Delegation::Stay stay(paths_.delegation);
       const Delegation::Outcome outcome = paths_.exposed.ask_waiting_target(operation);
@@ -264,17 +264,16 @@ mob_status_t Router::fence() {
   return first_->order();
 }
 
-// What is done on the spot is in order as it is, and so is what goes to other hosts, all of it in
-// one stream. What a host-mate was asked to do is waited for: a later put on another way would
-// overtake it.
+// Operations by loads and stores are in order, and so are operations on other hosts, all in one
+// stream. Requests to local peers must be awaited: a later put on another path would overtake them.
 mob_status_t Router::order_for(const char* call) {
   paths_.exposed_batch.issue();
   paths_.scheduler.fence();
   return paths_.completion.order(call);
 }
 
-// A word that only the target's process has mapped. Whoever sees it changed finds there what came
-// before.
+// Updates a word that only the target's process has mapped. A reader that sees the new value must
+// also see the caller's earlier operations at this target.
 mob_status_t Router::update_by_target(const WordUpdate& update) {
   if (const mob_status_t status = order_for(update.call)) return status;
   if (update.what == MOB_RMW_COMPARE_SWAP_) {
@@ -297,7 +296,7 @@ mob_status_t Router::update_by_target(const WordUpdate& update) {
     return status;
   }
   constexpr mob_op_t kOps[] = {MOB_SUM, MOB_BAND, MOB_BOR, MOB_BXOR, MOB_REPLACE};
-  uint64_t operand = update.value;  // its low bytes come first
+  uint64_t operand = update.value;  // the low bytes come first
   mob_transfer_t transfer{};
   transfer.kind = MOB_FETCH_ACCUMULATE;
   transfer.rank = update.rank;
@@ -307,7 +306,7 @@ mob_status_t Router::update_by_target(const WordUpdate& update) {
   transfer.type = update.bytes == 8 ? MOB_UINT64 : MOB_UINT32;
   transfer.op = kOps[update.what];
   transfer.fetched = update.old;
-  // It has met the hooks as an update.
+  // The hooks have seen it as an update already.
   Operation operation;
   if (const mob_status_t status = prepare(update.call, transfer, &operation)) return status;
   return carry(operation);
@@ -319,12 +318,13 @@ mob_status_t Router::update(const WordUpdate& update) {
   return MOB_OK;
 }
 
-// Whether all of the target's bytes are memory that this process has mapped, and by how much their
-// addresses differ here.
+// Whether this process has mapped all of the target's bytes; `delta` is the difference of their
+// addresses here.
 bool Router::reach_all(mob_rank_t rank, const Shape& shape, ptrdiff_t* delta) {
   if (shape.total_bytes == 0) return true;
   const auto reaches = [&](const void* remote, size_t bytes) {
-    // Lists name one part again and again: what is remembered of it is less than half the work.
+    // Lists name the same region again and again: the cached translation is less than half the
+    // work.
     if (target_covers(rank, remote, bytes)) {
       *delta = 0;
       return true;
@@ -335,7 +335,7 @@ bool Router::reach_all(mob_rank_t rank, const Shape& shape, ptrdiff_t* delta) {
     return true;
   };
   const bool is_list = shape.kind == MOB_PIECES || shape.kind == MOB_SPANS;
-  // Mostly all that a list names lies in one part: one look instead of one per piece.
+  // Most lists lie within one region: one check instead of one per piece.
   if (is_list && shape.highest != 0 &&
       reaches(reinterpret_cast<const void*>(shape.lowest), shape.highest - shape.lowest)) {
     return true;

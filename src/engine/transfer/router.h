@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-// Where every operation that is not done inline is decided: by loads and stores, by the kernel, by
-// a waiting target, by a request, or over the network.
+// Chooses the path of every operation that is not inlined: loads and stores, the kernel, a waiting
+// target, a request, or the network.
 
 #include <mobius/transfer.h>
 
@@ -32,8 +32,8 @@ class Completion;
 class Progress;
 class Scheduler;
 
-// One stretch and the words that it changes: what a short transfer needs of mob_transfer_t, which
-// is long enough for its zeros to be felt. Words may be null.
+// One contiguous range and the words to notify: the fields of mob_transfer_t that a short transfer
+// needs. Zeroing all of mob_transfer_t would take noticeable time. Words may be null.
 struct Telling {
   bool is_put;
   mob_signal_op_t signal_op;
@@ -41,13 +41,13 @@ struct Telling {
   void* remote;
   void* local;
   size_t bytes;
-  uint64_t* signal;  // the target's
+  uint64_t* signal;  // in the target
   uint64_t signal_value;
   uint64_t* origin_word;
   uint64_t* completion_word;
 };
 
-// The description of one stretch.
+// The description of one contiguous range.
 inline mob_transfer_t contiguous(mob_kind_t kind, mob_rank_t rank, const void* remote,
                                  const void* local, size_t bytes) {
   mob_transfer_t transfer{};
@@ -59,10 +59,10 @@ inline mob_transfer_t contiguous(mob_kind_t kind, mob_rank_t rank, const void* r
   return transfer;
 }
 
-// Checks and routes operations, and is the last carrier of the chain: the one that moves bytes.
+// Checks and routes operations. It is also the last carrier of the chain, which moves the bytes.
 class Router final : private Carrier {
  public:
-  // The paths that an operation may take, and what the router asks to choose one.
+  // The paths of operations, and the components that the router asks to choose one.
   struct Paths {
     Segment& segment;
     KernelCopy& kernel_copy;
@@ -82,24 +82,24 @@ class Router final : private Carrier {
   Router(const Paths& paths, Instrumentation& instrumentation)
       : paths_(paths), hooks_(instrumentation) {}
 
-  // Puts the hooks of the settings in front; before anything is carried. close() lets them report
-  // if there was a job at all; nothing is carried any more.
+  // open() puts the hooks of the settings in front, before anything is carried. close() lets them
+  // report if there was a job; nothing may be carried afterwards.
   mob_status_t open(const base::Settings& settings);
   void close(bool report);
 
   // Runs one transfer. `*handle` is written in mode kHandle only.
   mob_status_t run(const char* call, const mob_transfer_t& transfer, Mode mode, uint64_t* handle);
 
-  // Where bytes of a rank of the job are here, if a caller may copy them at once; else null.
+  // Pointer here to bytes of a rank of the job, if the caller may copy them at once; else null.
   void* reach(mob_rank_t rank, const void* remote, size_t bytes) {
     return hooked() || !paths_.segment.peers().is_here(rank)
                ? nullptr
                : paths_.segment.reach(rank, remote, bytes);
   }
 
-  // Puts or gets one stretch that reach() does not find: by the scheduler to another host, by the
-  // kernel or a waiting target on this one, and else as run(). A value is one of 1 to 16 bytes that
-  // is not split. With "nbi" it is only started.
+  // Put or get one contiguous range that reach() does not find: through the scheduler to another
+  // host, by the kernel or a waiting target on this host, or else as run(). A value has 1 to 16
+  // bytes and is not split. "nbi" starts an implicit operation.
   mob_status_t put_unmapped(const char* call, mob_rank_t rank, void* remote, const void* local,
                             size_t bytes);
   mob_status_t get_unmapped(const char* call, mob_rank_t rank, const void* remote, void* local,
@@ -113,11 +113,11 @@ class Router final : private Carrier {
   mob_status_t get_unmapped_value(const char* call, mob_rank_t rank, const void* remote,
                                   void* value, size_t bytes);
 
-  // Runs one update of a word that is the target's, on the way that its members say.
+  // Runs one update of a target's word; its members tell the path.
   mob_status_t run(const WordUpdate& update) { return first_->update(update); }
 
-  // Puts or gets one stretch of exposed memory on the shortest way, without a description. False if
-  // that is not how it goes; run() knows why.
+  // Puts or gets one contiguous range of exposed memory on the shortest path, without a
+  // description. False: nothing was done; run() finds out why.
   bool copy_exposed(mob_rank_t rank, const void* remote, const void* local, size_t bytes,
                     bool put) {
     paths_.exposed_batch.issue();
@@ -126,31 +126,32 @@ class Router final : private Carrier {
            paths_.exposed.copy_covered(rank, start, local, bytes, put);
   }
 
-  // Whether such a put that is only started goes like one that is not.
+  // Whether the next implicit put of that kind is to be carried out like a blocking one.
   bool puts_go_alone() { return paths_.exposed_batch.lets_go_alone(); }
 
-  // Issues puts to exposed memory that were only recorded. Any thread; never waits.
+  // Issues recorded puts to exposed memory. Any thread; never waits.
   void issue_exposed() { paths_.exposed_batch.issue(); }
 
-  // Puts or gets one stretch that is mapped here, and tells who is to be told: words, no counters.
-  // All of it or nothing; false if that is not how it goes, and run() knows why.
+  // Puts or gets one contiguous range that is mapped here, and notifies words (no counters). False:
+  // nothing was done; run() finds out why.
   bool copy_and_tell(const Telling& telling);
 
-  // Puts, gets or accumulates a box of one dimension, and not too many bytes, that is mapped here
-  // and of which nobody is told. False if that is not what it is, or anything is wrong; run() knows
-  // why.
+  // Puts, gets or accumulates a box of one dimension and moderate size that is mapped here, without
+  // notification. False: nothing was done, because it is no such box or is erroneous; run() finds
+  // out why.
   bool run_rows(const mob_transfer_t& transfer);
 
-  // Accumulates a few elements that lie in one piece and are mapped here, without a description.
-  // False if that is not how it goes; run() knows why.
+  // Accumulates a few contiguous elements that are mapped here, without a description. False:
+  // nothing was done; run() finds out why.
   bool accumulate_few(mob_rank_t rank, void* remote, const void* local, size_t count,
                       const transport::Combination& what);
 
-  // mob_fence() where it is not a fence of this processor alone.
+  // mob_fence() in cases where a processor fence is not enough.
   mob_status_t fence();
 
-  // The transfers that the calling thread has started come, at every target of another host, before
-  // what it sends to that target next. Waits for nothing that goes the same way.
+  // At every target of another host, orders the transfers that the calling thread has started
+  // before anything that it sends to that target next. Does not wait for transfers that use the
+  // same path.
   mob_status_t order_transfers() {
     if (Completion::none_under_way()) [[likely]] {
       return MOB_OK;
@@ -158,12 +159,12 @@ class Router final : private Carrier {
     return fence();
   }
 
-  // Pushes on what is under way; whether there was anything to do.
+  // Advances pending operations; true if there was anything to do.
   bool poll() { return hooked() && first_->progress(); }
 
-  // Whether operations must come here rather than be done on the spot by their callers.
+  // Whether callers must pass operations to the router instead of carrying them out themselves.
   bool hooked() const { return first_ != this; }
-  // Whether they may be carried out in another order, and by another thread.
+  // Whether operations may be carried out in another order, and by another thread.
   bool reorders() const { return hooks_.reorders(); }
 
  private:

@@ -17,7 +17,7 @@ using base::HookKind;
 using base::HookSpec;
 using base::SettingId;
 
-// MOBIUS_STATS and MOBIUS_TRACE stand for hooks in front of all others.
+// MOBIUS_STATS and MOBIUS_TRACE put hooks in front of those of MOBIUS_HOOKS.
 std::vector<HookSpec> wanted_hooks(const base::Settings& settings) {
   std::vector<HookSpec> specs;
   std::string problem;

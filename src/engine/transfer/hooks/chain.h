@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-// The hooks that the settings ask for, one in front of the other.
+// The chain of hooks that the settings ask for.
 
 #include <memory>
 #include <vector>
@@ -19,11 +19,11 @@ class HookChain {
  public:
   explicit HookChain(Instrumentation& instrumentation) : instrumentation_(instrumentation) {}
 
-  // Makes the hooks in front of `end` and fills in the instrumentation. MOB_ERR_SETTING: no
-  // timeline can be written.
+  // Creates the hooks in front of `end` and fills in the instrumentation. MOB_ERR_SETTING: the
+  // timeline cannot be written.
   mob_status_t open(const base::Settings& settings, mob_rank_t rank, Completion& completion,
                     Carrier& end);
-  // Ends the hooks, which report first if that is wanted. Nothing is carried any more.
+  // Destroys the hooks, after their reports if `report`. Nothing may be carried afterwards.
   void close(bool report);
 
   bool empty() const { return hooks_.empty(); }
@@ -34,7 +34,7 @@ class HookChain {
   Instrumentation& instrumentation_;
   std::unique_ptr<Timeline> timeline_;
   bool reorders_ = false;
-  std::vector<std::unique_ptr<Hook>> hooks_;  // the last is the first that an operation meets
+  std::vector<std::unique_ptr<Hook>> hooks_;  // the last one is the first of the chain
 };
 
 }  // namespace mobius::engine

@@ -8,7 +8,7 @@
 
 namespace mobius::engine {
 
-// Yields rather than sleeps: a sleep takes longer than most delays that are asked for.
+// Yields instead of sleeping: a sleep takes longer than most delays.
 void DelayHook::delay() {
   using Clock = std::chrono::steady_clock;
   const auto end = Clock::now() + std::chrono::microseconds(random_.below(max_us_ + 1));

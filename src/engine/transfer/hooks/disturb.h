@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-// Hooks that test programs: what is late, and what fails.
+// Hooks that test programs by delays and failures.
 
 #include <atomic>
 
@@ -10,7 +10,7 @@
 
 namespace mobius::engine {
 
-// Makes every operation wait a random time before and after it is carried out.
+// Delays every operation by a random time before and after it is carried out.
 class DelayHook final : public Hook {
  public:
   DelayHook(Carrier& next, uint64_t max_us, uint64_t seed, mob_rank_t rank)
@@ -27,8 +27,8 @@ class DelayHook final : public Hook {
   Random random_;
 };
 
-// Fails one operation of every `every`, before anything is transferred. The seed chooses where the
-// count begins.
+// Fails one of every `every` operations, before anything is transferred. The seed chooses the first
+// one.
 class FaultHook final : public Hook {
  public:
   FaultHook(Carrier& next, uint64_t every, uint64_t seed, mob_rank_t rank)

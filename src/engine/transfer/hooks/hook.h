@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-// Hooks: carriers that stand in front of another one to watch, delay, reorder or refuse what goes
-// through. MOBIUS_HOOKS chooses them. While there is any, every operation comes this way: nothing
-// is inlined, and flushes and fences go out of line.
+// Hooks: carriers in front of another carrier that watch, delay, reorder or refuse operations.
+// MOBIUS_HOOKS chooses them. With any hook every operation passes through here: nothing is inlined,
+// and flushes and fences go out of line.
 
 #include "engine/rma/operation.h"
 
 namespace mobius::engine {
 
-// Passes everything on; hooks override what they are for. Any thread.
+// Passes everything on; derived hooks override some functions. Any thread.
 class Hook : public Carrier {
  public:
   explicit Hook(Carrier& next) : next_(next) {}
@@ -19,7 +19,7 @@ class Hook : public Carrier {
   mob_status_t order() override { return next_.order(); }
   bool progress() override { return next_.progress(); }
 
-  // The end of the job: nothing is carried any more. Reports go out here.
+  // End of the job: nothing is carried any more. Prints reports.
   virtual void finish() {}
 
  protected:

@@ -8,7 +8,7 @@
 
 namespace mobius::engine {
 
-// Numbers that repeat with the seed and differ between ranks (SplitMix64). Any thread.
+// Random numbers that repeat with the seed and differ between ranks (SplitMix64). Any thread.
 class Random {
  public:
   Random(uint64_t seed, mob_rank_t rank)

@@ -7,8 +7,8 @@
 namespace mobius::engine {
 namespace {
 
-// How many held operations this thread is carrying out: what carries them may wait, and waits make
-// progress, which comes back here.
+// Number of held operations that this thread is carrying out. Carrying one may wait, and waits make
+// progress, which calls the hook again.
 thread_local uint32_t carrying_here = 0;
 
 template <typename T>
@@ -39,14 +39,14 @@ HeldOperation::HeldOperation(const Operation& operation)
     transfer_.scale = scale_;
   }
   operation_.transfer = &transfer_;
-  operation_.mode = Mode::kBlocking;  // for who carries it out at last
+  operation_.mode = Mode::kBlocking;  // for the thread that carries it out
   operation_.handle = nullptr;
 }
 
 mob_status_t ReorderHook::carry(const Operation& operation) {
   if (operation.mode == Mode::kBlocking) return next_.carry(operation);
   auto held = std::make_unique<HeldOperation>(operation);
-  // Counters are told by who carries it out.
+  // The thread that carries it out counts.
   mob_transfer_t silent = *operation.transfer;
   silent.origin_counter = nullptr;
   silent.completion_counter = nullptr;
@@ -73,8 +73,8 @@ mob_status_t ReorderHook::update(const WordUpdate& update) {
 mob_status_t ReorderHook::order() {
   while (carry_one()) {
   }
-  // What other threads have taken from the plan may be this thread's. They move bytes and come to
-  // an end without it. Acquire pairs with the release in carry_one().
+  // Other threads may be carrying out operations of this thread. They do so without its help.
+  // Acquire pairs with the release in carry_one().
   while (carrying_.load(std::memory_order_acquire) > carrying_here) std::this_thread::yield();
   return next_.order();
 }
@@ -101,7 +101,7 @@ bool ReorderHook::carry_one() {
 }
 
 void ReorderHook::carry_out(const HeldOperation& held) {
-  // What is started on the way belongs to who started this.
+  // Operations that are started meanwhile belong to the context of the held one.
   const ActingFor scope(held.pending->context);
   const mob_status_t status = next_.carry(held.operation());
   completion_.complete(*held.pending, status);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-// Holds back what was only started, and carries it out in random order when somebody waits.
+// Holds operations that do not block, and carries them out in random order when a thread waits.
 
 #include <atomic>
 #include <memory>
@@ -14,7 +14,7 @@
 
 namespace mobius::engine {
 
-// A transfer that outlives its call: a copy of all that it points to but the data.
+// A transfer that outlives its call: a copy of everything it points to except the data.
 class HeldOperation {
  public:
   explicit HeldOperation(const Operation& operation);
@@ -23,7 +23,7 @@ class HeldOperation {
 
   const Operation& operation() const { return operation_; }
 
-  // What its caller waits with.
+  // The caller waits for this.
   Pending* pending = nullptr;
 
  private:
@@ -36,8 +36,8 @@ class HeldOperation {
   alignas(16) unsigned char scale_[16];
 };
 
-// Blocking transfers overtake what is held; updates of words and fences come after it. Every wait
-// of the process makes progress with it.
+// Blocking transfers overtake held operations; word updates and fences come after them. Every wait
+// of the process carries some out.
 class ReorderHook final : public Hook {
  public:
   ReorderHook(Carrier& next, Completion& completion, uint64_t seed, mob_rank_t rank)

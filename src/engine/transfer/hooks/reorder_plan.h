@@ -8,8 +8,8 @@
 
 namespace mobius::engine {
 
-// What is held back, and which of it comes next: any, as nothing stands between two operations that
-// are held at the same time. A fence takes everything before it adds more. Callers exclude each
+// Holds operations and chooses the next one at random: operations that are held at the same time
+// are not ordered, because a fence takes all of them before more are added. Callers exclude each
 // other.
 template <typename T>
 class ReorderPlan {
@@ -20,7 +20,7 @@ class ReorderPlan {
   size_t size() const { return held_.size(); }
   void add(T item) { held_.push_back(std::move(item)); }
 
-  // Not empty.
+  // Takes one; there must be one.
   T take() {
     std::swap(held_[random_.below(held_.size())], held_.back());
     T item = std::move(held_.back());

@@ -137,7 +137,7 @@ void StatsHook::count_call(const char* call) {
 // One write, so that the tables of several ranks do not mix.
 void StatsHook::finish() {
   const std::string text = stats_table(rank_, targets_) + calls_line(rank_, calls_);
-  // Nobody could be told that standard error is gone.
+  // An error is ignored: there is nowhere to report it.
   [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, text.data(), text.size());
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-// Hooks that watch: what is counted, and what is drawn.
+// Hooks that watch: statistics and the timeline.
 
 #include <array>
 #include <cstdint>
@@ -15,23 +15,23 @@
 
 namespace mobius::engine {
 
-// What went to one target.
+// Counts of the operations on one target.
 struct TargetCounts {
   std::array<uint64_t, 4> operations{};  // by mob_kind_t
   std::array<uint64_t, 4> bytes{};
   uint64_t updates = 0;  // of words
   uint64_t failures = 0;
-  uint64_t messages = 0;  // of the program
+  uint64_t messages = 0;  // sent by the program
   uint64_t message_bytes = 0;
   std::array<uint64_t, kPathCount> paths{};
 };
 
-// The counts of one rank as a table for people, "\n" at the end of each line.
+// The counts of one rank as a readable table; each line ends with "\n".
 std::string stats_table(mob_rank_t rank, const std::map<mob_rank_t, TargetCounts>& targets);
-// How often barriers and other collective calls were made, as one line.
+// The number of barriers and other collective calls, as one line.
 std::string calls_line(mob_rank_t rank, const std::map<std::string, uint64_t>& calls);
 
-// Counts what is carried; prints the table to standard error at the end of the job.
+// Counts operations, and prints the table to standard error at the end of the job.
 class StatsHook final : public Hook, public CallCounts {
  public:
   StatsHook(Carrier& next, mob_rank_t rank) : Hook(next), rank_(rank) {}
@@ -45,12 +45,12 @@ class StatsHook final : public Hook, public CallCounts {
 
  private:
   const mob_rank_t rank_;
-  std::mutex mutex_;  // guards what follows
+  std::mutex mutex_;  // guards the members below
   std::map<mob_rank_t, TargetCounts> targets_;
   std::map<std::string, uint64_t> calls_;
 };
 
-// Draws what is carried on a timeline.
+// Draws operations on a timeline.
 class TraceHook final : public Hook {
  public:
   TraceHook(Carrier& next, Timeline& timeline) : Hook(next), timeline_(timeline) {}
