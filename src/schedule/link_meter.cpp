@@ -6,19 +6,20 @@
 namespace mobius::schedule {
 namespace {
 
-// Up to here a message tells of latency, from kLargeBytes on, in one direction, of bandwidth.
+// Messages up to this size measure latency. Messages from kLargeBytes on measure the bandwidth of
+// one direction …
 constexpr size_t kSmallBytes = 1024;
-// … if the other direction has so much less.
+// … if the other direction has this many times less.
 constexpr size_t kLess = 4;
 
-// So many bytes do so also where nothing small has told what the way alone takes: that is little
-// beside them.
+// From this size on a message measures bandwidth even before any small one has measured the
+// latency, which is short beside its time.
 constexpr size_t kTellingBytes = size_t{32} << 10;
 
-// What hardly a link lets through at once.
+// Hardly any link passes this much at once after a pause.
 constexpr size_t kLongBytes = size_t{64} << 10;
 
-// A message that takes no longer than a small one tells nothing of bandwidth.
+// A message that takes no longer than a small one does not measure bandwidth.
 constexpr double kLeastNs = 1000;
 
 double better(double a, double b, bool less) {

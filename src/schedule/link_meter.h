@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-// What a link costs, learnt from the messages that go over it anyway: nothing is sent to find out.
+// Measures a link by the messages that use it anyway; nothing is sent for the measurement.
 //
-// Of each quantity the best of the last messages counts, since other work of the machine only ever
-// makes things slower; and only of the last ones, since links change.
+// For each quantity the best of the last messages counts, since other work of the machine only
+// makes messages slower. Older messages do not count, since links change.
 
 #include <cstddef>
 
@@ -14,13 +14,13 @@ namespace mobius::schedule {
 
 class LinkMeter {
  public:
-  // A message of this many bytes tells what they take.
+  // Messages of at least this size measure bandwidth.
   static constexpr size_t kLargeBytes = size_t{8} << 10;
 
-  // A message of `out` bytes was answered with `in` bytes, `ns` after it was handed over.
+  // Records that a message of `out` bytes was answered with `in` bytes, `ns` after it was sent.
   void answered(size_t out, size_t in, double ns);
 
-  // Sets what is known by now; the rest stays.
+  // Sets the measured quantities; the others stay.
   void update(Costs* costs) const;
 
  private:
@@ -39,13 +39,13 @@ class LinkMeter {
     bool less_ = false;
   };
 
-  // Where small messages come between large ones, all of many wait for those; latency is what one
-  // takes that does not.
+  // Small messages between large ones wait for them. The window is large, so that it holds some
+  // that did not wait and show the latency.
   static constexpr int kSmallWindow = 1024;
   static constexpr int kLargeWindow = 64;
 
-  // Of one direction. Links let through at once what comes after a pause, up to some size: what is
-  // longer tells more, and where there is such a thing it alone counts.
+  // Bandwidth of one direction. After a pause many links pass data up to some size at once, so
+  // longer messages measure better; where there are any, they alone count.
   class Bandwidth {
    public:
     void add(size_t bytes, double ns);

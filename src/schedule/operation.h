@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-// What may be delayed: operations on the memory of one target of another host, recorded to be
-// issued later, in another order, or several in one message. This folder knows neither network nor
-// engine: what it decides can be tested, and printed, without either.
+// Operations on the memory of one target of another host, recorded to be issued later, in another
+// order, or several in one message. This folder depends neither on the network nor on the engine,
+// so that its decisions can be tested and printed without them.
 
 #include <mobius/transfer.h>
 
@@ -16,9 +16,9 @@ enum class Kind : uint8_t {
   kPut,
   kGet,
   kAccumulate,  // elements of `type`, combined by `op`
-  kFetch,       // the same, and what was there comes back to `fetched`
-  kSignal,      // a word changes by `value`, as `op` says (mob_signal_op_t)
-  kTell         // bytes for the engine of the target, which have no place there
+  kFetch,       // the same, and the former values come back to `fetched`
+  kSignal,      // changes a word by `value`, as `op` says (mob_signal_op_t)
+  kTell         // bytes for the target's engine; they have no address
 };
 inline constexpr size_t kKinds = 6;
 
@@ -36,39 +36,40 @@ constexpr Kind kind_of(mob_kind_t kind) {
   return Kind::kFetch;
 }
 
-// Put, get and their kin of one stretch. Whose the bytes at `local` are, and until when, is a
-// matter of who records.
+// A put, get or the like of one contiguous range. The recording code decides who owns the bytes at
+// `local`, and until when.
 struct Operation {
   Kind kind = Kind::kPut;
-  bool fenced = false;  // everything recorded before comes before
+  bool fenced = false;  // ordered after all operations recorded before
   bool kept = false;    // `local` is a copy that belongs to the queue
   uint8_t type = 0;
   uint8_t op = 0;
-  uint16_t calls = 1;  // that asked for it: neighbours may be one from the start
+  uint16_t calls = 1;  // number of calls: neighbours may be merged when recorded
   size_t bytes = 0;
   uint64_t remote = 0;
   char* local = nullptr;
-  // What only some kinds have, below: a thousand of these are to fit a first-level cache.
+  // Fields of some kinds only share this member: a thousand operations should fit into a
+  // first-level cache.
   uint64_t own = 0;
 
-  // Of kFetch: where what was there comes back to.
+  // kFetch: destination of the former values.
   char* fetched() const { return kind == Kind::kFetch ? reinterpret_cast<char*>(own) : nullptr; }
   void set_fetched(void* to) { own = reinterpret_cast<uintptr_t>(to); }
-  // Of kSignal.
+  // kSignal.
   uint64_t value() const { return own; }
   void set_value(uint64_t value) { own = value; }
-  // Of kGet: who waits for this one, which is a transfer by itself; or null.
+  // kGet: the waiter of this get alone, which is then a transfer by itself; or null.
   void* waiter() const { return kind == Kind::kGet ? reinterpret_cast<void*>(own) : nullptr; }
   void set_waiter(void* who) { own = reinterpret_cast<uintptr_t>(who); }
 };
 static_assert(sizeof(Operation) == 40);
 
-// Whether another allocation of the target may begin at an address, where the one before ends: what
-// is put there and before it is not one stretch, which must lie in one.
+// Whether another allocation of the target may begin at this address. A contiguous range must lie
+// in one allocation, so neighbouring operations are not merged across it.
 inline constexpr uint64_t kMemoryUnit = uint64_t{2} << 20;
 constexpr bool may_begin_memory(uint64_t remote) { return remote % kMemoryUnit == 0; }
 
-// Whether it changes memory of the target; what does not, reads it only.
+// Whether the operation changes memory of the target; otherwise it only reads.
 constexpr bool changes(Kind kind) { return kind != Kind::kGet; }
 
 // Whether its answer carries data.
@@ -79,7 +80,8 @@ constexpr bool is_answered_with_data(Kind kind) {
 // Whether its request carries data.
 constexpr bool carries_data(Kind kind) { return kind != Kind::kGet && kind != Kind::kSignal; }
 
-// Values of these sizes stay whole for who reads them meanwhile: they are stored one by one.
+// Values of these sizes are stored by one instruction each, so that concurrent readers see whole
+// values.
 constexpr bool is_value(size_t bytes) {
   return bytes == 1 || bytes == 2 || bytes == 4 || bytes == 8;
 }

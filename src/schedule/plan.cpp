@@ -8,29 +8,30 @@
 namespace mobius::schedule {
 namespace {
 
-// A header in front of a piece, at most (wire.cpp): kind, distance, length, and a signal's rest;
-// and what rows add, their number and stride.
+// Largest header of a piece (wire.cpp): kind, distance, length, and a signal's fields; and the
+// number and stride that rows add.
 constexpr size_t kPieceHeaderBytes = 32;
 constexpr size_t kRowsHeaderBytes = 16;
 
-// A strided piece pays from so many rows on.
+// A strided piece pays from this number of rows on.
 constexpr uint32_t kFewestRows = 3;
 
-// A scattered one too, of rows of up to so many bytes: the headers of longer ones do not matter.
+// A scattered piece pays from this number of rows on, of rows up to this size; with longer rows the
+// headers do not matter.
 constexpr uint32_t kFewestScattered = 4;
 constexpr size_t kMostScatteredBytes = 64;
 
-// So many neighbours, or rows at one distance, are worth a piece of their own in the midst of
-// scattered rows; of fewer, the header takes what their offsets would.
+// Among scattered rows, so many neighbours, or rows at one distance, are worth a piece of their
+// own. With fewer, the header takes as much as their offsets would.
 constexpr uint32_t kFewestBetween = 8;
 
-// So many times slower than copying is a slow link: up to 2 Gbit/s by default. What is learnt of a
-// faster one from a few messages of middle size, which wait for each other, may be a tenth of the
-// truth.
+// A slow link is this many times slower than copying: up to 2 Gbit/s by default. The limit is low
+// because a faster link may be measured at a tenth of its bandwidth from a few messages of medium
+// size that wait for each other.
 constexpr double kTimesSlower = 20;
 
-// Looks at single operations that a plan takes to tell a conflict from neighbourhood. Beyond, order
-// is kept.
+// Limit of the comparisons of single operations in a plan, which tell conflicts from mere
+// neighbours. Beyond it the order is kept.
 constexpr size_t kMostLooks = 4096;
 
 struct Range {
@@ -49,14 +50,14 @@ Range remote_range(const Operation& operation) {
   return {operation.remote, operation.remote + operation.bytes};
 }
 
-// Memory of the user that the operation reads or writes; nothing for copies.
+// The user's memory that the operation reads or writes; empty for copies.
 Range local_range(const Operation& operation) {
   if (operation.kept || operation.local == nullptr) return {};
   const auto begin = reinterpret_cast<uintptr_t>(operation.local);
   return {begin, begin + operation.bytes};
 }
 
-// Where the answer of a fetching accumulate goes.
+// Destination of a fetching accumulate's answer.
 Range fetched_range(const Operation& operation) {
   if (operation.fetched() == nullptr) return {};
   const auto begin = reinterpret_cast<uintptr_t>(operation.fetched());
@@ -125,7 +126,7 @@ class Planner {
   }
 
  private:
-  // What most of those that somebody waits for are.
+  // Plans a single operation: the usual queue when a thread waits for its result.
   void run_single() {
     plan_.order.push_back(0);
     plan_.segments_.push_back(0);
@@ -158,8 +159,8 @@ class Planner {
     }
   }
 
-  // Segments are stretches of the queue within which no get has anything in common with what
-  // changes memory, so that the two kinds may pass each other.
+  // Divides the queue into segments: within one, no get conflicts with an operation that changes
+  // memory, so the two kinds may overtake each other.
   void reorder() {
     Bounds read;
     Bounds changed;
@@ -193,17 +194,18 @@ class Planner {
     return false;
   }
 
-  // Of those that are not longer than `most` each.
+  // Bytes of the operations that are at most `most` long.
   size_t bytes_of(const std::vector<uint32_t>& indices, size_t most) const {
     size_t bytes = 0;
     for (const uint32_t i : indices) bytes += queue_[i].bytes <= most ? queue_[i].bytes : 0;
     return bytes;
   }
 
-  // With both directions of a slow link busy for long, alternating keeps both busy to the end.
-  // Otherwise the gets go first: their answers come while the rest is still being sent. On a link
-  // that is as fast as memory nearly, alternating was slower, since it is copying that takes time;
-  // but for what fills several messages anyway, which are half as many if each is full both ways.
+  // On a slow link with work for both directions, alternating keeps both busy to the end. Otherwise
+  // the gets go first: their answers arrive while the rest is still being sent. On a link nearly as
+  // fast as memory, alternating was slower, since copying takes the time. The exception are
+  // operations that fill several messages anyway: half as many messages are enough if each is full
+  // in both directions.
   const char* why_alternate() const {
     if (policy_ == Policy::kInterleave) return "gets and the others alternate";
     if (policy_ != Policy::kAdaptive || plan_.changes_.size() < 2 || plan_.gets_.size() < 2) {
@@ -225,8 +227,8 @@ class Planner {
                : nullptr;
   }
 
-  // Of what alternates, the next: small neighbours that will be one transfer stay together. Large
-  // ones gain nothing by that, and work in both directions where they alternate.
+  // Takes the next operations of one kind when kinds alternate: small neighbours that can be merged
+  // stay together. Large ones gain nothing by that, and use both directions if they alternate.
   size_t take_run(const std::vector<uint32_t>& indices, size_t first) {
     size_t next = first;
     do {
@@ -281,8 +283,8 @@ class Planner {
     return {static_cast<uint32_t>(place), 1, one.calls, 1, true, one.bytes};
   }
 
-  // The stretch from `first` on that ends before `end`; one if there is nothing to merge. Values
-  // stay rows of their own, so that they are stored whole.
+  // The contiguous piece that begins at `first` and ends before `end`; a single operation if
+  // nothing can be merged. Values are not merged, so that each is stored whole.
   Piece stretch(size_t first, size_t end) const {
     const Operation& begin = at(first);
     Piece piece = single(first);
@@ -296,7 +298,7 @@ class Planner {
         break;
       }
       const bool follows = next.local == before.local + before.bytes && next.kept == begin.kept;
-      // What is long enough to go alone is not copied for the sake of its neighbour.
+      // An operation long enough to go alone is not copied just to be merged with its neighbour.
       if (!follows && std::max(piece.row_bytes, next.bytes) > most_packed_) break;
       piece.is_local_stretch &= follows;
       if (!piece.is_local_stretch && piece.row_bytes + next.bytes > most_packed_) break;
@@ -307,7 +309,7 @@ class Planner {
     return piece;
   }
 
-  // Equal rows at regular distances, which do not overlap.
+  // Equal rows at regular distances that do not overlap.
   Piece rows(size_t first, size_t end) const {
     static_assert(kFewestRows == 3);
     const Operation& begin = at(first);
@@ -336,8 +338,8 @@ class Planner {
     return {static_cast<uint32_t>(first), count, calls, count, stretch, begin.bytes, stride};
   }
 
-  // Equal rows anywhere, as far as a message takes them, or until what is better as a piece of its
-  // own.
+  // Scattered equal rows, up to what fits into a message, or to rows that are better as a piece of
+  // their own.
   Piece scattered(size_t first, size_t end) const {
     const Operation& begin = at(first);
     if (first + kFewestScattered > end || begin.bytes > kMostScatteredBytes ||
@@ -354,7 +356,7 @@ class Planner {
         end_of_irregular(first, std::min(end, first + (room - kHeaderBytes) / row_bytes), &rows);
     if (last - first < kFewestScattered) return single(first);
     if (last - first != rows.count) {
-      // It looked on, at those that are regular.
+      // The search read ahead, into rows at regular distances: add up again without them.
       rows = Irregular(begin);
       for (size_t place = first + 1; place < last; ++place) rows.add(at(place));
     }
@@ -371,7 +373,7 @@ class Planner {
     return piece;
   }
 
-  // Equal rows anywhere.
+  // Scattered equal rows.
   struct Irregular {
     explicit Irregular(const Operation& first)
         : lowest(first.remote), highest(first.remote), calls(first.calls) {}
@@ -383,20 +385,20 @@ class Planner {
     }
 
     uint64_t lowest;
-    uint64_t highest;  // where the last of them begins
+    uint64_t highest;  // where the last row begins
     uint32_t calls;
     uint32_t count = 1;
   };
 
-  // Where equal rows from `first` on end, or kFewestBetween of them at one distance begin; and what
-  // it has looked at.
+  // Finds where scattered equal rows from `first` on end, or where kFewestBetween of them at one
+  // distance begin. `rows` sums up all rows read.
   size_t end_of_irregular(size_t first, size_t end, Irregular* rows) const {
     const Operation& begin = at(first);
     const Kind kind = begin.kind;
     const size_t bytes = begin.bytes;
     Irregular seen = *rows;
     uint64_t distance = 0;
-    uint32_t alike = 0;  // distances in a row
+    uint32_t alike = 0;  // equal distances in a row
     uint64_t before = begin.remote;
     size_t found = end;
     for (size_t place = first + 1; place < end; ++place) {
@@ -418,7 +420,7 @@ class Planner {
     return found;
   }
 
-  // A look at the next two, which is all that most of many scattered operations need.
+  // Checks only the next two operations, which is enough for most scattered ones.
   bool may_merge(size_t place, size_t end) const {
     if (place + 1 >= end) return false;
     const Operation& begin = at(place);
@@ -429,7 +431,7 @@ class Planner {
            (place + 2 < end && at(place + 2).remote - next.remote == stride);
   }
 
-  // Makes pieces, each of which goes into the open message, or into one of its own, at once.
+  // Makes pieces, and puts each into the open message or into an issue of its own.
   void make_pieces() {
     const bool merges = packs();
     const size_t places = plan_.order.size();
@@ -455,7 +457,7 @@ class Planner {
     }
   }
 
-  // To half of what a message holds. None of its operations is longer than that.
+  // Cuts a piece to half of a message's capacity. None of its operations is longer than that.
   void cut(Piece& piece) const {
     const size_t most = costs_.message_bytes / 2;
     if (piece.rows > 1) {
@@ -474,7 +476,7 @@ class Planner {
     for (uint32_t i = 0; i < piece.count; ++i) piece.calls += at(piece.first + i).calls;
   }
 
-  // Alone goes what is one stretch at both sides and too long to be copied.
+  // A piece goes alone if it is contiguous at both sides and too long to be copied.
   bool goes_alone(const Piece& piece) const {
     const Operation& first = at(piece.first);
     if (first.waiter() != nullptr) return true;
@@ -484,7 +486,7 @@ class Planner {
     return piece.bytes() > most_packed_;
   }
 
-  // The last piece: with others, or alone.
+  // Puts the last piece into a message, or issues it alone.
   void issue(const Piece& piece) {
     const auto index = static_cast<uint32_t>(plan_.pieces.size() - 1);
     plan_.savings.merged += piece.calls - (piece.is_scattered() ? piece.count : 1);
@@ -511,8 +513,8 @@ class Planner {
     out_ += out;
   }
 
-  // The last that goes alone of each kind, where no fence stands between, and nothing behind it has
-  // to come after it.
+  // Marks as free the last issue of each kind that goes alone, if there is no fence and no later
+  // operation has to come after it.
   void set_free() {
     if (plan_.segments_.size() > 1) return;
     bool any_get = false;
@@ -531,7 +533,7 @@ class Planner {
     }
   }
 
-  // Of a piece that goes alone: it is one stretch at both sides.
+  // For a piece that goes alone: it is contiguous at both sides.
   bool has_conflict_behind(const Piece& piece) {
     Operation whole = at(piece.first);
     whole.bytes = piece.bytes();
@@ -554,10 +556,10 @@ class Planner {
   const Policy policy_;
   const size_t most_packed_;
   Plan& plan_;
-  bool has_both_kinds_ = false;  // without both, there is nothing that could pass anything
+  bool has_both_kinds_ = false;  // otherwise no operation can overtake another
   bool has_fences_ = false;
   size_t looks_ = 0;
-  bool is_open_ = false;  // the last message takes more
+  bool is_open_ = false;  // the last message has room
   size_t out_ = 0;        // bytes in it
 };
 

@@ -16,7 +16,7 @@ namespace {
 constexpr std::string_view kNames[] = {"put", "get", "acc", "fetch", "signal", "tell"};
 constexpr uint64_t kMostTimes = 1'000'000;
 
-// Whether `next` is what "x" repeats.
+// Whether "x N" can repeat `first` up to `next`.
 bool continues(const Operation& first, const Operation& before, const Operation& next) {
   return next.kind == first.kind && !next.fenced && next.bytes == first.bytes &&
          next.calls == first.calls && next.kept == first.kept && next.waiter() == nullptr &&
@@ -39,7 +39,7 @@ bool read_number(std::string_view word, uint64_t* number) {
   return fits;
 }
 
-// The next word as a number that `name` stands for; otherwise why it is none.
+// Reads the next word as a number; `name` is its name in `problem` if it is none.
 bool next_number(std::istringstream& words, const char* name, uint64_t* number,
                  std::string* problem) {
   std::string word;
@@ -53,7 +53,7 @@ bool next_number(std::istringstream& words, const char* name, uint64_t* number,
   return false;
 }
 
-// Whether `bytes` from `place` on, `times` times, lie within 64 bits.
+// Whether `times` ranges of `bytes` bytes from `place` on lie within 64 bits.
 bool fits(uint64_t place, uint64_t bytes, uint64_t times) {
   return bytes <= (UINT64_MAX - place) / times;
 }

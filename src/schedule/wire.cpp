@@ -27,7 +27,7 @@ unsigned char* put_signed(unsigned char* to, int64_t number) {
 }
 
 unsigned char* put_bytes(unsigned char* to, const void* from, size_t bytes) {
-  if (bytes == sizeof(uint64_t)) {  // the usual one
+  if (bytes == sizeof(uint64_t)) {  // the most frequent size
     std::memcpy(to, from, sizeof(uint64_t));
   } else if (bytes != 0) {
     std::memcpy(to, from, bytes);
@@ -35,7 +35,7 @@ unsigned char* put_bytes(unsigned char* to, const void* from, size_t bytes) {
   return to + bytes;
 }
 
-// The offsets of equal rows, and the rows if they carry data.
+// Writes the offsets of equal rows, and their data if they carry any.
 template <typename Put>
 unsigned char* put_rows(std::span<const Operation> queue, const Plan& plan, const Piece& piece,
                         unsigned char* out, Put put_offset) {
@@ -203,7 +203,7 @@ bool PackReader::next(Arrived* piece) {
       return false;
     }
   }
-  // Nothing in a message, or in its answer, is longer than this.
+  // Limit of the lengths in a message or its answer.
   constexpr uint64_t kMost = uint64_t{1} << 31;
   if (length >= kMost || rows == 0 || rows >= kMost || length * rows >= kMost) return false;
   piece->row_bytes = length;

@@ -1,19 +1,17 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-// How a packed message looks: its pieces one after the other, each a few bytes that say what it is
-// and where, then its data. Addresses are told as distances from the piece before, numbers in as
-// few bytes as they need: a put of 8 bytes near the one before takes 12, or 11 among many.
+// Format of a packed message: a sequence of pieces, each with a short header and its data.
+// Addresses are encoded as distances from the piece before, and numbers in as few bytes as they
+// need: a put of 8 bytes near the one before takes 12 bytes, or 11 among many.
 //
-//   tag        1 byte: kind, whether it has rows, at one distance or scattered, whether it is as
-//              long as the one before
+//   tag        1 byte: kind; flags: rows at one distance, scattered rows, length as before
 //   distance   signed, from the end of the piece before to the address
-//   length     of one row, unless it is the same
+//   length     of one row, unless it is as before
 //   rows, stride                 with rows
-//   rows, width, offsets         scattered rows: of each from the address, in 1, 2, 3, 4 or 8 bytes
-//   type, op                     accumulates
-//   op, value                    signals
-//   data                         what carries any
+//   rows, width, offsets         scattered rows: offsets from the address, 1, 2, 3, 4 or 8 bytes
+//   each type, op                     accumulates op, value                    signals data all
+//   kinds but gets and signals
 
 #include <cstddef>
 #include <cstdint>
@@ -24,7 +22,7 @@
 
 namespace mobius::schedule {
 
-// A piece as it arrives.
+// A piece as received.
 struct Arrived {
   Kind kind = Kind::kPut;
   uint8_t type = 0;
@@ -34,8 +32,8 @@ struct Arrived {
   uint32_t rows = 1;
   int64_t stride = 0;
   uint64_t value = 0;
-  const unsigned char* data = nullptr;     // not aligned; null where the kind carries none
-  const unsigned char* offsets = nullptr;  // not aligned; of scattered rows from `remote`
+  const unsigned char* data = nullptr;     // unaligned; null if the kind carries none
+  const unsigned char* offsets = nullptr;  // unaligned; of scattered rows, from `remote`
   uint8_t offset_bytes = 0;
 
   size_t bytes() const { return row_bytes * rows; }
@@ -47,11 +45,11 @@ struct Arrived {
       for (uint32_t index = 0; index < rows; ++index) each(remote + offset_of(index));
     });
   }
-  Arrived only(uint32_t index) const;  // that row, as a piece
+  Arrived only(uint32_t index) const;  // that row as a piece
 
  private:
-  // Calls `use` with what knows how far a row is from the first: how they are described is looked
-  // at once for all of them.
+  // Calls `use` with a function that returns a row's distance from the first: the representation is
+  // tested once for all rows.
   template <typename Use>
   auto with_offsets(Use use) const {
     if (offsets == nullptr) {
@@ -81,11 +79,11 @@ struct Arrived {
   }
 };
 
-// Most that a packed message of a plan takes.
+// Maximum size of a packed message of a plan.
 constexpr size_t most_wire_bytes(const Costs& costs) { return costs.message_bytes + 64; }
 
-// A packed message as written: its bytes, and between which addresses its puts and gets lie (the
-// lowest is the highest if there are none, or if a stride leads around the end of all addresses).
+// Size of a packed message as written, and the range of its puts and gets. The range is empty if
+// there are none, or if a stride wraps around the address space.
 struct Written {
   size_t bytes = 0;
   uint64_t lowest = UINT64_MAX;
@@ -97,13 +95,13 @@ struct Written {
 Written write_pack(std::span<const Operation> queue, const Plan& plan, const Issue& issue,
                    unsigned char* out);
 
-// Reads what write_pack() wrote. Of bytes that nobody has written so, it reads none that are not
-// there, and says false in the end.
+// Decodes a packed message from an untrusted process. Never reads outside of its bytes; is_whole()
+// is false if they are malformed.
 class PackReader {
  public:
   explicit PackReader(std::span<const unsigned char> bytes) : bytes_(bytes) {}
 
-  // The next piece; false after the last, or when it makes no sense.
+  // Reads the next piece. False after the last one, or if it is malformed.
   bool next(Arrived* piece);
   bool is_whole() const { return is_sound_ && at_ == bytes_.size(); }
 
