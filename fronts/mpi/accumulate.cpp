@@ -45,6 +45,17 @@ struct Update {
   MPI_Op op;
 };
 
+const Datatype& bytes_alone() {
+  static const Datatype* const type = [] {
+    auto* made = new Datatype;
+    made->solid_bytes = 1;
+    made->bytes = 1;
+    made->extent = 1;
+    return made;
+  }();
+  return *type;
+}
+
 bool are_alike(const Element& one, const Element& other) {
   return &one == &other || (one.is_known && other.is_known && one.type == other.type &&
                             one.kind != ElementKind::kPair && other.kind != ElementKind::kPair);
@@ -69,10 +80,7 @@ mob_status_t fetch_into(mob_transfer_t* transfer, const Runs& result, Completion
   transfer->fetched = old.data();
   const mob_status_t status = mob_transfer(transfer);
   if (status != MOB_OK) return status;
-  Datatype solid;
-  solid.solid_bytes = 1;
-  solid.bytes = 1;
-  copy_runs(result, Runs(old.data(), static_cast<int64_t>(old.size()), solid));
+  copy_runs(result, Runs(old.data(), static_cast<int64_t>(old.size()), bytes_alone()));
   return MOB_OK;
 }
 
@@ -119,14 +127,17 @@ int update(const Update& call, Window* window, Completion completion) {
   transfer.rank = place.target->owner;
   transfer.type = element->type;
   transfer.op = op;
-  // What is not changed need not be brought; the engine reads as many bytes all the same.
-  std::vector<char> nothing(changes ? 0 : remote.bytes());
-  Datatype solid;
-  solid.solid_bytes = 1;
-  solid.bytes = 1;
-  const Runs brought =
-      changes ? local : Runs(nothing.data(), static_cast<int64_t>(nothing.size()), solid);
-  describe_shape(&transfer, brought, remote, &lists_of_thread());
+  std::vector<char> nothing;
+  if (!changes && remote.is_solid()) {
+    transfer.remote = remote.base();  // nothing is brought
+    transfer.bytes = remote.bytes();
+  } else {
+    // Only its shape counts where nothing is brought.
+    if (!changes) nothing.resize(remote.bytes());
+    const Runs brought =
+        changes ? local : Runs(nothing.data(), static_cast<int64_t>(nothing.size()), bytes_alone());
+    describe_shape(&transfer, brought, remote, &lists_of_thread());
+  }
   // Accumulates of one origin to one place are done in their order.
   if (window->orders_accumulates) static_cast<void>(mob_fence());
   if (!call.fetches) return raise_if(start(transfer, completion), *window);

@@ -47,8 +47,10 @@ void drive_mpi(void* /*nothing*/) {
 
 bool is_of_everybody(MPI_Comm comm) {
   int relation = MPI_UNEQUAL;
-  int is_inter = 0;
-  return real::Comm_test_inter(comm, &is_inter) == MPI_SUCCESS && is_inter == 0 &&
+  int is_initialized = 0;
+  // Sessions have no MPI_COMM_WORLD.
+  return real::Initialized(&is_initialized) == MPI_SUCCESS && is_initialized != 0 &&
+         !is_intercommunicator(comm) &&
          real::Comm_compare(comm, MPI_COMM_WORLD, &relation) == MPI_SUCCESS &&
          relation != MPI_UNEQUAL;
 }
@@ -143,6 +145,11 @@ void before_finalize() {
 
 bool is_joined() { return life().stage.load(std::memory_order_acquire) == Stage::kJoined; }
 
+bool is_intercommunicator(MPI_Comm comm) {
+  int is_inter = 0;
+  return real::Comm_test_inter(comm, &is_inter) != MPI_SUCCESS || is_inter != 0;
+}
+
 bool join_job(MPI_Comm comm) {
   if (life().stage.load(std::memory_order_acquire) == Stage::kBefore && is_of_everybody(comm)) {
     join();
@@ -153,8 +160,6 @@ bool join_job(MPI_Comm comm) {
 std::vector<mob_rank_t> job_ranks(MPI_Comm comm) {
   MPI_Group group{};
   int size = 0;
-  int is_inter = 0;
-  if (real::Comm_test_inter(comm, &is_inter) != MPI_SUCCESS || is_inter != 0) return {};
   if (real::Comm_group(comm, &group) != MPI_SUCCESS) return {};
   static_cast<void>(real::Group_size(group, &size));
   std::vector<int> members(static_cast<size_t>(size));

@@ -17,6 +17,7 @@ namespace mobius::mpi {
 // the job if that is of all processes.
 bool join_job(MPI_Comm comm);
 bool is_joined();
+bool is_intercommunicator(MPI_Comm comm);
 const char* why_not_joined();
 
 // The rank in the job of each member of a communicator; empty if one has none.

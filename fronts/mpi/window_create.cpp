@@ -32,6 +32,8 @@ Making::~Making() {
 }
 
 bool Making::begin(Offer offer, bool can_serve, const char* why_not) {
+  // The MPI says that there are no windows of those.
+  if (is_intercommunicator(comm_)) return false;
   const bool has_job = join_job(comm_);
   std::vector<mob_rank_t> ranks;
   if (has_job) ranks = job_ranks(comm_);

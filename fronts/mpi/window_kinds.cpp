@@ -72,7 +72,10 @@ bool allocate_served(MPI_Aint bytes, MPI_Aint unit, MPI_Info info, MPI_Comm comm
   const bool all_here = std::all_of(window.targets.get(), window.targets.get() + window.size,
                                     [](const Target& target) { return target.is_here; });
   // The MPI's own call says what is wrong.
-  if (is_shared && !all_here) return false;
+  if (is_shared && !all_here) {
+    count_left("its processes do not share memory");
+    return false;
+  }
   const bool together = is_shared && !asks_for_parts_apart(info);
   size_t own_bytes = static_cast<size_t>(bytes);
   if (together) {
@@ -144,11 +147,10 @@ int query(const Window& window, int rank, MPI_Aint* bytes, MPI_Aint* unit, void*
   return MPI_SUCCESS;
 }
 
+// After a fence that nothing followed a window may be freed.
 bool is_in_epoch(const Window& window) {
-  return window.access == Access::kFenceUsed
-             ? false
-             : window.access == Access::kStarted || window.access == Access::kLockedAll ||
-                   window.is_exposed || window.locks != 0;
+  return (window.access != Access::kNone && window.access != Access::kFence) || window.is_exposed ||
+         window.locks != 0;
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
 ! SPDX-License-Identifier: BSD-3-Clause
 ! Windows from Fortran: mpif.h's calls (use mpi), attributes among them.
-program windows
+program fortran_windows
   use mpi
   use, intrinsic :: iso_c_binding
   implicit none
@@ -56,7 +56,7 @@ program windows
   if (rank == 0) call check(reals(1) == size, 'MPI_Accumulate')
   call MPI_Win_free(win, ierr)
   call MPI_Finalize(ierr)
-  if (rank == 0) print '(a)', 'windows passed'
+  if (rank == 0) print '(a)', 'fortran_windows passed'
 
 contains
 

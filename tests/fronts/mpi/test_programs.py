@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""MPI programs that check one-sided communication in detail; they pass without the front, too."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+pytest.importorskip("mpi_tools")
+
+if TYPE_CHECKING:
+    from mpi_tools import Mpi
+
+PROGRAMS = ("basics", "datatypes", "updates", "errors", "progress", "communicators")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("count", [2, 3])
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_program(mpi: Mpi, program: str, count: int, tmp_path: Path) -> None:
+    binary = mpi.compile(f"{program}.c", tmp_path / program)
+    done = mpi.by_mobius(count, binary)
+    assert done.code == 0, done.told
+    assert f"{program} passed" in done.out, done.told
+
+
+def test_fortran(mpi: Mpi, tmp_path: Path) -> None:
+    if not mpi.fortran:
+        pytest.skip(f"{mpi.name} has no Fortran")
+    binary = mpi.compile("fortran_windows.f90", tmp_path / "fortran_windows")
+    done = mpi.by_mobius(2, binary)
+    assert done.code == 0, done.told
+    assert "fortran_windows passed" in done.out, done.told
