@@ -11,7 +11,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from mobius_setup.docs import reference
+from mobius_setup.docs import figures, reference
 from setup_trees import ROOT
 
 LINK = re.compile(r"\]\(([^)\s]+)\)")
@@ -66,6 +66,10 @@ def test_links_of_the_installed_documents(tmp_path: Path) -> None:
     pages = {str(page.relative_to(tmp_path / "share" / "doc" / "mobius")) for page in documents}
     assert {"README.md", "CHANGELOG.md", "docs/hosts.md", "docs/guide/index.md"} <= pages
     assert dead_links(tmp_path, documents) == []
+
+
+def test_tables_are_those_of_the_recordings() -> None:
+    assert [str(page) for page in figures.stale(ROOT)] == []
 
 
 @pytest.mark.parametrize("page", ["README.md", "docs/guide/index.md"])

@@ -249,8 +249,8 @@ def _schedule(of: Recording) -> str:
     rows = []
     for label, cell, size in (
         ("16 puts, then 16 gets of 1 KiB", "put:flush:allocate:what=mixed", kib),
-        ("16 puts, then 16 gets of 64 KiB", "put:flush:allocate:what=mixed", 64 * kib),
-        ("a get of 64 KiB behind a put of as much", "rget:flush:allocate:what=behind", 64 * kib),
+        ("16 puts, then 16 gets of 16 KiB", "put:flush:allocate:what=mixed", 16 * kib),
+        ("a get of 16 KiB behind a put of as much", "rget:flush:allocate:what=behind", 16 * kib),
         ("put of 4 bytes, flush", "put:flush:allocate:what=one", 4),
         ("start, put of 4 bytes, complete", "put:pscw:allocate:what=one", 4),
         ("exclusive lock, put of 4 bytes, unlock", "put:lockx:allocate:what=one", 4),
