@@ -43,8 +43,8 @@ bool one_more(mob_kind_t kind, mob_rank_t rank, const void* remote, const void* 
               size_t bytes) {
   if (mob_size_ == 0) return false;
   engine::Scheduler& scheduler = engine::engine().scheduler();
-  return scheduler.any_recorded() &&
-         scheduler.one_more(schedule::kind_of(kind), rank, const_cast<void*>(remote), local, bytes);
+  return scheduler.any_recorded() && scheduler.try_append(schedule::kind_of(kind), rank,
+                                                          const_cast<void*>(remote), local, bytes);
 }
 
 // Calls `route(router)` if the rank is one of the job.
@@ -78,7 +78,7 @@ mob_status_t route(const char* call, mob_rank_t rank, Route route) {
   });
 }
 
-// These and put_another() are out of line, so that the first checks of the calls need not save
+// These and append_put() are out of line, so that the first checks of the calls need not save
 // registers.
 [[gnu::noinline]] mob_status_t copy_out(void* remote, const void* local, size_t bytes) {
   transport::copy_to_peer(remote, local, bytes);
@@ -234,7 +234,7 @@ mob_status_t mob_put_nbi_out_of_line_(mob_rank_t rank, void* remote, const void*
                                       size_t bytes) {
   return bytes != 0 && local != nullptr && engine::target_covers(rank, remote, bytes)
              ? copy_out(remote, local, bytes)
-             : engine::Scheduler::put_another(rank, remote, local, bytes, put_anew);
+             : engine::Scheduler::append_put(rank, remote, local, bytes, put_anew);
 }
 
 mob_status_t mob_get_nbi_out_of_line_(mob_rank_t rank, const void* remote, void* local,

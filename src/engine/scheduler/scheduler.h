@@ -54,34 +54,36 @@ class Scheduler final : public LinkObserver {
   // Does nothing on one host. Called before anything is recorded or can arrive.
   mob_status_t open();
 
-  // Whether a checked operation on another host's memory is to be recorded; then record() it, which
-  // waits for a blocking get.
-  bool takes(const Operation& operation) const;
-  mob_status_t record(const Operation& operation);
-
-  // Carries out a blocking fetch of one short contiguous range without recording it: it is sent at
-  // once, behind the recorded operations. False: nothing was done, take another path.
-  bool fetch(const Operation& operation, mob_status_t* status);
-
-  // Records a put of at most kMostKept bytes to another host, without a description. It is locally
-  // complete on return, and an urgent one is issued without a flush. False: not recorded;
-  // Router::run() finds out why.
-  bool put(mob_rank_t rank, void* remote, const void* local, size_t bytes, bool is_urgent,
-           mob_status_t* status);
+  // Every operation on another host's memory is offered here before it goes by itself. The result
+  // says whether the scheduler took it, which means that it recorded it, or sent it behind what it
+  // had recorded; `*status` is the outcome then. False: nothing was done, take another path.
+  //
+  // A checked operation. A blocking get or fetch waits for its data.
+  bool try_submit(const Operation& operation, mob_status_t* status);
+  // One contiguous range of at most kMostKept bytes, without a description: a put, which is locally
+  // complete on return, or a blocking get. An urgent put is issued without a flush. Where the
+  // result is false, Router::run() finds out why.
+  struct Range {
+    const char* call;  // the public function, for error texts
+    schedule::Kind kind;
+    mob_rank_t rank;
+    void* remote;
+    void* local;  // only read by a put
+    size_t bytes;
+    bool is_urgent = true;
+  };
+  bool try_submit(const Range& range, mob_status_t* status);
   static constexpr size_t kMostKept = 1024;
-  // The same for a blocking get.
-  bool get(const char* call, mob_rank_t rank, const void* remote, void* local, size_t bytes,
-           mob_status_t* status);
 
   // Records an implicit put or get behind others of its target, after all checks. False if there
-  // are no others, or it cannot be recorded this way; put() and record() find out why.
-  bool one_more(schedule::Kind kind, mob_rank_t rank, void* remote, const void* local,
-                size_t bytes);
+  // are no others, or it cannot be recorded this way; try_submit() finds out why.
+  bool try_append(schedule::Kind kind, mob_rank_t rank, void* remote, const void* local,
+                  size_t bytes);
   // The same for a put that follows another put of this thread to the target, which is all it has
-  // to check; calls `otherwise` for any other put. To be tried before one_more().
+  // to check; calls `otherwise` for any other put. To be tried before try_append().
   using Put = mob_status_t(mob_rank_t rank, void* remote, const void* local, size_t bytes);
-  static mob_status_t put_another(mob_rank_t rank, void* remote, const void* local, size_t bytes,
-                                  Put* otherwise);
+  static mob_status_t append_put(mob_rank_t rank, void* remote, const void* local, size_t bytes,
+                                 Put* otherwise);
   // Implicit puts up to this size are copied: that is cheaper than to remember where they are.
   static constexpr size_t kMostCopied = 64;
 
@@ -167,6 +169,11 @@ class Scheduler final : public LinkObserver {
   void open_append_run(Queue& queue, uint64_t remote);
   void end_append_runs();
   std::vector<Queue*> all_queues();
+  bool takes(const Operation& operation) const;
+  mob_status_t record(const Operation& operation);
+  bool fetch(const Operation& operation, mob_status_t* status);
+  bool put(const Range& range, mob_status_t* status);
+  bool get(const Range& range, mob_status_t* status);
   mob_status_t get(const Operation& operation, Queue& queue, schedule::Operation& made,
                    schedule::Policy policy);
   mob_status_t fetch_now(const char* call, Queue& queue, schedule::Operation made,

@@ -51,6 +51,16 @@ schedule::Operation describe(const Operation& operation) {
 
 }  // namespace
 
+bool Scheduler::try_submit(const Operation& operation, mob_status_t* status) {
+  if (!takes(operation)) return fetch(operation, status);
+  *status = record(operation);
+  return true;
+}
+
+bool Scheduler::try_submit(const Range& range, mob_status_t* status) {
+  return range.kind == Kind::kPut ? put(range, status) : get(range, status);
+}
+
 bool Scheduler::takes(const Operation& operation) const {
   const mob_transfer_t& transfer = *operation.transfer;
   const transport::Shape& shape = operation.shape;
@@ -169,8 +179,8 @@ inline bool Scheduler::is_plain(mob_rank_t rank, const void* remote, const void*
          !services_.deferred.is_used();
 }
 
-bool Scheduler::put(mob_rank_t rank, void* remote, const void* local, size_t bytes, bool is_urgent,
-                    mob_status_t* status) {
+bool Scheduler::put(const Range& range, mob_status_t* status) {
+  const auto& [call, kind, rank, remote, local, bytes, is_urgent] = range;
   if (!is_plain(rank, remote, local) || services_.peers.is_here(rank) || bytes - 1 >= kMostKept) {
     return false;
   }
@@ -188,8 +198,8 @@ bool Scheduler::put(mob_rank_t rank, void* remote, const void* local, size_t byt
   return true;
 }
 
-bool Scheduler::get(const char* call, mob_rank_t rank, const void* remote, void* local,
-                    size_t bytes, mob_status_t* status) {
+bool Scheduler::get(const Range& range, mob_status_t* status) {
+  const auto& [call, kind, rank, remote, local, bytes, is_urgent] = range;
   if (!is_plain(rank, remote, local) || services_.peers.is_here(rank) || bytes - 1 >= kMostKept ||
       in_handler || services_.network.rma().is_worth(bytes)) {
     return false;
@@ -254,8 +264,8 @@ void Scheduler::open_append_run(Queue& queue, uint64_t remote) {
   set_last_append_run(queue);
 }
 
-bool Scheduler::one_more(Kind kind, mob_rank_t rank, void* remote, const void* local,
-                         size_t bytes) {
+bool Scheduler::try_append(Kind kind, mob_rank_t rank, void* remote, const void* local,
+                           size_t bytes) {
   if (!is_plain(rank, remote, local) || bytes == 0 ||
       services_.network.rma().is_worth_bare(bytes)) {
     return false;
@@ -301,8 +311,8 @@ bool Scheduler::append(Queue& queue, Kind kind, uint64_t remote, const char* loc
 
 // Records a put like the last one of the biased thread. It calls nothing but `otherwise`, so that
 // hardly any register has to be saved: there may be thousands of such puts in a row.
-mob_status_t Scheduler::put_another(mob_rank_t rank, void* remote, const void* local, size_t bytes,
-                                    Put* otherwise) {
+mob_status_t Scheduler::append_put(mob_rank_t rank, void* remote, const void* local, size_t bytes,
+                                   Put* otherwise) {
   AppendRun& stretch = last_append_run();
   if (bytes - 1 >= kMostCopied || local == nullptr || remote == nullptr || !stretch.lock.enter()) {
     return otherwise(rank, remote, local, bytes);

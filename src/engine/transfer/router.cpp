@@ -35,6 +35,20 @@ void Router::close(bool report) {
   hooks_.close(report);
 }
 
+namespace {
+
+Scheduler::Range put_range(const char* call, mob_rank_t rank, void* remote, const void* local,
+                           size_t bytes, bool is_urgent = true) {
+  return {call, schedule::Kind::kPut, rank, remote, const_cast<void*>(local), bytes, is_urgent};
+}
+
+Scheduler::Range get_range(const char* call, mob_rank_t rank, const void* remote, void* local,
+                           size_t bytes) {
+  return {call, schedule::Kind::kGet, rank, const_cast<void*>(remote), local, bytes};
+}
+
+}  // namespace
+
 mob_status_t Router::run(const char* call, const mob_transfer_t& transfer, Mode mode,
                          uint64_t* handle) {
   Operation operation;
@@ -48,7 +62,8 @@ mob_status_t Router::run(const char* call, const mob_transfer_t& transfer, Mode 
 mob_status_t Router::put_unmapped(const char* call, mob_rank_t rank, void* remote,
                                   const void* local, size_t bytes) {
   mob_status_t status = MOB_OK;
-  if (paths_.scheduler.put(rank, remote, local, bytes, true, &status)) return status;
+  if (paths_.scheduler.try_submit(put_range(call, rank, remote, local, bytes), &status))
+    return status;
   if (copy_exposed(rank, remote, local, bytes, true)) return MOB_OK;
   return run(call, contiguous(MOB_PUT, rank, remote, local, bytes), Mode::kBlocking, nullptr);
 }
@@ -56,7 +71,8 @@ mob_status_t Router::put_unmapped(const char* call, mob_rank_t rank, void* remot
 mob_status_t Router::get_unmapped(const char* call, mob_rank_t rank, const void* remote,
                                   void* local, size_t bytes) {
   mob_status_t status = MOB_OK;
-  if (paths_.scheduler.get(call, rank, remote, local, bytes, &status)) return status;
+  if (paths_.scheduler.try_submit(get_range(call, rank, remote, local, bytes), &status))
+    return status;
   if (copy_exposed(rank, remote, local, bytes, false)) return MOB_OK;
   return run(call, contiguous(MOB_GET, rank, remote, local, bytes), Mode::kBlocking, nullptr);
 }
@@ -65,7 +81,7 @@ mob_status_t Router::put_unmapped_nbi(const char* call, mob_rank_t rank, void* r
                                       const void* local, size_t bytes) {
   mob_status_t status = MOB_OK;
   if (bytes <= Scheduler::kMostCopied &&
-      paths_.scheduler.put(rank, remote, local, bytes, false, &status)) {
+      paths_.scheduler.try_submit(put_range(call, rank, remote, local, bytes, false), &status)) {
     return status;
   }
   if (puts_go_alone() && copy_exposed(rank, remote, local, bytes, true)) return MOB_OK;
@@ -81,14 +97,16 @@ mob_status_t Router::get_unmapped_nbi(const char* call, mob_rank_t rank, const v
 mob_status_t Router::put_unmapped_value(const char* call, mob_rank_t rank, void* remote,
                                         const void* value, size_t bytes) {
   mob_status_t status = MOB_OK;
-  if (paths_.scheduler.put(rank, remote, value, bytes, true, &status)) return status;
+  if (paths_.scheduler.try_submit(put_range(call, rank, remote, value, bytes), &status))
+    return status;
   return run(call, contiguous(MOB_PUT, rank, remote, value, bytes), Mode::kBlocking, nullptr);
 }
 
 mob_status_t Router::get_unmapped_value(const char* call, mob_rank_t rank, const void* remote,
                                         void* value, size_t bytes) {
   mob_status_t status = MOB_OK;
-  if (paths_.scheduler.get(call, rank, remote, value, bytes, &status)) return status;
+  if (paths_.scheduler.try_submit(get_range(call, rank, remote, value, bytes), &status))
+    return status;
   return run(call, contiguous(MOB_GET, rank, remote, value, bytes), Mode::kBlocking, nullptr);
 }
 
@@ -246,8 +264,7 @@ mob_status_t Router::carry(const Operation& operation) {
       if (mob_status_t status{}; paths_.deferred.takes(operation, &status)) {
         return status;
       }
-      if (paths_.scheduler.takes(operation)) return paths_.scheduler.record(operation);
-      if (mob_status_t status{}; paths_.scheduler.fetch(operation, &status)) return status;
+      if (mob_status_t status{}; paths_.scheduler.try_submit(operation, &status)) return status;
       paths_.scheduler.issue(operation.transfer->rank);
       paths_.progress.note_start();
       break;
