@@ -468,7 +468,8 @@ mob_status_t AmRma::carry_out_with_memory(const Request& request, const char* li
       counts[i] = request.box[i].count;
       remote_strides[i] = request.box[i].remote_stride;
       local_strides[i] = stride;
-      stride *= static_cast<ptrdiff_t>(counts[i]);
+      // A frame may name any count, also one that nobody can have.
+      if (__builtin_mul_overflow(stride, request.box[i].count, &stride)) return refuse_nonsense();
     }
     transfer.counts = counts;
     transfer.remote_strides = remote_strides;

@@ -273,6 +273,7 @@ mob_status_t BatchServer::move(const Arrived& piece, bool is_checked, unsigned c
 }
 
 mob_status_t BatchServer::combine(const Arrived& piece, unsigned char* answer) {
+  if (piece.bytes() == 0) return MOB_OK;
   // Aligned for every type; the elements in the message are not.
   alignas(16) unsigned char small[256];
   std::unique_ptr<unsigned char[]> large;
