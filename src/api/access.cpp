@@ -40,7 +40,8 @@ mob_status_t mob_access_create(mob_team_t team, mob_access_t* access) {
   if (mine == MOB_OK) mine = place.check(kCall);
   return api::together(kCall, *members, [&] {
     std::unique_ptr<Access> made;
-    const mob_status_t status = Access::make(engine::engine().sync_services(), *members, mine, &made);
+    const mob_status_t status =
+        Access::make(engine::engine().sync_services(), *members, mine, &made);
     if (status != MOB_OK) return status;
     *access = reinterpret_cast<mob_access_t>(place.fill(std::move(made)));
     return MOB_OK;

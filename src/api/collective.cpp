@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #include "engine/collective/collective.h"
-#include "engine/common/instrumentation.h"
 
 #include <mobius/collective.h>
 
@@ -8,6 +7,7 @@
 #include <utility>
 
 #include "api/check.h"
+#include "engine/common/instrumentation.h"
 
 using namespace mobius;  // NOLINT(google-build-using-namespace): this file is the C face of it
 using api::check_not_null;

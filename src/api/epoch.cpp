@@ -44,7 +44,8 @@ mob_status_t mob_epoch_create(mob_team_t team, mob_epoch_t* epoch) {
   if (mine == MOB_OK) mine = place.check(kCall);
   return api::together(kCall, *members, [&] {
     std::unique_ptr<Epochs> made;
-    const mob_status_t status = Epochs::make(engine::engine().sync_services(), *members, mine, &made);
+    const mob_status_t status =
+        Epochs::make(engine::engine().sync_services(), *members, mine, &made);
     if (status != MOB_OK) return status;
     *epoch = reinterpret_cast<mob_epoch_t>(place.fill(std::move(made)));
     return MOB_OK;
