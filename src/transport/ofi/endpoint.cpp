@@ -101,12 +101,22 @@ mob_status_t Endpoint::State::open() {
   std::memcpy(key.words, options.key, sizeof key.words);
   senders = std::make_unique<Senders>(key, name);
 
+  read_back = options.visibility == Visibility::kReadBack || !choice.delivery_complete;
+  if (const mob_status_t status = take_over_limits()) return status;
+  if (const mob_status_t status = open_fabric()) return status;
+  if (const mob_status_t status = make_queue()) return status;
+  if (const mob_status_t status = open_endpoint()) return status;
+  if (const mob_status_t status = make_buffers()) return status;
+  describe();
+  return MOB_OK;
+}
+
+mob_status_t Endpoint::State::take_over_limits() {
   const int modes = info->domain_attr->mr_mode;
   local_registration = options.register_local || (modes & FI_MR_LOCAL) != 0;
   virtual_addresses = (modes & FI_MR_VIRT_ADDR) != 0;
   bind_registrations = (modes & FI_MR_ENDPOINT) != 0;
   choose_keys = (modes & FI_MR_PROV_KEY) == 0;
-  read_back = options.visibility == Visibility::kReadBack || !choice.delivery_complete;
   largest_transfer = info->ep_attr->max_msg_size;
   inject_bytes = info->tx_attr->inject_size;
   const std::string_view provider = info->fabric_attr->prov_name;
@@ -116,7 +126,10 @@ mob_status_t Endpoint::State::open() {
     return fail(MOB_ERR_SYSTEM, "provider %s carries messages of %zu bytes at most, %zu are needed",
                 info->fabric_attr->prov_name, largest_transfer, buffer_bytes);
   }
+  return MOB_OK;
+}
 
+mob_status_t Endpoint::State::open_fabric() {
   fid_fabric* new_fabric = nullptr;
   if (const int error = library->fabric(info->fabric_attr, &new_fabric, nullptr)) {
     return refused("its fabric", error);
@@ -136,9 +149,10 @@ mob_status_t Endpoint::State::open() {
     return refused("an address vector", error);
   }
   addresses.reset(new_av);
+  return MOB_OK;
+}
 
-  if (const mob_status_t status = make_queue()) return status;
-
+mob_status_t Endpoint::State::open_endpoint() {
   fid_ep* new_endpoint = nullptr;
   int error = fi_endpoint(domain.get(), info.get(), &new_endpoint, nullptr);
   if (error != 0) return refused("an endpoint", error);
@@ -148,12 +162,16 @@ mob_status_t Endpoint::State::open() {
   if (error == 0) error = fi_enable(endpoint.get());
   if (error != 0) return refused("to enable its endpoint", error);
 
-  if (const mob_status_t status = make_buffers()) return status;
   own_address.resize(kMostAddressBytes);
   size_t address_bytes = own_address.size();
   if (fi_getname(&endpoint->fid, own_address.data(), &address_bytes) != 0) address_bytes = 0;
   own_address.resize(std::min(address_bytes, own_address.size()));
+  return MOB_OK;
+}
 
+void Endpoint::State::describe() {
+  const int modes = info->domain_attr->mr_mode;
+  const std::string_view provider = info->fabric_attr->prov_name;
   description.library = library->version_text();
   description.provider = info->fabric_attr->prov_name;
   description.interface = info->domain_attr->name;
@@ -172,7 +190,6 @@ mob_status_t Endpoint::State::open() {
                              info->domain_attr->mr_key_size >= sizeof(uint64_t);
   description.inject_bytes =
       inject_bytes < sizeof(MessageHeader) ? 0 : inject_bytes - sizeof(MessageHeader);
-  return MOB_OK;
 }
 
 mob_status_t Endpoint::State::make_queue() {

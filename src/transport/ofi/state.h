@@ -198,6 +198,10 @@ struct Endpoint::State {
   // endpoint.cpp
   bool closes() const;  // whether closing it is safe
   mob_status_t open();
+  mob_status_t take_over_limits();  // the provider's demands and limits
+  mob_status_t open_fabric();       // fabric, domain and address vector
+  mob_status_t open_endpoint();     // binds and enables it, and reads its address
+  void describe();
   mob_status_t make_queue();
   mob_status_t make_buffers();
   mob_status_t add_arena(size_t bytes);
