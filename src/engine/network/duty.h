@@ -5,18 +5,18 @@
 
 namespace mobius::engine {
 
-// What the network's thread does next. It serves only when no thread of the program would: it takes
-// a processor for each round, mostly that of a thread which polls.
+// The next duty of the network thread. It serves only when no thread of the program would: each
+// round takes a processor, mostly that of a polling thread.
 enum class Duty {
   kRest,             // the program alone serves (MOBIUS_PROGRESS=poll)
   kNapBetweenWaits,  // a thread of the program polls, and its waits are short
-  kNapInWait,  // a thread of the program polls, in one long wait, and wakes this one when it ends
+  kNapInWait,  // a thread of the program polls in one long wait and wakes this thread at its end
   kNapForProgram,  // the program polls or waits often, and will again
   kNapAfterStart,  // the program starts transfers, and goes on with that or waits for them
   kServe,
 };
 
-// What the thread has seen of the program since its last round.
+// The program's activity since the network thread's last round.
 struct ProgramActivity {
   bool rests = false;         // the settings leave progress to the program
   bool is_polled = false;     // a thread of the program polls now, and is awake
@@ -26,13 +26,14 @@ struct ProgramActivity {
   uint32_t waits = 0;        // that began
 };
 
-// A program that has waited this often since the last round will wait again, and serves itself.
+// A program that has waited this often since the last round will wait again, and then serves
+// itself.
 inline constexpr uint32_t kManyWaits = 4;
 
 constexpr Duty choose(const ProgramActivity& seen) {
   if (seen.rests) return Duty::kRest;
   if (seen.is_polled) return seen.waits != 0 ? Duty::kNapBetweenWaits : Duty::kNapInWait;
-  // A thread that sleeps leaves the network to this one, whatever the program has done before.
+  // A sleeping thread leaves the network to this one, whatever the program has done before.
   if (seen.has_sleepers) return Duty::kServe;
   if (seen.has_polled || seen.waits >= kManyWaits) return Duty::kNapForProgram;
   return seen.has_started ? Duty::kNapAfterStart : Duty::kServe;

@@ -18,7 +18,7 @@ using transport::ofi::Posted;
 
 namespace {
 
-// Whose accept() a thread is in, and whether the program has heard of what came.
+// The link whose accept() this thread runs, and whether the program has heard of what came.
 struct Answering {
   const Link* link = nullptr;
   bool has_told = false;
@@ -38,11 +38,11 @@ class AnsweringScope {
 
 thread_local int joined = 0;  // how many Link::Joined the thread has
 
-// Looks at an answer that waits, while something else comes, until it goes all the same; each after
-// several polls.
+// Most times that settle() leaves a held answer alone while other frames come. Several polls lie
+// between two such times.
 constexpr uint32_t kMostHeldLooks = 4;
 
-// A peer that answers is asked no more often than that, as many may wait for many.
+// A peer that answers is asked no more often than this, because many processes may wait for many.
 constexpr uint64_t kAskAgainNs = 1'000'000'000;
 
 }  // namespace
@@ -63,16 +63,17 @@ Link::Link(Network& network, mob_rank_t own, const Progress& progress,
   if (endpoint.make_buffer(&stage_) != MOB_OK) throw std::bad_alloc();
 }
 
-// Needs mutex_. A frame, which `send` sends behind its header: it tells the peer how far it was
-// read. False if there is no room in the transport.
+// Needs mutex_. Has `send` send a frame; its header reports how far this process has read. False if
+// the transport has no room.
 template <typename Send>
 bool Link::send_frame(bool has_records, const Send& send) {
-  // In this order, as accept() in the other: a wish that comes later is met by a later frame.
+  // The order mirrors accept(): a later frame answers a wish that comes later.
   const bool is_awaited = report_awaited_.load(std::memory_order_relaxed) &&
                           report_awaited_.exchange(false, std::memory_order_seq_cst);
   const bool reports = report_wanted_.exchange(false, std::memory_order_seq_cst);
   const uint32_t read = read_.load(std::memory_order_seq_cst);
-  // What is collected while this is under way goes when the peer reports: so it has to.
+  // The peer's report on this frame triggers the sending of records staged meanwhile, so ask for
+  // it.
   const bool probe = probe_wanted_.load(std::memory_order_relaxed) &&
                      probe_wanted_.exchange(false, std::memory_order_seq_cst);
   const FrameHeader header{own_, read, incoming_.completed.load(std::memory_order_acquire),
@@ -80,9 +81,9 @@ bool Link::send_frame(bool has_records, const Send& send) {
                            : has_records ? kReportWanted
                                          : kNoReport,
                            0,
-                           // After completed: it is of all those messages.
+                           // Read after `completed`: it covers at least those messages.
                            incoming_.unknown.load(std::memory_order_acquire)};
-  // To a peer that is lost nothing goes; nor is the error told again, in place of the caller's own.
+  // Send nothing to a lost peer, and keep the caller's own error.
   const Posted posted = has_failed() ? Posted::kDone : send(header);
   if (posted == Posted::kAgain) {
     if (probe) probe_wanted_.store(true, std::memory_order_seq_cst);
@@ -97,7 +98,7 @@ bool Link::send_frame(bool has_records, const Send& send) {
   return true;
 }
 
-// Needs mutex_. What only reports.
+// Needs mutex_. Sends a frame without records, which only reports.
 bool Link::send_alone() {
   return send_frame(false, [this](const FrameHeader& header) {
     const Piece all{&header, sizeof header};
@@ -105,7 +106,7 @@ bool Link::send_alone() {
   });
 }
 
-// Needs mutex_. Whether nothing is staged any more.
+// Needs mutex_. Returns whether nothing is staged any more.
 bool Link::send_staged() {
   if (staged_bytes_ == 0) return true;
   const auto send = [this](const FrameHeader& header) {
@@ -129,7 +130,7 @@ void* Link::reserve(size_t bytes, RecordKind kind) {
   unsigned char* to = stage_.message + sizeof(FrameHeader) + staged_bytes_;
   std::memcpy(to, &record, sizeof record);
   reserved_bytes_ = needed;
-  lock.release();  // commit() gives it back
+  lock.release();  // commit() unlocks it
   return to + sizeof record;
 }
 
@@ -145,7 +146,7 @@ void Link::commit() {
   staged_bytes_ += reserved_bytes_;
   if (!is_answer) note_own();
   AckPiggyback& riding = ridings_[answering.has_told ? 1 : 0];
-  // Where only the program polls, nobody would send it after all.
+  // Without a network thread nobody would send a held answer if the program stops polling.
   if (answers_only && riding.waits() && !progress_.rests()) {
     if (holding_ == nullptr) {
       held_looks_ = 0;
@@ -163,7 +164,7 @@ void Link::commit() {
   }
 }
 
-// Needs mutex_. The program sends.
+// Needs mutex_. Notes that the program sends a record of its own.
 void Link::note_own() {
   for (AckPiggyback& riding : ridings_) {
     const bool held = &riding == holding_;
@@ -175,11 +176,11 @@ void Link::note_own() {
   }
 }
 
-// Needs mutex_. Whether what is staged goes on waiting for something to ride on.
+// Needs mutex_. Whether the staged answers go on waiting for a record to share a frame with.
 bool Link::holds(bool idle, bool is_due) {
   if (holding_ == nullptr) return false;
-  // Who finds nothing to do may be quicker than the program, which is about to go on. Where only
-  // the program polls from now on, nobody would come back to it.
+  // An idle poller may be faster than the program, which may be about to send, so wait until
+  // held_until_ns_. If only the program polls from now on, nobody would come back to the answers.
   const bool may_wait = (!idle && !is_due) || os::now_ns() < held_until_ns_ ||
                         (!idle && ++held_looks_ < kMostHeldLooks);
   if (may_wait && !progress_.rests()) {
@@ -200,7 +201,7 @@ bool Link::send_in_place(RecordKind kind, std::span<const unsigned char> head, c
   return send_record(kind, {head.data(), head.size()}, {rest, bytes}, true);
 }
 
-// A frame of one record.
+// Sends a frame of one record.
 bool Link::send_record(RecordKind kind, const Piece& head, const Piece& rest, bool in_place) {
   if (!has_room()) return false;
   const std::lock_guard lock(mutex_);
@@ -221,18 +222,18 @@ void Link::probe() {
 
 bool Link::settle(bool idle, bool is_due) {
   const std::unique_lock lock(mutex_, std::try_to_lock);
-  if (!lock.owns_lock()) return true;  // who has it may leave something
+  if (!lock.owns_lock()) return true;  // the holder may leave something staged
   const bool is_urgent = probe_wanted_.load(std::memory_order_seq_cst) ||
                          report_awaited_.load(std::memory_order_relaxed);
   if (!is_urgent && holds(idle, is_due)) return false;
   bool sends = staged_bytes_ != 0;
   if (!send_staged()) {
     if (has_room()) return true;
-    // With the window full, it is the peer's report that we wait for; and it may wait for ours.
+    // With the window full this link waits for the peer's report, and the peer may wait for ours.
     sends = false;
     network_.note_unsettled();
   }
-  // A probe comes after what it is about.
+  // A probe must follow the records that it asks about.
   if (probe_wanted_.load(std::memory_order_seq_cst)) {
     if (!send_alone()) return true;
   } else if (report_wanted_.load(std::memory_order_relaxed)) {
@@ -260,7 +261,8 @@ void Link::note_report() {
   }
 }
 
-// The transport vouches for the sender; this keeps a sender that is not sound from doing harm here.
+// The transport vouches for the sender's identity; this check keeps a faulty sender from doing harm
+// here.
 bool Link::is_valid(const FrameRecord& record, const unsigned char* bytes) const {
   if (record.kind == kMore) {
     return record.bytes != 0 && record.bytes <= sink_->bytes_left();
@@ -277,16 +279,16 @@ bool Link::is_valid(const FrameRecord& record, const unsigned char* bytes) const
          before <= record.bytes && record.bytes - before <= wire.payload_bytes;
 }
 
-// How far the peer has come with what was sent to it: never back, nor beyond what there is.
+// Takes over how far the peer has come. False if that goes back, or beyond what was sent.
 bool Link::take_reports(const FrameHeader& header) {
   const uint32_t reported = reported_.load(std::memory_order_relaxed);
-  // The frame that is being sent may be read before it is counted.
+  // The peer may report a frame before its sender has counted it.
   if (header.read - reported > sent_.load(std::memory_order_relaxed) + 1 - reported ||
       header.completed < outgoing_.completed.load(std::memory_order_relaxed)) {
     return false;
   }
   outgoing_.unknown.store(header.unknown, std::memory_order_relaxed);
-  // Release pairs with the acquire in under_way() and, of the second, in MessageSender::flush().
+  // Release pairs with the acquire in under_way() and, for `completed`, in MessageSender::flush().
   reported_.store(header.read, std::memory_order_release);
   outgoing_.completed.store(header.completed, std::memory_order_release);
   return true;
@@ -297,11 +299,11 @@ bool Link::accept(const FrameHeader& header, const unsigned char* records, size_
   if (has_failed()) return true;
   heard_.fetch_add(1, std::memory_order_relaxed);
   if (!take_reports(header)) return false;
-  // What handlers send goes with the news that this one was read.
+  // Count the frame first: answers of handlers then report it as read.
   if (bytes != 0) read_.store(read_.load(std::memory_order_relaxed) + 1, std::memory_order_seq_cst);
   if (header.wants_report != kNoReport) report_wanted_.store(true, std::memory_order_seq_cst);
   if (!accept_records(records, bytes)) return false;
-  // After the records: what has gone meanwhile does not say that they are completed.
+  // After the records: a report that handlers have sent meanwhile does not cover their completion.
   if (header.wants_report == kReportAwaited) {
     report_awaited_.store(true, std::memory_order_relaxed);
     report_wanted_.store(true, std::memory_order_seq_cst);
@@ -344,7 +346,7 @@ std::string Link::why() const {
 
 void Link::cut(const std::string& why) {
   fail(why);
-  const std::lock_guard lock(receiving_);  // what was being received when it failed is through
+  const std::lock_guard lock(receiving_);  // waits for a running accept() to end
 }
 
 bool Link::is_silent(uint64_t timeout_ns) {

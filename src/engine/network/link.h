@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-// The stream of records between this process and one of another host, in both directions: what a
-// pair of rings is between local peers.
+// The stream of records between this process and a process of another host, in both directions. It
+// plays the part of a pair of rings between local peers.
 //
-// Records travel in frames, which are messages of the transport: that has proved by then that they
-// come from the job, whole and in order. A frame's header says who sent it and how far the sender
-// has read the other direction.
+// Records travel in frames. A frame is one message of the transport, which has already verified
+// that the message comes from the job and is whole and in order. The frame header names the sender
+// and reports how far the sender has read the other direction.
 //
-// A record goes at once when no frame is under way to the peer. Otherwise it is collected with
-// others into one, until that is full, or somebody polls, at the latest when the peer reports on
-// what is under way: who waits for a record polls, so that only those are held back that nobody
-// waits for yet.
+// A record is sent at once when no frame is under way to the peer. Otherwise the link stages it and
+// sends all staged records in one frame: when that frame is full, when a thread polls, at the
+// latest when the peer reports on the frames under way. A thread that waits for a record polls, so
+// only records that nobody waits for yet are held back.
 //
-// A sender has at most kWindow frames under way that the receiver has not reported as read, which
-// bounds the memory that they take wherever they are. Reports ride on what goes the other way
-// anyway. One goes on a frame of its own when half of the window is not reported, when nothing else
-// has come for a while (an answer that a thread waited for is so reported by its next request), and
-// at once where somebody waits for it (probe()).
+// A sender has at most kWindow frames under way that the receiver has not reported as read. This
+// bounds the memory that frames take at both ends and in between. Reports ride on frames that go
+// the other way anyway. A report takes a frame of its own when half of the window is unreported,
+// when nothing else has come for a while (the next request reports an answer that a thread waited
+// for), and at once when the peer waits for it (probe()).
 
 #include <mobius/job.h>
 
@@ -40,7 +40,7 @@ namespace mobius::engine {
 class Network;
 class Progress;
 
-// Whether a frame asks how far it was read: with what goes back anyway, or at once.
+// Whether a frame asks the receiver to report: with its next frame, or at once.
 enum ReportWish : uint32_t { kNoReport, kReportWanted, kReportAwaited };
 
 struct FrameHeader {
@@ -53,7 +53,7 @@ struct FrameHeader {
 };
 static_assert(sizeof(FrameHeader) % os::kRingPayloadAlignment == 0);
 
-// In front of each record of a frame; records start at multiples of kRingPayloadAlignment.
+// Precedes each record of a frame; records start at multiples of kRingPayloadAlignment.
 struct FrameRecord {
   uint32_t kind;  // RecordKind
   uint32_t bytes;
@@ -71,52 +71,54 @@ class Link {
   mob_rank_t peer() const { return peer_; }
   transport::ofi::PeerId peer_id() const { return id_; }
 
-  // Sending records; called by the thread that has the turn of the MessageSender.
+  // Sending records. Only the thread that has the turn of the MessageSender calls these.
   StreamHead& outgoing_head() { return outgoing_; }
   size_t record_bytes() const { return record_bytes_; }
-  // Where the next record goes, up to record_bytes(); null while there is no room. If not, commit()
-  // follows soon: what others want to send waits for it. What is sent while accept() runs are
-  // answers, which may wait for something to ride on.
+  // Returns the address of the next record, which may have up to record_bytes() bytes; null while
+  // there is no room. If it is not null, commit() must follow soon, because other senders wait for
+  // it. Records sent while accept() runs are answers; they may wait for another record to share a
+  // frame with.
   void* reserve(size_t bytes, RecordKind kind);
   void commit();
-  // While one lives what its thread sends waits for what it sends after that, or for somebody to
-  // poll, so that they share a frame. Who makes one sends more, or polls.
+  // While an object of this class lives, the records of its thread are staged so that they share a
+  // frame with later ones. Its owner must send more afterwards, or poll.
   class Joined;
-  // In a handler of what accept() has read: the program waits for such things, or may.
+  // A handler that accept() runs calls this if the program waits for such messages, or may.
   static void note_told();
-  // One record kMore, not copied twice; false while there is no room.
+  // Sends one record kMore, copied only once; false while there is no room.
   bool send_more(const unsigned char* part, size_t bytes);
-  // One record: what stands in front, if anything, and what stays where it is until the peer has
-  // answered.
+  // Sends one record: a head, which may be empty, and a payload that stays in place until the peer
+  // has answered.
   bool send_in_place(RecordKind kind, std::span<const unsigned char> head, const void* rest,
                      size_t bytes);
 
   // Asks the peer to report. Any thread.
   void probe();
 
-  // The next frame of the peer, by the one thread that polls; false if it has something that may
-  // not come, and what follows it was dropped. All are dropped once the peer has failed.
+  // Takes the next frame of the peer. Only the polling thread calls it. False if the frame has an
+  // invalid record; the rest of the frame was dropped then. Drops all frames once the peer has
+  // failed.
   bool accept(const FrameHeader& header, const unsigned char* records, size_t bytes);
-  // After that: has settle() send the report that the peer wants, unless it has gone with
-  // something.
+  // Called after accept(): has settle() send the report that the peer wants, unless another frame
+  // has carried it.
   void note_report();
-  // Sends what could not be sent before, and reports if it is time: when nothing comes (`idle`), or
-  // much has. Whether it did something that may have consequences here, or has to try again.
-  // `is_due`: it is also time to look at what waits for something to ride on.
+  // Sends staged records, and a report if one is due: when nothing comes (`idle`), or when much has
+  // come. Returns whether it did something that may have consequences here, or must be tried again.
+  // `is_due`: also decides on records that wait for others to share a frame with.
   bool settle(bool idle, bool is_due = true);
 
-  // The peer is gone, as the transport or its silence says. Any thread.
+  // Marks the peer as lost, by the word of the transport or after its silence. Any thread.
   void fail(const std::string& why);
-  // The same, and when it returns nothing that the peer has sent is written anywhere any more. Not
+  // As fail(); when it returns, nothing that the peer has sent is written to memory any more. Not
   // called in handlers.
   void cut(const std::string& why);
   std::string why() const;
   bool has_failed() const { return failed_.load(std::memory_order_acquire); }
 
-  // Asked by those who wait for the peer, again and again: whether it has not been heard of for
-  // `timeout_ns` although it was asked to report.
+  // Whether the peer has stayed silent for `timeout_ns` although this link asked it to report.
+  // Threads that wait for the peer call it again and again.
   bool is_silent(uint64_t timeout_ns);
-  // Something came of it that is no frame. Any thread.
+  // Notes a sign of life from the peer other than a frame. Any thread.
   void note_heard() { heard_.fetch_add(1, std::memory_order_relaxed); }
 
  private:
@@ -147,26 +149,26 @@ class Link {
   const mob_rank_t peer_;
   const transport::ofi::PeerId id_;
   const size_t record_bytes_;
-  mutable std::mutex why_mutex_;  // guards what follows
+  mutable std::mutex why_mutex_;  // guards failed_ and why_
   std::atomic<bool> failed_ = false;
   std::string why_;
 
   // Sending.
   StreamHead outgoing_{};
-  std::mutex mutex_;                    // guards the order of what is sent, and the stage
+  std::mutex mutex_;                    // guards the order of frames, and the stage
   std::atomic<uint32_t> sent_ = 0;      // frames with records, ever
   std::atomic<uint32_t> reported_ = 0;  // … that the peer has read
-  // A frame: room for its header, then the records that are collected.
+  // A frame: room for its header, then the staged records.
   transport::ofi::MessageBuffer stage_;
   size_t staged_bytes_ = 0;    // of records
-  size_t reserved_bytes_ = 0;  // … and of the one that is being written
-  // Of answers to what tells the program nothing, and to what tells it something: it may well be
-  // about to send, then.
+  size_t reserved_bytes_ = 0;  // … and of the record that is being written
+  // The first decides on answers to records that tell the program nothing, the second on answers to
+  // records that tell it something: the program may well be about to send then.
   std::array<AckPiggyback, 2> ridings_;
   AckPiggyback* holding_ =
-      nullptr;                  // has what is staged wait, which are answers; null: nothing waits
-  uint32_t held_looks_ = 0;     // how often settle() has found them so
-  uint64_t held_until_ns_ = 0;  // at least
+      nullptr;               // holds the staged records, all of them answers; null: nothing is held
+  uint32_t held_looks_ = 0;  // how often settle() has found them held
+  uint64_t held_until_ns_ = 0;  // the earliest time at which they are sent
   std::atomic<bool> probe_wanted_ = false;
 
   // Receiving.
@@ -176,9 +178,9 @@ class Link {
   std::atomic<uint32_t> read_ = 0;           // frames with records, ever
   std::atomic<uint32_t> reported_read_ = 0;  // … that the peer knows of
   std::atomic<bool> report_wanted_ = false;
-  std::atomic<bool> report_awaited_ = false;  // … by somebody who waits for it
+  std::atomic<bool> report_awaited_ = false;  // … and a thread of the peer waits for it
   std::atomic<uint64_t> heard_ = 0;           // frames and transfers, ever
-  uint64_t heard_when_asked_ = 0;             // as all below, guarded by silence_mutex_
+  uint64_t heard_when_asked_ = 0;             // like asked_ns_, guarded by silence_mutex_
   uint64_t asked_ns_ = 0;
   std::mutex silence_mutex_;
 };

@@ -29,30 +29,30 @@ using transport::ofi::PeerId;
 
 constexpr std::string_view kAddressKey = "mobius-ofi";
 
-// How long the thread lets others poll before it looks whether they still do. It takes a processor
-// for each look, mostly that of one which polls: so it looks less and less often while they go on,
-// and who has waited through naps and leaves wakes it.
+// How long the network thread lets others poll before it checks whether they still do. Each check
+// takes a processor, mostly that of a polling thread. So naps grow while the others go on polling,
+// and a poller that leaves a long wait wakes it.
 constexpr uint64_t kNapNs = 250'000;
 constexpr uint64_t kLongestNapNs = 1'000'000;
 constexpr uint64_t kLongestNapInWaitNs = 8'000'000;
-// How long it sleeps with something left to send, or without a descriptor to sleep on.
+// Longest sleep with something left to send, or without a descriptor to sleep on.
 constexpr int kRetryMs = 1;
-// And otherwise: a wake-up that a provider has lost costs no more than that.
+// Longest sleep otherwise: a wake-up that a provider loses costs no more than this.
 constexpr int kLongestSleepMs = 200;
-// A program that starts transfers is left alone for a moment: it would wait for the thread where
-// that receives, and for its processor.
+// A program that starts transfers is left alone for this long: it would wait while the network
+// thread receives, and for its processor.
 constexpr uint64_t kNapAfterStartNs = 100'000;
 
-// Who waits for nobody in particular makes no more links than that, and to one of so many other
-// hosts at first: each is a connection, and asked again and again.
+// A thread that waits for no process in particular makes no more links than this, and at first to
+// one process of so many other hosts: each link is a connection that is probed again and again.
 constexpr size_t kMostWatched = 64;
 constexpr int32_t kMostWatchedHosts = 16;
 
-// So many polls without anything in a row, each a system call: nothing comes.
+// After so many empty polls in a row, each a system call, the network counts as idle.
 constexpr uint32_t kEmptyPollsToIdle = 16;
 
-// While something comes, what waits for something to ride on is looked at every so many polls: it
-// mostly finds that, and the look costs as much as a small message does.
+// While events come, held reports and answers are checked only every so many polls: mostly they
+// must go on waiting, and a check costs as much as a small message.
 constexpr uint32_t kPassed = 8;
 
 }  // namespace
@@ -91,7 +91,7 @@ mob_status_t Network::open(RecordSinks& sinks, WriteObserver& observer) {
   by_rank_ = std::make_unique<std::atomic<Link*>[]>(static_cast<size_t>(peers_.size()));
   links_.resize(static_cast<size_t>(peers_.size()));
   rma_.open(settings_.number(SettingId::kRma));
-  // Release pairs with the acquire in is_open(): the thread of progress polls already.
+  // Release pairs with the acquire in is_open(): the progress thread polls already.
   open_.store(true, std::memory_order_release);
   return MOB_OK;
 }
@@ -172,7 +172,7 @@ mob_status_t Network::link(mob_rank_t rank, Link** link) {
   return MOB_OK;
 }
 
-// Needs mutex_. Peers are numbered as links are: in the order in which they were made.
+// Needs mutex_. Transport peers are numbered in the order in which links were made.
 mob_status_t Network::connect(mob_rank_t rank) {
   std::vector<unsigned char> address;
   mob_status_t status = peers_.job().directory()->fetch(rank, kAddressKey, &address);
@@ -182,13 +182,13 @@ mob_status_t Network::connect(mob_rank_t rank) {
   const size_t count = link_count_.load(std::memory_order_relaxed);
   links_[count] =
       std::make_unique<Link>(*this, peers_.rank(), progress_, endpoint_, *sinks_, rank, id);
-  // Release, both: who finds it finds it whole.
+  // Release, both: a thread that finds the link sees it complete.
   by_rank_[static_cast<size_t>(rank)].store(links_[count].get(), std::memory_order_release);
   link_count_.store(count + 1, std::memory_order_release);
   return MOB_OK;
 }
 
-// A rank that has nothing to do with this process so far wants to.
+// A rank without a link to this process connects to it.
 void Network::greeted(uint64_t card) {
   if (card >= static_cast<uint64_t>(peers_.size())) return;
   const auto rank = static_cast<mob_rank_t>(card);
@@ -227,12 +227,12 @@ void Network::received(const unsigned char* message, size_t bytes) {
     wrong = "this process has no memory left for what it has sent";
   }
   if (from == nullptr) {
-    // Who sent it waits for its report, and tries again or gives this process up.
+    // The sender waits for a report, and tries again or gives this process up.
     base::log(base::LogLevel::kError, "a message of rank %d cannot be taken: %s", rank, wrong);
     return;
   }
   if (wrong != nullptr) {
-    // What it says next would be taken for something else, or nobody would hear of what is missing.
+    // Without this frame later ones would be misread, or their gap would go unnoticed.
     from->fail(endpoint_.peer_name(from->peer_id()) + ": " + wrong);
     endpoint_.fail_peer(from->peer_id(), wrong);
   }
@@ -257,7 +257,7 @@ bool Network::poll() {
 bool Network::settle(bool idle) {
   bool waits = waits_.load(std::memory_order_relaxed);
   if (waits && !idle) {
-    // Counts of two threads may fall into one; that changes little.
+    // Two threads may lose a count; that does no harm.
     const uint32_t passed = passed_.load(std::memory_order_relaxed) + 1;
     passed_.store(passed, std::memory_order_relaxed);
     waits = passed % kPassed == 0;
@@ -276,7 +276,7 @@ bool Network::is_dead(mob_rank_t rank) {
   Link* known = find(rank);
   if (known == nullptr) return false;
   if (!known->has_failed() && timeout_ns_ != 0 && known->is_silent(timeout_ns_)) {
-    // Mostly both have the same setting.
+    // Mostly both processes have the same setting.
     const char* const polled = settings_.progress_mode() == base::ProgressMode::kPoll
                                    ? ", or its program does not call the library (MOBIUS_PROGRESS)"
                                    : "";
@@ -335,7 +335,7 @@ bool Network::has_lost_any() const {
 void Network::run() {
   threads_.enter();
   os::ask_for_short_slices();
-  os::prepare_heavy_fences();  // here, as it may take long: for the queues of the scheduler
+  os::prepare_heavy_fences();  // early, because it may take long: the scheduler's queues need them
   Progress& progress = progress_;
   AdaptiveSpin eagerness(peers_.job().host().policy().background_spin_ns);
   uint32_t polls_seen = progress.polls();
@@ -350,8 +350,8 @@ void Network::run() {
   const auto is_polled = [&progress] { return progress.is_polled(); };
   const auto nobody_sleeps = [&progress] { return !progress.has_sleepers(); };
   while (!stop_.load(std::memory_order_relaxed)) {
-    // Before it polls: a thread of the program that polls must not find the turn taken by a thread
-    // that does not run.
+    // Decide before polling: a thread of the program must not find the turn taken by a network
+    // thread that has no processor.
     const uint32_t polls = std::exchange(polls_seen, progress.polls());
     const uint32_t waits = std::exchange(waits_seen, progress.waits());
     const uint32_t starts = std::exchange(starts_seen, progress.starts());
@@ -383,7 +383,7 @@ void Network::run() {
         if (serve()) {
           eagerness.note_found();
         } else if (waits != waits_seen || !eagerness.looks_again(os::now_ns())) {
-          // Beside a program that waits now and then it does not poll for long.
+          // Beside a program that waits now and then, poll only briefly.
           eagerness.note_left();
           sleep();
         }
@@ -399,19 +399,19 @@ bool Network::serve() {
   return found;
 }
 
-// The thread serves nobody, but those of the program that sleep do not hear of the network
-// otherwise.
+// The program alone polls, but its sleeping threads learn of network events only from this thread.
 void Network::wake_sleepers() {
   Progress& progress = progress_;
   park(kNaps, [&] { return progress.rests() && !progress.has_sleepers(); }, os::kNoTimeout);
   if (!progress.rests() || !progress.has_sleepers()) return;
   sleep();
   progress.ring_sleepers();
-  park(kNaps, [&] { return progress.rests(); }, kNapNs);  // while they take what there is
+  park(kNaps, [&] { return progress.rests(); }, kNapNs);  // while they handle the events
 }
 
-// Sleeps while the condition holds, until somebody calls wake(). Who makes it false does so before
-// it calls that: either it sees that we are parked, or we see what it did.
+// Sleeps while the condition holds, until a thread calls wake(). A thread that makes the condition
+// false does so before it calls wake(): either it sees parked_, or this thread sees the condition
+// false.
 template <typename Condition>
 void Network::park(Parked how, Condition condition, uint64_t timeout_ns) {
   parked_.store(how, std::memory_order_seq_cst);
@@ -422,15 +422,14 @@ void Network::park(Parked how, Condition condition, uint64_t timeout_ns) {
 }
 
 void Network::sleep() {
-  // Nobody reports what is read while the thread sleeps, nor sends what is held for moments.
+  // Nobody sends reports or held answers while this thread sleeps.
   settle(true);
   if (os::now_ns() < held_until_ns_.load(std::memory_order_relaxed)) return;
-  // Pairs with note_for_sleeper(): either that finds us asleep, or we find its mark.
+  // Pairs with note_for_sleeper(): either that thread sees asleep_, or this one sees its mark.
   asleep_.store(true, std::memory_order_seq_cst);
   if (endpoint_.ready_to_sleep() && !stop_.load(std::memory_order_seq_cst)) {
     pollfd wanted[2] = {{event_, POLLIN, 0}, {endpoint_.descriptor(), POLLIN, 0}};
-    // What had no room, or no connection yet, is tried again when something happens, and now and
-    // then.
+    // Frames that had no room or no connection are tried again after an event, and now and then.
     const bool is_stuck = has_unsettled() || rma_.has_waiting();
     ::poll(wanted, 2, is_stuck || wanted[1].fd < 0 ? kRetryMs : kLongestSleepMs);
     uint64_t count = 0;
@@ -446,7 +445,7 @@ void Network::note_for_sleeper(std::atomic<bool>& what) {
   if (asleep_.load(std::memory_order_seq_cst)) wake();
 }
 
-// Once is enough, until it has been up and looked around.
+// One wake-up is enough until the thread has looked around.
 void Network::wake() {
   if (parked_.exchange(kIsUp, std::memory_order_seq_cst) != kIsUp) os::futex_wake(&parked_, 1);
   if (asleep_.exchange(false, std::memory_order_seq_cst)) {

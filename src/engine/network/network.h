@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-// The processes of other hosts: one endpoint of the transport, and a link for each of them that
-// this process has to do with, made at first use.
+// The processes of other hosts: one endpoint of the transport, and a link to each process that this
+// one communicates with, made at first use.
 //
-// The network makes progress in poll(), which threads that wait in the library call. A thread of
-// its own does when nobody else would: it sleeps until the transport has something. While others
-// poll it naps on a word of its own, so as not to be woken by everything that they take care of;
-// who stops polling to sleep wakes it (unpark()), so does who leaves a long wait, and who just
-// stops is replaced at the end of the nap.
+// Threads that wait in the library call poll(), which makes progress. The network thread polls when
+// no other thread would; it sleeps until the transport has an event. While other threads poll, it
+// naps on a word of its own, so that the events they handle do not wake it. A poller that goes to
+// sleep wakes it (unpark()), and so does a poller that leaves a long wait. If a poller just stops,
+// the network thread takes over at the end of its nap.
 
 #include <mobius/job.h>
 
@@ -41,80 +41,81 @@ class Network final : public NetworkServer {
         progress_(progress),
         threads_(threads) {}
 
-  // Makes the endpoint. Does nothing in a job on one host. Both outlive this.
+  // Makes the endpoint. Does nothing in a job on one host. Both arguments outlive this object.
   mob_status_t open(RecordSinks& sinks, WriteObserver& observer);
-  // Starts the thread. After everything that may be asked for through the network is ready.
+  // Starts the network thread. Call it once all services that peers may ask for are ready.
   mob_status_t start();
-  // Lets all others know of the endpoint, and returns when all have: collective over the job, and
-  // the last step of joining. Who cannot go on leaves before it.
+  // Publishes the endpoint to all processes and returns when all have done so. Collective over the
+  // job, and the last step of joining: a process that cannot go on leaves before it.
   mob_status_t meet();
-  // Ends the thread until end_pause() has been called as often. Not called in handlers, which it
-  // may be running.
+  // Ends the network thread until end_pause() has been called as often. Not called in handlers,
+  // which that thread may be running.
   void pause();
   void end_pause();
-  // Starts it again if there was one, and no pause is left.
+  // Starts the thread again if it ran before and no pause is left.
   mob_status_t go_on();
-  // Nobody sends any more, and what was sent has arrived.
+  // Ends the thread for good. Called when nobody sends any more and all sent messages have arrived.
   void stop();
   void close();
 
   bool is_open() const { return open_.load(std::memory_order_acquire); }
 
   NetworkRma& rma() { return rma_; }
-  // For registrations of memory.
+  // For memory registrations.
   transport::ofi::Endpoint& endpoint() { return endpoint_; }
 
-  // The link to a process of another host. Any thread.
+  // Finds or makes the link to a process of another host. Any thread.
   mob_status_t link(mob_rank_t rank, Link** link);
-  // … if there is one already.
+  // Finds the link; null if there is none yet. Any thread.
   Link* find(mob_rank_t rank) const {
     return by_rank_ == nullptr
                ? nullptr
                : by_rank_[static_cast<size_t>(rank)].load(std::memory_order_acquire);
   }
 
-  // Receives, and pushes on what could not be sent; whether there was anything. One thread at a
-  // time.
+  // Receives, and sends what could not be sent before; returns whether it did something. One thread
+  // at a time.
   bool poll();
-  // The second half of that: sends what could not be sent, and, if nothing comes (`idle`), reports
-  // on what was read. Any thread.
+  // The second half of poll(): sends what could not be sent before and, if nothing comes (`idle`),
+  // reports how far this process has read. Any thread.
   bool settle(bool idle);
 
-  // A link has something to send that it could not send at once.
+  // A link has something that it could not send at once.
   void note_unsettled() { unsettled_.store(true, std::memory_order_relaxed); }
-  // Whether something is to be sent that goes when somebody polls.
+  // Whether a link has something that it sends at the next poll.
   bool has_unsettled() const {
     return unsettled_.load(std::memory_order_seq_cst) || waits_.load(std::memory_order_seq_cst);
   }
 
-  // The same where nothing will come from the peer that has somebody poll.
+  // As note_unsettled(), when no frame will come from the peer that makes a thread poll.
   void note_stuck() { note_for_sleeper(unsettled_); }
 
-  // A link has a report that waits for something to ride on while something comes.
+  // A link has a report that waits for a frame to ride on as long as frames come.
   void note_report() { note_for_sleeper(waits_); }
-  // … and an answer that waits at least until then, and goes by itself after that.
+  // A link has an answer that it holds at least until then, and sends by itself afterwards.
   void note_held(uint64_t until_ns) {
     held_until_ns_.store(until_ns, std::memory_order_relaxed);
     note_for_sleeper(waits_);
   }
 
-  // Has the thread look around. Whether it does so now: as in Progress, it says so before it looks
-  // whether it is to rest.
+  // Wakes the network thread. As in Progress, the thread announces that it serves before it checks
+  // whether it must rest, so is_serving() afterwards tells whether it does now.
   void wake() override;
   void settle_all() override { settle(true); }
   bool is_serving() const override { return serving_.load(std::memory_order_seq_cst); }
 
-  // A thread that has polled is about to sleep: what it took from the transport does not wake the
-  // thread that sleeps there.
+  // A polling thread is about to sleep. The events that it took from the transport do not wake the
+  // network thread, so wake it here.
   void unpark() {
     if (parked_.load(std::memory_order_relaxed) != kIsUp ||
         asleep_.load(std::memory_order_relaxed)) {
       wake();
     }
   }
-  // … or goes on without: there may be more of what it has found. Who naps will look by itself,
-  // unless it does so long because this wait is. After the caller has said that it polls no more:
-  // it finds the thread parked, or that finds nobody who polls.
+  // A polling thread leaves its wait, and may leave events behind. A napping network thread looks
+  // by itself at the end of its nap, unless it naps for long because of this wait. Call it after
+  // the thread has announced that it stops polling: then either this call finds the network thread
+  // parked, or that thread finds no poller.
   void leave() {
     if (parked_.load(std::memory_order_seq_cst) == kNapsUntilLeft ||
         (empty_polls_.load(std::memory_order_relaxed) == 0 &&
@@ -123,35 +124,35 @@ class Network final : public NetworkServer {
     }
   }
 
-  // Asked by those who wait for a process of another host: whether it has failed, or is silent.
+  // Whether a process of another host has failed or is silent. Threads that wait for it call this.
   bool is_dead(mob_rank_t rank);
-  // A transfer with it, which it takes a living process to carry out, has ended.
+  // Notes the end of a transfer that only a living process can carry out.
   void note_heard(mob_rank_t rank) {
     if (Link* known = find(rank)) known->note_heard();
   }
 
-  // The silence of a process that this one has never talked to is not noticed: who waits for one of
-  // another host has it talked to from now on.
+  // Links this process to one that a thread waits for: without a link nobody would notice its
+  // silence.
   void watch(mob_rank_t rank);
-  // … who waits for nobody in particular, one of each of the next hosts, and one more at each call,
-  // up to a limit.
+  // For threads that wait for no process in particular: links this process to one process of each
+  // of the next hosts, and to one more process at each call, up to a limit.
   void watch_more();
 
-  // What became of a rank that is dead, behind its name: "died", or "is lost: …" with the reason;
-  // with provider and host, if that is another one.
+  // The fate of a dead rank, as the end of a sentence: "died", or "is lost: …" with the reason, and
+  // with provider and host if it is on another host.
   std::string fate(mob_rank_t rank) const;
-  // "provider net, peer 192.0.2.3:41233 on hostb", of one that there is a link to.
+  // "provider net, peer 192.0.2.3:41233 on hostb", if there is a link to the rank.
   std::string name_of(mob_rank_t rank) const;
 
-  // Others know that it is dead: when this returns nothing that it has sent is written any more.
-  // Not called in handlers.
+  // Others know that the rank is dead: when this returns, nothing that it has sent is written to
+  // memory any more. Not called in handlers.
   void give_up(mob_rank_t rank);
 
-  // Whether that has been found of any.
+  // Whether a link to any rank has failed.
   bool has_lost_any() const;
 
-  // Every process of the job has come to its end, and what was sent has arrived: from now on one
-  // may be gone when another still tells it how far it has read.
+  // Every process of the job has come to its end, and all sent messages have arrived. From now on a
+  // process may be gone while another still reports to it.
   void note_all_met() { all_met_.store(true, std::memory_order_relaxed); }
   bool have_all_met() const { return all_met_.load(std::memory_order_relaxed); }
 
@@ -167,7 +168,7 @@ class Network final : public NetworkServer {
   void sleep();
   void wake_sleepers();
   void note_for_sleeper(std::atomic<bool>& what);
-  // Whether the thread naps, and until when at most.
+  // Whether the network thread naps, and whether until the end of a wait.
   enum Parked : uint32_t { kIsUp, kNaps, kNapsUntilLeft };
   template <typename Condition>
   void park(Parked how, Condition condition, uint64_t timeout_ns);
@@ -186,25 +187,25 @@ class Network final : public NetworkServer {
 
   std::mutex mutex_;  // guards making links
   std::unique_ptr<std::atomic<Link*>[]> by_rank_;
-  std::vector<std::unique_ptr<Link>> links_;  // reserved: their places do not change
+  std::vector<std::unique_ptr<Link>> links_;  // sized once, so that entries do not move
   std::atomic<size_t> link_count_ = 0;
   std::atomic<bool> unsettled_ = false;
-  std::atomic<bool> waits_ = false;   // something that waits for something to ride on
-  std::atomic<uint32_t> passed_ = 0;  // how often settle() has left that alone
+  std::atomic<bool> waits_ = false;   // a link holds a report or an answer
+  std::atomic<uint32_t> passed_ = 0;  // how often settle() has left waits_ alone
   std::atomic<uint64_t> held_until_ns_ = 0;
   std::atomic<bool> all_met_ = false;
   std::atomic<mob_rank_t> next_watched_ = 0;
 
-  std::atomic<uint32_t> empty_polls_ = 1;  // in a row; by who polls
+  std::atomic<uint32_t> empty_polls_ = 1;  // in a row; the poller writes it
   std::mutex thread_mutex_;                // guards starting and ending the thread
   std::thread thread_;
   bool started_ = false;  // by start()
-  int pauses_ = 0;        // during which there is no thread
+  int pauses_ = 0;        // while any is left there is no thread
   std::atomic<bool> stop_ = false;
   std::atomic<bool> serving_ = false;
   std::atomic<uint32_t> parked_ = kIsUp;  // the thread sleeps on this word while it naps
-  std::atomic<bool> asleep_ = false;      // … or sleeps until the transport has something
-  int event_ = -1;                        // ends that
+  std::atomic<bool> asleep_ = false;      // … or sleeps until the transport has an event
+  int event_ = -1;                        // wakes the thread from that sleep
 };
 
 }  // namespace mobius::engine

@@ -31,7 +31,7 @@ NetworkRma::Extent NetworkRma::extent_of(mob_kind_t kind, const transport::Shape
     extent.runs = shape.total_bytes / shape.run_bytes;
   } else {
     extent.runs = std::max(shape.remote_span_count, shape.local_span_count);
-    // There may be more. Where so few are too many, nobody asks how many more.
+    // There may be more runs. If this minimum rules the path out already, do not count them.
     if (!shape.is_paired && is_worth(extent)) {
       extent.runs = 0;
       transport::for_each_run(shape, [&](const char*, const char*, size_t) {
@@ -92,7 +92,7 @@ bool NetworkRma::has_room_for_more(mob_rank_t target) {
 }
 
 void NetworkRma::move(mob_rank_t origin, mob_kind_t kind, std::span<const Run> runs, bool ahead,
-                     bool noted, Done done) {
+                      bool noted, Done done) {
   const auto whole = std::make_shared<Whole>(std::move(done), runs.size());
   {
     const std::lock_guard lock(mutex_);
@@ -109,13 +109,13 @@ void NetworkRma::write(mob_rank_t target, std::span<const Run> runs, Done done) 
   try {
     post_all(target, queue, ended_);
   } catch (const std::bad_alloc&) {
-    return;  // who polls tries again
+    return;  // the next poll tries again
   }
   if (queue.moves.empty()) waiting_.erase(target);
   waiting_count_.fetch_add(ended_.size() - ended, std::memory_order_seq_cst);
 }
 
-// Needs mutex_. All of them, or none where there is no memory. `move` is what they have in common.
+// Needs mutex_. Queues all runs, or none if there is no memory. `move` holds their common values.
 NetworkRma::Queue& NetworkRma::wait_for_room(Move move, std::span<const Run> runs) {
   const size_t most_ahead = move.ahead ? endpoint_.description().ahead_bytes : 0;
   std::list<uint64_t> ids;
@@ -133,10 +133,10 @@ NetworkRma::Queue& NetworkRma::wait_for_room(Move move, std::span<const Run> run
   return queue;
 }
 
-// The last one tells what became of all.
+// The last run reports the outcome of all.
 void NetworkRma::end_run(Whole& whole, mob_status_t status) {
   whole.error.keep(status);
-  // Both: who is last sees what the others moved and kept.
+  // Both: the last run sees the bytes that the others moved and the errors they kept.
   if (whole.left.fetch_sub(1, std::memory_order_acq_rel) == 1) whole.done(whole.error.take());
 }
 
@@ -152,8 +152,8 @@ Posted NetworkRma::post(uint64_t id, const Move& move) {
                     : endpoint_.write(peer, here, run.bytes, run.base, run.key, id);
 }
 
-// Needs mutex_. Until there is no room, or what is under way has to end first; whether anything
-// went. Throws before that, if at all.
+// Needs mutex_. Posts moves until there is no room, or until moves under way have to end first.
+// Returns whether it posted any. Throws before it posts any, if at all.
 bool NetworkRma::post_all(mob_rank_t peer, Queue& queue, std::vector<Outcome>& outcomes) {
   outcomes.reserve(outcomes.size() + queue.moves.size());
   Burst& burst = bursts_[peer];
@@ -162,7 +162,7 @@ bool NetworkRma::post_all(mob_rank_t peer, Queue& queue, std::vector<Outcome>& o
     const auto found = under_way_.find(queue.moves.front());
     Move& move = found->second;
     if (!move.ahead && !burst.has_room_for(move)) break;
-    // Its end may be told as soon as it is posted: that waits for the lock.
+    // The end of the move may be reported as soon as it is posted; that thread waits for the lock.
     const Posted posted = post(found->first, move);
     if (posted == Posted::kAgain) break;
     any = true;
@@ -211,7 +211,7 @@ bool NetworkRma::pump() {
     }
   }
   end_runs(outcomes);
-  // Maybe nobody here waits for these. One that turns out to be silent is lost, and its moves fail.
+  // Maybe no thread here waits for these peers. A silent one is lost here, and its moves fail.
   for (const mob_rank_t peer : stuck) static_cast<void>(network_.is_dead(peer));
   return any;
 }
@@ -235,10 +235,10 @@ void NetworkRma::ended(uint64_t operation, mob_status_t status, const char* text
     whole = std::move(found->second.whole);
     under_way_.erase(found);
   }
-  // Messages of it may wait for as long as others of its transfers take. What has gone ahead has
-  // left here, no more.
+  // Messages of this peer may wait for as long as its other transfers take, so the end of a move
+  // counts as a sign of life. The end of a move ahead only tells that the bytes have left here.
   if (status == MOB_OK && !ahead) network_.note_heard(peer);
-  if (whole == nullptr) return;  // one that went ahead; of an error nobody is left to be told
+  if (whole == nullptr) return;  // a move ahead: nobody is left to be told of an error
   if (status != MOB_OK) base::fail(status, "%s", text);
   end_run(*whole, status);
 }

@@ -20,8 +20,8 @@ class RecordSink {
 
   // The link has validated the record against bytes_left().
   virtual void accept(os::RingRecord record) = 0;
-  // Payload bytes of the current message that have not come yet; 0 between messages, when only a
-  // record kFirst may come.
+  // Payload bytes of the current message that have not come yet. 0 between messages; only a record
+  // kFirst may come then.
   virtual size_t bytes_left() const = 0;
 };
 

@@ -9,9 +9,10 @@
 
 namespace mobius::engine {
 
-// While it lives, the library has no threads of its own: what they work with may lie on pages that
-// move. Requests wait meanwhile. Of several that live at once, of different threads, the last lets
-// them begin again. Not in handlers, which those threads may be running.
+// While an object of this class lives, the library runs no threads of its own, because pages that
+// they use may be moved. Requests wait meanwhile. If several live at once in different threads, the
+// last one restarts the library's threads. Not made in handlers, which those threads may be
+// running.
 class ThreadPause {
  public:
   ThreadPause(Network& network, Progress& progress) : network_(network), progress_(progress) {
@@ -22,8 +23,8 @@ class ThreadPause {
   ThreadPause(const ThreadPause&) = delete;
   ThreadPause& operator=(const ThreadPause&) = delete;
 
-  // Starts them again; tries for a while where the system has no room for a thread. Without them
-  // others are served only while this process is in a call of the library.
+  // Restarts the threads; tries for a while if the system has no room for a thread. Without them
+  // this process serves others only while it is in a call of the library.
   mob_status_t end() noexcept {
     constexpr int kTries = 100;
     constexpr auto kBetween = std::chrono::milliseconds(1);

@@ -5,11 +5,11 @@
 
 namespace mobius::engine {
 
-// Hears of writes of peers that the transport reports (NetworkRma::can_note()). Called by the
-// thread that polls.
+// Learns of writes of peers that the transport reports (NetworkRma::can_note()). The polling thread
+// calls it.
 class WriteObserver {
  public:
-  // The write that was sent with this note is in the memory of this process.
+  // The write that was sent with this note has arrived in the memory of this process.
   virtual void noted(uint64_t note) = 0;
 
  protected:
