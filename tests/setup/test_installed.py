@@ -182,6 +182,16 @@ def test_instrument_refuses_another_python(installed: Installed, tmp_path: Path)
     assert "installed for Python" in done.stderr
 
 
+def test_fronts_for_mpi_are_there_or_said_to_be_missing(installed: Installed) -> None:
+    lines = (installed.prefix / "share/mobius/mpi-fronts").read_text(encoding="utf-8").splitlines()
+    parts = [line.split("|") for line in lines]
+    assert [abi for abi, _, _ in parts] == ["ompi", "mpich", "mpiabi"]
+    for abi, state, reason in parts:
+        there = (installed.prefix / "lib" / f"libmobius_{abi}.so").is_file()
+        assert state == ("made" if there else "missing")
+        assert reason
+
+
 def test_layout(installed: Installed) -> None:
     for name in (
         "bin/mobius",

