@@ -47,7 +47,7 @@ def test_text_fits_a_terminal() -> None:
 
 
 def test_json_has_every_section() -> None:
-    sections = {"build", "host", "probes", "network", "thresholds", "settings", "warnings"}
+    sections = {"build", "host", "probes", "network", "mpi", "thresholds", "settings", "warnings"}
     assert set(facts()) == sections
 
 

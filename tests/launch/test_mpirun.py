@@ -8,6 +8,7 @@ that no MPI is needed.
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -249,6 +250,15 @@ def test_a_front_that_was_not_made(tree: Tree) -> None:
     finally:
         front.with_suffix(".away").rename(front)
     assert said.endswith("no header of MPICH was found")
+    command = str(tree.folder / "bin" / "mobius")
+    shown = subprocess.run([command, "info"], capture_output=True, text=True, check=True).stdout
+    assert "libmobius_ompi, with something" in shown
+    assert "no libmobius_mpich: no header of MPICH was found" in shown
+    told = subprocess.run([command, "info", "--json"], capture_output=True, check=True).stdout
+    assert json.loads(told)["mpi"]["mpich"] == {
+        "made": False,
+        "reason": "no header of MPICH was found",
+    }
 
 
 @pytest.mark.parametrize(

@@ -32,6 +32,8 @@ Section host_facts();
 // Tries out what a job would use, and undoes it.
 Section probe_facts();
 Section network_facts();
+// The fronts for MPI programs, and why one is missing.
+Section mpi_facts();
 // From which sizes on things are done in another way, and why.
 Section threshold_facts();
 

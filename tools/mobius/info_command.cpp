@@ -115,8 +115,8 @@ int info_command(std::span<char*> arguments) {
     return 2;
   }
 
-  const Section sections[] = {build_facts(), host_facts(), probe_facts(), network_facts(),
-                              threshold_facts()};
+  const Section sections[] = {build_facts(),   host_facts(), probe_facts(),
+                              network_facts(), mpi_facts(),  threshold_facts()};
   const SettingFacts settings = setting_facts();
   if (json) {
     Json all;

@@ -15,7 +15,10 @@
 #include <cerrno>
 #include <chrono>
 #include <cstring>
+#include <filesystem>
+#include <fstream>
 #include <sstream>
+#include <system_error>
 
 namespace mobius::command {
 namespace {
@@ -253,6 +256,28 @@ MpiLauncher describe_launcher(const std::string& path) {
     return {Kind::kHydra, "MPICH " + version_behind(text, "Version:")};
   }
   return {Kind::kOther, name};
+}
+
+std::string own_tree() {
+  std::error_code error;
+  const std::filesystem::path own = std::filesystem::read_symlink("/proc/self/exe", error);
+  return own.parent_path().parent_path();
+}
+
+std::vector<MpiFront> read_fronts() {
+  std::vector<MpiFront> fronts;
+  // Lines of ABI|made|reason or ABI|missing|reason.
+  std::ifstream report(own_tree() + "/share/mobius/mpi-fronts");
+  for (std::string line; std::getline(report, line);) {
+    const size_t first = line.find('|');
+    const size_t second = line.find('|', first + 1);
+    if (second == std::string::npos) continue;
+    const MpiAbi abi = abi_of_name(line.substr(0, first));
+    if (abi == MpiAbi::kUnknown) continue;
+    const bool is_made = line.substr(first + 1, second - first - 1) == "made";
+    fronts.push_back({abi, is_made, line.substr(second + 1)});
+  }
+  return fronts;
 }
 
 }  // namespace mobius::command

@@ -43,4 +43,15 @@ struct MpiLauncher {
 // `path` is run with --version, but only if it is called as launchers are.
 MpiLauncher describe_launcher(const std::string& path);
 
+// What the build recorded of each front: what it was made with, or why it was not made.
+struct MpiFront {
+  MpiAbi abi;
+  bool is_made;
+  std::string reason;
+};
+std::vector<MpiFront> read_fronts();
+
+// The folder of bin and lib: of a build, or of an installed tree that may have been moved.
+std::string own_tree();
+
 }  // namespace mobius::command

@@ -6,11 +6,8 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
-#include <filesystem>
-#include <fstream>
 #include <string>
 #include <string_view>
-#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -115,18 +112,10 @@ int parse_mpirun(std::span<char*> arguments, MpirunOptions* options) {
   return refuse("no launcher given, as in: mobius mpirun mpirun -n 4 ./program");
 }
 
-// The folder that holds bin and lib: of a build, or of an installed tree that may have been moved.
-std::filesystem::path own_tree() {
-  std::error_code error;
-  return std::filesystem::read_symlink("/proc/self/exe", error).parent_path().parent_path();
-}
-
 // Why a front is not there, as the build has recorded it.
 std::string why_missing(MpiAbi abi) {
-  std::ifstream report(own_tree() / "share/mobius/mpi-fronts");
-  const std::string wanted = std::string(abi_name(abi)) + "|missing|";
-  for (std::string line; std::getline(report, line);) {
-    if (line.starts_with(wanted)) return ": when Möbius was built, " + line.substr(wanted.size());
+  for (const MpiFront& front : read_fronts()) {
+    if (front.abi == abi && !front.is_made) return ": when Möbius was built, " + front.reason;
   }
   return "";
 }
@@ -298,10 +287,9 @@ int mpirun_command(std::span<char*> arguments) {
         "the "
         "environment of mobius mpirun instead");
   }
-  const std::filesystem::path front = own_tree() / "lib" / fmt::format("libmobius_{}.so", name);
+  const std::string front = fmt::format("{}/lib/libmobius_{}.so", own_tree(), name);
   if (access(front.c_str(), R_OK) != 0) {
-    return refuse("there is no front for {}, {}{}", abi_title(abi), front.string(),
-                  why_missing(abi));
+    return refuse("there is no front for {}, {}{}", abi_title(abi), front, why_missing(abi));
   }
 
   if (options.stats) setenv("MOBIUS_STATS", "1", 1);
@@ -309,8 +297,7 @@ int mpirun_command(std::span<char*> arguments) {
   std::string preload;
   const char* before = std::getenv(kPreload);
   if (fronts.empty()) {
-    preload =
-        front.string() + (before != nullptr && *before != '\0' ? fmt::format(":{}", before) : "");
+    preload = front + (before != nullptr && *before != '\0' ? fmt::format(":{}", before) : "");
   } else if (preloaded) {
     preload = before;
   }
