@@ -64,7 +64,7 @@ bool AmRma::has_key_for(const mob_transfer_t& transfer) const {
   return services_.rkeys.has(transfer.rank, remote, remote + transfer.bytes);
 }
 
-// Whether the arrival of a get bytes is enough as its answer.
+// Whether the arrival of the bytes of a get is enough as its answer.
 bool AmRma::is_told_by_note(const mob_transfer_t& transfer, const Shape& shape) const {
   return transfer.kind == MOB_GET && shape.kind == MOB_CONTIGUOUS && !tells_target(transfer) &&
          services_.network.rma().can_note(shape.total_bytes);
