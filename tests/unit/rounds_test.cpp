@@ -4,7 +4,6 @@
 #include <mobius/status.h>
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <atomic>
 #include <cstdlib>
@@ -19,7 +18,7 @@
 #include "engine/common/peers.h"
 #include "engine/progress/waiter.h"
 #include "engine/segment/segment.h"
-#include "os/memfd.h"
+#include "fake_job.h"
 
 namespace mobius::engine {
 namespace {
@@ -74,82 +73,19 @@ TEST(Rounds, WhoOnlyGivesHasAsManyPlacesAsFit) {
   EXPECT_EQ(distinct(Bulk::kMet, 8192), 2u);
 }
 
-// The interfaces of the engine that Rounds uses, for members that are threads of this test.
-
-class NoReports final : public PeerReports {
- public:
-  bool has_lost(mob_rank_t /*rank*/) override { return false; }
-  void watch(mob_rank_t /*rank*/) override {}
-  void watch_more() override {}
-  std::string fate(mob_rank_t /*rank*/) override { return "died"; }
-  bool is_ending(mob_rank_t /*rank*/) override { return false; }
-  bool is_at_end(mob_rank_t /*rank*/) override { return false; }
-};
-
-class NothingRemapped final : public RemappedMemory {
- public:
-  void* find(mob_rank_t /*rank*/, uintptr_t /*remote*/, size_t /*bytes*/) override {
-    return nullptr;
-  }
-  void* find_word(mob_rank_t /*rank*/, uintptr_t /*remote*/, size_t /*bytes*/) override {
-    return nullptr;
-  }
-  void* find_in_window(mob_rank_t /*rank*/, uintptr_t /*remote*/, size_t /*bytes*/) override {
-    return nullptr;
-  }
-};
-
-// Yields until the condition holds; asks the watch once the test says that a member has given up.
-class YieldingWaiter final : public Waiter {
- public:
-  using Waiter::Waiter;
-  void issue_recorded() override {}
-  bool poll() override { return false; }
-  void let_watch() { watches_.store(true); }
-
- private:
-  Start start() override { return Start::kTest; }
-  mob_status_t wait_long(Condition done, os::Watch* watch, os::Wakeup /*wakeup*/) override {
-    while (!done()) {
-      if (watches_.load() && watch != nullptr) {
-        if (const mob_status_t status = watch->look()) return status;
-      }
-      std::this_thread::yield();
-    }
-    return MOB_OK;
-  }
-
-  std::atomic<bool> watches_ = false;
-};
-
-// A component that Rounds gets with the others, and never accesses.
-template <typename T>
-T& untouched() {
-  alignas(64) static unsigned char nothing[64];
-  return *static_cast<T*>(static_cast<void*>(nothing));
-}
-
 class TeamOfThreads {
  public:
   TeamOfThreads(mob_rank_t size, const char* meeting) : map_(TeamMap::strided(0, 1, size)) {
     const std::string setting = std::string("MOBIUS_MEETING=") + meeting;
     const char* const environment[] = {setting.c_str(), nullptr};
     EXPECT_EQ(settings_.load(environment), MOB_OK);
-    int segment = -1;
-    EXPECT_EQ(os::memfd_create_sized("rounds_test", job::kWindowOffset, &segment), MOB_OK);
-    SegmentLayout layout;
-    EXPECT_EQ(layout.map(segment, 1), MOB_OK) << mob_last_error();
-    for (mob_rank_t member = 0; member < size; ++member) {
-      EXPECT_EQ(SegmentLayout::reserve(segment, member), MOB_OK) << mob_last_error();
-    }
-    segment_.adopt(nullptr, layout);
-    close(segment);
+    give_memory(segment_, size);
     const size_t bytes = Rounds::area_bytes(size);
     area_.reset(std::aligned_alloc(4096, bytes));
     std::memset(area_.get(), 0, bytes);
   }
 
-  YieldingWaiter& waiter() { return waiter_; }
+  FakeWaiter& waiter() { return waiter_; }
 
   // Calls member(rounds, rank) for each member at once.
   template <typename Member>
@@ -171,11 +107,11 @@ class TeamOfThreads {
 
   base::Settings settings_;
   Instrumentation instrumentation_;
-  NoReports reports_;
+  FakeReports reports_;
   NothingRemapped remapped_;
   Peers peers_{reports_};
   Segment segment_{peers_, remapped_};
-  YieldingWaiter waiter_{peers_, segment_};
+  FakeWaiter waiter_{peers_, segment_};
   const TeamServices services_{settings_,
                                instrumentation_,
                                peers_,
