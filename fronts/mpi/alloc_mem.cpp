@@ -15,7 +15,7 @@ MOBIUS_MPI_TWIN(Alloc_mem)(MPI_Aint size, MPI_Info info, void* base) {
       mob_local_alloc(static_cast<size_t>(size), asked_alignment(info), &memory) != MOB_OK) {
     return real::Alloc_mem(size, info, base);
   }
-  add_own_memory(memory, static_cast<size_t>(size));
+  add_own_memory(memory, static_cast<size_t>(size), {mob_rank(), memory});
   *static_cast<void**>(base) = memory;
   return MPI_SUCCESS;
 }

@@ -16,7 +16,13 @@ bool Attached::attach(void* base, size_t bytes) {
     if (after != regions_.begin() && std::prev(after)->second.end > start) return false;
   }
   std::vector<Exposure*> exposures;
-  if (!expose_memory(base, bytes, &exposures)) return false;
+  Placed placed{};
+  if (!expose_memory(base, bytes, &exposures, &placed)) return false;
+  // A displacement is an address of the process that attached the memory.
+  if (placed.owner != mob_rank() || placed.address != base) {
+    withdraw_memory(&exposures);
+    return false;
+  }
   regions_.emplace(start, Region{end, std::move(exposures)});
   return true;
 }

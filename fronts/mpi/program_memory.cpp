@@ -35,6 +35,11 @@ struct Range {
 // Address space costs nothing; more than there is memory is not needed, and not always given.
 constexpr size_t kMostHeapBytes = size_t{16} << 30;
 
+struct OwnMemory {
+  uintptr_t end;
+  Placed placed;
+};
+
 struct ProgramMemory {
   std::mutex mutex;  // guards all of it
   Range statics;
@@ -45,7 +50,7 @@ struct ProgramMemory {
   bool tried_statics = false;
   bool tried_heap = false;
   std::vector<Exposure*> live;         // pages that were moved, by address
-  std::map<uintptr_t, uintptr_t> own;  // memory of Möbius: from where to where
+  std::map<uintptr_t, OwnMemory> own;  // memory of Möbius: from where to where
 };
 
 ProgramMemory& program_memory() {
@@ -131,10 +136,13 @@ bool is_in_heap(ProgramMemory* memory, uintptr_t start, uintptr_t end) {
   return memory->heap_moved != nullptr;
 }
 
-bool is_own(const ProgramMemory& memory, uintptr_t start, uintptr_t end) {
+bool is_own(const ProgramMemory& memory, uintptr_t start, uintptr_t end, Placed* placed) {
   auto after = memory.own.upper_bound(start);
   if (after == memory.own.begin()) return false;
-  return end <= std::prev(after)->second;
+  const auto& [first, own] = *std::prev(after);
+  if (end > own.end) return false;
+  *placed = {own.placed.owner, static_cast<char*>(own.placed.address) + (start - first)};
+  return true;
 }
 
 Exposure* expose(uintptr_t start, uintptr_t end, unsigned flags) {
@@ -187,7 +195,8 @@ void let_go(ProgramMemory* memory, Exposure* exposure) {
 
 }  // namespace
 
-bool expose_memory(void* address, size_t bytes, std::vector<Exposure*>* exposures) {
+bool expose_memory(void* address, size_t bytes, std::vector<Exposure*>* exposures, Placed* placed) {
+  *placed = {mob_rank(), address};
   if (bytes == 0) return true;
   ProgramMemory& memory = program_memory();
   const std::lock_guard lock(memory.mutex);
@@ -195,7 +204,7 @@ bool expose_memory(void* address, size_t bytes, std::vector<Exposure*>* exposure
   const uintptr_t end = start + bytes;
   if (end < start) return false;
   look_where_all_is(&memory);
-  if (is_own(memory, start, end)) return true;
+  if (is_own(memory, start, end, placed)) return true;
   const bool moves = moves_pages();
   if (moves && (is_in_statics(&memory, start, end) || is_in_heap(&memory, start, end))) return true;
   std::vector<Exposure*> used;
@@ -221,11 +230,11 @@ void withdraw_memory(std::vector<Exposure*>* exposures) {
   exposures->clear();
 }
 
-void add_own_memory(const void* address, size_t bytes) {
+void add_own_memory(const void* address, size_t bytes, Placed placed) {
   ProgramMemory& memory = program_memory();
   const std::lock_guard lock(memory.mutex);
   const auto start = reinterpret_cast<uintptr_t>(address);
-  memory.own[start] = start + bytes;
+  memory.own[start] = {start + bytes, placed};
 }
 
 bool remove_own_memory(const void* address) {

@@ -66,7 +66,7 @@ bool Making::begin(Offer offer, bool can_serve, const char* why_not) {
   for (size_t i = 0; i < offers_.size(); ++i) {
     Target& target = window.targets[i];
     target.rank = ranks[i];
-    target.owner = ranks[i];
+    target.owner = offers_[i].owner >= 0 ? offers_[i].owner : ranks[i];
     target.base = static_cast<char*>(offers_[i].base);
     target.bytes = offers_[i].bytes;
     target.unit = static_cast<uint64_t>(offers_[i].unit);

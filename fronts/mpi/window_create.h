@@ -13,7 +13,8 @@ struct Offer {
   void* base = nullptr;
   uint64_t bytes = 0;
   int64_t unit = 1;
-  mob_rank_t rank = -1;  // in the job
+  mob_rank_t owner = -1;  // whose memory it is; -1: that of the member
+  mob_rank_t rank = -1;   // of the member in the job
   int32_t can_serve = 0;
   MemberLocks* locks = nullptr;
 };

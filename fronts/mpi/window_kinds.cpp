@@ -25,13 +25,15 @@ bool create_served(void* base, MPI_Aint bytes, MPI_Aint unit, MPI_Info info, MPI
   const Progressing progressing;
   Making making(comm, info, MPI_WIN_FLAVOR_CREATE);
   std::vector<Exposure*> exposures;
+  Placed placed{};
   const bool is_exposed =
-      join_job(comm) && expose_memory(base, static_cast<size_t>(bytes), &exposures);
-  const Offer offer{base, static_cast<uint64_t>(bytes), unit};
+      join_job(comm) && expose_memory(base, static_cast<size_t>(bytes), &exposures, &placed);
+  const Offer offer{placed.address, static_cast<uint64_t>(bytes), unit, placed.owner};
   if (!making.begin(offer, is_exposed, "memory that Möbius cannot make a target")) {
     withdraw_memory(&exposures);
     return false;
   }
+  making.window().base = base;
   making.window().exposures = std::move(exposures);
   return making.finish(true, win, result);
 }
@@ -67,7 +69,7 @@ bool allocate_served(MPI_Aint bytes, MPI_Aint unit, MPI_Info info, MPI_Comm comm
                      void* base, MPI_Win* win, int* result) {
   const Progressing progressing;
   Making making(comm, info, is_shared ? MPI_WIN_FLAVOR_SHARED : MPI_WIN_FLAVOR_ALLOCATE);
-  if (!making.begin({nullptr, static_cast<uint64_t>(bytes), unit}, true, "")) return false;
+  if (!making.begin({nullptr, static_cast<uint64_t>(bytes), unit, -1}, true, "")) return false;
   Window& window = making.window();
   const bool all_here = std::all_of(window.targets.get(), window.targets.get() + window.size,
                                     [](const Target& target) { return target.is_here; });
@@ -95,7 +97,7 @@ bool allocate_served(MPI_Aint bytes, MPI_Aint unit, MPI_Info info, MPI_Comm comm
       is_placed && (mine.bytes == 0 || mob_ptr(mine.owner, mine.base, &here) == MOB_OK);
   window.base = here;
   if (!making.finish(is_reached, win, result)) return false;
-  if (mine.bytes != 0) add_own_memory(here, mine.bytes);
+  if (mine.bytes != 0) add_own_memory(here, mine.bytes, {mine.owner, mine.base});
   // A pointer to what is a pointer, of whatever type.
   *static_cast<void**>(base) = here;
   return true;
@@ -104,7 +106,7 @@ bool allocate_served(MPI_Aint bytes, MPI_Aint unit, MPI_Info info, MPI_Comm comm
 bool create_dynamic_served(MPI_Info info, MPI_Comm comm, MPI_Win* win, int* result) {
   const Progressing progressing;
   Making making(comm, info, MPI_WIN_FLAVOR_DYNAMIC);
-  if (!making.begin({nullptr, 0, 1}, true, "")) return false;
+  if (!making.begin({nullptr, 0, 1, -1}, true, "")) return false;
   Window& window = making.window();
   window.is_dynamic = true;
   for (int i = 0; i < window.size; ++i) {
@@ -143,7 +145,7 @@ int query(const Window& window, int rank, MPI_Aint* bytes, MPI_Aint* unit, void*
   }
   *bytes = static_cast<MPI_Aint>(target.bytes);
   *unit = static_cast<MPI_Aint>(target.unit);
-  *address = here;
+  *address = target.bytes != 0 ? here : nullptr;
   return MPI_SUCCESS;
 }
 
