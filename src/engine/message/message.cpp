@@ -29,7 +29,7 @@ void HandlerTable::set(unsigned id, Handler handler) {
 
 namespace {
 
-// Receives what one link brings.
+// Receives the records of one link.
 class LinkReceiver final : public RecordSink {
  public:
   LinkReceiver(const MessageServices& services, const HandlerTable& handlers, StreamHead& incoming)
@@ -87,7 +87,8 @@ void Messages::close() {
 
 void Messages::register_handler(unsigned id, mob_header_handler_t handler, void* argument) {
   handlers_.set(id, {handler, argument});
-  // Release pairs with the acquire in send(): who sees the bit sends to a handler that is there.
+  // Release pairs with the acquire in find_sender(): a process that sees the bit sends to a
+  // registered handler.
   inbox_->handlers[id / 64].fetch_or(uint64_t{1} << (id % 64), std::memory_order_release);
 }
 
@@ -98,7 +99,7 @@ MessageRing* Messages::ring_at(const Inbox& inbox, uint32_t index) const {
   return static_cast<MessageRing*>(services_.segment.local_address(offset));
 }
 
-// Memory for the ring at a place of a chunk of an inbox whose lock is held.
+// Reserves memory for a ring in a chunk of an inbox. The caller holds the inbox's lock.
 mob_status_t Messages::reserve_ring(std::atomic<uint32_t>& chunk, size_t place, size_t bytes,
                                     uint64_t* offset) {
   if (chunk.load() == 0) {
@@ -112,7 +113,7 @@ mob_status_t Messages::reserve_ring(std::atomic<uint32_t>& chunk, size_t place, 
   return status == MOB_OK ? services_.segment.window().allow(start, 1) : status;
 }
 
-// Makes the ring at `index` of an inbox whose lock is held.
+// Makes the ring at `index` of an inbox. The caller holds the inbox's lock.
 mob_status_t Messages::add_ring(Inbox& inbox, uint32_t index, MessageRing** ring) {
   uint64_t offset = 0;
   if (const mob_status_t status =
@@ -132,7 +133,7 @@ bool Messages::add_larger_ring(mob_rank_t rank, WireMoved* ring) {
          add_larger_ring(inbox.wide, kWideRing, ring);
 }
 
-// In an inbox whose lock is held.
+// The caller holds the inbox's lock.
 bool Messages::add_larger_ring(Inbox::LargerRings& rings, const RingSize& width, WireMoved* ring) {
   const uint32_t index = rings.made.load(std::memory_order_relaxed);
   if (index == width.most) return false;
@@ -174,7 +175,7 @@ mob_status_t Messages::connect(mob_rank_t rank) {
     MessageRing* ring = nullptr;
     if (const mob_status_t status = add_ring(inbox, index, &ring)) return status;
     made = std::make_unique<MessageSender>(services_, rank, *ring, index, boxes_with_queue_);
-    // Release pairs with the acquire in attach(): the ring is there.
+    // Release pairs with the acquire in attach(): the ring is visible.
     inbox.rings.store(index + 1, std::memory_order_release);
   }
   senders_.push_back(std::move(made));
@@ -182,11 +183,11 @@ mob_status_t Messages::connect(mob_rank_t rank) {
   return MOB_OK;
 }
 
-// The way to a rank that has registered `id`.
+// Finds or makes the sender to a rank, which must have registered `id`.
 mob_status_t Messages::find_sender(const char* call, mob_rank_t rank, unsigned id,
                                    MessageSender** box) {
   const bool here = services_.peers.is_here(rank);
-  // On another host, the target says if it has no such handler.
+  // A target on another host reports a missing handler itself.
   const Inbox& inbox =
       here ? services_.segment.process(services_.peers.host_index(rank)).inbox : *inbox_;
   // Acquire pairs with the release in register_handler().
@@ -226,7 +227,7 @@ mob_status_t Messages::post(const char* call, mob_rank_t rank, const Outgoing& m
 
 mob_status_t Messages::prepare(const char* call, mob_rank_t rank, const Outgoing& message,
                                MessageSender** box) {
-  // Behind what the program asked for before.
+  // Operations that the program started before go first.
   if (message.id < kPublicHandlers) {
     if (!services_.peers.is_here(rank)) gate_->issue_to(call, rank);
     issue_puts();
@@ -261,7 +262,7 @@ mob_status_t Messages::start(const char* call, mob_rank_t rank, const Outgoing& 
     if (handle != nullptr) *handle = MOB_HANDLE_DONE;
     return MOB_OK;
   }
-  // Somebody has to go on with what is queued.
+  // The progress thread has to send queued messages.
   if (const mob_status_t status = services_.progress.require()) return status;
   mob_transfer_t transfer{};
   transfer.rank = rank;
@@ -343,14 +344,14 @@ uint64_t Messages::sent() {
   return sent;
 }
 
-// Gives up serving_, and tells those who have to know.
+// Gives serving_ up and wakes those that have to know.
 [[gnu::always_inline]] inline void Messages::end_serving(bool found,
                                                          ProcessBlock::Doorbell* to_ring) {
-  // Also the fence in front of looks for sleepers.
+  // Also the fence before the checks for sleepers.
   const uint32_t asked = serving_.exchange(kNobody, std::memory_order_seq_cst);
   if (to_ring != nullptr) Waiter::ring_after_fence(*to_ring);
-  // Who asked may sleep by now, and have come too late for what we looked at first. And who waits
-  // for what handlers did looks again.
+  // A thread that asked may sleep by now, and may have come too late for the rings that were read
+  // first. Threads that wait for the handlers' effects check again.
   if (asked == kOneAndAnotherAsked) [[unlikely]] {
     Progress::wake_after_fence(*doorbell_);
   } else if (found) {
@@ -358,8 +359,9 @@ uint64_t Messages::sent() {
   }
 }
 
-// `*to_ring` becomes that of the sender which is still to be rung, if there is one: mostly a single
-// ring has something, and its fence can be another one's. There is none when it throws.
+// `*to_ring` becomes the doorbell of the last sender, which the caller still has to ring; null if
+// there is none, or after an exception. Mostly only one ring has records, and its fence can be
+// shared.
 [[gnu::always_inline]] inline bool Messages::serve_once(bool network,
                                                         ProcessBlock::Doorbell** to_ring) {
   bool found = false;
@@ -373,7 +375,7 @@ uint64_t Messages::sent() {
   }
   bool more = false;
   const uint32_t polled = looked_at_.load(std::memory_order_relaxed);
-  // Not after the handlers of others, which may take long.
+  // Ring a sender before other handlers run, which may take long.
   const auto ring_before = [&] {
     if (*to_ring == nullptr) return;
     std::atomic_thread_fence(std::memory_order_seq_cst);
@@ -403,11 +405,12 @@ uint64_t Messages::sent() {
   return found;
 }
 
-// The turn to serve, if nobody has it; else who has it looks again afterwards, or tells others to.
+// Takes the turn to serve if it is free. Otherwise asks the thread that has it to look again
+// afterwards, or to have others do so.
 [[gnu::noinline]] bool Messages::take_serving() {
   uint32_t serving = kNobody;
-  // Acquire pairs with the release in end_serving(): what the one before did to the readers is
-  // visible.
+  // Acquire pairs with the release in end_serving(): the previous thread's changes to the receivers
+  // are visible.
   while (!serving_.compare_exchange_weak(serving, kOne, std::memory_order_acquire)) {
     if (serving == kNobody) continue;
     uint32_t one = kOne;
@@ -438,14 +441,14 @@ bool Messages::serve_by_turns(bool network) {
   }
 }
 
-// The rings that said that something was written to them.
+// Serves the rings whose bit is set.
 bool Messages::serve_written() {
   bool found = false;
   for (size_t base = 0; base < readers_.size(); base += 64) {
     std::atomic<uint64_t>& word = inbox_->written[base / 64];
     if (word.load(std::memory_order_relaxed) == 0) continue;
-    // A full fence: pairs with the one in MessageSender::commit(). What was written before the bit
-    // was set is found below.
+    // A full fence: pairs with the one in MessageSender::tell_target(). The loop below finds all
+    // records that were written before the bit was set.
     for (uint64_t bits = word.exchange(0, std::memory_order_seq_cst); bits != 0; bits &= bits - 1) {
       const auto bit = static_cast<size_t>(std::countr_zero(bits));
       bool more = false;
@@ -464,7 +467,7 @@ bool Messages::serve_written() {
 void Messages::attach(uint32_t rings) {
   for (auto index = static_cast<uint32_t>(readers_.size()); index < rings; ++index) {
     const uint32_t chunk = inbox_->chunks[index / Inbox::kRingsPerChunk].load() - 1;
-    // Without the memory nothing can be read now; it is tried again.
+    // Without the memory nothing can be read now; the next call tries again.
     if (services_.segment.window().allow(uint64_t{chunk} << kChunkShift, 1) != MOB_OK) return;
     try {
       readers_.push_back(

@@ -3,20 +3,20 @@
 
 // Active messages (include/mobius/message.h), for the engine and the API.
 //
-// A part of the engine that has work done by another process registers a handler of its own in
-// every process, with an identifier of InternalHandler, before its messages can come:
+// A component that has another process do work registers a handler of its own in every process,
+// with an identifier of InternalHandler, before its messages can come:
 //
 //   messages.register_internal(InternalHandler::kName, handle, this);
 //
-// Where such messages can come at any time it also sees to it that they are served:
+// Where such messages can come at any time, the component also starts the progress thread:
 //
 //   progress.require();
 //
-// It sends with send(), which blocks until local completion and must not be called where one may
-// not wait, or with post(), which never blocks and copies what it cannot send at once. Both may be
-// called in handlers, by any thread. flush() waits until handlers have run, of the messages of the
-// program or of all (Whose). Handlers see the same mob_message_t, answer with the same
-// mob_delivery_t, run in the same order and under the same rules as those of programs.
+// send() blocks until local completion; code that must not wait does not call it. post() never
+// blocks and copies what it cannot send at once. Handlers and any thread may call both. flush()
+// waits until handlers have run for the messages of the program, or of everyone (Whose). Internal
+// handlers get the same mob_message_t, answer with the same mob_delivery_t, and run in the same
+// order and under the same rules as those of programs.
 
 #include <mobius/message.h>
 
@@ -55,7 +55,7 @@ struct Handler {
   void* argument;
 };
 
-// The functions of one process. Finding takes no lock.
+// The handlers of one process. Finding one takes no lock.
 class HandlerTable {
  public:
   void set(unsigned id, Handler handler);
@@ -67,17 +67,18 @@ class HandlerTable {
  private:
   std::array<std::atomic<const Handler*>, kHandlers> handlers_{};
   std::mutex mutex_;                                  // guards kept_
-  std::vector<std::unique_ptr<const Handler>> kept_;  // also replaced ones: they may be running
+  std::vector<std::unique_ptr<const Handler>> kept_;  // replaced handlers, too: they may be running
 };
 
 class Messages final : public RecordSinks {
  public:
   explicit Messages(const MessageServices& services) : services_(services) {}
 
-  // Before any other call. `ring_bytes` is MOBIUS_RING_BYTES; gate and counts outlive this.
+  // Called before all others. `ring_bytes` is MOBIUS_RING_BYTES; the gate and the counts outlive
+  // this.
   void open(ProcessBlock& own, base::RingBytes ring_bytes, SendGate& gate,
             RemoteCounts& remote_counts);
-  // Gives the inbox back. Nobody sends any more.
+  // Gives the inbox back. Called when nobody sends any more.
   void close();
 
   // Any thread; `id` is valid.
@@ -86,72 +87,74 @@ class Messages final : public RecordSinks {
     register_handler(static_cast<unsigned>(id), handler, argument);
   }
 
-  // Whether a message of the program's, without counters, could be sent to a local peer at once.
-  // Most can; all others go by what follows. To a rank of the job, with valid arguments.
+  // Sends a message of the program, without counters, to a local peer, if it can be sent at once.
+  // Returns whether it was sent. Most are; the calls below send all others. Takes a rank of the job
+  // and valid arguments.
   bool send_plain(mob_rank_t rank, unsigned id, const void* header, size_t header_bytes,
                   const void* payload, size_t payload_bytes);
 
-  // The same of one without payload; kUnsent more often. After kNoRoom, look_for_room() is to be
-  // called before anything else.
+  // As send_plain(), for a message without payload; kUnsent more often. After kNoRoom the caller
+  // must call look_for_room() before anything else.
   BareSent send_bare(mob_rank_t rank, unsigned id, const void* header, size_t header_bytes);
   void look_for_room(mob_rank_t rank);
 
-  // To a rank of the job, with valid arguments. `call` names the public function in error texts.
+  // Each takes a rank of the job and valid arguments. `call` names the public function in error
+  // texts.
   mob_status_t send(const char* call, mob_rank_t rank, const Outgoing& message);
   mob_status_t post(const char* call, mob_rank_t rank, const Outgoing& message);
-  // Never blocks; the payload is the caller's until local completion. `*handle` (null: the context
-  // remembers) becomes MOB_HANDLE_DONE if that is now. After MOB_OK errors are told by the handle,
-  // or the flush.
+  // Never blocks; the payload is the caller's until local completion. `*handle` becomes
+  // MOB_HANDLE_DONE if the message is locally complete now; with a null `handle` the context keeps
+  // the operation. After MOB_OK, the handle or the flush reports errors.
   mob_status_t start(const char* call, mob_rank_t rank, const Outgoing& message, uint64_t* handle);
-  // Reads what a rank of another host was posted with a LatePayload: before something else is done
-  // for it that may change the payload, or let others do so.
+  // Reads the pending LatePayloads posted to a rank of another host. Called before any other work
+  // for that rank that may change those payloads, or let others change them.
   void read_late(mob_rank_t rank);
-  // Ends what is queued for a rank that died.
+  // Ends the queued messages to a rank that died.
   void give_up(mob_rank_t rank);
-  // A full fence, too, both of them.
+  // Waits for the messages to one rank. Both flushes are full fences, too.
   mob_status_t flush(mob_rank_t rank, Whose whose);
-  // Returns the first error, after having waited for all.
+  // Waits for all ranks, then returns the first error.
   mob_status_t flush_all(Whose whose);
 
-  // For messages that come from another host.
+  // Receives the messages of a link.
   std::unique_ptr<RecordSink> make_sink(StreamHead& incoming) override;
-  // What runs for each message.
+  // The handlers that run for messages.
   HandlerTable& handlers() { return handlers_; }
 
   // Counts a counter of a rank of another host.
   void count_elsewhere(mob_rank_t owner, mob_counter_t counter) {
-    // If the owner is gone, there is nobody to tell.
+    // If the owner is gone, nobody waits for the counter.
     static_cast<void>(remote_counts_->count(owner, counter));
   }
 
-  // After how many bytes a pair goes over to a wider ring.
+  // Bytes after which a pair changes to a larger ring.
   size_t widens_after() const { return width_->after_bytes; }
-  // Makes a wider ring in the inbox of a local peer; false if there is no room for it.
+  // Makes a larger ring in the inbox of a local peer; false if there is no room for it.
   bool add_larger_ring(mob_rank_t rank, WireMoved* ring);
-  // The memory of a wider ring, or null if this process cannot map it now.
+  // The memory of a larger ring, or null if this process cannot map it now.
   void* larger_ring_at(uint64_t offset);
 
-  // Whether the program itself has sent messages, so that its flushes wait for them. Those of the
-  // engine are completed by who sent them.
+  // Whether the program has sent messages, so that its flushes wait for them. The engine's
+  // components wait for their own messages themselves.
   bool sent_by_program() const { return sent_by_program_.load(std::memory_order_relaxed); }
 
-  // A number that grows with every message once it is written or queued; some count twice.
+  // A number that grows with each message once it is written or queued; some messages count twice.
   uint64_t sent();
 
-  // Whether anything waits for room.
+  // Whether any message waits for room.
   bool has_queued() const { return boxes_with_queue_.load(std::memory_order_relaxed) != 0; }
 
-  // Whether serve() may find anything; false for ever where messages are not used.
+  // Whether serve() may find anything; always false in a process that does not use messages.
   bool in_use() const {
     return spans_hosts_ || inbox_->rings.load(std::memory_order_seq_cst) != 0 || has_queued();
   }
 
-  // Runs handlers of messages that have come, and sends what is queued; whether there was anything.
-  // Any thread; of several one does it.
+  // Runs the handlers of messages that have come, and sends queued messages. Returns whether there
+  // were any. Any thread; one at a time does the work.
   bool serve(bool network) { return may_find() && serve_by_turns(network); }
 
-  // How many local peers may send messages; and whether of them any has. The latter is all of
-  // serve()'s look for who knows that there is one host and that nothing waits for room.
+  // rings() is the number of local peers that may send messages; may_find_in() tells whether any of
+  // them has. In a job on one host with nothing queued, the latter is all of serve()'s check.
   uint32_t rings() const { return inbox_->rings.load(std::memory_order_relaxed); }
   bool may_find_in(uint32_t rings) const {
     // Acquire pairs with the release in attach().
@@ -161,13 +164,13 @@ class Messages final : public RecordSinks {
     }
     return false;
   }
-  // serve() after that look.
+  // serve() after that check.
   bool serve_by_turns(bool network);
 
  private:
   enum Serving : uint32_t { kNobody, kOne, kOneAndAnotherAsked };
 
-  // Whether there may be anything to serve. Takes nothing from other threads that look or serve.
+  // Whether there may be anything to serve. Does not slow down other threads that check or serve.
   bool may_find() const { return spans_hosts_ || has_queued() || may_find_in(rings()); }
 
   bool puts_wait() const { return puts_wait_->load(std::memory_order_relaxed); }
@@ -198,7 +201,7 @@ class Messages final : public RecordSinks {
   Inbox* inbox_ = nullptr;
   ProcessBlock::Doorbell* doorbell_ = nullptr;  // of this process
   bool spans_hosts_ = false;
-  const std::atomic<bool>* puts_wait_ = nullptr;  // of the gate
+  const std::atomic<bool>* puts_wait_ = nullptr;  // of gate_
   SendGate* gate_ = nullptr;
   RemoteCounts* remote_counts_ = nullptr;
   HandlerTable handlers_;
@@ -210,12 +213,13 @@ class Messages final : public RecordSinks {
   std::atomic<uint32_t> boxes_with_queue_ = 0;
   std::atomic<bool> sent_by_program_ = false;
   std::atomic<uint64_t> sent_ = 0;      // see sent()
-  const RingSize* width_ = &kWideRing;  // of wider rings, that is wanted
+  const RingSize* width_ = &kWideRing;  // the size of larger rings by the settings
 
   // Receiving.
-  std::atomic<uint32_t> serving_ = kNobody;  // guards what follows
+  std::atomic<uint32_t> serving_ = kNobody;  // guards all below
   std::vector<std::unique_ptr<MessageReceiver>> readers_;
-  // The first of them, for may_find(). Once there are more, that has to go inside.
+  // The receivers of the first rings, for may_find(). If there are more rings, may_find() is always
+  // true.
   std::array<MessageReceiver*, kPolledRings> polled_{};
   std::atomic<uint32_t> looked_at_ = 0;
 };

@@ -20,7 +20,7 @@
 namespace mobius::engine {
 namespace {
 
-// The least time of several, which is not disturbed by what else runs.
+// The least time of several runs, which other load does not disturb.
 template <typename Body>
 int64_t least_ns(Body body) {
   int64_t least = INT64_MAX;
@@ -34,9 +34,9 @@ int64_t least_ns(Body body) {
   return least;
 }
 
-// A way through a ring takes two to three times as long as a copy from cache to cache, and the
-// kernel's copy is made by two. Where that is slower than the ring with little, it is with much,
-// too.
+// A copy through a ring takes two to three times as long as a copy from cache to cache. The two
+// ends share the kernel's copy. If the kernel is slower than the ring with a few bytes, it is also
+// slower with many.
 size_t measure_attach() {
   constexpr size_t kSooner = size_t{64} << 10;
   constexpr size_t kNever = SIZE_MAX;
@@ -75,8 +75,8 @@ bool help_to_copy(const MessageServices& services, mob_rank_t receiver, SharedCo
     copy.failed_at = offset;
     copy.failed_bytes = part;
   }
-  // Release pairs with the acquire in PayloadCopy::is_settled(): the bytes are there, or the
-  // failure is.
+  // Release pairs with the acquire in PayloadCopy::is_settled(): the bytes or the failure are
+  // visible.
   copy.settled.store(copy.settled.load(std::memory_order_relaxed) + part,
                      std::memory_order_release);
   return true;

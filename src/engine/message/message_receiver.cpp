@@ -19,12 +19,12 @@ namespace mobius::engine {
 
 namespace {
 
-// How often the receiver of a payload looks whether the sender is done with its last part, before
+// How often the receiver of a payload checks whether the sender has finished its last part, before
 // it goes on with something else.
 constexpr int kSettlingLooks = 2000;
 
-// Whether what was posted to its source may be read later still: an answer tells nothing about it,
-// and AmRma itself decides when to read for what it is asked.
+// Whether LatePayloads for the source of this message may stay unread while its handler runs. An
+// answer does not touch them, and for requests AmRma itself decides when to read them.
 bool leaves_late(unsigned id) {
   return id == static_cast<unsigned>(InternalHandler::kServe) ||
          id == static_cast<unsigned>(InternalHandler::kServed);
@@ -47,7 +47,8 @@ bool MessageReceiver::settle_or_end() {
   return without_loss([&] { return settle(); });
 }
 
-// Handles a record that is not a bare message, the one peeked last; false if it stays for now.
+// Handles the record peeked last, which is not a bare message; false if it stays in the ring for
+// now.
 bool MessageReceiver::handle() {
   const os::RingRecord record = reader_.peek();
   if (record.kind == kMoved) return move(record);
@@ -55,10 +56,10 @@ bool MessageReceiver::handle() {
   return true;
 }
 
-// After room was made, and the sender told.
+// Called after room was made and the sender waits for it.
 void MessageReceiver::end_starvation() {
-  // Pairs with the fence in MessageSender::reserve(): the sender sees the room, or we that it
-  // starves.
+  // Pairs with the fence in MessageSender::reserve(): the sender sees the room, or this thread sees
+  // that the sender starves.
   std::atomic_thread_fence(std::memory_order_seq_cst);
   if (head_.starved.load(std::memory_order_relaxed) == 0) return;
   head_.starved.store(0, std::memory_order_relaxed);
@@ -71,7 +72,8 @@ void MessageReceiver::run_traced(const Handler& handler, const mob_message_t& me
 }
 
 void MessageReceiver::note_missing(unsigned id) {
-  // A local peer finds that out when it sends. Others are told with the report of this message.
+  // A local peer learns of this when it sends. Other peers learn of it from the report on this
+  // message.
   base::log(base::LogLevel::kWarn, "a message of rank %d names handler %u, which is not there",
             source_, id);
   head_.note_unknown(id);
@@ -120,8 +122,8 @@ void MessageReceiver::store(const unsigned char* part, size_t bytes) {
   if (stored_ == payload_bytes_) finish();
 }
 
-// To the wider ring in which the stream goes on; false if it cannot be mapped now, and the record
-// stays.
+// Goes on in the larger ring that the record names. False if this process cannot map it now; the
+// record stays then.
 bool MessageReceiver::move(os::RingRecord record) {
   WireMoved ring;
   std::memcpy(&ring, record.data, sizeof ring);
@@ -134,7 +136,7 @@ bool MessageReceiver::move(os::RingRecord record) {
   return true;
 }
 
-// From the sender, which may not free or change the memory before we have answered.
+// Takes the payload from the sender, which must not free or change it before the answer.
 void MessageReceiver::take_in_place(uintptr_t address) {
   if (delivery_.payload == nullptr) return answer(true);
   if (!copy_.start(services_, source_, head_.copy, messages_, address, delivery_.payload,
@@ -151,7 +153,7 @@ bool MessageReceiver::settle() {
 }
 
 void MessageReceiver::answer(bool taken) {
-  // Release pairs with the acquire in MessageSender::is_answered(): we are done reading.
+  // Release pairs with the acquire in MessageSender::is_answered(): all reads are done.
   (taken ? head_.taken : head_.refused).store(messages_, std::memory_order_release);
   std::atomic_thread_fence(std::memory_order_seq_cst);
   // Pairs with the fence in MessageSender::await_answer().
@@ -173,9 +175,9 @@ void MessageReceiver::finish() {
   if (delivery_.counter != nullptr) count(services_.peers.rank(), delivery_.counter);
   if (notify_.target_counter != nullptr && !count(services_.peers.rank(), notify_.target_counter) &&
       !services_.peers.is_here(source_)) {
-    head_.note_unknown(StreamHead::kUnknownCounter);  // local peers looked when they sent
+    head_.note_unknown(StreamHead::kUnknownCounter);  // a local peer has checked it when it sent
   }
-  // Release pairs with the acquire in MessageSender::flush(): what the handlers wrote comes before.
+  // Release pairs with the acquire in MessageSender::flush(): the handlers' writes come before it.
   head_.completed.store(messages_, std::memory_order_release);
   if (notify_.completion_counter != nullptr) count(source_, notify_.completion_counter);
 }
@@ -185,7 +187,8 @@ bool MessageReceiver::count(mob_rank_t owner, mob_counter_t counter) {
     services_.messages.count_elsewhere(owner, counter);
     return true;
   }
-  // Senders' counters were looked at when they sent; one that was freed since is counted nowhere.
+  // Local peers have checked their counters when they sent. A counter freed since then is not
+  // counted.
   mob_counter* found = services_.counters.find("a message", owner, counter);
   if (found != nullptr) services_.counters.count(owner, *found);
   return found != nullptr;

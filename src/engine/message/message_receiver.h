@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-// The receiving side of a stream of records: runs handlers, moves payloads.
+// The receiving side of a stream of records: runs handlers and moves payloads.
 
 #include <mobius/message.h>
 
@@ -36,7 +36,7 @@ constexpr mob_rank_t token_source(mob_token_t token) {
 class MessageReceiver {
  public:
   MessageReceiver(const MessageServices& services, const HandlerTable& handlers, MessageRing& ring);
-  // Of what comes through the network, record by record.
+  // For records that come through the network.
   MessageReceiver(const MessageServices& services, const HandlerTable& handlers, StreamHead& head)
       : services_(services),
         instrumentation_(services.instrumentation),
@@ -46,7 +46,7 @@ class MessageReceiver {
         reader_(nullptr, kRingCapacity),
         memory_(nullptr) {}
 
-  // A record of a message; the next one of its sender.
+  // Takes the next record of the sender.
   void accept(os::RingRecord record) {
     if (record.kind == kFirst) {
       begin(record);
@@ -54,19 +54,18 @@ class MessageReceiver {
       go_on(record);
     }
   }
-  // Whether a message is under way, so that kMore is what may come.
   // Payload bytes of the current message that have not come yet; 0 between messages.
   size_t bytes_left() const { return payload_bytes_ - stored_; }
 
   mob_rank_t source() const { return source_; }
-  // Of the source; null if that is on another host.
+  // Of the source; null if the source is on another host.
   ProcessBlock::Doorbell* doorbell() const { return doorbell_; }
 
-  // Whether drain() may find something, as far as that can be told without the right to call it.
-  // Any thread. False is as certain as if the caller had looked into the ring itself: a record that
-  // this misses was written later, or is about to be handled by who drains.
+  // Whether drain() may find something, as far as a thread can tell without the right to call it.
+  // Any thread. False is as certain as a look into the ring itself: a record that this call misses
+  // was written later, or the draining thread is about to handle it.
   bool may_find() const {
-    // Acquire pairs with the release in publish(): the wider ring is known.
+    // Acquire pairs with the release in publish(): the larger ring is visible.
     const uint64_t state = state_.load(std::memory_order_acquire);
     if ((state & kInside) != 0) return true;
     return (state & kWide) == 0 ? os::ring_holds(memory_, kRingCapacity, state)
@@ -74,14 +73,14 @@ class MessageReceiver {
                                                  wide_capacity_, state - kWide);
   }
 
-  // Handles what is there, up to a limit that gives other rings a chance. `*more` becomes true if
-  // it was reached. Whether there was anything: then the caller rings the source after a full
-  // fence, as it may wait for completion. In receive_inline.h.
+  // Handles the records that are there, up to a limit that gives other rings a chance. `*more`
+  // becomes true if the limit was reached. Returns whether there were any. If so, the caller rings
+  // the source after a full fence, because the source may wait for completion. In receive_inline.h.
   bool drain(bool* more);
 
  private:
-  // Bits of state_: it cannot be told from outside, as drain() is at it, or has to be; the ring is
-  // the wider one.
+  // Bits of state_. kInside: drain() runs, or has to run, so another thread cannot tell. kWide: the
+  // ring is the larger one.
   static constexpr uint64_t kInside = 1;
   static constexpr uint64_t kWide = 2;
 
@@ -103,7 +102,7 @@ class MessageReceiver {
   void answer(bool taken);
   void store(const unsigned char* part, size_t bytes);
   void finish();
-  // False if it is a counter of this host that is not there.
+  // False if the counter belongs to this host and does not exist.
   bool count(mob_rank_t owner, mob_counter_t counter);
 
   const MessageServices& services_;
@@ -116,14 +115,14 @@ class MessageReceiver {
   os::RingReader reader_;
   uint64_t messages_ = 0;  // begun
 
-  // For may_find(): the position in the ring, a multiple of a line, and bits.
+  // For may_find(): the position in the ring, a multiple of a line, and the bits above.
   std::atomic<uint64_t> state_ = 0;
   const void* const memory_;
   std::atomic<const void*> wide_memory_ = nullptr;
   size_t wide_capacity_ = 0;
-  uint64_t wide_ = 0;  // kWide once it is
+  uint64_t wide_ = 0;  // kWide once the stream goes on in the larger ring
 
-  // The message under way.
+  // The message in progress.
   mob_delivery_t delivery_ = {};
   WireNotify notify_ = {};
   size_t payload_bytes_ = 0;

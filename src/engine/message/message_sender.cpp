@@ -23,15 +23,15 @@ namespace {
 using base::fail;
 
 // Payload of a record that continues a message once much has flowed. Each record begins with a line
-// that the target has to wait for before it asks for others; with much longer records, it waits for
-// the sender instead.
+// that the target must wait for before it prefetches others. With much longer records it would wait
+// for the sender instead.
 constexpr size_t kWideMoreBytes = (size_t{16} << 10) - os::kRingPayloadAlignment;
-// Also in a narrow ring, where there is no memory for a wide one.
+// Such a record also fits into the first ring, in case there is no memory for a larger one.
 static_assert(kWideMoreBytes <= os::ring_max_payload(kRingCapacity));
 
 }  // namespace
 
-// Ends waits for the target when it cannot answer any more.
+// Ends waits for a target that cannot answer any more.
 class MessageSender::TargetWatch final : public os::Watch {
  public:
   explicit TargetWatch(const MessageSender& box) : box_(box) {}
@@ -85,27 +85,28 @@ mob_status_t MessageSender::broken() const {
               left ? "has left the job (mob_finalize)" : services_.peers.fate(target_).c_str());
 }
 
-// Where the next record goes, or null while there is no room. Whoever makes room afterwards wakes
-// this process.
+// Returns the address of the next record, or null if there is no room. The target then wakes this
+// process when it makes room.
 void* MessageSender::reserve(size_t bytes, RecordKind kind) {
   if (link_ != nullptr) return link_->reserve(bytes, kind);
   if (void* record = writer_.reserve(bytes, kind)) [[likely]] {
     return record;
   }
   head_.starved.store(1, std::memory_order_relaxed);
-  // Pairs with the fence in MessageReceiver::drain(): it sees that we starve, or we see the room.
+  // Pairs with the fence in MessageReceiver::end_starvation(): the target sees that this process
+  // starves, or this thread sees the room.
   std::atomic_thread_fence(std::memory_order_seq_cst);
   void* record = writer_.reserve(bytes, kind);
   if (record == nullptr) {
     untold_ = false;
-    tell_target_after_fence();  // what was not told of so far
+    tell_target_after_fence();  // of the records that it was not told of so far
   }
   return record;
 }
 
-// Lets the target see the record; `tell`: it is to be woken, if it would not look, before we wait
-// or give up the turn. For records that are followed by others at once this would be the larger
-// part of their cost.
+// Makes the record visible to the target. `tell`: wake the target, if it would not look by itself,
+// before this thread waits or gives up its turn. A wake-up for each record that others follow at
+// once would cost more than the records.
 void MessageSender::commit(bool tell) {
   if (link_ != nullptr) return link_->commit();
   writer_.commit();
@@ -118,7 +119,7 @@ void MessageSender::tell_target() {
   tell_target_after_fence();
 }
 
-// Goes over to a wider ring, if there is memory for one, and room to say so.
+// Changes to a larger ring, if there is memory for one and room for the record that says so.
 void MessageSender::widen() {
   WireMoved ring{};
   void* record = writer_.reserve(sizeof ring, kMoved);
@@ -132,7 +133,7 @@ void MessageSender::widen() {
   writer_ = os::RingWriter(memory, ring.capacity);
 }
 
-// What the next record may hold.
+// Most bytes of the next record.
 size_t MessageSender::most_bytes() const {
   if (link_ != nullptr) return link_->record_bytes();
   return widens_after_ == kNever ? kWideMoreBytes : kMoreBytes;
@@ -149,7 +150,7 @@ bool MessageSender::write_first(const Outgoing& message, Cursor& cursor, bool in
     part = std::min(message.payload_bytes, most_bytes() - bytes);
     bytes += part;
   }
-  // As much of a frame as two of which no frame would hold.
+  // So large a part that no frame holds two of them.
   const bool is_sent_in_place = link_ != nullptr && message.stays && part > most_bytes() / 2;
   alignas(os::kRingPayloadAlignment) unsigned char head[kMostBesidePayload];
   auto* record = is_sent_in_place ? head : static_cast<unsigned char*>(reserve(bytes, kFirst));
@@ -169,7 +170,7 @@ bool MessageSender::write_first(const Outgoing& message, Cursor& cursor, bool in
   return true;
 }
 
-// Whether the target is asked to take the payload from where it is. `waits`: the sender does, and
+// Whether the target is asked to take the payload from where it is. `waits`: the sender waits and
 // can help.
 bool MessageSender::is_taken_in_place(const Outgoing& message, bool waits) {
   if (link_ != nullptr || message.payload_bytes < kInPlaceFromBytes) return false;
@@ -189,9 +190,10 @@ bool MessageSender::is_taken_in_place(const Outgoing& message, bool waits) {
 
 // Whether the target has taken the payload, or refused to.
 bool MessageSender::is_answered(Cursor& cursor, size_t payload_bytes) {
-  // Nothing was begun since: the answer is to this message, the one after those written.
+  // No message was begun since: the answer is for the message after those written.
   const uint64_t number = written_.load(std::memory_order_relaxed) + 1;
-  // Acquire, here and below, pairs with the release in MessageReceiver: it is done reading.
+  // Acquire, here and below, pairs with the release in MessageReceiver::answer(): all reads are
+  // done.
   if (head_.taken.load(std::memory_order_acquire) == number) {
     cursor.sent = payload_bytes;
   } else if (head_.refused.load(std::memory_order_acquire) == number) {
@@ -204,8 +206,7 @@ bool MessageSender::is_answered(Cursor& cursor, size_t payload_bytes) {
   return true;
 }
 
-// Copies a part of a payload that the target has been asked to take; false if there is nothing to
-// be done.
+// Copies a part of a payload that the target was asked to take; false if there is none to copy.
 bool MessageSender::help(const Outgoing& message) {
   const uint64_t number = written_.load(std::memory_order_relaxed) + 1;
   if (!help_to_copy(services_, target_, head_.copy, number, message.payload,
@@ -228,8 +229,8 @@ bool MessageSender::write_more(const unsigned char* part, size_t bytes, bool las
   return true;
 }
 
-// Writes as much of the message as there is room for; whether that was all. If not, the target
-// knows of what was written; else it is to be told. Needs the turn.
+// Writes as much of the message as there is room for; returns whether that was all. If so, the
+// caller still has to tell the target; if not, the target was told. Needs the turn.
 bool MessageSender::write(const Outgoing& message, Cursor& cursor, bool in_place) {
   if (write_on(message, cursor, in_place)) [[likely]] {
     return true;
@@ -264,7 +265,8 @@ mob_status_t MessageSender::send(const Outgoing& message) {
   turn.take();
   if (broken_.load(std::memory_order_relaxed)) return broken();
   Cursor cursor;
-  // Handlers that run meanwhile add to the queue; nothing comes between the records of a message.
+  // Handlers that run meanwhile add to the queue; nothing may come between the records of a
+  // message.
   const auto written = [&] {
     return (cursor.started || write_queue()) && write(message, cursor, in_place);
   };
@@ -295,10 +297,10 @@ mob_status_t MessageSender::post(const Outgoing& message) {
     enqueue(std::move(parcel));
   } catch (const std::bad_alloc&) {
     if (!is_begun) throw;
-    // The target would take what comes next for the rest of it.
+    // The target would take the next message for the rest of this one.
     end_for_lack_of_memory(services_.peers.rank(), "to finish a message to rank", target_);
   }
-  // Who has the turn looks at the queue after giving it up, and so do we.
+  // A thread that gives up the turn checks the queue afterwards, and so does this thread.
   if (turn.has()) {
     write_queue_and_give_up(turn);
   } else {
@@ -308,7 +310,7 @@ mob_status_t MessageSender::post(const Outgoing& message) {
 }
 
 bool MessageSender::send_now(const Outgoing& message) {
-  // What one record takes is written as a whole or not at all.
+  // A message of one record is written as a whole or not at all.
   if (message.payload_bytes > kMostSentNow || message.described_bytes != 0 ||
       broken_.load(std::memory_order_relaxed)) {
     return false;
@@ -328,11 +330,11 @@ bool MessageSender::send_now(const Outgoing& message) {
 }
 
 void MessageSender::send_bare_from_now() {
-  // Later senders have to say which ring they wrote to.
+  // Senders with a later ring have to say which ring they wrote to.
   if (link_ != nullptr || index_ >= kPolledRings || sends_bare_.load(std::memory_order_relaxed)) {
     return;
   }
-  // Sequentially consistent, as in set_broken(): whoever comes second ends it.
+  // Sequentially consistent, as in set_broken(): the later of the two calls clears the flag.
   sends_bare_.store(true, std::memory_order_seq_cst);
   if (broken_.load(std::memory_order_seq_cst)) sends_bare_.store(false, std::memory_order_relaxed);
 }
@@ -342,11 +344,12 @@ void MessageSender::set_broken() {
   sends_bare_.store(false, std::memory_order_seq_cst);
 }
 
-// What may be left to do once a message is written: to give up the turn, or more after that.
+// Completes a bare message that is written: gives up the turn, tells the target, and serves the
+// queue.
 void MessageSender::finish_bare() {
   give_up_turn();
   tell_target_after_fence();
-  if (has_queue()) pump();  // what came while we had the turn
+  if (has_queue()) pump();  // messages queued during this thread's turn
 }
 
 void MessageSender::give_up_turn() {
@@ -368,7 +371,7 @@ void MessageSender::start(const Outgoing& message, Pending& pending) noexcept {
                   std::make_unique_for_overwrite<unsigned char[]>(message.header_bytes),
                   &pending,
                   is_taken_in_place(message, false)};
-    // Behind what is queued already; written at once if it can be.
+    // Goes behind the messages queued already; pump() writes it at once if possible.
     enqueue(std::move(parcel));
   } catch (const std::bad_alloc&) {
     return end(pending, fail(MOB_ERR_MEMORY,
@@ -377,11 +380,11 @@ void MessageSender::start(const Outgoing& message, Pending& pending) noexcept {
   try {
     pump();
   } catch (const std::bad_alloc&) {
-    return;  // it stays in the queue: who polls tries again
+    return;  // the message stays in the queue; the next poll tries again
   }
 }
 
-// Takes over the payload as it is, the header as a copy into `bytes`.
+// Takes over the payload as it is, and copies the header into `bytes`.
 void MessageSender::enqueue(Parcel parcel) {
   Outgoing& message = parcel.message;
   if (message.header_bytes != 0 && message.header != parcel.bytes.get()) {
@@ -393,16 +396,16 @@ void MessageSender::enqueue(Parcel parcel) {
   const std::lock_guard lock(queue_mutex_);
   const bool was_empty = queue_.empty();
   parcel.number = queued_.load(std::memory_order_relaxed) + 1;
-  // One that was begun is the next to go on, and it is our turn.
+  // A message that was begun goes first. This thread has the turn then.
   if (started) {
     queue_.push_front(std::move(parcel));
   } else {
     queue_.push_back(std::move(parcel));
   }
-  if (is_late) ++late_;  // not if there was no memory
+  if (is_late) ++late_;  // only once the parcel is queued: push_back() may throw
   if (was_empty) boxes_with_queue_.fetch_add(1, std::memory_order_relaxed);
-  // Sequentially consistent, as the load in write_queue_and_give_up(): who gives up the turn
-  // sees it, or we get the turn in pump().
+  // Sequentially consistent, as the load in write_queue_and_give_up(): the thread that gives up the
+  // turn sees the parcel, or this thread gets the turn in pump().
   queued_.fetch_add(1, std::memory_order_seq_cst);
 }
 
@@ -411,11 +414,11 @@ MessageSender::Parcel* MessageSender::front() {
   return queue_.empty() ? nullptr : &queue_.front();
 }
 
-// What is to be sent later has a copy of all that the caller takes back.
+// Copies all that the caller takes back.
 void MessageSender::keep(Parcel& parcel) {
   Outgoing& message = parcel.message;
   const bool is_described = message.described_bytes != 0;
-  // One that was begun has said how long it is: nothing can be said instead of it.
+  // A message that was begun has sent its length, so nothing can be sent in its place.
   if (message.late != nullptr && !is_described &&
       (link_ == nullptr || parcel.cursor.started ||
        message.header_bytes + message.payload_bytes <= message.late->header_room)) {
@@ -431,8 +434,8 @@ void MessageSender::keep(Parcel& parcel) {
   message.payload = parcel.bytes.get() + room;
 }
 
-// There is one. What of it is late is read as a whole: its owner may change the memory, or give it
-// away, while this is written.
+// The queue must not be empty. Reads a LatePayload as a whole, because its owner may change the
+// memory or give it away while the message is written.
 MessageSender::Parcel& MessageSender::front_to_write() {
   const std::lock_guard lock(queue_mutex_);
   read_late(queue_.front());
@@ -447,7 +450,8 @@ void MessageSender::read_late(Parcel& parcel) {
   read(parcel, *message.late);
 }
 
-// Reads what is late of a message into a parcel, which then has all of it, or the error instead.
+// Reads the LatePayload of a message into the parcel, which then holds the whole message, or the
+// error in its place.
 void MessageSender::read(Parcel& parcel, const LatePayload& late) {
   Outgoing& message = parcel.message;
   const base::ErrorsOfOthers errors;
@@ -477,7 +481,8 @@ void MessageSender::read(Parcel& parcel, const LatePayload& late) {
 
 void MessageSender::read_late() {
   const std::lock_guard lock(queue_mutex_);
-  // In their order. None is in front of what was read before, which may be much.
+  // In their order. All LatePayloads lie behind those read before, which may be many, so search
+  // from the end.
   auto next = queue_.end();
   for (size_t before = late_; before != 0;) {
     --next;
@@ -486,7 +491,7 @@ void MessageSender::read_late() {
   for (; late_ != 0; ++next) read_late(*next);
 }
 
-// Removes the first one, which was written, or else never will be.
+// Removes the first message, which was written or never will be.
 void MessageSender::pop(mob_status_t status) {
   Pending* pending = nullptr;
   {
@@ -495,8 +500,8 @@ void MessageSender::pop(mob_status_t status) {
     if (queue_.front().message.late != nullptr) --late_;
     queue_.pop_front();
     if (queue_.empty()) boxes_with_queue_.fetch_sub(1, std::memory_order_relaxed);
-    // One that was begun has passed others that came before it: a flush that waits for those must
-    // not take it for one of them.
+    // A message that was begun has overtaken others. A flush that waits for those must not count it
+    // as one of them.
     unqueued_.store(
         queue_.empty() ? queued_.load(std::memory_order_relaxed) : queue_.front().number - 1,
         std::memory_order_release);
@@ -504,7 +509,7 @@ void MessageSender::pop(mob_status_t status) {
   if (pending != nullptr) end(*pending, status);
 }
 
-// To the caller of a message that was started its handing over is all; flushes look at the ring for
+// The caller of a started message only waits until it is handed over; flushes check the ring for
 // the rest.
 void MessageSender::end(Pending& pending, mob_status_t status) {
   services_.completion.complete(pending, status);
@@ -514,15 +519,16 @@ void MessageSender::give_queue_up() {
   while (front() != nullptr) pop(broken());
 }
 
-// Whether the target has answered by now; else it will wake this process.
+// Whether the target has answered; if not, the target will wake this process.
 bool MessageSender::await_answer(Parcel& parcel) {
   head_.starved.store(1, std::memory_order_relaxed);
-  // Pairs with the fence in MessageReceiver::answer(): it sees the mark, or we the answer.
+  // Pairs with the fence in MessageReceiver::answer(): the target sees the mark, or this thread
+  // sees the answer.
   std::atomic_thread_fence(std::memory_order_seq_cst);
   return is_answered(parcel.cursor, parcel.message.payload_bytes);
 }
 
-// Writes what is queued, in order; whether that was all. Needs the turn.
+// Writes queued messages in order; returns whether that was all. Needs the turn.
 bool MessageSender::write_queue() {
   while (has_queue()) {
     Parcel& parcel = front_to_write();
@@ -534,9 +540,9 @@ bool MessageSender::write_queue() {
   return true;
 }
 
-// After the turn was given up, nothing may be in the queue that nobody knows of: what came
-// meanwhile is written here, or by who has the turn then. The giving up is also the fence between
-// what was written and the looks that tell the target.
+// No message may stay in the queue unnoticed once the turn is given up. This thread writes messages
+// queued meanwhile, or the next thread with the turn does. Giving up the turn is also the fence
+// between the writes and the checks that tell the target.
 void MessageSender::write_queue_and_give_up(Turn& turn) {
   bool all = true;
   do {
@@ -572,7 +578,8 @@ mob_status_t MessageSender::flush(Whose whose) {
     if (link_ != nullptr && head_.completed.load(std::memory_order_acquire) < written) {
       link_->probe();
     }
-    // Acquire pairs with the release in MessageReceiver::finish(): what handlers wrote is visible.
+    // Acquire pairs with the release in MessageReceiver::finish(): the handlers' writes are
+    // visible.
     status = services_.waiter.wait_until(
         [&] { return head_.completed.load(std::memory_order_acquire) >= written; }, &watch);
   }
@@ -580,7 +587,7 @@ mob_status_t MessageSender::flush(Whose whose) {
   return status != MOB_OK ? status : tell_unknown();
 }
 
-// What the target of another host could only say afterwards; one flush tells it.
+// Errors that a target on another host can only report afterwards; one flush returns them.
 mob_status_t MessageSender::tell_unknown() {
   const uint64_t unknown = head_.unknown.load(std::memory_order_acquire);
   if (unknown == told_unknown_.load(std::memory_order_relaxed)) [[likely]] {

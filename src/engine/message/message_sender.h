@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-// The sending side of the stream of records from one process to another: a ring in shared memory,
-// or a link of the network.
+// The sending side of a stream of records from one process to another: through a ring in shared
+// memory or a link of the network.
 
 #include <mobius/message.h>
 
@@ -23,17 +23,18 @@ class Link;
 struct Pending;
 struct ProcessBlock;
 
-// Of an answer whose payload need not be kept while there is no room for it: it is read once there
-// is, or somebody calls MessageSender::read_late().
+// The payload of an answer that need not be copied while there is no room for it. It is read once
+// there is room, or when MessageSender::read_late() is called.
 struct LatePayload {
-  // Reads its `bytes` bytes, if that may be done now. `owner` is Outgoing::late_owner.
+  // Reads `bytes` bytes of the payload, if that is allowed now. `owner` is Outgoing::late_owner.
   mob_status_t (*read)(void* owner, const void* payload, size_t bytes, void* to);
-  // If not: has the header say so, with that status and mob_last_error(); its length then.
+  // Called if read() fails: makes the header report that status and mob_last_error(). Returns the
+  // header's new length.
   size_t (*refuse)(void* header, mob_status_t status);
-  size_t header_room;  // for that
+  size_t header_room;  // the most that refuse() needs
 };
 
-// A message to be sent; what it points to is the caller's.
+// A message to send. The memory that it points to belongs to the caller.
 struct Outgoing {
   unsigned id = 0;
   const void* header = nullptr;
@@ -41,27 +42,27 @@ struct Outgoing {
   const void* payload = nullptr;
   size_t payload_bytes = 0;
   mob_notify_t notify = {};
-  const LatePayload* late = nullptr;  // of one that is posted to another host
+  const LatePayload* late = nullptr;  // only in messages posted to another host
   void* late_owner = nullptr;
-  // Not 0: `payload` points to so many bytes, which describe it to LatePayload::read(). Else it is
-  // the payload itself.
+  // If not 0, `payload` points to so many bytes that describe the payload to LatePayload::read().
+  // If 0, it points to the payload itself.
   size_t described_bytes = 0;
-  // The payload stays as it is until the target has answered.
+  // The payload does not change until the target has answered.
   bool stays = false;
 };
 
-// Whose messages a flush waits for. Those of the library are requests with answers of their own,
-// and to know of their completion as well takes another round trip between hosts.
+// Whose messages a flush waits for. The library's own messages are requests that get answers
+// anyway; waiting for their completion, too, takes another round trip between hosts.
 enum class Whose { kProgram, kEveryones };
 
-// What became of a message without payload. kNoRoom: none that is known of, and the thread has the
-// turn to write; it is left to the caller to end that, so that the code to send needs no calls.
+// The outcome for a message without payload. kNoRoom: this thread knows of no room and still has
+// the turn to write. The caller ends the turn, so that the sending code itself needs no calls.
 enum class BareSent { kSent, kUnsent, kNoRoom };
 
 class MessageSender {
  public:
-  // `ring` is the ring at `index` of the target's inbox. `boxes_with_queue` is counted while there
-  // is a queue here.
+  // `ring` is the ring at `index` of the target's inbox. Counts itself in `boxes_with_queue` while
+  // its queue is not empty.
   MessageSender(const MessageServices& services, mob_rank_t target, MessageRing& ring,
                 uint32_t index, std::atomic<uint32_t>& boxes_with_queue);
   // To a process of another host.
@@ -71,18 +72,18 @@ class MessageSender {
   MessageSender(const MessageSender&) = delete;
   MessageSender& operator=(const MessageSender&) = delete;
 
-  // Whether the message could be sent at once, as a whole and without being waited for. Most are;
-  // what follows is for those that were not. Never blocks.
+  // Sends the message if that is possible at once, as a whole and without waiting for the target.
+  // Returns whether it was sent. Most are; the calls below send the others. Never blocks.
   bool send_now(const Outgoing& message);
 
-  // The same for one without counters, of the program's; false also where the target is not a
-  // local peer that has such a handler.
+  // As send_now(), for a message of the program without counters; also false if the target is not a
+  // local peer with such a handler.
   bool send_plain(unsigned id, const void* header, size_t header_bytes, const void* payload,
                   size_t payload_bytes);
 
-  // The same without payload, for most of these: kUnsent at least until send_bare_from_now() was
-  // called, and where the header does not fit into a line with what is in front of it. After
-  // kNoRoom, look_for_room() is to be called before anything else.
+  // As send_plain(), for most messages without payload. kUnsent at least until send_bare_from_now()
+  // was called, and if the header and the bytes in front of it do not fit into a line. After
+  // kNoRoom the caller must call look_for_room() before anything else.
   BareSent send_bare(unsigned id, const void* header, size_t header_bytes);
   void send_bare_from_now();
   void look_for_room();
@@ -90,54 +91,54 @@ class MessageSender {
   // Blocks until local completion. Not in a handler.
   mob_status_t send(const Outgoing& message);
 
-  // Never blocks. What the ring does not take now is copied, a LatePayload later. What describes
-  // one is the caller's again.
+  // Never blocks. Copies what the ring does not take now; of a LatePayload it copies only the
+  // description until it is read.
   mob_status_t post(const Outgoing& message);
-  // Copies what was to be read later.
+  // Reads all queued LatePayloads.
   void read_late();
 
-  // Never blocks. The payload is the caller's until `pending` is told of its local completion; both
-  // completions are reported then. Throws nothing; an error is reported, too.
+  // Never blocks. The payload is the caller's until `pending` is told of its local completion,
+  // which reports both completions. Does not throw; it reports errors to `pending`, too.
   void start(const Outgoing& message, Pending& pending) noexcept;
 
-  // Writes what was queued as far as there is room; whether anything was written.
+  // Writes queued messages as far as there is room; returns whether it wrote any.
   bool pump();
 
-  // The target has died: tells those who wait for what is queued.
+  // The target has died: ends the queued messages with an error.
   void give_up() {
     set_broken();
     pump();
   }
 
-  // Waits until what was sent and posted so far is complete; the fence of a flush is the caller's.
+  // Waits until all messages sent and posted so far are complete. The caller adds the fence.
   mob_status_t flush(Whose whose);
 
   bool is_here() const { return link_ == nullptr; }
-  // How many messages were wholly written.
+  // Number of messages written as a whole.
   uint64_t written() const { return written_.load(std::memory_order_acquire); }
 
  private:
-  // How far the writing of a message has come.
+  // How much of a message is written.
   struct Cursor {
     bool started = false;
-    bool asked = false;  // the target to take the payload itself; it has not answered yet
+    bool asked = false;  // the target must take the payload itself and has not answered yet
     size_t sent = 0;
   };
-  // A message of the queue, with all it points to but the payload of one that was started, or that
-  // is still to be read.
+  // A queued message with all that it points to, except a payload that its caller keeps (start())
+  // or that is still to be read.
   struct Parcel {
     Outgoing message;
     Cursor cursor;
     std::unique_ptr<unsigned char[]> bytes;
-    Pending* pending = nullptr;  // told when it is written
+    Pending* pending = nullptr;  // told when the message is written
     bool in_place = false;
-    uint64_t number = 0;  // in the order of coming to the queue
+    uint64_t number = 0;  // in the order in which messages are queued
   };
   class TargetWatch;
   static constexpr size_t kNever = SIZE_MAX;
 
-  // The right to write to the ring, by one thread at a time. A handler may ask for it on a thread
-  // that has it, and is told no.
+  // The right to write to the ring; one thread at a time has it. A handler that asks for it on a
+  // thread that has it already does not get it.
   class Turn {
    public:
     explicit Turn(MessageSender& box);
@@ -178,7 +179,7 @@ class MessageSender {
   bool has_queue() const {
     return queued_.load(std::memory_order_seq_cst) != unqueued_.load(std::memory_order_relaxed);
   }
-  // Whether so much has flowed that the next message goes to a wider ring, if there can be one.
+  // Whether the pair has moved so many bytes that it should change to a larger ring.
   bool widens() const { return streamed_bytes_ >= widens_after_; }
   void widen();
   bool help(const Outgoing& message);
@@ -199,32 +200,34 @@ class MessageSender {
 
   const MessageServices& services_;
   const mob_rank_t target_;
-  ProcessBlock* const target_block_;  // null on another host
+  ProcessBlock* const target_block_;  // null if the target is on another host
   StreamHead& head_;
   const uint32_t index_ = 0;
   Link* const link_ = nullptr;
   std::atomic<uint32_t>& boxes_with_queue_;
 
-  os::HybridLockWord turn_{};  // taken for the whole of a message
+  os::HybridLockWord turn_{};  // held for the whole of a message
   os::RingWriter writer_;
-  bool untold_ = false;                   // the target has not been told of what was committed last
-  size_t streamed_bytes_ = 0;             // of payloads, in this ring
-  size_t widens_after_ = kNever;          // bytes, that is: once it has, or on another host
-  std::atomic<bool> broken_ = false;      // a message was given up halfway: the target is gone
-  std::atomic<bool> sends_bare_ = false;  // send_bare() may be tried; not once it is broken
+  bool untold_ = false;               // the target was not woken since the last commit
+  size_t streamed_bytes_ = 0;         // of payloads, in this ring
+  size_t widens_after_ = kNever;      // bytes; kNever once the pair has changed, or between hosts
+  std::atomic<bool> broken_ = false;  // the target is gone: a message was given up halfway
+  std::atomic<bool> sends_bare_ =
+      false;  // send_bare() may be tried; false once the sender is broken
   std::once_flag attach_allowed_;
   std::atomic<bool> attaches_ =
       true;  // the target takes payloads from memory that it has not mapped
-  std::atomic<uint64_t> written_ = 0;       // messages, wholly
-  std::atomic<uint64_t> own_written_ = 0;   // … up to the last one of the program
-  std::atomic<uint64_t> told_unknown_ = 0;  // of StreamHead::unknown
+  std::atomic<uint64_t> written_ = 0;      // messages, as a whole
+  std::atomic<uint64_t> own_written_ = 0;  // … up to the last message of the program
+  std::atomic<uint64_t> told_unknown_ =
+      0;  // the part of StreamHead::unknown that a flush has reported
 
-  // Those who may not wait for their turn add to the queue; only who has it takes from there.
+  // Threads that may not wait for the turn add to the queue; only the thread with the turn removes.
   std::mutex queue_mutex_;  // guards queue_ and late_
   std::deque<Parcel> queue_;
-  size_t late_ = 0;                     // … of which so many have a LatePayload to be read
+  size_t late_ = 0;                     // parcels with a LatePayload to be read
   std::atomic<uint64_t> queued_ = 0;    // parcels ever
-  std::atomic<uint64_t> unqueued_ = 0;  // … up to this one all are written
+  std::atomic<uint64_t> unqueued_ = 0;  // … up to this number all are written
 };
 
 }  // namespace mobius::engine

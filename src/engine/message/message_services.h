@@ -15,8 +15,8 @@ class RequestActivity;
 class Segment;
 class Waiter;
 
-// What the components of this folder use of the folders above, and the Messages that they belong
-// to.
+// The services of other folders that the components of this folder use, and the Messages object
+// that they belong to.
 struct MessageServices {
   Peers& peers;
   Segment& segment;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-// The short way of a message at its target: from the ring to its handler in one piece of code, as
-// send_inline.h at its sender.
+// The fast path of a message at its target, from the ring to the handler in one piece of code;
+// send_inline.h is its counterpart.
 
 #include <mobius/message.h>
 
@@ -31,8 +31,8 @@ class HandlerScope {
   HandlerScope& operator=(const HandlerScope&) = delete;
 };
 
-// A local peer cannot be told that what it has sent was lost: it would wait for ever, or go on with
-// wrong data.
+// A local peer cannot be told that its message was lost: it would wait for ever, or go on with
+// wrong data. So this process ends instead.
 template <typename Call>
 [[gnu::always_inline]] inline auto MessageReceiver::without_loss(Call call) {
   try {
@@ -49,7 +49,7 @@ template <typename Call>
     return note_missing(id);
   }
   const HandlerScope scope;
-  // A TraceScope without a timeline does nothing, but is kept across the call.
+  // A TraceScope without a timeline does nothing, but the compiler would keep it across the call.
   if (instrumentation_.timeline() != nullptr) [[unlikely]] {
     run_traced(*handler, message);
   } else {
@@ -57,8 +57,8 @@ template <typename Call>
   }
 }
 
-// Handles a record of a local peer, if it is what most are: a whole message without payload and
-// counters.
+// Handles a record of a local peer if it is a whole message without payload and counters, as most
+// are.
 [[gnu::always_inline]] inline bool MessageReceiver::handle_bare(os::RingRecord record) {
   WireMessage wire;
   std::memcpy(&wire, record.data, sizeof wire);
@@ -92,8 +92,8 @@ template <typename Call>
   while (true) {
     const os::RingRecord record = reader_.peek();
     if (!record) break;
-    // Before anything is released: who still sees the old position finds its record, or one that
-    // was written later in its place, whose sender looks for sleepers afterwards.
+    // Set this before releasing anything. A thread that still sees the old position finds its
+    // record, or a later record in its place, whose sender checks for sleepers afterwards.
     state_.store(kInside, std::memory_order_relaxed);
     if (!handle_bare(record) && !handle()) break;
     if (reader_.release()) [[unlikely]] {
@@ -101,7 +101,7 @@ template <typename Call>
     }
     if (++records == kRecordsPerTurn) *more = true;
     if (settling_) [[unlikely]] {
-      return true;  // nothing can follow
+      return true;  // no other message can follow
     }
     if (records == kRecordsPerTurn) break;
   }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-// The short path, which most messages take: from the call to a record of a local peer's ring in one
-// piece of code, as calls with this many arguments cost a good part of it.
+// The fast path, which most messages take: from the call to a record in a local peer's ring in one
+// piece of code. Calls with so many arguments would take a good part of its time.
 
 #include <mobius/message.h>
 
@@ -23,32 +23,32 @@
 
 namespace mobius::engine {
 
-// Payload of a record that continues a message: with its header a power of two, so that records
-// fill a lap of the ring.
+// Payload of a record that continues a message. With the record's header it is a power of two, so
+// that records fill a lap of the ring.
 inline constexpr size_t kMoreBytes = (size_t{8} << 10) - os::kRingPayloadAlignment;
-// What a record may hold in front of the payload.
+// Most bytes in a record besides the payload.
 inline constexpr size_t kMostBesidePayload =
     sizeof(WireMessage) + sizeof(WireNotify) + padded(MOB_MAX_HEADER_BYTES);
-// What one record holds of a payload, whatever is in front.
+// Most payload that always fits into one record.
 inline constexpr size_t kMostSentNow = kMoreBytes - kMostBesidePayload;
 
 inline bool has_notify(const Outgoing& message) {
   return message.notify.target_counter != nullptr || message.notify.completion_counter != nullptr;
 }
 
-// Copies one word, and goes on behind it.
+// Copies one word and advances both pointers.
 template <typename Word>
 [[gnu::always_inline]] inline void copy_word(unsigned char*& to, const unsigned char*& from) {
   Word word = 0;
   std::memcpy(&word, from, sizeof word);
-  asm("" : "+r"(word));  // the compiler would make one copy of several again
+  asm("" : "+r"(word));  // keeps the compiler from merging several copies into one
   std::memcpy(to, &word, sizeof word);
   from += sizeof word;
   to += sizeof word;
 }
 
-// Word by word: a short header has been written so a moment ago, and a wider load waits for stores.
-// Calls nothing, so that its callers need not save registers.
+// Copies word by word: a short header was written by words just before, and a wider load would wait
+// for those stores. Calls nothing, so that its callers need not save registers.
 [[gnu::always_inline]] inline void copy_header(unsigned char* to, const void* from, size_t bytes) {
   const auto* at = static_cast<const unsigned char*>(from);
   const unsigned char* const end = at + bytes / sizeof(uint64_t) * sizeof(uint64_t);
@@ -60,12 +60,12 @@ template <typename Word>
   for (size_t left = bytes % sizeof(uint32_t); left != 0; --left) copy_word<uint8_t>(to, at);
 }
 
-// What comes in front of the payload of a message, which is aligned.
+// Bytes in front of the payload, which is aligned.
 inline size_t head_bytes(const Outgoing& message, bool notify) {
   return sizeof(WireMessage) + (notify ? sizeof(WireNotify) : 0) + message.header_bytes;
 }
 
-// Writes it; where the payload goes.
+// Writes those bytes; returns where the payload goes.
 [[gnu::always_inline]] inline unsigned char* put_head(unsigned char* record,
                                                       const Outgoing& message, bool notify,
                                                       bool in_place) {
@@ -83,8 +83,8 @@ inline size_t head_bytes(const Outgoing& message, bool notify) {
   return next + padded(message.header_bytes);
 }
 
-// Writes all of a message that a record holds to a ring; false where there is no room. Needs the
-// turn; the target is still to be told.
+// Writes a message that fits into one record to the ring; false if there is no room. Needs the
+// turn. The caller still has to tell the target.
 [[gnu::always_inline]] inline bool MessageSender::write_whole(const Outgoing& message) {
   const bool notify = has_notify(message);
   size_t bytes = head_bytes(message, notify);
@@ -104,7 +104,7 @@ inline size_t head_bytes(const Outgoing& message, bool notify) {
 }
 
 inline void MessageSender::note_written(unsigned id) {
-  // Release: who waits for completion() of this many has written them.
+  // Release pairs with the acquire in written() and flush(): the counted messages are written.
   const uint64_t written = written_.load(std::memory_order_relaxed) + 1;
   written_.store(written, std::memory_order_release);
   if (id < kPublicHandlers) own_written_.store(written, std::memory_order_release);
@@ -129,7 +129,7 @@ inline bool MessageSender::knows_handler(unsigned id) const {
           1) != 0;
 }
 
-// As write_whole(), of a header that fits into a line with what is in front.
+// As write_whole(), for a header that fits into a line with the bytes in front of it.
 [[gnu::always_inline]] inline bool MessageSender::write_bare(unsigned id, const void* header,
                                                              size_t header_bytes) {
   const size_t bytes = sizeof(WireMessage) + header_bytes;
@@ -143,11 +143,11 @@ inline bool MessageSender::knows_handler(unsigned id) const {
   return true;
 }
 
-// In it nothing is called while an argument is still needed, so that few registers are saved.
+// Calls nothing while an argument is still needed, so that few registers are saved.
 [[gnu::always_inline]] inline BareSent MessageSender::send_bare(unsigned id, const void* header,
                                                                 size_t header_bytes) {
   const uint32_t self = known_thread_id();
-  // What comes to the queue from now on is not in front of this message: others have sent it.
+  // A message queued from now on need not go first: another thread has sent it.
   if (!sends_bare_.load(std::memory_order_relaxed) ||
       header_bytes > os::kRingLinePayload - sizeof(WireMessage) || !knows_handler(id) ||
       has_queue() || self == 0 || !os::try_lock(turn_, self)) [[unlikely]] {
@@ -182,7 +182,7 @@ inline bool MessageSender::knows_handler(unsigned id) const {
     tell_target_after_fence();
   }
   if (has_queue()) [[unlikely]] {
-    pump();  // what came while we had the turn
+    pump();  // messages queued during this thread's turn
   }
   return written;
 }
