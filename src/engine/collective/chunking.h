@@ -6,11 +6,11 @@
 
 namespace mobius::engine {
 
-// How large data is cut to pass through a smaller memory: into pieces of whole units, and into
-// several where that lets one side write a piece while the other reads the one before.
+// Splits data that pass through a smaller buffer into pieces of whole units. Several pieces let one
+// side write a piece while the other reads the previous one.
 class Pieces {
  public:
-  // `unit` > 0 fits into `most`.
+  // Requires 0 < `unit` <= `most`.
   Pieces(size_t total, size_t unit, size_t most) {
     const size_t quarter = (total / 4 + 63) / 64 * 64;
     const size_t wanted = std::min(std::max(quarter, kWorthwhile), most);
@@ -20,16 +20,17 @@ class Pieces {
   size_t bytes() const { return bytes_; }
 
  private:
-  // What takes longer to copy than a round takes.
+  // Copying this much takes longer than one round.
   static constexpr size_t kWorthwhile = size_t{8} << 10;
 
   size_t bytes_;
 };
 
-// The part of `count` elements that one of several members combines: as much as that of each other.
+// The part of `count` elements that one of several members combines. All parts are equally large,
+// but for the last ones.
 struct Slice {
   Slice(size_t count, size_t element_bytes, size_t member, size_t members) {
-    // Whole cache lines where elements divide them, so that members do not write into one line.
+    // Whole cache lines if the element size divides them, so that no two members write to one line.
     const size_t grain = 64 % element_bytes == 0 ? 64 / element_bytes : 1;
     const size_t grains = (count + grain - 1) / grain;
     const size_t share = (grains + members - 1) / members * grain;

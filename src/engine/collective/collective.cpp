@@ -17,12 +17,12 @@ namespace {
 using Bulk = Rounds::Bulk;
 using Role = Rounds::Role;
 
-// A block that stays in this process; often it is in place already.
+// Copies a block that stays in this process. Often it is in place already.
 void copy_own(void* to, const void* from, size_t bytes) {
   if (to != from) transport::copy(to, from, bytes);
 }
 
-// The bytes of a piece at `offset` that a block of `bytes` bytes has.
+// The number of bytes that a block of `bytes` bytes has in the piece at `offset`.
 size_t part_of(size_t bytes, size_t offset, size_t piece) {
   return offset < bytes ? std::min(piece, bytes - offset) : 0;
 }
@@ -51,7 +51,7 @@ mob_status_t broadcast_in_rounds(Team& team, mob_rank_t root, void* buffer, size
   return MOB_OK;
 }
 
-// `out` null at the root: it has no use for the blocks.
+// `out` is null at the root if the root discards the blocks.
 mob_status_t gather_in_rounds(Team& team, mob_rank_t root, const void* in, size_t mine, void* out,
                               const Blocks& blocks, size_t largest) {
   const bool is_root = team.rank() == root;
@@ -153,7 +153,8 @@ mob_status_t alltoall_in_rounds(Team& team, const void* in, const Blocks& in_blo
     status =
         rounds.begin(Role::kWrites, small ? Bulk::kNone : Bulk::kMet, members * pieces.bytes());
     if (status != MOB_OK) return status;
-    // In place this works, too: a piece is out of the way before the others' come in.
+    // Safe in place: each member copies a piece of its input out before it writes the others'
+    // blocks over it.
     unsigned char* own = small ? rounds.line(me) : rounds.bulk(me);
     for (mob_rank_t r = 0; r < team.size(); ++r) {
       const size_t now = part_of(in_blocks.size(r), offset, pieces.bytes());
@@ -201,7 +202,7 @@ mob_status_t gather(Team& team, mob_rank_t root, const void* in, size_t mine, vo
   size_t largest = mine;
   std::vector<size_t> sizes;
   if (blocks.by_lists) {
-    // Only the members know how much each has.
+    // No member but its owner knows the size of a block.
     if (const mob_status_t status = team.exchange(mine, &sizes)) return status;
     largest = *std::ranges::max_element(sizes);
   }

@@ -11,7 +11,7 @@
 namespace mobius::engine {
 namespace {
 
-// Bytes that the two ends of a copy deal out in whole pages, which the kernel copies at a time.
+// The two ends of a copy share it in whole pages, the unit in which the kernel copies.
 constexpr size_t kPage = 4096;
 
 bool all_lend(const PeerBuffers& lending, PeerBuffer PeerBufferList::* which) {
@@ -21,8 +21,9 @@ bool all_lend(const PeerBuffers& lending, PeerBuffer PeerBufferList::* which) {
   return true;
 }
 
-// Of what one member has and n - 1 others want, or the other way round, each of the others copies
-// the first so many bytes of its own, and the one the rest of all: so all n have as much to do.
+// How the root and the n - 1 other members share the copying between them: each of the others
+// copies this many leading bytes of its own block, and the root copies the rest of every block. All
+// n then copy equally much.
 size_t dealt_to_others(size_t bytes, mob_rank_t members) {
   const size_t rest = bytes / static_cast<size_t>(members);
   return bytes - rest / kPage * kPage;
@@ -56,7 +57,7 @@ mob_status_t gather_directly(PeerBuffers& lending, mob_rank_t root, const void* 
   const Team& team = lending.team();
   const bool is_root = team.rank() == root;
   PeerBufferList loans{lending.lend(in, mine), {}, {}};
-  // Lists are the root's alone: then it copies all.
+  // With lists only the root knows where blocks go, so it copies them all.
   const size_t bytes = blocks.by_lists ? 0 : blocks.bytes;
   if (is_root && bytes != 0) {
     loans.out = lending.lend(out, static_cast<size_t>(team.size()) * bytes);
@@ -84,7 +85,7 @@ mob_status_t allgather_directly(PeerBuffers& lending, const void* in, void* out,
   if (const mob_status_t status = lending.exchange({mine, {}, {}})) return status;
   if (!(*done = all_lend(lending, &PeerBufferList::in))) return MOB_OK;
   for (mob_rank_t i = 1; i < team.size(); ++i) {
-    const mob_rank_t r = (me + i) % team.size();  // everyone starts with another member
+    const mob_rank_t r = (me + i) % team.size();  // members start with different peers
     lending.get(r, lending.of(r).in, 0, bytes_of(out) + blocks.at(r), blocks.size(r));
   }
   return lending.settle();
@@ -119,14 +120,14 @@ mob_status_t alltoall_directly(PeerBuffers& lending, const void* in, const Block
   const Team& team = lending.team();
   const mob_rank_t me = team.rank();
   PeerBufferList loans;
-  // In place, the blocks to be read would be overwritten.
+  // In place, members would overwrite blocks that others still have to read.
   if (in != out) {
     size_t end = 0;
     for (mob_rank_t r = 0; r < team.size(); ++r) {
       end = std::max(end, in_blocks.at(r) + in_blocks.size(r));
     }
     loans.in = lending.lend(in, end);
-    // Where a block lies, where blocks are listed, knows only whose it is.
+    // With lists only the owner of a block knows where it lies.
     if (in_blocks.by_lists) {
       loans.list =
           lending.lend(in_blocks.displacements, static_cast<size_t>(team.size()) * sizeof(size_t));
@@ -152,8 +153,8 @@ mob_status_t alltoall_directly(PeerBuffers& lending, const void* in, const Block
 
 namespace {
 
-// Every member combines one slice of all members' vectors, and puts what is wanted of it where it
-// is wanted. What one of few members wants it combines alone.
+// Every member combines one slice of all members' vectors and writes the result to the members that
+// want it. With few members the root combines all of it alone.
 class DirectFold {
  public:
   using Kind = FoldResult::Kind;
@@ -199,7 +200,7 @@ class DirectFold {
     const size_t end = slice.first + slice.size;
     const size_t most = std::max(kPieceBytes / element_, size_t{1});
     const size_t piece_bytes = std::min(most, slice.size) * element_;
-    // Where the own values are not needed any more when the first member's come.
+    // Possible if this member's own values are not needed after the first member's arrive.
     folds_in_place_ = (result_.kind == Kind::kAll ||
                        (result_.kind == Kind::kRoot && team_.rank() == result_.root)) &&
                       (in_ != out_ || me == 0) && combine_.fits(out_);
@@ -211,11 +212,11 @@ class DirectFold {
   }
 
  private:
-  // From here on a member that wants all of it is helped, even by few.
+  // From this size on the others help the root, even if they are few.
   static constexpr size_t kSharedBytes = size_t{128} << 10;
-  // What stays in the second-level cache with its operands.
+  // This much stays in the second-level cache together with its operands.
   static constexpr size_t kPieceBytes = size_t{64} << 10;
-  // What stays in the first-level cache with its operands.
+  // This much stays in the first-level cache together with its operands.
   static constexpr size_t kChunkBytes = size_t{8} << 10;
 
   void piece(size_t first, size_t count) {
@@ -234,8 +235,8 @@ class DirectFold {
     }
     for (mob_rank_t r = next; r < team_.size(); ++r) {
       const unsigned char* values = values_of(r, at, bytes);
-      if (!lending_.is_well()) return;  // nothing is combined that did not come
-      // In place a member's result is where its values are: those are read by now.
+      if (!lending_.is_well()) return;  // never combines values that did not arrive
+      // In place a member's result replaces its values. They have been read by now.
       if (kind == Kind::kExclusive) {
         if (values != next_.get()) transport::copy(next_.get(), values, bytes);
         values = next_.get();
@@ -250,8 +251,9 @@ class DirectFold {
     }
   }
 
-  // The first two members' values, where the first one's are here: what is copied is combined while
-  // the nearest cache has it. Otherwise false, with nothing done.
+  // Combines the first two members' values chunk by chunk, while each copied chunk is in the
+  // nearest cache. False, with nothing done, if the first member's values are not mapped here or
+  // are in place already.
   bool combine_two(size_t at, size_t count, unsigned char* folded) {
     const unsigned char* const first = here(0, at, count * element_);
     if (first == nullptr || first == folded) return false;
@@ -276,7 +278,7 @@ class DirectFold {
     }
   }
 
-  // A member's values as a pointer, if they have one here.
+  // A member's values as a pointer; null if they are not mapped here.
   const unsigned char* here(mob_rank_t member, size_t at, size_t bytes) const {
     return member == team_.rank() ? in_ + at
                                   : lending_.look(member, lending_.of(member).in, at, bytes);
@@ -308,7 +310,7 @@ class DirectFold {
   const unsigned char* const in_;
   unsigned char* const out_;
   const size_t element_;
-  bool folds_in_place_ = false;  // in `out`
+  bool folds_in_place_ = false;  // combines in `out`
   std::unique_ptr<unsigned char[]> folded_;
   std::unique_ptr<unsigned char[]> next_;
 };

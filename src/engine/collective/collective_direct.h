@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-// Collective calls of much data on one host: the members read and write each other's memory where
-// it lies, each as much as the others (peer_buffers.h). Arguments are those of collective.h.
-// `*done` stays false, with nothing done, where memory is not lent.
+// Collective calls of much data on one host. The members read and write each other's peer buffers
+// in place (peer_buffers.h) and share the copying evenly. Arguments are as in collective.h. `*done`
+// stays false, with nothing done, if a member cannot lend its buffer.
 
 #include <cstddef>
 
@@ -14,7 +14,8 @@ namespace mobius::engine {
 
 mob_status_t broadcast_directly(PeerBuffers& lending, mob_rank_t root, void* buffer, size_t bytes,
                                 bool* done);
-// `out` null at the root: it has no use for the blocks. Own blocks are in place here and below.
+// `out` is null if the root discards the blocks. Each member's own block is in place already, here
+// and below.
 mob_status_t gather_directly(PeerBuffers& lending, mob_rank_t root, const void* in, size_t mine,
                              void* out, const Blocks& blocks, bool* done);
 mob_status_t allgather_directly(PeerBuffers& lending, const void* in, void* out,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 
-// Reductions and scans. All combine in rank order, so that neither the size of the data nor the way
-// it takes shows in the result.
+// Reductions and scans. Every algorithm combines in rank order, so that the result depends neither
+// on the size of the data nor on the path they take.
 
 #include <algorithm>
 #include <cstring>
@@ -55,8 +55,8 @@ class Fold {
   mob_status_t in_rounds() {
     if (element_ > kBulkBytes) return by_broadcasts();
     const Pieces pieces(total_, element_, kBulkBytes);
-    // To combine both members' data costs each no more than to combine a slice and to collect the
-    // other's.
+    // With two members, combining all the data costs each no more than combining one slice and
+    // collecting the other one.
     const bool redundantly = members() <= 2 || combines_alone(result_, members());
     for (size_t offset = 0; offset < total_; offset += pieces.bytes()) {
       const size_t now = std::min(pieces.bytes(), total_ - offset);
@@ -70,7 +70,7 @@ class Fold {
   size_t members() const { return static_cast<size_t>(team_.size()); }
   bool is_scan() const { return result_.kind == Kind::kScan || result_.kind == Kind::kExclusive; }
 
-  // The rank up to which this member gets values combined; -1: it gets none.
+  // The rank up to which this member combines values; -1 if it gets no result.
   mob_rank_t last() const {
     switch (result_.kind) {
       case Kind::kAll:
@@ -85,14 +85,13 @@ class Fold {
     return -1;
   }
 
-  // Whether nobody needs this member's values but itself: it alone gets a result, or is the last in
-  // a scan.
+  // Whether no other member needs this member's values: it is the root, or the last in a scan.
   bool is_reader() const {
     return result_.kind == Kind::kRoot ? team_.rank() == result_.root
                                        : scans_by_flags() && team_.rank() == team_.size() - 1;
   }
-  // Whether each waits for those before it alone. Who count themselves when they meet do that here,
-  // too: they share processors.
+  // Whether each member waits only for those before it. Members that meet by a shared counter do so
+  // in scans, too, because they share processors.
   bool scans_by_flags() const { return is_scan() && rounds_.meets_by_flags(); }
 
   Bulk bulk_of_whole() const {
@@ -100,7 +99,7 @@ class Fold {
     return all_meet ? Bulk::kMet : Bulk::kNext;
   }
 
-  // Everyone shows a piece of its data; who gets results combines all members' alone.
+  // Every member publishes a piece of its data. Members that get a result combine all pieces alone.
   mob_status_t whole(Bulk bulk, size_t offset, size_t bytes) {
     const mob_rank_t me = team_.rank();
     mob_status_t status = rounds_.begin(is_reader() ? Role::kReads : Role::kWrites, bulk, bytes);
@@ -112,7 +111,7 @@ class Fold {
     return MOB_OK;
   }
 
-  // Until those who get results may read what they need of what others have written.
+  // Waits, at members that get a result, until the values that they need are published.
   mob_status_t hand_in_own() {
     if (!scans_by_flags()) return hand_in();
     if (!is_reader()) rounds_.post_to_all();
@@ -121,7 +120,7 @@ class Fold {
     }
     return MOB_OK;
   }
-  // The same of what all have written.
+  // The same for the values of all members.
   mob_status_t hand_in() {
     if (result_.kind != Kind::kRoot) return rounds_.meet();
     if (is_reader()) return rounds_.await_all();
@@ -131,9 +130,9 @@ class Fold {
 
   void combine_shown(Bulk bulk, size_t offset, size_t bytes) {
     const mob_rank_t me = team_.rank();
-    // Own values that the first member's would overwrite, or that lie too badly, are taken from
-    // where they are shown, if they are; others are not, as that memory may be in another's cache
-    // by now.
+    // This member reads its own values from `in_`, because the cache lines of its published copy
+    // may be at another processor by now. It reads the published copy, if there is one, when the
+    // first member's values would overwrite `in_`, or when `in_` is badly aligned.
     const bool is_overwritten = in_ == out_ && me != 0;
     const bool is_own_shown = !is_reader() && (is_overwritten || (me != 0 && !combine_.fits(in_)));
     const bool is_aside = (is_overwritten && is_reader()) || !combine_.fits(out_);
@@ -148,7 +147,7 @@ class Fold {
       if (r == 0) {
         if (values != folded) transport::copy(folded, values, bytes);
       } else if (bulk == Bulk::kNone) {
-        alignas(64) unsigned char aligned[kInlineBytes];  // for any type, which lines are not
+        alignas(64) unsigned char aligned[kInlineBytes];  // the shared lines are less aligned
         std::memcpy(aligned, values, bytes);
         combine_(folded, aligned, bytes / element_);
       } else if (!is_shown && !combine_.fits(in_)) {
@@ -165,7 +164,7 @@ class Fold {
     return bulk == Bulk::kNone ? rounds_.line(rank) : rounds_.bulk(rank);
   }
 
-  // Everyone shows a piece, combines one slice of all members' pieces, and reads results of all
+  // Every member publishes a piece, combines one slice of all pieces, and reads the results of all
   // slices.
   mob_status_t piece(size_t offset, size_t bytes) {
     mob_status_t status = rounds_.begin(Role::kWrites, Bulk::kMet, bytes);
@@ -179,7 +178,8 @@ class Fold {
     if (status == MOB_OK) status = hand_in();
     if (status != MOB_OK) return status;
     if (last() >= 0) {
-      // A scan leaves results in place, a reduction has its one result at the first member.
+      // A scan leaves each result at its member; a reduction leaves its only result at the first
+      // member.
       transport::copy(out_ + offset, rounds_.bulk(is_scan() ? last() : 0), bytes);
     }
     rounds_.end();
@@ -206,7 +206,7 @@ class Fold {
     }
   }
 
-  // Elements larger than what a member can show, one by one.
+  // Handles elements larger than a member's shared buffer, one by one.
   mob_status_t by_broadcasts() {
     std::vector<unsigned char> mine(element_);
     std::vector<unsigned char> theirs(element_);

@@ -61,15 +61,15 @@ mob_status_t CollectiveTuning::note(Team& team, const Way& way) {
   return MOB_OK;
 }
 
-// Whether every member can read every other's private memory, and it is theirs that is read: a
-// process may have another number where processes are counted anew.
+// Whether every member can read every other member's private memory. The mark proves that the right
+// process was read: a process id means another process in another PID namespace.
 mob_status_t CollectiveTuning::try_attaching(Team& team, Attaching* result) {
   const TeamServices& services = team.services();
   const base::Collectives wanted = services.settings.collectives();
   transport::allow_attach();
   struct Said {
     uint64_t mark;
-    uint64_t at;  // of the mark
+    uint64_t at;  // address of the mark
     bool may;
     bool always;
   };
@@ -90,7 +90,7 @@ mob_status_t CollectiveTuning::try_attaching(Team& team, Attaching* result) {
                         team.map().world_rank(r), other.at, &seen, sizeof seen, false) == 0 &&
          seen == other.mark);
   }
-  // Until then the mark is there.
+  // This exchange also keeps the mark alive until all have read it.
   if (const mob_status_t status = team.exchange(said, &all)) return status;
   if (!std::ranges::all_of(all, &Said::may)) {
     *result = Attaching::kNever;

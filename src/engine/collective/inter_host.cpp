@@ -19,16 +19,17 @@ namespace {
 
 using base::fail;
 
-// A member that only sends does not wait for others. After so many calls all meet, so that no more
-// letters than that lie unread; and after so many bytes, of calls in which all know of how many
-// there are.
+// A member that only sends does not wait for others. After this many calls all members meet, which
+// limits the number of unread messages. They also meet after this many bytes, counted over calls
+// whose size all members know.
 constexpr size_t kMostOneWay = 32;
 constexpr size_t kMostOneWayBytes = size_t{4} << 20;
 
 }  // namespace
 
-// Ends a wait when a member has died: who is awaited may be waiting for it. Leaders hear from one
-// another in turns, so that each has all of them watched; and the one that has what is handed on.
+// Ends a wait when any member has died, because the awaited member may itself wait for the dead
+// one. Leaders hear from one another in turns, so each watches all the leaders, and also the origin
+// of forwarded data.
 class InterHost::MembersWatch final : public os::Watch {
  public:
   MembersWatch(InterHost& across, mob_rank_t awaited, mob_rank_t origin)
@@ -41,7 +42,7 @@ class InterHost::MembersWatch final : public os::Watch {
     for (size_t group = 0; group < across_.groups_.size(); ++group) {
       services.peers.watch(across_.map_.world_rank(across_.leader(group)));
     }
-    services.peers.watch_more();  // whom leaders wait for
+    services.peers.watch_more();  // the members that leaders wait for
     for (mob_rank_t member = 0; member < across_.map_.size(); ++member) {
       const mob_rank_t rank = across_.map_.world_rank(member);
       if (services.peers.is_dead(rank)) return lose({TeamFailure::Kind::kDead, rank});
@@ -100,7 +101,7 @@ mob_status_t InterHost::refuse() {
   return refuse_for(services_, loss_);
 }
 
-// The mates would wait for what this member does not do any more.
+// Tells the local members, which would otherwise wait for this member.
 void InterHost::give_up() {
   if (!loss_) loss_ = mates_->rounds().loss();
   for (mob_rank_t member = 0; !loss_ && member < map_.size(); ++member) {
@@ -111,7 +112,7 @@ void InterHost::give_up() {
   mates_->rounds().give_up(loss_);
 }
 
-// Whoever waits for something of this member hears of it, and gives up in turn.
+// Tells every member that may wait for this one, so that it gives up in turn.
 void InterHost::resign() noexcept {
   loss_ = {TeamFailure::Kind::kNoMemory, services_.peers.rank()};
   mates_->rounds().give_up(loss_);
@@ -121,14 +122,15 @@ void InterHost::resign() noexcept {
       services_.messages.send(id_, map_.world_rank(member), TeamMessage::Kind::kGivenUp, &loss_,
                               sizeof loss_);
     } catch (const std::bad_alloc&) {
-      // No way there has been made yet, and none can be: the leader hears of it among the mates.
+      // There is no connection to that member and no memory to make one. Its leader learns of the
+      // failure from the members of this host.
       base::log(base::LogLevel::kWarn, "no memory left to tell rank %d of it",
                 map_.world_rank(member));
     }
   }
 }
 
-// Who finds among the mates that the team is of no use lets all of them know.
+// A member that finds the team broken tells all members.
 mob_status_t InterHost::ended(mob_status_t status) {
   if (status != MOB_OK && is_broken()) give_up();
   return status;
@@ -196,18 +198,19 @@ mob_status_t InterHost::receive(const char* call, mob_rank_t member, mob_rank_t 
   return MOB_OK;
 }
 
-// `bytes` may lie unread at one member: the same for all, so that all meet after the same call.
+// At most `bytes` bytes lie unread at one member. All members pass the same, so that all meet after
+// the same call.
 mob_status_t InterHost::note_one_way(mob_status_t status, size_t bytes) {
   if (is_broken()) return ended(status);
-  // Also after an error of some members alone: all count alike.
+  // Counts also after an error at some members only, so that all count alike.
   one_way_bytes_ += bytes;
   if (++one_way_ < kMostOneWay && one_way_bytes_ < kMostOneWayBytes) return status;
   go_on(&status, [&] { return barrier(); });
   return status;
 }
 
-// Dissemination: in each round everybody hears of twice as many. Who waits for one that gave up
-// hears of that, too, and of what kept the mates of this one from meeting.
+// A dissemination barrier: the number of hosts that a leader has heard of doubles in each round. A
+// leader that gave up, or whose local members failed to meet, says so in its message.
 mob_status_t InterHost::meet_leaders(mob_status_t status) {
   const size_t groups = groups_.size();
   for (size_t distance = 1; distance < groups; distance *= 2) {
@@ -227,7 +230,7 @@ mob_status_t InterHost::barrier() {
   return ended(status);
 }
 
-// One for each host; the own one's is nobody's.
+// Exchanges one parcel with the leader of every other host. The parcel of the own host is unused.
 mob_status_t InterHost::exchange_parcels(const char* call, mob_status_t status,
                                          const std::vector<Parcel>& parcels) {
   const size_t groups = groups_.size();
@@ -243,7 +246,8 @@ mob_status_t InterHost::exchange_parcels(const char* call, mob_status_t status,
   return status;
 }
 
-// Each leader has its host's blocks in `packed`, where they start at starts[group]; gets all.
+// Each leader passes its host's blocks in `packed` at starts[own_] and gets those of all hosts,
+// each at starts[group].
 mob_status_t InterHost::exchange_leaders(mob_status_t status, std::vector<char>& packed,
                                          const std::vector<size_t>& starts) {
   std::vector<Parcel> parcels;

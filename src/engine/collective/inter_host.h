@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-// A team whose members are on several hosts: on each host a team of the members there, the mates,
-// who meet in shared memory; between hosts letters (team/team_messages.h), in most calls one for
-// each pair of hosts that has something to exchange, from and to their first members, the leaders.
-// Only large blocks go from member to member.
+// A team whose members are on several hosts. The members of each host form a team of their own, the
+// local peers, and meet in shared memory. Hosts exchange messages (team/team_messages.h). Most
+// calls send one message for each pair of hosts that has data to exchange, between the first
+// members of the two hosts, the leaders. Only large blocks go from member to member.
 //
-// A leader whose host cannot give what others wait for tells them so. All letters of a call are
-// taken, also after an error, so that the next one finds its own.
+// A leader whose host fails tells the others, which wait for its data. Every call takes all its
+// messages, also after an error, so that the next call does not find them.
 
 #include <mobius/job.h>
 
@@ -26,16 +26,16 @@
 
 namespace mobius::engine {
 
-// Members are named by their ranks in the whole team.
+// Members are identified by their ranks in the whole team.
 class InterHost final : public TeamBackend {
  public:
-  // `map` outlives this. `id` names the team on all hosts. `mates` is the team of the members of
-  // this host, by increasing rank.
+  // `map` outlives this. `id` identifies the team on all hosts. `mates` is the team of the members
+  // of this host, by increasing rank.
   InterHost(const TeamServices& services, const TeamMap& map, mob_rank_t rank, uint64_t id,
             std::unique_ptr<Team> mates);
   ~InterHost() override;
 
-  // That of a team; null if all its members are on this host.
+  // The backend of a team; null if all its members are on this host.
   static InterHost* of(Team& team) { return static_cast<InterHost*>(team.backend()); }
 
   Team& mates() override { return *mates_; }
@@ -47,7 +47,7 @@ class InterHost final : public TeamBackend {
   bool is_broken() const override;
   void resign() noexcept override;
 
-  // Collective over the team, as in team.h and collective.h.
+  // Collective over the team; contracts are in team.h and collective.h.
   mob_status_t barrier() override;
   mob_status_t exchange(const void* mine, size_t bytes, void* all) override {
     return allgather(mine, all, Blocks::packed(bytes));
@@ -65,10 +65,10 @@ class InterHost final : public TeamBackend {
  private:
   class MembersWatch;
 
-  // The members of one host; the first leads.
+  // The members of one host; the first is the leader.
   using Group = std::vector<mob_rank_t>;
 
-  // What the leader of a host is sent, and what it sends.
+  // What a leader sends to the leader of another host, and receives from it.
   struct Parcel {
     const char* out = nullptr;
     size_t out_bytes = 0;
@@ -83,7 +83,7 @@ class InterHost final : public TeamBackend {
   bool is_mate(mob_rank_t member) const { return group_of(member) == own_; }
   mob_rank_t mate_rank(mob_rank_t member) const;
 
-  // Does what is to be done also after an error, of which the first is told.
+  // Runs the step also after an error. The first error is kept.
   template <typename Step>
   static void go_on(mob_status_t* status, Step step) {
     if (*status == MOB_OK) {
@@ -94,14 +94,14 @@ class InterHost final : public TeamBackend {
     static_cast<void>(step());
   }
 
-  // Letters. Where one cannot be sent or awaited, a member is lost, and the team given up.
+  // Messages. If a message cannot be sent or received, a member is lost, and the team gives up.
   mob_status_t send(mob_rank_t member, const void* bytes, size_t count) {
     return send(member, TeamMessage::Kind::kWhole, bytes, count);
   }
   mob_status_t send(mob_rank_t member, TeamMessage::Kind kind, const void* bytes, size_t count);
-  // The same, or, after an error of the call here, that there was one.
+  // The same; after an error of the call here it sends that error instead.
   void send_outcome(mob_status_t* status, mob_rank_t member, const void* bytes, size_t count);
-  // `origin`: who the awaited one may wait for.
+  // `origin` is the member that the awaited one may itself wait for.
   mob_status_t take(const char* call, mob_rank_t member, mob_rank_t origin, TeamMessage* letter);
   mob_status_t receive(const char* call, mob_rank_t member, mob_rank_t origin, void* bytes,
                        size_t count);
@@ -109,17 +109,17 @@ class InterHost final : public TeamBackend {
     return receive(call, member, member, bytes, count);
   }
 
-  // Up to so much goes to the mates with how the leader fared, as one.
+  // Data up to this size travel to the local members in one broadcast with the leader's status.
   static constexpr size_t kToldBytes = size_t{4} << 10;
 
-  // By leaders. `status`: how the call went on this host.
+  // Called by leaders. `status` is the result of the call on this host so far.
   mob_status_t meet_leaders(mob_status_t status);
   mob_status_t exchange_parcels(const char* call, mob_status_t status,
                                 const std::vector<Parcel>& parcels);
   mob_status_t exchange_leaders(mob_status_t status, std::vector<char>& packed,
                                 const std::vector<size_t>& starts);
-  // By all of a host, where the call went well on it: how it went between the leaders, with what
-  // the leader has for its mates.
+  // Called by all members of a host on which the call has succeeded so far. The leader passes on
+  // how the exchange between leaders went, with its data for the local members.
   mob_status_t share_outcome(mob_status_t status, void* data = nullptr, size_t bytes = 0);
   mob_status_t hand_on(mob_status_t status, void* data, size_t bytes);
 
@@ -135,7 +135,7 @@ class InterHost final : public TeamBackend {
   mob_status_t scatter_here(mob_rank_t root, const void* in, void* out, size_t bytes);
   mob_status_t scatter_there(mob_rank_t root, void* out, size_t bytes);
 
-  // All to all. `groups`: for each host whether its blocks go, or come, from member to member.
+  // All to all. `groups` says for each host whether its blocks go from member to member.
   bool goes_by_leaders(size_t bytes) const;
   mob_status_t alltoall_by_leaders(const void* in, void* out, size_t bytes);
   mob_status_t exchange_rows(mob_status_t status, std::vector<char>& rows, size_t bytes);
@@ -155,10 +155,10 @@ class InterHost final : public TeamBackend {
   mob_status_t fold_in_order(FoldResult result, const Combiner& combine, const char* in, char* out,
                              size_t count);
   mob_status_t note_one_way(mob_status_t status, size_t bytes);
-  // All meet.
+  // All members have met.
   void forget_one_way() { one_way_ = one_way_bytes_ = 0; }
   void give_up();
-  // As calls of a team that is broken fail. Letters that lie there may be of the one that failed.
+  // Fails as every call of a broken team. Messages that lie there may belong to the failed call.
   mob_status_t refuse();
   mob_status_t ended(mob_status_t status);
 
@@ -167,16 +167,16 @@ class InterHost final : public TeamBackend {
   const mob_rank_t rank_;
   const uint64_t id_;
   const std::unique_ptr<Team> mates_;
-  std::vector<Group> groups_;  // in the order of their leaders
+  std::vector<Group> groups_;  // ordered by their leaders
   std::vector<uint32_t> group_of_;
   size_t own_ = 0;
   size_t largest_group_ = 0;
-  size_t one_way_ = 0;        // calls since all have last met
-  size_t one_way_bytes_ = 0;  // … and bytes in them
-  TeamFailure loss_;          // that this member has found or heard of
+  size_t one_way_ = 0;        // calls since all members last met
+  size_t one_way_bytes_ = 0;  // bytes in those calls
+  TeamFailure loss_;          // the failure that this member has found or heard of
 };
 
-// Makes them for teams.
+// Makes the backends of teams.
 class InterHostBackends final : public TeamBackends {
  public:
   explicit InterHostBackends(const TeamServices& services) : services_(services) {}

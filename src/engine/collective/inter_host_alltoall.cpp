@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 
-// mob_alltoall() of teams on several hosts. Small blocks are put together by leaders, so that one
-// letter goes between two hosts, large ones go from member to member. Those of different sizes are
-// in across_alltoallv.cpp.
+// mob_alltoall() of teams on several hosts. Leaders pack small blocks, so that one message goes
+// between two hosts; large blocks go from member to member. inter_host_alltoallv.cpp handles blocks
+// of different sizes.
 
 #include <algorithm>
 #include <cstring>
@@ -15,7 +15,7 @@
 namespace mobius::engine {
 namespace {
 
-// From here on, of a block, the leaders' copies cost more than letters from member to member.
+// From this block size on the leaders' copies cost more than messages from member to member.
 constexpr size_t kMemberBlockBytes = size_t{4} << 10;
 
 }  // namespace
@@ -37,8 +37,8 @@ bool InterHost::goes_by_leaders(size_t bytes) const {
          largest_group_ * static_cast<size_t>(map_.size()) * bytes <= kMostRowsBytes;
 }
 
-// Each leader has its mates' inputs, a row for each, and gets their outputs. In place, all inputs
-// are with the leaders before an output comes.
+// Each leader collects the inputs of its host's members, one row each, and distributes their
+// outputs. Safe in place: the leader has all inputs before a member gets its output.
 mob_status_t InterHost::alltoall_by_leaders(const void* in, void* out, size_t bytes) {
   const size_t row = static_cast<size_t>(map_.size()) * bytes;
   std::vector<char> rows(leads() ? own().size() * row : 0);
@@ -50,7 +50,8 @@ mob_status_t InterHost::alltoall_by_leaders(const void* in, void* out, size_t by
   return engine::scatter(*mates_, 0, rows.data(), out, row);
 }
 
-// Between two hosts travels what one's members have for the other's, receiver by receiver.
+// A message between two hosts holds the blocks of one host's members for the other's, receiver by
+// receiver.
 mob_status_t InterHost::exchange_rows(mob_status_t status, std::vector<char>& rows, size_t bytes) {
   const size_t row = static_cast<size_t>(map_.size()) * bytes;
   std::vector<char> sent(rows.size());
@@ -92,7 +93,8 @@ mob_status_t InterHost::alltoall_by_members(const void* in, const Blocks& in_blo
   return status;
 }
 
-// In place, blocks of others would come over those that are still to be sent: this comes first.
+// Must come before anything is received: in place, the others' blocks would overwrite blocks that
+// are still to be sent.
 void InterHost::send_to_members(mob_status_t* status, const std::vector<char>& groups,
                                 const void* in, const Blocks& blocks) {
   const mob_rank_t members = map_.size();

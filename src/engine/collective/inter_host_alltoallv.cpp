@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 
-// mob_alltoallv() of teams on several hosts. Each member knows the sizes of its own blocks alone:
-// what a host has for another, and so whether that is one letter of the leaders or goes from member
-// to member, its members add up; those of the other host learn it from the sizes that come first in
-// each letter of a leader. Between two members that are alone on their hosts there are no sizes,
-// and no other letter than from member to member.
+// mob_alltoallv() of teams on several hosts. Each member knows only the sizes of its own blocks.
+// The members of a host add up what they send to another host, and so decide whether the blocks
+// travel in one message of the leaders or from member to member. The receiving host makes the same
+// decision from the sizes, which come first in each leader's message. Two members that are both
+// alone on their hosts exchange no sizes, only messages from member to member.
 
 #include <algorithm>
 #include <cstring>
@@ -18,8 +18,8 @@ namespace {
 
 using base::fail;
 
-// From here on, on average of what one member gets, the leaders' copies cost more than letters from
-// member to member.
+// From this average size per block on the leaders' copies cost more than messages from member to
+// member.
 constexpr size_t kListedBlockBytes = size_t{2} << 10;
 
 void append(std::vector<char>& to, const void* from, size_t bytes) {
@@ -27,7 +27,7 @@ void append(std::vector<char>& to, const void* from, size_t bytes) {
   to.insert(to.end(), first, first + bytes);
 }
 
-// Takes a size from a list of them.
+// Takes the next size off a list.
 uint64_t next_size(const char*& list) {
   uint64_t bytes = 0;
   std::memcpy(&bytes, list, sizeof bytes);
@@ -35,10 +35,10 @@ uint64_t next_size(const char*& list) {
   return bytes;
 }
 
-// For sums of sizes that may be too large to be added up: then more than any letter has.
+// Limits a size, so that a sum of sizes cannot overflow. The limit is larger than any message.
 uint64_t limited(uint64_t bytes) { return std::min<uint64_t>(bytes, kMostRowsBytes); }
 
-// What each of several receivers gets, of sizes sender by sender.
+// The bytes that each of several receivers gets. `sizes` are listed sender by sender.
 std::vector<uint64_t> sums_of(const char* sizes, size_t senders, size_t receivers) {
   std::vector<uint64_t> sums(receivers, 0);
   for (size_t i = 0; i < senders * receivers; ++i) sums[i % receivers] += limited(next_size(sizes));
@@ -65,7 +65,7 @@ class InterHost::Alltoallv {
   mob_status_t run(const void* in, void* out);
 
  private:
-  // What the leader has taken for one of its mates.
+  // What the leader has received for one member of its host.
   struct Share {
     std::vector<char> sizes;  // uint64_t
     std::vector<char> blocks;
@@ -94,7 +94,8 @@ class InterHost::Alltoallv {
   std::vector<char> rows_;
   std::vector<size_t> starts_;
   std::vector<Share> shares_;
-  // For each host whether its blocks go from member to member; from take_rows() on, those it sends.
+  // For each host whether its blocks go from member to member: first the blocks to that host, and
+  // from take_rows() on those that come from it.
   std::vector<char> by_members_;
 };
 
@@ -106,7 +107,7 @@ mob_status_t InterHost::alltoallv(const void* in, const Blocks& in_blocks, void*
 mob_status_t InterHost::Alltoallv::run(const void* in, void* out) {
   mob_status_t status = find_ways();
   if (status == MOB_OK) status = gather_rows(in);
-  // Without the sizes others do not know what comes.
+  // Without the sizes the other hosts cannot know which messages to expect.
   if (status != MOB_OK) across_.give_up();
   if (across_.leads()) send_rows(&status);
   across_.send_to_members(&status, by_members_, in, in_blocks_);
@@ -117,15 +118,16 @@ mob_status_t InterHost::Alltoallv::run(const void* in, void* out) {
   return status;
 }
 
-// `most`: bytes that one of the receivers gets. Their leader hands as many on to each of them.
+// `most` is the largest number of bytes that one receiver gets. The leader there passes this many
+// on to each member.
 bool InterHost::Alltoallv::fits_a_letter(size_t from, size_t to, uint64_t most) const {
   return most < groups()[from].size() * kListedBlockBytes &&
          most <= kMostRowsBytes / (groups().size() * groups()[to].size());
 }
 
-// Collective over the mates: what is sent how.
+// Collective over the members of this host. Decides for each host how the blocks travel.
 mob_status_t InterHost::Alltoallv::find_ways() {
-  std::vector<uint64_t> sums;  // that each member gets from this host
+  std::vector<uint64_t> sums;  // bytes that each member gets from this host
   for (mob_rank_t member = 0; member < across_.map_.size(); ++member) {
     sums.push_back(limited(in_blocks_.size(member)));
   }
@@ -142,8 +144,8 @@ mob_status_t InterHost::Alltoallv::find_ways() {
   return status;
 }
 
-// Collective over the mates. A row is what a member has for other hosts, host by host: the sizes of
-// its blocks; then those of the blocks that leaders exchange.
+// Collective over the members of this host. A row holds one member's sizes for the other hosts,
+// host by host, and then its blocks that go by the leaders.
 mob_status_t InterHost::Alltoallv::gather_rows(const void* in) {
   std::vector<char> row;
   for (size_t group = 0; group < groups().size(); ++group) {
@@ -168,11 +170,11 @@ mob_status_t InterHost::Alltoallv::gather_rows(const void* in) {
                               *std::ranges::max_element(sizes));
 }
 
-// By leaders, from the rows of their mates: to each host the sizes, sender by sender, and the
-// blocks in the same order.
+// Called by leaders, with the rows of their hosts' members. Sends to each host the sizes, sender by
+// sender, and the blocks in the same order.
 void InterHost::Alltoallv::send_rows(mob_status_t* status) {
-  std::vector<const char*> sizes;   // of each sender: where those for the next host are
-  std::vector<const char*> blocks;  // … and its blocks
+  std::vector<const char*> sizes;   // of each sender: its sizes for the next host
+  std::vector<const char*> blocks;  // of each sender: its blocks for the next host
   size_t listed = 0;
   for (size_t group = 0; group < groups().size(); ++group) {
     if (has_sizes(group)) listed += groups()[group].size();
@@ -200,7 +202,7 @@ void InterHost::Alltoallv::send_rows(mob_status_t* status) {
   }
 }
 
-// By leaders: what send_rows() has sent.
+// Called by leaders. Receives what send_rows() sent.
 mob_status_t InterHost::Alltoallv::take_rows() {
   for (size_t group = 0; group < groups().size(); ++group) {
     if (!has_sizes(group)) continue;
@@ -238,7 +240,8 @@ mob_status_t InterHost::Alltoallv::take_row(size_t group) {
   return fail(MOB_ERR_SYSTEM, "mob_alltoallv: what member %d has sent makes no sense", leader);
 }
 
-// Collective over the mates: what came how, and the most that there is for one of them.
+// Collective over the members of this host. The leader tells how the blocks came, and the largest
+// share of one member.
 mob_status_t InterHost::Alltoallv::share_ways(mob_status_t status, uint64_t* largest) {
   std::vector<char> told(sizeof *largest + by_members_.size());
   std::memcpy(told.data(), largest, sizeof *largest);
@@ -249,11 +252,11 @@ mob_status_t InterHost::Alltoallv::share_ways(mob_status_t status, uint64_t* lar
   return MOB_OK;
 }
 
-// Collective over the mates. Leaders take what there is for their hosts, and give each mate its
-// own: the sizes of its blocks, then the blocks, sender by sender.
+// Collective over the members of this host. The leader receives for its host and gives each member
+// its share: the sizes of its blocks, then the blocks, sender by sender.
 mob_status_t InterHost::Alltoallv::hand_out(void* out) {
   mob_status_t status = across_.leads() ? take_rows() : MOB_OK;
-  // Nobody here knows what else would come.
+  // No member of this host knows which messages are still to come.
   if (status != MOB_OK) across_.give_up();
   uint64_t largest = 0;
   for (const Share& share : shares_) {

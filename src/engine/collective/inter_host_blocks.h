@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-// What collective calls between hosts do with blocks.
+// Helpers for blocks in collective calls between hosts.
 
 #include <mobius/job.h>
 
@@ -14,26 +14,26 @@
 
 namespace mobius::engine {
 
-// The most of its mates' blocks that a leader keeps.
+// The largest number of bytes that a leader buffers for the members of its host.
 inline constexpr size_t kMostRowsBytes = size_t{64} << 20;
 
 inline void copy_block(void* to, const void* from, size_t bytes) {
   if (to != from && bytes != 0) std::memmove(to, from, bytes);
 }
 
-// Memory that is written before it is read.
+// Uninitialised memory; the caller writes it before it reads it.
 inline std::unique_ptr<char[]> room_for(size_t bytes) {
   return std::make_unique_for_overwrite<char[]>(bytes);
 }
 
-// Where blocks lie that follow one another; the last is their end.
+// The offsets of consecutive blocks, and at the end their total.
 inline std::vector<size_t> starts_of(const std::vector<size_t>& sizes) {
   std::vector<size_t> starts{0};
   for (const size_t size : sizes) starts.push_back(starts.back() + size);
   return starts;
 }
 
-// Blocks of some of the members, as they lie among those of all.
+// The blocks of some members, at their places among those of all members.
 class Selected {
  public:
   Selected(const Blocks& blocks, const std::vector<mob_rank_t>& members) {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 
-// Reductions and scans of teams on several hosts. Where an operation gives the same however its
-// operands are grouped, each host combines its own first and one value of each host travels; where
-// rounding or the user's function may tell the difference, all values travel and are combined in
-// rank order, as on one host.
+// Reductions and scans of teams on several hosts. If the grouping of the operands does not change
+// the result, each host combines its own values first and sends a single one. If rounding or the
+// user's function may depend on the grouping, all values travel and are combined in rank order, as
+// on one host.
 
 #include <algorithm>
 #include <vector>
@@ -16,7 +16,7 @@ namespace {
 
 using Kind = FoldResult::Kind;
 
-// Of all members together, in one letter.
+// The data of all members together in one message.
 constexpr size_t kPieceBytes = size_t{256} << 10;
 
 }  // namespace
@@ -53,7 +53,8 @@ mob_status_t InterHost::fold_by_hosts(FoldResult result, const Combiner& combine
       combine(partial.data(), partial.data() + starts[group], count);
     }
   }
-  // The result is where hand_on() reads it at the leader and writes it elsewhere.
+  // hand_on() reads the result from `partial` at the leader and writes it there at the other
+  // members.
   if (status == MOB_OK) status = hand_on(exchanged, partial.data(), bytes);
   if (status != MOB_OK) return ended(status);
   forget_one_way();

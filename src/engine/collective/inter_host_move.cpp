@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 
-// Collective calls of teams on several hosts that move data. What goes between two hosts is put
-// together, and taken apart, by their leaders: a letter costs far more than a copy in shared
-// memory.
+// Collective calls of teams on several hosts that move data. Leaders pack and unpack what goes
+// between two hosts, because a message costs far more than a copy in shared memory.
 
 #include <algorithm>
 #include <cstring>
@@ -17,13 +16,13 @@ namespace {
 
 using base::fail;
 
-// From here on the leaders' copies cost more than letters from member to member: bytes that a root
-// and all members of another host exchange.
+// From this size on the leaders' copies cost more than messages from member to member. It counts
+// the bytes between a root and all members of another host.
 constexpr size_t kMemberBytes = size_t{256} << 10;
 
 }  // namespace
 
-// A binomial tree of hosts, in which the root stands for its own.
+// A binomial tree of hosts. The root acts as the leader of its own host.
 mob_status_t InterHost::broadcast_to_hosts(mob_rank_t root, void* buffer, size_t bytes) {
   const size_t groups = groups_.size();
   const size_t first = group_of(root);
@@ -33,7 +32,7 @@ mob_status_t InterHost::broadcast_to_hosts(mob_rank_t root, void* buffer, size_t
   };
   mob_status_t status = MOB_OK;
   if (place != 0) status = receive("mob_broadcast", at(place & (place - 1)), root, buffer, bytes);
-  // Who hands on to most comes first.
+  // Sends first to the host with the largest subtree.
   size_t step = 1;
   while (step < groups && (place & step) == 0) step *= 2;
   for (step /= 2; step != 0; step /= 2) {
@@ -54,14 +53,14 @@ mob_status_t InterHost::broadcast(mob_rank_t root, void* buffer, size_t bytes) {
   return note_one_way(status, bytes);
 }
 
-// What a root and a host exchange, in blocks of so many bytes.
+// Whether a root and the members of a host exchange blocks of `bytes` bytes without the leader.
 bool InterHost::goes_by_members(size_t group, size_t bytes) const {
   return groups_[group].size() == 1 || groups_[group].size() * bytes >= kMemberBytes;
 }
 
 mob_status_t InterHost::gather(mob_rank_t root, const void* in, size_t mine, void* out,
                                const Blocks& blocks) {
-  // Only the root knows of them where they differ, and each member of its own.
+  // With lists the total is known to the root alone.
   const size_t known = blocks.by_lists ? 0 : static_cast<size_t>(map_.size()) * blocks.bytes;
   std::vector<size_t> sizes(own().size(), mine);
   mob_status_t status = MOB_OK;
@@ -73,7 +72,7 @@ mob_status_t InterHost::gather(mob_rank_t root, const void* in, size_t mine, voi
     return note_one_way(status, known);
   }
   if (status == MOB_OK) status = gather_here(root, in, mine, out, blocks, sizes);
-  // All letters are taken, so that the next call finds its own.
+  // Takes all messages, so that the next call does not find them.
   for (size_t group = 0; rank_ == root && group < groups_.size() && !is_broken(); ++group) {
     if (group == own_) continue;
     go_on(&status, [&] { return take_gathered(group, out, blocks); });
@@ -81,7 +80,7 @@ mob_status_t InterHost::gather(mob_rank_t root, const void* in, size_t mine, voi
   return note_one_way(status, known);
 }
 
-// On the root's host; `sizes` of all mates.
+// On the root's host. `sizes` are those of all members of this host.
 mob_status_t InterHost::gather_here(mob_rank_t root, const void* in, size_t mine, void* out,
                                     const Blocks& blocks, const std::vector<size_t>& sizes) {
   const size_t largest = *std::ranges::max_element(sizes);
@@ -106,8 +105,9 @@ mob_status_t InterHost::check_gathered(mob_rank_t member, size_t bytes,
               member, bytes, rank_, blocks.size(member));
 }
 
-// On another host: one letter of all its blocks, behind their sizes where those differ. Large
-// blocks follow from member to member; one block alone is a letter.
+// On other hosts. One message holds all blocks of the host, after their sizes if those differ.
+// Large blocks follow from member to member. A block that is alone on its host is a message by
+// itself.
 mob_status_t InterHost::gather_there(mob_status_t status, mob_rank_t root, const void* in,
                                      size_t mine, bool by_lists, const std::vector<size_t>& sizes) {
   if (sizes.size() == 1) {
@@ -135,7 +135,7 @@ mob_status_t InterHost::gather_there(mob_status_t status, mob_rank_t root, const
   return status;
 }
 
-// At the root: what gather_there() has sent.
+// At the root. Receives what gather_there() sent.
 mob_status_t InterHost::take_gathered(size_t group, void* out, const Blocks& blocks) {
   const Group& members = groups_[group];
   if (members.size() == 1 || (!blocks.by_lists && goes_by_members(group, blocks.bytes))) {
@@ -177,7 +177,7 @@ mob_status_t InterHost::take_from_each(const Group& members, void* out, const Bl
 
 mob_status_t InterHost::allgather(const void* in, void* out, const Blocks& blocks) {
   forget_one_way();
-  // Host by host, each host's blocks by rank.
+  // Ordered by host, and on each host by rank.
   std::vector<size_t> starts{0};
   for (const Group& group : groups_) {
     size_t bytes = 0;
@@ -203,8 +203,9 @@ mob_status_t InterHost::allgather(const void* in, void* out, const Blocks& block
       from += blocks.size(member);
     }
   }
-  // One member alone on its host with nothing to say has met nobody yet; letters were exchanged,
-  // so that all have come.
+  // A member that is alone on its host and has no data has not met anybody yet. All members have
+  // arrived all the same, because the leaders exchanged messages. The fence stands for the one of a
+  // barrier.
   std::atomic_thread_fence(std::memory_order_seq_cst);
   return MOB_OK;
 }
@@ -212,7 +213,7 @@ mob_status_t InterHost::allgather(const void* in, void* out, const Blocks& block
 mob_status_t InterHost::scatter(mob_rank_t root, const void* in, void* out, size_t bytes) {
   const mob_status_t status =
       is_mate(root) ? scatter_here(root, in, out, bytes) : scatter_there(root, out, bytes);
-  // At a leader, or a member.
+  // The most that may lie unread at a leader or at another member.
   const size_t unread = std::max(bytes, std::min(largest_group_ * bytes, kMemberBytes));
   return note_one_way(status, unread);
 }

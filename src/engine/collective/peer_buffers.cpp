@@ -76,8 +76,8 @@ bool PeerBuffers::has_private() const {
   });
 }
 
-// The memory of a process is gone a moment before the process: nobody is to be told of the one who
-// cannot find the other.
+// The kernel removes a process's memory shortly before the process itself is dead. Waits for that,
+// so that no error blames the member that could not reach the other.
 void PeerBuffers::await_death(mob_rank_t rank) {
   constexpr auto kAtMost = std::chrono::seconds(1);
   const auto end = std::chrono::steady_clock::now() + kAtMost;
@@ -91,15 +91,16 @@ mob_status_t PeerBuffers::settle() {
   if (is_gone_) {
     const mob_rank_t rank = team_.map().world_rank(unreached_);
     await_death(rank);
-    // Dead with its part of the meeting done, it may be: the others would not find out.
+    // The dead member may have finished its part of the meeting, and then the others would not
+    // notice.
     const TeamFailure loss{TeamFailure::Kind::kDead, rank};
     team_.rounds().give_up(loss);
     return fail_for(team_.services(), loss);
   }
-  // The others have about as much to do.
+  // Expects the others after as long as this member took: they have about as much to copy.
   const mob_status_t status =
       team_.agree(unreached_ < 0 ? MOB_OK : MOB_ERR_RANGE, kWhat, os::now_ns() - began_ns_);
-  if (team_.is_broken()) return MOB_ERR_PEER;  // then that is why
+  if (team_.is_broken()) return MOB_ERR_PEER;  // the loss explains the failure
   if (unreached_ < 0) return status;
   return base::fail(
       MOB_ERR_RANGE,

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-// Memory that the members of a team on one host lend each other for the time of a collective call:
-// they read and write it where it lies, through the window or, if it is private, by cross-memory
-// attach.
+// Peer buffers: memory that the members of a team on one host lend each other during a collective
+// call. The others read and write it in place, through the window or, if it is private, by
+// cross-memory attach.
 
 #include <cstddef>
 #include <cstdint>
@@ -13,42 +13,44 @@
 
 namespace mobius::engine {
 
-// Where something lies that a member lends.
+// Where a buffer lies that a member lends.
 struct PeerBuffer {
   enum class Kind : uint64_t { kNone, kWindow, kPrivate };
   Kind kind = Kind::kNone;
-  uint64_t at = 0;  // in the window; an address of its owner
+  uint64_t at = 0;  // offset in the window, or address in the owner
 };
 
-// What a member lends in one call.
+// The buffers that a member lends in one call.
 struct PeerBufferList {
   PeerBuffer in;
   PeerBuffer out;
-  PeerBuffer list;          // displacements, where only their owner knows them
-  uint64_t may_attach = 1;  // 0: this member can neither reach private memory nor be reached
+  PeerBuffer list;  // displacements, if only the owner knows them
+  uint64_t may_attach =
+      1;  // 0: this member can neither reach others' private memory nor be reached
 };
 
 class PeerBuffers {
  public:
-  // `attaches`: private memory is lent, too.
+  // `attaches`: members lend private memory, too.
   PeerBuffers(Team& team, bool attaches) : team_(team), attaches_(attaches) {}
 
   Team& team() const { return team_; }
 
-  // Of kNone if the others cannot reach it. What has no bytes is never reached, wherever it lies.
+  // Returns kNone if the others cannot reach the memory. An empty buffer can always be lent:
+  // nothing reads it.
   PeerBuffer lend(const void* memory, size_t bytes) const;
 
-  // Collective, each member with its own: all have what all lend, which is less than they offered
-  // if a member has lost the right to attach to the others. of() says what counts.
+  // Collective, each member with its own list: every member gets the lists of all. Private buffers
+  // are dropped from all lists if a member has lost the right to attach. of() returns what remains.
   mob_status_t exchange(PeerBufferList mine);
   const PeerBufferList& of(mob_rank_t member) const { return all_[static_cast<size_t>(member)]; }
-  // Whether any of it is private; the same at all members.
+  // Whether any buffer is private; the same at all members.
   bool has_private() const;
 
-  // Bytes of what another member lends, as a pointer; null if it has none here.
+  // The bytes of another member's buffer as a pointer; null if they are not mapped here.
   const unsigned char* look(mob_rank_t member, const PeerBuffer& loan, size_t offset,
                             size_t bytes) const;
-  // Copies from, or to, what another member lends. Errors are kept for settle().
+  // Copies from, or to, another member's buffer. settle() reports errors.
   void get(mob_rank_t member, const PeerBuffer& loan, size_t offset, void* to, size_t bytes) {
     copy(member, loan, offset, to, bytes, false);
   }
@@ -57,11 +59,11 @@ class PeerBuffers {
     copy(member, loan, offset, const_cast<void*>(from), bytes, true);
   }
 
-  // Whether all copies so far were made.
+  // Whether all copies so far have succeeded.
   bool is_well() const { return unreached_ < 0; }
 
-  // Collective, at the end: MOB_OK if all that all did was done; nothing is lent after it.
-  // Otherwise all fail, and the team is as good as before unless a member died.
+  // Collective, at the end. MOB_OK if every member's copies succeeded; from then on nothing is
+  // lent. Otherwise it fails at all members, and the team stays usable unless a member died.
   mob_status_t settle();
 
  private:
@@ -74,7 +76,7 @@ class PeerBuffers {
   const bool attaches_;
   std::vector<PeerBufferList> all_;
   mob_rank_t unreached_ = -1;  // a member whose memory could not be read or written
-  bool is_gone_ = false;       // because it died
+  bool is_gone_ = false;       // because that member died
   uint64_t began_ns_ = 0;
 };
 
