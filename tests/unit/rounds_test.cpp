@@ -163,7 +163,7 @@ TEST(RoundsOfThreads, EveryMemberSeesTheLinesOfTheRound) {
 // read.
 TEST(RoundsOfThreads, TheWriterDoesNotOvertakeItsReaders) {
   constexpr mob_rank_t kMembers = 3;
-  constexpr size_t kBytes = 5000;
+  constexpr size_t kBytes = 20'000;  // two places in turn: fewer than there are lines
   constexpr uint32_t kRounds = 100;
   TeamOfThreads team(kMembers, "flags");
   std::atomic<uint32_t> wrong = 0;
