@@ -11,7 +11,7 @@ class Scheduler;
 class Segment;
 class Teams;
 
-// What allocations use of the folders above.
+// The components of the folders above that allocations use.
 struct AllocationServices {
   Peers& peers;
   Segment& segment;

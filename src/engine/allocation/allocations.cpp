@@ -22,7 +22,7 @@ namespace {
 
 using base::fail;
 
-constexpr uint64_t kNoName = UINT64_MAX;  // of no allocation
+constexpr uint64_t kNoName = UINT64_MAX;  // names no allocation
 
 const char* text_of(Allocations::Fault fault) {
   switch (fault) {
@@ -47,12 +47,12 @@ mob_status_t status_of(Allocations::Fault own) {
 
 struct Allocations::Request {
   size_t bytes;
-  size_t available;  // of the host; asked of the kernel by one of its processes for all
+  size_t available;  // of the host; one process of each host asks the kernel, for all
   Fault fault;
 };
 
-// Between hosts all find the same, too, unless their windows differ: each knows what all asked for,
-// and what each host has.
+// Every member knows what all members ask for and what every host has. So all come to the same
+// result, also between hosts, unless the hosts' windows differ.
 mob_status_t Allocations::check(const char* call, const Team& team,
                                 const std::vector<Request>& requests, Fault fault,
                                 size_t* largest) const {
@@ -106,7 +106,7 @@ mob_status_t Allocations::allocate(const char* call, Team& team, size_t bytes, s
   allocation->team = &team;
   size_t largest = 0;
   status = check(call, team, requests, fault, &largest);
-  // On one host all find the same.
+  // On one host all members find the same.
   if (status != MOB_OK && !team.spans_hosts()) return status;
   const uint64_t stride = chunks_of(std::max(largest, room)) << kChunkShift;
   const uint64_t chunks = (stride >> kChunkShift) * static_cast<uint64_t>(mates.size());
@@ -126,12 +126,12 @@ mob_status_t Allocations::allocate(const char* call, Team& team, size_t bytes, s
         allocation->region_offset(i), chunks_of(requests[static_cast<size_t>(member)].bytes));
   }
   if ((status = team.agree(status, call))) {
-    // With a dead member, others may have succeeded and use it.
+    // If a member died, others may have succeeded and use the memory.
     if (team.is_broken() || !claimed) return status;
     forbid_own_region(call, *allocation);
     services_.segment.release_memory(allocation->region_offset(mates.rank()), bytes);
     services_.segment.close_chunks(allocation->offset, chunks);
-    // Nobody may still hold what the leader gives away.
+    // The leader gives the chunks away only after all members have let go of them.
     if (mates.barrier() == MOB_OK && leader) {
       services_.segment.chunks().release(allocation->offset >> kChunkShift, chunks);
     }
@@ -150,7 +150,8 @@ mob_status_t Allocations::allocate(const char* call, Team& team, size_t bytes, s
   return MOB_OK;
 }
 
-// `bytes`: what the other one's part has from now on, if not what it was made with.
+// `bytes` is the new length of the other member's part; without it the part has the length it was
+// made with.
 void Allocations::note_theirs(const Allocation& allocation, std::optional<size_t> bytes) {
   if (services_.peers.size() != 2 || allocation.members.empty()) return;
   const auto other = static_cast<size_t>(1 - allocation.team->rank());
@@ -183,7 +184,7 @@ void Allocations::set_schedule(const Allocation& allocation,
   services_.scheduler.set_hint(&allocation, std::move(ranges), policy);
 }
 
-// A place for the parts of one host's members, found by one of them.
+// Finds room for the parts of one host's members. The leader looks for it, for all of them.
 mob_status_t Allocations::claim(const char* call, Team& mates, uint64_t stride,
                                 Allocation* allocation) {
   struct Place {
@@ -218,7 +219,7 @@ mob_status_t Allocations::grow(const char* call, const Allocation& allocation, s
         services_.segment.window().allow(allocation.region_offset(i) + (had << kChunkShift), more);
   }
   if ((status = team.agree(status, call))) {
-    if (team.is_broken()) return status;  // others may have succeeded, and use theirs
+    if (team.is_broken()) return status;  // others may have succeeded and use the memory
     services_.segment.release_memory(own + bytes, new_bytes - bytes);
     for (mob_rank_t i = 0; more > 0 && i < mates.size(); ++i) {
       services_.segment.close_chunks(allocation.region_offset(i) + (had << kChunkShift), more);
@@ -230,11 +231,11 @@ mob_status_t Allocations::grow(const char* call, const Allocation& allocation, s
   services_.rkeys.allow(services_.segment.address_in(services_.peers.host().index(), own),
                         new_bytes);
   note_theirs(allocation, new_bytes);
-  // Nobody uses the new bytes of a member before they are found.
+  // A member's new bytes are used only after that member has registered them.
   return team.barrier();
 }
 
-// Each member reserves the pages of its own part, which also puts them on its NUMA node.
+// Each member reserves the pages of its own part, which also places them on its NUMA node.
 mob_status_t Allocations::make_own_region(const Allocation& allocation, size_t bytes) {
   const uint64_t offset = allocation.region_offset(allocation.team->mates().rank());
   if (const mob_status_t status = services_.segment.reserve_memory(offset, bytes)) return status;
@@ -245,14 +246,14 @@ mob_status_t Allocations::make_own_region(const Allocation& allocation, size_t b
   return MOB_OK;
 }
 
-// From now on nobody of another host writes there without asking.
+// From now on other hosts cannot write there without asking this process.
 void Allocations::forbid_own_region(const char* call, const Allocation& allocation) {
   const uint64_t offset = allocation.region_offset(allocation.team->mates().rank());
   services_.rkeys.forbid(call,
                          services_.segment.address_in(services_.peers.host().index(), offset));
 }
 
-// A barrier. Whether all members free the same.
+// A barrier. Checks that all members free the same allocation.
 mob_status_t Allocations::agree_on(const char* call, Team& team, uint64_t name) {
   std::vector<uint64_t> names;
   if (const mob_status_t status = team.exchange(name, &names)) return status;
@@ -272,13 +273,14 @@ mob_status_t Allocations::release_none(const char* call) {
 }
 
 mob_status_t Allocations::release(const char* call, uint64_t handle) {
-  // The others wait, also after an error of a transfer.
+  // Takes part also after an error of a transfer, because the other members wait.
   FirstError completed;
   completed.keep(complete_all(services_, call));
   const Allocation& named = *live_.find(handle);
   Team& team = *named.team;
-  // Everybody has stopped using the memory before anybody takes it away, and everybody has let go
-  // of it before it may be given to others. Where a death keeps that from being certain it stays.
+  // No member takes memory away that another still uses, and the chunks are reused only after all
+  // members have let go of them. If a member's death leaves that uncertain, the memory stays
+  // allocated.
   mob_status_t status = agree_on(call, team, named.name());
   if (status == MOB_ERR_ARGUMENT) return status;
   const std::unique_ptr<Allocation> allocation = live_.remove(handle);
@@ -297,7 +299,7 @@ mob_status_t Allocations::release(const char* call, uint64_t handle) {
   services_.segment.release_memory(allocation->region_offset(mates.rank()), allocation->stride);
   if ((status = team.barrier())) return status;
   if (mates.rank() == 0) {
-    // Who is not of the team may remember something of it.
+    // Processes outside the team may have remembered something about these chunks.
     const bool all_let_go = mates.size() == services_.peers.host().size();
     services_.segment.chunks().release(allocation->offset >> kChunkShift, chunks, all_let_go);
   }

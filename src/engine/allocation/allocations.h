@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-// Collective allocations: on each host a run of chunks of the window, one part per member of the
-// team there, all parts equally far apart.
+// Collective allocations. An allocation is a run of chunks of the window on each host, with one
+// part for each member of the team there, at equal distances.
 
 #include <mobius/memory.h>
 
@@ -23,7 +23,7 @@
 namespace mobius::engine {
 
 struct Allocation {
-  // A part as its owner sees it.
+  // A part, as its owner sees it.
   struct Member {
     uint64_t address;
     uint64_t bytes;
@@ -31,49 +31,50 @@ struct Allocation {
 
   Team* team;
   uint64_t offset;              // of the first part on this host, in the window
-  uint64_t stride;              // from part to part
-  std::vector<Member> members;  // by rank in the team; empty where all are on this host
+  uint64_t stride;              // distance from part to part
+  std::vector<Member> members;  // by rank in the team; empty if all are on this host
 
-  // Of one of the members on this host, by its rank among them (Team::mates()).
+  // The offset of a local member's part, by its rank among the local members (Team::mates()).
   uint64_t region_offset(mob_rank_t mate) const {
     return offset + static_cast<uint64_t>(mate) * stride;
   }
-  // What all members know it by, and no other live allocation of the team.
+  // A name that all members agree on, different from that of every other live allocation of the
+  // team.
   uint64_t name() const { return members.empty() ? offset : members[0].address; }
 };
 
-// The live allocations of a process. allocate() and release() are collective over a team; the rest
-// is safe from any thread at any time.
+// The live allocations of a process. allocate() and release() are collective over a team. Any
+// thread may call the others at any time.
 class Allocations final : public AllocatedMemory {
  public:
   explicit Allocations(const AllocationServices& services) : services_(services) {}
 
   const AllocationServices& services() const { return services_; }
 
-  // Why a call that takes part all the same cannot succeed: it fails everywhere.
+  // Why this member's call cannot succeed. It still takes part, and the call fails at all members.
   enum class Fault { kNone, kNullResult, kAlignment, kNoPlace };
 
-  // `room` (the same everywhere, 0 for none): what parts of `bytes` bytes may grow to. `call` names
-  // the public function in texts.
+  // `room` is the size to which parts of `bytes` bytes may grow; it is the same at all members, 0
+  // for none. `call` names the public function in error texts.
   mob_status_t allocate(const char* call, Team& team, size_t bytes, size_t room, Fault fault,
                         uint64_t* handle);
-  // Of a live one. What the calling thread has started is complete before. Members that free
-  // different allocations get MOB_ERR_ARGUMENT, and nothing is freed.
+  // Frees a live allocation, after completing the transfers that the calling thread started. If
+  // members free different allocations, all get MOB_ERR_ARGUMENT and nothing is freed.
   mob_status_t release(const char* call, uint64_t handle);
-  // As release() of no allocation, which all processes of the job call.
+  // The same for no allocation. Collective over the job.
   mob_status_t release_none(const char* call);
 
-  // Makes the parts of an allocation with room, all of `bytes` bytes, longer. Collective.
+  // Lengthens all parts of an allocation with room from `bytes` bytes. Collective.
   mob_status_t grow(const char* call, const Allocation& allocation, size_t bytes, size_t new_bytes);
 
-  // The allocation of a handle, which may be anything; null if it is not live.
+  // The allocation of a handle, which may have any value; null if it is not live.
   const Allocation* find(uint64_t handle) const { return live_.find(handle); }
 
-  // Whether what lies between two addresses, the second one higher, is of one part of `rank`. Known
-  // in a job of two processes on two hosts only; else false.
+  // Whether all bytes from `lowest` to `highest`, which is higher, belong to one part of `rank`.
+  // Known only in a job of two processes on two hosts; false otherwise.
   bool holds(mob_rank_t rank, uint64_t lowest, uint64_t highest) const override;
 
-  // Sets the schedule of operations on an allocation; none: that of the job.
+  // Sets the schedule of operations on an allocation; without a policy the job's applies.
   void set_schedule(const Allocation& allocation, std::optional<schedule::Policy> policy);
 
  private:
@@ -89,7 +90,7 @@ class Allocations final : public AllocatedMemory {
   const AllocationServices services_;
   Registry<Allocation> live_;
   mutable std::mutex mutex_;             // guards what follows
-  std::map<uint64_t, uint64_t> theirs_;  // holds(): of each part, from where to where
+  std::map<uint64_t, uint64_t> theirs_;  // for holds(): the start and the end of each part
 };
 
 }  // namespace mobius::engine

@@ -7,8 +7,8 @@
 
 namespace mobius::engine {
 
-// Before memory is freed: as mob_flush_all(), the messages of the program included, whose handlers
-// may put payloads there.
+// Before memory is freed: completes what mob_flush_all() completes, and the program's messages,
+// because their handlers may put payloads there.
 inline mob_status_t complete_all(const AllocationServices& services, const char* call) {
   const mob_status_t status = services.completion.complete_all(call);
   if (!services.messages.sent_by_program()) return status;

@@ -17,18 +17,18 @@ using base::fail;
 
 constexpr size_t kNoBlock = SIZE_MAX;
 
-// Larger than any window: what overflows stays too large.
+// An overflow yields a size larger than any window.
 constexpr size_t rounded(size_t bytes, size_t unit) {
   return bytes > SIZE_MAX - unit ? SIZE_MAX & ~(unit - 1) : (bytes + unit - 1) & ~(unit - 1);
 }
 
 }  // namespace
 
-// What a member asks for. All ask for the same, or the call fails.
+// What a member asks for. The call fails unless all members ask for the same.
 struct SymmetricHeap::Request {
   size_t block;  // offset, kNoBlock for none
   size_t bytes;
-  size_t alignment;  // doubles as the kind of call: 0 frees
+  size_t alignment;  // also tells the kinds of call apart: 0 frees
 };
 
 mob_status_t SymmetricHeap::make(Allocations& allocations, const char* call, Team& team,
@@ -104,7 +104,7 @@ mob_status_t SymmetricHeap::find(const char* call, const void* block, size_t* of
       call, block);
 }
 
-// A barrier. Also nobody changes a block that another still uses.
+// A barrier. Keeps a member from changing a block that another still uses.
 mob_status_t SymmetricHeap::agree_on(const char* call, mob_status_t mine, const Request& request) {
   struct Entry {
     mob_status_t status;
@@ -132,8 +132,8 @@ mob_status_t SymmetricHeap::agree_on(const char* call, mob_status_t mine, const 
   return MOB_OK;
 }
 
-// What the calling thread has started comes to no later block. Its error is one of the call, which
-// then changes nothing.
+// Completes what the calling thread started, so that it cannot reach a later block in the same
+// memory. A transfer's error becomes the call's, and the call then changes nothing.
 mob_status_t SymmetricHeap::complete(const char* call, mob_status_t argument) {
   const mob_status_t completed = complete_all(allocations_.services(), call);
   return argument != MOB_OK ? argument : completed;
@@ -163,7 +163,7 @@ mob_status_t SymmetricHeap::allocate_zeros(const char* call, mob_status_t argume
 mob_status_t SymmetricHeap::take(const char* call, size_t bytes, size_t alignment, size_t* offset) {
   const size_t length = rounded(bytes, kGrain);
   while (!free_.allocate(length, alignment, offset)) {
-    // Enough for any place that the new memory may give it.
+    // Includes room for any place at which the new memory may align the block.
     if (bytes_ == maximum_ || length > maximum_) {
       return fail(
           MOB_ERR_MEMORY,
@@ -178,7 +178,7 @@ mob_status_t SymmetricHeap::take(const char* call, size_t bytes, size_t alignmen
   return MOB_OK;
 }
 
-// By half, so that a heap that grows block by block does so seldom; at least by what is needed.
+// Grows by half, so that a heap that grows block by block does so rarely, and at least by `bytes`.
 mob_status_t SymmetricHeap::grow(const char* call, size_t bytes) {
   const size_t wanted = bytes_ + std::max(bytes, rounded(bytes_ / 2, kChunkBytes));
   const size_t new_bytes = std::min(maximum_, rounded(wanted, kChunkBytes));
@@ -230,7 +230,7 @@ mob_status_t SymmetricHeap::resize(const char* call, mob_status_t argument, void
   if (old != kNoBlock) {
     if (moved != nullptr) {
       transport::copy(moved, block, old_bytes);
-      // Nobody writes to the new block before the old contents are there.
+      // No member writes to the new block before the old contents are there.
       status = team().barrier();
     }
     give_back(old);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-// Symmetric heaps (include/mobius/heap.h): an allocation whose parts grow, and one book of blocks
-// that every member keeps alike because all make the same calls.
+// Symmetric heaps (include/mobius/heap.h). A heap is an allocation whose parts grow, and a record
+// of its blocks. Every member keeps the same record because all make the same calls.
 
 #include <mobius/heap.h>
 
@@ -16,10 +16,11 @@
 
 namespace mobius::engine {
 
-// All but the accessors are collective over the team. `call` names the public function in texts.
+// All functions but the accessors are collective over the team. `call` names the public function in
+// error texts.
 class SymmetricHeap {
  public:
-  static constexpr size_t kGrain = 16;  // what blocks are aligned to at least
+  static constexpr size_t kGrain = 16;  // the least alignment of blocks
 
   static mob_status_t make(Allocations& allocations, const char* call, Team& team, size_t initial,
                            size_t maximum, Allocations::Fault fault,
@@ -32,12 +33,13 @@ class SymmetricHeap {
   // for 0 bytes.
   mob_status_t allocate(const char* call, mob_status_t argument, size_t bytes, size_t alignment,
                         void** block);
-  // As allocate(), and the block is zero everywhere.
+  // The same, and the block is zero at every member.
   mob_status_t allocate_zeros(const char* call, mob_status_t argument, size_t bytes, void** block);
   mob_status_t resize(const char* call, mob_status_t argument, void* block, size_t bytes,
                       void** result);
   mob_status_t release(const char* call, void* block);
-  // The object is of no use after, unless it is still alive: the members' heaps differ.
+  // Afterwards the object is unusable, unless the call failed because the members named different
+  // heaps.
   mob_status_t destroy(const char* call);
   bool is_alive() const;
 
@@ -47,10 +49,10 @@ class SymmetricHeap {
   size_t bytes() const { return bytes_; }
   size_t used() const { return used_; }
 
-  // The own part's offset in the window, and the address of a member's part there.
+  // The offset of the own part in the window, and the address of a member's part.
   uint64_t own_offset() const { return allocation_.region_offset(team().mates().rank()); }
   uintptr_t address_in(mob_rank_t team_rank) const;
-  // Whether all parts are equally far apart.
+  // Whether all parts are at equal distances.
   bool has_stride() const { return allocation_.members.empty(); }
 
  private:
@@ -66,7 +68,7 @@ class SymmetricHeap {
 
   Allocations& allocations_;
   Segment& segment_;
-  const uint64_t memory_;         // the allocation's handle
+  const uint64_t memory_;         // handle of the allocation
   const Allocation& allocation_;  // lives until destroy()
   const size_t maximum_;
   size_t bytes_;
