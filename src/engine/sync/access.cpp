@@ -21,18 +21,18 @@ namespace {
 
 using base::fail;
 
-// Readers' rows start on cache lines of their own.
+// Each reader's row starts on a cache line of its own.
 size_t row_bytes(mob_rank_t targets) {
   return (static_cast<size_t>(targets) * sizeof(std::atomic<uint32_t>) + 63) / 64 * 64;
 }
 
-// Takes one off; false if there is none.
+// Decrements the count; false if it is 0.
 bool take_one(std::atomic<uint32_t>& count) {
   uint32_t seen = count.load(std::memory_order_relaxed);
   do {
     if (seen == 0) return false;
-    // Sequentially consistent, as the look at the gate in leave_shared(): either that finds who
-    // waits for the count, or who waits finds the new count. Release pairs with the acquire in
+    // Sequentially consistent with the load of the gate in leave_shared(): either this thread sees
+    // the waiter at the gate, or that waiter sees the new count. Release pairs with the acquire in
     // is_read().
   } while (!count.compare_exchange_weak(seen, seen - 1, std::memory_order_seq_cst,
                                         std::memory_order_relaxed));
@@ -41,7 +41,7 @@ bool take_one(std::atomic<uint32_t>& count) {
 
 }  // namespace
 
-// Takes the shared access of dead processes back while its target is waited for.
+// Takes back the shared access of dead processes while a thread waits for exclusive access.
 class Access::ReadersWatch final : public os::Watch {
  public:
   ReadersWatch(Access& access, mob_rank_t target) : access_(access), target_(target) {}
@@ -72,7 +72,7 @@ mob_status_t Access::make(const SyncServices& services, Team& team, mob_status_t
 
 mob_status_t Access::release() {
   constexpr const char* kCall = "mob_access_free";
-  // Everybody has given back theirs before anybody looks.
+  // All members give back their access before any member checks.
   mob_status_t status = team().barrier();
   const mob_rank_t self = team().rank();
   const mob_rank_t own_rank = team().map().world_rank(self);
@@ -139,10 +139,11 @@ bool Access::has_exclusive(mob_rank_t target) const {
   return os::lock_owner(gate(target)) == services_.peers.lock_id();
 }
 
-// Whether anybody has shared access to the target; nobody before `*next` does.
+// Whether any member has shared access to the target. Members before `*next` are known to have
+// none.
 bool Access::is_read(mob_rank_t target, mob_rank_t* next) const {
   for (; *next < team().size(); ++*next) {
-    // Acquire pairs with the release in leave_shared(): readers are done with what they read.
+    // Acquire pairs with the release in leave_shared(): the readers have finished reading.
     if (shared(*next, target).load(std::memory_order_acquire) != 0) return true;
   }
   return false;
@@ -160,11 +161,11 @@ void Access::forget_dead_readers(mob_rank_t target) {
   }
 }
 
-// Counts a reader unless somebody is at the gate.
+// Counts a reader. Fails if a thread holds the gate.
 bool Access::enter_shared(mob_rank_t reader, mob_rank_t target) {
-  // Sequentially consistent: counted before the look at the gate, as the gate is locked before the
-  // look at the counts (the fence in lock_exclusive()). The look also pairs, as an acquire, with
-  // the release of the gate by who had exclusive access.
+  // Sequentially consistent: a reader counts itself before it loads the gate, and a writer locks
+  // the gate before it loads the counts (the fence in lock_exclusive()). The load also acquires
+  // what the last holder of exclusive access released with the gate.
   shared(reader, target).fetch_add(1, std::memory_order_seq_cst);
   if (gate(target).state.load(std::memory_order_seq_cst) == 0) return true;
   leave_shared(reader, target);
@@ -184,7 +185,7 @@ bool Access::leave_shared(mob_rank_t reader, mob_rank_t target) {
   return true;
 }
 
-// Of the calling process, wherever the target is.
+// Ends shared access of the calling process, to a target on any host.
 mob_status_t Access::leave_own_shared(mob_rank_t target, bool* had) {
   if (is_here(target)) [[likely]] {
     *had = leave_shared(team().rank(), target);
@@ -196,7 +197,7 @@ mob_status_t Access::leave_own_shared(mob_rank_t target, bool* had) {
   return services_.remote_objects.locks().give_back(remote(target), ClaimMode::kShared);
 }
 
-// Of the calling thread. Its transfers have nothing to do with that: they come before unlock().
+// Unlocks the gate for the calling thread. Does not complete transfers; unlock() does that.
 void Access::leave_gate(mob_rank_t target) const {
   static_cast<void>(os::unlock(gate(target), services_.peers.lock_id()));
   if (services_.network.is_open()) {
@@ -301,7 +302,7 @@ mob_status_t Access::try_shared(const char* call, mob_rank_t target, int* acquir
     if (recovered != nullptr) *recovered = 0;
     return MOB_OK;
   }
-  // It may be a dead process that is at the gate, or another reader on its way.
+  // A dead process may hold the gate, or another reader may be passing it.
   int at_gate = 0;
   if (const mob_status_t status = try_acquire_lock(services_, call, gate(target), &at_gate,
                                                    recovered, team().map().world_rank(target))) {
@@ -318,7 +319,8 @@ mob_status_t Access::unlock(const char* call, mob_rank_t target) {
   const Delegation::Stay stay(services_.delegation);
   const mob_rank_t rank = team().map().world_rank(target);
   if (!is_here(target) && services_.lazy_lock.is_used()) [[unlikely]] {
-    // What the thread put before goes by the same stream; what does not has to be there before.
+    // The thread's puts travel in the same stream, before the unlock. Transfers on other paths must
+    // be complete first.
     services_.scheduler.fence();
     const mob_status_t ordered = services_.completion.order(call);
     mob_status_t ended = MOB_OK;
@@ -332,7 +334,8 @@ mob_status_t Access::unlock(const char* call, mob_rank_t target) {
     if (is_here(target)) [[likely]] {
       return release_lock(services_, call, gate(target), rank);
     }
-    // Behind the transfers, in one message with them: the target need not wait for their answer.
+    // The request follows the transfers in one message, so the target does not wait for their
+    // answer.
     mob_status_t status = services_.router.order_transfers();
     services_.scheduler.close_epoch(rank);
     const mob_status_t asked =
@@ -391,7 +394,7 @@ mob_status_t Access::unlock_all(const char* call) {
   return status;
 }
 
-// The member in whose name a claim on the caller is; -1 if it is not sound.
+// The member that claims access to the caller; -1 if the claim is not valid.
 mob_rank_t Access::claiming_member(const Claim& claim) const {
   const bool sound = claim.index == static_cast<uint64_t>(team().rank());
   return sound ? team().map().rank_of(claim.rank) : -1;
@@ -402,7 +405,7 @@ bool Access::attempt(Claim& claim, os::OwnerProbe* probe) {
   const mob_rank_t claimant = claiming_member(claim);
   if (claimant < 0) return false;
   if (claim.mode == ClaimMode::kShared) {
-    // Once it queues at the gate, that is how it gets in.
+    // A claim that is queued at the gate enters through the gate.
     if (!claim.queued && enter_shared(claimant, target)) return true;
     if (!attempt_lock(gate(target), claim, probe)) return false;
     shared(claimant, target).fetch_add(1, std::memory_order_relaxed);

@@ -3,17 +3,16 @@
 
 // Shared and exclusive access to the members of a team.
 //
-// Each member has a gate: a lock that who has exclusive access holds throughout. Each process
-// counts, in words of its own for each member, the shared accesses it has. To gain shared access
-// when nobody is at the gate it counts itself, then looks at the gate; who has passed the gate
-// looks at all the counts, so that of the two at least one sees the other, and it is the reader
-// that steps back. Readers that find somebody at the gate queue up there too, which makes the order
-// fair.
+// Each member has a gate: a lock that a thread holds as long as it has exclusive access. Each
+// process counts its shared accesses to each member in words of its own. To gain shared access
+// while the gate is free, a reader counts itself and then loads the gate. A writer locks the gate
+// and then loads all counts. So at least one of the two sees the other, and the reader steps back.
+// Readers that find the gate locked queue for it too, which keeps the order fair.
 //
-// Every word says whose it is, so that what a dead process left can be taken back.
+// Every word names its owner, so that what a dead process left can be taken back.
 //
-// For a member of another host the process of that member does all this (remote/remote_locks.h),
-// with words that name the thread and the process that claim.
+// For a member of another host that member's process does all this (remote/remote_locks.h). The
+// words then name the claiming thread and process.
 
 #include <atomic>
 #include <memory>
@@ -34,26 +33,26 @@ class Access final : public RemoteObject {
   // Collective over the team. `mine` as in TeamArea::make().
   static mob_status_t make(const SyncServices& services, Team& team, mob_status_t mine,
                            std::unique_ptr<Access>* access);
-  // Collective. While a member has access, fails everywhere and frees nothing.
+  // Collective. If a member still has access, it fails at all members and frees nothing.
   mob_status_t release();
 
   Team& team() const { return area_.team(); }
 
-  // Members by their ranks in the team; `call` names the public function in errors. Of the results,
-  // `recovered` may be null.
+  // Targets are ranks in the team. `call` names the public function in errors. `recovered` may be
+  // null.
   mob_status_t lock_exclusive(const char* call, mob_rank_t target, int* recovered);
   mob_status_t lock_shared(const char* call, mob_rank_t target, int* recovered);
   mob_status_t try_exclusive(const char* call, mob_rank_t target, int* acquired, int* recovered);
   mob_status_t try_shared(const char* call, mob_rank_t target, int* acquired, int* recovered);
   mob_status_t unlock(const char* call, mob_rank_t target);
 
-  // May return before there is access (lazy_lock.h, which says what became of it).
+  // May return before access is gained (lazy_lock.h).
   mob_status_t start_lock(const char* call, mob_rank_t target, ClaimMode mode);
   void is_deferred() { deferred_.fetch_add(1, std::memory_order_relaxed); }
   void is_not_deferred() { deferred_.fetch_sub(1, std::memory_order_relaxed); }
   void gained(mob_rank_t target, ClaimMode mode, std::optional<schedule::Policy> hint);
 
-  // From the next lock on; none: as the allocation, or the job.
+  // Applies from the next lock on; without a policy that of the allocation or the job applies.
   void set_schedule(std::optional<schedule::Policy> hint);
 
   mob_status_t lock_all(const char* call, int* recovered);
@@ -71,19 +70,20 @@ class Access final : public RemoteObject {
     return {team().map().world_rank(target), area_.name(), static_cast<uint64_t>(target)};
   }
 
-  // Of targets on this host.
+  // For targets on this host.
   os::HybridLockWord& gate(mob_rank_t target) const {
     return static_cast<os::PaddedHybridLockWord*>(area_.memory())[team().place_here(target)];
   }
-  // Shared accesses to `target` that `reader` has. One reader's words lie together: it is their
-  // only writer while it lives, or, of a reader on another host, the target is.
+  // The number of shared accesses that `reader` has to `target`. The words of one reader lie
+  // together. Only the reader writes them while it lives; for a reader on another host only the
+  // target does.
   std::atomic<uint32_t>& shared(mob_rank_t reader, mob_rank_t target) const;
-  // Those of the calling process, to any target.
+  // The counts of the calling process, for any target.
   std::atomic<uint32_t>& own_shared(mob_rank_t target) const {
     return is_here(target) ? shared(team().rank(), target)
                            : shared_elsewhere_[static_cast<size_t>(target)];
   }
-  // Of targets on other hosts: what is transferred while there is access to them.
+  // For targets on other hosts: opens an epoch for the transfers during the access.
   void open_epoch(mob_rank_t target, Scheduler::Epoch epoch) const;
   std::optional<schedule::Policy> hint() const;
 
@@ -98,10 +98,11 @@ class Access final : public RemoteObject {
 
   const SyncServices& services_;
   TeamArea area_;
-  // By target, in a team on several hosts; those on this host are not used.
+  // By target, in a team on several hosts. Entries of targets on this host are unused.
   std::unique_ptr<std::atomic<uint32_t>[]> shared_elsewhere_;
-  std::atomic<int> hint_ = -1;          // a policy, or none
-  std::atomic<uint32_t> deferred_ = 0;  // started by threads of this process, not gained or ended
+  std::atomic<int> hint_ = -1;  // a policy, or -1
+  // Accesses that threads of this process started and have not gained or ended.
+  std::atomic<uint32_t> deferred_ = 0;
 };
 
 }  // namespace mobius::engine

@@ -18,23 +18,22 @@ namespace {
 
 using base::fail;
 
-// Up to here every pair of members has a cache line to itself.
+// In teams up to this size every pair of members has a cache line of its own.
 constexpr mob_rank_t kMostLines = 64;
 
-// Which of its words a member of another host sets.
+// The word that a member of another host sets.
 constexpr uint64_t kPosted = 0;
 constexpr uint64_t kCompleted = 1;
 
-// Whether a word that counts up, and wraps, is beyond `taken`. Acquire pairs with the release in
-// Epochs::tell().
+// Whether a wrapping counter is beyond `taken`. Acquire pairs with the release in Epochs::tell().
 bool is_beyond(const std::atomic<uint32_t>& word, uint32_t taken) {
   return static_cast<int32_t>(word.load(std::memory_order_acquire) - taken) > 0;
 }
 
 }  // namespace
 
-// Ends a wait for a group when one of its members cannot answer any more. That a member comes to
-// the end of the job says something about its own answer alone, which may have been given before.
+// Ends a wait for a group when a member can no longer answer. A member that has come to the end of
+// the job may have answered before; it says nothing about the other members.
 template <typename Lacks>
 class Epochs::GroupWatch final : public os::Watch {
  public:
@@ -53,7 +52,7 @@ class Epochs::GroupWatch final : public os::Watch {
         return fail(MOB_ERR_PEER, "%s: rank %d, which is in the epoch, %s", call_, rank,
                     peers_.fate_of_lost(rank).c_str());
       }
-      // In this order: who is at its end has answered before, or never does.
+      // The order matters: a member at its end has answered before, or never will.
       if (lacks_(member) && peers_.is_at_end(rank) && lacks_(member)) {
         return fail(MOB_ERR_PEER,
                     "%s: rank %d, which is in the epoch, has come to the end of the job "
@@ -69,7 +68,7 @@ class Epochs::GroupWatch final : public os::Watch {
   const Team& team_;
   const char* call_;
   const std::vector<mob_rank_t>& group_;
-  const Lacks lacks_;  // whether the answer of a member is awaited
+  const Lacks lacks_;  // whether a member's answer is still awaited
 };
 
 mob_status_t Epochs::make(const SyncServices& services, Team& team, mob_status_t mine,
@@ -108,7 +107,7 @@ mob_status_t Epochs::release() {
   return area_.release();
 }
 
-// Those that one member, of this host, reads lie together.
+// The words that one reader on this host reads lie together.
 Epochs::Words& Epochs::words(mob_rank_t writer, mob_rank_t reader) const {
   const size_t index =
       static_cast<size_t>(team_->place_here(reader)) * peers_.size() + static_cast<size_t>(writer);
@@ -135,7 +134,7 @@ void Epochs::told(mob_rank_t rank, mob_rank_t member, uint64_t index, uint32_t v
   (index == kPosted ? said.posted : said.completed).store(value, std::memory_order_release);
 }
 
-// Opens a side to a group; nothing is changed on error.
+// Opens a side to a group. An error changes nothing.
 inline mob_status_t Epochs::open(const char* call, const char* kind, Side& side,
                                  std::span<const mob_rank_t> ranks) {
   if (side.open) [[unlikely]] {
@@ -148,7 +147,7 @@ inline mob_status_t Epochs::open(const char* call, const char* kind, Side& side,
   return MOB_OK;
 }
 
-// Makes `ranks` the group of a side; on error it has none.
+// Makes `ranks` the group of a side. After an error the side has no group.
 mob_status_t Epochs::name(const char* call, Side& side, std::span<const mob_rank_t> ranks) {
   side.ranks.clear();
   side.group.clear();
@@ -236,7 +235,7 @@ mob_status_t Epochs::set_schedule(std::optional<schedule::Policy> hint) {
   return MOB_OK;
 }
 
-// Those of other hosts, or those of this one.
+// Tells the targets on other hosts, or those on this host.
 inline mob_status_t Epochs::tell_completed(bool elsewhere) {
   mob_status_t status =
       elsewhere && services_.network.is_open() ? services_.router.order_transfers() : MOB_OK;
@@ -255,10 +254,11 @@ mob_status_t Epochs::complete() {
   if (!access_.open) {
     return fail(MOB_ERR_STATE, "%s: no access epoch is open; mob_epoch_start() opens one", kCall);
   }
-  // What other contexts than the thread's have put in it is not ordered with what is told.
+  // Completes transfers of the thread's other contexts, because nothing orders them before the
+  // flags.
   const mob_status_t others = services_.completion.complete_others(kCall, access_.ranks);
-  // Targets of other hosts hear of it behind the transfers, in one message with them: they need not
-  // wait until those are answered.
+  // Targets on other hosts get the flag in one message behind the transfers, so they need not wait
+  // for the answers to those.
   mob_status_t status = team_->spans_hosts() ? tell_completed(true) : MOB_OK;
   const mob_status_t completed = services_.completion.complete_all(kCall);
   if (completed != MOB_OK) status = completed;
@@ -273,7 +273,7 @@ inline bool Epochs::has_completed(mob_rank_t member) {
   return is_beyond(origin.heard->completed, origin.completes_taken);
 }
 
-// Whether all origins of the exposure completed; those before `*next` are known to have.
+// Whether all origins of the exposure have completed. Those before `*next` are known to have.
 inline bool Epochs::all_completed(size_t* next) {
   for (; *next < exposure_.group.size(); ++*next) {
     if (!has_completed(exposure_.group[*next])) return false;
@@ -299,7 +299,7 @@ mob_status_t Epochs::wait() {
     status = services_.waiter.wait_until([&] { return all_completed(&next); }, &watch,
                                          os::Wakeup::kUnfenced);
   }
-  // In a handler, which may not wait, nothing has changed.
+  // A handler may not wait. Then the exposure stays open.
   if (status != MOB_ERR_STATE) end_exposure();
   return status;
 }
@@ -318,7 +318,7 @@ mob_status_t Epochs::test(int* done) {
 mob_status_t Epochs::fence() {
   constexpr const char* kCall = "mob_epoch_fence";
   const bool inside = access_.open || exposure_.open;
-  // Also out of place: the others are waiting.
+  // Takes part also when called out of place, because the other members wait.
   const mob_rank_t everywhere = Completion::kAll;
   const mob_status_t others = services_.completion.complete_others(kCall, {&everywhere, 1});
   const mob_status_t status = team_->complete_and_meet(kCall, Team::Kind::kFence);

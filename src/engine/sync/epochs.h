@@ -3,17 +3,16 @@
 
 // Access and exposure epochs between the members of a team, by flags in shared memory.
 //
-// There is one pair of words for each ordered pair of members: one member alone writes it, the
-// other alone reads it. They count, so that nobody has to reset them. What a process has to say to
-// another, that it completed its access and that it posted again, lies in one cache line, which
-// mostly travels once for both.
+// Each ordered pair of members has a pair of words. Only the one member writes them and only the
+// other reads them. The words count up, so nobody resets them. Both words of a pair, the completed
+// accesses and the posted exposures, lie in one cache line, which usually moves once for both.
 //
-// Flags are set by plain stores, without waiting for them to arrive as a fence would: a process
-// that goes on to its next epoch does not pay for the last one's cache misses. A waiter about to
-// sleep makes up for it (os::Wakeup::kUnfenced).
+// Flags are set by plain stores without a fence. So a process that starts its next epoch does not
+// pay for the cache misses of the last one. A waiter compensates for the missing fence before it
+// sleeps (os::Wakeup::kUnfenced).
 //
-// The words lie on the host of who reads them. A writer on another host has the reader's process
-// set them: what it says comes in the order in which it said it.
+// The words lie on the reader's host. A writer on another host has the reader's process set them,
+// in the order in which it sent them.
 
 #include <atomic>
 #include <memory>
@@ -37,10 +36,10 @@ class Epochs final : public RemoteObject {
   // Collective over the team. `mine` as in TeamArea::make().
   static mob_status_t make(const SyncServices& services, Team& team, mob_status_t mine,
                            std::unique_ptr<Epochs>* epochs);
-  // Collective. Inside an epoch, fails everywhere and frees nothing.
+  // Collective. If a member is inside an epoch, it fails at all members and frees nothing.
   mob_status_t release();
 
-  // From the next start() on; none: as the allocation, or the job.
+  // Applies from the next start() on; without a policy that of the allocation or the job applies.
   mob_status_t set_schedule(std::optional<schedule::Policy> hint);
 
   mob_status_t post(std::span<const mob_rank_t> origins);
@@ -52,28 +51,29 @@ class Epochs final : public RemoteObject {
 
   void told(mob_rank_t rank, mob_rank_t member, uint64_t index, uint32_t value) override;
 
-  // What one member tells another; the place of the area a pair of members has.
+  // What one member tells another. The area of the team holds one for each ordered pair.
   struct Words {
     std::atomic<uint32_t> posted;     // exposures that the writer posted to the reader
     std::atomic<uint32_t> completed;  // accesses to the reader that the writer completed
   };
 
  private:
-  // What the caller knows of another member.
+  // The caller's state for another member.
   struct Peer {
-    Words* told = nullptr;  // by the caller, and who is rung then; null: on another host
+    // Written by the caller, which then rings the doorbell; null if the member is on another host.
+    Words* told = nullptr;
     ProcessBlock::Doorbell* doorbell = nullptr;
-    Words* heard = nullptr;  // by the caller
+    Words* heard = nullptr;  // read by the caller
     uint32_t posts_sent = 0;
     uint32_t posts_taken = 0;
     uint32_t completes_sent = 0;
     uint32_t completes_taken = 0;
   };
-  // One side of epochs. A thread may use the one while another uses the other.
+  // One side of epochs. Different threads may use the two sides at the same time.
   struct Side {
-    std::vector<mob_rank_t> ranks;  // as they were named last; programs mostly name them again
-    std::vector<mob_rank_t> group;  // the same as members
-    std::vector<bool> is_named;     // of each member: in the list that is being checked
+    std::vector<mob_rank_t> ranks;  // the last list of ranks; programs usually pass it again
+    std::vector<mob_rank_t> group;  // the same ranks as members
+    std::vector<bool> is_named;     // by member: whether the list being checked has it
     bool open = false;
   };
   template <typename Lacks>

@@ -25,12 +25,12 @@ using base::fail;
 using schedule::Kind;
 using schedule::Policy;
 
-// At most what an operation takes in a message beside its bytes.
+// The most bytes that an operation takes in a message besides its data.
 constexpr size_t kBeside = 48;
 
 }  // namespace
 
-// Of one thread, which uses it again.
+// The deferred access of one thread. The thread reuses the object.
 struct LazyLock::Kept {
   bool is_open = false;
   Access* access = nullptr;
@@ -40,13 +40,13 @@ struct LazyLock::Kept {
   std::optional<Policy> hint;
 
   schedule::Costs costs;
-  std::shared_ptr<Context> context;  // of what is kept
+  std::shared_ptr<Context> context;  // of the deferred operations
   std::vector<schedule::Operation> operations;
-  std::unique_ptr<char[]> store;  // of costs.message_bytes
+  std::unique_ptr<char[]> store;  // costs.message_bytes long
   size_t stored = 0;
-  size_t out = 0;         // most that the message takes
-  size_t in = 0;          // and its answer
-  uint64_t begin_ns = 0;  // of the first, where there is a timeline
+  size_t out = 0;         // the most bytes that the message takes
+  size_t in = 0;          // the most bytes that its answer takes
+  uint64_t begin_ns = 0;  // of the first operation, if there is a timeline
 
   schedule::Plan plan;
   std::unique_ptr<unsigned char[]> wire;
@@ -56,7 +56,7 @@ LazyLock::LazyLock(const SyncServices& services) : services_(services) {}
 LazyLock::~LazyLock() = default;
 
 bool LazyLock::may_start(mob_rank_t rank, std::optional<Policy> hint) const {
-  // What a hook holds back would come too late.
+  // A transfer that a hook holds back could come after the unlock.
   return !in_handler && !services_.router.reorders() &&
          hint.value_or(services_.scheduler.policy_for(rank, 0)) != Policy::kFifo;
 }
@@ -82,7 +82,7 @@ mob_status_t LazyLock::start(Access& access, mob_rank_t member, const RemoteLock
   }
   if (bytes != kept->costs.message_bytes || kept->store == nullptr) {
     kept->costs.message_bytes = bytes;
-    kept->costs.message_ns = 1e9;  // nothing goes alone
+    kept->costs.message_ns = 1e9;  // keeps every operation in the message
     kept->store = std::make_unique_for_overwrite<char[]>(bytes);
     kept->wire =
         std::make_unique_for_overwrite<unsigned char[]>(schedule::most_wire_bytes(kept->costs));
@@ -96,7 +96,7 @@ mob_status_t LazyLock::start(Access& access, mob_rank_t member, const RemoteLock
   started_.fetch_add(1, std::memory_order_relaxed);
   leave_append_run();
   access.is_deferred();
-  Completion::stay_out_of_line(true);  // flushes and fences have to look here
+  Completion::stay_out_of_line(true);  // flushes and fences must check for this access
   return MOB_OK;
 }
 
@@ -126,7 +126,8 @@ bool LazyLock::may_keep(const Kept& kept, const Operation& operation) const {
   const bool combines = fetches || transfer.kind == MOB_ACCUMULATE;
   if (combines && (transfer.scale != nullptr || transfer.op == MOB_NO_OP)) return false;
   if (kept.operations.empty()) return true;
-  // The error of one that is waited for is that of its call: nothing goes with it.
+  // An awaited get or fetch reports its error from its own call, so no other operation may travel
+  // with it.
   if ((is_get || fetches) && operation.mode == Mode::kBlocking) return false;
   return services_.completion.is_current(*kept.context) &&
          kept.out + kBeside + (is_get ? 0 : bytes) <= kept.costs.message_bytes &&
@@ -147,7 +148,7 @@ bool LazyLock::keep(const Operation& operation, mob_status_t* status) {
   made.bytes = bytes;
   made.remote = reinterpret_cast<uintptr_t>(operation.shape.remote);
   made.local = operation.shape.local;
-  made.kept = true;  // also of gets: none goes alone
+  made.kept = true;  // also for gets: all travel in the message
   if (carries_data(made.kind)) {
     made.local = kept->store.get() + kept->stored;
     transport::copy(made.local, operation.shape.local, bytes);
@@ -192,8 +193,8 @@ bool LazyLock::end_own(const char* call, const Access& access, mob_rank_t member
   return true;
 }
 
-// The access is the thread's after it, unless it ends or this fails. An error of an operation is
-// the next flush's, or that of the one that is awaited.
+// After success the thread has the access, unless this ends it. An operation's error is reported by
+// the next flush, or by the call that awaits it.
 mob_status_t LazyLock::send(const char* call, Kept& kept, bool ends, bool is_awaited) {
   Access& access = *kept.access;
   RemoteLocks& claims = services_.remote_objects.locks();
@@ -223,7 +224,7 @@ mob_status_t LazyLock::send(const char* call, Kept& kept, bool ends, bool is_awa
   return MOB_OK;
 }
 
-// What was kept fits one message: keep() has seen to that.
+// The operations fit one message: keep() checked that.
 void LazyLock::write(Kept& kept, RemoteLockBatch* batch) {
   schedule::make_plan(kept.operations, kept.costs, Policy::kAggregate, &kept.plan);
   for (const uint32_t index : kept.plan.order) {

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-// Access to members of other hosts that was only started (mob_access_lock_nbi()) and nobody needs
-// yet. What its thread transfers to that member is kept here, copied, until the access ends, or a
-// transfer must be complete: then the claim, the transfers and the end, if it is that, are one
-// message (remote/remote_lock_batch.h), whose answer is waited for.
+// Deferred access to members of other hosts. mob_access_lock_nbi() only starts it. The thread's
+// transfers to that member are copied and kept here until the access ends or a transfer must be
+// complete. Then the claim, the transfers, and the unlock if there is one, travel in one message
+// (remote/remote_lock_batch.h), and the thread waits for its answer.
 //
-// A thread has one such access at most. Before it gains or starts any other it gains that one: so a
-// thread takes locks in the order of its calls, and while it waits for one it holds none that it
-// asked for later. Nobody sends anything for another thread, which would wait for a lock that is
-// not its own.
+// A thread has at most one deferred access, and gains it before it gains or starts another. So a
+// thread takes locks in the order of its calls, and while it waits for a lock it holds none that it
+// asked for later. A thread never sends another thread's message, because it would then wait for
+// that thread's lock.
 
 #include <mobius/job.h>
 
@@ -33,15 +33,16 @@ class LazyLock final : public DeferredAccess {
   explicit LazyLock(const SyncServices& services);
   ~LazyLock() override;
 
-  // Whether what would be deferred may be, for a rank of another host.
+  // Whether access to a rank of another host may be deferred.
   bool may_start(mob_rank_t rank, std::optional<schedule::Policy> hint) const;
 
-  // The calling thread, which has none and may, starts access to a member. `access` is told.
+  // Starts access to a member for the calling thread, which has no deferred access and may start
+  // one. Notifies `access`.
   mob_status_t start(Access& access, mob_rank_t member, const RemoteLock& lock, ClaimMode mode,
                      std::optional<schedule::Policy> hint);
 
-  // Ends the calling thread's access, complete; false if it has none that is deferred to that
-  // member.
+  // Ends the calling thread's access and completes its transfers. False if the thread has no
+  // deferred access to that member.
   bool end(const char* call, const Access& access, mob_rank_t member, mob_status_t* status) {
     return is_used() && end_own(call, access, member, status);
   }
@@ -60,7 +61,7 @@ class LazyLock final : public DeferredAccess {
   void close(Kept& kept);
 
   const SyncServices& services_;
-  std::mutex mutex_;  // guards the map; what is in it is its thread's alone
+  std::mutex mutex_;  // guards the map; an entry belongs to its thread alone
   std::map<uint32_t, std::unique_ptr<Kept>> by_thread_;
 };
 

@@ -21,7 +21,7 @@ void say_recovered(LockResult result, int* recovered) {
   if (recovered != nullptr) *recovered = result == LockResult::kRecovered ? 1 : 0;
 }
 
-// Looks for a dead owner while a lock is waited for.
+// Asks for a check of the owner's liveness during a wait for a lock.
 class RecoveryWatch final : public os::Watch {
  public:
   explicit RecoveryWatch(bool* probing) : probing_(probing) {}
@@ -34,14 +34,14 @@ class RecoveryWatch final : public os::Watch {
   bool* probing_;
 };
 
-// Whether requests of other hosts are served only by threads that wait or poll.
+// Whether only threads that wait or poll serve requests of other hosts.
 bool must_poll_for_others(const SyncServices& services) {
   return services.network.is_open() &&
          services.settings.progress_mode() == base::ProgressMode::kPoll;
 }
 
-// Where no thread of the library makes progress, who waits has to: for the message of another host
-// that releases the lock.
+// Polls while it waits. Without a progress thread the waiter itself must receive the message of
+// another host that releases the lock.
 LockResult lock_polling(const SyncServices& services, os::HybridLockWord& word, mob_rank_t host) {
   LivenessProbe probe(services.peers, host);
   const uint32_t self = services.peers.lock_id();
@@ -68,7 +68,8 @@ mob_status_t acquire_lock(const SyncServices& services, const char* call, os::Hy
                           int* recovered, mob_rank_t host) {
   LivenessProbe probe(services.peers, host);
   LockResult result{};
-  // Whoever holds the lock may wait for these operations in a flush. Inlined, as Waiter would not.
+  // The holder of the lock may be waiting for these operations in a flush. Calls the components
+  // directly, because the call of Waiter could not be inlined.
   services.scheduler.issue_all();
   services.router.issue_exposed();
   if (must_poll_for_others(services) && !in_handler) [[unlikely]] {

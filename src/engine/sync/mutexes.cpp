@@ -40,7 +40,7 @@ mob_status_t Mutexes::make(const SyncServices& services, Team& team, size_t coun
 
 mob_status_t Mutexes::release() {
   constexpr const char* kCall = "mob_mutexes_free";
-  // Everybody has released theirs before anybody looks.
+  // All members release their mutexes before any member checks.
   mob_status_t status = team().barrier();
   const mob_rank_t self = team().rank();
   for (size_t i = 0; i < count(self) && status == MOB_OK; ++i) {
@@ -89,7 +89,7 @@ mob_status_t Mutexes::unlock(const char* call, mob_rank_t member, size_t index) 
   return status != MOB_OK ? status : asked;
 }
 
-// What another host's member means, if it is sound.
+// The mutex that a claim of another host names; null if the claim is not valid.
 os::HybridLockWord* Mutexes::claimed(const Claim& claim) const {
   const mob_rank_t self = team().rank();
   const bool sound = claim.mode == ClaimMode::kExclusive && claim.index < count(self);

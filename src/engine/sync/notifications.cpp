@@ -16,7 +16,7 @@ namespace {
 
 using base::fail;
 
-// Ends a wait for a notification that cannot come any more.
+// Ends a wait when the sender can no longer notify.
 class SenderWatch final : public os::Watch {
  public:
   SenderWatch(Peers& peers, const char* call, mob_rank_t from)
@@ -62,7 +62,7 @@ void Notifications::close() {
 
 mob_status_t Notifications::prepare(size_t page) {
   const int segment = services_.peers.host().segment();
-  // Both processes of a pair do this: it changes nothing where there is memory already.
+  // Both processes of a pair reserve the page. That changes nothing if the page has memory already.
   mob_status_t status =
       os::memfd_reserve(segment, kNotificationsOffset + page * kPageBytes, kPageBytes);
   if (status != MOB_OK) return status;
@@ -74,7 +74,7 @@ mob_status_t Notifications::prepare(size_t page) {
   return MOB_OK;
 }
 
-// Pairs with one receiver lie together.
+// The pairs of one receiver lie together.
 mob_status_t Notifications::find(mob_rank_t from, mob_rank_t to, Pair** pair) {
   const size_t index = static_cast<size_t>(services_.peers.host_index(to)) * job::kMostLocalPeers +
                        static_cast<size_t>(services_.peers.host_index(from));
@@ -91,7 +91,7 @@ Notifications::Pair& Notifications::from_elsewhere(mob_rank_t from) {
   return elsewhere_[from];
 }
 
-// Who serves messages wakes who waits.
+// The thread that serves the message also wakes the waiter.
 void Notifications::notified(mob_rank_t from) {
   from_elsewhere(from).sent.fetch_add(1, std::memory_order_release);
 }
@@ -104,8 +104,8 @@ mob_status_t Notifications::notify(mob_rank_t to) {
   Pair* pair = nullptr;
   if (const mob_status_t status = find(services_.peers.rank(), to, &pair)) return status;
   if (const mob_status_t status = services_.completion.complete_all("mob_notify")) return status;
-  // Release pairs with the acquire in wait(): the caller's puts come first. Sequentially
-  // consistent: also the fence before the look at sleepers.
+  // Release pairs with the acquire in wait(): the caller's puts are visible first. Sequential
+  // consistency also orders the store before the load of the sleepers.
   pair->sent.fetch_add(1, std::memory_order_seq_cst);
   services_.waiter.ring_after_fence(to);
   return MOB_OK;
@@ -119,7 +119,7 @@ mob_status_t Notifications::wait(const char* call, mob_rank_t from, uint32_t* co
     return status;
   }
   uint32_t taken = pair->taken.load(std::memory_order_relaxed);
-  // Threads that wait for one sender take one notification each.
+  // Threads that wait for the same sender take one notification each.
   const auto take = [&] {
     while (pair->sent.load(std::memory_order_acquire) != taken) {
       if (pair->taken.compare_exchange_weak(taken, taken + 1, std::memory_order_relaxed)) {

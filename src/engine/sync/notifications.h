@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-// Counted notifications between pairs of processes: of a host in words of the segment that exist
-// for every possible pair but have memory only where a pair has used them; from another host in
-// words of the receiver, which its process sets when it is told.
+// Counted notifications between pairs of processes. Pairs on one host use words of the segment:
+// every possible pair has an address, but only pages in use have memory. For a sender on another
+// host the receiver has a word of its own, and its process sets that when the message arrives.
 
 #include <mobius/job.h>
 
@@ -21,7 +21,8 @@
 
 namespace mobius::engine {
 
-// Where the words are in this process; for all its ranks. Nothing is mapped before the first use.
+// The mapping of the words in this process, shared by all its ranks. Maps nothing before the first
+// use.
 class NotificationMemory {
  public:
   NotificationMemory() = default;
@@ -45,15 +46,15 @@ class Notifications final : public NotificationSink {
   void open(std::shared_ptr<NotificationMemory> shared) { shared_ = std::move(shared); }
   void close();
 
-  // By ranks. Any thread.
+  // Peers are given by rank. Any thread may call these.
   mob_status_t notify(mob_rank_t to);
   mob_status_t wait(const char* call, mob_rank_t from, uint32_t* count);
 
-  // One has come from a process of another host.
+  // Records a notification from a process of another host.
   void notified(mob_rank_t from) override;
 
  private:
-  // Written by one process and by its peer; valid as zeros.
+  // The sender writes `sent`, the receiver `taken`. All zeros is a valid state.
   struct Pair {
     std::atomic<uint32_t> sent;
     std::atomic<uint32_t> taken;  // by waits of the receiver
@@ -73,10 +74,10 @@ class Notifications final : public NotificationSink {
   const SyncServices& services_;
   std::shared_ptr<NotificationMemory> shared_;
   std::atomic<unsigned char*> memory_ = nullptr;
-  // A bit for each page that this process knows to have memory.
+  // One bit for each page that this process knows to have memory.
   std::array<std::atomic<uint64_t>, kPages / 64> ready_{};
 
-  std::mutex elsewhere_mutex_;            // guards elsewhere_; its elements stay where they are
+  std::mutex elsewhere_mutex_;            // guards elsewhere_; its elements never move
   std::map<mob_rank_t, Pair> elsewhere_;  // by sender
 };
 

@@ -20,8 +20,8 @@ class Scheduler;
 class Segment;
 class Waiter;
 
-// What the components of this folder use of the folders above, and the lazily taken locks that they
-// share. Outlives every one of them.
+// The components of the folders above that this folder uses, and the lazy locks that its components
+// share. Outlives all of them.
 struct SyncServices {
   const base::Settings& settings;
   const Instrumentation& instrumentation;
