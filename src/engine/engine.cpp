@@ -37,11 +37,11 @@ void Engine::apply_copy_settings() const {
 mob_status_t Engine::start(const char* const* environment, const ThreadSeat* seat,
                            const job::mpi::Communicator* communicator) {
   if (const mob_status_t status = settings_.load(environment)) return status;
-  // Ranks that are threads share the tuning and the settings: the first sets it for all, before the
+  // Ranks that are threads share the tuning and the settings. The first rank sets them before the
   // others can have joined.
   if (seat == nullptr || seat->rank == 0) apply_copy_settings();
   base::set_log(static_cast<base::LogLevel>(settings_.number(base::SettingId::kLog)), -1);
-  // Under a launcher the launcher has warned, once for all.
+  // Under a launcher the launcher has already warned, once for all ranks.
   if (!settings_.is_set(base::SettingId::kJob) && (seat == nullptr || seat->rank == 0)) {
     for (const std::string& text : settings_.unknown()) {
       base::log(base::LogLevel::kWarn, "%s", text.c_str());
@@ -69,8 +69,8 @@ mob_status_t Engine::start(const char* const* environment, const ThreadSeat* sea
   return status;
 }
 
-// Who cannot go on says so to its host-mates when they next meet, and does not come to the meeting
-// of all hosts.
+// A process that fails reports it to its local peers when they next meet, and skips the meeting of
+// all hosts.
 mob_status_t Engine::open(const ThreadSeat* seat) {
   Mappings own;
   Mappings& mappings = seat == nullptr ? own : *seat->mappings;
@@ -91,7 +91,7 @@ mob_status_t Engine::open_memory(const ThreadSeat* seat, Mappings& mappings) {
     if (seat != nullptr) {
       status = window.open_for_threads(peers_.host(), settings_);
     } else if ((status = window.open(peers_.host(), settings_))) {
-      return status;  // everywhere
+      return status;  // all processes of the host fail here
     }
     if (status == MOB_OK) {
       status = mappings.layout.map(peers_.host().segment(), window.bytes() >> kChunkShift);
@@ -123,7 +123,7 @@ void Engine::open_parts(const Mappings& mappings) {
   waiter_.open();
 }
 
-// Before the others can ask for anything, everything is there to answer.
+// Opens everything that answers requests before another host can send one.
 mob_status_t Engine::open_network() {
   if (peers_.job().hosts() == 1) return MOB_OK;
   remote_objects_.open(notifications_);
@@ -138,7 +138,7 @@ mob_status_t Engine::open_network() {
 
 void Engine::OperationsFirst::issue_to(const char* call, mob_rank_t rank) {
   engine_.scheduler_.issue(rank);
-  // Transfers that take another way could be overtaken.
+  // Waits for transfers on other paths that the message could overtake.
   if (!in_handler) engine_.completion_.await_unordered(call, rank);
 }
 
@@ -148,9 +148,10 @@ void Engine::end_calls() {
 
 void Engine::stop(bool all_met) {
   progress_.stop();
-  // Nobody may still be using what goes away now.
+  // Other processes may still use what this one is about to remove.
   await_others();
-  // Who is lost does not come, and who has lost it does not wait; others know by the last meeting.
+  // Meets the other hosts only if no process was lost: a lost process does not come, and a process
+  // that lost one does not wait. The others know it from the last meeting.
   const bool all_come = !network_.has_lost_any() && all_met;
   if (peers_.job().hosts() > 1 && all_come) {
     network_.note_all_met();
@@ -166,15 +167,16 @@ void Engine::stop(bool all_met) {
   peers_.job().leave();
 }
 
-// Waits until every process of the host that is alive has come to its end.
+// Waits until every live process of the host has come to its end.
 void Engine::await_others() {
   peers_.job().start_leaving();
-  std::atomic_thread_fence(std::memory_order_seq_cst);  // between the change and looks for sleepers
+  // Orders the change before the loads of sleepers.
+  std::atomic_thread_fence(std::memory_order_seq_cst);
   const mob_rank_t mates = peers_.host().size();
   for (mob_rank_t index = 0; index < mates; ++index) {
     if (index != peers_.host().index()) waiter_.ring_after_fence(peers_.job().rank_at(index));
   }
-  mob_rank_t next = 0;  // those before it are known not to come, or to have come
+  mob_rank_t next = 0;  // processes before it have come or will not come
   const auto all_came = [&] {
     for (; next < mates; ++next) {
       if (next == peers_.host().index()) continue;
@@ -184,7 +186,7 @@ void Engine::await_others() {
     }
     return true;
   };
-  // Finds who died; never gives up.
+  // Detects processes that died; never ends the wait.
   struct Finder final : os::Watch {
     explicit Finder(Engine& owner) : engine(owner) {}
     mob_status_t look() override {
@@ -202,13 +204,14 @@ bool Engine::Reports::is_ending(mob_rank_t rank) {
   Peers& peers = engine_.peers_;
   const mob_rank_t index = peers.host_index(rank);
   if (index < 0) {
-    // The first letter of a leader's end says that all of its host have come to theirs, and that
-    // what they had sent before has arrived.
+    // A leader sends its first message of the end only after all members of its host have come to
+    // their end, so everything that they sent before has arrived.
     const job::Job& job = peers.job();
     const mob_rank_t leader = job.leader_of(job.place_of(rank).host);
     return engine_.team_messages_.has_come(kEndOfJob, leader) || peers.is_leaving(rank);
   }
-  // Acquire pairs with the release in end_calls(): who sees it sees what it did before.
+  // Acquire pairs with the release in end_calls(): a process that sees the flag sees all that this
+  // one did before.
   return engine_.segment_.process(index).is_ending.load(std::memory_order_acquire) != 0;
 }
 

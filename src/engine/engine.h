@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-// What a process has while it takes part in a job, and the translation of remote addresses.
+// All components of one rank while it takes part in a job, and the translation of remote addresses.
 
 #include <mobius/memory.h>
 #include <mobius/rma.h>
@@ -61,15 +61,15 @@
 
 namespace mobius::engine {
 
-// What the ranks of a process have mapped of the host's segment, once for all of them: what they
-// synchronise by has one address then, also for tools that look at one process.
+// The mappings of the host's segment in this process, shared by all its ranks. Each shared word
+// then has one address in the process, which tools that check a single process need.
 struct Mappings {
   std::shared_ptr<Window> window;
   SegmentLayout layout;
   std::shared_ptr<NotificationMemory> notifications;
 };
 
-// For a rank that is a thread: what it shares with the others of its process.
+// What a rank that is a thread shares with the other ranks of its process.
 struct ThreadSeat {
   int segment;
   job::ControlBlock* control;
@@ -115,12 +115,12 @@ class Engine {
         notifications_(sync_services_) {}
 
   // Collective over the job. After an error the object is as before. `seat` is null in a rank that
-  // is a process; that may join with the processes of a communicator of MPI.
+  // is a process. Such a rank may join with the processes of an MPI communicator.
   mob_status_t start(const char* const* environment, const ThreadSeat* seat,
                      const job::mpi::Communicator* communicator);
-  // From now on others know that this process makes no collective calls any more.
+  // From now on the other processes know that this one makes no more collective calls.
   void end_calls();
-  // `all_met`: every process of the job has come to its end, as far as is known here.
+  // `all_met` says whether every process of the job is known here to have come to its end.
   void stop(bool all_met);
 
   Peers& peers() { return peers_; }
@@ -140,7 +140,7 @@ class Engine {
   Progress& progress() { return progress_; }
   Network& network() { return network_; }
   Scheduler& scheduler() { return scheduler_; }
-  // For objects of sync/ that calls of the program make.
+  // For objects of sync/ that the program creates.
   const SyncServices& sync_services() const { return sync_services_; }
   Teams& teams() { return teams_; }
   Registry<Access>& accesses() { return accesses_; }
@@ -149,7 +149,7 @@ class Engine {
   Registry<Epochs>& epochs() { return epochs_; }
 
  private:
-  // What the program started before a message goes before it.
+  // Issues what the program started before a message, so that it goes first.
   class OperationsFirst final : public SendGate {
    public:
     explicit OperationsFirst(Engine& engine) : engine_(engine) {}
@@ -163,7 +163,7 @@ class Engine {
     Engine& engine_;
   };
 
-  // Answers for Peers, of what components below it know.
+  // Tells Peers what components below it know.
   class Reports final : public PeerReports {
    public:
     explicit Reports(Engine& engine) : engine_(engine) {}
@@ -181,7 +181,8 @@ class Engine {
     Engine& engine_;
   };
 
-  // Whoever completes transfers asks here for what else they depend on.
+  // Completion asks here for work that its transfers depend on, and reports here a rank that is
+  // given up.
   class Dependents final : public TransferDependents {
    public:
     explicit Dependents(Engine& engine) : engine_(engine) {}
@@ -195,7 +196,7 @@ class Engine {
     Engine& engine_;
   };
 
-  // What threads of the library are to this rank.
+  // Lets threads of the library act for this rank.
   class Threads final : public ThreadEntry {
    public:
     explicit Threads(Engine& engine) : engine_(engine) {}
@@ -225,7 +226,8 @@ class Engine {
                    segment_,
                    {instrumentation_, exposed_batch_, router_, messages_, delegation_,
                     remote_objects_, scheduler_, network_, progress_, request_activity_}};
-  // Outlives the teams: those that were not freed tell it of their end, too.
+  // Declared before the teams, so that it outlives them: a team that was not freed uses it in its
+  // destructor.
   TeamMessages team_messages_{messages_};
   TeamServices team_services_{settings_,    instrumentation_, peers_,          segment_,
                               kernel_copy_, waiter_,          completion_,     network_,
@@ -271,12 +273,12 @@ class Engine {
 
 enum class State : int { kBefore, kLive, kAfter, kForked };
 
-// The state of this rank, and its engine while kLive. A rank is a process, or a thread that took a
-// seat and what it started by way of enter().
+// The state of the calling thread's rank; its engine exists while that is kLive. A rank is a
+// process, or a thread that took a seat, with the threads that it brought in by enter().
 State state();
 
-// The rank that this process is. Never destroyed: a process that ends without mob_finalize() has
-// threads that use it.
+// The rank of this process. Never destroyed: if the process ends without mob_finalize(), its
+// threads still use it.
 union ProcessEngine {
   constexpr ProcessEngine() noexcept : kept() {}
   ~ProcessEngine() {}  // NOLINT(modernize-use-equals-default): the default one is deleted
@@ -286,7 +288,7 @@ union ProcessEngine {
   std::unique_ptr<Engine> kept;
 };
 extern constinit ProcessEngine process_engine;
-// The rank that the calling thread is, or acts for; null if that is the process.
+// The rank that the calling thread is or acts for; null if that is the process.
 extern constinit thread_local Engine* thread_engine [[gnu::tls_model("initial-exec")]];
 
 inline Engine& engine() {
@@ -300,11 +302,11 @@ inline Engine& engine() {
 mob_status_t engine_start(const job::mpi::Communicator* communicator = nullptr);
 mob_status_t engine_stop();
 
-// Makes the calling thread a rank of its own; before engine_start().
+// Makes the calling thread a rank of its own. Call it before engine_start().
 void take_seat(const ThreadSeat* seat);
-// Lets the calling thread, which some rank's engine started, act for that rank.
+// Lets the calling thread, which an engine started, act for that engine's rank.
 void enter(Engine* engine);
-// Lets the calling thread, which is no rank, act for one that is a thread; < 0: for none.
+// Lets the calling thread, which is no rank, act for a rank that is a thread; < 0: for none.
 mob_status_t act_for(mob_rank_t rank);
 
 }  // namespace mobius::engine

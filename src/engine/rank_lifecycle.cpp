@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Which rank a thread acts for: the process, a rank that is a thread, or one that it was told.
+// The rank that a thread acts for: the process, a rank that is a thread, or the rank that it named.
 
 #include <pthread.h>
 #include <unistd.h>
@@ -35,17 +35,17 @@ struct ThreadRank {
   std::unique_ptr<Engine> engine;
   State state = State::kBefore;
   // Guarded by live_mutex.
-  ThreadRank* next = nullptr;  // of those that are live
-  int helpers = 0;             // threads that act for it
+  ThreadRank* next = nullptr;  // in the list of live ranks
+  int helpers = 0;             // number of threads that act for it
 };
 thread_local ThreadRank thread_rank;
 
-// Ranks of this process that are live, and the lock that guards mob_size_'s changes.
+// The live ranks of this process, and the lock that guards them and changes of mob_size_.
 std::mutex live_mutex;
 int live_ranks = 0;
 ThreadRank* live_threads = nullptr;
 
-// Needs live_mutex.
+// The caller holds live_mutex.
 void take_off(const ThreadRank& rank) {
   for (ThreadRank** link = &live_threads; *link != nullptr; link = &(*link)->next) {
     if (*link != &rank) continue;
@@ -54,14 +54,15 @@ void take_off(const ThreadRank& rank) {
   }
 }
 
-// Of one that ends without mob_finalize(). (In a child of fork() the lock may be held for ever.)
+// For a rank that ends without mob_finalize(). In a child of fork() the engine is null, because the
+// lock may be held for ever there.
 ThreadRank::~ThreadRank() {
   if (engine == nullptr) return;
   const std::lock_guard lock(live_mutex);
   take_off(*this);
 }
 
-// The rank that a thread, which is none itself, acts for; until it ends.
+// The rank for which a thread acts that is no rank itself, until the thread ends.
 class Helper {
  public:
   ~Helper() { leave(); }
@@ -84,7 +85,7 @@ class Helper {
   void leave() {
     if (helped_ == nullptr) return;
     thread_engine = nullptr;
-    context_in_use = 0;  // a context of that rank
+    context_in_use = 0;  // it was a context of that rank
     const std::lock_guard lock(live_mutex);
     --helped_->helpers;
     helped_ = nullptr;
@@ -96,7 +97,7 @@ class Helper {
 };
 thread_local Helper helper;
 
-// An error while other threads act for the calling rank.
+// Removes the calling rank from the list. Fails while other threads act for it.
 mob_status_t withdraw_rank() {
   const std::lock_guard lock(live_mutex);
   if (thread_rank.helpers > 0) {
@@ -110,12 +111,12 @@ mob_status_t withdraw_rank() {
 }
 
 // Completes every message of every process, including those that handlers send. Collective over the
-// job, once, at its end; false if a dead process has ended it early.
+// job, once, at its end. False if the death of a process ended it early.
 //
-// Handlers send messages too, so this takes rounds. In each round every process completes its
-// messages, then all exchange how many they have sent so far. If nobody has sent any since the
-// round before, no message is under way: a handler that still ran would have been started by a
-// message that its sender counted after it began to complete its messages.
+// Handlers also send messages, so this takes rounds. In each round every process completes its
+// messages, and then all exchange the numbers of messages sent so far. If no process sent any since
+// the previous round, no message is under way: a handler that still ran would have been started by
+// a message that its sender counted after it had begun to complete its messages.
 bool quiesce(Engine& stopping) {
   std::unique_ptr<Team> all;
   if (stopping.teams().open_end(&all) != MOB_OK) return false;
@@ -136,9 +137,9 @@ void set_size(mob_rank_t size) {
   Completion::publish_idle();
 }
 
-// In a child of fork(), which has the parent's sockets and its place in shared memory, but none of
-// its threads: what it did there would be taken for the parent's. Neither locks nor frees anything;
-// other threads were in the middle of whatever they did.
+// Called in a child of fork(). The child has the parent's sockets and its place in shared memory,
+// but none of its threads, and other processes would take its actions for the parent's. Takes no
+// lock and frees nothing, because other threads may have been in the middle of an operation.
 void leave_as_child() {
   const mob_rank_t size = mob_size_;
   if (size == 0) return;
@@ -199,7 +200,7 @@ mob_status_t engine_start(const job::mpi::Communicator* communicator) {
   }
   {
     const std::lock_guard lock(live_mutex);
-    // Only once: others that are threads read it without a lock by then.
+    // Only once: afterwards other ranks of this process read it without the lock.
     if (live_ranks++ == 0) set_size(place->peers().size());
     if (thread_rank.seat != nullptr) {
       thread_rank.next = live_threads;
@@ -225,9 +226,9 @@ mob_status_t engine_stop() {
     if (const mob_status_t status = withdraw_rank()) return status;
   }
   Engine& stopping = engine();
-  static_cast<void>(stopping.router().fence());  // what is held back is still to be carried
+  static_cast<void>(stopping.router().fence());  // carries out operations that are held back
   stopping.waiter().issue_recorded();
-  // Handlers may call everything, so this comes before the library is not live any more.
+  // Handlers may call any function, so this comes before the library stops being live.
   stopping.end_calls();
   const bool all_met = quiesce(stopping);
   {

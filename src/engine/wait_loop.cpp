@@ -14,8 +14,8 @@ class WaitLoop::PollingScope {
       loop_.sources_.progress.leave();
       loop_.sources_.request_activity.note_wait();
     }
-    loop_.serve_delegated();  // an origin that saw this thread wait has not lost the time
-    // What may remain after one more poll is not for this thread to do.
+    loop_.serve_delegated();  // serves an origin that saw this thread wait and counts on it
+    // Leaves any work that remains after one more poll to another thread.
     if (loop_.poll(false)) Progress::wake(loop_.own_->doorbell);
     if (loop_.sources_.network.is_open()) loop_.sources_.network.leave();
   }
@@ -54,11 +54,11 @@ mob_status_t WaitLoop::wait_long(Condition done, os::Watch* watch, os::Wakeup wa
           looks = 0;
           adaptive_yield_.offer();
         }
-        // Before it sleeps, a thread that has polled the network wakes the one that did not.
+        // Before it sleeps, a thread that polled the network wakes the thread that did not.
         if (network.is_open() && own.sleepers.load(std::memory_order_relaxed) != 0) {
           network.unpark();
         }
-        // What another thread has recorded since may be part of what this one waits for.
+        // Another thread may have recorded an operation that this wait depends on.
         issue_recorded();
         return poll_waiting();
       },

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-// What a thread does while it waits, and what mob_poll() does: it issues operations that were only
-// recorded and serves the requests of others, wherever they arrive. Part of the composition root:
-// it knows every component that may have something to do.
+// The work of a waiting thread and of mob_poll(): both issue recorded operations and serve the
+// requests of other processes on every path. Part of the composition root: it knows every component
+// that may have work.
 
 #include <new>
 
@@ -24,7 +24,7 @@ namespace mobius::engine {
 
 class WaitLoop final : public Waiter {
  public:
-  // Where a process may find something to do.
+  // The components that may have work.
   struct Sources {
     const Instrumentation& instrumentation;
     ExposedBatch& exposed_batch;
@@ -41,7 +41,7 @@ class WaitLoop final : public Waiter {
   WaitLoop(Peers& peers, Segment& segment, const Sources& sources)
       : Waiter(peers, segment), sources_(sources) {}
 
-  // Once the job is joined and the components are open.
+  // Called once, after the job is joined and the components are open.
   void open();
 
   void issue_recorded() override {
@@ -50,9 +50,9 @@ class WaitLoop final : public Waiter {
   }
   bool poll() override { return poll(true); }
 
-  // What a program that polls does mostly: the same with Progress::note_poll(), where nothing waits
-  // to be issued or sent and nothing but messages of local peers can have come. False if that is
-  // not known; then nothing was done.
+  // The fast path of a program that polls: serves messages and calls Progress::note_poll(). It
+  // applies if nothing waits to be issued or sent, and only messages of local peers can have
+  // arrived. False, with nothing done, if that is not known.
   bool poll_messages() {
     if (!gets_messages_only_ || sources_.exposed_batch.any() || sources_.messages.has_queued())
         [[unlikely]] {
@@ -69,10 +69,10 @@ class WaitLoop final : public Waiter {
   Start start() override;
   mob_status_t wait_long(Condition done, os::Watch* watch, os::Wakeup wakeup) override;
 
-  // While a thread waits, it is the one that polls (progress/progress.h).
+  // Marks the waiting thread as the one that polls (progress/progress.h).
   class PollingScope;
 
-  // Also what is done for others only while a thread waits.
+  // Also does the work that other ranks delegate to waiting threads.
   os::Work poll_waiting() {
     const os::Work found = poll() ? os::Work::kSome : os::Work::kNone;
     const os::Work served = serve_delegated();
@@ -86,10 +86,9 @@ class WaitLoop final : public Waiter {
     return served;
   }
 
-  // Nothing in it is begun that cannot be tried again where memory is refused, and then the next
-  // poll tries again: waiting threads, the library's threads, and destructors call this. Without
-  // `network`, requests that have arrived there are left to the thread that finds them without this
-  // one: looking for them costs a system call.
+  // If memory is refused, the work stays as it was and the next poll tries again, because waiting
+  // threads, the library's threads and destructors cannot handle the exception. Without `network`
+  // requests in the network are left to another thread: looking for them costs a system call.
   bool poll(bool network) {
     try {
       return look_for_work(network);
@@ -104,19 +103,19 @@ class WaitLoop final : public Waiter {
       found = true;
       note_handlers();
     }
-    // After the messages, which may have brought what claims wait for.
+    // After the messages, because they may bring what claims wait for.
     if (own_->doorbell.claims.load(std::memory_order_relaxed) != 0) [[unlikely]] {
       if (sources_.remote_objects.locks().look()) found = true;
     }
     return found;
   }
 
-  // Handlers may have run.
+  // Called after handlers may have run.
   void note_handlers() {
     if (sources_.delegation.is_there()) sources_.delegation.forget_memory();
   }
 
-  // As poll() with what can have come.
+  // Like poll(), for messages only.
   void serve_messages() {
     try {
       if (sources_.messages.serve_by_turns(false)) note_handlers();
@@ -125,11 +124,11 @@ class WaitLoop final : public Waiter {
     }
   }
 
-  // Whether anybody may ask for something that a waiting thread has to look for.
+  // Whether other ranks may request work that a waiting thread must look for.
   bool is_asked() const { return sources_.messages.in_use() || sources_.delegation.is_there(); }
 
-  // Whether a wait looks for that from its start: a local peer asked lately, or nobody else would
-  // look, or send what is to be sent.
+  // Whether a wait looks for requests from its start: a local peer sent one lately, or no other
+  // thread would look for them or send what is queued.
   bool looks_at_once() {
     if (sources_.progress.rests() || sources_.messages.has_queued() ||
         sources_.network.has_unsettled()) {
@@ -141,7 +140,7 @@ class WaitLoop final : public Waiter {
 
   const Sources sources_;
   ProcessBlock* own_ = nullptr;
-  bool gets_messages_only_ = false;  // no other host, no hook
+  bool gets_messages_only_ = false;  // no other host and no hook
   AdaptiveYield adaptive_yield_;
 };
 
