@@ -63,7 +63,7 @@ void Messages::open(ProcessBlock& own, base::RingBytes ring_bytes, SendGate& gat
 void Messages::close() {
   if (inbox_ == nullptr) return;
   looked_at_.store(0, std::memory_order_relaxed);
-  readers_.clear();
+  receivers_.clear();
   if (sent_by_program_.load(std::memory_order_relaxed)) Completion::flush_messages_too(false);
   senders_.clear();
   const auto give_back = [&](uint32_t chunk) {
@@ -158,7 +158,8 @@ mob_status_t Messages::connect(mob_rank_t rank) {
   if (!services_.peers.is_here(rank)) {
     Link* link = nullptr;
     if (const mob_status_t status = services_.network.link(rank, &link)) return status;
-    senders_.push_back(std::make_unique<MessageSender>(services_, rank, *link, boxes_with_queue_));
+    senders_.push_back(
+        std::make_unique<MessageSender>(services_, rank, *link, senders_with_queue_));
     by_rank_[static_cast<size_t>(rank)].store(senders_.back().get(), std::memory_order_release);
     return MOB_OK;
   }
@@ -174,7 +175,7 @@ mob_status_t Messages::connect(mob_rank_t rank) {
     }
     MessageRing* ring = nullptr;
     if (const mob_status_t status = add_ring(inbox, index, &ring)) return status;
-    made = std::make_unique<MessageSender>(services_, rank, *ring, index, boxes_with_queue_);
+    made = std::make_unique<MessageSender>(services_, rank, *ring, index, senders_with_queue_);
     // Release pairs with the acquire in attach(): the ring is visible.
     inbox.rings.store(index + 1, std::memory_order_release);
   }
@@ -185,7 +186,7 @@ mob_status_t Messages::connect(mob_rank_t rank) {
 
 // Finds or makes the sender to a rank, which must have registered `id`.
 mob_status_t Messages::find_sender(const char* call, mob_rank_t rank, unsigned id,
-                                   MessageSender** box) {
+                                   MessageSender** sender) {
   const bool here = services_.peers.is_here(rank);
   // A target on another host reports a missing handler itself.
   const Inbox& inbox =
@@ -201,7 +202,7 @@ mob_status_t Messages::find_sender(const char* call, mob_rank_t rank, unsigned i
   if (known.load(std::memory_order_acquire) == nullptr) [[unlikely]] {
     if (const mob_status_t status = connect(rank)) return status;
   }
-  *box = known.load(std::memory_order_acquire);
+  *sender = known.load(std::memory_order_acquire);
   return MOB_OK;
 }
 
@@ -226,7 +227,7 @@ mob_status_t Messages::post(const char* call, mob_rank_t rank, const Outgoing& m
 }
 
 mob_status_t Messages::prepare(const char* call, mob_rank_t rank, const Outgoing& message,
-                               MessageSender** box) {
+                               MessageSender** sender) {
   // Operations that the program started before go first.
   if (message.id < kPublicHandlers) {
     if (!services_.peers.is_here(rank)) gate_->issue_to(call, rank);
@@ -237,24 +238,24 @@ mob_status_t Messages::prepare(const char* call, mob_rank_t rank, const Outgoing
       notify.completion_counter != nullptr) {
     if (const mob_status_t status = check_counters(call, rank, notify)) return status;
   }
-  if (const mob_status_t status = find_sender(call, rank, message.id, box)) return status;
+  if (const mob_status_t status = find_sender(call, rank, message.id, sender)) return status;
   if (message.id < kPublicHandlers && !sent_by_program() &&
       !sent_by_program_.exchange(true, std::memory_order_relaxed)) {
     Completion::flush_messages_too(true);
   }
   if (message.id < kPublicHandlers && !services_.instrumentation.counts_messages()) {
-    (*box)->send_bare_from_now();
+    (*sender)->send_bare_from_now();
   }
   return MOB_OK;
 }
 
 mob_status_t Messages::start(const char* call, mob_rank_t rank, const Outgoing& message,
                              uint64_t* handle) {
-  MessageSender* box = nullptr;
-  if (const mob_status_t status = prepare(call, rank, message, &box)) return status;
-  if (box->send_now(message)) {
+  MessageSender* sender = nullptr;
+  if (const mob_status_t status = prepare(call, rank, message, &sender)) return status;
+  if (sender->send_now(message)) {
     count(rank, message, MOB_OK);
-    if (!box->is_here()) sent_.fetch_add(1, std::memory_order_release);
+    if (!sender->is_here()) sent_.fetch_add(1, std::memory_order_release);
     if (message.notify.origin_counter != nullptr) {
       services_.counters.count(services_.peers.rank(),
                                Counters::own(message.notify.origin_counter));
@@ -270,20 +271,20 @@ mob_status_t Messages::start(const char* call, mob_rank_t rank, const Outgoing& 
   Pending* pending = services_.completion.start(transfer, handle);
   if (pending == nullptr) return MOB_ERR_MEMORY;
   count(rank, message, MOB_OK);
-  box->start(message, *pending);
+  sender->start(message, *pending);
   sent_.fetch_add(1, std::memory_order_release);
   return MOB_OK;
 }
 
 mob_status_t Messages::deliver(const char* call, mob_rank_t rank, const Outgoing& message,
                                mob_status_t (MessageSender::*how)(const Outgoing&)) {
-  MessageSender* box = nullptr;
-  if (const mob_status_t status = prepare(call, rank, message, &box)) return status;
-  const bool now = box->send_now(message);
-  const mob_status_t status = now ? MOB_OK : (box->*how)(message);
+  MessageSender* sender = nullptr;
+  if (const mob_status_t status = prepare(call, rank, message, &sender)) return status;
+  const bool now = sender->send_now(message);
+  const mob_status_t status = now ? MOB_OK : (sender->*how)(message);
   count(rank, message, status);
   // The messages with which teams of several hosts meet at the end of the job start nothing.
-  const bool counted = now && box->is_here();
+  const bool counted = now && sender->is_here();
   if (!counted && message.id != static_cast<unsigned>(InternalHandler::kTeam)) {
     sent_.fetch_add(1, std::memory_order_release);
   }
@@ -305,18 +306,18 @@ void Messages::look_for_room(mob_rank_t rank) {
 
 void Messages::read_late(mob_rank_t rank) {
   // Acquire pairs with the release in connect().
-  MessageSender* box = by_rank_[static_cast<size_t>(rank)].load(std::memory_order_acquire);
-  if (box != nullptr && !box->is_here()) box->read_late();
+  MessageSender* sender = by_rank_[static_cast<size_t>(rank)].load(std::memory_order_acquire);
+  if (sender != nullptr && !sender->is_here()) sender->read_late();
 }
 
 void Messages::give_up(mob_rank_t rank) {
-  MessageSender* box = by_rank_[static_cast<size_t>(rank)].load(std::memory_order_acquire);
-  if (box != nullptr) box->give_up();
+  MessageSender* sender = by_rank_[static_cast<size_t>(rank)].load(std::memory_order_acquire);
+  if (sender != nullptr) sender->give_up();
 }
 
 mob_status_t Messages::flush_one(mob_rank_t rank, Whose whose) {
-  MessageSender* box = by_rank_[static_cast<size_t>(rank)].load(std::memory_order_acquire);
-  return box != nullptr ? box->flush(whose) : MOB_OK;
+  MessageSender* sender = by_rank_[static_cast<size_t>(rank)].load(std::memory_order_acquire);
+  return sender != nullptr ? sender->flush(whose) : MOB_OK;
 }
 
 mob_status_t Messages::flush(mob_rank_t rank, Whose whose) {
@@ -338,8 +339,8 @@ mob_status_t Messages::flush_all(Whose whose) {
 uint64_t Messages::sent() {
   uint64_t sent = sent_.load(std::memory_order_acquire);
   const std::lock_guard lock(connect_mutex_);
-  for (const auto& box : senders_) {
-    if (box->is_here()) sent += box->written();
+  for (const auto& sender : senders_) {
+    if (sender->is_here()) sent += sender->written();
   }
   return sent;
 }
@@ -382,13 +383,13 @@ uint64_t Messages::sent() {
     Waiter::ring_after_fence(*std::exchange(*to_ring, nullptr));
   };
   for (uint32_t i = 0; i < polled; ++i) {
-    MessageReceiver& reader = *polled_[i];
+    MessageReceiver& receiver = *polled_[i];
     if (*to_ring != nullptr) [[unlikely]] {
-      if (!reader.may_find()) continue;
+      if (!receiver.may_find()) continue;
       ring_before();
     }
-    if (!reader.drain(&more)) continue;
-    *to_ring = reader.doorbell();
+    if (!receiver.drain(&more)) continue;
+    *to_ring = receiver.doorbell();
     found = true;
   }
   if (rings > kPolledRings) [[unlikely]] {
@@ -400,7 +401,7 @@ uint64_t Messages::sent() {
   if (has_queued()) [[unlikely]] {
     ring_before();
     const std::lock_guard lock(connect_mutex_);
-    for (const auto& box : senders_) found |= box->pump();
+    for (const auto& sender : senders_) found |= sender->pump();
   }
   return found;
 }
@@ -444,7 +445,7 @@ bool Messages::serve_by_turns(bool network) {
 // Serves the rings whose bit is set.
 bool Messages::serve_written() {
   bool found = false;
-  for (size_t base = 0; base < readers_.size(); base += 64) {
+  for (size_t base = 0; base < receivers_.size(); base += 64) {
     std::atomic<uint64_t>& word = inbox_->written[base / 64];
     if (word.load(std::memory_order_relaxed) == 0) continue;
     // A full fence: pairs with the one in MessageSender::tell_target(). The loop below finds all
@@ -452,11 +453,11 @@ bool Messages::serve_written() {
     for (uint64_t bits = word.exchange(0, std::memory_order_seq_cst); bits != 0; bits &= bits - 1) {
       const auto bit = static_cast<size_t>(std::countr_zero(bits));
       bool more = false;
-      if (base + bit < readers_.size() && readers_[base + bit]->drain(&more)) {
-        services_.waiter.ring(readers_[base + bit]->source());
+      if (base + bit < receivers_.size() && receivers_[base + bit]->drain(&more)) {
+        services_.waiter.ring(receivers_[base + bit]->source());
         found = true;
       }
-      if (more || base + bit >= readers_.size()) {
+      if (more || base + bit >= receivers_.size()) {
         word.fetch_or(uint64_t{1} << bit, std::memory_order_relaxed);
       }
     }
@@ -465,12 +466,12 @@ bool Messages::serve_written() {
 }
 
 void Messages::attach(uint32_t rings) {
-  for (auto index = static_cast<uint32_t>(readers_.size()); index < rings; ++index) {
+  for (auto index = static_cast<uint32_t>(receivers_.size()); index < rings; ++index) {
     const uint32_t chunk = inbox_->chunks[index / Inbox::kRingsPerChunk].load() - 1;
     // Without the memory nothing can be read now; the next call tries again.
     if (services_.segment.window().allow(uint64_t{chunk} << kChunkShift, 1) != MOB_OK) return;
     try {
-      readers_.push_back(
+      receivers_.push_back(
           std::make_unique<MessageReceiver>(services_, handlers_, *ring_at(*inbox_, index)));
     } catch (const std::bad_alloc&) {
       static std::atomic<bool> told = false;
@@ -481,7 +482,7 @@ void Messages::attach(uint32_t rings) {
       return;
     }
     if (index < kPolledRings) {
-      polled_[index] = readers_.back().get();
+      polled_[index] = receivers_.back().get();
       looked_at_.store(index + 1, std::memory_order_release);
     }
   }

@@ -142,7 +142,7 @@ class Messages final : public RecordSinks {
   uint64_t sent();
 
   // Whether any message waits for room.
-  bool has_queued() const { return boxes_with_queue_.load(std::memory_order_relaxed) != 0; }
+  bool has_queued() const { return senders_with_queue_.load(std::memory_order_relaxed) != 0; }
 
   // Whether serve() may find anything; always false in a process that does not use messages.
   bool in_use() const {
@@ -179,8 +179,8 @@ class Messages final : public RecordSinks {
   }
   mob_status_t check_counters(const char* call, mob_rank_t rank, const mob_notify_t& notify);
   mob_status_t prepare(const char* call, mob_rank_t rank, const Outgoing& message,
-                       MessageSender** box);
-  mob_status_t find_sender(const char* call, mob_rank_t rank, unsigned id, MessageSender** box);
+                       MessageSender** sender);
+  mob_status_t find_sender(const char* call, mob_rank_t rank, unsigned id, MessageSender** sender);
   mob_status_t deliver(const char* call, mob_rank_t rank, const Outgoing& message,
                        mob_status_t (MessageSender::*how)(const Outgoing&));
   mob_status_t flush_one(mob_rank_t rank, Whose whose);
@@ -210,14 +210,14 @@ class Messages final : public RecordSinks {
   std::mutex connect_mutex_;  // guards making senders
   std::unique_ptr<std::atomic<MessageSender*>[]> by_rank_;
   std::vector<std::unique_ptr<MessageSender>> senders_;
-  std::atomic<uint32_t> boxes_with_queue_ = 0;
+  std::atomic<uint32_t> senders_with_queue_ = 0;
   std::atomic<bool> sent_by_program_ = false;
   std::atomic<uint64_t> sent_ = 0;      // see sent()
   const RingSize* width_ = &kWideRing;  // the size of larger rings by the settings
 
   // Receiving.
   std::atomic<uint32_t> serving_ = kNobody;  // guards all below
-  std::vector<std::unique_ptr<MessageReceiver>> readers_;
+  std::vector<std::unique_ptr<MessageReceiver>> receivers_;
   // The receivers of the first rings, for may_find(). If there are more rings, may_find() is always
   // true.
   std::array<MessageReceiver*, kPolledRings> polled_{};

@@ -34,48 +34,48 @@ static_assert(kWideMoreBytes <= os::ring_max_payload(kRingCapacity));
 // Ends waits for a target that cannot answer any more.
 class MessageSender::TargetWatch final : public os::Watch {
  public:
-  explicit TargetWatch(const MessageSender& box) : box_(box) {}
+  explicit TargetWatch(const MessageSender& sender) : sender_(sender) {}
 
   mob_status_t look() override {
-    return box_.services_.peers.has_gone(box_.target_) ? box_.broken() : MOB_OK;
+    return sender_.services_.peers.has_gone(sender_.target_) ? sender_.broken() : MOB_OK;
   }
 
  private:
-  const MessageSender& box_;
+  const MessageSender& sender_;
 };
 
 MessageSender::MessageSender(const MessageServices& services, mob_rank_t target, MessageRing& ring,
-                             uint32_t index, std::atomic<uint32_t>& boxes_with_queue)
+                             uint32_t index, std::atomic<uint32_t>& senders_with_queue)
     : services_(services),
       target_(target),
       target_block_(&services.segment.process(services.peers.host_index(target))),
       head_(ring),
       index_(index),
-      boxes_with_queue_(boxes_with_queue),
+      senders_with_queue_(senders_with_queue),
       writer_(ring.memory, kRingCapacity),
       widens_after_(services.messages.widens_after()) {}
 
 MessageSender::MessageSender(const MessageServices& services, mob_rank_t target, Link& link,
-                             std::atomic<uint32_t>& boxes_with_queue)
+                             std::atomic<uint32_t>& senders_with_queue)
     : services_(services),
       target_(target),
       target_block_(nullptr),
       head_(link.outgoing_head()),
       link_(&link),
-      boxes_with_queue_(boxes_with_queue),
+      senders_with_queue_(senders_with_queue),
       writer_(nullptr, kRingCapacity) {}
 
-MessageSender::Turn::Turn(MessageSender& box) : box_(box), id_(thread_id()) {}
+MessageSender::Turn::Turn(MessageSender& sender) : sender_(sender), id_(thread_id()) {}
 
 void MessageSender::Turn::take() {
-  os::lock(box_.turn_, id_, box_.services_.peers.host().policy());
+  os::lock(sender_.turn_, id_, sender_.services_.peers.host().policy());
   has_ = true;
 }
 
-bool MessageSender::Turn::try_take() { return has_ = os::try_lock(box_.turn_, id_); }
+bool MessageSender::Turn::try_take() { return has_ = os::try_lock(sender_.turn_, id_); }
 
 void MessageSender::Turn::give_up() {
-  os::unlock(box_.turn_, id_);
+  os::unlock(sender_.turn_, id_);
   has_ = false;
 }
 
@@ -403,7 +403,7 @@ void MessageSender::enqueue(Parcel parcel) {
     queue_.push_back(std::move(parcel));
   }
   if (is_late) ++late_;  // only once the parcel is queued: push_back() may throw
-  if (was_empty) boxes_with_queue_.fetch_add(1, std::memory_order_relaxed);
+  if (was_empty) senders_with_queue_.fetch_add(1, std::memory_order_relaxed);
   // Sequentially consistent, as the load in write_queue_and_give_up(): the thread that gives up the
   // turn sees the parcel, or this thread gets the turn in pump().
   queued_.fetch_add(1, std::memory_order_seq_cst);
@@ -499,7 +499,7 @@ void MessageSender::pop(mob_status_t status) {
     pending = queue_.front().pending;
     if (queue_.front().message.late != nullptr) --late_;
     queue_.pop_front();
-    if (queue_.empty()) boxes_with_queue_.fetch_sub(1, std::memory_order_relaxed);
+    if (queue_.empty()) senders_with_queue_.fetch_sub(1, std::memory_order_relaxed);
     // A message that was begun has overtaken others. A flush that waits for those must not count it
     // as one of them.
     unqueued_.store(

@@ -61,13 +61,13 @@ enum class BareSent { kSent, kUnsent, kNoRoom };
 
 class MessageSender {
  public:
-  // `ring` is the ring at `index` of the target's inbox. Counts itself in `boxes_with_queue` while
-  // its queue is not empty.
+  // `ring` is the ring at `index` of the target's inbox. Counts itself in `senders_with_queue`
+  // while its queue is not empty.
   MessageSender(const MessageServices& services, mob_rank_t target, MessageRing& ring,
-                uint32_t index, std::atomic<uint32_t>& boxes_with_queue);
+                uint32_t index, std::atomic<uint32_t>& senders_with_queue);
   // To a process of another host.
   MessageSender(const MessageServices& services, mob_rank_t target, Link& link,
-                std::atomic<uint32_t>& boxes_with_queue);
+                std::atomic<uint32_t>& senders_with_queue);
   ~MessageSender() { give_queue_up(); }
   MessageSender(const MessageSender&) = delete;
   MessageSender& operator=(const MessageSender&) = delete;
@@ -141,7 +141,7 @@ class MessageSender {
   // thread that has it already does not get it.
   class Turn {
    public:
-    explicit Turn(MessageSender& box);
+    explicit Turn(MessageSender& sender);
     ~Turn() {
       if (has_) give_up();
     }
@@ -153,7 +153,7 @@ class MessageSender {
     bool has() const { return has_; }
 
    private:
-    MessageSender& box_;
+    MessageSender& sender_;
     const uint32_t id_;  // of the thread
     bool has_ = false;
   };
@@ -204,7 +204,7 @@ class MessageSender {
   StreamHead& head_;
   const uint32_t index_ = 0;
   Link* const link_ = nullptr;
-  std::atomic<uint32_t>& boxes_with_queue_;
+  std::atomic<uint32_t>& senders_with_queue_;
 
   os::HybridLockWord turn_{};  // held for the whole of a message
   os::RingWriter writer_;

@@ -190,23 +190,23 @@ inline bool MessageSender::knows_handler(unsigned id) const {
 [[gnu::always_inline]] inline BareSent Messages::send_bare(mob_rank_t rank, unsigned id,
                                                            const void* header,
                                                            size_t header_bytes) {
-  MessageSender* box = by_rank_[static_cast<size_t>(rank)].load(std::memory_order_acquire);
-  if (box == nullptr || puts_wait()) [[unlikely]] {
+  MessageSender* sender = by_rank_[static_cast<size_t>(rank)].load(std::memory_order_acquire);
+  if (sender == nullptr || puts_wait()) [[unlikely]] {
     return BareSent::kUnsent;
   }
-  return box->send_bare(id, header, header_bytes);
+  return sender->send_bare(id, header, header_bytes);
 }
 
 [[gnu::always_inline]] inline bool Messages::send_plain(mob_rank_t rank, unsigned id,
                                                         const void* header, size_t header_bytes,
                                                         const void* payload, size_t payload_bytes) {
-  MessageSender* box = by_rank_[static_cast<size_t>(rank)].load(std::memory_order_acquire);
-  if (box == nullptr || !sent_by_program() || services_.instrumentation.counts_messages())
+  MessageSender* sender = by_rank_[static_cast<size_t>(rank)].load(std::memory_order_acquire);
+  if (sender == nullptr || !sent_by_program() || services_.instrumentation.counts_messages())
       [[unlikely]] {
     return false;
   }
   issue_puts();
-  return box->send_plain(id, header, header_bytes, payload, payload_bytes);
+  return sender->send_plain(id, header, header_bytes, payload, payload_bytes);
 }
 
 }  // namespace mobius::engine
