@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Locks of other hosts whose requests bring operations (remote_lock_batch.h).
+// Lock requests to other hosts that carry operations (remote_lock_batch.h).
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
@@ -16,8 +16,8 @@
 namespace mobius::engine {
 namespace {
 
-// Calls take(bytes, count) with what follows a message's header, in memory of its own: now, or when
-// all of it has come. Without memory for it, with null.
+// Calls take(bytes, count) with the payload of a message, in memory of its own: at once, or when
+// all of it has come. `bytes` is null if there is no memory for it.
 template <typename Take>
 void take_payload(const mob_message_t& message, mob_delivery_t* delivery, Take take) {
   struct Late {
@@ -86,7 +86,7 @@ mob_status_t RemoteLocks::send(const RemoteLock& lock, ClaimMode mode, const Rem
   message.header_bytes = sizeof request;
   message.payload = batch.pieces;
   message.payload_bytes = batch.piece_bytes;
-  // Behind what is recorded for that target.
+  // Operations recorded for that target go first.
   services_.scheduler.issue(lock.rank);
   return services_.messages.post("a request", lock.rank, message);
 }
@@ -96,7 +96,7 @@ void RemoteLocks::serve_batch(mob_rank_t origin, const ClaimingRequest& request,
   auto work = std::make_shared<RemoteLockBatchWork>();
   work->request = request.pack;
   work->ends = request.ends != 0;
-  // What could not be kept is answered as what makes no sense.
+  // Without memory for the pieces, make the request invalid: the answer then reports an error.
   if (pieces == nullptr) work->request.answer_bytes = UINT64_MAX;
   work->piece_bytes = pieces == nullptr ? 0 : bytes;
   work->pieces = std::move(pieces);
@@ -111,7 +111,7 @@ void RemoteLocks::serve_batch(mob_rank_t origin, const ClaimingRequest& request,
               .work = std::move(work)});
 }
 
-// Under RemoteObjects::mutex_, as everything that others ask for. Nothing in it waits.
+// Needs RemoteObjects::mutex_, as all work for other processes. Nothing here waits.
 void RemoteLocks::satisfy(const Claim& claim, RemoteObject& object) {
   const Answer acquired = claim.recovered ? Answer::kRecovered : Answer::kAcquired;
   if (claim.work == nullptr) return answer(claim, acquired);
@@ -131,7 +131,7 @@ void RemoteLocks::reply(const Claim& claim, Answer answer, const BatchServer::Do
   message.header_bytes = ClaimedReply::bytes(reply.pack.status);
   message.payload = done.data.get();
   message.payload_bytes = done.bytes;
-  // If the origin is gone, nobody is left to tell.
+  // If the origin is gone, nobody waits for the reply.
   static_cast<void>(services_.messages.post("an answer", claim.rank, message));
 }
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-// A claim (remote_locks.h) that brings operations of its thread, which are carried out once it is
-// satisfied, and perhaps the end of the access: one message, and one answer when all is done.
+// A claim (remote_locks.h) that carries operations of its thread, and perhaps the end of the
+// access. The hosting process executes the operations once the claim is satisfied. It takes one
+// request, and one answer when all is done.
 
 #include <mobius/job.h>
 
@@ -18,23 +19,23 @@ namespace mobius::engine {
 enum class ClaimMode : uint32_t { kExclusive, kShared };
 enum class ClaimAnswer : uint32_t { kNone, kAcquired, kRecovered, kHeld, kUnknown };
 
-// At the origin. Until the answer has come the operations are whoever waits for it has them.
+// A batch at the origin. Until the answer comes, the waiting thread keeps the operations.
 struct RemoteLockBatch {
   struct Place {
     char* to;
     size_t bytes;
   };
-  bool ends = false;  // the access, with them
+  bool ends = false;  // the access ends after the operations
   BatchRequest request{};
   const unsigned char* pieces = nullptr;  // schedule/wire.h
   size_t piece_bytes = 0;
-  std::vector<Place> places;  // of what is read, in order
-  // How the operations went; those of a claim that was not satisfied did not begin.
+  std::vector<Place> places;  // destinations of the data read, in order
+  // Outcome of the operations; they do not begin if the claim is not satisfied.
   mob_status_t status = MOB_OK;
   char text[512] = {};
 };
 
-// At the process that hosts the lock.
+// A batch at the process that hosts the lock.
 struct RemoteLockBatchWork {
   BatchRequest request;
   bool ends;
@@ -42,7 +43,7 @@ struct RemoteLockBatchWork {
   std::unique_ptr<unsigned char[]> pieces;
 };
 
-// In front of the pieces. The pack's id is the claim's ticket.
+// Precedes the pieces. The batch request's id is the claim's ticket.
 struct ClaimingRequest {
   BatchRequest pack;
   uint64_t object;
@@ -52,7 +53,7 @@ struct ClaimingRequest {
   uint32_t ends;
 };
 
-// In front of what was read.
+// Precedes the data read.
 struct ClaimedReply {
   ClaimAnswer answer;
   BatchReply pack;

@@ -23,8 +23,7 @@ mob_status_t held_already(const char* call) {
               "%s: the calling thread holds it already, and would wait for itself for ever", call);
 }
 
-// Ends a wait when the hosting process cannot answer any more, and has it look for owners that
-// cannot release any more.
+// Ends a wait if the hosting process cannot answer any more, and makes it check for dead owners.
 class RemoteLocks::HostingWatch final : public os::Watch {
  public:
   HostingWatch(Peers& peers, RemoteObjects& objects, const char* call, mob_rank_t rank)
@@ -38,8 +37,8 @@ class RemoteLocks::HostingWatch final : public os::Watch {
     }
     const mob_status_t asked = without_exceptions(
         call_, [&] { return objects_.ask(rank_, {.what = RemoteObjects::What::kLookAgain}); });
-    // Without memory to ask with, the next look asks: who gave up here would be given the lock all
-    // the same.
+    // Without memory to ask with, the next check asks. The wait must not end here, because the
+    // thread would still be given the lock.
     return asked == MOB_ERR_MEMORY ? MOB_OK : asked;
   }
 
@@ -59,7 +58,7 @@ bool RemoteLocks::holds(const RemoteLock& lock) {
   return held_.contains(held_by_self(lock));
 }
 
-// A ticket that answers find; not after it is gone.
+// Registers a ticket, so that answers find it, until the end of the scope.
 class RemoteLocks::TicketScope {
  public:
   TicketScope(RemoteLocks& claims, Ticket& ticket) : number(claims.add(ticket)), claims_(claims) {}
@@ -90,7 +89,7 @@ mob_status_t RemoteLocks::claim(const char* call, const RemoteLock& lock, ClaimM
                 lock.rank);
   }
   if (holds(lock)) return held_already(call);
-  // For the books, without asking for memory when the answer is there.
+  // The entry for held_, made now so that the answer needs no memory.
   std::set<Held> entry{held_by_self(lock)};
   Ticket ticket;
   ticket.batch = batch;
@@ -156,13 +155,13 @@ mob_status_t RemoteLocks::give_back(const RemoteLock& lock, ClaimMode mode) {
                                                        .mode = mode,
                                                        .object = lock.object,
                                                        .index = lock.index});
-  // Where there was no memory to ask, the thread has it still.
+  // If there was no memory to ask with, the hosting process still counts the thread as holder.
   const std::lock_guard guard(mutex_);
   if (mode == ClaimMode::kExclusive) held_.erase(held_by_self(lock));
   return status;
 }
 
-// Of one that died nobody will claim anything.
+// A process that died takes no claims any more, so errors do not matter.
 void RemoteLocks::settle_now() {
   std::set<mob_rank_t> ranks;
   {
@@ -175,7 +174,7 @@ void RemoteLocks::settle_now() {
   }
 }
 
-// Who waits is woken by who serves messages.
+// The serving thread wakes the waiting one.
 void RemoteLocks::answered(uint64_t ticket, Answer answer) {
   const std::lock_guard guard(mutex_);
   const auto found = tickets_.find(ticket);
@@ -183,7 +182,7 @@ void RemoteLocks::answered(uint64_t ticket, Answer answer) {
 }
 
 void RemoteLocks::answer(const Claim& claim, Answer answer) {
-  // Nobody is left to be told if it is gone.
+  // If the origin is gone, nobody waits for the answer.
   if (claim.work != nullptr) return reply(claim, answer, {});
   static_cast<void>(objects_.ask(claim.rank, {.what = RemoteObjects::What::kAnswer,
                                               .number = static_cast<uint32_t>(answer),
@@ -220,7 +219,7 @@ bool RemoteLocks::look() {
 }
 
 bool RemoteLocks::look_at_all(os::OwnerProbe* probe) {
-  // One that waits holds up those that came after it.
+  // A waiting claim holds up the later claims of the same lock.
   std::vector<std::pair<uint64_t, uint64_t>> held_up;
   bool satisfied = false;
   for (auto claim = waiting_.begin(); claim != waiting_.end();) {
@@ -250,7 +249,7 @@ bool RemoteLocks::look_at_all(os::OwnerProbe* probe) {
 
 void RemoteLocks::released(Segment& segment, mob_rank_t host) {
   ProcessBlock::Doorbell& hosting = segment.doorbell(host);
-  // The release comes before the look: pairs with the count in serve().
+  // The release comes before the check: pairs with the count in serve().
   std::atomic_thread_fence(std::memory_order_seq_cst);
   if (hosting.claims.load(std::memory_order_relaxed) != 0) Progress::wake_after_fence(hosting);
 }

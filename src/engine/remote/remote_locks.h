@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-// Locks of processes of other hosts. A thread claims one of the process that hosts it, which tries
-// on the thread's behalf, under the thread's name (Peers::lock_id()), and keeps what cannot be
-// given yet in a queue. A claim at the head of the queue becomes the lock's heir (os::inherit()),
-// so that it is handed over by whoever releases it, also by a local peer in shared memory; who does
-// so wakes the hosting process, whose progress sends the answer. Nobody polls, and claims of one
-// lock are served in the order in which they came.
+// Locks in processes of other hosts. A thread sends a claim to the process that hosts the lock.
+// That process tries on the thread's behalf, under the thread's name (Peers::lock_id()), and queues
+// claims that it cannot satisfy yet. The first queued claim becomes the lock's heir
+// (os::inherit()), so every release hands the lock over to it, also the release of a local peer in
+// shared memory. The releasing process then wakes the hosting process, whose progress thread sends
+// the answer. Nobody polls, and claims of one lock are served in the order in which they came.
+//
+// Dead owners are looked for when a thread waits for long: about every 100 ms the waiting process
+// asks the hosting one to check for them. If the hosting process is gone, the waiting process finds
+// that out itself.
 //
 // Owners that died are looked for when somebody waits for long: the waiting process asks the
 // hosting one to look again, about every 100 ms, and finds out itself if that one is gone.
@@ -32,25 +36,25 @@ namespace mobius::engine {
 class RemoteObject;
 class RemoteObjects;
 
-// A lock of a member on another host: the one at `index` of what the object of that name has in
-// `rank`, which says what the number means.
+// A lock of a member on another host: the lock at `index` of the object of that name in `rank`. The
+// object defines the meaning of the index.
 struct RemoteLock {
   mob_rank_t rank;
   uint64_t object;
   uint64_t index;
 };
 
-// What the hosting process knows of a claim.
+// A claim, as the hosting process keeps it.
 struct Claim {
-  mob_rank_t rank;  // whose thread
+  mob_rank_t rank;  // of the claiming thread
   uint32_t id;      // the thread's name in locks
   ClaimMode mode;
   bool waits;  // otherwise it is tried once
   uint64_t object;
   uint64_t index;
-  uint64_t ticket;                                            // for the answer
-  std::shared_ptr<const RemoteLockBatchWork> work = nullptr;  // that came with it
-  // The object's:
+  uint64_t ticket;                                            // identifies the claim in the answer
+  std::shared_ptr<const RemoteLockBatchWork> work = nullptr;  // the batch that it carries
+  // State that the object keeps with the claim:
   bool queued = false;     // it has been tried before
   bool at_gate = false;    // it has a part of what it needs
   bool recovered = false;  // from a dead owner
@@ -65,22 +69,23 @@ class RemoteLocks {
   RemoteLocks(const RemoteServices& services, RemoteObjects& objects)
       : services_(services), objects_(objects) {}
 
-  // Readies this process to be asked.
+  // Lets peers send claims to this process.
   void open();
 
-  // Those of the calling thread. `call` names the public function in errors; of the results,
-  // `recovered` may be null. MOB_ERR_PEER if the hosting process died; MOB_ERR_STATE in a handler.
+  // These act for the calling thread. `call` names the public function in errors; `recovered` may
+  // be null. MOB_ERR_PEER if the hosting process died; MOB_ERR_STATE in a handler.
   mob_status_t acquire(const char* call, const RemoteLock& lock, ClaimMode mode, int* recovered);
-  // With operations, which are complete with that, as the batch then says; the thread has nothing
-  // any more if they end it.
+  // Acquires the lock for a batch of operations, which are complete when this returns; the batch
+  // holds their outcome. The thread does not keep the lock if the batch ends the access.
   mob_status_t acquire_for(const char* call, const RemoteLock& lock, ClaimMode mode,
                            RemoteLockBatch* batch);
   mob_status_t try_acquire(const char* call, const RemoteLock& lock, ClaimMode mode, int* acquired,
                            int* recovered);
-  // What the calling thread has; does not wait for the hosting process to do so.
+  // Releases a lock of the calling thread; does not wait for the hosting process to do so.
   mob_status_t give_back(const RemoteLock& lock, ClaimMode mode);
-  // Waits for the hosting processes to have taken back what this process has given back: what comes
-  // between the two in a barrier need not come in that order otherwise.
+  // Waits until the hosting processes have taken back the locks that this process has released. A
+  // barrier calls it, because a release before the barrier could otherwise come after a claim that
+  // follows it.
   void settle() {
     if (is_unsettled_.load(std::memory_order_relaxed)) [[unlikely]] {
       settle_now();
@@ -89,11 +94,11 @@ class RemoteLocks {
   // Whether the calling thread has exclusive access.
   bool holds(const RemoteLock& lock);
 
-  // Looks at the claims that wait here; whether one was satisfied. Any thread.
+  // Tries the claims that wait here; returns whether any was satisfied. Any thread.
   bool look();
 
-  // After the release, or the change that may satisfy a claim, of something that `host`, a rank of
-  // this host, hosts: wakes it if it waits on others' behalf.
+  // Called after a release, or another change that may satisfy a claim, of an object that `host`, a
+  // rank of this host, hosts. Wakes that process if claims wait there.
   static void released(Segment& segment, mob_rank_t host);
 
  private:
@@ -119,7 +124,7 @@ class RemoteLocks {
                   size_t bytes);
   void settle_now();
 
-  // For others; these need RemoteObjects::mutex_.
+  // Work for other processes; these need RemoteObjects::mutex_.
   void serve(Claim claim);
   void serve_batch(mob_rank_t origin, const ClaimingRequest& request,
                    std::unique_ptr<unsigned char[]> pieces, size_t bytes);  // takes it
@@ -130,11 +135,11 @@ class RemoteLocks {
 
   const RemoteServices& services_;
   RemoteObjects& objects_;
-  std::mutex mutex_;  // guards what follows, up to waiting_
+  std::mutex mutex_;  // guards all below, up to waiting_
   uint64_t next_ticket_ = 0;
   std::map<uint64_t, Ticket*> tickets_;
   std::set<Held> held_;
-  std::set<mob_rank_t> unsettled_;  // who was given something back
+  std::set<mob_rank_t> unsettled_;  // ranks that were sent releases since settle()
   std::atomic<bool> is_unsettled_ = false;
 
   std::list<Claim> waiting_;  // in the order in which they came

@@ -30,7 +30,7 @@ void RemoteObject::give_back(const Claim& /*claim*/) {}
 mob_rank_t RemoteObjects::rank() const { return services_.peers.rank(); }
 
 mob_status_t RemoteObjects::ask(mob_rank_t rank, const Request& request) {
-  // With what is recorded for that target, and behind it.
+  // Goes with the operations recorded for that target, and after them.
   if (services_.scheduler.tell(rank, &request, sizeof request)) return MOB_OK;
   Outgoing message;
   message.id = static_cast<unsigned>(InternalHandler::kRemote);
@@ -58,7 +58,7 @@ bool RemoteObjects::is_at_end(mob_rank_t rank) {
     const std::lock_guard lock(at_end_mutex_);
     if (at_end_.contains(rank)) return true;
   }
-  // Who cannot be asked is lost, which is looked for beside this.
+  // A process that cannot be asked is lost; the waiting thread checks for that, too.
   static_cast<void>(ask(rank, {.what = What::kAsksForEnd}));
   return false;
 }
@@ -85,7 +85,7 @@ void RemoteObjects::serve(const mob_message_t& message) {
   const mob_rank_t self = services_.peers.rank();
   switch (request.what) {
     case What::kCount: {
-      // One that was freed since is counted nowhere.
+      // A counter freed since then is not counted.
       auto* named = reinterpret_cast<mob_counter_t>(request.index);
       mob_counter* counter = services_.counters.find("a message", self, named);
       if (counter != nullptr) services_.counters.count(self, *counter);

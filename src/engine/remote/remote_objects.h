@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-// What a process has done by one of another host beside transfers and messages of the program: what
-// it would do itself, to words that it could reach, if both were on one host.
+// Work that a process has another host's process do, besides transfers and messages of the program.
+// On one host the process would do it itself, to words in shared memory.
 
 #include <mobius/counter.h>
 #include <mobius/message.h>
@@ -19,34 +19,35 @@
 
 namespace mobius::engine {
 
-// What the members of a team made together: each has a part of it, which members of other hosts
-// have changed by the process of that member. Called by a thread that serves messages, with the
-// object held live.
+// An object that the members of a team made together. Each member has a part of it; the member's
+// process changes that part for members of other hosts. A thread that serves messages calls these
+// functions, while the object is kept live.
 class RemoteObject {
  public:
   RemoteObject() = default;
   RemoteObject(const RemoteObject&) = delete;
   RemoteObject& operator=(const RemoteObject&) = delete;
 
-  // A member says something; `rank` is its rank in the world, which it has claimed to be `member`.
+  // A member sends a value; `rank` is its rank in the world, and it claims to be `member`.
   virtual void told(mob_rank_t rank, mob_rank_t member, uint64_t index, uint32_t value);
 
-  // Tries to give a thread of another process what it claims, without waiting for anybody; whether
-  // it has it now. With a probe also from dead owners. The text of an error is not recorded.
+  // Tries, without waiting, to satisfy a claim of a thread of another process; returns whether it
+  // is satisfied. With a probe it also takes locks from dead owners. The text of an error is not
+  // recorded.
   virtual bool attempt(Claim& claim, os::OwnerProbe* probe);
-  // Takes back what a claim has that is not to be satisfied any more.
+  // Takes back the part that a claim has, if it will not be satisfied any more.
   virtual void abandon(Claim& claim);
-  // Takes back what a claim like this one was given.
+  // Takes back all that a claim like this one was given.
   virtual void give_back(const Claim& claim);
 
  protected:
   ~RemoteObject() = default;
 };
 
-// Hears of notifications that processes of other hosts send to this one (RemoteObjects::notify()).
+// Receives the notifications of processes of other hosts (RemoteObjects::notify()).
 class NotificationSink {
  public:
-  // Called by a thread that serves messages; it wakes whoever waits.
+  // Called by a thread that serves messages; wakes waiting threads.
   virtual void notified(mob_rank_t from) = 0;
 
  protected:
@@ -58,7 +59,7 @@ class RemoteObjects final : public RemoteCounts, public TellSink {
   explicit RemoteObjects(const RemoteServices& services)
       : services_(services), locks_(services_, *this) {}
 
-  // Readies this process to be asked. The sink outlives this.
+  // Lets peers send requests to this process. The sink outlives this.
   void open(NotificationSink& notifications);
 
   RemoteLocks& locks() { return locks_; }
@@ -67,21 +68,21 @@ class RemoteObjects final : public RemoteCounts, public TellSink {
 
   // Counts a counter of `owner`.
   mob_status_t count(mob_rank_t owner, mob_counter_t counter) override;
-  // A notification for `rank`.
+  // Sends a notification to `rank`.
   mob_status_t notify(mob_rank_t rank);
-  // Has told(own rank, `member`, `index`, `value`) called at the object of that name in `rank`.
+  // Has `rank` call told(own rank, `member`, `index`, `value`) of its object of that name.
   mob_status_t tell(mob_rank_t rank, uint64_t object, mob_rank_t member, uint64_t index,
                     uint32_t value);
 
-  // Whether a process is known to have come to the end of the job, where it does nothing but serve
-  // others. A process of another host that is not known to have is asked; its answer comes behind
-  // everything that it told before. So call this only for a process that is waited for. (Peers
-  // learn of the end of other hosts without asking only once all processes of such a host have come
-  // to it, which is enough for collective calls.)
+  // Whether a process is known to have come to the end of the job, where it only serves others. If
+  // it is on another host and not known to have, this asks it; its answer comes after everything
+  // that it told before. So call this only for a process that a thread waits for. (Without asking,
+  // peers learn of the end of another host only once all its processes have come to it. That is
+  // enough for collective calls.)
   bool is_at_end(mob_rank_t rank);
 
-  // Names for objects are never used again. add() before others can know the name; after remove()
-  // the object is not used any more, and who asks for it is not heard.
+  // Names of objects are not reused. Call add() before others can know the name. After remove() the
+  // object is not used any more, and requests for it are dropped.
   uint64_t new_name() {
     return static_cast<uint64_t>(rank() + 1) << 32 |
            (names_.fetch_add(1, std::memory_order_relaxed) + 1);
@@ -89,7 +90,7 @@ class RemoteObjects final : public RemoteCounts, public TellSink {
   void add(uint64_t name, RemoteObject& object);
   void remove(uint64_t name);
 
-  // Does what a process of another host asks for. By a thread that serves messages.
+  // Carries out a request of a process of another host. Called by a thread that serves messages.
   void serve(const mob_message_t& message) override;
 
  private:
@@ -105,7 +106,7 @@ class RemoteObjects final : public RemoteCounts, public TellSink {
     kAnswer,      // value: the ticket, number: a ClaimAnswer
     kGiveBack,    // as kClaim, without a ticket
     kAsksForEnd,  // whether the target has come to the end of the job
-    kIsAtEnd,     // the source has; not said by one that has not
+    kIsAtEnd,     // the source has; a process that has not does not answer
   };
   struct Request {
     What what;
@@ -126,7 +127,7 @@ class RemoteObjects final : public RemoteCounts, public TellSink {
   RemoteLocks locks_;
   NotificationSink* notifications_ = nullptr;
   std::atomic<uint32_t> names_ = 0;
-  std::mutex mutex_;  // guards objects_, and what RemoteLocks does for others
+  std::mutex mutex_;  // guards objects_ and the work of RemoteLocks for others
   std::map<uint64_t, RemoteObject*> objects_;
   std::mutex at_end_mutex_;
   std::set<mob_rank_t> at_end_;

@@ -11,7 +11,7 @@ class Scheduler;
 class Segment;
 class Waiter;
 
-// What the components of this folder use of the folders above.
+// The services of other folders that the components of this folder use.
 struct RemoteServices {
   Peers& peers;
   Segment& segment;
