@@ -49,10 +49,10 @@ void RemoteLocks::open() {
         ClaimingRequest request;
         if (message->header_bytes != sizeof request) return;
         std::memcpy(&request, message->header, sizeof request);
-        auto& claims = *static_cast<RemoteLocks*>(self);
+        auto& locks = *static_cast<RemoteLocks*>(self);
         take_payload(*message, delivery,
-                     [&claims, request, source = message->source](auto pieces, size_t bytes) {
-                       claims.serve_batch(source, request, std::move(pieces), bytes);
+                     [&locks, request, source = message->source](auto pieces, size_t bytes) {
+                       locks.serve_batch(source, request, std::move(pieces), bytes);
                      });
       },
       this);
@@ -62,10 +62,10 @@ void RemoteLocks::open() {
         ClaimedReply reply{};
         std::memcpy(&reply, message->header, std::min(message->header_bytes, sizeof reply));
         reply.pack.text[sizeof reply.pack.text - 1] = 0;
-        auto& claims = *static_cast<RemoteLocks*>(self);
+        auto& locks = *static_cast<RemoteLocks*>(self);
         take_payload(*message, delivery,
-                     [&claims, reply, source = message->source](auto data, size_t bytes) {
-                       claims.take_reply(source, reply, data.get(), bytes);
+                     [&locks, reply, source = message->source](auto data, size_t bytes) {
+                       locks.take_reply(source, reply, data.get(), bytes);
                      });
       },
       this);

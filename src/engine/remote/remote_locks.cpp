@@ -61,10 +61,10 @@ bool RemoteLocks::holds(const RemoteLock& lock) {
 // Registers a ticket, so that answers find it, until the end of the scope.
 class RemoteLocks::TicketScope {
  public:
-  TicketScope(RemoteLocks& claims, Ticket& ticket) : number(claims.add(ticket)), claims_(claims) {}
+  TicketScope(RemoteLocks& locks, Ticket& ticket) : number(locks.add(ticket)), locks_(locks) {}
   ~TicketScope() {
-    const std::lock_guard guard(claims_.mutex_);
-    claims_.tickets_.erase(number);
+    const std::lock_guard guard(locks_.mutex_);
+    locks_.tickets_.erase(number);
   }
   TicketScope(const TicketScope&) = delete;
   TicketScope& operator=(const TicketScope&) = delete;
@@ -72,7 +72,7 @@ class RemoteLocks::TicketScope {
   const uint64_t number;
 
  private:
-  RemoteLocks& claims_;
+  RemoteLocks& locks_;
 };
 
 uint64_t RemoteLocks::add(Ticket& ticket) {
