@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-// Who looks at whom where the members of a large team meet: first everyone at those of its row,
-// then at one member of each other row, whose row has met by then. So everyone knows that all have
-// come, having looked at twice as many flags as a row has members, in two trips of a cache line.
+// The pattern by which the members of a large team meet. The members form rows. Each member first
+// waits for the flags of all others of its row, then for one member of each other row, which posts
+// once its own row has met. So each member knows that all have come, after reading twice as many
+// flags as a row has members, in two steps of one cache miss each.
 
 #include <mobius/job.h>
 
@@ -20,7 +21,7 @@ class GridBarrier {
     place_ = rank - start(row_);
   }
 
-  // The others of its row.
+  // The other members of the own row.
   std::vector<mob_rank_t> row() const {
     std::vector<mob_rank_t> result;
     for (mob_rank_t i = 0; i < length(row_); ++i) {
@@ -28,7 +29,8 @@ class GridBarrier {
     }
     return result;
   }
-  // Whom it looks at in the other rows: whoever has its place, or the last one.
+  // The members of other rows whose flags this member reads: those at its place, or the last of a
+  // shorter row.
   std::vector<mob_rank_t> across() const {
     std::vector<mob_rank_t> result;
     for (mob_rank_t r = 0; r < rows_; ++r) {
@@ -36,7 +38,7 @@ class GridBarrier {
     }
     return result;
   }
-  // Who looks at it in the other rows.
+  // The members of other rows that read this member's flag.
   std::vector<mob_rank_t> onlookers() const {
     std::vector<mob_rank_t> result;
     const mob_rank_t own_last = length(row_) - 1;
@@ -49,7 +51,7 @@ class GridBarrier {
   }
 
  private:
-  // Rows follow each other, and the first ones may have a member more than the others.
+  // Rows follow each other; the first ones may have one member more than the others.
   mob_rank_t start(mob_rank_t row) const {
     return row * (size_ / rows_) + std::min(row, size_ % rows_);
   }

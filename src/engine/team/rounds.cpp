@@ -16,23 +16,24 @@ namespace {
 
 using base::MeetBy;
 
-// Up to here everyone looks at everyone's flag: one trip of a cache line and no line that all
-// change. Beyond, in two trips, at fewer. Where members share processors one counter costs less
-// work.
+// Up to this size each member reads the flags of all others: one cache miss, and no line that all
+// write. Larger teams read fewer flags in two steps. Where members share processors, one counter
+// costs less work.
 constexpr mob_rank_t kMostFlags = 16;
 
-// Rounds ahead for which the own line is fetched: further than any other member can be.
+// The own line is prefetched for this many rounds ahead: further ahead than any other member can
+// be.
 constexpr uint32_t kFetchAhead = 3;
 
-// So many rounds ago the line was in use beside which a row's flag lies.
+// A row's flag lies beside the line that was in use so many rounds ago.
 constexpr uint32_t kRowBehind = 2;
 
-// Bulk memory of so many bytes is fetched, too, for the next round.
+// Bulk memory of up to so many bytes is prefetched, too, for the next round.
 constexpr size_t kFetchedBytes = 512;
 
-// Ends a wait for members of a team when one of them cannot come any more. Any member's death
-// does: who is awaited may be waiting for it. That a member leaves says something about itself
-// alone, because it leaves when its part is done: look only whether those awaited do.
+// Ends a wait for members of a team when one of them cannot come any more. The death of any member
+// ends the wait, because an awaited member may wait for the dead one. A member leaves when its part
+// is done, so leaving ends the wait only if that member itself is awaited.
 template <typename IsMissing>
 class MembersWatch final : public os::Watch {
  public:
@@ -60,11 +61,11 @@ class MembersWatch final : public os::Watch {
   const TeamServices& services_;
   const TeamMap& map_;
   const TeamHeader::Meeting& header_;
-  const IsMissing is_missing_;  // whether a member is awaited, and will not come
+  const IsMissing is_missing_;  // whether a member is awaited and has left
   TeamFailure loss_;
 };
 
-// How the members of a team on one host meet: all of them find the same.
+// How the members of a team on one host meet. All members get the same answer.
 MeetBy meet_by(const TeamServices& services, const TeamMap& map) {
   const MeetBy wanted = services.settings.meet_by();
   if (wanted != MeetBy::kAuto) return wanted;
@@ -78,7 +79,7 @@ MeetBy meet_by(const TeamServices& services, const TeamMap& map) {
 
 template <typename Done>
 bool comes_within(uint64_t ns, Done done) {
-  constexpr int kLooks = 64;  // at one time
+  constexpr int kLooks = 64;  // per look at the clock
   const uint64_t end = os::now_ns() + ns;
   do {
     for (int i = 0; i < kLooks; ++i) {
@@ -137,11 +138,11 @@ bool Rounds::has_left_these(mob_rank_t rank) const {
                                    : services_.peers.is_leaving(process);
 }
 
-// Members give up at different points: what one left behind must not complete the next call of
-// another.
+// Members give up at different points, so a round is not used again: leftovers of one member must
+// not complete the next call of another.
 template <typename Done, typename Lacks>
 mob_status_t Rounds::wait_until(Done done, Lacks lacks) {
-  // In this order: who leaves has done its part before, or never does.
+  // In this order: a member that leaves has done its part before, or never does it.
   MembersWatch watch(services_, map_, header(),
                      [&](mob_rank_t member) { return has_left_these(member) && lacks(member); });
   const mob_status_t status = services_.waiter.wait_until(done, &watch);
@@ -167,12 +168,12 @@ mob_status_t Rounds::begin(Role role, Bulk bulk, size_t bytes) {
   return role == Role::kWrites ? await_done(before) : MOB_OK;
 }
 
-// Places lie in the two halves by turns, so that none is the one before, whatever its size: whoever
-// waits for a member to be through with a round waits two rounds later at least (end()). Nor is it
-// near: processors fetch what comes after that which is read, and would take it from who is writing
-// there. Members that meet are at most a round apart: a place in each half does, which stay in the
-// nearest caches. What is short, and fetched to be written, is better written where nobody has
-// looked for long.
+// Places alternate between the two halves, so that no place, whatever its size, is the one before:
+// a member waits for readers of a round only two rounds later or more (end()). Nor are they
+// adjacent, because processors prefetch beyond a place that is read and would take lines from the
+// member that writes there. Members that meet are at most one round apart, so one place in each
+// half is enough and stays in the nearest caches. A small place that is prefetched for writing is
+// better one that no member has read for long.
 Rounds::Place Rounds::place_of(size_t turn, Bulk bulk, size_t bytes) {
   constexpr size_t kLine = 64;
   size_t places = 1;  // in a half
@@ -184,8 +185,8 @@ Rounds::Place Rounds::place_of(size_t turn, Bulk bulk, size_t bytes) {
   return {begin, begin + bytes};
 }
 
-// Where a round like this one, which uses little bulk memory, would write next: all that others
-// read there is long past.
+// Prefetches the place where a round like this one, with little bulk memory, would write next.
+// Other members ended reading it long ago.
 void Rounds::fetch_next_place() const {
   const Place& used = used_[round_ % kRoundLines];
   const size_t bytes = used.end - used.begin;
@@ -194,7 +195,7 @@ void Rounds::fetch_next_place() const {
   for (size_t at = 0; at < bytes; at += 64) os::prefetch_to_write(next + at);
 }
 
-// Returns the last round that used the line or any of the place.
+// Returns the last round that used the line or any part of the place.
 uint32_t Rounds::take_place(Bulk bulk, size_t bytes) {
   uint32_t before = round_ - kRoundLines;
   if (bulk != Bulk::kSame) {
@@ -242,21 +243,21 @@ void Rounds::tell_done_waiters_after_fence() {
 
 void Rounds::post_to(mob_rank_t reader) {
   post();
-  std::atomic_thread_fence(std::memory_order_seq_cst);  // between changes and looks for sleepers
+  std::atomic_thread_fence(std::memory_order_seq_cst);  // between changes and checks for sleepers
   services_.waiter.ring_after_fence(map_.world_rank(reader));
   tell_done_waiters_after_fence();
 }
 
 void Rounds::post_to_all() {
   post();
-  std::atomic_thread_fence(std::memory_order_seq_cst);  // between changes and looks for sleepers
+  std::atomic_thread_fence(std::memory_order_seq_cst);  // between changes and checks for sleepers
   ring_all_after_fence();
 }
 
 mob_status_t Rounds::meet(uint64_t expected_ns) {
   const mob_status_t status =
       meet_by_ == MeetBy::kCount ? meet_by_count() : meet_by_flags(expected_ns);
-  // Who came to this round had ended the one before.
+  // A member that posted in this round had ended the one before.
   if (status == MOB_OK) all_done_ = round_ - 1;
   return status;
 }
@@ -270,11 +271,12 @@ mob_status_t Rounds::meet_by_flags(uint64_t expected_ns) {
     }
     return true;
   };
-  // Look before the fence waits for the own line to be written: both lines travel at once.
+  // Read the flags before the fence, which waits until the own line is written: both lines then
+  // travel at once.
   const bool came = all_came();
-  std::atomic_thread_fence(std::memory_order_seq_cst);  // between changes and looks for sleepers
+  std::atomic_thread_fence(std::memory_order_seq_cst);  // between changes and checks for sleepers
   for (const Mate& mate : mates_) Waiter::ring_after_fence(*mate.doorbell);
-  // No other member looks at that line yet; when its turn comes, it is here and ready to be
+  // No other member reads that line yet. When its turn comes, it is in this cache and ready to be
   // written.
   os::prefetch_to_write(&own_lines_->lines[(round_ + kFetchAhead) % kRoundLines]);
   fetch_next_place();
@@ -284,14 +286,14 @@ mob_status_t Rounds::meet_by_flags(uint64_t expected_ns) {
   return across_.empty() ? MOB_OK : meet_other_rows();
 }
 
-// The second step in a grid: who looks at this member knows that its row has come.
+// The second step in a grid: members that read this one's row flag know that its row has come.
 mob_status_t Rounds::meet_other_rows() {
-  // Beside the line of an earlier round: processors fetch lines in pairs, and hardly anybody looks
-  // at that one any more.
+  // The row flag lies beside the line of an earlier round, because processors fetch lines in pairs
+  // and hardly any member reads that line any more.
   const auto row_of = [](TeamMember::Lines& lines, uint32_t round) -> std::atomic<uint32_t>& {
     return lines.lines[(round - kRowBehind) % kRoundLines].row;
   };
-  // Release and acquire: what its row has posted came before.
+  // Release and acquire: all that the row's members posted comes before.
   row_of(*own_lines_, round_).store(round_, std::memory_order_release);
   auto next = across_.cbegin();
   const auto all_came = [&] {
@@ -301,7 +303,7 @@ mob_status_t Rounds::meet_other_rows() {
     return true;
   };
   const bool came = all_came();
-  std::atomic_thread_fence(std::memory_order_seq_cst);  // between changes and looks for sleepers
+  std::atomic_thread_fence(std::memory_order_seq_cst);  // between changes and checks for sleepers
   for (const Mate& mate : onlookers_) Waiter::ring_after_fence(*mate.doorbell);
   os::prefetch_to_write(&row_of(*own_lines_, round_ + 1));
   return came ? MOB_OK : wait_for_those_who_come(all_came);
@@ -321,9 +323,9 @@ mob_status_t Rounds::meet_by_count() {
   const uint32_t before = shared.arrived.fetch_add(1, std::memory_order_seq_cst);
   if (before + 1 == static_cast<uint32_t>(map_.size())) {
     shared.arrived.store(0, std::memory_order_relaxed);
-    // Release pairs with the acquire below: the reset above and everything that any member wrote
-    // before it came is visible to those who go on. Sequentially consistent: also the fence
-    // between changes and looks for sleepers.
+    // Release pairs with the acquire below: the reset above and all that any member wrote before it
+    // came is visible to the members that go on. Sequentially consistent: also the fence between
+    // changes and checks for sleepers.
     shared.generation.exchange(generation + 1, std::memory_order_seq_cst);
     ring_all_after_fence();
     return MOB_OK;
@@ -348,11 +350,11 @@ mob_status_t Rounds::await_all() {
 }
 
 void Rounds::end() {
-  // Release pairs with the acquire in await_done_slowly(): what this member read may be
+  // Release pairs with the acquire in await_done_slowly(): the data that this member read may be
   // overwritten.
   if (posted_) {
-    // Who waits for this waits two rounds later at least (place_of()), and in the round between
-    // this member posts, or passes below.
+    // A member that waits for this does so two rounds later or more (place_of()). In between this
+    // member posts, or takes the other branch.
     own_lines_->done.store(round_, std::memory_order_release);
   } else {
     own_lines_->done.exchange(round_, std::memory_order_seq_cst);
@@ -373,7 +375,8 @@ mob_status_t Rounds::await_done_slowly(uint32_t round) {
     return true;
   };
   if (!all_done()) {
-    // Pairs with the fence before each look at it: who is done later rings.
+    // Pairs with the fence before each check of the counter: a member that ends the round later
+    // rings.
     header().done_waiters.fetch_add(1, std::memory_order_seq_cst);
     const mob_status_t status = wait_until(all_done, [&](mob_rank_t member) {
       const uint32_t theirs = lines_of(member).done.load(std::memory_order_acquire);

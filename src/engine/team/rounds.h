@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-// How the members of a team hand each other data: in rounds, through memory they share.
+// The members of a team exchange data in rounds, through memory they share.
 //
-// Every collective call is a sequence of rounds that follows from its arguments alone, so all
-// members count the same rounds. In a round a member may write its own line (a flag with a little
-// data beside it) and its own bulk memory, post them, read those of others who posted, and end the
-// round. Nothing in a round is answered: a member that only writes goes on at once, and looks at
-// what the others have read no sooner than it comes to use the same memory again, several rounds
-// later.
+// The sequence of rounds of a collective call follows from its arguments alone, so all members
+// count the same rounds. In a round a member may write its own line (a flag with a little data
+// beside it) and its own bulk memory, post them, read those of other members that posted, and end
+// the round. Rounds have no acknowledgements: a member that only writes goes on at once. It waits
+// for its readers only before it uses the same memory again, several rounds later.
 //
-// Who may write into whose bulk memory other than the own is agreed on by the call that uses it.
+// A call that has members write into the bulk memory of others defines who writes where.
 
 #include <atomic>
 #include <cstddef>
@@ -26,53 +25,54 @@
 
 namespace mobius::engine {
 
-// Data that fits beside the flag.
+// Most bytes of data beside the flag.
 inline constexpr size_t kInlineBytes = 56;
-// Data of one round otherwise, at most: while some read it, the next is written.
+// Most bytes of bulk data in one round. There is twice as much bulk memory, so that the next round
+// can be written while one is read.
 inline constexpr size_t kBulkBytes = size_t{30} << 10;
 
 inline constexpr unsigned kRoundLines = 8;
 
-// A team's area has room for two series of rounds, which do not touch each other: of its calls,
-// and, in the world, of the end of the job. Who is at its end never takes part in a call of the
-// others.
+// A team's area has room for two independent series of rounds: the team's calls and, in the world,
+// the end of the job. A member at its end takes no part in the other members' calls any more.
 enum class Series { kCalls, kEnd };
 inline constexpr size_t kSeries = 2;
 
-// What the members of a team share: a header and one block per member. Valid as zeros.
+// The area of a team: a header and one block per member. Valid as zeros.
 struct TeamHeader {
   struct Meeting {
-    alignas(64) std::atomic<uint32_t> arrived;  // in the meeting that is under way
+    alignas(64) std::atomic<uint32_t> arrived;  // in the meeting under way
     alignas(64) std::atomic<uint32_t> generation;
     alignas(64) std::atomic<uint32_t> done_waiters;  // members that wait for others' Lines::done
-    std::atomic<TeamFailure> loss;                   // the first that a member has told of
+    std::atomic<TeamFailure> loss;                   // the first that a member has reported
   } meetings[kSeries];
-  std::atomic<uint32_t> departed;  // members that will not look at the area again
+  std::atomic<uint32_t> departed;  // members that do not use the area any more
 };
 
 struct TeamMember {
   struct Line {
     alignas(128) std::atomic<uint32_t> round;  // the last one posted here
     alignas(8) unsigned char data[kInlineBytes];
-    alignas(64) std::atomic<uint32_t> row;  // of the last one that its row came to (GridBarrier)
+    alignas(64) std::atomic<uint32_t> row;  // the last round in which the member's row was complete
+                                            // (GridBarrier)
   };
   struct Lines {
     Line lines[kRoundLines];                  // used in turn
-    alignas(128) std::atomic<uint32_t> done;  // rounds that this member is through with
+    alignas(128) std::atomic<uint32_t> done;  // rounds that this member has ended
   } series[kSeries];
-  alignas(4096) unsigned char bulk[2 * kBulkBytes];  // of the calls alone
+  alignas(4096) unsigned char bulk[2 * kBulkBytes];  // for Series::kCalls only
 };
 static_assert(sizeof(TeamMember) == size_t{64} << 10);
 
 class Rounds {
  public:
   enum class Role { kReads, kWrites };
-  // Bulk memory of a round: none; the next, which is never that of the round before, and of rounds
-  // of one size that of as many as there is room for; the same for a round in which all meet, of
-  // two; or that of the round before, which stays readable.
+  // Bulk memory of a round. kNone: none. kNext: the next place, which is never that of the round
+  // before; rounds of one size use as many places as fit. kMet: as kNext, with two places, for a
+  // round in which all members meet. kSame: the place of the round before, which stays readable.
   enum class Bulk { kNone, kNext, kMet, kSame };
 
-  // A part of the bulk memory; of all members the same.
+  // A part of the bulk memory, the same in all members' blocks.
   struct Place {
     size_t begin = 0;
     size_t end = 0;
@@ -80,11 +80,11 @@ class Rounds {
     bool overlaps(const Place& other) const { return begin < other.end && other.begin < end; }
   };
 
-  // Where bulk memory of the `turn`th round that takes some (kNext, kMet) lies.
+  // The bulk memory of the `turn`th round that takes a place (kNext, kMet).
   static Place place_of(size_t turn, Bulk bulk, size_t bytes);
 
-  // `area` is shared memory of area_bytes(map.size()), zero before the first member comes. The map
-  // outlives this. Rounds of kEnd have no bulk memory.
+  // `area` is shared memory of area_bytes(map.size()) that is zero before the first member comes.
+  // The map outlives this. Rounds of kEnd have no bulk memory.
   Rounds(const TeamServices& services, const TeamMap& map, mob_rank_t rank, void* area,
          Series series);
 
@@ -92,31 +92,31 @@ class Rounds {
     return sizeof(TeamHeader) + kHeaderPadding + static_cast<size_t>(size) * sizeof(TeamMember);
   }
 
-  // Starts a round. Who kWrites may write when it returns: all others are through with what was
-  // there before. `bytes` of bulk memory of each member are used, up to kBulkBytes; all members say
-  // the same. Waiting calls return MOB_ERR_PEER when a member died; the team is of no use then.
+  // Starts a round. A member that kWrites may write when this returns: all others have ended the
+  // round that used the memory before. Uses `bytes` of each member's bulk memory, up to kBulkBytes;
+  // all members pass the same number. Functions that wait return MOB_ERR_PEER when a member died;
+  // the team is unusable then.
   mob_status_t begin(Role role, Bulk bulk, size_t bytes = 0);
 
-  // Own data is complete. At most one of the three per round, by a member that kWrites.
+  // The own data is complete. A member that kWrites calls at most one of these three per round.
   void post_to(mob_rank_t reader);
   void post_to_all();
-  // Everyone posts to everyone, and returns when all have: what any member wrote before, here or
-  // elsewhere, is visible to all after it.
-  // Others who are expected within some time are worth spinning for so long, where there is a
-  // processor for each, before one falls asleep and has to be woken.
+  // Posts to all members and returns when all have posted: all that any member wrote before, here
+  // or elsewhere, is visible after it. If the others are expected within `expected_ns`, and each
+  // has a processor, the member spins that long before it sleeps and has to be woken.
   mob_status_t meet(uint64_t expected_ns = 0);
 
-  // Whether members look at each other's flags in meet().
+  // Whether members read each other's flags in meet().
   bool meets_by_flags() const { return meet_by_ != base::MeetBy::kCount; }
 
   // Waits until another member has posted, or all others have.
   mob_status_t await(mob_rank_t rank);
   mob_status_t await_all();
 
-  // This member reads nothing of the round any more.
+  // This member does not read data of the round any more.
   void end();
 
-  // Data of a member in this round; the own one's to be written.
+  // Data of a member in this round. Its owner writes it.
   unsigned char* line(mob_rank_t rank) const { return line_of(rank).data; }
   unsigned char* bulk(mob_rank_t rank) const { return member(rank).bulk + place_.begin; }
 
@@ -126,28 +126,28 @@ class Rounds {
   // Whether a round was given up because a member died or left.
   bool is_broken() const { return broken_; }
 
-  // Has the calls of all members fail from now on, those in which they are, too. Any member. What
-  // was said first stays.
+  // Makes the calls of all members fail from now on, also calls in progress. Any member may call
+  // it. The first failure reported stays.
   void give_up(const TeamFailure& loss);
-  // Why: as this member has found, or was told.
+  // The failure that this member has found or was told of.
   TeamFailure loss() const;
 
-  // Says, not collectively, that this member is done with the area; whether all are.
+  // Not collective: this member does not use the area any more. Returns whether no member does.
   bool depart() {
-    // Both: who is last has seen the others' last use of the area.
+    // Both: the last member has seen the others' last use of the area.
     return static_cast<TeamHeader*>(area_)->departed.fetch_add(1, std::memory_order_acq_rel) + 1 ==
            static_cast<uint32_t>(map_.size());
   }
 
  private:
-  // Another member as this one sees it.
+  // Another member, as this one reaches it.
   struct Mate {
     TeamMember::Lines* lines;
     ProcessBlock::Doorbell* doorbell;
   };
   using Mates = std::vector<Mate>;
 
-  // Members start on a page.
+  // Members' blocks start on a page.
   static constexpr size_t kHeaderPadding = 4096 - sizeof(TeamHeader);
 
   TeamHeader::Meeting& header() const {
@@ -163,21 +163,21 @@ class Rounds {
   }
   bool has_posted(mob_rank_t rank) const { return has_posted(lines_of(rank)); }
   bool has_posted(const TeamMember::Lines& lines) const {
-    // Pairs with the release in post().
+    // Acquire pairs with the release in post().
     return lines.lines[round_ % kRoundLines].round.load(std::memory_order_acquire) == round_;
   }
-  // Whether a member is at its end, which has no part in these rounds.
+  // Whether a member is at an end that excludes it from these rounds.
   bool has_left_these(mob_rank_t rank) const;
-  // `lacks(rank)`: the part of that member is awaited, and is not there.
+  // `lacks(rank)`: whether that member's part is awaited and is missing.
   template <typename Done, typename Lacks>
   mob_status_t wait_until(Done done, Lacks lacks);
-  // Who leaves without having come keeps it from being done. Who has come may leave before others
-  // know that all have.
+  // For a wait that fails if a member leaves without having posted. A member that has posted may
+  // leave before others know that all have.
   template <typename Done>
   mob_status_t wait_for_those_who_come(Done done) {
     return wait_until(done, [this](mob_rank_t member) { return !has_posted(member); });
   }
-  // Nobody leaves before `done`, unless it made it impossible.
+  // For a wait during which no member leaves, unless it made `done` impossible.
   template <typename Done>
   mob_status_t wait_for_all(Done done) {
     return wait_until(done, [](mob_rank_t) { return true; });
@@ -191,7 +191,7 @@ class Rounds {
   mob_status_t meet_by_flags(uint64_t expected_ns);
   mob_status_t meet_other_rows();
   mob_status_t meet_by_count();
-  // Waits until all others are done with a round.
+  // Waits until all others have ended a round.
   mob_status_t await_done(uint32_t round) {
     return static_cast<int32_t>(all_done_ - round) >= 0 ? MOB_OK : await_done_slowly(round);
   }
@@ -203,20 +203,21 @@ class Rounds {
   const base::MeetBy meet_by_;
   bool posted_ = false;  // in this round
   bool broken_ = false;
-  TeamFailure loss_;  // that broke it, as this member has found
+  TeamFailure loss_;  // the failure that broke it, as this member has found
   const Series series_;
   void* const area_;
   TeamMember* const members_;
-  char* const first_lines_;  // the first member's, of this series
+  char* const first_lines_;  // of the first member, of this series
   TeamMember::Lines* own_lines_ = nullptr;
-  // Whose flags are looked at, and who looks at the own one: all others in a small team; in a grid
-  // those of the row. Then, in a grid, one member of each other row, and who looks at this one.
+  // Members whose flags this one reads first: all others in a small team; the others of its row in
+  // a grid. In a grid also the members of other rows whose flags this one reads, and those that
+  // read the flag of this one.
   Mates mates_;
   Mates across_;
   Mates onlookers_;
-  // Numbers of rounds wrap; those compared are close to each other.
+  // Round numbers wrap; only numbers close to each other are compared.
   uint32_t round_ = 0;
-  uint32_t all_done_ = 0;    // everyone is known to be through with this one
+  uint32_t all_done_ = 0;    // all members are known to have ended this round
   size_t turn_ = 0;          // which place comes next
   Place place_;              // of the last round that used bulk memory
   Place used_[kRoundLines];  // by the last rounds

@@ -38,7 +38,7 @@ Team::~Team() = default;
 
 Team& Team::mates() { return backend_ != nullptr ? backend_->mates() : *this; }
 
-// What sets things up, and barriers: above them nobody catches anything, or knows the team.
+// For setup calls and barriers: their callers do not catch exceptions, or do not know the team.
 template <typename Call>
 mob_status_t Team::go_across(Call call) {
   try {
@@ -54,12 +54,12 @@ mob_status_t Team::barrier_across() {
   return go_across([this] { return backend_->barrier(); });
 }
 
-// What this member says comes to the only other one behind what it has put there, and what it gets
-// was read: one round trip for both. With a third one, who could ask the other for it before it has
-// come, the answers have to be here first.
+// For a team of two. This member's barrier message reaches the other one after its puts there, and
+// after its gets were read: one round trip for both. With a third process, which could ask the
+// other one for the data before it has come, the answers must be here first.
 mob_status_t Team::meet_other(const char* call, mob_rank_t rank, Kind kind) {
   const mob_status_t ordered = services_.router.order_transfers();
-  // In a job of two, what this process does by the other one from now on comes there later.
+  // In a job of two, later operations of this process reach the other one later.
   const bool may_be_done = kind == Kind::kFence && services_.peers.size() == 2;
   Scheduler& scheduler = services_.scheduler;
   {
@@ -80,7 +80,7 @@ mob_status_t Team::complete_and_meet(const char* call, Kind kind) {
       services_.completion.all_at(map_.world_rank(other)) != 0) {
     return meet_other(call, map_.world_rank(other), kind);
   }
-  // The others wait, also after an error of a transfer.
+  // The others wait for this member, also after an error of a transfer.
   const mob_status_t completed = services_.completion.complete_all(call);
   const mob_status_t met = barrier();
   return met != MOB_OK ? met : completed;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-// Teams: ordered sets of processes that make collective calls together. This file has who is in a
-// team; rounds.h has how its members meet, collective.h what they do when they do.
+// Teams: ordered sets of processes that make collective calls together. This file has the members
+// of a team; rounds.h has how members on one host meet, collective.h the calls.
 
 #include <mobius/job.h>
 
@@ -18,17 +18,17 @@
 
 namespace mobius::engine {
 
-// Bytes that Team::exchange() carries per member.
+// Most bytes that Team::exchange() carries per member.
 inline constexpr size_t kTeamExchangeBytes = kInlineBytes;
 
 class Team {
  public:
-  // `area` is shared memory of area_bytes(map.size()), zero before the first member comes.
-  // `offset` is its place in the window, for who frees it.
+  // `area` is shared memory of area_bytes(map.size()) that is zero before the first member comes.
+  // `offset` is its place in the window, for the process that frees it.
   Team(const TeamServices& services, TeamMap map, mob_rank_t rank, void* area, uint64_t offset,
        Series series = Series::kCalls);
-  // On several hosts. The area is that of `mates`, the team of the members on this host; `id` names
-  // the team on all hosts.
+  // A team on several hosts. Its area is that of `mates`, the team of the members on this host.
+  // `id` identifies the team on all hosts.
   Team(const TeamServices& services, TeamBackends& backends, TeamMap map, mob_rank_t rank,
        uint64_t id, std::unique_ptr<Team> mates);
   ~Team();
@@ -39,27 +39,27 @@ class Team {
   mob_rank_t size() const { return map_.size(); }
   const TeamMap& map() const { return map_; }
   uint64_t area_offset() const { return offset_; }
-  // Null where all members are on this host.
+  // Null if all members are on this host.
   TeamBackend* backend() { return backend_.get(); }
   bool spans_hosts() const { return backend_ != nullptr; }
-  // The members of this host, and how many they are.
+  // The team of the members on this host.
   Team& mates();
-  // A member's number among those of its host, if that is this one; else -1.
+  // A member's rank among the members of this host; -1 if it is on another host.
   mob_rank_t place_here(mob_rank_t member) const {
     return backend_ == nullptr ? member : backend_->place_here(member);
   }
   const TeamServices& services() const { return services_; }
   Rounds& rounds() { return rounds_; }
 
-  // What this process has made on the team and not freed; a team with such things is kept.
+  // Counts objects that this process has made on the team and not freed; they keep the team.
   void add_user() { users_.fetch_add(1, std::memory_order_relaxed); }
   void remove_user() { users_.fetch_sub(1, std::memory_order_relaxed); }
   int users() const { return users_.load(std::memory_order_relaxed); }
 
   // Collective, as are all below; one at a time per team.
   //
-  // Returns when every member called it; what they wrote before is visible after (full fence).
-  // MOB_ERR_PEER when a member died; the team is of no use then.
+  // Returns when every member has called it; all writes of the members before it are visible after
+  // (full fence). MOB_ERR_PEER when a member died; the team is unusable then.
   mob_status_t barrier() {
     if (backend_ != nullptr) [[unlikely]] {
       return barrier_across();
@@ -69,13 +69,14 @@ class Team {
     return MOB_OK;
   }
 
-  // The same, and completes what the calling thread has started, at its targets, before; as every
-  // barrier of the interface does. Behind a fence nobody has to do with the memory of a member that
-  // is not behind it, too: what cannot fail any more need not have been done there before.
+  // Completes the calling thread's operations at their targets, then meets, as every barrier of the
+  // interface does. Behind a fence no process may access the memory of a member that is not behind
+  // it, too, so operations that cannot fail any more need not have been carried out when kFence
+  // returns.
   enum class Kind { kBarrier, kFence };
   mob_status_t complete_and_meet(const char* call, Kind kind = Kind::kBarrier);
 
-  // Gives every member the value of every member, by rank. `expected_ns` as in Rounds::meet().
+  // Gives every member the values of all members, by rank. `expected_ns` as in Rounds::meet().
   template <typename T>
   mob_status_t exchange(const T& mine, std::vector<T>* all, uint64_t expected_ns = 0) {
     static_assert(std::is_trivially_copyable_v<T> && sizeof(T) <= kTeamExchangeBytes);
@@ -95,23 +96,24 @@ class Team {
     return MOB_OK;
   }
 
-  // Agrees on the outcome of a collective step: MOB_OK everywhere if all passed MOB_OK, otherwise
-  // the own error where there is one and MOB_ERR_PEER elsewhere. `what` names the call.
+  // Agrees on the outcome of a collective step. MOB_OK everywhere if all passed MOB_OK; otherwise a
+  // member that passed an error gets that error, and the others get MOB_ERR_PEER. `what` names the
+  // call.
   mob_status_t agree(mob_status_t mine, const char* what, uint64_t expected_ns = 0);
 
-  // Whether a collective call was given up because a member died or left. What it was about may be
-  // in use by members for whom it succeeded.
+  // Whether a collective call was given up because a member died or left. Members for which it
+  // succeeded may use its result.
   bool is_broken() const;
 
-  // This member has no memory to go on with a collective call: that fails for the others, too, and
-  // the team is of no use any more.
+  // This member has no memory to go on with a collective call. The call fails for the others, too,
+  // and the team is unusable.
   void resign() noexcept;
 
   // Null until a higher layer sets it.
   std::unique_ptr<TeamExtension>& extension() { return extension_; }
 
-  // Says, not collectively, that this member is done with the team's area; whether all who use it
-  // are.
+  // Not collective: this member does not use the team's area any more. Returns whether no member
+  // does.
   bool depart();
 
  private:
@@ -126,7 +128,7 @@ class Team {
   const mob_rank_t rank_;
   const uint64_t offset_;
   Rounds rounds_;
-  std::unique_ptr<TeamBackend> backend_;  // null where all members are on this host
+  std::unique_ptr<TeamBackend> backend_;  // null if all members are on this host
   std::atomic<int> users_ = 0;
   std::unique_ptr<TeamExtension> extension_;
 };

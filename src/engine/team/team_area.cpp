@@ -34,7 +34,7 @@ mob_status_t TeamArea::make(Team& team, size_t bytes, mob_status_t mine, const c
   };
   team_ = &team;
   bytes_ = sizeof(Header) + bytes;
-  // Who makes the memory of this host.
+  // The first member of each host makes the memory.
   const Team& mates = team.mates();
   const mob_rank_t first = mates.map().world_rank(0);
   const bool leader = mates.rank() == 0;
@@ -59,7 +59,7 @@ mob_status_t TeamArea::make(Team& team, size_t bytes, mob_status_t mine, const c
   }
   if ((status = team.agree(status, call))) {
     if (name_ != 0) remote.remove(name_);
-    // With a dead member, others may have succeeded and use it.
+    // With a dead member, the call may have succeeded for others, which use the memory.
     if (leader && claimed && !team.is_broken()) give_back();
     return status;
   }
@@ -70,10 +70,10 @@ mob_status_t TeamArea::make(Team& team, size_t bytes, mob_status_t mine, const c
 mob_status_t TeamArea::release() {
   const mob_status_t status = team_->barrier();
   if (name_ != 0) team_->services().remote_objects.remove(name_);
-  // Both: who is last has seen the others' last use of the area.
+  // Both: the last member has seen the others' last use of the area.
   const uint32_t before = header_->departed.fetch_add(1, std::memory_order_acq_rel);
   if (before + 1 == static_cast<uint32_t>(team_->mates().size())) give_back();
-  // After an error the object is kept, and its team with it.
+  // After an error the object stays, and its team with it.
   if (status == MOB_OK) team_->remove_user();
   return status;
 }

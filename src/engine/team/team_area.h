@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-// Memory that the members of a team share for the life of an object they made together. Of a team
-// on several hosts each host's members have memory of their own; what is in that of other hosts is
-// changed by asking its members, by the name of the object (remote/remote_objects.h).
+// Memory that the members of a team share for the life of an object they made together. In a team
+// on several hosts, each host's members have memory of their own. To change memory of another host,
+// a process asks a member there, by the name of the object (remote/remote_objects.h).
 
 #include <atomic>
 #include <cstddef>
@@ -15,32 +15,33 @@ namespace mobius::engine {
 
 class RemoteObject;
 
-// Made and released collectively; between these, plain memory, and a user of its team. A member
-// that dies, or does not release its area, keeps the memory from being used again.
+// Made and released collectively. In between it is plain memory and a user of its team. If a member
+// dies or does not release its area, the memory is not used again.
 class TeamArea {
  public:
   TeamArea() = default;
   TeamArea(const TeamArea&) = delete;
   TeamArea& operator=(const TeamArea&) = delete;
 
-  // `bytes` zero bytes, of which all members of a host ask for the same number. `mine` is what the
-  // caller's own preparations came to: one error anywhere fails the call everywhere, as
-  // Team::agree(). `object`, which uses the memory, may be asked by others before this returns.
+  // Gets `bytes` zero bytes; all members of a host ask for the same number. `mine` is the outcome
+  // of the caller's own preparations: an error of any member fails the call everywhere, as in
+  // Team::agree(). Others may send requests to `object`, which uses the memory, before this
+  // returns.
   mob_status_t make(Team& team, size_t bytes, mob_status_t mine, const char* call,
                     RemoteObject& object);
 
-  // Nobody uses the memory any more once all members called it.
+  // The memory is free once all members have called this.
   mob_status_t release();
 
   // Aligned to a cache line.
   void* memory() const { return header_ + 1; }
   Team& team() const { return *team_; }
-  // Of the object, the same at all members; 0 in a team on one host.
+  // The name of the object, the same at all members; 0 in a team on one host.
   uint64_t name() const { return name_; }
 
  private:
   struct alignas(64) Header {
-    std::atomic<uint32_t> departed;  // members that will not look at the area again
+    std::atomic<uint32_t> departed;  // members that do not use the area any more
   };
 
   mob_status_t claim(uint64_t* offset);

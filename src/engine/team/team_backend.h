@@ -13,7 +13,7 @@ namespace mobius::engine {
 class Team;
 class TeamMap;
 
-// How the members of a team on several hosts meet and exchange data. The collective layer
+// Lets the members of a team on several hosts meet and exchange data. The collective layer
 // implements it. Members are named by their ranks in the whole team.
 class TeamBackend {
  public:
@@ -24,16 +24,16 @@ class TeamBackend {
 
   // The team of the members on this host.
   virtual Team& mates() = 0;
-  // The rank of a member among the mates; -1 if it is on another host.
+  // A member's rank in mates(); -1 if it is on another host.
   virtual mob_rank_t place_here(mob_rank_t member) const = 0;
-  // The other member of a team of two, each on a host of its own; else -1.
+  // In a team of two on two hosts, the other member; else -1.
   virtual mob_rank_t only_other() const = 0;
 
   // Collective over the team, as the functions of Team.
   virtual mob_status_t barrier() = 0;
   virtual mob_status_t exchange(const void* mine, size_t bytes, void* all) = 0;
 
-  // A collective call was given up: the team is of no use any more.
+  // Whether a collective call was given up; the team is unusable then.
   virtual bool is_broken() const = 0;
   // Gives up the call that this member is in for lack of memory, and tells the others.
   virtual void resign() noexcept = 0;
@@ -42,7 +42,7 @@ class TeamBackend {
 // Makes the backends of teams.
 class TeamBackends {
  public:
-  // `map` outlives the backend. `id` names the team on all hosts. `mates` is the team of the
+  // `map` outlives the backend. `id` identifies the team on all hosts. `mates` is the team of the
   // members on this host, by increasing rank.
   virtual std::unique_ptr<TeamBackend> make_backend(const TeamMap& map, mob_rank_t rank,
                                                     uint64_t id, std::unique_ptr<Team> mates) = 0;
@@ -51,7 +51,7 @@ class TeamBackends {
   ~TeamBackends() = default;
 };
 
-// State that a higher layer keeps with a team, and that ends with it.
+// State that a higher layer keeps with a team until the team ends.
 class TeamExtension {
  public:
   TeamExtension() = default;

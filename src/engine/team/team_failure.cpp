@@ -12,7 +12,7 @@
 namespace mobius::engine {
 namespace {
 
-// What became of whom. Asks after one that only other members have found dead.
+// Describes a failure. Watches a rank that only other members have found dead.
 std::string text_of(const TeamServices& services, const TeamFailure& loss) {
   const std::string who = "rank " + std::to_string(loss.rank);
   switch (loss.kind) {

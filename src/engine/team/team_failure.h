@@ -11,30 +11,30 @@ namespace mobius::engine {
 
 struct TeamServices;
 
-// Why a team's collective calls cannot complete any more. Members tell each other, in shared memory
-// and in letters. Valid as zeros.
+// Why a team's collective calls cannot complete any more. Members tell each other in shared memory
+// and in team messages. Valid as zeros.
 struct TeamFailure {
   enum class Kind : uint32_t {
     kNone,
     kDead,      // or cannot be reached
     kLeft,      // is in mob_finalize
     kNoMemory,  // for a collective call
-    kFailed     // in one, for another reason
+    kFailed     // in a collective call, for another reason
   };
 
   Kind kind = Kind::kNone;
   mob_rank_t rank = 0;  // in the job
 
   explicit operator bool() const { return kind != Kind::kNone; }
-  // Whether it is one: it may come from another host.
+  // Whether the values are valid: they may come from another host.
   bool is_sound(mob_rank_t ranks) const {
     return kind > Kind::kNone && kind <= Kind::kFailed && rank >= 0 && rank < ranks;
   }
 };
 static_assert(std::atomic<TeamFailure>::is_always_lock_free);
 
-// Both record the error and return its status: of the call in which a member was lost, and of those
-// that come after it.
+// Both record an error and return its status: fail_for() in the call that lost a member,
+// refuse_for() in later calls.
 mob_status_t fail_for(const TeamServices& services, const TeamFailure& loss);
 mob_status_t refuse_for(const TeamServices& services, const TeamFailure& loss);
 

@@ -9,12 +9,12 @@
 
 namespace mobius::engine {
 
-// Which process is which member of a team: a stride through the world where that is so, else a
+// Maps the members of a team to processes: by a stride through the world if possible, else by a
 // list.
 class TeamMap {
  public:
   static TeamMap strided(mob_rank_t start, mob_rank_t stride, mob_rank_t size);
-  // Recognises strides.
+  // Finds a stride if there is one.
   static TeamMap of(std::span<const mob_rank_t> world_ranks);
 
   mob_rank_t size() const { return size_; }
@@ -28,7 +28,7 @@ class TeamMap {
   mob_rank_t start_ = 0;
   mob_rank_t stride_ = 1;
   mob_rank_t size_ = 0;
-  std::vector<mob_rank_t> list_;  // empty: the pattern says it all
+  std::vector<mob_rank_t> list_;  // empty: the stride is enough
 };
 
 }  // namespace mobius::engine

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-// What members of teams on different hosts send each other: for each team and sender a queue, in
-// the order of sending. Letters may come before their receiver asks for them, or has made the
-// team.
+// Messages between members of teams on different hosts, in one queue for each team and sender, in
+// the order of sending. A message may come before its receiver asks for it, or has made the team.
 
 #include <mobius/message.h>
 
@@ -18,13 +17,13 @@ namespace mobius::engine {
 
 class Messages;
 
-// Stands for a team of the whole job in the letters of its end (Series::kEnd). The world is 0,
-// others have their first member's number in the upper half.
+// The team number of the end of the job (Series::kEnd). The world is 0; other teams have a number
+// of their first member in the upper half.
 inline constexpr uint64_t kEndOfJob = 1;
 
 struct TeamMessage {
-  // What is awaited of the sender; or an error that it had in the call; or one with which it has
-  // given up the team.
+  // kWhole: the data that the receiver awaits. kFailed: the sender's error in the call. kGivenUp:
+  // the error for which the sender has given up the team.
   enum class Kind : uint64_t { kWhole, kFailed, kGivenUp };
 
   std::unique_ptr<char[]> bytes;  // null if there was no memory for them
@@ -36,20 +35,20 @@ class TeamMessages {
  public:
   explicit TeamMessages(Messages& messages) : messages_(messages) {}
 
-  // Readies this process to receive.
+  // Lets this process receive.
   void open();
 
-  // To a rank of another host. Returns when the bytes are the caller's again.
+  // Sends to a rank of another host. Returns when the caller may reuse the bytes.
   mob_status_t send(uint64_t team, mob_rank_t rank, TeamMessage::Kind kind, const void* bytes,
                     size_t count);
 
-  // The next letter of a sender, if it is here. Any thread.
+  // Takes the next message of a sender, if there is one. Any thread.
   bool take(uint64_t team, mob_rank_t rank, TeamMessage* letter);
 
-  // Whether a letter of that sender is here.
+  // Whether there is a message of that sender.
   bool has_come(uint64_t team, mob_rank_t rank);
 
-  // A team is no more.
+  // Drops the messages of a team that has ended.
   void forget(uint64_t team);
 
  private:

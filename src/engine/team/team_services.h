@@ -19,7 +19,7 @@ class Segment;
 class TeamMessages;
 class Waiter;
 
-// What teams, and the collective calls on them, use of the folders above. Outlives every team.
+// The services of other folders that teams and their collective calls use. Outlives every team.
 struct TeamServices {
   const base::Settings& settings;
   const Instrumentation& instrumentation;

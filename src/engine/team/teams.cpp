@@ -47,7 +47,7 @@ mob_status_t Teams::make_area(mob_rank_t size, uint64_t* offset) {
   return status;
 }
 
-// The area is that of the members of this host.
+// The area is that of the members on this host.
 mob_status_t Teams::adopt(TeamMap map, mob_rank_t team_rank, uint64_t area_offset, uint64_t id,
                           std::unique_ptr<Team>* team, Series series) {
   std::vector<mob_rank_t> mates;
@@ -95,14 +95,14 @@ mob_status_t Teams::open_end(std::unique_ptr<Team>* team) {
                world_->area_offset(), kEndOfJob, team, Series::kEnd);
 }
 
-// What a member asks for, in all calls that make teams. Nobody goes by what another member said
-// before all are known to ask for the same.
+// The arguments of a member in a call that makes teams. A member uses the values of others only
+// once all are known to make the same call.
 struct Teams::Choice {
   static constexpr uint64_t kSplit = 0x4d6f6254'73706c69;
   static constexpr uint64_t kSelect = 0x4d6f6254'73656c65;
 
   uint64_t what;
-  uint64_t list;  // digest of it
+  uint64_t list;  // digest of the list
   int colour;
   int key;
   mob_rank_t world_rank;
@@ -110,7 +110,7 @@ struct Teams::Choice {
   mob_status_t status;
 };
 
-// Fails everywhere unless all ask for the same.
+// Exchanges the choices. Fails everywhere unless all members make the same call.
 mob_status_t Teams::hear(const char* call, Team& parent, const Choice& mine,
                          std::vector<Choice>* all) {
   if (const mob_status_t status = parent.exchange(mine, all)) return status;
@@ -170,7 +170,7 @@ mob_status_t Teams::select(const char* call, Team& parent, mob_status_t mine,
           &choices)) {
     return status;
   }
-  // Several teams may be made at once, of members that pass one list each.
+  // One call may make several teams; the members of each pass the same list.
   mob_status_t status = MOB_OK;
   const auto passed_by = [&](mob_rank_t rank) { return choices[static_cast<size_t>(rank)].list; };
   if (std::ranges::find(ranks, parent.rank()) != ranks.end()) {
@@ -192,13 +192,13 @@ mob_status_t Teams::select(const char* call, Team& parent, mob_status_t mine,
   return make(parent, rank >= 0 ? &map : nullptr, rank, handle);
 }
 
-// What is common to all: on each host the first member of each new team makes the area of its
-// mates, everyone hears of it through the parent.
+// The part that split() and select() share. On each host the first member of each new team makes
+// the area of the members there, and tells all through the parent.
 mob_status_t Teams::make(Team& parent, const TeamMap* map, mob_rank_t rank, uint64_t* handle) {
   struct Area {
     mob_status_t status;
     uint64_t offset;
-    uint64_t id;  // of the new team that this process is the first member of
+    uint64_t id;  // of the new team whose first member is this process
   };
   constexpr const char* kWhat = "making a team";
   Registry<Team>::Place place(live_);
@@ -223,7 +223,7 @@ mob_status_t Teams::make(Team& parent, const TeamMap* map, mob_rank_t rank, uint
     if (own.status == MOB_OK) status = adopt(*map, rank, own.offset, id, &team);
     if (status == MOB_OK) status = place.check(kWhat);
   }
-  // One that fails anywhere fails everywhere: a team that some members lack hangs the others.
+  // Fails everywhere if it fails anywhere: a team that some members lack would hang the others.
   if ((status = parent.agree(status, kWhat))) {
     if (leads && area.status == MOB_OK && !parent.is_broken()) {
       release_area(area.offset, members);
@@ -271,7 +271,7 @@ mob_status_t Teams::gather(const char* call, std::span<const mob_rank_t> ranks,
   std::unique_ptr<Team> team;
   if (status == MOB_OK) status = adopt(map, rank, own.offset, areas[0].id, &team);
   if (status == MOB_OK) status = place.check(call);
-  // One that fails anywhere fails everywhere: a team that some members lack hangs the others.
+  // Fails everywhere if it fails anywhere: a team that some members lack would hang the others.
   if (exchange(&status, sizeof status, outcomes.data(), argument) != 0) return give_up(failed());
   if (status != MOB_OK) return give_up(status);
   for (size_t i = 0; i < outcomes.size(); ++i) {
@@ -284,7 +284,7 @@ mob_status_t Teams::gather(const char* call, std::span<const mob_rank_t> ranks,
 mob_status_t Teams::release(uint64_t handle) {
   const std::unique_ptr<Team> team = live_.remove(handle);
   const mob_status_t status = team->barrier();
-  // The last to leave takes the area away: a member may still be looking at it in the barrier.
+  // The last member to leave frees the area: until then a member may still read it in the barrier.
   if (team->depart()) release_area(team->area_offset(), team->mates().size());
   return status;
 }

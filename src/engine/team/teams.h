@@ -20,34 +20,37 @@ class Teams {
   Teams(const TeamServices& services, TeamBackends& backends)
       : services_(services), backends_(backends) {}
 
-  // Makes the job's first team, whose members met by other means; `status` says whether this one
-  // is ready for it. Collective over the processes of a host: fails at all or at none of them.
+  // Makes the job's first team; its members have met by other means. `status` says whether this
+  // process is ready for it. Collective over the processes of a host: fails at all of them or at
+  // none.
   mob_status_t open_world(mob_status_t status);
 
-  // The job's processes in their last calls, which nobody else's calls are taken for. Local; once.
+  // A team of all processes for the last calls of the job, which cannot be taken for calls of the
+  // world. Local; called once.
   mob_status_t open_end(std::unique_ptr<Team>* team);
 
-  // The members of `parent` with one `colour` become a team, ordered by `key`, then by their rank
-  // in `parent`. A negative colour takes part without becoming a member: `*handle` is 0. Collective
-  // over `parent`; a call that is wrong, which `mine` says, takes part, too. `call` names the
-  // public function in error texts.
+  // The members of `parent` with the same `colour` become a team, ordered by `key`, then by their
+  // rank in `parent`. A member with a negative colour takes part without joining a team: `*handle`
+  // is 0. Collective over `parent`; a member whose arguments are wrong, which `mine` says, takes
+  // part, too. `call` names the public function in error texts.
   mob_status_t split(const char* call, Team& parent, mob_status_t mine, int colour, int key,
                      uint64_t* handle);
 
-  // As split() with the listed ranks of `parent`, in that order, as the new team. Everybody listed
-  // passes the same list, which is valid unless `mine` says otherwise; disjoint lists make several.
+  // As split(), with the listed ranks of `parent`, in that order, as the new team. All listed
+  // members pass the same list, which is valid unless `mine` says otherwise. Disjoint lists make
+  // several teams.
   mob_status_t select(const char* call, Team& parent, mob_status_t mine,
                       std::span<const mob_rank_t> ranks, uint64_t* handle);
 
-  // As select(), with ranks of the world, collective over the listed processes only: they exchange
-  // data by a function of the program. The list is valid.
+  // As select(), with ranks of the world; collective over the listed processes only. The program's
+  // function exchanges their data. The list is valid.
   mob_status_t gather(const char* call, std::span<const mob_rank_t> ranks, mob_exchange_t exchange,
                       void* argument, uint64_t* handle);
 
-  // Collective over the team, which is not the world.
+  // Frees a team other than the world. Collective over it.
   mob_status_t release(uint64_t handle);
 
-  // The team of a handle, which may be anything; null if it is not live.
+  // The team of a handle, which may be any number; null if it is not live.
   Team* find(uint64_t handle) const { return live_.find(handle); }
   Team& world() const { return *world_; }
 
@@ -58,10 +61,10 @@ class Teams {
   mob_status_t hear(const char* call, Team& parent, const Choice& mine, std::vector<Choice>* all);
   mob_status_t make(Team& parent, const TeamMap* map, mob_rank_t rank, uint64_t* handle);
 
-  // The members of a team that are on this host; whether all are.
+  // Lists the members of a team that are on this host; returns whether all are.
   bool find_mates(const TeamMap& map, std::vector<mob_rank_t>* mates) const;
-  // Memory that the `size` members of a team on one host share: one of them reserves it, each
-  // adopts it.
+  // Makes the area for a team of `size` members on one host. One member calls it, and each member
+  // then adopts the area.
   mob_status_t make_area(mob_rank_t size, uint64_t* offset);
   mob_status_t adopt(TeamMap map, mob_rank_t team_rank, uint64_t area_offset, uint64_t id,
                      std::unique_ptr<Team>* team, Series series = Series::kCalls);
@@ -70,7 +73,7 @@ class Teams {
   const TeamServices& services_;
   TeamBackends& backends_;
   Registry<Team> live_;
-  std::atomic<uint32_t> made_ = 0;  // teams that this process is the first member of
+  std::atomic<uint32_t> made_ = 0;  // teams whose first member is this process
   std::unique_ptr<Team> world_;
 };
 
