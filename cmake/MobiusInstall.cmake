@@ -6,9 +6,7 @@
 target_compile_options(mobius_compile_options INTERFACE
   $<$<NOT:$<CONFIG:Debug>>:-ffile-prefix-map=${PROJECT_SOURCE_DIR}/=>)
 
-install(TARGETS mobius mobius_static
-  LIBRARY DESTINATION ${MOBIUS_LIBDIR}
-  ARCHIVE DESTINATION ${MOBIUS_LIBDIR})
+mobius_install_targets(${MOBIUS_LIBDIR} mobius mobius_static)
 install(DIRECTORY include/mobius DESTINATION include)
 
 # pkg-config and CMake package. The targets are written by hand: what a program must link is less
@@ -32,9 +30,9 @@ install(PROGRAMS tools/wrappers/mobcc DESTINATION bin RENAME mobc++)
 
 if(MOBIUS_TOOLS)
   set_target_properties(mobius_command PROPERTIES INSTALL_RPATH "$ORIGIN/../${MOBIUS_LIBDIR}")
-  install(TARGETS mobius_command RUNTIME DESTINATION bin)
+  mobius_install_targets(bin mobius_command)
   set_target_properties(tune_link PROPERTIES INSTALL_RPATH "$ORIGIN/../../${MOBIUS_LIBDIR}")
-  install(TARGETS tune_link RUNTIME DESTINATION libexec/mobius)
+  mobius_install_targets(libexec/mobius tune_link)
   # The instrument looks for all native programs in one folder.
   install(CODE [[
     set(folder "$ENV{DESTDIR}${CMAKE_INSTALL_PREFIX}/libexec/mobius")
@@ -46,7 +44,7 @@ endif()
 if(MOBIUS_BENCH)
   set_target_properties(micro probe_mobius probe_limits suite_mobius PROPERTIES
     INSTALL_RPATH "$ORIGIN/../../${MOBIUS_LIBDIR}")
-  install(TARGETS micro probe_mobius probe_limits suite_mobius RUNTIME DESTINATION libexec/mobius)
+  mobius_install_targets(libexec/mobius micro probe_mobius probe_limits suite_mobius)
   install(DIRECTORY bench/probe bench/suite DESTINATION share/mobius
     FILES_MATCHING PATTERN "*.c" PATTERN "*.h")
   install(PROGRAMS tools/wrappers/instrument DESTINATION libexec/mobius)
@@ -68,3 +66,7 @@ install(CODE [[
   set(folder "$ENV{DESTDIR}${CMAKE_INSTALL_PREFIX}/share/doc/mobius")
   file(CREATE_LINK ../../../include "${folder}/include" SYMBOLIC)
 ]] COMPONENT documents)
+
+# All that is installed, and what the commands that run or measure need.
+get_property(installed GLOBAL PROPERTY MOBIUS_INSTALLED)
+add_custom_target(mobius_installed DEPENDS ${installed})

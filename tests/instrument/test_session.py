@@ -229,7 +229,7 @@ def test_list_starts_nothing(instrument: FakeInstrument) -> None:
     [
         (["bench", "--libs", "nonsense"], "no library 'nonsense'"),
         (["bench", "latency"], "no experiment 'latency'"),
-        (["bench", "--repeats", "0"], "'--repeats'"),
+        (["bench", "--repeats", "0"], "--repeats: '0' is not a whole number"),
         (["bench", "--sizes", "many"], "'many' is not a number"),
         (["bench", "--sizes", "1000000m"], "sizes go from 4 bytes to 1 GiB"),
         (["bench", "--mpicc", "/nowhere/mpicc"], "/nowhere/mpicc"),

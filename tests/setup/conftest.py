@@ -18,11 +18,8 @@ def checkout(tmp_path: Path) -> Checkout:
     root.mkdir()
     for name in ("mobius", "CMakePresets.json", "CMakeLists.txt"):
         shutil.copy2(ROOT / name, root)
-    shutil.copytree(
-        ROOT / "tools" / "setup",
-        root / "tools" / "setup",
-        ignore=shutil.ignore_patterns("__pycache__"),
-    )
+    for name in ("tools/setup", "tools/instrument", "tools/mobius/help", "bench/probe"):
+        shutil.copytree(ROOT / name, root / name, ignore=shutil.ignore_patterns("__pycache__"))
     programs = tmp_path / "programs"
     programs.mkdir()
     for name in BASICS:

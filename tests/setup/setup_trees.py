@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -86,6 +87,17 @@ class Checkout:
         path.unlink(missing_ok=True)
         path.write_text(f'#!/bin/sh\necho "{name} $*" >>"$CALLS"\n{body}\n', encoding="utf-8")
         path.chmod(0o755)
+
+    def use_python(self) -> None:
+        """Puts the interpreter of this test in the place of the stand-in."""
+        (self.programs / "python3").unlink()
+        (self.programs / "python3").symlink_to(sys.executable)
+
+    def files(self) -> dict[str, int]:
+        """Every file and folder of the checkout and of its user's home, but the tests' own."""
+        home = self.programs.parent
+        found = (path for path in home.rglob("*") if path != self.calls_file)
+        return {str(path.relative_to(home)): path.lstat().st_mtime_ns for path in found}
 
     def remove(self, *names: str) -> None:
         for name in names:

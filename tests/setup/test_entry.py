@@ -10,7 +10,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from setup_trees import Checkout
+from setup_trees import ROOT, Checkout, Installed
 
 LIBRARY_PACKAGES = "libcli11-dev libfabric-dev libfmt-dev libgtest-dev nlohmann-json3-dev"
 ALL_HEADERS_MISSING = "printf '%s\\n' " + LIBRARY_PACKAGES
@@ -43,23 +43,76 @@ SUBCOMMANDS = (
 
 @pytest.mark.parametrize("subcommand", SUBCOMMANDS)
 def test_help_needs_no_setup(checkout: Checkout, subcommand: str) -> None:
+    checkout.use_python()
+    before = checkout.files()
     direct = checkout.run(subcommand, "--help")
-    assert direct.returncode == 0
-    assert f"Usage: ./mobius {subcommand}" in direct.stdout
+    assert (direct.returncode, direct.stderr) == (0, "")
+    assert re.search(f"^Usage: (./)?mobius {subcommand}", direct.stdout, re.M)
     assert checkout.run("help", subcommand).stdout == direct.stdout
     assert checkout.calls() == []
-    assert not (checkout.root / ".mobius").exists()
+    assert checkout.files() == before
 
 
 @pytest.mark.parametrize(
     "call",
-    ["install --prefix DIR --help", "build -j 2 -h", "test --quick --help", "lint --fix -h"],
+    [
+        "install --prefix DIR --help",
+        "build -j 2 -h",
+        "test --quick --help",
+        "lint --fix -h",
+        "bench --full locks --help",
+        "bench micro --rounds 3 --help",
+        "report --from DIR -h",
+    ],
 )
 def test_help_behind_other_options(checkout: Checkout, call: str) -> None:
+    checkout.use_python()
     done = checkout.run(*call.split())
     assert done.returncode == 0
-    assert f"Usage: ./mobius {call.split()[0]}" in done.stdout
+    assert re.search(f"^Usage: (./)?mobius {call.split()[0]}", done.stdout, re.M)
     assert checkout.calls() == []
+
+
+def test_every_subcommand_has_a_text_that_needs_no_python(checkout: Checkout) -> None:
+    folder = checkout.root / "tools"
+    sections = re.findall("^@(.*)$", (folder / "setup" / "help.txt").read_text("utf-8"), re.M)
+    files = [path.stem for path in (folder / "mobius" / "help").iterdir()]
+    assert sorted(sections + files) == sorted(["mobius", "help", *SUBCOMMANDS])
+
+
+@pytest.mark.parametrize("call", ["bench --list", "bench --no-peers --libs mobius --list"])
+def test_list_needs_no_setup(checkout: Checkout, call: str) -> None:
+    """Answered by the system's Python with its standard library alone."""
+    checkout.use_python()
+    before = checkout.files()
+    done = checkout.run(*call.split(), extra={"PYTHONPATH": "/nowhere"})
+    assert (done.returncode, done.stderr) == (0, "")
+    for line in ("  pingpong ", "  mobius ", "(not installed or built yet)"):
+        assert line in done.stdout
+    assert checkout.calls() == []
+    assert checkout.files() == before
+
+
+def test_help_of_native_subcommands_is_that_of_the_program(installed: Installed) -> None:
+    for subcommand in ("run", "mpirun", "info", "tune", "explain"):
+        program = installed.run(
+            installed.prefix / "bin" / "mobius", subcommand, "--help", cwd=installed.prefix
+        )
+        text = (ROOT / "tools" / "mobius" / "help" / f"{subcommand}.txt").read_text("utf-8")
+        assert program.stdout == text
+
+
+@pytest.mark.parametrize("call", ["run -n 1 true", "info", "tune", "explain"])
+def test_programs_are_built_without_the_tests(checkout: Checkout, call: str) -> None:
+    assert checkout.run(*call.split()).returncode == 0
+    built = [name for name in checkout.calls() if name.startswith("ninja") and " -n" not in name]
+    assert built
+    assert all(name.endswith(" mobius_installed") for name in built)
+    # What is missing of the rest is built when it is asked for.
+    checkout.fake("ninja", "")
+    checkout.forget_calls()
+    assert checkout.run("build").returncode == 0
+    assert not checkout.calls()[-1].endswith(" mobius_installed")
 
 
 def test_help_about_help(checkout: Checkout) -> None:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -133,6 +134,30 @@ def test_nothing_tells_where_it_was_built_or_first_installed(installed: Installe
     assert telling == []
 
 
+def test_install_builds_what_it_copies_and_no_test(installed: Installed) -> None:
+    commands = subprocess.run(
+        ["ninja", "-C", str(ROOT / "build" / "release"), "-t", "commands", "mobius_installed"],
+        capture_output=True, text=True, check=True,
+    ).stdout  # fmt: skip
+    made = {
+        re.sub(r"\.so[.0-9]*$", ".so", Path(name).name)
+        for name in re.findall(r"\b(?:bin|lib)/[\w.]+", commands)
+    }
+    copied = [
+        re.sub(r"\.so[.0-9]*$", ".so", path.name)
+        for folder in ("bin", "lib", "libexec/mobius")
+        for path in (installed.prefix / folder).iterdir()
+        if not path.is_symlink() and is_native(path)
+    ]
+    assert len(copied) > 8
+    assert [name for name in copied if name not in made] == []
+    assert re.findall(r" -o (tests/\S+)", commands) == []
+
+
+def is_native(path: Path) -> bool:
+    return path.is_file() and path.read_bytes()[:8].startswith((b"\x7fELF", b"!<arch>"))
+
+
 def test_instrument_starts(installed: Installed, tmp_path: Path) -> None:
     for subcommand in ("bench", "report", "compare"):
         done = installed.run(
@@ -144,7 +169,7 @@ def test_instrument_starts(installed: Installed, tmp_path: Path) -> None:
 
 def test_instrument_uses_the_libraries_of_the_tree(installed: Installed) -> None:
     version = (installed.prefix / "lib" / "mobius" / "python" / "PYTHON").read_text().strip()
-    names = "numpy scipy.stats matplotlib.figure rich.progress typer".split()
+    names = "numpy scipy.stats matplotlib.figure rich.progress".split()
     program = "; ".join(
         ["import sys", "sys.path.insert(0, sys.argv[1])"] + [f"import {n}" for n in names]
     )

@@ -22,6 +22,7 @@
 
 #include "base/settings.h"
 #include "commands.h"
+#include "help_texts.h"
 #include "schedule/plan.h"
 #include "schedule/text.h"
 
@@ -41,51 +42,6 @@ constexpr int kUnreadable = 1;
 
 // MOBIUS_RMA_BYTES by default.
 constexpr size_t kRmaBytes = size_t{128} << 10;
-
-constexpr const char* kExplainHelp =
-    R"help(Prints how the scheduler issues the operations of an epoch, and why.
-
-Usage: mobius explain [--policy POLICY] [FILE]
-       mobius explain [--policy POLICY] [--epoch N] TRACE
-
-      --policy POLICY  as that policy would issue them: adaptive, fifo,
-                       interleave, gets-first, aggregate; docs/scheduler.md
-                       says what they do (default: that of TRACE; of FILE
-                       that of MOBIUS_SCHEDULE, which is adaptive unless set)
-      --epoch N        the plan of the N-th stretch that TRACE lists
-  -h, --help           this text
-      --               ends the options
-
-TRACE is the timeline of a rank, as MOBIUS_TRACE=FILE makes it: lists what was
-recorded there before it was issued, stretch by stretch, or with --epoch the
-plan of one of them, by the policy and the costs that it had there. What goes
-alone goes by itself from where it lies, or by remote memory access if it is
-long and nothing behind it waits for it.
-
-FILE (standard input if it is not named, or -) describes what is recorded for
-one target, a line each; # begins a comment:
-
-  put    AT BYTES [FROM] [copied]  AT: where in the target's memory; FROM, TO:
-  get    AT BYTES [TO] [waited]    in the caller's (behind what came before, if
-  acc    AT BYTES [FROM]           not named). copied: the library has the
-  fetch  AT BYTES [FROM [TO]]      bytes; waited: somebody waits for this get;
-  signal AT                        packed (get): it goes with others; merged N
-  tell   BYTES                     (put, get): N calls that became one at once.
-                                   acc and fetch accumulate; tell is for the
-                                   library at the target.
-  x N put ...                      N times, each behind the one before
-  fence                            nothing passes
-
-Numbers are decimal, or hexadecimal with 0x, and take a suffix K or M (powers of
-1024). Of a description the settings count that a program would have here:
-MOBIUS_SCHEDULE, MOBIUS_MESSAGE_NS and MOBIUS_RMA_BYTES; nothing is known of the
-link, so it is one of 1 GB/s and 10 µs.
-
-  $ printf 'x 16 put 0 64K\nx 16 get 16M 64K\n' | mobius explain
-
-Exit codes: 0; 1 if FILE cannot be read; 2 for a wrong command line, a line that
-makes no sense or a MOBIUS_* setting that is not possible.
-)help";
 
 // Far beyond any that there is: what is larger was no number of bytes.
 constexpr size_t kMostMessageBytes = size_t{1} << 40;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "commands.h"
+#include "help_texts.h"
 #include "info.h"
 
 namespace mobius::command {
@@ -15,18 +16,6 @@ namespace {
 
 constexpr size_t kColumns = 80;
 constexpr size_t kLabelColumn = 20;
-
-constexpr const char* kInfoHelp =
-    R"(Shows what this host offers to a job, what was tried out, and every setting.
-
-Usage: mobius info [--json]
-
-      --json   the same for programs: one JSON object
-  -h, --help   this text
-
-Exit codes: 0; 1 when a MOBIUS_* setting is malformed (it is shown which);
-2 for a wrong command line.
-)";
 
 // `text` from column `indent` on, broken between words before the last column.
 void print_wrapped(std::string_view text, size_t indent, size_t column) {

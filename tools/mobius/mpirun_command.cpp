@@ -12,46 +12,13 @@
 #include <vector>
 
 #include "commands.h"
+#include "help_texts.h"
 #include "job/launch/options.h"
 #include "job/launch/program.h"
 #include "mpi_programs.h"
 
 namespace mobius::command {
 namespace {
-
-constexpr const char* kMpirunHelp =
-    R"(Starts an MPI program whose windows are Möbius': one-sided communication of an
-unchanged program runs on this library, all else on its MPI.
-
-Usage: mobius mpirun [--stats] [--front NAME] [--quiet] [--show]
-                     LAUNCHER [ARGUMENTS...]
-
-LAUNCHER and ARGUMENTS are what starts the program without Möbius: mpirun,
-mpiexec or srun with their options, or the program alone. The front, a library
-that is preloaded into the program, is chosen by the MPI that the program is
-linked with; for scripts (Python, a shell) by the launcher.
-
-      --stats        each rank prints a table of its operations at its end
-                     (MOBIUS_STATS=1)
-      --front NAME   ompi (Open MPI 4.1 and 5), mpich (MPICH, Intel MPI, MVAPICH)
-                     or mpiabi (the standard ABI of MPI 5.0), whatever was found
-      --quiet        do not say what is done
-      --show         print the command and what is set for it, start nothing
-  -h, --help         this text
-
-Variables MOBIUS_... are handed on to the processes of other hosts, too.
-
-Examples:
-  mobius mpirun mpirun -n 4 ./program
-  mobius mpirun --stats mpiexec -n 2 -hosts a,b ./program
-  mobius mpirun mpiexec -n 2 python3 program.py
-
-By hand: LD_PRELOAD=.../lib/libmobius_mpich.so mpiexec ..., or link the program
-with -lmobius_mpich before its MPI.
-
-Exit codes: those of LAUNCHER; 2 if the command line is not possible or no front
-fits, 126 and 127 if LAUNCHER cannot be started. Nothing was started then.
-)";
 
 constexpr const char* kPreload = "LD_PRELOAD";
 

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "commands.h"
+#include "help_texts.h"
 #include "job/bootstrap/local_protocol.h"
 #include "job/launch/hosts.h"
 #include "job/launch/run.h"
@@ -24,61 +25,6 @@ using launch::Binding;
 using launch::kExitUsage;
 using launch::RunOptions;
 using launch::say;
-
-constexpr const char* kRunHelp = R"(Starts N processes of a program as one job.
-
-Usage: mobius run [-n N] [--bind core|none] [--on-death end|error] [--tag]
-                  [--hosts HOST[:N],... | --virtual-hosts K]
-                  [--env NAME=VALUE]... PROG [ARGS...]
-
-  -n, --processes N      how many processes to start (default 1, or as many
-                         as --hosts says)
-      --bind core|none   core: rank i stays on the i-th of the processors that
-                         the launcher may use, from the first again when there
-                         are more ranks; none: left to the system (default)
-      --on-death end|error
-                         when a rank dies, end the job (default) or let the
-                         others go on, whose calls that need it then fail; the
-                         setting MOBIUS_ON_DEATH
-      --hosts HOST[:N],...
-                         where to start, N processes on each or as evenly as can
-                         be (default: all on this host); by prterun or by Open
-                         MPI's mpirun, one of which must be installed: output,
-                         signals and exit codes are theirs
-      --virtual-hosts K  the ranks, in K blocks, share no memory with those of
-                         other blocks and reach them through the network, as if
-                         they were on K hosts: to try and test programs
-      --tag              start each line of output with "[RANK] "
-      --env NAME=VALUE   set a variable for the ranks; may be repeated
-  -h, --help             this text
-      --                 ends the options; all after PROG belongs to it anyway
-
-Output of the ranks is passed on by whole lines; standard input goes to rank 0.
-SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGWINCH, stop and continue
-reach every rank, unless they were ignored when mobius run was started (nohup).
-A second SIGINT or SIGTERM kills the ranks, and so does the first when they have
-not ended 5 seconds later. SIGHUP or SIGQUIT that ends one rank ends the job:
-for that the others have 5 seconds, too. Where all handle it, the job goes on.
-
-Examples:
-  mobius run -n 4 ./program --size 100   four processes; --size belongs to them
-  mobius run -n 2 --bind core ./program  rank i on the i-th processor allowed
-  mobius run -n 8 --tag hostname         output lines start with "[RANK] "
-  mobius run -n 8 --hosts a,b ./program  four processes on each of two hosts
-  mobius run -n 2 --env MOBIUS_LOG=info python3 program.py
-
-Exit codes:
-  0      every rank exited with 0
-  N      the first rank that failed exited with N; the others were then ended,
-         or went on (--on-death error)
-  128+S  the first rank that failed was killed by signal S, or S, sent to
-         mobius run, ended the job
-  1      a rank left without mob_finalize(), or could not be started
-  2      the command line, a MOBIUS_* setting or the number of processes is not
-         possible; nothing was started
-  126    the program may not be executed
-  127    the program was not found
-)";
 
 // Says what is wrong with the options, in one line.
 int usage_error(std::string_view problem) {

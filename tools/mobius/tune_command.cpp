@@ -10,33 +10,11 @@
 
 #include "base/settings.h"
 #include "commands.h"
+#include "help_texts.h"
 #include "transport/shm/copy.h"
 
 namespace mobius::command {
 namespace {
-
-constexpr const char* kTuneHelp =
-    R"help(Measures what suits this host, or the link between two.
-
-Usage: mobius tune
-       mobius tune OPTIONS-OF-RUN
-
-Prints the settings to use, as lines for a shell:
-
-  eval "$(mobius tune)"
-  eval "$(mobius tune --hosts a,b -n 2)"
-
-The first measures from which sizes on this host's copies should work
-differently. Takes less than a second and 32 MiB of memory. Measure on a quiet
-host, and on each kind of host that you use.
-
-The second starts a job as `mobius run` with these options does, and measures
-what a message between its rank 0 and the first rank of another host costs:
-from that follows up to which size operations share one. Latency and bandwidth
-are shown only; each job learns them by itself.
-
-Exit codes: 0; 2 for a wrong command line; otherwise that of `mobius run`.
-)help";
 
 // The program that measures a link lies beside this one, or where an installed tree has such.
 std::string find_link_program() {

@@ -31,22 +31,26 @@ in_root() {
   cd -- "$root" && "$@"
 }
 
-# build_preset PRESET [JOBS]: brings build/PRESET up to date; silent when it is. While files
-# change, the build has no stamp: a `run` at that time waits for the lock instead of starting a
-# command whose library is being replaced.
+# build_preset PRESET [TARGET]: brings build/PRESET up to date, or what TARGET needs of it; silent
+# when it is. The stamp says that no build was left unfinished: while files change there is none, and
+# a `run` at that time waits for the lock instead of starting a command whose library is being
+# replaced.
 build_preset() {
   use_cmake && configure_preset "$1" || return
-  if built "$1" && ninja -C "$root/build/$1" -n 2>/dev/null | grep -q '^ninja: no work to do'; then
+  # shellcheck disable=SC2086 # no TARGET: no argument
+  if built "$1" && ninja -C "$root/build/$1" -n ${2-} 2>/dev/null |
+    grep -q '^ninja: no work to do'; then
     return 0
   fi
   rm -f "$state/build-$1.stamp"
-  step "build-$1" "building build/$1" \
+  # shellcheck disable=SC2086
+  step "build-$1" "building build/$1${2:+: what is run, measured or installed}" \
     "correct what the compiler says above, then call ./mobius again" \
-    ninja -C "$root/build/$1" -j "${2:-${CMAKE_BUILD_PARALLEL_LEVEL:-$(cores)}}" || return 2
+    ninja -C "$root/build/$1" -j "${CMAKE_BUILD_PARALLEL_LEVEL:-$(cores)}" ${2-} || return 2
   stamp "build-$1"
 }
 
-# set_up GROUP… -- PRESET…: everything these uses need, in the order they need it.
+# set_up GROUP… -- PRESET[:TARGET]…: everything these uses need, in the order they need it.
 set_up() {
   groups=
   while [ "$1" != -- ]; do
@@ -58,6 +62,9 @@ set_up() {
   need_packages $groups || return
   case " $groups " in *" python "*) need_venv || return ;; esac
   for preset; do
-    build_preset "$preset" || return
+    case $preset in
+      *:*) build_preset "${preset%%:*}" "${preset#*:}" || return ;;
+      *) build_preset "$preset" || return ;;
+    esac
   done
 }

@@ -62,9 +62,12 @@ command_build() {
   for preset in ${presets:-release}; do say "build/$preset is up to date"; done
 }
 
+# What is run, measured or installed; all but the tests.
+programs=release:mobius_installed
+
 # Only reached when nothing is built yet, or the last build did not end well.
 command_run() {
-  locked set_up build -- release || exit
+  locked set_up build -- "$programs" || exit
   exec "$root/build/release/bin/mobius" "$subcommand" "$@"
 }
 
@@ -92,7 +95,7 @@ command_bench() {
     *" --no-peers "*) ;;
     *) locked want_mpis ;;
   esac
-  locked set_up build -- release || exit
+  locked set_up build -- "$programs" || exit
   instrument "$subcommand" "$@"
 }
 
@@ -206,7 +209,7 @@ command_install() {
   check_prefix "$prefix"
   locked set_up build python -- || exit
   locked want_mpis again
-  locked set_up build -- release || exit
+  locked set_up build -- "$programs" || exit
   locked install_tree || exit
   tell_fronts "$root/build/release/share/mobius/mpi-fronts"
   say "installed in '$prefix': the folder may be moved; start with '$prefix/bin/mobius' --help"

@@ -5,11 +5,15 @@
 # The private Python environment in .mobius/venv: the instrument's libraries, the linters and,
 # where the system's are missing or too old, CMake and Ninja.
 
-# find_python: sets python to the first interpreter that can make an environment.
+# find_python [MODULE…]: sets python to the first interpreter that is new enough and has MODULEs:
+# those that make an environment, unless others are named.
 find_python() {
+  [ $# -gt 0 ] || set -- venv ensurepip
   for python in python3 /usr/bin/python3 python3.14 python3.13 python3.12 python3.11 python3.10; do
-    "$python" -c 'import sys, venv, ensurepip; sys.exit(sys.version_info < (3, 10))' \
-      >/dev/null 2>&1 && return 0
+    "$python" -B -c 'import sys
+for module in sys.argv[1:]:
+    __import__(module)
+sys.exit(sys.version_info < (3, 10))' "$@" >/dev/null 2>&1 && return 0
   done
   python=
   return 1

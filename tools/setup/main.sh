@@ -70,28 +70,47 @@ case " $subcommands " in
   *) unknown_subcommand "$1" ;;
 esac
 
-# Asking for help never starts a set-up. Of `run` and its kin it may be a program's own word if it is
-# not the first; of ours it is help wherever it stands.
+# describe ARGS…: becomes the Python part, which answers --help and --list with Python's standard
+# library alone, and leaves no file. Returns where no Python is new enough.
+describe() {
+  find_python sys || return
+  unset PYTHONHOME
+  export PYTHONPATH="$root/tools/instrument" PYTHONNOUSERSITE=1
+  exec "$python" -B -m mobius_instrument "$@"
+}
+
+# Asking for help, or for a list, starts no set-up. A word of `run` and its like may be for the
+# program that they start, unless it is the first; for the other subcommands it may stand anywhere.
 case $1 in
-  build | test | install | lint | setup)
+  build | test | install | lint | setup | docs | help | bench | report | compare)
     for argument; do
       case $argument in
+        --)
+          break
+          ;;
         -h | --help)
+          case $1 in
+            bench | report | compare) describe "$@" ;;
+          esac
           print_help "$1"
           exit
+          ;;
+        --list)
+          case "$1 ${2-}" in
+            "bench micro") ;; # the program has the list
+            bench\ *) describe "$@" ;;
+          esac
           ;;
       esac
     done
     ;;
-esac
-case ${2-} in
-  -h | --help)
-    case $1 in
-      bench | report | compare) built release && venv_ready && instrument "$1" --help ;;
-      run | mpirun | info | tune | explain) built release && exec "$root/build/release/bin/mobius" "$1" --help ;;
+  run | mpirun | info | tune | explain)
+    case ${2-} in
+      -h | --help)
+        cat -- "$root/tools/mobius/help/$1.txt"
+        exit
+        ;;
     esac
-    print_help "$1"
-    exit
     ;;
 esac
 

@@ -1,89 +1,55 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The command line: `bench`, `report`, `compare`."""
+"""The commands `bench`, `report` and `compare`."""
 
 from __future__ import annotations
 
 import json
 import signal
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
+from typing import TYPE_CHECKING, NoReturn
 
-import click
-from click.core import ParameterSource
-from rich.box import SIMPLE_HEAD
-from rich.console import Console
-from rich.table import Table
-
-from mobius_instrument.cells import EXPERIMENTS, format_bytes, format_ns, parse_integers
+from mobius_instrument.cells import EXPERIMENTS, format_bytes, format_ns
 from mobius_instrument.errors import InstrumentError
 from mobius_instrument.libraries.described import read_description
 from mobius_instrument.libraries.mpi import check_mpicc
 from mobius_instrument.libraries.shmem import check_oshcc
 from mobius_instrument.locations import locate
 from mobius_instrument.micro import run_micro
+from mobius_instrument.options import Options, parse
 from mobius_instrument.output import ReaderGoneError, watch_output
-from mobius_instrument.results import find_results, read_results
-from mobius_instrument.session import (
-    DEFAULT_STALL_S,
-    Request,
-    check_writable,
-    find_candidates,
-    run_bench,
-    say,
-)
+from mobius_instrument.request import Request, find_candidates
 
+# Modules that need more than the standard library are imported where they are used: `--help` and
+# `bench --list` answer without them.
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from mobius_instrument.compare import Comparison
 
 EXIT_USAGE = 2
 EXIT_INTERRUPTED = 130
-EXIT_READER_GONE = 141  # as of a program that SIGPIPE ended
+EXIT_READER_GONE = 141  # the exit code of a program that SIGPIPE has ended
 EXIT_TERMINATED = 143
-
-Command = TypeVar("Command", bound=Callable[..., Any])
 
 
 class _Terminated(BaseException):
     """SIGTERM or SIGHUP: tidy up as after Ctrl-C."""
 
 
-def _names(_context: click.Context, parameter: click.Parameter, value: str) -> tuple[str, ...]:
-    names = tuple(name.strip() for name in value.split(",") if name.strip())
-    if value and not names:
-        raise click.BadParameter("expected names separated by commas", param=parameter)
-    return names
-
-
-_UNITS_S = {"s": 1.0, "m": 60.0, "h": 3600.0}
-
-
-def _duration(_context: click.Context, parameter: click.Parameter, value: str) -> float | None:
-    if not value:
-        return None
-    unit = value[-1] if value[-1] in _UNITS_S else ""
-    try:
-        seconds = float(value.removesuffix(unit)) * _UNITS_S.get(unit, 1.0)
-    except ValueError:
-        seconds = 0.0
-    if not 0 < seconds < float("inf"):
-        raise click.BadParameter(f"'{value}' is no time; write 90s, 5m or 1h", param=parameter)
-    return seconds
-
-
-def _chosen_experiments(options: dict[str, Any]) -> tuple[str, ...]:
-    """Arguments, --only and --skip together; UsageError for what contradicts itself."""
-    named, only = options["experiments"], options["only"]
+def _chosen_experiments(options: Options) -> tuple[str, ...]:
+    """The experiments that the arguments, --only and --skip leave, in the usual order."""
+    only = options["only"]
     for name in only:
         if name not in EXPERIMENTS:
             raise InstrumentError(
                 f"--only: no experiment '{name}'; there are {', '.join(EXPERIMENTS)}"
             )
-    wanted = [*named, *only] or list(EXPERIMENTS)
+    named = (*options["experiments"], *only)
+    wanted = named or tuple(EXPERIMENTS)
     skipped = [name for name in options["skip"] if name in EXPERIMENTS]
-    contradictory = [name for name in skipped if name in (*named, *only)]
+    contradictory = [name for name in skipped if name in named]
     if contradictory:
         raise InstrumentError(
             f"{', '.join(contradictory)} is both asked for and skipped; leave one of the two out"
@@ -91,93 +57,7 @@ def _chosen_experiments(options: dict[str, Any]) -> tuple[str, ...]:
     return tuple(name for name in EXPERIMENTS if name in wanted and name not in skipped)
 
 
-def _experiments(
-    _context: click.Context, parameter: click.Parameter, value: tuple[str, ...]
-) -> tuple[str, ...]:
-    for name in value:
-        if name not in EXPERIMENTS:
-            raise click.BadParameter(
-                f"no experiment '{name}'; there are {', '.join(EXPERIMENTS)}", param=parameter
-            )
-    return tuple(name for name in EXPERIMENTS if name in value)
-
-
-_MEASURING_OPTIONS = (
-    click.argument("experiments", nargs=-1, callback=_experiments, metavar="[EXPERIMENT]..."),
-    click.option("--libs", default="", callback=_names, help="Measure only these, as a,b."),
-    click.option(
-        "--only", default="", callback=_names, help="Only these experiments, as a,b: as arguments."
-    ),
-    click.option(
-        "--skip", default="", callback=_names,
-        help="Leave these libraries or experiments out, as a,b.",
-    ),
-    click.option(
-        "--mpicc", multiple=True, metavar="COMPILER",
-        help="Also the MPI with this compiler, a path or a name in PATH (repeatable).",
-    ),
-    click.option(
-        "--oshcc", multiple=True, metavar="COMPILER",
-        help="Also the OpenSHMEM with this compiler, likewise (repeatable).",
-    ),
-    click.option(
-        "--library", "descriptions", multiple=True, type=click.Path(path_type=Path), metavar="FILE",
-        help="Also the library, or variant of one, that this file describes (repeatable).",
-    ),
-    click.option(
-        "--variants", is_flag=True,
-        help="Also Open MPI and MPICH with other components, each as a column.",
-    ),
-    click.option("--intel", is_flag=True, help="Also Intel MPI from PyPI."),
-    click.option("--no-peers", is_flag=True, help="Install nothing; use what is already here."),
-    click.option(
-        "--sizes", default="",
-        help="Numbers of four-byte integers, as 1,2,4k,1m (k, m: 1,024 and its square), or bytes"
-        " with suffix b; ranges multiply, as 1..64k*2, or add, as 1k..2k+64.",
-    ),
-    click.option(
-        "--repeats", type=click.IntRange(1, 1000), help="Launches of each library (default 4)."
-    ),
-    click.option("--full", is_flag=True, help="More sizes, launches and samples."),
-    click.option(
-        "--out", default="report", type=click.Path(path_type=Path), show_default=True,
-        help="Folder for the results.",
-    ),
-    click.option(
-        "--time-budget", default="", callback=_duration, metavar="TIME",
-        help="Stop after so long, as 90s, 5m or 1h; the same command goes on later.",
-    ),
-    click.option(
-        "--hosts", default="", metavar="A,B",
-        help="Also between these hosts, of which the first is this one; testbed[:RATE] makes two"
-        " on this machine.",
-    ),
-    click.option(
-        "--agent", default="", metavar="PROGRAM",
-        help="Starts commands on the other hosts, called as ssh is (default ssh).",
-    ),
-    click.option(
-        "--interface", default="", metavar="NAME", help="Network interface between the hosts."
-    ),
-    click.option("--fresh", is_flag=True, help="Measure everything again; keeps the old results."),
-    click.option(
-        "--timeout", type=click.FloatRange(min=1), default=DEFAULT_STALL_S, show_default=True,
-        help="A launch that measures nothing for so many seconds hangs and is ended.",
-    ),
-    click.option(
-        "--seed", type=click.IntRange(0, 2**31 - 1), default=1, show_default=True,
-        help="Decides data, order of libraries and resampling.",
-    ),
-)  # fmt: skip
-
-
-def _measuring(command: Command) -> Command:
-    for option in reversed(_MEASURING_OPTIONS):
-        command = option(command)
-    return command
-
-
-def _request(options: dict[str, Any]) -> Request:
+def _request(options: Options) -> Request:
     return Request(
         out=options["out"],
         experiments=_chosen_experiments(options),
@@ -188,7 +68,7 @@ def _request(options: dict[str, Any]) -> Request:
         variants=options["variants"],
         install=not options["no_peers"],
         intel=options["intel"],
-        sizes=tuple(parse_integers(options["sizes"])) if options["sizes"] else (),
+        sizes=options["sizes"],
         repeats=options["repeats"],
         full=options["full"],
         fresh=options["fresh"],
@@ -198,68 +78,50 @@ def _request(options: dict[str, Any]) -> Request:
         hosts=options["hosts"],
         agent=options["agent"],
         interface=options["interface"],
-        descriptions=tuple(read_description(path) for path in options["descriptions"]),
+        descriptions=tuple(read_description(path) for path in options["library"]),
     )
 
 
 def _console() -> Console:
+    from rich.console import Console
+
     # Where no terminal says how wide it is, wide enough for the tables.
     return Console(highlight=False, width=None if sys.stdout.isatty() else 120)
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
-def cli() -> None:
-    """Measures one-sided communication on this machine, in Möbius and every MPI found."""
-
-
-@cli.command()
-@_measuring
-@click.option("--list", "listed", is_flag=True, help="List experiments and libraries, and end.")
-def bench(listed: bool, **options: Any) -> None:  # noqa: ANN401
-    """Measure, and keep every sample in DIR/results.jsonl.
-
-    A run that was interrupted goes on where it stopped when the same command is given again.
-
-    `bench micro [NAME]...` is another thing: it sets Möbius against the bare machine, prints
-    ratios, and keeps nothing; see `bench micro --help`.
-    """
-    console = _console()
+def _bench(options: Options) -> None:
     request = _request(options)
-    if listed:
-        _list(request, console)
+    if options["list"]:
+        _list(request)
         return
+    from mobius_instrument.session import run_bench, say
+
+    console = _console()
     path = run_bench(request, console)
     say(console, f"results: {path}; show them with: mobius report --from {path}")
 
 
-def _list(request: Request, console: Console) -> None:
-    say(console, "experiments")
+def _list(request: Request) -> None:
+    print("experiments")
     for name, meaning in EXPERIMENTS.items():
-        say(console, f"  {name:<16} {meaning}")
-    say(console, "libraries")
+        print(f"  {name:<16} {meaning}")
+    print("libraries")
     for candidate in find_candidates(request, locate()):
         state = "" if candidate.present else " (not installed or built yet)"
-        say(console, f"  {candidate.name:<16} {candidate.description}{state}")
+        print(f"  {candidate.name:<16} {candidate.description}{state}")
 
 
-@cli.command()
-@_measuring
-@click.option(
-    "--from", "source", type=click.Path(path_type=Path),
-    help="Only show the results in this file or folder.",
-)  # fmt: skip
-@click.option(
-    "--compare", "older", type=click.Path(path_type=Path), metavar="OLD",
-    help="Mark what changed since the results in this file or folder, beyond noise.",
-)  # fmt: skip
-def report(source: Path | None, older: Path | None, **options: Any) -> None:  # noqa: ANN401
-    """Measure as bench does, then write DIR/index.html, results.csv and plots."""
+def _report(options: Options) -> None:
     from mobius_instrument.presentation import write_report
+    from mobius_instrument.results import find_results, read_results
+    from mobius_instrument.session import check_writable, run_bench, say
 
+    source, older = options["from"], options["compare"]
+    if source is not None:
+        _check_nothing_measured(options)
     console = _console()
-    _check_source(source)
     request = _request(options)
-    # Better known before minutes of measuring.
+    # Read before minutes of measuring: if it cannot be read, the user learns so now.
     earlier = read_results(find_results(older)) if older is not None else None
     results_path = run_bench(request, console) if source is None else find_results(source)
     check_writable(request.out)
@@ -273,38 +135,25 @@ def report(source: Path | None, older: Path | None, **options: Any) -> None:  # 
     say(console, f"report: {written.path.resolve()}")
 
 
-def _check_source(source: Path | None) -> None:
-    """UsageError where --from comes with what only a measurement could follow."""
-    context = click.get_current_context()
+def _check_nothing_measured(options: Options) -> None:
+    """Refuses --from beside an option that only a measurement could follow."""
     without_effect = [
-        option.opts[0]
-        for option in context.command.params
-        if option.name not in ("source", "older", "out")
-        and option.name is not None
-        and context.get_parameter_source(option.name) is ParameterSource.COMMANDLINE
+        name for name in options.given if name not in ("--from", "--compare", "--out")
     ]
-    if source is not None and without_effect:
+    if without_effect:
         raise InstrumentError(
             f"--from only shows what was measured, and {', '.join(without_effect)} would measure;"
             " leave one of the two out"
         )
 
 
-@cli.command(name="compare")
-@click.argument("a", type=click.Path(path_type=Path))
-@click.argument("others", type=click.Path(path_type=Path), nargs=-1, required=True, metavar="B...")
-@click.option("--all", "everything", is_flag=True, help="Show also what is unchanged.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def compare_command(a: Path, others: tuple[Path, ...], everything: bool, as_json: bool) -> None:
-    """Which differences between results files (or report folders) are real: each B beside A.
-
-    A difference is real when the 95 % interval of the ratio of medians excludes 1, the ratio is
-    more than 3 % away from 1 and, with four launches or more in both, a rank test of the
-    launches agrees.
-    """
+def _compare(options: Options) -> None:
     from mobius_instrument.compare import caveats, compare
+    from mobius_instrument.results import find_results, read_results
+    from mobius_instrument.session import say
 
-    console = _console()
+    a: Path = options["a"]
+    others: list[Path] = options["others"]
     first, *read = (read_results(find_results(place)) for place in (a, *others))
     found = []
     for place, results in zip(others, read, strict=True):
@@ -314,19 +163,24 @@ def compare_command(a: Path, others: tuple[Path, ...], everything: bool, as_json
         found.append(compare(first, results))
         if not found[-1].differences:
             raise InstrumentError(f"{a} and {place} have no series at the same size in common")
-    if as_json:
+    if options["json"]:
         parsed = [one.to_json() for one in found]
         shown = parsed[0] if len(parsed) == 1 else parsed
         print(json.dumps(shown, ensure_ascii=False, indent=1))
         return
+    console = _console()
     for place, comparison in zip(others, found, strict=True):
         if len(others) > 1:
             say(console, f"A is {a}, B is {place}")
-        _show(comparison, everything, console)
+        _show(comparison, options["all"], console)
 
 
 def _show(comparison: Comparison, everything: bool, console: Console) -> None:
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+
     from mobius_instrument.compare import THRESHOLD
+    from mobius_instrument.session import say
 
     shown = [one for one in comparison.differences if one.real or everything]
     if shown:
@@ -358,6 +212,9 @@ def _show(comparison: Comparison, everything: bool, console: Console) -> None:
     )
 
 
+_COMMANDS = {"bench": _bench, "report": _report, "compare": _compare}
+
+
 def _terminate(_number: int, _frame: FrameType | None) -> NoReturn:
     raise _Terminated
 
@@ -374,13 +231,13 @@ def main() -> None:
         if sys.argv[1:3] == ["bench", "micro"]:  # a program of its own, with its own options
             exit_code = run_micro(sys.argv[3:], locate())
         else:
-            cli(prog_name="mobius", standalone_mode=False)
+            options = parse(sys.argv[1:])
+            if options is not None:
+                _COMMANDS[options.command](options)
         sys.stdout.flush()
     except InstrumentError as error:
         _fail(str(error))
-    except click.ClickException as error:
-        _fail(error.format_message().replace("\n", " "))
-    except (KeyboardInterrupt, click.Abort):
+    except KeyboardInterrupt:
         _interrupted(EXIT_INTERRUPTED)
     except _Terminated:
         _interrupted(EXIT_TERMINATED)

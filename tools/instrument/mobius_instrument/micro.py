@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import statistics
 import subprocess
+import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -21,9 +22,24 @@ STARTUP = "startup"
 _STARTS = 15
 _LIMIT_S = 600.0
 
+_HELP = """Usage: mobius bench micro [OPTIONS] [NAME]...
+
+Sets Möbius against the bare machine: medians of interleaved rounds, and their ratio to a limit that
+is measured in the same run. Keeps nothing.
+
+  NAME         a benchmark (default: all); startup, which times whole jobs, is one, too
+  --rounds N   rounds of every variant, 1 to 10000 (default 15)
+  --json       print one JSON object per variant
+  --list       list the benchmarks but startup; measure nothing
+  -h, --help   this text
+"""
+
 
 def run_micro(arguments: Sequence[str], locations: Locations) -> int:
     """Runs the benchmarks that `arguments` name (all without names); the exit code."""
+    if {"--help", "-h"} & set(arguments):
+        sys.stdout.write(_HELP)
+        return 0
     command, program = locations.program("mobius"), locations.program("micro")
     if command is None or program is None:
         raise InstrumentError(
@@ -35,7 +51,7 @@ def run_micro(arguments: Sequence[str], locations: Locations) -> int:
     if names != [STARTUP]:
         rest = [argument for argument in arguments if argument != STARTUP]
         code = subprocess.run([*launch, *rest], check=False).returncode
-        if code != 0 or {"--help", "-h", "--list"} & set(arguments):
+        if code != 0 or "--list" in arguments:
             return code
     if not names or STARTUP in names:
         _measure_startup(command, program, as_json=as_json)

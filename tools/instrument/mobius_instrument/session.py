@@ -7,7 +7,6 @@ import json
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Final
@@ -18,16 +17,16 @@ from mobius_instrument import SCHEMA_VERSION
 from mobius_instrument.cells import EXPERIMENTS, PROBE_EXPERIMENTS, Cell, format_bytes
 from mobius_instrument.distance import Distance, Ways, usual_band
 from mobius_instrument.errors import InstrumentError, system_reason
-from mobius_instrument.experiments import BETWEEN_HOSTS, SUITE_MOST_BYTES, Effort, Job
+from mobius_instrument.experiments import BETWEEN_HOSTS, SUITE_MOST_BYTES, Job
 from mobius_instrument.host import allowed_cpus, choose_pins, describe_host
 from mobius_instrument.hosts import Hosts, opened
 from mobius_instrument.launch import Launch, LaunchReport
-from mobius_instrument.libraries.base import Candidate, Context, Library
-from mobius_instrument.libraries.described import Description
-from mobius_instrument.libraries.discover import choose, discover
-from mobius_instrument.locations import Locations, locate
-from mobius_instrument.plan import DEFAULT_EFFORT, FULL_EFFORT, Plan, default_sizes
+from mobius_instrument.libraries.base import Context, Library
+from mobius_instrument.libraries.discover import choose
+from mobius_instrument.locations import locate
+from mobius_instrument.plan import Plan, default_sizes
 from mobius_instrument.progress import RunProgress, format_duration
+from mobius_instrument.request import Request, find_candidates
 from mobius_instrument.results import (
     RESULTS_NAME,
     Outcome,
@@ -38,45 +37,9 @@ from mobius_instrument.results import (
     set_aside,
 )
 
-DEFAULT_STALL_S: Final = 30.0
 # For CPUs to be at their usual distance again, in all of a run.
 _MOST_WAIT_S: Final = 60.0
 _WAIT_S: Final = 0.5
-
-
-@dataclass(frozen=True)
-class Request:
-    """What the command line asks for."""
-
-    out: Path
-    experiments: tuple[str, ...] = tuple(EXPERIMENTS)
-    wanted: tuple[str, ...] = ()
-    skipped: tuple[str, ...] = ()
-    mpiccs: tuple[Path, ...] = ()
-    install: bool = True
-    intel: bool = False
-    sizes: tuple[int, ...] = ()
-    repeats: int | None = None
-    full: bool = False
-    fresh: bool = False
-    stall_s: float = DEFAULT_STALL_S
-    seed: int = 1
-    budget_s: float | None = None
-    descriptions: tuple[Description, ...] = ()
-    oshccs: tuple[Path, ...] = ()
-    variants: bool = False
-    # As `--hosts`, `--agent` and `--interface` say.
-    hosts: str = ""
-    agent: str = ""
-    interface: str = ""
-
-    @property
-    def effort(self) -> Effort:
-        """How long and how often to measure."""
-        effort = FULL_EFFORT if self.full else DEFAULT_EFFORT
-        if self.repeats is None:
-            return effort
-        return Effort(self.repeats, effort.min_samples, effort.max_seconds)
 
 
 def _count(number: int, one: str, many: str) -> str:
@@ -86,21 +49,6 @@ def _count(number: int, one: str, many: str) -> str:
 def say(console: Console, text: str) -> None:
     """Print a line as it is, never wrapped or coloured."""
     console.print(text, soft_wrap=True, highlight=False, markup=False)
-
-
-def find_candidates(request: Request, locations: Locations) -> list[Candidate]:
-    """The libraries that the request may measure."""
-    intel = request.intel or "intel" in request.wanted
-    found = discover(
-        locations, request.mpiccs, request.install, intel, request.descriptions,
-        request.oshccs, request.variants,
-    )  # fmt: skip
-    if request.intel and all(candidate.name != "intel" for candidate in found):
-        raise InstrumentError(
-            "--intel: Intel MPI is not installed, and --no-peers forbids to install it; leave one"
-            " of the two out"
-        )
-    return found
 
 
 def check_writable(folder: Path) -> None:
