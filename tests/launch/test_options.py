@@ -18,7 +18,7 @@ from launch_tools import Launcher, command
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["-n", "0", "true"], "-n '0': the number of processes is a whole number from 1"),
+        (["-n", "0", "true"], "-n '0': the number of processes must be a whole number from 1"),
         (["-n", "-3", "true"], "-n '-3'"),
         (["-n", "x", "true"], "-n 'x'"),
         (["-n", "2x", "true"], "-n '2x'"),
@@ -33,11 +33,11 @@ from launch_tools import Launcher, command
         (["--"], "no program given"),
         (["--fast", "true"], "unknown option --fast"),
         (["-x", "true"], "unknown option -x"),
-        (["--bind", "socket", "true"], "--bind 'socket': one of core, none"),
+        (["--bind", "socket", "true"], "--bind 'socket': must be core or none"),
         (["--tag=yes", "true"], "--tag"),
         (["--env", "NAME", "true"], "--env 'NAME': write NAME=VALUE"),
         (["--env", "=1", "true"], "--env '=1': write NAME=VALUE"),
-        (["--env", "MOBIUS_RANK=1", "true"], "--env MOBIUS_RANK: set by mobius run itself"),
+        (["--env", "MOBIUS_RANK=1", "true"], "MOBIUS_RANK: mobius run sets this variable itself"),
         (["--env", "MOBIUS_LOG=loud", "true"], "MOBIUS_LOG='loud' is not allowed"),
     ],
 )
@@ -55,7 +55,7 @@ def test_bad_command_lines(launcher: Launcher, words: list[str], said: str) -> N
 def test_tune_starts_nothing_but_its_own(tmp_path: Path, words: list[str]) -> None:
     done = subprocess.run([command(), "tune", "-n", "2", *words], cwd=tmp_path, capture_output=True)
     assert (done.returncode, done.stdout) == (2, b"")
-    assert b"mobius tune: takes options only, not 'touch'" in done.stderr
+    assert b"mobius tune: only options are possible, not 'touch'" in done.stderr
     assert list(tmp_path.iterdir()) == []
 
 

@@ -37,7 +37,7 @@ def test_no_subcommand_shows_help_and_fails(checkout: Checkout) -> None:
 
 
 SUBCOMMANDS = (
-    "build test run mpirun bench report compare info tune explain install lint setup"
+    "build test run mpirun bench report compare info tune explain docs install lint setup"
 ).split()
 
 
@@ -138,7 +138,7 @@ def test_options_with_their_value_attached(checkout: Checkout) -> None:
     assert "build/dev is up to date" in done.stderr
     assert any("-j 3" in call for call in checkout.calls())
     assert "no preset 'none'" in checkout.run("build", "--preset=none").stderr
-    assert "-j wants a number of jobs" in checkout.run("build", "-jx").stderr
+    assert "-j needs a number of jobs" in checkout.run("build", "-jx").stderr
 
 
 def test_main_help_lists_every_subcommand(checkout: Checkout) -> None:
@@ -238,7 +238,7 @@ def test_packages_that_do_not_help_are_reported(checkout: Checkout) -> None:
     checkout.fake("apt-get", "")
     done = checkout.run("build")
     assert done.returncode == 2
-    assert "still missing after apt-get" in done.stderr
+    assert "still missing although apt-get" in done.stderr
 
 
 def test_a_failing_build_is_shown_and_not_taken_for_built(checkout: Checkout) -> None:
@@ -382,7 +382,7 @@ def test_two_builds_at_once_take_turns(checkout: Checkout, tmp_path: Path) -> No
     [
         (["build", "--preset", "fast"], "no preset 'fast'; there are: asan-ubsan dev"),
         (["build", "--preset"], "--preset needs a value"),
-        (["build", "-j", "many"], "-j wants a number of jobs"),
+        (["build", "-j", "many"], "-j needs a number of jobs"),
         (["build", "everything"], "unexpected argument 'everything'"),
         (["install"], "install needs a folder: ./mobius install --prefix DIR"),
         (["install", "--prefix", "/dev/null/x"], "cannot install in '/dev/null/x'"),

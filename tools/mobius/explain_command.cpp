@@ -40,10 +40,10 @@ using schedule::QueueReader;
 constexpr int kUsage = 2;
 constexpr int kUnreadable = 1;
 
-// MOBIUS_RMA_BYTES by default.
+// The default of MOBIUS_RMA_BYTES.
 constexpr size_t kRmaBytes = size_t{128} << 10;
 
-// Far beyond any that there is: what is larger was no number of bytes.
+// Far beyond the size of any message: a larger number in a trace is an error.
 constexpr size_t kMostMessageBytes = size_t{1} << 40;
 
 // In the order of schedule::Kind.
@@ -67,7 +67,7 @@ std::string piece_text(const std::vector<Operation>& queue, const Plan& plan, co
   return text + fmt::format("  (operations {} … {} merged)", index + 1, last + 1);
 }
 
-// Of what goes alone.
+// How an operation that shares no message moves its bytes.
 const char* way_text(const Operation& operation, const Issue& issue, size_t bytes,
                      size_t rma_bytes) {
   if (issue.is_free && rma_bytes != 0 && bytes >= rma_bytes) return "by remote memory access";
@@ -94,7 +94,7 @@ void print_issue(const std::vector<Operation>& queue, const Plan& plan, const Is
   }
 }
 
-// `rma_bytes` as schedule::write_recorded() has it.
+// `rma_bytes`: as in schedule::write_recorded().
 void explain(const std::vector<Operation>& queue, const Costs& costs, Policy policy,
              size_t rma_bytes) {
   Plan plan;
@@ -113,13 +113,13 @@ void explain(const std::vector<Operation>& queue, const Costs& costs, Policy pol
   }
 }
 
-// Of the command line.
+// Reports an error of the command line.
 int usage_error(std::string_view text) {
   fmt::print(stderr, "mobius explain: {}; see mobius explain --help\n", text);
   return kUsage;
 }
 
-// Of what is read.
+// Reports an error in the input.
 int wrong(std::string_view text) {
   fmt::print(stderr, "mobius explain: {}\n", text);
   return kUsage;
@@ -130,7 +130,7 @@ int unreadable(const char* file, int error) {
   return kUnreadable;
 }
 
-// A line as one: its first words, and nothing that a terminal would obey.
+// The beginning of a line of input, without control characters.
 std::string shown(const std::string& line) {
   constexpr size_t kMostShown = 100;
   std::string text = line.substr(0, kMostShown);
@@ -140,7 +140,7 @@ std::string shown(const std::string& line) {
   return line.size() > kMostShown ? text + "…" : text;
 }
 
-// What of the line of an event stands behind "name":, up to the end of the string or number.
+// The value of the member `name` in a line of JSON: a string without its quotes, or a number.
 std::string member(const std::string& line, std::string_view name) {
   const size_t found = line.find(fmt::format("\"{}\":", name));
   if (found == std::string::npos) return "";
@@ -198,8 +198,8 @@ int explain_event(const std::string& line, const Request& request) {
   }
   if (!is_sound) {
     const std::string why = reader.problem.empty() ? "" : ": " + shown(reader.problem);
-    return wrong(fmt::format("epoch {} of the timeline in '{}' makes no sense{}", request.epoch,
-                             request.name(), why));
+    return wrong(fmt::format("epoch {} of the timeline in '{}' cannot be understood{}",
+                             request.epoch, request.name(), why));
   }
   fmt::print("epoch {}: rank {} to rank {}, recorded from {} µs on for {} µs\n", request.epoch,
              member(line, "pid"), member(line, "target"), member(line, "ts"), member(line, "dur"));
@@ -230,12 +230,12 @@ int read_trace(std::istream& input, const Request& request) {
     return wrong(fmt::format("there is no epoch {} in '{}'; the timeline has {}", request.epoch,
                              request.name(), count));
   }
-  if (count == 0) fmt::print("nothing was recorded for other hosts\n");
+  if (count == 0) fmt::print("the timeline has no operations for other hosts\n");
   return 0;
 }
 
 int read_description(std::istream& input, const Request& request) {
-  // As a program that is started here has them, which would not start with a malformed one either.
+  // A program started here would have these settings, and would refuse a malformed one, too.
   base::Settings settings;
   if (settings.load(environ) != MOB_OK) return wrong(mob_last_error());
   for (const std::string& warning : settings.unknown()) {
@@ -245,7 +245,7 @@ int read_description(std::istream& input, const Request& request) {
   std::string line;
   for (int number = 1; std::getline(input, line); ++number) {
     if (!reader.add(line)) {
-      return wrong(fmt::format("line {} makes no sense: {} ({})", number, shown(line),
+      return wrong(fmt::format("line {} cannot be understood: {} ({})", number, shown(line),
                                shown(reader.problem)));
     }
   }
@@ -259,23 +259,24 @@ int read_description(std::istream& input, const Request& request) {
 }
 
 int read_and_explain(std::istream& input, const Request& request) {
-  // The timeline begins as an array of JSON.
+  // A timeline begins with an array of JSON.
   if (input.peek() == '[') return read_trace(input, request);
   if (request.epoch != 0) {
     return wrong(
-        fmt::format("--epoch is for a timeline (MOBIUS_TRACE), which '{}' is not", request.name()));
+        fmt::format("--epoch needs a timeline (MOBIUS_TRACE), and '{}' is none", request.name()));
   }
   return read_description(input, request);
 }
 
-// The exit code of a wrong command line, of which it has told; otherwise nothing.
+// Reports a wrong command line and returns its exit code; otherwise returns nothing.
 std::optional<int> parse(std::span<char*> arguments, Request* request) {
   bool has_file = false;
   bool ended = false;
   for (size_t i = 0; i < arguments.size(); ++i) {
     const std::string_view argument = arguments[i];
     if (ended || !argument.starts_with('-') || argument == "-") {
-      if (has_file) return usage_error(fmt::format("one FILE at a time, not also '{}'", argument));
+      if (has_file)
+        return usage_error(fmt::format("only one FILE can be read, not also '{}'", argument));
       has_file = true;
       if (ended || argument != "-") request->file = arguments[i];
       continue;
@@ -299,13 +300,13 @@ std::optional<int> parse(std::span<char*> arguments, Request* request) {
     }
     if (option == "--epoch") {
       if (!parse_number(value, &request->epoch) || request->epoch == 0) {
-        return usage_error(fmt::format("--epoch '{}': a whole number from 1", value));
+        return usage_error(fmt::format("--epoch '{}': must be a whole number from 1", value));
       }
       continue;
     }
     const std::string_view* found = find_policy(value);
     if (found == nullptr) {
-      return usage_error(fmt::format("--policy '{}': one of {}", value, policy_names()));
+      return usage_error(fmt::format("--policy '{}': must be one of {}", value, policy_names()));
     }
     request->policy = policy_of(found);
   }

@@ -17,7 +17,7 @@ namespace {
 constexpr size_t kColumns = 80;
 constexpr size_t kLabelColumn = 20;
 
-// `text` from column `indent` on, broken between words before the last column.
+// Prints `text` in columns from `indent` to the last, broken between words.
 void print_wrapped(std::string_view text, size_t indent, size_t column) {
   while (!text.empty()) {
     const size_t end = std::min(text.find(' '), text.size());
@@ -54,7 +54,7 @@ void print_settings(const SettingFacts& facts, bool internal) {
   for (const SettingFact& fact : facts.settings) {
     if (fact.internal != internal) continue;
     const auto shown = [](const std::string& text) { return text.empty() ? "-" : text; };
-    // A list that is too long for its column has a line of its own.
+    // A list that is too long for its column gets a line of its own.
     const bool fits = kRangeColumn + fact.range.size() <= kColumns;
     const std::string range = fits ? fact.range : "one of these:";
     if (fact.value.size() <= 8 && fact.name.size() <= 20) {
@@ -67,7 +67,7 @@ void print_settings(const SettingFacts& facts, bool internal) {
     if (!fits) fmt::print("      {}\n", fact.range);
     if (!fact.problem.empty()) {
       fmt::print("      ");
-      print_wrapped("MALFORMED, every program of Möbius refuses to start: " + fact.problem, 6, 6);
+      print_wrapped("MALFORMED, programs that use Möbius will not start: " + fact.problem, 6, 6);
     }
     fmt::print("      ");
     print_wrapped(fact.help, 6, 6);
@@ -100,7 +100,7 @@ int info_command(std::span<char*> arguments) {
     fmt::print("{}", kInfoHelp);
     return 0;
   } catch (const CLI::ParseError&) {
-    fmt::print(stderr, "mobius info: takes --json or nothing; see mobius info --help\n");
+    fmt::print(stderr, "mobius info: the only option is --json; see mobius info --help\n");
     return 2;
   }
 

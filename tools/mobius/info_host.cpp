@@ -19,7 +19,7 @@
 namespace mobius::command {
 namespace {
 
-// The value of the first line of a file that starts with `key`, without "key :".
+// The text after "key :" in the first line of a file that starts with `key`.
 std::string value_of(const std::string& path, std::string_view key) {
   std::ifstream file(path);
   for (std::string line; std::getline(file, line);) {
@@ -37,7 +37,7 @@ std::optional<uint64_t> number(const std::string& text) {
   return value;
 }
 
-// "0-3,8": as the kernel writes lists of processors.
+// A list of processors in the kernel's notation: "0-3,8".
 std::string list_text(const std::vector<int>& numbers) {
   std::string text;
   for (size_t i = 0; i < numbers.size();) {
@@ -147,7 +147,7 @@ Fact huge_pages() {
           {{"private", own}, {"shared", shared}}};
 }
 
-// Numbers in a list as the kernel writes it: "0-3,8" has 5.
+// How many numbers a list in the kernel's notation has: "0-3,8" has 5.
 size_t count_of(const std::string& list) {
   size_t count = 0;
   for (size_t at = 0; at < list.size();) {
@@ -176,7 +176,7 @@ Fact memory_nodes() {
   return {"memory_nodes", "NUMA nodes", text, {{"count", nodes}, {"list", list}}};
 }
 
-// The group that allows least, of this process' own and those above it.
+// The group that allows least: this process' own, or one above it.
 Fact memory_group() {
   const os::GroupLimit group = os::tightest_group();
   if (group.limit_bytes == UINT64_MAX) {

@@ -61,7 +61,7 @@ Fact probe_memfd() {
                  "anonymous memfd, reserved before use, sealed against shrinking");
 }
 
-// Of the mapping that holds an address, in bytes: what /proc/self/smaps says after "key:".
+// The value of "key:" in /proc/self/smaps, in bytes, for the mapping that holds an address.
 uint64_t bytes_in_smaps(const void* address, std::string_view key) {
   std::ifstream file("/proc/self/smaps");
   bool inside = false;
@@ -80,7 +80,7 @@ uint64_t bytes_in_smaps(const void* address, std::string_view key) {
   return 0;
 }
 
-// Shared memory, reserved, mapped and written as a job's.
+// Shared memory that is reserved, mapped and written in the way of a job's memory.
 class JobMemory {
  public:
   explicit JobMemory(size_t bytes) {
@@ -103,7 +103,7 @@ class JobMemory {
   JobMemory& operator=(const JobMemory&) = delete;
 
   void* start() const { return reinterpret_cast<void*>(window_.base()); }
-  const std::string& problem() const { return problem_; }  // empty: it is there
+  const std::string& problem() const { return problem_; }  // empty on success
 
  private:
   int descriptor_ = -1;
@@ -134,8 +134,8 @@ Fact probe_huge_pages() {
   return verdict(key, label, huge != 0, why, more);
 }
 
-// The node of the page at an address, as the kernel says by either of two calls; or -1, and why it
-// does not.
+// The NUMA node of the page at an address, from the first of two system calls that tells; or -1 and
+// the reasons of both.
 int node_of_page(void* address, std::string* problem) {
   int node = -1;
   long result = syscall(SYS_move_pages, 0, 1L, &address, nullptr, &node, 0);
@@ -153,8 +153,8 @@ int own_node() {
   return syscall(SYS_getcpu, nullptr, &node, nullptr) == 0 ? static_cast<int>(node) : -1;
 }
 
-// Whether memory that a rank reserves is taken from the node where it runs. The scheduler may move
-// this thread meanwhile: either node will do.
+// Whether the kernel takes the memory that a rank reserves from the rank's node. The scheduler may
+// move this thread meanwhile, so the node before and the node after both count.
 Fact probe_first_touch() {
   const char* key = "first_touch";
   const char* label = "first touch";
@@ -166,7 +166,8 @@ Fact probe_first_touch() {
   std::string problem = memory.problem();
   const int node = problem.empty() ? node_of_page(memory.start(), &problem) : -1;
   if (node < 0) {
-    return verdict(key, label, false, "it is not known where pages are (" + problem + ")", more);
+    return verdict(key, label, false, "the kernel does not tell where pages are (" + problem + ")",
+                   more);
   }
   more["node"] = node;
   if (nodes == 1) {
@@ -181,13 +182,13 @@ Fact probe_first_touch() {
                  more);
 }
 
-// Alone; whether all processes of a job get the same place shows when the job starts.
+// Tries one process only; a job learns when it starts whether all its processes get the same place.
 Fact probe_window() {
   constexpr uintptr_t kFirstChoice = 0x600000000000;
   constexpr size_t kLeast = size_t{64} << 20;
   constexpr size_t kAlignment = size_t{2} << 20;
   base::Settings settings;
-  // A malformed setting is told with the settings; here the default does.
+  // The list of settings shows malformed ones; this probe then uses the defaults.
   if (settings.load(environ) != MOB_OK) settings.load(nullptr);
   const uint64_t wanted = settings.number(base::SettingId::kWindowBytes);
   os::AddressWindow window;
@@ -219,7 +220,7 @@ Fact probe_window() {
   return verdict("window", "address window", true, why, more);
 }
 
-// One child reads the memory of another, as two ranks would. 0, or errno of the attempt.
+// One child process reads the memory of another, as ranks do. Returns 0 or the errno of the read.
 int attach_between_siblings(bool allowed_by_target) {
   static volatile int word = 0;
   word = 0;
@@ -342,7 +343,7 @@ Fact library(const char* key, const char* label, const char* file, const char* f
   }
   void* symbol = dlsym(handle, function);
   const std::string text = symbol != nullptr ? version(symbol) : "of unknown version";
-  // Not closed: what such libraries start when loaded need not survive being unloaded.
+  // Stays open: some such libraries start threads, which would crash after dlclose().
   return {key, label, fmt::format("{} found; loaded when a job needs it", text),
           Json{{"found", true}, {"version", text}}};
 }
@@ -370,7 +371,7 @@ Fact libfabric() { return not_built("libfabric", "libfabric"); }
 Fact pmix() { return not_built("pmix", "PMIx"); }
 #endif
 
-// Names of the variables that a batch system or PMIx launcher gives its processes.
+// Variables that a batch system or a PMIx launcher sets for its processes.
 Fact batch_environment() {
   std::vector<std::string> names;
   for (char* const* entry = environ; *entry != nullptr; ++entry) {
@@ -390,7 +391,7 @@ Fact batch_environment() {
           names.empty() ? "no variables of PMIx, Slurm, PBS or LSF are set" : text + " set", names};
 }
 
-// How the kernel sends what providers over TCP give it.
+// The kernel's settings for sending, which matter to providers over TCP.
 Fact congestion_control() {
   const std::string name = first_line("/proc/sys/net/ipv4/tcp_congestion_control");
   std::string text = name.empty() ? "cannot be read" : name;
@@ -402,7 +403,7 @@ Fact congestion_control() {
   return {"tcp_congestion_control", "TCP congestion", text, name};
 }
 
-// What `mobius run --hosts` would use.
+// The launcher that `mobius run --hosts` would use.
 Fact host_launcher() {
   const launch::HostLauncher found = launch::find_host_launcher(std::getenv("PATH"));
   const bool is_there = found.kind != launch::HostLauncher::Kind::kNone;

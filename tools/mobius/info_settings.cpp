@@ -39,7 +39,7 @@ std::string range_text(const SettingInfo& info) {
 
 }  // namespace
 
-// Loading stops at the first malformed value, so those are left out to see the others.
+// Loading stops at the first malformed value, so malformed ones are left out to load the others.
 base::Settings usable_settings() {
   std::vector<const char*> environment;
   for (char* const* entry = environ; *entry != nullptr; ++entry) {

@@ -35,7 +35,7 @@ namespace {
 using base::SettingId;
 using base::Settings;
 
-// Where a value comes from, for people, and for programs.
+// Where a value comes from, in words for people and for programs.
 struct Source {
   std::string text;
   const char* key;
@@ -49,7 +49,7 @@ Source source_of(const Settings& settings, SettingId id) {
   return chosen ? Source{"set by " + name, "environment"} : Source{"default of " + name, "default"};
 }
 
-// `when` says with {} what the value bounds: "from {} on".
+// `when` is the condition with the value as {}: "from {} on".
 Fact threshold(const char* key, const char* label, std::string_view when, const std::string& shown,
                Json value, const std::string& why, const Source& source) {
   value["source"] = source.key;
@@ -76,7 +76,7 @@ Fact time(const char* key, const char* label, std::string_view when, uint64_t ns
   return threshold(key, label, when, fmt::format("{} ns", ns), {{"ns", ns}}, why, source);
 }
 
-// What `mobius tune` measures has a default of its own.
+// A threshold that `mobius tune` measures; `standard` is its default.
 Fact copy_size(const char* key, const char* label, const Settings& settings, SettingId id,
                uint64_t standard, const std::string& why) {
   Source source = source_of(settings, id);
@@ -89,11 +89,11 @@ Fact near_in_page() {
   const bool slow = transport::measure_near_in_page();
   Fact fact = bytes(
       "near_copies", "near copies", "from {} on", transport::kNearBytes,
-      slow ? "by vector registers, because string instructions, which memcpy and the kernel use, "
-             "crawl here where the target lies 1 to 31 bytes behind the source in their pages; "
-             "the kernel's copies go by way of memory that does not"
-           : "as all others: string instructions are as fast where the target lies 1 to 31 bytes "
-             "behind the source in their pages",
+      slow ? "copied with vector registers, because this processor's string instructions, which "
+             "memcpy and the kernel use, are very slow when the target's offset in its page is 1 "
+             "to 31 bytes above the source's; copies by the kernel go through other memory"
+           : "copied like all others: string instructions are not slower here when the target's "
+             "offset in its page is 1 to 31 bytes above the source's",
       {"measured now", "measured"});
   fact.value["string_instructions_crawl"] = slow;
   return fact;
@@ -104,23 +104,25 @@ std::vector<Fact> copies(const Settings& settings) {
   return {
       copy_size("copy_stream_bytes", "streaming copies", settings, SettingId::kCopyStreamBytes,
                 standard.stream_from_bytes,
-                "stores past the caches, because a copy that does not fit into them would "
-                "read every line it writes"),
+                "stores bypass the caches, because a copy that does not fit into them would read "
+                "every line that it writes"),
       copy_size("copy_try_bytes", "tried copies", settings, SettingId::kCopyTryBytes,
                 standard.try_from_bytes,
-                "what is written for a host-mate, and gets that would stream, through the caches "
-                "or past them, as was faster when a few of about the size were timed both ways"),
+                "copies to a local peer, and gets that would stream, go through the caches or past "
+                "them, whichever was faster in a few timed copies of about this size"),
       bytes("put_try_bytes", "tried puts", "of these, from {} on",
-            transport::detail::kLeastTriedBytes, "to look at what is to be done costs less"),
+            transport::detail::kLeastTriedBytes,
+            "for smaller puts, choosing costs more than it saves"),
       bytes("part_try_bytes", "tried parts", "of messages, from {} on",
-            transport::detail::kLeastTriedPart, "their reader takes one while the next is written"),
+            transport::detail::kLeastTriedPart,
+            "the receiver copies one part while the sender writes the next"),
       bytes("get_try_bytes", "tried gets", "of these, from {} on",
             transport::detail::kLeastTriedGet,
-            "who gets something mostly reads it next, in the caches"),
+            "a program usually reads next what it got, from the caches"),
       copy_size("copy_rep_bytes", "string copies", settings, SettingId::kCopyRepBytes,
                 standard.rep_movsb_from_bytes,
-                "one string instruction (rep movsb), which some processors do faster than "
-                "vector stores"),
+                "one string instruction (rep movsb), which is faster than vector stores on some "
+                "processors"),
       near_in_page()};
 }
 
@@ -132,70 +134,71 @@ std::vector<Fact> waiting(const Settings& settings) {
   const Source spin = source_of(settings, SettingId::kSpin);
   const Source yield = source_of(settings, SettingId::kYield);
   return {time("spin_ns", "spinning", fmt::format("{{}} with up to {} processes here", processors),
-               fits.spin_ns, "others have processors of their own, and most waits are short", spin),
+               fits.spin_ns, "every process has a processor, and most waits are short", spin),
           time("spin_network_ns", "", "{} of them in jobs of several hosts", far.spin_ns,
-               "an answer crosses the network twice", spin),
+               "request and answer cross the network", spin),
           time("spin_crowded_ns", "", fmt::format("{{}} with more than {} here", processors),
-               crowded.spin_ns, "who is waited for may need the processor", spin),
-          time("yield_ns", "yielding", "{} behind that", fits.yield_ns,
-               "to be woken takes tens of microseconds, for which the other side waits", yield),
+               crowded.spin_ns, "the process that is waited for may need this processor", spin),
+          time("yield_ns", "yielding", "then {}", fits.yield_ns,
+               "waking a sleeper takes tens of microseconds", yield),
           time("yield_crowded_ns", "", fmt::format("{{}} with more than {} here", processors),
-               crowded.yield_ns, "as nothing spins", yield),
-          threshold("yields", "", "{} times in any case", std::to_string(fits.yields),
+               crowded.yield_ns, "instead of spinning", yield),
+          threshold("yields", "", "at least {} times", std::to_string(fits.yields),
                     {{"count", fits.yields}}, "then the waiter sleeps",
                     source_of(settings, SettingId::kYields))};
 }
 
-// Exposed memory of a host-mate.
+// Exposed memory of a local peer.
 std::vector<Fact> exposed() {
   using engine::Delegation;
   using engine::ExposedBatch;
   return {
       bytes("desk_stretch_bytes", "a waiting target", "up to {}", Delegation::kMostBytes,
-            "it puts and gets one stretch of its exposed memory itself: a few cache lines instead "
-            "of a system call; beyond, the kernel, which copies once, is as fast"),
+            "a target that waits in the library copies one range of its exposed memory itself, "
+            "for a few cache misses instead of a system call; for larger ranges the kernel, which "
+            "copies once, is as fast"),
       bytes("desk_try_bytes", "", "from {} on", engine::ExposedTuning::kLeastBytes,
-            "by it or by the kernel, as was faster in the last few of about the size that each "
-            "process tried both ways"),
+            "by the target or by the kernel, whichever was faster in the last timed transfers of "
+            "about this size"),
       bytes("desk_list_bytes", "", "lists and accumulates up to {}", Delegation::kMostAtOnce,
-            "so much has room on its desk at once"),
+            "its slots have room for so much"),
       bytes("desk_fetch_bytes", "", "accumulates that fetch up to {}", engine::kFetchedAt,
-            "what was there needs as much room again"),
+            "the fetched values need the same room again"),
       count("desk_spans", "", "lists up to {} pieces", engine::kMostSpans,
-            "so many have room beside the bytes"),
+            "a slot has room for so many beside the bytes"),
       time("desk_patience_ns", "", "for {}", Delegation::kPatienceNs,
-           "who is not at it by then is no faster than the kernel"),
-      time("desk_call_patience_ns", "", "for {} if it is called", Delegation::kCallPatienceNs,
-           "a thread takes as long to wake up"),
-      count("call_pieces", "a called target", "from {} pieces on",
+           "if the target has not begun by then, the kernel is as fast"),
+      time("desk_call_patience_ns", "", "for {} if it must be woken", Delegation::kCallPatienceNs,
+           "a thread takes so long to wake up"),
+      count("call_pieces", "a woken target", "from {} pieces on",
             engine::kCallNs / engine::kPieceNs + 1,
-            "a waiting target is woken for a list, because the kernel's way takes longer"),
+            "a sleeping target is woken for a list, because the kernel takes longer"),
       bytes("call_bytes", "", "from {} on", engine::kCallNs * engine::kKernelBytesPerNs,
-            "the same for lists of few pieces: so much takes the kernel as long"),
+            "also for lists of few pieces: the kernel takes as long for so many bytes"),
       count("kernel_pieces", "by the kernel", "lists up to {} pieces",
             engine::kServiceNs / engine::kPieceNs,
-            fmt::format("and one more for each {} bytes: more of them the target's progress thread "
-                        "carries out sooner, though it copies twice",
+            fmt::format("and one more for each {} bytes: the target's progress thread is faster "
+                        "with longer lists, although it copies twice",
                         engine::kPieceNs * engine::kStageBytesPerNs)),
       bytes("kernel_gap_bytes", "", "gets of rows with gaps up to {}",
-            transport::kWorthwhileGapBytes, "gaps are read, too, which costs less than a piece"),
+            transport::kWorthwhileGapBytes,
+            "the gaps are read, too, which costs less than another piece"),
       bytes("batch_put_bytes", "batches of puts", "up to {}", ExposedBatch::kMostBytes,
-            "puts that are only started wait to share a call of the kernel"),
+            "nonblocking puts wait to share a system call"),
       count("batch_puts", "", "of {} puts", ExposedBatch::kMost,
-            "so many pieces the kernel is given at once"),
-      count("batch_alone", "", "{} at once behind one that waited alone", ExposedBatch::kAlone,
-            "to wait costs half a call of the kernel"),
+            "one system call takes so many pieces"),
+      count("batch_alone", "", "{} not delayed after one that waited alone", ExposedBatch::kAlone,
+            "a wait without company costs half a system call"),
       bytes("stage_bytes", "served", "in parts of {}", engine::kStageBytes,
-            "one is packed while the other is carried out")};
+            "the origin packs one part while the target works on the other")};
 }
 
 std::vector<Fact> accumulates() {
   return {bytes("lock_block_bytes", "accumulates", "up to {}", transport::kLockBlockBytes,
-                "by one lock without a description, if they lie in one block of so many bytes"),
+                "under one lock, if the target lies in one block of so many bytes"),
           bytes("word_zone_bytes", "", "of integers, within {} of an updated word",
                 transport::kWordZoneBytes,
-                "by atomic instructions, one per element, because words are updated without a "
-                "lock")};
+                "one atomic instruction per element, because atomic updates take no lock")};
 }
 
 std::vector<Fact> messages(const Settings& settings) {
@@ -204,46 +207,44 @@ std::vector<Fact> messages(const Settings& settings) {
   const Source ring = source_of(settings, SettingId::kRing);
   return {
       bytes("message_in_place_bytes", "messages", "payloads from {} on", engine::kInPlaceFromBytes,
-            "in memory that the target reaches, it takes them from there: a wait of their sender "
-            "for one copy less"),
+            "the target copies payloads from memory that it can reach: one copy less, and the "
+            "sender waits"),
       bytes("message_attach_bytes", "", "private ones from {} on", engine::attach_from_bytes(),
-            "while the sender waits, by the kernel where its copies are quick enough beside a "
+            "while the sender waits: copied by the kernel if it is fast enough compared with "
             "memcpy, else through the ring",
             {"measured now", "measured"}),
-      bytes("message_attach_nb_bytes", "", "private ones from {} on if nobody waits",
-            engine::kAttachFromBytes,
-            "by the kernel, which costs the target a system call and the sender nothing"),
+      bytes("message_attach_nb_bytes", "", "private ones from {} on, nonblocking",
+            engine::kAttachFromBytes, "copied by the kernel, for a system call of the target"),
       bytes("message_shared_bytes", "", "private ones from {} on, both ends copy",
-            engine::kSharedFromBytes, "a sender that waits has nothing better to do"),
+            engine::kSharedFromBytes, "the sender would only wait"),
       bytes("message_mapped_shared_bytes", "", "shared ones from {} on, both ends copy",
             engine::kMappedSharedFromBytes,
-            "the target copies these faster than it hands over parts"),
+            "the target copies smaller ones faster than it shares the work"),
       bytes("message_ring_bytes", "message rings", "of {} for each pair", engine::kRingCapacity,
-            "four records, so that a payload is written and read at the same time"),
+            "four records, so that sender and receiver work on a payload at the same time"),
       bytes("message_wide_ring_bytes", "", "of {} later", wider.capacity,
-            is_large ? "what is written anew there is in neither processor's second-level cache, "
-                       "but in the one behind, which both reach"
-                     : "what is written anew there has left the first-level cache of who read it, "
-                       "and fits into a second-level cache",
+            is_large ? "larger than a second-level cache, so that a line written again is in the "
+                       "last-level cache, which both processors share"
+                     : "larger than a first-level cache, so that a line written again has left the "
+                       "reader's, and fits into a second-level cache",
             ring),
-      bytes("message_wide_after_bytes", "", "later: after {}", wider.after_bytes,
-            "not every pair is worth the memory", ring),
-      count("message_polled_rings", "", "{} looked at one by one", engine::kPolledRings,
-            "rings of further senders say in a bitmap that there is something")};
+      bytes("message_wide_after_bytes", "", "later means after {}", wider.after_bytes,
+            "few pairs are worth the memory", ring),
+      count("message_polled_rings", "", "{} polled one by one", engine::kPolledRings,
+            "further senders set a bit in a bitmap when their ring has a message")};
 }
 
 std::vector<Fact> collectives() {
   return {bytes("collective_inline_bytes", "collective calls", "up to {}", engine::kInlineBytes,
-                "beside the flag, in its cache line"),
-          bytes("collective_redundant_bytes", "", "reductions of up to {} by all",
+                "the data shares the flag's cache line"),
+          bytes("collective_redundant_bytes", "", "reductions of up to {}, redundantly",
                 engine::kRedundantBytes,
-                "everyone combines all of it: less than a second round would cost"),
+                "each member combines everything, which costs less than another round"),
           bytes("collective_bulk_bytes", "", "in rounds of up to {}", engine::kBulkBytes,
-                "through memory of the team"),
+                "data passes through the team's memory"),
           bytes("collective_direct_bytes", "", "from {} on", engine::kDirectBytes,
-                "straight to where it shall be: memory of allocations, and private memory by the "
-                "kernel, if that was faster in the first calls of the team of that kind and size "
-                "(MOBIUS_COLLECTIVES)")};
+                "copied directly between the members' buffers, private ones by the kernel, if this "
+                "was faster in the team's first calls of that kind and size (MOBIUS_COLLECTIVES)")};
 }
 
 // Between hosts.
@@ -255,26 +256,26 @@ std::vector<Fact> network(const Settings& settings) {
   const bool automatic = rma == base::kAutomatic;
   std::vector<Fact> facts = {
       bytes("packed_bytes", "between hosts", "up to {}", schedule::most_packed_bytes(costs),
-            "operations share messages where copying them twice takes less than a message more: "
-            "MOBIUS_MESSAGE_NS by the bandwidth of copies",
+            "operations share messages if copying them twice takes less time than another message: "
+            "MOBIUS_MESSAGE_NS times the bandwidth of copies",
             source_of(settings, SettingId::kMessageNs)),
       bytes("packed_message_bytes", "", "messages of up to {}", costs.message_bytes,
-            "so much has room in one record"),
+            "a record has room for so much"),
       bytes("kept_put_bytes", "", "blocking puts up to {}", engine::Scheduler::kMostKept,
-            "copied, and recorded without a description: the call returns at once"),
-      bytes("copied_put_bytes", "", "started puts up to {}", engine::Scheduler::kMostCopied,
-            "copied, which costs less than to remember where they are"),
-      bytes("stretch_bytes", "", "started ones up to {}", engine::AppendRun::kMostBytes,
-            "inlined where they go on where the one before ended"),
+            "copied into the recorded data: the call returns at once"),
+      bytes("copied_put_bytes", "", "nonblocking puts up to {}", engine::Scheduler::kMostCopied,
+            "copied, which costs less than keeping track of the source"),
+      bytes("stretch_bytes", "", "nonblocking ones up to {}", engine::AppendRun::kMostBytes,
+            "appended inline if they begin where the one before ended"),
       bytes("rma_bytes", "remote access", "from {} on", automatic ? NetworkRma::kLeastBytes : rma,
-            "by remote memory access, from memory to memory: to ask for it and to be answered "
-            "costs less than two copies",
+            "remote memory access, from memory to memory: request and answer cost less than two "
+            "copies",
             source_of(settings, SettingId::kRma))};
   if (automatic) {
     facts.push_back(bytes("rma_try_bytes", "", "over TCP, of more than {}", NetworkRma::kRushBytes,
-                          "each process tries messages, too, in the first that a call waits for"));
-    facts.push_back(bytes("rma_try_most_bytes", "", "… up to {}", NetworkRma::kMostTriedBytes,
-                          "longer ones do not stay in caches on their way"));
+                          "each process times messages, too, in its first blocking transfers"));
+    facts.push_back(bytes("rma_try_most_bytes", "", "... up to {}", NetworkRma::kMostTriedBytes,
+                          "larger ones do not stay in the caches on their way"));
   }
   return facts;
 }

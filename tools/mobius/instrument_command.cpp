@@ -14,8 +14,8 @@
 namespace mobius::command {
 
 int instrument_command(const char* subcommand, std::span<char*> arguments) {
-  // Found from where this program is, not from a path fixed when it was built: an installed tree
-  // may be moved.
+  // Found relative to this program, not by a path fixed at build time: an installed tree may be
+  // moved.
   std::error_code error;
   const std::filesystem::path own = std::filesystem::read_symlink("/proc/self/exe", error);
   const std::string instrument = own.parent_path().parent_path() / "libexec/mobius/instrument";

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
-// The native command `mobius`. Only what a subcommand needs is done: starting a job is measured in
-// milliseconds.
+// The native command `mobius`. It does only the work of its subcommand, because starting a job
+// takes milliseconds.
 
 #include <cerrno>
 #include <csignal>
@@ -34,7 +34,7 @@ mobius --version prints the version, mobius --help this text. Each command expla
 )";
 
 constexpr int kUsage = 2;
-constexpr int kReaderGone = 128 + SIGPIPE;  // as where that signal is not ignored
+constexpr int kReaderGone = 128 + SIGPIPE;  // the exit code of a program that SIGPIPE has ended
 
 int dispatch(std::span<char*> arguments) {
   if (arguments.empty()) {
@@ -75,15 +75,15 @@ int dispatch(std::span<char*> arguments) {
   return kUsage;
 }
 
-// Standard output that could not be written, which is no success whatever else went well.
+// Output that could not be written makes the whole command a failure.
 int output_failed(int error) {
   if (error == EPIPE) return kReaderGone;
   std::fprintf(stderr, "mobius: writing standard output failed: %s\n", std::strerror(error));
   return 1;
 }
 
-// What is still buffered, and what some file systems tell at the end only. A descriptor that was
-// closed before we were started is missed by nobody who printed nothing.
+// Writes buffered output; some file systems report errors only on close. If the caller started us
+// with standard output closed, closing it fails with EBADF, which is no error.
 int finish(int exit_code) {
   errno = 0;
   if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
@@ -99,7 +99,7 @@ int main(int count, char** arguments) {
   try {
     return finish(
         dispatch(std::span(arguments, static_cast<size_t>(count)).subspan(count > 0 ? 1 : 0)));
-  } catch (const std::system_error& problem) {  // what fmt::print throws, too
+  } catch (const std::system_error& problem) {  // fmt::print throws this, too
     if (std::ferror(stdout) != 0) return output_failed(problem.code().value());
     std::fprintf(stderr, "mobius: %s\n", problem.what());
   } catch (const std::exception& problem) {

@@ -26,7 +26,7 @@ using launch::kExitUsage;
 using launch::RunOptions;
 using launch::say;
 
-// Says what is wrong with the options, in one line.
+// Reports an error of the options in one line.
 int usage_error(std::string_view problem) {
   say("{}; see mobius run --help", problem);
   return kExitUsage;
@@ -39,10 +39,11 @@ bool parse_processes(const std::string& text, mob_rank_t* processes) {
   const bool too_large = error == std::errc::result_out_of_range && text[0] != '-';
   const bool number = rest == end && (too_large || (error == std::errc() && value >= 1));
   if (!number) {
-    usage_error(fmt::format("-n '{}': the number of processes is a whole number from 1", text));
+    usage_error(
+        fmt::format("-n '{}': the number of processes must be a whole number from 1", text));
     return false;
   }
-  // What is too large for the type is far too large for the host, which says how many it allows.
+  // A number too large for the type is also too large for the host, whose error names its limit.
   *processes = too_large ? INT32_MAX : static_cast<mob_rank_t>(std::min<int64_t>(value, INT32_MAX));
   return true;
 }
@@ -55,7 +56,7 @@ bool parse_hosts(const std::string& text, RunOptions* options) {
     return true;
   }
   usage_error(
-      fmt::format("--virtual-hosts '{}': a whole number from 1 to the number of processes, "
+      fmt::format("--virtual-hosts '{}': must be a whole number from 1 to the number of processes, "
                   "{}",
                   text, options->processes));
   return false;
@@ -70,7 +71,7 @@ bool check_environment(const std::vector<std::string>& entries) {
     }
     const std::string_view name = std::string_view(entry).substr(0, equals);
     if (name == job::kJobVariable || name == job::kRankVariable) {
-      usage_error(fmt::format("--env {}: set by mobius run itself", name));
+      usage_error(fmt::format("--env {}: mobius run sets this variable itself", name));
       return false;
     }
   }
@@ -86,7 +87,7 @@ int run_command(std::span<char*> arguments, const std::string& program) {
   std::string on_death;
   std::string virtual_hosts = "1";
   CLI::App app("", "mobius run");
-  app.prefix_command();  // the first word that is no option of ours is the program
+  app.prefix_command();  // the first word that is not an option is the program
   CLI::Option* wanted = app.add_option("-n,--processes", processes)->take_last();
   app.add_option("--bind", binding)->take_last();
   app.add_option("--on-death", on_death)->take_last();
@@ -95,7 +96,7 @@ int run_command(std::span<char*> arguments, const std::string& program) {
   app.add_flag("--tag", options.tag)->disable_flag_override();
   app.add_option("--env", options.environment)->allow_extra_args(false);
 
-  // CLI11 takes the arguments last first.
+  // CLI11 takes the arguments in reverse order.
   std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());
   try {
     app.parse(reversed);
@@ -121,7 +122,8 @@ int run_command(std::span<char*> arguments, const std::string& program) {
   }
   if (!program.empty()) {
     if (!options.command.empty()) {
-      fmt::print(stderr, "mobius tune: takes options only, not '{}'; see mobius tune --help\n",
+      fmt::print(stderr,
+                 "mobius tune: only options are possible, not '{}'; see mobius tune --help\n",
                  options.command[0]);
       return kExitUsage;
     }
@@ -131,11 +133,11 @@ int run_command(std::span<char*> arguments, const std::string& program) {
   if (binding == "core") {
     options.binding = Binding::kCore;
   } else if (binding != "none") {
-    return usage_error(fmt::format("--bind '{}': one of core, none", binding));
+    return usage_error(fmt::format("--bind '{}': must be core or none", binding));
   }
   if (!on_death.empty()) {
     if (on_death != "end" && on_death != "error") {
-      return usage_error(fmt::format("--on-death '{}': one of end, error", on_death));
+      return usage_error(fmt::format("--on-death '{}': must be end or error", on_death));
     }
     options.environment.push_back("MOBIUS_ON_DEATH=" + on_death);
   }
@@ -146,7 +148,7 @@ int run_command(std::span<char*> arguments, const std::string& program) {
     return parse_hosts(virtual_hosts, &options) ? launch::run(options) : kExitUsage;
   }
   if (virtual_hosts != "1") return usage_error("--hosts and --virtual-hosts exclude each other");
-  if (wanted->count() == 0) options.processes = 0;  // as many as the hosts say
+  if (wanted->count() == 0) options.processes = 0;  // the number comes from the hosts
   return launch::run_on_hosts(options);
 }
 

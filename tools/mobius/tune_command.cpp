@@ -16,7 +16,7 @@
 namespace mobius::command {
 namespace {
 
-// The program that measures a link lies beside this one, or where an installed tree has such.
+// The program that measures a link is beside this one, or in libexec of an installed tree.
 std::string find_link_program() {
   std::error_code error;
   const std::filesystem::path own = std::filesystem::read_symlink("/proc/self/exe", error);
@@ -30,13 +30,15 @@ std::string find_link_program() {
 int tune_link(std::span<char*> options) {
   const std::string program = find_link_program();
   if (program.empty()) {
-    fmt::print(stderr, "mobius tune: there is no program tune_link beside this one; build all\n");
+    fmt::print(
+        stderr,
+        "mobius tune: the program tune_link is missing beside this one; call ./mobius build\n");
     return 1;
   }
   return run_command(options, program);
 }
 
-// A threshold that no copy reaches is written as the largest value that the setting takes.
+// A threshold that no copy reaches is printed as the largest value of the setting.
 std::string threshold_text(uint64_t bytes) {
   constexpr uint64_t kNever = uint64_t{64} << 40;
   return base::setting_bytes_text(bytes < kNever ? bytes : kNever);
@@ -51,7 +53,7 @@ int tune_command(std::span<char*> arguments) {
     return 0;
   }
   if (!arguments.empty() && arguments[0][0] != '-') {
-    fmt::print(stderr, "mobius tune: takes options only, not '{}'; see mobius tune --help\n",
+    fmt::print(stderr, "mobius tune: only options are possible, not '{}'; see mobius tune --help\n",
                arguments[0]);
     return 2;
   }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * What a message between two hosts costs: rank 0 measures its link to the first rank of another
- * host, and prints the setting that follows, and what else it found. Started by `mobius tune`.
+ * Measures the cost of a message between two hosts: rank 0 measures its link to the first rank of
+ * another host, and prints the resulting setting, latency and bandwidth. Started by `mobius tune`.
  */
 
 #include <mobius/mobius.h>
@@ -12,8 +12,8 @@
 #include <time.h>
 
 #define MANY 256                /* messages of a series */
-#define SERIES 200              /* the best of so many counts: other work only adds */
-#define LARGE ((size_t)4 << 20) /* bytes of a transfer that tells the bandwidth */
+#define SERIES 200              /* the fastest one counts: other work only adds time */
+#define LARGE ((size_t)4 << 20) /* bytes of the transfer that measures bandwidth */
 #define LARGE_SERIES 20
 
 static void check(mob_status_t status) {
@@ -84,13 +84,13 @@ int main(void) {
   }
   check(mob_mem_alloc(LARGE, &mem));
   check(mob_mem_address(mem, target, 0, &address));
-  /* Each put is a message: what many in one cost is not the question. */
+  /* One message per put: this measures messages, not how puts share them. */
   check(mob_mem_schedule(mem, MOB_SCHEDULE_FIFO));
   there = address;
   here = calloc(1, LARGE);
   if (here == NULL) return 1;
   if (mob_rank() == 0) measure();
-  check(mob_mem_free(mem)); /* collective: the others wait here */
+  check(mob_mem_free(mem)); /* collective: the other ranks wait here */
   free(here);
   check(mob_finalize());
   return 0;

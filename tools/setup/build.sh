@@ -10,8 +10,8 @@ check_preset() {
       's/.*"configurePreset": "\([^"]*\)".*/\1/p' "$root/CMakePresets.json" | sort -u | tr '\n' ' ')"
 }
 
-# configure_preset PRESET: unless Ninja can do it itself when something changed, which it cannot when an
-# MPI came or went.
+# configure_preset PRESET: unless Ninja can do it itself when something changed, which it cannot
+# when an MPI came or went.
 configure_preset() {
   note_mpis
   if stamped "$state/configure-$1.stamp" "$root/CMakePresets.json" "$state/mpis" &&
@@ -32,8 +32,8 @@ in_root() {
 }
 
 # build_preset PRESET [TARGET]: brings build/PRESET up to date, or what TARGET needs of it; silent
-# when it is. The stamp says that no build was left unfinished: while files change there is none, and
-# a `run` at that time waits for the lock instead of starting a command whose library is being
+# when it is. The stamp says that no build was left unfinished: while files change there is none,
+# and a `run` at that time waits for the lock instead of starting a command whose library is being
 # replaced.
 build_preset() {
   use_cmake && configure_preset "$1" || return

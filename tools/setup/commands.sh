@@ -55,17 +55,17 @@ command_build() {
       *) unexpected "$1" ;;
     esac
   done
-  case $jobs in *[!0-9]* | 0) die "-j wants a number of jobs, at least 1, not '$jobs'" ;; esac
+  case $jobs in *[!0-9]* | 0) die "-j needs a number of jobs, at least 1, not '$jobs'" ;; esac
   [ -z "$jobs" ] || export CMAKE_BUILD_PARALLEL_LEVEL="$jobs"
   # shellcheck disable=SC2086 # a list
   locked set_up build -- ${presets:-release} || exit
   for preset in ${presets:-release}; do say "build/$preset is up to date"; done
 }
 
-# What is run, measured or installed; all but the tests.
+# Everything that is run, measured or installed, which is all but the tests.
 programs=release:mobius_installed
 
-# Only reached when nothing is built yet, or the last build did not end well.
+# Only reached when nothing is built yet, or the last build failed.
 command_run() {
   locked set_up build -- "$programs" || exit
   exec "$root/build/release/bin/mobius" "$subcommand" "$@"
@@ -117,7 +117,7 @@ python_part() {
     "$venv/bin/python" -m "mobius_setup.$python_module" "$@"
 }
 
-# The test runner builds the presets itself: one that does not build is a failure among others.
+# The test runner builds the presets itself: a failed build counts as one failed test.
 command_test() {
   if ! locked set_up build python test -- || ! use_cmake; then
     echo "0 passed, 1 failed, 0 skipped"
@@ -128,7 +128,7 @@ command_test() {
   python_part run_tests --root "$root" "$@"
 }
 
-# The documents' parts that are made: tables of recorded figures, the site of the public headers.
+# The generated parts of the documents: tables of recorded figures, the reference of the headers.
 command_docs() {
   case " $* " in
     *" -h "* | *" --help "*)
@@ -155,7 +155,7 @@ command_docs() {
     exec "$venv/bin/python" -m mobius_setup.docs --root "$root" "$@"
 }
 
-# Every file that git knows or would add, so that new files are checked before they are committed.
+# Checks every file that git tracks or would add: new files are checked before they are committed.
 command_lint() {
   fix=
   while [ $# -gt 0 ]; do
@@ -171,14 +171,14 @@ command_lint() {
   has doxygen || say "no Doxygen here: descriptions in the public headers are not checked"
   cd -- "$root" || exit
   git rev-parse --git-dir >/dev/null ||
-    die "lint goes over the files that git knows; '$root' is not a git work tree that git accepts"
+    die "lint checks the files that git tracks, and git does not accept '$root' as a work tree"
   export PRE_COMMIT_HOME="$state/cache/pre-commit" PATH="$venv/bin:$PATH"
   [ -z "$fix" ] || python_part format --root "$root" || exit
   git ls-files -coz --exclude-standard | xargs -0 pre-commit run --color=auto --files
 }
 
-# clang-tidy reads the commands of configured builds, which need not be built: in that of `dev` each
-# source is compiled for itself, in that of `release` several are together.
+# clang-tidy reads the compile commands of builds that are configured, not built. `dev` compiles
+# each source by itself, `release` several together.
 prepare_lint() {
   use_cmake && configure_preset dev && configure_preset release &&
     ninja -C "$root/build/dev" build.ninja >/dev/null &&
@@ -215,7 +215,7 @@ command_install() {
   say "installed in '$prefix': the folder may be moved; start with '$prefix/bin/mobius' --help"
 }
 
-# check_prefix DIR: tried before minutes of building, not after.
+# check_prefix DIR: fails before minutes of building, not after them.
 check_prefix() {
   reason=$(mkdir -p -- "$1" 2>&1) || die "cannot install in '$1': ${reason#mkdir: }" \
     "choose another --prefix, or install as a user who may write there"

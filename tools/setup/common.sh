@@ -15,8 +15,8 @@ die() {
   exit 2
 }
 
-# prepare_state: the folder for everything the set-up keeps, and a home for tools that insist on
-# one when the caller's is missing or read-only.
+# prepare_state: makes the folder for everything that the set-up keeps, and a home folder if the
+# caller's is missing or read-only, because some tools need one.
 prepare_state() {
   [ -d "$state/logs" ] || mkdir -p "$state/logs" 2>/dev/null
   [ -w "$state/logs" ] || die "cannot write to '$state': a checkout is set up and built in place;" \
@@ -28,8 +28,8 @@ prepare_state() {
 }
 
 # locked FUNCTION ARGS…: runs FUNCTION while no other ./mobius sets up or builds in this checkout.
-# The lock is a descriptor of a subshell: it is gone with the last process that works under it,
-# however that ends.
+# The lock is a descriptor of a subshell: the kernel releases it when the last process that works
+# under it ends, however it ends.
 locked() {
   prepare_state
   (
@@ -41,8 +41,8 @@ locked() {
   ) 9>>"$state/lock"
 }
 
-# step LOG TEXT HINT COMMAND…: runs COMMAND with its output in a log; when it fails, shows the end
-# of that, HINT, and gives 1.
+# step LOG TEXT HINT COMMAND…: runs COMMAND with its output in a log; if it fails, shows the end of
+# the log and HINT, and returns 1.
 step() {
   step_log=$state/logs/$1.log
   step_hint=$3
@@ -61,7 +61,7 @@ step() {
   return 1
 }
 
-# stamp NAME: remembers that a step was done, and for which place.
+# stamp NAME: records that a step was done, and in which folder.
 stamp() {
   printf '%s\n' "$root" >"$state/$1.stamp.new" && mv -f "$state/$1.stamp.new" "$state/$1.stamp"
 }

@@ -19,7 +19,8 @@ sys.exit(sys.version_info < (3, 10))' "$@" >/dev/null 2>&1 && return 0
   return 1
 }
 
-# make_venv: from nothing unless it was made here before; then only what changed is installed.
+# make_venv: makes the environment anew unless it was made in this folder; then installs only
+# changes.
 make_venv() {
   unset PYTHONHOME PYTHONPATH
   export PIP_CACHE_DIR="$state/cache/pip" PIP_DISABLE_PIP_VERSION_CHECK=1 PYTHONNOUSERSITE=1
@@ -41,7 +42,7 @@ need_venv() {
   make_venv
 }
 
-# use_cmake: makes cmake, ctest and ninja mean usable ones.
+# use_cmake: makes sure that cmake, ctest and ninja in PATH are new enough.
 use_cmake() {
   if ! { has ninja && recent_cmake cmake; }; then
     need_venv || return
@@ -55,7 +56,7 @@ use_cmake() {
   fi
 }
 
-# recent_cmake COMMAND: whether it is there and at least 3.25, the first with our presets' version.
+# recent_cmake COMMAND: whether it exists and is at least 3.25, the first that reads our presets.
 recent_cmake() {
   cmake_version=$("$1" --version 2>/dev/null | sed -n 's/^cmake version //p')
   cmake_minor=${cmake_version#*.}

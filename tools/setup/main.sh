@@ -2,11 +2,11 @@
 # shellcheck disable=SC2154 # root, state, venv: set by ./mobius
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# What ./mobius does when a subcommand cannot be exec'ed at once. Read by ./mobius, which sets
-# root, state and venv. The parts:
+# The rest of ./mobius, for subcommands that it cannot exec at once. ./mobius reads this file and
+# sets root, state and venv. The parts:
 #
 #   common.sh       messages, logged steps, the lock
-#   packages.sh     what the system must have, and apt
+#   packages.sh     the system packages that are needed, and apt
 #   environment.sh  the private Python environment
 #   mpis.sh         what the fronts for MPI are compiled with
 #   build.sh        configure and build a preset
@@ -31,7 +31,7 @@ version() {
   sed -n 's/^project(mobius VERSION \([0-9.]*\).*/\1/p' "$root/CMakeLists.txt"
 }
 
-# unknown_subcommand NAME: says which subcommands are spelt most like NAME.
+# unknown_subcommand NAME: suggests the subcommands that are spelt most like NAME.
 unknown_subcommand() {
   # shellcheck disable=SC2086 # one argument per name
   near=$(printf '%s\n' $subcommands | awk -v word="$1" -f "$root/tools/setup/nearest.awk")

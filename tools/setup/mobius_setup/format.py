@@ -12,7 +12,7 @@ C_SUFFIXES = (".c", ".h", ".cpp", ".hpp", ".inc")
 
 
 def main(arguments: list[str]) -> int:
-    """Rewrites what is not formatted; the first exit code that is not 0."""
+    """Rewrites unformatted files; returns the first exit code that is not 0."""
     parser = argparse.ArgumentParser(prog="format")
     parser.add_argument("--root", type=Path, required=True)
     root: Path = parser.parse_args(arguments).root

@@ -10,7 +10,7 @@ from pathlib import Path
 
 
 class Verdict(enum.Enum):
-    """What became of one test case."""
+    """The result of one test case."""
 
     PASSED = "passed"
     FAILED = "failed"
@@ -27,7 +27,7 @@ class Case:
 
 
 class UnreadableResultsError(Exception):
-    """The file is absent, empty or not JUnit XML: the tool that should have written it died."""
+    """The file is absent, empty or not JUnit XML: the tool that should write it has died."""
 
 
 def read_junit(path: Path) -> list[Case]:
@@ -62,10 +62,10 @@ def _case(element: ElementTree.Element) -> Case:
 
 
 def _not_run(name: str, message: str, output: str, status: str) -> Case:
-    """A case marked as skipped.
+    """A case that is marked as skipped.
 
-    ctest marks so what it could not start, too (status "notrun", and no word of the test itself):
-    a test that was meant to run and did not is a failure.
+    ctest marks a test that it could not start in the same way (status "notrun", and no message of
+    the test): such a test has failed.
     """
     if status != "notrun":
         return Case(name, Verdict.SKIPPED, message)
@@ -75,9 +75,9 @@ def _not_run(name: str, message: str, output: str, status: str) -> Case:
 
 
 def _skip_reason(output: str) -> str:
-    """The line in which a program says why it skips: one that starts with SKIP, or its last."""
+    """The line with a program's reason to skip: one that starts with SKIP, or the last line."""
     lines = [line.strip() for line in output.splitlines() if line.strip()]
     said = [line for line in lines if line.startswith("SKIP")]
-    # GoogleTest's own lines start with a bracket; the reason stands between them.
+    # GoogleTest's own lines start with a bracket; the reason is between them.
     plain = [line for line in lines if not line.startswith("[")]
     return (said or plain or ["no reason given"])[-1]

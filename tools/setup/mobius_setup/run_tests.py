@@ -46,7 +46,7 @@ class Selection:
 
 
 def main(arguments: list[str]) -> int:
-    """Runs the tests that `arguments` select; the exit code."""
+    """Runs the tests that `arguments` select; returns the exit code."""
     selection = _parse(arguments)
     for number in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM):
         signal.signal(number, _stop)
@@ -56,7 +56,7 @@ def main(arguments: list[str]) -> int:
 
 
 def _stop(number: int, _: FrameType | None) -> None:
-    """Leaves through every `finally`, which ends the suite that runs with all its processes."""
+    """Exits through every `finally`, which ends the running suite with all its processes."""
     print(f"\nended by {signal.Signals(number).name} before all tests ran", flush=True)
     sys.exit(128 + number)
 
@@ -85,7 +85,7 @@ def _run_all(selection: Selection, scratch: Path) -> list[Outcome]:
         print(_in_words(outcome), flush=True)
         return outcome.count(Verdict.FAILED) == 0
 
-    # The sanitizer builds take longer than all the rest: they are asked for.
+    # The sanitizer builds take longer than everything else, so they run only on request.
     presets = selection.presets or ["release", *(SANITIZERS if selection.sanitize else [])]
     for preset in presets:
         if run(_build(selection, preset)):

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Spares tests between hosts what libfabric does at the start of each process.
+"""Makes processes of the tests between hosts start faster.
 
-As Debian builds it, it reads the kernel's table of symbols twice, a fifth of a second of a
-processor, to find out whether adapters for RDMA reach memory of GPUs (docs/scaling.md). For tests
-that start hundreds of processes on virtual hosts the table is empty, where this user may hide it.
+Debian's libfabric reads the kernel's table of symbols twice in each process, which takes a fifth of
+a second, to find out whether RDMA adapters reach GPU memory (docs/scaling.md). For tests that start
+hundreds of processes on virtual hosts this table is empty, if this user may hide it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _HIDING = (
 
 
 def with_short_start(command: list[str]) -> list[str]:
-    """The command, in a mount namespace of its own where that table is empty, if that can be."""
+    """The command, with an empty table in a mount namespace of its own if this user may."""
     return [*_HIDING, *command] if _can_hide() else command
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Test suites: one command each, whose result is a list of cases whatever happens to it."""
+"""Test suites: each is a command whose result is always a list of cases, even if it crashes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pathlib import Path
 
 from mobius_setup.results import Case, UnreadableResultsError, Verdict, read_junit
 
-# Between looks at what runs.
+# Interval of polling the running suites.
 LOOK_S = 0.05
 
 
@@ -36,24 +36,24 @@ class Suite:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a suite gave."""
+    """The result of a suite."""
 
     suite: Suite
     cases: list[Case]
     seconds: float
 
     def count(self, verdict: Verdict) -> int:
-        """How many cases ended so."""
+        """The number of cases with this verdict."""
         return sum(case.verdict is verdict for case in self.cases)
 
 
 def run_suite(suite: Suite, root: Path) -> Outcome:
-    """Runs a suite to its end or its limit; never raises for what the suite does."""
+    """Runs a suite to its end or its limit; never raises for a failure of the suite."""
     return next(run_suites([suite], root, 1))
 
 
 def run_suites(suites: Iterable[Suite], root: Path, at_once: int) -> Iterator[Outcome]:
-    """Runs suites in their order, up to `at_once` at a time; each outcome when there is one."""
+    """Runs suites in order, up to `at_once` at a time; yields each outcome when it is there."""
     waiting = list(suites)
     running: list[_Running] = []
     try:
@@ -67,13 +67,13 @@ def run_suites(suites: Iterable[Suite], root: Path, at_once: int) -> Iterator[Ou
             if not ended:
                 time.sleep(LOOK_S)
     finally:
-        # All of them when we are interrupted ourselves.
+        # Suites still run here only if we are interrupted ourselves.
         for each in running:
             each.end()
 
 
 class _Running:
-    """A suite that was started."""
+    """A running suite."""
 
     def __init__(self, suite: Suite, root: Path) -> None:
         self._suite = suite
@@ -95,7 +95,7 @@ class _Running:
                 self._problem = f"'{suite.command[0]}' cannot be started: {error.strerror}"
 
     def has_ended(self) -> bool:
-        """Whether it did, by itself or because its time was up."""
+        """Whether the suite has ended, by itself or at its limit."""
         if self._process is None:
             return True
         code = self._process.poll()
@@ -109,7 +109,7 @@ class _Running:
         return True
 
     def end(self) -> None:
-        """Ends what runs of it, and what it left behind."""
+        """Ends the suite's process group, with all processes that it left behind."""
         if self._process is None:
             return
         with contextlib.suppress(ProcessLookupError):
@@ -117,7 +117,7 @@ class _Running:
         self._process.wait()
 
     def outcome(self) -> Outcome:
-        """What it gave, once it has ended."""
+        """The result, after the suite has ended."""
         suite, problem = self._suite, self._problem
         cases: list[Case] = []
         if suite.junit is not None:

@@ -24,15 +24,15 @@ SINGLE = Path("build/dev/compile_commands.json")
 UNITED = Path("build/release/compile_commands.json")
 CACHE = Path(".mobius/cache/tidy")
 CLANG_TIDY = Path(".mobius/venv/bin/clang-tidy")
-# Whatever a translation unit may include of ours.
+# The folders of headers that a translation unit may include.
 HEADER_FOLDERS = ("include", "src", "tools", "bench", "tests")
-# What CMake writes for files that are compiled together.
+# The file that CMake writes to compile several files together has such lines.
 INCLUDED = re.compile(r'^#include "(.+)"$', re.MULTILINE)
 
 
 @dataclass(frozen=True)
 class Job:
-    """One run of clang-tidy: on a translation unit, for the sake of the files in it."""
+    """One run of clang-tidy: a translation unit, and the files in it that are to be checked."""
 
     unit: Path
     commands: Path
@@ -40,7 +40,7 @@ class Job:
 
 
 def headers_digest() -> str:
-    """One digest of all headers of ours: coarse, and never wrong."""
+    """A digest of all our headers: any change of one means that every file is checked again."""
     digest = hashlib.sha256()
     for folder in HEADER_FOLDERS:
         for pattern in ("*.h", "*.hpp"):
@@ -61,13 +61,13 @@ def read_commands(path: Path) -> dict[Path, str]:
 
 
 def united() -> dict[Path, list[Path]]:
-    """The translation units that build/release makes of several files, and these."""
+    """The translation units of build/release that have several files, with their files."""
     units = [unit for unit in read_commands(UNITED) if unit.parent.name == "Unity"]
     return {unit: [Path(name) for name in INCLUDED.findall(unit.read_text())] for unit in units}
 
 
 def plan(waiting: list[Path]) -> list[Job]:
-    """What to run so that each of the files is looked at once; the longest runs first."""
+    """The runs that check each of the files once; the longest runs first."""
     left = {path.resolve(): path for path in waiting}
     jobs = []
     for unit, members in united().items():
@@ -78,13 +78,13 @@ def plan(waiting: list[Path]) -> list[Job]:
 
 
 def check(job: Job) -> tuple[int, str]:
-    """Runs clang-tidy on one translation unit: its exit code and what it found."""
-    # What is right in files apart: names at their top are seen in those that come later.
+    """Runs clang-tidy on one translation unit; returns its exit code and its findings."""
+    # Correct when files are separate: names at the top of one are visible in those after it.
     together = ["--checks=-bugprone-suspicious-include", "--extra-arg=-Wno-shadow"]
     done = subprocess.run(
         [
             str(CLANG_TIDY), "--quiet", "--warnings-as-errors=*", "-p", str(job.commands),
-            # The commands are those of the compiler in use: it knows options that Clang does not.
+            # The commands are for the compiler in use, which has options that Clang does not know.
             "--extra-arg=-Wno-ignored-optimization-argument",
             "--extra-arg=-Wno-unknown-warning-option",
             *(together if len(job.files) > 1 else []), job.unit,
@@ -92,7 +92,7 @@ def check(job: Job) -> tuple[int, str]:
         capture_output=True,
         text=True,
     )  # fmt: skip
-    # Standard error holds counts of suppressed warnings; it matters when nothing else was said.
+    # Standard error has the counts of suppressed warnings; it matters only if stdout is empty.
     return done.returncode, done.stdout or done.stderr
 
 

@@ -28,7 +28,7 @@ _UNCHECKED_HASH: Final = 0b01
 
 
 def needed(requirements: list[str]) -> list[importlib.metadata.Distribution]:
-    """The distributions of this environment that satisfy `requirements`, with all they need."""
+    """The distributions of this environment that satisfy `requirements`, and their dependencies."""
     found: dict[str, importlib.metadata.Distribution] = {}
     queue = [(Requirement(line), "") for line in requirements]
     seen: set[tuple[str, str]] = set()
@@ -71,7 +71,7 @@ def _write_compiled(source: Path, destination: Path, name: str) -> None:
     if code is None:
         try:
             code = compile(text, name, "exec", dont_inherit=True)
-        except (SyntaxError, ValueError):  # For another Python; nobody imports it.
+        except (SyntaxError, ValueError):  # For another version of Python; nobody imports it.
             return
     head = importlib.util.MAGIC_NUMBER + _UNCHECKED_HASH.to_bytes(4, "little")
     compiled = Path(importlib.util.cache_from_source(str(destination), optimization=""))
@@ -98,7 +98,7 @@ def _compiled_here(source: Path) -> CodeType | None:
 
 
 def _as_of(code: CodeType, name: str) -> CodeType:
-    """The same code, as compiled from a file of this name."""
+    """The same code object with another file name."""
     constants = tuple(
         _as_of(one, name) if isinstance(one, CodeType) else one for one in code.co_consts
     )
@@ -106,7 +106,7 @@ def _as_of(code: CodeType, name: str) -> CodeType:
 
 
 def main(arguments: list[str]) -> int:
-    """Fills the target anew; the exit code."""
+    """Fills the target folder anew; returns the exit code."""
     parser = argparse.ArgumentParser(prog="vendor")
     parser.add_argument("--requirements", type=Path, required=True)
     parser.add_argument("--target", type=Path, required=True)
