@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What is measured: experiments, cells and sizes, and how they are written in words."""
+"""Experiments, cells and sizes, and their names in texts."""
 
 from __future__ import annotations
 
@@ -34,17 +34,17 @@ EXPERIMENTS: Final = {
     "trust": "the instrument itself: its cost, the same twice, a known delay",
 }
 
-# Measured by the probes; all others by the test-suite.
+# The probes measure these; the test-suite measures all others.
 PROBE_EXPERIMENTS: Final = ("pingpong", "completion")
 
 INTEGER_BYTES: Final = 4
 
-# Both ends of paper 1's range, 1 and 2 integers (4 and 8 bytes) for the latency table, and steps of
-# about four between them.
+# Both ends of paper 1's range, 1 and 2 integers (4 and 8 bytes) for the latency table, and factors
+# of about four between them.
 DEFAULT_INTEGERS: Final = (
     1, 2, 4, 16, 64, 256, 1_024, 4_096, 16_384, 65_536, 131_072, 262_144, 1_000_000,
 )  # fmt: skip
-# Steps of two, and three that are no power of it.
+# Factors of two, and three sizes that are no power of two.
 FULL_INTEGERS: Final = (
     1, 2, 3, 4, 8, 16, 32, 64, 128, 256, 512, 1_000, 1_024, 2_048, 4_096, 8_192, 16_384, 32_768,
     65_536, 100_000, 131_072, 262_144, 524_288, 1_000_000,
@@ -71,13 +71,13 @@ _MEMORIES: Final = {
 
 
 def memory_words(memory: str) -> str:
-    """A kind of memory as sentences name it."""
+    """The name of a kind of memory in sentences."""
     return _MEMORIES.get(memory, memory)
 
 
 @dataclass(frozen=True, order=True)
 class Cell:
-    """One `experiment:operation:sync:memory` of the contract."""
+    """An `experiment:operation:sync:memory` of the contract (docs/instrument.md)."""
 
     experiment: str
     operation: str
@@ -87,8 +87,8 @@ class Cell:
 
     @classmethod
     def parse(cls, text: str) -> Cell:
-        """Read `experiment:operation:sync:memory[:option=value]…`; InstrumentError for anything
-        else."""
+        """Reads `experiment:operation:sync:memory[:option=value]…`; raises InstrumentError for
+        anything else."""
         parts = text.split(":")
         options = [(name, value) for name, _, value in (part.partition("=") for part in parts[4:])]
         if len(parts) < 4 or not all(parts) or not all(name and value for name, value in options):
@@ -103,7 +103,7 @@ class Cell:
         return f"{self.experiment}:{self.operation}:{self.sync}:{self.memory}{options}"
 
     def option(self, name: str, fallback: str = "") -> str:
-        """Value of an option."""
+        """The value of an option."""
         return next((value for key, value in self.options if key == name), fallback)
 
     def without(self, *names: str) -> Cell:
@@ -113,7 +113,7 @@ class Cell:
         )
 
     def part(self, name: str) -> Cell:
-        """The part of a cell that is measured in several."""
+        """The part of a cell, for cells that are measured in several parts."""
         return replace(self, options=(*self.options, ("part", name)))
 
     @property
@@ -129,16 +129,16 @@ class Cell:
 
     @property
     def operation_words(self) -> str:
-        """The operation as texts name it."""
+        """The name of the operation in texts."""
         return _OPERATIONS.get(self.operation, self.operation)
 
     @property
     def repetition_parts(self) -> int:
-        """How many one-way transfers one repetition holds."""
+        """The number of one-way transfers in one repetition."""
         return 2 if self.experiment == "pingpong" else 1
 
     def one_way_ns(self, sample_ns: float) -> float:
-        """One-way time of a sample of a whole repetition."""
+        """The one-way time of a sample that is a whole repetition."""
         return sample_ns / self.repetition_parts
 
 
@@ -150,13 +150,13 @@ def bandwidth_mb_s(size_bytes: int, one_way_ns: float) -> float:
 _SUFFIXES: Final = {"k": 1_024, "m": 1_024 * 1_024}
 
 
-# As many as the test-suite takes.
+# The largest number of sizes that the test-suite takes.
 _MOST_SIZES: Final = 256
 
 
 def parse_integers(text: str) -> list[int]:
-    """`--sizes`: numbers of four-byte integers with optional suffix k or m (1,024 and its square),
-    or bytes with suffix b; ranges A..B*F multiply, A..B+S add."""
+    """Reads `--sizes`: numbers of four-byte integers with optional suffix k or m (1,024 and its
+    square), or of bytes with suffix b; ranges A..B*F multiply, A..B+S add."""
     sizes: set[int] = set()
     for word in (part.strip().lower() for part in text.split(",")):
         sizes.update(_range(word) if ".." in word else [_size(word, word)])
@@ -189,7 +189,7 @@ def _range(word: str) -> list[int]:
 
 
 def _size(number: str, word: str) -> int:
-    """Bytes of a number with its suffixes."""
+    """The bytes of a number with its suffixes."""
     number, in_bytes = (number[:-1], True) if number.endswith("b") else (number, False)
     factor = 1
     if number and number[-1] in _SUFFIXES:
@@ -222,7 +222,7 @@ def format_bytes(size_bytes: float) -> str:
 
 
 def format_ns(time_ns: float) -> str:
-    """Three significant digits in the unit that suits: "73.1 ns", "1.24 µs", "2.5 ms"."""
+    """Three significant digits in the unit that fits: "73.1 ns", "1.24 µs", "2.5 ms"."""
     for unit, factor in (("s", 1e9), ("ms", 1e6), ("µs", 1e3)):
         if time_ns >= factor:
             return f"{_three_digits(time_ns / factor)} {unit}"
@@ -241,7 +241,7 @@ def format_mb_s(value: float) -> str:
 
 
 def format_ratio(value: float) -> str:
-    """Two or three digits, before the point all of them."""
+    """Two or three digits; all digits before the point."""
     return (
         f"{value:,.0f}" if value >= 99.5 else (f"{value:.1f}" if value >= 1.995 else f"{value:.2f}")
     )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Which differences between two results files are real."""
+"""Finds the differences between two results files that are real."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from mobius_instrument.stats import Floats, ratio_of_medians
 
 THRESHOLD: Final = 0.03
 _SIGNIFICANCE: Final = 0.05
-# With fewer, no order of the medians is improbable enough: 4 + 4 can reach 0.03, 3 + 3 only 0.1.
+# With fewer launches no order of the medians is improbable enough: 4 + 4 can reach 0.03, 3 + 3 only
+# 0.1.
 _LAUNCHES_FOR_RANKS: Final = 4
 
 
@@ -22,7 +23,7 @@ _LAUNCHES_FOR_RANKS: Final = 4
 class Difference:
     """One series at one size in both files; times are one-way (pingpong) or whole (completion).
 
-    `rank_p` is null where there are too few launches for the rank test; the interval decides alone.
+    `rank_p` is null if there are too few launches for the rank test; then the interval decides.
     """
 
     library: str
@@ -39,7 +40,7 @@ class Difference:
 
     @property
     def verdict(self) -> str:
-        """What B is beside A: same, slower or faster."""
+        """The verdict on B compared with A: same, slower or faster."""
         if not self.real:
             return "same"
         return "slower" if self.ratio > 1 else "faster"
@@ -47,14 +48,14 @@ class Difference:
 
 @dataclass(frozen=True)
 class Comparison:
-    """`only_a`, `only_b`: series (library, cell) that the other file has not, in words."""
+    """`only_a`, `only_b`: names of the series (library, cell) that the other file does not have."""
 
     differences: list[Difference]
     only_a: list[str]
     only_b: list[str]
 
     def to_json(self) -> dict[str, Any]:
-        """What `compare --json` prints."""
+        """The JSON of `compare --json`."""
         return {
             "differences": [{**asdict(one), "verdict": one.verdict} for one in self.differences],
             "only_a": self.only_a,
@@ -65,7 +66,8 @@ class Comparison:
 def _rank_p(first: list[Floats], second: list[Floats]) -> float | None:
     if min(len(first), len(second)) < _LAUNCHES_FOR_RANKS:
         return None
-    # Longer to import than all the rest, and every report imports this module.
+    # Imported here because it takes longer than all other imports, and every report imports this
+    # module.
     from scipy.stats import mannwhitneyu
 
     medians = [[float(np.median(launch)) for launch in launches] for launches in (first, second)]
@@ -96,7 +98,7 @@ def _difference(a: Results, b: Results, key: SeriesKey, size_bytes: int) -> Diff
 
 
 def caveats(a: Results, b: Results) -> list[str]:
-    """Why differences between two files may not be those of what was measured."""
+    """Reasons why differences between two files may come from the machine."""
     found = []
     place = ("hostname", "cpu", "cores")
     if any(a.host.get(name) != b.host.get(name) for name in place):
@@ -117,7 +119,7 @@ def caveats(a: Results, b: Results) -> list[str]:
 
 
 def compare(a: Results, b: Results) -> Comparison:
-    """B against A, in the order of libraries and cells."""
+    """Compares B with A, in the order of libraries and cells."""
     points_a, points_b = _points(a), _points(b)
     order = {name: number for number, name in enumerate([*b.libraries, *a.libraries])}
 

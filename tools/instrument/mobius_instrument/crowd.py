@@ -18,23 +18,23 @@ from mobius_instrument.host import allowed_cpus
 
 _STAT: Final = Path("/proc/stat")
 _TICKS_S: Final = os.sysconf("SC_CLK_TCK")
-# Of a line "cpuN": user (with guests), nice, system, interrupts; then what was stolen.
+# Columns of a line "cpuN": user (including guests), nice, system, interrupts; then stolen.
 _BUSY: Final = (1, 2, 3, 6, 7)
 _STOLEN: Final = 8
-# From so much of the CPU time on it is said, and from so much on said first.
+# The shares of CPU time from which others are mentioned, and mentioned first.
 _NOTABLE: Final = 0.03
 DISTURBED: Final = 0.1
-# Who uses less of a CPU sleeps; beside six others on one CPU a program that spins has more.
+# A process with a smaller share of a CPU sleeps; a spinning one has more even beside six others.
 _ASLEEP: Final = 0.05
-# What the system's clocks may be wrong by, on all CPUs together.
+# The possible error of the system's clocks, on all CPUs together.
 _COARSE_S: Final = 0.05
 
 
 @dataclass(frozen=True)
 class Taken:
-    """CPU seconds that others had in a stretch of `seconds`: programs, and (stolen) guests of the
-    same host; and that we had. Clocks of the system are coarse, so that a short stretch may have
-    less than none."""
+    """CPU seconds of others in an interval of `seconds`, by programs and (stolen) by guests of the
+    same host, and our own. The system's clocks are coarse, so a short interval may have less than
+    none."""
 
     seconds: float
     others_s: float
@@ -42,10 +42,8 @@ class Taken:
     own_s: float = 0.0
 
     def patience(self, cpus: int, most: float) -> float:
-        """How many times longer something takes that gets what they left, at most `most` times.
-
-        What hardly runs does not wait for a CPU: it takes no longer.
-        """
+        """The factor by which others slow down a program that needs the CPU, at most `most`. A
+        program that hardly runs does not wait for a CPU and is not slowed down."""
         if self.own_s <= _ASLEEP * self.seconds:
             return 1.0
         left = 1 - (self.others_s + self.stolen_s) / (self.seconds * max(cpus, 1))
@@ -53,8 +51,8 @@ class Taken:
 
 
 def _read(cpus: frozenset[str]) -> tuple[float, float]:
-    """Seconds that these CPUs were busy, and that were stolen from them, since the system began;
-    zeros where the system does not say."""
+    """Seconds that these CPUs were busy, and that were stolen from them, since the system started;
+    zeros if the system does not tell."""
     busy = stolen = 0
     try:
         lines = _STAT.read_text(encoding="ascii").splitlines()
@@ -75,7 +73,7 @@ def own_seconds() -> float:
 
 
 class Meter:
-    """Counts from when it was made. `own` says the CPU seconds that are not others'."""
+    """Counts from its creation. `own` returns our own CPU seconds, which are not others'."""
 
     def __init__(self, own: Callable[[], float] = own_seconds) -> None:
         self._own = own
@@ -83,7 +81,7 @@ class Meter:
         self._began = time.monotonic(), *_read(self._cpus), own()
 
     def taken(self) -> Taken:
-        """What others had of the allowed CPUs since then."""
+        """The others' share of the allowed CPUs since then."""
         now = time.monotonic(), *_read(self._cpus), self._own()
         seconds, busy, stolen, own = (
             after - before for after, before in zip(now, self._began, strict=True)
@@ -92,10 +90,8 @@ class Meter:
 
 
 def disturbance(launches: Iterable[dict[str, Any]], cpus: int) -> tuple[float, list[str]]:
-    """The share of the CPU time that others had during launches, and sentences on what is notable.
-
-    Launches are lines of a results file; those that do not say are left out.
-    """
+    """The share of CPU time that others had during launches, with sentences on what is notable.
+    Launches are lines of a results file; those without these numbers are left out."""
     told = [
         Taken(one["seconds"], one["others_s"], one["stolen_s"])
         for one in launches

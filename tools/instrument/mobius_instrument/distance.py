@@ -20,22 +20,23 @@ from typing import Any, Final, NamedTuple
 from mobius_instrument.processes import clean_environment
 
 _CELL: Final = "pingpong:line:none:local"
-# The longest of ways that count as one distance, in shortest ones.
+# The largest ratio of times that count as one distance.
 _ONE_DISTANCE: Final = 1.5
-# Launches at it make a distance the usual one, if none is shorter that has as many.
+# The share of launches that makes a distance the usual one, if no shorter one has as many.
 _USUAL_SHARE: Final = 1 / 3
 _TIMEOUT_S: Final = 10.0
 
 
 class Distance:
-    """Measures it in some 10 ms. Without `program` (probe_limits) or two CPUs it is not known."""
+    """Measures the distance in some 10 ms. Unknown without `program` (probe_limits) or without two
+    CPUs."""
 
     def __init__(self, program: Path | None, pins: Sequence[int]) -> None:
         self._program = program if len(pins) > 1 else None
         self._pins = ",".join(map(str, pins))
 
     def measure(self) -> float | None:
-        """Nanoseconds of a line's way from one to the other; None: nobody knows."""
+        """Nanoseconds that a cache line takes from one to the other; None if unknown."""
         if self._program is None:
             return None
         with tempfile.TemporaryDirectory(prefix="mob-", ignore_cleanup_errors=True) as folder:
@@ -56,40 +57,40 @@ class Distance:
 
 
 class Ways(NamedTuple):
-    """Nanoseconds of a line's way before and after a launch."""
+    """Nanoseconds that a cache line takes before and after a launch."""
 
     before: float
     after: float
 
 
 class Band(NamedTuple):
-    """Ways of a line that count as one distance."""
+    """A range of times that counts as one distance."""
 
     shortest_ns: float
     longest_ns: float
 
     def holds(self, way_ns: float) -> bool:
-        """Whether a way is of this distance."""
+        """Whether a time is in this range."""
         return self.shortest_ns <= way_ns <= self.longest_ns
 
     def holds_both(self, ways: Ways) -> bool:
-        """Whether a launch began and ended at it."""
+        """Whether a launch began and ended at this distance."""
         return self.holds(ways.before) and self.holds(ways.after)
 
 
 def usual_band(launches: Sequence[Ways]) -> Band | None:
-    """The shortest distance at which a third of the launches began and ended, else that of the
-    most of them; None without launches."""
+    """The shortest distance at which a third of the launches began and ended, else the most
+    frequent one; None without launches."""
     bands = [Band(way, _ONE_DISTANCE * way) for way in sorted({min(ways) for ways in launches})]
     counts = {band: sum(map(band.holds_both, launches)) for band in bands}
     enough = [band for band in bands if counts[band] >= _USUAL_SHARE * len(launches)]
-    # One that begins a little below holds only some of the launches at that distance.
+    # A range that begins a little lower has only some of the launches at that distance.
     alike = [band for band in bands if enough and enough[0].holds(band.shortest_ns)]
     return max(alike or bands, key=lambda band: counts[band], default=None)
 
 
 def ways_of(launch: dict[str, Any]) -> Ways | None:
-    """A line's way before and after a launch, if its record tells both."""
+    """The times of a cache line before and after a launch, if its record has both."""
     told = launch.get("line_ns")
     if not isinstance(told, list) or len(told) != 2:
         return None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The error of everything a user can cause: one line that says what, where and how to fix it."""
+"""The error for everything that a user can cause: one line with what, where and how to fix it."""
 
 from __future__ import annotations
 
@@ -9,5 +9,5 @@ class InstrumentError(Exception):
 
 
 def system_reason(error: OSError) -> str:
-    """The system's own words for an error, without the path that callers name themselves."""
+    """The system's text for an error, without the path, which callers name themselves."""
     return error.strerror or str(error)

@@ -17,36 +17,36 @@ from mobius_instrument.libraries.base import PROCESSES, Library, Start
 _KB: Final = 1 << 10
 _MB: Final = 1 << 20
 
-# What the delayed run of `trust` is delayed by, on average: the hook waits up to this long before
-# and after each operation, half of it on average each time.
+# The average delay of the delayed run of `trust`: the hook waits up to this long before and after
+# each operation, half of it on average each time.
 KNOWN_DELAY_US: Final = 20
-# Of the instrument itself: not measured between hosts.
+# Experiments on the instrument itself, which are not measured between hosts.
 ONE_HOST: Final = ("trust",)
-# Of what happens between hosts alone.
+# Experiments between hosts only.
 BETWEEN_HOSTS: Final = ("schedule",)
-# Of Möbius' scheduler, the default first (docs/scheduler.md).
+# The policies of Möbius' scheduler, the default first (docs/scheduler.md).
 POLICIES: Final = ("adaptive", "fifo", "interleave", "gets-first", "aggregate")
-# What transfers between hosts are measured beside, in launches of Möbius: a transfer and 8 bytes
-# back over a plain socket, and many in a row.
+# References for transfers between hosts, in launches of Möbius: a transfer and 8 bytes back over a
+# plain socket, and many in a row.
 SOCKET: Final = "socket:put:none:none"
 _SOCKET_ROW: Final = f"{SOCKET}:depth=32"
-# Launches at most, in a quick report and if everything is asked for: so that the one takes minutes
-# and the other not an evening. Those that are not named are launched as often as a plan has it.
+# The most launches in a quick report and in a full one, so that the quick one takes minutes and the
+# full one less than an evening. Experiments not named here are launched as often as the plan says.
 _REPEATS: Final = {
     "datatypes": (2, 3), "multi-op": (2, 3), "overlap": (2, 3), "message-rate": (2, 3),
     "atomics": (2, 3), "accumulate": (2, 3), "locks": (2, 3), "scaling": (2, 3),
     "bandwidth": (2, 3), "trust": (2, 3), "apex": (1, 1), "schedule": (2, 3), "spawn-cost": (1, 2),
     "dynamic-comm": (1, 2), "protocols": (2, 3),
 }  # fmt: skip
-# Of the test-suite's programs (bench/suite/session.h).
+# Limits of the test-suite's programs (bench/suite/session.h).
 SUITE_MOST_BYTES: Final = 1 << 28
-# As often spawn-cost spawns, the first time included (bench/suite/mpi/spawn_cost.c).
+# How often spawn-cost spawns, including the first time (bench/suite/mpi/spawn_cost.c).
 _SPAWNS: Final = 6
 
 
 @dataclass(frozen=True)
 class Effort:
-    """How long and how often."""
+    """How long and how often to measure."""
 
     repeats: int
     min_samples: int
@@ -55,39 +55,39 @@ class Effort:
 
 @dataclass(frozen=True)
 class Job:
-    """Cells that one launch measures, all at the same sizes."""
+    """Cells that one launch measures, all with the same sizes."""
 
     experiment: str
     program: str
     cells: tuple[Cell, ...]
     sizes: tuple[int, ...]
     processes: int = PROCESSES
-    # Processes that run in the end, with those that are spawned.
+    # Processes that run in the end, including spawned ones.
     together: int = PROCESSES
-    # Measured in the first repeats only: what a second look tells little more about.
+    # Measured in the first repeats only: more repeats tell little more.
     most_repeats: int = 1_000
-    # Launches in a row that may end without having measured a cell.
+    # Launches in a row that may end without a measured cell.
     barren: int = 4
-    # How long a launch may write nothing, at most; 0: as the command line says.
+    # The longest time without output of a launch; 0: the command line's.
     stall_s: float = 0
-    # A cell and size takes so long, for estimates; 0: as the effort says.
+    # The time of a cell and size, for estimates; 0: the effort's.
     seconds: float = 0
     environment: dict[str, str] = field(default_factory=dict)
-    # The processes are kept from sharing memory (Library.by_messages).
+    # Keep the processes from sharing memory (Library.by_messages).
     by_messages: bool = False
-    # Processes meet that were not started together, in two jobs perhaps.
+    # Processes that were not started together meet, possibly from two jobs.
     dynamic: bool = False
     two_jobs: bool = False
 
     @property
     def start(self) -> Start:
-        """How a launch is to be started."""
+        """How to start a launch."""
         return Start(self.processes, self.together, self.dynamic, self.two_jobs)
 
 
 @dataclass(frozen=True)
 class Setting:
-    """What decides the jobs of a library: how much is asked for, and of what."""
+    """The facts that decide the jobs of a library: effort, sizes and the library's abilities."""
 
     library: Library
     full: bool
@@ -96,16 +96,16 @@ class Setting:
 
     @property
     def mobius(self) -> bool:
-        """Möbius' blocks, else MPI's."""
+        """Möbius' blocks if the library has them, else MPI's."""
         return self.library.suite_kind == "mobius"
 
     @property
     def apart(self) -> bool:
-        """The processes are on several hosts."""
+        """Whether the processes are on several hosts."""
         return self.library.hosts is not None
 
     def offered(self, job: Job) -> Job:
-        """Without what the interface has not, whoever implements it."""
+        """The cells that the interface can do, whoever implements it."""
         if self.library.suite_kind == "armci":
             return job if job.experiment == "protocols" else replace(job, cells=())
         if self.library.suite_kind != "shmem":
@@ -113,7 +113,7 @@ class Setting:
         cells = tuple(cell for cell in job.cells if _shmem_has(cell))
         if not job.sizes:
             return job
-        # Of one word only: where others are larger, without it.
+        # Cells of one word only, left out where others are larger.
         others = tuple(cell for cell in cells if cell.operation != "accumulate")
         if cells and not others:
             return replace(job, cells=cells, sizes=(8,))
@@ -121,7 +121,8 @@ class Setting:
 
     @property
     def partners(self) -> str:
-        """Pairs of more than two processes: across hosts where there are several."""
+        """Numbers of processes for pairs of more than two processes: across hosts if there are
+        several."""
         return "hosts" if self.apart else "pairs"
 
     @property
@@ -136,7 +137,7 @@ class Setting:
     def pick(
         self, quick: Sequence[int], full: Sequence[int], processes: int = PROCESSES
     ) -> tuple[int, ...]:
-        """Sizes: those asked for, else those of the preset; few where processes take turns."""
+        """The sizes of --sizes, else those of the preset; few if processes share CPUs."""
         if self.sizes:
             return tuple(size for size in self.sizes if size <= SUITE_MOST_BYTES)
         return tuple(full if self.full and processes <= max(self.cpus, PROCESSES) else quick)
@@ -149,7 +150,8 @@ _SHMEM_OPERATIONS: Final = (
 
 
 def _shmem_has(cell: Cell) -> bool:
-    """Whether OpenSHMEM has this: symmetric memory, barriers, quiet and locks, no messages."""
+    """Whether OpenSHMEM has what this cell needs: symmetric memory, barriers, quiet and locks, no
+    messages."""
     return (
         cell.operation in _SHMEM_OPERATIONS
         and cell.sync in ("flush", "fence", "lockx", "none")
@@ -200,7 +202,7 @@ _SYNCS: Final = ("fence", "pscw", "lock", "lockx", "lock_all", "flush")
 def _sync_cost(s: Setting) -> list[Job]:
     cells = _cells("sync-cost", ("put", "get"), _SYNCS, ("allocate", "alloc_mem", "create"))
     cells += _messages(s, "sync-cost") + _messages(s, "sync-cost", kind="isendrecv")
-    # Table 2 is of four bytes, whatever sizes others are asked for.
+    # Table 2 is of four bytes, whatever --sizes says.
     return [_job("sync-cost", cells, (4,))]
 
 
@@ -210,7 +212,7 @@ def _bandwidth(s: Setting) -> list[Job]:
     cells = _cells("bandwidth", ("put", "get"), ("flush",), ("allocate", "create"), *ways)
     cells += _cells("bandwidth", ("put",), ("fence", "pscw"), ("allocate",), *ways)
     cells += _messages(s, "bandwidth", *ways)
-    # As other programs have it: the same place again and again, which nobody reads.
+    # Typical use: the same place again and again, which no process reads.
     cells += _cells("bandwidth", ("put", "get"), ("flush",), ("allocate",), ":dir=one")
     cells += _messages(s, "bandwidth", ":dir=one") + _socket(s, _SOCKET_ROW)
     jobs = [_job("bandwidth", cells, s.pick(few, many))]
@@ -278,7 +280,7 @@ def _progress(s: Setting) -> list[Job]:
     jobs = [_job("progress", passive + pairs, (8,))]
     large = _cells("progress", operations[:3], ("flush",), memories, suffix + ":large=1")
     jobs.append(_job("progress", large, (256 * _KB,)))
-    # Some need the long trial.
+    # Some libraries need the long trial.
     return [replace(job, most_repeats=1, seconds=0.2 + 0.3 * ms / 1e3) for job in jobs]
 
 
@@ -309,7 +311,7 @@ def _contention(experiment: str, s: Setting) -> list[Job]:
 def _scaling(s: Setting) -> list[Job]:
     most = max(s.many[-1], 8 if s.full else 4)
     jobs = []
-    # Between hosts whole pairs, all of which talk through the network.
+    # Between hosts, whole pairs, which all use the network.
     counts = range(2, most + 1, 2) if s.apart else range(2, most + 1)
     for processes in counts:
         if processes > 4 and processes % 2:
@@ -329,7 +331,7 @@ def _apex(s: Setting) -> list[Job]:
     words = (1, 16, 256, 4096, 65536) if not s.full else [1 << step for step in range(0, 17, 2)]
     suffixes = [f":k={k:g}" for k in places]
     cells = _cells("apex", ("get",), ("flush",), ("allocate",), *suffixes)
-    if not s.apart:  # Loads reach no other host.
+    if not s.apart:  # Load instructions reach no other host.
         memory = "shared" if s.library.suite_kind == "mpi" else "allocate"
         cells += _cells("apex", ("load",), ("flush",), (memory,), *suffixes)
     if not s.mobius:
@@ -340,7 +342,7 @@ def _apex(s: Setting) -> list[Job]:
 def _spawn_cost(s: Setting) -> list[Job]:
     if s.mobius:
         return []
-    # Open MPI's launcher gives places of processes that have ended to nobody else.
+    # Open MPI's launcher never reuses the slots of processes that have ended.
     return [
         replace(
             _job("spawn-cost", [_cell(f"spawn-cost:spawn:none:local:n={n}")], (n,), 1),
@@ -366,12 +368,12 @@ def _dynamic_comm(s: Setting) -> list[Job]:
     jobs = [_job("dynamic-comm", cells("world", "split", "reordered"), sizes)]
     if s.mobius:
         return jobs
-    # Each by itself: a library that fails here often takes the rest of a launch with it. And one
-    # launch spawns once: Open MPI gives the place of a child that has ended to nobody.
+    # One launch each: a library that fails here often takes the rest of the launch with it. One
+    # launch spawns once: Open MPI never reuses the slot of a child that has ended.
     groups = [(cells("connect"), Start(2, 2, dynamic=True))]
     for name in ("spawn", "spawn-inter"):
         groups += [([cell], Start(1, 2, dynamic=True)) for cell in cells(name)]
-    # Two jobs find each other by a file.
+    # Two jobs find each other through a file.
     if s.full and (s.library.hosts is None or s.library.hosts.shared_files):
         groups.append((cells("applications"), Start(1, 1, dynamic=True, two_jobs=True)))
     for group, start in groups:
@@ -384,7 +386,7 @@ def _dynamic_comm(s: Setting) -> list[Job]:
 
 
 def _schedule(s: Setting) -> list[Job]:
-    # 124 KB are the most that is not moved by remote memory access by itself.
+    # 124 KB is the largest size that is not moved by remote memory access by itself.
     large = s.pick(
         (_KB, 16 * _KB, 64 * _KB, 124 * _KB, _MB),
         sorted([124 * _KB, *(_KB << step for step in range(11))]),
@@ -407,7 +409,7 @@ def _schedule(s: Setting) -> list[Job]:
     many = cells(("put",), ("flush", "one-fence"), ":what=scattered", ":what=scattered:n=1")
     many += cells(("put",), ("flush",), ":what=random")
 
-    # One behind the other: the suite measures by turns what differs in policy and n alone.
+    # In one job: the suite measures cells in turn if only policy and n differ.
     def turns(cells: list[Cell]) -> list[Cell]:
         if not s.mobius:
             return cells
@@ -445,14 +447,14 @@ def _matrix(s: Setting) -> list[Job]:
 
 
 def _protocols(s: Setting) -> list[Job]:
-    # Squares of doubles, whatever sizes others are asked for: of 2^n rows and columns.
+    # Squares of doubles with 2^n rows and columns, whatever --sizes says.
     sizes = [8 << 2 * step for step in range(0, 9, 1 if s.full else 2)]
     shapes = (":type=double", ":type=patch")
     operations = ("get", "accumulate")
     cells = _cells("protocols", operations, ("flush",), ("allocate",), *shapes)
     cells += _cells("protocols", ("put",), ("flush",), ("allocate",), shapes[0])
     jobs = [_job("protocols", cells, sizes)]
-    # Table 1, of one byte and 512 KB.
+    # Table 1: one byte and 512 KB.
     cells = _cells("protocols", ("get",), ("flush",), ("allocate",), ":cold=1")
     if s.library.suite_kind == "mpi":
         cells += _cells("protocols", ("sendrecv",), ("none",), ("local",), ":cold=1")
@@ -500,7 +502,7 @@ _JOBS: Final[dict[str, Callable[[Setting], list[Job]]]] = {
 
 
 def jobs_of(setting: Setting, experiments: Sequence[str], probe_sizes: Sequence[int]) -> list[Job]:
-    """All jobs of a library, in the order of experiments. Those of the probe are one job."""
+    """All jobs of a library, in the order of experiments. The probe's experiments are one job."""
     library = setting.library
     probed = [cell for cell in library.cells if cell.experiment in experiments]
     jobs = [Job("pingpong", "probe", tuple(probed), tuple(probe_sizes))] if probed else []
@@ -511,12 +513,13 @@ def jobs_of(setting: Setting, experiments: Sequence[str], probe_sizes: Sequence[
                     continue
                 made = map(setting.offered, _JOBS[name](setting))
                 jobs += [job for job in made if job.cells and job.sizes]
-    # Between hosts, where a launch is slow, two of the probe are enough for a quick report.
+    # Between hosts, where a launch is slow, two launches of the probe are enough for a quick
+    # report.
     few = {"pingpong": 2, "sync-cost": 2} if setting.apart and not setting.full else {}
 
     def most(job: Job) -> int:
         counts = _REPEATS.get(job.experiment, (job.most_repeats, job.most_repeats))
-        # Processes that take turns for a CPU tell how a library waits: seen once.
+        # Processes that share a CPU show how a library waits: one launch is enough.
         taking_turns = 1 if job.processes > setting.cpus else job.most_repeats
         return min(
             job.most_repeats,

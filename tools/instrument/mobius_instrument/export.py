@@ -24,7 +24,7 @@ _HEAD: Final = (
 
 def write_csv(analysis: Analysis, path: Path, between: Analysis | None = None) -> None:
     """Times are one-way in ping-pong. Cells without times follow with their status and detail.
-    What was measured between hosts has `between` in the column `hosts`."""
+    Series between hosts have `between` in the column `hosts`."""
     try:
         with path.open("w", newline="", encoding="utf-8") as file:
             rows = csv.writer(file)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the measurements ran on, which CPUs the probes are pinned to, and what may disturb them."""
+"""Describes the host of the measurements, chooses CPUs for the probes, and names disturbances."""
 
 from __future__ import annotations
 
@@ -58,12 +58,12 @@ def _virtualised() -> str:
 
 
 def allowed_cpus() -> list[int]:
-    """CPUs that this process may run on."""
+    """CPUs that this process may use."""
     return sorted(os.sched_getaffinity(0))
 
 
 def describe_host() -> dict[str, Any]:
-    """The `host` of a run record; what the system does not tell is empty or null."""
+    """The `host` of a run record; empty or null if the system does not tell."""
     governor = _read(_CPUS / f"cpu{allowed_cpus()[0]}" / "cpufreq" / "scaling_governor")
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     return {
@@ -80,10 +80,8 @@ def describe_host() -> dict[str, Any]:
 
 
 def choose_pins() -> list[int]:
-    """Two CPUs of different cores of one package, or none when there is only one CPU.
-
-    Two hardware threads of one core would share what is measured; they are the second choice.
-    """
+    """Two CPUs of different cores of one package, or none if there is only one CPU. Two hardware
+    threads of one core share execution units, so they are the second choice."""
     cpus = allowed_cpus()
     if len(cpus) < 2:
         return []
@@ -104,7 +102,7 @@ def choose_pins() -> list[int]:
 
 
 def host_warnings(host: dict[str, Any]) -> list[str]:
-    """What on this host makes times less certain, in words for the report."""
+    """Reasons why times on this host are less certain, in words for the report."""
     warnings = []
     cores = host.get("cores") or 0
     if cores == 1:

@@ -23,7 +23,7 @@ from mobius_instrument.errors import InstrumentError
 from mobius_instrument.locations import checkout_root
 from mobius_instrument.processes import clean_environment
 
-# Behind the name of a library that is measured between hosts.
+# The suffix of the name of a library that is measured between hosts.
 BETWEEN: Final = "@hosts"
 TEST_BED: Final = "testbed"
 _BED_HOSTS: Final = ("hosta", "hostb")
@@ -34,10 +34,10 @@ _BED_LIMIT_S: Final = 60.0
 
 @dataclass(frozen=True)
 class Hosts:
-    """Hosts that launchers can start processes on; the first is where launchers are started.
+    """Hosts on which launchers can start processes; launchers run on the first one.
 
-    `agent` is called as ssh is. `enter` are words that, before a command, run it on the first host.
-    `shared_files`: all hosts have the same files, temporary ones too.
+    `agent` is called like ssh. `enter` are words that, before a command, run it on the first host.
+    `shared_files`: all hosts have the same files, including temporary ones.
     """
 
     names: tuple[str, ...]
@@ -45,29 +45,29 @@ class Hosts:
     interface: str = ""
     enter: tuple[str, ...] = ()
     shared_files: bool = False
-    # Of the links, where it is known: "1gbit".
+    # The rate of the links, if known: "1gbit".
     rate: str = ""
 
     def blocks(self, processes: int) -> list[tuple[str, int]]:
-        """Hosts with their numbers of processes: ranks in blocks, the first hosts have more."""
+        """The hosts with their numbers of processes: ranks in blocks, more on the first hosts."""
         used = self.names[: max(processes, 1)]
         share, rest = divmod(processes, len(used))
         return [(name, share + (number < rest)) for number, name in enumerate(used)]
 
     @property
     def words(self) -> str:
-        """For labels: "hosta and hostb"."""
+        """The hosts in words for labels: "hosta and hostb"."""
         shown = self.names if len(self.names) < 4 else (*self.names[:2], "…", self.names[-1])
         return f"{', '.join(shown[:-1])} and {shown[-1]}"
 
 
 def base_name(library: str) -> str:
-    """The library that `NAME@hosts` is measured beside."""
+    """The library that `NAME@hosts` is compared with."""
     return library.removesuffix(BETWEEN)
 
 
 def is_between(library: str) -> bool:
-    """Whether it is a library measured between hosts."""
+    """Whether the library is measured between hosts."""
     return library.endswith(BETWEEN)
 
 

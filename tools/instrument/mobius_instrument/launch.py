@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""One launch of a probe: its lines as they come, and whose fault it was when they stop."""
+"""One launch of a probe: reads its lines as they come, and finds who failed when they stop."""
 
 from __future__ import annotations
 
@@ -27,19 +27,19 @@ _DETAIL_CHARACTERS: Final = 300
 
 @dataclass
 class LaunchReport:
-    """What one launch gave. `records` end with the launch's own."""
+    """The results of one launch. `records` end with the launch's own."""
 
     records: list[Record] = field(default_factory=list)
     ended: list[str] = field(default_factory=list)
     outcomes: list[Outcome] = field(default_factory=list)
     status: str = "ok"
     detail: str = ""
-    # Of a cache line from one CPU to the other, before and after the launch, if known.
+    # Nanoseconds of a cache line between the CPUs before and after the launch, if known.
     ways: Ways | None = None
 
 
 class _ProbeFile:
-    """Reads the lines that the probe has finished, keeping a half line for later."""
+    """Reads the lines that the probe has finished, and keeps an unfinished one for later."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -88,11 +88,11 @@ class Launch:
         self._stall_s = stall_s
         self._keep = keep
         self._tick = tick
-        # Pins are of this host.
+        # Pins are CPUs of this host.
         self._distance = Distance(None, ()) if library.hosts else distance
 
     def run(self, cells: Sequence[str], repeat: int, index: int) -> LaunchReport:
-        """Launch the probe and return when nothing of it is left."""
+        """Launches the probe and returns when no process of it is left."""
         self._repeat = repeat
         self._asked = set(cells)
         self._report = LaunchReport()
@@ -110,7 +110,7 @@ class Launch:
             with tempfile.TemporaryDirectory(prefix="mob-", ignore_cleanup_errors=True) as folder:
                 ended = self._launch(cells, Path(folder))
         except BaseException as error:
-            # What was measured is kept; the cell begun is not, it will be measured again.
+            # Measured cells are kept; the unfinished cell is not, and will be measured again.
             if not isinstance(error, OSError):
                 self._finish(head, cells, "interrupted", "interrupted")
                 raise
@@ -130,10 +130,10 @@ class Launch:
             environment |= self._library.messages_environment
         hosts = self._library.hosts
         if hosts is None or hosts.shared_files:
-            # Launchers leave session files where TMPDIR says, which goes when the launch has ended.
+            # Launchers leave session files in TMPDIR, which is removed after the launch.
             environment["TMPDIR"] = str(folder)
         else:
-            folder = Path("/")  # Other hosts have not that folder.
+            folder = Path("/")  # Other hosts do not have this folder.
         segments = shared_memory.segments()
         try:
             return run_watched(
@@ -144,7 +144,9 @@ class Launch:
                 progress=self._progress,
             )
         except BaseException as error:
-            if not isinstance(error, Exception):  # Interrupted: what the probe wrote is still good.
+            if not isinstance(
+                error, Exception
+            ):  # Interrupted: the lines that the probe has written are still valid.
                 self._progress()
             raise
         finally:
@@ -210,7 +212,7 @@ class Launch:
         self._environment |= {name: value for name, value in record.items() if name != "type"}
 
     def _end(self, cell: str) -> None:
-        if self._astray:  # Times, but not those that were asked for.
+        if self._astray:  # The probe wrote times, but for other sizes than those asked for.
             self._pending = []
             self._outcome(cell, None, "refused", self._astray)
         self._keep(self._pending)
@@ -231,7 +233,7 @@ class Launch:
         self._pending.append(outcome.to_record())
 
     def _judge(self, ended: Ended) -> tuple[str, str]:
-        """Status of the launch, and the outcome of the cell that was begun and did not end."""
+        """The status of the launch, and the outcome of the cell that began and did not end."""
         wrong = sum(outcome.status == "wrong" for outcome in self._report.outcomes)
         if ended.hung:
             status, how = "hung", f"wrote nothing for {self._stall_s:g} s and was ended"
@@ -247,7 +249,7 @@ class Launch:
             return "ok", "; ".join(self._remarks(ended))
         if self._done and not ended.hung:
             return "failed", "; ".join([f"measured everything, then {how}", *self._remarks(ended)])
-        # What a launch said before it hung was hardly about that.
+        # Output from before the hang is hardly about it.
         said = "" if ended.hung else _last_words(ended.output)
         detail = how + (f": {said}" if said else "")
         if self._begun is not None:
@@ -266,7 +268,7 @@ class Launch:
         return remarks
 
     def _next_size(self) -> int | None:
-        """The size being measured: sizes are measured in the order of the job."""
+        """The size being measured: the job measures sizes in order."""
         return next((size for size in self._job.sizes if size not in self._measured), None)
 
     def _finish(self, head: Record, cells: Sequence[str], status: str, detail: str) -> None:
@@ -302,11 +304,11 @@ def _wrong_detail(record: dict[str, Any]) -> str:
 
 
 def _last_words(output: str) -> str:
-    """The line of a launcher's output that says most about the end."""
+    """The line of a launcher's output that explains the end best."""
     lines = [line.strip(" =|*-\t") for line in output.splitlines()]
     lines = [line for line in lines if line]
     for line in reversed(lines):
-        if line.startswith(("suite_", "probe_")):  # Ours know best.
+        if line.startswith(("suite_", "probe_")):  # Messages of Möbius explain most.
             return line[:_DETAIL_CHARACTERS]
     for word in ("signal", "abort", "assert", "fault", "error"):
         for line in reversed(lines):

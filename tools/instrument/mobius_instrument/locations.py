@@ -17,7 +17,7 @@ _PACKAGE = Path(__file__).resolve().parent
 
 @dataclass(frozen=True)
 class Locations:
-    """Folders as found; a program that is in none of `programs` is reported as missing."""
+    """The folders found; a program in none of `programs` is reported as missing."""
 
     programs: tuple[Path, ...]
     probe_sources: Path | None
@@ -25,7 +25,7 @@ class Locations:
     suite_sources: Path | None = None
 
     def program(self, name: str) -> Path | None:
-        """Path of one of our own programs, if it is there."""
+        """The path of one of our programs, if it exists."""
         for folder in self.programs:
             path = folder / name
             if path.is_file() and os.access(path, os.X_OK):
@@ -34,12 +34,12 @@ class Locations:
 
     @property
     def searched(self) -> str:
-        """The folders that `program` looks into, for messages."""
+        """The folders in which `program` looks, for messages."""
         return ", ".join(str(folder) for folder in self.programs) or "no folder"
 
 
 def checkout_root() -> Path | None:
-    """Root of the source tree that this package lies in, if it does."""
+    """The root of the source tree that contains this package, if any."""
     for parent in _PACKAGE.parents:
         if (parent / "CMakeLists.txt").is_file() and (parent / "bench" / "probe").is_dir():
             return parent
@@ -77,7 +77,7 @@ def locate() -> Locations:
     else:
         cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "mobius"
     found = next((folder for folder in sources if (folder / "main.c").is_file()), None)
-    # The suite lies beside the probe.
+    # The suite is beside the probe.
     suite = found.parent / "suite" if found else None
     if suite is None or not (suite / "main.c").is_file():
         suite = None

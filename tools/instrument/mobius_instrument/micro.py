@@ -36,7 +36,7 @@ is measured in the same run. Keeps nothing.
 
 
 def run_micro(arguments: Sequence[str], locations: Locations) -> int:
-    """Runs the benchmarks that `arguments` name (all without names); the exit code."""
+    """Runs the benchmarks that `arguments` name (all without names); returns the exit code."""
     if {"--help", "-h"} & set(arguments):
         sys.stdout.write(_HELP)
         return 0

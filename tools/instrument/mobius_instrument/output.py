@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Standard output that tells a full disk from a reader who has gone, and both from other errors."""
+"""Standard output that distinguishes a full disk, a closed pipe and other errors."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from mobius_instrument.errors import InstrumentError, system_reason
 
 
 class ReaderGoneError(Exception):
-    """Nobody reads our output any more (`… | head`). No OSError: rich and click end on EPIPE."""
+    """The reader of our output has gone (`… | head`). Not an OSError: rich ends on EPIPE."""
 
 
 def _told(error: OSError) -> Exception:
-    # Nothing more can be written: the interpreter, which flushes at its end, must not try.
+    # Nothing more can be written, and the interpreter, which flushes at its end, must not try.
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, 1)
     os.close(nowhere)
@@ -40,9 +40,10 @@ class _Output(io.TextIOWrapper):
 
 
 def watch_output() -> None:
-    """From here on a write to standard output that fails is InstrumentError or ReaderGoneError."""
+    """From now on, a write to standard output that fails raises InstrumentError or
+    ReaderGoneError."""
     old = sys.stdout
-    if old is None:  # closed by who started us, and so not wanted
+    if old is None:  # closed by the caller, so not wanted
         sys.stdout = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115
     elif isinstance(old, io.TextIOWrapper):
         encoding, errors, by_line = old.encoding, old.errors, old.line_buffering

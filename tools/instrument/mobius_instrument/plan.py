@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a run measures: decided before anything is launched, hashed so that a run can be resumed."""
+"""What a run measures: decided before the first launch, and hashed so that a run can be resumed."""
 
 from __future__ import annotations
 
@@ -18,27 +18,27 @@ from mobius_instrument.cells import (
 from mobius_instrument.experiments import Effort, Job, Setting, jobs_of
 from mobius_instrument.libraries.base import PROCESSES, Library
 
-# For the estimate only: what a repetition costs in a slow library on a slow host.
+# For the estimate only: the time of a repetition in a slow library on a slow host.
 _TYPICAL_LATENCY_NS: Final = 3_000.0
 _TYPICAL_MB_S: Final = 8_000.0
-# Starting both processes, warming up and verifying.
+# The time to start both processes, warm up and verify.
 _LAUNCH_S: Final = 0.8
 _SIZE_OVERHEAD: Final = 0.9
 
 
 DEFAULT_EFFORT: Final = Effort(repeats=4, min_samples=100, max_seconds=0.02)
 FULL_EFFORT: Final = Effort(repeats=5, min_samples=100, max_seconds=0.05)
-# Beside the probes' two, the experiments have many cells; paper 1's numbers of repetitions are kept
-# for those two.
+# The experiments have many cells besides the probes' two; only those two keep paper 1's numbers of
+# repetitions.
 _SUITE_REPEATS: Final = 3
 _SUITE_SAMPLES: Final = 40
 _SUITE_SECONDS: Final = 0.008
 _SUITE_FULL_SECONDS: Final = 0.02
-# Starting, opening and closing a cell, verifying a size.
+# The time to start, open and close a cell, and verify a size.
 _CELL_S: Final = 0.012
 
 
-# What a process has of a size, at most: areas that data go between and are packed in, and a result.
+# The most memory that a process needs for a size: areas for transfers and packing, and a result.
 _COPIES: Final = 5
 
 
@@ -58,12 +58,12 @@ class Plan:
     libraries: tuple[Library, ...]
     host: dict[str, Any]
     full: bool = False
-    # Sizes were asked for: they are those of the experiments that have sizes to choose.
+    # --sizes was given: the sizes of the experiments whose sizes can be chosen.
     sizes_given: bool = False
     repeats_given: bool = False
 
     def jobs(self, library: Library) -> list[Job]:
-        """What is measured of a library, launch by launch."""
+        """The jobs of a library, launch by launch."""
         cpus = self.host.get("cores")
         setting = Setting(
             library,
@@ -77,7 +77,7 @@ class Plan:
 
     @property
     def too_large(self) -> list[int]:
-        """Sizes that were asked for and are beyond this host's memory, with two processes."""
+        """Sizes of --sizes that do not fit into this host's memory with two processes."""
         fits = self._fits(Job("", "", (), ()))
         return [size for size in self.sizes if not fits(size)]
 
@@ -93,7 +93,7 @@ class Plan:
         return tuple(cell for job in self.jobs(library) for cell in job.cells)
 
     def effort_of(self, job: Job) -> Effort:
-        """How long and how often a job is measured."""
+        """How long and how often to measure a job."""
         effort = self.effort
         if job.program == "probe":
             return replace(effort, repeats=min(job.most_repeats, effort.repeats))
@@ -108,7 +108,8 @@ class Plan:
 
     @property
     def hash(self) -> str:
-        """Same hash, same numbers to expect: the plan, the measured code and the host count."""
+        """Equal for plans whose numbers can be compared: hashes the plan, the measured code and the
+        hosts."""
         identity = {
             "plan": self.to_record(),
             "code": {library.name: library.fingerprint for library in self.libraries},
@@ -144,26 +145,26 @@ class Plan:
         }
 
     def order(self, repeat: int) -> list[Library]:
-        """Libraries of a repeat. Rotated, so that each comes first, second, … equally often and
-        none always runs on the machine that another has just warmed."""
+        """The libraries of a repeat, rotated: each comes first, second, … equally often, and none
+        always runs on the machine that another has just warmed up."""
         shift = (self.seed + repeat) % max(len(self.libraries), 1)
         return [*self.libraries[shift:], *self.libraries[:shift]]
 
     def estimate_s(self, job: Job, cells: int, launches: int = 1) -> float:
-        """Time for so many cells of a job, each with all its sizes."""
+        """The time of so many cells of a job, each with all its sizes."""
         effort = self.effort_of(job)
         per_cell = sum(
             job.seconds or max(effort.max_seconds, effort.min_samples * _repetition_ns(size) / 1e9)
             for size in job.sizes
         )
         if job.program == "suite":
-            # Some cells are measured in three parts; processes beyond the CPUs take turns.
+            # Some cells are measured in three parts; processes beyond the CPUs share them.
             parts = 3 if job.experiment == "overlap" else 1
             per_cell = per_cell * parts + _CELL_S * (1 + len(job.sizes))
         return launches * _LAUNCH_S + cells * per_cell * _SIZE_OVERHEAD
 
     def arguments(self, job: Job, cells: Sequence[str], out: str, pins: Sequence[int]) -> list[str]:
-        """The command line of a probe or of the suite, without the program."""
+        """The arguments of a probe or of the suite."""
         effort = self.effort_of(job)
         arguments = ["--cells", ",".join(cells), "--sizes", ",".join(map(str, job.sizes))]
         arguments += ["--out", out, "--min-samples", str(effort.min_samples)]

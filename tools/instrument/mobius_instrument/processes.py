@@ -30,18 +30,18 @@ _KEPT_OUTPUT_BYTES: Final = 64 * 1024
 _TERM_GRACE_S: Final = 2.0
 _LEFTOVER_GRACE_S: Final = 1.0
 _KILL_WAIT_S: Final = 5.0
-# Rarely enough not to disturb what is measured.
+# Seldom enough not to disturb the measurement.
 _POLL_S: Final = 0.1
-# On a crowded machine what waits by spinning is slow, and does not hang for that: it may take so
-# many times longer. Who else runs is looked at from this much silence on.
+# On a crowded machine a spinning process is slow without hanging: it may take so many times longer.
+# After this much silence we check who else runs.
 _MOST_PATIENCE: Final = 6.0
 _SILENCE_S: Final = 1.0
 _HELD_SIGNALS: Final = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP}
 _PR_SET_PDEATHSIG: Final = 1
 _PR_SET_CHILD_SUBREAPER: Final = 36
 
-# Variables by which an outer MPI or Möbius job would reach into the launched one, and those of our
-# own entry script, which the engine would report as unknown settings.
+# Variables of an outer MPI or Möbius job that would affect the launched one, and of our entry
+# script, which the engine would report as unknown settings.
 _JOB_PREFIXES: Final = ("PMI_", "PMIX_", "OMPI_", "PRTE_", "MPI_LOCAL", "MPIR_", "HYDI_", "HYDRA_")
 _JOB_NAMES: Final = frozenset(
     (
@@ -58,7 +58,7 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 
 def clean_environment(extra: Mapping[str, str]) -> dict[str, str]:
-    """This process' environment without the marks of an outer job, plus `extra`."""
+    """The environment of this process without variables of an outer job, plus `extra`."""
     kept = {
         name: value
         for name, value in os.environ.items()
@@ -69,7 +69,7 @@ def clean_environment(extra: Mapping[str, str]) -> dict[str, str]:
 
 @dataclass
 class Ended:
-    """How a program ended. `hung` is set when it was ended for writing nothing for too long."""
+    """How a program ended. `hung`: it was ended because it wrote nothing for too long."""
 
     exit_code: int
     output: str
@@ -79,7 +79,8 @@ class Ended:
 
     @property
     def signal_name(self) -> str:
-        """The signal that ended it, also as shells and launchers pass it on (128 + number)."""
+        """The signal that ended the program, also in the form of shells and launchers (128 +
+        number)."""
         number = -self.exit_code if self.exit_code < 0 else self.exit_code - 128
         try:
             return signal.Signals(number).name if number > 0 else ""
@@ -89,7 +90,7 @@ class Ended:
 
 @dataclass(frozen=True)
 class _Process:
-    """A process that cannot be mistaken for a later one of the same number."""
+    """A process, identified so that a later one with the same number is not mistaken for it."""
 
     pid: int
     started: str
@@ -110,8 +111,8 @@ def _stat(pid: int) -> tuple[str, int, str] | None:
 
 
 def _read(path: str) -> bytes:
-    """A file of /proc, of which several are read per process of the machine: without what pathlib
-    and buffers add, which is most of the time."""
+    """Reads a file of /proc. Several are read per process of the machine, so this avoids pathlib
+    and buffers, which take most of the time."""
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         parts = []
@@ -211,7 +212,7 @@ def run_watched(
     """
     token = secrets.token_hex(16)
     parent = os.getpid()
-    # Orphans become our children: they are found by descent, and reaped where no init does it.
+    # Orphans become our children: found by descent, and reaped if there is no init that does it.
     _libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
     def in_child() -> None:
@@ -226,7 +227,7 @@ def run_watched(
     hung = False
     leftovers: list[str] = []
     try:
-        # An interrupt between start and assignment would leave a process nobody knows.
+        # An interrupt between start and assignment would leave a process that nobody knows.
         with _signals_held():
             process = subprocess.Popen(
                 list(command),
@@ -267,7 +268,7 @@ def _signals_held() -> Iterator[None]:
 def _watch(
     process: subprocess.Popen[bytes], tail: _Tail, stall_s: float, progress: Callable[[], bool]
 ) -> bool:
-    """Waits for the end; true when nothing was measured for `stall_s` seconds."""
+    """Waits for the end; returns true if nothing was measured for `stall_s` seconds."""
     tree = functools.partial(_tree_seconds, process.pid)
     silence: Meter | None = None
     assert process.stdout is not None
@@ -297,7 +298,7 @@ def _watch(
 
 
 def _tree_seconds(root: int) -> float:
-    """CPU time of this process, of a program and of all that it started."""
+    """The CPU time of this process, of a program and of all its descendants."""
     ticks = 0
     for pid in (root, *(one.pid for one in _descendants(root))):
         with contextlib.suppress(OSError):
@@ -308,7 +309,7 @@ def _tree_seconds(root: int) -> float:
 
 
 def _has_ended(process: subprocess.Popen[bytes]) -> bool:
-    """Whether it ended, leaving it unreaped, so that its number cannot become another's."""
+    """Whether the process has ended. Does not reap it, so that its number is not reused."""
     flags = os.WEXITED | os.WNOHANG | os.WNOWAIT
     return os.waitid(os.P_PID, process.pid, flags) is not None
 
@@ -340,7 +341,7 @@ def _end_tree(process: subprocess.Popen[bytes], token: str) -> list[str]:
             tree |= _descendants(process.pid)
             process.send_signal(signal.SIGKILL)
     tree |= _holders(token)
-    # What the launcher ended a moment ago may still be on its way out.
+    # Processes that the launcher has just ended may still be exiting.
     _wait(lambda: not any(one.alive() for one in tree), _LEFTOVER_GRACE_S)
     left = {one for one in tree | _holders(token) if one.alive() and one.pid != process.pid}
     names = sorted({_name(one) for one in left})

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""How far a run is: a bar with the remaining time on a terminal, plain lines elsewhere."""
+"""Shows the progress of a run: a bar with the remaining time on a terminal, plain lines
+elsewhere."""
 
 from __future__ import annotations
 
@@ -14,8 +15,8 @@ _REDRAW_S: Final = 0.5
 
 
 class RunProgress:
-    """Counts cells. Redrawn from `tick` only, at most twice a second: no thread of our own runs
-    beside the probes."""
+    """Counts cells. Redraws only in `tick`, at most twice a second: no extra thread runs beside the
+    probes."""
 
     def __init__(self, console: Console, cells: int, estimate_s: float) -> None:
         self._console = console
@@ -51,12 +52,12 @@ class RunProgress:
 
     @property
     def left(self) -> int:
-        """Cells yet to be measured."""
+        """Cells not yet measured."""
         return self._cells - self._done
 
     @property
     def left_s(self) -> float:
-        """The estimate at first, what was observed later."""
+        """The remaining time: the estimate at first, the observed pace later."""
         elapsed = time.monotonic() - self._began
         share = self._done / max(self._cells, 1)
         by_plan = self._estimate_s * (1 - share)
@@ -64,7 +65,7 @@ class RunProgress:
         return by_pace * share + by_plan * (1 - share) if share < 0.5 else by_pace
 
     def begin_launch(self, text: str) -> None:
-        """Say what is launched now."""
+        """Names the current launch."""
         if self._console.is_terminal:
             self._bar.update(self._task, description=text)
             self._draw(True)
@@ -76,22 +77,22 @@ class RunProgress:
             )  # fmt: skip
 
     def note(self, text: str) -> None:
-        """Print a line about something that went wrong."""
+        """Prints a line about a problem."""
         self._console.print(f"  {text}", soft_wrap=True, highlight=False, markup=False)
 
     def advance(self, cells: int) -> None:
-        """Count cells as done."""
+        """Counts cells as done."""
         self._done += cells
         self._bar.update(self._task, completed=self._done)
         self._draw(False)
 
     def add(self, cells: int) -> None:
-        """So many more are to be measured."""
+        """Adds cells to the plan."""
         self._cells += cells
         self._bar.update(self._task, total=self._cells)
 
     def tick(self) -> None:
-        """Redraw when it is time."""
+        """Redraws if it is time."""
         self._draw(False)
 
     def _draw(self, at_once: bool) -> None:

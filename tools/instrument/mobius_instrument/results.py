@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""`results.jsonl`: writing it so that nothing measured is lost, reading it with what is damaged
-left out and named."""
+"""Reads and writes `results.jsonl`: writing loses nothing, reading skips damaged lines and names
+them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ RESULTS_NAME: Final = "results.jsonl"
 Record = dict[str, Any]
 
 _NAMED_DAMAGE: Final = 3
-# What reading a line that is not as it was written can raise.
+# The exceptions that reading a damaged line can raise.
 _DAMAGE: Final = (ValueError, KeyError, TypeError, AttributeError)
 
 
@@ -42,16 +42,16 @@ class LibraryRecord:
     mpicc: str = ""
     launcher: str = ""
     flags: str = ""
-    # Where its processes are, "a,b"; empty: all on the host of the run.
+    # The hosts of its processes, "a,b"; empty: all on the host of the run.
     hosts: str = ""
 
     def to_record(self) -> Record:
-        """As a line of the file."""
+        """The line of the file."""
         return {"type": "library", **self.__dict__}
 
     @classmethod
     def from_record(cls, record: Record) -> LibraryRecord:
-        """From a line of the file; KeyError or TypeError when it is damaged."""
+        """Reads a line of the file; KeyError or TypeError if it is damaged."""
         names = ("library", "label", "version", "kind", "status")
         optional = ("detail", "mpicc", "launcher", "flags", "hosts")
         return cls(
@@ -62,7 +62,7 @@ class LibraryRecord:
 
 @dataclass(frozen=True)
 class Outcome:
-    """A cell that has no (or not all) times, and why."""
+    """A cell without times, or without all of them, and the reason."""
 
     library: str
     cell: Cell
@@ -72,7 +72,7 @@ class Outcome:
     detail: str
 
     def to_record(self) -> Record:
-        """As a line of the file."""
+        """The line of the file."""
         return {
             "type": "outcome",
             "library": self.library,
@@ -85,7 +85,7 @@ class Outcome:
 
     @classmethod
     def from_record(cls, record: Record) -> Outcome:
-        """From a line of the file; KeyError, TypeError or ValueError when it is damaged."""
+        """Reads a line of the file; KeyError, TypeError or ValueError if it is damaged."""
         size = record.get("bytes")
         return cls(
             library=_text(record["library"]),
@@ -99,7 +99,7 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Fact:
-    """What a cell found out besides times: a word, a number, or both."""
+    """A finding of a cell besides times: a word, a number, or both."""
 
     library: str
     cell: Cell
@@ -111,7 +111,7 @@ class Fact:
 
     @classmethod
     def from_record(cls, record: Record) -> Fact:
-        """From a line of the file; KeyError, TypeError or ValueError when it is damaged."""
+        """Reads a line of the file; KeyError, TypeError or ValueError if it is damaged."""
         return cls(
             library=_text(record["library"]),
             cell=_cell(record["cell"]),
@@ -157,7 +157,7 @@ class Results:
 
     @property
     def host(self) -> Record:
-        """What the run was measured on; empty if the file has it not."""
+        """The host of the run; empty if the file does not have it."""
         host = self.run.get("host")
         return host if isinstance(host, dict) else {}
 
@@ -168,7 +168,7 @@ class Results:
         return seed if isinstance(seed, int) else 1
 
     def label(self, library: str) -> str:
-        """Name of a library in reports."""
+        """The name of a library in reports."""
         known = self.libraries.get(library)
         return known.label if known else library
 
@@ -178,10 +178,8 @@ class Results:
         return known.kind if known else "mpi"
 
     def one_way(self, key: SeriesKey, size_bytes: int) -> list[Floats]:
-        """Samples of each launch as one-way (pingpong) or whole (completion) times.
-
-        Only of those that had their CPUs at the usual distance, if any had.
-        """
+        """The samples of each launch as one-way (pingpong) or whole (completion) times; only of
+        launches with their CPUs at the usual distance, if there are any."""
         parts = key[1].repetition_parts
         launches = sorted(self.samples[key][size_bytes].items())
         usual = [launch for repeat, launch in launches if not self._was_unusual(key, repeat)]
@@ -200,17 +198,17 @@ class Results:
 
     @cached_property
     def ways(self) -> list[Ways]:
-        """The way of a cache line at each launch that tells (`distance`)."""
+        """The time of a cache line at each launch that has it (`distance`)."""
         return [ways for launch in self.launches if (ways := ways_of(launch))]
 
     @cached_property
     def distance(self) -> Band | None:
-        """The usual one."""
+        """The usual distance."""
         return usual_band(self.ways)
 
     @cached_property
     def unusual(self) -> set[tuple[str, int, str]]:
-        """Library, repeat and cell of what was measured with the CPUs at other distances."""
+        """Library, repeat and cell of measurements at other distances."""
         found: set[tuple[str, int, str]] = set()
         for launch in self.launches:
             ways = ways_of(launch)
@@ -241,10 +239,12 @@ class Results:
 
 
 def find_results(place: Path) -> Path:
-    """A results file, or the one in a report folder."""
+    """The results file that `place` is, or has as a report folder."""
     path = place / RESULTS_NAME if place.is_dir() else place
     if not path.exists():
-        folder = path.parent if path.suffix else path  # `place` may be a folder yet to be made
+        folder = (
+            path.parent if path.suffix else path
+        )  # `place` may be a folder that does not exist yet
         raise InstrumentError(
             f"no results at {path}; run `mobius bench --out {folder}` to measure some"
         )
@@ -304,7 +304,7 @@ class _Reader:
             results.outcomes.append(Outcome.from_record(record))
         elif kind == "samples":
             key = (_text(record["library"]), _cell(record["cell"]))
-            # Only with what was measured: a third of the time in which the command line starts.
+            # Imported only with measured times: it takes a third of the command line's start.
             import numpy as np
 
             values = np.asarray(record["samples_ns"], dtype=np.float64)
@@ -361,7 +361,7 @@ def _checked_launch(record: Record) -> Record:
 
 
 class ResultsWriter:
-    """Appends records; one process at a time per file, which a lock on it guarantees."""
+    """Appends records. A lock makes sure that only one process at a time writes a file."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -385,7 +385,7 @@ class ResultsWriter:
             self._write(b"\n")
 
     def append(self, *records: Record) -> None:
-        """Write records at once; InstrumentError when the system refuses."""
+        """Writes records at once; InstrumentError if the system refuses."""
         lines = (
             json.dumps(record, ensure_ascii=False, separators=(",", ":")) for record in records
         )
@@ -402,12 +402,12 @@ class ResultsWriter:
             ) from error
 
     def close(self) -> None:
-        """Release the file and its lock."""
+        """Closes the file and releases its lock."""
         os.close(self._descriptor)
 
 
 def set_aside(path: Path) -> Path:
-    """Renames an older results file, so that a new plan starts in an empty one."""
+    """Renames an older results file, so that a new plan starts with an empty one."""
     number = 1
     while (target := path.with_name(f"{path.stem}.{number}{path.suffix}")).exists():
         number += 1

@@ -37,7 +37,7 @@ from mobius_instrument.results import (
     set_aside,
 )
 
-# For CPUs to be at their usual distance again, in all of a run.
+# The longest wait, in a whole run, for CPUs to return to their usual distance.
 _MOST_WAIT_S: Final = 60.0
 _WAIT_S: Final = 0.5
 
@@ -47,12 +47,12 @@ def _count(number: int, one: str, many: str) -> str:
 
 
 def say(console: Console, text: str) -> None:
-    """Print a line as it is, never wrapped or coloured."""
+    """Prints a line as it is, without wrapping or colours."""
     console.print(text, soft_wrap=True, highlight=False, markup=False)
 
 
 def check_writable(folder: Path) -> None:
-    """Now, and not after minutes of building and measuring."""
+    """Fails now, not after minutes of building and measuring."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=folder):
@@ -64,11 +64,11 @@ def check_writable(folder: Path) -> None:
 
 
 def run_bench(request: Request, console: Console) -> Path:
-    """Measures what the request asks for and is not yet in its results file; returns the file."""
+    """Measures what the request asks for and its results file does not have; returns the file."""
     check_writable(request.out)
     path = request.out / RESULTS_NAME
     if not request.fresh and path.exists() and path.stat().st_size:
-        read_results(path)  # Of another schema? Better known before anything is built.
+        read_results(path)  # Fails before anything is built if the file has another schema.
     with opened(request.hosts, request.agent, request.interface) as hosts:
         return _run(request, path, hosts, console)
 
@@ -127,7 +127,7 @@ def _prepare(request: Request, hosts: Hosts | None, console: Console) -> list[Li
 
 
 def _earlier(path: Path, plan: Plan, fresh: bool, console: Console) -> Results | None:
-    """The results to go on with, if the file has any of this plan; others are renamed."""
+    """The results to continue with, if the file has some of this plan; other files are renamed."""
     if not path.exists() or not path.stat().st_size:
         return None
     why = "as asked"
@@ -144,7 +144,7 @@ def _earlier(path: Path, plan: Plan, fresh: bool, console: Console) -> Results |
 
 
 def _why_other(earlier: Results, plan: Plan) -> str:
-    """What makes a run another one than the plan's."""
+    """The difference between a run and the plan, in words."""
     if any(earlier.host.get(name) != plan.host.get(name) for name in ("hostname", "cpu", "cores")):
         return (
             f"it is of another machine ({earlier.host.get('hostname', '?')},"
@@ -170,11 +170,11 @@ def _run_record(plan: Plan, libraries: Sequence[Library], resumed: bool) -> Reco
 
 
 class _BudgetSpentError(Exception):
-    """The time budget is used up within a launch, and what it has measured is kept."""
+    """The time budget was used up within a launch, whose measurements are kept."""
 
 
 class _Session:
-    """The launches of one run, those that an earlier interrupted one made left out."""
+    """The launches of one run, without those that an earlier, interrupted run has made."""
 
     def __init__(
         self,
@@ -192,7 +192,7 @@ class _Session:
         self._console = console
         self._pins = choose_pins()
         self._distance = distance
-        # Of each library and job, which lives as long as the session: before and after each launch.
+        # For each library and job; lives as long as the session. Used before and after each launch.
         self._ways: dict[tuple[str, int], list[Ways]] = {}
         self._began = time.monotonic()
         self._told: set[tuple[str, str]] = set()
@@ -261,8 +261,8 @@ class _Session:
                 )
 
     def _order(self) -> Iterator[tuple[int, Library, Job]]:
-        """Repeats, in each of them experiments, in each of them libraries in turn: what the
-        machine does meanwhile meets all libraries alike."""
+        """Launches in turn: repeats, in each of them experiments, in each of them libraries, so
+        that changes of the machine affect all libraries alike."""
         plan = self._plan
         jobs = {library.name: plan.jobs(library) for library in plan.libraries}
         names = dict.fromkeys(job.experiment for found in jobs.values() for job in found)
@@ -280,7 +280,7 @@ class _Session:
             raise _BudgetSpentError
 
     def _tick(self, cell: str | None) -> None:
-        """While a launch goes on, and when one of its cells has ended."""
+        """Called while a launch runs, and after each of its cells."""
         if cell is None:
             self._progress.tick()
             return
@@ -329,8 +329,8 @@ class _Session:
             index += 1
 
     def _measure_at_usual_distance(self, work: Sequence[tuple[int, Library, Job]]) -> None:
-        """Launches that have met CPUs at other distances in every repeat are made once more at the
-        usual one, as far as it comes again."""
+        """Launches that had their CPUs at other distances in every repeat are made once more at the
+        usual distance, if the CPUs return to it."""
         band = usual_band([ways for some in self._ways.values() for ways in some])
         if band is None:
             return
@@ -358,7 +358,7 @@ class _Session:
             self._measure(*launch)
 
     def _note(self, library: Library, report: LaunchReport) -> set[str]:
-        """Tells what went wrong; returns the cells that are not to be launched again."""
+        """Reports problems; returns the cells that must not be launched again."""
         given_up = self._given_up[library.name]
         failed: set[str] = set()
         for outcome in report.outcomes:
@@ -374,7 +374,9 @@ class _Session:
         wrong = any(outcome.status == "wrong" for outcome in report.outcomes)
         told = (library.name, report.detail)
         if report.status != "ok" and not failed and not wrong and told not in self._told:
-            self._told.add(told)  # Once: what a library does at its end it does in every launch.
+            self._told.add(
+                told
+            )  # Reported once: a library behaves alike at the end of every launch.
             self._progress.note(f"{library.record.label}: {report.status}: {report.detail}")
         return failed
 
@@ -387,7 +389,8 @@ class _Session:
         barren: int,
         most: int,
     ) -> None:
-        """The launch gave no cell to blame, or too many in a row: all that is left is marked."""
+        """No cell of the launch can be blamed, or too many in a row failed: marks all remaining
+        cells."""
         status = "hung" if report.status == "hung" else "crashed"
         if barren >= most:
             detail = f"not tried after {barren} launches in a row without a result"

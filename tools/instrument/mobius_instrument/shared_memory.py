@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Shared memory that an MPI leaves behind when its processes do not end by themselves."""
+"""Shared memory that an MPI leaves behind if its processes are killed."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Final
 
 _FOLDER: Final = Path("/dev/shm")
-# How the MPIs name their segments; anything else there is not ours to touch.
+# The names of the MPIs' segments; we do not touch others.
 _NAMES: Final = ("mpich_shm_*", "sm_segment.*", "vader_segment.*", "Intel_MPI_*", "impi_shm_*")
 
 
 def segments() -> set[Path]:
-    """Segments of MPI libraries that belong to this user."""
+    """The shared memory segments of MPI libraries that belong to this user."""
     found = set()
     for path in (path for name in _NAMES for path in _FOLDER.glob(name)):
         with contextlib.suppress(OSError):
@@ -24,7 +24,7 @@ def segments() -> set[Path]:
 
 
 def remove_new(before: set[Path]) -> None:
-    """Remove segments that are not in `before` and that no process uses any more."""
+    """Removes segments that are not in `before` and that no process uses any more."""
     new = segments() - before
     if not new:
         return

@@ -17,11 +17,11 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 
-# Of the samples, beside the median.
+# Percentiles of the samples, besides the median.
 PERCENTILES: Final = (5, 25, 75, 95, 99)
 BOOTSTRAP_RESAMPLES: Final = 2_000
 _INTERVAL: Final = (2.5, 97.5)
-# More samples than these tell nothing about the interval that launches do not dominate.
+# More samples than these do not change an interval that launches dominate.
 _MOST_SAMPLES_PER_LAUNCH: Final = 2_048
 
 
@@ -39,12 +39,12 @@ class Summary:
     low: float
     high: float
     launch_medians: tuple[float, ...]
-    # Of PERCENTILES, in their order.
+    # The values of PERCENTILES, in their order.
     percentiles: tuple[float, ...]
 
     @property
     def spread(self) -> float:
-        """Largest launch median over the smallest: 1 when all launches agree."""
+        """The largest launch median over the smallest: 1 if all launches agree."""
         return max(self.launch_medians) / max(min(self.launch_medians), 1e-9)
 
 
@@ -74,7 +74,7 @@ def bootstrap_medians(
     picks = rng.multinomial(count, np.full(count, 1.0 / count), size=resamples).astype(np.float64)
     totals = picks @ cumulative[-1]
     wanted = rng.beta((totals + 1) / 2, (totals + 1) / 2) * totals
-    # A binary search for all replicates at once.
+    # One binary search for all replicates at once.
     low, high = np.zeros(resamples, np.intp), np.full(resamples, len(values) - 1, np.intp)
     for _ in range(len(values).bit_length()):
         middle = (low + high) // 2
@@ -107,7 +107,7 @@ def summarise(launches: Sequence[Floats], seed: int) -> Summary:
         average=float(pooled.mean()),
         maximum=float(pooled.max()),
         deviation=float(pooled.std(ddof=1)) if len(pooled) > 1 else 0.0,
-        # The median itself is always inside: a replicate of few launches can miss it.
+        # The interval includes the median itself, which a replicate of few launches can miss.
         low=min(low, median),
         high=max(high, median),
         launch_medians=tuple(float(np.median(launch)) for launch in kept),
@@ -130,18 +130,16 @@ class Ratio:
     high: float
 
     def is_real(self, threshold: float) -> bool:
-        """Whether the interval excludes 1 and the ratio is further from it than `threshold`."""
+        """Whether the interval excludes 1 and the ratio differs from 1 by more than `threshold`."""
         return (self.low > 1 or self.high < 1) and abs(self.value - 1) > threshold
 
 
 def ratio_of_medians(
     numerator: Sequence[Floats], denominator: Sequence[Floats], seed: int, paired: bool = False
 ) -> Ratio:
-    """Ratio of the medians of two series, each given by launches.
-
-    Paired series were measured in the same launches, in the same order: then it is the geometric
-    mean of the launches' ratios, since what a launch was like they have in common.
-    """
+    """The ratio of the medians of two series, each given by launches. Paired series were measured
+    in the same launches, in the same order; then the result is the geometric mean of the launches'
+    ratios, because effects of a launch are common to both."""
     counts = [sum(len(launch) > 0 for launch in series) for series in (numerator, denominator)]
     if paired and counts[0] == counts[1] == len(numerator) == len(denominator):
         return _ratio_within_launches(numerator, denominator, seed)

@@ -23,8 +23,8 @@ _POLL_S = 0.02
 
 
 def _where_is(server: subprocess.Popen[bytes], file: Path) -> str:
-    """How launchers name its file, once it has written it; "" when it ends or is silent for too
-    long, and the jobs will say what they miss."""
+    """What launchers call the server by, from the file that it writes; "" if it ends or writes
+    nothing for too long, and then the jobs report what is missing."""
     end = time.monotonic() + _SERVER_LIMIT_S
     while time.monotonic() < end and server.poll() is None:
         if file.is_file() and file.read_text(encoding="utf-8").endswith("\n"):
@@ -34,7 +34,7 @@ def _where_is(server: subprocess.Popen[bytes], file: Path) -> str:
 
 
 def main(words: list[str]) -> int:
-    """The exit code of both jobs."""
+    """Runs both jobs; returns their exit code."""
     with tempfile.TemporaryDirectory(prefix="mob-", ignore_cleanup_errors=True) as folder:
         place, server = "", None
         if words[0] == "--server":

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""ARMCI: this project's, and ARMCI-MPI over Debian's MPIs; both with the blocks of
-bench/suite/armci."""
+"""ARMCI: our front, and ARMCI-MPI over Debian's MPIs, both with the blocks of bench/suite/armci."""
 
 from __future__ import annotations
 
@@ -100,7 +99,7 @@ def _prepare(context: Context) -> Library:
 
 
 def beside_mpi() -> list[Candidate]:
-    """ARMCI-MPI of Debian, which has a library for each of Debian's MPIs."""
+    """Debian's ARMCI-MPI, which has a library for each of Debian's MPIs."""
     found = []
     for family in ("openmpi", "mpich"):
         compiler = shutil.which(f"mpicc.{family}")
@@ -123,7 +122,7 @@ def beside_mpi() -> list[Candidate]:
 
 
 def archive_of(compiler: Path, family: str) -> Path | None:
-    """The library, where the compiler looks for it."""
+    """The library's path, found as the compiler finds it."""
     try:
         said = subprocess.run(
             [str(compiler), f"-print-file-name=libarmci-{family}.a"],

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What every library gives to the orchestration."""
+"""The types that describe a library to the session."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ from mobius_instrument.results import LibraryRecord
 
 PROCESSES: Final = 2
 _TWO_JOBS: Final = Path(__file__).resolve().parents[1] / "two_jobs.py"
-# Behind the name of an MPI whose windows are on Möbius.
+# The suffix of the name of an MPI whose windows are on Möbius.
 ON_MOBIUS: Final = "+mobius"
-# What mpirun of Open MPI asks root for.
+# Open MPI's mpirun requires these of root.
 AS_ROOT: Final = ("OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM")
 
 
 @dataclass(frozen=True)
 class Start:
-    """How the test-suite is to be started."""
+    """How to start the test-suite."""
 
     processes: int = PROCESSES
-    # Those that run in the end, with what is spawned.
+    # Processes that run in the end, including spawned ones.
     together: int = PROCESSES
-    # Processes meet that were not started together: spawned ones, or by the name of a port.
+    # Processes that were not started together meet: spawned ones, or by the name of a port.
     dynamic: bool = False
-    # Two jobs that are alike and meet (two_jobs.py).
+    # Two equal jobs meet (two_jobs.py).
     two_jobs: bool = False
-    # Between hosts: all of it on the host of this number; None: on all hosts, in blocks.
+    # Between hosts: all processes on the host with this number; None: on all hosts, in blocks.
     host: int | None = None
 
 
@@ -52,25 +52,25 @@ class Library:
     command: tuple[str, ...] = ()
     environment: Mapping[str, str] = field(default_factory=dict)
     fingerprint: str = ""
-    # Starts the test-suite; None when the library has none.
+    # Starts the test-suite; None if the library has none.
     suite: Callable[[Start], tuple[str, ...]] | None = None
-    # Which blocks the suite has: "mpi", "mobius", "shmem" or "armci".
+    # The blocks of the suite: "mpi", "mobius", "shmem" or "armci".
     suite_kind: str = ""
-    # As `suite`, with processes of this host that share no memory and send each other messages;
-    # None where the library cannot be told so.
+    # As `suite`, but the processes of this host share no memory and send messages to each other;
+    # None if the library has no such setting.
     by_messages: Callable[[int], tuple[str, ...]] | None = None
-    # What by_messages() needs in the environment.
+    # The environment of by_messages().
     messages_environment: Mapping[str, str] = field(default_factory=dict)
-    # The same with processes on several hosts (between_hosts()); None where it cannot.
+    # As `suite`, with processes on several hosts (between_hosts()); None if impossible.
     between: Callable[[Hosts], Library] | None = None
-    # Where the processes are to run; None: all on this host.
+    # The hosts of the processes; None: all on this host.
     hosts: Hosts | None = None
-    # The same with its windows on Möbius; None where there is no front for it.
+    # The same library with its windows on Möbius; None if there is no front for it.
     fronted: Callable[[], Library] | None = None
 
     @property
     def name(self) -> str:
-        """Short name, as `--libs` takes it."""
+        """The short name, for `--libs`."""
         return self.record.library
 
     @property
@@ -81,7 +81,7 @@ class Library:
 
 @dataclass(frozen=True)
 class Context:
-    """What preparing a library may use. `announce` prints a line about what takes long."""
+    """What preparing a library may use. `announce` prints a line about a step that takes long."""
 
     locations: Locations
     announce: Callable[[str], None]
@@ -99,14 +99,14 @@ class Candidate:
 
 
 def missing(name: str, label: str, kind: str, detail: str) -> Library:
-    """A library that is not here, and why."""
+    """A library that is missing, and the reason."""
     return Library(LibraryRecord(name, label, "", kind, "missing", detail))
 
 
 def cells(
     experiment: str, operations: Sequence[str], syncs: Sequence[str], memories: Sequence[str]
 ) -> tuple[Cell, ...]:
-    """All combinations."""
+    """All combinations of synchronisations and memories."""
     return tuple(
         Cell(experiment, operation, sync, memory)
         for operation in operations
@@ -160,14 +160,14 @@ def between_hosts(
 def as_two_jobs(
     first: Sequence[str], second: Sequence[str], server: Sequence[str] = ()
 ) -> tuple[str, ...]:
-    """Starts two jobs that meet. With a server, which is told a file to write into, `{server}` in
-    the commands becomes what launchers call it by."""
+    """Starts two jobs that meet. A server gets a file to write into; its content replaces
+    `{server}` in the commands."""
     before = ("--server", shlex.join(server)) if server else ()
     return sys.executable, str(_TWO_JOBS), *before, shlex.join(first), shlex.join(second)
 
 
 def hash_files(*paths: Path) -> str:
-    """One hash over names and contents; a file that cannot be read counts by its name."""
+    """A hash over names and contents; a file that cannot be read counts by its name."""
     digest = hashlib.sha256()
     for path in paths:
         digest.update(path.name.encode() + b"\0")

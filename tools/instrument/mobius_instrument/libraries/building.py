@@ -17,7 +17,7 @@ from mobius_instrument.processes import Ended, clean_environment, run_watched
 
 COMPILE_FLAGS: Final = ("-std=gnu99", "-O3")
 COMPILE_LIMIT_S: Final = 180.0
-# Whose compiler may be there without it: launchers and compilers are packages of their own.
+# Packages without the compiler or launcher that they belong to: both are packages of their own.
 _DEBIAN_PACKAGES: Final = {"mpi.h": "libopenmpi-dev or libmpich-dev", "shmem.h": "libopenmpi-dev"}
 _MISSING_HEADER: Final = re.compile(r"fatal error: (\S+): No such file")
 
@@ -51,7 +51,7 @@ def find_compiler(given: str, option: str, usual: str) -> Path:
 
 
 def no_launcher(launcher: str, compiler: Path) -> str:
-    """What is said of a compiler without the launcher of its library."""
+    """The message about a compiler without the launcher of its library."""
     return (
         f"there is no {launcher} beside '{compiler}', so nothing can be started; install the"
         " library's launcher there, or name a compiler that has one beside it"
@@ -59,7 +59,7 @@ def no_launcher(launcher: str, compiler: Path) -> str:
 
 
 def made_nothing(compiler: Path, kind: str) -> str:
-    """What is said of a program that ended as if it had compiled, and did not."""
+    """The message about a compiler that exited with 0 and wrote no program."""
     return f"'{compiler}' made no program, and told no error: it is no compiler of {kind}"
 
 
@@ -77,7 +77,7 @@ def run_tool(
 
 
 def failure_of(what: str, ended: Ended, limit_s: float) -> str:
-    """Why a program that was run has failed, in one line; empty when it has not."""
+    """Why a program that was run has failed, in one line; empty on success."""
     if ended.hung:
         return f"{what} did not end within {limit_s:.0f} s"
     if ended.exit_code == 0:
@@ -89,7 +89,7 @@ def failure_of(what: str, ended: Ended, limit_s: float) -> str:
 
 
 def _remedy(reason: str) -> str:
-    """What to install where a library's compiler is there without its headers."""
+    """The packages to install if a library's compiler is there without its headers."""
     missing = _MISSING_HEADER.search(reason)
     packages = _DEBIAN_PACKAGES.get(missing[1], "") if missing else ""
     return f"; its development files are missing: on Debian, install {packages}" if packages else ""
@@ -108,8 +108,8 @@ def build(
     include: Path,
     libraries: tuple[Path, ...] = (),
 ) -> tuple[Path, str, str]:
-    """A program of the cache, made when it is not there; its key, and why it could not be built (""
-    when it was)."""
+    """A program of the cache, built if it is missing; its key, and the reason if it could not be
+    built ("" on success)."""
     digest = hashlib.sha256()
     for path in (*files, *headers, *libraries):
         digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")

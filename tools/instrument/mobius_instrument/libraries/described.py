@@ -25,13 +25,13 @@ from mobius_instrument.libraries.mpi import MpiPlace, check_mpicc, launcher_for,
 
 _KEYS = {"name", "label", "of", "mpicc"}
 _SECTIONS = {"library", "environment"}
-# Component selections that are often asked about, for --variants.
+# Often wanted selections of components, for --variants.
 _VARIANTS = Path(__file__).resolve().parents[1] / "variants"
 
 
 @dataclass(frozen=True)
 class Description:
-    """What a file says. One of `of` and `mpicc` is set."""
+    """The content of a description. One of `of` and `mpicc` is set."""
 
     path: Path
     name: str
@@ -42,7 +42,7 @@ class Description:
 
 
 def read_description(path: Path) -> Description:
-    """Reads a file; InstrumentError says what is wrong with it."""
+    """Reads a description; InstrumentError says what is wrong with it."""
 
     def wrong(what: str) -> InstrumentError:
         return InstrumentError(f"--library: {path}: {what}")
@@ -81,7 +81,7 @@ def read_description(path: Path) -> Description:
 
 
 def shipped_variants(known: list[Candidate]) -> tuple[Description, ...]:
-    """The descriptions that come with the instrument, of libraries that are here."""
+    """The instrument's own descriptions, of libraries that are on this machine."""
     names = [candidate.name for candidate in known]
     found = (read_description(path) for path in sorted(_VARIANTS.glob("*.ini")))
     return tuple(one for one in found if one.of in names)

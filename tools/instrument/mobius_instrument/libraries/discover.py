@@ -21,7 +21,7 @@ def discover(
     oshccs: tuple[Path, ...] = (),
     variants: bool = False,
 ) -> list[Candidate]:
-    """In the order in which reports show them."""
+    """The libraries in the order of reports."""
     known = [
         *mobius.candidates(locations),
         *lapi.candidates(locations),
@@ -43,8 +43,8 @@ def choose(
     skipped: list[str],
     given: tuple[str, ...] = (),
 ) -> list[Candidate]:
-    """`--libs` and `--skip`; those named by `--mpicc` or `--oshcc`, and those `given`, are always
-    wanted."""
+    """Applies `--libs` and `--skip`; libraries of `--mpicc` or `--oshcc`, and those `given`, are
+    always chosen."""
     names = [candidate.name for candidate in candidates]
     for option, listed in (("--libs", wanted), ("--skip", skipped)):
         for name in listed:

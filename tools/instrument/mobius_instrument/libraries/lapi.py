@@ -21,7 +21,8 @@ from mobius_instrument.libraries.mobius import hosts_environment, run_on_hosts
 from mobius_instrument.locations import Locations
 from mobius_instrument.results import LibraryRecord
 
-# A get tells its target too early for a ping-pong: paper 1 measured it from one side, too.
+# A get signals its target too early for a ping-pong, so gets are measured from one side; so did
+# paper 1.
 LAPI_CELLS: Final = (
     *cells("pingpong", ("put",), ("flush",), ("allocate", "create")),
     *cells("completion", ("put", "get"), ("flush",), ("allocate", "create")),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Möbius itself and the limits: probes that the project's own build has made."""
+"""Möbius itself and the limits: probes that this project's build makes."""
 
 from __future__ import annotations
 
@@ -118,19 +118,20 @@ def _prepare_mobius(context: Context) -> Library:
 
 
 def messages_on_one_host(mobius: str, processes: int, program: str) -> tuple[str, ...]:
-    """Each process as if on a host of its own: they share no memory and use the network's path."""
+    """Puts each process on a virtual host of its own: they share no memory and use the network's
+    path."""
     count = str(processes)
     return mobius, "run", "-n", count, "--virtual-hosts", count, "--bind", "none", program
 
 
 def run_on_hosts(mobius: str, hosts: Hosts, processes: int) -> tuple[str, ...]:
-    """What starts so many processes of a program on the hosts when its words are appended."""
+    """The words that start so many processes of a program on the hosts."""
     shares = ",".join(f"{name}:{count}" for name, count in hosts.blocks(processes))
     return mobius, "run", "--hosts", shares, "-n", str(processes), "--bind", "none"
 
 
 def hosts_environment(hosts: Hosts) -> dict[str, str]:
-    """For `mobius run --hosts`, which becomes a launcher of Open MPI or PRRTE."""
+    """The environment for `mobius run --hosts`, which starts a launcher of Open MPI or PRRTE."""
     found = {"OMPI_MCA_plm_rsh_agent": hosts.agent, "PRTE_MCA_plm_ssh_agent": hosts.agent}
     if os.geteuid() == 0:
         found |= dict.fromkeys(AS_ROOT, "1")
@@ -138,7 +139,7 @@ def hosts_environment(hosts: Hosts) -> dict[str, str]:
 
 
 def _version(program: Path) -> str:
-    """What `mobius --version` says, without the name; empty when it says nothing usable."""
+    """The output of `mobius --version` without the name; empty if it is not usable."""
     try:
         done = subprocess.run(
             [str(program), "--version"],

@@ -42,7 +42,7 @@ int main(void) {
   return 0;
 }
 """
-# Enough for many transfers of the largest size; names that implementations look at.
+# Enough for many transfers of the largest size; the names are those of the implementations.
 _HEAP: Final = dict.fromkeys(("SHMEM_SYMMETRIC_SIZE", "SHMEM_SYMMETRIC_HEAP_SIZE"), "1G")
 
 
@@ -140,7 +140,8 @@ def _prepare(name: str, oshcc: Path, context: Context) -> Library:
 
 
 def _identify(oshcc: Path, launcher: Path, folder: Path) -> tuple[str, str, str]:
-    """Version of the interface, who made it as far as the launcher tells, and why not even that."""
+    """The version of the interface, its maker as far as the launcher tells, and the reason if
+    neither is known."""
     (folder / "identify.c").write_text(_IDENTIFY_SOURCE, encoding="utf-8")
     try:
         command = [str(oshcc), "-o", "identify", "identify.c"]

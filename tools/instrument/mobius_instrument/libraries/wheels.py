@@ -24,7 +24,7 @@ from mobius_instrument.locations import Locations, locate
 from mobius_instrument.processes import clean_environment, run_watched
 
 _INSTALL_LIMIT_S: Final = 900.0
-# Written last, so that an installation that was interrupted is done again.
+# Written last, so that an interrupted installation is repeated.
 _MARK: Final = ".installed"
 
 
@@ -45,7 +45,7 @@ INTEL: Final = Wheel("intel", "Intel MPI", ("impi-devel", "impi-rt"))
 
 
 def candidates(locations: Locations, install: bool, intel: bool) -> list[Candidate]:
-    """The wheels; without `install` those only that an earlier run installed."""
+    """The wheels; without `install` only those that an earlier run installed."""
     found = []
     for wheel in (*WHEELS, *((INTEL,) if intel else ())):
         folder = _folder(wheel, locations)
@@ -67,7 +67,7 @@ def _folder(wheel: Wheel, locations: Locations) -> Path:
 
 
 def fetch(wheel: Wheel, locations: Locations, announce: Callable[[str], None]) -> str:
-    """Installs a wheel that is not there yet; why it could not be, or ""."""
+    """Installs a missing wheel; returns the reason if it cannot, else ""."""
     folder = _folder(wheel, locations)
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
@@ -103,7 +103,7 @@ def _lock(path: Path) -> Iterator[None]:
 
 
 def _install(wheel: Wheel, folder: Path, announce: Callable[[str], None]) -> str:
-    """Installs, or says why not in one line."""
+    """Installs a wheel, or returns the reason why not in one line."""
     announce(f"installing {wheel.label} from PyPI into {folder} …")
     shutil.rmtree(folder, ignore_errors=True)
     pip = [str(folder / "bin" / "python"), "-m", "pip", "install", "--quiet", "--no-input"]
@@ -127,7 +127,7 @@ def _install(wheel: Wheel, folder: Path, announce: Callable[[str], None]) -> str
 
 
 def _reason(output: str) -> str:
-    """The line of pip that says most: the network's, else the last error."""
+    """The line of pip's output that explains most: about the network, else the last error."""
     lines = [line.strip() for line in output.splitlines() if line.strip()]
     for words in ("Failed to establish", "Name or service", "Temporary failure", "timed out"):
         if any(words in line for line in lines):
@@ -137,7 +137,7 @@ def _reason(output: str) -> str:
 
 
 def main() -> int:
-    """Installs all of WHEELS; one line for each that could not be."""
+    """Installs all WHEELS; returns a line for each that cannot be installed."""
     failures = {wheel.label: fetch(wheel, locate(), print) for wheel in WHEELS}
     for label, failure in failures.items():
         if failure:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Statistics of every series of a results file, and the choices that texts and plots share."""
+"""Statistics of every series of a results file, and choices that texts and plots share."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ class Series:
 
     @property
     def key(self) -> SeriesKey:
-        """Where the results keep its samples."""
+        """The key of its samples in the results."""
         return self.library, self.cell
 
     def geometric_mean(self, sizes: set[int]) -> float:
-        """Of the medians at these sizes."""
+        """The geometric mean of the medians at these sizes."""
         logs = [math.log(max(self.summaries[size].median, 1e-3)) for size in sizes]
         return math.exp(sum(logs) / len(logs)) if logs else math.inf
 
@@ -65,7 +65,7 @@ class Analysis:
 
     @property
     def libraries(self) -> list[str]:
-        """Those with samples, in the order of the run."""
+        """The libraries with samples, in the order of the run."""
         return list(dict.fromkeys(series.library for series in self.series))
 
     @property
@@ -83,7 +83,7 @@ class Analysis:
     def of(
         self, experiment: str, operation: str | None = None, library: str | None = None
     ) -> list[Series]:
-        """Series of an experiment, narrowed down by what is given."""
+        """The series of an experiment, filtered by the arguments."""
         return [
             series
             for series in self._of_experiment.get(experiment, ())
@@ -96,7 +96,7 @@ class Analysis:
 
     def best(self, experiment: str, operation: str, library: str) -> Series | None:
         """The synchronisation and memory with the smallest geometric mean of the medians, over the
-        sizes that the most complete series have in common."""
+        sizes that the most complete series share."""
         found = self.of(experiment, operation, library)
         if not found:
             return None
@@ -108,7 +108,7 @@ class Analysis:
     def ratio(
         self, numerator: Series, denominator: Series, size: int, paired: bool = False
     ) -> Ratio:
-        """Ratio of two medians at one size; paired if both are of the same launches."""
+        """The ratio of two medians at one size; paired if both are from the same launches."""
         results = self.results
         return ratio_of_medians(
             results.one_way(numerator.key, size),
@@ -118,12 +118,12 @@ class Analysis:
         )
 
     def comparable(self, one: Series, other: Series, size: int) -> bool:
-        """Whether both were measured with the CPUs at the usual distance (`distance`)."""
+        """Whether both were measured with their CPUs at the usual distance (`distance`)."""
         results = self.results
         return not any(results.is_unusual(series.key, size) for series in (one, other))
 
     def outcomes(self) -> dict[tuple[str, Cell], list[Outcome]]:
-        """What went wrong, per library and cell."""
+        """Failures by library and cell."""
         found: dict[tuple[str, Cell], list[Outcome]] = {}
         for outcome in self.results.outcomes:
             found.setdefault((outcome.library, outcome.cell), []).append(outcome)
@@ -131,5 +131,5 @@ class Analysis:
 
 
 def _seed(results: Results, key: SeriesKey, size: int) -> int:
-    """Different per series, the same in every rendering."""
+    """A seed that differs between series and is the same in every rendering."""
     return zlib.crc32(f"{results.seed}|{key[0]}|{key[1]}|{size}".encode())

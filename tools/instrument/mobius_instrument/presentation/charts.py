@@ -15,13 +15,13 @@ from typing import Any, Final
 from mobius_instrument.errors import InstrumentError, system_reason
 from mobius_instrument.presentation.colours import HUES, Look
 
-# Told apart without colour: the n-th style of one library.
+# The n-th style of one library, distinguishable without colour.
 _DASHES: Final = ("", "7 4", "2 3", "9 3 2 3", "12 4", "4 2 1 2")
 
 
 @dataclass(frozen=True)
 class Axis:
-    """`format` is a name of charts.js."""
+    """The axes' format; `format` is a name in charts.js."""
 
     label: str
     format: str
@@ -31,11 +31,8 @@ class Axis:
 
 @dataclass(frozen=True)
 class Curve:
-    """Points are x, y and, if known, the interval of y.
-
-    `hue` is for charts of one library: curves of the same have one colour, and are told apart by
-    their styles.
-    """
+    """Points are x, y and, if known, the interval of y. `hue` is for charts of one library: curves
+    with the same hue have one colour and different styles."""
 
     name: str
     library: str
@@ -50,7 +47,7 @@ class Charts:
     """All charts of a page: makes their figures and keeps their data for files."""
 
     looks: dict[str, Look]
-    # Before the title of each.
+    # Precedes the title of each chart.
     prefix: str = ""
     made: list[tuple[str, str, Axis, Axis, list[Curve]]] = field(default_factory=list)
 
@@ -107,7 +104,7 @@ class Charts:
 
 
 def _apart(curves: Sequence[Curve]) -> list[Curve]:
-    """Each with a hue, where it has none yet."""
+    """The curves, with a hue for each that has none."""
     return [
         curve if curve.hue is not None else replace(curve, hue=number, style=number // len(HUES))
         for number, curve in enumerate(curves)

@@ -10,7 +10,7 @@ from typing import Final
 
 @dataclass(frozen=True)
 class Paint:
-    """`role` names the CSS variable, `light` and `dark` are its values."""
+    """`role` is the name of the CSS variable; `light` and `dark` are its values."""
 
     role: str
     light: str
@@ -39,7 +39,7 @@ ALL: Final = (
     _VIOLET, _BROWN, _TEAL, _CRIMSON,
 )  # fmt: skip
 
-# Of curves of one library, neighbours far apart.
+# Hues of curves of one library; neighbours differ much.
 HUES: Final = (_BLUE, _ORANGE, _GREEN, _PINK, _SKY, _RED, _OLIVE, _VIOLET, _BROWN, LIMIT)
 
 _FIXED: Final = {
@@ -69,14 +69,14 @@ SYNC_PAINTS: Final = {
 
 @dataclass(frozen=True)
 class Look:
-    """Colour and marker of a library."""
+    """The colour and marker of a library."""
 
     paint: Paint
     marker: str
 
 
 def looks(libraries: dict[str, str]) -> dict[str, Look]:
-    """Look of each library, given their kinds; the same library always has the same colour."""
+    """The look of each library, given their kinds; a library always has the same colour."""
     chosen: dict[str, Look] = {}
     others = iter(_OTHERS * len(libraries))
     for number, (name, kind) in enumerate(libraries.items()):

@@ -39,7 +39,7 @@ SIZE_CLASSES: Final = (
 
 _VERBS: Final = {"completion": "completes a {op}", "pingpong": "passes a {op} back and forth"}
 
-# What the machine needs, and other interfaces to the same engine.
+# The machine's limits, and other interfaces of the same engine.
 _NO_RIVALS: Final = ("limit", "front")
 
 FASTER: Final = "faster"
@@ -57,7 +57,7 @@ class Point:
 
     @property
     def verdict(self) -> str:
-        """What the subject certainly is at this size: faster, slower, or neither."""
+        """The certain result at this size: faster, slower, or neither."""
         if not self.ratio.is_real(THRESHOLD):
             return SAME
         return FASTER if self.ratio.value > 1 else SLOWER
@@ -65,7 +65,7 @@ class Point:
 
 @dataclass(frozen=True)
 class Finding:
-    """Subject against its rivals in one experiment, operation and size class."""
+    """The subject compared with its rivals in one experiment, operation and size class."""
 
     experiment: str
     operation: str
@@ -82,7 +82,7 @@ class Finding:
 
     @property
     def worst(self) -> float:
-        """The smallest ratio: where the subject looks worst."""
+        """The smallest ratio: the subject's worst size."""
         return min(point.ratio.value for point in self.points)
 
     @property
@@ -110,7 +110,7 @@ def find(analysis: Analysis) -> list[Finding]:
 def _subject_and_rivals(
     analysis: Analysis, experiment: str, operation: str
 ) -> tuple[Series, list[Series]] | None:
-    """Möbius against the MPIs; without Möbius, the best library against the others."""
+    """Compares Möbius with the MPIs; without Möbius, the best library with the others."""
     kinds = {name: analysis.results.kind(name) for name in analysis.libraries}
     best = [
         series
@@ -145,7 +145,7 @@ def _points(
         }
         for rival in rivals
     ]
-    # A series that broke off is no choice as long as another has all sizes.
+    # A series that broke off is not chosen while another one has all sizes.
     most = max(map(len, found), default=0)
     if most == 0:
         return []
@@ -196,7 +196,7 @@ def _finding(
 
 
 def short_label(analysis: Analysis, library: str) -> str:
-    """Without what the page says elsewhere: the version of Möbius, an origin that tells nothing."""
+    """A library's label without the version of Möbius, and without an origin that adds nothing."""
     if analysis.results.kind(library) == "mobius":
         return "Möbius"
     short = [analysis.results.label(name).partition(" (")[0] for name in analysis.libraries]
@@ -216,7 +216,9 @@ def _range(values: list[float], between: str) -> str:
 
 def _sizes(points: list[Point], total: int) -> str:
     names = list(dict.fromkeys(format_bytes(point.size) for point in points))
-    if len(points) <= 3 and len(names) == len(points):  # 4,000 and 4,096 bytes are both 4 KB
+    if len(points) <= 3 and len(names) == len(
+        points
+    ):  # 4,000 and 4,096 bytes are both shown as 4 KB
         return _join(names)
     return f"{len(points)} of {total} sizes"
 
@@ -232,7 +234,7 @@ def _rival(analysis: Analysis, points: tuple[Point, ...]) -> str:
 
 
 def limit_sentences(analysis: Analysis) -> list[str]:
-    """How near the machine's own limits the subject is, and what two-sided messages cost."""
+    """How close the subject is to the machine's limits, and the cost of two-sided messages."""
     sentences: list[str] = []
     if not analysis.sizes:
         return sentences
@@ -274,7 +276,7 @@ def _latency_size(analysis: Analysis) -> int:
 
 
 def trouble_sentence(analysis: Analysis) -> str:
-    """How many cells have no complete set of times; "" if all have."""
+    """The number of cells without a complete set of times, in words; "" if all have one."""
     cells: dict[str, set[tuple[str, Cell]]] = {}
     for outcome in analysis.results.outcomes:
         cells.setdefault(outcome.status, set()).add((outcome.library, outcome.cell))

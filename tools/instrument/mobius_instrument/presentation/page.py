@@ -38,29 +38,29 @@ _QUANTITIES: Final[tuple[Quantity, ...]] = ("time", "bandwidth")
 _PAIRS: Final = (
     ("pingpong", "put"), ("pingpong", "get"), ("completion", "put"), ("completion", "get"),
 )  # fmt: skip
-# Launch medians this far apart are named as noise.
+# Launch medians that differ by so much are named as noise.
 _NOISY_SPREAD: Final = 1.25
 _MOST_BANDWIDTH_SIZES: Final = 6
 _LARGE_BYTES: Final = 1_024
-# Of each chapter, on the first page.
+# Sentences of each chapter on the first page.
 _MOST_SENTENCES: Final = 4
 
 
 @dataclass(frozen=True)
 class Written:
-    """Where the report is, and its findings, the most important first."""
+    """The report's path, and its findings, the most important first."""
 
     path: Path
     sentences: list[str]
 
 
 def write_report(results: Results, folder: Path, earlier: Results | None = None) -> Written:
-    """Writes index.html, results.csv and plots/ into an existing folder; with an earlier run also
-    what changed since."""
-    # Better known before all is drawn.
+    """Writes index.html, results.csv and plots/ into an existing folder; with an earlier run, also
+    the changes since."""
+    # Fails before everything is drawn.
     plots.make_folder(folder / "plots")
     here, apart = divide(results)
-    if apart and not here.samples:  # Nothing but experiments between hosts.
+    if apart and not here.samples:  # Only experiments between hosts.
         here, apart = apart, None
     analysis, between = Analysis(here), Analysis(apart) if apart else None
     findings = find(analysis)
@@ -218,7 +218,7 @@ def _executive(chapters: list[Chapter], analysis: Analysis) -> str:
 
 
 def _doubts(analysis: Analysis) -> list[str]:
-    """Why differences of this run may be the machine's."""
+    """Reasons why differences in this run may come from the machine."""
     found = []
     lost, sentences = _disturbance(analysis)
     if lost > DISTURBED:
@@ -251,7 +251,7 @@ def _doubts(analysis: Analysis) -> list[str]:
 
 
 def _unusual(analysis: Analysis) -> list[str]:
-    """What was only measured with the CPUs nearer to each other or further than for the rest."""
+    """Series that were only measured with the CPUs closer together or farther apart than usual."""
     results = analysis.results
     only: dict[str, dict[str, None]] = {}
     for series in analysis.series:
@@ -272,7 +272,7 @@ def _unusual(analysis: Analysis) -> list[str]:
 
 
 def _repeated(analysis: Analysis) -> list[tuple[Series, int, Summary]]:
-    """What more than one launch measured: the only medians that can differ between launches."""
+    """Series of more than one launch: only their medians can differ between launches."""
     return [
         (series, size, summary)
         for series in analysis.series
@@ -287,7 +287,7 @@ def _disturbance(analysis: Analysis) -> tuple[float, list[str]]:
 
 
 def _choice(analysis: Analysis, looks: dict[str, Look]) -> str:
-    """Which libraries the plots of the chapters show."""
+    """Lets readers choose the libraries that the chapters' plots show."""
     boxes = "".join(
         f'<label><input type="checkbox" value="{escape(name, quote=True)}" checked>'
         f"{tables.dot(looks.get(name))}{escape(analysis.results.label(name))}</label>"
@@ -341,7 +341,7 @@ def _style_section(
 
 
 def _latency_sizes(analysis: Analysis) -> list[int]:
-    """One integer and two, as measured; else the smallest size."""
+    """One integer and two, if measured; else the smallest size."""
     return [size for size in (4, 8) if size in analysis.sizes] or analysis.sizes[:1]
 
 
@@ -491,7 +491,7 @@ def _warnings(analysis: Analysis, between: Analysis | None) -> str:
 
 
 def _command(results: Results) -> str:
-    """The command that measures the same again."""
+    """The command that repeats this measurement."""
     plan = results.plan
     experiments = plan.get("experiments", [])
     parts = ["./mobius report", *(experiments if list(EXPERIMENTS) != experiments else [])]

@@ -39,7 +39,7 @@ _PNG_DPI: Final = 160
 
 @dataclass(frozen=True)
 class Line:
-    """A series as drawn. `label` stands at its right end."""
+    """A series in a plot. `label` is at its right end."""
 
     series: Series
     label: str
@@ -61,7 +61,7 @@ class Plot:
 
 
 def best_lines(analysis: Analysis, experiment: str, operation: str) -> list[Line]:
-    """One best series per library, the limit, and the fastest two-sided messages."""
+    """The best series of each library, the limit, and the fastest two-sided messages."""
     kinds = {name: analysis.results.kind(name) for name in analysis.libraries}
     all_looks = library_looks(analysis)
     lines = []
@@ -123,7 +123,7 @@ def _short(label: str) -> str:
 
 
 def draw(name: str, title: str, lines: list[Line], quantity: Quantity) -> Plot:
-    """Draw one plot, for the page and as files."""
+    """Draws one plot, for the page and as files."""
     settings: dict[str, Any] = {
         "font.family": _FAMILY,
         "font.size": _FONT_PT,
@@ -136,11 +136,11 @@ def draw(name: str, title: str, lines: list[Line], quantity: Quantity) -> Plot:
         axes = figure.add_axes((0.095, 0.115, 0.635, 0.795))
         _draw_lines(axes, lines, quantity)
         _dress(axes, lines, quantity)
-        # Not a title of the axes: placing that measures every tick label again.
+        # Not an axis title: placing one measures every tick label again.
         figure.text(0.095, 0.945, title, fontsize=_FONT_PT + 1, color=colours.FOREGROUND.light)
         axes.patch.set_alpha(0)
         png = io.BytesIO()
-        # The usual level 6 takes a third longer for one hundredth fewer bytes.
+        # The default level 6 takes a third longer for a hundredth fewer bytes.
         figure.savefig(
             png, format="png", dpi=_PNG_DPI, facecolor="white", pil_kwargs={"compress_level": 4}
         )
@@ -190,7 +190,7 @@ def _draw_lines(axes: Axes, lines: list[Line], quantity: Quantity) -> None:
             markerfacecolor=colour, markeredgewidth=0,
         )  # fmt: skip
     axes.margins(x=0.02, y=0.06)
-    # Fixed now: where a line ends on paper decides where its label goes.
+    # Fixed here: the position of a label depends on where its line ends on paper.
     axes.set_xlim(axes.get_xlim())
     axes.set_ylim(axes.get_ylim())
 
@@ -212,7 +212,7 @@ def _dress(axes: Axes, lines: list[Line], quantity: Quantity) -> None:
     axes.tick_params(which="both", length=0, colors=colours.MUTED.light)
     axes.tick_params(axis="x", which="major", length=3)
     axes.set_xlabel("size", color=colours.MUTED.light)
-    # Its place, found by measuring every tick label again, is of no use to a label without text.
+    # Placing a label measures every tick label again, which is useless for an empty label.
     axes.yaxis.set_label_coords(0, 0.5)
     _label_ends(axes, lines, quantity)
 
@@ -236,7 +236,7 @@ def _bandwidth_tick(value: float) -> str:
 
 
 def _label_ends(axes: Axes, lines: list[Line], quantity: Quantity) -> None:
-    """Names at the right ends, moved apart where they would touch."""
+    """Labels at the right ends, moved apart so that they do not touch."""
     ends = []
     for line in lines:
         sizes, middle, *_ = _values(line.series, quantity)
@@ -280,7 +280,7 @@ def spread(wanted: list[float], distance: float) -> list[float]:
 
 
 def _for_page(svg: str, name: str, title: str) -> str:
-    """Without prologue and fixed size, with colours as variables and names of its own."""
+    """The SVG without prologue and fixed size, with colours as variables and unique names."""
     svg = svg[svg.index("<svg") :]
     svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.S)
     svg = re.sub(r'(<svg[^>]*?) height="[^"]*"', r"\1", svg, count=1)
@@ -291,13 +291,13 @@ def _for_page(svg: str, name: str, title: str) -> str:
     for paint in colours.ALL:
         svg = re.sub(re.escape(paint.light), f"var(--{paint.role})", svg, flags=re.I)
     svg = svg.replace(f"'{_FAMILY}'", _PAGE_FAMILY)
-    # Six decimals of a point are a third of the page's size and nothing to the eye.
+    # Six decimals of a point make a third of the page's size and are not visible.
     svg = re.sub(r"(\d+\.\d\d)\d+", r"\1", svg)
     return re.sub(r">\s+<", "><", svg)
 
 
 def make_folder(folder: Path) -> None:
-    """Make the folder of plots and charts."""
+    """Makes the folder of plots and charts."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -305,7 +305,7 @@ def make_folder(folder: Path) -> None:
 
 
 def save(plots: list[Plot], folder: Path) -> None:
-    """Write the files of all plots."""
+    """Writes the files of all plots."""
     try:
         for plot in plots:
             (folder / f"{plot.name}.png").write_bytes(plot.png)

@@ -22,7 +22,7 @@ from mobius_instrument.presentation.findings import SIZE_CLASSES, Finding, short
 from mobius_instrument.results import LibraryRecord, Outcome
 from mobius_instrument.stats import PERCENTILES
 
-# Of the percentiles, the one that tells of a tail.
+# The percentile that shows a tail.
 _TAIL: Final = PERCENTILES.index(95)
 _EXPERIMENT_WORDS: Final = {
     ("pingpong", "put"): "Ping-pong put, one way",
@@ -31,12 +31,12 @@ _EXPERIMENT_WORDS: Final = {
     ("completion", "get"): "Get and its completion",
 }
 
-# Order of severity: a cell shows the worst that happened to it.
+# In order of severity: a cell shows the worst result.
 _STATUSES: Final = ("wrong", "crashed", "hung", "refused")
 
 
 def words(experiment: str, operation: str) -> str:
-    """An experiment and operation as headings name them."""
+    """The name of an experiment and operation in headings."""
     return _EXPERIMENT_WORDS.get((experiment, operation), f"{experiment}, {operation}")
 
 
@@ -62,7 +62,7 @@ def table(
 
 
 def number(shown: str, value: float, more: str = "") -> str:
-    """A cell of a number: as shown, and as sorted by."""
+    """A cell with a number: its text, and its key for sorting."""
     return f'<td class="n{more}" data-v="{value:.6g}">{shown}</td>'
 
 
@@ -147,7 +147,7 @@ def latency_table(
 def bandwidth_table(
     series: list[Series], sizes: list[int], analysis: Analysis, looks: dict[str, Look]
 ) -> str:
-    """Median bandwidth of the given series at large sizes, fastest first at the largest."""
+    """Median bandwidth of these series at large sizes, fastest first at the largest."""
 
     def at(one: Series, size: int) -> float:
         return bandwidth_mb_s(size, one.summaries[size].median) if size in one.summaries else 0.0
@@ -163,19 +163,19 @@ def bandwidth_table(
     return table(head, rows, 2, sortable=True) if rows else ""
 
 
-# Characters of what a library said; results.jsonl has all.
+# Shown characters of a library's message; results.jsonl has all.
 _SHOWN_DETAIL: Final = 120
 
 
 def outcome_matrix(analysis: Analysis) -> str:
-    """Every cell of every library that was launched: measured, or exactly what else."""
+    """Every cell of every launched library: measured, or what happened instead."""
     plan = analysis.results.plan.get("cells")
     planned: dict[str, list[str]] = plan if isinstance(plan, dict) else {}
     libraries = [name for name in analysis.results.libraries if planned.get(name)]
     if not libraries:
         return ""
     outcomes = analysis.outcomes()
-    # Of what is measured in parts, each; some cells find facts and no times.
+    # Cells that are measured in parts, each; some cells have facts and no times.
     sizes: dict[tuple[str, Cell], set[int]] = {}
     for series in analysis.series:
         key = series.library, series.cell.without("part")
@@ -185,7 +185,7 @@ def outcome_matrix(analysis: Analysis) -> str:
     texts = []
     for text in dict.fromkeys(cell for name in libraries for cell in planned[name]):
         cell = Cell.parse(text)
-        # Where there is a chapter, only what it may not show: cells without all their times.
+        # With a chapter, only the cells that it may not show: those without all their times.
         has_chapter = cell.experiment not in PROBE_EXPERIMENTS
         if not has_chapter or any((name, cell) in outcomes for name in libraries):
             texts.append(text)
@@ -229,7 +229,7 @@ def _rank(status: str) -> int:
 
 
 def library_table(analysis: Analysis, looks: dict[str, Look]) -> str:
-    """What was found, how it was built and started."""
+    """The libraries found, and how they were built and started."""
 
     def state(record: LibraryRecord) -> str:
         if record.status == "ready":

@@ -29,7 +29,7 @@ _WORD_BYTES = 8
 
 @dataclass(frozen=True)
 class Surface:
-    """Times of one access by K and L (in words)."""
+    """Times of an access by K and L (in words)."""
 
     library: str
     operation: str
@@ -38,7 +38,7 @@ class Surface:
     times: dict[tuple[float, int], float]
 
     def rate(self, k: float, words: int, processes: int) -> float:
-        """Bandwidth of all processes, MB/s."""
+        """The bandwidth of all processes together, MB/s."""
         return processes * words * _WORD_BYTES * 1e3 / self.times[k, words]
 
 
@@ -101,10 +101,8 @@ def _contour(
     values: dict[tuple[float, int], float],
     limits: tuple[float, float],
 ) -> str:
-    """Contours as in figures 2 to 4, as SVG; empty where a point lacks.
-
-    `limits` are of all that are to be compared, so that one colour is one bandwidth.
-    """
+    """Contours as in figures 2 to 4, as SVG; empty if a point is missing. `limits` are those of all
+    plots that are compared, so that a colour means the same bandwidth in each."""
     if (
         len(rows) < 2
         or len(columns) < 2
@@ -132,7 +130,7 @@ def _contour(
         out = io.StringIO()
         figure.savefig(out, format="svg", metadata={"Date": None, "Creator": None},
                        transparent=True)  # fmt: skip
-    # Black is the colour of text, on light and on dark paper.
+    # Black stands for the colour of text, on light and dark paper.
     svg = out.getvalue().replace("#000000", "currentColor")
     svg = svg[svg.index("<svg") :].replace(
         "<svg", f'<svg role="img" fill="currentColor" aria-label="{escape(title)}"', 1
@@ -144,7 +142,7 @@ def _contour(
 
 
 def _ratio_section(book: Book, first: Surface, second: Surface) -> tuple[str, str]:
-    """Bandwidth of the first beside the second's, and a sentence."""
+    """The first library's bandwidth compared with the second's, with a sentence."""
     ratios = {
         place: second.times[place] / time for place, time in first.times.items()
         if place in second.times
@@ -165,7 +163,7 @@ def _ratio_section(book: Book, first: Surface, second: Surface) -> tuple[str, st
 
 
 def _breakdown(book: Book) -> str:
-    """Share of the time that each rank works rather than waits for the others (figure 5)."""
+    """The share of time that each rank works instead of waiting for the others (figure 5)."""
     rows = []
     for (library, cell), facts in book.facts.items():
         if cell.experiment != "apex" or cell.option("k") not in ("1", "0.001"):

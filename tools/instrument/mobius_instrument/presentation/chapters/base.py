@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What chapters are made of: series by library and cell, medians, tables and curves."""
+"""Parts of chapters: series by library and cell, medians, tables and curves."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Chapter:
 
 @dataclass
 class Book:
-    """What all chapters look into."""
+    """The results as chapters use them."""
 
     analysis: Analysis
     looks: dict[str, Look]
@@ -44,7 +44,7 @@ class Book:
             self.facts.setdefault((fact.library, fact.cell), []).append(fact)
 
     def of(self, experiment: str, operation: str | None = None) -> list[Series]:
-        """Series of an experiment."""
+        """The series of an experiment."""
         return self.analysis.of(experiment, operation)
 
     def sockets(self, in_a_row: bool = False) -> list[Series]:
@@ -54,33 +54,33 @@ class Book:
         return [one for one in found if bool(one.cell.option("depth")) == in_a_row]
 
     def libraries(self, experiment: str) -> list[str]:
-        """Those that have times or facts of an experiment, in the order of the run."""
+        """Libraries with times or facts of an experiment, in the order of the run."""
         found = {series.library for series in self.of(experiment)}
         found |= {library for library, cell in self.facts if cell.experiment == experiment}
         return [name for name in self.analysis.results.libraries if name in found]
 
     def label(self, library: str) -> str:
-        """Name with origin, where two have the same."""
+        """The library's name, with its origin if two have the same name."""
         return short_label(self.analysis, library)
 
     def head(self, library: str) -> str:
-        """Name as a heading of a table, with the spot of its colour."""
+        """The library's name as a table heading, with its colour."""
         return tables.dot(self.looks.get(library)) + escape(self.label(library))
 
     def summary(self, library: str, cell: Cell, size: int) -> Summary | None:
-        """Statistics of a cell at a size, if it was measured."""
+        """The statistics of a cell at a size, if measured."""
         for series in self.of(cell.experiment, cell.operation):
             if series.library == library and series.cell == cell:
                 return series.summaries.get(size)
         return None
 
     def median(self, library: str, text: str, size: int) -> float | None:
-        """Median of a cell, in nanoseconds."""
+        """The median of a cell, in nanoseconds."""
         summary = self.summary(library, Cell.parse(text), size)
         return summary.median if summary else None
 
     def is_mobius(self, library: str) -> bool:
-        """Whether it is this project's."""
+        """Whether the library is this project's."""
         return self.analysis.results.kind(library) == "mobius"
 
 
@@ -95,28 +95,28 @@ def paragraph(text: str) -> str:
 
 
 def figures(*parts: str) -> str:
-    """Charts beside each other."""
+    """Charts side by side."""
     shown = [part for part in parts if part]
     return f'<div class="figures">{"".join(shown)}</div>' if shown else ""
 
 
 def details(title: str, content: str, opened: bool = False) -> str:
-    """Folded content."""
+    """Foldable content."""
     state = " open" if opened else ""
     return f"<details{state}><summary>{escape(title)}</summary>{content}</details>"
 
 
-# A table of more rows is folded under the plots that it belongs to.
+# Longer tables are folded below their plots.
 _MOST_ROWS = 14
 
 
 def numbers(table: str) -> str:
-    """A table as it is, or folded where it is long."""
+    """A table, folded if it is long."""
     return details("All numbers", table) if table.count("<tr") > _MOST_ROWS + 1 else table
 
 
 def time_cell(value: float | None, best: float | None = None) -> str:
-    """A time in a table; the best of its row is strong."""
+    """A time in a table; the best one of a row is bold."""
     if value is None:
         return '<td class="n none">–</td>'
     strong = " strong" if best is not None and value <= best * 1.0001 else ""
@@ -150,14 +150,14 @@ def curve(
     return Curve(name, series.library, points, style, book.is_mobius(series.library))
 
 
-# Of no library, and so of none's colour.
+# Of no library, so in a colour of its own.
 SOCKET_NAME = "plain socket"
 
 
 def socket_curves(
     book: Book, in_a_row: bool, of: Callable[[int, float], float] = lambda _size, ns: ns
 ) -> list[Curve]:
-    """Those of plain sockets, drawn beside libraries'."""
+    """Curves of plain sockets, drawn beside the libraries'."""
     return [
         replace(curve(book, one, SOCKET_NAME, of=of), library="", strong=False)
         for one in book.sockets(in_a_row)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What changed since an earlier run, beyond noise."""
+"""Changes since an earlier run, beyond noise."""
 
 from __future__ import annotations
 

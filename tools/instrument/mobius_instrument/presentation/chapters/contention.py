@@ -68,12 +68,12 @@ def _table(book: Book, chosen: list[Series]) -> str:
 
 
 def _sentences(book: Book, chosen: list[Series], what: str) -> list[str]:
-    """All libraries with most processes, on the smallest size and on the largest."""
+    """All libraries with the most processes, at the smallest size and at the largest."""
     found = []
     most = max(int(one.cell.option("procs", "2")) for one in chosen)
     sizes = sorted({size for one in chosen for size in one.summaries})
     cores = book.analysis.results.host.get("cores")
-    # Who spins in turns for a CPU is slow by that.
+    # A library that spins while processes share a CPU is slow because of that.
     where = f" on {cores} CPUs" if isinstance(cores, int) and most > cores else ""
     for size in dict.fromkeys((sizes[0], sizes[-1])):
         best: dict[str, float] = {}
@@ -99,8 +99,8 @@ def _is_drawn(cell: Cell) -> bool:
 
 
 def _is_said(cell: Cell) -> bool:
-    """Whether sentences may stand it beside the other libraries': the same word for all processes,
-    and the lock that all have."""
+    """Whether sentences may compare it between libraries: the same word for all processes, and the
+    kind of lock that all libraries have."""
     return cell.option("word", "one") == "one" and cell.sync != "mutex"
 
 
@@ -135,14 +135,14 @@ _ABOUT = {
 
 
 def chapters(book: Book) -> list[Chapter]:
-    """One for each experiment that was measured."""
+    """A chapter for each experiment that was measured."""
     found = []
     for experiment, (title, what, text) in _ABOUT.items():
         chosen = [one for one in book.of(experiment) if one.summaries]
         if not chosen:
             continue
         sizes = sorted({size for one in chosen for size in one.summaries})
-        # Of the updates one kind: the table has all.
+        # One kind of update: the table has all.
         drawn = [one for one in chosen if experiment != "atomics" or _is_drawn(one.cell)]
         charts = [
             book.charts.figure(

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Derived datatypes beside data in a row and packing by hand; the worst cliff; figure 11."""
+"""Derived datatypes compared with contiguous data and packing by hand; the worst cliff; figure
+11."""
 
 from __future__ import annotations
 
@@ -27,7 +28,7 @@ from mobius_instrument.presentation.colours import HUES
 
 @dataclass(frozen=True)
 class Cliff:
-    """A datatype that takes longer than the other way to move the same bytes."""
+    """A datatype that is slower than the other way to move the same bytes."""
 
     library: str
     cell: Cell
@@ -37,13 +38,13 @@ class Cliff:
 
 
 def _place(cell: Cell) -> tuple[str, int, int, str]:
-    """By kind and by the numbers' size."""
+    """Orders by kind, then by the numbers' size."""
     stride, block = (int(cell.option(name, "0")) for name in ("stride", "block"))
     return cell.option("type"), stride, block, cell.option("pack")
 
 
 def _reference(series: list[Series], one: Series) -> Series | None:
-    """The series of the same library and style with bytes in a row."""
+    """The series of the same library and style with contiguous bytes."""
     plain = tuple((key, "byte") if key == "type" else ("", "") for key, _ in one.cell.options[:1])
     for other in series:
         same = (other.library, other.cell.operation, other.cell.sync, other.cell.memory) == (
@@ -55,7 +56,7 @@ def _reference(series: list[Series], one: Series) -> Series | None:
 
 
 def _packed(series: list[Series], one: Series) -> Series | None:
-    """The same bytes packed by hand, if their places are as far apart."""
+    """The same bytes packed by hand, if their places have the same distance."""
     if one.cell.option("stride"):
         return None
     wanted = Cell(
@@ -67,7 +68,7 @@ def _packed(series: list[Series], one: Series) -> Series | None:
 
 
 def _cliffs(series: list[Series], against: str) -> dict[str, Cliff]:
-    """The worst of each library, beside bytes in a row, or packing by hand."""
+    """Each library's worst case, compared with contiguous bytes or packing by hand."""
     worst: dict[str, Cliff] = {}
     for one in series:
         if one.cell.option("type") in ("byte", "") or one.cell.option("pack"):

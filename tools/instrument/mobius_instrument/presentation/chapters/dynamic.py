@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Spawning (Table 1) and communicators that come to be later (figures 1 to 4)."""
+"""Spawning (Table 1) and communicators that are made later (figures 1 to 4)."""
 
 from __future__ import annotations
 
@@ -138,7 +138,7 @@ def _comm_section(book: Book) -> tuple[str, list[str]]:
 
 
 def chapter(book: Book) -> Chapter | None:
-    """The chapter, if one of both was planned."""
+    """The chapter, if either was planned."""
     spawn, comm = _planned(book, "spawn-cost"), _planned(book, "dynamic-comm")
     if not spawn and not comm:
         return None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""On one host and between hosts: both curves of everything that was measured on both sides."""
+"""Compares one host with several: both curves of everything that was measured on both."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from mobius_instrument.presentation.findings import find
 from mobius_instrument.results import Results
 
 _BETWEEN_STYLE = 1
-# Of an experiment with parts or variants, what is compared; all others as a whole.
+# The compared part of an experiment with parts or variants; others are compared as a whole.
 _KEPT = {
     "datatypes": ("type", "byte"),
     "multi-op": ("n", "1"),
@@ -45,7 +45,7 @@ _KEPT = {
     "overlap": ("part", "transfer"),
     "bandwidth": ("touch", "1"),
 }
-# What a plain socket does, too: one transfer and its completion, or many in a row.
+# The operations that a plain socket has, too: one transfer and its completion, or many in a row.
 _BESIDE_SOCKET = {"completion": False, "bandwidth": True}
 _LARGE_BYTES = 1024
 
@@ -126,14 +126,14 @@ def _chosen(series: list[Series]) -> list[Series]:
         name, value = _KEPT.get(one.cell.experiment, ("", ""))
         if name and one.cell.option(name) != value:
             continue
-        # With many processes partners are not the same on both sides.
+        # With many processes the partners differ between the two sides.
         if one.cell.option("procs", "2") == "2" and one.cell.option("dir", "one") == "one":
             found.append(one)
     return found
 
 
 def _best(series: list[Series]) -> Series | None:
-    """The shortest times over the sizes that the most complete series have in common."""
+    """The shortest times over the sizes that the most complete series share."""
     if not series:
         return None
     most = max(len(one.summaries) for one in series)
@@ -162,8 +162,8 @@ def _style(cell: Cell) -> str:
 def _charts(
     here: Book, between: Book, experiment: str, operation: str, pairs: dict[str, _Pair]
 ) -> list[str]:
-    """Time, and where sizes are large bandwidth, on both sides; beside a plain socket where it does
-    the same."""
+    """Time, and bandwidth if sizes are large, on both sides; beside a plain socket if there is
+    one."""
     if max((len(pair.sizes) for pair in pairs.values()), default=0) < 2:
         return []
     title = tables.words(experiment, operation)
@@ -239,7 +239,7 @@ def _sentences(here: Book, between: Book) -> list[str]:
 
 
 def _lower(sentence: str) -> str:
-    """To follow a colon."""
+    """The sentence's text after a colon."""
     first = sentence.partition(" ")[0]
     ordinary = ("A", "All", "An", "At", "Do", "For", "From", "In", "Up", "Above")
     return sentence[0].lower() + sentence[1:] if first in ordinary else sentence
@@ -302,7 +302,7 @@ def _of_sockets(between: Book) -> str:
 
 
 def _cells(between: Book) -> str:
-    """What became of cells that have no chapter, or not all their times."""
+    """Cells that have no chapter, or not all their times."""
     matrix = tables.outcome_matrix(between.analysis)
     probed = any(one.cell.experiment in PROBE_EXPERIMENTS for one in between.analysis.series)
     title = "Every cell between hosts, and what became of it"

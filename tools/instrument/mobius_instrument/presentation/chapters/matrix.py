@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The matrix: what can be relied on here."""
+"""The matrix: which combinations work here."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def _planned(book: Book) -> dict[str, list[Cell]]:
 
 
 def _state(book: Book, library: str, cell: Cell) -> tuple[str, str]:
-    """Status and HTML of one cell."""
+    """The status and HTML of a cell."""
     outcomes = book.analysis.outcomes().get((library, cell), [])
     series = book.analysis.one(library, cell)
     times = " / ".join(format_ns(s.median) for s in series.summaries.values()) if series else ""

@@ -29,7 +29,7 @@ from mobius_instrument.presentation.chapters.base import (
 )
 from mobius_instrument.stats import Ratio
 
-# As the names of libraries/base.py; reports are made of results alone.
+# As in libraries/base.py, repeated here because reports use results only.
 _ON_MOBIUS = "+mobius"
 _SMALL = 8
 _SHOWN_SLOWER = 3
@@ -118,7 +118,7 @@ def _sentence(book: Book, own: str, pairs: list[_Pair]) -> str:
 
 
 def _table(pairs: list[_Pair]) -> str:
-    """By experiment, operation, synchronisation and memory: the mean of all sizes and options."""
+    """By experiment, operation, synchronisation and memory: the mean over all sizes and options."""
     groups: dict[tuple[str, str, str, str], list[_Pair]] = {}
     for pair in pairs:
         cell = pair.cell

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The experiment of paper 1: LAPI beside MPI, put and get, on one host and between hosts."""
+"""The experiment of paper 1: LAPI compared with MPI, put and get, on one host and between hosts."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ from mobius_instrument.presentation.charts import Axis, Curve
 
 _BANDWIDTH: Final = Axis("bandwidth", "mbs")
 _LAPI: Final = "lapi"
-# How MPI-2 was used in 2003: collective epochs on memory that the program has.
+# MPI-2 in 2003: collective epochs on memory that the program has.
 _MPI2: Final = ("fence", "create")
 _PLACES: Final = ("on one host", "between hosts")
-# §4.1 and §4.2 of the paper: within a partition of eight processors and between two.
+# Sections 4.1 and 4.2 of the paper: within a partition of eight processors, and between two.
 _PAPER: Final = (
     ("LAPI", "14 µs", "22.4 µs", "2,000 MB/s", "54 µs", "97.9 µs", "230 MB/s"),
     ("MPI-2", "390 µs", "390 µs", "1,200 MB/s", "400 µs", "400 µs", "300 MB/s"),
@@ -45,7 +45,7 @@ _PAPER: Final = (
 
 @dataclass(frozen=True)
 class _Way:
-    """One way to pass data: how, and its series of put and get."""
+    """One way to pass data, and its series of put and get."""
 
     library: str
     words: str
@@ -150,7 +150,7 @@ def _charts(books: list[tuple[str, Book, list[_Way]]]) -> str:
         for number, (place, _, ways) in enumerate(books):
             for way in ways:
                 series = way.put if operation == "put" else way.get
-                # Of a library between hosts one dash is enough; on one host, its styles differ.
+                # Between hosts one dash per library is enough; on one host, its styles differ.
                 if series is not None:
                     name = f"{way.words}, {place}" if len(books) > 1 else way.words
                     style = [one for one in ways if one.library == way.library].index(way)
@@ -163,7 +163,7 @@ def _charts(books: list[tuple[str, Book, list[_Way]]]) -> str:
 
 
 def _sentence(place: str, book: Book, ways: list[_Way]) -> str:
-    """LAPI's put beside the fastest one-sided and two-sided ways of an MPI."""
+    """LAPI's put compared with the fastest one-sided and two-sided ways of an MPI."""
     kinds = book.analysis.results
     lapi = [way for way in ways if way.library == _LAPI and way.put]
     others = [way for way in ways if kinds.kind(way.library) == "mpi" and way.put]

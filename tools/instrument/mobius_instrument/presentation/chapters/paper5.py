@@ -81,7 +81,7 @@ def _series(book: Book, library: str, operation: str, shape: str, by: str) -> Se
 def _placed(
     here: Book, between: Book | None, library: str, operation: str, shape: str
 ) -> dict[str, Series]:
-    """The series of a library by how the processes reach each other."""
+    """The series of a library by the path between the processes."""
     found = {
         _PLACES[0]: _series(here, library, operation, shape, ""),
         _PLACES[1]: _series(here, library, operation, shape, ":by=messages"),
@@ -126,7 +126,8 @@ def _rows(here: Book, between: Book | None, libraries: list[str]) -> list[list[s
 
 
 def _others(book: Book, libraries: list[str]) -> str:
-    """What the paper has no figure of: a small put that is complete, and a read-modify-write."""
+    """Measurements without a figure in the paper: a small put with completion, and a
+    read-modify-write."""
     rows = []
     for library in libraries:
         put = book.median(library, f"{_EXPERIMENT}:put:flush:allocate:type=double", 8)

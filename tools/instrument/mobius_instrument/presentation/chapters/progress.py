@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Progress without the target's help, and overlap of transfers with computation (figure 12)."""
+"""Progress without the target, and overlap of transfers with computation (figure 12)."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def _ns(value: float) -> str:
 
 
 def _verdict(book: Book, library: str, cell: Cell) -> tuple[str, str]:
-    """Class and HTML of a cell of the table: yes, on return, or what else became of it."""
+    """Class and HTML of a cell of the table: yes, on return, or the failure."""
     facts = {fact.name: fact for fact in book.facts.get((library, cell), [])}
     completes, arrives = facts.get("completes"), facts.get("arrives")
     if completes is None:
@@ -117,7 +117,7 @@ Hidden = dict[tuple[str, Cell], dict[int, float]]
 
 
 def _hidden(book: Book) -> Hidden:
-    """Share of the shorter of transfer and computation that both together save, by size."""
+    """The share of the shorter of transfer and computation that overlapping saves, by size."""
     found: dict[tuple[str, Cell], dict[int, list[float]]] = {}
     for (library, cell), facts in book.facts.items():
         for fact in facts if cell.experiment == "overlap" else ():
@@ -171,7 +171,7 @@ def _overlap_charts(book: Book) -> list[str]:
 
 
 def _overlap_sentences(book: Book, hidden: Hidden, size: int) -> list[str]:
-    """Where a target that computes hides most of a transfer, and where least."""
+    """Where a computing target hides most of a transfer, and where least."""
     sentences = []
     for library in book.libraries("overlap"):
         shares = {

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the scheduler's policies do, between hosts (paper 2)."""
+"""The effect of the scheduler's policies, between hosts (paper 2)."""
 
 from __future__ import annotations
 
@@ -38,17 +38,17 @@ from mobius_instrument.presentation.chapters.schedule_goals import (
 from mobius_instrument.presentation.charts import Axis
 from mobius_instrument.stats import Ratio
 
-# Puts and gets of an epoch what=mixed.
+# Puts and gets of an epoch with what=mixed.
 _MIXED: Final = 32
 _WHOLE: Final = ":what=one"
 _PUT_SYNCS: Final = ("flush", "fence", "one-fence", "pscw", "lockx")
-# Adaptive may take so much longer than the best fixed policy.
+# The largest ratio of adaptive's time to that of the best fixed policy that counts as equal.
 _ALLOWED: Final = MOST_OF_ADAPTIVE - 1
 
 
 @dataclass(frozen=True)
 class _Experiment:
-    """A table: its cells without policy, and the column that is the point of it."""
+    """A table: its cells without policy, and the column that shows the effect."""
 
     title: str
     cells: tuple[str, ...]

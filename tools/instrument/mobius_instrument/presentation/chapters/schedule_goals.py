@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the scheduler is to reach (docs/scheduler.md), and whether it did in a run."""
+"""The scheduler's goals (docs/scheduler.md), and whether a run met them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from mobius_instrument.presentation.chapters.base import Book, ratio_cell
 from mobius_instrument.stats import Ratio
 
 ADAPTIVE, FIFO = POLICIES[:2]
-# Adaptive may take so many times as long as the best fixed policy.
+# The largest ratio of adaptive's time to that of the best fixed policy.
 MOST_OF_ADAPTIVE: Final = 1.05
 _SYNCS: Final = ("flush", "fence", "one-fence", "pscw", "lockx")
 _SCATTERED: Final = [
@@ -36,17 +36,17 @@ Row = tuple[Cell, int]
 
 
 def words(cell: Cell) -> str:
-    """The synchronisation of a row, and into how much it is cut."""
+    """The synchronisation of a row, and the number of pieces."""
     return f"{cell.sync}, n = {cell.option('n')}" if cell.option("n") else cell.sync
 
 
 def bare(series: Series) -> Cell:
-    """Its cell, whatever the policy."""
+    """The cell, whatever the policy."""
     return series.cell.without("policy")
 
 
 class Medians:
-    """By cell without policy, size and column, which is a library and a policy."""
+    """Times by cell without policy, size and column (a library and a policy)."""
 
     def __init__(self, analysis: Analysis, series: list[Series]) -> None:
         self.analysis = analysis
@@ -57,12 +57,12 @@ class Medians:
         }
 
     def rows(self, cells: list[Cell]) -> list[Row]:
-        """What was measured of these cells, in their order."""
+        """The measured ones of these cells, in order."""
         sizes = {(cell, size) for cell, size, _, _ in self.found if cell in cells}
         return sorted(sizes, key=lambda row: (cells.index(row[0]), row[1]))
 
     def cells(self, what: str) -> list[Cell]:
-        """All of an experiment, by number of pieces."""
+        """All cells of an experiment, by number of pieces."""
         found = {cell for cell, _, _, _ in self.found if cell.option("what") == what}
         return sorted(found, key=lambda cell: (int(cell.option("n") or 0), str(cell)))
 
@@ -72,8 +72,8 @@ class Medians:
         return one.summaries[row[1]].median if one is not None else None
 
     def launches(self, row: Row, mobius: str) -> int:
-        """Fewest of Möbius' policies there: of one launch an interval does not tell how launches
-        differ."""
+        """The fewest launches of Möbius' policies there: with one launch, an interval does not
+        include differences between launches."""
         return min(
             one.summaries[row[1]].launches
             for (cell, size, library, _), one in self.found.items()
@@ -83,21 +83,21 @@ class Medians:
     def between(
         self, row: Row, column: tuple[str, str], base: tuple[str, str], base_row: Row | None = None
     ) -> Ratio | None:
-        """Of two columns; of another row than the base's, if that is given."""
+        """The ratio of two columns; in different rows if `base_row` is given."""
         other = base_row or row
         above, below = self.found.get((*row, *column)), self.found.get((*other, *base))
         if above is None or below is None:
             return None
         if other[1] != row[1]:
             raise ValueError("rows of different sizes")
-        # One job has all policies of an experiment, and all numbers of pieces; that of single
+        # One job has all policies and numbers of pieces of an experiment; the job of single
         # operations has the socket.
         what = [one.cell.option("what", "one") for one in (above, below)]
         paired = above.library == below.library and what[0] == what[1]
         return self.analysis.ratio(above, below, row[1], paired)
 
     def ratio(self, row: Row, mobius: str, policy: str, base: str) -> Ratio | None:
-        """Of Möbius' times under two policies."""
+        """The ratio of Möbius' times under two policies."""
         return self.between(row, (mobius, policy), (mobius, base))
 
     def best_fixed(self, row: Row, mobius: str) -> str:
@@ -115,7 +115,7 @@ class _Goal:
     title: str
     most: float
     rows: Callable[[Medians], list[Row]]
-    # Of a row, Möbius' name and a policy.
+    # For a row, Möbius' name and a policy.
     ratio: Callable[[Medians, Row, str, str], Ratio | None]
     policy: str = ""
     everywhere: bool = False
@@ -206,7 +206,7 @@ _MPICH: Final = re.compile(r"MPICH ([5-9]|\d\d)\b")
 
 
 def _find(goal: _Goal, medians: Medians, mobius: str, policy: str) -> list[_Result]:
-    """What the goal is judged by, the largest ratio first."""
+    """The ratios that decide a goal, the largest first."""
     found = []
     for row in goal.rows(medians):
         ratio = goal.ratio(medians, row, mobius, policy)
@@ -236,7 +236,7 @@ def _verdict(results: list[_Result], most: float, launches: int) -> str:
 
 
 def _where(results: list[_Result], most: float) -> str:
-    """The rows that are above what is allowed, else the one that is nearest to it."""
+    """The rows that exceed the limit, else the row that is closest to it."""
     named = _above(results, most) or results[:1]
     has_several = len({row.row[0].option("what") for row in results}) > 1
     places = []
@@ -258,7 +258,7 @@ def _shown(results: list[_Result]) -> str:
 
 
 def _others(medians: Medians, mobius: str, row: Row, others: list[str]) -> list[str]:
-    """How many times adaptive's time the others take there."""
+    """The other policies' times, as multiples of adaptive's."""
     cells = []
     for library in others:
         ratio = medians.between(row, (library, ""), (mobius, ADAPTIVE))

@@ -23,12 +23,12 @@ from mobius_instrument.presentation.chapters.base import (
 )
 from mobius_instrument.presentation.charts import Axis, Curve
 
-# All processes at work, in pairs: on one host, and each across hosts.
+# All processes, in pairs: on one host, or each pair across hosts.
 _PAIRS = ("pairs", "hosts")
 
 
 def _streams_of(cell: Cell) -> int:
-    """Transfers that go on at once."""
+    """Transfers that run at the same time."""
     pairs = int(cell.option("procs", "2")) // 2 if cell.option("partner") in _PAIRS else 1
     return pairs * (2 if cell.option("dir") == "two" else 1)
 
@@ -109,7 +109,7 @@ def _bandwidth(book: Book) -> tuple[str, list[str]]:
 
 
 def _beside_socket(book: Book, one_way: list[Series], size: int) -> str:
-    """The bandwidths of a library in the launches that a socket was measured in."""
+    """The bandwidths of a library in the launches that also measured a socket."""
     texts = []
     for socket in book.sockets(in_a_row=True):
         own = [one for one in one_way if one.library == socket.library]

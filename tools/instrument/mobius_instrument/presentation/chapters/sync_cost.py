@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Table 2 of paper 3, for every library found: what a transfer of four bytes costs."""
+"""Table 2 of paper 3 for every library found: the cost of a transfer of four bytes."""
 
 from __future__ import annotations
 

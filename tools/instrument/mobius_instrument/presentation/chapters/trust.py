@@ -16,9 +16,9 @@ from mobius_instrument.presentation import tables
 from mobius_instrument.presentation.chapters.base import Book, Chapter, note, paragraph
 from mobius_instrument.stats import Floats, ratio_of_medians
 
-# What measuring may add to a sample, in reads of the clock.
+# The cost that measuring may add to a sample, in reads of the clock.
 _MOST_READS: Final = 2
-# An interval that reaches so far from 1 says little by holding it.
+# An interval as wide as this says little, even if it contains 1.
 _VAGUE: Final = 1.1
 _CELL = "trust:put:pscw:allocate:run="
 
@@ -34,7 +34,7 @@ def _median(launches: list[Floats]) -> float:
 
 
 def _costs(book: Book, names: Iterable[str]) -> tuple[list[list[str]], list[str]]:
-    """Rows of what measuring adds, and what is too much of it."""
+    """Rows about the cost of measuring, and the costs that are too large."""
     rows: list[list[str]] = []
     sentences: list[str] = []
     for library in names:
@@ -45,7 +45,7 @@ def _costs(book: Book, names: Iterable[str]) -> tuple[list[list[str]], list[str]
             for value in (timer, call)
         )]  # fmt: skip
         if timer and call:
-            # A sample holds one read of the clock, and at least one leg.
+            # A sample contains one read of the clock and at least one leg.
             reads = (timer + call) / timer
             kind = "faster" if reads <= _MOST_READS else "slower"
             row.append(f'<td class="n {kind}" data-v="{reads:.3g}"><b>{reads:.2f}</b></td>')
@@ -61,7 +61,7 @@ def _costs(book: Book, names: Iterable[str]) -> tuple[list[list[str]], list[str]
 
 
 def _checks(book: Book, libraries: list[str]) -> tuple[list[list[str]], list[str]]:
-    """Rows of what is known beforehand, and what was not found so."""
+    """Rows about results that are known beforehand, and those that were not found."""
     checks: list[list[str]] = []
     sentences: list[str] = []
     false: list[str] = []
