@@ -114,7 +114,7 @@ int main(void) {
        offset_of(0, 1, 1), 1, (size_t)rows},
       {j < across - 1, rank + 1, offset_of(0, 1, 0), offset_of(0, 1, columns), 1, (size_t)rows}};
 
-  check(mob_barrier()); /* nobody puts before all have set their frames */
+  check(mob_barrier()); /* no rank puts before all have set their frames */
   for (int n = 0; n < kSteps; ++n) {
     const int grid = 1 - n % 2; /* this step computes it from the other one */
     step(own_cell(1 - grid, 1, 1), own_cell(grid, 1, 1), rows, columns, grid_columns);

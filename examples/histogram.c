@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /* A histogram whose bins are spread over all ranks. Each rank counts its own samples privately and
- * adds its counts to everybody's bins, one accumulate per owner; rare samples outside the range are
- * counted where they happen, with a fetch-and-add. Build and run:
- *   mobcc histogram.c -o histogram && mobius run -n 4 ./histogram */
+ * adds its counts to all ranks' bins, with one accumulate per owner; rare samples outside the range
+ * are counted at once, with a fetch-and-add. Build and run: mobcc histogram.c -o histogram &&
+ * mobius run -n 4 ./histogram */
 
 #include <mobius/mobius.h>
 
@@ -37,7 +37,7 @@ static uint64_t count(mob_rank_t rank, uint64_t bins, uint64_t* counts) {
   return outside;
 }
 
-/* Whether the bins of all ranks hold the counts that one process finds alone. */
+/* Whether the bins of all ranks have the counts that a single process computes. */
 static int is_right(mob_mem_t mem, const uint64_t* outside_word) {
   const uint64_t bins = (uint64_t)mob_size() * kBinsPerRank;
   uint64_t* counts = calloc(bins, sizeof(uint64_t));
@@ -61,7 +61,7 @@ int main(void) {
   const uint64_t bins = (uint64_t)size * kBinsPerRank;
 
   /* The bins of each rank, and a word, of which only rank 0's is used, in an allocation of its own:
-   * arrays are accumulated faster where no words are updated. All are zero. */
+   * arrays are accumulated faster without atomic updates of words. All are zero. */
   mob_mem_t mem, word;
   void *remote, *outside_word;
   check(mob_mem_alloc(kBinsPerRank * sizeof(uint64_t), &mem));

@@ -18,7 +18,7 @@ struct Particle {
   int number;
 };
 
-// Which particles there are, and whether each is at its owner.
+// Counts the particles, and checks that each is at its owner.
 struct Census {
   long count, numbers;
   bool in_place;
@@ -48,7 +48,7 @@ int main() try {
   const mob::Team world = mob::Team::world();
   const int size = world.size(), rank = world.rank();
 
-  // Room for all of them; pages that nobody writes to stay zero.
+  // Room for all particles; untouched pages take no memory.
   const mob::Array<Particle> arriving(static_cast<size_t>(size) * kPerRank);
   const mob::Array<uint64_t> arrived(1);
 
@@ -63,11 +63,11 @@ int main() try {
       if (particle.position >= size) particle.position -= size;
     }
     send_away(particles, arriving, arrived);
-    world.barrier();  // all have been put
+    world.barrier();  // all puts are complete
     const auto here = arriving.local().first(arrived.local()[0]);
     particles.insert(particles.end(), here.begin(), here.end());
     arrived.local()[0] = 0;
-    world.barrier();  // the list may be filled again
+    world.barrier();  // from now on the list may be filled again
   }
 
   Census census{static_cast<long>(particles.size()), 0, true};
@@ -89,5 +89,5 @@ int main() try {
   }
   return right ? 0 : 1;
 } catch (const std::exception& error) {
-  mob_abort(1, error.what());  // the others may wait for this rank
+  mob_abort(1, error.what());  // other ranks may wait for this one
 }

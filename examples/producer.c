@@ -66,7 +66,7 @@ int main(void) {
       const item_t* item = &own->slots[consumed % kSlots];
       for (int i = 0; i < kWordsPerItem; ++i) wrong += item->words[i] != word_of(left, consumed, i);
       ++consumed;
-      /* No bytes, only the signal: the slot is free. */
+      /* Only a signal, no bytes: the slot is free. */
       check(mob_put_signal(left, NULL, NULL, 0, &producer->taken, 1, MOB_SIGNAL_ADD));
     } else {
       item_t item;
@@ -83,7 +83,7 @@ int main(void) {
     printf("producer: %d items through %d rings, in order: %s\n", (int)size * kItems, (int)size,
            all_wrong == 0 ? "right" : "WRONG");
   }
-  check(mob_mem_free(mem)); /* waits for all: nobody signals any more */
+  check(mob_mem_free(mem)); /* waits for all ranks: no rank signals any more */
   check(mob_finalize());
   return all_wrong != 0;
 }

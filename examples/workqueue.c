@@ -33,7 +33,7 @@ static uint64_t run_task(uint64_t task) {
 
 int main(void) {
   if (mob_init()) return fprintf(stderr, "%s\n", mob_last_error()), 1;
-  const mob_rank_t host = 0; /* of the queue; it works, too */
+  const mob_rank_t host = 0; /* hosts the queue, and works, too */
   const int is_host = mob_rank() == host;
   mob_mem_t mem;
   void* address;
@@ -50,7 +50,8 @@ int main(void) {
     ++done;
   }
 
-  /* The reduction tells the host how much was done; puts are complete after the barrier. */
+  /* The reduction tells the host the number of finished tasks; puts are complete after the barrier.
+   */
   uint64_t all_done = 0;
   check(mob_reduce(MOB_TEAM_WORLD, host, MOB_SUM, MOB_UINT64, &done, &all_done, 1));
   check(mob_barrier());

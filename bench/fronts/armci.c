@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * What the calls of ARMCI cost two processes, for any libarmci: the same source is compiled against
- * this project's and against others. Paper 5's Table 1 (get against send and receive) and its
- * figures 3 and 4 (get and accumulate, contiguous and strided), by size. Medians over rounds, one
- * JSON object a line.
+ * Measures the calls of ARMCI between two processes, for any libarmci: the same source is compiled
+ * for this project's and for others. Paper 5's Table 1 (get compared with send and receive) and
+ * figures 3 and 4 (get and accumulate, contiguous and strided), by size. Prints medians over
+ * rounds, one JSON object per line.
  *
  *   mpicc -I…/include/armci armci.c -larmci -o armci      # with MPI beside it: also messages
  *   mpiexec -n 2 ./armci [ROUNDS]
  *
- * Compiled with ARMCI_NO_MPI it measures ARMCI alone.
+ * Compiled with ARMCI_NO_MPI, it measures ARMCI alone.
  */
 
 #include <armci.h>
@@ -23,7 +23,7 @@
 
 enum {
   MOST_BYTES = 1 << 20,
-  STRIDE = 4096, /* between blocks of the strided patch at the target */
+  STRIDE = 4096, /* distance of blocks of the strided patch at the target */
   BLOCKS = 128,
   MOST_ROUNDS = 1000
 };
@@ -41,7 +41,8 @@ static double now_ns(void) {
 
 static void barrier(void) { ARMCI_Barrier(); }
 
-/* ---- what is measured: a function does one of it; only rank 0 does, unless both must */
+/* ---- the measured operations: each function does one, in rank 0, or in both if they must take
+ * part */
 
 static void put_fence(int bytes) {
   ARMCI_Put(here, there, bytes, peer);
@@ -52,7 +53,7 @@ static void accumulate(int bytes) {
   ARMCI_Acc(ARMCI_ACC_DBL, &one, here, there, bytes, peer);
   ARMCI_Fence(peer);
 }
-/* A patch of BLOCKS blocks; `bytes` of each. */
+/* A patch of BLOCKS blocks of `bytes` each. */
 static void get_strided(int bytes) {
   int remote_stride = STRIDE, local_stride = bytes, count[2];
   count[0] = bytes;
@@ -72,7 +73,7 @@ static void fetch_add(int bytes) {
   ARMCI_Rmw(ARMCI_FETCH_AND_ADD_LONG, &old, there, 1, peer);
 }
 #ifndef ARMCI_NO_MPI
-/* Half of it counts: there and back. */
+/* There and back: half of the time counts. */
 static void exchange(int bytes) {
   if (me == 0) MPI_Send(here, bytes, MPI_BYTE, peer, 7, MPI_COMM_WORLD);
   MPI_Recv(here, bytes, MPI_BYTE, peer, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
@@ -83,9 +84,9 @@ static void exchange(int bytes) {
 typedef struct {
   const char* name;
   void (*run)(int bytes);
-  int least, most; /* bytes: of a transfer, or of each block of a patch */
+  int least, most; /* bytes of a transfer, or of each block of a patch */
   int blocks;
-  int both; /* ranks run it, each operation is two */
+  int both; /* both ranks run it, and each operation counts as two */
 } kind_t;
 
 static const kind_t kinds[] = {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 
-// What LAPI costs over the native calls that it is made of: both in one program, round after round
-// in turn, so that drift of the machine hits both alike. Prints medians, and the median of the
-// ratios of each round.
+// Compares LAPI with the native calls that it uses: both in one program, in turn in each round, so
+// that drift of the machine affects both alike. Prints medians, and the median of the rounds'
+// ratios.
 //
 //   mobius run -n 2 micro_lapi [ROUNDS]
 
@@ -39,7 +39,7 @@ struct alignas(64) CounterLine {
   lapi_cntr_t counter;
 };
 
-// Static memory is shared with LAPI.
+// LAPI shares static memory.
 Line data[2];  // to send, to receive
 CounterLine arrived;
 CounterLine completed;
@@ -50,7 +50,7 @@ std::atomic<uint64_t> taken{0};
 Line* peer_data;
 lapi_cntr_t* peer_arrived;
 unsigned char* peer_large;
-Line* peer_lines;  // in an allocation: data, flag
+Line* peer_lines;  // an allocation: data, flag
 Line* my_lines;
 
 void require(bool good, const char* what) {
@@ -92,7 +92,7 @@ double put_three_counters() {
   return time;
 }
 
-// Puts with three counters were counted by the target, too.
+// Puts with three counters incremented one at the target, too.
 void take_counted() {
   if (me != 0) LAPI_OK(LAPI_Waitcntr(handle, &arrived.counter, kTurns, nullptr));
 }

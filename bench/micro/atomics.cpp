@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 
-// Read-modify-write and accumulate against the bare instructions and the plain loop.
+// Read-modify-write and accumulate compared with the bare instructions and a plain loop.
 
 #include <cstring>
 
@@ -60,7 +60,7 @@ constexpr size_t kRowDoubles = 64;
 constexpr size_t kPitchDoubles = 128;
 constexpr size_t kAreaBytes = kRows * kPitchDoubles * sizeof(double);
 
-// What a good compiler makes of the loop.
+// The loop as a good compiler makes it.
 [[gnu::noinline]] void add_row(double* __restrict to, const double* __restrict from) {
   for (size_t i = 0; i < kRowDoubles; ++i) to[i] += from[i];
 }
@@ -90,8 +90,8 @@ constexpr size_t kIntegers = (size_t{64} << 10) / sizeof(uint32_t);
   for (size_t i = 0; i < kIntegers; ++i) to[i] += from[i];
 }
 
-// In memory of which no word is updated by itself, of which one is, and of which many are, so that
-// all of it counts as such (docs/decisions/0012).
+// Accumulates in memory without atomically updated words, with one, and with many, so that all of
+// the memory counts as updated atomically (docs/decisions/0012).
 Benchmark accumulate_integers(mob_rank_t target, uint32_t* remote, uint32_t* word, uint32_t* words,
                               uint32_t* local) {
   const auto add_to = [=](std::string name, uint32_t* to, bool by_all) {

@@ -8,7 +8,8 @@
 namespace micro {
 namespace {
 
-// What two flags in shared memory cost that each side sets and waits for: no barrier is faster.
+// Two flags in shared memory, each set by one side and awaited by the other: the limit of a
+// barrier.
 struct Flag {
   alignas(64) std::atomic<uint32_t> turn;
 };
@@ -28,8 +29,8 @@ double flags(Flag* own, Flag* other) {
   return (now_ns() - start) / turns;
 }
 
-// Nanoseconds of a call, which all ranks make `turns` times; a barrier at the end lets calls whose
-// root runs ahead be counted whole.
+// Nanoseconds of a call that all ranks make `turns` times. The barrier at the end makes calls count
+// whole even if their root runs ahead.
 template <typename Call>
 double time_of(int turns, const char* what, Call call) {
   for (int i = 0; i < turns / 10 + 1; ++i) require(call(), what);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 
-// Large contiguous transfers against memcpy between two private buffers.
+// Large contiguous transfers compared with memcpy between two private buffers.
 
 #include <cstring>
 

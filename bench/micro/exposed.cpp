@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 
-// Memory from malloc() that a host-mate exposed: against the bare system call, and while the target
-// computes and makes no call. Where its pages were moved: against allocated memory.
+// Exposed memory from malloc() of a local peer: compared with the bare system call, and while the
+// target computes and makes no call. Remapped memory: compared with allocated memory.
 
 #include <sys/uio.h>
 #include <unistd.h>
@@ -23,12 +23,12 @@ struct Target {
   mob_rank_t rank;
   pid_t pid;
   char* memory;
-  char* moved;      // exposed, its pages in shared memory
-  char* allocated;  // as large
-  uint64_t* stop;   // in shared memory of the target: 1 ends its computing
+  char* moved;      // exposed and remapped: its pages are in shared memory
+  char* allocated;  // an allocation of the same size
+  uint64_t* stop;   // in shared memory of the target: 1 ends its computation
 };
 
-// The target exposes `kAreaBytes` of ordinary memory and tells everyone where they are.
+// The target exposes `kAreaBytes` of ordinary memory and tells all ranks the address.
 Target make_target() {
   Target target{mob_size() - 1, 0, nullptr, nullptr, nullptr, nullptr};
   target.stop = static_cast<uint64_t*>(shared_memory(sizeof(uint64_t), target.rank));
@@ -55,7 +55,7 @@ Target make_target() {
   return target;
 }
 
-// Rank 0 measures while the target either waits in a barrier or computes without a call.
+// Rank 0 measures while the target waits in a barrier, or computes without a call.
 template <typename Body>
 Variant measured(std::string name, const Target& target, bool target_computes, int turns,
                  Body body) {

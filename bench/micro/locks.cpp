@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 
-// Locks between processes: acquire and release, alone and against another process that wants the
-// same lock all the time.
+// Locks between processes: acquire and release, alone and with another process that constantly
+// wants the same lock.
 
 #include <pthread.h>
 #include <sys/ipc.h>
@@ -17,7 +17,7 @@ namespace {
 constexpr int kTimes = 20'000;
 constexpr mob_rank_t kHost = 0;
 
-// In the host's memory, used by all through direct pointers.
+// In the host's memory; all ranks use direct pointers.
 struct Shared {
   alignas(128) pthread_mutex_t mutex;
   alignas(128) mob_lock_t lock;
@@ -55,7 +55,8 @@ class Locks {
         release();
       }
     }
-    // Alone, the host does not wait for the others, whose way into the barrier would be counted.
+    // If the host runs alone, it does not wait for the others, whose way into the barrier would
+    // count.
     if (contenders > 1) require(mob_barrier(), "mob_barrier");
     return (now_ns() - start) / kTimes / contenders;
   }

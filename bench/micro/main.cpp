@@ -27,7 +27,7 @@ void* shared_memory(size_t bytes, mob_rank_t rank) {
 void* private_memory(size_t bytes) {
   void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) mob_abort(1, "no memory for a benchmark's buffer");
-  std::memset(memory, 1, bytes);  // pages are there before they are measured
+  std::memset(memory, 1, bytes);  // touches the pages before they are measured
   return memory;
 }
 
@@ -66,7 +66,7 @@ struct Options {
   bool nothing = false;
 };
 
-// Nanoseconds of every variant in every round, measured in turn.
+// Nanoseconds of every variant in every round; the variants take turns.
 std::vector<std::vector<double>> measure(const Benchmark& benchmark, int rounds) {
   std::vector<std::vector<double>> times(benchmark.variants.size());
   for (int round = 0; round < rounds; ++round) {
@@ -79,7 +79,7 @@ std::vector<std::vector<double>> measure(const Benchmark& benchmark, int rounds)
   return times;
 }
 
-// Where a sweep has its steepest step, up or down.
+// The steepest step of a sweep, up or down.
 void print_worst_step(const Benchmark& benchmark, const std::vector<std::vector<double>>& times) {
   double worst = 1;
   size_t at = 0;
@@ -126,20 +126,19 @@ constexpr std::vector<Benchmark> (*kMakers[])() = {
     barrier_benchmarks, sync_benchmarks,      lock_benchmarks,
 };
 
-// False if a name is none of a benchmark.
+// Whether all names are names of benchmarks.
 bool are_known(const std::vector<std::string>& names, const std::vector<Benchmark>& all) {
   for (const std::string& name : names) {
     if (std::ranges::find(all, name, &Benchmark::name) != all.end()) continue;
     if (mob_rank() == 0) {
-      fmt::print(stderr, "micro: there is no benchmark '{}'; --list names those that there are\n",
-                 name);
+      fmt::print(stderr, "micro: there is no benchmark '{}'; --list shows all\n", name);
     }
     return false;
   }
   return true;
 }
 
-// Whether it could.
+// Returns whether it could run.
 bool run(const Options& options) {
   std::vector<Benchmark> all;
   for (auto make : kMakers) {
@@ -174,7 +173,7 @@ int main(int argc, char** argv) {
       ->capture_default_str();
   app.add_flag("--json", options.json, "one JSON object per variant and line");
   app.add_flag("--list", options.list, "list the benchmarks");
-  app.add_flag("--nothing", options.nothing, "only start and end, for who times that");
+  app.add_flag("--nothing", options.nothing, "only start and end, to time this from outside");
   CLI11_PARSE(app, argc, argv);
   if (mob_init() != MOB_OK) {
     fmt::print(stderr, "micro: {}\n", mob_last_error());

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 
-// Active messages: the way of a short one against the way of a cache line, to a target that polls
-// and to one that does not; long ones against puts.
+// Active messages: a short one compared with a cache line, to a target that polls and to one that
+// does not; long ones compared with puts.
 
 #include <linux/futex.h>
 #include <sys/syscall.h>
@@ -23,8 +23,8 @@ enum Id : unsigned { kCount, kEcho, kTake };
 
 std::atomic<uint64_t> counted{0};
 std::atomic<uint64_t> taken{0};
-// What the two were at the end of the variant before: at the start of one the first messages may
-// have come already.
+// The values at the end of the last variant: when a variant starts, its first messages may have
+// arrived already.
 uint64_t counted_before = 0;
 uint64_t taken_before = 0;
 void* destination = nullptr;
@@ -95,8 +95,8 @@ double served_by_thread(Meanwhile meanwhile) {
   return times[kTurns / 2];
 }
 
-// The limit of what follows: the kernel wakes a thread that slept, which answers through a cache
-// line. The words are in memory of the right one: rounds asked for, and answered.
+// The limit of the next variant: the kernel wakes a sleeping thread, which answers through a cache
+// line. The words are in the right rank's memory: requested rounds, and answered ones.
 double bare_wake(std::atomic<uint32_t>* words) {
   constexpr uint32_t kTurns = 200;
   if (mob_rank() > kRight) return 0;
@@ -154,9 +154,9 @@ double puts(void* remote, const void* payload, size_t bytes) {
   return (now_ns() - start) / static_cast<double>(messages);
 }
 
-// Puts that the target looks at, each line of them once: what they cost when the bytes go from one
-// processor to another instead of staying in the cache of who puts them. `area` holds kAreaBytes of
-// the target, then two counters: what was put, and what was read.
+// Puts that the target reads, each line once: the bytes go from one processor to another instead of
+// staying in the sender's cache. `area` has kAreaBytes at the target, then two counters: puts done,
+// and puts read.
 constexpr size_t kAreaBytes = size_t{2} << 20;
 
 double seen_puts(char* area, const void* payload, size_t bytes) {
@@ -185,7 +185,7 @@ double seen_puts(char* area, const void* payload, size_t bytes) {
       }
       const volatile char* from = area + i % slots * bytes;
       for (size_t at = 0; at < bytes; at += 64) sum = static_cast<char>(sum + from[at]);
-      // As seldom as a queue would.
+      // As rarely as a queue would.
       if (i % std::max<uint64_t>(1, slots / 4) == 0 || i + 1 == messages) {
         read.store(before + i + 1, std::memory_order_release);
       }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-// A micro-benchmark compares variants of one thing, the first being the limit that the others are
-// measured against. All ranks run every variant together, in turn, round after round, so that drift
-// of the machine hits all alike.
+// A micro-benchmark compares variants of one thing. The first is the limit, the reference for the
+// others. In each round all ranks run every variant in turn, so that drift of the machine affects
+// all alike.
 
 #include <mobius/mobius.h>
 
@@ -16,7 +16,8 @@ namespace micro {
 
 struct Variant {
   std::string name;
-  // Runs in every rank, between two barriers. Rank 0's result counts: nanoseconds of one operation.
+  // Runs in every rank, between two barriers. Returns nanoseconds of one operation; rank 0's
+  // counts.
   std::function<double()> run;
 };
 
@@ -24,11 +25,11 @@ struct Benchmark {
   std::string name;
   std::string what;
   std::vector<Variant> variants;  // the first is the limit
-  // The variants are neighbours of each other in a sweep: the worst step between two is told.
+  // The variants are a sweep: the largest step between neighbours is reported.
   bool is_sweep = false;
 };
 
-// Each makes its benchmarks; collective, because they allocate.
+// Each function makes its benchmarks; collective, because they allocate.
 std::vector<Benchmark> value_benchmarks();
 std::vector<Benchmark> copy_benchmarks();
 std::vector<Benchmark> strided_benchmarks();
@@ -41,12 +42,12 @@ std::vector<Benchmark> barrier_benchmarks();
 std::vector<Benchmark> sync_benchmarks();
 std::vector<Benchmark> lock_benchmarks();
 
-// Half a round trip of two threads of rank 0 that exchange two cache lines: the least that telling
-// another processor something takes.
+// Half a round trip of two threads of rank 0 that exchange two cache lines: the shortest time of a
+// signal to another processor.
 double two_cache_lines();
 
-// Ends the job when a call that cannot fail here does. Inlined, so that a checked call in a
-// measured loop costs what it costs a program.
+// Ends the job if a call fails that cannot fail here. Inlined, so that a checked call in a measured
+// loop costs as much as in a program.
 [[noreturn]] void give_up(mob_status_t status, const char* what);
 inline void require(mob_status_t status, const char* what) {
   if (status != MOB_OK) [[unlikely]] {
@@ -54,13 +55,13 @@ inline void require(mob_status_t status, const char* what) {
   }
 }
 
-// `bytes` of shared memory in every rank, for the life of the process, and its address in `rank`.
+// Allocates `bytes` of shared memory in every rank, for ever; returns the address in `rank`.
 void* shared_memory(size_t bytes, mob_rank_t rank);
 
-// `bytes` of memory of this process alone, for its life, every page touched.
+// Allocates `bytes` of private memory, for ever, and touches every page.
 void* private_memory(size_t bytes);
 
-// Binds the calling thread to the processor that is `index`th of those the process may use.
+// Binds the calling thread to the `index`th processor that the process may use.
 void bind_to_processor(int index);
 
 inline double now_ns() {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 
-// A put seen by a peer that polls, against two threads that exchange two cache lines (one in each
+// A put to a peer that polls, compared with two threads that exchange two cache lines (one in each
 // direction): half a round trip of each.
 //
-// How far a line travels depends on where its physical address has its home in the processor's
-// mesh, by up to a factor of two. Each round of both variants uses other lines, so that neither is
-// judged by the luck of one.
+// A line's travel time depends on the place of its physical address in the processor's mesh, by up
+// to a factor of two. Each round of both variants uses other lines, so that neither depends on one
+// line.
 
 #include <atomic>
 #include <memory>
@@ -61,7 +61,7 @@ double processes(unsigned char* memory_of_left, unsigned char* memory_of_right) 
 
 }  // namespace
 
-// The other rank sleeps in the barrier meanwhile, so its processor is free for the second thread.
+// The other rank sleeps in the barrier, so its processor is free for the second thread.
 double two_cache_lines() {
   if (mob_rank() != kLeft) return 0;
   static const auto places = std::make_unique<Lines[]>(kPlaces);

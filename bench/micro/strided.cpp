@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 
-// Boxes against the loop of memcpy calls that a program would write, and a sweep that looks for
-// sizes, alignments and strides that cost more than their neighbours.
+// Boxes compared with a loop of memcpy calls, and a sweep that looks for sizes, alignments and
+// strides that cost more than their neighbours.
 
 #include <algorithm>
 #include <cstring>
@@ -13,7 +13,7 @@ namespace {
 
 constexpr size_t kAreaBytes = size_t{4} << 20;
 
-// What a program writes whose run length is not known to the compiler.
+// The loop of a program whose run length the compiler does not know.
 [[gnu::noinline]] void copy_rows(char* to, ptrdiff_t to_stride, const char* from,
                                  ptrdiff_t from_stride, size_t run, size_t rows) {
   for (size_t row = 0; row < rows; ++row) {
@@ -22,7 +22,7 @@ constexpr size_t kAreaBytes = size_t{4} << 20;
   }
 }
 
-// No copy can be faster than its stores alone.
+// The limit: no copy is faster than its stores alone.
 [[gnu::noinline]] void fill_rows(char* to, ptrdiff_t to_stride, size_t run, size_t rows) {
   for (size_t row = 0; row < rows; ++row) {
     std::memset(to + static_cast<ptrdiff_t>(row) * to_stride, 3, run);
@@ -70,7 +70,7 @@ Benchmark box_benchmark(std::string name, const Box& box, mob_rank_t target, cha
            })}};
 }
 
-// Nanoseconds per byte of a call that transfers so many.
+// Nanoseconds per byte of a call that transfers `bytes`.
 template <typename Call>
 Variant per_byte(std::string name, size_t bytes, Call call) {
   return {std::move(name) + ", per byte", [=] {
@@ -121,7 +121,7 @@ std::vector<Benchmark> neighbour_benchmarks() {
           "at " + std::to_string(to) + " from " + std::to_string(from), 2048, put(to, from, 2048)));
     }
   }
-  // 16 bytes behind is where memory of malloc() lies to all that begins with a page.
+  // Memory of malloc() begins 16 bytes after a page boundary.
   Benchmark distances{
       "distances", "places of 16384 bytes, so far behind in their page as the source", {}, true};
   for (const size_t behind : {0, 1, 8, 16, 31, 32, 64, 256, 2048, 4080}) {

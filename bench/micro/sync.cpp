@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 
-// What it costs to know that a put has arrived: half a round trip of 4 bytes under each kind of
-// synchronisation, against a receiver that waits for the word itself.
+// The cost of knowing that a put has arrived: half a round trip of 4 bytes with each kind of
+// synchronisation, compared with a receiver that polls the word.
 
 #include <functional>
 #include <memory>
@@ -15,7 +15,7 @@ constexpr uint32_t kTurns = 5'000;
 constexpr mob_rank_t kLeft = 0;
 constexpr mob_rank_t kRight = 1;
 
-// Each turn is a put to the right and one back. `send` and `receive` make one half of it.
+// Each turn is a put to the right and one back; `send` and `receive` are one half.
 double ping_pong(const std::function<void(uint32_t)>& send,
                  const std::function<void(uint32_t)>& receive) {
   static uint32_t last_turn = 0;  // words keep their values from round to round
@@ -61,7 +61,7 @@ class PingPong {
         [this](uint32_t) { require(mob_notify_wait(peer_, nullptr), "mob_notify_wait"); });
   }
 
-  // As programs do it: the next exposure begins as soon as the own access has ended.
+  // As in programs, the next exposure begins as soon as the own access has ended.
   double by_epoch() const {
     if (mob_rank() <= kRight) require(mob_epoch_post(epoch_, &peer_, 1), "mob_epoch_post");
     const double result = ping_pong(

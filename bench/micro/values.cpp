@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: BSD-3-Clause
 
-// One value at a time, inlined: what the check and the translation add to a store or a load, and
-// what completion costs.
+// Single values, inlined: the cost of the check and the translation, added to a store or a load,
+// and of completion.
 
 #include "micro.h"
 
 namespace micro {
 namespace {
 
-constexpr uint64_t kWords = 2048;  // 16 KiB: stays in the first-level cache
+constexpr uint64_t kWords = 2048;  // 16 KiB: fits into the first-level cache
 constexpr int kSweeps = 200;
 
-// The compiler may neither vectorise nor drop the stores that a put makes one by one; the limit is
-// held to the same.
+// The compiler may neither vectorise nor drop the single stores of puts; volatile makes the limit
+// the same.
 using Word = volatile uint64_t;
 
 [[gnu::noinline]] void store_sweep(mob_rank_t, uint64_t* words) {
@@ -61,15 +61,15 @@ using Sweep = void (*)(mob_rank_t, uint64_t*);
 Variant variant(const char* name, Sweep sweep, mob_rank_t target, uint64_t* words) {
   return {name, [=] {
             if (mob_rank() != 0) return 0.0;
-            sweep(target, words);  // brings the lines here and readies the inlined path
+            sweep(target, words);  // loads the lines and prepares the inlined path
             const double start = now_ns();
             for (int i = 0; i < kSweeps; ++i) sweep(target, words);
             return (now_ns() - start) / (static_cast<double>(kWords) * kSweeps);
           }};
 }
 
-// Two allocations in turn: the inlined path remembers one part per target, so every put goes out of
-// line.
+// Two allocations in turn: the inlined path remembers one region per target, so every put goes out
+// of line.
 Variant alternating(mob_rank_t target, uint64_t* first, uint64_t* second) {
   return {"mob_put8, two allocations in turn", [=] {
             if (mob_rank() != 0) return 0.0;

@@ -3,9 +3,9 @@
 #define MOBIUS_BENCH_BESIDE_SOCKET_H
 
 /*
- * What the small programs of this folder share: the clock, and a TCP socket between the two
- * processes, by which what they measure stands. For programs that are compiled with Möbius or with
- * an MPI library, so it knows of neither.
+ * Shared code of the small programs of this folder: the clock, and a TCP socket between the two
+ * processes as a reference. Programs that include it are compiled with Möbius or with an MPI
+ * library, so it uses neither.
  */
 
 #include <stdio.h>
@@ -34,7 +34,7 @@ static int compare_times(const void* a, const void* b) {
   return (x > y) - (x < y);
 }
 
-/* A connection of both: rank 1 listens. `gather` gives both what both have, in their order. Returns
+/* Connects both; rank 1 listens. `gather` collects the data of both ranks, in their order. Returns
  * the socket. */
 static int tcp_open(int rank, void (*gather)(const void* mine, void* all, size_t bytes)) {
   struct sockaddr_in where[2];

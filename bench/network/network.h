@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 #pragma once
 
-// Two processes, a left one that measures and a right one that answers, and several ways for
-// bytes to go between them. All ways run in turn, round after round.
+// Two processes, a left one that measures and a right one that answers, and several transports
+// between them. The transports take turns in each round.
 
 #include <chrono>
 #include <cstdint>
@@ -14,20 +14,20 @@ namespace network {
 
 inline constexpr size_t kLargeBytes = size_t{1} << 20;
 
-// One way of one side. Each function is called by both sides, with the same number of turns; the
-// left side returns nanoseconds of one turn.
+// One side of a transport. Both sides call each function with the same number of turns; the left
+// side returns nanoseconds of one turn.
 class Way {
  public:
   virtual ~Way() = default;
   // 8 bytes there and back; a turn is half of it. Both ends poll, or sleep until something comes.
   virtual double ping_pong(int turns, bool sleeping) = 0;
-  // 8 bytes written to the other side, until they are known to be there.
+  // A write of 8 bytes, until its completion at the other side is known.
   virtual double small_write(int turns) = 0;
   virtual double small_read(int turns) = 0;
-  // kLargeBytes from left to right until the left knows that they are there, `window` at a time.
+  // kLargeBytes from left to right, until the left side knows of their arrival; `window` in flight.
   virtual double large_write(int turns, int window) = 0;
   virtual double large_read(int turns, int window) = 0;
-  // Between experiments: what was sent last may still have to leave.
+  // Between experiments: sends everything that is still queued.
   virtual void progress() {}
 };
 
@@ -47,7 +47,7 @@ class Link {
 
 struct Setup {
   bool left;
-  std::string address;  // both ends are on it; it may be anything that both can bind to
+  std::string address;  // both ends bind to it
   Link* link;
 };
 
@@ -60,7 +60,7 @@ inline double now_ns() {
       .count();
 }
 
-// Nanoseconds of one turn of `turns`, without the first tenth.
+// Nanoseconds of one of `turns` turns; the first tenth does not count.
 template <typename Turn>
 double time_turns(int turns, Turn turn) {
   const int cold = turns / 10;

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Single operations between two processes of two hosts, each beside a plain TCP socket that carries
- * as many bytes the same way and 8 back: rank 0 measures, rank 1 waits in a barrier, is outside the
- * library and asleep ("sleeping"), or computes ("computing"). Who answers at the socket meanwhile
- * polls it, sleeps in recv(), or is a thread that sleeps in recv() beside one that computes. With
- * -DUSE_MPI the same with an MPI library's windows:
+ * Single operations between two processes of two hosts, each compared with a plain TCP socket that
+ * carries as many bytes the same way and 8 back: rank 0 measures; rank 1 waits in a barrier, sleeps
+ * outside the library ("sleeping"), or computes ("computing"). In the same three cases, the
+ * socket's other end polls, sleeps in recv(), or sleeps in recv() beside a thread that computes.
+ * With -DUSE_MPI the same with an MPI library's windows:
  *
  *   mpicc -O2 -DUSE_MPI bench/network/operations.c bench/suite/tcp.c -o operations_mpi
  *
  * Socket and operation take turns in blocks. Prints one line per operation and size: name, bytes,
- * the median of the blocks' means in microseconds, that of the socket, and the quotient. One way is
- * half of there and back, with both ends polling. A stream is STREAMED transfers to or from one
- * place with one flush behind them, and at the socket as many bytes in a row with one answer; what
- * one of them takes.
+ * the median of the blocks' means in microseconds, that of the socket, and the quotient. "One way"
+ * is half a round trip, with both ends polling. A stream is STREAMED transfers to or from one
+ * place, then one flush; for the socket, as many bytes in a row and one answer. Its time is per
+ * transfer.
  *
- * Arguments: blocks, and the operations' names (all).
+ * Arguments: blocks, and names of operations (default: all).
  */
 
 #include <errno.h>
@@ -33,7 +33,7 @@
 #define MOST_BLOCKS 1000
 #define STREAMED 16
 
-static char* window; /* this process' */
+static char* window; /* this process' window */
 static char* local;
 
 #ifdef USE_MPI
@@ -86,12 +86,12 @@ static void finish(void) {
 #include <mobius/mobius.h>
 
 static mob_mem_t mem;
-static char* there;     /* the other's window */
-static uint64_t* heard; /* changed by the other side, in `window`; and the place of its own there */
+static char* there;     /* the peer's window */
+static uint64_t* heard; /* changed by the peer, in `window`; and the same word in `there` */
 static uint64_t* told;
-static uint64_t said;              /* how often it was told */
-static uint64_t sent;              /* messages */
-static volatile uint64_t messages; /* that have come */
+static uint64_t said;              /* signals sent */
+static uint64_t sent;              /* messages sent */
+static volatile uint64_t messages; /* messages received */
 
 static void count_message(const mob_message_t* message, void* argument, mob_delivery_t* delivery) {
   (void)message;
@@ -130,7 +130,7 @@ static void fetch_add(size_t bytes) {
   uint64_t old = 0;
   CHECK(mob_fetch_add8(1, there, 1, &old));
 }
-/* 128 runs of bytes / 128, with as much between them there. */
+/* 128 runs of bytes / 128, with gaps of the same size at the target. */
 static void put_strided(size_t bytes) {
   const mob_transfer_t transfer = {
       .kind = MOB_PUT,
@@ -197,16 +197,16 @@ static void get_stream(size_t bytes) {
 
 static int tcp = -1;
 
-/* What rank 1 does meanwhile. */
+/* The state of rank 1. */
 enum there { kWaits, kSleeps, kComputes, kAnswers };
 
 static const struct operation {
   const char* name;
   void (*run)(size_t);
-  size_t bytes, back; /* what the socket carries there and back */
+  size_t bytes, back; /* bytes that the socket carries there and back */
   enum there there;
   void (*answer)(void); /* kAnswers */
-  int streamed;         /* so many, or 0: one */
+  int streamed;         /* the number of transfers, or 0: one */
 } kOperations[] = {
     {"put", put, 8, 8, kWaits, NULL, 0},
     {"get", get, 8, 8, kWaits, NULL, 0},
@@ -248,7 +248,7 @@ static int turns_of(const struct operation* which) {
                                               : 1000;
 }
 
-/* Of what is streamed one way 8 bytes go the other one, once. */
+/* Streamed data needs one answer of 8 bytes. */
 static int times_of(const struct operation* which, size_t bytes) {
   return which->streamed != 0 && bytes > 8 ? which->streamed : 1;
 }
@@ -261,7 +261,7 @@ static void receive_all(const struct operation* which, size_t bytes, int flags) 
   for (int i = 0; i < times_of(which, bytes); ++i) CHECK(tcp_receive(tcp, local, bytes, flags));
 }
 
-/* Rank 1's side, `flags` as of tcp_receive(). */
+/* Rank 1's side; `flags` as in tcp_receive(). */
 static void answer_socket(const struct operation* which, int turns, int flags) {
   for (int i = 0; i < turns; ++i) {
     receive_all(which, which->bytes, flags);
@@ -313,7 +313,7 @@ static double socket_block(const struct operation* which, int turns) {
   return (now_us() - begin) / turns;
 }
 
-/* Until the socket says that it is enough. */
+/* Until the socket has the signal to stop. */
 static void be_busy(enum there how) {
   char byte = 0;
   if (how == kSleeps) {
@@ -353,7 +353,7 @@ static void measure(const struct operation* which, int blocks) {
   static double ours[MOST_BLOCKS];
   static double theirs[MOST_BLOCKS];
   const int turns = turns_of(which);
-  for (int i = -1; i < blocks; ++i) { /* the first does not count */
+  for (int i = -1; i < blocks; ++i) { /* the first block does not count */
     const double socket_us = socket_block(which, turns);
     const double us = block(which, turns);
     if (i >= 0) ours[i] = us, theirs[i] = socket_us;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 
-// What TCP does by itself: no header, no completion queue, one socket whose buffers are the
-// kernel's choice. The limit that the transport is measured against.
+// Plain TCP: no header, no completion queue, one socket with the kernel's buffer sizes. The limit
+// for the transport.
 
 #include <arpa/inet.h>
 #include <sys/socket.h>
@@ -49,7 +49,7 @@ class PlainSocket : public Way {
            2;
   }
 
-  // What a put or a get of 8 bytes would be with plain sockets: there and back.
+  // A put or a get of 8 bytes with plain sockets: there and back.
   double small_write(int turns) override { return 2 * ping_pong(turns, false); }
   double small_read(int turns) override { return 2 * ping_pong(turns, false); }
 
@@ -57,8 +57,8 @@ class PlainSocket : public Way {
   double large_read(int turns, int window) override { return stream(turns, window, !left_); }
 
  private:
-  // A byte back for each large piece; `window` pieces are sent before the first is waited for.
-  // The side that measures is the left one, in either direction.
+  // One byte back for each large piece; sends `window` pieces before it waits for the first.
+  // The left side measures, in both directions.
   double stream(int turns, int window, bool sends) {
     char byte = 1;
     return time_turns(turns,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 
-// The same with an Endpoint. The right side, whatever it does, polls or sleeps, as its peer does:
-// its progress serves the left side's writes and reads.
+// The same with an Endpoint. The right side polls or sleeps like the left one: its progress serves
+// the left side's writes and reads.
 
 #include <poll.h>
 
@@ -96,7 +96,7 @@ class Transport : public Way {
     }
   }
 
-  // The left transfers and says when it is done; the right serves it meanwhile.
+  // The left side transfers and signals the end; the right side serves it until then.
   double transfers(int turns, int window, size_t bytes, bool write) {
     if (!left_) {
       wait(received_, ++awaited_, false);

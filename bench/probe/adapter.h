@@ -4,25 +4,25 @@
 
 /**
  * @file
- * What a probe needs of a library. One program links the shared sources with one adapter_*.c, which
- * defines the functions below; a new library is one such file.
+ * The functions that a probe needs from a library. A program links the shared sources with one
+ * adapter_*.c, which defines the functions below; a new library needs one such file.
  *
- * A launch has two ranks. Each has one *region* of exposed memory. The data lie inside it between
+ * A launch has two ranks. Each has one *region* of exposed memory. The data is inside it between
  * two guards, the same number of bytes from the start of a page in every library, with an 8-byte
  * *flag* directly behind them (at the next multiple of 8, so that a small message and its flag
  * share a cache line):
  *
  *     region │ guard below │ data (bytes) │ pad │ flag │ guard above │
  *
- * Data are moved from region to region: put copies the own data over the peer's, get the peer's
- * over the own. In a ping-pong the same bytes therefore go back and forth, as in paper 1, and they
- * really travel: each rank reads what the other wrote last.
+ * Data moves from region to region: put copies the own data over the peer's, get the peer's over
+ * the own. So in a ping-pong the same bytes go back and forth, as in paper 1, and they really move:
+ * each rank reads the bytes that the other rank wrote last.
  *
- * The experiments' loops are in loops.h and are compiled inside the adapter, so that what a library
- * inlines is inlined and no function pointer is followed between two operations. To make the same
- * work of every library, all adapters keep this protocol:
+ * The experiments' loops are in loops.h and are compiled inside the adapter, so that a library's
+ * inline functions are inlined and no function pointer is called between two operations. So that
+ * every library does the same work, all adapters follow this protocol:
  *
- *   turn   (flush)  data, flush, then the flag, flush: complete at the target before it is told
+ *   turn   (flush)  data, flush, then the flag, flush: data is complete before the signal
  *   turn   (lock)   lock, data, unlock, then lock, flag, unlock
  *   turn   (active) data and the call that completes them (fence; start … complete); no flag
  *   await  (flush, lock)  poll the own flag, served as the library needs it
@@ -52,7 +52,7 @@ typedef enum probe_sync {
 } probe_sync_t;
 typedef enum probe_memory { PROBE_ALLOCATE, PROBE_CREATE, PROBE_LOCAL } probe_memory_t;
 
-/** One thing to measure, and its name as written: `experiment:operation:sync:memory`. */
+/** One thing to measure, and its name: `experiment:operation:sync:memory`. */
 typedef struct probe_cell {
   char name[64];
   probe_experiment_t experiment;
@@ -61,7 +61,7 @@ typedef struct probe_cell {
   probe_memory_t memory;
 } probe_cell_t;
 
-/** What the ranks tell one another between measurements. */
+/** A message between the ranks, between measurements. */
 typedef struct probe_note {
   uint64_t words[PROBE_NOTE_WORDS];
   char text[PROBE_TEXT_BYTES];
@@ -71,13 +71,13 @@ typedef struct probe_note {
 typedef struct probe_rank {
   int rank;
   int size;
-  char library[64];                 /* short name the library has for itself */
+  char library[64];                 /* the library's own short name */
   char version[PROBE_TEXT_BYTES];   /* one line */
   void* state;                      /* the adapter's own */
   char explained[PROBE_TEXT_BYTES]; /* where probe_open() and probe_explain() may write */
 } probe_rank_t;
 
-/** Where the data of one size lie. The shared code sets all but `peer_data` and `peer_flag`. */
+/** The place of the data of one size. The shared code sets all but `peer_data` and `peer_flag`. */
 typedef struct probe_transfer {
   size_t bytes;
   unsigned char* data;     /* own data */
@@ -87,11 +87,11 @@ typedef struct probe_transfer {
   unsigned char* peer_data; /* for adapters that use addresses: set by probe_prepare() */
   uint64_t* peer_flag;
   uint64_t sent; /* last flag sent by this rank; the next is one more */
-  uint64_t seen; /* last flag awaited by it, which its own flag holds */
+  uint64_t seen; /* last flag awaited by it; the value of its own flag */
 } probe_transfer_t;
 
 /**
- * A timed loop, made by loops.h: legs of the experiment one after the other.
+ * A timed loop, made by loops.h: runs legs of the experiment in a row.
  *
  * @param first  the rank that takes the first leg
  * @param legs   how many; a repetition of a ping-pong has two, of a completion one
@@ -102,7 +102,7 @@ typedef int probe_loop_t(probe_rank_t* rank, probe_transfer_t* transfer, int fir
 /** The probe of one rank; the result is its exit status. */
 typedef int probe_main_t(probe_rank_t* rank, const void* context);
 
-/* ---- what an adapter defines ---- */
+/* ---- functions that an adapter defines ---- */
 
 /** Name for the records: the file's name without "adapter_". */
 extern const char probe_adapter_name[];
@@ -117,19 +117,20 @@ int probe_exchange(probe_rank_t* rank, const probe_note_t* mine, probe_note_t* t
 
 /** Prepares a cell and its region. Collective.
  *  @param region  out: own region of at least `bytes` bytes
- *  @return null, or why not (static, or in `rank->explained`); then nothing stays open here */
+ *  @return null, or the reason why not (static, or in `rank->explained`); then nothing stays open
+ */
 const char* probe_open(probe_rank_t* rank, const probe_cell_t* cell, size_t bytes, void** region);
 
 /** Chooses the loop for a transfer of the open cell. Local. */
 probe_loop_t* probe_prepare(probe_rank_t* rank, probe_transfer_t* transfer);
 
-/** Collective. Afterwards plain loads see what the peer's operations wrote here before, and the
- *  peer's later operations see what plain stores wrote here before. Must serve the peer's
- * operations while it waits, as a barrier of the library does.
+/** Collective. Makes the peer's earlier operations visible to plain loads, and earlier plain stores
+ *  visible to the peer's later operations. Must serve the peer's operations while it waits, as a
+ *  barrier of the library does.
  *  @return 0 or an error */
 int probe_settle(probe_rank_t* rank);
 
-/** Frees what probe_open() made. Collective. @return 0 or an error */
+/** Frees the objects of probe_open(). Collective. @return 0 or an error */
 int probe_close(probe_rank_t* rank);
 
 /** Text for an error of the calling rank (static, or in `rank->explained`). */

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * LAPI on Möbius (docs/fronts/lapi.md), as the programs of paper 1 used it: a put tells the target
- * by a counter, which the target waits for, and the origin by another one. There is no flag. A get
- * is measured from one side, as paper 1 had to: nothing tells the target that it was read from
- * before the data has left.
+ * LAPI on Möbius (docs/fronts/lapi.md), as the programs of paper 1 used it: a put increments a
+ * counter at the target, which waits for it, and one at the origin. There is no flag. A get is
+ * measured from one side, as in paper 1: LAPI signals the target of a get too early.
  *
  * Memory "allocate" is a static array of the program, "create" comes from malloc().
  */
@@ -26,9 +25,9 @@ const char probe_adapter_name[] = "lapi";
 enum { PAGE = 4096, STATIC_BYTES = 20 << 20 };
 
 static unsigned char static_region[STATIC_BYTES] __attribute__((aligned(PAGE)));
-static lapi_cntr_t arrived;   /* counted by the peer */
-static lapi_cntr_t completed; /* counted for the own operations */
-static probe_note_t board;    /* where the peer leaves its notes */
+static lapi_cntr_t arrived;   /* incremented by the peer */
+static lapi_cntr_t completed; /* incremented by own operations */
+static probe_note_t board;    /* for notes of the peer */
 
 typedef struct library {
   lapi_handle_t handle;
@@ -134,7 +133,7 @@ int probe_exchange(probe_rank_t* rank, const probe_note_t* mine, probe_note_t* t
   if (error == LAPI_SUCCESS) error = LAPI_Gfence(library->handle);
   if (error != LAPI_SUCCESS) return error;
   memcpy(theirs, &board, sizeof board);
-  return LAPI_Gfence(library->handle); /* the next note may overwrite this one only now */
+  return LAPI_Gfence(library->handle); /* from now on the next note may overwrite this one */
 }
 
 const char* probe_explain(probe_rank_t* rank, int error) {

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The limits: what the machine does without any library. The ranks are two threads of one process,
+ * The limits: the machine's speed without any library. The ranks are two threads of one process,
  * and each reads and writes the other's region by plain loads and stores.
  *
- *   pingpong:line:none:local    payload and flag by stores alone, without a fence: the fastest way
- *                               there is to hand bytes to another core. A cache line per direction.
- *   completion:copy:none:local  memcpy from one region to the other by one thread.
+ *   pingpong:line:none:local    payload and flag with stores alone, without a fence: the fastest
+ * way to pass bytes to another core. A cache line per direction. completion:copy:none:local  memcpy
+ * from one region to the other by one thread.
  *
- * Regions are shared anonymous mappings, whose pages are of the same kind as those of memory that
- * processes share.
+ * Regions are shared anonymous mappings, whose pages are of the same kind as those of memory shared
+ * between processes.
  */
 
 #ifndef _GNU_SOURCE
@@ -33,7 +33,7 @@ typedef struct shared {
   pthread_barrier_t barrier;
   probe_note_t notes[PROBE_RANKS];
   unsigned char* regions[PROBE_RANKS];
-  size_t region_bytes[PROBE_RANKS]; /* each rank reads its own: they open and close on their own */
+  size_t region_bytes[PROBE_RANKS]; /* each rank uses its own: ranks open and close independently */
   const probe_cell_t* cells[PROBE_RANKS];
   probe_main_t* main;
   const void* context;
@@ -134,7 +134,7 @@ const char* probe_open(probe_rank_t* rank, const probe_cell_t* cell, size_t byte
 
 int probe_close(probe_rank_t* rank) {
   shared_t* shared = rank->state;
-  probe_settle(rank); /* the peer may still be looking at it */
+  probe_settle(rank); /* the peer may still use it */
   return munmap(shared->regions[rank->rank], shared->region_bytes[rank->rank]) == 0 ? 0 : errno;
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * Möbius through its public C interface. Sizes of 8, 4, 2 and 1 bytes go through the inlined calls,
- * as a program that knows its sizes would have it; all others through mob_put() and mob_get().
+ * Möbius through its public C interface. Sizes of 8, 4, 2 and 1 bytes use the inlined calls, as in
+ * a program that knows its sizes; all others use mob_put() and mob_get().
  */
 
 #include <mobius/mobius.h>
@@ -20,12 +20,12 @@ typedef struct library {
   const probe_cell_t* cell;
   mob_rank_t me;
   mob_rank_t peer;
-  mob_mem_t region; /* where the cell is of memory that Möbius allocates */
-  void* own;        /* where it is of malloc(): exposed, and its base at each rank */
+  mob_mem_t region; /* for cells with memory that Möbius allocates */
+  void* own;        /* for cells with malloc(): exposed, with its base at each rank */
   mob_exposed_t exposed;
   unsigned char* bases[PROBE_RANKS];
-  int waits; /* the flag is awaited by the library: the peer is on another host, or `own` is set */
-  mob_mem_t board; /* one probe_note_t per rank, where the peer leaves its notes */
+  int waits; /* wait for the flag in the library: the peer is on another host, or `own` is set */
+  mob_mem_t board; /* one probe_note_t per rank, for notes of the peer */
 } library_t;
 
 /* ---- steps ---- */
@@ -35,7 +35,7 @@ typedef uint32_t __attribute__((may_alias)) word4_t;
 typedef uint16_t __attribute__((may_alias)) word2_t;
 typedef uint8_t __attribute__((may_alias)) word1_t;
 
-/* The data are complete at the peer before it is told. */
+/* The data is complete at the peer before the signal. */
 static PROBE_INLINE int tell(library_t* library, probe_transfer_t* transfer) {
   int error = mob_put8(library->peer, transfer->peer_flag, ++transfer->sent);
   return error != MOB_OK ? error : mob_flush(library->peer);
@@ -114,7 +114,7 @@ static probe_loop_t* const kLoops[2][2][5] = {LOOPS_OF(pingpong), LOOPS_OF(compl
 probe_loop_t* probe_prepare(probe_rank_t* rank, probe_transfer_t* transfer) {
   library_t* library = rank->state;
   void *data = NULL, *flag = NULL;
-  /* A place outside the region stays null here and is reported by the first put. */
+  /* A place outside the region stays null; the first put reports it. */
   if (library->own != NULL) {
     data = library->bases[library->peer] + transfer->peer_data_offset;
     flag = library->bases[library->peer] + transfer->peer_flag_offset;
@@ -182,7 +182,7 @@ int probe_close(probe_rank_t* rank) {
   return error;
 }
 
-/* A barrier completes the puts of all and is served by nobody: targets take no part here. */
+/* A barrier completes all puts; no target has to take part. */
 int probe_settle(probe_rank_t* rank) {
   (void)rank;
   return mob_barrier();
@@ -196,7 +196,7 @@ int probe_exchange(probe_rank_t* rank, const probe_note_t* mine, probe_note_t* t
   if (error == MOB_OK) error = mob_barrier();
   if (error != MOB_OK) return error;
   memcpy(theirs, mob_mem_local(library->board), sizeof *theirs);
-  return mob_barrier(); /* the next note may overwrite this one only now */
+  return mob_barrier(); /* from now on the next note may overwrite this one */
 }
 
 const char* probe_explain(probe_rank_t* rank, int error) {

@@ -3,7 +3,7 @@
 /*
  * Any MPI from 3.0 on. Compiled with each library's own mpicc.
  *
- * What is allowed where, and why it is done this way (sections of MPI 4.1):
+ * What MPI allows, and the reasons for this design (sections of MPI 4.1):
  *
  * - flush: one lock_all epoch for the whole cell. Polling the own window with plain loads is
  * allowed while the epoch is open, and in the unified memory model (12.4, the window says which it
@@ -38,9 +38,9 @@ typedef struct library {
   MPI_Comm comm;
   MPI_Group peer_group;
   MPI_Win win;
-  void* created; /* memory of MPI_Win_create, or of send and receive */
+  void* created; /* memory for MPI_Win_create, or for send and receive */
   int peer;
-  int separate; /* the window has two copies: plain loads see nothing new without MPI_Win_sync */
+  int separate; /* the window has two copies: plain loads need MPI_Win_sync first */
 } library_t;
 
 /* ---- steps ---- */
@@ -172,7 +172,7 @@ static const struct {
   probe_operation_t operation;
   probe_sync_t sync;
   probe_loop_t* pingpong;
-  probe_loop_t* completion; /* null: needs calls of the target, so no completion by one side */
+  probe_loop_t* completion; /* null: needs calls of the target, so one side alone cannot complete */
 } kLoops[] = {
     {PROBE_PUT, PROBE_FLUSH, pingpong_put_flush, completion_put_flush},
     {PROBE_GET, PROBE_FLUSH, pingpong_get_flush, completion_get_flush},
@@ -264,8 +264,8 @@ const char* probe_open(probe_rank_t* rank, const probe_cell_t* cell, size_t byte
   if (cell->memory == PROBE_LOCAL) return NULL;
   int error = open_window(library, bytes, region);
   if (error == MPI_SUCCESS) return NULL;
-  /* Where the window exists, freeing it is collective and the peer may have had no error; it stays,
-   * and so must its memory. */
+  /* Freeing the window is collective, and the peer may have had no error: the window stays, and so
+   * must its memory. */
   if (library->win == MPI_WIN_NULL) free(library->created);
   return probe_explain(rank, error);
 }
@@ -312,7 +312,7 @@ void probe_abort(probe_rank_t* rank, int status) {
   _Exit(status);
 }
 
-/* The library's name for itself is what stands before its version: "Open MPI v5.0.8, …",
+/* The library's name is the text before its version: "Open MPI v5.0.8, …",
  * "MPICH Version:      5.0.2", "Intel(R) MPI Library 2021.17 for …". */
 static void name_library(probe_rank_t* rank) {
   static char text[MPI_MAX_LIBRARY_VERSION_STRING];

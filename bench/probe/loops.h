@@ -4,8 +4,8 @@
 
 /**
  * @file
- * The experiments, once for all libraries. An adapter names its inlined steps (adapter.h) and gets
- * a function of type probe_loop_t. A step is
+ * The loops of the experiments, for all libraries. An adapter names its inlined steps (adapter.h)
+ * and gets a function of type probe_loop_t. A step is
  *
  *     static PROBE_INLINE int step(probe_rank_t* rank, probe_transfer_t* transfer);
  *
@@ -16,7 +16,7 @@
 
 #define PROBE_INLINE inline __attribute__((always_inline))
 
-/** Ranks take turns: the one whose turn it is moves the data and tells the other, who awaits it. */
+/** Ranks take turns: one moves the data and signals the other, which waits for it. */
 #define PROBE_DEFINE_PINGPONG(function, turn, await)                                            \
   static int function(probe_rank_t* rank, probe_transfer_t* shared, int first, uint64_t legs) { \
     probe_transfer_t transfer = *shared; /* a copy that the compiler can keep in registers */   \
@@ -28,7 +28,7 @@
     return error;                                                                               \
   }
 
-/** One rank operates, the other is left alone; it waits in probe_settle() meanwhile. */
+/** One rank operates; the other waits in probe_settle() and takes no part. */
 #define PROBE_DEFINE_COMPLETION(function, operate)                                              \
   static int function(probe_rank_t* rank, probe_transfer_t* shared, int first, uint64_t legs) { \
     if (rank->rank != first) return 0;                                                          \

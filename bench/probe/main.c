@@ -2,8 +2,8 @@
 
 /*
  * A probe: measures one library and writes JSON lines (docs/instrument-formats.md). The library is
- * chosen when linking: adapter.h says what an adapter gives. Everything that is the same for all
- * libraries is here and in the other shared files; nothing of a library is.
+ * chosen when linking: adapter.h lists the functions of an adapter. This file and the other shared
+ * files contain nothing that is specific to a library.
  */
 
 #ifndef _GNU_SOURCE
@@ -23,7 +23,7 @@
 
 enum { kMeasured = 0, kFailed = 1, kBadArguments = 2 };
 
-/* What a problem is worth: the larger of the ranks' exit statuses, and its text from rank 0. */
+/* The result of a problem: the larger of the ranks' exit statuses, and the text from rank 0. */
 static int agree(probe_rank_t* rank, const char* problem) {
   probe_note_t mine, theirs;
   memset(&mine, 0, sizeof mine);

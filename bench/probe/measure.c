@@ -10,12 +10,12 @@
 enum {
   kRun = 1, /* commands of rank 0 to rank 1 */
   kStop = 2,
-  kMaxOverheadPart = 50,        /* timer overhead: at most one part in so many of a batch */
-  kSamplesFactor = 4,           /* at most so many times the minimum number of samples */
-  kWarmupNs = 1000000,          /* repeat untimed for at least so long … */
-  kWarmupRepetitions = 8,       /* … and so often */
-  kLeadInNs = 20000,            /* untimed start of each timed stretch: the ranks find each other */
-  kDirectionTimed = PROBE_RANKS /* the pattern's direction of data that go back and forth */
+  kMaxOverheadPart = 50,        /* timer overhead: at most one such part of a batch */
+  kSamplesFactor = 4,           /* limit of samples, as a multiple of the minimum */
+  kWarmupNs = 1000000,          /* warm up for at least this time … */
+  kWarmupRepetitions = 8,       /* … and so many repetitions */
+  kLeadInNs = 20000,            /* untimed start of each stretch, which synchronises the ranks */
+  kDirectionTimed = PROBE_RANKS /* the pattern's direction for data that goes back and forth */
 };
 
 typedef struct measurement {
@@ -64,8 +64,8 @@ static probe_frame_t frame_of(const measurement_t* m, int rank) {
   return frame;
 }
 
-/* Both ranks compare their region; rank 0 writes what the first of them found. Returns 1 if all is
- * as it must be. */
+/* Both ranks compare their region; rank 0 records the first fault. Returns 1 if all data is right.
+ */
 static int compare_regions(measurement_t* m, const probe_pattern_t* pattern, const char* when) {
   probe_fault_t fault = {0, 0, 0, ""};
   probe_note_t mine, theirs;
@@ -89,7 +89,7 @@ static int compare_regions(measurement_t* m, const probe_pattern_t* pattern, con
   return 0;
 }
 
-/* The rank whose data are moved by a leg that `first` takes. */
+/* The rank whose data a leg of `first` moves. */
 static int source_of(const measurement_t* m, int first) {
   return m->cell->operation == PROBE_GET ? 1 - first : first;
 }
@@ -126,7 +126,7 @@ static void run_stretch(measurement_t* m, const stretch_t* stretch, double* samp
   settle(m);
 }
 
-/* Rank 0: has both ranks run a stretch. */
+/* Rank 0: makes both ranks run a stretch. */
 static void lead(measurement_t* m, uint64_t lead_in, uint64_t batch, uint64_t count,
                  double* samples_ns) {
   probe_note_t mine, theirs;
@@ -140,7 +140,7 @@ static void lead(measurement_t* m, uint64_t lead_in, uint64_t batch, uint64_t co
   run_stretch(m, &stretch, samples_ns);
 }
 
-/* Rank 1: does as rank 0 says until it says stop. */
+/* Rank 1: carries out rank 0's commands until stop. */
 static void follow(measurement_t* m) {
   for (;;) {
     probe_note_t mine, theirs;
@@ -164,7 +164,7 @@ static uint64_t repetitions_for(double time_ns, double repetition_ns) {
   return repetitions < 1 ? 1 : (uint64_t)repetitions + 1;
 }
 
-/* Rank 0: repeats until warm. Returns the time of a repetition. */
+/* Rank 0: warms up. Returns the time of a repetition. */
 static double warm_up(measurement_t* m) {
   double total_ns = 0, repetition_ns = 0;
   uint64_t done = 0;
@@ -176,8 +176,8 @@ static double warm_up(measurement_t* m) {
   return repetition_ns;
 }
 
-/* Rank 0: the smallest batch in which even the fastest of a few is long beside a timer read, with a
- * margin for times that get shorter later. */
+/* Rank 0: the smallest batch whose fastest run is long compared with a timer read, with a margin
+ * for times that get shorter later. */
 static uint64_t choose_batch(measurement_t* m, double repetition_ns) {
   enum { kTrials = 9 };
   const double needed_ns = 1.25 * kMaxOverheadPart * m->session->timer.overhead_ns;
@@ -194,8 +194,8 @@ static uint64_t choose_batch(measurement_t* m, double repetition_ns) {
   }
 }
 
-/* Rank 0: takes the samples. Returns how many; `samples_ns` has room for kSamplesFactor times the
- * minimum. */
+/* Rank 0: takes the samples. Returns their number; `samples_ns` has room for kSamplesFactor times
+ * the minimum. */
 static uint64_t take_samples(measurement_t* m, uint64_t batch, double repetition_ns,
                              double* samples_ns) {
   const uint64_t least = m->session->options->min_samples, most = kSamplesFactor * least;
@@ -223,7 +223,7 @@ static uint64_t measure(measurement_t* m, double* samples_ns, uint64_t* batch) {
     double total_ns = 0;
     for (uint64_t i = 0; i < taken; i++) total_ns += samples_ns[i] * (double)*batch;
     if (total_ns / (double)taken >= kMaxOverheadPart * m->session->timer.overhead_ns) return taken;
-    *batch += (*batch + 1) / 2; /* it got faster than the margin allows for */
+    *batch += (*batch + 1) / 2; /* repetitions got faster than the margin allows */
   }
 }
 
@@ -249,7 +249,7 @@ static int measure_size(measurement_t* m, size_t bytes, double* samples_ns) {
   probe_frame_t frame;
   uint64_t count = 0, batch = 0;
   place(m, bytes);
-  settle(m); /* nobody looks at the last size's flag any more, which may lie in this one's data */
+  settle(m); /* no rank uses the last size's flag any more, which may be inside this size's data */
   frame = frame_of(m, m->rank->rank);
   probe_frame_fill(&frame, &m->transfer);
   if (!verify(m, 0, "before timing")) return 0;
@@ -262,14 +262,15 @@ static int measure_size(measurement_t* m, size_t bytes, double* samples_ns) {
   } else {
     follow(m);
   }
-  /* What went back and forth must be at both ends. */
+  /* Data that went back and forth must be at both ends. */
   if (!compare_regions(m, &timed, "after the timed repetitions")) return 0;
   if (!verify(m, 1, "after timing")) return 0;
   probe_write_samples(m->session->file, m->cell, bytes, batch, samples_ns, count);
   return 1;
 }
 
-/* Opens the cell on both ranks. Returns 0 if one of them refused; rank 0 has then written why. */
+/* Opens the cell on both ranks. Returns 0 if one of them refused; rank 0 then records the reason.
+ */
 static int open_cell(measurement_t* m, size_t bytes) {
   probe_note_t mine, theirs;
   void* region = NULL;
@@ -285,7 +286,7 @@ static int open_cell(measurement_t* m, size_t bytes) {
     m->peer_data_offset = (size_t)theirs.words[0];
     return 1;
   }
-  /* Freeing is collective: where only the peer failed, what was opened here must stay. */
+  /* Freeing is collective: if only the peer failed, this rank must keep its objects. */
   probe_write_refused(m->session->file, m->cell, mine.text[0] != '\0' ? mine.text : theirs.text);
   return 0;
 }
@@ -305,7 +306,7 @@ int probe_measure_cell(probe_session_t* session, const probe_cell_t* cell) {
     if (options->sizes[i] > largest) largest = options->sizes[i];
   if (!open_cell(&m, largest + PROBE_REGION_EXTRA_BYTES)) return 1;
 
-  /* Written to at once, so that no page is first touched in a timed stretch. */
+  /* Writes to all pages now, so that no page is first touched while timing. */
   size_t room = (size_t)(kSamplesFactor * options->min_samples) * sizeof(double);
   double* samples_ns = malloc(room);
   if (samples_ns == NULL) give_up(&m, "no memory for the samples; lower --min-samples");

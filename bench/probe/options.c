@@ -184,7 +184,7 @@ static int parse_option(const char* name, const char* value, probe_options_t* op
     snprintf(options->problem, PROBE_TEXT_BYTES, "--seed: '%.40s' is no number of 64 bits", value);
     return 0;
   }
-  /* --max-seconds, the only other one that the caller lets through */
+  /* --max-seconds, the only other option that the caller passes */
   char* end;
   double seconds = strtod(value, &end);
   if (end != value && *end == '\0' && seconds >= 0 && seconds <= 86400) {

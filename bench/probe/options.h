@@ -22,13 +22,13 @@ typedef struct probe_options {
   int cpus[PROBE_RANKS]; /* -1: not pinned */
   uint64_t seed;
   int help;
-  char problem[PROBE_TEXT_BYTES]; /* what is wrong with the arguments, "" if nothing */
+  char problem[PROBE_TEXT_BYTES]; /* the error in the arguments, or "" */
 } probe_options_t;
 
-/** Reads the arguments; a problem is reported later, by one rank, from `options->problem`. */
+/** Reads the arguments; one rank reports an error later, from `options->problem`. */
 void probe_options_parse(int argc, char** argv, probe_options_t* options);
 
-/** Text of --help. */
+/** The text of --help. */
 extern const char probe_usage[];
 
 #endif

@@ -19,7 +19,7 @@ static int sequence_length(const unsigned char* text) {
   return length;
 }
 
-/* Messages of libraries may hold anything; one byte that is no UTF-8 would make the whole file
+/* Messages of libraries may contain any bytes; one that is no UTF-8 would make the whole file
  * unreadable. */
 static void write_text(FILE* file, const char* text) {
   fputc('"', file);

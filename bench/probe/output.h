@@ -4,8 +4,8 @@
 
 /**
  * @file
- * The JSON lines of a launch, written by rank 0. Each line is flushed, so that what was measured
- * outlives a crash. Every function does nothing with a null `file` (the other rank).
+ * The JSON lines of a launch, written by rank 0. Each line is flushed, so that measurements survive
+ * a crash. With a null `file` (the other rank) every function does nothing.
  */
 
 #include <stdio.h>

@@ -4,7 +4,7 @@
 
 /**
  * @file
- * What the data and their guards must hold.
+ * The expected content of the data and its guards.
  */
 
 #include "adapter.h"
@@ -15,7 +15,7 @@ enum {
   PROBE_REGION_EXTRA_BYTES = 4 * PROBE_GUARD_BYTES
 };
 
-/** A pattern: the four numbers decide every byte. */
+/** A pattern: these four numbers determine every byte. */
 typedef struct probe_pattern {
   uint64_t seed;
   uint64_t bytes;
@@ -23,7 +23,7 @@ typedef struct probe_pattern {
   uint64_t repetition;
 } probe_pattern_t;
 
-/** A byte that is not what it must be. */
+/** A wrong byte. */
 typedef struct probe_fault {
   int64_t byte; /* from the start of the data; negative in the guard below */
   int expected;
@@ -37,16 +37,16 @@ size_t probe_data_offset(const void* region);
 /** Bytes from the start of the data to the flag. */
 size_t probe_flag_distance(size_t bytes);
 
-/** Writes the pattern, or where `inverted` its complement, which differs from it in every byte. */
+/** Writes the pattern or, if `inverted`, its complement, which differs in every byte. */
 void probe_pattern_fill(const probe_pattern_t* pattern, int inverted, probe_transfer_t* transfer);
 
 /**
- * What stands around the data of a rank: guards, pad and first flag. It differs between the ranks,
- * so that one byte too many, copied from the other rank's guard, is seen.
+ * The surroundings of a rank's data: guards, pad and first flag. They differ between the ranks, so
+ * that one byte too many, copied from the other rank's guard, is detected.
  *
- * A flag that is put behind the data hides what the same put wrote there before: in a ping-pong
- * with flags, up to 8 bytes too many go unseen if the size is a multiple of 8. Other sizes and the
- * completion of the same operation show them.
+ * A flag that is put after the data overwrites an error there: in a ping-pong with flags, up to 8
+ * bytes too many are not detected if the size is a multiple of 8. Other sizes, and the completion
+ * experiment of the same operation, detect them.
  */
 typedef struct probe_frame {
   uint64_t seed;
@@ -54,7 +54,7 @@ typedef struct probe_frame {
   uint64_t rank;
 } probe_frame_t;
 
-/** Value of the flag before the first one is sent. */
+/** The initial value of the flag. */
 uint64_t probe_first_flag(const probe_frame_t* frame);
 
 /** Writes guards, pad and flag. */

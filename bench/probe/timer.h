@@ -5,8 +5,8 @@
 /**
  * @file
  * The clock. CLOCK_MONOTONIC, because every host has it and a read costs about as much as a
- * serialised read of the cycle counter (43 and 33 ns where this was decided): the counter would
- * only shorten batches by a quarter and add a calibration that can be wrong.
+ * serialised read of the cycle counter (43 and 33 ns on the machine of this decision): the counter
+ * would only shorten batches by a quarter, and need a calibration that can be wrong.
  */
 
 #include <stdint.h>
@@ -15,7 +15,7 @@
 #define PROBE_TIMER_NAME "clock_gettime(CLOCK_MONOTONIC)"
 
 typedef struct probe_timer {
-  double overhead_ns;   /* median time between two reads in a row */
+  double overhead_ns;   /* median time between two consecutive reads */
   double resolution_ns; /* smallest difference between two measured times */
 } probe_timer_t;
 

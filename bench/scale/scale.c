@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* One row of the tables of docs/scaling.md: how long mob_init() takes, and a put to every rank with
+/* One row of the tables of docs/scaling.md: the time of mob_init(), and of a put to every rank with
  * a barrier after it, at the slowest process; and the largest private memory of a process after
  * each.
  *
@@ -20,7 +20,7 @@ static double now_ms(void) {
   return (double)now.tv_sec * 1e3 + (double)now.tv_nsec / 1e6;
 }
 
-/* What the kernel counts as private and dirty; 0 if it does not say. */
+/* Private dirty memory as the kernel counts it; 0 if it does not tell. */
 static double private_kib(void) {
   FILE* file = fopen("/proc/self/smaps_rollup", "r");
   char line[256];
@@ -54,7 +54,8 @@ int main(void) {
   need(mob_barrier());
   const double puts = now_ms();
   for (mob_rank_t i = 0; i < size; ++i) {
-    const mob_rank_t rank = (mob_rank() + i) % size; /* not all to the same at once */
+    const mob_rank_t rank =
+        (mob_rank() + i) % size; /* so that ranks do not all put to the same one */
     void* place = NULL;
     need(mob_mem_address(mem, rank, (size_t)mob_rank() * sizeof(uint64_t), &place));
     need(mob_put8(rank, place, (uint64_t)mob_rank() + 1));

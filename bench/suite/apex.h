@@ -4,9 +4,9 @@
 
 /**
  * @file
- * APEX-Map (paper 4): a global array of doubles, M bytes of it with each rank, is read in blocks of
- * L doubles that begin where a power law of parameter K says. K = 1: anywhere; small K: mostly near
- * the start of the reader's own part.
+ * APEX-Map (paper 4): ranks read blocks of L doubles from a global array, of which each rank has M
+ * bytes. A power law with parameter K gives the blocks' positions: anywhere for K = 1, mostly near
+ * the start of the reader's own part for small K.
  */
 
 #include "session.h"
@@ -21,7 +21,7 @@ typedef struct apex {
   size_t accesses; /* of one index array */
   uint64_t passes; /* over index arrays, of a repetition */
   uint64_t* indices[APEX_ARRAYS];
-  double sums[APEX_ARRAYS]; /* what a sequential run sums up for each */
+  double sums[APEX_ARRAYS]; /* the sums of a sequential run */
   uint64_t next;            /* array of the next pass */
   double sum;               /* of all passes */
   double expected;
@@ -29,19 +29,19 @@ typedef struct apex {
   int64_t working_ns, waiting_ns;
 } apex_t;
 
-/** What lies at a place of the global array. Small whole numbers: sums are exact. */
+/** The value of an element of the global array: small whole numbers, so that sums are exact. */
 static inline double apex_value(uint64_t index) { return (double)(index * 2654435761u % 1009); }
 
-/** Sum of a block, as the program that is measured computes it. */
+/** The sum of a block, in the order of the measured program. */
 static inline double apex_compute(const double* data, size_t words) {
   double sum = 0;
   for (size_t i = 0; i < words; i++) sum += data[i];
   return sum;
 }
 
-/** Passes by requests and replies: what a library's two-sided transfers need instead of gets. */
+/** Passes with requests and replies, for two-sided transfers. */
 typedef int apex_passes_t(apex_t* apex, uint64_t passes);
-/** Set by a library that has them, else null. */
+/** Set by libraries with two-sided transfers, else null. */
 extern apex_passes_t* apex_message_passes;
 
 #endif

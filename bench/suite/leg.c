@@ -89,8 +89,7 @@ int suite_legs(suite_path_t* path) {
 
 /* ---- verification ---- */
 
-/* Word `i` of what a rank sends in a round. Doubles are small whole numbers, so that sums are
- * exact. */
+/* Word `i` of a rank's data in a round. Doubles are small whole numbers, so that sums are exact. */
 static uint64_t word_of(const suite_path_t* path, uint64_t key, size_t i) {
   uint64_t word = suite_mix(key, i);
   if (path->type.is_double) {
@@ -100,7 +99,7 @@ static uint64_t word_of(const suite_path_t* path, uint64_t key, size_t i) {
   return word;
 }
 
-/* Bytes `begin` to `end` of them. */
+/* Bytes `begin` to `end` of these words. */
 static void write_pattern(const suite_path_t* path, uint64_t key, unsigned char* to, size_t begin,
                           size_t end) {
   for (size_t i = begin; i < end;) {
@@ -119,7 +118,7 @@ static uint64_t key_of(const suite_path_t* path, uint64_t round, int rank, int w
 
 static size_t span_of(const suite_path_t* path) { return path->pieces * path->piece_extent; }
 
-/* Fills an area and its guards. `which`: 0 what is sent, 1 what is there before. */
+/* Fills an area and its guards. `which`: 0 data to send, 1 data before the leg. */
 static void fill(suite_path_t* path, size_t area, uint64_t round, int which) {
   uint64_t key = key_of(path, round, path->comm.rank, which);
   unsigned char* data = path->window.base + area;
@@ -147,7 +146,7 @@ static void add(const suite_type_t* type, unsigned char* to, const unsigned char
   memcpy(to, &a, type->element_bytes);
 }
 
-/* What must be in the target area after a leg: what was there, and the runs that `sender` sent. */
+/* The expected target area after a leg: the data before, and the runs that `sender` sent. */
 static void expect(suite_path_t* path, unsigned char* expected, uint64_t round, int sender) {
   uint64_t before = key_of(path, round, path->comm.rank, 1);
   size_t span = span_of(path);
@@ -202,7 +201,7 @@ static int64_t compare(suite_path_t* path, const unsigned char* expected, uint64
   return -1;
 }
 
-/* What a fetch must have brought: what the target held before. */
+/* The expected result of a fetch: the target's data before. */
 static int64_t compare_fetched(suite_path_t* path, uint64_t round, int target, int* want,
                                int* got) {
   uint64_t key = key_of(path, round, target, 1);
@@ -226,7 +225,7 @@ static uint64_t first_word(suite_path_t* path, uint64_t round, int rank) {
 }
 
 typedef struct finding {
-  int64_t wrong; /* not 0: something is */
+  int64_t wrong; /* not 0: there is a wrong byte */
   int64_t byte, want, got;
   char where[64];
 } finding_t;
@@ -238,7 +237,7 @@ static int check_leg(suite_path_t* path, uint64_t round, int to, int from, const
   unsigned char* expected = malloc(span_of(path) + 8);
   if (expected == NULL) abort();
   expect(path, expected, round, sender);
-  path->parity = !path->parity; /* as the leg had it */
+  path->parity = !path->parity; /* the parity of the leg */
   int64_t byte = compare(path, expected, round, &want, &got, &where);
   if (byte < 0 && effect == SUITE_FETCH_ADDS && to != SUITE_NOBODY) {
     byte = compare_fetched(path, round, to, &want, &got);

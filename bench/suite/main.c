@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The test-suite: measures cells that are put together from blocks (suite.h) and writes JSON lines
+ * The test-suite: measures cells, combinations of blocks (suite.h), and writes JSON lines
  * (docs/instrument-formats.md). One program per library.
  */
 
@@ -280,7 +280,7 @@ static int write_environment(suite_session_t* session, const options_t* options)
   return kMeasured;
 }
 
-/* Whether one cell has the options of another, but for policy and n. */
+/* Whether one cell has the options of another, apart from policy and n. */
 static int has_options_of(const suite_cell_t* one, const suite_cell_t* other) {
   for (int i = 0; i < other->option_count; i++) {
     const char* name = other->options[i].name;
@@ -290,7 +290,7 @@ static int has_options_of(const suite_cell_t* one, const suite_cell_t* other) {
   return 1;
 }
 
-/* Whether two cells are the same but for the policy, which both name, and the number of pieces. */
+/* Whether two cells differ only in the policy, which both name, and the number of pieces. */
 static int take_turns(const suite_cell_t* a, const suite_cell_t* b) {
   if (suite_option(a, "policy", NULL) == NULL || suite_option(b, "policy", NULL) == NULL ||
       strcmp(a->experiment, b->experiment) != 0 || strcmp(a->transfer, b->transfer) != 0 ||

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* The blocks of a cell, opened one after the other and agreed upon by all ranks. */
+/* Opens the blocks of a cell, one after the other; all ranks agree on the result. */
 
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* gethostname */
@@ -91,12 +91,12 @@ static int open_window(suite_path_t* path, size_t largest) {
   suite_window_t* window = &path->window;
   size_t flags = ((size_t)path->comm.size * sizeof(uint64_t) + 4095) / 4096 * 4096;
   size_t area = suite_area_bytes(path->cell, largest);
-  /* The largest one may be refused, and others reach farther than bytes in a row of its size. */
+  /* The largest size may be refused, and other layouts are longer than contiguous bytes. */
   for (int i = 0; i < path->session->size_count; i++) {
     size_t other = suite_area_bytes(path->cell, path->session->sizes[i]);
     if (other > area) area = other;
   }
-  /* Two areas that data go between, and two for data that are packed by hand. */
+  /* Two areas for the data, and two for packing by hand. */
   window->comm = &path->comm;
   window->bytes = flags + 4 * area;
   window->bases = calloc((size_t)path->comm.size, 3 * sizeof(uint64_t));
@@ -113,7 +113,7 @@ static int open_window(suite_path_t* path, size_t largest) {
   return path->memory->open(window);
 }
 
-/* Whether the ranks that this one has to do with are on other hosts, by the hosts' names. */
+/* Whether this rank's partners are on other hosts, according to the hosts' names. */
 static const char* check_hosts(suite_path_t* path) {
   enum { kNameBytes = 256 };
   int size = path->comm.size, rank = path->comm.rank, to = SUITE_NOBODY, from = SUITE_NOBODY;
@@ -166,7 +166,7 @@ const char* suite_path_open(suite_session_t* session, const suite_cell_t* cell, 
   }
   error = open_window(path, largest);
   problem = suite_agree(session, &path->comm, error != 0 ? suite_library.explain(error) : NULL);
-  /* Freeing is collective: where only others failed, what was opened here must stay. */
+  /* Freeing is collective: if only other ranks failed, this rank must keep its blocks open. */
   if (problem != NULL) return problem;
   path->has_window = 1;
   memset(path->window.base, 0, path->window.bytes);

@@ -4,7 +4,7 @@
 
 #include "session.h"
 
-/* One byte that is no UTF-8 would make the file unreadable: messages of libraries may hold any. */
+/* Messages of libraries may contain any bytes; one that is no UTF-8 makes the file unreadable. */
 static void write_text(FILE* file, const char* text) {
   fputc('"', file);
   for (const unsigned char* c = (const unsigned char*)text; *c != '\0'; c++) {

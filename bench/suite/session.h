@@ -4,7 +4,7 @@
 
 /**
  * @file
- * What experiments are made of: the opened blocks of a cell, a leg, verification, times, records.
+ * Tools for experiments: the opened blocks of a cell, a leg, verification, times, records.
  */
 
 #include "suite.h"
@@ -14,7 +14,7 @@ enum { SUITE_MAX_CELLS = 1024, SUITE_MAX_SIZES = 256, SUITE_MOST_BYTES = 1 << 28
 typedef struct suite_session {
   suite_job_t* job;
   suite_comm_t world;
-  FILE* out; /* of the one process that writes records, else null */
+  FILE* out; /* non-null in the one process that writes records */
   uint64_t min_samples;
   double max_seconds;
   uint64_t seed;
@@ -22,7 +22,7 @@ typedef struct suite_session {
   int size_count;
   double timer_overhead_ns;
   int wrong; /* some data were wrong */
-  /* What the repetitions of a sample spent on what is not measured; they add to it. */
+  /* Time of a sample that does not count; repetitions add to it. */
   int64_t aside_ns;
 } suite_session_t;
 
@@ -40,37 +40,37 @@ typedef struct suite_path {
   suite_window_t window;
   int has_comm, has_window, has_sync;
 
-  /* of the size that is measured */
-  suite_type_t type; /* how data lie */
-  suite_type_t wire; /* what travels: the same, or bytes in a row where data are packed by hand */
+  /* of the current size */
+  suite_type_t type; /* the layout of the data */
+  suite_type_t wire; /* the transferred layout: the same, or contiguous if data is packed */
   suite_run_of_bytes_t wire_run;
-  size_t pieces;       /* transfers that one leg is made of */
-  size_t piece_extent; /* from one to the next */
-  size_t area[2];      /* where data lie in the window: legs go from one to the other by turns */
-  size_t stage[2];     /* where data are packed by hand: own, and of the peer */
+  size_t pieces;       /* transfers per leg */
+  size_t piece_extent; /* from one piece to the next */
+  size_t area[2];      /* places of data in the window; legs alternate between them */
+  size_t stage[2];     /* places for packing by hand: own, and the peer's */
   int by_hand;
   int parity;
-  unsigned char* result; /* of fetching transfers: as large as the data */
-  uint64_t compare;      /* of swaps: what the word is thought to hold */
+  unsigned char* result; /* result of fetching transfers, as large as the data */
+  uint64_t compare;      /* for swaps: the expected value of the word */
   /* Called between the start of transfers and their completion, unless null. */
   void (*between)(void* context, int to, int from);
   void* between_context;
 } suite_path_t;
 
 /** Opens blocks of a cell for data of up to `largest` bytes. Collective.
- *  @return null, or why not; nothing stays open then */
+ *  @return null, or the reason why not; nothing stays open then */
 const char* suite_path_open(suite_session_t* session, const suite_cell_t* cell, size_t largest,
                             suite_path_t* path);
 const char* suite_path_close(suite_path_t* path);
 
-/** Lays out one size. @return null, or why it cannot be */
+/** Lays out one size. @return null, or the reason why it cannot */
 const char* suite_path_size(suite_path_t* path, size_t bytes);
 
-/** Measures a size, with the experiment's own data. @return null, or why it cannot be */
+/** Measures a size, with the experiment's own data. @return null, or the reason why it cannot */
 typedef const char* (*suite_size_t)(void* context, size_t bytes);
 
-/** Measures all sizes of the session. @return null, or why the last that could not be measured
- *  could not, if that is so of all */
+/** Measures all sizes of the session. @return null, or the reason of the last size if none could be
+ *  measured */
 const char* suite_each_size(const suite_session_t* session, suite_size_t measure, void* context);
 
 /** Bytes of an area for data of `bytes`, guards included. */
@@ -86,10 +86,10 @@ int suite_legs(suite_path_t* path);
  *  @return 1 if right; else 0, and the record is written */
 int suite_verify(suite_path_t* path, uint64_t round, const char* when);
 
-/** Ends the job for an error in the middle of a cell: others may wait for what never comes. */
+/** Ends the job after an error in the middle of a cell, because other ranks may wait forever. */
 __attribute__((noreturn)) void suite_give_up(suite_session_t* session, const suite_cell_t* cell,
                                              int error);
-/** The same for what is no error of the library. */
+/** The same for a problem that is no error of the library. */
 __attribute__((noreturn)) void suite_stop(suite_session_t* session, const suite_cell_t* cell,
                                           const char* why);
 #define SUITE_CHECK(path, call)                                                        \
@@ -102,40 +102,39 @@ __attribute__((noreturn)) void suite_stop(suite_session_t* session, const suite_
  *  The text lives until the next call. */
 const char* suite_agree(suite_session_t* session, suite_comm_t* comm, const char* problem);
 
-/** All ranks run so many repetitions. */
+/** Runs so many repetitions; all ranks call it. */
 typedef int suite_repeat_t(void* context, uint64_t repetitions);
 
-/** Times of repetitions, chosen by the leader of `comm` with batches long beside a timer read. */
+/** Times of repetitions. The leader of `comm` makes batches long compared with a timer read. */
 typedef struct suite_times {
   double* samples_ns; /* the leader's; each the mean of a batch, per repetition */
   uint64_t count, batch;
-  uint64_t repetitions; /* all that were run, untimed ones included: the same at every rank */
+  uint64_t repetitions; /* including untimed ones; the same at every rank */
 } suite_times_t;
 
 /** Collective. @return 0 or an error of `repeat` or the library; suite_times_free() in any case */
 int suite_time(suite_session_t* session, suite_comm_t* comm, suite_repeat_t* repeat, void* context,
                suite_times_t* times);
-/** A turn of several that together take what suite_time() takes: `times`, all zeros before the
- * first, has its samples behind those of the turns before. What a turn begins with does not count:
- * the library has to get used to what comes. */
+/** One of several turns, which together take as long as suite_time(). Appends its samples to
+ * `times`, all zeros before the first turn. The beginning of a turn does not count: the library has
+ * to adapt to a new pattern. */
 int suite_time_turn(suite_session_t* session, suite_comm_t* comm, suite_repeat_t* repeat,
                     void* context, int turns, suite_times_t* times);
-/** Writes a record, at most every second: what is slow is not taken for what hangs. */
+/** Writes a record, at most every second, so that a slow program is not mistaken for a hung one. */
 void suite_show_life(suite_session_t* session);
 void suite_times_free(suite_times_t* times);
-/** Divides all samples: a repetition of so many parts. */
+/** Divides all samples by the number of parts of a repetition. */
 void suite_times_divide(suite_times_t* times, double parts);
 
 int64_t suite_now_ns(void);
 
-/** The part of a latency experiment after a path was opened: all sizes. For experiments that only
- * differ in what they open. */
+/** Measures all sizes of a latency experiment, for experiments that differ only in their blocks. */
 const char* suite_measure_legs(suite_session_t* session, const suite_cell_t* cell);
 
-/** Transfers of a size in a row, where a cell asks for rows: depth=, or less of large ones. */
+/** The number of transfers in a row: option depth=, or fewer if they are large. */
 int suite_row_of(const suite_cell_t* cell, size_t bytes);
 
-/** Largest of the session's sizes. */
+/** The largest of the session's sizes. */
 size_t suite_largest(const suite_session_t* session);
 
 /* Records (docs/instrument-formats.md). `part` is appended to the cell's name unless null. */
@@ -148,7 +147,7 @@ void suite_record_wrong(suite_session_t* session, const suite_cell_t* cell, size
 void suite_record_text(suite_session_t* session, const char* type, const suite_cell_t* cell,
                        const char* name, const char* text);
 
-/** A word that depends on everything given. */
+/** A hash of both arguments. */
 uint64_t suite_mix(uint64_t a, uint64_t b);
 
 #endif

@@ -4,15 +4,16 @@
 
 /**
  * @file
- * The blocks of the test-suite (paper 3, §2), of which a measurement is put together:
+ * The blocks of the test-suite (paper 3, §2). A measurement combines one of each kind:
  *
  *   communicator × memory × synchronisation × transfer × datatype × partner, used by an experiment.
  *
- * A block is one static structure in one file, made known by SUITE_REGISTER(). Files in blocks/ and
- * experiments/ serve every library, those in mpi/ and mobius/ one. A program holds the shared files
- * and the folder of one library; blocks that the library lacks make a cell `refused`.
+ * A block is a static structure in a file of its own, registered by SUITE_REGISTER(). Files in
+ * blocks/ and experiments/ serve every library, those in other folders one library. A program
+ * contains the shared files and the folder of one library. A cell with a block that the library
+ * lacks is `refused`.
  *
- * Functions return 0 or an error of the library, which suite_library.explain() puts into words.
+ * Functions return 0 or an error of the library, which suite_library.explain() describes.
  */
 
 #include <stddef.h>
@@ -40,15 +41,15 @@ typedef struct suite_cell {
     char value[SUITE_WORD_BYTES];
   } options[SUITE_MAX_OPTIONS];
   int option_count;
-  /* Cells behind this one in its array that differ from it in policy= and n= alone, where the
-   * library can change the policy: an experiment may measure them all by turns. Its call for them
-   * then has nothing left to do. */
+  /* The number of cells after this one in its array that differ from it only in policy= and n=, if
+   * the library can change the policy. An experiment may measure all of them in turn; its calls for
+   * the later ones then do nothing. */
   int turns;
 } suite_cell_t;
 
-/** Value of an option, or `fallback`. */
+/** The value of an option, or `fallback`. */
 const char* suite_option(const suite_cell_t* cell, const char* name, const char* fallback);
-/** The same as a number; what is no number is `fallback`. */
+/** The value as a number; `fallback` if it is no number. */
 uint64_t suite_option_number(const suite_cell_t* cell, const char* name, uint64_t fallback);
 
 /** The process and its program. */
@@ -59,14 +60,14 @@ typedef struct suite_job {
   int child;             /* it was spawned by another process of the suite, or joins another job */
   int argc;              /* arguments as given, for children */
   char** argv;           /* likewise */
-  const char* spawn_on;  /* host for processes that are spawned; null: as the library likes */
-  const char* port_file; /* by which two jobs meet; null: there is no other job */
-  const char* interface; /* of plain sockets; null: the first that is one */
-  int joins;             /* this one is the job that connects */
+  const char* spawn_on;  /* host for spawned processes; null: the library chooses */
+  const char* port_file; /* through which two jobs meet; null: one job */
+  const char* interface; /* of plain sockets; null: the first network interface */
+  int joins;             /* this job connects to the other one */
 } suite_job_t;
 
-/** Who takes part in a cell. `rank` and `size` count all of them, also where the library's own
- * object has two groups. */
+/** The processes of a cell. `rank` and `size` count all of them, even if the library's own object
+ * has two groups. */
 typedef struct suite_comm {
   suite_job_t* job;
   int rank, size;
@@ -74,20 +75,20 @@ typedef struct suite_comm {
   void* state; /* the library's */
 } suite_comm_t;
 
-/** Bytes that are moved together: runs of bytes, ascending and apart. */
+/** A run of contiguous bytes. The runs of a type ascend and do not touch. */
 typedef struct suite_run_of_bytes {
   size_t offset, bytes;
 } suite_run_of_bytes_t;
 
-/** A datatype: how the bytes of one transfer lie, and the library's object for that. */
+/** A datatype: the layout of a transfer's bytes, and the library's object for it. */
 typedef struct suite_type {
-  size_t bytes;  /* that move */
-  size_t extent; /* from the first to behind the last */
+  size_t bytes;  /* bytes moved */
+  size_t extent; /* from the first byte to the end of the last */
   suite_run_of_bytes_t* runs;
   size_t run_count;
-  size_t element_bytes; /* 1, 4 or 8: what accumulates add */
+  size_t element_bytes; /* 1, 4 or 8: the elements that accumulates add */
   int is_double;
-  int is_regular;   /* blocks at one stride */
+  int is_regular;   /* equal blocks at a constant stride */
   const char* name; /* of the block */
   size_t block_bytes, stride_bytes;
   void* native;
@@ -95,8 +96,8 @@ typedef struct suite_type {
 } suite_type_t;
 
 /**
- * Memory that others transfer to and from. It starts with one flag of 8 bytes per rank.
- * `bases[r]` is what a transfer adds to an offset to address rank r: set by the memory block.
+ * Memory that other ranks transfer to and from. It starts with a flag of 8 bytes per rank. A
+ * transfer adds `bases[r]`, which the memory block sets, to an offset to address rank r.
  */
 typedef struct suite_window {
   suite_comm_t* comm;
@@ -109,7 +110,7 @@ typedef struct suite_window {
   void* epoch;    /* the synchronisation's */
 } suite_window_t;
 
-/** What every block begins with. */
+/** The beginning of every block. */
 typedef enum suite_kind {
   SUITE_COMMUNICATOR,
   SUITE_MEMORY,
@@ -128,7 +129,8 @@ typedef struct suite_block {
   struct suite_block* next; /* the registry's */
 } suite_block_t;
 
-/** Makes a communicator. `processes` is how many are to be started together for it, 0: any. */
+/** Makes a communicator. It needs `processes` processes that were started together; 0: any number.
+ */
 typedef struct suite_communicator_block {
   suite_block_t head;
   int processes;
@@ -143,41 +145,43 @@ typedef struct suite_memory_block {
   int (*close)(suite_window_t* window);
 } suite_memory_block_t;
 
-/** Orders transfers. `to` is the rank that the caller transfers to (or gets from), `from` the one
- * that does so with the caller; either may be SUITE_NOBODY. All ranks call enter and leave. */
+/** Orders transfers. The caller transfers to (or gets from) rank `to`, and rank `from` does so with
+ * the caller; either may be SUITE_NOBODY. All ranks call enter and leave. */
 typedef struct suite_sync_block {
   suite_block_t head;
-  int passive; /* targets take no part: who is to know gets a flag (suite_library.tell) */
+  int passive; /* targets take no part; a flag signals the data (suite_library.tell) */
   int (*open)(suite_window_t* window); /* the rest may be null */
   int (*enter)(suite_window_t* window, int to, int from);
   int (*leave)(suite_window_t* window, int to, int from); /* complete at the target */
   int (*close)(suite_window_t* window);
-  /** Completes what was transferred to `to`, and stays in the epoch. Null where none can. */
+  /** Completes transfers to `to` without leaving the epoch. Null if impossible. */
   int (*complete)(suite_window_t* window, int to);
 } suite_sync_block_t;
 
-/** What a transfer does to memory, for verification. */
+/** The effect of a transfer on memory, for verification. */
 typedef enum suite_effect {
   SUITE_PUTS,
   SUITE_GETS,
   SUITE_ADDS,       /* target += local */
   SUITE_FETCH_ADDS, /* the same, and result := target before */
-  SUITE_SWAPS,      /* target := local where it held `result`, which becomes what it held */
+  SUITE_SWAPS,      /* target := local if it equals `result`; result := target before */
   SUITE_MESSAGES    /* two-sided */
 } suite_effect_t;
 
-/** Where one of several transfers lies, from where the first could begin at each side. */
+/** The offsets of one of several transfers, from the first possible place at each side. */
 typedef struct suite_place {
   size_t far, near;
 } suite_place_t;
 
 /**
- * Moves the bytes of a type. One-sided: `start`, whose buffers are in use until leave() (or, with
- * `wait`, until that), and `start_all`, which does the same in a loop, as a program would, of types
- * that are one run; or `reach`, a pointer to the target's memory (null: an error)
- * for loads. Two-sided: `exchange`, complete when it returns; or `post`, complete after `wait`.
- * `stream` moves `count` pieces that are `step` bytes apart, and `acknowledge` has those who
- * received tell.
+ * Moves the bytes of a type.
+ *
+ * One-sided: `start`, which uses its buffers until leave() (or `wait`, if there is one), and
+ * `start_all`, which starts several transfers of one run each in a loop, as a program would; or
+ * `reach`, which returns a pointer to the target's memory for loads (null: an error).
+ *
+ * Two-sided: `exchange`, complete when it returns; or `post`, complete after `wait`. `stream` moves
+ * `count` pieces that are `step` bytes apart; with `acknowledge` the receivers confirm them.
  */
 typedef struct suite_transfer_block {
   suite_block_t head;
@@ -189,7 +193,7 @@ typedef struct suite_transfer_block {
   int (*wait)(suite_window_t* window);
   int (*exchange)(suite_window_t* window, const suite_type_t* type, int to, int from,
                   const void* out, void* in);
-  int one_word; /* of 4 or 8 bytes only */
+  int one_word; /* moves one word of 4 or 8 bytes only */
   int (*post)(suite_window_t* window, const suite_type_t* type, int to, int from, const void* out,
               void* in);
   int (*stream)(suite_window_t* window, const suite_type_t* type, int to, int from, int count,
@@ -204,16 +208,16 @@ static inline int suite_is_two_sided(const suite_transfer_block_t* transfer) {
 }
 
 /** Lays out `bytes` bytes: fills runs, extent and element of `type`.
- *  @return null, or why that cannot be */
+ *  @return null, or the reason why it cannot */
 typedef struct suite_type_block {
   suite_block_t head;
   const char* (*lay_out)(const suite_cell_t* cell, size_t bytes, suite_type_t* type);
 } suite_type_block_t;
 
-/** Who transfers to whom in each leg of a repetition. */
+/** The partners of each leg of a repetition. */
 typedef struct suite_partner_block {
   suite_block_t head;
-  int least; /* ranks that it needs */
+  int least; /* the fewest ranks */
   int (*legs)(int size);
   void (*partners)(int rank, int size, int leg, int* to, int* from);
 } suite_partner_block_t;
@@ -221,13 +225,13 @@ typedef struct suite_partner_block {
 struct suite_session;
 
 /** Measures a cell at all sizes and writes its records. Collective.
- *  @return null, or why the cell was refused (nothing stays open then) */
+ *  @return null, or the reason why the cell is refused (nothing stays open then) */
 typedef struct suite_experiment_block {
   suite_block_t head;
   const char* (*measure)(struct suite_session* session, const suite_cell_t* cell);
 } suite_experiment_block_t;
 
-/** Whole pages of plain memory, for free(); null if there are none. */
+/** Whole pages of ordinary memory, for free(); null if there is none. */
 void* suite_pages(size_t bytes);
 
 void suite_register(suite_block_t* block);
@@ -239,8 +243,8 @@ const suite_block_t* suite_blocks(suite_kind_t kind);
     suite_register((suite_block_t*)&(block));                       \
   }
 
-/* … and a transfer that one function starts and, if not null, one waits for: its name, what it does
- * (SUITE_PUTS …), what it is called there, how it is waited for, and whether it moves one word. */
+/* Defines a transfer from a function that starts it and one that waits for it (or null): its name,
+ * its effect (SUITE_PUTS …), its description, the two functions, and whether it moves one word. */
 #define SUITE_REGISTER_TRANSFER(identifier, does, summary, waits, word)                           \
   static int identifier##_all(suite_window_t* window, const suite_type_t* type, int to,           \
                               unsigned char* local, size_t remote_offset,                         \
@@ -253,7 +257,7 @@ const suite_block_t* suite_blocks(suite_kind_t kind);
   }                                                                                               \
   SUITE_REGISTER_TRANSFERS(identifier, does, summary, waits, word)
 
-/* … and that identifier_all() starts several of. */
+/* The same with identifier_all(), which starts several. */
 #define SUITE_REGISTER_TRANSFERS(identifier, does, summary, waits, word) \
   static suite_transfer_block_t identifier##_block = {                   \
       .head = {SUITE_TRANSFER, #identifier, summary, NULL},              \
@@ -264,13 +268,13 @@ const suite_block_t* suite_blocks(suite_kind_t kind);
       .one_word = word};                                                 \
   SUITE_REGISTER(identifier##_block)
 
-/** What a library gives besides its blocks. One per program. */
+/** The functions of a library besides its blocks. One per program. */
 typedef struct suite_library {
   const char* name;
   int (*init)(int* argc, char*** argv, suite_job_t* job);
   int (*leave)(suite_job_t* job);
   void (*abort)(suite_job_t* job, int status);
-  /** Communicator of all processes started together, for what the suite itself tells them. */
+  /** The communicator of all processes started together, for the suite's own messages. */
   int (*world)(suite_job_t* job, suite_comm_t* comm);
   int (*barrier)(suite_comm_t* comm);
   int (*share)(suite_comm_t* comm, int root, void* data, size_t bytes);
@@ -278,16 +282,16 @@ typedef struct suite_library {
   const char* (*explain)(int error);
   int (*make_type)(suite_type_t* type); /* may be null, as free_type */
   void (*free_type)(suite_type_t* type);
-  /** Collective. Plain loads then see what transfers wrote before, and the other way round. */
+  /** Collective. Makes earlier transfers visible to plain loads, and plain stores to transfers. */
   int (*settle)(suite_window_t* window);
-  /** After leave() of a passive synchronisation: tells `to` that the data are there. */
+  /** After leave() of a passive synchronisation: signals `to` that the data has arrived. */
   int (*tell)(suite_window_t* window, const suite_sync_block_t* sync, int to);
   int (*await)(suite_window_t* window, int from);
-  /** Has what this process transfers to the window go by a policy, from now on. Null where there
-   * are none, or who starts the program chooses. */
+  /** Sets the scheduling policy of this process' transfers to the window. Null if there are no
+   * policies, or if they are chosen when the program is started. */
   int (*rule)(suite_window_t* window, const char* policy);
-  /** Opens a file for records, by one process, through the library; null with errno set. May lack.
-   */
+  /** Opens a file for records through the library; one process calls it. Returns null with errno
+   * set. May be null. */
   FILE* (*open_file)(const char* name);
 } suite_library_t;
 

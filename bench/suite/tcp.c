@@ -31,7 +31,7 @@ int tcp_own_address(const char* interface, struct in_addr* address) {
   return -1;
 }
 
-/* What was opened is closed again, and errno is still of what failed. */
+/* Closes the socket and keeps the errno of the failure. */
 static int give_back(int tcp) {
   int error = errno;
   if (tcp >= 0) close(tcp);

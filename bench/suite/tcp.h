@@ -4,9 +4,9 @@
 
 /**
  * @file
- * A plain TCP socket between two processes, by which what libraries do stands. It knows of none of
- * them; the programs of bench/network have it, too. Functions return -1 where they fail, with errno
- * set.
+ * A plain TCP socket between two processes, the reference for libraries. Independent of all
+ * libraries; the programs of bench/network use it, too. Functions return -1 with errno set on
+ * failure.
  */
 
 #include <netinet/in.h>
@@ -16,22 +16,22 @@
 extern "C" {
 #endif
 
-/** The address that other hosts reach this one by: of that interface, or, with null, of the first
- * that is one; then the loopback's where there is no other. */
+/** The address at which other hosts reach this one: that of `interface`, or, with null, that of the
+ * first network interface, else that of the loopback. */
 int tcp_own_address(const char* interface, struct in_addr* address);
 
-/** A socket that listens there, and where that is. */
+/** A socket that listens at `address`; sets `where` to its address and port. */
 int tcp_listen(struct in_addr address, struct sockaddr_in* where);
 
-/** To who listens there, who need not have called tcp_accept() yet. */
+/** Connects to a listening socket, whose owner need not have called tcp_accept() yet. */
 int tcp_connect(const struct sockaddr_in* where);
 
-/** The first connection; waits for it. Closes the listener in any case. */
+/** Waits for the first connection and returns it. Always closes the listener. */
 int tcp_accept(int listener);
 
 int tcp_send(int tcp, const void* data, size_t bytes);
 
-/** Receives all of it. With MSG_DONTWAIT it polls, else it sleeps. */
+/** Receives `bytes` bytes. Polls with MSG_DONTWAIT, else sleeps. */
 int tcp_receive(int tcp, void* data, size_t bytes, int flags);
 
 #ifdef __cplusplus

@@ -7,16 +7,16 @@
 
 enum {
   kMostSamples = 4096,
-  kSamplesFactor = 4,    /* at most so many times the minimum of samples */
-  kMaxOverheadPart = 50, /* a timer read is at most one part in so many of a batch */
+  kSamplesFactor = 4,    /* limit of samples, as a multiple of the minimum */
+  kMaxOverheadPart = 50, /* a timer read takes at most one such part of a batch */
   kWarmupNs = 500000,
-  kSlowNs = 50000000, /* so slow repetitions are timed one by one, and few of them */
-  kLeastSamples = 8,  /* down to which what is slow is measured less often */
-  kUsedTo = 8,        /* batches that a later turn begins with, at most */
+  kSlowNs = 50000000, /* slower repetitions are timed one by one, and few of them */
+  kLeastSamples = 8,  /* the fewest samples of slow repetitions */
+  kUsedTo = 8,        /* the most batches at the start of a later turn that do not count */
   kFewSamples = 3
 };
 
-/* What the leader tells the others to run; batch 0: nothing more. */
+/* The leader's order to the others; batch 0: stop. */
 typedef struct order {
   uint64_t batch, count;
 } order_t;
@@ -52,7 +52,7 @@ void suite_show_life(suite_session_t* session) {
   shown = now;
 }
 
-/* One untimed batch, so that ranks find each other, then `count` timed ones. */
+/* One untimed batch, which synchronises the ranks, then `count` timed ones. */
 static int run(timing_t* t, order_t order, double* samples_ns) {
   int error = suite_library.share(t->comm, t->comm->leader, &order, sizeof order);
   if (error != 0 || order.batch == 0) return error;
@@ -73,7 +73,7 @@ static int run(timing_t* t, order_t order, double* samples_ns) {
   return error;
 }
 
-/* The others: as the leader says, until it says no more. */
+/* The other ranks: carry out the leader's orders. */
 static int follow(timing_t* t) {
   for (;;) {
     order_t order = {0, 0};
@@ -116,7 +116,7 @@ static int choose_batch(timing_t* t, uint64_t* batch, double* repetition_ns) {
   }
 }
 
-/* A later turn's: the batch is known, and the first ones do not count. `count` of them. */
+/* The `count` samples of a later turn: the batch is known, and the first batches do not count. */
 static int get_used(timing_t* t, uint64_t count, double* repetition_ns) {
   double samples[kUsedTo];
   if (count > kUsedTo) count = kUsedTo;
@@ -126,7 +126,7 @@ static int get_used(timing_t* t, uint64_t count, double* repetition_ns) {
   return error;
 }
 
-/* So many of all turns' for one. */
+/* One turn's share of the samples of all turns. */
 static uint64_t part_of(const timing_t* t, uint64_t all) {
   uint64_t turns = (uint64_t)t->turns;
   return (all + turns - 1) / turns;
@@ -144,7 +144,7 @@ static int lead(timing_t* t) {
                                    : get_used(t, least, &repetition_ns);
   if (error != 0) return error;
 
-  /* What is slow is measured less often, so that one cell cannot take an evening. */
+  /* Slow cells are measured less often, so that one cell does not take an evening. */
   const uint64_t few = part_of(t, kLeastSamples), fewest = part_of(t, kFewSamples);
   double wanted = 20 * allowed_ns / (repetition_ns * (double)t->times->batch + 1);
   if (wanted < (double)least) least = wanted < (double)few ? few : (uint64_t)wanted;
@@ -176,7 +176,7 @@ int suite_time_turn(suite_session_t* session, suite_comm_t* comm, suite_repeat_t
   timing_t t = {session, comm, repeat, context, times, turns};
   if (comm->rank != comm->leader) return follow(&t);
   if (times->samples_ns == NULL) {
-    /* Written to at once, so that no page is first touched in a timed stretch. */
+    /* Writes to all pages now, so that no page is first touched while timing. */
     times->samples_ns = malloc((kMostSamples + 8) * sizeof(double));
     if (times->samples_ns == NULL) abort();
     memset(times->samples_ns, 0, (kMostSamples + 8) * sizeof(double));

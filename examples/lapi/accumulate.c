@@ -2,7 +2,7 @@
 
 /*
  * Accumulate by active messages: every task adds its vector to one of every other task. The header
- * handler gives a buffer for data that has not come yet; the completion handler adds it.
+ * handler returns a buffer for the data that is to arrive; the completion handler adds it.
  *
  *   moblapicc accumulate.c -o accumulate && mobius run -n 4 accumulate
  */
@@ -37,7 +37,7 @@ typedef struct {
   double* data;
 } arrival_t;
 
-/* In a thread of its own: it may take locks, wait, communicate. */
+/* Runs in a thread of its own, so it may take locks, wait and communicate. */
 static void add(lapi_handle_t* hndl, void* user_info) {
   arrival_t* arrival = user_info;
   (void)hndl;
@@ -76,7 +76,7 @@ int main(void) {
   CHECK(LAPI_Setcntr(handle, &sent, 0));
   CHECK(LAPI_Setcntr(handle, &added, 0));
   for (size_t i = 0; i < ELEMENTS; i++) mine[i] = (double)(me + 1);
-  CHECK(LAPI_Gfence(handle)); /* everybody has the handler */
+  CHECK(LAPI_Gfence(handle)); /* all tasks have the handler */
   for (int round = 0; round < ROUNDS; round++) {
     for (int task = 0; task < tasks; task++) {
       header_t header = {0, (round % 2) != 0 ? 10 : ELEMENTS};

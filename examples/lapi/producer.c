@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * A producer and its consumers: task 0 puts items into slots of each other task, which tells it by
- * a counter that a slot is free again. No task sends a message that must be received.
+ * A producer and its consumers: task 0 puts items into slots of each other task, which signals a
+ * free slot through a counter. No task sends a message that must be received.
  *
  *   moblapicc producer.c -o producer && mobius run -n 4 producer
  */
@@ -25,11 +25,11 @@ static void check(int code, const char* call) {
 }
 #define CHECK(call) check(call, #call)
 
-/* Others write here; any memory will do. */
+/* Other tasks write here; any memory works. */
 static long slots[SLOTS];
 static lapi_cntr_t filled;            /* at a consumer: items in slots */
 static lapi_cntr_t freed[MOST_TASKS]; /* at the producer: free slots of each consumer */
-static long results[MOST_TASKS];      /* at the producer: what each consumer made of it */
+static long results[MOST_TASKS];      /* at the producer: the result of each consumer */
 
 static void produce(int tasks, void** slot_tab, void** filled_tab) {
   lapi_cntr_t sent;

@@ -4,8 +4,8 @@
 
 /**
  * @file
- * What the blocks for ARMCI share: what both this project's libarmci and ARMCI-MPI have. The latter
- * includes mpi.h, and wants MPI to be initialised before.
+ * Shared code of the blocks for ARMCI, with the features that both this project's libarmci and
+ * ARMCI-MPI have. ARMCI-MPI includes mpi.h, and needs MPI initialised first.
  */
 
 #include <armci.h>
@@ -13,7 +13,7 @@
 
 #include "../suite.h"
 
-/** Errors of our own, beside what calls return. */
+/** Our own errors, besides those of calls. */
 enum { SUITE_ARMCI_OK, SUITE_ARMCI_NO_MEMORY = 1000, SUITE_ARMCI_NO_SUM, SUITE_ARMCI_NO_LONG };
 
 #define TRY(call)                   \
@@ -26,7 +26,7 @@ static inline void* armci_place(const suite_window_t* window, int to, size_t off
   return (void*)(uintptr_t)(window->bases[to] + offset);
 }
 
-/** Whether something was put since the last fence: a get needs none. */
+/** Whether there was a put since the last fence; gets need no fence. */
 typedef struct armci_window {
   int pending;
 } armci_window_t;

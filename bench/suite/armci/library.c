@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* ARMCI: the job, what the suite tells its ranks, its memory and its synchronisations. */
+/* ARMCI: the job, the suite's own messages, memory and synchronisations. */
 
 #include <sched.h>
 #include <stdlib.h>
@@ -61,7 +61,7 @@ static int barrier(suite_comm_t* comm) {
 }
 
 static int gather(suite_comm_t* comm, const void* mine, void* all, size_t bytes) {
-  static char part[kSlotBytes]; /* transfers want memory that may be written to */
+  static char part[kSlotBytes]; /* transfers need writable memory */
   for (size_t begin = 0; begin < bytes; begin += kSlotBytes) {
     size_t length = bytes - begin < kSlotBytes ? bytes - begin : kSlotBytes;
     memcpy(part, (const char*)mine + begin, length);
@@ -71,7 +71,7 @@ static int gather(suite_comm_t* comm, const void* mine, void* all, size_t bytes)
     for (int from = 0; from < comm->size; from++)
       memcpy((char*)all + (size_t)from * bytes + begin,
              (char*)slots[comm->rank] + (size_t)from * kSlotBytes, length);
-    ARMCI_Barrier(); /* the next part may overwrite this one only now */
+    ARMCI_Barrier(); /* from now on the next part may overwrite this one */
   }
   return SUITE_ARMCI_OK;
 }
@@ -101,24 +101,24 @@ static int tell(suite_window_t* window, const suite_sync_block_t* sync, int to) 
   return SUITE_ARMCI_OK;
 }
 
-/* Lets the library serve others meanwhile. ARMCI has no call for that, and ARMCI-MPI's get from
- * oneself calls no MPI. */
+/* Lets the library make progress. ARMCI has no call for it, and ARMCI-MPI's get from the own rank
+ * calls no MPI. */
 static int serve(void) {
 #ifdef MPI_VERSION
   int waiting;
   return MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &waiting, MPI_STATUS_IGNORE);
 #else
-  return SUITE_ARMCI_OK; /* this project's has a thread for it */
+  return SUITE_ARMCI_OK; /* this project's libarmci has a progress thread */
 #endif
 }
 
-/* Through the library: memory that plain loads see may be another. */
+/* Through the library: plain loads may see another copy of the memory. */
 static int await(suite_window_t* window, int from) {
   enum { kSpins = 1000 };
   uint64_t flag = 0, wanted = ++window->seen[from];
   int me = window->comm->rank;
   for (int spins = 0; flag < wanted; spins++) {
-    if (spins > kSpins) sched_yield(); /* there may be fewer processors than processes */
+    if (spins > kSpins) sched_yield(); /* processes may share a processor */
     TRY(serve());
     TRY(ARMCI_Get(armci_place(window, me, 8 * (size_t)from), &flag, 8, me));
   }

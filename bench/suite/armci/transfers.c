@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* Transfers of ARMCI: bytes in a row, a stride, or listed segments, each by the call made for it.
+/* Transfers of ARMCI: contiguous, strided or listed segments, each with its own call.
  */
 
 #include <stdlib.h>
@@ -90,7 +90,7 @@ MOVE(accumulate, ADDS)
 static int fetch_op(suite_window_t* window, const suite_type_t* type, int to, void* local,
                     size_t remote, void* result) {
   void* far = armci_place(window, to, remote);
-  if (type->bytes != sizeof(int)) return SUITE_ARMCI_NO_LONG; /* what it adds is an int */
+  if (type->bytes != sizeof(int)) return SUITE_ARMCI_NO_LONG; /* it adds an int */
   return ARMCI_Rmw(ARMCI_FETCH_AND_ADD, result, far, *(int*)local, to);
 }
 

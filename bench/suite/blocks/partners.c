@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* Who transfers to whom. A leg has every rank transfer to one other or to nobody. */
+/* The partners of transfers. In a leg every rank transfers to one other rank or to none. */
 
 #include "../suite.h"
 
@@ -16,7 +16,7 @@ static int one_leg(int size) {
 
 static int all_legs(int size) { return size - 1; }
 
-/* Rank 0 to rank 1 and back; the others look on. */
+/* Rank 0 to rank 1 and back; the others are idle. */
 static void pair(int rank, int size, int leg, int* to, int* from) {
   (void)size;
   if (rank > 1) return;
@@ -26,14 +26,14 @@ static void pair(int rank, int size, int leg, int* to, int* from) {
     *from = 1 - rank;
 }
 
-/* Everyone to the next one, at once. */
+/* All ranks to the next one, at the same time. */
 static void ring(int rank, int size, int leg, int* to, int* from) {
   (void)leg;
   *to = (rank + 1) % size;
   *from = (rank + size - 1) % size;
 }
 
-/* Rank i of the lower half with rank i of the upper half, all pairs at once. */
+/* Rank i of the lower half with rank i of the upper half, all pairs at the same time. */
 static void pairs(int rank, int size, int leg, int* to, int* from) {
   int half = size / 2, low = rank < half;
   if (rank >= 2 * half) return;
@@ -44,7 +44,7 @@ static void pairs(int rank, int size, int leg, int* to, int* from) {
     *from = peer;
 }
 
-/* Everyone with everyone, in rounds. */
+/* All pairs of ranks, in rounds. */
 static void everyone(int rank, int size, int leg, int* to, int* from) {
   *to = (rank + leg + 1) % size;
   *from = (rank + size - leg - 1) % size;
@@ -59,7 +59,7 @@ static suite_partner_block_t pairs_block = {
     2,
     two_legs,
     pairs};
-/* The same; path.c refuses it unless the two of each pair are on different hosts. */
+/* Like the pairs above; path.c refuses it unless the ranks of each pair are on different hosts. */
 static suite_partner_block_t hosts_block = {
     {SUITE_PARTNER, "hosts", "pairs of ranks of different hosts, there and back", NULL},
     2,

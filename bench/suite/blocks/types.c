@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* Datatypes: how bytes lie. Options: block and stride in bytes. A library makes its own object of
- * the same name (mpi/types.c), or of the runs. */
+/* Datatypes: layouts of bytes. Options: block and stride in bytes. A library makes its own object
+ * from the name (mpi/types.c) or from the runs. */
 
 #include <stdlib.h>
 #include <string.h>
@@ -42,7 +42,7 @@ static size_t regular(size_t index, size_t stride, size_t block) {
   return index * stride;
 }
 
-/* Runs of `block` bytes; run i begins at `place(i)` strides. */
+/* Runs of `block` bytes; place() gives the beginning of run i. */
 static const char* runs(const suite_cell_t* cell, size_t bytes, suite_type_t* type,
                         size_t (*place)(size_t index, size_t stride, size_t block)) {
   size_t block = suite_option_number(cell, "block", 8);
@@ -67,7 +67,7 @@ static const char* runs(const suite_cell_t* cell, size_t bytes, suite_type_t* ty
   return NULL;
 }
 
-/* Every second run comes late by up to half the gap: no stride describes it. */
+/* Every second run begins later by up to half the gap, so no stride describes the layout. */
 static size_t irregular(size_t index, size_t stride, size_t block) {
   size_t gap = (stride - block) / 2 / 4 * 4;
   return index * stride + (index % 2 ? gap : 0);
@@ -81,8 +81,7 @@ static const char* indexed_type(const suite_cell_t* cell, size_t bytes, suite_ty
   return runs(cell, bytes, type, irregular);
 }
 
-/* As many rows as columns of doubles, out of the middle of a wider matrix: what programs on Global
- * Arrays transfer. */
+/* A square of doubles from the middle of a wider matrix, as programs on Global Arrays transfer. */
 static const char* patch_type(const suite_cell_t* cell, size_t bytes, suite_type_t* type) {
   enum { kColumns = 1000 };
   size_t side = 1, width = suite_option_number(cell, "columns", kColumns);

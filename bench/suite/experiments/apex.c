@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * apex: APEX-Map. Option k= (0.001 to 1), m= bytes of the array with each rank (16 MiB); the size
- * is that of a block. Times are of one access by one rank while all ranks read; checksums of all
- * passes must be those of a sequential run. Transfers: get (into a buffer, then computed), load
- * (computed where it lies), isendrecv (request, serve, reply).
+ * apex: APEX-Map. Options: k= (0.001 to 1), m= bytes of the array at each rank (16 MiB). The size
+ * is that of a block. Times are per access of one rank while all ranks read; the checksums of all
+ * passes must equal those of a sequential run. Transfers: get (into a buffer, then compute), load
+ * (compute in place), isendrecv (request, serve, reply).
  */
 
 #include "../apex.h"
@@ -15,12 +15,12 @@
 
 apex_passes_t* apex_message_passes = NULL;
 
-/* A repetition is so many passes, so that waiting for all ranks at its end does not count. */
+/* Passes of a repetition: enough that waiting for all ranks at its end does not matter. */
 enum { kMostAccesses = 1024, kLeastAccesses = 16, kWordsOfAPass = 1 << 18, kMostPasses = 8 };
 
 static uint64_t owner_of(const apex_t* apex, uint64_t index) { return index / apex->words; }
 
-/* Index arrays and what a sequential run makes of them. */
+/* Makes the index arrays, and the sums of a sequential run. */
 static void prepare(apex_t* apex) {
   const suite_comm_t* comm = &apex->path.comm;
   uint64_t words = apex->words * (uint64_t)comm->size, blocks = words / apex->block;
@@ -80,7 +80,7 @@ static int one_sided(apex_t* apex, uint64_t passes) {
     apex->expected += apex->sums[apex->next % APEX_ARRAYS];
   }
   int64_t end = suite_now_ns();
-  /* Until all are done, as in two-sided programs, so that both measure the slowest rank. */
+  /* Waits for all ranks, as two-sided programs do, so that both measure the slowest rank. */
   int error = suite_library.barrier(&path->comm);
   apex->working_ns += end - begin;
   apex->waiting_ns += suite_now_ns() - end;
@@ -94,7 +94,7 @@ static int repeat(void* context, uint64_t repetitions) {
                                                  : one_sided(apex, passes);
 }
 
-/* The sums of all ranks, and how their time was spent (figure 5). */
+/* Compares the sums of all ranks, and records how they spent their time (figure 5). */
 static int check(apex_t* apex, size_t bytes) {
   suite_path_t* path = &apex->path;
   double mine[4] = {apex->sum, apex->expected, (double)apex->working_ns, (double)apex->waiting_ns};

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * atomics, accumulate and locks: all ranks update memory of rank 0 at once. What is there in the
- * end tells whether an update was lost. Times are of one update of one rank.
+ * atomics, accumulate and locks: all ranks update memory of rank 0 at the same time. The final
+ * value shows whether an update was lost. Times are per update of one rank.
  *
- * Options: word=one (all update the same) or own (each its own, 4 KiB apart).
+ * Options: word=one (all ranks update one word) or own (one word per rank, 4 KiB apart).
  */
 
 #include <stdlib.h>
@@ -12,16 +12,16 @@
 
 #include "../session.h"
 
-/* Updates of a rank in one repetition. What takes longer than kSlowNs is repeated with few. */
+/* Updates of a rank in one repetition; few if an update takes longer than kSlowNs. */
 enum { kUpdates = 64, kFewUpdates = 4, kSlowNs = 2000000, kOwnDistance = 4096 };
 
 typedef struct contest {
   suite_path_t* path;
-  size_t offset;                           /* of what this rank updates, in the window of rank 0 */
-  int64_t* ones;                           /* what is added */
-  int64_t known;                           /* of swaps: what the word held when last seen */
-  int64_t updates, done;                   /* of a repetition, and all so far */
-  const suite_transfer_block_t *get, *put; /* of locks */
+  size_t offset;                           /* of this rank's word in the window of rank 0 */
+  int64_t* ones;                           /* the addends */
+  int64_t known;                           /* for swaps: the last known value of the word */
+  int64_t updates, done;                   /* per repetition; and all so far */
+  const suite_transfer_block_t *get, *put; /* for locks */
 } contest_t;
 
 static int add(contest_t* c) {
@@ -35,7 +35,7 @@ static int add(contest_t* c) {
   return error;
 }
 
-/* Adds one by swaps, as often as others come first. */
+/* Adds one by compare-and-swap, retried while other ranks come first. */
 static int swap(contest_t* c) {
   suite_path_t* path = c->path;
   suite_window_t* window = &path->window;
@@ -53,7 +53,7 @@ static int swap(contest_t* c) {
   }
 }
 
-/* Adds one by get and put under the synchronisation, which must exclude the others. */
+/* Adds one with a get and a put under the synchronisation, which must exclude other ranks. */
 static int guarded(contest_t* c) {
   suite_path_t* path = c->path;
   suite_window_t* window = &path->window;
@@ -63,7 +63,7 @@ static int guarded(contest_t* c) {
   if (error == 0) error = path->sync->complete(window, 0);
   value++;
   if (error == 0) error = c->put->start(window, &path->wire, 0, &value, c->offset, path->result);
-  /* The value must stay where it is until the put is complete, which leave() makes sure of. */
+  /* The value must not change until the put is complete, which leave() guarantees. */
   if (error == 0) error = path->sync->leave(window, 0, SUITE_NOBODY);
   return error;
 }
@@ -85,8 +85,8 @@ static int repeat(void* context, uint64_t repetitions) {
   return 0;
 }
 
-/* Where processes take turns for a CPU one update can take as long as a turn: the leader finds out,
- * and all do as it says. */
+/* If processes share a CPU, an update can take a whole time slice: the leader measures, and chooses
+ * for all ranks. */
 static int choose_updates(contest_t* c) {
   suite_comm_t* comm = &c->path->comm;
   c->updates = kFewUpdates;
@@ -98,7 +98,7 @@ static int choose_updates(contest_t* c) {
                     : error;
 }
 
-/* Rank 0 looks at all words, or all elements of one array, and tells the others what it found. */
+/* Rank 0 checks all words, or all elements of one array, and shares the result with the others. */
 static int counts_are(suite_path_t* path, size_t bytes, int own, int64_t each) {
   int64_t finding[3] = {-1, own ? each : each * path->comm.size, 0}; /* byte, expected, seen */
   for (int rank = 0; path->comm.rank == 0 && rank < (own ? path->comm.size : 1); rank++) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * The time of a leg of any combination of blocks: what sync-cost, datatypes, multi-op,
- * dynamic-comm, scaling and the matrix measure. They differ only in the cells that ask for them.
+ * The time of a leg with any combination of blocks, for sync-cost, datatypes, multi-op,
+ * dynamic-comm, scaling and the matrix, which differ only in their cells.
  */
 
 #include "../session.h"
@@ -15,7 +15,7 @@ static int repeat(void* context, uint64_t repetitions) {
   return 0;
 }
 
-/* Returns null, or why this size is refused. */
+/* Returns null, or the reason why this size is refused. */
 static const char* measure_size(suite_path_t* path, size_t bytes) {
   suite_times_t times;
   if (path->transfer->reach != NULL) return "loads are measured by apex only";

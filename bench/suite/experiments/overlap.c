@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * overlap (paper 3, §4.6): the time of a transfer, that of a computation about as long, and that of
- * both at once. side=target: the passive side computes inside its exposure (figure 12);
+ * overlap (paper 3, §4.6): the times of a transfer, of a computation that takes about as long, and
+ * of both together. side=target: the passive side computes inside its exposure (figure 12);
  * side=origin: the active side computes between the start of the transfer and its completion.
  */
 
@@ -13,12 +13,12 @@
 typedef struct overlap {
   suite_path_t path;
   int at_origin;
-  uint64_t rounds; /* of the computation, per leg */
+  uint64_t rounds; /* of computing, per leg */
 } overlap_t;
 
 static volatile double sink;
 
-/* Touches no memory, so that it competes with transfers for nothing but time. */
+/* Touches no memory, so that it competes with transfers only for time. */
 static void compute(uint64_t rounds) {
   double a = 1.0, b = 1.000001;
   for (uint64_t i = 0; i < rounds; i++) a = a * b + 1e-9;
@@ -37,7 +37,7 @@ static int both(void* context, uint64_t repetitions) {
   return error;
 }
 
-/* One side computes in each leg, so that a repetition has as many computations as legs. */
+/* In each leg one side computes, so a repetition has as many computations as legs. */
 static int alone(void* context, uint64_t repetitions) {
   const overlap_t* o = context;
   for (; repetitions > 0; repetitions--) compute(2 * o->rounds);

@@ -2,13 +2,14 @@
 
 /*
  * progress: does an operation complete while its target computes and never calls the library?
- * The target computes, looking at its memory with plain loads; in the middle of the first tenth of
- * that the origin operates and waits for completion. Three brief trials answer for most; where one
- * of them waited for the target's return, a trial of ms= milliseconds (1000) decides, so that what
- * somebody else's clock moves, or a crowded machine delays, is not taken for waiting. Facts:
+ * The target computes, and looks at its memory with plain loads; in the middle of the first tenth
+ * of this time the origin operates and waits for completion. Three brief trials are enough for most
+ * libraries. If one of them waited for the target's return, a trial of ms= milliseconds (1000)
+ * decides, so that a timer of the library, or a delay on a crowded machine, is not mistaken for
+ * waiting. Facts:
  *
- *   completes  yes, on-return (only after the target came back into the library)
- *   arrives    the same of the data, as the target's own loads see them; for puts and updates
+ *   completes  yes, or on-return: only after the target called the library again
+ *   arrives    the same for the data, as the target's loads see it; for puts and updates
  */
 
 #include <string.h>
@@ -16,15 +17,15 @@
 #include "../session.h"
 
 typedef struct trial {
-  int64_t began, completed;  /* of the origin */
-  int64_t arrived, returned; /* of the target; 0: did not arrive */
+  int64_t began, completed;  /* at the origin */
+  int64_t arrived, returned; /* at the target; 0: did not arrive */
 } trial_t;
 
 static volatile unsigned char* watched(suite_path_t* path) {
   return path->window.base + path->area[!path->parity] + path->type.bytes - 1;
 }
 
-/* The target: plain loads and arithmetic for so long. */
+/* The target: plain loads and arithmetic for this time. */
 static void compute(suite_path_t* path, int64_t until, trial_t* trial) {
   volatile unsigned char* last = watched(path);
   unsigned char before = *last;
@@ -39,7 +40,7 @@ static void wait_ns(int64_t ns) {
   }
 }
 
-/* One operation, without a flag: the target would have to look for it. */
+/* One operation without a flag, for which the target would have to poll. */
 static int operate(suite_path_t* path, trial_t* trial) {
   suite_window_t* window = &path->window;
   const suite_transfer_block_t* transfer = path->transfer;
@@ -111,7 +112,7 @@ static void judge(suite_path_t* path, const trial_t* trials, int count, int64_t 
                     (double)latest, detail);
 }
 
-/* One trial; all ranks have the times of both then. */
+/* One trial; afterwards all ranks have the times of both. */
 static void one_trial(suite_path_t* path, int64_t busy_ns, trial_t* both) {
   trial_t mine;
   SUITE_CHECK(path, try_once(path, busy_ns, &mine));
@@ -131,7 +132,7 @@ static const char* measure(suite_session_t* session, const suite_cell_t* cell) {
   for (int i = 0; refused == NULL && i < session->size_count; i++) {
     refused = suite_agree(session, &path.comm, suite_path_size(&path, session->sizes[i]));
     if (refused != NULL) break;
-    /* Once with the target's help: connections and registrations are made. */
+    /* First with the target's help, which makes connections and registrations. */
     SUITE_CHECK(&path, suite_library.settle(&path.window));
     SUITE_CHECK(&path, suite_legs(&path));
     int64_t brief_ns = busy_ns < kBriefNs ? busy_ns : kBriefNs;

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * protocols (paper 5, Table 1, figures 3 and 4): one process transfers, whose memory it is does
- * nothing but be in a state where its library can serve it. One repetition is one transfer with its
- * completion; of messages, one leg of a ping-pong. Options:
+ * protocols (paper 5, Table 1, figures 3 and 4): one process transfers, and the target only waits
+ * in its library, which can serve requests there. A repetition is one transfer with its completion;
+ * for messages, one leg of a ping-pong. Options:
  *
- *   cold=1       each transfer is of another place, so that its data are not in a near cache
- *   by=messages  says how the processes were started (docs/instrument-formats.md)
+ *   cold=1       each transfer uses another place, so that its data is not in a near cache
+ *   by=messages  records how the processes were started (docs/instrument-formats.md)
  */
 
 #include <string.h>
 
 #include "../session.h"
 
-/* More than second-level caches hold; windows of some libraries cannot be much larger. */
+/* More than a second-level cache; windows of some libraries cannot be much larger. */
 enum { kColdBytes = 8 << 20, kLine = 64 };
 
 typedef struct transfers {
@@ -22,7 +22,7 @@ typedef struct transfers {
   size_t next;
 } transfers_t;
 
-/* The offset of the next transfer: far from the last one, so that no prefetch finds it. */
+/* The offset of the next transfer: far from the last one, so that it is not prefetched. */
 static size_t next_offset(transfers_t* t) {
   enum { kOdd = 40503 };
   return t->next++ * kOdd % t->places * t->step;
@@ -69,7 +69,7 @@ static int repeat(void* context, uint64_t repetitions) {
   return 0;
 }
 
-/* Returns null, or why this size is refused. */
+/* Returns null, or the reason why this size is refused. */
 static const char* measure_size(void* context, size_t bytes) {
   transfers_t* t = context;
   suite_path_t* path = t->path;

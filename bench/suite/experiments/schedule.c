@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * schedule: epochs whose operations could go in another order, merged or together (paper 2; paper
- * 3, figure 11). The leader is the origin. Times are of an epoch at the origin. Option what=:
+ * schedule: epochs whose operations can be reordered, merged or packed (paper 2; paper 3, figure
+ * 11). The leader is the origin. Times are of an epoch at the origin. Option what=:
  *
- *   one        one operation of the size and the synchronisation
- *   mixed      16 puts, then 16 gets, of the size each
- *   behind     a put, then a get, of the size each; the time until the get has arrived. For
- *              transfers that are waited for by themselves: rget. Behind each such epoch the link
- *              rests for as long as the epoch took: it is how long one takes that is asked for, not
- *              how often, and a limited link lets more pass after a pause
- *   pieces     one buffer of the size in n= neighbouring operations
- *   scattered  the size in puts of 8 bytes, 64 bytes or more apart; or, with n=1, in one
+ *   one        one operation of the size, and the synchronisation
+ *   mixed      16 puts, then 16 gets, each of the size
+ *   behind     a put, then a get, each of the size; the time until the get has arrived. For
+ *              transfers with requests: rget. After each epoch the link rests for as long as the
+ *              epoch took, because this measures latency, not throughput, and a limited link lets
+ *              more pass after a pause
+ *   pieces     one buffer of the size in n= adjacent operations
+ *   scattered  puts of 8 bytes, at least 64 bytes apart, together of the size; with n=1, one put
  *   random     puts and gets of 1 byte to 4 KB, together of the size
  *
- * policy= is the library's for the epoch. Cells that follow each other and differ in that and n=
- * alone are measured by turns, each time in another order, so that what a launch or a moment is
- * like they have in common.
+ * policy= sets the library's policy for the epoch. Consecutive cells that differ only in policy=
+ * and n= are measured in turn, each time in another order, so that effects of a launch or a moment
+ * are common to them.
  */
 
 #include <stdlib.h>
@@ -34,13 +34,13 @@ enum {
   kGuard = 0xa5
 };
 
-/* Of `bytes` between the areas of the two sides. No two of an epoch have a byte in common. */
+/* Moves `bytes` between the areas of the two sides. Operations of an epoch do not overlap. */
 typedef struct operation {
   int gets;
   size_t far, near, bytes;
 } operation_t;
 
-/* So many alike, one behind the other, between the places of as many. */
+/* So many equal operations in a row, between as many places. */
 typedef struct run {
   int gets;
   size_t bytes, count;
@@ -48,11 +48,11 @@ typedef struct run {
 
 typedef struct epoch {
   suite_path_t* path;
-  const suite_cell_t* cell; /* of those that take turns */
+  const suite_cell_t* cell; /* one of those that take turns */
   const suite_transfer_block_t *put, *get;
   operation_t* operations;
-  suite_place_t* places; /* of the operations */
-  run_t* runs;           /* … which these are */
+  suite_place_t* places; /* places of the operations */
+  run_t* runs;           /* the operations as runs */
   size_t count, run_count;
   int to, from;
 } epoch_t;
@@ -67,7 +67,7 @@ static what_t what_of(const suite_cell_t* cell) {
   return (what_t)what;
 }
 
-/* The next operation of random epochs, of which `left` bytes are to come. */
+/* The next operation of a random epoch with `left` bytes left. */
 static operation_t random_operation(size_t i, size_t left) {
   uint64_t drawn = suite_mix(7, i);
   size_t bytes = (size_t)1 << (drawn >> 8) % 13;
@@ -93,7 +93,7 @@ static size_t count_of(const suite_cell_t* cell, size_t bytes) {
   }
 }
 
-/* Bytes of an area that the operations of a size lie in. */
+/* Bytes of an area that the operations of a size need. */
 static size_t room_of(const suite_cell_t* cell, size_t bytes) {
   switch (what_of(cell)) {
     case MIXED:
@@ -121,7 +121,7 @@ static void draw(epoch_t* e, size_t bytes) {
       size_t piece = bytes / e->count;
       *operation = (operation_t){gets, i * piece, i * piece, piece};
     } else if (what == SCATTERED) {
-      /* An odd factor: no place comes twice. */
+      /* An odd factor, so that no place comes twice. */
       size_t place = i * 5167 % kScattered;
       size_t piece = bytes / e->count;
       *operation = (operation_t){gets, place * kApart, i * piece, piece};
@@ -181,7 +181,7 @@ static int run_origin(epoch_t* e) {
   return error;
 }
 
-/* The target; and others, whom some synchronisations need. */
+/* The target, and the other ranks, which some synchronisations need. */
 static int run_target(epoch_t* e) {
   suite_path_t* path = e->path;
   int error = 0;
@@ -199,7 +199,7 @@ static int repeat(void* context, uint64_t repetitions) {
   return error;
 }
 
-/* What is moved to or from byte `i` of the target's area, and what lies where nothing is moved. */
+/* The value of byte `i` of the target's area: moved data, or the filler between. */
 static unsigned char moved(uint64_t key, size_t i) {
   return (unsigned char)(suite_mix(key, i / 8) >> (i % 8 * 8));
 }
@@ -218,7 +218,7 @@ static void lay_out(const epoch_t* e, uint64_t key, size_t room, int after, unsi
 }
 
 typedef struct finding {
-  int64_t byte, want, got; /* want == got: nothing is wrong */
+  int64_t byte, want, got; /* want == got: no error */
 } finding_t;
 static const finding_t kNothing = {0, 0, 0};
 
@@ -239,7 +239,7 @@ static finding_t check_guards(const epoch_t* e, const unsigned char* area, size_
   return kNothing;
 }
 
-/* Runs one epoch with known data and compares every byte of both areas, and what surrounds them.
+/* Runs one epoch with known data and compares every byte of both areas and their surroundings.
  * Returns 1 if right. */
 static int verify(epoch_t* e, size_t bytes, uint64_t round, const char* when) {
   suite_path_t* path = e->path;
@@ -288,11 +288,11 @@ static const char* find_transfers(epoch_t* e) {
   return NULL;
 }
 
-/* Many short turns: what a machine is like changes within a second. Fewer where an epoch takes
+/* Many short turns, because a machine's speed changes within a second; fewer if an epoch takes
  * milliseconds. */
 enum { kMostCells = 64, kTurns = 15, kFewTurns = 5, kLongBytes = 1 << 20 };
 
-/* The epoch is that of a cell from now on. */
+/* Sets up the epoch for a cell. */
 static void change_to(epoch_t* e, const suite_cell_t* cell, size_t bytes) {
   const char* policy = suite_option(cell, "policy", NULL);
   if (policy != NULL) SUITE_CHECK(e->path, suite_library.rule(&e->path->window, policy));
@@ -302,7 +302,7 @@ static void change_to(epoch_t* e, const suite_cell_t* cell, size_t bytes) {
   find_runs(e);
 }
 
-/* Times the cell, and those that take turns with it. */
+/* Times the cell and the cells that take turns with it. */
 static void time_turns(epoch_t* e, size_t bytes, suite_times_t* times) {
   suite_path_t* path = e->path;
   const int cells = path->cell->turns + 1;
@@ -311,7 +311,7 @@ static void time_turns(epoch_t* e, size_t bytes, suite_times_t* times) {
   int order[kMostCells];
   for (int i = 0; i < cells; i++) order[i] = i;
   for (int turn = 0; turn < turns; turn++) {
-    /* Shuffled, the same at all ranks: a limited link is not the same behind every other one. */
+    /* Shuffled alike at all ranks: a limited link depends on the epoch before. */
     for (int i = cells - 1; i > 0; i--) {
       int other = (int)(suite_mix((uint64_t)turn, (uint64_t)i) % (uint64_t)(i + 1)), one = order[i];
       order[i] = order[other];
@@ -397,7 +397,7 @@ static const char* measure_turns(suite_session_t* session, const suite_cell_t* c
 }
 
 static const char* measure(suite_session_t* session, const suite_cell_t* cell) {
-  /* Of those that took turns last, the first, and why they could not be measured. */
+  /* The first of the cells that took turns last, and the reason why they could not be measured. */
   static const suite_cell_t* first;
   static char text[SUITE_TEXT_BYTES];
   static const char* refused;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * self: what measuring costs. self:timer:none:none is a read of the clock; self:call:none:none the
- * calls of a leg through pointers, with blocks that do nothing.
+ * self: the cost of measuring. self:timer:none:none times a read of the clock; self:call:none:none
+ * the calls of a leg through pointers, with blocks that do nothing.
  */
 
 #include <string.h>
@@ -32,7 +32,7 @@ static int start_nothing(suite_window_t* window, const suite_type_t* type, int t
   return 0;
 }
 
-/* Volatile, so that the compiler does not know what is called. */
+/* Volatile, so that the compiler does not know the called functions. */
 static const suite_sync_block_t* volatile sync_block;
 static const suite_transfer_block_t* volatile transfer_block;
 

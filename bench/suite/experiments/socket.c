@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * socket: what transfers between hosts are measured beside: bytes from the leader to the next rank
- * over a plain TCP socket, and 8 bytes back, both ends polling. socket:put:none:none; what a get
- * would be, 8 bytes there and the others back, takes as long. With depth= so many in a row before
- * the 8 bytes, each with a place of its own, as in bandwidth; times are of one of them.
+ * socket: the reference for transfers between hosts: bytes from the leader to the next rank over a
+ * plain TCP socket, and 8 bytes back, both ends polling (socket:put:none:none). A get, 8 bytes
+ * there and the others back, takes as long. Option depth=: so many transfers in a row before the 8
+ * bytes, each to a place of its own, as in bandwidth; times are per transfer.
  */
 
 #ifndef _GNU_SOURCE
@@ -24,14 +24,14 @@
 typedef struct two_ends {
   suite_session_t* session;
   const suite_cell_t* cell;
-  int leader, other; /* ranks; the rest looks on */
-  int tcp;           /* of the two */
+  int leader, other; /* ranks; the others are idle */
+  int tcp;           /* the connection of the two */
   size_t bytes;
   int depth;
   unsigned char* data; /* of `depth` transfers */
 } two_ends_t;
 
-/* What comes back when all bytes have arrived; else the place of a wrong one and what it is. */
+/* The answer if all bytes are right; else the place and the value of a wrong byte. */
 static const uint64_t kRight = UINT64_MAX;
 enum { kByteBits = 8 };
 
@@ -53,7 +53,7 @@ static int come_back(const two_ends_t* e, uint64_t* word) {
   return is_other(e) ? tcp_send(e->tcp, word, sizeof *word) : 0;
 }
 
-/* The library knows nothing of what has failed. */
+/* The failure is not the library's. */
 static void check(const two_ends_t* e, int error) {
   if (error != 0) suite_stop(e->session, e->cell, strerror(errno));
 }
@@ -116,7 +116,7 @@ static const char* measure_size(void* context, size_t bytes) {
   return NULL;
 }
 
-/* Connects the two. Returns null, or why that cannot be. */
+/* Connects the two. Returns null, or the reason why it cannot. */
 static const char* open_socket(two_ends_t* e) {
   static char text[SUITE_TEXT_BYTES];
   suite_comm_t* world = &e->session->world;

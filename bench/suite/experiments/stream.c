@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * bandwidth and message-rate: many transfers in a row, then one synchronisation that tells the
- * target, and an answer. Times are of one transfer of one pair. Options:
+ * bandwidth and message-rate: many transfers in a row, then one synchronisation that signals the
+ * target, and an answer. Times are per transfer of one pair. Options:
  *
  *   depth=    transfers in a row
- *   dir=      one, or two: both ways at once
- *   partner=  pair, or pairs: all pairs of ranks at once
- *   touch=1   each transfer of a row has a place of its own, and whose memory was written reads it
- *             all (whose memory was read writes it) before it answers. Without that, data that are
- *             written again and again need never leave the cache of the one who writes them.
+ *   dir=      one, or two: both directions at the same time
+ *   partner=  pair, or pairs: all pairs of ranks at the same time
+ *   touch=1   each transfer of a row has a place of its own, and the target reads all of it (after
+ *             gets: writes it) before it answers. Otherwise data that is written again and again
+ *             need not leave the writer's cache.
  */
 
 #include <string.h>
 
 #include "../session.h"
 
-/* Large transfers are fewer, so that a row of them does not take longer than it tells. */
+/* Fewer large transfers: longer rows take more time without telling more. */
 enum { kDepth = 32, kLeastDepth = 4, kMostBytes = 8 << 20 };
 
 typedef struct stream {
@@ -24,7 +24,7 @@ typedef struct stream {
   int to, from;
   int depth;
   int touches;
-  size_t step; /* from one transfer's place to the next */
+  size_t step; /* distance between the places of transfers */
 } stream_t;
 
 static volatile uint64_t sink;
@@ -53,7 +53,7 @@ static int acknowledge(stream_t* s) {
   int error = 0;
   if (path->transfer->acknowledge != NULL)
     return path->transfer->acknowledge(window, s->to, s->from);
-  /* Active synchronisation has told both; it is the next fence, or post, that answers. */
+  /* Active synchronisation has signalled both ranks; the next fence or post is the answer. */
   if (!path->sync->passive) return 0;
   if (s->from != SUITE_NOBODY) error = suite_library.tell(window, path->sync, s->from);
   if (s->to != SUITE_NOBODY && error == 0) error = suite_library.await(window, s->to);

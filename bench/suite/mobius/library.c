@@ -7,7 +7,7 @@
 
 #include "mobius_blocks.h"
 
-/* A communicator whose ranks are in the order of the world's, or turned round. */
+/* A communicator with its ranks in the order of the world's, or in reverse order. */
 static int make(suite_job_t* job, int key, suite_comm_t* comm) {
   mobius_comm_t* state = calloc(1, sizeof *state + (size_t)job->size * sizeof(mob_rank_t));
   if (state == NULL) return MOB_ERR_MEMORY;
@@ -126,11 +126,11 @@ static int tell(suite_window_t* window, const suite_sync_block_t* sync, int to) 
 
 static int await(suite_window_t* window, int from) {
   const uint64_t* flag = (const uint64_t*)(const void*)window->base + from;
-  /* More than expected when the other rank has gone on to tell the next already. */
+  /* Larger than expected if the other rank has already sent its next signal. */
   return mob_wait_until_u8(flag, MOB_GE, ++window->seen[from]);
 }
 
-/* A hint even for the policy of the job: then all have its cost. */
+/* A hint even for the job's own policy, so that all policies have the same cost. */
 static int rule(suite_window_t* window, const char* policy) {
   static const char* const kNames[] = {"adaptive", "fifo", "interleave", "gets-first", "aggregate"};
   for (int i = 0; i < (int)(sizeof kNames / sizeof kNames[0]); i++)

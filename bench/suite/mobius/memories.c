@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* Memory of Möbius: allocated together or alone, and the program's own, exposed. */
+/* Memory of Möbius: allocated collectively or by one rank, and exposed memory of the program. */
 
 #include <stdlib.h>
 

@@ -4,7 +4,7 @@
 
 /**
  * @file
- * What the blocks for Möbius share.
+ * Shared code of the blocks for Möbius.
  */
 
 #include <mobius/mobius.h>
@@ -23,7 +23,7 @@ typedef struct mobius_comm {
   mob_rank_t world[];
 } mobius_comm_t;
 
-/** State of a window. `bases` are addresses in their owners. */
+/** State of a window. `bases` are addresses in their owners' address spaces. */
 typedef struct mobius_window {
   mob_mem_t mem;
   mob_exposed_t exposed;

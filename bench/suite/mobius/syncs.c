@@ -54,7 +54,7 @@ static int access_close(suite_window_t* window) {
 
 static int lock(suite_window_t* window, int to, mob_access_mode_t mode) {
   if (to == SUITE_NOBODY) return MOB_OK;
-  /* What MPI_Win_lock() is: need not have waited when it returns. */
+  /* Like MPI_Win_lock(): may return before it has the lock. */
   return mob_access_lock_nbi(mobius_window_of(window)->access, mobius_rank_of(window, to), mode);
 }
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* Transfers of Möbius. A datatype becomes what describes it best: bytes in a row, a stride, or
+/* Transfers of Möbius. The simplest description of a datatype is used: contiguous, strided, or
  * spans. */
 
 #include <stdlib.h>
 
 #include "mobius_blocks.h"
 
-/* Largest list of spans of one call; longer ones go in several. */
+/* The most spans of one call; longer lists take several calls. */
 enum { kSpans = 1024 };
 
 static mob_type_t element_of(const suite_type_t* type) {
@@ -15,7 +15,7 @@ static mob_type_t element_of(const suite_type_t* type) {
   return type->element_bytes == 8 ? MOB_INT64 : type->element_bytes == 4 ? MOB_INT32 : MOB_UINT8;
 }
 
-/* Spans of the runs from `first` on; all of them one after the other. */
+/* Transfers the runs from `first` on, in lists of spans. */
 static int listed(const mob_transfer_t* alike, const suite_type_t* type, char* local,
                   char* remote) {
   mob_span_t near[kSpans], far[kSpans];
@@ -75,8 +75,8 @@ static int get(suite_window_t* window, const suite_type_t* type, int to, void* l
                      type->bytes);
 }
 
-/* In these no call takes 10 ns where calls go on where the one before ended: what is the same for
- * all is not looked up again for each. */
+/* Adjacent operations take less than 10 ns each, so these loops look up once what is the same for
+ * all of them. */
 static int put_all(suite_window_t* window, const suite_type_t* type, int to, unsigned char* local,
                    size_t remote, const suite_place_t* places, size_t count, void* result) {
   const mob_rank_t rank = mobius_rank_of(window, to);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
 /*
- * APEX-Map by messages, as paper 4, Table 2 has it: each rank asks for blocks, serves what others
- * ask for, and computes replies in the order of their arrival. When it has all its own, it goes on
- * serving until all ranks have theirs.
+ * APEX-Map with messages, as in paper 4, Table 2: each rank requests blocks, serves the requests of
+ * others, and computes replies in the order of their arrival. When it has all its blocks, it
+ * continues serving until all ranks have theirs.
  */
 
 #include <stdlib.h>
@@ -18,14 +18,14 @@ typedef struct exchange {
   apex_t* apex;
   MPI_Comm comm;
   const double* own;
-  double* replies[kSlots]; /* where blocks arrive */
+  double* replies[kSlots]; /* buffers for blocks */
   MPI_Request arriving[kSlots];
   int free_slots[kSlots], free_count;
   uint64_t asked[kSlots][2]; /* request: word, slot */
   MPI_Request asking[kSlots];
   MPI_Request serving[kServes];
   int serving_count;
-  int done; /* ranks that have all their blocks */
+  int done; /* number of ranks that have all their blocks */
   double sum;
 } exchange_t;
 
@@ -102,7 +102,7 @@ static int work(exchange_t* e, uint64_t passes) {
   return MPI_SUCCESS;
 }
 
-/* Wait for finish: others may still ask. */
+/* Waits for all ranks, which may still send requests. */
 static int finish(exchange_t* e) {
   const suite_comm_t* comm = &e->apex->path.comm;
   for (int rank = 0; rank < comm->size; rank++)
@@ -133,7 +133,7 @@ static int message_passes(apex_t* apex, uint64_t passes) {
   TRY(work(&e, passes));
   int64_t worked = suite_now_ns();
   TRY(finish(&e));
-  /* Nobody's next request may come before this one's end. */
+  /* No next request may arrive before this pass ends. */
   TRY(MPI_Barrier(e.comm));
   apex->sum += e.sum;
   apex->working_ns += worked - begin;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* Communicators: the static one and parts of it. */
+/* Communicators: the static one and its parts. */
 
 #include "mpi_blocks.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* Communicators of paper 3, §3, that come to be later. Not compiled, like spawn_cost.c, for an MPI
- * that cannot do that (tools/instrument/mobius_instrument/libraries/mpi.py). */
+/* Communicators of paper 3, §3, that are made later. Like spawn_cost.c, not compiled for an MPI
+ * that cannot do this (tools/instrument/mobius_instrument/libraries/mpi.py). */
 
 #include <limits.h>
 #include <stdio.h>
@@ -25,7 +25,7 @@ int mpi_spawn_info(const suite_job_t* job, MPI_Info* info) {
   return MPI_Info_set(*info, "host", (char*)job->spawn_on);
 }
 
-/* Takes over an intercommunicator of two sides. `high` comes second. */
+/* Takes over an intercommunicator of two sides; the `high` side is second. */
 static int join(suite_job_t* job, MPI_Comm inter, int high, int keep_inter, suite_comm_t* comm) {
   MPI_Comm merged;
   TRY(MPI_Comm_set_errhandler(inter, MPI_ERRORS_RETURN));
@@ -86,7 +86,7 @@ static int spawn_inter_open(suite_job_t* job, const suite_cell_t* cell, suite_co
   return spawn(job, cell, 1, comm);
 }
 
-/* Two processes that were started together meet as two applications would: by the name of a port.
+/* Two processes that were started together meet like two applications, by the name of a port.
  */
 static int connect_open(suite_job_t* job, const suite_cell_t* cell, suite_comm_t* comm) {
   char port[MPI_MAX_PORT_NAME] = "";
@@ -106,7 +106,7 @@ static int connect_open(suite_job_t* job, const suite_cell_t* cell, suite_comm_t
   return join(job, inter, job->rank == 1, 1, comm);
 }
 
-/* The port's name in a file of the meeting's number, which is complete when it is there. */
+/* The file with the port's name, numbered by meeting; it is complete as soon as it exists. */
 static int leave_port(const char* file, const char* port) {
   char draft[PATH_MAX];
   snprintf(draft, sizeof draft, "%s.draft", file);
@@ -129,7 +129,7 @@ static int find_port(const char* file, char* port) {
   return length > 0 ? MPI_SUCCESS : SUITE_MPI_NO_PORT;
 }
 
-/* Two programs that were started one by one. */
+/* Two programs that were started separately. */
 static int applications_open(suite_job_t* job, const suite_cell_t* cell, suite_comm_t* comm) {
   static int meetings;
   char port[MPI_MAX_PORT_NAME] = "", file[PATH_MAX];

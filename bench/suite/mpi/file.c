@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* Records through MPI-I/O, as the test-suite of paper 3 had it: a stream of the C library whose
- * bytes go to a file that this process alone has opened. */
+/* Records through MPI-I/O, as in the test-suite of paper 3: a stream of the C library that writes
+ * to a file which only this process has opened. */
 
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* fopencookie */

@@ -25,7 +25,7 @@ int mpi_comm_unwrap(suite_comm_t* comm) {
   return MPI_SUCCESS;
 }
 
-/* The library's name for itself is what stands before its version. */
+/* The library's name is the text before its version. */
 static void name_library(suite_job_t* job) {
   static char text[MPI_MAX_LIBRARY_VERSION_STRING];
   int length = 0;
@@ -105,7 +105,7 @@ static const char* explain(int error) {
   return text;
 }
 
-/* The own copies of the window agree. MPI_Win_sync is allowed in passive epochs only. */
+/* Synchronises the window's own copies. MPI_Win_sync is allowed in passive epochs only. */
 static int sync_own(suite_window_t* window) {
   mpi_window_t* state = mpi_window_of(window);
   if (state->style == STYLE_ALL) return MPI_Win_sync(state->win);
@@ -149,11 +149,11 @@ static int await(suite_window_t* window, int from) {
   const volatile uint64_t* flag = (const volatile uint64_t*)(const void*)window->base + from;
   const uint64_t expected = ++window->seen[from];
   int polls_left = kPollsPerCall, found;
-  /* More than expected when the other rank has gone on to tell the next already. */
+  /* Larger than expected if the other rank has already sent its next signal. */
   while ((int64_t)(*flag - expected) < 0) {
     if (state->separate) TRY(sync_own(window));
     if (--polls_left > 0) continue;
-    /* Enough for libraries that need the target's help, and not felt by those that do not. */
+    /* Often enough for libraries that need the target's help, without slowing down others. */
     TRY(MPI_Iprobe(MPI_ANY_SOURCE, 77, comm->all, &found, MPI_STATUS_IGNORE));
     polls_left = kPollsPerCall;
   }

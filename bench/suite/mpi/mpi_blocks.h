@@ -4,7 +4,7 @@
 
 /**
  * @file
- * What the blocks for MPI share.
+ * Shared code of the blocks for MPI.
  */
 
 #include <mpi.h>
@@ -22,10 +22,10 @@
 typedef struct mpi_comm {
   MPI_Comm all;
   MPI_Comm pair;
-  int pair_is_inter; /* ranks of `pair` are those of the other side: the only one, 0 */
+  int pair_is_inter; /* ranks of `pair` are those of the other side, which has one: 0 */
 } mpi_comm_t;
 
-/** Kind of epochs of a window: in which MPI allows what. */
+/** The kind of epochs of a window; MPI allows different calls in each. */
 typedef enum mpi_style { STYLE_NONE, STYLE_FENCE, STYLE_PAIRS, STYLE_LOCKS, STYLE_ALL } mpi_style_t;
 
 /** State of a window. */
@@ -48,19 +48,19 @@ static inline MPI_Datatype mpi_type_of(const suite_type_t* type) {
 int mpi_comm_wrap(suite_job_t* job, MPI_Comm all, suite_comm_t* comm);
 int mpi_comm_unwrap(suite_comm_t* comm);
 
-/** Whether this process was spawned. Of dynamic.c: null in a program without it. */
+/** Whether this process was spawned. In dynamic.c; null in a program without it. */
 int mpi_is_spawned(int* spawned) __attribute__((weak));
 
-/** For MPI_Comm_spawn: where children start. MPI_INFO_NULL, or to be freed. */
+/** The host of children for MPI_Comm_spawn: MPI_INFO_NULL, or an object to free. */
 int mpi_spawn_info(const suite_job_t* job, MPI_Info* info);
 
-/** Registers a communicator; `processes` is how many are to be started together, 0: any. */
+/** Registers a communicator that needs `processes` processes started together; 0: any number. */
 #define MPI_COMMUNICATOR(identifier, name, summary, processes, open, close) \
   static suite_communicator_block_t identifier = {                          \
       {SUITE_COMMUNICATOR, name, summary, NULL}, processes, open, close};   \
   SUITE_REGISTER(identifier)
 
-/** What does not come from MPI gets a code of its own. */
+/** Codes for errors that are not MPI's. */
 enum {
   SUITE_MPI_OWN_ERRORS = -1000,
   SUITE_MPI_NO_MEMORY = -1001,

@@ -2,7 +2,7 @@
 
 /*
  * spawn-cost (paper 3, Table 1): one process spawns n= others. Parts: spawn, MPI_Comm_spawn alone;
- * alive, until all children have answered; disconnect. "Bytes" is the number of children.
+ * alive, until all children have answered; disconnect. "Bytes" are the number of children.
  */
 
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 #include "../session.h"
 #include "mpi_blocks.h"
 
-/* What takes long is done less often: no more once kEnoughNs are used. */
+/* Slow spawns are repeated less often: no more after kEnoughNs. */
 enum { kSpawns = 6, kLeastSpawns = 3, kMostChildren = 64 };
 static const int64_t kEnoughNs = 3000000000;
 
@@ -67,7 +67,7 @@ static const char* measure(suite_session_t* session, const suite_cell_t* cell) {
     for (int part = 0; part < 3; part++) samples[part][spawned] = times[part];
   }
   for (int part = 0; part < 3; part++) {
-    /* The first one loads and connects what the others find. */
+    /* The first spawn loads and connects things that later ones reuse. */
     suite_times_t shown = {samples[part] + 1, (uint64_t)spawned - 1, 1, (uint64_t)spawned};
     suite_record_samples(session, cell, kParts[part], (size_t)children, &shown);
   }

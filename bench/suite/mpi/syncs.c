@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* Synchronisations of MPI, called as paper 3 does: an epoch is opened and closed for each leg. */
+/* Synchronisations of MPI, as in paper 3: each leg opens and closes an epoch. */
 
 #include "mpi_blocks.h"
 

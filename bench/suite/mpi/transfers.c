@@ -6,7 +6,7 @@
 
 enum { kTag = 7 };
 
-/* MPI takes either elements and their number, or one derived type. */
+/* Arguments for MPI: elements and their number, or one derived type. */
 typedef struct shape {
   MPI_Datatype type;
   int count;
@@ -95,7 +95,7 @@ static int raccumulate(suite_window_t* window, const suite_type_t* type, int to,
 static int get_accumulate(suite_window_t* window, const suite_type_t* type, int to, void* local,
                           size_t remote, void* result) {
   shape_t s = shape_of(type);
-  /* What is fetched lies in a row. */
+  /* The fetched data is contiguous. */
   return MPI_Get_accumulate(local, s.count, s.type, result,
                             (int)(type->bytes / type->element_bytes),
                             *(MPI_Datatype*)type->native_element, to, place(window, to, remote),
@@ -110,7 +110,7 @@ static int fetch_op(suite_window_t* window, const suite_type_t* type, int to, vo
 
 static int compare_swap(suite_window_t* window, const suite_type_t* type, int to, void* local,
                         size_t remote, void* result) {
-  /* `result` is what is expected; what was there comes into its place: MPI wants two buffers. */
+  /* `result` has the expected value, and gets the value before: MPI needs two buffers. */
   static int64_t expected;
   expected = *(int64_t*)result;
   return MPI_Compare_and_swap(local, &expected, result, *(MPI_Datatype*)type->native_element, to,
@@ -144,7 +144,7 @@ static int post(suite_window_t* window, const suite_type_t* type, int to, int fr
   return MPI_Isend(out, s.count, s.type, there, kTag, comm->pair, request);
 }
 
-/* Many messages under way at once. */
+/* Many messages in flight at the same time. */
 static int stream(suite_window_t* window, const suite_type_t* type, int to, int from, int count,
                   size_t step, const void* out, void* in) {
   for (int i = 0; i < count; i++) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* MPI's object of a datatype: by the constructor of its name, else of its runs. */
+/* MPI's object for a datatype: from the constructor of its name, else from its runs. */
 
 #include <stdlib.h>
 #include <string.h>
@@ -70,7 +70,7 @@ int suite_mpi_make_type(suite_type_t* type) {
     TRY(MPI_Type_contiguous((int)(type->bytes / bytes), native->element, &native->type));
   else if (type->run_count == 1 && strcmp(type->name, "vector") != 0 &&
            strcmp(type->name, "subarray") != 0)
-    return MPI_SUCCESS; /* elements in a row: no derived type, a count */
+    return MPI_SUCCESS; /* contiguous elements: a count, no derived type */
   else if (strcmp(type->name, "vector") == 0 || strcmp(type->name, "patch") == 0)
     TRY(make_vector(type, bytes, native->element, &native->type));
   else if (strcmp(type->name, "subarray") == 0)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* OpenSHMEM: the job, and what the suite tells its ranks. */
+/* OpenSHMEM: the job, and the suite's own messages. */
 
 #include <stdlib.h>
 #include <string.h>
@@ -61,7 +61,7 @@ static int gather(suite_comm_t* comm, const void* mine, void* all, size_t bytes)
     shmem_barrier_all();
     for (int from = 0; from < comm->size; from++)
       memcpy((char*)all + (size_t)from * bytes + begin, slots + (size_t)from * kSlotBytes, part);
-    shmem_barrier_all(); /* the next part may overwrite this one only now */
+    shmem_barrier_all(); /* from now on the next part may overwrite this one */
   }
   return SUITE_SHMEM_OK;
 }
@@ -104,7 +104,7 @@ static int tell(suite_window_t* window, const suite_sync_block_t* sync, int to) 
 
 static int await(suite_window_t* window, int from) {
   long* flag = (long*)shmem_place(window, 8 * (size_t)from);
-  /* More than expected when the other rank has gone on to tell the next already. */
+  /* Larger than expected if the other rank has already sent its next signal. */
   shmem_long_wait_until(flag, SHMEM_CMP_GE, (long)++window->seen[from]);
   return SUITE_SHMEM_OK;
 }

@@ -4,15 +4,16 @@
 
 /**
  * @file
- * What the blocks for OpenSHMEM share. Of version 1.4 what all have, neither teams nor contexts, so
- * that any oshcc builds them. Calls return nothing: what fails ends the job, or shows in the data.
+ * Shared code of the blocks for OpenSHMEM, with the part of version 1.4 that all implementations
+ * have, without teams and contexts, so that any oshcc compiles them. Calls return nothing: a
+ * failing one ends the job, or shows in the data.
  */
 
 #include <shmem.h>
 
 #include "../suite.h"
 
-/** Errors of our own; OpenSHMEM has none. */
+/** Our own errors; OpenSHMEM has none. */
 enum { SUITE_SHMEM_OK, SUITE_SHMEM_NO_MEMORY, SUITE_SHMEM_STATIC_FULL, SUITE_SHMEM_TOO_MANY };
 
 #define TRY(call)                   \

@@ -5,7 +5,7 @@
 #include "shmem_blocks.h"
 
 enum { kMostRanks = 1024 };
-/* One of each rank, as a window of MPI has. */
+/* One lock per rank, as in a window of MPI. */
 static long locks[kMostRanks];
 
 static int flush_leave(suite_window_t* window, int to, int from) {

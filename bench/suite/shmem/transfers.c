@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 
-/* Transfers of OpenSHMEM. Strides of 8-byte words have calls of their own; other datatypes are put
- * and got run by run. */
+/* Transfers of OpenSHMEM. Strided 8-byte words have their own calls; other datatypes are
+ * transferred run by run. */
 
 #include <string.h>
 
